@@ -29,20 +29,20 @@ type backupOptions struct {
 	recipients         []string
 }
 
-// backupCommand is `postern backup`: all that must not be lost, in one archive.
+// backupCommand is `postern backup`: data file and secrets in one archive.
 func backupCommand() *cobra.Command {
 	var o backupOptions
 	c := &cobra.Command{
 		Use:   "backup [--without-secrets] [--recipient KEY] [--no-verify] [--url URL --key KEY] [--config FILE] FILE|-",
-		Short: "write all that must not be lost into one archive",
-		Long: "A tar file with the data file as it is at one moment, the secrets, and a manifest with their digests. A running\n" +
-			"program makes it while it works on, found by the configuration or by --url; otherwise it is made of the file. FILE is\n" +
+		Short: "back up the data file and secrets into one archive",
+		Long: "Writes a tar file with a consistent snapshot of the data file, the secrets, and a manifest of digests. A running program\n" +
+			"makes it online; it is found by the configuration or --url. Otherwise the data file is read directly. FILE is\n" +
 			"written atomically and never overwritten; - is standard output. The archive is verified before success is reported:\n" +
-			"manifest, digests, secrets, and every page and record; --no-verify skips that. Who has the archive can act as every account in it:\n" +
-			"encrypt it with --recipient for a key of age, or keep it as you keep keys.",
+			"manifest, digests, secrets, and every page and record; --no-verify skips that. The archive gives full access to every\n" +
+			"account in it: encrypt it with --recipient for an age key, or protect it like a private key.",
 		Example: "postern backup postern.tar\npostern backup --recipient age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p postern.tar.age\n" +
 			"postern backup - | ssh other 'cat > postern.tar'",
-		Args: fileNeeded("where is the backup to be written?"),
+		Args: fileNeeded("the path of the backup to write"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.run(c.Context(), args[0], c.OutOrStdout(), c.ErrOrStderr())
 		},
@@ -50,10 +50,10 @@ func backupCommand() *cobra.Command {
 	configFlag(c, &o.settings)
 	f := c.Flags()
 	f.BoolVar(&o.withoutSecrets, "without-secrets", false, "leave out the API key and the secret of tokens")
-	f.StringArrayVar(&o.recipients, "recipient", nil, "public `KEY` of age for which to encrypt; may be given again")
-	f.BoolVar(&o.noVerify, "no-verify", false, "do not read back and verify the archive that was written")
+	f.StringArrayVar(&o.recipients, "recipient", nil, "age public `KEY` to encrypt for; may be repeated")
+	f.BoolVar(&o.noVerify, "no-verify", false, "do not read back and verify the archive")
 	f.StringVar(&o.url, "url", "", "`URL` of a program on another machine")
-	f.StringVar(&o.key, "key", "", "its API `KEY`; else the one of the configuration")
+	f.StringVar(&o.key, "key", "", "its API `KEY` (default: from the configuration)")
 	noFiles(c, "recipient", "url", "key")
 	return c
 }
@@ -231,14 +231,14 @@ func (r *remoteArchive) save(ctx context.Context, path string) error {
 
 func (r *remoteArchive) manifest() (backup.Manifest, bool) { return r.made, r.made.Format != 0 }
 
-// isTerminal reports whether somebody looks at what is written there.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w any) bool {
 	f, ok := asFile(w)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// lost reports whether nobody gets what is written there. The runtime opens the null
-// device in place of a standard output that is closed.
+// lost reports whether writes to w are discarded. The runtime replaces a closed
+// standard output by the null device.
 func lost(w any) bool {
 	f, ok := asFile(w)
 	if !ok {

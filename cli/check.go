@@ -16,21 +16,19 @@ import (
 	"postern/store"
 )
 
-// checkCommand is `postern check`: it looks for damage in a data file.
+// checkCommand is `postern check`: it verifies a data file.
 func checkCommand() *cobra.Command {
 	var settings string
 	var repair, sure bool
 	c := &cobra.Command{
 		Use:   "check [--repair [--yes]] [--config FILE] [FILE]",
-		Short: "look for damage in a data file, and repair it",
-		Long: "It reads the pages and the checksum of every record, holds them against what was written and the records against\n" +
-			"each other, an index against what it leads to, and prints each fault with what it costs; exit status 1 when there\n" +
-			"is one. Nothing is changed. Without FILE it is the data file of the configuration; when a program runs on that, it\n" +
-			"is asked to look at a copy of this moment.\n\n" +
-			"--repair writes a damaged file anew beside itself: with all records that can be read, without those that stand for\n" +
-			"something that is lost, and with indexes and counts made of what there is. It prints what was lost, and puts the new\n" +
-			"file in the place of the old one, which is kept beside it, in one step. No program may run on it; it needs as much\n" +
-			"room as the file. A backup may have more of what is lost.",
+		Short: "verify a data file, and repair it",
+		Long: "Verifies pages, record checksums, references between records, and indexes. Prints each fault with its consequence; exit\n" +
+			"status 1 when there is one. Nothing is changed. Without FILE it checks the configured data file; a program that runs on\n" +
+			"that file checks a snapshot instead.\n\n" +
+			"--repair copies all readable records of a damaged file into a new file, drops records that refer to lost ones, and\n" +
+			"rebuilds indexes and counts. It prints what was lost and atomically replaces the file; the old one is kept beside it.\n" +
+			"Stop the program first. Repair needs as much free space as the file has. A backup may still have the lost records.",
 		Example: "postern check\npostern check backup/postern.db\npostern check --repair",
 		Args:    operands(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -44,12 +42,12 @@ func checkCommand() *cobra.Command {
 		},
 	}
 	configFlag(c, &settings)
-	c.Flags().BoolVar(&repair, "repair", false, "write a damaged file anew, without what is lost")
+	c.Flags().BoolVar(&repair, "repair", false, "replace a damaged file by a copy of its readable records")
 	c.Flags().BoolVar(&sure, "yes", false, "do not ask")
 	return c
 }
 
-// repairFile is check --repair. What has no fault is left alone.
+// repairFile is check --repair. A file without faults is not changed.
 func repairFile(c *cobra.Command, settings string, args []string, sure bool) error {
 	ctx, out := c.Context(), c.OutOrStdout()
 	path, err := dataFile(ctx, settings, args)
@@ -59,7 +57,7 @@ func repairFile(c *cobra.Command, settings string, args []string, sure bool) err
 	report, err := store.Check(ctx, path, everyBucket())
 	switch {
 	case errors.Is(err, store.ErrLocked):
-		return fmt.Errorf("%w: a program runs on it, which has to be stopped first", err)
+		return fmt.Errorf("%w: a program is running on it: stop it first", err)
 	case err != nil:
 		return err
 	case len(report.Faults) == 0:
@@ -67,7 +65,7 @@ func repairFile(c *cobra.Command, settings string, args []string, sure bool) err
 		return nil
 	}
 	if !sure {
-		question := fmt.Sprintf("%s has %s and is moved aside for a file without faults. Go on?", path, plural.Of(len(report.Faults), "fault"))
+		question := fmt.Sprintf("%s has %s and will be moved aside and replaced by a repaired file. Continue?", path, plural.Of(len(report.Faults), "fault"))
 		if err := confirmed(ctx, c.InOrStdin(), c.ErrOrStderr(), question); err != nil {
 			return err
 		}
@@ -79,7 +77,7 @@ func repairFile(c *cobra.Command, settings string, args []string, sure bool) err
 	for _, line := range done.Told {
 		fmt.Fprintln(out, config.OneLine(line))
 	}
-	fmt.Fprintf(out, "%s: %s, after %d that could not be read were left out, %d removed and %d made; what was there is %s now\n",
+	fmt.Fprintf(out, "%s: %s, after %d unreadable were left out, %d removed and %d created; the old file is now %s\n",
 		path, plural.Of(done.Records, "record"), done.Damaged, done.Removed, done.Made, done.Kept)
 	return nil
 }
@@ -100,13 +98,13 @@ func checkFile(ctx context.Context, settings string, args []string, out io.Write
 		fmt.Fprintln(out, config.OneLine(fault))
 	}
 	if n := len(report.Faults); n > 0 {
-		return fmt.Errorf("%s has %s; docs/crash.md tells what to do with a damaged data file", path, plural.Of(n, "fault"))
+		return fmt.Errorf("%s has %s; see docs/crash.md for damaged data files", path, plural.Of(n, "fault"))
 	}
 	fmt.Fprintf(out, "%s: %s in %s, no fault\n", path, plural.Of(report.Records, "record"), plural.Of(report.Buckets, "bucket"))
 	return nil
 }
 
-// checkRunning has the program that runs on the data file look at it.
+// checkRunning asks the program that runs on the data file to check it.
 func checkRunning(ctx context.Context, settings string) (r store.Report, err error) {
 	cfg, err := prepare(ctx, settings)
 	if err != nil {
@@ -122,7 +120,7 @@ func checkRunning(ctx context.Context, settings string) (r store.Report, err err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if err := json.NewDecoder(resp.Body).Decode(&r); err != nil {
-		return r, fmt.Errorf("%s answered, and not as Postern does: %w", p.base, err)
+		return r, fmt.Errorf("%s did not answer like Postern: %w", p.base, err)
 	}
 	return r, nil
 }

@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	case err == nil:
 		return 0
 	case errors.As(err, new(usageError)):
-		fmt.Fprintf(errOut, "postern %s: %v\nusage: %s\n%s --help tells more\n", top.Name(), err, strings.Join(usages(c), "\n       "), nameOf(c))
+		fmt.Fprintf(errOut, "postern %s: %v\nusage: %s\nrun %s --help for details\n", top.Name(), err, strings.Join(usages(c), "\n       "), nameOf(c))
 		return statusMisused
 	case errors.As(err, new(faultyInput)):
 		fmt.Fprintln(errOut, err)
@@ -69,8 +69,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	}
 }
 
-// output is standard output. That something could not be written is the failure of a
-// command that says nothing of it.
+// output is standard output. A failed write fails a command that otherwise succeeded.
 type output struct {
 	io.Writer
 
@@ -104,7 +103,7 @@ func asFile(w any) (f *os.File, is bool) {
 	return f, is
 }
 
-// completing tells whether it is the script of a shell that asks what may follow.
+// completing reports whether a shell's completion script is asking.
 func completing(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }
@@ -166,7 +165,7 @@ func execute(ctx context.Context, c *cobra.Command, args []string) error {
 // usageError is a mistake in the command line.
 type usageError struct{ error }
 
-// faultyInput tells that what the user gave to be checked has faults.
+// faultyInput is the error of a file that was checked and has faults.
 type faultyInput struct{ error }
 
 func listenTCP(ctx context.Context, addr string) (net.Listener, error) {

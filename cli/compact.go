@@ -8,16 +8,16 @@ import (
 	"postern/store"
 )
 
-// compactCommand is `postern compact`: it writes a data file anew without its holes.
+// compactCommand is `postern compact`: it rewrites a data file without its free pages.
 func compactCommand() *cobra.Command {
 	var settings string
 	c := &cobra.Command{
 		Use:   "compact [--config FILE] [FILE]",
-		Short: "give back the free space of a data file",
-		Long: "It writes the data file anew beside it, holds the copy against it, and puts the copy in its place in one step: an\n" +
-			"interruption at any moment leaves the file as it was. It pays when postern_store_file_free_bytes of GET /metrics, or\n" +
-			"what `postern stats` calls free, is a good part of the file; Postern uses free space again by itself. A file with any\n" +
-			"fault is left alone. Without FILE it is the data file of the configuration. No program may run on it.",
+		Short: "return a data file's free space to the system",
+		Long: "Copies the data file, compares the copy with it, and atomically replaces the file. An interruption at any moment leaves\n" +
+			"the file unchanged. Postern reuses free space by itself: compact only when postern_store_file_free_bytes of\n" +
+			"GET /metrics, or `postern stats`, reports a large part of the file as free. A file with faults is not changed.\n" +
+			"Without FILE it compacts the configured data file. Stop the program first.",
 		Example: "postern compact\npostern compact backup/postern.db",
 		Args:    operands(1),
 		RunE: func(c *cobra.Command, args []string) error {

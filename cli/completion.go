@@ -8,13 +8,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completionCommand is `postern completion`: the script by which a shell completes
-// commands, flags and files. The script asks the program each time, so that it need
-// not be made anew with it.
+// completionCommand is `postern completion`: a shell script that completes
+// commands, flags and files. The script runs the program each time, so that an
+// upgrade needs no new script.
 func completionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
-		Short: "print the script by which a shell completes commands and flags",
+		Short: "print a shell completion script",
 		Long: "The examples load it into the running shell. For every shell to come, their line goes into ~/.bashrc or\n" +
 			"$PROFILE, or the script into a file that the shell looks for: _postern in a folder of zsh's $fpath, and\n" +
 			"~/.config/fish/completions/postern.fish.",

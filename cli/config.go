@@ -19,10 +19,10 @@ func configCommand() *cobra.Command {
 	var path string
 	c := &cobra.Command{
 		Use:   "config [--config FILE] | check FILE",
-		Short: "print the configuration with where each value came from, or check a file",
-		Long: "Secrets are not shown, and nothing is made or changed. check reads the file alone, without the environment,\n" +
-			"and the files that it names, as the start would, and prints all that is wrong: exit status 0 means that all is\n" +
-			"right, 2 that it is not. Run it as the user and in the folder that the program runs as and in.",
+		Short: "print the configuration and the source of each value, or check a file",
+		Long: "Secrets are not shown. Nothing is created or changed. check reads the file and the files that it names, without\n" +
+			"the environment, and prints all faults: exit status 0 when it is valid, 2 when it is not. Run it as the user and in\n" +
+			"the working directory of the program.",
 		Example: "postern config\npostern config --config /etc/postern.toml\npostern config check /etc/postern.toml",
 		RunE:    func(c *cobra.Command, _ []string) error { return showConfig(c.Context(), path, c.OutOrStdout()) },
 	}

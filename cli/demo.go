@@ -195,7 +195,7 @@ func (d *demoRun) noteBatch(data json.RawMessage) string {
 	return fmt.Sprintf("  [%s%s] %3.0f %%", strings.Repeat("#", full), strings.Repeat("-", width-full), percent)
 }
 
-// until waits for a condition on what the webhooks told.
+// until waits for a condition on the received webhooks.
 func (d *demoRun) until(ctx context.Context, what string, ok func() bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, demoPatience, fmt.Errorf("%s: not within %v", what, demoPatience))
 	defer cancel()

@@ -3,6 +3,6 @@
 //
 // The list is the only place that knows a command: help, the manual page and the
 // completion of the shells are made from it. A command prints what it was asked for
-// to its output and nothing else; mistakes go to the other one, with the command
-// that tells more.
+// to its output and nothing else. Mistakes go to the error output, with the command
+// that explains them.
 package cli

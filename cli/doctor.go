@@ -13,17 +13,17 @@ import (
 	"postern/internal/plural"
 )
 
-// doctorCommand is `postern doctor`: what is wrong around the program.
+// doctorCommand is `postern doctor`: it diagnoses the program's environment.
 func doctorCommand() *cobra.Command {
 	var settings string
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "doctor [--json] [--config FILE]",
-		Short: "look for what is wrong around the program, and say what to do",
-		Long: "It looks at the configuration, the secrets, the disk, the clock, WhatsApp, the webhooks, ffmpeg, the limits of\n" +
-			"the system, the data file and the last backup, whether the program runs or not, and prints a line for each:\n" +
-			"ok, warning or fault. Nothing is changed, and nothing is sent to a webhook. Exit status 1 when there is a\n" +
-			"fault. Run it as the user and with the configuration that the program runs with.",
+		Short: "diagnose problems of the program and its environment",
+		Long: "Checks the configuration, secrets, disk, clock, access to WhatsApp and webhooks, ffmpeg, system limits, data file and\n" +
+			"last backup, whether the program runs or not. Prints a line for each: ok, warning or fault, and what to do. Nothing is\n" +
+			"changed, and nothing is sent to a webhook. Exit status 1 when there is a fault. Run it as the user and with the\n" +
+			"configuration of the program.",
 		Example: "postern doctor\npostern doctor --config /etc/postern/config.toml\npostern doctor --json | jq '.[] | select(.level != \"ok\")'",
 		RunE: func(c *cobra.Command, _ []string) error {
 			found, err := examine(c.Context(), settings)
@@ -71,7 +71,7 @@ func askRunning(cfg *config.Config) func(ctx context.Context, method, path strin
 			return err
 		}
 		if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-			return fmt.Errorf("%s answered, and not as Postern does: %w", p.base, err)
+			return fmt.Errorf("%s did not answer like Postern: %w", p.base, err)
 		}
 		return nil
 	}

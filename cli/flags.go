@@ -85,7 +85,7 @@ func fileNeeded(what string) cobra.PositionalArgs {
 	}
 }
 
-// suggestion asks whether the user meant the nearest of the names, when it is near.
+// suggestion asks whether the user meant the nearest name, if one is near.
 func suggestion(word string, names []string) string {
 	if near, ok := event.Near(word, names); ok {
 		return " did you mean " + near + "?"

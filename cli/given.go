@@ -26,7 +26,7 @@ func readSmall(ctx context.Context, path string, most int64) ([]byte, error) {
 }
 
 // waited is what read returns, unless ctx ends before that has come out of a named pipe,
-// which is not even open before somebody writes into it.
+// which opens only when something writes into it.
 func waited[T any](ctx context.Context, path string, read func() (T, error)) (T, error) {
 	if info, err := os.Stat(path); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
 		return read()

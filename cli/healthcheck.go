@@ -30,8 +30,8 @@ func healthcheckCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "healthcheck [--config FILE] [--url URL]",
 		Short: "ask the running program whether it is ready",
-		Long: "Exit status 0 when GET /ready says so, else 1 with the reasons. Without --url it asks the address that the\n" +
-			"configuration has it listen on, or its Unix socket when there is no other. As a URL that is unix: with its path.",
+		Long: "Exit status 0 when GET /ready reports ready, otherwise 1 with the reasons. Without --url it asks the configured listen\n" +
+			"address, or the Unix socket when there is none. The URL of a socket is unix: and its path.",
 		Example: "postern healthcheck\npostern healthcheck --url http://127.0.0.1:8084\npostern healthcheck --url unix:/run/postern/postern.sock",
 		RunE: func(c *cobra.Command, _ []string) error {
 			own := base == ""
@@ -53,7 +53,7 @@ func healthcheckCommand() *cobra.Command {
 	return c
 }
 
-// checkBase refuses what is no place of a program: see reach.
+// checkBase refuses what is not the address of a program: see reach.
 func checkBase(base string) error {
 	u, err := url.Parse(base)
 	if err == nil && (u.Scheme == "unix" && u.Opaque+u.Path != "" && u.Host == "" || (u.Scheme == "http" || u.Scheme == "https") && u.Host != "") {
@@ -63,9 +63,8 @@ func checkBase(base string) error {
 }
 
 // reach is how the program at base is called: the URL before its paths, and the way
-// there, which is never by a proxy. A base of unix: and a path is a socket. own tells
-// that it is the program of this machine, whose certificate is for another name than
-// this machine has for itself.
+// there, which is never by a proxy. A base of unix: and a path is a socket. own is set
+// for the program of this machine, whose certificate names another host.
 func reach(base string, own bool) (prefix string, way *http.Transport) {
 	way = &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: own}} //nolint:gosec // it is this machine
 	path, socket := strings.CutPrefix(base, "unix:")
@@ -118,7 +117,7 @@ func checkHealth(ctx context.Context, base string, own bool, out io.Writer) erro
 		Reasons, Warnings []string
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&is); err != nil || is.Status == "" {
-		return fmt.Errorf("%s answered %s, and not as Postern does", base, resp.Status)
+		return fmt.Errorf("%s answered %s, which is not an answer of Postern", base, resp.Status)
 	}
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s is %s: %s", base, event.Cut(is.Status), config.OneLine(strings.Join(is.Reasons, "; ")))

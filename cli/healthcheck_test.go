@@ -23,8 +23,8 @@ func TestHealthcheckSaysWhatReadySays(t *testing.T) {
 		"ready":          {200, 0, `{"status":"ready"}`, "is ready\n"},
 		"with a warning": {200, 0, `{"status":"ready","warnings":["2 damaged\nrecords"]}`, `warning: "2 damaged\nrecords"`},
 		"not ready":      {503, 1, `{"status":"not ready","reasons":["disk is full","the relay hangs"]}`, "is not ready: disk is full; the relay hangs"},
-		"somebody else":  {200, 1, `<html>`, "not as Postern does"},
-		"another JSON":   {404, 1, `{"error":"x"}`, "answered 404 Not Found, and not as Postern does"},
+		"somebody else":  {200, 1, `<html>`, "not an answer of Postern"},
+		"another JSON":   {404, 1, `{"error":"x"}`, "answered 404 Not Found, which is not an answer of Postern"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// help is `postern COMMAND --help`, or `postern --help` for the root. A kind of a
-// command, such as `postern config check`, has its own usage and flags, and of the text and
-// the examples of the whole what is about it.
+// help is `postern COMMAND --help`, or `postern --help` for the root. A subcommand such
+// as `postern config check` has its own usage and flags, the parent's text, and those
+// examples that name it.
 func help(w io.Writer, c *cobra.Command) {
 	if !c.HasParent() {
 		usage(w, c)

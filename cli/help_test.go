@@ -74,7 +74,7 @@ func TestTheHelpOfAKindHasItsOwnUsageAndFlags(t *testing.T) {
 			t.Error(all)
 		}
 	}
-	if mistake := said("instance", "export", "shop"); !strings.Contains(mistake, "\nusage: postern instance export [--messages]") || !strings.HasSuffix(mistake, "\npostern instance export --help tells more\n") {
+	if mistake := said("instance", "export", "shop"); !strings.Contains(mistake, "\nusage: postern instance export [--messages]") || !strings.HasSuffix(mistake, "\nrun postern instance export --help for details\n") {
 		t.Error(mistake)
 	}
 }

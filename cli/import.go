@@ -19,16 +19,16 @@ import (
 	"postern/migrate"
 )
 
-// importCommand is `postern import`: it takes accounts over from another gateway.
+// importCommand is `postern import`: it imports accounts from another gateway.
 func importCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import whatsmeow|baileys --from PATH [--dry-run] [--config FILE]",
-		Short: "take accounts over from another gateway, without pairing",
-		Long: "It reads what the other program left, says what becomes of it, and stores each account in one commit: nobody has to\n" +
-			"pair anew. The source is not changed. Stop the other program first and never start it again with these sessions.\n" +
-			"Postern must be stopped, too. docs/operation.md tells where each program has its files.\n\n" +
+		Short: "import accounts from another gateway, without pairing",
+		Long: "Reads the data of the other program, reports what is imported, and stores each account in one transaction. No account\n" +
+			"has to be paired again. The source is not changed. Stop the other program first, and never start it again with these\n" +
+			"sessions. Stop Postern, too. docs/operation.md lists where each program keeps its files.\n\n" +
 			"  whatsmeow   programs on the whatsmeow library: the SQLite file, the text of sqlite3 FILE .dump, or of\n" +
-			"              pg_dump --data-only. What codechat-go, wuzapi, gowa and evolution-go keep beside it is found by its tables.\n" +
+			"              pg_dump --data-only. The tables of codechat-go, wuzapi, gowa and evolution-go are detected.\n" +
 			"  baileys     a folder of Baileys' multi-file auth state, or creds.json alone; --experimental",
 		Example: "postern import whatsmeow --from dbdata --dry-run\npostern import whatsmeow --from old.sql --name 4915112345678@s.whatsapp.net=shop\n" +
 			"postern import baileys --from auth_info_baileys --name shop --experimental",
@@ -54,7 +54,7 @@ func importWhatsmeowCommand() *cobra.Command {
 	var messages, dry bool
 	c := &cobra.Command{
 		Use:   "whatsmeow --from PATH [--from PATH]... [--app APP] [--name JID=NAME]... [--messages] [--dry-run] [--config FILE]",
-		Short: "take accounts over from a program on the whatsmeow library",
+		Short: "import accounts from a program on the whatsmeow library",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if len(from) == 0 {
 				return usageError{errors.New("--from is missing: the file, dump or folder of the other program")}
@@ -76,10 +76,10 @@ func importWhatsmeowCommand() *cobra.Command {
 			return takeOver(c.Context(), settings, plan, dry, c.OutOrStdout())
 		},
 	}
-	c.Flags().StringArrayVar(&from, "from", nil, "`PATH` of the SQLite file, of a dump, or of a folder with SQLite files; again for each further one")
-	c.Flags().StringVar(&program, "app", "", "`APP` around the library: "+strings.Join(migrate.Apps, ", ")+" (default: found by its tables)")
+	c.Flags().StringArrayVar(&from, "from", nil, "`PATH` of the SQLite file, of a dump, or of a folder with SQLite files; may be repeated")
+	c.Flags().StringVar(&program, "app", "", "`APP` around the library: "+strings.Join(migrate.Apps, ", ")+" (default: detected by its tables)")
 	c.Flags().StringArrayVar(&names, "name", nil, "`JID=NAME`: the instance of that device or account gets the name")
-	c.Flags().BoolVar(&messages, "messages", false, "take over stored messages and contacts, too")
+	c.Flags().BoolVar(&messages, "messages", false, "import stored messages and contacts, too")
 	dryRunFlag(c, &dry)
 	configFlag(c, &settings)
 	noFiles(c, "app", "name")
@@ -95,15 +95,15 @@ func importBaileysCommand() *cobra.Command {
 	var experimental, dry bool
 	c := &cobra.Command{
 		Use:   "baileys --from DIR|creds.json --name NAME --experimental [--dry-run] [--config FILE]",
-		Short: "take an account over from Baileys",
+		Short: "import an account from Baileys",
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
 			case from == "":
 				return usageError{errors.New("--from is missing: the folder of the auth state, or its creds.json")}
 			case name == "":
-				return usageError{errors.New("--name is missing: what the instance is to be called")}
+				return usageError{errors.New("--name is missing: the name of the instance")}
 			case !experimental:
-				return usageError{errors.New("--experimental must be there: it says that you know that Baileys' sessions are left out, so that the first messages of each contact are asked for again")}
+				return usageError{errors.New("--experimental is required: it confirms that Baileys' sessions are left out, so that the first messages of each contact have to be requested again")}
 			}
 			plan := func(ctx context.Context, o migrate.Options) (*migrate.Plan, error) {
 				return migrate.Baileys(ctx, from, name, o)
@@ -113,7 +113,7 @@ func importBaileysCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&from, "from", "", "`PATH` of the folder of the auth state, or of creds.json alone")
 	c.Flags().StringVar(&name, "name", "", "`NAME` of the instance")
-	c.Flags().BoolVar(&experimental, "experimental", false, "say that sessions are left out")
+	c.Flags().BoolVar(&experimental, "experimental", false, "confirm that sessions are left out")
 	dryRunFlag(c, &dry)
 	configFlag(c, &settings)
 	noFiles(c, "name")
@@ -138,8 +138,8 @@ func takeOver(ctx context.Context, settings string, plan func(context.Context, m
 		return interruption(ctx, err, "nothing was written")
 	}
 	defer func() { _ = p.Close() }() // it was only read
-	// All of it is read before the first account is stored: what is wrong with the
-	// last one changes nothing either.
+	// All accounts are read before the first one is stored, so that an error in any
+	// changes nothing.
 	report := migrate.NewReport(out, p)
 	if err := p.Each(ctx, func(a *migrate.Account) error {
 		report.Account(a)
@@ -161,12 +161,12 @@ func takeOver(ctx context.Context, settings string, plan func(context.Context, m
 	return nil
 }
 
-// takenOver says how far it came, and what that means for the old program.
+// takenOver reports progress, and what it means for the old program.
 func takenOver(done, of int) string {
 	if done == 0 {
-		return "no account is taken over; the same command begins again"
+		return "no account was imported; run the same command again"
 	}
-	return fmt.Sprintf("%d of %s taken over, and the old program must never run again with these; the same command goes on with the others", done, plural.Of(of, "account is", "accounts are"))
+	return fmt.Sprintf("%d of %s imported; never start the old program again with these; the same command imports the others", done, plural.Of(of, "account is", "accounts are"))
 }
 
 // interruption adds to an error how far it came.
@@ -177,7 +177,7 @@ func interruption(ctx context.Context, err error, state string) error {
 	return fmt.Errorf("%w; %s", err, state)
 }
 
-// addTokens adds which tokens are valid here, and makes those that are not anew.
+// addTokens reports which tokens are valid here, and replaces those that are not.
 func addTokens(cfg *config.Config, o *migrate.Options) error {
 	secret, err := config.JWTSecret(cfg)
 	if err != nil {

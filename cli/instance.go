@@ -23,18 +23,18 @@ func instanceCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "instance export|import [--config FILE]",
 		Short: "move one account to another Postern, without pairing",
-		Long: "export writes the account of an instance into a file, with its keys, webhook, options, settings and token, and with\n" +
-			"--messages its contacts and stored messages. From then on the instance never connects here again, since both would use\n" +
-			"the same keys; --undo takes that back when the file was never imported. import makes an instance of such a file.\n" +
-			"A running program does it while it works on, found by the configuration or by --url; otherwise it is done to the file.",
+		Long: "export writes the account of an instance into a file: its keys, webhook, options, settings and token, with --messages\n" +
+			"also its contacts and stored messages. The instance no longer connects here, since both would use the same keys; --undo\n" +
+			"reverts that if the file was never imported. import creates an instance from such a file. A running program does it\n" +
+			"online; it is found by the configuration or --url. Otherwise the command works on the data file.",
 		Example: "postern instance export shop shop.account\npostern instance import shop.account\npostern instance export --undo shop",
 		// The flags are those of a kind, which comes before them: it is missed, not they.
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return errors.New("what is to be done is missing: export or import")
+				return errors.New("the subcommand is missing: export or import")
 			}
-			return fmt.Errorf("unknown word %.100q; export and import are known", args[0])
+			return fmt.Errorf("unknown subcommand %.100q: use export or import", args[0])
 		},
 	}
 	c.AddCommand(exportCommand(), importAccountCommand())
@@ -47,7 +47,7 @@ type place struct{ settings, url, key string }
 func (p *place) flags(c *cobra.Command) {
 	configFlag(c, &p.settings)
 	c.Flags().StringVar(&p.url, "url", "", "`URL` of a program on another machine")
-	c.Flags().StringVar(&p.key, "key", "", "its API `KEY`; else the one of the configuration")
+	c.Flags().StringVar(&p.key, "key", "", "its API `KEY` (default: from the configuration)")
 	noFiles(c, "url", "key")
 }
 
@@ -90,14 +90,14 @@ func exportCommand() *cobra.Command {
 	var o exportOptions
 	c := &cobra.Command{
 		Use:   "export [--messages] [--recipient KEY] [--undo] [--url URL --key KEY] [--config FILE] NAME FILE",
-		Short: "write the account of an instance into a file; it moves",
+		Short: "export the account of an instance into a file",
 		Args: func(c *cobra.Command, args []string) error {
 			want := 2
 			if o.undo {
 				want = 1
 			}
 			if len(args) < want {
-				return errors.New("NAME of the instance and FILE to write are needed; with --undo NAME alone")
+				return errors.New("the NAME of the instance and the FILE to write are required; with --undo only NAME")
 			}
 			return operands(want)(c, args)
 		},
@@ -113,9 +113,9 @@ func exportCommand() *cobra.Command {
 		},
 	}
 	o.flags(c)
-	c.Flags().BoolVar(&o.messages, "messages", false, "with its contacts and stored messages")
+	c.Flags().BoolVar(&o.messages, "messages", false, "include its contacts and stored messages")
 	c.Flags().BoolVar(&o.undo, "undo", false, "let an exported instance connect here again")
-	c.Flags().StringArrayVar(&o.recipients, "recipient", nil, "public `KEY` of age for which to encrypt; may be given again")
+	c.Flags().StringArrayVar(&o.recipients, "recipient", nil, "age public `KEY` to encrypt for; may be repeated")
 	noFiles(c, "recipient")
 	return c
 }
@@ -169,15 +169,15 @@ func importAccountCommand() *cobra.Command {
 	var o importAccountOptions
 	c := &cobra.Command{
 		Use:   "import [--name NAME] [--identity FILE] [--url URL --key KEY] [--config FILE] FILE",
-		Short: "make an instance of an exported account",
-		Args:  fileNeeded("what export wrote"),
+		Short: "create an instance from an exported account",
+		Args:  fileNeeded("an exported account"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.run(c.Context(), args[0], c.OutOrStdout())
 		},
 	}
 	o.flags(c)
-	c.Flags().StringVar(&o.name, "name", "", "`NAME` of the instance, when it is to have another one")
-	c.Flags().StringVar(&o.identity, "identity", "", "`FILE` with the private key of age, for a file that is encrypted")
+	c.Flags().StringVar(&o.name, "name", "", "another `NAME` for the instance")
+	c.Flags().StringVar(&o.identity, "identity", "", "`FILE` with the age private key of an encrypted account")
 	noFiles(c, "name")
 	return c
 }
@@ -213,7 +213,7 @@ func (o *importAccountOptions) run(ctx context.Context, path string, out io.Writ
 	}
 	fmt.Fprintf(out, "%s: the account %s, with %s and %s; it connects%s\n", done.InstanceName, done.OwnerJID, plural.Of(done.Contacts, "contact"), plural.Of(done.Messages, "message"), when)
 	if done.TokenReplaced {
-		fmt.Fprintf(out, "its token is a new one, since the old one is not valid here: %s\n", done.Auth.Token)
+		fmt.Fprintf(out, "its old token is not valid here; the new token is: %s\n", done.Auth.Token)
 	}
 	return nil
 }

@@ -60,8 +60,8 @@ func (p program) export(ctx context.Context, name, path string, messages bool, r
 	return 0, p.lost(ctx, name, id, err)
 }
 
-// undoPatience is how long a command waits for an undo: the program waits for the export
-// to end before.
+// undoPatience is how long a command waits for an undo, which waits for the end of
+// the export.
 const undoPatience = 20 * time.Second
 
 // lost takes an export back whose file is lost by err. The program may have done so

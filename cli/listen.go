@@ -26,10 +26,10 @@ func listenCommand() *cobra.Command {
 	var plan listenPlan
 	c := &cobra.Command{
 		Use:   "listen [--addr ADDR] [--status CODE] [--verify SECRET] [--fail N] [--slow TIME]",
-		Short: "receive webhooks and print them as they come",
-		Long: "It answers each with the status, so that retries can be watched. With --verify one whose signature is\n" +
-			"wrong is answered 401, and the line says why. --fail answers 503 to the first N, --slow lets the sender\n" +
-			"wait, for whom 15 seconds are too long. What was received is counted at the end.",
+		Short: "receive webhooks and print them",
+		Long: "Answers each webhook with the status. --verify answers 401 to wrong signatures and prints the reason. --fail\n" +
+			"answers 503 to the first N, so that retries can be observed; --slow delays each answer, and the sender times out\n" +
+			"after 15 seconds by default. A summary is printed at the end.",
 		Example: "postern listen\npostern listen --addr :9090 --status 503\npostern listen --fail 3 --slow 500ms\n" +
 			"postern listen --verify whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -39,9 +39,9 @@ func listenCommand() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&addr, "addr", "127.0.0.1:9090", "`ADDR` to listen on")
 	f.IntVar(&plan.status, "status", http.StatusOK, "`CODE` to answer with")
-	f.StringArrayVar(&secrets, "verify", nil, "`SECRET` that must have signed, whsec_...; once more for a second one")
-	f.DurationVar(&plan.tolerance, "tolerance", consumer.Tolerance, "`TIME` that a signature may be older or newer than the clock")
-	f.IntVar(&plan.fail, "fail", 0, "`N` webhooks to refuse with 503 before the others are answered")
+	f.StringArrayVar(&secrets, "verify", nil, "signing `SECRET` to require, whsec_...; may be repeated")
+	f.DurationVar(&plan.tolerance, "tolerance", consumer.Tolerance, "maximum `TIME` between a signature and the clock")
+	f.IntVar(&plan.fail, "fail", 0, "`N` first webhooks to refuse with 503")
 	f.DurationVar(&plan.slow, "slow", 0, "`TIME` to wait before each answer")
 	noFiles(c, "addr", "status", "verify", "tolerance", "fail", "slow")
 	return c
@@ -82,7 +82,7 @@ func serveUntil(ctx context.Context, l net.Listener, h http.Handler) error {
 }
 
 // webhookLine is one webhook in one line: time, event, instance or batch, and
-// the fields that tell what happened.
+// the fields that show what happened.
 func webhookLine(r consumer.Webhook) string {
 	var e struct {
 		Instance *struct {
@@ -98,7 +98,7 @@ func webhookLine(r consumer.Webhook) string {
 		if e.Instance != nil {
 			who = e.Instance.Name
 		}
-		batch, fields := telling(e.Data)
+		batch, fields := shownOf(e.Data)
 		if e.Instance == nil {
 			who = batch
 		}
@@ -107,14 +107,14 @@ func webhookLine(r consumer.Webhook) string {
 	return fmt.Sprintf("%s  %-36s %-12s %s", r.At.Format("15:04:05.000"), r.Event, who, what)
 }
 
-// tellingFields are the fields of data worth a line, in order.
-var tellingFields = []string{
+// shownFields are the fields of data that are printed, in order.
+var shownFields = []string{
 	"type", "status", "progress", "connection", "statusReason", "messageType", "text", "keyFromMe",
 	"keyRemoteJid", "messageId", "count", "expiresInSeconds", "recipient", "code", "message",
 }
 
-// telling returns the batch that data speaks of and its telling fields.
-func telling(data json.RawMessage) (batch, fields string) {
+// shownOf returns the batch of data and its printed fields.
+func shownOf(data json.RawMessage) (batch, fields string) {
 	var d map[string]any
 	if json.Unmarshal(data, &d) != nil {
 		return "", string(bytes.TrimSpace(data))
@@ -132,7 +132,7 @@ func telling(data json.RawMessage) (batch, fields string) {
 		d["code"], d["message"] = e["code"], e["message"]
 	}
 	var b strings.Builder
-	for _, name := range tellingFields {
+	for _, name := range shownFields {
 		switch v := d[name].(type) {
 		case string:
 			fmt.Fprintf(&b, "%s=%s ", name, shorten(v))

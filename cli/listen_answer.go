@@ -45,12 +45,12 @@ func (p listenPlan) String() string {
 		text += fmt.Sprintf(", after %v", p.slow)
 	}
 	if len(p.secrets) > 0 {
-		text += ", 401 to what is not signed as it should be"
+		text += ", 401 to wrong signatures"
 	}
 	return text
 }
 
-// rememberedIDs is of how many events a listener knows that they came before.
+// rememberedIDs is how many event ids a listener keeps to recognise repeats.
 const rememberedIDs = 10_000
 
 // listener answers webhooks by its plan, prints and counts them.
@@ -83,7 +83,7 @@ func (l *listener) answer(ctx context.Context, w consumer.Webhook) (status int, 
 	switch {
 	case !waited:
 		l.tally.left++
-		status = http.StatusGatewayTimeout // nobody reads it
+		status = http.StatusGatewayTimeout // not read: the sender has gone
 		notes = append(notes, fmt.Sprintf("no answer: the sender waited no longer than %v", time.Since(w.At).Round(time.Millisecond)))
 	case signature != nil:
 		l.tally.wrong++
@@ -113,7 +113,7 @@ func (l *listener) answer(ctx context.Context, w consumer.Webhook) (status int, 
 	return status, text
 }
 
-// wait waits as long as the plan says, and tells whether the sender did, too.
+// wait waits as long as the plan says, and reports whether the sender did, too.
 func (p listenPlan) wait(ctx context.Context) bool {
 	if p.slow == 0 {
 		return true
@@ -159,8 +159,8 @@ func (l *listener) sum() {
 	}{
 		{t.refused, "refused with 503"},
 		{t.wrong, "with a wrong signature"},
-		{t.left, "not waited for by the sender"},
-		{t.again, "not for the first time"},
+		{t.left, "timed out at the sender"},
+		{t.again, "repeated"},
 	} {
 		if part.n > 0 {
 			fmt.Fprintf(l.out, ", %d %s", part.n, part.text)

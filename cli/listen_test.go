@@ -126,7 +126,7 @@ func TestListenRefusesTheFirstWebhooksWhenItIsAskedToFail(t *testing.T) {
 	out.until(t, `-> 503, refused 2 of 2, time 2 of this webhook-id\n`)
 	out.until(t, `conversation  -> time 4 of this webhook-id\n`)
 	stop()
-	out.until(t, `(?m)^received 4: 2 answered 202, 2 refused with 503, 3 not for the first time$`)
+	out.until(t, `(?m)^received 4: 2 answered 202, 2 refused with 503, 3 repeated$`)
 }
 
 func TestListenSaysWhyASignatureIsWrongAndRefusesIt(t *testing.T) {
@@ -177,7 +177,7 @@ func TestListenLetsTheSenderWait(t *testing.T) {
 	}
 	out.until(t, `-> no answer: the sender waited no longer than \d`)
 	stop()
-	out.until(t, `(?m)^received 1: 0 answered 200, 1 not waited for by the sender$`)
+	out.until(t, `(?m)^received 1: 0 answered 200, 1 timed out at the sender$`)
 }
 
 func TestAListenerForgetsTheOldestIDs(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"postern/mcp"
 )
 
-// keyVariable is where the key of an agent may stand, out of the list of processes.
+// keyVariable may hold the key of an agent, which keeps it out of the process list.
 const keyVariable = "POSTERN_KEY"
 
 // maxKeyFile is the most that a file with a key has, in bytes.
@@ -30,11 +30,11 @@ func mcpCommand() *cobra.Command {
 	var settings, base, key, file string
 	c := &cobra.Command{
 		Use:   "mcp [--key KEY | --key-file FILE] [--url URL] [--config FILE]",
-		Short: "let an agent program work with a running program, by the Model Context Protocol",
-		Long: "It speaks the protocol over standard input and output, for programs that start their servers themselves, and\n" +
-			"calls the HTTP interface of the running program with a scoped key, which POST /keys makes. The key is best given in the\n" +
-			"environment as " + keyVariable + ", or in a file: everybody on the machine can see what stands on a command line.\n" +
-			"Without --url it calls the address that the configuration has the program listen on. mcp.enabled is not needed.",
+		Short: "serve the Model Context Protocol for an agent program",
+		Long: "Speaks the protocol over standard input and output, for agents that start their servers, and calls the HTTP API of\n" +
+			"the running program with a scoped key, which POST /keys creates. Give the key in the environment as\n" +
+			"" + keyVariable + ", or in a file: every user of the machine can see command lines. Without --url it calls the\n" +
+			"configured listen address. mcp.enabled is not required.",
 		Example: keyVariable + "=pk_... postern mcp\npostern mcp --key-file /run/secrets/agent.key --url https://postern.example.org",
 		RunE: func(c *cobra.Command, _ []string) error {
 			key, err := agentKey(c.Context(), key, file)
@@ -50,8 +50,8 @@ func mcpCommand() *cobra.Command {
 	}
 	configFlag(c, &settings)
 	f := c.Flags()
-	f.StringVar(&key, "key", "", "scoped `KEY`, pk_...; everybody on the machine can see it here")
-	f.StringVar(&file, "key-file", "", "`FILE` with the key alone")
+	f.StringVar(&key, "key", "", "scoped `KEY`, pk_...; visible in the process list")
+	f.StringVar(&file, "key-file", "", "`FILE` that contains the key")
 	f.StringVar(&base, "url", "", "`URL` of the program, as for healthcheck")
 	noFiles(c, "key", "url")
 	return c
@@ -111,7 +111,7 @@ func serveAgent(ctx context.Context, prefix string, way http.RoundTripper, key s
 	return err
 }
 
-// noteCall has the program note what an agent did.
+// noteCall reports a call of an agent to the program's audit log.
 func noteCall(ctx context.Context, prefix string, way http.RoundTripper, key string, c mcp.Call) error {
 	ctx, cancel := context.WithTimeout(ctx, noteTimeout)
 	defer cancel()
@@ -139,7 +139,7 @@ func noteCall(ctx context.Context, prefix string, way http.RoundTripper, key str
 // noteTimeout is how long a note may take.
 const noteTimeout = 10 * time.Second
 
-// keptOpen is a writer that is not ours to close.
+// keptOpen is a writer whose Close does nothing.
 type keptOpen struct{ io.Writer }
 
 // Close implements io.Closer.

@@ -30,7 +30,7 @@ func running(cfg *config.Config, key string) (program, error) {
 	if key == "" {
 		s, err := config.ReadSecrets(cfg)
 		if err != nil {
-			return program{}, fmt.Errorf("a program has the data file in use, and is asked with its API key: %w", err)
+			return program{}, fmt.Errorf("the API key is required to ask the program that has the data file open: %w", err)
 		}
 		key = s.GlobalAuthToken
 	}
@@ -54,7 +54,7 @@ func elsewhere(cfg *config.Config, base, key string) (program, error) {
 	return p, nil
 }
 
-// ask calls the program. Whatever it answers but a success is an error that says what it is.
+// ask calls the program. Any answer but a success is an error that contains it.
 func (p program) ask(ctx context.Context, method, path string, in any) (*http.Response, error) {
 	return p.askAs(ctx, method, path, "", in)
 }
@@ -72,7 +72,7 @@ func (p program) askAs(ctx context.Context, method, path, requestID string, in a
 	return p.send(ctx, method, path, requestID, kind, &body)
 }
 
-// refused is an answer of the program that is no success.
+// refused is an error response of the program.
 type refused struct {
 	base, status, said string
 	code               string // machine code; empty when there is none
@@ -80,8 +80,8 @@ type refused struct {
 
 func (r *refused) Error() string { return fmt.Sprintf("%s answered %s: %s", r.base, r.status, r.said) }
 
-// send calls the program with a body of some kind, as askAs does with JSON. Whatever is
-// answered but a success is a *refused.
+// send calls the program with a body of any type, as askAs does with JSON. Any answer
+// but a success is a *refused.
 func (p program) send(ctx context.Context, method, path, requestID, kind string, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, p.url+path, body)
 	if err != nil {
@@ -114,9 +114,8 @@ func (p program) send(ctx context.Context, method, path, requestID, kind string,
 	return resp, nil
 }
 
-// knowOwn has the way to the program of this machine take no certificate but the one
-// that is configured: it is for another name than this machine has for itself, and the
-// program is given the API key.
+// knowOwn makes the transport accept only the configured certificate: it names another
+// host, and the API key is sent there.
 func knowOwn(way *http.Transport, cfg *config.Config) error {
 	if !cfg.Secure() {
 		return nil
@@ -129,13 +128,13 @@ func knowOwn(way *http.Transport, cfg *config.Config) error {
 	}
 	own, err := load()
 	if err != nil {
-		return fmt.Errorf("the certificate of %s, by which the running program is known: %w", setting, err)
+		return fmt.Errorf("the certificate of %s, which identifies the running program: %w", setting, err)
 	}
 	way.TLSClientConfig = &tls.Config{
 		InsecureSkipVerify: true, //nolint:gosec // VerifyConnection does, more strictly
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if len(s.PeerCertificates) == 0 || !bytes.Equal(s.PeerCertificates[0].Raw, own.Certificate[0]) {
-				return errors.New("the program at server.listen has another certificate than that of " + setting + ", and is given no key")
+				return errors.New("the program at server.listen has a different certificate than " + setting + "; the key was not sent")
 			}
 			return nil
 		},

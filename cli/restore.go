@@ -30,30 +30,30 @@ type restoreOptions struct {
 	force, resumeBatches, sure bool
 }
 
-// restoreCommand is `postern restore`: a backup becomes the data file.
+// restoreCommand is `postern restore`: it replaces the data file by a backup.
 func restoreCommand() *cobra.Command {
 	var o restoreOptions
 	c := &cobra.Command{
 		Use:   "restore [--identity FILE] [--force] [--resume-batches] [--yes] [--config FILE] FILE|-",
-		Short: "make a backup the data file",
-		Long: "The backup is looked at as a whole, every digest and every record, before anything is touched. No program may run on\n" +
-			"the data file. One that is there is kept beside it, and only moved with --force. No account has to be paired again: what\n" +
-			"was sent to it since the backup is read, and every key that may have been used since is left. Batches that were under\n" +
-			"way wait as INTERRUPTED until somebody starts them, since what they sent after the backup is not known;\n" +
-			"--resume-batches has them go on by themselves, and send again what they sent since. Browsers are signed out and portal\n" +
-			"links end. Instance tokens that were replaced since and scoped keys that were deleted since are valid again: issue new\n" +
-			"tokens by PUT /instance/NAME/token, and delete the keys once more.",
+		Short: "restore the data file from a backup",
+		Long: "The backup is fully verified, every digest and every record, before anything changes. Stop the program first. An existing\n" +
+			"data file is only replaced with --force, and is kept beside the new one. No account has to be paired again: messages\n" +
+			"received since the backup can be read, and keys that may have been used since are skipped. Running batches become\n" +
+			"INTERRUPTED until they are started, since what they sent after the backup is unknown; --resume-batches continues them,\n" +
+			"and repeats what they sent since. Browsers are signed out and portal links expire. Instance tokens that were replaced\n" +
+			"and scoped keys that were deleted since the backup are valid again: issue new tokens by PUT /instance/NAME/token, and\n" +
+			"delete the keys again.",
 		Example: "postern restore postern.tar\npostern restore --identity key.txt --force postern.tar.age",
-		Args:    fileNeeded("which backup is to be restored?"),
+		Args:    fileNeeded("the backup to restore"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.run(c, args[0])
 		},
 	}
 	configFlag(c, &o.settings)
 	f := c.Flags()
-	f.StringVar(&o.identity, "identity", "", "`FILE` with the private key of age, for a backup that is encrypted")
-	f.BoolVar(&o.force, "force", false, "move a data file that is there out of the way")
-	f.BoolVar(&o.resumeBatches, "resume-batches", false, "let batches that were under way go on by themselves")
+	f.StringVar(&o.identity, "identity", "", "`FILE` with the age private key of an encrypted backup")
+	f.BoolVar(&o.force, "force", false, "move an existing data file aside")
+	f.BoolVar(&o.resumeBatches, "resume-batches", false, "continue running batches")
 	f.BoolVar(&o.sure, "yes", false, "do not ask")
 	return c
 }
@@ -77,7 +77,7 @@ func (o *restoreOptions) run(c *cobra.Command, from string) (err error) {
 		return err
 	}
 	if there && !o.sure {
-		if err := confirmed(ctx, c.InOrStdin(), c.ErrOrStderr(), fmt.Sprintf("%s is moved aside for the backup. Go on?", path)); err != nil {
+		if err := confirmed(ctx, c.InOrStdin(), c.ErrOrStderr(), fmt.Sprintf("%s will be moved aside and replaced by the backup. Continue?", path)); err != nil {
 			return err
 		}
 	}
@@ -113,28 +113,28 @@ func (o *restoreOptions) run(c *cobra.Command, from string) (err error) {
 		return err
 	}
 	for _, f := range kept {
-		fmt.Fprintf(out, "what was there is %s now\n", f)
+		fmt.Fprintf(out, "the old file is now %s\n", f)
 	}
 	fmt.Fprintf(out, "%s: %s; %s on with %s\n", path, contents(m), plural.Of(done.Devices, "paired account goes", "paired accounts go"), plural.Of(done.Sessions, "session"))
 	if raw, err := os.ReadFile(filepath.Join(folder, backup.SecretsMember)); err == nil && config.OtherSecrets(cfg, raw) {
-		fmt.Fprintf(out, "the configuration has other secrets than the backup, and they count: its API key and tokens are not valid until authentication has those of %s\n", config.SecretsPath(cfg))
+		fmt.Fprintf(out, "the configured secrets differ from those of the backup and take precedence: its API key and tokens are invalid until authentication has those of %s\n", config.SecretsPath(cfg))
 	}
 	warnOfReturned(out, m, done, kept, config.SecretsPath(cfg))
 	return nil
 }
 
-// warnOfReturned says which credentials that were withdrawn after the backup are valid
-// again. The file does not know which these are.
+// warnOfReturned warns of credentials that were revoked after the backup and are valid
+// again. The file does not record which these are.
 func warnOfReturned(out io.Writer, m backup.Manifest, done app.Restoration, kept []string, secrets string) {
 	at := m.At.Time.UTC().Format("2006-01-02 15:04:05Z")
 	if m.Counts.Instances > 0 {
-		fmt.Fprintf(out, "warning: instance tokens that were replaced after %s are valid again, and the ones that replaced them are not: issue new ones by PUT /instance/NAME/token (GlobalApiKey) for each instance whose token was replaced since, and hand them on\n", at)
+		fmt.Fprintf(out, "warning: instance tokens that were replaced after %s are valid again, and their replacements are not: issue new ones by PUT /instance/NAME/token (GlobalApiKey) for each instance whose token was replaced since, and distribute them\n", at)
 	}
 	if slices.ContainsFunc(kept, func(file string) bool { return strings.HasPrefix(file, secrets+replacedSuffix) }) {
-		fmt.Fprintf(out, "warning: the API key and the secret of tokens are those of the backup again, and so are the tokens that they signed: when they were changed because somebody knew them, stop the program, delete %s and start it, which makes new ones\n", secrets)
+		fmt.Fprintf(out, "warning: the API key and the secret of tokens are those of the backup again, and so are the tokens that they signed: if they were changed because they had leaked, stop the program, delete %s and start it, which creates new ones\n", secrets)
 	}
 	if done.Keys > 0 {
-		fmt.Fprintf(out, "warning: keys that were deleted since the backup are back, and those that were narrowed are as wide as before: review the %d of GET /keys, and delete them again by DELETE /keys/ID\n", done.Keys)
+		fmt.Fprintf(out, "warning: keys that were deleted since the backup exist again, and those that were restricted have their former rights: review the %d of GET /keys, and delete them again by DELETE /keys/ID\n", done.Keys)
 	}
 }
 
@@ -209,7 +209,7 @@ func openBackup(ctx context.Context, path string, in io.Reader) (io.ReadCloser, 
 	r, w := io.Pipe()
 	go func() { // ends with what it reads, or with the command
 		from := in
-		if path != "-" { // a named pipe, which is not even open before somebody writes into it
+		if path != "-" { // a named pipe, which opens only when something writes into it
 			f, err := os.Open(path)
 			if err != nil {
 				_ = w.CloseWithError(err)
@@ -247,7 +247,7 @@ func readIdentities(ctx context.Context, path string) ([]age.Identity, error) {
 // confirmed asks on a terminal until ctx ends, and wants --yes where there is none.
 func confirmed(ctx context.Context, in io.Reader, out io.Writer, question string) error {
 	if !isTerminal(in) {
-		return usageError{errors.New("this replaces something, and nobody can be asked here: add --yes")}
+		return usageError{errors.New("this replaces a file, and there is no terminal for the confirmation: add --yes")}
 	}
 	return answered(ctx, in, out, question)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // sandboxCommand is `postern sandbox`: the local server alone, with its control
-// routes on a listener of their own. Its help also tells what the routes take.
+// routes on a listener of their own. Its help also describes the routes.
 func sandboxCommand() *cobra.Command {
 	var listenAddr, control, path string
 	c := &cobra.Command{
@@ -65,7 +65,7 @@ func runSandbox(ctx context.Context, listenAddr, control, path string, out io.Wr
 		return err
 	}
 	if !config.IsLoopback(control) {
-		fmt.Fprintf(out, "Warning: --control %s is not of this machine alone, and the control routes need no credential; use 127.0.0.1\n\n", control)
+		fmt.Fprintf(out, "Warning: --control %s is reachable from other machines, and the control routes need no credential; use 127.0.0.1\n\n", control)
 	}
 	fmt.Fprintf(out, "A local WhatsApp network. Point Postern at it with\n\n  WHATSAPP_ENDPOINT=%s\n  WHATSAPP_ENDPOINT_CA=%s\n  WHATSAPP_ENDPOINT_ROOT_KEY=%x\n\nIts control routes are at http://%s/sandbox/help; stop with Ctrl-C\n",
 		endpoint.URL, ca.Name(), endpoint.RootKey[:], l.Addr())

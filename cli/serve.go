@@ -24,10 +24,10 @@ func serveCommand() *cobra.Command {
 	var path string
 	c := &cobra.Command{
 		Use:   "serve [--config FILE]",
-		Short: "run the program; what happens without a command",
-		Long: "It ends at Ctrl-C or SIGTERM, in order: what was accepted is finished or kept. A second signal ends it\n" +
-			"at once. SIGHUP has it read the configuration again, for log.level, server.tls.cert and .key, and\n" +
-			"webhook.global; the log says what changed. The first start needs no configuration; it makes the API key and prints it once.",
+		Short: "run the program (the default command)",
+		Long: "Ctrl-C or SIGTERM shuts it down in order: accepted work is finished or kept. A second signal ends it at once.\n" +
+			"SIGHUP reloads log.level, server.tls.cert and .key, and webhook.global; the log reports the changes. The first\n" +
+			"start needs no configuration; it generates the API key and prints it once.",
 		Example: "postern\npostern serve --config /etc/postern.toml\nSANDBOX_ENABLED=true postern serve",
 		RunE:    func(c *cobra.Command, _ []string) error { return serve(c.Context(), path, c.OutOrStdout()) },
 	}
@@ -40,7 +40,7 @@ func serve(ctx context.Context, path string, out io.Writer) error {
 	hangups := make(chan os.Signal, 1) // one that comes during the start is not lost, and no end of it
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
-	unread := make(chan os.Signal, 1) // that nobody reads the log any more, as after the end of journald, ends no program
+	unread := make(chan os.Signal, 1) // a closed log, as after the end of journald, does not end the program
 	signal.Notify(unread, syscall.SIGPIPE)
 	defer signal.Stop(unread)
 	cfg, to, err := prepareToServe(ctx, path)
@@ -91,7 +91,7 @@ func reload(ctx context.Context, path string, a *app.App, log *slog.Logger) {
 		err = a.Reload(cfg)
 	}
 	if err != nil {
-		log.Error("the configuration was read again and is wrong; all stays as it was. Mend it and send SIGHUP once more", "error", err)
+		log.Error("the configuration is invalid and was not reloaded; fix it and send SIGHUP again", "error", err)
 	}
 }
 
@@ -116,9 +116,9 @@ func startServing(ctx context.Context, cfg *config.Config, to journal, out io.Wr
 		}
 		return nil, err
 	}
-	for _, left := range config.LeftSecrets(cfg) { // nobody makes others any more, now that the data file is ours
+	for _, left := range config.LeftSecrets(cfg) { // no other program creates secrets while the data file is locked
 		if err := os.Remove(left); err != nil {
-			log.Warn("secrets that a kill left are still there; delete the file", "file", left, "error", err)
+			log.Warn("cannot remove secrets that a killed start left; delete the file", "file", left, "error", err)
 		}
 	}
 	a.GatherSupport(gatherFor(a, sec))
@@ -145,7 +145,7 @@ func configFlag(c *cobra.Command, path *string) {
 	c.Flags().StringVar(path, "config", "", "configuration `FILE` to read (default ./config.toml when it exists)")
 }
 
-// prepare reads the configuration and tells its warnings.
+// prepare reads the configuration and logs its warnings.
 func prepare(ctx context.Context, path string) (*config.Config, error) {
 	cfg, _, err := prepareToServe(ctx, path)
 	return cfg, err
@@ -172,8 +172,8 @@ func prepareToServe(ctx context.Context, path string) (*config.Config, journal, 
 	return cfg, to, nil
 }
 
-// commandLog is for commands that say themselves what they did: it has what somebody should
-// do something about.
+// commandLog is for commands that print their own results: it has warnings and errors
+// only.
 func commandLog(cfg *config.Config, w io.Writer) *slog.Logger {
 	log, level := newLogger(cfg, w)
 	level.SetUsual(max(level.Level(), slog.LevelWarn))

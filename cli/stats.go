@@ -19,16 +19,16 @@ import (
 	"postern/store"
 )
 
-// statsCommand is `postern stats`: what a data file holds, bucket by bucket.
+// statsCommand is `postern stats`: the contents of a data file by bucket.
 func statsCommand() *cobra.Command {
 	var settings string
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "stats [--config FILE] [--json] [FILE]",
-		Short: "print what a data file holds",
-		Long: "It counts the records of each bucket, their bytes, those of the pages that hold them, and the times of the oldest and\n" +
-			"the newest record where records have one. Nothing is changed. Without FILE it is the data file of the configuration.\n" +
-			"When a program runs on that, it is asked to look at a copy of this moment.",
+		Short: "print statistics of a data file",
+		Long: "Prints the records of each bucket, their bytes, the bytes of their pages, and the times of the oldest and newest record\n" +
+			"where records have one. Nothing is changed. Without FILE it reads the configured data file; a program that runs on that\n" +
+			"file reads a snapshot instead.",
 		Example: "postern stats\npostern stats --json backup/postern.db",
 		Args:    operands(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -47,8 +47,8 @@ func statsCommand() *cobra.Command {
 	return c
 }
 
-// inspectFile looks at a data file, or has the program do so that runs on that of the
-// configuration.
+// inspectFile inspects a data file, or asks the program that runs on the configured one
+// to do so.
 func inspectFile(ctx context.Context, settings string, args []string) (i store.Inspection, err error) {
 	path, err := dataFile(ctx, settings, args)
 	if err != nil {

@@ -25,11 +25,11 @@ func statuses() []struct {
 		is   int
 		says string
 	}{
-		{0, "it is done"},
-		{statusFailed, "it failed; the standard error says why and what to do"},
-		{statusMisused, "the command line is wrong, or a file that was to be checked"},
-		{statusStopped, "serve met damage in the data file, or a disk that failed, and ended for the sake of the file"},
-		{statusLasting, "serve did not start, and will not before somebody changes the configuration, the data file or a right"},
+		{0, "success"},
+		{statusFailed, "failure; standard error has the cause and what to do"},
+		{statusMisused, "invalid command line, or a checked file has faults"},
+		{statusStopped, "serve stopped to protect the data file: the file is damaged, or the disk failed"},
+		{statusLasting, "serve cannot start until the configuration, the data file or a permission is changed"},
 	}
 }
 

@@ -30,19 +30,19 @@ const metricsApart = 10 * time.Second
 // askFor is how long the program may take for an answer.
 const askFor = time.Minute
 
-// supportCommand is `postern support`: what somebody needs who is to help.
+// supportCommand is `postern support`: it writes a redacted support bundle.
 func supportCommand() *cobra.Command {
 	var settings string
 	c := &cobra.Command{
 		Use:   "support [--config FILE] FILE",
-		Short: "gather what somebody needs who is to help, without secrets",
-		Long: "A zip file of plain text: version, configuration, what postern doctor says, metrics twice ten seconds apart, where\n" +
-			"memory and goroutines are, the last 2,000 lines of the log, buckets and what they hold. Secrets, tokens, what URLs\n" +
-			"have besides their host, phone numbers but for two digits and names of instances are taken out; read it before you\n" +
-			"give it away all the same. It works of a stopped program, too: README.txt in it says what is missing then. FILE is\n" +
-			"there when it is whole, and replaces none.",
+		Short: "write a redacted support bundle",
+		Long: "Writes a zip file of plain text: version, configuration, output of postern doctor, two samples of the metrics ten seconds\n" +
+			"apart, memory and goroutine profiles, the last 2,000 lines of the log, and statistics of the data file. Secrets, tokens,\n" +
+			"URLs except their host, phone numbers except two digits, and names of instances are redacted; review it before you\n" +
+			"pass it on. It also works for a stopped program: README.txt in it lists what is missing then. FILE is written\n" +
+			"atomically and never overwritten.",
 		Example: "postern support support.zip\npostern support --config /etc/postern/config.toml support.zip",
-		Args:    fileNeeded("where is the bundle to be written?"),
+		Args:    fileNeeded("the path of the bundle to write"),
 		RunE: func(c *cobra.Command, args []string) error {
 			var b bundle
 			err := backup.WriteFile(args[0], func(w io.Writer) error {
@@ -89,9 +89,9 @@ func (b *bundle) lacks(name string, err error) bool {
 	return err != nil
 }
 
-var errNoFirst = errors.New("there is no first one to hold it against")
+var errNoFirst = errors.New("there is no first sample to compare with")
 
-var errNotRunning = errors.New("no program runs, and only that has it")
+var errNotRunning = errors.New("only a running program has it, and none runs")
 
 // subject is what a bundle is about.
 type subject struct {
@@ -99,8 +99,8 @@ type subject struct {
 	settings string   // all of them, as TOML
 	secrets  []string // those of the configuration
 
-	// ask calls the program that runs with the configuration, if one does; runs tells
-	// that it does, for it is this one.
+	// ask calls the program that runs with the configuration, if one does; runs is set
+	// when that is this process.
 	ask  func(ctx context.Context, method, path string, out any) error
 	runs bool
 }
@@ -139,7 +139,7 @@ func gatherFor(a *app.App, sec config.Secrets) func(context.Context, io.Writer) 
 
 // same adds what is the same whatever the program does.
 func (b *bundle) same() {
-	b.add("version.txt", "what gathered this", "postern "+app.Build()+"\n")
+	b.add("version.txt", "the version of postern support", "postern "+app.Build()+"\n")
 	b.add("schema.txt", "the buckets of a data file", schemaText())
 }
 
@@ -151,7 +151,7 @@ func (b *bundle) gatherOf(ctx context.Context, s subject) error {
 	for _, w := range slices.Concat(config.Warnings(s.cfg), config.Exposures(s.cfg)) {
 		text = "# warning: " + b.redact.Text(config.OneLine(w)) + "\n" + text
 	}
-	b.add("configuration.toml", "all settings, and where each comes from; secrets are not shown", b.redact.Config(text))
+	b.add("configuration.toml", "all settings with their sources; secrets are not shown", b.redact.Config(text))
 	found, err := doctor.Run(ctx, doctor.Patient{Config: s.cfg, Warnings: config.Warnings(s.cfg), Buckets: everyBucket(), Ask: s.ask})
 	if err != nil {
 		return fmt.Errorf("interrupted: %w", err)
@@ -175,8 +175,8 @@ func (b *bundle) gatherOf(ctx context.Context, s subject) error {
 }
 
 // meet finds out whether a program runs, what is secret and how the instances are
-// called, and takes what the program has to tell first: its log and its metrics, before
-// it is asked for anything else.
+// called, and takes the log and the metrics before it asks the program for anything
+// else.
 func (b *bundle) meet(ctx context.Context, s subject) (metrics bool, at time.Time) {
 	secrets, names := s.secrets, []string(nil)
 	var err error
@@ -190,7 +190,7 @@ func (b *bundle) meet(ctx context.Context, s subject) (metrics bool, at time.Tim
 			Auth *struct{ Token string }
 		}
 		if err := b.call(ctx, "/instance", &listed); err != nil {
-			b.lacks("names of instances, by which they could be hidden", err)
+			b.lacks("names of instances, which are needed to redact them", err)
 		}
 		for _, in := range listed {
 			names = append(names, in.Name)
@@ -237,7 +237,7 @@ func (b *bundle) metrics(ctx context.Context, name string) bool {
 func (b *bundle) findings(found []doctor.Finding) {
 	var lines bytes.Buffer
 	_ = tellFindings(&lines, found, false) // into memory
-	b.add("doctor.txt", "what postern doctor says", b.redact.Text(lines.String()))
+	b.add("doctor.txt", "output of postern doctor", b.redact.Text(lines.String()))
 }
 
 // stats has what the data file holds.
@@ -257,12 +257,12 @@ func (b *bundle) stats(ctx context.Context, cfg *config.Config) {
 	}
 	var text bytes.Buffer
 	if !b.lacks(name, printStats(&text, is)) {
-		b.add(name, "what the data file holds, bucket by bucket", b.redact.Secrets(text.String()))
+		b.add(name, "statistics of the data file by bucket", b.redact.Secrets(text.String()))
 	}
 }
 
 func (b *bundle) profiles(ctx context.Context) {
-	for kind, about := range map[string]string{"heap": "where memory was allocated", "goroutine": "where each goroutine stands"} {
+	for kind, about := range map[string]string{"heap": "memory allocations", "goroutine": "stacks of all goroutines"} {
 		text, err := b.plain(ctx, "/admin/profile/"+kind+"?debug=1")
 		if !b.lacks(kind+".txt", err) {
 			b.add(kind+".txt", about+", as pprof reads it", b.redact.Secrets(text))
@@ -273,7 +273,7 @@ func (b *bundle) profiles(ctx context.Context) {
 // readme says what is in the bundle, and what is not.
 func (b *bundle) readme(at time.Time) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "Gathered by postern support at %s.\n\n", at.UTC().Format(time.RFC3339))
+	fmt.Fprintf(&text, "Written by postern support at %s.\n\n", at.UTC().Format(time.RFC3339))
 	for _, m := range b.members {
 		fmt.Fprintf(&text, "%-20s %s\n", m.name, m.about)
 	}
@@ -283,10 +283,10 @@ func (b *bundle) readme(at time.Time) string {
 			fmt.Fprintf(&text, "%s\n", line)
 		}
 	}
-	text.WriteString("\nTaken out: secrets and tokens, what URLs have besides scheme and host, the digits of\n" +
-		"phone numbers and JIDs but for the last two, and the names of instances, each of which\n" +
-		"is the same instance-N in all texts. Rather too much was taken out than too little;\n" +
-		"look through it all the same before you give it away.\n")
+	text.WriteString("\nRedacted: secrets and tokens, URLs except scheme and host, the digits of phone numbers\n" +
+		"and JIDs except the last two, and the names of instances, each of which is the same\n" +
+		"instance-N in all texts. Redaction errs on the side of removing too much; review all\n" +
+		"texts before you pass them on.\n")
 	return text.String()
 }
 

@@ -11,7 +11,7 @@ import (
 
 // supervised tells systemd, where it started the program as a service of the type
 // notify, that the program is ready, as long as ctx lasts that it lives, and then
-// that it stops. Elsewhere it does nothing. stuck says why only a new start may help.
+// that it stops. Elsewhere it does nothing. stuck returns why only a restart may help.
 func supervised(ctx context.Context, stuck func(context.Context) []string, log *slog.Logger) {
 	if !tellSystemd(log, daemon.SdNotifyReady) {
 		return
@@ -38,7 +38,7 @@ func supervised(ctx context.Context, stuck func(context.Context) []string, log *
 			case ctx.Err() != nil:
 				return
 			case len(reasons) > 0:
-				log.Error("systemd's watchdog is not told that the program lives; systemd starts it anew, unless the reasons go away", "reasons", strings.Join(reasons, "; "))
+				log.Error("not notifying systemd's watchdog: the program is stuck; systemd restarts it unless the reasons go away, which /ready shows too", "reasons", strings.Join(reasons, "; "))
 			default:
 				tellSystemd(log, daemon.SdNotifyWatchdog)
 			}
@@ -46,17 +46,17 @@ func supervised(ctx context.Context, stuck func(context.Context) []string, log *
 	}()
 }
 
-// reloading tells systemd that the configuration is read again, until it is told
-// that the program is ready.
+// reloading notifies systemd of a reload, which lasts until the program is reported
+// ready.
 func reloading(log *slog.Logger) {
 	tellSystemd(log, daemon.SdNotifyReloading+"\n"+daemon.SdNotifyMonotonicUsec())
 }
 
-// tellSystemd reports whether systemd is there to be told.
+// tellSystemd reports whether systemd received the state.
 func tellSystemd(log *slog.Logger, state string) bool {
-	told, err := daemon.SdNotify(false, state)
+	sent, err := daemon.SdNotify(false, state)
 	if err != nil {
-		log.Warn("systemd could not be told; see that the unit has NotifyAccess=main", "state", state, "error", err)
+		log.Warn("cannot notify systemd; see that the unit has NotifyAccess=main", "state", state, "error", err)
 	}
-	return told
+	return sent
 }

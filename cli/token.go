@@ -20,7 +20,7 @@ func tokenCommand() *cobra.Command {
 		Use:   "token user [--id UUID] [--ttl 24h] [--config FILE]",
 		Short: "issue a user token",
 		Long: "The token is printed alone, for use in a shell. It is signed with authentication.jwt_secret, so it needs\n" +
-			"the configuration of the server that shall accept it.",
+			"the configuration of the server that is to accept it.",
 		Example: "postern token user\nTOKEN=$(postern token user --id 0196f0a0-0000-7000-8000-000000000001 --ttl 1h)",
 		// The flags are those of a kind, which comes before them: it is missed, not they.
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
@@ -41,7 +41,7 @@ func userTokenCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&id, "id", "", "the user's `UUID`; empty makes a new one")
-	c.Flags().DurationVar(&ttl, "ttl", 24*time.Hour, "`TIME` that the token lives")
+	c.Flags().DurationVar(&ttl, "ttl", 24*time.Hour, "`TIME` until the token expires")
 	configFlag(c, &path)
 	noFiles(c, "id", "ttl")
 	return c

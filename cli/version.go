@@ -9,8 +9,8 @@ import (
 	"postern/app"
 )
 
-// licences are the texts that whoever passes the program on has to pass on with
-// it: of every module that is linked, and of Go itself. `make docs` writes them
+// licences are the texts that must accompany copies of the program: of every linked
+// module, and of Go itself. `make docs` writes them
 // from the modules' own files.
 //
 //go:embed licences.txt
@@ -22,8 +22,8 @@ func versionCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "version [--licences]",
 		Short: "print the version, its commit and their date",
-		Long: "Postern is free software under the GPL, version 3 or later. --licences prints the texts of everything that\n" +
-			"is linked into it; whoever passes the program on passes them on too.",
+		Long: "Postern is free software under the GPL, version 3 or later. --licences prints the licences of all linked\n" +
+			"modules, which must accompany copies of the program.",
 		Example: "postern version\npostern version --licences",
 		RunE: func(c *cobra.Command, _ []string) error {
 			fmt.Fprintln(c.OutOrStdout(), "postern", app.Build())
@@ -33,6 +33,6 @@ func versionCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&texts, "licences", false, "print the licences of what the program is made of")
+	c.Flags().BoolVar(&texts, "licences", false, "print the licences of all linked modules")
 	return c
 }

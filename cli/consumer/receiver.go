@@ -16,7 +16,7 @@ type Webhook struct {
 	At       time.Time
 	Event    string // from the header
 	Instance string // from the header, empty for batch events
-	ID       string // of the event, from webhook-id; empty when nobody asked for one
+	ID       string // of the event, from webhook-id; may be empty
 	Header   http.Header
 	Body     []byte
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // accounts says whether the accounts of the data file belong to the network that the
-// configuration connects to. A running program tells that itself, see program.
+// configuration connects to. A running program reports that itself, see program.
 func (r *examination) accounts() []Finding {
 	const check = "accounts"
 	switch {
@@ -25,7 +25,7 @@ func (r *examination) accounts() []Finding {
 	case errors.Is(err, store.ErrLocked):
 		return one(check, Warning, "stop what uses the file of the sandbox, and run this again", "not looked at: %v", err)
 	case err != nil:
-		return one(check, Fault, "mend it; else no account is connected", "the network of the accounts is not known: %v", err)
+		return one(check, Fault, "fix it: no account connects until then", "the network of the accounts is not known: %v", err)
 	}
 	stray, all, err := app.StrayAccounts(r.Config.Store.Path, network)
 	if err != nil {

@@ -16,7 +16,7 @@ func (r *examination) backup(ctx context.Context) []Finding {
 	const check = "backup"
 	b := r.Config.Backup
 	if b.Every == 0 {
-		return one(check, Warning, "set backup.dir and backup.every, unless something else runs postern backup", "none is made by itself")
+		return one(check, Warning, "set backup.dir and backup.every, unless something else runs postern backup", "no automatic backup is configured")
 	}
 	name, at, err := r.newestBackup(ctx)
 	dir := config.Absolute(b.Dir)
@@ -46,7 +46,7 @@ func (r *examination) backup(ctx context.Context) []Finding {
 func (r *examination) newestBackup(ctx context.Context) (name string, at time.Time, err error) {
 	dir := r.Config.Backup.Dir
 	if !r.running {
-		id, _ := store.FileID(r.Config.Store.Path) // one that cannot be read is told as the data file's
+		id, _ := store.FileID(r.Config.Store.Path) // an error is reported by the check of the data file
 		return backup.Newest(dir, id)
 	}
 	ctx, cancel := limited(ctx)
@@ -61,8 +61,7 @@ func (r *examination) newestBackup(ctx context.Context) (name string, at time.Ti
 	return backup.Of(dir, *is.Backup.LastAt)
 }
 
-// left looks for what commands and programs left that were killed, and that nobody works
-// on.
+// left looks for unfinished files of killed commands and programs.
 func (r *examination) left() []Finding {
 	const check = "left behind"
 	dir := r.where()
@@ -83,5 +82,5 @@ func (r *examination) left() []Finding {
 			return nil
 		})
 	}
-	return one(check, Warning, "delete it; the next backup into the folder, the next restore, or of secrets the next start does it too", "%s (%s), of a command or a program that was killed", few(all), mebibytes(size))
+	return one(check, Warning, "delete it; otherwise the next backup, restore or start does", "%s (%s), left by a killed command or program", few(all), mebibytes(size))
 }

@@ -27,7 +27,7 @@ type Finding struct {
 	Check   string `json:"check"`
 	Level   Level  `json:"level"`
 	Message string `json:"message"` // one line
-	Advice  string `json:"advice"`  // what to do; empty when all is well
+	Advice  string `json:"advice"`  // what to do; empty at level OK
 }
 
 // Patient is what is looked at.
@@ -49,7 +49,7 @@ const networkTimeout = 5 * time.Second
 
 // Unconfigured is what there is to say where the configuration cannot be used.
 func Unconfigured(err error) []Finding {
-	return []Finding{{"configuration", Fault, oneLine(err.Error()), "mend it; postern config check FILE tells when it is right. Everything else is looked at then"}}
+	return []Finding{{"configuration", Fault, oneLine(err.Error()), "fix it and verify it with postern config check FILE; all other checks need it"}}
 }
 
 // Run looks at everything, and returns what it found in the order of the checks. The
@@ -116,7 +116,7 @@ func (p Patient) examine(ctx context.Context) *examination {
 	return r
 }
 
-// askReceivers has the program tell them.
+// askReceivers asks the running program for them.
 func (r *examination) askReceivers(ctx context.Context) (all []instance.Receiver, err error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()

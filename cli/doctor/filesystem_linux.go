@@ -8,10 +8,10 @@ import (
 
 // What is wrong with kinds of file systems.
 const (
-	network = "a file system of the network: locks, fsync and memory maps are not what they are on a disk, and an interruption of the network stops the program"
-	memory  = "it is in memory, and everything is lost with the power"
+	network = "a network file system: locks, fsync and memory maps are unreliable, and a network interruption stops the program"
+	memory  = "it is in memory; a power failure loses everything"
 	layer   = "it is the layer of a container, and is removed with it; mount a volume"
-	unknown = "what is behind it cannot be told, and may be a network"
+	unknown = "the storage behind it is unknown, and may be a network file system"
 )
 
 // kinds are file systems by the number that the kernel has for them (linux/magic.h, and
@@ -38,5 +38,5 @@ func fileSystem(folder string) (kind, flaw string) {
 	if k, known := kinds[number]; known {
 		return k.name, k.flaw
 	}
-	return fmt.Sprintf("a kind that is not known here (%#x)", number), ""
+	return fmt.Sprintf("of an unknown kind (%#x)", number), ""
 }

@@ -18,39 +18,39 @@ import (
 func (r *examination) configuration() (all []Finding) {
 	open := config.OpenPaths(r.Config)
 	for _, w := range append(slices.Clone(r.Warnings), config.Exposures(r.Config)...) {
-		if !slices.Contains(open, w) { // those are told by secrets
-			all = append(all, Finding{"configuration", Warning, oneLine(w), "change it, or let it be when it is meant; docs/configuration.md has all settings"})
+		if !slices.Contains(open, w) { // the secrets check reports those
+			all = append(all, Finding{"configuration", Warning, oneLine(w), "change it unless it is intended; see docs/configuration.md"})
 		}
 	}
 	for _, f := range app.FileFaults(r.Config) {
-		if !strings.Contains(f.Error(), ": store.path: ") { // those are told by secrets and data folder
+		if !strings.Contains(f.Error(), ": store.path: ") { // the checks of secrets and data folder report those
 			all = append(all, Finding{"configuration", Fault, oneLine(f.Error()), "put the file or folder there, or name another one"})
 		}
 	}
 	if len(all) == 0 {
-		return one("configuration", OK, "", "all settings are right, and the files that they name")
+		return one("configuration", OK, "", "all settings and the files that they name are valid")
 	}
 	return all
 }
 
 func (r *examination) secrets() (all []Finding) {
 	for _, w := range config.OpenPaths(r.Config) {
-		all = append(all, Finding{"secrets", Warning, oneLine(w), "run that command; whoever reads these files can act as every account"})
+		all = append(all, Finding{"secrets", Warning, oneLine(w), "run that command: these files give full access to every account"})
 	}
 	_, err := config.ReadSecrets(r.Config)
 	switch {
 	case isMissing(err) && r.none:
-		all = append(all, one("secrets", OK, "", "there are none yet; the first start makes them")...)
+		all = append(all, one("secrets", OK, "", "none yet; the first start creates them")...)
 	case isMissing(err):
-		all = append(all, one("secrets", Fault, "put them back from a backup, or set authentication.global_auth_token and authentication.jwt_secret; else the next start makes others, and no token is valid any more",
+		all = append(all, one("secrets", Fault, "restore them from a backup, or set authentication.global_auth_token and authentication.jwt_secret; otherwise the next start creates new ones, and all tokens become invalid",
 			"the data file has no secrets beside it: %v", err)...)
 	case errors.Is(err, os.ErrPermission):
 		all = append(all, one("secrets", Fault, asItsUser, "%v", err)...)
 	case err != nil:
-		all = append(all, one("secrets", Fault, "put the file back from a backup", "%v", err)...)
+		all = append(all, one("secrets", Fault, "restore the file from a backup", "%v", err)...)
 	}
 	if len(all) == 0 {
-		return one("secrets", OK, "", "%s and what lies beside it are for their owner only", config.KeySource(r.Config))
+		return one("secrets", OK, "", "%s and the files beside it are accessible to their owner only", config.KeySource(r.Config))
 	}
 	return all
 }
@@ -74,7 +74,7 @@ func (r *examination) folder() []Finding {
 	info, err := os.Stat(folder)
 	switch {
 	case isMissing(err):
-		return one("data folder", OK, "", "%s is not there yet; the first start makes it", folder)
+		return one("data folder", OK, "", "%s does not exist yet; the first start creates it", folder)
 	case err != nil:
 		return one("data folder", Fault, asItsUser+", or give that user the folder", "%v", err)
 	case !info.IsDir():
@@ -102,11 +102,11 @@ func (r *examination) fileSystem() []Finding {
 	kind, flaw := fileSystem(r.nearest())
 	switch {
 	case kind == "":
-		return one("file system", OK, "", "which kind it is cannot be told here")
+		return one("file system", OK, "", "its kind cannot be determined on this system")
 	case flaw == "":
 		return one("file system", OK, "", "%s", kind)
 	}
-	return one("file system", Warning, "set store.path to a local disk that stays", "%s: %s", kind, flaw)
+	return one("file system", Warning, "set store.path to a persistent local disk", "%s: %s", kind, flaw)
 }
 
 // How many writes are measured, of so many bytes, and no longer than that.
@@ -129,14 +129,14 @@ func (r *examination) syncs(ctx context.Context) []Finding {
 	case isMissing(err):
 		return one("fsync", OK, "", "not measured: there is no data folder yet")
 	case err != nil:
-		return one("fsync", Fault, "the program could not write there either: make room, or mend the disk and its permissions", "a file of %d KiB could not be written and synced beside the data file: %v", syncWrites*syncBytes>>10, err)
+		return one("fsync", Fault, "free space, or repair the disk and its permissions: the program cannot write there either", "a file of %d KiB could not be written and synced beside the data file: %v", syncWrites*syncBytes>>10, err)
 	case len(took) == 0:
 		return nil // interrupted
 	}
 	slices.Sort(took)
 	p99 := took[(len(took)*99+99)/100-1]
 	text := fmt.Sprintf("p99 %v, median %v of %d writes", p99.Round(10*time.Microsecond), took[len(took)/2].Round(10*time.Microsecond), len(took))
-	switch advice := "every message waits for one: look for what else keeps the disk busy, or use a faster one"; {
+	switch advice := "every message waits for an fsync: reduce other load on the disk, or use a faster one"; {
 	case p99 >= awfulSync:
 		return one("fsync", Fault, advice, "%s", text)
 	case p99 >= slowSync:
@@ -181,7 +181,7 @@ func measureSyncs(ctx context.Context, folder, begins string) (took []time.Durat
 func (r *examination) space() []Finding {
 	free, known := store.FreeBytes(r.nearest())
 	if !known {
-		return one("free space", OK, "", "how much there is cannot be told here")
+		return one("free space", OK, "", "cannot be determined on this system")
 	}
 	var size uint64
 	if info, err := os.Stat(r.Config.Store.Path); err == nil {
@@ -190,9 +190,9 @@ func (r *examination) space() []Finding {
 	text := fmt.Sprintf("%s free; the data file has %s", mebibytes(free), mebibytes(size))
 	switch {
 	case free < store.DefaultMinFree:
-		return one("free space", Fault, "make room: nothing new is accepted until then", "%s, and %s have to stay free", text, mebibytes(store.DefaultMinFree))
+		return one("free space", Fault, "free space: nothing new is accepted until then", "%s, and %s must stay free", text, mebibytes(store.DefaultMinFree))
 	case free < store.DefaultMinFree+size:
-		return one("free space", Warning, "make room: a backup and postern compact need as much room as the data file has", "%s", text)
+		return one("free space", Warning, "free space: a backup and postern compact need as much as the data file has", "%s", text)
 	}
 	return one("free space", OK, "", "%s", text)
 }

@@ -28,7 +28,7 @@ const (
 	clockWrong = 4 * time.Minute
 )
 
-// soonOver is when a certificate is told to end.
+// soonOver is how long before its expiry a certificate is reported.
 const soonOver = 14 * 24 * time.Hour
 
 // dialsAtOnce bounds the connections that are tried at the same time.
@@ -89,7 +89,7 @@ func (r *examination) reach(ctx context.Context, h host) (over time.Time, err er
 	return over, nil
 }
 
-// why is the failure in words, with what the system told, which only the operator sees.
+// why is the failure with the system's own message, which only the operator sees.
 func why(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -113,7 +113,7 @@ func (r *examination) global(ctx context.Context) []Finding {
 		over, err = r.reach(ctx, h)
 	}
 	if err != nil {
-		return one(check, Fault, "start the receiver, or set webhook.global.url; what is for it waits meanwhile", "%s: %v", config.MaskURL(target), err)
+		return one(check, Fault, "start the receiver, or change webhook.global.url; deliveries wait meanwhile", "%s: %v", config.MaskURL(target), err)
 	}
 	if end := ending(over); end != "" {
 		return one(check, Warning, "renew its certificate", "%s %s", h.url(), end)
@@ -141,7 +141,7 @@ func (r *examination) instances(ctx context.Context) (all []Finding) {
 		}
 		h, err := hostOf(to.URL)
 		if err != nil {
-			all = append(all, one(check, Warning, "set it anew", "instance %s: %v", to.Instance, err)...)
+			all = append(all, one(check, Warning, "set the webhook again", "instance %s: %v", to.Instance, err)...)
 			continue
 		}
 		hosts[h] = append(hosts[h], to.Instance)
@@ -159,9 +159,9 @@ func (r *examination) instances(ctx context.Context) (all []Finding) {
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				all = append(all, one(check, Warning, "tell whoever runs the receiver, or set another webhook", "%s, of %s: %v", h.url(), few(names), err)...)
+				all = append(all, one(check, Warning, "ask the operator of the receiver, or set another webhook", "%s, of %s: %v", h.url(), few(names), err)...)
 			} else if end := ending(over); end != "" {
-				all = append(all, one(check, Warning, "tell whoever runs the receiver to renew it", "%s, of %s, %s", h.url(), few(names), end)...)
+				all = append(all, one(check, Warning, "ask the operator of the receiver to renew it", "%s, of %s, %s", h.url(), few(names), end)...)
 			}
 		})
 	}
@@ -176,7 +176,7 @@ func (r *examination) instances(ctx context.Context) (all []Finding) {
 	return one(check, OK, "", "%s of %s %s reached", plural.Of(len(hosts), "host"), plural.Of(len(r.receivers), "instance"), plural.Noun(len(hosts), "is", "are"))
 }
 
-// clock holds this machine's against that of the host of a webhook.
+// clock compares this machine's clock with that of a webhook host.
 func (r *examination) clock(ctx context.Context) []Finding {
 	const check = "clock"
 	target := r.Config.GlobalWebhook()
@@ -184,7 +184,7 @@ func (r *examination) clock(ctx context.Context) []Finding {
 		target = cmp.Or(target, to.URL)
 	}
 	if target == "" {
-		return one(check, OK, "", "not compared: there is no webhook whose host could be asked")
+		return one(check, OK, "", "not compared: there is no webhook host to ask")
 	}
 	h, err := hostOf(target)
 	if err != nil {
@@ -192,12 +192,12 @@ func (r *examination) clock(ctx context.Context) []Finding {
 	}
 	off, err := r.clockOff(ctx, h)
 	if err != nil {
-		return one(check, OK, "", "not compared: %s told no time (%v)", h.url(), err)
+		return one(check, OK, "", "not compared: %s sent no time (%v)", h.url(), err)
 	}
 	text := fmt.Sprintf("%v apart from that of %s", off.Abs().Round(time.Second), h.url())
-	switch advice := "have this machine's clock set by NTP (timedatectl), or tell whoever runs the other one"; {
+	switch advice := "synchronise this machine's clock by NTP (timedatectl), or ask the operator of the other one"; {
 	case off.Abs() >= clockWrong:
-		return one(check, Fault, advice+"; receivers refuse signatures of another time", "%s", text)
+		return one(check, Fault, advice+"; receivers reject signatures with a wrong time", "%s", text)
 	case off.Abs() >= clockOff:
 		return one(check, Warning, advice, "%s", text)
 	}
@@ -231,7 +231,7 @@ func (r *examination) clockOff(ctx context.Context, h host) (time.Duration, erro
 func (r *examination) whatsapp(ctx context.Context) []Finding {
 	const check = "WhatsApp"
 	if r.Config.Sandbox.Enabled {
-		return one(check, OK, "", "not asked: the built-in sandbox stands in for it")
+		return one(check, OK, "", "not checked: the built-in sandbox replaces it")
 	}
 	hosts := app.WhatsAppHosts()
 	found := make([][]Finding, len(hosts))

@@ -16,23 +16,23 @@ import (
 	"postern/store"
 )
 
-// program says whether one runs, and is well.
+// program reports whether one runs and is ready.
 func (r *examination) program(ctx context.Context) (all []Finding) {
 	const check = "program"
 	if errors.Is(r.closed, store.ErrNoAccess) {
-		return one(check, Warning, asItsUser, "nobody knows whether one runs on %s, which cannot be read", r.Config.Store.Path)
+		return one(check, Warning, asItsUser, "unknown whether one runs on %s, which cannot be read", r.Config.Store.Path)
 	}
 	if !r.running {
 		return one(check, OK, "", "none runs on %s", r.Config.Store.Path)
 	}
 	if r.unknown != nil {
-		return one(check, Fault, "see its log; give this command the configuration that the program runs with, and restart it when it hangs", "one has %s open and could not be asked: %v", r.Config.Store.Path, r.unknown)
+		return one(check, Fault, "see its log; run this command with the configuration of the program; restart the program when it hangs", "one has %s open and did not answer: %v", r.Config.Store.Path, r.unknown)
 	}
 	ctx, cancel := limited(ctx)
 	defer cancel()
 	var is struct{ Reasons, Warnings []string }
 	if err := r.Ask(ctx, "GET", "/ready", &is); err != nil {
-		return one(check, Fault, "see its log; what it names is to be mended", "it is not ready: %v", err)
+		return one(check, Fault, "see its log and fix the causes below", "it is not ready: %v", err)
 	}
 	for _, w := range is.Warnings {
 		all = append(all, one(check, Warning, "see its log, and docs/operation.md", "%s", w)...)
@@ -46,7 +46,7 @@ func (r *examination) program(ctx context.Context) (all []Finding) {
 func (r *examination) ffmpeg(ctx context.Context) []Finding {
 	path, err := exec.LookPath("ffmpeg")
 	if err != nil {
-		return one("ffmpeg", Warning, "install it when voice notes are to be made of other audio than OGG/Opus, or videos to have thumbnails", "there is none on the PATH of this command")
+		return one("ffmpeg", Warning, "install it to convert audio other than OGG/Opus to voice notes, and for thumbnails of videos", "not found in the PATH of this command")
 	}
 	ctx, cancel := limited(ctx)
 	defer cancel()
@@ -55,9 +55,9 @@ func (r *examination) ffmpeg(ctx context.Context) []Finding {
 	case err != nil:
 		return one("ffmpeg", Warning, "install another one", "%v", err)
 	case len(missing) > 0:
-		return one("ffmpeg", Warning, "install one with them, such as that of Debian; files that need them are refused", "%s lacks %s", path, few(missing))
+		return one("ffmpeg", Warning, "install a build with them, such as Debian's; files that need them are refused", "%s lacks %s", path, few(missing))
 	}
-	return one("ffmpeg", OK, "", "%s has all that is needed", path)
+	return one("ffmpeg", OK, "", "%s has everything needed", path)
 }
 
 // fewFiles is what a program of one instance needs and no more: half of them are for
@@ -105,9 +105,9 @@ func metric(text []byte, name string) (value float64, told bool) {
 
 // file looks at every page and record, which takes a second for some hundred MiB.
 func (r *examination) file(ctx context.Context) []Finding {
-	const check, advice = "data file", "docs/crash.md tells what to do with a damaged data file"
+	const check, advice = "data file", "see docs/crash.md for damaged data files"
 	if r.none {
-		return one(check, OK, "", "there is none yet; the first start makes it")
+		return one(check, OK, "", "none yet; the first start creates it")
 	}
 	var (
 		report store.Report
@@ -120,13 +120,13 @@ func (r *examination) file(ctx context.Context) []Finding {
 	}
 	switch {
 	case err != nil && r.running:
-		return one(check, Warning, "run postern check when that is mended, or with the program stopped", "not looked at: %v", err)
+		return one(check, Warning, "fix that, or stop the program, and run postern check", "not looked at: %v", err)
 	case errors.Is(err, store.ErrNoAccess):
 		return one(check, Fault, asItsUser, "%s cannot be read", r.Config.Store.Path)
 	case err != nil:
 		return one(check, Fault, advice, "%v", err)
 	case len(report.Faults) > 0:
-		return one(check, Fault, "run postern check, which names all; "+advice, "%s, the first: %s", plural.Of(len(report.Faults), "fault"), report.Faults[0])
+		return one(check, Fault, "run postern check for all of them; "+advice, "%s, the first: %s", plural.Of(len(report.Faults), "fault"), report.Faults[0])
 	}
 	return one(check, OK, "", "%s in %s, no fault", plural.Of(report.Records, "record"), plural.Of(report.Buckets, "bucket"))
 }

@@ -28,7 +28,7 @@ type proxyTried struct {
 func (r *examination) proxies(ctx context.Context) (all []Finding) {
 	const check = "proxies"
 	if r.Config.Sandbox.Enabled {
-		return one(check, OK, "", "not asked: the built-in sandbox stands in for WhatsApp")
+		return one(check, OK, "", "not checked: the built-in sandbox replaces WhatsApp")
 	}
 	if r.unknown != nil {
 		return one(check, Warning, "see the other findings, and run this again", "they are not known: %v", r.unknown)
@@ -43,7 +43,7 @@ func (r *examination) proxies(ctx context.Context) (all []Finding) {
 	}
 	for _, p := range tried {
 		if p.failed != "" {
-			all = append(all, one(check, Warning, "ask its provider, or set another proxy; docs/accounts.md has what each failure means", "%s, of %s: %s", p.url, few(p.instances), p.failed)...)
+			all = append(all, one(check, Warning, "ask its provider, or set another proxy; docs/accounts.md explains each failure", "%s, of %s: %s", p.url, few(p.instances), p.failed)...)
 		}
 	}
 	if untried > 0 {
@@ -58,7 +58,7 @@ func (r *examination) proxies(ctx context.Context) (all []Finding) {
 	return one(check, OK, "", "WhatsApp is reached through %s of single instances", plural.Of(len(tried), "proxy"))
 }
 
-// askProxies has the running program dial.
+// askProxies asks the running program to dial.
 func (r *examination) askProxies(ctx context.Context) (all []proxyTried, untried int, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, proxiesTime, fmt.Errorf("no answer within %v", proxiesTime))
 	defer cancel()

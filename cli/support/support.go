@@ -1,10 +1,9 @@
-// Package support takes out of a text what is no stranger's business, so that it can be
-// given to whoever is to help: secrets, tokens, what a URL has besides scheme and host,
-// phone numbers and JIDs but for their last two digits, and the names of instances,
-// each of which is the same other name everywhere.
+// Package support redacts texts for a support bundle: secrets, tokens, URLs except
+// scheme and host, phone numbers and JIDs except their last two digits, and the names
+// of instances, each of which gets the same replacement everywhere.
 //
-// It knows the secrets and names that it is told, and forms: what is written as a
-// token, a key or a number is taken for one. So it rather hides too much.
+// It redacts given secrets and names, and everything that has the form of a token, a
+// key or a number. It errs on the side of removing too much.
 package support
 
 import (
@@ -15,7 +14,7 @@ import (
 	"strings"
 )
 
-// Hidden stands in the place of what was taken out.
+// Hidden replaces redacted text.
 const Hidden = "********"
 
 // shownDigits are those of a number that are left.
@@ -25,7 +24,7 @@ const shownDigits = 2
 // one would be found in words.
 const minSecret = 6
 
-// Redactor takes things out. It is for one goroutine.
+// Redactor redacts texts. It is for one goroutine.
 type Redactor struct {
 	secrets []string // the longest first
 	names   map[string]string
@@ -61,7 +60,7 @@ var (
 	inPath    = regexp.MustCompile(`/instance/([A-Za-z0-9_-][A-Za-z0-9._-]*)`)
 )
 
-// Learn has it know the names of instances that a log has.
+// Learn adds the names of instances that occur in a log.
 func (r *Redactor) Learn(log string) {
 	for _, form := range []*regexp.Regexp{attribute, inPath} {
 		for _, found := range form.FindAllStringSubmatch(log, -1) {
@@ -98,7 +97,7 @@ var (
 // servers are what follows the @ of a JID.
 var servers = []string{"s.whatsapp.net", "lid", "g.us", "newsletter", "broadcast", "c.us", "bot", "hosted", "hosted.lid", "call", "msgr", "interop"}
 
-// Text takes everything out that is no stranger's business.
+// Text redacts everything that the package comment lists.
 func (r *Redactor) Text(text string) string {
 	text = r.named(urls.ReplaceAllStringFunc(r.Secrets(text), bare))
 	text = calledQuoted.ReplaceAllString(text, "${1}"+Hidden)
@@ -109,8 +108,7 @@ func (r *Redactor) Text(text string) string {
 	return numbers(address.ReplaceAllStringFunc(text, person), minPhone)
 }
 
-// Secrets takes out the secrets that it was told, and nothing else: for what has no
-// other.
+// Secrets redacts the given secrets only.
 func (r *Redactor) Secrets(text string) string {
 	for _, s := range r.secrets {
 		text = strings.ReplaceAll(text, s, Hidden)
@@ -118,15 +116,14 @@ func (r *Redactor) Secrets(text string) string {
 	return text
 }
 
-// Config is for a configuration that is shown: its figures stay, and so do the names of
-// settings.
+// Config redacts a configuration; figures and names of settings stay.
 func (r *Redactor) Config(text string) string {
 	return quoted.ReplaceAllStringFunc(r.Secrets(text), func(value string) string {
 		return numbers(r.named(urls.ReplaceAllStringFunc(value, bare)), minPhone)
 	})
 }
 
-// Metrics is for what Prometheus scrapes: the figures stay.
+// Metrics redacts metrics in the Prometheus format; figures stay.
 func (r *Redactor) Metrics(text string) string {
 	lines := strings.SplitAfter(text, "\n")
 	for i, line := range lines {

@@ -48,7 +48,7 @@ func TestARestoreEndsSessionsAndPortalLinks(t *testing.T) {
 	o.Stop()
 
 	said := o.Says(0, "1 paired account goes on", "restore", "--force", "--yes", file)
-	if !strings.Contains(said, "keys that were deleted since the backup are back") || !strings.Contains(said, "GET /keys") {
+	if !strings.Contains(said, "keys that were deleted since the backup exist again") || !strings.Contains(said, "GET /keys") {
 		t.Errorf("restore says nothing of keys: %s", said)
 	}
 	o.Start()

@@ -82,7 +82,7 @@ func TestARestoreReplacesTheFileAndNotTheLinkToIt(t *testing.T) {
 	if err := errors.Join(os.Rename(o.DataFile(), large), os.Symlink(large, o.DataFile())); err != nil {
 		t.Fatal(err)
 	}
-	o.Says(0, "what was there is "+large+".replaced-", "restore", "--force", "--yes", file)
+	o.Says(0, "the old file is now "+large+".replaced-", "restore", "--force", "--yes", file)
 	if to, err := os.Readlink(o.DataFile()); err != nil || to != large {
 		t.Errorf("the link leads to %q, %v", to, err)
 	}
@@ -189,7 +189,7 @@ func TestARestoreTellsThatOtherSecretsAreConfigured(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "b.tar")
 	o.Says(0, "0 instances", "backup", file)
 	o.Stop()
-	const says = "the configuration has other secrets than the backup"
+	const says = "the configured secrets differ from those of the backup"
 	if said := o.Says(0, "0 instances", "restore", "--force", "--yes", file); strings.Contains(said, says) {
 		t.Error(said)
 	}

@@ -141,7 +141,7 @@ func TestAnExportCanBeTakenBack(t *testing.T) {
 	c.Stop()
 	// Elsewhere, with another secret, it gets another token.
 	c.Folder, c.Sec.JWTSecret = t.TempDir(), strings.Repeat("0123456789abcdef", 4)
-	if said := c.postern(t, 0, "instance", "import", "--name", "bakery", file); !strings.Contains(said, "its token is a new one") || !strings.Contains(said, "bakery") {
+	if said := c.postern(t, 0, "instance", "import", "--name", "bakery", file); !strings.Contains(said, "the new token is") || !strings.Contains(said, "bakery") {
 		t.Errorf("import said %q", said)
 	}
 }

@@ -37,7 +37,7 @@ func TestShortKeyBackupIsRestored(t *testing.T) {
 			t.Errorf("%s: %d %s", name, status, said)
 		}
 		// The restored secrets are those of the backup: the same configuration differs in nothing.
-		if _, said := o.Runs(env, "restore", "--force", "--yes", file); strings.Contains(said, "other secrets") || strings.Contains(said, "secrets.json.replaced") {
+		if _, said := o.Runs(env, "restore", "--force", "--yes", file); strings.Contains(said, "configured secrets differ") || strings.Contains(said, "secrets.json.replaced") {
 			t.Errorf("%s: %s", name, said)
 		}
 		if configured, is := strings.CutPrefix(env[0], key); is {

@@ -108,7 +108,7 @@ func TestTheDoctorOfARunningAndOfAStoppedProgram(t *testing.T) {
 			t.Errorf("%+v", found["instance webhooks"])
 		}
 		is(t, found, "data file", "ok", "no fault")
-		is(t, found, "backup", "warning", "none is made by itself")
+		is(t, found, "backup", "warning", "no automatic backup is configured")
 		if running {
 			is(t, found, "program", "ok", "it runs and is ready, with 2 instances")
 			is(t, found, "open files", "ok", "the program may have")
@@ -166,7 +166,7 @@ func TestTheDoctorNamesEachFault(t *testing.T) {
 		"WhatsApp is down":           {[]string{"WHATSAPP_ENDPOINT=wss://" + dead + "/ws"}, "WhatsApp", "fault", "the connection was refused"},
 		"a proxy that is down":       {[]string{"WHATSAPP_PROXY=socks5://me:word@" + dead}, "WhatsApp", "fault", "through the proxy socks5://" + dead},
 		"another key":                {[]string{"AUTHENTICATION_GLOBAL_AUTH_TOKEN=another key of 16 bytes"}, "program", "fault", "401"},
-		"another address":            {[]string{"SERVER_LISTEN=" + dead}, "program", "fault", "could not be asked"},
+		"another address":            {[]string{"SERVER_LISTEN=" + dead}, "program", "fault", "did not answer"},
 		"no backup":                  {[]string{"BACKUP_DIR=" + backups, "BACKUP_EVERY=1h"}, "backup", "fault", "there is none in " + backups},
 		"a variable that is none":    {[]string{"STORE_PAHT=x"}, "configuration", "warning", "did you mean STORE_PATH"},
 	} {
@@ -263,7 +263,7 @@ func TestWhoMayNotReadTheDataFileIsToldAsWhomToLook(t *testing.T) {
 		}
 	}
 	status, said := o.Unprivileged("doctor")
-	if status != 1 || strings.Contains(said, "none runs on") || strings.Contains(said, "damaged") || !strings.Contains(said, "nobody knows whether one runs") {
+	if status != 1 || strings.Contains(said, "none runs on") || strings.Contains(said, "damaged") || !strings.Contains(said, "unknown whether one runs") {
 		t.Errorf("%d %s", status, said)
 	}
 	o.Stop()

@@ -78,7 +78,7 @@ func whole(t *testing.T, o *rig.Operator, image []byte, when string) (old bool) 
 func repairTime(t *testing.T, o *rig.Operator, image []byte) time.Duration {
 	t.Helper()
 	began := time.Now()
-	o.Says(0, "what was there is ", "check", "--repair", "--yes")
+	o.Says(0, "the old file is now ", "check", "--repair", "--yes")
 	took := time.Since(began)
 	if whole(t, o, image, "repaired") {
 		t.Error("nothing was repaired")
@@ -128,7 +128,7 @@ func TestAKilledRepairLeavesOneOfBothFiles(t *testing.T) {
 					_ = os.Remove(filepath.Join(filepath.Dir(o.DataFile()), name))
 				}
 			}
-			o.Says(0, "what was there is ", "check", "--repair", "--yes")
+			o.Says(0, "the old file is now ", "check", "--repair", "--yes")
 		}
 		o.Says(0, "no fault", "check")
 		if left := o.Files(); slices.ContainsFunc(left, func(name string) bool { return strings.Contains(name, ".new-") }) {
@@ -205,7 +205,7 @@ func TestARepairIsDoneWhenSomebodyAgrees(t *testing.T) {
 	before := o.Files()
 	for _, answer := range []string{"n", "no", "", "yes please"} {
 		status, said := o.Answers(answer, "check", "--repair")
-		if status != 1 || !strings.Contains(said, "Go on? [y/N]") || !strings.Contains(said, "nothing was done") {
+		if status != 1 || !strings.Contains(said, "Continue? [y/N]") || !strings.Contains(said, "nothing was done") {
 			t.Errorf("%q: %d %s", answer, status, said)
 		}
 		if !whole(t, o, image, answer) {
@@ -213,7 +213,7 @@ func TestARepairIsDoneWhenSomebodyAgrees(t *testing.T) {
 		}
 		o.Untouched(before)
 	}
-	if status, said := o.Answers("y", "check", "--repair"); status != 0 || !strings.Contains(said, "what was there is ") {
+	if status, said := o.Answers("y", "check", "--repair"); status != 0 || !strings.Contains(said, "the old file is now ") {
 		t.Errorf("agreed: %d %s", status, said)
 	}
 	o.Says(0, "no fault", "check")

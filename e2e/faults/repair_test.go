@@ -301,7 +301,7 @@ func TestARepairedFileIsOneThatTheProgramStartsOn(t *testing.T) {
 	if beside, _ := filepath.Glob(w.DataFile() + ".*"); len(beside) > 0 {
 		t.Errorf("nobody agreed, and there are %q", beside)
 	}
-	run(0, "2 made; what was there is "+w.DataFile()+".replaced-", "check", "--repair", "--yes")
+	run(0, "2 created; the old file is now "+w.DataFile()+".replaced-", "check", "--repair", "--yes")
 	run(0, "no fault", "check")
 	edit(t, w.DataFile(), func(tx *store.Tx) error {
 		left, err := tx.Count("message", nil)

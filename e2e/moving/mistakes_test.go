@@ -74,7 +74,7 @@ func TestMistakesOfAnImportSayWhatToDoAndChangeNothing(t *testing.T) {
 		"a file that is none":  {[]string{"whatsmeow", "--from", path + "x"}, 1, []string{path + "x", "no such file", "nothing was written"}},
 		"a name of nobody":     {[]string{"whatsmeow", "--from", path, "--name", "49@s.whatsapp.net=a"}, 1, []string{"has no such device; it has 4915100000000:3@s.whatsapp.net"}},
 		"half a name":          {[]string{"whatsmeow", "--from", path, "--name", "shop"}, 2, []string{"--name must be JID=NAME"}},
-		"Baileys by accident":  {[]string{"baileys", "--from", filepath.Dir(path), "--name", "a"}, 2, []string{"--experimental must be there"}},
+		"Baileys by accident":  {[]string{"baileys", "--from", filepath.Dir(path), "--name", "a"}, 2, []string{"--experimental is required"}},
 		"Baileys without name": {[]string{"baileys", "--from", filepath.Dir(path), "--experimental"}, 2, []string{"--name is missing"}},
 		"no auth state":        {[]string{"baileys", "--from", filepath.Dir(path), "--name", "a", "--experimental"}, 1, []string{"has no creds.json"}},
 		"a word too many":      {[]string{"whatsmeow", path}, 2, []string{"unexpected argument"}},
@@ -197,7 +197,7 @@ func TestAnImportWithoutRoomLeavesNoAccountByHalves(t *testing.T) {
 	w := rig.NewWorld(t)
 	const accounts = 30
 	path := storeOf(t, accounts, 8000)
-	for size, said := range map[string]string{"1m": "no account is taken over; the same command begins again", "66m": "accounts are taken over, and the old program must never run again with these"} {
+	for size, said := range map[string]string{"1m": "no account was imported; run the same command again", "66m": "accounts are imported; never start the old program again with these"} {
 		small := rig.SmallDisk(t, size)
 		env := append(settings(w), "STORE_PATH="+filepath.Join(small, "postern.db"))
 		status, output := rig.Program(t, w.Folder, env, "import", "whatsmeow", "--from", path)
