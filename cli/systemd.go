@@ -38,7 +38,7 @@ func supervised(ctx context.Context, stuck func(context.Context) []string, log *
 			case ctx.Err() != nil:
 				return
 			case len(reasons) > 0:
-				log.Error("not notifying systemd's watchdog: the program is stuck; systemd restarts it unless the reasons go away, which /ready shows too", "reasons", strings.Join(reasons, "; "))
+				log.Error("not notifying systemd's watchdog: the program is stuck; systemd restarts it unless the reasons go away; look at /ready", "reasons", strings.Join(reasons, "; "))
 			default:
 				tellSystemd(log, daemon.SdNotifyWatchdog)
 			}
