@@ -342,7 +342,7 @@ func TestWithoutAFolderACertificateIsHadToo(t *testing.T) {
 		t.Fatalf("%v; the log has %s", err, s.log.String())
 	}
 	_ = resp.Body.Close()
-	if resp.StatusCode != http.StatusOK || !strings.Contains(s.log.String(), "certificates are not kept") {
+	if resp.StatusCode != http.StatusOK || !strings.Contains(s.log.String(), "cannot store certificates") {
 		t.Errorf("%s; the log has %s", resp.Status, s.log.String())
 	}
 }
