@@ -390,7 +390,7 @@ func TestWhileTheAuthorityIsDownTheLastCertificateIsServed(t *testing.T) {
 				t.Errorf("%s: %s, certificate %v", name, resp.Status, resp.TLS.PeerCertificates[0].SerialNumber)
 			}
 		}
-		if name != "good" && (strings.Count(s.log.String(), "the last one is served on") != 1 || !strings.Contains(s.log.String(), "the certificate authority cannot be reached")) {
+		if name != "good" && (strings.Count(s.log.String(), "still serving the last one") != 1 || !strings.Contains(s.log.String(), "the certificate authority cannot be reached")) {
 			t.Errorf("%s: the log has %s", name, s.log.String())
 		}
 		_ = s.Stop(t.Context())
