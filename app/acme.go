@@ -56,7 +56,7 @@ type authorization struct {
 	said   time.Time // when it was said that the last one is served on
 }
 
-// newAuthorized is nothing without server.tls.domain. It asks nobody yet.
+// newAuthorized is nothing without server.tls.domain. It sends no request yet.
 func newAuthorized(cfg *config.Config, log *slog.Logger) (*authorized, error) {
 	domains := cfg.Server.TLSDomain
 	if len(domains) == 0 {
@@ -154,7 +154,7 @@ func (a *authorized) certificate(ctx context.Context, domain string) (*tls.Certi
 	if err == nil || s.last != nil {
 		if err != nil && time.Since(s.said) > time.Hour {
 			s.said = time.Now()
-			a.log.Error("the certificate cannot be had anew; the last one is served on; see that the authority reaches server.listen at port 443 of the domain", "domain", domain, "until", s.last.Leaf.NotAfter, "error", err)
+			a.log.Error("cannot renew the certificate; still serving the last one; see that the authority reaches server.listen at port 443 of the domain", "domain", domain, "until", s.last.Leaf.NotAfter, "error", err)
 		}
 		return s.last, nil
 	}

@@ -51,7 +51,7 @@ func (c *acmeCache) Put(ctx context.Context, name string, raw []byte) error {
 	c.kept[name] = raw
 	if !c.said {
 		c.said = true
-		c.log.Error("certificates are not kept; the next start has to ask the authority anew, which bounds how often it may be asked; give the user of the program the folder", "folder", string(c.dir), "error", err)
+		c.log.Error("cannot store certificates; the next start must request new ones, and the authority limits how often; give the user of the program the folder", "folder", string(c.dir), "error", err)
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func (w *acmeWay) look(r *http.Request, resp *http.Response) {
 	}
 }
 
-// untilClosed is a body whose end is told.
+// untilClosed is a body that reports its end.
 type untilClosed struct {
 	io.ReadCloser
 	closed func()

@@ -342,7 +342,7 @@ func TestWithoutAFolderACertificateIsHadToo(t *testing.T) {
 		t.Fatalf("%v; the log has %s", err, s.log.String())
 	}
 	_ = resp.Body.Close()
-	if resp.StatusCode != http.StatusOK || !strings.Contains(s.log.String(), "certificates are not kept") {
+	if resp.StatusCode != http.StatusOK || !strings.Contains(s.log.String(), "cannot store certificates") {
 		t.Errorf("%s; the log has %s", resp.Status, s.log.String())
 	}
 }
@@ -390,7 +390,7 @@ func TestWhileTheAuthorityIsDownTheLastCertificateIsServed(t *testing.T) {
 				t.Errorf("%s: %s, certificate %v", name, resp.Status, resp.TLS.PeerCertificates[0].SerialNumber)
 			}
 		}
-		if name != "good" && (strings.Count(s.log.String(), "the last one is served on") != 1 || !strings.Contains(s.log.String(), "the certificate authority cannot be reached")) {
+		if name != "good" && (strings.Count(s.log.String(), "still serving the last one") != 1 || !strings.Contains(s.log.String(), "the certificate authority cannot be reached")) {
 			t.Errorf("%s: the log has %s", name, s.log.String())
 		}
 		_ = s.Stop(t.Context())

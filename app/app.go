@@ -150,7 +150,7 @@ func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec confi
 }
 
 // takeBack stops what was started before cause ended the start. Once ctx has
-// ended, the cause is no failure: nobody wanted the start any more.
+// ended, the cause is no failure: the start was cancelled.
 func (a *App) takeBack(ctx context.Context, cause error) error {
 	interrupted := ctx.Err() != nil
 	a.stops.quiet = interrupted // one line tells all, and the caller writes it

@@ -33,7 +33,7 @@ func (a *App) connector(devices *device.Container) (instance.Connector, error) {
 	wa := a.cfg.WhatsApp
 	quiet := wa.QuietReconnect
 	if !wa.AutoReconnect {
-		quiet = 0 // nobody would connect it again
+		quiet = 0 // nothing would reconnect it
 	}
 	c, err := whatsapp.New(whatsapp.Config{
 		Devices: devices, Endpoint: endpoint,

@@ -13,7 +13,7 @@ func (a *App) introductions() {
 	a.known.devices.OnPairs(func() {
 		select {
 		case news <- struct{}{}:
-		default: // it is told along with the one before
+		default: // it is reported with the previous one
 		}
 	})
 	ctx, end := context.WithCancel(context.Background())

@@ -11,7 +11,7 @@ import (
 )
 
 // maxListed is how many instances have metrics of their own, the oldest first: each
-// costs whoever scrapes eight series.
+// costs eight series.
 const maxListed = 2000
 
 // each collects the metrics of some instances alone.

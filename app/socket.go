@@ -42,7 +42,7 @@ func listenAt(ctx context.Context, path string, mode fs.FileMode) (*socket, erro
 	return &socket{l, path, made}, nil
 }
 
-// removeStale removes the file of a socket that nobody listens at.
+// removeStale removes the file of a socket without a listener.
 func removeStale(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	switch {

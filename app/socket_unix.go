@@ -38,7 +38,7 @@ func listenClosed(ctx context.Context, path string) (net.Listener, error) {
 	return (&net.ListenConfig{}).Listen(ctx, "unix", path)
 }
 
-// refused tells that nobody listens at a socket.
+// refused reports that a socket has no listener.
 func refused(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT)
 }

@@ -21,7 +21,7 @@ type support struct {
 }
 
 // GatherSupport has GET /admin/support answered with what gather writes: a zip file
-// without secrets. Before it is called nobody gathers any.
+// without secrets. Before it is called none can be gathered.
 func (a *App) GatherSupport(gather func(ctx context.Context, to io.Writer) error) {
 	a.support.gather.Store(&gather)
 }

@@ -88,7 +88,7 @@ func ExportAccount(ctx context.Context, cfg *config.Config, log *slog.Logger, na
 			return err
 		}
 		if done, err = s.write(ctx, rec, d, messages, w, to); err != nil && !already {
-			return errors.Join(err, s.registry.MoveBack(context.WithoutCancel(ctx), rec.ID, "")) // nobody has it
+			return errors.Join(err, s.registry.MoveBack(context.WithoutCancel(ctx), rec.ID, "")) // no client has it
 		}
 		done.Marked = err == nil && !already
 		return err

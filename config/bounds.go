@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Bounds on files before anybody makes sense of them. The parser of TOML recurses
+// Bounds on files, checked before they are parsed. The parser of TOML recurses
 // into brackets and keeps every key with all that stands above it, so that without
 // them a file of a megabyte has it allocate without end.
 
@@ -36,7 +36,7 @@ func readDocument(path string) (string, error) {
 		return "", fmt.Errorf("%s: has %s bytes; a configuration has %d at most", path, has, maxFile)
 	}
 	if len(raw) == 0 && info.Mode()&fs.ModeNamedPipe != 0 { // which was read before: all settings would have their defaults
-		return "", fmt.Errorf("%s: nothing came out of this pipe", path)
+		return "", fmt.Errorf("%s: the pipe is empty", path)
 	}
 	document := string(raw)
 	switch levels, key := extent(document); {
@@ -102,7 +102,7 @@ func (m *most) note(n, line int) {
 
 // extent is how deep a statement of the TOML document nests, which is the brackets
 // that are open and the dots between the parts of its keys, and how long a key is.
-// Texts and comments do not nest. They are told apart as the parser does it up to
+// Texts and comments do not nest. They are recognised as the parser does it up to
 // the first mistake, behind which it reads no further.
 func extent(document string) (levels, key most) {
 	brackets, dots, line := 0, 0, 1

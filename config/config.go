@@ -193,17 +193,17 @@ func (c *Config) rules() []rule {
 		},
 		{
 			!all && !none,
-			"must be set together with whatsapp.endpoint_ca and whatsapp.endpoint_root_key, or none of them",
+			"must be set together with whatsapp.endpoint_ca and whatsapp.endpoint_root_key",
 			[]string{"whatsapp.endpoint", "whatsapp.endpoint_ca", "whatsapp.endpoint_root_key"},
 		},
 		{
 			(c.Server.TLSCert == "") != (c.Server.TLSKey == ""),
-			"must be set together with server.tls.key, or neither of them",
+			"must be set together with server.tls.key",
 			[]string{"server.tls.cert", "server.tls.key"},
 		},
 		{
 			c.ListenAddress() == "" && c.Server.Socket == "",
-			"must not be empty without server.socket: nobody could connect",
+			"must not be empty without server.socket: there is no other listener",
 			[]string{"server.listen", "server.socket"},
 		},
 		{
@@ -244,7 +244,7 @@ func (c *Config) rules() []rule {
 	}
 }
 
-// Secure tells that the API is served by TLS at its address.
+// Secure reports whether the API is served by TLS at its address.
 func (c *Config) Secure() bool { return c.Server.TLSCert != "" || len(c.Server.TLSDomain) > 0 }
 
 // PublicURL is server.base_url with server.base_path at its end, and without a slash

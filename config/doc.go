@@ -4,6 +4,6 @@
 // settings.go is the table, values.go the kinds of values, rules.go what they must
 // be, load.go and files.go where they come from, show.go what may be seen of them.
 // secrets.go keeps the two secrets that are made when none is set, and exposure.go
-// tells what others than the operator could reach or read. No error and nothing that
+// warns of what others than the operator could reach or read. No error and nothing that
 // is shown repeats a secret.
 package config

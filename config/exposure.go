@@ -24,17 +24,17 @@ func Exposures(c *Config) (found []string) {
 	reachable := address != "" && !IsLoopback(address)
 	encrypted := strings.HasPrefix(base, "https://")
 	tell(reachable && !encrypted && !c.Secure(),
-		"%s is not of this machine alone, and the API key, tokens and messages go there unencrypted; set server.tls.domain, or server.tls.cert and server.tls.key, or listen on 127.0.0.1 behind a proxy with TLS and set server.base_url to its https address", address)
+		"%s is reachable from other machines, and the API key, tokens and messages are sent unencrypted; set server.tls.domain, or server.tls.cert and server.tls.key, or listen on 127.0.0.1 behind a proxy with TLS and set server.base_url to its https address", address)
 	tell(base != "" && !encrypted && !isLoopbackURL(base),
-		"server.base_url has no https: the API key, tokens and messages go to it as plain text; put TLS before it")
+		"server.base_url is not https: the API key, tokens and messages are sent unencrypted; use a proxy with TLS")
 	tell(c.Sandbox.Enabled && (reachable || base != "" && !isLoopbackURL(base)),
-		"sandbox.enabled is true where others reach it: no message goes to WhatsApp, and whoever has the API key acts as every phone; it is meant for 127.0.0.1")
+		"sandbox.enabled is true on an address that others reach: no message goes to WhatsApp, and the API key controls every simulated phone; use it on 127.0.0.1 only")
 	tell(c.Metrics.Listen != "" && !IsLoopback(c.Metrics.Listen),
-		"metrics.listen: %s is not of this machine alone, and gives the metrics without a credential; listen on 127.0.0.1, or leave it empty and scrape /metrics with the API key", c.Metrics.Listen)
+		"metrics.listen: %s is reachable from other machines, and serves the metrics without a credential; listen on 127.0.0.1, or leave it empty and scrape /metrics with the API key", c.Metrics.Listen)
 	return append(found, OpenPaths(c)...)
 }
 
-// OpenPaths says which files and folders with secrets or messages others than their
+// OpenPaths lists the files and folders with secrets or messages that others than their
 // owner may read, and what to do about it.
 func OpenPaths(c *Config) (found []string) {
 	for _, path := range c.privatePaths() {
@@ -67,13 +67,13 @@ func (c *Config) privatePaths() []string {
 	return paths
 }
 
-// openToOthers tells whether others than the owner have access. Windows has
+// openToOthers reports whether others than the owner have access. Windows has
 // other means than these bits.
 func openToOthers(mode fs.FileMode) bool {
 	return runtime.GOOS != "windows" && mode.Perm()&0o077 != 0
 }
 
-// IsLoopback tells whether nobody but this machine reaches host:port.
+// IsLoopback reports whether only this machine reaches host:port.
 func IsLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

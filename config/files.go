@@ -32,7 +32,7 @@ func (s *setting) takeFile(path string, environ []string) (warnings []string, fa
 	return warnings, s.take(text, "file "+path+" of "+s.fileEnv())
 }
 
-// readValue reads a file of one value. open tells that others than the owner
+// readValue reads a file of one value. open is set when others than the owner
 // have access to it. The errors name the file and never show what is in it.
 func readValue(path string) (text string, open bool, err error) {
 	raw, info, err := readBounded(path, maxSecretFile)
@@ -40,7 +40,7 @@ func readValue(path string) (text string, open bool, err error) {
 		return "", false, err
 	}
 	if len(raw) > maxSecretFile {
-		return "", false, fmt.Errorf("%s: has more than %d bytes, which no secret has", path, maxSecretFile)
+		return "", false, fmt.Errorf("%s: is too large for a secret: more than %d bytes", path, maxSecretFile)
 	}
 	text = strings.TrimSuffix(strings.TrimSuffix(string(raw), "\n"), "\r")
 	if text == "" {

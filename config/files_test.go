@@ -36,7 +36,7 @@ func TestABadSecretFileStopsTheStart(t *testing.T) {
 		"missing":              {[]string{name + "_FILE=/nowhere/at/all"}, "/nowhere/at/all"},
 		"empty":                {[]string{name + "_FILE=" + writeSecret(t, "\n", 0o600)}, "file is empty"},
 		"a folder":             {[]string{name + "_FILE=" + t.TempDir()}, name + "_FILE"},
-		"too large":            {[]string{name + "_FILE=" + writeSecret(t, strings.Repeat("x", maxSecretFile+1), 0o600)}, "which no secret has"},
+		"too large":            {[]string{name + "_FILE=" + writeSecret(t, strings.Repeat("x", maxSecretFile+1), 0o600)}, "too large for a secret"},
 		"too short":            {[]string{name + "_FILE=" + writeSecret(t, "short", 0o600)}, "needs 32"},
 		"both":                 {[]string{name + "=" + strings.Repeat("x", 32), name + "_FILE=" + good}, "both set"},
 		"both, the file first": {[]string{name + "_FILE=" + good, name + "=" + strings.Repeat("x", 32)}, "both set"},

@@ -134,7 +134,7 @@ func applyTree(tree map[string]any, above, file string, table []setting) (faults
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
 		v, path := tree[key], above+key
 		if strings.Contains(key, ".") { // else it could be a second value of a setting
-			faults = append(faults, fmt.Errorf("%s: %s%q: unknown key; a dot within quotes divides nothing", file, above, event.Cut(key)))
+			faults = append(faults, fmt.Errorf("%s: %s%q: unknown key; a dot within quotes does not separate keys", file, above, event.Cut(key)))
 			continue
 		}
 		if s := find(table, path); s != nil {
@@ -208,7 +208,7 @@ func lookUp(table []setting, name string) (s *setting, fromFile bool) {
 }
 
 // take sets the value from a text of the environment. The same setting by two
-// variables is a mistake: nobody could tell which one counts.
+// variables is an error, since neither takes precedence.
 func (s *setting) take(text, source string) []error {
 	if s.inEnvironment {
 		s.faulty = true

@@ -46,7 +46,7 @@ func TestABadConfigurationStopsTheStartWithFileKeyAndReason(t *testing.T) {
 		"unknown section":         {"[sever]\nlisten = \"x\"", nil, []string{"sever", "unknown key"}},
 		"key in another case":     {"[server]\nListen = \"127.0.0.1:1\"", nil, []string{"server.Listen", "server.listen"}},
 		"same key in two cases":   {"[server]\nlisten = \"127.0.0.1:1\"\nLISTEN = \"127.0.0.1:1\"", nil, []string{"server.LISTEN"}},
-		"dots within quotes":      {"\"webhook.workers\" = 3\n[webhook]\nworkers = 4", nil, []string{`config.toml: "webhook.workers": unknown key; a dot within quotes divides nothing`}},
+		"dots within quotes":      {"\"webhook.workers\" = 3\n[webhook]\nworkers = 4", nil, []string{`config.toml: "webhook.workers": unknown key; a dot within quotes does not separate keys`}},
 		"dots in a quoted table":  {"[\"webhook.global\"]\nenabled = true", nil, []string{`"webhook.global": unknown key`}},
 		"wrong type":              {"[webhook]\nworkers = \"ten\"", nil, []string{"webhook.workers", "whole number"}},
 		"out of range":            {"[webhook]\nworkers = 0", nil, []string{"webhook.workers", "from 1 to"}},

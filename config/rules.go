@@ -64,7 +64,7 @@ func different(b []byte) (n int) {
 }
 
 // checkKey refuses keys that can be guessed, and those that no HTTP header can
-// carry, which would lock everybody out.
+// carry, which would make the API inaccessible.
 func checkKey(s string) error {
 	if strings.ContainsFunc(s, unicode.IsControl) || strings.TrimSpace(s) != s {
 		return errors.New("must not begin or end with a space or hold control characters: no HTTP header can carry it")
@@ -83,8 +83,8 @@ func checkURL(s string) error {
 	return event.CheckPort(u)
 }
 
-// checkOrigin refuses what no browser sends as its Origin, which would allow
-// nobody.
+// checkOrigin refuses what no browser sends as its Origin, which would match no
+// request.
 func checkOrigin(s string) error {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+strings.ToLower(u.Host) != s {
@@ -114,8 +114,8 @@ func checkHostPort(s string) error {
 	return nil
 }
 
-// checkDomain takes names that a certificate can be had for. A name without a dot is
-// none that anybody else could look up.
+// checkDomain takes names that a certificate can be had for. A name without a dot
+// is not in the public DNS.
 func checkDomain(s string) error {
 	labels := strings.Split(s, ".")
 	wrong := len(s) > 253 || len(labels) < 2
@@ -156,7 +156,7 @@ func checkBasePath(s string) error {
 
 func checkTitle(s string) error {
 	if n := utf8.RuneCountInString(s); n < 1 || n > 100 || strings.ContainsFunc(s, unicode.IsControl) {
-		return errors.New("must have 1 to 100 characters that can be seen")
+		return errors.New("must have 1 to 100 visible characters")
 	}
 	return nil
 }

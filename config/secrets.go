@@ -47,16 +47,15 @@ func (s Secrets) check() error {
 	return nil
 }
 
-// same tells whether whoever knows the API key, which goes over the network, can
-// sign tokens.
+// same reports whether the API key, which is sent over the network, also signs tokens.
 func (s Secrets) same() bool { return s.GlobalAuthToken == s.JWTSecret }
 
-const sameSecrets = "must differ from authentication.global_auth_token: whoever is given the API key could sign tokens"
+const sameSecrets = "must differ from authentication.global_auth_token: otherwise the API key could sign tokens"
 
 const secretsFile = "secrets.json"
 
 // LoadSecrets returns the secrets: the configured ones, else those kept in the
-// data folder, which are made on the first start with mode 0600. made tells
+// data folder, which are made on the first start with mode 0600. made reports
 // that the API key is new, so that it can be shown once. The error is [Faulty].
 func LoadSecrets(c *Config) (s Secrets, made bool, err error) {
 	s, made, err = loadSecrets(c)
@@ -96,7 +95,7 @@ func (s Secrets) checkConfigured() error {
 // SecretsPath is where secrets are kept that were not configured.
 func SecretsPath(c *Config) string { return filepath.Join(filepath.Dir(c.Store.Path), secretsFile) }
 
-// KeySource tells an operator where the API key is.
+// KeySource describes where the API key is.
 func KeySource(c *Config) string {
 	if c.Authentication.GlobalAuthToken != "" {
 		return "authentication.global_auth_token"
@@ -104,7 +103,7 @@ func KeySource(c *Config) string {
 	return Absolute(SecretsPath(c))
 }
 
-// Absolute is path as it is found from anywhere, or path when there is no telling.
+// Absolute is the absolute form of path, or path when that cannot be determined.
 func Absolute(path string) string {
 	if full, err := filepath.Abs(path); err == nil {
 		return full
@@ -174,7 +173,7 @@ const MaxSecretsFile = 4 << 20
 func parseSecrets(raw []byte) (s Secrets, err error) {
 	var kept keptSecretsJSON
 	if json.Unmarshal(raw, &kept) != nil {
-		return s, errors.New("it cannot be read as JSON with the two secrets")
+		return s, errors.New("it is not a JSON object with the two secrets")
 	}
 	if kept.GlobalAuthToken != "" && kept.GlobalAuthTokenBase64 != nil || kept.JWTSecret != "" && kept.JWTSecretBase64 != nil {
 		return s, errors.New("it has both forms of one secret")
@@ -278,7 +277,7 @@ func writeSecrets(path string, s Secrets) error {
 	return store.SyncFolder(folder)
 }
 
-// NewSecrets makes two that nobody has seen.
+// NewSecrets generates both secrets.
 func NewSecrets() Secrets { return Secrets{randomHex(), randomHex()} }
 
 func randomHex() string {

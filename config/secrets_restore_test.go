@@ -121,12 +121,12 @@ func survives(t *testing.T, name, source, key, secret string) {
 func TestUnusableRestoredSecretsChangeNothing(t *testing.T) {
 	const secret = `"0123456789abcdef0123456789ABCDEF"`
 	for raw, want := range map[string]string{
-		"":   "cannot be read",
+		"":   "not a JSON object",
 		"{}": "globalAuthToken has 0 bytes",
 		`{"globalAuthToken":"0123456789abcde","jwtSecret":` + secret + `}`:                                 "globalAuthToken has 15 bytes, needs 16 or more",
 		`{"globalAuthToken":"0123456789abcdef","jwtSecret":"0123456789abcdef"}`:                            "jwtSecret has 16 bytes, needs 32 or more",
 		`{"globalAuthToken":` + secret + `,"jwtSecret":` + secret + `}`:                                    "differ",
-		`{"globalAuthTokenBase64":"?","jwtSecret":` + secret + `}`:                                         "cannot be read",
+		`{"globalAuthTokenBase64":"?","jwtSecret":` + secret + `}`:                                         "not a JSON object",
 		`{"globalAuthToken":"0123456789abcdef","globalAuthTokenBase64":"AAAA","jwtSecret":` + secret + `}`: "both",
 	} {
 		c := Default()

@@ -11,8 +11,8 @@ import (
 	"unicode"
 )
 
-// Show returns the configuration as TOML, each value with where it came from and none
-// with a credential in it, and what is worth a warning.
+// Show returns the configuration as TOML, each value with its source and without
+// credentials, and warnings.
 func Show(c *Config) (text string, warnings []string) {
 	return TOML(Settings(c)), slices.Concat(Warnings(c), Exposures(c))
 }

@@ -62,7 +62,7 @@ func Baileys(ctx context.Context, from, name string, o Options) (*Plan, error) {
 			return nil, err
 		}
 	}
-	a.left("sessions and sender keys of Baileys: they begin anew, and what cannot be read meanwhile is asked for again")
+	a.left("sessions and sender keys of Baileys: new ones are created, and messages that cannot be decrypted meanwhile are requested again")
 	a.settle()
 	o.identify(a, name, "")
 	p.baileys = a
@@ -225,7 +225,7 @@ func (c *creds) checkKeys(own device.Credentials) error {
 		}
 	}
 	if len(wrong) > 0 {
-		return fmt.Errorf("its keys do not belong together: %s; the file is damaged, or was put together from those of several accounts: take the folder as Baileys left it, or pair the account anew", strings.Join(wrong, "; "))
+		return fmt.Errorf("its keys do not belong together: %s; the file is damaged, or was put together from those of several accounts: take the folder as Baileys left it, or pair the account again", strings.Join(wrong, "; "))
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func some(devices []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(devices[:shownDevices], ", "), len(devices)-shownDevices)
 }
 
-// numberOf is the name of an account that nobody named: its phone number, and where
+// numberOf is the name of an account without a given name: its phone number, and where
 // it has several devices the number of the device, too.
 func numberOf(jid string, devices []string) string {
 	account, exact, _ := device.AccountOf(jid) // held by NewImage

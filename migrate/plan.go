@@ -138,7 +138,7 @@ func (p *Plan) owners(ctx context.Context, devices []string) (map[string]*belong
 		case b.jid == "":
 			p.Left = append(p.Left, fmt.Sprintf("the instance %s, which was never paired; make it with POST /instance", cut(b.name, shownValue)))
 		case len(of) == 0:
-			p.Left = append(p.Left, fmt.Sprintf("the instance %s, whose device %s is not in the store; it has to be paired anew", cut(b.name, shownValue), cut(b.jid, shownValue)))
+			p.Left = append(p.Left, fmt.Sprintf("the instance %s, whose device %s is not in the store; it has to be paired again", cut(b.name, shownValue), cut(b.jid, shownValue)))
 		case owners[of[0]] != nil:
 			return fmt.Errorf("the instances %.100q and %.100q of the old program both have the device %s; delete one of them there", owners[of[0]].name, b.name, of[0])
 		default:

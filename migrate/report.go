@@ -8,7 +8,7 @@ import (
 	"postern/internal/plural"
 )
 
-// Report writes what a plan takes over, account by account, as it is told of them.
+// Report writes what a plan takes over, account by account.
 type Report struct {
 	w io.Writer
 	n int

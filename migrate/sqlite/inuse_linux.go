@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inUse is who has the file at path open for writing; empty: nobody that this user may see.
+// inUse is who has the file at path open for writing; empty: none that this user may see.
 // A program that has no log beside its file holds no lock while it rests, so that those
 // that are open are looked at, too.
 func inUse(path string) string {

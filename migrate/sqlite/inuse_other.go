@@ -2,5 +2,5 @@
 
 package sqlite
 
-// inUse is who has the file at path open; empty: nobody, or it cannot be told.
+// inUse is who has the file at path open; empty: none or unknown.
 func inUse(path string) string { return lockedBy(path) }

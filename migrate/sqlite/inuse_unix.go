@@ -17,8 +17,8 @@ const (
 	lockedLogFrom, lockedLogBytes = 120, 9          // of the -shm beside it
 )
 
-// lockedBy is who holds a lock of SQLite on the file at path; empty: nobody, or it cannot
-// be told.
+// lockedBy is who holds a lock of SQLite on the file at path; empty: none or
+// unknown.
 func lockedBy(path string) string {
 	for _, part := range []struct {
 		path        string
