@@ -60,7 +60,7 @@ func TestInstancesOfCodechatAreTakenOver(t *testing.T) {
 	if w := in.Webhook; w == nil || *w.URL != "https://example.com/hook" || *w.Enabled || !reflect.DeepEqual(w.Events, map[event.Flag]bool{"messagesUpsert": true, "sendMessage": false}) {
 		t.Errorf("webhook %+v", w)
 	}
-	says(t, anna.Left, "the webhook's event typebotChangeStatus", "1 row of Contact", "1 row of Message", "keyId must be the id of a message")
+	says(t, anna.Left, "the webhook's event typebotChangeStatus", "1 row of Contact", "1 row of Message", "keyId must be a message id")
 	if bernd.Import.Token != "" || bernd.NewToken == "" || bernd.Import.Webhook != nil {
 		t.Errorf("%+v", bernd.Import)
 	}

@@ -279,7 +279,7 @@ func rate(t *testing.T, o *office) {
 	s := o.byHTTP(t, key)
 	for range 10 {
 		if text, isError := call(t, s, "list_instances", nil); isError {
-			if !strings.Contains(text, "within a minute") {
+			if !strings.Contains(text, "requests per minute") {
 				t.Error(text)
 			}
 			return

@@ -244,7 +244,7 @@ func TestAKilledRestoreLeavesOneOfBothFiles(t *testing.T) {
 	o.Says(0, "", "backup", file)
 	o.Stop()
 	killed := 0
-	for after := 20 * time.Millisecond; after < 600*time.Millisecond; after = after * 5 / 4 {
+	for after := 5 * time.Millisecond; after < 600*time.Millisecond; after = after * 5 / 4 {
 		if ended(o, os.Kill, after, "restore", "--force", "--yes", file) {
 			killed++
 		}

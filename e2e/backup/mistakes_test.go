@@ -116,7 +116,7 @@ func TestTwoRestoresAtOnceLeaveAWholeFile(t *testing.T) {
 		begun, _ := filepath.Glob(o.DataFile() + ".unfinished-postern-*/postern.db")
 		return len(begun) == 1
 	})
-	o.Says(1, "another restore to "+o.DataFile()+" goes on", "restore", "--force", "--yes", file)
+	o.Says(1, "another restore to "+o.DataFile()+" is running", "restore", "--force", "--yes", file)
 	_, err = out.Write(raw[3000:])
 	if err = errors.Join(err, out.Close(), first()); err != nil {
 		t.Fatal(err)

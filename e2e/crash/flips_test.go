@@ -123,7 +123,7 @@ func damagedJob(t *testing.T, seed uint64) (job flipJob, image []byte, used []in
 	p.kill()
 	s.cancel()
 	s.actors.Wait()
-	s.Hook.Close() // each copy of the file ends what waits in it by itself, and differently
+	s.over.Store(true) // each copy of the file ends what waits in it by itself, and differently
 
 	job = flipJob{Image: filepath.Join(t.TempDir(), "image.db"), Folder: t.TempDir(), Died: time.Now(), Sec: s.Sec, Lines: map[string]string{}}
 	for _, u := range s.users {

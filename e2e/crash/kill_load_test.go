@@ -106,6 +106,7 @@ type siege struct {
 
 	lastWord atomic.Pointer[string] // a text that is waited for at the receiver
 	heard    atomic.Bool
+	over     atomic.Bool // the results of asynchronous sends are not compared any more
 
 	results map[string]int     // items by status, for the report
 	answers map[int]int        // to sends

@@ -216,7 +216,7 @@ func wordsOf(r sandbox.Received) string {
 // delivered again, another may not.
 func (s *siege) noteResult(body []byte) {
 	var e struct{ Data event.SendResult }
-	if json.Unmarshal(body, &e) != nil || e.Data.ProcessID == "" {
+	if s.over.Load() || json.Unmarshal(body, &e) != nil || e.Data.ProcessID == "" {
 		return
 	}
 	result := string(e.Data.Status)

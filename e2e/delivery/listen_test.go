@@ -74,7 +74,7 @@ func TestListenShowsSignaturesAndAttempts(t *testing.T) {
 	s.anneWrites("again")
 	says(s, out, `text=again .* -> signature right\n`)
 	stop()
-	says(s, out, `received 4: 2 answered 200, 2 refused with 503, 2 not for the first time`)
+	says(s, out, `received 4: 2 answered 200, 2 refused with 503, 2 repeated`)
 	out, stop = listen(t, s, "--verify", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
 	s.anneWrites("wrong")
 	says(s, out, `text=wrong .* -> 401, no signature fits`)

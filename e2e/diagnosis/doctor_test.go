@@ -236,7 +236,7 @@ func TestTheDoctorFindsWhatIsWrongOnTheDisk(t *testing.T) {
 	defer func() { _ = unix.Unmount(tiny, unix.MNT_DETACH) }()
 	_, found = o.doctor("STORE_PATH=" + filepath.Join(tiny, "postern.db"))
 	is(t, found, "file system", "warning", "tmpfs: it is in memory")
-	is(t, found, "free space", "fault", "64.0 MiB have to stay free")
+	is(t, found, "free space", "fault", "64.0 MiB must stay free")
 	is(t, found, "fsync", "fault", "no space left on device")
 	if left, _ := os.ReadDir(tiny); len(left) > 0 {
 		t.Errorf("left: %v", left)

@@ -98,7 +98,7 @@ func TestASupportBundleIsMadeOfARunningProgramAndOfAStoppedOne(t *testing.T) {
 		}
 	}
 	for _, name := range ofRunning {
-		if name != "metrics-2.txt" && !strings.Contains(is["README.txt"], name+": no program runs") {
+		if name != "metrics-2.txt" && !strings.Contains(is["README.txt"], name+": only a running program has it") {
 			t.Errorf("it does not say that %s is missing:\n%s", name, is["README.txt"])
 		}
 	}

@@ -56,7 +56,7 @@ func TestCompactAndStatsAsAnOperatorUsesThem(t *testing.T) {
 	fill(strings.Repeat("x", 1000))
 	fill("y")
 	run(1, "in use", "compact")
-	run(1, "in use", "stats", path)
+	run(1, "has the data file open", "stats", path)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
