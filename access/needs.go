@@ -8,7 +8,8 @@ import (
 	"postern/store"
 )
 
-// passNeeds checks that a session or link, and what is stored with it, is readable.
+// passNeeds checks that the records of a session or link are readable: its own, with its expiry,
+// and those under its key.
 // Unreadable ones are swept like expired ones.
 func passNeeds(what string) func(*store.Lookup) store.Needs {
 	return func(*store.Lookup) store.Needs {

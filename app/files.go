@@ -74,7 +74,7 @@ func checkCertificate(path string) error {
 	return ended(path, leaf)
 }
 
-// ended is the error of a certificate that is over.
+// ended is the error of a certificate that has expired, nil for another.
 func ended(path string, leaf *x509.Certificate) error {
 	if time.Now().After(leaf.NotAfter) {
 		return fmt.Errorf("%s ended at %s", path, leaf.NotAfter.UTC().Format(time.RFC3339))
@@ -82,8 +82,8 @@ func ended(path string, leaf *x509.Certificate) error {
 	return nil
 }
 
-// checkKey wants the key of a certificate. What is wrong with the certificate alone is
-// said of that.
+// checkKey checks that key is the private key of cert. It reports no error of cert itself,
+// which has its own check.
 func checkKey(cert, key string) error {
 	if _, err := config.ReadSmall(key, config.MaxPEM); err != nil {
 		return err

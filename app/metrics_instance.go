@@ -23,8 +23,8 @@ type each struct {
 // Collect implements prometheus.Collector.
 func (e each) Collect(out chan<- prometheus.Metric) { e.collectEach(collection{out}, e.opens) }
 
-// collectEach tells of each instance that opens reports, of all when that is nil, where the
-// configuration wants it. How many are left out is a figure of the program; to others it is
+// collectEach collects the metrics of each instance that opens permits, of all when opens is nil,
+// if metrics.per_instance is set. How many are left out is a figure of the program; to others it is
 // told only when some are. The label is name, for instance is what Prometheus itself calls whom it scrapes.
 func (m *metrics) collectEach(c collection, opens func(instance int64) bool) {
 	if !m.app.cfg.Metrics.PerInstance {

@@ -97,7 +97,7 @@ func decodeHeader(raw []byte) (h header, err error) {
 }
 
 // encode leaves out what the recipient and the client's id tell anyway. Of an
-// item that nobody touched yet there is the recipient only; a record grows by half
+// item that has not changed yet there is the recipient only; a record grows by half
 // or more when it is sent, for which pages are left with room (Buckets).
 func (r *itemRecord) encode() []byte {
 	raw := appendWaiting(make([]byte, 0, 96), r.Input, r.To)
@@ -121,7 +121,7 @@ func (r *itemRecord) encode() []byte {
 	return appendNumbers(raw, r.UpdatedAt, r.StartedAt-r.UpdatedAt, r.EndedAt-r.UpdatedAt)
 }
 
-// appendWaiting writes the record of an item that nobody touched yet.
+// appendWaiting appends the record of an item that has not changed since it was accepted.
 func appendWaiting(raw []byte, input, to string) []byte {
 	return appendShort(append(raw, itemVersion), input, to)
 }

@@ -55,7 +55,7 @@ func TestABatchRunsForTheKeysThatCausedIt(t *testing.T) {
 	})
 }
 
-// TestStoppingByKeyEndsAtASafePoint: what is on its way is sent.
+// TestStoppingByKeyEndsAtASafePoint checks that a message that is being sent is sent to its end.
 func TestStoppingByKeyEndsAtASafePoint(t *testing.T) {
 	f := newFleet(1)
 	bubble(t, f, func(r *rig) {

@@ -76,7 +76,7 @@ func numberNeeds(look *store.Lookup) store.Needs {
 	}
 }
 
-// endedNeeds: what is listed as finished is a batch that is.
+// endedNeeds checks that each entry of the list of finished batches names a finished batch.
 func endedNeeds(*store.Lookup) store.Needs {
 	const size = len(uuid.UUID{})
 	return func(key, _ []byte) []store.Need {

@@ -182,7 +182,7 @@ func TestBackwardPagesMeetEachBatchOnce(t *testing.T) {
 	}
 }
 
-// numbersIn reads all numbers of the file, and counts its batches anew.
+// numbersIn returns the stored numbers of each scope, and those counted from the batches.
 func numbersIn(t testing.TB, s *store.Store) (kept, counted map[string]byStatus, known bool) {
 	t.Helper()
 	kept, counted = map[string]byStatus{}, map[string]byStatus{}

@@ -39,7 +39,7 @@ func supportCommand() *cobra.Command {
 		Long: "Writes a zip file of plain text: version, configuration, output of postern doctor, two samples of the metrics ten seconds\n" +
 			"apart, memory and goroutine profiles, the last 2,000 lines of the log, and statistics of the data file. Secrets, tokens,\n" +
 			"URLs except their host, phone numbers except two digits, and names of instances are redacted; review it before you\n" +
-			"pass it on. It also works for a stopped program: README.txt in it lists what is missing then. FILE is written\n" +
+			"pass it on. It also works for a stopped program: README.txt in it then lists the missing files. FILE is written\n" +
 			"atomically and never overwritten.",
 		Example: "postern support support.zip\npostern support --config /etc/postern/config.toml support.zip",
 		Args:    fileNeeded("the path of the bundle to write"),

@@ -2,14 +2,10 @@ package house
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 )
 
@@ -28,37 +24,17 @@ var ofNobody = []string{
 // those with an error beside them, which says it: that of a full disk does, and that of a store
 // that has failed.
 func TestWarningsAndErrorsSayWhatToDo(t *testing.T) {
-	root, seen := "../..", map[string]bool{}
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	seen := map[string]bool{}
+	inspectSources(t, func(path string, n ast.Node) {
+		text := warned(n)
+		if text == "" {
+			return
 		}
-		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != root || d.Name() == "e2e" || d.Name() == "testdata") {
-			return filepath.SkipDir
+		seen[text] = true
+		if !advice.MatchString(text) && !slices.Contains(ofNobody, text) {
+			t.Errorf("%s: %q says nothing to do", path, text)
 		}
-		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return nil
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-		if err != nil {
-			return err
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			text := warned(n)
-			if text == "" {
-				return true
-			}
-			seen[text] = true
-			if !advice.MatchString(text) && !slices.Contains(ofNobody, text) {
-				t.Errorf("%s: %q says nothing to do", path, text)
-			}
-			return true
-		})
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, text := range ofNobody {
 		if !seen[text] {
 			t.Errorf("%q is not logged any more", text)

@@ -2,10 +2,7 @@ package house
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -34,39 +31,18 @@ var manyAtLeast = []string{
 
 // TestNumbersFitTheirNouns has no text say "1 instances": such numbers are written by plural.
 func TestNumbersFitTheirNouns(t *testing.T) {
-	root := "../.."
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	inspectSources(t, func(path string, n ast.Node) {
+		literal, is := n.(*ast.BasicLit)
+		if !is || literal.Kind != token.STRING {
+			return
 		}
-		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != root || d.Name() == "e2e" || d.Name() == "testdata") {
-			return filepath.SkipDir
-		}
-		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return nil
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-		if err != nil {
-			return err
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			literal, is := n.(*ast.BasicLit)
-			if !is || literal.Kind != token.STRING {
-				return true
+		text, _ := strconv.Unquote(literal.Value)
+		for _, at := range counted.FindAllStringIndex(text, -1) {
+			if !ruled.MatchString(" "+text[:at[1]]) && !known(text) {
+				t.Errorf("%s: %q may be said of 1; write it with plural.Of", path, text)
 			}
-			text, _ := strconv.Unquote(literal.Value)
-			for _, at := range counted.FindAllStringIndex(text, -1) {
-				if !ruled.MatchString(" "+text[:at[1]]) && !known(text) {
-					t.Errorf("%s: %q may be said of 1; write it with plural.Of", path, text)
-				}
-			}
-			return true
-		})
-		return nil
+		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func known(text string) bool {
