@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -114,6 +115,9 @@ func (s *siege) replaySome(ctx context.Context, rng *rand.Rand, l *account) {
 
 // nothingWaits reports whether every replay has ended and nothing is pending.
 func (s *siege) nothingWaits() bool {
+	if s.retryLater() > 0 { // a replay may wait for one
+		return false
+	}
 	for len(s.arrived.ids) > 0 {
 		r := s.arrived.ids[0]
 		status, answer := s.ask(r.line.token, http.MethodGet, "/instance/"+r.line.name+"/webhook/replays/"+strings.Trim(string(r.id), `"`), nil)
@@ -125,9 +129,28 @@ func (s *siege) nothingWaits() bool {
 		}
 		s.arrived.ids = s.arrived.ids[1:]
 	}
-	var page struct{ TotalRecords int }
-	s.Call(consumer.Key(s.Sec.GlobalAuthToken), http.MethodGet, "/webhook/deliveries?state=PENDING&limit=1", nil, &page)
-	return page.TotalRecords == 0
+	return s.retryLater() == 0
+}
+
+// retryLater has pending deliveries sent now whose next attempt is far away: every PUT of a
+// webhook causes an attempt, and after the fourth that fails the pause is a minute. It
+// returns how many are pending.
+func (s *siege) retryLater() (pending int) {
+	key := consumer.Key(s.Sec.GlobalAuthToken)
+	var page struct {
+		TotalRecords int
+		Records      []struct {
+			ID            uint64
+			NextAttemptAt time.Time
+		}
+	}
+	s.Call(key, http.MethodGet, "/webhook/deliveries?state=PENDING", nil, &page)
+	for _, r := range page.Records {
+		if time.Until(r.NextAttemptAt) > 20*time.Second {
+			s.Call(key, http.MethodPost, fmt.Sprintf("/webhook/deliveries/%d/retry", r.ID), nil, nil)
+		}
+	}
+	return page.TotalRecords
 }
 
 // checkDurable: every event of an account that keeps them, whose cause is
