@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/access"
-	"postern/instance"
+	"postern/httpapi/tokens"
 )
 
 // scheme is the credential that a route asks for.
@@ -37,12 +37,12 @@ func errUnauthorized() error {
 // authorize checks the credential of c for a route, and stores its owner in c. A
 // scoped key is recognized by its prefix; the session cookie counts only without
 // another credential.
-func (a *api) authorize(c *call, r route) (err error) {
+func (s *server) authorize(c *call, r route) (err error) {
 	if r.auth == public || r.auth == handshake {
 		return nil
 	}
 	if r.auth == portalLink {
-		return a.openPortal(c)
+		return c.openPortal()
 	}
 	if r.path == pathMetrics {
 		c.r = bearerAsKey(c.r)
@@ -51,30 +51,30 @@ func (a *api) authorize(c *call, r route) (err error) {
 	if err != nil {
 		return err
 	}
-	cookie, signedIn := a.cookieOf(c.r)
+	cookie, signedIn := c.cookieOf()
 	// On a route that does not accept the GlobalApiKey, it does not hide another credential.
-	takesGlobal := r.auth == globalKey || r.auth == signIn || r.auth == anyKey || r.auth == instanceBearer && a.KeyOpensInstances
-	switch operator := takesGlobal && a.isOperator(c.r.Header); {
+	takesGlobal := r.auth == globalKey || r.auth == signIn || r.auth == anyKey || r.auth == instanceBearer && s.KeyOpensInstances
+	switch operator := takesGlobal && s.isOperator(c.r.Header); {
 	case given && !operator:
-		if c.key, err = a.findKey(c, text); err != nil {
+		if c.key, err = c.findKey(text); err != nil {
 			return err
 		}
-		return a.openWithKey(c, r)
+		return c.openWithKey(r)
 	case signedIn && r.auth != signIn:
-		return a.openWithSession(c, r, cookie)
+		return c.openWithSession(r, cookie)
 	case operator && (r.auth == instanceBearer || r.auth == anyKey):
 		c.operator = true
-		return a.openAsOperator(c, r)
+		return c.openAsOperator(r)
 	}
 	switch r.auth {
 	case globalKey, signIn, anyKey:
-		return a.checkKey(c.r.Header)
+		return s.checkKey(c.r.Header)
 	case instanceBearer:
-		c.instance, err = a.bearerInstance(c.r.Header, c.params.ByName("i"))
+		c.instance, err = c.bearerInstance(c.params.ByName("i"))
 	case pathBearer:
-		c.instance, err = a.bearerInstance(c.r.Header, strings.Split(c.r.URL.Path, "/")...)
+		c.instance, err = c.bearerInstance(strings.Split(c.r.URL.Path, "/")...)
 	case userBearer:
-		c.user, err = a.bearerUser(bearer(c.r.Header))
+		c.user, err = s.bearerUser(bearer(c.r.Header))
 	case public, handshake, portalLink:
 	}
 	return err
@@ -96,7 +96,7 @@ func bearerAsKey(r *http.Request) *http.Request {
 
 // checkKey compares every value of both headers with the key, in constant
 // time. HTTP does not distinguish apikey from apiKey.
-func (a *api) checkKey(h http.Header) error {
+func (s *server) checkKey(h http.Header) error {
 	given := append(h["Apikey"], h["X-Api-Key"]...)
 	if len(given) == 0 {
 		return errUnauthorized()
@@ -106,7 +106,7 @@ func (a *api) checkKey(h http.Header) error {
 			return errKeyMismatch()
 		}
 	}
-	if !sameSecret(given[0], a.APIKey) {
+	if !sameSecret(given[0], s.APIKey) {
 		return errUnauthorized()
 	}
 	return nil
@@ -153,12 +153,12 @@ func instanceToken(h http.Header) (string, error) {
 }
 
 // bearerUser returns the user of a token.
-func (a *api) bearerUser(token string) (uuid.UUID, error) {
-	c, err := a.tokens.Read(token)
+func (s *server) bearerUser(token string) (uuid.UUID, error) {
+	claims, err := s.tokens.Read(token)
 	if err != nil {
 		return uuid.UUID{}, errUnauthorized()
 	}
-	id, err := c.User()
+	id, err := claims.User()
 	if err != nil {
 		return uuid.UUID{}, errUnauthorized()
 	}
@@ -168,35 +168,38 @@ func (a *api) bearerUser(token string) (uuid.UUID, error) {
 // bearerInstance returns the instance that the token of a request was last issued
 // for, when its name is one of names. The order of the checks is the contract's:
 // 401, 403, 404, 401.
-func (a *api) bearerInstance(h http.Header, names ...string) (instance.Record, error) {
-	token, err := instanceToken(h)
+func (c *call) bearerInstance(names ...string) (Instance, error) {
+	token, err := instanceToken(c.r.Header)
 	if err != nil {
-		return instance.Record{}, err
+		return Instance{}, err
 	}
-	c, err := a.tokens.Read(token)
+	claims, err := c.readToken(token)
 	if err != nil {
-		return instance.Record{}, errUnauthorized()
+		return Instance{}, errUnauthorized()
 	}
-	claimed, err := c.Instance()
+	claimed, err := claims.Instance()
 	if err != nil {
-		return instance.Record{}, errUnauthorized()
+		return Instance{}, errUnauthorized()
 	}
 	if !slices.Contains(names, claimed) {
-		return instance.Record{}, refuse(http.StatusForbidden, codeForbidden, "this token is for another instance")
+		return Instance{}, refuse(http.StatusForbidden, codeForbidden, "this token is for another instance")
 	}
-	return a.holder(token, claimed)
+	return c.holder(token, claimed)
 }
 
 // holder returns the instance called name when token is the one that was last
 // issued for it: an older one was revoked by that issue.
-func (a *api) holder(token, name string) (instance.Record, error) {
-	in, err := a.Registry.ByName(name)
+func (c *call) holder(token, name string) (Instance, error) {
+	in, err := c.server.Instances.Named(name)
 	if err != nil {
-		return instance.Record{}, err
+		return Instance{}, err
 	}
 	// For a token that was read, timing can reveal only the length, which its name reveals too.
-	if subtle.ConstantTimeCompare([]byte(token), []byte(in.Token.Value)) != 1 {
-		return instance.Record{}, errUnauthorized()
+	if subtle.ConstantTimeCompare([]byte(token), []byte(in.Token)) != 1 {
+		return Instance{}, errUnauthorized()
 	}
 	return in, nil
 }
+
+// readToken returns the claims of a token.
+func (c *call) readToken(token string) (tokens.Claims, error) { return c.server.tokens.Read(token) }

@@ -1,10 +1,7 @@
 package httpapi
 
 import (
-	"math"
-	"net/http"
 	"slices"
-	"time"
 
 	"postern/internal/peers"
 )
@@ -12,23 +9,20 @@ import (
 // judge counts a wrong credential. When too many came from the client's address, the
 // refusal becomes 429. A valid credential is never refused because of earlier wrong
 // ones: others may share the address.
-func (a *api) judge(c *call, err error) error {
-	if r, _ := answerTo(err); r.code != codeUnauthorized || !c.presentsCredential() {
+func (s *server) judge(c *call, err error) error {
+	if r, _ := s.answerTo(err); r.code != codeUnauthorized || !c.presentsCredential() {
 		return err
 	}
 	c.w.wrong = true
-	from := a.Proxies.Client(c.r)
-	wait, last := a.Failures.Count(from)
+	from := s.Proxies.Client(c.r)
+	wait, last := s.Failures.Count(from)
 	if last {
-		a.log.Warn("too many wrong credentials: more from this address are refused until it pauses; correct the credential of that client, or block the address (docs/security.md)", "address", peers.Name(from))
+		s.log.Warn("too many wrong credentials: more from this address are refused until it pauses; correct the credential of that client, or block the address (docs/security.md)", "address", peers.Name(from))
 	}
 	if wait == 0 {
 		return err
 	}
-	return &tryLater{
-		refuse(http.StatusTooManyRequests, codeTooManyFailures, "too many wrong credentials came from this address within a minute (authentication.failures_per_minute)"),
-		wait,
-	}
+	return tryLater(wait, codeTooManyFailures, "too many wrong credentials came from this address within a minute (authentication.failures_per_minute)")
 }
 
 // presentsCredential reports whether a request has any credential where its route
@@ -53,15 +47,3 @@ func (c *call) presentsCredential() bool {
 		return slices.ContainsFunc(c.r.Header.Values(header), func(v string) bool { return v != "" })
 	})
 }
-
-// tryLater is a refusal with its own Retry-After.
-type tryLater struct {
-	error
-	wait time.Duration
-}
-
-// Unwrap returns the refusal.
-func (t *tryLater) Unwrap() error { return t.error }
-
-// seconds is the wait for a Retry-After, rounded up.
-func (t *tryLater) seconds() int { return max(1, int(math.Ceil(t.wait.Seconds()))) }

@@ -15,8 +15,6 @@ import (
 	"github.com/google/uuid"
 
 	"postern/access"
-	"postern/instance"
-	"postern/internal/peers"
 )
 
 const (
@@ -53,40 +51,37 @@ func keyText(h http.Header) (text string, given bool, err error) {
 
 // isOperator reports whether a request has the GlobalApiKey, and no other value in
 // its headers.
-func (a *api) isOperator(h http.Header) bool {
-	return (len(h["Apikey"]) > 0 || len(h["X-Api-Key"]) > 0) && a.checkKey(h) == nil
+func (s *server) isOperator(h http.Header) bool {
+	return (len(h["Apikey"]) > 0 || len(h["X-Api-Key"]) > 0) && s.checkKey(h) == nil
 }
 
 // findKey returns the key with a text, and counts the request against its rate.
 // Only the log has the reason why a text is rejected.
-func (a *api) findKey(c *call, text string) (*access.Key, error) {
+func (c *call) findKey(text string) (*access.Key, error) {
 	c.w.guess = true
-	k, err := a.Access.Keys.ByText(text, a.from(c))
+	k, err := c.server.Access.Keys.ByText(text, c.from())
 	if err != nil {
 		why := "there is no such key, or it expired"
 		if !access.WellFormed(text) {
 			why = "its checksum is wrong: it was mistyped, or a part of it is missing"
 		}
-		a.log.Info("a scoped key was rejected", "reason", why, "route", c.w.pattern, "request_id", c.requestID, "address", a.from(c))
+		c.server.log.Info("a scoped key was rejected", "reason", why, "route", c.w.pattern, "request_id", c.requestID, "address", c.from())
 		return nil, errUnauthorized()
 	}
-	return k, a.spend(c, k)
+	return k, c.spend(k)
 }
 
 // spend counts the request against the key's rate limit, or refuses it.
-func (a *api) spend(c *call, k *access.Key) error {
+func (c *call) spend(k *access.Key) error {
 	c.key, c.w.key = k, k.ID.String()
-	if wait := a.Access.Keys.Take(k); wait > 0 {
-		return &tryLater{refuse(http.StatusTooManyRequests, codeRateLimited, "the key has reached its limit of requests per minute (rateLimit.perMinute)"), wait}
+	if wait := c.server.Access.Keys.Take(k); wait > 0 {
+		return tryLater(wait, codeRateLimited, "the key has reached its limit of requests per minute (rateLimit.perMinute)")
 	}
 	return nil
 }
 
-// from is the address that a request comes from.
-func (a *api) from(c *call) string { return peers.Name(a.Proxies.Client(c.r)) }
-
 // openWithKey authorizes c for a route by its key.
-func (a *api) openWithKey(c *call, r route) error {
+func (c *call) openWithKey(r route) error {
 	if r.right == never {
 		return errScope("this route accepts no scoped key; " + r.takes())
 	}
@@ -95,14 +90,16 @@ func (a *api) openWithKey(c *call, r route) error {
 	}
 	switch r.auth {
 	case instanceBearer:
-		rec, err := a.keyInstance(c.key, c.params.ByName("i"), r.right)
+		rec, err := c.keyInstance(c.params.ByName("i"), r.right)
 		if err != nil {
 			return err
 		}
 		c.instance = rec
 	case userBearer:
 		c.user = c.key.User
-		return a.keyBatch(c, r)
+		if r.check != nil {
+			return r.check(c)
+		}
 	case public, globalKey, pathBearer, signIn, anyKey, handshake, portalLink:
 	}
 	return nil
@@ -110,21 +107,21 @@ func (a *api) openWithKey(c *call, r route) error {
 
 // keyInstance returns the instance with a name, if the key opens it with the right need.
 // A key learns nothing about other instances, not even whether they exist.
-func (a *api) keyInstance(k *access.Key, name string, need right) (instance.Record, error) {
-	rec, err := a.Registry.ByName(name)
+func (c *call) keyInstance(name string, need right) (Instance, error) {
+	rec, err := c.server.Instances.Named(name)
 	switch {
-	case err == nil && k.Opens(rec.ID), err != nil && k.Everywhere():
+	case err == nil && c.key.Opens(rec.ID), err != nil && c.key.Everywhere():
 		return rec, err
-	case err != nil && !errors.Is(err, instance.ErrNotFound):
+	case err != nil && !errors.Is(err, ErrNoInstance):
 		return rec, err
 	}
-	return instance.Record{}, errScope("the key does not have the scope " + listed(need.needs()) + " for an instance of this name, or there is no such instance; GET /instance lists those of the key")
+	return Instance{}, errScope("the key does not have the scope " + listed(need.needs()) + " for an instance of this name, or there is no such instance; GET /instance lists those of the key")
 }
 
 // operatorBinding stands for the operator's key in a session.
-func (a *api) operatorBinding() []byte {
-	m := hmac.New(sha256.New, a.JWTSecret)
-	m.Write([]byte("session of the operator's key\x00" + a.APIKey))
+func (s *server) operatorBinding() []byte {
+	m := hmac.New(sha256.New, s.JWTSecret)
+	m.Write([]byte("session of the operator's key\x00" + s.APIKey))
 	return m.Sum(nil)
 }
 
@@ -134,31 +131,32 @@ const hostPrefix = "__Host-"
 
 // cookieName is the name of the session cookie of a request. Over https, programs below
 // different base paths of one host share its paths, so each has a name of its own.
-func (a *api) cookieName(r *http.Request) string {
-	if !a.secure(r) {
+func (s *server) cookieName(r *http.Request) string {
+	if !s.secure(r) {
 		return sessionCookie
 	}
-	if a.BasePath == "" {
+	if s.BasePath == "" {
 		return hostPrefix + sessionCookie
 	}
-	sum := sha256.Sum256([]byte(a.BasePath))
+	sum := sha256.Sum256([]byte(s.BasePath))
 	return hostPrefix + sessionCookie + "_" + hex.EncodeToString(sum[:4])
 }
 
 // secure reports whether a client uses https: here, at a trusted proxy that says so, or
 // at the public address.
-func (a *api) secure(r *http.Request) bool {
-	return r.TLS != nil || strings.HasPrefix(a.BaseURL, "https://") || a.Proxies.Secure(r)
+func (s *server) secure(r *http.Request) bool {
+	return r.TLS != nil || strings.HasPrefix(s.BaseURL, "https://") || s.Proxies.Secure(r)
 }
 
 // cookieOf is the session cookie of a request that has no other credential.
-func (a *api) cookieOf(r *http.Request) (cookie string, given bool) {
+func (c *call) cookieOf() (cookie string, given bool) {
+	r := c.r
 	for _, name := range []string{"Authorization", "Apikey", "X-Api-Key"} {
 		if len(r.Header[name]) > 0 {
 			return "", false
 		}
 	}
-	all := r.CookiesNamed(a.cookieName(r))
+	all := r.CookiesNamed(c.server.cookieName(r))
 	if len(all) != 1 {
 		return "", false // two come from two paths, and one may be another program's
 	}
@@ -166,21 +164,21 @@ func (a *api) cookieOf(r *http.Request) (cookie string, given bool) {
 }
 
 // openSession sets the owner of a cookie in c: a key or the operator.
-func (a *api) openSession(c *call, cookie string) error {
-	s, found := a.Access.Sessions.Find(cookie, a.operatorBinding())
+func (c *call) openSession(cookie string) error {
+	session, found := c.server.Access.Sessions.Find(cookie, c.server.operatorBinding())
 	if !found {
 		return errUnauthorized()
 	}
-	c.session, c.cookie = &s, cookie
-	if s.Key == (uuid.UUID{}) {
+	c.session, c.cookie = &session, cookie
+	if session.Key == (uuid.UUID{}) {
 		c.operator = true
 		return nil
 	}
-	k, err := a.Access.Keys.ByID(s.Key, a.from(c))
+	k, err := c.server.Access.Keys.ByID(session.Key, c.from())
 	if err != nil {
 		return errUnauthorized()
 	}
-	return a.spend(c, k)
+	return c.spend(k)
 }
 
 // checkCSRF refuses changes from a page that has the browser's cookie but not the
@@ -197,25 +195,25 @@ func (c *call) checkCSRF(r route) error {
 }
 
 // openWithSession authorizes c for a route by a session cookie.
-func (a *api) openWithSession(c *call, r route, cookie string) error {
-	if err := a.openSession(c, cookie); err != nil {
+func (c *call) openWithSession(r route, cookie string) error {
+	if err := c.openSession(cookie); err != nil {
 		return err
 	}
 	if err := c.checkCSRF(r); err != nil {
 		return err
 	}
 	if c.key != nil {
-		return a.openWithKey(c, r)
+		return c.openWithKey(r)
 	}
-	return a.openAsOperator(c, r)
+	return c.openAsOperator(r)
 }
 
 // openAsOperator authorizes the operator: for the routes of the GlobalApiKey, to
 // any instance, and the batches of the user in a header.
-func (a *api) openAsOperator(c *call, r route) (err error) {
+func (c *call) openAsOperator(r route) (err error) {
 	switch r.auth {
 	case instanceBearer:
-		c.instance, err = a.Registry.ByName(c.params.ByName("i"))
+		c.instance, err = c.server.Instances.Named(c.params.ByName("i"))
 	case userBearer:
 		c.user, err = uuid.Parse(c.r.Header.Get(userHeader))
 		if err != nil {
@@ -260,13 +258,14 @@ func (c *call) actor() string {
 
 // audited records a route's success in the audit log: the record commits with the
 // handler's change or, without a change of the file, before the answer.
-func audited(action string, handle func(*api, *call) error) func(*api, *call) error {
-	return func(a *api, c *call) error {
+func audited(action string, handle handler) handler {
+	return func(c *call) error {
+		s := c.server
 		subject := c.params.ByName("i")
 		if subject == "" {
 			subject = c.params.ByName("id")
 		}
-		c.entry = a.Access.Book.Note(c.actor(), action, subject, a.from(c))
+		c.entry = s.Access.Book.Note(c.actor(), action, subject, c.from())
 		ctx := c.r.Context()
 		c.r = c.r.WithContext(c.entry.Along(ctx))
 		c.w.before = func(status int) error {
@@ -279,14 +278,14 @@ func audited(action string, handle func(*api, *call) error) func(*api, *call) er
 			c.entry.Leave() // changes committed before the fault keep their records
 			return nil
 		}
-		c.w.late = func(err error) { a.logLate(c.w, err) }
-		return handle(a, c)
+		c.w.late = func(err error) { s.logLate(c.w, err) }
+		return handle(c)
 	}
 }
 
 // logLate logs that something was done, or not, while its record says otherwise.
-func (a *api) logLate(w *response, err error) {
-	a.log.Error("the audit record of a request is missing or wrong", slog.String("route", w.pattern), slog.String("request_id", w.requestID), slog.Any("error", err))
+func (s *server) logLate(w *response, err error) {
+	s.log.Error("the audit record of a request is missing or wrong", slog.String("route", w.pattern), slog.String("request_id", w.requestID), slog.Any("error", err))
 }
 
 // until is when a credential of c ends, zero for never.

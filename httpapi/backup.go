@@ -16,6 +16,8 @@ import (
 	"postern/store"
 )
 
+const codeBackup = "BACKUP_RUNNING"
+
 const mediaTar = "application/x-tar"
 
 // backupRequest selects the contents and the recipients of a backup.
@@ -35,7 +37,7 @@ func (a *api) makeBackup(c *call) error {
 	if err != nil {
 		return refuse(http.StatusUnprocessableEntity, codeRecipient, "recipients: "+err.Error())
 	}
-	ctx, cancel := a.untilStopped(c)
+	ctx, cancel := c.untilStopped()
 	defer cancel(nil)
 	archive, release, err := a.Backup(ctx, in.WithoutSecrets)
 	switch {
@@ -46,7 +48,7 @@ func (a *api) makeBackup(c *call) error {
 	}
 	err = a.sendBackup(ctx, c, archive, recipients)
 	if released := release(); released != nil {
-		a.log.Warn("the copy of the data file of a backup could not be removed; the next start removes it", "error", released)
+		c.log().Warn("the copy of the data file of a backup could not be removed; the next start removes it", "error", released)
 	}
 	return a.cutOff(c, err, "a backup was cut off")
 }
@@ -64,25 +66,8 @@ func (a *api) cutOff(c *call, err error, text string, args ...any) error {
 		}
 		return err
 	}
-	a.log.Warn(text, append(args, "request_id", c.requestID, "error", err)...)
+	c.log().Warn(text, append(args, "request_id", c.requestID, "error", err)...)
 	panic(http.ErrAbortHandler)
-}
-
-// untilStopped is the request's context, which ends when the program begins to stop, too.
-func (a *api) untilStopped(c *call) (context.Context, context.CancelCauseFunc) {
-	ctx, cancel := context.WithCancelCause(c.r.Context())
-	if a.stops() {
-		cancel(ErrStopping)
-	} else if a.Stopping != nil {
-		go func() {
-			select {
-			case <-a.Stopping:
-				cancel(ErrStopping)
-			case <-ctx.Done():
-			}
-		}()
-	}
-	return ctx, cancel
 }
 
 // checkData answers with the faults of the data file.
@@ -90,7 +75,7 @@ func (a *api) checkData(c *call) error {
 	if err := c.decode(&struct{}{}, maxBody); err != nil {
 		return err
 	}
-	ctx, cancel := a.untilStopped(c)
+	ctx, cancel := c.untilStopped()
 	defer cancel(nil)
 	report, err := a.Store.Check(ctx)
 	if errors.Is(err, store.ErrSnapshotting) {
@@ -107,7 +92,7 @@ func (a *api) checkData(c *call) error {
 
 // showStats answers with the contents of the data file by bucket.
 func (a *api) showStats(c *call) error {
-	ctx, cancel := a.untilStopped(c)
+	ctx, cancel := c.untilStopped()
 	defer cancel(nil)
 	is, err := a.Store.Inspect(ctx)
 	if errors.Is(err, store.ErrSnapshotting) {

@@ -62,5 +62,5 @@ func (c *call) itemFilter(statuses []string) (batch.ItemFilter, batch.Page, erro
 		}
 	}
 	page, err := readPage(q)
-	return f, page, err
+	return f, batch.Page(page), err
 }

@@ -119,7 +119,7 @@ func (a *api) listBatches(c *call, in batchFilter, list batchLister) error {
 	if f.CreatedTo, err = instant("createdTo", in.CreatedTo); err != nil {
 		return err
 	}
-	found, err := list(f, page)
+	found, err := list(f, batch.Page(page))
 	if err != nil {
 		return err
 	}

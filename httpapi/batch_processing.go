@@ -73,7 +73,7 @@ func (a *api) breakOff(c *call, err error) error {
 	if c.w.status == 0 {
 		return err
 	}
-	a.log.Error("an answer was interrupted", "route", c.w.pattern, "request_id", c.requestID, "error", err)
+	c.log().Error("an answer was interrupted", "route", c.w.pattern, "request_id", c.requestID, "error", err)
 	panic(http.ErrAbortHandler)
 }
 

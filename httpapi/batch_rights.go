@@ -50,7 +50,7 @@ func (a *api) shown(c *call) batch.Shown { return a.Engine.Shown(c.user, c.opens
 
 // keyBatch refuses the batch in the path, if there is one, as not found when none of its
 // instances is one of the key's. Changing a batch needs a key for all of its instances.
-func (a *api) keyBatch(c *call, r route) error {
+func (a *api) keyBatch(c *call) error {
 	if c.key.Everywhere() || c.params.ByName("id") == "" {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (a *api) keyBatch(c *call, r route) error {
 		return err
 	case !some:
 		return batch.ErrNotFound
-	case !all && r.method != http.MethodGet:
+	case !all && c.r.Method != http.MethodGet && c.r.Method != http.MethodHead:
 		return errScope("the key needs the scope batch for all instances of the batch; with some of them it may only read it")
 	}
 	return nil

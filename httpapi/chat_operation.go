@@ -29,8 +29,8 @@ func tell[T any](a *api, c *call, ask func(instance.Account, context.Context) (T
 
 // chatOperation is the handler of a route that takes a body of type B and
 // answers with a T. check is done before the connection is looked for.
-func chatOperation[B, T any](check func(*B) error, do func(*call, instance.Account, *B) (T, error)) func(*api, *call) error {
-	return onAccount(check, func(c *call, account instance.Account, in *B) error {
+func chatOperation[B, T any](a *api, check func(*B) error, do func(*call, instance.Account, *B) (T, error)) handler {
+	return onAccount(a, check, func(c *call, account instance.Account, in *B) error {
 		out, err := do(c, account, in)
 		if err != nil {
 			return err
@@ -40,8 +40,8 @@ func chatOperation[B, T any](check func(*B) error, do func(*call, instance.Accou
 }
 
 // quietOperation is chatOperation without a result: it answers 204.
-func quietOperation[B any](check func(*B) error, do func(*call, instance.Account, *B) error) func(*api, *call) error {
-	return onAccount(check, func(c *call, account instance.Account, in *B) error {
+func quietOperation[B any](a *api, check func(*B) error, do func(*call, instance.Account, *B) error) handler {
+	return onAccount(a, check, func(c *call, account instance.Account, in *B) error {
 		if err := do(c, account, in); err != nil {
 			return err
 		}
@@ -50,8 +50,8 @@ func quietOperation[B any](check func(*B) error, do func(*call, instance.Account
 }
 
 // onAccount is what both have in common; do answers.
-func onAccount[B any](check func(*B) error, do func(*call, instance.Account, *B) error) func(*api, *call) error {
-	return func(a *api, c *call) error {
+func onAccount[B any](a *api, check func(*B) error, do func(*call, instance.Account, *B) error) handler {
+	return func(c *call) error {
 		var in B
 		if err := c.decode(&in, maxBody); err != nil {
 			return err

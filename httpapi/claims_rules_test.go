@@ -88,7 +88,7 @@ func TestNoAnswerIsKeptByACacheOrTakenForAnotherType(t *testing.T) {
 // TestTheTimeForABodyDoesNotBoundTheHandler: a send may take longer than its
 // body had.
 func TestTheTimeForABodyDoesNotBoundTheHandler(t *testing.T) {
-	slowlyWith(t, func(_ *api, c *call) error {
+	slowlyWith(t, func(c *call) error {
 		if err := c.noBody(); err != nil {
 			return err
 		}

@@ -1,11 +1,9 @@
 package httpapi
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
 	"postern/batch"
 	"postern/event"
@@ -35,18 +33,6 @@ func Codes() []Code {
 		all = append(all, part...)
 	}
 	return all
-}
-
-// secondsToWait returns the Retry-After of the refusal err, answered with
-// code; 0 for none.
-func secondsToWait(err error, code string) int {
-	if later, ok := errors.AsType[*tryLater](err); ok {
-		return later.seconds()
-	}
-	if limit, ok := errors.AsType[*event.NotNowError](err); ok && code == pace.Code {
-		return (&tryLater{wait: time.Until(limit.Until)}).seconds()
-	}
-	return retryAfter(code)
 }
 
 // retryAfter returns the seconds to name with a code, 0 for none.

@@ -194,7 +194,7 @@ func TestEvery503AndEvery429NamesATimeToTryAgain(t *testing.T) {
 		}
 	}
 	for _, m := range errorTable() {
-		a := bare(io.Discard, route{"GET", "/x", public, never, fails(m.err)})
+		a := bare(io.Discard, route{method: "GET", path: "/x", auth: public, right: never, handle: fails(m.err)})
 		got := do(a, httptest.NewRequest("GET", "/x", nil)).Header.Get("Retry-After")
 		if m.status != 503 && m.status != 429 {
 			if got != "" {

@@ -8,6 +8,8 @@ import (
 	"time"
 )
 
+const codeSupport = "SUPPORT_RUNNING"
+
 // SettingList is the configuration in force.
 type SettingList struct {
 	Settings []ConfigSetting `json:"settings"` // in the order of config.toml.example
@@ -65,7 +67,7 @@ func (a *api) makeSupport(c *call) error {
 	if !a.gathering.TryLock() {
 		return refuse(http.StatusConflict, codeSupport, "another support bundle is being written; wait for its end")
 	}
-	ctx, cancel := a.untilStopped(c)
+	ctx, cancel := c.untilStopped()
 	var bundle bytes.Buffer
 	err := a.Support(ctx, &bundle)
 	cancel(nil)

@@ -11,6 +11,10 @@ import (
 	"postern/store"
 )
 
+const codeNoReplay = "REPLAY_NOT_FOUND"
+
+const codeInvalidReplay = "INVALID_REPLAY"
+
 // replayRequest selects the deliveries to send again. An absent field selects all.
 type replayRequest struct {
 	From       string   `json:"from"`

@@ -24,7 +24,7 @@ type documentOf struct {
 func (a *api) addDocuments() {
 	docs := sync.OnceValue(func() map[string]documentOf { return documents(a.BaseURL, a.BasePath, a.Version) })
 	for _, path := range []string{pathOpenAPI, pathAliases, pathAsyncAPI, pathDocs} {
-		r := route{method: http.MethodGet, path: path, auth: public, handle: func(_ *api, c *call) error {
+		r := route{method: http.MethodGet, path: path, auth: public, handle: func(c *call) error {
 			return docs()[path].serve(c)
 		}}
 		a.add(r)

@@ -9,6 +9,10 @@ import (
 	"postern/instance"
 )
 
+// wrongNetworkConflict is codeWrongNetwork in the answers of requests that would
+// connect, for openapi.Operation.Codes.
+const wrongNetworkConflict = codeWrongNetwork + "/409"
+
 func instanceDescriptions() map[string]description {
 	return map[string]description{
 		"POST /instance": {

@@ -50,6 +50,8 @@ func types() map[reflect.Type]openapi.Type {
 		body[proxy.Use]():  {Name: "ProxyUse", About: "What goes through a proxy.", Schema: openapi.Words(proxy.Uses()...)},
 		body[proxy.Step](): {Name: "ProxyStep", About: "A step of a dial through a proxy.", Schema: openapi.Words(proxy.Resolve, proxy.Connect, proxy.Auth, proxy.TLS)},
 
+		body[failedStep](): {Schema: func(r ref) object { return r(body[proxy.Step]()) }},
+
 		body[SettingList]():    {Name: "SettingList", About: "The configuration in effect."},
 		body[ConfigSetting]():  {Name: "ConfigSetting", About: "A setting of the configuration, with secrets masked."},
 		body[SettingValue]():   {Name: "SettingValue", About: "The value of a setting.", Schema: settingSchema},

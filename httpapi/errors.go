@@ -2,9 +2,8 @@ package httpapi
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
-	"strings"
+	"time"
 
 	"postern/access"
 	"postern/batch"
@@ -12,7 +11,6 @@ import (
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/idempotency"
-	"postern/httpapi/strict"
 	"postern/instance"
 	"postern/instance/pace"
 	"postern/internal/nesting"
@@ -20,81 +18,6 @@ import (
 	"postern/store"
 	"postern/whatsapp/proxy"
 )
-
-// The codes of refusals that this package makes itself, and the reader of bodies for it.
-const (
-	codeNotFound         = "NOT_FOUND"
-	codeMethodNotAllowed = "METHOD_NOT_ALLOWED"
-	codeUnauthorized     = "UNAUTHORIZED"
-	codeKeyMismatch      = "API_KEY_MISMATCH"
-	codeTooManyFailures  = "TOO_MANY_FAILURES"
-	codeLimitReached     = "LIMIT_REACHED"
-	codeForbidden        = "FORBIDDEN"
-	codeNotOffered       = "NOT_OFFERED"
-	codeMalformedJSON    = strict.CodeMalformed
-	codeTooDeep          = strict.CodeTooDeep
-	codeMalformedForm    = "MALFORMED_FORM"
-	codeUnknownField     = strict.CodeUnknownField
-	codeDuplicateField   = strict.CodeDuplicateField
-	codeMissingField     = strict.CodeMissingField
-	codeInvalidType      = strict.CodeInvalidType
-	codeInvalidQuery     = "INVALID_QUERY"
-	codeBodyTooLarge     = "BODY_TOO_LARGE"
-	codeBodyTimeout      = "BODY_TIMEOUT"
-	codeContentType      = "UNSUPPORTED_CONTENT_TYPE"
-	codeUpgradeRequired  = "UPGRADE_REQUIRED"
-	codeInstanceInUse    = "INSTANCE_IN_USE"
-	codeUnknownEvent     = "UNKNOWN_EVENT"
-	codeNoQRCode         = "NO_QR_CODE"
-	codeInvalidAssertion = "INVALID_ASSERTION"
-	codeInvalidKey       = "INVALID_IDEMPOTENCY_KEY"
-	codeKeyInUse         = "IDEMPOTENCY_KEY_IN_USE"
-	codeKeyReused        = "IDEMPOTENCY_KEY_REUSED"
-	codeNoQuoted         = "QUOTED_MESSAGE_NOT_FOUND"
-	codeProxyUnreachable = "PROXY_UNREACHABLE"
-	codeInvalidReplay    = "INVALID_REPLAY"
-	codeNoReplay         = "REPLAY_NOT_FOUND"
-	codeProfiling        = "PROFILE_RUNNING"
-	codeLogLevel         = "INVALID_LOG_LEVEL"
-	codeBackup           = "BACKUP_RUNNING"
-	codeSupport          = "SUPPORT_RUNNING"
-	codeRecipient        = "INVALID_BACKUP_RECIPIENT"
-	codeScope            = "SCOPE"
-	codeCSRF             = "CSRF"
-	codeExpiresIn        = "INVALID_EXPIRES_IN"
-	codeRateLimited      = "RATE_LIMITED"
-	codeWrongNetwork     = "WRONG_NETWORK"
-
-	codeInvalidKeyRule      = "INVALID_KEY"
-	codeRecipientNotAllowed = "RECIPIENT_NOT_ALLOWED"
-
-	// wrongNetworkConflict is codeWrongNetwork in the answers of requests that would
-	// connect, for openapi.Operation.Codes.
-	wrongNetworkConflict = codeWrongNetwork + "/409"
-
-	codeInternal     = "INTERNAL_ERROR"
-	codeShuttingDown = "SHUTTING_DOWN"
-)
-
-// refusal is an answer that is not a success.
-type refusal struct {
-	status   int
-	code     string
-	messages []string
-	step     proxy.Step // that failed, of codeProxyUnreachable
-}
-
-// Error implements error.
-func (r *refusal) Error() string { return r.code + ": " + strings.Join(r.messages, "; ") }
-
-func refusalOf(status int, code string, messages ...string) refusal {
-	return refusal{status: status, code: code, messages: messages}
-}
-
-func refuse(status int, code string, messages ...string) error {
-	r := refusalOf(status, code, messages...)
-	return &r
-}
 
 // mapping is one row of the error table: errors that wrap err are answered
 // with status and code. The text is the error's own, unless the row has one.
@@ -128,6 +51,7 @@ func errorTable() []mapping {
 		{access.ErrNotFound, http.StatusNotFound, "KEY_NOT_FOUND", ""},
 		{access.ErrTooMany, http.StatusTooManyRequests, codeLimitReached, ""},
 		{access.ErrTooManyLinks, http.StatusTooManyRequests, codeLimitReached, ""},
+		{ErrNoInstance, http.StatusNotFound, "INSTANCE_NOT_FOUND", "there is no such instance"},
 		{instance.ErrNotFound, http.StatusNotFound, "INSTANCE_NOT_FOUND", "there is no such instance"},
 		{instance.ErrExists, http.StatusConflict, "INSTANCE_EXISTS", ""},
 		{instance.ErrAccountExists, http.StatusConflict, "INSTANCE_EXISTS", ""},
@@ -193,18 +117,9 @@ func errorTable() []mapping {
 	}
 }
 
-// answerTo maps the error of a handler to its answer. known is false for an
+// answerTo maps an error of the packages below to its answer. known is false for an
 // unmapped error.
 func answerTo(err error) (r refusal, known bool) {
-	if own, ok := errors.AsType[*refusal](err); ok {
-		return *own, true
-	}
-	if body, ok := errors.AsType[*strict.Error](err); ok {
-		return bodyRefusal(body), true
-	}
-	if invalid, ok := errors.AsType[*access.InvalidError](err); ok {
-		return refusalOf(http.StatusUnprocessableEntity, codeInvalidKeyRule, invalid.Messages...), true
-	}
 	if invalid, ok := errors.AsType[*batch.InvalidError](err); ok {
 		return refusalOf(http.StatusUnprocessableEntity, invalid.Code, invalid.Messages...), true
 	}
@@ -218,50 +133,12 @@ func answerTo(err error) (r refusal, known bool) {
 		}
 		r := refusalOf(m.status, m.code, text)
 		if failed, ok := errors.AsType[*proxy.Error](err); ok && m.code == codeProxyUnreachable {
-			r.step = failed.Step
+			r.step = failedStep(failed.Step)
+		}
+		if limit, ok := errors.AsType[*event.NotNowError](err); ok && m.code == pace.Code {
+			r.wait = max(time.Until(limit.Until), 1)
 		}
 		return r, true
 	}
-	return refusalOf(http.StatusInternalServerError, codeInternal, "internal error"), false
+	return refusal{}, false
 }
-
-// bodyRefusal maps an error of reading the body: 413, 408 or 400.
-func bodyRefusal(e *strict.Error) refusal {
-	if most, ok := errors.AsType[*http.MaxBytesError](e); ok {
-		return refusalOf(http.StatusRequestEntityTooLarge, codeBodyTooLarge, fmt.Sprintf("the body is larger than %d bytes, the limit of this route", most.Limit))
-	}
-	if isTimeout(e) {
-		return refusalOf(http.StatusRequestTimeout, codeBodyTimeout, "the body did not arrive in time")
-	}
-	return refusalOf(http.StatusBadRequest, e.Code, e.Error())
-}
-
-func isTimeout(err error) bool {
-	var t interface{ Timeout() bool }
-	return errors.As(err, &t) && t.Timeout()
-}
-
-// errorBody is the body of every refusal. The messages appear twice because
-// clients of both spellings exist.
-type errorBody struct {
-	StatusCode int      `json:"statusCode"`
-	Error      string   `json:"error"` // the status text in kebab case
-	Code       string   `json:"code"`
-	Messages   []string `json:"messages"`
-	Message    []string `json:"message"`
-	RequestID  string   `json:"requestId"`
-
-	Step proxy.Step `json:"step,omitempty"` // that failed, when a proxy did
-}
-
-func (r refusal) body(requestID string) errorBody {
-	text := strings.ReplaceAll(strings.ToLower(http.StatusText(r.status)), " ", "-")
-	return errorBody{
-		StatusCode: r.status, Error: text, Code: r.code, Messages: r.messages, Message: r.messages, RequestID: requestID, Step: r.step,
-	}
-}
-
-// maxMessages bounds the list of what is wrong with one request.
-const maxMessages = 100
-
-func invalidField(text string) error { return fmt.Errorf("%w: %s", event.ErrArgument, text) }

@@ -18,13 +18,13 @@ import (
 
 // guarded is an interface that takes perMinute wrong credentials, believes
 // 10.0.0.0/8, and has the routes of the table that do nothing but let in.
-func guarded(t *testing.T, logs *bytes.Buffer, perMinute int) *api {
+func guarded(t *testing.T, logs *bytes.Buffer, perMinute int) *server {
 	t.Helper()
 	proxies, err := peers.ParseProxies([]string{"10.0.0.0/8"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := bare(logs, route{"GET", "/key", globalKey, never, ok}, route{"GET", "/user", userBearer, never, ok})
+	a := bare(logs, route{method: "GET", path: "/key", auth: globalKey, right: never, handle: ok}, route{method: "GET", path: "/user", auth: userBearer, right: never, handle: ok})
 	a.Proxies, a.Failures = proxies, peers.NewFailures(perMinute)
 	return a
 }
@@ -93,7 +93,7 @@ func TestAMissingCredentialIsNoGuess(t *testing.T) {
 // TestEveryRouteWithACredentialCountsGuesses walks the table.
 func TestEveryRouteWithACredentialCountsGuesses(t *testing.T) {
 	r := newRig(t)
-	a := r.api
+	a := r.api.server
 	revoked := r.instance("some-instance")
 	r.admin("PUT", "/instance/some-instance/token", "")
 	for _, row := range routes() {
@@ -152,7 +152,7 @@ func TestTheLogLineOfARefusalHasTheClientsAddress(t *testing.T) {
 
 func TestARetryAfterOfTheAnswerIsInWholeSecondsAndNeverZero(t *testing.T) {
 	for wait, want := range map[time.Duration]int{1: 1, time.Second: 1, time.Second + 1: 2, 50 * time.Second: 50} {
-		if got := secondsToWait(&tryLater{wait: wait}, codeTooManyFailures); got != want {
+		if got := bareServer(serverConfig{}).secondsToWait(refusal{code: codeTooManyFailures, wait: wait}); got != want {
 			t.Errorf("%v: %s", wait, strconv.Itoa(got))
 		}
 	}

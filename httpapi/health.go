@@ -58,7 +58,7 @@ func (a *api) showMetrics(c *call) error {
 // NewMetrics returns the handler of a listener that has GET /metrics alone,
 // answered by h without a credential.
 func NewMetrics(h http.Handler, log *slog.Logger) http.Handler {
-	a := &api{router: newRouter(nil), log: log.With("component", "httpapi")}
+	a := bareServer(serverConfig{Logger: log})
 	r := route{method: http.MethodGet, path: pathMetrics, auth: public, handle: serveWith(h)}
 	a.add(r)
 	return a

@@ -146,7 +146,7 @@ func TestEveryAnswerHasARequestID(t *testing.T) {
 }
 
 func TestAnAnswerThatPanicsHalfwayIsNotTakenForAWholeOne(t *testing.T) {
-	a := bare(io.Discard, route{"GET", "/x", public, never, func(_ *api, c *call) error {
+	a := bare(io.Discard, route{method: "GET", path: "/x", auth: public, right: never, handle: func(c *call) error {
 		_, _ = io.WriteString(c.w, "half")
 		_ = http.NewResponseController(c.w).Flush()
 		panic("boom")
@@ -161,7 +161,7 @@ func TestAnAnswerThatPanicsHalfwayIsNotTakenForAWholeOne(t *testing.T) {
 
 func TestAHandlerBehindTheInterfaceCanTakeTheConnectionOver(t *testing.T) {
 	a := bare(io.Discard)
-	a.mount("/sandbox/", public, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	a.mount(route{path: "/sandbox/", auth: public, handle: serveWith(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			t.Error(err)
@@ -169,7 +169,7 @@ func TestAHandlerBehindTheInterfaceCanTakeTheConnectionOver(t *testing.T) {
 		}
 		_, _ = io.WriteString(conn, "taken")
 		_ = conn.Close()
-	}))
+	}))})
 	c := dial(t, a)
 	_, _ = io.WriteString(c, "GET /sandbox/x HTTP/1.1\r\nHost: x\r\n\r\n")
 	if answer, _ := io.ReadAll(c); string(answer) != "taken" {

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"postern/access"
 	"postern/backup"
 	"postern/batch"
 	"postern/console/samples"
@@ -18,8 +17,6 @@ import (
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/alerts"
-	"postern/httpapi/idempotency"
-	"postern/httpapi/tokens"
 	"postern/instance"
 	"postern/internal/loglevel"
 	"postern/internal/loglines"
@@ -137,18 +134,6 @@ type Config struct {
 	Logger *slog.Logger // nil: silent
 }
 
-// Access is who may do what, and who did. All fields are required.
-type Access struct {
-	Keys     *access.Keys
-	Sessions *access.Sessions
-	Book     *access.Book
-	Links    *access.Links
-}
-
-// minSecret is the length in bytes under which an HS256 secret is too weak
-// (RFC 7518, 3.2).
-const minSecret = 32
-
 const (
 	defaultMaxRecipients = 100_000
 	defaultMaxMedia      = 100 << 20
@@ -156,15 +141,28 @@ const (
 
 type api struct {
 	Config
-	router *router
-	log    *slog.Logger
-	keys   *idempotency.Keys
-	tokens *tokens.Reader
+	*server
 
 	signIns *peers.Failures // sessions that an address begins
 
 	profiling sync.Mutex // held while a profile is made
 	gathering sync.Mutex // held while a support bundle is made
+}
+
+// instances finds instances for credentials.
+type instances struct{ *instance.Registry }
+
+// Named implements Instances.
+func (in instances) Named(name string) (Instance, error) { return instanceOf(in.ByName(name)) }
+
+// Numbered implements Instances.
+func (in instances) Numbered(id int64) (Instance, error) { return instanceOf(in.ByID(id)) }
+
+func instanceOf(rec instance.Record, err error) (Instance, error) {
+	if errors.Is(err, instance.ErrNotFound) {
+		return Instance{}, ErrNoInstance
+	}
+	return Instance{ID: rec.ID, Name: rec.Name, Token: rec.Token.Value}, err
 }
 
 // New returns the handler of every path. It fails when a required field of c
@@ -173,14 +171,8 @@ func New(c Config) (http.Handler, error) {
 	switch {
 	case c.Registry == nil || c.Supervisor == nil || c.Engine == nil || c.Store == nil || c.NewMessageID == nil || c.Post == nil || c.Media == nil || c.Processor == nil:
 		return nil, errors.New("httpapi: Registry, Supervisor, Engine, Store, Media, Processor, Post and NewMessageID are required")
-	case c.APIKey == "":
-		return nil, errors.New("httpapi: the global API key is empty")
-	case len(c.JWTSecret) < minSecret:
-		return nil, errors.New("httpapi: the JWT secret is shorter than 32 bytes")
 	case c.Relay == nil || c.Deliveries == nil || c.Backup == nil:
 		return nil, errors.New("httpapi: Relay, Deliveries and Backup are required")
-	case c.Access.Keys == nil || c.Access.Sessions == nil || c.Access.Book == nil || c.Access.Links == nil:
-		return nil, errors.New("httpapi: Access is required")
 	case c.Transfers.Export == nil || c.Transfers.Undo == nil || c.Transfers.Import == nil:
 		return nil, errors.New("httpapi: Transfers is required")
 	}
@@ -189,9 +181,6 @@ func New(c Config) (http.Handler, error) {
 	}
 	if c.MaxMedia == 0 {
 		c.MaxMedia = defaultMaxMedia
-	}
-	if c.Failures == nil {
-		c.Failures = peers.NewFailures(0)
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -205,8 +194,16 @@ func New(c Config) (http.Handler, error) {
 	if c.LogLines == nil {
 		c.LogLines = loglines.New(1)
 	}
-	a := &api{Config: c, router: newRouter(withHEAD(slices.Concat(aliases(), notOfferedAliases()))), log: c.Logger.With("component", "httpapi"), keys: idempotency.New(c.Store), tokens: tokens.NewReader(c.JWTSecret, c.Store.Now), signIns: peers.NewFailures(signInsPerMinute)}
-	for _, r := range routes() {
+	srv, err := newServer(serverConfig{
+		Access: c.Access, Instances: instances{c.Registry}, Store: c.Store, APIKey: c.APIKey, KeyOpensInstances: c.KeyOpensInstances, JWTSecret: c.JWTSecret,
+		Proxies: c.Proxies, Failures: c.Failures, BaseURL: c.BaseURL, BasePath: c.BasePath, Stopping: c.Stopping, Logger: c.Logger,
+		Aliases: withHEAD(slices.Concat(aliases(), notOfferedAliases())), Errors: answerTo, RetryAfter: retryAfter,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a := &api{Config: c, server: srv, signIns: peers.NewFailures(signInsPerMinute)}
+	for _, r := range a.routes() {
 		if r.isSocket() && c.Hub == nil {
 			continue
 		}
@@ -215,7 +212,7 @@ func New(c Config) (http.Handler, error) {
 	a.addDocuments()
 	a.addNotOffered()
 	if c.Metrics != nil {
-		r := route{method: "GET", path: pathMetrics, auth: globalKey, right: scopeMetrics, handle: (*api).showMetrics}
+		r := route{method: "GET", path: pathMetrics, auth: globalKey, right: scopeMetrics, handle: a.showMetrics}
 		a.add(r)
 	}
 	if c.MCP != nil {
@@ -229,30 +226,9 @@ func New(c Config) (http.Handler, error) {
 		a.add(r)
 	}
 	if c.Sandbox != nil {
-		a.mount("/sandbox/", globalKey, c.Sandbox)
+		a.mount(route{path: "/sandbox/", auth: globalKey, handle: serveWith(c.Sandbox)})
 	}
 	return a, nil
-}
-
-// add registers a route, for HEAD as well where that answers as GET does.
-func (a *api) add(r route) {
-	a.router.add(r.method, r.path, a.handler(r))
-	if r.answersHEAD() {
-		a.router.add(http.MethodHead, r.path, a.handler(r))
-	}
-}
-
-// mount gives every path below prefix to h, behind the credential s.
-func (a *api) mount(prefix string, s scheme, h http.Handler) {
-	r := route{path: prefix, auth: s, handle: serveWith(h)}
-	a.router.mounts = append(a.router.mounts, mount{prefix, a.handler(r)})
-}
-
-func serveWith(h http.Handler) func(*api, *call) error {
-	return func(_ *api, c *call) error {
-		h.ServeHTTP(c.w, c.r)
-		return nil
-	}
 }
 
 // Limits of the server against clients that send slowly or too much.

@@ -10,6 +10,8 @@ import (
 	"postern/instance"
 )
 
+const codeInstanceInUse = "INSTANCE_IN_USE"
+
 func (a *api) createInstance(c *call) error {
 	var in createRequest
 	if err := c.decode(&in, maxBody); err != nil {
@@ -85,7 +87,11 @@ func (a *api) showInstance(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, shownInstance{viewOf(c.instance), hook})
+	rec, err := a.Registry.ByID(c.instance.ID)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, shownInstance{viewOf(rec), hook})
 }
 
 // shownWebhook is the webhook of an instance beside the rest of it. A scoped key that may
@@ -119,7 +125,7 @@ func (a *api) issueInstanceToken(c *call) error {
 	if err != nil {
 		return err
 	}
-	return a.rotate(c, rec, "")
+	return a.rotate(c, rec.ID, rec.Name, "")
 }
 
 type refreshRequest struct {
@@ -134,7 +140,7 @@ func (a *api) refreshToken(c *call) error {
 	if in.OldToken == "" {
 		return errUnauthorized()
 	}
-	err := a.rotate(c, c.instance, in.OldToken)
+	err := a.rotate(c, c.instance.ID, c.instance.Name, in.OldToken)
 	if errors.Is(err, instance.ErrNotFound) {
 		return errUnauthorized() // oldToken is not the stored one, or not any more
 	}
@@ -143,12 +149,12 @@ func (a *api) refreshToken(c *call) error {
 
 // rotate issues a new token and so revokes the former one, which must still be
 // old unless old is empty.
-func (a *api) rotate(c *call, rec instance.Record, old string) error {
-	token, err := a.mint(rec.Name)
+func (a *api) rotate(c *call, id int64, name, old string) error {
+	token, err := a.mint(name)
 	if err != nil {
 		return err
 	}
-	rec, err = a.Registry.SetToken(c.r.Context(), rec.ID, old, token)
+	rec, err := a.Registry.SetToken(c.r.Context(), id, old, token)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,8 @@ import (
 	"postern/instance/pace"
 )
 
+const codeNoQRCode = "NO_QR_CODE"
+
 // connectAnswer is the state of a connect. Code and Base64 are left out when
 // there is nothing to scan.
 type connectAnswer struct {

@@ -10,6 +10,8 @@ import (
 	"postern/httpapi/strict"
 )
 
+const codeInvalidAssertion = "INVALID_ASSERTION"
+
 // challengeAnswer is what a pairing waits for: a signature for PublicKey, or
 // somebody who compares Code with the phone's. The other is null.
 type challengeAnswer struct {

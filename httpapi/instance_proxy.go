@@ -8,6 +8,8 @@ import (
 	"postern/whatsapp/proxy"
 )
 
+const codeProxyUnreachable = "PROXY_UNREACHABLE"
+
 // proxyRequest is the body that sets an instance's proxy.
 type proxyRequest struct {
 	URL string      `json:"url" strict:"required"`

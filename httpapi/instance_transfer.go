@@ -78,7 +78,7 @@ func (a *api) exportInstance(c *call) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := a.untilStopped(c)
+	ctx, cancel := c.untilStopped()
 	defer cancel(nil)
 	out, err := a.Transfers.Export(ctx, rec.ID, c.requestID, in.Messages, to)
 	if err != nil {
@@ -95,7 +95,7 @@ func (a *api) exportInstance(c *call) error {
 		err = nil
 	}
 	if ended := out.End(err == nil); ended != nil {
-		a.log.Error("the end of an export could not be stored; if the account was not imported elsewhere, undo the export with postern instance export --undo", "instance", rec.Name, "request_id", c.requestID, "error", ended)
+		c.log().Error("the end of an export could not be stored; if the account was not imported elsewhere, undo the export with postern instance export --undo", "instance", rec.Name, "request_id", c.requestID, "error", ended)
 	}
 	return a.cutOff(c, err, "an export was interrupted and undone", "instance", rec.Name)
 }
@@ -165,7 +165,7 @@ func (a *api) importInstance(c *call) error {
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	ctx, cancel := a.untilStopped(c)
+	ctx, cancel := c.untilStopped()
 	defer cancel(nil)
 	in, err := a.Transfers.Import(ctx, file, name, c.entry.About)
 	if err != nil {

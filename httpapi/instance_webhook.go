@@ -13,6 +13,8 @@ import (
 	"postern/internal/plural"
 )
 
+const codeUnknownEvent = "UNKNOWN_EVENT"
+
 // webhookRequest is the body that sets an instance's webhook.
 type webhookRequest struct {
 	URL     *string          `json:"url"`

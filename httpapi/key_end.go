@@ -64,7 +64,7 @@ func (a *api) deleteKey(c *call) error {
 		a.Hub.Revoke(keyToken(id))
 	}
 	ends := a.ends()
-	ends.actor, ends.from = c.actor(), a.from(c)
+	ends.actor, ends.from = c.actor(), c.from()
 	out := deletedKey{shownKey: shownKey{keyView: a.keyView(k)}}
 	if !stop {
 		out.keyRunning, err = ends.running(id)

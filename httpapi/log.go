@@ -12,10 +12,10 @@ import (
 // numbers, tokens and whole keys in them, also where there is no such path. Of a
 // refusal it has the code, which shows an operator why, and not the messages, which may repeat what
 // the caller sent.
-func (a *api) logRequest(w *response, r *http.Request, took time.Duration) {
-	log := a.log
+func (s *server) logRequest(w *response, r *http.Request, took time.Duration) {
+	log := s.log
 	if w.code != "" {
-		log = log.With("address", peers.Name(a.Proxies.Client(r)))
+		log = log.With("address", peers.Name(s.Proxies.Client(r)))
 	}
 	if w.key != "" {
 		log = log.With("key", w.key)

@@ -12,6 +12,8 @@ import (
 	"postern/internal/loglevel"
 )
 
+const codeLogLevel = "INVALID_LOG_LEVEL"
+
 // How long a changed log level lasts, in minutes.
 const (
 	logMinutes    = 15 // unless the call says
@@ -61,7 +63,7 @@ func (a *api) putLog(c *call) error {
 	}
 	is := showLevel(a.LogLevel.Change(level, time.Duration(minutes)*time.Minute))
 	// At the level that is set, so that the line is there to explain what follows.
-	a.log.Log(context.WithoutCancel(c.r.Context()), max(level, slog.LevelInfo), "the log level was changed for a while", "level", is.Level, "usual", is.Usual, "until", is.Until)
+	c.log().Log(context.WithoutCancel(c.r.Context()), max(level, slog.LevelInfo), "the log level was changed for a while", "level", is.Level, "usual", is.Usual, "until", is.Until)
 	return c.w.json(http.StatusOK, is)
 }
 

@@ -9,7 +9,6 @@ import (
 
 const (
 	maxMessageLimit = 100
-	codeNoCursor    = "INVALID_CURSOR"
 )
 
 // listMessagesRequest is the body of db/messages.

@@ -61,7 +61,7 @@ func (a *api) notify(c *call) error {
 	}
 	answer := notifyAnswer{Sent: len(known.New), Suppressed: len(marks) - len(known.New), Unknown: known.Unknown}
 	if known.Unknown > 0 {
-		a.log.Warn("alerts are not sent again, although it is unknown whether they arrived; look at the alert manager", "instance", c.instance.Name, "alerts", known.Unknown, "request_id", c.requestID)
+		c.log().Warn("alerts are not sent again, although it is unknown whether they arrived; look at the alert manager", "instance", c.instance.Name, "alerts", known.Unknown, "request_id", c.requestID)
 	}
 	switch {
 	case len(marks) == 0:
@@ -107,9 +107,9 @@ func (a *api) sendAlerts(c *call, out event.Outgoing, marks []alerts.Mark, answe
 	if err == nil {
 		return c.w.json(http.StatusOK, answer)
 	}
-	if r, known := answerTo(err); known && !keepsKey(r) { // nothing left
+	if r, known := c.answerTo(err); known && !r.keepsKey() { // nothing left
 		if undo := note.Undo(context.WithoutCancel(ctx)); undo != nil {
-			a.log.Error("a note of alerts that were not sent could not be removed; they are suppressed for a day", "instance", c.instance.Name, "error", undo)
+			c.log().Error("a note of alerts that were not sent could not be removed; they are suppressed for a day", "instance", c.instance.Name, "error", undo)
 		}
 	}
 	return err

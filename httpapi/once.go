@@ -27,16 +27,16 @@ const (
 // middle would let a retry do the work again: it calls [call.begin] before an
 // irreversible send, as [api.sendContent] does, or it
 // stores its answer in its own commit, by [keepInCommit]. A send does both.
-func once(handle func(*api, *call) error) func(*api, *call) error {
-	return func(a *api, c *call) error {
+func once(handle handler) handler {
+	return func(c *call) error {
 		key, given, err := idempotencyKey(c.r.Header)
 		if err != nil {
 			return err
 		}
 		if !given {
-			return handle(a, c)
+			return handle(c)
 		}
-		return a.runOnce(c, key, handle)
+		return c.server.runOnce(c, key, handle)
 	}
 }
 
@@ -65,21 +65,21 @@ func invalidKey(rule string) error {
 
 // runOnce runs the handler under the key. The answer is held back until it is
 // stored.
-func (a *api) runOnce(c *call, key string, handle func(*api, *call) error) error {
-	o := a.keys.Request(keyID(c, key), c.r.Method+" "+c.w.pattern, c.requestID)
+func (s *server) runOnce(c *call, key string, handle handler) error {
+	o := s.keys.Request(keyID(c, key), c.r.Method+" "+c.w.pattern, c.requestID)
 	defer o.Release() // a panic's too: what has begun then counts as unknown
 	w := c.w
 	held := &heldAnswer{ResponseWriter: w}
 	c.once, c.w = o, &response{ResponseWriter: held, requestID: w.requestID, pattern: w.pattern, legacy: w.legacy}
-	err := handle(a, c)
+	err := handle(c)
 	status := c.w.status
 	c.w = w
 	if earlier, ok := errors.AsType[*replay](err); ok {
 		o.Release()
 		return earlier.write(w)
 	}
-	if serr := o.Settle(held.ending(status, err, c.requestID)); serr != nil {
-		a.log.Error("the answer of an idempotency key was not stored; a retry will get the answer that the outcome is unknown",
+	if serr := o.Settle(held.ending(c, status, err)); serr != nil {
+		s.log.Error("the answer of an idempotency key was not stored; a retry will get the answer that the outcome is unknown",
 			slog.String("route", w.pattern), slog.String("request_id", c.requestID), slog.Any("error", serr))
 	}
 	o.Release() // before the caller, who may come again at once, gets the answer

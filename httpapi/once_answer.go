@@ -31,18 +31,18 @@ func (h *heldAnswer) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
 // ending returns how the request ends for its key: from what the handler wrote or,
 // when it failed, from the answer to its error.
-func (h *heldAnswer) ending(status int, err error, requestID string) idempotency.Ending {
+func (h *heldAnswer) ending(c *call, status int, err error) idempotency.Ending {
 	if err == nil {
 		ok := status >= 200 && status < 300
 		return idempotency.Ending{Success: ok, Kept: ok, Certain: !ok, Answer: idempotency.Answer{
 			Status: status, ContentType: h.Header().Get("Content-Type"), Body: h.body.Bytes(),
 		}}
 	}
-	r, known := answerTo(err)
-	if !keepsKey(r) {
+	r, known := c.answerTo(err)
+	if !r.keepsKey() {
 		return idempotency.Ending{Certain: known}
 	}
-	body, err := event.Marshal(r.body(requestID))
+	body, err := event.Marshal(r.body(c.requestID))
 	if err != nil {
 		return idempotency.Ending{}
 	}
@@ -55,7 +55,7 @@ const codeNoAnswer = "WHATSAPP_TIMEOUT"
 // keepsKey reports whether a refusal is kept under its key: those after which the
 // message was or may have been sent, or a group or label created. An internal error
 // is not kept, but after begin it leaves the key in flight, with the same effect.
-func keepsKey(r refusal) bool {
+func (r refusal) keepsKey() bool {
 	return r.status == http.StatusNotAcceptable || r.code == event.SendResultUnknown || r.code == codeNoAnswer
 }
 

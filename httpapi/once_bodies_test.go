@@ -87,7 +87,7 @@ func TestAMultipartBodyIsTheSameWhenItsPartsAre(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	ran := 0
-	upload := func(_ *api, c *call) error {
+	upload := func(c *call) error {
 		parts, err := c.r.MultipartReader()
 		if err != nil {
 			return err
@@ -111,8 +111,8 @@ func TestAMultipartBodyIsTheSameWhenItsPartsAre(t *testing.T) {
 		ran++
 		return c.w.json(http.StatusAccepted, struct{}{})
 	}
-	row := route{"POST", "/instance/{i}/upload", instanceBearer, never, once(upload)}
-	a := r.api
+	row := route{method: "POST", path: "/instance/{i}/upload", auth: instanceBearer, right: never, handle: once(upload)}
+	a := r.api.server
 	a.router.add(row.method, row.path, a.handler(row))
 	post := func(boundary, file string) answer {
 		req := keyedRequest(t.Context(), token, "k", "/instance/a/upload", multipartBody(boundary, file))

@@ -69,8 +69,8 @@ func TestTheKeyIsInTheFileAsInFlightBeforeTheMessageLeaves(t *testing.T) {
 // restarted is another interface on the same file, as the next process has it.
 func (r *rig) restarted() *api {
 	a := r.api
-	next := &api{Config: a.Config, router: newRouter(aliases()), log: a.log, keys: idempotency.New(a.Store), tokens: a.tokens}
-	for _, row := range routes() {
+	next := &api{Config: a.Config, server: bareServer(a.serverConfig)}
+	for _, row := range next.routes() {
 		if row.auth != handshake {
 			next.router.add(row.method, row.path, next.handler(row))
 		}
@@ -149,7 +149,7 @@ func TestAPanicBeforeTheSendFreesTheKey(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	times := 0
-	row := route{"POST", "/instance/{i}/panics", instanceBearer, never, once(func(_ *api, c *call) error {
+	row := route{method: "POST", path: "/instance/{i}/panics", auth: instanceBearer, right: never, handle: once(func(c *call) error {
 		if err := c.noBody(); err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func TestAPanicBeforeTheSendFreesTheKey(t *testing.T) {
 		}
 		return c.w.json(http.StatusOK, struct{}{})
 	})}
-	a := r.api
+	a := r.api.server
 	a.router.add(row.method, row.path, a.handler(row))
 	if got := r.keyed(token, "k", "/instance/a/panics", ""); got.status != 500 {
 		t.Fatal(got)
@@ -275,8 +275,8 @@ func TestACreationThatDoesNotGetToItsEndLeavesNeitherBatchNorAnswer(t *testing.T
 	r := newRig(t)
 	r.instance("a")
 	lost := errors.New("the process ends here")
-	a := r.api
-	row := route{"POST", "/lost", userBearer, never, once(func(a *api, c *call) error {
+	a := r.api.server
+	row := route{method: "POST", path: "/lost", auth: userBearer, right: never, handle: once(func(c *call) error {
 		var in batchRequest
 		if err := c.decode(&in, maxBody); err != nil {
 			return err
@@ -284,7 +284,7 @@ func TestACreationThatDoesNotGetToItsEndLeavesNeitherBatchNorAnswer(t *testing.T
 		create := in.request([]batch.InstanceRef{{ID: 1, Name: "a"}})
 		keep := keepInCommit[batch.View](c, http.StatusCreated)
 		create.InCommit = func(tx *store.Tx, v batch.View) error { return errors.Join(keep(tx, v), lost) }
-		_, err := a.Engine.Create(c.r.Context(), c.user, create)
+		_, err := r.api.Engine.Create(c.r.Context(), c.user, create)
 		return err
 	})}
 	a.router.add(row.method, row.path, a.handler(row))

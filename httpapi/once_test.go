@@ -129,8 +129,8 @@ func TestAKeyWithAnotherBodyOrOnAnotherRouteIs409AndDoesNothing(t *testing.T) {
 
 func TestTheSameBodyOnAnotherRouteIs409(t *testing.T) {
 	r, token, _ := sender(t)
-	twin := route{"POST", "/instance/{i}/twin", instanceBearer, never, once(send[sendTextRequest])}
-	a := r.api
+	twin := route{method: "POST", path: "/instance/{i}/twin", auth: instanceBearer, right: never, handle: once(send[sendTextRequest](r.api))}
+	a := r.api.server
 	a.router.add(twin.method, twin.path, a.handler(twin))
 	r.keyed(token, "k", sendPath, hello)
 	if got := r.keyed(token, "k", "/instance/a/twin", hello); got.status != 409 || !strings.Contains(got.body, "another route") {

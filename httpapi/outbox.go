@@ -70,7 +70,7 @@ func (a *api) listOutbox(c *call) error {
 		return err
 	}
 	list := outboxList{name: "outbox " + string(state), newestFirst: true, query: store.OutboxQuery{State: state}}
-	answer, err := a.readOutbox(list, page, func(*store.Tx) (int, bool, error) {
+	answer, err := a.readOutbox(list, batch.Page(page), func(*store.Tx) (int, bool, error) {
 		return a.Store.OutboxCounts().Of(state), false, nil
 	})
 	if err != nil {
@@ -100,7 +100,7 @@ func (a *api) listEvents(c *call) error {
 		return err
 	}
 	list := outboxList{name: "events " + id.String(), query: store.OutboxQuery{Batch: id}}
-	answer, err := a.readOutbox(list, page, func(tx *store.Tx) (int, bool, error) {
+	answer, err := a.readOutbox(list, batch.Page(page), func(tx *store.Tx) (int, bool, error) {
 		n, err := tx.OutboxCountOfBatch(id, maxEventCount)
 		return n, n == maxEventCount, err
 	})

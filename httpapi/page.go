@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-
-	"postern/batch"
 )
 
 // Bounds of the length of a page.
@@ -22,26 +20,32 @@ type pageRequest struct {
 	next, previous string
 }
 
+// listPage is a page of a list that a request asks for.
+type listPage struct {
+	Limit          int
+	Next, Previous string
+}
+
 // page checks the bounds; the cursors are the engine's to read.
-func (p pageRequest) page() (batch.Page, error) {
+func (p pageRequest) page() (listPage, error) {
 	limit := int64(defaultLimit)
 	if p.limit != nil {
 		limit = *p.limit
 	}
 	if limit < 1 || limit > maxLimit {
-		return batch.Page{}, invalidQuery("limit must be between 1 and 200")
+		return listPage{}, invalidQuery("limit must be between 1 and 200")
 	}
 	if p.next != "" && p.previous != "" {
-		return batch.Page{}, invalidQuery("nextCursor and previousCursor exclude each other")
+		return listPage{}, invalidQuery("nextCursor and previousCursor exclude each other")
 	}
-	return batch.Page{Limit: int(limit), Next: p.next, Previous: p.previous}, nil
+	return listPage{Limit: int(limit), Next: p.next, Previous: p.previous}, nil
 }
 
 // readPage reads limit and the cursors of a list's query.
-func readPage(q url.Values) (batch.Page, error) {
+func readPage(q url.Values) (listPage, error) {
 	limit, err := queryLimit(q)
 	if err != nil {
-		return batch.Page{}, err
+		return listPage{}, err
 	}
 	return pageRequest{limit, q.Get("nextCursor"), q.Get("previousCursor")}.page()
 }

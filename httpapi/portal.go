@@ -1,15 +1,12 @@
 package httpapi
 
 import (
-	"crypto/sha256"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"postern/access"
 	"postern/event"
-	"postern/instance"
 )
 
 // Portal is how the page that a portal link leads to looks.
@@ -50,61 +47,15 @@ func (a *api) makePortalLink(c *call) error {
 	case c.key != nil:
 		link.Key = c.key.ID
 	case c.operator:
-		link.Digest = a.operatorBinding()
+		link.Digest = c.operatorBinding()
 	default:
-		link.Digest = tokenDigest(c.instance)
+		link.Digest = c.instance.tokenDigest()
 	}
 	secret, err := a.Access.Links.Make(c.r.Context(), link)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusCreated, madePortalLink{a.publicURL(c.r) + "/portal/" + secret, event.At(link.ExpiresAt)})
-}
-
-// publicURL is where the program is reached: as it is configured, or as the request
-// says. It ends without a slash.
-func (a *api) publicURL(r *http.Request) string {
-	if a.BaseURL != "" {
-		return strings.TrimSuffix(a.BaseURL, "/")
-	}
-	scheme := "http://"
-	if r.TLS != nil {
-		scheme = "https://"
-	}
-	return scheme + r.Host + a.BasePath
-}
-
-func tokenDigest(in instance.Record) []byte {
-	sum := sha256.Sum256([]byte(in.Token.Value))
-	return sum[:]
-}
-
-// errNoLink is the answer to an expired or unknown link.
-func errNoLink() error {
-	return refuse(http.StatusNotFound, "PORTAL_NOT_FOUND", "this link has expired; ask for a new one")
-}
-
-// openPortal finds the instance that the link in the path leads to, as long as what
-// made the link could still pair that.
-func (a *api) openPortal(c *call) error {
-	link, found := a.Access.Links.Find(c.params.ByName("token"))
-	if !found {
-		return errNoLink()
-	}
-	in, err := a.Registry.ByID(link.Instance)
-	if errors.Is(err, instance.ErrNotFound) || err == nil && !a.mayStillPair(&link, in) {
-		return errNoLink()
-	}
-	c.instance, c.link = in, &link
-	return err
-}
-
-func (a *api) mayStillPair(link *access.Link, in instance.Record) bool {
-	if len(link.Digest) > 0 {
-		return link.MadeBy(tokenDigest(in)) || link.MadeBy(a.operatorBinding())
-	}
-	k, err := a.Access.Keys.Get(link.Key)
-	return err == nil && !k.Expired(a.Store.Now()) && k.Has(access.Pair) && k.Opens(in.ID)
+	return c.w.json(http.StatusCreated, madePortalLink{c.publicURL() + "/portal/" + secret, event.At(link.ExpiresAt)})
 }
 
 // takeCode limits the pairing codes that a portal link requests: its user may name any
@@ -120,7 +71,7 @@ func (a *api) takeCode(c *call) error {
 	case err != nil:
 		return err
 	case wait > 0:
-		return &tryLater{refuse(http.StatusTooManyRequests, codeRateLimited, "the limit of pairing codes is reached: 5 in 15 minutes for a link, and 20 a day for all links of an instance"), wait}
+		return tryLater(wait, codeRateLimited, "the limit of pairing codes is reached: 5 in 15 minutes for a link, and 20 a day for all links of an instance")
 	}
 	return nil
 }
@@ -128,8 +79,8 @@ func (a *api) takeCode(c *call) error {
 // portalPage sends the page. For an expired link it is 404, and says so in
 // its reader's language.
 func (a *api) portalPage(c *call) error {
-	err := a.openPortal(c)
-	if r, _ := answerTo(err); err != nil && r.status != http.StatusNotFound || a.Portal.Page == nil {
+	err := c.openPortal()
+	if r, _ := c.answerTo(err); err != nil && r.status != http.StatusNotFound || a.Portal.Page == nil {
 		return errors.Join(err, errNoLink())
 	}
 	if err == nil {

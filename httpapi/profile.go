@@ -8,6 +8,8 @@ import (
 	"time"
 )
 
+const codeProfiling = "PROFILE_RUNNING"
+
 // How long a profile of the processor takes, in seconds.
 const (
 	profileSeconds    = 30 // unless the call says
@@ -61,7 +63,7 @@ func (a *api) profileProcessor(c *call) error {
 		defer enough.Stop()
 		select {
 		case <-enough.C:
-		case <-a.Stopping:
+		case <-c.stopping():
 		case <-c.r.Context().Done():
 			return c.r.Context().Err()
 		}

@@ -32,7 +32,7 @@ func TestProfilesTellTheirUnitsAndTheFunctionsOfTheProgram(t *testing.T) {
 	r := newRig(t)
 	for path, words := range map[string][]string{
 		"/admin/profile/heap":          {"inuse_space", "alloc_objects", "bytes"},
-		"/admin/profile/goroutine":     {"goroutine", "postern/store.(*Store).write", "postern/httpapi.(*api).ServeHTTP"},
+		"/admin/profile/goroutine":     {"goroutine", "postern/store.(*Store).write", "postern/httpapi.(*server).ServeHTTP"},
 		"/admin/profile/cpu?seconds=1": {"samples", "cpu", "nanoseconds"},
 	} {
 		raw := unpacked(t, r.admin("GET", path, ""))
@@ -62,7 +62,8 @@ func TestOneProfileIsMadeAtATimeAndEndsWithTheProgram(t *testing.T) {
 	for name, want := range map[string]int{"the program stops": http.StatusOK, "the client goes away": http.StatusInternalServerError} {
 		t.Run(name, func(t *testing.T) {
 			stopping := make(chan struct{})
-			a := bare(io.Discard, routes()...)
+			h := &api{}
+			a := bare(io.Discard, h.routes()...)
 			a.Stopping = stopping
 			ask := func(ctx context.Context, path string) *http.Response {
 				req := httptest.NewRequest("GET", path, nil).WithContext(ctx)
@@ -74,8 +75,8 @@ func TestOneProfileIsMadeAtATimeAndEndsWithTheProgram(t *testing.T) {
 			defer leave()
 			long := make(chan *http.Response)
 			go func() { long <- ask(ctx, "/admin/profile/cpu?seconds=120") }()
-			for a.profiling.TryLock() {
-				a.profiling.Unlock()
+			for h.profiling.TryLock() {
+				h.profiling.Unlock()
 				time.Sleep(time.Millisecond) // until it has begun
 			}
 			for _, other := range []string{"heap", "goroutine", "cpu"} {

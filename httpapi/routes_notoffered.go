@@ -4,6 +4,8 @@ import (
 	"net/http"
 )
 
+const codeNotOffered = "NOT_OFFERED"
+
 // Features of other gateways of this family that this program does not offer. A
 // client that asks for one gets a 501 that says so, after its credential was
 // checked; a 404 would look like a mistake of the client.
@@ -44,14 +46,13 @@ func notOfferedAliases() []alias {
 
 // addNotOffered adds the refused paths.
 func (a *api) addNotOffered() {
-	refused := func(why string) func(*api, *call) error {
-		return func(*api, *call) error { return refuse(http.StatusNotImplemented, codeNotOffered, why) }
+	refused := func(why string) handler {
+		return func(*call) error { return refuse(http.StatusNotImplemented, codeNotOffered, why) }
 	}
 	for end, why := range notOffered() {
 		for _, method := range notOfferedMethods() {
 			a.add(route{method: method, path: "/instance/{i}/send/" + end, auth: instanceBearer, handle: refused(why)})
 		}
 	}
-	r := route{path: callsPath, auth: pathBearer, handle: refused(noCalls)}
-	a.router.mounts = append(a.router.mounts, mount{callsPath, a.handler(r)})
+	a.mount(route{path: callsPath, auth: pathBearer, handle: refused(noCalls)})
 }

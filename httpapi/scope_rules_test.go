@@ -250,7 +250,7 @@ func TestAnExpiredKeyIs401(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	k := access.Key{Name: "k", Scopes: []access.Scope{access.Read}, ExpiresAt: time.Now().Add(50 * time.Millisecond)}
-	_, text, err := r.api.Access.Keys.Create(t.Context(), k, nil)
+	_, text, err := r.api.server.Access.Keys.Create(t.Context(), k, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,7 +348,7 @@ func TestTheGlobalKeyOpensInstancesWhereThatIsSet(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	wantError(t, r.admin("GET", "/instance/a", ""), 401, "UNAUTHORIZED")
-	r.api.KeyOpensInstances = true
+	r.api.server.KeyOpensInstances = true
 	if res := r.admin("GET", "/instance/a", ""); res.StatusCode != 200 {
 		t.Errorf("%s", res.Status)
 	}

@@ -15,6 +15,8 @@ import (
 	"postern/store"
 )
 
+const codeNoQuoted = "QUOTED_MESSAGE_NOT_FOUND"
+
 // The longest delay before a send, in milliseconds.
 const (
 	maxDelay      = 120_000
@@ -56,16 +58,18 @@ func (t *sendTarget) target() *sendTarget { return t }
 func send[B any, P interface {
 	*B
 	sendBody
-}](a *api, c *call) error {
-	var in B
-	if err := c.decode(&in, maxBody); err != nil {
-		return err
+}](a *api) handler {
+	return func(c *call) error {
+		var in B
+		if err := c.decode(&in, maxBody); err != nil {
+			return err
+		}
+		content, err := P(&in).content()
+		if err != nil {
+			return err
+		}
+		return a.sendContent(c, P(&in).target(), content)
 	}
-	content, err := P(&in).content()
-	if err != nil {
-		return err
-	}
-	return a.sendContent(c, P(&in).target(), content)
 }
 
 // sendContent sends checked content and answers with the stored message. The
@@ -180,7 +184,7 @@ func (a *api) dropUpload(c *call, d instance.Deferred) {
 		return media.Release(tx, d.Instance, d.Out.Content.Media.UploadID)
 	})
 	if err != nil {
-		a.log.Warn("the upload of a refused send could not be removed; it expires by itself", "instance", c.instance.Name, "error", err)
+		c.log().Warn("the upload of a refused send could not be removed; it expires by itself", "instance", c.instance.Name, "error", err)
 	}
 }
 

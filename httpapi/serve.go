@@ -12,36 +12,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/julienschmidt/httprouter"
 
-	"postern/access"
 	"postern/event"
-	"postern/httpapi/idempotency"
-	"postern/instance"
 	"postern/internal/peers"
 )
 
 const requestIDHeader = "X-Request-Id"
 
-// call is one request on its way, and whom its credential speaks for.
-type call struct {
-	w         *response
-	r         *http.Request
-	params    httprouter.Params
-	requestID string
-	instance  instance.Record      // set for instanceBearer
-	user      uuid.UUID            // set for userBearer
-	once      *idempotency.Request // set for a request with an Idempotency-Key
-	detach    func() bool          // set by patience: after it, a disconnect of the client ends nothing
-
-	key      *access.Key     // set when a scoped key opened the route
-	session  *access.Session // set when a browser's session did
-	cookie   string          // of session
-	operator bool            // the session, or the credential of an instance's route, is the operator's
-	entry    *access.Entry   // set for an audited route
-	link     *access.Link    // set for portalLink
-}
-
 // ServeHTTP implements http.Handler.
-func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	res := &response{ResponseWriter: w, requestID: requestID(r.Header)}
 	res.set(requestIDHeader, res.requestID)
@@ -49,36 +27,36 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	res.set("X-Content-Type-Options", "nosniff")
 	defer func() {
 		if cause := recover(); cause != nil {
-			a.panicked(res, cause)
+			s.panicked(res, cause)
 		}
-		a.logRequest(res, r, time.Since(start))
+		s.logRequest(res, r, time.Since(start))
 	}()
 	limitBody(w, r, lingerTime) // unauthenticated
 	r = withoutSlash(r)
-	f := a.router.find(r)
+	f := s.router.find(r)
 	res.legacy = f.legacy
 	switch {
 	case f.handle != nil:
 		f.handle(res, r, f.params)
 	case len(f.allowed) > 0:
 		res.Header().Set("Allow", strings.Join(f.allowed, ", "))
-		a.fail(res, refuse(http.StatusMethodNotAllowed, codeMethodNotAllowed, "this path has no "+printable(r.Method)))
+		s.fail(res, refuse(http.StatusMethodNotAllowed, codeMethodNotAllowed, "this path has no "+printable(r.Method)))
 	default:
-		a.fail(res, refuse(http.StatusNotFound, codeNotFound, "there is no such path"))
+		s.fail(res, refuse(http.StatusNotFound, codeNotFound, "there is no such path"))
 	}
 }
 
 // handler serves a route: it checks the credential, then calls the handler, which
 // reads the body. Only a valid credential gets the full time for a body, and keeps
 // its connection when a new client needs one, see [peers.Prove].
-func (a *api) handler(r route) httprouter.Handle {
+func (s *server) handler(r route) httprouter.Handle {
 	return func(w http.ResponseWriter, req *http.Request, params httprouter.Params) {
 		res := w.(*response)
 		res.pattern, res.auth, res.right = r.path, r.auth, r.right
 		req = req.WithContext(event.WithRequestID(req.Context(), res.requestID))
-		c := &call{w: res, r: req, params: params, requestID: res.requestID}
-		if err := a.authorize(c, r); err != nil {
-			a.fail(res, a.judge(c, withAdvice(err, r)))
+		c := &call{server: s, w: res, r: req, params: params, requestID: res.requestID}
+		if err := s.authorize(c, r); err != nil {
+			s.fail(res, s.judge(c, withAdvice(err, r)))
 			return
 		}
 		if r.auth != public && r.auth != handshake {
@@ -87,11 +65,11 @@ func (a *api) handler(r route) httprouter.Handle {
 				limitBody(w, req, bodyTimeout)
 			}
 		}
-		if err := r.handle(a, c); err != nil {
+		if err := r.handle(c); err != nil {
 			if r.auth == handshake { // which checks its credential itself
 				err = withAdvice(err, r)
 			}
-			a.fail(res, a.judge(c, err))
+			s.fail(res, s.judge(c, err))
 			c.linger(err)
 		}
 	}
@@ -99,13 +77,13 @@ func (a *api) handler(r route) httprouter.Handle {
 
 // fail answers with the error body for err. It logs unmapped errors, which are
 // internal faults.
-func (a *api) fail(w *response, err error) {
-	r, known := answerTo(err)
-	if !known && a.stops() && errors.Is(err, context.Canceled) { // the stop cancelled the handler
-		r, known = answerTo(ErrStopping)
+func (s *server) fail(w *response, err error) {
+	r, known := s.answerTo(err)
+	if !known && s.stops() && errors.Is(err, context.Canceled) { // the stop cancelled the handler
+		r, known = stopping(), true
 	}
 	if !known && !w.lost && !errors.Is(err, context.Canceled) {
-		a.log.Error("request failed", "route", w.pattern, "request_id", w.requestID, "error", err)
+		s.log.Error("request failed", "route", w.pattern, "request_id", w.requestID, "error", err)
 	}
 	if w.status != 0 {
 		return // too late for another answer
@@ -114,33 +92,33 @@ func (a *api) fail(w *response, err error) {
 	if r.status == http.StatusUnauthorized && w.auth != globalKey {
 		w.Header().Set("Www-Authenticate", "Bearer") // the key has no scheme that HTTP knows
 	}
-	if seconds := secondsToWait(err, r.code); seconds > 0 && r.status != http.StatusConflict {
+	if seconds := s.secondsToWait(r); seconds > 0 && r.status != http.StatusConflict {
 		w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
 	if err := w.json(r.status, r.body(w.requestID)); err != nil {
-		a.log.Debug("answer not written", "request_id", w.requestID, "error", err)
+		s.log.Debug("answer not written", "request_id", w.requestID, "error", err)
 	}
 }
 
 // stops reports whether the program has begun to stop.
-func (a *api) stops() bool {
+func (s *server) stops() bool {
 	select {
-	case <-a.Stopping: // never, when it is nil
+	case <-s.Stopping: // never, when it is nil
 		return true
 	default:
 		return false
 	}
 }
 
-func (a *api) panicked(w *response, cause any) {
+func (s *server) panicked(w *response, cause any) {
 	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(cause)
 	}
-	a.log.Error("handler panicked; this is a fault of the program, report it with what postern support gathers", "route", w.pattern, "request_id", w.requestID, "panic", cause, "stack", string(debug.Stack()))
+	s.log.Error("handler panicked; this is a fault of the program, report it with what postern support gathers", "route", w.pattern, "request_id", w.requestID, "panic", cause, "stack", string(debug.Stack()))
 	if w.status != 0 {
 		panic(http.ErrAbortHandler) // a partial answer must not look complete
 	}
-	a.fail(w, refuse(http.StatusInternalServerError, codeInternal, "internal error"))
+	s.fail(w, refuse(http.StatusInternalServerError, codeInternal, "internal error"))
 }
 
 // maxRequestID is the longest request id that is taken over from a caller.
@@ -160,3 +138,6 @@ func requestID(h http.Header) string {
 	}
 	return values[0]
 }
+
+// handler answers a request, or returns the error that is answered.
+type handler func(*call) error

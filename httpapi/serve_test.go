@@ -12,37 +12,32 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 
 	"postern/event"
-	"postern/httpapi/tokens"
 	"postern/httpapi/tokens/tokenstest"
-	"postern/internal/peers"
 	"postern/store"
 )
 
 const testKey = "the-global-key"
 
 // bare returns the interface with routes of the test's own and nothing below.
-func bare(logs io.Writer, rows ...route) *api {
-	a := &api{
-		Config: Config{APIKey: testKey, JWTSecret: testSecret, Failures: peers.NewFailures(0)},
-		router: newRouter(aliases()),
-		tokens: tokens.NewReader(testSecret, time.Now),
-		log:    slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	}
+func bare(logs io.Writer, rows ...route) *server {
+	s := bareServer(serverConfig{
+		APIKey: testKey, JWTSecret: testSecret, Aliases: aliases(), Errors: answerTo, RetryAfter: retryAfter,
+	})
+	s.log = slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	for _, r := range rows {
-		a.router.add(r.method, r.path, a.handler(r))
+		s.router.add(r.method, r.path, s.handler(r))
 	}
-	return a
+	return s
 }
 
-func ok(_ *api, c *call) error { return c.w.json(http.StatusOK, struct{}{}) }
+func ok(c *call) error { return c.w.json(http.StatusOK, struct{}{}) }
 
-func fails(err error) func(*api, *call) error { return func(*api, *call) error { return err } }
+func fails(err error) handler { return func(*call) error { return err } }
 
 // do sends one request and returns the answer.
 func do(h http.Handler, r *http.Request) *http.Response {
@@ -84,7 +79,7 @@ func wantError(t testing.TB, res *http.Response, status int, code string) errorB
 }
 
 func TestRequestIDIsTheCallersWhenVisibleASCIIElseANewUUID(t *testing.T) {
-	a := bare(io.Discard, route{"GET", "/x", public, never, ok})
+	a := bare(io.Discard, route{method: "GET", path: "/x", auth: public, right: never, handle: ok})
 	cases := []struct {
 		given []string
 		kept  bool
@@ -115,11 +110,11 @@ func TestRequestIDIsTheCallersWhenVisibleASCIIElseANewUUID(t *testing.T) {
 func TestEveryRefusalHasTheOneErrorBody(t *testing.T) {
 	var logs bytes.Buffer
 	a := bare(&logs,
-		route{"GET", "/x", public, never, ok},
-		route{"PUT", "/x", public, never, ok},
-		route{"GET", "/panics", public, never, func(*api, *call) error { panic("boom") }},
-		route{"GET", "/breaks", public, never, fails(errors.New("a secret of the inside"))},
-		route{"GET", "/key", globalKey, never, ok},
+		route{method: "GET", path: "/x", auth: public, right: never, handle: ok},
+		route{method: "PUT", path: "/x", auth: public, right: never, handle: ok},
+		route{method: "GET", path: "/panics", auth: public, right: never, handle: func(*call) error { panic("boom") }},
+		route{method: "GET", path: "/breaks", auth: public, right: never, handle: fails(errors.New("a secret of the inside"))},
+		route{method: "GET", path: "/key", auth: globalKey, right: never, handle: ok},
 	)
 	wantError(t, do(a, httptest.NewRequest("GET", "/nowhere", nil)), 404, "NOT_FOUND")
 
@@ -140,7 +135,7 @@ func TestEveryRefusalHasTheOneErrorBody(t *testing.T) {
 }
 
 func TestNothingIsRedirected(t *testing.T) {
-	a := bare(io.Discard, route{"GET", "/x", public, never, ok}, route{"GET", "/y/{id}", public, never, ok})
+	a := bare(io.Discard, route{method: "GET", path: "/x", auth: public, right: never, handle: ok}, route{method: "GET", path: "/y/{id}", auth: public, right: never, handle: ok})
 	for _, path := range []string{"/x//", "//x", "/X", "/y/", "/y//", "/y/1//", "/y/%2F", "/./x", "/a/../x"} {
 		if got := do(a, httptest.NewRequest("GET", path, nil)).StatusCode; got != 404 {
 			t.Errorf("%s: status %d", path, got)
@@ -149,12 +144,12 @@ func TestNothingIsRedirected(t *testing.T) {
 }
 
 func TestASlashAtTheEndChangesNothing(t *testing.T) {
-	a := bare(io.Discard, route{"GET", "/x", public, never, ok}, route{"GET", "/y/{id}", public, never, ok})
-	a.mount("/m/", public, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	a := bare(io.Discard, route{method: "GET", path: "/x", auth: public, right: never, handle: ok}, route{method: "GET", path: "/y/{id}", auth: public, right: never, handle: ok})
+	a.mount(route{path: "/m/", auth: public, handle: serveWith(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/m/x" {
 			t.Errorf("the handler below sees %q", r.URL.Path)
 		}
-	}))
+	}))})
 	for _, path := range []string{"/x/", "/x/?a=b", "/y/1/", "/y/a%20b/", "/m/x/"} {
 		if got := do(a, httptest.NewRequest("GET", path, nil)).StatusCode; got != 200 {
 			t.Errorf("%s: status %d", path, got)
@@ -163,7 +158,7 @@ func TestASlashAtTheEndChangesNothing(t *testing.T) {
 }
 
 func TestGlobalKeyInEitherHeaderAndAllValuesEqual(t *testing.T) {
-	a := bare(io.Discard, route{"GET", "/x", globalKey, never, ok})
+	a := bare(io.Discard, route{method: "GET", path: "/x", auth: globalKey, right: never, handle: ok})
 	cases := []struct {
 		name   string
 		header http.Header
@@ -194,7 +189,7 @@ func TestGlobalKeyInEitherHeaderAndAllValuesEqual(t *testing.T) {
 }
 
 func TestUserBearerTakesOnlyGoodUserTokens(t *testing.T) {
-	a := bare(io.Discard, route{"GET", "/x", userBearer, never, ok})
+	a := bare(io.Discard, route{method: "GET", path: "/x", auth: userBearer, right: never, handle: ok})
 	good := map[string]any{"userId": uuid.NewString(), "exp": 32503680000}
 	token := tokenstest.Signed(t, jwt.SigningMethodHS256, testSecret, good, nil)
 	for header, status := range map[string]int{
@@ -229,7 +224,7 @@ func TestUserBearerTakesOnlyGoodUserTokens(t *testing.T) {
 }
 
 func TestBodyOverItsLimitIs413AndAWrongTypeIs415(t *testing.T) {
-	a := bare(io.Discard, route{"POST", "/x", public, never, func(_ *api, c *call) error {
+	a := bare(io.Discard, route{method: "POST", path: "/x", auth: public, right: never, handle: func(c *call) error {
 		var v struct {
 			A string `json:"a"`
 		}
@@ -273,7 +268,7 @@ func TestBodyOverItsLimitIs413AndAWrongTypeIs415(t *testing.T) {
 
 func TestErrorTableMapsEachSentinelAlsoWhenWrapped(t *testing.T) {
 	for _, m := range errorTable() {
-		a := bare(io.Discard, route{"GET", "/x", public, never, fails(fmt.Errorf("some operation: %w", m.err))})
+		a := bare(io.Discard, route{method: "GET", path: "/x", auth: public, right: never, handle: fails(fmt.Errorf("some operation: %w", m.err))})
 		wantError(t, do(a, httptest.NewRequest("GET", "/x", nil)), m.status, m.code)
 	}
 }
@@ -308,7 +303,7 @@ func TestErrorTableSaysWhatTheContractSays(t *testing.T) {
 
 func TestLogHasTheRouteAndNeverTheQueryOrAToken(t *testing.T) {
 	var logs bytes.Buffer
-	a := bare(&logs, route{"GET", "/y/{id}", public, never, ok})
+	a := bare(&logs, route{method: "GET", path: "/y/{id}", auth: public, right: never, handle: ok})
 	r := httptest.NewRequest("GET", "/y/hidden-name?token=hidden-token", nil)
 	r.Header.Set("Authorization", "Bearer hidden-bearer")
 	r.Header.Set("X-Request-Id", "rid-1")
@@ -326,8 +321,8 @@ func TestLogHasTheRouteAndNeverTheQueryOrAToken(t *testing.T) {
 func TestLogTellsTheCodeOfARefusalAndNotItsMessages(t *testing.T) {
 	var logs bytes.Buffer
 	a := bare(&logs,
-		route{"POST", "/refused", public, never, fails(refuse(http.StatusUnprocessableEntity, "INVALID_MEDIA", "hidden text"))},
-		route{"GET", "/good", public, never, ok})
+		route{method: "POST", path: "/refused", auth: public, right: never, handle: fails(refuse(http.StatusUnprocessableEntity, "INVALID_MEDIA", "hidden text"))},
+		route{method: "GET", path: "/good", auth: public, right: never, handle: ok})
 	do(a, httptest.NewRequest("POST", "/refused", nil))
 	if got := logs.String(); !strings.Contains(got, "code=INVALID_MEDIA") || strings.Contains(got, "hidden") {
 		t.Errorf("of the refusal: %s", got)
@@ -344,11 +339,11 @@ func TestLogTellsTheCodeOfARefusalAndNotItsMessages(t *testing.T) {
 func TestLogNeverHasAPath(t *testing.T) {
 	var logs bytes.Buffer
 	a := bare(&logs,
-		route{"GET", "/fixed", public, never, ok},
-		route{"GET", "/y/{id}", public, never, fails(refuse(http.StatusNotFound, codeNotFound, "no such thing"))},
-		route{"GET", "/broken/{id}", public, never, fails(errors.New("a fault"))},
-		route{"GET", "/panics/{id}", public, never, func(*api, *call) error { panic("boom") }},
-		route{"GET", "/portal/{token}/logo", public, never, ok})
+		route{method: "GET", path: "/fixed", auth: public, right: never, handle: ok},
+		route{method: "GET", path: "/y/{id}", auth: public, right: never, handle: fails(refuse(http.StatusNotFound, codeNotFound, "no such thing"))},
+		route{method: "GET", path: "/broken/{id}", auth: public, right: never, handle: fails(errors.New("a fault"))},
+		route{method: "GET", path: "/panics/{id}", auth: public, right: never, handle: func(*call) error { panic("boom") }},
+		route{method: "GET", path: "/portal/{token}/logo", auth: public, right: never, handle: ok})
 	for _, c := range []struct{ method, target, want string }{
 		{"GET", "/4915112345678", `route="" status=404`},
 		{"GET", "/wp-login.php/4915112345678?token=4915112345678", `route="" status=404`},
@@ -372,7 +367,7 @@ func TestLogNeverHasAPath(t *testing.T) {
 
 func TestLogHidesScrapesAndHealthChecksUnlessTheyAreRefused(t *testing.T) {
 	var logs bytes.Buffer
-	a := bare(&logs, route{"GET", "/health", public, never, ok}, route{"GET", "/ready", public, never, ok}, route{"GET", pathMetrics, globalKey, never, ok}, route{"GET", "/else", public, never, ok})
+	a := bare(&logs, route{method: "GET", path: "/health", auth: public, right: never, handle: ok}, route{method: "GET", path: "/ready", auth: public, right: never, handle: ok}, route{method: "GET", path: pathMetrics, auth: globalKey, right: never, handle: ok}, route{method: "GET", path: "/else", auth: public, right: never, handle: ok})
 	for path, want := range map[string]string{"/health": "DEBUG", "/ready": "DEBUG", pathMetrics: "DEBUG", "/else": "INFO"} {
 		logs.Reset()
 		r := httptest.NewRequest("GET", path, nil)
@@ -391,9 +386,9 @@ func TestLogHidesScrapesAndHealthChecksUnlessTheyAreRefused(t *testing.T) {
 
 func TestAMountedHandlerHasAllPathsBelowItsPrefixBehindTheKey(t *testing.T) {
 	a := bare(io.Discard)
-	a.mount("/sandbox/", globalKey, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	a.mount(route{path: "/sandbox/", auth: globalKey, handle: serveWith(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.Method+" "+r.URL.Path)
-	}))
+	}))})
 	r := httptest.NewRequest("POST", "/sandbox/phones/1/act", nil)
 	wantError(t, do(a, r), 401, "UNAUTHORIZED")
 	r.Header.Set("apikey", testKey)

@@ -27,12 +27,12 @@ type shownSession struct {
 const signInsPerMinute = 10
 
 // fewSignIns limits how often handle is called for one address.
-func fewSignIns(handle func(*api, *call) error) func(*api, *call) error {
-	return func(a *api, c *call) error {
+func (a *api) fewSignIns(handle handler) handler {
+	return func(c *call) error {
 		if wait, _ := a.signIns.Count(a.Proxies.Client(c.r)); wait > 0 {
-			return &tryLater{refuse(http.StatusTooManyRequests, codeRateLimited, "this address has started too many sessions within a minute"), wait}
+			return tryLater(wait, codeRateLimited, "this address has started too many sessions within a minute")
 		}
-		return handle(a, c)
+		return handle(c)
 	}
 }
 
@@ -50,27 +50,15 @@ func (a *api) beginSession(c *call) error {
 	if c.key != nil {
 		key, expires = c.key.ID, c.key.ExpiresAt
 	} else {
-		binding = a.operatorBinding()
+		binding = c.operatorBinding()
 	}
 	s, cookie, err := a.Access.Sessions.Begin(c.r.Context(), key, binding, expires)
 	if err != nil {
 		return err
 	}
 	a.endSessionSockets(s.Displaced)
-	http.SetCookie(c.w, a.cookie(c.r, cookie, int(s.ExpiresAt.Sub(a.Store.Now()).Seconds())))
+	http.SetCookie(c.w, c.sessionCookie(cookie, int(s.ExpiresAt.Sub(a.Store.Now()).Seconds())))
 	return c.w.json(http.StatusCreated, begunSession{s.CSRF, event.At(s.ExpiresAt)})
-}
-
-// cookie is that of a session; no script can read it, and no page of another site
-// has it sent.
-func (a *api) cookie(r *http.Request, value string, seconds int) *http.Cookie {
-	cookie := &http.Cookie{
-		Name: a.cookieName(r), Value: value, Path: a.BasePath + "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.secure(r),
-	}
-	if cookie.Secure {
-		cookie.Path = "/" // the prefix of the name demands it
-	}
-	return cookie
 }
 
 // showSession shows what the credential may do. csrf is present for a session only.
@@ -122,7 +110,7 @@ func (a *api) endSession(c *call) error {
 	}
 	a.endSessionSockets(ended)
 	if c.session != nil {
-		http.SetCookie(c.w, a.cookie(c.r, "", -1))
+		http.SetCookie(c.w, c.sessionCookie("", -1))
 	}
 	return c.nothing()
 }

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"net/http"
 	"slices"
 
 	"postern/access"
@@ -41,7 +40,7 @@ func (a *api) noteCall(c *call) error {
 		return invalidField("instance must have at most 255 characters")
 	}
 	if wait := a.Access.Keys.TakeCall(c.key, callsPerMinute, callsAtOnce); wait > 0 {
-		return &tryLater{refuse(http.StatusTooManyRequests, codeRateLimited, "the key has reached its limit of recorded calls per minute"), wait}
+		return tryLater(wait, codeRateLimited, "the key has reached its limit of recorded calls per minute")
 	}
 	if err := a.Store.Admit(); err != nil {
 		return err
@@ -49,7 +48,7 @@ func (a *api) noteCall(c *call) error {
 	if rec, err := a.Registry.ByName(in.Instance); err != nil || !c.key.Opens(rec.ID) {
 		in.Instance = "" // the log has names of what the key is for, and of nothing else
 	}
-	if err := a.Access.Book.Note(c.key.ID.String(), access.CallAction(in.Tool, in.Outcome), in.Instance, a.from(c)).Keep(c.r.Context()); err != nil {
+	if err := a.Access.Book.Note(c.key.ID.String(), access.CallAction(in.Tool, in.Outcome), in.Instance, c.from()).Keep(c.r.Context()); err != nil {
 		return err
 	}
 	return c.nothing()

@@ -111,7 +111,7 @@ func statusOfFrame(t *testing.T, f http2.Frame) (status string) {
 
 // TestABodyOverHTTP2ThatDoesNotArriveIn60SecondsIs408 and the connection serves on.
 func TestABodyOverHTTP2ThatDoesNotArriveIn60SecondsIs408(t *testing.T) {
-	h := bare(io.Discard, route{"POST", "/x", globalKey, never, func(_ *api, c *call) error { return c.noBody() }})
+	h := bare(io.Discard, route{method: "POST", path: "/x", auth: globalKey, right: never, handle: func(c *call) error { return c.noBody() }})
 	talking(t, nil, func() (http.Handler, func(*talker)) {
 		return h, func(k *talker) {
 			begin := time.Now()
@@ -225,7 +225,7 @@ func TestAClientOfHTTP2ThatSaysNothingIsLetGo(t *testing.T) {
 // forbids.
 func TestAWebSocketIsNotUpgradedToOverHTTP2(t *testing.T) {
 	for _, version := range []int{1, 2} {
-		h := bare(io.Discard, route{"POST", "/x", public, never, func(_ *api, c *call) error {
+		h := bare(io.Discard, route{method: "POST", path: "/x", auth: public, right: never, handle: func(c *call) error {
 			c.r.ProtoMajor = version
 			return wantsUpgrade(c)
 		}})

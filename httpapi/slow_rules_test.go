@@ -40,7 +40,7 @@ func (p pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}
 // program's own limits, in a bubble where waiting costs nothing.
 func slowly(t *testing.T, script func(t *testing.T, c net.Conn)) {
 	t.Helper()
-	slowlyWith(t, func(_ *api, c *call) error {
+	slowlyWith(t, func(c *call) error {
 		if err := c.noBody(); err != nil {
 			return err
 		}
@@ -49,10 +49,10 @@ func slowly(t *testing.T, script func(t *testing.T, c net.Conn)) {
 }
 
 // slowlyWith is slowly for a handler of POST /x.
-func slowlyWith(t *testing.T, read func(*api, *call) error, script func(t *testing.T, c net.Conn)) {
+func slowlyWith(t *testing.T, read handler, script func(t *testing.T, c net.Conn)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		connected(t, bare(io.Discard, route{"POST", "/x", globalKey, never, read}), func(c net.Conn) { script(t, c) })
+		connected(t, bare(io.Discard, route{method: "POST", path: "/x", auth: globalKey, right: never, handle: read}), func(c net.Conn) { script(t, c) })
 	})
 }
 
@@ -133,7 +133,7 @@ func TestABodyHoldsNoConnectionForLongWithoutACredential(t *testing.T) {
 	for request, status := range map[string]string{"POST /key": "401", "GET /free": "200", "PUT /free": "405", "POST /free": "408"} {
 		t.Run(request, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := bare(io.Discard, route{"POST", "/key", globalKey, never, ok}, route{"GET", "/free", public, never, ok}, route{"POST", "/free", public, never, func(_ *api, c *call) error { return c.noBody() }})
+				a := bare(io.Discard, route{method: "POST", path: "/key", auth: globalKey, right: never, handle: ok}, route{method: "GET", path: "/free", auth: public, right: never, handle: ok}, route{method: "POST", path: "/free", auth: public, right: never, handle: func(c *call) error { return c.noBody() }})
 				connected(t, a, func(c net.Conn) {
 					_, _ = io.WriteString(c, request+" HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
 					stop := dripping(c)

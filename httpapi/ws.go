@@ -15,7 +15,6 @@ import (
 	"postern/access"
 	"postern/event"
 	"postern/httpapi/tokens"
-	"postern/instance"
 	"postern/internal/peers"
 )
 
@@ -94,7 +93,7 @@ func (a *api) subscribe(c *call, family event.Family, known ...string) (subscrip
 			s.token = text
 			return s, nil
 		}
-		if _, signedIn := a.cookieOf(c.r); signedIn {
+		if _, signedIn := c.cookieOf(); signedIn {
 			return s, nil
 		}
 		return s, invalidSubscription("token is missing: give it in the query or as Authorization: Bearer")
@@ -156,7 +155,7 @@ func (a *api) admit(c *call, family event.Family, own func(tokens.Claims) bool, 
 	if s.token == "" || strings.HasPrefix(s.token, access.Prefix) {
 		return s, tokens.Claims{}, a.admitKey(c, s.token)
 	}
-	token, err := a.tokens.Read(s.token)
+	token, err := c.readToken(s.token)
 	if err != nil {
 		return s, token, errUnauthorized()
 	}
@@ -170,9 +169,9 @@ func (a *api) admit(c *call, family event.Family, own func(tokens.Claims) bool, 
 // cookie, and whether it opens the path.
 func (a *api) admitKey(c *call, text string) (err error) {
 	if text != "" {
-		c.key, err = a.findKey(c, text)
-	} else if cookie, signedIn := a.cookieOf(c.r); signedIn {
-		err = a.openSession(c, cookie)
+		c.key, err = c.findKey(text)
+	} else if cookie, signedIn := c.cookieOf(); signedIn {
+		err = c.openSession(cookie)
 	}
 	if err != nil || c.key == nil {
 		return err
@@ -202,14 +201,14 @@ func (a *api) scopedStream(c *call, s subscription) Stream {
 // stillOpens reports whether the key and the session of c have kept their rights.
 func (a *api) stillOpens(c *call) error {
 	if c.session != nil {
-		if _, found := a.Access.Sessions.Find(c.cookie, a.operatorBinding()); !found {
+		if _, found := a.Access.Sessions.Find(c.cookie, c.operatorBinding()); !found {
 			return errUnauthorized()
 		}
 	}
 	if c.key == nil {
 		return nil
 	}
-	now, err := a.Access.Keys.ByID(c.key.ID, a.from(c))
+	now, err := a.Access.Keys.ByID(c.key.ID, c.from())
 	if err != nil {
 		return errUnauthorized()
 	}
@@ -294,8 +293,8 @@ func (a *api) instanceEvents(c *call) error {
 	if asked := c.r.URL.Query().Get("instance"); asked != "" && asked != name {
 		return refuse(http.StatusForbidden, codeForbidden, "this token is for another instance")
 	}
-	in, gone := a.holder(s.token, name)
-	if gone != nil && !errors.Is(gone, instance.ErrNotFound) {
+	in, gone := c.holder(s.token, name)
+	if gone != nil && !errors.Is(gone, ErrNoInstance) {
 		return gone
 	}
 	if err := a.checkOrigin(c); err != nil {
@@ -306,7 +305,7 @@ func (a *api) instanceEvents(c *call) error {
 	}
 	stream := s.stream(token)
 	stream.Check = func() error {
-		_, err := a.holder(s.token, name)
+		_, err := c.holder(s.token, name)
 		return err
 	}
 	return a.serveInstance(c, in, stream)
@@ -327,9 +326,9 @@ func (a *api) scopedEvents(c *call, s subscription) (err error) {
 	case name == "":
 		return invalidSubscription("instance must name the instance whose events to receive")
 	case c.key != nil:
-		c.instance, err = a.keyInstance(c.key, name, c.w.right)
+		c.instance, err = c.keyInstance(name, c.w.right)
 	default:
-		c.instance, err = a.Registry.ByName(name)
+		c.instance, err = c.server.Instances.Named(name)
 	}
 	if err != nil {
 		return err
@@ -343,7 +342,7 @@ func (a *api) scopedEvents(c *call, s subscription) (err error) {
 	return a.serveInstance(c, c.instance, a.scopedStream(c, s))
 }
 
-func (a *api) serveInstance(c *call, in instance.Record, stream Stream) error {
+func (a *api) serveInstance(c *call, in Instance, stream Stream) error {
 	if stream.Durable, _ = a.Registry.Durable(in.ID); stream.Since != nil && !stream.Durable {
 		return ErrNotDurable
 	}

@@ -65,6 +65,4 @@ var (
 	ErrGone = errors.New("the events after since are older than the retention")
 	// ErrTooManySockets: the token has reached its limit of WebSockets.
 	ErrTooManySockets = errors.New("too many WebSockets with this token")
-	// ErrStopping: the hub no longer accepts clients.
-	ErrStopping = errors.New("the program is stopping")
 )

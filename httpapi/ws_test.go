@@ -166,7 +166,7 @@ func TestAReplacedTokenFailsTheCheckThatTheHubMakesOnceItHasTheClient(t *testing
 	if resp := r.admin("PUT", "/instance/a/token", ""); resp.StatusCode != http.StatusOK {
 		t.Fatal(resp.Status)
 	}
-	if answer, _ := answerTo(check()); answer.status != http.StatusUnauthorized {
+	if answer, _ := r.api.answerTo(check()); answer.status != http.StatusUnauthorized {
 		t.Errorf("the replaced token: %d", answer.status)
 	}
 }
