@@ -20,9 +20,9 @@ import (
 	"postern/delivery"
 	"postern/dispatch"
 	"postern/event"
-	"postern/httpapi"
 	"postern/httpapi/alerts"
 	"postern/httpapi/idempotency"
+	"postern/httpapi/rest"
 	"postern/instance"
 	"postern/instance/pace"
 	"postern/internal/loglevel"
@@ -83,7 +83,7 @@ type App struct {
 	pairing    pairer
 	backups    *backup.Keeper // nil: none are made
 	samples    *samples.Recorder
-	access     httpapi.Access
+	access     rest.Access
 	transfers  transfers
 	metrics    *metrics
 }

@@ -12,6 +12,7 @@ import (
 	"postern/console/feed"
 	"postern/delivery"
 	"postern/httpapi"
+	"postern/httpapi/rest"
 	"postern/store"
 	"postern/wsbus"
 )
@@ -54,7 +55,7 @@ func hubError(err error) error {
 	case errors.Is(err, wsbus.ErrTooMany):
 		return fmt.Errorf("%w: %w", httpapi.ErrTooManySockets, err)
 	case errors.Is(err, wsbus.ErrStopping):
-		return httpapi.ErrStopping
+		return rest.ErrStopping
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"postern/httpapi"
 	"postern/httpapi/alerts"
 	"postern/httpapi/idempotency"
+	"postern/httpapi/rest"
 	"postern/internal/peers"
 	"postern/mcp"
 	"postern/whatsapp"
@@ -168,7 +169,7 @@ func (a *App) serve(taken Addresses) error {
 	if taken.socket != nil {
 		a.socket = taken.socket.Addr().String()
 	}
-	a.listenSecurely("listener", httpapi.NewServer(httpapi.AllowOrigins(handler, a.cfg.Server.CORSOrigins), a.log), a.clients, secure)
+	a.listenSecurely("listener", httpapi.NewServer(rest.AllowOrigins(handler, a.cfg.Server.CORSOrigins), a.log), a.clients, secure)
 	if a.authorized != nil { // which asks at the listener whether it is us
 		a.authorized.watch()
 	}

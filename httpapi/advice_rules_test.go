@@ -10,6 +10,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/httpapi/tokens/tokenstest"
 )
 
@@ -31,7 +32,7 @@ func TestRefusedCredentialNamesWhatTheRouteTakes(t *testing.T) {
 			"none": "", "malformed": "x", "of another kind": r.otherKind(c.path, token), "expired": expired,
 			"a key that does not exist": scoped[:len(scoped)-4] + "AAAA",
 		} {
-			e := wantError(t, r.with(credential, c.method, c.path, ""), 401, codeUnauthorized)
+			e := wantError(t, r.with(credential, c.method, c.path, ""), 401, rest.CodeUnauthorized)
 			if len(e.Messages) != 2 || e.Messages[0] != "the credential is missing, malformed, expired or wrong" || !strings.Contains(e.Messages[1], c.want) {
 				t.Errorf("%s %s, %s: %q", c.method, c.path, name, e.Messages)
 			}
@@ -43,7 +44,7 @@ func TestRefusedCredentialNamesWhatTheRouteTakes(t *testing.T) {
 			}
 		}
 	}
-	e := wantError(t, r.with(scoped, "PUT", "/instance/a/token", ""), 403, codeScope)
+	e := wantError(t, r.with(scoped, "PUT", "/instance/a/token", ""), 403, rest.CodeScope)
 	if !strings.Contains(e.Messages[0], "this route takes the GlobalApiKey in the header apikey") {
 		t.Errorf("%q", e.Messages)
 	}
@@ -76,7 +77,7 @@ func TestUnknownFieldNamesTheOneThatWasMeant(t *testing.T) {
 
 func TestUnknownParameterNamesTheOneThatWasMeant(t *testing.T) {
 	r, token := online(t)
-	e := wantError(t, r.as(token, "GET", "/instance/a/contacts?limits=5", ""), 400, codeInvalidQuery)
+	e := wantError(t, r.as(token, "GET", "/instance/a/contacts?limits=5", ""), 400, rest.CodeInvalidQuery)
 	if want := "limits is not a known query parameter; use limit"; e.Messages[0] != want {
 		t.Errorf("%q, want %q", e.Messages[0], want)
 	}
@@ -101,7 +102,7 @@ func TestUnknownInstanceOfAKeyIsExplained(t *testing.T) {
 	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["read"]}`).Key
 	var texts []string
 	for _, name := range []string{"b", "nobody"} {
-		e := wantError(t, r.with(key, "GET", "/instance/"+name, ""), 403, codeScope)
+		e := wantError(t, r.with(key, "GET", "/instance/"+name, ""), 403, rest.CodeScope)
 		if !strings.Contains(e.Messages[0], "or there is no such instance") || !strings.Contains(e.Messages[0], "read") {
 			t.Errorf("%s: %q", name, e.Messages)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"postern/access"
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
 // auditRecord is one change, and who made it.
@@ -32,33 +33,33 @@ type auditList struct {
 const maxAuditFilter = 255
 
 // listAudit lists the audit log, newest first.
-func (a *api) listAudit(c *call) error {
+func (a *api) listAudit(c *rest.Call) error {
 	words := []string{"actor", "action", "subject"}
-	q, err := c.query(append([]string{"since", "until", "limit", "nextCursor", "previousCursor"}, words...))
+	q, err := c.Query(append([]string{"since", "until", "limit", "nextCursor", "previousCursor"}, words...))
 	if err != nil {
 		return err
 	}
 	for _, name := range words {
 		if n := utf8.RuneCountInString(q.Get(name)); q.Has(name) && (n < 1 || n > maxAuditFilter) {
-			return invalidQuery(fmt.Sprintf("%s must have 1 to %d characters", name, maxAuditFilter))
+			return rest.InvalidQuery(fmt.Sprintf("%s must have 1 to %d characters", name, maxAuditFilter))
 		}
 	}
 	f := access.Filter{Actor: q.Get("actor"), Action: q.Get("action"), Subject: q.Get("subject")}
-	if f.Since, err = instant("since", q.Get("since")); err != nil {
+	if f.Since, err = rest.ParseTime("since", q.Get("since")); err != nil {
 		return err
 	}
-	if f.Until, err = instant("until", q.Get("until")); err != nil {
+	if f.Until, err = rest.ParseTime("until", q.Get("until")); err != nil {
 		return err
 	}
-	page, err := readPage(q)
+	page, err := rest.ReadPage(q)
 	if err != nil {
 		return err
 	}
-	before, err := readCursor(page.Next)
+	before, err := rest.ReadCursor(page.Next)
 	if err != nil {
 		return err
 	}
-	after, err := readCursor(page.Previous)
+	after, err := rest.ReadCursor(page.Previous)
 	if err != nil {
 		return err
 	}
@@ -66,12 +67,12 @@ func (a *api) listAudit(c *call) error {
 	if err != nil {
 		return err
 	}
-	out := auditList{NextCursor: cursorAt(int64(found.Older)), PreviousCursor: cursorAt(int64(found.Newer)), Records: make([]auditRecord, len(found.Records))} //nolint:gosec // counted from 1
+	out := auditList{NextCursor: rest.CursorAt(int64(found.Older)), PreviousCursor: rest.CursorAt(int64(found.Newer)), Records: make([]auditRecord, len(found.Records))} //nolint:gosec // counted from 1
 	for i, r := range found.Records {
 		out.Records[i] = auditRecord{r.ID, event.At(r.At), r.Actor, r.Action, r.Subject, r.From, r.Count}
 	}
 	if f == (access.Filter{}) {
 		out.TotalRecords = &found.Total
 	}
-	return c.w.json(http.StatusOK, out)
+	return c.Response.JSON(http.StatusOK, out)
 }

@@ -13,6 +13,7 @@ import (
 	"filippo.io/age"
 
 	"postern/backup"
+	"postern/httpapi/rest"
 	"postern/store"
 )
 
@@ -28,27 +29,27 @@ type backupRequest struct {
 
 // makeBackup answers with an archive of the data file and the secrets. A slow client
 // holds a copy on the disk but no lock; one that stops reading is disconnected.
-func (a *api) makeBackup(c *call) error {
+func (a *api) makeBackup(c *rest.Call) error {
 	var in backupRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	recipients, err := backup.Recipients(in.Recipients)
 	if err != nil {
-		return refuse(http.StatusUnprocessableEntity, codeRecipient, "recipients: "+err.Error())
+		return rest.Refuse(http.StatusUnprocessableEntity, rest.CodeRecipient, "recipients: "+err.Error())
 	}
-	ctx, cancel := c.untilStopped()
+	ctx, cancel := c.UntilStopped()
 	defer cancel(nil)
 	archive, release, err := a.Backup(ctx, in.WithoutSecrets)
 	switch {
 	case errors.Is(err, store.ErrSnapshotting):
-		return refuse(http.StatusConflict, codeBackup, store.ErrSnapshotting.Error())
+		return rest.Refuse(http.StatusConflict, codeBackup, store.ErrSnapshotting.Error())
 	case err != nil:
 		return err
 	}
 	err = a.sendBackup(ctx, c, archive, recipients)
 	if released := release(); released != nil {
-		c.log().Warn("the copy of the data file of a backup could not be removed; the next start removes it", "error", released)
+		c.Log().Warn("the copy of the data file of a backup could not be removed; the next start removes it", "error", released)
 	}
 	return a.cutOff(c, err, "a backup was cut off")
 }
@@ -56,30 +57,30 @@ func (a *api) makeBackup(c *call) error {
 // cutOff ends the answer of a download that failed with err, which may be nil. Before the
 // first byte the caller gets an error body. After it the connection is closed, because half
 // a file must not look like a whole one.
-func (a *api) cutOff(c *call, err error, text string, args ...any) error {
+func (a *api) cutOff(c *rest.Call, err error, text string, args ...any) error {
 	if err == nil {
 		return nil
 	}
-	if c.w.status == 0 {
+	if c.Response.Status == 0 {
 		for _, name := range []string{"Content-Type", "Content-Length", "Content-Disposition", "Trailer"} {
-			c.w.Header().Del(name)
+			c.Response.Header().Del(name)
 		}
 		return err
 	}
-	c.log().Warn(text, append(args, "request_id", c.requestID, "error", err)...)
+	c.Log().Warn(text, append(args, "request_id", c.RequestID, "error", err)...)
 	panic(http.ErrAbortHandler)
 }
 
 // checkData answers with the faults of the data file.
-func (a *api) checkData(c *call) error {
-	if err := c.decode(&struct{}{}, maxBody); err != nil {
+func (a *api) checkData(c *rest.Call) error {
+	if err := c.Decode(&struct{}{}, rest.MaxBody); err != nil {
 		return err
 	}
-	ctx, cancel := c.untilStopped()
+	ctx, cancel := c.UntilStopped()
 	defer cancel(nil)
 	report, err := a.Store.Check(ctx)
 	if errors.Is(err, store.ErrSnapshotting) {
-		return refuse(http.StatusConflict, codeBackup, store.ErrSnapshotting.Error())
+		return rest.Refuse(http.StatusConflict, codeBackup, store.ErrSnapshotting.Error())
 	}
 	if err != nil {
 		return err
@@ -87,28 +88,28 @@ func (a *api) checkData(c *call) error {
 	if report.Faults == nil {
 		report.Faults = []string{}
 	}
-	return c.w.json(http.StatusOK, report)
+	return c.Response.JSON(http.StatusOK, report)
 }
 
 // showStats answers with the contents of the data file by bucket.
-func (a *api) showStats(c *call) error {
-	ctx, cancel := c.untilStopped()
+func (a *api) showStats(c *rest.Call) error {
+	ctx, cancel := c.UntilStopped()
 	defer cancel(nil)
 	is, err := a.Store.Inspect(ctx)
 	if errors.Is(err, store.ErrSnapshotting) {
-		return refuse(http.StatusConflict, codeBackup, store.ErrSnapshotting.Error())
+		return rest.Refuse(http.StatusConflict, codeBackup, store.ErrSnapshotting.Error())
 	}
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, is)
+	return c.Response.JSON(http.StatusOK, is)
 }
 
-func (a *api) sendBackup(ctx context.Context, c *call, archive *backup.Archive, recipients []age.Recipient) error {
-	h := c.w.Header()
+func (a *api) sendBackup(ctx context.Context, c *rest.Call, archive *backup.Archive, recipients []age.Recipient) error {
+	h := c.Response.Header()
 	kind := mediaTar
 	if len(recipients) > 0 {
-		kind = mediaBytes
+		kind = rest.MediaBytes
 		h.Set("Trailer", backup.DigestTrailer)
 	} else {
 		h.Set("Content-Length", strconv.FormatInt(archive.Size(), 10))
@@ -116,10 +117,10 @@ func (a *api) sendBackup(ctx context.Context, c *call, archive *backup.Archive, 
 	h.Set("Content-Type", kind)
 	h.Set("Content-Disposition", `attachment; filename="`+backup.Name(time.Now(), "", len(recipients) > 0)+`"`)
 	if len(recipients) == 0 {
-		return archive.Write(ctx, c.w)
+		return archive.Write(ctx, c.Response)
 	}
 	sum := sha256.New()
-	err := archive.Write(ctx, io.MultiWriter(c.w, sum), recipients...)
+	err := archive.Write(ctx, io.MultiWriter(c.Response, sum), recipients...)
 	if err == nil {
 		h.Set(backup.DigestTrailer, hex.EncodeToString(sum.Sum(nil)))
 	}

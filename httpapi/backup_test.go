@@ -64,7 +64,7 @@ func TestStopBeforeFirstByteAnswers503(t *testing.T) {
 		for _, body := range []string{"", `{"recipients":["age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"]}`} {
 			stopping := make(chan struct{})
 			r := newRig(t)
-			r.api.server.Stopping = stopping
+			r.api.Server.Stopping = stopping
 			r.api.Backup = func(ctx context.Context, _ bool) (*backup.Archive, func() error, error) {
 				close(stopping)
 				return makes(ctx)
@@ -83,7 +83,7 @@ func TestStopBeforeFirstByteAnswers503(t *testing.T) {
 	}
 	r := newRig(t)
 	stopping := make(chan struct{})
-	r.api.server.Stopping = stopping
+	r.api.Server.Stopping = stopping
 	r.api.Transfers.Import = func(ctx context.Context, _ io.Reader, _ string, _ func(string)) (Imported, error) {
 		close(stopping)
 		<-ctx.Done()

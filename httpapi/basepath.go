@@ -3,6 +3,7 @@ package httpapi
 import (
 	"fmt"
 	"net/http"
+	"postern/httpapi/rest"
 	"slices"
 	"strings"
 )
@@ -31,7 +32,7 @@ func Below(h http.Handler, base string) (http.Handler, error) {
 				to += "?" + r.URL.RawQuery
 			}
 			w.Header().Set("Location", to)
-			w.Header().Set(requestIDHeader, requestID(r.Header))
+			w.Header().Set(rest.RequestIDHeader, rest.RequestID(r.Header))
 			w.WriteHeader(http.StatusPermanentRedirect)
 			return
 		case path == "":
@@ -48,10 +49,10 @@ func Below(h http.Handler, base string) (http.Handler, error) {
 // ownWords are the first words of all paths.
 func ownWords() (words []string) {
 	for _, r := range slices.Concat(routes(), unlisted()) {
-		words = append(words, firstWord(r.path))
+		words = append(words, firstWord(r.Path))
 	}
 	for _, a := range slices.Concat(aliases(), notOfferedAliases()) {
-		words = append(words, firstWord(a.from))
+		words = append(words, firstWord(a.From))
 	}
 	return append(words, "sandbox", "dashboard", "mcp")
 }

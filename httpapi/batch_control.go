@@ -10,10 +10,11 @@ import (
 	"postern/access"
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
-func (a *api) showBatch(c *call) error {
-	id, err := c.uuid("id")
+func (a *api) showBatch(c *rest.Call) error {
+	id, err := uuidOf(c, "id")
 	if err != nil {
 		return err
 	}
@@ -21,15 +22,15 @@ func (a *api) showBatch(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, view)
+	return c.Response.JSON(http.StatusOK, view)
 }
 
-func (a *api) showItem(c *call) error {
-	id, err := c.uuid("id")
+func (a *api) showItem(c *rest.Call) error {
+	id, err := uuidOf(c, "id")
 	if err != nil {
 		return err
 	}
-	item, err := c.uuid("item")
+	item, err := uuidOf(c, "item")
 	if err != nil {
 		return err
 	}
@@ -37,25 +38,25 @@ func (a *api) showItem(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, view)
+	return c.Response.JSON(http.StatusOK, view)
 }
 
 // startBatch starts no batch with a key that could not have made it: somebody else of
 // the user may have. For its instances the key is: see keyBatch.
-func (a *api) startBatch(c *call) error {
-	return c.control(func(_ context.Context, id uuid.UUID) (batch.View, error) {
+func (a *api) startBatch(c *rest.Call) error {
+	return control(c, func(_ context.Context, id uuid.UUID) (batch.View, error) {
 		if err := a.mayStart(c, id); err != nil {
 			return batch.View{}, err
 		}
-		return a.Engine.StartWithKey(c.whileKey(), c.user, id, c.scopedKey())
+		return a.Engine.StartWithKey(c.KeyContext(), c.User, id, c.ScopedKey())
 	})
 }
 
-func (a *api) mayStart(c *call, id uuid.UUID) error {
-	if c.key == nil || c.key.Everywhere() && c.key.Recipients == nil && c.key.Has(access.Media) {
+func (a *api) mayStart(c *rest.Call, id uuid.UUID) error {
+	if c.Key == nil || c.Key.Everywhere() && c.Key.Recipients == nil && c.Key.Has(access.Media) {
 		return nil
 	}
-	b, err := a.Engine.Batch(c.user, id)
+	b, err := a.Engine.Batch(c.User, id)
 	if err != nil {
 		return err
 	}
@@ -64,16 +65,16 @@ func (a *api) mayStart(c *call, id uuid.UUID) error {
 			return fmt.Errorf("message.payload: %w", err)
 		}
 	}
-	if c.key.Recipients == nil {
+	if c.Key.Recipients == nil {
 		return nil
 	}
-	for page := (batch.Page{Limit: maxLimit}); ; {
-		items, err := a.Engine.Items(c.user, id, batch.ItemFilter{}, page)
+	for page := (batch.Page{Limit: rest.MaxLimit}); ; {
+		items, err := a.Engine.Items(c.User, id, batch.ItemFilter{}, page)
 		if err != nil {
 			return err
 		}
 		for _, item := range items.Records {
-			if err := c.mayBatchTo(item.RecipientInput); err != nil {
+			if err := mayBatchTo(c, item.RecipientInput); err != nil {
 				return err
 			}
 		}
@@ -84,53 +85,53 @@ func (a *api) mayStart(c *call, id uuid.UUID) error {
 	}
 }
 
-func (a *api) pauseBatch(c *call) error { return c.control(c.owned(a.Engine.Pause)) }
-func (a *api) stopBatch(c *call) error  { return c.control(c.owned(a.Engine.StopBatch)) }
+func (a *api) pauseBatch(c *rest.Call) error { return control(c, owned(c, a.Engine.Pause)) }
+func (a *api) stopBatch(c *rest.Call) error  { return control(c, owned(c, a.Engine.StopBatch)) }
 
-func (a *api) pauseAnyBatch(c *call) error { return c.control(a.Engine.PauseAny) }
-func (a *api) stopAnyBatch(c *call) error  { return c.control(a.Engine.StopAny) }
+func (a *api) pauseAnyBatch(c *rest.Call) error { return control(c, a.Engine.PauseAny) }
+func (a *api) stopAnyBatch(c *rest.Call) error  { return control(c, a.Engine.StopAny) }
 
 // owned is act for the batches of the caller.
-func (c *call) owned(act func(ctx context.Context, owner, id uuid.UUID) (batch.View, error)) func(context.Context, uuid.UUID) (batch.View, error) {
-	return func(ctx context.Context, id uuid.UUID) (batch.View, error) { return act(ctx, c.user, id) }
+func owned(c *rest.Call, act func(ctx context.Context, owner, id uuid.UUID) (batch.View, error)) func(context.Context, uuid.UUID) (batch.View, error) {
+	return func(ctx context.Context, id uuid.UUID) (batch.View, error) { return act(ctx, c.User, id) }
 }
 
 // control answers with the batch as act left it.
-func (c *call) control(act func(ctx context.Context, id uuid.UUID) (batch.View, error)) error {
-	if err := c.noBody(); err != nil {
+func control(c *rest.Call, act func(ctx context.Context, id uuid.UUID) (batch.View, error)) error {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
-	id, err := c.uuid("id")
+	id, err := uuidOf(c, "id")
 	if err != nil {
 		return err
 	}
-	view, err := act(c.r.Context(), id)
+	view, err := act(c.Request.Context(), id)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, view)
+	return c.Response.JSON(http.StatusOK, view)
 }
 
 // deleteBatch answers without a body. A repetition finds no batch.
-func (a *api) deleteBatch(c *call) error {
-	if err := c.noBody(); err != nil {
+func (a *api) deleteBatch(c *rest.Call) error {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
-	id, err := c.uuid("id")
+	id, err := uuidOf(c, "id")
 	if err != nil {
 		return err
 	}
-	if err := a.Engine.Delete(c.r.Context(), c.user, id); err != nil {
+	if err := a.Engine.Delete(c.Request.Context(), c.User, id); err != nil {
 		return err
 	}
-	c.w.WriteHeader(http.StatusNoContent)
+	c.Response.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// uuid returns a path parameter that names a batch or an item. What is not a
-// UUID names nothing.
-func (c *call) uuid(param string) (uuid.UUID, error) {
-	text := c.params.ByName(param)
+// uuidOf returns a path parameter that names a batch or an item. What is not a
+// uuidOf names nothing.
+func uuidOf(c *rest.Call, param string) (uuid.UUID, error) {
+	text := c.Params.ByName(param)
 	id, err := uuid.Parse(text)
 	if err != nil || len(text) != len(id.String()) {
 		return uuid.UUID{}, batch.ErrNotFound

@@ -10,6 +10,7 @@ import (
 
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/instance"
 )
@@ -87,10 +88,10 @@ type batchSchedule struct {
 
 // createBatch decodes as it reads: the recipients of a large batch are in
 // memory once.
-func (a *api) createBatch(c *call) error {
+func (a *api) createBatch(c *rest.Call) error {
 	var in batchRequest
 	limit := int64(batchBodyBase + batchBodyRecipient*a.MaxRecipients)
-	if err := c.decodeKeeping(&in, limit, a.entriesKept()); err != nil {
+	if err := c.DecodeKeeping(&in, limit, a.entriesKept()); err != nil {
 		return err
 	}
 	payload, err := in.checkShapes()
@@ -107,26 +108,26 @@ func (a *api) createBatch(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.mayBatch(&in.Recipients); err != nil {
+	if err := mayBatch(c, &in.Recipients); err != nil {
 		return err
 	}
 	create := in.request(refs)
 	if err := a.quotedByBatch(c, &create, in.Options.QuotedMessageID, refs); err != nil {
 		return err
 	}
-	create.Key = c.scopedKey()
-	create.InCommit = keepInCommit[batch.View](c, http.StatusCreated)
-	a.Relay.KeepPace(c.r.Context())
-	view, err := a.Engine.Create(c.whileKey(), c.user, create)
+	create.Key = c.ScopedKey()
+	create.InCommit = rest.KeepInCommit[batch.View](c, http.StatusCreated)
+	a.Relay.KeepPace(c.Request.Context())
+	view, err := a.Engine.Create(c.KeyContext(), c.User, create)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusCreated, view)
+	return c.Response.JSON(http.StatusCreated, view)
 }
 
 // checkFile refuses a message whose file was uploaded before, when there is no
 // such upload: every item would fail. It may still expire before its turn.
-func (a *api) checkFile(c *call, payload event.Payload) error {
+func (a *api) checkFile(c *rest.Call, payload event.Payload) error {
 	if payload == nil {
 		return nil
 	}
@@ -174,7 +175,7 @@ func (in *batchRequest) checkShapes() (event.Payload, error) {
 // quotedByBatch sets the message that each message of the batch quotes. Any of its
 // instances may have it, and all of them send: so its author is set explicitly, which
 // otherwise would be the sending account.
-func (a *api) quotedByBatch(c *call, create *batch.CreateRequest, ref quotedRef, refs []batch.InstanceRef) error {
+func (a *api) quotedByBatch(c *rest.Call, create *batch.CreateRequest, ref quotedRef, refs []batch.InstanceRef) error {
 	if !ref.given() {
 		return nil
 	}
@@ -191,9 +192,9 @@ func (a *api) quotedByBatch(c *call, create *batch.CreateRequest, ref quotedRef,
 			o.Key.FromMe, o.Key.Participant = false, rec.OwnerJID
 		}
 		create.Quoted, create.Options.QuotedMessageID = o, m.ID
-		return c.mayShow("options.quotedMessageId")
+		return c.MayShow("options.quotedMessageId")
 	}
-	return refuse(http.StatusUnprocessableEntity, codeNoQuoted, "options.quotedMessageId names no stored message of the batch's instances")
+	return rest.Refuse(http.StatusUnprocessableEntity, codeNoQuoted, "options.quotedMessageId names no stored message of the batch's instances")
 }
 
 func (in *batchRequest) request(refs []batch.InstanceRef) batch.CreateRequest {
@@ -224,9 +225,9 @@ func (in *batchRequest) request(refs []batch.InstanceRef) batch.CreateRequest {
 }
 
 // instanceRefs resolves the names; each unknown one is named in the refusal.
-func (a *api) instanceRefs(c *call, names []string) ([]batch.InstanceRef, error) {
+func (a *api) instanceRefs(c *rest.Call, names []string) ([]batch.InstanceRef, error) {
 	if len(names) > maxInstances {
-		return nil, refuse(http.StatusUnprocessableEntity, batch.InvalidInstances, fmt.Sprintf("instances has more than %d entries", maxInstances))
+		return nil, rest.Refuse(http.StatusUnprocessableEntity, batch.InvalidInstances, fmt.Sprintf("instances has more than %d entries", maxInstances))
 	}
 	var refs []batch.InstanceRef
 	var unknown []string
@@ -234,12 +235,12 @@ func (a *api) instanceRefs(c *call, names []string) ([]batch.InstanceRef, error)
 		rec, err := a.Registry.ByName(name)
 		known := err == nil
 		switch {
-		case c.key != nil && !c.key.Everywhere() && (known && !c.key.Opens(rec.ID) || errors.Is(err, instance.ErrNotFound)):
+		case c.Key != nil && !c.Key.Everywhere() && (known && !c.Key.Opens(rec.ID) || errors.Is(err, instance.ErrNotFound)):
 			return nil, errBatchElsewhere(i)
 		case known:
 			refs = append(refs, batch.InstanceRef{ID: rec.ID, Name: rec.Name})
 		case errors.Is(err, instance.ErrNotFound):
-			if len(unknown) < maxMessages {
+			if len(unknown) < rest.MaxMessages {
 				unknown = append(unknown, fmt.Sprintf("instances[%d] is not a known instance", i))
 			}
 		default:
@@ -247,7 +248,7 @@ func (a *api) instanceRefs(c *call, names []string) ([]batch.InstanceRef, error)
 		}
 	}
 	if len(unknown) > 0 {
-		return nil, refuse(http.StatusUnprocessableEntity, batch.InvalidInstances, unknown...)
+		return nil, rest.Refuse(http.StatusUnprocessableEntity, batch.InvalidInstances, unknown...)
 	}
 	return refs, nil
 }

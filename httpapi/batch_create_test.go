@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"postern/batch"
+	"postern/httpapi/rest"
 )
 
 // batchBody is a good creation with one field replaced, or added.
@@ -111,7 +112,7 @@ func TestABatchMayBeLargerThanOtherBodies(t *testing.T) {
 		fmt.Fprintf(&list, `,"+49 (151) %08d"`, n)
 	}
 	recipients := "[" + list.String()[1:] + "]"
-	if len(recipients) <= maxBody {
+	if len(recipients) <= rest.MaxBody {
 		t.Fatalf("the list has %d bytes, which proves nothing", len(recipients))
 	}
 	got := decoded[batch.View](t, r.do("POST", "/message/batches", batchBody("recipients", recipients)))

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/batch"
+	"postern/httpapi/rest"
 )
 
 func (r *rig) wantDeleted(token string, id uuid.UUID) {
@@ -32,7 +33,7 @@ func TestABatchIsDeletedByItsOwnerOnceItIsFinal(t *testing.T) {
 	decoded[batch.View](t, r.do(http.MethodPost, path+"/stop", ""))
 	_, stranger := r.newUser()
 	wantError(t, r.as(stranger, http.MethodDelete, path, ""), http.StatusNotFound, "BATCH_NOT_FOUND")
-	wantError(t, r.do(http.MethodDelete, path, `{"force":true}`), http.StatusBadRequest, codeUnknownField)
+	wantError(t, r.do(http.MethodDelete, path, `{"force":true}`), http.StatusBadRequest, rest.CodeUnknownField)
 	r.emit(b.ID, 3, struct{}{})
 	if n := len(decoded[outboxPage](t, r.do(http.MethodGet, path+"/events", "")).Records); n != 3 {
 		t.Fatalf("%d events", n)
@@ -101,10 +102,10 @@ func TestAnOperatorListsPausesAndStopsTheBatchesOfAllUsers(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"?ownerUserId=", "?ownerUserId=x", "?ownerUserId={" + owner.String() + "}", "?status=x", "?limit=0", "?owner=x"} {
-		wantError(t, r.admin(http.MethodGet, "/admin/batches"+query, ""), http.StatusBadRequest, codeInvalidQuery)
+		wantError(t, r.admin(http.MethodGet, "/admin/batches"+query, ""), http.StatusBadRequest, rest.CodeInvalidQuery)
 	}
 	// A cursor of one list is none of another.
-	wantError(t, r.admin(http.MethodGet, "/admin/batches?ownerUserId="+owner.String()+"&nextCursor="+*first.NextCursor, ""), http.StatusBadRequest, codeNoCursor)
+	wantError(t, r.admin(http.MethodGet, "/admin/batches?ownerUserId="+owner.String()+"&nextCursor="+*first.NextCursor, ""), http.StatusBadRequest, rest.CodeNoCursor)
 
 	path := "/admin/batches/" + theirs.ID.String()
 	wantError(t, r.admin(http.MethodPost, path+"/pause", ""), http.StatusConflict, "INVALID_BATCH_TRANSITION") // of a draft
@@ -117,6 +118,6 @@ func TestAnOperatorListsPausesAndStopsTheBatchesOfAllUsers(t *testing.T) {
 	wantError(t, r.admin(http.MethodPost, "/admin/batches/"+uuid.NewString()+"/stop", ""), http.StatusNotFound, "BATCH_NOT_FOUND")
 	for _, ask := range []string{"GET /admin/batches", "POST /admin/batches/" + mine.ID.String() + "/stop", "POST /admin/batches/" + mine.ID.String() + "/pause"} {
 		method, path, _ := strings.Cut(ask, " ")
-		wantError(t, r.do(method, path, ""), http.StatusUnauthorized, codeUnauthorized) // a user is no operator
+		wantError(t, r.do(method, path, ""), http.StatusUnauthorized, rest.CodeUnauthorized) // a user is no operator
 	}
 }

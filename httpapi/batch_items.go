@@ -10,9 +10,10 @@ import (
 
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
-func (a *api) listItems(c *call) error {
+func (a *api) listItems(c *rest.Call) error {
 	statuses := []string{
 		string(batch.ItemPending), string(batch.ItemSending), string(batch.ItemSuccess),
 		string(batch.ItemFailed), string(batch.ItemSkipped), string(batch.ItemUnknown),
@@ -20,7 +21,7 @@ func (a *api) listItems(c *call) error {
 	return listRecords(c, statuses, a.shown(c).Items)
 }
 
-func (a *api) listAttempts(c *call) error {
+func (a *api) listAttempts(c *rest.Call) error {
 	statuses := []string{
 		string(batch.AttemptSending), string(batch.AttemptSuccess), string(batch.AttemptFailed),
 		string(batch.AttemptUnavailable), string(batch.AttemptUnknown),
@@ -30,14 +31,14 @@ func (a *api) listAttempts(c *call) error {
 
 // listRecords answers with one page of the items or attempts of a batch.
 func listRecords[T any](
-	c *call, statuses []string,
+	c *rest.Call, statuses []string,
 	list func(id uuid.UUID, f batch.ItemFilter, p batch.Page) (batch.List[T], error),
 ) error {
-	f, page, err := c.itemFilter(statuses)
+	f, page, err := itemFilter(c, statuses)
 	if err != nil {
 		return err
 	}
-	id, err := c.uuid("id")
+	id, err := uuidOf(c, "id")
 	if err != nil {
 		return err
 	}
@@ -45,22 +46,22 @@ func listRecords[T any](
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, records)
+	return c.Response.JSON(http.StatusOK, records)
 }
 
 // itemFilter reads the query of the lists of items and attempts.
-func (c *call) itemFilter(statuses []string) (batch.ItemFilter, batch.Page, error) {
+func itemFilter(c *rest.Call, statuses []string) (batch.ItemFilter, batch.Page, error) {
 	var f batch.ItemFilter
-	q, err := c.query([]string{"recipient", "instanceName", "limit", "nextCursor", "previousCursor"}, "status")
+	q, err := c.Query([]string{"recipient", "instanceName", "limit", "nextCursor", "previousCursor"}, "status")
 	if err != nil {
 		return f, batch.Page{}, err
 	}
-	f = batch.ItemFilter{Status: distinct(manyOf(q, "status")), Recipient: q.Get("recipient"), InstanceName: q.Get("instanceName")}
+	f = batch.ItemFilter{Status: rest.Distinct(rest.QueryList(q, "status")), Recipient: q.Get("recipient"), InstanceName: q.Get("instanceName")}
 	for _, s := range f.Status {
 		if !slices.Contains(statuses, s) {
-			return f, batch.Page{}, invalidQuery("status " + strconv.Quote(event.Cut(s)) + " is not one of " + strings.Join(statuses, ", "))
+			return f, batch.Page{}, rest.InvalidQuery("status " + strconv.Quote(event.Cut(s)) + " is not one of " + strings.Join(statuses, ", "))
 		}
 	}
-	page, err := readPage(q)
+	page, err := rest.ReadPage(q)
 	return f, batch.Page(page), err
 }

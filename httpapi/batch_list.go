@@ -11,6 +11,7 @@ import (
 
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
 // batchFilter is the body of POST /message/batches/list, and as query
@@ -39,26 +40,26 @@ func (o *oneOrMore) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, &(*o)[0])
 }
 
-func (a *api) listBatchesByBody(c *call) error {
+func (a *api) listBatchesByBody(c *rest.Call) error {
 	var in batchFilter
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
-	return a.listBatches(c, in, a.ofUser(c.user))
+	return a.listBatches(c, in, a.ofUser(c.User))
 }
 
-func (a *api) listBatchesByQuery(c *call) error {
-	in, _, err := c.batchQuery()
+func (a *api) listBatchesByQuery(c *rest.Call) error {
+	in, _, err := batchQuery(c)
 	if err != nil {
 		return err
 	}
-	return a.listBatches(c, in, a.ofUser(c.user))
+	return a.listBatches(c, in, a.ofUser(c.User))
 }
 
 // listAllBatches lists the batches of all users, or of the one that the query
 // names.
-func (a *api) listAllBatches(c *call) error {
-	in, q, err := c.batchQuery("ownerUserId")
+func (a *api) listAllBatches(c *rest.Call) error {
+	in, q, err := batchQuery(c, "ownerUserId")
 	if err != nil {
 		return err
 	}
@@ -68,26 +69,26 @@ func (a *api) listAllBatches(c *call) error {
 	text := q.Get("ownerUserId")
 	owner, err := uuid.Parse(text)
 	if err != nil || len(text) != len(owner.String()) {
-		return invalidQuery("ownerUserId must be a UUID in its usual form")
+		return rest.InvalidQuery("ownerUserId must be a UUID in its usual form")
 	}
 	return a.listBatches(c, in, a.ofUser(owner))
 }
 
 // batchQuery reads the filters of a list of batches, and returns the query for
 // what else the route takes.
-func (c *call) batchQuery(more ...string) (batchFilter, url.Values, error) {
-	q, err := c.query(append([]string{
+func batchQuery(c *rest.Call, more ...string) (batchFilter, url.Values, error) {
+	q, err := c.Query(append([]string{
 		"instanceName", "createdFrom", "createdTo", "name", "query", "limit", "nextCursor", "previousCursor",
 	}, more...), "status")
 	if err != nil {
 		return batchFilter{}, nil, err
 	}
-	limit, err := queryLimit(q)
+	limit, err := rest.QueryLimit(q)
 	if err != nil {
 		return batchFilter{}, nil, err
 	}
 	return batchFilter{
-		Status:         manyOf(q, "status"),
+		Status:         rest.QueryList(q, "status"),
 		InstanceName:   q.Get("instanceName"),
 		CreatedFrom:    q.Get("createdFrom"),
 		CreatedTo:      q.Get("createdTo"),
@@ -101,29 +102,29 @@ func (c *call) batchQuery(more ...string) (batchFilter, url.Values, error) {
 
 // listBatches answers with one page of the batches of the caller or, for an
 // operator, of the user that is named, or of all.
-func (a *api) listBatches(c *call, in batchFilter, list batchLister) error {
-	page, err := pageRequest{in.Limit, in.NextCursor, in.PreviousCursor}.page()
+func (a *api) listBatches(c *rest.Call, in batchFilter, list batchLister) error {
+	page, err := rest.PageRequest{Limit: in.Limit, Next: in.NextCursor, Previous: in.PreviousCursor}.Page()
 	if err != nil {
 		return err
 	}
-	f := batch.Filter{InstanceName: in.InstanceName, Name: in.Name, Query: in.Query, Opens: c.opens()}
-	for _, s := range distinct(in.Status) {
+	f := batch.Filter{InstanceName: in.InstanceName, Name: in.Name, Query: in.Query, Opens: c.Opens()}
+	for _, s := range rest.Distinct(in.Status) {
 		if !slices.Contains(batchStatuses(), event.BatchStatus(s)) {
-			return invalidQuery("status " + strconv.Quote(event.Cut(s)) + " is not a status of a batch")
+			return rest.InvalidQuery("status " + strconv.Quote(event.Cut(s)) + " is not a status of a batch")
 		}
 		f.Status = append(f.Status, event.BatchStatus(s))
 	}
-	if f.CreatedFrom, err = instant("createdFrom", in.CreatedFrom); err != nil {
+	if f.CreatedFrom, err = rest.ParseTime("createdFrom", in.CreatedFrom); err != nil {
 		return err
 	}
-	if f.CreatedTo, err = instant("createdTo", in.CreatedTo); err != nil {
+	if f.CreatedTo, err = rest.ParseTime("createdTo", in.CreatedTo); err != nil {
 		return err
 	}
 	found, err := list(f, batch.Page(page))
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, found)
+	return c.Response.JSON(http.StatusOK, found)
 }
 
 // batchLister reads one page of batches.

@@ -5,6 +5,7 @@ import (
 
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
 // processing is the answer of the route of that name. It is never in memory as
@@ -19,8 +20,8 @@ type processing struct {
 // showProcessing writes a batch with all that became of its recipients, part
 // by part as it is read. An answer that cannot be brought to its end breaks the
 // connection, so that half of it never looks like the whole.
-func (a *api) showProcessing(c *call) error {
-	id, err := c.uuid("id")
+func (a *api) showProcessing(c *rest.Call) error {
+	id, err := uuidOf(c, "id")
 	if err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func (a *api) showProcessing(c *call) error {
 		if text, err = appendRecords(text, before, part, err); err != nil {
 			return a.breakOff(c, err)
 		}
-		if err := c.w.more(text); err != nil {
+		if err := c.Response.More(text); err != nil {
 			return err
 		}
 		text, before = text[:0], ','
@@ -50,7 +51,7 @@ func (a *api) showProcessing(c *call) error {
 	if before == '[' { // all of them are damaged
 		text = append(text, before)
 	}
-	return c.w.more(append(text, "]}"...))
+	return c.Response.More(append(text, "]}"...))
 }
 
 // appendRecords appends the records of a part with commas between them and
@@ -69,19 +70,10 @@ func appendRecords[T any](text []byte, before byte, part []T, err error) ([]byte
 
 // breakOff ends an answer that cannot go on. Once a part of it is out, only a
 // broken connection shows the client.
-func (a *api) breakOff(c *call, err error) error {
-	if c.w.status == 0 {
+func (a *api) breakOff(c *rest.Call, err error) error {
+	if c.Response.Status == 0 {
 		return err
 	}
-	c.log().Error("an answer was interrupted", "route", c.w.pattern, "request_id", c.requestID, "error", err)
+	c.Log().Error("an answer was interrupted", "route", c.Response.Pattern, "request_id", c.RequestID, "error", err)
 	panic(http.ErrAbortHandler)
-}
-
-// more writes the next part of an answer of JSON.
-func (w *response) more(text []byte) error {
-	if w.status == 0 {
-		w.Header().Set("Content-Type", "application/json")
-	}
-	_, err := w.Write(text)
-	return err
 }

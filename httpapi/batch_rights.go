@@ -11,16 +11,17 @@ import (
 	"postern/access"
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
 // mayBatch refuses a batch to people who are not recipients of the key of c. The engine
 // reports invalid recipients.
-func (c *call) mayBatch(recipients *batch.Packed) error {
-	if c.key == nil || c.key.Recipients == nil {
+func mayBatch(c *rest.Call, recipients *batch.Packed) error {
+	if c.Key == nil || c.Key.Recipients == nil {
 		return nil
 	}
 	for i := range recipients.Len() {
-		if err := c.mayBatchTo(recipients.At(i)); err != nil {
+		if err := mayBatchTo(c, recipients.At(i)); err != nil {
 			return err
 		}
 	}
@@ -28,44 +29,35 @@ func (c *call) mayBatch(recipients *batch.Packed) error {
 }
 
 // mayBatchTo is mayBatch for one recipient.
-func (c *call) mayBatchTo(recipient string) error {
+func mayBatchTo(c *rest.Call, recipient string) error {
 	who, err := event.ParseRecipient(recipient)
 	if err != nil {
 		return nil //nolint:nilerr // the engine's to name
 	}
-	return c.mayWriteTo(who.JID())
-}
-
-// opens returns a function that reports whether the key of c is for an instance; nil: it
-// is for all.
-func (c *call) opens() func(instance int64) bool {
-	if c.key == nil || c.key.Everywhere() {
-		return nil
-	}
-	return c.key.Opens
+	return c.MayWriteTo(who.JID())
 }
 
 // shown is the view of the user's batches that the key of c may see.
-func (a *api) shown(c *call) batch.Shown { return a.Engine.Shown(c.user, c.opens()) }
+func (a *api) shown(c *rest.Call) batch.Shown { return a.Engine.Shown(c.User, c.Opens()) }
 
 // keyBatch refuses the batch in the path, if there is one, as not found when none of its
 // instances is one of the key's. Changing a batch needs a key for all of its instances.
-func (a *api) keyBatch(c *call) error {
-	if c.key.Everywhere() || c.params.ByName("id") == "" {
+func (a *api) keyBatch(c *rest.Call) error {
+	if c.Key.Everywhere() || c.Params.ByName("id") == "" {
 		return nil
 	}
-	id, err := c.uuid("id")
+	id, err := uuidOf(c, "id")
 	if err != nil {
 		return err
 	}
-	some, all, err := a.Engine.Opens(c.key.User, id, c.key.Opens)
+	some, all, err := a.Engine.Opens(c.Key.User, id, c.Key.Opens)
 	switch {
 	case err != nil:
 		return err
 	case !some:
 		return batch.ErrNotFound
-	case !all && c.r.Method != http.MethodGet && c.r.Method != http.MethodHead:
-		return errScope("the key needs the scope batch for all instances of the batch; with some of them it may only read it")
+	case !all && c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead:
+		return rest.MissingScope("the key needs the scope batch for all instances of the batch; with some of them it may only read it")
 	}
 	return nil
 }
@@ -184,5 +176,5 @@ func narrowed(body []byte, opens func(instance int64) bool) []byte {
 // errBatchElsewhere is the same for an instance that a key is not for and one that does
 // not exist.
 func errBatchElsewhere(at int) error {
-	return errScope(fmt.Sprintf("the key needs the scope batch for instances[%d]", at))
+	return rest.MissingScope(fmt.Sprintf("the key needs the scope batch for instances[%d]", at))
 }

@@ -15,6 +15,7 @@ import (
 
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/httpapi/tokens"
 )
 
@@ -233,7 +234,7 @@ func TestUserTokensAreIssuedToTheHolderOfTheKey(t *testing.T) {
 // all of them.
 func TestARepeatedStatusIsAskedForOnce(t *testing.T) {
 	many := slices.Repeat([]string{"QUEUED", "PAUSED"}, 50_000)
-	if got := distinct(many); !slices.Equal(got, []string{"PAUSED", "QUEUED"}) {
+	if got := rest.Distinct(many); !slices.Equal(got, []string{"PAUSED", "QUEUED"}) {
 		t.Errorf("%d statuses", len(got))
 	}
 	if many[0] != "QUEUED" {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"postern/batch"
+	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 )
 
@@ -63,7 +64,7 @@ func TestABatchWhoseRecipientsDripInIsCutOffWithTheBody(t *testing.T) {
 		answer, after := cut(t, c)
 		c.Close()
 		<-dripped
-		if !strings.HasPrefix(answer, "HTTP/1.1 408 ") || after > bodyTimeout+10*time.Second {
+		if !strings.HasPrefix(answer, "HTTP/1.1 408 ") || after > rest.BodyTimeout+10*time.Second {
 			t.Errorf("after %v: %q", after, answer)
 		}
 	})

@@ -71,7 +71,7 @@ func BenchmarkAPI(b *testing.B) {
 func newBenchRig(b *testing.B, o store.Options) *rig {
 	b.Helper()
 	r := newRigWith(b, o)
-	r.api.server.log = slog.New(slog.DiscardHandler).With("component", "httpapi")
+	r.api.Server.Log = slog.New(slog.DiscardHandler).With("component", "httpapi")
 	return r
 }
 

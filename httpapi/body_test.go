@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 )
 
@@ -15,7 +16,7 @@ func TestTheNamesOfIgnoredFieldsCannotEndTheHeaderThatTellsThem(t *testing.T) {
 		if err := strict.Decode(strings.NewReader(body), &struct{}{}, o); err != nil {
 			t.Fatal(err)
 		}
-		return ignoredHeader(o.Ignored)
+		return rest.IgnoredHeader(o.Ignored)
 	}
 	if got := read(`{"x":{"y":[1]},"z":null}`); got != `299 - "ignored unknown fields: x, z"` {
 		t.Error(got)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 	"postern/store"
 )
@@ -24,21 +25,21 @@ func (r editRequest) ref() (messageRef, error) {
 	case r.ID != nil && r.MessageID == nil:
 		return *r.ID, nil
 	}
-	return messageRef{}, invalidField("give exactly one of messageId and id")
+	return messageRef{}, rest.InvalidField("give exactly one of messageId and id")
 }
 
 // editMessage replaces the text of an own message, at WhatsApp and then here:
 // the commit that stores the edit changes the stored message too.
-func (a *api) editMessage(c *call) error {
+func (a *api) editMessage(c *rest.Call) error {
 	var in editRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	ref, err := in.ref()
 	if err != nil {
 		return err
 	}
-	m, err := a.message(c.instance.ID, ref)
+	m, err := a.message(c.Instance.ID, ref)
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (a *api) editMessage(c *call) error {
 		return err
 	}
 	return a.sendAbout(c, http.StatusOK, edit.Original.Key.RemoteJID, event.Content{Edit: &edit}, nil, func(tx *store.Tx, sent event.Message) error {
-		return a.Registry.EditMessage(tx, c.instance.ID, m.ID, sent.Content)
+		return a.Registry.EditMessage(tx, c.Instance.ID, m.ID, sent.Content)
 	})
 }
 
@@ -65,20 +66,20 @@ func mayEdit(m event.Message, edit event.EditContent) error {
 
 // deleteMessage deletes a message for everyone at WhatsApp. The message stays
 // stored here, as one that somebody else deletes does.
-func (a *api) deleteMessage(c *call) error {
-	q, err := c.query([]string{"id"})
+func (a *api) deleteMessage(c *rest.Call) error {
+	q, err := c.Query([]string{"id"})
 	if err != nil {
 		return err
 	}
 	id := q.Get("id")
 	if id == "" {
-		return invalidQuery("id is required: the id of a stored message, or its key id")
+		return rest.InvalidQuery("id is required: the id of a stored message, or its key id")
 	}
-	c.once.Names(id) // the body says nothing of it
-	if err := c.noBody(); err != nil {
+	c.Once.Names(id) // the body says nothing of it
+	if err := c.NoBody(); err != nil {
 		return err
 	}
-	m, err := a.messageByText(c.instance.ID, id)
+	m, err := a.messageByText(c.Instance.ID, id)
 	if err != nil {
 		return err
 	}

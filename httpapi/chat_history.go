@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 )
 
@@ -25,10 +26,10 @@ type historyRequest struct {
 
 func (r *historyRequest) check() error {
 	if r.Count == nil {
-		r.Count = new(int64(defaultLimit))
+		r.Count = new(int64(rest.DefaultLimit))
 	}
 	if *r.Count < 1 || *r.Count > maxHistoryCount {
-		return invalidField(fmt.Sprintf("count must be 1 to %d", maxHistoryCount))
+		return rest.InvalidField(fmt.Sprintf("count must be 1 to %d", maxHistoryCount))
 	}
 	return readChat("chat", &r.Chat)
 }
@@ -41,16 +42,16 @@ type historyAnswer struct {
 }
 
 // askHistory asks the phone and does not wait for what it says.
-func (a *api) askHistory(c *call) error {
+func (a *api) askHistory(c *rest.Call) error {
 	var in historyRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	if err := in.check(); err != nil {
 		return err
 	}
-	if a.Registry.Ignores(c.instance.ID, in.Chat) {
-		return invalidField("the settings of the instance ignore chat: none of its history would be stored")
+	if a.Registry.Ignores(c.Instance.ID, in.Chat) {
+		return rest.InvalidField("the settings of the instance ignore chat: none of its history would be stored")
 	}
 	anchor, err := a.anchor(c, &in)
 	if err != nil {
@@ -61,23 +62,23 @@ func (a *api) askHistory(c *call) error {
 		return err
 	}
 	at := time.Unix(anchor.MessageTimestamp, 0)
-	if err := account.AskHistory(c.r.Context(), originalOf(anchor).Key, at, int(*in.Count)); err != nil {
+	if err := account.AskHistory(c.Request.Context(), originalOf(anchor).Key, at, int(*in.Count)); err != nil {
 		return err
 	}
-	return c.w.json(http.StatusAccepted, historyAnswer{in.Chat, anchor.ID, *in.Count})
+	return c.Response.JSON(http.StatusAccepted, historyAnswer{in.Chat, anchor.ID, *in.Count})
 }
 
 // anchor is the message that the wanted ones are older than.
-func (a *api) anchor(c *call, in *historyRequest) (event.Message, error) {
+func (a *api) anchor(c *rest.Call, in *historyRequest) (event.Message, error) {
 	id := int64(0)
 	if in.Before.given() {
-		m, err := a.message(c.instance.ID, in.Before.messageRef)
+		m, err := a.message(c.Instance.ID, in.Before.messageRef)
 		if err != nil {
 			return m, err
 		}
 		id = m.ID
 	}
-	return a.Registry.Anchor(c.instance.ID, in.Chat, id)
+	return a.Registry.Anchor(c.Instance.ID, in.Chat, id)
 }
 
 // chatMessages is a page of the messages of a chat, the newest first. A page may
@@ -89,44 +90,44 @@ type chatMessages struct {
 	Records        []instance.StoredMessage `json:"records"`
 }
 
-func (a *api) searchChat(c *call) error {
-	q, err := c.query([]string{"query", "limit", "nextCursor", "previousCursor"})
+func (a *api) searchChat(c *rest.Call) error {
+	q, err := c.Query([]string{"query", "limit", "nextCursor", "previousCursor"})
 	if err != nil {
 		return err
 	}
-	if limit, err := queryLimit(q); err == nil && limit != nil && (*limit < 1 || *limit > maxMessageLimit) {
-		return invalidQuery("limit must be between 1 and 100")
+	if limit, err := rest.QueryLimit(q); err == nil && limit != nil && (*limit < 1 || *limit > maxMessageLimit) {
+		return rest.InvalidQuery("limit must be between 1 and 100")
 	}
-	limit, before, err := pageOf(q)
+	limit, before, err := rest.PageOf(q)
 	if err != nil {
 		return err
 	}
-	after, err := readCursor(q.Get("previousCursor"))
+	after, err := rest.ReadCursor(q.Get("previousCursor"))
 	text := q.Get("query")
 	switch {
 	case err != nil:
 		return err
 	case before > 0 && after > 0:
-		return invalidQuery("nextCursor and previousCursor exclude each other")
+		return rest.InvalidQuery("nextCursor and previousCursor exclude each other")
 	case q.Has("query") && text == "" || utf8.RuneCountInString(text) > maxSearch:
-		return invalidQuery(fmt.Sprintf("query must have 1 to %d characters", maxSearch))
+		return rest.InvalidQuery(fmt.Sprintf("query must have 1 to %d characters", maxSearch))
 	case !utf8.ValidString(text):
-		return invalidQuery("query must be UTF-8")
+		return rest.InvalidQuery("query must be UTF-8")
 	}
-	chat := c.params.ByName("jid")
+	chat := c.Params.ByName("jid")
 	if err := readChat("the chat in the path", &chat); err != nil {
 		return err
 	}
-	page, err := a.Registry.Messages(c.r.Context(), c.instance.ID, instance.MessageQuery{Chat: chat, Text: text, Limit: limit, Before: before, After: after})
+	page, err := a.Registry.Messages(c.Request.Context(), c.Instance.ID, instance.MessageQuery{Chat: chat, Text: text, Limit: limit, Before: before, After: after})
 	if err != nil {
 		return err
 	}
-	list := chatMessages{NextCursor: cursorAt(page.Older), PreviousCursor: cursorAt(page.Newer), Records: page.Messages}
+	list := chatMessages{NextCursor: rest.CursorAt(page.Older), PreviousCursor: rest.CursorAt(page.Newer), Records: page.Messages}
 	if list.Records == nil {
 		list.Records = []instance.StoredMessage{}
 	}
 	if text == "" {
-		n, ok, err := a.Registry.CountChat(c.instance.ID, chat)
+		n, ok, err := a.Registry.CountChat(c.Instance.ID, chat)
 		if err != nil {
 			return err
 		}
@@ -134,5 +135,5 @@ func (a *api) searchChat(c *call) error {
 			list.TotalRecords = &n
 		}
 	}
-	return c.w.json(http.StatusOK, list)
+	return c.Response.JSON(http.StatusOK, list)
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 )
 
@@ -19,12 +20,12 @@ type chatList struct {
 	Records    []instance.Chat `json:"records"`
 }
 
-func (a *api) listContacts(c *call) error {
-	q, err := c.query([]string{"limit", "nextCursor", "jid", "name"})
+func (a *api) listContacts(c *rest.Call) error {
+	q, err := c.Query([]string{"limit", "nextCursor", "jid", "name"})
 	if err != nil {
 		return err
 	}
-	limit, after, err := pageOf(q)
+	limit, after, err := rest.PageOf(q)
 	if err != nil {
 		return err
 	}
@@ -36,28 +37,28 @@ func (a *api) listContacts(c *call) error {
 		}
 		want.JID = who.JID()
 	}
-	page, err := a.Registry.Contacts(c.r.Context(), c.instance.ID, want)
+	page, err := a.Registry.Contacts(c.Request.Context(), c.Instance.ID, want)
 	if err != nil {
 		return err
 	}
 	if page.Contacts == nil {
 		page.Contacts = []instance.Contact{}
 	}
-	return c.w.json(http.StatusOK, contactList{cursorAt(page.Next), page.Contacts})
+	return c.Response.JSON(http.StatusOK, contactList{rest.CursorAt(page.Next), page.Contacts})
 }
 
-func (a *api) listChats(c *call) error {
-	q, err := c.query([]string{"limit", "nextCursor"})
+func (a *api) listChats(c *rest.Call) error {
+	q, err := c.Query([]string{"limit", "nextCursor"})
 	if err != nil {
 		return err
 	}
-	limit, before, err := pageOf(q)
+	limit, before, err := rest.PageOf(q)
 	if err != nil {
 		return err
 	}
-	page, next, err := a.Registry.Chats(c.instance.ID, before, limit)
+	page, next, err := a.Registry.Chats(c.Instance.ID, before, limit)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, chatList{cursorAt(next), page})
+	return c.Response.JSON(http.StatusOK, chatList{rest.CursorAt(next), page})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
 // readRequest names messages in one of three ways: by MessageID the stored
@@ -26,7 +27,7 @@ func (r *readRequest) check() error {
 	ways := 0
 	for _, n := range []int{len(r.MessageID), len(r.IDs), len(r.ReadMessages), len(r.KeyIDs), len(r.MessageIDs)} {
 		if n > maxRead {
-			return invalidField(fmt.Sprintf("at most %d messages can be given", maxRead))
+			return rest.InvalidField(fmt.Sprintf("at most %d messages can be given", maxRead))
 		}
 		if n > 0 {
 			ways++
@@ -34,15 +35,15 @@ func (r *readRequest) check() error {
 	}
 	r.MessageID, r.KeyIDs = slices.Concat(r.MessageID, r.IDs), slices.Concat(r.KeyIDs, r.MessageIDs)
 	if ways != 1 || (r.Chat != "" || r.Sender != "") != (len(r.KeyIDs) > 0) {
-		return invalidField("give exactly one of messageId, ids, readMessages, and chat with keyIds or messageIds; none may be empty")
+		return rest.InvalidField("give exactly one of messageId, ids, readMessages, and chat with keyIds or messageIds; none may be empty")
 	}
 	return nil
 }
 
 // keys are the messages of a request.
-func (a *api) readKeys(c *call, r *readRequest) (keys []event.MessageKey, err error) {
+func (a *api) readKeys(c *rest.Call, r *readRequest) (keys []event.MessageKey, err error) {
 	for i, ref := range r.MessageID {
-		m, err := a.message(c.instance.ID, ref)
+		m, err := a.message(c.Instance.ID, ref)
 		if err != nil {
 			return nil, fmt.Errorf("messageId[%d]: %w", i, err)
 		}
@@ -88,9 +89,9 @@ type readAnswer struct {
 }
 
 // readMessages sends one receipt for each chat and sender.
-func (a *api) readMessages(c *call) error {
+func (a *api) readMessages(c *rest.Call) error {
 	var in readRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	if err := in.check(); err != nil {
@@ -108,7 +109,7 @@ func (a *api) readMessages(c *call) error {
 	var order []place
 	ids := map[place][]string{}
 	for _, k := range keys {
-		if err := c.mayWriteTo(k.RemoteJID); err != nil {
+		if err := c.MayWriteTo(k.RemoteJID); err != nil {
 			return err
 		}
 		p := place{k.RemoteJID, k.Participant}
@@ -118,11 +119,11 @@ func (a *api) readMessages(c *call) error {
 		ids[p] = append(ids[p], k.ID)
 	}
 	for _, p := range order {
-		if err := account.MarkRead(c.r.Context(), p.chat, p.sender, ids[p]); err != nil {
+		if err := account.MarkRead(c.Request.Context(), p.chat, p.sender, ids[p]); err != nil {
 			return err
 		}
 	}
-	return c.w.json(http.StatusOK, readAnswer{"Read messages", "success"})
+	return c.Response.JSON(http.StatusOK, readAnswer{"Read messages", "success"})
 }
 
 // starRequest names a stored message.
@@ -136,12 +137,12 @@ type starAnswer struct {
 	Starred   bool  `json:"starred"`
 }
 
-func (a *api) starMessage(c *call) error {
+func (a *api) starMessage(c *rest.Call) error {
 	var in starRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
-	m, err := a.message(c.instance.ID, in.MessageID)
+	m, err := a.message(c.Instance.ID, in.MessageID)
 	if err != nil {
 		return err
 	}
@@ -149,8 +150,8 @@ func (a *api) starMessage(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := account.Star(c.r.Context(), originalOf(m).Key, in.Starred); err != nil {
+	if err := account.Star(c.Request.Context(), originalOf(m).Key, in.Starred); err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, starAnswer{m.ID, in.Starred})
+	return c.Response.JSON(http.StatusOK, starAnswer{m.ID, in.Starred})
 }

@@ -6,54 +6,55 @@ import (
 	"net/http"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 )
 
 // account is the connected session that a request is about.
-func (a *api) account(c *call) (instance.Account, error) {
-	return a.Supervisor.Account(c.r.Context(), c.instance.ID)
+func (a *api) account(c *rest.Call) (instance.Account, error) {
+	return a.Supervisor.Account(c.Request.Context(), c.Instance.ID)
 }
 
 // tell answers with the result of ask on the connected session.
-func tell[T any](a *api, c *call, ask func(instance.Account, context.Context) (T, error)) error {
+func tell[T any](a *api, c *rest.Call, ask func(instance.Account, context.Context) (T, error)) error {
 	account, err := a.account(c)
 	if err != nil {
 		return err
 	}
-	out, err := ask(account, c.r.Context())
+	out, err := ask(account, c.Request.Context())
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, out)
+	return c.Response.JSON(http.StatusOK, out)
 }
 
 // chatOperation is the handler of a route that takes a body of type B and
 // answers with a T. check is done before the connection is looked for.
-func chatOperation[B, T any](a *api, check func(*B) error, do func(*call, instance.Account, *B) (T, error)) handler {
-	return onAccount(a, check, func(c *call, account instance.Account, in *B) error {
+func chatOperation[B, T any](a *api, check func(*B) error, do func(*rest.Call, instance.Account, *B) (T, error)) rest.Handler {
+	return onAccount(a, check, func(c *rest.Call, account instance.Account, in *B) error {
 		out, err := do(c, account, in)
 		if err != nil {
 			return err
 		}
-		return c.w.json(http.StatusOK, out)
+		return c.Response.JSON(http.StatusOK, out)
 	})
 }
 
 // quietOperation is chatOperation without a result: it answers 204.
-func quietOperation[B any](a *api, check func(*B) error, do func(*call, instance.Account, *B) error) handler {
-	return onAccount(a, check, func(c *call, account instance.Account, in *B) error {
+func quietOperation[B any](a *api, check func(*B) error, do func(*rest.Call, instance.Account, *B) error) rest.Handler {
+	return onAccount(a, check, func(c *rest.Call, account instance.Account, in *B) error {
 		if err := do(c, account, in); err != nil {
 			return err
 		}
-		return c.nothing()
+		return c.NoContent()
 	})
 }
 
 // onAccount is what both have in common; do answers.
-func onAccount[B any](a *api, check func(*B) error, do func(*call, instance.Account, *B) error) handler {
-	return func(c *call) error {
+func onAccount[B any](a *api, check func(*B) error, do func(*rest.Call, instance.Account, *B) error) rest.Handler {
+	return func(c *rest.Call) error {
 		var in B
-		if err := c.decode(&in, maxBody); err != nil {
+		if err := c.Decode(&in, rest.MaxBody); err != nil {
 			return err
 		}
 		if err := check(&in); err != nil {

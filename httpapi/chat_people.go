@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 )
 
@@ -15,7 +16,7 @@ type numbersRequest struct {
 // check reads the numbers to digits.
 func (r *numbersRequest) check() error {
 	if n := len(r.Numbers); n < 1 || n > maxNumbers {
-		return invalidField(fmt.Sprintf("numbers must have 1 to %d entries", maxNumbers))
+		return rest.InvalidField(fmt.Sprintf("numbers must have 1 to %d entries", maxNumbers))
 	}
 	for i, text := range r.Numbers {
 		who, err := event.ParseRecipient(text)
@@ -30,13 +31,13 @@ func (r *numbersRequest) check() error {
 	return nil
 }
 
-func lookUpNumbers(c *call, account instance.Account, in *numbersRequest) ([]event.Registration, error) {
+func lookUpNumbers(c *rest.Call, account instance.Account, in *numbersRequest) ([]event.Registration, error) {
 	for _, number := range in.Numbers {
-		if err := c.mayWriteTo(event.Recipient{User: number, Server: event.UserServer}.JID()); err != nil {
+		if err := c.MayWriteTo(event.Recipient{User: number, Server: event.UserServer}.JID()); err != nil {
 			return nil, err
 		}
 	}
-	return account.Registered(c.r.Context(), in.Numbers)
+	return account.Registered(c.Request.Context(), in.Numbers)
 }
 
 // blockRequest names a person.
@@ -52,32 +53,32 @@ type blockedPeople struct {
 	Blocked []event.Person `json:"blocked"`
 }
 
-func blockPerson(c *call, account instance.Account, in *blockRequest) (blockedPeople, error) {
-	all, err := account.Block(c.r.Context(), in.Number, in.Blocked)
+func blockPerson(c *rest.Call, account instance.Account, in *blockRequest) (blockedPeople, error) {
+	all, err := account.Block(c.Request.Context(), in.Number, in.Blocked)
 	return blockedPeople{all}, err
 }
 
-func (a *api) listBlocked(c *call) error {
+func (a *api) listBlocked(c *rest.Call) error {
 	account, err := a.account(c)
 	if err != nil {
 		return err
 	}
-	all, err := account.Blocked(c.r.Context())
+	all, err := account.Blocked(c.Request.Context())
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, blockedPeople{all})
+	return c.Response.JSON(http.StatusOK, blockedPeople{all})
 }
 
 type profilePictureRequest struct {
-	oneRecipient
+	rest.OneRecipient
 	Preview bool `json:"preview"` // the small picture
 
 	of string // the address, set by check
 }
 
 func (r *profilePictureRequest) check() error {
-	who, err := r.recipient()
+	who, err := r.Parse()
 	r.of = who.JID()
 	return err
 }
@@ -88,8 +89,8 @@ type profilePictureAnswer struct {
 	ID   *string `json:"pictureId"`
 }
 
-func showPicture(c *call, account instance.Account, in *profilePictureRequest) (profilePictureAnswer, error) {
-	p, err := account.Picture(c.r.Context(), in.of, in.Preview)
+func showPicture(c *rest.Call, account instance.Account, in *profilePictureRequest) (profilePictureAnswer, error) {
+	p, err := account.Picture(c.Request.Context(), in.of, in.Preview)
 	if err != nil || p == nil {
 		return profilePictureAnswer{WUID: in.of}, err
 	}
@@ -103,11 +104,11 @@ type rejectRequest struct {
 
 func (r *rejectRequest) check() error {
 	if r.CallID == "" || len(r.CallID) > 128 {
-		return invalidField("callId must be the id of a call.upsert event")
+		return rest.InvalidField("callId must be the id of a call.upsert event")
 	}
 	return readPerson("callFrom", &r.CallFrom)
 }
 
-func rejectCall(c *call, account instance.Account, in *rejectRequest) error {
-	return account.RejectCall(c.r.Context(), in.CallFrom, in.CallID)
+func rejectCall(c *rest.Call, account instance.Account, in *rejectRequest) error {
+	return account.RejectCall(c.Request.Context(), in.CallFrom, in.CallID)
 }

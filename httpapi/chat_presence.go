@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 )
 
@@ -24,7 +25,7 @@ func (r *presenceRequest) check() error {
 	switch r.Presence {
 	case presenceAvailable, presenceUnavailable:
 		if r.Chat != "" {
-			return invalidField("chat is not allowed with the presence " + r.Presence)
+			return rest.InvalidField("chat is not allowed with the presence " + r.Presence)
 		}
 		return nil
 	case presenceSubscribe:
@@ -37,7 +38,7 @@ func (r *presenceRequest) check() error {
 		r.Chat = who.JID()
 		return nil
 	}
-	return invalidField("presence must be one of: available, unavailable, composing, recording, paused, subscribe")
+	return rest.InvalidField("presence must be one of: available, unavailable, composing, recording, paused, subscribe")
 }
 
 type presenceAnswer struct {
@@ -45,10 +46,10 @@ type presenceAnswer struct {
 	Chat     string `json:"chat,omitempty"`
 }
 
-func showPresence(c *call, account instance.Account, in *presenceRequest) (presenceAnswer, error) {
-	answer, ctx := presenceAnswer{in.Presence, in.Chat}, c.r.Context()
+func showPresence(c *rest.Call, account instance.Account, in *presenceRequest) (presenceAnswer, error) {
+	answer, ctx := presenceAnswer{in.Presence, in.Chat}, c.Request.Context()
 	if in.Chat != "" {
-		if err := c.mayWriteTo(in.Chat); err != nil {
+		if err := c.MayWriteTo(in.Chat); err != nil {
 			return answer, err
 		}
 	}

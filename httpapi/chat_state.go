@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 )
 
@@ -29,7 +30,7 @@ func (r *archiveRequest) check() error {
 		r.Chat = r.LastMessage.Key.RemoteJID
 	}
 	if r.LastMessage != nil && r.LastMessage.MessageTimestamp < 0 {
-		return invalidField("lastMessage.messageTimestamp must be Unix seconds")
+		return rest.InvalidField("lastMessage.messageTimestamp must be Unix seconds")
 	}
 	return readChat("chat", &r.Chat)
 }
@@ -42,7 +43,7 @@ type chatState struct {
 	Until  *event.Time `json:"until,omitempty"` // of muted; absent: for ever
 }
 
-func archiveChat(c *call, account instance.Account, in *archiveRequest) error {
+func archiveChat(c *rest.Call, account instance.Account, in *archiveRequest) error {
 	var last event.LastMessage
 	if m := in.LastMessage; m != nil {
 		last.Key = m.Key
@@ -50,7 +51,7 @@ func archiveChat(c *call, account instance.Account, in *archiveRequest) error {
 			last.At = time.Unix(m.MessageTimestamp, 0)
 		}
 	}
-	return account.Archive(c.r.Context(), in.Chat, in.Archive, last)
+	return account.Archive(c.Request.Context(), in.Chat, in.Archive, last)
 }
 
 type pinRequest struct {
@@ -60,8 +61,8 @@ type pinRequest struct {
 
 func (r *pinRequest) check() error { return readChat("chat", &r.Chat) }
 
-func pinChat(c *call, account instance.Account, in *pinRequest) (chatState, error) {
-	return chatState{Chat: in.Chat, Pinned: &in.Pinned}, account.Pin(c.r.Context(), in.Chat, in.Pinned)
+func pinChat(c *rest.Call, account instance.Account, in *pinRequest) (chatState, error) {
+	return chatState{Chat: in.Chat, Pinned: &in.Pinned}, account.Pin(c.Request.Context(), in.Chat, in.Pinned)
 }
 
 type muteRequest struct {
@@ -74,11 +75,11 @@ func (r *muteRequest) check() error {
 	switch end, err := r.end(); {
 	case r.Until == "":
 	case err != nil:
-		return invalidField("until must be a time in RFC 3339")
+		return rest.InvalidField("until must be a time in RFC 3339")
 	case !r.Muted:
-		return invalidField("until requires muted true")
+		return rest.InvalidField("until requires muted true")
 	case !end.After(time.Now()):
-		return invalidField("until must be in the future")
+		return rest.InvalidField("until must be in the future")
 	}
 	return readChat("chat", &r.Chat)
 }
@@ -91,7 +92,7 @@ func (r *muteRequest) end() (time.Time, error) {
 	return time.Parse(time.RFC3339, r.Until)
 }
 
-func muteChat(c *call, account instance.Account, in *muteRequest) (chatState, error) {
+func muteChat(c *rest.Call, account instance.Account, in *muteRequest) (chatState, error) {
 	state := chatState{Chat: in.Chat, Muted: &in.Muted}
 	until, err := in.end()
 	if err != nil {
@@ -101,5 +102,5 @@ func muteChat(c *call, account instance.Account, in *muteRequest) (chatState, er
 		at := event.At(until)
 		state.Until = &at
 	}
-	return state, account.Mute(c.r.Context(), in.Chat, in.Muted, until)
+	return state, account.Mute(c.Request.Context(), in.Chat, in.Muted, until)
 }

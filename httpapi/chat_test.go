@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/store"
 )
 
@@ -168,12 +169,12 @@ func TestABadChatCallAsksForNothing(t *testing.T) {
 	many := strings.Repeat(`"4915112345678",`, 100) + `"4915112345678"`
 	read, archive, mute, presence := chatPath+"read-message", chatPath+"archive", chatPath+"mute", chatPath+"presence"
 	r.refuses(t, token, d, []refusedCall{
-		{"POST", chatPath + "is-account", `{}`, 400, codeMissingField, "numbers"},
+		{"POST", chatPath + "is-account", `{}`, 400, rest.CodeMissingField, "numbers"},
 		{"POST", chatPath + "is-account", `{"numbers":[]}`, 422, "INVALID_ARGUMENT", "numbers"},
 		{"POST", chatPath + "is-account", `{"numbers":[` + many + `]}`, 422, "INVALID_ARGUMENT", "numbers"},
 		{"POST", chatPath + "is-account", `{"numbers":["4915112345678","12"]}`, 422, "INVALID_RECIPIENT", "numbers[1]"},
 		{"POST", chatPath + "is-account", `{"numbers":["77@lid"]}`, 422, "INVALID_RECIPIENT", "numbers[0]"},
-		{"POST", chatPath + "is-account", `{"numbers":[4915112345678]}`, 400, codeInvalidType, "numbers[0]"},
+		{"POST", chatPath + "is-account", `{"numbers":[4915112345678]}`, 400, rest.CodeInvalidType, "numbers[0]"},
 
 		{"POST", read, `{}`, 422, "INVALID_ARGUMENT", "exactly one"},
 		{"POST", read, `{"messageId":[1],"chat":"4915112345678"}`, 422, "INVALID_ARGUMENT", "exactly one"},
@@ -186,20 +187,20 @@ func TestABadChatCallAsksForNothing(t *testing.T) {
 		{"POST", read, `{"chat":"1-2@g.us","sender":"1-2@g.us","keyIds":["X"]}`, 422, "INVALID_RECIPIENT", "person"},
 		{"POST", read, `{"messageId":[99]}`, 404, "MESSAGE_NOT_FOUND", "messageId[0]"},
 		{"POST", read, `{"messageId":["M1"]}`, 422, "INVALID_MESSAGE", "account itself"},
-		{"POST", read, `{"messageId":[0]}`, 400, codeInvalidType, "messageId[0]"},
-		{"POST", read, `{"readMessages":[{"remoteJid":"4915112345678"}]}`, 400, codeMissingField, "id"},
+		{"POST", read, `{"messageId":[0]}`, 400, rest.CodeInvalidType, "messageId[0]"},
+		{"POST", read, `{"readMessages":[{"remoteJid":"4915112345678"}]}`, 400, rest.CodeMissingField, "id"},
 
-		{"POST", archive, `{"chat":"4915112345678"}`, 400, codeMissingField, "archive"},
+		{"POST", archive, `{"chat":"4915112345678"}`, 400, rest.CodeMissingField, "archive"},
 		{"POST", archive, `{"archive":true}`, 422, "INVALID_RECIPIENT", "chat"},
 		{"POST", archive, `{"chat":"x@example.com","archive":true}`, 422, "INVALID_RECIPIENT", "chat"},
 		{"POST", archive, `{"chat":"4915112345678","archive":true,"lastMessage":{"messageTimestamp":-1}}`, 422, "INVALID_ARGUMENT", "messageTimestamp"},
-		{"POST", chatPath + "pin", `{"chat":"4915112345678","pinned":"yes"}`, 400, codeInvalidType, "pinned"},
+		{"POST", chatPath + "pin", `{"chat":"4915112345678","pinned":"yes"}`, 400, rest.CodeInvalidType, "pinned"},
 		{"POST", mute, `{"chat":"4915112345678","muted":true,"until":"tomorrow"}`, 422, "INVALID_ARGUMENT", "until"},
 		{"POST", mute, `{"chat":"4915112345678","muted":true,"until":"2001-01-01T00:00:00Z"}`, 422, "INVALID_ARGUMENT", "until"},
 		{"POST", mute, `{"chat":"4915112345678","muted":false,"until":"2100-01-01T00:00:00Z"}`, 422, "INVALID_ARGUMENT", "until"},
 		{"POST", chatPath + "star", `{"messageId":99,"starred":true}`, 404, "MESSAGE_NOT_FOUND", ""},
 		{"POST", chatPath + "block", `{"number":"1-2@g.us","blocked":true}`, 422, "INVALID_RECIPIENT", "number"},
-		{"POST", chatPath + "block", `{"number":"4915112345678"}`, 400, codeMissingField, "blocked"},
+		{"POST", chatPath + "block", `{"number":"4915112345678"}`, 400, rest.CodeMissingField, "blocked"},
 		{"POST", chatPath + "profile-picture", `{"number":""}`, 422, "INVALID_RECIPIENT", "number"},
 		{"POST", chatPath + "reject-call", `{"callId":"","callFrom":"4915112345678"}`, 422, "INVALID_ARGUMENT", "callId"},
 		{"POST", chatPath + "reject-call", `{"callId":"C","callFrom":"1-2@g.us"}`, 422, "INVALID_RECIPIENT", "callFrom"},

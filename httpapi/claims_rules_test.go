@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/httpapi/tokens/tokenstest"
 )
 
@@ -88,16 +89,16 @@ func TestNoAnswerIsKeptByACacheOrTakenForAnotherType(t *testing.T) {
 // TestTheTimeForABodyDoesNotBoundTheHandler: a send may take longer than its
 // body had.
 func TestTheTimeForABodyDoesNotBoundTheHandler(t *testing.T) {
-	slowlyWith(t, func(c *call) error {
-		if err := c.noBody(); err != nil {
+	slowlyWith(t, func(c *rest.Call) error {
+		if err := c.NoBody(); err != nil {
 			return err
 		}
 		select {
-		case <-time.After(2 * bodyTimeout): // costs nothing in a bubble
-		case <-c.r.Context().Done():
-			return c.r.Context().Err()
+		case <-time.After(2 * rest.BodyTimeout): // costs nothing in a bubble
+		case <-c.Request.Context().Done():
+			return c.Request.Context().Err()
 		}
-		return c.w.json(http.StatusOK, struct{}{})
+		return c.Response.JSON(http.StatusOK, struct{}{})
 	}, func(t *testing.T, c net.Conn) {
 		_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x\r\nApikey: "+testKey+"\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}")
 		if answer, after := cut(t, c); !strings.HasPrefix(answer, "HTTP/1.1 200 ") {

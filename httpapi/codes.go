@@ -8,6 +8,7 @@ import (
 	"postern/batch"
 	"postern/event"
 	"postern/httpapi/openapi"
+	"postern/httpapi/rest"
 	"postern/instance/pace"
 )
 
@@ -48,35 +49,35 @@ func retryAfter(code string) int {
 // inputCodes are about requests that are not what the route takes.
 func inputCodes() []Code {
 	return []Code{
-		{Code: codeMalformedJSON, Status: http.StatusBadRequest, Meaning: "The body is not one JSON object in UTF-8, or something follows it.", Next: "Correct the body; the message says where the reader stopped."},
-		{Code: codeTooDeep, Status: http.StatusBadRequest, Meaning: "The JSON of the body, or of a form's field, nests objects and arrays more than 64 deep. This is checked before all other rules of the body.", Next: "Flatten it, or send the nested part as a string."},
-		{Code: codeMalformedForm, Status: http.StatusBadRequest, Meaning: "The multipart body is malformed or ended early.", Next: "Send the fields and the file as one multipart/form-data body, as curl -F does."},
-		{Code: codeUnknownField, Status: http.StatusBadRequest, Meaning: "The body has a field that the route does not know. Names are case-sensitive.", Next: "Remove or rename the field that the message names."},
-		{Code: codeDuplicateField, Status: http.StatusBadRequest, Meaning: "An object of the body has the same key twice.", Next: "Keep one of the two."},
-		{Code: codeMissingField, Status: http.StatusBadRequest, Meaning: "A required field is missing.", Next: "Add the field that the message names."},
-		{Code: codeInvalidType, Status: http.StatusBadRequest, Meaning: "A field has a value of the wrong type, or null where null is not accepted.", Next: "Send the type that the message names."},
-		{Code: codeInvalidQuery, Status: http.StatusBadRequest, Meaning: "A query parameter is unknown, repeated or outside its rule.", Next: "Correct the parameter that the message names."},
-		{Code: codeNoCursor, Status: http.StatusBadRequest, Meaning: "A cursor was not made by this list.", Next: "Pass nextCursor or previousCursor on unchanged, or start from the first page."},
+		{Code: rest.CodeMalformedJSON, Status: http.StatusBadRequest, Meaning: "The body is not one JSON object in UTF-8, or something follows it.", Next: "Correct the body; the message says where the reader stopped."},
+		{Code: rest.CodeTooDeep, Status: http.StatusBadRequest, Meaning: "The JSON of the body, or of a form's field, nests objects and arrays more than 64 deep. This is checked before all other rules of the body.", Next: "Flatten it, or send the nested part as a string."},
+		{Code: rest.CodeMalformedForm, Status: http.StatusBadRequest, Meaning: "The multipart body is malformed or ended early.", Next: "Send the fields and the file as one multipart/form-data body, as curl -F does."},
+		{Code: rest.CodeUnknownField, Status: http.StatusBadRequest, Meaning: "The body has a field that the route does not know. Names are case-sensitive.", Next: "Remove or rename the field that the message names."},
+		{Code: rest.CodeDuplicateField, Status: http.StatusBadRequest, Meaning: "An object of the body has the same key twice.", Next: "Keep one of the two."},
+		{Code: rest.CodeMissingField, Status: http.StatusBadRequest, Meaning: "A required field is missing.", Next: "Add the field that the message names."},
+		{Code: rest.CodeInvalidType, Status: http.StatusBadRequest, Meaning: "A field has a value of the wrong type, or null where null is not accepted.", Next: "Send the type that the message names."},
+		{Code: rest.CodeInvalidQuery, Status: http.StatusBadRequest, Meaning: "A query parameter is unknown, repeated or outside its rule.", Next: "Correct the parameter that the message names."},
+		{Code: rest.CodeNoCursor, Status: http.StatusBadRequest, Meaning: "A cursor was not made by this list.", Next: "Pass nextCursor or previousCursor on unchanged, or start from the first page."},
 		{Code: codeInvalidSubscription, Status: http.StatusBadRequest, Meaning: "The handshake of a WebSocket names no event, an unknown event, no token, or a position that does not exist.", Next: "Correct the query parameter that the message names."},
 		{Code: "INVALID_WEBHOOK", Status: http.StatusBadRequest, Meaning: "The URL of a webhook or an endpoint is invalid, or is missing when the webhook is created; or an option is invalid.", Next: "Correct the field that the message names. A URL is http or https, of at most 500 characters, without user and password."},
 		{Code: codeUnknownEvent, Status: http.StatusBadRequest, Meaning: "There is no instance event of that name.", Next: "Use a name of the event catalogue; the message suggests the nearest one."},
 		{Code: "ONE_RECIPIENT", Status: http.StatusBadRequest, Meaning: "The body names no recipient, or more than one.", Next: "Give exactly one of number, chat and recipient."},
-		{Code: codeKeyMismatch, Status: http.StatusBadRequest, Meaning: "The headers apikey and x-api-key carry different values.", Next: "Send the key once."},
-		{Code: codeInvalidKey, Status: http.StatusBadRequest, Meaning: "The header Idempotency-Key is empty, too long, sent twice, or not printable ASCII.", Next: "Send one key of 1 to 255 characters, for example a UUID, or none."},
-		{Code: codeBodyTooLarge, Status: http.StatusRequestEntityTooLarge, Meaning: "The body is longer than the route allows.", Next: "Send less. The limits are 1 MiB of JSON (more when a batch is created), media.max_bytes for files, and 64 KiB for each other field of a form."},
+		{Code: rest.CodeKeyMismatch, Status: http.StatusBadRequest, Meaning: "The headers apikey and x-api-key carry different values.", Next: "Send the key once."},
+		{Code: rest.CodeInvalidKey, Status: http.StatusBadRequest, Meaning: "The header Idempotency-Key is empty, too long, sent twice, or not printable ASCII.", Next: "Send one key of 1 to 255 characters, for example a UUID, or none."},
+		{Code: rest.CodeBodyTooLarge, Status: http.StatusRequestEntityTooLarge, Meaning: "The body is longer than the route allows.", Next: "Send less. The limits are 1 MiB of JSON (more when a batch is created), media.max_bytes for files, and 64 KiB for each other field of a form."},
 		{Code: "MEDIA_TYPE_UNSUPPORTED", Status: http.StatusUnsupportedMediaType, Meaning: "The audio would have to be converted, and the server has no ffmpeg.", Next: "Send OGG/Opus, or install ffmpeg on the server."},
-		{Code: codeContentType, Status: http.StatusUnsupportedMediaType, Meaning: "The route does not accept this Content-Type.", Next: "Send JSON in UTF-8 as application/json or without a Content-Type, and a file as multipart/form-data."},
-		{Code: codeUpgradeRequired, Status: http.StatusUpgradeRequired, Meaning: "The path is a WebSocket, and the request is not a handshake.", Next: "Use a WebSocket client."},
+		{Code: rest.CodeContentType, Status: http.StatusUnsupportedMediaType, Meaning: "The route does not accept this Content-Type.", Next: "Send JSON in UTF-8 as application/json or without a Content-Type, and a file as multipart/form-data."},
+		{Code: rest.CodeUpgradeRequired, Status: http.StatusUpgradeRequired, Meaning: "The path is a WebSocket, and the request is not a handshake.", Next: "Use a WebSocket client."},
 	}
 }
 
 // credentialCodes are about who asks.
 func credentialCodes() []Code {
 	return []Code{
-		{Code: codeUnauthorized, Status: http.StatusUnauthorized, Meaning: "The credential is missing, malformed, expired, revoked or wrong. The answer does not say which.", Next: "Send the credential that the second message names; get a new token when it may have expired or been replaced."},
-		{Code: codeTooManyFailures, Status: http.StatusTooManyRequests, Meaning: "This address has reached the limit of wrong credentials per minute (authentication.failures_per_minute), and sent another. Requests with a valid credential are still served.", Next: "Correct the credential; wait as long as Retry-After says before the next guess.", RetryAfter: retryFailures},
-		{Code: codeForbidden, Status: http.StatusForbidden, Meaning: "The token is valid, but for another instance or, on a WebSocket, of the other kind.", Next: "Use the token of the instance in the path."},
-		{Code: codeLimitReached, Status: http.StatusTooManyRequests, Meaning: "A user, a token or an instance has reached a limit, which the message names: unfinished batches (message.batch.max_open), WebSockets (websocket.max_per_token), uploads (media.max_uploads) or portal links.", Next: "Try again when one of them has ended, or end one.", RetryAfter: retryLimit},
+		{Code: rest.CodeUnauthorized, Status: http.StatusUnauthorized, Meaning: "The credential is missing, malformed, expired, revoked or wrong. The answer does not say which.", Next: "Send the credential that the second message names; get a new token when it may have expired or been replaced."},
+		{Code: rest.CodeTooManyFailures, Status: http.StatusTooManyRequests, Meaning: "This address has reached the limit of wrong credentials per minute (authentication.failures_per_minute), and sent another. Requests with a valid credential are still served.", Next: "Correct the credential; wait as long as Retry-After says before the next guess.", RetryAfter: retryFailures},
+		{Code: rest.CodeForbidden, Status: http.StatusForbidden, Meaning: "The token is valid, but for another instance or, on a WebSocket, of the other kind.", Next: "Use the token of the instance in the path."},
+		{Code: rest.CodeLimitReached, Status: http.StatusTooManyRequests, Meaning: "A user, a token or an instance has reached a limit, which the message names: unfinished batches (message.batch.max_open), WebSockets (websocket.max_per_token), uploads (media.max_uploads) or portal links.", Next: "Try again when one of them has ended, or end one.", RetryAfter: retryLimit},
 		{Code: "ORIGIN_REFUSED", Status: http.StatusForbidden, Meaning: "A browser page of this origin may not open the WebSocket.", Next: "Add the origin to websocket.allowed_origins."},
 	}
 }
@@ -84,7 +85,7 @@ func credentialCodes() []Code {
 // stateCodes are about what exists and its state.
 func stateCodes() []Code {
 	return []Code{
-		{Code: codeNotFound, Status: http.StatusNotFound, Meaning: "There is no such path.", Next: "Compare the path with the documentation; nothing is redirected, and a slash at the end counts."},
+		{Code: rest.CodeNotFound, Status: http.StatusNotFound, Meaning: "There is no such path.", Next: "Compare the path with the documentation; nothing is redirected, and a slash at the end counts."},
 		{Code: "INSTANCE_NOT_FOUND", Status: http.StatusNotFound, Meaning: "There is no instance of that name.", Next: "Create it, or list the instances to see their names."},
 		{Code: "WEBHOOK_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The instance has no webhook.", Next: "Set one with PUT."},
 		{Code: "ENDPOINT_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The options of the webhook have no endpoint of that id.", Next: "Read the options to see the ids; they are case-sensitive."},
@@ -97,9 +98,9 @@ func stateCodes() []Code {
 		{Code: "LABEL_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The account has no label of that id.", Next: "List the labels."},
 		{Code: codeNotOffered, Status: http.StatusNotImplemented, Meaning: "Other gateways of this family offer this; this program does not.", Next: "Send what the message names instead."},
 		{Code: "UPLOAD_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The instance has no upload of that id, or it expired.", Next: "Upload the file again; uploads are kept for 14 days."},
-		{Code: codeMethodNotAllowed, Status: http.StatusMethodNotAllowed, Meaning: "The path exists, but not with this method.", Next: "Use a method of the Allow header."},
+		{Code: rest.CodeMethodNotAllowed, Status: http.StatusMethodNotAllowed, Meaning: "The path exists, but not with this method.", Next: "Use a method of the Allow header."},
 		{Code: "SENT_BUT_NOT_STORED", Status: http.StatusNotAcceptable, Meaning: "WhatsApp accepted the message, but it could not be stored here.", Next: "Do not send it again; the log has the error of the store."},
-		{Code: codeBodyTimeout, Status: http.StatusRequestTimeout, Meaning: "The body did not arrive within a minute, or a file within a quarter of an hour.", Next: "Send it again over a better connection."},
+		{Code: rest.CodeBodyTimeout, Status: http.StatusRequestTimeout, Meaning: "The body did not arrive within a minute, or a file within a quarter of an hour.", Next: "Send it again over a better connection."},
 		{Code: "CONNECT_TIMEOUT", Status: http.StatusRequestTimeout, Meaning: "WhatsApp did not answer in time with a code.", Next: "Try again; if it persists, see lastError of the connection status."},
 		{Code: "WHATSAPP_TIMEOUT", Status: http.StatusRequestTimeout, Meaning: "WhatsApp did not answer in time. The change may have been made.", Next: "Check the current state, then try again."},
 		{Code: event.SendResultUnknown, Status: http.StatusRequestTimeout, Meaning: "The connection was lost, or no acknowledgement came, after the message left: it may have arrived.", Next: "Check the phone or the receipts before you send it again."},
@@ -119,14 +120,14 @@ func stateCodes() []Code {
 		{Code: "ENDPOINT_GONE", Status: http.StatusConflict, Meaning: "The destination of the delivery no longer exists: its endpoint or instance was removed, the instance has no webhook, or the global webhook is disabled (replayable is false).", Next: "Add the endpoint again under the same id, or enable the global webhook; events that other destinations received need no retry."},
 		{Code: "LOG_OFF", Status: http.StatusConflict, Meaning: "The log of deliveries is off (webhook.log), so only durable deliveries that are pending are known.", Next: "Ask the operator to enable it; deliveries made while it was off stay unknown."},
 		{Code: "REPLAY_RUNNING", Status: http.StatusConflict, Meaning: "Another replay of the instance, or of the operator, is running.", Next: "Wait until its state is DONE, or delete it."},
-		{Code: codeKeyInUse, Status: http.StatusConflict, Meaning: "A request with this Idempotency-Key is in progress.", Next: "Wait for its answer, or repeat the request after some seconds to get the same answer."},
+		{Code: rest.CodeKeyInUse, Status: http.StatusConflict, Meaning: "A request with this Idempotency-Key is in progress.", Next: "Wait for its answer, or repeat the request after some seconds to get the same answer."},
 		{Code: "INSTANCE_MOVED", Status: http.StatusConflict, Meaning: "The account of the instance was exported to another Postern, so it does not connect here.", Next: "Use it where it was imported, and delete the instance here; nothing is unlinked. `postern instance export --undo` undoes an export that was never imported."},
 		{Code: "INSTANCE_NOT_MOVED", Status: http.StatusConflict, Meaning: "The instance has no export to undo, or not the one of requestId.", Next: "None, if the instance is to connect here: it can."},
 		{Code: "TRANSFER_RUNNING", Status: http.StatusConflict, Meaning: "An export of the instance or an import of an account is in progress.", Next: "Wait for its end and try again."},
 		{Code: codeBackup, Status: http.StatusConflict, Meaning: "Another backup or check is taking a snapshot of the data file.", Next: "Wait for its end, some seconds per gigabyte, and try again."},
 		{Code: codeSupport, Status: http.StatusConflict, Meaning: "Another support bundle is being written.", Next: "Wait some ten seconds for its end and try again."},
 		{Code: codeProfiling, Status: http.StatusConflict, Meaning: "Another profile is being taken.", Next: "Wait for its end: it takes the seconds that were requested."},
-		{Code: codeKeyReused, Status: http.StatusConflict, Meaning: "This Idempotency-Key belongs to a request with another body, or to another route. Nothing was done.", Next: "Use a new key for a new request, and repeat a request unchanged."},
+		{Code: rest.CodeKeyReused, Status: http.StatusConflict, Meaning: "This Idempotency-Key belongs to a request with another body, or to another route. Nothing was done.", Next: "Use a new key for a new request, and repeat a request unchanged."},
 		{Code: "MEDIA_GONE", Status: http.StatusGone, Meaning: "WhatsApp no longer has the file, and the phone did not upload it again in time.", Next: "Switch the phone on and try again, or ask the sender to send it again; WhatsApp keeps files for some weeks."},
 		{Code: "EVENTS_GONE", Status: http.StatusGone, Meaning: "The events after since have been removed.", Next: "Read the current state of batches or messages, then subscribe without since."},
 	}
@@ -150,10 +151,10 @@ func ruleCodes() []Code {
 		{Code: codeInvalidAssertion, Status: status, Meaning: "A part of the authenticator's answer is empty or not base64url.", Next: "Send the toJSON() of what navigator.credentials.get() returned."},
 		{Code: "PASSKEY_REFUSED", Status: status, Meaning: "WhatsApp rejected the authenticator's answer.", Next: "Get the challenge again and sign it with the account's own passkey."},
 		{Code: "INVALID_USER_ID", Status: status, Meaning: "userId is not a UUID.", Next: "Send one in its usual form of 36 characters, or leave it out to get a new one."},
-		{Code: codeRecipient, Status: status, Meaning: "A recipient of a backup or an export is not an age public key.", Next: "Send what age-keygen prints as the public key; it begins with age1."},
+		{Code: rest.CodeRecipient, Status: status, Meaning: "A recipient of a backup or an export is not an age public key.", Next: "Send what age-keygen prints as the public key; it begins with age1."},
 		{Code: "INVALID_ARCHIVE", Status: status, Meaning: "The file is not an exported account, or was truncated or changed. Nothing was imported.", Next: "Send the complete, decrypted file of an export; the message has the position of the error."},
 		{Code: codeLogLevel, Status: status, Meaning: "The level or the minutes of PUT /admin/log are out of range.", Next: "Send debug, info, warn or error, and 1 to 1440 minutes."},
-		{Code: codeExpiresIn, Status: status, Meaning: "expiresIn is out of the range of its route.", Next: fmt.Sprintf("Send a number of seconds in the range that the message names: %d to %d for a user token, %d to %d for a portal link.", user.least, user.most, link.least, link.most)},
+		{Code: rest.CodeExpiresIn, Status: status, Meaning: "expiresIn is out of the range of its route.", Next: fmt.Sprintf("Send a number of seconds in the range that the message names: %d to %d for a user token, %d to %d for a portal link.", user.least, user.most, link.least, link.most)},
 		{Code: batch.InvalidRecipient, Status: status, Meaning: "A recipient is not a phone number or address that the route accepts.", Next: "Correct it: 7 to 15 digits with country code. A batch names each bad one by its index."},
 		{Code: batch.TooManyRecipients, Status: status, Meaning: "A batch has more recipients than message.batch.max_recipients allows.", Next: "Split it."},
 		{Code: batch.InvalidMessage, Status: status, Meaning: "The content of the message breaks a rule.", Next: "Correct the field that the message names."},
@@ -171,11 +172,11 @@ func ruleCodes() []Code {
 // faultCodes are about faults and states of the server.
 func faultCodes() []Code {
 	return []Code{
-		{Code: codeInternal, Status: http.StatusInternalServerError, Meaning: "A fault of the program.", Next: "Find the request id in the log and report it."},
+		{Code: rest.CodeInternal, Status: http.StatusInternalServerError, Meaning: "A fault of the program.", Next: "Find the request id in the log and report it."},
 		{Code: "RECORD_DAMAGED", Status: http.StatusInternalServerError, Meaning: "A record that the request needs is damaged in the data file and set aside.", Next: "Report it to the operator: the log names the record, and /ready warns."},
 		{Code: "INSTANCE_NOT_CONNECTED", Status: http.StatusServiceUnavailable, Meaning: "The instance has no connection to WhatsApp now.", Next: "Wait and try again; when no phone is linked, connect it.", RetryAfter: retryConnection},
 		{
-			Code: codeWrongNetwork, Status: http.StatusServiceUnavailable, Also: http.StatusConflict,
+			Code: rest.CodeWrongNetwork, Status: http.StatusServiceUnavailable, Also: http.StatusConflict,
 			Meaning: "The account of the instance belongs to another network (WhatsApp, a sandbox or an endpoint) than the one that the program is connected to. Nothing was sent or changed. The status is 409 where the request would connect, pair or log out.",
 			Next:    "Ask the operator to connect the program to that network; the message names both. With network=forget, connect and logout remove the account from this program.", RetryAfter: retryDisk,
 		},
@@ -184,7 +185,7 @@ func faultCodes() []Code {
 		{Code: "BATCHES_BEING_CREATED", Status: http.StatusServiceUnavailable, Meaning: "Batches of more than 250 recipients are created one after the other. This one waited for a minute, or the queue is full: it holds 128 batches, 64 of one user. Nothing was stored.", Next: "Try again with the same Idempotency-Key when the others have finished.", RetryAfter: retryConnection},
 		{Code: "MESSAGE_PROCESSING_QUEUE_FULL", Status: http.StatusServiceUnavailable, Meaning: "The queue of asynchronous sends is full (message.processing.queue_size).", Next: "Try again when some of them have ended.", RetryAfter: retryConnection},
 		{Code: "DISK_FULL", Status: http.StatusServiceUnavailable, Meaning: "The disk is full or nearly full; nothing was changed.", Next: "Free disk space; the program continues by itself.", RetryAfter: retryDisk},
-		{Code: codeShuttingDown, Status: http.StatusServiceUnavailable, Meaning: "The program is stopping.", Next: "Try again after the restart.", RetryAfter: retryRestart},
+		{Code: rest.CodeShuttingDown, Status: http.StatusServiceUnavailable, Meaning: "The program is stopping.", Next: "Try again after the restart.", RetryAfter: retryRestart},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http/httptest"
 	"path/filepath"
+	"postern/httpapi/rest"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,12 +68,12 @@ func arguments(files []*ast.File, name string, arg int) []string {
 	named := constants(files)
 	var found []string
 	add := func(called ast.Expr, args []ast.Expr) {
-		if id, ok := called.(*ast.Ident); !ok || id.Name != name || arg >= len(args) {
+		if named, ok := nameOf(called); !ok || named != name || arg >= len(args) {
 			return
 		}
 		text := literal(args[arg])
-		if id, ok := args[arg].(*ast.Ident); ok {
-			text = named[id.Name]
+		if id, ok := nameOf(args[arg]); ok {
+			text = named[id]
 		}
 		if text != "" {
 			found = append(found, text)
@@ -89,6 +90,17 @@ func arguments(files []*ast.File, name string, arg int) []string {
 		}
 	})
 	return found
+}
+
+// nameOf is the name that an expression consists of, without its package.
+func nameOf(e ast.Expr) (name string, ok bool) {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name, true
+	case *ast.SelectorExpr:
+		return e.Sel.Name, true
+	}
+	return "", false
 }
 
 // fields returns the constants given to a field of another package's struct
@@ -110,8 +122,8 @@ func fields(files []*ast.File, name, field string) []string {
 				continue
 			}
 			key, value := kv.Key.(*ast.Ident), kv.Value
-			if id, ok := value.(*ast.Ident); ok && key.Name == field && named[id.Name] != "" {
-				found = append(found, named[id.Name])
+			if id, ok := nameOf(value); ok && key.Name == field && named[id] != "" {
+				found = append(found, named[id])
 			}
 		}
 	})
@@ -140,9 +152,9 @@ func each(files []*ast.File, visit func(ast.Node)) {
 // TestEveryCodeIsDescribed reads the sources, so that a code cannot be
 // forgotten where it is made.
 func TestEveryCodeIsDescribed(t *testing.T) {
-	own, sandbox := sources(t, "."), sources(t, filepath.Join("..", "sandbox"))
+	own, sandbox := slices.Concat(sources(t, "."), sources(t, "rest")), sources(t, filepath.Join("..", "sandbox"))
 	used := map[string][]string{
-		"an argument of refuse": arguments(own, "refuse", 1),
+		"an argument of Refuse": arguments(own, "Refuse", 1),
 		"a code of strict":      codesOf(sources(t, "strict")),
 		"a code of a form":      fields(own, "Error", "Code"),
 		"the batch's invalid":   arguments(sources(t, filepath.Join("..", "batch")), "invalid", 0),
@@ -194,7 +206,7 @@ func TestEvery503AndEvery429NamesATimeToTryAgain(t *testing.T) {
 		}
 	}
 	for _, m := range errorTable() {
-		a := bare(io.Discard, route{method: "GET", path: "/x", auth: public, right: never, handle: fails(m.err)})
+		a := bare(io.Discard, rest.Route{Method: "GET", Path: "/x", Auth: rest.Public, Right: rest.Never, Handle: fails(m.err)})
 		got := do(a, httptest.NewRequest("GET", "/x", nil)).Header.Get("Retry-After")
 		if m.status != 503 && m.status != 429 {
 			if got != "" {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
+	"postern/httpapi/rest"
 	"strconv"
 	"time"
 )
@@ -45,12 +46,12 @@ func settingSchema(ref) object {
 }
 
 // showConfig answers with the settings in force and where each comes from.
-func (a *api) showConfig(c *call) error {
+func (a *api) showConfig(c *rest.Call) error {
 	out := SettingList{}
 	if a.Settings != nil {
 		out = a.Settings()
 	}
-	return c.w.json(http.StatusOK, out)
+	return c.Response.JSON(http.StatusOK, out)
 }
 
 // ErrNoSupport is returned when the program cannot write support bundles.
@@ -60,14 +61,14 @@ const mediaZip = "application/zip"
 
 // makeSupport answers with a support bundle, once all of it is gathered: it takes some
 // ten seconds, and half of it is worth nothing.
-func (a *api) makeSupport(c *call) error {
+func (a *api) makeSupport(c *rest.Call) error {
 	if a.Support == nil {
 		return ErrNoSupport
 	}
 	if !a.gathering.TryLock() {
-		return refuse(http.StatusConflict, codeSupport, "another support bundle is being written; wait for its end")
+		return rest.Refuse(http.StatusConflict, codeSupport, "another support bundle is being written; wait for its end")
 	}
-	ctx, cancel := c.untilStopped()
+	ctx, cancel := c.UntilStopped()
 	var bundle bytes.Buffer
 	err := a.Support(ctx, &bundle)
 	cancel(nil)
@@ -75,10 +76,10 @@ func (a *api) makeSupport(c *call) error {
 	if err != nil {
 		return err
 	}
-	h := c.w.Header()
+	h := c.Response.Header()
 	h.Set("Content-Type", mediaZip)
 	h.Set("Content-Length", strconv.Itoa(bundle.Len()))
 	h.Set("Content-Disposition", `attachment; filename="postern-support-`+time.Now().UTC().Format("20060102T150405Z")+`.zip"`)
-	_, err = c.w.Write(bundle.Bytes())
+	_, err = c.Response.Write(bundle.Bytes())
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"postern/console/samples"
 	"postern/delivery"
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 )
 
@@ -41,30 +42,30 @@ func ConsoleDelivery(r delivery.Listed) any { return newDeliveryRecord(r) }
 func ConsoleFigures(s samples.Sample) any { return showMinute(s) }
 
 // openConsole sends changes until the client disconnects.
-func (a *api) openConsole(c *call) error {
+func (a *api) openConsole(c *rest.Call) error {
 	if err := wantsUpgrade(c); err != nil {
 		return err
 	}
-	if _, err := c.query(nil); err != nil {
+	if _, err := c.Query(nil); err != nil {
 		return err
 	}
 	if err := a.checkOrigin(c); err != nil {
 		return err
 	}
 	stream := Stream{Token: sha256.Sum256([]byte(a.APIKey))}
-	if c.scoped() {
+	if c.Scoped() {
 		stream = a.scopedStream(c, subscription{})
 	}
-	return a.Hub.ServeConsole(c.w, c.r, a.viewer(c), stream)
+	return a.Hub.ServeConsole(c.Response, c.Request, a.viewer(c), stream)
 }
 
 // viewer is what the credential of a request may see of what changes.
-func (a *api) viewer(c *call) feed.Viewer {
-	k := c.key
+func (a *api) viewer(c *rest.Call) feed.Viewer {
+	k := c.Key
 	if k == nil {
 		return feed.Operator()
 	}
-	v := feed.Viewer{Opens: c.opens(), Instance: func(name string) bool { return a.sees(k, name) }, Webhooks: k.Has(access.Webhook), Figures: k.Has(access.Metrics) && k.Everywhere()}
+	v := feed.Viewer{Opens: c.Opens(), Instance: func(name string) bool { return a.sees(k, name) }, Webhooks: k.Has(access.Webhook), Figures: k.Has(access.Metrics) && k.Everywhere()}
 	if k.Has(access.Batch) {
 		v.Batch = func(owner, id uuid.UUID) bool { return owner == k.User && a.maySee(k, id) }
 	}

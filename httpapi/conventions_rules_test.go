@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"postern/httpapi/rest"
 	"strings"
 	"testing"
 )
@@ -60,16 +61,16 @@ func TestOneTextForEveryCauseOf401(t *testing.T) {
 func TestA401AsksForABearerWhereOneIsAcceptedAndNowhereElse(t *testing.T) {
 	r := newRig(t)
 	for _, row := range routes() {
-		if row.auth == public || row.auth == handshake || row.auth == portalLink {
+		if row.Auth == rest.Public || row.Auth == rest.Handshake || row.Auth == rest.PortalLink {
 			continue
 		}
 		want := ""
-		if row.auth != globalKey {
+		if row.Auth != rest.GlobalKey {
 			want = "Bearer"
 		}
-		res := do(r.h, httptest.NewRequest(row.method, concrete(row.path), nil))
+		res := do(r.h, httptest.NewRequest(row.Method, concrete(row.Path), nil))
 		if got := res.Header.Get("Www-Authenticate"); res.StatusCode != 401 || got != want {
-			t.Errorf("%s %s: %d with Www-Authenticate %q, want %q", row.method, row.path, res.StatusCode, got, want)
+			t.Errorf("%s %s: %d with Www-Authenticate %q, want %q", row.Method, row.Path, res.StatusCode, got, want)
 		}
 	}
 	if res := do(r.h, handshakeOf("/ws/global/events?event=*&token=wrong", nil)); res.StatusCode != 401 || res.Header.Get("Www-Authenticate") != "Bearer" {
@@ -123,11 +124,11 @@ func TestAPathThatNamesTheInstanceTwiceNeedsBothEqual(t *testing.T) {
 func TestEveryAliasAnswersLikeItsCurrentPath(t *testing.T) {
 	r := newRig(t)
 	for _, row := range aliases() {
-		for _, method := range row.methods {
-			alias := do(r.h, httptest.NewRequest(method, concrete(row.from), nil))
-			current := do(r.h, httptest.NewRequest(method, concrete(row.to), nil))
+		for _, method := range row.Methods {
+			alias := do(r.h, httptest.NewRequest(method, concrete(row.From), nil))
+			current := do(r.h, httptest.NewRequest(method, concrete(row.To), nil))
 			if alias.StatusCode != current.StatusCode || alias.StatusCode != 401 {
-				t.Errorf("%s %s: %d, its current path %d", method, row.from, alias.StatusCode, current.StatusCode)
+				t.Errorf("%s %s: %d, its current path %d", method, row.From, alias.StatusCode, current.StatusCode)
 			}
 		}
 	}
@@ -154,10 +155,10 @@ func TestEveryBodyIsReadStrictly(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("some-instance")
 	for _, row := range routes() {
-		if row.method != "POST" && row.method != "PUT" {
+		if row.Method != "POST" && row.Method != "PUT" {
 			continue
 		}
-		if d := descriptions()[row.method+" "+row.path]; d.form != nil && d.in == nil {
+		if d := descriptions()[row.Method+" "+row.Path]; d.Form != nil && d.In == nil {
 			continue // a multipart body, see TestEveryFormIsReadStrictly
 		}
 		for body, code := range map[string]string{
@@ -171,20 +172,20 @@ func TestEveryBodyIsReadStrictly(t *testing.T) {
 			"\xef\xbb\xbf{}":       "MALFORMED_JSON", // a byte order mark is no JSON
 			`{"noSuchField":1,}{}`: "UNKNOWN_FIELD",
 		} {
-			req := httptest.NewRequest(row.method, r.at(row), strings.NewReader(body))
+			req := httptest.NewRequest(row.Method, r.at(row), strings.NewReader(body))
 			req.Header.Set("apikey", testKey)
 			req.Header.Set("Authorization", "Bearer "+token)
-			if row.auth == userBearer {
+			if row.Auth == rest.UserBearer {
 				req.Header.Set("Authorization", "Bearer "+r.token)
 			}
 			if takesAnyField(row) && code == "UNKNOWN_FIELD" {
-				if code = codeInvalidQuery; strings.HasSuffix(body, ",}{}") {
+				if code = rest.CodeInvalidQuery; strings.HasSuffix(body, ",}{}") {
 					code = "MALFORMED_JSON"
 				}
 			}
 			res := do(r.h, req)
 			if res.StatusCode != 400 {
-				t.Errorf("%s %s with %q: status %d", row.method, row.path, body, res.StatusCode)
+				t.Errorf("%s %s with %q: status %d", row.Method, row.Path, body, res.StatusCode)
 				continue
 			}
 			wantError(t, res, 400, code)
@@ -194,8 +195,8 @@ func TestEveryBodyIsReadStrictly(t *testing.T) {
 
 // takesAnyField tells that a route passes over fields that it does not know. What it
 // finds missing next is in its query.
-func takesAnyField(row route) bool {
-	return types()[descriptions()[row.method+" "+row.path].in].Open
+func takesAnyField(row rest.Route) bool {
+	return types()[descriptions()[row.Method+" "+row.Path].In].Open
 }
 
 func TestABodyOf1MiBIsTakenAndOneByteMoreIs413(t *testing.T) {
@@ -204,8 +205,8 @@ func TestABodyOf1MiBIsTakenAndOneByteMoreIs413(t *testing.T) {
 		const head, tail = `{"instanceName":"a"`, `}`
 		return head + strings.Repeat(" ", n-len(head)-len(tail)) + tail
 	}
-	wantError(t, r.admin("POST", "/instance", fill(maxBody+1)), 413, "BODY_TOO_LARGE")
-	if res := r.admin("POST", "/instance", fill(maxBody)); res.StatusCode != 201 {
+	wantError(t, r.admin("POST", "/instance", fill(rest.MaxBody+1)), 413, "BODY_TOO_LARGE")
+	if res := r.admin("POST", "/instance", fill(rest.MaxBody)); res.StatusCode != 201 {
 		t.Errorf("at the limit: %d", res.StatusCode)
 	}
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 	"net/http/httptest"
+	"postern/httpapi/rest"
 	"strings"
 	"testing"
 )
@@ -10,7 +11,7 @@ import (
 func TestPagesOfTheOriginsThatAreNamedMayCallAndNoOthers(t *testing.T) {
 	r := newRig(t)
 	const ours = "https://app.example.org"
-	h := AllowOrigins(r.h, []string{"https://other.example", ours})
+	h := rest.AllowOrigins(r.h, []string{"https://other.example", ours})
 	ask := func(h http.Handler, method, origin, preflight string) *http.Response {
 		req := httptest.NewRequest(method, "/health", nil)
 		if origin != "" {
@@ -39,8 +40,8 @@ func TestPagesOfTheOriginsThatAreNamedMayCallAndNoOthers(t *testing.T) {
 		t.Error("an answer without a request id")
 	}
 	for _, r := range routes() {
-		if !strings.Contains(res.Header.Get("Access-Control-Allow-Methods"), r.method) {
-			t.Errorf("%s may not be sent", r.method)
+		if !strings.Contains(res.Header.Get("Access-Control-Allow-Methods"), r.Method) {
+			t.Errorf("%s may not be sent", r.Method)
 		}
 	}
 	for _, origin := range []string{"", "null", "https://app.example.org.evil.example", "http://app.example.org", "https://app.example.org:444", "https://APP.example.org", "*"} {
@@ -53,7 +54,7 @@ func TestPagesOfTheOriginsThatAreNamedMayCallAndNoOthers(t *testing.T) {
 	if res := ask(h, "OPTIONS", ours, ""); res.StatusCode != 405 {
 		t.Errorf("OPTIONS that asks for nothing: %d", res.StatusCode)
 	}
-	if res := ask(AllowOrigins(r.h, nil), "GET", ours, ""); allowed(res) != "" {
+	if res := ask(rest.AllowOrigins(r.h, nil), "GET", ours, ""); allowed(res) != "" {
 		t.Errorf("by default: %v", res.Header)
 	}
 	// What is refused can be read, too.

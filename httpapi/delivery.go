@@ -10,6 +10,7 @@ import (
 
 	"postern/delivery"
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
 // deliveryRecord is one delivery of the log, without its body and attempts.
@@ -99,8 +100,8 @@ func timeOrNull(t time.Time) *event.Time {
 }
 
 // deliveryID is the delivery or replay that the path names.
-func (c *call) deliveryID() (uint64, error) {
-	id, err := strconv.ParseUint(c.params.ByName("id"), 10, 64)
+func deliveryID(c *rest.Call) (uint64, error) {
+	id, err := strconv.ParseUint(c.Params.ByName("id"), 10, 64)
 	if err != nil || id == 0 || id > math.MaxInt64 {
 		return 0, delivery.ErrNotFound
 	}
@@ -109,41 +110,41 @@ func (c *call) deliveryID() (uint64, error) {
 
 // sees reports whether the caller's log has the record: the operator's has
 // all, an instance's its own but for what went to the operator's webhook.
-func (c *call) sees(r delivery.Record) bool {
-	return c.instance.ID == 0 || r.Instance == c.instance.ID && r.Lane.Target != event.TargetGlobal
+func seesDelivery(c *rest.Call, r delivery.Record) bool {
+	return c.Instance.ID == 0 || r.Instance == c.Instance.ID && r.Lane.Target != event.TargetGlobal
 }
 
 // mayResend refuses a retry of a delivery that the caller may not see, or of a code
 // when the caller may not pair.
-func (c *call) mayResend(r delivery.Record) error {
+func mayResend(c *rest.Call, r delivery.Record) error {
 	switch {
-	case !c.sees(r):
+	case !seesDelivery(c, r):
 		return delivery.ErrNotFound
-	case r.Event.IsCredential() && !c.mayPair():
+	case r.Event.IsCredential() && !c.MayPair():
 		return errResendCodes()
 	}
 	return nil
 }
 
 func errResendCodes() error {
-	return errScope("the key needs the scope pair to send qrcode.updated again: its codes link the account")
+	return rest.MissingScope("the key needs the scope pair to send qrcode.updated again: its codes link the account")
 }
 
 // showDelivery shows one delivery with its body and attempts.
-func (a *api) showDelivery(c *call) error {
-	id, err := c.deliveryID()
+func (a *api) showDelivery(c *rest.Call) error {
+	id, err := deliveryID(c)
 	if err != nil {
 		return err
 	}
-	r, all, body, err := a.Deliveries.Record(c.r.Context(), id)
+	r, all, body, err := a.Deliveries.Record(c.Request.Context(), id)
 	if err != nil {
 		return err
 	}
-	if !c.sees(r.Record) {
+	if !seesDelivery(c, r.Record) {
 		return delivery.ErrNotFound
 	}
 	out := deliveryDetails{deliveryRecord: newDeliveryRecord(r), Attempts: make([]deliveryAttempt, len(all))}
-	secret := r.Event.IsCredential() && !c.mayPair()
+	secret := r.Event.IsCredential() && !c.MayPair()
 	if body != nil && !secret {
 		text := string(body)
 		out.Body = &text
@@ -154,21 +155,21 @@ func (a *api) showDelivery(c *call) error {
 		}
 		out.Attempts[i] = newDeliveryAttempt(attempt)
 	}
-	return c.w.json(http.StatusOK, out)
+	return c.Response.JSON(http.StatusOK, out)
 }
 
 // retryDelivery sends one delivery now, in any state.
-func (a *api) retryDelivery(c *call) error {
-	if err := c.noBody(); err != nil {
+func (a *api) retryDelivery(c *rest.Call) error {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
-	id, err := c.deliveryID()
+	id, err := deliveryID(c)
 	if err != nil {
 		return err
 	}
-	r, err := a.Relay.Retry(c.r.Context(), id, c.mayResend)
+	r, err := a.Relay.Retry(c.Request.Context(), id, func(r delivery.Record) error { return mayResend(c, r) })
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusAccepted, newDeliveryRecord(r))
+	return c.Response.JSON(http.StatusAccepted, newDeliveryRecord(r))
 }

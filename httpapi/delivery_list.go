@@ -10,6 +10,7 @@ import (
 	"postern/batch"
 	"postern/delivery"
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 )
 
@@ -21,8 +22,8 @@ const (
 
 // listDeliveries lists the deliveries of the instance, or all for the operator,
 // the newest first.
-func (a *api) listDeliveries(c *call) error {
-	q, err := c.query([]string{
+func (a *api) listDeliveries(c *rest.Call) error {
+	q, err := c.Query([]string{
 		"event", "target", "endpointId", "from", "to", "minDurationMs", "query", "limit", "nextCursor", "previousCursor",
 	}, "state")
 	if err != nil {
@@ -32,12 +33,12 @@ func (a *api) listDeliveries(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := readPage(q)
+	page, err := rest.ReadPage(q)
 	if err != nil {
 		return err
 	}
-	filter.Instance, filter.NoGlobal = c.instance.ID, c.instance.ID != 0
-	found, err := a.Deliveries.List(c.r.Context(), filter, page.Next+page.Previous, page.Limit)
+	filter.Instance, filter.NoGlobal = c.Instance.ID, c.Instance.ID != 0
+	found, err := a.Deliveries.List(c.Request.Context(), filter, page.Next+page.Previous, page.Limit)
 	if err != nil {
 		return err
 	}
@@ -48,17 +49,17 @@ func (a *api) listDeliveries(c *call) error {
 	for i, r := range found.Records {
 		out.Records[i] = newDeliveryRecord(r)
 	}
-	return c.w.json(http.StatusOK, out)
+	return c.Response.JSON(http.StatusOK, out)
 }
 
 // deliveryFilter reads the filters of a list. The first that breaks its rule is
 // refused by its name.
 func deliveryFilter(q url.Values) (f delivery.Filter, err error) {
-	if f.States, err = deliveryStates(manyOf(q, "state"), delivery.States()); err != nil {
-		return f, invalidQuery(err.Error())
+	if f.States, err = deliveryStates(rest.QueryList(q, "state"), delivery.States()); err != nil {
+		return f, rest.InvalidQuery(err.Error())
 	}
 	if f.Event, err = deliveryEvent("event", q.Get("event")); err != nil {
-		return f, invalidQuery(err.Error())
+		return f, rest.InvalidQuery(err.Error())
 	}
 	var endpoint *string
 	if q.Has("endpointId") {
@@ -66,7 +67,7 @@ func deliveryFilter(q url.Values) (f delivery.Filter, err error) {
 		*endpoint = q.Get("endpointId")
 	}
 	if f.Target, f.Endpoint, err = deliveryTarget(q.Get("target"), endpoint); err != nil {
-		return f, invalidQuery(err.Error())
+		return f, rest.InvalidQuery(err.Error())
 	}
 	if f.From, f.To, err = span(q.Get("from"), q.Get("to")); err != nil {
 		return f, err
@@ -74,12 +75,12 @@ func deliveryFilter(q url.Values) (f delivery.Filter, err error) {
 	if q.Has("minDurationMs") {
 		ms, err := strconv.ParseInt(q.Get("minDurationMs"), 10, 64)
 		if err != nil || ms < 0 || ms > maxDurationMs {
-			return f, invalidQuery("minDurationMs must be a whole number from 0 to " + strconv.Itoa(maxDurationMs))
+			return f, rest.InvalidQuery("minDurationMs must be a whole number from 0 to " + strconv.Itoa(maxDurationMs))
 		}
 		f.MinDuration = time.Duration(ms) * time.Millisecond
 	}
 	if f.Query = q.Get("query"); len(f.Query) > maxDeliveryQuery {
-		return f, invalidQuery("query must have at most " + strconv.Itoa(maxDeliveryQuery) + " characters")
+		return f, rest.InvalidQuery("query must have at most " + strconv.Itoa(maxDeliveryQuery) + " characters")
 	}
 	return f, nil
 }
@@ -91,9 +92,9 @@ func (r rule) Error() string { return string(r) }
 
 // deliveryStates checks states by their names.
 func deliveryStates(names []string, allowed []delivery.State) (all []delivery.State, err error) {
-	for _, name := range distinct(names) {
+	for _, name := range rest.Distinct(names) {
 		if !slices.Contains(allowed, delivery.State(name)) {
-			return nil, rule("state " + strconv.Quote(event.Cut(name)) + " is not one of " + joined(allowed))
+			return nil, rule("state " + strconv.Quote(event.Cut(name)) + " is not one of " + rest.Joined(allowed))
 		}
 		all = append(all, delivery.State(name))
 	}
@@ -119,7 +120,7 @@ func deliveryEvent(field, name string) (event.Kind, error) {
 func deliveryTarget(target string, endpoint *string) (event.Target, *string, error) {
 	targets := []event.Target{event.TargetWebhook, event.TargetGlobal, event.TargetEndpoint}
 	if target != "" && !slices.Contains(targets, event.Target(target)) {
-		return "", nil, rule("target " + strconv.Quote(event.Cut(target)) + " is not one of " + joined(targets))
+		return "", nil, rule("target " + strconv.Quote(event.Cut(target)) + " is not one of " + rest.Joined(targets))
 	}
 	if endpoint != nil && !instance.IsEndpointID(*endpoint) {
 		return "", nil, rule("endpointId must have 1 to 64 characters of A–Z a–z 0–9 . _ -")
@@ -129,14 +130,14 @@ func deliveryTarget(target string, endpoint *string) (event.Target, *string, err
 
 // span reads the range of creation times.
 func span(from, to string) (begin, end time.Time, err error) {
-	if begin, err = instant("from", from); err != nil {
+	if begin, err = rest.ParseTime("from", from); err != nil {
 		return begin, end, err
 	}
-	if end, err = instant("to", to); err != nil {
+	if end, err = rest.ParseTime("to", to); err != nil {
 		return begin, end, err
 	}
 	if !begin.IsZero() && !end.IsZero() && begin.After(end) {
-		return begin, end, invalidQuery("from must not be after to")
+		return begin, end, rest.InvalidQuery("from must not be after to")
 	}
 	return begin, end, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"postern/delivery"
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/store"
 )
 
@@ -49,7 +50,7 @@ func (in replayRequest) query() (q delivery.ReplayRequest, err error) {
 		}
 	}
 	if in.State != nil && len(in.State) == 0 {
-		return q, rule("state must name one state or more; leave it out for " + joined(delivery.DefaultReplayStates()))
+		return q, rule("state must name one state or more; leave it out for " + rest.Joined(delivery.DefaultReplayStates()))
 	}
 	// Pending deliveries are sent by themselves.
 	ended := slices.DeleteFunc(delivery.States(), func(s delivery.State) bool { return s == delivery.Pending })
@@ -75,35 +76,35 @@ type replayAccepted struct {
 }
 
 // replayDeliveries starts a replay of the selected deliveries.
-func (a *api) replayDeliveries(c *call) error {
+func (a *api) replayDeliveries(c *rest.Call) error {
 	var in replayRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	q, err := in.query()
 	if err != nil {
 		return invalidReplay(err)
 	}
-	if q.NoCodes = !c.mayPair(); q.NoCodes && slices.ContainsFunc(q.Events, event.Kind.IsCredential) {
+	if q.NoCodes = !c.MayPair(); q.NoCodes && slices.ContainsFunc(q.Events, event.Kind.IsCredential) {
 		return errResendCodes()
 	}
-	q.Instance, q.NoGlobal = c.instance.ID, c.instance.ID != 0
-	if keep := keepInCommit[replayAccepted](c, http.StatusAccepted); keep != nil {
+	q.Instance, q.NoGlobal = c.Instance.ID, c.Instance.ID != 0
+	if keep := rest.KeepInCommit[replayAccepted](c, http.StatusAccepted); keep != nil {
 		q.Keep = func(tx *store.Tx, r delivery.Replay) error { return keep(tx, replayAccepted{r.ID, r.Matched}) }
 	}
-	r, err := a.Deliveries.Replay(c.r.Context(), q)
+	r, err := a.Deliveries.Replay(c.Request.Context(), q)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusAccepted, replayAccepted{r.ID, r.Matched})
+	return c.Response.JSON(http.StatusAccepted, replayAccepted{r.ID, r.Matched})
 }
 
 // invalidReplay refuses an invalid value.
 func invalidReplay(err error) error {
-	if r, ok := errors.AsType[*refusal](err); ok {
-		return refuse(http.StatusUnprocessableEntity, codeInvalidReplay, r.messages...)
+	if r, ok := errors.AsType[*rest.Error](err); ok {
+		return rest.Refuse(http.StatusUnprocessableEntity, codeInvalidReplay, r.Messages...)
 	}
-	return refuse(http.StatusUnprocessableEntity, codeInvalidReplay, err.Error())
+	return rest.Refuse(http.StatusUnprocessableEntity, codeInvalidReplay, err.Error())
 }
 
 // replayStatus is the progress of a replay.
@@ -115,32 +116,32 @@ type replayStatus struct {
 	State     delivery.ReplayState `json:"state"`
 }
 
-func (a *api) showReplay(c *call) error {
-	id, err := c.deliveryID()
+func (a *api) showReplay(c *rest.Call) error {
+	id, err := deliveryID(c)
 	if err != nil {
 		return noReplay(err)
 	}
-	r, err := a.Deliveries.ReplayStatus(c.r.Context(), c.instance.ID, id)
+	r, err := a.Deliveries.ReplayStatus(c.Request.Context(), c.Instance.ID, id)
 	if err != nil {
 		return noReplay(err)
 	}
-	return c.w.json(http.StatusOK, newReplayStatus(r))
+	return c.Response.JSON(http.StatusOK, newReplayStatus(r))
 }
 
 // cancelReplay stops a replay. Deliveries that it already queued are not cancelled.
-func (a *api) cancelReplay(c *call) error {
-	if err := c.noBody(); err != nil {
+func (a *api) cancelReplay(c *rest.Call) error {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
-	id, err := c.deliveryID()
+	id, err := deliveryID(c)
 	if err != nil {
 		return noReplay(err)
 	}
-	r, err := a.Deliveries.CancelReplay(c.r.Context(), c.instance.ID, id)
+	r, err := a.Deliveries.CancelReplay(c.Request.Context(), c.Instance.ID, id)
 	if err != nil {
 		return noReplay(err)
 	}
-	return c.w.json(http.StatusOK, newReplayStatus(r))
+	return c.Response.JSON(http.StatusOK, newReplayStatus(r))
 }
 
 func newReplayStatus(r delivery.Replay) replayStatus {
@@ -150,7 +151,7 @@ func newReplayStatus(r delivery.Replay) replayStatus {
 // noReplay is the not-found answer of replays.
 func noReplay(err error) error {
 	if errors.Is(err, delivery.ErrNotFound) {
-		return refuse(http.StatusNotFound, codeNoReplay, "there is no such replay")
+		return rest.Refuse(http.StatusNotFound, codeNoReplay, "there is no such replay")
 	}
 	return err
 }

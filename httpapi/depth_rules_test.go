@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"postern/httpapi/rest"
 	"slices"
 	"strings"
 	"testing"
@@ -22,30 +23,30 @@ func TestEveryBodyOfJSONThatNestsTooDeepIsRefusedBeforeItsOtherFaults(t *testing
 	token := r.instance("some-instance")
 	walked := 0
 	for _, row := range routes() {
-		d := descriptions()[row.method+" "+row.path]
-		if row.method == http.MethodGet || row.method == http.MethodDelete && d.in == nil || d.form != nil && d.in == nil {
+		d := descriptions()[row.Method+" "+row.Path]
+		if row.Method == http.MethodGet || row.Method == http.MethodDelete && d.In == nil || d.Form != nil && d.In == nil {
 			continue
 		}
 		walked++
 		send := func(body string) *http.Response {
-			req := httptest.NewRequest(row.method, r.at(row), strings.NewReader(body))
-			switch row.auth {
-			case globalKey, signIn, anyKey:
+			req := httptest.NewRequest(row.Method, r.at(row), strings.NewReader(body))
+			switch row.Auth {
+			case rest.GlobalKey, rest.SignIn, rest.AnyKey:
 				req.Header.Set("apikey", testKey)
-			case instanceBearer, pathBearer:
+			case rest.InstanceBearer, rest.PathBearer:
 				req.Header.Set("Authorization", "Bearer "+token)
-			case userBearer:
+			case rest.UserBearer:
 				req.Header.Set("Authorization", "Bearer "+r.token)
-			case public, handshake, portalLink:
+			case rest.Public, rest.Handshake, rest.PortalLink:
 			}
 			return do(r.h, req)
 		}
-		t.Run(row.method+" "+row.path, func(t *testing.T) {
+		t.Run(row.Method+" "+row.Path, func(t *testing.T) {
 			wantError(t, send(levels(65)), 400, "TOO_DEEP")
 			wantError(t, send(`{"other":1,`+levels(65)[1:]), 400, "TOO_DEEP")
 			code := "UNKNOWN_FIELD"
 			if takesAnyField(row) {
-				code = codeInvalidQuery
+				code = rest.CodeInvalidQuery
 			}
 			wantError(t, send(levels(64)), 400, code)
 			wantError(t, send(strings.Repeat("[", 20_000)), 400, "TOO_DEEP") // never closed
@@ -62,14 +63,14 @@ func TestAFieldOfAFormIsADocumentOfItsOwn(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("some-instance")
 	for _, row := range routes() {
-		d := descriptions()[row.method+" "+row.path]
-		if d.form == nil || !slices.Contains(d.form, "options") {
+		d := descriptions()[row.Method+" "+row.Path]
+		if d.Form == nil || !slices.Contains(d.Form, "options") {
 			continue
 		}
-		t.Run(row.path, func(t *testing.T) {
+		t.Run(row.Path, func(t *testing.T) {
 			send := func(options string) *http.Response {
 				body, kind := formBody(t, part{name: "options", text: options}) // no file, and no recipient
-				return r.form(concrete(row.path), token, body, kind)
+				return r.form(concrete(row.Path), token, body, kind)
 			}
 			wantError(t, send(`{"externalAttributes":`+levels(64)+`}`), 400, "TOO_DEEP")
 			wantError(t, send(`{"externalAttributes":`+levels(63)+`}`), 400, "MISSING_FIELD")

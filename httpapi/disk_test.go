@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"postern/httpapi/rest"
 	"postern/httpapi/tokens"
 	"postern/instance"
 )
@@ -56,10 +57,10 @@ func TestAFormThatAnnouncesTooMuchIsNotRead(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	req := httptest.NewRequest("POST", "/instance/a/media/uploads", brokenOff{})
-	req.ContentLength = defaultMaxMedia + formOverhead + 1
+	req.ContentLength = defaultMaxMedia + rest.FormOverhead + 1
 	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set("Content-Type", "multipart/form-data; boundary=x")
-	wantError(t, do(r.h, req), http.StatusRequestEntityTooLarge, codeBodyTooLarge)
+	wantError(t, do(r.h, req), http.StatusRequestEntityTooLarge, rest.CodeBodyTooLarge)
 }
 
 type brokenOff struct{}

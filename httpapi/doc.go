@@ -14,9 +14,9 @@
 //
 //   - routes….go are tables: every path, method and credential, the older paths,
 //     the compatibility rules for their clients, and the features not offered.
-//   - router, serve, auth, body, query, page, once, response, log and errors.go
-//     process a request. errors.go holds the one table that maps the errors
-//     of every package to a status and a code, and writes the one error body.
+//   - rest processes requests and knows no resource: calls, credentials, rights,
+//     bodies, pages, idempotency. errors.go holds the one table that maps the errors
+//     of every package to a status and a code.
 //   - batch_…, chat_…, group_…, instance_…, media_…, message_…, send_… and the
 //     others named after a resource hold its handlers.
 //   - docs_….go describe them: what the documents say of each route and field.

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"postern/httpapi/openapi"
+	"postern/httpapi/rest"
 )
 
 // documentOf is bytes that do not change, as they are served.
@@ -24,10 +25,10 @@ type documentOf struct {
 func (a *api) addDocuments() {
 	docs := sync.OnceValue(func() map[string]documentOf { return documents(a.BaseURL, a.BasePath, a.Version) })
 	for _, path := range []string{pathOpenAPI, pathAliases, pathAsyncAPI, pathDocs} {
-		r := route{method: http.MethodGet, path: path, auth: public, handle: func(c *call) error {
+		r := rest.Route{Method: http.MethodGet, Path: path, Auth: rest.Public, Handle: func(c *rest.Call) error {
 			return docs()[path].serve(c)
 		}}
-		a.add(r)
+		a.Add(r)
 	}
 }
 
@@ -57,21 +58,21 @@ func newDocument(media, policy string, content []byte, err error) documentOf {
 
 // serve answers with the document, compressed to those who take that: the
 // documents are long and repeat themselves.
-func (d documentOf) serve(c *call) error {
+func (d documentOf) serve(c *rest.Call) error {
 	if d.err != nil {
 		return d.err
 	}
-	h := c.w.Header()
+	h := c.Response.Header()
 	h.Set("Content-Type", d.media)
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Content-Security-Policy", d.policy)
 	h.Set("Vary", "Accept-Encoding")
 	body := d.content
-	if takesGzip(c.r.Header) {
+	if takesGzip(c.Request.Header) {
 		h.Set("Content-Encoding", "gzip")
 		body = d.packed
 	}
-	_, err := c.w.Write(body)
+	_, err := c.Response.Write(body)
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"postern/event"
 	"postern/httpapi/openapi"
+	"postern/httpapi/rest"
 )
 
 // object is a part of a document.
@@ -34,7 +35,7 @@ func describe(server, base, version string) openapi.API {
 		Title: "Postern", Version: version, Server: server, Base: base,
 		About: "WhatsApp accounts as an HTTP API: instances, webhooks, WebSockets and durable message batches.\n\n" +
 			"Every answer has the header x-request-id: the caller's own, or a new one; it is in the log.",
-		Tags: tags(), Operations: operations(), Credentials: credentials(), Codes: Codes(), Refusal: body[errorBody](),
+		Tags: tags(), Operations: operations(), Credentials: credentials(), Codes: Codes(), Refusal: rest.TypeOf[rest.ErrorBody](),
 		Types: types(), Fields: fieldWords(), Sockets: sockets(),
 	}
 }
@@ -45,7 +46,7 @@ func credentials() map[string]object {
 		string(AuthInstance):  {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The token of the instance in the path."},
 		string(AuthUser):      {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The token of a user."},
 		credentialScoped:      {"type": "http", "scheme": "bearer", "description": "A scoped key, pk_…, also accepted in the header apikey. It needs one of the scopes listed with the route. GET /instance shows it its own instances, without tokens. The session of a key has the same access."},
-		credentialSession:     {"type": "apiKey", "in": "cookie", "name": sessionCookie, "description": "The session of a browser, which acts for the key that signed in."},
+		credentialSession:     {"type": "apiKey", "in": "cookie", "name": rest.SessionCookie, "description": "The session of a browser, which acts for the key that signed in."},
 		string(AuthHandshake): {"type": "apiKey", "in": "query", "name": "token", "description": "A token; Authorization: Bearer is accepted too."},
 	}
 }
@@ -58,10 +59,10 @@ func operations() []openapi.Operation {
 	for _, r := range Routes() {
 		d := about[r.Method+" "+r.Path]
 		o := openapi.Operation{
-			Method: r.Method, Path: documentPath(r.Path), ID: d.id, Tag: tagOf(r.Path), Summary: d.summary, About: d.about,
-			Query: d.query, Once: d.once, In: d.in, Example: d.example, Form: d.form, File: fileField,
-			Answers: append([]openapi.Answer{{Status: d.status, Type: d.out, Media: d.media}}, d.also...),
-			Codes:   commonCodes(r, d).and(d.codes...), Advice: d.advice,
+			Method: r.Method, Path: documentPath(r.Path), ID: d.ID, Tag: tagOf(r.Path), Summary: d.Summary, About: d.About,
+			Query: d.Query, Once: d.Once, In: d.In, Example: d.Example, Form: d.Form, File: rest.FileField,
+			Answers: append([]openapi.Answer{{Status: d.Status, Type: d.Out, Media: d.Media}}, d.Also...),
+			Codes:   commonCodes(r, d).And(d.Codes...), Advice: d.Advice,
 		}
 		o.Credentials = credentialsOf(r)
 		for _, path := range r.Aliases {
@@ -126,7 +127,7 @@ func documentPath(path string) string {
 func aliasID(r Route, path string) string {
 	id, parameters := "legacy", []string{}
 	for s := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
-		if isName(s) {
+		if rest.IsParameter(s) {
 			parameters = append(parameters, s)
 			continue
 		}
@@ -137,8 +138,8 @@ func aliasID(r Route, path string) string {
 	if len(parameters) == 2 && strings.HasSuffix(path, parameters[1]) {
 		id += map[string]string{"{phone}": "ByPhone", "{i}": "Again"}[parameters[1]]
 	}
-	i := slices.IndexFunc(aliases(), func(a alias) bool { return a.from == path && slices.Contains(a.methods, r.Method) })
-	if i >= 0 && len(aliases()[i].methods) > 1 {
+	i := slices.IndexFunc(aliases(), func(a rest.Alias) bool { return a.From == path && slices.Contains(a.Methods, r.Method) })
+	if i >= 0 && len(aliases()[i].Methods) > 1 {
 		id += "By" + r.Method[:1] + strings.ToLower(r.Method[1:])
 	}
 	return id

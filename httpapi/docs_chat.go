@@ -5,28 +5,29 @@ import (
 
 	"postern/event"
 	"postern/httpapi/openapi"
+	"postern/httpapi/rest"
 )
 
-func chatDescriptions() map[string]description {
-	read := description{
-		id: "readMessages", summary: "Mark messages as read.", in: body[readRequest](),
-		example: `{"readMessages":[{"remoteJid":"4915112345678@s.whatsapp.net","id":"3EB0C767D097B7C7C030"}]}`,
-		out:     body[readAnswer](), codes: aboutPeople("MESSAGE_NOT_FOUND", "INVALID_MESSAGE"),
+func chatDescriptions() map[string]rest.Words {
+	read := rest.Words{
+		ID: "readMessages", Summary: "Mark messages as read.", In: rest.TypeOf[readRequest](),
+		Example: `{"readMessages":[{"remoteJid":"4915112345678@s.whatsapp.net","id":"3EB0C767D097B7C7C030"}]}`,
+		Out:     rest.TypeOf[readAnswer](), Codes: rest.AboutPeople("MESSAGE_NOT_FOUND", "INVALID_MESSAGE"),
 	}
 	put := read
-	put.id = "putReadMessages"
+	put.ID = "putReadMessages"
 	patch := read
-	patch.id = "patchReadMessages"
-	archive := description{
-		id: "archiveChat", summary: "Archive or unarchive a chat.", in: body[archiveRequest](),
-		example: `{"chat":"4915112345678","archive":true}`, status: http.StatusNoContent, codes: aboutPeople("INVALID_MESSAGE", "APP_STATE_CONFLICT"),
+	patch.ID = "patchReadMessages"
+	archive := rest.Words{
+		ID: "archiveChat", Summary: "Archive or unarchive a chat.", In: rest.TypeOf[archiveRequest](),
+		Example: `{"chat":"4915112345678","archive":true}`, Status: http.StatusNoContent, Codes: rest.AboutPeople("INVALID_MESSAGE", "APP_STATE_CONFLICT"),
 	}
 	archivePut := archive
-	archivePut.id = "putArchivedChat"
-	return map[string]description{
+	archivePut.ID = "putArchivedChat"
+	return map[string]rest.Words{
 		"POST /instance/{i}/chat/is-account": {
-			id: "checkNumbers", summary: "Check which numbers have an account.", in: body[numbersRequest](),
-			example: `{"numbers":["4915112345678"]}`, out: body[[]event.Registration](), codes: aboutPeople(),
+			ID: "checkNumbers", Summary: "Check which numbers have an account.", In: rest.TypeOf[numbersRequest](),
+			Example: `{"numbers":["4915112345678"]}`, Out: rest.TypeOf[[]event.Registration](), Codes: rest.AboutPeople(),
 		},
 		"POST /instance/{i}/chat/read-message":  read,
 		"PUT /instance/{i}/chat/read-message":   put,
@@ -34,43 +35,43 @@ func chatDescriptions() map[string]description {
 		"POST /instance/{i}/chat/archive":       archive,
 		"PUT /instance/{i}/chat/archive":        archivePut,
 		"POST /instance/{i}/chat/pin": {
-			id: "pinChat", summary: "Pin or unpin a chat.", in: body[pinRequest](), example: `{"chat":"4915112345678","pinned":true}`, out: body[chatState](), codes: aboutPeople("APP_STATE_CONFLICT"),
+			ID: "pinChat", Summary: "Pin or unpin a chat.", In: rest.TypeOf[pinRequest](), Example: `{"chat":"4915112345678","pinned":true}`, Out: rest.TypeOf[chatState](), Codes: rest.AboutPeople("APP_STATE_CONFLICT"),
 		},
 		"POST /instance/{i}/chat/mute": {
-			id: "muteChat", summary: "Mute or unmute a chat.", in: body[muteRequest](), example: `{"chat":"4915112345678","muted":true}`, out: body[chatState](), codes: aboutPeople("APP_STATE_CONFLICT"),
+			ID: "muteChat", Summary: "Mute or unmute a chat.", In: rest.TypeOf[muteRequest](), Example: `{"chat":"4915112345678","muted":true}`, Out: rest.TypeOf[chatState](), Codes: rest.AboutPeople("APP_STATE_CONFLICT"),
 		},
 		"POST /instance/{i}/chat/star": {
-			id: "starMessage", summary: "Star or unstar a stored message.", in: body[starRequest](),
-			example: `{"messageId":42,"starred":true}`, out: body[starAnswer](), codes: aboutPeople("APP_STATE_CONFLICT", "MESSAGE_NOT_FOUND", "INVALID_MESSAGE"),
+			ID: "starMessage", Summary: "Star or unstar a stored message.", In: rest.TypeOf[starRequest](),
+			Example: `{"messageId":42,"starred":true}`, Out: rest.TypeOf[starAnswer](), Codes: rest.AboutPeople("APP_STATE_CONFLICT", "MESSAGE_NOT_FOUND", "INVALID_MESSAGE"),
 		},
 		"POST /instance/{i}/chat/block": {
-			id: "blockPerson", summary: "Block or unblock a person.", in: body[blockRequest](), example: `{"number":"4915112345678","blocked":true}`, out: body[blockedPeople](), codes: aboutPeople(),
+			ID: "blockPerson", Summary: "Block or unblock a person.", In: rest.TypeOf[blockRequest](), Example: `{"number":"4915112345678","blocked":true}`, Out: rest.TypeOf[blockedPeople](), Codes: rest.AboutPeople(),
 		},
-		"GET /instance/{i}/chat/blocked": {id: "listBlocked", summary: "List the blocked people.", out: body[blockedPeople](), codes: asking()},
+		"GET /instance/{i}/chat/blocked": {ID: "listBlocked", Summary: "List the blocked people.", Out: rest.TypeOf[blockedPeople](), Codes: rest.Asking()},
 		"POST /instance/{i}/chat/edit-message": {
-			id: "editMessage", summary: "Replace the text or the caption of an own message.", once: true, in: body[editRequest](),
-			example: `{"messageId":42,"text":"Your order arrives tomorrow."}`, out: body[event.Message](), codes: sending("MESSAGE_NOT_FOUND", "INVALID_ARGUMENT"),
+			ID: "editMessage", Summary: "Replace the text or the caption of an own message.", Once: true, In: rest.TypeOf[editRequest](),
+			Example: `{"messageId":42,"text":"Your order arrives tomorrow."}`, Out: rest.TypeOf[event.Message](), Codes: rest.Sending("MESSAGE_NOT_FOUND", "INVALID_ARGUMENT"),
 		},
 		"DELETE /instance/{i}/chat/delete-message": {
-			id: "deleteMessage", summary: "Delete a message for everyone.", once: true, query: []string{"id"}, status: http.StatusNoContent, codes: sending("MESSAGE_NOT_FOUND"),
+			ID: "deleteMessage", Summary: "Delete a message for everyone.", Once: true, Query: []string{"id"}, Status: http.StatusNoContent, Codes: rest.Sending("MESSAGE_NOT_FOUND"),
 		},
 		"POST /instance/{i}/chat/profile-picture": {
-			id: "getProfilePicture", summary: "Get the URL of a profile picture.", in: body[profilePictureRequest](), example: `{"number":"4915112345678"}`,
-			out: body[profilePictureAnswer](), codes: aboutPeople("ONE_RECIPIENT"),
+			ID: "getProfilePicture", Summary: "Get the URL of a profile picture.", In: rest.TypeOf[profilePictureRequest](), Example: `{"number":"4915112345678"}`,
+			Out: rest.TypeOf[profilePictureAnswer](), Codes: rest.AboutPeople("ONE_RECIPIENT"),
 		},
 		"POST /instance/{i}/chat/history": {
-			id: "askForHistory", summary: "Ask the account's phone for older messages of a chat.",
-			about: "What the phone sends is stored with `metadata.source` \"history\" and reported by history.sync only. A phone that is switched off answers later.",
-			in:    body[historyRequest](), example: `{"chat":"4915112345678","count":50}`, status: http.StatusAccepted, out: body[historyAnswer](),
-			codes: aboutPeople("MESSAGE_NOT_FOUND", "NO_ANCHOR"),
+			ID: "askForHistory", Summary: "Ask the account's phone for older messages of a chat.",
+			About: "What the phone sends is stored with `metadata.source` \"history\" and reported by history.sync only. A phone that is switched off answers later.",
+			In:    rest.TypeOf[historyRequest](), Example: `{"chat":"4915112345678","count":50}`, Status: http.StatusAccepted, Out: rest.TypeOf[historyAnswer](),
+			Codes: rest.AboutPeople("MESSAGE_NOT_FOUND", "NO_ANCHOR"),
 		},
 		"POST /instance/{i}/chat/reject-call": {
-			id: "rejectCall", summary: "Reject an incoming call.", in: body[rejectRequest](), example: `{"callId":"6F1C1A520D6B4C56","callFrom":"4915112345678"}`,
-			status: http.StatusNoContent, codes: aboutPeople(),
+			ID: "rejectCall", Summary: "Reject an incoming call.", In: rest.TypeOf[rejectRequest](), Example: `{"callId":"6F1C1A520D6B4C56","callFrom":"4915112345678"}`,
+			Status: http.StatusNoContent, Codes: rest.AboutPeople(),
 		},
 		"POST /instance/{i}/chat/presence": {
-			id: "setPresence", summary: "Show a presence, or subscribe to another's.", in: body[presenceRequest](), example: `{"presence":"composing","chat":"4915112345678"}`,
-			out: body[presenceAnswer](), codes: aboutPeople(),
+			ID: "setPresence", Summary: "Show a presence, or subscribe to another's.", In: rest.TypeOf[presenceRequest](), Example: `{"presence":"composing","chat":"4915112345678"}`,
+			Out: rest.TypeOf[presenceAnswer](), Codes: rest.AboutPeople(),
 		},
 	}
 }
@@ -79,44 +80,44 @@ func chatDescriptions() map[string]description {
 func chatFields() openapi.Fields {
 	presences, reads := append(presences()[1:], presenceSubscribe), openapi.Items(0, maxRead)
 	return openapi.Fields{
-		"NumbersRequest.numbers": say("Phone numbers with their country codes.", []any{examplePhone}, openapi.Items(1, maxNumbers)),
-		"Registration.number":    say("The digits that were asked for.", examplePhone),
-		"Registration.exists":    say("Whether the number has an account.", true),
+		"NumbersRequest.numbers": rest.Say("Phone numbers with their country codes.", []any{rest.ExamplePhone}, openapi.Items(1, maxNumbers)),
+		"Registration.number":    rest.Say("The digits that were asked for.", rest.ExamplePhone),
+		"Registration.exists":    rest.Say("Whether the number has an account.", true),
 
-		"ArchiveRequest.archive":       say("Whether to archive or unarchive it.", true),
-		"ArchiveRequest.lastMessage":   say("The newest message of the chat, where the caller knows it; it may stand for chat.", nil),
-		"LastMessage.key":              say("Which message it is.", nil),
-		"LastMessage.messageTimestamp": say("When it was sent, in Unix seconds.", 1772366400, openapi.AtLeast(0)),
-		"ChatState.chat":               say("The JID of the chat.", exampleJID),
-		"ChatState.pinned":             say("Whether it is pinned.", true),
-		"ChatState.until":              say("When the mute ends; absent: never.", exampleTime),
-		"PinRequest.pinned":            say("Whether to pin or unpin it.", true),
-		"MuteChatRequest.until":        say("When the mute ends; absent: never.", exampleTime, openapi.Format("date-time")),
+		"ArchiveRequest.archive":       rest.Say("Whether to archive or unarchive it.", true),
+		"ArchiveRequest.lastMessage":   rest.Say("The newest message of the chat, where the caller knows it; it may stand for chat.", nil),
+		"LastMessage.key":              rest.Say("Which message it is.", nil),
+		"LastMessage.messageTimestamp": rest.Say("When it was sent, in Unix seconds.", 1772366400, openapi.AtLeast(0)),
+		"ChatState.chat":               rest.Say("The JID of the chat.", rest.ExampleJID),
+		"ChatState.pinned":             rest.Say("Whether it is pinned.", true),
+		"ChatState.until":              rest.Say("When the mute ends; absent: never.", rest.ExampleTime),
+		"PinRequest.pinned":            rest.Say("Whether to pin or unpin it.", true),
+		"MuteChatRequest.until":        rest.Say("When the mute ends; absent: never.", rest.ExampleTime, openapi.Format("date-time")),
 
-		"BlockRequest.blocked":                   say("Whether to block or unblock the person.", true),
-		"BlockedPeople.blocked":                  say("Whom the account blocks.", nil),
-		"ProfilePictureRequest.preview":          say("Whether to get the small picture.", false),
-		"ProfilePictureAnswer.wuid":              say("The JID of the person or the group.", exampleJID),
-		"ProfilePictureAnswer.profilePictureUrl": say("The URL of the picture; null when the account can see none.", "https://pps.whatsapp.net/v/t61/1.jpg"),
-		"HistoryRequest.before":                  say("The stored message before which to start; 0 or absent: the oldest of the chat.", 42),
-		"HistoryRequest.count":                   say("How many messages to ask for; 50 when absent. Phones usually send up to 50.", defaultLimit, openapi.Range(1, maxHistoryCount)),
-		"HistoryAnswer.before":                   say("The id of the message before which they start.", 42),
-		"HistoryAnswer.count":                    say("How many messages were asked for.", 50),
-		"RejectRequest.callId":                   say("The id of the call, from call.upsert.", "6F1C1A520D6B4C56", openapi.AtLeastChars(1)),
-		"RejectRequest.callFrom":                 say("The caller, from call.upsert.", exampleJID),
-		"PresenceRequest.presence":               say("What to show. available and unavailable apply to the account, the others to a chat; subscribe subscribes to the presence of the chat.", string(event.PresenceComposing), openapi.OneOf(presences...)),
-		"PresenceAnswer.presence":                say("The presence shown now, or subscribe.", string(event.PresenceComposing)),
+		"BlockRequest.blocked":                   rest.Say("Whether to block or unblock the person.", true),
+		"BlockedPeople.blocked":                  rest.Say("Whom the account blocks.", nil),
+		"ProfilePictureRequest.preview":          rest.Say("Whether to get the small picture.", false),
+		"ProfilePictureAnswer.wuid":              rest.Say("The JID of the person or the group.", rest.ExampleJID),
+		"ProfilePictureAnswer.profilePictureUrl": rest.Say("The URL of the picture; null when the account can see none.", "https://pps.whatsapp.net/v/t61/1.jpg"),
+		"HistoryRequest.before":                  rest.Say("The stored message before which to start; 0 or absent: the oldest of the chat.", 42),
+		"HistoryRequest.count":                   rest.Say("How many messages to ask for; 50 when absent. Phones usually send up to 50.", rest.DefaultLimit, openapi.Range(1, maxHistoryCount)),
+		"HistoryAnswer.before":                   rest.Say("The id of the message before which they start.", 42),
+		"HistoryAnswer.count":                    rest.Say("How many messages were asked for.", 50),
+		"RejectRequest.callId":                   rest.Say("The id of the call, from call.upsert.", "6F1C1A520D6B4C56", openapi.AtLeastChars(1)),
+		"RejectRequest.callFrom":                 rest.Say("The caller, from call.upsert.", rest.ExampleJID),
+		"PresenceRequest.presence":               rest.Say("What to show. available and unavailable apply to the account, the others to a chat; subscribe subscribes to the presence of the chat.", string(event.PresenceComposing), openapi.OneOf(presences...)),
+		"PresenceAnswer.presence":                rest.Say("The presence shown now, or subscribe.", string(event.PresenceComposing)),
 
-		"ReadRequest.messageId":    say("Stored messages: their ids here, or their ids at WhatsApp.", []any{42}, reads),
-		"ReadRequest.readMessages": say("Messages by their keys.", nil, reads),
-		"ReadRequest.chat":         say("The chat of keyIds: a phone number with its country code, or the JID of a person or a group.", exampleJID),
-		"ReadRequest.sender":       say("Who sent the messages of keyIds; needed in groups.", exampleJID),
-		"ReadRequest.keyIds":       say("Messages of chat, by their ids at WhatsApp.", []any{exampleKeyID}, reads),
-		"ReadRequest.ids":          say("Stored messages, as in messageId.", []any{42}, reads),
-		"ReadRequest.messageIds":   say("Messages of chat, as in keyIds.", []any{exampleKeyID}, reads),
-		"ReadAnswer.message":       say("What was done, in words.", "Read messages"),
-		"ReadAnswer.read":          say("That it was done.", "success"),
-		"EditRequest.id":           say("The same as messageId, under its other name.", 42),
-		"EditRequest.text":         say("The new text, or the new caption.", "Your order arrives tomorrow.", openapi.Chars(1, event.MaxText)),
+		"ReadRequest.messageId":    rest.Say("Stored messages: their ids here, or their ids at WhatsApp.", []any{42}, reads),
+		"ReadRequest.readMessages": rest.Say("Messages by their keys.", nil, reads),
+		"ReadRequest.chat":         rest.Say("The chat of keyIds: a phone number with its country code, or the JID of a person or a group.", rest.ExampleJID),
+		"ReadRequest.sender":       rest.Say("Who sent the messages of keyIds; needed in groups.", rest.ExampleJID),
+		"ReadRequest.keyIds":       rest.Say("Messages of chat, by their ids at WhatsApp.", []any{rest.ExampleKeyID}, reads),
+		"ReadRequest.ids":          rest.Say("Stored messages, as in messageId.", []any{42}, reads),
+		"ReadRequest.messageIds":   rest.Say("Messages of chat, as in keyIds.", []any{rest.ExampleKeyID}, reads),
+		"ReadAnswer.message":       rest.Say("What was done, in words.", "Read messages"),
+		"ReadAnswer.read":          rest.Say("That it was done.", "success"),
+		"EditRequest.id":           rest.Say("The same as messageId, under its other name.", 42),
+		"EditRequest.text":         rest.Say("The new text, or the new caption.", "Your order arrives tomorrow.", openapi.Chars(1, event.MaxText)),
 	}
 }

@@ -5,31 +5,32 @@ import (
 
 	"postern/event"
 	"postern/httpapi/openapi"
+	"postern/httpapi/rest"
 )
 
 // consoleDescriptions describe the routes of the operator console.
-func consoleDescriptions() map[string]description {
-	return map[string]description{
+func consoleDescriptions() map[string]rest.Words {
+	return map[string]rest.Words{
 		"GET /admin/samples": {
-			id: "listSamples", summary: "List samples of the program, one per minute of the last day.",
-			about: "They are kept in memory and lost on restart. Minutes may be missing when the machine slept or its clock was changed. The last sample is the current minute.",
-			query: []string{"since"}, out: body[sampleList](),
+			ID: "listSamples", Summary: "List samples of the program, one per minute of the last day.",
+			About: "They are kept in memory and lost on restart. Minutes may be missing when the machine slept or its clock was changed. The last sample is the current minute.",
+			Query: []string{"since"}, Out: rest.TypeOf[sampleList](),
 		},
 		"GET /admin/config": {
-			id: "getConfig", summary: "Show the configuration in effect, each setting with its source.",
-			about: "Secrets are masked, and URLs are shown with scheme, host and port only.",
-			out:   body[SettingList](),
+			ID: "getConfig", Summary: "Show the configuration in effect, each setting with its source.",
+			About: "Secrets are masked, and URLs are shown with scheme, host and port only.",
+			Out:   rest.TypeOf[SettingList](),
 		},
 		"GET /admin/support": {
-			id: "makeSupportBundle", summary: "Get a redacted support bundle, as a zip file of plain text.",
-			about: "The same file as `postern support` writes. The answer takes some ten seconds, because it has two readings of the metrics. Only one bundle is written at a time.",
-			media: mediaZip, codes: codes{codeNotFound, codeSupport},
+			ID: "makeSupportBundle", Summary: "Get a redacted support bundle, as a zip file of plain text.",
+			About: "The same file as `postern support` writes. The answer takes some ten seconds, because it has two readings of the metrics. Only one bundle is written at a time.",
+			Media: mediaZip, Codes: rest.Codes{rest.CodeNotFound, codeSupport},
 		},
 		"GET /ws/console": {
-			id: "openConsole", summary: "Open a WebSocket with the changes that an operator console shows.",
-			about: "Each message is one JSON object; `hello` is the first. A client that connects or reconnects loads the current state from the other routes after `hello`, " +
+			ID: "openConsole", Summary: "Open a WebSocket with the changes that an operator console shows.",
+			About: "Each message is one JSON object; `hello` is the first. A client that connects or reconnects loads the current state from the other routes after `hello`, " +
 				"then applies the messages. A row is sent in its current state, at most five times a second; changes in between are combined.",
-			status: http.StatusSwitchingProtocols, out: body[consoleMessage](), codes: codes{"ORIGIN_REFUSED", codeUpgradeRequired, codeInvalidSubscription, codeInvalidQuery, codeLimitReached},
+			Status: http.StatusSwitchingProtocols, Out: rest.TypeOf[consoleMessage](), Codes: rest.Codes{"ORIGIN_REFUSED", rest.CodeUpgradeRequired, codeInvalidSubscription, rest.CodeInvalidQuery, rest.CodeLimitReached},
 		},
 	}
 }
@@ -47,7 +48,7 @@ func consoleMessages() []openapi.Message {
 		{Name: "figures", About: "The current minute, every five seconds.", Fields: []string{"figures"}},
 	}
 	for i := range all {
-		all[i].Type = body[consoleMessage]()
+		all[i].Type = rest.TypeOf[consoleMessage]()
 	}
 	return all
 }
@@ -59,43 +60,43 @@ func consoleFields() openapi.Fields {
 		names = append(names, m.Name)
 	}
 	return openapi.Fields{
-		"listSamples.?since":   say("Only the minutes that began at this time or later.", exampleTime, openapi.Format("date-time")),
-		"SampleList.interval":  say("Seconds from one sample to the next.", 60),
-		"SampleList.backup":    say("The scheduled backups; null when none are configured.", nil),
-		"SampleList.samples":   say("The samples, oldest first.", nil),
-		"BackupState.every":    say("Seconds from one backup to the next.", 86_400),
-		"BackupState.lastAt":   say("The time of the newest backup; null when there is none.", exampleTime),
-		"BackupState.bytes":    say("The size of the newest one; null when unknown.", 16_805_888),
-		"BackupState.failure":  say("Why the last attempt failed; null when it did not.", "no space left on device"),
-		"BackupState.failedAt": say("When it failed; null when it did not.", exampleTime),
+		"listSamples.?since":   rest.Say("Only the minutes that began at this time or later.", rest.ExampleTime, openapi.Format("date-time")),
+		"SampleList.interval":  rest.Say("Seconds from one sample to the next.", 60),
+		"SampleList.backup":    rest.Say("The scheduled backups; null when none are configured.", nil),
+		"SampleList.samples":   rest.Say("The samples, oldest first.", nil),
+		"BackupState.every":    rest.Say("Seconds from one backup to the next.", 86_400),
+		"BackupState.lastAt":   rest.Say("The time of the newest backup; null when there is none.", rest.ExampleTime),
+		"BackupState.bytes":    rest.Say("The size of the newest one; null when unknown.", 16_805_888),
+		"BackupState.failure":  rest.Say("Why the last attempt failed; null when it did not.", "no space left on device"),
+		"BackupState.failedAt": rest.Say("When it failed; null when it did not.", rest.ExampleTime),
 
-		"SettingList.settings":  say("All settings, in the order of config.toml.example.", nil),
-		"SettingList.warnings":  say("Warnings about the configuration.", []any{}),
-		"SettingList.pending":   say("Settings that were changed since the start and take effect at the next one.", []any{}),
-		"ConfigSetting.name":    say("The path of the setting.", "server.listen"),
-		"ConfigSetting.value":   say("The value in effect, without credentials.", "127.0.0.1:8084"),
-		"ConfigSetting.default": say("The value when the setting is absent; null for a secret that the program generates.", "127.0.0.1:8084"),
-		"ConfigSetting.source":  say("The source of the value: a file, an environment variable, or default.", "environment SERVER_LISTEN"),
-		"ConfigSetting.about":   say("What the setting is for.", "Address to listen on."),
+		"SettingList.settings":  rest.Say("All settings, in the order of config.toml.example.", nil),
+		"SettingList.warnings":  rest.Say("Warnings about the configuration.", []any{}),
+		"SettingList.pending":   rest.Say("Settings that were changed since the start and take effect at the next one.", []any{}),
+		"ConfigSetting.name":    rest.Say("The path of the setting.", "server.listen"),
+		"ConfigSetting.value":   rest.Say("The value in effect, without credentials.", "127.0.0.1:8084"),
+		"ConfigSetting.default": rest.Say("The value when the setting is absent; null for a secret that the program generates.", "127.0.0.1:8084"),
+		"ConfigSetting.source":  rest.Say("The source of the value: a file, an environment variable, or default.", "environment SERVER_LISTEN"),
+		"ConfigSetting.about":   rest.Say("What the setting is for.", "Address to listen on."),
 
-		"ConsoleMessage.type":     say("The kind of the message.", "instance", openapi.OneOf(names...)),
-		"ConsoleMessage.at":       say("With hello: the server's time.", exampleTime),
-		"ConsoleMessage.name":     say("With instance and instanceDeleted: the name of the instance.", exampleName),
-		"ConsoleMessage.instance": say("The instance as GET /instance lists it, without its token.", nil),
-		"ConsoleMessage.batch":    say("The batch as GET /admin/batches lists it.", nil),
-		"ConsoleMessage.id":       say("With batchDeleted: the id of the batch.", exampleUUID, openapi.Format("uuid")),
-		"ConsoleMessage.delivery": say("The delivery as GET /webhook/deliveries lists it.", nil),
-		"ConsoleMessage.changed":  say("With deliveries: the number of changes of deliveries that were not sent, because there were too many.", 412),
-		"ConsoleMessage.figures":  say("The sample of the current minute, every five seconds.", nil),
+		"ConsoleMessage.type":     rest.Say("The kind of the message.", "instance", openapi.OneOf(names...)),
+		"ConsoleMessage.at":       rest.Say("With hello: the server's time.", rest.ExampleTime),
+		"ConsoleMessage.name":     rest.Say("With instance and instanceDeleted: the name of the instance.", rest.ExampleName),
+		"ConsoleMessage.instance": rest.Say("The instance as GET /instance lists it, without its token.", nil),
+		"ConsoleMessage.batch":    rest.Say("The batch as GET /admin/batches lists it.", nil),
+		"ConsoleMessage.id":       rest.Say("With batchDeleted: the id of the batch.", rest.ExampleUUID, openapi.Format("uuid")),
+		"ConsoleMessage.delivery": rest.Say("The delivery as GET /webhook/deliveries lists it.", nil),
+		"ConsoleMessage.changed":  rest.Say("With deliveries: the number of changes of deliveries that were not sent, because there were too many.", 412),
+		"ConsoleMessage.figures":  rest.Say("The sample of the current minute, every five seconds.", nil),
 
-		"Sample.at":                   say("When the minute began.", exampleTime),
-		"Sample.instances":            say("How many instances are in each state of the connection, at the end of the minute.", object{string(event.Online): 3}),
-		"Sample.sent":                 say("Messages that WhatsApp accepted in this minute.", 12, count),
-		"Sample.received":             say("Messages from others received in this minute.", 30, count),
-		"Sample.deliveries":           say("Delivery attempts that a receiver accepted in this minute.", 42, count),
-		"Sample.failed":               say("Delivery attempts that failed in this minute.", 0, count),
-		"Sample.oldestPendingSeconds": say("Age of the oldest event pending delivery; 0 when there is none.", 0, count),
-		"Sample.fileBytes":            say("Size of the data file.", 16_805_888, count),
-		"Sample.memoryBytes":          say("Memory obtained from the system, without the mapped data file.", 52_428_800, count),
+		"Sample.at":                   rest.Say("When the minute began.", rest.ExampleTime),
+		"Sample.instances":            rest.Say("How many instances are in each state of the connection, at the end of the minute.", object{string(event.Online): 3}),
+		"Sample.sent":                 rest.Say("Messages that WhatsApp accepted in this minute.", 12, count),
+		"Sample.received":             rest.Say("Messages from others received in this minute.", 30, count),
+		"Sample.deliveries":           rest.Say("Delivery attempts that a receiver accepted in this minute.", 42, count),
+		"Sample.failed":               rest.Say("Delivery attempts that failed in this minute.", 0, count),
+		"Sample.oldestPendingSeconds": rest.Say("Age of the oldest event pending delivery; 0 when there is none.", 0, count),
+		"Sample.fileBytes":            rest.Say("Size of the data file.", 16_805_888, count),
+		"Sample.memoryBytes":          rest.Say("Memory obtained from the system, without the mapped data file.", 52_428_800, count),
 	}
 }

@@ -5,106 +5,107 @@ import (
 
 	"postern/event"
 	"postern/httpapi/openapi"
+	"postern/httpapi/rest"
 )
 
 // exampleGroup is the JID of a group.
 const exampleGroup = "120363012345678901@g.us"
 
-func groupDescriptions() map[string]description {
+func groupDescriptions() map[string]rest.Words {
 	group := []string{"groupJid"}
-	return map[string]description{
+	return map[string]rest.Words{
 		"POST /instance/{i}/group": {
-			id: "createGroup", summary: "Create a group.", once: true, in: body[createGroupRequest](),
-			example: `{"subject":"Summer party","participants":["4915112345678"]}`, status: http.StatusCreated, out: body[event.CreatedGroup](),
-			codes: aboutPeople(event.SendResultUnknown),
+			ID: "createGroup", Summary: "Create a group.", Once: true, In: rest.TypeOf[createGroupRequest](),
+			Example: `{"subject":"Summer party","participants":["4915112345678"]}`, Status: http.StatusCreated, Out: rest.TypeOf[event.CreatedGroup](),
+			Codes: rest.AboutPeople(event.SendResultUnknown),
 		},
-		"GET /instance/{i}/group":  {id: "getGroup", summary: "Show a group.", query: group, out: body[event.GroupUpsert](), codes: aboutGroup()},
-		"GET /instance/{i}/groups": {id: "listGroups", summary: "List the groups that the account is in.", out: body[[]event.GroupUpsert](), codes: asking(codeInvalidQuery)},
+		"GET /instance/{i}/group":  {ID: "getGroup", Summary: "Show a group.", Query: group, Out: rest.TypeOf[event.GroupUpsert](), Codes: rest.AboutGroup()},
+		"GET /instance/{i}/groups": {ID: "listGroups", Summary: "List the groups that the account is in.", Out: rest.TypeOf[[]event.GroupUpsert](), Codes: rest.Asking(rest.CodeInvalidQuery)},
 		"PUT /instance/{i}/group/update-picture": {
-			id: "setGroupPicture", summary: "Change or remove a group's picture: from a URL, an upload, or as a multipart body.", query: group, in: body[pictureRequest](),
-			example: `{"groupJid":"` + exampleGroup + `","image":"https://example.org/group.jpg"}`, form: group, out: body[picturedGroup](),
-			codes: aboutGroup("INVALID_MEDIA", "INVALID_MESSAGE", "UPLOAD_NOT_FOUND", "MEDIA_GONE", "DISK_FULL"),
+			ID: "setGroupPicture", Summary: "Change or remove a group's picture: from a URL, an upload, or as a multipart body.", Query: group, In: rest.TypeOf[pictureRequest](),
+			Example: `{"groupJid":"` + exampleGroup + `","image":"https://example.org/group.jpg"}`, Form: group, Out: rest.TypeOf[picturedGroup](),
+			Codes: rest.AboutGroup("INVALID_MEDIA", "INVALID_MESSAGE", "UPLOAD_NOT_FOUND", "MEDIA_GONE", "DISK_FULL"),
 		},
 		"PUT /instance/{i}/group/update-participants": {
-			id: "updateGroupParticipants", summary: "Add, remove, promote or demote members of a group.", about: "204 when all changes succeeded; the result for each member when one failed, or with details=true.", query: []string{"groupJid", details}, in: body[membersRequest](),
-			example: `{"groupJid":"` + exampleGroup + `","action":"add","participants":["4915112345678"]}`, out: body[membersAnswer](), also: []openapi.Answer{{Status: http.StatusNoContent}}, codes: aboutGroup(),
+			ID: "updateGroupParticipants", Summary: "Add, remove, promote or demote members of a group.", About: "204 when all changes succeeded; the result for each member when one failed, or with details=true.", Query: []string{"groupJid", details}, In: rest.TypeOf[membersRequest](),
+			Example: `{"groupJid":"` + exampleGroup + `","action":"add","participants":["4915112345678"]}`, Out: rest.TypeOf[membersAnswer](), Also: []openapi.Answer{{Status: http.StatusNoContent}}, Codes: rest.AboutGroup(),
 		},
 		"PUT /instance/{i}/group/subject": {
-			id: "setGroupSubject", summary: "Change a group's subject.", query: group, in: body[subjectRequest](),
-			example: `{"groupJid":"` + exampleGroup + `","subject":"Winter party"}`, out: body[subjectAnswer](), codes: aboutGroup(),
+			ID: "setGroupSubject", Summary: "Change a group's subject.", Query: group, In: rest.TypeOf[subjectRequest](),
+			Example: `{"groupJid":"` + exampleGroup + `","subject":"Winter party"}`, Out: rest.TypeOf[subjectAnswer](), Codes: rest.AboutGroup(),
 		},
 		"PUT /instance/{i}/group/description": {
-			id: "setGroupDescription", summary: "Change or remove a group's description.", query: group, in: body[descriptionRequest](),
-			example: `{"groupJid":"` + exampleGroup + `","description":"We meet at eight."}`, out: body[descriptionAnswer](), codes: aboutGroup(),
+			ID: "setGroupDescription", Summary: "Change or remove a group's description.", Query: group, In: rest.TypeOf[descriptionRequest](),
+			Example: `{"groupJid":"` + exampleGroup + `","description":"We meet at eight."}`, Out: rest.TypeOf[descriptionAnswer](), Codes: rest.AboutGroup(),
 		},
 		"PUT /instance/{i}/group/settings": {
-			id: "setGroupSettings", summary: "Change the settings of a group.", query: group, in: body[settingsRequest](),
-			example: `{"groupJid":"` + exampleGroup + `","announce":true}`, out: body[settingsAnswer](), codes: aboutGroup(),
+			ID: "setGroupSettings", Summary: "Change the settings of a group.", Query: group, In: rest.TypeOf[settingsRequest](),
+			Example: `{"groupJid":"` + exampleGroup + `","announce":true}`, Out: rest.TypeOf[settingsAnswer](), Codes: rest.AboutGroup(),
 		},
 		"GET /instance/{i}/group/invitation-code": {
-			id: "getGroupInvitation", summary: "Show the invite code of a group.", query: group, out: body[inviteAnswer](), codes: aboutGroup(),
+			ID: "getGroupInvitation", Summary: "Show the invite code of a group.", Query: group, Out: rest.TypeOf[inviteAnswer](), Codes: rest.AboutGroup(),
 		},
 		"PUT /instance/{i}/group/revoke-invitation": {
-			id: "revokeGroupInvitation", summary: "Replace the invite code of a group.", about: "204, or with details=true the new code.", query: []string{"groupJid", details}, in: body[groupTarget](),
-			example: `{"groupJid":"` + exampleGroup + `"}`, status: http.StatusNoContent, also: []openapi.Answer{{Status: http.StatusOK, Type: body[newInvite]()}}, codes: aboutGroup(),
+			ID: "revokeGroupInvitation", Summary: "Replace the invite code of a group.", About: "204, or with details=true the new code.", Query: []string{"groupJid", details}, In: rest.TypeOf[groupTarget](),
+			Example: `{"groupJid":"` + exampleGroup + `"}`, Status: http.StatusNoContent, Also: []openapi.Answer{{Status: http.StatusOK, Type: rest.TypeOf[newInvite]()}}, Codes: rest.AboutGroup(),
 		},
 		"GET /instance/{i}/group/invitation": {
-			id: "getInvitedGroup", summary: "Show the group of an invite code, without joining it.", query: []string{"inviteCode"}, out: body[event.GroupUpsert](), codes: aboutPeople(),
+			ID: "getInvitedGroup", Summary: "Show the group of an invite code, without joining it.", Query: []string{"inviteCode"}, Out: rest.TypeOf[event.GroupUpsert](), Codes: rest.AboutPeople(),
 		},
 		"POST /instance/{i}/group/join": {
-			id: "joinGroup", summary: "Join a group by its invite code.", in: body[joinRequest](), example: `{"inviteCode":"AbCdEfGhIjKlMnOpQrStUv"}`, out: body[joinedGroup](), codes: aboutPeople(),
+			ID: "joinGroup", Summary: "Join a group by its invite code.", In: rest.TypeOf[joinRequest](), Example: `{"inviteCode":"AbCdEfGhIjKlMnOpQrStUv"}`, Out: rest.TypeOf[joinedGroup](), Codes: rest.AboutPeople(),
 		},
 		"GET /instance/{i}/group/join-requests": {
-			id: "listJoinRequests", summary: "List the requests to join a group.", query: group, out: body[[]event.JoinRequest](), codes: aboutGroup(),
+			ID: "listJoinRequests", Summary: "List the requests to join a group.", Query: group, Out: rest.TypeOf[[]event.JoinRequest](), Codes: rest.AboutGroup(),
 		},
 		"PUT /instance/{i}/group/join-requests": {
-			id: "decideJoinRequests", summary: "Approve or reject requests to join a group.", query: group, in: body[decideRequest](),
-			example: `{"groupJid":"` + exampleGroup + `","action":"approve","participants":["4915112345678"]}`, out: body[decideAnswer](), codes: aboutGroup(),
+			ID: "decideJoinRequests", Summary: "Approve or reject requests to join a group.", Query: group, In: rest.TypeOf[decideRequest](),
+			Example: `{"groupJid":"` + exampleGroup + `","action":"approve","participants":["4915112345678"]}`, Out: rest.TypeOf[decideAnswer](), Codes: rest.AboutGroup(),
 		},
-		"DELETE /instance/{i}/group/leave": {id: "leaveGroup", summary: "Leave a group.", query: group, status: http.StatusNoContent, codes: aboutGroup()},
+		"DELETE /instance/{i}/group/leave": {ID: "leaveGroup", Summary: "Leave a group.", Query: group, Status: http.StatusNoContent, Codes: rest.AboutGroup()},
 	}
 }
 
-func channelDescriptions() map[string]description {
+func channelDescriptions() map[string]rest.Words {
 	const example = `{"newsletterJid":"120363012345678901@newsletter"}`
-	return map[string]description{
-		"GET /instance/{i}/newsletters": {id: "listNewsletters", summary: "List the newsletters that the account follows.", out: body[[]event.Channel](), codes: asking(codeInvalidQuery)},
+	return map[string]rest.Words{
+		"GET /instance/{i}/newsletters": {ID: "listNewsletters", Summary: "List the newsletters that the account follows.", Out: rest.TypeOf[[]event.Channel](), Codes: rest.Asking(rest.CodeInvalidQuery)},
 		"GET /instance/{i}/newsletter": {
-			id: "getNewsletter", summary: "Show a newsletter, by its JID or its invite code.", query: []string{"newsletterJid", "inviteCode"}, out: body[event.Channel](), codes: aboutPeople(),
+			ID: "getNewsletter", Summary: "Show a newsletter, by its JID or its invite code.", Query: []string{"newsletterJid", "inviteCode"}, Out: rest.TypeOf[event.Channel](), Codes: rest.AboutPeople(),
 		},
 		"POST /instance/{i}/newsletter/follow": {
-			id: "followNewsletter", summary: "Follow a newsletter.", in: body[channelRequest](), example: example, out: body[followAnswer](), codes: aboutPeople(),
+			ID: "followNewsletter", Summary: "Follow a newsletter.", In: rest.TypeOf[channelRequest](), Example: example, Out: rest.TypeOf[followAnswer](), Codes: rest.AboutPeople(),
 		},
 		"POST /instance/{i}/newsletter/unfollow": {
-			id: "unfollowNewsletter", summary: "Unfollow a newsletter.", in: body[channelRequest](), example: example, out: body[followAnswer](), codes: aboutPeople(),
+			ID: "unfollowNewsletter", Summary: "Unfollow a newsletter.", In: rest.TypeOf[channelRequest](), Example: example, Out: rest.TypeOf[followAnswer](), Codes: rest.AboutPeople(),
 		},
 		"POST /instance/{i}/newsletter/mute": {
-			id: "muteNewsletter", summary: "Mute a newsletter that is followed.", in: body[channelRequest](), example: example, out: body[muteAnswer](), codes: aboutPeople(),
+			ID: "muteNewsletter", Summary: "Mute a newsletter that is followed.", In: rest.TypeOf[channelRequest](), Example: example, Out: rest.TypeOf[muteAnswer](), Codes: rest.AboutPeople(),
 		},
 		"POST /instance/{i}/newsletter/unmute": {
-			id: "unmuteNewsletter", summary: "Unmute a newsletter.", in: body[channelRequest](), example: example, out: body[muteAnswer](), codes: aboutPeople(),
+			ID: "unmuteNewsletter", Summary: "Unmute a newsletter.", In: rest.TypeOf[channelRequest](), Example: example, Out: rest.TypeOf[muteAnswer](), Codes: rest.AboutPeople(),
 		},
 	}
 }
 
-func labelDescriptions() map[string]description {
-	return map[string]description{
-		"GET /instance/{i}/labels": {id: "listLabels", summary: "List the labels of a business account.", out: body[[]event.Label](), codes: asking(codeInvalidQuery)},
+func labelDescriptions() map[string]rest.Words {
+	return map[string]rest.Words{
+		"GET /instance/{i}/labels": {ID: "listLabels", Summary: "List the labels of a business account.", Out: rest.TypeOf[[]event.Label](), Codes: rest.Asking(rest.CodeInvalidQuery)},
 		"POST /instance/{i}/label": {
-			id: "createLabel", summary: "Create a label.", once: true, in: body[createLabelRequest](), example: `{"name":"New order","color":3}`,
-			status: http.StatusCreated, out: body[event.Label](), codes: sharing(event.SendResultUnknown),
+			ID: "createLabel", Summary: "Create a label.", Once: true, In: rest.TypeOf[createLabelRequest](), Example: `{"name":"New order","color":3}`,
+			Status: http.StatusCreated, Out: rest.TypeOf[event.Label](), Codes: rest.Sharing(event.SendResultUnknown),
 		},
 		"PUT /instance/{i}/label": {
-			id: "updateLabel", summary: "Change a label.", in: body[editLabelRequest](), example: `{"labelId":"4","name":"Paid"}`, out: body[event.Label](), codes: sharing("LABEL_NOT_FOUND"),
+			ID: "updateLabel", Summary: "Change a label.", In: rest.TypeOf[editLabelRequest](), Example: `{"labelId":"4","name":"Paid"}`, Out: rest.TypeOf[event.Label](), Codes: rest.Sharing("LABEL_NOT_FOUND"),
 		},
-		"DELETE /instance/{i}/label": {id: "deleteLabel", summary: "Delete a label.", query: []string{"labelId"}, out: body[deletedLabel](), codes: sharing("LABEL_NOT_FOUND")},
+		"DELETE /instance/{i}/label": {ID: "deleteLabel", Summary: "Delete a label.", Query: []string{"labelId"}, Out: rest.TypeOf[deletedLabel](), Codes: rest.Sharing("LABEL_NOT_FOUND")},
 		"POST /instance/{i}/label/assign": {
-			id: "assignLabel", summary: "Put a label on a chat.", in: body[labelChatRequest](), example: `{"labelId":"4","chat":"4915112345678"}`,
-			out: body[labelChatAnswer](), codes: aboutPeople("LABEL_NOT_FOUND", "APP_STATE_CONFLICT"),
+			ID: "assignLabel", Summary: "Put a label on a chat.", In: rest.TypeOf[labelChatRequest](), Example: `{"labelId":"4","chat":"4915112345678"}`,
+			Out: rest.TypeOf[labelChatAnswer](), Codes: rest.AboutPeople("LABEL_NOT_FOUND", "APP_STATE_CONFLICT"),
 		},
 		"POST /instance/{i}/label/unassign": {
-			id: "unassignLabel", summary: "Remove a label from a chat.", in: body[labelChatRequest](), example: `{"labelId":"4","chat":"4915112345678"}`,
-			out: body[labelChatAnswer](), codes: aboutPeople("LABEL_NOT_FOUND", "APP_STATE_CONFLICT"),
+			ID: "unassignLabel", Summary: "Remove a label from a chat.", In: rest.TypeOf[labelChatRequest](), Example: `{"labelId":"4","chat":"4915112345678"}`,
+			Out: rest.TypeOf[labelChatAnswer](), Codes: rest.AboutPeople("LABEL_NOT_FOUND", "APP_STATE_CONFLICT"),
 		},
 	}
 }
@@ -112,81 +113,81 @@ func labelDescriptions() map[string]description {
 // groupFields are the fields of groups, newsletters and labels.
 func groupFields() openapi.Fields {
 	chars := openapi.Chars
-	people := say("The people: phone numbers or JIDs.", []any{examplePhone}, openapi.Items(1, event.MaxMembers-1))
-	results := say("The result for each.", nil)
+	people := rest.Say("The people: phone numbers or JIDs.", []any{rest.ExamplePhone}, openapi.Items(1, event.MaxMembers-1))
+	results := rest.Say("The result for each.", nil)
 	all := openapi.Fields{
-		"Group.id":                      say("The JID of the group.", exampleGroup),
-		"Group.subject":                 say("Its subject.", "Summer party"),
-		"Group.participants":            say("Its members.", nil),
-		"Participant.id":                say("The JID of the member: the phone JID where it is known, else the LID.", exampleJID),
-		"Participant.admin":             say("The role of the member; null for an ordinary member.", string(event.RoleAdmin)),
-		"Participant.isAdmin":           say("Whether the member is an admin.", false),
-		"Participant.isSuperAdmin":      say("Whether the member created the group.", false),
-		"CreatedGroup.notAdded":         say("The people who were not added, and why.", nil),
-		"CreatedGroup.descriptionError": say("Why the description could not be set; absent when it was, or none was given.", "refused"),
+		"Group.id":                      rest.Say("The JID of the group.", exampleGroup),
+		"Group.subject":                 rest.Say("Its subject.", "Summer party"),
+		"Group.participants":            rest.Say("Its members.", nil),
+		"Participant.id":                rest.Say("The JID of the member: the phone JID where it is known, else the LID.", rest.ExampleJID),
+		"Participant.admin":             rest.Say("The role of the member; null for an ordinary member.", string(event.RoleAdmin)),
+		"Participant.isAdmin":           rest.Say("Whether the member is an admin.", false),
+		"Participant.isSuperAdmin":      rest.Say("Whether the member created the group.", false),
+		"CreatedGroup.notAdded":         rest.Say("The people who were not added, and why.", nil),
+		"CreatedGroup.descriptionError": rest.Say("Why the description could not be set; absent when it was, or none was given.", "refused"),
 
 		"CreateGroupRequest.participants": people,
-		"CreateGroupRequest.description":  say("The group's description.", "We meet at eight.", chars(0, event.MaxDescription)),
+		"CreateGroupRequest.description":  rest.Say("The group's description.", "We meet at eight.", chars(0, event.MaxDescription)),
 		"MembersRequest.participants":     people,
-		"MembersRequest.action":           say("The change.", string(event.ParticipantAdd)),
-		"MembersAnswer.action":            say("The change.", string(event.ParticipantAdd)),
+		"MembersRequest.action":           rest.Say("The change.", string(event.ParticipantAdd)),
+		"MembersAnswer.action":            rest.Say("The change.", string(event.ParticipantAdd)),
 		"MembersAnswer.participants":      results,
 		"DecideRequest.participants":      people,
-		"DecideRequest.action":            say("The decision.", string(approve), openapi.OneOf(approve, reject)),
-		"DecideAnswer.action":             say("The decision.", string(approve), openapi.OneOf(approve, reject)),
+		"DecideRequest.action":            rest.Say("The decision.", string(approve), openapi.OneOf(approve, reject)),
+		"DecideAnswer.action":             rest.Say("The decision.", string(approve), openapi.OneOf(approve, reject)),
 		"DecideAnswer.participants":       results,
-		"MemberResult.status":             say("200 on success, else WhatsApp's code for the refusal.", event.MemberChanged),
-		"MemberResult.invitation":         say("An invitation to send to a person who cannot be added directly.", nil),
-		"Invitation.code":                 say("The code of the invitation.", "AbCdEfGh"),
-		"DescriptionRequest.description":  say("The group's description; empty to remove it.", "We meet at eight.", chars(0, event.MaxDescription)),
-		"DescriptionAnswer.description":   say("The group's description now.", "We meet at eight."),
-		"PictureRequest.image":            say("The http or https URL of the picture; empty to remove the picture.", "https://example.org/group.jpg", chars(0, event.MaxURL)),
-		"GroupWithPicture.pictureId":      say("WhatsApp's id of the new picture; empty when it was removed.", "1709294400"),
-		"InviteAnswer.invitation":         say("The link of the invitation.", event.InviteLinkPrefix+"AbCdEfGhIjKlMnOpQrStUv", openapi.Format("uri")),
-		"NewInvite.invitation":            say("The link of the new invitation.", event.InviteLinkPrefix+"AbCdEfGhIjKlMnOpQrStUv", openapi.Format("uri")),
-		"JoinedGroup.joined":              say("Whether the account is a member now; false while admins decide.", true),
-		"JoinRequest.requestedAt":         say("When the person asked.", exampleTime),
+		"MemberResult.status":             rest.Say("200 on success, else WhatsApp's code for the refusal.", event.MemberChanged),
+		"MemberResult.invitation":         rest.Say("An invitation to send to a person who cannot be added directly.", nil),
+		"Invitation.code":                 rest.Say("The code of the invitation.", "AbCdEfGh"),
+		"DescriptionRequest.description":  rest.Say("The group's description; empty to remove it.", "We meet at eight.", chars(0, event.MaxDescription)),
+		"DescriptionAnswer.description":   rest.Say("The group's description now.", "We meet at eight."),
+		"PictureRequest.image":            rest.Say("The http or https URL of the picture; empty to remove the picture.", "https://example.org/group.jpg", chars(0, event.MaxURL)),
+		"GroupWithPicture.pictureId":      rest.Say("WhatsApp's id of the new picture; empty when it was removed.", "1709294400"),
+		"InviteAnswer.invitation":         rest.Say("The link of the invitation.", event.InviteLinkPrefix+"AbCdEfGhIjKlMnOpQrStUv", openapi.Format("uri")),
+		"NewInvite.invitation":            rest.Say("The link of the new invitation.", event.InviteLinkPrefix+"AbCdEfGhIjKlMnOpQrStUv", openapi.Format("uri")),
+		"JoinedGroup.joined":              rest.Say("Whether the account is a member now; false while admins decide.", true),
+		"JoinRequest.requestedAt":         rest.Say("When the person asked.", rest.ExampleTime),
 
-		"Newsletter.jid":          say("The JID of the newsletter.", "120363012345678901@newsletter"),
-		"Newsletter.name":         say("Its name.", "News of the engine"),
-		"Newsletter.description":  say("Its description.", "Once a week"),
-		"Newsletter.subscribers":  say("The number of followers.", 1200, openapi.AtLeast(0)),
-		"Newsletter.verification": say("Whether WhatsApp verified it.", "verified", openapi.OneOf("verified", "unverified")),
-		"Newsletter.state":        say("The state of the newsletter.", "active", openapi.OneOf("active", "suspended", "geosuspended")),
-		"Newsletter.role":         say("The role of the account; absent when the newsletter was found by its invitation.", "subscriber", openapi.OneOf("owner", "admin", "subscriber", "guest")),
-		"FollowAnswer.following":  say("Whether the account follows it now.", true),
+		"Newsletter.jid":          rest.Say("The JID of the newsletter.", "120363012345678901@newsletter"),
+		"Newsletter.name":         rest.Say("Its name.", "News of the engine"),
+		"Newsletter.description":  rest.Say("Its description.", "Once a week"),
+		"Newsletter.subscribers":  rest.Say("The number of followers.", 1200, openapi.AtLeast(0)),
+		"Newsletter.verification": rest.Say("Whether WhatsApp verified it.", "verified", openapi.OneOf("verified", "unverified")),
+		"Newsletter.state":        rest.Say("The state of the newsletter.", "active", openapi.OneOf("active", "suspended", "geosuspended")),
+		"Newsletter.role":         rest.Say("The role of the account; absent when the newsletter was found by its invitation.", "subscriber", openapi.OneOf("owner", "admin", "subscriber", "guest")),
+		"FollowAnswer.following":  rest.Say("Whether the account follows it now.", true),
 
-		"Label.id":                say("The label's id: digits.", "4"),
-		"Label.name":              say("The label's name.", "Paid"),
-		"CreateLabelRequest.name": say("The label's name.", "Paid", chars(1, event.MaxLabelName)),
-		"LabelChange.name":        say("The label's name.", "Paid", chars(1, event.MaxLabelName)),
-		"DeletedLabel.deleted":    say("Always true.", true),
-		"LabelChatAnswer.labeled": say("Whether the chat has the label now.", true),
+		"Label.id":                rest.Say("The label's id: digits.", "4"),
+		"Label.name":              rest.Say("The label's name.", "Paid"),
+		"CreateLabelRequest.name": rest.Say("The label's name.", "Paid", chars(1, event.MaxLabelName)),
+		"LabelChange.name":        rest.Say("The label's name.", "Paid", chars(1, event.MaxLabelName)),
+		"DeletedLabel.deleted":    rest.Say("Always true.", true),
+		"LabelChatAnswer.labeled": rest.Say("Whether the chat has the label now.", true),
 	}
 	for name, f := range map[string]openapi.Field{
-		"addressingMode":       say("How its members address each other: by pn or lid.", "lid"),
-		"authorPn":             say("The phone JID of who did it, where it is known.", exampleJID),
-		"authorUsername":       say("The username of who did it.", "ada"),
-		"creation":             say("When it was created, in Unix seconds.", 1772366400),
-		"desc":                 say("Its description; empty when it was removed.", "We meet at eight."),
-		"descId":               say("WhatsApp's id of the description.", "3EB0"),
-		"descOwner":            say("The JID of who wrote the description.", exampleJID),
-		"descOwnerPn":          say("The phone JID of who wrote the description.", exampleJID),
-		"descOwnerUsername":    say("The username of who wrote the description.", "ada"),
-		"descTime":             say("When the description was written, in Unix seconds.", 1772366400),
-		"isCommunity":          say("Whether it is a community.", false),
-		"isCommunityAnnounce":  say("Whether it is the announcement group of a community.", false),
-		"linkedParent":         say("The JID of the community that it belongs to.", exampleGroup),
-		"notify":               say("The name that its creator chose.", "Ada"),
-		"owner":                say("The JID of the creator.", exampleJID),
-		"ownerCountryCode":     say("The country of the creator.", "DE"),
-		"ownerPn":              say("The phone JID of the creator.", exampleJID),
-		"ownerUsername":        say("The username of the creator.", "ada"),
-		"size":                 say("How many members it has.", 12, openapi.AtLeast(0)),
-		"subjectOwner":         say("The JID of who wrote the subject.", exampleJID),
-		"subjectOwnerPn":       say("The phone JID of who wrote the subject.", exampleJID),
-		"subjectOwnerUsername": say("The username of who wrote the subject.", "ada"),
-		"subjectTime":          say("When the subject was written, in Unix seconds.", 1772366400),
+		"addressingMode":       rest.Say("How its members address each other: by pn or lid.", "lid"),
+		"authorPn":             rest.Say("The phone JID of who did it, where it is known.", rest.ExampleJID),
+		"authorUsername":       rest.Say("The username of who did it.", "ada"),
+		"creation":             rest.Say("When it was created, in Unix seconds.", 1772366400),
+		"desc":                 rest.Say("Its description; empty when it was removed.", "We meet at eight."),
+		"descId":               rest.Say("WhatsApp's id of the description.", "3EB0"),
+		"descOwner":            rest.Say("The JID of who wrote the description.", rest.ExampleJID),
+		"descOwnerPn":          rest.Say("The phone JID of who wrote the description.", rest.ExampleJID),
+		"descOwnerUsername":    rest.Say("The username of who wrote the description.", "ada"),
+		"descTime":             rest.Say("When the description was written, in Unix seconds.", 1772366400),
+		"isCommunity":          rest.Say("Whether it is a community.", false),
+		"isCommunityAnnounce":  rest.Say("Whether it is the announcement group of a community.", false),
+		"linkedParent":         rest.Say("The JID of the community that it belongs to.", exampleGroup),
+		"notify":               rest.Say("The name that its creator chose.", "Ada"),
+		"owner":                rest.Say("The JID of the creator.", rest.ExampleJID),
+		"ownerCountryCode":     rest.Say("The country of the creator.", "DE"),
+		"ownerPn":              rest.Say("The phone JID of the creator.", rest.ExampleJID),
+		"ownerUsername":        rest.Say("The username of the creator.", "ada"),
+		"size":                 rest.Say("How many members it has.", 12, openapi.AtLeast(0)),
+		"subjectOwner":         rest.Say("The JID of who wrote the subject.", rest.ExampleJID),
+		"subjectOwnerPn":       rest.Say("The phone JID of who wrote the subject.", rest.ExampleJID),
+		"subjectOwnerUsername": rest.Say("The username of who wrote the subject.", "ada"),
+		"subjectTime":          rest.Say("When the subject was written, in Unix seconds.", 1772366400),
 	} {
 		all["GroupMetadata."+name] = f
 	}

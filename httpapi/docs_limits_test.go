@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
 // TestWhatTheOpenAPIDocumentForbidsIsRefusedAndNothingElse takes the example of
@@ -19,8 +20,8 @@ import (
 func TestWhatTheOpenAPIDocumentForbidsIsRefusedAndNothingElse(t *testing.T) {
 	r, token, _ := doing(t)
 	r.instance("sales")
-	chat := exampleJID
-	stored := r.keep(t, event.Message{KeyID: exampleKeyID, KeyRemoteJID: &chat, KeyFromMe: true})
+	chat := rest.ExampleJID
+	stored := r.keep(t, event.Message{KeyID: rest.ExampleKeyID, KeyRemoteJID: &chat, KeyFromMe: true})
 	raw, err := OpenAPI("", "test")
 	var doc object
 	if err == nil {
@@ -57,7 +58,7 @@ func TestWhatTheOpenAPIDocumentForbidsIsRefusedAndNothingElse(t *testing.T) {
 			t.Errorf("%s %s has no example: %v", row.Method, path, err)
 			continue
 		}
-		concretePath := strings.NewReplacer("{instanceName}", "a", "{batchId}", exampleUUID, "{keyId}", key, "/portal/{token}", portal).Replace(path)
+		concretePath := strings.NewReplacer("{instanceName}", "a", "{batchId}", rest.ExampleUUID, "{keyId}", key, "/portal/{token}", portal).Replace(path)
 		if err := w.Request(row.Method, concretePath, text); err != nil {
 			t.Errorf("the example does not fit: %v", err)
 		}

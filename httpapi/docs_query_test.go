@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
 // TestTheQueryParametersOfTheDocumentAreThoseOfTheRoutes asks every operation
@@ -19,8 +20,8 @@ import (
 // what the schema forbids, which it has to refuse, as it refuses any other name.
 func TestTheQueryParametersOfTheDocumentAreThoseOfTheRoutes(t *testing.T) {
 	r, token, _ := doing(t)
-	chat := exampleJID
-	r.keep(t, event.Message{KeyID: exampleKeyID, KeyRemoteJID: &chat, KeyFromMe: true})
+	chat := rest.ExampleJID
+	r.keep(t, event.Message{KeyID: rest.ExampleKeyID, KeyRemoteJID: &chat, KeyFromMe: true})
 	batch := decoded[struct{ ID string }](t, r.do("POST", "/message/batches", batchBody("", "")))
 	ask := func(ctx context.Context, method, path string, auth Auth, body json.RawMessage, query url.Values) (int, string) {
 		path = strings.NewReplacer("{instanceName}", "a", "{batchId}", batch.ID).Replace(path)
@@ -34,7 +35,7 @@ func TestTheQueryParametersOfTheDocumentAreThoseOfTheRoutes(t *testing.T) {
 			req.Header.Set("Authorization", "Bearer "+token)
 		}
 		res := do(r.api, req)
-		var refusal errorBody
+		var refusal rest.ErrorBody
 		_ = json.NewDecoder(res.Body).Decode(&refusal)
 		return res.StatusCode, fmt.Sprint(refusal.Code, " ", refusal.Messages)
 	}

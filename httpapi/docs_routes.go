@@ -2,50 +2,24 @@ package httpapi
 
 import (
 	"net/http"
-	"reflect"
 	"slices"
 
 	"postern/access"
-	"postern/httpapi/openapi"
-	"postern/instance/pace"
+	"postern/httpapi/rest"
 )
-
-// description is what the documents say about a route beyond its method, path
-// and credential.
-type description struct {
-	id      string // as a person would name it
-	summary string // one sentence
-	about   string // more, or empty
-
-	in      reflect.Type // of a JSON body, nil when there is none
-	example string       // of that body
-	form    []string     // fields of a multipart body, beside the file; nil when the body is none
-	query   []string
-	once    bool // takes an Idempotency-Key
-
-	status int          // of the success; 0: 200
-	out    reflect.Type // of the answer, nil when it is no JSON
-	media  string       // of an answer that is no JSON, or may be other than JSON
-	also   []openapi.Answer
-
-	codes  codes             // of refusals, besides those that commonCodes knows
-	advice map[string]string // by code, where the route has a limit of its own
-}
-
-func body[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 // descriptions has a row for each route, by method and path. A test holds it
 // complete.
-func descriptions() map[string]description {
-	all := map[string]description{}
-	for _, theme := range []map[string]description{
+func descriptions() map[string]rest.Words {
+	all := map[string]rest.Words{}
+	for _, theme := range []map[string]rest.Words{
 		operationDescriptions(), consoleDescriptions(), outboxDescriptions(), instanceDescriptions(), connectionDescriptions(), proxyDescriptions(), webhookDescriptions(), optionsDescriptions(), deliveryDescriptions(), settingsDescriptions(), limitsDescriptions(),
 		sendDescriptions(), notifyDescriptions(), fileDescriptions(), chatDescriptions(), storedDescriptions(),
 		groupDescriptions(), channelDescriptions(), labelDescriptions(), batchDescriptions(), accessDescriptions(), portalDescriptions(),
 	} {
 		for key, d := range theme {
-			if d.status == 0 {
-				d.status = http.StatusOK
+			if d.Status == 0 {
+				d.Status = http.StatusOK
 			}
 			all[key] = d
 		}
@@ -53,94 +27,52 @@ func descriptions() map[string]description {
 	return all
 }
 
-// codes are names of [Codes].
-type codes []string
-
-func (c codes) and(more ...string) codes { return slices.Concat(c, codes(more)) }
-
 // commonCodes are the refusals that follow from what every route of a kind
 // does before its own work.
-func commonCodes(r Route, d description) codes {
-	all := codes{codeInternal}
-	if r.Auth != AuthNone || d.in != nil {
-		all = all.and(codeShuttingDown)
+func commonCodes(r Route, d rest.Words) rest.Codes {
+	all := rest.Codes{rest.CodeInternal}
+	if r.Auth != AuthNone || d.In != nil {
+		all = all.And(rest.CodeShuttingDown)
 	}
 	if r.Auth != AuthNone && r.Auth != AuthLink && (r.Auth != AuthCredential || len(r.Scopes) > 0) {
-		all = all.and(codeScope, codeRateLimited, codeKeyMismatch)
+		all = all.And(rest.CodeScope, rest.CodeRateLimited, rest.CodeKeyMismatch)
 	}
 	if r.Auth != AuthNone && r.Auth != AuthLink && r.Auth != AuthHandshake && (r.Method != http.MethodGet || slices.Equal(r.Scopes, []access.Scope{access.Pair})) {
-		all = all.and(codeCSRF)
+		all = all.And(rest.CodeCSRF)
 	}
 	if slices.Contains(r.Scopes, access.Send) || slices.Contains(r.Scopes, access.Batch) && r.Method == http.MethodPost {
-		all = all.and(codeRecipientNotAllowed)
+		all = all.And(rest.CodeRecipientNotAllowed)
 	}
 	switch r.Auth {
 	case AuthKey, AuthCredential:
-		all = all.and(codeUnauthorized, codeTooManyFailures)
+		all = all.And(rest.CodeUnauthorized, rest.CodeTooManyFailures)
 	case AuthInstance:
-		all = all.and(codeUnauthorized, codeForbidden, "INSTANCE_NOT_FOUND", codeTooManyFailures)
+		all = all.And(rest.CodeUnauthorized, rest.CodeForbidden, "INSTANCE_NOT_FOUND", rest.CodeTooManyFailures)
 	case AuthUser:
-		all = all.and(codeMissingField, codeUnauthorized, codeTooManyFailures)
+		all = all.And(rest.CodeMissingField, rest.CodeUnauthorized, rest.CodeTooManyFailures)
 	case AuthHandshake:
-		all = all.and(codeUnauthorized, codeForbidden, "ORIGIN_REFUSED", codeUpgradeRequired, codeInvalidSubscription, codeTooManyFailures)
+		all = all.And(rest.CodeUnauthorized, rest.CodeForbidden, "ORIGIN_REFUSED", rest.CodeUpgradeRequired, codeInvalidSubscription, rest.CodeTooManyFailures)
 	case AuthLink:
-		all = all.and("PORTAL_NOT_FOUND")
+		all = all.And("PORTAL_NOT_FOUND")
 	case AuthNone:
 	}
-	if len(d.query) > 0 {
-		all = all.and(codeInvalidQuery)
+	if len(d.Query) > 0 {
+		all = all.And(rest.CodeInvalidQuery)
 	}
-	if r.Method != http.MethodGet && (d.in != nil || d.form == nil) {
-		all = all.and(codeMalformedJSON, codeTooDeep, codeUnknownField, codeDuplicateField, codeInvalidType, codeBodyTooLarge, codeBodyTimeout, codeContentType)
+	if r.Method != http.MethodGet && (d.In != nil || d.Form == nil) {
+		all = all.And(rest.CodeMalformedJSON, rest.CodeTooDeep, rest.CodeUnknownField, rest.CodeDuplicateField, rest.CodeInvalidType, rest.CodeBodyTooLarge, rest.CodeBodyTimeout, rest.CodeContentType)
 	}
-	if d.in != nil {
-		all = all.and(codeMissingField)
+	if d.In != nil {
+		all = all.And(rest.CodeMissingField)
 	}
-	if d.form != nil {
-		all = all.and(codeMalformedForm, codeTooDeep, codeUnknownField, codeDuplicateField, codeMissingField, codeInvalidType, codeBodyTooLarge, codeBodyTimeout, codeContentType)
+	if d.Form != nil {
+		all = all.And(rest.CodeMalformedForm, rest.CodeTooDeep, rest.CodeUnknownField, rest.CodeDuplicateField, rest.CodeMissingField, rest.CodeInvalidType, rest.CodeBodyTooLarge, rest.CodeBodyTimeout, rest.CodeContentType)
 	}
-	if slices.Contains(d.codes, "INSTANCE_NOT_CONNECTED") {
-		all = all.and("INSTANCE_MOVED", codeWrongNetwork)
+	if slices.Contains(d.Codes, "INSTANCE_NOT_CONNECTED") {
+		all = all.And("INSTANCE_MOVED", rest.CodeWrongNetwork)
 	}
-	if d.once {
-		all = all.and(codeInvalidKey, codeKeyInUse, codeKeyReused, "DISK_FULL")
+	if d.Once {
+		all = all.And(rest.CodeInvalidKey, rest.CodeKeyInUse, rest.CodeKeyReused, "DISK_FULL")
 	}
 	return all
-}
-
-// asking are the codes of a request to WhatsApp.
-func asking(more ...string) codes {
-	return codes{"INSTANCE_NOT_CONNECTED", "WHATSAPP_TIMEOUT", "REFUSED_BY_WHATSAPP", "INVALID_ARGUMENT"}.and(more...)
-}
-
-// sharing are those of a request that changes what an account's devices have in common.
-func sharing(more ...string) codes { return asking("APP_STATE_CONFLICT").and(more...) }
-
-// aboutPeople are those of a request that names people, chats or groups.
-func aboutPeople(more ...string) codes { return asking("INVALID_RECIPIENT").and(more...) }
-
-// aboutGroup are those of a request that names a group in its query or its body.
-func aboutGroup(more ...string) codes { return aboutPeople(codeMissingField).and(more...) }
-
-// sending are those of a send.
-func sending(more ...string) codes {
-	return codes{
-		"INSTANCE_NOT_CONNECTED", "INSTANCE_BUSY", pace.Code, "INVALID_MESSAGE", "INVALID_RECIPIENT", "RECIPIENT_NOT_ON_WHATSAPP", "SEND_MESSAGE_FAILED",
-		"REACHOUT_TIMELOCKED", "SEND_RESULT_UNKNOWN", "SENT_BUT_NOT_STORED", "DISK_FULL",
-	}.and(more...)
-}
-
-// sendingTo are those of a send whose body names a recipient and options.
-func sendingTo(more ...string) codes {
-	return sending("ONE_RECIPIENT", codeNoQuoted, "MESSAGE_PROCESSING_QUEUE_FULL").and(more...)
-}
-
-// sendingFile are those of a send with a file.
-func sendingFile(more ...string) codes {
-	return sendingTo("INVALID_MEDIA", "MEDIA_TYPE_UNSUPPORTED", "UPLOAD_NOT_FOUND").and(more...)
-}
-
-// The query of a list with cursors.
-func cursors(more ...string) []string {
-	return append(more, "limit", "nextCursor", "previousCursor")
 }

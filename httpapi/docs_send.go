@@ -7,109 +7,110 @@ import (
 	"postern/batch"
 	"postern/event"
 	"postern/httpapi/openapi"
+	"postern/httpapi/rest"
 )
 
 // sendRow describes a send to a recipient: with mentionAll it is asynchronous.
-func sendRow(d description) description {
-	d.once, d.out = true, body[sentMessage]()
-	d.also = []openapi.Answer{{
-		Status: http.StatusAccepted, Type: body[acceptedSend](),
+func sendRow(d rest.Words) rest.Words {
+	d.Once, d.Out = true, rest.TypeOf[sentMessage]()
+	d.Also = []openapi.Answer{{
+		Status: http.StatusAccepted, Type: rest.TypeOf[acceptedSend](),
 		About: "With `options.mentionAll` the message is sent asynchronously; the event `send.message` with this processId has the result.",
 	}}
 	return d
 }
 
-func sendDescriptions() map[string]description {
-	all := map[string]description{
+func sendDescriptions() map[string]rest.Words {
+	all := map[string]rest.Words{
 		"POST /instance/{i}/send/text": {
-			id: "sendText", summary: "Send a text.", in: body[sendTextRequest](),
-			example: `{"number":"4915112345678","textMessage":{"text":"Your order is on its way."}}`, codes: sendingTo(),
+			ID: "sendText", Summary: "Send a text.", In: rest.TypeOf[sendTextRequest](),
+			Example: `{"number":"4915112345678","textMessage":{"text":"Your order is on its way."}}`, Codes: rest.SendingTo(),
 		},
 		"POST /instance/{i}/send/link": {
-			id: "sendLink", summary: "Send a link with its preview.", in: body[sendLinkRequest](),
-			example: `{"number":"4915112345678","linkMessage":{"link":"https://example.org/offer","title":"This week's offer","description":"Until Sunday"}}`,
-			codes:   sendingTo("INVALID_MEDIA"),
+			ID: "sendLink", Summary: "Send a link with its preview.", In: rest.TypeOf[sendLinkRequest](),
+			Example: `{"number":"4915112345678","linkMessage":{"link":"https://example.org/offer","title":"This week's offer","description":"Until Sunday"}}`,
+			Codes:   rest.SendingTo("INVALID_MEDIA"),
 		},
 		"POST /instance/{i}/send/media": {
-			id: "sendMedia", summary: "Send an image, a video, a document, music or a round video note.", about: "The file is a URL or the id of an earlier upload.",
-			in: body[sendMediaRequest](), example: `{"number":"4915112345678","mediaMessage":{"mediatype":"image","media":"https://example.org/cat.jpg","caption":"Our cat"}}`,
-			codes: sendingFile(),
+			ID: "sendMedia", Summary: "Send an image, a video, a document, music or a round video note.", About: "The file is a URL or the id of an earlier upload.",
+			In: rest.TypeOf[sendMediaRequest](), Example: `{"number":"4915112345678","mediaMessage":{"mediatype":"image","media":"https://example.org/cat.jpg","caption":"Our cat"}}`,
+			Codes: rest.SendingFile(),
 		},
 		"POST /instance/{i}/send/ptt": {
-			id: "sendVoiceNote", summary: "Send a voice note, by its URL or an earlier upload.", in: body[sendVoiceRequest](),
-			example: `{"number":"4915112345678","audioMessage":{"audio":"https://example.org/note.ogg"}}`, codes: sendingFile(),
+			ID: "sendVoiceNote", Summary: "Send a voice note, by its URL or an earlier upload.", In: rest.TypeOf[sendVoiceRequest](),
+			Example: `{"number":"4915112345678","audioMessage":{"audio":"https://example.org/note.ogg"}}`, Codes: rest.SendingFile(),
 		},
 		"POST /instance/{i}/send/contact": {
-			id: "sendContact", summary: "Send one or more contacts.", in: body[sendContactRequest](),
-			example: `{"number":"4915112345678","contactMessage":[{"fullName":"Ada Lovelace","phoneNumber":"4915187654321"}]}`, codes: sendingTo(),
+			ID: "sendContact", Summary: "Send one or more contacts.", In: rest.TypeOf[sendContactRequest](),
+			Example: `{"number":"4915112345678","contactMessage":[{"fullName":"Ada Lovelace","phoneNumber":"4915187654321"}]}`, Codes: rest.SendingTo(),
 		},
 		"POST /instance/{i}/send/location": {
-			id: "sendLocation", summary: "Send a location.", in: body[sendLocationRequest](),
-			example: `{"number":"4915112345678","locationMessage":{"latitude":52.5163,"longitude":13.3777,"name":"Brandenburg Gate"}}`, codes: sendingTo(),
+			ID: "sendLocation", Summary: "Send a location.", In: rest.TypeOf[sendLocationRequest](),
+			Example: `{"number":"4915112345678","locationMessage":{"latitude":52.5163,"longitude":13.3777,"name":"Brandenburg Gate"}}`, Codes: rest.SendingTo(),
 		},
 		"POST /instance/{i}/send/reaction": {
-			id: "sendReaction", summary: "React to a message, or remove the reaction.", in: body[sendReactionRequest](),
-			example: `{"number":"4915112345678","reactionMessage":{"key":{"remoteJid":"4915112345678@s.whatsapp.net","id":"3EB0C767D097B7C7C030","fromMe":false},"reaction":"👍"}}`,
-			codes:   sendingTo(),
+			ID: "sendReaction", Summary: "React to a message, or remove the reaction.", In: rest.TypeOf[sendReactionRequest](),
+			Example: `{"number":"4915112345678","reactionMessage":{"key":{"remoteJid":"4915112345678@s.whatsapp.net","id":"3EB0C767D097B7C7C030","fromMe":false},"reaction":"👍"}}`,
+			Codes:   rest.SendingTo(),
 		},
 		"POST /instance/{i}/send/sticker": {
-			id: "sendSticker", summary: "Send a sticker, by its URL or an earlier upload.", in: body[sendStickerRequest](),
-			example: `{"number":"4915112345678","stickerMessage":{"sticker":"https://example.org/cat.webp"}}`, codes: sendingFile(),
+			ID: "sendSticker", Summary: "Send a sticker, by its URL or an earlier upload.", In: rest.TypeOf[sendStickerRequest](),
+			Example: `{"number":"4915112345678","stickerMessage":{"sticker":"https://example.org/cat.webp"}}`, Codes: rest.SendingFile(),
 		},
 		"POST /instance/{i}/send/poll": {
-			id: "sendPoll", summary: "Send a poll.", in: body[sendPollRequest](),
-			example: `{"number":"4915112345678","pollMessage":{"name":"When?","options":["Today","Tomorrow"],"selectableCount":1}}`, codes: sendingTo(),
+			ID: "sendPoll", Summary: "Send a poll.", In: rest.TypeOf[sendPollRequest](),
+			Example: `{"number":"4915112345678","pollMessage":{"name":"When?","options":["Today","Tomorrow"],"selectableCount":1}}`, Codes: rest.SendingTo(),
 		},
 		"POST /instance/{i}/send/forward": {
-			id: "forwardMessage", summary: "Forward a stored message.", in: body[sendForwardRequest](),
-			example: `{"number":"4915112345678","messageId":42}`, codes: sendingFile("MESSAGE_NOT_FOUND", "MESSAGE_WITHOUT_MEDIA", "MEDIA_GONE"),
+			ID: "forwardMessage", Summary: "Forward a stored message.", In: rest.TypeOf[sendForwardRequest](),
+			Example: `{"number":"4915112345678","messageId":42}`, Codes: rest.SendingFile("MESSAGE_NOT_FOUND", "MESSAGE_WITHOUT_MEDIA", "MEDIA_GONE"),
 		},
 
 		"POST /instance/{i}/send/media-file": {
-			id: "sendMediaFile", summary: "Send the uploaded file.", form: targetFields("mediaType", "caption", "fileName", "mimetype", "viewOnce"), codes: sendingFile(),
+			ID: "sendMediaFile", Summary: "Send the uploaded file.", Form: targetFields("mediaType", "caption", "fileName", "mimetype", "viewOnce"), Codes: rest.SendingFile(),
 		},
 		"POST /instance/{i}/send/ptt-file": {
-			id: "sendVoiceNoteFile", summary: "Send the uploaded file as a voice note.", form: targetFields("viewOnce"), codes: sendingFile(),
+			ID: "sendVoiceNoteFile", Summary: "Send the uploaded file as a voice note.", Form: targetFields("viewOnce"), Codes: rest.SendingFile(),
 		},
 		"POST /instance/{i}/send/sticker-file": {
-			id: "sendStickerFile", summary: "Send the uploaded file as a sticker.", form: targetFields(), codes: sendingFile(),
+			ID: "sendStickerFile", Summary: "Send the uploaded file as a sticker.", Form: targetFields(), Codes: rest.SendingFile(),
 		},
 	}
 	for key, d := range all {
 		all[key] = sendRow(d)
 	}
-	all["POST /instance/{i}/send/status"] = description{
-		id: "sendStatus", summary: "Post a text status, which all contacts see for a day.", once: true, in: body[sendStatusRequest](),
-		example: `{"statusMessage":{"text":"Open until eight today.","backgroundColor":"#1b5e20"}}`, out: body[event.Message](), codes: sending(),
+	all["POST /instance/{i}/send/status"] = rest.Words{
+		ID: "sendStatus", Summary: "Post a text status, which all contacts see for a day.", Once: true, In: rest.TypeOf[sendStatusRequest](),
+		Example: `{"statusMessage":{"text":"Open until eight today.","backgroundColor":"#1b5e20"}}`, Out: rest.TypeOf[event.Message](), Codes: rest.Sending(),
 	}
 	return all
 }
 
-func fileDescriptions() map[string]description {
-	return map[string]description{
+func fileDescriptions() map[string]rest.Words {
+	return map[string]rest.Words{
 		"POST /instance/{i}/media/uploads": {
-			id: "createUpload", summary: "Upload a file to WhatsApp ahead of a send: from a URL, or as a multipart body.",
-			in: body[uploadRequest](), example: `{"mediaType":"image","media":"https://example.org/cat.jpg"}`,
-			form:   uploadFields(),
-			status: http.StatusCreated, out: body[uploadView](), codes: asking("INVALID_MEDIA", "INVALID_MESSAGE", "MEDIA_TYPE_UNSUPPORTED", "DISK_FULL", codeLimitReached),
+			ID: "createUpload", Summary: "Upload a file to WhatsApp ahead of a send: from a URL, or as a multipart body.",
+			In: rest.TypeOf[uploadRequest](), Example: `{"mediaType":"image","media":"https://example.org/cat.jpg"}`,
+			Form:   uploadFields(),
+			Status: http.StatusCreated, Out: rest.TypeOf[uploadView](), Codes: rest.Asking("INVALID_MEDIA", "INVALID_MESSAGE", "MEDIA_TYPE_UNSUPPORTED", "DISK_FULL", rest.CodeLimitReached),
 		},
 		"GET /instance/{i}/media/uploads": {
-			id: "listUploads", summary: "List the uploads, newest first.", query: []string{"mediaType", "expired", "externalId", "createdFrom", "createdTo", "limit", "nextCursor", "previousCursor"},
-			out: body[batch.List[uploadView]](), codes: codes{codeNoCursor},
+			ID: "listUploads", Summary: "List the uploads, newest first.", Query: []string{"mediaType", "expired", "externalId", "createdFrom", "createdTo", "limit", "nextCursor", "previousCursor"},
+			Out: rest.TypeOf[batch.List[uploadView]](), Codes: rest.Codes{rest.CodeNoCursor},
 		},
-		"GET /instance/{i}/upload/{id}":    {id: "getUpload", summary: "Show an upload.", out: body[uploadView](), codes: codes{"UPLOAD_NOT_FOUND"}},
-		"DELETE /instance/{i}/upload/{id}": {id: "deleteUpload", summary: "Delete an upload.", status: http.StatusNoContent, codes: codes{"UPLOAD_NOT_FOUND"}},
+		"GET /instance/{i}/upload/{id}":    {ID: "getUpload", Summary: "Show an upload.", Out: rest.TypeOf[uploadView](), Codes: rest.Codes{"UPLOAD_NOT_FOUND"}},
+		"DELETE /instance/{i}/upload/{id}": {ID: "deleteUpload", Summary: "Delete an upload.", Status: http.StatusNoContent, Codes: rest.Codes{"UPLOAD_NOT_FOUND"}},
 		"POST /instance/{i}/media/data": {
-			id: "getMediaData", summary: "Download the file of a stored message.", in: body[mediaDataRequest](), example: `{"messageId":42}`,
-			about: "With binary=true the answer is the file itself.", query: []string{"binary"}, out: body[fileAnswer](), media: "*/*",
-			codes: asking("MESSAGE_NOT_FOUND", "MESSAGE_WITHOUT_MEDIA", "MEDIA_GONE", "INVALID_MEDIA", "DISK_FULL"),
+			ID: "getMediaData", Summary: "Download the file of a stored message.", In: rest.TypeOf[mediaDataRequest](), Example: `{"messageId":42}`,
+			About: "With binary=true the answer is the file itself.", Query: []string{"binary"}, Out: rest.TypeOf[fileAnswer](), Media: "*/*",
+			Codes: rest.Asking("MESSAGE_NOT_FOUND", "MESSAGE_WITHOUT_MEDIA", "MEDIA_GONE", "INVALID_MEDIA", "DISK_FULL"),
 		},
 	}
 }
 
 // sendFields are the fields of send bodies.
 func sendFields() openapi.Fields {
-	content := say("The content of the message.", nil)
+	content := rest.Say("The content of the message.", nil)
 	return openapi.Fields{
 		"SendTextRequest.textMessage":         content,
 		"SendLinkRequest.linkMessage":         content,
@@ -120,55 +121,55 @@ func sendFields() openapi.Fields {
 		"SendReactionRequest.reactionMessage": content,
 		"SendPollRequest.pollMessage":         content,
 		"SendStatusRequest.statusMessage":     content,
-		"SendContactRequest.contactMessage":   say("The contacts.", nil, openapi.Items(1, event.MaxContacts)),
-		"SendForwardRequest.messageId":        say("The stored message: its id here, or its id at WhatsApp.", 42),
-		"SendStatusRequest.options":           say("How it is sent.", nil),
+		"SendContactRequest.contactMessage":   rest.Say("The contacts.", nil, openapi.Items(1, event.MaxContacts)),
+		"SendForwardRequest.messageId":        rest.Say("The stored message: its id here, or its id at WhatsApp.", 42),
+		"SendStatusRequest.options":           rest.Say("How it is sent.", nil),
 
-		"SendTarget.options":           say("How it is sent.", nil),
-		"SendOptions.delay":            say("Milliseconds to wait before the send, while the chat shows the presence. Up to 120000, for voice notes up to 300000.", 1200, openapi.Range(0, maxVoiceDelay)),
-		"SendOptions.presence":         say("The presence shown before the message. available and unavailable apply to the account, the others to the chat. If it cannot be sent, the message is sent anyway, and the header warning says why.", string(event.PresenceComposing), openapi.OneOf(presences()[1:]...)),
-		"SendOptions.quotedMessageId":  say("The stored message to quote: its id here, or its id at WhatsApp.", 42),
-		"SendOptions.quotedMessage":    say("The message to quote, which need not be stored here.", nil),
-		"QuotedMessage.key":            say("Which message it is.", nil),
-		"QuotedMessage.message":        say("Its content: one field, named by its messageType.", object{"conversation": "When does it come?"}),
-		"QuotedMessage.keyRemoteJid":   say("The JID of the chat, where key is not given.", exampleJID),
-		"QuotedMessage.keyParticipant": say("The JID of the sender in a group, where key is not given.", exampleJID),
-		"QuotedMessage.content":        say("Its content in the form of an event, where message is not given.", nil),
-		"MessageKey.remoteJid":         say("The JID of the chat.", exampleJID, openapi.AtLeastChars(1)),
-		"MessageKey.id":                say("The message's id at WhatsApp.", exampleKeyID, openapi.AtLeastChars(1)),
-		"MessageKey.fromMe":            say("Whether the account itself sent it.", false),
-		"MessageKey.participant":       say("The JID of the sender; needed in groups.", exampleJID),
+		"SendTarget.options":           rest.Say("How it is sent.", nil),
+		"SendOptions.delay":            rest.Say("Milliseconds to wait before the send, while the chat shows the presence. Up to 120000, for voice notes up to 300000.", 1200, openapi.Range(0, maxVoiceDelay)),
+		"SendOptions.presence":         rest.Say("The presence shown before the message. available and unavailable apply to the account, the others to the chat. If it cannot be sent, the message is sent anyway, and the header warning says why.", string(event.PresenceComposing), openapi.OneOf(presences()[1:]...)),
+		"SendOptions.quotedMessageId":  rest.Say("The stored message to quote: its id here, or its id at WhatsApp.", 42),
+		"SendOptions.quotedMessage":    rest.Say("The message to quote, which need not be stored here.", nil),
+		"QuotedMessage.key":            rest.Say("Which message it is.", nil),
+		"QuotedMessage.message":        rest.Say("Its content: one field, named by its messageType.", object{"conversation": "When does it come?"}),
+		"QuotedMessage.keyRemoteJid":   rest.Say("The JID of the chat, where key is not given.", rest.ExampleJID),
+		"QuotedMessage.keyParticipant": rest.Say("The JID of the sender in a group, where key is not given.", rest.ExampleJID),
+		"QuotedMessage.content":        rest.Say("Its content in the form of an event, where message is not given.", nil),
+		"MessageKey.remoteJid":         rest.Say("The JID of the chat.", rest.ExampleJID, openapi.AtLeastChars(1)),
+		"MessageKey.id":                rest.Say("The message's id at WhatsApp.", rest.ExampleKeyID, openapi.AtLeastChars(1)),
+		"MessageKey.fromMe":            rest.Say("Whether the account itself sent it.", false),
+		"MessageKey.participant":       rest.Say("The JID of the sender; needed in groups.", rest.ExampleJID),
 
-		"SendMediaFileForm.mediaType": say("The kind of message to send the file as.", string(event.MediaImage), openapi.OneOf(mediaKinds()...)),
+		"SendMediaFileForm.mediaType": rest.Say("The kind of message to send the file as.", string(event.MediaImage), openapi.OneOf(mediaKinds()...)),
 
-		"AcceptedSend.statusCode": say("The status of the answer.", 202, object{"enum": []any{202}}),
-		"AcceptedSend.status":     say("Always processing; distinguishes this answer from one with the message.", "processing", openapi.OneOf("processing")),
-		"AcceptedSend.message":    say("What happens, for people.", "the message is being sent"),
-		"AcceptedSend.processId":  say("The processId of the event send.message with the result.", exampleUUID),
+		"AcceptedSend.statusCode": rest.Say("The status of the answer.", 202, object{"enum": []any{202}}),
+		"AcceptedSend.status":     rest.Say("Always processing; distinguishes this answer from one with the message.", "processing", openapi.OneOf("processing")),
+		"AcceptedSend.message":    rest.Say("What happens, for people.", "the message is being sent"),
+		"AcceptedSend.processId":  rest.Say("The processId of the event send.message with the result.", rest.ExampleUUID),
 
-		"UploadRequest.media":         say("The http or https URL of the file.", "https://example.org/cat.jpg", openapi.Format("uri"), openapi.Chars(1, event.MaxURL)),
-		"Upload.uuid":                 say("The upload's UUID, an alternative to its number.", exampleUUID),
-		"Upload.externalId":           say("The caller's name for it; null when none was given.", "cat-7"),
-		"Upload.originalFileName":     say("The file's name.", "cat.jpg"),
-		"Upload.originalFileSize":     say("The length of the file in bytes.", 48213, openapi.AtLeast(0)),
-		"Upload.expired":              say("Whether it has expired, so that messages can no longer use it.", false),
-		"Upload.upload":               say("The address of the encrypted file at WhatsApp, without its key.", nil),
-		"UploadedFile.url":            say("The address of the encrypted file.", "https://mmg.whatsapp.net/v/t62.7118-24/1", openapi.Format("uri")),
-		"UploadedFile.directPath":     say("Its path on any of WhatsApp's hosts.", "/v/t62.7118-24/1"),
-		"UploadedFile.fileSha256":     say("The SHA-256 of the file.", "iFHmzHYLUhaZM3ZScsKTpinwJZaR1D41BnY2sIudWM0="),
-		"UploadedFile.fileEncSha256":  say("The SHA-256 of the encrypted file.", "OvAA3++DhQrVBjQsrEhaOVU5q6M51ah6ujY0sryMdlo="),
-		"UploadedFile.fileSHA256":     say("The same as fileSha256.", "iFHmzHYLUhaZM3ZScsKTpinwJZaR1D41BnY2sIudWM0="),
-		"UploadedFile.fileEncSHA256":  say("The same as fileEncSha256.", "OvAA3++DhQrVBjQsrEhaOVU5q6M51ah6ujY0sryMdlo="),
-		"UploadedFile.fileLength":     say("The length of the file in bytes, before encryption.", 48213, openapi.AtLeast(0)),
-		"UploadRequest.externalId":    say("A name chosen by the caller, to find it by.", "cat-7", openapi.Chars(0, maxExternalID)),
-		"CreateUploadForm.externalId": say("A name chosen by the caller, to find it by.", "cat-7", openapi.Chars(0, maxExternalID)),
-		"MediaDataRequest.id":         say("The stored message, as in messageId.", 42),
-		"MediaDataRequest.content":    say("The content of a message as in an event, with its messageType.", nil),
-		"MediaFile.size":              say("The size of the file.", nil),
-		"MediaFile.base64":            say("The file.", "/9j/4AAQSkZJRg=="),
-		"FileSize.fileLength":         say("The file's length in bytes.", 48213, openapi.AtLeast(0)),
-		"Upload.id":                   say("The upload's number, over all instances.", 17, openapi.AtLeast(1)),
-		"MediaDataRequest.messageId":  say("The stored message: its id here, or its id at WhatsApp.", 42),
+		"UploadRequest.media":         rest.Say("The http or https URL of the file.", "https://example.org/cat.jpg", openapi.Format("uri"), openapi.Chars(1, event.MaxURL)),
+		"Upload.uuid":                 rest.Say("The upload's UUID, an alternative to its number.", rest.ExampleUUID),
+		"Upload.externalId":           rest.Say("The caller's name for it; null when none was given.", "cat-7"),
+		"Upload.originalFileName":     rest.Say("The file's name.", "cat.jpg"),
+		"Upload.originalFileSize":     rest.Say("The length of the file in bytes.", 48213, openapi.AtLeast(0)),
+		"Upload.expired":              rest.Say("Whether it has expired, so that messages can no longer use it.", false),
+		"Upload.upload":               rest.Say("The address of the encrypted file at WhatsApp, without its key.", nil),
+		"UploadedFile.url":            rest.Say("The address of the encrypted file.", "https://mmg.whatsapp.net/v/t62.7118-24/1", openapi.Format("uri")),
+		"UploadedFile.directPath":     rest.Say("Its path on any of WhatsApp's hosts.", "/v/t62.7118-24/1"),
+		"UploadedFile.fileSha256":     rest.Say("The SHA-256 of the file.", "iFHmzHYLUhaZM3ZScsKTpinwJZaR1D41BnY2sIudWM0="),
+		"UploadedFile.fileEncSha256":  rest.Say("The SHA-256 of the encrypted file.", "OvAA3++DhQrVBjQsrEhaOVU5q6M51ah6ujY0sryMdlo="),
+		"UploadedFile.fileSHA256":     rest.Say("The same as fileSha256.", "iFHmzHYLUhaZM3ZScsKTpinwJZaR1D41BnY2sIudWM0="),
+		"UploadedFile.fileEncSHA256":  rest.Say("The same as fileEncSha256.", "OvAA3++DhQrVBjQsrEhaOVU5q6M51ah6ujY0sryMdlo="),
+		"UploadedFile.fileLength":     rest.Say("The length of the file in bytes, before encryption.", 48213, openapi.AtLeast(0)),
+		"UploadRequest.externalId":    rest.Say("A name chosen by the caller, to find it by.", "cat-7", openapi.Chars(0, maxExternalID)),
+		"CreateUploadForm.externalId": rest.Say("A name chosen by the caller, to find it by.", "cat-7", openapi.Chars(0, maxExternalID)),
+		"MediaDataRequest.id":         rest.Say("The stored message, as in messageId.", 42),
+		"MediaDataRequest.content":    rest.Say("The content of a message as in an event, with its messageType.", nil),
+		"MediaFile.size":              rest.Say("The size of the file.", nil),
+		"MediaFile.base64":            rest.Say("The file.", "/9j/4AAQSkZJRg=="),
+		"FileSize.fileLength":         rest.Say("The file's length in bytes.", 48213, openapi.AtLeast(0)),
+		"Upload.id":                   rest.Say("The upload's number, over all instances.", 17, openapi.AtLeast(1)),
+		"MediaDataRequest.messageId":  rest.Say("The stored message: its id here, or its id at WhatsApp.", 42),
 	}
 }
 
@@ -176,14 +177,14 @@ func sendFields() openapi.Fields {
 func formFields() openapi.Fields {
 	flag := openapi.OneOf("true", "false")
 	return openapi.Fields{
-		"Form.options":            say("The options of the other send routes, as JSON. They may also be fields of the form.", `{"delay":1200}`),
-		"Form.delay":              say("Milliseconds to wait before the send.", "1200", openapi.Pattern("^[0-9]*$")),
-		"Form.presence":           say("The presence shown before the message.", string(event.PresenceComposing), openapi.OneOf(presences()[1:]...)),
-		"Form.quotedMessageId":    say("The stored message to quote: its id here, or its id at WhatsApp.", "42"),
-		"Form.quotedMessage":      say("The message to quote, as JSON.", `{"key":{"remoteJid":"`+exampleJID+`","id":"`+exampleKeyID+`"},"message":{"conversation":"hi"}}`),
-		"Form.mentionAll":         say("Whether every member of the group is mentioned.", "false", flag),
-		"Form.externalAttributes": say("An object attached by the caller, as JSON.", `{"order":42}`),
-		"Form.viewOnce":           say("Whether the recipient can view it only once. For images, videos and voice notes.", "false", flag),
+		"Form.options":            rest.Say("The options of the other send routes, as JSON. They may also be fields of the form.", `{"delay":1200}`),
+		"Form.delay":              rest.Say("Milliseconds to wait before the send.", "1200", openapi.Pattern("^[0-9]*$")),
+		"Form.presence":           rest.Say("The presence shown before the message.", string(event.PresenceComposing), openapi.OneOf(presences()[1:]...)),
+		"Form.quotedMessageId":    rest.Say("The stored message to quote: its id here, or its id at WhatsApp.", "42"),
+		"Form.quotedMessage":      rest.Say("The message to quote, as JSON.", `{"key":{"remoteJid":"`+rest.ExampleJID+`","id":"`+rest.ExampleKeyID+`"},"message":{"conversation":"hi"}}`),
+		"Form.mentionAll":         rest.Say("Whether every member of the group is mentioned.", "false", flag),
+		"Form.externalAttributes": rest.Say("An object attached by the caller, as JSON.", `{"order":42}`),
+		"Form.viewOnce":           rest.Say("Whether the recipient can view it only once. For images, videos and voice notes.", "false", flag),
 	}
 }
 
@@ -192,42 +193,42 @@ func contentFields() openapi.Fields {
 	chars, uri := openapi.Chars, openapi.Format("uri")
 	link := chars(1, event.MaxURL)
 	return openapi.Fields{
-		"TextContent.text": say("The text.", "Your order is on its way.", chars(1, event.MaxText)),
+		"TextContent.text": rest.Say("The text.", "Your order is on its way.", chars(1, event.MaxText)),
 
-		"LinkContent.link":         say("The link: http or https.", "https://example.org/offer", uri, link),
-		"LinkContent.title":        say("The title of the preview.", "This week's offer", chars(0, event.MaxName)),
-		"LinkContent.description":  say("The text of the preview.", "Until Sunday", chars(0, event.MaxText)),
-		"LinkContent.thumbnailUrl": say("The image of the preview: an http or https URL.", "https://example.org/offer.jpg", uri, chars(0, event.MaxURL)),
+		"LinkContent.link":         rest.Say("The link: http or https.", "https://example.org/offer", uri, link),
+		"LinkContent.title":        rest.Say("The title of the preview.", "This week's offer", chars(0, event.MaxName)),
+		"LinkContent.description":  rest.Say("The text of the preview.", "Until Sunday", chars(0, event.MaxText)),
+		"LinkContent.thumbnailUrl": rest.Say("The image of the preview: an http or https URL.", "https://example.org/offer.jpg", uri, chars(0, event.MaxURL)),
 
-		"MediaContent.mediatype": say("The kind of message to send the file as.", string(event.MediaImage), openapi.OneOf(mediaKinds()...)),
-		"MediaContent.media":     say("The http or https URL of the file. Either this or mediaUploadId.", "https://example.org/cat.jpg", uri, chars(0, event.MaxURL)),
-		"AudioContent.audio":     say("The http or https URL of the voice note. Either this or mediaUploadId.", "https://example.org/note.ogg", uri, chars(0, event.MaxURL)),
-		"AudioContent.ptt":       say("Accepted without effect: it is always a voice note.", true),
-		"AudioContent.seconds":   say("Length in seconds; 0: taken from the file.", 12, openapi.Range(0, event.MaxSeconds)),
-		"AudioContent.waveform":  say("64 volumes of 0 to 100 in base64, for the waveform display; empty: computed from the file.", base64.StdEncoding.EncodeToString(make([]byte, event.WaveformLength)), openapi.Pattern("^([A-Za-z0-9+/]{86}==)?$")),
-		"StickerContent.sticker": say("The http or https URL of the WebP image. Either this or mediaUploadId.", "https://example.org/cat.webp", uri, chars(0, event.MaxURL)),
+		"MediaContent.mediatype": rest.Say("The kind of message to send the file as.", string(event.MediaImage), openapi.OneOf(mediaKinds()...)),
+		"MediaContent.media":     rest.Say("The http or https URL of the file. Either this or mediaUploadId.", "https://example.org/cat.jpg", uri, chars(0, event.MaxURL)),
+		"AudioContent.audio":     rest.Say("The http or https URL of the voice note. Either this or mediaUploadId.", "https://example.org/note.ogg", uri, chars(0, event.MaxURL)),
+		"AudioContent.ptt":       rest.Say("Accepted without effect: it is always a voice note.", true),
+		"AudioContent.seconds":   rest.Say("Length in seconds; 0: taken from the file.", 12, openapi.Range(0, event.MaxSeconds)),
+		"AudioContent.waveform":  rest.Say("64 volumes of 0 to 100 in base64, for the waveform display; empty: computed from the file.", base64.StdEncoding.EncodeToString(make([]byte, event.WaveformLength)), openapi.Pattern("^([A-Za-z0-9+/]{86}==)?$")),
+		"StickerContent.sticker": rest.Say("The http or https URL of the WebP image. Either this or mediaUploadId.", "https://example.org/cat.webp", uri, chars(0, event.MaxURL)),
 
-		"ContactContent.fullName":     say("The name of the contact.", "Ada Lovelace", chars(1, event.MaxName)),
-		"ContactContent.phoneNumber":  say("Its number with country code. One of phoneNumber, wuid and vcard is needed.", "4915187654321"),
-		"ContactContent.wuid":         say("Its JID, where it differs from the number's.", "4915187654321@s.whatsapp.net"),
-		"ContactContent.vcard":        say("A complete vCard, sent unchanged; at most 65536 bytes.", "BEGIN:VCARD\nVERSION:3.0\nFN:Ada Lovelace\nEND:VCARD"),
-		"ContactContent.organization": say("The organization of the contact.", "Analytical Engines Ltd", chars(0, event.MaxName)),
+		"ContactContent.fullName":     rest.Say("The name of the contact.", "Ada Lovelace", chars(1, event.MaxName)),
+		"ContactContent.phoneNumber":  rest.Say("Its number with country code. One of phoneNumber, wuid and vcard is needed.", "4915187654321"),
+		"ContactContent.wuid":         rest.Say("Its JID, where it differs from the number's.", "4915187654321@s.whatsapp.net"),
+		"ContactContent.vcard":        rest.Say("A complete vCard, sent unchanged; at most 65536 bytes.", "BEGIN:VCARD\nVERSION:3.0\nFN:Ada Lovelace\nEND:VCARD"),
+		"ContactContent.organization": rest.Say("The organization of the contact.", "Analytical Engines Ltd", chars(0, event.MaxName)),
 
-		"LocationContent.latitude":  say("Degrees north.", 52.5163, openapi.Range(-90, 90)),
-		"LocationContent.longitude": say("Degrees east.", 13.3777, openapi.Range(-180, 180)),
-		"LocationContent.name":      say("The name of the place.", "Brandenburg Gate", chars(0, event.MaxName)),
-		"LocationContent.address":   say("Its address.", "Pariser Platz, Berlin", chars(0, event.MaxText)),
-		"LocationContent.url":       say("A page about it.", "https://example.org/gate", uri, chars(0, event.MaxURL)),
+		"LocationContent.latitude":  rest.Say("Degrees north.", 52.5163, openapi.Range(-90, 90)),
+		"LocationContent.longitude": rest.Say("Degrees east.", 13.3777, openapi.Range(-180, 180)),
+		"LocationContent.name":      rest.Say("The name of the place.", "Brandenburg Gate", chars(0, event.MaxName)),
+		"LocationContent.address":   rest.Say("Its address.", "Pariser Platz, Berlin", chars(0, event.MaxText)),
+		"LocationContent.url":       rest.Say("A page about it.", "https://example.org/gate", uri, chars(0, event.MaxURL)),
 
-		"ReactionContent.key":      say("The message to react to.", nil),
-		"ReactionContent.reaction": say("One emoji; empty to remove the reaction. At most 32 bytes.", "👍", chars(0, event.MaxReaction)),
+		"ReactionContent.key":      rest.Say("The message to react to.", nil),
+		"ReactionContent.reaction": rest.Say("One emoji; empty to remove the reaction. At most 32 bytes.", "👍", chars(0, event.MaxReaction)),
 
-		"PollContent.name":            say("The question.", "When?", chars(1, event.MaxName)),
-		"PollContent.options":         say("The answers to choose from, distinct and of 1 to 100 characters each.", []any{"Today", "Tomorrow"}, openapi.Items(event.MinPollOptions, event.MaxPollOptions), object{"uniqueItems": true}),
-		"PollContent.selectableCount": say("How many answers may be chosen; 0: any number.", 1, openapi.Range(0, event.MaxPollOptions)),
+		"PollContent.name":            rest.Say("The question.", "When?", chars(1, event.MaxName)),
+		"PollContent.options":         rest.Say("The answers to choose from, distinct and of 1 to 100 characters each.", []any{"Today", "Tomorrow"}, openapi.Items(event.MinPollOptions, event.MaxPollOptions), object{"uniqueItems": true}),
+		"PollContent.selectableCount": rest.Say("How many answers may be chosen; 0: any number.", 1, openapi.Range(0, event.MaxPollOptions)),
 
-		"StatusContent.text":            say("The text.", "Open until eight today.", chars(1, event.MaxText)),
-		"StatusContent.backgroundColor": say("The background colour, as #rrggbb.", "#1b5e20", openapi.Pattern("^(#[0-9A-Fa-f]{6})?$")),
-		"StatusContent.font":            say("One of WhatsApp's fonts.", 0, openapi.Range(0, event.MaxStatusFont)),
+		"StatusContent.text":            rest.Say("The text.", "Open until eight today.", chars(1, event.MaxText)),
+		"StatusContent.backgroundColor": rest.Say("The background colour, as #rrggbb.", "#1b5e20", openapi.Pattern("^(#[0-9A-Fa-f]{6})?$")),
+		"StatusContent.font":            rest.Say("One of WhatsApp's fonts.", 0, openapi.Range(0, event.MaxStatusFont)),
 	}
 }

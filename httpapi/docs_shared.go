@@ -3,104 +3,89 @@ package httpapi
 import (
 	"postern/event"
 	"postern/httpapi/openapi"
+	"postern/httpapi/rest"
 )
 
 // The docs_ files say what the fields of bodies, answers and events mean; see
 // [openapi.Fields].
-
-// say is short for [openapi.Say].
-func say(about string, example any, rules ...openapi.Object) openapi.Field {
-	return openapi.Say(about, example, rules...)
-}
-
-// Values that many examples share.
-const (
-	examplePhone = "4915112345678"
-	exampleJID   = "4915112345678@s.whatsapp.net"
-	exampleLID   = "133742133742133@lid"
-	exampleKeyID = "3EB0C767D097B7C7C030"
-	exampleUUID  = "6f1c1a52-0d6b-4c56-9c0e-6d1a3f4b2c10"
-	exampleTime  = "2026-03-01T12:00:00.000Z"
-	exampleName  = "sales"
-)
 
 // sharedFields are the fields that mean the same in every type.
 func sharedFields() openapi.Fields {
 	uuid, chars, least := openapi.Format("uuid"), openapi.Chars, openapi.AtLeastChars
 	return openapi.Fields{
 		// Who and where.
-		"instanceName":       say("The instance's name.", exampleName, chars(1, 255), openapi.Pattern(namePattern)),
-		"instanceId":         say("The instance's id.", 1, openapi.AtLeast(1)),
-		"connectionStatus":   say("The state of the instance's connection.", string(event.Online)),
-		"ownerJid":           say("The JID of the linked account; null until a phone is linked.", exampleJID),
-		"externalAttributes": say("An object attached by the caller, returned unchanged.", object{"order": 42}),
-		"batchId":            say("The batch.", exampleUUID, uuid),
-		"ownerUserId":        say("The user who owns the batch.", exampleUUID, uuid),
-		"messageId":          say("The message's id here, or its id at WhatsApp.", 42),
-		"number":             say("The recipient: a phone number with its country code, or a JID. Spaces and + ( ) - . are ignored in numbers.", examplePhone, least(1)),
-		"chat":               say("The chat: a phone number with its country code, or the JID of a person or a group.", exampleJID, least(1)),
-		"recipient":          say("The recipient, as number.", examplePhone),
-		"chatJid":            say("The JID of the chat.", exampleJID),
-		"senderJid":          say("The JID of the sender, where it is known.", exampleJID),
-		"groupJid":           say("The JID of the group.", exampleGroup),
-		"newsletterJid":      say("The JID of the newsletter.", "120363012345678901@newsletter"),
-		"lid":                say("The hidden address of the person, where it is known.", exampleLID),
-		"jid":                say("The address: the phone JID where it is known, else the LID; for a group its JID.", exampleJID),
-		"remoteJid":          say("The JID of the chat.", exampleJID),
-		"isGroup":            say("Whether the chat is a group.", false),
-		"pushName":           say("The name that the person chose.", "Ada"),
-		"businessName":       say("The verified name of a business.", "Analytical Engines Ltd"),
-		"profilePicUrl":      say("The URL of the profile picture; null when none is visible.", "https://pps.whatsapp.net/v/t61/1.jpg", openapi.Format("uri")),
-		"pictureId":          say("WhatsApp's id of the picture.", "1709294400"),
-		"author":             say("The JID of who did it.", exampleJID),
+		"instanceName":       rest.Say("The instance's name.", rest.ExampleName, chars(1, 255), openapi.Pattern(namePattern)),
+		"instanceId":         rest.Say("The instance's id.", 1, openapi.AtLeast(1)),
+		"connectionStatus":   rest.Say("The state of the instance's connection.", string(event.Online)),
+		"ownerJid":           rest.Say("The JID of the linked account; null until a phone is linked.", rest.ExampleJID),
+		"externalAttributes": rest.Say("An object attached by the caller, returned unchanged.", object{"order": 42}),
+		"batchId":            rest.Say("The batch.", rest.ExampleUUID, uuid),
+		"ownerUserId":        rest.Say("The user who owns the batch.", rest.ExampleUUID, uuid),
+		"messageId":          rest.Say("The message's id here, or its id at WhatsApp.", 42),
+		"number":             rest.Say("The recipient: a phone number with its country code, or a JID. Spaces and + ( ) - . are ignored in numbers.", rest.ExamplePhone, least(1)),
+		"chat":               rest.Say("The chat: a phone number with its country code, or the JID of a person or a group.", rest.ExampleJID, least(1)),
+		"recipient":          rest.Say("The recipient, as number.", rest.ExamplePhone),
+		"chatJid":            rest.Say("The JID of the chat.", rest.ExampleJID),
+		"senderJid":          rest.Say("The JID of the sender, where it is known.", rest.ExampleJID),
+		"groupJid":           rest.Say("The JID of the group.", exampleGroup),
+		"newsletterJid":      rest.Say("The JID of the newsletter.", "120363012345678901@newsletter"),
+		"lid":                rest.Say("The hidden address of the person, where it is known.", rest.ExampleLID),
+		"jid":                rest.Say("The address: the phone JID where it is known, else the LID; for a group its JID.", rest.ExampleJID),
+		"remoteJid":          rest.Say("The JID of the chat.", rest.ExampleJID),
+		"isGroup":            rest.Say("Whether the chat is a group.", false),
+		"pushName":           rest.Say("The name that the person chose.", "Ada"),
+		"businessName":       rest.Say("The verified name of a business.", "Analytical Engines Ltd"),
+		"profilePicUrl":      rest.Say("The URL of the profile picture; null when none is visible.", "https://pps.whatsapp.net/v/t61/1.jpg", openapi.Format("uri")),
+		"pictureId":          rest.Say("WhatsApp's id of the picture.", "1709294400"),
+		"author":             rest.Say("The JID of who did it.", rest.ExampleJID),
 
 		// Messages.
-		"keyId":        say("The message's id at WhatsApp.", exampleKeyID),
-		"keyFromMe":    say("Whether the account itself sent it.", true),
-		"messageType":  say("The type of the message: the name of its field in WhatsApp's protocol.", "conversation"),
-		"caption":      say("The text under the file.", "Our cat", chars(0, event.MaxText)),
-		"fileName":     say("The file's name, as the recipient sees it.", "invoice.pdf", chars(0, event.MaxName)),
-		"mimetype":     say("The file's media type; the type detected from the file takes precedence.", "image/jpeg"),
-		"mediaType":    say("The kind of message to send the file as.", string(event.MediaImage), openapi.OneOf(uploadKinds()...)),
-		"viewOnce":     say("Whether the recipient can view it only once. For images, videos and voice notes.", false),
-		"mentionAll":   say("Whether every member of the group is mentioned. The message is then sent asynchronously; see 202.", false),
-		"fromFullSync": say("Whether it comes from the initial synchronisation rather than from a new change.", false),
-		"deleteMedia":  say("Whether the files on the devices are deleted too.", false),
-		"starred":      say("Whether it has a star.", true),
-		"muted":        say("Whether it is muted.", true),
+		"keyId":        rest.Say("The message's id at WhatsApp.", rest.ExampleKeyID),
+		"keyFromMe":    rest.Say("Whether the account itself sent it.", true),
+		"messageType":  rest.Say("The type of the message: the name of its field in WhatsApp's protocol.", "conversation"),
+		"caption":      rest.Say("The text under the file.", "Our cat", chars(0, event.MaxText)),
+		"fileName":     rest.Say("The file's name, as the recipient sees it.", "invoice.pdf", chars(0, event.MaxName)),
+		"mimetype":     rest.Say("The file's media type; the type detected from the file takes precedence.", "image/jpeg"),
+		"mediaType":    rest.Say("The kind of message to send the file as.", string(event.MediaImage), openapi.OneOf(uploadKinds()...)),
+		"viewOnce":     rest.Say("Whether the recipient can view it only once. For images, videos and voice notes.", false),
+		"mentionAll":   rest.Say("Whether every member of the group is mentioned. The message is then sent asynchronously; see 202.", false),
+		"fromFullSync": rest.Say("Whether it comes from the initial synchronisation rather than from a new change.", false),
+		"deleteMedia":  rest.Say("Whether the files on the devices are deleted too.", false),
+		"starred":      rest.Say("Whether it has a star.", true),
+		"muted":        rest.Say("Whether it is muted.", true),
 
 		// Files.
-		"mediaUploadId": say("The id of an earlier upload, instead of a URL.", exampleUUID),
-		"width":         say("Width in pixels.", 1280, openapi.AtLeast(0)),
-		"height":        say("Height in pixels.", 720, openapi.AtLeast(0)),
-		"seconds":       say("Length in seconds.", 12, openapi.AtLeast(0)),
+		"mediaUploadId": rest.Say("The id of an earlier upload, instead of a URL.", rest.ExampleUUID),
+		"width":         rest.Say("Width in pixels.", 1280, openapi.AtLeast(0)),
+		"height":        rest.Say("Height in pixels.", 720, openapi.AtLeast(0)),
+		"seconds":       rest.Say("Length in seconds.", 12, openapi.AtLeast(0)),
 
 		// Groups and labels.
-		"subject":           say("The group's subject.", "Summer party", chars(1, event.MaxSubject)),
-		"announce":          say("Whether only admins may write.", false),
-		"restrict":          say("Whether only admins may change subject, description and picture.", false),
-		"memberAddMode":     say("Whether every member may add others.", true),
-		"joinApprovalMode":  say("Whether admins decide who joins by the invitation.", false),
-		"ephemeralDuration": say("Seconds after which messages disappear; 0: never.", 0, object{"enum": []any{0, 86400, 604800, 7776000}}),
-		"inviteCode":        say("The code of an invitation, or the link that ends in it.", "AbCdEfGhIjKlMnOpQrStUv", least(1)),
-		"labelId":           say("The label's id: digits.", "4", openapi.Pattern("^[0-9]{1,9}$")),
-		"color":             say("An index into the palette of WhatsApp's clients.", 3, openapi.Range(0, event.MaxLabelColor)),
+		"subject":           rest.Say("The group's subject.", "Summer party", chars(1, event.MaxSubject)),
+		"announce":          rest.Say("Whether only admins may write.", false),
+		"restrict":          rest.Say("Whether only admins may change subject, description and picture.", false),
+		"memberAddMode":     rest.Say("Whether every member may add others.", true),
+		"joinApprovalMode":  rest.Say("Whether admins decide who joins by the invitation.", false),
+		"ephemeralDuration": rest.Say("Seconds after which messages disappear; 0: never.", 0, object{"enum": []any{0, 86400, 604800, 7776000}}),
+		"inviteCode":        rest.Say("The code of an invitation, or the link that ends in it.", "AbCdEfGhIjKlMnOpQrStUv", least(1)),
+		"labelId":           rest.Say("The label's id: digits.", "4", openapi.Pattern("^[0-9]{1,9}$")),
+		"color":             rest.Say("An index into the palette of WhatsApp's clients.", 3, openapi.Range(0, event.MaxLabelColor)),
 
 		// Times.
-		"createdAt": say("When it was created.", exampleTime),
-		"updatedAt": say("When it last changed.", exampleTime),
-		"startedAt": say("When it began.", exampleTime),
-		"expiresAt": say("When it expires.", exampleTime),
-		"dateTime":  say("When it happened according to WhatsApp, else when it was received.", exampleTime),
-		"timestamp": say("When the event was created.", exampleTime),
+		"createdAt": rest.Say("When it was created.", rest.ExampleTime),
+		"updatedAt": rest.Say("When it last changed.", rest.ExampleTime),
+		"startedAt": rest.Say("When it began.", rest.ExampleTime),
+		"expiresAt": rest.Say("When it expires.", rest.ExampleTime),
+		"dateTime":  rest.Say("When it happened according to WhatsApp, else when it was received.", rest.ExampleTime),
+		"timestamp": rest.Say("When the event was created.", rest.ExampleTime),
 
 		// Lists.
-		"limit":          say("The maximum number of records of a page.", defaultLimit, openapi.Range(1, maxLimit)),
-		"nextCursor":     say("The cursor of the next page; null at the end. Pass it unchanged.", "djE6MTIzNDU2", openapi.OrNull()),
-		"previousCursor": say("The cursor of the previous page; null at the beginning. Pass it unchanged.", "djE6MTIzNDU1", openapi.OrNull()),
-		"records":        say("The records of this page.", nil),
-		"totalRecords":   say("The number of records on all pages; a lower bound when totalIsMinimum is true.", 1, openapi.AtLeast(0)),
-		"totalIsMinimum": say("True when there may be more than totalRecords, because the filter must test more records than one call scans; absent otherwise. A page may then have fewer records than its limit, even none, and still a next page.", true),
+		"limit":          rest.Say("The maximum number of records of a page.", rest.DefaultLimit, openapi.Range(1, rest.MaxLimit)),
+		"nextCursor":     rest.Say("The cursor of the next page; null at the end. Pass it unchanged.", "djE6MTIzNDU2", openapi.OrNull()),
+		"previousCursor": rest.Say("The cursor of the previous page; null at the beginning. Pass it unchanged.", "djE6MTIzNDU1", openapi.OrNull()),
+		"records":        rest.Say("The records of this page.", nil),
+		"totalRecords":   rest.Say("The number of records on all pages; a lower bound when totalIsMinimum is true.", 1, openapi.AtLeast(0)),
+		"totalIsMinimum": rest.Say("True when there may be more than totalRecords, because the filter must test more records than one call scans; absent otherwise. A page may then have fewer records than its limit, even none, and still a next page.", true),
 	}
 }
 
@@ -120,47 +105,47 @@ func mediaKinds() []event.MediaKind { return uploadKinds()[:5] }
 // parameterFields are the parameters of paths, queries and headers.
 func parameterFields() openapi.Fields {
 	return openapi.Fields{
-		"{instanceName}":  say("The instance's name.", exampleName),
-		"{again}":         say("The instance's name again.", exampleName),
-		"{batchId}":       say("The batch's id.", exampleUUID, openapi.Format("uuid")),
-		"{itemId}":        say("The item's id.", exampleUUID, openapi.Format("uuid")),
-		"{jid}":           say("The chat: a phone number with its country code, or the JID of a person, a group or a newsletter.", exampleJID),
-		"{uploadId}":      say("The upload's id.", exampleUUID),
-		"{eventId}":       say("The event's id in the outbox.", 1, openapi.Kind("integer"), object{"minimum": 1}),
-		"{phoneNumber}":   say("A phone number with its country code.", examplePhone),
-		"Idempotency-Key": say("A key of the caller's choice. For 24 hours, a request with the same key and body gets the stored first answer.", exampleUUID, openapi.Chars(1, maxIdempotencyKey)),
+		"{instanceName}":  rest.Say("The instance's name.", rest.ExampleName),
+		"{again}":         rest.Say("The instance's name again.", rest.ExampleName),
+		"{batchId}":       rest.Say("The batch's id.", rest.ExampleUUID, openapi.Format("uuid")),
+		"{itemId}":        rest.Say("The item's id.", rest.ExampleUUID, openapi.Format("uuid")),
+		"{jid}":           rest.Say("The chat: a phone number with its country code, or the JID of a person, a group or a newsletter.", rest.ExampleJID),
+		"{uploadId}":      rest.Say("The upload's id.", rest.ExampleUUID),
+		"{eventId}":       rest.Say("The event's id in the outbox.", 1, openapi.Kind("integer"), object{"minimum": 1}),
+		"{phoneNumber}":   rest.Say("A phone number with its country code.", rest.ExamplePhone),
+		"Idempotency-Key": rest.Say("A key of the caller's choice. For 24 hours, a request with the same key and body gets the stored first answer.", rest.ExampleUUID, openapi.Chars(1, rest.MaxIdempotencyKey)),
 
-		"?limit":          say("The maximum number of records of a page; 50 when absent.", defaultLimit, openapi.Kind("integer"), openapi.Range(1, maxLimit), openapi.Default(defaultLimit)),
-		"?nextCursor":     say("The nextCursor of the previous page, unchanged.", nil),
-		"?previousCursor": say("The previousCursor of the following page, unchanged.", nil),
-		"?instanceName":   say("Only those of the instance with this name.", exampleName),
-		"?status":         say("Only those with this status; several are separated by commas, or the parameter is repeated.", "PROCESSING"),
-		"?ownerUserId":    say("Only those of this user.", exampleUUID, openapi.Format("uuid")),
-		"?recipient":      say("Only those of this recipient, as given or normalized.", examplePhone),
-		"?createdFrom":    say("Only those created at this time or later.", exampleTime, openapi.Format("date-time")),
-		"?createdTo":      say("Only those created before this time.", exampleTime, openapi.Format("date-time")),
-		"?name":           say("Only those whose name contains this text.", "offer"),
-		"?query":          say("Only those with this text in their name, or with this id.", "offer"),
-		"?jid":            say("Only the one with this JID or LID.", exampleJID),
-		"?state":          say("Only the events in this state.", "pending", openapi.OneOf("pending", "delivered", "disabled")),
-		"?details":        say("Whether the answer has the result.", false, openapi.Kind("boolean"), openapi.Default(false)),
-		"?mediaType":      say("The kind of message that the file was uploaded for.", string(event.MediaImage), openapi.OneOf(event.UploadKinds()...)),
-		"?expired":        say("Whether it has expired.", false, openapi.Kind("boolean")),
-		"?externalId":     say("The caller's name for it.", "cat-7"),
-		"?groupJid":       say("The JID of the group, where the body does not name it.", exampleGroup),
-		"?inviteCode":     say("The code of an invitation, or the link that ends in it.", "AbCdEfGhIjKlMnOpQrStUv"),
-		"?newsletterJid":  say("The JID of the newsletter.", "120363012345678901@newsletter"),
-		"?labelId":        say("The label's id: digits.", "4", openapi.Required()),
-		"?network":        say("forget removes an account that belongs to another network than the program is connected to. That network is not notified, and the account has to be paired again.", "forget", openapi.OneOf("forget")),
-		"?force":          say("Whether stored messages are deleted too.", false, openapi.Kind("boolean"), openapi.Default(false)),
-		"?binary":         say("Whether the answer is the file itself.", false, openapi.Kind("boolean"), openapi.Default(false)),
-		"?event":          say("The events to receive: names separated by commas, or the parameter repeated; * means all.", "*", openapi.Required()),
-		"?token":          say("The token, where the client cannot send Authorization: Bearer.", nil),
-		"?instance":       say("The instance; needed with a scoped key for several instances, or with a session.", exampleName),
-		"?user":           say("The user whose batches to use, with the session of the GlobalApiKey.", exampleUUID, openapi.Format("uuid")),
-		"?seconds":        say("The duration of the profile, in seconds.", profileSeconds, openapi.Kind("integer"), openapi.Range(1, maxProfileSeconds), openapi.Default(profileSeconds)),
-		"?since":          say("A position: kept events after this sequence are sent first.", 0, openapi.Kind("integer"), object{"minimum": 0}),
+		"?limit":          rest.Say("The maximum number of records of a page; 50 when absent.", rest.DefaultLimit, openapi.Kind("integer"), openapi.Range(1, rest.MaxLimit), openapi.Default(rest.DefaultLimit)),
+		"?nextCursor":     rest.Say("The nextCursor of the previous page, unchanged.", nil),
+		"?previousCursor": rest.Say("The previousCursor of the following page, unchanged.", nil),
+		"?instanceName":   rest.Say("Only those of the instance with this name.", rest.ExampleName),
+		"?status":         rest.Say("Only those with this status; several are separated by commas, or the parameter is repeated.", "PROCESSING"),
+		"?ownerUserId":    rest.Say("Only those of this user.", rest.ExampleUUID, openapi.Format("uuid")),
+		"?recipient":      rest.Say("Only those of this recipient, as given or normalized.", rest.ExamplePhone),
+		"?createdFrom":    rest.Say("Only those created at this time or later.", rest.ExampleTime, openapi.Format("date-time")),
+		"?createdTo":      rest.Say("Only those created before this time.", rest.ExampleTime, openapi.Format("date-time")),
+		"?name":           rest.Say("Only those whose name contains this text.", "offer"),
+		"?query":          rest.Say("Only those with this text in their name, or with this id.", "offer"),
+		"?jid":            rest.Say("Only the one with this JID or LID.", rest.ExampleJID),
+		"?state":          rest.Say("Only the events in this state.", "pending", openapi.OneOf("pending", "delivered", "disabled")),
+		"?details":        rest.Say("Whether the answer has the result.", false, openapi.Kind("boolean"), openapi.Default(false)),
+		"?mediaType":      rest.Say("The kind of message that the file was uploaded for.", string(event.MediaImage), openapi.OneOf(event.UploadKinds()...)),
+		"?expired":        rest.Say("Whether it has expired.", false, openapi.Kind("boolean")),
+		"?externalId":     rest.Say("The caller's name for it.", "cat-7"),
+		"?groupJid":       rest.Say("The JID of the group, where the body does not name it.", exampleGroup),
+		"?inviteCode":     rest.Say("The code of an invitation, or the link that ends in it.", "AbCdEfGhIjKlMnOpQrStUv"),
+		"?newsletterJid":  rest.Say("The JID of the newsletter.", "120363012345678901@newsletter"),
+		"?labelId":        rest.Say("The label's id: digits.", "4", openapi.Required()),
+		"?network":        rest.Say("forget removes an account that belongs to another network than the program is connected to. That network is not notified, and the account has to be paired again.", "forget", openapi.OneOf("forget")),
+		"?force":          rest.Say("Whether stored messages are deleted too.", false, openapi.Kind("boolean"), openapi.Default(false)),
+		"?binary":         rest.Say("Whether the answer is the file itself.", false, openapi.Kind("boolean"), openapi.Default(false)),
+		"?event":          rest.Say("The events to receive: names separated by commas, or the parameter repeated; * means all.", "*", openapi.Required()),
+		"?token":          rest.Say("The token, where the client cannot send Authorization: Bearer.", nil),
+		"?instance":       rest.Say("The instance; needed with a scoped key for several instances, or with a session.", rest.ExampleName),
+		"?user":           rest.Say("The user whose batches to use, with the session of the GlobalApiKey.", rest.ExampleUUID, openapi.Format("uuid")),
+		"?seconds":        rest.Say("The duration of the profile, in seconds.", profileSeconds, openapi.Kind("integer"), openapi.Range(1, maxProfileSeconds), openapi.Default(profileSeconds)),
+		"?since":          rest.Say("A position: kept events after this sequence are sent first.", 0, openapi.Kind("integer"), object{"minimum": 0}),
 
-		"deleteMessage.?id": say("A stored message: its id here, or its id at WhatsApp.", "42", openapi.Required()),
+		"deleteMessage.?id": rest.Say("A stored message: its id here, or its id at WhatsApp.", "42", openapi.Required()),
 	}
 }

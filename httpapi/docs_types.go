@@ -11,6 +11,7 @@ import (
 	"postern/event"
 	"postern/httpapi/alerts"
 	"postern/httpapi/openapi"
+	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/instance"
 	"postern/instance/pace"
@@ -20,114 +21,114 @@ import (
 // types are the Go types whose schema or name differs from the Go declaration.
 func types() map[reflect.Type]openapi.Type {
 	all := map[reflect.Type]openapi.Type{
-		body[errorBody]():                   {Name: "Error", About: "The body of every refusal."},
-		body[event.InstanceStatus]():        {Name: "InstanceStatusUpdate", Words: "InstanceStatus"},
-		body[event.State]():                 {Name: "ConnectionState", About: "The state of the connection of an instance."},
-		body[event.Snapshot]():              {Name: "InstanceSnapshot", About: "An instance as it was when the event happened."},
-		body[event.Message]():               {Name: "Message", About: "A message, sent or received."},
-		body[event.Channel]():               {Name: "Newsletter"},
-		body[batch.View]():                  {Name: "Batch", About: "A message for many recipients, and its progress."},
-		body[batch.Item]():                  {Name: "BatchItem", About: "One recipient of a batch."},
-		body[batch.Attempt]():               {Name: "BatchAttempt", About: "One attempt to send an item."},
-		body[event.BatchView]():             {Name: "EventBatch", Words: "Batch", About: "A batch as events report it. The times of its phases are present only in the events of these phases."},
-		body[event.BatchProgressReduced]():  {Words: "Batch"},
-		body[event.BatchCompletedReduced](): {Words: "Batch"},
-		body[event.BatchInstanceReduced]():  {Words: "BatchInstance"},
-		body[batchOptions]():                {Name: "CreateBatchOptions", Words: "BatchOptions"},
-		body[batch.Held]():                  {Name: "BatchHeld", About: "What keeps an instance of a batch from sending now."},
-		body[processing]():                  {Name: "BatchProcessing", About: "A batch with all its recipients and attempts."},
-		body[batchFilter]():                 {Name: "BatchFilter"},
-		body[joinRequest]():                 {Name: "JoinGroupRequest"},
-		body[createRequest]():               {Name: "CreateInstanceRequest"},
-		body[batchRequest]():                {Name: "CreateBatchRequest"},
-		body[muteRequest]():                 {Name: "MuteChatRequest"},
-		body[muteAnswer]():                  {Name: "NewsletterMuteAnswer"},
-		body[tryRequest]():                  {Name: "TestWebhookRequest"},
-		body[tryAnswer]():                   {Name: "TestWebhookAnswer"},
-		body[proxyView]():                   {Name: "Proxy", About: "The proxy of an instance, without the password."},
-		body[uploadView]():                  {Name: "Upload", About: "A file stored at WhatsApp, without its decryption keys."},
+		rest.TypeOf[rest.ErrorBody]():              {Name: "Error", About: "The body of every refusal."},
+		rest.TypeOf[event.InstanceStatus]():        {Name: "InstanceStatusUpdate", Words: "InstanceStatus"},
+		rest.TypeOf[event.State]():                 {Name: "ConnectionState", About: "The state of the connection of an instance."},
+		rest.TypeOf[event.Snapshot]():              {Name: "InstanceSnapshot", About: "An instance as it was when the event happened."},
+		rest.TypeOf[event.Message]():               {Name: "Message", About: "A message, sent or received."},
+		rest.TypeOf[event.Channel]():               {Name: "Newsletter"},
+		rest.TypeOf[batch.View]():                  {Name: "Batch", About: "A message for many recipients, and its progress."},
+		rest.TypeOf[batch.Item]():                  {Name: "BatchItem", About: "One recipient of a batch."},
+		rest.TypeOf[batch.Attempt]():               {Name: "BatchAttempt", About: "One attempt to send an item."},
+		rest.TypeOf[event.BatchView]():             {Name: "EventBatch", Words: "Batch", About: "A batch as events report it. The times of its phases are present only in the events of these phases."},
+		rest.TypeOf[event.BatchProgressReduced]():  {Words: "Batch"},
+		rest.TypeOf[event.BatchCompletedReduced](): {Words: "Batch"},
+		rest.TypeOf[event.BatchInstanceReduced]():  {Words: "BatchInstance"},
+		rest.TypeOf[batchOptions]():                {Name: "CreateBatchOptions", Words: "BatchOptions"},
+		rest.TypeOf[batch.Held]():                  {Name: "BatchHeld", About: "What keeps an instance of a batch from sending now."},
+		rest.TypeOf[processing]():                  {Name: "BatchProcessing", About: "A batch with all its recipients and attempts."},
+		rest.TypeOf[batchFilter]():                 {Name: "BatchFilter"},
+		rest.TypeOf[joinRequest]():                 {Name: "JoinGroupRequest"},
+		rest.TypeOf[createRequest]():               {Name: "CreateInstanceRequest"},
+		rest.TypeOf[batchRequest]():                {Name: "CreateBatchRequest"},
+		rest.TypeOf[muteRequest]():                 {Name: "MuteChatRequest"},
+		rest.TypeOf[muteAnswer]():                  {Name: "NewsletterMuteAnswer"},
+		rest.TypeOf[tryRequest]():                  {Name: "TestWebhookRequest"},
+		rest.TypeOf[tryAnswer]():                   {Name: "TestWebhookAnswer"},
+		rest.TypeOf[proxyView]():                   {Name: "Proxy", About: "The proxy of an instance, without the password."},
+		rest.TypeOf[uploadView]():                  {Name: "Upload", About: "A file stored at WhatsApp, without its decryption keys."},
 
-		body[proxy.Use]():  {Name: "ProxyUse", About: "What goes through a proxy.", Schema: openapi.Words(proxy.Uses()...)},
-		body[proxy.Step](): {Name: "ProxyStep", About: "A step of a dial through a proxy.", Schema: openapi.Words(proxy.Resolve, proxy.Connect, proxy.Auth, proxy.TLS)},
+		rest.TypeOf[proxy.Use]():  {Name: "ProxyUse", About: "What goes through a proxy.", Schema: openapi.Words(proxy.Uses()...)},
+		rest.TypeOf[proxy.Step](): {Name: "ProxyStep", About: "A step of a dial through a proxy.", Schema: openapi.Words(proxy.Resolve, proxy.Connect, proxy.Auth, proxy.TLS)},
 
-		body[failedStep](): {Schema: func(r ref) object { return r(body[proxy.Step]()) }},
+		rest.TypeOf[rest.FailedStep](): {Schema: func(r ref) object { return r(rest.TypeOf[proxy.Step]()) }},
 
-		body[SettingList]():    {Name: "SettingList", About: "The configuration in effect."},
-		body[ConfigSetting]():  {Name: "ConfigSetting", About: "A setting of the configuration, with secrets masked."},
-		body[SettingValue]():   {Name: "SettingValue", About: "The value of a setting.", Schema: settingSchema},
-		body[consoleMessage](): {Name: "ConsoleMessage", About: "A change. type determines which other fields are present."},
-		body[sampleList]():     {Name: "SampleList"},
-		body[minuteShown]():    {Name: "Sample", About: "Figures of the program for one minute."},
-		body[backupState]():    {Name: "BackupState", About: "The state of scheduled backups."},
+		rest.TypeOf[SettingList]():    {Name: "SettingList", About: "The configuration in effect."},
+		rest.TypeOf[ConfigSetting]():  {Name: "ConfigSetting", About: "A setting of the configuration, with secrets masked."},
+		rest.TypeOf[SettingValue]():   {Name: "SettingValue", About: "The value of a setting.", Schema: settingSchema},
+		rest.TypeOf[consoleMessage](): {Name: "ConsoleMessage", About: "A change. type determines which other fields are present."},
+		rest.TypeOf[sampleList]():     {Name: "SampleList"},
+		rest.TypeOf[minuteShown]():    {Name: "Sample", About: "Figures of the program for one minute."},
+		rest.TypeOf[backupState]():    {Name: "BackupState", About: "The state of scheduled backups."},
 
-		body[alerts.Notification](): {Name: "Notification", Open: true, About: "A post of a monitoring system: alerts, as Alertmanager and Grafana post them, or a title or message. Other fields are ignored."},
-		body[alerts.Alert]():        {Name: "Alert", Open: true, About: "A firing or resolved alert."},
-		body[notifyAnswer]():        {Name: "NotifyAnswer", About: "The result of a notification."},
+		rest.TypeOf[alerts.Notification](): {Name: "Notification", Open: true, About: "A post of a monitoring system: alerts, as Alertmanager and Grafana post them, or a title or message. Other fields are ignored."},
+		rest.TypeOf[alerts.Alert]():        {Name: "Alert", Open: true, About: "A firing or resolved alert."},
+		rest.TypeOf[notifyAnswer]():        {Name: "NotifyAnswer", About: "The result of a notification."},
 
-		body[portalState]():  {Name: "PortalState", About: "What the page of a portal link shows."},
-		body[keyView]():      {Name: "Key", About: "A scoped key, without its text."},
-		body[createdKey]():   {Name: "CreatedKey", Words: "Key", About: "A scoped key as created, with its text."},
-		body[keyRate]():      {Name: "KeyRate", About: "How many requests a scoped key may make."},
-		body[auditRecord]():  {Name: "AuditRecord", About: "One change, and who made it."},
-		body[access.Scope](): {Name: "KeyScope", About: "What a scoped key may do.", Schema: openapi.Words(access.Scopes()...)},
+		rest.TypeOf[portalState]():  {Name: "PortalState", About: "What the page of a portal link shows."},
+		rest.TypeOf[keyView]():      {Name: "Key", About: "A scoped key, without its text."},
+		rest.TypeOf[createdKey]():   {Name: "CreatedKey", Words: "Key", About: "A scoped key as created, with its text."},
+		rest.TypeOf[keyRate]():      {Name: "KeyRate", About: "How many requests a scoped key may make."},
+		rest.TypeOf[auditRecord]():  {Name: "AuditRecord", About: "One change, and who made it."},
+		rest.TypeOf[access.Scope](): {Name: "KeyScope", About: "What a scoped key may do.", Schema: openapi.Words(access.Scopes()...)},
 
-		body[outboxRecord]():      {Name: "OutboxEvent", About: "An event for the global webhook, without its body."},
-		body[deliveryRecord]():    {Name: "Delivery", About: "One event for one destination, without its body."},
-		body[deliveryDetails]():   {Name: "DeliveryDetails", Words: "Delivery", About: "A delivery with its body and attempts."},
-		body[deliveryAttempt]():   {Name: "DeliveryAttempt", About: "One attempt of a delivery."},
-		body[replayRequest]():     {Name: "ReplayRequest"},
-		body[replayAccepted]():    {Name: "ReplayAccepted"},
-		body[replayStatus]():      {Name: "Replay", About: "The progress of a replay of deliveries."},
-		body[delivery.State]():    {Name: "DeliveryState", About: "The state of a delivery.", Schema: openapi.Words(delivery.States()...)},
-		body[instance.Settings](): {Name: "InstanceSettings", About: "The automatic behaviour of an instance."},
-		body[pace.Limits]():       {Name: "InstanceLimits", About: "What an instance may send."},
-		body[pace.WarmUp]():       {Name: "WarmUp"},
-		body[pace.QuietHours]():   {Name: "QuietHours"},
-		body[pace.Jitter]():       {Name: "Jitter"},
-		body[pace.Status]():       {Name: "LimitStatus", About: "Usage of an instance's limits; limits that are not set are absent."},
-		body[pace.Use]():          {Name: "LimitUse", About: "How much of a limit is used."},
-		body[instance.Webhook]():  {Name: "Webhook", About: "The destination of an instance's events, and which events it gets."},
-		body[listedInstance]():    {Name: "Instance", About: "An instance as the operator sees it."},
+		rest.TypeOf[outboxRecord]():      {Name: "OutboxEvent", About: "An event for the global webhook, without its body."},
+		rest.TypeOf[deliveryRecord]():    {Name: "Delivery", About: "One event for one destination, without its body."},
+		rest.TypeOf[deliveryDetails]():   {Name: "DeliveryDetails", Words: "Delivery", About: "A delivery with its body and attempts."},
+		rest.TypeOf[deliveryAttempt]():   {Name: "DeliveryAttempt", About: "One attempt of a delivery."},
+		rest.TypeOf[replayRequest]():     {Name: "ReplayRequest"},
+		rest.TypeOf[replayAccepted]():    {Name: "ReplayAccepted"},
+		rest.TypeOf[replayStatus]():      {Name: "Replay", About: "The progress of a replay of deliveries."},
+		rest.TypeOf[delivery.State]():    {Name: "DeliveryState", About: "The state of a delivery.", Schema: openapi.Words(delivery.States()...)},
+		rest.TypeOf[instance.Settings](): {Name: "InstanceSettings", About: "The automatic behaviour of an instance."},
+		rest.TypeOf[pace.Limits]():       {Name: "InstanceLimits", About: "What an instance may send."},
+		rest.TypeOf[pace.WarmUp]():       {Name: "WarmUp"},
+		rest.TypeOf[pace.QuietHours]():   {Name: "QuietHours"},
+		rest.TypeOf[pace.Jitter]():       {Name: "Jitter"},
+		rest.TypeOf[pace.Status]():       {Name: "LimitStatus", About: "Usage of an instance's limits; limits that are not set are absent."},
+		rest.TypeOf[pace.Use]():          {Name: "LimitUse", About: "How much of a limit is used."},
+		rest.TypeOf[instance.Webhook]():  {Name: "Webhook", About: "The destination of an instance's events, and which events it gets."},
+		rest.TypeOf[listedInstance]():    {Name: "Instance", About: "An instance as the operator sees it."},
 
-		body[batch.ItemWithAttempts]():         {Name: "BatchItemWithAttempts"},
-		body[batch.List[batch.View]]():         {Name: "BatchList"},
-		body[batch.List[batch.Item]]():         {Name: "BatchItemList"},
-		body[batch.List[batch.Attempt]]():      {Name: "BatchAttemptList"},
-		body[batch.List[outboxRecord]]():       {Name: "OutboxEventList"},
-		body[batch.List[deliveryRecord]]():     {Name: "DeliveryList"},
-		body[batch.List[uploadView]]():         {Name: "UploadList"},
-		body[batch.List[keyView]]():            {Name: "KeyList"},
-		body[auditList]():                      {Name: "AuditList"},
-		body[picturedGroup]():                  {Name: "GroupWithPicture", About: "A group as the account sees it, with its new picture."},
-		body[fileAnswer]():                     {Name: "MediaFile", About: "The file of a message."},
-		body[event.GroupUpsert]():              {Name: "Group", About: "A group as the account sees it."},
-		body[event.GroupParticipantsUpdate]():  {Name: "GroupParticipantsUpdate"},
-		body[instance.StoredMessage]():         {Name: "StoredMessage", About: "A message with what became of it."},
-		body[sentMessage]():                    {Name: "SentMessage", About: "The message that was sent, as it is stored.", Answers: true, Schema: sentMessageSchema},
-		body[batchMessage]():                   {Schema: func(r ref) object { return r(body[event.BatchMessage]()) }},
-		body[event.BatchMessage]():             {Name: "BatchMessage", About: "What a batch sends: type names the form of payload.", Schema: batchMessageSchema},
-		body[variant[event.TextContent]]():     variantOf[event.TextContent]("TextBatchMessage", "text"),
-		body[variant[event.LinkContent]]():     variantOf[event.LinkContent]("LinkBatchMessage", "link"),
-		body[variant[event.MediaContent]]():    variantOf[event.MediaContent]("MediaBatchMessage", "media"),
-		body[variant[event.AudioContent]]():    variantOf[event.AudioContent]("AudioBatchMessage", "audio", "ptt", "whatsapp-audio", "whatsapp_audio"),
-		body[variant[contactPayload]]():        variantOf[contactPayload]("ContactBatchMessage", "contact"),
-		body[variant[event.LocationContent]](): variantOf[event.LocationContent]("LocationBatchMessage", "location"),
-		body[event.BatchStatus]():              {Name: "BatchStatus", About: "The status of a batch. No event reports DRAFT.", Schema: openapi.Words(batchStatuses()...)},
-		body[stateInCapitals]():                {Name: "ConnectionStatus", About: "The state of the connection of an instance, in capitals.", Schema: openapi.Words(statesInCapitals()...)},
-		body[messageRef]():                     {Name: "MessageRef", About: "A stored message: a number is its id here, a string its id at WhatsApp.", Schema: messageRefSchema},
-		body[quotedRef]():                      {Name: "QuotedMessageRef", About: "A stored message to answer: a number is its id here, a string its id at WhatsApp.", Schema: quotedRefSchema},
-		body[event.UploadID]():                 {Name: "UploadRef", About: "An upload, by either of its ids: a number, or a UUID.", Schema: uploadRefSchema},
-		body[messageCursor]():                  {Name: "MessageCursor", About: "The start of a page of messages.", Schema: messageCursorSchema},
-		body[messagePlace]():                   {Name: "MessagePlace", About: "The page beside a message."},
-		body[contactPayload]():                 {Schema: contactPayloadSchema},
-		body[flag]():                           {Schema: flagSchema},
-		body[oneOrMore]():                      {Schema: oneOrMoreSchema},
-		body[batch.Packed]():                   {Schema: textsSchema},
-		body[strict.Object]():                  {Schema: openapi.AnyObject},
-		body[event.Attributes]():               {Schema: openapi.AnyObject},
-		body[json.RawMessage]():                {Schema: openapi.AnyObject},
-		body[batch.ItemStatus]():               {Name: "BatchItemStatus", Schema: openapi.Words(batch.ItemPending, batch.ItemSending, batch.ItemSuccess, batch.ItemFailed, batch.ItemSkipped, batch.ItemUnknown)},
-		body[batch.AttemptStatus]():            {Name: "BatchAttemptStatus", Schema: openapi.Words(batch.AttemptSending, batch.AttemptSuccess, batch.AttemptFailed, batch.AttemptUnavailable, batch.AttemptUnknown)},
+		rest.TypeOf[batch.ItemWithAttempts]():         {Name: "BatchItemWithAttempts"},
+		rest.TypeOf[batch.List[batch.View]]():         {Name: "BatchList"},
+		rest.TypeOf[batch.List[batch.Item]]():         {Name: "BatchItemList"},
+		rest.TypeOf[batch.List[batch.Attempt]]():      {Name: "BatchAttemptList"},
+		rest.TypeOf[batch.List[outboxRecord]]():       {Name: "OutboxEventList"},
+		rest.TypeOf[batch.List[deliveryRecord]]():     {Name: "DeliveryList"},
+		rest.TypeOf[batch.List[uploadView]]():         {Name: "UploadList"},
+		rest.TypeOf[batch.List[keyView]]():            {Name: "KeyList"},
+		rest.TypeOf[auditList]():                      {Name: "AuditList"},
+		rest.TypeOf[picturedGroup]():                  {Name: "GroupWithPicture", About: "A group as the account sees it, with its new picture."},
+		rest.TypeOf[fileAnswer]():                     {Name: "MediaFile", About: "The file of a message."},
+		rest.TypeOf[event.GroupUpsert]():              {Name: "Group", About: "A group as the account sees it."},
+		rest.TypeOf[event.GroupParticipantsUpdate]():  {Name: "GroupParticipantsUpdate"},
+		rest.TypeOf[instance.StoredMessage]():         {Name: "StoredMessage", About: "A message with what became of it."},
+		rest.TypeOf[sentMessage]():                    {Name: "SentMessage", About: "The message that was sent, as it is stored.", Answers: true, Schema: sentMessageSchema},
+		rest.TypeOf[batchMessage]():                   {Schema: func(r ref) object { return r(rest.TypeOf[event.BatchMessage]()) }},
+		rest.TypeOf[event.BatchMessage]():             {Name: "BatchMessage", About: "What a batch sends: type names the form of payload.", Schema: batchMessageSchema},
+		rest.TypeOf[variant[event.TextContent]]():     variantOf[event.TextContent]("TextBatchMessage", "text"),
+		rest.TypeOf[variant[event.LinkContent]]():     variantOf[event.LinkContent]("LinkBatchMessage", "link"),
+		rest.TypeOf[variant[event.MediaContent]]():    variantOf[event.MediaContent]("MediaBatchMessage", "media"),
+		rest.TypeOf[variant[event.AudioContent]]():    variantOf[event.AudioContent]("AudioBatchMessage", "audio", "ptt", "whatsapp-audio", "whatsapp_audio"),
+		rest.TypeOf[variant[contactPayload]]():        variantOf[contactPayload]("ContactBatchMessage", "contact"),
+		rest.TypeOf[variant[event.LocationContent]](): variantOf[event.LocationContent]("LocationBatchMessage", "location"),
+		rest.TypeOf[event.BatchStatus]():              {Name: "BatchStatus", About: "The status of a batch. No event reports DRAFT.", Schema: openapi.Words(batchStatuses()...)},
+		rest.TypeOf[stateInCapitals]():                {Name: "ConnectionStatus", About: "The state of the connection of an instance, in capitals.", Schema: openapi.Words(statesInCapitals()...)},
+		rest.TypeOf[messageRef]():                     {Name: "MessageRef", About: "A stored message: a number is its id here, a string its id at WhatsApp.", Schema: messageRefSchema},
+		rest.TypeOf[quotedRef]():                      {Name: "QuotedMessageRef", About: "A stored message to answer: a number is its id here, a string its id at WhatsApp.", Schema: quotedRefSchema},
+		rest.TypeOf[event.UploadID]():                 {Name: "UploadRef", About: "An upload, by either of its ids: a number, or a UUID.", Schema: uploadRefSchema},
+		rest.TypeOf[messageCursor]():                  {Name: "MessageCursor", About: "The start of a page of messages.", Schema: messageCursorSchema},
+		rest.TypeOf[messagePlace]():                   {Name: "MessagePlace", About: "The page beside a message."},
+		rest.TypeOf[contactPayload]():                 {Schema: contactPayloadSchema},
+		rest.TypeOf[flag]():                           {Schema: flagSchema},
+		rest.TypeOf[oneOrMore]():                      {Schema: oneOrMoreSchema},
+		rest.TypeOf[batch.Packed]():                   {Schema: textsSchema},
+		rest.TypeOf[strict.Object]():                  {Schema: openapi.AnyObject},
+		rest.TypeOf[event.Attributes]():               {Schema: openapi.AnyObject},
+		rest.TypeOf[json.RawMessage]():                {Schema: openapi.AnyObject},
+		rest.TypeOf[batch.ItemStatus]():               {Name: "BatchItemStatus", Schema: openapi.Words(batch.ItemPending, batch.ItemSending, batch.ItemSuccess, batch.ItemFailed, batch.ItemSkipped, batch.ItemUnknown)},
+		rest.TypeOf[batch.AttemptStatus]():            {Name: "BatchAttemptStatus", Schema: openapi.Words(batch.AttemptSending, batch.AttemptSuccess, batch.AttemptFailed, batch.AttemptUnavailable, batch.AttemptUnknown)},
 	}
 	maps.Copy(all, optionsTypes())
 	return all
@@ -151,7 +152,7 @@ type sentMessage struct{}
 // that it is absent, but clients of openapi-fetch drop those.
 func sentMessageSchema(r ref) object {
 	status := object{"type": "string", "enum": []any{"sent"}, "description": "Absent. In an answer with the status 202 it is processing."}
-	return object{"allOf": []object{r(body[event.Message]()), {"type": "object", "properties": object{"status": status}}}}
+	return object{"allOf": []object{r(rest.TypeOf[event.Message]()), {"type": "object", "properties": object{"status": status}}}}
 }
 
 type ref = func(reflect.Type) object
@@ -173,7 +174,7 @@ func quotedRefSchema(ref) object {
 func messageCursorSchema(r ref) object {
 	return object{"oneOf": []object{
 		{"type": "string", "description": "A cursor of pageInfo."},
-		r(body[messagePlace]()),
+		r(rest.TypeOf[messagePlace]()),
 	}}
 }
 
@@ -200,8 +201,8 @@ func oneOrMoreSchema(ref) object {
 type contactPayload struct{}
 
 func contactPayloadSchema(r ref) object {
-	one := r(body[event.ContactContent]())
-	return object{"oneOf": []object{one, r(body[event.ContactsContent]()), {"type": "array", "items": one, "description": "The same as contacts."}}}
+	one := r(rest.TypeOf[event.ContactContent]())
+	return object{"oneOf": []object{one, r(rest.TypeOf[event.ContactsContent]()), {"type": "array", "items": one, "description": "The same as contacts."}}}
 }
 
 // variant is a message of a batch whose payload is a P.
@@ -215,7 +216,7 @@ func variantOf[P any](name string, kinds ...string) openapi.Type {
 	return openapi.Type{Name: name, Schema: func(r ref) object {
 		kind := openapi.OneOf(kinds...)
 		kind["type"], kind["description"] = "string", "What the message is."
-		payload := r(body[P]())
+		payload := r(rest.TypeOf[P]())
 		payload["description"] = "The content of the message."
 		return object{
 			"type": "object", "properties": object{"type": kind, "payload": payload},
@@ -230,12 +231,12 @@ func batchMessageSchema(r ref) object {
 		t     reflect.Type
 		kinds []string
 	}{
-		{body[variant[event.TextContent]](), []string{"text"}},
-		{body[variant[event.LinkContent]](), []string{"link"}},
-		{body[variant[event.MediaContent]](), []string{"media"}},
-		{body[variant[event.AudioContent]](), []string{"audio", "ptt", "whatsapp-audio", "whatsapp_audio"}},
-		{body[variant[contactPayload]](), []string{"contact"}},
-		{body[variant[event.LocationContent]](), []string{"location"}},
+		{rest.TypeOf[variant[event.TextContent]](), []string{"text"}},
+		{rest.TypeOf[variant[event.LinkContent]](), []string{"link"}},
+		{rest.TypeOf[variant[event.MediaContent]](), []string{"media"}},
+		{rest.TypeOf[variant[event.AudioContent]](), []string{"audio", "ptt", "whatsapp-audio", "whatsapp_audio"}},
+		{rest.TypeOf[variant[contactPayload]](), []string{"contact"}},
+		{rest.TypeOf[variant[event.LocationContent]](), []string{"location"}},
 	} {
 		shape := r(v.t)
 		shapes = append(shapes, shape)

@@ -11,6 +11,7 @@ import (
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/idempotency"
+	"postern/httpapi/rest"
 	"postern/instance"
 	"postern/instance/pace"
 	"postern/internal/nesting"
@@ -37,28 +38,28 @@ func errorTable() []mapping {
 		{instance.ErrNotStored, http.StatusNotAcceptable, "SENT_BUT_NOT_STORED", "the message was sent, but could not be stored"},
 		{instance.ErrOutdated, http.StatusServiceUnavailable, "CLIENT_OUTDATED", ""},
 		{instance.ErrMoved, http.StatusConflict, "INSTANCE_MOVED", "the instance has moved to another Postern and does not connect here"},
-		{instance.ErrForget, http.StatusConflict, codeWrongNetwork, ""},
-		{event.ErrWrongNetwork, http.StatusServiceUnavailable, codeWrongNetwork, ""},
+		{instance.ErrForget, http.StatusConflict, rest.CodeWrongNetwork, ""},
+		{event.ErrWrongNetwork, http.StatusServiceUnavailable, rest.CodeWrongNetwork, ""},
 		{event.ErrNotConnected, http.StatusServiceUnavailable, "INSTANCE_NOT_CONNECTED", ""},
-		{nesting.ErrTooDeep, http.StatusBadRequest, codeTooDeep, ""},
+		{nesting.ErrTooDeep, http.StatusBadRequest, rest.CodeTooDeep, ""},
 		{store.ErrDamaged, http.StatusInternalServerError, "RECORD_DAMAGED", "a record that the request needs is damaged and set aside"},
 		{event.ErrTimelocked, http.StatusUnprocessableEntity, event.ReachoutTimelocked, ""},
 		{pace.ErrLimit, http.StatusTooManyRequests, pace.Code, ""},
 		{event.ErrBusy, http.StatusServiceUnavailable, "INSTANCE_BUSY", ""},
 		{store.ErrDiskFull, http.StatusServiceUnavailable, "DISK_FULL", "the disk is full or nearly full; nothing was changed"},
-		{store.ErrClosed, http.StatusServiceUnavailable, codeShuttingDown, "the program is stopping"},
-		{access.ErrUnknown, http.StatusUnauthorized, codeUnauthorized, "the key was deleted during the request; nothing was changed"},
+		{store.ErrClosed, http.StatusServiceUnavailable, rest.CodeShuttingDown, "the program is stopping"},
+		{access.ErrUnknown, http.StatusUnauthorized, rest.CodeUnauthorized, "the key was deleted during the request; nothing was changed"},
 		{access.ErrNotFound, http.StatusNotFound, "KEY_NOT_FOUND", ""},
-		{access.ErrTooMany, http.StatusTooManyRequests, codeLimitReached, ""},
-		{access.ErrTooManyLinks, http.StatusTooManyRequests, codeLimitReached, ""},
-		{ErrNoInstance, http.StatusNotFound, "INSTANCE_NOT_FOUND", "there is no such instance"},
+		{access.ErrTooMany, http.StatusTooManyRequests, rest.CodeLimitReached, ""},
+		{access.ErrTooManyLinks, http.StatusTooManyRequests, rest.CodeLimitReached, ""},
+		{rest.ErrNoInstance, http.StatusNotFound, "INSTANCE_NOT_FOUND", "there is no such instance"},
 		{instance.ErrNotFound, http.StatusNotFound, "INSTANCE_NOT_FOUND", "there is no such instance"},
 		{instance.ErrExists, http.StatusConflict, "INSTANCE_EXISTS", ""},
 		{instance.ErrAccountExists, http.StatusConflict, "INSTANCE_EXISTS", ""},
 		{instance.ErrNotMoved, http.StatusConflict, "INSTANCE_NOT_MOVED", ""},
 		{ErrTransferring, http.StatusConflict, "TRANSFER_RUNNING", ""},
 		{ErrArchive, http.StatusUnprocessableEntity, "INVALID_ARCHIVE", ""},
-		{ErrArchiveSize, http.StatusRequestEntityTooLarge, codeBodyTooLarge, ""},
+		{ErrArchiveSize, http.StatusRequestEntityTooLarge, rest.CodeBodyTooLarge, ""},
 		{instance.ErrHasData, http.StatusConflict, codeInstanceInUse, "the instance has stored messages; delete with force=true to remove them too"},
 		{instance.ErrInvalid, http.StatusUnprocessableEntity, "INVALID_INSTANCE", ""},
 		{pace.ErrInvalid, http.StatusUnprocessableEntity, "INVALID_LIMITS", ""},
@@ -73,21 +74,21 @@ func errorTable() []mapping {
 		{instance.ErrAlreadyPaired, http.StatusConflict, "ALREADY_CONNECTED", ""},
 		{event.ErrNoPasskey, http.StatusConflict, "PASSKEY_NOT_EXPECTED", ""},
 		{event.ErrPasskeyRefused, http.StatusUnprocessableEntity, "PASSKEY_REFUSED", "WhatsApp refused the passkey"},
-		{ErrNoSupport, http.StatusNotFound, codeNotFound, ""},
+		{ErrNoSupport, http.StatusNotFound, rest.CodeNotFound, ""},
 		{ErrOrigin, http.StatusForbidden, "ORIGIN_REFUSED", ""},
 		{ErrNotDurable, http.StatusConflict, "NOT_DURABLE", ""},
 		{ErrAhead, http.StatusBadRequest, codeInvalidSubscription, ""},
 		{ErrGone, http.StatusGone, "EVENTS_GONE", ""},
-		{ErrStopping, http.StatusServiceUnavailable, codeShuttingDown, ""},
-		{idempotency.ErrInUse, http.StatusConflict, codeKeyInUse, ""},
-		{idempotency.ErrReused, http.StatusConflict, codeKeyReused, ""},
+		{rest.ErrStopping, http.StatusServiceUnavailable, rest.CodeShuttingDown, ""},
+		{idempotency.ErrInUse, http.StatusConflict, rest.CodeKeyInUse, ""},
+		{idempotency.ErrReused, http.StatusConflict, rest.CodeKeyReused, ""},
 		{batch.ErrNotFound, http.StatusNotFound, "BATCH_NOT_FOUND", "there is no such batch or item"},
 		{batch.ErrInvalidTransition, http.StatusConflict, "INVALID_BATCH_TRANSITION", ""},
-		{batch.ErrInvalidCursor, http.StatusBadRequest, codeNoCursor, ""},
+		{batch.ErrInvalidCursor, http.StatusBadRequest, rest.CodeNoCursor, ""},
 		{dispatch.ErrNoEntry, http.StatusNotFound, "OUTBOX_ENTRY_NOT_FOUND", "there is no such event in the outbox"},
 		{dispatch.ErrNotPending, http.StatusConflict, "OUTBOX_ENTRY_NOT_PENDING", ""},
 		{delivery.ErrNotFound, http.StatusNotFound, "DELIVERY_NOT_FOUND", "there is no such delivery"},
-		{delivery.ErrCursor, http.StatusBadRequest, codeNoCursor, ""},
+		{delivery.ErrCursor, http.StatusBadRequest, rest.CodeNoCursor, ""},
 		{delivery.ErrBodyGone, http.StatusConflict, "BODY_GONE", "the body of the delivery is no longer kept"},
 		{delivery.ErrEndpointGone, http.StatusConflict, "ENDPOINT_GONE", ""},
 		{delivery.ErrLogOff, http.StatusConflict, "LOG_OFF", "the delivery log is off: only pending durable deliveries are known"},
@@ -101,9 +102,9 @@ func errorTable() []mapping {
 		{event.ErrMediaType, http.StatusUnsupportedMediaType, "MEDIA_TYPE_UNSUPPORTED", ""},
 		{event.ErrMedia, http.StatusUnprocessableEntity, "INVALID_MEDIA", ""},
 		{batch.ErrCreating, http.StatusServiceUnavailable, "BATCHES_BEING_CREATED", ""},
-		{batch.ErrTooManyOpen, http.StatusTooManyRequests, codeLimitReached, ""},
-		{media.ErrTooMany, http.StatusTooManyRequests, codeLimitReached, ""},
-		{ErrTooManySockets, http.StatusTooManyRequests, codeLimitReached, ""},
+		{batch.ErrTooManyOpen, http.StatusTooManyRequests, rest.CodeLimitReached, ""},
+		{media.ErrTooMany, http.StatusTooManyRequests, rest.CodeLimitReached, ""},
+		{ErrTooManySockets, http.StatusTooManyRequests, rest.CodeLimitReached, ""},
 		{event.ErrNoLabel, http.StatusNotFound, "LABEL_NOT_FOUND", ""},
 		{event.ErrArgument, http.StatusUnprocessableEntity, "INVALID_ARGUMENT", ""},
 		{event.ErrStateConflict, http.StatusConflict, "APP_STATE_CONFLICT", ""},
@@ -119,9 +120,9 @@ func errorTable() []mapping {
 
 // answerTo maps an error of the packages below to its answer. known is false for an
 // unmapped error.
-func answerTo(err error) (r refusal, known bool) {
+func answerTo(err error) (r rest.Error, known bool) {
 	if invalid, ok := errors.AsType[*batch.InvalidError](err); ok {
-		return refusalOf(http.StatusUnprocessableEntity, invalid.Code, invalid.Messages...), true
+		return rest.ErrorOf(http.StatusUnprocessableEntity, invalid.Code, invalid.Messages...), true
 	}
 	for _, m := range errorTable() {
 		if !errors.Is(err, m.err) {
@@ -131,14 +132,14 @@ func answerTo(err error) (r refusal, known bool) {
 		if text == "" {
 			text = err.Error()
 		}
-		r := refusalOf(m.status, m.code, text)
+		r := rest.ErrorOf(m.status, m.code, text)
 		if failed, ok := errors.AsType[*proxy.Error](err); ok && m.code == codeProxyUnreachable {
-			r.step = failedStep(failed.Step)
+			r.Step = rest.FailedStep(failed.Step)
 		}
 		if limit, ok := errors.AsType[*event.NotNowError](err); ok && m.code == pace.Code {
-			r.wait = max(time.Until(limit.Until), 1)
+			r.Wait = max(time.Until(limit.Until), 1)
 		}
 		return r, true
 	}
-	return refusal{}, false
+	return rest.Error{}, false
 }

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"postern/httpapi/rest"
 	"slices"
 	"strings"
 	"testing"
@@ -62,43 +63,43 @@ func TestEveryFormIsReadStrictly(t *testing.T) {
 		status int
 		code   string
 	}{
-		{"no file", []part{{name: "number", text: "4915155500003"}}, 400, codeMissingField},
-		{"an unknown field", []part{png, {name: "nummer", text: "1"}}, 400, codeUnknownField},
-		{"a field twice", []part{png, {name: "options", text: "{}"}, {name: "options", text: "{}"}}, 400, codeDuplicateField},
-		{"the file twice", []part{png, png}, 400, codeDuplicateField},
-		{"a field that is too large", []part{png, {name: "options", text: strings.Repeat("x", maxFormField+1)}}, 413, codeBodyTooLarge},
-		{"a field that is not UTF-8", []part{png, {name: "number", text: "\xff"}, {name: "mediaType", text: "\xff"}, {name: "options", text: "\xff"}}, 400, codeInvalidType},
+		{"no file", []part{{name: "number", text: "4915155500003"}}, 400, rest.CodeMissingField},
+		{"an unknown field", []part{png, {name: "nummer", text: "1"}}, 400, rest.CodeUnknownField},
+		{"a field twice", []part{png, {name: "options", text: "{}"}, {name: "options", text: "{}"}}, 400, rest.CodeDuplicateField},
+		{"the file twice", []part{png, png}, 400, rest.CodeDuplicateField},
+		{"a field that is too large", []part{png, {name: "options", text: strings.Repeat("x", rest.MaxFormField+1)}}, 413, rest.CodeBodyTooLarge},
+		{"a field that is not UTF-8", []part{png, {name: "number", text: "\xff"}, {name: "mediaType", text: "\xff"}, {name: "options", text: "\xff"}}, 400, rest.CodeInvalidType},
 		{"an empty file", []part{{"attachment", "a.png", ""}}, 422, "INVALID_MEDIA"},
-		{"options that are no object", []part{png, {name: "options", text: "[]"}}, 400, codeInvalidType},
-		{"an unknown option", []part{png, {name: "options", text: `{"dely":1}`}}, 400, codeUnknownField},
+		{"options that are no object", []part{png, {name: "options", text: "[]"}}, 400, rest.CodeInvalidType},
+		{"an unknown option", []part{png, {name: "options", text: `{"dely":1}`}}, 400, rest.CodeUnknownField},
 	}
 	for _, row := range routes() {
-		d := descriptions()[row.method+" "+row.path]
-		if d.form == nil || d.in != nil {
+		d := descriptions()[row.Method+" "+row.Path]
+		if d.Form == nil || d.In != nil {
 			continue
 		}
 		token := token
-		if row.auth == globalKey {
+		if row.Auth == rest.GlobalKey {
 			token = ""
 		}
 		for _, c := range cases {
-			if !slices.Contains(d.form, "options") { // what is said of it is said of another field, or of none
+			if !slices.Contains(d.Form, "options") { // what is said of it is said of another field, or of none
 				if strings.Contains(c.what, "option") {
 					continue
 				}
-				c.parts = renamed(c.parts, d.form[0])
+				c.parts = renamed(c.parts, d.Form[0])
 			}
-			if c.code == "INVALID_MEDIA" && !slices.Contains(d.codes, c.code) {
+			if c.code == "INVALID_MEDIA" && !slices.Contains(d.Codes, c.code) {
 				c.code = "INVALID_ARCHIVE"
 			}
 			body, contentType := formBody(t, c.parts...)
-			t.Logf("%s with %s", row.path, c.what)
-			wantError(t, r.form(concrete(row.path), token, body, contentType), c.status, c.code)
+			t.Logf("%s with %s", row.Path, c.what)
+			wantError(t, r.form(concrete(row.Path), token, body, contentType), c.status, c.code)
 		}
 		body, contentType := formBody(t, png)
-		wantError(t, r.form(concrete(row.path), token, body[:len(body)-5], contentType), 400, codeMalformedForm)
-		wantError(t, r.form(concrete(row.path), token, body, "multipart/form-data"), 415, codeContentType)
-		wantError(t, r.form(concrete(row.path), token, body, "application/json"), 415, codeContentType)
+		wantError(t, r.form(concrete(row.Path), token, body[:len(body)-5], contentType), 400, rest.CodeMalformedForm)
+		wantError(t, r.form(concrete(row.Path), token, body, "multipart/form-data"), 415, rest.CodeContentType)
+		wantError(t, r.form(concrete(row.Path), token, body, "application/json"), 415, rest.CodeContentType)
 	}
 }
 
@@ -175,7 +176,7 @@ func TestAFileOfAnotherTypeThanItIsSentAsIsRefused(t *testing.T) {
 	}{
 		"a page as an image":              {"media-file", "<!doctype html><p>", []part{{name: "mediaType", text: "image"}}, 422, "INVALID_MEDIA"},
 		"another type than mimetype says": {"media-file", "\x89PNG\r\n\x1a\nxxxx", []part{{name: "mediaType", text: "image"}, {name: "mimetype", text: "image/jpeg"}}, 422, "INVALID_MEDIA"},
-		"no media type":                   {"media-file", "x", nil, 400, codeMissingField},
+		"no media type":                   {"media-file", "x", nil, 400, rest.CodeMissingField},
 		"an empty media type":             {"media-file", "x", []part{{name: "mediaType"}}, 422, "INVALID_MESSAGE"},
 		"an unknown media type":           {"media-file", "x", []part{{name: "mediaType", text: "gif"}}, 422, "INVALID_MESSAGE"},
 		"a sticker that is no WebP":       {"sticker-file", "\x89PNG\r\n\x1a\nxxxx", nil, 422, "INVALID_MEDIA"},
@@ -206,7 +207,7 @@ func TestNoFileIsLeftInTheSpoolFolder(t *testing.T) {
 		}
 	}
 	body, contentType := formBody(t, png)
-	wantError(t, r.form("/instance/some-instance/media/uploads", token, body, contentType), 400, codeMissingField)
+	wantError(t, r.form("/instance/some-instance/media/uploads", token, body, contentType), 400, rest.CodeMissingField)
 	if left := r.spooled(); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/instance"
 )
@@ -18,15 +19,15 @@ type groupTarget struct {
 }
 
 // group is the group that a request is about. The query may have the others too.
-func (c *call) group(body groupTarget, others ...string) (string, error) {
-	q, err := c.query(append(others, "groupJid"))
+func groupOf(c *rest.Call, body groupTarget, others ...string) (string, error) {
+	q, err := c.Query(append(others, "groupJid"))
 	if err != nil {
 		return "", err
 	}
 	given := body.GroupJID
 	switch {
 	case q.Has("groupJid") && given != "":
-		return "", invalidQuery("groupJid is given twice: in the query and in the body")
+		return "", rest.InvalidQuery("groupJid is given twice: in the query and in the body")
 	case q.Has("groupJid"):
 		given = q.Get("groupJid")
 	case given == "":
@@ -47,9 +48,9 @@ type createGroupRequest struct {
 
 // createGroup takes an Idempotency-Key: a repeated creation would make a
 // second group.
-func (a *api) createGroup(c *call) error {
+func (a *api) createGroup(c *rest.Call) error {
 	var in createGroupRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	people, err := event.ParsePeople("participants", in.Participants)
@@ -66,20 +67,20 @@ func (a *api) createGroup(c *call) error {
 	if err != nil {
 		return err
 	}
-	ctx, done := c.patience()
+	ctx, done := c.SendContext()
 	defer done()
-	if err := c.begin(); err != nil {
+	if err := c.Begin(); err != nil {
 		return err
 	}
 	made, err := account.CreateGroup(ctx, event.NewGroup{Subject: in.Subject, Description: in.Description, Participants: people})
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusCreated, made)
+	return c.Response.JSON(http.StatusCreated, made)
 }
 
-func (a *api) showGroup(c *call) error {
-	group, err := c.group(groupTarget{})
+func (a *api) showGroup(c *rest.Call) error {
+	group, err := groupOf(c, groupTarget{})
 	if err != nil {
 		return err
 	}
@@ -88,8 +89,8 @@ func (a *api) showGroup(c *call) error {
 	})
 }
 
-func (a *api) listGroups(c *call) error {
-	if _, err := c.query(nil); err != nil {
+func (a *api) listGroups(c *rest.Call) error {
+	if _, err := c.Query(nil); err != nil {
 		return err
 	}
 	return tell(a, c, instance.Account.JoinedGroups)
@@ -98,11 +99,11 @@ func (a *api) listGroups(c *call) error {
 // details is the query parameter that asks for an answer with a body.
 const details = "details"
 
-func (a *api) leaveGroup(c *call) error {
-	if err := c.noBody(); err != nil {
+func (a *api) leaveGroup(c *rest.Call) error {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
-	group, err := c.group(groupTarget{})
+	group, err := groupOf(c, groupTarget{})
 	if err != nil {
 		return err
 	}
@@ -110,10 +111,10 @@ func (a *api) leaveGroup(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := account.LeaveGroup(c.r.Context(), group); err != nil {
+	if err := account.LeaveGroup(c.Request.Context(), group); err != nil {
 		return err
 	}
-	return c.nothing()
+	return c.NoContent()
 }
 
 type membersRequest struct {
@@ -131,16 +132,16 @@ type membersAnswer struct {
 	Participants []event.MemberResult    `json:"participants"`
 }
 
-func (a *api) changeMembers(c *call) error {
+func (a *api) changeMembers(c *rest.Call) error {
 	var in membersRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
-	group, err := c.group(in.groupTarget, details)
+	group, err := groupOf(c, in.groupTarget, details)
 	if err != nil {
 		return err
 	}
-	inDetail, err := c.flag(details, "groupJid")
+	inDetail, err := c.Flag(details, "groupJid")
 	if err != nil {
 		return err
 	}
@@ -156,15 +157,15 @@ func (a *api) changeMembers(c *call) error {
 	if err != nil {
 		return err
 	}
-	results, err := account.ChangeMembers(c.r.Context(), group, in.Action, people)
+	results, err := account.ChangeMembers(c.Request.Context(), group, in.Action, people)
 	if err != nil {
 		return err
 	}
 	failed := func(r event.MemberResult) bool { return r.Status != event.MemberChanged }
 	if !inDetail && !slices.ContainsFunc(results, failed) {
-		return c.nothing()
+		return c.NoContent()
 	}
-	return c.w.json(http.StatusOK, membersAnswer{group, in.Action, results})
+	return c.Response.JSON(http.StatusOK, membersAnswer{group, in.Action, results})
 }
 
 type inviteAnswer struct {
@@ -173,8 +174,8 @@ type inviteAnswer struct {
 	GroupJID   string `json:"groupJid"`
 }
 
-func (a *api) showInvite(c *call) error {
-	group, err := c.group(groupTarget{})
+func (a *api) showInvite(c *rest.Call) error {
+	group, err := groupOf(c, groupTarget{})
 	if err != nil {
 		return err
 	}
@@ -182,7 +183,7 @@ func (a *api) showInvite(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, inviteAnswer{event.InviteLinkPrefix + code, code, group})
+	return c.Response.JSON(http.StatusOK, inviteAnswer{event.InviteLinkPrefix + code, code, group})
 }
 
 // newInvite is given when it was asked for.
@@ -190,16 +191,16 @@ type newInvite struct {
 	Invitation string `json:"invitation"` // a URL
 }
 
-func (a *api) revokeInvite(c *call) error {
+func (a *api) revokeInvite(c *rest.Call) error {
 	var in groupTarget
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
-	group, err := c.group(in, details)
+	group, err := groupOf(c, in, details)
 	if err != nil {
 		return err
 	}
-	inDetail, err := c.flag(details, "groupJid")
+	inDetail, err := c.Flag(details, "groupJid")
 	if err != nil {
 		return err
 	}
@@ -208,27 +209,27 @@ func (a *api) revokeInvite(c *call) error {
 	case err != nil:
 		return err
 	case !inDetail:
-		return c.nothing()
+		return c.NoContent()
 	}
-	return c.w.json(http.StatusOK, newInvite{event.InviteLinkPrefix + code})
+	return c.Response.JSON(http.StatusOK, newInvite{event.InviteLinkPrefix + code})
 }
 
-func (a *api) inviteCode(c *call, group string, reset bool) (string, error) {
+func (a *api) inviteCode(c *rest.Call, group string, reset bool) (string, error) {
 	account, err := a.account(c)
 	if err != nil {
 		return "", err
 	}
-	return account.InviteCode(c.r.Context(), group, reset)
+	return account.InviteCode(c.Request.Context(), group, reset)
 }
 
 // showInvited shows the group of an invite code, without joining it.
-func (a *api) showInvited(c *call) error {
-	q, err := c.query([]string{"inviteCode"})
+func (a *api) showInvited(c *rest.Call) error {
+	q, err := c.Query([]string{"inviteCode"})
 	if err != nil {
 		return err
 	}
 	if !q.Has("inviteCode") {
-		return invalidQuery("inviteCode is required")
+		return rest.InvalidQuery("inviteCode is required")
 	}
 	code, err := event.ParseInvite(q.Get("inviteCode"))
 	if err != nil {
@@ -250,9 +251,9 @@ type joinedGroup struct {
 	Joined   bool   `json:"joined"`
 }
 
-func (a *api) joinGroup(c *call) error {
+func (a *api) joinGroup(c *rest.Call) error {
 	var in joinRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	code, err := event.ParseInvite(in.InviteCode)
@@ -263,9 +264,9 @@ func (a *api) joinGroup(c *call) error {
 	if err != nil {
 		return err
 	}
-	group, joined, err := account.JoinGroup(c.r.Context(), code)
+	group, joined, err := account.JoinGroup(c.Request.Context(), code)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, joinedGroup{group, joined})
+	return c.Response.JSON(http.StatusOK, joinedGroup{group, joined})
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
 type subjectRequest struct {
@@ -17,12 +18,12 @@ type subjectAnswer struct {
 	Subject  string `json:"subject"`
 }
 
-func (a *api) changeSubject(c *call) error {
+func (a *api) changeSubject(c *rest.Call) error {
 	var in subjectRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
-	group, err := c.group(in.groupTarget)
+	group, err := groupOf(c, in.groupTarget)
 	if err != nil {
 		return err
 	}
@@ -33,10 +34,10 @@ func (a *api) changeSubject(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := account.SetSubject(c.r.Context(), group, in.Subject); err != nil {
+	if err := account.SetSubject(c.Request.Context(), group, in.Subject); err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, subjectAnswer{group, in.Subject})
+	return c.Response.JSON(http.StatusOK, subjectAnswer{group, in.Subject})
 }
 
 // descriptionRequest with an empty description removes it.
@@ -51,12 +52,12 @@ type descriptionAnswer struct {
 	Description string `json:"description"`
 }
 
-func (a *api) changeDescription(c *call) error {
+func (a *api) changeDescription(c *rest.Call) error {
 	var in descriptionRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
-	group, err := c.group(in.groupTarget)
+	group, err := groupOf(c, in.groupTarget)
 	if err != nil {
 		return err
 	}
@@ -67,10 +68,10 @@ func (a *api) changeDescription(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := account.SetDescription(c.r.Context(), group, in.Description); err != nil {
+	if err := account.SetDescription(c.Request.Context(), group, in.Description); err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, descriptionAnswer{group, in.Description})
+	return c.Response.JSON(http.StatusOK, descriptionAnswer{group, in.Description})
 }
 
 type settingsRequest struct {
@@ -88,12 +89,12 @@ type settingsAnswer struct {
 	EphemeralDuration *int64 `json:"ephemeralDuration,omitempty"`
 }
 
-func (a *api) changeSettings(c *call) error {
+func (a *api) changeSettings(c *rest.Call) error {
 	var in settingsRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
-	group, err := c.group(in.groupTarget)
+	group, err := groupOf(c, in.groupTarget)
 	if err != nil {
 		return err
 	}
@@ -104,9 +105,9 @@ func (a *api) changeSettings(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := account.ChangeSettings(c.r.Context(), group, in.GroupSettings); err != nil {
+	if err := account.ChangeSettings(c.Request.Context(), group, in.GroupSettings); err != nil {
 		return err
 	}
 	s := in.GroupSettings
-	return c.w.json(http.StatusOK, settingsAnswer{group, s.Announce, s.Restrict, s.MemberAddMode, s.JoinApprovalMode, s.EphemeralDuration})
+	return c.Response.JSON(http.StatusOK, settingsAnswer{group, s.Announce, s.Restrict, s.MemberAddMode, s.JoinApprovalMode, s.EphemeralDuration})
 }

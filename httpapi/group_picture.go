@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/instance"
 	"postern/media"
@@ -28,15 +29,15 @@ type picturedGroup struct {
 	PictureID string `json:"pictureId"` // empty: it was removed
 }
 
-func (a *api) changePicture(c *call) error {
+func (a *api) changePicture(c *rest.Call) error {
 	in, f, err := a.readPicture(c)
 	if err != nil {
 		return err
 	}
-	if f.path != "" {
-		defer media.Remove(event.MediaFile{Path: f.path})
+	if f.Path != "" {
+		defer media.Remove(event.MediaFile{Path: f.Path})
 	}
-	group, err := c.group(in.groupTarget)
+	group, err := groupOf(c, in.groupTarget)
 	if err != nil {
 		return err
 	}
@@ -50,31 +51,31 @@ func (a *api) changePicture(c *call) error {
 		return err
 	}
 	// Asked for first: an answer that fails must not hide a change.
-	shown, err := account.Group(c.r.Context(), group)
+	shown, err := account.Group(c.Request.Context(), group)
 	if err != nil {
 		return err
 	}
-	id, err := account.SetGroupPicture(c.r.Context(), group, avatar)
+	id, err := account.SetGroupPicture(c.Request.Context(), group, avatar)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, picturedGroup{shown, id})
+	return c.Response.JSON(http.StatusOK, picturedGroup{shown, id})
 }
 
 // readPicture reads either body. Of a form, the file's path is set; of JSON,
 // one of the two fields.
-func (a *api) readPicture(c *call) (in pictureRequest, f form, err error) {
-	if !isForm(c.r.Header) {
-		if err := c.decode(&in, maxBody); err != nil {
-			return in, form{}, err
+func (a *api) readPicture(c *rest.Call) (in pictureRequest, f rest.Form, err error) {
+	if !rest.IsForm(c.Request.Header) {
+		if err := c.Decode(&in, rest.MaxBody); err != nil {
+			return in, rest.Form{}, err
 		}
 		if err := in.check(); err != nil || in.UploadID == nil {
-			return in, form{}, err
+			return in, rest.Form{}, err
 		}
-		return in, form{}, c.mayUseUploads(&event.Media{UploadID: string(*in.UploadID)})
+		return in, rest.Form{}, mayUseUploads(c, &event.Media{UploadID: string(*in.UploadID)})
 	}
-	f, err = c.readForm(a.Media.Spool, a.MaxMedia, "groupJid")
-	in.GroupJID = f.fields["groupJid"]
+	f, err = c.ReadForm(a.Media.Spool, a.MaxMedia, "groupJid")
+	in.GroupJID = f.Fields["groupJid"]
 	return in, f, err
 }
 
@@ -91,7 +92,7 @@ func (r *pictureRequest) check() error {
 }
 
 // avatar is the JPEG for a picture, nothing for the end of one.
-func (a *api) avatar(c *call, account instance.Account, in pictureRequest, f form) ([]byte, error) {
+func (a *api) avatar(c *rest.Call, account instance.Account, in pictureRequest, f rest.Form) ([]byte, error) {
 	if in.Image != nil && *in.Image == "" {
 		return nil, nil
 	}
@@ -100,11 +101,11 @@ func (a *api) avatar(c *call, account instance.Account, in pictureRequest, f for
 		return nil, fmt.Errorf("image: %w", err)
 	}
 	defer remove()
-	return a.Media.Avatar(c.r.Context(), c.instance.ID, file)
+	return a.Media.Avatar(c.Request.Context(), c.Instance.ID, file)
 }
 
 // imageFile is the image of a request, and how it is removed.
-func (a *api) imageFile(c *call, account instance.Account, in pictureRequest, f form) (event.MediaFile, func(), error) {
+func (a *api) imageFile(c *rest.Call, account instance.Account, in pictureRequest, f rest.Form) (event.MediaFile, func(), error) {
 	m := event.Media{Kind: event.MediaImage}
 	switch {
 	case in.UploadID != nil:
@@ -122,8 +123,8 @@ func (a *api) imageFile(c *call, account instance.Account, in pictureRequest, f 
 
 // fetchBack brings a file that was uploaded before back from WhatsApp: it is
 // kept nowhere else.
-func (a *api) fetchBack(c *call, account instance.Account, m event.Media) (event.MediaFile, error) {
-	source, err := a.Media.Open(c.r.Context(), c.instance.ID, &m)
+func (a *api) fetchBack(c *rest.Call, account instance.Account, m event.Media) (event.MediaFile, error) {
+	source, err := a.Media.Open(c.Request.Context(), c.Instance.ID, &m)
 	if err != nil {
 		return event.MediaFile{}, err
 	}
@@ -132,9 +133,9 @@ func (a *api) fetchBack(c *call, account instance.Account, m event.Media) (event
 	if err != nil {
 		return event.MediaFile{}, err
 	}
-	if err := errors.Join(account.Fetch(c.r.Context(), *source.Uploaded, file, a.MaxMedia), file.Close()); err != nil {
+	if err := errors.Join(account.Fetch(c.Request.Context(), *source.Uploaded, file, a.MaxMedia), file.Close()); err != nil {
 		_ = os.Remove(file.Name())
 		return event.MediaFile{}, err
 	}
-	return a.Media.Prepare(c.r.Context(), file.Name(), media.Wish{Instance: c.instance.ID, Kind: m.Kind})
+	return a.Media.Prepare(c.Request.Context(), file.Name(), media.Wish{Instance: c.Instance.ID, Kind: m.Kind})
 }

@@ -6,11 +6,12 @@ import (
 	"net/http"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 )
 
-func (a *api) listJoinRequests(c *call) error {
-	group, err := c.group(groupTarget{})
+func (a *api) listJoinRequests(c *rest.Call) error {
+	group, err := groupOf(c, groupTarget{})
 	if err != nil {
 		return err
 	}
@@ -40,12 +41,12 @@ type decideAnswer struct {
 	Participants []event.MemberResult `json:"participants"`
 }
 
-func (a *api) decideJoinRequests(c *call) error {
+func (a *api) decideJoinRequests(c *rest.Call) error {
 	var in decideRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
-	group, err := c.group(in.groupTarget)
+	group, err := groupOf(c, in.groupTarget)
 	if err != nil {
 		return err
 	}
@@ -60,9 +61,9 @@ func (a *api) decideJoinRequests(c *call) error {
 	if err != nil {
 		return err
 	}
-	results, err := account.DecideRequests(c.r.Context(), group, in.Action == approve, people)
+	results, err := account.DecideRequests(c.Request.Context(), group, in.Action == approve, people)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, decideAnswer{group, in.Action, results})
+	return c.Response.JSON(http.StatusOK, decideAnswer{group, in.Action, results})
 }

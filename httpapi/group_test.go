@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
 const inGroup = "?groupJid=1-2@g.us"
@@ -85,8 +86,8 @@ func TestABadGroupCallAsksForNothing(t *testing.T) {
 	many := `"4915112345678"` + strings.Repeat(`,"4915112345678"`, 1023)
 	create, members, settings := "/instance/a/group", "/instance/a/group/update-participants", "/instance/a/group/settings"
 	r.refuses(t, token, d, []refusedCall{
-		{"POST", create, `{"participants":["4915112345678"]}`, 400, codeMissingField, "subject"},
-		{"POST", create, `{"subject":"x"}`, 400, codeMissingField, "participants"},
+		{"POST", create, `{"participants":["4915112345678"]}`, 400, rest.CodeMissingField, "subject"},
+		{"POST", create, `{"subject":"x"}`, 400, rest.CodeMissingField, "participants"},
 		{"POST", create, `{"subject":"","participants":["4915112345678"]}`, 422, "INVALID_ARGUMENT", "subject"},
 		{"POST", create, `{"subject":"` + strings.Repeat("é", 101) + `","participants":["4915112345678"]}`, 422, "INVALID_ARGUMENT", "subject"},
 		{"POST", create, `{"subject":"x","description":"` + strings.Repeat("é", 2049) + `","participants":["4915112345678"]}`, 422, "INVALID_ARGUMENT", "description"},
@@ -94,28 +95,28 @@ func TestABadGroupCallAsksForNothing(t *testing.T) {
 		{"POST", create, `{"subject":"x","participants":[` + many + `]}`, 422, "INVALID_ARGUMENT", "participants"},
 		{"POST", create, `{"subject":"x","participants":["4915112345678","12"]}`, 422, "INVALID_RECIPIENT", "participants[1]"},
 		{"POST", create, `{"subject":"x","participants":["1-2@g.us"]}`, 422, "INVALID_RECIPIENT", "participants[0]"},
-		{"POST", create, `{"subject":"x","participants":"4915112345678"}`, 400, codeInvalidType, "participants"},
+		{"POST", create, `{"subject":"x","participants":"4915112345678"}`, 400, rest.CodeInvalidType, "participants"},
 
-		{"GET", create, "", 400, codeMissingField, "groupJid"},
+		{"GET", create, "", 400, rest.CodeMissingField, "groupJid"},
 		{"GET", create + "?groupJid=4915112345678", "", 422, "INVALID_RECIPIENT", "groupJid"},
 		{"GET", create + "?groupJid=", "", 422, "INVALID_RECIPIENT", "groupJid"},
-		{"GET", create + "?groupJid=1-2@g.us&groupJid=1-2@g.us", "", 400, codeInvalidQuery, "groupJid"},
-		{"GET", create + "?group=1-2@g.us", "", 400, codeInvalidQuery, "group"},
-		{"GET", "/instance/a/groups?limit=5", "", 400, codeInvalidQuery, "limit"},
+		{"GET", create + "?groupJid=1-2@g.us&groupJid=1-2@g.us", "", 400, rest.CodeInvalidQuery, "groupJid"},
+		{"GET", create + "?group=1-2@g.us", "", 400, rest.CodeInvalidQuery, "group"},
+		{"GET", "/instance/a/groups?limit=5", "", 400, rest.CodeInvalidQuery, "limit"},
 
-		{"PUT", members, `{"action":"add","participants":["4915112345678"]}`, 400, codeMissingField, "groupJid"},
-		{"PUT", members + inGroup, `{"groupJid":"1-2@g.us","action":"add","participants":["4915112345678"]}`, 400, codeInvalidQuery, "groupJid"},
+		{"PUT", members, `{"action":"add","participants":["4915112345678"]}`, 400, rest.CodeMissingField, "groupJid"},
+		{"PUT", members + inGroup, `{"groupJid":"1-2@g.us","action":"add","participants":["4915112345678"]}`, 400, rest.CodeInvalidQuery, "groupJid"},
 		{"PUT", members + inGroup, `{"action":"ban","participants":["4915112345678"]}`, 422, "INVALID_ARGUMENT", "action"},
-		{"PUT", members + inGroup, `{"action":"add"}`, 400, codeMissingField, "participants"},
+		{"PUT", members + inGroup, `{"action":"add"}`, 400, rest.CodeMissingField, "participants"},
 
 		{"PUT", "/instance/a/group/subject" + inGroup, `{"subject":""}`, 422, "INVALID_ARGUMENT", "subject"},
-		{"PUT", "/instance/a/group/description" + inGroup, `{}`, 400, codeMissingField, "description"},
+		{"PUT", "/instance/a/group/description" + inGroup, `{}`, 400, rest.CodeMissingField, "description"},
 		{"PUT", settings + inGroup, `{}`, 422, "INVALID_ARGUMENT", "announce"},
 		{"PUT", settings + inGroup, `{"announce":null}`, 422, "INVALID_ARGUMENT", "announce"},
 		{"PUT", settings + inGroup, `{"announce":true,"ephemeralDuration":1}`, 422, "INVALID_ARGUMENT", "ephemeralDuration"},
-		{"PUT", settings + inGroup, `{"locked":true}`, 400, codeUnknownField, "locked"},
+		{"PUT", settings + inGroup, `{"locked":true}`, 400, rest.CodeUnknownField, "locked"},
 
-		{"GET", "/instance/a/group/invitation", "", 400, codeInvalidQuery, "inviteCode"},
+		{"GET", "/instance/a/group/invitation", "", 400, rest.CodeInvalidQuery, "inviteCode"},
 		{"GET", "/instance/a/group/invitation?inviteCode=a%20b", "", 422, "INVALID_ARGUMENT", "inviteCode"},
 		{"POST", "/instance/a/group/join", `{"inviteCode":""}`, 422, "INVALID_ARGUMENT", "inviteCode"},
 		{"POST", "/instance/a/group/join", `{"inviteCode":"https://evil.example/AB"}`, 422, "INVALID_ARGUMENT", "inviteCode"},
@@ -123,14 +124,14 @@ func TestABadGroupCallAsksForNothing(t *testing.T) {
 
 		{"PUT", "/instance/a/group/join-requests" + inGroup, `{"action":"add","participants":["4915112345678"]}`, 422, "INVALID_ARGUMENT", "action"},
 		{"PUT", "/instance/a/group/join-requests" + inGroup, `{"action":"reject","participants":[]}`, 422, "INVALID_ARGUMENT", "participants"},
-		{"GET", "/instance/a/group/join-requests", "", 400, codeMissingField, "groupJid"},
+		{"GET", "/instance/a/group/join-requests", "", 400, rest.CodeMissingField, "groupJid"},
 
-		{"PUT", "/instance/a/group/update-picture" + inGroup, `{}`, 400, codeMissingField, "image"},
+		{"PUT", "/instance/a/group/update-picture" + inGroup, `{}`, 400, rest.CodeMissingField, "image"},
 		{"PUT", "/instance/a/group/update-picture" + inGroup, `{"image":"ftp://example.com/a.jpg"}`, 422, "INVALID_MESSAGE", "media"},
 		{"PUT", "/instance/a/group/update-picture" + inGroup, `{"image":"","mediaUploadId":"x"}`, 422, "INVALID_MESSAGE", "exactly one"},
 		{"PUT", "/instance/a/group/update-picture" + inGroup, `{"mediaUploadId":"x"}`, 422, "INVALID_MEDIA", "mediaUploadId"},
 		{"PUT", "/instance/a/group/update-picture" + inGroup, `{"mediaUploadId":""}`, 422, "INVALID_MESSAGE", "mediaUploadId"},
-		{"DELETE", "/instance/a/group/leave" + inGroup, `{"groupJid":"1-2@g.us"}`, 400, codeUnknownField, "groupJid"},
+		{"DELETE", "/instance/a/group/leave" + inGroup, `{"groupJid":"1-2@g.us"}`, 400, rest.CodeUnknownField, "groupJid"},
 	})
 }
 
@@ -159,7 +160,7 @@ func TestWhatWhatsAppSaysToAGroupCallHasItsCode(t *testing.T) {
 		{event.ErrRefused, 422, "REFUSED_BY_WHATSAPP"},
 		{event.ErrNoAnswer, 408, "WHATSAPP_TIMEOUT"},
 		{event.ErrNotConnected, 503, "INSTANCE_NOT_CONNECTED"},
-		{errors.New("broken"), 500, codeInternal},
+		{errors.New("broken"), 500, rest.CodeInternal},
 	} {
 		d.err = fmt.Errorf("ask: %w", c.err)
 		wantError(t, r.as(token, "PUT", "/instance/a/group/subject"+inGroup, `{"subject":"x"}`), c.status, c.code)

@@ -12,19 +12,20 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/httpapi/rest"
 	"postern/httpapi/tokens"
 	"postern/internal/peers"
 )
 
 // guarded is an interface that takes perMinute wrong credentials, believes
 // 10.0.0.0/8, and has the routes of the table that do nothing but let in.
-func guarded(t *testing.T, logs *bytes.Buffer, perMinute int) *server {
+func guarded(t *testing.T, logs *bytes.Buffer, perMinute int) *rest.Server {
 	t.Helper()
 	proxies, err := peers.ParseProxies([]string{"10.0.0.0/8"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := bare(logs, route{method: "GET", path: "/key", auth: globalKey, right: never, handle: ok}, route{method: "GET", path: "/user", auth: userBearer, right: never, handle: ok})
+	a := bare(logs, rest.Route{Method: "GET", Path: "/key", Auth: rest.GlobalKey, Right: rest.Never, Handle: ok}, rest.Route{Method: "GET", Path: "/user", Auth: rest.UserBearer, Right: rest.Never, Handle: ok})
 	a.Proxies, a.Failures = proxies, peers.NewFailures(perMinute)
 	return a
 }
@@ -93,24 +94,24 @@ func TestAMissingCredentialIsNoGuess(t *testing.T) {
 // TestEveryRouteWithACredentialCountsGuesses walks the table.
 func TestEveryRouteWithACredentialCountsGuesses(t *testing.T) {
 	r := newRig(t)
-	a := r.api.server
+	a := r.api.Server
 	revoked := r.instance("some-instance")
 	r.admin("PUT", "/instance/some-instance/token", "")
 	for _, row := range routes() {
-		if row.auth == public || row.auth == portalLink { // whose secret cannot be guessed
+		if row.Auth == rest.Public || row.Auth == rest.PortalLink { // whose secret cannot be guessed
 			continue
 		}
 		a.Failures = peers.NewFailures(1)
 		ask := func() *http.Response {
-			req := httptest.NewRequest(row.method, concrete(row.path), nil)
+			req := httptest.NewRequest(row.Method, concrete(row.Path), nil)
 			switch {
-			case row.auth == globalKey:
+			case row.Auth == rest.GlobalKey:
 				req.Header.Set("apikey", "wrong")
-			case row.path == "/ws/instance/events":
-				req = handshakeOf(row.path+"?event=*&token="+revoked, nil)
-			case row.auth == handshake:
-				req = handshakeOf(row.path+"?event=*&token=wrong", nil)
-			case row.auth == instanceBearer:
+			case row.Path == "/ws/instance/events":
+				req = handshakeOf(row.Path+"?event=*&token="+revoked, nil)
+			case row.Auth == rest.Handshake:
+				req = handshakeOf(row.Path+"?event=*&token=wrong", nil)
+			case row.Auth == rest.InstanceBearer:
 				req.Header.Set("Authorization", "Bearer "+revoked)
 			default:
 				req.Header.Set("Authorization", "Bearer wrong")
@@ -118,7 +119,7 @@ func TestEveryRouteWithACredentialCountsGuesses(t *testing.T) {
 			return do(r.h, req)
 		}
 		if first, second := ask().StatusCode, ask().StatusCode; first != 401 || second != 429 {
-			t.Errorf("%s %s: %d and %d", row.method, row.path, first, second)
+			t.Errorf("%s %s: %d and %d", row.Method, row.Path, first, second)
 		}
 	}
 }
@@ -152,7 +153,7 @@ func TestTheLogLineOfARefusalHasTheClientsAddress(t *testing.T) {
 
 func TestARetryAfterOfTheAnswerIsInWholeSecondsAndNeverZero(t *testing.T) {
 	for wait, want := range map[time.Duration]int{1: 1, time.Second: 1, time.Second + 1: 2, 50 * time.Second: 50} {
-		if got := bareServer(serverConfig{}).secondsToWait(refusal{code: codeTooManyFailures, wait: wait}); got != want {
+		if got := rest.Bare(rest.Config{}).SecondsToWait(rest.Error{Code: rest.CodeTooManyFailures, Wait: wait}); got != want {
 			t.Errorf("%v: %s", wait, strconv.Itoa(got))
 		}
 	}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"log/slog"
 	"net/http"
+	"postern/httpapi/rest"
 	"strconv"
 )
 
@@ -13,27 +14,27 @@ type health struct {
 }
 
 // health reports only that the process is alive.
-func (a *api) health(c *call) error { return c.w.json(http.StatusOK, health{Status: "ok"}) }
+func (a *api) health(c *rest.Call) error { return c.Response.JSON(http.StatusOK, health{Status: "ok"}) }
 
 // ready reports whether the program can do its work, if not, why, and what is
 // wrong with the data file although it can.
-func (a *api) ready(c *call) error {
+func (a *api) ready(c *rest.Call) error {
 	var reasons []string
 	if a.Ready != nil {
 		reasons = a.Ready()
 	}
 	err := a.Store.Admit()
 	if err == nil {
-		err = a.Store.Probe(c.r.Context())
+		err = a.Store.Probe(c.Request.Context())
 	}
 	if err != nil {
 		reasons = append(reasons, err.Error())
 	}
 	if len(reasons) > 0 {
-		c.w.Header().Set("Retry-After", strconv.Itoa(retryRestart))
-		return c.w.json(http.StatusServiceUnavailable, health{"not ready", reasons, a.warnings()})
+		c.Response.Header().Set("Retry-After", strconv.Itoa(retryRestart))
+		return c.Response.JSON(http.StatusServiceUnavailable, health{"not ready", reasons, a.warnings()})
 	}
-	return c.w.json(http.StatusOK, health{Status: "ready", Warnings: a.warnings()})
+	return c.Response.JSON(http.StatusOK, health{Status: "ready", Warnings: a.warnings()})
 }
 
 func (a *api) warnings() []string {
@@ -46,20 +47,20 @@ func (a *api) warnings() []string {
 
 // showMetrics answers a scrape. A scoped key that is not for all instances gets the rows of
 // its own, and none of the program's figures.
-func (a *api) showMetrics(c *call) error {
+func (a *api) showMetrics(c *rest.Call) error {
 	var opens func(int64) bool
-	if c.key != nil && !c.key.Everywhere() {
-		opens = c.key.Opens
+	if c.Key != nil && !c.Key.Everywhere() {
+		opens = c.Key.Opens
 	}
-	a.Metrics(opens).ServeHTTP(c.w, c.r)
+	a.Metrics(opens).ServeHTTP(c.Response, c.Request)
 	return nil
 }
 
 // NewMetrics returns the handler of a listener that has GET /metrics alone,
 // answered by h without a credential.
 func NewMetrics(h http.Handler, log *slog.Logger) http.Handler {
-	a := bareServer(serverConfig{Logger: log})
-	r := route{method: http.MethodGet, path: pathMetrics, auth: public, handle: serveWith(h)}
-	a.add(r)
+	a := rest.Bare(rest.Config{Logger: log})
+	r := rest.Route{Method: http.MethodGet, Path: rest.PathMetrics, Auth: rest.Public, Handle: rest.ServeWith(h)}
+	a.Add(r)
 	return a
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"postern/httpapi/rest"
 	"postern/store"
 )
 
@@ -64,8 +65,8 @@ func TestReadyTellsWhenTheDataFileTakesNoChanges(t *testing.T) {
 func TestReadyNamesEachReasonOfTheProgram(t *testing.T) {
 	r := newRig(t)
 	a := &api{Config: Config{Store: r.store, Ready: func() []string { return []string{"one loop stands", "another too"} }}}
-	w := &response{ResponseWriter: httptest.NewRecorder()}
-	if err := a.ready(&call{w: w, r: httptest.NewRequest("GET", "/ready", nil)}); err != nil {
+	w := &rest.Response{ResponseWriter: httptest.NewRecorder()}
+	if err := a.ready(&rest.Call{Response: w, Request: httptest.NewRequest("GET", "/ready", nil)}); err != nil {
 		t.Fatal(err)
 	}
 	res := w.ResponseWriter.(*httptest.ResponseRecorder).Result()
@@ -146,9 +147,9 @@ func TestEveryAnswerHasARequestID(t *testing.T) {
 }
 
 func TestAnAnswerThatPanicsHalfwayIsNotTakenForAWholeOne(t *testing.T) {
-	a := bare(io.Discard, route{method: "GET", path: "/x", auth: public, right: never, handle: func(c *call) error {
-		_, _ = io.WriteString(c.w, "half")
-		_ = http.NewResponseController(c.w).Flush()
+	a := bare(io.Discard, rest.Route{Method: "GET", Path: "/x", Auth: rest.Public, Right: rest.Never, Handle: func(c *rest.Call) error {
+		_, _ = io.WriteString(c.Response, "half")
+		_ = http.NewResponseController(c.Response).Flush()
 		panic("boom")
 	}})
 	c := dial(t, a)
@@ -161,7 +162,7 @@ func TestAnAnswerThatPanicsHalfwayIsNotTakenForAWholeOne(t *testing.T) {
 
 func TestAHandlerBehindTheInterfaceCanTakeTheConnectionOver(t *testing.T) {
 	a := bare(io.Discard)
-	a.mount(route{path: "/sandbox/", auth: public, handle: serveWith(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	a.Mount(rest.Route{Path: "/sandbox/", Auth: rest.Public, Handle: rest.ServeWith(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			t.Error(err)

@@ -17,6 +17,7 @@ import (
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/alerts"
+	"postern/httpapi/rest"
 	"postern/instance"
 	"postern/internal/loglevel"
 	"postern/internal/loglines"
@@ -48,7 +49,7 @@ type Config struct {
 	Deliveries *delivery.Ledger
 
 	// Access has the scoped keys, the sessions and the audit log in Store.
-	Access Access
+	Access rest.Access
 
 	// Alerts remembers which alerts were sent. nil: a new book, which is not
 	// started.
@@ -141,7 +142,7 @@ const (
 
 type api struct {
 	Config
-	*server
+	*rest.Server
 
 	signIns *peers.Failures // sessions that an address begins
 
@@ -153,16 +154,16 @@ type api struct {
 type instances struct{ *instance.Registry }
 
 // Named implements Instances.
-func (in instances) Named(name string) (Instance, error) { return instanceOf(in.ByName(name)) }
+func (in instances) Named(name string) (rest.Instance, error) { return instanceOf(in.ByName(name)) }
 
 // Numbered implements Instances.
-func (in instances) Numbered(id int64) (Instance, error) { return instanceOf(in.ByID(id)) }
+func (in instances) Numbered(id int64) (rest.Instance, error) { return instanceOf(in.ByID(id)) }
 
-func instanceOf(rec instance.Record, err error) (Instance, error) {
+func instanceOf(rec instance.Record, err error) (rest.Instance, error) {
 	if errors.Is(err, instance.ErrNotFound) {
-		return Instance{}, ErrNoInstance
+		return rest.Instance{}, rest.ErrNoInstance
 	}
-	return Instance{ID: rec.ID, Name: rec.Name, Token: rec.Token.Value}, err
+	return rest.Instance{ID: rec.ID, Name: rec.Name, Token: rec.Token.Value}, err
 }
 
 // New returns the handler of every path. It fails when a required field of c
@@ -194,39 +195,39 @@ func New(c Config) (http.Handler, error) {
 	if c.LogLines == nil {
 		c.LogLines = loglines.New(1)
 	}
-	srv, err := newServer(serverConfig{
+	srv, err := rest.New(rest.Config{
 		Access: c.Access, Instances: instances{c.Registry}, Store: c.Store, APIKey: c.APIKey, KeyOpensInstances: c.KeyOpensInstances, JWTSecret: c.JWTSecret,
 		Proxies: c.Proxies, Failures: c.Failures, BaseURL: c.BaseURL, BasePath: c.BasePath, Stopping: c.Stopping, Logger: c.Logger,
-		Aliases: withHEAD(slices.Concat(aliases(), notOfferedAliases())), Errors: answerTo, RetryAfter: retryAfter,
+		Aliases: withHEAD(slices.Concat(aliases(), notOfferedAliases())), Errors: answerTo, RetryAfter: retryAfter, ErrTooLarge: media.ErrTooLarge,
 	})
 	if err != nil {
 		return nil, err
 	}
-	a := &api{Config: c, server: srv, signIns: peers.NewFailures(signInsPerMinute)}
+	a := &api{Config: c, Server: srv, signIns: peers.NewFailures(signInsPerMinute)}
 	for _, r := range a.routes() {
-		if r.isSocket() && c.Hub == nil {
+		if r.IsSocket() && c.Hub == nil {
 			continue
 		}
-		a.add(r)
+		a.Add(r)
 	}
 	a.addDocuments()
 	a.addNotOffered()
 	if c.Metrics != nil {
-		r := route{method: "GET", path: pathMetrics, auth: globalKey, right: scopeMetrics, handle: a.showMetrics}
-		a.add(r)
+		r := rest.Route{Method: "GET", Path: rest.PathMetrics, Auth: rest.GlobalKey, Right: rest.ScopeMetrics, Handle: a.showMetrics}
+		a.Add(r)
 	}
 	if c.MCP != nil {
 		for _, method := range []string{http.MethodPost, http.MethodDelete} {
-			r := route{method: method, path: pathMCP, auth: public, handle: serveWith(c.MCP)}
-			a.add(r)
+			r := rest.Route{Method: method, Path: pathMCP, Auth: rest.Public, Handle: rest.ServeWith(c.MCP)}
+			a.Add(r)
 		}
 	}
 	for path, page := range c.Pages {
-		r := route{method: "GET", path: path, auth: public, handle: serveWith(page)}
-		a.add(r)
+		r := rest.Route{Method: "GET", Path: path, Auth: rest.Public, Handle: rest.ServeWith(page)}
+		a.Add(r)
 	}
 	if c.Sandbox != nil {
-		a.mount(route{path: "/sandbox/", auth: globalKey, handle: serveWith(c.Sandbox)})
+		a.Mount(rest.Route{Path: "/sandbox/", Auth: rest.GlobalKey, Handle: rest.ServeWith(c.Sandbox)})
 	}
 	return a, nil
 }
@@ -259,7 +260,7 @@ func NewServer(h http.Handler, logger *slog.Logger) *http.Server {
 
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBuffer, MaxReceiveBufferPerConnection: connectionBuffer,
-			WriteByteTimeout: writeTimeout,
+			WriteByteTimeout: rest.WriteTimeout,
 		},
 		ErrorLog: slog.NewLogLogger(logger.With("component", "httpapi").Handler(), slog.LevelDebug),
 	}

@@ -6,22 +6,23 @@ import (
 	"net/http"
 
 	"postern/access"
+	"postern/httpapi/rest"
 	"postern/httpapi/tokens"
 	"postern/instance"
 )
 
 const codeInstanceInUse = "INSTANCE_IN_USE"
 
-func (a *api) createInstance(c *call) error {
+func (a *api) createInstance(c *rest.Call) error {
 	var in createRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	if err := a.Store.Admit(); err != nil {
 		return err
 	}
 	n := instance.New{Mint: func(name string) (string, error) {
-		c.entry.About(name)
+		c.Entry.About(name)
 		return a.mint(name)
 	}}
 	if in.InstanceName != nil {
@@ -36,37 +37,33 @@ func (a *api) createInstance(c *call) error {
 	if in.ExternalAttributes != nil {
 		n.ExternalAttributes = json.RawMessage(*in.ExternalAttributes)
 	}
-	rec, err := a.Registry.Create(c.r.Context(), n)
+	rec, err := a.Registry.Create(c.Request.Context(), n)
 	if err != nil {
 		return err
 	}
 	created := createdInstance{
-		ID: rec.ID, Name: rec.Name, Description: orNull(rec.Description), CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt,
+		ID: rec.ID, Name: rec.Name, Description: rest.OrNull(rec.Description), CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt,
 	}
-	if c.mayHaveTokens() {
+	if c.MayHaveTokens() {
 		created.Auth = &issuedToken{rec.ID, rec.Token.Value}
 	}
-	return c.w.json(http.StatusCreated, created)
+	return c.Response.JSON(http.StatusCreated, created)
 }
 
 func (a *api) mint(name string) (string, error) {
 	return tokens.ForInstance(a.JWTSecret, name, a.TokenTTL, a.Store.Now())
 }
 
-// mayHaveTokens reports whether tokens of instances may be in the answer: never in
-// that to a scoped key. A session needs none.
-func (c *call) mayHaveTokens() bool { return c.key == nil && c.session == nil }
-
 // listInstances answers with an array; a name that no instance has gives an
 // empty one.
-func (a *api) listInstances(c *call) error {
-	q, err := c.query([]string{"instanceName"})
+func (a *api) listInstances(c *rest.Call) error {
+	q, err := c.Query([]string{"instanceName"})
 	if err != nil {
 		return err
 	}
 	all := []listedInstance{}
 	for _, rec := range a.Registry.List() {
-		if q.Has("instanceName") && rec.Name != q.Get("instanceName") || c.key != nil && !c.key.Opens(rec.ID) {
+		if q.Has("instanceName") && rec.Name != q.Get("instanceName") || c.Key != nil && !c.Key.Opens(rec.ID) {
 			continue
 		}
 		hook, err := a.shownWebhook(c, rec.ID)
@@ -74,30 +71,30 @@ func (a *api) listInstances(c *call) error {
 			return err
 		}
 		listed := listedInstance{instanceView: viewOf(rec), Webhook: hook}
-		if c.mayHaveTokens() {
+		if c.MayHaveTokens() {
 			listed.Auth = authOf(rec)
 		}
 		all = append(all, listed)
 	}
-	return c.w.json(http.StatusOK, all)
+	return c.Response.JSON(http.StatusOK, all)
 }
 
-func (a *api) showInstance(c *call) error {
-	hook, err := a.shownWebhook(c, c.instance.ID)
+func (a *api) showInstance(c *rest.Call) error {
+	hook, err := a.shownWebhook(c, c.Instance.ID)
 	if err != nil {
 		return err
 	}
-	rec, err := a.Registry.ByID(c.instance.ID)
+	rec, err := a.Registry.ByID(c.Instance.ID)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, shownInstance{viewOf(rec), hook})
+	return c.Response.JSON(http.StatusOK, shownInstance{viewOf(rec), hook})
 }
 
 // shownWebhook is the webhook of an instance beside the rest of it. A scoped key that may
 // not look at webhooks sees none: addresses have secrets in them.
-func (a *api) shownWebhook(c *call, id int64) (*instance.Webhook, error) {
-	if c.key != nil && !c.key.Has(access.Webhook) {
+func (a *api) shownWebhook(c *rest.Call, id int64) (*instance.Webhook, error) {
+	if c.Key != nil && !c.Key.Has(access.Webhook) {
 		return nil, nil
 	}
 	return a.webhookOf(id)
@@ -117,11 +114,11 @@ func (a *api) webhookOf(id int64) (*instance.Webhook, error) {
 
 // issueInstanceToken is for the operator, when the old token expired or was
 // lost. The old one is worth nothing from here on.
-func (a *api) issueInstanceToken(c *call) error {
-	if err := c.noBody(); err != nil {
+func (a *api) issueInstanceToken(c *rest.Call) error {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
-	rec, err := a.Registry.ByName(c.params.ByName("i"))
+	rec, err := a.Registry.ByName(c.Params.ByName("i"))
 	if err != nil {
 		return err
 	}
@@ -132,35 +129,35 @@ type refreshRequest struct {
 	OldToken string `json:"oldToken" strict:"required"`
 }
 
-func (a *api) refreshToken(c *call) error {
+func (a *api) refreshToken(c *rest.Call) error {
 	var in refreshRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	if in.OldToken == "" {
-		return errUnauthorized()
+		return rest.Unauthorized()
 	}
-	err := a.rotate(c, c.instance.ID, c.instance.Name, in.OldToken)
+	err := a.rotate(c, c.Instance.ID, c.Instance.Name, in.OldToken)
 	if errors.Is(err, instance.ErrNotFound) {
-		return errUnauthorized() // oldToken is not the stored one, or not any more
+		return rest.Unauthorized() // oldToken is not the stored one, or not any more
 	}
 	return err
 }
 
 // rotate issues a new token and so revokes the former one, which must still be
 // old unless old is empty.
-func (a *api) rotate(c *call, id int64, name, old string) error {
+func (a *api) rotate(c *rest.Call, id int64, name, old string) error {
 	token, err := a.mint(name)
 	if err != nil {
 		return err
 	}
-	rec, err := a.Registry.SetToken(c.r.Context(), id, old, token)
+	rec, err := a.Registry.SetToken(c.Request.Context(), id, old, token)
 	if err != nil {
 		return err
 	}
 	a.revoke(rec.ID)
 	t := rec.Token
-	return c.w.json(http.StatusOK, rotatedToken{rec.ID, t.CreatedAt, t.UpdatedAt, t.Value, rec.ID})
+	return c.Response.JSON(http.StatusOK, rotatedToken{rec.ID, t.CreatedAt, t.UpdatedAt, t.Value, rec.ID})
 }
 
 // revoke closes the WebSockets that were opened with a token that is worth
@@ -180,27 +177,27 @@ type deletedInstance struct {
 
 // deleteInstance removes an instance and all that is stored of it. Without
 // force, one with stored messages or with an unfinished batch stays.
-func (a *api) deleteInstance(c *call) error {
-	force, err := c.flag("force")
+func (a *api) deleteInstance(c *rest.Call) error {
+	force, err := c.Flag("force")
 	if err != nil {
 		return err
 	}
 	if !force {
-		used, err := a.Engine.InUse(c.instance.ID)
+		used, err := a.Engine.InUse(c.Instance.ID)
 		if err != nil {
 			return err
 		}
 		if used {
-			return refuse(http.StatusConflict, codeInstanceInUse, "an unfinished batch uses the instance; stop the batch, or delete with force=true")
+			return rest.Refuse(http.StatusConflict, codeInstanceInUse, "an unfinished batch uses the instance; stop the batch, or delete with force=true")
 		}
 	}
-	if err := a.Supervisor.Delete(c.r.Context(), c.instance.ID, force); err != nil {
+	if err := a.Supervisor.Delete(c.Request.Context(), c.Instance.ID, force); err != nil {
 		return err
 	}
 	if a.Hub != nil {
-		a.Hub.DropInstance(c.instance.ID)
+		a.Hub.DropInstance(c.Instance.ID)
 	}
-	return c.w.json(http.StatusOK, deletedInstance{
-		InstanceName: c.instance.Name, Deleted: true, Forced: force, Message: "the instance and all its stored data were deleted",
+	return c.Response.JSON(http.StatusOK, deletedInstance{
+		InstanceName: c.Instance.Name, Deleted: true, Forced: force, Message: "the instance and all its stored data were deleted",
 	})
 }

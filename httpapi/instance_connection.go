@@ -8,6 +8,7 @@ import (
 
 	"postern/access"
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 	"postern/instance/pace"
 )
@@ -85,28 +86,20 @@ func socketState(s event.State) string {
 	}
 }
 
-// orNull is nil for the empty string.
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-func (a *api) connect(c *call) error {
-	if c.r.Method == http.MethodPost {
-		if err := c.noBody(); err != nil {
+func (a *api) connect(c *rest.Call) error {
+	if c.Request.Method == http.MethodPost {
+		if err := c.NoBody(); err != nil {
 			return err
 		}
 	}
-	forget, err := c.forgetsNetwork()
+	forget, err := forgetsNetwork(c)
 	if err != nil {
 		return err
 	}
 	if _, err := a.forgetNetwork(c, forget); err != nil {
 		return err
 	}
-	got, err := a.Supervisor.Connect(c.r.Context(), c.instance.ID, c.requestID)
+	got, err := a.Supervisor.Connect(c.Request.Context(), c.Instance.ID, c.RequestID)
 	if err != nil {
 		return err
 	}
@@ -116,19 +109,19 @@ func (a *api) connect(c *call) error {
 		AlreadyConnected:  got.AlreadyConnected,
 		AlreadyConnecting: got.AlreadyConnecting,
 	}
-	if c.link == nil { // a portal link does not reveal the number
-		answer.OwnerJID = orNull(got.Record.OwnerJID)
+	if c.Link == nil { // a portal link does not reveal the number
+		answer.OwnerJID = rest.OrNull(got.Record.OwnerJID)
 	}
 	if got.Code != nil {
 		answer.Count, answer.Code, answer.Base64, answer.ExpiresAt = got.Code.Count, &got.Code.Code, &got.Code.Base64, got.Code.ExpiresAt
 	}
-	return c.w.json(http.StatusOK, answer)
+	return c.Response.JSON(http.StatusOK, answer)
 }
 
 // showCode is connect for people who only want to look: the code to scan as a
 // picture. The codes change; a picture is good until the next.
-func (a *api) showCode(c *call) error {
-	got, err := a.Supervisor.Connect(c.r.Context(), c.instance.ID, c.requestID)
+func (a *api) showCode(c *rest.Call) error {
+	got, err := a.Supervisor.Connect(c.Request.Context(), c.Instance.ID, c.RequestID)
 	if err != nil {
 		return err
 	}
@@ -140,8 +133,8 @@ func (a *api) showCode(c *call) error {
 	if err != nil {
 		return fmt.Errorf("decode the code's picture: %w", err)
 	}
-	c.w.Header().Set("Content-Type", "image/png")
-	_, err = c.w.Write(picture)
+	c.Response.Header().Set("Content-Type", "image/png")
+	_, err = c.Response.Write(picture)
 	return err
 }
 
@@ -154,21 +147,21 @@ func nothingToScan(c instance.Connection) error {
 	case c.Record.Status == event.PairingCodeState:
 		why = "WhatsApp waits for a code that is typed on the phone"
 	}
-	return refuse(http.StatusConflict, codeNoQRCode, "there is no code to scan: "+why+"; finish it that way, or log the instance out and connect it again")
+	return rest.Refuse(http.StatusConflict, codeNoQRCode, "there is no code to scan: "+why+"; finish it that way, or log the instance out and connect it again")
 }
 
-func (a *api) pairByPath(c *call) error { return a.pair(c, c.params.ByName("phone")) }
+func (a *api) pairByPath(c *rest.Call) error { return a.pair(c, c.Params.ByName("phone")) }
 
-func (a *api) pairByBody(c *call) error {
+func (a *api) pairByBody(c *rest.Call) error {
 	var in phoneRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	return a.pair(c, in.PhoneNumber)
 }
 
-func (a *api) pair(c *call, phone string) error {
-	forget, err := c.forgetsNetwork()
+func (a *api) pair(c *rest.Call, phone string) error {
+	forget, err := forgetsNetwork(c)
 	if err != nil {
 		return err
 	}
@@ -177,7 +170,7 @@ func (a *api) pair(c *call, phone string) error {
 		return err
 	}
 	if !to.IsPhone() {
-		return refuse(http.StatusUnprocessableEntity, "INVALID_RECIPIENT", "phoneNumber must be a phone number")
+		return rest.Refuse(http.StatusUnprocessableEntity, "INVALID_RECIPIENT", "phoneNumber must be a phone number")
 	}
 	if _, err := a.forgetNetwork(c, forget); err != nil {
 		return err
@@ -185,19 +178,19 @@ func (a *api) pair(c *call, phone string) error {
 	if err := a.takeCode(c); err != nil {
 		return err
 	}
-	code, err := a.Supervisor.PairCode(c.r.Context(), c.instance.ID, to.User, c.requestID)
+	code, err := a.Supervisor.PairCode(c.Request.Context(), c.Instance.ID, to.User, c.RequestID)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, pairingCode{code})
+	return c.Response.JSON(http.StatusOK, pairingCode{code})
 }
 
 type pairingCode struct {
 	Code string `json:"code"`
 }
 
-func (a *api) connectionStatus(c *call) error {
-	got, err := a.Supervisor.Status(c.instance.ID)
+func (a *api) connectionStatus(c *rest.Call) error {
+	got, err := a.Supervisor.Status(c.Instance.ID)
 	if err != nil {
 		return err
 	}
@@ -208,49 +201,49 @@ func (a *api) connectionStatus(c *call) error {
 		ConnectionStatus: upper(rec.Status),
 		Connected:        got.Connected,
 		LoggedIn:         got.LoggedIn,
-		OwnerJID:         orNull(rec.OwnerJID),
+		OwnerJID:         rest.OrNull(rec.OwnerJID),
 		LastConnectedAt:  event.AtPtr(rec.LastConnectedAt.Time),
 		LastReceivedAt:   event.AtPtr(got.LastReceivedAt),
 		LastSentAt:       event.AtPtr(got.LastSentAt),
-		LastError:        orNull(rec.LastError),
+		LastError:        rest.OrNull(rec.LastError),
 	}
 	answer.StatusReason = rec.Reason
 	if r, ok := rec.Restriction(a.Store.Now()); ok {
 		answer.Restriction = &restriction{r.Kind(), event.AtPtr(r.Since.Time), r.Until, r.Source(), r.Reason, r.Code, r.Count}
 	}
-	answer.Limits = a.Supervisor.LimitStatus(c.instance.ID)
+	answer.Limits = a.Supervisor.LimitStatus(c.Instance.ID)
 	if passkey := got.Passkey; passkey.Step != "" {
 		answer.Passkey = &passkey
 	}
-	return c.w.json(http.StatusOK, &answer)
+	return c.Response.JSON(http.StatusOK, &answer)
 }
 
 // forgetsNetwork reports whether the query says network=forget. Other parameters are not
 // looked at: these routes have always taken any. A portal link cannot ask for it.
-func (c *call) forgetsNetwork() (bool, error) {
-	values := c.r.URL.Query()["network"]
+func forgetsNetwork(c *rest.Call) (bool, error) {
+	values := c.Request.URL.Query()["network"]
 	switch {
-	case c.link != nil, len(values) == 0:
+	case c.Link != nil, len(values) == 0:
 		return false, nil
 	case len(values) > 1 || values[0] != "forget":
-		return false, invalidQuery("network must be given once, as forget")
-	case c.key != nil && !c.key.Has(access.Manage):
-		return false, errScope("network=forget needs the scope manage")
+		return false, rest.InvalidQuery("network must be given once, as forget")
+	case c.Key != nil && !c.Key.Has(access.Manage):
+		return false, rest.MissingScope("network=forget needs the scope manage")
 	}
 	return true, nil
 }
 
 // forgetNetwork removes the device of an instance that belongs to another network when
 // the request wants that, and reports whether it did.
-func (a *api) forgetNetwork(c *call, wanted bool) (forgot bool, err error) {
+func (a *api) forgetNetwork(c *rest.Call, wanted bool) (forgot bool, err error) {
 	if !wanted {
 		return false, nil
 	}
-	return a.Supervisor.ForgetNetwork(c.r.Context(), c.instance.ID, c.requestID)
+	return a.Supervisor.ForgetNetwork(c.Request.Context(), c.Instance.ID, c.RequestID)
 }
 
-func (a *api) logout(c *call) error {
-	forget, err := c.forgetsNetwork()
+func (a *api) logout(c *rest.Call) error {
+	forget, err := forgetsNetwork(c)
 	if err != nil {
 		return err
 	}
@@ -260,7 +253,7 @@ func (a *api) logout(c *call) error {
 	}
 	unlinked := false
 	if !forgot {
-		if unlinked, err = a.Supervisor.Logout(c.r.Context(), c.instance.ID, c.requestID); err != nil {
+		if unlinked, err = a.Supervisor.Logout(c.Request.Context(), c.Instance.ID, c.RequestID); err != nil {
 			return err
 		}
 	}
@@ -268,17 +261,17 @@ func (a *api) logout(c *call) error {
 	if !unlinked {
 		message += "; WhatsApp could not be notified, so remove the linked device on the phone too"
 	}
-	return c.w.json(http.StatusOK, logoutAnswer{
-		InstanceName: c.instance.Name, State: string(event.LoggedOut), ConnectionStatus: upper(event.LoggedOut), Message: message,
+	return c.Response.JSON(http.StatusOK, logoutAnswer{
+		InstanceName: c.Instance.Name, State: string(event.LoggedOut), ConnectionStatus: upper(event.LoggedOut), Message: message,
 	})
 }
 
 // restart drops and reopens the socket, and answers with the state then.
-func (a *api) restart(c *call) error {
-	if err := c.noBody(); err != nil {
+func (a *api) restart(c *rest.Call) error {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
-	if err := a.Supervisor.Restart(c.r.Context(), c.instance.ID, c.requestID); err != nil {
+	if err := a.Supervisor.Restart(c.Request.Context(), c.Instance.ID, c.RequestID); err != nil {
 		return err
 	}
 	return a.connectionStatus(c)

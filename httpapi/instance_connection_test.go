@@ -197,8 +197,8 @@ func TestEachOutcomeOfASendHasItsStatus(t *testing.T) {
 
 func TestWhatWrapsTwoErrorsOfTheTableHasTheStatusOfTheOuter(t *testing.T) {
 	for _, m := range errorTable() {
-		if r, _ := answerTo(fmt.Errorf("%w: %w", instance.ErrNotStored, m.err)); r.status != 406 {
-			t.Errorf("sent, then not stored because %v: status %d", m.err, r.status)
+		if r, _ := answerTo(fmt.Errorf("%w: %w", instance.ErrNotStored, m.err)); r.Status != 406 {
+			t.Errorf("sent, then not stored because %v: status %d", m.err, r.Status)
 		}
 	}
 }

@@ -3,23 +3,24 @@ package httpapi
 import (
 	"net/http"
 
+	"postern/httpapi/rest"
 	"postern/instance/pace"
 )
 
 // putLimits replaces the limits of an instance. What the body does not name sets
 // none.
-func (a *api) putLimits(c *call) error {
+func (a *api) putLimits(c *rest.Call) error {
 	var in pace.Limits
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
-	kept, err := a.Supervisor.SetLimits(c.r.Context(), c.instance.ID, in)
+	kept, err := a.Supervisor.SetLimits(c.Request.Context(), c.Instance.ID, in)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, kept)
+	return c.Response.JSON(http.StatusOK, kept)
 }
 
-func (a *api) showLimits(c *call) error {
-	return c.w.json(http.StatusOK, a.Supervisor.Limits(c.instance.ID))
+func (a *api) showLimits(c *rest.Call) error {
+	return c.Response.JSON(http.StatusOK, a.Supervisor.Limits(c.Instance.ID))
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 )
 
@@ -84,108 +85,108 @@ func given(all map[string]*string) map[string]string {
 
 func orTrue(b *bool) bool { return b == nil || *b }
 
-func (a *api) putOptions(c *call) error {
+func (a *api) putOptions(c *rest.Call) error {
 	var in optionsRequest
-	if err := c.decodeKeeping(&in, maxBody, instance.MaxEndpoints+1); err != nil {
+	if err := c.DecodeKeeping(&in, rest.MaxBody, instance.MaxEndpoints+1); err != nil {
 		return err
 	}
 	change, err := in.change()
 	if err != nil {
 		return err
 	}
-	change.NoCodes, change.Key = !c.mayPair(), c.scopedKey()
-	o, err := a.Registry.PutOptions(c.whileKey(), c.instance.ID, change)
+	change.NoCodes, change.Key = !c.MayPair(), c.ScopedKey()
+	o, err := a.Registry.PutOptions(c.KeyContext(), c.Instance.ID, change)
 	if err != nil {
 		return codesRefused(err)
 	}
-	return c.w.json(http.StatusOK, o)
+	return c.Response.JSON(http.StatusOK, o)
 }
 
-func (a *api) showOptions(c *call) error {
-	o, err := a.Registry.Options(c.instance.ID)
+func (a *api) showOptions(c *rest.Call) error {
+	o, err := a.Registry.Options(c.Instance.ID)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, o)
+	return c.Response.JSON(http.StatusOK, o)
 }
 
 // dropOptions may be repeated.
-func (a *api) dropOptions(c *call) error {
-	if err := c.noBody(); err != nil {
+func (a *api) dropOptions(c *rest.Call) error {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
-	o, err := a.Registry.DropOptions(c.r.Context(), c.instance.ID)
+	o, err := a.Registry.DropOptions(c.Request.Context(), c.Instance.ID)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, o)
+	return c.Response.JSON(http.StatusOK, o)
 }
 
 const endpointID = "endpointId"
 
 // rotateSecret is about the webhook's own secret, or the endpoint's that the
 // query names.
-func (a *api) rotateSecret(c *call) error {
-	q, err := c.query([]string{endpointID})
+func (a *api) rotateSecret(c *rest.Call) error {
+	q, err := c.Query([]string{endpointID})
 	if err != nil {
 		return err
 	}
-	if err := c.noBody(); err != nil {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
-	o, err := a.Registry.RotateSecret(c.r.Context(), c.instance.ID, q.Get(endpointID))
+	o, err := a.Registry.RotateSecret(c.Request.Context(), c.Instance.ID, q.Get(endpointID))
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, o)
+	return c.Response.JSON(http.StatusOK, o)
 }
 
-func (a *api) putGlobalOptions(c *call) error {
+func (a *api) putGlobalOptions(c *rest.Call) error {
 	var in globalOptionsRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
-	o, err := a.Registry.PutOptions(c.r.Context(), instance.GlobalScope, in.change())
+	o, err := a.Registry.PutOptions(c.Request.Context(), instance.GlobalScope, in.change())
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, o.GlobalOptions)
+	return c.Response.JSON(http.StatusOK, o.GlobalOptions)
 }
 
-func (a *api) showGlobalOptions(c *call) error {
+func (a *api) showGlobalOptions(c *rest.Call) error {
 	o, err := a.Registry.Options(instance.GlobalScope)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, o.GlobalOptions)
+	return c.Response.JSON(http.StatusOK, o.GlobalOptions)
 }
 
-func (a *api) dropGlobalOptions(c *call) error {
-	if err := c.noBody(); err != nil {
+func (a *api) dropGlobalOptions(c *rest.Call) error {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
-	o, err := a.Registry.DropOptions(c.r.Context(), instance.GlobalScope)
+	o, err := a.Registry.DropOptions(c.Request.Context(), instance.GlobalScope)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, o.GlobalOptions)
+	return c.Response.JSON(http.StatusOK, o.GlobalOptions)
 }
 
 // rotateGlobalSecret takes an endpointId that is empty: there is but one secret.
-func (a *api) rotateGlobalSecret(c *call) error {
-	q, err := c.query([]string{endpointID})
+func (a *api) rotateGlobalSecret(c *rest.Call) error {
+	q, err := c.Query([]string{endpointID})
 	if err != nil {
 		return err
 	}
 	if q.Get(endpointID) != "" {
-		return invalidQuery(endpointID + " must be left out; the global webhook has no further endpoints")
+		return rest.InvalidQuery(endpointID + " must be left out; the global webhook has no further endpoints")
 	}
-	if err := c.noBody(); err != nil {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
-	o, err := a.Registry.RotateSecret(c.r.Context(), instance.GlobalScope, "")
+	o, err := a.Registry.RotateSecret(c.Request.Context(), instance.GlobalScope, "")
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, o.GlobalOptions)
+	return c.Response.JSON(http.StatusOK, o.GlobalOptions)
 }

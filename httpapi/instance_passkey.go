@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 )
 
@@ -55,7 +56,7 @@ func (in *assertionRequest) credential() (*credential, error) {
 	flat := in.ID != "" || in.RawID != "" || in.Type != "" || in.Response != nil
 	switch {
 	case in.Assertion != nil && flat:
-		return nil, &strict.Error{Code: codeDuplicateField, Path: "assertion", Text: "must not stand beside its own fields"}
+		return nil, &strict.Error{Code: rest.CodeDuplicateField, Path: "assertion", Text: "must not stand beside its own fields"}
 	case in.Assertion != nil:
 		return in.Assertion, nil
 	case in.Response == nil:
@@ -84,33 +85,33 @@ const (
 )
 
 // passkeyChallenge waits until the pairing asks for a passkey.
-func (a *api) passkeyChallenge(c *call) error {
-	if err := c.noBody(); err != nil {
+func (a *api) passkeyChallenge(c *rest.Call) error {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
-	waits, err := a.Supervisor.Passkey(c.r.Context(), c.instance.ID, c.requestID)
+	waits, err := a.Supervisor.Passkey(c.Request.Context(), c.Instance.ID, c.RequestID)
 	if err != nil {
 		return err
 	}
-	rec, err := a.Registry.ByID(c.instance.ID)
+	rec, err := a.Registry.ByID(c.Instance.ID)
 	if err != nil {
 		return err
 	}
 	answer := challengeAnswer{
 		InstanceName: rec.Name, ConnectionStatus: upper(rec.Status), RequestID: waits.ID, State: awaitsAssertion,
 		Message:   "sign publicKey with the account's passkey and post the assertion",
-		ExpiresAt: event.AtPtr(waits.ExpiresAt), PublicKey: waits.PublicKey, Code: orNull(waits.Code),
+		ExpiresAt: event.AtPtr(waits.ExpiresAt), PublicKey: waits.PublicKey, Code: rest.OrNull(waits.Code),
 	}
 	if answer.PublicKey == nil {
 		answer.State, answer.PublicKey = awaitsConfirmation, json.RawMessage("null")
 		answer.Message = "compare code with the one on the phone and confirm it"
 	}
-	return c.w.json(http.StatusOK, answer)
+	return c.Response.JSON(http.StatusOK, answer)
 }
 
-func (a *api) passkeyAssertion(c *call) error {
+func (a *api) passkeyAssertion(c *rest.Call) error {
 	var in assertionRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	given, err := in.credential()
@@ -122,29 +123,29 @@ func (a *api) passkeyAssertion(c *call) error {
 		return err
 	}
 	assertion.For = in.RequestID
-	if err := a.Supervisor.AssertPasskey(c.r.Context(), c.instance.ID, assertion); err != nil {
+	if err := a.Supervisor.AssertPasskey(c.Request.Context(), c.Instance.ID, assertion); err != nil {
 		return err
 	}
 	return a.passkeyAccepted(c, "the passkey was accepted; the pairing continues")
 }
 
 // confirmPasskey says that the code of the challenge is the phone's.
-func (a *api) confirmPasskey(c *call) error {
-	if err := c.noBody(); err != nil {
+func (a *api) confirmPasskey(c *rest.Call) error {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
-	if err := a.Supervisor.ConfirmPasskey(c.r.Context(), c.instance.ID); err != nil {
+	if err := a.Supervisor.ConfirmPasskey(c.Request.Context(), c.Instance.ID); err != nil {
 		return err
 	}
 	return a.passkeyAccepted(c, "the code was confirmed; the pairing goes on")
 }
 
-func (a *api) passkeyAccepted(c *call, message string) error {
-	rec, err := a.Registry.ByID(c.instance.ID)
+func (a *api) passkeyAccepted(c *rest.Call, message string) error {
+	rec, err := a.Registry.ByID(c.Instance.ID)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusAccepted, passkeyAnswer{rec.Name, upper(rec.Status), message})
+	return c.Response.JSON(http.StatusAccepted, passkeyAnswer{rec.Name, upper(rec.Status), message})
 }
 
 // maxAssertionPart bounds each part of an assertion, in characters. WebAuthn
@@ -181,7 +182,7 @@ func (in *credential) assertion() (event.PasskeyAssertion, error) {
 		decode("response.userHandle", *in.Response.UserHandle, &out.UserHandle)
 	}
 	if len(faults) > 0 {
-		return out, refuse(http.StatusUnprocessableEntity, codeInvalidAssertion, faults...)
+		return out, rest.Refuse(http.StatusUnprocessableEntity, codeInvalidAssertion, faults...)
 	}
 	return out, nil
 }

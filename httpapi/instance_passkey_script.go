@@ -9,6 +9,7 @@ import (
 	"unicode/utf16"
 
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
 // passkeySource is the script as people read it; what is handed out is one
@@ -38,8 +39,8 @@ const maxScriptTimeout = 3_600_000
 
 // passkeyScript answers with the line that asks a browser for the signature, on
 // the one site where browsers give it.
-func (a *api) passkeyScript(c *call) error {
-	asked, err := a.Supervisor.PasskeyAsked(c.instance.ID)
+func (a *api) passkeyScript(c *rest.Call) error {
+	asked, err := a.Supervisor.PasskeyAsked(c.Instance.ID)
 	if err != nil {
 		return err
 	}
@@ -47,11 +48,11 @@ func (a *api) passkeyScript(c *call) error {
 	if err != nil {
 		return err
 	}
-	h := c.w.Header()
+	h := c.Response.Header()
 	h.Set("Content-Type", "text/javascript; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
-	_, err = c.w.Write([]byte(script))
+	_, err = c.Response.Write([]byte(script))
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 	"postern/whatsapp/proxy"
 )
@@ -42,52 +43,52 @@ func viewProxy(p instance.Proxy) proxyView {
 	return proxyView{URL: p.Server.URL(), For: p.For, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt}
 }
 
-func (a *api) putProxy(c *call) error {
+func (a *api) putProxy(c *rest.Call) error {
 	var in proxyRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
-	p, err := a.Supervisor.SetProxy(c.r.Context(), c.instance.ID, instance.ProxyChange{URL: in.URL, For: in.For}, c.requestID)
+	p, err := a.Supervisor.SetProxy(c.Request.Context(), c.Instance.ID, instance.ProxyChange{URL: in.URL, For: in.For}, c.RequestID)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, viewProxy(p))
+	return c.Response.JSON(http.StatusOK, viewProxy(p))
 }
 
-func (a *api) showProxy(c *call) error {
-	p, err := a.Registry.Proxy(c.instance.ID)
+func (a *api) showProxy(c *rest.Call) error {
+	p, err := a.Registry.Proxy(c.Instance.ID)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, viewProxy(p))
+	return c.Response.JSON(http.StatusOK, viewProxy(p))
 }
 
 // deleteProxy may be repeated: afterwards there is none, whatever was before.
-func (a *api) deleteProxy(c *call) error {
-	had, err := a.Supervisor.DropProxy(c.r.Context(), c.instance.ID, c.requestID)
+func (a *api) deleteProxy(c *rest.Call) error {
+	had, err := a.Supervisor.DropProxy(c.Request.Context(), c.Instance.ID, c.RequestID)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, deletedProxy{InstanceName: c.instance.Name, Deleted: had})
+	return c.Response.JSON(http.StatusOK, deletedProxy{InstanceName: c.Instance.Name, Deleted: had})
 }
 
 // tryProxy dials through the proxy and changes nothing. That it does not work is
 // no refusal of the request.
-func (a *api) tryProxy(c *call) error {
-	if err := c.noBody(); err != nil {
+func (a *api) tryProxy(c *rest.Call) error {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
-	trial, err := a.Supervisor.TryProxy(c.r.Context(), c.instance.ID)
+	trial, err := a.Supervisor.TryProxy(c.Request.Context(), c.Instance.ID)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, viewTrial(trial))
+	return c.Response.JSON(http.StatusOK, viewTrial(trial))
 }
 
 func viewTrial(trial instance.ProxyTrial) proxyTrial {
 	v := proxyTrial{OK: trial.Failed == nil, LatencyMs: trial.Latency.Milliseconds()}
 	if failed := trial.Failed; failed != nil {
-		v.Step, v.Error = &failed.Step, orNull(failed.Error())
+		v.Step, v.Error = &failed.Step, rest.OrNull(failed.Error())
 	}
 	return v
 }
@@ -109,13 +110,13 @@ type sharedTrial struct {
 const maxTrials = 100
 
 // tryProxies dials through the proxy of every instance that has one, through each once.
-func (a *api) tryProxies(c *call) error {
-	if err := c.noBody(); err != nil {
+func (a *api) tryProxies(c *rest.Call) error {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
 	all := a.Registry.Proxies()
 	some := all[:min(len(all), maxTrials)]
-	trials, err := a.Supervisor.TryProxies(c.r.Context(), some)
+	trials, err := a.Supervisor.TryProxies(c.Request.Context(), some)
 	if err != nil {
 		return err
 	}
@@ -123,5 +124,5 @@ func (a *api) tryProxies(c *call) error {
 	for i, p := range some {
 		answer.Proxies[i] = sharedTrial{p.Server.String(), p.Instances, viewTrial(trials[i])}
 	}
-	return c.w.json(http.StatusOK, answer)
+	return c.Response.JSON(http.StatusOK, answer)
 }

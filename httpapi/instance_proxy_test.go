@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"postern/httpapi/rest"
 	"postern/whatsapp/proxy"
 )
 
@@ -52,7 +53,7 @@ func TestAProxyThatDoesNotWorkIs422WithTheStepThatFailed(t *testing.T) {
 	for _, step := range []proxy.Step{proxy.Resolve, proxy.Connect, proxy.Auth, proxy.TLS} {
 		r.line.probeErr = proxy.Failed(step, context.DeadlineExceeded)
 		e := wantError(t, r.as(token, "PUT", "/instance/a/proxy", `{"url":"http://someone:pa55word@proxy.example.org:3128"}`), 422, "PROXY_UNREACHABLE")
-		if e.Step != failedStep(step) || len(e.Messages) != 1 || !strings.Contains(e.Messages[0], string(step)) {
+		if e.Step != rest.FailedStep(step) || len(e.Messages) != 1 || !strings.Contains(e.Messages[0], string(step)) {
 			t.Errorf("%s: %+v", step, e)
 		}
 		wantError(t, r.as(token, "GET", "/instance/a/proxy", ""), 404, "PROXY_NOT_FOUND")

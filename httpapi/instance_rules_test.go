@@ -34,8 +34,8 @@ func TestAnInstanceMayHaveAnyNameOfTheRuleAndNoReservedWord(t *testing.T) {
 
 func TestEveryReservedWordStandsInAPath(t *testing.T) {
 	for _, row := range aliases() {
-		first, rest, _ := strings.Cut(strings.TrimPrefix(row.from, "/instance/"), "/")
-		if !strings.HasPrefix(row.from, "/instance/") || strings.HasPrefix(first, "{") {
+		first, rest, _ := strings.Cut(strings.TrimPrefix(row.From, "/instance/"), "/")
+		if !strings.HasPrefix(row.From, "/instance/") || strings.HasPrefix(first, "{") {
 			continue
 		}
 		if instance.CheckName(first) == nil {

@@ -1,6 +1,9 @@
 package httpapi
 
-import "net/http"
+import (
+	"net/http"
+	"postern/httpapi/rest"
+)
 
 // resetAnswer confirms that the phone was asked to reset the app state.
 type resetAnswer struct {
@@ -9,19 +12,19 @@ type resetAnswer struct {
 }
 
 // resetAppState asks the phone to give up what the account's devices have in common.
-func (a *api) resetAppState(c *call) error {
-	if err := c.noBody(); err != nil {
+func (a *api) resetAppState(c *rest.Call) error {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
 	account, err := a.account(c)
 	if err != nil {
 		return err
 	}
-	if err := account.ResetAppState(c.r.Context()); err != nil {
+	if err := account.ResetAppState(c.Request.Context()); err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, resetAnswer{
-		InstanceName: c.instance.Name,
+	return c.Response.JSON(http.StatusOK, resetAnswer{
+		InstanceName: c.Instance.Name,
 		Message:      "the phone was asked to reset the app state; it unlinks all devices of the account, and each has to be paired again",
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"postern/backup"
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 	"postern/media"
 )
@@ -65,37 +66,37 @@ type exportRequest struct {
 
 // exportInstance answers with the account of an instance, which never connects here
 // again. When it could not be sent as a whole, the instance has not moved.
-func (a *api) exportInstance(c *call) error {
+func (a *api) exportInstance(c *rest.Call) error {
 	var in exportRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	to, err := backup.Recipients(in.Recipients)
 	if err != nil {
-		return refuse(http.StatusUnprocessableEntity, codeRecipient, "recipients: "+err.Error())
+		return rest.Refuse(http.StatusUnprocessableEntity, rest.CodeRecipient, "recipients: "+err.Error())
 	}
-	rec, err := a.Registry.ByName(c.params.ByName("i"))
+	rec, err := a.Registry.ByName(c.Params.ByName("i"))
 	if err != nil {
 		return err
 	}
-	ctx, cancel := c.untilStopped()
+	ctx, cancel := c.UntilStopped()
 	defer cancel(nil)
-	out, err := a.Transfers.Export(ctx, rec.ID, c.requestID, in.Messages, to)
+	out, err := a.Transfers.Export(ctx, rec.ID, c.RequestID, in.Messages, to)
 	if err != nil {
 		return err
 	}
-	h := c.w.Header()
-	h.Set("Content-Type", mediaBytes)
+	h := c.Response.Header()
+	h.Set("Content-Type", rest.MediaBytes)
 	h.Set("Content-Length", strconv.FormatInt(out.Size, 10))
 	h.Set("Content-Disposition", `attachment; filename="`+rec.Name+`.account"`)
-	sent, err := io.Copy(c.w, untilDone{ctx, out.Content})
+	sent, err := io.Copy(c.Response, untilDone{ctx, out.Content})
 	if sent == out.Size {
 		// The client may have the whole file and be gone because of that. If it does not,
 		// the client undoes the export: better no program has the account than two.
 		err = nil
 	}
 	if ended := out.End(err == nil); ended != nil {
-		c.log().Error("the end of an export could not be stored; if the account was not imported elsewhere, undo the export with postern instance export --undo", "instance", rec.Name, "request_id", c.requestID, "error", ended)
+		c.Log().Error("the end of an export could not be stored; if the account was not imported elsewhere, undo the export with postern instance export --undo", "instance", rec.Name, "request_id", c.RequestID, "error", ended)
 	}
 	return a.cutOff(c, err, "an export was interrupted and undone", "instance", rec.Name)
 }
@@ -115,22 +116,22 @@ func (u untilDone) Read(p []byte) (int, error) {
 }
 
 // undoExport has an exported instance connect here again.
-func (a *api) undoExport(c *call) error {
-	q, err := c.query([]string{"requestId"})
+func (a *api) undoExport(c *rest.Call) error {
+	q, err := c.Query([]string{"requestId"})
 	if err != nil {
 		return err
 	}
-	rec, err := a.Registry.ByName(c.params.ByName("i"))
+	rec, err := a.Registry.ByName(c.Params.ByName("i"))
 	if err != nil {
 		return err
 	}
 	if q.Has("requestId") && q.Get("requestId") == "" {
-		return invalidQuery("requestId must not be empty")
+		return rest.InvalidQuery("requestId must not be empty")
 	}
-	if err := a.Transfers.Undo(c.r.Context(), rec.ID, q.Get("requestId")); err != nil {
+	if err := a.Transfers.Undo(c.Request.Context(), rec.ID, q.Get("requestId")); err != nil {
 		return err
 	}
-	return c.nothing()
+	return c.NoContent()
 }
 
 // importedInstance is the answer to an import.
@@ -145,37 +146,37 @@ type importedInstance struct {
 }
 
 // importInstance makes an instance of the file of a form, and connects it.
-func (a *api) importInstance(c *call) error {
-	f, err := c.readForm(a.Media.Spool, a.MaxMedia, "name")
-	defer f.discard()
+func (a *api) importInstance(c *rest.Call) error {
+	f, err := c.ReadForm(a.Media.Spool, a.MaxMedia, "name")
+	defer f.Discard()
 	switch {
 	case errors.Is(err, event.ErrMedia) && !errors.Is(err, media.ErrTooLarge):
 		return fmt.Errorf("%w: it is empty", ErrArchive)
 	case err != nil:
 		return err
 	}
-	name := f.fields["name"]
-	if f.given("name") != nil {
+	name := f.Fields["name"]
+	if f.Given("name") != nil {
 		if err := instance.CheckName(name); err != nil {
 			return err
 		}
 	}
-	file, err := os.Open(f.path)
+	file, err := os.Open(f.Path)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	ctx, cancel := c.untilStopped()
+	ctx, cancel := c.UntilStopped()
 	defer cancel(nil)
-	in, err := a.Transfers.Import(ctx, file, name, c.entry.About)
+	in, err := a.Transfers.Import(ctx, file, name, c.Entry.About)
 	if err != nil {
 		return err
 	}
 	made := importedInstance{
 		InstanceName: in.Record.Name, OwnerJID: in.Record.OwnerJID, Contacts: in.Contacts, Messages: in.Messages, TokenReplaced: in.Fresh, CreatedAt: in.Record.CreatedAt,
 	}
-	if c.mayHaveTokens() {
+	if c.MayHaveTokens() {
 		made.Auth = &issuedToken{in.Record.ID, in.Record.Token.Value}
 	}
-	return c.w.json(http.StatusCreated, made)
+	return c.Response.JSON(http.StatusCreated, made)
 }

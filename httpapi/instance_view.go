@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/instance"
 )
@@ -78,11 +79,11 @@ func viewOf(in instance.Record) instanceView {
 	return instanceView{
 		ID:                 in.ID,
 		Name:               in.Name,
-		Description:        orNull(in.Description),
+		Description:        rest.OrNull(in.Description),
 		Status:             status,
 		ConnectionStatus:   in.Status,
-		OwnerJID:           orNull(in.OwnerJID),
-		ProfilePicURL:      orNull(in.ProfilePicURL),
+		OwnerJID:           rest.OrNull(in.OwnerJID),
+		ProfilePicURL:      rest.OrNull(in.ProfilePicURL),
 		ExternalAttributes: in.ExternalAttributes,
 		CreatedAt:          in.CreatedAt,
 		UpdatedAt:          in.UpdatedAt,

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 	"postern/internal/plural"
 )
@@ -58,7 +60,7 @@ func unknownFlags(at string, keys []string) error {
 		}
 		messages = append(messages, at+"events."+event.Cut(key)+" is not a known event flag; the nearest is "+strconv.Quote(nearestFlag(key)))
 	}
-	return refuse(http.StatusBadRequest, codeUnknownField, messages...)
+	return rest.Refuse(http.StatusBadRequest, rest.CodeUnknownField, messages...)
 }
 
 // maxRepeated is how many characters of a request the messages of one answer
@@ -76,28 +78,28 @@ func nearestFlag(key string) string {
 	return event.Nearest(key, flags)
 }
 
-func (a *api) putWebhook(c *call) error {
+func (a *api) putWebhook(c *rest.Call) error {
 	var in webhookRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	flags, err := flagsIn("", in.Events)
 	if err != nil {
 		return err
 	}
-	w, err := a.Registry.PutWebhook(c.whileKey(), c.instance.ID, instance.WebhookChange{URL: in.URL, Enabled: in.Enabled, Events: flags, NoCodes: !c.mayPair(), Key: c.scopedKey()})
+	w, err := a.Registry.PutWebhook(c.KeyContext(), c.Instance.ID, instance.WebhookChange{URL: in.URL, Enabled: in.Enabled, Events: flags, NoCodes: !c.MayPair(), Key: c.ScopedKey()})
 	if err != nil {
 		return codesRefused(err)
 	}
-	return c.w.json(http.StatusOK, w)
+	return c.Response.JSON(http.StatusOK, w)
 }
 
-func (a *api) showWebhook(c *call) error {
-	w, err := a.Registry.Webhook(c.instance.ID)
+func (a *api) showWebhook(c *rest.Call) error {
+	w, err := a.Registry.Webhook(c.Instance.ID)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, w)
+	return c.Response.JSON(http.StatusOK, w)
 }
 
 // tryRequest is the body that asks for an example delivery.
@@ -115,27 +117,27 @@ type tryAnswer struct {
 
 // tryWebhook sends one example of an event to the instance's webhook, whatever
 // its flags are, and answers with the receiver's response.
-func (a *api) tryWebhook(c *call) error {
+func (a *api) tryWebhook(c *rest.Call) error {
 	var in tryRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	d, known := event.Lookup(event.Kind(in.Event))
 	if !known || d.Family != event.Instance {
-		return refuse(http.StatusBadRequest, codeUnknownEvent,
+		return rest.Refuse(http.StatusBadRequest, codeUnknownEvent,
 			"event is not an instance event; the nearest is "+strconv.Quote(event.Nearest(in.Event, instanceKinds())))
 	}
-	notice, err := a.Registry.Example(c.instance.ID, d.Kind, c.requestID)
+	notice, err := a.Registry.Example(c.Instance.ID, d.Kind, c.RequestID)
 	if err != nil {
 		return err
 	}
 	start := time.Now()
-	status, err := a.Post(c.r.Context(), notice)
+	status, err := a.Post(c.Request.Context(), notice)
 	answer := tryAnswer{StatusCode: status, DurationMs: time.Since(start).Milliseconds(), Delivered: err == nil}
 	if err != nil {
-		answer.Error = orNull(err.Error())
+		answer.Error = rest.OrNull(err.Error())
 	}
-	return c.w.json(http.StatusOK, answer)
+	return c.Response.JSON(http.StatusOK, answer)
 }
 
 func instanceKinds() []string {
@@ -146,4 +148,12 @@ func instanceKinds() []string {
 		}
 	}
 	return kinds
+}
+
+// codesRefused maps instance.ErrCodes to a refusal.
+func codesRefused(err error) error {
+	if errors.Is(err, instance.ErrCodes) {
+		return rest.MissingScope("the key needs the scope pair for the flag qrcodeUpdated at a receiver that did not have it before: its codes link the account")
+	}
+	return err
 }

@@ -12,6 +12,7 @@ import (
 	"postern/access"
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 )
 
@@ -48,7 +49,7 @@ const all = "*"
 func (a *api) keyView(k access.Key) keyView {
 	v := keyView{
 		ID: k.ID, Name: k.Name, Instances: []string{}, Scopes: k.Scopes, Recipients: k.Recipients,
-		CreatedAt: event.At(k.CreatedAt), UpdatedAt: event.At(k.UpdatedAt), LastUsedFrom: orNull(k.LastUsedFrom),
+		CreatedAt: event.At(k.CreatedAt), UpdatedAt: event.At(k.UpdatedAt), LastUsedFrom: rest.OrNull(k.LastUsedFrom),
 	}
 	if k.Everywhere() {
 		v.Instances = []string{all}
@@ -84,9 +85,9 @@ type createKeyRequest struct {
 	RateLimit  *keyRate `json:"rateLimit"`
 }
 
-func (a *api) createKey(c *call) error {
+func (a *api) createKey(c *rest.Call) error {
 	var in createKeyRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	k := access.Key{Name: in.Name, Recipients: keyRecipients(in.Recipients)}
@@ -99,7 +100,7 @@ func (a *api) createKey(c *call) error {
 	}
 	if in.UserID != nil {
 		if k.User, err = uuid.Parse(*in.UserID); err != nil || len(*in.UserID) != len(k.User.String()) {
-			return refuse(http.StatusUnprocessableEntity, codeInvalidKeyRule, "userId must be a UUID")
+			return rest.Refuse(http.StatusUnprocessableEntity, rest.CodeInvalidKeyRule, "userId must be a UUID")
 		}
 	}
 	if in.ExpiresAt != nil {
@@ -109,24 +110,24 @@ func (a *api) createKey(c *call) error {
 	}
 	if in.RateLimit != nil {
 		if k.PerMinute = in.RateLimit.PerMinute; k.PerMinute == 0 { // which would be no limit
-			return refuse(http.StatusUnprocessableEntity, codeInvalidKeyRule, "rateLimit.perMinute must be at least 1; omit rateLimit for no limit")
+			return rest.Refuse(http.StatusUnprocessableEntity, rest.CodeInvalidKeyRule, "rateLimit.perMinute must be at least 1; omit rateLimit for no limit")
 		}
 	}
 	if err := a.Store.Admit(); err != nil {
 		return err
 	}
-	k, text, err := a.Access.Keys.Create(c.r.Context(), k, func(id uuid.UUID) { c.entry.About(id.String()) })
+	k, text, err := a.Access.Keys.Create(c.Request.Context(), k, func(id uuid.UUID) { c.Entry.About(id.String()) })
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusCreated, createdKey{a.keyView(k), text})
+	return c.Response.JSON(http.StatusCreated, createdKey{a.keyView(k), text})
 }
 
 // keyInstances finds the instances that a key is for, nil for all of them.
 func (a *api) keyInstances(given []string) ([]access.Instance, error) {
 	if slices.Contains(given, all) {
 		if len(given) > 1 {
-			return nil, refuse(http.StatusUnprocessableEntity, codeInvalidKeyRule, `instances: "*" means all and must be the only entry`)
+			return nil, rest.Refuse(http.StatusUnprocessableEntity, rest.CodeInvalidKeyRule, `instances: "*" means all and must be the only entry`)
 		}
 		return nil, nil
 	}
@@ -138,33 +139,33 @@ func (a *api) keyInstances(given []string) ([]access.Instance, error) {
 			found = append(found, access.Instance{ID: rec.ID, Name: rec.Name})
 		case !errors.Is(err, instance.ErrNotFound):
 			return nil, err
-		case len(unknown) < maxMessages:
+		case len(unknown) < rest.MaxMessages:
 			unknown = append(unknown, fmt.Sprintf("instances[%d] is not a known instance", i))
 		}
 	}
 	if len(unknown) > 0 {
-		return nil, refuse(http.StatusUnprocessableEntity, codeInvalidKeyRule, unknown...)
+		return nil, rest.Refuse(http.StatusUnprocessableEntity, rest.CodeInvalidKeyRule, unknown...)
 	}
 	return found, nil
 }
 
 func keyExpiry(text string) (at time.Time, err error) {
 	if at, err = time.Parse(time.RFC3339, text); err != nil {
-		return at, refuse(http.StatusUnprocessableEntity, codeInvalidKeyRule, "expiresAt must be a time in RFC 3339")
+		return at, rest.Refuse(http.StatusUnprocessableEntity, rest.CodeInvalidKeyRule, "expiresAt must be a time in RFC 3339")
 	}
 	if at.IsZero() { // which stands for never
-		return at, refuse(http.StatusUnprocessableEntity, codeInvalidKeyRule, "expiresAt must be in the future")
+		return at, rest.Refuse(http.StatusUnprocessableEntity, rest.CodeInvalidKeyRule, "expiresAt must be in the future")
 	}
 	return at.UTC(), nil
 }
 
 // listKeys lists all keys, the newest first, with those that expired.
-func (a *api) listKeys(c *call) error {
-	q, err := c.query([]string{"limit", "nextCursor", "previousCursor"})
+func (a *api) listKeys(c *rest.Call) error {
+	q, err := c.Query([]string{"limit", "nextCursor", "previousCursor"})
 	if err != nil {
 		return err
 	}
-	page, err := readPage(q)
+	page, err := rest.ReadPage(q)
 	if err != nil {
 		return err
 	}
@@ -173,7 +174,7 @@ func (a *api) listKeys(c *call) error {
 	if cursor := page.Next + page.Previous; cursor != "" {
 		id, err := uuid.Parse(cursor)
 		if err != nil {
-			return errNoCursor()
+			return rest.InvalidCursor()
 		}
 		// The key of the cursor may be deleted: its position counts.
 		at, there := slices.BinarySearchFunc(keys, id, func(k access.Key, at uuid.UUID) int { return slices.Compare(at[:], k.ID[:]) })
@@ -190,16 +191,16 @@ func (a *api) listKeys(c *call) error {
 		out.Records = append(out.Records, a.keyView(k))
 	}
 	if last < len(keys) && last > first {
-		out.NextCursor = orNull(keys[last-1].ID.String())
+		out.NextCursor = rest.OrNull(keys[last-1].ID.String())
 	}
 	if first > 0 && last > first {
-		out.PreviousCursor = orNull(keys[first].ID.String())
+		out.PreviousCursor = rest.OrNull(keys[first].ID.String())
 	}
-	return c.w.json(http.StatusOK, out)
+	return c.Response.JSON(http.StatusOK, out)
 }
 
-func (a *api) showKey(c *call) error {
-	id, err := c.keyID()
+func (a *api) showKey(c *rest.Call) error {
+	id, err := idOfKey(c)
 	if err != nil {
 		return err
 	}
@@ -211,19 +212,19 @@ func (a *api) showKey(c *call) error {
 	if out.keyRunning, err = a.ends().running(id); err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, out)
+	return c.Response.JSON(http.StatusOK, out)
 }
 
 // keyID is the id in the path, which is the subject in the audit log. Only a UUID of 36
 // characters is the id of a key.
-func (c *call) keyID() (uuid.UUID, error) {
-	text := c.params.ByName("id")
+func idOfKey(c *rest.Call) (uuid.UUID, error) {
+	text := c.Params.ByName("id")
 	id, err := uuid.Parse(text)
 	if err != nil || len(text) != len(id.String()) {
 		return id, access.ErrNotFound
 	}
-	if c.entry != nil {
-		c.entry.About(id.String())
+	if c.Entry != nil {
+		c.Entry.About(id.String())
 	}
 	return id, nil
 }
@@ -238,21 +239,21 @@ type changeKeyRequest struct {
 	RateLimit  *keyRate `json:"rateLimit"`
 }
 
-func (a *api) changeKey(c *call) error {
-	id, err := c.keyID()
+func (a *api) changeKey(c *rest.Call) error {
+	id, err := idOfKey(c)
 	if err != nil {
 		return err
 	}
 	var in changeKeyRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
-	k, narrower, err := a.Access.Keys.Change(c.r.Context(), id, func(k *access.Key) error { return a.applyKeyChange(k, &in) })
+	k, narrower, err := a.Access.Keys.Change(c.Request.Context(), id, func(k *access.Key) error { return a.applyKeyChange(k, &in) })
 	if err != nil {
 		return err
 	}
 	a.endSockets(k, narrower)
-	return c.w.json(http.StatusOK, a.keyView(k))
+	return c.Response.JSON(http.StatusOK, a.keyView(k))
 }
 
 // endSockets closes the WebSockets of a key that was narrowed; those of a key that was

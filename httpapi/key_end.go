@@ -10,6 +10,7 @@ import (
 	"postern/access"
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 )
 
@@ -40,19 +41,19 @@ type deletedKey struct {
 // deleteKey answers with the key as it was. With stop=true, what it left running is stopped
 // in further commits; when these fail, or the program ends, another DELETE or the next
 // start continues them.
-func (a *api) deleteKey(c *call) error {
-	stop, err := c.flag("stop")
+func (a *api) deleteKey(c *rest.Call) error {
+	stop, err := c.Flag("stop")
 	if err != nil {
 		return err
 	}
-	if err := c.noBody(); err != nil {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
-	id, err := c.keyID()
+	id, err := idOfKey(c)
 	if err != nil {
 		return err
 	}
-	k, err := a.Access.Keys.Delete(c.r.Context(), id, stop)
+	k, err := a.Access.Keys.Delete(c.Request.Context(), id, stop)
 	if errors.Is(err, access.ErrNotFound) {
 		stop = true
 		k, err = a.Access.Keys.EndingKey(id)
@@ -64,19 +65,19 @@ func (a *api) deleteKey(c *call) error {
 		a.Hub.Revoke(keyToken(id))
 	}
 	ends := a.ends()
-	ends.actor, ends.from = c.actor(), c.from()
+	ends.actor, ends.from = c.Actor(), c.Address()
 	out := deletedKey{shownKey: shownKey{keyView: a.keyView(k)}}
 	if !stop {
 		out.keyRunning, err = ends.running(id)
 	} else {
 		out.keyRunning = keyRunning{}.with(nil) // though some may have a message on its way
 		out.Stopped = &keyRunning{}
-		*out.Stopped, err = ends.stop(context.WithoutCancel(c.r.Context()), id)
+		*out.Stopped, err = ends.stop(context.WithoutCancel(c.Request.Context()), id)
 	}
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, out)
+	return c.Response.JSON(http.StatusOK, out)
 }
 
 func (a *api) ends() keyEnds {
@@ -85,11 +86,11 @@ func (a *api) ends() keyEnds {
 
 // EndKeys continues deletions of keys whose stops were interrupted by the end of the
 // program. It returns at the first failure; the next start continues.
-func EndKeys(ctx context.Context, who Access, engine *batch.Engine, registry *instance.Registry) error {
+func EndKeys(ctx context.Context, who rest.Access, engine *batch.Engine, registry *instance.Registry) error {
 	keys, err := who.Keys.Ending()
 	for _, k := range keys {
 		if err == nil {
-			_, err = keyEnds{who, engine, registry, actorGlobal, ""}.stop(ctx, k.ID)
+			_, err = keyEnds{who, engine, registry, rest.ActorGlobal, ""}.stop(ctx, k.ID)
 		}
 	}
 	return err
@@ -97,7 +98,7 @@ func EndKeys(ctx context.Context, who Access, engine *batch.Engine, registry *in
 
 // keyEnds finds and stops what scoped keys left running, for an actor at an address.
 type keyEnds struct {
-	who      Access
+	who      rest.Access
 	engine   *batch.Engine
 	registry *instance.Registry
 
@@ -138,9 +139,9 @@ func (e keyEnds) disable(ctx context.Context, id uuid.UUID) ([]instance.KeyRecei
 	type change struct{ instance, action string }
 	of := func(r instance.KeyReceiver) change {
 		if r.Target == event.TargetWebhook {
-			return change{r.InstanceName, actionWebhook}
+			return change{r.InstanceName, rest.ActionWebhook}
 		}
-		return change{r.InstanceName, actionOptions}
+		return change{r.InstanceName, rest.ActionOptions}
 	}
 	noted := map[change]*access.Entry{}
 	var entries []*access.Entry

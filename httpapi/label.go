@@ -5,11 +5,12 @@ import (
 	"net/http"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 )
 
-func (a *api) listLabels(c *call) error {
-	if _, err := c.query(nil); err != nil {
+func (a *api) listLabels(c *rest.Call) error {
+	if _, err := c.Query(nil); err != nil {
 		return err
 	}
 	return tell(a, c, instance.Account.Labels)
@@ -20,9 +21,9 @@ type createLabelRequest struct {
 	Color int64  `json:"color"`
 }
 
-func (a *api) createLabel(c *call) error {
+func (a *api) createLabel(c *rest.Call) error {
 	var in createLabelRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	wish := event.LabelChange{Name: &in.Name, Color: &in.Color}
@@ -33,16 +34,16 @@ func (a *api) createLabel(c *call) error {
 	if err != nil {
 		return err
 	}
-	ctx, done := c.patience()
+	ctx, done := c.SendContext()
 	defer done()
-	if err := c.begin(); err != nil {
+	if err := c.Begin(); err != nil {
 		return err
 	}
 	made, err := account.CreateLabel(ctx, in.Name, int(in.Color))
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusCreated, made)
+	return c.Response.JSON(http.StatusCreated, made)
 }
 
 type editLabelRequest struct {
@@ -50,9 +51,9 @@ type editLabelRequest struct {
 	event.LabelChange
 }
 
-func (a *api) editLabel(c *call) error {
+func (a *api) editLabel(c *rest.Call) error {
 	var in editLabelRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	if err := event.CheckLabelID(in.LabelID); err != nil {
@@ -65,11 +66,11 @@ func (a *api) editLabel(c *call) error {
 	if err != nil {
 		return err
 	}
-	changed, err := account.EditLabel(c.r.Context(), in.LabelID, in.LabelChange)
+	changed, err := account.EditLabel(c.Request.Context(), in.LabelID, in.LabelChange)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, changed)
+	return c.Response.JSON(http.StatusOK, changed)
 }
 
 // deletedLabel is the label as it was.
@@ -79,16 +80,16 @@ type deletedLabel struct {
 	Deleted bool `json:"deleted"`
 }
 
-func (a *api) deleteLabel(c *call) error {
-	if err := c.noBody(); err != nil {
+func (a *api) deleteLabel(c *rest.Call) error {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
-	q, err := c.query([]string{"labelId"})
+	q, err := c.Query([]string{"labelId"})
 	if err != nil {
 		return err
 	}
 	if !q.Has("labelId") {
-		return invalidQuery("labelId is required")
+		return rest.InvalidQuery("labelId is required")
 	}
 	id := q.Get("labelId")
 	if err := event.CheckLabelID(id); err != nil {
@@ -98,11 +99,11 @@ func (a *api) deleteLabel(c *call) error {
 	if err != nil {
 		return err
 	}
-	gone, err := account.DeleteLabel(c.r.Context(), id)
+	gone, err := account.DeleteLabel(c.Request.Context(), id)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, deletedLabel{gone, true})
+	return c.Response.JSON(http.StatusOK, deletedLabel{gone, true})
 }
 
 type labelChatRequest struct {
@@ -116,12 +117,12 @@ type labelChatAnswer struct {
 	Labeled bool   `json:"labeled"`
 }
 
-func (a *api) assignLabel(c *call) error   { return a.labelChat(c, true) }
-func (a *api) unassignLabel(c *call) error { return a.labelChat(c, false) }
+func (a *api) assignLabel(c *rest.Call) error   { return a.labelChat(c, true) }
+func (a *api) unassignLabel(c *rest.Call) error { return a.labelChat(c, false) }
 
-func (a *api) labelChat(c *call, labeled bool) error {
+func (a *api) labelChat(c *rest.Call, labeled bool) error {
 	var in labelChatRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	if err := event.CheckLabelID(in.LabelID); err != nil {
@@ -135,8 +136,8 @@ func (a *api) labelChat(c *call, labeled bool) error {
 	if err != nil {
 		return err
 	}
-	if err := account.LabelChat(c.r.Context(), in.LabelID, chat.JID(), labeled); err != nil {
+	if err := account.LabelChat(c.Request.Context(), in.LabelID, chat.JID(), labeled); err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, labelChatAnswer{in.LabelID, chat.JID(), labeled})
+	return c.Response.JSON(http.StatusOK, labelChatAnswer{in.LabelID, chat.JID(), labeled})
 }

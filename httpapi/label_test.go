@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
 func TestLabelCallsReachTheAccount(t *testing.T) {
@@ -32,23 +33,23 @@ func TestABadLabelCallAsksForNothing(t *testing.T) {
 	r, token, d := doing(t)
 	const path, assign = "/instance/a/label", "/instance/a/label/assign"
 	r.refuses(t, token, d, []refusedCall{
-		{"POST", path, `{}`, 400, codeMissingField, "name"},
+		{"POST", path, `{}`, 400, rest.CodeMissingField, "name"},
 		{"POST", path, `{"name":""}`, 422, "INVALID_ARGUMENT", "name"},
 		{"POST", path, `{"name":"` + strings.Repeat("é", 101) + `"}`, 422, "INVALID_ARGUMENT", "name"},
 		{"POST", path, `{"name":"x","color":20}`, 422, "INVALID_ARGUMENT", "color"},
 		{"POST", path, `{"name":"x","color":-1}`, 422, "INVALID_ARGUMENT", "color"},
-		{"POST", path, `{"name":"x","color":1.5}`, 400, codeInvalidType, "color"},
-		{"PUT", path, `{"name":"x"}`, 400, codeMissingField, "labelId"},
+		{"POST", path, `{"name":"x","color":1.5}`, 400, rest.CodeInvalidType, "color"},
+		{"PUT", path, `{"name":"x"}`, 400, rest.CodeMissingField, "labelId"},
 		{"PUT", path, `{"labelId":"2"}`, 422, "INVALID_ARGUMENT", "name"},
 		{"PUT", path, `{"labelId":"two","name":"x"}`, 422, "INVALID_ARGUMENT", "labelId"},
 		{"PUT", path, `{"labelId":"1234567890","name":"x"}`, 422, "INVALID_ARGUMENT", "labelId"},
-		{"PUT", path, `{"labelId":2,"name":"x"}`, 400, codeInvalidType, "labelId"},
-		{"DELETE", path, "", 400, codeInvalidQuery, "labelId"},
+		{"PUT", path, `{"labelId":2,"name":"x"}`, 400, rest.CodeInvalidType, "labelId"},
+		{"DELETE", path, "", 400, rest.CodeInvalidQuery, "labelId"},
 		{"DELETE", path + "?labelId=x", "", 422, "INVALID_ARGUMENT", "labelId"},
-		{"POST", assign, `{"labelId":"2"}`, 400, codeMissingField, "chat"},
+		{"POST", assign, `{"labelId":"2"}`, 400, rest.CodeMissingField, "chat"},
 		{"POST", assign, `{"labelId":"2","chat":"12"}`, 422, "INVALID_RECIPIENT", "chat"},
 		{"POST", assign, `{"labelId":"","chat":"4915112345678"}`, 422, "INVALID_ARGUMENT", "labelId"},
-		{"GET", "/instance/a/labels?x=1", "", 400, codeInvalidQuery, "x"},
+		{"GET", "/instance/a/labels?x=1", "", 400, rest.CodeInvalidQuery, "x"},
 	})
 }
 

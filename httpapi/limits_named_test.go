@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"postern/httpapi/rest"
 	"strings"
 	"testing"
 )
@@ -65,8 +66,8 @@ func TestExpiresInNamesTheRoutesLimit(t *testing.T) {
 func TestTooLargeBodyNamesTheRoutesLimit(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
-	res := r.with(token, "POST", "/instance/a/portal-link", `{"expiresIn":1`+strings.Repeat(" ", maxBody)+`}`)
-	if want := fmt.Sprintf("larger than %d bytes", maxBody); !strings.Contains(readAll(t, res), want) {
+	res := r.with(token, "POST", "/instance/a/portal-link", `{"expiresIn":1`+strings.Repeat(" ", rest.MaxBody)+`}`)
+	if want := fmt.Sprintf("larger than %d bytes", rest.MaxBody); !strings.Contains(readAll(t, res), want) {
 		t.Errorf("the message lacks %q", want)
 	}
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"postern/httpapi/rest"
 	"strconv"
 	"strings"
 	"testing"
@@ -120,7 +121,7 @@ func TestALimitThatBreaksItsRuleChangesNothing(t *testing.T) {
 		{`[]`, 400, "object"},
 	} {
 		resp := r.as(token, "PUT", "/instance/a/limits", c.body)
-		var e errorBody
+		var e rest.ErrorBody
 		if err := json.NewDecoder(resp.Body).Decode(&e); err != nil || resp.StatusCode != c.status {
 			t.Errorf("%s: %d, not %d (%v)", c.body, resp.StatusCode, c.status, err)
 		}

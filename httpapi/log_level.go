@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/internal/loglevel"
 )
 
@@ -40,14 +41,14 @@ func showLevel(s loglevel.State) logState {
 	return logState{Level: strings.ToLower(s.Is.String()), Usual: strings.ToLower(s.Usual.String()), Until: event.AtPtr(s.Until)}
 }
 
-func (a *api) showLog(c *call) error {
-	return c.w.json(http.StatusOK, showLevel(a.LogLevel.State()))
+func (a *api) showLog(c *rest.Call) error {
+	return c.Response.JSON(http.StatusOK, showLevel(a.LogLevel.State()))
 }
 
 // putLog changes the level for a while.
-func (a *api) putLog(c *call) error {
+func (a *api) putLog(c *rest.Call) error {
 	var in logChange
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	level, known := logLevels[in.Level]
@@ -57,26 +58,26 @@ func (a *api) putLog(c *call) error {
 	}
 	switch {
 	case !known:
-		return refuse(http.StatusUnprocessableEntity, codeLogLevel, "level must be debug, info, warn or error")
+		return rest.Refuse(http.StatusUnprocessableEntity, codeLogLevel, "level must be debug, info, warn or error")
 	case minutes < 1 || minutes > maxLogMinutes:
-		return refuse(http.StatusUnprocessableEntity, codeLogLevel, fmt.Sprintf("minutes must be a whole number from 1 to %d", maxLogMinutes))
+		return rest.Refuse(http.StatusUnprocessableEntity, codeLogLevel, fmt.Sprintf("minutes must be a whole number from 1 to %d", maxLogMinutes))
 	}
 	is := showLevel(a.LogLevel.Change(level, time.Duration(minutes)*time.Minute))
 	// At the level that is set, so that the line is there to explain what follows.
-	c.log().Log(context.WithoutCancel(c.r.Context()), max(level, slog.LevelInfo), "the log level was changed for a while", "level", is.Level, "usual", is.Usual, "until", is.Until)
-	return c.w.json(http.StatusOK, is)
+	c.Log().Log(context.WithoutCancel(c.Request.Context()), max(level, slog.LevelInfo), "the log level was changed for a while", "level", is.Level, "usual", is.Usual, "until", is.Until)
+	return c.Response.JSON(http.StatusOK, is)
 }
 
 // showLogLines answers with the last lines of the log, as they were written.
-func (a *api) showLogLines(c *call) error {
-	c.w.Header().Set("Content-Type", mediaLines)
-	_, err := c.w.Write(a.LogLines.Text())
+func (a *api) showLogLines(c *rest.Call) error {
+	c.Response.Header().Set("Content-Type", mediaLines)
+	_, err := c.Response.Write(a.LogLines.Text())
 	return err
 }
 
 const mediaLines = "text/plain; charset=utf-8"
 
 // resetLog goes back to the level of the configuration.
-func (a *api) resetLog(c *call) error {
-	return c.w.json(http.StatusOK, showLevel(a.LogLevel.Reset()))
+func (a *api) resetLog(c *rest.Call) error {
+	return c.Response.JSON(http.StatusOK, showLevel(a.LogLevel.Reset()))
 }

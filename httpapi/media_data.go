@@ -15,6 +15,7 @@ import (
 	"strconv"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/instance"
 )
@@ -30,7 +31,7 @@ type mediaDataRequest struct {
 }
 
 // ofMedia is the message that a request is about.
-func (a *api) ofMedia(c *call, in *mediaDataRequest) (event.Message, error) {
+func (a *api) ofMedia(c *rest.Call, in *mediaDataRequest) (event.Message, error) {
 	inBody := in.MessageType != "" || in.Content != nil
 	ways := 0
 	for _, given := range []bool{in.MessageID != nil, in.ID != nil, in.KeyID != "" && !inBody, inBody} {
@@ -42,17 +43,17 @@ func (a *api) ofMedia(c *call, in *mediaDataRequest) (event.Message, error) {
 	case ways != 1:
 		return event.Message{}, strict.Missing("messageId", "or id, keyId, or messageType with content must be given, and only one of them")
 	case in.MessageID != nil:
-		return a.message(c.instance.ID, *in.MessageID)
+		return a.message(c.Instance.ID, *in.MessageID)
 	case in.ID != nil:
-		return a.message(c.instance.ID, *in.ID)
+		return a.message(c.Instance.ID, *in.ID)
 	case !inBody:
-		return a.Registry.MessageByKey(c.instance.ID, in.KeyID)
+		return a.Registry.MessageByKey(c.Instance.ID, in.KeyID)
 	case in.MessageType == "" || in.Content == nil:
 		return event.Message{}, strict.Missing("messageType", "and content belong together")
 	}
 	m := event.Message{}
 	if in.KeyID != "" { // what the phone needs to know to upload the file again
-		stored, err := a.Registry.MessageByKey(c.instance.ID, in.KeyID)
+		stored, err := a.Registry.MessageByKey(c.Instance.ID, in.KeyID)
 		if err != nil && !errors.Is(err, instance.ErrNoMessage) {
 			return m, err
 		}
@@ -88,10 +89,10 @@ func fileOf(m event.Message) (f storedFile, err error) {
 	// Untrusted values go into headers: only those that parse.
 	kind, params, err := mime.ParseMediaType(f.MimeType)
 	if err != nil {
-		kind, params = mediaBytes, nil
+		kind, params = rest.MediaBytes, nil
 	}
 	if f.MimeType = mime.FormatMediaType(kind, params); f.MimeType == "" {
-		f.MimeType = mediaBytes
+		f.MimeType = rest.MediaBytes
 	}
 	if f.FileName = event.CleanName(f.FileName); f.FileName == "" {
 		f.FileName = cmp.Or(m.KeyID, string(f.kind)) + suffixOf(kind)
@@ -141,13 +142,13 @@ func mediaKindOf(messageType string) event.MediaKind {
 
 // mediaData sends the file of a stored message by way of the spool folder: the answer
 // starts only when the file is complete and verified.
-func (a *api) mediaData(c *call) error {
-	raw, err := c.flag("binary")
+func (a *api) mediaData(c *rest.Call) error {
+	raw, err := c.Flag("binary")
 	if err != nil {
 		return err
 	}
 	var in mediaDataRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	m, err := a.ofMedia(c, &in)
@@ -171,7 +172,7 @@ func (a *api) mediaData(c *call) error {
 
 // download is the file of a message, open at its beginning; closeSpooled ends
 // it.
-func (a *api) download(c *call, m event.Message) (*os.File, error) {
+func (a *api) download(c *rest.Call, m event.Message) (*os.File, error) {
 	account, err := a.account(c)
 	if err != nil {
 		return nil, err
@@ -180,7 +181,7 @@ func (a *api) download(c *call, m event.Message) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = account.Download(c.r.Context(), m, file, a.MaxMedia); err == nil {
+	if err = account.Download(c.Request.Context(), m, file, a.MaxMedia); err == nil {
 		_, err = file.Seek(0, io.SeekStart)
 	}
 	if err != nil {
@@ -197,24 +198,24 @@ func closeSpooled(f *os.File) {
 
 // answerFile answers with the bytes alone. The Content-Length lets a client detect a
 // truncated answer.
-func (a *api) answerFile(c *call, file *os.File, about storedFile) error {
+func (a *api) answerFile(c *rest.Call, file *os.File, about storedFile) error {
 	info, err := file.Stat()
 	if err != nil {
 		return fmt.Errorf("media data: %w", err)
 	}
-	h := c.w.Header()
+	h := c.Response.Header()
 	h.Set("Content-Type", about.MimeType)
 	h.Set("Content-Length", strconv.FormatInt(info.Size(), 10))
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": about.FileName}))
-	c.w.WriteHeader(http.StatusOK)
-	_, err = io.Copy(c.w, file)
+	c.Response.WriteHeader(http.StatusOK)
+	_, err = io.Copy(c.Response, file)
 	return a.ended(c, err)
 }
 
 // ended handles an error after the answer has started: after a disk error the answer
 // must not look complete; after a disconnect of the client nothing is needed.
-func (a *api) ended(c *call, err error) error {
-	if err == nil || c.w.lost {
+func (a *api) ended(c *rest.Call, err error) error {
+	if err == nil || c.Response.Lost {
 		return err
 	}
 	return a.breakOff(c, err)
@@ -240,7 +241,7 @@ type fileSize struct {
 
 // answerJSON answers with a fileAnswer. The file is streamed, because
 // otherwise a large one would be in memory several times.
-func (a *api) answerJSON(c *call, file *os.File, about storedFile) error {
+func (a *api) answerJSON(c *rest.Call, file *os.File, about storedFile) error {
 	info, err := file.Stat()
 	if err != nil {
 		return fmt.Errorf("media data: %w", err)
@@ -254,18 +255,18 @@ func (a *api) answerJSON(c *call, file *os.File, about storedFile) error {
 	}
 	const end = `"}` // of base64, which is last
 	begin := bytes.TrimSuffix(frame, []byte(end))
-	h := c.w.Header()
-	h.Set("Content-Type", contentTypeJSON)
+	h := c.Response.Header()
+	h.Set("Content-Type", rest.ContentTypeJSON)
 	h.Set("Content-Length", strconv.Itoa(len(begin)+base64.StdEncoding.EncodedLen(int(info.Size()))+len(end)))
-	c.w.WriteHeader(http.StatusOK)
-	if _, err = c.w.Write(begin); err == nil {
-		pieces := bufio.NewWriterSize(c.w, writePiece)
+	c.Response.WriteHeader(http.StatusOK)
+	if _, err = c.Response.Write(begin); err == nil {
+		pieces := bufio.NewWriterSize(c.Response, rest.WritePiece)
 		encoder := base64.NewEncoder(base64.StdEncoding, pieces)
 		_, err = io.Copy(encoder, file)
 		err = errors.Join(err, encoder.Close(), pieces.Flush())
 	}
 	if err == nil {
-		_, err = io.WriteString(c.w, end)
+		_, err = io.WriteString(c.Response, end)
 	}
 	return a.ended(c, err)
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
 // Download writes the key id of the message as its file.
@@ -113,16 +114,16 @@ func TestAFileThatCannotBeHadHasItsReasonAndLeavesNothing(t *testing.T) {
 		status     int
 		code       string
 	}{
-		{"data", `{}`, nil, 400, codeMissingField},
-		{"data", `{"messageId":1,"keyId":"F1"}`, nil, 400, codeMissingField},
-		{"data", `{"id":1,"messageId":1}`, nil, 400, codeMissingField},
-		{"data", `{"id":1,"messageType":"imageMessage","content":{}}`, nil, 400, codeMissingField},
-		{"data", `{"messageType":"imageMessage"}`, nil, 400, codeMissingField},
-		{"data", `{"content":{},"keyId":"F1"}`, nil, 400, codeMissingField},
+		{"data", `{}`, nil, 400, rest.CodeMissingField},
+		{"data", `{"messageId":1,"keyId":"F1"}`, nil, 400, rest.CodeMissingField},
+		{"data", `{"id":1,"messageId":1}`, nil, 400, rest.CodeMissingField},
+		{"data", `{"id":1,"messageType":"imageMessage","content":{}}`, nil, 400, rest.CodeMissingField},
+		{"data", `{"messageType":"imageMessage"}`, nil, 400, rest.CodeMissingField},
+		{"data", `{"content":{},"keyId":"F1"}`, nil, 400, rest.CodeMissingField},
 		{"data", `{"messageType":"conversation","content":{"text":"x"}}`, nil, 422, "MESSAGE_WITHOUT_MEDIA"},
-		{"data", `{"messageId":true}`, nil, 400, codeInvalidType},
-		{"data?binary=1", `{"messageId":1}`, nil, 400, codeInvalidQuery},
-		{"data?raw=true", `{"messageId":1}`, nil, 400, codeInvalidQuery},
+		{"data", `{"messageId":true}`, nil, 400, rest.CodeInvalidType},
+		{"data?binary=1", `{"messageId":1}`, nil, 400, rest.CodeInvalidQuery},
+		{"data?raw=true", `{"messageId":1}`, nil, 400, rest.CodeInvalidQuery},
 		{"data", `{"messageId":9}`, nil, 404, "MESSAGE_NOT_FOUND"},
 		{"data", `{"messageId":"T1"}`, nil, 422, "MESSAGE_WITHOUT_MEDIA"},
 		{"data", `{"messageId":"F1"}`, event.ErrMediaGone, 410, "MEDIA_GONE"},

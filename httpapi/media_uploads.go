@@ -13,6 +13,7 @@ import (
 	"postern/access"
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/media"
 )
@@ -53,7 +54,7 @@ type uploadedFile struct {
 
 func (a *api) viewUpload(instance int64, u media.Upload) uploadView {
 	return uploadView{
-		ID: u.Number, UUID: u.ID, InstanceID: instance, ExternalID: orNull(u.ExternalID), ExternalAttributes: u.ExternalAttributes,
+		ID: u.Number, UUID: u.ID, InstanceID: instance, ExternalID: rest.OrNull(u.ExternalID), ExternalAttributes: u.ExternalAttributes,
 		Kind: u.Kind, FileName: u.FileName, Size: u.Size, MimeType: u.MimeType, Width: u.Width, Height: u.Height, Seconds: u.Seconds,
 		Upload:  uploadedFile{u.URL, u.DirectPath, u.FileSHA256, u.FileEncSHA256, u.Size, u.FileSHA256, u.FileEncSHA256},
 		Expired: u.Expired(a.Store.Now()), ExpiresAt: u.ExpiresAt, CreatedAt: u.UploadedAt, UpdatedAt: u.UploadedAt,
@@ -76,13 +77,13 @@ func uploadFields() []string {
 }
 
 // request is a form as the request that it is without its file.
-func (f form) upload() (in uploadRequest, err error) {
-	if in.Kind, err = f.mediaType(); err != nil {
+func uploadOf(f rest.Form) (in uploadRequest, err error) {
+	if in.Kind, err = f.MediaType(); err != nil {
 		return in, err
 	}
-	in.FileName, in.MimeType = firstGiven(f.given("fileName"), &f.fileName), f.fields["mimetype"]
-	in.ExternalID = f.fields["externalId"]
-	in.ExternalAttributes, err = f.object("externalAttributes")
+	in.FileName, in.MimeType = firstGiven(f.Given("fileName"), &f.FileName), f.Fields["mimetype"]
+	in.ExternalID = f.Fields["externalId"]
+	in.ExternalAttributes, err = formObject(f, "externalAttributes")
 	return in, err
 }
 
@@ -91,12 +92,12 @@ const maxExternalID = 255 // characters
 // tags checks what the upload is to be found by.
 func (in *uploadRequest) tags() (t media.Tags, err error) {
 	if n := utf8.RuneCountInString(in.ExternalID); n > maxExternalID {
-		return t, invalidField(fmt.Sprintf("externalId must have at most %d characters, this one has %d", maxExternalID, n))
+		return t, rest.InvalidField(fmt.Sprintf("externalId must have at most %d characters, this one has %d", maxExternalID, n))
 	}
 	t.ExternalID = in.ExternalID
 	if in.ExternalAttributes != nil {
-		if len(*in.ExternalAttributes) > maxFormField {
-			return t, invalidField("externalAttributes must have at most 64 KiB")
+		if len(*in.ExternalAttributes) > rest.MaxFormField {
+			return t, rest.InvalidField("externalAttributes must have at most 64 KiB")
 		}
 		t.ExternalAttributes = event.Attributes(*in.ExternalAttributes)
 	}
@@ -105,14 +106,14 @@ func (in *uploadRequest) tags() (t media.Tags, err error) {
 
 // createUpload brings a file to WhatsApp before it is needed: from the body,
 // or from a URL.
-func (a *api) createUpload(c *call) error {
+func (a *api) createUpload(c *rest.Call) error {
 	m, tags, f, err := a.readUpload(c)
 	if err != nil {
 		return err
 	}
-	release, err := a.Media.Reserve(c.instance.ID)
+	release, err := a.Media.Reserve(c.Instance.ID)
 	if err != nil {
-		f.discard()
+		f.Discard()
 		return err
 	}
 	defer release()
@@ -125,16 +126,16 @@ func (a *api) createUpload(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusCreated, a.viewUpload(c.instance.ID, kept))
+	return c.Response.JSON(http.StatusCreated, a.viewUpload(c.Instance.ID, kept))
 }
 
 // uploadFile is the file of an upload, ready to be sent, and how it is removed.
-func (a *api) uploadFile(c *call, m event.Media, f form) (event.MediaFile, func(), error) {
-	if f.path != "" {
+func (a *api) uploadFile(c *rest.Call, m event.Media, f rest.Form) (event.MediaFile, func(), error) {
+	if f.Path != "" {
 		file, err := a.prepare(c, f, m)
 		return file, func() { media.Remove(file) }, err
 	}
-	source, err := a.Media.Open(c.r.Context(), c.instance.ID, &m)
+	source, err := a.Media.Open(c.Request.Context(), c.Instance.ID, &m)
 	if err != nil {
 		return event.MediaFile{}, nil, err
 	}
@@ -142,28 +143,28 @@ func (a *api) uploadFile(c *call, m event.Media, f form) (event.MediaFile, func(
 }
 
 // keepFile brings a file to WhatsApp and stores where it lies.
-func (a *api) keepFile(c *call, file event.MediaFile, tags media.Tags) (media.Upload, error) {
-	account, err := a.Supervisor.Account(c.r.Context(), c.instance.ID)
+func (a *api) keepFile(c *rest.Call, file event.MediaFile, tags media.Tags) (media.Upload, error) {
+	account, err := a.Supervisor.Account(c.Request.Context(), c.Instance.ID)
 	if err != nil {
 		return media.Upload{}, err
 	}
-	uploaded, err := account.Upload(c.r.Context(), file)
+	uploaded, err := account.Upload(c.Request.Context(), file)
 	if err != nil {
 		return media.Upload{}, err
 	}
-	return a.Media.Keep(c.r.Context(), c.instance.ID, uploaded, tags)
+	return a.Media.Keep(c.Request.Context(), c.Instance.ID, uploaded, tags)
 }
 
 // readUpload reads either body. Of a form, the file's path is set.
-func (a *api) readUpload(c *call) (m event.Media, tags media.Tags, f form, err error) {
+func (a *api) readUpload(c *rest.Call) (m event.Media, tags media.Tags, f rest.Form, err error) {
 	var in uploadRequest
-	if isForm(c.r.Header) {
-		if f, err = c.readForm(a.Media.Spool, a.MaxMedia, uploadFields()...); err != nil {
-			return m, tags, form{}, err
+	if rest.IsForm(c.Request.Header) {
+		if f, err = c.ReadForm(a.Media.Spool, a.MaxMedia, uploadFields()...); err != nil {
+			return m, tags, rest.Form{}, err
 		}
-		in, err = f.upload()
+		in, err = uploadOf(f)
 	} else {
-		err = c.decode(&in, maxBody)
+		err = c.Decode(&in, rest.MaxBody)
 	}
 	if err == nil {
 		m = event.Media{Kind: in.Kind, URL: in.URL, FileName: in.FileName, MimeType: in.MimeType}
@@ -172,31 +173,31 @@ func (a *api) readUpload(c *call) (m event.Media, tags media.Tags, f form, err e
 	if err == nil {
 		tags, err = in.tags()
 	}
-	if err != nil && f.path != "" {
-		_ = os.Remove(f.path)
+	if err != nil && f.Path != "" {
+		_ = os.Remove(f.Path)
 	}
 	return m, tags, f, err
 }
 
 // mayUseUploads refuses a key that may not use files that were uploaded before, whether
 // or not there is the one that m names.
-func (c *call) mayUseUploads(m *event.Media) error {
-	if c.key == nil || m == nil || m.UploadID == "" || c.key.Has(access.Media) {
+func mayUseUploads(c *rest.Call, m *event.Media) error {
+	if c.Key == nil || m == nil || m.UploadID == "" || c.Key.Has(access.Media) {
 		return nil
 	}
-	return errScope("the key needs the scope media for mediaUploadId")
+	return rest.MissingScope("the key needs the scope media for mediaUploadId")
 }
 
 // checkUpload refuses a file that was uploaded before when the key of c may not use
 // it, when the instance has no such upload, or when it cannot be sent as m says.
-func (a *api) checkUpload(c *call, instance int64, m *event.Media) error {
+func (a *api) checkUpload(c *rest.Call, instance int64, m *event.Media) error {
 	if m == nil || m.UploadID == "" {
 		return nil
 	}
-	if err := c.mayUseUploads(m); err != nil {
+	if err := mayUseUploads(c, m); err != nil {
 		return err
 	}
-	source, err := a.Media.Open(c.r.Context(), instance, m)
+	source, err := a.Media.Open(c.Request.Context(), instance, m)
 	if err != nil {
 		return err
 	}
@@ -209,15 +210,15 @@ func (a *api) checkUpload(c *call, instance int64, m *event.Media) error {
 
 // mayUseUpload refuses a file that was uploaded by an instance that the key of c does
 // not open, as if there were none: batches may use those of every instance.
-func (a *api) mayUseUpload(c *call, m *event.Media) error {
-	if err := c.mayUseUploads(m); err != nil {
+func (a *api) mayUseUpload(c *rest.Call, m *event.Media) error {
+	if err := mayUseUploads(c, m); err != nil {
 		return err
 	}
-	if c.key == nil || c.key.Everywhere() || m == nil || m.UploadID == "" {
+	if c.Key == nil || c.Key.Everywhere() || m == nil || m.UploadID == "" {
 		return nil
 	}
 	owner, err := a.Media.Owner(m.UploadID)
-	if err == nil && c.key.Opens(owner) {
+	if err == nil && c.Key.Opens(owner) {
 		return nil
 	}
 	if err == nil || errors.Is(err, media.ErrNotFound) {
@@ -227,29 +228,29 @@ func (a *api) mayUseUpload(c *call, m *event.Media) error {
 }
 
 // uploadQuery reads the filters and the page of the list of uploads.
-func (c *call) uploadQuery() (want media.UploadQuery, err error) {
-	q, err := c.query([]string{"mediaType", "expired", "externalId", "createdFrom", "createdTo", "limit", "nextCursor", "previousCursor"})
+func uploadQueryOf(c *rest.Call) (want media.UploadQuery, err error) {
+	q, err := c.Query([]string{"mediaType", "expired", "externalId", "createdFrom", "createdTo", "limit", "nextCursor", "previousCursor"})
 	if err != nil {
 		return want, err
 	}
 	want.Kind, want.ExternalID = event.MediaKind(q.Get("mediaType")), q.Get("externalId")
 	if want.Kind != "" && !slices.Contains(event.UploadKinds(), want.Kind) {
-		return want, invalidQuery("mediaType must be one of: " + joined(event.UploadKinds()))
+		return want, rest.InvalidQuery("mediaType must be one of: " + rest.Joined(event.UploadKinds()))
 	}
 	if q.Has("expired") {
-		expired, err := queryFlag(q, "expired")
+		expired, err := rest.QueryFlag(q, "expired")
 		if err != nil {
 			return want, err
 		}
 		want.Expired = &expired
 	}
-	if want.From, err = instant("createdFrom", q.Get("createdFrom")); err != nil {
+	if want.From, err = rest.ParseTime("createdFrom", q.Get("createdFrom")); err != nil {
 		return want, err
 	}
-	if want.To, err = instant("createdTo", q.Get("createdTo")); err != nil {
+	if want.To, err = rest.ParseTime("createdTo", q.Get("createdTo")); err != nil {
 		return want, err
 	}
-	page, err := readPage(q)
+	page, err := rest.ReadPage(q)
 	if err != nil {
 		return want, err
 	}
@@ -267,47 +268,47 @@ func uploadCursor(text string) (id uuid.UUID, err error) {
 		return id, nil
 	}
 	if id, err = uuid.Parse(text); err != nil || id == uuid.Nil {
-		return id, errNoCursor()
+		return id, rest.InvalidCursor()
 	}
 	return id, nil
 }
 
-func (a *api) listUploads(c *call) error {
-	want, err := c.uploadQuery()
+func (a *api) listUploads(c *rest.Call) error {
+	want, err := uploadQueryOf(c)
 	if err != nil {
 		return err
 	}
-	page, err := a.Media.Uploads(c.r.Context(), c.instance.ID, want)
+	page, err := a.Media.Uploads(c.Request.Context(), c.Instance.ID, want)
 	if err != nil {
 		return err
 	}
 	list := batch.List[uploadView]{TotalRecords: page.Total, TotalIsMinimum: page.Minimum, Records: []uploadView{}}
 	for _, u := range page.Uploads {
-		list.Records = append(list.Records, a.viewUpload(c.instance.ID, u))
+		list.Records = append(list.Records, a.viewUpload(c.Instance.ID, u))
 	}
 	if page.Older != uuid.Nil {
-		list.NextCursor = orNull(page.Older.String())
+		list.NextCursor = rest.OrNull(page.Older.String())
 	}
 	if page.Newer != uuid.Nil {
-		list.PreviousCursor = orNull(page.Newer.String())
+		list.PreviousCursor = rest.OrNull(page.Newer.String())
 	}
-	return c.w.json(http.StatusOK, list)
+	return c.Response.JSON(http.StatusOK, list)
 }
 
-func (a *api) showUpload(c *call) error {
-	u, err := a.Media.Upload(c.instance.ID, c.params.ByName("id"))
+func (a *api) showUpload(c *rest.Call) error {
+	u, err := a.Media.Upload(c.Instance.ID, c.Params.ByName("id"))
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, a.viewUpload(c.instance.ID, u))
+	return c.Response.JSON(http.StatusOK, a.viewUpload(c.Instance.ID, u))
 }
 
-func (a *api) deleteUpload(c *call) error {
-	if err := c.noBody(); err != nil {
+func (a *api) deleteUpload(c *rest.Call) error {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
-	if err := a.Media.Delete(c.r.Context(), c.instance.ID, c.params.ByName("id")); err != nil {
+	if err := a.Media.Delete(c.Request.Context(), c.Instance.ID, c.Params.ByName("id")); err != nil {
 		return err
 	}
-	return c.nothing()
+	return c.NoContent()
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/instance"
 )
@@ -33,13 +34,13 @@ func (m *messageCursor) UnmarshalJSON(raw []byte) error {
 func (m messageCursor) given() bool { return len(m.raw) > 0 && string(m.raw) != `""` }
 
 // placeAt reads a cursor that was given into q.
-func (a *api) placeAt(c *call, m messageCursor, q *instance.MessageQuery) error {
+func (a *api) placeAt(c *rest.Call, m messageCursor, q *instance.MessageQuery) error {
 	if m.raw[0] == '{' {
 		return a.placeBeside(c, m.raw, q)
 	}
 	var text string
 	if err := json.Unmarshal(m.raw, &text); err != nil {
-		return errNoCursor()
+		return rest.InvalidCursor()
 	}
 	at, newer, err := readMessageCursor(text)
 	if newer {
@@ -50,12 +51,12 @@ func (a *api) placeAt(c *call, m messageCursor, q *instance.MessageQuery) error 
 	return err
 }
 
-func (a *api) placeBeside(c *call, raw []byte, q *instance.MessageQuery) error {
+func (a *api) placeBeside(c *rest.Call, raw []byte, q *instance.MessageQuery) error {
 	var at messagePlace
-	if err := strict.Decode(bytes.NewReader(raw), &at, c.options()); err != nil {
+	if err := strict.Decode(bytes.NewReader(raw), &at, c.Options()); err != nil {
 		return strict.Under(err, "cursor")
 	}
-	beside, err := a.besideOf(c.instance.ID, at.ID)
+	beside, err := a.besideOf(c.Instance.ID, at.ID)
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (a *api) placeBeside(c *call, raw []byte, q *instance.MessageQuery) error {
 	case "previous":
 		q.After = beside
 	default:
-		return invalidQuery("cursor.type must be next or previous")
+		return rest.InvalidQuery("cursor.type must be next or previous")
 	}
 	return nil
 }
@@ -88,9 +89,9 @@ func (a *api) besideOf(instanceID int64, ref quotedRef) (int64, error) {
 // so wherever it is passed back.
 const back = 'p'
 
-// cursorBefore is [cursorAt] of the page of newer messages.
+// cursorBefore is [rest.CursorAt] of the page of newer messages.
 func cursorBefore(id int64) *string {
-	text := cursorAt(id)
+	text := rest.CursorAt(id)
 	if text == nil {
 		return nil
 	}
@@ -104,6 +105,6 @@ func readMessageCursor(text string) (at int64, newer bool, err error) {
 	if raw, err := base64.RawURLEncoding.Strict().DecodeString(text); err == nil && len(raw) == 9 && raw[0] == back {
 		text, newer = base64.RawURLEncoding.EncodeToString(raw[1:]), true
 	}
-	at, err = readCursor(text)
+	at, err = rest.ReadCursor(text)
 	return at, newer, err
 }

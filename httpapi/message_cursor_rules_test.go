@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 	"postern/store"
 )
@@ -66,19 +67,19 @@ func TestMessageCursorTakesWhatPageInfoAnswered(t *testing.T) {
 func TestMalformedMessageCursorIs400(t *testing.T) {
 	r, token := online(t)
 	for body, code := range map[string]string{
-		`{"cursor":"nonsense"}`:                               codeNoCursor,
+		`{"cursor":"nonsense"}`:                               rest.CodeNoCursor,
 		`{"cursor":7}`:                                        "INVALID_TYPE",
 		`{"cursor":["x"]}`:                                    "INVALID_TYPE",
 		`{"cursor":{"type":"next"}}`:                          "MISSING_FIELD",
 		`{"cursor":{"type":"next","id":1,"other":1}}`:         "UNKNOWN_FIELD",
-		`{"cursor":{"type":"first","id":1}}`:                  codeInvalidQuery,
-		`{"cursor":"AAAAAAAAACo","nextCursor":"AAAAAAAAACo"}`: codeInvalidQuery,
+		`{"cursor":{"type":"first","id":1}}`:                  rest.CodeInvalidQuery,
+		`{"cursor":"AAAAAAAAACo","nextCursor":"AAAAAAAAACo"}`: rest.CodeInvalidQuery,
 	} {
 		if e := wantError(t, r.as(token, "POST", "/instance/a/db/messages", body), 400, code); code == "MISSING_FIELD" && !strings.Contains(e.Messages[0], "cursor.id") {
 			t.Error(e.Messages)
 		}
 	}
-	wantError(t, r.as(token, "POST", "/chat/findMessages/a", `{"cursor":"AAAAAAAAACo","page":2}`), 400, codeInvalidQuery)
+	wantError(t, r.as(token, "POST", "/chat/findMessages/a", `{"cursor":"AAAAAAAAACo","page":2}`), 400, rest.CodeInvalidQuery)
 }
 
 func TestStatusWordsOfOtherGatewaysSelectMessages(t *testing.T) {

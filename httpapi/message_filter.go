@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 )
 
@@ -87,7 +88,7 @@ func readStatus(word event.UpdateStatus) (event.UpdateStatus, error) {
 		return status, nil
 	}
 	others := slices.Sorted(maps.Keys(familyStatuses()))
-	return "", invalidQuery(fmt.Sprintf("status %.100q is not one of %s, nor one of the names of other gateways: %s", word, joined(updateStatuses()), joined(others)))
+	return "", rest.InvalidQuery(fmt.Sprintf("status %.100q is not one of %s, nor one of the names of other gateways: %s", word, rest.Joined(updateStatuses()), rest.Joined(others)))
 }
 
 // query checks the filter. The types of messages are WhatsApp's, which adds to
@@ -127,15 +128,7 @@ func (f messageFilter) query() (q instance.MessageQuery, err error) {
 // oneOf is the value of a field that has two names.
 func oneOf[T ~string](name string, value T, other string, same T) (T, error) {
 	if value != "" && same != "" && value != same {
-		return "", invalidQuery(name + " and " + other + " mean the same but have different values")
+		return "", rest.InvalidQuery(name + " and " + other + " mean the same but have different values")
 	}
 	return max(value, same), nil
-}
-
-func joined[T ~string](words []T) string {
-	texts := make([]string, len(words))
-	for i, w := range words {
-		texts[i] = string(w)
-	}
-	return strings.Join(texts, ", ")
 }

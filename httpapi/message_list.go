@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"postern/httpapi/rest"
 	"postern/instance"
 )
 
@@ -74,9 +75,9 @@ type pageInfo struct {
 	PreviousCursor *string `json:"previousCursor"`
 }
 
-func (a *api) listMessages(c *call) error {
+func (a *api) listMessages(c *rest.Call) error {
 	var in listMessagesRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	q, err := in.Filter.query()
@@ -93,13 +94,13 @@ func (a *api) listMessages(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, messageList{messageRecords{records, info}})
+	return c.Response.JSON(http.StatusOK, messageList{messageRecords{records, info}})
 }
 
 // placeOf reads the cursor of a request, in any of its forms.
-func (a *api) placeOf(c *call, in *listMessagesRequest, q *instance.MessageQuery) (err error) {
+func (a *api) placeOf(c *rest.Call, in *listMessagesRequest, q *instance.MessageQuery) (err error) {
 	if in.Cursor.given() && in.NextCursor+in.PreviousCursor != "" || in.NextCursor != "" && in.PreviousCursor != "" {
-		return invalidQuery("nextCursor, previousCursor and cursor exclude each other")
+		return rest.InvalidQuery("nextCursor, previousCursor and cursor exclude each other")
 	}
 	if in.Cursor.given() {
 		return a.placeAt(c, in.Cursor, q)
@@ -112,9 +113,9 @@ func (a *api) placeOf(c *call, in *listMessagesRequest, q *instance.MessageQuery
 
 // findMessages is listMessages with numbered pages. Each page costs what all
 // before it cost, so that they end somewhere.
-func (a *api) findMessages(c *call) error {
+func (a *api) findMessages(c *rest.Call) error {
 	var in findMessagesRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	filter, err := in.Where.messageFilter, error(nil)
@@ -134,12 +135,12 @@ func (a *api) findMessages(c *call) error {
 		number = *in.Page
 	}
 	if number < 1 || number-1 > deepest/int64(q.Limit) { // by division: a product can overflow
-		return invalidQuery(fmt.Sprintf("page must be at least 1 and end before message %d; the cursors of db/messages have no such limit", deepest))
+		return rest.InvalidQuery(fmt.Sprintf("page must be at least 1 and end before message %d; the cursors of db/messages have no such limit", deepest))
 	}
 	q.Skip = int(number-1) * q.Limit
 	if in.Cursor.given() {
 		if number > 1 {
-			return invalidQuery("page and cursor exclude each other")
+			return rest.InvalidQuery("page and cursor exclude each other")
 		}
 		if err := a.placeAt(c, in.Cursor, &q); err != nil {
 			return err
@@ -149,7 +150,7 @@ func (a *api) findMessages(c *call) error {
 	if err != nil {
 		return err
 	}
-	total, err := a.Registry.CountMessages(c.r.Context(), c.instance.ID, q)
+	total, err := a.Registry.CountMessages(c.Request.Context(), c.Instance.ID, q)
 	if err != nil {
 		return err
 	}
@@ -159,16 +160,16 @@ func (a *api) findMessages(c *call) error {
 	for i, m := range records {
 		found.Records[i] = foundMessage{m, m.Updates}
 	}
-	return c.w.json(http.StatusOK, foundList{found})
+	return c.Response.JSON(http.StatusOK, foundList{found})
 }
 
-func (a *api) messagePage(c *call, q instance.MessageQuery) ([]instance.StoredMessage, pageInfo, error) {
-	page, err := a.Registry.Messages(c.r.Context(), c.instance.ID, q)
+func (a *api) messagePage(c *rest.Call, q instance.MessageQuery) ([]instance.StoredMessage, pageInfo, error) {
+	page, err := a.Registry.Messages(c.Request.Context(), c.Instance.ID, q)
 	if err != nil {
 		return nil, pageInfo{}, err
 	}
 	info := pageInfo{
-		Limit: q.Limit, NextCursor: cursorAt(page.Older), PreviousCursor: cursorBefore(page.Newer),
+		Limit: q.Limit, NextCursor: rest.CursorAt(page.Older), PreviousCursor: cursorBefore(page.Newer),
 		HasNext: page.Older > 0, HasPrevious: page.Newer > 0,
 	}
 	if page.Messages == nil {
@@ -180,9 +181,9 @@ func (a *api) messagePage(c *call, q instance.MessageQuery) ([]instance.StoredMe
 func messageLimit(name string, given *int64) (int, error) {
 	switch {
 	case given == nil:
-		return defaultLimit, nil
+		return rest.DefaultLimit, nil
 	case *given < 1 || *given > maxMessageLimit:
-		return 0, invalidQuery(name + " must be between 1 and 100")
+		return 0, rest.InvalidQuery(name + " must be between 1 and 100")
 	}
 	return int(*given), nil
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
 func TestAnUnknownStatusOfMessagesIs400AndTheAllowedOnesAreNamed(t *testing.T) {
@@ -13,7 +14,7 @@ func TestAnUnknownStatusOfMessagesIs400AndTheAllowedOnesAreNamed(t *testing.T) {
 		"/instance/a/db/messages": `{"filter":{"status":"ARRIVED"}}`,
 		"/chat/findMessages/a":    `{"where":{"status":"ARRIVED"}}`,
 	} {
-		e := wantError(t, r.as(token, "POST", path, body), 400, codeInvalidQuery)
+		e := wantError(t, r.as(token, "POST", path, body), 400, rest.CodeInvalidQuery)
 		for _, s := range updateStatuses() {
 			if !strings.Contains(e.Messages[0], string(s)) {
 				t.Errorf("%s does not name %s", e.Messages[0], s)
@@ -33,7 +34,7 @@ func TestAPageNumberThatDoesNotExistIs400AndNamesTheField(t *testing.T) {
 		{"4611686018427387905", "2"},
 		{"9223372036854775807", "100"}, // whose products overflow
 	} {
-		e := wantError(t, r.as(token, "POST", "/chat/findMessages/a", `{"offset":`+c.offset+`,"page":`+c.page+`}`), 400, codeInvalidQuery)
+		e := wantError(t, r.as(token, "POST", "/chat/findMessages/a", `{"offset":`+c.offset+`,"page":`+c.page+`}`), 400, rest.CodeInvalidQuery)
 		if !strings.Contains(e.Messages[0], "page") {
 			t.Errorf("page %s of %s: %s", c.page, c.offset, e.Messages[0])
 		}

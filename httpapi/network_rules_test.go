@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
 // elsewhere has the account of the rig's session belong to WhatsApp, and the program to
@@ -43,7 +44,7 @@ func TestWrongNetworkHasItsStatus(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/instance/a/connect?network=other", "/instance/a/connect?network=forget&network=forget", "/instance/a/connect/code/49?network="} {
-		wantError(t, r.as(token, "GET", path, ""), 400, codeInvalidQuery)
+		wantError(t, r.as(token, "GET", path, ""), 400, rest.CodeInvalidQuery)
 	}
 	if r.line.wrong.Load() == nil {
 		t.Error("the account was removed")
@@ -64,8 +65,8 @@ func TestForgetNeedsTheScopeManage(t *testing.T) {
 	r.instance("a")
 	r.elsewhere()
 	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["pair"]}`)
-	wantError(t, r.with(key.Key, "GET", "/instance/a/connect?network=forget", ""), http.StatusForbidden, codeScope)
-	wantError(t, r.with(key.Key, "GET", "/instance/a/connect", ""), 409, codeWrongNetwork)
+	wantError(t, r.with(key.Key, "GET", "/instance/a/connect?network=forget", ""), http.StatusForbidden, rest.CodeScope)
+	wantError(t, r.with(key.Key, "GET", "/instance/a/connect", ""), 409, rest.CodeWrongNetwork)
 	both := r.newKey(`{"name":"k2","instances":["a"],"scopes":["pair","manage"]}`)
 	if got := decoded[connectAnswer](t, r.with(both.Key, "GET", "/instance/a/connect?network=forget", "")); got.Code == nil {
 		t.Errorf("got %+v", got)
@@ -77,7 +78,7 @@ func TestPortalLinkCannotForget(t *testing.T) {
 	token := r.instance("a")
 	path := r.portalPath(token, 60)
 	r.elsewhere()
-	wantError(t, r.with("", "GET", path+"/connect?network=forget", ""), 409, codeWrongNetwork)
+	wantError(t, r.with("", "GET", path+"/connect?network=forget", ""), 409, rest.CodeWrongNetwork)
 	if r.line.wrong.Load() == nil {
 		t.Error("the account was removed")
 	}

@@ -6,24 +6,25 @@ import (
 	"net/url"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 )
 
-func (a *api) listChannels(c *call) error {
-	if _, err := c.query(nil); err != nil {
+func (a *api) listChannels(c *rest.Call) error {
+	if _, err := c.Query(nil); err != nil {
 		return err
 	}
 	return tell(a, c, instance.Account.FollowedChannels)
 }
 
 // showChannel finds a newsletter by its JID or by its invite code.
-func (a *api) showChannel(c *call) error {
-	q, err := c.query([]string{"newsletterJid", "inviteCode"})
+func (a *api) showChannel(c *rest.Call) error {
+	q, err := c.Query([]string{"newsletterJid", "inviteCode"})
 	if err != nil {
 		return err
 	}
 	if q.Has("newsletterJid") == q.Has("inviteCode") {
-		return invalidQuery("give one of newsletterJid and inviteCode")
+		return rest.InvalidQuery("give one of newsletterJid and inviteCode")
 	}
 	find, err := channelFinder(q)
 	if err != nil {
@@ -37,18 +38,20 @@ func (a *api) showChannel(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, found)
+	return c.Response.JSON(http.StatusOK, found)
 }
 
-func channelFinder(q url.Values) (func(*call, instance.Account) (event.Channel, error), error) {
+func channelFinder(q url.Values) (func(*rest.Call, instance.Account) (event.Channel, error), error) {
 	if q.Has("inviteCode") {
 		code, err := event.ParseChannelInvite(q.Get("inviteCode"))
-		return func(c *call, by instance.Account) (event.Channel, error) {
-			return by.InvitedChannel(c.r.Context(), code)
+		return func(c *rest.Call, by instance.Account) (event.Channel, error) {
+			return by.InvitedChannel(c.Request.Context(), code)
 		}, err
 	}
 	jid, err := channelJID(q.Get("newsletterJid"))
-	return func(c *call, by instance.Account) (event.Channel, error) { return by.Channel(c.r.Context(), jid) }, err
+	return func(c *rest.Call, by instance.Account) (event.Channel, error) {
+		return by.Channel(c.Request.Context(), jid)
+	}, err
 }
 
 func channelJID(text string) (string, error) {
@@ -73,37 +76,37 @@ type muteAnswer struct {
 	Muted         bool   `json:"muted"`
 }
 
-func (a *api) followChannel(c *call) error   { return a.follow(c, true) }
-func (a *api) unfollowChannel(c *call) error { return a.follow(c, false) }
-func (a *api) muteChannel(c *call) error     { return a.mute(c, true) }
-func (a *api) unmuteChannel(c *call) error   { return a.mute(c, false) }
+func (a *api) followChannel(c *rest.Call) error   { return a.follow(c, true) }
+func (a *api) unfollowChannel(c *rest.Call) error { return a.follow(c, false) }
+func (a *api) muteChannel(c *rest.Call) error     { return a.mute(c, true) }
+func (a *api) unmuteChannel(c *rest.Call) error   { return a.mute(c, false) }
 
-func (a *api) follow(c *call, follow bool) error {
+func (a *api) follow(c *rest.Call, follow bool) error {
 	jid, account, err := a.channelOf(c)
 	if err != nil {
 		return err
 	}
-	if err := account.FollowChannel(c.r.Context(), jid, follow); err != nil {
+	if err := account.FollowChannel(c.Request.Context(), jid, follow); err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, followAnswer{jid, follow})
+	return c.Response.JSON(http.StatusOK, followAnswer{jid, follow})
 }
 
-func (a *api) mute(c *call, muted bool) error {
+func (a *api) mute(c *rest.Call, muted bool) error {
 	jid, account, err := a.channelOf(c)
 	if err != nil {
 		return err
 	}
-	if err := account.MuteChannel(c.r.Context(), jid, muted); err != nil {
+	if err := account.MuteChannel(c.Request.Context(), jid, muted); err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, muteAnswer{jid, muted})
+	return c.Response.JSON(http.StatusOK, muteAnswer{jid, muted})
 }
 
 // channelOf is the newsletter that a body names, and who is asked about it.
-func (a *api) channelOf(c *call) (string, instance.Account, error) {
+func (a *api) channelOf(c *rest.Call) (string, instance.Account, error) {
 	var in channelRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return "", nil, err
 	}
 	jid, err := channelJID(in.NewsletterJID)

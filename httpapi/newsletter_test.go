@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"postern/httpapi/rest"
 	"strings"
 	"testing"
 )
@@ -23,20 +24,20 @@ func TestNewsletterCallsReachTheAccount(t *testing.T) {
 func TestABadNewsletterCallAsksForNothing(t *testing.T) {
 	r, token, d := doing(t)
 	rows := []refusedCall{
-		{"GET", "/instance/a/newsletter", "", 400, codeInvalidQuery, "newsletterJid"},
-		{"GET", "/instance/a/newsletter?newsletterJid=9@newsletter&inviteCode=AB", "", 400, codeInvalidQuery, "inviteCode"},
+		{"GET", "/instance/a/newsletter", "", 400, rest.CodeInvalidQuery, "newsletterJid"},
+		{"GET", "/instance/a/newsletter?newsletterJid=9@newsletter&inviteCode=AB", "", 400, rest.CodeInvalidQuery, "inviteCode"},
 		{"GET", "/instance/a/newsletter?newsletterJid=1-2@g.us", "", 422, "INVALID_RECIPIENT", "newsletterJid"},
 		{"GET", "/instance/a/newsletter?inviteCode=" + strings.Repeat("A", 65), "", 422, "INVALID_ARGUMENT", "inviteCode"},
-		{"GET", "/instance/a/newsletters?limit=1", "", 400, codeInvalidQuery, "limit"},
+		{"GET", "/instance/a/newsletters?limit=1", "", 400, rest.CodeInvalidQuery, "limit"},
 	}
 	for _, act := range []string{"follow", "unfollow", "mute", "unmute"} {
 		path := "/instance/a/newsletter/" + act
 		rows = append(
 			rows,
-			refusedCall{"POST", path, `{}`, 400, codeMissingField, "newsletterJid"},
+			refusedCall{"POST", path, `{}`, 400, rest.CodeMissingField, "newsletterJid"},
 			refusedCall{"POST", path, `{"newsletterJid":"4915112345678"}`, 422, "INVALID_RECIPIENT", "newsletterJid"},
 			refusedCall{"POST", path, `{"newsletterJid":"@newsletter"}`, 422, "INVALID_RECIPIENT", "newsletterJid"},
-			refusedCall{"POST", path, `{"newsletterJid":9}`, 400, codeInvalidType, "newsletterJid"},
+			refusedCall{"POST", path, `{"newsletterJid":9}`, 400, rest.CodeInvalidType, "newsletterJid"},
 		)
 	}
 	r.refuses(t, token, d, rows)

@@ -6,6 +6,7 @@ import (
 
 	"postern/event"
 	"postern/httpapi/alerts"
+	"postern/httpapi/rest"
 	"postern/instance"
 	"postern/store"
 )
@@ -24,50 +25,50 @@ type notifyAnswer struct {
 
 // notify sends one text with the alerts of the body that were not sent yet; see package
 // alerts for its guarantees.
-func (a *api) notify(c *call) error {
-	c.once.Names(c.r.URL.RawQuery)
+func (a *api) notify(c *rest.Call) error {
+	c.Once.Names(c.Request.URL.RawQuery)
 	var in alerts.Notification
-	if err := c.decodeForeign(&in, maxNotification, alerts.MaxAlerts+1); err != nil {
+	if err := c.DecodeForeign(&in, maxNotification, alerts.MaxAlerts+1); err != nil {
 		return err
 	}
-	q, err := c.query([]string{"to"})
+	q, err := c.Query([]string{"to"})
 	if err != nil {
 		return err
 	}
 	if !q.Has("to") {
-		return invalidQuery("to is required: the number or JID that gets the text")
+		return rest.InvalidQuery("to is required: the number or JID that gets the text")
 	}
 	if err := in.Check(); err != nil {
 		return err
 	}
 	number := q.Get("to")
-	target := &sendTarget{oneRecipient: oneRecipient{Number: &number}}
-	to, err := target.recipient()
+	target := &sendTarget{OneRecipient: rest.OneRecipient{Number: &number}}
+	to, err := target.Parse()
 	if err != nil {
 		return err
 	}
-	if err := c.mayWriteTo(to.JID()); err != nil { // before the answer reveals what was sent
+	if err := c.MayWriteTo(to.JID()); err != nil { // before the answer reveals what was sent
 		return err
 	}
-	release, err := a.Alerts.Turn(c.r.Context(), c.instance.ID, to.JID())
+	release, err := a.Alerts.Turn(c.Request.Context(), c.Instance.ID, to.JID())
 	if err != nil {
 		return err
 	}
 	defer release()
 	marks := in.Marks(to.JID())
-	known, err := a.Alerts.Known(c.instance.ID, to.JID(), marks)
+	known, err := a.Alerts.Known(c.Instance.ID, to.JID(), marks)
 	if err != nil {
 		return err
 	}
 	answer := notifyAnswer{Sent: len(known.New), Suppressed: len(marks) - len(known.New), Unknown: known.Unknown}
 	if known.Unknown > 0 {
-		c.log().Warn("alerts are not sent again, although it is unknown whether they arrived; look at the alert manager", "instance", c.instance.Name, "alerts", known.Unknown, "request_id", c.requestID)
+		c.Log().Warn("alerts are not sent again, although it is unknown whether they arrived; look at the alert manager", "instance", c.Instance.Name, "alerts", known.Unknown, "request_id", c.RequestID)
 	}
 	switch {
 	case len(marks) == 0:
 		answer.Sent = 1
 	case answer.Sent == 0:
-		return c.w.json(http.StatusOK, answer)
+		return c.Response.JSON(http.StatusOK, answer)
 	}
 	content, err := (&event.TextContent{Text: in.Text(known.New)}).Content()
 	if err != nil {
@@ -84,19 +85,19 @@ func (a *api) notify(c *call) error {
 }
 
 // sendAlerts sends the text, and notes it before the send and in the commit that stores it.
-func (a *api) sendAlerts(c *call, out event.Outgoing, marks []alerts.Mark, answer notifyAnswer) error {
-	ctx, done := c.patience()
+func (a *api) sendAlerts(c *rest.Call, out event.Outgoing, marks []alerts.Mark, answer notifyAnswer) error {
+	ctx, done := c.SendContext()
 	defer done()
 	var note *alerts.Note
 	out.Leaving = func() (err error) {
-		if err = c.begin(); err == nil {
-			note, err = a.Alerts.Begin(ctx, c.instance.ID, out.To, marks, instance.There)
+		if err = c.Begin(); err == nil {
+			note, err = a.Alerts.Begin(ctx, c.Instance.ID, out.To, marks, instance.There)
 		}
 		return err
 	}
-	keep := keepInCommit[notifyAnswer](c, http.StatusOK)
-	_, err := a.Supervisor.SendAndStore(ctx, c.instance.ID, out, instance.Keeping{
-		RequestID: c.requestID,
+	keep := rest.KeepInCommit[notifyAnswer](c, http.StatusOK)
+	_, err := a.Supervisor.SendAndStore(ctx, c.Instance.ID, out, instance.Keeping{
+		RequestID: c.RequestID,
 		InCommit: func(tx *store.Tx, _ event.Message) error {
 			if err := note.Sent(tx); err != nil || keep == nil {
 				return err
@@ -105,11 +106,11 @@ func (a *api) sendAlerts(c *call, out event.Outgoing, marks []alerts.Mark, answe
 		},
 	})
 	if err == nil {
-		return c.w.json(http.StatusOK, answer)
+		return c.Response.JSON(http.StatusOK, answer)
 	}
-	if r, known := c.answerTo(err); known && !r.keepsKey() { // nothing left
+	if r, known := c.AnswerTo(err); known && !r.KeepsKey() { // nothing left
 		if undo := note.Undo(context.WithoutCancel(ctx)); undo != nil {
-			c.log().Error("a note of alerts that were not sent could not be removed; they are suppressed for a day", "instance", c.instance.Name, "error", undo)
+			c.Log().Error("a note of alerts that were not sent could not be removed; they are suppressed for a day", "instance", c.Instance.Name, "error", undo)
 		}
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 
 	"postern/batch"
 	"postern/httpapi/idempotency"
+	"postern/httpapi/rest"
 )
 
 func TestACreatedBatchIsNotCreatedAgainWhateverHasChanged(t *testing.T) {
@@ -87,8 +88,8 @@ func TestAMultipartBodyIsTheSameWhenItsPartsAre(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	ran := 0
-	upload := func(c *call) error {
-		parts, err := c.r.MultipartReader()
+	upload := func(c *rest.Call) error {
+		parts, err := c.Request.MultipartReader()
 		if err != nil {
 			return err
 		}
@@ -105,15 +106,15 @@ func TestAMultipartBodyIsTheSameWhenItsPartsAre(t *testing.T) {
 				return err
 			}
 		}
-		if err := c.claim(d.Sum()); err != nil {
+		if err := c.Claim(d.Sum()); err != nil {
 			return err
 		}
 		ran++
-		return c.w.json(http.StatusAccepted, struct{}{})
+		return c.Response.JSON(http.StatusAccepted, struct{}{})
 	}
-	row := route{method: "POST", path: "/instance/{i}/upload", auth: instanceBearer, right: never, handle: once(upload)}
-	a := r.api.server
-	a.router.add(row.method, row.path, a.handler(row))
+	row := rest.Route{Method: "POST", Path: "/instance/{i}/upload", Auth: rest.InstanceBearer, Right: rest.Never, Handle: rest.Once(upload)}
+	a := r.api.Server
+	a.Router.Add(row.Method, row.Path, a.Handler(row))
 	post := func(boundary, file string) answer {
 		req := keyedRequest(t.Context(), token, "k", "/instance/a/upload", multipartBody(boundary, file))
 		req.Header.Set("Content-Type", "multipart/form-data; boundary="+boundary)

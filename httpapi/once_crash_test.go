@@ -17,6 +17,7 @@ import (
 	"postern/batch"
 	"postern/event"
 	"postern/httpapi/idempotency"
+	"postern/httpapi/rest"
 	"postern/store"
 )
 
@@ -69,10 +70,10 @@ func TestTheKeyIsInTheFileAsInFlightBeforeTheMessageLeaves(t *testing.T) {
 // restarted is another interface on the same file, as the next process has it.
 func (r *rig) restarted() *api {
 	a := r.api
-	next := &api{Config: a.Config, server: bareServer(a.serverConfig)}
+	next := &api{Config: a.Config, Server: rest.Bare(a.Server.Config)}
 	for _, row := range next.routes() {
-		if row.auth != handshake {
-			next.router.add(row.method, row.path, next.handler(row))
+		if row.Auth != rest.Handshake {
+			next.Router.Add(row.Method, row.Path, next.Handler(row))
 		}
 	}
 	return next
@@ -100,7 +101,7 @@ func TestAnInFlightRecordOfAnEndedProcessIs408ForEveryRetryAndNothingIsSent(t *t
 			t.Error(got)
 		}
 	}
-	var b errorBody
+	var b rest.ErrorBody
 	if err := json.Unmarshal([]byte(answers[0].body), &b); err != nil || b.RequestID != "the-first" || b.Error != "request-timeout" || len(b.Messages) != 1 {
 		t.Errorf("%+v, %v", b, err)
 	}
@@ -149,17 +150,17 @@ func TestAPanicBeforeTheSendFreesTheKey(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	times := 0
-	row := route{method: "POST", path: "/instance/{i}/panics", auth: instanceBearer, right: never, handle: once(func(c *call) error {
-		if err := c.noBody(); err != nil {
+	row := rest.Route{Method: "POST", Path: "/instance/{i}/panics", Auth: rest.InstanceBearer, Right: rest.Never, Handle: rest.Once(func(c *rest.Call) error {
+		if err := c.NoBody(); err != nil {
 			return err
 		}
 		if times++; times == 1 {
 			panic("boom")
 		}
-		return c.w.json(http.StatusOK, struct{}{})
+		return c.Response.JSON(http.StatusOK, struct{}{})
 	})}
-	a := r.api.server
-	a.router.add(row.method, row.path, a.handler(row))
+	a := r.api.Server
+	a.Router.Add(row.Method, row.Path, a.Handler(row))
 	if got := r.keyed(token, "k", "/instance/a/panics", ""); got.status != 500 {
 		t.Fatal(got)
 	}
@@ -226,12 +227,12 @@ func TestAClientThatLeavesBeforeTheSendStopsItAndItsKeyIsFree(t *testing.T) {
 func TestTheClientsLeavingReachesWorkThatHasNotBegun(t *testing.T) {
 	r := newRig(t)
 	request, leave := context.WithCancelCause(t.Context())
-	c := &call{r: httptest.NewRequestWithContext(request, "POST", "/", strings.NewReader(""))}
-	c.once = idempotency.New(r.store).Request([]byte("id"), "POST /", "")
-	if err := c.claim([32]byte{}); err != nil {
+	c := &rest.Call{Request: httptest.NewRequestWithContext(request, "POST", "/", strings.NewReader(""))}
+	c.Once = idempotency.New(r.store).Request([]byte("id"), "POST /", "")
+	if err := c.Claim([32]byte{}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, done := c.patience()
+	ctx, done := c.SendContext()
 	defer done()
 	gone := errors.New("gone")
 	leave(gone)
@@ -239,7 +240,7 @@ func TestTheClientsLeavingReachesWorkThatHasNotBegun(t *testing.T) {
 	if err := context.Cause(ctx); !errors.Is(err, gone) {
 		t.Error(err)
 	}
-	if err := c.begin(); !errors.Is(err, gone) || r.count(bucketKeys) != 0 {
+	if err := c.Begin(); !errors.Is(err, gone) || r.count(bucketKeys) != 0 {
 		t.Errorf("begun for a client that has left: %v", err)
 	}
 }
@@ -275,19 +276,19 @@ func TestACreationThatDoesNotGetToItsEndLeavesNeitherBatchNorAnswer(t *testing.T
 	r := newRig(t)
 	r.instance("a")
 	lost := errors.New("the process ends here")
-	a := r.api.server
-	row := route{method: "POST", path: "/lost", auth: userBearer, right: never, handle: once(func(c *call) error {
+	a := r.api.Server
+	row := rest.Route{Method: "POST", Path: "/lost", Auth: rest.UserBearer, Right: rest.Never, Handle: rest.Once(func(c *rest.Call) error {
 		var in batchRequest
-		if err := c.decode(&in, maxBody); err != nil {
+		if err := c.Decode(&in, rest.MaxBody); err != nil {
 			return err
 		}
 		create := in.request([]batch.InstanceRef{{ID: 1, Name: "a"}})
-		keep := keepInCommit[batch.View](c, http.StatusCreated)
+		keep := rest.KeepInCommit[batch.View](c, http.StatusCreated)
 		create.InCommit = func(tx *store.Tx, v batch.View) error { return errors.Join(keep(tx, v), lost) }
-		_, err := r.api.Engine.Create(c.r.Context(), c.user, create)
+		_, err := r.api.Engine.Create(c.Request.Context(), c.User, create)
 		return err
 	})}
-	a.router.add(row.method, row.path, a.handler(row))
+	a.Router.Add(row.Method, row.Path, a.Handler(row))
 	if got := r.keyed(r.token, "k", "/lost", batchBody("", "")); got.status != 500 {
 		t.Fatal(got)
 	}
@@ -306,7 +307,7 @@ func TestAFullDiskStillGivesKnownAnswers(t *testing.T) {
 	r.h = r.api // the kept answer is none of the route's
 	body := batchBody("", "")
 	digest := sha256.Sum256([]byte(body))
-	known := idempotency.Answer{Status: 201, ContentType: contentTypeJSON, Body: []byte(`{"line":"feeds\n are kept"}` + "\n\n")}
+	known := idempotency.Answer{Status: 201, ContentType: rest.ContentTypeJSON, Body: []byte(`{"line":"feeds\n are kept"}` + "\n\n")}
 	key := idempotency.New(r.store).Request(idempotency.OfUser(r.user, "k"), "POST /message/batches", "")
 	if _, err := key.Claim(digest); err != nil {
 		t.Fatal(err)

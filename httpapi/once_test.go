@@ -19,6 +19,7 @@ import (
 
 	"postern/event"
 	"postern/httpapi/idempotency"
+	"postern/httpapi/rest"
 	"postern/httpapi/tokens"
 	"postern/instance"
 	"postern/store"
@@ -129,9 +130,9 @@ func TestAKeyWithAnotherBodyOrOnAnotherRouteIs409AndDoesNothing(t *testing.T) {
 
 func TestTheSameBodyOnAnotherRouteIs409(t *testing.T) {
 	r, token, _ := sender(t)
-	twin := route{method: "POST", path: "/instance/{i}/twin", auth: instanceBearer, right: never, handle: once(send[sendTextRequest](r.api))}
-	a := r.api.server
-	a.router.add(twin.method, twin.path, a.handler(twin))
+	twin := rest.Route{Method: "POST", Path: "/instance/{i}/twin", Auth: rest.InstanceBearer, Right: rest.Never, Handle: rest.Once(send[sendTextRequest](r.api))}
+	a := r.api.Server
+	a.Router.Add(twin.Method, twin.Path, a.Handler(twin))
 	r.keyed(token, "k", sendPath, hello)
 	if got := r.keyed(token, "k", "/instance/a/twin", hello); got.status != 409 || !strings.Contains(got.body, "another route") {
 		t.Error(got)
@@ -298,23 +299,23 @@ func TestTheDocumentsTellWhichRoutesTakeAKey(t *testing.T) {
 	about := descriptions()
 	keyed := 0
 	for _, row := range routes() {
-		if row.method != "POST" { // the one that deletes a message, see TestADeletionIsDoneOnceForOneIdempotencyKey
-			if about[row.method+" "+row.path].once {
+		if row.Method != "POST" { // the one that deletes a message, see TestADeletionIsDoneOnceForOneIdempotencyKey
+			if about[row.Method+" "+row.Path].Once {
 				keyed++
 			}
 			continue
 		}
-		path := strings.Replace(concrete(row.path), "some-instance", "a", 1)
-		credential := map[scheme]string{instanceBearer: token, userBearer: r.token, globalKey: testKey}[row.auth]
+		path := strings.Replace(concrete(row.Path), "some-instance", "a", 1)
+		credential := map[rest.Scheme]string{rest.InstanceBearer: token, rest.UserBearer: r.token, rest.GlobalKey: testKey}[row.Auth]
 		takes := r.keyed(credential, "", path, "{").code() == "INVALID_IDEMPOTENCY_KEY"
 		if takes {
 			keyed++
 		}
-		if takes != about[row.method+" "+row.path].once {
-			t.Errorf("%s takes a key: %t, which its description does not say", row.path, takes)
+		if takes != about[row.Method+" "+row.Path].Once {
+			t.Errorf("%s takes a key: %t, which its description does not say", row.Path, takes)
 		}
-		if strings.Contains(row.path, "/send/") && !takes {
-			t.Errorf("%s takes no key", row.path)
+		if strings.Contains(row.Path, "/send/") && !takes {
+			t.Errorf("%s takes no key", row.Path)
 		}
 	}
 	if keyed < 2 {
@@ -323,7 +324,7 @@ func TestTheDocumentsTellWhichRoutesTakeAKey(t *testing.T) {
 	named := 0
 	for _, methods := range theDocument(t).Paths {
 		for _, o := range methods {
-			if !o.Deprecated && slices.ContainsFunc(o.Parameters, func(p parameterOfDocument) bool { return p.Name == idempotencyHeader }) {
+			if !o.Deprecated && slices.ContainsFunc(o.Parameters, func(p parameterOfDocument) bool { return p.Name == rest.IdempotencyHeader }) {
 				named++
 			}
 		}

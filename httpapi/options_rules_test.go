@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"postern/httpapi/rest"
 	"postern/instance"
 	"postern/store"
 )
@@ -156,7 +157,7 @@ func TestOptionsThatBreakARuleAre400AndChangeNothing(t *testing.T) {
 		before := textOf(t, ask("GET", "", ""))
 		refuse := func(body, names string) {
 			t.Helper()
-			e := decodedAs[errorBody](t, ask("PUT", "", body), http.StatusBadRequest)
+			e := decodedAs[rest.ErrorBody](t, ask("PUT", "", body), http.StatusBadRequest)
 			if !strings.Contains(strings.Join(e.Messages, " "), names) || e.Code == "" {
 				t.Errorf("%.80s: %s %q does not name %s", body, e.Code, e.Messages, names)
 			}
@@ -173,8 +174,8 @@ func TestOptionsThatBreakARuleAre400AndChangeNothing(t *testing.T) {
 				refuse(body, names)
 			}
 		}
-		wantError(t, ask("PUT", "", deep), http.StatusBadRequest, codeTooDeep)
-		wantError(t, ask("PUT", "", `{"headers":{"A":"`+strings.Repeat("v", 1<<20)+`"}}`), http.StatusRequestEntityTooLarge, codeBodyTooLarge)
+		wantError(t, ask("PUT", "", deep), http.StatusBadRequest, rest.CodeTooDeep)
+		wantError(t, ask("PUT", "", `{"headers":{"A":"`+strings.Repeat("v", 1<<20)+`"}}`), http.StatusRequestEntityTooLarge, rest.CodeBodyTooLarge)
 		if got := textOf(t, ask("GET", "", "")); got != before {
 			t.Errorf("they became %s", got)
 		}
@@ -257,7 +258,7 @@ func TestOptionsAreForTheInstancesTokenAndTheGlobalOnesForTheKey(t *testing.T) {
 			}
 		}
 	}
-	wantError(t, do(r.h, httptest.NewRequest("PATCH", "/webhook/options", nil)), http.StatusMethodNotAllowed, codeMethodNotAllowed)
+	wantError(t, do(r.h, httptest.NewRequest("PATCH", "/webhook/options", nil)), http.StatusMethodNotAllowed, rest.CodeMethodNotAllowed)
 }
 
 func TestOptionsAreSetBeforeThereIsAWebhookAndGoWithTheInstance(t *testing.T) {
@@ -274,7 +275,7 @@ func TestOptionsAreSetBeforeThereIsAWebhookAndGoWithTheInstance(t *testing.T) {
 	if got := textOf(t, r.as(r.instance("a"), "GET", ofA, "")); got != plainOptions {
 		t.Errorf("a new instance of the name has %s", got)
 	}
-	wantError(t, r.as(token, "GET", ofA, ""), 401, codeUnauthorized)
+	wantError(t, r.as(token, "GET", ofA, ""), 401, rest.CodeUnauthorized)
 }
 
 func TestDurableDefaultIsWhatInstancesCreatedLaterAndADELETEGet(t *testing.T) {

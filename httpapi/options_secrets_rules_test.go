@@ -11,6 +11,7 @@ import (
 
 	"postern/delivery"
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 )
 
@@ -147,11 +148,11 @@ func TestRotationAnswersTheOptionsWithTheNewSecret(t *testing.T) {
 			}
 			before = made
 		}
-		wantError(t, ask("POST", "/rotate-secret?endpoint=crm", ""), 400, codeInvalidQuery)
-		wantError(t, ask("POST", "/rotate-secret?endpointId=a&endpointId=b", ""), 400, codeInvalidQuery)
-		wantError(t, ask("POST", "/rotate-secret", `{"endpointId":"crm"}`), 400, codeUnknownField)
+		wantError(t, ask("POST", "/rotate-secret?endpoint=crm", ""), 400, rest.CodeInvalidQuery)
+		wantError(t, ask("POST", "/rotate-secret?endpointId=a&endpointId=b", ""), 400, rest.CodeInvalidQuery)
+		wantError(t, ask("POST", "/rotate-secret", `{"endpointId":"crm"}`), 400, rest.CodeUnknownField)
 		if plain == plainGlobal {
-			wantError(t, ask("POST", "/rotate-secret?endpointId=crm", ""), 400, codeInvalidQuery)
+			wantError(t, ask("POST", "/rotate-secret?endpointId=crm", ""), 400, rest.CodeInvalidQuery)
 			continue
 		}
 		if made := secretsIn(t, textOf(t, ask("POST", "/rotate-secret?endpointId=crm", ""))); len(made) != 1 || made["crm"] == "" {

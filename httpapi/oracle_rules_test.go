@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/batch"
+	"postern/httpapi/rest"
 )
 
 // said is all of an answer that its reader can compare.
@@ -45,27 +46,27 @@ func TestForeignAndUnknownNamesAreAnsweredAlike(t *testing.T) {
 	item := uuid.NewString()
 	instances, batches := 0, 0
 	for _, row := range routes() {
-		if row.right == never || row.isSocket() {
+		if row.Right == rest.Never || row.IsSocket() {
 			continue
 		}
 		fill := func(name, id string) string {
-			return concrete(strings.NewReplacer("{i}", name, "{item}", item).Replace(strings.Replace(row.path, "/message/batches/{id}", "/message/batches/"+id, 1)))
+			return concrete(strings.NewReplacer("{i}", name, "{item}", item).Replace(strings.Replace(row.Path, "/message/batches/{id}", "/message/batches/"+id, 1)))
 		}
 		switch {
-		case strings.Contains(row.path, "{i}"):
+		case strings.Contains(row.Path, "{i}"):
 			instances++
-			foreign, unknown := ask(row.method, fill("foreign", "")), ask(row.method, fill("none", ""))
+			foreign, unknown := ask(row.Method, fill("foreign", "")), ask(row.Method, fill("none", ""))
 			if foreign != unknown || !strings.HasPrefix(foreign, "403 ") || strings.Contains(foreign, "foreign") {
-				t.Errorf("%s %s:\n%s\n%s", row.method, row.path, foreign, unknown)
+				t.Errorf("%s %s:\n%s\n%s", row.Method, row.Path, foreign, unknown)
 			}
-		case strings.HasPrefix(row.path, "/message/batches/{id}"):
+		case strings.HasPrefix(row.Path, "/message/batches/{id}"):
 			batches++
-			unknown := ask(row.method, fill("", uuid.NewString()))
-			if got := ask(row.method, fill("", foreign)); got != unknown || !strings.HasPrefix(got, "404 ") {
-				t.Errorf("%s %s:\n%s\n%s", row.method, row.path, got, unknown)
+			unknown := ask(row.Method, fill("", uuid.NewString()))
+			if got := ask(row.Method, fill("", foreign)); got != unknown || !strings.HasPrefix(got, "404 ") {
+				t.Errorf("%s %s:\n%s\n%s", row.Method, row.Path, got, unknown)
 			}
-			if got := ask(row.method, fill("", both)); strings.Contains(got, "foreign") || !strings.Contains(row.path, "{item}") && strings.HasPrefix(got, "404 ") {
-				t.Errorf("%s %s of several:\n%s", row.method, row.path, got)
+			if got := ask(row.Method, fill("", both)); strings.Contains(got, "foreign") || !strings.Contains(row.Path, "{item}") && strings.HasPrefix(got, "404 ") {
+				t.Errorf("%s %s of several:\n%s", row.Method, row.Path, got)
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"postern/batch"
 	"postern/dispatch"
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/store"
 )
 
@@ -54,8 +55,8 @@ func newOutboxRecord(e store.OutboxEntry) outboxRecord {
 }
 
 // listOutbox lists the events of all users, newest first.
-func (a *api) listOutbox(c *call) error {
-	q, err := c.query([]string{"state", "limit", "nextCursor", "previousCursor"})
+func (a *api) listOutbox(c *rest.Call) error {
+	q, err := c.Query([]string{"state", "limit", "nextCursor", "previousCursor"})
 	if err != nil {
 		return err
 	}
@@ -63,9 +64,9 @@ func (a *api) listOutbox(c *call) error {
 	switch state {
 	case "", store.OutboxPending, store.OutboxDelivered, store.OutboxDisabled:
 	default:
-		return invalidQuery("state " + strconv.Quote(event.Cut(string(state))) + " is not one of pending, delivered, disabled")
+		return rest.InvalidQuery("state " + strconv.Quote(event.Cut(string(state))) + " is not one of pending, delivered, disabled")
 	}
-	page, err := readPage(q)
+	page, err := rest.ReadPage(q)
 	if err != nil {
 		return err
 	}
@@ -76,23 +77,23 @@ func (a *api) listOutbox(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, answer)
+	return c.Response.JSON(http.StatusOK, answer)
 }
 
 // maxEventCount bounds how many events of a batch are counted.
 const maxEventCount = 100_000
 
 // listEvents lists the events of one batch as they happened, oldest first.
-func (a *api) listEvents(c *call) error {
-	q, err := c.query([]string{"limit", "nextCursor", "previousCursor"})
+func (a *api) listEvents(c *rest.Call) error {
+	q, err := c.Query([]string{"limit", "nextCursor", "previousCursor"})
 	if err != nil {
 		return err
 	}
-	page, err := readPage(q)
+	page, err := rest.ReadPage(q)
 	if err != nil {
 		return err
 	}
-	id, err := c.uuid("id")
+	id, err := uuidOf(c, "id")
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (a *api) listEvents(c *call) error {
 	if _, err := a.shown(c).Batch(id); err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, answer)
+	return c.Response.JSON(http.StatusOK, answer)
 }
 
 func (a *api) readOutbox(l outboxList, p batch.Page, total func(*store.Tx) (n int, atLeast bool, err error)) (page batch.List[outboxRecord], err error) {
@@ -126,19 +127,19 @@ func (a *api) readOutbox(l outboxList, p batch.Page, total func(*store.Tx) (n in
 }
 
 // retryEntry makes one pending event due at once.
-func (a *api) retryEntry(c *call) error {
-	if err := c.noBody(); err != nil {
+func (a *api) retryEntry(c *rest.Call) error {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
-	seq, err := strconv.ParseUint(c.params.ByName("id"), 10, 64)
+	seq, err := strconv.ParseUint(c.Params.ByName("id"), 10, 64)
 	if err != nil || seq == 0 || seq == math.MaxUint64 {
 		return fmt.Errorf("id: %w", dispatch.ErrNoEntry)
 	}
-	e, err := a.Relay.RetryNow(c.r.Context(), seq)
+	e, err := a.Relay.RetryNow(c.Request.Context(), seq)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, newOutboxRecord(e))
+	return c.Response.JSON(http.StatusOK, newOutboxRecord(e))
 }
 
 type retryAnswer struct {
@@ -146,13 +147,13 @@ type retryAnswer struct {
 }
 
 // retryOutbox makes all pending events due at once.
-func (a *api) retryOutbox(c *call) error {
-	if err := c.noBody(); err != nil {
+func (a *api) retryOutbox(c *rest.Call) error {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
-	n, err := a.Relay.RetryAll(c.r.Context())
+	n, err := a.Relay.RetryAll(c.Request.Context())
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, retryAnswer{n})
+	return c.Response.JSON(http.StatusOK, retryAnswer{n})
 }

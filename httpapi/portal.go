@@ -7,6 +7,7 @@ import (
 
 	"postern/access"
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
 // Portal is how the page that a portal link leads to looks.
@@ -31,9 +32,9 @@ func portalLinkLife() lifetime { return lifetime{1, int64(access.MaxLinkLife / t
 
 // makePortalLink makes a link to the pairing of the instance. It is worth no more than
 // the credential that it is made with, and ends with that.
-func (a *api) makePortalLink(c *call) error {
+func (a *api) makePortalLink(c *rest.Call) error {
 	var in portalLinkRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	if err := portalLinkLife().check(in.ExpiresIn); err != nil {
@@ -42,54 +43,54 @@ func (a *api) makePortalLink(c *call) error {
 	if err := a.Store.Admit(); err != nil {
 		return err
 	}
-	link := access.Link{Instance: c.instance.ID, ExpiresAt: a.Store.Now().UTC().Add(time.Duration(in.ExpiresIn) * time.Second).Truncate(time.Millisecond)}
+	link := access.Link{Instance: c.Instance.ID, ExpiresAt: a.Store.Now().UTC().Add(time.Duration(in.ExpiresIn) * time.Second).Truncate(time.Millisecond)}
 	switch {
-	case c.key != nil:
-		link.Key = c.key.ID
-	case c.operator:
-		link.Digest = c.operatorBinding()
+	case c.Key != nil:
+		link.Key = c.Key.ID
+	case c.Operator:
+		link.Digest = c.OperatorBinding()
 	default:
-		link.Digest = c.instance.tokenDigest()
+		link.Digest = c.Instance.TokenDigest()
 	}
-	secret, err := a.Access.Links.Make(c.r.Context(), link)
+	secret, err := a.Access.Links.Make(c.Request.Context(), link)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusCreated, madePortalLink{c.publicURL() + "/portal/" + secret, event.At(link.ExpiresAt)})
+	return c.Response.JSON(http.StatusCreated, madePortalLink{c.PublicURL() + "/portal/" + secret, event.At(link.ExpiresAt)})
 }
 
 // takeCode limits the pairing codes that a portal link requests: its user may name any
 // number, and the phone of that number shows a notification.
-func (a *api) takeCode(c *call) error {
-	if c.link == nil {
+func (a *api) takeCode(c *rest.Call) error {
+	if c.Link == nil {
 		return nil
 	}
-	wait, err := a.Access.Links.TakeCode(c.r.Context(), c.params.ByName("token"))
+	wait, err := a.Access.Links.TakeCode(c.Request.Context(), c.Params.ByName("token"))
 	switch {
 	case errors.Is(err, access.ErrNoLink):
-		return errNoLink()
+		return rest.LinkExpired()
 	case err != nil:
 		return err
 	case wait > 0:
-		return tryLater(wait, codeRateLimited, "the limit of pairing codes is reached: 5 in 15 minutes for a link, and 20 a day for all links of an instance")
+		return rest.TryLater(wait, rest.CodeRateLimited, "the limit of pairing codes is reached: 5 in 15 minutes for a link, and 20 a day for all links of an instance")
 	}
 	return nil
 }
 
 // portalPage sends the page. For an expired link it is 404, and says so in
 // its reader's language.
-func (a *api) portalPage(c *call) error {
-	err := c.openPortal()
-	if r, _ := c.answerTo(err); err != nil && r.status != http.StatusNotFound || a.Portal.Page == nil {
-		return errors.Join(err, errNoLink())
+func (a *api) portalPage(c *rest.Call) error {
+	err := c.OpenPortal()
+	if r, _ := c.AnswerTo(err); err != nil && r.Status != http.StatusNotFound || a.Portal.Page == nil {
+		return errors.Join(err, rest.LinkExpired())
 	}
 	if err == nil {
-		a.Portal.Page.ServeHTTP(c.w, c.r)
+		a.Portal.Page.ServeHTTP(c.Response, c.Request)
 		return nil
 	}
-	r := c.r.Clone(c.r.Context())
+	r := c.Request.Clone(c.Request.Context())
 	r.Header.Del("If-None-Match")
-	a.Portal.Page.ServeHTTP(notFoundWriter{c.w}, r)
+	a.Portal.Page.ServeHTTP(notFoundWriter{c.Response}, r)
 	return nil
 }
 
@@ -118,36 +119,36 @@ type portalState struct {
 	Logo             bool                `json:"logo"`
 }
 
-func (a *api) showPortal(c *call) error {
-	got, err := a.Supervisor.Status(c.instance.ID)
+func (a *api) showPortal(c *rest.Call) error {
+	got, err := a.Supervisor.Status(c.Instance.ID)
 	if err != nil {
 		return err
 	}
 	out := portalState{
-		InstanceName: got.Record.Name, State: socketState(got.Record.Status), ConnectionStatus: upper(got.Record.Status), LastError: orNull(got.Record.LastError),
-		ExpiresAt: event.At(c.link.ExpiresAt), Title: a.Portal.Title, Accent: a.Portal.Accent, Logo: len(a.Portal.Logo) > 0,
+		InstanceName: got.Record.Name, State: socketState(got.Record.Status), ConnectionStatus: upper(got.Record.Status), LastError: rest.OrNull(got.Record.LastError),
+		ExpiresAt: event.At(c.Link.ExpiresAt), Title: a.Portal.Title, Accent: a.Portal.Accent, Logo: len(a.Portal.Logo) > 0,
 	}
 	if got.Passkey.Step != "" {
 		out.Passkey = &got.Passkey
 	}
-	return c.w.json(http.StatusOK, out)
+	return c.Response.JSON(http.StatusOK, out)
 }
 
-func (a *api) portalLogo(c *call) error {
+func (a *api) portalLogo(c *rest.Call) error {
 	if len(a.Portal.Logo) == 0 {
-		return refuse(http.StatusNotFound, codeNotFound, "there is no logo")
+		return rest.Refuse(http.StatusNotFound, rest.CodeNotFound, "there is no logo")
 	}
-	h := c.w.Header()
+	h := c.Response.Header()
 	h.Set("Content-Type", a.Portal.LogoType)
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox") // as a picture of its own
-	_, err := c.w.Write(a.Portal.Logo)
+	_, err := c.Response.Write(a.Portal.Logo)
 	return err
 }
 
 // giveUpPairing cancels a pairing in progress. A linked account is not affected.
-func (a *api) giveUpPairing(c *call) error {
-	if err := a.Supervisor.GiveUpPairing(c.r.Context(), c.instance.ID, c.requestID); err != nil {
+func (a *api) giveUpPairing(c *rest.Call) error {
+	if err := a.Supervisor.GiveUpPairing(c.Request.Context(), c.Instance.ID, c.RequestID); err != nil {
 		return err
 	}
-	return c.nothing()
+	return c.NoContent()
 }

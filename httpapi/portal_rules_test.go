@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"postern/access"
+	"postern/httpapi/rest"
 	"postern/instance"
 )
 
@@ -35,7 +36,7 @@ func (r *rig) linkTo(rec instance.Record) string {
 
 func (r *rig) linkUntil(rec instance.Record, end time.Time) string {
 	r.t.Helper()
-	secret, err := r.api.server.Access.Links.Make(r.t.Context(), access.Link{Instance: rec.ID, Digest: Instance{Token: rec.Token.Value}.tokenDigest(), ExpiresAt: end})
+	secret, err := r.api.Server.Access.Links.Make(r.t.Context(), access.Link{Instance: rec.ID, Digest: rest.Instance{Token: rec.Token.Value}.TokenDigest(), ExpiresAt: end})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func TestAPortalLinkEndsWithWhatMadeIt(t *testing.T) {
 	made := decoded[madePortalLink](t, s.ask("POST", "/instance/a/portal-link", `{"expiresIn":60}`)).URL
 	byOperator := made[strings.Index(made, "/portal/"):]
 	for path, end := range map[string]func(){
-		byToken: rotate, deleted: drop, narrowed: narrow, byOperator: func() { r.api.server.APIKey = "another key of enough bytes" },
+		byToken: rotate, deleted: drop, narrowed: narrow, byOperator: func() { r.api.Server.APIKey = "another key of enough bytes" },
 	} {
 		if res := r.open("GET", path+"/state"); res.StatusCode != 200 {
 			t.Errorf("%s before the end: %s", path, res.Status)
@@ -69,7 +70,7 @@ func TestAPortalLinkEndsWithWhatMadeIt(t *testing.T) {
 		end()
 		wantError(t, r.open("GET", path+"/state"), 404, "PORTAL_NOT_FOUND")
 		wantError(t, r.open("GET", path+"/connect"), 404, "PORTAL_NOT_FOUND")
-		r.api.server.APIKey = testKey
+		r.api.Server.APIKey = testKey
 	}
 	rec, err := r.registry.ByName("a")
 	if err != nil {

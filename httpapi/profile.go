@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"net/http"
+	"postern/httpapi/rest"
 	"runtime/pprof"
 	"strconv"
 	"time"
@@ -18,13 +19,13 @@ const (
 
 // profileMemory answers with where the memory was allocated: what is in use as
 // of the last collection, and all since the start.
-func (a *api) profileMemory(c *call) error { return a.profileNow(c, "heap") }
+func (a *api) profileMemory(c *rest.Call) error { return a.profileNow(c, "heap") }
 
 // profileGoroutines answers with where the goroutines stand.
-func (a *api) profileGoroutines(c *call) error { return a.profileNow(c, "goroutine") }
+func (a *api) profileGoroutines(c *rest.Call) error { return a.profileNow(c, "goroutine") }
 
-func (a *api) profileNow(c *call, name string) error {
-	q, err := c.query([]string{"debug"})
+func (a *api) profileNow(c *rest.Call, name string) error {
+	q, err := c.Query([]string{"debug"})
 	if err != nil {
 		return err
 	}
@@ -35,7 +36,7 @@ func (a *api) profileNow(c *call, name string) error {
 	case "0":
 	default:
 		if q.Has("debug") {
-			return invalidQuery("debug must be 0 for the pprof format, or 1 for text")
+			return rest.InvalidQuery("debug must be 0 for the pprof format, or 1 for text")
 		}
 	}
 	return a.profile(c, name, func(to *bytes.Buffer) error { return pprof.Lookup(name).WriteTo(to, debug) })
@@ -43,15 +44,15 @@ func (a *api) profileNow(c *call, name string) error {
 
 // profileProcessor answers with what the processor did for the seconds to come.
 // It ends early when the client goes away or the program stops.
-func (a *api) profileProcessor(c *call) error {
-	q, err := c.query([]string{"seconds"})
+func (a *api) profileProcessor(c *rest.Call) error {
+	q, err := c.Query([]string{"seconds"})
 	if err != nil {
 		return err
 	}
 	seconds := profileSeconds
 	if q.Has("seconds") {
 		if seconds, err = strconv.Atoi(q.Get("seconds")); err != nil || seconds < 1 || seconds > maxProfileSeconds {
-			return invalidQuery("seconds must be a whole number from 1 to " + strconv.Itoa(maxProfileSeconds))
+			return rest.InvalidQuery("seconds must be a whole number from 1 to " + strconv.Itoa(maxProfileSeconds))
 		}
 	}
 	return a.profile(c, "cpu", func(to *bytes.Buffer) error {
@@ -63,9 +64,9 @@ func (a *api) profileProcessor(c *call) error {
 		defer enough.Stop()
 		select {
 		case <-enough.C:
-		case <-c.stopping():
-		case <-c.r.Context().Done():
-			return c.r.Context().Err()
+		case <-c.Stopping():
+		case <-c.Request.Context().Done():
+			return c.Request.Context().Err()
 		}
 		return nil
 	})
@@ -73,9 +74,9 @@ func (a *api) profileProcessor(c *call) error {
 
 // profile answers with what write writes, in the format of pprof. Only one is
 // made at a time: each costs something, and there is one of the processor.
-func (a *api) profile(c *call, name string, write func(*bytes.Buffer) error) error {
+func (a *api) profile(c *rest.Call, name string, write func(*bytes.Buffer) error) error {
 	if !a.profiling.TryLock() {
-		return refuse(http.StatusConflict, codeProfiling, "another profile is being taken; wait for its end")
+		return rest.Refuse(http.StatusConflict, codeProfiling, "another profile is being taken; wait for its end")
 	}
 	var profile bytes.Buffer
 	err := write(&profile)
@@ -83,10 +84,10 @@ func (a *api) profile(c *call, name string, write func(*bytes.Buffer) error) err
 	if err != nil {
 		return err
 	}
-	h := c.w.Header()
-	h.Set("Content-Type", mediaBytes)
+	h := c.Response.Header()
+	h.Set("Content-Type", rest.MediaBytes)
 	h.Set("Content-Length", strconv.Itoa(profile.Len()))
 	h.Set("Content-Disposition", `attachment; filename="`+name+`.pb.gz"`)
-	_, err = c.w.Write(profile.Bytes())
+	_, err = c.Response.Write(profile.Bytes())
 	return err
 }

@@ -32,7 +32,7 @@ func TestProfilesTellTheirUnitsAndTheFunctionsOfTheProgram(t *testing.T) {
 	r := newRig(t)
 	for path, words := range map[string][]string{
 		"/admin/profile/heap":          {"inuse_space", "alloc_objects", "bytes"},
-		"/admin/profile/goroutine":     {"goroutine", "postern/store.(*Store).write", "postern/httpapi.(*server).ServeHTTP"},
+		"/admin/profile/goroutine":     {"goroutine", "postern/store.(*Store).write", "postern/httpapi/rest.(*Server).ServeHTTP"},
 		"/admin/profile/cpu?seconds=1": {"samples", "cpu", "nanoseconds"},
 	} {
 		raw := unpacked(t, r.admin("GET", path, ""))

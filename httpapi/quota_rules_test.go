@@ -15,6 +15,7 @@ import (
 
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/instance"
 	"postern/media"
 )
@@ -58,7 +59,7 @@ func TestABatchOverTheUsersLimitIs429AndFreesItsKey(t *testing.T) {
 
 func TestTheDocumentTellsWhichRoutesHaveALimit(t *testing.T) {
 	for _, route := range []string{"POST /message/batches", "POST /instance/{i}/media/uploads", "GET /ws/global/events", "GET /ws/instance/events"} {
-		if !slices.Contains(descriptions()[route].codes, codeLimitReached) {
+		if !slices.Contains(descriptions()[route].Codes, rest.CodeLimitReached) {
 			t.Errorf("%s does not", route)
 		}
 	}

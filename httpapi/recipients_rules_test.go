@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
 // TestASocketThatOpensWhileItsKeyIsNarrowedIsRefused: what the change ends are the
@@ -24,7 +25,7 @@ func TestASocketThatOpensWhileItsKeyIsNarrowedIsRefused(t *testing.T) {
 			`{"instances":["b"]}`: true, `{"instances":["a"]}`: true, `{"recipients":["4915112345678"]}`: true, `{"expiresAt":"2999-01-01T00:00:00Z"}`: true,
 			`{"instances":["*"]}`: false, `{"name":"other"}`: false, `{"rateLimit":{"perMinute":5}}`: false,
 		} {
-			k := r.newKey(`{"name":"k","instances":["a","b"],"scopes":["read","batch"],"userId":"` + exampleUUID + `"}`)
+			k := r.newKey(`{"name":"k","instances":["a","b"],"scopes":["read","batch"],"userId":"` + rest.ExampleUUID + `"}`)
 			if res := do(r.h, handshakeOf(path, func(h http.Header) { h.Set("Authorization", "Bearer "+k.Key) })); res.StatusCode != 101 {
 				t.Fatalf("%s: %s", path, res.Status)
 			}
@@ -42,44 +43,44 @@ func TestASocketThatOpensWhileItsKeyIsNarrowedIsRefused(t *testing.T) {
 // example of the document, which names somebody, and before anything is sent or looked up.
 func TestNoRouteSendsToWhomTheKeyMayNotWriteTo(t *testing.T) {
 	r, _, d := doing(t)
-	chat := exampleJID
-	stored := r.keep(t, event.Message{KeyID: exampleKeyID, KeyRemoteJID: &chat, KeyFromMe: true})
+	chat := rest.ExampleJID
+	stored := r.keep(t, event.Message{KeyID: rest.ExampleKeyID, KeyRemoteJID: &chat, KeyFromMe: true})
 	files := map[string]string{"media-file": "photo.jpg", "ptt-file": "note.ogg", "sticker-file": "sticker.webp"}
 	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["send"],"recipients":["4915199999999"]}`).Key
 	doc := theDocument(t)
 	tried := 0
 	for _, row := range routes() {
-		if row.right&scopeSend == 0 {
+		if row.Right&rest.ScopeSend == 0 {
 			continue
 		}
 		tried++
-		path := strings.Replace(row.path, "{i}", "a", 1)
-		o := doc.Paths[documentPath(row.path)][strings.ToLower(row.method)]
+		path := strings.Replace(row.Path, "{i}", "a", 1)
+		o := doc.Paths[documentPath(row.Path)][strings.ToLower(row.Method)]
 		body, kind := []byte(strings.Replace(string(o.RequestBody.Content["application/json"].Example), `"messageId":42`, fmt.Sprintf(`"messageId":%d`, stored), 1)), "application/json"
 		if name := files[filepath.Base(path)]; name != "" {
 			raw, err := os.ReadFile(filepath.Join("..", "media", "testdata", name))
 			if err != nil {
 				t.Fatal(err)
 			}
-			parts := []part{{"attachment", name, string(raw)}, {name: "number", text: examplePhone}}
+			parts := []part{{"attachment", name, string(raw)}, {name: "number", text: rest.ExamplePhone}}
 			if name == "photo.jpg" {
 				parts = append(parts, part{name: "mediaType", text: "image"})
 			}
 			body, kind = formBody(t, parts...)
 		}
 		if strings.HasSuffix(path, "/notify") {
-			path += "?to=" + examplePhone
+			path += "?to=" + rest.ExamplePhone
 		}
 		if strings.HasSuffix(path, "/delete-message") {
-			path += "?id=" + exampleKeyID
+			path += "?id=" + rest.ExampleKeyID
 		}
-		req := httptest.NewRequest(row.method, path, strings.NewReader(string(body)))
+		req := httptest.NewRequest(row.Method, path, strings.NewReader(string(body)))
 		req.Header.Set("Authorization", "Bearer "+key)
 		req.Header.Set("Content-Type", kind)
 		res := do(r.h, req)
-		var e errorBody
-		if err := json.NewDecoder(res.Body).Decode(&e); err != nil || res.StatusCode != 403 || e.Code != codeRecipientNotAllowed {
-			t.Errorf("%s %s with %.200q: %d %s %q", row.method, path, body, res.StatusCode, e.Code, e.Messages)
+		var e rest.ErrorBody
+		if err := json.NewDecoder(res.Body).Decode(&e); err != nil || res.StatusCode != 403 || e.Code != rest.CodeRecipientNotAllowed {
+			t.Errorf("%s %s with %.200q: %d %s %q", row.Method, path, body, res.StatusCode, e.Code, e.Messages)
 		}
 	}
 	if tried < 40 || len(d.asked) > 0 || r.line.sent.ID != "" {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http/httptest"
 	"net/url"
+	"postern/httpapi/rest"
 	"slices"
 	"strings"
 	"testing"
@@ -122,7 +123,7 @@ func TestNoErrorRepeatsMoreThanAHundredCharactersOfWhatWasSent(t *testing.T) {
 		refused++
 		codes[res.StatusCode]++
 		text := string(raw)
-		var e errorBody
+		var e rest.ErrorBody
 		if json.Unmarshal(raw, &e) == nil {
 			text = strings.Join(e.Messages, "\n")
 		}

@@ -32,6 +32,7 @@ import (
 	"postern/event"
 	"postern/httpapi/alerts"
 	"postern/httpapi/idempotency"
+	"postern/httpapi/rest"
 	"postern/httpapi/tokens/tokenstest"
 	"postern/instance"
 	"postern/instance/pace"
@@ -168,7 +169,7 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 		t.Fatal(err)
 	}
 	processor := instance.NewProcessor(instance.ProcessorConfig{Store: st, Registry: r.registry, Supervisor: sup})
-	who := Access{Sessions: access.NewSessions(st), Links: access.NewLinks(st)}
+	who := rest.Access{Sessions: access.NewSessions(st), Links: access.NewLinks(st)}
 	if who.Keys, err = access.OpenKeys(st, r.logger()); err != nil {
 		t.Fatal(err)
 	}

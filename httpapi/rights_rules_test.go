@@ -13,6 +13,7 @@ import (
 	"postern/batch"
 	"postern/delivery"
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
 // TestAKeyShowsNoInstanceThatIsGone: its name may be that of another by now, and who sends
@@ -62,14 +63,14 @@ func TestAKeyWithoutPairHearsNoCode(t *testing.T) {
 // the answer and the message would tell what it may not read.
 func TestAKeyWithoutReadSendsNothingOnThatIsStored(t *testing.T) {
 	r, _, _ := doing(t)
-	chat := exampleJID
-	stored := r.keep(t, event.Message{KeyID: exampleKeyID, KeyRemoteJID: &chat, MessageType: "conversation", Content: []byte(`{"text":"secret"}`)})
+	chat := rest.ExampleJID
+	stored := r.keep(t, event.Message{KeyID: rest.ExampleKeyID, KeyRemoteJID: &chat, MessageType: "conversation", Content: []byte(`{"text":"secret"}`)})
 	quote := fmt.Sprintf(`{"number":"4915112345678","textMessage":{"text":"x"},"options":{"quotedMessageId":%d}}`, stored)
 	forward := fmt.Sprintf(`{"number":"4915112345678","messageId":%d}`, stored)
 	aBatch := fmt.Sprintf(`{"name":"n","instances":["a"],"recipients":["4915112345678"],"message":{"type":"text","payload":{"text":"x"}},"autoStart":false,"options":{"quotedMessageId":%d}}`, stored)
 	for path, body := range map[string]string{"/instance/a/send/text": quote, "/instance/a/send/forward": forward, "/message/batches": aBatch} {
 		for scopes, may := range map[string]bool{`"send","batch"`: false, `"send","batch","read"`: true} {
-			key := r.newKey(`{"name":"k","instances":["a"],"scopes":[` + scopes + `],"userId":"` + exampleUUID + `"}`).Key
+			key := r.newKey(`{"name":"k","instances":["a"],"scopes":[` + scopes + `],"userId":"` + rest.ExampleUUID + `"}`).Key
 			res := r.with(key, "POST", path, body)
 			if may && res.StatusCode >= 300 {
 				t.Errorf("%s with %s: %s %s", path, scopes, res.Status, text(t, res))
@@ -99,20 +100,20 @@ func TestABatchByOtherInstancesIsNotTheKeys(t *testing.T) {
 
 	tried := 0
 	for _, row := range routes() {
-		if row.auth != userBearer || !strings.Contains(row.path, "{id}") {
+		if row.Auth != rest.UserBearer || !strings.Contains(row.Path, "{id}") {
 			continue
 		}
 		tried++
 		ask := func(id uuid.UUID) *http.Response {
-			return r.with(narrow, row.method, strings.NewReplacer("{id}", id.String(), "{item}", exampleUUID).Replace(row.path), "")
+			return r.with(narrow, row.Method, strings.NewReplacer("{id}", id.String(), "{item}", rest.ExampleUUID).Replace(row.Path), "")
 		}
 		wantError(t, ask(others), 404, "BATCH_NOT_FOUND")
 		switch {
-		case row.method != "GET":
+		case row.Method != "GET":
 			wantError(t, ask(mixed), 403, "SCOPE")
-		case !strings.Contains(row.path, "{item}"):
+		case !strings.Contains(row.Path, "{item}"):
 			if res := ask(mixed); res.StatusCode != 200 {
-				t.Errorf("%s: %s", row.path, res.Status)
+				t.Errorf("%s: %s", row.Path, res.Status)
 			}
 		}
 	}
@@ -123,7 +124,7 @@ func TestABatchByOtherInstancesIsNotTheKeys(t *testing.T) {
 		if res := r.with(k, "GET", "/message/batches/"+own.String(), ""); res.StatusCode != 200 {
 			t.Errorf("its own: %s", res.Status)
 		}
-		wantError(t, r.with(k, "GET", "/message/batches/"+exampleUUID, ""), 404, "BATCH_NOT_FOUND")
+		wantError(t, r.with(k, "GET", "/message/batches/"+rest.ExampleUUID, ""), 404, "BATCH_NOT_FOUND")
 		wantError(t, r.with(k, "GET", "/message/batches/nothing", ""), 404, "BATCH_NOT_FOUND")
 	}
 
@@ -153,7 +154,7 @@ func TestABatchByOtherInstancesIsNotTheKeys(t *testing.T) {
 				t.Errorf("the console gets it: %v, want %v", got, want)
 			}
 		}
-		if tells != nil && tells([]byte(`{"data":{"batch":{"id":"`+exampleUUID+`"}}}`)) != nil {
+		if tells != nil && tells([]byte(`{"data":{"batch":{"id":"`+rest.ExampleUUID+`"}}}`)) != nil {
 			t.Error("a deleted batch is sent")
 		}
 		if !r.hub.viewer.Batch(r.user, uuid.New()) || r.hub.viewer.Batch(uuid.New(), own) {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 	"net/http/httptest"
+	"postern/httpapi/rest"
 	"slices"
 	"strings"
 	"testing"
@@ -32,7 +33,7 @@ func TestLegacyPathsAreRewrittenToTheCurrentOnes(t *testing.T) {
 		{"PUT", "/webhook/set/", "/webhook/set/"},
 	}
 	for _, c := range cases {
-		if got, _, allowed := rewrite(aliases(), c.method, c.path); len(allowed) > 0 || got != c.want {
+		if got, _, allowed := rest.Rewrite(aliases(), c.method, c.path); len(allowed) > 0 || got != c.want {
 			t.Errorf("%s %s: got %q, %v, want %q", c.method, c.path, got, allowed, c.want)
 		}
 	}
@@ -41,27 +42,27 @@ func TestLegacyPathsAreRewrittenToTheCurrentOnes(t *testing.T) {
 // TestAPathIsHeldAgainstEveryAliasThatMayFit: the few that are asked answer as all would.
 func TestAPathIsHeldAgainstEveryAliasThatMayFit(t *testing.T) {
 	all := aliases()
-	rt := newRouter(all)
+	rt := rest.NewRouter(all)
 	type answer struct {
 		path    string
 		legacy  bool
 		allowed string
 	}
-	ask := func(table []alias, method, path string) answer {
-		current, legacy, allowed := rewrite(table, method, path)
+	ask := func(table []rest.Alias, method, path string) answer {
+		current, legacy, allowed := rest.Rewrite(table, method, path)
 		return answer{current, legacy, strings.Join(allowed, " ")}
 	}
 	fitted := 0
 	for _, a := range all {
 		for _, name := range []string{"a", "code", "Logout", "{i}", "é", "0", "logout", "uploads", ""} {
-			path := a.from
+			path := a.From
 			for _, parameter := range []string{"{i}", "{id}", "{phone}"} {
 				path = strings.ReplaceAll(path, parameter, name)
 			}
-			for _, path := range []string{path, strings.ToUpper(path), path + "/", path + "/" + name, a.to, path[:len(path)-1]} {
+			for _, path := range []string{path, strings.ToUpper(path), path + "/", path + "/" + name, a.To, path[:len(path)-1]} {
 				for _, method := range []string{"GET", "POST", "PUT", "DELETE", "PATCH"} {
 					want := ask(all, method, path)
-					if got := ask(rt.likely(path), method, path); got != want {
+					if got := ask(rt.Likely(path), method, path); got != want {
 						t.Errorf("%s %s: %+v, and of all aliases %+v", method, path, got, want)
 					}
 					if want.path != path || want.allowed != "" {
@@ -77,18 +78,18 @@ func TestAPathIsHeldAgainstEveryAliasThatMayFit(t *testing.T) {
 }
 
 func TestLegacyPathHasOnlyItsOwnMethods(t *testing.T) {
-	_, _, allowed := rewrite(aliases(), "PATCH", "/instance/connect/a")
+	_, _, allowed := rest.Rewrite(aliases(), "PATCH", "/instance/connect/a")
 	if !slices.Equal(allowed, []string{"GET", "POST"}) {
 		t.Errorf("got %v", allowed)
 	}
 }
 
 func TestRouterFindsRouteThenMethod(t *testing.T) {
-	rt := newRouter([]alias{{methods: []string{"POST"}, from: "/old/{i}", to: "/a/{i}/x"}})
+	rt := rest.NewRouter([]rest.Alias{{Methods: []string{"POST"}, From: "/old/{i}", To: "/a/{i}/x"}})
 	var hit string
 	for _, r := range []string{"GET /a/{i}", "POST /a/{i}/x", "GET /l", "POST /l", "POST /l/list", "GET /l/{id}", "POST /l/{id}/go"} {
 		method, path, _ := strings.Cut(r, " ")
-		rt.add(method, path, func(http.ResponseWriter, *http.Request, httprouter.Params) { hit = r })
+		rt.Add(method, path, func(http.ResponseWriter, *http.Request, httprouter.Params) { hit = r })
 	}
 	cases := []struct{ method, target, want, allowed string }{
 		{"GET", "/a/one", "GET /a/{i}", ""},
@@ -114,12 +115,12 @@ func TestRouterFindsRouteThenMethod(t *testing.T) {
 	}
 	for _, c := range cases {
 		hit = ""
-		f := rt.find(httptest.NewRequest(c.method, c.target, nil))
-		if f.handle != nil {
-			f.handle(nil, nil, f.params)
+		f := rt.Find(httptest.NewRequest(c.method, c.target, nil))
+		if f.Handle != nil {
+			f.Handle(nil, nil, f.Params)
 		}
-		if hit != c.want || strings.Join(f.allowed, ",") != c.allowed {
-			t.Errorf("%s %s: got %q, allowed %v; want %q, %q", c.method, c.target, hit, f.allowed, c.want, c.allowed)
+		if hit != c.want || strings.Join(f.Allowed, ",") != c.allowed {
+			t.Errorf("%s %s: got %q, allowed %v; want %q, %q", c.method, c.target, hit, f.Allowed, c.want, c.allowed)
 		}
 	}
 }

@@ -2,94 +2,82 @@ package httpapi
 
 import (
 	"net/http"
+	"postern/httpapi/rest"
 	"slices"
 )
-
-// alias is one row of the table of paths that are other names of current ones.
-// In from and to, a segment in braces stands for any one segment; a name that
-// occurs twice must match the same text both times.
-type alias struct {
-	methods []string
-	from    string
-	to      string
-	// legacy marks the paths that only older clients use. What they send is read
-	// as they expect: the words of the path in any case, but not where a word
-	// could be a name, and unknown JSON fields are ignored.
-	legacy bool
-}
 
 // aliases is applied before routing, at most once per request, so an alias can
 // only mean what its current path means. Its words stand where the current paths
 // have an instance name, which is why no instance may have one of them as its
 // name, and why the router alone could not hold both.
-func aliases() []alias { return slices.Concat(legacyPaths(), otherPaths()) }
+func aliases() []rest.Alias { return slices.Concat(legacyPaths(), otherPaths()) }
 
 // withHEAD gives HEAD to the aliases of routes that answer it.
-func withHEAD(table []alias) []alias {
+func withHEAD(table []rest.Alias) []rest.Alias {
 	answers := map[string]bool{}
 	for _, r := range slices.Concat(routes(), unlisted()) {
-		answers[r.path] = answers[r.path] || r.answersHEAD()
+		answers[r.Path] = answers[r.Path] || r.AnswersHEAD()
 	}
 	for i, a := range table {
-		if slices.Contains(a.methods, http.MethodGet) && answers[a.to] {
-			table[i].methods = append(slices.Clone(a.methods), http.MethodHead)
+		if slices.Contains(a.Methods, http.MethodGet) && answers[a.To] {
+			table[i].Methods = append(slices.Clone(a.Methods), http.MethodHead)
 		}
 	}
 	return table
 }
 
 // legacyPaths are older than the current ones and stay in use.
-func legacyPaths() []alias {
-	return []alias{
-		{methods: []string{"GET", "POST"}, from: "/instance/create", to: "/instance", legacy: true},
-		{methods: []string{"GET"}, from: "/instance/fetchInstances", to: "/instance", legacy: true},
-		{methods: []string{"GET"}, from: "/instance/fetchInstance/{i}", to: "/instance/{i}", legacy: true},
-		{methods: []string{"DELETE"}, from: "/instance/delete/{i}", to: "/instance/{i}", legacy: true},
-		{methods: []string{"GET", "POST"}, from: "/instance/connect/{i}", to: "/instance/{i}/connect", legacy: true},
-		{methods: []string{"GET"}, from: "/instance/connect/{i}/code/{phone}", to: "/instance/{i}/connect/code/{phone}", legacy: true},
-		{methods: []string{"POST"}, from: "/instance/connect/{i}/code", to: "/instance/{i}/connect/code", legacy: true},
-		{methods: []string{"POST"}, from: "/instance/connect/{i}/passkey/challenge", to: "/instance/{i}/connect/passkey/challenge", legacy: true},
-		{methods: []string{"POST"}, from: "/instance/connect/{i}/passkey/assertion", to: "/instance/{i}/connect/passkey/assertion", legacy: true},
-		{methods: []string{"GET"}, from: "/instance/connectionState/{i}", to: "/instance/{i}/connection/status", legacy: true},
-		{methods: []string{"DELETE"}, from: "/instance/logout/{i}", to: "/instance/{i}/logout", legacy: true},
-		{methods: []string{"PUT"}, from: "/webhook/set/{i}", to: "/instance/{i}/webhook", legacy: true},
-		{methods: []string{"GET"}, from: "/webhook/find/{i}", to: "/instance/{i}/webhook", legacy: true},
-		{methods: []string{"POST"}, from: "/message/sendText/{i}", to: "/instance/{i}/send/text", legacy: true},
-		{methods: []string{"POST"}, from: "/message/sendLink/{i}", to: "/instance/{i}/send/link", legacy: true},
-		{methods: []string{"POST"}, from: "/message/sendMedia/{i}", to: "/instance/{i}/send/media", legacy: true},
-		{methods: []string{"POST"}, from: "/message/sendWhatsAppAudio/{i}", to: "/instance/{i}/send/ptt", legacy: true},
-		{methods: []string{"POST"}, from: "/message/sendMediaFile/{i}", to: "/instance/{i}/send/media-file", legacy: true},
-		{methods: []string{"POST"}, from: "/message/sendWhatsAppAudioFile/{i}", to: "/instance/{i}/send/ptt-file", legacy: true},
-		{methods: []string{"POST"}, from: "/message/sendContact/{i}", to: "/instance/{i}/send/contact", legacy: true},
-		{methods: []string{"POST"}, from: "/message/sendLocation/{i}", to: "/instance/{i}/send/location", legacy: true},
-		{methods: []string{"POST"}, from: "/message/sendReaction/{i}", to: "/instance/{i}/send/reaction", legacy: true},
-		{methods: []string{"POST"}, from: "/chat/whatsappNumbers/{i}", to: "/instance/{i}/chat/is-account", legacy: true},
-		{methods: []string{"PATCH", "POST", "PUT"}, from: "/chat/readMessages/{i}", to: "/instance/{i}/chat/read-message", legacy: true},
-		{methods: []string{"POST", "PUT"}, from: "/chat/archiveChat/{i}", to: "/instance/{i}/chat/archive", legacy: true},
-		{methods: []string{"DELETE"}, from: "/chat/deleteMessage/{i}", to: "/instance/{i}/chat/delete-message", legacy: true},
-		{methods: []string{"POST"}, from: "/chat/fetchProfilePictureUrl/{i}", to: "/instance/{i}/chat/profile-picture", legacy: true},
-		{methods: []string{"POST"}, from: "/chat/rejectCall/{i}", to: "/instance/{i}/chat/reject-call", legacy: true},
-		{methods: []string{"POST"}, from: "/chat/editMessage/{i}", to: "/instance/{i}/chat/edit-message", legacy: true},
-		{methods: []string{"POST"}, from: "/chat/mediaData/{i}", to: "/instance/{i}/media/data", legacy: true},
-		{methods: []string{"POST"}, from: "/chat/findMessages/{i}", to: "/instance/{i}/db/messages/pages", legacy: true},
-		{methods: []string{"POST"}, from: "/group/create/{i}", to: "/instance/{i}/group", legacy: true},
-		{methods: []string{"PUT"}, from: "/group/updateGroupPicture/{i}", to: "/instance/{i}/group/update-picture", legacy: true},
-		{methods: []string{"GET"}, from: "/group/inviteCode/{i}", to: "/instance/{i}/group/invitation-code", legacy: true},
-		{methods: []string{"PUT"}, from: "/group/revokeInviteCode/{i}", to: "/instance/{i}/group/revoke-invitation", legacy: true},
-		{methods: []string{"PUT"}, from: "/group/updateParticipant/{i}", to: "/instance/{i}/group/update-participants", legacy: true},
-		{methods: []string{"DELETE"}, from: "/group/leaveGroup/{i}", to: "/instance/{i}/group/leave", legacy: true},
+func legacyPaths() []rest.Alias {
+	return []rest.Alias{
+		{Methods: []string{"GET", "POST"}, From: "/instance/create", To: "/instance", Legacy: true},
+		{Methods: []string{"GET"}, From: "/instance/fetchInstances", To: "/instance", Legacy: true},
+		{Methods: []string{"GET"}, From: "/instance/fetchInstance/{i}", To: "/instance/{i}", Legacy: true},
+		{Methods: []string{"DELETE"}, From: "/instance/delete/{i}", To: "/instance/{i}", Legacy: true},
+		{Methods: []string{"GET", "POST"}, From: "/instance/connect/{i}", To: "/instance/{i}/connect", Legacy: true},
+		{Methods: []string{"GET"}, From: "/instance/connect/{i}/code/{phone}", To: "/instance/{i}/connect/code/{phone}", Legacy: true},
+		{Methods: []string{"POST"}, From: "/instance/connect/{i}/code", To: "/instance/{i}/connect/code", Legacy: true},
+		{Methods: []string{"POST"}, From: "/instance/connect/{i}/passkey/challenge", To: "/instance/{i}/connect/passkey/challenge", Legacy: true},
+		{Methods: []string{"POST"}, From: "/instance/connect/{i}/passkey/assertion", To: "/instance/{i}/connect/passkey/assertion", Legacy: true},
+		{Methods: []string{"GET"}, From: "/instance/connectionState/{i}", To: "/instance/{i}/connection/status", Legacy: true},
+		{Methods: []string{"DELETE"}, From: "/instance/logout/{i}", To: "/instance/{i}/logout", Legacy: true},
+		{Methods: []string{"PUT"}, From: "/webhook/set/{i}", To: "/instance/{i}/webhook", Legacy: true},
+		{Methods: []string{"GET"}, From: "/webhook/find/{i}", To: "/instance/{i}/webhook", Legacy: true},
+		{Methods: []string{"POST"}, From: "/message/sendText/{i}", To: "/instance/{i}/send/text", Legacy: true},
+		{Methods: []string{"POST"}, From: "/message/sendLink/{i}", To: "/instance/{i}/send/link", Legacy: true},
+		{Methods: []string{"POST"}, From: "/message/sendMedia/{i}", To: "/instance/{i}/send/media", Legacy: true},
+		{Methods: []string{"POST"}, From: "/message/sendWhatsAppAudio/{i}", To: "/instance/{i}/send/ptt", Legacy: true},
+		{Methods: []string{"POST"}, From: "/message/sendMediaFile/{i}", To: "/instance/{i}/send/media-file", Legacy: true},
+		{Methods: []string{"POST"}, From: "/message/sendWhatsAppAudioFile/{i}", To: "/instance/{i}/send/ptt-file", Legacy: true},
+		{Methods: []string{"POST"}, From: "/message/sendContact/{i}", To: "/instance/{i}/send/contact", Legacy: true},
+		{Methods: []string{"POST"}, From: "/message/sendLocation/{i}", To: "/instance/{i}/send/location", Legacy: true},
+		{Methods: []string{"POST"}, From: "/message/sendReaction/{i}", To: "/instance/{i}/send/reaction", Legacy: true},
+		{Methods: []string{"POST"}, From: "/chat/whatsappNumbers/{i}", To: "/instance/{i}/chat/is-account", Legacy: true},
+		{Methods: []string{"PATCH", "POST", "PUT"}, From: "/chat/readMessages/{i}", To: "/instance/{i}/chat/read-message", Legacy: true},
+		{Methods: []string{"POST", "PUT"}, From: "/chat/archiveChat/{i}", To: "/instance/{i}/chat/archive", Legacy: true},
+		{Methods: []string{"DELETE"}, From: "/chat/deleteMessage/{i}", To: "/instance/{i}/chat/delete-message", Legacy: true},
+		{Methods: []string{"POST"}, From: "/chat/fetchProfilePictureUrl/{i}", To: "/instance/{i}/chat/profile-picture", Legacy: true},
+		{Methods: []string{"POST"}, From: "/chat/rejectCall/{i}", To: "/instance/{i}/chat/reject-call", Legacy: true},
+		{Methods: []string{"POST"}, From: "/chat/editMessage/{i}", To: "/instance/{i}/chat/edit-message", Legacy: true},
+		{Methods: []string{"POST"}, From: "/chat/mediaData/{i}", To: "/instance/{i}/media/data", Legacy: true},
+		{Methods: []string{"POST"}, From: "/chat/findMessages/{i}", To: "/instance/{i}/db/messages/pages", Legacy: true},
+		{Methods: []string{"POST"}, From: "/group/create/{i}", To: "/instance/{i}/group", Legacy: true},
+		{Methods: []string{"PUT"}, From: "/group/updateGroupPicture/{i}", To: "/instance/{i}/group/update-picture", Legacy: true},
+		{Methods: []string{"GET"}, From: "/group/inviteCode/{i}", To: "/instance/{i}/group/invitation-code", Legacy: true},
+		{Methods: []string{"PUT"}, From: "/group/revokeInviteCode/{i}", To: "/instance/{i}/group/revoke-invitation", Legacy: true},
+		{Methods: []string{"PUT"}, From: "/group/updateParticipant/{i}", To: "/instance/{i}/group/update-participants", Legacy: true},
+		{Methods: []string{"DELETE"}, From: "/group/leaveGroup/{i}", To: "/instance/{i}/group/leave", Legacy: true},
 	}
 }
 
 // otherPaths are second names of current paths, and documented paths moved to
 // where the router can hold them.
-func otherPaths() []alias {
-	return []alias{
-		{methods: []string{"PUT"}, from: "/instance/refreshToken/{i}", to: "/instance/{i}/refreshToken"},
-		{methods: []string{"DELETE"}, from: "/instance/{i}/logout/{i}", to: "/instance/{i}/logout"},
-		{methods: []string{"POST"}, from: "/instance/{i}/send/ppt", to: "/instance/{i}/send/ptt"},
-		{methods: []string{"POST"}, from: "/instance/{i}/send/ppt-file", to: "/instance/{i}/send/ptt-file"},
-		{methods: []string{"GET", "DELETE"}, from: "/instance/{i}/media/{id}/uploads", to: "/instance/{i}/upload/{id}"},
-		{methods: []string{"POST"}, from: "/message/batches/{id}/resume", to: "/message/batches/{id}/start"},
+func otherPaths() []rest.Alias {
+	return []rest.Alias{
+		{Methods: []string{"PUT"}, From: "/instance/refreshToken/{i}", To: "/instance/{i}/refreshToken"},
+		{Methods: []string{"DELETE"}, From: "/instance/{i}/logout/{i}", To: "/instance/{i}/logout"},
+		{Methods: []string{"POST"}, From: "/instance/{i}/send/ppt", To: "/instance/{i}/send/ptt"},
+		{Methods: []string{"POST"}, From: "/instance/{i}/send/ppt-file", To: "/instance/{i}/send/ptt-file"},
+		{Methods: []string{"GET", "DELETE"}, From: "/instance/{i}/media/{id}/uploads", To: "/instance/{i}/upload/{id}"},
+		{Methods: []string{"POST"}, From: "/message/batches/{id}/resume", To: "/message/batches/{id}/start"},
 	}
 }

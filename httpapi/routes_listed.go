@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"postern/access"
+	"postern/httpapi/rest"
 )
 
 // Route describes one path of the interface, for documents and tests.
@@ -42,10 +43,10 @@ const (
 func Routes() []Route {
 	var all []Route
 	for _, r := range append(routes(), unlisted()...) {
-		listed := Route{Method: r.method, Path: r.path, Auth: r.auth.name(), Scopes: r.right.needs(), Everywhere: r.right&everywhere != 0}
+		listed := Route{Method: r.Method, Path: r.Path, Auth: authName(r.Auth), Scopes: r.Right.Needs(), Everywhere: r.Right&rest.Everywhere != 0}
 		for _, a := range aliases() {
-			if a.to == r.path && slices.Contains(a.methods, r.method) {
-				listed.Aliases = append(listed.Aliases, a.from)
+			if a.To == r.Path && slices.Contains(a.Methods, r.Method) {
+				listed.Aliases = append(listed.Aliases, a.From)
 			}
 		}
 		all = append(all, listed)
@@ -53,19 +54,19 @@ func Routes() []Route {
 	return all
 }
 
-func (s scheme) name() Auth {
+func authName(s rest.Scheme) Auth {
 	switch s {
-	case globalKey:
+	case rest.GlobalKey:
 		return AuthKey
-	case signIn, anyKey:
+	case rest.SignIn, rest.AnyKey:
 		return AuthCredential
-	case portalLink:
+	case rest.PortalLink:
 		return AuthLink
-	case instanceBearer, pathBearer:
+	case rest.InstanceBearer, rest.PathBearer:
 		return AuthInstance
-	case userBearer:
+	case rest.UserBearer:
 		return AuthUser
-	case handshake:
+	case rest.Handshake:
 		return AuthHandshake
 	default:
 		return AuthNone
@@ -74,7 +75,6 @@ func (s scheme) name() Auth {
 
 // Paths whose handlers are made from the configuration.
 const (
-	pathMetrics  = "/metrics"
 	pathOpenAPI  = "/openapi.json"
 	pathAliases  = "/openapi-aliases.json" // the same for older paths
 	pathAsyncAPI = "/asyncapi.json"
@@ -83,12 +83,12 @@ const (
 )
 
 // unlisted are the routes that New adds to those of the table.
-func unlisted() []route {
-	return []route{
-		{method: "GET", path: pathMetrics, auth: globalKey, right: scopeMetrics},
-		{method: "GET", path: pathOpenAPI, auth: public},
-		{method: "GET", path: pathAliases, auth: public},
-		{method: "GET", path: pathAsyncAPI, auth: public},
-		{method: "GET", path: pathDocs, auth: public},
+func unlisted() []rest.Route {
+	return []rest.Route{
+		{Method: "GET", Path: rest.PathMetrics, Auth: rest.GlobalKey, Right: rest.ScopeMetrics},
+		{Method: "GET", Path: pathOpenAPI, Auth: rest.Public},
+		{Method: "GET", Path: pathAliases, Auth: rest.Public},
+		{Method: "GET", Path: pathAsyncAPI, Auth: rest.Public},
+		{Method: "GET", Path: pathDocs, Auth: rest.Public},
 	}
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"postern/httpapi/rest"
 )
 
 const codeNotOffered = "NOT_OFFERED"
@@ -35,24 +36,24 @@ func notOfferedMethods() []string {
 }
 
 // notOfferedAliases are older names of these paths.
-func notOfferedAliases() []alias {
+func notOfferedAliases() []rest.Alias {
 	methods := notOfferedMethods()
-	return []alias{
-		{methods: methods, from: "/message/sendButtons/{i}", to: "/instance/{i}/send/buttons", legacy: true},
-		{methods: methods, from: "/message/sendList/{i}", to: "/instance/{i}/send/list", legacy: true},
-		{methods: methods, from: "/message/reviewOrder/{i}", to: "/instance/{i}/send/review-order", legacy: true},
+	return []rest.Alias{
+		{Methods: methods, From: "/message/sendButtons/{i}", To: "/instance/{i}/send/buttons", Legacy: true},
+		{Methods: methods, From: "/message/sendList/{i}", To: "/instance/{i}/send/list", Legacy: true},
+		{Methods: methods, From: "/message/reviewOrder/{i}", To: "/instance/{i}/send/review-order", Legacy: true},
 	}
 }
 
 // addNotOffered adds the refused paths.
 func (a *api) addNotOffered() {
-	refused := func(why string) handler {
-		return func(*call) error { return refuse(http.StatusNotImplemented, codeNotOffered, why) }
+	refused := func(why string) rest.Handler {
+		return func(*rest.Call) error { return rest.Refuse(http.StatusNotImplemented, codeNotOffered, why) }
 	}
 	for end, why := range notOffered() {
 		for _, method := range notOfferedMethods() {
-			a.add(route{method: method, path: "/instance/{i}/send/" + end, auth: instanceBearer, handle: refused(why)})
+			a.Add(rest.Route{Method: method, Path: "/instance/{i}/send/" + end, Auth: rest.InstanceBearer, Handle: refused(why)})
 		}
 	}
-	a.mount(route{path: callsPath, auth: pathBearer, handle: refused(noCalls)})
+	a.Mount(rest.Route{Path: callsPath, Auth: rest.PathBearer, Handle: refused(noCalls)})
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"postern/httpapi/rest"
 	"strings"
 	"testing"
 )
@@ -19,11 +20,11 @@ func TestNotOfferedIs501ByEveryMethod(t *testing.T) {
 			if e := wantError(t, r.as(token, method, path, `{"number":"4915112345678"}`), 501, codeNotOffered); !strings.Contains(e.Messages[0], "instead") && !strings.Contains(path, "/call/") {
 				t.Errorf("%s %s does not say what to use: %s", method, path, e.Messages)
 			}
-			wantError(t, r.as("", method, path, ""), 401, codeUnauthorized)
+			wantError(t, r.as("", method, path, ""), 401, rest.CodeUnauthorized)
 		}
 		if !strings.HasPrefix(path, "/call/") {
 			res := r.as(token, "GET", path, "")
-			wantError(t, res, 405, codeMethodNotAllowed)
+			wantError(t, res, 405, rest.CodeMethodNotAllowed)
 			if got := res.Header.Get("Allow"); got != "PATCH, POST, PUT" {
 				t.Errorf("GET %s: Allow is %q", path, got)
 			}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http/httptest"
+	"postern/httpapi/rest"
 	"slices"
 	"strings"
 	"testing"
@@ -17,10 +18,10 @@ func concrete(path string) string {
 }
 
 // at is concrete for a row, with a link that leads to some-instance where it wants one.
-func (r *rig) at(row route) string {
+func (r *rig) at(row rest.Route) string {
 	r.t.Helper()
-	if row.auth != portalLink {
-		return concrete(row.path)
+	if row.Auth != rest.PortalLink {
+		return concrete(row.Path)
 	}
 	rec, err := r.registry.ByName("some-instance")
 	if err != nil {
@@ -30,16 +31,16 @@ func (r *rig) at(row route) string {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return strings.Replace(row.path, "/portal/{token}", r.linkTo(rec), 1)
+	return strings.Replace(row.Path, "/portal/{token}", r.linkTo(rec), 1)
 }
 
 func TestEveryRouteAnswers405ToAMethodItHasNotAndNamesThoseItHas(t *testing.T) {
 	r := newRig(t)
 	for _, row := range routes() {
 		for _, method := range []string{"TRACE", "OPTIONS", "BREW"} { // HEAD: see head_rules_test.go
-			res := do(r.h, httptest.NewRequest(method, concrete(row.path), nil))
-			if !slices.Contains(strings.Split(res.Header.Get("Allow"), ", "), row.method) {
-				t.Errorf("%s %s: Allow %q", method, row.path, res.Header.Get("Allow"))
+			res := do(r.h, httptest.NewRequest(method, concrete(row.Path), nil))
+			if !slices.Contains(strings.Split(res.Header.Get("Allow"), ", "), row.Method) {
+				t.Errorf("%s %s: Allow %q", method, row.Path, res.Header.Get("Allow"))
 			}
 			wantError(t, res, 405, "METHOD_NOT_ALLOWED")
 		}
@@ -49,7 +50,7 @@ func TestEveryRouteAnswers405ToAMethodItHasNotAndNamesThoseItHas(t *testing.T) {
 func TestEveryRouteWithACredentialAnswers401WithoutAGoodOneBeforeItReadsTheBody(t *testing.T) {
 	r := newRig(t)
 	for _, row := range routes() {
-		if row.auth == public || row.auth == handshake || row.auth == portalLink { // which is not found
+		if row.Auth == rest.Public || row.Auth == rest.Handshake || row.Auth == rest.PortalLink { // which is not found
 			continue
 		}
 		for name, set := range map[string][2]string{
@@ -57,11 +58,11 @@ func TestEveryRouteWithACredentialAnswers401WithoutAGoodOneBeforeItReadsTheBody(
 			"a wrong key":   {"Apikey", "wrong"},
 			"a wrong token": {"Authorization", "Bearer wrong"},
 		} {
-			req := httptest.NewRequest(row.method, concrete(row.path), strings.NewReader("{malformed"))
+			req := httptest.NewRequest(row.Method, concrete(row.Path), strings.NewReader("{malformed"))
 			req.Header.Set(set[0], set[1])
 			res := do(r.h, req)
 			if res.StatusCode != 401 {
-				t.Errorf("%s %s with %s: status %d", row.method, row.path, name, res.StatusCode)
+				t.Errorf("%s %s with %s: status %d", row.Method, row.Path, name, res.StatusCode)
 				continue
 			}
 			wantError(t, res, 401, "UNAUTHORIZED")
@@ -72,17 +73,17 @@ func TestEveryRouteWithACredentialAnswers401WithoutAGoodOneBeforeItReadsTheBody(
 func TestNoCredentialOpensARouteOfAnotherScheme(t *testing.T) {
 	r := newRig(t)
 	for _, row := range routes() {
-		req := httptest.NewRequest(row.method, concrete(row.path), nil)
-		switch row.auth {
-		case userBearer, instanceBearer, pathBearer:
+		req := httptest.NewRequest(row.Method, concrete(row.Path), nil)
+		switch row.Auth {
+		case rest.UserBearer, rest.InstanceBearer, rest.PathBearer:
 			req.Header.Set("apikey", testKey)
-		case globalKey, signIn, anyKey:
+		case rest.GlobalKey, rest.SignIn, rest.AnyKey:
 			req.Header.Set("Authorization", "Bearer "+r.token)
-		case public, handshake, portalLink:
+		case rest.Public, rest.Handshake, rest.PortalLink:
 			continue
 		}
 		if res := do(r.h, req); res.StatusCode != 401 {
-			t.Errorf("%s %s: status %d", row.method, row.path, res.StatusCode)
+			t.Errorf("%s %s: status %d", row.Method, row.Path, res.StatusCode)
 		}
 	}
 }
@@ -90,7 +91,7 @@ func TestNoCredentialOpensARouteOfAnotherScheme(t *testing.T) {
 func TestARouteIsInTheTableOnce(t *testing.T) {
 	seen := map[string]bool{}
 	for _, row := range routes() {
-		key := row.method + " " + row.path
+		key := row.Method + " " + row.Path
 		if seen[key] {
 			t.Errorf("%s is there twice", key)
 		}
@@ -101,11 +102,11 @@ func TestARouteIsInTheTableOnce(t *testing.T) {
 func TestEveryAliasLeadsToARoute(t *testing.T) {
 	r := newRig(t)
 	for _, a := range aliases() {
-		for _, method := range a.methods {
-			if !slices.ContainsFunc(routes(), func(row route) bool { return row.method == method && row.path == a.to }) {
-				t.Errorf("%s %s leads to %s, which is no route", method, a.from, a.to)
+		for _, method := range a.Methods {
+			if !slices.ContainsFunc(routes(), func(row rest.Route) bool { return row.Method == method && row.Path == a.To }) {
+				t.Errorf("%s %s leads to %s, which is no route", method, a.From, a.To)
 			}
 		}
-		wantError(t, do(r.h, httptest.NewRequest("TRACE", concrete(a.from), nil)), 405, "METHOD_NOT_ALLOWED")
+		wantError(t, do(r.h, httptest.NewRequest("TRACE", concrete(a.From), nil)), 405, "METHOD_NOT_ALLOWED")
 	}
 }

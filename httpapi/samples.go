@@ -7,6 +7,7 @@ import (
 	"postern/backup"
 	"postern/console/samples"
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
 // sampleList is the last day, a minute each.
@@ -39,12 +40,12 @@ type minuteShown struct {
 }
 
 // listSamples answers with the samples of the last day, or those since a time.
-func (a *api) listSamples(c *call) error {
-	q, err := c.query([]string{"since"})
+func (a *api) listSamples(c *rest.Call) error {
+	q, err := c.Query([]string{"since"})
 	if err != nil {
 		return err
 	}
-	at, err := instant("since", q.Get("since"))
+	at, err := rest.ParseTime("since", q.Get("since"))
 	if err != nil {
 		return err
 	}
@@ -57,7 +58,7 @@ func (a *api) listSamples(c *call) error {
 			out.Samples = append(out.Samples, showMinute(s))
 		}
 	}
-	return c.w.json(http.StatusOK, out)
+	return c.Response.JSON(http.StatusOK, out)
 }
 
 func showBackups(s backup.State) *backupState {

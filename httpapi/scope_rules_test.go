@@ -13,6 +13,7 @@ import (
 	"postern/access"
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/media"
 )
 
@@ -93,7 +94,7 @@ func TestEveryRouteOpensToItsScopeAndToNoOther(t *testing.T) {
 	keys := map[access.Scope]createdKey{}
 	wide := map[access.Scope]string{}
 	for _, s := range access.Scopes() {
-		body := fmt.Sprintf(`{"name":"k","instances":["some-instance"],"scopes":[%q],"userId":%q}`, s, exampleUUID)
+		body := fmt.Sprintf(`{"name":"k","instances":["some-instance"],"scopes":[%q],"userId":%q}`, s, rest.ExampleUUID)
 		keys[s] = r.newKey(body)
 		wide[s] = r.newKey(strings.Replace(body, "some-instance", "*", 1)).Key
 	}
@@ -124,7 +125,7 @@ func TestEveryRouteOpensToItsScopeAndToNoOther(t *testing.T) {
 			if res.StatusCode < 400 {
 				return res.StatusCode, ""
 			}
-			var e errorBody
+			var e rest.ErrorBody
 			if err := json.NewDecoder(res.Body).Decode(&e); err != nil {
 				t.Fatal(err)
 			}
@@ -162,7 +163,7 @@ func TestARefusalNamesTheScope(t *testing.T) {
 			t.Errorf("message %q", e.Messages[0])
 		}
 	}
-	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["batch"],"userId":"` + exampleUUID + `"}`).Key
+	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["batch"],"userId":"` + rest.ExampleUUID + `"}`).Key
 	if e := wantError(t, r.with(key, "POST", "/message/batches", batchBody("instances", `["b"]`)), 403, "SCOPE"); !strings.Contains(e.Messages[0], "scope batch") {
 		t.Errorf("message %q", e.Messages[0])
 	}
@@ -250,7 +251,7 @@ func TestAnExpiredKeyIs401(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	k := access.Key{Name: "k", Scopes: []access.Scope{access.Read}, ExpiresAt: time.Now().Add(50 * time.Millisecond)}
-	_, text, err := r.api.server.Access.Keys.Create(t.Context(), k, nil)
+	_, text, err := r.api.Server.Access.Keys.Create(t.Context(), k, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,7 +349,7 @@ func TestTheGlobalKeyOpensInstancesWhereThatIsSet(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	wantError(t, r.admin("GET", "/instance/a", ""), 401, "UNAUTHORIZED")
-	r.api.server.KeyOpensInstances = true
+	r.api.Server.KeyOpensInstances = true
 	if res := r.admin("GET", "/instance/a", ""); res.StatusCode != 200 {
 		t.Errorf("%s", res.Status)
 	}
@@ -358,7 +359,7 @@ func TestTheGlobalKeyOpensInstancesWhereThatIsSet(t *testing.T) {
 // TestRecipientsHold: nothing is sent to anybody else, by whatever route.
 func TestRecipientsHold(t *testing.T) {
 	r, _, _ := doing(t)
-	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["send","batch"],"userId":"` + exampleUUID + `","recipients":["+49 151 12345678"]}`).Key
+	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["send","batch"],"userId":"` + rest.ExampleUUID + `","recipients":["+49 151 12345678"]}`).Key
 	if res := r.with(key, "POST", "/instance/a/send/text", `{"number":"4915112345678","textMessage":{"text":"x"}}`); res.StatusCode == 403 {
 		t.Errorf("to its recipient: %s", text(t, res))
 	}

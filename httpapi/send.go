@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/instance"
 	"postern/media"
@@ -25,15 +26,8 @@ const (
 
 // sendTarget is what every send's body holds besides its content.
 type sendTarget struct {
-	oneRecipient
+	rest.OneRecipient
 	Options sendOptions `json:"options"`
-}
-
-// oneRecipient names a person or a group by exactly one of its fields.
-type oneRecipient struct {
-	Number    *string `json:"number"`
-	Chat      *string `json:"chat"`
-	Recipient *string `json:"recipient"`
 }
 
 // sendOptions say how a message is sent.
@@ -58,10 +52,10 @@ func (t *sendTarget) target() *sendTarget { return t }
 func send[B any, P interface {
 	*B
 	sendBody
-}](a *api) handler {
-	return func(c *call) error {
+}](a *api) rest.Handler {
+	return func(c *rest.Call) error {
 		var in B
-		if err := c.decode(&in, maxBody); err != nil {
+		if err := c.Decode(&in, rest.MaxBody); err != nil {
 			return err
 		}
 		content, err := P(&in).content()
@@ -74,7 +68,7 @@ func send[B any, P interface {
 
 // sendContent sends checked content and answers with the stored message. The
 // request's Idempotency-Key begins when the message leaves.
-func (a *api) sendContent(c *call, t *sendTarget, content event.Content) error {
+func (a *api) sendContent(c *rest.Call, t *sendTarget, content event.Content) error {
 	out, err := a.outgoing(c, t, content)
 	if err != nil {
 		return err
@@ -83,7 +77,7 @@ func (a *api) sendContent(c *call, t *sendTarget, content event.Content) error {
 		return err
 	}
 	if out.MentionAll {
-		if err := a.Supervisor.MaySend(c.instance.ID, out); err != nil {
+		if err := a.Supervisor.MaySend(c.Instance.ID, out); err != nil {
 			return err
 		}
 		return a.sendLater(c, out, t.Options.attributes())
@@ -94,24 +88,24 @@ func (a *api) sendContent(c *call, t *sendTarget, content event.Content) error {
 // sendNow sends a message and answers with it as it is stored, or with nothing
 // when that is the status. also, unless it is nil, is called with it in the commit
 // that stores it.
-func (a *api) sendNow(c *call, status int, out event.Outgoing, attributes event.Attributes, also func(*store.Tx, event.Message) error) error {
-	if err := c.mayWriteTo(out.To); err != nil {
+func (a *api) sendNow(c *rest.Call, status int, out event.Outgoing, attributes event.Attributes, also func(*store.Tx, event.Message) error) error {
+	if err := c.MayWriteTo(out.To); err != nil {
 		return err
 	}
-	ctx, done := c.patience()
+	ctx, done := c.SendContext()
 	defer done()
-	out.Leaving, out.Warn = c.begin, c.warnOf
-	keep := keepInCommit[event.Message](c, status)
-	sent, err := a.Supervisor.SendAndStore(ctx, c.instance.ID, out, instance.Keeping{
-		Attributes: attributes, RequestID: c.requestID, InCommit: both(keep, also),
+	out.Leaving, out.Warn = c.Begin, c.Warn
+	keep := rest.KeepInCommit[event.Message](c, status)
+	sent, err := a.Supervisor.SendAndStore(ctx, c.Instance.ID, out, instance.Keeping{
+		Attributes: attributes, RequestID: c.RequestID, InCommit: both(keep, also),
 	})
 	if err != nil {
 		return err
 	}
 	if status == http.StatusNoContent {
-		return c.nothing()
+		return c.NoContent()
 	}
-	return c.w.json(status, sent)
+	return c.Response.JSON(status, sent)
 }
 
 // both calls two functions in one commit; either may be nil.
@@ -140,9 +134,9 @@ type acceptedSend struct {
 }
 
 // sendLater accepts a send to many people; the event send.message reports its result.
-func (a *api) sendLater(c *call, out event.Outgoing, attributes event.Attributes) error {
-	if c.key != nil && c.key.Recipients != nil {
-		return errRecipientNotAllowed("a key with recipients cannot mention everybody of a group")
+func (a *api) sendLater(c *rest.Call, out event.Outgoing, attributes event.Attributes) error {
+	if c.Key != nil && c.Key.Recipients != nil {
+		return rest.RecipientNotAllowed("a key with recipients cannot mention everybody of a group")
 	}
 	ownUpload := false
 	if m := out.Content.Media; m != nil && m.File != nil {
@@ -156,56 +150,56 @@ func (a *api) sendLater(c *call, out event.Outgoing, attributes event.Attributes
 	answer := acceptedSend{
 		StatusCode: http.StatusAccepted, Status: "processing",
 		Message:      "the message is being sent; the event send.message has the result",
-		InstanceName: c.instance.Name,
+		InstanceName: c.Instance.Name,
 	}
-	d := instance.Deferred{Instance: c.instance.ID, Out: out, Attributes: attributes, RequestID: c.requestID, OwnUpload: ownUpload}
-	if keep := keepInCommit[acceptedSend](c, http.StatusAccepted); keep != nil {
+	d := instance.Deferred{Instance: c.Instance.ID, Out: out, Attributes: attributes, RequestID: c.RequestID, OwnUpload: ownUpload}
+	if keep := rest.KeepInCommit[acceptedSend](c, http.StatusAccepted); keep != nil {
 		d.InCommit = func(tx *store.Tx, process string) error {
 			kept := answer
 			kept.ProcessID = process
 			return keep(tx, kept)
 		}
 	}
-	process, err := a.Processor.Accept(c.r.Context(), d)
+	process, err := a.Processor.Accept(c.Request.Context(), d)
 	if err != nil {
 		a.dropUpload(c, d)
 		return err
 	}
 	answer.ProcessID = process
-	return c.w.json(http.StatusAccepted, answer)
+	return c.Response.JSON(http.StatusAccepted, answer)
 }
 
 // dropUpload forgets the file of a send that was not accepted.
-func (a *api) dropUpload(c *call, d instance.Deferred) {
+func (a *api) dropUpload(c *rest.Call, d instance.Deferred) {
 	if !d.OwnUpload {
 		return
 	}
-	err := a.Store.Update(context.WithoutCancel(c.r.Context()), func(tx *store.Tx) error {
+	err := a.Store.Update(context.WithoutCancel(c.Request.Context()), func(tx *store.Tx) error {
 		return media.Release(tx, d.Instance, d.Out.Content.Media.UploadID)
 	})
 	if err != nil {
-		c.log().Warn("the upload of a refused send could not be removed; it expires by itself", "instance", c.instance.Name, "error", err)
+		c.Log().Warn("the upload of a refused send could not be removed; it expires by itself", "instance", c.Instance.Name, "error", err)
 	}
 }
 
 // outgoing makes the message of a request.
-func (a *api) outgoing(c *call, t *sendTarget, content event.Content) (event.Outgoing, error) {
-	to, err := t.recipient()
+func (a *api) outgoing(c *rest.Call, t *sendTarget, content event.Content) (event.Outgoing, error) {
+	to, err := t.Parse()
 	if err != nil {
 		return event.Outgoing{}, err
 	}
-	if err := c.mayWriteTo(to.JID()); err != nil { // before a quoted message says whether it is there
+	if err := c.MayWriteTo(to.JID()); err != nil { // before a quoted message says whether it is there
 		return event.Outgoing{}, err
 	}
 	if content.Forward != nil {
-		if err := c.mayShow("messageId"); err != nil {
+		if err := c.MayShow("messageId"); err != nil {
 			return event.Outgoing{}, err
 		}
 	}
 	if err := t.Options.check(content); err != nil {
 		return event.Outgoing{}, err
 	}
-	if err := a.checkUpload(c, c.instance.ID, content.Media); err != nil {
+	if err := a.checkUpload(c, c.Instance.ID, content.Media); err != nil {
 		return event.Outgoing{}, err
 	}
 	if t.Options.MentionAll && !to.IsGroup() {
@@ -222,19 +216,6 @@ func (a *api) outgoing(c *call, t *sendTarget, content event.Content) (event.Out
 	}, nil
 }
 
-func (t *oneRecipient) recipient() (event.Recipient, error) {
-	var given []string
-	for _, f := range []*string{t.Number, t.Chat, t.Recipient} {
-		if f != nil {
-			given = append(given, *f)
-		}
-	}
-	if len(given) != 1 {
-		return event.Recipient{}, refuse(http.StatusBadRequest, "ONE_RECIPIENT", "give exactly one of number, chat and recipient")
-	}
-	return event.ParseRecipient(given[0])
-}
-
 func (o *sendOptions) check(content event.Content) error {
 	limit := int64(maxDelay)
 	if content.Media != nil && content.Media.Kind == event.MediaVoice {
@@ -244,7 +225,7 @@ func (o *sendOptions) check(content event.Content) error {
 		return fmt.Errorf("%w: options.delay must be 0 to %d milliseconds", event.ErrContent, limit)
 	}
 	if !slices.Contains(presences(), o.Presence) {
-		return fmt.Errorf("%w: options.presence %.100q is not one of: %s", event.ErrContent, o.Presence, joined(presences()[1:]))
+		return fmt.Errorf("%w: options.presence %.100q is not one of: %s", event.ErrContent, o.Presence, rest.Joined(presences()[1:]))
 	}
 	if o.QuotedMessage.given() && o.QuotedMessageID.given() {
 		return fmt.Errorf("%w: give one of options.quotedMessageId and options.quotedMessage", event.ErrContent)
@@ -267,19 +248,19 @@ func (o *sendOptions) attributes() event.Attributes {
 }
 
 // quoted is the message that a send answers, nil when there is none.
-func (a *api) quoted(c *call, o sendOptions) (*event.Original, error) {
+func (a *api) quoted(c *rest.Call, o sendOptions) (*event.Original, error) {
 	switch {
 	case o.QuotedMessage.given():
 		return o.QuotedMessage.original()
 	case o.QuotedMessageID.given():
-		m, err := a.message(c.instance.ID, o.QuotedMessageID.messageRef)
+		m, err := a.message(c.Instance.ID, o.QuotedMessageID.messageRef)
 		if errors.Is(err, instance.ErrNoMessage) {
-			return nil, refuse(http.StatusUnprocessableEntity, codeNoQuoted, "options.quotedMessageId names no stored message")
+			return nil, rest.Refuse(http.StatusUnprocessableEntity, codeNoQuoted, "options.quotedMessageId names no stored message")
 		}
 		if err != nil {
 			return nil, err
 		}
-		return originalOf(m), c.mayShow("options.quotedMessageId")
+		return originalOf(m), c.MayShow("options.quotedMessageId")
 	}
 	return nil, nil //nolint:nilnil // most messages answer none
 }

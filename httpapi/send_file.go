@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/media"
 )
@@ -21,20 +22,20 @@ func optionFields() []string {
 	return []string{"delay", "presence", "quotedMessageId", "quotedMessage", "mentionAll", "externalAttributes"}
 }
 
-func (f form) target() (*sendTarget, error) {
-	t := &sendTarget{oneRecipient: oneRecipient{f.filled("number"), f.filled("chat"), f.filled("recipient")}}
-	nested, err := f.json("options", &t.Options)
+func targetOf(f rest.Form) (*sendTarget, error) {
+	t := &sendTarget{OneRecipient: rest.OneRecipient{Number: f.Filled("number"), Chat: f.Filled("chat"), Recipient: f.Filled("recipient")}}
+	nested, err := f.JSON("options", &t.Options)
 	if err != nil || nested {
-		return t, errors.Join(err, f.withoutOptions())
+		return t, errors.Join(err, withoutOptions(f))
 	}
-	return t, f.options(&t.Options)
+	return t, formOptions(f, &t.Options)
 }
 
 // withoutOptions fails when a form with options has one of them beside it too.
-func (f form) withoutOptions() error {
+func withoutOptions(f rest.Form) error {
 	for _, name := range optionFields() {
-		if f.fields[name] != "" {
-			return &strict.Error{Code: codeDuplicateField, Path: name, Text: "stands in options, or beside it, but not both in one form"}
+		if f.Fields[name] != "" {
+			return &strict.Error{Code: rest.CodeDuplicateField, Path: name, Text: "stands in options, or beside it, but not both in one form"}
 		}
 	}
 	return nil
@@ -42,30 +43,30 @@ func (f form) withoutOptions() error {
 
 // options reads the options that stand in the form itself. Empty fields are none:
 // tools for forms send all that they know of.
-func (f form) options(o *sendOptions) (err error) {
-	if o.Delay, err = f.number("delay"); err != nil {
+func formOptions(f rest.Form, o *sendOptions) (err error) {
+	if o.Delay, err = f.Number("delay"); err != nil {
 		return err
 	}
-	if o.MentionAll, err = f.flag("mentionAll"); err != nil {
+	if o.MentionAll, err = f.Flag("mentionAll"); err != nil {
 		return err
 	}
-	o.Presence = event.Presence(f.fields["presence"])
-	if id := f.fields["quotedMessageId"]; id != "" && id != "0" {
+	o.Presence = event.Presence(f.Fields["presence"])
+	if id := f.Fields["quotedMessageId"]; id != "" && id != "0" {
 		o.QuotedMessageID = quotedRef{messageRef{keyID: id}}
 	}
 	var quoted quotedMessage
-	if given, err := f.json("quotedMessage", &quoted); err != nil {
+	if given, err := f.JSON("quotedMessage", &quoted); err != nil {
 		return err
 	} else if given {
 		o.QuotedMessage = &quoted
 	}
-	o.ExternalAttributes, err = f.object("externalAttributes")
+	o.ExternalAttributes, err = formObject(f, "externalAttributes")
 	return err
 }
 
 // object is a field that is any JSON object, nil when it is absent or empty.
-func (f form) object(name string) (*strict.Object, error) {
-	text := f.fields[name]
+func formObject(f rest.Form, name string) (*strict.Object, error) {
+	text := f.Fields[name]
 	if text == "" {
 		return nil, nil
 	}
@@ -77,16 +78,16 @@ func (f form) object(name string) (*strict.Object, error) {
 }
 
 // sendMediaFile sends the file of a multipart body.
-func (a *api) sendMediaFile(c *call) error {
-	return a.sendFile(c, targetFields("mediaType", "caption", "fileName", "mimetype", "viewOnce"), func(f form) (event.Media, error) {
-		kind, err := f.mediaType()
+func (a *api) sendMediaFile(c *rest.Call) error {
+	return a.sendFile(c, targetFields("mediaType", "caption", "fileName", "mimetype", "viewOnce"), func(f rest.Form) (event.Media, error) {
+		kind, err := f.MediaType()
 		if err != nil {
 			return event.Media{}, err
 		}
-		once, err := f.flag("viewOnce")
+		once, err := f.Flag("viewOnce")
 		m := event.Media{
-			Kind: kind, FileName: firstGiven(f.given("fileName"), &f.fileName),
-			Caption: f.fields["caption"], MimeType: f.fields["mimetype"], ViewOnce: once,
+			Kind: kind, FileName: firstGiven(f.Given("fileName"), &f.FileName),
+			Caption: f.Fields["caption"], MimeType: f.Fields["mimetype"], ViewOnce: once,
 		}
 		if err == nil {
 			err = m.Check()
@@ -96,27 +97,27 @@ func (a *api) sendMediaFile(c *call) error {
 }
 
 // sendVoiceFile sends the voice note of a multipart body.
-func (a *api) sendVoiceFile(c *call) error {
-	return a.sendFile(c, targetFields("viewOnce"), func(f form) (event.Media, error) {
-		once, err := f.flag("viewOnce")
+func (a *api) sendVoiceFile(c *rest.Call) error {
+	return a.sendFile(c, targetFields("viewOnce"), func(f rest.Form) (event.Media, error) {
+		once, err := f.Flag("viewOnce")
 		return event.Media{Kind: event.MediaVoice, ViewOnce: once}, err
 	})
 }
 
 // sendStickerFile sends the sticker of a multipart body.
-func (a *api) sendStickerFile(c *call) error {
-	return a.sendFile(c, targetFields(), func(form) (event.Media, error) { return event.Media{Kind: event.MediaSticker}, nil })
+func (a *api) sendStickerFile(c *rest.Call) error {
+	return a.sendFile(c, targetFields(), func(rest.Form) (event.Media, error) { return event.Media{Kind: event.MediaSticker}, nil })
 }
 
-func (a *api) sendFile(c *call, known []string, read func(form) (event.Media, error)) error {
-	f, err := c.readForm(a.Media.Spool, a.MaxMedia, known...)
+func (a *api) sendFile(c *rest.Call, known []string, read func(rest.Form) (event.Media, error)) error {
+	f, err := c.ReadForm(a.Media.Spool, a.MaxMedia, known...)
 	if err != nil {
 		return err
 	}
 	// From here on the library has the file.
 	m, t, err := readMedia(f, read)
 	if err != nil {
-		_ = os.Remove(f.path)
+		_ = os.Remove(f.Path)
 		return err
 	}
 	file, err := a.prepare(c, f, m)
@@ -128,8 +129,8 @@ func (a *api) sendFile(c *call, known []string, read func(form) (event.Media, er
 	return a.sendContent(c, t, event.Content{Media: &m})
 }
 
-func readMedia(f form, read func(form) (event.Media, error)) (event.Media, *sendTarget, error) {
-	t, err := f.target()
+func readMedia(f rest.Form, read func(rest.Form) (event.Media, error)) (event.Media, *sendTarget, error) {
+	t, err := targetOf(f)
 	if err != nil {
 		return event.Media{}, nil, err
 	}
@@ -137,6 +138,6 @@ func readMedia(f form, read func(form) (event.Media, error)) (event.Media, *send
 	return m, t, err
 }
 
-func (a *api) prepare(c *call, f form, m event.Media) (event.MediaFile, error) {
-	return a.Media.Prepare(c.r.Context(), f.path, media.Wish{Instance: c.instance.ID, Kind: m.Kind, FileName: m.FileName, MimeType: m.MimeType})
+func (a *api) prepare(c *rest.Call, f rest.Form, m event.Media) (event.MediaFile, error) {
+	return a.Media.Prepare(c.Request.Context(), f.Path, media.Wish{Instance: c.Instance.ID, Kind: m.Kind, FileName: m.FileName, MimeType: m.MimeType})
 }

@@ -4,26 +4,27 @@ import (
 	"net/http"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/store"
 )
 
 // The sends that are about a message which is stored here, and the status.
 
-func (a *api) sendForward(c *call) error {
+func (a *api) sendForward(c *rest.Call) error {
 	var in sendForwardRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
-	m, err := a.message(c.instance.ID, in.MessageID)
+	m, err := a.message(c.Instance.ID, in.MessageID)
 	if err != nil {
 		return err
 	}
 	return a.sendContent(c, &in.sendTarget, event.Content{Forward: originalOf(m)})
 }
 
-func (a *api) sendStatus(c *call) error {
+func (a *api) sendStatus(c *rest.Call) error {
 	var in sendStatusRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	content, err := in.StatusMessage.Content()
@@ -35,7 +36,7 @@ func (a *api) sendStatus(c *call) error {
 }
 
 // sendAbout sends content that no option changes.
-func (a *api) sendAbout(c *call, status int, to string, content event.Content, attributes event.Attributes, also func(*store.Tx, event.Message) error) error {
+func (a *api) sendAbout(c *rest.Call, status int, to string, content event.Content, attributes event.Attributes, also func(*store.Tx, event.Message) error) error {
 	if err := a.Store.Admit(); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
 func TestAnEditChangesTheStoredMessageInTheCommitThatStoresIt(t *testing.T) {
@@ -83,7 +84,7 @@ func TestADeletionIsDoneOnceForOneIdempotencyKey(t *testing.T) {
 	if first.status != 204 || !again.replayed || again.status != 204 || again.body != "" || left.Load() != 1 {
 		t.Errorf("first %v, again %v, %d left", first, again, left.Load())
 	}
-	if other := del("M2"); other.code() != codeKeyReused || left.Load() != 1 {
+	if other := del("M2"); other.code() != rest.CodeKeyReused || left.Load() != 1 {
 		t.Errorf("another message under the same key: %v", other)
 	}
 }
@@ -121,28 +122,28 @@ func TestABadCallAboutAStoredMessageSendsNothing(t *testing.T) {
 	for _, c := range []refusedCall{
 		{"POST", edit, `{"text":"x"}`, 422, "INVALID_ARGUMENT", "exactly one"},
 		{"POST", edit, `{"messageId":1,"id":1,"text":"x"}`, 422, "INVALID_ARGUMENT", "exactly one"},
-		{"POST", edit, `{"messageId":"MINE"}`, 400, codeMissingField, "text"},
+		{"POST", edit, `{"messageId":"MINE"}`, 400, rest.CodeMissingField, "text"},
 		{"POST", edit, `{"messageId":"MINE","text":""}`, 422, "INVALID_MESSAGE", "text"},
 		{"POST", edit, `{"messageId":"MINE","text":"` + strings.Repeat("é", event.MaxText+1) + `"}`, 422, "INVALID_MESSAGE", "text"},
 		{"POST", edit, `{"messageId":"NONE","text":"x"}`, 404, "MESSAGE_NOT_FOUND", ""},
 		{"POST", edit, `{"messageId":"THEIRS","text":"x"}`, 422, "INVALID_MESSAGE", "account itself"},
 		{"POST", edit, `{"messageId":"OLD","text":"x"}`, 422, "INVALID_MESSAGE", "older"},
 		{"POST", edit, `{"messageId":"PLACE","text":"x"}`, 422, "INVALID_MESSAGE", "locationMessage"},
-		{"DELETE", del, "", 400, codeInvalidQuery, "id"},
-		{"DELETE", del + "?id=", "", 400, codeInvalidQuery, "id"},
-		{"DELETE", del + "?id=MINE&id=OLD", "", 400, codeInvalidQuery, "id"},
-		{"DELETE", del + "?id=MINE", `{"id":"OLD"}`, 400, codeUnknownField, "id"},
+		{"DELETE", del, "", 400, rest.CodeInvalidQuery, "id"},
+		{"DELETE", del + "?id=", "", 400, rest.CodeInvalidQuery, "id"},
+		{"DELETE", del + "?id=MINE&id=OLD", "", 400, rest.CodeInvalidQuery, "id"},
+		{"DELETE", del + "?id=MINE", `{"id":"OLD"}`, 400, rest.CodeUnknownField, "id"},
 		{"DELETE", del + "?id=NONE", "", 404, "MESSAGE_NOT_FOUND", ""},
 		{"DELETE", del + "?id=-1", "", 404, "MESSAGE_NOT_FOUND", ""},
 		{"DELETE", del + "?id=THEIRS", "", 422, "INVALID_MESSAGE", "groups"},
 		{"POST", "/instance/a/send/forward", `{"messageId":"MINE"}`, 400, "ONE_RECIPIENT", ""},
-		{"POST", "/instance/a/send/forward", `{"number":"4915112345678"}`, 400, codeMissingField, "messageId"},
+		{"POST", "/instance/a/send/forward", `{"number":"4915112345678"}`, 400, rest.CodeMissingField, "messageId"},
 		{"POST", "/instance/a/send/forward", `{"number":"4915112345678","messageId":99}`, 404, "MESSAGE_NOT_FOUND", ""},
-		{"POST", "/instance/a/send/status", `{"number":"4915112345678","statusMessage":{"text":"x"}}`, 400, codeUnknownField, "number"},
+		{"POST", "/instance/a/send/status", `{"number":"4915112345678","statusMessage":{"text":"x"}}`, 400, rest.CodeUnknownField, "number"},
 		{"POST", "/instance/a/send/status", `{"statusMessage":{"text":""}}`, 422, "INVALID_MESSAGE", "text"},
 		{"POST", "/instance/a/send/status", `{"statusMessage":{"text":"x","backgroundColor":"red"}}`, 422, "INVALID_MESSAGE", "backgroundColor"},
 		{"POST", "/instance/a/send/status", `{"statusMessage":{"text":"x","font":11}}`, 422, "INVALID_MESSAGE", "font"},
-		{"POST", "/instance/a/send/status", `{"statusMessage":{"text":"x"},"options":{"delay":1}}`, 400, codeUnknownField, "options.delay"},
+		{"POST", "/instance/a/send/status", `{"statusMessage":{"text":"x"},"options":{"delay":1}}`, 400, rest.CodeUnknownField, "options.delay"},
 	} {
 		got := wantError(t, r.as(token, c.method, c.path, c.body), c.status, c.code)
 		if !strings.Contains(strings.Join(got.Messages, " "), c.names) {

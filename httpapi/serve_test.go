@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/httpapi/tokens/tokenstest"
 	"postern/store"
 )
@@ -24,20 +25,20 @@ import (
 const testKey = "the-global-key"
 
 // bare returns the interface with routes of the test's own and nothing below.
-func bare(logs io.Writer, rows ...route) *server {
-	s := bareServer(serverConfig{
+func bare(logs io.Writer, rows ...rest.Route) *rest.Server {
+	s := rest.Bare(rest.Config{
 		APIKey: testKey, JWTSecret: testSecret, Aliases: aliases(), Errors: answerTo, RetryAfter: retryAfter,
 	})
-	s.log = slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	s.Log = slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	for _, r := range rows {
-		s.router.add(r.method, r.path, s.handler(r))
+		s.Router.Add(r.Method, r.Path, s.Handler(r))
 	}
 	return s
 }
 
-func ok(c *call) error { return c.w.json(http.StatusOK, struct{}{}) }
+func ok(c *rest.Call) error { return c.Response.JSON(http.StatusOK, struct{}{}) }
 
-func fails(err error) handler { return func(*call) error { return err } }
+func fails(err error) rest.Handler { return func(*rest.Call) error { return err } }
 
 // do sends one request and returns the answer.
 func do(h http.Handler, r *http.Request) *http.Response {
@@ -47,7 +48,7 @@ func do(h http.Handler, r *http.Request) *http.Response {
 }
 
 // wantError checks the whole shape of the error body.
-func wantError(t testing.TB, res *http.Response, status int, code string) errorBody {
+func wantError(t testing.TB, res *http.Response, status int, code string) rest.ErrorBody {
 	t.Helper()
 	raw, err := io.ReadAll(res.Body)
 	if err != nil {
@@ -56,7 +57,7 @@ func wantError(t testing.TB, res *http.Response, status int, code string) errorB
 	if res.StatusCode != status {
 		t.Fatalf("status %d, want %d: %s", res.StatusCode, status, raw)
 	}
-	var b errorBody
+	var b rest.ErrorBody
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&b); err != nil {
@@ -79,7 +80,7 @@ func wantError(t testing.TB, res *http.Response, status int, code string) errorB
 }
 
 func TestRequestIDIsTheCallersWhenVisibleASCIIElseANewUUID(t *testing.T) {
-	a := bare(io.Discard, route{method: "GET", path: "/x", auth: public, right: never, handle: ok})
+	a := bare(io.Discard, rest.Route{Method: "GET", Path: "/x", Auth: rest.Public, Right: rest.Never, Handle: ok})
 	cases := []struct {
 		given []string
 		kept  bool
@@ -110,11 +111,11 @@ func TestRequestIDIsTheCallersWhenVisibleASCIIElseANewUUID(t *testing.T) {
 func TestEveryRefusalHasTheOneErrorBody(t *testing.T) {
 	var logs bytes.Buffer
 	a := bare(&logs,
-		route{method: "GET", path: "/x", auth: public, right: never, handle: ok},
-		route{method: "PUT", path: "/x", auth: public, right: never, handle: ok},
-		route{method: "GET", path: "/panics", auth: public, right: never, handle: func(*call) error { panic("boom") }},
-		route{method: "GET", path: "/breaks", auth: public, right: never, handle: fails(errors.New("a secret of the inside"))},
-		route{method: "GET", path: "/key", auth: globalKey, right: never, handle: ok},
+		rest.Route{Method: "GET", Path: "/x", Auth: rest.Public, Right: rest.Never, Handle: ok},
+		rest.Route{Method: "PUT", Path: "/x", Auth: rest.Public, Right: rest.Never, Handle: ok},
+		rest.Route{Method: "GET", Path: "/panics", Auth: rest.Public, Right: rest.Never, Handle: func(*rest.Call) error { panic("boom") }},
+		rest.Route{Method: "GET", Path: "/breaks", Auth: rest.Public, Right: rest.Never, Handle: fails(errors.New("a secret of the inside"))},
+		rest.Route{Method: "GET", Path: "/key", Auth: rest.GlobalKey, Right: rest.Never, Handle: ok},
 	)
 	wantError(t, do(a, httptest.NewRequest("GET", "/nowhere", nil)), 404, "NOT_FOUND")
 
@@ -135,7 +136,7 @@ func TestEveryRefusalHasTheOneErrorBody(t *testing.T) {
 }
 
 func TestNothingIsRedirected(t *testing.T) {
-	a := bare(io.Discard, route{method: "GET", path: "/x", auth: public, right: never, handle: ok}, route{method: "GET", path: "/y/{id}", auth: public, right: never, handle: ok})
+	a := bare(io.Discard, rest.Route{Method: "GET", Path: "/x", Auth: rest.Public, Right: rest.Never, Handle: ok}, rest.Route{Method: "GET", Path: "/y/{id}", Auth: rest.Public, Right: rest.Never, Handle: ok})
 	for _, path := range []string{"/x//", "//x", "/X", "/y/", "/y//", "/y/1//", "/y/%2F", "/./x", "/a/../x"} {
 		if got := do(a, httptest.NewRequest("GET", path, nil)).StatusCode; got != 404 {
 			t.Errorf("%s: status %d", path, got)
@@ -144,8 +145,8 @@ func TestNothingIsRedirected(t *testing.T) {
 }
 
 func TestASlashAtTheEndChangesNothing(t *testing.T) {
-	a := bare(io.Discard, route{method: "GET", path: "/x", auth: public, right: never, handle: ok}, route{method: "GET", path: "/y/{id}", auth: public, right: never, handle: ok})
-	a.mount(route{path: "/m/", auth: public, handle: serveWith(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	a := bare(io.Discard, rest.Route{Method: "GET", Path: "/x", Auth: rest.Public, Right: rest.Never, Handle: ok}, rest.Route{Method: "GET", Path: "/y/{id}", Auth: rest.Public, Right: rest.Never, Handle: ok})
+	a.Mount(rest.Route{Path: "/m/", Auth: rest.Public, Handle: rest.ServeWith(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/m/x" {
 			t.Errorf("the handler below sees %q", r.URL.Path)
 		}
@@ -158,7 +159,7 @@ func TestASlashAtTheEndChangesNothing(t *testing.T) {
 }
 
 func TestGlobalKeyInEitherHeaderAndAllValuesEqual(t *testing.T) {
-	a := bare(io.Discard, route{method: "GET", path: "/x", auth: globalKey, right: never, handle: ok})
+	a := bare(io.Discard, rest.Route{Method: "GET", Path: "/x", Auth: rest.GlobalKey, Right: rest.Never, Handle: ok})
 	cases := []struct {
 		name   string
 		header http.Header
@@ -189,7 +190,7 @@ func TestGlobalKeyInEitherHeaderAndAllValuesEqual(t *testing.T) {
 }
 
 func TestUserBearerTakesOnlyGoodUserTokens(t *testing.T) {
-	a := bare(io.Discard, route{method: "GET", path: "/x", auth: userBearer, right: never, handle: ok})
+	a := bare(io.Discard, rest.Route{Method: "GET", Path: "/x", Auth: rest.UserBearer, Right: rest.Never, Handle: ok})
 	good := map[string]any{"userId": uuid.NewString(), "exp": 32503680000}
 	token := tokenstest.Signed(t, jwt.SigningMethodHS256, testSecret, good, nil)
 	for header, status := range map[string]int{
@@ -224,14 +225,14 @@ func TestUserBearerTakesOnlyGoodUserTokens(t *testing.T) {
 }
 
 func TestBodyOverItsLimitIs413AndAWrongTypeIs415(t *testing.T) {
-	a := bare(io.Discard, route{method: "POST", path: "/x", auth: public, right: never, handle: func(c *call) error {
+	a := bare(io.Discard, rest.Route{Method: "POST", Path: "/x", Auth: rest.Public, Right: rest.Never, Handle: func(c *rest.Call) error {
 		var v struct {
 			A string `json:"a"`
 		}
-		if err := c.decode(&v, 32); err != nil {
+		if err := c.Decode(&v, 32); err != nil {
 			return err
 		}
-		return c.w.json(200, v)
+		return c.Response.JSON(200, v)
 	}})
 	cases := []struct {
 		name, contentType, body string
@@ -268,7 +269,7 @@ func TestBodyOverItsLimitIs413AndAWrongTypeIs415(t *testing.T) {
 
 func TestErrorTableMapsEachSentinelAlsoWhenWrapped(t *testing.T) {
 	for _, m := range errorTable() {
-		a := bare(io.Discard, route{method: "GET", path: "/x", auth: public, right: never, handle: fails(fmt.Errorf("some operation: %w", m.err))})
+		a := bare(io.Discard, rest.Route{Method: "GET", Path: "/x", Auth: rest.Public, Right: rest.Never, Handle: fails(fmt.Errorf("some operation: %w", m.err))})
 		wantError(t, do(a, httptest.NewRequest("GET", "/x", nil)), m.status, m.code)
 	}
 }
@@ -295,7 +296,7 @@ func TestErrorTableSaysWhatTheContractSays(t *testing.T) {
 	}
 	for err, w := range want {
 		r, known := answerTo(err)
-		if got := fmt.Sprint(r.status, " ", r.code); !known || got != w {
+		if got := fmt.Sprint(r.Status, " ", r.Code); !known || got != w {
 			t.Errorf("%v: got %s, want %s", err, got, w)
 		}
 	}
@@ -303,7 +304,7 @@ func TestErrorTableSaysWhatTheContractSays(t *testing.T) {
 
 func TestLogHasTheRouteAndNeverTheQueryOrAToken(t *testing.T) {
 	var logs bytes.Buffer
-	a := bare(&logs, route{method: "GET", path: "/y/{id}", auth: public, right: never, handle: ok})
+	a := bare(&logs, rest.Route{Method: "GET", Path: "/y/{id}", Auth: rest.Public, Right: rest.Never, Handle: ok})
 	r := httptest.NewRequest("GET", "/y/hidden-name?token=hidden-token", nil)
 	r.Header.Set("Authorization", "Bearer hidden-bearer")
 	r.Header.Set("X-Request-Id", "rid-1")
@@ -321,8 +322,8 @@ func TestLogHasTheRouteAndNeverTheQueryOrAToken(t *testing.T) {
 func TestLogTellsTheCodeOfARefusalAndNotItsMessages(t *testing.T) {
 	var logs bytes.Buffer
 	a := bare(&logs,
-		route{method: "POST", path: "/refused", auth: public, right: never, handle: fails(refuse(http.StatusUnprocessableEntity, "INVALID_MEDIA", "hidden text"))},
-		route{method: "GET", path: "/good", auth: public, right: never, handle: ok})
+		rest.Route{Method: "POST", Path: "/refused", Auth: rest.Public, Right: rest.Never, Handle: fails(rest.Refuse(http.StatusUnprocessableEntity, "INVALID_MEDIA", "hidden text"))},
+		rest.Route{Method: "GET", Path: "/good", Auth: rest.Public, Right: rest.Never, Handle: ok})
 	do(a, httptest.NewRequest("POST", "/refused", nil))
 	if got := logs.String(); !strings.Contains(got, "code=INVALID_MEDIA") || strings.Contains(got, "hidden") {
 		t.Errorf("of the refusal: %s", got)
@@ -339,11 +340,11 @@ func TestLogTellsTheCodeOfARefusalAndNotItsMessages(t *testing.T) {
 func TestLogNeverHasAPath(t *testing.T) {
 	var logs bytes.Buffer
 	a := bare(&logs,
-		route{method: "GET", path: "/fixed", auth: public, right: never, handle: ok},
-		route{method: "GET", path: "/y/{id}", auth: public, right: never, handle: fails(refuse(http.StatusNotFound, codeNotFound, "no such thing"))},
-		route{method: "GET", path: "/broken/{id}", auth: public, right: never, handle: fails(errors.New("a fault"))},
-		route{method: "GET", path: "/panics/{id}", auth: public, right: never, handle: func(*call) error { panic("boom") }},
-		route{method: "GET", path: "/portal/{token}/logo", auth: public, right: never, handle: ok})
+		rest.Route{Method: "GET", Path: "/fixed", Auth: rest.Public, Right: rest.Never, Handle: ok},
+		rest.Route{Method: "GET", Path: "/y/{id}", Auth: rest.Public, Right: rest.Never, Handle: fails(rest.Refuse(http.StatusNotFound, rest.CodeNotFound, "no such thing"))},
+		rest.Route{Method: "GET", Path: "/broken/{id}", Auth: rest.Public, Right: rest.Never, Handle: fails(errors.New("a fault"))},
+		rest.Route{Method: "GET", Path: "/panics/{id}", Auth: rest.Public, Right: rest.Never, Handle: func(*rest.Call) error { panic("boom") }},
+		rest.Route{Method: "GET", Path: "/portal/{token}/logo", Auth: rest.Public, Right: rest.Never, Handle: ok})
 	for _, c := range []struct{ method, target, want string }{
 		{"GET", "/4915112345678", `route="" status=404`},
 		{"GET", "/wp-login.php/4915112345678?token=4915112345678", `route="" status=404`},
@@ -367,8 +368,8 @@ func TestLogNeverHasAPath(t *testing.T) {
 
 func TestLogHidesScrapesAndHealthChecksUnlessTheyAreRefused(t *testing.T) {
 	var logs bytes.Buffer
-	a := bare(&logs, route{method: "GET", path: "/health", auth: public, right: never, handle: ok}, route{method: "GET", path: "/ready", auth: public, right: never, handle: ok}, route{method: "GET", path: pathMetrics, auth: globalKey, right: never, handle: ok}, route{method: "GET", path: "/else", auth: public, right: never, handle: ok})
-	for path, want := range map[string]string{"/health": "DEBUG", "/ready": "DEBUG", pathMetrics: "DEBUG", "/else": "INFO"} {
+	a := bare(&logs, rest.Route{Method: "GET", Path: "/health", Auth: rest.Public, Right: rest.Never, Handle: ok}, rest.Route{Method: "GET", Path: "/ready", Auth: rest.Public, Right: rest.Never, Handle: ok}, rest.Route{Method: "GET", Path: rest.PathMetrics, Auth: rest.GlobalKey, Right: rest.Never, Handle: ok}, rest.Route{Method: "GET", Path: "/else", Auth: rest.Public, Right: rest.Never, Handle: ok})
+	for path, want := range map[string]string{"/health": "DEBUG", "/ready": "DEBUG", rest.PathMetrics: "DEBUG", "/else": "INFO"} {
 		logs.Reset()
 		r := httptest.NewRequest("GET", path, nil)
 		r.Header.Set("apikey", testKey)
@@ -378,7 +379,7 @@ func TestLogHidesScrapesAndHealthChecksUnlessTheyAreRefused(t *testing.T) {
 		}
 	}
 	logs.Reset()
-	do(a, httptest.NewRequest("GET", pathMetrics, nil))
+	do(a, httptest.NewRequest("GET", rest.PathMetrics, nil))
 	if !strings.Contains(logs.String(), "level=INFO ") || !strings.Contains(logs.String(), "status=401") {
 		t.Errorf("a scrape without its key: %s", logs.String())
 	}
@@ -386,7 +387,7 @@ func TestLogHidesScrapesAndHealthChecksUnlessTheyAreRefused(t *testing.T) {
 
 func TestAMountedHandlerHasAllPathsBelowItsPrefixBehindTheKey(t *testing.T) {
 	a := bare(io.Discard)
-	a.mount(route{path: "/sandbox/", auth: globalKey, handle: serveWith(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	a.Mount(rest.Route{Path: "/sandbox/", Auth: rest.GlobalKey, Handle: rest.ServeWith(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.Method+" "+r.URL.Path)
 	}))})
 	r := httptest.NewRequest("POST", "/sandbox/phones/1/act", nil)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/event"
+	"postern/httpapi/rest"
 )
 
 type begunSession struct {
@@ -27,18 +28,18 @@ type shownSession struct {
 const signInsPerMinute = 10
 
 // fewSignIns limits how often handle is called for one address.
-func (a *api) fewSignIns(handle handler) handler {
-	return func(c *call) error {
-		if wait, _ := a.signIns.Count(a.Proxies.Client(c.r)); wait > 0 {
-			return tryLater(wait, codeRateLimited, "this address has started too many sessions within a minute")
+func (a *api) fewSignIns(handle rest.Handler) rest.Handler {
+	return func(c *rest.Call) error {
+		if wait, _ := a.signIns.Count(a.Proxies.Client(c.Request)); wait > 0 {
+			return rest.TryLater(wait, rest.CodeRateLimited, "this address has started too many sessions within a minute")
 		}
 		return handle(c)
 	}
 }
 
 // beginSession signs a browser in: the cookie then acts for the key.
-func (a *api) beginSession(c *call) error {
-	if err := c.noBody(); err != nil {
+func (a *api) beginSession(c *rest.Call) error {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
 	if err := a.Store.Admit(); err != nil {
@@ -47,72 +48,72 @@ func (a *api) beginSession(c *call) error {
 	var key uuid.UUID
 	var binding []byte
 	var expires time.Time
-	if c.key != nil {
-		key, expires = c.key.ID, c.key.ExpiresAt
+	if c.Key != nil {
+		key, expires = c.Key.ID, c.Key.ExpiresAt
 	} else {
-		binding = c.operatorBinding()
+		binding = c.OperatorBinding()
 	}
-	s, cookie, err := a.Access.Sessions.Begin(c.r.Context(), key, binding, expires)
+	s, cookie, err := a.Access.Sessions.Begin(c.Request.Context(), key, binding, expires)
 	if err != nil {
 		return err
 	}
 	a.endSessionSockets(s.Displaced)
-	http.SetCookie(c.w, c.sessionCookie(cookie, int(s.ExpiresAt.Sub(a.Store.Now()).Seconds())))
-	return c.w.json(http.StatusCreated, begunSession{s.CSRF, event.At(s.ExpiresAt)})
+	http.SetCookie(c.Response, c.SessionCookie(cookie, int(s.ExpiresAt.Sub(a.Store.Now()).Seconds())))
+	return c.Response.JSON(http.StatusCreated, begunSession{s.CSRF, event.At(s.ExpiresAt)})
 }
 
 // showSession shows what the credential may do. csrf is present for a session only.
-func (a *api) showSession(c *call) error {
-	out := shownSession{Operator: c.key == nil}
-	if c.session != nil {
-		out.CSRF = c.session.CSRF
+func (a *api) showSession(c *rest.Call) error {
+	out := shownSession{Operator: c.Key == nil}
+	if c.Session != nil {
+		out.CSRF = c.Session.CSRF
 	}
-	if at := c.until(); !at.IsZero() {
+	if at := c.Until(); !at.IsZero() {
 		out.ExpiresAt = event.AtPtr(at)
 	}
-	if c.key != nil {
-		k, err := a.Access.Keys.Get(c.key.ID)
+	if c.Key != nil {
+		k, err := a.Access.Keys.Get(c.Key.ID)
 		if err != nil {
-			return errUnauthorized()
+			return rest.Unauthorized()
 		}
 		view := a.keyView(k)
 		out.Key = &view
 	}
-	return c.w.json(http.StatusOK, out)
+	return c.Response.JSON(http.StatusOK, out)
 }
 
 // endSession signs the browser out: the cookie and all copies of it become invalid. With all=true it ends all sessions of the key, for its holder without
 // a session too.
-func (a *api) endSession(c *call) error {
-	everywhere, err := c.flag("all")
+func (a *api) endSession(c *rest.Call) error {
+	everywhere, err := c.Flag("all")
 	if err != nil {
 		return err
 	}
-	if err := c.noBody(); err != nil {
+	if err := c.NoBody(); err != nil {
 		return err
 	}
 	var ended [][sha256.Size]byte
 	switch {
 	case everywhere:
 		var key uuid.UUID // zero: the operator
-		if c.key != nil {
-			key = c.key.ID
+		if c.Key != nil {
+			key = c.Key.ID
 		}
-		ended, err = a.Access.Sessions.EndAll(c.r.Context(), key)
-	case c.session == nil:
-		return errUnauthorized() // a key is deleted, not signed out
+		ended, err = a.Access.Sessions.EndAll(c.Request.Context(), key)
+	case c.Session == nil:
+		return rest.Unauthorized() // a key is deleted, not signed out
 	default:
-		ended = append(ended, c.session.Token)
-		err = a.Access.Sessions.End(c.r.Context(), *c.session)
+		ended = append(ended, c.Session.Token)
+		err = a.Access.Sessions.End(c.Request.Context(), *c.Session)
 	}
 	if err != nil {
 		return err
 	}
 	a.endSessionSockets(ended)
-	if c.session != nil {
-		http.SetCookie(c.w, c.sessionCookie("", -1))
+	if c.Session != nil {
+		http.SetCookie(c.Response, c.SessionCookie("", -1))
 	}
-	return c.nothing()
+	return c.NoContent()
 }
 
 // endSessionSockets ends the WebSockets of sessions.

@@ -90,9 +90,9 @@ func TestHTTPSCookiesBelongToTheHost(t *testing.T) {
 		{"trusted proxy", "", "", true, false, "__Host-postern_session"},
 		{"TLS below a path", "", "/wa", false, true, "__Host-postern_session_"},
 	} {
-		r.api.server.BaseURL, r.api.server.BasePath, r.api.server.Proxies, r.api.signIns = c.base, c.path, nil, peers.NewFailures(0)
+		r.api.Server.BaseURL, r.api.Server.BasePath, r.api.Server.Proxies, r.api.signIns = c.base, c.path, nil, peers.NewFailures(0)
 		if c.proxied {
-			r.api.server.Proxies = trusted
+			r.api.Server.Proxies = trusted
 		}
 		ask := func(method, path string, cookie *http.Cookie) *http.Response {
 			req := httptest.NewRequest(method, path, nil)

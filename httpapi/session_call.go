@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"postern/access"
+	"postern/httpapi/rest"
 )
 
 // callsPerMinute is how many calls of an agent a key may have noted: as many as a server of
@@ -23,33 +24,33 @@ type agentCall struct {
 
 // noteCall puts a call into the audit log of which the program has seen the requests
 // only: an agent that is served beside it makes several for each.
-func (a *api) noteCall(c *call) error {
+func (a *api) noteCall(c *rest.Call) error {
 	var in agentCall
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	outcomes := []string{"done", "refused", "failed"}
 	switch {
-	case c.key == nil:
-		return errScope("this is for scoped keys: changes by the GlobalApiKey are recorded anyway")
+	case c.Key == nil:
+		return rest.MissingScope("this is for scoped keys: changes by the GlobalApiKey are recorded anyway")
 	case !slices.Contains(a.AgentTools, in.Tool):
-		return invalidField("tool must be one of: " + joined(a.AgentTools))
+		return rest.InvalidField("tool must be one of: " + rest.Joined(a.AgentTools))
 	case !slices.Contains(outcomes, in.Outcome):
-		return invalidField("outcome must be one of: " + joined(outcomes))
+		return rest.InvalidField("outcome must be one of: " + rest.Joined(outcomes))
 	case len(in.Instance) > 255:
-		return invalidField("instance must have at most 255 characters")
+		return rest.InvalidField("instance must have at most 255 characters")
 	}
-	if wait := a.Access.Keys.TakeCall(c.key, callsPerMinute, callsAtOnce); wait > 0 {
-		return tryLater(wait, codeRateLimited, "the key has reached its limit of recorded calls per minute")
+	if wait := a.Access.Keys.TakeCall(c.Key, callsPerMinute, callsAtOnce); wait > 0 {
+		return rest.TryLater(wait, rest.CodeRateLimited, "the key has reached its limit of recorded calls per minute")
 	}
 	if err := a.Store.Admit(); err != nil {
 		return err
 	}
-	if rec, err := a.Registry.ByName(in.Instance); err != nil || !c.key.Opens(rec.ID) {
+	if rec, err := a.Registry.ByName(in.Instance); err != nil || !c.Key.Opens(rec.ID) {
 		in.Instance = "" // the log has names of what the key is for, and of nothing else
 	}
-	if err := a.Access.Book.Note(c.key.ID.String(), access.CallAction(in.Tool, in.Outcome), in.Instance, c.from()).Keep(c.r.Context()); err != nil {
+	if err := a.Access.Book.Note(c.Key.ID.String(), access.CallAction(in.Tool, in.Outcome), in.Instance, c.Address()).Keep(c.Request.Context()); err != nil {
 		return err
 	}
-	return c.nothing()
+	return c.NoContent()
 }

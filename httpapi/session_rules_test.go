@@ -9,6 +9,7 @@ import (
 
 	"postern/access"
 	"postern/batch"
+	"postern/httpapi/rest"
 )
 
 // signedIn is a browser with the cookie of a session.
@@ -49,7 +50,7 @@ func TestTheCookieOfASession(t *testing.T) {
 	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.MaxAge < 12*3600-5 || c.MaxAge > 12*3600 {
 		t.Errorf("cookie %+v", c)
 	}
-	r.api.server.BaseURL = "https://postern.example.org"
+	r.api.Server.BaseURL = "https://postern.example.org"
 	if c := r.signIn("apikey", testKey).cookie; !c.Secure {
 		t.Errorf("behind HTTPS it is sent in the clear, too: %+v", c)
 	}
@@ -165,7 +166,7 @@ func TestASessionIsNeverTakenOver(t *testing.T) {
 func TestASessionEndsWithTheOperatorsKey(t *testing.T) {
 	r := newRig(t)
 	s := r.signIn("apikey", testKey)
-	r.api.server.APIKey = "another key of enough bytes"
+	r.api.Server.APIKey = "another key of enough bytes"
 	wantError(t, s.ask("GET", "/instance", ""), 401, "UNAUTHORIZED")
 }
 
@@ -209,7 +210,7 @@ func TestWhatChangesIsInTheAuditLog(t *testing.T) {
 		{token, "PUT", "/instance/a/webhook/options", `{"durable":true}`, "instance:a", "webhook.options.change", "a"},
 		{k.Key, "PUT", "/instance/a/limits", `{"perMinute":5}`, id, "limits.change", "a"},
 		{"", "PUT", "/admin/log", `{"level":"debug"}`, "global", "log.change", ""},
-		{"", "POST", "/auth/user-token", `{"expiresIn":60,"userId":"` + exampleUUID + `"}`, "global", "token.create", exampleUUID},
+		{"", "POST", "/auth/user-token", `{"expiresIn":60,"userId":"` + rest.ExampleUUID + `"}`, "global", "token.create", rest.ExampleUUID},
 		{"", "POST", "/admin/backup", `{}`, "global", "backup.create", ""},
 		{"", "PUT", "/instance/a/token", ``, "global", "token.create", "a"},
 		{"", "POST", "/instance", `{"instanceName":"b"}`, "global", "instance.create", "b"},
@@ -386,7 +387,7 @@ func TestWhatBreaksARuleOfAKeyIsNamed(t *testing.T) {
 	k := r.newKey(`{"name":"k","instances":["*"],"scopes":["read"]}`)
 	wantError(t, r.admin("PATCH", "/keys/"+k.ID.String(), `{"scopes":["send"]}`), 400, "UNKNOWN_FIELD")
 	wantError(t, r.admin("PATCH", "/keys/"+k.ID.String(), `{"expiresAt":"0001-01-01T00:00:00Z"}`), 422, "INVALID_KEY")
-	wantError(t, r.admin("GET", "/keys/"+exampleUUID, ""), 404, "KEY_NOT_FOUND")
+	wantError(t, r.admin("GET", "/keys/"+rest.ExampleUUID, ""), 404, "KEY_NOT_FOUND")
 }
 
 // TestTheAuditLogNamesAKeyByItsIdHoweverItWasWritten, so that a search for the id finds it.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"postern/httpapi/rest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -111,7 +112,7 @@ func statusOfFrame(t *testing.T, f http2.Frame) (status string) {
 
 // TestABodyOverHTTP2ThatDoesNotArriveIn60SecondsIs408 and the connection serves on.
 func TestABodyOverHTTP2ThatDoesNotArriveIn60SecondsIs408(t *testing.T) {
-	h := bare(io.Discard, route{method: "POST", path: "/x", auth: globalKey, right: never, handle: func(c *call) error { return c.noBody() }})
+	h := bare(io.Discard, rest.Route{Method: "POST", Path: "/x", Auth: rest.GlobalKey, Right: rest.Never, Handle: func(c *rest.Call) error { return c.NoBody() }})
 	talking(t, nil, func() (http.Handler, func(*talker)) {
 		return h, func(k *talker) {
 			begin := time.Now()
@@ -120,7 +121,7 @@ func TestABodyOverHTTP2ThatDoesNotArriveIn60SecondsIs408(t *testing.T) {
 			if got := statusOfFrame(t, <-k.frames); got != "408" {
 				t.Errorf("status %s", got)
 			}
-			if after := time.Since(begin); after < bodyTimeout || after > bodyTimeout+10*time.Second {
+			if after := time.Since(begin); after < rest.BodyTimeout || after > rest.BodyTimeout+10*time.Second {
 				t.Errorf("after %v", after)
 			}
 		}
@@ -137,7 +138,7 @@ func TestUnreadHTTP2AnswerIsCutOff(t *testing.T) {
 		talking(t, []http2.Setting{{ID: http2.SettingInitialWindowSize, Val: c.window}}, func() (http.Handler, func(*talker)) {
 			wrote := make(chan error, 1)
 			h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				_, err := (&response{ResponseWriter: w}).Write(bytes.Repeat([]byte("x"), 64<<10))
+				_, err := (&rest.Response{ResponseWriter: w}).Write(bytes.Repeat([]byte("x"), 64<<10))
 				wrote <- err
 			})
 			return h, func(k *talker) {
@@ -150,7 +151,7 @@ func TestUnreadHTTP2AnswerIsCutOff(t *testing.T) {
 				for ended := false; !ended; {
 					select {
 					case err := <-wrote:
-						if err == nil || time.Since(begin) > writeTimeout+10*time.Second {
+						if err == nil || time.Since(begin) > rest.WriteTimeout+10*time.Second {
 							t.Errorf("%+v: after %v: %v", c, time.Since(begin), err)
 						}
 						ended = true
@@ -170,7 +171,7 @@ func TestAClientOfHTTP2ThatReadsNothingIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wrote := make(chan error, 1)
 		srv := NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			_, err := (&response{ResponseWriter: w}).Write(bytes.Repeat([]byte("x"), 1<<20))
+			_, err := (&rest.Response{ResponseWriter: w}).Write(bytes.Repeat([]byte("x"), 1<<20))
 			wrote <- err
 		}), slog.New(slog.DiscardHandler))
 		srv.Protocols = &http.Protocols{}
@@ -185,7 +186,7 @@ func TestAClientOfHTTP2ThatReadsNothingIsCutOff(t *testing.T) {
 		_ = k.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 30})
 		k.post(t, "/x")
 		begin := time.Now()
-		if err := <-wrote; err == nil || time.Since(begin) > writeTimeout+10*time.Second {
+		if err := <-wrote; err == nil || time.Since(begin) > rest.WriteTimeout+10*time.Second {
 			t.Errorf("after %v: %v", time.Since(begin), err)
 		}
 		_ = client.Close()
@@ -225,8 +226,8 @@ func TestAClientOfHTTP2ThatSaysNothingIsLetGo(t *testing.T) {
 // forbids.
 func TestAWebSocketIsNotUpgradedToOverHTTP2(t *testing.T) {
 	for _, version := range []int{1, 2} {
-		h := bare(io.Discard, route{method: "POST", path: "/x", auth: public, right: never, handle: func(c *call) error {
-			c.r.ProtoMajor = version
+		h := bare(io.Discard, rest.Route{Method: "POST", Path: "/x", Auth: rest.Public, Right: rest.Never, Handle: func(c *rest.Call) error {
+			c.Request.ProtoMajor = version
 			return wantsUpgrade(c)
 		}})
 		rec := httptest.NewRecorder()

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"postern/httpapi/rest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -40,19 +41,19 @@ func (p pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}
 // program's own limits, in a bubble where waiting costs nothing.
 func slowly(t *testing.T, script func(t *testing.T, c net.Conn)) {
 	t.Helper()
-	slowlyWith(t, func(c *call) error {
-		if err := c.noBody(); err != nil {
+	slowlyWith(t, func(c *rest.Call) error {
+		if err := c.NoBody(); err != nil {
 			return err
 		}
-		return c.w.json(http.StatusOK, struct{}{})
+		return c.Response.JSON(http.StatusOK, struct{}{})
 	}, script)
 }
 
 // slowlyWith is slowly for a handler of POST /x.
-func slowlyWith(t *testing.T, read handler, script func(t *testing.T, c net.Conn)) {
+func slowlyWith(t *testing.T, read rest.Handler, script func(t *testing.T, c net.Conn)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		connected(t, bare(io.Discard, route{method: "POST", path: "/x", auth: globalKey, right: never, handle: read}), func(c net.Conn) { script(t, c) })
+		connected(t, bare(io.Discard, rest.Route{Method: "POST", Path: "/x", Auth: rest.GlobalKey, Right: rest.Never, Handle: read}), func(c net.Conn) { script(t, c) })
 	})
 }
 
@@ -111,7 +112,7 @@ func TestAClientThatTakesTooLongForItsHeadersIsCutOff(t *testing.T) {
 func TestABodyThatDoesNotArriveIn60SecondsIs408(t *testing.T) {
 	slowly(t, func(t *testing.T, c net.Conn) {
 		_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x\r\nApikey: "+testKey+"\r\nContent-Length: 10\r\n\r\n{")
-		cutOff(t, c, bodyTimeout)
+		cutOff(t, c, rest.BodyTimeout)
 	})
 }
 
@@ -121,7 +122,7 @@ func TestUnreadBodyHoldsNothing(t *testing.T) {
 	slowly(t, func(t *testing.T, c net.Conn) {
 		_, _ = io.WriteString(c, "POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
 		answer, after := cut(t, c)
-		if !strings.HasPrefix(answer, "HTTP/1.1 404 ") || after > 2*lingerTime {
+		if !strings.HasPrefix(answer, "HTTP/1.1 404 ") || after > 2*rest.LingerTime {
 			t.Errorf("after %v: %q", after, answer)
 		}
 	})
@@ -133,13 +134,13 @@ func TestABodyHoldsNoConnectionForLongWithoutACredential(t *testing.T) {
 	for request, status := range map[string]string{"POST /key": "401", "GET /free": "200", "PUT /free": "405", "POST /free": "408"} {
 		t.Run(request, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := bare(io.Discard, route{method: "POST", path: "/key", auth: globalKey, right: never, handle: ok}, route{method: "GET", path: "/free", auth: public, right: never, handle: ok}, route{method: "POST", path: "/free", auth: public, right: never, handle: func(c *call) error { return c.noBody() }})
+				a := bare(io.Discard, rest.Route{Method: "POST", Path: "/key", Auth: rest.GlobalKey, Right: rest.Never, Handle: ok}, rest.Route{Method: "GET", Path: "/free", Auth: rest.Public, Right: rest.Never, Handle: ok}, rest.Route{Method: "POST", Path: "/free", Auth: rest.Public, Right: rest.Never, Handle: func(c *rest.Call) error { return c.NoBody() }})
 				connected(t, a, func(c net.Conn) {
 					_, _ = io.WriteString(c, request+" HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
 					stop := dripping(c)
 					answer, after := cut(t, c)
 					stop()
-					if !strings.HasPrefix(answer, "HTTP/1.1 "+status+" ") || after > 2*lingerTime {
+					if !strings.HasPrefix(answer, "HTTP/1.1 "+status+" ") || after > 2*rest.LingerTime {
 						t.Errorf("after %v: %.40q", after, answer)
 					}
 				})
@@ -153,7 +154,7 @@ func TestABodyThatDripsIsCutOffToo(t *testing.T) {
 	slowly(t, func(t *testing.T, c net.Conn) {
 		_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x\r\nApikey: "+testKey+"\r\nContent-Length: 1000\r\n\r\n")
 		stop := dripping(c)
-		cutOff(t, c, bodyTimeout)
+		cutOff(t, c, rest.BodyTimeout)
 		stop()
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"postern/httpapi/rest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,9 +12,9 @@ import (
 )
 
 // formRoutes are the routes that take a file in their body.
-func formRoutes() (all []route) {
+func formRoutes() (all []rest.Route) {
 	for _, row := range routes() {
-		if descriptions()[row.method+" "+row.path].form != nil {
+		if descriptions()[row.Method+" "+row.Path].Form != nil {
 			all = append(all, row)
 		}
 	}
@@ -26,16 +27,16 @@ func formRoutes() (all []route) {
 // may be left in that.
 func uploading(t *testing.T, script func(t *testing.T, r *rig, c net.Conn)) {
 	for _, row := range formRoutes() {
-		t.Run(row.path, func(t *testing.T) {
+		t.Run(row.Path, func(t *testing.T) {
 			r := newRig(t)
 			credential := "Authorization: Bearer " + r.timelessToken("some-instance")
-			if row.auth == globalKey {
+			if row.Auth == rest.GlobalKey {
 				credential = "Apikey: " + testKey
 			}
 			synctest.Test(t, func(t *testing.T) {
 				connected(t, r.h, func(c net.Conn) {
 					_, _ = fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: x\r\n%s\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: %d\r\n\r\n"+
-						"--b\r\nContent-Disposition: form-data; name=\"attachment\"; filename=\"a.png\"\r\n\r\n", row.method, concrete(row.path), credential, 1<<20)
+						"--b\r\nContent-Disposition: form-data; name=\"attachment\"; filename=\"a.png\"\r\n\r\n", row.Method, concrete(row.Path), credential, 1<<20)
 					_, _ = io.WriteString(c, strings.Repeat("x", 1<<19))
 					synctest.Wait()
 					if len(r.spooled()) != 1 {
@@ -54,14 +55,14 @@ func uploading(t *testing.T, script func(t *testing.T, r *rig, c net.Conn)) {
 }
 
 func TestAnUploadThatStallsIsCutOffAndItsFileRemoved(t *testing.T) {
-	uploading(t, func(t *testing.T, _ *rig, c net.Conn) { cutOff(t, c, uploadTimeout) })
+	uploading(t, func(t *testing.T, _ *rig, c net.Conn) { cutOff(t, c, rest.UploadTimeout) })
 }
 
 // TestAnUploadThatTricklesIsCutOffToo: a byte now and then does not win time.
 func TestAnUploadThatTricklesIsCutOffToo(t *testing.T) {
 	uploading(t, func(t *testing.T, _ *rig, c net.Conn) {
 		stop := dripping(c)
-		cutOff(t, c, uploadTimeout)
+		cutOff(t, c, rest.UploadTimeout)
 		stop()
 	})
 }
@@ -77,7 +78,7 @@ func TestAFormThatEndsBeforeItsBodyHoldsNothing(t *testing.T) {
 		_, _ = io.WriteString(c, strings.Repeat("x", 1<<19-1000))
 		_, _ = io.WriteString(c, "\r\n--b--\r\n")
 		answer, after := cut(t, c)
-		if !strings.HasPrefix(answer, "HTTP/1.1 4") || after > uploadTimeout+10*time.Second {
+		if !strings.HasPrefix(answer, "HTTP/1.1 4") || after > rest.UploadTimeout+10*time.Second {
 			t.Errorf("after %v: %q", after, answer)
 		}
 	})

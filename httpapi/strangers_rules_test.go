@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"postern/access"
+	"postern/httpapi/rest"
 )
 
 // untouched is a body that must not be read.
@@ -21,7 +22,7 @@ func (u *untouched) Read([]byte) (int, error) {
 func TestCredentialIsCheckedBeforeTheBody(t *testing.T) {
 	r := newRig(t)
 	for _, row := range routes() {
-		if row.auth == public || row.auth == handshake {
+		if row.Auth == rest.Public || row.Auth == rest.Handshake {
 			continue
 		}
 		for name, header := range map[string]http.Header{
@@ -30,12 +31,12 @@ func TestCredentialIsCheckedBeforeTheBody(t *testing.T) {
 			"unknown key": {"Authorization": {"Bearer " + access.Prefix + "unknown"}},
 		} {
 			body := &untouched{}
-			req := httptest.NewRequest(row.method, concrete(row.path), body)
+			req := httptest.NewRequest(row.Method, concrete(row.Path), body)
 			req.Header = header
 			w := httptest.NewRecorder()
 			r.h.ServeHTTP(w, req)
 			if body.read || w.Code != http.StatusUnauthorized && w.Code != http.StatusTooManyRequests && w.Code != http.StatusNotFound {
-				t.Errorf("%s %s, %s: %d, body read: %v", row.method, row.path, name, w.Code, body.read)
+				t.Errorf("%s %s, %s: %d, body read: %v", row.Method, row.Path, name, w.Code, body.read)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"postern/event"
 	"postern/httpapi/openapi"
+	"postern/httpapi/rest"
 	"postern/httpapi/tokens"
 )
 
@@ -19,7 +20,7 @@ func userTokenLife() lifetime { return lifetime{1, 31_536_000} }
 
 func (l lifetime) check(seconds int64) error {
 	if seconds < l.least || seconds > l.most {
-		return refuse(http.StatusUnprocessableEntity, codeExpiresIn, fmt.Sprintf("expiresIn must be between %d and %d seconds", l.least, l.most))
+		return rest.Refuse(http.StatusUnprocessableEntity, rest.CodeExpiresIn, fmt.Sprintf("expiresIn must be between %d and %d seconds", l.least, l.most))
 	}
 	return nil
 }
@@ -42,27 +43,27 @@ func (l lifetime) shape() openapi.Object { return openapi.Range(l.least, l.most)
 
 // issueUserToken makes a token for a user. The program keeps no list of users:
 // the operator defines them.
-func (a *api) issueUserToken(c *call) error {
+func (a *api) issueUserToken(c *rest.Call) error {
 	var in userTokenRequest
-	if err := c.decode(&in, maxBody); err != nil {
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	id := uuid.New()
 	if in.UserID != nil {
 		var err error
 		if id, err = uuid.Parse(*in.UserID); err != nil || len(*in.UserID) != len(id.String()) {
-			return refuse(http.StatusUnprocessableEntity, "INVALID_USER_ID", "userId must be a UUID")
+			return rest.Refuse(http.StatusUnprocessableEntity, "INVALID_USER_ID", "userId must be a UUID")
 		}
 	}
 	if err := userTokenLife().check(in.ExpiresIn); err != nil {
 		return err
 	}
-	c.entry.About(id.String())
+	c.Entry.About(id.String())
 	now := a.Store.Now().Truncate(time.Second) // a token's times are whole seconds
 	life := time.Duration(in.ExpiresIn) * time.Second
 	token, err := tokens.ForUser(a.JWTSecret, id, life, now)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusCreated, userToken{token, id.String(), event.At(now.Add(life))})
+	return c.Response.JSON(http.StatusCreated, userToken{token, id.String(), event.At(now.Add(life))})
 }

@@ -14,6 +14,7 @@ import (
 
 	"postern/access"
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/httpapi/tokens"
 	"postern/internal/peers"
 )
@@ -29,16 +30,16 @@ type subscription struct {
 
 // wantsUpgrade answers 426 to a request that is no WebSocket handshake of
 // RFC 6455, and 400 to one without a proper key.
-func wantsUpgrade(c *call) error {
-	h := c.r.Header
-	if !c.r.ProtoAtLeast(1, 1) || !hasToken(h, "Connection", "upgrade") || !hasToken(h, "Upgrade", "websocket") ||
+func wantsUpgrade(c *rest.Call) error {
+	h := c.Request.Header
+	if !c.Request.ProtoAtLeast(1, 1) || !hasToken(h, "Connection", "upgrade") || !hasToken(h, "Upgrade", "websocket") ||
 		h.Get("Sec-Websocket-Version") != "13" {
-		if c.r.ProtoMajor == 1 { // HTTP/2 has no upgrade: clients open another connection for it
-			c.w.Header().Set("Connection", "Upgrade")
-			c.w.Header().Set("Upgrade", "websocket")
+		if c.Request.ProtoMajor == 1 { // HTTP/2 has no upgrade: clients open another connection for it
+			c.Response.Header().Set("Connection", "Upgrade")
+			c.Response.Header().Set("Upgrade", "websocket")
 		}
-		c.w.Header().Set("Sec-Websocket-Version", "13")
-		return refuse(http.StatusUpgradeRequired, codeUpgradeRequired, "this path is a WebSocket; send an upgrade request, version 13")
+		c.Response.Header().Set("Sec-Websocket-Version", "13")
+		return rest.Refuse(http.StatusUpgradeRequired, rest.CodeUpgradeRequired, "this path is a WebSocket; send an upgrade request, version 13")
 	}
 	keys := h.Values("Sec-Websocket-Key")
 	if len(keys) != 1 || !isNonce(keys[0]) {
@@ -66,26 +67,26 @@ func hasToken(h http.Header, name, token string) bool {
 }
 
 // subscribe reads the query and the token of a handshake.
-func (a *api) subscribe(c *call, family event.Family, known ...string) (subscription, error) {
+func (a *api) subscribe(c *rest.Call, family event.Family, known ...string) (subscription, error) {
 	var s subscription
-	q, err := c.query(append(known, "token"), "event")
+	q, err := c.Query(append(known, "token"), "event")
 	if err != nil {
 		return s, err
 	}
-	if s.kinds, err = kindsOf(manyOf(q, "event"), family); err != nil {
+	if s.kinds, err = kindsOf(rest.QueryList(q, "event"), family); err != nil {
 		return s, err
 	}
 	if s.since, err = since(q); err != nil {
 		return s, err
 	}
 	s.token = q.Get("token")
-	if b := bearer(c.r.Header); s.token == "" {
+	if b := rest.Bearer(c.Request.Header); s.token == "" {
 		s.token = b
 	} else if b != "" && b != s.token {
 		return s, invalidSubscription("the token is given twice with different values")
 	}
 	if s.token == "" {
-		text, given, err := keyText(c.r.Header) // in apikey
+		text, given, err := rest.KeyText(c.Request.Header) // in apikey
 		if err != nil {
 			return s, err
 		}
@@ -93,7 +94,7 @@ func (a *api) subscribe(c *call, family event.Family, known ...string) (subscrip
 			s.token = text
 			return s, nil
 		}
-		if _, signedIn := c.cookieOf(); signedIn {
+		if _, signedIn := c.CookieOf(); signedIn {
 			return s, nil
 		}
 		return s, invalidSubscription("token is missing: give it in the query or as Authorization: Bearer")
@@ -134,17 +135,17 @@ func since(q url.Values) (*uint64, error) {
 }
 
 func invalidSubscription(text string) error {
-	return refuse(http.StatusBadRequest, codeInvalidSubscription, text)
+	return rest.Refuse(http.StatusBadRequest, codeInvalidSubscription, text)
 }
 
 func wrongKind() error {
-	return refuse(http.StatusForbidden, codeForbidden, "this path does not accept this kind of token")
+	return rest.Refuse(http.StatusForbidden, rest.CodeForbidden, "this path does not accept this kind of token")
 }
 
 // admit does the checks that both paths share: 426, 400, 401, and 403 for a
 // token of the other kind. own reports from the claims whether it is of this one.
 // Without claims, c has the key or the session that was given in place of a token.
-func (a *api) admit(c *call, family event.Family, own func(tokens.Claims) bool, known ...string) (subscription, tokens.Claims, error) {
+func (a *api) admit(c *rest.Call, family event.Family, own func(tokens.Claims) bool, known ...string) (subscription, tokens.Claims, error) {
 	if err := wantsUpgrade(c); err != nil {
 		return subscription{}, tokens.Claims{}, err
 	}
@@ -155,9 +156,9 @@ func (a *api) admit(c *call, family event.Family, own func(tokens.Claims) bool, 
 	if s.token == "" || strings.HasPrefix(s.token, access.Prefix) {
 		return s, tokens.Claims{}, a.admitKey(c, s.token)
 	}
-	token, err := c.readToken(s.token)
+	token, err := c.ReadToken(s.token)
 	if err != nil {
-		return s, token, errUnauthorized()
+		return s, token, rest.Unauthorized()
 	}
 	if !own(token) {
 		return s, token, wrongKind()
@@ -167,62 +168,59 @@ func (a *api) admit(c *call, family event.Family, own func(tokens.Claims) bool, 
 
 // admitKey finds the scoped key with a text or, without one, the session of the
 // cookie, and whether it opens the path.
-func (a *api) admitKey(c *call, text string) (err error) {
+func (a *api) admitKey(c *rest.Call, text string) (err error) {
 	if text != "" {
-		c.key, err = c.findKey(text)
-	} else if cookie, signedIn := c.cookieOf(); signedIn {
-		err = c.openSession(cookie)
+		c.Key, err = c.FindKey(text)
+	} else if cookie, signedIn := c.CookieOf(); signedIn {
+		err = c.OpenSession(cookie)
 	}
-	if err != nil || c.key == nil {
+	if err != nil || c.Key == nil {
 		return err
 	}
-	return c.w.right.mayOpen(c.key)
+	return c.Response.Right.MayOpen(c.Key)
 }
-
-// scoped reports whether c came with a scoped key or a session.
-func (c *call) scoped() bool { return c.key != nil || c.session != nil }
 
 // scopedStream is stream for c's key or session. A page of another origin has none of
 // its own, whatever origins may connect with a token.
-func (a *api) scopedStream(c *call, s subscription) Stream {
-	st := Stream{Kinds: s.kinds, Since: s.since, ExpiresAt: c.until(), Scoped: true}
+func (a *api) scopedStream(c *rest.Call, s subscription) Stream {
+	st := Stream{Kinds: s.kinds, Since: s.since, ExpiresAt: c.Until(), Scoped: true}
 	switch {
-	case c.session != nil && c.key != nil:
-		st.Token, st.Holder = c.session.Token, keyToken(c.key.ID)
-	case c.session != nil:
-		st.Token = c.session.Token
+	case c.Session != nil && c.Key != nil:
+		st.Token, st.Holder = c.Session.Token, keyToken(c.Key.ID)
+	case c.Session != nil:
+		st.Token = c.Session.Token
 	default:
-		st.Token = keyToken(c.key.ID)
+		st.Token = keyToken(c.Key.ID)
 	}
 	st.Check = func() error { return a.stillOpens(c) }
 	return st
 }
 
 // stillOpens reports whether the key and the session of c have kept their rights.
-func (a *api) stillOpens(c *call) error {
-	if c.session != nil {
-		if _, found := a.Access.Sessions.Find(c.cookie, c.operatorBinding()); !found {
-			return errUnauthorized()
+func (a *api) stillOpens(c *rest.Call) error {
+	if c.Session != nil {
+		if _, found := a.Access.Sessions.Find(c.Cookie, c.OperatorBinding()); !found {
+			return rest.Unauthorized()
 		}
 	}
-	if c.key == nil {
+	if c.Key == nil {
 		return nil
 	}
-	now, err := a.Access.Keys.ByID(c.key.ID, c.from())
+	now, err := a.Access.Keys.ByID(c.Key.ID, c.Address())
 	if err != nil {
-		return errUnauthorized()
+		return rest.Unauthorized()
 	}
-	if c.key.Narrower(now) {
-		return errScope("the key was narrowed during the handshake; connect again")
+	if c.Key.Narrower(now) {
+		return rest.MissingScope("the key was narrowed during the handshake; connect again")
 	}
 	return nil
 }
 
 // checkOrigin refuses a page of an origin that is not allowed, and a duplicate Origin
 // header.
-func (a *api) checkOrigin(c *call) error {
-	r := c.r
-	if c.session != nil && !sameOrigin(r) { // its cookie came by itself
+func (a *api) checkOrigin(c *rest.Call) error {
+	r := c.Request
+	if c.Session != nil && !sameOrigin(r) { // its cookie came by itself
 		return ErrOrigin
 	}
 	if a.Hub.OriginAllowed(strings.Join(r.Header.Values("Origin"), ", "), r.Host) {
@@ -233,7 +231,7 @@ func (a *api) checkOrigin(c *call) error {
 
 // globalEvents serves the batch events of a user. An unknown position is reported
 // last, because only the owner may learn of it.
-func (a *api) globalEvents(c *call) error {
+func (a *api) globalEvents(c *rest.Call) error {
 	s, token, err := a.admit(c, event.Batch, tokens.Claims.OfUser, "since", "user")
 	if err != nil {
 		return err
@@ -246,31 +244,31 @@ func (a *api) globalEvents(c *call) error {
 		return err
 	}
 	stream := s.stream(token)
-	if c.scoped() {
+	if c.Scoped() {
 		stream = a.scopedStream(c, s)
-		stream.Tells = a.tells(c.key)
+		stream.Tells = a.tells(c.Key)
 	}
-	peers.Prove(c.r.Context())
-	return a.Hub.ServeGlobal(c.w, c.r, user, stream)
+	peers.Prove(c.Request.Context())
+	return a.Hub.ServeGlobal(c.Response, c.Request, user, stream)
 }
 
 // userOf is the user whose events are requested. The operator names the user in the query.
-func (a *api) userOf(c *call, token tokens.Claims) (user uuid.UUID, err error) {
-	asked := c.r.URL.Query().Get("user")
+func (a *api) userOf(c *rest.Call, token tokens.Claims) (user uuid.UUID, err error) {
+	asked := c.Request.URL.Query().Get("user")
 	switch {
-	case c.key != nil:
-		user = c.key.User
-	case c.session != nil:
+	case c.Key != nil:
+		user = c.Key.User
+	case c.Session != nil:
 		if user, err = uuid.Parse(asked); err != nil {
 			return user, invalidSubscription("user must be the UUID of the user whose batches to use")
 		}
 	default:
 		if user, err = token.User(); err != nil {
-			return user, errUnauthorized()
+			return user, rest.Unauthorized()
 		}
 	}
 	if asked != "" && asked != user.String() {
-		return user, refuse(http.StatusForbidden, codeForbidden, "the credential is for another user")
+		return user, rest.Refuse(http.StatusForbidden, rest.CodeForbidden, "the credential is for another user")
 	}
 	return user, nil
 }
@@ -278,23 +276,23 @@ func (a *api) userOf(c *call, token tokens.Claims) (user uuid.UUID, err error) {
 // instanceEvents serves the events of one instance. The order of the
 // checks is: token replaced, origin refused, instance deleted, instance without
 // positions, position unknown.
-func (a *api) instanceEvents(c *call) error {
+func (a *api) instanceEvents(c *rest.Call) error {
 	s, token, err := a.admit(c, event.Instance, tokens.Claims.OfInstance, "since", "instance")
 	if err != nil {
 		return err
 	}
-	if c.scoped() {
+	if c.Scoped() {
 		return a.scopedEvents(c, s)
 	}
 	name, err := token.Instance()
 	if err != nil {
-		return errUnauthorized()
+		return rest.Unauthorized()
 	}
-	if asked := c.r.URL.Query().Get("instance"); asked != "" && asked != name {
-		return refuse(http.StatusForbidden, codeForbidden, "this token is for another instance")
+	if asked := c.Request.URL.Query().Get("instance"); asked != "" && asked != name {
+		return rest.Refuse(http.StatusForbidden, rest.CodeForbidden, "this token is for another instance")
 	}
-	in, gone := c.holder(s.token, name)
-	if gone != nil && !errors.Is(gone, ErrNoInstance) {
+	in, gone := c.TokenHolder(s.token, name)
+	if gone != nil && !errors.Is(gone, rest.ErrNoInstance) {
 		return gone
 	}
 	if err := a.checkOrigin(c); err != nil {
@@ -305,7 +303,7 @@ func (a *api) instanceEvents(c *call) error {
 	}
 	stream := s.stream(token)
 	stream.Check = func() error {
-		_, err := c.holder(s.token, name)
+		_, err := c.TokenHolder(s.token, name)
 		return err
 	}
 	return a.serveInstance(c, in, stream)
@@ -313,10 +311,10 @@ func (a *api) instanceEvents(c *call) error {
 
 // scopedEvents serves the events of the instance that the query names, or of the
 // only one that the key is for.
-func (a *api) scopedEvents(c *call, s subscription) (err error) {
-	name := c.r.URL.Query().Get("instance")
-	if name == "" && c.key != nil && len(c.key.Instances) == 1 {
-		in, err := a.Registry.ByID(c.key.Instances[0].ID)
+func (a *api) scopedEvents(c *rest.Call, s subscription) (err error) {
+	name := c.Request.URL.Query().Get("instance")
+	if name == "" && c.Key != nil && len(c.Key.Instances) == 1 {
+		in, err := a.Registry.ByID(c.Key.Instances[0].ID)
 		if err != nil {
 			return err
 		}
@@ -325,29 +323,29 @@ func (a *api) scopedEvents(c *call, s subscription) (err error) {
 	switch {
 	case name == "":
 		return invalidSubscription("instance must name the instance whose events to receive")
-	case c.key != nil:
-		c.instance, err = c.keyInstance(name, c.w.right)
+	case c.Key != nil:
+		c.Instance, err = c.KeyInstance(name, c.Response.Right)
 	default:
-		c.instance, err = c.server.Instances.Named(name)
+		c.Instance, err = c.Server.Instances.Named(name)
 	}
 	if err != nil {
 		return err
 	}
-	if s.kinds, err = c.mayHear(s.kinds); err != nil {
+	if s.kinds, err = c.MayHear(s.kinds); err != nil {
 		return err
 	}
 	if err := a.checkOrigin(c); err != nil {
 		return err
 	}
-	return a.serveInstance(c, c.instance, a.scopedStream(c, s))
+	return a.serveInstance(c, c.Instance, a.scopedStream(c, s))
 }
 
-func (a *api) serveInstance(c *call, in Instance, stream Stream) error {
+func (a *api) serveInstance(c *rest.Call, in rest.Instance, stream Stream) error {
 	if stream.Durable, _ = a.Registry.Durable(in.ID); stream.Since != nil && !stream.Durable {
 		return ErrNotDurable
 	}
-	peers.Prove(c.r.Context())
-	return a.Hub.ServeInstance(c.w, c.r, in.ID, stream)
+	peers.Prove(c.Request.Context())
+	return a.Hub.ServeInstance(c.Response, c.Request, in.ID, stream)
 }
 
 // sameOrigin reports whether a request comes from a page of the host that it asks.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/httpapi/tokens"
 )
 
@@ -148,7 +149,7 @@ func TestWhatTheHubRefusesIsAnsweredWithTheErrorBody(t *testing.T) {
 		ErrAhead: {400, "INVALID_SUBSCRIPTION"},
 		ErrGone:  {410, "EVENTS_GONE"},
 
-		ErrStopping: {503, "SHUTTING_DOWN"},
+		rest.ErrStopping: {503, "SHUTTING_DOWN"},
 	} {
 		r.hub.err = err
 		wantError(t, do(r.h, handshakeOf("/ws/global/events?event=*&token="+r.token, nil)), want.status, want.code)
@@ -166,7 +167,7 @@ func TestAReplacedTokenFailsTheCheckThatTheHubMakesOnceItHasTheClient(t *testing
 	if resp := r.admin("PUT", "/instance/a/token", ""); resp.StatusCode != http.StatusOK {
 		t.Fatal(resp.Status)
 	}
-	if answer, _ := r.api.answerTo(check()); answer.status != http.StatusUnauthorized {
-		t.Errorf("the replaced token: %d", answer.status)
+	if answer, _ := r.api.AnswerTo(check()); answer.Status != http.StatusUnauthorized {
+		t.Errorf("the replaced token: %d", answer.Status)
 	}
 }

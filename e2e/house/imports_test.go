@@ -57,7 +57,8 @@ var mayImport = map[string][]string{
 	"sandbox/handset":           {},
 
 	"access":                    {"internal/budget", "internal/prune", "store", "event"},
-	"httpapi":                   {"internal/plural", "access", "backup", "console/feed", "console/samples", "internal/loglevel", "internal/loglines", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "httpapi/alerts", "instance/pace", "delivery", "dispatch", "media", "store", "event", "internal/nesting", "internal/peers", "whatsapp/proxy"},
+	"httpapi/rest":              {"access", "httpapi/idempotency", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "internal/nesting", "internal/peers", "store", "event"},
+	"httpapi":                   {"httpapi/rest", "internal/plural", "access", "backup", "console/feed", "console/samples", "internal/loglevel", "internal/loglines", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "httpapi/alerts", "instance/pace", "delivery", "dispatch", "media", "store", "event", "internal/nesting", "internal/peers", "whatsapp/proxy"},
 	"httpapi/openapi":           {"event"},
 	"httpapi/openapi/witness":   {},
 	"httpapi/strict":            {"internal/nesting", "event"},
@@ -84,7 +85,7 @@ var mayImport = map[string][]string{
 	"backup/transfer": {"backup", "instance", "whatsapp/device", "event"},
 
 	"config":       {"internal/plural", "backup", "whatsapp/clientversion", "store", "event", "internal/peers", "whatsapp/proxy", "whatsapp"},
-	"app":          {"internal/plural", "mcp", "access", "backup", "console/feed", "console/samples", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "whatsapp/clientversion", "config", "delivery", "console/page", "httpapi", "httpapi/idempotency", "httpapi/tokens", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "httpapi/alerts", "instance/pace", "store", "event", "internal/peers", "whatsapp/proxy"},
+	"app":          {"httpapi/rest", "internal/plural", "mcp", "access", "backup", "console/feed", "console/samples", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "whatsapp/clientversion", "config", "delivery", "console/page", "httpapi", "httpapi/idempotency", "httpapi/tokens", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "httpapi/alerts", "instance/pace", "store", "event", "internal/peers", "whatsapp/proxy"},
 	"cli/doctor":   {"internal/plural", "app", "backup", "config", "dispatch", "instance", "media", "internal/netfault", "internal/peers", "store"},
 	"cli/consumer": {},
 	"cli":          {"internal/plural", "mcp", "backup", "cli/doctor", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "cli/support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "internal/peers"},
@@ -148,6 +149,7 @@ var why = map[string]string{
 	"sandbox/phone":             "a phone has no connection; it hands its stanzas to an interface",
 	"sandbox/handset":           "a handset makes and opens ciphertexts, and sends none",
 
+	"httpapi/rest":        "it processes requests, whatever they ask for: it knows no instance, no batch and no delivery",
 	"httpapi/openapi":     "the document is made of tables that it is given; it knows no route and no resource",
 	"httpapi/idempotency": "a key guards a request, whatever it asks for and however it is answered",
 	"httpapi/tokens":      "a token says whom it speaks for; whether they exist is looked up above it",
@@ -174,7 +176,7 @@ var reserved = map[string]struct {
 	"nhooyr.io/websocket":                 {[]string{"wsbus"}, "the hub alone speaks WebSocket to consumers"},
 	"github.com/coder/websocket":          {[]string{"sandbox/network", "sandbox/network/wire"}, "the sandbox's side of the protocol; consumers are served by the hub"},
 	"github.com/golang-jwt/jwt/v5":        {[]string{"httpapi/tokens", "httpapi/tokens/tokenstest"}, "tokens are made and checked in one place"},
-	"github.com/julienschmidt/httprouter": {[]string{"httpapi"}, "there is one route table"},
+	"github.com/julienschmidt/httprouter": {[]string{"httpapi/rest"}, "there is one router"},
 	"github.com/go-json-experiment/json":  {[]string{"httpapi/strict", "event/witness"}, "what a body may be is decided in one place, and held against in another by tests"},
 	"github.com/BurntSushi/toml":          {[]string{"config"}, "the configuration is read in one place; packages get typed values"},
 	"github.com/spf13/cobra":              {[]string{"cli"}, "what is typed is read in one place; everything else gets typed values"},

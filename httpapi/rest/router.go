@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"net/http"
@@ -8,14 +8,14 @@ import (
 	"github.com/julienschmidt/httprouter"
 )
 
-// router finds the handler of a request. Paths without parameters are looked
+// Router finds the handler of a request. Paths without parameters are looked
 // up in a map, the others in an httprouter: that one is fast, and redirects
 // nothing when it is asked by Lookup, but cannot hold a fixed word and a
 // parameter at the same place, such as /message/batches/list beside
 // /message/batches/{id}. Therefore each length of path has one of its own:
 // …/deliveries/replay is none of …/deliveries/{id}/retry.
-type router struct {
-	aliases map[shape][]alias
+type Router struct {
+	aliases map[shape][]Alias
 	fixed   map[string]map[string]httprouter.Handle // path -> method -> handler
 	trees   map[int]*httprouter.Router              // by the number of slashes
 	methods []string                                // those of the trees
@@ -28,18 +28,18 @@ type mount struct {
 	handle httprouter.Handle
 }
 
-// found is what the router knows about a request: a handler with its
+// Found is what the router knows about a request: a handler with its
 // parameters or, when handle is nil, the methods that the path has; none means
 // that there is no such path.
-type found struct {
-	handle  httprouter.Handle
-	params  httprouter.Params
-	allowed []string
+type Found struct {
+	Handle  httprouter.Handle
+	Params  httprouter.Params
+	Allowed []string
 	legacy  bool // the path is one of older clients
 }
 
-func newRouter(table []alias) *router {
-	return &router{aliases: byShape(table), fixed: map[string]map[string]httprouter.Handle{}, trees: map[int]*httprouter.Router{}}
+func NewRouter(table []Alias) *Router {
+	return &Router{aliases: byShape(table), fixed: map[string]map[string]httprouter.Handle{}, trees: map[int]*httprouter.Router{}}
 }
 
 // shape is what a path has in common with every alias that fits it, so that a
@@ -63,14 +63,14 @@ func shapeOf(path string) shape {
 
 // byShape has the aliases of each shape in their order. One that ends in a parameter
 // fits any last word, so it is also among those of each.
-func byShape(table []alias) map[shape][]alias {
-	sorted := map[shape][]alias{}
+func byShape(table []Alias) map[shape][]Alias {
+	sorted := map[shape][]Alias{}
 	for _, a := range table {
-		sorted[shapeOf(a.from)] = nil
+		sorted[shapeOf(a.From)] = nil
 	}
 	for _, a := range table {
 		for s := range sorted {
-			own := shapeOf(a.from)
+			own := shapeOf(a.From)
 			if own.last == 0 {
 				own.last = s.last
 			}
@@ -82,8 +82,8 @@ func byShape(table []alias) map[shape][]alias {
 	return sorted
 }
 
-// likely are the aliases that a path may be.
-func (rt *router) likely(path string) []alias {
+// Likely are the aliases that a path may be.
+func (rt *Router) Likely(path string) []Alias {
 	s := shapeOf(path)
 	if all, known := rt.aliases[s]; known {
 		return all
@@ -92,8 +92,8 @@ func (rt *router) likely(path string) []alias {
 	return rt.aliases[s]
 }
 
-// add registers a handler; path has its parameters in braces.
-func (rt *router) add(method, path string, h httprouter.Handle) {
+// Add registers a handler; path has its parameters in braces.
+func (rt *Router) Add(method, path string, h httprouter.Handle) {
 	if !strings.Contains(path, "{") {
 		if rt.fixed[path] == nil {
 			rt.fixed[path] = map[string]httprouter.Handle{}
@@ -112,13 +112,13 @@ func (rt *router) add(method, path string, h httprouter.Handle) {
 	}
 }
 
-func (rt *router) find(r *http.Request) found {
+func (rt *Router) Find(r *http.Request) Found {
 	if hidesSlash(r) {
-		return found{}
+		return Found{}
 	}
-	path, legacy, allowed := rewrite(rt.likely(r.URL.Path), r.Method, r.URL.Path)
+	path, legacy, allowed := Rewrite(rt.Likely(r.URL.Path), r.Method, r.URL.Path)
 	if len(allowed) > 0 {
-		return found{allowed: allowed}
+		return Found{Allowed: allowed}
 	}
 	f := rt.route(r.Method, path)
 	f.legacy = legacy
@@ -126,10 +126,10 @@ func (rt *router) find(r *http.Request) found {
 }
 
 // route finds the handler of a current path.
-func (rt *router) route(method, path string) found {
+func (rt *Router) route(method, path string) Found {
 	for _, m := range rt.mounts {
 		if strings.HasPrefix(path, m.prefix) {
-			return found{handle: m.handle}
+			return Found{Handle: m.handle}
 		}
 	}
 	if byMethod, ok := rt.fixed[path]; ok {
@@ -138,26 +138,26 @@ func (rt *router) route(method, path string) found {
 	return rt.findInTrees(method, path)
 }
 
-func findFixed(byMethod map[string]httprouter.Handle, method string) found {
+func findFixed(byMethod map[string]httprouter.Handle, method string) Found {
 	if h, ok := byMethod[method]; ok {
-		return found{handle: h}
+		return Found{Handle: h}
 	}
-	var f found
+	var f Found
 	for m := range byMethod {
-		f.allowed = append(f.allowed, m)
+		f.Allowed = append(f.Allowed, m)
 	}
-	slices.Sort(f.allowed)
+	slices.Sort(f.Allowed)
 	return f
 }
 
-func (rt *router) findInTrees(method, path string) found {
+func (rt *Router) findInTrees(method, path string) Found {
 	if h, params := rt.lookup(method, path); h != nil {
-		return found{handle: h, params: params}
+		return Found{Handle: h, Params: params}
 	}
-	var f found
+	var f Found
 	for _, m := range rt.methods {
 		if h, _ := rt.lookup(m, path); h != nil {
-			f.allowed = append(f.allowed, m)
+			f.Allowed = append(f.Allowed, m)
 		}
 	}
 	return f
@@ -165,7 +165,7 @@ func (rt *router) findInTrees(method, path string) found {
 
 // lookup asks the tree of the path's length. It matches an empty segment with a parameter, which is
 // no path of ours.
-func (rt *router) lookup(method, path string) (httprouter.Handle, httprouter.Params) {
+func (rt *Router) lookup(method, path string) (httprouter.Handle, httprouter.Params) {
 	tree := rt.trees[strings.Count(path, "/")]
 	if tree == nil {
 		return nil, nil
@@ -200,21 +200,21 @@ func hidesSlash(r *http.Request) bool {
 	return r.URL.RawPath != "" && strings.Count(r.URL.EscapedPath(), "/") != strings.Count(r.URL.Path, "/")
 }
 
-// rewrite returns the current path of an alias, and whether that is a legacy
+// Rewrite returns the current path of an alias, and whether that is a legacy
 // one; or path itself. When path is an alias, but not for this method, allowed
 // lists its methods, and is not empty.
-func rewrite(table []alias, method, path string) (current string, legacy bool, allowed []string) {
+func Rewrite(table []Alias, method, path string) (current string, legacy bool, allowed []string) {
 	for i := range table {
 		a := &table[i]
 		values, match := matchPath(a, path)
 		if !match {
 			continue
 		}
-		if !slices.Contains(a.methods, method) {
-			allowed = append(allowed, a.methods...)
+		if !slices.Contains(a.Methods, method) {
+			allowed = append(allowed, a.Methods...)
 			continue
 		}
-		return fill(a.to, values), a.legacy, nil
+		return fill(a.To, values), a.Legacy, nil
 	}
 	return path, false, allowed
 }
@@ -222,14 +222,14 @@ func rewrite(table []alias, method, path string) (current string, legacy bool, a
 // matchPath reports whether a path is an alias, and what stands for each of its
 // names. An empty segment never fits. Every request is held against some aliases:
 // one that does not fit costs no memory.
-func matchPath(a *alias, path string) (values map[string]string, ok bool) {
+func matchPath(a *Alias, path string) (values map[string]string, ok bool) {
 	if !a.fits(path) {
 		return nil, false
 	}
 	values = map[string]string{}
 	got := strings.Split(path, "/")
-	for i, name := range strings.Split(a.from, "/") {
-		if !isName(name) {
+	for i, name := range strings.Split(a.From, "/") {
+		if !IsParameter(name) {
 			continue
 		}
 		if earlier, bound := values[name]; bound && earlier != got[i] {
@@ -240,13 +240,13 @@ func matchPath(a *alias, path string) (values map[string]string, ok bool) {
 	return values, true
 }
 
-func (a *alias) fits(path string) bool {
-	anyCase := a.legacy && !strings.HasPrefix(a.from, "/instance/")
-	for pattern := a.from; ; {
+func (a *Alias) fits(path string) bool {
+	anyCase := a.Legacy && !strings.HasPrefix(a.From, "/instance/")
+	for pattern := a.From; ; {
 		want, wanted, more := strings.Cut(pattern, "/")
 		got, left, goesOn := strings.Cut(path, "/")
 		same := want == got || anyCase && strings.EqualFold(want, got)
-		if more != goesOn || !same && (!isName(want) || got == "") {
+		if more != goesOn || !same && (!IsParameter(want) || got == "") {
 			return false
 		}
 		if !more {
@@ -256,7 +256,7 @@ func (a *alias) fits(path string) bool {
 	}
 }
 
-func isName(segment string) bool { return strings.HasPrefix(segment, "{") }
+func IsParameter(segment string) bool { return strings.HasPrefix(segment, "{") }
 
 func fill(pattern string, values map[string]string) string {
 	segments := strings.Split(pattern, "/")

@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"bufio"
@@ -10,17 +10,17 @@ import (
 	"postern/event"
 )
 
-// response records the answer.
-type response struct {
+// Response records the answer.
+type Response struct {
 	http.ResponseWriter
 	requestID string
-	pattern   string // of the route, empty when none was found
-	auth      scheme // what the route asks for
-	right     right  // of a scoped key on it
-	status    int    // 0 until the answer began
+	Pattern   string // of the route, empty when none was found
+	auth      Scheme // what the route asks for
+	Right     Right  // of a scoped key on it
+	Status    int    // 0 until the answer began
 	code      string // of a refusal, for the log
 	wrong     bool   // a wrong credential was given
-	lost      bool   // the client disconnected, or was disconnected
+	Lost      bool   // the client disconnected, or was disconnected
 	legacy    bool   // the request came by a path of older clients
 	guess     bool   // a scoped key was given, in any place
 	key       string // the id of the scoped key that was used, for the log
@@ -34,7 +34,7 @@ type response struct {
 
 // set is Header().Set for a name in its canonical form. The values of the
 // headers that nearly every answer has lie in w, for each would be an allocation.
-func (w *response) set(name, value string) {
+func (w *Response) set(name, value string) {
 	if w.used == len(w.values) {
 		w.Header().Set(name, value)
 		return
@@ -45,16 +45,16 @@ func (w *response) set(name, value string) {
 }
 
 // WriteHeader implements http.ResponseWriter.
-func (w *response) WriteHeader(status int) {
+func (w *Response) WriteHeader(status int) {
 	w.begin(status)
 	w.ResponseWriter.WriteHeader(status)
 }
 
-func (w *response) begin(status int) {
-	if w.status != 0 {
+func (w *Response) begin(status int) {
+	if w.Status != 0 {
 		return
 	}
-	w.status = status
+	w.Status = status
 	if w.before != nil {
 		if err := w.before(status); err != nil {
 			w.late(err)
@@ -63,19 +63,19 @@ func (w *response) begin(status int) {
 }
 
 // Write implements http.ResponseWriter.
-func (w *response) Write(p []byte) (int, error) {
+func (w *Response) Write(p []byte) (int, error) {
 	w.begin(http.StatusOK)
 	return w.write(p)
 }
 
 // Unwrap lets http.ResponseController reach the server's own writer.
-func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *Response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Hijack implements http.Hijacker, for WebSocket upgrades.
-func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (w *Response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
-	if err == nil && w.status == 0 {
-		w.status = http.StatusSwitchingProtocols
+	if err == nil && w.Status == 0 {
+		w.Status = http.StatusSwitchingProtocols
 	}
 	return conn, rw, err
 }
@@ -86,41 +86,58 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // piece, which may first wait for the rest of an unread body: so it is
 // longer than bodyTimeout. The server lifts the limit at the end of the answer.
 const (
-	writePiece   = 256 << 10
-	writeTimeout = bodyTimeout + 30*time.Second
+	WritePiece   = 256 << 10
+	WriteTimeout = BodyTimeout + 30*time.Second
 )
 
 // write passes p on to the server. Only tests and in-memory answers have writers
 // without deadlines.
-func (w *response) write(p []byte) (n int, err error) {
+func (w *Response) write(p []byte) (n int, err error) {
 	deadline := http.NewResponseController(w.ResponseWriter)
 	for {
-		_ = deadline.SetWriteDeadline(time.Now().Add(writeTimeout))
-		piece := p[:min(len(p), writePiece)]
+		_ = deadline.SetWriteDeadline(time.Now().Add(WriteTimeout))
+		piece := p[:min(len(p), WritePiece)]
 		wrote, err := w.ResponseWriter.Write(piece)
 		n, p = n+wrote, p[wrote:]
 		if err != nil || len(p) == 0 {
-			w.lost = err != nil
+			w.Lost = err != nil
 			return n, err
 		}
 	}
 }
 
-// nothing answers 204.
-func (c *call) nothing() error {
-	c.w.WriteHeader(http.StatusNoContent)
+// NoContent answers 204.
+func (c *Call) NoContent() error {
+	c.Response.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// json writes v as the answer.
-func (w *response) json(status int, v any) error {
+// JSON writes v as the answer.
+func (w *Response) JSON(status int, v any) error {
 	body, err := event.Marshal(v)
 	if err != nil {
 		return err
 	}
-	w.set("Content-Type", contentTypeJSON)
+	w.set("Content-Type", ContentTypeJSON)
 	w.set("Content-Length", strconv.Itoa(len(body))) // whole before the handler ends, see linger
 	w.WriteHeader(status)
 	_, err = w.Write(body)
+	return err
+}
+
+// OrNull is nil for the empty string.
+func OrNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// More writes the next part of an answer of JSON.
+func (w *Response) More(text []byte) error {
+	if w.Status == 0 {
+		w.Header().Set("Content-Type", "application/json")
+	}
+	_, err := w.Write(text)
 	return err
 }

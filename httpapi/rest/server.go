@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"errors"
@@ -13,9 +13,9 @@ import (
 	"postern/store"
 )
 
-// serverConfig is what a server needs. All fields are required but those that
+// Config is what a server needs. All fields are required but those that
 // say otherwise.
-type serverConfig struct {
+type Config struct {
 	Access    Access
 	Instances Instances
 	Store     *store.Store
@@ -40,9 +40,11 @@ type serverConfig struct {
 	// that only their caller needs. nil: never.
 	Stopping <-chan struct{}
 
-	Aliases []alias // other names of paths
+	Aliases []Alias // other names of paths
 	// Errors maps the errors of handlers to answers, besides those of the server itself.
-	Errors func(error) (refusal, bool)
+	Errors func(error) (Error, bool)
+	// ErrTooLarge is the error of spools when a file is larger than they take.
+	ErrTooLarge error
 	// RetryAfter is the Retry-After of a code in seconds; 0: none.
 	RetryAfter func(code string) int
 
@@ -80,41 +82,41 @@ var ErrStopping = errors.New("the program is stopping")
 // (RFC 7518, 3.2).
 const minSecret = 32
 
-// server processes requests: it finds their routes, checks their credentials and
+// Server processes requests: it finds their routes, checks their credentials and
 // answers the errors of their handlers.
-type server struct {
-	serverConfig
-	router *router
-	log    *slog.Logger
+type Server struct {
+	Config
+	Router *Router
+	Log    *slog.Logger
 	keys   *idempotency.Keys
 	tokens *tokens.Reader
 }
 
-// newServer returns a server without routes. It fails when a required field of c is
+// New returns a server without routes. It fails when a required field of c is
 // missing or too weak.
-func newServer(c serverConfig) (*server, error) {
+func New(c Config) (*Server, error) {
 	switch {
 	case c.Store == nil || c.Instances == nil:
-		return nil, errors.New("httpapi: Store and Instances are required")
+		return nil, errors.New("rest: Store and Instances are required")
 	case c.APIKey == "":
-		return nil, errors.New("httpapi: the global API key is empty")
+		return nil, errors.New("rest: the global API key is empty")
 	case len(c.JWTSecret) < minSecret:
-		return nil, errors.New("httpapi: the JWT secret is shorter than 32 bytes")
+		return nil, errors.New("rest: the JWT secret is shorter than 32 bytes")
 	case c.Access.Keys == nil || c.Access.Sessions == nil || c.Access.Book == nil || c.Access.Links == nil:
-		return nil, errors.New("httpapi: Access is required")
+		return nil, errors.New("rest: Access is required")
 	}
-	return bareServer(c), nil
+	return Bare(c), nil
 }
 
-// bareServer is newServer for tests of what needs nothing else.
-func bareServer(c serverConfig) *server {
+// Bare is newServer for tests of what needs nothing else.
+func Bare(c Config) *Server {
 	if c.Failures == nil {
 		c.Failures = peers.NewFailures(0)
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &server{serverConfig: c, router: newRouter(c.Aliases), log: c.Logger.With("component", "httpapi")}
+	s := &Server{Config: c, Router: NewRouter(c.Aliases), Log: c.Logger.With("component", "httpapi")}
 	now := time.Now
 	if c.Store != nil {
 		now, s.keys = c.Store.Now, idempotency.New(c.Store)
@@ -123,23 +125,23 @@ func bareServer(c serverConfig) *server {
 	return s
 }
 
-// add registers a route, for HEAD as well where that answers as GET does.
-func (s *server) add(r route) {
-	s.router.add(r.method, r.path, s.handler(r))
-	if r.answersHEAD() {
-		s.router.add(http.MethodHead, r.path, s.handler(r))
+// Add registers a route, for HEAD as well where that answers as GET does.
+func (s *Server) Add(r Route) {
+	s.Router.Add(r.Method, r.Path, s.Handler(r))
+	if r.AnswersHEAD() {
+		s.Router.Add(http.MethodHead, r.Path, s.Handler(r))
 	}
 }
 
-// mount gives every path below the prefix r.path to its handler, with any method.
-func (s *server) mount(r route) {
-	s.router.mounts = append(s.router.mounts, mount{r.path, s.handler(r)})
+// Mount gives every path below the prefix r.path to its handler, with any method.
+func (s *Server) Mount(r Route) {
+	s.Router.mounts = append(s.Router.mounts, mount{r.Path, s.Handler(r)})
 }
 
-// serveWith is a handler that leaves the answer to h.
-func serveWith(h http.Handler) handler {
-	return func(c *call) error {
-		h.ServeHTTP(c.w, c.r)
+// ServeWith is a handler that leaves the answer to h.
+func ServeWith(h http.Handler) Handler {
+	return func(c *Call) error {
+		h.ServeHTTP(c.Response, c.Request)
 		return nil
 	}
 }

@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"bytes"
@@ -8,10 +8,10 @@ import (
 	"postern/httpapi/idempotency"
 )
 
-const contentTypeJSON = "application/json"
+const ContentTypeJSON = "application/json"
 
-// mediaBytes is the default media type.
-const mediaBytes = "application/octet-stream"
+// MediaBytes is the default media type.
+const MediaBytes = "application/octet-stream"
 
 // heldAnswer buffers what a handler writes. Headers pass through.
 type heldAnswer struct {
@@ -20,7 +20,7 @@ type heldAnswer struct {
 }
 
 // WriteHeader implements http.ResponseWriter; the status is held by the
-// [response] around it.
+// [Response] around it.
 func (h *heldAnswer) WriteHeader(int) {}
 
 // Write implements http.ResponseWriter.
@@ -31,32 +31,32 @@ func (h *heldAnswer) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
 // ending returns how the request ends for its key: from what the handler wrote or,
 // when it failed, from the answer to its error.
-func (h *heldAnswer) ending(c *call, status int, err error) idempotency.Ending {
+func (h *heldAnswer) ending(c *Call, status int, err error) idempotency.Ending {
 	if err == nil {
 		ok := status >= 200 && status < 300
 		return idempotency.Ending{Success: ok, Kept: ok, Certain: !ok, Answer: idempotency.Answer{
 			Status: status, ContentType: h.Header().Get("Content-Type"), Body: h.body.Bytes(),
 		}}
 	}
-	r, known := c.answerTo(err)
-	if !r.keepsKey() {
+	r, known := c.AnswerTo(err)
+	if !r.KeepsKey() {
 		return idempotency.Ending{Certain: known}
 	}
-	body, err := event.Marshal(r.body(c.requestID))
+	body, err := event.Marshal(r.body(c.RequestID))
 	if err != nil {
 		return idempotency.Ending{}
 	}
-	return idempotency.Ending{Kept: true, Answer: idempotency.Answer{Status: r.status, ContentType: contentTypeJSON, Body: body}}
+	return idempotency.Ending{Kept: true, Answer: idempotency.Answer{Status: r.Status, ContentType: ContentTypeJSON, Body: body}}
 }
 
 // codeNoAnswer is the code of a request, not a send, with an unknown outcome.
 const codeNoAnswer = "WHATSAPP_TIMEOUT"
 
-// keepsKey reports whether a refusal is kept under its key: those after which the
+// KeepsKey reports whether a refusal is kept under its key: those after which the
 // message was or may have been sent, or a group or label created. An internal error
 // is not kept, but after begin it leaves the key in flight, with the same effect.
-func (r refusal) keepsKey() bool {
-	return r.status == http.StatusNotAcceptable || r.code == event.SendResultUnknown || r.code == codeNoAnswer
+func (r Error) KeepsKey() bool {
+	return r.Status == http.StatusNotAcceptable || r.Code == event.SendResultUnknown || r.Code == codeNoAnswer
 }
 
 // replay ends the handler of a request that already has an answer.
@@ -68,17 +68,17 @@ func (*replay) Error() string { return "the request was answered before" }
 // write sends the stored answer again, byte for byte. For a handler that did not
 // finish, the answer is an unknown outcome; it depends only on the file, so it does
 // not change either.
-func (r *replay) write(w *response) error {
+func (r *replay) write(w *Response) error {
 	known := r.answer
 	if known.Status == 0 {
-		unknown := refusalOf(http.StatusRequestTimeout, event.SendResultUnknown,
+		unknown := ErrorOf(http.StatusRequestTimeout, event.SendResultUnknown,
 			"the program stopped, or failed, before the outcome of this send was known; the message may have arrived",
 		)
 		body, err := event.Marshal(unknown.body(known.RequestID))
 		if err != nil {
 			return err
 		}
-		known.Status, known.ContentType, known.Body = unknown.status, contentTypeJSON, body
+		known.Status, known.ContentType, known.Body = unknown.Status, ContentTypeJSON, body
 	}
 	if known.ContentType != "" {
 		w.Header().Set("Content-Type", known.ContentType)

@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"context"
@@ -13,42 +13,42 @@ import (
 )
 
 const (
-	idempotencyHeader = "Idempotency-Key"
+	IdempotencyHeader = "Idempotency-Key"
 	replayedHeader    = "Idempotency-Replayed"
-	maxIdempotencyKey = 255
+	MaxIdempotencyKey = 255
 )
 
-// once makes a route take an Idempotency-Key. A request with a key that has an
+// Once makes a route take an Idempotency-Key. A request with a key that has an
 // answer already gets that answer, and its handler stops at the end of the body.
 // Without the header nothing changes.
 //
-// The handler reads its body with [call.decode], or with another reader that
-// ends in [call.claim]. Then it does one of two things, or a crash in the
-// middle would let a retry do the work again: it calls [call.begin] before an
+// The handler reads its body with [Call.Decode], or with another reader that
+// ends in [Call.Claim]. Then it does one of two things, or a crash in the
+// middle would let a retry do the work again: it calls [Call.Begin] before an
 // irreversible send, as [api.sendContent] does, or it
-// stores its answer in its own commit, by [keepInCommit]. A send does both.
-func once(handle handler) handler {
-	return func(c *call) error {
-		key, given, err := idempotencyKey(c.r.Header)
+// stores its answer in its own commit, by [KeepInCommit]. A send does both.
+func Once(handle Handler) Handler {
+	return func(c *Call) error {
+		key, given, err := idempotencyKey(c.Request.Header)
 		if err != nil {
 			return err
 		}
 		if !given {
 			return handle(c)
 		}
-		return c.server.runOnce(c, key, handle)
+		return c.Server.runOnce(c, key, handle)
 	}
 }
 
 // idempotencyKey returns the key of a request, as it was sent.
 func idempotencyKey(h http.Header) (key string, given bool, err error) {
-	values := h[idempotencyHeader]
+	values := h[IdempotencyHeader]
 	switch {
 	case len(values) == 0:
 		return "", false, nil
 	case len(values) > 1:
 		return "", false, invalidKey("is given more than once")
-	case len(values[0]) < 1 || len(values[0]) > maxIdempotencyKey:
+	case len(values[0]) < 1 || len(values[0]) > MaxIdempotencyKey:
 		return "", false, invalidKey("must have 1 to 255 characters")
 	}
 	for _, b := range []byte(values[0]) {
@@ -60,27 +60,27 @@ func idempotencyKey(h http.Header) (key string, given bool, err error) {
 }
 
 func invalidKey(rule string) error {
-	return refuse(http.StatusBadRequest, codeInvalidKey, idempotencyHeader+" "+rule)
+	return Refuse(http.StatusBadRequest, CodeInvalidKey, IdempotencyHeader+" "+rule)
 }
 
 // runOnce runs the handler under the key. The answer is held back until it is
 // stored.
-func (s *server) runOnce(c *call, key string, handle handler) error {
-	o := s.keys.Request(keyID(c, key), c.r.Method+" "+c.w.pattern, c.requestID)
+func (s *Server) runOnce(c *Call, key string, handle Handler) error {
+	o := s.keys.Request(keyID(c, key), c.Request.Method+" "+c.Response.Pattern, c.RequestID)
 	defer o.Release() // a panic's too: what has begun then counts as unknown
-	w := c.w
+	w := c.Response
 	held := &heldAnswer{ResponseWriter: w}
-	c.once, c.w = o, &response{ResponseWriter: held, requestID: w.requestID, pattern: w.pattern, legacy: w.legacy}
+	c.Once, c.Response = o, &Response{ResponseWriter: held, requestID: w.requestID, Pattern: w.Pattern, legacy: w.legacy}
 	err := handle(c)
-	status := c.w.status
-	c.w = w
+	status := c.Response.Status
+	c.Response = w
 	if earlier, ok := errors.AsType[*replay](err); ok {
 		o.Release()
 		return earlier.write(w)
 	}
 	if serr := o.Settle(held.ending(c, status, err)); serr != nil {
-		s.log.Error("the answer of an idempotency key was not stored; a retry will get the answer that the outcome is unknown",
-			slog.String("route", w.pattern), slog.String("request_id", c.requestID), slog.Any("error", serr))
+		s.Log.Error("the answer of an idempotency key was not stored; a retry will get the answer that the outcome is unknown",
+			slog.String("route", w.Pattern), slog.String("request_id", c.RequestID), slog.Any("error", serr))
 	}
 	o.Release() // before the caller, who may come again at once, gets the answer
 	if err != nil || status == 0 {
@@ -93,25 +93,25 @@ func (s *server) runOnce(c *call, key string, handle handler) error {
 
 // keyID is whose credential c has, and the caller's key. Each scoped key has its own
 // keys: it must not learn what another was answered.
-func keyID(c *call, key string) []byte {
-	if c.key != nil {
-		key = c.key.ID.String() + "\x00" + key // no caller's key has a zero byte
+func keyID(c *Call, key string) []byte {
+	if c.Key != nil {
+		key = c.Key.ID.String() + "\x00" + key // no caller's key has a zero byte
 	}
 	switch {
-	case c.instance.ID != 0:
-		return idempotency.OfInstance(c.instance.ID, key)
-	case c.w.auth == globalKey:
+	case c.Instance.ID != 0:
+		return idempotency.OfInstance(c.Instance.ID, key)
+	case c.Response.auth == GlobalKey:
 		return idempotency.OfOperator(key)
 	}
-	return idempotency.OfUser(c.user, key)
+	return idempotency.OfUser(c.User, key)
 }
 
-// claim takes the key of c for a body with that digest, or returns the error
+// Claim takes the key of c for a body with that digest, or returns the error
 // that the handler has to return: a refusal, or the stored answer.
-func (c *call) claim(digest [sha256.Size]byte) error { return replayed(c.once.Claim(digest)) }
+func (c *Call) Claim(digest [sha256.Size]byte) error { return replayed(c.Once.Claim(digest)) }
 
 // claimBody is claim for the body that was decoded.
-func (c *call) claimBody() error { return replayed(c.once.ClaimBody()) }
+func (c *Call) claimBody() error { return replayed(c.Once.ClaimBody()) }
 
 func replayed(known *idempotency.Answer, err error) error {
 	if err != nil || known == nil {
@@ -120,12 +120,12 @@ func replayed(known *idempotency.Answer, err error) error {
 	return &replay{*known}
 }
 
-// patience returns the context for work that [call.begin] begins, and a function
+// SendContext returns the context for work that [Call.Begin] begins, and a function
 // that ends it. Until then the work ends with the request. Afterwards it continues
 // even when the client has left: a message that WhatsApp accepted is stored and
 // reported, and a retry under the same key gets the real outcome.
-func (c *call) patience() (context.Context, context.CancelFunc) {
-	request := c.r.Context()
+func (c *Call) SendContext() (context.Context, context.CancelFunc) {
+	request := c.Request.Context()
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(request))
 	c.detach = context.AfterFunc(request, func() { cancel(context.Cause(request)) })
 	return ctx, func() {
@@ -134,9 +134,9 @@ func (c *call) patience() (context.Context, context.CancelFunc) {
 	}
 }
 
-// begin is called after all checks, immediately before a message is sent; see [idempotency.Request.Begin].
-func (c *call) begin() error {
-	if err := c.once.Begin(c.r.Context()); err != nil {
+// Begin is called after all checks, immediately before a message is sent; see [idempotency.Request.Begin].
+func (c *Call) Begin() error {
+	if err := c.Once.Begin(c.Request.Context()); err != nil {
 		return err
 	}
 	if c.detach != nil {
@@ -145,11 +145,11 @@ func (c *call) begin() error {
 	return nil
 }
 
-// keepInCommit returns a function that stores an answer in the commit of its
+// KeepInCommit returns a function that stores an answer in the commit of its
 // change, so that a crash leaves both or none. The handler then has to
 // answer with that status and value. It returns nil without a key.
-func keepInCommit[T any](c *call, status int) func(*store.Tx, T) error {
-	keep := c.once.InCommit()
+func KeepInCommit[T any](c *Call, status int) func(*store.Tx, T) error {
+	keep := c.Once.InCommit()
 	if keep == nil {
 		return nil
 	}
@@ -160,7 +160,7 @@ func keepInCommit[T any](c *call, status int) func(*store.Tx, T) error {
 			if err != nil {
 				return err
 			}
-			answer.ContentType, answer.Body = contentTypeJSON, body
+			answer.ContentType, answer.Body = ContentTypeJSON, body
 		}
 		return keep(tx, answer)
 	}

@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"log/slog"
@@ -8,12 +8,15 @@ import (
 	"postern/internal/peers"
 )
 
+// PathMetrics is the path of the figures for Prometheus.
+const PathMetrics = "/metrics"
+
 // logRequest names the pattern and never the path nor the query: both may have phone
 // numbers, tokens and whole keys in them, also where there is no such path. Of a
 // refusal it has the code, which shows an operator why, and not the messages, which may repeat what
 // the caller sent.
-func (s *server) logRequest(w *response, r *http.Request, took time.Duration) {
-	log := s.log
+func (s *Server) logRequest(w *Response, r *http.Request, took time.Duration) {
+	log := s.Log
 	if w.code != "" {
 		log = log.With("address", peers.Name(s.Proxies.Client(r)))
 	}
@@ -26,15 +29,15 @@ func (s *server) logRequest(w *response, r *http.Request, took time.Duration) {
 	if w.code != "" {
 		log = log.With("code", w.code)
 	}
-	log.LogAttrs(r.Context(), w.logLevel(), "request", slog.String("method", knownMethod(r.Method)), slog.String("route", w.pattern),
-		slog.Int("status", w.status), slog.Duration("duration", took), slog.String("request_id", w.requestID))
+	log.LogAttrs(r.Context(), w.logLevel(), "request", slog.String("method", knownMethod(r.Method)), slog.String("route", w.Pattern),
+		slog.Int("status", w.Status), slog.Duration("duration", took), slog.String("request_id", w.requestID))
 }
 
 // logLevel logs frequent requests of monitoring at debug level, unless they were
 // refused.
-func (w *response) logLevel() slog.Level {
+func (w *Response) logLevel() slog.Level {
 	switch {
-	case w.pattern == "/health" || w.pattern == "/ready", w.pattern == pathMetrics && w.status < 400:
+	case w.Pattern == "/health" || w.Pattern == "/ready", w.Pattern == PathMetrics && w.Status < 400:
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo

@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"bytes"
@@ -19,21 +19,20 @@ import (
 	"postern/httpapi/idempotency"
 	"postern/httpapi/strict"
 	"postern/internal/nesting"
-	"postern/media"
 )
 
 const (
-	maxFormField  = 64 << 10 // bytes of a field that is no file
-	formOverhead  = 2 << 20  // what a multipart body may have beside its file
-	uploadTimeout = 15 * time.Minute
+	MaxFormField  = 64 << 10 // bytes of a field that is no file
+	FormOverhead  = 2 << 20  // what a multipart body may have beside its file
+	UploadTimeout = 15 * time.Minute
 )
 
-// form is a multipart body: its fields, and its one file in the spool folder.
-type form struct {
-	fields   map[string]string
+// Form is a multipart body: its fields, and its one file in the spool folder.
+type Form struct {
+	Fields   map[string]string
 	how      strict.Options // of the JSON in it
-	path     string         // of the file; the receiver of the form removes it
-	fileName string         // as the client calls it, without a folder
+	Path     string         // of the file; the receiver of the form removes it
+	FileName string         // as the client calls it, without a folder
 }
 
 // formReader reads a multipart body part by part; the file goes to the disk as
@@ -44,60 +43,62 @@ type formReader struct {
 	ignored *strict.Ignored // as of how
 	spool   func(io.Reader) (path string, err error)
 	digest  *idempotency.Parts
-	form    form
+	// tooLarge is the error of a spool when the file is larger than it takes.
+	tooLarge error
+	form     Form
 }
 
 // fileField is the name of the part that is the file; otherFileField is taken too.
 const (
-	fileField      = "attachment"
+	FileField      = "attachment"
 	otherFileField = "file"
 )
 
-func isFile(name string) bool { return name == fileField || name == otherFileField }
+func isFile(name string) bool { return name == FileField || name == otherFileField }
 
 // jsonFields are the fields of forms that hold JSON, each a document of its own.
 var jsonFields = []string{"options", "quotedMessage", "externalAttributes"}
 
-// readForm reads a body with a file and the named fields, each at most once,
+// ReadForm reads a body with a file and the named fields, each at most once,
 // and claims the request's Idempotency-Key for it.
-func (c *call) readForm(spool func(io.Reader) (string, error), maxFile int64, known ...string) (f form, err error) {
-	boundary, err := formBoundary(c.r.Header)
+func (c *Call) ReadForm(spool func(io.Reader) (string, error), maxFile int64, known ...string) (f Form, err error) {
+	boundary, err := formBoundary(c.Request.Header)
 	if err != nil {
-		return form{}, err
+		return Form{}, err
 	}
-	if c.r.ContentLength > maxFile+formOverhead {
-		return form{}, malformedForm(&http.MaxBytesError{Limit: maxFile + formOverhead})
+	if c.Request.ContentLength > maxFile+FormOverhead {
+		return Form{}, malformedForm(&http.MaxBytesError{Limit: maxFile + FormOverhead})
 	}
-	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(uploadTimeout))
-	body := http.MaxBytesReader(c.w, c.r.Body, maxFile+formOverhead)
+	_ = http.NewResponseController(c.Response).SetReadDeadline(time.Now().Add(UploadTimeout))
+	body := http.MaxBytesReader(c.Response, c.Request.Body, maxFile+FormOverhead)
 	r := &formReader{
-		parts: multipart.NewReader(body, boundary), known: known, spool: spool,
-		digest: idempotency.NewParts(), form: form{fields: map[string]string{}, how: c.options()},
+		tooLarge: c.Server.ErrTooLarge, parts: multipart.NewReader(body, boundary), known: known, spool: spool,
+		digest: idempotency.NewParts(), form: Form{Fields: map[string]string{}, how: c.Options()},
 	}
 	r.ignored = r.form.how.Ignored
 	defer func() {
-		if err != nil && r.form.path != "" {
-			_ = os.Remove(r.form.path)
+		if err != nil && r.form.Path != "" {
+			_ = os.Remove(r.form.Path)
 		}
 	}()
 	if err := r.all(); err != nil {
-		return form{}, err
+		return Form{}, err
 	}
 	// Otherwise the server itself would read the rest before it answers, and
 	// without a deadline: that is lifted below.
 	if _, err := io.Copy(io.Discard, body); err != nil {
-		return form{}, malformedForm(err)
+		return Form{}, malformedForm(err)
 	}
-	if r.form.path == "" {
-		return form{}, strict.Missing(fileField, "is required: it is the file")
+	if r.form.Path == "" {
+		return Form{}, strict.Missing(FileField, "is required: it is the file")
 	}
-	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
+	_ = http.NewResponseController(c.Response).SetReadDeadline(time.Time{})
 	c.warn(r.ignored)
-	return r.form, c.claim(r.digest.Sum())
+	return r.form, c.Claim(r.digest.Sum())
 }
 
-// isForm reports whether a request has a multipart body.
-func isForm(h http.Header) bool {
+// IsForm reports whether a request has a multipart body.
+func IsForm(h http.Header) bool {
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	return err == nil && kind == "multipart/form-data"
 }
@@ -105,7 +106,7 @@ func isForm(h http.Header) bool {
 func formBoundary(h http.Header) (string, error) {
 	kind, params, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" || len(h.Values("Content-Type")) > 1 {
-		return "", refuse(http.StatusUnsupportedMediaType, codeContentType, "the Content-Type must be multipart/form-data; curl sends it with -F")
+		return "", Refuse(http.StatusUnsupportedMediaType, CodeContentType, "the Content-Type must be multipart/form-data; curl sends it with -F")
 	}
 	return params["boundary"], nil
 }
@@ -126,19 +127,19 @@ func (r *formReader) all() error {
 }
 
 func malformedForm(err error) error {
-	return &strict.Error{Code: codeMalformedForm, Text: "is not a valid multipart form", Err: err}
+	return &strict.Error{Code: CodeMalformedForm, Text: "is not a valid multipart form", Err: err}
 }
 
 func (r *formReader) part(p *multipart.Part) (err error) {
 	name := p.FormName()
-	_, again := r.form.fields[name]
+	_, again := r.form.Fields[name]
 	known := isFile(name) || slices.Contains(r.known, name)
 	switch {
 	case !known && r.ignored == nil:
 		unknown := strict.Unknown(name)
 		unknown.Text += meant(name, r.known)
 		return unknown
-	case again || isFile(name) && r.form.path != "":
+	case again || isFile(name) && r.form.Path != "":
 		return strict.Duplicate(name)
 	}
 	body := &failingReader{r: p}
@@ -149,22 +150,22 @@ func (r *formReader) part(p *multipart.Part) (err error) {
 	if isFile(name) {
 		// Windows clients send a path.
 		name := strings.ToValidUTF8(p.FileName(), "\uFFFD")
-		r.form.fileName = filepath.Base(strings.ReplaceAll(name, `\`, "/"))
-		r.form.path, err = r.spool(content)
+		r.form.FileName = filepath.Base(strings.ReplaceAll(name, `\`, "/"))
+		r.form.Path, err = r.spool(content)
 		switch {
 		case body.err != nil:
 			return malformedForm(body.err)
-		case errors.Is(err, media.ErrTooLarge):
-			return refuse(http.StatusRequestEntityTooLarge, codeBodyTooLarge, err.Error())
+		case r.tooLarge != nil && errors.Is(err, r.tooLarge):
+			return Refuse(http.StatusRequestEntityTooLarge, CodeBodyTooLarge, err.Error())
 		}
 		return err
 	}
-	text, err := io.ReadAll(io.LimitReader(content, maxFormField+1))
+	text, err := io.ReadAll(io.LimitReader(content, MaxFormField+1))
 	switch {
 	case err != nil:
 		return malformedForm(err)
-	case len(text) > maxFormField:
-		return refuse(http.StatusRequestEntityTooLarge, codeBodyTooLarge, name+" is larger than 64 KiB")
+	case len(text) > MaxFormField:
+		return Refuse(http.StatusRequestEntityTooLarge, CodeBodyTooLarge, name+" is larger than 64 KiB")
 	}
 	switch {
 	case !known:
@@ -177,7 +178,7 @@ func (r *formReader) part(p *multipart.Part) (err error) {
 	if slices.Contains(jsonFields, name) && string(bytes.TrimSpace(text)) == "null" {
 		text = nil // absent, as a null is everywhere
 	}
-	r.form.fields[name] = string(text)
+	r.form.Fields[name] = string(text)
 	return nil
 }
 
@@ -197,16 +198,16 @@ func (f *failingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// discard removes the file of a form, unless it was taken over.
-func (f form) discard() {
-	if f.path != "" {
-		_ = os.Remove(f.path)
+// Discard removes the file of a form, unless it was taken over.
+func (f Form) Discard() {
+	if f.Path != "" {
+		_ = os.Remove(f.Path)
 	}
 }
 
-// flag reads a field that is true or false; absent or empty is false.
-func (f form) flag(name string) (bool, error) {
-	switch f.fields[name] {
+// Flag reads a field that is true or false; absent or empty is false.
+func (f Form) Flag(name string) (bool, error) {
+	switch f.Fields[name] {
 	case "", "false":
 		return false, nil
 	case "true":
@@ -215,48 +216,48 @@ func (f form) flag(name string) (bool, error) {
 	return false, strict.WrongType("true or false").In(name)
 }
 
-// number reads a field that is an integer; absent or empty is 0.
-func (f form) number(name string) (int64, error) {
-	if f.fields[name] == "" {
+// Number reads a field that is an integer; absent or empty is 0.
+func (f Form) Number(name string) (int64, error) {
+	if f.Fields[name] == "" {
 		return 0, nil
 	}
-	n, err := strconv.ParseInt(f.fields[name], 10, 64)
+	n, err := strconv.ParseInt(f.Fields[name], 10, 64)
 	if err != nil {
 		return 0, strict.WrongType("an integer").In(name)
 	}
 	return n, nil
 }
 
-// json reads a field that is a JSON object into v, a pointer to a struct. given is
+// JSON reads a field that is a JSON object into v, a pointer to a struct. given is
 // false when the field is absent or empty.
-func (f form) json(name string, v any) (given bool, err error) {
-	if f.fields[name] == "" {
+func (f Form) JSON(name string, v any) (given bool, err error) {
+	if f.Fields[name] == "" {
 		return false, nil
 	}
-	return true, strict.Under(strict.Decode(strings.NewReader(f.fields[name]), v, f.how), name)
+	return true, strict.Under(strict.Decode(strings.NewReader(f.Fields[name]), v, f.how), name)
 }
 
-// mediaType reads the field of that name, which every form that has it needs.
-func (f form) mediaType() (event.MediaKind, error) {
-	kind, ok := f.fields["mediaType"]
+// MediaType reads the field of that name, which every form that has it needs.
+func (f Form) MediaType() (event.MediaKind, error) {
+	kind, ok := f.Fields["mediaType"]
 	if !ok {
 		return "", strict.Missing("mediaType", "is required")
 	}
 	return event.MediaKind(kind), nil
 }
 
-// filled is given for a field that is none when it is empty: tools for forms send
+// Filled is given for a field that is none when it is empty: tools for forms send
 // all that they know of.
-func (f form) filled(name string) *string {
-	if f.fields[name] == "" {
+func (f Form) Filled(name string) *string {
+	if f.Fields[name] == "" {
 		return nil
 	}
-	return f.given(name)
+	return f.Given(name)
 }
 
-// given is a field as an optional one of JSON.
-func (f form) given(name string) *string {
-	if text, ok := f.fields[name]; ok {
+// Given is a field as an optional one of JSON.
+func (f Form) Given(name string) *string {
+	if text, ok := f.Fields[name]; ok {
 		return &text
 	}
 	return nil

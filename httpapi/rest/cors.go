@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"net/http"
@@ -33,7 +33,7 @@ func AllowOrigins(h http.Handler, origins []string) http.Handler {
 			answer.Set("Access-Control-Allow-Methods", corsMethods)
 			answer.Set("Access-Control-Allow-Headers", corsHeaders)
 			answer.Set("Access-Control-Max-Age", corsMaxAge)
-			answer.Set(requestIDHeader, requestID(r.Header))
+			answer.Set(RequestIDHeader, RequestID(r.Header))
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}

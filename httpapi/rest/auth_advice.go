@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 
 // withAdvice adds to a refusal which credential the route takes. That depends on the
 // route alone: it is the same for every credential, so it reveals nothing about one.
-func withAdvice(err error, r route) error {
-	no, ok := errors.AsType[*refusal](err)
-	if !ok || no.status != http.StatusUnauthorized {
+func withAdvice(err error, r Route) error {
+	no, ok := errors.AsType[*Error](err)
+	if !ok || no.Status != http.StatusUnauthorized {
 		return err
 	}
 	advice := r.takes()
@@ -18,32 +18,32 @@ func withAdvice(err error, r route) error {
 		return err
 	}
 	advised := *no
-	advised.messages = append(slices.Clone(no.messages), advice)
+	advised.Messages = append(slices.Clone(no.Messages), advice)
 	return &advised
 }
 
 // takes says which credential a route takes and where it comes from, empty where there
 // is no one answer.
-func (r route) takes() string {
+func (r Route) takes() string {
 	text := ""
-	switch r.auth {
-	case globalKey:
+	switch r.Auth {
+	case GlobalKey:
 		text = "this route takes the GlobalApiKey in the header apikey"
-	case signIn, anyKey:
+	case SignIn, AnyKey:
 		return "this route takes the GlobalApiKey in the header apikey, or a scoped key as Authorization: Bearer"
-	case instanceBearer, pathBearer:
+	case InstanceBearer, PathBearer:
 		text = "this route takes the token of the instance as Authorization: Bearer; POST /instance and PUT /instance/{i}/token return it"
-	case userBearer:
+	case UserBearer:
 		text = "this route takes a user token as Authorization: Bearer; postern token user --id UUID --ttl 24h and POST /auth/user-token issue one"
-	case handshake:
+	case Handshake:
 		text = "this path takes the token of an instance, as token= or Authorization: Bearer"
-		if r.right&scopeBatch != 0 {
+		if r.Right&ScopeBatch != 0 {
 			text = "this path takes a user token, as token= or Authorization: Bearer; postern token user --id UUID --ttl 24h and POST /auth/user-token issue one"
 		}
-	case public, portalLink:
+	case Public, PortalLink:
 		return ""
 	}
-	if need := r.right.needs(); len(need) > 0 {
+	if need := r.Right.Needs(); len(need) > 0 {
 		text += ". A scoped key with the scope " + listed(need) + " opens it too"
 	}
 	return text

@@ -1,0 +1,92 @@
+package rest
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/julienschmidt/httprouter"
+
+	"postern/access"
+	"postern/httpapi/idempotency"
+	"postern/internal/peers"
+)
+
+// Call is one request on its way, and whom its credential speaks for.
+type Call struct {
+	Server    *Server
+	Response  *Response
+	Request   *http.Request
+	Params    httprouter.Params
+	RequestID string
+	Instance  Instance             // set for instanceBearer
+	User      uuid.UUID            // set for userBearer
+	Once      *idempotency.Request // set for a request with an Idempotency-Key
+	detach    func() bool          // set by patience: after it, a disconnect of the client ends nothing
+
+	Key      *access.Key     // set when a scoped key opened the route
+	Session  *access.Session // set when a browser's session did
+	Cookie   string          // of session
+	Operator bool            // the session, or the credential of an instance's route, is the operator's
+	Entry    *access.Entry   // set for an audited route
+	Link     *access.Link    // set for portalLink
+}
+
+// Address is the address that a request comes from.
+func (c *Call) Address() string { return peers.Name(c.Server.Proxies.Client(c.Request)) }
+
+// Log is where handlers log.
+func (c *Call) Log() *slog.Logger { return c.Server.Log }
+
+// Stopping is closed when the program begins to stop.
+func (c *Call) Stopping() <-chan struct{} { return c.Server.Stopping }
+
+// OperatorBinding stands for the operator's key in a session or a link.
+func (c *Call) OperatorBinding() []byte { return c.Server.operatorBinding() }
+
+// UntilStopped is the request's context, which ends when the program begins to stop, too.
+func (c *Call) UntilStopped() (context.Context, context.CancelCauseFunc) {
+	s := c.Server
+	ctx, cancel := context.WithCancelCause(c.Request.Context())
+	if s.stops() {
+		cancel(ErrStopping)
+	} else if s.Stopping != nil {
+		go func() {
+			select {
+			case <-s.Stopping:
+				cancel(ErrStopping)
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return ctx, cancel
+}
+
+// PublicURL is where the program is reached: as it is configured, or as the request
+// says. It ends without a slash.
+func (c *Call) PublicURL() string {
+	s, r := c.Server, c.Request
+	if s.BaseURL != "" {
+		return strings.TrimSuffix(s.BaseURL, "/")
+	}
+	scheme := "http://"
+	if r.TLS != nil {
+		scheme = "https://"
+	}
+	return scheme + r.Host + s.BasePath
+}
+
+// SessionCookie is that of a session; no script can read it, and no page of another site
+// has it sent.
+func (c *Call) SessionCookie(value string, seconds int) *http.Cookie {
+	s, r := c.Server, c.Request
+	cookie := &http.Cookie{
+		Name: s.cookieName(r), Value: value, Path: s.BasePath + "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.secure(r),
+	}
+	if cookie.Secure {
+		cookie.Path = "/" // the prefix of the name demands it
+	}
+	return cookie
+}

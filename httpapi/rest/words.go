@@ -1,0 +1,77 @@
+package rest
+
+import (
+	"reflect"
+	"slices"
+
+	"postern/httpapi/openapi"
+)
+
+// Words is what the documents say about a route beyond its method, path
+// and credential.
+type Words struct {
+	ID      string // as a person would name it
+	Summary string // one sentence
+	About   string // more, or empty
+
+	In      reflect.Type // of a JSON body, nil when there is none
+	Example string       // of that body
+	Form    []string     // fields of a multipart body, beside the file; nil when the body is none
+	Query   []string
+	Once    bool // takes an Idempotency-Key
+
+	Status int          // of the success; 0: 200
+	Out    reflect.Type // of the answer, nil when it is no JSON
+	Media  string       // of an answer that is no JSON, or may be other than JSON
+	Also   []openapi.Answer
+
+	Codes  Codes             // of refusals, besides those that commonCodes knows
+	Advice map[string]string // by code, where the route has a limit of its own
+}
+
+func TypeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
+// Codes are names of [Codes].
+type Codes []string
+
+func (c Codes) And(more ...string) Codes { return slices.Concat(c, Codes(more)) }
+
+// Asking are the codes of a request to WhatsApp.
+func Asking(more ...string) Codes {
+	return Codes{"INSTANCE_NOT_CONNECTED", "WHATSAPP_TIMEOUT", "REFUSED_BY_WHATSAPP", "INVALID_ARGUMENT"}.And(more...)
+}
+
+// Sharing are those of a request that changes what an account's devices have in common.
+func Sharing(more ...string) Codes { return Asking("APP_STATE_CONFLICT").And(more...) }
+
+// AboutPeople are those of a request that names people, chats or groups.
+func AboutPeople(more ...string) Codes { return Asking("INVALID_RECIPIENT").And(more...) }
+
+// AboutGroup are those of a request that names a group in its query or its body.
+func AboutGroup(more ...string) Codes { return AboutPeople(CodeMissingField).And(more...) }
+
+// Sending are those of a send.
+func Sending(more ...string) Codes {
+	return Codes{
+		"INSTANCE_NOT_CONNECTED", "INSTANCE_BUSY", codeSendLimit, "INVALID_MESSAGE", "INVALID_RECIPIENT", "RECIPIENT_NOT_ON_WHATSAPP", "SEND_MESSAGE_FAILED",
+		"REACHOUT_TIMELOCKED", "SEND_RESULT_UNKNOWN", "SENT_BUT_NOT_STORED", "DISK_FULL",
+	}.And(more...)
+}
+
+// SendingTo are those of a send whose body names a recipient and options.
+func SendingTo(more ...string) Codes {
+	return Sending("ONE_RECIPIENT", "QUOTED_MESSAGE_NOT_FOUND", "MESSAGE_PROCESSING_QUEUE_FULL").And(more...)
+}
+
+// SendingFile are those of a send with a file.
+func SendingFile(more ...string) Codes {
+	return SendingTo("INVALID_MEDIA", "MEDIA_TYPE_UNSUPPORTED", "UPLOAD_NOT_FOUND").And(more...)
+}
+
+// The query of a list with cursors.
+func Cursors(more ...string) []string {
+	return append(more, "limit", "nextCursor", "previousCursor")
+}
+
+// codeSendLimit is the code of a send that an instance's limits do not allow now.
+const codeSendLimit = "INSTANCE_LIMIT"
