@@ -51,24 +51,7 @@ func (a *api) makeBackup(c *rest.Call) error {
 	if released := release(); released != nil {
 		c.Log().Warn("the copy of the data file of a backup could not be removed; the next start removes it", "error", released)
 	}
-	return a.cutOff(c, err, "a backup was cut off")
-}
-
-// cutOff ends the answer of a download that failed with err, which may be nil. Before the
-// first byte the caller gets an error body. After it the connection is closed, because half
-// a file must not look like a whole one.
-func (a *api) cutOff(c *rest.Call, err error, text string, args ...any) error {
-	if err == nil {
-		return nil
-	}
-	if c.Response.Status == 0 {
-		for _, name := range []string{"Content-Type", "Content-Length", "Content-Disposition", "Trailer"} {
-			c.Response.Header().Del(name)
-		}
-		return err
-	}
-	c.Log().Warn(text, append(args, "request_id", c.RequestID, "error", err)...)
-	panic(http.ErrAbortHandler)
+	return c.CutOff(err, "a backup was cut off")
 }
 
 // checkData answers with the faults of the data file.

@@ -3,9 +3,10 @@ package httpapi
 import (
 	"fmt"
 	"net/http"
-	"postern/httpapi/rest"
 	"slices"
 	"strings"
+
+	"postern/httpapi/rest"
 )
 
 // Below serves h below a path such as /postern, for a reverse proxy that keeps the

@@ -10,11 +10,12 @@ import (
 	"postern/access"
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 )
 
 func (a *api) showBatch(c *rest.Call) error {
-	id, err := uuidOf(c, "id")
+	id, err := c.UUID("id", batch.ErrNotFound)
 	if err != nil {
 		return err
 	}
@@ -26,11 +27,11 @@ func (a *api) showBatch(c *rest.Call) error {
 }
 
 func (a *api) showItem(c *rest.Call) error {
-	id, err := uuidOf(c, "id")
+	id, err := c.UUID("id", batch.ErrNotFound)
 	if err != nil {
 		return err
 	}
-	item, err := uuidOf(c, "item")
+	item, err := c.UUID("item", batch.ErrNotFound)
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func (a *api) mayStart(c *rest.Call, id uuid.UUID) error {
 		return err
 	}
 	if content, err := event.ParseContent(b.Message.Type, b.Message.Payload); err == nil {
-		if err := a.mayUseUpload(c, content.Media); err != nil {
+		if err := ref.MayUseUpload(c, a.Media, content.Media); err != nil {
 			return fmt.Errorf("message.payload: %w", err)
 		}
 	}
@@ -101,7 +102,7 @@ func control(c *rest.Call, act func(ctx context.Context, id uuid.UUID) (batch.Vi
 	if err := c.NoBody(); err != nil {
 		return err
 	}
-	id, err := uuidOf(c, "id")
+	id, err := c.UUID("id", batch.ErrNotFound)
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (a *api) deleteBatch(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
-	id, err := uuidOf(c, "id")
+	id, err := c.UUID("id", batch.ErrNotFound)
 	if err != nil {
 		return err
 	}
@@ -126,15 +127,4 @@ func (a *api) deleteBatch(c *rest.Call) error {
 	}
 	c.Response.WriteHeader(http.StatusNoContent)
 	return nil
-}
-
-// uuidOf returns a path parameter that names a batch or an item. What is not a
-// uuidOf names nothing.
-func uuidOf(c *rest.Call, param string) (uuid.UUID, error) {
-	text := c.Params.ByName(param)
-	id, err := uuid.Parse(text)
-	if err != nil || len(text) != len(id.String()) {
-		return uuid.UUID{}, batch.ErrNotFound
-	}
-	return id, nil
 }

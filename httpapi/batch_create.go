@@ -10,6 +10,7 @@ import (
 
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/instance"
@@ -73,7 +74,7 @@ type batchOptions struct {
 	Presence           string           `json:"presence"`
 	SkipUnregistered   bool             `json:"skipUnregistered"`
 	WhenRestricted     string           `json:"whenRestricted"`
-	QuotedMessageID    quotedRef        `json:"quotedMessageId"`
+	QuotedMessageID    ref.Quoted       `json:"quotedMessageId"`
 	ExternalAttributes *strict.Object   `json:"externalAttributes"` // of each message
 	Replicable         *bool            `json:"replicable"`         // of no effect
 }
@@ -139,9 +140,9 @@ func (a *api) checkFile(c *rest.Call, payload event.Payload) error {
 		return nil
 	}
 	content.Media.Shared = true // as every batch's, see event.ParseContent
-	err = a.mayUseUpload(c, content.Media)
+	err = ref.MayUseUpload(c, a.Media, content.Media)
 	if err == nil {
-		err = a.checkUpload(c, 0, content.Media)
+		err = ref.CheckUpload(c, a.Media, 0, content.Media)
 	}
 	if err != nil {
 		return fmt.Errorf("message.payload: %w", err)
@@ -167,7 +168,7 @@ func (in *batchRequest) checkShapes() (event.Payload, error) {
 	}
 	err = strict.Decode(bytes.NewReader(in.Message.Payload), payload, strict.Options{})
 	if m, ok := payload.(*event.MediaContent); ok && err == nil {
-		err = needKind(m)
+		err = rest.NeedKind(m)
 	}
 	return payload, strict.Under(strict.Under(err, "payload"), "message")
 }
@@ -175,19 +176,19 @@ func (in *batchRequest) checkShapes() (event.Payload, error) {
 // quotedByBatch sets the message that each message of the batch quotes. Any of its
 // instances may have it, and all of them send: so its author is set explicitly, which
 // otherwise would be the sending account.
-func (a *api) quotedByBatch(c *rest.Call, create *batch.CreateRequest, ref quotedRef, refs []batch.InstanceRef) error {
-	if !ref.given() {
+func (a *api) quotedByBatch(c *rest.Call, create *batch.CreateRequest, named ref.Quoted, refs []batch.InstanceRef) error {
+	if !named.Given() {
 		return nil
 	}
 	for _, r := range refs {
-		m, err := a.message(r.ID, ref.messageRef)
+		m, err := ref.Find(a.Registry, r.ID, named.Message)
 		if errors.Is(err, instance.ErrNoMessage) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		o := originalOf(m)
+		o := ref.Original(m)
 		if rec, err := a.Registry.ByID(r.ID); err == nil && o.Key.FromMe && rec.OwnerJID != "" {
 			o.Key.FromMe, o.Key.Participant = false, rec.OwnerJID
 		}

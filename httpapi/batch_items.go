@@ -38,7 +38,7 @@ func listRecords[T any](
 	if err != nil {
 		return err
 	}
-	id, err := uuidOf(c, "id")
+	id, err := c.UUID("id", batch.ErrNotFound)
 	if err != nil {
 		return err
 	}

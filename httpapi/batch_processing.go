@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"net/http"
-
 	"postern/batch"
 	"postern/event"
 	"postern/httpapi/rest"
@@ -21,7 +19,7 @@ type processing struct {
 // by part as it is read. An answer that cannot be brought to its end breaks the
 // connection, so that half of it never looks like the whole.
 func (a *api) showProcessing(c *rest.Call) error {
-	id, err := uuidOf(c, "id")
+	id, err := c.UUID("id", batch.ErrNotFound)
 	if err != nil {
 		return err
 	}
@@ -41,7 +39,7 @@ func (a *api) showProcessing(c *rest.Call) error {
 	before := byte('[') // what stands before the next record
 	for part, err := range parts {
 		if text, err = appendRecords(text, before, part, err); err != nil {
-			return a.breakOff(c, err)
+			return c.BreakOff(err)
 		}
 		if err := c.Response.More(text); err != nil {
 			return err
@@ -66,14 +64,4 @@ func appendRecords[T any](text []byte, before byte, part []T, err error) ([]byte
 	}
 	text = append(text, before)
 	return append(text, raw[1:len(raw)-1]...), nil
-}
-
-// breakOff ends an answer that cannot go on. Once a part of it is out, only a
-// broken connection shows the client.
-func (a *api) breakOff(c *rest.Call, err error) error {
-	if c.Response.Status == 0 {
-		return err
-	}
-	c.Log().Error("an answer was interrupted", "route", c.Response.Pattern, "request_id", c.RequestID, "error", err)
-	panic(http.ErrAbortHandler)
 }

@@ -46,7 +46,7 @@ func (a *api) keyBatch(c *rest.Call) error {
 	if c.Key.Everywhere() || c.Params.ByName("id") == "" {
 		return nil
 	}
-	id, err := uuidOf(c, "id")
+	id, err := c.UUID("id", batch.ErrNotFound)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 	"postern/instance"
 	"postern/store"
@@ -13,19 +14,19 @@ import (
 
 // editRequest names the message by one of its two fields.
 type editRequest struct {
-	MessageID *messageRef `json:"messageId"`
-	ID        *messageRef `json:"id"`
-	Text      string      `json:"text" strict:"required"`
+	MessageID *ref.Message `json:"messageId"`
+	ID        *ref.Message `json:"id"`
+	Text      string       `json:"text" strict:"required"`
 }
 
-func (r editRequest) ref() (messageRef, error) {
+func (r editRequest) named() (ref.Message, error) {
 	switch {
 	case r.MessageID != nil && r.ID == nil:
 		return *r.MessageID, nil
 	case r.ID != nil && r.MessageID == nil:
 		return *r.ID, nil
 	}
-	return messageRef{}, rest.InvalidField("give exactly one of messageId and id")
+	return ref.Message{}, rest.InvalidField("give exactly one of messageId and id")
 }
 
 // editMessage replaces the text of an own message, at WhatsApp and then here:
@@ -35,15 +36,15 @@ func (a *api) editMessage(c *rest.Call) error {
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
-	ref, err := in.ref()
+	named, err := in.named()
 	if err != nil {
 		return err
 	}
-	m, err := a.message(c.Instance.ID, ref)
+	m, err := ref.Find(a.Registry, c.Instance.ID, named)
 	if err != nil {
 		return err
 	}
-	edit := event.EditContent{Original: *originalOf(m), Text: in.Text}
+	edit := event.EditContent{Original: *ref.Original(m), Text: in.Text}
 	if err := mayEdit(m, edit); err != nil {
 		return err
 	}
@@ -79,11 +80,11 @@ func (a *api) deleteMessage(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
-	m, err := a.messageByText(c.Instance.ID, id)
+	m, err := ref.FindByText(a.Registry, c.Instance.ID, id)
 	if err != nil {
 		return err
 	}
-	o := originalOf(m)
+	o := ref.Original(m)
 	if !m.KeyFromMe && !m.IsGroup {
 		return fmt.Errorf("%w: messages of others can be deleted for everyone only in groups, by an admin", event.ErrContent)
 	}

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"postern/event"
+	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 	"postern/instance"
 )
@@ -19,9 +20,9 @@ const (
 // historyRequest asks for messages of a chat that are older than Before, or
 // than all that are stored.
 type historyRequest struct {
-	Chat   string    `json:"chat" strict:"required"`
-	Before quotedRef `json:"before"`
-	Count  *int64    `json:"count"`
+	Chat   string     `json:"chat" strict:"required"`
+	Before ref.Quoted `json:"before"`
+	Count  *int64     `json:"count"`
 }
 
 func (r *historyRequest) check() error {
@@ -62,7 +63,7 @@ func (a *api) askHistory(c *rest.Call) error {
 		return err
 	}
 	at := time.Unix(anchor.MessageTimestamp, 0)
-	if err := account.AskHistory(c.Request.Context(), originalOf(anchor).Key, at, int(*in.Count)); err != nil {
+	if err := account.AskHistory(c.Request.Context(), ref.Original(anchor).Key, at, int(*in.Count)); err != nil {
 		return err
 	}
 	return c.Response.JSON(http.StatusAccepted, historyAnswer{in.Chat, anchor.ID, *in.Count})
@@ -71,8 +72,8 @@ func (a *api) askHistory(c *rest.Call) error {
 // anchor is the message that the wanted ones are older than.
 func (a *api) anchor(c *rest.Call, in *historyRequest) (event.Message, error) {
 	id := int64(0)
-	if in.Before.given() {
-		m, err := a.message(c.Instance.ID, in.Before.messageRef)
+	if in.Before.Given() {
+		m, err := ref.Find(a.Registry, c.Instance.ID, in.Before.Message)
 		if err != nil {
 			return m, err
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"postern/event"
+	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 )
 
@@ -14,8 +15,8 @@ import (
 // of one sender. IDs is MessageID, and MessageIDs is KeyIDs, as older clients
 // name them.
 type readRequest struct {
-	MessageID    []messageRef       `json:"messageId"`
-	IDs          []messageRef       `json:"ids"`
+	MessageID    []ref.Message      `json:"messageId"`
+	IDs          []ref.Message      `json:"ids"`
 	ReadMessages []event.MessageKey `json:"readMessages"`
 	Chat         string             `json:"chat"`
 	Sender       string             `json:"sender"` // needed in groups
@@ -42,12 +43,12 @@ func (r *readRequest) check() error {
 
 // keys are the messages of a request.
 func (a *api) readKeys(c *rest.Call, r *readRequest) (keys []event.MessageKey, err error) {
-	for i, ref := range r.MessageID {
-		m, err := a.message(c.Instance.ID, ref)
+	for i, named := range r.MessageID {
+		m, err := ref.Find(a.Registry, c.Instance.ID, named)
 		if err != nil {
 			return nil, fmt.Errorf("messageId[%d]: %w", i, err)
 		}
-		keys = append(keys, originalOf(m).Key)
+		keys = append(keys, ref.Original(m).Key)
 	}
 	for _, id := range r.KeyIDs {
 		keys = append(keys, event.MessageKey{RemoteJID: r.Chat, ID: id, Participant: r.Sender})
@@ -128,8 +129,8 @@ func (a *api) readMessages(c *rest.Call) error {
 
 // starRequest names a stored message.
 type starRequest struct {
-	MessageID messageRef `json:"messageId" strict:"required"`
-	Starred   bool       `json:"starred" strict:"required"`
+	MessageID ref.Message `json:"messageId" strict:"required"`
+	Starred   bool        `json:"starred" strict:"required"`
 }
 
 type starAnswer struct {
@@ -142,7 +143,7 @@ func (a *api) starMessage(c *rest.Call) error {
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
-	m, err := a.message(c.Instance.ID, in.MessageID)
+	m, err := ref.Find(a.Registry, c.Instance.ID, in.MessageID)
 	if err != nil {
 		return err
 	}
@@ -150,7 +151,7 @@ func (a *api) starMessage(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := account.Star(c.Request.Context(), originalOf(m).Key, in.Starred); err != nil {
+	if err := account.Star(c.Request.Context(), ref.Original(m).Key, in.Starred); err != nil {
 		return err
 	}
 	return c.Response.JSON(http.StatusOK, starAnswer{m.ID, in.Starred})

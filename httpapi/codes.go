@@ -20,7 +20,7 @@ type Code = openapi.Code
 // operator the time to make room.
 const (
 	retryConnection = 5
-	retryRestart    = 10
+	retryRestart    = rest.RetryRestart
 	retryDisk       = 60
 	retryLimit      = 60
 	retryOutdated   = 600 // the least time between two questions for a newer version
@@ -154,7 +154,7 @@ func ruleCodes() []Code {
 		{Code: rest.CodeRecipient, Status: status, Meaning: "A recipient of a backup or an export is not an age public key.", Next: "Send what age-keygen prints as the public key; it begins with age1."},
 		{Code: "INVALID_ARCHIVE", Status: status, Meaning: "The file is not an exported account, or was truncated or changed. Nothing was imported.", Next: "Send the complete, decrypted file of an export; the message has the position of the error."},
 		{Code: codeLogLevel, Status: status, Meaning: "The level or the minutes of PUT /admin/log are out of range.", Next: "Send debug, info, warn or error, and 1 to 1440 minutes."},
-		{Code: rest.CodeExpiresIn, Status: status, Meaning: "expiresIn is out of the range of its route.", Next: fmt.Sprintf("Send a number of seconds in the range that the message names: %d to %d for a user token, %d to %d for a portal link.", user.least, user.most, link.least, link.most)},
+		{Code: rest.CodeExpiresIn, Status: status, Meaning: "expiresIn is out of the range of its route.", Next: fmt.Sprintf("Send a number of seconds in the range that the message names: %d to %d for a user token, %d to %d for a portal link.", user.Least, user.Most, link.Least, link.Most)},
 		{Code: batch.InvalidRecipient, Status: status, Meaning: "A recipient is not a phone number or address that the route accepts.", Next: "Correct it: 7 to 15 digits with country code. A batch names each bad one by its index."},
 		{Code: batch.TooManyRecipients, Status: status, Meaning: "A batch has more recipients than message.batch.max_recipients allows.", Next: "Split it."},
 		{Code: batch.InvalidMessage, Status: status, Meaning: "The content of the message breaks a rule.", Next: "Correct the field that the message names."},
@@ -203,5 +203,18 @@ func sandboxCodes() []Code {
 		{Sandbox: true, Code: "INVALID_GROUP", Status: status, Meaning: "There is no such group, or the phone may not do this in it.", Next: "Create the group first, or act with an admin's phone."},
 		{Sandbox: true, Code: "INVALID_VALUE", Status: status, Meaning: "A field of an act or fault breaks its rule.", Next: "Correct the field that the message names."},
 		{Sandbox: true, Code: "UNKNOWN_ACT", Status: status, Meaning: "There is no act of that name.", Next: "GET /sandbox/help lists them."},
+	}
+}
+
+// accessCodes are about keys, sessions and what they may do.
+func accessCodes() []Code {
+	return []Code{
+		{Code: rest.CodeScope, Status: http.StatusForbidden, Meaning: "The scoped key is valid, but lacks the scope that the message names, in general or for this instance, or the route accepts no scoped key.", Next: "Use a key with that scope and instance; GET /session shows what a key may do."},
+		{Code: rest.CodeRecipientNotAllowed, Status: http.StatusForbidden, Meaning: "The scoped key may write only to its own recipients; nothing was sent.", Next: "Add the recipient to the key with PATCH /keys/{id}, or use another key."},
+		{Code: rest.CodeCSRF, Status: http.StatusForbidden, Meaning: "A request with a session cookie would change something, but lacks the session's x-postern-csrf.", Next: "Send csrf of GET /session in that header; programs should use a key instead of a cookie."},
+		{Code: rest.CodeRateLimited, Status: http.StatusTooManyRequests, Meaning: "A rate limit was reached: the requests of the scoped key per minute, the sessions started by the address, or the pairing codes requested by a portal link.", RetryAfter: retryLimit, Next: "Wait for Retry-After, or raise the rateLimit of the key."},
+		{Code: "PORTAL_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The portal link does not exist, has expired, or the key or token that created it is no longer valid.", Next: "Create another with POST /instance/{i}/portal-link."},
+		{Code: "KEY_NOT_FOUND", Status: http.StatusNotFound, Meaning: "There is no scoped key with this id.", Next: "GET /keys lists them."},
+		{Code: rest.CodeInvalidKeyRule, Status: http.StatusUnprocessableEntity, Meaning: "A scoped key breaks a rule.", Next: "Correct the fields that the messages name."},
 	}
 }

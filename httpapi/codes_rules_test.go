@@ -7,11 +7,12 @@ import (
 	"io"
 	"net/http/httptest"
 	"path/filepath"
-	"postern/httpapi/rest"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"postern/httpapi/rest"
 )
 
 // sources parses the files of a package folder without its tests.

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
-	"postern/httpapi/rest"
 	"strconv"
 	"time"
+
+	"postern/httpapi/openapi"
+	"postern/httpapi/rest"
 )
 
 const codeSupport = "SUPPORT_RUNNING"
@@ -39,9 +41,9 @@ func (v *SettingValue) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-func settingSchema(ref) object {
-	return object{"oneOf": []object{
-		{"type": "string"}, {"type": "integer"}, {"type": "boolean"}, {"type": "array", "items": object{"type": "string"}},
+func settingSchema(rest.Ref) openapi.Object {
+	return openapi.Object{"oneOf": []openapi.Object{
+		{"type": "string"}, {"type": "integer"}, {"type": "boolean"}, {"type": "array", "items": openapi.Object{"type": "string"}},
 	}}
 }
 

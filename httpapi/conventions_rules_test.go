@@ -4,9 +4,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"postern/httpapi/rest"
 	"strings"
 	"testing"
+
+	"postern/httpapi/rest"
 )
 
 // TestChecksHaveTheOrderPathMethodCredentialBody repairs one fault of a

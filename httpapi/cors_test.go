@@ -3,9 +3,10 @@ package httpapi
 import (
 	"net/http"
 	"net/http/httptest"
-	"postern/httpapi/rest"
 	"strings"
 	"testing"
+
+	"postern/httpapi/rest"
 )
 
 func TestPagesOfTheOriginsThatAreNamedMayCallAndNoOthers(t *testing.T) {

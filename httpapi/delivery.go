@@ -4,7 +4,6 @@ import (
 	"math"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -61,13 +60,13 @@ type deliveryAttempt struct {
 
 func newDeliveryRecord(r delivery.Listed) deliveryRecord {
 	out := deliveryRecord{
-		ID: r.ID, EventID: r.EventID, Event: r.Event, Flow: r.Lane.Flow, BatchID: unlessZero(r.Batch),
-		InstanceID: unlessZero(r.Instance), InstanceName: unlessZero(r.Name),
-		Target: r.Lane.Target, EndpointID: unlessZero(r.Lane.Endpoint), URL: r.URL, State: r.State,
-		AttemptCount: r.Attempts, LastStatus: unlessZero(r.LastStatus), LastError: unlessZero(r.LastError), Bytes: r.Bytes,
-		RequestID: unlessZero(r.RequestID), CreatedAt: event.At(r.CreatedAt), LastAttemptAt: timeOrNull(r.LastAttemptAt),
-		NextAttemptAt: timeOrNull(r.NextAttemptAt), ReplayOf: unlessZero(r.ReplayOf), Replayable: r.Replayable,
-		WaitsFor: unlessZero(r.WaitsFor),
+		ID: r.ID, EventID: r.EventID, Event: r.Event, Flow: r.Lane.Flow, BatchID: rest.UnlessZero(r.Batch),
+		InstanceID: rest.UnlessZero(r.Instance), InstanceName: rest.UnlessZero(r.Name),
+		Target: r.Lane.Target, EndpointID: rest.UnlessZero(r.Lane.Endpoint), URL: r.URL, State: r.State,
+		AttemptCount: r.Attempts, LastStatus: rest.UnlessZero(r.LastStatus), LastError: rest.UnlessZero(r.LastError), Bytes: r.Bytes,
+		RequestID: rest.UnlessZero(r.RequestID), CreatedAt: event.At(r.CreatedAt), LastAttemptAt: rest.TimeOrNull(r.LastAttemptAt),
+		NextAttemptAt: rest.TimeOrNull(r.NextAttemptAt), ReplayOf: rest.UnlessZero(r.ReplayOf), Replayable: r.Replayable,
+		WaitsFor: rest.UnlessZero(r.WaitsFor),
 	}
 	if r.Attempts > 0 {
 		ms := r.Duration.Milliseconds()
@@ -78,25 +77,9 @@ func newDeliveryRecord(r delivery.Listed) deliveryRecord {
 
 func newDeliveryAttempt(a delivery.Attempt) deliveryAttempt {
 	return deliveryAttempt{
-		Number: a.Number, StartedAt: event.At(a.StartedAt), DurationMs: a.Duration.Milliseconds(), Status: unlessZero(a.Status),
-		Error: unlessZero(a.Error), RequestID: unlessZero(a.RequestID), Answer: unlessZero(a.Answer),
+		Number: a.Number, StartedAt: event.At(a.StartedAt), DurationMs: a.Duration.Milliseconds(), Status: rest.UnlessZero(a.Status),
+		Error: rest.UnlessZero(a.Error), RequestID: rest.UnlessZero(a.RequestID), Answer: rest.UnlessZero(a.Answer),
 	}
-}
-
-// unlessZero is v, or null for the zero value.
-func unlessZero[T comparable](v T) *T {
-	if v == *new(T) {
-		return nil
-	}
-	return &v
-}
-
-func timeOrNull(t time.Time) *event.Time {
-	if t.IsZero() {
-		return nil
-	}
-	at := event.At(t)
-	return &at
 }
 
 // deliveryID is the delivery or replay that the path names.

@@ -43,7 +43,7 @@ func (a *api) listDeliveries(c *rest.Call) error {
 		return err
 	}
 	out := batch.List[deliveryRecord]{
-		NextCursor: unlessZero(found.Next), PreviousCursor: unlessZero(found.Previous), TotalRecords: found.Total,
+		NextCursor: rest.UnlessZero(found.Next), PreviousCursor: rest.UnlessZero(found.Previous), TotalRecords: found.Total,
 		Records: make([]deliveryRecord, len(found.Records)),
 	}
 	for i, r := range found.Records {

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"postern/httpapi/rest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"postern/httpapi/rest"
 )
 
 // levels is a body with a field that no route knows, which nests so deep.

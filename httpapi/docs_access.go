@@ -124,16 +124,3 @@ func accessFields() openapi.Fields {
 		"ShownSession.operator": rest.Say("Whether it is the GlobalApiKey, or a session of it.", false), "ShownSession.key": rest.Say("The scoped key; null for the operator.", nil),
 	}
 }
-
-// accessCodes are about keys, sessions and what they may do.
-func accessCodes() []Code {
-	return []Code{
-		{Code: rest.CodeScope, Status: http.StatusForbidden, Meaning: "The scoped key is valid, but lacks the scope that the message names, in general or for this instance, or the route accepts no scoped key.", Next: "Use a key with that scope and instance; GET /session shows what a key may do."},
-		{Code: rest.CodeRecipientNotAllowed, Status: http.StatusForbidden, Meaning: "The scoped key may write only to its own recipients; nothing was sent.", Next: "Add the recipient to the key with PATCH /keys/{id}, or use another key."},
-		{Code: rest.CodeCSRF, Status: http.StatusForbidden, Meaning: "A request with a session cookie would change something, but lacks the session's x-postern-csrf.", Next: "Send csrf of GET /session in that header; programs should use a key instead of a cookie."},
-		{Code: rest.CodeRateLimited, Status: http.StatusTooManyRequests, Meaning: "A rate limit was reached: the requests of the scoped key per minute, the sessions started by the address, or the pairing codes requested by a portal link.", RetryAfter: retryLimit, Next: "Wait for Retry-After, or raise the rateLimit of the key."},
-		{Code: "PORTAL_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The portal link does not exist, has expired, or the key or token that created it is no longer valid.", Next: "Create another with POST /instance/{i}/portal-link."},
-		{Code: "KEY_NOT_FOUND", Status: http.StatusNotFound, Meaning: "There is no scoped key with this id.", Next: "GET /keys lists them."},
-		{Code: rest.CodeInvalidKeyRule, Status: http.StatusUnprocessableEntity, Meaning: "A scoped key breaks a rule.", Next: "Correct the fields that the messages name."},
-	}
-}

@@ -68,8 +68,8 @@ func batchFields() openapi.Fields {
 	uuid, chars, none := openapi.Format("uuid"), openapi.Chars, openapi.AtLeast(0)
 	all := openapi.Fields{
 		"CreateBatchRequest.name":            rest.Say("A name for people.", "Summer offer", chars(1, batch.MaxName)),
-		"CreateBatchRequest.instances":       rest.Say("The names of the instances that send; the items are shared among them.", []any{rest.ExampleName}, object{"minItems": 1}),
-		"CreateBatchRequest.recipients":      rest.Say("Phone numbers with their country codes; duplicates are ignored.", []any{rest.ExamplePhone}, object{"minItems": 1}),
+		"CreateBatchRequest.instances":       rest.Say("The names of the instances that send; the items are shared among them.", []any{rest.ExampleName}, openapi.Object{"minItems": 1}),
+		"CreateBatchRequest.recipients":      rest.Say("Phone numbers with their country codes; duplicates are ignored.", []any{rest.ExamplePhone}, openapi.Object{"minItems": 1}),
 		"CreateBatchRequest.message":         rest.Say("The message to send.", nil),
 		"CreateBatchRequest.options":         rest.Say("The send options.", nil),
 		"CreateBatchRequest.autoStart":       rest.Say("Whether it starts by itself; true when absent.", true),

@@ -90,7 +90,7 @@ func consoleFields() openapi.Fields {
 		"ConsoleMessage.figures":  rest.Say("The sample of the current minute, every five seconds.", nil),
 
 		"Sample.at":                   rest.Say("When the minute began.", rest.ExampleTime),
-		"Sample.instances":            rest.Say("How many instances are in each state of the connection, at the end of the minute.", object{string(event.Online): 3}),
+		"Sample.instances":            rest.Say("How many instances are in each state of the connection, at the end of the minute.", openapi.Object{string(event.Online): 3}),
 		"Sample.sent":                 rest.Say("Messages that WhatsApp accepted in this minute.", 12, count),
 		"Sample.received":             rest.Say("Messages from others received in this minute.", 30, count),
 		"Sample.deliveries":           rest.Say("Delivery attempts that a receiver accepted in this minute.", 42, count),

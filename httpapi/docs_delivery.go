@@ -52,7 +52,7 @@ func deliveryDescriptions() map[string]rest.Words {
 // deliveryFields are the fields of the delivery log.
 func deliveryFields() openapi.Fields {
 	uuid, none, endpoint := openapi.Format("uuid"), openapi.AtLeast(0), openapi.Pattern(`^[A-Za-z0-9._-]{1,`+strconv.Itoa(instance.MaxEndpointID)+`}$`)
-	events := openapi.OneOf(append(kinds(event.Instance), kinds(event.Batch)...)...)
+	events := openapi.OneOf(append(rest.EventKinds(event.Instance), rest.EventKinds(event.Batch)...)...)
 	targets := openapi.OneOf(event.TargetWebhook, event.TargetGlobal, event.TargetEndpoint)
 	from, to := "Only those created at this time or later.", "Only those created at this time or earlier."
 	time := openapi.Format("date-time")
@@ -91,8 +91,8 @@ func deliveryFields() openapi.Fields {
 
 		"ReplayRequest.from":       rest.Say(from, rest.ExampleTime, time),
 		"ReplayRequest.to":         rest.Say(to, rest.ExampleTime, time),
-		"ReplayRequest.events":     rest.Say("Only these events; all when absent.", []any{string(event.MessagesUpsert)}, object{"minItems": 1}),
-		"ReplayRequest.state":      rest.Say("Only those in these states; FAILED, DROPPED and EXPIRED when absent. PENDING deliveries are sent by themselves.", []any{"FAILED"}, object{"minItems": 1}),
+		"ReplayRequest.events":     rest.Say("Only these events; all when absent.", []any{string(event.MessagesUpsert)}, openapi.Object{"minItems": 1}),
+		"ReplayRequest.state":      rest.Say("Only those in these states; FAILED, DROPPED and EXPIRED when absent. PENDING deliveries are sent by themselves.", []any{"FAILED"}, openapi.Object{"minItems": 1}),
 		"ReplayRequest.target":     rest.Say("Only those for this kind of destination.", "webhook", targets),
 		"ReplayRequest.endpointId": rest.Say("Only those for this endpoint.", "crm", endpoint),
 		"ReplayRequest.limit":      rest.Say("The maximum number, oldest first.", 1000, openapi.Range(1, delivery.MaxReplay), openapi.Default(delivery.MaxReplay)),
@@ -104,8 +104,8 @@ func deliveryFields() openapi.Fields {
 		"Replay.failed":            rest.Say("How many of those ended otherwise.", 1, none),
 		"Replay.state":             rest.Say("The state of the replay.", "RUNNING", openapi.OneOf(delivery.ReplayRunning, delivery.ReplayDone, delivery.ReplayCancelled)),
 
-		"{deliveryId}":   rest.Say("The delivery's id.", 17, openapi.Kind("integer"), object{"minimum": 1}),
-		"{replayId}":     rest.Say("The replay's id.", 3, openapi.Kind("integer"), object{"minimum": 1}),
+		"{deliveryId}":   rest.Say("The delivery's id.", 17, openapi.Kind("integer"), openapi.Object{"minimum": 1}),
+		"{replayId}":     rest.Say("The replay's id.", 3, openapi.Kind("integer"), openapi.Object{"minimum": 1}),
 		"?target":        rest.Say("Only those for this kind of destination.", "webhook", targets),
 		"?endpointId":    rest.Say("Only those for this endpoint.", "crm", endpoint),
 		"?from":          rest.Say(from, rest.ExampleTime, time),
@@ -120,7 +120,7 @@ func deliveryParameters() openapi.Fields {
 	all := openapi.Fields{}
 	for _, operation := range []string{"listDeliveries", "listAllDeliveries"} {
 		all[operation+".?state"] = rest.Say("Only those in this state; the parameter may be repeated.", []any{"FAILED"},
-			openapi.Kind("array"), object{"items": object{"type": "string", "enum": anyOf(delivery.States())}})
+			openapi.Kind("array"), openapi.Object{"items": openapi.Object{"type": "string", "enum": anyOf(delivery.States())}})
 		all[operation+".?event"] = rest.Say("Only this event.", string(event.MessagesUpsert))
 		all[operation+".?query"] = rest.Say("Only those with this request id or event id, or about the chat of this JID or LID, in full.", rest.ExampleJID, openapi.Chars(0, maxDeliveryQuery))
 	}

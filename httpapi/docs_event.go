@@ -75,7 +75,7 @@ func eventFields() openapi.Fields {
 		"InstanceStatus.type":    kind,
 		"InstanceStatus.status":  rest.Say("The state that it leads to.", "ok"),
 		"InstanceStatus.message": rest.Say("More about it, for people.", "the client is outdated"),
-		"InstanceStatus.data":    rest.Say("Further data from WhatsApp.", object{}),
+		"InstanceStatus.data":    rest.Say("Further data from WhatsApp.", openapi.Object{}),
 
 		"LabelAssociation.type":      rest.Say("What has the label.", string(event.LabelOnChat)),
 		"LabelAssociation.messageId": rest.Say("The message's id at WhatsApp, where a message has the label.", rest.ExampleKeyID),

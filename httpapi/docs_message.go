@@ -15,7 +15,7 @@ func messageFields() openapi.Fields {
 		"Message.keyLid":            rest.Say("The LID of the chat; null when unknown.", rest.ExampleLID),
 		"Message.keyParticipant":    rest.Say("The JID of the sender in a group; null elsewhere.", rest.ExampleJID),
 		"Message.keyParticipantLid": rest.Say("The LID of the sender in a group; null elsewhere or when unknown.", rest.ExampleLID),
-		"Message.content":           rest.Say("The content, as the protobuf JSON of the field that messageType names.", object{"text": "Your order is on its way."}),
+		"Message.content":           rest.Say("The content, as the protobuf JSON of the field that messageType names.", openapi.Object{"text": "Your order is on its way."}),
 		"Message.messageTimestamp":  rest.Say("When WhatsApp accepted it, in Unix seconds.", 1772366400, openapi.AtLeast(0)),
 		"Message.device":            rest.Say("The kind of device that sent it; null when unknown.", "web"),
 		"Message.metadata":          rest.Say("Further data of the message; null when there is none.", nil),

@@ -19,7 +19,7 @@ func notifyDescriptions() map[string]rest.Words {
 
 // notifyFields are the fields of posts of monitoring systems.
 func notifyFields() openapi.Fields {
-	labels := object{"alertname": "DiskFull", "instance": "db1"}
+	labels := openapi.Object{"alertname": "DiskFull", "instance": "db1"}
 	return openapi.Fields{
 		"notify.?to": rest.Say("Who gets the text: a phone number with its country code, or the JID of a person or a group.", rest.ExamplePhone, openapi.Required()),
 
@@ -34,7 +34,7 @@ func notifyFields() openapi.Fields {
 		"Notification.startsAt":        rest.Say("When it began.", rest.ExampleTime),
 		"Alert.status":                 rest.Say("firing or resolved; anything else counts as firing.", "firing"),
 		"Alert.labels":                 rest.Say("What it is about. alertname is its name; severity is shown first.", labels),
-		"Alert.annotations":            rest.Say("Words for people: summary, description and runbook_url are shown.", object{"summary": "4 % are free"}),
+		"Alert.annotations":            rest.Say("Words for people: summary, description and runbook_url are shown.", openapi.Object{"summary": "4 % are free"}),
 		"Alert.startsAt":               rest.Say("When it began.", rest.ExampleTime),
 		"Alert.endsAt":                 rest.Say("When a resolved alert ended.", rest.ExampleTime),
 		"Alert.fingerprint":            rest.Say("Identifies the alert; absent: its labels identify it.", "c6eadffa33fcdf37"),

@@ -70,7 +70,7 @@ func operationDescriptions() map[string]rest.Words {
 			About: "The operator defines the users by their UUIDs; users own batches.",
 			In:    rest.TypeOf[userTokenRequest](), Example: `{"userId":"6f1c1a52-0d6b-4c56-9c0e-6d1a3f4b2c10","expiresIn":86400}`,
 			Status: http.StatusCreated, Out: rest.TypeOf[userToken](), Codes: rest.Codes{"INVALID_USER_ID", rest.CodeExpiresIn},
-			Advice: map[string]string{rest.CodeExpiresIn: userTokenLife().advice()},
+			Advice: map[string]string{rest.CodeExpiresIn: userTokenLife().Advice()},
 		},
 		"GET /ws/global/events": {
 			ID: "openBatchEvents", Summary: "Open a WebSocket with the batch events of the token's user.",
@@ -135,13 +135,13 @@ func operationFields() openapi.Fields {
 		"Health.warnings": rest.Say("Problems that need the operator's attention although the program works.", nil),
 
 		"UserTokenRequest.userId":    rest.Say("The user; a new one when absent.", rest.ExampleUUID, openapi.Format("uuid")),
-		"UserTokenRequest.expiresIn": rest.Say("How long the token is valid, in seconds.", 86_400, userTokenLife().shape()),
+		"UserTokenRequest.expiresIn": rest.Say("How long the token is valid, in seconds.", 86_400, userTokenLife().Schema()),
 		"UserToken.token":            rest.Say("The token, for Authorization: Bearer.", "eyJhbGciOiJIUzI1NiJ9.e30.signature"),
 		"UserToken.userId":           rest.Say("The user that it is for.", rest.ExampleUUID, openapi.Format("uuid")),
 
 		"OutboxEvent.id":            rest.Say("Its number among the events of all users, in commit order.", 17, openapi.AtLeast(1)),
 		"OutboxEvent.sequence":      rest.Say("Its sequence number for its user, from 1 and without gaps; since of the WebSocket refers to it.", 5, openapi.AtLeast(1)),
-		"OutboxEvent.event":         rest.Say("Its name.", string(event.BatchCompleted), openapi.OneOf(kinds(event.Batch)...)),
+		"OutboxEvent.event":         rest.Say("Its name.", string(event.BatchCompleted), openapi.OneOf(rest.EventKinds(event.Batch)...)),
 		"OutboxEvent.timestamp":     rest.Say("The time in the event's body.", rest.ExampleTime),
 		"OutboxEvent.state":         rest.Say("pending, delivered, or created while the global webhook was disabled.", "delivered", openapi.OneOf("pending", "delivered", "disabled")),
 		"OutboxEvent.attempts":      rest.Say("The number of attempts.", 1, openapi.AtLeast(0)),
@@ -162,14 +162,4 @@ func unique(all []string) (each []string) {
 		}
 	}
 	return each
-}
-
-// kinds are the events of a family.
-func kinds(f event.Family) (all []event.Kind) {
-	for _, d := range event.Catalogue() {
-		if d.Family == f {
-			all = append(all, d.Kind)
-		}
-	}
-	return all
 }

@@ -73,7 +73,7 @@ func optionsTypes() map[reflect.Type]openapi.Type {
 // optionsFields are the fields of delivery options.
 func optionsFields() openapi.Fields {
 	headers := rest.Say("Additional headers of every delivery by name, 16 at most. Values are up to 4096 characters of visible ASCII and inner spaces; they are shown as ***, which keeps the stored value. Headers that deliveries set themselves, connection headers, content-* and webhook-* are refused.",
-		object{"X-Api-Key": "***"}, object{"maxProperties": instance.MaxHeaders})
+		openapi.Object{"X-Api-Key": "***"}, openapi.Object{"maxProperties": instance.MaxHeaders})
 	return openapi.Fields{
 		"GlobalWebhookOptions.durable": rest.Say("Whether events are stored in the commit that they report, and tried until accepted or older than maxAge; otherwise they are tried once.", false),
 		"GlobalWebhookOptions.order":   rest.Say("none: as fast as possible. chat: one at a time per chat. instance: one at a time per instance. chat and instance require durable.", string(event.OrderNone)),
@@ -95,7 +95,7 @@ func optionsFields() openapi.Fields {
 		"WebhookEndpoint.id":      rest.Say("A name chosen by the caller, case-sensitive.", "crm", openapi.Chars(1, instance.MaxEndpointID), openapi.Pattern("^[A-Za-z0-9._-]{1,64}$")),
 		"WebhookEndpoint.url":     rest.Say("An http or https URL without user and password.", "https://example.org/crm", openapi.Format("uri"), openapi.Chars(1, instance.MaxURL)),
 		"WebhookEndpoint.enabled": rest.Say("Whether events are sent at all; true when absent.", true),
-		"WebhookEndpoint.events":  rest.Say("Which events are sent, by flag. Absent flags are off.", object{"messagesUpsert": true}, object{"propertyNames": openapi.OneOf(flags()...)}),
+		"WebhookEndpoint.events":  rest.Say("Which events are sent, by flag. Absent flags are off.", openapi.Object{"messagesUpsert": true}, openapi.Object{"propertyNames": openapi.OneOf(flags()...)}),
 		"WebhookEndpoint.headers": headers,
 		"WebhookEndpoint.signing": rest.Say("Whether its deliveries are signed, with a secret of its own.", nil),
 

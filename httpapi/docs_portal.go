@@ -25,7 +25,7 @@ func portalDescriptions() map[string]rest.Words {
 			ID: "createPortalLink", Summary: "Create a link that lets a person without a credential pair the instance, and nothing else.",
 			About: "Its page shows the name of the instance, its state and the steps to link it. It expires at expiresAt, or when the key or token that created it becomes invalid.",
 			In:    rest.TypeOf[portalLinkRequest](), Example: `{"expiresIn":3600}`, Status: http.StatusCreated, Out: rest.TypeOf[madePortalLink](), Codes: rest.Codes{rest.CodeExpiresIn, rest.CodeLimitReached, "DISK_FULL"},
-			Advice: map[string]string{rest.CodeExpiresIn: portalLinkLife().advice()},
+			Advice: map[string]string{rest.CodeExpiresIn: portalLinkLife().Advice()},
 		},
 		"GET /portal/{token}":         {ID: "getPortal", Summary: "Get the page of a portal link.", Media: "text/html", Also: []openapi.Answer{{Status: http.StatusNotFound, Media: "text/html", About: "The same page, with the message that the link has expired."}}},
 		"GET /portal/{token}/state":   {ID: "getPortalState", Summary: "Get the state that the page of a portal link shows.", Out: rest.TypeOf[portalState]()},
@@ -44,7 +44,7 @@ func portalDescriptions() map[string]rest.Words {
 func portalFields() openapi.Fields {
 	return openapi.Fields{
 		"{token}":                     rest.Say("The secret of the link.", "q2Zk"),
-		"PortalLinkRequest.expiresIn": rest.Say("How long the link lasts, in seconds.", 3600, portalLinkLife().shape()),
+		"PortalLinkRequest.expiresIn": rest.Say("How long the link lasts, in seconds.", 3600, portalLinkLife().Schema()),
 		"MadePortalLink.url":          rest.Say("The link.", "https://postern.example.org/portal/q2Zk"),
 		"MadePortalLink.expiresAt":    rest.Say("When it expires.", rest.ExampleTime),
 		"PortalState.state":           rest.Say("open, connecting or close.", "connecting"),

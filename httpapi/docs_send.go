@@ -131,7 +131,7 @@ func sendFields() openapi.Fields {
 		"SendOptions.quotedMessageId":  rest.Say("The stored message to quote: its id here, or its id at WhatsApp.", 42),
 		"SendOptions.quotedMessage":    rest.Say("The message to quote, which need not be stored here.", nil),
 		"QuotedMessage.key":            rest.Say("Which message it is.", nil),
-		"QuotedMessage.message":        rest.Say("Its content: one field, named by its messageType.", object{"conversation": "When does it come?"}),
+		"QuotedMessage.message":        rest.Say("Its content: one field, named by its messageType.", openapi.Object{"conversation": "When does it come?"}),
 		"QuotedMessage.keyRemoteJid":   rest.Say("The JID of the chat, where key is not given.", rest.ExampleJID),
 		"QuotedMessage.keyParticipant": rest.Say("The JID of the sender in a group, where key is not given.", rest.ExampleJID),
 		"QuotedMessage.content":        rest.Say("Its content in the form of an event, where message is not given.", nil),
@@ -142,7 +142,7 @@ func sendFields() openapi.Fields {
 
 		"SendMediaFileForm.mediaType": rest.Say("The kind of message to send the file as.", string(event.MediaImage), openapi.OneOf(mediaKinds()...)),
 
-		"AcceptedSend.statusCode": rest.Say("The status of the answer.", 202, object{"enum": []any{202}}),
+		"AcceptedSend.statusCode": rest.Say("The status of the answer.", 202, openapi.Object{"enum": []any{202}}),
 		"AcceptedSend.status":     rest.Say("Always processing; distinguishes this answer from one with the message.", "processing", openapi.OneOf("processing")),
 		"AcceptedSend.message":    rest.Say("What happens, for people.", "the message is being sent"),
 		"AcceptedSend.processId":  rest.Say("The processId of the event send.message with the result.", rest.ExampleUUID),
@@ -224,7 +224,7 @@ func contentFields() openapi.Fields {
 		"ReactionContent.reaction": rest.Say("One emoji; empty to remove the reaction. At most 32 bytes.", "👍", chars(0, event.MaxReaction)),
 
 		"PollContent.name":            rest.Say("The question.", "When?", chars(1, event.MaxName)),
-		"PollContent.options":         rest.Say("The answers to choose from, distinct and of 1 to 100 characters each.", []any{"Today", "Tomorrow"}, openapi.Items(event.MinPollOptions, event.MaxPollOptions), object{"uniqueItems": true}),
+		"PollContent.options":         rest.Say("The answers to choose from, distinct and of 1 to 100 characters each.", []any{"Today", "Tomorrow"}, openapi.Items(event.MinPollOptions, event.MaxPollOptions), openapi.Object{"uniqueItems": true}),
 		"PollContent.selectableCount": rest.Say("How many answers may be chosen; 0: any number.", 1, openapi.Range(0, event.MaxPollOptions)),
 
 		"StatusContent.text":            rest.Say("The text.", "Open until eight today.", chars(1, event.MaxText)),

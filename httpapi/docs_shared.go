@@ -18,7 +18,7 @@ func sharedFields() openapi.Fields {
 		"instanceId":         rest.Say("The instance's id.", 1, openapi.AtLeast(1)),
 		"connectionStatus":   rest.Say("The state of the instance's connection.", string(event.Online)),
 		"ownerJid":           rest.Say("The JID of the linked account; null until a phone is linked.", rest.ExampleJID),
-		"externalAttributes": rest.Say("An object attached by the caller, returned unchanged.", object{"order": 42}),
+		"externalAttributes": rest.Say("An object attached by the caller, returned unchanged.", openapi.Object{"order": 42}),
 		"batchId":            rest.Say("The batch.", rest.ExampleUUID, uuid),
 		"ownerUserId":        rest.Say("The user who owns the batch.", rest.ExampleUUID, uuid),
 		"messageId":          rest.Say("The message's id here, or its id at WhatsApp.", 42),
@@ -66,7 +66,7 @@ func sharedFields() openapi.Fields {
 		"restrict":          rest.Say("Whether only admins may change subject, description and picture.", false),
 		"memberAddMode":     rest.Say("Whether every member may add others.", true),
 		"joinApprovalMode":  rest.Say("Whether admins decide who joins by the invitation.", false),
-		"ephemeralDuration": rest.Say("Seconds after which messages disappear; 0: never.", 0, object{"enum": []any{0, 86400, 604800, 7776000}}),
+		"ephemeralDuration": rest.Say("Seconds after which messages disappear; 0: never.", 0, openapi.Object{"enum": []any{0, 86400, 604800, 7776000}}),
 		"inviteCode":        rest.Say("The code of an invitation, or the link that ends in it.", "AbCdEfGhIjKlMnOpQrStUv", least(1)),
 		"labelId":           rest.Say("The label's id: digits.", "4", openapi.Pattern("^[0-9]{1,9}$")),
 		"color":             rest.Say("An index into the palette of WhatsApp's clients.", 3, openapi.Range(0, event.MaxLabelColor)),
@@ -111,7 +111,7 @@ func parameterFields() openapi.Fields {
 		"{itemId}":        rest.Say("The item's id.", rest.ExampleUUID, openapi.Format("uuid")),
 		"{jid}":           rest.Say("The chat: a phone number with its country code, or the JID of a person, a group or a newsletter.", rest.ExampleJID),
 		"{uploadId}":      rest.Say("The upload's id.", rest.ExampleUUID),
-		"{eventId}":       rest.Say("The event's id in the outbox.", 1, openapi.Kind("integer"), object{"minimum": 1}),
+		"{eventId}":       rest.Say("The event's id in the outbox.", 1, openapi.Kind("integer"), openapi.Object{"minimum": 1}),
 		"{phoneNumber}":   rest.Say("A phone number with its country code.", rest.ExamplePhone),
 		"Idempotency-Key": rest.Say("A key of the caller's choice. For 24 hours, a request with the same key and body gets the stored first answer.", rest.ExampleUUID, openapi.Chars(1, rest.MaxIdempotencyKey)),
 
@@ -144,7 +144,7 @@ func parameterFields() openapi.Fields {
 		"?instance":       rest.Say("The instance; needed with a scoped key for several instances, or with a session.", rest.ExampleName),
 		"?user":           rest.Say("The user whose batches to use, with the session of the GlobalApiKey.", rest.ExampleUUID, openapi.Format("uuid")),
 		"?seconds":        rest.Say("The duration of the profile, in seconds.", profileSeconds, openapi.Kind("integer"), openapi.Range(1, maxProfileSeconds), openapi.Default(profileSeconds)),
-		"?since":          rest.Say("A position: kept events after this sequence are sent first.", 0, openapi.Kind("integer"), object{"minimum": 0}),
+		"?since":          rest.Say("A position: kept events after this sequence are sent first.", 0, openapi.Kind("integer"), openapi.Object{"minimum": 0}),
 
 		"deleteMessage.?id": rest.Say("A stored message: its id here, or its id at WhatsApp.", "42", openapi.Required()),
 	}

@@ -11,6 +11,7 @@ import (
 	"postern/event"
 	"postern/httpapi/alerts"
 	"postern/httpapi/openapi"
+	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/instance"
@@ -51,7 +52,7 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[proxy.Use]():  {Name: "ProxyUse", About: "What goes through a proxy.", Schema: openapi.Words(proxy.Uses()...)},
 		rest.TypeOf[proxy.Step](): {Name: "ProxyStep", About: "A step of a dial through a proxy.", Schema: openapi.Words(proxy.Resolve, proxy.Connect, proxy.Auth, proxy.TLS)},
 
-		rest.TypeOf[rest.FailedStep](): {Schema: func(r ref) object { return r(rest.TypeOf[proxy.Step]()) }},
+		rest.TypeOf[rest.FailedStep](): {Schema: func(r rest.Ref) openapi.Object { return r(rest.TypeOf[proxy.Step]()) }},
 
 		rest.TypeOf[SettingList]():    {Name: "SettingList", About: "The configuration in effect."},
 		rest.TypeOf[ConfigSetting]():  {Name: "ConfigSetting", About: "A setting of the configuration, with secrets masked."},
@@ -105,7 +106,7 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[event.GroupParticipantsUpdate]():  {Name: "GroupParticipantsUpdate"},
 		rest.TypeOf[instance.StoredMessage]():         {Name: "StoredMessage", About: "A message with what became of it."},
 		rest.TypeOf[sentMessage]():                    {Name: "SentMessage", About: "The message that was sent, as it is stored.", Answers: true, Schema: sentMessageSchema},
-		rest.TypeOf[batchMessage]():                   {Schema: func(r ref) object { return r(rest.TypeOf[event.BatchMessage]()) }},
+		rest.TypeOf[batchMessage]():                   {Schema: func(r rest.Ref) openapi.Object { return r(rest.TypeOf[event.BatchMessage]()) }},
 		rest.TypeOf[event.BatchMessage]():             {Name: "BatchMessage", About: "What a batch sends: type names the form of payload.", Schema: batchMessageSchema},
 		rest.TypeOf[variant[event.TextContent]]():     variantOf[event.TextContent]("TextBatchMessage", "text"),
 		rest.TypeOf[variant[event.LinkContent]]():     variantOf[event.LinkContent]("LinkBatchMessage", "link"),
@@ -115,8 +116,8 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[variant[event.LocationContent]](): variantOf[event.LocationContent]("LocationBatchMessage", "location"),
 		rest.TypeOf[event.BatchStatus]():              {Name: "BatchStatus", About: "The status of a batch. No event reports DRAFT.", Schema: openapi.Words(batchStatuses()...)},
 		rest.TypeOf[stateInCapitals]():                {Name: "ConnectionStatus", About: "The state of the connection of an instance, in capitals.", Schema: openapi.Words(statesInCapitals()...)},
-		rest.TypeOf[messageRef]():                     {Name: "MessageRef", About: "A stored message: a number is its id here, a string its id at WhatsApp.", Schema: messageRefSchema},
-		rest.TypeOf[quotedRef]():                      {Name: "QuotedMessageRef", About: "A stored message to answer: a number is its id here, a string its id at WhatsApp.", Schema: quotedRefSchema},
+		rest.TypeOf[ref.Message]():                    {Name: "MessageRef", About: "A stored message: a number is its id here, a string its id at WhatsApp.", Schema: messageRefSchema},
+		rest.TypeOf[ref.Quoted]():                     {Name: "QuotedMessageRef", About: "A stored message to answer: a number is its id here, a string its id at WhatsApp.", Schema: quotedRefSchema},
 		rest.TypeOf[event.UploadID]():                 {Name: "UploadRef", About: "An upload, by either of its ids: a number, or a UUID.", Schema: uploadRefSchema},
 		rest.TypeOf[messageCursor]():                  {Name: "MessageCursor", About: "The start of a page of messages.", Schema: messageCursorSchema},
 		rest.TypeOf[messagePlace]():                   {Name: "MessagePlace", About: "The page beside a message."},
@@ -150,36 +151,34 @@ type sentMessage struct{}
 // sentMessageSchema has the field that identifies the other answer to a send, so that
 // generated types can distinguish the two. A field of type null would say more exactly
 // that it is absent, but clients of openapi-fetch drop those.
-func sentMessageSchema(r ref) object {
-	status := object{"type": "string", "enum": []any{"sent"}, "description": "Absent. In an answer with the status 202 it is processing."}
-	return object{"allOf": []object{r(rest.TypeOf[event.Message]()), {"type": "object", "properties": object{"status": status}}}}
+func sentMessageSchema(r rest.Ref) openapi.Object {
+	status := openapi.Object{"type": "string", "enum": []any{"sent"}, "description": "Absent. In an answer with the status 202 it is processing."}
+	return openapi.Object{"allOf": []openapi.Object{r(rest.TypeOf[event.Message]()), {"type": "object", "properties": openapi.Object{"status": status}}}}
 }
 
-type ref = func(reflect.Type) object
-
-func messageRefSchema(ref) object {
-	return object{"oneOf": []object{
+func messageRefSchema(rest.Ref) openapi.Object {
+	return openapi.Object{"oneOf": []openapi.Object{
 		{"type": "integer", "minimum": 1, "description": "The id of the message here."},
 		{"type": "string", "minLength": 1, "description": "The id of the message at WhatsApp."},
 	}}
 }
 
-func quotedRefSchema(ref) object {
-	return object{"oneOf": []object{
+func quotedRefSchema(rest.Ref) openapi.Object {
+	return openapi.Object{"oneOf": []openapi.Object{
 		{"type": "integer", "minimum": 0, "description": "The id of the message here; 0: none."},
 		{"type": "string", "minLength": 1, "description": "The id of the message at WhatsApp."},
 	}}
 }
 
-func messageCursorSchema(r ref) object {
-	return object{"oneOf": []object{
+func messageCursorSchema(r rest.Ref) openapi.Object {
+	return openapi.Object{"oneOf": []openapi.Object{
 		{"type": "string", "description": "A cursor of pageInfo."},
 		r(rest.TypeOf[messagePlace]()),
 	}}
 }
 
-func uploadRefSchema(ref) object {
-	return object{"oneOf": []object{
+func uploadRefSchema(rest.Ref) openapi.Object {
+	return openapi.Object{"oneOf": []openapi.Object{
 		{"type": "integer", "minimum": 0, "description": "The number of the upload; 0: none."},
 		{"type": "string", "description": "The UUID of the upload, or its number as text."},
 	}}
@@ -187,22 +186,22 @@ func uploadRefSchema(ref) object {
 
 // flagSchema leaves out that a text is taken too: clients that send one exist
 // already, and those that are generated should send what it is.
-func flagSchema(ref) object { return object{"type": "boolean"} }
+func flagSchema(rest.Ref) openapi.Object { return openapi.Object{"type": "boolean"} }
 
-func textsSchema(ref) object {
-	return object{"type": "array", "items": object{"type": "string"}}
+func textsSchema(rest.Ref) openapi.Object {
+	return openapi.Object{"type": "array", "items": openapi.Object{"type": "string"}}
 }
 
-func oneOrMoreSchema(ref) object {
-	return object{"oneOf": []object{{"type": "string"}, {"type": "array", "items": object{"type": "string"}}}}
+func oneOrMoreSchema(rest.Ref) openapi.Object {
+	return openapi.Object{"oneOf": []openapi.Object{{"type": "string"}, {"type": "array", "items": openapi.Object{"type": "string"}}}}
 }
 
 // contactPayload is what a batch of contacts may have for its payload.
 type contactPayload struct{}
 
-func contactPayloadSchema(r ref) object {
+func contactPayloadSchema(r rest.Ref) openapi.Object {
 	one := r(rest.TypeOf[event.ContactContent]())
-	return object{"oneOf": []object{one, r(rest.TypeOf[event.ContactsContent]()), {"type": "array", "items": one, "description": "The same as contacts."}}}
+	return openapi.Object{"oneOf": []openapi.Object{one, r(rest.TypeOf[event.ContactsContent]()), {"type": "array", "items": one, "description": "The same as contacts."}}}
 }
 
 // variant is a message of a batch whose payload is a P.
@@ -213,20 +212,20 @@ type variant[P any] struct {
 
 // variantOf describes the messages of a batch of these types.
 func variantOf[P any](name string, kinds ...string) openapi.Type {
-	return openapi.Type{Name: name, Schema: func(r ref) object {
+	return openapi.Type{Name: name, Schema: func(r rest.Ref) openapi.Object {
 		kind := openapi.OneOf(kinds...)
 		kind["type"], kind["description"] = "string", "What the message is."
 		payload := r(rest.TypeOf[P]())
 		payload["description"] = "The content of the message."
-		return object{
-			"type": "object", "properties": object{"type": kind, "payload": payload},
+		return openapi.Object{
+			"type": "object", "properties": openapi.Object{"type": kind, "payload": payload},
 			"required": []string{"payload", "type"}, "additionalProperties": false,
 		}
 	}}
 }
 
-func batchMessageSchema(r ref) object {
-	mapping, shapes := object{}, []object{}
+func batchMessageSchema(r rest.Ref) openapi.Object {
+	mapping, shapes := openapi.Object{}, []openapi.Object{}
 	for _, v := range []struct {
 		t     reflect.Type
 		kinds []string
@@ -244,5 +243,5 @@ func batchMessageSchema(r ref) object {
 			mapping[kind] = shape["$ref"]
 		}
 	}
-	return object{"oneOf": shapes, "discriminator": object{"propertyName": "type", "mapping": mapping}}
+	return openapi.Object{"oneOf": shapes, "discriminator": openapi.Object{"propertyName": "type", "mapping": mapping}}
 }

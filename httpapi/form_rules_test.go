@@ -7,10 +7,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"postern/httpapi/rest"
 	"slices"
 	"strings"
 	"testing"
+
+	"postern/httpapi/rest"
 )
 
 // part is one part of a multipart body; with a file name it is a file.

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"postern/event"
+	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/instance"
@@ -72,7 +73,7 @@ func (a *api) readPicture(c *rest.Call) (in pictureRequest, f rest.Form, err err
 		if err := in.check(); err != nil || in.UploadID == nil {
 			return in, rest.Form{}, err
 		}
-		return in, rest.Form{}, mayUseUploads(c, &event.Media{UploadID: string(*in.UploadID)})
+		return in, rest.Form{}, c.MayUseUploads(&event.Media{UploadID: string(*in.UploadID)})
 	}
 	f, err = c.ReadForm(a.Media.Spool, a.MaxMedia, "groupJid")
 	in.GroupJID = f.Fields["groupJid"]
@@ -118,7 +119,7 @@ func (a *api) imageFile(c *rest.Call, account instance.Account, in pictureReques
 			return event.MediaFile{}, nil, err
 		}
 	}
-	return a.uploadFile(c, m, f)
+	return ref.OpenFile(c, a.Media, m, f)
 }
 
 // fetchBack brings a file that was uploaded before back from WhatsApp: it is

@@ -3,8 +3,9 @@ package httpapi
 import (
 	"log/slog"
 	"net/http"
-	"postern/httpapi/rest"
 	"strconv"
+
+	"postern/httpapi/rest"
 )
 
 type health struct {
@@ -31,7 +32,7 @@ func (a *api) ready(c *rest.Call) error {
 		reasons = append(reasons, err.Error())
 	}
 	if len(reasons) > 0 {
-		c.Response.Header().Set("Retry-After", strconv.Itoa(retryRestart))
+		c.Response.Header().Set("Retry-After", strconv.Itoa(rest.RetryRestart))
 		return c.Response.JSON(http.StatusServiceUnavailable, health{"not ready", reasons, a.warnings()})
 	}
 	return c.Response.JSON(http.StatusOK, health{Status: "ready", Warnings: a.warnings()})

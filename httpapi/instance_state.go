@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+
 	"postern/httpapi/rest"
 )
 
@@ -16,7 +17,7 @@ func (a *api) resetAppState(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
-	account, err := a.account(c)
+	account, err := a.Supervisor.Account(c.Request.Context(), c.Instance.ID)
 	if err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func (a *api) exportInstance(c *rest.Call) error {
 	if ended := out.End(err == nil); ended != nil {
 		c.Log().Error("the end of an export could not be stored; if the account was not imported elsewhere, undo the export with postern instance export --undo", "instance", rec.Name, "request_id", c.RequestID, "error", ended)
 	}
-	return a.cutOff(c, err, "an export was interrupted and undone", "instance", rec.Name)
+	return c.CutOff(err, "an export was interrupted and undone", "instance", rec.Name)
 }
 
 // untilDone reads until a context ends.

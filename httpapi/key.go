@@ -262,9 +262,9 @@ func (a *api) endSockets(k access.Key, narrower bool) {
 	switch {
 	case a.Hub == nil:
 	case narrower:
-		a.Hub.Revoke(keyToken(k.ID))
+		a.Hub.Revoke(rest.KeyToken(k.ID))
 	default:
-		a.Hub.Renew(keyToken(k.ID), k.ExpiresAt)
+		a.Hub.Renew(rest.KeyToken(k.ID), k.ExpiresAt)
 	}
 }
 

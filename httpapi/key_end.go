@@ -62,7 +62,7 @@ func (a *api) deleteKey(c *rest.Call) error {
 		return err
 	}
 	if a.Hub != nil {
-		a.Hub.Revoke(keyToken(id))
+		a.Hub.Revoke(rest.KeyToken(id))
 	}
 	ends := a.ends()
 	ends.actor, ends.from = c.Actor(), c.Address()

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"postern/httpapi/rest"
 	"strings"
 	"testing"
+
+	"postern/httpapi/rest"
 )
 
 // adviceOf is what the OpenAPI document says that a caller does about a code of a route.

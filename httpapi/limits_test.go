@@ -2,11 +2,12 @@ package httpapi
 
 import (
 	"encoding/json"
-	"postern/httpapi/rest"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"postern/httpapi/rest"
 )
 
 func TestLimitsAreNoneAtFirstAndReplacedAsAWhole(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"strconv"
 
 	"postern/event"
+	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/instance"
@@ -23,8 +24,8 @@ import (
 // mediaDataRequest names a stored message in one of three ways, or has the content
 // of one from an event; a KeyID beside that identifies the message.
 type mediaDataRequest struct {
-	MessageID   *messageRef    `json:"messageId"`
-	ID          *messageRef    `json:"id"`
+	MessageID   *ref.Message   `json:"messageId"`
+	ID          *ref.Message   `json:"id"`
 	KeyID       string         `json:"keyId"`
 	MessageType string         `json:"messageType"`
 	Content     *strict.Object `json:"content"`
@@ -43,9 +44,9 @@ func (a *api) ofMedia(c *rest.Call, in *mediaDataRequest) (event.Message, error)
 	case ways != 1:
 		return event.Message{}, strict.Missing("messageId", "or id, keyId, or messageType with content must be given, and only one of them")
 	case in.MessageID != nil:
-		return a.message(c.Instance.ID, *in.MessageID)
+		return ref.Find(a.Registry, c.Instance.ID, *in.MessageID)
 	case in.ID != nil:
-		return a.message(c.Instance.ID, *in.ID)
+		return ref.Find(a.Registry, c.Instance.ID, *in.ID)
 	case !inBody:
 		return a.Registry.MessageByKey(c.Instance.ID, in.KeyID)
 	case in.MessageType == "" || in.Content == nil:
@@ -173,7 +174,7 @@ func (a *api) mediaData(c *rest.Call) error {
 // download is the file of a message, open at its beginning; closeSpooled ends
 // it.
 func (a *api) download(c *rest.Call, m event.Message) (*os.File, error) {
-	account, err := a.account(c)
+	account, err := a.Supervisor.Account(c.Request.Context(), c.Instance.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +219,7 @@ func (a *api) ended(c *rest.Call, err error) error {
 	if err == nil || c.Response.Lost {
 		return err
 	}
-	return a.breakOff(c, err)
+	return c.BreakOff(err)
 }
 
 // fileAnswer is a file in JSON.

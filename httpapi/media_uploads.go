@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -10,9 +9,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"postern/access"
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/media"
@@ -81,7 +80,7 @@ func uploadOf(f rest.Form) (in uploadRequest, err error) {
 	if in.Kind, err = f.MediaType(); err != nil {
 		return in, err
 	}
-	in.FileName, in.MimeType = firstGiven(f.Given("fileName"), &f.FileName), f.Fields["mimetype"]
+	in.FileName, in.MimeType = ref.FirstGiven(f.Given("fileName"), &f.FileName), f.Fields["mimetype"]
 	in.ExternalID = f.Fields["externalId"]
 	in.ExternalAttributes, err = formObject(f, "externalAttributes")
 	return in, err
@@ -117,7 +116,7 @@ func (a *api) createUpload(c *rest.Call) error {
 		return err
 	}
 	defer release()
-	file, remove, err := a.uploadFile(c, m, f)
+	file, remove, err := ref.OpenFile(c, a.Media, m, f)
 	if err != nil {
 		return err
 	}
@@ -127,19 +126,6 @@ func (a *api) createUpload(c *rest.Call) error {
 		return err
 	}
 	return c.Response.JSON(http.StatusCreated, a.viewUpload(c.Instance.ID, kept))
-}
-
-// uploadFile is the file of an upload, ready to be sent, and how it is removed.
-func (a *api) uploadFile(c *rest.Call, m event.Media, f rest.Form) (event.MediaFile, func(), error) {
-	if f.Path != "" {
-		file, err := a.prepare(c, f, m)
-		return file, func() { media.Remove(file) }, err
-	}
-	source, err := a.Media.Open(c.Request.Context(), c.Instance.ID, &m)
-	if err != nil {
-		return event.MediaFile{}, nil, err
-	}
-	return *source.File, source.Close, nil
 }
 
 // keepFile brings a file to WhatsApp and stores where it lies.
@@ -177,54 +163,6 @@ func (a *api) readUpload(c *rest.Call) (m event.Media, tags media.Tags, f rest.F
 		_ = os.Remove(f.Path)
 	}
 	return m, tags, f, err
-}
-
-// mayUseUploads refuses a key that may not use files that were uploaded before, whether
-// or not there is the one that m names.
-func mayUseUploads(c *rest.Call, m *event.Media) error {
-	if c.Key == nil || m == nil || m.UploadID == "" || c.Key.Has(access.Media) {
-		return nil
-	}
-	return rest.MissingScope("the key needs the scope media for mediaUploadId")
-}
-
-// checkUpload refuses a file that was uploaded before when the key of c may not use
-// it, when the instance has no such upload, or when it cannot be sent as m says.
-func (a *api) checkUpload(c *rest.Call, instance int64, m *event.Media) error {
-	if m == nil || m.UploadID == "" {
-		return nil
-	}
-	if err := mayUseUploads(c, m); err != nil {
-		return err
-	}
-	source, err := a.Media.Open(c.Request.Context(), instance, m)
-	if err != nil {
-		return err
-	}
-	defer source.Close()
-	if m.Kind != "" {
-		return nil
-	}
-	return m.CheckAs(source.Uploaded.Kind)
-}
-
-// mayUseUpload refuses a file that was uploaded by an instance that the key of c does
-// not open, as if there were none: batches may use those of every instance.
-func (a *api) mayUseUpload(c *rest.Call, m *event.Media) error {
-	if err := mayUseUploads(c, m); err != nil {
-		return err
-	}
-	if c.Key == nil || c.Key.Everywhere() || m == nil || m.UploadID == "" {
-		return nil
-	}
-	owner, err := a.Media.Owner(m.UploadID)
-	if err == nil && c.Key.Opens(owner) {
-		return nil
-	}
-	if err == nil || errors.Is(err, media.ErrNotFound) {
-		return fmt.Errorf("%w: mediaUploadId names no upload of the key's instances, or one that expired", event.ErrMedia)
-	}
-	return err
 }
 
 // uploadQuery reads the filters and the page of the list of uploads.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/instance"
@@ -17,8 +18,8 @@ type messageCursor struct{ raw json.RawMessage }
 
 // messagePlace names the page beside a message.
 type messagePlace struct {
-	Type string    `json:"type" strict:"required"` // next: older ones; previous: newer ones
-	ID   quotedRef `json:"id" strict:"required"`   // 0: the beginning; or a cursor of pageInfo
+	Type string     `json:"type" strict:"required"` // next: older ones; previous: newer ones
+	ID   ref.Quoted `json:"id" strict:"required"`   // 0: the beginning; or a cursor of pageInfo
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -72,13 +73,13 @@ func (a *api) placeBeside(c *rest.Call, raw []byte, q *instance.MessageQuery) er
 }
 
 // besideOf is the id of the message that a place names, 0 for the beginning.
-func (a *api) besideOf(instanceID int64, ref quotedRef) (int64, error) {
-	if n := ref.number(); n != 0 || !ref.given() {
+func (a *api) besideOf(instanceID int64, ref ref.Quoted) (int64, error) {
+	if n := ref.Number(); n != 0 || !ref.Given() {
 		return n, nil
 	}
-	m, err := a.Registry.MessageByKey(instanceID, ref.keyID)
+	m, err := a.Registry.MessageByKey(instanceID, ref.KeyID)
 	if errors.Is(err, instance.ErrNoMessage) {
-		if at, _, cursorErr := readMessageCursor(ref.keyID); cursorErr == nil {
+		if at, _, cursorErr := readMessageCursor(ref.KeyID); cursorErr == nil {
 			return at, nil
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"postern/event"
+	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 	"postern/instance"
 )
@@ -15,7 +16,7 @@ import (
 // messageFilter selects stored messages. Addresses of people find both the phone
 // JID and the LID.
 type messageFilter struct {
-	ID             *messageRef        `json:"id"`
+	ID             *ref.Message       `json:"id"`
 	KeyID          string             `json:"keyId"`
 	KeyRemoteJID   string             `json:"keyRemoteJid"`
 	KeyFromMe      *flag              `json:"keyFromMe"`
@@ -102,8 +103,8 @@ func (f messageFilter) query() (q instance.MessageQuery, err error) {
 		return q, err
 	}
 	if f.ID != nil {
-		if q.ID = f.ID.number(); q.ID == 0 {
-			if q.KeyID, err = oneOf("id", f.ID.keyID, "keyId", f.KeyID); err != nil {
+		if q.ID = f.ID.Number(); q.ID == 0 {
+			if q.KeyID, err = oneOf("id", f.ID.KeyID, "keyId", f.KeyID); err != nil {
 				return q, err
 			}
 		}

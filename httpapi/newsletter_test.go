@@ -1,9 +1,10 @@
 package httpapi
 
 import (
-	"postern/httpapi/rest"
 	"strings"
 	"testing"
+
+	"postern/httpapi/rest"
 )
 
 func TestNewsletterCallsReachTheAccount(t *testing.T) {

@@ -93,7 +93,7 @@ func (a *api) listEvents(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	id, err := uuidOf(c, "id")
+	id, err := c.UUID("id", batch.ErrNotFound)
 	if err != nil {
 		return err
 	}

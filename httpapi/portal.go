@@ -28,7 +28,9 @@ type madePortalLink struct {
 	ExpiresAt event.Time `json:"expiresAt"`
 }
 
-func portalLinkLife() lifetime { return lifetime{1, int64(access.MaxLinkLife / time.Second)} }
+func portalLinkLife() rest.Lifetime {
+	return rest.Lifetime{Least: 1, Most: int64(access.MaxLinkLife / time.Second)}
+}
 
 // makePortalLink makes a link to the pairing of the instance. It is worth no more than
 // the credential that it is made with, and ends with that.
@@ -37,7 +39,7 @@ func (a *api) makePortalLink(c *rest.Call) error {
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
-	if err := portalLinkLife().check(in.ExpiresIn); err != nil {
+	if err := portalLinkLife().Check(in.ExpiresIn); err != nil {
 		return err
 	}
 	if err := a.Store.Admit(); err != nil {

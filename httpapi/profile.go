@@ -3,10 +3,11 @@ package httpapi
 import (
 	"bytes"
 	"net/http"
-	"postern/httpapi/rest"
 	"runtime/pprof"
 	"strconv"
 	"time"
+
+	"postern/httpapi/rest"
 )
 
 const codeProfiling = "PROFILE_RUNNING"

@@ -7,10 +7,11 @@ import (
 	"maps"
 	"net/http/httptest"
 	"net/url"
-	"postern/httpapi/rest"
 	"slices"
 	"strings"
 	"testing"
+
+	"postern/httpapi/rest"
 )
 
 // document is as much of the OpenAPI document as says what a route takes.

@@ -3,10 +3,11 @@ package httpapi
 import (
 	"net/http"
 	"net/http/httptest"
-	"postern/httpapi/rest"
 	"slices"
 	"strings"
 	"testing"
+
+	"postern/httpapi/rest"
 
 	"github.com/julienschmidt/httprouter"
 )

@@ -2,8 +2,9 @@ package httpapi
 
 import (
 	"net/http"
-	"postern/httpapi/rest"
 	"slices"
+
+	"postern/httpapi/rest"
 )
 
 // aliases is applied before routing, at most once per request, so an alias can

@@ -1,8 +1,9 @@
 package httpapi
 
 import (
-	"postern/httpapi/rest"
 	"testing"
+
+	"postern/httpapi/rest"
 )
 
 func TestAPathThatIsNoAliasCostsNoMemory(t *testing.T) {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+
 	"postern/httpapi/rest"
 )
 

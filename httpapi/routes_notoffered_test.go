@@ -1,9 +1,10 @@
 package httpapi
 
 import (
-	"postern/httpapi/rest"
 	"strings"
 	"testing"
+
+	"postern/httpapi/rest"
 )
 
 // The whole table of what is not offered, by every method that a client may have

@@ -2,10 +2,11 @@ package httpapi
 
 import (
 	"net/http/httptest"
-	"postern/httpapi/rest"
 	"slices"
 	"strings"
 	"testing"
+
+	"postern/httpapi/rest"
 
 	"github.com/google/uuid"
 )

@@ -62,9 +62,9 @@ func (a *api) listSamples(c *rest.Call) error {
 }
 
 func showBackups(s backup.State) *backupState {
-	out := &backupState{Every: int64(s.Every / time.Second), LastAt: timeOrNull(s.Last), Bytes: unlessZero(s.Bytes), FailedAt: timeOrNull(s.FailedAt)}
+	out := &backupState{Every: int64(s.Every / time.Second), LastAt: rest.TimeOrNull(s.Last), Bytes: rest.UnlessZero(s.Bytes), FailedAt: rest.TimeOrNull(s.FailedAt)}
 	if s.Failed != nil {
-		out.Failure = unlessZero(s.Failed.Error())
+		out.Failure = rest.UnlessZero(s.Failed.Error())
 	}
 	return out
 }

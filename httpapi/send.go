@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/instance"
@@ -34,7 +35,7 @@ type sendTarget struct {
 type sendOptions struct {
 	Delay              int64          `json:"delay"` // milliseconds before the send
 	Presence           event.Presence `json:"presence"`
-	QuotedMessageID    quotedRef      `json:"quotedMessageId"`
+	QuotedMessageID    ref.Quoted     `json:"quotedMessageId"`
 	QuotedMessage      *quotedMessage `json:"quotedMessage"`
 	ExternalAttributes *strict.Object `json:"externalAttributes"`
 	MentionAll         bool           `json:"mentionAll"`
@@ -199,7 +200,7 @@ func (a *api) outgoing(c *rest.Call, t *sendTarget, content event.Content) (even
 	if err := t.Options.check(content); err != nil {
 		return event.Outgoing{}, err
 	}
-	if err := a.checkUpload(c, c.Instance.ID, content.Media); err != nil {
+	if err := ref.CheckUpload(c, a.Media, c.Instance.ID, content.Media); err != nil {
 		return event.Outgoing{}, err
 	}
 	if t.Options.MentionAll && !to.IsGroup() {
@@ -227,7 +228,7 @@ func (o *sendOptions) check(content event.Content) error {
 	if !slices.Contains(presences(), o.Presence) {
 		return fmt.Errorf("%w: options.presence %.100q is not one of: %s", event.ErrContent, o.Presence, rest.Joined(presences()[1:]))
 	}
-	if o.QuotedMessage.given() && o.QuotedMessageID.given() {
+	if o.QuotedMessage.given() && o.QuotedMessageID.Given() {
 		return fmt.Errorf("%w: give one of options.quotedMessageId and options.quotedMessage", event.ErrContent)
 	}
 	return nil
@@ -252,15 +253,15 @@ func (a *api) quoted(c *rest.Call, o sendOptions) (*event.Original, error) {
 	switch {
 	case o.QuotedMessage.given():
 		return o.QuotedMessage.original()
-	case o.QuotedMessageID.given():
-		m, err := a.message(c.Instance.ID, o.QuotedMessageID.messageRef)
+	case o.QuotedMessageID.Given():
+		m, err := ref.Find(a.Registry, c.Instance.ID, o.QuotedMessageID.Message)
 		if errors.Is(err, instance.ErrNoMessage) {
 			return nil, rest.Refuse(http.StatusUnprocessableEntity, codeNoQuoted, "options.quotedMessageId names no stored message")
 		}
 		if err != nil {
 			return nil, err
 		}
-		return originalOf(m), c.MayShow("options.quotedMessageId")
+		return ref.Original(m), c.MayShow("options.quotedMessageId")
 	}
 	return nil, nil //nolint:nilnil // most messages answer none
 }

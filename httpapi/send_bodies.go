@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"postern/event"
+	"postern/httpapi/ref"
+	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 )
 
@@ -34,18 +36,10 @@ func (r *sendMediaRequest) content() (event.Content, error) {
 	if err := oneUpload(&r.MediaMessage.UploadID, r.UploadID); err != nil {
 		return event.Content{}, err
 	}
-	if err := needKind(&r.MediaMessage); err != nil {
+	if err := rest.NeedKind(&r.MediaMessage); err != nil {
 		return event.Content{}, strict.Under(err, "mediaMessage")
 	}
 	return r.MediaMessage.Content()
-}
-
-// needKind fails when the kind of message for a file is not given.
-func needKind(m *event.MediaContent) error {
-	if m.Kind == "" && m.UploadID == "" {
-		return strict.Missing("mediatype", "is required: only an upload has its own")
-	}
-	return nil
 }
 
 type sendVoiceRequest struct {
@@ -118,7 +112,7 @@ func (r *sendPollRequest) content() (event.Content, error) { return r.PollMessag
 
 type sendForwardRequest struct {
 	sendTarget
-	MessageID messageRef `json:"messageId" strict:"required"` // a stored message
+	MessageID ref.Message `json:"messageId" strict:"required"` // a stored message
 }
 
 // sendStatusRequest has no recipient: a status is for the account's contacts.

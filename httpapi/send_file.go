@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"postern/event"
+	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/media"
@@ -52,7 +53,7 @@ func formOptions(f rest.Form, o *sendOptions) (err error) {
 	}
 	o.Presence = event.Presence(f.Fields["presence"])
 	if id := f.Fields["quotedMessageId"]; id != "" && id != "0" {
-		o.QuotedMessageID = quotedRef{messageRef{keyID: id}}
+		o.QuotedMessageID = ref.Quoted{ref.Message{KeyID: id}}
 	}
 	var quoted quotedMessage
 	if given, err := f.JSON("quotedMessage", &quoted); err != nil {
@@ -86,7 +87,7 @@ func (a *api) sendMediaFile(c *rest.Call) error {
 		}
 		once, err := f.Flag("viewOnce")
 		m := event.Media{
-			Kind: kind, FileName: firstGiven(f.Given("fileName"), &f.FileName),
+			Kind: kind, FileName: ref.FirstGiven(f.Given("fileName"), &f.FileName),
 			Caption: f.Fields["caption"], MimeType: f.Fields["mimetype"], ViewOnce: once,
 		}
 		if err == nil {
@@ -120,7 +121,7 @@ func (a *api) sendFile(c *rest.Call, known []string, read func(rest.Form) (event
 		_ = os.Remove(f.Path)
 		return err
 	}
-	file, err := a.prepare(c, f, m)
+	file, err := ref.PrepareFile(c, a.Media, f, m)
 	if err != nil {
 		return err
 	}
@@ -136,8 +137,4 @@ func readMedia(f rest.Form, read func(rest.Form) (event.Media, error)) (event.Me
 	}
 	m, err := read(f)
 	return m, t, err
-}
-
-func (a *api) prepare(c *rest.Call, f rest.Form, m event.Media) (event.MediaFile, error) {
-	return a.Media.Prepare(c.Request.Context(), f.Path, media.Wish{Instance: c.Instance.ID, Kind: m.Kind, FileName: m.FileName, MimeType: m.MimeType})
 }

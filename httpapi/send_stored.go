@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"postern/event"
+	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 	"postern/store"
 )
@@ -15,11 +16,11 @@ func (a *api) sendForward(c *rest.Call) error {
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
-	m, err := a.message(c.Instance.ID, in.MessageID)
+	m, err := ref.Find(a.Registry, c.Instance.ID, in.MessageID)
 	if err != nil {
 		return err
 	}
-	return a.sendContent(c, &in.sendTarget, event.Content{Forward: originalOf(m)})
+	return a.sendContent(c, &in.sendTarget, event.Content{Forward: ref.Original(m)})
 }
 
 func (a *api) sendStatus(c *rest.Call) error {

@@ -125,6 +125,3 @@ func (a *api) endSessionSockets(tokens [][sha256.Size]byte) {
 		a.Hub.Revoke(token)
 	}
 }
-
-// keyToken stands for a scoped key where WebSockets are counted and ended.
-func keyToken(id uuid.UUID) [sha256.Size]byte { return sha256.Sum256(append([]byte("key "), id[:]...)) }

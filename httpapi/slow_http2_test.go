@@ -8,11 +8,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"postern/httpapi/rest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"postern/httpapi/rest"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"

@@ -7,11 +7,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"postern/httpapi/rest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"postern/httpapi/rest"
 )
 
 // pipes is a listener of connections in memory, whose deadlines follow the

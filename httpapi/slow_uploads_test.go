@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"postern/httpapi/rest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"postern/httpapi/rest"
 )
 
 // formRoutes are the routes that take a file in their body.

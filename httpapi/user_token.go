@@ -1,32 +1,17 @@
 package httpapi
 
 import (
-	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/google/uuid"
 
 	"postern/event"
-	"postern/httpapi/openapi"
 	"postern/httpapi/rest"
 	"postern/httpapi/tokens"
 )
 
-// lifetime is the range of expiresIn at one route, in seconds.
-type lifetime struct{ least, most int64 }
-
-func userTokenLife() lifetime { return lifetime{1, 31_536_000} }
-
-func (l lifetime) check(seconds int64) error {
-	if seconds < l.least || seconds > l.most {
-		return rest.Refuse(http.StatusUnprocessableEntity, rest.CodeExpiresIn, fmt.Sprintf("expiresIn must be between %d and %d seconds", l.least, l.most))
-	}
-	return nil
-}
-
-// advice is what a caller does about a value that check refuses.
-func (l lifetime) advice() string { return fmt.Sprintf("Send %d to %d seconds.", l.least, l.most) }
+func userTokenLife() rest.Lifetime { return rest.Lifetime{Least: 1, Most: 31_536_000} }
 
 type userTokenRequest struct {
 	UserID    *string `json:"userId"`
@@ -38,8 +23,6 @@ type userToken struct {
 	UserID    string     `json:"userId"`
 	ExpiresAt event.Time `json:"expiresAt"`
 }
-
-func (l lifetime) shape() openapi.Object { return openapi.Range(l.least, l.most) }
 
 // issueUserToken makes a token for a user. The program keeps no list of users:
 // the operator defines them.
@@ -55,7 +38,7 @@ func (a *api) issueUserToken(c *rest.Call) error {
 			return rest.Refuse(http.StatusUnprocessableEntity, "INVALID_USER_ID", "userId must be a UUID")
 		}
 	}
-	if err := userTokenLife().check(in.ExpiresIn); err != nil {
+	if err := userTokenLife().Check(in.ExpiresIn); err != nil {
 		return err
 	}
 	c.Entry.About(id.String())

@@ -186,11 +186,11 @@ func (a *api) scopedStream(c *rest.Call, s subscription) Stream {
 	st := Stream{Kinds: s.kinds, Since: s.since, ExpiresAt: c.Until(), Scoped: true}
 	switch {
 	case c.Session != nil && c.Key != nil:
-		st.Token, st.Holder = c.Session.Token, keyToken(c.Key.ID)
+		st.Token, st.Holder = c.Session.Token, rest.KeyToken(c.Key.ID)
 	case c.Session != nil:
 		st.Token = c.Session.Token
 	default:
-		st.Token = keyToken(c.Key.ID)
+		st.Token = rest.KeyToken(c.Key.ID)
 	}
 	st.Check = func() error { return a.stillOpens(c) }
 	return st

@@ -57,8 +57,9 @@ var mayImport = map[string][]string{
 	"sandbox/handset":           {},
 
 	"access":                    {"internal/budget", "internal/prune", "store", "event"},
+	"httpapi/ref":               {"httpapi/rest", "media", "event"},
 	"httpapi/rest":              {"access", "httpapi/idempotency", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "internal/nesting", "internal/peers", "store", "event"},
-	"httpapi":                   {"httpapi/rest", "internal/plural", "access", "backup", "console/feed", "console/samples", "internal/loglevel", "internal/loglines", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "httpapi/alerts", "instance/pace", "delivery", "dispatch", "media", "store", "event", "internal/nesting", "internal/peers", "whatsapp/proxy"},
+	"httpapi":                   {"httpapi/ref", "httpapi/rest", "internal/plural", "access", "backup", "console/feed", "console/samples", "internal/loglevel", "internal/loglines", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "httpapi/alerts", "instance/pace", "delivery", "dispatch", "media", "store", "event", "internal/nesting", "internal/peers", "whatsapp/proxy"},
 	"httpapi/openapi":           {"event"},
 	"httpapi/openapi/witness":   {},
 	"httpapi/strict":            {"internal/nesting", "event"},
@@ -149,6 +150,7 @@ var why = map[string]string{
 	"sandbox/phone":             "a phone has no connection; it hands its stanzas to an interface",
 	"sandbox/handset":           "a handset makes and opens ciphertexts, and sends none",
 
+	"httpapi/ref":         "a reference is one, in whatever body it stands",
 	"httpapi/rest":        "it processes requests, whatever they ask for: it knows no instance, no batch and no delivery",
 	"httpapi/openapi":     "the document is made of tables that it is given; it knows no route and no resource",
 	"httpapi/idempotency": "a key guards a request, whatever it asks for and however it is answered",

@@ -299,3 +299,6 @@ func (c *Call) Until() time.Time {
 	}
 	return ends
 }
+
+// KeyToken stands for a scoped key where WebSockets are counted and ended.
+func KeyToken(id uuid.UUID) [sha256.Size]byte { return sha256.Sum256(append([]byte("key "), id[:]...)) }

@@ -90,3 +90,14 @@ func (c *Call) SessionCookie(value string, seconds int) *http.Cookie {
 	}
 	return cookie
 }
+
+// uuidOf returns a path parameter that names a batch or an item. What is not a
+// uuidOf names nothing.
+func (c *Call) UUID(param string, missing error) (uuid.UUID, error) {
+	text := c.Params.ByName(param)
+	id, err := uuid.Parse(text)
+	if err != nil || len(text) != len(id.String()) {
+		return uuid.UUID{}, missing
+	}
+	return id, nil
+}

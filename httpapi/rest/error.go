@@ -179,3 +179,6 @@ func Joined[T ~string](words []T) string {
 	}
 	return strings.Join(texts, ", ")
 }
+
+// RetryRestart is the usual length of a restart, in seconds.
+const RetryRestart = 10

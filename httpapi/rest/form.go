@@ -262,3 +262,11 @@ func (f Form) Given(name string) *string {
 	}
 	return nil
 }
+
+// NeedKind fails when the kind of message for a file is not given.
+func NeedKind(m *event.MediaContent) error {
+	if m.Kind == "" && m.UploadID == "" {
+		return strict.Missing("mediatype", "is required: only an upload has its own")
+	}
+	return nil
+}

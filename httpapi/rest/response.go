@@ -141,3 +141,46 @@ func (w *Response) More(text []byte) error {
 	_, err := w.Write(text)
 	return err
 }
+
+// CutOff ends the answer of a download that failed with err, which may be nil. Before the
+// first byte the caller gets an error body. After it the connection is closed, because half
+// a file must not look like a whole one.
+func (c *Call) CutOff(err error, text string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	if c.Response.Status == 0 {
+		for _, name := range []string{"Content-Type", "Content-Length", "Content-Disposition", "Trailer"} {
+			c.Response.Header().Del(name)
+		}
+		return err
+	}
+	c.Log().Warn(text, append(args, "request_id", c.RequestID, "error", err)...)
+	panic(http.ErrAbortHandler)
+}
+
+// BreakOff ends an answer that cannot go on. Once a part of it is out, only a
+// broken connection shows the client.
+func (c *Call) BreakOff(err error) error {
+	if c.Response.Status == 0 {
+		return err
+	}
+	c.Log().Error("an answer was interrupted", "route", c.Response.Pattern, "request_id", c.RequestID, "error", err)
+	panic(http.ErrAbortHandler)
+}
+
+// UnlessZero is v, or null for the zero value.
+func UnlessZero[T comparable](v T) *T {
+	if v == *new(T) {
+		return nil
+	}
+	return &v
+}
+
+func TimeOrNull(t time.Time) *event.Time {
+	if t.IsZero() {
+		return nil
+	}
+	at := event.At(t)
+	return &at
+}

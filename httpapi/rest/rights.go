@@ -132,3 +132,12 @@ func (c *Call) MayHaveTokens() bool { return c.Key == nil && c.Session == nil }
 
 // Scoped reports whether c came with a scoped key or a session.
 func (c *Call) Scoped() bool { return c.Key != nil || c.Session != nil }
+
+// MayUseUploads refuses a key that may not use files that were uploaded before, whether
+// or not there is the one that m names.
+func (c *Call) MayUseUploads(m *event.Media) error {
+	if c.Key == nil || m == nil || m.UploadID == "" || c.Key.Has(access.Media) {
+		return nil
+	}
+	return MissingScope("the key needs the scope media for mediaUploadId")
+}

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 
+	"postern/event"
 	"postern/httpapi/openapi"
 )
 
@@ -75,3 +76,16 @@ func Cursors(more ...string) []string {
 
 // codeSendLimit is the code of a send that an instance's limits do not allow now.
 const codeSendLimit = "INSTANCE_LIMIT"
+
+// EventKinds are the events of a family.
+func EventKinds(f event.Family) (all []event.Kind) {
+	for _, d := range event.Catalogue() {
+		if d.Family == f {
+			all = append(all, d.Kind)
+		}
+	}
+	return all
+}
+
+// Ref returns the schema of a type where another schema refers to it.
+type Ref = func(reflect.Type) openapi.Object

@@ -1,0 +1,96 @@
+package ref
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+
+	"postern/event"
+)
+
+// Message names a stored message: a number is its id here, a string its id
+// at WhatsApp. A string of digits may be either.
+type Message struct {
+	id    int64
+	KeyID string
+}
+
+// Number is the id here, 0 when it is the other one.
+func (m Message) Number() int64 {
+	if m.KeyID != "" {
+		if n, err := strconv.ParseInt(m.KeyID, 10, 64); err == nil && n > 0 {
+			return n
+		}
+	}
+	return m.id
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *Message) UnmarshalJSON(raw []byte) error {
+	if json.Unmarshal(raw, &m.KeyID) == nil && m.KeyID != "" {
+		return nil
+	}
+	if json.Unmarshal(raw, &m.id) == nil && m.id > 0 {
+		return nil
+	}
+	return errors.New("it must be the id of a message: a positive integer, or the key id as a string")
+}
+
+// Quoted is a messageRef that may be 0: none.
+type Quoted struct{ Message }
+
+func (q Quoted) Given() bool { return q != Quoted{} }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (q *Quoted) UnmarshalJSON(raw []byte) error {
+	if string(raw) == "0" {
+		*q = Quoted{}
+		return nil
+	}
+	return q.Message.UnmarshalJSON(raw)
+}
+
+// Messages finds stored messages of an instance.
+type Messages interface {
+	Message(instance, id int64) (event.Message, error)
+	MessageByKey(instance int64, key string) (event.Message, error)
+}
+
+// Find returns the stored message that ref names by either of its ids.
+func Find(in Messages, instance int64, ref Message) (event.Message, error) {
+	if ref.KeyID != "" {
+		return FindByText(in, instance, ref.KeyID)
+	}
+	return in.Message(instance, ref.id)
+}
+
+// FindByText returns a stored message by its id, or else by its key id.
+func FindByText(in Messages, instance int64, text string) (event.Message, error) {
+	if id, err := strconv.ParseInt(text, 10, 64); err == nil && id > 0 {
+		if m, err := in.Message(instance, id); err == nil {
+			return m, nil
+		}
+	}
+	return in.MessageByKey(instance, text)
+}
+
+// Original is a stored message as one to be quoted, forwarded or changed. In
+// groups the LID of the sender is preferred: it is what groups know people by.
+func Original(m event.Message) *event.Original {
+	o := &event.Original{MessageType: m.MessageType, Content: m.Content}
+	o.Key = event.MessageKey{
+		ID: m.KeyID, FromMe: m.KeyFromMe,
+		RemoteJID: FirstGiven(m.KeyRemoteJID, m.KeyLID), Participant: FirstGiven(m.KeyParticipantLID, m.KeyParticipant),
+	}
+	return o
+}
+
+// FirstGiven is the first text that is neither absent nor empty.
+func FirstGiven(texts ...*string) string {
+	for _, t := range texts {
+		if t != nil && *t != "" {
+			return *t
+		}
+	}
+	return ""
+}
