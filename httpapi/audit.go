@@ -33,7 +33,7 @@ type auditList struct {
 const maxAuditFilter = 255
 
 // listAudit lists the audit log, newest first.
-func (a *api) listAudit(c *rest.Call) error {
+func (a *operatorAPI) listAudit(c *rest.Call) error {
 	words := []string{"actor", "action", "subject"}
 	q, err := c.Query(append([]string{"since", "until", "limit", "nextCursor", "previousCursor"}, words...))
 	if err != nil {

@@ -29,7 +29,7 @@ type backupRequest struct {
 
 // makeBackup answers with an archive of the data file and the secrets. A slow client
 // holds a copy on the disk but no lock; one that stops reading is disconnected.
-func (a *api) makeBackup(c *rest.Call) error {
+func (a *operatorAPI) makeBackup(c *rest.Call) error {
 	var in backupRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (a *api) makeBackup(c *rest.Call) error {
 }
 
 // checkData answers with the faults of the data file.
-func (a *api) checkData(c *rest.Call) error {
+func (a *operatorAPI) checkData(c *rest.Call) error {
 	if err := c.Decode(&struct{}{}, rest.MaxBody); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (a *api) checkData(c *rest.Call) error {
 }
 
 // showStats answers with the contents of the data file by bucket.
-func (a *api) showStats(c *rest.Call) error {
+func (a *operatorAPI) showStats(c *rest.Call) error {
 	ctx, cancel := c.UntilStopped()
 	defer cancel(nil)
 	is, err := a.Store.Inspect(ctx)
@@ -88,7 +88,7 @@ func (a *api) showStats(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, is)
 }
 
-func (a *api) sendBackup(ctx context.Context, c *rest.Call, archive *backup.Archive, recipients []age.Recipient) error {
+func (a *operatorAPI) sendBackup(ctx context.Context, c *rest.Call, archive *backup.Archive, recipients []age.Recipient) error {
 	h := c.Response.Header()
 	kind := mediaTar
 	if len(recipients) > 0 {

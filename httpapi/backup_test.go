@@ -65,7 +65,7 @@ func TestStopBeforeFirstByteAnswers503(t *testing.T) {
 			stopping := make(chan struct{})
 			r := newRig(t)
 			r.api.Server.Stopping = stopping
-			r.api.Backup = func(ctx context.Context, _ bool) (*backup.Archive, func() error, error) {
+			r.api.operator.Backup = func(ctx context.Context, _ bool) (*backup.Archive, func() error, error) {
 				close(stopping)
 				return makes(ctx)
 			}
@@ -84,7 +84,7 @@ func TestStopBeforeFirstByteAnswers503(t *testing.T) {
 	r := newRig(t)
 	stopping := make(chan struct{})
 	r.api.Server.Stopping = stopping
-	r.api.Transfers.Import = func(ctx context.Context, _ io.Reader, _ string, _ func(string)) (Imported, error) {
+	r.api.instances.Transfers.Import = func(ctx context.Context, _ io.Reader, _ string, _ func(string)) (Imported, error) {
 		close(stopping)
 		<-ctx.Done()
 		return Imported{}, fmt.Errorf("read: %w", ctx.Err())

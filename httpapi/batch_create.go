@@ -89,7 +89,7 @@ type batchSchedule struct {
 
 // createBatch decodes as it reads: the recipients of a large batch are in
 // memory once.
-func (a *api) createBatch(c *rest.Call) error {
+func (a *batchesAPI) createBatch(c *rest.Call) error {
 	var in batchRequest
 	limit := int64(batchBodyBase + batchBodyRecipient*a.MaxRecipients)
 	if err := c.DecodeKeeping(&in, limit, a.entriesKept()); err != nil {
@@ -128,7 +128,7 @@ func (a *api) createBatch(c *rest.Call) error {
 
 // checkFile refuses a message whose file was uploaded before, when there is no
 // such upload: every item would fail. It may still expire before its turn.
-func (a *api) checkFile(c *rest.Call, payload event.Payload) error {
+func (a *batchesAPI) checkFile(c *rest.Call, payload event.Payload) error {
 	if payload == nil {
 		return nil
 	}
@@ -152,7 +152,7 @@ func (a *api) checkFile(c *rest.Call, payload event.Payload) error {
 
 // entriesKept is how many entries of a list in a creation are kept: enough to
 // see that they are too many.
-func (a *api) entriesKept() int { return max(a.MaxRecipients, maxInstances) + 1 }
+func (a *batchesAPI) entriesKept() int { return max(a.MaxRecipients, maxInstances) + 1 }
 
 // checkShapes decodes the parts that are kept as given, and returns the
 // message's payload; nil when its type is unknown.
@@ -176,7 +176,7 @@ func (in *batchRequest) checkShapes() (event.Payload, error) {
 // quotedByBatch sets the message that each message of the batch quotes. Any of its
 // instances may have it, and all of them send: so its author is set explicitly, which
 // otherwise would be the sending account.
-func (a *api) quotedByBatch(c *rest.Call, create *batch.CreateRequest, named ref.Quoted, refs []batch.InstanceRef) error {
+func (a *batchesAPI) quotedByBatch(c *rest.Call, create *batch.CreateRequest, named ref.Quoted, refs []batch.InstanceRef) error {
 	if !named.Given() {
 		return nil
 	}
@@ -226,7 +226,7 @@ func (in *batchRequest) request(refs []batch.InstanceRef) batch.CreateRequest {
 }
 
 // instanceRefs resolves the names; each unknown one is named in the refusal.
-func (a *api) instanceRefs(c *rest.Call, names []string) ([]batch.InstanceRef, error) {
+func (a *batchesAPI) instanceRefs(c *rest.Call, names []string) ([]batch.InstanceRef, error) {
 	if len(names) > maxInstances {
 		return nil, rest.Refuse(http.StatusUnprocessableEntity, batch.InvalidInstances, fmt.Sprintf("instances has more than %d entries", maxInstances))
 	}

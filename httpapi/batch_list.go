@@ -40,7 +40,7 @@ func (o *oneOrMore) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, &(*o)[0])
 }
 
-func (a *api) listBatchesByBody(c *rest.Call) error {
+func (a *batchesAPI) listBatchesByBody(c *rest.Call) error {
 	var in batchFilter
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (a *api) listBatchesByBody(c *rest.Call) error {
 	return a.listBatches(c, in, a.ofUser(c.User))
 }
 
-func (a *api) listBatchesByQuery(c *rest.Call) error {
+func (a *batchesAPI) listBatchesByQuery(c *rest.Call) error {
 	in, _, err := batchQuery(c)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (a *api) listBatchesByQuery(c *rest.Call) error {
 
 // listAllBatches lists the batches of all users, or of the one that the query
 // names.
-func (a *api) listAllBatches(c *rest.Call) error {
+func (a *batchesAPI) listAllBatches(c *rest.Call) error {
 	in, q, err := batchQuery(c, "ownerUserId")
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func batchQuery(c *rest.Call, more ...string) (batchFilter, url.Values, error) {
 
 // listBatches answers with one page of the batches of the caller or, for an
 // operator, of the user that is named, or of all.
-func (a *api) listBatches(c *rest.Call, in batchFilter, list batchLister) error {
+func (a *batchesAPI) listBatches(c *rest.Call, in batchFilter, list batchLister) error {
 	page, err := rest.PageRequest{Limit: in.Limit, Next: in.NextCursor, Previous: in.PreviousCursor}.Page()
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (a *api) listBatches(c *rest.Call, in batchFilter, list batchLister) error 
 type batchLister func(batch.Filter, batch.Page) (batch.List[batch.View], error)
 
 // ofUser lists the batches of one user.
-func (a *api) ofUser(owner uuid.UUID) batchLister {
+func (a *batchesAPI) ofUser(owner uuid.UUID) batchLister {
 	return func(f batch.Filter, p batch.Page) (batch.List[batch.View], error) {
 		return a.Engine.Batches(owner, f, p)
 	}

@@ -18,7 +18,7 @@ type processing struct {
 // showProcessing writes a batch with all that became of its recipients, part
 // by part as it is read. An answer that cannot be brought to its end breaks the
 // connection, so that half of it never looks like the whole.
-func (a *api) showProcessing(c *rest.Call) error {
+func (a *batchesAPI) showProcessing(c *rest.Call) error {
 	id, err := c.UUID("id", batch.ErrNotFound)
 	if err != nil {
 		return err

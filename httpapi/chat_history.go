@@ -43,7 +43,7 @@ type historyAnswer struct {
 }
 
 // askHistory asks the phone and does not wait for what it says.
-func (a *api) askHistory(c *rest.Call) error {
+func (a *chatsAPI) askHistory(c *rest.Call) error {
 	var in historyRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (a *api) askHistory(c *rest.Call) error {
 }
 
 // anchor is the message that the wanted ones are older than.
-func (a *api) anchor(c *rest.Call, in *historyRequest) (event.Message, error) {
+func (a *chatsAPI) anchor(c *rest.Call, in *historyRequest) (event.Message, error) {
 	id := int64(0)
 	if in.Before.Given() {
 		m, err := ref.Find(a.Registry, c.Instance.ID, in.Before.Message)
@@ -91,7 +91,7 @@ type chatMessages struct {
 	Records        []instance.StoredMessage `json:"records"`
 }
 
-func (a *api) searchChat(c *rest.Call) error {
+func (a *chatsAPI) searchChat(c *rest.Call) error {
 	q, err := c.Query([]string{"query", "limit", "nextCursor", "previousCursor"})
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ type chatList struct {
 	Records    []instance.Chat `json:"records"`
 }
 
-func (a *api) listContacts(c *rest.Call) error {
+func (a *chatsAPI) listContacts(c *rest.Call) error {
 	q, err := c.Query([]string{"limit", "nextCursor", "jid", "name"})
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (a *api) listContacts(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, contactList{rest.CursorAt(page.Next), page.Contacts})
 }
 
-func (a *api) listChats(c *rest.Call) error {
+func (a *chatsAPI) listChats(c *rest.Call) error {
 	q, err := c.Query([]string{"limit", "nextCursor"})
 	if err != nil {
 		return err

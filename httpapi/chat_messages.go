@@ -42,7 +42,7 @@ func (r *readRequest) check() error {
 }
 
 // keys are the messages of a request.
-func (a *api) readKeys(c *rest.Call, r *readRequest) (keys []event.MessageKey, err error) {
+func (a *chatsAPI) readKeys(c *rest.Call, r *readRequest) (keys []event.MessageKey, err error) {
 	for i, named := range r.MessageID {
 		m, err := ref.Find(a.Registry, c.Instance.ID, named)
 		if err != nil {
@@ -90,7 +90,7 @@ type readAnswer struct {
 }
 
 // readMessages sends one receipt for each chat and sender.
-func (a *api) readMessages(c *rest.Call) error {
+func (a *chatsAPI) readMessages(c *rest.Call) error {
 	var in readRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -138,7 +138,7 @@ type starAnswer struct {
 	Starred   bool  `json:"starred"`
 }
 
-func (a *api) starMessage(c *rest.Call) error {
+func (a *chatsAPI) starMessage(c *rest.Call) error {
 	var in starRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err

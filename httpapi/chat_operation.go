@@ -11,12 +11,12 @@ import (
 )
 
 // account is the connected session that a request is about.
-func (a *api) account(c *rest.Call) (instance.Account, error) {
+func (a *chatsAPI) account(c *rest.Call) (instance.Account, error) {
 	return a.Supervisor.Account(c.Request.Context(), c.Instance.ID)
 }
 
 // tell answers with the result of ask on the connected session.
-func tell[T any](a *api, c *rest.Call, ask func(instance.Account, context.Context) (T, error)) error {
+func tell[T any](a *chatsAPI, c *rest.Call, ask func(instance.Account, context.Context) (T, error)) error {
 	account, err := a.account(c)
 	if err != nil {
 		return err
@@ -30,7 +30,7 @@ func tell[T any](a *api, c *rest.Call, ask func(instance.Account, context.Contex
 
 // chatOperation is the handler of a route that takes a body of type B and
 // answers with a T. check is done before the connection is looked for.
-func chatOperation[B, T any](a *api, check func(*B) error, do func(*rest.Call, instance.Account, *B) (T, error)) rest.Handler {
+func chatOperation[B, T any](a *chatsAPI, check func(*B) error, do func(*rest.Call, instance.Account, *B) (T, error)) rest.Handler {
 	return onAccount(a, check, func(c *rest.Call, account instance.Account, in *B) error {
 		out, err := do(c, account, in)
 		if err != nil {
@@ -41,7 +41,7 @@ func chatOperation[B, T any](a *api, check func(*B) error, do func(*rest.Call, i
 }
 
 // quietOperation is chatOperation without a result: it answers 204.
-func quietOperation[B any](a *api, check func(*B) error, do func(*rest.Call, instance.Account, *B) error) rest.Handler {
+func quietOperation[B any](a *chatsAPI, check func(*B) error, do func(*rest.Call, instance.Account, *B) error) rest.Handler {
 	return onAccount(a, check, func(c *rest.Call, account instance.Account, in *B) error {
 		if err := do(c, account, in); err != nil {
 			return err
@@ -51,7 +51,7 @@ func quietOperation[B any](a *api, check func(*B) error, do func(*rest.Call, ins
 }
 
 // onAccount is what both have in common; do answers.
-func onAccount[B any](a *api, check func(*B) error, do func(*rest.Call, instance.Account, *B) error) rest.Handler {
+func onAccount[B any](a *chatsAPI, check func(*B) error, do func(*rest.Call, instance.Account, *B) error) rest.Handler {
 	return func(c *rest.Call) error {
 		var in B
 		if err := c.Decode(&in, rest.MaxBody); err != nil {

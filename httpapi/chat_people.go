@@ -58,7 +58,7 @@ func blockPerson(c *rest.Call, account instance.Account, in *blockRequest) (bloc
 	return blockedPeople{all}, err
 }
 
-func (a *api) listBlocked(c *rest.Call) error {
+func (a *chatsAPI) listBlocked(c *rest.Call) error {
 	account, err := a.account(c)
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ func settingSchema(rest.Ref) openapi.Object {
 }
 
 // showConfig answers with the settings in force and where each comes from.
-func (a *api) showConfig(c *rest.Call) error {
+func (a *operatorAPI) showConfig(c *rest.Call) error {
 	out := SettingList{}
 	if a.Settings != nil {
 		out = a.Settings()
@@ -63,7 +63,7 @@ const mediaZip = "application/zip"
 
 // makeSupport answers with a support bundle, once all of it is gathered: it takes some
 // ten seconds, and half of it is worth nothing.
-func (a *api) makeSupport(c *rest.Call) error {
+func (a *operatorAPI) makeSupport(c *rest.Call) error {
 	if a.Support == nil {
 		return ErrNoSupport
 	}

@@ -114,7 +114,7 @@ func errResendCodes() error {
 }
 
 // showDelivery shows one delivery with its body and attempts.
-func (a *api) showDelivery(c *rest.Call) error {
+func (a *deliveriesAPI) showDelivery(c *rest.Call) error {
 	id, err := deliveryID(c)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (a *api) showDelivery(c *rest.Call) error {
 }
 
 // retryDelivery sends one delivery now, in any state.
-func (a *api) retryDelivery(c *rest.Call) error {
+func (a *deliveriesAPI) retryDelivery(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ const (
 
 // listDeliveries lists the deliveries of the instance, or all for the operator,
 // the newest first.
-func (a *api) listDeliveries(c *rest.Call) error {
+func (a *deliveriesAPI) listDeliveries(c *rest.Call) error {
 	q, err := c.Query([]string{
 		"event", "target", "endpointId", "from", "to", "minDurationMs", "query", "limit", "nextCursor", "previousCursor",
 	}, "state")

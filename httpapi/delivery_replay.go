@@ -76,7 +76,7 @@ type replayAccepted struct {
 }
 
 // replayDeliveries starts a replay of the selected deliveries.
-func (a *api) replayDeliveries(c *rest.Call) error {
+func (a *deliveriesAPI) replayDeliveries(c *rest.Call) error {
 	var in replayRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -116,7 +116,7 @@ type replayStatus struct {
 	State     delivery.ReplayState `json:"state"`
 }
 
-func (a *api) showReplay(c *rest.Call) error {
+func (a *deliveriesAPI) showReplay(c *rest.Call) error {
 	id, err := deliveryID(c)
 	if err != nil {
 		return noReplay(err)
@@ -129,7 +129,7 @@ func (a *api) showReplay(c *rest.Call) error {
 }
 
 // cancelReplay stops a replay. Deliveries that it already queued are not cancelled.
-func (a *api) cancelReplay(c *rest.Call) error {
+func (a *deliveriesAPI) cancelReplay(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}

@@ -405,7 +405,7 @@ func TestWithTheLogOffOnlyPendingDeliveriesAreKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.api.Deliveries, r.api.Relay = off, dispatch.NewRelay(dispatch.RelayConfig{Store: r.store, Ledger: off})
+	r.api.deliveries.Deliveries, r.api.deliveries.Relay = off, dispatch.NewRelay(dispatch.RelayConfig{Store: r.store, Ledger: off})
 	r.ledger = off
 	if err := off.Start(t.Context()); err != nil {
 		t.Fatal(err)

@@ -22,8 +22,8 @@ type documentOf struct {
 
 // addDocuments adds the paths that describe the interface itself. They are made
 // when somebody first asks for one.
-func (a *api) addDocuments() {
-	docs := sync.OnceValue(func() map[string]documentOf { return documents(a.BaseURL, a.BasePath, a.Version) })
+func (a *api) addDocuments(version string) {
+	docs := sync.OnceValue(func() map[string]documentOf { return documents(a.BaseURL, a.BasePath, version) })
 	for _, path := range []string{pathOpenAPI, pathAliases, pathAsyncAPI, pathDocs} {
 		r := rest.Route{Method: http.MethodGet, Path: path, Auth: rest.Public, Handle: func(c *rest.Call) error {
 			return docs()[path].serve(c)

@@ -126,7 +126,7 @@ func fetching(t *testing.T, dns *names, outside string) (*rig, string) {
 	r, token, _ := doing(t)
 	guard := dispatch.Guard{DenyPrivate: true}
 	var err error
-	r.api.Media, err = media.New(media.Config{
+	r.media, err = media.New(media.Config{
 		Store: r.store, Dir: r.spool, Timeout: 5 * time.Second, Resolver: dns.resolver(),
 		Control: func(network, address string, c syscall.RawConn) error {
 			if address == outside {
@@ -138,6 +138,7 @@ func fetching(t *testing.T, dns *names, outside string) (*rig, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.api.sends.Media, r.api.chats.Media = r.media, r.media
 	return r, token
 }
 

@@ -48,7 +48,7 @@ type createGroupRequest struct {
 
 // createGroup takes an Idempotency-Key: a repeated creation would make a
 // second group.
-func (a *api) createGroup(c *rest.Call) error {
+func (a *chatsAPI) createGroup(c *rest.Call) error {
 	var in createGroupRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (a *api) createGroup(c *rest.Call) error {
 	return c.Response.JSON(http.StatusCreated, made)
 }
 
-func (a *api) showGroup(c *rest.Call) error {
+func (a *chatsAPI) showGroup(c *rest.Call) error {
 	group, err := groupOf(c, groupTarget{})
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (a *api) showGroup(c *rest.Call) error {
 	})
 }
 
-func (a *api) listGroups(c *rest.Call) error {
+func (a *chatsAPI) listGroups(c *rest.Call) error {
 	if _, err := c.Query(nil); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (a *api) listGroups(c *rest.Call) error {
 // details is the query parameter that asks for an answer with a body.
 const details = "details"
 
-func (a *api) leaveGroup(c *rest.Call) error {
+func (a *chatsAPI) leaveGroup(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ type membersAnswer struct {
 	Participants []event.MemberResult    `json:"participants"`
 }
 
-func (a *api) changeMembers(c *rest.Call) error {
+func (a *chatsAPI) changeMembers(c *rest.Call) error {
 	var in membersRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -174,7 +174,7 @@ type inviteAnswer struct {
 	GroupJID   string `json:"groupJid"`
 }
 
-func (a *api) showInvite(c *rest.Call) error {
+func (a *chatsAPI) showInvite(c *rest.Call) error {
 	group, err := groupOf(c, groupTarget{})
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ type newInvite struct {
 	Invitation string `json:"invitation"` // a URL
 }
 
-func (a *api) revokeInvite(c *rest.Call) error {
+func (a *chatsAPI) revokeInvite(c *rest.Call) error {
 	var in groupTarget
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -214,7 +214,7 @@ func (a *api) revokeInvite(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, newInvite{event.InviteLinkPrefix + code})
 }
 
-func (a *api) inviteCode(c *rest.Call, group string, reset bool) (string, error) {
+func (a *chatsAPI) inviteCode(c *rest.Call, group string, reset bool) (string, error) {
 	account, err := a.account(c)
 	if err != nil {
 		return "", err
@@ -223,7 +223,7 @@ func (a *api) inviteCode(c *rest.Call, group string, reset bool) (string, error)
 }
 
 // showInvited shows the group of an invite code, without joining it.
-func (a *api) showInvited(c *rest.Call) error {
+func (a *chatsAPI) showInvited(c *rest.Call) error {
 	q, err := c.Query([]string{"inviteCode"})
 	if err != nil {
 		return err
@@ -251,7 +251,7 @@ type joinedGroup struct {
 	Joined   bool   `json:"joined"`
 }
 
-func (a *api) joinGroup(c *rest.Call) error {
+func (a *chatsAPI) joinGroup(c *rest.Call) error {
 	var in joinRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err

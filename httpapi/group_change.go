@@ -18,7 +18,7 @@ type subjectAnswer struct {
 	Subject  string `json:"subject"`
 }
 
-func (a *api) changeSubject(c *rest.Call) error {
+func (a *chatsAPI) changeSubject(c *rest.Call) error {
 	var in subjectRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -52,7 +52,7 @@ type descriptionAnswer struct {
 	Description string `json:"description"`
 }
 
-func (a *api) changeDescription(c *rest.Call) error {
+func (a *chatsAPI) changeDescription(c *rest.Call) error {
 	var in descriptionRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -89,7 +89,7 @@ type settingsAnswer struct {
 	EphemeralDuration *int64 `json:"ephemeralDuration,omitempty"`
 }
 
-func (a *api) changeSettings(c *rest.Call) error {
+func (a *chatsAPI) changeSettings(c *rest.Call) error {
 	var in settingsRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err

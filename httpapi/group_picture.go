@@ -30,7 +30,7 @@ type picturedGroup struct {
 	PictureID string `json:"pictureId"` // empty: it was removed
 }
 
-func (a *api) changePicture(c *rest.Call) error {
+func (a *chatsAPI) changePicture(c *rest.Call) error {
 	in, f, err := a.readPicture(c)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (a *api) changePicture(c *rest.Call) error {
 
 // readPicture reads either body. Of a form, the file's path is set; of JSON,
 // one of the two fields.
-func (a *api) readPicture(c *rest.Call) (in pictureRequest, f rest.Form, err error) {
+func (a *chatsAPI) readPicture(c *rest.Call) (in pictureRequest, f rest.Form, err error) {
 	if !rest.IsForm(c.Request.Header) {
 		if err := c.Decode(&in, rest.MaxBody); err != nil {
 			return in, rest.Form{}, err
@@ -93,7 +93,7 @@ func (r *pictureRequest) check() error {
 }
 
 // avatar is the JPEG for a picture, nothing for the end of one.
-func (a *api) avatar(c *rest.Call, account instance.Account, in pictureRequest, f rest.Form) ([]byte, error) {
+func (a *chatsAPI) avatar(c *rest.Call, account instance.Account, in pictureRequest, f rest.Form) ([]byte, error) {
 	if in.Image != nil && *in.Image == "" {
 		return nil, nil
 	}
@@ -106,7 +106,7 @@ func (a *api) avatar(c *rest.Call, account instance.Account, in pictureRequest, 
 }
 
 // imageFile is the image of a request, and how it is removed.
-func (a *api) imageFile(c *rest.Call, account instance.Account, in pictureRequest, f rest.Form) (event.MediaFile, func(), error) {
+func (a *chatsAPI) imageFile(c *rest.Call, account instance.Account, in pictureRequest, f rest.Form) (event.MediaFile, func(), error) {
 	m := event.Media{Kind: event.MediaImage}
 	switch {
 	case in.UploadID != nil:
@@ -124,7 +124,7 @@ func (a *api) imageFile(c *rest.Call, account instance.Account, in pictureReques
 
 // fetchBack brings a file that was uploaded before back from WhatsApp: it is
 // kept nowhere else.
-func (a *api) fetchBack(c *rest.Call, account instance.Account, m event.Media) (event.MediaFile, error) {
+func (a *chatsAPI) fetchBack(c *rest.Call, account instance.Account, m event.Media) (event.MediaFile, error) {
 	source, err := a.Media.Open(c.Request.Context(), c.Instance.ID, &m)
 	if err != nil {
 		return event.MediaFile{}, err

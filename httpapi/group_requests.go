@@ -10,7 +10,7 @@ import (
 	"postern/instance"
 )
 
-func (a *api) listJoinRequests(c *rest.Call) error {
+func (a *chatsAPI) listJoinRequests(c *rest.Call) error {
 	group, err := groupOf(c, groupTarget{})
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ type decideAnswer struct {
 	Participants []event.MemberResult `json:"participants"`
 }
 
-func (a *api) decideJoinRequests(c *rest.Call) error {
+func (a *chatsAPI) decideJoinRequests(c *rest.Call) error {
 	var in decideRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err

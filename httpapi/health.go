@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"log/slog"
 	"net/http"
 	"strconv"
 
@@ -15,11 +14,13 @@ type health struct {
 }
 
 // health reports only that the process is alive.
-func (a *api) health(c *rest.Call) error { return c.Response.JSON(http.StatusOK, health{Status: "ok"}) }
+func (a *operatorAPI) health(c *rest.Call) error {
+	return c.Response.JSON(http.StatusOK, health{Status: "ok"})
+}
 
 // ready reports whether the program can do its work, if not, why, and what is
 // wrong with the data file although it can.
-func (a *api) ready(c *rest.Call) error {
+func (a *operatorAPI) ready(c *rest.Call) error {
 	var reasons []string
 	if a.Ready != nil {
 		reasons = a.Ready()
@@ -38,7 +39,7 @@ func (a *api) ready(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, health{Status: "ready", Warnings: a.warnings()})
 }
 
-func (a *api) warnings() []string {
+func (a *operatorAPI) warnings() []string {
 	all := a.Store.Warnings()
 	if a.Warnings != nil {
 		all = append(all, a.Warnings()...)
@@ -48,20 +49,11 @@ func (a *api) warnings() []string {
 
 // showMetrics answers a scrape. A scoped key that is not for all instances gets the rows of
 // its own, and none of the program's figures.
-func (a *api) showMetrics(c *rest.Call) error {
+func (a *operatorAPI) showMetrics(c *rest.Call) error {
 	var opens func(int64) bool
 	if c.Key != nil && !c.Key.Everywhere() {
 		opens = c.Key.Opens
 	}
 	a.Metrics(opens).ServeHTTP(c.Response, c.Request)
 	return nil
-}
-
-// NewMetrics returns the handler of a listener that has GET /metrics alone,
-// answered by h without a credential.
-func NewMetrics(h http.Handler, log *slog.Logger) http.Handler {
-	a := rest.Bare(rest.Config{Logger: log})
-	r := rest.Route{Method: http.MethodGet, Path: rest.PathMetrics, Auth: rest.Public, Handle: rest.ServeWith(h)}
-	a.Add(r)
-	return a
 }

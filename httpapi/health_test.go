@@ -64,7 +64,7 @@ func TestReadyTellsWhenTheDataFileTakesNoChanges(t *testing.T) {
 
 func TestReadyNamesEachReasonOfTheProgram(t *testing.T) {
 	r := newRig(t)
-	a := &api{Config: Config{Store: r.store, Ready: func() []string { return []string{"one loop stands", "another too"} }}}
+	a := newOperator(operatorConfig{Store: r.store, Ready: func() []string { return []string{"one loop stands", "another too"} }})
 	w := &rest.Response{ResponseWriter: httptest.NewRecorder()}
 	if err := a.ready(&rest.Call{Response: w, Request: httptest.NewRequest("GET", "/ready", nil)}); err != nil {
 		t.Fatal(err)

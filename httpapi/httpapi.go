@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"postern/backup"
@@ -141,29 +140,57 @@ const (
 )
 
 type api struct {
-	Config
 	*rest.Server
 
-	signIns *peers.Failures // sessions that an address begins
-
-	profiling sync.Mutex // held while a profile is made
-	gathering sync.Mutex // held while a support bundle is made
+	operator   *operatorAPI
+	sockets    *socketsAPI
+	batches    *batchesAPI
+	deliveries *deliveriesAPI
+	sends      *sendsAPI
+	chats      *chatsAPI
+	instances  *instancesAPI
 }
 
-// instances finds instances for credentials.
-type instances struct{ *instance.Registry }
+// named finds instances for credentials.
+type named struct{ *instance.Registry }
 
 // Named implements Instances.
-func (in instances) Named(name string) (rest.Instance, error) { return instanceOf(in.ByName(name)) }
+func (in named) Named(name string) (rest.Instance, error) { return instanceOf(in.ByName(name)) }
 
 // Numbered implements Instances.
-func (in instances) Numbered(id int64) (rest.Instance, error) { return instanceOf(in.ByID(id)) }
+func (in named) Numbered(id int64) (rest.Instance, error) { return instanceOf(in.ByID(id)) }
 
 func instanceOf(rec instance.Record, err error) (rest.Instance, error) {
 	if errors.Is(err, instance.ErrNotFound) {
 		return rest.Instance{}, rest.ErrNoInstance
 	}
 	return rest.Instance{ID: rec.ID, Name: rec.Name, Token: rec.Token.Value}, err
+}
+
+// newAPI returns the handlers of every resource, without a server.
+func newAPI(c Config) *api {
+	batches := newBatches(batchesConfig{Engine: c.Engine, Store: c.Store, Relay: c.Relay, Registry: c.Registry, Media: c.Media, MaxRecipients: c.MaxRecipients})
+	a := &api{
+		batches: batches,
+		operator: newOperator(operatorConfig{
+			Access: c.Access, AgentTools: c.AgentTools, JWTSecret: c.JWTSecret, Registry: c.Registry, Engine: c.Engine, Store: c.Store, Backup: c.Backup, Backups: c.Backups,
+			Ready: c.Ready, Warnings: c.Warnings, Settings: c.Settings, Support: c.Support, Samples: c.Samples, LogLevel: c.LogLevel, LogLines: c.LogLines, Metrics: c.Metrics,
+		}),
+		sockets:    newSockets(socketsConfig{Hub: c.Hub, Registry: c.Registry, Access: c.Access, APIKey: c.APIKey, Tells: batches.tells, MaySee: batches.maySee}),
+		deliveries: newDeliveries(deliveriesConfig{Deliveries: c.Deliveries, Relay: c.Relay, Store: c.Store, Engine: c.Engine, CheckBatch: batches.keyBatch}),
+		sends: newSends(sendsConfig{
+			Store: c.Store, Registry: c.Registry, Supervisor: c.Supervisor, Processor: c.Processor, Media: c.Media, MaxMedia: c.MaxMedia, Alerts: c.Alerts, NewMessageID: c.NewMessageID,
+		}),
+		chats: newChats(chatsConfig{Registry: c.Registry, Supervisor: c.Supervisor, Media: c.Media, MaxMedia: c.MaxMedia}),
+		instances: newInstances(instancesConfig{
+			Store: c.Store, Registry: c.Registry, Supervisor: c.Supervisor, Engine: c.Engine, Media: c.Media, MaxMedia: c.MaxMedia, Access: c.Access,
+			JWTSecret: c.JWTSecret, TokenTTL: c.TokenTTL, Transfers: c.Transfers, Portal: c.Portal, Post: c.Post,
+		}),
+	}
+	if c.Hub != nil {
+		a.operator.Hub, a.instances.Hub = c.Hub, c.Hub
+	}
+	return a
 }
 
 // New returns the handler of every path. It fails when a required field of c
@@ -196,24 +223,25 @@ func New(c Config) (http.Handler, error) {
 		c.LogLines = loglines.New(1)
 	}
 	srv, err := rest.New(rest.Config{
-		Access: c.Access, Instances: instances{c.Registry}, Store: c.Store, APIKey: c.APIKey, KeyOpensInstances: c.KeyOpensInstances, JWTSecret: c.JWTSecret,
+		Access: c.Access, Instances: named{c.Registry}, Store: c.Store, APIKey: c.APIKey, KeyOpensInstances: c.KeyOpensInstances, JWTSecret: c.JWTSecret,
 		Proxies: c.Proxies, Failures: c.Failures, BaseURL: c.BaseURL, BasePath: c.BasePath, Stopping: c.Stopping, Logger: c.Logger,
 		Aliases: withHEAD(slices.Concat(aliases(), notOfferedAliases())), Errors: answerTo, RetryAfter: retryAfter, ErrTooLarge: media.ErrTooLarge,
 	})
 	if err != nil {
 		return nil, err
 	}
-	a := &api{Config: c, Server: srv, signIns: peers.NewFailures(signInsPerMinute)}
+	a := newAPI(c)
+	a.Server = srv
 	for _, r := range a.routes() {
 		if r.IsSocket() && c.Hub == nil {
 			continue
 		}
 		a.Add(r)
 	}
-	a.addDocuments()
+	a.addDocuments(c.Version)
 	a.addNotOffered()
 	if c.Metrics != nil {
-		r := rest.Route{Method: "GET", Path: rest.PathMetrics, Auth: rest.GlobalKey, Right: rest.ScopeMetrics, Handle: a.showMetrics}
+		r := rest.Route{Method: "GET", Path: rest.PathMetrics, Auth: rest.GlobalKey, Right: rest.ScopeMetrics, Handle: a.operator.showMetrics}
 		a.Add(r)
 	}
 	if c.MCP != nil {
@@ -264,4 +292,13 @@ func NewServer(h http.Handler, logger *slog.Logger) *http.Server {
 		},
 		ErrorLog: slog.NewLogLogger(logger.With("component", "httpapi").Handler(), slog.LevelDebug),
 	}
+}
+
+// NewMetrics returns the handler of a listener that has GET /metrics alone,
+// answered by h without a credential.
+func NewMetrics(h http.Handler, log *slog.Logger) http.Handler {
+	a := rest.Bare(rest.Config{Logger: log})
+	r := rest.Route{Method: http.MethodGet, Path: rest.PathMetrics, Auth: rest.Public, Handle: rest.ServeWith(h)}
+	a.Add(r)
+	return a
 }

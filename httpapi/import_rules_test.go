@@ -54,7 +54,7 @@ func TestImportedAccountMeetsRequestRules(t *testing.T) {
 	}
 	t.Cleanup(registry.Close)
 	var in *instance.Received
-	r.api.Transfers.Import = func(ctx context.Context, _ io.Reader, _ string, _ func(string)) (made Imported, err error) {
+	r.api.instances.Transfers.Import = func(ctx context.Context, _ io.Reader, _ string, _ func(string)) (made Imported, err error) {
 		made.Record, err = registry.Receive(ctx, in, func(*store.Tx, int64) error { return nil })
 		return made, err
 	}

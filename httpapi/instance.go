@@ -13,7 +13,7 @@ import (
 
 const codeInstanceInUse = "INSTANCE_IN_USE"
 
-func (a *api) createInstance(c *rest.Call) error {
+func (a *instancesAPI) createInstance(c *rest.Call) error {
 	var in createRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -50,13 +50,13 @@ func (a *api) createInstance(c *rest.Call) error {
 	return c.Response.JSON(http.StatusCreated, created)
 }
 
-func (a *api) mint(name string) (string, error) {
+func (a *instancesAPI) mint(name string) (string, error) {
 	return tokens.ForInstance(a.JWTSecret, name, a.TokenTTL, a.Store.Now())
 }
 
 // listInstances answers with an array; a name that no instance has gives an
 // empty one.
-func (a *api) listInstances(c *rest.Call) error {
+func (a *instancesAPI) listInstances(c *rest.Call) error {
 	q, err := c.Query([]string{"instanceName"})
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (a *api) listInstances(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, all)
 }
 
-func (a *api) showInstance(c *rest.Call) error {
+func (a *instancesAPI) showInstance(c *rest.Call) error {
 	hook, err := a.shownWebhook(c, c.Instance.ID)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (a *api) showInstance(c *rest.Call) error {
 
 // shownWebhook is the webhook of an instance beside the rest of it. A scoped key that may
 // not look at webhooks sees none: addresses have secrets in them.
-func (a *api) shownWebhook(c *rest.Call, id int64) (*instance.Webhook, error) {
+func (a *instancesAPI) shownWebhook(c *rest.Call, id int64) (*instance.Webhook, error) {
 	if c.Key != nil && !c.Key.Has(access.Webhook) {
 		return nil, nil
 	}
@@ -101,7 +101,7 @@ func (a *api) shownWebhook(c *rest.Call, id int64) (*instance.Webhook, error) {
 }
 
 // webhookOf returns nil for an instance without a webhook.
-func (a *api) webhookOf(id int64) (*instance.Webhook, error) {
+func (a *instancesAPI) webhookOf(id int64) (*instance.Webhook, error) {
 	w, err := a.Registry.Webhook(id)
 	if errors.Is(err, instance.ErrNoWebhook) {
 		return nil, nil
@@ -114,7 +114,7 @@ func (a *api) webhookOf(id int64) (*instance.Webhook, error) {
 
 // issueInstanceToken is for the operator, when the old token expired or was
 // lost. The old one is worth nothing from here on.
-func (a *api) issueInstanceToken(c *rest.Call) error {
+func (a *instancesAPI) issueInstanceToken(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ type refreshRequest struct {
 	OldToken string `json:"oldToken" strict:"required"`
 }
 
-func (a *api) refreshToken(c *rest.Call) error {
+func (a *instancesAPI) refreshToken(c *rest.Call) error {
 	var in refreshRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -146,7 +146,7 @@ func (a *api) refreshToken(c *rest.Call) error {
 
 // rotate issues a new token and so revokes the former one, which must still be
 // old unless old is empty.
-func (a *api) rotate(c *rest.Call, id int64, name, old string) error {
+func (a *instancesAPI) rotate(c *rest.Call, id int64, name, old string) error {
 	token, err := a.mint(name)
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func (a *api) rotate(c *rest.Call, id int64, name, old string) error {
 
 // revoke closes the WebSockets that were opened with a token that is worth
 // nothing any more.
-func (a *api) revoke(id int64) {
+func (a *instancesAPI) revoke(id int64) {
 	if a.Hub != nil {
 		a.Hub.RevokeInstance(id)
 	}
@@ -177,7 +177,7 @@ type deletedInstance struct {
 
 // deleteInstance removes an instance and all that is stored of it. Without
 // force, one with stored messages or with an unfinished batch stays.
-func (a *api) deleteInstance(c *rest.Call) error {
+func (a *instancesAPI) deleteInstance(c *rest.Call) error {
 	force, err := c.Flag("force")
 	if err != nil {
 		return err

@@ -86,7 +86,7 @@ func socketState(s event.State) string {
 	}
 }
 
-func (a *api) connect(c *rest.Call) error {
+func (a *instancesAPI) connect(c *rest.Call) error {
 	if c.Request.Method == http.MethodPost {
 		if err := c.NoBody(); err != nil {
 			return err
@@ -120,7 +120,7 @@ func (a *api) connect(c *rest.Call) error {
 
 // showCode is connect for people who only want to look: the code to scan as a
 // picture. The codes change; a picture is good until the next.
-func (a *api) showCode(c *rest.Call) error {
+func (a *instancesAPI) showCode(c *rest.Call) error {
 	got, err := a.Supervisor.Connect(c.Request.Context(), c.Instance.ID, c.RequestID)
 	if err != nil {
 		return err
@@ -150,9 +150,9 @@ func nothingToScan(c instance.Connection) error {
 	return rest.Refuse(http.StatusConflict, codeNoQRCode, "there is no code to scan: "+why+"; finish it that way, or log the instance out and connect it again")
 }
 
-func (a *api) pairByPath(c *rest.Call) error { return a.pair(c, c.Params.ByName("phone")) }
+func (a *instancesAPI) pairByPath(c *rest.Call) error { return a.pair(c, c.Params.ByName("phone")) }
 
-func (a *api) pairByBody(c *rest.Call) error {
+func (a *instancesAPI) pairByBody(c *rest.Call) error {
 	var in phoneRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -160,7 +160,7 @@ func (a *api) pairByBody(c *rest.Call) error {
 	return a.pair(c, in.PhoneNumber)
 }
 
-func (a *api) pair(c *rest.Call, phone string) error {
+func (a *instancesAPI) pair(c *rest.Call, phone string) error {
 	forget, err := forgetsNetwork(c)
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ type pairingCode struct {
 	Code string `json:"code"`
 }
 
-func (a *api) connectionStatus(c *rest.Call) error {
+func (a *instancesAPI) connectionStatus(c *rest.Call) error {
 	got, err := a.Supervisor.Status(c.Instance.ID)
 	if err != nil {
 		return err
@@ -235,14 +235,14 @@ func forgetsNetwork(c *rest.Call) (bool, error) {
 
 // forgetNetwork removes the device of an instance that belongs to another network when
 // the request wants that, and reports whether it did.
-func (a *api) forgetNetwork(c *rest.Call, wanted bool) (forgot bool, err error) {
+func (a *instancesAPI) forgetNetwork(c *rest.Call, wanted bool) (forgot bool, err error) {
 	if !wanted {
 		return false, nil
 	}
 	return a.Supervisor.ForgetNetwork(c.Request.Context(), c.Instance.ID, c.RequestID)
 }
 
-func (a *api) logout(c *rest.Call) error {
+func (a *instancesAPI) logout(c *rest.Call) error {
 	forget, err := forgetsNetwork(c)
 	if err != nil {
 		return err
@@ -267,7 +267,7 @@ func (a *api) logout(c *rest.Call) error {
 }
 
 // restart drops and reopens the socket, and answers with the state then.
-func (a *api) restart(c *rest.Call) error {
+func (a *instancesAPI) restart(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}

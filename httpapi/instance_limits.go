@@ -9,7 +9,7 @@ import (
 
 // putLimits replaces the limits of an instance. What the body does not name sets
 // none.
-func (a *api) putLimits(c *rest.Call) error {
+func (a *instancesAPI) putLimits(c *rest.Call) error {
 	var in pace.Limits
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -21,6 +21,6 @@ func (a *api) putLimits(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, kept)
 }
 
-func (a *api) showLimits(c *rest.Call) error {
+func (a *instancesAPI) showLimits(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, a.Supervisor.Limits(c.Instance.ID))
 }

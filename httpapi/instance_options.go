@@ -85,7 +85,7 @@ func given(all map[string]*string) map[string]string {
 
 func orTrue(b *bool) bool { return b == nil || *b }
 
-func (a *api) putOptions(c *rest.Call) error {
+func (a *instancesAPI) putOptions(c *rest.Call) error {
 	var in optionsRequest
 	if err := c.DecodeKeeping(&in, rest.MaxBody, instance.MaxEndpoints+1); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (a *api) putOptions(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, o)
 }
 
-func (a *api) showOptions(c *rest.Call) error {
+func (a *instancesAPI) showOptions(c *rest.Call) error {
 	o, err := a.Registry.Options(c.Instance.ID)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (a *api) showOptions(c *rest.Call) error {
 }
 
 // dropOptions may be repeated.
-func (a *api) dropOptions(c *rest.Call) error {
+func (a *instancesAPI) dropOptions(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ const endpointID = "endpointId"
 
 // rotateSecret is about the webhook's own secret, or the endpoint's that the
 // query names.
-func (a *api) rotateSecret(c *rest.Call) error {
+func (a *instancesAPI) rotateSecret(c *rest.Call) error {
 	q, err := c.Query([]string{endpointID})
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (a *api) rotateSecret(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, o)
 }
 
-func (a *api) putGlobalOptions(c *rest.Call) error {
+func (a *instancesAPI) putGlobalOptions(c *rest.Call) error {
 	var in globalOptionsRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (a *api) putGlobalOptions(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, o.GlobalOptions)
 }
 
-func (a *api) showGlobalOptions(c *rest.Call) error {
+func (a *instancesAPI) showGlobalOptions(c *rest.Call) error {
 	o, err := a.Registry.Options(instance.GlobalScope)
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (a *api) showGlobalOptions(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, o.GlobalOptions)
 }
 
-func (a *api) dropGlobalOptions(c *rest.Call) error {
+func (a *instancesAPI) dropGlobalOptions(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (a *api) dropGlobalOptions(c *rest.Call) error {
 }
 
 // rotateGlobalSecret takes an endpointId that is empty: there is but one secret.
-func (a *api) rotateGlobalSecret(c *rest.Call) error {
+func (a *instancesAPI) rotateGlobalSecret(c *rest.Call) error {
 	q, err := c.Query([]string{endpointID})
 	if err != nil {
 		return err

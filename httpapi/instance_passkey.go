@@ -85,7 +85,7 @@ const (
 )
 
 // passkeyChallenge waits until the pairing asks for a passkey.
-func (a *api) passkeyChallenge(c *rest.Call) error {
+func (a *instancesAPI) passkeyChallenge(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (a *api) passkeyChallenge(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, answer)
 }
 
-func (a *api) passkeyAssertion(c *rest.Call) error {
+func (a *instancesAPI) passkeyAssertion(c *rest.Call) error {
 	var in assertionRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (a *api) passkeyAssertion(c *rest.Call) error {
 }
 
 // confirmPasskey says that the code of the challenge is the phone's.
-func (a *api) confirmPasskey(c *rest.Call) error {
+func (a *instancesAPI) confirmPasskey(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (a *api) confirmPasskey(c *rest.Call) error {
 	return a.passkeyAccepted(c, "the code was confirmed; the pairing goes on")
 }
 
-func (a *api) passkeyAccepted(c *rest.Call, message string) error {
+func (a *instancesAPI) passkeyAccepted(c *rest.Call, message string) error {
 	rec, err := a.Registry.ByID(c.Instance.ID)
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ const maxScriptTimeout = 3_600_000
 
 // passkeyScript answers with the line that asks a browser for the signature, on
 // the one site where browsers give it.
-func (a *api) passkeyScript(c *rest.Call) error {
+func (a *instancesAPI) passkeyScript(c *rest.Call) error {
 	asked, err := a.Supervisor.PasskeyAsked(c.Instance.ID)
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ func viewProxy(p instance.Proxy) proxyView {
 	return proxyView{URL: p.Server.URL(), For: p.For, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt}
 }
 
-func (a *api) putProxy(c *rest.Call) error {
+func (a *instancesAPI) putProxy(c *rest.Call) error {
 	var in proxyRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (a *api) putProxy(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, viewProxy(p))
 }
 
-func (a *api) showProxy(c *rest.Call) error {
+func (a *instancesAPI) showProxy(c *rest.Call) error {
 	p, err := a.Registry.Proxy(c.Instance.ID)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (a *api) showProxy(c *rest.Call) error {
 }
 
 // deleteProxy may be repeated: afterwards there is none, whatever was before.
-func (a *api) deleteProxy(c *rest.Call) error {
+func (a *instancesAPI) deleteProxy(c *rest.Call) error {
 	had, err := a.Supervisor.DropProxy(c.Request.Context(), c.Instance.ID, c.RequestID)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (a *api) deleteProxy(c *rest.Call) error {
 
 // tryProxy dials through the proxy and changes nothing. That it does not work is
 // no refusal of the request.
-func (a *api) tryProxy(c *rest.Call) error {
+func (a *instancesAPI) tryProxy(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ type sharedTrial struct {
 const maxTrials = 100
 
 // tryProxies dials through the proxy of every instance that has one, through each once.
-func (a *api) tryProxies(c *rest.Call) error {
+func (a *instancesAPI) tryProxies(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}

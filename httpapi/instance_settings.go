@@ -9,7 +9,7 @@ import (
 
 // putSettings sets what an instance does by itself. What the body does not name
 // is off.
-func (a *api) putSettings(c *rest.Call) error {
+func (a *instancesAPI) putSettings(c *rest.Call) error {
 	var in instance.Settings
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -26,7 +26,7 @@ func (a *api) putSettings(c *rest.Call) error {
 
 // mayAnswerCalls refuses a new reply to callers from a key with recipients. The key
 // may keep the current one.
-func (a *api) mayAnswerCalls(c *rest.Call, want instance.RejectCalls) error {
+func (a *instancesAPI) mayAnswerCalls(c *rest.Call, want instance.RejectCalls) error {
 	if c.Key == nil || c.Key.Recipients == nil || !want.Enabled || want.Message == "" {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (a *api) mayAnswerCalls(c *rest.Call, want instance.RejectCalls) error {
 	return err
 }
 
-func (a *api) showSettings(c *rest.Call) error {
+func (a *instancesAPI) showSettings(c *rest.Call) error {
 	s, err := a.Registry.Settings(c.Instance.ID)
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ type resetAnswer struct {
 }
 
 // resetAppState asks the phone to give up what the account's devices have in common.
-func (a *api) resetAppState(c *rest.Call) error {
+func (a *instancesAPI) resetAppState(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ type exportRequest struct {
 
 // exportInstance answers with the account of an instance, which never connects here
 // again. When it could not be sent as a whole, the instance has not moved.
-func (a *api) exportInstance(c *rest.Call) error {
+func (a *instancesAPI) exportInstance(c *rest.Call) error {
 	var in exportRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (u untilDone) Read(p []byte) (int, error) {
 }
 
 // undoExport has an exported instance connect here again.
-func (a *api) undoExport(c *rest.Call) error {
+func (a *instancesAPI) undoExport(c *rest.Call) error {
 	q, err := c.Query([]string{"requestId"})
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ type importedInstance struct {
 }
 
 // importInstance makes an instance of the file of a form, and connects it.
-func (a *api) importInstance(c *rest.Call) error {
+func (a *instancesAPI) importInstance(c *rest.Call) error {
 	f, err := c.ReadForm(a.Media.Spool, a.MaxMedia, "name")
 	defer f.Discard()
 	switch {

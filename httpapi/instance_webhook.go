@@ -78,7 +78,7 @@ func nearestFlag(key string) string {
 	return event.Nearest(key, flags)
 }
 
-func (a *api) putWebhook(c *rest.Call) error {
+func (a *instancesAPI) putWebhook(c *rest.Call) error {
 	var in webhookRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (a *api) putWebhook(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, w)
 }
 
-func (a *api) showWebhook(c *rest.Call) error {
+func (a *instancesAPI) showWebhook(c *rest.Call) error {
 	w, err := a.Registry.Webhook(c.Instance.ID)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ type tryAnswer struct {
 
 // tryWebhook sends one example of an event to the instance's webhook, whatever
 // its flags are, and answers with the receiver's response.
-func (a *api) tryWebhook(c *rest.Call) error {
+func (a *instancesAPI) tryWebhook(c *rest.Call) error {
 	var in tryRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err

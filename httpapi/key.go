@@ -46,7 +46,7 @@ type createdKey struct {
 const all = "*"
 
 // keyView shows the instances by the names that they have now.
-func (a *api) keyView(k access.Key) keyView {
+func (a *operatorAPI) keyView(k access.Key) keyView {
 	v := keyView{
 		ID: k.ID, Name: k.Name, Instances: []string{}, Scopes: k.Scopes, Recipients: k.Recipients,
 		CreatedAt: event.At(k.CreatedAt), UpdatedAt: event.At(k.UpdatedAt), LastUsedFrom: rest.OrNull(k.LastUsedFrom),
@@ -85,7 +85,7 @@ type createKeyRequest struct {
 	RateLimit  *keyRate `json:"rateLimit"`
 }
 
-func (a *api) createKey(c *rest.Call) error {
+func (a *operatorAPI) createKey(c *rest.Call) error {
 	var in createKeyRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (a *api) createKey(c *rest.Call) error {
 }
 
 // keyInstances finds the instances that a key is for, nil for all of them.
-func (a *api) keyInstances(given []string) ([]access.Instance, error) {
+func (a *operatorAPI) keyInstances(given []string) ([]access.Instance, error) {
 	if slices.Contains(given, all) {
 		if len(given) > 1 {
 			return nil, rest.Refuse(http.StatusUnprocessableEntity, rest.CodeInvalidKeyRule, `instances: "*" means all and must be the only entry`)
@@ -160,7 +160,7 @@ func keyExpiry(text string) (at time.Time, err error) {
 }
 
 // listKeys lists all keys, the newest first, with those that expired.
-func (a *api) listKeys(c *rest.Call) error {
+func (a *operatorAPI) listKeys(c *rest.Call) error {
 	q, err := c.Query([]string{"limit", "nextCursor", "previousCursor"})
 	if err != nil {
 		return err
@@ -199,7 +199,7 @@ func (a *api) listKeys(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, out)
 }
 
-func (a *api) showKey(c *rest.Call) error {
+func (a *operatorAPI) showKey(c *rest.Call) error {
 	id, err := idOfKey(c)
 	if err != nil {
 		return err
@@ -239,7 +239,7 @@ type changeKeyRequest struct {
 	RateLimit  *keyRate `json:"rateLimit"`
 }
 
-func (a *api) changeKey(c *rest.Call) error {
+func (a *operatorAPI) changeKey(c *rest.Call) error {
 	id, err := idOfKey(c)
 	if err != nil {
 		return err
@@ -258,7 +258,7 @@ func (a *api) changeKey(c *rest.Call) error {
 
 // endSockets closes the WebSockets of a key that was narrowed; those of a key that was
 // extended stay open.
-func (a *api) endSockets(k access.Key, narrower bool) {
+func (a *operatorAPI) endSockets(k access.Key, narrower bool) {
 	switch {
 	case a.Hub == nil:
 	case narrower:
@@ -268,7 +268,7 @@ func (a *api) endSockets(k access.Key, narrower bool) {
 	}
 }
 
-func (a *api) applyKeyChange(k *access.Key, in *changeKeyRequest) (err error) {
+func (a *operatorAPI) applyKeyChange(k *access.Key, in *changeKeyRequest) (err error) {
 	if in.Name != nil {
 		k.Name = *in.Name
 	}

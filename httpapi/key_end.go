@@ -41,7 +41,7 @@ type deletedKey struct {
 // deleteKey answers with the key as it was. With stop=true, what it left running is stopped
 // in further commits; when these fail, or the program ends, another DELETE or the next
 // start continues them.
-func (a *api) deleteKey(c *rest.Call) error {
+func (a *operatorAPI) deleteKey(c *rest.Call) error {
 	stop, err := c.Flag("stop")
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (a *api) deleteKey(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, out)
 }
 
-func (a *api) ends() keyEnds {
+func (a *operatorAPI) ends() keyEnds {
 	return keyEnds{who: a.Access, engine: a.Engine, registry: a.Registry}
 }
 

@@ -9,7 +9,7 @@ import (
 	"postern/instance"
 )
 
-func (a *api) listLabels(c *rest.Call) error {
+func (a *chatsAPI) listLabels(c *rest.Call) error {
 	if _, err := c.Query(nil); err != nil {
 		return err
 	}
@@ -21,7 +21,7 @@ type createLabelRequest struct {
 	Color int64  `json:"color"`
 }
 
-func (a *api) createLabel(c *rest.Call) error {
+func (a *chatsAPI) createLabel(c *rest.Call) error {
 	var in createLabelRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -51,7 +51,7 @@ type editLabelRequest struct {
 	event.LabelChange
 }
 
-func (a *api) editLabel(c *rest.Call) error {
+func (a *chatsAPI) editLabel(c *rest.Call) error {
 	var in editLabelRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -80,7 +80,7 @@ type deletedLabel struct {
 	Deleted bool `json:"deleted"`
 }
 
-func (a *api) deleteLabel(c *rest.Call) error {
+func (a *chatsAPI) deleteLabel(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
@@ -117,10 +117,10 @@ type labelChatAnswer struct {
 	Labeled bool   `json:"labeled"`
 }
 
-func (a *api) assignLabel(c *rest.Call) error   { return a.labelChat(c, true) }
-func (a *api) unassignLabel(c *rest.Call) error { return a.labelChat(c, false) }
+func (a *chatsAPI) assignLabel(c *rest.Call) error   { return a.labelChat(c, true) }
+func (a *chatsAPI) unassignLabel(c *rest.Call) error { return a.labelChat(c, false) }
 
-func (a *api) labelChat(c *rest.Call, labeled bool) error {
+func (a *chatsAPI) labelChat(c *rest.Call, labeled bool) error {
 	var in labelChatRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err

@@ -41,12 +41,12 @@ func showLevel(s loglevel.State) logState {
 	return logState{Level: strings.ToLower(s.Is.String()), Usual: strings.ToLower(s.Usual.String()), Until: event.AtPtr(s.Until)}
 }
 
-func (a *api) showLog(c *rest.Call) error {
+func (a *operatorAPI) showLog(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, showLevel(a.LogLevel.State()))
 }
 
 // putLog changes the level for a while.
-func (a *api) putLog(c *rest.Call) error {
+func (a *operatorAPI) putLog(c *rest.Call) error {
 	var in logChange
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (a *api) putLog(c *rest.Call) error {
 }
 
 // showLogLines answers with the last lines of the log, as they were written.
-func (a *api) showLogLines(c *rest.Call) error {
+func (a *operatorAPI) showLogLines(c *rest.Call) error {
 	c.Response.Header().Set("Content-Type", mediaLines)
 	_, err := c.Response.Write(a.LogLines.Text())
 	return err
@@ -78,6 +78,6 @@ func (a *api) showLogLines(c *rest.Call) error {
 const mediaLines = "text/plain; charset=utf-8"
 
 // resetLog goes back to the level of the configuration.
-func (a *api) resetLog(c *rest.Call) error {
+func (a *operatorAPI) resetLog(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, showLevel(a.LogLevel.Reset()))
 }

@@ -12,7 +12,7 @@ import (
 
 func TestTheLogLevelChangesForAWhileOnly(t *testing.T) {
 	r := newRig(t)
-	level := r.api.LogLevel
+	level := r.api.operator.LogLevel
 	is := func(method, body string) logState { return decoded[logState](t, r.admin(method, "/admin/log", body)) }
 	if s := is("GET", ""); s != (logState{Level: "info", Usual: "info"}) {
 		t.Errorf("%+v", s)
@@ -58,7 +58,7 @@ func TestTheLogLevelChangesForAWhileOnly(t *testing.T) {
 
 func TestTheLastLinesOfTheLogAndWhatTheFileHoldsAreForTheOperator(t *testing.T) {
 	r := newRig(t)
-	_, _ = io.WriteString(r.api.LogLines, "the last line\n")
+	_, _ = io.WriteString(r.api.operator.LogLines, "the last line\n")
 	res := r.admin("GET", "/admin/log/lines", "")
 	if text, err := io.ReadAll(res.Body); err != nil || res.StatusCode != 200 || string(text) != "the last line\n" || res.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
 		t.Errorf("%d %q %v", res.StatusCode, text, err)

@@ -32,7 +32,7 @@ type mediaDataRequest struct {
 }
 
 // ofMedia is the message that a request is about.
-func (a *api) ofMedia(c *rest.Call, in *mediaDataRequest) (event.Message, error) {
+func (a *sendsAPI) ofMedia(c *rest.Call, in *mediaDataRequest) (event.Message, error) {
 	inBody := in.MessageType != "" || in.Content != nil
 	ways := 0
 	for _, given := range []bool{in.MessageID != nil, in.ID != nil, in.KeyID != "" && !inBody, inBody} {
@@ -143,7 +143,7 @@ func mediaKindOf(messageType string) event.MediaKind {
 
 // mediaData sends the file of a stored message by way of the spool folder: the answer
 // starts only when the file is complete and verified.
-func (a *api) mediaData(c *rest.Call) error {
+func (a *sendsAPI) mediaData(c *rest.Call) error {
 	raw, err := c.Flag("binary")
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (a *api) mediaData(c *rest.Call) error {
 
 // download is the file of a message, open at its beginning; closeSpooled ends
 // it.
-func (a *api) download(c *rest.Call, m event.Message) (*os.File, error) {
+func (a *sendsAPI) download(c *rest.Call, m event.Message) (*os.File, error) {
 	account, err := a.Supervisor.Account(c.Request.Context(), c.Instance.ID)
 	if err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ func closeSpooled(f *os.File) {
 
 // answerFile answers with the bytes alone. The Content-Length lets a client detect a
 // truncated answer.
-func (a *api) answerFile(c *rest.Call, file *os.File, about storedFile) error {
+func (a *sendsAPI) answerFile(c *rest.Call, file *os.File, about storedFile) error {
 	info, err := file.Stat()
 	if err != nil {
 		return fmt.Errorf("media data: %w", err)
@@ -215,7 +215,7 @@ func (a *api) answerFile(c *rest.Call, file *os.File, about storedFile) error {
 
 // ended handles an error after the answer has started: after a disk error the answer
 // must not look complete; after a disconnect of the client nothing is needed.
-func (a *api) ended(c *rest.Call, err error) error {
+func (a *sendsAPI) ended(c *rest.Call, err error) error {
 	if err == nil || c.Response.Lost {
 		return err
 	}
@@ -242,7 +242,7 @@ type fileSize struct {
 
 // answerJSON answers with a fileAnswer. The file is streamed, because
 // otherwise a large one would be in memory several times.
-func (a *api) answerJSON(c *rest.Call, file *os.File, about storedFile) error {
+func (a *sendsAPI) answerJSON(c *rest.Call, file *os.File, about storedFile) error {
 	info, err := file.Stat()
 	if err != nil {
 		return fmt.Errorf("media data: %w", err)

@@ -35,7 +35,7 @@ func (m *messageCursor) UnmarshalJSON(raw []byte) error {
 func (m messageCursor) given() bool { return len(m.raw) > 0 && string(m.raw) != `""` }
 
 // placeAt reads a cursor that was given into q.
-func (a *api) placeAt(c *rest.Call, m messageCursor, q *instance.MessageQuery) error {
+func (a *chatsAPI) placeAt(c *rest.Call, m messageCursor, q *instance.MessageQuery) error {
 	if m.raw[0] == '{' {
 		return a.placeBeside(c, m.raw, q)
 	}
@@ -52,7 +52,7 @@ func (a *api) placeAt(c *rest.Call, m messageCursor, q *instance.MessageQuery) e
 	return err
 }
 
-func (a *api) placeBeside(c *rest.Call, raw []byte, q *instance.MessageQuery) error {
+func (a *chatsAPI) placeBeside(c *rest.Call, raw []byte, q *instance.MessageQuery) error {
 	var at messagePlace
 	if err := strict.Decode(bytes.NewReader(raw), &at, c.Options()); err != nil {
 		return strict.Under(err, "cursor")
@@ -73,7 +73,7 @@ func (a *api) placeBeside(c *rest.Call, raw []byte, q *instance.MessageQuery) er
 }
 
 // besideOf is the id of the message that a place names, 0 for the beginning.
-func (a *api) besideOf(instanceID int64, ref ref.Quoted) (int64, error) {
+func (a *chatsAPI) besideOf(instanceID int64, ref ref.Quoted) (int64, error) {
 	if n := ref.Number(); n != 0 || !ref.Given() {
 		return n, nil
 	}

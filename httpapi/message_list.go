@@ -75,7 +75,7 @@ type pageInfo struct {
 	PreviousCursor *string `json:"previousCursor"`
 }
 
-func (a *api) listMessages(c *rest.Call) error {
+func (a *chatsAPI) listMessages(c *rest.Call) error {
 	var in listMessagesRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (a *api) listMessages(c *rest.Call) error {
 }
 
 // placeOf reads the cursor of a request, in any of its forms.
-func (a *api) placeOf(c *rest.Call, in *listMessagesRequest, q *instance.MessageQuery) (err error) {
+func (a *chatsAPI) placeOf(c *rest.Call, in *listMessagesRequest, q *instance.MessageQuery) (err error) {
 	if in.Cursor.given() && in.NextCursor+in.PreviousCursor != "" || in.NextCursor != "" && in.PreviousCursor != "" {
 		return rest.InvalidQuery("nextCursor, previousCursor and cursor exclude each other")
 	}
@@ -113,7 +113,7 @@ func (a *api) placeOf(c *rest.Call, in *listMessagesRequest, q *instance.Message
 
 // findMessages is listMessages with numbered pages. Each page costs what all
 // before it cost, so that they end somewhere.
-func (a *api) findMessages(c *rest.Call) error {
+func (a *chatsAPI) findMessages(c *rest.Call) error {
 	var in findMessagesRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -163,7 +163,7 @@ func (a *api) findMessages(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, foundList{found})
 }
 
-func (a *api) messagePage(c *rest.Call, q instance.MessageQuery) ([]instance.StoredMessage, pageInfo, error) {
+func (a *chatsAPI) messagePage(c *rest.Call, q instance.MessageQuery) ([]instance.StoredMessage, pageInfo, error) {
 	page, err := a.Registry.Messages(c.Request.Context(), c.Instance.ID, q)
 	if err != nil {
 		return nil, pageInfo{}, err

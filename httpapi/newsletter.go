@@ -10,7 +10,7 @@ import (
 	"postern/instance"
 )
 
-func (a *api) listChannels(c *rest.Call) error {
+func (a *chatsAPI) listChannels(c *rest.Call) error {
 	if _, err := c.Query(nil); err != nil {
 		return err
 	}
@@ -18,7 +18,7 @@ func (a *api) listChannels(c *rest.Call) error {
 }
 
 // showChannel finds a newsletter by its JID or by its invite code.
-func (a *api) showChannel(c *rest.Call) error {
+func (a *chatsAPI) showChannel(c *rest.Call) error {
 	q, err := c.Query([]string{"newsletterJid", "inviteCode"})
 	if err != nil {
 		return err
@@ -76,12 +76,12 @@ type muteAnswer struct {
 	Muted         bool   `json:"muted"`
 }
 
-func (a *api) followChannel(c *rest.Call) error   { return a.follow(c, true) }
-func (a *api) unfollowChannel(c *rest.Call) error { return a.follow(c, false) }
-func (a *api) muteChannel(c *rest.Call) error     { return a.mute(c, true) }
-func (a *api) unmuteChannel(c *rest.Call) error   { return a.mute(c, false) }
+func (a *chatsAPI) followChannel(c *rest.Call) error   { return a.follow(c, true) }
+func (a *chatsAPI) unfollowChannel(c *rest.Call) error { return a.follow(c, false) }
+func (a *chatsAPI) muteChannel(c *rest.Call) error     { return a.mute(c, true) }
+func (a *chatsAPI) unmuteChannel(c *rest.Call) error   { return a.mute(c, false) }
 
-func (a *api) follow(c *rest.Call, follow bool) error {
+func (a *chatsAPI) follow(c *rest.Call, follow bool) error {
 	jid, account, err := a.channelOf(c)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (a *api) follow(c *rest.Call, follow bool) error {
 	return c.Response.JSON(http.StatusOK, followAnswer{jid, follow})
 }
 
-func (a *api) mute(c *rest.Call, muted bool) error {
+func (a *chatsAPI) mute(c *rest.Call, muted bool) error {
 	jid, account, err := a.channelOf(c)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (a *api) mute(c *rest.Call, muted bool) error {
 }
 
 // channelOf is the newsletter that a body names, and who is asked about it.
-func (a *api) channelOf(c *rest.Call) (string, instance.Account, error) {
+func (a *chatsAPI) channelOf(c *rest.Call) (string, instance.Account, error) {
 	var in channelRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return "", nil, err

@@ -25,7 +25,7 @@ type notifyAnswer struct {
 
 // notify sends one text with the alerts of the body that were not sent yet; see package
 // alerts for its guarantees.
-func (a *api) notify(c *rest.Call) error {
+func (a *sendsAPI) notify(c *rest.Call) error {
 	c.Once.Names(c.Request.URL.RawQuery)
 	var in alerts.Notification
 	if err := c.DecodeForeign(&in, maxNotification, alerts.MaxAlerts+1); err != nil {
@@ -85,7 +85,7 @@ func (a *api) notify(c *rest.Call) error {
 }
 
 // sendAlerts sends the text, and notes it before the send and in the commit that stores it.
-func (a *api) sendAlerts(c *rest.Call, out event.Outgoing, marks []alerts.Mark, answer notifyAnswer) error {
+func (a *sendsAPI) sendAlerts(c *rest.Call, out event.Outgoing, marks []alerts.Mark, answer notifyAnswer) error {
 	ctx, done := c.SendContext()
 	defer done()
 	var note *alerts.Note

@@ -137,7 +137,7 @@ func TestAKillBetweenTheSendAndItsCommitSendsNothingTwice(t *testing.T) {
 	r, token, left := sender(t)
 	ask := func() string {
 		next := r.restarted()
-		next.Alerts = alerts.NewBook(r.store, nil)
+		next.sends.Alerts = alerts.NewBook(r.store, nil)
 		req := httptest.NewRequest("POST", notifyPath, strings.NewReader(group(firing("x"))))
 		req.Header.Set("Authorization", "Bearer "+token)
 		return strings.TrimSpace(read(t, do(next, req)).body)

@@ -70,7 +70,8 @@ func TestTheKeyIsInTheFileAsInFlightBeforeTheMessageLeaves(t *testing.T) {
 // restarted is another interface on the same file, as the next process has it.
 func (r *rig) restarted() *api {
 	a := r.api
-	next := &api{Config: a.Config, Server: rest.Bare(a.Server.Config)}
+	next := newAPI(r.config)
+	next.Server = rest.Bare(a.Server.Config)
 	for _, row := range next.routes() {
 		if row.Auth != rest.Handshake {
 			next.Router.Add(row.Method, row.Path, next.Handler(row))
@@ -285,7 +286,7 @@ func TestACreationThatDoesNotGetToItsEndLeavesNeitherBatchNorAnswer(t *testing.T
 		create := in.request([]batch.InstanceRef{{ID: 1, Name: "a"}})
 		keep := rest.KeepInCommit[batch.View](c, http.StatusCreated)
 		create.InCommit = func(tx *store.Tx, v batch.View) error { return errors.Join(keep(tx, v), lost) }
-		_, err := r.api.Engine.Create(c.Request.Context(), c.User, create)
+		_, err := r.engine.Create(c.Request.Context(), c.User, create)
 		return err
 	})}
 	a.Router.Add(row.Method, row.Path, a.Handler(row))

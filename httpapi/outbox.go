@@ -55,7 +55,7 @@ func newOutboxRecord(e store.OutboxEntry) outboxRecord {
 }
 
 // listOutbox lists the events of all users, newest first.
-func (a *api) listOutbox(c *rest.Call) error {
+func (a *deliveriesAPI) listOutbox(c *rest.Call) error {
 	q, err := c.Query([]string{"state", "limit", "nextCursor", "previousCursor"})
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (a *api) listOutbox(c *rest.Call) error {
 const maxEventCount = 100_000
 
 // listEvents lists the events of one batch as they happened, oldest first.
-func (a *api) listEvents(c *rest.Call) error {
+func (a *deliveriesAPI) listEvents(c *rest.Call) error {
 	q, err := c.Query([]string{"limit", "nextCursor", "previousCursor"})
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (a *api) listEvents(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.shown(c).Batch(id); err != nil {
+	if _, err := a.Engine.Shown(c.User, c.Opens()).Batch(id); err != nil {
 		return err
 	}
 	list := outboxList{name: "events " + id.String(), query: store.OutboxQuery{Batch: id}}
@@ -109,13 +109,13 @@ func (a *api) listEvents(c *rest.Call) error {
 		return err
 	}
 	// Its events go after a batch does: when it is still there, they all were.
-	if _, err := a.shown(c).Batch(id); err != nil {
+	if _, err := a.Engine.Shown(c.User, c.Opens()).Batch(id); err != nil {
 		return err
 	}
 	return c.Response.JSON(http.StatusOK, answer)
 }
 
-func (a *api) readOutbox(l outboxList, p batch.Page, total func(*store.Tx) (n int, atLeast bool, err error)) (page batch.List[outboxRecord], err error) {
+func (a *deliveriesAPI) readOutbox(l outboxList, p batch.Page, total func(*store.Tx) (n int, atLeast bool, err error)) (page batch.List[outboxRecord], err error) {
 	err = a.Store.View(func(tx *store.Tx) error {
 		if page, err = l.page(tx, p); err != nil {
 			return err
@@ -127,7 +127,7 @@ func (a *api) readOutbox(l outboxList, p batch.Page, total func(*store.Tx) (n in
 }
 
 // retryEntry makes one pending event due at once.
-func (a *api) retryEntry(c *rest.Call) error {
+func (a *deliveriesAPI) retryEntry(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ type retryAnswer struct {
 }
 
 // retryOutbox makes all pending events due at once.
-func (a *api) retryOutbox(c *rest.Call) error {
+func (a *deliveriesAPI) retryOutbox(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func portalLinkLife() rest.Lifetime {
 
 // makePortalLink makes a link to the pairing of the instance. It is worth no more than
 // the credential that it is made with, and ends with that.
-func (a *api) makePortalLink(c *rest.Call) error {
+func (a *instancesAPI) makePortalLink(c *rest.Call) error {
 	var in portalLinkRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (a *api) makePortalLink(c *rest.Call) error {
 
 // takeCode limits the pairing codes that a portal link requests: its user may name any
 // number, and the phone of that number shows a notification.
-func (a *api) takeCode(c *rest.Call) error {
+func (a *instancesAPI) takeCode(c *rest.Call) error {
 	if c.Link == nil {
 		return nil
 	}
@@ -81,7 +81,7 @@ func (a *api) takeCode(c *rest.Call) error {
 
 // portalPage sends the page. For an expired link it is 404, and says so in
 // its reader's language.
-func (a *api) portalPage(c *rest.Call) error {
+func (a *instancesAPI) portalPage(c *rest.Call) error {
 	err := c.OpenPortal()
 	if r, _ := c.AnswerTo(err); err != nil && r.Status != http.StatusNotFound || a.Portal.Page == nil {
 		return errors.Join(err, rest.LinkExpired())
@@ -121,7 +121,7 @@ type portalState struct {
 	Logo             bool                `json:"logo"`
 }
 
-func (a *api) showPortal(c *rest.Call) error {
+func (a *instancesAPI) showPortal(c *rest.Call) error {
 	got, err := a.Supervisor.Status(c.Instance.ID)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (a *api) showPortal(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, out)
 }
 
-func (a *api) portalLogo(c *rest.Call) error {
+func (a *instancesAPI) portalLogo(c *rest.Call) error {
 	if len(a.Portal.Logo) == 0 {
 		return rest.Refuse(http.StatusNotFound, rest.CodeNotFound, "there is no logo")
 	}
@@ -148,7 +148,7 @@ func (a *api) portalLogo(c *rest.Call) error {
 }
 
 // giveUpPairing cancels a pairing in progress. A linked account is not affected.
-func (a *api) giveUpPairing(c *rest.Call) error {
+func (a *instancesAPI) giveUpPairing(c *rest.Call) error {
 	if err := a.Supervisor.GiveUpPairing(c.Request.Context(), c.Instance.ID, c.RequestID); err != nil {
 		return err
 	}

@@ -20,12 +20,12 @@ const (
 
 // profileMemory answers with where the memory was allocated: what is in use as
 // of the last collection, and all since the start.
-func (a *api) profileMemory(c *rest.Call) error { return a.profileNow(c, "heap") }
+func (a *operatorAPI) profileMemory(c *rest.Call) error { return a.profileNow(c, "heap") }
 
 // profileGoroutines answers with where the goroutines stand.
-func (a *api) profileGoroutines(c *rest.Call) error { return a.profileNow(c, "goroutine") }
+func (a *operatorAPI) profileGoroutines(c *rest.Call) error { return a.profileNow(c, "goroutine") }
 
-func (a *api) profileNow(c *rest.Call, name string) error {
+func (a *operatorAPI) profileNow(c *rest.Call, name string) error {
 	q, err := c.Query([]string{"debug"})
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (a *api) profileNow(c *rest.Call, name string) error {
 
 // profileProcessor answers with what the processor did for the seconds to come.
 // It ends early when the client goes away or the program stops.
-func (a *api) profileProcessor(c *rest.Call) error {
+func (a *operatorAPI) profileProcessor(c *rest.Call) error {
 	q, err := c.Query([]string{"seconds"})
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (a *api) profileProcessor(c *rest.Call) error {
 
 // profile answers with what write writes, in the format of pprof. Only one is
 // made at a time: each costs something, and there is one of the processor.
-func (a *api) profile(c *rest.Call, name string, write func(*bytes.Buffer) error) error {
+func (a *operatorAPI) profile(c *rest.Call, name string, write func(*bytes.Buffer) error) error {
 	if !a.profiling.TryLock() {
 		return rest.Refuse(http.StatusConflict, codeProfiling, "another profile is being taken; wait for its end")
 	}

@@ -62,7 +62,7 @@ func TestOneProfileIsMadeAtATimeAndEndsWithTheProgram(t *testing.T) {
 	for name, want := range map[string]int{"the program stops": http.StatusOK, "the client goes away": http.StatusInternalServerError} {
 		t.Run(name, func(t *testing.T) {
 			stopping := make(chan struct{})
-			h := &api{}
+			h := newAPI(Config{})
 			a := bare(io.Discard, h.routes()...)
 			a.Stopping = stopping
 			ask := func(ctx context.Context, path string) *http.Response {
@@ -75,8 +75,8 @@ func TestOneProfileIsMadeAtATimeAndEndsWithTheProgram(t *testing.T) {
 			defer leave()
 			long := make(chan *http.Response)
 			go func() { long <- ask(ctx, "/admin/profile/cpu?seconds=120") }()
-			for h.profiling.TryLock() {
-				h.profiling.Unlock()
+			for h.operator.profiling.TryLock() {
+				h.operator.profiling.Unlock()
 				time.Sleep(time.Millisecond) // until it has begun
 			}
 			for _, other := range []string{"heap", "goroutine", "cpu"} {

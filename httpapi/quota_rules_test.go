@@ -36,7 +36,7 @@ func TestABatchOverTheUsersLimitIs429AndFreesItsKey(t *testing.T) {
 	if r.engine, err = batch.New(batch.Config{Store: r.store, Fleet: noFleet{}, NewMessageID: uuid.NewString, MaxOpen: 1}); err != nil {
 		t.Fatal(err)
 	}
-	r.api.Engine = r.engine
+	r.api.batches.Engine = r.engine
 	create := func(key string) *http.Response {
 		req := httptest.NewRequest("POST", "/message/batches",
 			strings.NewReader(`{"name":"x","instances":["a"],"recipients":["4917400000001"],"message":{"type":"text","payload":{"text":"hi"}}}`))
@@ -101,8 +101,8 @@ func TestAFileForEverybodyThatIsNotAcceptedLeavesNoUpload(t *testing.T) {
 	decoded[map[string]any](t, r.as(token, "GET", "/instance/a/connect", ""))
 	r.line.Account = uploader{}
 	r.line.online.Store(true)
-	r.api.Processor = instance.NewProcessor(instance.ProcessorConfig{
-		Store: r.store, Registry: r.registry, Supervisor: r.api.Supervisor, Workers: 1, QueueSize: 1,
+	r.api.sends.Processor = instance.NewProcessor(instance.ProcessorConfig{
+		Store: r.store, Registry: r.registry, Supervisor: r.api.sends.Supervisor, Workers: 1, QueueSize: 1,
 	})
 	photo, err := os.ReadFile(filepath.Join("..", "media", "testdata", "photo.jpg"))
 	if err != nil {
@@ -130,7 +130,7 @@ func TestAnUploadOverTheInstancesLimitIs429BeforeItsFileIsLookedAt(t *testing.T)
 	if r.media, err = media.New(media.Config{Store: r.store, Dir: r.spool, MaxUploads: 1}); err != nil {
 		t.Fatal(err)
 	}
-	r.api.Media = r.media
+	r.api.sends.Media = r.media
 	if _, err := r.media.Keep(t.Context(), 1, event.Uploaded{MediaInfo: event.MediaInfo{Kind: event.MediaImage}, UploadedAt: event.At(time.Now())}, media.Tags{}); err != nil {
 		t.Fatal(err)
 	}

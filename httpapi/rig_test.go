@@ -54,6 +54,7 @@ type rig struct {
 	t        testing.TB
 	h        http.Handler // of api, with an eye on what it answers
 	api      *api
+	config   Config // of api
 	store    *store.Store
 	ledger   *delivery.Ledger
 	resolve  func(delivery.Lane) (event.Destination, delivery.Status) // of the ledger; nil: all are paused
@@ -176,7 +177,7 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 	if who.Book, err = access.OpenBook(st, r.logger()); err != nil {
 		t.Fatal(err)
 	}
-	r.h, err = New(Config{
+	r.config = Config{
 		Access:     who,
 		AgentTools: []string{"read_messages", "send_message", "unknown"},
 		Metrics: func(opens func(int64) bool) http.Handler {
@@ -195,7 +196,8 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 		Transfers:    Transfers{Export: r.export, Undo: r.registry.MoveBack, Import: r.importAccount},
 		NewMessageID: uuid.NewString, Backup: r.backup, Post: r.post, APIKey: testKey, JWTSecret: testSecret,
 		Samples: r.samples(), Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Ledger: ledger, Resolve: resolve}), Deliveries: ledger, Logger: r.logger(),
-	})
+	}
+	r.h, err = New(r.config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -455,7 +457,7 @@ func (r *rig) importAccount(ctx context.Context, file io.Reader, name string, be
 		return in, err
 	}
 	before(name)
-	in.Record, err = r.registry.Create(ctx, instance.New{Name: name, Mint: r.api.mint})
+	in.Record, err = r.registry.Create(ctx, instance.New{Name: name, Mint: r.api.instances.mint})
 	return in, err
 }
 

@@ -1,219 +1,41 @@
 package httpapi
 
-import "postern/httpapi/rest"
+import (
+	_ "embed"
+	"slices"
+	"strings"
 
-// routes is every path of the program but those of a mounted handler. Legacy
-// paths are in [aliases]. A handler in [rest.Once] takes an Idempotency-Key; its row
-// of [descriptions] says so too; one in [rest.Audited] is noted in the audit log.
-func routes() []rest.Route { return (*api)(nil).routes() }
+	"postern/httpapi/rest"
+)
 
+// routesPage has a line for each route: method, path, credential and the scopes of
+// which a scoped key needs one. A test holds it against the tables; with -update it
+// writes the page. Documents have the routes in its order.
+//
+//go:embed routes.txt
+var routesPage string
+
+// routes is every path of the program but those of mounted handlers and of
+// [unlisted]. Older paths are in [aliases].
+func routes() []rest.Route { return newAPI(Config{}).routes() }
+
+// routes joins the tables of the resources, in the order of the page.
 func (a *api) routes() []rest.Route {
-	return []rest.Route{
-		{Method: "GET", Path: "/health", Auth: rest.Public, Right: rest.Never, Handle: a.health},
-		{Method: "GET", Path: "/ready", Auth: rest.Public, Right: rest.Never, Handle: a.ready},
-
-		{Method: "POST", Path: "/keys", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited("key.create", a.createKey)},
-		{Method: "GET", Path: "/keys", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.listKeys},
-		{Method: "GET", Path: "/keys/{id}", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.showKey},
-		{Method: "PATCH", Path: "/keys/{id}", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited("key.change", a.changeKey)},
-		{Method: "DELETE", Path: "/keys/{id}", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited("key.delete", a.deleteKey)},
-		{Method: "GET", Path: "/audit", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.listAudit},
-
-		{Method: "POST", Path: "/session", Auth: rest.SignIn, Right: rest.AnyScope, Handle: a.fewSignIns(rest.Audited("session.create", a.beginSession))},
-		{Method: "GET", Path: "/session", Auth: rest.AnyKey, Right: rest.AnyScope, Handle: a.showSession},
-		{Method: "POST", Path: "/session/calls", Auth: rest.AnyKey, Right: rest.AnyScope, Handle: a.noteCall},
-		{Method: "DELETE", Path: "/session", Auth: rest.AnyKey, Right: rest.AnyScope, Handle: a.endSession},
-
-		{Method: "POST", Path: "/auth/user-token", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited("token.create", a.issueUserToken)},
-
-		{Method: "POST", Path: "/instance", Auth: rest.GlobalKey, Right: rest.ScopeManage | rest.Everywhere, Handle: rest.Audited("instance.create", a.createInstance)},
-		{Method: "GET", Path: "/instance", Auth: rest.GlobalKey, Right: rest.ScopeRead, Handle: a.listInstances},
-		{Method: "GET", Path: "/instance/{i}", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.showInstance},
-		{Method: "DELETE", Path: "/instance/{i}", Auth: rest.InstanceBearer, Right: rest.ScopeManage, Handle: rest.Audited("instance.delete", a.deleteInstance)},
-		{Method: "PUT", Path: "/instance/{i}/refreshToken", Auth: rest.InstanceBearer, Right: rest.Never, Handle: rest.Audited("token.refresh", a.refreshToken)},
-		{Method: "PUT", Path: "/instance/{i}/token", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited("token.create", a.issueInstanceToken)},
-		{Method: "POST", Path: "/instance/{i}/export", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited("instance.export", a.exportInstance)},
-		{Method: "DELETE", Path: "/instance/{i}/export", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited("instance.export.undo", a.undoExport)},
-
-		{Method: "GET", Path: "/instance/{i}/connect", Auth: rest.InstanceBearer, Right: rest.ScopePair, Handle: a.connect},
-		{Method: "POST", Path: "/instance/{i}/connect", Auth: rest.InstanceBearer, Right: rest.ScopePair, Handle: a.connect},
-		{Method: "GET", Path: "/instance/{i}/connect/code/{phone}", Auth: rest.InstanceBearer, Right: rest.ScopePair, Handle: a.pairByPath},
-		{Method: "POST", Path: "/instance/{i}/connect/code", Auth: rest.InstanceBearer, Right: rest.ScopePair, Handle: a.pairByBody},
-		{Method: "POST", Path: "/instance/{i}/connect/passkey/challenge", Auth: rest.InstanceBearer, Right: rest.ScopePair, Handle: a.passkeyChallenge},
-		{Method: "GET", Path: "/instance/{i}/connect/passkey/script", Auth: rest.InstanceBearer, Right: rest.ScopePair, Handle: a.passkeyScript},
-		{Method: "POST", Path: "/instance/{i}/connect/passkey/assertion", Auth: rest.InstanceBearer, Right: rest.ScopePair, Handle: a.passkeyAssertion},
-		{Method: "POST", Path: "/instance/{i}/connect/passkey/confirm", Auth: rest.InstanceBearer, Right: rest.ScopePair, Handle: a.confirmPasskey},
-		{Method: "POST", Path: "/instance/{i}/portal-link", Auth: rest.InstanceBearer, Right: rest.ScopePair, Handle: rest.Audited("portal.create", a.makePortalLink)},
-		{Method: "GET", Path: "/portal/{token}", Auth: rest.Public, Right: rest.Never, Handle: a.portalPage},
-		{Method: "GET", Path: "/portal/{token}/state", Auth: rest.PortalLink, Right: rest.Never, Handle: a.showPortal},
-		{Method: "GET", Path: "/portal/{token}/logo", Auth: rest.PortalLink, Right: rest.Never, Handle: a.portalLogo},
-		{Method: "GET", Path: "/portal/{token}/connect", Auth: rest.PortalLink, Right: rest.Never, Handle: a.connect},
-		{Method: "POST", Path: "/portal/{token}/connect/code", Auth: rest.PortalLink, Right: rest.Never, Handle: a.pairByBody},
-		{Method: "GET", Path: "/portal/{token}/connect/passkey/script", Auth: rest.PortalLink, Right: rest.Never, Handle: a.passkeyScript},
-		{Method: "POST", Path: "/portal/{token}/connect/passkey/assertion", Auth: rest.PortalLink, Right: rest.Never, Handle: a.passkeyAssertion},
-		{Method: "POST", Path: "/portal/{token}/connect/passkey/confirm", Auth: rest.PortalLink, Right: rest.Never, Handle: a.confirmPasskey},
-		{Method: "DELETE", Path: "/portal/{token}/connect", Auth: rest.PortalLink, Right: rest.Never, Handle: a.giveUpPairing},
-		{Method: "GET", Path: "/instance/{i}/qr.png", Auth: rest.InstanceBearer, Right: rest.ScopePair, Handle: a.showCode},
-		{Method: "GET", Path: "/instance/{i}/connection/status", Auth: rest.InstanceBearer, Right: rest.ScopeRead | rest.ScopePair, Handle: a.connectionStatus},
-		{Method: "DELETE", Path: "/instance/{i}/logout", Auth: rest.InstanceBearer, Right: rest.ScopeManage, Handle: rest.Audited("instance.logout", a.logout)},
-		{Method: "POST", Path: "/instance/{i}/restart", Auth: rest.InstanceBearer, Right: rest.ScopeManage, Handle: a.restart},
-		{Method: "POST", Path: "/instance/{i}/app-state/reset", Auth: rest.InstanceBearer, Right: rest.ScopeManage, Handle: a.resetAppState},
-
-		{Method: "PUT", Path: "/instance/{i}/limits", Auth: rest.InstanceBearer, Right: rest.ScopeManage, Handle: rest.Audited("limits.change", a.putLimits)},
-		{Method: "GET", Path: "/instance/{i}/limits", Auth: rest.InstanceBearer, Right: rest.ScopeRead | rest.ScopeManage, Handle: a.showLimits},
-
-		{Method: "PUT", Path: "/instance/{i}/webhook", Auth: rest.InstanceBearer, Right: rest.ScopeWebhook, Handle: rest.Audited(rest.ActionWebhook, a.putWebhook)},
-		{Method: "GET", Path: "/instance/{i}/webhook", Auth: rest.InstanceBearer, Right: rest.ScopeWebhook, Handle: a.showWebhook},
-		{Method: "POST", Path: "/instance/{i}/webhook/test", Auth: rest.InstanceBearer, Right: rest.ScopeWebhook, Handle: a.tryWebhook},
-		{Method: "PUT", Path: "/instance/{i}/webhook/options", Auth: rest.InstanceBearer, Right: rest.ScopeWebhook, Handle: rest.Audited(rest.ActionOptions, a.putOptions)},
-		{Method: "GET", Path: "/instance/{i}/webhook/options", Auth: rest.InstanceBearer, Right: rest.ScopeWebhook, Handle: a.showOptions},
-		{Method: "DELETE", Path: "/instance/{i}/webhook/options", Auth: rest.InstanceBearer, Right: rest.ScopeWebhook, Handle: rest.Audited("webhook.options.delete", a.dropOptions)},
-		{Method: "POST", Path: "/instance/{i}/webhook/options/rotate-secret", Auth: rest.InstanceBearer, Right: rest.ScopeWebhook, Handle: rest.Audited("webhook.secret.rotate", a.rotateSecret)},
-
-		{Method: "PUT", Path: "/webhook/options", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited(rest.ActionOptions, a.putGlobalOptions)},
-		{Method: "GET", Path: "/webhook/options", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.showGlobalOptions},
-		{Method: "DELETE", Path: "/webhook/options", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited("webhook.options.delete", a.dropGlobalOptions)},
-		{Method: "POST", Path: "/webhook/options/rotate-secret", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited("webhook.secret.rotate", a.rotateGlobalSecret)},
-
-		{Method: "GET", Path: "/instance/{i}/webhook/deliveries", Auth: rest.InstanceBearer, Right: rest.ScopeDeliveries, Handle: a.listDeliveries},
-		{Method: "GET", Path: "/instance/{i}/webhook/deliveries/{id}", Auth: rest.InstanceBearer, Right: rest.ScopeDeliveries, Handle: a.showDelivery},
-		{Method: "POST", Path: "/instance/{i}/webhook/deliveries/{id}/retry", Auth: rest.InstanceBearer, Right: rest.ScopeDeliveries, Handle: a.retryDelivery},
-		{Method: "POST", Path: "/instance/{i}/webhook/deliveries/replay", Auth: rest.InstanceBearer, Right: rest.ScopeDeliveries, Handle: rest.Once(a.replayDeliveries)},
-		{Method: "GET", Path: "/instance/{i}/webhook/replays/{id}", Auth: rest.InstanceBearer, Right: rest.ScopeDeliveries, Handle: a.showReplay},
-		{Method: "DELETE", Path: "/instance/{i}/webhook/replays/{id}", Auth: rest.InstanceBearer, Right: rest.ScopeDeliveries, Handle: a.cancelReplay},
-
-		{Method: "PUT", Path: "/instance/{i}/settings", Auth: rest.InstanceBearer, Right: rest.ScopeManage, Handle: rest.Audited("settings.change", a.putSettings)},
-		{Method: "GET", Path: "/instance/{i}/settings", Auth: rest.InstanceBearer, Right: rest.ScopeRead | rest.ScopeManage, Handle: a.showSettings},
-
-		{Method: "PUT", Path: "/instance/{i}/proxy", Auth: rest.InstanceBearer, Right: rest.ScopeManage, Handle: rest.Audited("proxy.change", a.putProxy)},
-		{Method: "GET", Path: "/instance/{i}/proxy", Auth: rest.InstanceBearer, Right: rest.ScopeManage, Handle: a.showProxy},
-		{Method: "DELETE", Path: "/instance/{i}/proxy", Auth: rest.InstanceBearer, Right: rest.ScopeManage, Handle: rest.Audited("proxy.delete", a.deleteProxy)},
-		{Method: "POST", Path: "/instance/{i}/proxy/test", Auth: rest.InstanceBearer, Right: rest.ScopeManage, Handle: a.tryProxy},
-
-		{Method: "POST", Path: "/instance/{i}/send/text", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendTextRequest](a))},
-		{Method: "POST", Path: "/instance/{i}/send/link", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendLinkRequest](a))},
-		{Method: "POST", Path: "/instance/{i}/send/media", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendMediaRequest](a))},
-		{Method: "POST", Path: "/instance/{i}/send/media-file", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(a.sendMediaFile)},
-		{Method: "POST", Path: "/instance/{i}/send/ptt", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendVoiceRequest](a))},
-		{Method: "POST", Path: "/instance/{i}/send/ptt-file", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(a.sendVoiceFile)},
-		{Method: "POST", Path: "/instance/{i}/send/contact", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendContactRequest](a))},
-		{Method: "POST", Path: "/instance/{i}/send/location", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendLocationRequest](a))},
-		{Method: "POST", Path: "/instance/{i}/send/reaction", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendReactionRequest](a))},
-		{Method: "POST", Path: "/instance/{i}/send/sticker", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendStickerRequest](a))},
-		{Method: "POST", Path: "/instance/{i}/send/sticker-file", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(a.sendStickerFile)},
-		{Method: "POST", Path: "/instance/{i}/send/poll", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendPollRequest](a))},
-		{Method: "POST", Path: "/instance/{i}/send/forward", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(a.sendForward)},
-		{Method: "POST", Path: "/instance/{i}/send/status", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: rest.Once(a.sendStatus)},
-		{Method: "POST", Path: "/instance/{i}/notify", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(a.notify)},
-
-		{Method: "POST", Path: "/instance/{i}/chat/is-account", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: chatOperation(a, (*numbersRequest).check, lookUpNumbers)},
-		{Method: "POST", Path: "/instance/{i}/chat/read-message", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: a.readMessages},
-		{Method: "PUT", Path: "/instance/{i}/chat/read-message", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: a.readMessages},
-		{Method: "PATCH", Path: "/instance/{i}/chat/read-message", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: a.readMessages},
-		{Method: "POST", Path: "/instance/{i}/chat/archive", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: quietOperation(a, (*archiveRequest).check, archiveChat)},
-		{Method: "PUT", Path: "/instance/{i}/chat/archive", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: quietOperation(a, (*archiveRequest).check, archiveChat)},
-		{Method: "POST", Path: "/instance/{i}/chat/pin", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: chatOperation(a, (*pinRequest).check, pinChat)},
-		{Method: "POST", Path: "/instance/{i}/chat/mute", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: chatOperation(a, (*muteRequest).check, muteChat)},
-		{Method: "POST", Path: "/instance/{i}/chat/star", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.starMessage},
-		{Method: "POST", Path: "/instance/{i}/chat/block", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: chatOperation(a, (*blockRequest).check, blockPerson)},
-		{Method: "GET", Path: "/instance/{i}/chat/blocked", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.listBlocked},
-		{Method: "POST", Path: "/instance/{i}/chat/edit-message", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(a.editMessage)},
-		{Method: "DELETE", Path: "/instance/{i}/chat/delete-message", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(a.deleteMessage)},
-		{Method: "POST", Path: "/instance/{i}/chat/profile-picture", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: chatOperation(a, (*profilePictureRequest).check, showPicture)},
-		{Method: "POST", Path: "/instance/{i}/chat/history", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.askHistory},
-		{Method: "POST", Path: "/instance/{i}/chat/reject-call", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: quietOperation(a, (*rejectRequest).check, rejectCall)},
-		{Method: "POST", Path: "/instance/{i}/chat/presence", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: chatOperation(a, (*presenceRequest).check, showPresence)},
-
-		{Method: "POST", Path: "/instance/{i}/media/data", Auth: rest.InstanceBearer, Right: rest.ScopeMedia, Handle: a.mediaData},
-
-		{Method: "POST", Path: "/instance/{i}/media/uploads", Auth: rest.InstanceBearer, Right: rest.ScopeMedia, Handle: a.createUpload},
-		{Method: "GET", Path: "/instance/{i}/media/uploads", Auth: rest.InstanceBearer, Right: rest.ScopeMedia, Handle: a.listUploads},
-		{Method: "GET", Path: "/instance/{i}/upload/{id}", Auth: rest.InstanceBearer, Right: rest.ScopeMedia, Handle: a.showUpload},
-		{Method: "DELETE", Path: "/instance/{i}/upload/{id}", Auth: rest.InstanceBearer, Right: rest.ScopeMedia, Handle: a.deleteUpload},
-
-		{Method: "POST", Path: "/instance/{i}/db/messages", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.listMessages},
-		{Method: "POST", Path: "/instance/{i}/db/messages/pages", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.findMessages},
-		{Method: "GET", Path: "/instance/{i}/contacts", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.listContacts},
-		{Method: "GET", Path: "/instance/{i}/chats", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.listChats},
-		{Method: "GET", Path: "/instance/{i}/chats/{jid}/messages", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.searchChat},
-
-		{Method: "POST", Path: "/instance/{i}/group", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: rest.Once(a.createGroup)},
-		{Method: "GET", Path: "/instance/{i}/group", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.showGroup},
-		{Method: "GET", Path: "/instance/{i}/groups", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.listGroups},
-		{Method: "PUT", Path: "/instance/{i}/group/update-picture", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.changePicture},
-		{Method: "PUT", Path: "/instance/{i}/group/update-participants", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.changeMembers},
-		{Method: "PUT", Path: "/instance/{i}/group/subject", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.changeSubject},
-		{Method: "PUT", Path: "/instance/{i}/group/description", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.changeDescription},
-		{Method: "PUT", Path: "/instance/{i}/group/settings", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.changeSettings},
-		{Method: "GET", Path: "/instance/{i}/group/invitation-code", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.showInvite},
-		{Method: "PUT", Path: "/instance/{i}/group/revoke-invitation", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.revokeInvite},
-		{Method: "GET", Path: "/instance/{i}/group/invitation", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.showInvited},
-		{Method: "POST", Path: "/instance/{i}/group/join", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.joinGroup},
-		{Method: "GET", Path: "/instance/{i}/group/join-requests", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.listJoinRequests},
-		{Method: "PUT", Path: "/instance/{i}/group/join-requests", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.decideJoinRequests},
-		{Method: "DELETE", Path: "/instance/{i}/group/leave", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.leaveGroup},
-
-		{Method: "GET", Path: "/instance/{i}/newsletters", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.listChannels},
-		{Method: "GET", Path: "/instance/{i}/newsletter", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.showChannel},
-		{Method: "POST", Path: "/instance/{i}/newsletter/follow", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.followChannel},
-		{Method: "POST", Path: "/instance/{i}/newsletter/unfollow", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.unfollowChannel},
-		{Method: "POST", Path: "/instance/{i}/newsletter/mute", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.muteChannel},
-		{Method: "POST", Path: "/instance/{i}/newsletter/unmute", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.unmuteChannel},
-
-		{Method: "GET", Path: "/instance/{i}/labels", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.listLabels},
-		{Method: "POST", Path: "/instance/{i}/label", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: rest.Once(a.createLabel)},
-		{Method: "PUT", Path: "/instance/{i}/label", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.editLabel},
-		{Method: "DELETE", Path: "/instance/{i}/label", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.deleteLabel},
-		{Method: "POST", Path: "/instance/{i}/label/assign", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.assignLabel},
-		{Method: "POST", Path: "/instance/{i}/label/unassign", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.unassignLabel},
-
-		{Method: "POST", Path: "/message/batches", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.keyBatch, Handle: rest.Once(a.createBatch)},
-		{Method: "GET", Path: "/message/batches", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.keyBatch, Handle: a.listBatchesByQuery},
-		{Method: "POST", Path: "/message/batches/list", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.keyBatch, Handle: a.listBatchesByBody},
-		{Method: "GET", Path: "/message/batches/{id}", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.keyBatch, Handle: a.showBatch},
-		{Method: "DELETE", Path: "/message/batches/{id}", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.keyBatch, Handle: a.deleteBatch},
-		{Method: "GET", Path: "/message/batches/{id}/items", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.keyBatch, Handle: a.listItems},
-		{Method: "GET", Path: "/message/batches/{id}/items/{item}", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.keyBatch, Handle: a.showItem},
-		{Method: "GET", Path: "/message/batches/{id}/attempts", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.keyBatch, Handle: a.listAttempts},
-		{Method: "GET", Path: "/message/batches/{id}/processing", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.keyBatch, Handle: a.showProcessing},
-		{Method: "POST", Path: "/message/batches/{id}/start", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.keyBatch, Handle: a.startBatch},
-		{Method: "POST", Path: "/message/batches/{id}/pause", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.keyBatch, Handle: a.pauseBatch},
-		{Method: "POST", Path: "/message/batches/{id}/stop", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.keyBatch, Handle: a.stopBatch},
-
-		{Method: "GET", Path: "/admin/batches", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.listAllBatches},
-		{Method: "POST", Path: "/admin/batches/{id}/pause", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.pauseAnyBatch},
-		{Method: "POST", Path: "/admin/batches/{id}/stop", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.stopAnyBatch},
-
-		{Method: "POST", Path: "/admin/backup", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited("backup.create", a.makeBackup)},
-		{Method: "POST", Path: "/admin/import", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited("instance.import", a.importInstance)},
-		{Method: "POST", Path: "/admin/check", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.checkData},
-		{Method: "POST", Path: "/admin/proxies/test", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.tryProxies},
-		{Method: "GET", Path: "/admin/log", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.showLog},
-		{Method: "PUT", Path: "/admin/log", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited("log.change", a.putLog)},
-		{Method: "DELETE", Path: "/admin/log", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited("log.reset", a.resetLog)},
-		{Method: "GET", Path: "/admin/log/lines", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.showLogLines},
-		{Method: "GET", Path: "/admin/config", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.showConfig},
-		{Method: "GET", Path: "/admin/support", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.makeSupport},
-		{Method: "GET", Path: "/admin/stats", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.showStats},
-		{Method: "GET", Path: "/admin/samples", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.listSamples},
-		{Method: "GET", Path: "/admin/profile/heap", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.profileMemory},
-		{Method: "GET", Path: "/admin/profile/goroutine", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.profileGoroutines},
-		{Method: "GET", Path: "/admin/profile/cpu", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.profileProcessor},
-
-		{Method: "GET", Path: "/message/batches/{id}/events", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.keyBatch, Handle: a.listEvents},
-		{Method: "GET", Path: "/outbox", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.listOutbox},
-		{Method: "POST", Path: "/outbox/retry", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.retryOutbox},
-		{Method: "POST", Path: "/outbox/{id}/retry", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.retryEntry},
-
-		{Method: "GET", Path: "/webhook/deliveries", Auth: rest.GlobalKey, Right: rest.ScopeDeliveries | rest.Everywhere, Handle: a.listDeliveries},
-		{Method: "GET", Path: "/webhook/deliveries/{id}", Auth: rest.GlobalKey, Right: rest.ScopeDeliveries | rest.Everywhere, Handle: a.showDelivery},
-		{Method: "POST", Path: "/webhook/deliveries/{id}/retry", Auth: rest.GlobalKey, Right: rest.ScopeDeliveries | rest.Everywhere, Handle: a.retryDelivery},
-		{Method: "POST", Path: "/webhook/deliveries/replay", Auth: rest.GlobalKey, Right: rest.ScopeDeliveries | rest.Everywhere, Handle: rest.Once(a.replayDeliveries)},
-		{Method: "GET", Path: "/webhook/replays/{id}", Auth: rest.GlobalKey, Right: rest.ScopeDeliveries | rest.Everywhere, Handle: a.showReplay},
-		{Method: "DELETE", Path: "/webhook/replays/{id}", Auth: rest.GlobalKey, Right: rest.ScopeDeliveries | rest.Everywhere, Handle: a.cancelReplay},
-
-		{Method: "GET", Path: "/ws/global/events", Auth: rest.Handshake, Right: rest.ScopeBatch, Handle: a.globalEvents},
-		{Method: "GET", Path: "/ws/instance/events", Auth: rest.Handshake, Right: rest.ScopeRead, Handle: a.instanceEvents},
-		{Method: "GET", Path: "/ws/console", Auth: rest.AnyKey, Right: rest.ScopeRead, Handle: a.openConsole},
+	all := slices.Concat(
+		a.operator.routes(), a.instances.routes(), a.deliveries.routes(), a.sends.routes(), a.chats.routes(), a.batches.routes(), a.sockets.routes(),
+	)
+	at := map[string]int{}
+	for line := range strings.Lines(routesPage) {
+		if words := strings.Fields(line); len(words) > 1 {
+			at[words[0]+" "+words[1]] = len(at) + 1
+		}
 	}
+	place := func(r rest.Route) int {
+		if n := at[r.Method+" "+r.Path]; n > 0 {
+			return n
+		}
+		return len(at) + 1 // new ones come last
+	}
+	slices.SortStableFunc(all, func(x, y rest.Route) int { return place(x) - place(y) })
+	return all
 }

@@ -40,7 +40,7 @@ type minuteShown struct {
 }
 
 // listSamples answers with the samples of the last day, or those since a time.
-func (a *api) listSamples(c *rest.Call) error {
+func (a *operatorAPI) listSamples(c *rest.Call) error {
 	q, err := c.Query([]string{"since"})
 	if err != nil {
 		return err

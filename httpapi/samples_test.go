@@ -49,14 +49,14 @@ func TestTheSamplesAreThoseOfTheLastDayTheNewestLast(t *testing.T) {
 func TestTheSamplesTellOfTheLastBackupAndWhyItFailed(t *testing.T) {
 	r := newRig(t)
 	at := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
-	r.api.Backups = func() backup.State {
+	r.api.operator.Backups = func() backup.State {
 		return backup.State{Every: 24 * time.Hour, Last: at, Bytes: 4096, Failed: errors.New("no space left"), FailedAt: at.Add(24 * time.Hour)}
 	}
 	b := decoded[sampleList](t, r.admin("GET", "/admin/samples", "")).Backup
 	if b == nil || b.Every != 86_400 || !b.LastAt.Equal(at) || *b.Bytes != 4096 || *b.Failure != "no space left" || !b.FailedAt.Equal(at.Add(24*time.Hour)) {
 		t.Errorf("the backup is %+v", b)
 	}
-	r.api.Backups = func() backup.State { return backup.State{Every: time.Hour} }
+	r.api.operator.Backups = func() backup.State { return backup.State{Every: time.Hour} }
 	b = decoded[sampleList](t, r.admin("GET", "/admin/samples", "")).Backup
 	if b == nil || b.LastAt != nil || b.Bytes != nil || b.Failure != nil || b.FailedAt != nil {
 		t.Errorf("before the first one it is %+v", b)

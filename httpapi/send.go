@@ -53,7 +53,7 @@ func (t *sendTarget) target() *sendTarget { return t }
 func send[B any, P interface {
 	*B
 	sendBody
-}](a *api) rest.Handler {
+}](a *sendsAPI) rest.Handler {
 	return func(c *rest.Call) error {
 		var in B
 		if err := c.Decode(&in, rest.MaxBody); err != nil {
@@ -69,7 +69,7 @@ func send[B any, P interface {
 
 // sendContent sends checked content and answers with the stored message. The
 // request's Idempotency-Key begins when the message leaves.
-func (a *api) sendContent(c *rest.Call, t *sendTarget, content event.Content) error {
+func (a *sendsAPI) sendContent(c *rest.Call, t *sendTarget, content event.Content) error {
 	out, err := a.outgoing(c, t, content)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (a *api) sendContent(c *rest.Call, t *sendTarget, content event.Content) er
 // sendNow sends a message and answers with it as it is stored, or with nothing
 // when that is the status. also, unless it is nil, is called with it in the commit
 // that stores it.
-func (a *api) sendNow(c *rest.Call, status int, out event.Outgoing, attributes event.Attributes, also func(*store.Tx, event.Message) error) error {
+func (a *sendsAPI) sendNow(c *rest.Call, status int, out event.Outgoing, attributes event.Attributes, also func(*store.Tx, event.Message) error) error {
 	if err := c.MayWriteTo(out.To); err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ type acceptedSend struct {
 }
 
 // sendLater accepts a send to many people; the event send.message reports its result.
-func (a *api) sendLater(c *rest.Call, out event.Outgoing, attributes event.Attributes) error {
+func (a *sendsAPI) sendLater(c *rest.Call, out event.Outgoing, attributes event.Attributes) error {
 	if c.Key != nil && c.Key.Recipients != nil {
 		return rest.RecipientNotAllowed("a key with recipients cannot mention everybody of a group")
 	}
@@ -171,7 +171,7 @@ func (a *api) sendLater(c *rest.Call, out event.Outgoing, attributes event.Attri
 }
 
 // dropUpload forgets the file of a send that was not accepted.
-func (a *api) dropUpload(c *rest.Call, d instance.Deferred) {
+func (a *sendsAPI) dropUpload(c *rest.Call, d instance.Deferred) {
 	if !d.OwnUpload {
 		return
 	}
@@ -184,7 +184,7 @@ func (a *api) dropUpload(c *rest.Call, d instance.Deferred) {
 }
 
 // outgoing makes the message of a request.
-func (a *api) outgoing(c *rest.Call, t *sendTarget, content event.Content) (event.Outgoing, error) {
+func (a *sendsAPI) outgoing(c *rest.Call, t *sendTarget, content event.Content) (event.Outgoing, error) {
 	to, err := t.Parse()
 	if err != nil {
 		return event.Outgoing{}, err
@@ -249,7 +249,7 @@ func (o *sendOptions) attributes() event.Attributes {
 }
 
 // quoted is the message that a send answers, nil when there is none.
-func (a *api) quoted(c *rest.Call, o sendOptions) (*event.Original, error) {
+func (a *sendsAPI) quoted(c *rest.Call, o sendOptions) (*event.Original, error) {
 	switch {
 	case o.QuotedMessage.given():
 		return o.QuotedMessage.original()

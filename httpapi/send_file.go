@@ -53,7 +53,7 @@ func formOptions(f rest.Form, o *sendOptions) (err error) {
 	}
 	o.Presence = event.Presence(f.Fields["presence"])
 	if id := f.Fields["quotedMessageId"]; id != "" && id != "0" {
-		o.QuotedMessageID = ref.Quoted{ref.Message{KeyID: id}}
+		o.QuotedMessageID = ref.Quoted{Message: ref.Message{KeyID: id}}
 	}
 	var quoted quotedMessage
 	if given, err := f.JSON("quotedMessage", &quoted); err != nil {
@@ -79,7 +79,7 @@ func formObject(f rest.Form, name string) (*strict.Object, error) {
 }
 
 // sendMediaFile sends the file of a multipart body.
-func (a *api) sendMediaFile(c *rest.Call) error {
+func (a *sendsAPI) sendMediaFile(c *rest.Call) error {
 	return a.sendFile(c, targetFields("mediaType", "caption", "fileName", "mimetype", "viewOnce"), func(f rest.Form) (event.Media, error) {
 		kind, err := f.MediaType()
 		if err != nil {
@@ -98,7 +98,7 @@ func (a *api) sendMediaFile(c *rest.Call) error {
 }
 
 // sendVoiceFile sends the voice note of a multipart body.
-func (a *api) sendVoiceFile(c *rest.Call) error {
+func (a *sendsAPI) sendVoiceFile(c *rest.Call) error {
 	return a.sendFile(c, targetFields("viewOnce"), func(f rest.Form) (event.Media, error) {
 		once, err := f.Flag("viewOnce")
 		return event.Media{Kind: event.MediaVoice, ViewOnce: once}, err
@@ -106,11 +106,11 @@ func (a *api) sendVoiceFile(c *rest.Call) error {
 }
 
 // sendStickerFile sends the sticker of a multipart body.
-func (a *api) sendStickerFile(c *rest.Call) error {
+func (a *sendsAPI) sendStickerFile(c *rest.Call) error {
 	return a.sendFile(c, targetFields(), func(rest.Form) (event.Media, error) { return event.Media{Kind: event.MediaSticker}, nil })
 }
 
-func (a *api) sendFile(c *rest.Call, known []string, read func(rest.Form) (event.Media, error)) error {
+func (a *sendsAPI) sendFile(c *rest.Call, known []string, read func(rest.Form) (event.Media, error)) error {
 	f, err := c.ReadForm(a.Media.Spool, a.MaxMedia, known...)
 	if err != nil {
 		return err

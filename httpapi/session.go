@@ -28,9 +28,9 @@ type shownSession struct {
 const signInsPerMinute = 10
 
 // fewSignIns limits how often handle is called for one address.
-func (a *api) fewSignIns(handle rest.Handler) rest.Handler {
+func (a *operatorAPI) fewSignIns(handle rest.Handler) rest.Handler {
 	return func(c *rest.Call) error {
-		if wait, _ := a.signIns.Count(a.Proxies.Client(c.Request)); wait > 0 {
+		if wait, _ := a.signIns.Count(c.Client()); wait > 0 {
 			return rest.TryLater(wait, rest.CodeRateLimited, "this address has started too many sessions within a minute")
 		}
 		return handle(c)
@@ -38,7 +38,7 @@ func (a *api) fewSignIns(handle rest.Handler) rest.Handler {
 }
 
 // beginSession signs a browser in: the cookie then acts for the key.
-func (a *api) beginSession(c *rest.Call) error {
+func (a *operatorAPI) beginSession(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (a *api) beginSession(c *rest.Call) error {
 }
 
 // showSession shows what the credential may do. csrf is present for a session only.
-func (a *api) showSession(c *rest.Call) error {
+func (a *operatorAPI) showSession(c *rest.Call) error {
 	out := shownSession{Operator: c.Key == nil}
 	if c.Session != nil {
 		out.CSRF = c.Session.CSRF
@@ -84,7 +84,7 @@ func (a *api) showSession(c *rest.Call) error {
 
 // endSession signs the browser out: the cookie and all copies of it become invalid. With all=true it ends all sessions of the key, for its holder without
 // a session too.
-func (a *api) endSession(c *rest.Call) error {
+func (a *operatorAPI) endSession(c *rest.Call) error {
 	everywhere, err := c.Flag("all")
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (a *api) endSession(c *rest.Call) error {
 }
 
 // endSessionSockets ends the WebSockets of sessions.
-func (a *api) endSessionSockets(tokens [][sha256.Size]byte) {
+func (a *operatorAPI) endSessionSockets(tokens [][sha256.Size]byte) {
 	if a.Hub == nil {
 		return
 	}

@@ -90,7 +90,7 @@ func TestHTTPSCookiesBelongToTheHost(t *testing.T) {
 		{"trusted proxy", "", "", true, false, "__Host-postern_session"},
 		{"TLS below a path", "", "/wa", false, true, "__Host-postern_session_"},
 	} {
-		r.api.Server.BaseURL, r.api.Server.BasePath, r.api.Server.Proxies, r.api.signIns = c.base, c.path, nil, peers.NewFailures(0)
+		r.api.Server.BaseURL, r.api.Server.BasePath, r.api.Server.Proxies, r.api.operator.signIns = c.base, c.path, nil, peers.NewFailures(0)
 		if c.proxied {
 			r.api.Server.Proxies = trusted
 		}

@@ -26,7 +26,7 @@ type userToken struct {
 
 // issueUserToken makes a token for a user. The program keeps no list of users:
 // the operator defines them.
-func (a *api) issueUserToken(c *rest.Call) error {
+func (a *operatorAPI) issueUserToken(c *rest.Call) error {
 	var in userTokenRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err

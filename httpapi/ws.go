@@ -67,7 +67,7 @@ func hasToken(h http.Header, name, token string) bool {
 }
 
 // subscribe reads the query and the token of a handshake.
-func (a *api) subscribe(c *rest.Call, family event.Family, known ...string) (subscription, error) {
+func (a *socketsAPI) subscribe(c *rest.Call, family event.Family, known ...string) (subscription, error) {
 	var s subscription
 	q, err := c.Query(append(known, "token"), "event")
 	if err != nil {
@@ -145,7 +145,7 @@ func wrongKind() error {
 // admit does the checks that both paths share: 426, 400, 401, and 403 for a
 // token of the other kind. own reports from the claims whether it is of this one.
 // Without claims, c has the key or the session that was given in place of a token.
-func (a *api) admit(c *rest.Call, family event.Family, own func(tokens.Claims) bool, known ...string) (subscription, tokens.Claims, error) {
+func (a *socketsAPI) admit(c *rest.Call, family event.Family, own func(tokens.Claims) bool, known ...string) (subscription, tokens.Claims, error) {
 	if err := wantsUpgrade(c); err != nil {
 		return subscription{}, tokens.Claims{}, err
 	}
@@ -168,7 +168,7 @@ func (a *api) admit(c *rest.Call, family event.Family, own func(tokens.Claims) b
 
 // admitKey finds the scoped key with a text or, without one, the session of the
 // cookie, and whether it opens the path.
-func (a *api) admitKey(c *rest.Call, text string) (err error) {
+func (a *socketsAPI) admitKey(c *rest.Call, text string) (err error) {
 	if text != "" {
 		c.Key, err = c.FindKey(text)
 	} else if cookie, signedIn := c.CookieOf(); signedIn {
@@ -182,7 +182,7 @@ func (a *api) admitKey(c *rest.Call, text string) (err error) {
 
 // scopedStream is stream for c's key or session. A page of another origin has none of
 // its own, whatever origins may connect with a token.
-func (a *api) scopedStream(c *rest.Call, s subscription) Stream {
+func (a *socketsAPI) scopedStream(c *rest.Call, s subscription) Stream {
 	st := Stream{Kinds: s.kinds, Since: s.since, ExpiresAt: c.Until(), Scoped: true}
 	switch {
 	case c.Session != nil && c.Key != nil:
@@ -197,7 +197,7 @@ func (a *api) scopedStream(c *rest.Call, s subscription) Stream {
 }
 
 // stillOpens reports whether the key and the session of c have kept their rights.
-func (a *api) stillOpens(c *rest.Call) error {
+func (a *socketsAPI) stillOpens(c *rest.Call) error {
 	if c.Session != nil {
 		if _, found := a.Access.Sessions.Find(c.Cookie, c.OperatorBinding()); !found {
 			return rest.Unauthorized()
@@ -218,7 +218,7 @@ func (a *api) stillOpens(c *rest.Call) error {
 
 // checkOrigin refuses a page of an origin that is not allowed, and a duplicate Origin
 // header.
-func (a *api) checkOrigin(c *rest.Call) error {
+func (a *socketsAPI) checkOrigin(c *rest.Call) error {
 	r := c.Request
 	if c.Session != nil && !sameOrigin(r) { // its cookie came by itself
 		return ErrOrigin
@@ -231,7 +231,7 @@ func (a *api) checkOrigin(c *rest.Call) error {
 
 // globalEvents serves the batch events of a user. An unknown position is reported
 // last, because only the owner may learn of it.
-func (a *api) globalEvents(c *rest.Call) error {
+func (a *socketsAPI) globalEvents(c *rest.Call) error {
 	s, token, err := a.admit(c, event.Batch, tokens.Claims.OfUser, "since", "user")
 	if err != nil {
 		return err
@@ -246,14 +246,14 @@ func (a *api) globalEvents(c *rest.Call) error {
 	stream := s.stream(token)
 	if c.Scoped() {
 		stream = a.scopedStream(c, s)
-		stream.Tells = a.tells(c.Key)
+		stream.Tells = a.Tells(c.Key)
 	}
 	peers.Prove(c.Request.Context())
 	return a.Hub.ServeGlobal(c.Response, c.Request, user, stream)
 }
 
 // userOf is the user whose events are requested. The operator names the user in the query.
-func (a *api) userOf(c *rest.Call, token tokens.Claims) (user uuid.UUID, err error) {
+func (a *socketsAPI) userOf(c *rest.Call, token tokens.Claims) (user uuid.UUID, err error) {
 	asked := c.Request.URL.Query().Get("user")
 	switch {
 	case c.Key != nil:
@@ -276,7 +276,7 @@ func (a *api) userOf(c *rest.Call, token tokens.Claims) (user uuid.UUID, err err
 // instanceEvents serves the events of one instance. The order of the
 // checks is: token replaced, origin refused, instance deleted, instance without
 // positions, position unknown.
-func (a *api) instanceEvents(c *rest.Call) error {
+func (a *socketsAPI) instanceEvents(c *rest.Call) error {
 	s, token, err := a.admit(c, event.Instance, tokens.Claims.OfInstance, "since", "instance")
 	if err != nil {
 		return err
@@ -311,7 +311,7 @@ func (a *api) instanceEvents(c *rest.Call) error {
 
 // scopedEvents serves the events of the instance that the query names, or of the
 // only one that the key is for.
-func (a *api) scopedEvents(c *rest.Call, s subscription) (err error) {
+func (a *socketsAPI) scopedEvents(c *rest.Call, s subscription) (err error) {
 	name := c.Request.URL.Query().Get("instance")
 	if name == "" && c.Key != nil && len(c.Key.Instances) == 1 {
 		in, err := a.Registry.ByID(c.Key.Instances[0].ID)
@@ -340,7 +340,7 @@ func (a *api) scopedEvents(c *rest.Call, s subscription) (err error) {
 	return a.serveInstance(c, c.Instance, a.scopedStream(c, s))
 }
 
-func (a *api) serveInstance(c *rest.Call, in rest.Instance, stream Stream) error {
+func (a *socketsAPI) serveInstance(c *rest.Call, in rest.Instance, stream Stream) error {
 	if stream.Durable, _ = a.Registry.Durable(in.ID); stream.Since != nil && !stream.Durable {
 		return ErrNotDurable
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"strings"
 
 	"github.com/google/uuid"
@@ -34,8 +35,11 @@ type Call struct {
 	Link     *access.Link    // set for portalLink
 }
 
+// Client is the address that a request comes from, as a number.
+func (c *Call) Client() netip.Addr { return c.Server.Proxies.Client(c.Request) }
+
 // Address is the address that a request comes from.
-func (c *Call) Address() string { return peers.Name(c.Server.Proxies.Client(c.Request)) }
+func (c *Call) Address() string { return peers.Name(c.Client()) }
 
 // Log is where handlers log.
 func (c *Call) Log() *slog.Logger { return c.Server.Log }

@@ -1,0 +1,82 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"postern/backup"
+	"postern/batch"
+	"postern/console/samples"
+	"postern/httpapi/rest"
+	"postern/instance"
+	"postern/internal/loglevel"
+	"postern/internal/loglines"
+	"postern/internal/peers"
+	"postern/store"
+)
+
+// operatorConfig is what the handlers need. All fields are required but those that say
+// otherwise.
+type operatorConfig struct {
+	Access     rest.Access
+	AgentTools []string // names of what agents may call, for POST /session/calls
+	JWTSecret  []byte   // HS256, of user tokens
+	Registry   *instance.Registry
+	Engine     *batch.Engine
+	Store      *store.Store
+	Hub        keyHub // nil: there are no WebSockets
+
+	// Backup makes an archive of the program's data; release is to be called when it
+	// was written.
+	Backup func(ctx context.Context, withoutSecrets bool) (a *backup.Archive, release func() error, err error)
+	// Backups returns the state of the scheduled backups. nil: it makes none.
+	Backups func() backup.State
+	// Ready returns why the program is not ready, nothing when it is. nil:
+	// always ready.
+	Ready func() []string
+	// Warnings are what an operator should look at though the program works, besides
+	// those of the store. nil: none.
+	Warnings func() []string
+	// Settings is the configuration in force, without secrets. nil: GET /admin/config
+	// answers with no setting.
+	Settings func() SettingList
+	// Support writes a redacted support bundle as a zip file; its error is ErrNoSupport
+	// when that is not possible. nil: it is not.
+	Support func(ctx context.Context, to io.Writer) error
+	// Samples are what GET /admin/samples shows. nil: there are none.
+	Samples *samples.Recorder
+	// LogLevel is that of the program's log.
+	LogLevel *loglevel.Level
+	// LogLines are the last lines of the log.
+	LogLines *loglines.Ring
+	// Metrics answers GET /metrics: of the instances that opens reports, and nothing else;
+	// with a nil opens, of the whole program. nil: that path answers 404.
+	Metrics func(opens func(instance int64) bool) http.Handler
+}
+
+// keyHub ends WebSockets.
+type keyHub interface {
+	// Revoke closes the clients whose token or holder this is, within a second.
+	Revoke(token [sha256.Size]byte)
+	// Renew has the clients with this token end at another time; zero: never.
+	Renew(token [sha256.Size]byte, expires time.Time)
+}
+
+// operatorAPI has the handlers of the package.
+type operatorAPI struct {
+	operatorConfig
+
+	signIns *peers.Failures // sessions that an address begins
+
+	profiling sync.Mutex // held while a profile is made
+	gathering sync.Mutex // held while a support bundle is made
+}
+
+// newOperator returns the handlers, which need c.
+func newOperator(c operatorConfig) *operatorAPI {
+	return &operatorAPI{operatorConfig: c, signIns: peers.NewFailures(signInsPerMinute)}
+}

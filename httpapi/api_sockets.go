@@ -1,0 +1,32 @@
+package httpapi
+
+import (
+	"github.com/google/uuid"
+
+	"postern/access"
+	"postern/httpapi/rest"
+	"postern/instance"
+)
+
+// socketsConfig is what the handlers need. All fields are required but those that say
+// otherwise.
+type socketsConfig struct {
+	Hub      Hub // nil: there are no WebSockets
+	Registry *instance.Registry
+	Access   rest.Access
+	APIKey   string // the GlobalApiKey
+
+	// Tells returns a filter for the batch events that a client with a key gets: the
+	// body to send, or nil to skip it. A nil filter means no filter.
+	Tells func(*access.Key) func(body []byte) []byte
+	// MaySee reports whether a key is for an instance of a batch of its user.
+	MaySee func(k *access.Key, batch uuid.UUID) bool
+}
+
+// socketsAPI has the handlers of the package.
+type socketsAPI struct {
+	socketsConfig
+}
+
+// newSockets returns the handlers, which need c.
+func newSockets(c socketsConfig) *socketsAPI { return &socketsAPI{socketsConfig: c} }

@@ -1,0 +1,31 @@
+package httpapi
+
+import "postern/httpapi/rest"
+
+// routes are the paths of the package, with their handlers.
+func (a *sendsAPI) routes() []rest.Route {
+	return []rest.Route{
+		{Method: "POST", Path: "/instance/{i}/send/text", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendTextRequest](a))},
+		{Method: "POST", Path: "/instance/{i}/send/link", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendLinkRequest](a))},
+		{Method: "POST", Path: "/instance/{i}/send/media", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendMediaRequest](a))},
+		{Method: "POST", Path: "/instance/{i}/send/media-file", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(a.sendMediaFile)},
+		{Method: "POST", Path: "/instance/{i}/send/ptt", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendVoiceRequest](a))},
+		{Method: "POST", Path: "/instance/{i}/send/ptt-file", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(a.sendVoiceFile)},
+		{Method: "POST", Path: "/instance/{i}/send/contact", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendContactRequest](a))},
+		{Method: "POST", Path: "/instance/{i}/send/location", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendLocationRequest](a))},
+		{Method: "POST", Path: "/instance/{i}/send/reaction", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendReactionRequest](a))},
+		{Method: "POST", Path: "/instance/{i}/send/sticker", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendStickerRequest](a))},
+		{Method: "POST", Path: "/instance/{i}/send/sticker-file", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(a.sendStickerFile)},
+		{Method: "POST", Path: "/instance/{i}/send/poll", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendPollRequest](a))},
+		{Method: "POST", Path: "/instance/{i}/send/forward", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(a.sendForward)},
+		{Method: "POST", Path: "/instance/{i}/send/status", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: rest.Once(a.sendStatus)},
+		{Method: "POST", Path: "/instance/{i}/notify", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(a.notify)},
+		{Method: "POST", Path: "/instance/{i}/media/data", Auth: rest.InstanceBearer, Right: rest.ScopeMedia, Handle: a.mediaData},
+		{Method: "POST", Path: "/instance/{i}/media/uploads", Auth: rest.InstanceBearer, Right: rest.ScopeMedia, Handle: a.createUpload},
+		{Method: "GET", Path: "/instance/{i}/media/uploads", Auth: rest.InstanceBearer, Right: rest.ScopeMedia, Handle: a.listUploads},
+		{Method: "GET", Path: "/instance/{i}/upload/{id}", Auth: rest.InstanceBearer, Right: rest.ScopeMedia, Handle: a.showUpload},
+		{Method: "DELETE", Path: "/instance/{i}/upload/{id}", Auth: rest.InstanceBearer, Right: rest.ScopeMedia, Handle: a.deleteUpload},
+		{Method: "POST", Path: "/instance/{i}/chat/edit-message", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(a.editMessage)},
+		{Method: "DELETE", Path: "/instance/{i}/chat/delete-message", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(a.deleteMessage)},
+	}
+}

@@ -1,0 +1,55 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"postern/access"
+	"postern/console/feed"
+	"postern/httpapi/rest"
+)
+
+// openConsole sends changes until the client disconnects.
+func (a *socketsAPI) openConsole(c *rest.Call) error {
+	if err := wantsUpgrade(c); err != nil {
+		return err
+	}
+	if _, err := c.Query(nil); err != nil {
+		return err
+	}
+	if err := a.checkOrigin(c); err != nil {
+		return err
+	}
+	stream := Stream{Token: sha256.Sum256([]byte(a.APIKey))}
+	if c.Scoped() {
+		stream = a.scopedStream(c, subscription{})
+	}
+	return a.Hub.ServeConsole(c.Response, c.Request, a.viewer(c), stream)
+}
+
+// viewer is what the credential of a request may see of what changes.
+func (a *socketsAPI) viewer(c *rest.Call) feed.Viewer {
+	k := c.Key
+	if k == nil {
+		return feed.Operator()
+	}
+	v := feed.Viewer{Opens: c.Opens(), Instance: func(name string) bool { return a.sees(k, name) }, Webhooks: k.Has(access.Webhook), Figures: k.Has(access.Metrics) && k.Everywhere()}
+	if k.Has(access.Batch) {
+		v.Batch = func(owner, id uuid.UUID) bool { return owner == k.User && a.MaySee(k, id) }
+	}
+	if k.Has(access.Deliveries) {
+		v.Delivery = func(d feed.Delivery) bool { return k.Everywhere() || !d.Global && a.sees(k, d.Instance) }
+	}
+	return v
+}
+
+// sees reports whether a key is for the instance of a name, which may be gone already.
+func (a *socketsAPI) sees(k *access.Key, name string) bool {
+	rec, err := a.Registry.ByName(name)
+	if err == nil {
+		return k.Opens(rec.ID)
+	}
+	return k.Everywhere() || slices.ContainsFunc(k.Instances, func(i access.Instance) bool { return i.Name == name })
+}
