@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"reflect"
+
 	"github.com/google/uuid"
 
 	"postern/access"
@@ -15,6 +17,9 @@ type socketsConfig struct {
 	Registry *instance.Registry
 	Access   rest.Access
 	APIKey   string // the GlobalApiKey
+
+	// ConsoleMessage is the type of the messages of /ws/console, for the documents.
+	ConsoleMessage reflect.Type
 
 	// Tells returns a filter for the batch events that a client with a key gets: the
 	// body to send, or nil to skip it. A nil filter means no filter.

@@ -195,7 +195,7 @@ func (a *batchesAPI) quotedByBatch(c *rest.Call, create *batch.CreateRequest, na
 		create.Quoted, create.Options.QuotedMessageID = o, m.ID
 		return c.MayShow("options.quotedMessageId")
 	}
-	return rest.Refuse(http.StatusUnprocessableEntity, codeNoQuoted, "options.quotedMessageId names no stored message of the batch's instances")
+	return rest.Refuse(http.StatusUnprocessableEntity, ref.CodeNoQuoted, "options.quotedMessageId names no stored message of the batch's instances")
 }
 
 func (in *batchRequest) request(refs []batch.InstanceRef) batch.CreateRequest {

@@ -8,6 +8,7 @@ import (
 	"postern/batch"
 	"postern/event"
 	"postern/httpapi/openapi"
+	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 	"postern/instance/pace"
 )
@@ -142,7 +143,7 @@ func ruleCodes() []Code {
 		{Code: "INVALID_MEDIA", Status: status, Meaning: "The file could not be fetched, is too large, or does not match the declared media type.", Next: "Correct the problem that the message names; files are fetched from public addresses unless media.allow_private is set."},
 		{Code: "INVALID_ARGUMENT", Status: status, Meaning: "A value for a chat, a group, a newsletter or a label is invalid.", Next: "Correct the field that the message names."},
 		{Code: "REFUSED_BY_WHATSAPP", Status: status, Meaning: "WhatsApp refused the request; nothing was changed.", Next: "See the message; often the account lacks the permission, or the target no longer exists."},
-		{Code: codeNoQuoted, Status: status, Meaning: "options.quotedMessageId names no stored message of the instance.", Next: "Check the id, or give the message itself as options.quotedMessage."},
+		{Code: ref.CodeNoQuoted, Status: status, Meaning: "options.quotedMessageId names no stored message of the instance.", Next: "Check the id, or give the message itself as options.quotedMessage."},
 		{Code: codeInvalidReplay, Status: status, Meaning: "The selection of a replay is invalid. No replay was started.", Next: "Correct the field that the message names."},
 		{Code: "INVALID_LIMITS", Status: status, Meaning: "A limit of the instance is invalid. Nothing was changed.", Next: "Correct the field that the message names."},
 		{Code: "INVALID_INSTANCE", Status: status, Meaning: "The name, description or attributes of an instance are invalid.", Next: "Correct the field that the message names."},

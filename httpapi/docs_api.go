@@ -165,7 +165,7 @@ func sockets() []openapi.Socket {
 func fieldWords() openapi.Fields {
 	all := openapi.Fields{}
 	for _, theme := range []openapi.Fields{
-		sharedFields(), parameterFields(), operationFields(), consoleFields(), instanceFields(), proxyFields(), sendFields(), notifyFields(), formFields(), contentFields(), chatFields(), settingsFields(), limitsFields(), optionsFields(), deliveryFields(), deliveryParameters(), accessFields(), portalFields(),
+		sharedFields(), errorFields(), parameterFields(), operationFields(), consoleFields(), instanceFields(), proxyFields(), sendFields(), notifyFields(), formFields(), contentFields(), chatFields(), settingsFields(), limitsFields(), optionsFields(), deliveryFields(), deliveryParameters(), accessFields(), portalFields(),
 		messageFields(), groupFields(), batchFields(), eventFields(),
 	} {
 		for key := range theme {

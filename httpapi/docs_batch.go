@@ -7,6 +7,7 @@ import (
 	"postern/batch"
 	"postern/event"
 	"postern/httpapi/openapi"
+	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 )
 
@@ -22,7 +23,7 @@ func batchDescriptions() map[string]rest.Words {
 			Example: `{"name":"Summer offer","instances":["sales"],"recipients":["4915112345678","4915187654321"],"message":{"type":"text","payload":{"text":"Half price until Sunday."}},"options":{"delay":{"minMs":1000,"maxMs":5000}}}`,
 			Codes: rest.Codes{
 				batch.InvalidName, batch.InvalidInstances, batch.InvalidRecipient, batch.TooManyRecipients, batch.InvalidMessage,
-				batch.InvalidOptions, batch.InvalidSchedule, batch.InvalidAttributes, "UPLOAD_NOT_FOUND", "INVALID_MEDIA", codeNoQuoted, rest.CodeLimitReached, "BATCHES_BEING_CREATED",
+				batch.InvalidOptions, batch.InvalidSchedule, batch.InvalidAttributes, "UPLOAD_NOT_FOUND", "INVALID_MEDIA", ref.CodeNoQuoted, rest.CodeLimitReached, "BATCHES_BEING_CREATED",
 			},
 		},
 		"GET /message/batches": {
@@ -56,10 +57,6 @@ func batchDescriptions() map[string]rest.Words {
 		},
 		"POST /admin/batches/{id}/pause": {ID: "pauseAnyBatch", Summary: "Pause a batch of any user.", Out: rest.TypeOf[batch.View](), Codes: command},
 		"POST /admin/batches/{id}/stop":  {ID: "stopAnyBatch", Summary: "Stop a batch of any user permanently.", Out: rest.TypeOf[batch.View](), Codes: command},
-		"GET /message/batches/{id}/events": {
-			ID: "listBatchEvents", Summary: "List a batch's events with their delivery, oldest first.", Query: rest.Cursors(),
-			Out: rest.TypeOf[batch.List[outboxRecord]](), Codes: unknown.And(rest.CodeNoCursor),
-		},
 	}
 }
 

@@ -48,13 +48,6 @@ func chatDescriptions() map[string]rest.Words {
 			ID: "blockPerson", Summary: "Block or unblock a person.", In: rest.TypeOf[blockRequest](), Example: `{"number":"4915112345678","blocked":true}`, Out: rest.TypeOf[blockedPeople](), Codes: rest.AboutPeople(),
 		},
 		"GET /instance/{i}/chat/blocked": {ID: "listBlocked", Summary: "List the blocked people.", Out: rest.TypeOf[blockedPeople](), Codes: rest.Asking()},
-		"POST /instance/{i}/chat/edit-message": {
-			ID: "editMessage", Summary: "Replace the text or the caption of an own message.", Once: true, In: rest.TypeOf[editRequest](),
-			Example: `{"messageId":42,"text":"Your order arrives tomorrow."}`, Out: rest.TypeOf[event.Message](), Codes: rest.Sending("MESSAGE_NOT_FOUND", "INVALID_ARGUMENT"),
-		},
-		"DELETE /instance/{i}/chat/delete-message": {
-			ID: "deleteMessage", Summary: "Delete a message for everyone.", Once: true, Query: []string{"id"}, Status: http.StatusNoContent, Codes: rest.Sending("MESSAGE_NOT_FOUND"),
-		},
 		"POST /instance/{i}/chat/profile-picture": {
 			ID: "getProfilePicture", Summary: "Get the URL of a profile picture.", In: rest.TypeOf[profilePictureRequest](), Example: `{"number":"4915112345678"}`,
 			Out: rest.TypeOf[profilePictureAnswer](), Codes: rest.AboutPeople("ONE_RECIPIENT"),
@@ -78,7 +71,7 @@ func chatDescriptions() map[string]rest.Words {
 
 // chatFields are the fields of the chat routes.
 func chatFields() openapi.Fields {
-	presences, reads := append(presences()[1:], presenceSubscribe), openapi.Items(0, maxRead)
+	presences, reads := append(rest.Presences()[1:], presenceSubscribe), openapi.Items(0, maxRead)
 	return openapi.Fields{
 		"NumbersRequest.numbers": rest.Say("Phone numbers with their country codes.", []any{rest.ExamplePhone}, openapi.Items(1, maxNumbers)),
 		"Registration.number":    rest.Say("The digits that were asked for.", rest.ExamplePhone),

@@ -1,39 +1,10 @@
 package httpapi
 
 import (
-	"net/http"
-
 	"postern/event"
 	"postern/httpapi/openapi"
 	"postern/httpapi/rest"
 )
-
-// consoleDescriptions describe the routes of the operator console.
-func consoleDescriptions() map[string]rest.Words {
-	return map[string]rest.Words{
-		"GET /admin/samples": {
-			ID: "listSamples", Summary: "List samples of the program, one per minute of the last day.",
-			About: "They are kept in memory and lost on restart. Minutes may be missing when the machine slept or its clock was changed. The last sample is the current minute.",
-			Query: []string{"since"}, Out: rest.TypeOf[sampleList](),
-		},
-		"GET /admin/config": {
-			ID: "getConfig", Summary: "Show the configuration in effect, each setting with its source.",
-			About: "Secrets are masked, and URLs are shown with scheme, host and port only.",
-			Out:   rest.TypeOf[SettingList](),
-		},
-		"GET /admin/support": {
-			ID: "makeSupportBundle", Summary: "Get a redacted support bundle, as a zip file of plain text.",
-			About: "The same file as `postern support` writes. The answer takes some ten seconds, because it has two readings of the metrics. Only one bundle is written at a time.",
-			Media: mediaZip, Codes: rest.Codes{rest.CodeNotFound, codeSupport},
-		},
-		"GET /ws/console": {
-			ID: "openConsole", Summary: "Open a WebSocket with the changes that an operator console shows.",
-			About: "Each message is one JSON object; `hello` is the first. A client that connects or reconnects loads the current state from the other routes after `hello`, " +
-				"then applies the messages. A row is sent in its current state, at most five times a second; changes in between are combined.",
-			Status: http.StatusSwitchingProtocols, Out: rest.TypeOf[consoleMessage](), Codes: rest.Codes{"ORIGIN_REFUSED", rest.CodeUpgradeRequired, codeInvalidSubscription, rest.CodeInvalidQuery, rest.CodeLimitReached},
-		},
-	}
-}
 
 // consoleMessages are the kinds of messages on /ws/console.
 func consoleMessages() []openapi.Message {

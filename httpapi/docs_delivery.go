@@ -133,3 +133,21 @@ func anyOf[S ~string](values []S) (all []any) {
 	}
 	return all
 }
+
+func outboxDescriptions() map[string]rest.Words {
+	return map[string]rest.Words{
+		"GET /message/batches/{id}/events": {
+			ID: "listBatchEvents", Summary: "List a batch's events with their delivery, oldest first.", Query: rest.Cursors(),
+			Out: rest.TypeOf[batch.List[outboxRecord]](), Codes: rest.Codes{"BATCH_NOT_FOUND"}.And(rest.CodeNoCursor),
+		},
+		"GET /outbox": {
+			ID: "listOutbox", Summary: "List the batch events of all users with their delivery state, newest first.",
+			Query: rest.Cursors("state"), Out: rest.TypeOf[batch.List[outboxRecord]](), Codes: rest.Codes{rest.CodeNoCursor},
+		},
+		"POST /outbox/{id}/retry": {
+			ID: "retryOutboxEvent", Summary: "Retry a pending event now.", Out: rest.TypeOf[outboxRecord](),
+			Codes: rest.Codes{"OUTBOX_ENTRY_NOT_FOUND", "OUTBOX_ENTRY_NOT_PENDING", "ENDPOINT_GONE"},
+		},
+		"POST /outbox/retry": {ID: "retryOutbox", Summary: "Retry all pending events now.", Out: rest.TypeOf[retryAnswer]()},
+	}
+}

@@ -256,3 +256,16 @@ func flags() (all []event.Flag) {
 	}
 	return all
 }
+
+// namePattern is the pattern of instance names.
+const namePattern = `^[A-Za-z0-9_-][A-Za-z0-9._-]*$`
+
+// stateInCapitals is a state as the answers about the connection write it.
+type stateInCapitals string
+
+func statesInCapitals() (all []stateInCapitals) {
+	for _, s := range event.States() {
+		all = append(all, stateInCapitals(upper(s)))
+	}
+	return all
+}

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"net/http"
 
-	"postern/batch"
 	"postern/event"
 	"postern/httpapi/openapi"
 	"postern/httpapi/rest"
@@ -13,20 +12,17 @@ import (
 func operationDescriptions() map[string]rest.Words {
 	profileCodes := rest.Codes{codeProfiling, rest.CodeInvalidQuery}
 	return map[string]rest.Words{
-		"GET /health": {ID: "getHealth", Summary: "Check whether the process is alive.", Out: rest.TypeOf[health]()},
-		"GET /ready": {
-			ID: "getReadiness", Summary: "Check whether the program can do its work, and if not, why.", Out: rest.TypeOf[health](),
-			Also: []openapi.Answer{{Status: http.StatusServiceUnavailable, Type: rest.TypeOf[health](), About: "The program cannot do its work; reasons says why."}},
-		},
-		"GET /metrics": {ID: "getMetrics", Summary: "Get metrics for Prometheus.",
-			About: "The GlobalApiKey is also accepted as `Authorization: Bearer`. A scoped key gets the rows of its instances (`metrics.per_instance`), and the program's own figures only when it is for all instances.",
-			Media: "text/plain"},
 		"POST /admin/backup": {
 			ID: "makeBackup", Summary: "Back up the data file and the secrets in one archive.",
 			About: "A tar file with manifest.json, postern.db and secrets.json, encrypted with age when there are recipients. The data file is copied first, " +
 				"so a slow download is safe. The archive is verified while it is sent, before the encryption; when it could not be restored, or the program stops, the connection " +
 				"is closed early. The trailer X-Postern-Sha256 of an encrypted archive is the digest of the body. `postern restore` refuses a truncated archive.",
 			In: rest.TypeOf[backupRequest](), Example: `{"recipients":["age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"]}`, Media: mediaTar, Codes: rest.Codes{codeBackup, rest.CodeRecipient},
+		},
+		"GET /health": {ID: "getHealth", Summary: "Check whether the process is alive.", Out: rest.TypeOf[health]()},
+		"GET /ready": {
+			ID: "getReadiness", Summary: "Check whether the program can do its work, and if not, why.", Out: rest.TypeOf[health](),
+			Also: []openapi.Answer{{Status: http.StatusServiceUnavailable, Type: rest.TypeOf[health](), About: "The program cannot do its work; reasons says why."}},
 		},
 		"POST /admin/check": {
 			ID: "checkDataFile", Summary: "Check the data file for damage.",
@@ -59,12 +55,6 @@ func operationDescriptions() map[string]rest.Words {
 			About: "The answer comes after the given seconds, or when the program stops.",
 			Query: []string{"seconds"}, Media: rest.MediaBytes, Codes: profileCodes,
 		},
-		"GET /openapi.json":         {ID: "getOpenAPI", Summary: "Get the OpenAPI document of this API.", Media: "application/json"},
-		"GET /openapi-aliases.json": {ID: "getOpenAPIAliases", Summary: "Get the OpenAPI document of the older paths, which are aliases of current ones.", Media: "application/json"},
-		"GET /asyncapi.json": {
-			ID: "getAsyncAPI", Summary: "Get the AsyncAPI document of the WebSockets.", Media: "application/json",
-		},
-		"GET /docs": {ID: "getDocs", Summary: "Get the API reference as an interactive page.", Media: "text/html"},
 		"POST /auth/user-token": {
 			ID: "createUserToken", Summary: "Create a token for a user.",
 			About: "The operator defines the users by their UUIDs; users own batches.",
@@ -72,50 +62,12 @@ func operationDescriptions() map[string]rest.Words {
 			Status: http.StatusCreated, Out: rest.TypeOf[userToken](), Codes: rest.Codes{"INVALID_USER_ID", rest.CodeExpiresIn},
 			Advice: map[string]string{rest.CodeExpiresIn: userTokenLife().Advice()},
 		},
-		"GET /ws/global/events": {
-			ID: "openBatchEvents", Summary: "Open a WebSocket with the batch events of the token's user.",
-			About: "Each message is an event. Kept events after `since` are sent first, in order.",
-			Query: []string{"event", "token", "since", "user"}, Status: http.StatusSwitchingProtocols, Codes: rest.Codes{"EVENTS_GONE", rest.CodeInvalidQuery, rest.CodeLimitReached},
-		},
-		"GET /ws/instance/events": {
-			ID: "openInstanceEvents", Summary: "Open a WebSocket with the events of the token's instance.",
-			About: "Each message is an event. If the options of the instance's webhook have `durable`, kept events after `since` are sent first, in order.",
-			Query: []string{"event", "token", "since", "instance"}, Status: http.StatusSwitchingProtocols,
-			Codes: rest.Codes{"INSTANCE_NOT_FOUND", "NOT_DURABLE", "EVENTS_GONE", rest.CodeInvalidQuery, rest.CodeLimitReached},
-		},
-	}
-}
-
-func outboxDescriptions() map[string]rest.Words {
-	return map[string]rest.Words{
-		"GET /outbox": {
-			ID: "listOutbox", Summary: "List the batch events of all users with their delivery state, newest first.",
-			Query: rest.Cursors("state"), Out: rest.TypeOf[batch.List[outboxRecord]](), Codes: rest.Codes{rest.CodeNoCursor},
-		},
-		"POST /outbox/{id}/retry": {
-			ID: "retryOutboxEvent", Summary: "Retry a pending event now.", Out: rest.TypeOf[outboxRecord](),
-			Codes: rest.Codes{"OUTBOX_ENTRY_NOT_FOUND", "OUTBOX_ENTRY_NOT_PENDING", "ENDPOINT_GONE"},
-		},
-		"POST /outbox/retry": {ID: "retryOutbox", Summary: "Retry all pending events now.", Out: rest.TypeOf[retryAnswer]()},
 	}
 }
 
 // operationFields are the fields of the operator's routes and of the outbox.
 func operationFields() openapi.Fields {
-	codes := make([]string, 0, len(Codes()))
-	for _, c := range Codes() {
-		if !c.Sandbox {
-			codes = append(codes, c.Code)
-		}
-	}
 	return openapi.Fields{
-		"Error.statusCode": rest.Say("The status of the answer.", 422, openapi.Range(400, 599)),
-		"Error.error":      rest.Say("The text of the status, with hyphens.", "unprocessable-entity"),
-		"Error.code":       rest.Say("The error code, for programs.", "INVALID_RECIPIENT", openapi.OneOf(unique(codes)...)),
-		"Error.messages":   rest.Say("The error for people; each message names the field and the rule.", []any{"number has 5 digits, 7 to 15 are allowed"}),
-		"Error.message":    rest.Say("The same as messages.", []any{"number has 5 digits, 7 to 15 are allowed"}),
-		"Error.step":       rest.Say("The step that failed; only with the code PROXY_UNREACHABLE.", "auth"),
-		"Error.requestId":  rest.Say("The id of the request, as in the header x-request-id and in the log.", rest.ExampleUUID),
 
 		"Report.buckets":               rest.Say("The number of buckets.", 62),
 		"Report.records":               rest.Say("The number of records, without the store's internal ones.", 1042),
@@ -162,4 +114,24 @@ func unique(all []string) (each []string) {
 		}
 	}
 	return each
+}
+
+func viewDescriptions() map[string]rest.Words {
+	return map[string]rest.Words{
+		"GET /admin/samples": {
+			ID: "listSamples", Summary: "List samples of the program, one per minute of the last day.",
+			About: "They are kept in memory and lost on restart. Minutes may be missing when the machine slept or its clock was changed. The last sample is the current minute.",
+			Query: []string{"since"}, Out: rest.TypeOf[sampleList](),
+		},
+		"GET /admin/config": {
+			ID: "getConfig", Summary: "Show the configuration in effect, each setting with its source.",
+			About: "Secrets are masked, and URLs are shown with scheme, host and port only.",
+			Out:   rest.TypeOf[SettingList](),
+		},
+		"GET /admin/support": {
+			ID: "makeSupportBundle", Summary: "Get a redacted support bundle, as a zip file of plain text.",
+			About: "The same file as `postern support` writes. The answer takes some ten seconds, because it has two readings of the metrics. Only one bundle is written at a time.",
+			Media: mediaZip, Codes: rest.Codes{rest.CodeNotFound, codeSupport},
+		},
+	}
 }

@@ -127,7 +127,7 @@ func sendFields() openapi.Fields {
 
 		"SendTarget.options":           rest.Say("How it is sent.", nil),
 		"SendOptions.delay":            rest.Say("Milliseconds to wait before the send, while the chat shows the presence. Up to 120000, for voice notes up to 300000.", 1200, openapi.Range(0, maxVoiceDelay)),
-		"SendOptions.presence":         rest.Say("The presence shown before the message. available and unavailable apply to the account, the others to the chat. If it cannot be sent, the message is sent anyway, and the header warning says why.", string(event.PresenceComposing), openapi.OneOf(presences()[1:]...)),
+		"SendOptions.presence":         rest.Say("The presence shown before the message. available and unavailable apply to the account, the others to the chat. If it cannot be sent, the message is sent anyway, and the header warning says why.", string(event.PresenceComposing), openapi.OneOf(rest.Presences()[1:]...)),
 		"SendOptions.quotedMessageId":  rest.Say("The stored message to quote: its id here, or its id at WhatsApp.", 42),
 		"SendOptions.quotedMessage":    rest.Say("The message to quote, which need not be stored here.", nil),
 		"QuotedMessage.key":            rest.Say("Which message it is.", nil),
@@ -179,7 +179,7 @@ func formFields() openapi.Fields {
 	return openapi.Fields{
 		"Form.options":            rest.Say("The options of the other send routes, as JSON. They may also be fields of the form.", `{"delay":1200}`),
 		"Form.delay":              rest.Say("Milliseconds to wait before the send.", "1200", openapi.Pattern("^[0-9]*$")),
-		"Form.presence":           rest.Say("The presence shown before the message.", string(event.PresenceComposing), openapi.OneOf(presences()[1:]...)),
+		"Form.presence":           rest.Say("The presence shown before the message.", string(event.PresenceComposing), openapi.OneOf(rest.Presences()[1:]...)),
 		"Form.quotedMessageId":    rest.Say("The stored message to quote: its id here, or its id at WhatsApp.", "42"),
 		"Form.quotedMessage":      rest.Say("The message to quote, as JSON.", `{"key":{"remoteJid":"`+rest.ExampleJID+`","id":"`+rest.ExampleKeyID+`"},"message":{"conversation":"hi"}}`),
 		"Form.mentionAll":         rest.Say("Whether every member of the group is mentioned.", "false", flag),
@@ -231,4 +231,37 @@ func contentFields() openapi.Fields {
 		"StatusContent.backgroundColor": rest.Say("The background colour, as #rrggbb.", "#1b5e20", openapi.Pattern("^(#[0-9A-Fa-f]{6})?$")),
 		"StatusContent.font":            rest.Say("One of WhatsApp's fonts.", 0, openapi.Range(0, event.MaxStatusFont)),
 	}
+}
+
+func editDescriptions() map[string]rest.Words {
+	return map[string]rest.Words{
+		"POST /instance/{i}/chat/edit-message": {
+			ID: "editMessage", Summary: "Replace the text or the caption of an own message.", Once: true, In: rest.TypeOf[editRequest](),
+			Example: `{"messageId":42,"text":"Your order arrives tomorrow."}`, Out: rest.TypeOf[event.Message](), Codes: rest.Sending("MESSAGE_NOT_FOUND", "INVALID_ARGUMENT"),
+		},
+		"DELETE /instance/{i}/chat/delete-message": {
+			ID: "deleteMessage", Summary: "Delete a message for everyone.", Once: true, Query: []string{"id"}, Status: http.StatusNoContent, Codes: rest.Sending("MESSAGE_NOT_FOUND"),
+		},
+	}
+}
+
+// uploadKinds are the kinds that a file can be uploaded as.
+func uploadKinds() []event.MediaKind {
+	return []event.MediaKind{
+		event.MediaImage, event.MediaDocument, event.MediaVideo, event.MediaAudio, event.MediaPTV, event.MediaVoice, event.MediaSticker,
+	}
+}
+
+// mediaKinds are the kinds that the media routes send.
+func mediaKinds() []event.MediaKind { return uploadKinds()[:5] }
+
+// sentMessage is a stored message as the answer to a send.
+type sentMessage struct{}
+
+// sentMessageSchema has the field that identifies the other answer to a send, so that
+// generated types can distinguish the two. A field of type null would say more exactly
+// that it is absent, but clients of openapi-fetch drop those.
+func sentMessageSchema(r rest.Ref) openapi.Object {
+	status := openapi.Object{"type": "string", "enum": []any{"sent"}, "description": "Absent. In an answer with the status 202 it is processing."}
+	return openapi.Object{"allOf": []openapi.Object{r(rest.TypeOf[event.Message]()), {"type": "object", "properties": openapi.Object{"status": status}}}}
 }

@@ -89,19 +89,6 @@ func sharedFields() openapi.Fields {
 	}
 }
 
-// namePattern is the pattern of instance names.
-const namePattern = `^[A-Za-z0-9_-][A-Za-z0-9._-]*$`
-
-// uploadKinds are the kinds that a file can be uploaded as.
-func uploadKinds() []event.MediaKind {
-	return []event.MediaKind{
-		event.MediaImage, event.MediaDocument, event.MediaVideo, event.MediaAudio, event.MediaPTV, event.MediaVoice, event.MediaSticker,
-	}
-}
-
-// mediaKinds are the kinds that the media routes send.
-func mediaKinds() []event.MediaKind { return uploadKinds()[:5] }
-
 // parameterFields are the parameters of paths, queries and headers.
 func parameterFields() openapi.Fields {
 	return openapi.Fields{
@@ -147,5 +134,24 @@ func parameterFields() openapi.Fields {
 		"?since":          rest.Say("A position: kept events after this sequence are sent first.", 0, openapi.Kind("integer"), openapi.Object{"minimum": 0}),
 
 		"deleteMessage.?id": rest.Say("A stored message: its id here, or its id at WhatsApp.", "42", openapi.Required()),
+	}
+}
+
+// errorFields are those of the body of every refusal.
+func errorFields() openapi.Fields {
+	codes := make([]string, 0, len(Codes()))
+	for _, c := range Codes() {
+		if !c.Sandbox {
+			codes = append(codes, c.Code)
+		}
+	}
+	return openapi.Fields{
+		"Error.statusCode": rest.Say("The status of the answer.", 422, openapi.Range(400, 599)),
+		"Error.error":      rest.Say("The text of the status, with hyphens.", "unprocessable-entity"),
+		"Error.code":       rest.Say("The error code, for programs.", "INVALID_RECIPIENT", openapi.OneOf(unique(codes)...)),
+		"Error.messages":   rest.Say("The error for people; each message names the field and the rule.", []any{"number has 5 digits, 7 to 15 are allowed"}),
+		"Error.message":    rest.Say("The same as messages.", []any{"number has 5 digits, 7 to 15 are allowed"}),
+		"Error.step":       rest.Say("The step that failed; only with the code PROXY_UNREACHABLE.", "auth"),
+		"Error.requestId":  rest.Say("The id of the request, as in the header x-request-id and in the log.", rest.ExampleUUID),
 	}
 }

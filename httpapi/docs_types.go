@@ -135,27 +135,6 @@ func types() map[reflect.Type]openapi.Type {
 	return all
 }
 
-// stateInCapitals is a state as the answers about the connection write it.
-type stateInCapitals string
-
-func statesInCapitals() (all []stateInCapitals) {
-	for _, s := range event.States() {
-		all = append(all, stateInCapitals(upper(s)))
-	}
-	return all
-}
-
-// sentMessage is a stored message as the answer to a send.
-type sentMessage struct{}
-
-// sentMessageSchema has the field that identifies the other answer to a send, so that
-// generated types can distinguish the two. A field of type null would say more exactly
-// that it is absent, but clients of openapi-fetch drop those.
-func sentMessageSchema(r rest.Ref) openapi.Object {
-	status := openapi.Object{"type": "string", "enum": []any{"sent"}, "description": "Absent. In an answer with the status 202 it is processing."}
-	return openapi.Object{"allOf": []openapi.Object{r(rest.TypeOf[event.Message]()), {"type": "object", "properties": openapi.Object{"status": status}}}}
-}
-
 func messageRefSchema(rest.Ref) openapi.Object {
 	return openapi.Object{"oneOf": []openapi.Object{
 		{"type": "integer", "minimum": 1, "description": "The id of the message here."},

@@ -176,7 +176,7 @@ func newAPI(c Config) *api {
 			Access: c.Access, AgentTools: c.AgentTools, JWTSecret: c.JWTSecret, Registry: c.Registry, Engine: c.Engine, Store: c.Store, Backup: c.Backup, Backups: c.Backups,
 			Ready: c.Ready, Warnings: c.Warnings, Settings: c.Settings, Support: c.Support, Samples: c.Samples, LogLevel: c.LogLevel, LogLines: c.LogLines, Metrics: c.Metrics,
 		}),
-		sockets:    newSockets(socketsConfig{Hub: c.Hub, Registry: c.Registry, Access: c.Access, APIKey: c.APIKey, Tells: batches.tells, MaySee: batches.maySee}),
+		sockets:    newSockets(socketsConfig{Hub: c.Hub, Registry: c.Registry, Access: c.Access, APIKey: c.APIKey, ConsoleMessage: rest.TypeOf[consoleMessage](), Tells: batches.tells, MaySee: batches.maySee}),
 		deliveries: newDeliveries(deliveriesConfig{Deliveries: c.Deliveries, Relay: c.Relay, Store: c.Store, Engine: c.Engine, CheckBatch: batches.keyBatch}),
 		sends: newSends(sendsConfig{
 			Store: c.Store, Registry: c.Registry, Supervisor: c.Supervisor, Processor: c.Processor, Media: c.Media, MaxMedia: c.MaxMedia, Alerts: c.Alerts, NewMessageID: c.NewMessageID,

@@ -4,7 +4,7 @@ import "postern/httpapi/rest"
 
 // routes are the paths of the package, with their handlers.
 func (a *batchesAPI) routes() []rest.Route {
-	return []rest.Route{
+	return rest.Describe([]rest.Route{
 		{Method: "POST", Path: "/message/batches", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.keyBatch, Handle: rest.Once(a.createBatch)},
 		{Method: "GET", Path: "/message/batches", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.keyBatch, Handle: a.listBatchesByQuery},
 		{Method: "POST", Path: "/message/batches/list", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.keyBatch, Handle: a.listBatchesByBody},
@@ -20,5 +20,5 @@ func (a *batchesAPI) routes() []rest.Route {
 		{Method: "GET", Path: "/admin/batches", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.listAllBatches},
 		{Method: "POST", Path: "/admin/batches/{id}/pause", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.pauseAnyBatch},
 		{Method: "POST", Path: "/admin/batches/{id}/stop", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.stopAnyBatch},
-	}
+	}, batchDescriptions())
 }

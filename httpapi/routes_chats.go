@@ -4,7 +4,7 @@ import "postern/httpapi/rest"
 
 // routes are the paths of the package, with their handlers.
 func (a *chatsAPI) routes() []rest.Route {
-	return []rest.Route{
+	return rest.Describe([]rest.Route{
 		{Method: "POST", Path: "/instance/{i}/chat/is-account", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: chatOperation(a, (*numbersRequest).check, lookUpNumbers)},
 		{Method: "POST", Path: "/instance/{i}/chat/read-message", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: a.readMessages},
 		{Method: "PUT", Path: "/instance/{i}/chat/read-message", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: a.readMessages},
@@ -52,5 +52,5 @@ func (a *chatsAPI) routes() []rest.Route {
 		{Method: "DELETE", Path: "/instance/{i}/label", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.deleteLabel},
 		{Method: "POST", Path: "/instance/{i}/label/assign", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.assignLabel},
 		{Method: "POST", Path: "/instance/{i}/label/unassign", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.unassignLabel},
-	}
+	}, chatDescriptions(), storedDescriptions(), groupDescriptions(), channelDescriptions(), labelDescriptions())
 }

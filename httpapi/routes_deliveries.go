@@ -4,7 +4,7 @@ import "postern/httpapi/rest"
 
 // routes are the paths of the package, with their handlers.
 func (a *deliveriesAPI) routes() []rest.Route {
-	return []rest.Route{
+	return rest.Describe([]rest.Route{
 		{Method: "GET", Path: "/instance/{i}/webhook/deliveries", Auth: rest.InstanceBearer, Right: rest.ScopeDeliveries, Handle: a.listDeliveries},
 		{Method: "GET", Path: "/instance/{i}/webhook/deliveries/{id}", Auth: rest.InstanceBearer, Right: rest.ScopeDeliveries, Handle: a.showDelivery},
 		{Method: "POST", Path: "/instance/{i}/webhook/deliveries/{id}/retry", Auth: rest.InstanceBearer, Right: rest.ScopeDeliveries, Handle: a.retryDelivery},
@@ -21,5 +21,5 @@ func (a *deliveriesAPI) routes() []rest.Route {
 		{Method: "POST", Path: "/webhook/deliveries/replay", Auth: rest.GlobalKey, Right: rest.ScopeDeliveries | rest.Everywhere, Handle: rest.Once(a.replayDeliveries)},
 		{Method: "GET", Path: "/webhook/replays/{id}", Auth: rest.GlobalKey, Right: rest.ScopeDeliveries | rest.Everywhere, Handle: a.showReplay},
 		{Method: "DELETE", Path: "/webhook/replays/{id}", Auth: rest.GlobalKey, Right: rest.ScopeDeliveries | rest.Everywhere, Handle: a.cancelReplay},
-	}
+	}, deliveryDescriptions(), outboxDescriptions())
 }

@@ -4,7 +4,7 @@ import "postern/httpapi/rest"
 
 // routes are the paths of the package, with their handlers.
 func (a *instancesAPI) routes() []rest.Route {
-	return []rest.Route{
+	return rest.Describe([]rest.Route{
 		{Method: "POST", Path: "/instance", Auth: rest.GlobalKey, Right: rest.ScopeManage | rest.Everywhere, Handle: rest.Audited("instance.create", a.createInstance)},
 		{Method: "GET", Path: "/instance", Auth: rest.GlobalKey, Right: rest.ScopeRead, Handle: a.listInstances},
 		{Method: "GET", Path: "/instance/{i}", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.showInstance},
@@ -57,5 +57,5 @@ func (a *instancesAPI) routes() []rest.Route {
 		{Method: "POST", Path: "/instance/{i}/proxy/test", Auth: rest.InstanceBearer, Right: rest.ScopeManage, Handle: a.tryProxy},
 		{Method: "POST", Path: "/admin/import", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited("instance.import", a.importInstance)},
 		{Method: "POST", Path: "/admin/proxies/test", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.tryProxies},
-	}
+	}, instanceDescriptions(), connectionDescriptions(), webhookDescriptions(), portalDescriptions(), proxyDescriptions(), settingsDescriptions(), limitsDescriptions(), optionsDescriptions())
 }

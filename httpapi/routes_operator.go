@@ -4,7 +4,7 @@ import "postern/httpapi/rest"
 
 // routes are the paths of the package, with their handlers.
 func (a *operatorAPI) routes() []rest.Route {
-	return []rest.Route{
+	return rest.Describe([]rest.Route{
 		{Method: "GET", Path: "/health", Auth: rest.Public, Right: rest.Never, Handle: a.health},
 		{Method: "GET", Path: "/ready", Auth: rest.Public, Right: rest.Never, Handle: a.ready},
 		{Method: "POST", Path: "/keys", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited("key.create", a.createKey)},
@@ -31,5 +31,5 @@ func (a *operatorAPI) routes() []rest.Route {
 		{Method: "GET", Path: "/admin/profile/heap", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.profileMemory},
 		{Method: "GET", Path: "/admin/profile/goroutine", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.profileGoroutines},
 		{Method: "GET", Path: "/admin/profile/cpu", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.profileProcessor},
-	}
+	}, accessDescriptions(), viewDescriptions(), operationDescriptions())
 }

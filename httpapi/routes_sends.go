@@ -4,7 +4,7 @@ import "postern/httpapi/rest"
 
 // routes are the paths of the package, with their handlers.
 func (a *sendsAPI) routes() []rest.Route {
-	return []rest.Route{
+	return rest.Describe([]rest.Route{
 		{Method: "POST", Path: "/instance/{i}/send/text", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendTextRequest](a))},
 		{Method: "POST", Path: "/instance/{i}/send/link", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendLinkRequest](a))},
 		{Method: "POST", Path: "/instance/{i}/send/media", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendMediaRequest](a))},
@@ -27,5 +27,5 @@ func (a *sendsAPI) routes() []rest.Route {
 		{Method: "DELETE", Path: "/instance/{i}/upload/{id}", Auth: rest.InstanceBearer, Right: rest.ScopeMedia, Handle: a.deleteUpload},
 		{Method: "POST", Path: "/instance/{i}/chat/edit-message", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(a.editMessage)},
 		{Method: "DELETE", Path: "/instance/{i}/chat/delete-message", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(a.deleteMessage)},
-	}
+	}, sendDescriptions(), fileDescriptions(), editDescriptions(), notifyDescriptions())
 }

@@ -17,8 +17,6 @@ import (
 	"postern/store"
 )
 
-const codeNoQuoted = "QUOTED_MESSAGE_NOT_FOUND"
-
 // The longest delay before a send, in milliseconds.
 const (
 	maxDelay      = 120_000
@@ -225,20 +223,13 @@ func (o *sendOptions) check(content event.Content) error {
 	if o.Delay < 0 || o.Delay > limit {
 		return fmt.Errorf("%w: options.delay must be 0 to %d milliseconds", event.ErrContent, limit)
 	}
-	if !slices.Contains(presences(), o.Presence) {
-		return fmt.Errorf("%w: options.presence %.100q is not one of: %s", event.ErrContent, o.Presence, rest.Joined(presences()[1:]))
+	if !slices.Contains(rest.Presences(), o.Presence) {
+		return fmt.Errorf("%w: options.presence %.100q is not one of: %s", event.ErrContent, o.Presence, rest.Joined(rest.Presences()[1:]))
 	}
 	if o.QuotedMessage.given() && o.QuotedMessageID.Given() {
 		return fmt.Errorf("%w: give one of options.quotedMessageId and options.quotedMessage", event.ErrContent)
 	}
 	return nil
-}
-
-// presences are those of a send, none of them the first.
-func presences() []event.Presence {
-	return []event.Presence{
-		"", event.PresenceComposing, event.PresenceRecording, event.PresencePaused, event.PresenceAvailable, event.PresenceUnavailable,
-	}
 }
 
 func (o *sendOptions) attributes() event.Attributes {
@@ -256,7 +247,7 @@ func (a *sendsAPI) quoted(c *rest.Call, o sendOptions) (*event.Original, error) 
 	case o.QuotedMessageID.Given():
 		m, err := ref.Find(a.Registry, c.Instance.ID, o.QuotedMessageID.Message)
 		if errors.Is(err, instance.ErrNoMessage) {
-			return nil, rest.Refuse(http.StatusUnprocessableEntity, codeNoQuoted, "options.quotedMessageId names no stored message")
+			return nil, rest.Refuse(http.StatusUnprocessableEntity, ref.CodeNoQuoted, "options.quotedMessageId names no stored message")
 		}
 		if err != nil {
 			return nil, err

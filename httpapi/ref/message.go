@@ -94,3 +94,6 @@ func FirstGiven(texts ...*string) string {
 	}
 	return ""
 }
+
+// CodeNoQuoted is the code of a reference to a quoted message that is not stored.
+const CodeNoQuoted = "QUOTED_MESSAGE_NOT_FOUND"

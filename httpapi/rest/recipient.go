@@ -26,3 +26,10 @@ func (t *OneRecipient) Parse() (event.Recipient, error) {
 	}
 	return event.ParseRecipient(given[0])
 }
+
+// Presences are those of a send, none of them the first.
+func Presences() []event.Presence {
+	return []event.Presence{
+		"", event.PresenceComposing, event.PresenceRecording, event.PresencePaused, event.PresenceAvailable, event.PresenceUnavailable,
+	}
+}

@@ -17,6 +17,7 @@ type Route struct {
 	Auth   Scheme
 	Right  Right // of a scoped key
 	Handle Handler
+	Words  Words             // what the documents say about it
 	Check  func(*Call) error // of a scoped key on a userBearer route; nil: none
 }
 
@@ -27,4 +28,26 @@ func (r Route) IsSocket() bool { return strings.HasPrefix(r.Path, "/ws/") }
 // where GET begins a pairing or carries it on, which HEAD must not, and at handshakes.
 func (r Route) AnswersHEAD() bool {
 	return r.Method == http.MethodGet && !r.IsSocket() && r.Right != ScopePair && !slices.Contains(strings.Split(r.Path, "/"), "connect")
+}
+
+// Describe gives each row what the maps say about it, by method and path. It panics when
+// a map describes a route that is not among the rows, which is a fault of the program.
+func Describe(rows []Route, words ...map[string]Words) []Route {
+	at := map[string]int{}
+	for i, r := range rows {
+		at[r.Method+" "+r.Path] = i
+	}
+	for _, theme := range words {
+		for key, w := range theme {
+			i, known := at[key]
+			if !known {
+				panic("rest: words about " + key + ", which is no route")
+			}
+			if w.Status == 0 {
+				w.Status = http.StatusOK
+			}
+			rows[i].Words = w
+		}
+	}
+	return rows
 }

@@ -1,0 +1,30 @@
+package httpapi
+
+import (
+	"net/http"
+	"reflect"
+
+	"postern/httpapi/rest"
+)
+
+func socketDescriptions(console reflect.Type) map[string]rest.Words {
+	return map[string]rest.Words{
+		"GET /ws/global/events": {
+			ID: "openBatchEvents", Summary: "Open a WebSocket with the batch events of the token's user.",
+			About: "Each message is an event. Kept events after `since` are sent first, in order.",
+			Query: []string{"event", "token", "since", "user"}, Status: http.StatusSwitchingProtocols, Codes: rest.Codes{"EVENTS_GONE", rest.CodeInvalidQuery, rest.CodeLimitReached},
+		},
+		"GET /ws/instance/events": {
+			ID: "openInstanceEvents", Summary: "Open a WebSocket with the events of the token's instance.",
+			About: "Each message is an event. If the options of the instance's webhook have `durable`, kept events after `since` are sent first, in order.",
+			Query: []string{"event", "token", "since", "instance"}, Status: http.StatusSwitchingProtocols,
+			Codes: rest.Codes{"INSTANCE_NOT_FOUND", "NOT_DURABLE", "EVENTS_GONE", rest.CodeInvalidQuery, rest.CodeLimitReached},
+		},
+		"GET /ws/console": {
+			ID: "openConsole", Summary: "Open a WebSocket with the changes that an operator console shows.",
+			About: "Each message is one JSON object; `hello` is the first. A client that connects or reconnects loads the current state from the other routes after `hello`, " +
+				"then applies the messages. A row is sent in its current state, at most five times a second; changes in between are combined.",
+			Status: http.StatusSwitchingProtocols, Out: console, Codes: rest.Codes{"ORIGIN_REFUSED", rest.CodeUpgradeRequired, codeInvalidSubscription, rest.CodeInvalidQuery, rest.CodeLimitReached},
+		},
+	}
+}
