@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"postern/httpapi"
+	"postern/httpapi/operator"
 )
 
 // endKeys goes on with deletions of scoped keys that the end of the last run cut off.
@@ -12,7 +12,7 @@ func (a *App) endKeys(context.Context) error {
 	life, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
 	work.Go(func() {
-		if err := httpapi.EndKeys(life, a.access, a.engine, a.registry); err != nil && life.Err() == nil {
+		if err := operator.EndKeys(life, a.access, a.engine, a.registry); err != nil && life.Err() == nil {
 			a.log.Warn("what a deleted key left running is not stopped yet; DELETE /keys/{id} with its id goes on, and so does the next start", "error", err)
 		}
 	})

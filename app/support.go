@@ -12,7 +12,7 @@ import (
 
 	"postern/config"
 	"postern/event"
-	"postern/httpapi"
+	"postern/httpapi/operator"
 )
 
 // support is what gathers support bundles; nil: nothing does.
@@ -29,7 +29,7 @@ func (a *App) GatherSupport(gather func(ctx context.Context, to io.Writer) error
 func (a *App) writeSupport(ctx context.Context, to io.Writer) error {
 	gather := a.support.gather.Load()
 	if gather == nil {
-		return httpapi.ErrNoSupport
+		return operator.ErrNoSupport
 	}
 	return (*gather)(ctx, to)
 }
@@ -59,17 +59,17 @@ func (a *App) Settings() (all []config.Shown, pending []string) {
 	return all, pending
 }
 
-func (a *App) settingList() httpapi.SettingList {
+func (a *App) settingList() operator.SettingList {
 	all, pending := a.Settings()
 	read := a.Config()
-	out := httpapi.SettingList{
-		Settings: make([]httpapi.ConfigSetting, len(all)),
+	out := operator.SettingList{
+		Settings: make([]operator.ConfigSetting, len(all)),
 		Warnings: append([]string{}, slices.Concat(config.Warnings(read), config.Exposures(read))...), Pending: append([]string{}, pending...),
 	}
 	for i, s := range all {
-		out.Settings[i] = httpapi.ConfigSetting{Name: s.Name, Value: httpapi.SettingValue(s.Value), Source: s.Source, About: s.About}
+		out.Settings[i] = operator.ConfigSetting{Name: s.Name, Value: operator.SettingValue(s.Value), Source: s.Source, About: s.About}
 		if s.Default != "" {
-			value := httpapi.SettingValue(s.Default)
+			value := operator.SettingValue(s.Default)
 			out.Settings[i].Default = &value
 		}
 	}

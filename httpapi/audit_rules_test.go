@@ -3,6 +3,7 @@ package httpapi
 import (
 	"fmt"
 	"net/url"
+	"postern/httpapi/operator"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +37,7 @@ func TestTheAuditLogIsFilteredByWhoWhatToWhatAndWhen(t *testing.T) {
 		if res.StatusCode != 200 {
 			t.Fatalf("%s: %s", query, res.Status)
 		}
-		list := decoded[auditList](t, res)
+		list := decoded[operator.AuditList](t, res)
 		var got []string
 		for _, rec := range list.Records {
 			got = append(got, rec.Action)
@@ -45,7 +46,7 @@ func TestTheAuditLogIsFilteredByWhoWhatToWhatAndWhen(t *testing.T) {
 			t.Errorf("%s: %q with total %v, next %v; want %q", query, got, list.TotalRecords, list.NextCursor, want)
 		}
 	}
-	if all := decoded[auditList](t, r.admin("GET", "/audit", "")); all.TotalRecords == nil || *all.TotalRecords != len(all.Records) || len(all.Records) < 5 {
+	if all := decoded[operator.AuditList](t, r.admin("GET", "/audit", "")); all.TotalRecords == nil || *all.TotalRecords != len(all.Records) || len(all.Records) < 5 {
 		t.Errorf("without a filter: %+v", all)
 	}
 	for query, names := range map[string]string{

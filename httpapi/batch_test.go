@@ -15,6 +15,7 @@ import (
 
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/operator"
 	"postern/httpapi/rest"
 	"postern/httpapi/tokens"
 )
@@ -211,14 +212,14 @@ func TestUserTokensAreIssuedToTheHolderOfTheKey(t *testing.T) {
 		req.Header.Set("apikey", testKey)
 		return do(r.h, req)
 	}
-	got := decoded[userToken](t, issue(`{"userId":"`+r.user.String()+`","expiresIn":60}`))
+	got := decoded[operator.UserToken](t, issue(`{"userId":"`+r.user.String()+`","expiresIn":60}`))
 	if got.UserID != r.user.String() || time.Until(got.ExpiresAt.Time) > time.Minute {
 		t.Errorf("got %+v", got)
 	}
 	if status := r.as(got.Token, "GET", "/message/batches", "").StatusCode; status != 200 {
 		t.Errorf("the issued token answers %d", status)
 	}
-	fresh := decoded[userToken](t, issue(`{"expiresIn":31536000}`))
+	fresh := decoded[operator.UserToken](t, issue(`{"expiresIn":31536000}`))
 	if _, err := uuid.Parse(fresh.UserID); err != nil {
 		t.Errorf("a fresh user is %q", fresh.UserID)
 	}

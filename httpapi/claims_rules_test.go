@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/event"
+	"postern/httpapi/operator"
 	"postern/httpapi/rest"
 	"postern/httpapi/tokens/tokenstest"
 )
@@ -56,7 +57,7 @@ func TestAnInstanceTokenSaysItsNameWhenItWasIssuedAndARandomID(t *testing.T) {
 func TestAUserTokenNamesItsUserAndExpiresWhenTheAnswerSays(t *testing.T) {
 	r := newRig(t)
 	user := uuid.New()
-	got := decoded[userToken](t, r.admin("POST", "/auth/user-token", `{"userId":"`+user.String()+`","expiresIn":3600}`))
+	got := decoded[operator.UserToken](t, r.admin("POST", "/auth/user-token", `{"userId":"`+user.String()+`","expiresIn":3600}`))
 	c := claimsOf(t, got.Token)
 	var expires int64
 	if err := json.Unmarshal(c["exp"], &expires); err != nil || event.At(time.Unix(expires, 0)) != got.ExpiresAt {
@@ -68,7 +69,7 @@ func TestAUserTokenNamesItsUserAndExpiresWhenTheAnswerSays(t *testing.T) {
 	if string(c["userId"]) != `"`+user.String()+`"` || got.UserID != user.String() {
 		t.Errorf("userId %s and %s, want %s", c["userId"], got.UserID, user)
 	}
-	other := decoded[userToken](t, r.admin("POST", "/auth/user-token", `{"expiresIn":3600}`))
+	other := decoded[operator.UserToken](t, r.admin("POST", "/auth/user-token", `{"expiresIn":3600}`))
 	if _, err := uuid.Parse(other.UserID); err != nil || other.UserID == got.UserID {
 		t.Errorf("without userId: %q", other.UserID)
 	}

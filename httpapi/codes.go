@@ -8,6 +8,7 @@ import (
 	"postern/batch"
 	"postern/event"
 	"postern/httpapi/openapi"
+	"postern/httpapi/operator"
 	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 	"postern/instance/pace"
@@ -125,9 +126,9 @@ func stateCodes() []Code {
 		{Code: "INSTANCE_MOVED", Status: http.StatusConflict, Meaning: "The account of the instance was exported to another Postern, so it does not connect here.", Next: "Use it where it was imported, and delete the instance here; nothing is unlinked. `postern instance export --undo` undoes an export that was never imported."},
 		{Code: "INSTANCE_NOT_MOVED", Status: http.StatusConflict, Meaning: "The instance has no export to undo, or not the one of requestId.", Next: "None, if the instance is to connect here: it can."},
 		{Code: "TRANSFER_RUNNING", Status: http.StatusConflict, Meaning: "An export of the instance or an import of an account is in progress.", Next: "Wait for its end and try again."},
-		{Code: codeBackup, Status: http.StatusConflict, Meaning: "Another backup or check is taking a snapshot of the data file.", Next: "Wait for its end, some seconds per gigabyte, and try again."},
-		{Code: codeSupport, Status: http.StatusConflict, Meaning: "Another support bundle is being written.", Next: "Wait some ten seconds for its end and try again."},
-		{Code: codeProfiling, Status: http.StatusConflict, Meaning: "Another profile is being taken.", Next: "Wait for its end: it takes the seconds that were requested."},
+		{Code: operator.CodeBackup, Status: http.StatusConflict, Meaning: "Another backup or check is taking a snapshot of the data file.", Next: "Wait for its end, some seconds per gigabyte, and try again."},
+		{Code: operator.CodeSupport, Status: http.StatusConflict, Meaning: "Another support bundle is being written.", Next: "Wait some ten seconds for its end and try again."},
+		{Code: operator.CodeProfiling, Status: http.StatusConflict, Meaning: "Another profile is being taken.", Next: "Wait for its end: it takes the seconds that were requested."},
 		{Code: rest.CodeKeyReused, Status: http.StatusConflict, Meaning: "This Idempotency-Key belongs to a request with another body, or to another route. Nothing was done.", Next: "Use a new key for a new request, and repeat a request unchanged."},
 		{Code: "MEDIA_GONE", Status: http.StatusGone, Meaning: "WhatsApp no longer has the file, and the phone did not upload it again in time.", Next: "Switch the phone on and try again, or ask the sender to send it again; WhatsApp keeps files for some weeks."},
 		{Code: "EVENTS_GONE", Status: http.StatusGone, Meaning: "The events after since have been removed.", Next: "Read the current state of batches or messages, then subscribe without since."},
@@ -137,7 +138,7 @@ func stateCodes() []Code {
 // ruleCodes are about well-formed values that break a rule.
 func ruleCodes() []Code {
 	const status = http.StatusUnprocessableEntity
-	user, link := userTokenLife(), portalLinkLife()
+	user, link := operator.UserTokenLife(), portalLinkLife()
 	return []Code{
 		{Code: "MESSAGE_WITHOUT_MEDIA", Status: status, Meaning: "The message has no file, or no address of it.", Next: "Request the file of an image, a video, a document, a sticker or a voice note."},
 		{Code: "INVALID_MEDIA", Status: status, Meaning: "The file could not be fetched, is too large, or does not match the declared media type.", Next: "Correct the problem that the message names; files are fetched from public addresses unless media.allow_private is set."},
@@ -154,7 +155,7 @@ func ruleCodes() []Code {
 		{Code: "INVALID_USER_ID", Status: status, Meaning: "userId is not a UUID.", Next: "Send one in its usual form of 36 characters, or leave it out to get a new one."},
 		{Code: rest.CodeRecipient, Status: status, Meaning: "A recipient of a backup or an export is not an age public key.", Next: "Send what age-keygen prints as the public key; it begins with age1."},
 		{Code: "INVALID_ARCHIVE", Status: status, Meaning: "The file is not an exported account, or was truncated or changed. Nothing was imported.", Next: "Send the complete, decrypted file of an export; the message has the position of the error."},
-		{Code: codeLogLevel, Status: status, Meaning: "The level or the minutes of PUT /admin/log are out of range.", Next: "Send debug, info, warn or error, and 1 to 1440 minutes."},
+		{Code: operator.CodeLogLevel, Status: status, Meaning: "The level or the minutes of PUT /admin/log are out of range.", Next: "Send debug, info, warn or error, and 1 to 1440 minutes."},
 		{Code: rest.CodeExpiresIn, Status: status, Meaning: "expiresIn is out of the range of its route.", Next: fmt.Sprintf("Send a number of seconds in the range that the message names: %d to %d for a user token, %d to %d for a portal link.", user.Least, user.Most, link.Least, link.Most)},
 		{Code: batch.InvalidRecipient, Status: status, Meaning: "A recipient is not a phone number or address that the route accepts.", Next: "Correct it: 7 to 15 digits with country code. A batch names each bad one by its index."},
 		{Code: batch.TooManyRecipients, Status: status, Meaning: "A batch has more recipients than message.batch.max_recipients allows.", Next: "Split it."},

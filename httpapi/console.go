@@ -7,20 +7,21 @@ import (
 	"postern/console/samples"
 	"postern/delivery"
 	"postern/event"
+	"postern/httpapi/operator"
 	"postern/instance"
 )
 
 // consoleMessage is a message on /ws/console.
 type consoleMessage struct {
-	Type     string          `json:"type"`
-	At       *event.Time     `json:"at,omitempty"`
-	Name     string          `json:"name,omitempty"`
-	Instance *listedInstance `json:"instance,omitempty"`
-	Batch    *batch.View     `json:"batch,omitempty"`
-	ID       *uuid.UUID      `json:"id,omitempty"`
-	Delivery *deliveryRecord `json:"delivery,omitempty"`
-	Changed  int             `json:"changed,omitempty"`
-	Figures  *minuteShown    `json:"figures,omitempty"`
+	Type     string                `json:"type"`
+	At       *event.Time           `json:"at,omitempty"`
+	Name     string                `json:"name,omitempty"`
+	Instance *listedInstance       `json:"instance,omitempty"`
+	Batch    *batch.View           `json:"batch,omitempty"`
+	ID       *uuid.UUID            `json:"id,omitempty"`
+	Delivery *deliveryRecord       `json:"delivery,omitempty"`
+	Changed  int                   `json:"changed,omitempty"`
+	Figures  *operator.MinuteShown `json:"figures,omitempty"`
 }
 
 // ConsoleInstance is an instance as /ws/console sends it: as GET /instance lists it,
@@ -33,4 +34,4 @@ func ConsoleInstance(rec instance.Record, hook *instance.Webhook) any {
 func ConsoleDelivery(r delivery.Listed) any { return newDeliveryRecord(r) }
 
 // ConsoleFigures is a sample as GET /admin/samples has it.
-func ConsoleFigures(s samples.Sample) any { return showMinute(s) }
+func ConsoleFigures(s samples.Sample) any { return operator.ShowMinute(s) }

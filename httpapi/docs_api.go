@@ -10,6 +10,7 @@ import (
 
 	"postern/event"
 	"postern/httpapi/openapi"
+	"postern/httpapi/operator"
 	"postern/httpapi/rest"
 )
 
@@ -165,7 +166,7 @@ func sockets() []openapi.Socket {
 func fieldWords() openapi.Fields {
 	all := openapi.Fields{}
 	for _, theme := range []openapi.Fields{
-		sharedFields(), errorFields(), parameterFields(), operationFields(), consoleFields(), instanceFields(), proxyFields(), sendFields(), notifyFields(), formFields(), contentFields(), chatFields(), settingsFields(), limitsFields(), optionsFields(), deliveryFields(), deliveryParameters(), accessFields(), portalFields(),
+		sharedFields(), errorFields(), parameterFields(), operator.OperationFields(), consoleFields(), instanceFields(), proxyFields(), sendFields(), notifyFields(), formFields(), contentFields(), chatFields(), settingsFields(), limitsFields(), optionsFields(), deliveryFields(), deliveryParameters(), operator.AccessFields(), portalFields(),
 		messageFields(), groupFields(), batchFields(), eventFields(),
 	} {
 		for key := range theme {

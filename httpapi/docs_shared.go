@@ -3,6 +3,7 @@ package httpapi
 import (
 	"postern/event"
 	"postern/httpapi/openapi"
+	"postern/httpapi/operator"
 	"postern/httpapi/rest"
 )
 
@@ -130,7 +131,7 @@ func parameterFields() openapi.Fields {
 		"?token":          rest.Say("The token, where the client cannot send Authorization: Bearer.", nil),
 		"?instance":       rest.Say("The instance; needed with a scoped key for several instances, or with a session.", rest.ExampleName),
 		"?user":           rest.Say("The user whose batches to use, with the session of the GlobalApiKey.", rest.ExampleUUID, openapi.Format("uuid")),
-		"?seconds":        rest.Say("The duration of the profile, in seconds.", profileSeconds, openapi.Kind("integer"), openapi.Range(1, maxProfileSeconds), openapi.Default(profileSeconds)),
+		"?seconds":        rest.Say("The duration of the profile, in seconds.", operator.ProfileSeconds, openapi.Kind("integer"), openapi.Range(1, operator.MaxProfileSeconds), openapi.Default(operator.ProfileSeconds)),
 		"?since":          rest.Say("A position: kept events after this sequence are sent first.", 0, openapi.Kind("integer"), openapi.Object{"minimum": 0}),
 
 		"deleteMessage.?id": rest.Say("A stored message: its id here, or its id at WhatsApp.", "42", openapi.Required()),
@@ -148,7 +149,7 @@ func errorFields() openapi.Fields {
 	return openapi.Fields{
 		"Error.statusCode": rest.Say("The status of the answer.", 422, openapi.Range(400, 599)),
 		"Error.error":      rest.Say("The text of the status, with hyphens.", "unprocessable-entity"),
-		"Error.code":       rest.Say("The error code, for programs.", "INVALID_RECIPIENT", openapi.OneOf(unique(codes)...)),
+		"Error.code":       rest.Say("The error code, for programs.", "INVALID_RECIPIENT", openapi.OneOf(operator.Unique(codes)...)),
 		"Error.messages":   rest.Say("The error for people; each message names the field and the rule.", []any{"number has 5 digits, 7 to 15 are allowed"}),
 		"Error.message":    rest.Say("The same as messages.", []any{"number has 5 digits, 7 to 15 are allowed"}),
 		"Error.step":       rest.Say("The step that failed; only with the code PROXY_UNREACHABLE.", "auth"),

@@ -11,6 +11,7 @@ import (
 	"postern/event"
 	"postern/httpapi/alerts"
 	"postern/httpapi/openapi"
+	"postern/httpapi/operator"
 	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 	"postern/httpapi/strict"
@@ -54,24 +55,24 @@ func types() map[reflect.Type]openapi.Type {
 
 		rest.TypeOf[rest.FailedStep](): {Schema: func(r rest.Ref) openapi.Object { return r(rest.TypeOf[proxy.Step]()) }},
 
-		rest.TypeOf[SettingList]():    {Name: "SettingList", About: "The configuration in effect."},
-		rest.TypeOf[ConfigSetting]():  {Name: "ConfigSetting", About: "A setting of the configuration, with secrets masked."},
-		rest.TypeOf[SettingValue]():   {Name: "SettingValue", About: "The value of a setting.", Schema: settingSchema},
-		rest.TypeOf[consoleMessage](): {Name: "ConsoleMessage", About: "A change. type determines which other fields are present."},
-		rest.TypeOf[sampleList]():     {Name: "SampleList"},
-		rest.TypeOf[minuteShown]():    {Name: "Sample", About: "Figures of the program for one minute."},
-		rest.TypeOf[backupState]():    {Name: "BackupState", About: "The state of scheduled backups."},
+		rest.TypeOf[operator.SettingList]():   {Name: "SettingList", About: "The configuration in effect."},
+		rest.TypeOf[operator.ConfigSetting](): {Name: "ConfigSetting", About: "A setting of the configuration, with secrets masked."},
+		rest.TypeOf[operator.SettingValue]():  {Name: "SettingValue", About: "The value of a setting.", Schema: operator.SettingSchema},
+		rest.TypeOf[consoleMessage]():         {Name: "ConsoleMessage", About: "A change. type determines which other fields are present."},
+		rest.TypeOf[operator.SampleList]():    {Name: "SampleList"},
+		rest.TypeOf[operator.MinuteShown]():   {Name: "Sample", About: "Figures of the program for one minute."},
+		rest.TypeOf[operator.BackupState]():   {Name: "BackupState", About: "The state of scheduled backups."},
 
 		rest.TypeOf[alerts.Notification](): {Name: "Notification", Open: true, About: "A post of a monitoring system: alerts, as Alertmanager and Grafana post them, or a title or message. Other fields are ignored."},
 		rest.TypeOf[alerts.Alert]():        {Name: "Alert", Open: true, About: "A firing or resolved alert."},
 		rest.TypeOf[notifyAnswer]():        {Name: "NotifyAnswer", About: "The result of a notification."},
 
-		rest.TypeOf[portalState]():  {Name: "PortalState", About: "What the page of a portal link shows."},
-		rest.TypeOf[keyView]():      {Name: "Key", About: "A scoped key, without its text."},
-		rest.TypeOf[createdKey]():   {Name: "CreatedKey", Words: "Key", About: "A scoped key as created, with its text."},
-		rest.TypeOf[keyRate]():      {Name: "KeyRate", About: "How many requests a scoped key may make."},
-		rest.TypeOf[auditRecord]():  {Name: "AuditRecord", About: "One change, and who made it."},
-		rest.TypeOf[access.Scope](): {Name: "KeyScope", About: "What a scoped key may do.", Schema: openapi.Words(access.Scopes()...)},
+		rest.TypeOf[portalState]():          {Name: "PortalState", About: "What the page of a portal link shows."},
+		rest.TypeOf[operator.KeyView]():     {Name: "Key", About: "A scoped key, without its text."},
+		rest.TypeOf[operator.CreatedKey]():  {Name: "CreatedKey", Words: "Key", About: "A scoped key as created, with its text."},
+		rest.TypeOf[operator.KeyRate]():     {Name: "KeyRate", About: "How many requests a scoped key may make."},
+		rest.TypeOf[operator.AuditRecord](): {Name: "AuditRecord", About: "One change, and who made it."},
+		rest.TypeOf[access.Scope]():         {Name: "KeyScope", About: "What a scoped key may do.", Schema: openapi.Words(access.Scopes()...)},
 
 		rest.TypeOf[outboxRecord]():      {Name: "OutboxEvent", About: "An event for the global webhook, without its body."},
 		rest.TypeOf[deliveryRecord]():    {Name: "Delivery", About: "One event for one destination, without its body."},
@@ -98,8 +99,8 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[batch.List[outboxRecord]]():       {Name: "OutboxEventList"},
 		rest.TypeOf[batch.List[deliveryRecord]]():     {Name: "DeliveryList"},
 		rest.TypeOf[batch.List[uploadView]]():         {Name: "UploadList"},
-		rest.TypeOf[batch.List[keyView]]():            {Name: "KeyList"},
-		rest.TypeOf[auditList]():                      {Name: "AuditList"},
+		rest.TypeOf[batch.List[operator.KeyView]]():   {Name: "KeyList"},
+		rest.TypeOf[operator.AuditList]():             {Name: "AuditList"},
 		rest.TypeOf[picturedGroup]():                  {Name: "GroupWithPicture", About: "A group as the account sees it, with its new picture."},
 		rest.TypeOf[fileAnswer]():                     {Name: "MediaFile", About: "The file of a message."},
 		rest.TypeOf[event.GroupUpsert]():              {Name: "Group", About: "A group as the account sees it."},

@@ -11,6 +11,7 @@ import (
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/idempotency"
+	"postern/httpapi/operator"
 	"postern/httpapi/rest"
 	"postern/instance"
 	"postern/instance/pace"
@@ -74,7 +75,7 @@ func errorTable() []mapping {
 		{instance.ErrAlreadyPaired, http.StatusConflict, "ALREADY_CONNECTED", ""},
 		{event.ErrNoPasskey, http.StatusConflict, "PASSKEY_NOT_EXPECTED", ""},
 		{event.ErrPasskeyRefused, http.StatusUnprocessableEntity, "PASSKEY_REFUSED", "WhatsApp refused the passkey"},
-		{ErrNoSupport, http.StatusNotFound, rest.CodeNotFound, ""},
+		{operator.ErrNoSupport, http.StatusNotFound, rest.CodeNotFound, ""},
 		{ErrOrigin, http.StatusForbidden, "ORIGIN_REFUSED", ""},
 		{ErrNotDurable, http.StatusConflict, "NOT_DURABLE", ""},
 		{ErrAhead, http.StatusBadRequest, codeInvalidSubscription, ""},

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"postern/httpapi/operator"
 	"postern/httpapi/rest"
 	"postern/store"
 )
@@ -24,7 +25,7 @@ func TestAFullDiskRefusesNewWorkAndReadyTellsWhy(t *testing.T) {
 	wantError(t, r.do("POST", "/message/batches", batchBody("instances", `["a"]`)), 503, "DISK_FULL")
 
 	res := do(r.h, httptest.NewRequest("GET", "/ready", nil))
-	var body health
+	var body operator.Health
 	if err := json.NewDecoder(res.Body).Decode(&body); err != nil || res.StatusCode != 503 || len(body.Reasons) != 1 {
 		t.Errorf("ready: %d %+v %v", res.StatusCode, body, err)
 	}
@@ -48,7 +49,7 @@ func TestReadyTellsWhenTheDataFileTakesNoChanges(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("the disk hangs"))
 	defer cancel()
 	res := do(r.h, httptest.NewRequest("GET", "/ready", nil).WithContext(ctx))
-	if body := decodedAs[health](t, res, 503); len(body.Reasons) != 1 || body.Reasons[0] != "the disk hangs" {
+	if body := decodedAs[operator.Health](t, res, 503); len(body.Reasons) != 1 || body.Reasons[0] != "the disk hangs" {
 		t.Errorf("got %+v", body)
 	}
 	close(heal)
@@ -56,7 +57,7 @@ func TestReadyTellsWhenTheDataFileTakesNoChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := r.store.Stats().Commits
-	decodedAs[health](t, do(r.h, httptest.NewRequest("GET", "/ready", nil)), 200)
+	decodedAs[operator.Health](t, do(r.h, httptest.NewRequest("GET", "/ready", nil)), 200)
 	if after := r.store.Stats().Commits; after != before {
 		t.Errorf("to ask cost %d commits", after-before)
 	}
@@ -64,13 +65,13 @@ func TestReadyTellsWhenTheDataFileTakesNoChanges(t *testing.T) {
 
 func TestReadyNamesEachReasonOfTheProgram(t *testing.T) {
 	r := newRig(t)
-	a := newOperator(operatorConfig{Store: r.store, Ready: func() []string { return []string{"one loop stands", "another too"} }})
+	a := operator.New(operator.Config{Store: r.store, Ready: func() []string { return []string{"one loop stands", "another too"} }})
 	w := &rest.Response{ResponseWriter: httptest.NewRecorder()}
-	if err := a.ready(&rest.Call{Response: w, Request: httptest.NewRequest("GET", "/ready", nil)}); err != nil {
+	if err := a.ShowReady(&rest.Call{Response: w, Request: httptest.NewRequest("GET", "/ready", nil)}); err != nil {
 		t.Fatal(err)
 	}
 	res := w.ResponseWriter.(*httptest.ResponseRecorder).Result()
-	if body := decodedAs[health](t, res, 503); len(body.Reasons) != 2 || body.Status == "ok" {
+	if body := decodedAs[operator.Health](t, res, 503); len(body.Reasons) != 2 || body.Status == "ok" {
 		t.Errorf("got %+v", body)
 	}
 }

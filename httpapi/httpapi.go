@@ -16,6 +16,7 @@ import (
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/alerts"
+	"postern/httpapi/operator"
 	"postern/httpapi/rest"
 	"postern/instance"
 	"postern/internal/loglevel"
@@ -100,7 +101,7 @@ type Config struct {
 
 	// Settings is the configuration in force, without secrets. nil: GET /admin/config
 	// answers with no setting.
-	Settings func() SettingList
+	Settings func() operator.SettingList
 	// Support writes a redacted support bundle as a zip file; its error is ErrNoSupport
 	// when that is not possible. nil: it is not.
 	Support func(ctx context.Context, to io.Writer) error
@@ -142,7 +143,7 @@ const (
 type api struct {
 	*rest.Server
 
-	operator   *operatorAPI
+	operator   *operator.API
 	sockets    *socketsAPI
 	batches    *batchesAPI
 	deliveries *deliveriesAPI
@@ -172,7 +173,7 @@ func newAPI(c Config) *api {
 	batches := newBatches(batchesConfig{Engine: c.Engine, Store: c.Store, Relay: c.Relay, Registry: c.Registry, Media: c.Media, MaxRecipients: c.MaxRecipients})
 	a := &api{
 		batches: batches,
-		operator: newOperator(operatorConfig{
+		operator: operator.New(operator.Config{
 			Access: c.Access, AgentTools: c.AgentTools, JWTSecret: c.JWTSecret, Registry: c.Registry, Engine: c.Engine, Store: c.Store, Backup: c.Backup, Backups: c.Backups,
 			Ready: c.Ready, Warnings: c.Warnings, Settings: c.Settings, Support: c.Support, Samples: c.Samples, LogLevel: c.LogLevel, LogLines: c.LogLines, Metrics: c.Metrics,
 		}),
@@ -241,7 +242,7 @@ func New(c Config) (http.Handler, error) {
 	a.addDocuments(c.Version)
 	a.addNotOffered()
 	if c.Metrics != nil {
-		r := rest.Route{Method: "GET", Path: rest.PathMetrics, Auth: rest.GlobalKey, Right: rest.ScopeMetrics, Handle: a.operator.showMetrics}
+		r := rest.Route{Method: "GET", Path: rest.PathMetrics, Auth: rest.GlobalKey, Right: rest.ScopeMetrics, Handle: a.operator.ShowMetrics}
 		a.Add(r)
 	}
 	if c.MCP != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"postern/batch"
+	"postern/httpapi/operator"
 )
 
 // bring sends a form to the import.
@@ -118,7 +119,7 @@ func TestAnImportIsWholeOrNothing(t *testing.T) {
 	if made.InstanceName != "shop" || made.Auth == nil || made.Auth.Token == "" || len(r.spooled()) > 0 {
 		t.Errorf("%+v; files %v", made, r.spooled())
 	}
-	last := decoded[batch.List[auditRecord]](t, r.admin("GET", "/audit?limit=1", "")).Records[0]
+	last := decoded[batch.List[operator.AuditRecord]](t, r.admin("GET", "/audit?limit=1", "")).Records[0]
 	if last.Action != "instance.import" || last.Subject != "shop" || last.Actor != "global" {
 		t.Errorf("the audit log has %+v", last)
 	}

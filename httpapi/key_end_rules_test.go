@@ -12,6 +12,7 @@ import (
 
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/operator"
 	"postern/instance"
 	"postern/store"
 )
@@ -20,7 +21,7 @@ import (
 type endRig struct {
 	*rig
 
-	key, other                    createdKey
+	key, other                    operator.CreatedKey
 	created, started, both, taken uuid.UUID // batches that the key has a part in
 	foreign, theirs               uuid.UUID // batches of the user and of the other key
 }
@@ -38,7 +39,7 @@ func newEndRig(t *testing.T) *endRig {
 	for _, name := range []string{"a", "b", "c", "d"} {
 		tokens[name] = r.instance(name)
 	}
-	make := func(name string) createdKey {
+	make := func(name string) operator.CreatedKey {
 		return r.newKey(fmt.Sprintf(`{"name":%q,"instances":["*"],"scopes":["batch","webhook"],"userId":%q}`, name, r.user))
 	}
 	r.key, r.other = make("leaves"), make("stays")
@@ -91,7 +92,7 @@ func (r *endRig) mine() (ids []uuid.UUID) {
 }
 
 // check holds what a key has running, or had, against what it set running.
-func (r *endRig) check(what string, got keyRunning) {
+func (r *endRig) check(what string, got operator.KeyRunning) {
 	r.t.Helper()
 	var ids []uuid.UUID
 	for _, b := range got.Batches {
@@ -188,9 +189,9 @@ func TestADeletionTellsWhatTheKeyLeavesRunning(t *testing.T) {
 	r := newEndRig(t)
 	path := "/keys/" + r.key.ID.String()
 	before := r.enabled()
-	r.check("GET", decoded[shownKey](t, r.admin("GET", path, "")).keyRunning)
-	got := decoded[deletedKey](t, r.admin("DELETE", path, ""))
-	r.check("DELETE", got.keyRunning)
+	r.check("GET", decoded[operator.ShownKey](t, r.admin("GET", path, "")).KeyRunning)
+	got := decoded[operator.DeletedKey](t, r.admin("DELETE", path, ""))
+	r.check("DELETE", got.KeyRunning)
 	if got.ID != r.key.ID || got.Name != "leaves" || got.Stopped != nil {
 		t.Errorf("%+v", got)
 	}
@@ -199,7 +200,7 @@ func TestADeletionTellsWhatTheKeyLeavesRunning(t *testing.T) {
 		t.Errorf("batches %v, enabled %v", mine, r.enabled())
 	}
 	wantError(t, r.admin("DELETE", path+"?stop=true", ""), 404, "KEY_NOT_FOUND")
-	none := decoded[shownKey](t, r.admin("GET", "/keys/"+r.newKey(`{"name":"n","instances":["*"],"scopes":["read"]}`).ID.String(), ""))
+	none := decoded[operator.ShownKey](t, r.admin("GET", "/keys/"+r.newKey(`{"name":"n","instances":["*"],"scopes":["read"]}`).ID.String(), ""))
 	if none.Batches == nil || none.Webhooks == nil || none.TotalBatches+none.TotalWebhooks != 0 {
 		t.Errorf("of a new key: %+v", none)
 	}
@@ -209,8 +210,8 @@ func TestADeletionTellsWhatTheKeyLeavesRunning(t *testing.T) {
 // TestADeletionWithStopStopsWhatTheKeySetRunning and nothing else; the audit log tells of it.
 func TestADeletionWithStopStopsWhatTheKeySetRunning(t *testing.T) {
 	r := newEndRig(t)
-	first := decoded[auditList](t, r.admin("GET", "/audit?limit=1", "")).Records[0].ID
-	got := decoded[deletedKey](t, r.admin("DELETE", "/keys/"+r.key.ID.String()+"?stop=true", ""))
+	first := decoded[operator.AuditList](t, r.admin("GET", "/audit?limit=1", "")).Records[0].ID
+	got := decoded[operator.DeletedKey](t, r.admin("DELETE", "/keys/"+r.key.ID.String()+"?stop=true", ""))
 	if got.Stopped == nil || len(got.Batches)+len(got.Webhooks)+got.TotalBatches+got.TotalWebhooks != 0 {
 		t.Fatalf("%+v", got)
 	}
@@ -222,7 +223,7 @@ func TestADeletionWithStopStopsWhatTheKeySetRunning(t *testing.T) {
 	}
 	r.wantStopped()
 	var noted []string
-	for _, rec := range decoded[auditList](t, r.admin("GET", "/audit?limit=20", "")).Records {
+	for _, rec := range decoded[operator.AuditList](t, r.admin("GET", "/audit?limit=20", "")).Records {
 		if rec.ID > first {
 			noted = append(noted, rec.Actor+" "+rec.Action+" "+rec.Subject)
 		}
@@ -241,13 +242,13 @@ func TestADeletionWithStopStopsWhatTheKeySetRunning(t *testing.T) {
 func TestADeletionGoesOnWhereItWasCutOff(t *testing.T) {
 	for name, goOn := range map[string]func(*endRig) error{
 		"call": func(r *endRig) error {
-			got := decoded[deletedKey](t, r.admin("DELETE", "/keys/"+r.key.ID.String(), ""))
+			got := decoded[operator.DeletedKey](t, r.admin("DELETE", "/keys/"+r.key.ID.String(), ""))
 			if got.Name != "leaves" || got.Stopped == nil || got.Stopped.TotalBatches != 3 {
 				t.Errorf("%+v", got)
 			}
 			return nil
 		},
-		"start": func(r *endRig) error { return EndKeys(t.Context(), r.api.Server.Access, r.engine, r.registry) },
+		"start": func(r *endRig) error { return operator.EndKeys(t.Context(), r.api.Server.Access, r.engine, r.registry) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newEndRig(t)
@@ -319,13 +320,13 @@ func TestADeletionStopsThousandsOfBatchesInFewCommits(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	k := r.newKey(fmt.Sprintf(`{"name":"k","instances":["*"],"scopes":["batch"],"userId":%q}`, r.user))
-	const many = maxRunning + 30
+	const many = operator.MaxRunning + 30
 	for range many {
 		r.batchBy(k.Key, `"autoStart":false,`)
 	}
 	before := r.store.Stats().Commits
-	got := decoded[deletedKey](t, r.admin("DELETE", "/keys/"+k.ID.String()+"?stop=true", "")).Stopped
-	if len(got.Batches) != maxRunning || got.TotalBatches != many {
+	got := decoded[operator.DeletedKey](t, r.admin("DELETE", "/keys/"+k.ID.String()+"?stop=true", "")).Stopped
+	if len(got.Batches) != operator.MaxRunning || got.TotalBatches != many {
 		t.Errorf("%d of %d are listed", len(got.Batches), got.TotalBatches)
 	}
 	if n := r.store.Stats().Commits - before; n > 40 {

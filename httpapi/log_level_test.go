@@ -7,14 +7,17 @@ import (
 	"testing"
 	"time"
 
+	"postern/httpapi/operator"
 	"postern/store"
 )
 
 func TestTheLogLevelChangesForAWhileOnly(t *testing.T) {
 	r := newRig(t)
 	level := r.api.operator.LogLevel
-	is := func(method, body string) logState { return decoded[logState](t, r.admin(method, "/admin/log", body)) }
-	if s := is("GET", ""); s != (logState{Level: "info", Usual: "info"}) {
+	is := func(method, body string) operator.LogState {
+		return decoded[operator.LogState](t, r.admin(method, "/admin/log", body))
+	}
+	if s := is("GET", ""); s != (operator.LogState{Level: "info", Usual: "info"}) {
 		t.Errorf("%+v", s)
 	}
 	for body, want := range map[string]struct {
@@ -35,7 +38,7 @@ func TestTheLogLevelChangesForAWhileOnly(t *testing.T) {
 			t.Errorf("%s: until %v", body, s.Until)
 		}
 	}
-	if s := is("DELETE", ""); s != (logState{Level: "info", Usual: "info"}) || level.Level() != slog.LevelInfo {
+	if s := is("DELETE", ""); s != (operator.LogState{Level: "info", Usual: "info"}) || level.Level() != slog.LevelInfo {
 		t.Errorf("%+v", s)
 	}
 	for body, status := range map[string]int{

@@ -75,8 +75,8 @@ func TestOneProfileIsMadeAtATimeAndEndsWithTheProgram(t *testing.T) {
 			defer leave()
 			long := make(chan *http.Response)
 			go func() { long <- ask(ctx, "/admin/profile/cpu?seconds=120") }()
-			for h.operator.profiling.TryLock() {
-				h.operator.profiling.Unlock()
+			for h.operator.Profiling.TryLock() {
+				h.operator.Profiling.Unlock()
 				time.Sleep(time.Millisecond) // until it has begun
 			}
 			for _, other := range []string{"heap", "goroutine", "cpu"} {

@@ -13,6 +13,7 @@ import (
 	"postern/batch"
 	"postern/delivery"
 	"postern/event"
+	"postern/httpapi/operator"
 	"postern/httpapi/rest"
 )
 
@@ -28,10 +29,10 @@ func TestAKeyShowsNoInstanceThatIsGone(t *testing.T) {
 	}
 	r.instance("b")
 	path := "/keys/" + k.ID.String()
-	for _, shown := range []keyView{
-		decoded[keyView](t, r.admin("GET", path, "")),
-		*decoded[shownSession](t, r.with(k.Key, "GET", "/session", "")).Key,
-		decoded[keyView](t, r.admin("PATCH", path, `{"name":"other"}`)),
+	for _, shown := range []operator.KeyView{
+		decoded[operator.KeyView](t, r.admin("GET", path, "")),
+		*decoded[operator.ShownSession](t, r.with(k.Key, "GET", "/session", "")).Key,
+		decoded[operator.KeyView](t, r.admin("PATCH", path, `{"name":"other"}`)),
 	} {
 		if !slices.Equal(shown.Instances, []string{"a"}) {
 			t.Errorf("it shows %q", shown.Instances)

@@ -8,6 +8,7 @@ import (
 	"postern/backup"
 	"postern/console/samples"
 	"postern/event"
+	"postern/httpapi/operator"
 )
 
 // samples are those of a program that sends a message in each minute, since an hour.
@@ -25,7 +26,7 @@ func (r *rig) samples() *samples.Recorder {
 
 func TestTheSamplesAreThoseOfTheLastDayTheNewestLast(t *testing.T) {
 	r := newRig(t)
-	all := decoded[sampleList](t, r.admin("GET", "/admin/samples", ""))
+	all := decoded[operator.SampleList](t, r.admin("GET", "/admin/samples", ""))
 	if all.Interval != 60 || len(all.Samples) < 60 || all.Backup != nil {
 		t.Fatalf("%d samples of %d s, backup %v", len(all.Samples), all.Interval, all.Backup)
 	}
@@ -39,7 +40,7 @@ func TestTheSamplesAreThoseOfTheLastDayTheNewestLast(t *testing.T) {
 		t.Errorf("the first is %+v", first)
 	}
 	from := all.Samples[40].At
-	since := decoded[sampleList](t, r.admin("GET", "/admin/samples?since="+from.Format(time.RFC3339), ""))
+	since := decoded[operator.SampleList](t, r.admin("GET", "/admin/samples?since="+from.Format(time.RFC3339), ""))
 	if len(since.Samples) != len(all.Samples)-40 || !since.Samples[0].At.Equal(from.Time) {
 		t.Errorf("since %v there are %d, the first of %v", from, len(since.Samples), since.Samples[0].At)
 	}
@@ -52,12 +53,12 @@ func TestTheSamplesTellOfTheLastBackupAndWhyItFailed(t *testing.T) {
 	r.api.operator.Backups = func() backup.State {
 		return backup.State{Every: 24 * time.Hour, Last: at, Bytes: 4096, Failed: errors.New("no space left"), FailedAt: at.Add(24 * time.Hour)}
 	}
-	b := decoded[sampleList](t, r.admin("GET", "/admin/samples", "")).Backup
+	b := decoded[operator.SampleList](t, r.admin("GET", "/admin/samples", "")).Backup
 	if b == nil || b.Every != 86_400 || !b.LastAt.Equal(at) || *b.Bytes != 4096 || *b.Failure != "no space left" || !b.FailedAt.Equal(at.Add(24*time.Hour)) {
 		t.Errorf("the backup is %+v", b)
 	}
 	r.api.operator.Backups = func() backup.State { return backup.State{Every: time.Hour} }
-	b = decoded[sampleList](t, r.admin("GET", "/admin/samples", "")).Backup
+	b = decoded[operator.SampleList](t, r.admin("GET", "/admin/samples", "")).Backup
 	if b == nil || b.LastAt != nil || b.Bytes != nil || b.Failure != nil || b.FailedAt != nil {
 		t.Errorf("before the first one it is %+v", b)
 	}

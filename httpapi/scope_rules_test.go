@@ -13,18 +13,19 @@ import (
 	"postern/access"
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/operator"
 	"postern/httpapi/rest"
 	"postern/media"
 )
 
 // newKey makes a scoped key over the interface.
-func (r *rig) newKey(body string) createdKey {
+func (r *rig) newKey(body string) operator.CreatedKey {
 	r.t.Helper()
 	res := r.admin("POST", "/keys", body)
 	if res.StatusCode != http.StatusCreated {
 		r.t.Fatalf("POST /keys %s: %s", body, res.Status)
 	}
-	return decoded[createdKey](r.t, res)
+	return decoded[operator.CreatedKey](r.t, res)
 }
 
 // with sends a request with a scoped key as a Bearer.
@@ -91,7 +92,7 @@ func TestEveryRouteOpensToItsScopeAndToNoOther(t *testing.T) {
 	r := newRig(t)
 	r.instance("some-instance")
 	r.instance("other")
-	keys := map[access.Scope]createdKey{}
+	keys := map[access.Scope]operator.CreatedKey{}
 	wide := map[access.Scope]string{}
 	for _, s := range access.Scopes() {
 		body := fmt.Sprintf(`{"name":"k","instances":["some-instance"],"scopes":[%q],"userId":%q}`, s, rest.ExampleUUID)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"postern/httpapi/operator"
 	"postern/internal/peers"
 )
 
@@ -29,7 +30,7 @@ func TestCSRFIsRandomPerSession(t *testing.T) {
 	if other := r.signIn("apikey", testKey); other.csrf == s.csrf || len(s.csrf) < 32 {
 		t.Errorf("%q and %q", s.csrf, other.csrf)
 	}
-	if shown := decoded[shownSession](t, s.ask("GET", "/session", "")); shown.CSRF != s.csrf {
+	if shown := decoded[operator.ShownSession](t, s.ask("GET", "/session", "")); shown.CSRF != s.csrf {
 		t.Errorf("GET /session: %q, want %q", shown.CSRF, s.csrf)
 	}
 }
@@ -90,7 +91,7 @@ func TestHTTPSCookiesBelongToTheHost(t *testing.T) {
 		{"trusted proxy", "", "", true, false, "__Host-postern_session"},
 		{"TLS below a path", "", "/wa", false, true, "__Host-postern_session_"},
 	} {
-		r.api.Server.BaseURL, r.api.Server.BasePath, r.api.Server.Proxies, r.api.operator.signIns = c.base, c.path, nil, peers.NewFailures(0)
+		r.api.Server.BaseURL, r.api.Server.BasePath, r.api.Server.Proxies, r.api.operator.SignIns = c.base, c.path, nil, peers.NewFailures(0)
 		if c.proxied {
 			r.api.Server.Proxies = trusted
 		}
@@ -147,8 +148,8 @@ func TestAddressBeginsTenSessionsAMinute(t *testing.T) {
 	if res := ask("192.0.2.8:1"); res.StatusCode != 201 {
 		t.Errorf("another address: %s", res.Status)
 	}
-	list := decoded[auditList](t, r.admin("GET", "/audit?action=session", ""))
-	if n := len(list.Records); n != 11 || slices.ContainsFunc(list.Records, func(a auditRecord) bool { return a.Action != "session.create" }) {
+	list := decoded[operator.AuditList](t, r.admin("GET", "/audit?action=session", ""))
+	if n := len(list.Records); n != 11 || slices.ContainsFunc(list.Records, func(a operator.AuditRecord) bool { return a.Action != "session.create" }) {
 		t.Errorf("%d records", n)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"postern/access"
 	"postern/batch"
+	"postern/httpapi/operator"
 	"postern/httpapi/rest"
 )
 
@@ -28,7 +29,7 @@ func (r *rig) signIn(header, value string) *signedIn {
 	if res.StatusCode != http.StatusCreated || len(cookies) != 1 {
 		r.t.Fatalf("POST /session: %s with %d cookies", res.Status, len(cookies))
 	}
-	return &signedIn{r, cookies[0], decoded[begunSession](r.t, res).CSRF}
+	return &signedIn{r, cookies[0], decoded[operator.BegunSession](r.t, res).CSRF}
 }
 
 func (s *signedIn) ask(method, path, body string, edit ...func(http.Header)) *http.Response {
@@ -74,7 +75,7 @@ func TestASessionOfTheOperatorOpensEverything(t *testing.T) {
 	if list := decoded[batch.List[batch.View]](t, res); list.TotalRecords != 0 {
 		t.Errorf("%+v", list)
 	}
-	if who := decoded[shownSession](t, s.ask("GET", "/session", "")); !who.Operator || who.Key != nil || who.CSRF != s.csrf {
+	if who := decoded[operator.ShownSession](t, s.ask("GET", "/session", "")); !who.Operator || who.Key != nil || who.CSRF != s.csrf {
 		t.Errorf("%+v", who)
 	}
 }
@@ -92,7 +93,7 @@ func TestASessionOfAKeyOpensWhatTheKeyDoes(t *testing.T) {
 	for _, path := range []string{"/instance/b", "/keys", "/instance/a/webhook"} {
 		wantError(t, s.ask("GET", path, ""), 403, "SCOPE")
 	}
-	if who := decoded[shownSession](t, s.ask("GET", "/session", "")); who.Operator || who.Key == nil || who.Key.ID != k.ID {
+	if who := decoded[operator.ShownSession](t, s.ask("GET", "/session", "")); who.Operator || who.Key == nil || who.Key.ID != k.ID {
 		t.Errorf("%+v", who)
 	}
 	if res := r.admin("DELETE", "/keys/"+k.ID.String(), ""); res.StatusCode != 200 {
@@ -220,7 +221,7 @@ func TestWhatChangesIsInTheAuditLog(t *testing.T) {
 		{"", "DELETE", "/keys/" + id, ``, "global", "key.delete", id},
 	}
 	for _, s := range steps {
-		before := decoded[batch.List[auditRecord]](t, r.admin("GET", "/audit", "")).TotalRecords
+		before := decoded[batch.List[operator.AuditRecord]](t, r.admin("GET", "/audit", "")).TotalRecords
 		ask := func(body string) *http.Response {
 			if s.credential != "" {
 				return r.with(s.credential, s.method, s.path, body)
@@ -233,7 +234,7 @@ func TestWhatChangesIsInTheAuditLog(t *testing.T) {
 		if res := ask(`{"nothingOfThatName":1}`); res.StatusCode != 400 {
 			t.Errorf("%s %s: a wrong body: %s", s.method, s.path, res.Status)
 		}
-		if n := decoded[batch.List[auditRecord]](t, r.admin("GET", "/audit", "")).TotalRecords; n != before {
+		if n := decoded[batch.List[operator.AuditRecord]](t, r.admin("GET", "/audit", "")).TotalRecords; n != before {
 			t.Errorf("%s %s: what was refused is in the log", s.method, s.path)
 		}
 		s.path, _, _ = strings.Cut(s.path, "?")
@@ -241,7 +242,7 @@ func TestWhatChangesIsInTheAuditLog(t *testing.T) {
 			t.Errorf("%s %s: %s %s", s.method, s.path, res.Status, text(t, res))
 			continue
 		}
-		list := decoded[batch.List[auditRecord]](t, r.admin("GET", "/audit?limit=1", ""))
+		list := decoded[batch.List[operator.AuditRecord]](t, r.admin("GET", "/audit?limit=1", ""))
 		last := list.Records[0]
 		if list.TotalRecords != before+1 || last.Actor != s.actor || last.Action != s.action || last.Subject != s.subject || last.From != "192.0.2.1" {
 			t.Errorf("%s %s: %d records, the last %+v", s.method, s.path, list.TotalRecords-before, last)
@@ -259,18 +260,18 @@ func TestACallOfAnAgentIsOneLineOfTheAuditLog(t *testing.T) {
 		if res := r.with(k.Key, "POST", "/session/calls", `{"tool":"unknown","outcome":"failed","instance":"`+name+`"}`); res.StatusCode != 204 {
 			t.Fatal(res.Status)
 		}
-		if last := decoded[batch.List[auditRecord]](t, r.admin("GET", "/audit?limit=1", "")).Records[0]; last.Subject != "" || last.Action != "mcp.unknown.failed" {
+		if last := decoded[batch.List[operator.AuditRecord]](t, r.admin("GET", "/audit?limit=1", "")).Records[0]; last.Subject != "" || last.Action != "mcp.unknown.failed" {
 			t.Errorf("%s: %+v", name, last)
 		}
 	}
-	before := decoded[batch.List[auditRecord]](t, r.admin("GET", "/audit", "")).TotalRecords
+	before := decoded[batch.List[operator.AuditRecord]](t, r.admin("GET", "/audit", "")).TotalRecords
 	note := func() *http.Response {
 		return r.with(k.Key, "POST", "/session/calls", `{"tool":"read_messages","outcome":"refused","instance":"a"}`)
 	}
 	if res := note(); res.StatusCode != 204 {
 		t.Fatal(res.Status)
 	}
-	list := decoded[batch.List[auditRecord]](t, r.admin("GET", "/audit?limit=1", ""))
+	list := decoded[batch.List[operator.AuditRecord]](t, r.admin("GET", "/audit?limit=1", ""))
 	if last := list.Records[0]; list.TotalRecords != before+1 || last.Actor != k.ID.String() || last.Action != "mcp.read_messages.refused" || last.Subject != "a" {
 		t.Errorf("%d records, the last %+v", list.TotalRecords-before, last)
 	}
@@ -303,7 +304,7 @@ func TestKeyTextIsShownOnce(t *testing.T) {
 			t.Errorf("GET %s tells it", path)
 		}
 	}
-	shown := decoded[keyView](t, r.admin("GET", "/keys/"+k.ID.String(), ""))
+	shown := decoded[operator.KeyView](t, r.admin("GET", "/keys/"+k.ID.String(), ""))
 	if shown.LastUsedAt == nil || shown.LastUsedFrom == nil || *shown.LastUsedFrom != "192.0.2.1" {
 		t.Errorf("used last: %+v", shown)
 	}
@@ -381,7 +382,7 @@ func TestWhatBreaksARuleOfAKeyIsNamed(t *testing.T) {
 			t.Errorf("%s: %q", body, e.Messages)
 		}
 	}
-	if n := decoded[batch.List[keyView]](t, r.admin("GET", "/keys", "")).TotalRecords; n != 0 {
+	if n := decoded[batch.List[operator.KeyView]](t, r.admin("GET", "/keys", "")).TotalRecords; n != 0 {
 		t.Errorf("%d keys were made", n)
 	}
 	k := r.newKey(`{"name":"k","instances":["*"],"scopes":["read"]}`)
@@ -399,7 +400,7 @@ func TestTheAuditLogNamesAKeyByItsIdHoweverItWasWritten(t *testing.T) {
 	if res := r.admin("DELETE", "/keys/"+strings.ToUpper(id), ""); res.StatusCode != 200 {
 		t.Fatal(res.Status)
 	}
-	found := decoded[auditList](t, r.admin("GET", "/audit?action=key.delete&subject="+id, ""))
+	found := decoded[operator.AuditList](t, r.admin("GET", "/audit?action=key.delete&subject="+id, ""))
 	if len(found.Records) != 1 {
 		t.Errorf("%+v", found.Records)
 	}

@@ -57,9 +57,10 @@ var mayImport = map[string][]string{
 	"sandbox/handset":           {},
 
 	"access":                    {"internal/budget", "internal/prune", "store", "event"},
-	"httpapi/ref":               {"httpapi/rest", "media", "event"},
-	"httpapi/rest":              {"access", "httpapi/idempotency", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "internal/nesting", "internal/peers", "store", "event"},
-	"httpapi":                   {"httpapi/ref", "httpapi/rest", "internal/plural", "access", "backup", "console/feed", "console/samples", "internal/loglevel", "internal/loglines", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "httpapi/alerts", "instance/pace", "delivery", "dispatch", "media", "store", "event", "internal/nesting", "internal/peers", "whatsapp/proxy"},
+	"httpapi/ref":               {"event", "httpapi/rest", "media"},
+	"httpapi/rest":              {"access", "event", "httpapi/idempotency", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "internal/nesting", "internal/peers", "store"},
+	"httpapi":                   {"access", "backup", "batch", "console/feed", "console/samples", "delivery", "dispatch", "event", "httpapi/alerts", "httpapi/idempotency", "httpapi/openapi", "httpapi/operator", "httpapi/ref", "httpapi/rest", "httpapi/strict", "httpapi/tokens", "instance", "instance/pace", "internal/loglevel", "internal/loglines", "internal/nesting", "internal/peers", "internal/plural", "media", "store", "whatsapp/proxy"},
+	"httpapi/operator":          {"access", "backup", "batch", "console/samples", "event", "httpapi/openapi", "httpapi/rest", "httpapi/tokens", "instance", "internal/loglevel", "internal/loglines", "internal/peers", "store"},
 	"httpapi/openapi":           {"event"},
 	"httpapi/openapi/witness":   {},
 	"httpapi/strict":            {"internal/nesting", "event"},
@@ -86,7 +87,7 @@ var mayImport = map[string][]string{
 	"backup/transfer": {"backup", "instance", "whatsapp/device", "event"},
 
 	"config":       {"internal/plural", "backup", "whatsapp/clientversion", "store", "event", "internal/peers", "whatsapp/proxy", "whatsapp"},
-	"app":          {"httpapi/rest", "internal/plural", "mcp", "access", "backup", "console/feed", "console/samples", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "whatsapp/clientversion", "config", "delivery", "console/page", "httpapi", "httpapi/idempotency", "httpapi/tokens", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "httpapi/alerts", "instance/pace", "store", "event", "internal/peers", "whatsapp/proxy"},
+	"app":          {"access", "backup", "backup/transfer", "batch", "config", "console/feed", "console/page", "console/samples", "delivery", "dispatch", "event", "httpapi", "httpapi/alerts", "httpapi/idempotency", "httpapi/operator", "httpapi/rest", "httpapi/tokens", "instance", "instance/pace", "internal/loglevel", "internal/loglines", "internal/peers", "internal/plural", "mcp", "media", "migrate", "sandbox", "store", "whatsapp", "whatsapp/clientversion", "whatsapp/device", "whatsapp/proxy", "wsbus"},
 	"cli/doctor":   {"internal/plural", "app", "backup", "config", "dispatch", "instance", "media", "internal/netfault", "internal/peers", "store"},
 	"cli/consumer": {},
 	"cli":          {"internal/plural", "mcp", "backup", "cli/doctor", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "cli/support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "internal/peers"},
@@ -151,6 +152,7 @@ var why = map[string]string{
 	"sandbox/handset":           "a handset makes and opens ciphertexts, and sends none",
 
 	"httpapi/ref":         "a reference is one, in whatever body it stands",
+	"httpapi/operator":    "keys, sessions, backups and settings are of the program; which other resources there are, it does not know",
 	"httpapi/rest":        "it processes requests, whatever they ask for: it knows no instance, no batch and no delivery",
 	"httpapi/openapi":     "the document is made of tables that it is given; it knows no route and no resource",
 	"httpapi/idempotency": "a key guards a request, whatever it asks for and however it is answered",

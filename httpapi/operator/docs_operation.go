@@ -1,4 +1,4 @@
-package httpapi
+package operator
 
 import (
 	"net/http"
@@ -10,36 +10,36 @@ import (
 )
 
 func operationDescriptions() map[string]rest.Words {
-	profileCodes := rest.Codes{codeProfiling, rest.CodeInvalidQuery}
+	profileCodes := rest.Codes{CodeProfiling, rest.CodeInvalidQuery}
 	return map[string]rest.Words{
 		"POST /admin/backup": {
 			ID: "makeBackup", Summary: "Back up the data file and the secrets in one archive.",
 			About: "A tar file with manifest.json, postern.db and secrets.json, encrypted with age when there are recipients. The data file is copied first, " +
 				"so a slow download is safe. The archive is verified while it is sent, before the encryption; when it could not be restored, or the program stops, the connection " +
 				"is closed early. The trailer X-Postern-Sha256 of an encrypted archive is the digest of the body. `postern restore` refuses a truncated archive.",
-			In: rest.TypeOf[backupRequest](), Example: `{"recipients":["age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"]}`, Media: mediaTar, Codes: rest.Codes{codeBackup, rest.CodeRecipient},
+			In: rest.TypeOf[backupRequest](), Example: `{"recipients":["age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"]}`, Media: mediaTar, Codes: rest.Codes{CodeBackup, rest.CodeRecipient},
 		},
-		"GET /health": {ID: "getHealth", Summary: "Check whether the process is alive.", Out: rest.TypeOf[health]()},
+		"GET /health": {ID: "getHealth", Summary: "Check whether the process is alive.", Out: rest.TypeOf[Health]()},
 		"GET /ready": {
-			ID: "getReadiness", Summary: "Check whether the program can do its work, and if not, why.", Out: rest.TypeOf[health](),
-			Also: []openapi.Answer{{Status: http.StatusServiceUnavailable, Type: rest.TypeOf[health](), About: "The program cannot do its work; reasons says why."}},
+			ID: "getReadiness", Summary: "Check whether the program can do its work, and if not, why.", Out: rest.TypeOf[Health](),
+			Also: []openapi.Answer{{Status: http.StatusServiceUnavailable, Type: rest.TypeOf[Health](), About: "The program cannot do its work; reasons says why."}},
 		},
 		"POST /admin/check": {
 			ID: "checkDataFile", Summary: "Check the data file for damage.",
 			About: "Checks a snapshot of the file: its pages, the checksum of every record, and the references between buckets.",
-			Out:   rest.TypeOf[store.Report](), Codes: rest.Codes{codeBackup},
+			Out:   rest.TypeOf[store.Report](), Codes: rest.Codes{CodeBackup},
 		},
-		"GET /admin/log": {ID: "getLogLevel", Summary: "Show the log level, and until when it differs from the configured one.", Out: rest.TypeOf[logState]()},
+		"GET /admin/log": {ID: "getLogLevel", Summary: "Show the log level, and until when it differs from the configured one.", Out: rest.TypeOf[LogState]()},
 		"PUT /admin/log": {
 			ID: "changeLogLevel", Summary: "Change the log level temporarily.",
 			About: "It reverts to log.level by itself, after 15 minutes unless minutes is given.",
-			In:    rest.TypeOf[logChange](), Example: `{"level":"debug","minutes":10}`, Out: rest.TypeOf[logState](), Codes: rest.Codes{codeLogLevel},
+			In:    rest.TypeOf[logChange](), Example: `{"level":"debug","minutes":10}`, Out: rest.TypeOf[LogState](), Codes: rest.Codes{CodeLogLevel},
 		},
-		"DELETE /admin/log":    {ID: "resetLogLevel", Summary: "Reset the log level to the configured one.", Out: rest.TypeOf[logState]()},
+		"DELETE /admin/log":    {ID: "resetLogLevel", Summary: "Reset the log level to the configured one.", Out: rest.TypeOf[LogState]()},
 		"GET /admin/log/lines": {ID: "getLogLines", Summary: "Get the last 2,000 log lines, as text.", Media: "text/plain"},
 		"GET /admin/stats": {
 			ID: "getStats", Summary: "Show the contents of the data file by bucket.",
-			About: "Reads a snapshot of the file.", Media: "application/json", Codes: rest.Codes{codeBackup},
+			About: "Reads a snapshot of the file.", Media: "application/json", Codes: rest.Codes{CodeBackup},
 		},
 		"GET /admin/profile/heap": {
 			ID: "getMemoryProfile", Summary: "Get a heap profile for pprof.",
@@ -59,14 +59,14 @@ func operationDescriptions() map[string]rest.Words {
 			ID: "createUserToken", Summary: "Create a token for a user.",
 			About: "The operator defines the users by their UUIDs; users own batches.",
 			In:    rest.TypeOf[userTokenRequest](), Example: `{"userId":"6f1c1a52-0d6b-4c56-9c0e-6d1a3f4b2c10","expiresIn":86400}`,
-			Status: http.StatusCreated, Out: rest.TypeOf[userToken](), Codes: rest.Codes{"INVALID_USER_ID", rest.CodeExpiresIn},
-			Advice: map[string]string{rest.CodeExpiresIn: userTokenLife().Advice()},
+			Status: http.StatusCreated, Out: rest.TypeOf[UserToken](), Codes: rest.Codes{"INVALID_USER_ID", rest.CodeExpiresIn},
+			Advice: map[string]string{rest.CodeExpiresIn: UserTokenLife().Advice()},
 		},
 	}
 }
 
-// operationFields are the fields of the operator's routes and of the outbox.
-func operationFields() openapi.Fields {
+// OperationFields are the fields of the operator's routes and of the outbox.
+func OperationFields() openapi.Fields {
 	return openapi.Fields{
 
 		"Report.buckets":               rest.Say("The number of buckets.", 62),
@@ -87,7 +87,7 @@ func operationFields() openapi.Fields {
 		"Health.warnings": rest.Say("Problems that need the operator's attention although the program works.", nil),
 
 		"UserTokenRequest.userId":    rest.Say("The user; a new one when absent.", rest.ExampleUUID, openapi.Format("uuid")),
-		"UserTokenRequest.expiresIn": rest.Say("How long the token is valid, in seconds.", 86_400, userTokenLife().Schema()),
+		"UserTokenRequest.expiresIn": rest.Say("How long the token is valid, in seconds.", 86_400, UserTokenLife().Schema()),
 		"UserToken.token":            rest.Say("The token, for Authorization: Bearer.", "eyJhbGciOiJIUzI1NiJ9.e30.signature"),
 		"UserToken.userId":           rest.Say("The user that it is for.", rest.ExampleUUID, openapi.Format("uuid")),
 
@@ -105,7 +105,7 @@ func operationFields() openapi.Fields {
 	}
 }
 
-func unique(all []string) (each []string) {
+func Unique(all []string) (each []string) {
 	seen := map[string]bool{}
 	for _, s := range all {
 		if !seen[s] {
@@ -121,7 +121,7 @@ func viewDescriptions() map[string]rest.Words {
 		"GET /admin/samples": {
 			ID: "listSamples", Summary: "List samples of the program, one per minute of the last day.",
 			About: "They are kept in memory and lost on restart. Minutes may be missing when the machine slept or its clock was changed. The last sample is the current minute.",
-			Query: []string{"since"}, Out: rest.TypeOf[sampleList](),
+			Query: []string{"since"}, Out: rest.TypeOf[SampleList](),
 		},
 		"GET /admin/config": {
 			ID: "getConfig", Summary: "Show the configuration in effect, each setting with its source.",
@@ -131,7 +131,7 @@ func viewDescriptions() map[string]rest.Words {
 		"GET /admin/support": {
 			ID: "makeSupportBundle", Summary: "Get a redacted support bundle, as a zip file of plain text.",
 			About: "The same file as `postern support` writes. The answer takes some ten seconds, because it has two readings of the metrics. Only one bundle is written at a time.",
-			Media: mediaZip, Codes: rest.Codes{rest.CodeNotFound, codeSupport},
+			Media: mediaZip, Codes: rest.Codes{rest.CodeNotFound, CodeSupport},
 		},
 	}
 }

@@ -1,4 +1,4 @@
-package httpapi
+package operator
 
 import (
 	"net/http"
@@ -10,15 +10,15 @@ import (
 	"postern/httpapi/rest"
 )
 
-// sampleList is the last day, a minute each.
-type sampleList struct {
+// SampleList is the last day, a minute each.
+type SampleList struct {
 	Interval int           `json:"interval"` // seconds from one sample to the next
-	Backup   *backupState  `json:"backup"`   // null: the program makes none by itself
-	Samples  []minuteShown `json:"samples"`  // the oldest first
+	Backup   *BackupState  `json:"backup"`   // null: the program makes none by itself
+	Samples  []MinuteShown `json:"samples"`  // the oldest first
 }
 
-// backupState is how the backups stand that the program makes by itself.
-type backupState struct {
+// BackupState is how the backups stand that the program makes by itself.
+type BackupState struct {
 	Every    int64       `json:"every"`  // seconds from one to the next
 	LastAt   *event.Time `json:"lastAt"` // null: there is none yet
 	Bytes    *int64      `json:"bytes"`
@@ -26,8 +26,8 @@ type backupState struct {
 	FailedAt *event.Time `json:"failedAt"`
 }
 
-// minuteShown is how the program stood in one minute.
-type minuteShown struct {
+// MinuteShown is how the program stood in one minute.
+type MinuteShown struct {
 	At            event.Time            `json:"at"`        // when it began
 	Instances     map[event.State]int32 `json:"instances"` // by connection state, each of them
 	Sent          uint64                `json:"sent"`
@@ -40,7 +40,7 @@ type minuteShown struct {
 }
 
 // listSamples answers with the samples of the last day, or those since a time.
-func (a *operatorAPI) listSamples(c *rest.Call) error {
+func (a *API) listSamples(c *rest.Call) error {
 	q, err := c.Query([]string{"since"})
 	if err != nil {
 		return err
@@ -49,28 +49,28 @@ func (a *operatorAPI) listSamples(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	out := sampleList{Interval: int(samples.Interval / time.Second), Samples: []minuteShown{}}
+	out := SampleList{Interval: int(samples.Interval / time.Second), Samples: []MinuteShown{}}
 	if a.Backups != nil {
 		out.Backup = showBackups(a.Backups())
 	}
 	if a.Samples != nil {
 		for _, s := range a.Samples.Since(at) {
-			out.Samples = append(out.Samples, showMinute(s))
+			out.Samples = append(out.Samples, ShowMinute(s))
 		}
 	}
 	return c.Response.JSON(http.StatusOK, out)
 }
 
-func showBackups(s backup.State) *backupState {
-	out := &backupState{Every: int64(s.Every / time.Second), LastAt: rest.TimeOrNull(s.Last), Bytes: rest.UnlessZero(s.Bytes), FailedAt: rest.TimeOrNull(s.FailedAt)}
+func showBackups(s backup.State) *BackupState {
+	out := &BackupState{Every: int64(s.Every / time.Second), LastAt: rest.TimeOrNull(s.Last), Bytes: rest.UnlessZero(s.Bytes), FailedAt: rest.TimeOrNull(s.FailedAt)}
 	if s.Failed != nil {
 		out.Failure = rest.UnlessZero(s.Failed.Error())
 	}
 	return out
 }
 
-// showMinute is a sample whose instances are in the order of event.States.
-func showMinute(s samples.Sample) minuteShown {
+// ShowMinute is a sample whose instances are in the order of event.States.
+func ShowMinute(s samples.Sample) MinuteShown {
 	counts := map[event.State]int32{}
 	for i, state := range event.States() {
 		counts[state] = 0
@@ -78,7 +78,7 @@ func showMinute(s samples.Sample) minuteShown {
 			counts[state] = s.Instances[i]
 		}
 	}
-	return minuteShown{
+	return MinuteShown{
 		At: event.At(s.At), Instances: counts, Sent: s.Sent, Received: s.Received, Deliveries: s.Deliveries, Failed: s.Failed,
 		OldestPending: int64(s.OldestPending / time.Second), FileBytes: s.FileBytes, MemoryBytes: s.MemoryBytes,
 	}

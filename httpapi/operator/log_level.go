@@ -1,4 +1,4 @@
-package httpapi
+package operator
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"postern/internal/loglevel"
 )
 
-const codeLogLevel = "INVALID_LOG_LEVEL"
+const CodeLogLevel = "INVALID_LOG_LEVEL"
 
 // How long a changed log level lasts, in minutes.
 const (
@@ -27,8 +27,8 @@ type logChange struct {
 	Minutes *int   `json:"minutes"` // null: 15
 }
 
-// logState is the level of the log.
-type logState struct {
+// LogState is the level of the log.
+type LogState struct {
 	Level string      `json:"level"`
 	Usual string      `json:"usual"` // log.level of the configuration
 	Until *event.Time `json:"until"` // when it falls back to the usual one; null when it is that
@@ -37,16 +37,16 @@ type logState struct {
 // logLevels are the names of the configuration.
 var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 
-func showLevel(s loglevel.State) logState {
-	return logState{Level: strings.ToLower(s.Is.String()), Usual: strings.ToLower(s.Usual.String()), Until: event.AtPtr(s.Until)}
+func showLevel(s loglevel.State) LogState {
+	return LogState{Level: strings.ToLower(s.Is.String()), Usual: strings.ToLower(s.Usual.String()), Until: event.AtPtr(s.Until)}
 }
 
-func (a *operatorAPI) showLog(c *rest.Call) error {
+func (a *API) showLog(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, showLevel(a.LogLevel.State()))
 }
 
 // putLog changes the level for a while.
-func (a *operatorAPI) putLog(c *rest.Call) error {
+func (a *API) putLog(c *rest.Call) error {
 	var in logChange
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -58,9 +58,9 @@ func (a *operatorAPI) putLog(c *rest.Call) error {
 	}
 	switch {
 	case !known:
-		return rest.Refuse(http.StatusUnprocessableEntity, codeLogLevel, "level must be debug, info, warn or error")
+		return rest.Refuse(http.StatusUnprocessableEntity, CodeLogLevel, "level must be debug, info, warn or error")
 	case minutes < 1 || minutes > maxLogMinutes:
-		return rest.Refuse(http.StatusUnprocessableEntity, codeLogLevel, fmt.Sprintf("minutes must be a whole number from 1 to %d", maxLogMinutes))
+		return rest.Refuse(http.StatusUnprocessableEntity, CodeLogLevel, fmt.Sprintf("minutes must be a whole number from 1 to %d", maxLogMinutes))
 	}
 	is := showLevel(a.LogLevel.Change(level, time.Duration(minutes)*time.Minute))
 	// At the level that is set, so that the line is there to explain what follows.
@@ -69,7 +69,7 @@ func (a *operatorAPI) putLog(c *rest.Call) error {
 }
 
 // showLogLines answers with the last lines of the log, as they were written.
-func (a *operatorAPI) showLogLines(c *rest.Call) error {
+func (a *API) showLogLines(c *rest.Call) error {
 	c.Response.Header().Set("Content-Type", mediaLines)
 	_, err := c.Response.Write(a.LogLines.Text())
 	return err
@@ -78,6 +78,6 @@ func (a *operatorAPI) showLogLines(c *rest.Call) error {
 const mediaLines = "text/plain; charset=utf-8"
 
 // resetLog goes back to the level of the configuration.
-func (a *operatorAPI) resetLog(c *rest.Call) error {
+func (a *API) resetLog(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, showLevel(a.LogLevel.Reset()))
 }

@@ -1,12 +1,12 @@
-package httpapi
+package operator
 
 import "postern/httpapi/rest"
 
-// routes are the paths of the package, with their handlers.
-func (a *operatorAPI) routes() []rest.Route {
+// Routes are the paths of the package, with their handlers.
+func (a *API) Routes() []rest.Route {
 	return rest.Describe([]rest.Route{
 		{Method: "GET", Path: "/health", Auth: rest.Public, Right: rest.Never, Handle: a.health},
-		{Method: "GET", Path: "/ready", Auth: rest.Public, Right: rest.Never, Handle: a.ready},
+		{Method: "GET", Path: "/ready", Auth: rest.Public, Right: rest.Never, Handle: a.ShowReady},
 		{Method: "POST", Path: "/keys", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited("key.create", a.createKey)},
 		{Method: "GET", Path: "/keys", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.listKeys},
 		{Method: "GET", Path: "/keys/{id}", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.showKey},

@@ -1,4 +1,4 @@
-package httpapi
+package operator
 
 import (
 	"slices"
@@ -24,7 +24,7 @@ type agentCall struct {
 
 // noteCall puts a call into the audit log of which the program has seen the requests
 // only: an agent that is served beside it makes several for each.
-func (a *operatorAPI) noteCall(c *rest.Call) error {
+func (a *API) noteCall(c *rest.Call) error {
 	var in agentCall
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err

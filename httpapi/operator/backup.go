@@ -1,4 +1,4 @@
-package httpapi
+package operator
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"postern/store"
 )
 
-const codeBackup = "BACKUP_RUNNING"
+const CodeBackup = "BACKUP_RUNNING"
 
 const mediaTar = "application/x-tar"
 
@@ -29,7 +29,7 @@ type backupRequest struct {
 
 // makeBackup answers with an archive of the data file and the secrets. A slow client
 // holds a copy on the disk but no lock; one that stops reading is disconnected.
-func (a *operatorAPI) makeBackup(c *rest.Call) error {
+func (a *API) makeBackup(c *rest.Call) error {
 	var in backupRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (a *operatorAPI) makeBackup(c *rest.Call) error {
 	archive, release, err := a.Backup(ctx, in.WithoutSecrets)
 	switch {
 	case errors.Is(err, store.ErrSnapshotting):
-		return rest.Refuse(http.StatusConflict, codeBackup, store.ErrSnapshotting.Error())
+		return rest.Refuse(http.StatusConflict, CodeBackup, store.ErrSnapshotting.Error())
 	case err != nil:
 		return err
 	}
@@ -55,7 +55,7 @@ func (a *operatorAPI) makeBackup(c *rest.Call) error {
 }
 
 // checkData answers with the faults of the data file.
-func (a *operatorAPI) checkData(c *rest.Call) error {
+func (a *API) checkData(c *rest.Call) error {
 	if err := c.Decode(&struct{}{}, rest.MaxBody); err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (a *operatorAPI) checkData(c *rest.Call) error {
 	defer cancel(nil)
 	report, err := a.Store.Check(ctx)
 	if errors.Is(err, store.ErrSnapshotting) {
-		return rest.Refuse(http.StatusConflict, codeBackup, store.ErrSnapshotting.Error())
+		return rest.Refuse(http.StatusConflict, CodeBackup, store.ErrSnapshotting.Error())
 	}
 	if err != nil {
 		return err
@@ -75,12 +75,12 @@ func (a *operatorAPI) checkData(c *rest.Call) error {
 }
 
 // showStats answers with the contents of the data file by bucket.
-func (a *operatorAPI) showStats(c *rest.Call) error {
+func (a *API) showStats(c *rest.Call) error {
 	ctx, cancel := c.UntilStopped()
 	defer cancel(nil)
 	is, err := a.Store.Inspect(ctx)
 	if errors.Is(err, store.ErrSnapshotting) {
-		return rest.Refuse(http.StatusConflict, codeBackup, store.ErrSnapshotting.Error())
+		return rest.Refuse(http.StatusConflict, CodeBackup, store.ErrSnapshotting.Error())
 	}
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (a *operatorAPI) showStats(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, is)
 }
 
-func (a *operatorAPI) sendBackup(ctx context.Context, c *rest.Call, archive *backup.Archive, recipients []age.Recipient) error {
+func (a *API) sendBackup(ctx context.Context, c *rest.Call, archive *backup.Archive, recipients []age.Recipient) error {
 	h := c.Response.Header()
 	kind := mediaTar
 	if len(recipients) > 0 {

@@ -1,4 +1,4 @@
-package httpapi
+package operator
 
 import (
 	"net/http"
@@ -11,14 +11,14 @@ import (
 	"postern/httpapi/tokens"
 )
 
-func userTokenLife() rest.Lifetime { return rest.Lifetime{Least: 1, Most: 31_536_000} }
+func UserTokenLife() rest.Lifetime { return rest.Lifetime{Least: 1, Most: 31_536_000} }
 
 type userTokenRequest struct {
 	UserID    *string `json:"userId"`
 	ExpiresIn int64   `json:"expiresIn" strict:"required"`
 }
 
-type userToken struct {
+type UserToken struct {
 	Token     string     `json:"token"`
 	UserID    string     `json:"userId"`
 	ExpiresAt event.Time `json:"expiresAt"`
@@ -26,7 +26,7 @@ type userToken struct {
 
 // issueUserToken makes a token for a user. The program keeps no list of users:
 // the operator defines them.
-func (a *operatorAPI) issueUserToken(c *rest.Call) error {
+func (a *API) issueUserToken(c *rest.Call) error {
 	var in userTokenRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (a *operatorAPI) issueUserToken(c *rest.Call) error {
 			return rest.Refuse(http.StatusUnprocessableEntity, "INVALID_USER_ID", "userId must be a UUID")
 		}
 	}
-	if err := userTokenLife().Check(in.ExpiresIn); err != nil {
+	if err := UserTokenLife().Check(in.ExpiresIn); err != nil {
 		return err
 	}
 	c.Entry.About(id.String())
@@ -48,5 +48,5 @@ func (a *operatorAPI) issueUserToken(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	return c.Response.JSON(http.StatusCreated, userToken{token, id.String(), event.At(now.Add(life))})
+	return c.Response.JSON(http.StatusCreated, UserToken{token, id.String(), event.At(now.Add(life))})
 }

@@ -1,4 +1,4 @@
-package httpapi
+package operator
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"postern/httpapi/rest"
 )
 
-// auditRecord is one change, and who made it.
-type auditRecord struct {
+// AuditRecord is one change, and who made it.
+type AuditRecord struct {
 	ID      uint64     `json:"id"`
 	At      event.Time `json:"at"`
 	Actor   string     `json:"actor"` // a key's id, global, instance:NAME or user:UUID
@@ -21,19 +21,19 @@ type auditRecord struct {
 	Count   int        `json:"count,omitempty"` // changes that a record of the action audit.more combines
 }
 
-// auditList is a page of the log, the newest first.
-type auditList struct {
+// AuditList is a page of the log, the newest first.
+type AuditList struct {
 	NextCursor     *string       `json:"nextCursor"`     // null at the end
 	PreviousCursor *string       `json:"previousCursor"` // null at the beginning
 	TotalRecords   *int          `json:"totalRecords"`   // null with a filter
-	Records        []auditRecord `json:"records"`
+	Records        []AuditRecord `json:"records"`
 }
 
 // maxAuditFilter is the maximum length of a filter, in characters.
 const maxAuditFilter = 255
 
 // listAudit lists the audit log, newest first.
-func (a *operatorAPI) listAudit(c *rest.Call) error {
+func (a *API) listAudit(c *rest.Call) error {
 	words := []string{"actor", "action", "subject"}
 	q, err := c.Query(append([]string{"since", "until", "limit", "nextCursor", "previousCursor"}, words...))
 	if err != nil {
@@ -67,9 +67,9 @@ func (a *operatorAPI) listAudit(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	out := auditList{NextCursor: rest.CursorAt(int64(found.Older)), PreviousCursor: rest.CursorAt(int64(found.Newer)), Records: make([]auditRecord, len(found.Records))} //nolint:gosec // counted from 1
+	out := AuditList{NextCursor: rest.CursorAt(int64(found.Older)), PreviousCursor: rest.CursorAt(int64(found.Newer)), Records: make([]AuditRecord, len(found.Records))} //nolint:gosec // counted from 1
 	for i, r := range found.Records {
-		out.Records[i] = auditRecord{r.ID, event.At(r.At), r.Actor, r.Action, r.Subject, r.From, r.Count}
+		out.Records[i] = AuditRecord{r.ID, event.At(r.At), r.Actor, r.Action, r.Subject, r.From, r.Count}
 	}
 	if f == (access.Filter{}) {
 		out.TotalRecords = &found.Total

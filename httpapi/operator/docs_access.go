@@ -1,4 +1,4 @@
-package httpapi
+package operator
 
 import (
 	"net/http"
@@ -16,33 +16,33 @@ func accessDescriptions() map[string]rest.Words {
 			ID: "createKey", Summary: "Create a scoped key.", About: "Only this answer has the key's text: the program stores its SHA-256.",
 			In:      rest.TypeOf[createKeyRequest](),
 			Example: `{"name":"monitoring","instances":["*"],"scopes":["read","metrics"]}`,
-			Status:  http.StatusCreated, Out: rest.TypeOf[createdKey](), Codes: rest.Codes{rest.CodeInvalidKeyRule, rest.CodeLimitReached, "DISK_FULL"},
+			Status:  http.StatusCreated, Out: rest.TypeOf[CreatedKey](), Codes: rest.Codes{rest.CodeInvalidKeyRule, rest.CodeLimitReached, "DISK_FULL"},
 		},
-		"GET /keys":      {ID: "listKeys", Summary: "List the scoped keys, newest first, including expired ones.", Query: rest.Cursors(), Out: rest.TypeOf[batch.List[keyView]](), Codes: rest.Codes{rest.CodeNoCursor}},
-		"GET /keys/{id}": {ID: "getKey", Summary: "Show a scoped key, and what keeps running when it is deleted.", Out: rest.TypeOf[shownKey](), Codes: rest.Codes{"KEY_NOT_FOUND"}},
+		"GET /keys":      {ID: "listKeys", Summary: "List the scoped keys, newest first, including expired ones.", Query: rest.Cursors(), Out: rest.TypeOf[batch.List[KeyView]](), Codes: rest.Codes{rest.CodeNoCursor}},
+		"GET /keys/{id}": {ID: "getKey", Summary: "Show a scoped key, and what keeps running when it is deleted.", Out: rest.TypeOf[ShownKey](), Codes: rest.Codes{"KEY_NOT_FOUND"}},
 		"PATCH /keys/{id}": {
 			ID: "changeKey", Summary: "Change the name, instances, recipients, rate limit or expiry of a scoped key.",
 			About: "Its scopes cannot be changed. When the change narrows the key or shortens its life, its WebSockets are closed with 4003.",
-			In:    rest.TypeOf[changeKeyRequest](), Example: `{"expiresAt":"2027-01-01T00:00:00Z"}`, Out: rest.TypeOf[keyView](), Codes: rest.Codes{"KEY_NOT_FOUND", rest.CodeInvalidKeyRule},
+			In:    rest.TypeOf[changeKeyRequest](), Example: `{"expiresAt":"2027-01-01T00:00:00Z"}`, Out: rest.TypeOf[KeyView](), Codes: rest.Codes{"KEY_NOT_FOUND", rest.CodeInvalidKeyRule},
 		},
 		"DELETE /keys/{id}": {
 			ID: "deleteKey", Summary: "Revoke a scoped key and close its WebSockets.",
 			About: "The answer is the key as it was; `batches` and `webhooks` list what it leaves running. With `stop=true` its unfinished batches are stopped, as by POST /message/batches/{id}/stop, and the webhooks and endpoints that it changed last get `enabled: false`; `stopped` has both. " +
 				"When such a call fails half-way, or the program ends, the key is already deleted; repeating the call, or the next start, does the rest.",
-			Query: []string{"stop"}, Out: rest.TypeOf[deletedKey](), Codes: rest.Codes{"KEY_NOT_FOUND", "DISK_FULL"},
+			Query: []string{"stop"}, Out: rest.TypeOf[DeletedKey](), Codes: rest.Codes{"KEY_NOT_FOUND", "DISK_FULL"},
 		},
 		"GET /audit": {
 			ID: "listAudit", Summary: "List the audit log, newest first.",
 			About: "An actor adds at most 60 records in a minute; its further changes are combined into one record with the action `audit.more` and their number in `count`, written by the end of the minute. A request scans at most 20,000 records: with a filter, a page may have fewer records than its limit, even none, and still a nextCursor. Continue until it is null.",
-			Query: rest.Cursors("actor", "action", "subject", "since", "until"), Out: rest.TypeOf[auditList](), Codes: rest.Codes{rest.CodeNoCursor},
+			Query: rest.Cursors("actor", "action", "subject", "since", "until"), Out: rest.TypeOf[AuditList](), Codes: rest.Codes{rest.CodeNoCursor},
 		},
 		"POST /session": {
 			ID: "beginSession", Summary: "Sign a browser in.",
 			About: "The answer sets the cookie postern_session (over https `__Host-postern_session`, with eight hex digits behind it below a base path), which acts for the key for at most twelve hours. Requests with that cookie that change something need csrf in the header x-postern-csrf. " +
 				"The session of the GlobalApiKey opens every instance too and, with the UUID of a user in the header x-postern-user, that user's batches. An address can start at most ten sessions a minute.",
-			Status: http.StatusCreated, Out: rest.TypeOf[begunSession](), Codes: rest.Codes{"DISK_FULL", rest.CodeRateLimited},
+			Status: http.StatusCreated, Out: rest.TypeOf[BegunSession](), Codes: rest.Codes{"DISK_FULL", rest.CodeRateLimited},
 		},
-		"GET /session": {ID: "getSession", Summary: "Show what the key, or the session of the cookie, may do.", Out: rest.TypeOf[shownSession]()},
+		"GET /session": {ID: "getSession", Summary: "Show what the key, or the session of the cookie, may do.", Out: rest.TypeOf[ShownSession]()},
 		"POST /session/calls": {
 			ID: "noteAgentCall", Summary: "Record in the audit log what an agent did with the scoped key.", About: "For programs that serve agents, such as `postern mcp`: 120 calls a minute, and 256 at once. Calls at /mcp are recorded without it.",
 			In: rest.TypeOf[agentCall](), Example: `{"tool":"send_message","outcome":"done","instance":"sales"}`, Status: http.StatusNoContent, Codes: rest.Codes{"INVALID_ARGUMENT", "DISK_FULL", rest.CodeScope, rest.CodeRateLimited},
@@ -55,7 +55,7 @@ func accessDescriptions() map[string]rest.Words {
 	}
 }
 
-func accessFields() openapi.Fields {
+func AccessFields() openapi.Fields {
 	uuid, scopes := openapi.Format("uuid"), strings.Split(access.Listed(), ", ")
 	return openapi.Fields{
 		"CreatedKey.key": rest.Say("The key's text, for `Authorization: Bearer` or `apikey`. Only this answer has it.", "pk_1Gh…"),

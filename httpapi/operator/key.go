@@ -1,4 +1,4 @@
-package httpapi
+package operator
 
 import (
 	"errors"
@@ -16,15 +16,15 @@ import (
 	"postern/instance"
 )
 
-// keyView is a scoped key as the operator sees it.
-type keyView struct {
+// KeyView is a scoped key as the operator sees it.
+type KeyView struct {
 	ID           uuid.UUID      `json:"id"`
 	Name         string         `json:"name"`
 	Instances    []string       `json:"instances"` // names, or "*" alone
 	Scopes       []access.Scope `json:"scopes"`
 	UserID       *uuid.UUID     `json:"userId"`     // whose batches it opens
 	Recipients   []string       `json:"recipients"` // null: all
-	RateLimit    *keyRate       `json:"rateLimit"`  // null: none
+	RateLimit    *KeyRate       `json:"rateLimit"`  // null: none
 	ExpiresAt    *event.Time    `json:"expiresAt"`  // null: never
 	CreatedAt    event.Time     `json:"createdAt"`
 	UpdatedAt    event.Time     `json:"updatedAt"`
@@ -32,13 +32,13 @@ type keyView struct {
 	LastUsedFrom *string        `json:"lastUsedFrom"`
 }
 
-type keyRate struct {
+type KeyRate struct {
 	PerMinute int `json:"perMinute" strict:"required"`
 }
 
-// createdKey is the only answer with the key's text.
-type createdKey struct {
-	keyView
+// CreatedKey is the only answer with the key's text.
+type CreatedKey struct {
+	KeyView
 	Key string `json:"key"`
 }
 
@@ -46,8 +46,8 @@ type createdKey struct {
 const all = "*"
 
 // keyView shows the instances by the names that they have now.
-func (a *operatorAPI) keyView(k access.Key) keyView {
-	v := keyView{
+func (a *API) keyView(k access.Key) KeyView {
+	v := KeyView{
 		ID: k.ID, Name: k.Name, Instances: []string{}, Scopes: k.Scopes, Recipients: k.Recipients,
 		CreatedAt: event.At(k.CreatedAt), UpdatedAt: event.At(k.UpdatedAt), LastUsedFrom: rest.OrNull(k.LastUsedFrom),
 	}
@@ -64,7 +64,7 @@ func (a *operatorAPI) keyView(k access.Key) keyView {
 		v.UserID = &k.User
 	}
 	if k.PerMinute > 0 {
-		v.RateLimit = &keyRate{k.PerMinute}
+		v.RateLimit = &KeyRate{k.PerMinute}
 	}
 	if !k.ExpiresAt.IsZero() {
 		v.ExpiresAt = event.AtPtr(k.ExpiresAt)
@@ -82,10 +82,10 @@ type createKeyRequest struct {
 	UserID     *string  `json:"userId"`
 	Recipients []string `json:"recipients"`
 	ExpiresAt  *string  `json:"expiresAt"`
-	RateLimit  *keyRate `json:"rateLimit"`
+	RateLimit  *KeyRate `json:"rateLimit"`
 }
 
-func (a *operatorAPI) createKey(c *rest.Call) error {
+func (a *API) createKey(c *rest.Call) error {
 	var in createKeyRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -120,11 +120,11 @@ func (a *operatorAPI) createKey(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	return c.Response.JSON(http.StatusCreated, createdKey{a.keyView(k), text})
+	return c.Response.JSON(http.StatusCreated, CreatedKey{a.keyView(k), text})
 }
 
 // keyInstances finds the instances that a key is for, nil for all of them.
-func (a *operatorAPI) keyInstances(given []string) ([]access.Instance, error) {
+func (a *API) keyInstances(given []string) ([]access.Instance, error) {
 	if slices.Contains(given, all) {
 		if len(given) > 1 {
 			return nil, rest.Refuse(http.StatusUnprocessableEntity, rest.CodeInvalidKeyRule, `instances: "*" means all and must be the only entry`)
@@ -160,7 +160,7 @@ func keyExpiry(text string) (at time.Time, err error) {
 }
 
 // listKeys lists all keys, the newest first, with those that expired.
-func (a *operatorAPI) listKeys(c *rest.Call) error {
+func (a *API) listKeys(c *rest.Call) error {
 	q, err := c.Query([]string{"limit", "nextCursor", "previousCursor"})
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ func (a *operatorAPI) listKeys(c *rest.Call) error {
 		}
 	}
 	last := min(end, first+page.Limit)
-	out := batch.List[keyView]{TotalRecords: len(keys), Records: []keyView{}}
+	out := batch.List[KeyView]{TotalRecords: len(keys), Records: []KeyView{}}
 	for _, k := range keys[first:last] {
 		out.Records = append(out.Records, a.keyView(k))
 	}
@@ -199,7 +199,7 @@ func (a *operatorAPI) listKeys(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, out)
 }
 
-func (a *operatorAPI) showKey(c *rest.Call) error {
+func (a *API) showKey(c *rest.Call) error {
 	id, err := idOfKey(c)
 	if err != nil {
 		return err
@@ -208,8 +208,8 @@ func (a *operatorAPI) showKey(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	out := shownKey{keyView: a.keyView(k)}
-	if out.keyRunning, err = a.ends().running(id); err != nil {
+	out := ShownKey{KeyView: a.keyView(k)}
+	if out.KeyRunning, err = a.ends().running(id); err != nil {
 		return err
 	}
 	return c.Response.JSON(http.StatusOK, out)
@@ -236,10 +236,10 @@ type changeKeyRequest struct {
 	Instances  []string `json:"instances"`
 	Recipients []string `json:"recipients"`
 	ExpiresAt  *string  `json:"expiresAt"`
-	RateLimit  *keyRate `json:"rateLimit"`
+	RateLimit  *KeyRate `json:"rateLimit"`
 }
 
-func (a *operatorAPI) changeKey(c *rest.Call) error {
+func (a *API) changeKey(c *rest.Call) error {
 	id, err := idOfKey(c)
 	if err != nil {
 		return err
@@ -258,7 +258,7 @@ func (a *operatorAPI) changeKey(c *rest.Call) error {
 
 // endSockets closes the WebSockets of a key that was narrowed; those of a key that was
 // extended stay open.
-func (a *operatorAPI) endSockets(k access.Key, narrower bool) {
+func (a *API) endSockets(k access.Key, narrower bool) {
 	switch {
 	case a.Hub == nil:
 	case narrower:
@@ -268,7 +268,7 @@ func (a *operatorAPI) endSockets(k access.Key, narrower bool) {
 	}
 }
 
-func (a *operatorAPI) applyKeyChange(k *access.Key, in *changeKeyRequest) (err error) {
+func (a *API) applyKeyChange(k *access.Key, in *changeKeyRequest) (err error) {
 	if in.Name != nil {
 		k.Name = *in.Name
 	}

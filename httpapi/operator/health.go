@@ -1,4 +1,4 @@
-package httpapi
+package operator
 
 import (
 	"net/http"
@@ -7,20 +7,20 @@ import (
 	"postern/httpapi/rest"
 )
 
-type health struct {
+type Health struct {
 	Status   string   `json:"status"`
 	Reasons  []string `json:"reasons,omitempty"`  // why the program is not ready
 	Warnings []string `json:"warnings,omitempty"` // what an operator should look at though it is
 }
 
 // health reports only that the process is alive.
-func (a *operatorAPI) health(c *rest.Call) error {
-	return c.Response.JSON(http.StatusOK, health{Status: "ok"})
+func (a *API) health(c *rest.Call) error {
+	return c.Response.JSON(http.StatusOK, Health{Status: "ok"})
 }
 
-// ready reports whether the program can do its work, if not, why, and what is
+// ShowReady reports whether the program can do its work, if not, why, and what is
 // wrong with the data file although it can.
-func (a *operatorAPI) ready(c *rest.Call) error {
+func (a *API) ShowReady(c *rest.Call) error {
 	var reasons []string
 	if a.Ready != nil {
 		reasons = a.Ready()
@@ -34,12 +34,12 @@ func (a *operatorAPI) ready(c *rest.Call) error {
 	}
 	if len(reasons) > 0 {
 		c.Response.Header().Set("Retry-After", strconv.Itoa(rest.RetryRestart))
-		return c.Response.JSON(http.StatusServiceUnavailable, health{"not ready", reasons, a.warnings()})
+		return c.Response.JSON(http.StatusServiceUnavailable, Health{"not ready", reasons, a.warnings()})
 	}
-	return c.Response.JSON(http.StatusOK, health{Status: "ready", Warnings: a.warnings()})
+	return c.Response.JSON(http.StatusOK, Health{Status: "ready", Warnings: a.warnings()})
 }
 
-func (a *operatorAPI) warnings() []string {
+func (a *API) warnings() []string {
 	all := a.Store.Warnings()
 	if a.Warnings != nil {
 		all = append(all, a.Warnings()...)
@@ -47,9 +47,9 @@ func (a *operatorAPI) warnings() []string {
 	return all
 }
 
-// showMetrics answers a scrape. A scoped key that is not for all instances gets the rows of
+// ShowMetrics answers a scrape. A scoped key that is not for all instances gets the rows of
 // its own, and none of the program's figures.
-func (a *operatorAPI) showMetrics(c *rest.Call) error {
+func (a *API) ShowMetrics(c *rest.Call) error {
 	var opens func(int64) bool
 	if c.Key != nil && !c.Key.Everywhere() {
 		opens = c.Key.Opens

@@ -1,4 +1,4 @@
-package httpapi
+package operator
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-const codeSupport = "SUPPORT_RUNNING"
+const CodeSupport = "SUPPORT_RUNNING"
 
 // SettingList is the configuration in force.
 type SettingList struct {
@@ -41,14 +41,14 @@ func (v *SettingValue) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-func settingSchema(rest.Ref) openapi.Object {
+func SettingSchema(rest.Ref) openapi.Object {
 	return openapi.Object{"oneOf": []openapi.Object{
 		{"type": "string"}, {"type": "integer"}, {"type": "boolean"}, {"type": "array", "items": openapi.Object{"type": "string"}},
 	}}
 }
 
 // showConfig answers with the settings in force and where each comes from.
-func (a *operatorAPI) showConfig(c *rest.Call) error {
+func (a *API) showConfig(c *rest.Call) error {
 	out := SettingList{}
 	if a.Settings != nil {
 		out = a.Settings()
@@ -63,12 +63,12 @@ const mediaZip = "application/zip"
 
 // makeSupport answers with a support bundle, once all of it is gathered: it takes some
 // ten seconds, and half of it is worth nothing.
-func (a *operatorAPI) makeSupport(c *rest.Call) error {
+func (a *API) makeSupport(c *rest.Call) error {
 	if a.Support == nil {
 		return ErrNoSupport
 	}
 	if !a.gathering.TryLock() {
-		return rest.Refuse(http.StatusConflict, codeSupport, "another support bundle is being written; wait for its end")
+		return rest.Refuse(http.StatusConflict, CodeSupport, "another support bundle is being written; wait for its end")
 	}
 	ctx, cancel := c.UntilStopped()
 	var bundle bytes.Buffer

@@ -1,4 +1,4 @@
-package httpapi
+package operator
 
 import (
 	"context"
@@ -19,9 +19,9 @@ import (
 	"postern/store"
 )
 
-// operatorConfig is what the handlers need. All fields are required but those that say
+// Config is what the handlers need. All fields are required but those that say
 // otherwise.
-type operatorConfig struct {
+type Config struct {
 	Access     rest.Access
 	AgentTools []string // names of what agents may call, for POST /session/calls
 	JWTSecret  []byte   // HS256, of user tokens
@@ -66,17 +66,17 @@ type keyHub interface {
 	Renew(token [sha256.Size]byte, expires time.Time)
 }
 
-// operatorAPI has the handlers of the package.
-type operatorAPI struct {
-	operatorConfig
+// API has the handlers of the package.
+type API struct {
+	Config
 
-	signIns *peers.Failures // sessions that an address begins
+	SignIns *peers.Failures // sessions that an address begins
 
-	profiling sync.Mutex // held while a profile is made
+	Profiling sync.Mutex // held while a profile is made
 	gathering sync.Mutex // held while a support bundle is made
 }
 
-// newOperator returns the handlers, which need c.
-func newOperator(c operatorConfig) *operatorAPI {
-	return &operatorAPI{operatorConfig: c, signIns: peers.NewFailures(signInsPerMinute)}
+// New returns the handlers, which need c.
+func New(c Config) *API {
+	return &API{Config: c, SignIns: peers.NewFailures(signInsPerMinute)}
 }

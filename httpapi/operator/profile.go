@@ -1,4 +1,4 @@
-package httpapi
+package operator
 
 import (
 	"bytes"
@@ -10,22 +10,22 @@ import (
 	"postern/httpapi/rest"
 )
 
-const codeProfiling = "PROFILE_RUNNING"
+const CodeProfiling = "PROFILE_RUNNING"
 
 // How long a profile of the processor takes, in seconds.
 const (
-	profileSeconds    = 30 // unless the call says
-	maxProfileSeconds = 120
+	ProfileSeconds    = 30 // unless the call says
+	MaxProfileSeconds = 120
 )
 
 // profileMemory answers with where the memory was allocated: what is in use as
 // of the last collection, and all since the start.
-func (a *operatorAPI) profileMemory(c *rest.Call) error { return a.profileNow(c, "heap") }
+func (a *API) profileMemory(c *rest.Call) error { return a.profileNow(c, "heap") }
 
 // profileGoroutines answers with where the goroutines stand.
-func (a *operatorAPI) profileGoroutines(c *rest.Call) error { return a.profileNow(c, "goroutine") }
+func (a *API) profileGoroutines(c *rest.Call) error { return a.profileNow(c, "goroutine") }
 
-func (a *operatorAPI) profileNow(c *rest.Call, name string) error {
+func (a *API) profileNow(c *rest.Call, name string) error {
 	q, err := c.Query([]string{"debug"})
 	if err != nil {
 		return err
@@ -45,15 +45,15 @@ func (a *operatorAPI) profileNow(c *rest.Call, name string) error {
 
 // profileProcessor answers with what the processor did for the seconds to come.
 // It ends early when the client goes away or the program stops.
-func (a *operatorAPI) profileProcessor(c *rest.Call) error {
+func (a *API) profileProcessor(c *rest.Call) error {
 	q, err := c.Query([]string{"seconds"})
 	if err != nil {
 		return err
 	}
-	seconds := profileSeconds
+	seconds := ProfileSeconds
 	if q.Has("seconds") {
-		if seconds, err = strconv.Atoi(q.Get("seconds")); err != nil || seconds < 1 || seconds > maxProfileSeconds {
-			return rest.InvalidQuery("seconds must be a whole number from 1 to " + strconv.Itoa(maxProfileSeconds))
+		if seconds, err = strconv.Atoi(q.Get("seconds")); err != nil || seconds < 1 || seconds > MaxProfileSeconds {
+			return rest.InvalidQuery("seconds must be a whole number from 1 to " + strconv.Itoa(MaxProfileSeconds))
 		}
 	}
 	return a.profile(c, "cpu", func(to *bytes.Buffer) error {
@@ -75,13 +75,13 @@ func (a *operatorAPI) profileProcessor(c *rest.Call) error {
 
 // profile answers with what write writes, in the format of pprof. Only one is
 // made at a time: each costs something, and there is one of the processor.
-func (a *operatorAPI) profile(c *rest.Call, name string, write func(*bytes.Buffer) error) error {
-	if !a.profiling.TryLock() {
-		return rest.Refuse(http.StatusConflict, codeProfiling, "another profile is being taken; wait for its end")
+func (a *API) profile(c *rest.Call, name string, write func(*bytes.Buffer) error) error {
+	if !a.Profiling.TryLock() {
+		return rest.Refuse(http.StatusConflict, CodeProfiling, "another profile is being taken; wait for its end")
 	}
 	var profile bytes.Buffer
 	err := write(&profile)
-	a.profiling.Unlock() // before the answer: who has it may ask for the next one
+	a.Profiling.Unlock() // before the answer: who has it may ask for the next one
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package httpapi
+package operator
 
 import (
 	"context"
@@ -14,34 +14,34 @@ import (
 	"postern/instance"
 )
 
-// maxRunning bounds each list of keyRunning: as many as one user has open batches, unless
+// MaxRunning bounds each list of keyRunning: as many as one user has open batches, unless
 // message.batch.max_open is raised.
-const maxRunning = 1000
+const MaxRunning = 1000
 
-// keyRunning is the work of a scoped key that continues without further requests.
-type keyRunning struct {
+// KeyRunning is the work of a scoped key that continues without further requests.
+type KeyRunning struct {
 	Batches       []batch.KeyBatch       `json:"batches"` // unfinished, created or last started with it
 	TotalBatches  int                    `json:"totalBatches"`
 	Webhooks      []instance.KeyReceiver `json:"webhooks"` // enabled, changed with it last
 	TotalWebhooks int                    `json:"totalWebhooks"`
 }
 
-// shownKey is a key with what keeps running when it is deleted.
-type shownKey struct {
-	keyView
-	keyRunning
+// ShownKey is a key with what keeps running when it is deleted.
+type ShownKey struct {
+	KeyView
+	KeyRunning
 }
 
-// deletedKey is a key as it was, and what it left running.
-type deletedKey struct {
-	shownKey
-	Stopped *keyRunning `json:"stopped,omitempty"` // as it is now
+// DeletedKey is a key as it was, and what it left running.
+type DeletedKey struct {
+	ShownKey
+	Stopped *KeyRunning `json:"stopped,omitempty"` // as it is now
 }
 
 // deleteKey answers with the key as it was. With stop=true, what it left running is stopped
 // in further commits; when these fail, or the program ends, another DELETE or the next
 // start continues them.
-func (a *operatorAPI) deleteKey(c *rest.Call) error {
+func (a *API) deleteKey(c *rest.Call) error {
 	stop, err := c.Flag("stop")
 	if err != nil {
 		return err
@@ -66,12 +66,12 @@ func (a *operatorAPI) deleteKey(c *rest.Call) error {
 	}
 	ends := a.ends()
 	ends.actor, ends.from = c.Actor(), c.Address()
-	out := deletedKey{shownKey: shownKey{keyView: a.keyView(k)}}
+	out := DeletedKey{ShownKey: ShownKey{KeyView: a.keyView(k)}}
 	if !stop {
-		out.keyRunning, err = ends.running(id)
+		out.KeyRunning, err = ends.running(id)
 	} else {
-		out.keyRunning = keyRunning{}.with(nil) // though some may have a message on its way
-		out.Stopped = &keyRunning{}
+		out.KeyRunning = KeyRunning{}.with(nil) // though some may have a message on its way
+		out.Stopped = &KeyRunning{}
 		*out.Stopped, err = ends.stop(context.WithoutCancel(c.Request.Context()), id)
 	}
 	if err != nil {
@@ -80,7 +80,7 @@ func (a *operatorAPI) deleteKey(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, out)
 }
 
-func (a *operatorAPI) ends() keyEnds {
+func (a *API) ends() keyEnds {
 	return keyEnds{who: a.Access, engine: a.Engine, registry: a.Registry}
 }
 
@@ -105,15 +105,15 @@ type keyEnds struct {
 	actor, from string
 }
 
-func (e keyEnds) running(id uuid.UUID) (r keyRunning, err error) {
-	r.Batches, r.TotalBatches, err = e.engine.OfKey(id, maxRunning)
+func (e keyEnds) running(id uuid.UUID) (r KeyRunning, err error) {
+	r.Batches, r.TotalBatches, err = e.engine.OfKey(id, MaxRunning)
 	return r.with(e.registry.OfKey(id)), err
 }
 
 // with is r with these webhooks, and without null.
-func (r keyRunning) with(webhooks []instance.KeyReceiver) keyRunning {
+func (r KeyRunning) with(webhooks []instance.KeyReceiver) KeyRunning {
 	r.TotalWebhooks = len(webhooks)
-	r.Webhooks = append([]instance.KeyReceiver{}, webhooks[:min(len(webhooks), maxRunning)]...)
+	r.Webhooks = append([]instance.KeyReceiver{}, webhooks[:min(len(webhooks), MaxRunning)]...)
 	if r.Batches == nil {
 		r.Batches = []batch.KeyBatch{}
 	}
@@ -122,10 +122,10 @@ func (r keyRunning) with(webhooks []instance.KeyReceiver) keyRunning {
 
 // stop stops what a key that was deleted left running, and returns that as it is now. It
 // may be repeated.
-func (e keyEnds) stop(ctx context.Context, id uuid.UUID) (stopped keyRunning, err error) {
+func (e keyEnds) stop(ctx context.Context, id uuid.UUID) (stopped KeyRunning, err error) {
 	webhooks, err := e.disable(ctx, id)
 	if err == nil {
-		stopped.Batches, stopped.TotalBatches, err = e.engine.StopOfKey(ctx, id, maxRunning)
+		stopped.Batches, stopped.TotalBatches, err = e.engine.StopOfKey(ctx, id, MaxRunning)
 	}
 	if err == nil {
 		err = e.who.Keys.Ended(ctx, id)

@@ -1,4 +1,4 @@
-package httpapi
+package operator
 
 import (
 	"crypto/sha256"
@@ -11,26 +11,26 @@ import (
 	"postern/httpapi/rest"
 )
 
-type begunSession struct {
+type BegunSession struct {
 	CSRF      string     `json:"csrf"`
 	ExpiresAt event.Time `json:"expiresAt"`
 }
 
-// shownSession is what the credential of a request may do.
-type shownSession struct {
+// ShownSession is what the credential of a request may do.
+type ShownSession struct {
 	CSRF      string      `json:"csrf,omitempty"` // of a session
 	ExpiresAt *event.Time `json:"expiresAt"`      // null: never
 	Operator  bool        `json:"operator"`       // whether it is the GlobalApiKey, or stands for it
-	Key       *keyView    `json:"key"`            // null for the operator
+	Key       *KeyView    `json:"key"`            // null for the operator
 }
 
 // signInsPerMinute is how many sessions one address may start in any minute.
 const signInsPerMinute = 10
 
 // fewSignIns limits how often handle is called for one address.
-func (a *operatorAPI) fewSignIns(handle rest.Handler) rest.Handler {
+func (a *API) fewSignIns(handle rest.Handler) rest.Handler {
 	return func(c *rest.Call) error {
-		if wait, _ := a.signIns.Count(c.Client()); wait > 0 {
+		if wait, _ := a.SignIns.Count(c.Client()); wait > 0 {
 			return rest.TryLater(wait, rest.CodeRateLimited, "this address has started too many sessions within a minute")
 		}
 		return handle(c)
@@ -38,7 +38,7 @@ func (a *operatorAPI) fewSignIns(handle rest.Handler) rest.Handler {
 }
 
 // beginSession signs a browser in: the cookie then acts for the key.
-func (a *operatorAPI) beginSession(c *rest.Call) error {
+func (a *API) beginSession(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
@@ -59,12 +59,12 @@ func (a *operatorAPI) beginSession(c *rest.Call) error {
 	}
 	a.endSessionSockets(s.Displaced)
 	http.SetCookie(c.Response, c.SessionCookie(cookie, int(s.ExpiresAt.Sub(a.Store.Now()).Seconds())))
-	return c.Response.JSON(http.StatusCreated, begunSession{s.CSRF, event.At(s.ExpiresAt)})
+	return c.Response.JSON(http.StatusCreated, BegunSession{s.CSRF, event.At(s.ExpiresAt)})
 }
 
 // showSession shows what the credential may do. csrf is present for a session only.
-func (a *operatorAPI) showSession(c *rest.Call) error {
-	out := shownSession{Operator: c.Key == nil}
+func (a *API) showSession(c *rest.Call) error {
+	out := ShownSession{Operator: c.Key == nil}
 	if c.Session != nil {
 		out.CSRF = c.Session.CSRF
 	}
@@ -84,7 +84,7 @@ func (a *operatorAPI) showSession(c *rest.Call) error {
 
 // endSession signs the browser out: the cookie and all copies of it become invalid. With all=true it ends all sessions of the key, for its holder without
 // a session too.
-func (a *operatorAPI) endSession(c *rest.Call) error {
+func (a *API) endSession(c *rest.Call) error {
 	everywhere, err := c.Flag("all")
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (a *operatorAPI) endSession(c *rest.Call) error {
 }
 
 // endSessionSockets ends the WebSockets of sessions.
-func (a *operatorAPI) endSessionSockets(tokens [][sha256.Size]byte) {
+func (a *API) endSessionSockets(tokens [][sha256.Size]byte) {
 	if a.Hub == nil {
 		return
 	}
