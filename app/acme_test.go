@@ -252,14 +252,14 @@ func answerNames(c net.Conn) {
 
 // authorizedSockets is the program with certificates of that authority, in a folder that may
 // have been used before.
-func authorizedSockets(t *testing.T, folder string, change func(*config.Config)) *sockets {
+func authorizedSockets(t *testing.T, folder string, change func(*config.Config)) *socketRig {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Store.Path = filepath.Join(folder, "p.db")
 	cfg.Server.Socket = filepath.Join(folder, "s")
 	change(cfg)
 	sec := config.NewSecrets()
-	s := &sockets{t: t, key: consumer.Key(sec.GlobalAuthToken), owner: uuid.New()}
+	s := &socketRig{t: t, key: consumer.Key(sec.GlobalAuthToken), owner: uuid.New()}
 	s.run(cfg, sec)
 	return s
 }

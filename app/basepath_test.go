@@ -21,7 +21,7 @@ import (
 
 // behind is a reverse proxy that has the program at prefix, and hands requests on with
 // it or without.
-func behind(t *testing.T, s *sockets, prefix string, strips bool) string {
+func behind(t *testing.T, s *socketRig, prefix string, strips bool) string {
 	t.Helper()
 	to, err := url.Parse(strings.TrimSuffix(s.url, prefix))
 	if err != nil {

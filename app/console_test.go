@@ -22,7 +22,7 @@ import (
 
 // listener is a page of the console.
 type listener struct {
-	s    *sockets
+	s    *socketRig
 	conn *websocket.Conn
 }
 
@@ -35,7 +35,7 @@ type said struct {
 	At                        time.Time
 }
 
-func (s *sockets) page() *listener {
+func (s *socketRig) page() *listener {
 	s.t.Helper()
 	conn, _, err := websocket.Dial(s.t.Context(), strings.Replace(s.url, "http", "ws", 1)+"/ws/console", &websocket.DialOptions{
 		HTTPHeader: http.Header{s.key.Name: {s.key.Value}},
@@ -77,7 +77,7 @@ func (p *listener) hears(is func(said) bool) said {
 }
 
 // rows are those of a list of the interface.
-func (s *sockets) rows(path string) (all []map[string]any) {
+func (s *socketRig) rows(path string) (all []map[string]any) {
 	s.t.Helper()
 	var raw json.RawMessage
 	if err := s.api.Call(s.t.Context(), s.key, http.MethodGet, path, nil, &raw); err != nil {

@@ -11,8 +11,8 @@ import (
 
 	"postern/console/feed"
 	"postern/delivery"
-	"postern/httpapi"
 	"postern/httpapi/rest"
+	"postern/httpapi/sockets"
 	"postern/store"
 	"postern/wsbus"
 )
@@ -23,17 +23,17 @@ type hubAdapter struct {
 	console *feed.Feed
 }
 
-func (h hubAdapter) ServeConsole(w http.ResponseWriter, r *http.Request, v feed.Viewer, s httpapi.Stream) error {
+func (h hubAdapter) ServeConsole(w http.ResponseWriter, r *http.Request, v feed.Viewer, s sockets.Stream) error {
 	return hubError(h.ServeFeed(w, r, wsbus.FeedClient{
 		Open: func(wake func()) wsbus.Messages { return h.console.Open(v, wake) }, Expires: s.ExpiresAt, Token: s.Token, Holder: s.Holder, Check: s.Check,
 	}))
 }
 
-func (h hubAdapter) ServeGlobal(w http.ResponseWriter, r *http.Request, user uuid.UUID, s httpapi.Stream) error {
+func (h hubAdapter) ServeGlobal(w http.ResponseWriter, r *http.Request, user uuid.UUID, s sockets.Stream) error {
 	return hubError(h.Hub.ServeGlobal(w, r, wsbus.GlobalClient{Owner: user, Kinds: s.Kinds, Expires: s.ExpiresAt, Token: s.Token, Holder: s.Holder, Check: s.Check, Tells: s.Tells, Since: s.Since}))
 }
 
-func (h hubAdapter) ServeInstance(w http.ResponseWriter, r *http.Request, id int64, s httpapi.Stream) error {
+func (h hubAdapter) ServeInstance(w http.ResponseWriter, r *http.Request, id int64, s sockets.Stream) error {
 	return hubError(h.Hub.ServeInstance(w, r, wsbus.InstanceClient{
 		Instance: id, Durable: s.Durable, Kinds: s.Kinds, Expires: s.ExpiresAt, Token: s.Token, Holder: s.Holder, Scoped: s.Scoped, Since: s.Since, Check: s.Check,
 	}))
@@ -49,11 +49,11 @@ func (h hubAdapter) Renew(token [sha256.Size]byte, expires time.Time) { h.Hub.Re
 func hubError(err error) error {
 	switch {
 	case errors.Is(err, wsbus.ErrAhead):
-		return httpapi.ErrAhead
+		return sockets.ErrAhead
 	case errors.Is(err, wsbus.ErrGone):
-		return httpapi.ErrGone
+		return sockets.ErrGone
 	case errors.Is(err, wsbus.ErrTooMany):
-		return fmt.Errorf("%w: %w", httpapi.ErrTooManySockets, err)
+		return fmt.Errorf("%w: %w", sockets.ErrTooManySockets, err)
 	case errors.Is(err, wsbus.ErrStopping):
 		return rest.ErrStopping
 	}

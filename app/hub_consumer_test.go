@@ -19,7 +19,7 @@ import (
 // follower reads a user's events as the documentation advises: with event=*,
 // counting, and asking anew for what comes after its count.
 type follower struct {
-	s        *sockets
+	s        *socketRig
 	position uint64
 	got      []string
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // scoped makes a key with the scopes read and batch, for an instance, and its id.
-func (s *sockets) scoped(more string) (text, id string) {
+func (s *socketRig) scoped(more string) (text, id string) {
 	s.t.Helper()
 	var made struct{ ID, Key string }
 	body := map[string]any{"name": "k", "instances": []string{"shop"}, "scopes": []string{"read", "batch"}, "userId": "6f1c1a52-0d6b-4c56-9c0e-6d1a3f4b2c10"}
@@ -28,7 +28,7 @@ func (s *sockets) scoped(more string) (text, id string) {
 }
 
 // allOf opens a WebSocket of each kind with a key.
-func (s *sockets) allOf(key string) (all []*websocket.Conn) {
+func (s *socketRig) allOf(key string) (all []*websocket.Conn) {
 	s.t.Helper()
 	for _, path := range []string{"/ws/instance/events?event=*", "/ws/instance/events?event=*&instance=shop", "/ws/global/events?event=*", "/ws/console"} {
 		all = append(all, s.mustDial(path, key))
@@ -158,7 +158,7 @@ func TestASessionsWebSocketsEndWithItAndWithItsKey(t *testing.T) {
 }
 
 // signIn returns the cookie of a new session of a key.
-func (s *sockets) signIn(key string) (cookie string) {
+func (s *socketRig) signIn(key string) (cookie string) {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+"/session", nil)
 	if err != nil {
@@ -176,7 +176,7 @@ func (s *sockets) signIn(key string) (cookie string) {
 	return res.Cookies()[0].Name + "=" + res.Cookies()[0].Value
 }
 
-func (s *sockets) signOut(cookie string) {
+func (s *socketRig) signOut(cookie string) {
 	s.t.Helper()
 	ask := func(method, csrf string) *http.Response {
 		req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+"/session", nil)

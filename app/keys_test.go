@@ -33,7 +33,7 @@ func TestWhatStopsDoesNotRunOn(t *testing.T) {
 }
 
 // runsWithKey has a scoped key set a batch and a webhook running.
-func (s *sockets) runsWithKey() (key, made uuid.UUID) {
+func (s *socketRig) runsWithKey() (key, made uuid.UUID) {
 	s.t.Helper()
 	s.instance("a")
 	var k struct {

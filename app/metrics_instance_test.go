@@ -49,7 +49,7 @@ func TestMetricsOfInstancesAreThoseOfTheFirstTwoThousand(t *testing.T) {
 }
 
 // scrape is GET /metrics with headers.
-func (s *sockets) scrape(header http.Header) (status int, body string) {
+func (s *socketRig) scrape(header http.Header) (status int, body string) {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+"/metrics", nil)
 	if err != nil {

@@ -45,14 +45,14 @@ func comes(t *testing.T, what string, ok func() bool) {
 }
 
 // reloaded is the configuration of the start with changes, taken over.
-func (s *sockets) reloaded(change func(*config.Config)) error {
+func (s *socketRig) reloaded(change func(*config.Config)) error {
 	cfg := *s.cfg
 	change(&cfg)
 	return s.Reload(&cfg)
 }
 
 // told reports an event of the first instance.
-func (s *sockets) told() {
+func (s *socketRig) told() {
 	s.t.Helper()
 	f := event.Fact{Kind: event.CallUpsert, Data: event.Call{}}
 	if err := s.registry.Report(s.t.Context(), 1, f); err != nil {

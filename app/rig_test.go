@@ -24,9 +24,9 @@ import (
 	"postern/store"
 )
 
-// sockets is the program in this process, without WhatsApp: batch events are
+// socketRig is the program in this process, without WhatsApp: batch events are
 // put into its outbox by hand.
-type sockets struct {
+type socketRig struct {
 	*App
 	t     *testing.T
 	api   *consumer.Client
@@ -36,27 +36,27 @@ type sockets struct {
 	log   capture.Buffer
 }
 
-func newSockets(t *testing.T) *sockets {
+func newSockets(t *testing.T) *socketRig {
 	t.Helper()
 	return newSocketsFor(t, "")
 }
 
 // newSocketsFor is newSockets with a global webhook, unless its URL is empty.
-func newSocketsFor(t *testing.T, webhook string) *sockets {
+func newSocketsFor(t *testing.T, webhook string) *socketRig {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Webhook.GlobalEnabled, cfg.Webhook.GlobalURL = webhook != "", webhook
 	cfg.Server.Listen = "127.0.0.1:0"
 	cfg.Store.Path = filepath.Join(t.TempDir(), "p.db")
 	sec := config.NewSecrets()
-	s := &sockets{t: t, key: consumer.Key(sec.GlobalAuthToken), owner: uuid.New()}
+	s := &socketRig{t: t, key: consumer.Key(sec.GlobalAuthToken), owner: uuid.New()}
 	s.run(cfg, sec)
 	s.user = s.mint(time.Hour)
 	return s
 }
 
 // run starts the program, again when it was stopped.
-func (s *sockets) run(cfg *config.Config, sec config.Secrets) {
+func (s *socketRig) run(cfg *config.Config, sec config.Secrets) {
 	s.t.Helper()
 	a, err := Start(s.t.Context(), cfg, sec, slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *sockets) run(cfg *config.Config, sec config.Secrets) {
 }
 
 // mint makes a token of the owner.
-func (s *sockets) mint(ttl time.Duration) string {
+func (s *socketRig) mint(ttl time.Duration) string {
 	s.t.Helper()
 	token, err := tokens.ForUser([]byte(s.sec.JWTSecret), s.owner, ttl, time.Now())
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *sockets) mint(ttl time.Duration) string {
 	return token
 }
 
-func (s *sockets) instance(name string) (token string) {
+func (s *socketRig) instance(name string) (token string) {
 	s.t.Helper()
 	var created struct{ Auth struct{ Token string } }
 	if err := s.api.Call(s.t.Context(), s.key, http.MethodPost, "/instance", map[string]string{"instanceName": name}, &created); err != nil {
@@ -86,7 +86,7 @@ func (s *sockets) instance(name string) (token string) {
 }
 
 // emit commits batch events of the owner.
-func (s *sockets) emit(kinds ...event.Kind) {
+func (s *socketRig) emit(kinds ...event.Kind) {
 	s.t.Helper()
 	err := s.store.Update(context.Background(), func(tx *store.Tx) error {
 		var err error
@@ -101,7 +101,7 @@ func (s *sockets) emit(kinds ...event.Kind) {
 }
 
 // bodies returns the stored events of the owner.
-func (s *sockets) bodies() (bodies []string) {
+func (s *socketRig) bodies() (bodies []string) {
 	s.t.Helper()
 	err := s.store.View(func(tx *store.Tx) error {
 		entries, err := tx.OutboxReplay(s.owner, 0, 1_000_000)
@@ -116,7 +116,7 @@ func (s *sockets) bodies() (bodies []string) {
 	return bodies
 }
 
-func (s *sockets) dial(path, token string) (*websocket.Conn, http.Header, error) {
+func (s *socketRig) dial(path, token string) (*websocket.Conn, http.Header, error) {
 	conn, resp, err := websocket.Dial(s.t.Context(), strings.Replace(s.url, "http", "ws", 1)+path, &websocket.DialOptions{
 		HTTPHeader: http.Header{"Authorization": {"Bearer " + token}},
 	})
@@ -127,7 +127,7 @@ func (s *sockets) dial(path, token string) (*websocket.Conn, http.Header, error)
 	return conn, resp.Header, nil
 }
 
-func (s *sockets) mustDial(path, token string) *websocket.Conn {
+func (s *socketRig) mustDial(path, token string) *websocket.Conn {
 	s.t.Helper()
 	conn, _, err := s.dial(path, token)
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *sockets) mustDial(path, token string) *websocket.Conn {
 }
 
 // closedWith reads up to the end of the connection.
-func (s *sockets) closedWith(conn *websocket.Conn) websocket.StatusCode {
+func (s *socketRig) closedWith(conn *websocket.Conn) websocket.StatusCode {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Second)
 	defer cancel()
@@ -157,7 +157,7 @@ func (s *sockets) closedWith(conn *websocket.Conn) websocket.StatusCode {
 }
 
 // refused sends a handshake and wants an error body.
-func (s *sockets) refused(path string, header http.Header, status int, code string) {
+func (s *socketRig) refused(path string, header http.Header, status int, code string) {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+path, nil)
 	if err != nil {
@@ -184,7 +184,7 @@ func (s *sockets) refused(path string, header http.Header, status int, code stri
 	}
 }
 
-func (s *sockets) prune(seqs ...uint64) {
+func (s *socketRig) prune(seqs ...uint64) {
 	s.t.Helper()
 	if err := s.store.Update(s.t.Context(), func(tx *store.Tx) error {
 		_, err := tx.OutboxRemove(seqs)

@@ -19,7 +19,7 @@ type minute struct {
 }
 
 // minutes asks for the samples and adds up what happened.
-func (s *sockets) minutes() (all minute) {
+func (s *socketRig) minutes() (all minute) {
 	s.t.Helper()
 	var out struct{ Samples []minute }
 	if err := s.api.Call(s.t.Context(), s.key, http.MethodGet, "/admin/samples", nil, &out); err != nil {

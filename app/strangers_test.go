@@ -16,7 +16,7 @@ import (
 // besiege keeps so many connections from this address open, each of which sends the
 // beginning of a request and then nothing. With again, each is opened again as soon as it
 // is closed. It returns when all have come once.
-func (s *sockets) besiege(ctx context.Context, connections int, begin string, again bool) (wait func()) {
+func (s *socketRig) besiege(ctx context.Context, connections int, begin string, again bool) (wait func()) {
 	var attack, came sync.WaitGroup
 	came.Add(connections)
 	for range connections {

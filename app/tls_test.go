@@ -108,13 +108,13 @@ func (a *authority) client(keep bool) *http.Client {
 }
 
 // secureSockets is the program with TLS.
-func secureSockets(t *testing.T, a *authority) *sockets {
+func secureSockets(t *testing.T, a *authority) *socketRig {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Server.Listen, cfg.Store.Path = "127.0.0.1:0", filepath.Join(t.TempDir(), "p.db")
 	a.configure(cfg)
 	sec := config.NewSecrets()
-	s := &sockets{t: t, key: consumer.Key(sec.GlobalAuthToken), owner: uuid.New()}
+	s := &socketRig{t: t, key: consumer.Key(sec.GlobalAuthToken), owner: uuid.New()}
 	s.run(cfg, sec)
 	s.api.HTTP = *a.client(true)
 	s.user = s.mint(time.Hour)
@@ -314,7 +314,7 @@ func TestTheOriginsOfTheConfigurationMayCall(t *testing.T) {
 	cfg := config.Default()
 	cfg.Server.Listen, cfg.Store.Path = "127.0.0.1:0", filepath.Join(t.TempDir(), "p.db")
 	cfg.Server.CORSOrigins = []string{"https://app.example.org"}
-	s := &sockets{t: t}
+	s := &socketRig{t: t}
 	s.run(cfg, config.NewSecrets())
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, s.URL()+"/instance", nil)
 	if err != nil {

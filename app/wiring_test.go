@@ -20,19 +20,19 @@ import (
 )
 
 // configured is the program in this process with a changed configuration.
-func configured(t *testing.T, change func(*config.Config)) *sockets {
+func configured(t *testing.T, change func(*config.Config)) *socketRig {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Server.Listen = "127.0.0.1:0"
 	cfg.Store.Path = filepath.Join(t.TempDir(), "p.db")
 	change(cfg)
 	sec := config.NewSecrets()
-	s := &sockets{t: t, key: consumer.Key(sec.GlobalAuthToken), owner: uuid.New()}
+	s := &socketRig{t: t, key: consumer.Key(sec.GlobalAuthToken), owner: uuid.New()}
 	s.run(cfg, sec)
 	return s
 }
 
-func (s *sockets) must(cred consumer.Credential, method, path string, in, out any) {
+func (s *socketRig) must(cred consumer.Credential, method, path string, in, out any) {
 	s.t.Helper()
 	if err := s.api.Call(s.t.Context(), cred, method, path, in, out); err != nil {
 		s.t.Fatal(err)

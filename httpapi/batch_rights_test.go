@@ -23,7 +23,7 @@ func TestEventsOfABatchOfSeveralNameTheKeysInstances(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tells := r.api.batches.tells(&key)
+	tells := r.api.batches.Tells(&key)
 	const mine, foreign = `{"id":1,"name":"mine","connectionStatus":"online","selectedCount":7}`, `{"id":2,"name":"foreign","connectionStatus":"online","selectedCount":1}`
 	item := func(name string) string {
 		return `{"id":"i","instanceName":"` + name + `","position":3,"recipient":"49151"}`

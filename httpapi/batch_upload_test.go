@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"postern/batch"
+	"postern/httpapi/batches"
 	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 )
@@ -75,13 +76,13 @@ func TestABodyTooLargeForAnyBatchIs413AndOneTooManyRecipientsIs422(t *testing.T)
 	r.instance("a")
 	many := `["4915112345678"` + strings.Repeat(`,"4915112345678"`, defaultMaxRecipients) + `]`
 	wantError(t, r.do("POST", "/message/batches", batchBody("recipients", many)), 422, "TOO_MANY_RECIPIENTS")
-	huge := `["` + strings.Repeat(" ", batchBodyBase+batchBodyRecipient*defaultMaxRecipients) + `"]`
+	huge := `["` + strings.Repeat(" ", batches.BatchBodyBase+batches.BatchBodyRecipient*defaultMaxRecipients) + `"]`
 	wantError(t, r.do("POST", "/message/batches", batchBody("recipients", huge)), 413, "BODY_TOO_LARGE")
 }
 
 // TestEntriesThatAreNotKeptAreCheckedAllTheSame keeps two of four.
 func TestEntriesThatAreNotKeptAreCheckedAllTheSame(t *testing.T) {
-	var in batchRequest
+	var in batches.BatchRequest
 	body := batchBody("recipients", `["1","2","3","4"]`)
 	if err := strict.Decode(strings.NewReader(body), &in, strict.Options{MaxEntries: 2}); err != nil || in.Recipients.Len() != 2 || in.Recipients.At(0)+in.Recipients.At(1) != "12" {
 		t.Errorf("%d are kept, %v", in.Recipients.Len(), err)
@@ -95,6 +96,6 @@ func TestEntriesThatAreNotKeptAreCheckedAllTheSame(t *testing.T) {
 func TestMoreInstancesThanAnyBatchHasAre422(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
-	names := `["a"` + strings.Repeat(`,"a"`, maxInstances) + `]`
+	names := `["a"` + strings.Repeat(`,"a"`, batches.MaxInstances) + `]`
 	wantError(t, r.do("POST", "/message/batches", batchBody("instances", names)), 422, "INVALID_INSTANCES")
 }

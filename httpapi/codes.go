@@ -11,6 +11,7 @@ import (
 	"postern/httpapi/operator"
 	"postern/httpapi/ref"
 	"postern/httpapi/rest"
+	"postern/httpapi/sockets"
 	"postern/instance/pace"
 )
 
@@ -60,7 +61,7 @@ func inputCodes() []Code {
 		{Code: rest.CodeInvalidType, Status: http.StatusBadRequest, Meaning: "A field has a value of the wrong type, or null where null is not accepted.", Next: "Send the type that the message names."},
 		{Code: rest.CodeInvalidQuery, Status: http.StatusBadRequest, Meaning: "A query parameter is unknown, repeated or outside its rule.", Next: "Correct the parameter that the message names."},
 		{Code: rest.CodeNoCursor, Status: http.StatusBadRequest, Meaning: "A cursor was not made by this list.", Next: "Pass nextCursor or previousCursor on unchanged, or start from the first page."},
-		{Code: codeInvalidSubscription, Status: http.StatusBadRequest, Meaning: "The handshake of a WebSocket names no event, an unknown event, no token, or a position that does not exist.", Next: "Correct the query parameter that the message names."},
+		{Code: sockets.CodeInvalidSubscription, Status: http.StatusBadRequest, Meaning: "The handshake of a WebSocket names no event, an unknown event, no token, or a position that does not exist.", Next: "Correct the query parameter that the message names."},
 		{Code: "INVALID_WEBHOOK", Status: http.StatusBadRequest, Meaning: "The URL of a webhook or an endpoint is invalid, or is missing when the webhook is created; or an option is invalid.", Next: "Correct the field that the message names. A URL is http or https, of at most 500 characters, without user and password."},
 		{Code: codeUnknownEvent, Status: http.StatusBadRequest, Meaning: "There is no instance event of that name.", Next: "Use a name of the event catalogue; the message suggests the nearest one."},
 		{Code: "ONE_RECIPIENT", Status: http.StatusBadRequest, Meaning: "The body names no recipient, or more than one.", Next: "Give exactly one of number, chat and recipient."},

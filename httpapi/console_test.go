@@ -18,6 +18,7 @@ import (
 	"postern/console/feed"
 	"postern/delivery"
 	"postern/httpapi/openapi"
+	"postern/httpapi/sockets"
 )
 
 func TestTheConsoleAsksForTheKeyThenTheUpgradeThenTheQueryThenTheOrigin(t *testing.T) {
@@ -43,7 +44,7 @@ func TestTheConsoleAsksForTheKeyThenTheUpgradeThenTheQueryThenTheOrigin(t *testi
 	} {
 		t.Run(c.name, func(t *testing.T) { wantError(t, do(r.h, handshakeOf(c.target, c.edit)), c.status, c.code) })
 	}
-	r.hub.err = ErrTooManySockets
+	r.hub.err = sockets.ErrTooManySockets
 	wantError(t, do(r.h, handshakeOf("/ws/console", key)), 429, "LIMIT_REACHED")
 	r.hub.err = nil
 	if res := do(r.h, handshakeOf("/ws/console", key)); res.StatusCode != http.StatusSwitchingProtocols {

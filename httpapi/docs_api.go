@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"postern/event"
+	"postern/httpapi/batches"
 	"postern/httpapi/openapi"
 	"postern/httpapi/operator"
 	"postern/httpapi/rest"
@@ -37,7 +38,7 @@ func describe(server, base, version string) openapi.API {
 		About: "WhatsApp accounts as an HTTP API: instances, webhooks, WebSockets and durable message batches.\n\n" +
 			"Every answer has the header x-request-id: the caller's own, or a new one; it is in the log.",
 		Tags: tags(), Operations: operations(), Credentials: credentials(), Codes: Codes(), Refusal: rest.TypeOf[rest.ErrorBody](),
-		Types: types(), Fields: fieldWords(), Sockets: sockets(),
+		Types: types(), Fields: fieldWords(), Sockets: socketDocuments(),
 	}
 }
 
@@ -146,7 +147,7 @@ func aliasID(r Route, path string) string {
 	return id
 }
 
-func sockets() []openapi.Socket {
+func socketDocuments() []openapi.Socket {
 	all := []openapi.Socket{
 		{Name: "globalEvents", Union: "BatchEvent", ID: "openBatchEvents", About: "The batch events of the token's user, each as its webhook's body. Kept events after since are sent first."},
 		{Name: "instanceEvents", Union: "InstanceEvent", ID: "openInstanceEvents", About: "The events of the token's instance, each as its webhook's body. If the instance's webhook is durable, kept events after since are sent first; otherwise events that occurred without a connected client are lost."},
@@ -167,7 +168,7 @@ func fieldWords() openapi.Fields {
 	all := openapi.Fields{}
 	for _, theme := range []openapi.Fields{
 		sharedFields(), errorFields(), parameterFields(), operator.OperationFields(), consoleFields(), instanceFields(), proxyFields(), sendFields(), notifyFields(), formFields(), contentFields(), chatFields(), settingsFields(), limitsFields(), optionsFields(), deliveryFields(), deliveryParameters(), operator.AccessFields(), portalFields(),
-		messageFields(), groupFields(), batchFields(), eventFields(),
+		messageFields(), groupFields(), batches.BatchFields(), eventFields(),
 	} {
 		for key := range theme {
 			if _, twice := all[key]; twice {

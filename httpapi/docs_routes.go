@@ -6,6 +6,7 @@ import (
 
 	"postern/access"
 	"postern/httpapi/rest"
+	"postern/httpapi/sockets"
 )
 
 // descriptions are what the documents say about each route, by method and path. A test
@@ -42,7 +43,7 @@ func commonCodes(r Route, d rest.Words) rest.Codes {
 	case AuthUser:
 		all = all.And(rest.CodeMissingField, rest.CodeUnauthorized, rest.CodeTooManyFailures)
 	case AuthHandshake:
-		all = all.And(rest.CodeUnauthorized, rest.CodeForbidden, "ORIGIN_REFUSED", rest.CodeUpgradeRequired, codeInvalidSubscription, rest.CodeTooManyFailures)
+		all = all.And(rest.CodeUnauthorized, rest.CodeForbidden, "ORIGIN_REFUSED", rest.CodeUpgradeRequired, sockets.CodeInvalidSubscription, rest.CodeTooManyFailures)
 	case AuthLink:
 		all = all.And("PORTAL_NOT_FOUND")
 	case AuthNone:

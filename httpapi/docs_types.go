@@ -10,6 +10,7 @@ import (
 	"postern/delivery"
 	"postern/event"
 	"postern/httpapi/alerts"
+	"postern/httpapi/batches"
 	"postern/httpapi/openapi"
 	"postern/httpapi/operator"
 	"postern/httpapi/ref"
@@ -36,13 +37,13 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[event.BatchProgressReduced]():  {Words: "Batch"},
 		rest.TypeOf[event.BatchCompletedReduced](): {Words: "Batch"},
 		rest.TypeOf[event.BatchInstanceReduced]():  {Words: "BatchInstance"},
-		rest.TypeOf[batchOptions]():                {Name: "CreateBatchOptions", Words: "BatchOptions"},
+		rest.TypeOf[batches.BatchOptions]():        {Name: "CreateBatchOptions", Words: "BatchOptions"},
 		rest.TypeOf[batch.Held]():                  {Name: "BatchHeld", About: "What keeps an instance of a batch from sending now."},
-		rest.TypeOf[processing]():                  {Name: "BatchProcessing", About: "A batch with all its recipients and attempts."},
-		rest.TypeOf[batchFilter]():                 {Name: "BatchFilter"},
+		rest.TypeOf[batches.Processing]():          {Name: "BatchProcessing", About: "A batch with all its recipients and attempts."},
+		rest.TypeOf[batches.BatchFilter]():         {Name: "BatchFilter"},
 		rest.TypeOf[joinRequest]():                 {Name: "JoinGroupRequest"},
 		rest.TypeOf[createRequest]():               {Name: "CreateInstanceRequest"},
-		rest.TypeOf[batchRequest]():                {Name: "CreateBatchRequest"},
+		rest.TypeOf[batches.BatchRequest]():        {Name: "CreateBatchRequest"},
 		rest.TypeOf[muteRequest]():                 {Name: "MuteChatRequest"},
 		rest.TypeOf[muteAnswer]():                  {Name: "NewsletterMuteAnswer"},
 		rest.TypeOf[tryRequest]():                  {Name: "TestWebhookRequest"},
@@ -107,7 +108,7 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[event.GroupParticipantsUpdate]():  {Name: "GroupParticipantsUpdate"},
 		rest.TypeOf[instance.StoredMessage]():         {Name: "StoredMessage", About: "A message with what became of it."},
 		rest.TypeOf[sentMessage]():                    {Name: "SentMessage", About: "The message that was sent, as it is stored.", Answers: true, Schema: sentMessageSchema},
-		rest.TypeOf[batchMessage]():                   {Schema: func(r rest.Ref) openapi.Object { return r(rest.TypeOf[event.BatchMessage]()) }},
+		rest.TypeOf[batches.BatchMessage]():           {Schema: func(r rest.Ref) openapi.Object { return r(rest.TypeOf[event.BatchMessage]()) }},
 		rest.TypeOf[event.BatchMessage]():             {Name: "BatchMessage", About: "What a batch sends: type names the form of payload.", Schema: batchMessageSchema},
 		rest.TypeOf[variant[event.TextContent]]():     variantOf[event.TextContent]("TextBatchMessage", "text"),
 		rest.TypeOf[variant[event.LinkContent]]():     variantOf[event.LinkContent]("LinkBatchMessage", "link"),
@@ -115,7 +116,7 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[variant[event.AudioContent]]():    variantOf[event.AudioContent]("AudioBatchMessage", "audio", "ptt", "whatsapp-audio", "whatsapp_audio"),
 		rest.TypeOf[variant[contactPayload]]():        variantOf[contactPayload]("ContactBatchMessage", "contact"),
 		rest.TypeOf[variant[event.LocationContent]](): variantOf[event.LocationContent]("LocationBatchMessage", "location"),
-		rest.TypeOf[event.BatchStatus]():              {Name: "BatchStatus", About: "The status of a batch. No event reports DRAFT.", Schema: openapi.Words(batchStatuses()...)},
+		rest.TypeOf[event.BatchStatus]():              {Name: "BatchStatus", About: "The status of a batch. No event reports DRAFT.", Schema: openapi.Words(batches.BatchStatuses()...)},
 		rest.TypeOf[stateInCapitals]():                {Name: "ConnectionStatus", About: "The state of the connection of an instance, in capitals.", Schema: openapi.Words(statesInCapitals()...)},
 		rest.TypeOf[ref.Message]():                    {Name: "MessageRef", About: "A stored message: a number is its id here, a string its id at WhatsApp.", Schema: messageRefSchema},
 		rest.TypeOf[ref.Quoted]():                     {Name: "QuotedMessageRef", About: "A stored message to answer: a number is its id here, a string its id at WhatsApp.", Schema: quotedRefSchema},
@@ -124,7 +125,7 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[messagePlace]():                   {Name: "MessagePlace", About: "The page beside a message."},
 		rest.TypeOf[contactPayload]():                 {Schema: contactPayloadSchema},
 		rest.TypeOf[flag]():                           {Schema: flagSchema},
-		rest.TypeOf[oneOrMore]():                      {Schema: oneOrMoreSchema},
+		rest.TypeOf[batches.OneOrMore]():              {Schema: oneOrMoreSchema},
 		rest.TypeOf[batch.Packed]():                   {Schema: textsSchema},
 		rest.TypeOf[strict.Object]():                  {Schema: openapi.AnyObject},
 		rest.TypeOf[event.Attributes]():               {Schema: openapi.AnyObject},

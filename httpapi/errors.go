@@ -13,6 +13,7 @@ import (
 	"postern/httpapi/idempotency"
 	"postern/httpapi/operator"
 	"postern/httpapi/rest"
+	"postern/httpapi/sockets"
 	"postern/instance"
 	"postern/instance/pace"
 	"postern/internal/nesting"
@@ -76,10 +77,10 @@ func errorTable() []mapping {
 		{event.ErrNoPasskey, http.StatusConflict, "PASSKEY_NOT_EXPECTED", ""},
 		{event.ErrPasskeyRefused, http.StatusUnprocessableEntity, "PASSKEY_REFUSED", "WhatsApp refused the passkey"},
 		{operator.ErrNoSupport, http.StatusNotFound, rest.CodeNotFound, ""},
-		{ErrOrigin, http.StatusForbidden, "ORIGIN_REFUSED", ""},
-		{ErrNotDurable, http.StatusConflict, "NOT_DURABLE", ""},
-		{ErrAhead, http.StatusBadRequest, codeInvalidSubscription, ""},
-		{ErrGone, http.StatusGone, "EVENTS_GONE", ""},
+		{sockets.ErrOrigin, http.StatusForbidden, "ORIGIN_REFUSED", ""},
+		{sockets.ErrNotDurable, http.StatusConflict, "NOT_DURABLE", ""},
+		{sockets.ErrAhead, http.StatusBadRequest, sockets.CodeInvalidSubscription, ""},
+		{sockets.ErrGone, http.StatusGone, "EVENTS_GONE", ""},
 		{rest.ErrStopping, http.StatusServiceUnavailable, rest.CodeShuttingDown, ""},
 		{idempotency.ErrInUse, http.StatusConflict, rest.CodeKeyInUse, ""},
 		{idempotency.ErrReused, http.StatusConflict, rest.CodeKeyReused, ""},
@@ -105,7 +106,7 @@ func errorTable() []mapping {
 		{batch.ErrCreating, http.StatusServiceUnavailable, "BATCHES_BEING_CREATED", ""},
 		{batch.ErrTooManyOpen, http.StatusTooManyRequests, rest.CodeLimitReached, ""},
 		{media.ErrTooMany, http.StatusTooManyRequests, rest.CodeLimitReached, ""},
-		{ErrTooManySockets, http.StatusTooManyRequests, rest.CodeLimitReached, ""},
+		{sockets.ErrTooManySockets, http.StatusTooManyRequests, rest.CodeLimitReached, ""},
 		{event.ErrNoLabel, http.StatusNotFound, "LABEL_NOT_FOUND", ""},
 		{event.ErrArgument, http.StatusUnprocessableEntity, "INVALID_ARGUMENT", ""},
 		{event.ErrStateConflict, http.StatusConflict, "APP_STATE_CONFLICT", ""},

@@ -16,8 +16,10 @@ import (
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/alerts"
+	"postern/httpapi/batches"
 	"postern/httpapi/operator"
 	"postern/httpapi/rest"
+	"postern/httpapi/sockets"
 	"postern/instance"
 	"postern/internal/loglevel"
 	"postern/internal/loglines"
@@ -34,7 +36,7 @@ type Config struct {
 	Engine     *batch.Engine
 	Processor  *instance.Processor // carries out asynchronous sends
 	Media      *media.Library
-	Hub        Hub // nil: the WebSocket paths answer 404
+	Hub        sockets.Hub // nil: the WebSocket paths answer 404
 	Store      *store.Store
 
 	// Post sends a notice to its first address, at once, and returns the
@@ -144,8 +146,8 @@ type api struct {
 	*rest.Server
 
 	operator   *operator.API
-	sockets    *socketsAPI
-	batches    *batchesAPI
+	sockets    *sockets.API
+	batches    *batches.API
 	deliveries *deliveriesAPI
 	sends      *sendsAPI
 	chats      *chatsAPI
@@ -170,15 +172,15 @@ func instanceOf(rec instance.Record, err error) (rest.Instance, error) {
 
 // newAPI returns the handlers of every resource, without a server.
 func newAPI(c Config) *api {
-	batches := newBatches(batchesConfig{Engine: c.Engine, Store: c.Store, Relay: c.Relay, Registry: c.Registry, Media: c.Media, MaxRecipients: c.MaxRecipients})
+	batches := batches.New(batches.Config{Engine: c.Engine, Store: c.Store, Relay: c.Relay, Registry: c.Registry, Media: c.Media, MaxRecipients: c.MaxRecipients})
 	a := &api{
 		batches: batches,
 		operator: operator.New(operator.Config{
 			Access: c.Access, AgentTools: c.AgentTools, JWTSecret: c.JWTSecret, Registry: c.Registry, Engine: c.Engine, Store: c.Store, Backup: c.Backup, Backups: c.Backups,
 			Ready: c.Ready, Warnings: c.Warnings, Settings: c.Settings, Support: c.Support, Samples: c.Samples, LogLevel: c.LogLevel, LogLines: c.LogLines, Metrics: c.Metrics,
 		}),
-		sockets:    newSockets(socketsConfig{Hub: c.Hub, Registry: c.Registry, Access: c.Access, APIKey: c.APIKey, ConsoleMessage: rest.TypeOf[consoleMessage](), Tells: batches.tells, MaySee: batches.maySee}),
-		deliveries: newDeliveries(deliveriesConfig{Deliveries: c.Deliveries, Relay: c.Relay, Store: c.Store, Engine: c.Engine, CheckBatch: batches.keyBatch}),
+		sockets:    sockets.New(sockets.Config{Hub: c.Hub, Registry: c.Registry, Access: c.Access, APIKey: c.APIKey, ConsoleMessage: rest.TypeOf[consoleMessage](), Tells: batches.Tells, MaySee: batches.MaySee}),
+		deliveries: newDeliveries(deliveriesConfig{Deliveries: c.Deliveries, Relay: c.Relay, Store: c.Store, Engine: c.Engine, CheckBatch: batches.KeyBatch}),
 		sends: newSends(sendsConfig{
 			Store: c.Store, Registry: c.Registry, Supervisor: c.Supervisor, Processor: c.Processor, Media: c.Media, MaxMedia: c.MaxMedia, Alerts: c.Alerts, NewMessageID: c.NewMessageID,
 		}),

@@ -16,6 +16,7 @@ import (
 
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/batches"
 	"postern/httpapi/idempotency"
 	"postern/httpapi/rest"
 	"postern/store"
@@ -279,11 +280,11 @@ func TestACreationThatDoesNotGetToItsEndLeavesNeitherBatchNorAnswer(t *testing.T
 	lost := errors.New("the process ends here")
 	a := r.api.Server
 	row := rest.Route{Method: "POST", Path: "/lost", Auth: rest.UserBearer, Right: rest.Never, Handle: rest.Once(func(c *rest.Call) error {
-		var in batchRequest
+		var in batches.BatchRequest
 		if err := c.Decode(&in, rest.MaxBody); err != nil {
 			return err
 		}
-		create := in.request([]batch.InstanceRef{{ID: 1, Name: "a"}})
+		create := in.Request([]batch.InstanceRef{{ID: 1, Name: "a"}})
 		keep := rest.KeepInCommit[batch.View](c, http.StatusCreated)
 		create.InCommit = func(tx *store.Tx, v batch.View) error { return errors.Join(keep(tx, v), lost) }
 		_, err := r.engine.Create(c.Request.Context(), c.User, create)

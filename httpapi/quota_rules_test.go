@@ -16,6 +16,7 @@ import (
 	"postern/batch"
 	"postern/event"
 	"postern/httpapi/rest"
+	"postern/httpapi/sockets"
 	"postern/instance"
 	"postern/media"
 )
@@ -76,7 +77,7 @@ func TestAnEventThatIsNamedAgainIsSubscribedToOnce(t *testing.T) {
 
 func TestAWebSocketOverTheTokensLimitIs429(t *testing.T) {
 	r := newRig(t)
-	r.hub.err = ErrTooManySockets
+	r.hub.err = sockets.ErrTooManySockets
 	res := do(r.h, handshakeOf("/ws/global/events?event=*&token="+r.token, nil))
 	wantError(t, res, 429, "LIMIT_REACHED")
 	do(r.h, handshakeOf("/ws/instance/events?event=*&token="+r.instance("a"), nil))

@@ -33,6 +33,7 @@ import (
 	"postern/httpapi/alerts"
 	"postern/httpapi/idempotency"
 	"postern/httpapi/rest"
+	"postern/httpapi/sockets"
 	"postern/httpapi/tokens/tokenstest"
 	"postern/instance"
 	"postern/instance/pace"
@@ -394,7 +395,7 @@ type recordingHub struct {
 	user     uuid.UUID
 	instance int64
 	viewer   feed.Viewer
-	stream   Stream
+	stream   sockets.Stream
 	revoked  []int64
 }
 
@@ -408,7 +409,7 @@ func (*recordingHub) Revoke([sha256.Size]byte) {}
 
 func (*recordingHub) Renew([sha256.Size]byte, time.Time) {}
 
-func (h *recordingHub) ServeGlobal(w http.ResponseWriter, _ *http.Request, user uuid.UUID, s Stream) error {
+func (h *recordingHub) ServeGlobal(w http.ResponseWriter, _ *http.Request, user uuid.UUID, s sockets.Stream) error {
 	h.user, h.stream = user, s
 	if h.err == nil {
 		w.WriteHeader(http.StatusSwitchingProtocols)
@@ -416,7 +417,7 @@ func (h *recordingHub) ServeGlobal(w http.ResponseWriter, _ *http.Request, user 
 	return h.err
 }
 
-func (h *recordingHub) ServeInstance(w http.ResponseWriter, _ *http.Request, id int64, s Stream) error {
+func (h *recordingHub) ServeInstance(w http.ResponseWriter, _ *http.Request, id int64, s sockets.Stream) error {
 	h.instance, h.stream = id, s
 	if h.err == nil {
 		w.WriteHeader(http.StatusSwitchingProtocols)
@@ -424,7 +425,7 @@ func (h *recordingHub) ServeInstance(w http.ResponseWriter, _ *http.Request, id 
 	return h.err
 }
 
-func (h *recordingHub) ServeConsole(w http.ResponseWriter, _ *http.Request, v feed.Viewer, s Stream) error {
+func (h *recordingHub) ServeConsole(w http.ResponseWriter, _ *http.Request, v feed.Viewer, s sockets.Stream) error {
 	h.viewer, h.stream = v, s
 	if h.err == nil {
 		w.WriteHeader(http.StatusSwitchingProtocols)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"postern/httpapi/rest"
+	"postern/httpapi/sockets"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -229,7 +230,7 @@ func TestAWebSocketIsNotUpgradedToOverHTTP2(t *testing.T) {
 	for _, version := range []int{1, 2} {
 		h := bare(io.Discard, rest.Route{Method: "POST", Path: "/x", Auth: rest.Public, Right: rest.Never, Handle: func(c *rest.Call) error {
 			c.Request.ProtoMajor = version
-			return wantsUpgrade(c)
+			return sockets.WantsUpgrade(c)
 		}})
 		rec := httptest.NewRecorder()
 		h.ServeHTTP(rec, httptest.NewRequest(http.MethodPost, "/x", nil))

@@ -10,6 +10,7 @@ import (
 
 	"postern/event"
 	"postern/httpapi/rest"
+	"postern/httpapi/sockets"
 	"postern/httpapi/tokens"
 )
 
@@ -113,7 +114,7 @@ func TestHandshakeServesWhomTheTokenNames(t *testing.T) {
 func TestSinceIsForInstancesWhoseEventsAreStored(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
-	r.hub.err = ErrAhead // a position that the instance does not have
+	r.hub.err = sockets.ErrAhead // a position that the instance does not have
 	ask := func() *http.Response {
 		return do(r.h, handshakeOf("/ws/instance/events?event=*&since=7&token="+token, nil))
 	}
@@ -132,7 +133,7 @@ func TestSinceIsForInstancesWhoseEventsAreStored(t *testing.T) {
 			if s := r.hub.stream; s.Since == nil || *s.Since != 7 {
 				t.Errorf("the hub is asked for %+v", s)
 			}
-			r.hub.err = ErrGone
+			r.hub.err = sockets.ErrGone
 			wantError(t, ask(), http.StatusGone, "EVENTS_GONE")
 		} else {
 			wantError(t, ask(), http.StatusConflict, "NOT_DURABLE")
@@ -146,8 +147,8 @@ func TestWhatTheHubRefusesIsAnsweredWithTheErrorBody(t *testing.T) {
 		status int
 		code   string
 	}{
-		ErrAhead: {400, "INVALID_SUBSCRIPTION"},
-		ErrGone:  {410, "EVENTS_GONE"},
+		sockets.ErrAhead: {400, "INVALID_SUBSCRIPTION"},
+		sockets.ErrGone:  {410, "EVENTS_GONE"},
 
 		rest.ErrStopping: {503, "SHUTTING_DOWN"},
 	} {

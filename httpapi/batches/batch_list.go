@@ -1,4 +1,4 @@
-package httpapi
+package batches
 
 import (
 	"encoding/json"
@@ -14,10 +14,10 @@ import (
 	"postern/httpapi/rest"
 )
 
-// batchFilter is the body of POST /message/batches/list, and as query
+// BatchFilter is the body of POST /message/batches/list, and as query
 // parameters of the same names that of GET /message/batches and /admin/batches.
-type batchFilter struct {
-	Status         oneOrMore `json:"status"`
+type BatchFilter struct {
+	Status         OneOrMore `json:"status"`
 	InstanceName   string    `json:"instanceName"`
 	CreatedFrom    string    `json:"createdFrom"`
 	CreatedTo      string    `json:"createdTo"`
@@ -28,27 +28,27 @@ type batchFilter struct {
 	PreviousCursor string    `json:"previousCursor"`
 }
 
-// oneOrMore is a string or an array of strings.
-type oneOrMore []string
+// OneOrMore is a string or an array of strings.
+type OneOrMore []string
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (o *oneOrMore) UnmarshalJSON(raw []byte) error {
+func (o *OneOrMore) UnmarshalJSON(raw []byte) error {
 	if raw[0] != '"' {
 		return json.Unmarshal(raw, (*[]string)(o))
 	}
-	*o = make(oneOrMore, 1)
+	*o = make(OneOrMore, 1)
 	return json.Unmarshal(raw, &(*o)[0])
 }
 
-func (a *batchesAPI) listBatchesByBody(c *rest.Call) error {
-	var in batchFilter
+func (a *API) listBatchesByBody(c *rest.Call) error {
+	var in BatchFilter
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
 	return a.listBatches(c, in, a.ofUser(c.User))
 }
 
-func (a *batchesAPI) listBatchesByQuery(c *rest.Call) error {
+func (a *API) listBatchesByQuery(c *rest.Call) error {
 	in, _, err := batchQuery(c)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (a *batchesAPI) listBatchesByQuery(c *rest.Call) error {
 
 // listAllBatches lists the batches of all users, or of the one that the query
 // names.
-func (a *batchesAPI) listAllBatches(c *rest.Call) error {
+func (a *API) listAllBatches(c *rest.Call) error {
 	in, q, err := batchQuery(c, "ownerUserId")
 	if err != nil {
 		return err
@@ -76,18 +76,18 @@ func (a *batchesAPI) listAllBatches(c *rest.Call) error {
 
 // batchQuery reads the filters of a list of batches, and returns the query for
 // what else the route takes.
-func batchQuery(c *rest.Call, more ...string) (batchFilter, url.Values, error) {
+func batchQuery(c *rest.Call, more ...string) (BatchFilter, url.Values, error) {
 	q, err := c.Query(append([]string{
 		"instanceName", "createdFrom", "createdTo", "name", "query", "limit", "nextCursor", "previousCursor",
 	}, more...), "status")
 	if err != nil {
-		return batchFilter{}, nil, err
+		return BatchFilter{}, nil, err
 	}
 	limit, err := rest.QueryLimit(q)
 	if err != nil {
-		return batchFilter{}, nil, err
+		return BatchFilter{}, nil, err
 	}
-	return batchFilter{
+	return BatchFilter{
 		Status:         rest.QueryList(q, "status"),
 		InstanceName:   q.Get("instanceName"),
 		CreatedFrom:    q.Get("createdFrom"),
@@ -102,14 +102,14 @@ func batchQuery(c *rest.Call, more ...string) (batchFilter, url.Values, error) {
 
 // listBatches answers with one page of the batches of the caller or, for an
 // operator, of the user that is named, or of all.
-func (a *batchesAPI) listBatches(c *rest.Call, in batchFilter, list batchLister) error {
+func (a *API) listBatches(c *rest.Call, in BatchFilter, list batchLister) error {
 	page, err := rest.PageRequest{Limit: in.Limit, Next: in.NextCursor, Previous: in.PreviousCursor}.Page()
 	if err != nil {
 		return err
 	}
 	f := batch.Filter{InstanceName: in.InstanceName, Name: in.Name, Query: in.Query, Opens: c.Opens()}
 	for _, s := range rest.Distinct(in.Status) {
-		if !slices.Contains(batchStatuses(), event.BatchStatus(s)) {
+		if !slices.Contains(BatchStatuses(), event.BatchStatus(s)) {
 			return rest.InvalidQuery("status " + strconv.Quote(event.Cut(s)) + " is not a status of a batch")
 		}
 		f.Status = append(f.Status, event.BatchStatus(s))
@@ -131,13 +131,13 @@ func (a *batchesAPI) listBatches(c *rest.Call, in batchFilter, list batchLister)
 type batchLister func(batch.Filter, batch.Page) (batch.List[batch.View], error)
 
 // ofUser lists the batches of one user.
-func (a *batchesAPI) ofUser(owner uuid.UUID) batchLister {
+func (a *API) ofUser(owner uuid.UUID) batchLister {
 	return func(f batch.Filter, p batch.Page) (batch.List[batch.View], error) {
 		return a.Engine.Batches(owner, f, p)
 	}
 }
 
-func batchStatuses() []event.BatchStatus {
+func BatchStatuses() []event.BatchStatus {
 	return []event.BatchStatus{
 		event.BatchDraft, event.BatchQueued, event.BatchIsScheduled, event.BatchProcessing,
 		event.BatchWaitingForWindow, event.BatchPauseAsked, event.BatchIsPaused, event.BatchWaitingForInstance,

@@ -1,4 +1,4 @@
-package httpapi
+package batches
 
 import (
 	"net/http"
@@ -13,7 +13,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-func (a *batchesAPI) listItems(c *rest.Call) error {
+func (a *API) listItems(c *rest.Call) error {
 	statuses := []string{
 		string(batch.ItemPending), string(batch.ItemSending), string(batch.ItemSuccess),
 		string(batch.ItemFailed), string(batch.ItemSkipped), string(batch.ItemUnknown),
@@ -21,7 +21,7 @@ func (a *batchesAPI) listItems(c *rest.Call) error {
 	return listRecords(c, statuses, a.shown(c).Items)
 }
 
-func (a *batchesAPI) listAttempts(c *rest.Call) error {
+func (a *API) listAttempts(c *rest.Call) error {
 	statuses := []string{
 		string(batch.AttemptSending), string(batch.AttemptSuccess), string(batch.AttemptFailed),
 		string(batch.AttemptUnavailable), string(batch.AttemptUnknown),

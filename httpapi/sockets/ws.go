@@ -1,4 +1,4 @@
-package httpapi
+package sockets
 
 import (
 	"crypto/sha256"
@@ -19,7 +19,7 @@ import (
 	"postern/internal/peers"
 )
 
-const codeInvalidSubscription = "INVALID_SUBSCRIPTION"
+const CodeInvalidSubscription = "INVALID_SUBSCRIPTION"
 
 // subscription is what the query of a WebSocket path asks for.
 type subscription struct {
@@ -28,9 +28,9 @@ type subscription struct {
 	since *uint64
 }
 
-// wantsUpgrade answers 426 to a request that is no WebSocket handshake of
+// WantsUpgrade answers 426 to a request that is no WebSocket handshake of
 // RFC 6455, and 400 to one without a proper key.
-func wantsUpgrade(c *rest.Call) error {
+func WantsUpgrade(c *rest.Call) error {
 	h := c.Request.Header
 	if !c.Request.ProtoAtLeast(1, 1) || !hasToken(h, "Connection", "upgrade") || !hasToken(h, "Upgrade", "websocket") ||
 		h.Get("Sec-Websocket-Version") != "13" {
@@ -67,7 +67,7 @@ func hasToken(h http.Header, name, token string) bool {
 }
 
 // subscribe reads the query and the token of a handshake.
-func (a *socketsAPI) subscribe(c *rest.Call, family event.Family, known ...string) (subscription, error) {
+func (a *API) subscribe(c *rest.Call, family event.Family, known ...string) (subscription, error) {
 	var s subscription
 	q, err := c.Query(append(known, "token"), "event")
 	if err != nil {
@@ -135,7 +135,7 @@ func since(q url.Values) (*uint64, error) {
 }
 
 func invalidSubscription(text string) error {
-	return rest.Refuse(http.StatusBadRequest, codeInvalidSubscription, text)
+	return rest.Refuse(http.StatusBadRequest, CodeInvalidSubscription, text)
 }
 
 func wrongKind() error {
@@ -145,8 +145,8 @@ func wrongKind() error {
 // admit does the checks that both paths share: 426, 400, 401, and 403 for a
 // token of the other kind. own reports from the claims whether it is of this one.
 // Without claims, c has the key or the session that was given in place of a token.
-func (a *socketsAPI) admit(c *rest.Call, family event.Family, own func(tokens.Claims) bool, known ...string) (subscription, tokens.Claims, error) {
-	if err := wantsUpgrade(c); err != nil {
+func (a *API) admit(c *rest.Call, family event.Family, own func(tokens.Claims) bool, known ...string) (subscription, tokens.Claims, error) {
+	if err := WantsUpgrade(c); err != nil {
 		return subscription{}, tokens.Claims{}, err
 	}
 	s, err := a.subscribe(c, family, known...)
@@ -168,7 +168,7 @@ func (a *socketsAPI) admit(c *rest.Call, family event.Family, own func(tokens.Cl
 
 // admitKey finds the scoped key with a text or, without one, the session of the
 // cookie, and whether it opens the path.
-func (a *socketsAPI) admitKey(c *rest.Call, text string) (err error) {
+func (a *API) admitKey(c *rest.Call, text string) (err error) {
 	if text != "" {
 		c.Key, err = c.FindKey(text)
 	} else if cookie, signedIn := c.CookieOf(); signedIn {
@@ -182,7 +182,7 @@ func (a *socketsAPI) admitKey(c *rest.Call, text string) (err error) {
 
 // scopedStream is stream for c's key or session. A page of another origin has none of
 // its own, whatever origins may connect with a token.
-func (a *socketsAPI) scopedStream(c *rest.Call, s subscription) Stream {
+func (a *API) scopedStream(c *rest.Call, s subscription) Stream {
 	st := Stream{Kinds: s.kinds, Since: s.since, ExpiresAt: c.Until(), Scoped: true}
 	switch {
 	case c.Session != nil && c.Key != nil:
@@ -197,7 +197,7 @@ func (a *socketsAPI) scopedStream(c *rest.Call, s subscription) Stream {
 }
 
 // stillOpens reports whether the key and the session of c have kept their rights.
-func (a *socketsAPI) stillOpens(c *rest.Call) error {
+func (a *API) stillOpens(c *rest.Call) error {
 	if c.Session != nil {
 		if _, found := a.Access.Sessions.Find(c.Cookie, c.OperatorBinding()); !found {
 			return rest.Unauthorized()
@@ -218,7 +218,7 @@ func (a *socketsAPI) stillOpens(c *rest.Call) error {
 
 // checkOrigin refuses a page of an origin that is not allowed, and a duplicate Origin
 // header.
-func (a *socketsAPI) checkOrigin(c *rest.Call) error {
+func (a *API) checkOrigin(c *rest.Call) error {
 	r := c.Request
 	if c.Session != nil && !sameOrigin(r) { // its cookie came by itself
 		return ErrOrigin
@@ -231,7 +231,7 @@ func (a *socketsAPI) checkOrigin(c *rest.Call) error {
 
 // globalEvents serves the batch events of a user. An unknown position is reported
 // last, because only the owner may learn of it.
-func (a *socketsAPI) globalEvents(c *rest.Call) error {
+func (a *API) globalEvents(c *rest.Call) error {
 	s, token, err := a.admit(c, event.Batch, tokens.Claims.OfUser, "since", "user")
 	if err != nil {
 		return err
@@ -253,7 +253,7 @@ func (a *socketsAPI) globalEvents(c *rest.Call) error {
 }
 
 // userOf is the user whose events are requested. The operator names the user in the query.
-func (a *socketsAPI) userOf(c *rest.Call, token tokens.Claims) (user uuid.UUID, err error) {
+func (a *API) userOf(c *rest.Call, token tokens.Claims) (user uuid.UUID, err error) {
 	asked := c.Request.URL.Query().Get("user")
 	switch {
 	case c.Key != nil:
@@ -276,7 +276,7 @@ func (a *socketsAPI) userOf(c *rest.Call, token tokens.Claims) (user uuid.UUID, 
 // instanceEvents serves the events of one instance. The order of the
 // checks is: token replaced, origin refused, instance deleted, instance without
 // positions, position unknown.
-func (a *socketsAPI) instanceEvents(c *rest.Call) error {
+func (a *API) instanceEvents(c *rest.Call) error {
 	s, token, err := a.admit(c, event.Instance, tokens.Claims.OfInstance, "since", "instance")
 	if err != nil {
 		return err
@@ -311,7 +311,7 @@ func (a *socketsAPI) instanceEvents(c *rest.Call) error {
 
 // scopedEvents serves the events of the instance that the query names, or of the
 // only one that the key is for.
-func (a *socketsAPI) scopedEvents(c *rest.Call, s subscription) (err error) {
+func (a *API) scopedEvents(c *rest.Call, s subscription) (err error) {
 	name := c.Request.URL.Query().Get("instance")
 	if name == "" && c.Key != nil && len(c.Key.Instances) == 1 {
 		in, err := a.Registry.ByID(c.Key.Instances[0].ID)
@@ -340,7 +340,7 @@ func (a *socketsAPI) scopedEvents(c *rest.Call, s subscription) (err error) {
 	return a.serveInstance(c, c.Instance, a.scopedStream(c, s))
 }
 
-func (a *socketsAPI) serveInstance(c *rest.Call, in rest.Instance, stream Stream) error {
+func (a *API) serveInstance(c *rest.Call, in rest.Instance, stream Stream) error {
 	if stream.Durable, _ = a.Registry.Durable(in.ID); stream.Since != nil && !stream.Durable {
 		return ErrNotDurable
 	}

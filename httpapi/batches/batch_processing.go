@@ -1,4 +1,4 @@
-package httpapi
+package batches
 
 import (
 	"postern/batch"
@@ -6,9 +6,9 @@ import (
 	"postern/httpapi/rest"
 )
 
-// processing is the answer of the route of that name. It is never in memory as
+// Processing is the answer of the route of that name. It is never in memory as
 // a whole: see showProcessing.
-type processing struct {
+type Processing struct {
 	batch.View
 
 	Held       []batch.Held             `json:"held"`
@@ -18,7 +18,7 @@ type processing struct {
 // showProcessing writes a batch with all that became of its recipients, part
 // by part as it is read. An answer that cannot be brought to its end breaks the
 // connection, so that half of it never looks like the whole.
-func (a *batchesAPI) showProcessing(c *rest.Call) error {
+func (a *API) showProcessing(c *rest.Call) error {
 	id, err := c.UUID("id", batch.ErrNotFound)
 	if err != nil {
 		return err

@@ -1,9 +1,9 @@
-package httpapi
+package sockets
 
 import "postern/httpapi/rest"
 
-// routes are the paths of the package, with their handlers.
-func (a *socketsAPI) routes() []rest.Route {
+// Routes are the paths of the package, with their handlers.
+func (a *API) Routes() []rest.Route {
 	return rest.Describe([]rest.Route{
 		{Method: "GET", Path: "/ws/global/events", Auth: rest.Handshake, Right: rest.ScopeBatch, Handle: a.globalEvents},
 		{Method: "GET", Path: "/ws/instance/events", Auth: rest.Handshake, Right: rest.ScopeRead, Handle: a.instanceEvents},

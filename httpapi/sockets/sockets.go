@@ -1,4 +1,4 @@
-package httpapi
+package sockets
 
 import (
 	"reflect"
@@ -10,9 +10,9 @@ import (
 	"postern/instance"
 )
 
-// socketsConfig is what the handlers need. All fields are required but those that say
+// Config is what the handlers need. All fields are required but those that say
 // otherwise.
-type socketsConfig struct {
+type Config struct {
 	Hub      Hub // nil: there are no WebSockets
 	Registry *instance.Registry
 	Access   rest.Access
@@ -28,10 +28,10 @@ type socketsConfig struct {
 	MaySee func(k *access.Key, batch uuid.UUID) bool
 }
 
-// socketsAPI has the handlers of the package.
-type socketsAPI struct {
-	socketsConfig
+// API has the handlers of the package.
+type API struct {
+	Config
 }
 
-// newSockets returns the handlers, which need c.
-func newSockets(c socketsConfig) *socketsAPI { return &socketsAPI{socketsConfig: c} }
+// New returns the handlers, which need c.
+func New(c Config) *API { return &API{Config: c} }

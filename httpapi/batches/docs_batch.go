@@ -1,4 +1,4 @@
-package httpapi
+package batches
 
 import (
 	"maps"
@@ -19,7 +19,7 @@ func batchDescriptions() map[string]rest.Words {
 	return map[string]rest.Words{
 		"POST /message/batches": {
 			ID: "createBatch", Summary: "Create a batch.", About: "It starts at once, or waits for its schedule or for a start command, depending on autoStart and schedule.",
-			Once: true, In: rest.TypeOf[batchRequest](), Status: http.StatusCreated, Out: rest.TypeOf[batch.View](),
+			Once: true, In: rest.TypeOf[BatchRequest](), Status: http.StatusCreated, Out: rest.TypeOf[batch.View](),
 			Example: `{"name":"Summer offer","instances":["sales"],"recipients":["4915112345678","4915187654321"],"message":{"type":"text","payload":{"text":"Half price until Sunday."}},"options":{"delay":{"minMs":1000,"maxMs":5000}}}`,
 			Codes: rest.Codes{
 				batch.InvalidName, batch.InvalidInstances, batch.InvalidRecipient, batch.TooManyRecipients, batch.InvalidMessage,
@@ -30,7 +30,7 @@ func batchDescriptions() map[string]rest.Words {
 			ID: "listBatches", Summary: "List batches, newest first.", About: boundedList, Query: filters, Out: rest.TypeOf[batch.List[batch.View]](), Codes: rest.Codes{rest.CodeNoCursor},
 		},
 		"POST /message/batches/list": {
-			ID: "searchBatches", Summary: "List batches, newest first, with the filter in the body.", About: boundedList, In: rest.TypeOf[batchFilter](), Example: `{"status":["PROCESSING","PAUSED"],"limit":50}`,
+			ID: "searchBatches", Summary: "List batches, newest first, with the filter in the body.", About: boundedList, In: rest.TypeOf[BatchFilter](), Example: `{"status":["PROCESSING","PAUSED"],"limit":50}`,
 			Out: rest.TypeOf[batch.List[batch.View]](), Codes: rest.Codes{rest.CodeNoCursor, rest.CodeInvalidQuery},
 		},
 		"GET /message/batches/{id}": {ID: "getBatch", Summary: "Show a batch.", Out: rest.TypeOf[batch.View](), Codes: unknown},
@@ -42,7 +42,7 @@ func batchDescriptions() map[string]rest.Words {
 			ID: "listBatchAttempts", Summary: "List a batch's attempts by position.", Query: items, Out: rest.TypeOf[batch.List[batch.Attempt]](), Codes: unknown.And(rest.CodeNoCursor),
 		},
 		"GET /message/batches/{id}/processing": {
-			ID: "getBatchProcessing", Summary: "Show a batch with all its recipients and attempts.", Out: rest.TypeOf[processing](), Codes: unknown,
+			ID: "getBatchProcessing", Summary: "Show a batch with all its recipients and attempts.", Out: rest.TypeOf[Processing](), Codes: unknown,
 		},
 		"POST /message/batches/{id}/start": {ID: "startBatch", Summary: "Start or resume a batch.", Out: rest.TypeOf[batch.View](), Codes: command.And("INVALID_MEDIA")},
 		"POST /message/batches/{id}/pause": {ID: "pauseBatch", Summary: "Pause a batch.", Out: rest.TypeOf[batch.View](), Codes: command},
@@ -60,8 +60,8 @@ func batchDescriptions() map[string]rest.Words {
 	}
 }
 
-// batchFields are the fields of batches in requests, answers and events.
-func batchFields() openapi.Fields {
+// BatchFields are the fields of batches in requests, answers and events.
+func BatchFields() openapi.Fields {
 	uuid, chars, none := openapi.Format("uuid"), openapi.Chars, openapi.AtLeast(0)
 	all := openapi.Fields{
 		"CreateBatchRequest.name":            rest.Say("A name for people.", "Summer offer", chars(1, batch.MaxName)),

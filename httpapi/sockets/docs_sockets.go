@@ -1,4 +1,4 @@
-package httpapi
+package sockets
 
 import (
 	"net/http"
@@ -24,7 +24,7 @@ func socketDescriptions(console reflect.Type) map[string]rest.Words {
 			ID: "openConsole", Summary: "Open a WebSocket with the changes that an operator console shows.",
 			About: "Each message is one JSON object; `hello` is the first. A client that connects or reconnects loads the current state from the other routes after `hello`, " +
 				"then applies the messages. A row is sent in its current state, at most five times a second; changes in between are combined.",
-			Status: http.StatusSwitchingProtocols, Out: console, Codes: rest.Codes{"ORIGIN_REFUSED", rest.CodeUpgradeRequired, codeInvalidSubscription, rest.CodeInvalidQuery, rest.CodeLimitReached},
+			Status: http.StatusSwitchingProtocols, Out: console, Codes: rest.Codes{"ORIGIN_REFUSED", rest.CodeUpgradeRequired, CodeInvalidSubscription, rest.CodeInvalidQuery, rest.CodeLimitReached},
 		},
 	}
 }

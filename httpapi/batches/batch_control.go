@@ -1,4 +1,4 @@
-package httpapi
+package batches
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-func (a *batchesAPI) showBatch(c *rest.Call) error {
+func (a *API) showBatch(c *rest.Call) error {
 	id, err := c.UUID("id", batch.ErrNotFound)
 	if err != nil {
 		return err
@@ -26,7 +26,7 @@ func (a *batchesAPI) showBatch(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, view)
 }
 
-func (a *batchesAPI) showItem(c *rest.Call) error {
+func (a *API) showItem(c *rest.Call) error {
 	id, err := c.UUID("id", batch.ErrNotFound)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (a *batchesAPI) showItem(c *rest.Call) error {
 
 // startBatch starts no batch with a key that could not have made it: somebody else of
 // the user may have. For its instances the key is: see keyBatch.
-func (a *batchesAPI) startBatch(c *rest.Call) error {
+func (a *API) startBatch(c *rest.Call) error {
 	return control(c, func(_ context.Context, id uuid.UUID) (batch.View, error) {
 		if err := a.mayStart(c, id); err != nil {
 			return batch.View{}, err
@@ -53,7 +53,7 @@ func (a *batchesAPI) startBatch(c *rest.Call) error {
 	})
 }
 
-func (a *batchesAPI) mayStart(c *rest.Call, id uuid.UUID) error {
+func (a *API) mayStart(c *rest.Call, id uuid.UUID) error {
 	if c.Key == nil || c.Key.Everywhere() && c.Key.Recipients == nil && c.Key.Has(access.Media) {
 		return nil
 	}
@@ -86,11 +86,11 @@ func (a *batchesAPI) mayStart(c *rest.Call, id uuid.UUID) error {
 	}
 }
 
-func (a *batchesAPI) pauseBatch(c *rest.Call) error { return control(c, owned(c, a.Engine.Pause)) }
-func (a *batchesAPI) stopBatch(c *rest.Call) error  { return control(c, owned(c, a.Engine.StopBatch)) }
+func (a *API) pauseBatch(c *rest.Call) error { return control(c, owned(c, a.Engine.Pause)) }
+func (a *API) stopBatch(c *rest.Call) error  { return control(c, owned(c, a.Engine.StopBatch)) }
 
-func (a *batchesAPI) pauseAnyBatch(c *rest.Call) error { return control(c, a.Engine.PauseAny) }
-func (a *batchesAPI) stopAnyBatch(c *rest.Call) error  { return control(c, a.Engine.StopAny) }
+func (a *API) pauseAnyBatch(c *rest.Call) error { return control(c, a.Engine.PauseAny) }
+func (a *API) stopAnyBatch(c *rest.Call) error  { return control(c, a.Engine.StopAny) }
 
 // owned is act for the batches of the caller.
 func owned(c *rest.Call, act func(ctx context.Context, owner, id uuid.UUID) (batch.View, error)) func(context.Context, uuid.UUID) (batch.View, error) {
@@ -114,7 +114,7 @@ func control(c *rest.Call, act func(ctx context.Context, id uuid.UUID) (batch.Vi
 }
 
 // deleteBatch answers without a body. A repetition finds no batch.
-func (a *batchesAPI) deleteBatch(c *rest.Call) error {
+func (a *API) deleteBatch(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}

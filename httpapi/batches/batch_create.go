@@ -1,4 +1,4 @@
-package httpapi
+package batches
 
 import (
 	"bytes"
@@ -19,27 +19,27 @@ import (
 // Size limits of the body of a batch creation: for the message and everything else,
 // and for each recipient.
 const (
-	batchBodyBase      = 2 << 20
-	batchBodyRecipient = 128
+	BatchBodyBase      = 2 << 20
+	BatchBodyRecipient = 128
 )
 
-// maxInstances bounds the names in a batch, repeated ones included.
-const maxInstances = 100_000
+// MaxInstances bounds the names in a batch, repeated ones included.
+const MaxInstances = 100_000
 
-// batchRequest is the body that creates a batch.
-type batchRequest struct {
+// BatchRequest is the body that creates a batch.
+type BatchRequest struct {
 	Name               string           `json:"name" strict:"required"`
 	Instances          []string         `json:"instances" strict:"required"`
 	Recipients         batch.Packed     `json:"recipients" strict:"required"`
-	Message            batchMessage     `json:"message" strict:"required"`
-	Options            batchOptions     `json:"options"`
+	Message            BatchMessage     `json:"message" strict:"required"`
+	Options            BatchOptions     `json:"options"`
 	AutoStart          *bool            `json:"autoStart"`
 	AutoResume         *bool            `json:"autoResume"`
 	Schedule           *json.RawMessage `json:"schedule"`
 	ExternalAttributes *strict.Object   `json:"externalAttributes"`
 }
 
-type batchMessage struct {
+type BatchMessage struct {
 	Type    string       `json:"type" strict:"required"`
 	Payload batchPayload `json:"payload" strict:"required"`
 }
@@ -69,7 +69,7 @@ func (p *batchPayload) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-type batchOptions struct {
+type BatchOptions struct {
 	Delay              event.BatchDelay `json:"delay"`
 	Presence           string           `json:"presence"`
 	SkipUnregistered   bool             `json:"skipUnregistered"`
@@ -89,9 +89,9 @@ type batchSchedule struct {
 
 // createBatch decodes as it reads: the recipients of a large batch are in
 // memory once.
-func (a *batchesAPI) createBatch(c *rest.Call) error {
-	var in batchRequest
-	limit := int64(batchBodyBase + batchBodyRecipient*a.MaxRecipients)
+func (a *API) createBatch(c *rest.Call) error {
+	var in BatchRequest
+	limit := int64(BatchBodyBase + BatchBodyRecipient*a.MaxRecipients)
 	if err := c.DecodeKeeping(&in, limit, a.entriesKept()); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (a *batchesAPI) createBatch(c *rest.Call) error {
 	if err := mayBatch(c, &in.Recipients); err != nil {
 		return err
 	}
-	create := in.request(refs)
+	create := in.Request(refs)
 	if err := a.quotedByBatch(c, &create, in.Options.QuotedMessageID, refs); err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (a *batchesAPI) createBatch(c *rest.Call) error {
 
 // checkFile refuses a message whose file was uploaded before, when there is no
 // such upload: every item would fail. It may still expire before its turn.
-func (a *batchesAPI) checkFile(c *rest.Call, payload event.Payload) error {
+func (a *API) checkFile(c *rest.Call, payload event.Payload) error {
 	if payload == nil {
 		return nil
 	}
@@ -152,11 +152,11 @@ func (a *batchesAPI) checkFile(c *rest.Call, payload event.Payload) error {
 
 // entriesKept is how many entries of a list in a creation are kept: enough to
 // see that they are too many.
-func (a *batchesAPI) entriesKept() int { return max(a.MaxRecipients, maxInstances) + 1 }
+func (a *API) entriesKept() int { return max(a.MaxRecipients, MaxInstances) + 1 }
 
 // checkShapes decodes the parts that are kept as given, and returns the
 // message's payload; nil when its type is unknown.
-func (in *batchRequest) checkShapes() (event.Payload, error) {
+func (in *BatchRequest) checkShapes() (event.Payload, error) {
 	if in.Schedule != nil {
 		if err := strict.Decode(bytes.NewReader(*in.Schedule), &batchSchedule{}, strict.Options{}); err != nil {
 			return nil, strict.Under(err, "schedule")
@@ -176,7 +176,7 @@ func (in *batchRequest) checkShapes() (event.Payload, error) {
 // quotedByBatch sets the message that each message of the batch quotes. Any of its
 // instances may have it, and all of them send: so its author is set explicitly, which
 // otherwise would be the sending account.
-func (a *batchesAPI) quotedByBatch(c *rest.Call, create *batch.CreateRequest, named ref.Quoted, refs []batch.InstanceRef) error {
+func (a *API) quotedByBatch(c *rest.Call, create *batch.CreateRequest, named ref.Quoted, refs []batch.InstanceRef) error {
 	if !named.Given() {
 		return nil
 	}
@@ -198,7 +198,7 @@ func (a *batchesAPI) quotedByBatch(c *rest.Call, create *batch.CreateRequest, na
 	return rest.Refuse(http.StatusUnprocessableEntity, ref.CodeNoQuoted, "options.quotedMessageId names no stored message of the batch's instances")
 }
 
-func (in *batchRequest) request(refs []batch.InstanceRef) batch.CreateRequest {
+func (in *BatchRequest) Request(refs []batch.InstanceRef) batch.CreateRequest {
 	r := batch.CreateRequest{
 		Name:      in.Name,
 		Instances: refs,
@@ -226,9 +226,9 @@ func (in *batchRequest) request(refs []batch.InstanceRef) batch.CreateRequest {
 }
 
 // instanceRefs resolves the names; each unknown one is named in the refusal.
-func (a *batchesAPI) instanceRefs(c *rest.Call, names []string) ([]batch.InstanceRef, error) {
-	if len(names) > maxInstances {
-		return nil, rest.Refuse(http.StatusUnprocessableEntity, batch.InvalidInstances, fmt.Sprintf("instances has more than %d entries", maxInstances))
+func (a *API) instanceRefs(c *rest.Call, names []string) ([]batch.InstanceRef, error) {
+	if len(names) > MaxInstances {
+		return nil, rest.Refuse(http.StatusUnprocessableEntity, batch.InvalidInstances, fmt.Sprintf("instances has more than %d entries", MaxInstances))
 	}
 	var refs []batch.InstanceRef
 	var unknown []string

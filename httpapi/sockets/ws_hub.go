@@ -1,4 +1,4 @@
-package httpapi
+package sockets
 
 import (
 	"crypto/sha256"

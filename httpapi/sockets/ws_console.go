@@ -1,4 +1,4 @@
-package httpapi
+package sockets
 
 import (
 	"crypto/sha256"
@@ -12,8 +12,8 @@ import (
 )
 
 // openConsole sends changes until the client disconnects.
-func (a *socketsAPI) openConsole(c *rest.Call) error {
-	if err := wantsUpgrade(c); err != nil {
+func (a *API) openConsole(c *rest.Call) error {
+	if err := WantsUpgrade(c); err != nil {
 		return err
 	}
 	if _, err := c.Query(nil); err != nil {
@@ -30,7 +30,7 @@ func (a *socketsAPI) openConsole(c *rest.Call) error {
 }
 
 // viewer is what the credential of a request may see of what changes.
-func (a *socketsAPI) viewer(c *rest.Call) feed.Viewer {
+func (a *API) viewer(c *rest.Call) feed.Viewer {
 	k := c.Key
 	if k == nil {
 		return feed.Operator()
@@ -46,7 +46,7 @@ func (a *socketsAPI) viewer(c *rest.Call) feed.Viewer {
 }
 
 // sees reports whether a key is for the instance of a name, which may be gone already.
-func (a *socketsAPI) sees(k *access.Key, name string) bool {
+func (a *API) sees(k *access.Key, name string) bool {
 	rec, err := a.Registry.ByName(name)
 	if err == nil {
 		return k.Opens(rec.ID)

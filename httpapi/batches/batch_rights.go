@@ -1,4 +1,4 @@
-package httpapi
+package batches
 
 import (
 	"encoding/json"
@@ -38,11 +38,11 @@ func mayBatchTo(c *rest.Call, recipient string) error {
 }
 
 // shown is the view of the user's batches that the key of c may see.
-func (a *batchesAPI) shown(c *rest.Call) batch.Shown { return a.Engine.Shown(c.User, c.Opens()) }
+func (a *API) shown(c *rest.Call) batch.Shown { return a.Engine.Shown(c.User, c.Opens()) }
 
-// keyBatch refuses the batch in the path, if there is one, as not found when none of its
+// KeyBatch refuses the batch in the path, if there is one, as not found when none of its
 // instances is one of the key's. Changing a batch needs a key for all of its instances.
-func (a *batchesAPI) keyBatch(c *rest.Call) error {
+func (a *API) KeyBatch(c *rest.Call) error {
 	if c.Key.Everywhere() || c.Params.ByName("id") == "" {
 		return nil
 	}
@@ -62,9 +62,9 @@ func (a *batchesAPI) keyBatch(c *rest.Call) error {
 	return nil
 }
 
-// maySee reports whether a key is for an instance of a batch of its user. A
+// MaySee reports whether a key is for an instance of a batch of its user. A
 // deleted batch needs no protection: the only event about it is its deletion.
-func (a *batchesAPI) maySee(k *access.Key, id uuid.UUID) bool {
+func (a *API) MaySee(k *access.Key, id uuid.UUID) bool {
 	if k.Everywhere() {
 		return true
 	}
@@ -72,10 +72,10 @@ func (a *batchesAPI) maySee(k *access.Key, id uuid.UUID) bool {
 	return errors.Is(err, batch.ErrNotFound) || some
 }
 
-// tells returns a filter for the batch messages sent to a client with this key: it
+// Tells returns a filter for the batch messages sent to a client with this key: it
 // returns the body to send, or nil to skip it. The filter is for one goroutine. nil
 // means no filter.
-func (a *batchesAPI) tells(k *access.Key) func(body []byte) []byte {
+func (a *API) Tells(k *access.Key) func(body []byte) []byte {
 	if k == nil || k.Everywhere() {
 		return nil
 	}
