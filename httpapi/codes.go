@@ -7,6 +7,7 @@ import (
 
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/deliveries"
 	"postern/httpapi/openapi"
 	"postern/httpapi/operator"
 	"postern/httpapi/ref"
@@ -95,7 +96,7 @@ func stateCodes() []Code {
 		{Code: "PROXY_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The instance has no proxy of its own.", Next: "Set one with PUT. A proxy that the operator set for all instances is not shown."},
 		{Code: "OUTBOX_ENTRY_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The outbox has no event with that id, or has removed it.", Next: "List the outbox; delivered events are removed after outbox.retention."},
 		{Code: "DELIVERY_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The log has no delivery with that id or has removed it, or the delivery belongs to another instance or to the global webhook.", Next: "List the deliveries; those that ended are removed after webhook.log_retention."},
-		{Code: codeNoReplay, Status: http.StatusNotFound, Meaning: "There is no replay of that id, or it is another instance's.", Next: "Use the replayId of the answer that started the replay."},
+		{Code: deliveries.CodeNoReplay, Status: http.StatusNotFound, Meaning: "There is no replay of that id, or it is another instance's.", Next: "Use the replayId of the answer that started the replay."},
 		{Code: "BATCH_NOT_FOUND", Status: http.StatusNotFound, Meaning: "There is no such batch or item, or it belongs to another user.", Next: "Check the id and the user of the token."},
 		{Code: "MESSAGE_NOT_FOUND", Status: http.StatusNotFound, Meaning: "No such message is stored for the instance.", Next: "Check the id; old messages are removed after database.message_retention."},
 		{Code: "LABEL_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The account has no label of that id.", Next: "List the labels."},
@@ -146,7 +147,7 @@ func ruleCodes() []Code {
 		{Code: "INVALID_ARGUMENT", Status: status, Meaning: "A value for a chat, a group, a newsletter or a label is invalid.", Next: "Correct the field that the message names."},
 		{Code: "REFUSED_BY_WHATSAPP", Status: status, Meaning: "WhatsApp refused the request; nothing was changed.", Next: "See the message; often the account lacks the permission, or the target no longer exists."},
 		{Code: ref.CodeNoQuoted, Status: status, Meaning: "options.quotedMessageId names no stored message of the instance.", Next: "Check the id, or give the message itself as options.quotedMessage."},
-		{Code: codeInvalidReplay, Status: status, Meaning: "The selection of a replay is invalid. No replay was started.", Next: "Correct the field that the message names."},
+		{Code: deliveries.CodeInvalidReplay, Status: status, Meaning: "The selection of a replay is invalid. No replay was started.", Next: "Correct the field that the message names."},
 		{Code: "INVALID_LIMITS", Status: status, Meaning: "A limit of the instance is invalid. Nothing was changed.", Next: "Correct the field that the message names."},
 		{Code: "INVALID_INSTANCE", Status: status, Meaning: "The name, description or attributes of an instance are invalid.", Next: "Correct the field that the message names."},
 		{Code: "INVALID_PROXY", Status: status, Meaning: "url or for of a proxy is invalid.", Next: "Correct the field that the message names."},

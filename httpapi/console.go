@@ -7,21 +7,22 @@ import (
 	"postern/console/samples"
 	"postern/delivery"
 	"postern/event"
+	"postern/httpapi/deliveries"
 	"postern/httpapi/operator"
 	"postern/instance"
 )
 
 // consoleMessage is a message on /ws/console.
 type consoleMessage struct {
-	Type     string                `json:"type"`
-	At       *event.Time           `json:"at,omitempty"`
-	Name     string                `json:"name,omitempty"`
-	Instance *listedInstance       `json:"instance,omitempty"`
-	Batch    *batch.View           `json:"batch,omitempty"`
-	ID       *uuid.UUID            `json:"id,omitempty"`
-	Delivery *deliveryRecord       `json:"delivery,omitempty"`
-	Changed  int                   `json:"changed,omitempty"`
-	Figures  *operator.MinuteShown `json:"figures,omitempty"`
+	Type     string                     `json:"type"`
+	At       *event.Time                `json:"at,omitempty"`
+	Name     string                     `json:"name,omitempty"`
+	Instance *listedInstance            `json:"instance,omitempty"`
+	Batch    *batch.View                `json:"batch,omitempty"`
+	ID       *uuid.UUID                 `json:"id,omitempty"`
+	Delivery *deliveries.DeliveryRecord `json:"delivery,omitempty"`
+	Changed  int                        `json:"changed,omitempty"`
+	Figures  *operator.MinuteShown      `json:"figures,omitempty"`
 }
 
 // ConsoleInstance is an instance as /ws/console sends it: as GET /instance lists it,
@@ -31,7 +32,7 @@ func ConsoleInstance(rec instance.Record, hook *instance.Webhook) any {
 }
 
 // ConsoleDelivery is a delivery as GET /webhook/deliveries lists it.
-func ConsoleDelivery(r delivery.Listed) any { return newDeliveryRecord(r) }
+func ConsoleDelivery(r delivery.Listed) any { return deliveries.NewDeliveryRecord(r) }
 
 // ConsoleFigures is a sample as GET /admin/samples has it.
 func ConsoleFigures(s samples.Sample) any { return operator.ShowMinute(s) }

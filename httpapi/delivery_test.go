@@ -17,10 +17,11 @@ import (
 	"postern/delivery"
 	"postern/dispatch"
 	"postern/event"
+	"postern/httpapi/deliveries"
 	"postern/store"
 )
 
-type deliveryPage = batch.List[deliveryRecord]
+type deliveryPage = batch.List[deliveries.DeliveryRecord]
 
 // deliveryList asks for a page of an instance's log, or of the operator's
 // without a token.
@@ -227,7 +228,7 @@ func TestAnInstanceSeesItsOwnLogWithoutTheOperatorsWebhook(t *testing.T) {
 		}
 		wantError(t, r.logCall(token, "GET", one, ""), 404, "DELIVERY_NOT_FOUND")
 		wantError(t, r.logCall(token, "POST", one+"/retry", ""), 404, "DELIVERY_NOT_FOUND")
-		if after := decoded[deliveryRecord](t, r.logCall("", "GET", one, "")); after.State != delivery.Failed {
+		if after := decoded[deliveries.DeliveryRecord](t, r.logCall("", "GET", one, "")); after.State != delivery.Failed {
 			t.Errorf("a retry that was refused left %s", after.State)
 		}
 	}
@@ -321,7 +322,7 @@ func TestARetryAnswersTheRecordThatIsPendingAgain(t *testing.T) {
 	if res.StatusCode != http.StatusAccepted {
 		wantError(t, res, 202, "")
 	}
-	var rec deliveryRecord
+	var rec deliveries.DeliveryRecord
 	if err := json.NewDecoder(res.Body).Decode(&rec); err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,11 @@ import (
 
 	"postern/event"
 	"postern/httpapi/batches"
+	"postern/httpapi/deliveries"
 	"postern/httpapi/openapi"
 	"postern/httpapi/operator"
 	"postern/httpapi/rest"
+	"postern/httpapi/sends"
 )
 
 // object is a part of a document.
@@ -167,7 +169,7 @@ func socketDocuments() []openapi.Socket {
 func fieldWords() openapi.Fields {
 	all := openapi.Fields{}
 	for _, theme := range []openapi.Fields{
-		sharedFields(), errorFields(), parameterFields(), operator.OperationFields(), consoleFields(), instanceFields(), proxyFields(), sendFields(), notifyFields(), formFields(), contentFields(), chatFields(), settingsFields(), limitsFields(), optionsFields(), deliveryFields(), deliveryParameters(), operator.AccessFields(), portalFields(),
+		sharedFields(), errorFields(), parameterFields(), operator.OperationFields(), consoleFields(), instanceFields(), proxyFields(), sends.SendFields(), sends.NotifyFields(), sends.FormFields(), sends.ContentFields(), chatFields(), settingsFields(), limitsFields(), optionsFields(), deliveries.DeliveryFields(), deliveries.DeliveryParameters(), operator.AccessFields(), portalFields(),
 		messageFields(), groupFields(), batches.BatchFields(), eventFields(),
 	} {
 		for key := range theme {

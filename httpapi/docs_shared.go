@@ -5,6 +5,7 @@ import (
 	"postern/httpapi/openapi"
 	"postern/httpapi/operator"
 	"postern/httpapi/rest"
+	"postern/httpapi/sends"
 )
 
 // The docs_ files say what the fields of bodies, answers and events mean; see
@@ -47,7 +48,7 @@ func sharedFields() openapi.Fields {
 		"caption":      rest.Say("The text under the file.", "Our cat", chars(0, event.MaxText)),
 		"fileName":     rest.Say("The file's name, as the recipient sees it.", "invoice.pdf", chars(0, event.MaxName)),
 		"mimetype":     rest.Say("The file's media type; the type detected from the file takes precedence.", "image/jpeg"),
-		"mediaType":    rest.Say("The kind of message to send the file as.", string(event.MediaImage), openapi.OneOf(uploadKinds()...)),
+		"mediaType":    rest.Say("The kind of message to send the file as.", string(event.MediaImage), openapi.OneOf(sends.UploadKinds()...)),
 		"viewOnce":     rest.Say("Whether the recipient can view it only once. For images, videos and voice notes.", false),
 		"mentionAll":   rest.Say("Whether every member of the group is mentioned. The message is then sent asynchronously; see 202.", false),
 		"fromFullSync": rest.Say("Whether it comes from the initial synchronisation rather than from a new change.", false),

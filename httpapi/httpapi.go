@@ -17,8 +17,10 @@ import (
 	"postern/event"
 	"postern/httpapi/alerts"
 	"postern/httpapi/batches"
+	"postern/httpapi/deliveries"
 	"postern/httpapi/operator"
 	"postern/httpapi/rest"
+	"postern/httpapi/sends"
 	"postern/httpapi/sockets"
 	"postern/instance"
 	"postern/internal/loglevel"
@@ -148,8 +150,8 @@ type api struct {
 	operator   *operator.API
 	sockets    *sockets.API
 	batches    *batches.API
-	deliveries *deliveriesAPI
-	sends      *sendsAPI
+	deliveries *deliveries.API
+	sends      *sends.API
 	chats      *chatsAPI
 	instances  *instancesAPI
 }
@@ -180,8 +182,8 @@ func newAPI(c Config) *api {
 			Ready: c.Ready, Warnings: c.Warnings, Settings: c.Settings, Support: c.Support, Samples: c.Samples, LogLevel: c.LogLevel, LogLines: c.LogLines, Metrics: c.Metrics,
 		}),
 		sockets:    sockets.New(sockets.Config{Hub: c.Hub, Registry: c.Registry, Access: c.Access, APIKey: c.APIKey, ConsoleMessage: rest.TypeOf[consoleMessage](), Tells: batches.Tells, MaySee: batches.MaySee}),
-		deliveries: newDeliveries(deliveriesConfig{Deliveries: c.Deliveries, Relay: c.Relay, Store: c.Store, Engine: c.Engine, CheckBatch: batches.KeyBatch}),
-		sends: newSends(sendsConfig{
+		deliveries: deliveries.New(deliveries.Config{Deliveries: c.Deliveries, Relay: c.Relay, Store: c.Store, Engine: c.Engine, CheckBatch: batches.KeyBatch}),
+		sends: sends.New(sends.Config{
 			Store: c.Store, Registry: c.Registry, Supervisor: c.Supervisor, Processor: c.Processor, Media: c.Media, MaxMedia: c.MaxMedia, Alerts: c.Alerts, NewMessageID: c.NewMessageID,
 		}),
 		chats: newChats(chatsConfig{Registry: c.Registry, Supervisor: c.Supervisor, Media: c.Media, MaxMedia: c.MaxMedia}),

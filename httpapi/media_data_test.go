@@ -14,6 +14,7 @@ import (
 
 	"postern/event"
 	"postern/httpapi/rest"
+	"postern/httpapi/sends"
 )
 
 // Download writes the key id of the message as its file.
@@ -40,8 +41,8 @@ func TestTheFileOfAMessageComesRawOrInJSON(t *testing.T) {
 		raw.Header.Get("Content-Length") != "10" || err != nil || params["filename"] != "Übersicht.pdf" || raw.Header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("%d %q %v %v", raw.StatusCode, got, raw.Header, err)
 	}
-	want := fileAnswer{
-		Kind: "document", FileName: "Übersicht.pdf", MimeType: "application/pdf", Caption: "the list", Size: fileSize{FileLength: 10},
+	want := sends.FileAnswer{
+		Kind: "document", FileName: "Übersicht.pdf", MimeType: "application/pdf", Caption: "the list", Size: sends.FileSize{FileLength: 10},
 		Base64: base64.StdEncoding.EncodeToString([]byte("file of D1")),
 	}
 	for _, path := range []string{"/instance/a/media/data", "/instance/a/media/data?binary=false", "/chat/mediaData/a"} {
@@ -52,7 +53,7 @@ func TestTheFileOfAMessageComesRawOrInJSON(t *testing.T) {
 			res := r.as(token, "POST", path, body)
 			length := res.Header.Get("Content-Length")
 			raw, err := io.ReadAll(res.Body)
-			var got fileAnswer
+			var got sends.FileAnswer
 			if err != nil || json.Unmarshal(raw, &got) != nil || got != want || length != strconv.Itoa(len(raw)) {
 				t.Errorf("%s %s: %d %s (%s bytes), %v", path, body, res.StatusCode, raw, length, err)
 			}
@@ -77,7 +78,7 @@ func TestAFileWithoutANameAndWithoutAMessageIsNamedAfterItsKind(t *testing.T) {
 		`{"keyId":"K9","messageType":"imageMessage","content":{"mimetype":"image/jpeg"}}`:   "K9.jpg",
 		`{"messageType":"documentMessage","content":{"mimetype":"a/b","fileName":"x.bin"}}`: "x.bin",
 	} {
-		if got := decoded[fileAnswer](t, r.as(token, "POST", "/instance/a/media/data", body)); got.FileName != want {
+		if got := decoded[sends.FileAnswer](t, r.as(token, "POST", "/instance/a/media/data", body)); got.FileName != want {
 			t.Errorf("%s: named %q, want %q", body, got.FileName, want)
 		}
 	}
@@ -97,7 +98,7 @@ func TestWhatAStrangerWroteIntoAMessageBreaksNoHeader(t *testing.T) {
 			res.Header.Get("Content-Type") != c.kind || err != nil || params["filename"] != c.name {
 			t.Errorf("%s: %d %q %v", c.content, res.StatusCode, res.Header, err)
 		}
-		got := decoded[fileAnswer](t, r.as(token, "POST", "/instance/a/media/data", fmt.Sprintf(`{"messageId":%d}`, id)))
+		got := decoded[sends.FileAnswer](t, r.as(token, "POST", "/instance/a/media/data", fmt.Sprintf(`{"messageId":%d}`, id)))
 		if raw, err := base64.StdEncoding.DecodeString(got.Base64); err != nil || string(raw) != fmt.Sprint("file of K", i) {
 			t.Errorf("%s: %q", c.content, raw)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"postern/event"
 	"postern/httpapi/alerts"
+	"postern/httpapi/sends"
 )
 
 const notifyPath = "/instance/a/notify?to=4915112345678"
@@ -92,7 +93,7 @@ func TestConcurrentPostsOfTheSameAlertsSendOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			got := decoded[notifyAnswer](t, r.as(token, "POST", notifyPath, group(firing("x"), firing("y"))))
+			got := decoded[sends.NotifyAnswer](t, r.as(token, "POST", notifyPath, group(firing("x"), firing("y"))))
 			mu.Lock()
 			defer mu.Unlock()
 			sum[0] += got.Sent
@@ -214,7 +215,7 @@ func TestABadNotificationIsRefusedAndNothingIsSent(t *testing.T) {
 		{notifyPath, `{"alerts":[{"startsAt":7}]}`, 400, "INVALID_TYPE", "startsAt"},
 		{notifyPath, `{"alerts":[{}],"alerts":[{}]}`, 400, "DUPLICATE_FIELD", "alerts"},
 		{notifyPath, `{"alerts":[` + many + `{}]}`, 422, "INVALID_MESSAGE", "at most 2000"},
-		{notifyPath, `{"message":"` + strings.Repeat("x", maxNotification) + `"}`, 413, "BODY_TOO_LARGE", ""},
+		{notifyPath, `{"message":"` + strings.Repeat("x", sends.MaxNotification) + `"}`, 413, "BODY_TOO_LARGE", ""},
 		{notifyPath, strings.Repeat(`{"x":[`, 5000), 400, "TOO_DEEP", ""},
 		{notifyPath, `title=x`, 400, "MALFORMED_JSON", ""},
 	} {

@@ -20,6 +20,7 @@ import (
 	"postern/event"
 	"postern/httpapi/idempotency"
 	"postern/httpapi/rest"
+	"postern/httpapi/sends"
 	"postern/httpapi/tokens"
 	"postern/instance"
 	"postern/store"
@@ -130,7 +131,7 @@ func TestAKeyWithAnotherBodyOrOnAnotherRouteIs409AndDoesNothing(t *testing.T) {
 
 func TestTheSameBodyOnAnotherRouteIs409(t *testing.T) {
 	r, token, _ := sender(t)
-	twin := rest.Route{Method: "POST", Path: "/instance/{i}/twin", Auth: rest.InstanceBearer, Right: rest.Never, Handle: rest.Once(send[sendTextRequest](r.api.sends))}
+	twin := rest.Route{Method: "POST", Path: "/instance/{i}/twin", Auth: rest.InstanceBearer, Right: rest.Never, Handle: rest.Once(sends.Send[sends.SendTextRequest](r.api.sends))}
 	a := r.api.Server
 	a.Router.Add(twin.Method, twin.Path, a.Handler(twin))
 	r.keyed(token, "k", sendPath, hello)

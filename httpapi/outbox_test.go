@@ -17,10 +17,11 @@ import (
 
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/deliveries"
 	"postern/store"
 )
 
-type outboxPage = batch.List[outboxRecord]
+type outboxPage = batch.List[deliveries.OutboxRecord]
 
 // emit puts events of a batch of the rig's user into the outbox.
 func (r *rig) emit(batchID uuid.UUID, n int, data any) {
@@ -250,7 +251,7 @@ func TestRetryMakesOneOrAllPendingEventsDue(t *testing.T) {
 		}
 		wantError(t, r.admin("POST", path, ""), status, code)
 	}
-	rec := decoded[outboxRecord](t, r.admin("POST", "/outbox/3/retry", ""))
+	rec := decoded[deliveries.OutboxRecord](t, r.admin("POST", "/outbox/3/retry", ""))
 	if rec.ID != 3 || rec.Attempts != 1 || time.Until(rec.NextAttemptAt.Time) > 0 {
 		t.Errorf("%+v", rec)
 	}
@@ -265,7 +266,7 @@ func TestRetryMakesOneOrAllPendingEventsDue(t *testing.T) {
 	if n := waiting(); n != 2 {
 		t.Errorf("%d wait after one retry", n)
 	}
-	if got := decoded[retryAnswer](t, r.admin("POST", "/outbox/retry", "{}")); got.Retried != 3 || waiting() != 0 {
+	if got := decoded[deliveries.RetryAnswer](t, r.admin("POST", "/outbox/retry", "{}")); got.Retried != 3 || waiting() != 0 {
 		t.Errorf("%+v, %d wait", got, waiting())
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"postern/batch"
 	"postern/delivery"
 	"postern/event"
+	"postern/httpapi/deliveries"
 	"postern/httpapi/operator"
 	"postern/httpapi/rest"
 )
@@ -193,12 +194,12 @@ func TestAKeyWithoutPairSeesNoCodeInTheLog(t *testing.T) {
 		if list.StatusCode != 200 || strings.Contains(all, secret) {
 			t.Errorf("%s %s lists %s %s", c.scopes, c.base, list.Status, all)
 		}
-		var page batch.List[deliveryRecord]
+		var page batch.List[deliveries.DeliveryRecord]
 		if err := json.Unmarshal([]byte(all), &page); err != nil || len(page.Records) != 2 {
 			t.Fatalf("%v, %s", err, all)
 		}
 		for _, rec := range page.Records {
-			one := decoded[deliveryDetails](t, r.with(credential, "GET", fmt.Sprintf("%s/%d", c.base, rec.ID), ""))
+			one := decoded[deliveries.DeliveryDetails](t, r.with(credential, "GET", fmt.Sprintf("%s/%d", c.base, rec.ID), ""))
 			shown := may || rec.Event != event.QRCodeUpdated
 			if (one.Body != nil) != shown || len(one.Attempts) != 1 || (one.Attempts[0].Answer != nil) != shown || *one.Attempts[0].Status != 500 || !one.Replayable {
 				t.Errorf("%s %s: %s is %+v", c.scopes, c.base, rec.Event, one)

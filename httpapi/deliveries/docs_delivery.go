@@ -1,4 +1,4 @@
-package httpapi
+package deliveries
 
 import (
 	"net/http"
@@ -24,33 +24,33 @@ func deliveryDescriptions() map[string]rest.Words {
 	} {
 		all["GET "+log.base+"/deliveries"] = rest.Words{
 			ID: log.list, Summary: "List the webhook deliveries of " + log.whose + ", newest first.", Query: filters,
-			Out: rest.TypeOf[batch.List[deliveryRecord]](), Codes: rest.Codes{rest.CodeNoCursor},
+			Out: rest.TypeOf[batch.List[DeliveryRecord]](), Codes: rest.Codes{rest.CodeNoCursor},
 		}
 		all["GET "+log.base+"/deliveries/{id}"] = rest.Words{
-			ID: log.get, Summary: "Show a delivery with its body and attempts.", Out: rest.TypeOf[deliveryDetails](), Codes: rest.Codes{"DELIVERY_NOT_FOUND"},
+			ID: log.get, Summary: "Show a delivery with its body and attempts.", Out: rest.TypeOf[DeliveryDetails](), Codes: rest.Codes{"DELIVERY_NOT_FOUND"},
 		}
 		all["POST "+log.base+"/deliveries/{id}/retry"] = rest.Words{
 			ID: log.retry, Summary: "Send a delivery now.", About: retryAbout,
-			Status: http.StatusAccepted, Out: rest.TypeOf[deliveryRecord](), Codes: rest.Codes{"DELIVERY_NOT_FOUND", "BODY_GONE", "ENDPOINT_GONE", "LOG_OFF"},
+			Status: http.StatusAccepted, Out: rest.TypeOf[DeliveryRecord](), Codes: rest.Codes{"DELIVERY_NOT_FOUND", "BODY_GONE", "ENDPOINT_GONE", "LOG_OFF"},
 		}
 		all["POST "+log.base+"/deliveries/replay"] = rest.Words{
 			ID: log.replay, Summary: "Send deliveries of " + log.whose + " again.", About: replayAbout, Once: true,
-			In: rest.TypeOf[replayRequest](), Example: example, Status: http.StatusAccepted, Out: rest.TypeOf[replayAccepted](),
-			Codes: rest.Codes{codeInvalidReplay, "REPLAY_RUNNING", "LOG_OFF"},
+			In: rest.TypeOf[ReplayRequest](), Example: example, Status: http.StatusAccepted, Out: rest.TypeOf[ReplayAccepted](),
+			Codes: rest.Codes{CodeInvalidReplay, "REPLAY_RUNNING", "LOG_OFF"},
 		}
 		all["GET "+log.base+"/replays/{id}"] = rest.Words{
-			ID: log.status, Summary: "Show the progress of a replay.", Out: rest.TypeOf[replayStatus](), Codes: rest.Codes{codeNoReplay},
+			ID: log.status, Summary: "Show the progress of a replay.", Out: rest.TypeOf[ReplayStatus](), Codes: rest.Codes{CodeNoReplay},
 		}
 		all["DELETE "+log.base+"/replays/{id}"] = rest.Words{
 			ID: log.cancel, Summary: "Stop a replay.", About: "Deliveries already started are not cancelled. A replay that has ended does not change.",
-			Out: rest.TypeOf[replayStatus](), Codes: rest.Codes{codeNoReplay},
+			Out: rest.TypeOf[ReplayStatus](), Codes: rest.Codes{CodeNoReplay},
 		}
 	}
 	return all
 }
 
-// deliveryFields are the fields of the delivery log.
-func deliveryFields() openapi.Fields {
+// DeliveryFields are the fields of the delivery log.
+func DeliveryFields() openapi.Fields {
 	uuid, none, endpoint := openapi.Format("uuid"), openapi.AtLeast(0), openapi.Pattern(`^[A-Za-z0-9._-]{1,`+strconv.Itoa(instance.MaxEndpointID)+`}$`)
 	events := openapi.OneOf(append(rest.EventKinds(event.Instance), rest.EventKinds(event.Batch)...)...)
 	targets := openapi.OneOf(event.TargetWebhook, event.TargetGlobal, event.TargetEndpoint)
@@ -114,9 +114,9 @@ func deliveryFields() openapi.Fields {
 	}
 }
 
-// deliveryParameters are the parameters of the lists whose names mean something
+// DeliveryParameters are the parameters of the lists whose names mean something
 // else in other routes.
-func deliveryParameters() openapi.Fields {
+func DeliveryParameters() openapi.Fields {
 	all := openapi.Fields{}
 	for _, operation := range []string{"listDeliveries", "listAllDeliveries"} {
 		all[operation+".?state"] = rest.Say("Only those in this state; the parameter may be repeated.", []any{"FAILED"},
@@ -138,16 +138,16 @@ func outboxDescriptions() map[string]rest.Words {
 	return map[string]rest.Words{
 		"GET /message/batches/{id}/events": {
 			ID: "listBatchEvents", Summary: "List a batch's events with their delivery, oldest first.", Query: rest.Cursors(),
-			Out: rest.TypeOf[batch.List[outboxRecord]](), Codes: rest.Codes{"BATCH_NOT_FOUND"}.And(rest.CodeNoCursor),
+			Out: rest.TypeOf[batch.List[OutboxRecord]](), Codes: rest.Codes{"BATCH_NOT_FOUND"}.And(rest.CodeNoCursor),
 		},
 		"GET /outbox": {
 			ID: "listOutbox", Summary: "List the batch events of all users with their delivery state, newest first.",
-			Query: rest.Cursors("state"), Out: rest.TypeOf[batch.List[outboxRecord]](), Codes: rest.Codes{rest.CodeNoCursor},
+			Query: rest.Cursors("state"), Out: rest.TypeOf[batch.List[OutboxRecord]](), Codes: rest.Codes{rest.CodeNoCursor},
 		},
 		"POST /outbox/{id}/retry": {
-			ID: "retryOutboxEvent", Summary: "Retry a pending event now.", Out: rest.TypeOf[outboxRecord](),
+			ID: "retryOutboxEvent", Summary: "Retry a pending event now.", Out: rest.TypeOf[OutboxRecord](),
 			Codes: rest.Codes{"OUTBOX_ENTRY_NOT_FOUND", "OUTBOX_ENTRY_NOT_PENDING", "ENDPOINT_GONE"},
 		},
-		"POST /outbox/retry": {ID: "retryOutbox", Summary: "Retry all pending events now.", Out: rest.TypeOf[retryAnswer]()},
+		"POST /outbox/retry": {ID: "retryOutbox", Summary: "Retry all pending events now.", Out: rest.TypeOf[RetryAnswer]()},
 	}
 }

@@ -1,4 +1,4 @@
-package httpapi
+package deliveries
 
 import (
 	"bytes"
@@ -21,8 +21,8 @@ type outboxList struct {
 
 // page reads the records beside p's cursor, and one more to know whether there
 // are others behind them.
-func (l outboxList) page(tx *store.Tx, p batch.Page) (batch.List[outboxRecord], error) {
-	list := batch.List[outboxRecord]{Records: []outboxRecord{}}
+func (l outboxList) page(tx *store.Tx, p batch.Page) (batch.List[OutboxRecord], error) {
+	list := batch.List[OutboxRecord]{Records: []OutboxRecord{}}
 	back := p.Previous != ""
 	q := l.query
 	q.Limit, q.Reverse = p.Limit+1, l.newestFirst != back

@@ -1,4 +1,4 @@
-package httpapi
+package deliveries
 
 import (
 	"fmt"
@@ -15,9 +15,9 @@ import (
 	"postern/store"
 )
 
-// outboxRecord is an event of the outbox and what happened to it, without the
+// OutboxRecord is an event of the outbox and what happened to it, without the
 // body that the receiver gets.
-type outboxRecord struct {
+type OutboxRecord struct {
 	ID            uint64      `json:"id"`       // over all users, in commit order
 	Sequence      uint64      `json:"sequence"` // of the user, from 1, without holes
 	Event         event.Kind  `json:"event"`
@@ -32,8 +32,8 @@ type outboxRecord struct {
 	DeliveredAt   *event.Time `json:"deliveredAt"`
 }
 
-func newOutboxRecord(e store.OutboxEntry) outboxRecord {
-	r := outboxRecord{
+func newOutboxRecord(e store.OutboxEntry) OutboxRecord {
+	r := OutboxRecord{
 		ID: e.Seq, Sequence: e.OwnerSeq, Event: e.Kind, BatchID: e.Batch, OwnerUserID: e.Owner,
 		Timestamp: event.At(e.CreatedAt), State: string(e.State), Attempts: e.Attempts,
 	}
@@ -55,7 +55,7 @@ func newOutboxRecord(e store.OutboxEntry) outboxRecord {
 }
 
 // listOutbox lists the events of all users, newest first.
-func (a *deliveriesAPI) listOutbox(c *rest.Call) error {
+func (a *API) listOutbox(c *rest.Call) error {
 	q, err := c.Query([]string{"state", "limit", "nextCursor", "previousCursor"})
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (a *deliveriesAPI) listOutbox(c *rest.Call) error {
 const maxEventCount = 100_000
 
 // listEvents lists the events of one batch as they happened, oldest first.
-func (a *deliveriesAPI) listEvents(c *rest.Call) error {
+func (a *API) listEvents(c *rest.Call) error {
 	q, err := c.Query([]string{"limit", "nextCursor", "previousCursor"})
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (a *deliveriesAPI) listEvents(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, answer)
 }
 
-func (a *deliveriesAPI) readOutbox(l outboxList, p batch.Page, total func(*store.Tx) (n int, atLeast bool, err error)) (page batch.List[outboxRecord], err error) {
+func (a *API) readOutbox(l outboxList, p batch.Page, total func(*store.Tx) (n int, atLeast bool, err error)) (page batch.List[OutboxRecord], err error) {
 	err = a.Store.View(func(tx *store.Tx) error {
 		if page, err = l.page(tx, p); err != nil {
 			return err
@@ -127,7 +127,7 @@ func (a *deliveriesAPI) readOutbox(l outboxList, p batch.Page, total func(*store
 }
 
 // retryEntry makes one pending event due at once.
-func (a *deliveriesAPI) retryEntry(c *rest.Call) error {
+func (a *API) retryEntry(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
@@ -142,12 +142,12 @@ func (a *deliveriesAPI) retryEntry(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, newOutboxRecord(e))
 }
 
-type retryAnswer struct {
+type RetryAnswer struct {
 	Retried int `json:"retried"` // pending events, all of them due now
 }
 
 // retryOutbox makes all pending events due at once.
-func (a *deliveriesAPI) retryOutbox(c *rest.Call) error {
+func (a *API) retryOutbox(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
@@ -155,5 +155,5 @@ func (a *deliveriesAPI) retryOutbox(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	return c.Response.JSON(http.StatusOK, retryAnswer{n})
+	return c.Response.JSON(http.StatusOK, RetryAnswer{n})
 }

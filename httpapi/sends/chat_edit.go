@@ -1,4 +1,4 @@
-package httpapi
+package sends
 
 import (
 	"fmt"
@@ -31,7 +31,7 @@ func (r editRequest) named() (ref.Message, error) {
 
 // editMessage replaces the text of an own message, at WhatsApp and then here:
 // the commit that stores the edit changes the stored message too.
-func (a *sendsAPI) editMessage(c *rest.Call) error {
+func (a *API) editMessage(c *rest.Call) error {
 	var in editRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -67,7 +67,7 @@ func mayEdit(m event.Message, edit event.EditContent) error {
 
 // deleteMessage deletes a message for everyone at WhatsApp. The message stays
 // stored here, as one that somebody else deletes does.
-func (a *sendsAPI) deleteMessage(c *rest.Call) error {
+func (a *API) deleteMessage(c *rest.Call) error {
 	q, err := c.Query([]string{"id"})
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package httpapi
+package sends
 
 import (
 	"errors"
@@ -79,7 +79,7 @@ func formObject(f rest.Form, name string) (*strict.Object, error) {
 }
 
 // sendMediaFile sends the file of a multipart body.
-func (a *sendsAPI) sendMediaFile(c *rest.Call) error {
+func (a *API) sendMediaFile(c *rest.Call) error {
 	return a.sendFile(c, targetFields("mediaType", "caption", "fileName", "mimetype", "viewOnce"), func(f rest.Form) (event.Media, error) {
 		kind, err := f.MediaType()
 		if err != nil {
@@ -98,7 +98,7 @@ func (a *sendsAPI) sendMediaFile(c *rest.Call) error {
 }
 
 // sendVoiceFile sends the voice note of a multipart body.
-func (a *sendsAPI) sendVoiceFile(c *rest.Call) error {
+func (a *API) sendVoiceFile(c *rest.Call) error {
 	return a.sendFile(c, targetFields("viewOnce"), func(f rest.Form) (event.Media, error) {
 		once, err := f.Flag("viewOnce")
 		return event.Media{Kind: event.MediaVoice, ViewOnce: once}, err
@@ -106,11 +106,11 @@ func (a *sendsAPI) sendVoiceFile(c *rest.Call) error {
 }
 
 // sendStickerFile sends the sticker of a multipart body.
-func (a *sendsAPI) sendStickerFile(c *rest.Call) error {
+func (a *API) sendStickerFile(c *rest.Call) error {
 	return a.sendFile(c, targetFields(), func(rest.Form) (event.Media, error) { return event.Media{Kind: event.MediaSticker}, nil })
 }
 
-func (a *sendsAPI) sendFile(c *rest.Call, known []string, read func(rest.Form) (event.Media, error)) error {
+func (a *API) sendFile(c *rest.Call, known []string, read func(rest.Form) (event.Media, error)) error {
 	f, err := c.ReadForm(a.Media.Spool, a.MaxMedia, known...)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package httpapi
+package sends
 
 import (
 	"encoding/base64"
@@ -12,7 +12,7 @@ import (
 
 // sendRow describes a send to a recipient: with mentionAll it is asynchronous.
 func sendRow(d rest.Words) rest.Words {
-	d.Once, d.Out = true, rest.TypeOf[sentMessage]()
+	d.Once, d.Out = true, rest.TypeOf[SentMessage]()
 	d.Also = []openapi.Answer{{
 		Status: http.StatusAccepted, Type: rest.TypeOf[acceptedSend](),
 		About: "With `options.mentionAll` the message is sent asynchronously; the event `send.message` with this processId has the result.",
@@ -23,7 +23,7 @@ func sendRow(d rest.Words) rest.Words {
 func sendDescriptions() map[string]rest.Words {
 	all := map[string]rest.Words{
 		"POST /instance/{i}/send/text": {
-			ID: "sendText", Summary: "Send a text.", In: rest.TypeOf[sendTextRequest](),
+			ID: "sendText", Summary: "Send a text.", In: rest.TypeOf[SendTextRequest](),
 			Example: `{"number":"4915112345678","textMessage":{"text":"Your order is on its way."}}`, Codes: rest.SendingTo(),
 		},
 		"POST /instance/{i}/send/link": {
@@ -92,24 +92,24 @@ func fileDescriptions() map[string]rest.Words {
 			ID: "createUpload", Summary: "Upload a file to WhatsApp ahead of a send: from a URL, or as a multipart body.",
 			In: rest.TypeOf[uploadRequest](), Example: `{"mediaType":"image","media":"https://example.org/cat.jpg"}`,
 			Form:   uploadFields(),
-			Status: http.StatusCreated, Out: rest.TypeOf[uploadView](), Codes: rest.Asking("INVALID_MEDIA", "INVALID_MESSAGE", "MEDIA_TYPE_UNSUPPORTED", "DISK_FULL", rest.CodeLimitReached),
+			Status: http.StatusCreated, Out: rest.TypeOf[UploadView](), Codes: rest.Asking("INVALID_MEDIA", "INVALID_MESSAGE", "MEDIA_TYPE_UNSUPPORTED", "DISK_FULL", rest.CodeLimitReached),
 		},
 		"GET /instance/{i}/media/uploads": {
 			ID: "listUploads", Summary: "List the uploads, newest first.", Query: []string{"mediaType", "expired", "externalId", "createdFrom", "createdTo", "limit", "nextCursor", "previousCursor"},
-			Out: rest.TypeOf[batch.List[uploadView]](), Codes: rest.Codes{rest.CodeNoCursor},
+			Out: rest.TypeOf[batch.List[UploadView]](), Codes: rest.Codes{rest.CodeNoCursor},
 		},
-		"GET /instance/{i}/upload/{id}":    {ID: "getUpload", Summary: "Show an upload.", Out: rest.TypeOf[uploadView](), Codes: rest.Codes{"UPLOAD_NOT_FOUND"}},
+		"GET /instance/{i}/upload/{id}":    {ID: "getUpload", Summary: "Show an upload.", Out: rest.TypeOf[UploadView](), Codes: rest.Codes{"UPLOAD_NOT_FOUND"}},
 		"DELETE /instance/{i}/upload/{id}": {ID: "deleteUpload", Summary: "Delete an upload.", Status: http.StatusNoContent, Codes: rest.Codes{"UPLOAD_NOT_FOUND"}},
 		"POST /instance/{i}/media/data": {
 			ID: "getMediaData", Summary: "Download the file of a stored message.", In: rest.TypeOf[mediaDataRequest](), Example: `{"messageId":42}`,
-			About: "With binary=true the answer is the file itself.", Query: []string{"binary"}, Out: rest.TypeOf[fileAnswer](), Media: "*/*",
+			About: "With binary=true the answer is the file itself.", Query: []string{"binary"}, Out: rest.TypeOf[FileAnswer](), Media: "*/*",
 			Codes: rest.Asking("MESSAGE_NOT_FOUND", "MESSAGE_WITHOUT_MEDIA", "MEDIA_GONE", "INVALID_MEDIA", "DISK_FULL"),
 		},
 	}
 }
 
-// sendFields are the fields of send bodies.
-func sendFields() openapi.Fields {
+// SendFields are the fields of send bodies.
+func SendFields() openapi.Fields {
 	content := rest.Say("The content of the message.", nil)
 	return openapi.Fields{
 		"SendTextRequest.textMessage":         content,
@@ -173,8 +173,8 @@ func sendFields() openapi.Fields {
 	}
 }
 
-// formFields are the fields of multipart bodies, where all values are strings.
-func formFields() openapi.Fields {
+// FormFields are the fields of multipart bodies, where all values are strings.
+func FormFields() openapi.Fields {
 	flag := openapi.OneOf("true", "false")
 	return openapi.Fields{
 		"Form.options":            rest.Say("The options of the other send routes, as JSON. They may also be fields of the form.", `{"delay":1200}`),
@@ -188,8 +188,8 @@ func formFields() openapi.Fields {
 	}
 }
 
-// contentFields are the fields of message contents.
-func contentFields() openapi.Fields {
+// ContentFields are the fields of message contents.
+func ContentFields() openapi.Fields {
 	chars, uri := openapi.Chars, openapi.Format("uri")
 	link := chars(1, event.MaxURL)
 	return openapi.Fields{
@@ -245,23 +245,23 @@ func editDescriptions() map[string]rest.Words {
 	}
 }
 
-// uploadKinds are the kinds that a file can be uploaded as.
-func uploadKinds() []event.MediaKind {
+// UploadKinds are the kinds that a file can be uploaded as.
+func UploadKinds() []event.MediaKind {
 	return []event.MediaKind{
 		event.MediaImage, event.MediaDocument, event.MediaVideo, event.MediaAudio, event.MediaPTV, event.MediaVoice, event.MediaSticker,
 	}
 }
 
 // mediaKinds are the kinds that the media routes send.
-func mediaKinds() []event.MediaKind { return uploadKinds()[:5] }
+func mediaKinds() []event.MediaKind { return UploadKinds()[:5] }
 
-// sentMessage is a stored message as the answer to a send.
-type sentMessage struct{}
+// SentMessage is a stored message as the answer to a send.
+type SentMessage struct{}
 
-// sentMessageSchema has the field that identifies the other answer to a send, so that
+// SentMessageSchema has the field that identifies the other answer to a send, so that
 // generated types can distinguish the two. A field of type null would say more exactly
 // that it is absent, but clients of openapi-fetch drop those.
-func sentMessageSchema(r rest.Ref) openapi.Object {
+func SentMessageSchema(r rest.Ref) openapi.Object {
 	status := openapi.Object{"type": "string", "enum": []any{"sent"}, "description": "Absent. In an answer with the status 202 it is processing."}
 	return openapi.Object{"allOf": []openapi.Object{r(rest.TypeOf[event.Message]()), {"type": "object", "properties": openapi.Object{"status": status}}}}
 }

@@ -1,4 +1,4 @@
-package httpapi
+package deliveries
 
 import (
 	"errors"
@@ -12,12 +12,12 @@ import (
 	"postern/store"
 )
 
-const codeNoReplay = "REPLAY_NOT_FOUND"
+const CodeNoReplay = "REPLAY_NOT_FOUND"
 
-const codeInvalidReplay = "INVALID_REPLAY"
+const CodeInvalidReplay = "INVALID_REPLAY"
 
-// replayRequest selects the deliveries to send again. An absent field selects all.
-type replayRequest struct {
+// ReplayRequest selects the deliveries to send again. An absent field selects all.
+type ReplayRequest struct {
 	From       string   `json:"from"`
 	To         string   `json:"to"`
 	Events     []string `json:"events"`
@@ -29,7 +29,7 @@ type replayRequest struct {
 
 // query checks the fields. Each rule that is broken is refused by the name of
 // its field.
-func (in replayRequest) query() (q delivery.ReplayRequest, err error) {
+func (in ReplayRequest) query() (q delivery.ReplayRequest, err error) {
 	if q.From, q.To, err = span(in.From, in.To); err != nil {
 		return q, err
 	}
@@ -69,15 +69,15 @@ func (in replayRequest) query() (q delivery.ReplayRequest, err error) {
 	return q, nil
 }
 
-// replayAccepted names the replay that a request started.
-type replayAccepted struct {
+// ReplayAccepted names the replay that a request started.
+type ReplayAccepted struct {
 	ReplayID uint64 `json:"replayId"`
 	Matched  int    `json:"matched"`
 }
 
 // replayDeliveries starts a replay of the selected deliveries.
-func (a *deliveriesAPI) replayDeliveries(c *rest.Call) error {
-	var in replayRequest
+func (a *API) replayDeliveries(c *rest.Call) error {
+	var in ReplayRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
@@ -89,26 +89,26 @@ func (a *deliveriesAPI) replayDeliveries(c *rest.Call) error {
 		return errResendCodes()
 	}
 	q.Instance, q.NoGlobal = c.Instance.ID, c.Instance.ID != 0
-	if keep := rest.KeepInCommit[replayAccepted](c, http.StatusAccepted); keep != nil {
-		q.Keep = func(tx *store.Tx, r delivery.Replay) error { return keep(tx, replayAccepted{r.ID, r.Matched}) }
+	if keep := rest.KeepInCommit[ReplayAccepted](c, http.StatusAccepted); keep != nil {
+		q.Keep = func(tx *store.Tx, r delivery.Replay) error { return keep(tx, ReplayAccepted{r.ID, r.Matched}) }
 	}
 	r, err := a.Deliveries.Replay(c.Request.Context(), q)
 	if err != nil {
 		return err
 	}
-	return c.Response.JSON(http.StatusAccepted, replayAccepted{r.ID, r.Matched})
+	return c.Response.JSON(http.StatusAccepted, ReplayAccepted{r.ID, r.Matched})
 }
 
 // invalidReplay refuses an invalid value.
 func invalidReplay(err error) error {
 	if r, ok := errors.AsType[*rest.Error](err); ok {
-		return rest.Refuse(http.StatusUnprocessableEntity, codeInvalidReplay, r.Messages...)
+		return rest.Refuse(http.StatusUnprocessableEntity, CodeInvalidReplay, r.Messages...)
 	}
-	return rest.Refuse(http.StatusUnprocessableEntity, codeInvalidReplay, err.Error())
+	return rest.Refuse(http.StatusUnprocessableEntity, CodeInvalidReplay, err.Error())
 }
 
-// replayStatus is the progress of a replay.
-type replayStatus struct {
+// ReplayStatus is the progress of a replay.
+type ReplayStatus struct {
 	Matched   int                  `json:"matched"`
 	Sent      int                  `json:"sent"`
 	Delivered int                  `json:"delivered"`
@@ -116,7 +116,7 @@ type replayStatus struct {
 	State     delivery.ReplayState `json:"state"`
 }
 
-func (a *deliveriesAPI) showReplay(c *rest.Call) error {
+func (a *API) showReplay(c *rest.Call) error {
 	id, err := deliveryID(c)
 	if err != nil {
 		return noReplay(err)
@@ -129,7 +129,7 @@ func (a *deliveriesAPI) showReplay(c *rest.Call) error {
 }
 
 // cancelReplay stops a replay. Deliveries that it already queued are not cancelled.
-func (a *deliveriesAPI) cancelReplay(c *rest.Call) error {
+func (a *API) cancelReplay(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
@@ -144,14 +144,14 @@ func (a *deliveriesAPI) cancelReplay(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, newReplayStatus(r))
 }
 
-func newReplayStatus(r delivery.Replay) replayStatus {
-	return replayStatus{Matched: r.Matched, Sent: r.Sent, Delivered: r.Delivered, Failed: r.Failed, State: r.State}
+func newReplayStatus(r delivery.Replay) ReplayStatus {
+	return ReplayStatus{Matched: r.Matched, Sent: r.Sent, Delivered: r.Delivered, Failed: r.Failed, State: r.State}
 }
 
 // noReplay is the not-found answer of replays.
 func noReplay(err error) error {
 	if errors.Is(err, delivery.ErrNotFound) {
-		return rest.Refuse(http.StatusNotFound, codeNoReplay, "there is no such replay")
+		return rest.Refuse(http.StatusNotFound, CodeNoReplay, "there is no such replay")
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package httpapi
+package sends
 
 import (
 	"net/http"
@@ -11,7 +11,7 @@ import (
 
 // The sends that are about a message which is stored here, and the status.
 
-func (a *sendsAPI) sendForward(c *rest.Call) error {
+func (a *API) sendForward(c *rest.Call) error {
 	var in sendForwardRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -23,7 +23,7 @@ func (a *sendsAPI) sendForward(c *rest.Call) error {
 	return a.sendContent(c, &in.sendTarget, event.Content{Forward: ref.Original(m)})
 }
 
-func (a *sendsAPI) sendStatus(c *rest.Call) error {
+func (a *API) sendStatus(c *rest.Call) error {
 	var in sendStatusRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (a *sendsAPI) sendStatus(c *rest.Call) error {
 }
 
 // sendAbout sends content that no option changes.
-func (a *sendsAPI) sendAbout(c *rest.Call, status int, to string, content event.Content, attributes event.Attributes, also func(*store.Tx, event.Message) error) error {
+func (a *API) sendAbout(c *rest.Call, status int, to string, content event.Content, attributes event.Attributes, also func(*store.Tx, event.Message) error) error {
 	if err := a.Store.Admit(); err != nil {
 		return err
 	}

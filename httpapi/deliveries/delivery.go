@@ -1,4 +1,4 @@
-package httpapi
+package deliveries
 
 import (
 	"math"
@@ -12,8 +12,8 @@ import (
 	"postern/httpapi/rest"
 )
 
-// deliveryRecord is one delivery of the log, without its body and attempts.
-type deliveryRecord struct {
+// DeliveryRecord is one delivery of the log, without its body and attempts.
+type DeliveryRecord struct {
 	ID            uint64         `json:"id"` // ascending in the order in which deliveries were made
 	EventID       uuid.UUID      `json:"eventId"`
 	Event         event.Kind     `json:"event"`
@@ -39,16 +39,16 @@ type deliveryRecord struct {
 	WaitsFor      *uint64        `json:"waitsFor,omitempty"` // lists do not have it
 }
 
-// deliveryDetails is a delivery with its body and attempts.
-type deliveryDetails struct {
-	deliveryRecord
+// DeliveryDetails is a delivery with its body and attempts.
+type DeliveryDetails struct {
+	DeliveryRecord
 
 	Body     *string           `json:"body"` // the exact bytes; null when they are not kept
-	Attempts []deliveryAttempt `json:"attempts"`
+	Attempts []DeliveryAttempt `json:"attempts"`
 }
 
-// deliveryAttempt is one attempt of a delivery.
-type deliveryAttempt struct {
+// DeliveryAttempt is one attempt of a delivery.
+type DeliveryAttempt struct {
 	Number     int        `json:"number"` // from 1
 	StartedAt  event.Time `json:"startedAt"`
 	DurationMs int64      `json:"durationMs"`
@@ -58,8 +58,8 @@ type deliveryAttempt struct {
 	Answer     *string    `json:"answer"` // the beginning of one that was not 2xx
 }
 
-func newDeliveryRecord(r delivery.Listed) deliveryRecord {
-	out := deliveryRecord{
+func NewDeliveryRecord(r delivery.Listed) DeliveryRecord {
+	out := DeliveryRecord{
 		ID: r.ID, EventID: r.EventID, Event: r.Event, Flow: r.Lane.Flow, BatchID: rest.UnlessZero(r.Batch),
 		InstanceID: rest.UnlessZero(r.Instance), InstanceName: rest.UnlessZero(r.Name),
 		Target: r.Lane.Target, EndpointID: rest.UnlessZero(r.Lane.Endpoint), URL: r.URL, State: r.State,
@@ -75,8 +75,8 @@ func newDeliveryRecord(r delivery.Listed) deliveryRecord {
 	return out
 }
 
-func newDeliveryAttempt(a delivery.Attempt) deliveryAttempt {
-	return deliveryAttempt{
+func newDeliveryAttempt(a delivery.Attempt) DeliveryAttempt {
+	return DeliveryAttempt{
 		Number: a.Number, StartedAt: event.At(a.StartedAt), DurationMs: a.Duration.Milliseconds(), Status: rest.UnlessZero(a.Status),
 		Error: rest.UnlessZero(a.Error), RequestID: rest.UnlessZero(a.RequestID), Answer: rest.UnlessZero(a.Answer),
 	}
@@ -114,7 +114,7 @@ func errResendCodes() error {
 }
 
 // showDelivery shows one delivery with its body and attempts.
-func (a *deliveriesAPI) showDelivery(c *rest.Call) error {
+func (a *API) showDelivery(c *rest.Call) error {
 	id, err := deliveryID(c)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (a *deliveriesAPI) showDelivery(c *rest.Call) error {
 	if !seesDelivery(c, r.Record) {
 		return delivery.ErrNotFound
 	}
-	out := deliveryDetails{deliveryRecord: newDeliveryRecord(r), Attempts: make([]deliveryAttempt, len(all))}
+	out := DeliveryDetails{DeliveryRecord: NewDeliveryRecord(r), Attempts: make([]DeliveryAttempt, len(all))}
 	secret := r.Event.IsCredential() && !c.MayPair()
 	if body != nil && !secret {
 		text := string(body)
@@ -142,7 +142,7 @@ func (a *deliveriesAPI) showDelivery(c *rest.Call) error {
 }
 
 // retryDelivery sends one delivery now, in any state.
-func (a *deliveriesAPI) retryDelivery(c *rest.Call) error {
+func (a *API) retryDelivery(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
@@ -154,5 +154,5 @@ func (a *deliveriesAPI) retryDelivery(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	return c.Response.JSON(http.StatusAccepted, newDeliveryRecord(r))
+	return c.Response.JSON(http.StatusAccepted, NewDeliveryRecord(r))
 }

@@ -1,4 +1,4 @@
-package httpapi
+package sends
 
 import (
 	"postern/httpapi/alerts"
@@ -7,9 +7,9 @@ import (
 	"postern/store"
 )
 
-// sendsConfig is what the handlers need. All fields are required but those that say
+// Config is what the handlers need. All fields are required but those that say
 // otherwise.
-type sendsConfig struct {
+type Config struct {
 	Store        *store.Store
 	Registry     *instance.Registry
 	Supervisor   *instance.Supervisor
@@ -20,10 +20,10 @@ type sendsConfig struct {
 	NewMessageID func() string // makes the WhatsApp id of one send
 }
 
-// sendsAPI has the handlers of the package.
-type sendsAPI struct {
-	sendsConfig
+// API has the handlers of the package.
+type API struct {
+	Config
 }
 
-// newSends returns the handlers, which need c.
-func newSends(c sendsConfig) *sendsAPI { return &sendsAPI{sendsConfig: c} }
+// New returns the handlers, which need c.
+func New(c Config) *API { return &API{Config: c} }

@@ -1,9 +1,9 @@
-package httpapi
+package deliveries
 
 import "postern/httpapi/rest"
 
-// routes are the paths of the package, with their handlers.
-func (a *deliveriesAPI) routes() []rest.Route {
+// Routes are the paths of the package, with their handlers.
+func (a *API) Routes() []rest.Route {
 	return rest.Describe([]rest.Route{
 		{Method: "GET", Path: "/instance/{i}/webhook/deliveries", Auth: rest.InstanceBearer, Right: rest.ScopeDeliveries, Handle: a.listDeliveries},
 		{Method: "GET", Path: "/instance/{i}/webhook/deliveries/{id}", Auth: rest.InstanceBearer, Right: rest.ScopeDeliveries, Handle: a.showDelivery},

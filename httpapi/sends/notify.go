@@ -1,4 +1,4 @@
-package httpapi
+package sends
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 	"postern/store"
 )
 
-// maxNotification has room for the alerts that a post may have, with 2 KB each.
-const maxNotification = 4 << 20
+// MaxNotification has room for the alerts that a post may have, with 2 KB each.
+const MaxNotification = 4 << 20
 
-// notifyAnswer is the answer to a notification: how many of its alerts are in a text that
+// NotifyAnswer is the answer to a notification: how many of its alerts are in a text that
 // was sent, and how many were sent before. A title and message counts as one.
-type notifyAnswer struct {
+type NotifyAnswer struct {
 	Sent       int `json:"sent"`
 	Suppressed int `json:"suppressed"`
 	// Unknown is how many of Suppressed were in a text with an unknown outcome.
@@ -25,10 +25,10 @@ type notifyAnswer struct {
 
 // notify sends one text with the alerts of the body that were not sent yet; see package
 // alerts for its guarantees.
-func (a *sendsAPI) notify(c *rest.Call) error {
+func (a *API) notify(c *rest.Call) error {
 	c.Once.Names(c.Request.URL.RawQuery)
 	var in alerts.Notification
-	if err := c.DecodeForeign(&in, maxNotification, alerts.MaxAlerts+1); err != nil {
+	if err := c.DecodeForeign(&in, MaxNotification, alerts.MaxAlerts+1); err != nil {
 		return err
 	}
 	q, err := c.Query([]string{"to"})
@@ -60,7 +60,7 @@ func (a *sendsAPI) notify(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	answer := notifyAnswer{Sent: len(known.New), Suppressed: len(marks) - len(known.New), Unknown: known.Unknown}
+	answer := NotifyAnswer{Sent: len(known.New), Suppressed: len(marks) - len(known.New), Unknown: known.Unknown}
 	if known.Unknown > 0 {
 		c.Log().Warn("alerts are not sent again, although it is unknown whether they arrived; look at the alert manager", "instance", c.Instance.Name, "alerts", known.Unknown, "request_id", c.RequestID)
 	}
@@ -85,7 +85,7 @@ func (a *sendsAPI) notify(c *rest.Call) error {
 }
 
 // sendAlerts sends the text, and notes it before the send and in the commit that stores it.
-func (a *sendsAPI) sendAlerts(c *rest.Call, out event.Outgoing, marks []alerts.Mark, answer notifyAnswer) error {
+func (a *API) sendAlerts(c *rest.Call, out event.Outgoing, marks []alerts.Mark, answer NotifyAnswer) error {
 	ctx, done := c.SendContext()
 	defer done()
 	var note *alerts.Note
@@ -95,7 +95,7 @@ func (a *sendsAPI) sendAlerts(c *rest.Call, out event.Outgoing, marks []alerts.M
 		}
 		return err
 	}
-	keep := rest.KeepInCommit[notifyAnswer](c, http.StatusOK)
+	keep := rest.KeepInCommit[NotifyAnswer](c, http.StatusOK)
 	_, err := a.Supervisor.SendAndStore(ctx, c.Instance.ID, out, instance.Keeping{
 		RequestID: c.RequestID,
 		InCommit: func(tx *store.Tx, _ event.Message) error {

@@ -1,4 +1,4 @@
-package httpapi
+package sends
 
 import (
 	"context"
@@ -47,11 +47,11 @@ type sendBody interface {
 
 func (t *sendTarget) target() *sendTarget { return t }
 
-// send is the handler of a send route whose body is JSON of type B.
-func send[B any, P interface {
+// Send is the handler of a send route whose body is JSON of type B.
+func Send[B any, P interface {
 	*B
 	sendBody
-}](a *sendsAPI) rest.Handler {
+}](a *API) rest.Handler {
 	return func(c *rest.Call) error {
 		var in B
 		if err := c.Decode(&in, rest.MaxBody); err != nil {
@@ -67,7 +67,7 @@ func send[B any, P interface {
 
 // sendContent sends checked content and answers with the stored message. The
 // request's Idempotency-Key begins when the message leaves.
-func (a *sendsAPI) sendContent(c *rest.Call, t *sendTarget, content event.Content) error {
+func (a *API) sendContent(c *rest.Call, t *sendTarget, content event.Content) error {
 	out, err := a.outgoing(c, t, content)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (a *sendsAPI) sendContent(c *rest.Call, t *sendTarget, content event.Conten
 // sendNow sends a message and answers with it as it is stored, or with nothing
 // when that is the status. also, unless it is nil, is called with it in the commit
 // that stores it.
-func (a *sendsAPI) sendNow(c *rest.Call, status int, out event.Outgoing, attributes event.Attributes, also func(*store.Tx, event.Message) error) error {
+func (a *API) sendNow(c *rest.Call, status int, out event.Outgoing, attributes event.Attributes, also func(*store.Tx, event.Message) error) error {
 	if err := c.MayWriteTo(out.To); err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ type acceptedSend struct {
 }
 
 // sendLater accepts a send to many people; the event send.message reports its result.
-func (a *sendsAPI) sendLater(c *rest.Call, out event.Outgoing, attributes event.Attributes) error {
+func (a *API) sendLater(c *rest.Call, out event.Outgoing, attributes event.Attributes) error {
 	if c.Key != nil && c.Key.Recipients != nil {
 		return rest.RecipientNotAllowed("a key with recipients cannot mention everybody of a group")
 	}
@@ -169,7 +169,7 @@ func (a *sendsAPI) sendLater(c *rest.Call, out event.Outgoing, attributes event.
 }
 
 // dropUpload forgets the file of a send that was not accepted.
-func (a *sendsAPI) dropUpload(c *rest.Call, d instance.Deferred) {
+func (a *API) dropUpload(c *rest.Call, d instance.Deferred) {
 	if !d.OwnUpload {
 		return
 	}
@@ -182,7 +182,7 @@ func (a *sendsAPI) dropUpload(c *rest.Call, d instance.Deferred) {
 }
 
 // outgoing makes the message of a request.
-func (a *sendsAPI) outgoing(c *rest.Call, t *sendTarget, content event.Content) (event.Outgoing, error) {
+func (a *API) outgoing(c *rest.Call, t *sendTarget, content event.Content) (event.Outgoing, error) {
 	to, err := t.Parse()
 	if err != nil {
 		return event.Outgoing{}, err
@@ -240,7 +240,7 @@ func (o *sendOptions) attributes() event.Attributes {
 }
 
 // quoted is the message that a send answers, nil when there is none.
-func (a *sendsAPI) quoted(c *rest.Call, o sendOptions) (*event.Original, error) {
+func (a *API) quoted(c *rest.Call, o sendOptions) (*event.Original, error) {
 	switch {
 	case o.QuotedMessage.given():
 		return o.QuotedMessage.original()

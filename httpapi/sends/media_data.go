@@ -1,4 +1,4 @@
-package httpapi
+package sends
 
 import (
 	"bufio"
@@ -32,7 +32,7 @@ type mediaDataRequest struct {
 }
 
 // ofMedia is the message that a request is about.
-func (a *sendsAPI) ofMedia(c *rest.Call, in *mediaDataRequest) (event.Message, error) {
+func (a *API) ofMedia(c *rest.Call, in *mediaDataRequest) (event.Message, error) {
 	inBody := in.MessageType != "" || in.Content != nil
 	ways := 0
 	for _, given := range []bool{in.MessageID != nil, in.ID != nil, in.KeyID != "" && !inBody, inBody} {
@@ -143,7 +143,7 @@ func mediaKindOf(messageType string) event.MediaKind {
 
 // mediaData sends the file of a stored message by way of the spool folder: the answer
 // starts only when the file is complete and verified.
-func (a *sendsAPI) mediaData(c *rest.Call) error {
+func (a *API) mediaData(c *rest.Call) error {
 	raw, err := c.Flag("binary")
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (a *sendsAPI) mediaData(c *rest.Call) error {
 
 // download is the file of a message, open at its beginning; closeSpooled ends
 // it.
-func (a *sendsAPI) download(c *rest.Call, m event.Message) (*os.File, error) {
+func (a *API) download(c *rest.Call, m event.Message) (*os.File, error) {
 	account, err := a.Supervisor.Account(c.Request.Context(), c.Instance.ID)
 	if err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ func closeSpooled(f *os.File) {
 
 // answerFile answers with the bytes alone. The Content-Length lets a client detect a
 // truncated answer.
-func (a *sendsAPI) answerFile(c *rest.Call, file *os.File, about storedFile) error {
+func (a *API) answerFile(c *rest.Call, file *os.File, about storedFile) error {
 	info, err := file.Stat()
 	if err != nil {
 		return fmt.Errorf("media data: %w", err)
@@ -215,26 +215,26 @@ func (a *sendsAPI) answerFile(c *rest.Call, file *os.File, about storedFile) err
 
 // ended handles an error after the answer has started: after a disk error the answer
 // must not look complete; after a disconnect of the client nothing is needed.
-func (a *sendsAPI) ended(c *rest.Call, err error) error {
+func (a *API) ended(c *rest.Call, err error) error {
 	if err == nil || c.Response.Lost {
 		return err
 	}
 	return c.BreakOff(err)
 }
 
-// fileAnswer is a file in JSON.
-type fileAnswer struct {
+// FileAnswer is a file in JSON.
+type FileAnswer struct {
 	Kind     event.MediaKind `json:"mediaType"`
 	FileName string          `json:"fileName"`
 	MimeType string          `json:"mimetype"`
 	Caption  string          `json:"caption,omitempty"`
-	Size     fileSize        `json:"size"`
+	Size     FileSize        `json:"size"`
 	Base64   string          `json:"base64"`
 }
 
-// fileSize is how large a file is; width and height, in pixels, are what its
+// FileSize is how large a file is; width and height, in pixels, are what its
 // sender said.
-type fileSize struct {
+type FileSize struct {
 	FileLength int64 `json:"fileLength"` // bytes
 	Height     int   `json:"height,omitempty"`
 	Width      int   `json:"width,omitempty"`
@@ -242,14 +242,14 @@ type fileSize struct {
 
 // answerJSON answers with a fileAnswer. The file is streamed, because
 // otherwise a large one would be in memory several times.
-func (a *sendsAPI) answerJSON(c *rest.Call, file *os.File, about storedFile) error {
+func (a *API) answerJSON(c *rest.Call, file *os.File, about storedFile) error {
 	info, err := file.Stat()
 	if err != nil {
 		return fmt.Errorf("media data: %w", err)
 	}
-	frame, err := event.Marshal(fileAnswer{
+	frame, err := event.Marshal(FileAnswer{
 		Kind: about.kind, FileName: about.FileName, MimeType: about.MimeType, Caption: about.Caption,
-		Size: fileSize{info.Size(), about.Height, about.Width},
+		Size: FileSize{info.Size(), about.Height, about.Width},
 	})
 	if err != nil {
 		return err

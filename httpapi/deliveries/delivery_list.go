@@ -1,4 +1,4 @@
-package httpapi
+package deliveries
 
 import (
 	"net/http"
@@ -22,7 +22,7 @@ const (
 
 // listDeliveries lists the deliveries of the instance, or all for the operator,
 // the newest first.
-func (a *deliveriesAPI) listDeliveries(c *rest.Call) error {
+func (a *API) listDeliveries(c *rest.Call) error {
 	q, err := c.Query([]string{
 		"event", "target", "endpointId", "from", "to", "minDurationMs", "query", "limit", "nextCursor", "previousCursor",
 	}, "state")
@@ -42,12 +42,12 @@ func (a *deliveriesAPI) listDeliveries(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	out := batch.List[deliveryRecord]{
+	out := batch.List[DeliveryRecord]{
 		NextCursor: rest.UnlessZero(found.Next), PreviousCursor: rest.UnlessZero(found.Previous), TotalRecords: found.Total,
-		Records: make([]deliveryRecord, len(found.Records)),
+		Records: make([]DeliveryRecord, len(found.Records)),
 	}
 	for i, r := range found.Records {
-		out.Records[i] = newDeliveryRecord(r)
+		out.Records[i] = NewDeliveryRecord(r)
 	}
 	return c.Response.JSON(http.StatusOK, out)
 }

@@ -1,22 +1,22 @@
-package httpapi
+package sends
 
 import "postern/httpapi/rest"
 
-// routes are the paths of the package, with their handlers.
-func (a *sendsAPI) routes() []rest.Route {
+// Routes are the paths of the package, with their handlers.
+func (a *API) Routes() []rest.Route {
 	return rest.Describe([]rest.Route{
-		{Method: "POST", Path: "/instance/{i}/send/text", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendTextRequest](a))},
-		{Method: "POST", Path: "/instance/{i}/send/link", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendLinkRequest](a))},
-		{Method: "POST", Path: "/instance/{i}/send/media", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendMediaRequest](a))},
+		{Method: "POST", Path: "/instance/{i}/send/text", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(Send[SendTextRequest](a))},
+		{Method: "POST", Path: "/instance/{i}/send/link", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(Send[sendLinkRequest](a))},
+		{Method: "POST", Path: "/instance/{i}/send/media", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(Send[sendMediaRequest](a))},
 		{Method: "POST", Path: "/instance/{i}/send/media-file", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(a.sendMediaFile)},
-		{Method: "POST", Path: "/instance/{i}/send/ptt", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendVoiceRequest](a))},
+		{Method: "POST", Path: "/instance/{i}/send/ptt", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(Send[sendVoiceRequest](a))},
 		{Method: "POST", Path: "/instance/{i}/send/ptt-file", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(a.sendVoiceFile)},
-		{Method: "POST", Path: "/instance/{i}/send/contact", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendContactRequest](a))},
-		{Method: "POST", Path: "/instance/{i}/send/location", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendLocationRequest](a))},
-		{Method: "POST", Path: "/instance/{i}/send/reaction", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendReactionRequest](a))},
-		{Method: "POST", Path: "/instance/{i}/send/sticker", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendStickerRequest](a))},
+		{Method: "POST", Path: "/instance/{i}/send/contact", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(Send[sendContactRequest](a))},
+		{Method: "POST", Path: "/instance/{i}/send/location", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(Send[sendLocationRequest](a))},
+		{Method: "POST", Path: "/instance/{i}/send/reaction", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(Send[sendReactionRequest](a))},
+		{Method: "POST", Path: "/instance/{i}/send/sticker", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(Send[sendStickerRequest](a))},
 		{Method: "POST", Path: "/instance/{i}/send/sticker-file", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(a.sendStickerFile)},
-		{Method: "POST", Path: "/instance/{i}/send/poll", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(send[sendPollRequest](a))},
+		{Method: "POST", Path: "/instance/{i}/send/poll", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(Send[sendPollRequest](a))},
 		{Method: "POST", Path: "/instance/{i}/send/forward", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(a.sendForward)},
 		{Method: "POST", Path: "/instance/{i}/send/status", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: rest.Once(a.sendStatus)},
 		{Method: "POST", Path: "/instance/{i}/notify", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(a.notify)},

@@ -1,4 +1,4 @@
-package httpapi
+package sends
 
 import (
 	"postern/httpapi/alerts"
@@ -9,7 +9,7 @@ import (
 func notifyDescriptions() map[string]rest.Words {
 	return map[string]rest.Words{
 		"POST /instance/{i}/notify": {
-			ID: "notify", Summary: "Send alerts as a message.", Once: true, In: rest.TypeOf[alerts.Notification](), Query: []string{"to"}, Out: rest.TypeOf[notifyAnswer](),
+			ID: "notify", Summary: "Send alerts as a message.", Once: true, In: rest.TypeOf[alerts.Notification](), Query: []string{"to"}, Out: rest.TypeOf[NotifyAnswer](),
 			About:   "Sends one text with all alerts that the recipient did not get in the last 24 hours. Alerts with the same status, fingerprint and start are the same alert. A title or message is sent each time, unless it has a fingerprint.",
 			Example: `{"alerts":[{"status":"firing","labels":{"alertname":"DiskFull","instance":"db1"},"annotations":{"summary":"4 % are free"},"startsAt":"2026-11-20T09:30:00Z","fingerprint":"c6eadffa33fcdf37"}]}`,
 			Codes:   rest.Sending(),
@@ -17,8 +17,8 @@ func notifyDescriptions() map[string]rest.Words {
 	}
 }
 
-// notifyFields are the fields of posts of monitoring systems.
-func notifyFields() openapi.Fields {
+// NotifyFields are the fields of posts of monitoring systems.
+func NotifyFields() openapi.Fields {
 	labels := openapi.Object{"alertname": "DiskFull", "instance": "db1"}
 	return openapi.Fields{
 		"notify.?to": rest.Say("Who gets the text: a phone number with its country code, or the JID of a person or a group.", rest.ExamplePhone, openapi.Required()),

@@ -1,4 +1,4 @@
-package httpapi
+package sends
 
 import (
 	"fmt"
@@ -12,12 +12,12 @@ import (
 // The bodies of the send routes that take JSON. Each names its content as
 // existing clients do.
 
-type sendTextRequest struct {
+type SendTextRequest struct {
 	sendTarget
 	TextMessage event.TextContent `json:"textMessage" strict:"required"`
 }
 
-func (r *sendTextRequest) content() (event.Content, error) { return r.TextMessage.Content() }
+func (r *SendTextRequest) content() (event.Content, error) { return r.TextMessage.Content() }
 
 type sendLinkRequest struct {
 	sendTarget

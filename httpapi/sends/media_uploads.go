@@ -1,4 +1,4 @@
-package httpapi
+package sends
 
 import (
 	"fmt"
@@ -17,8 +17,8 @@ import (
 	"postern/media"
 )
 
-// uploadView is an upload without the key that opens it.
-type uploadView struct {
+// UploadView is an upload without the key that opens it.
+type UploadView struct {
 	ID                 int64            `json:"id"`
 	UUID               uuid.UUID        `json:"uuid"`
 	InstanceID         int64            `json:"instanceId"`
@@ -51,8 +51,8 @@ type uploadedFile struct {
 	AlsoFileEncSHA256 []byte `json:"fileEncSHA256"`
 }
 
-func (a *sendsAPI) viewUpload(instance int64, u media.Upload) uploadView {
-	return uploadView{
+func (a *API) viewUpload(instance int64, u media.Upload) UploadView {
+	return UploadView{
 		ID: u.Number, UUID: u.ID, InstanceID: instance, ExternalID: rest.OrNull(u.ExternalID), ExternalAttributes: u.ExternalAttributes,
 		Kind: u.Kind, FileName: u.FileName, Size: u.Size, MimeType: u.MimeType, Width: u.Width, Height: u.Height, Seconds: u.Seconds,
 		Upload:  uploadedFile{u.URL, u.DirectPath, u.FileSHA256, u.FileEncSHA256, u.Size, u.FileSHA256, u.FileEncSHA256},
@@ -105,7 +105,7 @@ func (in *uploadRequest) tags() (t media.Tags, err error) {
 
 // createUpload brings a file to WhatsApp before it is needed: from the body,
 // or from a URL.
-func (a *sendsAPI) createUpload(c *rest.Call) error {
+func (a *API) createUpload(c *rest.Call) error {
 	m, tags, f, err := a.readUpload(c)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (a *sendsAPI) createUpload(c *rest.Call) error {
 }
 
 // keepFile brings a file to WhatsApp and stores where it lies.
-func (a *sendsAPI) keepFile(c *rest.Call, file event.MediaFile, tags media.Tags) (media.Upload, error) {
+func (a *API) keepFile(c *rest.Call, file event.MediaFile, tags media.Tags) (media.Upload, error) {
 	account, err := a.Supervisor.Account(c.Request.Context(), c.Instance.ID)
 	if err != nil {
 		return media.Upload{}, err
@@ -142,7 +142,7 @@ func (a *sendsAPI) keepFile(c *rest.Call, file event.MediaFile, tags media.Tags)
 }
 
 // readUpload reads either body. Of a form, the file's path is set.
-func (a *sendsAPI) readUpload(c *rest.Call) (m event.Media, tags media.Tags, f rest.Form, err error) {
+func (a *API) readUpload(c *rest.Call) (m event.Media, tags media.Tags, f rest.Form, err error) {
 	var in uploadRequest
 	if rest.IsForm(c.Request.Header) {
 		if f, err = c.ReadForm(a.Media.Spool, a.MaxMedia, uploadFields()...); err != nil {
@@ -211,7 +211,7 @@ func uploadCursor(text string) (id uuid.UUID, err error) {
 	return id, nil
 }
 
-func (a *sendsAPI) listUploads(c *rest.Call) error {
+func (a *API) listUploads(c *rest.Call) error {
 	want, err := uploadQueryOf(c)
 	if err != nil {
 		return err
@@ -220,7 +220,7 @@ func (a *sendsAPI) listUploads(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	list := batch.List[uploadView]{TotalRecords: page.Total, TotalIsMinimum: page.Minimum, Records: []uploadView{}}
+	list := batch.List[UploadView]{TotalRecords: page.Total, TotalIsMinimum: page.Minimum, Records: []UploadView{}}
 	for _, u := range page.Uploads {
 		list.Records = append(list.Records, a.viewUpload(c.Instance.ID, u))
 	}
@@ -233,7 +233,7 @@ func (a *sendsAPI) listUploads(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, list)
 }
 
-func (a *sendsAPI) showUpload(c *rest.Call) error {
+func (a *API) showUpload(c *rest.Call) error {
 	u, err := a.Media.Upload(c.Instance.ID, c.Params.ByName("id"))
 	if err != nil {
 		return err
@@ -241,7 +241,7 @@ func (a *sendsAPI) showUpload(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, a.viewUpload(c.Instance.ID, u))
 }
 
-func (a *sendsAPI) deleteUpload(c *rest.Call) error {
+func (a *API) deleteUpload(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}

@@ -1,0 +1,28 @@
+package deliveries
+
+import (
+	"postern/batch"
+	"postern/delivery"
+	"postern/dispatch"
+	"postern/httpapi/rest"
+	"postern/store"
+)
+
+// Config is what the handlers need. All fields are required but those that say
+// otherwise.
+type Config struct {
+	Deliveries *delivery.Ledger
+	Relay      *dispatch.Relay
+	Store      *store.Store
+	Engine     *batch.Engine
+	// CheckBatch refuses a scoped key that may not see the batch of a request.
+	CheckBatch func(*rest.Call) error
+}
+
+// API has the handlers of the package.
+type API struct {
+	Config
+}
+
+// New returns the handlers, which need c.
+func New(c Config) *API { return &API{Config: c} }
