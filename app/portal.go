@@ -10,16 +10,16 @@ import (
 
 	"postern/config"
 	"postern/console/page"
-	"postern/httpapi"
+	"postern/httpapi/instances"
 )
 
 // maxLogo is how large the operator's logo may be, in bytes.
 const maxLogo = 512 << 10
 
 // portal is how the page of a portal link looks.
-func (a *App) portal() (p httpapi.Portal, err error) {
+func (a *App) portal() (p instances.Portal, err error) {
 	c := a.cfg.Console
-	p = httpapi.Portal{Page: page.Portal(), Title: c.Title, Accent: c.Accent}
+	p = instances.Portal{Page: page.Portal(), Title: c.Title, Accent: c.Accent}
 	if c.LogoFile == "" {
 		return p, nil
 	}

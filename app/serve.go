@@ -15,6 +15,7 @@ import (
 	"postern/httpapi"
 	"postern/httpapi/alerts"
 	"postern/httpapi/idempotency"
+	"postern/httpapi/instances"
 	"postern/httpapi/rest"
 	"postern/internal/peers"
 	"postern/mcp"
@@ -135,7 +136,7 @@ func (a *App) serve(taken Addresses) error {
 		api.Hub = hubAdapter{a.hub, a.console}
 	}
 	api.Settings, api.Support = a.settingList, a.writeSupport
-	api.Transfers = httpapi.Transfers{Export: a.exportAccount, Undo: a.undoExport, Import: a.importAccount}
+	api.Transfers = instances.Transfers{Export: a.exportAccount, Undo: a.undoExport, Import: a.importAccount}
 	if a.sandbox != nil {
 		api.Sandbox = a.sandbox.Control()
 	}

@@ -13,7 +13,7 @@ import (
 
 	"postern/backup/transfer"
 	"postern/event"
-	"postern/httpapi"
+	"postern/httpapi/instances"
 	"postern/instance"
 	"postern/whatsapp/device"
 )
@@ -25,12 +25,12 @@ type transfers struct {
 	running map[int64]chan struct{} // by instance, closed at the end; 0: an import
 }
 
-// begin fails with httpapi.ErrTransferring while another one runs.
+// begin fails with instances.ErrTransferring while another one runs.
 func (t *transfers) begin(id int64) (end func(), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.running[id] != nil {
-		return nil, httpapi.ErrTransferring
+		return nil, instances.ErrTransferring
 	}
 	if t.running == nil {
 		t.running = map[int64]chan struct{}{}
@@ -51,7 +51,7 @@ const undoWait = 10 * time.Second
 
 // beginAfter is begin, and waits for the one that runs.
 func (t *transfers) beginAfter(ctx context.Context, id int64) (end func(), err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, undoWait, httpapi.ErrTransferring)
+	ctx, cancel := context.WithTimeoutCause(ctx, undoWait, instances.ErrTransferring)
 	defer cancel()
 	for {
 		if end, err = t.begin(id); err == nil {
@@ -73,8 +73,8 @@ func (t *transfers) beginAfter(ctx context.Context, id int64) (end func(), err e
 
 func (a *App) accounts() accounts { return accounts{a.store, a.known.devices, a.registry} }
 
-// exportAccount is httpapi.Transfers.Export.
-func (a *App) exportAccount(ctx context.Context, id int64, by string, messages bool, to []age.Recipient) (out httpapi.Outgoing, err error) {
+// exportAccount is instances.Transfers.Export.
+func (a *App) exportAccount(ctx context.Context, id int64, by string, messages bool, to []age.Recipient) (out instances.Outgoing, err error) {
 	end, err := a.transfers.begin(id)
 	if err != nil {
 		return out, err
@@ -146,7 +146,7 @@ func (w admitted) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// undoExport is httpapi.Transfers.Undo.
+// undoExport is instances.Transfers.Undo.
 func (a *App) undoExport(ctx context.Context, id int64, by string) error {
 	end, err := a.transfers.beginAfter(ctx, id)
 	if err != nil {
@@ -163,9 +163,9 @@ func (a *App) undoExport(ctx context.Context, id int64, by string) error {
 	return a.supervisor.MoveBack(ctx, id, by)
 }
 
-// importAccount is httpapi.Transfers.Import. In memory are what the file has, for which
+// importAccount is instances.Transfers.Import. In memory are what the file has, for which
 // transfer.Read counts twice media.max_bytes at most, and the pages of the one commit.
-func (a *App) importAccount(ctx context.Context, file io.Reader, name string, before func(name string)) (in httpapi.Imported, err error) {
+func (a *App) importAccount(ctx context.Context, file io.Reader, name string, before func(name string)) (in instances.Imported, err error) {
 	end, err := a.transfers.begin(0)
 	if err != nil {
 		return in, err
@@ -177,9 +177,9 @@ func (a *App) importAccount(ctx context.Context, file io.Reader, name string, be
 	case ctx.Err() != nil:
 		return in, err
 	case errors.Is(err, transfer.ErrTooLarge):
-		return in, fmt.Errorf("%w: %w; raise media.max_bytes, or import it while the program is stopped", httpapi.ErrArchiveSize, err)
+		return in, fmt.Errorf("%w: %w; raise media.max_bytes, or import it while the program is stopped", instances.ErrArchiveSize, err)
 	default:
-		return in, fmt.Errorf("%w: %w", httpapi.ErrArchive, err)
+		return in, fmt.Errorf("%w: %w", instances.ErrArchive, err)
 	}
 	if in.Fresh, err = retoken([]byte(a.sec.JWTSecret), seconds(a.cfg.Authentication.JWTExpiresIn), account, name); err != nil {
 		return in, err

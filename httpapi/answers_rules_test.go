@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"postern/event"
+	"postern/httpapi/instances"
 	"postern/instance"
 )
 
@@ -69,18 +70,18 @@ func TestEachAnswerAboutAnInstanceHasExactlyItsFields(t *testing.T) {
 func TestConnectTellsOfALoginThatGoesOnAndWhoseAccountItIs(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
-	if first := decoded[connectAnswer](t, r.as(token, "GET", "/instance/a/connect", "")); first.AlreadyConnecting || first.AlreadyConnected || first.OwnerJID != nil {
+	if first := decoded[instances.ConnectAnswer](t, r.as(token, "GET", "/instance/a/connect", "")); first.AlreadyConnecting || first.AlreadyConnected || first.OwnerJID != nil {
 		t.Errorf("the first: %+v", first)
 	} else if *first.Base64 != "data:image/png;base64,iVBORw==" {
 		t.Errorf("base64 %q", *first.Base64)
 	}
-	if again := decoded[connectAnswer](t, r.as(token, "GET", "/instance/a/connect", "")); !again.AlreadyConnecting || again.AlreadyConnected {
+	if again := decoded[instances.ConnectAnswer](t, r.as(token, "GET", "/instance/a/connect", "")); !again.AlreadyConnecting || again.AlreadyConnected {
 		t.Errorf("the second: %+v", again)
 	}
 	if err := r.line.logIn(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	done := decoded[connectAnswer](t, r.as(token, "GET", "/instance/a/connect", ""))
+	done := decoded[instances.ConnectAnswer](t, r.as(token, "GET", "/instance/a/connect", ""))
 	if !done.AlreadyConnected || done.OwnerJID == nil || *done.OwnerJID != "4915100000000:1@s.whatsapp.net" {
 		t.Errorf("online: %+v", done)
 	}
@@ -88,8 +89,8 @@ func TestConnectTellsOfALoginThatGoesOnAndWhoseAccountItIs(t *testing.T) {
 
 func TestStatusTellsTheLastTimesTheLastErrorAndWhatsAppsReason(t *testing.T) {
 	r, token := online(t)
-	status := func() statusAnswer {
-		return decoded[statusAnswer](t, r.as(token, "GET", "/instance/a/connection/status", ""))
+	status := func() instances.StatusAnswer {
+		return decoded[instances.StatusAnswer](t, r.as(token, "GET", "/instance/a/connection/status", ""))
 	}
 	recent := func(name string, at *event.Time) {
 		t.Helper()
@@ -128,7 +129,7 @@ func TestStatusTellsTheLastTimesTheLastErrorAndWhatsAppsReason(t *testing.T) {
 
 func TestAnInstanceShowsItsPictureItsTimesAndItsText(t *testing.T) {
 	r, token := online(t)
-	made := decoded[createdInstance](t, r.admin("POST", "/instance", `{"instanceName":"b","description":"front desk"}`))
+	made := decoded[instances.CreatedInstance](t, r.admin("POST", "/instance", `{"instanceName":"b","description":"front desk"}`))
 	if made.Description == nil || *made.Description != "front desk" || made.CreatedAt.IsZero() || made.UpdatedAt != made.CreatedAt {
 		t.Errorf("created: %+v", made)
 	}
@@ -137,7 +138,7 @@ func TestAnInstanceShowsItsPictureItsTimesAndItsText(t *testing.T) {
 	if err := r.line.report(t.Context(), event.Fact{Kind: event.ProfilePictureUpdate, Picture: &picture, Data: event.PictureUpdate{JID: own}}); err != nil {
 		t.Fatal(err)
 	}
-	shown := decoded[shownInstance](t, r.as(token, "GET", "/instance/a", ""))
+	shown := decoded[instances.ShownInstance](t, r.as(token, "GET", "/instance/a", ""))
 	if shown.ProfilePicURL == nil || *shown.ProfilePicURL != picture {
 		t.Errorf("profilePicUrl %v", shown.ProfilePicURL)
 	}
@@ -149,7 +150,7 @@ func TestAnInstanceShowsItsPictureItsTimesAndItsText(t *testing.T) {
 func TestLogoutReportsFailedUnlink(t *testing.T) {
 	r, token := online(t)
 	r.line.logoutErr = event.ErrNotConnected
-	got := decoded[logoutAnswer](t, r.as(token, "DELETE", "/instance/a/logout", ""))
+	got := decoded[instances.LogoutAnswer](t, r.as(token, "DELETE", "/instance/a/logout", ""))
 	if got.State != "logged_out" || !strings.Contains(got.Message, "remove the linked device on the phone") {
 		t.Errorf("got %+v", got)
 	}
@@ -160,7 +161,7 @@ func TestLogoutReportsFailedUnlink(t *testing.T) {
 
 func TestAnInstanceWithoutANameIsCalledInstanceAndAUUID(t *testing.T) {
 	r := newRig(t)
-	made := decoded[createdInstance](t, r.admin("POST", "/instance", `{}`))
+	made := decoded[instances.CreatedInstance](t, r.admin("POST", "/instance", `{}`))
 	if n := strings.TrimPrefix(made.Name, "instance-"); len(n) != 36 || made.ID != 1 || made.Auth.ID != 1 {
 		t.Errorf("got %+v", made)
 	}
@@ -196,7 +197,7 @@ func TestEachEventThatACallCausesCarriesTheCallsRequestID(t *testing.T) {
 	}
 	cause("connect", "POST", "/instance/a/connect", "", event.QRCodeUpdated)
 	r.line.paired.Store(true)
-	decoded[logoutAnswer](t, r.as(token, "DELETE", "/instance/a/logout", ""))
+	decoded[instances.LogoutAnswer](t, r.as(token, "DELETE", "/instance/a/logout", ""))
 	r.line.paired.Store(true)
 	cause("login", "GET", "/instance/a/connect", "", event.ConnectionUpdated)
 	cause("restart", "POST", "/instance/a/restart", "", event.ConnectionUpdated)
@@ -206,8 +207,8 @@ func TestEachEventThatACallCausesCarriesTheCallsRequestID(t *testing.T) {
 
 func TestStatusTellsOfARestrictionUntilItIsLifted(t *testing.T) {
 	r, token := online(t)
-	restricted := func() *restriction {
-		return decoded[statusAnswer](t, r.as(token, "GET", "/instance/a/connection/status", "")).Restriction
+	restricted := func() *instances.Restriction {
+		return decoded[instances.StatusAnswer](t, r.as(token, "GET", "/instance/a/connection/status", "")).Restriction
 	}
 	until := time.Now().Add(time.Hour).Truncate(time.Second)
 	tell := func(now event.Restriction) {
@@ -269,7 +270,7 @@ func TestAPairedInstanceIsLoggedInBeforeItsFirstDial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := decoded[statusAnswer](t, r.as(token, "GET", "/instance/a/connection/status", ""))
+	s := decoded[instances.StatusAnswer](t, r.as(token, "GET", "/instance/a/connection/status", ""))
 	if !s.LoggedIn || s.Connected || s.State != "close" {
 		t.Errorf("got %+v", s)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"postern/backup"
+	"postern/httpapi/instances"
 	"postern/store"
 )
 
@@ -84,10 +85,10 @@ func TestStopBeforeFirstByteAnswers503(t *testing.T) {
 	r := newRig(t)
 	stopping := make(chan struct{})
 	r.api.Server.Stopping = stopping
-	r.api.instances.Transfers.Import = func(ctx context.Context, _ io.Reader, _ string, _ func(string)) (Imported, error) {
+	r.api.instances.Transfers.Import = func(ctx context.Context, _ io.Reader, _ string, _ func(string)) (instances.Imported, error) {
 		close(stopping)
 		<-ctx.Done()
-		return Imported{}, fmt.Errorf("read: %w", ctx.Err())
+		return instances.Imported{}, fmt.Errorf("read: %w", ctx.Err())
 	}
 	wantError(t, r.bring(t, part{"attachment", "a.account", "x"}), 503, "SHUTTING_DOWN")
 	for _, look := range []string{"POST /admin/check", "GET /admin/stats"} {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/event"
+	"postern/httpapi/instances"
 	"postern/httpapi/operator"
 	"postern/httpapi/rest"
 	"postern/httpapi/tokens/tokenstest"
@@ -38,7 +39,7 @@ func claimsOf(t *testing.T, token string) map[string]json.RawMessage {
 func TestAnInstanceTokenSaysItsNameWhenItWasIssuedAndARandomID(t *testing.T) {
 	r := newRig(t)
 	ids := map[string]bool{}
-	for _, token := range []string{r.instance("a"), decoded[rotatedToken](t, r.admin("PUT", "/instance/a/token", "")).Token} {
+	for _, token := range []string{r.instance("a"), decoded[instances.RotatedToken](t, r.admin("PUT", "/instance/a/token", "")).Token} {
 		c := claimsOf(t, token)
 		if diff := cmp.Diff([]string{"iat", "instanceName", "jti"}, keys(c)); diff != "" || string(c["instanceName"]) != `"a"` {
 			t.Errorf("%s in %s", diff, c)

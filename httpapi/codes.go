@@ -8,6 +8,7 @@ import (
 	"postern/batch"
 	"postern/event"
 	"postern/httpapi/deliveries"
+	"postern/httpapi/instances"
 	"postern/httpapi/openapi"
 	"postern/httpapi/operator"
 	"postern/httpapi/ref"
@@ -64,7 +65,7 @@ func inputCodes() []Code {
 		{Code: rest.CodeNoCursor, Status: http.StatusBadRequest, Meaning: "A cursor was not made by this list.", Next: "Pass nextCursor or previousCursor on unchanged, or start from the first page."},
 		{Code: sockets.CodeInvalidSubscription, Status: http.StatusBadRequest, Meaning: "The handshake of a WebSocket names no event, an unknown event, no token, or a position that does not exist.", Next: "Correct the query parameter that the message names."},
 		{Code: "INVALID_WEBHOOK", Status: http.StatusBadRequest, Meaning: "The URL of a webhook or an endpoint is invalid, or is missing when the webhook is created; or an option is invalid.", Next: "Correct the field that the message names. A URL is http or https, of at most 500 characters, without user and password."},
-		{Code: codeUnknownEvent, Status: http.StatusBadRequest, Meaning: "There is no instance event of that name.", Next: "Use a name of the event catalogue; the message suggests the nearest one."},
+		{Code: instances.CodeUnknownEvent, Status: http.StatusBadRequest, Meaning: "There is no instance event of that name.", Next: "Use a name of the event catalogue; the message suggests the nearest one."},
 		{Code: "ONE_RECIPIENT", Status: http.StatusBadRequest, Meaning: "The body names no recipient, or more than one.", Next: "Give exactly one of number, chat and recipient."},
 		{Code: rest.CodeKeyMismatch, Status: http.StatusBadRequest, Meaning: "The headers apikey and x-api-key carry different values.", Next: "Send the key once."},
 		{Code: rest.CodeInvalidKey, Status: http.StatusBadRequest, Meaning: "The header Idempotency-Key is empty, too long, sent twice, or not printable ASCII.", Next: "Send one key of 1 to 255 characters, for example a UUID, or none."},
@@ -110,11 +111,11 @@ func stateCodes() []Code {
 		{Code: event.SendResultUnknown, Status: http.StatusRequestTimeout, Meaning: "The connection was lost, or no acknowledgement came, after the message left: it may have arrived.", Next: "Check the phone or the receipts before you send it again."},
 		{Code: pace.Code, Status: http.StatusTooManyRequests, Meaning: "The message would exceed a limit of the instance, which the text names first, or falls into its quiet hours. Nothing was sent.", Next: "Send it after Retry-After, by another instance, or as a batch, which waits by itself.", RetryAfter: retryLimit},
 		{Code: "INSTANCE_EXISTS", Status: http.StatusConflict, Meaning: "The name is taken.", Next: "Choose another name, or use the instance that has it."},
-		{Code: codeInstanceInUse, Status: http.StatusConflict, Meaning: "The instance has stored messages or an unfinished batch.", Next: "Delete with force=true, or stop the batch first."},
+		{Code: instances.CodeInstanceInUse, Status: http.StatusConflict, Meaning: "The instance has stored messages or an unfinished batch.", Next: "Delete with force=true, or stop the batch first."},
 		{Code: "SIGNING_OFF", Status: http.StatusConflict, Meaning: "There is no signing secret to replace.", Next: "Enable signing with a PUT of the options; its answer has the secret."},
 		{Code: "NOT_DURABLE", Status: http.StatusConflict, Meaning: "The events of the instance are not stored, so none can be replayed from a position.", Next: "Subscribe without since, or set durable with PUT /instance/{instance}/webhook/options first."},
 		{Code: "ALREADY_CONNECTED", Status: http.StatusConflict, Meaning: "A phone is linked already, so there is no code to show.", Next: "Nothing, or log out first to link another phone."},
-		{Code: codeNoQRCode, Status: http.StatusConflict, Meaning: "The current pairing uses no QR code: WhatsApp waits for a passkey, or for a code typed on the phone.", Next: "Continue that pairing; passkey of the connection status shows the state of a passkey. Or log out, which ends the pairing, and connect again."},
+		{Code: instances.CodeNoQRCode, Status: http.StatusConflict, Meaning: "The current pairing uses no QR code: WhatsApp waits for a passkey, or for a code typed on the phone.", Next: "Continue that pairing; passkey of the connection status shows the state of a passkey. Or log out, which ends the pairing, and connect again."},
 		{Code: "APP_STATE_CONFLICT", Status: http.StatusConflict, Meaning: "The state of the account's labels and chats here conflicts with WhatsApp's, even after it was read again; nothing was changed.", Next: "Repeat the request a minute later; if it persists, see accounts.md."},
 		{Code: "NO_ANCHOR", Status: http.StatusConflict, Meaning: "No message of the chat is stored from which older history could be requested.", Next: "Wait for a message of the chat, or send one; or name a stored one in before."},
 		{Code: "PASSKEY_NOT_EXPECTED", Status: http.StatusConflict, Meaning: "The pairing does not wait for this step.", Next: "Scan the code with the phone, then get the challenge and follow it."},
@@ -140,7 +141,7 @@ func stateCodes() []Code {
 // ruleCodes are about well-formed values that break a rule.
 func ruleCodes() []Code {
 	const status = http.StatusUnprocessableEntity
-	user, link := operator.UserTokenLife(), portalLinkLife()
+	user, link := operator.UserTokenLife(), instances.PortalLinkLife()
 	return []Code{
 		{Code: "MESSAGE_WITHOUT_MEDIA", Status: status, Meaning: "The message has no file, or no address of it.", Next: "Request the file of an image, a video, a document, a sticker or a voice note."},
 		{Code: "INVALID_MEDIA", Status: status, Meaning: "The file could not be fetched, is too large, or does not match the declared media type.", Next: "Correct the problem that the message names; files are fetched from public addresses unless media.allow_private is set."},
@@ -151,8 +152,8 @@ func ruleCodes() []Code {
 		{Code: "INVALID_LIMITS", Status: status, Meaning: "A limit of the instance is invalid. Nothing was changed.", Next: "Correct the field that the message names."},
 		{Code: "INVALID_INSTANCE", Status: status, Meaning: "The name, description or attributes of an instance are invalid.", Next: "Correct the field that the message names."},
 		{Code: "INVALID_PROXY", Status: status, Meaning: "url or for of a proxy is invalid.", Next: "Correct the field that the message names."},
-		{Code: codeProxyUnreachable, Status: status, Meaning: "WhatsApp could not be dialled through the proxy, and nothing was changed. step and the message name what failed: resolve (the proxy's name), connect (the proxy, or WhatsApp behind it), auth (user and password) or tls.", Next: "Correct the proxy or its URL and try again; POST …/proxy/test dials without changing anything."},
-		{Code: codeInvalidAssertion, Status: status, Meaning: "A part of the authenticator's answer is empty or not base64url.", Next: "Send the toJSON() of what navigator.credentials.get() returned."},
+		{Code: instances.CodeProxyUnreachable, Status: status, Meaning: "WhatsApp could not be dialled through the proxy, and nothing was changed. step and the message name what failed: resolve (the proxy's name), connect (the proxy, or WhatsApp behind it), auth (user and password) or tls.", Next: "Correct the proxy or its URL and try again; POST …/proxy/test dials without changing anything."},
+		{Code: instances.CodeInvalidAssertion, Status: status, Meaning: "A part of the authenticator's answer is empty or not base64url.", Next: "Send the toJSON() of what navigator.credentials.get() returned."},
 		{Code: "PASSKEY_REFUSED", Status: status, Meaning: "WhatsApp rejected the authenticator's answer.", Next: "Get the challenge again and sign it with the account's own passkey."},
 		{Code: "INVALID_USER_ID", Status: status, Meaning: "userId is not a UUID.", Next: "Send one in its usual form of 36 characters, or leave it out to get a new one."},
 		{Code: rest.CodeRecipient, Status: status, Meaning: "A recipient of a backup or an export is not an age public key.", Next: "Send what age-keygen prints as the public key; it begins with age1."},

@@ -8,6 +8,7 @@ import (
 	"postern/delivery"
 	"postern/event"
 	"postern/httpapi/deliveries"
+	"postern/httpapi/instances"
 	"postern/httpapi/operator"
 	"postern/instance"
 )
@@ -17,7 +18,7 @@ type consoleMessage struct {
 	Type     string                     `json:"type"`
 	At       *event.Time                `json:"at,omitempty"`
 	Name     string                     `json:"name,omitempty"`
-	Instance *listedInstance            `json:"instance,omitempty"`
+	Instance *instances.ListedInstance  `json:"instance,omitempty"`
 	Batch    *batch.View                `json:"batch,omitempty"`
 	ID       *uuid.UUID                 `json:"id,omitempty"`
 	Delivery *deliveries.DeliveryRecord `json:"delivery,omitempty"`
@@ -28,7 +29,7 @@ type consoleMessage struct {
 // ConsoleInstance is an instance as /ws/console sends it: as GET /instance lists it,
 // but without its token. hook is nil when it has no webhook.
 func ConsoleInstance(rec instance.Record, hook *instance.Webhook) any {
-	return listedInstance{viewOf(rec), nil, hook}
+	return instances.Listed(rec, hook)
 }
 
 // ConsoleDelivery is a delivery as GET /webhook/deliveries lists it.

@@ -10,7 +10,9 @@ import (
 
 	"postern/event"
 	"postern/httpapi/batches"
+	"postern/httpapi/chats"
 	"postern/httpapi/deliveries"
+	"postern/httpapi/instances"
 	"postern/httpapi/openapi"
 	"postern/httpapi/operator"
 	"postern/httpapi/rest"
@@ -169,8 +171,8 @@ func socketDocuments() []openapi.Socket {
 func fieldWords() openapi.Fields {
 	all := openapi.Fields{}
 	for _, theme := range []openapi.Fields{
-		sharedFields(), errorFields(), parameterFields(), operator.OperationFields(), consoleFields(), instanceFields(), proxyFields(), sends.SendFields(), sends.NotifyFields(), sends.FormFields(), sends.ContentFields(), chatFields(), settingsFields(), limitsFields(), optionsFields(), deliveries.DeliveryFields(), deliveries.DeliveryParameters(), operator.AccessFields(), portalFields(),
-		messageFields(), groupFields(), batches.BatchFields(), eventFields(),
+		sharedFields(), errorFields(), parameterFields(), operator.OperationFields(), consoleFields(), instances.InstanceFields(), instances.ProxyFields(), sends.SendFields(), sends.NotifyFields(), sends.FormFields(), sends.ContentFields(), chats.ChatFields(), instances.SettingsFields(), instances.LimitsFields(), instances.OptionsFields(), deliveries.DeliveryFields(), deliveries.DeliveryParameters(), operator.AccessFields(), instances.PortalFields(),
+		chats.MessageFields(), chats.GroupFields(), batches.BatchFields(), eventFields(),
 	} {
 		for key := range theme {
 			if _, twice := all[key]; twice {

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"postern/event"
+	"postern/httpapi/chats"
+	"postern/httpapi/instances"
 	"postern/httpapi/openapi"
 	"postern/httpapi/operator"
 	"postern/httpapi/rest"
@@ -16,7 +18,7 @@ func sharedFields() openapi.Fields {
 	uuid, chars, least := openapi.Format("uuid"), openapi.Chars, openapi.AtLeastChars
 	return openapi.Fields{
 		// Who and where.
-		"instanceName":       rest.Say("The instance's name.", rest.ExampleName, chars(1, 255), openapi.Pattern(namePattern)),
+		"instanceName":       rest.Say("The instance's name.", rest.ExampleName, chars(1, 255), openapi.Pattern(instances.NamePattern)),
 		"instanceId":         rest.Say("The instance's id.", 1, openapi.AtLeast(1)),
 		"connectionStatus":   rest.Say("The state of the instance's connection.", string(event.Online)),
 		"ownerJid":           rest.Say("The JID of the linked account; null until a phone is linked.", rest.ExampleJID),
@@ -29,7 +31,7 @@ func sharedFields() openapi.Fields {
 		"recipient":          rest.Say("The recipient, as number.", rest.ExamplePhone),
 		"chatJid":            rest.Say("The JID of the chat.", rest.ExampleJID),
 		"senderJid":          rest.Say("The JID of the sender, where it is known.", rest.ExampleJID),
-		"groupJid":           rest.Say("The JID of the group.", exampleGroup),
+		"groupJid":           rest.Say("The JID of the group.", chats.ExampleGroup),
 		"newsletterJid":      rest.Say("The JID of the newsletter.", "120363012345678901@newsletter"),
 		"lid":                rest.Say("The hidden address of the person, where it is known.", rest.ExampleLID),
 		"jid":                rest.Say("The address: the phone JID where it is known, else the LID; for a group its JID.", rest.ExampleJID),
@@ -121,7 +123,7 @@ func parameterFields() openapi.Fields {
 		"?mediaType":      rest.Say("The kind of message that the file was uploaded for.", string(event.MediaImage), openapi.OneOf(event.UploadKinds()...)),
 		"?expired":        rest.Say("Whether it has expired.", false, openapi.Kind("boolean")),
 		"?externalId":     rest.Say("The caller's name for it.", "cat-7"),
-		"?groupJid":       rest.Say("The JID of the group, where the body does not name it.", exampleGroup),
+		"?groupJid":       rest.Say("The JID of the group, where the body does not name it.", chats.ExampleGroup),
 		"?inviteCode":     rest.Say("The code of an invitation, or the link that ends in it.", "AbCdEfGhIjKlMnOpQrStUv"),
 		"?newsletterJid":  rest.Say("The JID of the newsletter.", "120363012345678901@newsletter"),
 		"?labelId":        rest.Say("The label's id: digits.", "4", openapi.Required()),

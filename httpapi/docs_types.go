@@ -11,7 +11,9 @@ import (
 	"postern/event"
 	"postern/httpapi/alerts"
 	"postern/httpapi/batches"
+	"postern/httpapi/chats"
 	"postern/httpapi/deliveries"
+	"postern/httpapi/instances"
 	"postern/httpapi/openapi"
 	"postern/httpapi/operator"
 	"postern/httpapi/ref"
@@ -43,14 +45,14 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[batch.Held]():                  {Name: "BatchHeld", About: "What keeps an instance of a batch from sending now."},
 		rest.TypeOf[batches.Processing]():          {Name: "BatchProcessing", About: "A batch with all its recipients and attempts."},
 		rest.TypeOf[batches.BatchFilter]():         {Name: "BatchFilter"},
-		rest.TypeOf[joinRequest]():                 {Name: "JoinGroupRequest"},
-		rest.TypeOf[createRequest]():               {Name: "CreateInstanceRequest"},
+		rest.TypeOf[chats.JoinRequest]():           {Name: "JoinGroupRequest"},
+		rest.TypeOf[instances.CreateRequest]():     {Name: "CreateInstanceRequest"},
 		rest.TypeOf[batches.BatchRequest]():        {Name: "CreateBatchRequest"},
-		rest.TypeOf[muteRequest]():                 {Name: "MuteChatRequest"},
-		rest.TypeOf[muteAnswer]():                  {Name: "NewsletterMuteAnswer"},
-		rest.TypeOf[tryRequest]():                  {Name: "TestWebhookRequest"},
-		rest.TypeOf[tryAnswer]():                   {Name: "TestWebhookAnswer"},
-		rest.TypeOf[proxyView]():                   {Name: "Proxy", About: "The proxy of an instance, without the password."},
+		rest.TypeOf[chats.MuteRequest]():           {Name: "MuteChatRequest"},
+		rest.TypeOf[chats.MuteAnswer]():            {Name: "NewsletterMuteAnswer"},
+		rest.TypeOf[instances.TryRequest]():        {Name: "TestWebhookRequest"},
+		rest.TypeOf[instances.TryAnswer]():         {Name: "TestWebhookAnswer"},
+		rest.TypeOf[instances.ProxyView]():         {Name: "Proxy", About: "The proxy of an instance, without the password."},
 		rest.TypeOf[sends.UploadView]():            {Name: "Upload", About: "A file stored at WhatsApp, without its decryption keys."},
 
 		rest.TypeOf[proxy.Use]():  {Name: "ProxyUse", About: "What goes through a proxy.", Schema: openapi.Words(proxy.Uses()...)},
@@ -70,12 +72,12 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[alerts.Alert]():        {Name: "Alert", Open: true, About: "A firing or resolved alert."},
 		rest.TypeOf[sends.NotifyAnswer]():  {Name: "NotifyAnswer", About: "The result of a notification."},
 
-		rest.TypeOf[portalState]():          {Name: "PortalState", About: "What the page of a portal link shows."},
-		rest.TypeOf[operator.KeyView]():     {Name: "Key", About: "A scoped key, without its text."},
-		rest.TypeOf[operator.CreatedKey]():  {Name: "CreatedKey", Words: "Key", About: "A scoped key as created, with its text."},
-		rest.TypeOf[operator.KeyRate]():     {Name: "KeyRate", About: "How many requests a scoped key may make."},
-		rest.TypeOf[operator.AuditRecord](): {Name: "AuditRecord", About: "One change, and who made it."},
-		rest.TypeOf[access.Scope]():         {Name: "KeyScope", About: "What a scoped key may do.", Schema: openapi.Words(access.Scopes()...)},
+		rest.TypeOf[instances.PortalState](): {Name: "PortalState", About: "What the page of a portal link shows."},
+		rest.TypeOf[operator.KeyView]():      {Name: "Key", About: "A scoped key, without its text."},
+		rest.TypeOf[operator.CreatedKey]():   {Name: "CreatedKey", Words: "Key", About: "A scoped key as created, with its text."},
+		rest.TypeOf[operator.KeyRate]():      {Name: "KeyRate", About: "How many requests a scoped key may make."},
+		rest.TypeOf[operator.AuditRecord]():  {Name: "AuditRecord", About: "One change, and who made it."},
+		rest.TypeOf[access.Scope]():          {Name: "KeyScope", About: "What a scoped key may do.", Schema: openapi.Words(access.Scopes()...)},
 
 		rest.TypeOf[deliveries.OutboxRecord]():    {Name: "OutboxEvent", About: "An event for the global webhook, without its body."},
 		rest.TypeOf[deliveries.DeliveryRecord]():  {Name: "Delivery", About: "One event for one destination, without its body."},
@@ -93,7 +95,7 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[pace.Status]():                {Name: "LimitStatus", About: "Usage of an instance's limits; limits that are not set are absent."},
 		rest.TypeOf[pace.Use]():                   {Name: "LimitUse", About: "How much of a limit is used."},
 		rest.TypeOf[instance.Webhook]():           {Name: "Webhook", About: "The destination of an instance's events, and which events it gets."},
-		rest.TypeOf[listedInstance]():             {Name: "Instance", About: "An instance as the operator sees it."},
+		rest.TypeOf[instances.ListedInstance]():   {Name: "Instance", About: "An instance as the operator sees it."},
 
 		rest.TypeOf[batch.ItemWithAttempts]():                {Name: "BatchItemWithAttempts"},
 		rest.TypeOf[batch.List[batch.View]]():                {Name: "BatchList"},
@@ -104,7 +106,7 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[batch.List[sends.UploadView]]():          {Name: "UploadList"},
 		rest.TypeOf[batch.List[operator.KeyView]]():          {Name: "KeyList"},
 		rest.TypeOf[operator.AuditList]():                    {Name: "AuditList"},
-		rest.TypeOf[picturedGroup]():                         {Name: "GroupWithPicture", About: "A group as the account sees it, with its new picture."},
+		rest.TypeOf[chats.PicturedGroup]():                   {Name: "GroupWithPicture", About: "A group as the account sees it, with its new picture."},
 		rest.TypeOf[sends.FileAnswer]():                      {Name: "MediaFile", About: "The file of a message."},
 		rest.TypeOf[event.GroupUpsert]():                     {Name: "Group", About: "A group as the account sees it."},
 		rest.TypeOf[event.GroupParticipantsUpdate]():         {Name: "GroupParticipantsUpdate"},
@@ -119,14 +121,14 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[variant[contactPayload]]():               variantOf[contactPayload]("ContactBatchMessage", "contact"),
 		rest.TypeOf[variant[event.LocationContent]]():        variantOf[event.LocationContent]("LocationBatchMessage", "location"),
 		rest.TypeOf[event.BatchStatus]():                     {Name: "BatchStatus", About: "The status of a batch. No event reports DRAFT.", Schema: openapi.Words(batches.BatchStatuses()...)},
-		rest.TypeOf[stateInCapitals]():                       {Name: "ConnectionStatus", About: "The state of the connection of an instance, in capitals.", Schema: openapi.Words(statesInCapitals()...)},
+		rest.TypeOf[instances.StateInCapitals]():             {Name: "ConnectionStatus", About: "The state of the connection of an instance, in capitals.", Schema: openapi.Words(instances.StatesInCapitals()...)},
 		rest.TypeOf[ref.Message]():                           {Name: "MessageRef", About: "A stored message: a number is its id here, a string its id at WhatsApp.", Schema: messageRefSchema},
 		rest.TypeOf[ref.Quoted]():                            {Name: "QuotedMessageRef", About: "A stored message to answer: a number is its id here, a string its id at WhatsApp.", Schema: quotedRefSchema},
 		rest.TypeOf[event.UploadID]():                        {Name: "UploadRef", About: "An upload, by either of its ids: a number, or a UUID.", Schema: uploadRefSchema},
-		rest.TypeOf[messageCursor]():                         {Name: "MessageCursor", About: "The start of a page of messages.", Schema: messageCursorSchema},
-		rest.TypeOf[messagePlace]():                          {Name: "MessagePlace", About: "The page beside a message."},
+		rest.TypeOf[chats.MessageCursor]():                   {Name: "MessageCursor", About: "The start of a page of messages.", Schema: messageCursorSchema},
+		rest.TypeOf[chats.MessagePlace]():                    {Name: "MessagePlace", About: "The page beside a message."},
 		rest.TypeOf[contactPayload]():                        {Schema: contactPayloadSchema},
-		rest.TypeOf[flag]():                                  {Schema: flagSchema},
+		rest.TypeOf[chats.Flag]():                            {Schema: flagSchema},
 		rest.TypeOf[batches.OneOrMore]():                     {Schema: oneOrMoreSchema},
 		rest.TypeOf[batch.Packed]():                          {Schema: textsSchema},
 		rest.TypeOf[strict.Object]():                         {Schema: openapi.AnyObject},
@@ -135,7 +137,7 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[batch.ItemStatus]():                      {Name: "BatchItemStatus", Schema: openapi.Words(batch.ItemPending, batch.ItemSending, batch.ItemSuccess, batch.ItemFailed, batch.ItemSkipped, batch.ItemUnknown)},
 		rest.TypeOf[batch.AttemptStatus]():                   {Name: "BatchAttemptStatus", Schema: openapi.Words(batch.AttemptSending, batch.AttemptSuccess, batch.AttemptFailed, batch.AttemptUnavailable, batch.AttemptUnknown)},
 	}
-	maps.Copy(all, optionsTypes())
+	maps.Copy(all, instances.OptionsTypes())
 	return all
 }
 
@@ -156,7 +158,7 @@ func quotedRefSchema(rest.Ref) openapi.Object {
 func messageCursorSchema(r rest.Ref) openapi.Object {
 	return openapi.Object{"oneOf": []openapi.Object{
 		{"type": "string", "description": "A cursor of pageInfo."},
-		r(rest.TypeOf[messagePlace]()),
+		r(rest.TypeOf[chats.MessagePlace]()),
 	}}
 }
 

@@ -11,6 +11,7 @@ import (
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/idempotency"
+	"postern/httpapi/instances"
 	"postern/httpapi/operator"
 	"postern/httpapi/rest"
 	"postern/httpapi/sockets"
@@ -59,16 +60,16 @@ func errorTable() []mapping {
 		{instance.ErrExists, http.StatusConflict, "INSTANCE_EXISTS", ""},
 		{instance.ErrAccountExists, http.StatusConflict, "INSTANCE_EXISTS", ""},
 		{instance.ErrNotMoved, http.StatusConflict, "INSTANCE_NOT_MOVED", ""},
-		{ErrTransferring, http.StatusConflict, "TRANSFER_RUNNING", ""},
-		{ErrArchive, http.StatusUnprocessableEntity, "INVALID_ARCHIVE", ""},
-		{ErrArchiveSize, http.StatusRequestEntityTooLarge, rest.CodeBodyTooLarge, ""},
-		{instance.ErrHasData, http.StatusConflict, codeInstanceInUse, "the instance has stored messages; delete with force=true to remove them too"},
+		{instances.ErrTransferring, http.StatusConflict, "TRANSFER_RUNNING", ""},
+		{instances.ErrArchive, http.StatusUnprocessableEntity, "INVALID_ARCHIVE", ""},
+		{instances.ErrArchiveSize, http.StatusRequestEntityTooLarge, rest.CodeBodyTooLarge, ""},
+		{instance.ErrHasData, http.StatusConflict, instances.CodeInstanceInUse, "the instance has stored messages; delete with force=true to remove them too"},
 		{instance.ErrInvalid, http.StatusUnprocessableEntity, "INVALID_INSTANCE", ""},
 		{pace.ErrInvalid, http.StatusUnprocessableEntity, "INVALID_LIMITS", ""},
 		{instance.ErrNoWebhook, http.StatusNotFound, "WEBHOOK_NOT_FOUND", "the instance has no webhook"},
 		{instance.ErrNoProxy, http.StatusNotFound, "PROXY_NOT_FOUND", ""},
 		{instance.ErrInvalidProxy, http.StatusUnprocessableEntity, "INVALID_PROXY", ""},
-		{instance.ErrProxyUnreachable, http.StatusUnprocessableEntity, codeProxyUnreachable, ""},
+		{instance.ErrProxyUnreachable, http.StatusUnprocessableEntity, instances.CodeProxyUnreachable, ""},
 		{instance.ErrInvalidWebhook, http.StatusBadRequest, "INVALID_WEBHOOK", ""},
 		{instance.ErrNoEndpoint, http.StatusNotFound, "ENDPOINT_NOT_FOUND", ""},
 		{instance.ErrNotSigned, http.StatusConflict, "SIGNING_OFF", ""},
@@ -135,7 +136,7 @@ func answerTo(err error) (r rest.Error, known bool) {
 			text = err.Error()
 		}
 		r := rest.ErrorOf(m.status, m.code, text)
-		if failed, ok := errors.AsType[*proxy.Error](err); ok && m.code == codeProxyUnreachable {
+		if failed, ok := errors.AsType[*proxy.Error](err); ok && m.code == instances.CodeProxyUnreachable {
 			r.Step = rest.FailedStep(failed.Step)
 		}
 		if limit, ok := errors.AsType[*event.NotNowError](err); ok && m.code == pace.Code {

@@ -17,7 +17,9 @@ import (
 	"postern/event"
 	"postern/httpapi/alerts"
 	"postern/httpapi/batches"
+	"postern/httpapi/chats"
 	"postern/httpapi/deliveries"
+	"postern/httpapi/instances"
 	"postern/httpapi/operator"
 	"postern/httpapi/rest"
 	"postern/httpapi/sends"
@@ -98,7 +100,7 @@ type Config struct {
 	// was written.
 	Backup func(ctx context.Context, withoutSecrets bool) (a *backup.Archive, release func() error, err error)
 	// Transfers move accounts between programs.
-	Transfers Transfers
+	Transfers instances.Transfers
 	// Warnings are what an operator should look at though the program works, besides
 	// those of the store. nil: none.
 	Warnings func() []string
@@ -131,7 +133,7 @@ type Config struct {
 	// path answers 404.
 	MCP http.Handler
 	// Portal is the page for whom a portal link leads to.
-	Portal Portal
+	Portal instances.Portal
 	// Sandbox owns every path under /sandbox/, behind the GlobalApiKey. nil:
 	// these paths answer 404.
 	Sandbox http.Handler
@@ -152,8 +154,8 @@ type api struct {
 	batches    *batches.API
 	deliveries *deliveries.API
 	sends      *sends.API
-	chats      *chatsAPI
-	instances  *instancesAPI
+	chats      *chats.API
+	instances  *instances.API
 }
 
 // named finds instances for credentials.
@@ -186,8 +188,8 @@ func newAPI(c Config) *api {
 		sends: sends.New(sends.Config{
 			Store: c.Store, Registry: c.Registry, Supervisor: c.Supervisor, Processor: c.Processor, Media: c.Media, MaxMedia: c.MaxMedia, Alerts: c.Alerts, NewMessageID: c.NewMessageID,
 		}),
-		chats: newChats(chatsConfig{Registry: c.Registry, Supervisor: c.Supervisor, Media: c.Media, MaxMedia: c.MaxMedia}),
-		instances: newInstances(instancesConfig{
+		chats: chats.New(chats.Config{Registry: c.Registry, Supervisor: c.Supervisor, Media: c.Media, MaxMedia: c.MaxMedia}),
+		instances: instances.New(instances.Config{
 			Store: c.Store, Registry: c.Registry, Supervisor: c.Supervisor, Engine: c.Engine, Media: c.Media, MaxMedia: c.MaxMedia, Access: c.Access,
 			JWTSecret: c.JWTSecret, TokenTTL: c.TokenTTL, Transfers: c.Transfers, Portal: c.Portal, Post: c.Post,
 		}),

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"postern/dispatch"
+	"postern/httpapi/instances"
 	"postern/instance"
 	"postern/instance/pace"
 	"postern/store"
@@ -54,7 +55,7 @@ func TestImportedAccountMeetsRequestRules(t *testing.T) {
 	}
 	t.Cleanup(registry.Close)
 	var in *instance.Received
-	r.api.instances.Transfers.Import = func(ctx context.Context, _ io.Reader, _ string, _ func(string)) (made Imported, err error) {
+	r.api.instances.Transfers.Import = func(ctx context.Context, _ io.Reader, _ string, _ func(string)) (made instances.Imported, err error) {
 		made.Record, err = registry.Receive(ctx, in, func(*store.Tx, int64) error { return nil })
 		return made, err
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"postern/event"
+	"postern/httpapi/instances"
 	"postern/instance"
 )
 
@@ -16,7 +17,7 @@ func TestConnectTellsTheCodeOnEveryPath(t *testing.T) {
 		for _, method := range []string{"GET", "POST"} {
 			r := newRig(t)
 			token := r.instance("a")
-			got := decoded[connectAnswer](t, r.as(token, method, path, ""))
+			got := decoded[instances.ConnectAnswer](t, r.as(token, method, path, ""))
 			if got.Count != 1 || got.Code == nil || *got.Code != "2@x" || got.ConnectionStatus != "QR_CODE" || got.InstanceName != "a" {
 				t.Errorf("%s %s: got %+v", method, path, got)
 			}
@@ -28,7 +29,7 @@ func TestConnectWhenOnlineHasNoCode(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	r.line.paired.Store(true)
-	decoded[connectAnswer](t, r.as(token, "GET", "/instance/a/connect", ""))
+	decoded[instances.ConnectAnswer](t, r.as(token, "GET", "/instance/a/connect", ""))
 	got := decoded[map[string]json.RawMessage](t, r.as(token, "GET", "/instance/a/connect", ""))
 	for field, want := range map[string]string{
 		"code": "", "base64": "", "count": "0", "alreadyConnected": "true", "connectionStatus": `"ONLINE"`,
@@ -70,14 +71,14 @@ func TestPairingCodeByPathAndByBody(t *testing.T) {
 func TestStatusTellsTheSocketsTruth(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
-	status := func() statusAnswer {
-		return decoded[statusAnswer](t, r.as(token, "GET", "/instance/connectionState/a", ""))
+	status := func() instances.StatusAnswer {
+		return decoded[instances.StatusAnswer](t, r.as(token, "GET", "/instance/connectionState/a", ""))
 	}
 	if s := status(); s.State != "close" || s.ConnectionStatus != "OFFLINE" || s.Connected || s.LoggedIn || s.StatusReason != 0 {
 		t.Errorf("before: %+v", s)
 	}
 	r.line.paired.Store(true)
-	decoded[connectAnswer](t, r.as(token, "GET", "/instance/a/connect", ""))
+	decoded[instances.ConnectAnswer](t, r.as(token, "GET", "/instance/a/connect", ""))
 	if s := status(); s.State != "open" || s.ConnectionStatus != "ONLINE" || !s.Connected || !s.LoggedIn || s.OwnerJID == nil {
 		t.Errorf("online: %+v", s)
 	}
@@ -97,7 +98,7 @@ func TestEveryStateHasItsSocketWord(t *testing.T) {
 		if !listed {
 			w = "close"
 		}
-		if got := socketState(s); got != w {
+		if got := instances.SocketState(s); got != w {
 			t.Errorf("%s: got %s, want %s", s, got, w)
 		}
 	}
@@ -107,13 +108,13 @@ func TestLogoutHasThreePaths(t *testing.T) {
 	for _, path := range []string{"/instance/a/logout", "/instance/a/logout/a", "/instance/logout/a"} {
 		r := newRig(t)
 		token := r.instance("a")
-		never := decoded[logoutAnswer](t, r.as(token, "DELETE", path, ""))
+		never := decoded[instances.LogoutAnswer](t, r.as(token, "DELETE", path, ""))
 		if never.State != "logged_out" || never.ConnectionStatus != "LOGGED_OUT" {
 			t.Errorf("%s, never paired: got %+v", path, never)
 		}
 		r.line.paired.Store(true)
-		decoded[connectAnswer](t, r.as(token, "GET", "/instance/a/connect", ""))
-		got := decoded[logoutAnswer](t, r.as(token, "DELETE", path, ""))
+		decoded[instances.ConnectAnswer](t, r.as(token, "GET", "/instance/a/connect", ""))
+		got := decoded[instances.LogoutAnswer](t, r.as(token, "DELETE", path, ""))
 		if got.State != "logged_out" || got.ConnectionStatus != "LOGGED_OUT" || got.InstanceName != "a" || got.Message == "" {
 			t.Errorf("%s: got %+v", path, got)
 		}
@@ -126,7 +127,7 @@ func TestRestartOfAnInstanceThatWasNeverPairedIs503(t *testing.T) {
 	token := r.instance("a")
 	wantError(t, r.as(token, "POST", "/instance/a/restart", ""), 503, "INSTANCE_NOT_CONNECTED")
 	r.line.paired.Store(true)
-	decoded[statusAnswer](t, r.as(token, "POST", "/instance/a/restart", ""))
+	decoded[instances.StatusAnswer](t, r.as(token, "POST", "/instance/a/restart", ""))
 }
 
 // online returns a rig with one connected instance and its token.
@@ -135,7 +136,7 @@ func online(t *testing.T) (*rig, string) {
 	r := newRig(t)
 	token := r.instance("a")
 	r.line.paired.Store(true)
-	decoded[connectAnswer](t, r.as(token, "GET", "/instance/a/connect", ""))
+	decoded[instances.ConnectAnswer](t, r.as(token, "GET", "/instance/a/connect", ""))
 	return r, token
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"postern/event"
 	"postern/event/witness"
+	"postern/httpapi/instances"
 	"postern/store"
 )
 
@@ -17,8 +18,8 @@ func TestADeletedInstanceIsGoneAndItsIDNeverUsedAgain(t *testing.T) {
 	for _, path := range []string{"/instance/a", "/instance/delete/a", "/instance/a?force=true"} {
 		r := newRig(t)
 		token := r.instance("a")
-		got := decoded[deletedInstance](t, r.as(token, "DELETE", path, ""))
-		want := deletedInstance{InstanceName: "a", Deleted: true, Forced: path == "/instance/a?force=true", Message: got.Message}
+		got := decoded[instances.DeletedInstance](t, r.as(token, "DELETE", path, ""))
+		want := instances.DeletedInstance{InstanceName: "a", Deleted: true, Forced: path == "/instance/a?force=true", Message: got.Message}
 		if got != want || got.Message == "" {
 			t.Errorf("%s: %+v", path, got)
 		}
@@ -26,7 +27,7 @@ func TestADeletedInstanceIsGoneAndItsIDNeverUsedAgain(t *testing.T) {
 		if diff := cmp.Diff([]int64{1}, r.hub.revoked); diff != "" {
 			t.Errorf("its WebSockets stay open: %s", diff)
 		}
-		again := decoded[createdInstance](t, r.admin("POST", "/instance", `{"instanceName":"a"}`))
+		again := decoded[instances.CreatedInstance](t, r.admin("POST", "/instance", `{"instanceName":"a"}`))
 		if again.ID != 2 {
 			t.Errorf("the new instance has id %d", again.ID)
 		}
@@ -58,7 +59,7 @@ func TestDeleteWithoutForceKeepsAnInstanceThatHasMessagesOrAnUnfinishedBatch(t *
 	if res := r.as(token, "GET", "/instance/a", ""); res.StatusCode != http.StatusOK {
 		t.Errorf("a refused deletion changed something: %s", res.Status)
 	}
-	if got := decoded[deletedInstance](t, r.as(token, "DELETE", "/instance/a?force=true", "")); !got.Forced {
+	if got := decoded[instances.DeletedInstance](t, r.as(token, "DELETE", "/instance/a?force=true", "")); !got.Forced {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -66,7 +67,7 @@ func TestDeleteWithoutForceKeepsAnInstanceThatHasMessagesOrAnUnfinishedBatch(t *
 func TestANewTokenClosesTheWebSocketsOfTheOld(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
-	decoded[rotatedToken](t, r.admin("PUT", "/instance/a/token", ""))
+	decoded[instances.RotatedToken](t, r.admin("PUT", "/instance/a/token", ""))
 	if diff := cmp.Diff([]int64{1}, r.hub.revoked); diff != "" {
 		t.Error(diff)
 	}
@@ -82,7 +83,7 @@ func TestWebhookTestSendsAnExampleWhateverTheFlagsAre(t *testing.T) {
 		r.answers = status
 		res := r.as(token, "POST", path, `{"event":"call.upsert"}`)
 		id := res.Header.Get("x-request-id")
-		got := decoded[tryAnswer](t, res)
+		got := decoded[instances.TryAnswer](t, res)
 		if got.Delivered != delivered || got.StatusCode != status || (got.Error == nil) != delivered {
 			t.Errorf("got %+v", got)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"postern/e2e/browser"
 	"postern/event"
+	"postern/httpapi/instances"
 )
 
 const scriptPath = "/instance/a/connect/passkey/script"
@@ -38,7 +39,7 @@ func TestThePasskeyScriptIs409WhenNoSignatureIsWaitedFor(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	wantError(t, r.as(token, "GET", scriptPath, ""), 409, "PASSKEY_NOT_EXPECTED") // nothing was begun
-	decoded[connectAnswer](t, r.as(token, "GET", "/instance/a/connect", ""))
+	decoded[instances.ConnectAnswer](t, r.as(token, "GET", "/instance/a/connect", ""))
 	wantError(t, r.as(token, "GET", scriptPath, ""), 409, "PASSKEY_NOT_EXPECTED") // a code waits to be scanned
 	for name, waits := range map[string]*event.PasskeyChallenge{
 		"a code is compared": {Step: event.PasskeyCompare, Code: "ABCD-EFGH"},
@@ -114,7 +115,7 @@ func hostile(t *testing.T, text string) json.RawMessage {
 // TestThePasskeyScriptIsTheSameWhateverTheServerSent: all of that is one string.
 func TestThePasskeyScriptIsTheSameWhateverTheServerSent(t *testing.T) {
 	frame := func(text string) string {
-		line, err := passkeyLine(hostile(t, text))
+		line, err := instances.PasskeyLine(hostile(t, text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +140,7 @@ func FuzzPasskeyLine(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, challenge, text string) {
 		for _, raw := range []json.RawMessage{json.RawMessage(challenge), hostile(t, text)} {
-			line, err := passkeyLine(raw)
+			line, err := instances.PasskeyLine(raw)
 			if err != nil {
 				if !errors.Is(err, event.ErrNoPasskey) {
 					t.Error(err)
@@ -184,7 +185,7 @@ func TestThePasskeyScriptInABrowser(t *testing.T) {
 	page.Run(play)
 
 	for _, text := range hostileTexts {
-		line, err := passkeyLine(hostile(t, text))
+		line, err := instances.PasskeyLine(hostile(t, text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +204,7 @@ func TestThePasskeyScriptInABrowser(t *testing.T) {
 		t.Errorf("asked for %s", got)
 	}
 
-	line, err := passkeyLine(json.RawMessage(`{"challenge":"AQIDBA","rpId":"whatsapp.com"}`))
+	line, err := instances.PasskeyLine(json.RawMessage(`{"challenge":"AQIDBA","rpId":"whatsapp.com"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,6 +243,6 @@ func unpaired(t *testing.T) (*rig, string) {
 	t.Helper()
 	r := newRig(t)
 	token := r.instance("a")
-	decoded[connectAnswer](t, r.as(token, "GET", "/instance/a/connect", ""))
+	decoded[instances.ConnectAnswer](t, r.as(token, "GET", "/instance/a/connect", ""))
 	return r, token
 }

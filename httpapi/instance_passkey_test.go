@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"postern/event"
+	"postern/httpapi/instances"
 )
 
 const (
@@ -90,7 +91,7 @@ func TestAMalformedAssertionNamesEachFault(t *testing.T) {
 	if len(b.Messages) != 7 {
 		t.Errorf("%q", b.Messages)
 	}
-	long := strings.Repeat("A", maxAssertionPart+4)
+	long := strings.Repeat("A", instances.MaxAssertionPart+4)
 	b = wantError(t, r.as(token, "POST", assertionPath, strings.ReplaceAll(signedAnswer, "AQI", long)), 422, "INVALID_ASSERTION")
 	if len(b.Messages) != 2 {
 		t.Errorf("too long: %q", b.Messages)
@@ -106,7 +107,7 @@ func TestACodeToCompareIsConfirmed(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	r.line.passkey = &event.PasskeyChallenge{Step: event.PasskeyCompare, Code: "ABCD-EFGH"}
-	got := decoded[challengeAnswer](t, r.as(token, "POST", challengePath, ""))
+	got := decoded[instances.ChallengeAnswer](t, r.as(token, "POST", challengePath, ""))
 	if got.Code == nil || *got.Code != "ABCD-EFGH" || string(got.PublicKey) != "null" || got.State != "AWAITING_CONFIRMATION" || got.Message == "" {
 		t.Errorf("%+v", got)
 	}
@@ -122,7 +123,7 @@ func TestQRCodeWhileNothingIsToBeScannedSaysWhatIsWaitedFor(t *testing.T) {
 	r, token := unpaired(t)
 	r.needsSignature(`{"challenge":"AQIDBA"}`)
 	r.fact(event.Fact{Status: event.Pairing})
-	connect := decoded[connectAnswer](t, r.as(token, "GET", "/instance/a/connect", ""))
+	connect := decoded[instances.ConnectAnswer](t, r.as(token, "GET", "/instance/a/connect", ""))
 	if connect.Code != nil || connect.Base64 != nil || connect.Count != 0 || connect.AlreadyConnected {
 		t.Errorf("connect: %+v", connect)
 	}
@@ -133,7 +134,7 @@ func TestQRCodeWhileNothingIsToBeScannedSaysWhatIsWaitedFor(t *testing.T) {
 
 	r = newRig(t)
 	token = r.instance("a")
-	decoded[pairingCode](t, r.as(token, "GET", "/instance/a/connect/code/4915112345678", ""))
+	decoded[instances.PairingCode](t, r.as(token, "GET", "/instance/a/connect/code/4915112345678", ""))
 	r.fact(event.Fact{Status: event.PairingCodeState})
 	b = wantError(t, r.as(token, "GET", "/instance/a/qr.png", ""), 409, "NO_QR_CODE")
 	if !strings.Contains(b.Messages[0], "typed") {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"postern/httpapi/instances"
 	"postern/httpapi/rest"
 	"postern/whatsapp/proxy"
 )
@@ -25,22 +26,22 @@ func TestAProxyIsSetShownTriedAndDeleted(t *testing.T) {
 		`{"url":"http://someone:pa55word@proxy.example.org:3128","for":["socket"]}`:         {proxy.Socket},
 		`{"for":["media","socket"],"url":"http://someone:pa55word@proxy.example.org:3128"}`: proxy.Uses(),
 	} {
-		set := decoded[proxyView](t, r.as(token, "PUT", "/instance/a/proxy", body))
-		got := decoded[proxyView](t, r.as(token, "GET", "/instance/a/proxy", ""))
+		set := decoded[instances.ProxyView](t, r.as(token, "PUT", "/instance/a/proxy", body))
+		got := decoded[instances.ProxyView](t, r.as(token, "GET", "/instance/a/proxy", ""))
 		if set.URL != shown || got.URL != shown || !slices.Equal(set.For, uses) || !slices.Equal(got.For, uses) {
 			t.Errorf("%s: set %+v, shown %+v", body, set, got)
 		}
 	}
-	if got := decoded[proxyTrial](t, r.as(token, "POST", "/instance/a/proxy/test", "")); !got.OK || got.Step != nil || got.Error != nil {
+	if got := decoded[instances.ProxyTrial](t, r.as(token, "POST", "/instance/a/proxy/test", "")); !got.OK || got.Step != nil || got.Error != nil {
 		t.Errorf("a proxy that works: %+v", got)
 	}
 	r.line.probeErr = proxy.Failed(proxy.Auth, context.DeadlineExceeded)
-	got := decoded[proxyTrial](t, r.as(token, "POST", "/instance/a/proxy/test", "{}"))
+	got := decoded[instances.ProxyTrial](t, r.as(token, "POST", "/instance/a/proxy/test", "{}"))
 	if got.OK || got.Step == nil || *got.Step != proxy.Auth || got.Error == nil || !strings.Contains(*got.Error, "auth: no answer in time") {
 		t.Errorf("one that does not: %+v", got)
 	}
 	for _, had := range []bool{true, false} {
-		if got := decoded[deletedProxy](t, r.as(token, "DELETE", "/instance/a/proxy", "")); got.Deleted != had || got.InstanceName != "a" {
+		if got := decoded[instances.DeletedProxy](t, r.as(token, "DELETE", "/instance/a/proxy", "")); got.Deleted != had || got.InstanceName != "a" {
 			t.Errorf("deleted %+v, want %t", got, had)
 		}
 	}
@@ -64,7 +65,7 @@ func TestABadProxyIsRefusedByTheTableOfStatuses(t *testing.T) {
 	r := newRig(t)
 	token, other := r.instance("a"), r.instance("b")
 	const good = `{"url":"http://someone:pa55word@proxy.example.org:3128"}`
-	decoded[proxyView](t, r.as(token, "PUT", "/instance/a/proxy", good))
+	decoded[instances.ProxyView](t, r.as(token, "PUT", "/instance/a/proxy", good))
 	for body, want := range map[string]struct {
 		status int
 		code   string
@@ -97,7 +98,7 @@ func TestABadProxyIsRefusedByTheTableOfStatuses(t *testing.T) {
 		wantError(t, r.as(other, map[bool]string{true: "POST", false: "PUT"}[strings.HasSuffix(path, "test")], path, good), 403, "FORBIDDEN")
 	}
 	wantError(t, r.as(token, "POST", "/instance/a/proxy/test", `{"url":"http://x"}`), 400, "UNKNOWN_FIELD")
-	if got := decoded[proxyView](t, r.as(token, "GET", "/instance/a/proxy", "")); got.URL != "http://someone:***@proxy.example.org:3128" {
+	if got := decoded[instances.ProxyView](t, r.as(token, "GET", "/instance/a/proxy", "")); got.URL != "http://someone:***@proxy.example.org:3128" {
 		t.Errorf("afterwards it is %+v", got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 
+	"postern/httpapi/instances"
 	"postern/httpapi/tokens"
 	"postern/httpapi/tokens/tokenstest"
 	"postern/instance"
@@ -74,7 +75,7 @@ func TestADuplicateNameIs409AndAFreedOneMayBeUsedAgainWithANewID(t *testing.T) {
 	if res := r.as(token, "DELETE", "/instance/a", ""); res.StatusCode != 200 {
 		t.Fatalf("delete: %d", res.StatusCode)
 	}
-	again := decoded[createdInstance](t, r.admin("POST", "/instance", `{"instanceName":"a"}`))
+	again := decoded[instances.CreatedInstance](t, r.admin("POST", "/instance", `{"instanceName":"a"}`))
 	if again.ID != 3 {
 		t.Errorf("id %d, want 3", again.ID)
 	}
@@ -140,7 +141,7 @@ func TestAnInstanceTokenThatExpiredIs401UntilTheOperatorIssuesANewOne(t *testing
 	}
 	wantError(t, r.as(expired, "GET", "/instance/a", ""), 401, "UNAUTHORIZED")
 	wantError(t, r.as(expired, "PUT", "/instance/refreshToken/a", `{"oldToken":"`+expired+`"}`), 401, "UNAUTHORIZED")
-	fresh := decoded[rotatedToken](t, r.admin("PUT", "/instance/a/token", ""))
+	fresh := decoded[instances.RotatedToken](t, r.admin("PUT", "/instance/a/token", ""))
 	if status := r.as(fresh.Token, "GET", "/instance/a", "").StatusCode; status != 200 {
 		t.Errorf("the new token: %d", status)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"postern/event"
+	"postern/httpapi/instances"
 	"postern/httpapi/rest"
 )
 
@@ -26,7 +27,7 @@ func TestAResetAsksThePhoneAndTakesNoBody(t *testing.T) {
 	r, token, d := doing(t)
 	const path = "/instance/a/app-state/reset"
 	r.refuses(t, token, d, []refusedCall{{"POST", path, `{"all":true}`, 400, rest.CodeUnknownField, "all"}})
-	answer := decoded[resetAnswer](t, r.as(token, "POST", path, ""))
+	answer := decoded[instances.ResetAnswer](t, r.as(token, "POST", path, ""))
 	if len(d.asked) != 1 || d.asked[0] != "reset the app state" || answer.InstanceName != "a" {
 		t.Errorf("asked %v, answered %+v", d.asked, answer)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"postern/event"
+	"postern/httpapi/instances"
 	"postern/httpapi/tokens"
 	"postern/httpapi/tokens/tokenstest"
 	"postern/instance"
@@ -35,7 +36,7 @@ func TestCreatedInstanceHasExactlyItsFieldsAndAWorkingToken(t *testing.T) {
 	if diff := cmp.Diff(want, keys(got)); diff != "" {
 		t.Error(diff)
 	}
-	var auth issuedToken
+	var auth instances.IssuedToken
 	if err := json.Unmarshal(got["Auth"], &auth); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func TestInstanceNamesAreHeldToTheirRule(t *testing.T) {
 	wantError(t, r.admin("POST", "/instance", `{"description":"`+strings.Repeat("x", 256)+`"}`), 422, "INVALID_INSTANCE")
 	wantError(t, r.admin("POST", "/instance", `{"externalAttributes":[]}`), 400, "INVALID_TYPE")
 	wantError(t, r.admin("POST", "/instance", `{"instancename":"x"}`), 400, "UNKNOWN_FIELD")
-	made := decoded[createdInstance](t, r.admin("POST", "/instance", ""))
+	made := decoded[instances.CreatedInstance](t, r.admin("POST", "/instance", ""))
 	if !strings.HasPrefix(made.Name, "instance-") || made.ID != 2 {
 		t.Errorf("got %+v", made)
 	}
@@ -73,11 +74,11 @@ func TestInstancesAreListedWithTheirTokens(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	r.instance("b")
-	all := decoded[[]listedInstance](t, r.admin("GET", "/instance", ""))
+	all := decoded[[]instances.ListedInstance](t, r.admin("GET", "/instance", ""))
 	if len(all) != 2 || all[0].Auth.Token != token {
 		t.Fatalf("got %+v", all)
 	}
-	one := decoded[[]listedInstance](t, r.admin("GET", "/instance/fetchInstances?instanceName=b", ""))
+	one := decoded[[]instances.ListedInstance](t, r.admin("GET", "/instance/fetchInstances?instanceName=b", ""))
 	if len(one) != 1 || one[0].Name != "b" {
 		t.Errorf("got %+v", one)
 	}
@@ -117,7 +118,7 @@ func TestInstanceTokenIsJudgedInTheOrderOfTheContract(t *testing.T) {
 func TestANewTokenRevokesTheOld(t *testing.T) {
 	r := newRig(t)
 	first := r.instance("a")
-	second := decoded[rotatedToken](t, r.admin("PUT", "/instance/a/token", ""))
+	second := decoded[instances.RotatedToken](t, r.admin("PUT", "/instance/a/token", ""))
 	if second.Token == first || second.InstanceID != 1 {
 		t.Fatalf("got %+v", second)
 	}
@@ -125,7 +126,7 @@ func TestANewTokenRevokesTheOld(t *testing.T) {
 	wantError(t, r.as(second.Token, "PUT", "/instance/refreshToken/a", `{"oldToken":"`+first+`"}`), 401, "UNAUTHORIZED")
 	wantError(t, r.as(second.Token, "PUT", "/instance/refreshToken/a", `{"oldToken":""}`), 401, "UNAUTHORIZED")
 	wantError(t, r.as(second.Token, "PUT", "/instance/refreshToken/a", `{}`), 400, "MISSING_FIELD")
-	third := decoded[rotatedToken](t, r.as(second.Token, "PUT", "/instance/refreshToken/a", `{"oldToken":"`+second.Token+`"}`))
+	third := decoded[instances.RotatedToken](t, r.as(second.Token, "PUT", "/instance/refreshToken/a", `{"oldToken":"`+second.Token+`"}`))
 	wantError(t, r.as(second.Token, "GET", "/instance/a", ""), 401, "UNAUTHORIZED")
 	if status := r.as(third.Token, "GET", "/instance/a", "").StatusCode; status != 200 {
 		t.Errorf("the newest token answers %d", status)

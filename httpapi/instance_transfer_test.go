@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"postern/batch"
+	"postern/httpapi/instances"
 	"postern/httpapi/operator"
 )
 
@@ -31,7 +32,7 @@ func TestAnExportMarksTheInstanceAndItsUndoTakesTheMarkBack(t *testing.T) {
 	if said := text(t, res); res.StatusCode != 200 || said != "the account" || res.Header.Get("Content-Length") != "11" || !strings.Contains(res.Header.Get("Content-Disposition"), `"a.account"`) {
 		t.Fatalf("%s %v %q", res.Status, res.Header, said)
 	}
-	status := decoded[statusAnswer](t, r.with(token, "GET", "/instance/a/connection/status", ""))
+	status := decoded[instances.StatusAnswer](t, r.with(token, "GET", "/instance/a/connection/status", ""))
 	if status.ConnectionStatus != "OFFLINE" || status.LastError == nil || !strings.Contains(*status.LastError, "moved") {
 		t.Errorf("%+v", status)
 	}
@@ -115,7 +116,7 @@ func TestAnImportIsWholeOrNothing(t *testing.T) {
 	if after := len(r.registry.List()); after != before || len(r.spooled()) > 0 {
 		t.Errorf("%d instances, %d before; files %v", after, before, r.spooled())
 	}
-	made := decoded[importedInstance](t, r.bring(t, account, part{name: "name", text: "shop"}))
+	made := decoded[instances.ImportedInstance](t, r.bring(t, account, part{name: "name", text: "shop"}))
 	if made.InstanceName != "shop" || made.Auth == nil || made.Auth.Token == "" || len(r.spooled()) > 0 {
 		t.Errorf("%+v; files %v", made, r.spooled())
 	}

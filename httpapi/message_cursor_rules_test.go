@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/httpapi/chats"
+	"postern/httpapi/instances"
 	"postern/httpapi/rest"
 	"postern/instance"
 	"postern/store"
 )
 
-func keysOf(list messageList) (keys []string) {
+func keysOf(list chats.MessageList) (keys []string) {
 	for _, m := range list.Messages.Records {
 		keys = append(keys, m.KeyID)
 	}
@@ -29,9 +31,9 @@ func TestMessageCursorTakesWhatPageInfoAnswered(t *testing.T) {
 		if strings.HasPrefix(path, "/chat/") {
 			size = `"offset":2`
 		}
-		page := func(cursor string) messageList {
+		page := func(cursor string) chats.MessageList {
 			t.Helper()
-			return decoded[messageList](t, r.as(token, "POST", path, `{`+size+cursor+`}`))
+			return decoded[chats.MessageList](t, r.as(token, "POST", path, `{`+size+cursor+`}`))
 		}
 		first := page("")
 		next := *first.Messages.PageInfo.NextCursor
@@ -86,7 +88,7 @@ func TestStatusWordsOfOtherGatewaysSelectMessages(t *testing.T) {
 	r := newRigWith(t, store.Options{NoSync: true, MinFree: 1}, func(c *instance.Config) { c.SaveUpdates = true })
 	token := r.instance("a")
 	r.line.paired.Store(true)
-	decoded[connectAnswer](t, r.as(token, "GET", "/instance/a/connect", ""))
+	decoded[instances.ConnectAnswer](t, r.as(token, "GET", "/instance/a/connect", ""))
 	words := map[string]event.UpdateStatus{
 		"ERROR": event.StatusServerError, "server_ack": event.StatusSent, "DELIVERY_ACK": event.StatusDelivered,
 		"Delivery_Ack": event.StatusDelivered, "READ": event.StatusRead, "played": event.StatusPlayed, "Played": event.StatusPlayed,
@@ -101,7 +103,7 @@ func TestStatusWordsOfOtherGatewaysSelectMessages(t *testing.T) {
 			if strings.Contains(body, "where") {
 				path = "/chat/findMessages/a"
 			}
-			list := decoded[messageList](t, r.as(token, "POST", path, body))
+			list := decoded[chats.MessageList](t, r.as(token, "POST", path, body))
 			if len(list.Messages.Records) == 0 {
 				t.Errorf("%s selects nothing", body)
 			}
@@ -113,12 +115,12 @@ func TestStatusWordsOfOtherGatewaysSelectMessages(t *testing.T) {
 		}
 	}
 	for _, word := range []string{"PENDING", "pending"} {
-		if got := keysOf(decoded[messageList](t, r.as(token, "POST", "/instance/a/db/messages", `{"filter":{"messageStatus":"`+word+`"}}`))); got != nil {
+		if got := keysOf(decoded[chats.MessageList](t, r.as(token, "POST", "/instance/a/db/messages", `{"filter":{"messageStatus":"`+word+`"}}`))); got != nil {
 			t.Errorf("%s selects %v", word, got)
 		}
 	}
 	same := `{"filter":{"messageStatus":"READ","status":"read"}}`
-	if got := keysOf(decoded[messageList](t, r.as(token, "POST", "/instance/a/db/messages", same))); !slices.Equal(got, []string{"READ"}) {
+	if got := keysOf(decoded[chats.MessageList](t, r.as(token, "POST", "/instance/a/db/messages", same))); !slices.Equal(got, []string{"READ"}) {
 		t.Errorf("two words for one status: %v", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"postern/event"
+	"postern/httpapi/chats"
 	"postern/httpapi/rest"
 )
 
@@ -15,7 +16,7 @@ func TestAnUnknownStatusOfMessagesIs400AndTheAllowedOnesAreNamed(t *testing.T) {
 		"/chat/findMessages/a":    `{"where":{"status":"ARRIVED"}}`,
 	} {
 		e := wantError(t, r.as(token, "POST", path, body), 400, rest.CodeInvalidQuery)
-		for _, s := range updateStatuses() {
+		for _, s := range chats.UpdateStatuses() {
 			if !strings.Contains(e.Messages[0], string(s)) {
 				t.Errorf("%s does not name %s", e.Messages[0], s)
 			}
@@ -40,7 +41,7 @@ func TestAPageNumberThatDoesNotExistIs400AndNamesTheField(t *testing.T) {
 		}
 	}
 	for page, offset := range map[string]string{"10001": "1", "101": "100"} {
-		found := decoded[foundList](t, r.as(token, "POST", "/chat/findMessages/a", `{"offset":`+offset+`,"page":`+page+`}`)).Messages
+		found := decoded[chats.FoundList](t, r.as(token, "POST", "/chat/findMessages/a", `{"offset":`+offset+`,"page":`+page+`}`)).Messages
 		if len(found.Records) != 0 || found.Total != 1 {
 			t.Errorf("page %s of %s: %+v", page, offset, found)
 		}
@@ -53,11 +54,11 @@ func TestANumberedPageTellsWhatLiesBeforeIt(t *testing.T) {
 		r.keep(t, received(id, anne, ""))
 	}
 	for page, want := range map[string]string{"1": "", "2": "M3", "3": "M2"} {
-		list := decoded[messageList](t, r.as(token, "POST", "/chat/findMessages/a", `{"offset":1,"page":`+page+`}`)).Messages
+		list := decoded[chats.MessageList](t, r.as(token, "POST", "/chat/findMessages/a", `{"offset":1,"page":`+page+`}`)).Messages
 		if before := list.PageInfo.PreviousCursor; list.PageInfo.HasPrevious != (want != "") || (before != nil) != (want != "") {
 			t.Errorf("page %s: %+v", page, list.PageInfo)
 		} else if before != nil {
-			back := decoded[messageList](t, r.as(token, "POST", "/instance/a/db/messages", `{"limit":1,"previousCursor":"`+*before+`"}`)).Messages
+			back := decoded[chats.MessageList](t, r.as(token, "POST", "/instance/a/db/messages", `{"limit":1,"previousCursor":"`+*before+`"}`)).Messages
 			if len(back.Records) != 1 || back.Records[0].KeyID != want {
 				t.Errorf("before page %s: %+v", page, back.Records)
 			}
@@ -78,8 +79,8 @@ func TestEveryStatusOfTheCatalogueSelectsMessages(t *testing.T) {
 			t.Errorf("%s: %s", update.Status, res.Status)
 		}
 	}
-	if len(tried) != len(updateStatuses()) {
-		t.Errorf("the catalogue has %v, the filter %v", tried, updateStatuses())
+	if len(tried) != len(chats.UpdateStatuses()) {
+		t.Errorf("the catalogue has %v, the filter %v", tried, chats.UpdateStatuses())
 	}
 }
 
@@ -87,7 +88,7 @@ func TestATypeOfMessagesThatIsNotKnownSelectsNothing(t *testing.T) {
 	r, token := online(t)
 	r.keep(t, received("M1", anne, ""))
 	for kind, want := range map[string]int{"conversation": 1, "aTypeOfTheFuture": 0} {
-		found := decoded[messageList](t, r.as(token, "POST", "/instance/a/db/messages", `{"filter":{"messageType":"`+kind+`"}}`))
+		found := decoded[chats.MessageList](t, r.as(token, "POST", "/instance/a/db/messages", `{"filter":{"messageType":"`+kind+`"}}`))
 		if len(found.Messages.Records) != want {
 			t.Errorf("%s: %+v", kind, found.Messages.Records)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"postern/event"
+	"postern/httpapi/instances"
 	"postern/httpapi/rest"
 )
 
@@ -55,7 +56,7 @@ func TestForgetIsForWrongNetworkOnly(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	r.line.paired.Store(true)
-	if got := decoded[connectAnswer](t, r.as(token, "GET", "/instance/a/connect?network=forget", "")); got.ConnectionStatus != "ONLINE" || !r.line.Paired() {
+	if got := decoded[instances.ConnectAnswer](t, r.as(token, "GET", "/instance/a/connect?network=forget", "")); got.ConnectionStatus != "ONLINE" || !r.line.Paired() {
 		t.Errorf("an account of this network: %+v, linked %t", got, r.line.Paired())
 	}
 }
@@ -68,7 +69,7 @@ func TestForgetNeedsTheScopeManage(t *testing.T) {
 	wantError(t, r.with(key.Key, "GET", "/instance/a/connect?network=forget", ""), http.StatusForbidden, rest.CodeScope)
 	wantError(t, r.with(key.Key, "GET", "/instance/a/connect", ""), 409, rest.CodeWrongNetwork)
 	both := r.newKey(`{"name":"k2","instances":["a"],"scopes":["pair","manage"]}`)
-	if got := decoded[connectAnswer](t, r.with(both.Key, "GET", "/instance/a/connect?network=forget", "")); got.Code == nil {
+	if got := decoded[instances.ConnectAnswer](t, r.with(both.Key, "GET", "/instance/a/connect?network=forget", "")); got.Code == nil {
 		t.Errorf("got %+v", got)
 	}
 }

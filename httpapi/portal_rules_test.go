@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"postern/access"
+	"postern/httpapi/instances"
 	"postern/httpapi/rest"
 	"postern/instance"
 )
@@ -20,7 +21,7 @@ func (r *rig) portalPath(token string, seconds int) string {
 	if res.StatusCode != http.StatusCreated {
 		r.t.Fatalf("POST portal-link: %s", res.Status)
 	}
-	url := decoded[madePortalLink](r.t, res).URL
+	url := decoded[instances.MadePortalLink](r.t, res).URL
 	return url[strings.Index(url, "/portal/"):]
 }
 
@@ -49,7 +50,7 @@ func TestAPortalLinkEndsWithWhatMadeIt(t *testing.T) {
 	token := r.instance("a")
 	r.instance("b")
 	rotate := func() {
-		token = decoded[rotatedToken](t, r.admin("PUT", "/instance/a/token", "")).Token
+		token = decoded[instances.RotatedToken](t, r.admin("PUT", "/instance/a/token", "")).Token
 	}
 	keyed := func(end func(id string)) (string, func()) {
 		k := r.newKey(`{"name":"k","instances":["a"],"scopes":["pair"]}`)
@@ -59,7 +60,7 @@ func TestAPortalLinkEndsWithWhatMadeIt(t *testing.T) {
 	deleted, drop := keyed(func(id string) { r.admin("DELETE", "/keys/"+id, "") })
 	narrowed, narrow := keyed(func(id string) { r.admin("PATCH", "/keys/"+id, `{"instances":["b"]}`) })
 	s := r.signIn("apikey", testKey)
-	made := decoded[madePortalLink](t, s.ask("POST", "/instance/a/portal-link", `{"expiresIn":60}`)).URL
+	made := decoded[instances.MadePortalLink](t, s.ask("POST", "/instance/a/portal-link", `{"expiresIn":60}`)).URL
 	byOperator := made[strings.Index(made, "/portal/"):]
 	for path, end := range map[string]func(){
 		byToken: rotate, deleted: drop, narrowed: narrow, byOperator: func() { r.api.Server.APIKey = "another key of enough bytes" },
@@ -127,7 +128,7 @@ func TestExpiresInOfAPortalLinkIsASecondToADay(t *testing.T) {
 	wantError(t, r.with(token, "POST", "/instance/a/portal-link", `{}`), 400, "MISSING_FIELD")
 	for _, seconds := range []int{1, 86400} {
 		asked := time.Now().Add(time.Duration(seconds) * time.Second)
-		made := decoded[madePortalLink](t, r.with(other, "POST", "/instance/b/portal-link", fmt.Sprintf(`{"expiresIn":%d}`, seconds)))
+		made := decoded[instances.MadePortalLink](t, r.with(other, "POST", "/instance/b/portal-link", fmt.Sprintf(`{"expiresIn":%d}`, seconds)))
 		if late := made.ExpiresAt.Sub(asked); late < -time.Second || late > 30*time.Second {
 			t.Errorf("asked for %d seconds: it ends %s later than that", seconds, late)
 		}

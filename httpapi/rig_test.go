@@ -32,6 +32,7 @@ import (
 	"postern/event"
 	"postern/httpapi/alerts"
 	"postern/httpapi/idempotency"
+	"postern/httpapi/instances"
 	"postern/httpapi/rest"
 	"postern/httpapi/sockets"
 	"postern/httpapi/tokens/tokenstest"
@@ -145,11 +146,11 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 	}
 	t.Cleanup(func() { _ = ledger.Stop(context.Background()) })
 	r.ledger = ledger
-	instances := instance.Config{Store: st, Ledger: ledger, Publish: r.publish, Logger: r.logger()}
+	records := instance.Config{Store: st, Ledger: ledger, Publish: r.publish, Logger: r.logger()}
 	for _, change := range adapt {
-		change(&instances)
+		change(&records)
 	}
-	r.registry, err = instance.Open(t.Context(), instances)
+	r.registry, err = instance.Open(t.Context(), records)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +195,7 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 			})
 		},
 		Registry: r.registry, Supervisor: sup, Engine: r.engine, Media: r.media, Processor: processor, Hub: r.hub, Store: st,
-		Transfers:    Transfers{Export: r.export, Undo: r.registry.MoveBack, Import: r.importAccount},
+		Transfers:    instances.Transfers{Export: r.export, Undo: r.registry.MoveBack, Import: r.importAccount},
 		NewMessageID: uuid.NewString, Backup: r.backup, Post: r.post, APIKey: testKey, JWTSecret: testSecret,
 		Samples: r.samples(), Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Ledger: ledger, Resolve: resolve}), Deliveries: ledger, Logger: r.logger(),
 	}
@@ -228,7 +229,7 @@ func (r *rig) admin(method, path, body string) *http.Response {
 // instance creates an instance over the API and returns its token.
 func (r *rig) instance(name string) (token string) {
 	r.t.Helper()
-	created := decoded[createdInstance](r.t, r.admin("POST", "/instance", `{"instanceName":"`+name+`"}`))
+	created := decoded[instances.CreatedInstance](r.t, r.admin("POST", "/instance", `{"instanceName":"`+name+`"}`))
 	return created.Auth.Token
 }
 
@@ -437,9 +438,9 @@ func (l *line) Hold(context.Context) (func(), error) { return func() {}, nil }
 
 // backup is one of the rig's file.
 // export is that of a program, of an account that is a text.
-func (r *rig) export(ctx context.Context, id int64, by string, _ bool, _ []age.Recipient) (Outgoing, error) {
+func (r *rig) export(ctx context.Context, id int64, by string, _ bool, _ []age.Recipient) (instances.Outgoing, error) {
 	const account = "the account"
-	out := Outgoing{Content: strings.NewReader(account), Size: int64(len(account)), End: func(whole bool) error {
+	out := instances.Outgoing{Content: strings.NewReader(account), Size: int64(len(account)), End: func(whole bool) error {
 		if whole {
 			return nil
 		}
@@ -449,16 +450,16 @@ func (r *rig) export(ctx context.Context, id int64, by string, _ bool, _ []age.R
 }
 
 // importAccount makes an instance of that text.
-func (r *rig) importAccount(ctx context.Context, file io.Reader, name string, before func(string)) (in Imported, err error) {
+func (r *rig) importAccount(ctx context.Context, file io.Reader, name string, before func(string)) (in instances.Imported, err error) {
 	raw, err := io.ReadAll(file)
 	if err == nil && string(raw) != "the account" {
-		err = fmt.Errorf("%w: it says %.20q", ErrArchive, raw)
+		err = fmt.Errorf("%w: it says %.20q", instances.ErrArchive, raw)
 	}
 	if err != nil {
 		return in, err
 	}
 	before(name)
-	in.Record, err = r.registry.Create(ctx, instance.New{Name: name, Mint: r.api.instances.mint})
+	in.Record, err = r.registry.Create(ctx, instance.New{Name: name, Mint: r.api.instances.Mint})
 	return in, err
 }
 

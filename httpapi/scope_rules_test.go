@@ -13,6 +13,7 @@ import (
 	"postern/access"
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/instances"
 	"postern/httpapi/operator"
 	"postern/httpapi/rest"
 	"postern/media"
@@ -271,7 +272,7 @@ func TestAKeySeesItsInstancesWithoutTokens(t *testing.T) {
 	}
 	key := r.newKey(`{"name":"k","instances":["a","c"],"scopes":["read"]}`).Key
 	var names []string
-	for _, in := range decoded[[]listedInstance](t, r.with(key, "GET", "/instance", "")) {
+	for _, in := range decoded[[]instances.ListedInstance](t, r.with(key, "GET", "/instance", "")) {
 		names = append(names, in.Name)
 		if in.Auth != nil {
 			t.Errorf("%s comes with its token", in.Name)
@@ -281,7 +282,7 @@ func TestAKeySeesItsInstancesWithoutTokens(t *testing.T) {
 		t.Errorf("it sees %v", names)
 	}
 	wide := r.newKey(`{"name":"k","instances":["*"],"scopes":["manage"]}`).Key
-	if created := decoded[createdInstance](t, r.with(wide, "POST", "/instance", `{"instanceName":"d"}`)); created.Name != "d" || created.Auth != nil {
+	if created := decoded[instances.CreatedInstance](t, r.with(wide, "POST", "/instance", `{"instanceName":"d"}`)); created.Name != "d" || created.Auth != nil {
 		t.Errorf("created %+v", created)
 	}
 }
@@ -296,8 +297,8 @@ func TestAKeyWithoutWebhookSeesNoAddress(t *testing.T) {
 	}
 	for scopes, sees := range map[string]bool{`["read"]`: false, `["read","webhook"]`: true} {
 		key := r.newKey(`{"name":"k","instances":["a"],"scopes":` + scopes + `}`).Key
-		all := decoded[[]listedInstance](t, r.with(key, "GET", "/instance", ""))
-		one := decoded[shownInstance](t, r.with(key, "GET", "/instance/a", ""))
+		all := decoded[[]instances.ListedInstance](t, r.with(key, "GET", "/instance", ""))
+		one := decoded[instances.ShownInstance](t, r.with(key, "GET", "/instance/a", ""))
 		if len(all) != 1 || (all[0].Webhook != nil) != sees || (one.Webhook != nil) != sees {
 			t.Errorf("%s: %+v and %+v", scopes, all, one)
 		}

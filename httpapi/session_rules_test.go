@@ -9,6 +9,7 @@ import (
 
 	"postern/access"
 	"postern/batch"
+	"postern/httpapi/instances"
 	"postern/httpapi/operator"
 	"postern/httpapi/rest"
 )
@@ -67,7 +68,7 @@ func TestASessionOfTheOperatorOpensEverything(t *testing.T) {
 			t.Errorf("GET %s: %s", path, res.Status)
 		}
 	}
-	if all := decoded[[]listedInstance](t, s.ask("GET", "/instance", "")); len(all) != 1 || all[0].Auth != nil {
+	if all := decoded[[]instances.ListedInstance](t, s.ask("GET", "/instance", "")); len(all) != 1 || all[0].Auth != nil {
 		t.Errorf("a page has no use for tokens: %+v", all)
 	}
 	wantError(t, s.ask("GET", "/message/batches", ""), 400, "MISSING_FIELD")

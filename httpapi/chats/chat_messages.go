@@ -1,0 +1,158 @@
+package chats
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"postern/event"
+	"postern/httpapi/ref"
+	"postern/httpapi/rest"
+)
+
+// readRequest names messages in one of three ways: by MessageID the stored
+// ones, by ReadMessages any with their keys, by Chat, Sender and KeyIDs those
+// of one sender. IDs is MessageID, and MessageIDs is KeyIDs, as older clients
+// name them.
+type readRequest struct {
+	MessageID    []ref.Message      `json:"messageId"`
+	IDs          []ref.Message      `json:"ids"`
+	ReadMessages []event.MessageKey `json:"readMessages"`
+	Chat         string             `json:"chat"`
+	Sender       string             `json:"sender"` // needed in groups
+	KeyIDs       []string           `json:"keyIds"`
+	MessageIDs   []string           `json:"messageIds"`
+}
+
+func (r *readRequest) check() error {
+	ways := 0
+	for _, n := range []int{len(r.MessageID), len(r.IDs), len(r.ReadMessages), len(r.KeyIDs), len(r.MessageIDs)} {
+		if n > maxRead {
+			return rest.InvalidField(fmt.Sprintf("at most %d messages can be given", maxRead))
+		}
+		if n > 0 {
+			ways++
+		}
+	}
+	r.MessageID, r.KeyIDs = slices.Concat(r.MessageID, r.IDs), slices.Concat(r.KeyIDs, r.MessageIDs)
+	if ways != 1 || (r.Chat != "" || r.Sender != "") != (len(r.KeyIDs) > 0) {
+		return rest.InvalidField("give exactly one of messageId, ids, readMessages, and chat with keyIds or messageIds; none may be empty")
+	}
+	return nil
+}
+
+// keys are the messages of a request.
+func (a *API) readKeys(c *rest.Call, r *readRequest) (keys []event.MessageKey, err error) {
+	for i, named := range r.MessageID {
+		m, err := ref.Find(a.Registry, c.Instance.ID, named)
+		if err != nil {
+			return nil, fmt.Errorf("messageId[%d]: %w", i, err)
+		}
+		keys = append(keys, ref.Original(m).Key)
+	}
+	for _, id := range r.KeyIDs {
+		keys = append(keys, event.MessageKey{RemoteJID: r.Chat, ID: id, Participant: r.Sender})
+	}
+	keys = append(keys, r.ReadMessages...)
+	for i := range keys {
+		if err := checkRead(&keys[i]); err != nil {
+			return nil, fmt.Errorf("message %d: %w", i, err)
+		}
+	}
+	return keys, nil
+}
+
+// checkRead reads the addresses of a key.
+func checkRead(k *event.MessageKey) error {
+	switch {
+	case k.FromMe:
+		return fmt.Errorf("%w: messages of the account itself cannot be marked as read", event.ErrContent)
+	case k.ID == "":
+		return fmt.Errorf("%w: its id is empty", event.ErrContent)
+	}
+	chat, err := event.ParseChat(k.RemoteJID)
+	if err != nil {
+		return err
+	}
+	k.RemoteJID = chat.JID()
+	if k.Participant != "" {
+		return readPerson("its sender", &k.Participant)
+	}
+	if chat.IsGroup() {
+		return fmt.Errorf("%w: in a group its sender must be given", event.ErrContent)
+	}
+	return nil
+}
+
+type readAnswer struct {
+	Message string `json:"message"`
+	Read    string `json:"read"` // "success"
+}
+
+// readMessages sends one receipt for each chat and sender.
+func (a *API) readMessages(c *rest.Call) error {
+	var in readRequest
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
+		return err
+	}
+	if err := in.check(); err != nil {
+		return err
+	}
+	keys, err := a.readKeys(c, &in)
+	if err != nil {
+		return err
+	}
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	type place struct{ chat, sender string }
+	var order []place
+	ids := map[place][]string{}
+	for _, k := range keys {
+		if err := c.MayWriteTo(k.RemoteJID); err != nil {
+			return err
+		}
+		p := place{k.RemoteJID, k.Participant}
+		if ids[p] == nil {
+			order = append(order, p)
+		}
+		ids[p] = append(ids[p], k.ID)
+	}
+	for _, p := range order {
+		if err := account.MarkRead(c.Request.Context(), p.chat, p.sender, ids[p]); err != nil {
+			return err
+		}
+	}
+	return c.Response.JSON(http.StatusOK, readAnswer{"Read messages", "success"})
+}
+
+// starRequest names a stored message.
+type starRequest struct {
+	MessageID ref.Message `json:"messageId" strict:"required"`
+	Starred   bool        `json:"starred" strict:"required"`
+}
+
+type starAnswer struct {
+	MessageID int64 `json:"messageId"`
+	Starred   bool  `json:"starred"`
+}
+
+func (a *API) starMessage(c *rest.Call) error {
+	var in starRequest
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
+		return err
+	}
+	m, err := ref.Find(a.Registry, c.Instance.ID, in.MessageID)
+	if err != nil {
+		return err
+	}
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	if err := account.Star(c.Request.Context(), ref.Original(m).Key, in.Starred); err != nil {
+		return err
+	}
+	return c.Response.JSON(http.StatusOK, starAnswer{m.ID, in.Starred})
+}

@@ -1,0 +1,114 @@
+package chats
+
+import (
+	"fmt"
+	"net/http"
+
+	"postern/event"
+	"postern/httpapi/rest"
+	"postern/instance"
+)
+
+type numbersRequest struct {
+	Numbers []string `json:"numbers" strict:"required"`
+}
+
+// check reads the numbers to digits.
+func (r *numbersRequest) check() error {
+	if n := len(r.Numbers); n < 1 || n > maxNumbers {
+		return rest.InvalidField(fmt.Sprintf("numbers must have 1 to %d entries", maxNumbers))
+	}
+	for i, text := range r.Numbers {
+		who, err := event.ParseRecipient(text)
+		if err != nil {
+			return fmt.Errorf("numbers[%d]: %w", i, err)
+		}
+		if !who.IsPhone() {
+			return fmt.Errorf("numbers[%d]: %w: it must be a phone number", i, event.ErrRecipient)
+		}
+		r.Numbers[i] = who.User
+	}
+	return nil
+}
+
+func lookUpNumbers(c *rest.Call, account instance.Account, in *numbersRequest) ([]event.Registration, error) {
+	for _, number := range in.Numbers {
+		if err := c.MayWriteTo(event.Recipient{User: number, Server: event.UserServer}.JID()); err != nil {
+			return nil, err
+		}
+	}
+	return account.Registered(c.Request.Context(), in.Numbers)
+}
+
+// blockRequest names a person.
+type blockRequest struct {
+	Number  string `json:"number" strict:"required"`
+	Blocked bool   `json:"blocked" strict:"required"`
+}
+
+func (r *blockRequest) check() error { return readPerson("number", &r.Number) }
+
+// blockedPeople is whom an account blocks.
+type blockedPeople struct {
+	Blocked []event.Person `json:"blocked"`
+}
+
+func blockPerson(c *rest.Call, account instance.Account, in *blockRequest) (blockedPeople, error) {
+	all, err := account.Block(c.Request.Context(), in.Number, in.Blocked)
+	return blockedPeople{all}, err
+}
+
+func (a *API) listBlocked(c *rest.Call) error {
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	all, err := account.Blocked(c.Request.Context())
+	if err != nil {
+		return err
+	}
+	return c.Response.JSON(http.StatusOK, blockedPeople{all})
+}
+
+type profilePictureRequest struct {
+	rest.OneRecipient
+	Preview bool `json:"preview"` // the small picture
+
+	of string // the address, set by check
+}
+
+func (r *profilePictureRequest) check() error {
+	who, err := r.Parse()
+	r.of = who.JID()
+	return err
+}
+
+type profilePictureAnswer struct {
+	WUID string  `json:"wuid"`
+	URL  *string `json:"profilePictureUrl"` // null: none that the account may see
+	ID   *string `json:"pictureId"`
+}
+
+func showPicture(c *rest.Call, account instance.Account, in *profilePictureRequest) (profilePictureAnswer, error) {
+	p, err := account.Picture(c.Request.Context(), in.of, in.Preview)
+	if err != nil || p == nil {
+		return profilePictureAnswer{WUID: in.of}, err
+	}
+	return profilePictureAnswer{in.of, &p.URL, &p.ID}, nil
+}
+
+type rejectRequest struct {
+	CallID   string `json:"callId" strict:"required"`
+	CallFrom string `json:"callFrom" strict:"required"`
+}
+
+func (r *rejectRequest) check() error {
+	if r.CallID == "" || len(r.CallID) > 128 {
+		return rest.InvalidField("callId must be the id of a call.upsert event")
+	}
+	return readPerson("callFrom", &r.CallFrom)
+}
+
+func rejectCall(c *rest.Call, account instance.Account, in *rejectRequest) error {
+	return account.RejectCall(c.Request.Context(), in.CallFrom, in.CallID)
+}

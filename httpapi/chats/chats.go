@@ -1,0 +1,23 @@
+package chats
+
+import (
+	"postern/instance"
+	"postern/media"
+)
+
+// Config is what the handlers need. All fields are required but those that say
+// otherwise.
+type Config struct {
+	Registry   *instance.Registry
+	Supervisor *instance.Supervisor
+	Media      *media.Library
+	MaxMedia   int64 // bytes of the file of a multipart body
+}
+
+// API has the handlers of the package.
+type API struct {
+	Config
+}
+
+// New returns the handlers, which need c.
+func New(c Config) *API { return &API{Config: c} }

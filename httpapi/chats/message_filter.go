@@ -1,0 +1,135 @@
+package chats
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"postern/event"
+	"postern/httpapi/ref"
+	"postern/httpapi/rest"
+	"postern/instance"
+)
+
+// messageFilter selects stored messages. Addresses of people find both the phone
+// JID and the LID.
+type messageFilter struct {
+	ID             *ref.Message       `json:"id"`
+	KeyID          string             `json:"keyId"`
+	KeyRemoteJID   string             `json:"keyRemoteJid"`
+	KeyFromMe      *Flag              `json:"keyFromMe"`
+	KeyParticipant string             `json:"keyParticipant"`
+	MessageType    string             `json:"messageType"`
+	Status         event.UpdateStatus `json:"status"`        // of the newest update
+	MessageStatus  event.UpdateStatus `json:"messageStatus"` // the same
+	Source         string             `json:"source"`        // the device
+	Device         string             `json:"device"`        // the same
+	PushName       string             `json:"pushName"`
+	IsGroup        *Flag              `json:"isGroup"`
+}
+
+// Flag is a boolean that may come as a text.
+type Flag bool
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *Flag) UnmarshalJSON(raw []byte) error {
+	switch string(raw) {
+	case "true", `"true"`:
+		*f = true
+	case "false", `"false"`:
+		*f = false
+	default:
+		return errors.New("it must be true or false")
+	}
+	return nil
+}
+
+// UpdateStatuses are what the newest update of a message can say.
+func UpdateStatuses() []event.UpdateStatus {
+	return []event.UpdateStatus{
+		event.StatusDelivered, event.StatusSent, event.StatusRead, event.StatusPlayed,
+		event.StatusServerError, event.StatusRetry, event.StatusUnknown,
+	}
+}
+
+// familyStatuses are the words of older gateways for what became of a message,
+// which are read in any case, and two that have no other name here.
+func familyStatuses() map[string]event.UpdateStatus {
+	return map[string]event.UpdateStatus{
+		"ERROR": event.StatusServerError, "FAILED": event.StatusServerError,
+		"PENDING":    statusPending,
+		"SERVER_ACK": event.StatusSent, "DELIVERY_ACK": event.StatusDelivered, "READ": event.StatusRead, "PLAYED": event.StatusPlayed,
+	}
+}
+
+// statusPending is the status of a message that WhatsApp has not accepted yet. Such
+// a message is not stored, so it selects nothing.
+const statusPending event.UpdateStatus = "pending"
+
+// status reads the wanted status, whatever its name.
+func (f messageFilter) status() (event.UpdateStatus, error) {
+	one, err := readStatus(f.MessageStatus)
+	if err != nil {
+		return "", err
+	}
+	same, err := readStatus(f.Status)
+	if err != nil {
+		return "", err
+	}
+	return oneOf("messageStatus", one, "status", same)
+}
+
+func readStatus(word event.UpdateStatus) (event.UpdateStatus, error) {
+	if word == "" || slices.Contains(UpdateStatuses(), word) {
+		return word, nil
+	}
+	if status, ok := familyStatuses()[strings.ToUpper(string(word))]; ok {
+		return status, nil
+	}
+	others := slices.Sorted(maps.Keys(familyStatuses()))
+	return "", rest.InvalidQuery(fmt.Sprintf("status %.100q is not one of %s, nor one of the names of other gateways: %s", word, rest.Joined(UpdateStatuses()), rest.Joined(others)))
+}
+
+// query checks the filter. The types of messages are WhatsApp's, which adds to
+// them: one that is not known here selects nothing.
+func (f messageFilter) query() (q instance.MessageQuery, err error) {
+	q = instance.MessageQuery{FromMe: (*bool)(f.KeyFromMe), IsGroup: (*bool)(f.IsGroup), KeyID: f.KeyID, Type: f.MessageType, PushName: f.PushName}
+	if q.Status, err = f.status(); err != nil {
+		return q, err
+	}
+	if q.Device, err = oneOf("source", f.Source, "device", f.Device); err != nil {
+		return q, err
+	}
+	if f.ID != nil {
+		if q.ID = f.ID.Number(); q.ID == 0 {
+			if q.KeyID, err = oneOf("id", f.ID.KeyID, "keyId", f.KeyID); err != nil {
+				return q, err
+			}
+		}
+	}
+	if f.KeyRemoteJID != "" {
+		chat, err := event.ParseChat(f.KeyRemoteJID)
+		if err != nil {
+			return q, fmt.Errorf("keyRemoteJid: %w", err)
+		}
+		q.Chat = chat.JID()
+	}
+	if f.KeyParticipant != "" {
+		who, err := event.ParseRecipient(f.KeyParticipant)
+		if err != nil {
+			return q, fmt.Errorf("keyParticipant: %w", err)
+		}
+		q.Participant = who.JID()
+	}
+	return q, nil
+}
+
+// oneOf is the value of a field that has two names.
+func oneOf[T ~string](name string, value T, other string, same T) (T, error) {
+	if value != "" && same != "" && value != same {
+		return "", rest.InvalidQuery(name + " and " + other + " mean the same but have different values")
+	}
+	return max(value, same), nil
+}

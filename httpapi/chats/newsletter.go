@@ -1,0 +1,118 @@
+package chats
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"postern/event"
+	"postern/httpapi/rest"
+	"postern/instance"
+)
+
+func (a *API) listChannels(c *rest.Call) error {
+	if _, err := c.Query(nil); err != nil {
+		return err
+	}
+	return tell(a, c, instance.Account.FollowedChannels)
+}
+
+// showChannel finds a newsletter by its JID or by its invite code.
+func (a *API) showChannel(c *rest.Call) error {
+	q, err := c.Query([]string{"newsletterJid", "inviteCode"})
+	if err != nil {
+		return err
+	}
+	if q.Has("newsletterJid") == q.Has("inviteCode") {
+		return rest.InvalidQuery("give one of newsletterJid and inviteCode")
+	}
+	find, err := channelFinder(q)
+	if err != nil {
+		return err
+	}
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	found, err := find(c, account)
+	if err != nil {
+		return err
+	}
+	return c.Response.JSON(http.StatusOK, found)
+}
+
+func channelFinder(q url.Values) (func(*rest.Call, instance.Account) (event.Channel, error), error) {
+	if q.Has("inviteCode") {
+		code, err := event.ParseChannelInvite(q.Get("inviteCode"))
+		return func(c *rest.Call, by instance.Account) (event.Channel, error) {
+			return by.InvitedChannel(c.Request.Context(), code)
+		}, err
+	}
+	jid, err := channelJID(q.Get("newsletterJid"))
+	return func(c *rest.Call, by instance.Account) (event.Channel, error) {
+		return by.Channel(c.Request.Context(), jid)
+	}, err
+}
+
+func channelJID(text string) (string, error) {
+	jid, err := event.ParseChannel(text)
+	if err != nil {
+		return "", fmt.Errorf("newsletterJid: %w", err)
+	}
+	return jid, nil
+}
+
+type channelRequest struct {
+	NewsletterJID string `json:"newsletterJid" strict:"required"`
+}
+
+type followAnswer struct {
+	NewsletterJID string `json:"newsletterJid"`
+	Following     bool   `json:"following"`
+}
+
+type MuteAnswer struct {
+	NewsletterJID string `json:"newsletterJid"`
+	Muted         bool   `json:"muted"`
+}
+
+func (a *API) followChannel(c *rest.Call) error   { return a.follow(c, true) }
+func (a *API) unfollowChannel(c *rest.Call) error { return a.follow(c, false) }
+func (a *API) muteChannel(c *rest.Call) error     { return a.mute(c, true) }
+func (a *API) unmuteChannel(c *rest.Call) error   { return a.mute(c, false) }
+
+func (a *API) follow(c *rest.Call, follow bool) error {
+	jid, account, err := a.channelOf(c)
+	if err != nil {
+		return err
+	}
+	if err := account.FollowChannel(c.Request.Context(), jid, follow); err != nil {
+		return err
+	}
+	return c.Response.JSON(http.StatusOK, followAnswer{jid, follow})
+}
+
+func (a *API) mute(c *rest.Call, muted bool) error {
+	jid, account, err := a.channelOf(c)
+	if err != nil {
+		return err
+	}
+	if err := account.MuteChannel(c.Request.Context(), jid, muted); err != nil {
+		return err
+	}
+	return c.Response.JSON(http.StatusOK, MuteAnswer{jid, muted})
+}
+
+// channelOf is the newsletter that a body names, and who is asked about it.
+func (a *API) channelOf(c *rest.Call) (string, instance.Account, error) {
+	var in channelRequest
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
+		return "", nil, err
+	}
+	jid, err := channelJID(in.NewsletterJID)
+	if err != nil {
+		return "", nil, err
+	}
+	account, err := a.account(c)
+	return jid, account, err
+}

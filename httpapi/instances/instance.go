@@ -1,0 +1,203 @@
+package instances
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"postern/access"
+	"postern/httpapi/rest"
+	"postern/httpapi/tokens"
+	"postern/instance"
+)
+
+const CodeInstanceInUse = "INSTANCE_IN_USE"
+
+func (a *API) createInstance(c *rest.Call) error {
+	var in CreateRequest
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
+		return err
+	}
+	if err := a.Store.Admit(); err != nil {
+		return err
+	}
+	n := instance.New{Mint: func(name string) (string, error) {
+		c.Entry.About(name)
+		return a.Mint(name)
+	}}
+	if in.InstanceName != nil {
+		if *in.InstanceName == "" {
+			return instance.CheckName("") // an absent name has a default, an empty one is wrong
+		}
+		n.Name = *in.InstanceName
+	}
+	if in.Description != nil {
+		n.Description = *in.Description
+	}
+	if in.ExternalAttributes != nil {
+		n.ExternalAttributes = json.RawMessage(*in.ExternalAttributes)
+	}
+	rec, err := a.Registry.Create(c.Request.Context(), n)
+	if err != nil {
+		return err
+	}
+	created := CreatedInstance{
+		ID: rec.ID, Name: rec.Name, Description: rest.OrNull(rec.Description), CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt,
+	}
+	if c.MayHaveTokens() {
+		created.Auth = &IssuedToken{rec.ID, rec.Token.Value}
+	}
+	return c.Response.JSON(http.StatusCreated, created)
+}
+
+func (a *API) Mint(name string) (string, error) {
+	return tokens.ForInstance(a.JWTSecret, name, a.TokenTTL, a.Store.Now())
+}
+
+// listInstances answers with an array; a name that no instance has gives an
+// empty one.
+func (a *API) listInstances(c *rest.Call) error {
+	q, err := c.Query([]string{"instanceName"})
+	if err != nil {
+		return err
+	}
+	all := []ListedInstance{}
+	for _, rec := range a.Registry.List() {
+		if q.Has("instanceName") && rec.Name != q.Get("instanceName") || c.Key != nil && !c.Key.Opens(rec.ID) {
+			continue
+		}
+		hook, err := a.shownWebhook(c, rec.ID)
+		if err != nil {
+			return err
+		}
+		listed := ListedInstance{instanceView: viewOf(rec), Webhook: hook}
+		if c.MayHaveTokens() {
+			listed.Auth = authOf(rec)
+		}
+		all = append(all, listed)
+	}
+	return c.Response.JSON(http.StatusOK, all)
+}
+
+func (a *API) showInstance(c *rest.Call) error {
+	hook, err := a.shownWebhook(c, c.Instance.ID)
+	if err != nil {
+		return err
+	}
+	rec, err := a.Registry.ByID(c.Instance.ID)
+	if err != nil {
+		return err
+	}
+	return c.Response.JSON(http.StatusOK, ShownInstance{viewOf(rec), hook})
+}
+
+// shownWebhook is the webhook of an instance beside the rest of it. A scoped key that may
+// not look at webhooks sees none: addresses have secrets in them.
+func (a *API) shownWebhook(c *rest.Call, id int64) (*instance.Webhook, error) {
+	if c.Key != nil && !c.Key.Has(access.Webhook) {
+		return nil, nil
+	}
+	return a.webhookOf(id)
+}
+
+// webhookOf returns nil for an instance without a webhook.
+func (a *API) webhookOf(id int64) (*instance.Webhook, error) {
+	w, err := a.Registry.Webhook(id)
+	if errors.Is(err, instance.ErrNoWebhook) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &w, nil
+}
+
+// issueInstanceToken is for the operator, when the old token expired or was
+// lost. The old one is worth nothing from here on.
+func (a *API) issueInstanceToken(c *rest.Call) error {
+	if err := c.NoBody(); err != nil {
+		return err
+	}
+	rec, err := a.Registry.ByName(c.Params.ByName("i"))
+	if err != nil {
+		return err
+	}
+	return a.rotate(c, rec.ID, rec.Name, "")
+}
+
+type refreshRequest struct {
+	OldToken string `json:"oldToken" strict:"required"`
+}
+
+func (a *API) refreshToken(c *rest.Call) error {
+	var in refreshRequest
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
+		return err
+	}
+	if in.OldToken == "" {
+		return rest.Unauthorized()
+	}
+	err := a.rotate(c, c.Instance.ID, c.Instance.Name, in.OldToken)
+	if errors.Is(err, instance.ErrNotFound) {
+		return rest.Unauthorized() // oldToken is not the stored one, or not any more
+	}
+	return err
+}
+
+// rotate issues a new token and so revokes the former one, which must still be
+// old unless old is empty.
+func (a *API) rotate(c *rest.Call, id int64, name, old string) error {
+	token, err := a.Mint(name)
+	if err != nil {
+		return err
+	}
+	rec, err := a.Registry.SetToken(c.Request.Context(), id, old, token)
+	if err != nil {
+		return err
+	}
+	a.revoke(rec.ID)
+	t := rec.Token
+	return c.Response.JSON(http.StatusOK, RotatedToken{rec.ID, t.CreatedAt, t.UpdatedAt, t.Value, rec.ID})
+}
+
+// revoke closes the WebSockets that were opened with a token that is worth
+// nothing any more.
+func (a *API) revoke(id int64) {
+	if a.Hub != nil {
+		a.Hub.RevokeInstance(id)
+	}
+}
+
+type DeletedInstance struct {
+	InstanceName string `json:"instanceName"`
+	Deleted      bool   `json:"deleted"`
+	Forced       bool   `json:"forced"`
+	Message      string `json:"message"`
+}
+
+// deleteInstance removes an instance and all that is stored of it. Without
+// force, one with stored messages or with an unfinished batch stays.
+func (a *API) deleteInstance(c *rest.Call) error {
+	force, err := c.Flag("force")
+	if err != nil {
+		return err
+	}
+	if !force {
+		used, err := a.Engine.InUse(c.Instance.ID)
+		if err != nil {
+			return err
+		}
+		if used {
+			return rest.Refuse(http.StatusConflict, CodeInstanceInUse, "an unfinished batch uses the instance; stop the batch, or delete with force=true")
+		}
+	}
+	if err := a.Supervisor.Delete(c.Request.Context(), c.Instance.ID, force); err != nil {
+		return err
+	}
+	if a.Hub != nil {
+		a.Hub.DropInstance(c.Instance.ID)
+	}
+	return c.Response.JSON(http.StatusOK, DeletedInstance{
+		InstanceName: c.Instance.Name, Deleted: true, Forced: force, Message: "the instance and all its stored data were deleted",
+	})
+}

@@ -1,0 +1,128 @@
+package instances
+
+import (
+	"net/http"
+
+	"postern/event"
+	"postern/httpapi/rest"
+	"postern/instance"
+	"postern/whatsapp/proxy"
+)
+
+const CodeProxyUnreachable = "PROXY_UNREACHABLE"
+
+// proxyRequest is the body that sets an instance's proxy.
+type proxyRequest struct {
+	URL string      `json:"url" strict:"required"`
+	For []proxy.Use `json:"for"` // absent or null: everything
+}
+
+// ProxyView is a proxy without its password.
+type ProxyView struct {
+	URL       string      `json:"url"`
+	For       []proxy.Use `json:"for"`
+	CreatedAt event.Time  `json:"createdAt"`
+	UpdatedAt event.Time  `json:"updatedAt"`
+}
+
+// DeletedProxy says whether there was something to delete.
+type DeletedProxy struct {
+	InstanceName string `json:"instanceName"`
+	Deleted      bool   `json:"deleted"`
+}
+
+// ProxyTrial is how a dial through the proxy went.
+type ProxyTrial struct {
+	OK        bool        `json:"ok"`
+	LatencyMs int64       `json:"latencyMs"`
+	Step      *proxy.Step `json:"step"`
+	Error     *string     `json:"error"`
+}
+
+func viewProxy(p instance.Proxy) ProxyView {
+	return ProxyView{URL: p.Server.URL(), For: p.For, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt}
+}
+
+func (a *API) putProxy(c *rest.Call) error {
+	var in proxyRequest
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
+		return err
+	}
+	p, err := a.Supervisor.SetProxy(c.Request.Context(), c.Instance.ID, instance.ProxyChange{URL: in.URL, For: in.For}, c.RequestID)
+	if err != nil {
+		return err
+	}
+	return c.Response.JSON(http.StatusOK, viewProxy(p))
+}
+
+func (a *API) showProxy(c *rest.Call) error {
+	p, err := a.Registry.Proxy(c.Instance.ID)
+	if err != nil {
+		return err
+	}
+	return c.Response.JSON(http.StatusOK, viewProxy(p))
+}
+
+// deleteProxy may be repeated: afterwards there is none, whatever was before.
+func (a *API) deleteProxy(c *rest.Call) error {
+	had, err := a.Supervisor.DropProxy(c.Request.Context(), c.Instance.ID, c.RequestID)
+	if err != nil {
+		return err
+	}
+	return c.Response.JSON(http.StatusOK, DeletedProxy{InstanceName: c.Instance.Name, Deleted: had})
+}
+
+// tryProxy dials through the proxy and changes nothing. That it does not work is
+// no refusal of the request.
+func (a *API) tryProxy(c *rest.Call) error {
+	if err := c.NoBody(); err != nil {
+		return err
+	}
+	trial, err := a.Supervisor.TryProxy(c.Request.Context(), c.Instance.ID)
+	if err != nil {
+		return err
+	}
+	return c.Response.JSON(http.StatusOK, viewTrial(trial))
+}
+
+func viewTrial(trial instance.ProxyTrial) ProxyTrial {
+	v := ProxyTrial{OK: trial.Failed == nil, LatencyMs: trial.Latency.Milliseconds()}
+	if failed := trial.Failed; failed != nil {
+		v.Step, v.Error = &failed.Step, rest.OrNull(failed.Error())
+	}
+	return v
+}
+
+// proxyTrials is how the dials through the proxies of all instances went.
+type proxyTrials struct {
+	Proxies []sharedTrial `json:"proxies"`
+	Untried int           `json:"untried"` // proxies, beyond maxTrials
+}
+
+// sharedTrial is how a dial went through a proxy that some instances have.
+type sharedTrial struct {
+	URL       string     `json:"url"` // without user and password
+	Instances []string   `json:"instances"`
+	Trial     ProxyTrial `json:"trial"`
+}
+
+// maxTrials is how many proxies one call dials.
+const maxTrials = 100
+
+// tryProxies dials through the proxy of every instance that has one, through each once.
+func (a *API) tryProxies(c *rest.Call) error {
+	if err := c.NoBody(); err != nil {
+		return err
+	}
+	all := a.Registry.Proxies()
+	some := all[:min(len(all), maxTrials)]
+	trials, err := a.Supervisor.TryProxies(c.Request.Context(), some)
+	if err != nil {
+		return err
+	}
+	answer := proxyTrials{Proxies: make([]sharedTrial, len(some)), Untried: len(all) - len(some)}
+	for i, p := range some {
+		answer.Proxies[i] = sharedTrial{p.Server.String(), p.Instances, viewTrial(trials[i])}
+	}
+	return c.Response.JSON(http.StatusOK, answer)
+}

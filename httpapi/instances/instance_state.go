@@ -1,0 +1,31 @@
+package instances
+
+import (
+	"net/http"
+
+	"postern/httpapi/rest"
+)
+
+// ResetAnswer confirms that the phone was asked to reset the app state.
+type ResetAnswer struct {
+	InstanceName string `json:"instanceName"`
+	Message      string `json:"message"`
+}
+
+// resetAppState asks the phone to give up what the account's devices have in common.
+func (a *API) resetAppState(c *rest.Call) error {
+	if err := c.NoBody(); err != nil {
+		return err
+	}
+	account, err := a.Supervisor.Account(c.Request.Context(), c.Instance.ID)
+	if err != nil {
+		return err
+	}
+	if err := account.ResetAppState(c.Request.Context()); err != nil {
+		return err
+	}
+	return c.Response.JSON(http.StatusOK, ResetAnswer{
+		InstanceName: c.Instance.Name,
+		Message:      "the phone was asked to reset the app state; it unlinks all devices of the account, and each has to be paired again",
+	})
+}

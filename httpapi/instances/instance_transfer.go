@@ -1,0 +1,182 @@
+package instances
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+
+	"filippo.io/age"
+
+	"postern/backup"
+	"postern/event"
+	"postern/httpapi/rest"
+	"postern/instance"
+	"postern/media"
+)
+
+// Transfers move accounts between programs. All fields are required.
+type Transfers struct {
+	// Export marks an instance as moved, by which request, disconnects it, and returns
+	// its account, encrypted for the recipients. When it fails the mark is gone again,
+	// unless the instance had moved before. Errors are ErrTransferring and those of
+	// instance.Supervisor.MoveAway.
+	Export func(ctx context.Context, id int64, by string, messages bool, to []age.Recipient) (Outgoing, error)
+	// Undo takes the mark away, with by only that of this request, and connects the
+	// instance. Errors are ErrTransferring while an export does not end,
+	// instance.ErrNotMoved and instance.ErrAccountExists.
+	Undo func(ctx context.Context, id int64, by string) error
+	// Import makes an instance of an exported account and connects it; name is empty or
+	// another one than it had. before is called with the name ahead of the commit.
+	// Errors are ErrArchive, ErrArchiveSize, ErrTransferring, instance.ErrAccountExists
+	// and those of instance.Registry.Receive; nothing has changed then.
+	Import func(ctx context.Context, file io.Reader, name string, before func(name string)) (Imported, error)
+}
+
+// Outgoing is an account on its way to another program.
+type Outgoing struct {
+	Content io.Reader
+	Size    int64 // bytes
+	// End is called once. Unless the whole was sent it takes the export back.
+	End func(whole bool) error
+}
+
+// Imported is an instance that was made of an exported account.
+type Imported struct {
+	Record             instance.Record
+	Fresh              bool // it has another token than it had
+	Contacts, Messages int
+}
+
+// Errors of Transfers.
+var (
+	ErrTransferring = errors.New("the instance is being exported, or another account imported, at the moment")
+	ErrArchive      = errors.New("attachment is no exported account")
+	ErrArchiveSize  = errors.New("attachment is too large")
+)
+
+// exportRequest says what goes along, and who may read it.
+type exportRequest struct {
+	Messages   bool     `json:"messages"`
+	Recipients []string `json:"recipients"`
+}
+
+// exportInstance answers with the account of an instance, which never connects here
+// again. When it could not be sent as a whole, the instance has not moved.
+func (a *API) exportInstance(c *rest.Call) error {
+	var in exportRequest
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
+		return err
+	}
+	to, err := backup.Recipients(in.Recipients)
+	if err != nil {
+		return rest.Refuse(http.StatusUnprocessableEntity, rest.CodeRecipient, "recipients: "+err.Error())
+	}
+	rec, err := a.Registry.ByName(c.Params.ByName("i"))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := c.UntilStopped()
+	defer cancel(nil)
+	out, err := a.Transfers.Export(ctx, rec.ID, c.RequestID, in.Messages, to)
+	if err != nil {
+		return err
+	}
+	h := c.Response.Header()
+	h.Set("Content-Type", rest.MediaBytes)
+	h.Set("Content-Length", strconv.FormatInt(out.Size, 10))
+	h.Set("Content-Disposition", `attachment; filename="`+rec.Name+`.account"`)
+	sent, err := io.Copy(c.Response, untilDone{ctx, out.Content})
+	if sent == out.Size {
+		// The client may have the whole file and be gone because of that. If it does not,
+		// the client undoes the export: better no program has the account than two.
+		err = nil
+	}
+	if ended := out.End(err == nil); ended != nil {
+		c.Log().Error("the end of an export could not be stored; if the account was not imported elsewhere, undo the export with postern instance export --undo", "instance", rec.Name, "request_id", c.RequestID, "error", ended)
+	}
+	return c.CutOff(err, "an export was interrupted and undone", "instance", rec.Name)
+}
+
+// untilDone reads until a context ends.
+type untilDone struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read implements [io.Reader].
+func (u untilDone) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.r.Read(p)
+}
+
+// undoExport has an exported instance connect here again.
+func (a *API) undoExport(c *rest.Call) error {
+	q, err := c.Query([]string{"requestId"})
+	if err != nil {
+		return err
+	}
+	rec, err := a.Registry.ByName(c.Params.ByName("i"))
+	if err != nil {
+		return err
+	}
+	if q.Has("requestId") && q.Get("requestId") == "" {
+		return rest.InvalidQuery("requestId must not be empty")
+	}
+	if err := a.Transfers.Undo(c.Request.Context(), rec.ID, q.Get("requestId")); err != nil {
+		return err
+	}
+	return c.NoContent()
+}
+
+// ImportedInstance is the answer to an import.
+type ImportedInstance struct {
+	InstanceName  string       `json:"instanceName"`
+	OwnerJID      string       `json:"ownerJid"`
+	Contacts      int          `json:"contacts"`
+	Messages      int          `json:"messages"`
+	TokenReplaced bool         `json:"tokenReplaced"`
+	CreatedAt     event.Time   `json:"createdAt"`
+	Auth          *IssuedToken `json:"Auth"` // null for a session
+}
+
+// importInstance makes an instance of the file of a form, and connects it.
+func (a *API) importInstance(c *rest.Call) error {
+	f, err := c.ReadForm(a.Media.Spool, a.MaxMedia, "name")
+	defer f.Discard()
+	switch {
+	case errors.Is(err, event.ErrMedia) && !errors.Is(err, media.ErrTooLarge):
+		return fmt.Errorf("%w: it is empty", ErrArchive)
+	case err != nil:
+		return err
+	}
+	name := f.Fields["name"]
+	if f.Given("name") != nil {
+		if err := instance.CheckName(name); err != nil {
+			return err
+		}
+	}
+	file, err := os.Open(f.Path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	ctx, cancel := c.UntilStopped()
+	defer cancel(nil)
+	in, err := a.Transfers.Import(ctx, file, name, c.Entry.About)
+	if err != nil {
+		return err
+	}
+	made := ImportedInstance{
+		InstanceName: in.Record.Name, OwnerJID: in.Record.OwnerJID, Contacts: in.Contacts, Messages: in.Messages, TokenReplaced: in.Fresh, CreatedAt: in.Record.CreatedAt,
+	}
+	if c.MayHaveTokens() {
+		made.Auth = &IssuedToken{in.Record.ID, in.Record.Token.Value}
+	}
+	return c.Response.JSON(http.StatusCreated, made)
+}

@@ -1,0 +1,51 @@
+package instances
+
+import (
+	"context"
+	"time"
+
+	"postern/batch"
+	"postern/event"
+	"postern/httpapi/rest"
+	"postern/instance"
+	"postern/media"
+	"postern/store"
+)
+
+// Config is what the handlers need. All fields are required but those that say
+// otherwise.
+type Config struct {
+	Store      *store.Store
+	Registry   *instance.Registry
+	Supervisor *instance.Supervisor
+	Engine     *batch.Engine
+	Media      *media.Library
+	MaxMedia   int64       // bytes of the file of a multipart body
+	Hub        instanceHub // nil: there are no WebSockets
+	Access     rest.Access
+	JWTSecret  []byte        // HS256, of instance tokens
+	TokenTTL   time.Duration // life of an instance token; 0: it does not expire
+	Transfers  Transfers
+	Portal     Portal
+
+	// Post sends a notice to its first address, at once, and returns the
+	// status of the answer, 0 when there was none; the error says why the
+	// receiver did not accept.
+	Post func(context.Context, event.Notice) (status int, err error)
+}
+
+// instanceHub ends the WebSockets of instances.
+type instanceHub interface {
+	// RevokeInstance closes the clients of an instance whose token was replaced.
+	RevokeInstance(instance int64)
+	// DropInstance closes the clients of a deleted instance.
+	DropInstance(instance int64)
+}
+
+// API has the handlers of the package.
+type API struct {
+	Config
+}
+
+// New returns the handlers, which need c.
+func New(c Config) *API { return &API{Config: c} }

@@ -1,0 +1,156 @@
+package instances
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"postern/access"
+	"postern/event"
+	"postern/httpapi/rest"
+)
+
+// Portal is how the page that a portal link leads to looks.
+type Portal struct {
+	Page     http.Handler // of the page itself; nil: there are no portal links
+	Title    string
+	Accent   string // a colour as #rrggbb; empty: that of the page
+	Logo     []byte // empty: none
+	LogoType string // a media type
+}
+
+type portalLinkRequest struct {
+	ExpiresIn int64 `json:"expiresIn" strict:"required"` // seconds
+}
+
+type MadePortalLink struct {
+	URL       string     `json:"url"`
+	ExpiresAt event.Time `json:"expiresAt"`
+}
+
+func PortalLinkLife() rest.Lifetime {
+	return rest.Lifetime{Least: 1, Most: int64(access.MaxLinkLife / time.Second)}
+}
+
+// makePortalLink makes a link to the pairing of the instance. It is worth no more than
+// the credential that it is made with, and ends with that.
+func (a *API) makePortalLink(c *rest.Call) error {
+	var in portalLinkRequest
+	if err := c.Decode(&in, rest.MaxBody); err != nil {
+		return err
+	}
+	if err := PortalLinkLife().Check(in.ExpiresIn); err != nil {
+		return err
+	}
+	if err := a.Store.Admit(); err != nil {
+		return err
+	}
+	link := access.Link{Instance: c.Instance.ID, ExpiresAt: a.Store.Now().UTC().Add(time.Duration(in.ExpiresIn) * time.Second).Truncate(time.Millisecond)}
+	switch {
+	case c.Key != nil:
+		link.Key = c.Key.ID
+	case c.Operator:
+		link.Digest = c.OperatorBinding()
+	default:
+		link.Digest = c.Instance.TokenDigest()
+	}
+	secret, err := a.Access.Links.Make(c.Request.Context(), link)
+	if err != nil {
+		return err
+	}
+	return c.Response.JSON(http.StatusCreated, MadePortalLink{c.PublicURL() + "/portal/" + secret, event.At(link.ExpiresAt)})
+}
+
+// takeCode limits the pairing codes that a portal link requests: its user may name any
+// number, and the phone of that number shows a notification.
+func (a *API) takeCode(c *rest.Call) error {
+	if c.Link == nil {
+		return nil
+	}
+	wait, err := a.Access.Links.TakeCode(c.Request.Context(), c.Params.ByName("token"))
+	switch {
+	case errors.Is(err, access.ErrNoLink):
+		return rest.LinkExpired()
+	case err != nil:
+		return err
+	case wait > 0:
+		return rest.TryLater(wait, rest.CodeRateLimited, "the limit of pairing codes is reached: 5 in 15 minutes for a link, and 20 a day for all links of an instance")
+	}
+	return nil
+}
+
+// portalPage sends the page. For an expired link it is 404, and says so in
+// its reader's language.
+func (a *API) portalPage(c *rest.Call) error {
+	err := c.OpenPortal()
+	if r, _ := c.AnswerTo(err); err != nil && r.Status != http.StatusNotFound || a.Portal.Page == nil {
+		return errors.Join(err, rest.LinkExpired())
+	}
+	if err == nil {
+		a.Portal.Page.ServeHTTP(c.Response, c.Request)
+		return nil
+	}
+	r := c.Request.Clone(c.Request.Context())
+	r.Header.Del("If-None-Match")
+	a.Portal.Page.ServeHTTP(notFoundWriter{c.Response}, r)
+	return nil
+}
+
+// notFoundWriter answers 404, whatever its writer says.
+type notFoundWriter struct{ http.ResponseWriter }
+
+// Write implements http.ResponseWriter.
+func (w notFoundWriter) Write(p []byte) (int, error) {
+	w.ResponseWriter.WriteHeader(http.StatusNotFound)
+	return w.ResponseWriter.Write(p)
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w notFoundWriter) WriteHeader(int) { w.ResponseWriter.WriteHeader(http.StatusNotFound) }
+
+// PortalState is all that the page shows.
+type PortalState struct {
+	InstanceName     string              `json:"instanceName"`
+	State            string              `json:"state"`
+	ConnectionStatus string              `json:"connectionStatus"`
+	LastError        *string             `json:"lastError"`
+	Passkey          *event.PasskeyState `json:"passkey,omitempty"`
+	ExpiresAt        event.Time          `json:"expiresAt"` // of the link
+	Title            string              `json:"title"`
+	Accent           string              `json:"accent"` // #rrggbb, or empty
+	Logo             bool                `json:"logo"`
+}
+
+func (a *API) showPortal(c *rest.Call) error {
+	got, err := a.Supervisor.Status(c.Instance.ID)
+	if err != nil {
+		return err
+	}
+	out := PortalState{
+		InstanceName: got.Record.Name, State: SocketState(got.Record.Status), ConnectionStatus: upper(got.Record.Status), LastError: rest.OrNull(got.Record.LastError),
+		ExpiresAt: event.At(c.Link.ExpiresAt), Title: a.Portal.Title, Accent: a.Portal.Accent, Logo: len(a.Portal.Logo) > 0,
+	}
+	if got.Passkey.Step != "" {
+		out.Passkey = &got.Passkey
+	}
+	return c.Response.JSON(http.StatusOK, out)
+}
+
+func (a *API) portalLogo(c *rest.Call) error {
+	if len(a.Portal.Logo) == 0 {
+		return rest.Refuse(http.StatusNotFound, rest.CodeNotFound, "there is no logo")
+	}
+	h := c.Response.Header()
+	h.Set("Content-Type", a.Portal.LogoType)
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox") // as a picture of its own
+	_, err := c.Response.Write(a.Portal.Logo)
+	return err
+}
+
+// giveUpPairing cancels a pairing in progress. A linked account is not affected.
+func (a *API) giveUpPairing(c *rest.Call) error {
+	if err := a.Supervisor.GiveUpPairing(c.Request.Context(), c.Instance.ID, c.RequestID); err != nil {
+		return err
+	}
+	return c.NoContent()
+}
