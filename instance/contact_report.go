@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"postern/delivery"
 	"postern/event"
 	"postern/store"
 )
@@ -18,29 +19,26 @@ func (r *Registry) reportContact(ctx context.Context, id int64, f event.Fact, c 
 		r.log.Debug("contact without a usable JID dropped", "instance_id", id)
 		return nil
 	}
-	t, about := r.newEventWriter(id), r.about(*c)
+	t, about := r.source(id).Writer(), r.events.About(*c)
 	tell := func(stored *Contact) {
 		switch f.Kind {
 		case event.ContactsUpsert:
-			t.add(f.Kind, stored.upserted(), about, f.RequestID)
+			t.Add(f.Kind, stored.upserted(), about, f.RequestID)
 		case event.ContactsUpdate:
-			t.add(f.Kind, stored.updated(c.Source), about, f.RequestID)
+			t.Add(f.Kind, stored.updated(c.Source), about, f.RequestID)
 		default: // stored, but not published
 		}
 	}
 	if err := r.saveContact(ctx, id, ids, c, t, tell); err != nil {
 		return err
 	}
-	r.publish(ctx, t)
+	t.PublishStored(ctx)
 	return nil
 }
 
 // saveContact stores a change and calls tell with the contact as stored. A change without
 // effect makes no commit, since the network repeats itself.
-func (r *Registry) saveContact(ctx context.Context, id int64, ids contactIDs, c *event.ContactChange, t *eventWriter, tell func(*Contact)) error {
-	if t.e == nil {
-		return ErrNotFound
-	}
+func (r *Registry) saveContact(ctx context.Context, id int64, ids contactIDs, c *event.ContactChange, t *delivery.Writer, tell func(*Contact)) error {
 	var edit contactEdit
 	err := r.cfg.Store.View(func(tx *store.Tx) (err error) {
 		edit, err = editContact(tx, id, ids, c)
@@ -50,7 +48,7 @@ func (r *Registry) saveContact(ctx context.Context, id int64, ids contactIDs, c 
 	case err == nil && !edit.changes():
 		tell(edit.contact())
 	case err == nil:
-		err = t.commit(ctx, func(tx *store.Tx) error {
+		err = t.Commit(ctx, func(tx *store.Tx) error {
 			if !tx.Has(instances, store.Key(id)) {
 				return ErrNotFound // deleted in the meantime
 			}

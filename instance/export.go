@@ -132,7 +132,7 @@ func exportAll(s *store.Store, bucket string, id int64, fn func(tx *store.Tx, nu
 // Move publishes that it is not connected. An existing mark remains unchanged. Errors:
 // ErrNotFound.
 func (r *Registry) Move(ctx context.Context, id int64, by string) error {
-	t := r.newEventWriter(id)
+	t := r.source(id).Writer()
 	_, moved, err := r.changeAndTell(ctx, id, func(rec *Record) bool {
 		if rec.HasMoved() {
 			return false
@@ -144,10 +144,10 @@ func (r *Registry) Move(ctx context.Context, id int64, by string) error {
 			return
 		}
 		u := event.ConnectionUpdate{Type: event.TypeDisconnected, Connection: event.ConnectionClose, Message: movedText}
-		t.add(event.ConnectionUpdated, r.withLast(id, rec, u), r.about(u), by)
+		t.Add(event.ConnectionUpdated, r.withLast(id, rec, u), r.events.About(u), by)
 	})
 	if err == nil && moved && r.cfg.Publish != nil {
-		r.publish(ctx, t)
+		t.PublishStored(ctx)
 	}
 	return err
 }

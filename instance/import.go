@@ -133,7 +133,7 @@ func (r *Registry) Import(ctx context.Context, in *Import, also func(tx *store.T
 
 // takeUp loads a stored instance into the registry.
 func (r *Registry) takeUp(id int64) (rec Record, err error) {
-	e := &entry{}
+	e := &entry{reg: r}
 	err = r.cfg.Store.View(func(tx *store.Tx) (err error) {
 		if rec, _, err = store.GetJSON[Record](tx, instances, store.Key(id)); err != nil {
 			return err

@@ -121,9 +121,9 @@ type Registry struct {
 	end        context.CancelFunc
 	background sync.WaitGroup
 	looking    chan struct{} // a slot per receipt that waits for its message
+	events     *delivery.Publisher
 	underway   underway
 	ignored    ignoreCounts
-	scarcity   scarcity
 
 	global    *entry // of the global webhook; only change and options are used
 	globalURL atomic.Pointer[string]
@@ -141,6 +141,7 @@ type Registry struct {
 // entry is the cached state of one instance. change is held from reading the record until
 // replacing it after the commit, so that the cache never goes back.
 type entry struct {
+	reg      *Registry
 	change   sync.Mutex
 	gone     bool // deleted; guarded by change
 	record   atomic.Pointer[Record]
@@ -162,8 +163,10 @@ func Open(ctx context.Context, cfg Config) (*Registry, error) {
 	r := &Registry{
 		cfg: cfg, log: cfg.Logger.With("component", "instance"),
 		looking: make(chan struct{}, receiptsWaiting),
-		byID:    map[int64]*entry{}, byName: map[string]*entry{}, global: &entry{},
+		byID:    map[int64]*entry{}, byName: map[string]*entry{},
 	}
+	r.global = &entry{reg: r}
+	r.events = cfg.publisher()
 	r.globalURL.Store(&cfg.GlobalURL)
 	r.life, r.end = context.WithCancel(context.WithoutCancel(ctx))
 	if err := cfg.Store.View(r.load); err != nil {
@@ -178,6 +181,12 @@ func Open(ctx context.Context, cfg Config) (*Registry, error) {
 	r.withholdGlobal(ctx)
 	r.open = true
 	return r, nil
+}
+
+func (cfg Config) publisher() *delivery.Publisher {
+	return delivery.NewPublisher(delivery.PublisherConfig{
+		Store: cfg.Store, Ledger: cfg.Ledger, Publish: cfg.Publish, Watched: cfg.Watched, Twin: cfg.Twin, Logger: cfg.Logger,
+	})
 }
 
 // Close ends the registry's own goroutines and waits for them.
@@ -246,7 +255,7 @@ func loadInto[T any](tx *store.Tx, cache *atomic.Pointer[T], bucket string, id i
 func (r *Registry) add(rec Record, options *heldOptions) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := &entry{}
+	e := &entry{reg: r}
 	e.record.Store(&rec)
 	e.options.Store(options)
 	r.byID[rec.ID], r.byName[rec.Name] = e, e
@@ -375,13 +384,13 @@ func (r *Registry) entry(id int64) *entry {
 // change applies fn to the record of id and stores it unless fn returns false. fn sees
 // UpdatedAt as it will be stored, and may run twice.
 func (r *Registry) change(ctx context.Context, id int64, fn func(*Record) bool) (rec Record, changed bool, err error) {
-	return r.changeAndTell(ctx, id, fn, &eventWriter{reg: r, id: id}, func(*Record) {})
+	return r.changeAndTell(ctx, id, fn, r.events.Source(id, absent{}).Writer(), func(*Record) {})
 }
 
 // changeAndTell is change that also writes the events which tell adds to t, given the
 // record at that point. Durable events are in the commit of the change, even if nothing
 // else is. The caller publishes them.
-func (r *Registry) changeAndTell(ctx context.Context, id int64, fn func(*Record) bool, t *eventWriter, tell func(*Record)) (rec Record, changed bool, err error) {
+func (r *Registry) changeAndTell(ctx context.Context, id int64, fn func(*Record) bool, t *delivery.Writer, tell func(*Record)) (rec Record, changed bool, err error) {
 	e := r.entry(id)
 	if e == nil {
 		return rec, false, ErrNotFound
@@ -397,7 +406,7 @@ func (r *Registry) changeAndTell(ctx context.Context, id int64, fn func(*Record)
 		tell(&before) // stored by publish, if durable
 		return before, false, nil
 	}
-	err = t.commit(ctx, func(tx *store.Tx) error {
+	err = t.Commit(ctx, func(tx *store.Tx) error {
 		rec = before
 		rec.UpdatedAt = event.At(tx.Now())
 		fn(&rec)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery"
 	"postern/event"
 	"postern/store"
 )
@@ -31,7 +32,7 @@ func (r *Registry) Report(ctx context.Context, id int64, f event.Fact) error {
 		return r.reportEvent(ctx, id, f, false)
 	}
 	if changesState(f) {
-		if err := r.reportState(ctx, id, f, r.newEventWriter(id), func(*Record) {}); err != nil {
+		if err := r.reportState(ctx, id, f, r.source(id).Writer(), func(*Record) {}); err != nil {
 			return err
 		}
 	}
@@ -54,23 +55,23 @@ func (r *Registry) Report(ctx context.Context, id int64, f event.Fact) error {
 // reportEvent is Report for a fact whose data is the payload, to be completed unless
 // asIs. Its event concerns the state that the fact changes, or nothing that is stored.
 func (r *Registry) reportEvent(ctx context.Context, id int64, f event.Fact, asIs bool) (err error) {
-	t, about, rule := r.newEventWriter(id), r.about(f.Data), r.ruleOf(id, f)
+	t, about, rule := r.source(id).Writer(), r.events.About(f.Data), r.ruleOf(id, f)
 	silent := f.Kind == "" || rule != notIgnored
-	written := f.Notice != "" && t.durable()
+	written := f.Notice != "" && t.MayStore()
 	if changesState(f) || written {
 		err = r.reportStored(ctx, id, f, t, func(rec *Record) {
 			if !silent {
-				t.add(f.Kind, r.complete(id, rec, f.Data, asIs), about, f.RequestID)
+				t.Add(f.Kind, r.complete(id, rec, f.Data, asIs), about, f.RequestID)
 			}
 		})
 	} else if !silent {
-		t.add(f.Kind, r.complete(id, nil, f.Data, asIs), about, f.RequestID)
+		t.Add(f.Kind, r.complete(id, nil, f.Data, asIs), about, f.RequestID)
 	}
 	if err != nil {
 		return err
 	}
 	r.ignored.count(rule)
-	if err := t.publish(ctx); err != nil || f.Notice == "" || written && t.stores() {
+	if err := t.Publish(ctx); err != nil || f.Notice == "" || written && t.Stores() {
 		return err
 	}
 	// Events in memory are published first: a kill in between repeats them.
@@ -90,13 +91,13 @@ func (r *Registry) forgetNotice(ctx context.Context, id int64, notice string) er
 }
 
 // reportStored stores what accompanies an event, and makes tell add the event.
-func (r *Registry) reportStored(ctx context.Context, id int64, f event.Fact, t *eventWriter, tell func(*Record)) error {
+func (r *Registry) reportStored(ctx context.Context, id int64, f event.Fact, t *delivery.Writer, tell func(*Record)) error {
 	if changesState(f) {
 		return r.reportState(ctx, id, f, t, tell)
 	}
-	err := t.commit(ctx, func(tx *store.Tx) error {
+	err := t.Commit(ctx, func(tx *store.Tx) error {
 		tell(nil)
-		if r.cfg.DropNotice == nil || !t.stores() {
+		if r.cfg.DropNotice == nil || !t.Stores() {
 			return nil
 		}
 		return r.cfg.DropNotice(tx, id, f.Notice)
@@ -129,7 +130,7 @@ func changesState(f event.Fact) bool {
 
 // reportState stores the connection state, link, own picture and restriction of a fact,
 // with the events that tell adds to t.
-func (r *Registry) reportState(ctx context.Context, id int64, f event.Fact, t *eventWriter, tell func(*Record)) error {
+func (r *Registry) reportState(ctx context.Context, id int64, f event.Fact, t *delivery.Writer, tell func(*Record)) error {
 	now := r.cfg.Store.Now()
 	f.Restriction = bounded(f.Restriction, now)
 	_, _, err := r.changeAndTell(ctx, id, func(rec *Record) bool { return applyFact(rec, f, now) }, t, tell)
@@ -191,7 +192,7 @@ func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m 
 		r.log.Warn("message under an unusable key dropped", "instance_id", id)
 		return nil
 	}
-	k := keeping{t: r.newEventWriter(id), kind: f.Kind, about: r.about(m), requestID: f.RequestID}
+	k := keeping{t: r.source(id).Writer(), kind: f.Kind, about: r.events.About(m), requestID: f.RequestID}
 	if f.Kind == event.MessagesUpsert {
 		k.also = func(tx *store.Tx, stored event.Message) error { return r.wantRead(tx, id, &stored) }
 	}
@@ -205,13 +206,13 @@ func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m 
 	}
 	r.countCopy(m, &stored, known)
 	r.countReceived(id, f, m, known)
-	r.publish(ctx, k.t)
+	k.t.PublishStored(ctx)
 	return nil
 }
 
 // keeping is what a message's commit includes.
 type keeping struct {
-	t         *eventWriter // which its event is added to
+	t         *delivery.Writer // which its event is added to
 	kind      event.Kind
 	about     event.About
 	requestID string
@@ -222,7 +223,7 @@ type keeping struct {
 // in the file. So a message that WhatsApp resends for lack of an acknowledgement is not
 // published under another id. It may run in a closure only.
 func (k *keeping) marker(eventID uuid.UUID) uuid.UUID {
-	if k.kind == event.MessagesUpsert && k.t.stores() {
+	if k.kind == event.MessagesUpsert && k.t.Stores() {
 		return eventID
 	}
 	return uuid.Nil
@@ -231,11 +232,8 @@ func (k *keeping) marker(eventID uuid.UUID) uuid.UUID {
 // keepMessage stores a message unless it is known, with its event unless it is a further
 // copy of a published message.
 func (r *Registry) keepMessage(ctx context.Context, id int64, m *event.Message, k keeping) (stored event.Message, known bool, err error) {
-	if k.t.e == nil {
-		return stored, false, ErrNotFound
-	}
-	eventID := newEventID()
-	err = k.t.commit(ctx, func(tx *store.Tx) error {
+	eventID := delivery.NewEventID()
+	err = k.t.Commit(ctx, func(tx *store.Tx) error {
 		n, was, err := r.knownCopy(tx, id, m)
 		if err == nil && !was {
 			n, was, err = storeMessage(tx, id, m, k.marker(eventID))
@@ -251,7 +249,7 @@ func (r *Registry) keepMessage(ctx context.Context, id int64, m *event.Message, 
 			former = uuid.Nil // that of this commit
 		}
 		if !repeats(m, &stored, known) {
-			k.t.add(k.kind, stored, k.about, k.requestID).under(eventID, former)
+			k.t.Add(k.kind, stored, k.about, k.requestID).Under(eventID, former)
 		}
 		if k.also == nil {
 			return nil
@@ -271,9 +269,9 @@ func (r *Registry) reportReceipt(ctx context.Context, id int64, f event.Fact, re
 	if !r.cfg.SaveUpdates || r.underway.keep(id, f, receipt) {
 		return nil
 	}
-	t := r.newEventWriter(id)
-	commit := func(fn func(*store.Tx) error) error { return t.commit(ctx, fn) }
-	missing, err := r.updateMessages(ctx, t, commit, f, receipt, receipt.KeyIDs)
+	t := r.source(id).Writer()
+	commit := func(fn func(*store.Tx) error) error { return t.Commit(ctx, fn) }
+	missing, err := r.updateMessages(ctx, id, t, commit, f, receipt, receipt.KeyIDs)
 	if err != nil || len(missing) == 0 {
 		return err
 	}
@@ -300,9 +298,9 @@ func (r *Registry) lookAgain(id int64, f event.Fact, receipt event.Receipt, miss
 		case <-r.life.Done():
 			return
 		}
-		t := r.newEventWriter(id)
+		t := r.source(id).Writer()
 		var err error
-		if missing, err = r.updateMessages(r.life, t, t.commitAlong, f, receipt, missing); err != nil {
+		if missing, err = r.updateMessages(r.life, id, t, t.CommitAlong, f, receipt, missing); err != nil {
 			r.log.Warn("receipt not stored", "instance_id", id, "error", err)
 			return
 		}
@@ -315,15 +313,14 @@ func (r *Registry) lookAgain(id int64, f event.Fact, receipt event.Receipt, miss
 
 // updateMessages stores and publishes the receipt for the stored messages, by a commit of
 // t, and returns the key ids of the others.
-func (r *Registry) updateMessages(ctx context.Context, t *eventWriter, commit func(func(*store.Tx) error) error,
+func (r *Registry) updateMessages(ctx context.Context, id int64, t *delivery.Writer, commit func(func(*store.Tx) error) error,
 	f event.Fact, receipt event.Receipt, keyIDs []string,
 ) (missing []string, err error) {
-	id := t.id
 	known, err := r.anyStored(id, keyIDs)
 	if err != nil || !known {
 		return keyIDs, err
 	}
-	about := r.about(receipt)
+	about := r.events.About(receipt)
 	err = commit(func(tx *store.Tx) error {
 		missing = nil
 		at := receiptTime(tx, receipt)
@@ -336,14 +333,14 @@ func (r *Registry) updateMessages(ctx context.Context, t *eventWriter, commit fu
 				missing = append(missing, keyID)
 				continue
 			}
-			t.add(f.Kind, event.MessageUpdate{MessageID: n, Status: receipt.Status, DateTime: at}, about, f.RequestID)
+			t.Add(f.Kind, event.MessageUpdate{MessageID: n, Status: receipt.Status, DateTime: at}, about, f.RequestID)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("store receipts of instance %d: %w", id, err)
 	}
-	r.publish(ctx, t)
+	t.PublishStored(ctx)
 	return missing, nil
 }
 
@@ -389,12 +386,4 @@ func (r *Registry) withLast(id int64, rec *Record, u event.ConnectionUpdate) eve
 	}
 	u.LastConnection = rec.LastConnectedAt
 	return u
-}
-
-// publish publishes the events of stored facts. A failure does not make the network
-// resend them.
-func (r *Registry) publish(ctx context.Context, t *eventWriter) {
-	if err := t.publish(context.WithoutCancel(ctx)); err != nil {
-		r.log.Warn("event not published", "instance_id", t.id, "error", err)
-	}
 }

@@ -1,7 +1,6 @@
 package instance
 
 import (
-	"context"
 	"sync"
 
 	"postern/event"
@@ -86,11 +85,11 @@ func (r *Registry) reportEarly(id, found int64, waiting []earlyReceipt) {
 }
 
 func (r *Registry) storeEarly(id, found int64, waiting []earlyReceipt) error {
-	t, about := r.newEventWriter(id), make([]event.About, len(waiting))
+	t, about := r.source(id).Writer(), make([]event.About, len(waiting))
 	for i, w := range waiting {
-		about[i] = r.about(w.receipt)
+		about[i] = r.events.About(w.receipt)
 	}
-	err := t.commitAlong(func(tx *store.Tx) error {
+	err := t.CommitAlong(func(tx *store.Tx) error {
 		if !tx.Has(messages, store.Key(id, found)) {
 			return nil // deleted in the meantime
 		}
@@ -99,14 +98,14 @@ func (r *Registry) storeEarly(id, found int64, waiting []earlyReceipt) error {
 			if err := putUpdate(tx, id, found, u); err != nil {
 				return err
 			}
-			t.add(w.fact.Kind, event.MessageUpdate{MessageID: found, Status: u.Status, DateTime: u.At}, about[i], w.fact.RequestID)
+			t.Add(w.fact.Kind, event.MessageUpdate{MessageID: found, Status: u.Status, DateTime: u.At}, about[i], w.fact.RequestID)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	r.publish(context.WithoutCancel(r.life), t)
+	t.PublishStored(r.life)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"postern/delivery"
 	"postern/event"
 	"postern/store"
 )
@@ -294,7 +295,7 @@ func TestEarlyReceiptJoinsAnotherCommit(t *testing.T) {
 			t.Errorf("%d updates in %d commits, want 1 in those of two messages", n, commits)
 		}
 		overtake("B")
-		time.Sleep(maxRide)
+		time.Sleep(delivery.MaxRide)
 		synctest.Wait()
 		if n, commits := r.count(messageUpdates, id), r.s.Stats().Commits-before; n != 2 || commits != 4 {
 			t.Errorf("%d updates in %d commits, want 2 in those of three messages and one more", n, commits)
@@ -321,7 +322,7 @@ func TestEarlyReceiptsWaitForTheirMessage(t *testing.T) {
 		if n := r.one(); n.Kind != event.SendMessage || r.count(messageUpdates, id) != 0 {
 			t.Fatalf("first published: %s", n.Kind)
 		}
-		time.Sleep(maxRide)
+		time.Sleep(delivery.MaxRide)
 		synctest.Wait()
 		published := r.published()
 		if len(published) != 2 || r.count(messageUpdates, id) != 2 || r.s.Stats().Commits != before+2 {

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+	"postern/delivery"
+
 	"postern/event"
 	"postern/store"
 )
@@ -79,43 +82,44 @@ func (s *Supervisor) sendAndStore(ctx context.Context, id int64, out event.Outgo
 	sent.Message.InstanceID, sent.Message.ExternalAttributes = id, k.Attributes
 	// The message was sent: store it even if the caller gives up.
 	ctx = context.WithoutCancel(ctx)
-	keep := keeping{t: s.reg.newEventWriter(id), kind: event.SendMessage, about: s.reg.about(sent.Message), requestID: k.RequestID, also: k.InCommit}
+	keep := keeping{t: s.reg.source(id).Writer(), kind: event.SendMessage, about: s.reg.events.About(sent.Message), requestID: k.RequestID, also: k.InCommit}
 	stored, _, err := s.reg.keepMessage(ctx, id, sent.Message, keep)
 	if err != nil {
 		return *sent.Message, fmt.Errorf("%w: %w", ErrNotStored, err)
 	}
-	s.reg.publish(ctx, keep.t)
+	keep.t.PublishStored(ctx)
 	return stored, nil
 }
 
 // Sent is a message that WhatsApp accepted, to be stored in another commit.
 type Sent struct {
+	id      int64
 	message event.Message
 	about   event.About
-	t       *eventWriter
+	t       *delivery.Writer
 }
 
 // Sent prepares storing m, which the instance has sent.
 func (r *Registry) Sent(id int64, m *event.Message) *Sent {
-	return &Sent{message: *m, about: r.about(m), t: r.newEventWriter(id)}
+	return &Sent{id: id, message: *m, about: r.events.About(m), t: r.source(id).Writer()}
 }
 
 // Store stores the message as part of a commit, with its send.message event if that is
 // durable, and returns its id. It may run in several attempts of a closure, and must be
 // the last operation on the instance there.
 func (s *Sent) Store(tx *store.Tx) (id int64, err error) {
-	if err := s.t.begin(tx); err != nil {
-		return 0, err
-	}
-	if id, err = s.t.reg.StoreMessage(tx, s.t.id, &s.message); err != nil {
-		return 0, err
-	}
-	payload := s.message
-	payload.ID = id
-	s.t.add(event.SendMessage, payload, s.about, "")
-	return id, s.t.write(tx, nil)
+	err = s.t.In(tx, func(tx *store.Tx) error {
+		if id, _, err = storeMessage(tx, s.id, &s.message, uuid.Nil); err != nil {
+			return err
+		}
+		payload := s.message
+		payload.ID = id
+		s.t.Add(event.SendMessage, payload, s.about, "")
+		return nil
+	})
+	return id, err
 }
 
 // Tell publishes send.message after the commit, unless the instance was deleted in the
 // meantime.
-func (s *Sent) Tell() { _ = s.t.publish(context.Background()) }
+func (s *Sent) Tell() { _ = s.t.Publish(context.Background()) }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"postern/delivery"
 	"postern/event"
 	"postern/store"
 )
@@ -155,7 +154,7 @@ func TestAsynchronousSendEventIsInItsCommit(t *testing.T) {
 	for name, fail := range map[string]error{"sent": nil, "failed": event.ErrOutcomeUnknown} {
 		t.Run(name, func(t *testing.T) {
 			connected(t, func(r *rig, id int64, s *session) {
-				r.reg.cfg.Ledger, _ = delivery.Open(r.s, delivery.Config{Log: true})
+				r.openLedger()
 				r.options(id, OptionsChange{Durable: true})
 				s.send = func() error { return fail }
 				p := r.processor(nil)
@@ -192,7 +191,7 @@ func TestAsynchronousSendEventIsInItsCommit(t *testing.T) {
 // TestPasskeyEndEventIsInStateCommit.
 func TestPasskeyEndEventIsInStateCommit(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
-		withLedger(t)(&r.reg.cfg)
+		r.openLedger()
 		id := r.asked("a")
 		r.options(id, OptionsChange{Durable: true})
 		film := r.film()
@@ -226,14 +225,15 @@ func TestPasskeyEndEventIsInStateCommit(t *testing.T) {
 // disk has no room for it to wait.
 func TestUnreadableOptionsBlockDeliveryFromMemory(t *testing.T) {
 	r, id := durableRig(t)
+	r.minFree = 1 << 62
+	r.reboot()
 	defer r.stop()
 	broken := *plainOptions
 	broken.Durable, broken.failed = true, store.ErrDamaged
 	r.reg.entry(id).options.Store(&broken)
-	w := r.reg.newEventWriter(id)
-	w.add(event.CallUpsert, event.Call{}, event.About{}, "")
-	w.inMemory = true
-	if err := w.publish(bg); err != nil {
+	w := r.reg.source(id).Writer()
+	w.Add(event.CallUpsert, event.Call{}, event.About{}, "")
+	if err := w.Publish(bg); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.one(); len(n.To) != 1 || n.To[0].Target != event.TargetGlobal {
@@ -335,13 +335,13 @@ func TestNoticeIsRemovedInItsEventCommit(t *testing.T) {
 func TestDeletedInstanceStoresAndPublishesNothing(t *testing.T) {
 	r, id := durableRig(t)
 	defer r.stop()
-	gone := r.reg.newEventWriter(id)
-	gone.add(event.CallUpsert, event.Call{}, event.About{}, "")
+	gone := r.reg.source(id).Writer()
+	gone.Add(event.CallUpsert, event.Call{}, event.About{}, "")
 	if err := r.reg.Delete(bg, id, true); err != nil {
 		t.Fatal(err)
 	}
 	r.published()
-	if err := gone.publish(bg); !errors.Is(err, ErrNotFound) {
+	if err := gone.Publish(bg); !errors.Is(err, ErrNotFound) {
 		t.Errorf("an event on its way: %v", err)
 	}
 	if err := r.reg.Report(context.Background(), id, event.Fact{Kind: event.CallUpsert, Data: event.Call{}}); !errors.Is(err, ErrNotFound) {

@@ -1,4 +1,4 @@
-package instance
+package delivery
 
 import (
 	"log/slog"

@@ -27,6 +27,13 @@ func withLedger(t testing.TB) func(*Config) {
 	}
 }
 
+// openLedger gives the running registry a ledger.
+func (r *rig) openLedger() {
+	r.Helper()
+	withLedger(r)(&r.reg.cfg)
+	r.reg.events = r.reg.cfg.publisher()
+}
+
 // durableRig is an instance whose events are durable, with a webhook that wants
 // all of them, an endpoint that wants messages, and a global webhook in the old
 // way.
