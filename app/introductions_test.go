@@ -28,8 +28,9 @@ func TestWhoWroteUnderALIDAloneIsKnownOnceTheirNumberIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	woken := make(chan int64, 8)
+	archive := openMessages(t, s)
 	registry, err := instance.Open(t.Context(), instance.Config{
-		Store: s, Publish: func(event.Notice) {}, SaveMessages: true,
+		Store: s, Messages: archive, Publish: func(event.Notice) {},
 		OnStatus: func(id int64, _ event.State) { woken <- id },
 	})
 	if err != nil {
@@ -60,7 +61,7 @@ func TestWhoWroteUnderALIDAloneIsKnownOnceTheirNumberIs(t *testing.T) {
 		<-woken
 	}
 
-	a := &App{registry: registry, known: contacts{registry, devices}, stops: &stopStack{log: slog.New(slog.DiscardHandler), quiet: true}}
+	a := &App{registry: registry, known: contacts{registry, archive, devices}, stops: &stopStack{log: slog.New(slog.DiscardHandler), quiet: true}}
 	a.introductions()
 	defer func() { _ = a.stops.stop(t.Context()) }()
 	if a.known.know(ids[0], "4915155500001") {

@@ -14,6 +14,7 @@ import (
 	"postern/httpapi/strict"
 	"postern/instance"
 	"postern/instance/pace"
+	"postern/messages"
 	"postern/whatsapp/proxy"
 )
 
@@ -100,7 +101,7 @@ func types() map[reflect.Type]openapi.Type {
 		body[fileAnswer]():                     {Name: "MediaFile", About: "The file of a message."},
 		body[event.GroupUpsert]():              {Name: "Group", About: "A group as the account sees it."},
 		body[event.GroupParticipantsUpdate]():  {Name: "GroupParticipantsUpdate"},
-		body[instance.StoredMessage]():         {Name: "StoredMessage", About: "A message with what became of it."},
+		body[messages.Stored]():                {Name: "StoredMessage", About: "A message with what became of it."},
 		body[sentMessage]():                    {Name: "SentMessage", About: "The message that was sent, as it is stored.", Answers: true, Schema: sentMessageSchema},
 		body[batchMessage]():                   {Schema: func(r ref) object { return r(body[event.BatchMessage]()) }},
 		body[event.BatchMessage]():             {Name: "BatchMessage", About: "What a batch sends: type names the form of payload.", Schema: batchMessageSchema},

@@ -11,6 +11,7 @@ import (
 	"postern/dispatch"
 	"postern/instance"
 	"postern/instance/pace"
+	"postern/messages"
 	"postern/store"
 )
 
@@ -26,12 +27,12 @@ func exported() *instance.Received {
 			Settings: raw(`{"alwaysOnline":true}`),
 			Limits:   &pace.Limits{},
 		},
-		Contacts: []instance.Contact{{JID: "2@s.whatsapp.net", PushName: "B"}},
-		Messages: []instance.ExportedMessage{message(`{"storedAt":1,"message":{"keyId":"K","keyRemoteJid":"2@s.whatsapp.net","messageType":"conversation","content":{"text":"x"},"messageTimestamp":1}}`)},
+		Contacts: []messages.Contact{{JID: "2@s.whatsapp.net", PushName: "B"}},
+		Messages: []messages.Exported{message(`{"storedAt":1,"message":{"keyId":"K","keyRemoteJid":"2@s.whatsapp.net","messageType":"conversation","content":{"text":"x"},"messageTimestamp":1}}`)},
 	}
 }
 
-func message(text string) (m instance.ExportedMessage) {
+func message(text string) (m messages.Exported) {
 	err := json.Unmarshal([]byte(`{"message":`+text+`,"updates":[{"status":"read","dateTime":"2020-01-01T00:00:00Z"}]}`), &m)
 	if err != nil {
 		panic(err)
@@ -48,7 +49,7 @@ func nested(levels int) string {
 // the API refuses. The import must name the field and leave nothing of the account.
 func TestImportedAccountMeetsRequestRules(t *testing.T) {
 	r := newRig(t)
-	registry, err := instance.Open(t.Context(), instance.Config{Store: r.store, CheckURL: dispatch.Guard{}.CheckURL, CheckProxy: dispatch.Guard{}.CheckURL})
+	registry, err := instance.Open(t.Context(), instance.Config{Store: r.store, Messages: r.messages, CheckURL: dispatch.Guard{}.CheckURL, CheckProxy: dispatch.Guard{}.CheckURL})
 	if err != nil {
 		t.Fatal(err)
 	}

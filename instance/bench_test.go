@@ -19,7 +19,7 @@ func BenchmarkReportOfAMessage(b *testing.B) {
 	id := r.create("a").ID
 	bare := func(i int) {
 		err := r.s.Update(bg, func(tx *store.Tx) error {
-			return store.PutJSON(tx, messages, store.Key(int64(99), uint64(i)), text(fmt.Sprint(i), "1@s.whatsapp.net", false))
+			return store.PutJSON(tx, "message", store.Key(int64(99), uint64(i)), text(fmt.Sprint(i), "1@s.whatsapp.net", false))
 		})
 		if err != nil {
 			b.Fatal(err)

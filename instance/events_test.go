@@ -115,7 +115,7 @@ func (c *camera) each(fn func(s *store.Store)) {
 		if err := os.WriteFile(path, raw, 0o600); err != nil {
 			c.r.Fatal(err)
 		}
-		s, err := store.Open(store.Options{Path: path, Buckets: slices.Concat(Buckets(), delivery.Buckets()), NoSync: true, MinFree: 1})
+		s, err := store.Open(store.Options{Path: path, Buckets: allBuckets(), NoSync: true, MinFree: 1})
 		if err != nil {
 			c.r.Fatal(err)
 		}
@@ -158,18 +158,18 @@ func causes() []cause {
 	const chat = "1@s.whatsapp.net"
 	sent := published(event.Fact{Kind: event.SendMessage, Data: text("S", chat, true)})
 	return []cause{
-		{name: "a message", kind: event.MessagesUpsert, act: published(event.Fact{Kind: event.MessagesUpsert, Data: text("K", chat, false)}), stored: has(messages)},
-		{name: "a sent message", kind: event.SendMessage, act: sent, stored: has(messages)},
+		{name: "a message", kind: event.MessagesUpsert, act: published(event.Fact{Kind: event.MessagesUpsert, Data: text("K", chat, false)}), stored: has("message")},
+		{name: "a sent message", kind: event.SendMessage, act: sent, stored: has("message")},
 		{
-			name: "a receipt", kind: event.MessagesUpdate, before: sent, stored: has(messageUpdates),
+			name: "a receipt", kind: event.MessagesUpdate, before: sent, stored: has("message_update"),
 			act: published(event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{"S"}, Status: event.StatusRead, Chat: chat}}),
 		},
 		{
-			name: "a contact", kind: event.ContactsUpsert, stored: has(contacts),
+			name: "a contact", kind: event.ContactsUpsert, stored: has("contact"),
 			act: published(event.Fact{Kind: event.ContactsUpsert, Data: event.ContactChange{JID: chat, FullName: new("Anne")}}),
 		},
 		{
-			name: "a contact's name", kind: event.ContactsUpdate, stored: has(contacts),
+			name: "a contact's name", kind: event.ContactsUpdate, stored: has("contact"),
 			act: published(event.Fact{Kind: event.ContactsUpdate, Data: event.ContactChange{JID: chat, PushName: new("Anne"), Source: event.SourcePushName}}),
 		},
 		{

@@ -19,8 +19,8 @@ func TestEventWithoutReceiverIsNotBuilt(t *testing.T) {
 		}
 		r.published()
 		r.report(id, event.Fact{Kind: event.SendMessage, Data: text(string(rune('A'+n)), "1@s.whatsapp.net", true)})
-		if published := len(r.published()) > 0; published != c.published || r.count(messages, id) != n+1 {
-			t.Errorf("%+v: published %v, %d stored", c, published, r.count(messages, id))
+		if published := len(r.published()) > 0; published != c.published || r.count("message", id) != n+1 {
+			t.Errorf("%+v: published %v, %d stored", c, published, r.count("message", id))
 		}
 	}
 }

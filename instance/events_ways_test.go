@@ -78,6 +78,7 @@ func TestFailedCommitPublishesNothing(t *testing.T) {
 			}
 			r.sup.end()
 			r.reg.Close()
+			r.archive.Close()
 		})
 	}
 }
@@ -261,7 +262,7 @@ func TestBatchItemResultEventIsInItsCommit(t *testing.T) {
 			break
 		}
 	}
-	sent.Tell()
+	sent.Publish()
 	all := r.events(id)
 	if len(all) != 1 || n != 1 || all[0].Kind != event.SendMessage || all[0].About.Chat != "1@s.whatsapp.net" {
 		t.Fatalf("message %d, events %+v", n, all)

@@ -21,12 +21,6 @@ type Export struct {
 	Limits   *pace.Limits    `json:"limits,omitempty"`
 }
 
-// ExportedMessage is a stored message with its updates.
-type ExportedMessage struct {
-	Message json.RawMessage `json:"message"`
-	Updates []storedUpdate  `json:"updates,omitempty"`
-}
-
 // ErrMoved rejects connecting an instance that has moved: both copies would use the same
 // keys.
 var ErrMoved = errors.New("the instance has moved to another Postern")
@@ -78,54 +72,6 @@ func withoutKey(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	return out
-}
-
-// ExportContacts calls fn for each contact of an instance until fn returns an error. It
-// skips damaged records.
-func (r *Registry) ExportContacts(id int64, fn func(Contact) error) error {
-	return exportAll(r.cfg.Store, contacts, id, func(_ *store.Tx, _ int64, raw []byte) error {
-		var c Contact
-		if json.Unmarshal(raw, &c) != nil {
-			return nil
-		}
-		return fn(c)
-	})
-}
-
-// ExportMessages is [Registry.ExportContacts] for stored messages, oldest first.
-func (r *Registry) ExportMessages(id int64, fn func(ExportedMessage) error) error {
-	return exportAll(r.cfg.Store, messages, id, func(tx *store.Tx, message int64, raw []byte) error {
-		updates, err := updatesOf(tx, id, message)
-		if err != nil && !errors.Is(err, store.ErrDamaged) {
-			return err
-		}
-		m := ExportedMessage{Message: raw}
-		for _, u := range updates {
-			m.Updates = append(m.Updates, storedUpdate(u))
-		}
-		return fn(m)
-	})
-}
-
-const exportStep = 1000 // records read per transaction
-
-// exportAll reads the records of an instance in several transactions.
-func exportAll(s *store.Store, bucket string, id int64, fn func(tx *store.Tx, number int64, raw []byte) error) error {
-	for from, more := []byte(nil), true; more; {
-		n := 0
-		err := s.View(func(tx *store.Tx) error {
-			return tx.Scan(bucket, store.Range{Prefix: store.Key(id), From: from, Limit: exportStep}, func(k, raw []byte) (bool, error) {
-				n++
-				from = append(k, 0)
-				return true, fn(tx, number(k[8:]), raw)
-			})
-		})
-		if err != nil {
-			return err
-		}
-		more = n == exportStep
-	}
-	return nil
 }
 
 // Move marks an instance as moved, for the request by: it never connects while marked.

@@ -5,13 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
-
-	"github.com/google/uuid"
 
 	"postern/event"
+	"postern/messages"
 	"postern/store"
 )
 
@@ -27,19 +23,7 @@ type Import struct {
 	Proxy    *ProxyChange
 	Settings *Settings
 	Contacts []event.ContactChange
-	Messages []ImportedMessage // oldest first
-}
-
-// ImportedMessage is a stored message with its updates.
-type ImportedMessage struct {
-	Message event.Message
-	Updates []ImportedUpdate
-}
-
-// ImportedUpdate is one update of a message.
-type ImportedUpdate struct {
-	Status event.UpdateStatus
-	At     event.Time
+	Messages []messages.Imported // oldest first
 }
 
 // Rules validates imported data by the rules of the API.
@@ -92,13 +76,10 @@ func (r Rules) Settings(s Settings) error {
 }
 
 // Message returns the rule that a message violates, nil if it can be stored.
-func (r Rules) Message(m *event.Message) error { return checkMessage(m) }
+func (r Rules) Message(m *event.Message) error { return messages.Check(m) }
 
 // Contact reports whether a contact can be stored.
-func (r Rules) Contact(c *event.ContactChange) bool {
-	_, ok := idsOf(c)
-	return ok
-}
+func (r Rules) Contact(c *event.ContactChange) bool { return messages.CheckContact(c) == nil }
 
 // Import stores an instance with all its data in one commit, together with what also
 // writes for its id, and returns it. It publishes no event. Data that violates a rule of
@@ -172,15 +153,11 @@ func (r *Registry) importTx(tx *store.Tx, in *Import, token string) (rec Record,
 	if err == nil {
 		err = r.importSettings(tx, in, rec.ID)
 	}
-	// Put in key order: bbolt splits no page within a transaction, and an insertion among
-	// a hundred thousand entries moves half of them.
-	for _, c := range slices.SortedFunc(slices.Values(in.Contacts), func(a, b event.ContactChange) int { return strings.Compare(a.JID, b.JID) }) {
-		if err == nil {
-			err = importContact(tx, rec.ID, &c)
-		}
+	if err == nil {
+		err = messages.ImportContacts(tx, rec.ID, in.Contacts)
 	}
 	if err == nil {
-		err = importMessages(tx, rec.ID, in.Messages)
+		err = messages.Import(tx, rec.ID, in.Messages)
 	}
 	return rec, err
 }
@@ -232,89 +209,6 @@ func (r *Registry) importSettings(tx *store.Tx, in *Import, id int64) error {
 	p.CreatedAt = event.At(tx.Now())
 	p.UpdatedAt = p.CreatedAt
 	return store.PutJSON(tx, proxies, key, storedProxy{in.Proxy.URL, p.For, p.CreatedAt, p.UpdatedAt})
-}
-
-func importContact(tx *store.Tx, id int64, c *event.ContactChange) error {
-	ids, ok := idsOf(c)
-	if !ok {
-		return nil
-	}
-	edit, err := editContact(tx, id, ids, c)
-	if err == nil && edit.changes() {
-		err = edit.save(tx, id)
-	}
-	return err
-}
-
-// importMessages stores messages as history: each is placed by its time, before all live
-// messages. Of two with the same key the first is kept.
-func importMessages(tx *store.Tx, id int64, all []ImportedMessage) error {
-	index := sortedPuts{}
-	for _, m := range all {
-		key := messageKey(id, &m.Message)
-		if checkMessage(&m.Message) != nil || index.Has(messageKeys, key) {
-			continue
-		}
-		n, err := tx.NextID(messages)
-		if err != nil {
-			return err
-		}
-		stored := storedMessage{tx.Now().UnixMilli(), uuid.Nil, keptMessage(m.Message)}
-		stored.Message.ID, stored.Message.History = int64(n), true //nolint:gosec // counts from 1
-		err = errors.Join(
-			store.PutJSON(tx, messages, store.Key(id, n), stored),
-			indexChat(index, id, (*event.Message)(&stored.Message)),
-			index.Put(messageKeys, key, store.Key(n)),
-			importUpdates(tx, store.Key(id, n), m.Updates),
-		)
-		if err != nil {
-			return err
-		}
-	}
-	return index.write(tx)
-}
-
-func importUpdates(tx *store.Tx, message []byte, all []ImportedUpdate) error {
-	for _, u := range all {
-		n, err := tx.NextID(messageUpdates)
-		if err != nil {
-			return err
-		}
-		if err := store.PutJSON(tx, messageUpdates, store.Key(message, n), storedUpdate(u)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sortedPuts collects the records of a new instance by bucket and key.
-type sortedPuts map[string]map[string][]byte
-
-// Put collects a record.
-func (s sortedPuts) Put(bucket string, key, value []byte) error {
-	if s[bucket] == nil {
-		s[bucket] = map[string][]byte{}
-	}
-	s[bucket][string(key)] = value
-	return nil
-}
-
-// Has reports whether a record was collected.
-func (s sortedPuts) Has(bucket string, key []byte) bool {
-	_, has := s[bucket][string(key)]
-	return has
-}
-
-// write puts all records in key order.
-func (s sortedPuts) write(tx *store.Tx) error {
-	for _, bucket := range slices.Sorted(maps.Keys(s)) {
-		for _, key := range slices.Sorted(maps.Keys(s[bucket])) {
-			if err := tx.Put(bucket, []byte(key), s[bucket][key]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // Names returns the ids of the instances in a data file that no program has open, by

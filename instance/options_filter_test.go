@@ -2,12 +2,13 @@ package instance
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"postern/event"
-	"postern/store"
+	"postern/messages"
 )
 
 const (
@@ -103,13 +104,9 @@ func TestFilterExcludesEvents(t *testing.T) {
 // has tells whether a message is stored.
 func (r *rig) has(id int64, keyID string) (found bool) {
 	r.Helper()
-	err := r.s.View(func(tx *store.Tx) error {
-		n, err := findMessage(tx, id, keyID)
-		found = n != 0
-		return err
-	})
-	if err != nil {
+	_, err := r.archive.MessageByKey(id, keyID)
+	if err != nil && !errors.Is(err, messages.ErrNoMessage) {
 		r.Fatal(err)
 	}
-	return found
+	return err == nil
 }

@@ -394,7 +394,7 @@ func (p *Processor) finish(ctx context.Context, j job, sent *event.Sent, failed 
 	t, about := p.cfg.Registry.source(j.Instance).Writer(), p.aboutOf(j, result)
 	err := t.Commit(ctx, func(tx *store.Tx) error {
 		if failed == nil {
-			if _, err := p.cfg.Registry.StoreMessage(tx, j.Instance, sent.Message); err != nil {
+			if _, err := p.cfg.Registry.cfg.Messages.StoreMessage(tx, j.Instance, sent.Message); err != nil {
 				return err
 			}
 		}

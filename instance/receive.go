@@ -4,17 +4,14 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"postern/event"
 	"postern/instance/pace"
-	"postern/internal/nesting"
+	"postern/messages"
 	"postern/store"
 )
 
@@ -24,8 +21,8 @@ type Received struct {
 	Export
 	Name     string // empty: its former name
 	Token    string // empty: its former token
-	Contacts []Contact
-	Messages []ExportedMessage
+	Contacts []messages.Contact
+	Messages []messages.Exported
 }
 
 // Receive stores an exported instance in one commit, together with what also writes for
@@ -79,7 +76,7 @@ const maxRefused = 1000
 
 // checkReceived validates the fields of a record that no request can set.
 func (r *Record) checkReceived() error {
-	if !plausible(r.OwnerLID) {
+	if !messages.Plausible(r.OwnerLID) {
 		return invalid("ownerLid", "must be the LID of an account")
 	}
 	for i, one := range r.Restrictions {
@@ -87,9 +84,9 @@ func (r *Record) checkReceived() error {
 		switch {
 		case one.Type != event.StatusTemporaryBan && one.Type != event.StatusAccountReachoutTimelock && one.Type != event.StatusAccountRestricted:
 			return invalid(at+"type", "is not the type of a restriction")
-		case !plausible(one.Account):
+		case !messages.Plausible(one.Account):
 			return invalid(at+"account", "must be the JID of an account")
-		case len(one.Refused) > maxRefused || slices.ContainsFunc(one.Refused, func(n string) bool { return !plausible(n) }):
+		case len(one.Refused) > maxRefused || slices.ContainsFunc(one.Refused, func(n string) bool { return !messages.Plausible(n) }):
 			return invalid(at+"refused", fmt.Sprintf("must have at most %d phone numbers", maxRefused))
 		}
 	}
@@ -134,15 +131,15 @@ func (r *Registry) receive(tx *store.Tx, in *Received, had Record, id int64) err
 	}
 	for i, c := range in.Contacts {
 		change := event.ContactChange{JID: c.JID, LID: c.LID, PushName: given(c.PushName), BusinessName: given(c.BusinessName), FullName: given(c.FullName)}
-		if _, ok := idsOf(&change); !ok {
+		if messages.CheckContact(&change) != nil {
 			return invalid(fmt.Sprintf("contacts[%d].jid", i), "must be the JID of a person")
 		}
-		if err := importContact(tx, id, &change); err != nil {
+		if err := messages.ImportContact(tx, id, &change); err != nil {
 			return err
 		}
 	}
 	for i, m := range in.Messages {
-		if err := receiveMessage(tx, id, m); err != nil {
+		if err := messages.Take(tx, id, m); err != nil {
 			return part(fmt.Sprintf("messages[%d]", i), err)
 		}
 	}
@@ -241,80 +238,4 @@ func given(s string) *string {
 		return nil
 	}
 	return &s
-}
-
-// checkMessage returns the rule that a stored message of a file violates.
-func checkMessage(m *event.Message) error {
-	if !storable(m) {
-		return invalid("keyId", "must be a message id, together with the JID of its chat, neither too long")
-	}
-	for _, one := range []struct {
-		field string
-		raw   json.RawMessage
-	}{{"content", m.Content}, {"metadata", m.Metadata}, {"externalAttributes", json.RawMessage(m.ExternalAttributes)}} {
-		if err := checkObject(one.field, one.raw); err != nil {
-			return err
-		}
-	}
-	if len(m.ExternalAttributes) > MaxAttributes {
-		return invalid("externalAttributes", "must have at most 65536 bytes")
-	}
-	return nil
-}
-
-// checkObject validates JSON that is stored as is: an object or nothing, nested at most
-// nesting.Max deep.
-func checkObject(field string, raw json.RawMessage) error {
-	if nesting.Check(raw) != nil {
-		return tooDeep(field)
-	}
-	if len(raw) > 0 && string(raw) != "null" && !isObject(raw) {
-		return invalid(field, "must be a JSON object")
-	}
-	return nil
-}
-
-func knownStatus(s event.UpdateStatus) bool {
-	switch s {
-	case event.StatusDelivered, event.StatusSent, event.StatusRead, event.StatusPlayed, event.StatusServerError, event.StatusRetry, event.StatusUnknown:
-		return true
-	}
-	return false
-}
-
-// receiveMessage stores a message unchanged under a new id.
-func receiveMessage(tx *store.Tx, id int64, m ExportedMessage) error {
-	stored, err := decoded[storedMessage](m.Message)
-	if err != nil {
-		return err
-	}
-	message := (*event.Message)(&stored.Message)
-	if err := checkMessage(message); err != nil {
-		return err
-	}
-	n, err := tx.NextID(messages)
-	if err != nil {
-		return err
-	}
-	stored.Event, stored.Message.ID = uuid.Nil, int64(n) //nolint:gosec // counts from 1
-	if err := errors.Join(
-		store.PutJSON(tx, messages, store.Key(id, n), stored),
-		indexChat(tx, id, message),
-		tx.Put(messageKeys, messageKey(id, message), store.Key(n)),
-	); err != nil {
-		return err
-	}
-	for i, update := range m.Updates {
-		if !knownStatus(update.Status) {
-			return invalid(fmt.Sprintf("updates[%d].status", i), "is not a message status")
-		}
-		u, err := tx.NextID(messageUpdates)
-		if err != nil {
-			return err
-		}
-		if err := store.PutJSON(tx, messageUpdates, store.Key(id, int64(n), u), update); err != nil { //nolint:gosec // as above
-			return err
-		}
-	}
-	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"postern/delivery"
 	"postern/event"
+	"postern/messages"
 	"postern/store"
 )
 
@@ -32,24 +33,20 @@ func Buckets() []store.Bucket {
 		{Name: instanceName, Owner: "instance", Key: "name", Value: "id", Needs: nameNeeds},
 		{Name: webhooks, Owner: "instance", Key: "instance id", Value: "JSON: url, enabled, events, the scoped key that changed it last", Needs: ownedJSON[keptWebhook]("a webhook is not called: set it again")},
 		{Name: proxies, Owner: "instance", Key: "instance id", Value: "JSON: url with its password, for what", Needs: proxyNeeds, Instead: unknownProxy},
-		{Name: messages, Owner: "instance", Key: "instance id + message id", Value: "JSON: the message and when it was stored", Append: true, Series: 8, Guards: true, When: messageStored, Needs: messageNeeds},
-		{Name: messageKeys, Owner: "instance", Key: "instance id + key id, 0, chat", Value: "message id", Needs: messageKeyNeeds},
-		{Name: messageChats, Owner: "instance", Key: "instance id + chat, 0, message id; of history 0 and its time before that id", Value: "1: the account's own, 2: not; empty in older files", Needs: messageChatNeeds},
-		{Name: chatNamesBucket, Owner: "instance", Key: "instance id + a name of a chat, 0, its other name", Value: "empty", Needs: ownedNeeds},
-		{Name: messageUpdates, Owner: "instance", Key: "instance id + message id + n", Value: "JSON: status and time", Fill: 0.75, Needs: messageUpdateNeeds},
 		{Name: processing, Owner: "instance", Key: "instance id + process id", Value: "JSON: a send that was accepted and has not ended", Needs: ownedJSON[job]("the result of a send is not reported")},
-		{Name: contacts, Owner: "instance", Key: "instance id + contact id", Value: "JSON: JIDs and names", Needs: contactNeeds},
 		{Name: optionsBucket, Owner: "instance", Key: "instance id, 0: the global webhook", Value: "JSON: how deliveries go out, with headers and secrets, the scoped key that changed them last", Needs: ownedJSON[keptOptions]("headers, secrets and endpoints are lost: set the options again")},
 		{Name: settingsBucket, Owner: "instance", Key: "instance id", Value: "JSON: what the instance does by itself", Needs: ownedJSON[Settings]("an instance has the default settings: set them again")},
 		{Name: callAnswers, Owner: "instance", Key: "instance id + caller", Value: "when the caller was last sent the text that answers calls", Needs: ownedNeeds},
 		{Name: readsDue, Owner: "instance", Key: "instance id + n", Value: "JSON: a message that is to be marked as read", Needs: ownedJSON[dueRead]("a message is not marked as read")},
-		{Name: contactJIDs, Owner: "instance", Key: "instance id + phone JID or LID", Value: "contact id", Needs: contactJIDNeeds},
 	}
 }
 
 // Config configures a Registry.
 type Config struct {
 	Store *store.Store
+	// Messages stores the messages and contacts of all instances, and publishes their
+	// events. Its Config.Owner is There.
+	Messages *messages.Archive
 
 	// Publish receives each event after its commit. It must not block.
 	Publish func(event.Notice)
@@ -93,10 +90,7 @@ type Config struct {
 	// the instance. nil: it keeps nothing.
 	Forget func(tx *store.Tx, id int64) error
 
-	SaveMessages bool   // enables messages.upsert
-	SaveUpdates  bool   // enables messages.update
-	SaveContacts bool   // enables contacts.upsert and contacts.update
-	GlobalURL    string // the global webhook; empty if disabled. See SetGlobalURL
+	GlobalURL string // the global webhook; empty if disabled. See SetGlobalURL
 
 	// DurableDefault is the default of durable for new instances and after options are
 	// deleted.
@@ -120,15 +114,11 @@ type Registry struct {
 	life       context.Context // ends with Close
 	end        context.CancelFunc
 	background sync.WaitGroup
-	looking    chan struct{} // a slot per receipt that waits for its message
 	events     *delivery.Publisher
-	underway   underway
 	ignored    ignoreCounts
 
 	global    *entry // of the global webhook; only change and options are used
 	globalURL atomic.Pointer[string]
-
-	recovered, repeated atomic.Uint64 // see Copies
 
 	mu     sync.RWMutex
 	byID   map[int64]*entry
@@ -162,8 +152,7 @@ func Open(ctx context.Context, cfg Config) (*Registry, error) {
 	}
 	r := &Registry{
 		cfg: cfg, log: cfg.Logger.With("component", "instance"),
-		looking: make(chan struct{}, receiptsWaiting),
-		byID:    map[int64]*entry{}, byName: map[string]*entry{},
+		byID: map[int64]*entry{}, byName: map[string]*entry{},
 	}
 	r.global = &entry{reg: r}
 	r.events = cfg.publisher()
@@ -173,9 +162,6 @@ func Open(ctx context.Context, cfg Config) (*Registry, error) {
 		return nil, fmt.Errorf("instance: load: %w", err)
 	}
 	if err := r.correct(ctx); err != nil {
-		return nil, err
-	}
-	if err := r.indexChats(ctx); err != nil {
 		return nil, err
 	}
 	r.withholdGlobal(ctx)

@@ -218,7 +218,7 @@ func TestDeleteRemovesExactlyTheInstance(t *testing.T) {
 	if len(forgotten) == 0 || forgotten[0] != gone {
 		t.Errorf("the connector was asked to forget %v", forgotten)
 	}
-	for _, bucket := range []string{instances, webhooks, messages, messageKeys, messageChats, messageUpdates, contacts, contactJIDs} {
+	for _, bucket := range []string{instances, webhooks, "message", "message_key", "message_chat", "message_update", "contact", "contact_jid"} {
 		if r.count(bucket, gone) != 0 || r.count(bucket, stays) != 1 {
 			t.Errorf("%s: %d records of the deleted, %d of the other", bucket, r.count(bucket, gone), r.count(bucket, stays))
 		}

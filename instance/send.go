@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-	"postern/delivery"
-
 	"postern/event"
+	"postern/messages"
 	"postern/store"
 )
 
@@ -57,14 +55,9 @@ type Keeping struct {
 // SendAndStore sends a message, stores it and publishes send.message. It returns the
 // stored message. Errors: those of Send, and ErrNotStored.
 func (s *Supervisor) SendAndStore(ctx context.Context, id int64, out event.Outgoing, k Keeping) (stored event.Message, err error) {
-	m := sentMessage{id, out.ID}
-	s.reg.underway.begin(m)
 	var found int64 // 0: not stored
-	defer func() {
-		if waiting := s.reg.underway.end(m); len(waiting) > 0 {
-			s.reg.spawn(func() { s.reg.reportEarly(id, found, waiting) })
-		}
-	}()
+	done := s.reg.cfg.Messages.Departing(s.reg.source(id), out.ID)
+	defer func() { done(found) }()
 	if stored, err = s.sendAndStore(ctx, id, out, k); err == nil {
 		found = stored.ID
 	}
@@ -82,44 +75,15 @@ func (s *Supervisor) sendAndStore(ctx context.Context, id int64, out event.Outgo
 	sent.Message.InstanceID, sent.Message.ExternalAttributes = id, k.Attributes
 	// The message was sent: store it even if the caller gives up.
 	ctx = context.WithoutCancel(ctx)
-	keep := keeping{t: s.reg.source(id).Writer(), kind: event.SendMessage, about: s.reg.events.About(sent.Message), requestID: k.RequestID, also: k.InCommit}
-	stored, _, err := s.reg.keepMessage(ctx, id, sent.Message, keep)
+	keep := messages.Keeping{Kind: event.SendMessage, RequestID: k.RequestID, InCommit: k.InCommit}
+	stored, _, err := s.reg.cfg.Messages.Keep(ctx, s.reg.source(id), sent.Message, keep)
 	if err != nil {
 		return *sent.Message, fmt.Errorf("%w: %w", ErrNotStored, err)
 	}
-	keep.t.PublishStored(ctx)
 	return stored, nil
 }
 
-// Sent is a message that WhatsApp accepted, to be stored in another commit.
-type Sent struct {
-	id      int64
-	message event.Message
-	about   event.About
-	t       *delivery.Writer
+// Sent prepares storing m, which the instance has sent, in another commit.
+func (r *Registry) Sent(id int64, m *event.Message) *messages.Sent {
+	return r.cfg.Messages.Sent(r.source(id), m)
 }
-
-// Sent prepares storing m, which the instance has sent.
-func (r *Registry) Sent(id int64, m *event.Message) *Sent {
-	return &Sent{id: id, message: *m, about: r.events.About(m), t: r.source(id).Writer()}
-}
-
-// Store stores the message as part of a commit, with its send.message event if that is
-// durable, and returns its id. It may run in several attempts of a closure, and must be
-// the last operation on the instance there.
-func (s *Sent) Store(tx *store.Tx) (id int64, err error) {
-	err = s.t.In(tx, func(tx *store.Tx) error {
-		if id, _, err = storeMessage(tx, s.id, &s.message, uuid.Nil); err != nil {
-			return err
-		}
-		payload := s.message
-		payload.ID = id
-		s.t.Add(event.SendMessage, payload, s.about, "")
-		return nil
-	})
-	return id, err
-}
-
-// Tell publishes send.message after the commit, unless the instance was deleted in the
-// meantime.
-func (s *Sent) Tell() { _ = s.t.Publish(context.Background()) }

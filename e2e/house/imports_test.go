@@ -38,7 +38,8 @@ var mayImport = map[string][]string{
 	"cli/support":              {},
 	"console/samples":          {},
 	"console/feed":             {},
-	"instance":                 {"internal/nesting", "internal/prune", "delivery", "store", "event", "whatsapp/proxy", "instance/pace"},
+	"messages":                 {"internal/nesting", "internal/prune", "delivery", "store", "event"},
+	"instance":                 {"internal/nesting", "internal/prune", "messages", "delivery", "store", "event", "whatsapp/proxy", "instance/pace"},
 	"batch":                    {"internal/prune", "store", "event", "internal/wallclock"},
 	"internal/wallclock":       {},
 	"instance/pace":            {"internal/plural", "store", "event", "internal/wallclock"},
@@ -57,7 +58,7 @@ var mayImport = map[string][]string{
 	"sandbox/handset":           {},
 
 	"access":                    {"internal/budget", "internal/prune", "store", "event"},
-	"httpapi":                   {"internal/plural", "access", "backup", "console/feed", "console/samples", "internal/loglevel", "internal/loglines", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "httpapi/alerts", "instance/pace", "delivery", "dispatch", "media", "store", "event", "internal/nesting", "internal/peers", "whatsapp/proxy"},
+	"httpapi":                   {"internal/plural", "access", "backup", "console/feed", "console/samples", "internal/loglevel", "internal/loglines", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "messages", "httpapi/alerts", "instance/pace", "delivery", "dispatch", "media", "store", "event", "internal/nesting", "internal/peers", "whatsapp/proxy"},
 	"httpapi/openapi":           {"event"},
 	"httpapi/openapi/witness":   {},
 	"httpapi/strict":            {"internal/nesting", "event"},
@@ -74,17 +75,17 @@ var mayImport = map[string][]string{
 
 	"packaging/dist": {},
 
-	"migrate":             {"internal/plural", "migrate/table", "migrate/sqlite", "migrate/dump", "instance", "whatsapp/device", "event"},
+	"migrate":             {"internal/plural", "migrate/table", "migrate/sqlite", "migrate/dump", "instance", "messages", "whatsapp/device", "event"},
 	"migrate/table":       {},
 	"migrate/sqlite":      {"internal/plural", "migrate/table"},
 	"migrate/dump":        {"internal/plural", "migrate/table"},
 	"migrate/migratetest": {},
 
 	"backup":          {"store", "event"},
-	"backup/transfer": {"backup", "instance", "whatsapp/device", "event"},
+	"backup/transfer": {"backup", "instance", "messages", "whatsapp/device", "event"},
 
 	"config":       {"internal/plural", "backup", "whatsapp/clientversion", "store", "event", "internal/peers", "whatsapp/proxy", "whatsapp"},
-	"app":          {"internal/plural", "mcp", "access", "backup", "console/feed", "console/samples", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "whatsapp/clientversion", "config", "delivery", "console/page", "httpapi", "httpapi/idempotency", "httpapi/tokens", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "httpapi/alerts", "instance/pace", "store", "event", "internal/peers", "whatsapp/proxy"},
+	"app":          {"internal/plural", "mcp", "access", "backup", "console/feed", "console/samples", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "whatsapp/clientversion", "config", "delivery", "console/page", "httpapi", "httpapi/idempotency", "httpapi/tokens", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "messages", "httpapi/alerts", "instance/pace", "store", "event", "internal/peers", "whatsapp/proxy"},
 	"cli/doctor":   {"internal/plural", "app", "backup", "config", "dispatch", "instance", "media", "internal/netfault", "internal/peers", "store"},
 	"cli/consumer": {},
 	"cli":          {"internal/plural", "mcp", "backup", "cli/doctor", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "cli/support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "internal/peers"},
@@ -114,6 +115,7 @@ var why = map[string]string{
 	"whatsapp":               "the connector tells facts; what becomes of them is decided above it",
 	"sandbox":                "the sandbox stands in for WhatsApp; it must not know the program it is talked to by",
 	"instance":               "instances hand notices to an interface; who delivers them is wired in app/app.go",
+	"messages":               "messages are stored for an instance that its caller knows; what the settings of the instance say of them is decided above",
 	"whatsapp/clientversion": "it knows versions and when to ask for one; who is refused and dials again, it is told and tells",
 	"batch":                  "batches send through an interface and emit to the outbox; they do not know that webhooks exist",
 	"dispatch":               "dispatch moves bytes; it does not know what a batch or an instance is",

@@ -1,4 +1,4 @@
-package instance
+package messages
 
 import (
 	"cmp"
@@ -9,11 +9,6 @@ import (
 
 	"postern/event"
 	"postern/store"
-)
-
-const (
-	contacts    = "contact"
-	contactJIDs = "contact_jid"
 )
 
 // Limits of names and JIDs, which come from strangers.
@@ -74,12 +69,12 @@ func idsOf(c *event.ContactChange) (ids contactIDs, ok bool) {
 	if strings.HasSuffix(c.JID, "@lid") {
 		ids = contactIDs{"", c.JID}
 	}
-	return ids, ids.phone+ids.lid != "" && plausible(ids.phone) && plausible(ids.lid)
+	return ids, ids.phone+ids.lid != "" && Plausible(ids.phone) && Plausible(ids.lid)
 }
 
-// plausible reports whether a text can be a JID or a message id. Both are parts of store
+// Plausible reports whether a text can be a JID or a message id. Both are parts of store
 // keys, where a zero byte terminates them.
-func plausible(jid string) bool {
+func Plausible(jid string) bool {
 	return len(jid) <= maxContactJID && utf8.ValidString(jid) && !strings.Contains(jid, "\x00")
 }
 

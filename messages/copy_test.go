@@ -1,4 +1,4 @@
-package instance
+package messages
 
 import (
 	"strings"
@@ -39,9 +39,9 @@ func TestRecoveredMessageIsPublishedOnce(t *testing.T) {
 		"a message that comes as ever": {first: plain(), second: plain(), published: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, nil, nil)
+			r := newRig(t, nil)
 			defer func() { r.stop() }()
-			id := r.create("a").ID
+			id := r.create()
 			r.report(id, tc.first)
 			if tc.restart {
 				r.reboot()
@@ -54,7 +54,7 @@ func TestRecoveredMessageIsPublishedOnce(t *testing.T) {
 			if recovered := strings.Contains(string(published[0].Body), `"recovered":true`); recovered != isRecovered(tc.first.Data.(*event.Message)) {
 				t.Errorf("published as %s", published[0].Body)
 			}
-			if got := r.reg.Copies(); got != tc.copies {
+			if got := r.a.Copies(); got != tc.copies {
 				t.Errorf("counted %+v, want %+v", got, tc.copies)
 			}
 			messages := tc.published

@@ -1,4 +1,4 @@
-package instance
+package messages
 
 import (
 	"encoding/json"
@@ -17,8 +17,8 @@ func traffic(r *rig, instances, count, words int) {
 	r.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
 	var ids []int64
-	for i := range instances {
-		ids = append(ids, r.create(fmt.Sprint("i", i)).ID)
+	for range instances {
+		ids = append(ids, r.create())
 	}
 	for n := range count {
 		id, person := ids[rng.IntN(len(ids))], rng.IntN(50)
@@ -45,7 +45,7 @@ func TestMessagesFillTheirPages(t *testing.T) {
 	const count, most = 8_000, 1.6
 	for _, c := range []struct{ instances, words int }{{1, 10}, {40, 3}, {40, 10}, {40, 100}} {
 		t.Run(fmt.Sprintf("%d instances, %d words", c.instances, c.words*3), func(t *testing.T) {
-			r := newRig(t, nil, nil)
+			r := newRig(t, nil)
 			defer r.stop()
 			traffic(r, c.instances, count, c.words)
 			var records, pages int64
@@ -68,9 +68,9 @@ func TestMessagesFillTheirPages(t *testing.T) {
 
 // Files of earlier releases have records that spell out what is not there.
 func TestRecordWithExplicitEmptyFieldsReadsTheSame(t *testing.T) {
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	defer r.stop()
-	id := r.create("a").ID
+	id := r.create()
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", annPhone, false)})
 	var short, long event.Message
 	err := r.s.Update(bg, func(tx *store.Tx) (err error) {

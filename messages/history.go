@@ -1,4 +1,4 @@
-package instance
+package messages
 
 import (
 	"context"
@@ -12,27 +12,24 @@ import (
 	"postern/store"
 )
 
-// reportHistory stores history messages in one commit. Known messages remain unchanged,
-// and no events are published.
-func (r *Registry) reportHistory(ctx context.Context, id int64, part *event.HistoryPart) error {
-	if !r.cfg.SaveMessages {
-		return nil
-	}
-	kept := part.Messages[:0:0]
-	for _, m := range part.Messages {
-		if storable(m) && !r.ignores(id, event.Fact{Data: m}) {
+// StoreHistory stores history messages in one commit, and returns their number. Known
+// messages remain unchanged, and no events are published. It drops messages under unusable
+// keys. Unless received messages are stored, it does nothing.
+func (a *Archive) StoreHistory(ctx context.Context, instance int64, all []*event.Message) (stored int, err error) {
+	kept := all[:0:0]
+	for _, m := range all {
+		if Storable(m) {
 			m.History = true
 			kept = append(kept, m)
 		}
 	}
-	if len(kept) == 0 {
-		return nil
+	if !a.cfg.SaveMessages || len(kept) == 0 {
+		return 0, nil
 	}
-	stored := 0
-	err := r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	err = a.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		stored = 0
 		for _, m := range kept {
-			_, was, err := storeMessage(tx, id, m, uuid.Nil)
+			_, was, err := a.storeMessage(tx, instance, m, uuid.Nil)
 			if err != nil {
 				return err
 			}
@@ -43,10 +40,9 @@ func (r *Registry) reportHistory(ctx context.Context, id int64, part *event.Hist
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("store history of instance %d: %w", id, err)
+		return 0, fmt.Errorf("store history of instance %d: %w", instance, err)
 	}
-	part.Stored = stored
-	return nil
+	return stored, nil
 }
 
 // ErrNoAnchor reports that no message of a chat is stored from which its history could go
@@ -54,14 +50,14 @@ func (r *Registry) reportHistory(ctx context.Context, id int64, part *event.Hist
 var ErrNoAnchor = errors.New("no message of the chat is stored to go back from; send or receive one first")
 
 // Anchor returns the stored message of a chat with that id, or the oldest if id is 0.
-// Either address of a person names the chat. Errors: ErrNotFound, ErrNoMessage if the
+// Either address of a person names the chat. Errors: those of Config.Owner, ErrNoMessage if the
 // chat has no such message, ErrNoAnchor.
-func (r *Registry) Anchor(instance int64, chat string, id int64) (m event.Message, err error) {
-	if r.entry(instance) == nil {
-		return m, ErrNotFound
+func (a *Archive) Anchor(instance int64, chat string, id int64) (m event.Message, err error) {
+	if err := a.owner(instance); err != nil {
+		return m, err
 	}
 	found := false
-	err = r.cfg.Store.View(func(tx *store.Tx) (err error) {
+	err = a.cfg.Store.View(func(tx *store.Tx) (err error) {
 		names := chatNames(tx, instance, chat)
 		if id == 0 {
 			m, found, err = oldest(tx, instance, names)
@@ -72,7 +68,7 @@ func (r *Registry) Anchor(instance int64, chat string, id int64) (m event.Messag
 		return err
 	})
 	switch {
-	case errors.Is(err, ErrNotFound), err == nil && !found && id != 0:
+	case errors.Is(err, ErrNoMessage), err == nil && !found && id != 0:
 		return m, fmt.Errorf("%w: the chat has no message with id %d", ErrNoMessage, id)
 	case err == nil && !found:
 		return m, ErrNoAnchor
@@ -99,10 +95,4 @@ func oldest(tx *store.Tx, instance int64, names []string) (first event.Message, 
 		}
 	}
 	return first, found, nil
-}
-
-// Ignores reports whether an instance ignores a chat.
-func (r *Registry) Ignores(instance int64, chat string) bool {
-	e := r.entry(instance)
-	return e != nil && r.ruleFor(&e.wishes().Ignore, event.ChatDelete{ChatJID: chat}) != notIgnored
 }

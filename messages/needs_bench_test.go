@@ -1,4 +1,4 @@
-package instance
+package messages
 
 import (
 	"encoding/json"
@@ -16,20 +16,16 @@ import (
 // records in all.
 func BenchmarkCheck(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "p.db")
-	s, err := store.Open(store.Options{Path: path, Buckets: Buckets(), NoSync: true, MinFree: 1})
+	s, err := store.Open(store.Options{Path: path, Buckets: buckets(), NoSync: true, MinFree: 1})
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := &Registry{}
+	a := &Archive{cfg: Config{Owner: there}}
 	const messages, step = 333_000, 3_000
 	for from := 0; from < messages; from += step {
 		err := s.Update(b.Context(), func(tx *store.Tx) error {
 			if from == 0 {
-				rec := Record{ID: 1, Name: "one", ExternalAttributes: event.Attributes("{}")}
-				if err := store.PutJSON(tx, instances, store.Key(1), rec); err != nil {
-					return err
-				}
-				if err := tx.Put(instanceName, []byte("one"), store.Key(1)); err != nil {
+				if err := tx.Put(instances, store.Key(1), nil); err != nil {
 					return err
 				}
 				if err := tx.Put(chatNamesBucket, indexed(), nil); err != nil {
@@ -39,7 +35,7 @@ func BenchmarkCheck(b *testing.B) {
 			for n := from; n < from+step; n++ {
 				chat := fmt.Sprintf("%d@s.whatsapp.net", n%5000)
 				m := event.Message{KeyID: fmt.Sprintf("%016X", n*2654435761), KeyRemoteJID: &chat, MessageType: "conversation", Content: json.RawMessage(`{"text":"` + fmt.Sprintf("%0100d", n) + `"}`)}
-				if _, err := r.StoreMessage(tx, 1, &m); err != nil {
+				if _, err := a.StoreMessage(tx, 1, &m); err != nil {
 					return err
 				}
 			}
@@ -57,7 +53,7 @@ func BenchmarkCheck(b *testing.B) {
 	runtime.ReadMemStats(&before)
 	for b.Loop() {
 		begun := time.Now()
-		report, err := store.Check(b.Context(), path, Buckets())
+		report, err := store.Check(b.Context(), path, buckets())
 		took += time.Since(begun)
 		if err != nil || len(report.Faults) > 0 || report.Records < 3*messages {
 			b.Fatal(report, err)

@@ -1,4 +1,4 @@
-package instance
+package messages
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 
 // EditMessage replaces the content of a stored message in the caller's transaction; the
 // former content is lost. A message removed in the meantime causes no error.
-func (r *Registry) EditMessage(tx *store.Tx, instance, id int64, content json.RawMessage) error {
+func (a *Archive) EditMessage(tx *store.Tx, instance, id int64, content json.RawMessage) error {
 	key := store.Key(instance, id)
 	stored, found, err := store.GetJSON[storedMessage](tx, messages, key)
 	if err != nil || !found {

@@ -1,4 +1,4 @@
-package instance
+package messages
 
 import (
 	"bytes"
@@ -31,13 +31,13 @@ type chatEnd struct {
 // first, starting below the message id before (0: from the start). next is the before of
 // the next page, 0 if there is none. A page scans all chats or, if there are too many,
 // the newest messages: it may then be short or empty although more pages follow. Errors:
-// ErrNotFound.
-func (r *Registry) Chats(instance int64, before int64, limit int) (page []Chat, next int64, err error) {
-	if r.entry(instance) == nil {
-		return nil, 0, ErrNotFound
+// those of Config.Owner.
+func (a *Archive) Chats(instance int64, before int64, limit int) (page []Chat, next int64, err error) {
+	if err := a.owner(instance); err != nil {
+		return nil, 0, err
 	}
 	page = []Chat{}
-	err = r.cfg.Store.View(func(tx *store.Tx) error {
+	err = a.cfg.Store.View(func(tx *store.Tx) error {
 		ends, whole, err := chatEnds(tx, instance)
 		if err != nil {
 			return err

@@ -1,4 +1,4 @@
-package instance
+package messages
 
 import (
 	"encoding/json"

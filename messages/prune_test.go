@@ -1,4 +1,4 @@
-package instance
+package messages
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 
 func TestPruneRemovesOldMessagesAndUpdates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, nil, nil)
+		r := newRig(t, nil)
 		defer r.stop()
-		one, other := r.create("a").ID, r.create("b").ID
+		one, other := r.create(), r.create()
 		store := func(prefix string, n int) {
 			for i := range n {
 				key := fmt.Sprint(prefix, i)
@@ -27,7 +27,7 @@ func TestPruneRemovesOldMessagesAndUpdates(t *testing.T) {
 		time.Sleep(time.Hour)
 		limit := time.Now()
 		store("young", 3)
-		if n, _, err := r.reg.Prune(bg, limit); n != 2*pruneStep+2 || err != nil {
+		if n, _, err := r.a.Prune(bg, limit); n != 2*pruneStep+2 || err != nil {
 			t.Errorf("removed %d, %v", n, err)
 		}
 		for _, bucket := range []string{messages, messageKeys, messageUpdates} {
@@ -39,27 +39,29 @@ func TestPruneRemovesOldMessagesAndUpdates(t *testing.T) {
 }
 
 func TestMessageWithManyUpdatesIsPrunedInSteps(t *testing.T) {
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	defer r.stop()
-	id := r.create("a").ID
+	id := r.create()
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "1@g.us", true)})
 	keys := slices.Repeat([]string{"K"}, 2*pruneUpdates+1)
 	r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: keys, Status: event.StatusRead}})
 	before := time.Now().Add(time.Hour)
-	n, err := r.reg.pruneSome(bg, id, before)
+	n, err := r.a.pruneSome(bg, id, before)
 	if left := r.count(messageUpdates, id); n != 0 || err != nil || left != pruneUpdates+1 || r.count(messages, id) != 1 {
 		t.Errorf("the first commit removed %d messages and left %d updates (%v)", n, left, err)
 	}
-	if n, _, err := r.reg.Prune(bg, before); n != 1 || err != nil || r.count(messageUpdates, id)+r.count(messages, id)+r.count(messageKeys, id) != 0 {
+	if n, _, err := r.a.Prune(bg, before); n != 1 || err != nil || r.count(messageUpdates, id)+r.count(messages, id)+r.count(messageKeys, id) != 0 {
 		t.Errorf("removed %d, %v; something stays", n, err)
 	}
 }
 
-func TestTheSupervisorPrunesByRetention(t *testing.T) {
-	inBubble(t, func(c *SupervisorConfig) { c.Retention = 24 * time.Hour }, func(r *rig) {
-		id := r.create("a").ID
+func TestMessagesArePrunedByRetention(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(c *Config) { c.Retention = 24 * time.Hour })
+		defer r.stop()
+		id := r.create()
 		r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "1@s.whatsapp.net", true)})
-		r.sup.Start()
+		r.a.Start()
 		time.Sleep(24 * time.Hour)
 		if r.count(messages, id) != 1 {
 			t.Error("pruned too early")

@@ -1,4 +1,4 @@
-package instance
+package messages
 
 import (
 	"encoding/json"
@@ -44,7 +44,7 @@ func (r *rig) learn(instance int64, changes ...event.ContactChange) (ids []float
 // contact returns the stored contact without its times.
 func (r *rig) contact(instance int64, jid string) Contact {
 	r.Helper()
-	c, err := r.reg.Contact(instance, jid)
+	c, err := r.a.Contact(instance, jid)
 	if err != nil && !errors.Is(err, ErrNoContact) {
 		r.Fatal(err)
 	}
@@ -64,9 +64,9 @@ func TestContactUpsertIsStoredBeforeItsEvent(t *testing.T) {
 		"no name":           {event.ContactChange{JID: annPhone, BusinessName: new("Ann & Co")}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, nil, nil)
+			r := newRig(t, nil)
 			defer r.stop()
-			id := r.create("a").ID
+			id := r.create()
 			r.report(id, event.Fact{Kind: event.ContactsUpsert, Data: c.change, RequestID: "req"})
 			n := r.one()
 			want := map[string]any{"id": 1.0, "remoteJid": annPhone, "lid": c.lid, "pushName": c.pushName, "profilePicUrl": nil, "action": "upserted"}
@@ -82,9 +82,9 @@ func TestContactUpsertIsStoredBeforeItsEvent(t *testing.T) {
 }
 
 func TestContactUpdatePayload(t *testing.T) {
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	defer r.stop()
-	id := r.create("a").ID
+	id := r.create()
 	item := func(more map[string]any) []any {
 		all := map[string]any{"id": 1.0, "remoteJid": annPhone, "lid": annLID, "action": "updated"}
 		maps.Copy(all, more)
@@ -158,9 +158,9 @@ func TestContactHasOneIDForBothJIDs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, nil, nil)
+				r := newRig(t, nil)
 				defer r.stop()
-				id := r.create("a").ID
+				id := r.create()
 				var ids []float64
 				for _, change := range c.published {
 					ids = append(ids, r.learn(id, change)...)
@@ -179,7 +179,7 @@ func TestContactHasOneIDForBothJIDs(t *testing.T) {
 // JIDs, and nothing else is in the index.
 func (r *rig) wantContacts(id int64, want []Contact) {
 	r.Helper()
-	page, err := r.reg.Contacts(bg, id, ContactQuery{})
+	page, err := r.a.Contacts(bg, id, ContactQuery{})
 	if err != nil || len(page.Contacts) != len(want) {
 		r.Errorf("stored %+v (%v), want %d", page.Contacts, err, len(want))
 	}
@@ -197,11 +197,11 @@ func (r *rig) wantContacts(id int64, want []Contact) {
 }
 
 func TestKnownContactIsPublishedWithoutCommit(t *testing.T) {
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	defer r.stop()
-	id := r.create("a").ID
+	id := r.create()
 	r.learn(id, met(annPhone, annLID, "Ann"))
-	before, err := r.reg.Contact(id, annPhone)
+	before, err := r.a.Contact(id, annPhone)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestKnownContactIsPublishedWithoutCommit(t *testing.T) {
 	if n := r.s.Stats().Commits - commits; n != 0 {
 		t.Errorf("%d commits", n)
 	}
-	if after, _ := r.reg.Contact(id, annPhone); after != before {
+	if after, _ := r.a.Contact(id, annPhone); after != before {
 		t.Errorf("changed from %+v to %+v", before, after)
 	}
 }
@@ -225,9 +225,9 @@ func TestNamesOfStrangersAreMendedAndCut(t *testing.T) {
 		"invalid UTF-8":        {"A\xffnn\xc3", "A\uFFFDnn\uFFFD"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, nil, nil)
+			r := newRig(t, nil)
 			defer r.stop()
-			id := r.create("a").ID
+			id := r.create()
 			r.report(id, event.Fact{Kind: event.ContactsUpdate, Data: event.ContactChange{
 				JID: annPhone, PushName: &c.published, BusinessName: &c.published, FullName: &c.published, Source: event.SourcePushName,
 			}})
@@ -243,9 +243,9 @@ func TestNamesOfStrangersAreMendedAndCut(t *testing.T) {
 }
 
 func TestContactWithoutUsableJIDIsDropped(t *testing.T) {
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	defer r.stop()
-	id := r.create("a").ID
+	id := r.create()
 	for _, c := range []event.ContactChange{
 		met("", "", "nobody"), met(strings.Repeat("1", 256), "", "long"), met(annPhone, strings.Repeat("1", 40<<10), "long LID"), met("\xff@s.whatsapp.net", "", "odd"),
 	} {
@@ -257,9 +257,9 @@ func TestContactWithoutUsableJIDIsDropped(t *testing.T) {
 }
 
 func TestContactChangeWithoutKindHasNoEvent(t *testing.T) {
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	defer r.stop()
-	id := r.create("a").ID
+	id := r.create()
 	r.report(id, event.Fact{Data: met(annPhone, "", "Ann")})
 	if n := r.published(); len(n) != 0 || r.contact(id, annPhone).PushName != "Ann" {
 		t.Errorf("published %v, stored %+v", kinds(n), r.contact(id, annPhone))
@@ -267,25 +267,25 @@ func TestContactChangeWithoutKindHasNoEvent(t *testing.T) {
 }
 
 func TestUnstoredContactHasNoEvent(t *testing.T) {
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	defer r.stop()
-	id := r.create("a").ID
-	other := r.create("b").ID
-	if err := r.reg.Report(bg, 9, event.Fact{Kind: event.ContactsUpsert, Data: met(annPhone, "", "Ann")}); !errors.Is(err, ErrNotFound) {
+	id := r.create()
+	other := r.create()
+	if err := r.tell(9, event.Fact{Kind: event.ContactsUpsert, Data: met(annPhone, "", "Ann")}); !errors.Is(err, errNoInstance) {
 		t.Errorf("of an unknown instance: %v", err)
 	}
 	err := r.s.Update(bg, func(tx *store.Tx) error { return tx.Delete(instances, store.Key(other)) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.reg.Report(bg, other, event.Fact{Kind: event.ContactsUpsert, Data: met(annPhone, "", "Ann")}); !errors.Is(err, ErrNotFound) || r.count(contacts, other) != 0 {
+	if err := r.tell(other, event.Fact{Kind: event.ContactsUpsert, Data: met(annPhone, "", "Ann")}); !errors.Is(err, errNoInstance) || r.count(contacts, other) != 0 {
 		t.Errorf("of an instance that is deleted meanwhile: %v, %d stored", err, r.count(contacts, other))
 	}
 	if err := r.s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, kind := range []event.Kind{event.ContactsUpsert, event.ContactsUpdate} {
-		if err := r.reg.Report(bg, id, event.Fact{Kind: kind, Data: met(annPhone, "", "Ann")}); !errors.Is(err, store.ErrClosed) {
+		if err := r.tell(id, event.Fact{Kind: kind, Data: met(annPhone, "", "Ann")}); !errors.Is(err, store.ErrClosed) {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
@@ -295,12 +295,12 @@ func TestUnstoredContactHasNoEvent(t *testing.T) {
 }
 
 func TestDamagedContactKeepsItsIDAndIsRestored(t *testing.T) {
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	defer r.stop()
-	id := r.create("a").ID
+	id := r.create()
 	r.learn(id, met(annPhone, annLID, "damage-this-name"))
 	r.damage("damage-this-name")
-	if _, err := r.reg.Contact(id, annPhone); !errors.Is(err, ErrNoContact) {
+	if _, err := r.a.Contact(id, annPhone); !errors.Is(err, ErrNoContact) {
 		t.Errorf("a damaged one is read as %v", err)
 	}
 	if ids := r.learn(id, met(annPhone, "", "Ann"), met(annLID, "", "")); !reflect.DeepEqual(ids, []float64{1, 1}) {
@@ -311,14 +311,14 @@ func TestDamagedContactKeepsItsIDAndIsRestored(t *testing.T) {
 }
 
 func TestConcurrentContactChangesMakeOneRecord(t *testing.T) {
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	defer r.stop()
-	id := r.create("a").ID
+	id := r.create()
 	published := []event.ContactChange{met(annPhone, "", "Ann"), met(annLID, "", "Ann"), met(annPhone, annLID, "Ann"), met(bobPhone, bobLID, "Bob")}
 	done := make(chan error)
 	for i := range 80 {
 		go func() {
-			done <- r.reg.Report(bg, id, event.Fact{Kind: event.ContactsUpsert, Data: published[i%len(published)]})
+			done <- r.tell(id, event.Fact{Kind: event.ContactsUpsert, Data: published[i%len(published)]})
 		}()
 	}
 	for range 80 {
@@ -355,14 +355,12 @@ func TestDeleteRemovesContactsOfTheInstanceOnly(t *testing.T) {
 	if testing.Short() {
 		t.Skip("stores 100 000 records")
 	}
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	defer r.stop()
-	gone, stays := r.create("gone").ID, r.create("stays").ID
+	gone, stays := r.create(), r.create()
 	r.crowd(gone, 100_000)
 	r.crowd(stays, 3)
-	if err := r.reg.Delete(bg, gone, false); err != nil { // contacts alone need no force
-		t.Fatal(err)
-	}
+	r.drop(gone)
 	for _, bucket := range []string{contacts, contactJIDs} {
 		if r.count(bucket, gone) != 0 || r.count(bucket, stays) == 0 {
 			t.Errorf("%s: %d of the deleted, %d of the other", bucket, r.count(bucket, gone), r.count(bucket, stays))
@@ -372,13 +370,13 @@ func TestDeleteRemovesContactsOfTheInstanceOnly(t *testing.T) {
 
 func TestContactsAreNotPruned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, nil, nil)
+		r := newRig(t, nil)
 		defer r.stop()
-		id := r.create("a").ID
+		id := r.create()
 		r.learn(id, met(annPhone, annLID, "Ann"))
 		r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", annPhone, false)})
 		time.Sleep(time.Hour)
-		if n, _, err := r.reg.Prune(bg, time.Now()); n != 1 || err != nil {
+		if n, _, err := r.a.Prune(bg, time.Now()); n != 1 || err != nil {
 			t.Errorf("removed %d, %v", n, err)
 		}
 		r.wantContacts(id, []Contact{{ID: 1, JID: annPhone, LID: annLID, PushName: "Ann"}})

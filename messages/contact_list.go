@@ -1,4 +1,4 @@
-package instance
+package messages
 
 import (
 	"context"
@@ -38,14 +38,14 @@ type ContactPage struct {
 	last   int64 // id of the last contact scanned
 }
 
-// Contact returns the contact with that phone JID or LID. Errors: ErrNotFound,
-// ErrNoContact.
-func (r *Registry) Contact(instance int64, jid string) (Contact, error) {
-	if r.entry(instance) == nil {
-		return Contact{}, ErrNotFound
+// Contact returns the contact with that phone JID or LID. Errors: those of Config.Owner,
+// and ErrNoContact.
+func (a *Archive) Contact(instance int64, jid string) (Contact, error) {
+	if err := a.owner(instance); err != nil {
+		return Contact{}, err
 	}
 	var found *Contact
-	err := r.cfg.Store.View(func(tx *store.Tx) (err error) {
+	err := a.cfg.Store.View(func(tx *store.Tx) (err error) {
 		found, err = contactByJID(tx, instance, jid)
 		return err
 	})
@@ -60,19 +60,19 @@ func (r *Registry) Contact(instance int64, jid string) (Contact, error) {
 
 // Contacts returns a page of an instance's contacts. Ids are stable and never reused, so
 // paging neither repeats nor misses a contact that remains. It scans at most 5000
-// contacts. Errors: ErrNotFound, or the cause of ctx's end.
-func (r *Registry) Contacts(ctx context.Context, instance int64, q ContactQuery) (ContactPage, error) {
-	if r.entry(instance) == nil {
-		return ContactPage{}, ErrNotFound
+// contacts. Errors: those of Config.Owner, or the cause of ctx's end.
+func (a *Archive) Contacts(ctx context.Context, instance int64, q ContactQuery) (ContactPage, error) {
+	if err := a.owner(instance); err != nil {
+		return ContactPage{}, err
 	}
 	if q.JID != "" {
-		return r.contactAsPage(instance, q)
+		return a.contactAsPage(instance, q)
 	}
 	if q.Limit <= 0 {
 		q.Limit = contactsPage
 	}
 	var page ContactPage
-	err := r.cfg.Store.View(func(tx *store.Tx) error {
+	err := a.cfg.Store.View(func(tx *store.Tx) error {
 		all := store.Range{Prefix: store.Key(instance), From: store.Key(instance, q.After+1)}
 		return tx.Scan(contacts, all, func(k, raw []byte) (bool, error) {
 			if ctx.Err() != nil {
@@ -130,8 +130,8 @@ func (c *Contact) matches(q *ContactQuery) bool {
 }
 
 // contactAsPage answers a query by JID, which matches at most one contact.
-func (r *Registry) contactAsPage(instance int64, q ContactQuery) (ContactPage, error) {
-	c, err := r.Contact(instance, q.JID)
+func (a *Archive) contactAsPage(instance int64, q ContactQuery) (ContactPage, error) {
+	c, err := a.Contact(instance, q.JID)
 	switch {
 	case errors.Is(err, ErrNoContact), err == nil && (c.ID <= q.After || !c.matches(&q)):
 		return ContactPage{}, nil

@@ -1,4 +1,4 @@
-package instance
+package messages
 
 import (
 	"errors"
@@ -11,13 +11,13 @@ import (
 )
 
 func TestHeardAfterStoredMessage(t *testing.T) {
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	defer r.stop()
-	id, other := r.create("a").ID, r.create("b").ID
+	id, other := r.create(), r.create()
 	since := time.Now().Add(-28 * 24 * time.Hour)
 	heard := func(instance int64) bool {
 		t.Helper()
-		got, err := r.reg.Heard(instance, []string{annPhone}, since)
+		got, err := r.a.Heard(instance, []string{annPhone}, since)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,14 +56,14 @@ func TestHeardAfterStoredMessage(t *testing.T) {
 }
 
 func TestHeardByLID(t *testing.T) {
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	defer r.stop()
-	id := r.create("a").ID
+	id := r.create()
 	m := text("in", annPhone, false)
 	lid := annLID
 	m.KeyLID, m.MessageTimestamp = &lid, time.Now().Unix()
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: m})
-	if got, err := r.reg.Heard(id, []string{annPhone}, time.Now().Add(-time.Hour)); !got || err != nil {
+	if got, err := r.a.Heard(id, []string{annPhone}, time.Now().Add(-time.Hour)); !got || err != nil {
 		t.Errorf("heard = %t, %v", got, err)
 	}
 }
@@ -72,16 +72,16 @@ func TestHeardByLID(t *testing.T) {
 // is stored. Of a file whose index does not say whose a message is, the newest
 // hundred are read.
 func TestHeardDespiteManyOutgoingMessages(t *testing.T) {
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	defer r.stop()
-	id := r.create("a").ID
+	id := r.create()
 	m := text("in", annPhone, false)
 	m.MessageTimestamp = time.Now().Unix()
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: m})
 	want := func(what string, want bool) {
 		t.Helper()
-		heard, err := r.reg.Heard(id, []string{annPhone}, time.Now().Add(-time.Hour))
-		wrote, err2 := r.reg.Wrote(id, []string{annPhone})
+		heard, err := r.a.Heard(id, []string{annPhone}, time.Now().Add(-time.Hour))
+		wrote, err2 := r.a.Wrote(id, []string{annPhone})
 		if err != nil || err2 != nil || heard != want || wrote != want {
 			t.Errorf("%s: heard = %t, wrote = %t, %v, %v", what, heard, wrote, err, err2)
 		}

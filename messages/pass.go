@@ -1,4 +1,4 @@
-package instance
+package messages
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 
 // needles are texts that every matching record contains: field values of the query,
 // encoded as in the record's JSON. A record that lacks one need not be decoded.
-func (q *MessageQuery) needles() (all [][]byte) {
+func (q *Query) needles() (all [][]byte) {
 	for _, value := range []string{q.Type, q.KeyID, q.Device, q.PushName} {
 		if value == "" {
 			continue

@@ -1,4 +1,4 @@
-package instance
+package messages
 
 import (
 	"context"
@@ -59,7 +59,7 @@ func indexChat(tx puts, instance int64, m *event.Message) error {
 	}
 	for _, pair := range [][2]string{{*m.KeyRemoteJID, *m.KeyLID}, {*m.KeyLID, *m.KeyRemoteJID}} {
 		key := store.Key(instance, pair[0], byte(0), pair[1])
-		if plausible(pair[0]) && plausible(pair[1]) && !tx.Has(chatNamesBucket, key) {
+		if Plausible(pair[0]) && Plausible(pair[1]) && !tx.Has(chatNamesBucket, key) {
 			err = errors.Join(err, tx.Put(chatNamesBucket, key, nil))
 		}
 	}
@@ -99,9 +99,9 @@ func indexed() []byte { return store.Key(int64(0)) }
 
 // indexChats builds the index of messages by chat in files written before it existed. It
 // stores the mark last; after a crash it starts over.
-func (r *Registry) indexChats(ctx context.Context) error {
+func (a *Archive) indexChats(ctx context.Context) error {
 	var done bool
-	err := r.cfg.Store.View(func(tx *store.Tx) error {
+	err := a.cfg.Store.View(func(tx *store.Tx) error {
 		done = tx.Has(chatNamesBucket, indexed())
 		return nil
 	})
@@ -109,7 +109,7 @@ func (r *Registry) indexChats(ctx context.Context) error {
 		return err
 	}
 	for from := []byte(nil); ; {
-		next, err := r.indexSome(ctx, from)
+		next, err := a.indexSome(ctx, from)
 		if err != nil {
 			return fmt.Errorf("index the stored messages by chat: %w", err)
 		}
@@ -117,14 +117,14 @@ func (r *Registry) indexChats(ctx context.Context) error {
 			return nil
 		}
 		if from == nil {
-			r.log.Info("indexing the stored messages by chat, once")
+			a.log.Info("indexing the stored messages by chat, once")
 		}
 		from = next
 	}
 }
 
-func (r *Registry) indexSome(ctx context.Context, from []byte) (next []byte, err error) {
-	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+func (a *Archive) indexSome(ctx context.Context, from []byte) (next []byte, err error) {
+	err = a.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		next = nil
 		type row struct {
 			instance int64

@@ -1,4 +1,4 @@
-package instance
+package messages
 
 import (
 	"bytes"
@@ -28,8 +28,8 @@ const (
 	scanBytes = 64 << 20
 )
 
-// MessageQuery selects stored messages, newest first. Zero fields do not filter.
-type MessageQuery struct {
+// Query selects stored messages, newest first. Zero fields do not filter.
+type Query struct {
 	ID          int64
 	KeyID       string // WhatsApp's id; not unique across chats
 	Chat        string // the phone JID or the LID of the chat
@@ -50,13 +50,13 @@ type MessageQuery struct {
 }
 
 // narrow reports whether the query filters by more than the chat.
-func (q *MessageQuery) narrow() bool {
+func (q *Query) narrow() bool {
 	return q.ID != 0 || q.KeyID != "" || q.Participant != "" || q.FromMe != nil || q.IsGroup != nil ||
 		q.Type != "" || q.Status != "" || q.Device != "" || q.PushName != "" || q.Text != ""
 }
 
-// StoredMessage is a message with its updates.
-type StoredMessage struct {
+// Stored is a message with its updates.
+type Stored struct {
 	event.Message
 	Updates []StoredUpdate `json:"messageUpdates"` // oldest first
 }
@@ -67,31 +67,31 @@ type StoredUpdate struct {
 	At     event.Time         `json:"dateTime"`
 }
 
-// MessagePage is a part of the messages of an instance, newest first. Older and Newer are
+// Page is a part of the messages of an instance, newest first. Older and Newer are
 // the Before and After of the adjacent pages, 0 if there is none. A page may be short or
 // empty although more follow, if the scan met many messages that do not match.
-type MessagePage struct {
-	Messages     []StoredMessage
+type Page struct {
+	Messages     []Stored
 	Older, Newer int64
 }
 
 // Messages returns a page of an instance's stored messages. Ids rise with the time of
 // storing and are never reused, so paging neither repeats nor misses a message that
 // remains. History messages of a chat follow all others, ordered by time. Errors:
-// ErrNotFound.
-func (r *Registry) Messages(ctx context.Context, instance int64, q MessageQuery) (MessagePage, error) {
-	if r.entry(instance) == nil {
-		return MessagePage{}, ErrNotFound
+// those of Config.Owner.
+func (a *Archive) Messages(ctx context.Context, instance int64, q Query) (Page, error) {
+	if err := a.owner(instance); err != nil {
+		return Page{}, err
 	}
 	if q.Limit <= 0 {
 		q.Limit = messagePage
 	}
 	w := &messageWalk{instance: instance, q: q, up: q.After > 0, words: wordsOf(q.Text)}
-	err := r.walk(ctx, w)
+	err := a.walk(ctx, w)
 	return w.page(), err
 }
 
-func (r *Registry) walk(ctx context.Context, w *messageWalk) error {
+func (a *Archive) walk(ctx context.Context, w *messageWalk) error {
 	w.most = scanMax
 	if w.words != "" {
 		w.most = searchMax
@@ -102,7 +102,7 @@ func (r *Registry) walk(ctx context.Context, w *messageWalk) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := r.cfg.Store.View(w.step); err != nil {
+		if err := a.cfg.Store.View(w.step); err != nil {
 			return fmt.Errorf("list messages of instance %d: %w", w.instance, err)
 		}
 		if w.looked == 0 {
@@ -112,98 +112,10 @@ func (r *Registry) walk(ctx context.Context, w *messageWalk) error {
 	return nil
 }
 
-// countStep is the number of keys counted per transaction, countMax per call.
-const (
-	countStep = 20_000
-	countMax  = 200_000
-)
-
-// CountMessages returns the number of messages that a query selects, regardless of
-// paging: of an instance or a chat, up to 200 000 under each name; with further filters,
-// only among the newest messages that one page scans. Errors: ErrNotFound.
-func (r *Registry) CountMessages(ctx context.Context, instance int64, q MessageQuery) (n int, err error) {
-	if r.entry(instance) == nil {
-		return 0, ErrNotFound
-	}
-	if q.narrow() {
-		q.Before, q.After, q.Limit, q.Skip = 0, 0, 1, 0
-		w := &messageWalk{instance: instance, q: q, words: wordsOf(q.Text), counts: true}
-		err := r.walk(ctx, w)
-		return w.passed, err
-	}
-	prefixes := [][]byte{store.Key(instance)}
-	if q.Chat != "" {
-		prefixes = nil
-		err := r.cfg.Store.View(func(tx *store.Tx) error {
-			for _, chat := range chatNames(tx, instance, q.Chat) {
-				prefixes = append(prefixes, chatPrefix(instance, chat))
-			}
-			return nil
-		})
-		if err != nil {
-			return 0, err
-		}
-	}
-	for _, prefix := range prefixes {
-		of, err := r.countKeys(ctx, prefix)
-		if n += of; err != nil {
-			return n, fmt.Errorf("count messages of instance %d: %w", instance, err)
-		}
-	}
-	return n, nil
-}
-
-// CountChat returns the number of stored messages of a chat; ok is false if there are
-// more than one call counts, 20 000 under each name. Errors: ErrNotFound.
-func (r *Registry) CountChat(instance int64, chat string) (n int, ok bool, err error) {
-	if r.entry(instance) == nil {
-		return 0, false, ErrNotFound
-	}
-	ok = true
-	err = r.cfg.Store.View(func(tx *store.Tx) error {
-		for _, name := range chatNames(tx, instance, chat) {
-			of := 0
-			err := tx.Scan(messageChats, store.Range{Prefix: chatPrefix(instance, name), Limit: countStep}, func(_, _ []byte) (bool, error) {
-				of++
-				return true, nil
-			})
-			if n += of; err != nil {
-				return err
-			}
-			ok = ok && of < countStep
-		}
-		return nil
-	})
-	return n, ok, err
-}
-
-// countKeys counts the entries of the index of messages by chat under a prefix.
-func (r *Registry) countKeys(ctx context.Context, prefix []byte) (n int, err error) {
-	rows := store.Range{Prefix: prefix}
-	for {
-		step := 0
-		err := r.cfg.Store.View(func(tx *store.Tx) error {
-			return tx.Walk(messageChats, rows, func(k []byte) (bool, error) {
-				if step++; step == countStep {
-					rows.From = append(bytes.Clone(k), 0) // past it
-				}
-				return step < countStep, nil
-			})
-		})
-		n += step
-		if err == nil && ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		if err != nil || step < countStep || n >= countMax {
-			return n, err
-		}
-	}
-}
-
 // messageWalk iterates over messages in several transactions.
 type messageWalk struct {
 	instance int64
-	q        MessageQuery
+	q        Query
 	chats    []string // names of the requested chat; nil: all chats
 	senders  []string // names of the requested participant; nil: all
 	words    words    // of q.Text; empty: any
@@ -217,7 +129,7 @@ type messageWalk struct {
 	more     bool // more messages may follow in this direction
 	passed   int  // matches skipped for q.Skip
 	full     bool // one match more than the page takes was found
-	found    []StoredMessage
+	found    []Stored
 }
 
 func (w *messageWalk) step(tx *store.Tx) error {
@@ -274,7 +186,7 @@ func (w *messageWalk) look(tx *store.Tx, place []byte) error {
 		w.looked += readCost - 1
 	}
 	m, err := message(tx, w.instance, id)
-	if errors.Is(err, store.ErrDamaged) || errors.Is(err, ErrNotFound) {
+	if errors.Is(err, store.ErrDamaged) || errors.Is(err, ErrNoMessage) {
 		w.at = place
 		return nil
 	}
@@ -308,7 +220,7 @@ func (w *messageWalk) take(m event.Message, updates []StoredUpdate) {
 		w.full, w.more = true, false
 	default:
 		m.InstanceID = w.instance
-		w.found = append(w.found, StoredMessage{m, updates})
+		w.found = append(w.found, Stored{m, updates})
 	}
 }
 
@@ -317,7 +229,7 @@ func (w *messageWalk) fits(m *event.Message) bool {
 	return w.q.fits(m) && (w.chats == nil || slices.Contains(w.chats, chatOf(m))) && w.sentBy(m) && w.words.in(m)
 }
 
-func (q *MessageQuery) fits(m *event.Message) bool {
+func (q *Query) fits(m *event.Message) bool {
 	switch {
 	case q.FromMe != nil && m.KeyFromMe != *q.FromMe, q.IsGroup != nil && m.IsGroup != *q.IsGroup,
 		q.Type != "" && m.MessageType != q.Type,
@@ -343,8 +255,8 @@ func (w *messageWalk) sentBy(m *event.Message) bool {
 }
 
 // page returns the messages found, newest first, and where the adjacent pages start.
-func (w *messageWalk) page() MessagePage {
-	p := MessagePage{Messages: w.found}
+func (w *messageWalk) page() Page {
+	p := Page{Messages: w.found}
 	further := int64(0)
 	if w.full || w.more {
 		further = idAt(w.at)

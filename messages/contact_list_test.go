@@ -1,4 +1,4 @@
-package instance
+package messages
 
 import (
 	"context"
@@ -9,16 +9,16 @@ import (
 )
 
 func TestContactPagesHaveNoGapsOrRepeats(t *testing.T) {
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	defer r.stop()
-	other, id := r.create("other").ID, r.create("a").ID
+	other, id := r.create(), r.create()
 	r.crowd(other, 3)
 	r.crowd(id, 120)
 	r.crowd(other, 3)
 	for limit, pages := range map[int]int{0: 3, 1: 120, 7: 18, 40: 3, 120: 1, 500: 1} {
 		want, after, seen := int64(4), int64(0), 0
 		for {
-			page, err := r.reg.Contacts(bg, id, ContactQuery{After: after, Limit: limit})
+			page, err := r.a.Contacts(bg, id, ContactQuery{After: after, Limit: limit})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -40,9 +40,9 @@ func TestContactPagesHaveNoGapsOrRepeats(t *testing.T) {
 }
 
 func TestContactFilters(t *testing.T) {
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	defer r.stop()
-	id := r.create("a").ID
+	id := r.create()
 	r.learn(id, met(annPhone, annLID, "Änne Smith"),
 		event.ContactChange{JID: bobPhone, BusinessName: new("Blacksmith & Sons")},
 		event.ContactChange{JID: "493@s.whatsapp.net", FullName: new("Carl")})
@@ -64,7 +64,7 @@ func TestContactFilters(t *testing.T) {
 		{ContactQuery{JID: annLID, Name: "carl"}, nil, 0},
 		{ContactQuery{JID: "499@s.whatsapp.net"}, nil, 0},
 	} {
-		page, err := r.reg.Contacts(bg, id, c.q)
+		page, err := r.a.Contacts(bg, id, c.q)
 		var got []int64
 		for _, contact := range page.Contacts {
 			got = append(got, contact.ID)
@@ -82,25 +82,25 @@ func TestContactFilters(t *testing.T) {
 }
 
 func TestContactListErrors(t *testing.T) {
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	defer r.stop()
-	if _, err := r.reg.Contacts(bg, 9, ContactQuery{}); !errors.Is(err, ErrNotFound) {
+	if _, err := r.a.Contacts(bg, 9, ContactQuery{}); !errors.Is(err, errNoInstance) {
 		t.Error(err)
 	}
-	if _, err := r.reg.Contacts(bg, 9, ContactQuery{JID: annPhone}); !errors.Is(err, ErrNotFound) {
+	if _, err := r.a.Contacts(bg, 9, ContactQuery{JID: annPhone}); !errors.Is(err, errNoInstance) {
 		t.Error(err)
 	}
-	if _, err := r.reg.Contact(9, annPhone); !errors.Is(err, ErrNotFound) {
+	if _, err := r.a.Contact(9, annPhone); !errors.Is(err, errNoInstance) {
 		t.Error(err)
 	}
-	id := r.create("a").ID
-	if _, err := r.reg.Contact(id, annPhone); !errors.Is(err, ErrNoContact) {
+	id := r.create()
+	if _, err := r.a.Contact(id, annPhone); !errors.Is(err, ErrNoContact) {
 		t.Error(err)
 	}
 	r.crowd(id, 1)
 	ctx, cancel := context.WithCancel(bg)
 	cancel()
-	if _, err := r.reg.Contacts(ctx, id, ContactQuery{}); !errors.Is(err, context.Canceled) {
+	if _, err := r.a.Contacts(ctx, id, ContactQuery{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

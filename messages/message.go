@@ -1,26 +1,15 @@
-package instance
+package messages
 
 import (
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 
 	"postern/event"
 	"postern/store"
-)
-
-const (
-	messages       = "message"
-	messageKeys    = "message_key"
-	messageUpdates = "message_update"
-	messageChats   = "message_chat"
-
-	chatNamesBucket = "message_chat_name"
 )
 
 // storedMessage is the record in the message bucket.
@@ -73,15 +62,15 @@ type storedUpdate struct {
 // StoreMessage stores m for an instance in the caller's transaction unless a message with
 // that key is stored, and returns the id of the stored one. A damaged message counts as
 // not stored. A history message becomes the live one.
-func (r *Registry) StoreMessage(tx *store.Tx, instance int64, m *event.Message) (id int64, err error) {
-	id, _, err = storeMessage(tx, instance, m, uuid.Nil)
+func (a *Archive) StoreMessage(tx *store.Tx, instance int64, m *event.Message) (id int64, err error) {
+	id, _, err = a.storeMessage(tx, instance, m, uuid.Nil)
 	return id, err
 }
 
 // storeMessage is StoreMessage that also reports whether the message was known; a history
 // message that arrives live was not. eventID is the id of its event if that is part of this
 // commit, else uuid.Nil.
-func storeMessage(tx *store.Tx, instance int64, m *event.Message, eventID uuid.UUID) (id int64, was bool, err error) {
+func (a *Archive) storeMessage(tx *store.Tx, instance int64, m *event.Message, eventID uuid.UUID) (id int64, was bool, err error) {
 	key := messageKey(instance, m)
 	known, err := tx.Get(messageKeys, key)
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
@@ -95,7 +84,7 @@ func storeMessage(tx *store.Tx, instance int64, m *event.Message, eventID uuid.U
 			return old.ID, false, arrive(tx, instance, &old, m, eventID)
 		}
 	}
-	id, err = newMessage(tx, instance, key, m, eventID)
+	id, err = a.newMessage(tx, instance, key, m, eventID)
 	return id, false, err
 }
 
@@ -115,9 +104,9 @@ func arrive(tx *store.Tx, instance int64, old, m *event.Message, eventID uuid.UU
 	)
 }
 
-func newMessage(tx *store.Tx, instance int64, key []byte, m *event.Message, eventID uuid.UUID) (id int64, err error) {
-	if !tx.Has(instances, store.Key(instance)) {
-		return 0, ErrNotFound // deleted in the meantime
+func (a *Archive) newMessage(tx *store.Tx, instance int64, key []byte, m *event.Message, eventID uuid.UUID) (id int64, err error) {
+	if err := a.cfg.Owner(tx, instance); err != nil {
+		return 0, err // deleted in the meantime
 	}
 	n, err := tx.NextID(messages)
 	if err != nil {
@@ -146,15 +135,15 @@ func messageWithEvent(tx *store.Tx, instance, id int64) (m event.Message, eventI
 		return m, eventID, err
 	}
 	if !found {
-		return m, eventID, fmt.Errorf("message %d: %w", id, ErrNotFound)
+		return m, eventID, ErrNoMessage
 	}
 	return event.Message(stored.Message), stored.Event, nil
 }
 
-// storable reports whether a message has a usable key: the size of the store's keys is
+// Storable reports whether a message has a usable key: the size of the store's keys is
 // limited, and the record has the key's text in JSON.
-func storable(m *event.Message) bool {
-	return m.KeyID != "" && plausible(m.KeyID) && plausible(chatOf(m))
+func Storable(m *event.Message) bool {
+	return m.KeyID != "" && Plausible(m.KeyID) && Plausible(chatOf(m))
 }
 
 // messageKey is instance, key id and chat, so that reusing an id of another chat cannot
@@ -234,121 +223,6 @@ func findInChat(tx *store.Tx, instance int64, keyID, chat string) (id int64, err
 		return id == 0, nil
 	})
 	return id, err
-}
-
-// Limits of one commit of Prune. A message in a large group has thousands of updates.
-const (
-	pruneStep    = 200  // messages
-	pruneUpdates = 2000 // updates of them
-)
-
-// Prune removes the messages of all instances stored before the given time, in small
-// commits. It returns their number and when the oldest remaining one was stored, zero if
-// there is none.
-func (r *Registry) Prune(ctx context.Context, before time.Time) (removed int, oldest time.Time, err error) {
-	before = time.UnixMilli(before.UnixMilli()) // the stored precision
-	for _, rec := range r.List() {
-		for {
-			first, err := r.firstStored(rec.ID)
-			if err == nil && !first.IsZero() && first.Before(before) {
-				var n int
-				n, err = r.pruneSome(ctx, rec.ID, before)
-				if removed += n; err == nil {
-					continue
-				}
-			}
-			if err != nil {
-				return removed, oldest, fmt.Errorf("prune messages of instance %d: %w", rec.ID, err)
-			}
-			if oldest.IsZero() || !first.IsZero() && first.Before(oldest) {
-				oldest = first
-			}
-			break
-		}
-	}
-	return removed, oldest, nil
-}
-
-// firstStored returns when the oldest message of an instance was stored, zero if there is
-// none.
-func (r *Registry) firstStored(instance int64) (at time.Time, err error) {
-	err = r.cfg.Store.View(func(tx *store.Tx) error {
-		return tx.Scan(messages, store.Range{Prefix: store.Key(instance), Limit: 1}, func(k, _ []byte) (bool, error) {
-			stored, found, err := store.GetJSON[storedMessage](tx, messages, k)
-			if found {
-				at = time.UnixMilli(stored.StoredAt)
-			}
-			return false, err
-		})
-	})
-	return at, err
-}
-
-// pruneSome removes messages in one commit.
-func (r *Registry) pruneSome(ctx context.Context, instance int64, before time.Time) (n int, err error) {
-	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		n, err = removeOld(tx, instance, before)
-		return err
-	})
-	return n, err
-}
-
-// removeOld removes old messages of an instance, as many as fit in one commit.
-func removeOld(tx *store.Tx, instance int64, before time.Time) (n int, err error) {
-	old, err := oldMessages(tx, instance, before)
-	if err != nil {
-		return 0, err
-	}
-	room := pruneUpdates
-	for _, m := range old {
-		removed, err := deleteUpdates(tx, instance, m.ID, room)
-		if err != nil {
-			return n, err
-		}
-		if room -= removed; room == 0 {
-			return n, nil // this message may have more updates
-		}
-		if err := deleteMessage(tx, instance, &m); err != nil {
-			return n, err
-		}
-		n++
-	}
-	return n, nil
-}
-
-// oldMessages returns the oldest messages. Ids rise with the time of storing, so the scan
-// ends at the first newer one.
-func oldMessages(tx *store.Tx, instance int64, before time.Time) (old []event.Message, err error) {
-	r := store.Range{Prefix: store.Key(instance), Limit: pruneStep}
-	err = tx.Scan(messages, r, func(k, _ []byte) (bool, error) {
-		stored, _, err := store.GetJSON[storedMessage](tx, messages, k)
-		if err != nil || stored.StoredAt >= before.UnixMilli() {
-			return false, err
-		}
-		stored.Message.Content = nil // up to megabytes; only the key is needed
-		old = append(old, event.Message(stored.Message))
-		return true, nil
-	})
-	return old, err
-}
-
-// deleteUpdates removes up to limit updates of a message and returns their number.
-func deleteUpdates(tx *store.Tx, instance, message int64, limit int) (int, error) {
-	var updates [][]byte
-	r := store.Range{Prefix: store.Key(instance, message), Limit: limit}
-	err := tx.Scan(messageUpdates, r, func(k, _ []byte) (bool, error) {
-		updates = append(updates, k)
-		return true, nil
-	})
-	if err != nil {
-		return 0, err
-	}
-	for _, k := range updates {
-		if err := tx.Delete(messageUpdates, k); err != nil {
-			return 0, err
-		}
-	}
-	return len(updates), nil
 }
 
 // deleteMessage removes a message that has no updates.

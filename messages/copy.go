@@ -1,4 +1,4 @@
-package instance
+package messages
 
 import (
 	"bytes"
@@ -20,8 +20,8 @@ type Copies struct {
 }
 
 // Copies returns the counts since the start.
-func (r *Registry) Copies() Copies {
-	return Copies{Recovered: r.recovered.Load(), Repeated: r.repeated.Load()}
+func (a *Archive) Copies() Copies {
+	return Copies{Recovered: a.recovered.Load(), Repeated: a.repeated.Load()}
 }
 
 // isRecovered reports whether a message could not be read when first received.
@@ -37,7 +37,7 @@ func isRecovered(m *event.Message) bool {
 
 // knownCopy looks up the message of a copy by both addresses of its chat, since the phone
 // may use another one than the sender.
-func (r *Registry) knownCopy(tx *store.Tx, instance int64, m *event.Message) (id int64, known bool, err error) {
+func (a *Archive) knownCopy(tx *store.Tx, instance int64, m *event.Message) (id int64, known bool, err error) {
 	if !isRecovered(m) {
 		return 0, false, nil
 	}
@@ -62,11 +62,11 @@ func repeats(m, stored *event.Message, known bool) bool {
 }
 
 // countCopy counts a stored message.
-func (r *Registry) countCopy(m, stored *event.Message, known bool) {
+func (a *Archive) countCopy(m, stored *event.Message, known bool) {
 	switch {
 	case repeats(m, stored, known):
-		r.repeated.Add(1)
+		a.repeated.Add(1)
 	case isRecovered(m):
-		r.recovered.Add(1)
+		a.recovered.Add(1)
 	}
 }
