@@ -37,7 +37,6 @@ func newFleet(t *testing.T) (f fleet, id int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(registry.Close)
 	rec, err := registry.Create(t.Context(), instance.New{Name: "shop", Mint: func(string) (string, error) { return "token", nil }})
 	if err != nil {
 		t.Fatal(err)

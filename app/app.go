@@ -25,6 +25,7 @@ import (
 	"postern/httpapi/idempotency"
 	"postern/instance"
 	"postern/instance/pace"
+	"postern/instance/webhooks"
 	"postern/internal/loglevel"
 	"postern/internal/loglines"
 	"postern/internal/peers"
@@ -72,6 +73,7 @@ type App struct {
 	drops      dispatch.LogThrottle // of the queue
 	relay      *dispatch.Relay
 	media      *media.Library
+	webhooks   *webhooks.Directory
 	messages   *messages.Archive
 	registry   *instance.Registry
 	known      contacts
@@ -110,7 +112,7 @@ func (a *App) Phone(number string) (p *sandbox.Phone, ok bool) {
 
 // Buckets are the buckets of the data file, but for the store's own.
 func Buckets() []store.Bucket {
-	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), messages.Buckets(), device.Buckets(), batch.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), access.Buckets()))
+	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), webhooks.Buckets(), messages.Buckets(), device.Buckets(), batch.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), access.Buckets()))
 }
 
 // Start takes the addresses and brings everything up behind them.
@@ -289,11 +291,10 @@ func (a *App) startInstances(ctx context.Context) error {
 		return err
 	}
 	a.registry, err = instance.Open(ctx, instance.Config{
-		Store: a.store, Messages: a.messages, Publish: a.publish, Watched: a.hub.Watched, OnStatus: a.statusChanged, OnChange: a.instanceChanged, KeepsStrangers: a.keepsStrangers,
+		Store: a.store, Messages: a.messages, Webhooks: a.webhooks, Publish: a.publish, Watched: a.hub.Watched, OnStatus: a.statusChanged, OnChange: a.instanceChanged, KeepsStrangers: a.keepsStrangers,
 		Twin: devices.Twin, Standings: func() (map[int64]instance.Standing, error) { return standings(devices, a.home) },
 		Proxy: forAll, CheckProxy: dispatch.Guard{}.CheckURL,
-		CheckURL:  dispatch.Guard{DenyPrivate: a.cfg.Webhook.DenyPrivate}.CheckURL,
-		GlobalURL: a.globalURL(), DurableDefault: a.cfg.Webhook.DurableDefault,
+		CheckURL:   dispatch.Guard{DenyPrivate: a.cfg.Webhook.DenyPrivate}.CheckURL,
 		DropNotice: devices.DropNoticeTx,
 		Ledger:     a.ledger, OnLanes: a.lanesChanged, ClearLanes: a.relay.Clear,
 		Forget: func(tx *store.Tx, id int64) error {
@@ -304,10 +305,6 @@ func (a *App) startInstances(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.stops.push("instance registry", func(context.Context) error {
-		a.registry.Close()
-		return nil
-	})
 	if err := a.openVersions(); err != nil {
 		return err
 	}

@@ -36,7 +36,6 @@ func TestWhoWroteUnderALIDAloneIsKnownOnceTheirNumberIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer registry.Close()
 	var ids []int64
 	for _, name := range []string{"restricted", "free"} {
 		rec, err := registry.Create(t.Context(), instance.New{Name: name, Mint: func(string) (string, error) { return name, nil }})

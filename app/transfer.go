@@ -18,6 +18,7 @@ import (
 	"postern/event"
 	"postern/httpapi/tokens"
 	"postern/instance"
+	"postern/instance/webhooks"
 	"postern/messages"
 	"postern/store"
 	"postern/whatsapp"
@@ -50,13 +51,13 @@ func onStopped(ctx context.Context, cfg *config.Config, log *slog.Logger, fn fun
 	}
 	defer s.messages.Close()
 	s.registry, err = instance.Open(ctx, instance.Config{
-		Store: s.store, Messages: s.messages, DurableDefault: cfg.Webhook.DurableDefault, Logger: log,
+		Store: s.store, Messages: s.messages, Logger: log,
+		Webhooks: webhooks.New(webhooks.Config{Store: s.store, DurableDefault: cfg.Webhook.DurableDefault}),
 		CheckURL: dispatch.Guard{DenyPrivate: cfg.Webhook.DenyPrivate}.CheckURL, CheckProxy: dispatch.Guard{}.CheckURL,
 	})
 	if err != nil {
 		return err
 	}
-	defer s.registry.Close()
 	return fn(s)
 }
 

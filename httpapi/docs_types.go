@@ -14,6 +14,7 @@ import (
 	"postern/httpapi/strict"
 	"postern/instance"
 	"postern/instance/pace"
+	"postern/instance/webhooks"
 	"postern/messages"
 	"postern/whatsapp/proxy"
 )
@@ -85,7 +86,7 @@ func types() map[reflect.Type]openapi.Type {
 		body[pace.Jitter]():       {Name: "Jitter"},
 		body[pace.Status]():       {Name: "LimitStatus", About: "Usage of an instance's limits; limits that are not set are absent."},
 		body[pace.Use]():          {Name: "LimitUse", About: "How much of a limit is used."},
-		body[instance.Webhook]():  {Name: "Webhook", About: "The destination of an instance's events, and which events it gets."},
+		body[webhooks.Webhook]():  {Name: "Webhook", About: "The destination of an instance's events, and which events it gets."},
 		body[listedInstance]():    {Name: "Instance", About: "An instance as the operator sees it."},
 
 		body[batch.ItemWithAttempts]():         {Name: "BatchItemWithAttempts"},

@@ -15,6 +15,7 @@ import (
 	"postern/httpapi/strict"
 	"postern/instance"
 	"postern/instance/pace"
+	"postern/instance/webhooks"
 	"postern/internal/nesting"
 	"postern/media"
 	"postern/messages"
@@ -140,13 +141,13 @@ func errorTable() []mapping {
 		{instance.ErrInvalid, http.StatusUnprocessableEntity, "INVALID_INSTANCE", ""},
 		{messages.ErrInvalid, http.StatusUnprocessableEntity, "INVALID_INSTANCE", ""},
 		{pace.ErrInvalid, http.StatusUnprocessableEntity, "INVALID_LIMITS", ""},
-		{instance.ErrNoWebhook, http.StatusNotFound, "WEBHOOK_NOT_FOUND", "the instance has no webhook"},
+		{webhooks.ErrNoWebhook, http.StatusNotFound, "WEBHOOK_NOT_FOUND", "the instance has no webhook"},
 		{instance.ErrNoProxy, http.StatusNotFound, "PROXY_NOT_FOUND", ""},
 		{instance.ErrInvalidProxy, http.StatusUnprocessableEntity, "INVALID_PROXY", ""},
 		{instance.ErrProxyUnreachable, http.StatusUnprocessableEntity, codeProxyUnreachable, ""},
-		{instance.ErrInvalidWebhook, http.StatusBadRequest, "INVALID_WEBHOOK", ""},
-		{instance.ErrNoEndpoint, http.StatusNotFound, "ENDPOINT_NOT_FOUND", ""},
-		{instance.ErrNotSigned, http.StatusConflict, "SIGNING_OFF", ""},
+		{webhooks.ErrInvalid, http.StatusBadRequest, "INVALID_WEBHOOK", ""},
+		{webhooks.ErrNoEndpoint, http.StatusNotFound, "ENDPOINT_NOT_FOUND", ""},
+		{webhooks.ErrNotSigned, http.StatusConflict, "SIGNING_OFF", ""},
 		{instance.ErrNoCode, http.StatusRequestTimeout, "CONNECT_TIMEOUT", ""},
 		{instance.ErrAlreadyPaired, http.StatusConflict, "ALREADY_CONNECTED", ""},
 		{event.ErrNoPasskey, http.StatusConflict, "PASSKEY_NOT_EXPECTED", ""},

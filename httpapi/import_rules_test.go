@@ -53,7 +53,6 @@ func TestImportedAccountMeetsRequestRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(registry.Close)
 	var in *instance.Received
 	r.api.Transfers.Import = func(ctx context.Context, _ io.Reader, _ string, _ func(string)) (made Imported, err error) {
 		made.Record, err = registry.Receive(ctx, in, func(*store.Tx, int64) error { return nil })
@@ -147,11 +146,11 @@ func TestImportedAccountMeetsRequestRules(t *testing.T) {
 		t.Fatalf("as exported: %d %s", status, said)
 	}
 	rec := registry.List()[0]
-	hook, err := registry.Webhook(rec.ID)
+	hook, err := registry.Webhooks().Webhook(rec.ID)
 	if err != nil || hook.URL != "https://crm.example.org/in" || hook.Enabled || !hook.Events["messagesUpsert"] || hook.CreatedAt.Year() != 2020 || hook.InstanceID != rec.ID {
 		t.Errorf("%+v, %v", hook, err)
 	}
-	o, err := registry.Options(rec.ID)
+	o, err := registry.Webhooks().Options(rec.ID)
 	if err != nil || !o.Durable || !o.Signing.Enabled || o.Order != "chat" || o.Headers["X-Key"] != "***" || len(o.Endpoints) != 1 || o.Endpoints[0].Signing.Enabled || o.Filter.Status {
 		t.Errorf("%+v, %v", o, err)
 	}

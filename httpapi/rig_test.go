@@ -35,6 +35,7 @@ import (
 	"postern/httpapi/tokens/tokenstest"
 	"postern/instance"
 	"postern/instance/pace"
+	"postern/instance/webhooks"
 	"postern/media"
 	"postern/messages"
 	"postern/store"
@@ -122,7 +123,7 @@ func newRigOnDisk(t testing.TB, minFree uint64) *rig {
 // instances are what adapt says.
 func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) *rig {
 	t.Helper()
-	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), instance.Buckets(), messages.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), access.Buckets())
+	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), instance.Buckets(), webhooks.Buckets(), messages.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), access.Buckets())
 	st, err := store.Open(o)
 	if err != nil {
 		t.Fatal(err)

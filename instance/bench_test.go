@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/instance/webhooks"
 	"postern/store"
 )
 
@@ -65,7 +66,7 @@ func BenchmarkReport(b *testing.B) {
 			defer r.stop()
 			id := r.create("a").ID
 			r.hook(id, "http://a.example/", "messagesUpsert", "messagesUpdated", "presenceUpdated", "connectionUpdated")
-			r.options(id, OptionsChange{Durable: durable})
+			r.options(id, webhooks.OptionsChange{Durable: durable})
 			r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("sent", "1@s.whatsapp.net", true)})
 			b.ReportAllocs()
 			i := 0

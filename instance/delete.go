@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"postern/instance/webhooks"
 	"postern/messages"
 	"postern/store"
 )
@@ -37,7 +38,7 @@ func (r *Registry) Delete(ctx context.Context, id int64, force bool) error {
 	e.gone = true
 	r.forget(id, name, e)
 	r.tellChange(id, name, true)
-	r.tellLanes(lanesOf(id, e.chosen()))
+	r.hooks.Removed(id)
 	r.log.Info("instance deleted", "instance", name, "instance_id", id)
 	return nil
 }
@@ -78,8 +79,7 @@ func (r *Registry) erase(tx *store.Tx, id int64, name string) error {
 		}
 	}
 	return errors.Join(
-		tx.Delete(webhooks, store.Key(id)),
-		tx.Delete(optionsBucket, store.Key(id)),
+		webhooks.Forget(tx, id),
 		tx.Delete(settingsBucket, store.Key(id)),
 		tx.Delete(proxies, store.Key(id)),
 		tx.Delete(instanceName, []byte(name)),

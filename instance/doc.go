@@ -1,12 +1,11 @@
-// Package instance manages the instances: their records, tokens and webhook
-// configurations, and their connections to WhatsApp. Package messages stores their
-// messages and contacts.
+// Package instance manages the instances: their records, tokens, settings and proxies,
+// and their connections to WhatsApp. Package messages stores their messages and contacts,
+// package webhooks has where their events go.
 //
 // # Registry
 //
-// A [Registry] owns the buckets below and holds all records and webhook
-// configurations in memory, filled at Open and replaced after each commit, so
-// that no event and no status request reads the file.
+// A [Registry] owns the buckets below and holds all records in memory, filled at Open and
+// replaced after each commit, so that no event and no status request reads the file.
 //
 // [Registry.Report] is the single entry point for facts about an account. It applies the
 // settings of the instance, and stores the fact in one commit, those about messages and
@@ -47,8 +46,6 @@
 //
 //	instance        id                       -> JSON Record
 //	instance_name   name                     -> id
-//	webhook         id                       -> JSON Webhook
-//	webhook_options id, 0: the global webhook -> JSON of how deliveries go out, with headers and secrets; none: the old way
 //	instance_settings id                     -> JSON Settings; none: the default
 //	proxy           id                       -> JSON of the URL with its password, and for what it is
 //	call_answer     instance + caller        -> when the text that answers calls was last sent, in milliseconds

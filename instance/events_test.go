@@ -14,6 +14,7 @@ import (
 
 	"postern/delivery"
 	"postern/event"
+	"postern/instance/webhooks"
 	"postern/store"
 )
 
@@ -41,12 +42,12 @@ func durableRig(t testing.TB) (r *rig, id int64) {
 	t.Helper()
 	r = newRig(t, func(c *Config) {
 		withLedger(t)(c)
-		c.GlobalURL = "http://global.example/"
+		c.Webhooks = webhooks.New(webhooks.Config{Store: c.Store, GlobalURL: "http://global.example/"})
 	}, nil)
 	id = r.create("shop").ID
 	r.hook(id, "http://a.example/", allFlags()...)
-	r.options(id, OptionsChange{
-		Durable: true, Endpoints: []EndpointChange{{ID: "crm", URL: "http://b.example/", Events: map[event.Flag]bool{"messagesUpsert": true}}},
+	r.options(id, webhooks.OptionsChange{
+		Durable: true, Endpoints: []webhooks.EndpointChange{{ID: "crm", URL: "http://b.example/", Events: map[event.Flag]bool{"messagesUpsert": true}}},
 	})
 	return r, id
 }
@@ -375,7 +376,7 @@ func TestDurableCountsFromTheCommitOfItsOptions(t *testing.T) {
 		r.hook(id, "http://a.example/", allFlags()...)
 		r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("before", "1@s.whatsapp.net", false)})
 		together(r,
-			func() { r.options(id, OptionsChange{Durable: true}) },
+			func() { r.options(id, webhooks.OptionsChange{Durable: true}) },
 			func() {
 				r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "1@s.whatsapp.net", false)})
 			},
@@ -384,7 +385,7 @@ func TestDurableCountsFromTheCommitOfItsOptions(t *testing.T) {
 			t.Errorf("%d events are in the file: %+v", len(all), all)
 		}
 		together(r,
-			func() { r.options(id, OptionsChange{}) },
+			func() { r.options(id, webhooks.OptionsChange{}) },
 			func() {
 				r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("after", "1@s.whatsapp.net", false)})
 			},
@@ -402,9 +403,9 @@ func TestSequenceContinuesWhenDurableAgain(t *testing.T) {
 	defer r.stop()
 	call := event.Fact{Kind: event.CallUpsert, Data: event.Call{ChatID: "1@s.whatsapp.net"}}
 	r.report(id, call)
-	r.options(id, OptionsChange{})
+	r.options(id, webhooks.OptionsChange{})
 	r.report(id, call)
-	r.options(id, OptionsChange{Durable: true})
+	r.options(id, webhooks.OptionsChange{Durable: true})
 	r.report(id, call)
 	var numbers []uint64
 	for _, e := range r.events(id) {
@@ -420,12 +421,12 @@ func TestSequenceContinuesWhenDurableAgain(t *testing.T) {
 func TestDurableGlobalWebhookStoresAllEvents(t *testing.T) {
 	r := newRig(t, func(c *Config) {
 		withLedger(t)(c)
-		c.GlobalURL = "http://global.example/"
+		c.Webhooks = webhooks.New(webhooks.Config{Store: c.Store, GlobalURL: "http://global.example/"})
 	}, nil)
 	defer r.stop()
 	id := r.create("a").ID
 	r.hook(id, "http://a.example/", "callUpsert")
-	r.options(GlobalScope, OptionsChange{Durable: true, MaxAge: new("1h")})
+	r.options(webhooks.Global, webhooks.OptionsChange{Durable: true, MaxAge: new("1h")})
 	r.report(id, event.Fact{Kind: event.CallUpsert, Data: event.Call{ChatID: "1@s.whatsapp.net"}})
 	all := r.events(id)
 	if len(all) != 1 || all[0].Sequence != 0 || len(all[0].To) != 1 || all[0].To[0].Lane != delivery.GlobalLane {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/event"
+	"postern/instance/webhooks"
 	"postern/store"
 )
 
@@ -34,7 +35,7 @@ func TestResentMessageKeepsItsEventID(t *testing.T) {
 	if n := r.one(); n.ID != all[0].ID || len(n.To) != 1 || n.To[0].Target != event.TargetGlobal {
 		t.Errorf("what is not durable was published %+v, want the same id", n)
 	}
-	r.options(id, OptionsChange{})
+	r.options(id, webhooks.OptionsChange{})
 	r.report(id, f)
 	if n := r.one(); n.ID != all[0].ID || len(n.To) != 2 {
 		t.Errorf("without durable: %+v", n)
@@ -49,7 +50,7 @@ func TestResentMessagePublishedFromMemoryIsPublishedAgain(t *testing.T) {
 	r.hook(id, "http://a.example/", allFlags()...)
 	f := event.Fact{Kind: event.MessagesUpsert, Data: text("K", "1@s.whatsapp.net", false)}
 	r.report(id, f)
-	r.options(id, OptionsChange{Durable: true})
+	r.options(id, webhooks.OptionsChange{Durable: true})
 	r.report(id, f)
 	if all := r.events(id); len(all) != 1 {
 		t.Errorf("%d events", len(all))
@@ -77,7 +78,6 @@ func TestFailedCommitPublishesNothing(t *testing.T) {
 				t.Errorf("published %v", kinds(n))
 			}
 			r.sup.end()
-			r.reg.Close()
 			r.archive.Close()
 		})
 	}
@@ -156,7 +156,7 @@ func TestAsynchronousSendEventIsInItsCommit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			connected(t, func(r *rig, id int64, s *session) {
 				r.openLedger()
-				r.options(id, OptionsChange{Durable: true})
+				r.options(id, webhooks.OptionsChange{Durable: true})
 				s.send = func() error { return fail }
 				p := r.processor(nil)
 				defer stopProcessor(t, p)
@@ -194,7 +194,7 @@ func TestPasskeyEndEventIsInStateCommit(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		r.openLedger()
 		id := r.asked("a")
-		r.options(id, OptionsChange{Durable: true})
+		r.options(id, webhooks.OptionsChange{Durable: true})
 		film := r.film()
 		if _, err := r.sup.Logout(bg, id, "req-9"); err != nil {
 			t.Fatal(err)
@@ -226,12 +226,13 @@ func TestPasskeyEndEventIsInStateCommit(t *testing.T) {
 // disk has no room for it to wait.
 func TestUnreadableOptionsBlockDeliveryFromMemory(t *testing.T) {
 	r, id := durableRig(t)
+	err := r.s.Update(bg, func(tx *store.Tx) error { return tx.Put("webhook_options", store.Key(id), []byte("{")) })
+	if err != nil {
+		t.Fatal(err)
+	}
 	r.minFree = 1 << 62
 	r.reboot()
 	defer r.stop()
-	broken := *plainOptions
-	broken.Durable, broken.failed = true, store.ErrDamaged
-	r.reg.entry(id).options.Store(&broken)
 	w := r.reg.source(id).Writer()
 	w.Add(event.CallUpsert, event.Call{}, event.About{}, "")
 	if err := w.Publish(bg); err != nil {
@@ -296,7 +297,7 @@ func TestKillAroundNoticeRemovalKeepsTheEvent(t *testing.T) {
 			}
 		}, nil)
 		id := r.create("a").ID
-		r.options(id, OptionsChange{Durable: durable})
+		r.options(id, webhooks.OptionsChange{Durable: durable})
 		r.report(id, event.Fact{Kind: event.HistorySync, Data: event.HistoryUpdate{Type: event.HistorySyncType}, Notice: "N"})
 		want := []string{"published", "forgotten"}
 		if durable {
@@ -322,7 +323,7 @@ func TestNoticeIsRemovedInItsEventCommit(t *testing.T) {
 			}
 		}, nil)
 		id := r.create("a").ID
-		r.options(id, OptionsChange{Durable: durable})
+		r.options(id, webhooks.OptionsChange{Durable: durable})
 		commits := 0
 		r.commit = func(int, time.Duration) { commits++ }
 		r.report(id, event.Fact{Kind: event.HistorySync, Data: event.HistoryUpdate{Type: event.HistorySyncType}, Notice: "N"})

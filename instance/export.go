@@ -8,6 +8,7 @@ import (
 
 	"postern/event"
 	"postern/instance/pace"
+	"postern/instance/webhooks"
 	"postern/store"
 )
 
@@ -41,7 +42,7 @@ func (r Record) HasMoved() bool { return !r.MovedAt.IsZero() }
 func (r *Registry) Export(id int64) (e Export, err error) {
 	err = r.cfg.Store.View(func(tx *store.Tx) (err error) {
 		for bucket, to := range map[string]*json.RawMessage{
-			instances: &e.Record, webhooks: &e.Webhook, optionsBucket: &e.Options, proxies: &e.Proxy, settingsBucket: &e.Settings,
+			instances: &e.Record, proxies: &e.Proxy, settingsBucket: &e.Settings,
 		} {
 			raw, err := tx.Get(bucket, store.Key(id))
 			if err != nil {
@@ -49,7 +50,9 @@ func (r *Registry) Export(id int64) (e Export, err error) {
 			}
 			*to = raw
 		}
-		e.Webhook, e.Options = withoutKey(e.Webhook), withoutKey(e.Options)
+		if e.Webhook, e.Options, err = webhooks.StoredRecords(tx, id); err != nil {
+			return fmt.Errorf("webhook of instance %d: %w", id, err)
+		}
 		e.Limits, err = pace.Stored(tx, id)
 		return err
 	})
@@ -57,21 +60,6 @@ func (r *Registry) Export(id int64) (e Export, err error) {
 		err = ErrNotFound
 	}
 	return e, err
-}
-
-// withoutKey removes the scoped key that last changed a record, which is meaningless in
-// another file.
-func withoutKey(raw json.RawMessage) json.RawMessage {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil || fields["key"] == nil {
-		return raw
-	}
-	delete(fields, "key")
-	out, err := json.Marshal(fields)
-	if err != nil {
-		return raw
-	}
-	return out
 }
 
 // Move marks an instance as moved, for the request by: it never connects while marked.

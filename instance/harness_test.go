@@ -15,6 +15,7 @@ import (
 
 	"postern/delivery"
 	"postern/event"
+	"postern/instance/webhooks"
 	"postern/messages"
 	"postern/store"
 )
@@ -127,7 +128,6 @@ func (r *rig) stop() {
 	if err := r.sup.Stop(context.Background()); err != nil {
 		r.Error(err)
 	}
-	r.reg.Close()
 	r.archive.Close()
 	if err := r.s.Close(); err != nil {
 		r.Error(err)
@@ -210,7 +210,7 @@ func (r *rig) hook(id int64, url string, flags ...event.Flag) {
 	for _, f := range flags {
 		set[f] = true
 	}
-	if _, err := r.reg.PutWebhook(context.Background(), id, WebhookChange{URL: &url, Events: set}); err != nil {
+	if _, err := r.reg.Webhooks().PutWebhook(context.Background(), id, webhooks.WebhookChange{URL: &url, Events: set}); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -282,5 +282,13 @@ func met(jid, lid, pushName string) event.ContactChange {
 }
 
 func allBuckets() []store.Bucket {
-	return slices.Concat(Buckets(), messages.Buckets(), delivery.Buckets())
+	return slices.Concat(Buckets(), webhooks.Buckets(), messages.Buckets(), delivery.Buckets())
+}
+
+func webhookLane(id int64) delivery.Lane {
+	return delivery.Lane{Flow: delivery.FlowInstance, Instance: id, Target: event.TargetWebhook}
+}
+
+func endpointLane(id int64, endpoint string) delivery.Lane {
+	return delivery.Lane{Flow: delivery.FlowInstance, Instance: id, Target: event.TargetEndpoint, Endpoint: endpoint}
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 
 	"postern/event"
+	"postern/instance/webhooks"
 	"postern/messages"
 	"postern/store"
 )
@@ -18,8 +20,8 @@ type Import struct {
 
 	OwnerJID, OwnerLID, PushName, ProfilePicURL string
 
-	Webhook  *WebhookChange
-	Options  *OptionsChange
+	Webhook  *webhooks.WebhookChange
+	Options  *webhooks.OptionsChange
 	Proxy    *ProxyChange
 	Settings *Settings
 	Contacts []event.ContactChange
@@ -27,11 +29,11 @@ type Import struct {
 }
 
 // Rules validates imported data by the rules of the API.
-type Rules struct{ reg *Registry }
+type Rules struct {
+	webhooks.Rules // for webhooks and options
 
-// NewRules returns the rules of a registry with that configuration, of which only
-// CheckURL and CheckProxy are used. It needs no store.
-func NewRules(cfg Config) Rules { return Rules{&Registry{cfg: cfg}} }
+	CheckProxy func(*url.URL) error // rejects forbidden proxy hosts; nil allows all
+}
 
 // Attributes returns the rule that external attributes violate, nil if they are valid.
 func (r Rules) Attributes(raw json.RawMessage) error {
@@ -48,28 +50,13 @@ func (r Rules) Description(text string) error {
 // Picture is Attributes for the URL of a profile picture.
 func (r Rules) Picture(text string) error { return checkPicture(text) }
 
-// Webhook is Attributes for a webhook.
-func (r Rules) Webhook(c WebhookChange) error {
-	if c.URL == nil {
-		return badWebhook("url", "is required when the webhook is created")
-	}
-	return r.reg.checkChange(c)
-}
-
-// Options is Webhook for options.
-func (r Rules) Options(c OptionsChange) error {
-	before := defaultOptions()
-	_, _, err := r.reg.apply(c, &before)
-	return err
-}
-
-// Proxy is Webhook for a proxy.
+// Proxy is Attributes for a proxy.
 func (r Rules) Proxy(c ProxyChange) error {
-	_, err := r.reg.check(c)
+	_, err := c.check(r.CheckProxy)
 	return err
 }
 
-// Settings is Webhook for settings.
+// Settings is Attributes for settings.
 func (r Rules) Settings(s Settings) error {
 	s = s.clone()
 	return s.check()
@@ -129,7 +116,7 @@ func (r *Registry) takeUp(id int64) (rec Record, err error) {
 	r.byID[rec.ID], r.byName[rec.Name] = e, e
 	r.mu.Unlock()
 	r.tellChange(rec.ID, rec.Name, false)
-	r.tellLanes(lanesOf(rec.ID, e.chosen()))
+	r.hooks.Added(e.Scope)
 	r.log.Info("instance imported", "instance", rec.Name, "instance_id", rec.ID)
 	return rec, nil
 }
@@ -164,31 +151,8 @@ func (r *Registry) importTx(tx *store.Tx, in *Import, token string) (rec Record,
 
 func (r *Registry) importSettings(tx *store.Tx, in *Import, id int64) error {
 	key := store.Key(id)
-	if in.Webhook != nil {
-		if err := NewRules(r.cfg).Webhook(*in.Webhook); err != nil {
-			return err
-		}
-		hook, err := in.Webhook.apply(tx, id, nil)
-		if err != nil {
-			return err
-		}
-		if err := store.PutJSON(tx, webhooks, key, hook); err != nil {
-			return err
-		}
-	}
-	options := r.firstOptions()
-	if in.Options != nil {
-		changed, _, err := r.apply(*in.Options, &options)
-		if err != nil {
-			return err
-		}
-		changed.Durable = changed.Durable || r.cfg.DurableDefault
-		options = changed
-	}
-	if in.Options != nil || r.cfg.DurableDefault {
-		if err := store.PutJSON(tx, optionsBucket, key, options); err != nil {
-			return err
-		}
+	if err := r.hooks.Import(tx, id, in.Webhook, in.Options); err != nil {
+		return err
 	}
 	if in.Settings != nil {
 		s := in.Settings.clone()
@@ -202,7 +166,7 @@ func (r *Registry) importSettings(tx *store.Tx, in *Import, id int64) error {
 	if in.Proxy == nil {
 		return nil
 	}
-	p, err := r.check(*in.Proxy)
+	p, err := in.Proxy.check(r.cfg.CheckProxy)
 	if err != nil {
 		return err
 	}

@@ -37,14 +37,11 @@ func There(tx *store.Tx, id int64) error {
 	return ErrNotFound
 }
 
-// ownedNeeds is for keys that begin with an instance id, or 0 for the global webhook.
+// ownedNeeds is for keys that begin with an instance id.
 func ownedNeeds(*store.Lookup) store.Needs {
 	return eachRecord(func(key, _ []byte) []store.Need {
-		switch {
-		case len(key) < 8:
+		if len(key) < 8 {
 			return []store.Need{{Why: "it belongs to no instance"}}
-		case bytes.Equal(key, store.Key(GlobalScope)):
-			return nil
 		}
 		return []store.Need{Owner(key[:8])}
 	})

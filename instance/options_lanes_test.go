@@ -15,12 +15,13 @@ import (
 
 	"postern/delivery"
 	"postern/event"
+	"postern/instance/webhooks"
 	"postern/store"
 )
 
 // where is the URL that a lane leads to, or why it leads nowhere.
 func (r *rig) where(lane delivery.Lane) string {
-	d, state := r.reg.Resolve(lane)
+	d, state := r.reg.Webhooks().Resolve(lane)
 	return map[delivery.Status]string{delivery.Gone: "gone", delivery.Paused: "paused", delivery.Absent: "absent", delivery.Ready: d.URL}[state]
 }
 
@@ -46,20 +47,20 @@ func TestResolveUsesCurrentConfiguration(t *testing.T) {
 	want("disabled", endpointLane(id, "b.I_2-"), "paused")
 	want("another case", endpointLane(id, "CRM"), "gone")
 	r.hook(id, "http://two")
-	if _, err := r.reg.PutWebhook(bg, id, WebhookChange{Enabled: new(false)}); err != nil {
+	if _, err := r.reg.Webhooks().PutWebhook(bg, id, webhooks.WebhookChange{Enabled: new(false)}); err != nil {
 		t.Fatal(err)
 	}
 	want("disabled", own, "paused")
 	want("the webhook is disabled, an endpoint is not", crm, "https://crm.example/in?key=1")
-	if _, err := r.reg.PutWebhook(bg, id, WebhookChange{}); err != nil {
+	if _, err := r.reg.Webhooks().PutWebhook(bg, id, webhooks.WebhookChange{}); err != nil {
 		t.Fatal(err)
 	}
 	want("the new URL", own, "http://two")
-	r.options(id, OptionsChange{Endpoints: []EndpointChange{{ID: "crm", URL: "http://moved"}}})
+	r.options(id, webhooks.OptionsChange{Endpoints: []webhooks.EndpointChange{{ID: "crm", URL: "http://moved"}}})
 	want("the new URL", crm, "http://moved")
 	r.reboot()
 	want("after a restart", crm, "http://moved")
-	if _, err := r.reg.DropOptions(bg, id); err != nil {
+	if _, err := r.reg.Webhooks().DropOptions(bg, id); err != nil {
 		t.Fatal(err)
 	}
 	want("options deleted", crm, "gone")
@@ -73,7 +74,9 @@ func TestResolveUsesCurrentConfiguration(t *testing.T) {
 }
 
 func TestEventIDRequiresSigningOrDurable(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.GlobalURL = "http://global" }, nil)
+	r := newRig(t, func(c *Config) {
+		c.Webhooks = webhooks.New(webhooks.Config{Store: c.Store, GlobalURL: "http://global"})
+	}, nil)
 	defer r.stop()
 	id := r.create("a").ID
 	r.hook(id, "http://own")
@@ -86,10 +89,10 @@ func TestEventIDRequiresSigningOrDurable(t *testing.T) {
 		{false, true, true, false, true, true},
 		{true, true, true, true, true, true},
 	} {
-		r.options(id, OptionsChange{Durable: c.durable, Signed: c.signed, Endpoints: []EndpointChange{{ID: "e", URL: "http://e"}}})
-		r.options(GlobalScope, OptionsChange{Durable: c.durable, Signed: c.signed})
+		r.options(id, webhooks.OptionsChange{Durable: c.durable, Signed: c.signed, Endpoints: []webhooks.EndpointChange{{ID: "e", URL: "http://e"}}})
+		r.options(webhooks.Global, webhooks.OptionsChange{Durable: c.durable, Signed: c.signed})
 		for lane, want := range map[delivery.Lane]bool{webhookLane(id): c.own, endpointLane(id, "e"): c.further, delivery.GlobalLane: c.global, delivery.BatchLane: c.batch} {
-			if d, _ := r.reg.Resolve(lane); d.WithID != want {
+			if d, _ := r.reg.Webhooks().Resolve(lane); d.WithID != want {
 				t.Errorf("%+v: %+v has an id: %t, want %t", c, lane, d.WithID, want)
 			}
 		}
@@ -102,12 +105,12 @@ func TestRotatedSecretOverlapsForADay(t *testing.T) {
 		defer r.stop()
 		id := r.create("a").ID
 		r.hook(id, "http://own")
-		put := OptionsChange{Signed: true, Endpoints: []EndpointChange{{ID: "e", URL: "http://e", Signed: true}}}
+		put := webhooks.OptionsChange{Signed: true, Endpoints: []webhooks.EndpointChange{{ID: "e", URL: "http://e", Signed: true}}}
 		first := r.options(id, put).Signing.Secret
 		lane := webhookLane(id)
-		rotate := func(endpoint string) Options {
+		rotate := func(endpoint string) webhooks.Options {
 			t.Helper()
-			o, err := r.reg.RotateSecret(bg, id, endpoint)
+			o, err := r.reg.Webhooks().RotateSecret(bg, id, endpoint)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +118,7 @@ func TestRotatedSecretOverlapsForADay(t *testing.T) {
 		}
 		signs := func(when string, want ...string) {
 			t.Helper()
-			if d, _ := r.reg.Resolve(lane); !slices.Equal(d.Secrets, want) {
+			if d, _ := r.reg.Webhooks().Resolve(lane); !slices.Equal(d.Secrets, want) {
 				t.Errorf("%s it signs with %q, want %q", when, d.Secrets, want)
 			}
 		}
@@ -139,7 +142,7 @@ func TestRotatedSecretOverlapsForADay(t *testing.T) {
 		time.Sleep(time.Hour)
 		signs("a day after the last one", fourth)
 		lane = endpointLane(id, "e")
-		d, _ := r.reg.Resolve(lane)
+		d, _ := r.reg.Webhooks().Resolve(lane)
 		signs("the endpoint, of which nothing was rotated,", d.Secrets[0])
 		if o := rotate("e"); o.Signing.Secret != "" || o.Endpoints[0].Signing.Secret == "" {
 			t.Errorf("a rotation of the endpoint's shows %+v", o)
@@ -149,7 +152,7 @@ func TestRotatedSecretOverlapsForADay(t *testing.T) {
 		put.Signed, put.Endpoints[0].Signed = false, false
 		r.options(id, put)
 		signs("disabled,")
-		if _, err := r.reg.RotateSecret(bg, id, ""); !errors.Is(err, ErrNotSigned) {
+		if _, err := r.reg.Webhooks().RotateSecret(bg, id, ""); !errors.Is(err, webhooks.ErrNotSigned) {
 			t.Errorf("a rotation of none: %v", err)
 		}
 	})
@@ -177,15 +180,15 @@ func TestOnLanesReportsChangedLanes(t *testing.T) {
 	}
 	r.hook(id, "http://own")
 	want("a webhook", "instance webhook http://own")
-	r.options(id, OptionsChange{Endpoints: []EndpointChange{{ID: "a", URL: "http://a"}, {ID: "b", URL: "http://b"}}})
+	r.options(id, webhooks.OptionsChange{Endpoints: []webhooks.EndpointChange{{ID: "a", URL: "http://a"}, {ID: "b", URL: "http://b"}}})
 	want("endpoints", "instance webhook http://own", "instance endpoint a http://a", "instance endpoint b http://b")
-	r.options(id, OptionsChange{Endpoints: []EndpointChange{{ID: "b", URL: "http://c", Enabled: new(false)}}})
+	r.options(id, webhooks.OptionsChange{Endpoints: []webhooks.EndpointChange{{ID: "b", URL: "http://c", Enabled: new(false)}}})
 	want("one is removed", "instance webhook http://own", "instance endpoint a gone", "instance endpoint b paused")
-	if _, err := r.reg.PutOptions(bg, id, OptionsChange{MaxAge: new("1ms")}); err == nil {
+	if _, err := r.reg.Webhooks().PutOptions(bg, id, webhooks.OptionsChange{MaxAge: new("1ms")}); err == nil {
 		t.Error("taken")
 	}
 	want("a refused PUT")
-	r.options(GlobalScope, OptionsChange{Durable: true})
+	r.options(webhooks.Global, webhooks.OptionsChange{Durable: true})
 	want("the global ones", "instance global absent", "batch global absent")
 	if err := r.reg.Delete(bg, id, true); err != nil {
 		t.Fatal(err)
@@ -207,10 +210,10 @@ func TestAddedEndpointHasNoFormerPendingEvents(t *testing.T) {
 	}, nil)
 	defer r.stop()
 	id := r.create("a").ID
-	of := func(ids ...string) OptionsChange {
-		c := OptionsChange{}
+	of := func(ids ...string) webhooks.OptionsChange {
+		c := webhooks.OptionsChange{}
 		for _, p := range ids {
-			c.Endpoints = append(c.Endpoints, EndpointChange{ID: p, URL: "http://" + p})
+			c.Endpoints = append(c.Endpoints, webhooks.EndpointChange{ID: p, URL: "http://" + p})
 		}
 		return c
 	}
@@ -232,7 +235,7 @@ func TestAddedEndpointHasNoFormerPendingEvents(t *testing.T) {
 	r.options(id, of("b", "a"))
 	want("b")
 	fails = true
-	if _, err := r.reg.PutOptions(bg, id, of("d")); !errors.Is(err, store.ErrDiskFull) {
+	if _, err := r.reg.Webhooks().PutOptions(bg, id, of("d")); !errors.Is(err, store.ErrDiskFull) {
 		t.Errorf("taken over what waits: %v", err)
 	}
 	if o := r.shown(id); len(o.Endpoints) != 2 {
@@ -264,8 +267,8 @@ func TestOptionsApplyFromTheResponseOn(t *testing.T) {
 	flag := map[event.Flag]bool{"presenceUpdated": true}
 	for i := range 50 {
 		to := []string{"http://even", "http://odd"}[i%2]
-		r.options(id, OptionsChange{Endpoints: []EndpointChange{{ID: "e", URL: to, Events: flag}}})
-		destinations := r.reg.destinations(r.reg.entry(id), event.PresenceUpdated, event.About{})
+		r.options(id, webhooks.OptionsChange{Endpoints: []webhooks.EndpointChange{{ID: "e", URL: to, Events: flag}}})
+		destinations := r.reg.entry(id).Destinations(event.PresenceUpdated, event.About{})
 		if len(destinations) != 2 || destinations[1].URL != to {
 			t.Fatalf("after the answer an event goes to %+v, want %s", destinations, to)
 		}
@@ -280,22 +283,22 @@ func TestUnstoredChangeIsNotInForce(t *testing.T) {
 	id := r.create("a").ID
 	r.hook(id, "http://own")
 	r.options(id, everything())
-	own, _ := r.reg.Resolve(webhookLane(id))
-	crm, _ := r.reg.Resolve(endpointLane(id, "crm"))
+	own, _ := r.reg.Webhooks().Resolve(webhookLane(id))
+	crm, _ := r.reg.Webhooks().Resolve(endpointLane(id, "crm"))
 	if err := r.s.Close(); err != nil { // every commit fails
 		t.Fatal(err)
 	}
-	for what, change := range map[string]func() (Options, error){
-		"a PUT":                     func() (Options, error) { return r.reg.PutOptions(bg, id, OptionsChange{}) },
-		"a DELETE":                  func() (Options, error) { return r.reg.DropOptions(bg, id) },
-		"a rotation":                func() (Options, error) { return r.reg.RotateSecret(bg, id, "") },
-		"a rotation of an endpoint": func() (Options, error) { return r.reg.RotateSecret(bg, id, "crm") },
+	for what, change := range map[string]func() (webhooks.Options, error){
+		"a PUT":                     func() (webhooks.Options, error) { return r.reg.Webhooks().PutOptions(bg, id, webhooks.OptionsChange{}) },
+		"a DELETE":                  func() (webhooks.Options, error) { return r.reg.Webhooks().DropOptions(bg, id) },
+		"a rotation":                func() (webhooks.Options, error) { return r.reg.Webhooks().RotateSecret(bg, id, "") },
+		"a rotation of an endpoint": func() (webhooks.Options, error) { return r.reg.Webhooks().RotateSecret(bg, id, "crm") },
 	} {
-		if o, err := change(); err == nil || !cmp.Equal(o, Options{}) {
+		if o, err := change(); err == nil || !cmp.Equal(o, webhooks.Options{}) {
 			t.Errorf("%s: %+v, %v", what, o, err)
 		}
-		now, _ := r.reg.Resolve(webhookLane(id))
-		further, _ := r.reg.Resolve(endpointLane(id, "crm"))
+		now, _ := r.reg.Webhooks().Resolve(webhookLane(id))
+		further, _ := r.reg.Webhooks().Resolve(endpointLane(id, "crm"))
 		if !cmp.Equal(own, now) || !cmp.Equal(crm, further) {
 			t.Errorf("%s that failed is in force: %s%s", what, cmp.Diff(own, now), cmp.Diff(crm, further))
 		}
@@ -307,14 +310,14 @@ func TestOptionsLeaveTheFileWithTheirInstance(t *testing.T) {
 	defer r.stop()
 	id := r.create("a").ID
 	r.options(id, everything())
-	r.options(GlobalScope, OptionsChange{Durable: true})
+	r.options(webhooks.Global, webhooks.OptionsChange{Durable: true})
 	if err := r.reg.Delete(bg, id, true); err != nil {
 		t.Fatal(err)
 	}
-	for _, change := range []func() (Options, error){
-		func() (Options, error) { return r.reg.PutOptions(bg, id, OptionsChange{}) },
-		func() (Options, error) { return r.reg.DropOptions(bg, id) },
-		func() (Options, error) { return r.reg.RotateSecret(bg, id, "") },
+	for _, change := range []func() (webhooks.Options, error){
+		func() (webhooks.Options, error) { return r.reg.Webhooks().PutOptions(bg, id, webhooks.OptionsChange{}) },
+		func() (webhooks.Options, error) { return r.reg.Webhooks().DropOptions(bg, id) },
+		func() (webhooks.Options, error) { return r.reg.Webhooks().RotateSecret(bg, id, "") },
 	} {
 		if _, err := change(); !errors.Is(err, ErrNotFound) {
 			t.Errorf("of an instance that is gone: %v", err)
@@ -322,12 +325,12 @@ func TestOptionsLeaveTheFileWithTheirInstance(t *testing.T) {
 	}
 	var left []int64
 	err := r.s.View(func(tx *store.Tx) error {
-		return tx.Scan(optionsBucket, store.Range{}, func(k, _ []byte) (bool, error) {
+		return tx.Scan("webhook_options", store.Range{}, func(k, _ []byte) (bool, error) {
 			left = append(left, number(k))
 			return true, nil
 		})
 	})
-	if err != nil || !slices.Equal(left, []int64{GlobalScope}) {
+	if err != nil || !slices.Equal(left, []int64{webhooks.Global}) {
 		t.Errorf("the file has the options of %v (%v)", left, err)
 	}
 }
@@ -339,10 +342,10 @@ func TestUnreadableOptionsBlockDelivery(t *testing.T) {
 	defer func() { r.stop() }()
 	id, other := r.create("a").ID, r.create("b").ID
 	r.hook(id, "http://own", "callUpsert")
-	r.options(id, OptionsChange{Headers: map[string]string{"A": "sentinel of a"}, Endpoints: []EndpointChange{{ID: "crm", URL: "http://crm"}}})
-	r.options(other, OptionsChange{Endpoints: []EndpointChange{{ID: "crm", URL: "http://other"}}})
+	r.options(id, webhooks.OptionsChange{Headers: map[string]string{"A": "sentinel of a"}, Endpoints: []webhooks.EndpointChange{{ID: "crm", URL: "http://crm"}}})
+	r.options(other, webhooks.OptionsChange{Endpoints: []webhooks.EndpointChange{{ID: "crm", URL: "http://other"}}})
 	r.damage("sentinel of a")
-	if _, err := r.reg.Options(id); !errors.Is(err, store.ErrDamaged) || strings.Contains(err.Error(), "SENTINEL") {
+	if _, err := r.reg.Webhooks().Options(id); !errors.Is(err, store.ErrDamaged) || strings.Contains(err.Error(), "SENTINEL") {
 		t.Errorf("read: %v", err)
 	}
 	if got := r.where(endpointLane(id, "crm")); got != "paused" {
@@ -351,19 +354,32 @@ func TestUnreadableOptionsBlockDelivery(t *testing.T) {
 	if got := r.where(webhookLane(id)); got != "paused" {
 		t.Errorf("the webhook is %s", got)
 	}
-	if to := r.reg.destinations(r.reg.entry(id), event.CallUpsert, event.About{}); len(to) != 1 || !to[0].Durable || to[0].MaxAge != 72*time.Hour {
-		t.Errorf("an event goes to %+v", to)
+	err := r.s.View(func(tx *store.Tx) error {
+		routes, err := r.reg.entry(id).RoutesIn(tx)
+		if err != nil {
+			return err
+		}
+		if to := routes.To(event.CallUpsert, event.About{}); len(to) != 1 || !to[0].Durable || to[0].MaxAge != 72*time.Hour {
+			t.Errorf("a durable event goes to %+v", to)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if to := r.reg.entry(id).Destinations(event.CallUpsert, event.About{}); len(to) != 0 {
+		t.Errorf("an event in memory goes to %+v", to)
 	}
 	if _, err := r.reg.Example(id, event.CallUpsert, ""); !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("an example: %v", err)
 	}
-	if _, err := r.reg.RotateSecret(bg, id, ""); !errors.Is(err, store.ErrDamaged) {
+	if _, err := r.reg.Webhooks().RotateSecret(bg, id, ""); !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("a rotation: %v", err)
 	}
 	if got := r.where(endpointLane(other, "crm")); got != "http://other" {
 		t.Errorf("another instance's endpoint is %s", got)
 	}
-	r.options(id, OptionsChange{})
+	r.options(id, webhooks.OptionsChange{})
 	if got := r.where(endpointLane(id, "crm")); got != "gone" {
 		t.Errorf("set again without it: %s", got)
 	}
@@ -380,7 +396,7 @@ func TestOlderReleaseRejectsFileWithOptions(t *testing.T) {
 	r := newRig(t, nil, nil)
 	r.options(r.create("a").ID, everything())
 	r.stop()
-	former := slices.DeleteFunc(Buckets(), func(b store.Bucket) bool { return b.Name == optionsBucket })
+	former := slices.DeleteFunc(Buckets(), func(b store.Bucket) bool { return b.Name == "webhook_options" })
 	if s, err := store.Open(store.Options{Path: r.path, Buckets: former, NoSync: true, MinFree: 1}); !errors.Is(err, store.ErrNewer) {
 		t.Errorf("opened: %v", err)
 		_ = s.Close()
@@ -393,7 +409,7 @@ func TestAFileWithoutTheBucketOfOptionsOpens(t *testing.T) {
 	r := newRig(t, nil, nil)
 	r.stop()
 	r.path += ".older"
-	former := slices.DeleteFunc(Buckets(), func(b store.Bucket) bool { return b.Name == optionsBucket })
+	former := slices.DeleteFunc(Buckets(), func(b store.Bucket) bool { return b.Name == "webhook_options" })
 	s, err := store.Open(store.Options{Path: r.path, Buckets: former, NoSync: true, MinFree: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -411,7 +427,7 @@ func TestAFileWithoutTheBucketOfOptionsOpens(t *testing.T) {
 	}
 	r.boot()
 	defer r.stop()
-	if o := r.shown(rec.ID); o.Durable || o.MaxAge != DefaultMaxAge {
+	if o := r.shown(rec.ID); o.Durable || o.MaxAge != webhooks.DefaultMaxAge {
 		t.Errorf("of an instance that was there before: %+v", o)
 	}
 	r.options(rec.ID, everything())
@@ -427,8 +443,8 @@ func TestEndpointURLRules(t *testing.T) {
 	}, nil)
 	defer r.stop()
 	id := r.create("a").ID
-	_, err := r.reg.PutOptions(bg, id, OptionsChange{Endpoints: []EndpointChange{{ID: "a", URL: "http://private:1/x"}}})
-	var rule *RuleError
+	_, err := r.reg.Webhooks().PutOptions(bg, id, webhooks.OptionsChange{Endpoints: []webhooks.EndpointChange{{ID: "a", URL: "http://private:1/x"}}})
+	var rule *webhooks.RuleError
 	if !errors.As(err, &rule) || rule.Field != "endpoints[0].url" || !slices.Equal(asked, []string{"private:1"}) {
 		t.Errorf("%v, asked about %v", err, asked)
 	}
@@ -449,7 +465,7 @@ func TestAuditOfOptionsCommitsWithThem(t *testing.T) {
 	defer r.stop()
 	id := r.create("a").ID
 	ctx := store.Along(t.Context(), func(*store.Tx) error { published++; return nil })
-	if _, err := r.reg.PutOptions(ctx, id, OptionsChange{Endpoints: []EndpointChange{{ID: "b", URL: "http://b"}}}); err != nil {
+	if _, err := r.reg.Webhooks().PutOptions(ctx, id, webhooks.OptionsChange{Endpoints: []webhooks.EndpointChange{{ID: "b", URL: "http://b"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if early != 0 || published != 1 {

@@ -158,7 +158,6 @@ func TestSendInProgressAtExitIsNotRepeated(t *testing.T) {
 		process := r.accept(p, id)
 		synctest.Wait()
 		stopProcessor(t, p)
-		r.reg.Close()
 		r.boot()
 		p = r.processor(nil)
 		defer stopProcessor(t, p)

@@ -2,15 +2,15 @@ package instance
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
 
 	"postern/event"
 	"postern/instance/pace"
+	"postern/instance/webhooks"
 	"postern/messages"
 	"postern/store"
 )
@@ -110,12 +110,16 @@ func (r *Registry) receive(tx *store.Tx, in *Received, had Record, id int64) err
 			return part("limits", err)
 		}
 	}
+	if err := r.hooks.Receive(tx, id, in.Webhook, in.Options); errors.Is(err, webhooks.ErrUnreadable) {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	} else if err != nil {
+		return err
+	}
 	for _, one := range []struct {
 		name, bucket string
 		raw          json.RawMessage
 		build        func(tx *store.Tx, id int64, raw json.RawMessage) (any, error)
 	}{
-		{"webhook", webhooks, in.Webhook, r.receiveWebhook}, {"webhook options", optionsBucket, in.Options, r.receiveOptions},
 		{"proxy", proxies, in.Proxy, r.receiveProxy}, {"settings", settingsBucket, in.Settings, receiveSettings},
 	} {
 		if len(one.raw) == 0 || string(one.raw) == "null" {
@@ -157,67 +161,12 @@ func decoded[T any](raw json.RawMessage) (v T, err error) {
 	return v, nil
 }
 
-func (r *Registry) receiveWebhook(tx *store.Tx, id int64, raw json.RawMessage) (any, error) {
-	had, err := decoded[Webhook](raw)
-	if err != nil {
-		return nil, err
-	}
-	change := WebhookChange{URL: &had.URL, Enabled: &had.Enabled, Events: had.Events}
-	if err := (Rules{r}).Webhook(change); err != nil {
-		return nil, err
-	}
-	hook, err := change.apply(tx, id, nil)
-	if !had.CreatedAt.IsZero() {
-		hook.CreatedAt = had.CreatedAt
-	}
-	return hook, err
-}
-
-func (r *Registry) receiveOptions(_ *store.Tx, _ int64, raw json.RawMessage) (any, error) {
-	had, err := decoded[keptOptions](raw)
-	if err != nil {
-		return nil, err
-	}
-	change := OptionsChange{Durable: had.Durable, Order: &had.Order, MaxAge: &had.MaxAge, Headers: had.Headers, Filter: &had.Filter}
-	for i := range had.Endpoints {
-		p := &had.Endpoints[i]
-		change.Endpoints = append(change.Endpoints, EndpointChange{ID: p.ID, URL: p.URL, Enabled: &p.Enabled, Events: p.Events, Headers: p.Headers})
-	}
-	none := defaultOptions()
-	made, _, err := r.apply(change, &none)
-	if err != nil {
-		return nil, err
-	}
-	if made.Secrets, err = receivedSecrets("signing", had.Secrets); err != nil {
-		return nil, err
-	}
-	for i := range made.Endpoints {
-		if made.Endpoints[i].Secrets, err = receivedSecrets(fmt.Sprintf("endpoints[%d].signing", i), had.Endpoints[i].Secrets); err != nil {
-			return nil, err
-		}
-	}
-	return made, nil
-}
-
-// receivedSecrets validates the signing secrets of a file, which must have the form of
-// newSecret: one, or two of which the second expires.
-func receivedSecrets(at string, had []signingSecret) ([]signingSecret, error) {
-	for i, s := range had {
-		text, ours := strings.CutPrefix(s.Text, secretPrefix)
-		key, err := base64.StdEncoding.DecodeString(text)
-		if !ours || err != nil || len(key) != secretBytes || strings.ContainsAny(text, "\r\n") || i > 1 || i == 1 && s.Until.IsZero() {
-			return nil, badWebhook(at+".secret", fmt.Sprintf("must be one or two secrets of %s and base64 of %d bytes", secretPrefix, secretBytes))
-		}
-	}
-	return had, nil
-}
-
 func (r *Registry) receiveProxy(tx *store.Tx, _ int64, raw json.RawMessage) (any, error) {
 	had, err := decoded[storedProxy](raw)
 	if err != nil {
 		return nil, err
 	}
-	made, err := r.check(ProxyChange{URL: had.URL, For: had.For})
+	made, err := ProxyChange{URL: had.URL, For: had.For}.check(r.cfg.CheckProxy)
 	if had.CreatedAt.IsZero() {
 		had.CreatedAt = event.At(tx.Now())
 	}

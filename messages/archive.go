@@ -117,12 +117,12 @@ func (a *Archive) owner(instance int64) error {
 }
 
 // Any reports whether messages of an instance are stored.
-func Any(tx *store.Tx, instance int64) (any bool, err error) {
+func Any(tx *store.Tx, instance int64) (found bool, err error) {
 	err = tx.Scan(messages, store.Range{Prefix: store.Key(instance), Limit: 1}, func(_, _ []byte) (bool, error) {
-		any = true
+		found = true
 		return false, nil
 	})
-	return any, err
+	return found, err
 }
 
 // Forget removes everything of an instance, in the commit that deletes the instance.

@@ -143,9 +143,10 @@ func (o origin) snapshot() event.Snapshot {
 	return event.Snapshot{ID: int64(o), Name: fmt.Sprint("i", int64(o)), ExternalAttributes: event.Attributes("{}")}
 }
 
-func (o origin) Durable() bool                                                { return false }
-func (o origin) RoutesIn(*store.Tx) (delivery.Routes, error)                  { return nil, nil }
-func (o origin) SnapshotIn(*store.Tx) (event.Snapshot, error)                 { return o.snapshot(), nil }
+func (o origin) Durable() bool                                { return false }
+func (o origin) RoutesIn(*store.Tx) (delivery.Routes, error)  { return nil, nil }
+func (o origin) SnapshotIn(*store.Tx) (event.Snapshot, error) { return o.snapshot(), nil }
+
 func (o origin) Snapshot() (event.Snapshot, error)                            { return o.snapshot(), nil }
 func (o origin) Destinations(event.Kind, event.About) (d []event.Destination) { return d }
 

@@ -21,6 +21,7 @@ import (
 	"postern/dispatch"
 	"postern/event"
 	"postern/instance"
+	"postern/instance/webhooks"
 	"postern/messages"
 	"postern/store"
 	"postern/whatsapp/device"
@@ -139,7 +140,7 @@ func (s *stopwatch) wait(b *testing.B) time.Duration {
 
 func openAll(b *testing.B, r *rig) (*store.Store, *device.Container) {
 	b.Helper()
-	st, err := store.Open(store.Options{Path: r.path, Buckets: slices.Concat(device.Buckets(), instance.Buckets(), messages.Buckets())})
+	st, err := store.Open(store.Options{Path: r.path, Buckets: slices.Concat(device.Buckets(), instance.Buckets(), webhooks.Buckets(), messages.Buckets())})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -197,7 +198,7 @@ func receiveOurs(b *testing.B, r *rig) taken {
 	}
 	defer archive.Close()
 	registry, err := instance.Open(b.Context(), instance.Config{
-		Store: st, Messages: archive, GlobalURL: hook.URL,
+		Store: st, Messages: archive, Webhooks: webhooks.New(webhooks.Config{Store: st, GlobalURL: hook.URL}),
 		Publish: func(n event.Notice) {
 			if err := queue.Enqueue(n); err != nil {
 				b.Error(err)
@@ -207,7 +208,6 @@ func receiveOurs(b *testing.B, r *rig) taken {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer registry.Close()
 	if _, err := registry.ByID(r.owner); err != nil {
 		if _, err := registry.Create(b.Context(), instance.New{Name: "bench", Mint: func(string) (string, error) { return "t", nil }}); err != nil {
 			b.Fatal(err)

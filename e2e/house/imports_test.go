@@ -39,7 +39,8 @@ var mayImport = map[string][]string{
 	"console/samples":          {},
 	"console/feed":             {},
 	"messages":                 {"internal/nesting", "internal/prune", "delivery", "store", "event"},
-	"instance":                 {"internal/nesting", "internal/prune", "messages", "delivery", "store", "event", "whatsapp/proxy", "instance/pace"},
+	"instance":                 {"internal/nesting", "internal/prune", "messages", "delivery", "store", "event", "whatsapp/proxy", "instance/pace", "instance/webhooks"},
+	"instance/webhooks":        {"delivery", "store", "event"},
 	"batch":                    {"internal/prune", "store", "event", "internal/wallclock"},
 	"internal/wallclock":       {},
 	"instance/pace":            {"internal/plural", "store", "event", "internal/wallclock"},
@@ -58,7 +59,7 @@ var mayImport = map[string][]string{
 	"sandbox/handset":           {},
 
 	"access":                    {"internal/budget", "internal/prune", "store", "event"},
-	"httpapi":                   {"internal/plural", "access", "backup", "console/feed", "console/samples", "internal/loglevel", "internal/loglines", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "messages", "httpapi/alerts", "instance/pace", "delivery", "dispatch", "media", "store", "event", "internal/nesting", "internal/peers", "whatsapp/proxy"},
+	"httpapi":                   {"internal/plural", "access", "backup", "console/feed", "console/samples", "internal/loglevel", "internal/loglines", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "messages", "httpapi/alerts", "instance/pace", "instance/webhooks", "delivery", "dispatch", "media", "store", "event", "internal/nesting", "internal/peers", "whatsapp/proxy"},
 	"httpapi/openapi":           {"event"},
 	"httpapi/openapi/witness":   {},
 	"httpapi/strict":            {"internal/nesting", "event"},
@@ -75,7 +76,7 @@ var mayImport = map[string][]string{
 
 	"packaging/dist": {},
 
-	"migrate":             {"internal/plural", "migrate/table", "migrate/sqlite", "migrate/dump", "instance", "messages", "whatsapp/device", "event"},
+	"migrate":             {"internal/plural", "migrate/table", "migrate/sqlite", "migrate/dump", "instance", "instance/webhooks", "messages", "whatsapp/device", "event"},
 	"migrate/table":       {},
 	"migrate/sqlite":      {"internal/plural", "migrate/table"},
 	"migrate/dump":        {"internal/plural", "migrate/table"},
@@ -85,8 +86,8 @@ var mayImport = map[string][]string{
 	"backup/transfer": {"backup", "instance", "messages", "whatsapp/device", "event"},
 
 	"config":       {"internal/plural", "backup", "whatsapp/clientversion", "store", "event", "internal/peers", "whatsapp/proxy", "whatsapp"},
-	"app":          {"internal/plural", "mcp", "access", "backup", "console/feed", "console/samples", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "whatsapp/clientversion", "config", "delivery", "console/page", "httpapi", "httpapi/idempotency", "httpapi/tokens", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "messages", "httpapi/alerts", "instance/pace", "store", "event", "internal/peers", "whatsapp/proxy"},
-	"cli/doctor":   {"internal/plural", "app", "backup", "config", "dispatch", "instance", "media", "internal/netfault", "internal/peers", "store"},
+	"app":          {"internal/plural", "mcp", "access", "backup", "console/feed", "console/samples", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "whatsapp/clientversion", "config", "delivery", "console/page", "httpapi", "httpapi/idempotency", "httpapi/tokens", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "messages", "httpapi/alerts", "instance/pace", "instance/webhooks", "store", "event", "internal/peers", "whatsapp/proxy"},
+	"cli/doctor":   {"internal/plural", "app", "backup", "config", "dispatch", "instance", "instance/webhooks", "media", "internal/netfault", "internal/peers", "store"},
 	"cli/consumer": {},
 	"cli":          {"internal/plural", "mcp", "backup", "cli/doctor", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "cli/support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "internal/peers"},
 	"":             {"cli"},
@@ -119,6 +120,7 @@ var why = map[string]string{
 	"whatsapp/clientversion": "it knows versions and when to ask for one; who is refused and dials again, it is told and tells",
 	"batch":                  "batches send through an interface and emit to the outbox; they do not know that webhooks exist",
 	"dispatch":               "dispatch moves bytes; it does not know what a batch or an instance is",
+	"instance/webhooks":      "it knows where events go; what they tell of, and how they get there, it does not know",
 	"instance/pace":          "pace counts what leaves and says when more may; who asks, and for what, it does not know",
 	"httpapi/alerts":         "notify makes texts of alerts and remembers them; who sends them, it does not know",
 	"internal/wallclock":     "wallclock knows zones, and nothing that happens in them",

@@ -1,4 +1,4 @@
-package instance
+package webhooks
 
 import (
 	"context"
@@ -9,15 +9,15 @@ import (
 )
 
 // leads returns the destinations of a scope by lane, enabled or not.
-func (o *heldOptions) leads(id int64, e *entry, globalURL string) map[delivery.Lane]event.Destination {
+func (o *heldOptions) leads(id int64, s *Scope, globalURL string) map[delivery.Lane]event.Destination {
 	to := map[delivery.Lane]event.Destination{}
-	if id == GlobalScope {
+	if id == Global {
 		if globalURL != "" {
 			to[delivery.GlobalLane] = event.Destination{URL: globalURL, Headers: o.Headers}
 		}
 		return to
 	}
-	if hook := e.webhook.Load(); hook != nil {
+	if hook := s.webhook.Load(); hook != nil {
 		to[webhookLane(id)] = event.Destination{URL: hook.URL, Headers: o.Headers}
 	}
 	for i := range o.Endpoints {
@@ -29,16 +29,16 @@ func (o *heldOptions) leads(id int64, e *entry, globalURL string) map[delivery.L
 
 // withholdAll withholds credentials from changed destinations of a scope, in the commit
 // that stores the options.
-func (r *Registry) withholdAll(tx *store.Tx, id int64, e *entry, before, after *heldOptions) (ended []delivery.Ended, err error) {
-	if r.cfg.Ledger == nil {
+func (e *Editor) withholdAll(tx *store.Tx, id int64, s *Scope, before, after *heldOptions) (ended []delivery.Ended, err error) {
+	if e.cfg.Ledger == nil {
 		return nil, nil
 	}
-	url := *r.globalURL.Load()
-	was, now := before.leads(id, e, url), after.leads(id, e, url)
+	url := *e.globalURL.Load()
+	was, now := before.leads(id, s, url), after.leads(id, s, url)
 	for _, lane := range lanesOf(id, before, after) {
 		if err == nil && (before.failed != nil || was[lane].Access() != now[lane].Access()) {
 			var some []delivery.Ended
-			some, err = r.withhold(tx, lane, now[lane])
+			some, err = e.withhold(tx, lane, now[lane])
 			ended = append(ended, some...)
 		}
 	}
@@ -46,34 +46,34 @@ func (r *Registry) withholdAll(tx *store.Tx, id int64, e *entry, before, after *
 }
 
 // withhold withholds the credentials of one lane, except those made for to.
-func (r *Registry) withhold(tx *store.Tx, lane delivery.Lane, to event.Destination) ([]delivery.Ended, error) {
+func (e *Editor) withhold(tx *store.Tx, lane delivery.Lane, to event.Destination) ([]delivery.Ended, error) {
 	switch {
-	case r.cfg.Ledger == nil || lane == delivery.BatchLane:
+	case e.cfg.Ledger == nil || lane == delivery.BatchLane:
 		return nil, nil
 	case to.URL == "": // the destination is removed
-		return r.cfg.Ledger.Withhold(tx, lane, 0)
+		return e.cfg.Ledger.Withhold(tx, lane, 0)
 	case lane == delivery.GlobalLane:
-		return r.cfg.Ledger.WithholdGlobal(tx, to.Access())
+		return e.cfg.Ledger.WithholdGlobal(tx, to.Access())
 	}
-	return r.cfg.Ledger.Withhold(tx, lane, to.Access())
+	return e.cfg.Ledger.Withhold(tx, lane, to.Access())
 }
 
 // freed resumes deliveries queued behind withheld ones, after the commit.
-func (r *Registry) freed(ended []delivery.Ended) {
-	if r.cfg.Ledger != nil {
-		r.cfg.Ledger.Freed(ended)
+func (e *Editor) freed(ended []delivery.Ended) {
+	if e.cfg.Ledger != nil {
+		e.cfg.Ledger.Freed(ended)
 	}
 }
 
 // withholdGlobal withholds credentials for a former global webhook. They are never sent
 // to another one; if storing that fails, the next start does it.
-func (r *Registry) withholdGlobal(ctx context.Context) {
-	to := r.global.chosen().leads(GlobalScope, r.global, *r.globalURL.Load())[delivery.GlobalLane]
-	if r.cfg.Ledger == nil || to.URL == "" || r.global.chosen().failed != nil {
+func (e *Editor) withholdGlobal(ctx context.Context) {
+	to := e.global.chosen().leads(Global, e.global, *e.globalURL.Load())[delivery.GlobalLane]
+	if e.cfg.Ledger == nil || to.URL == "" || e.global.chosen().failed != nil {
 		return
 	}
 	same := false
-	err := r.cfg.Store.View(func(tx *store.Tx) (err error) {
+	err := e.Directory.cfg.Store.View(func(tx *store.Tx) (err error) {
 		same, err = delivery.SameGlobal(tx, to.Access())
 		return err
 	})
@@ -81,13 +81,13 @@ func (r *Registry) withholdGlobal(ctx context.Context) {
 		return
 	}
 	var ended []delivery.Ended
-	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		ended, err = r.cfg.Ledger.WithholdGlobal(tx, to.Access())
+	err = e.Directory.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
+		ended, err = e.cfg.Ledger.WithholdGlobal(tx, to.Access())
 		return err
 	})
 	if err != nil {
-		r.log.Warn("pairing codes for a former global webhook are not removed yet; they are not sent", "error", err)
+		e.log.Warn("pairing codes for a former global webhook are not removed yet; they are not sent", "error", err)
 		return
 	}
-	r.freed(ended)
+	e.freed(ended)
 }

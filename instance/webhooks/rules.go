@@ -1,10 +1,11 @@
-package instance
+package webhooks
 
 import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -40,9 +41,29 @@ type EndpointChange struct {
 	Signed  bool
 }
 
+// Rules checks webhooks and options.
+type Rules struct {
+	CheckURL func(*url.URL) error // rejects forbidden hosts; nil allows all
+}
+
+// Webhook returns the rule that a new webhook violates, nil if it is valid.
+func (r Rules) Webhook(c WebhookChange) error {
+	if c.URL == nil {
+		return invalid("url", "is required when the webhook is created")
+	}
+	return r.checkChange(c)
+}
+
+// Options is Webhook for options.
+func (r Rules) Options(c OptionsChange) error {
+	before := defaultOptions()
+	_, _, err := r.apply(c, &before)
+	return err
+}
+
 // apply merges a change with the former options, which have the secrets. fresh are the
-// secrets it created. Errors: ErrCodes, and RuleErrors wrapping ErrInvalidWebhook.
-func (r *Registry) apply(c OptionsChange, before *keptOptions) (o keptOptions, fresh map[string]bool, err error) {
+// secrets it created. Errors: ErrCodes, and RuleErrors wrapping ErrInvalid.
+func (r Rules) apply(c OptionsChange, before *keptOptions) (o keptOptions, fresh map[string]bool, err error) {
 	o = defaultOptions()
 	o.Durable, o.Key = c.Durable, c.Key
 	if c.Order != nil {
@@ -62,7 +83,7 @@ func (r *Registry) apply(c OptionsChange, before *keptOptions) (o keptOptions, f
 		return o, nil, err
 	}
 	if len(c.Endpoints) > MaxEndpoints {
-		return o, nil, badWebhook("endpoints", fmt.Sprintf("must have at most %d entries", MaxEndpoints))
+		return o, nil, invalid("endpoints", fmt.Sprintf("must have at most %d entries", MaxEndpoints))
 	}
 	for i, change := range c.Endpoints {
 		p, err := r.applyEndpoint(fmt.Sprintf("endpoints[%d].", i), change, before, fresh)
@@ -70,7 +91,7 @@ func (r *Registry) apply(c OptionsChange, before *keptOptions) (o keptOptions, f
 			return o, nil, err
 		}
 		if o.endpoint(p.ID) != nil {
-			return o, nil, badWebhook(fmt.Sprintf("endpoints[%d].id", i), "must differ from the ids of the other endpoints")
+			return o, nil, invalid(fmt.Sprintf("endpoints[%d].id", i), "must differ from the ids of the other endpoints")
 		}
 		if old := before.endpoint(p.ID); c.NoCodes && hearsCodes(p.Events) && (old == nil || !hearsCodes(old.Events) || old.URL != p.URL) {
 			return o, nil, ErrCodes
@@ -85,18 +106,18 @@ func (o *keptOptions) checkFlow() error {
 	age, err := time.ParseDuration(o.MaxAge)
 	switch {
 	case len(o.MaxAge) > 32 || err != nil || age < MinMaxAge || age > MaxMaxAge:
-		return badWebhook("maxAge", "must be a duration of 1s to 720h, such as 90s or 72h")
+		return invalid("maxAge", "must be a duration of 1s to 720h, such as 90s or 72h")
 	case o.Order != event.OrderNone && o.Order != event.OrderChat && o.Order != event.OrderInstance:
-		return badWebhook("order", "must be none, chat or instance")
+		return invalid("order", "must be none, chat or instance")
 	case o.Order != event.OrderNone && !o.Durable:
-		return badWebhook("order", "must be none unless durable is true")
+		return invalid("order", "must be none unless durable is true")
 	}
 	return nil
 }
 
-func (r *Registry) applyEndpoint(at string, c EndpointChange, before *keptOptions, fresh map[string]bool) (p keptEndpoint, err error) {
+func (r Rules) applyEndpoint(at string, c EndpointChange, before *keptOptions, fresh map[string]bool) (p keptEndpoint, err error) {
 	if !IsEndpointID(c.ID) {
-		return p, badWebhook(at+"id", fmt.Sprintf("must have 1 to %d characters of A-Z a-z 0-9 . _ -", MaxEndpointID))
+		return p, invalid(at+"id", fmt.Sprintf("must have 1 to %d characters of A-Z a-z 0-9 . _ -", MaxEndpointID))
 	}
 	if err := r.checkURL(at+"url", c.URL); err != nil {
 		return p, err
@@ -141,7 +162,7 @@ func (a *access) changeHeaders(at string, headers map[string]string) (map[string
 		return nil, nil
 	}
 	if len(headers) > MaxHeaders {
-		return nil, badWebhook(at, fmt.Sprintf("must have at most %d entries", MaxHeaders))
+		return nil, invalid(at, fmt.Sprintf("must have at most %d entries", MaxHeaders))
 	}
 	next := map[string]string{}
 	names := map[string]bool{} // in lower case
@@ -151,19 +172,19 @@ func (a *access) changeHeaders(at string, headers map[string]string) (map[string
 		}
 		lower := strings.ToLower(name)
 		if names[lower] {
-			return nil, badWebhook(at+"."+event.Cut(name), "is a duplicate; header names are case-insensitive")
+			return nil, invalid(at+"."+event.Cut(name), "is a duplicate; header names are case-insensitive")
 		}
 		names[lower] = true
 		value := headers[name]
 		if value == hidden {
 			old, known := a.header(name)
 			if !known {
-				return nil, badWebhook(at+"."+event.Cut(name), "needs a value; there is no current value for *** to keep")
+				return nil, invalid(at+"."+event.Cut(name), "needs a value; there is no current value for *** to keep")
 			}
 			value = old
 		}
 		if !isHeaderValue(value) {
-			return nil, badWebhook(at+"."+event.Cut(name), fmt.Sprintf("must have at most %d visible ASCII characters, with spaces only in between", MaxHeaderValue))
+			return nil, invalid(at+"."+event.Cut(name), fmt.Sprintf("must have at most %d visible ASCII characters, with spaces only in between", MaxHeaderValue))
 		}
 		next[name] = value
 	}
@@ -179,11 +200,11 @@ var ownHeaders = []string{
 
 func checkHeaderName(at, name string) error {
 	if name == "" || len(name) > MaxHeaderName || strings.ContainsFunc(name, func(c rune) bool { return !isAlphanumeric(c) && !strings.ContainsRune("!#$%&'*+-.^_`|~", c) }) {
-		return badWebhook(at+"."+event.Cut(name), fmt.Sprintf("must be the name of a header: 1 to %d letters, digits and !#$%%&'*+-.^_`|~", MaxHeaderName))
+		return invalid(at+"."+event.Cut(name), fmt.Sprintf("must be the name of a header: 1 to %d letters, digits and !#$%%&'*+-.^_`|~", MaxHeaderName))
 	}
 	lower := strings.ToLower(name)
 	if slices.Contains(ownHeaders, lower) || strings.HasPrefix(lower, "content-") || strings.HasPrefix(lower, "webhook-") {
-		return badWebhook(at+"."+event.Cut(name), "must be another name; this header is reserved for deliveries or the connection")
+		return invalid(at+"."+event.Cut(name), "must be another name; this header is reserved for deliveries or the connection")
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
-package instance
+package webhooks
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"postern/delivery"
 	"postern/event"
 	"postern/store"
 )
@@ -48,6 +46,28 @@ type keptWebhook struct {
 	Key uuid.UUID `json:"key,omitzero"` // that last changed it; zero: another credential
 }
 
+// Errors about webhooks.
+var (
+	// ErrNoWebhook: the instance has no webhook configuration.
+	ErrNoWebhook = errors.New("instance has no webhook")
+	// ErrNoInstance: there is no such instance.
+	ErrNoInstance = errors.New("instance not found")
+	// ErrInvalid is wrapped by RuleErrors.
+	ErrInvalid = errors.New("invalid webhook configuration")
+)
+
+// RuleError is an invalid value. It wraps ErrInvalid.
+type RuleError struct {
+	Field string // as in the request, for example "url"
+	Rule  string // the rule that must hold
+}
+
+// Error names the field and the rule.
+func (e *RuleError) Error() string { return e.Field + " " + e.Rule }
+
+// Unwrap returns ErrInvalid.
+func (e *RuleError) Unwrap() error { return ErrInvalid }
+
 // ErrCodes rejects sending codes, which allow linking the account, to a new receiver.
 var ErrCodes = errors.New("pairing codes may not be sent to a new receiver")
 
@@ -55,66 +75,6 @@ var ErrCodes = errors.New("pairing codes may not be sent to a new receiver")
 func hearsCodes(events map[event.Flag]bool) bool {
 	d, _ := event.Lookup(event.QRCodeUpdated)
 	return events[d.Flag]
-}
-
-// PutWebhook creates or changes the webhook of an instance, effective on return. Errors:
-// ErrNotFound, ErrCodes, or a RuleError wrapping ErrInvalidWebhook, with nothing changed.
-func (r *Registry) PutWebhook(ctx context.Context, id int64, c WebhookChange) (Webhook, error) {
-	e := r.entry(id)
-	if e == nil {
-		return Webhook{}, ErrNotFound
-	}
-	if err := r.checkChange(c); err != nil {
-		return Webhook{}, err
-	}
-	e.change.Lock()
-	defer e.change.Unlock()
-	if e.gone {
-		return Webhook{}, ErrNotFound
-	}
-	before := e.webhook.Load()
-	if before == nil && c.URL == nil {
-		return Webhook{}, badWebhook("url", "is required when the webhook is created")
-	}
-	hook := keptWebhook{Key: c.Key}
-	var ended []delivery.Ended
-	err := r.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		if hook.Webhook, err = c.apply(tx, id, before); err != nil {
-			return err
-		}
-		if ended = nil; before != nil && before.URL != hook.URL {
-			to := event.Destination{URL: hook.URL, Headers: e.chosen().Headers}
-			if ended, err = r.withhold(tx, webhookLane(id), to); err != nil {
-				return err
-			}
-		}
-		if c.NoCodes && hearsCodes(hook.Events) && (before == nil || !hearsCodes(before.Events) || before.URL != hook.URL) {
-			return ErrCodes
-		}
-		return store.PutJSON(tx, webhooks, store.Key(id), hook)
-	})
-	if err != nil {
-		return Webhook{}, fmt.Errorf("webhook of instance %d: %w", id, err)
-	}
-	e.webhook.Store(&hook)
-	r.freed(ended)
-	r.tellChange(id, e.record.Load().Name, false)
-	r.tellLanes([]delivery.Lane{webhookLane(id)})
-	return hook.clone(), nil
-}
-
-// Webhook returns the configuration of an instance. Errors: ErrNotFound,
-// ErrNoWebhook.
-func (r *Registry) Webhook(id int64) (Webhook, error) {
-	e := r.entry(id)
-	if e == nil {
-		return Webhook{}, ErrNotFound
-	}
-	hook := e.webhook.Load()
-	if hook == nil {
-		return Webhook{}, ErrNoWebhook
-	}
-	return hook.clone(), nil
 }
 
 func (h Webhook) clone() Webhook {
@@ -148,7 +108,7 @@ func (c WebhookChange) apply(tx *store.Tx, id int64, before *keptWebhook) (Webho
 	return hook, nil
 }
 
-func (r *Registry) checkChange(c WebhookChange) error {
+func (r Rules) checkChange(c WebhookChange) error {
 	if err := checkFlags("", c.Events); err != nil {
 		return err
 	}
@@ -162,37 +122,37 @@ func (r *Registry) checkChange(c WebhookChange) error {
 func checkFlags(at string, events map[event.Flag]bool) error {
 	for flag := range events {
 		if !event.KnownFlag(flag) {
-			return badWebhook(at+"events."+event.Cut(string(flag)), "is not a known event flag")
+			return invalid(at+"events."+event.Cut(string(flag)), "is not a known event flag")
 		}
 	}
 	return nil
 }
 
-func (r *Registry) checkURL(field, raw string) error {
+func (r Rules) checkURL(field, raw string) error {
 	if utf8.RuneCountInString(raw) > MaxURL {
-		return badWebhook(field, fmt.Sprintf("must have at most %d characters", MaxURL))
+		return invalid(field, fmt.Sprintf("must have at most %d characters", MaxURL))
 	}
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
-		return badWebhook(field, "must be a valid URL")
+		return invalid(field, "must be a valid URL")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return badWebhook(field, "must have the scheme http or https")
+		return invalid(field, "must have the scheme http or https")
 	case u.Hostname() == "":
-		return badWebhook(field, "must name a host")
+		return invalid(field, "must name a host")
 	case u.User != nil:
-		return badWebhook(field, "must not contain a user or password; deliveries carry no Authorization header")
+		return invalid(field, "must not contain a user or password; deliveries carry no Authorization header")
 	}
 	if err := event.CheckPort(u); err != nil {
-		return badWebhook(field, err.Error())
+		return invalid(field, err.Error())
 	}
-	if r.cfg.CheckURL == nil {
+	if r.CheckURL == nil {
 		return nil
 	}
-	if err := r.cfg.CheckURL(u); err != nil {
-		return badWebhook(field, err.Error())
+	if err := r.CheckURL(u); err != nil {
+		return invalid(field, err.Error())
 	}
 	return nil
 }
 
-func badWebhook(field, rule string) error { return &RuleError{field, rule, ErrInvalidWebhook} }
+func invalid(field, rule string) error { return &RuleError{field, rule} }

@@ -1,4 +1,4 @@
-package instance
+package webhooks
 
 import (
 	"errors"
@@ -14,10 +14,8 @@ import (
 	"postern/store"
 )
 
-const optionsBucket = "webhook_options"
-
-// GlobalScope is the instance id that selects the options of the global webhook.
-const GlobalScope int64 = 0
+// Global is the instance id that selects the options of the global webhook.
+const Global int64 = 0
 
 // Limits of options.
 const (
@@ -37,7 +35,7 @@ const hidden = "***"
 // SecretOverlap is how long a replaced signing secret remains in use beside the new one.
 const SecretOverlap = 24 * time.Hour
 
-// Errors about options, besides RuleErrors that wrap ErrInvalidWebhook.
+// Errors about options, besides RuleErrors that wrap ErrInvalid.
 var (
 	// ErrNoEndpoint: the options have no endpoint of that id.
 	ErrNoEndpoint = errors.New("the options have no endpoint with this id")
@@ -146,7 +144,7 @@ func hold(kept keptOptions) *heldOptions {
 }
 
 // chosen returns the options in force. They must not be modified.
-func (e *entry) chosen() *heldOptions {
+func (e *Scope) chosen() *heldOptions {
 	if o := e.options.Load(); o != nil {
 		return o
 	}
