@@ -55,7 +55,7 @@ func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m 
 	if e := r.entry(id); e != nil && e.wishes().ReadMessages && f.Kind == event.MessagesUpsert {
 		k.InCommit = func(tx *store.Tx, stored event.Message) error { return r.wantRead(tx, id, &stored) }
 	}
-	stranger := r.isStranger(id, m)
+	stranger := r.cfg.Messages.Stores(f.Kind) && r.isStranger(id, m)
 	known, err := r.cfg.Messages.Receive(ctx, r.source(id), m, k)
 	if err != nil {
 		return err

@@ -20,10 +20,15 @@ type Keeping struct {
 	InCommit func(tx *store.Tx, stored event.Message) error
 }
 
+// Stores reports whether messages are stored that are published as events of a kind.
+func (a *Archive) Stores(kind event.Kind) bool {
+	return kind != event.MessagesUpsert || a.cfg.SaveMessages
+}
+
 // Receive is Keep for a message that WhatsApp delivers. Unless received messages are
 // stored, it only makes the commit of InCommit. known reports a copy of a stored message.
 func (a *Archive) Receive(ctx context.Context, src delivery.Source, m *event.Message, k Keeping) (known bool, err error) {
-	if k.Kind == event.MessagesUpsert && !a.cfg.SaveMessages {
+	if !a.Stores(k.Kind) {
 		return false, a.justCommit(ctx, src.ID, m, k.InCommit)
 	}
 	stored, known, err := a.Keep(ctx, src, m, k)
