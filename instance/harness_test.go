@@ -292,3 +292,12 @@ func webhookLane(id int64) delivery.Lane {
 func endpointLane(id int64, endpoint string) delivery.Lane {
 	return delivery.Lane{Flow: delivery.FlowInstance, Instance: id, Target: event.TargetEndpoint, Endpoint: endpoint}
 }
+
+func (r *rig) options(id int64, c webhooks.OptionsChange) webhooks.Options {
+	r.Helper()
+	o, err := r.reg.Webhooks().PutOptions(bg, id, c)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return o
+}

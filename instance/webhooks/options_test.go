@@ -1,4 +1,4 @@
-package instance
+package webhooks
 
 import (
 	"errors"
@@ -10,33 +10,32 @@ import (
 
 	"postern/delivery"
 	"postern/event"
-	"postern/instance/webhooks"
 )
 
 // everything is a change that sets every option, with a header of each kind.
-func everything() webhooks.OptionsChange {
-	return webhooks.OptionsChange{
+func everything() OptionsChange {
+	return OptionsChange{
 		Durable: true, Order: new(event.OrderChat), MaxAge: new("90m"), Headers: map[string]string{"Authorization": "Bearer x y"}, Signed: true,
-		Filter: &webhooks.Filter{Groups: true},
-		Endpoints: []webhooks.EndpointChange{
+		Filter: &Filter{Groups: true},
+		Endpoints: []EndpointChange{
 			{ID: "crm", URL: "https://crm.example/in?key=1", Events: map[event.Flag]bool{"messagesUpsert": true}, Headers: map[string]string{"X-Api-Key": "of the crm"}, Signed: true},
 			{ID: "b.I_2-", URL: "http://bi.example", Enabled: new(false)},
 		},
 	}
 }
 
-func (r *rig) options(id int64, c webhooks.OptionsChange) webhooks.Options {
+func (r *rig) options(id int64, c OptionsChange) Options {
 	r.Helper()
-	o, err := r.reg.Webhooks().PutOptions(bg, id, c)
+	o, err := r.e.PutOptions(bg, id, c)
 	if err != nil {
 		r.Fatal(err)
 	}
 	return o
 }
 
-func (r *rig) shown(id int64) webhooks.Options {
+func (r *rig) shown(id int64) Options {
 	r.Helper()
-	o, err := r.reg.Webhooks().Options(id)
+	o, err := r.e.Options(id)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -44,26 +43,26 @@ func (r *rig) shown(id int64) webhooks.Options {
 }
 
 func TestOptionsAreTheDefaultsBeforeAnyPut(t *testing.T) {
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	defer r.stop()
-	want := webhooks.Options{
-		GlobalOptions: webhooks.GlobalOptions{Order: "none", MaxAge: "72h", Headers: map[string]string{}},
-		Filter:        webhooks.Filter{Groups: true, Status: true, Newsletters: true, Broadcasts: true, FromMe: true}, Endpoints: []webhooks.Endpoint{},
+	want := Options{
+		GlobalOptions: GlobalOptions{Order: "none", MaxAge: "72h", Headers: map[string]string{}},
+		Filter:        Filter{Groups: true, Status: true, Newsletters: true, Broadcasts: true, FromMe: true}, Endpoints: []Endpoint{},
 	}
-	for _, id := range []int64{r.create("a").ID, webhooks.Global} {
+	for _, id := range []int64{r.create(), Global} {
 		if diff := cmp.Diff(want, r.shown(id)); diff != "" {
 			t.Errorf("scope %d: %s", id, diff)
 		}
 	}
-	if _, err := r.reg.Webhooks().Options(9); !errors.Is(err, ErrNotFound) {
+	if _, err := r.e.Options(9); !errors.Is(err, ErrNoInstance) {
 		t.Errorf("of no instance: %v", err)
 	}
 }
 
 func TestOptionsOutliveARestartAndShowNoSecret(t *testing.T) {
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	defer r.stop()
-	id := r.create("a").ID
+	id := r.create()
 	made := r.options(id, everything())
 	for _, secret := range []string{made.Signing.Secret, made.Endpoints[0].Signing.Secret} {
 		if !strings.HasPrefix(secret, "whsec_") || len(secret) != len("whsec_")+44 {
@@ -74,12 +73,12 @@ func TestOptionsOutliveARestartAndShowNoSecret(t *testing.T) {
 	if diff := cmp.Diff(made, r.shown(id)); diff != "" {
 		t.Error(diff)
 	}
-	before, _ := r.reg.Webhooks().Resolve(endpointLane(id, "crm"))
+	before, _ := r.e.Resolve(endpointLane(id, "crm"))
 	r.reboot()
 	if diff := cmp.Diff(made, r.shown(id)); diff != "" {
 		t.Errorf("after a restart: %s", diff)
 	}
-	if after, state := r.reg.Webhooks().Resolve(endpointLane(id, "crm")); state != delivery.Ready || !cmp.Equal(before, after) {
+	if after, state := r.e.Resolve(endpointLane(id, "crm")); state != delivery.Ready || !cmp.Equal(before, after) {
 		t.Errorf("after a restart: %v", cmp.Diff(before, after))
 	}
 	if made.Headers["Authorization"] != "***" || made.Endpoints[0].Headers["X-Api-Key"] != "***" || made.MaxAge != "90m" {
@@ -88,12 +87,10 @@ func TestOptionsOutliveARestartAndShowNoSecret(t *testing.T) {
 }
 
 func TestEachDestinationIsJudgedAlone(t *testing.T) {
-	r := newRig(t, func(c *Config) {
-		c.Webhooks = webhooks.New(webhooks.Config{Store: c.Store, GlobalURL: "http://global"})
-	}, nil)
+	r := newRig(t, withGlobal("http://global"))
 	defer r.stop()
-	id := r.create("a").ID
-	e := r.reg.entry(id)
+	id := r.create()
+	e := r.e.scope(id)
 	where := func(kind event.Kind) string {
 		var all []string
 		for _, d := range e.Destinations(kind, event.About{}) {
@@ -108,7 +105,7 @@ func TestEachDestinationIsJudgedAlone(t *testing.T) {
 		}
 		return set
 	}
-	r.options(id, webhooks.OptionsChange{Endpoints: []webhooks.EndpointChange{
+	r.options(id, OptionsChange{Endpoints: []EndpointChange{
 		{ID: "one", URL: "http://one", Events: wants("messagesUpsert", "callUpsert")},
 		{ID: "two", URL: "http://two", Events: wants("messagesUpsert"), Enabled: new(false)},
 		{ID: "none", URL: "http://none"},
@@ -123,7 +120,7 @@ func TestEachDestinationIsJudgedAlone(t *testing.T) {
 	if got := where(event.CallUpsert); got != "endpoint:one global:" {
 		t.Errorf("the webhook does not want it: %s", got)
 	}
-	if _, err := r.reg.Webhooks().PutWebhook(bg, id, webhooks.WebhookChange{Enabled: new(false)}); err != nil {
+	if _, err := r.e.PutWebhook(bg, id, WebhookChange{Enabled: new(false)}); err != nil {
 		t.Fatal(err)
 	}
 	if got := where(event.MessagesUpsert); got != "endpoint:one global:" {
@@ -135,16 +132,14 @@ func TestEachDestinationIsJudgedAlone(t *testing.T) {
 }
 
 func TestTheGlobalWebhookFollowsItsOptionsAlone(t *testing.T) {
-	r := newRig(t, func(c *Config) {
-		c.Webhooks = webhooks.New(webhooks.Config{Store: c.Store, GlobalURL: "http://global"})
-	}, nil)
+	r := newRig(t, withGlobal("http://global"))
 	defer r.stop()
-	id := r.create("a").ID
+	id := r.create()
 	r.hook(id, "http://own", "callUpsert")
 	r.options(id, everything())
 	of := func(target event.Target) event.Destination {
 		t.Helper()
-		all := r.reg.entry(id).Destinations(event.CallUpsert, event.About{})
+		all := r.e.scope(id).Destinations(event.CallUpsert, event.About{})
 		i := slices.IndexFunc(all, func(d event.Destination) bool { return d.Target == target })
 		return all[i]
 	}
@@ -155,7 +150,7 @@ func TestTheGlobalWebhookFollowsItsOptionsAlone(t *testing.T) {
 	if !own.Durable || own.Order != event.OrderChat || own.MaxAge.String() != "1h30m0s" || own.Headers["Authorization"] != "Bearer x y" || len(own.Secrets) != 1 || !own.WithID {
 		t.Errorf("the webhook: %+v", own)
 	}
-	made := r.options(webhooks.Global, webhooks.OptionsChange{Durable: true, MaxAge: new("5s"), Order: new(event.OrderInstance), Headers: map[string]string{"A": "b"}, Signed: true})
+	made := r.options(Global, OptionsChange{Durable: true, MaxAge: new("5s"), Order: new(event.OrderInstance), Headers: map[string]string{"A": "b"}, Signed: true})
 	want := event.Destination{
 		Target: event.TargetGlobal, URL: "http://global", Headers: map[string]string{"A": "b"}, Secrets: []string{made.Signing.Secret},
 		WithID: true, Durable: true, Order: event.OrderInstance, MaxAge: 5e9,
@@ -167,7 +162,7 @@ func TestTheGlobalWebhookFollowsItsOptionsAlone(t *testing.T) {
 		t.Error("the global options reach the webhook of an instance")
 	}
 	want.Order, want.MaxAge = event.OrderNone, 0
-	if d, state := r.reg.Webhooks().Resolve(delivery.BatchLane); state != delivery.Ready || !cmp.Equal(want, d) {
+	if d, state := r.e.Resolve(delivery.BatchLane); state != delivery.Ready || !cmp.Equal(want, d) {
 		t.Errorf("batch events: %s", cmp.Diff(want, d))
 	}
 }

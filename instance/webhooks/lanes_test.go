@@ -1,4 +1,4 @@
-package instance
+package webhooks
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,20 +14,13 @@ import (
 
 	"postern/delivery"
 	"postern/event"
-	"postern/instance/webhooks"
 	"postern/store"
 )
 
-// where is the URL that a lane leads to, or why it leads nowhere.
-func (r *rig) where(lane delivery.Lane) string {
-	d, state := r.reg.Webhooks().Resolve(lane)
-	return map[delivery.Status]string{delivery.Gone: "gone", delivery.Paused: "paused", delivery.Absent: "absent", delivery.Ready: d.URL}[state]
-}
-
 func TestResolveUsesCurrentConfiguration(t *testing.T) {
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	defer func() { r.stop() }()
-	id := r.create("a").ID
+	id := r.create()
 	own, crm := webhookLane(id), endpointLane(id, "crm")
 	want := func(step string, lane delivery.Lane, where string) {
 		t.Helper()
@@ -47,38 +39,34 @@ func TestResolveUsesCurrentConfiguration(t *testing.T) {
 	want("disabled", endpointLane(id, "b.I_2-"), "paused")
 	want("another case", endpointLane(id, "CRM"), "gone")
 	r.hook(id, "http://two")
-	if _, err := r.reg.Webhooks().PutWebhook(bg, id, webhooks.WebhookChange{Enabled: new(false)}); err != nil {
+	if _, err := r.e.PutWebhook(bg, id, WebhookChange{Enabled: new(false)}); err != nil {
 		t.Fatal(err)
 	}
 	want("disabled", own, "paused")
 	want("the webhook is disabled, an endpoint is not", crm, "https://crm.example/in?key=1")
-	if _, err := r.reg.Webhooks().PutWebhook(bg, id, webhooks.WebhookChange{}); err != nil {
+	if _, err := r.e.PutWebhook(bg, id, WebhookChange{}); err != nil {
 		t.Fatal(err)
 	}
 	want("the new URL", own, "http://two")
-	r.options(id, webhooks.OptionsChange{Endpoints: []webhooks.EndpointChange{{ID: "crm", URL: "http://moved"}}})
+	r.options(id, OptionsChange{Endpoints: []EndpointChange{{ID: "crm", URL: "http://moved"}}})
 	want("the new URL", crm, "http://moved")
 	r.reboot()
 	want("after a restart", crm, "http://moved")
-	if _, err := r.reg.Webhooks().DropOptions(bg, id); err != nil {
+	if _, err := r.e.DropOptions(bg, id); err != nil {
 		t.Fatal(err)
 	}
 	want("options deleted", crm, "gone")
 	want("options deleted", own, "http://two")
-	if err := r.reg.Delete(bg, id, true); err != nil {
-		t.Fatal(err)
-	}
+	r.drop(id)
 	want("instance deleted", own, "gone")
 	want("the global webhook is disabled", delivery.GlobalLane, "absent")
 	want("the global webhook is disabled", delivery.BatchLane, "absent")
 }
 
 func TestEventIDRequiresSigningOrDurable(t *testing.T) {
-	r := newRig(t, func(c *Config) {
-		c.Webhooks = webhooks.New(webhooks.Config{Store: c.Store, GlobalURL: "http://global"})
-	}, nil)
+	r := newRig(t, withGlobal("http://global"))
 	defer r.stop()
-	id := r.create("a").ID
+	id := r.create()
 	r.hook(id, "http://own")
 	for _, c := range []struct {
 		durable, signed             bool
@@ -89,10 +77,10 @@ func TestEventIDRequiresSigningOrDurable(t *testing.T) {
 		{false, true, true, false, true, true},
 		{true, true, true, true, true, true},
 	} {
-		r.options(id, webhooks.OptionsChange{Durable: c.durable, Signed: c.signed, Endpoints: []webhooks.EndpointChange{{ID: "e", URL: "http://e"}}})
-		r.options(webhooks.Global, webhooks.OptionsChange{Durable: c.durable, Signed: c.signed})
+		r.options(id, OptionsChange{Durable: c.durable, Signed: c.signed, Endpoints: []EndpointChange{{ID: "e", URL: "http://e"}}})
+		r.options(Global, OptionsChange{Durable: c.durable, Signed: c.signed})
 		for lane, want := range map[delivery.Lane]bool{webhookLane(id): c.own, endpointLane(id, "e"): c.further, delivery.GlobalLane: c.global, delivery.BatchLane: c.batch} {
-			if d, _ := r.reg.Webhooks().Resolve(lane); d.WithID != want {
+			if d, _ := r.e.Resolve(lane); d.WithID != want {
 				t.Errorf("%+v: %+v has an id: %t, want %t", c, lane, d.WithID, want)
 			}
 		}
@@ -101,16 +89,16 @@ func TestEventIDRequiresSigningOrDurable(t *testing.T) {
 
 func TestRotatedSecretOverlapsForADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, nil, nil)
+		r := newRig(t, nil)
 		defer r.stop()
-		id := r.create("a").ID
+		id := r.create()
 		r.hook(id, "http://own")
-		put := webhooks.OptionsChange{Signed: true, Endpoints: []webhooks.EndpointChange{{ID: "e", URL: "http://e", Signed: true}}}
+		put := OptionsChange{Signed: true, Endpoints: []EndpointChange{{ID: "e", URL: "http://e", Signed: true}}}
 		first := r.options(id, put).Signing.Secret
 		lane := webhookLane(id)
-		rotate := func(endpoint string) webhooks.Options {
+		rotate := func(endpoint string) Options {
 			t.Helper()
-			o, err := r.reg.Webhooks().RotateSecret(bg, id, endpoint)
+			o, err := r.e.RotateSecret(bg, id, endpoint)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +106,7 @@ func TestRotatedSecretOverlapsForADay(t *testing.T) {
 		}
 		signs := func(when string, want ...string) {
 			t.Helper()
-			if d, _ := r.reg.Webhooks().Resolve(lane); !slices.Equal(d.Secrets, want) {
+			if d, _ := r.e.Resolve(lane); !slices.Equal(d.Secrets, want) {
 				t.Errorf("%s it signs with %q, want %q", when, d.Secrets, want)
 			}
 		}
@@ -142,7 +130,7 @@ func TestRotatedSecretOverlapsForADay(t *testing.T) {
 		time.Sleep(time.Hour)
 		signs("a day after the last one", fourth)
 		lane = endpointLane(id, "e")
-		d, _ := r.reg.Webhooks().Resolve(lane)
+		d, _ := r.e.Resolve(lane)
 		signs("the endpoint, of which nothing was rotated,", d.Secrets[0])
 		if o := rotate("e"); o.Signing.Secret != "" || o.Endpoints[0].Signing.Secret == "" {
 			t.Errorf("a rotation of the endpoint's shows %+v", o)
@@ -152,7 +140,7 @@ func TestRotatedSecretOverlapsForADay(t *testing.T) {
 		put.Signed, put.Endpoints[0].Signed = false, false
 		r.options(id, put)
 		signs("disabled,")
-		if _, err := r.reg.Webhooks().RotateSecret(bg, id, ""); !errors.Is(err, webhooks.ErrNotSigned) {
+		if _, err := r.e.RotateSecret(bg, id, ""); !errors.Is(err, ErrNotSigned) {
 			t.Errorf("a rotation of none: %v", err)
 		}
 	})
@@ -162,15 +150,15 @@ func TestRotatedSecretOverlapsForADay(t *testing.T) {
 func TestOnLanesReportsChangedLanes(t *testing.T) {
 	var published []string
 	var r *rig
-	r = newRig(t, func(c *Config) {
+	r = newRig(t, func(_ *Config, c *EditorConfig) {
 		c.OnLanes = func(lanes []delivery.Lane) {
 			for _, lane := range lanes {
 				published = append(published, strings.Trim(string(lane.Flow)+" "+string(lane.Target)+" "+lane.Endpoint, " ")+" "+r.where(lane))
 			}
 		}
-	}, nil)
+	})
 	defer r.stop()
-	id := r.create("a").ID
+	id := r.create()
 	want := func(step string, all ...string) {
 		t.Helper()
 		if diff := cmp.Diff(all, published); diff != "" {
@@ -180,26 +168,24 @@ func TestOnLanesReportsChangedLanes(t *testing.T) {
 	}
 	r.hook(id, "http://own")
 	want("a webhook", "instance webhook http://own")
-	r.options(id, webhooks.OptionsChange{Endpoints: []webhooks.EndpointChange{{ID: "a", URL: "http://a"}, {ID: "b", URL: "http://b"}}})
+	r.options(id, OptionsChange{Endpoints: []EndpointChange{{ID: "a", URL: "http://a"}, {ID: "b", URL: "http://b"}}})
 	want("endpoints", "instance webhook http://own", "instance endpoint a http://a", "instance endpoint b http://b")
-	r.options(id, webhooks.OptionsChange{Endpoints: []webhooks.EndpointChange{{ID: "b", URL: "http://c", Enabled: new(false)}}})
+	r.options(id, OptionsChange{Endpoints: []EndpointChange{{ID: "b", URL: "http://c", Enabled: new(false)}}})
 	want("one is removed", "instance webhook http://own", "instance endpoint a gone", "instance endpoint b paused")
-	if _, err := r.reg.Webhooks().PutOptions(bg, id, webhooks.OptionsChange{MaxAge: new("1ms")}); err == nil {
+	if _, err := r.e.PutOptions(bg, id, OptionsChange{MaxAge: new("1ms")}); err == nil {
 		t.Error("taken")
 	}
 	want("a refused PUT")
-	r.options(webhooks.Global, webhooks.OptionsChange{Durable: true})
+	r.options(Global, OptionsChange{Durable: true})
 	want("the global ones", "instance global absent", "batch global absent")
-	if err := r.reg.Delete(bg, id, true); err != nil {
-		t.Fatal(err)
-	}
+	r.drop(id)
 	want("the instance is deleted", "instance webhook gone", "instance endpoint b gone")
 }
 
 func TestAddedEndpointHasNoFormerPendingEvents(t *testing.T) {
 	var cleared []delivery.Lane
 	fails := false
-	r := newRig(t, func(c *Config) {
+	r := newRig(t, func(_ *Config, c *EditorConfig) {
 		c.ClearLanes = func(_ context.Context, lanes []delivery.Lane) error {
 			cleared = append(cleared, lanes...)
 			if fails {
@@ -207,13 +193,13 @@ func TestAddedEndpointHasNoFormerPendingEvents(t *testing.T) {
 			}
 			return nil
 		}
-	}, nil)
+	})
 	defer r.stop()
-	id := r.create("a").ID
-	of := func(ids ...string) webhooks.OptionsChange {
-		c := webhooks.OptionsChange{}
+	id := r.create()
+	of := func(ids ...string) OptionsChange {
+		c := OptionsChange{}
 		for _, p := range ids {
-			c.Endpoints = append(c.Endpoints, webhooks.EndpointChange{ID: p, URL: "http://" + p})
+			c.Endpoints = append(c.Endpoints, EndpointChange{ID: p, URL: "http://" + p})
 		}
 		return c
 	}
@@ -235,7 +221,7 @@ func TestAddedEndpointHasNoFormerPendingEvents(t *testing.T) {
 	r.options(id, of("b", "a"))
 	want("b")
 	fails = true
-	if _, err := r.reg.Webhooks().PutOptions(bg, id, of("d")); !errors.Is(err, store.ErrDiskFull) {
+	if _, err := r.e.PutOptions(bg, id, of("d")); !errors.Is(err, store.ErrDiskFull) {
 		t.Errorf("taken over what waits: %v", err)
 	}
 	if o := r.shown(id); len(o.Endpoints) != 2 {
@@ -243,62 +229,28 @@ func TestAddedEndpointHasNoFormerPendingEvents(t *testing.T) {
 	}
 }
 
-// TestOptionsApplyFromTheResponseOn, with events all the while: none
-// after the answer goes the way before it.
-func TestOptionsApplyFromTheResponseOn(t *testing.T) {
-	r := newRig(t, nil, nil)
-	defer r.stop()
-	id := r.create("a").ID
-	r.hook(id, "http://own", "presenceUpdated")
-	stop := make(chan struct{})
-	var all sync.WaitGroup
-	for range 4 {
-		all.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-					r.report(id, event.Fact{Kind: event.PresenceUpdated, Data: event.PresenceUpdate{JID: aPerson}})
-				}
-			}
-		})
-	}
-	flag := map[event.Flag]bool{"presenceUpdated": true}
-	for i := range 50 {
-		to := []string{"http://even", "http://odd"}[i%2]
-		r.options(id, webhooks.OptionsChange{Endpoints: []webhooks.EndpointChange{{ID: "e", URL: to, Events: flag}}})
-		destinations := r.reg.entry(id).Destinations(event.PresenceUpdated, event.About{})
-		if len(destinations) != 2 || destinations[1].URL != to {
-			t.Fatalf("after the answer an event goes to %+v, want %s", destinations, to)
-		}
-	}
-	close(stop)
-	all.Wait()
-}
-
 func TestUnstoredChangeIsNotInForce(t *testing.T) {
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	defer r.stop()
-	id := r.create("a").ID
+	id := r.create()
 	r.hook(id, "http://own")
 	r.options(id, everything())
-	own, _ := r.reg.Webhooks().Resolve(webhookLane(id))
-	crm, _ := r.reg.Webhooks().Resolve(endpointLane(id, "crm"))
+	own, _ := r.e.Resolve(webhookLane(id))
+	crm, _ := r.e.Resolve(endpointLane(id, "crm"))
 	if err := r.s.Close(); err != nil { // every commit fails
 		t.Fatal(err)
 	}
-	for what, change := range map[string]func() (webhooks.Options, error){
-		"a PUT":                     func() (webhooks.Options, error) { return r.reg.Webhooks().PutOptions(bg, id, webhooks.OptionsChange{}) },
-		"a DELETE":                  func() (webhooks.Options, error) { return r.reg.Webhooks().DropOptions(bg, id) },
-		"a rotation":                func() (webhooks.Options, error) { return r.reg.Webhooks().RotateSecret(bg, id, "") },
-		"a rotation of an endpoint": func() (webhooks.Options, error) { return r.reg.Webhooks().RotateSecret(bg, id, "crm") },
+	for what, change := range map[string]func() (Options, error){
+		"a PUT":                     func() (Options, error) { return r.e.PutOptions(bg, id, OptionsChange{}) },
+		"a DELETE":                  func() (Options, error) { return r.e.DropOptions(bg, id) },
+		"a rotation":                func() (Options, error) { return r.e.RotateSecret(bg, id, "") },
+		"a rotation of an endpoint": func() (Options, error) { return r.e.RotateSecret(bg, id, "crm") },
 	} {
-		if o, err := change(); err == nil || !cmp.Equal(o, webhooks.Options{}) {
+		if o, err := change(); err == nil || !cmp.Equal(o, Options{}) {
 			t.Errorf("%s: %+v, %v", what, o, err)
 		}
-		now, _ := r.reg.Webhooks().Resolve(webhookLane(id))
-		further, _ := r.reg.Webhooks().Resolve(endpointLane(id, "crm"))
+		now, _ := r.e.Resolve(webhookLane(id))
+		further, _ := r.e.Resolve(endpointLane(id, "crm"))
 		if !cmp.Equal(own, now) || !cmp.Equal(crm, further) {
 			t.Errorf("%s that failed is in force: %s%s", what, cmp.Diff(own, now), cmp.Diff(crm, further))
 		}
@@ -306,31 +258,29 @@ func TestUnstoredChangeIsNotInForce(t *testing.T) {
 }
 
 func TestOptionsLeaveTheFileWithTheirInstance(t *testing.T) {
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	defer r.stop()
-	id := r.create("a").ID
+	id := r.create()
 	r.options(id, everything())
-	r.options(webhooks.Global, webhooks.OptionsChange{Durable: true})
-	if err := r.reg.Delete(bg, id, true); err != nil {
-		t.Fatal(err)
-	}
-	for _, change := range []func() (webhooks.Options, error){
-		func() (webhooks.Options, error) { return r.reg.Webhooks().PutOptions(bg, id, webhooks.OptionsChange{}) },
-		func() (webhooks.Options, error) { return r.reg.Webhooks().DropOptions(bg, id) },
-		func() (webhooks.Options, error) { return r.reg.Webhooks().RotateSecret(bg, id, "") },
+	r.options(Global, OptionsChange{Durable: true})
+	r.drop(id)
+	for _, change := range []func() (Options, error){
+		func() (Options, error) { return r.e.PutOptions(bg, id, OptionsChange{}) },
+		func() (Options, error) { return r.e.DropOptions(bg, id) },
+		func() (Options, error) { return r.e.RotateSecret(bg, id, "") },
 	} {
-		if _, err := change(); !errors.Is(err, ErrNotFound) {
+		if _, err := change(); !errors.Is(err, ErrNoInstance) {
 			t.Errorf("of an instance that is gone: %v", err)
 		}
 	}
 	var left []int64
 	err := r.s.View(func(tx *store.Tx) error {
-		return tx.Scan("webhook_options", store.Range{}, func(k, _ []byte) (bool, error) {
-			left = append(left, number(k))
+		return tx.Scan(optionsBucket, store.Range{}, func(k, _ []byte) (bool, error) {
+			left = append(left, int64(k[7]))
 			return true, nil
 		})
 	})
-	if err != nil || !slices.Equal(left, []int64{webhooks.Global}) {
+	if err != nil || !slices.Equal(left, []int64{Global}) {
 		t.Errorf("the file has the options of %v (%v)", left, err)
 	}
 }
@@ -338,14 +288,14 @@ func TestOptionsLeaveTheFileWithTheirInstance(t *testing.T) {
 // TestUnreadableOptionsBlockDelivery: what is for
 // the webhook waits in the file until they are set again.
 func TestUnreadableOptionsBlockDelivery(t *testing.T) {
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	defer func() { r.stop() }()
-	id, other := r.create("a").ID, r.create("b").ID
+	id, other := r.create(), r.create()
 	r.hook(id, "http://own", "callUpsert")
-	r.options(id, webhooks.OptionsChange{Headers: map[string]string{"A": "sentinel of a"}, Endpoints: []webhooks.EndpointChange{{ID: "crm", URL: "http://crm"}}})
-	r.options(other, webhooks.OptionsChange{Endpoints: []webhooks.EndpointChange{{ID: "crm", URL: "http://other"}}})
+	r.options(id, OptionsChange{Headers: map[string]string{"A": "sentinel of a"}, Endpoints: []EndpointChange{{ID: "crm", URL: "http://crm"}}})
+	r.options(other, OptionsChange{Endpoints: []EndpointChange{{ID: "crm", URL: "http://other"}}})
 	r.damage("sentinel of a")
-	if _, err := r.reg.Webhooks().Options(id); !errors.Is(err, store.ErrDamaged) || strings.Contains(err.Error(), "SENTINEL") {
+	if _, err := r.e.Options(id); !errors.Is(err, store.ErrDamaged) || strings.Contains(err.Error(), "SENTINEL") {
 		t.Errorf("read: %v", err)
 	}
 	if got := r.where(endpointLane(id, "crm")); got != "paused" {
@@ -355,7 +305,7 @@ func TestUnreadableOptionsBlockDelivery(t *testing.T) {
 		t.Errorf("the webhook is %s", got)
 	}
 	err := r.s.View(func(tx *store.Tx) error {
-		routes, err := r.reg.entry(id).RoutesIn(tx)
+		routes, err := r.e.scope(id).RoutesIn(tx)
 		if err != nil {
 			return err
 		}
@@ -367,19 +317,19 @@ func TestUnreadableOptionsBlockDelivery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if to := r.reg.entry(id).Destinations(event.CallUpsert, event.About{}); len(to) != 0 {
+	if to := r.e.scope(id).Destinations(event.CallUpsert, event.About{}); len(to) != 0 {
 		t.Errorf("an event in memory goes to %+v", to)
 	}
-	if _, err := r.reg.Example(id, event.CallUpsert, ""); !errors.Is(err, store.ErrDamaged) {
+	if _, err := r.e.scope(id).WebhookNow(); !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("an example: %v", err)
 	}
-	if _, err := r.reg.Webhooks().RotateSecret(bg, id, ""); !errors.Is(err, store.ErrDamaged) {
+	if _, err := r.e.RotateSecret(bg, id, ""); !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("a rotation: %v", err)
 	}
 	if got := r.where(endpointLane(other, "crm")); got != "http://other" {
 		t.Errorf("another instance's endpoint is %s", got)
 	}
-	r.options(id, webhooks.OptionsChange{})
+	r.options(id, OptionsChange{})
 	if got := r.where(endpointLane(id, "crm")); got != "gone" {
 		t.Errorf("set again without it: %s", got)
 	}
@@ -393,10 +343,10 @@ func TestUnreadableOptionsBlockDelivery(t *testing.T) {
 }
 
 func TestOlderReleaseRejectsFileWithOptions(t *testing.T) {
-	r := newRig(t, nil, nil)
-	r.options(r.create("a").ID, everything())
+	r := newRig(t, nil)
+	r.options(r.create(), everything())
 	r.stop()
-	former := slices.DeleteFunc(Buckets(), func(b store.Bucket) bool { return b.Name == "webhook_options" })
+	former := without(optionsBucket)
 	if s, err := store.Open(store.Options{Path: r.path, Buckets: former, NoSync: true, MinFree: 1}); !errors.Is(err, store.ErrNewer) {
 		t.Errorf("opened: %v", err)
 		_ = s.Close()
@@ -406,18 +356,18 @@ func TestOlderReleaseRejectsFileWithOptions(t *testing.T) {
 }
 
 func TestAFileWithoutTheBucketOfOptionsOpens(t *testing.T) {
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	r.stop()
 	r.path += ".older"
-	former := slices.DeleteFunc(Buckets(), func(b store.Bucket) bool { return b.Name == "webhook_options" })
+	former := without(optionsBucket)
 	s, err := store.Open(store.Options{Path: r.path, Buckets: former, NoSync: true, MinFree: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec := Record{ID: 1, Name: "a"}
+	const id = int64(1)
 	err = s.Update(bg, func(tx *store.Tx) error {
 		_, err := tx.NextID(instances)
-		return errors.Join(err, store.PutJSON(tx, instances, store.Key(rec.ID), rec), tx.Put(instanceName, []byte("a"), store.Key(rec.ID)))
+		return errors.Join(err, tx.Put(instances, store.Key(id), nil))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -427,24 +377,24 @@ func TestAFileWithoutTheBucketOfOptionsOpens(t *testing.T) {
 	}
 	r.boot()
 	defer r.stop()
-	if o := r.shown(rec.ID); o.Durable || o.MaxAge != webhooks.DefaultMaxAge {
+	if o := r.shown(id); o.Durable || o.MaxAge != DefaultMaxAge {
 		t.Errorf("of an instance that was there before: %+v", o)
 	}
-	r.options(rec.ID, everything())
+	r.options(id, everything())
 }
 
 func TestEndpointURLRules(t *testing.T) {
 	var asked []string
-	r := newRig(t, func(c *Config) {
-		c.CheckURL = func(u *url.URL) error {
+	r := newRig(t, func(_ *Config, c *EditorConfig) {
+		c.Rules.CheckURL = func(u *url.URL) error {
 			asked = append(asked, u.Host)
 			return errors.New("must not be there")
 		}
-	}, nil)
+	})
 	defer r.stop()
-	id := r.create("a").ID
-	_, err := r.reg.Webhooks().PutOptions(bg, id, webhooks.OptionsChange{Endpoints: []webhooks.EndpointChange{{ID: "a", URL: "http://private:1/x"}}})
-	var rule *webhooks.RuleError
+	id := r.create()
+	_, err := r.e.PutOptions(bg, id, OptionsChange{Endpoints: []EndpointChange{{ID: "a", URL: "http://private:1/x"}}})
+	var rule *RuleError
 	if !errors.As(err, &rule) || rule.Field != "endpoints[0].url" || !slices.Equal(asked, []string{"private:1"}) {
 		t.Errorf("%v, asked about %v", err, asked)
 	}
@@ -455,17 +405,17 @@ func TestEndpointURLRules(t *testing.T) {
 func TestAuditOfOptionsCommitsWithThem(t *testing.T) {
 	var r *rig
 	published, early := 0, -1
-	r = newRig(t, func(c *Config) {
+	r = newRig(t, func(_ *Config, c *EditorConfig) {
 		c.ClearLanes = func(ctx context.Context, _ []delivery.Lane) error {
 			err := r.s.Update(ctx, func(*store.Tx) error { return nil })
 			early = published
 			return err
 		}
-	}, nil)
+	})
 	defer r.stop()
-	id := r.create("a").ID
+	id := r.create()
 	ctx := store.Along(t.Context(), func(*store.Tx) error { published++; return nil })
-	if _, err := r.reg.Webhooks().PutOptions(ctx, id, webhooks.OptionsChange{Endpoints: []webhooks.EndpointChange{{ID: "b", URL: "http://b"}}}); err != nil {
+	if _, err := r.e.PutOptions(ctx, id, OptionsChange{Endpoints: []EndpointChange{{ID: "b", URL: "http://b"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if early != 0 || published != 1 {
