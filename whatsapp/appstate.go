@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"go.mau.fi/whatsmeow"
@@ -19,25 +20,36 @@ import (
 // events: for as long as none succeeded, the next change passes for the state
 // that was there before, and nobody hears of it.
 
+// AppState is the state that the devices of an account have in common.
+type AppState struct {
+	conn  *connection
+	calls *calls
+	retry time.Duration // see catchUp
+
+	changing sync.Mutex // held while a collection is changed, and while one is read as a whole
+	mending  mending
+
+	mu   sync.Mutex
+	read map[appstate.WAPatchName]bool // collections that were read as a whole since the pairing or the start
+}
+
 const (
 	stateRetry    = 10 * time.Second // before the second try of a connection; doubles with each
 	maxStateRetry = 10 * time.Minute // the last one; the next login begins anew
 )
 
-// catchUpState reads, after a login, what could not be read before: the
+// catchUp reads, after a login, what could not be read before: the
 // collections of which nothing is known, and what changed in the others. It
 // tries again while the connection lasts.
-func (s *Session) catchUpState(cli *whatsmeow.Client) {
-	s.mu.Lock()
-	life := s.life
-	s.mu.Unlock()
+func (a *AppState) catchUp(cli *whatsmeow.Client) {
+	life := a.conn.lifetime()
 	if life == nil {
 		return
 	}
-	s.background.Go(func() {
+	a.conn.background.Go(func() {
 		left := slices.Clone(appstate.AllPatchNames[:])
-		for wait := s.conn.stateRetry; ; wait *= 2 {
-			left = slices.DeleteFunc(left, func(name appstate.WAPatchName) bool { return !s.readAgain(life, cli, name) })
+		for wait := a.retry; ; wait *= 2 {
+			left = slices.DeleteFunc(left, func(name appstate.WAPatchName) bool { return !a.readAgain(life, cli, name) })
 			if len(left) == 0 || wait > maxStateRetry {
 				return
 			}
@@ -51,7 +63,7 @@ func (s *Session) catchUpState(cli *whatsmeow.Client) {
 }
 
 // readAgain reads a collection and reports whether that has to be repeated.
-func (s *Session) readAgain(ctx context.Context, cli *whatsmeow.Client, name appstate.WAPatchName) (repeat bool) {
+func (a *AppState) readAgain(ctx context.Context, cli *whatsmeow.Client, name appstate.WAPatchName) (repeat bool) {
 	if ctx.Err() != nil {
 		return false
 	}
@@ -63,18 +75,18 @@ func (s *Session) readAgain(ctx context.Context, cli *whatsmeow.Client, name app
 	if err == nil {
 		version, _, err = cli.Store.AppState.GetAppStateVersion(ctx, string(name))
 	}
-	if err == nil && version == 0 && s.stateIsEmpty(name) {
+	if err == nil && version == 0 && a.isEmpty(name) {
 		return false
 	}
 	if err == nil {
-		ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.SendTimeout)
+		ctx, cancel := context.WithTimeout(ctx, a.conn.cfg.SendTimeout)
 		defer cancel()
 		err = cli.FetchAppState(ctx, name, false, false)
 	}
 	if err == nil || ctx.Err() != nil {
 		return false
 	}
-	s.log.Info("app state not read", "collection", string(name), "error", err)
+	a.conn.log.Info("app state not read", "collection", string(name), "error", err)
 	return passing(err)
 }
 
@@ -85,26 +97,33 @@ func passing(err error) bool {
 	return errors.As(err, &refused) || errors.Is(classifyAnswer(err), event.ErrNoAnswer)
 }
 
-// stateIsEmpty reports whether a collection was read since the session was
+// isEmpty reports whether a collection was read since the session was
 // opened. The library keeps no version of one that has nothing in it.
-func (s *Session) stateIsEmpty(name appstate.WAPatchName) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stateRead[name]
+func (a *AppState) isEmpty(name appstate.WAPatchName) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.read[name]
 }
 
-func (s *Session) stateWasRead(name appstate.WAPatchName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stateRead == nil {
-		s.stateRead = map[appstate.WAPatchName]bool{}
+func (a *AppState) wasRead(name appstate.WAPatchName) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.read == nil {
+		a.read = map[appstate.WAPatchName]bool{}
 	}
-	s.stateRead[name] = true
+	a.read[name] = true
 }
 
-// stateNotRead notes that a collection, whatever is known of it, has to be read.
-func (s *Session) stateNotRead(name appstate.WAPatchName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.stateRead, name)
+// notRead notes that a collection, whatever is known of it, has to be read.
+func (a *AppState) notRead(name appstate.WAPatchName) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.read, name)
+}
+
+// unpaired forgets which collections were read.
+func (a *AppState) unpaired() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.read = nil
 }

@@ -123,130 +123,139 @@ func (m *mending) lastRead(name appstate.WAPatchName) time.Time {
 	return m.readAt[name]
 }
 
-// stateBroken takes the news that a collection does not verify.
-func (s *Session) stateBroken(cli *whatsmeow.Client, evt *events.AppStateSyncError) {
-	s.stateNotRead(evt.Name)
-	s.mu.Lock()
-	life := s.life
-	s.mu.Unlock()
+// broken takes the news that a collection does not verify.
+func (a *AppState) broken(cli *whatsmeow.Client, evt *events.AppStateSyncError) {
+	a.notRead(evt.Name)
+	life := a.conn.lifetime()
 	if life == nil {
 		return
 	}
-	// Who reads a collection as a whole holds s.changing, or is the library.
+	// Who reads a collection as a whole holds a.changing, or is the library.
 	noticed := time.Now()
-	if evt.FullSync || noticed.Sub(s.mending.lastRead(evt.Name)) < s.conn.cfg.StateRecoveryDelay {
-		s.askPhoneLater(life, cli, evt.Name)
+	if evt.FullSync || noticed.Sub(a.mending.lastRead(evt.Name)) < a.conn.cfg.StateRecoveryDelay {
+		a.askPhoneLater(life, cli, evt.Name)
 		return
 	}
-	s.background.Go(func() {
-		s.changing.Lock()
-		defer s.changing.Unlock()
-		if s.mending.lastRead(evt.Name).After(noticed) {
+	a.conn.background.Go(func() {
+		a.changing.Lock()
+		defer a.changing.Unlock()
+		if a.mending.lastRead(evt.Name).After(noticed) {
 			return // by a call that met it too
 		}
-		ctx, cancel := context.WithTimeout(life, s.conn.cfg.SendTimeout)
+		ctx, cancel := context.WithTimeout(life, a.conn.cfg.SendTimeout)
 		defer cancel()
-		if err := s.readAnew(ctx, cli, evt.Name); err != nil && life.Err() == nil {
-			s.askPhoneLater(life, cli, evt.Name)
+		if err := a.readWhole(ctx, cli, evt.Name); err != nil && life.Err() == nil {
+			a.askPhoneLater(life, cli, evt.Name)
 		}
 	})
 }
 
-// readAnew is the first step. The caller holds s.changing.
-func (s *Session) readAnew(ctx context.Context, cli *whatsmeow.Client, name appstate.WAPatchName) error {
-	s.stateNotRead(name)
-	s.mending.read(name)
+// readWhole is the first step. The caller holds a.changing.
+func (a *AppState) readWhole(ctx context.Context, cli *whatsmeow.Client, name appstate.WAPatchName) error {
+	a.notRead(name)
+	a.mending.read(name)
 	err := cli.FetchAppState(ctx, name, true, false)
 	if err != nil {
-		s.conn.seen.recovered(Recovery{RecoverByReading, RecoveryFailed})
-		s.log.Warn("app state does not verify, and reading it anew failed; have the account's phone online, which is asked for its copy", "collection", string(name), "error", netfault.Plain(err))
+		a.conn.seen.recovered(Recovery{RecoverByReading, RecoveryFailed})
+		a.conn.log.Warn("app state does not verify, and reading it anew failed; have the account's phone online, which is asked for its copy", "collection", string(name), "error", netfault.Plain(err))
 		return err
 	}
-	s.conn.seen.recovered(Recovery{RecoverByReading, RecoveryDone})
-	s.log.Info("app state did not verify and was read anew", "collection", string(name))
+	a.conn.seen.recovered(Recovery{RecoverByReading, RecoveryDone})
+	a.conn.log.Info("app state did not verify and was read anew", "collection", string(name))
 	return nil
 }
 
 // askPhoneLater is the second step, of which one at a time waits for each
 // collection.
-func (s *Session) askPhoneLater(life context.Context, cli *whatsmeow.Client, name appstate.WAPatchName) {
-	if !s.mending.begin(name) {
+func (a *AppState) askPhoneLater(life context.Context, cli *whatsmeow.Client, name appstate.WAPatchName) {
+	if !a.mending.begin(name) {
 		return
 	}
-	s.background.Go(func() {
-		defer s.mending.end(name)
-		timer := time.NewTimer(s.conn.cfg.StateRecoveryDelay)
+	a.conn.background.Go(func() {
+		defer a.mending.end(name)
+		timer := time.NewTimer(a.conn.cfg.StateRecoveryDelay)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-			s.askPhone(life, cli, name)
+			a.askPhone(life, cli, name)
 		case <-life.Done():
 		}
 	})
 }
 
 // askPhone asks for a copy, unless the collection can be read again by now.
-func (s *Session) askPhone(life context.Context, cli *whatsmeow.Client, name appstate.WAPatchName) {
-	ctx, cancel := context.WithTimeout(life, s.conn.cfg.SendTimeout)
+func (a *AppState) askPhone(life context.Context, cli *whatsmeow.Client, name appstate.WAPatchName) {
+	ctx, cancel := context.WithTimeout(life, a.conn.cfg.SendTimeout)
 	defer cancel()
-	s.changing.Lock()
-	err := s.readAnew(ctx, cli, name)
-	s.changing.Unlock()
-	if err == nil || life.Err() != nil || !s.mayAskForState(ctx, name) {
+	a.changing.Lock()
+	err := a.readWhole(ctx, cli, name)
+	a.changing.Unlock()
+	if err == nil || life.Err() != nil || !a.mayAskPhone(ctx, name) {
 		return
 	}
 	if err = tellPhone(ctx, cli, NewMessageID(), whatsmeow.BuildAppStateRecoveryRequest(name)); err != nil {
-		if err := s.conn.cfg.Devices.TakeBack(context.WithoutCancel(ctx), s.instance, stateRequest(name)); err != nil {
-			s.log.Warn("a request that did not leave counts all the same", "error", err)
+		if err := a.conn.cfg.Devices.TakeBack(context.WithoutCancel(ctx), a.conn.instance, stateRequest(name)); err != nil {
+			a.conn.log.Warn("a request that did not leave counts all the same", "error", err)
 		}
-		s.conn.seen.recovered(Recovery{RecoverByPhone, RecoveryFailed})
-		s.log.Warn("the phone was not asked for its copy of app state; POST /instance/{name}/app-state/reset is the last resort", "collection", string(name), "error", netfault.Plain(err))
+		a.conn.seen.recovered(Recovery{RecoverByPhone, RecoveryFailed})
+		a.conn.log.Warn("the phone was not asked for its copy of app state; POST /instance/{name}/app-state/reset is the last resort", "collection", string(name), "error", netfault.Plain(err))
 		return
 	}
-	s.conn.seen.recovered(Recovery{RecoverByPhone, RecoverySent})
-	s.log.Warn("app state cannot be verified; the phone is asked for its copy; have it online", "collection", string(name))
+	a.conn.seen.recovered(Recovery{RecoverByPhone, RecoverySent})
+	a.conn.log.Warn("app state cannot be verified; the phone is asked for its copy; have it online", "collection", string(name))
 }
 
 func stateRequest(name appstate.WAPatchName) string { return "state " + string(name) }
 
-// mayAskForState notes a request, unless one was made not long ago.
-func (s *Session) mayAskForState(ctx context.Context, name appstate.WAPatchName) bool {
-	allowed, err := s.conn.cfg.Devices.Request(ctx, s.instance, stateRequest(name), 1, askPhoneAgain)
+// mayAskPhone notes a request, unless one was made not long ago.
+func (a *AppState) mayAskPhone(ctx context.Context, name appstate.WAPatchName) bool {
+	allowed, err := a.conn.cfg.Devices.Request(ctx, a.conn.instance, stateRequest(name), 1, askPhoneAgain)
 	if err != nil {
-		s.log.Warn("the phone is not asked for its copy of app state; POST /instance/{name}/app-state/reset is the last resort", "collection", string(name), "error", err)
+		a.conn.log.Warn("the phone is not asked for its copy of app state; POST /instance/{name}/app-state/reset is the last resort", "collection", string(name), "error", err)
 	}
 	return allowed
 }
 
-// stateRecovered takes the news that the phone's copy was taken over.
-func (s *Session) stateRecovered(name appstate.WAPatchName) {
-	s.conn.seen.recovered(Recovery{RecoverByPhone, RecoveryDone})
-	s.log.Info("app state was restored from the phone's copy", "collection", string(name))
+// recovered takes the news that the phone's copy was taken over.
+func (a *AppState) recovered(name appstate.WAPatchName) {
+	a.conn.seen.recovered(Recovery{RecoverByPhone, RecoveryDone})
+	a.conn.log.Info("app state was restored from the phone's copy", "collection", string(name))
 }
 
 // ResetAppState implements instance.AppState.
-func (s *Session) ResetAppState(ctx context.Context) error {
-	err := s.ask(ctx, "reset the app state", func(ctx context.Context, cli *whatsmeow.Client) error {
+func (a *AppState) ResetAppState(ctx context.Context) error {
+	err := a.calls.ask(ctx, "reset the app state", func(ctx context.Context, cli *whatsmeow.Client) error {
 		return tellPhone(ctx, cli, NewMessageID(), whatsmeow.BuildFatalAppStateExceptionNotification(appstate.AllPatchNames[:]...))
 	})
 	outcome := RecoverySent
 	if err != nil {
 		outcome = RecoveryFailed
 	}
-	s.conn.seen.recovered(Recovery{RecoverByReset, outcome})
+	a.conn.seen.recovered(Recovery{RecoverByReset, outcome})
 	return err
 }
 
-// sendState changes synchronised state. When WhatsApp says that another device
+// change changes what an account's devices have in common, such as which
+// chats are archived. One change at a time: each is based on the version
+// before it. Its error may also wrap [event.ErrStateConflict].
+func (a *AppState) change(ctx context.Context, what string, patch appstate.PatchInfo) error {
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	return a.calls.change(ctx, what, changes(patch), func(ctx context.Context, cli *whatsmeow.Client) error {
+		return a.send(ctx, cli, patch)
+	})
+}
+
+// send changes synchronised state. When WhatsApp says that another device
 // was first, which the library has mended once by then, or what WhatsApp has
 // does not verify, the collection is read anew and the change tried once more.
-// The caller holds s.changing.
-func (s *Session) sendState(ctx context.Context, cli *whatsmeow.Client, patch appstate.PatchInfo) error {
+// The caller holds a.changing.
+func (a *AppState) send(ctx context.Context, cli *whatsmeow.Client, patch appstate.PatchInfo) error {
 	err := cli.SendAppState(ctx, patch)
 	if !stateConflict(err) {
 		return err
 	}
-	if err = s.readAnew(ctx, cli, patch.Type); err == nil {
+	if err = a.readWhole(ctx, cli, patch.Type); err == nil {
 		err = cli.SendAppState(ctx, patch)
 	}
 	if stateConflict(err) {

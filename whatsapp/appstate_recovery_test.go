@@ -98,7 +98,7 @@ func TestStateThatCannotBeReadAnewIsRestoredFromThePhonesCopyAfterAWhile(t *test
 	}
 	r.acts(phone, `{"do":"archive","chat":"`+contact.Number()+`"}`)
 	r.shows(event.ChatsUpdated, `"type":"archive"`, contact.Number(), `"fromFullSync":false`)
-	if err := r.session.Pin(t.Context(), contact.JID().String(), false); err != nil {
+	if err := r.session.Account.Chats.Pin(t.Context(), contact.JID().String(), false); err != nil {
 		t.Errorf("a change on top of the phone's copy: %v", err)
 	}
 }
@@ -116,7 +116,7 @@ func TestAPhoneThatIsOffIsAskedOnceAnHour(t *testing.T) {
 		t.Helper()
 		r.state(event.Online)
 		r.eventually("it was read again", func() bool {
-			return r.recoveries(RecoverByReading, RecoveryFailed) >= times && !r.session.mending.waits("regular_low")
+			return r.recoveries(RecoverByReading, RecoveryFailed) >= times && !r.session.Account.AppState.mending.waits("regular_low")
 		})
 	}
 	r.net.Drop(phone.Number())
@@ -183,7 +183,7 @@ func TestAChangeThatMeetsAConflictIsTriedOnceMoreOnStateThatWasReadAnew(t *testi
 			phone, contact := r.pair(), r.contact()
 			r.synced()
 			r.acts(phone, `{"do":"app-state-conflict","times":`+times+`}`)
-			err := r.session.Archive(t.Context(), contact.JID().String(), true, event.LastMessage{})
+			err := r.session.Account.Chats.Archive(t.Context(), contact.JID().String(), true, event.LastMessage{})
 			if fails != errors.Is(err, event.ErrStateConflict) || !fails && err != nil || errors.Is(err, event.ErrRefused) {
 				t.Fatalf("answered %v", err)
 			}
@@ -195,7 +195,7 @@ func TestAChangeThatMeetsAConflictIsTriedOnceMoreOnStateThatWasReadAnew(t *testi
 				t.Errorf("read anew %d times, want %d", n, wanted)
 			}
 			if fails {
-				err = r.session.Archive(t.Context(), contact.JID().String(), true, event.LastMessage{})
+				err = r.session.Account.Chats.Archive(t.Context(), contact.JID().String(), true, event.LastMessage{})
 			}
 			if err != nil {
 				t.Errorf("after the conflict: %v", err)
@@ -216,7 +216,7 @@ func TestALabelIsPutOnAChatOnStateThatDidNotVerify(t *testing.T) {
 	r.acts(phone, `{"do":"app-state-error","collection":"regular"}`)
 	r.settled(phone)
 	r.net.SetFaults(sandbox.Faults{})
-	if err := r.session.LabelChat(t.Context(), "1", contact.JID().String(), true); err != nil {
+	if err := r.session.Account.Labels.LabelChat(t.Context(), "1", contact.JID().String(), true); err != nil {
 		t.Fatal(err)
 	}
 	r.eventually("read anew", func() bool { return r.recoveries(RecoverByReading, RecoveryDone) == 1 })
@@ -225,13 +225,13 @@ func TestALabelIsPutOnAChatOnStateThatDidNotVerify(t *testing.T) {
 
 func TestAResetAsksThePhoneForEveryCollectionAndRemovesAllDevices(t *testing.T) {
 	r := newRig(t)
-	if err := r.session.ResetAppState(t.Context()); !errors.Is(err, event.ErrNotConnected) {
+	if err := r.session.Account.AppState.ResetAppState(t.Context()); !errors.Is(err, event.ErrNotConnected) {
 		t.Errorf("while offline: %v", err)
 	}
 	phone, contact := r.pair(), r.contact()
 	r.synced()
 	r.acts(phone, `{"do":"app-state-error","kind":"lasting"}`)
-	if err := r.session.ResetAppState(t.Context()); err != nil {
+	if err := r.session.Account.AppState.ResetAppState(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r.state(event.LoggedOut)

@@ -25,7 +25,7 @@ func (r *rig) acts(phone *sandbox.Phone, body string) {
 // which may last for weeks.
 func TestAStateThatCouldNotBeReadIsReadOnceTheOutageIsOver(t *testing.T) {
 	r := newRig(t)
-	r.conn.stateRetry = 20 * time.Millisecond
+	r.session.Account.AppState.retry = 20 * time.Millisecond
 	r.net.SetFaults(sandbox.Faults{StateError: 503})
 	defer r.net.SetFaults(sandbox.Faults{})
 	phone := r.pair()

@@ -6,23 +6,28 @@ import (
 	"fmt"
 
 	"go.mau.fi/whatsmeow"
-	"go.mau.fi/whatsmeow/appstate"
 
 	"postern/event"
 	"postern/internal/netfault"
 )
 
+// calls makes requests to WhatsApp for the account, other than sends.
+type calls struct {
+	conn   *connection
+	causes causes
+}
+
 // ask does one thing at WhatsApp that is no send, in at most
 // Config.SendTimeout. Its error names what was asked and wraps exactly one of
 // [event.ErrNotConnected], [event.ErrRefused] and [event.ErrNoAnswer], or the
 // sentinel of this program that do returned.
-func (s *Session) ask(ctx context.Context, what string, do func(context.Context, *whatsmeow.Client) error) error {
-	if !s.Online() {
+func (c *calls) ask(ctx context.Context, what string, do func(context.Context, *whatsmeow.Client) error) error {
+	if !c.conn.isOnline() {
 		return fmt.Errorf("%s: %w", what, event.ErrNotConnected)
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.SendTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.conn.cfg.SendTimeout)
 	defer cancel()
-	if err := do(ctx, s.client()); err != nil {
+	if err := do(ctx, c.conn.client()); err != nil {
 		return fmt.Errorf("%s: %w", what, classifyAnswer(err))
 	}
 	return nil
@@ -46,22 +51,11 @@ func classifyAnswer(err error) error {
 	return fmt.Errorf("%w: %w", event.ErrRefused, err)
 }
 
-// changeState changes what an account's devices have in common, such as which
-// chats are archived. One change at a time: each is based on the version
-// before it. Its error may also wrap [event.ErrStateConflict].
-func (s *Session) changeState(ctx context.Context, what string, patch appstate.PatchInfo) error {
-	s.changing.Lock()
-	defer s.changing.Unlock()
-	return s.change(ctx, what, changes(patch), func(ctx context.Context, cli *whatsmeow.Client) error {
-		return s.sendState(ctx, cli, patch)
-	})
-}
-
 // change is ask for something that WhatsApp tells of afterwards: the event has
 // the request id of ctx.
-func (s *Session) change(ctx context.Context, what string, keys []string, do func(context.Context, *whatsmeow.Client) error) error {
-	forget := s.causes.expect(ctx, causePatience, keys...)
-	err := s.ask(ctx, what, do)
+func (c *calls) change(ctx context.Context, what string, keys []string, do func(context.Context, *whatsmeow.Client) error) error {
+	forget := c.causes.expect(ctx, causePatience, keys...)
+	err := c.ask(ctx, what, do)
 	if err != nil {
 		forget()
 	}

@@ -131,12 +131,9 @@ type Connector struct {
 	paint palette
 	seen  tally
 
-	endpoint   *server                 // nil for the real WhatsApp
-	network    event.Network           // that all sessions connect to
-	version    atomic.Pointer[Version] // never nil
-	stateRetry time.Duration           // see catchUpState
-
-	historyPause time.Duration // between two tries of a piece of history
+	endpoint *server                 // nil for the real WhatsApp
+	network  event.Network           // that all sessions connect to
+	version  atomic.Pointer[Version] // never nil
 }
 
 // Stats counts what a connector saw since it was made.
@@ -164,7 +161,7 @@ func New(cfg Config) (*Connector, error) {
 		return nil, errors.New("whatsapp: no device store given")
 	}
 	cfg = cfg.withDefaults()
-	c := &Connector{cfg: cfg, network: cfg.Endpoint.Network(), log: cfg.Logger.With("component", "whatsapp"), stateRetry: stateRetry, historyPause: historyPause}
+	c := &Connector{cfg: cfg, network: cfg.Endpoint.Network(), log: cfg.Logger.With("component", "whatsapp")}
 	c.SetVersion(BuiltinVersion())
 	var err error
 	if c.paint, err = newPalette(cfg.QRLight, cfg.QRDark); err != nil {
@@ -201,13 +198,7 @@ func (c *Connector) Open(ctx context.Context, instance int64, report func(contex
 	if err != nil {
 		return nil, fmt.Errorf("whatsapp: load device of instance %d: %w", instance, err)
 	}
-	s := &Session{
-		conn:     c,
-		instance: instance,
-		report:   report,
-		lines:    c.newLines(instance),
-		log:      c.log.With("instance_id", instance),
-	}
+	s := newSession(c, instance, report)
 	s.hold(saved, false)
 	return s, nil
 }

@@ -113,7 +113,7 @@ func sealedCases(t *testing.T) map[string]struct {
 func TestAdditionsAreOpenedWithTheSecretOfTheirMessage(t *testing.T) {
 	r := newRig(t)
 	r.pair()
-	cli := r.session.client()
+	cli := r.session.conn.client()
 	if err := cli.Store.MsgSecrets.PutMessageSecret(t.Context(), anneLID, anneLID, targetID, secretOfTarget()); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestAdditionsAreOpenedWithTheSecretOfTheirMessage(t *testing.T) {
 func TestAnAnswerIsOpenedWhicheverAddressOfTheAuthorItIsSealedFor(t *testing.T) {
 	r := newRig(t)
 	r.pair()
-	cli := r.session.client()
+	cli := r.session.conn.client()
 	if err := errors.Join(
 		cli.Store.LIDs.PutLIDMapping(t.Context(), anneLID, annePN),
 		cli.Store.MsgSecrets.PutMessageSecret(t.Context(), anneLID, anneLID, targetID, secretOfTarget()),
@@ -158,7 +158,7 @@ func TestAnAnswerIsOpenedWhicheverAddressOfTheAuthorItIsSealedFor(t *testing.T) 
 func TestAnAdditionThatCannotBeOpenedIsToldAsItCame(t *testing.T) {
 	r := newRig(t)
 	r.pair()
-	cli := r.session.client()
+	cli := r.session.conn.client()
 	if err := cli.Store.MsgSecrets.PutMessageSecret(t.Context(), anneLID, anneLID, targetID, secretOfTarget()); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 // Instagram write, into the shape of any other message. ok is false for what
 // is not a chat message.
 func (s *Session) fbMessageFact(cli *whatsmeow.Client, evt *events.FBMessage) (event.Fact, bool) {
-	return s.translator(cli).fbMessage(evt)
+	return s.conn.translator(cli).fbMessage(evt)
 }
 
 func (t translator) fbMessage(evt *events.FBMessage) (event.Fact, bool) {

@@ -44,31 +44,30 @@ var errCopiesLimit = errors.New("the phone was asked for 100 copies within an ho
 type requests struct {
 	wastore.SessionStore
 
-	s *Session
+	conn *connection
 }
 
 // HasSession implements [wastore.SessionStore].
 func (r requests) HasSession(ctx context.Context, address string) (bool, error) {
 	has, err := r.SessionStore.HasSession(ctx, address)
-	if err != nil || !has || !strings.HasSuffix(address, ":0") || !r.s.isOwnPhone(address) || !asksForCopy() {
+	if err != nil || !has || !strings.HasSuffix(address, ":0") || !r.conn.self().isPhone(address) || !asksForCopy() {
 		return has, err
 	}
-	allowed, err := r.s.conn.cfg.Devices.Request(ctx, r.s.instance, "copies", copiesPerPeriod, copiesPeriod)
+	allowed, err := r.conn.cfg.Devices.Request(ctx, r.conn.instance, "copies", copiesPerPeriod, copiesPeriod)
 	if err != nil {
 		return false, err
 	}
 	if !allowed {
-		r.s.conn.seen.unreadable(UnreadableLimited)
+		r.conn.seen.unreadable(UnreadableLimited)
 		return false, errCopiesLimit
 	}
-	r.s.conn.seen.unreadable(UnreadableAsked)
+	r.conn.seen.unreadable(UnreadableAsked)
 	return true, nil
 }
 
-func (s *Session) isOwnPhone(address string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !s.own.lid.IsEmpty() && address == s.own.lid.ToNonAD().SignalAddress().String()
+// isPhone reports whether an address of Signal is that of the account's phone.
+func (a account) isPhone(address string) bool {
+	return !a.lid.IsEmpty() && address == a.lid.ToNonAD().SignalAddress().String()
 }
 
 // asksForCopy tells whether the library is about to ask for a copy of a
@@ -99,6 +98,6 @@ func (s *Session) keepSecret(cli *whatsmeow.Client, evt *events.Message) {
 		return
 	}
 	if err := cli.Store.MsgSecrets.PutMessageSecret(context.Background(), evt.Info.Chat, evt.Info.Sender, evt.Info.ID, secret); err != nil {
-		s.log.Warn("secret of a recovered message not stored", "error", err)
+		s.conn.log.Warn("secret of a recovered message not stored", "error", err)
 	}
 }

@@ -49,7 +49,7 @@ func (r *rig) group(members ...*sandbox.Phone) types.JID {
 	for _, m := range members {
 		order.Participants = append(order.Participants, m.JID().String())
 	}
-	made, err := r.session.CreateGroup(r.t.Context(), order)
+	made, err := r.session.Account.Groups.CreateGroup(r.t.Context(), order)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestTextsThatCrossAreAllRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	reads(t, ada, "first")
-	r.cross(ada, ada.JID(), r.session.self().lid, "text", 200)
+	r.cross(ada, ada.JID(), r.session.conn.self().lid, "text", 200)
 }
 
 func TestTextsThatCrossInAGroupAreAllRead(t *testing.T) {
@@ -86,7 +86,7 @@ func TestTextsThatAreAskedForAgainComeWhileOthersCross(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	ada := r.contact()
-	self, group := r.session.client().Store.LID, r.group(ada)
+	self, group := r.session.conn.client().Store.LID, r.group(ada)
 	for what, chat := range map[string]struct {
 		there, back types.JID
 		receipt     waBinary.Attrs
@@ -145,7 +145,7 @@ func TestTextsAreReadOnBothSidesAfterACrash(t *testing.T) {
 	r.pair()
 	ada := r.contact()
 	group := r.group(ada)
-	chats := map[string][2]types.JID{"direct": {ada.JID(), r.session.self().lid}, "group": {group, group}}
+	chats := map[string][2]types.JID{"direct": {ada.JID(), r.session.conn.self().lid}, "group": {group, group}}
 	for what, chat := range chats {
 		r.cross(ada, chat[0], chat[1], what, 3)
 	}

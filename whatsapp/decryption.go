@@ -59,18 +59,18 @@ func (s *Session) guard(device *wastore.Device) {
 	}
 	device.EventBuffer = decryptions{device.EventBuffer, s.unstored}
 	device.MsgSecrets = secrets{device.MsgSecrets}
-	device.Sessions = requests{device.Sessions, s}
+	device.Sessions = requests{device.Sessions, s.conn}
 }
 
 // settled returns when the session that decrypted a message is on the disk, mostly
 // by the commit that stored the message. False means that it is not, and that the
 // message must come again.
 func (s *Session) settled() bool {
-	err := s.conn.cfg.Devices.Settle(s.instance)
+	err := s.conn.cfg.Devices.Settle(s.conn.instance)
 	if err == nil {
 		return true
 	}
-	s.log.Warn("incoming message not stored, asking for it again", "error", err)
+	s.conn.log.Warn("incoming message not stored, asking for it again", "error", err)
 	s.abandon(fmt.Errorf("an incoming message could not be stored: %w", err))
 	return false
 }
@@ -82,6 +82,6 @@ func (s *Session) unstored(cause error) {
 	if s.closed {
 		return
 	}
-	s.log.Warn("incoming message not stored, asking for it again", "error", cause)
+	s.conn.log.Warn("incoming message not stored, asking for it again", "error", cause)
 	s.abandon(fmt.Errorf("an incoming message could not be stored: %w", cause))
 }

@@ -16,33 +16,28 @@ type departing struct {
 
 // watchDeparture has out.Left called when the library writes the message, and returns
 // the connection's life at this moment. One message at a time is watched, that whose turn it is.
-func (s *Session) watchDeparture(out event.Outgoing) (life context.Context) {
+func (s *sender) watchDeparture(out event.Outgoing) (life context.Context) {
 	if out.Left == nil {
 		return nil
 	}
 	s.leaving.Store(&departing{id: out.ID, left: out.Left})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.life
+	return s.conn.lifetime()
 }
 
 // departed ends that, when the send has ended. The library repeats the bytes on another
 // connection without a word: if there was one, the message may have left as late as now.
-func (s *Session) departed(out event.Outgoing, life context.Context) {
+func (s *sender) departed(out event.Outgoing, life context.Context) {
 	if out.Left == nil {
 		return
 	}
 	s.leaving.Store(nil)
-	s.mu.Lock()
-	repeated := s.life != life
-	s.mu.Unlock()
-	if repeated {
+	if s.conn.lifetime() != life {
 		out.Left()
 	}
 }
 
 // leaves takes every stanza that a client is about to write.
-func (s *Session) leaves(n *waBinary.Node) {
+func (s *sender) leaves(n *waBinary.Node) {
 	if n.Tag != "message" {
 		return
 	}

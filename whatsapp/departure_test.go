@@ -33,7 +33,7 @@ func TestDepartureIsToldWhenTheBytesLeave(t *testing.T) {
 			t.Errorf("in a group %t: %q", group, steps)
 		}
 		r.received(ada, sent.Message.KeyID)
-		if r.session.leaving.Load() != nil {
+		if r.session.sender.leaving.Load() != nil {
 			t.Error("the message is watched after its send")
 		}
 	}

@@ -10,10 +10,13 @@ import (
 	"postern/event"
 )
 
+// Channels acts on newsletters. It implements instance.Channels.
+type Channels struct{ calls *calls }
+
 // FollowedChannels implements instance.Channels.
-func (s *Session) FollowedChannels(ctx context.Context) ([]event.Channel, error) {
+func (cs *Channels) FollowedChannels(ctx context.Context) ([]event.Channel, error) {
 	all := []event.Channel{}
-	err := s.ask(ctx, "list the newsletters", func(ctx context.Context, cli *whatsmeow.Client) error {
+	err := cs.calls.ask(ctx, "list the newsletters", func(ctx context.Context, cli *whatsmeow.Client) error {
 		found, err := cli.GetSubscribedNewsletters(ctx)
 		for _, n := range found {
 			if n != nil {
@@ -26,28 +29,28 @@ func (s *Session) FollowedChannels(ctx context.Context) ([]event.Channel, error)
 }
 
 // Channel implements instance.Channels.
-func (s *Session) Channel(ctx context.Context, channel string) (event.Channel, error) {
+func (cs *Channels) Channel(ctx context.Context, channel string) (event.Channel, error) {
 	jid, err := chatJID(channel)
 	if err != nil {
 		return event.Channel{}, err
 	}
-	return s.findChannel(ctx, func(ctx context.Context, cli *whatsmeow.Client) (*types.NewsletterMetadata, error) {
+	return cs.findChannel(ctx, func(ctx context.Context, cli *whatsmeow.Client) (*types.NewsletterMetadata, error) {
 		return cli.GetNewsletterInfo(ctx, jid)
 	})
 }
 
 // InvitedChannel implements instance.Channels.
-func (s *Session) InvitedChannel(ctx context.Context, code string) (event.Channel, error) {
-	return s.findChannel(ctx, func(ctx context.Context, cli *whatsmeow.Client) (*types.NewsletterMetadata, error) {
+func (cs *Channels) InvitedChannel(ctx context.Context, code string) (event.Channel, error) {
+	return cs.findChannel(ctx, func(ctx context.Context, cli *whatsmeow.Client) (*types.NewsletterMetadata, error) {
 		return cli.GetNewsletterInfoWithInvite(ctx, code)
 	})
 }
 
 // findChannel asks for one newsletter. An answer without any is a refusal too.
-func (s *Session) findChannel(
+func (cs *Channels) findChannel(
 	ctx context.Context, find func(context.Context, *whatsmeow.Client) (*types.NewsletterMetadata, error),
 ) (c event.Channel, err error) {
-	err = s.ask(ctx, "look up the newsletter", func(ctx context.Context, cli *whatsmeow.Client) error {
+	err = cs.calls.ask(ctx, "look up the newsletter", func(ctx context.Context, cli *whatsmeow.Client) error {
 		n, err := find(ctx, cli)
 		switch {
 		case err != nil:
@@ -62,12 +65,12 @@ func (s *Session) findChannel(
 }
 
 // FollowChannel implements instance.Channels.
-func (s *Session) FollowChannel(ctx context.Context, channel string, follow bool) error {
+func (cs *Channels) FollowChannel(ctx context.Context, channel string, follow bool) error {
 	jid, err := chatJID(channel)
 	if err != nil {
 		return err
 	}
-	return s.ask(ctx, "follow or unfollow the newsletter", func(ctx context.Context, cli *whatsmeow.Client) error {
+	return cs.calls.ask(ctx, "follow or unfollow the newsletter", func(ctx context.Context, cli *whatsmeow.Client) error {
 		if follow {
 			return cli.FollowNewsletter(ctx, jid)
 		}
@@ -76,12 +79,12 @@ func (s *Session) FollowChannel(ctx context.Context, channel string, follow bool
 }
 
 // MuteChannel implements instance.Channels.
-func (s *Session) MuteChannel(ctx context.Context, channel string, muted bool) error {
+func (cs *Channels) MuteChannel(ctx context.Context, channel string, muted bool) error {
 	jid, err := chatJID(channel)
 	if err != nil {
 		return err
 	}
-	return s.ask(ctx, "mute or unmute the newsletter", func(ctx context.Context, cli *whatsmeow.Client) error {
+	return cs.calls.ask(ctx, "mute or unmute the newsletter", func(ctx context.Context, cli *whatsmeow.Client) error {
 		return cli.NewsletterToggleMute(ctx, jid, muted)
 	})
 }

@@ -17,11 +17,11 @@ func TestANewsletterIsFoundFollowedMutedAndLeft(t *testing.T) {
 	r.pair()
 	s := r.session
 	jid := fmt.Sprintf("1203630000%05d@newsletter", numbers.Add(1))
-	found, err := s.Channel(t.Context(), jid)
+	found, err := s.Account.Channels.Channel(t.Context(), jid)
 	if err != nil || found.JID != jid || found.Name == "" || found.Role != "guest" {
 		t.Fatalf("found %+v, %v", found, err)
 	}
-	if c, err := s.InvitedChannel(t.Context(), found.InviteCode); err != nil || c.JID != jid || c.Role != "" || c.Muted != nil {
+	if c, err := s.Account.Channels.InvitedChannel(t.Context(), found.InviteCode); err != nil || c.JID != jid || c.Role != "" || c.Muted != nil {
 		t.Errorf("by its invite %+v, %v", c, err)
 	}
 	for _, step := range []struct {
@@ -30,19 +30,19 @@ func TestANewsletterIsFoundFollowedMutedAndLeft(t *testing.T) {
 		role string
 		mute bool
 	}{
-		{"follow", func() error { return s.FollowChannel(t.Context(), jid, true) }, "subscriber", false},
-		{"mute", func() error { return s.MuteChannel(t.Context(), jid, true) }, "subscriber", true},
-		{"unmute", func() error { return s.MuteChannel(t.Context(), jid, false) }, "subscriber", false},
-		{"unfollow", func() error { return s.FollowChannel(t.Context(), jid, false) }, "guest", false},
+		{"follow", func() error { return s.Account.Channels.FollowChannel(t.Context(), jid, true) }, "subscriber", false},
+		{"mute", func() error { return s.Account.Channels.MuteChannel(t.Context(), jid, true) }, "subscriber", true},
+		{"unmute", func() error { return s.Account.Channels.MuteChannel(t.Context(), jid, false) }, "subscriber", false},
+		{"unfollow", func() error { return s.Account.Channels.FollowChannel(t.Context(), jid, false) }, "guest", false},
 	} {
 		if err := step.do(); err != nil {
 			t.Fatalf("%s: %v", step.what, err)
 		}
 		// The sandbox tells it anew: nothing is kept here.
-		if c, err := s.Channel(t.Context(), jid); err != nil || c.Role != step.role || *c.Muted != step.mute {
+		if c, err := s.Account.Channels.Channel(t.Context(), jid); err != nil || c.Role != step.role || *c.Muted != step.mute {
 			t.Errorf("after %s: %+v, %v", step.what, c, err)
 		}
-		all, err := s.FollowedChannels(t.Context())
+		all, err := s.Account.Channels.FollowedChannels(t.Context())
 		if listed := len(all) == 1 && all[0].JID == jid; err != nil || listed != (step.role == "subscriber") {
 			t.Errorf("after %s: followed %+v, %v", step.what, all, err)
 		}
@@ -53,14 +53,14 @@ func TestANewsletterIsFoundFollowedMutedAndLeft(t *testing.T) {
 func TestTheAccountsOtherDeviceIsToldOfANewsletter(t *testing.T) {
 	r, second := twins(t)
 	jid := fmt.Sprintf("1203630000%05d@newsletter", numbers.Add(1))
-	if err := r.session.FollowChannel(t.Context(), jid, true); err != nil {
+	if err := r.session.Account.Channels.FollowChannel(t.Context(), jid, true); err != nil {
 		t.Fatal(err)
 	}
 	second.await("join", func(f event.Fact) bool {
 		d, ok := f.Data.(event.NewsletterUpdate)
 		return ok && d.Type == event.NewsletterJoin && d.NewsletterJID == jid
 	})
-	if err := r.session.MuteChannel(t.Context(), jid, true); err != nil {
+	if err := r.session.Account.Channels.MuteChannel(t.Context(), jid, true); err != nil {
 		t.Fatal(err)
 	}
 	second.await("mute", func(f event.Fact) bool {
@@ -72,7 +72,7 @@ func TestTheAccountsOtherDeviceIsToldOfANewsletter(t *testing.T) {
 func TestAnUnknownInviteToANewsletterIsRefused(t *testing.T) {
 	r := newRig(t)
 	r.pair()
-	if c, err := r.session.InvitedChannel(t.Context(), "nothing"); !errors.Is(err, event.ErrRefused) {
+	if c, err := r.session.Account.Channels.InvitedChannel(t.Context(), "nothing"); !errors.Is(err, event.ErrRefused) {
 		t.Errorf("found %+v, %v", c, err)
 	}
 }
@@ -81,7 +81,7 @@ func TestAnUnknownInviteToANewsletterIsRefused(t *testing.T) {
 func TestAnAnswerWithoutANewsletterIsARefusal(t *testing.T) {
 	r := newRig(t)
 	r.pair()
-	_, err := r.session.findChannel(t.Context(), func(context.Context, *whatsmeow.Client) (*types.NewsletterMetadata, error) {
+	_, err := r.session.Account.Channels.findChannel(t.Context(), func(context.Context, *whatsmeow.Client) (*types.NewsletterMetadata, error) {
 		return nil, nil //nolint:nilnil // what the library returns then
 	})
 	if !errors.Is(err, event.ErrRefused) {

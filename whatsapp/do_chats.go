@@ -16,13 +16,19 @@ import (
 	"postern/event"
 )
 
+// Chats acts on chats and people. It implements instance.Chats.
+type Chats struct {
+	calls *calls
+	state *AppState
+}
+
 // Registered implements instance.Chats.
-func (s *Session) Registered(ctx context.Context, numbers []string) (all []event.Registration, err error) {
+func (cs *Chats) Registered(ctx context.Context, numbers []string) (all []event.Registration, err error) {
 	asked := make([]string, len(numbers))
 	for i, n := range numbers {
 		asked[i] = "+" + n
 	}
-	err = s.ask(ctx, "look up numbers", func(ctx context.Context, cli *whatsmeow.Client) error {
+	err = cs.calls.ask(ctx, "look up numbers", func(ctx context.Context, cli *whatsmeow.Client) error {
 		found, err := cli.IsOnWhatsApp(ctx, asked)
 		all = registrations(numbers, found)
 		return err
@@ -59,8 +65,8 @@ func personOf(jid types.JID, other func(types.JID) types.JID) event.Person {
 }
 
 // MarkRead implements instance.Chats.
-func (s *Session) MarkRead(ctx context.Context, chat, sender string, ids []string) error {
-	return s.ask(ctx, "mark as read", func(ctx context.Context, cli *whatsmeow.Client) error {
+func (cs *Chats) MarkRead(ctx context.Context, chat, sender string, ids []string) error {
+	return cs.calls.ask(ctx, "mark as read", func(ctx context.Context, cli *whatsmeow.Client) error {
 		in, err := wireChat(cli, chat)
 		if err != nil {
 			return err
@@ -89,7 +95,7 @@ func wireChat(cli *whatsmeow.Client, chat string) (types.JID, error) {
 }
 
 // Archive implements instance.Chats.
-func (s *Session) Archive(ctx context.Context, chat string, archived bool, last event.LastMessage) error {
+func (cs *Chats) Archive(ctx context.Context, chat string, archived bool, last event.LastMessage) error {
 	jid, err := chatJID(chat)
 	if err != nil {
 		return fmt.Errorf("archive: %w", err)
@@ -100,20 +106,20 @@ func (s *Session) Archive(ctx context.Context, chat string, archived bool, last 
 			RemoteJID: new(jid.String()), ID: new(k.ID), FromMe: new(k.FromMe), Participant: optionalText(k.Participant),
 		}
 	}
-	return s.changeState(ctx, "archive", appstate.BuildArchive(jid, archived, last.At, key))
+	return cs.state.change(ctx, "archive", appstate.BuildArchive(jid, archived, last.At, key))
 }
 
 // Pin implements instance.Chats.
-func (s *Session) Pin(ctx context.Context, chat string, pinned bool) error {
+func (cs *Chats) Pin(ctx context.Context, chat string, pinned bool) error {
 	jid, err := chatJID(chat)
 	if err != nil {
 		return fmt.Errorf("pin: %w", err)
 	}
-	return s.changeState(ctx, "pin", appstate.BuildPin(jid, pinned))
+	return cs.state.change(ctx, "pin", appstate.BuildPin(jid, pinned))
 }
 
 // Mute implements instance.Chats.
-func (s *Session) Mute(ctx context.Context, chat string, muted bool, until time.Time) error {
+func (cs *Chats) Mute(ctx context.Context, chat string, muted bool, until time.Time) error {
 	jid, err := chatJID(chat)
 	if err != nil {
 		return fmt.Errorf("mute: %w", err)
@@ -122,28 +128,28 @@ func (s *Session) Mute(ctx context.Context, chat string, muted bool, until time.
 	if !until.IsZero() {
 		end = new(until.UnixMilli())
 	}
-	return s.changeState(ctx, "mute", appstate.BuildMuteAbs(jid, muted, end))
+	return cs.state.change(ctx, "mute", appstate.BuildMuteAbs(jid, muted, end))
 }
 
 // Star implements instance.Chats.
-func (s *Session) Star(ctx context.Context, message event.MessageKey, starred bool) error {
-	chat, sender, err := place(s.self(), message)
+func (cs *Chats) Star(ctx context.Context, message event.MessageKey, starred bool) error {
+	chat, sender, err := place(cs.calls.conn.self(), message)
 	if err != nil {
 		return fmt.Errorf("star: %w", err)
 	}
 	if message.FromMe {
 		sender = chat // the library leaves it out then, as phones do
 	}
-	return s.changeState(ctx, "star", appstate.BuildStar(chat, sender, message.ID, message.FromMe, starred))
+	return cs.state.change(ctx, "star", appstate.BuildStar(chat, sender, message.ID, message.FromMe, starred))
 }
 
 // Block implements instance.Chats.
-func (s *Session) Block(ctx context.Context, who string, blocked bool) (all []event.Person, err error) {
+func (cs *Chats) Block(ctx context.Context, who string, blocked bool) (all []event.Person, err error) {
 	action := events.BlocklistChangeActionUnblock
 	if blocked {
 		action = events.BlocklistChangeActionBlock
 	}
-	err = s.ask(ctx, string(action), func(ctx context.Context, cli *whatsmeow.Client) error {
+	err = cs.calls.ask(ctx, string(action), func(ctx context.Context, cli *whatsmeow.Client) error {
 		jid, err := chatJID(who)
 		if err != nil {
 			return err
@@ -158,8 +164,8 @@ func (s *Session) Block(ctx context.Context, who string, blocked bool) (all []ev
 }
 
 // Blocked implements instance.Chats.
-func (s *Session) Blocked(ctx context.Context) (all []event.Person, err error) {
-	err = s.ask(ctx, "list blocked people", func(ctx context.Context, cli *whatsmeow.Client) error {
+func (cs *Chats) Blocked(ctx context.Context) (all []event.Person, err error) {
+	err = cs.calls.ask(ctx, "list blocked people", func(ctx context.Context, cli *whatsmeow.Client) error {
 		list, err := cli.GetBlocklist(ctx)
 		if err == nil {
 			all = people(cli, list)
@@ -178,8 +184,8 @@ func people(cli *whatsmeow.Client, list *types.Blocklist) []event.Person {
 }
 
 // Picture implements instance.Chats.
-func (s *Session) Picture(ctx context.Context, of string, preview bool) (found *event.Picture, err error) {
-	err = s.ask(ctx, "profile picture", func(ctx context.Context, cli *whatsmeow.Client) error {
+func (cs *Chats) Picture(ctx context.Context, of string, preview bool) (found *event.Picture, err error) {
+	err = cs.calls.ask(ctx, "profile picture", func(ctx context.Context, cli *whatsmeow.Client) error {
 		jid, err := chatJID(of)
 		if err != nil {
 			return err
@@ -197,19 +203,19 @@ func (s *Session) Picture(ctx context.Context, of string, preview bool) (found *
 }
 
 // ShowAvailable implements instance.Chats.
-func (s *Session) ShowAvailable(ctx context.Context, available bool) error {
+func (cs *Chats) ShowAvailable(ctx context.Context, available bool) error {
 	state := types.PresenceUnavailable
 	if available {
 		state = types.PresenceAvailable
 	}
-	return s.ask(ctx, "show "+string(state), func(ctx context.Context, cli *whatsmeow.Client) error {
+	return cs.calls.ask(ctx, "show "+string(state), func(ctx context.Context, cli *whatsmeow.Client) error {
 		return cli.SendPresence(ctx, state)
 	})
 }
 
 // ShowPresence implements instance.Chats.
-func (s *Session) ShowPresence(ctx context.Context, chat string, p event.Presence) error {
-	return s.ask(ctx, "presence", func(ctx context.Context, cli *whatsmeow.Client) error {
+func (cs *Chats) ShowPresence(ctx context.Context, chat string, p event.Presence) error {
+	return cs.calls.ask(ctx, "presence", func(ctx context.Context, cli *whatsmeow.Client) error {
 		jid, err := wireChat(cli, chat)
 		if err != nil {
 			return err
@@ -219,8 +225,8 @@ func (s *Session) ShowPresence(ctx context.Context, chat string, p event.Presenc
 }
 
 // WatchPresence implements instance.Chats.
-func (s *Session) WatchPresence(ctx context.Context, who string) error {
-	return s.ask(ctx, "subscribe to a presence", func(ctx context.Context, cli *whatsmeow.Client) error {
+func (cs *Chats) WatchPresence(ctx context.Context, who string) error {
+	return cs.calls.ask(ctx, "subscribe to a presence", func(ctx context.Context, cli *whatsmeow.Client) error {
 		jid, err := chatJID(who)
 		if err != nil {
 			return err
@@ -230,12 +236,30 @@ func (s *Session) WatchPresence(ctx context.Context, who string) error {
 }
 
 // RejectCall implements instance.Chats.
-func (s *Session) RejectCall(ctx context.Context, from, callID string) error {
-	return s.ask(ctx, "reject a call", func(ctx context.Context, cli *whatsmeow.Client) error {
+func (cs *Chats) RejectCall(ctx context.Context, from, callID string) error {
+	return cs.calls.ask(ctx, "reject a call", func(ctx context.Context, cli *whatsmeow.Client) error {
 		jid, err := wireChat(cli, from)
 		if err != nil {
 			return err
 		}
 		return cli.RejectCall(ctx, jid, callID)
 	})
+}
+
+// AskHistory implements instance.Chats.
+func (cs *Chats) AskHistory(ctx context.Context, anchor event.MessageKey, at time.Time, count int) error {
+	id := NewMessageID()
+	forget := cs.calls.causes.expect(ctx, historyPatience, historyKey(id))
+	err := cs.calls.ask(ctx, "ask for history", func(ctx context.Context, cli *whatsmeow.Client) error {
+		chat, err := wireChat(cli, anchor.RemoteJID)
+		if err != nil {
+			return err
+		}
+		info := &types.MessageInfo{ID: anchor.ID, Timestamp: at, MessageSource: types.MessageSource{Chat: chat, IsFromMe: anchor.FromMe}}
+		return tellPhone(ctx, cli, id, cli.BuildHistorySyncRequest(info, count))
+	})
+	if err != nil && !errors.Is(err, event.ErrNoAnswer) {
+		forget() // else it may have left
+	}
+	return err
 }

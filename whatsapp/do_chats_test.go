@@ -91,7 +91,7 @@ func TestNumbersAreLookedUpInTheOrderAsked(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	a, b := r.contact(), r.contact()
-	got, err := r.session.Registered(t.Context(), []string{b.Number(), "4915100000000", a.Number()})
+	got, err := r.session.Account.Chats.Registered(t.Context(), []string{b.Number(), "4915100000000", a.Number()})
 	must(t, err)
 	if len(got) != 3 || got[1].Exists || got[1].LID != nil || got[1].JID != "4915100000000@s.whatsapp.net" {
 		t.Fatalf("got %+v", got)
@@ -113,15 +113,15 @@ func TestWhatAnInstanceChangesInAChatTheOtherDevicesShow(t *testing.T) {
 		kind  event.Kind
 		shows []string
 	}{
-		{r.session.Archive(ctx, chat, true, last), event.ChatsUpdated, []string{`"type":"archive"`, `"archived":true`, `"NEWEST"`, `1700000000`}},
-		{r.session.Archive(ctx, chat, false, event.LastMessage{}), event.ChatsUpdated, []string{`"type":"archive"`, `"archived":false`}},
-		{r.session.Pin(ctx, chat, true), event.ChatsUpdated, []string{`"type":"pin"`, `"pinned":true`}},
-		{r.session.Pin(ctx, chat, false), event.ChatsUpdated, []string{`"type":"pin"`, `"pinned":false`}},
-		{r.session.Mute(ctx, chat, true, until), event.ChatsUpdated, []string{`"type":"mute"`, `"muted":true`, "1900000000000"}},
-		{r.session.Mute(ctx, chat, true, time.Time{}), event.ChatsUpdated, []string{`"type":"mute"`, `"muted":true`, `"-1"`}},
-		{r.session.Mute(ctx, chat, false, time.Time{}), event.ChatsUpdated, []string{`"type":"mute"`, `"muted":false`}},
-		{r.session.Star(ctx, event.MessageKey{RemoteJID: chat, ID: "THEIRS"}, true), event.MessagesStar, []string{`"messageId":"THEIRS"`, `"keyFromMe":false`, `"starred":true`}},
-		{r.session.Star(ctx, event.MessageKey{RemoteJID: chat, ID: "MINE", FromMe: true}, false), event.MessagesStar, []string{`"messageId":"MINE"`, `"keyFromMe":true`, `"starred":false`, `!"senderJid"`}},
+		{r.session.Account.Chats.Archive(ctx, chat, true, last), event.ChatsUpdated, []string{`"type":"archive"`, `"archived":true`, `"NEWEST"`, `1700000000`}},
+		{r.session.Account.Chats.Archive(ctx, chat, false, event.LastMessage{}), event.ChatsUpdated, []string{`"type":"archive"`, `"archived":false`}},
+		{r.session.Account.Chats.Pin(ctx, chat, true), event.ChatsUpdated, []string{`"type":"pin"`, `"pinned":true`}},
+		{r.session.Account.Chats.Pin(ctx, chat, false), event.ChatsUpdated, []string{`"type":"pin"`, `"pinned":false`}},
+		{r.session.Account.Chats.Mute(ctx, chat, true, until), event.ChatsUpdated, []string{`"type":"mute"`, `"muted":true`, "1900000000000"}},
+		{r.session.Account.Chats.Mute(ctx, chat, true, time.Time{}), event.ChatsUpdated, []string{`"type":"mute"`, `"muted":true`, `"-1"`}},
+		{r.session.Account.Chats.Mute(ctx, chat, false, time.Time{}), event.ChatsUpdated, []string{`"type":"mute"`, `"muted":false`}},
+		{r.session.Account.Chats.Star(ctx, event.MessageKey{RemoteJID: chat, ID: "THEIRS"}, true), event.MessagesStar, []string{`"messageId":"THEIRS"`, `"keyFromMe":false`, `"starred":true`}},
+		{r.session.Account.Chats.Star(ctx, event.MessageKey{RemoteJID: chat, ID: "MINE", FromMe: true}, false), event.MessagesStar, []string{`"messageId":"MINE"`, `"keyFromMe":true`, `"starred":false`, `!"senderJid"`}},
 	} {
 		must(t, c.err)
 		twin.shows(c.kind, append(c.shows, chat)...)
@@ -132,8 +132,8 @@ func TestTwoChangesAtATimeAreBothMade(t *testing.T) {
 	r, twin := twins(t)
 	chat, ctx := r.contact().JID().String(), t.Context()
 	results := make(chan error, 2)
-	go func() { results <- r.session.Pin(ctx, chat, true) }()
-	go func() { results <- r.session.Archive(ctx, chat, false, event.LastMessage{}) }()
+	go func() { results <- r.session.Account.Chats.Pin(ctx, chat, true) }()
+	go func() { results <- r.session.Account.Chats.Archive(ctx, chat, false, event.LastMessage{}) }()
 	must(t, errors.Join(<-results, <-results))
 	twin.shows(event.ChatsUpdated, `"pinned":true`)
 	twin.shows(event.ChatsUpdated, `"archived":false`)
@@ -142,21 +142,21 @@ func TestTwoChangesAtATimeAreBothMade(t *testing.T) {
 func TestABlockedPersonIsInTheListAndTheOtherDevicesKnow(t *testing.T) {
 	r, twin := twins(t)
 	p := r.contact()
-	all, err := r.session.Block(t.Context(), p.JID().String(), true)
+	all, err := r.session.Account.Chats.Block(t.Context(), p.JID().String(), true)
 	must(t, err)
 	twin.shows(event.ChatsUpdated, `"type":"blocklist.change"`, `"blocked":true`, p.JID().String())
 	if len(all) != 1 || all[0].JID != p.JID().String() || all[0].LID == nil || *all[0].LID != p.LID().String() {
 		t.Errorf("blocked: %+v", all)
 	}
-	if again, err := r.session.Blocked(t.Context()); err != nil || len(again) != 1 || again[0].JID != all[0].JID {
+	if again, err := r.session.Account.Chats.Blocked(t.Context()); err != nil || len(again) != 1 || again[0].JID != all[0].JID {
 		t.Errorf("listed: %+v, %v", again, err)
 	}
-	all, err = r.session.Block(t.Context(), p.LID().String(), false)
+	all, err = r.session.Account.Chats.Block(t.Context(), p.LID().String(), false)
 	if err != nil || len(all) != 0 {
 		t.Errorf("after the end of it: %+v, %v", all, err)
 	}
 	twin.shows(event.ChatsUpdated, `"type":"blocklist.change"`, `"blocked":false`)
-	if _, err := r.session.Block(t.Context(), "4915100000000", true); !errors.Is(err, event.ErrRefused) {
+	if _, err := r.session.Account.Chats.Block(t.Context(), "4915100000000", true); !errors.Is(err, event.ErrRefused) {
 		t.Errorf("a number without an account: %v", err)
 	}
 }
@@ -166,7 +166,7 @@ func TestTheSenderOfAMessageSeesThatItWasRead(t *testing.T) {
 	sent, err := other.send(phone.JID(), "read me")
 	must(t, err)
 	r.await("message", message("read me"))
-	must(t, r.session.MarkRead(t.Context(), otherPhone.JID().String(), "", []string{sent.Message.KeyID, "SECOND"}))
+	must(t, r.session.Account.Chats.MarkRead(t.Context(), otherPhone.JID().String(), "", []string{sent.Message.KeyID, "SECOND"}))
 	other.await("read receipt", func(f event.Fact) bool {
 		u, ok := f.Data.(event.Receipt)
 		return ok && u.Status == event.StatusRead && strings.Contains(fmt.Sprint(u), sent.Message.KeyID) && strings.Contains(fmt.Sprint(u), "SECOND")
@@ -178,13 +178,13 @@ func TestAChatIsAddressedByItsLIDOnceThatIsKnown(t *testing.T) {
 	r.pair()
 	p := r.contact()
 	for _, want := range []string{p.JID().String(), p.LID().String()} {
-		if got, err := wireChat(r.session.client(), p.JID().String()); err != nil || got.String() != want {
+		if got, err := wireChat(r.session.conn.client(), p.JID().String()); err != nil || got.String() != want {
 			t.Errorf("addressed %s, %v, want %s", got, err, want)
 		}
 		_, err := r.send(p.JID(), "hello") // brings the LID
 		must(t, err)
 	}
-	if got, err := wireChat(r.session.client(), "1-2@g.us"); err != nil || got.String() != "1-2@g.us" {
+	if got, err := wireChat(r.session.conn.client(), "1-2@g.us"); err != nil || got.String() != "1-2@g.us" {
 		t.Errorf("a group: %s, %v", got, err)
 	}
 }
@@ -192,16 +192,16 @@ func TestAChatIsAddressedByItsLIDOnceThatIsKnown(t *testing.T) {
 func TestOthersSeeThePresenceOfAnInstance(t *testing.T) {
 	r, other, phone, otherPhone := strangers(t)
 	ctx := t.Context()
-	must(t, other.session.ShowAvailable(ctx, true))
-	must(t, other.session.WatchPresence(ctx, phone.JID().String()))
-	must(t, r.session.ShowAvailable(ctx, true))
+	must(t, other.session.Account.Chats.ShowAvailable(ctx, true))
+	must(t, other.session.Account.Chats.WatchPresence(ctx, phone.JID().String()))
+	must(t, r.session.Account.Chats.ShowAvailable(ctx, true))
 	other.shows(event.PresenceUpdated, `"unavailable":false`, phone.JID().String())
-	must(t, r.session.ShowAvailable(ctx, false))
+	must(t, r.session.Account.Chats.ShowAvailable(ctx, false))
 	other.shows(event.PresenceUpdated, `"unavailable":true`, phone.JID().String())
 	for presence, texts := range map[event.Presence][]string{
 		event.PresenceComposing: {`"state":"composing"`}, event.PresenceRecording: {`"state":"composing"`, `"media":"audio"`}, event.PresencePaused: {`"state":"paused"`},
 	} {
-		must(t, r.session.ShowPresence(ctx, otherPhone.JID().String(), presence))
+		must(t, r.session.Account.Chats.ShowPresence(ctx, otherPhone.JID().String(), presence))
 		other.shows(event.PresenceUpdated, append(texts, phone.JID().String())...)
 	}
 }
@@ -212,7 +212,7 @@ func TestACallerSeesThatTheCallWasRejected(t *testing.T) {
 	_, err := other.send(phone.JID(), "I will call")
 	must(t, err)
 	r.await("message", message("I will call"))
-	must(t, r.session.RejectCall(t.Context(), otherPhone.JID().String(), "CALL1"))
+	must(t, r.session.Account.Chats.RejectCall(t.Context(), otherPhone.JID().String(), "CALL1"))
 	other.shows(event.CallUpsert, `"id":"CALL1"`, `"status":"reject"`, phone.JID().String())
 }
 
@@ -221,24 +221,24 @@ func TestAProfilePictureHasAnAddressAndItsAbsenceIsNoError(t *testing.T) {
 	r.pair()
 	with, without := r.contact(), r.contact()
 	r.ask(with, `{"do":"picture"}`)
-	got, err := r.session.Picture(t.Context(), with.JID().String(), false)
+	got, err := r.session.Account.Chats.Picture(t.Context(), with.JID().String(), false)
 	if err != nil || got == nil || got.ID == "" || !strings.HasPrefix(got.URL, "https://") {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if got, err := r.session.Picture(t.Context(), without.JID().String(), true); got != nil || err != nil {
+	if got, err := r.session.Account.Chats.Picture(t.Context(), without.JID().String(), true); got != nil || err != nil {
 		t.Errorf("without: %+v, %v", got, err)
 	}
 }
 
 func TestWhatIsAskedOfNobodyIsNotConnected(t *testing.T) {
 	s, _, _ := offline(t, Config{})
-	_, registered := s.Registered(t.Context(), []string{"491510001"})
-	_, blocked := s.Blocked(t.Context())
-	_, picture := s.Picture(t.Context(), "491510001", false)
+	_, registered := s.Account.Chats.Registered(t.Context(), []string{"491510001"})
+	_, blocked := s.Account.Chats.Blocked(t.Context())
+	_, picture := s.Account.Chats.Picture(t.Context(), "491510001", false)
 	for name, err := range map[string]error{
 		"registered": registered, "blocked": blocked, "picture": picture,
-		"read": s.MarkRead(t.Context(), "491510001", "", []string{"A"}), "pin": s.Pin(t.Context(), "491510001", true),
-		"available": s.ShowAvailable(t.Context(), true), "reject": s.RejectCall(t.Context(), "491510001", "A"),
+		"read": s.Account.Chats.MarkRead(t.Context(), "491510001", "", []string{"A"}), "pin": s.Account.Chats.Pin(t.Context(), "491510001", true),
+		"available": s.Account.Chats.ShowAvailable(t.Context(), true), "reject": s.Account.Chats.RejectCall(t.Context(), "491510001", "A"),
 	} {
 		if !errors.Is(err, event.ErrNotConnected) {
 			t.Errorf("%s: %v", name, err)

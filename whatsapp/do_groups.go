@@ -13,22 +13,25 @@ import (
 	"postern/event"
 )
 
-// groupView is a group as the events of groups tell it.
-func (s *Session) groupView(cli *whatsmeow.Client, g *types.GroupInfo) event.GroupUpsert {
-	return s.translator(cli).joined(&events.JoinedGroup{GroupInfo: *g})
+// Groups acts on groups. It implements instance.Groups.
+type Groups struct{ calls *calls }
+
+// view is a group as the events of groups tell it.
+func (gs *Groups) view(cli *whatsmeow.Client, g *types.GroupInfo) event.GroupUpsert {
+	return gs.calls.conn.translator(cli).joined(&events.JoinedGroup{GroupInfo: *g})
 }
 
 // CreateGroup implements instance.Groups. WhatsApp takes no description for a
 // new group, so that it is set afterwards; a failure of that undoes nothing.
-func (s *Session) CreateGroup(ctx context.Context, g event.NewGroup) (made event.CreatedGroup, err error) {
+func (gs *Groups) CreateGroup(ctx context.Context, g event.NewGroup) (made event.CreatedGroup, err error) {
 	people, err := peopleJIDs(g.Participants)
 	if err != nil {
 		return made, err
 	}
-	err = s.change(ctx, "create a group", []string{joinedKey}, func(ctx context.Context, cli *whatsmeow.Client) error {
+	err = gs.calls.change(ctx, "create a group", []string{joinedKey}, func(ctx context.Context, cli *whatsmeow.Client) error {
 		info, err := cli.CreateGroup(ctx, whatsmeow.ReqCreateGroup{Name: g.Subject, Participants: people})
 		if err == nil {
-			made = s.createdGroup(cli, info)
+			made = gs.createdGroup(cli, info)
 		}
 		return err
 	})
@@ -38,7 +41,7 @@ func (s *Session) CreateGroup(ctx context.Context, g event.NewGroup) (made event
 	if g.Description == "" {
 		return made, nil
 	}
-	if err := s.SetDescription(ctx, made.ID, g.Description); err != nil {
+	if err := gs.SetDescription(ctx, made.ID, g.Description); err != nil {
 		made.DescriptionError = err.Error()
 	} else {
 		made.Desc = &g.Description
@@ -48,18 +51,18 @@ func (s *Session) CreateGroup(ctx context.Context, g event.NewGroup) (made event
 
 // createdGroup takes those apart whom WhatsApp names among the participants of
 // a new group only to say why they are not.
-func (s *Session) createdGroup(cli *whatsmeow.Client, info *types.GroupInfo) event.CreatedGroup {
+func (gs *Groups) createdGroup(cli *whatsmeow.Client, info *types.GroupInfo) event.CreatedGroup {
 	made := event.CreatedGroup{NotAdded: []event.MemberResult{}}
 	members := info.Participants[:0:0]
 	for _, p := range info.Participants {
 		if p.Error != 0 {
-			made.NotAdded = append(made.NotAdded, s.memberResult(cli, p))
+			made.NotAdded = append(made.NotAdded, gs.memberResult(cli, p))
 		} else {
 			members = append(members, p)
 		}
 	}
 	info.Participants, info.ParticipantCount = members, len(members)
-	made.GroupUpsert = s.groupView(cli, info)
+	made.GroupUpsert = gs.view(cli, info)
 	return made
 }
 
@@ -74,12 +77,12 @@ func peopleJIDs(people []string) ([]types.JID, error) {
 	return all, nil
 }
 
-func (s *Session) memberResult(cli *whatsmeow.Client, p types.GroupParticipant) event.MemberResult {
+func (gs *Groups) memberResult(cli *whatsmeow.Client, p types.GroupParticipant) event.MemberResult {
 	alt := p.PhoneNumber
 	if p.JID.Server == types.DefaultUserServer {
 		alt = p.LID
 	}
-	jid, lid := s.translator(cli).both(p.JID, alt)
+	jid, lid := gs.calls.conn.translator(cli).both(p.JID, alt)
 	r := event.MemberResult{JID: jid, LID: lid, Status: p.Error}
 	if p.Error == 0 {
 		r.Status = event.MemberChanged
@@ -91,29 +94,29 @@ func (s *Session) memberResult(cli *whatsmeow.Client, p types.GroupParticipant) 
 }
 
 // askGroup is ask about one group.
-func (s *Session) askGroup(ctx context.Context, what, group string, do func(context.Context, *whatsmeow.Client, types.JID) error) error {
+func (gs *Groups) askGroup(ctx context.Context, what, group string, do func(context.Context, *whatsmeow.Client, types.JID) error) error {
 	jid, err := chatJID(group)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	return s.ask(ctx, what, func(ctx context.Context, cli *whatsmeow.Client) error { return do(ctx, cli, jid) })
+	return gs.calls.ask(ctx, what, func(ctx context.Context, cli *whatsmeow.Client) error { return do(ctx, cli, jid) })
 }
 
 // changeGroup is change of one part of a group.
-func (s *Session) changeGroup(ctx context.Context, what, group, part string, do func(context.Context, *whatsmeow.Client, types.JID) error) error {
+func (gs *Groups) changeGroup(ctx context.Context, what, group, part string, do func(context.Context, *whatsmeow.Client, types.JID) error) error {
 	jid, err := chatJID(group)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	return s.change(ctx, what, []string{groupKey(jid, part)}, func(ctx context.Context, cli *whatsmeow.Client) error { return do(ctx, cli, jid) })
+	return gs.calls.change(ctx, what, []string{groupKey(jid, part)}, func(ctx context.Context, cli *whatsmeow.Client) error { return do(ctx, cli, jid) })
 }
 
 // Group implements instance.Groups.
-func (s *Session) Group(ctx context.Context, group string) (g event.GroupUpsert, err error) {
-	err = s.askGroup(ctx, "look up the group", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+func (gs *Groups) Group(ctx context.Context, group string) (g event.GroupUpsert, err error) {
+	err = gs.askGroup(ctx, "look up the group", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		info, err := cli.GetGroupInfo(ctx, jid)
 		if err == nil {
-			g = s.groupView(cli, info)
+			g = gs.view(cli, info)
 		}
 		return err
 	})
@@ -121,12 +124,12 @@ func (s *Session) Group(ctx context.Context, group string) (g event.GroupUpsert,
 }
 
 // JoinedGroups implements instance.Groups.
-func (s *Session) JoinedGroups(ctx context.Context) ([]event.GroupUpsert, error) {
+func (gs *Groups) JoinedGroups(ctx context.Context) ([]event.GroupUpsert, error) {
 	all := []event.GroupUpsert{}
-	err := s.ask(ctx, "list the groups", func(ctx context.Context, cli *whatsmeow.Client) error {
+	err := gs.calls.ask(ctx, "list the groups", func(ctx context.Context, cli *whatsmeow.Client) error {
 		infos, err := cli.GetJoinedGroups(ctx)
 		for _, info := range infos {
-			all = append(all, s.groupView(cli, info))
+			all = append(all, gs.view(cli, info))
 		}
 		return err
 	})
@@ -134,23 +137,23 @@ func (s *Session) JoinedGroups(ctx context.Context) ([]event.GroupUpsert, error)
 }
 
 // LeaveGroup implements instance.Groups.
-func (s *Session) LeaveGroup(ctx context.Context, group string) error {
-	return s.changeGroup(ctx, "leave the group", group, string(event.ParticipantRemove), func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+func (gs *Groups) LeaveGroup(ctx context.Context, group string) error {
+	return gs.changeGroup(ctx, "leave the group", group, string(event.ParticipantRemove), func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		return cli.LeaveGroup(ctx, jid)
 	})
 }
 
 // ChangeMembers implements instance.Groups.
-func (s *Session) ChangeMembers(ctx context.Context, group string, action event.ParticipantAction, people []string) ([]event.MemberResult, error) {
+func (gs *Groups) ChangeMembers(ctx context.Context, group string, action event.ParticipantAction, people []string) ([]event.MemberResult, error) {
 	jids, err := peopleJIDs(people)
 	if err != nil {
 		return nil, err
 	}
 	results := make([]event.MemberResult, 0, len(people))
-	err = s.changeGroup(ctx, string(action)+" members", group, string(action), func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+	err = gs.changeGroup(ctx, string(action)+" members", group, string(action), func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		changed, err := cli.UpdateGroupParticipants(ctx, jid, jids, whatsmeow.ParticipantChange(action))
 		for _, p := range changed {
-			results = append(results, s.memberResult(cli, p))
+			results = append(results, gs.memberResult(cli, p))
 		}
 		return err
 	})
@@ -158,16 +161,16 @@ func (s *Session) ChangeMembers(ctx context.Context, group string, action event.
 }
 
 // SetSubject implements instance.Groups.
-func (s *Session) SetSubject(ctx context.Context, group, subject string) error {
-	return s.changeGroup(ctx, "change the subject", group, subjectPart, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+func (gs *Groups) SetSubject(ctx context.Context, group, subject string) error {
+	return gs.changeGroup(ctx, "change the subject", group, subjectPart, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		return cli.SetGroupName(ctx, jid, subject)
 	})
 }
 
 // SetDescription implements instance.Groups. A change names the description
 // that it replaces; WhatsApp refuses it when somebody else was faster.
-func (s *Session) SetDescription(ctx context.Context, group, description string) error {
-	return s.changeGroup(ctx, "change the description", group, descriptionPart, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+func (gs *Groups) SetDescription(ctx context.Context, group, description string) error {
+	return gs.changeGroup(ctx, "change the description", group, descriptionPart, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		info, err := cli.GetGroupInfo(ctx, jid)
 		if err != nil {
 			return err
@@ -177,11 +180,11 @@ func (s *Session) SetDescription(ctx context.Context, group, description string)
 }
 
 // SetGroupPicture implements instance.Groups.
-func (s *Session) SetGroupPicture(ctx context.Context, group string, jpeg []byte) (id string, err error) {
+func (gs *Groups) SetGroupPicture(ctx context.Context, group string, jpeg []byte) (id string, err error) {
 	if len(jpeg) == 0 {
 		jpeg = nil // removes
 	}
-	err = s.changeGroup(ctx, "change the picture", group, picturePart, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) (err error) {
+	err = gs.changeGroup(ctx, "change the picture", group, picturePart, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) (err error) {
 		id, err = cli.SetGroupPhoto(ctx, jid, jpeg)
 		return err
 	})
@@ -192,7 +195,7 @@ func (s *Session) SetGroupPicture(ctx context.Context, group string, jpeg []byte
 }
 
 // InviteCode implements instance.Groups.
-func (s *Session) InviteCode(ctx context.Context, group string, reset bool) (code string, err error) {
+func (gs *Groups) InviteCode(ctx context.Context, group string, reset bool) (code string, err error) {
 	const what = "ask for the invite code"
 	ask := func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		link, err := cli.GetGroupInviteLink(ctx, jid, reset)
@@ -200,19 +203,19 @@ func (s *Session) InviteCode(ctx context.Context, group string, reset bool) (cod
 		return err
 	}
 	if reset {
-		err = s.changeGroup(ctx, what, group, invitePart, ask)
+		err = gs.changeGroup(ctx, what, group, invitePart, ask)
 	} else {
-		err = s.askGroup(ctx, what, group, ask)
+		err = gs.askGroup(ctx, what, group, ask)
 	}
 	return code, err
 }
 
 // InvitedGroup implements instance.Groups.
-func (s *Session) InvitedGroup(ctx context.Context, code string) (g event.GroupUpsert, err error) {
-	err = s.ask(ctx, "look up the invitation", func(ctx context.Context, cli *whatsmeow.Client) error {
+func (gs *Groups) InvitedGroup(ctx context.Context, code string) (g event.GroupUpsert, err error) {
+	err = gs.calls.ask(ctx, "look up the invitation", func(ctx context.Context, cli *whatsmeow.Client) error {
 		info, err := cli.GetGroupInfoFromLink(ctx, code)
 		if err == nil {
-			g = s.groupView(cli, info)
+			g = gs.view(cli, info)
 		}
 		return err
 	})
@@ -222,8 +225,8 @@ func (s *Session) InvitedGroup(ctx context.Context, code string) (g event.GroupU
 // JoinGroup implements instance.Groups. The library does not pass on which of
 // its two answers WhatsApp gave, so that the group is asked for: it shows
 // itself to members only.
-func (s *Session) JoinGroup(ctx context.Context, code string) (group string, joined bool, err error) {
-	err = s.change(ctx, "join the group", []string{joinedKey}, func(ctx context.Context, cli *whatsmeow.Client) error {
+func (gs *Groups) JoinGroup(ctx context.Context, code string) (group string, joined bool, err error) {
+	err = gs.calls.change(ctx, "join the group", []string{joinedKey}, func(ctx context.Context, cli *whatsmeow.Client) error {
 		jid, err := cli.JoinGroupWithLink(ctx, code)
 		if err != nil {
 			return err
@@ -239,12 +242,12 @@ func (s *Session) JoinGroup(ctx context.Context, code string) (group string, joi
 }
 
 // JoinRequests implements instance.Groups.
-func (s *Session) JoinRequests(ctx context.Context, group string) ([]event.JoinRequest, error) {
+func (gs *Groups) JoinRequests(ctx context.Context, group string) ([]event.JoinRequest, error) {
 	all := []event.JoinRequest{}
-	err := s.askGroup(ctx, "list who asked to join", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+	err := gs.askGroup(ctx, "list who asked to join", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		requests, err := cli.GetGroupRequestParticipants(ctx, jid)
 		for _, r := range requests {
-			who, lid := s.translator(cli).both(r.JID, types.EmptyJID)
+			who, lid := gs.calls.conn.translator(cli).both(r.JID, types.EmptyJID)
 			all = append(all, event.JoinRequest{JID: who, LID: lid, RequestedAt: event.At(r.RequestedAt)})
 		}
 		return err
@@ -253,7 +256,7 @@ func (s *Session) JoinRequests(ctx context.Context, group string) ([]event.JoinR
 }
 
 // DecideRequests implements instance.Groups.
-func (s *Session) DecideRequests(ctx context.Context, group string, approve bool, people []string) ([]event.MemberResult, error) {
+func (gs *Groups) DecideRequests(ctx context.Context, group string, approve bool, people []string) ([]event.MemberResult, error) {
 	jids, err := peopleJIDs(people)
 	if err != nil {
 		return nil, err
@@ -263,10 +266,10 @@ func (s *Session) DecideRequests(ctx context.Context, group string, approve bool
 		decision, part = whatsmeow.ParticipantChangeApprove, string(event.ParticipantAdd)
 	}
 	results := make([]event.MemberResult, 0, len(people))
-	err = s.changeGroup(ctx, string(decision)+" who asked to join", group, part, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+	err = gs.changeGroup(ctx, string(decision)+" who asked to join", group, part, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		decided, err := cli.UpdateGroupRequestParticipants(ctx, jid, jids, decision)
 		for _, p := range decided {
-			results = append(results, s.memberResult(cli, p))
+			results = append(results, gs.memberResult(cli, p))
 		}
 		return err
 	})

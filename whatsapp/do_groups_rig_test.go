@@ -21,7 +21,7 @@ func newCircle(t *testing.T) circle {
 	c.other = c.owner.neighbour(2)
 	c.owner.pair()
 	c.phone = c.other.pair()
-	made, err := c.owner.session.CreateGroup(t.Context(), event.NewGroup{
+	made, err := c.owner.session.Account.Groups.CreateGroup(t.Context(), event.NewGroup{
 		Subject: "Bakers", Description: "Bread and more", Participants: []string{c.phone.JID().String()},
 	})
 	if err != nil {
@@ -37,7 +37,7 @@ func newCircle(t *testing.T) circle {
 // seen is the group as the other account sees it.
 func (c circle) seen(t *testing.T) event.GroupUpsert {
 	t.Helper()
-	g, err := c.other.session.Group(t.Context(), c.id)
+	g, err := c.other.session.Account.Groups.Group(t.Context(), c.id)
 	if err != nil {
 		t.Fatal(err)
 	}

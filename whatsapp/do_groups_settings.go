@@ -19,10 +19,10 @@ type setting struct {
 }
 
 // ChangeSettings implements instance.Groups.
-func (s *Session) ChangeSettings(ctx context.Context, group string, wanted event.GroupSettings) error {
+func (gs *Groups) ChangeSettings(ctx context.Context, group string, wanted event.GroupSettings) error {
 	var done []string
 	for _, one := range settingsOf(wanted) {
-		err := s.changeGroup(ctx, "change "+one.name, group, one.name, one.do)
+		err := gs.changeGroup(ctx, "change "+one.name, group, one.name, one.do)
 		if err != nil && len(done) > 0 {
 			return fmt.Errorf("changed before: %s; %w", strings.Join(done, ", "), err)
 		}

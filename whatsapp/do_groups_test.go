@@ -27,7 +27,7 @@ func TestAGroupIsMadeAndEverybodyIsToldOnce(t *testing.T) {
 	if g := c.seen(t); g.Subject != "Bakers" || *g.Desc != "Bread and more" || len(g.Participants) != 2 {
 		t.Errorf("the other sees %+v", g)
 	}
-	all, err := c.other.session.JoinedGroups(t.Context())
+	all, err := c.other.session.Account.Groups.JoinedGroups(t.Context())
 	if err != nil || len(all) != 1 || all[0].ID != c.id {
 		t.Errorf("the other is in %+v, %v", all, err)
 	}
@@ -37,7 +37,7 @@ func TestANewGroupTellsWhoCouldNotBeAdded(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	known := r.contact().JID().String()
-	made, err := r.session.CreateGroup(t.Context(), event.NewGroup{Subject: "Some", Participants: []string{known, "4915550000@s.whatsapp.net"}})
+	made, err := r.session.Account.Groups.CreateGroup(t.Context(), event.NewGroup{Subject: "Some", Participants: []string{known, "4915550000@s.whatsapp.net"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,9 +53,9 @@ func TestWhatIsSaidAboutAGroupChangesForAll(t *testing.T) {
 	c := newCircle(t)
 	s, yes, day := c.owner.session, true, int64(86_400)
 	for what, err := range map[string]error{
-		"subject":     s.SetSubject(t.Context(), c.id, "Brewers"),
-		"description": s.SetDescription(t.Context(), c.id, "Beer"),
-		"settings": s.ChangeSettings(t.Context(), c.id, event.GroupSettings{
+		"subject":     s.Account.Groups.SetSubject(t.Context(), c.id, "Brewers"),
+		"description": s.Account.Groups.SetDescription(t.Context(), c.id, "Beer"),
+		"settings": s.Account.Groups.ChangeSettings(t.Context(), c.id, event.GroupSettings{
 			Announce: &yes, Restrict: &yes, MemberAddMode: new(false), JoinApprovalMode: &yes, EphemeralDuration: &day,
 		}),
 	} {
@@ -71,10 +71,10 @@ func TestWhatIsSaidAboutAGroupChangesForAll(t *testing.T) {
 		d, ok := f.Data.([]event.GroupUpdate)
 		return ok && d[0].Partial.Subject == "Brewers"
 	})
-	if err := s.SetDescription(t.Context(), c.id, ""); err != nil {
+	if err := s.Account.Groups.SetDescription(t.Context(), c.id, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.ChangeSettings(t.Context(), c.id, event.GroupSettings{Announce: new(false), EphemeralDuration: new(int64(0))}); err != nil {
+	if err := s.Account.Groups.ChangeSettings(t.Context(), c.id, event.GroupSettings{Announce: new(false), EphemeralDuration: new(int64(0))}); err != nil {
 		t.Fatal(err)
 	}
 	if g := c.seen(t); g.Desc != nil || *g.Announce || *g.EphemeralDuration != 0 || !*g.Restrict {
@@ -84,16 +84,16 @@ func TestWhatIsSaidAboutAGroupChangesForAll(t *testing.T) {
 
 func TestWhatAMemberMayNotDoIsRefused(t *testing.T) {
 	c := newCircle(t)
-	if err := c.owner.session.ChangeSettings(t.Context(), c.id, event.GroupSettings{Restrict: new(true)}); err != nil {
+	if err := c.owner.session.Account.Groups.ChangeSettings(t.Context(), c.id, event.GroupSettings{Restrict: new(true)}); err != nil {
 		t.Fatal(err)
 	}
 	s := c.other.session
-	_, codeErr := s.InviteCode(t.Context(), c.id, false)
-	_, membersErr := s.ChangeMembers(t.Context(), c.id, event.ParticipantPromote, []string{c.phone.JID().String()})
-	_, strangeErr := s.Group(t.Context(), "120363999999999999@g.us")
+	_, codeErr := s.Account.Groups.InviteCode(t.Context(), c.id, false)
+	_, membersErr := s.Account.Groups.ChangeMembers(t.Context(), c.id, event.ParticipantPromote, []string{c.phone.JID().String()})
+	_, strangeErr := s.Account.Groups.Group(t.Context(), "120363999999999999@g.us")
 	for what, err := range map[string]error{
-		"subject": s.SetSubject(t.Context(), c.id, "Mine"), "code": codeErr, "members": membersErr, "stranger": strangeErr,
-		"settings": s.ChangeSettings(t.Context(), c.id, event.GroupSettings{Announce: new(true)}),
+		"subject": s.Account.Groups.SetSubject(t.Context(), c.id, "Mine"), "code": codeErr, "members": membersErr, "stranger": strangeErr,
+		"settings": s.Account.Groups.ChangeSettings(t.Context(), c.id, event.GroupSettings{Announce: new(true)}),
 	} {
 		if !errors.Is(err, event.ErrRefused) {
 			t.Errorf("%s: %v", what, err)
@@ -106,7 +106,7 @@ func TestWhatAMemberMayNotDoIsRefused(t *testing.T) {
 
 func TestSettingsThatWereChangedBeforeARefusalAreNamed(t *testing.T) {
 	c := newCircle(t)
-	err := c.other.session.ChangeSettings(t.Context(), c.id, event.GroupSettings{EphemeralDuration: new(int64(604_800)), Announce: new(true)})
+	err := c.other.session.Account.Groups.ChangeSettings(t.Context(), c.id, event.GroupSettings{EphemeralDuration: new(int64(604_800)), Announce: new(true)})
 	if !errors.Is(err, event.ErrRefused) || !strings.Contains(err.Error(), "changed before: ephemeralDuration;") {
 		t.Errorf("got %v", err)
 	}
@@ -120,7 +120,7 @@ func TestMembersComeRiseFallAndGo(t *testing.T) {
 	third := c.owner.contact().JID().String()
 	change := func(action event.ParticipantAction, who string, want int) {
 		t.Helper()
-		results, err := c.owner.session.ChangeMembers(t.Context(), c.id, action, []string{who})
+		results, err := c.owner.session.Account.Groups.ChangeMembers(t.Context(), c.id, action, []string{who})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func TestMembersComeRiseFallAndGo(t *testing.T) {
 
 func TestAGroupIsJoinedByItsCodeAndLeft(t *testing.T) {
 	c := newCircle(t)
-	owner, other := c.owner.session, c.other.session
+	owner, other := c.owner.session.Account.Groups, c.other.session.Account.Groups
 	if err := other.LeaveGroup(t.Context(), c.id); err != nil {
 		t.Fatal(err)
 	}
@@ -198,30 +198,30 @@ func TestAGroupIsJoinedByItsCodeAndLeft(t *testing.T) {
 
 func TestJoiningAGroupThatApprovesWaitsForItsAdmin(t *testing.T) {
 	c := newCircle(t)
-	if err := c.owner.session.ChangeSettings(t.Context(), c.id, event.GroupSettings{JoinApprovalMode: new(true)}); err != nil {
+	if err := c.owner.session.Account.Groups.ChangeSettings(t.Context(), c.id, event.GroupSettings{JoinApprovalMode: new(true)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.other.session.LeaveGroup(t.Context(), c.id); err != nil {
+	if err := c.other.session.Account.Groups.LeaveGroup(t.Context(), c.id); err != nil {
 		t.Fatal(err)
 	}
-	code, err := c.owner.session.InviteCode(t.Context(), c.id, false)
+	code, err := c.owner.session.Account.Groups.InviteCode(t.Context(), c.id, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	who := c.phone.JID().String()
 	for _, approve := range []bool{false, true} {
-		if group, joined, err := c.other.session.JoinGroup(t.Context(), code); err != nil || joined || group != c.id {
+		if group, joined, err := c.other.session.Account.Groups.JoinGroup(t.Context(), code); err != nil || joined || group != c.id {
 			t.Errorf("joined %s, %v, %v", group, joined, err)
 		}
-		waiting, err := c.owner.session.JoinRequests(t.Context(), c.id)
+		waiting, err := c.owner.session.Account.Groups.JoinRequests(t.Context(), c.id)
 		if err != nil || len(waiting) != 1 || waiting[0].JID != who || waiting[0].LID != c.phone.LID().String() || waiting[0].RequestedAt.IsZero() {
 			t.Errorf("waiting: %+v, %v", waiting, err)
 		}
-		decided, err := c.owner.session.DecideRequests(t.Context(), c.id, approve, []string{who})
+		decided, err := c.owner.session.Account.Groups.DecideRequests(t.Context(), c.id, approve, []string{who})
 		if err != nil || len(decided) != 1 || decided[0].JID != who || decided[0].Status != event.MemberChanged {
 			t.Errorf("decided: %+v, %v", decided, err)
 		}
-		if _, err := c.other.session.Group(t.Context(), c.id); (err == nil) != approve {
+		if _, err := c.other.session.Account.Groups.Group(t.Context(), c.id); (err == nil) != approve {
 			t.Errorf("approved %t: the group says %v", approve, err)
 		}
 	}
@@ -233,7 +233,7 @@ func TestTheOthersSeeAGroupsNewPicture(t *testing.T) {
 	if err := jpeg.Encode(&picture, image.NewGray(image.Rect(0, 0, 8, 8)), nil); err != nil {
 		t.Fatal(err)
 	}
-	id, err := c.owner.session.SetGroupPicture(t.Context(), c.id, picture.Bytes())
+	id, err := c.owner.session.Account.Groups.SetGroupPicture(t.Context(), c.id, picture.Bytes())
 	if err != nil || id == "" {
 		t.Fatalf("picture %q: %v", id, err)
 	}
@@ -243,10 +243,10 @@ func TestTheOthersSeeAGroupsNewPicture(t *testing.T) {
 			return ok && d.JID == c.id && d.PictureID == id && !d.Remove
 		})
 	}
-	if _, err := c.owner.session.SetGroupPicture(t.Context(), c.id, []byte("no picture")); !errors.Is(err, event.ErrRefused) {
+	if _, err := c.owner.session.Account.Groups.SetGroupPicture(t.Context(), c.id, []byte("no picture")); !errors.Is(err, event.ErrRefused) {
 		t.Errorf("what is no picture: %v", err)
 	}
-	if _, err := c.owner.session.SetGroupPicture(t.Context(), c.id, nil); err != nil {
+	if _, err := c.owner.session.Account.Groups.SetGroupPicture(t.Context(), c.id, nil); err != nil {
 		t.Fatal(err)
 	}
 	c.other.await("its end", func(f event.Fact) bool {
@@ -258,7 +258,7 @@ func TestTheOthersSeeAGroupsNewPicture(t *testing.T) {
 func TestAnAccountThatIsNotConnectedChangesNoGroup(t *testing.T) {
 	c := newCircle(t)
 	c.owner.session.Disconnect()
-	if err := c.owner.session.SetSubject(t.Context(), c.id, "Nobody's"); !errors.Is(err, event.ErrNotConnected) {
+	if err := c.owner.session.Account.Groups.SetSubject(t.Context(), c.id, "Nobody's"); !errors.Is(err, event.ErrNotConnected) {
 		t.Errorf("got %v", err)
 	}
 	if g := c.seen(t); g.Subject != "Bakers" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/appstate"
@@ -17,6 +18,14 @@ import (
 	"postern/event"
 )
 
+// BusinessLabels acts on the labels of a business account. It implements instance.Labels.
+type BusinessLabels struct {
+	calls *calls
+	state *AppState
+
+	mu sync.Mutex // held while labels are read and changed; taken before state.changing
+}
+
 // knownLabel is a label that there is, or was.
 type knownLabel struct {
 	event.Label
@@ -25,8 +34,8 @@ type knownLabel struct {
 }
 
 // Labels implements instance.Labels.
-func (s *Session) Labels(ctx context.Context) ([]event.Label, error) {
-	known, err := s.knownLabels(ctx)
+func (ls *BusinessLabels) Labels(ctx context.Context) ([]event.Label, error) {
+	known, err := ls.knownLabels(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -44,9 +53,9 @@ func (s *Session) Labels(ctx context.Context) ([]event.Label, error) {
 // The library keeps none, and tells nothing of those that are older than the
 // pairing. What the devices have in common is therefore read anew, into a
 // decoder that stores nothing, beside the library's own reading of it.
-func (s *Session) knownLabels(ctx context.Context) ([]knownLabel, error) {
+func (ls *BusinessLabels) knownLabels(ctx context.Context) ([]knownLabel, error) {
 	known := map[string]knownLabel{}
-	err := s.ask(ctx, "read the labels", func(ctx context.Context, cli *whatsmeow.Client) error {
+	err := ls.calls.ask(ctx, "read the labels", func(ctx context.Context, cli *whatsmeow.Client) error {
 		return readState(ctx, cli, appstate.WAPatchRegular, func(m appstate.Mutation) {
 			if len(m.Index) < 2 || m.Index[0] != appstate.IndexLabelEdit {
 				return
@@ -101,30 +110,30 @@ func readState(ctx context.Context, cli *whatsmeow.Client, name appstate.WAPatch
 }
 
 // EditLabel implements instance.Labels.
-func (s *Session) EditLabel(ctx context.Context, id string, change event.LabelChange) (event.Label, error) {
-	s.labelling.Lock()
-	defer s.labelling.Unlock()
-	l, err := s.label(ctx, id)
+func (ls *BusinessLabels) EditLabel(ctx context.Context, id string, change event.LabelChange) (event.Label, error) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	l, err := ls.label(ctx, id)
 	if err != nil {
 		return event.Label{}, err
 	}
 	l = change.Apply(l)
-	return l, s.editLabel(ctx, l, false)
+	return l, ls.editLabel(ctx, l, false)
 }
 
 // DeleteLabel implements instance.Labels.
-func (s *Session) DeleteLabel(ctx context.Context, id string) (event.Label, error) {
-	s.labelling.Lock()
-	defer s.labelling.Unlock()
-	l, err := s.label(ctx, id)
+func (ls *BusinessLabels) DeleteLabel(ctx context.Context, id string) (event.Label, error) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	l, err := ls.label(ctx, id)
 	if err != nil {
 		return event.Label{}, err
 	}
-	return l, s.editLabel(ctx, l, true)
+	return l, ls.editLabel(ctx, l, true)
 }
 
-func (s *Session) label(ctx context.Context, id string) (event.Label, error) {
-	all, err := s.Labels(ctx)
+func (ls *BusinessLabels) label(ctx context.Context, id string) (event.Label, error) {
+	all, err := ls.Labels(ctx)
 	if err != nil {
 		return event.Label{}, err
 	}
@@ -137,10 +146,10 @@ func (s *Session) label(ctx context.Context, id string) (event.Label, error) {
 
 // CreateLabel implements instance.Labels. The id of a deleted label is not
 // used again: chats may still name it.
-func (s *Session) CreateLabel(ctx context.Context, name string, color int) (event.Label, error) {
-	s.labelling.Lock()
-	defer s.labelling.Unlock()
-	known, err := s.knownLabels(ctx)
+func (ls *BusinessLabels) CreateLabel(ctx context.Context, name string, color int) (event.Label, error) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	known, err := ls.knownLabels(ctx)
 	if err != nil {
 		return event.Label{}, err
 	}
@@ -151,19 +160,19 @@ func (s *Session) CreateLabel(ctx context.Context, name string, color int) (even
 		}
 	}
 	l := event.Label{ID: strconv.Itoa(highest + 1), Name: name, Color: color}
-	return l, s.editLabel(ctx, l, false)
+	return l, ls.editLabel(ctx, l, false)
 }
 
-func (s *Session) editLabel(ctx context.Context, l event.Label, deleted bool) error {
+func (ls *BusinessLabels) editLabel(ctx context.Context, l event.Label, deleted bool) error {
 	color := int32(l.Color) //nolint:gosec // an index into a small palette
-	return s.changeState(ctx, "change the label", appstate.BuildLabelEdit(l.ID, l.Name, color, deleted))
+	return ls.state.change(ctx, "change the label", appstate.BuildLabelEdit(l.ID, l.Name, color, deleted))
 }
 
 // LabelChat implements instance.Labels.
-func (s *Session) LabelChat(ctx context.Context, label, chat string, labeled bool) error {
+func (ls *BusinessLabels) LabelChat(ctx context.Context, label, chat string, labeled bool) error {
 	jid, err := chatJID(chat)
 	if err != nil {
 		return fmt.Errorf("label the chat: %w", err)
 	}
-	return s.changeState(ctx, "label the chat", appstate.BuildLabelChat(jid, label, labeled))
+	return ls.state.change(ctx, "label the chat", appstate.BuildLabelChat(jid, label, labeled))
 }

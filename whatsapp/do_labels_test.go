@@ -20,7 +20,7 @@ func labelEdited(l event.Label, deleted bool) func(event.Fact) bool {
 
 func (r *rig) labels() []event.Label {
 	r.t.Helper()
-	all, err := r.session.Labels(r.t.Context())
+	all, err := r.session.Account.Labels.Labels(r.t.Context())
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -30,22 +30,22 @@ func (r *rig) labels() []event.Label {
 func TestALabelIsMadeChangedAndDeletedOnAllDevices(t *testing.T) {
 	r, second := twins(t)
 	s := r.session
-	vip, err := s.CreateLabel(t.Context(), "VIP", 3)
+	vip, err := s.Account.Labels.CreateLabel(t.Context(), "VIP", 3)
 	if err != nil || vip != (event.Label{ID: "1", Name: "VIP", Color: 3}) {
 		t.Fatalf("made %+v, %v", vip, err)
 	}
-	late, err := s.CreateLabel(t.Context(), "Late", 0)
+	late, err := s.Account.Labels.CreateLabel(t.Context(), "Late", 0)
 	if err != nil || late.ID != "2" {
 		t.Fatalf("made %+v, %v", late, err)
 	}
-	renamed, err := s.EditLabel(t.Context(), vip.ID, event.LabelChange{Name: new("Regulars")})
+	renamed, err := s.Account.Labels.EditLabel(t.Context(), vip.ID, event.LabelChange{Name: new("Regulars")})
 	if err != nil || renamed != (event.Label{ID: "1", Name: "Regulars", Color: 3}) {
 		t.Errorf("changed to %+v, %v", renamed, err)
 	}
 	if diff := cmp.Diff([]event.Label{renamed, late}, second.labels()); diff != "" {
 		t.Errorf("the other device reads (-want +got)\n%s", diff)
 	}
-	if gone, err := s.DeleteLabel(t.Context(), late.ID); err != nil || gone != late {
+	if gone, err := s.Account.Labels.DeleteLabel(t.Context(), late.ID); err != nil || gone != late {
 		t.Errorf("deleted %+v, %v", gone, err)
 	}
 	if diff := cmp.Diff([]event.Label{renamed}, second.labels()); diff != "" {
@@ -56,7 +56,7 @@ func TestALabelIsMadeChangedAndDeletedOnAllDevices(t *testing.T) {
 		device.await("changed", labelEdited(renamed, false))
 		device.await("deleted", labelEdited(late, true))
 	}
-	third, err := s.CreateLabel(t.Context(), "New", 5)
+	third, err := s.Account.Labels.CreateLabel(t.Context(), "New", 5)
 	if err != nil || third.ID != "3" {
 		t.Errorf("the id of a deleted label is used again: %+v, %v", third, err)
 	}
@@ -77,12 +77,12 @@ func TestALabelIsMadeChangedAndDeletedOnAllDevices(t *testing.T) {
 func TestALabelIsPutOnAChatAndTakenOff(t *testing.T) {
 	r, second := twins(t)
 	chat := r.contact().JID().String()
-	l, err := r.session.CreateLabel(t.Context(), "VIP", 1)
+	l, err := r.session.Account.Labels.CreateLabel(t.Context(), "VIP", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, action := range []event.LabelAction{event.LabelAdd, event.LabelRemove} {
-		if err := r.session.LabelChat(t.Context(), l.ID, chat, action == event.LabelAdd); err != nil {
+		if err := r.session.Account.Labels.LabelChat(t.Context(), l.ID, chat, action == event.LabelAdd); err != nil {
 			t.Fatal(err)
 		}
 		for _, device := range []*rig{r, second} {
@@ -100,7 +100,7 @@ func TestLabelsOlderThanThePairingAreRead(t *testing.T) {
 	r := newRig(t)
 	phone := r.pair()
 	r.synced()
-	l, err := r.session.CreateLabel(t.Context(), "Before", 7)
+	l, err := r.session.Account.Labels.CreateLabel(t.Context(), "Before", 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,8 +116,8 @@ func TestAnUnknownLabelIsNotChanged(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	r.synced()
-	_, edit := r.session.EditLabel(t.Context(), "9", event.LabelChange{Name: new("x")})
-	_, del := r.session.DeleteLabel(t.Context(), "9")
+	_, edit := r.session.Account.Labels.EditLabel(t.Context(), "9", event.LabelChange{Name: new("x")})
+	_, del := r.session.Account.Labels.DeleteLabel(t.Context(), "9")
 	if !errors.Is(edit, event.ErrNoLabel) || !errors.Is(del, event.ErrNoLabel) {
 		t.Errorf("edit: %v; delete: %v", edit, del)
 	}
@@ -133,7 +133,7 @@ func TestLabelsMadeAtOnceGetIDsOfTheirOwn(t *testing.T) {
 	var work sync.WaitGroup
 	for range 4 {
 		work.Go(func() {
-			if _, err := r.session.CreateLabel(t.Context(), "Same", 0); err != nil {
+			if _, err := r.session.Account.Labels.CreateLabel(t.Context(), "Same", 0); err != nil {
 				t.Error(err)
 			}
 		})

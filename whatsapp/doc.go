@@ -47,6 +47,13 @@
 // first login or later, is read at the next, and before that as soon as
 // WhatsApp answers again.
 //
+// # Parts
+//
+// A session holds parts, each with the state of one theme: connection (the client
+// and the account behind it), reporter (facts, in order), linker (pairing), relogin,
+// sender, historySync, and those that [Account] hands out. Calls go from the session
+// to a part, from a part to connection and reporter, and never back.
+//
 // # Process-wide settings
 //
 // whatsmeow keeps its certificate root, its keep-alive times, the name shown

@@ -23,7 +23,7 @@ const sealOverhead = 16 + 10
 // itself, so that no more than a buffer of it is in memory. A file that
 // WhatsApp does not have any more is asked of the account's phone. It takes at
 // most Config.UploadTimeout.
-func (s *Session) Download(ctx context.Context, m event.Message, to *os.File, limit int64) error {
+func (fs *Files) Download(ctx context.Context, m event.Message, to *os.File, limit int64) error {
 	source, err := downloadable(m)
 	if err != nil {
 		return err
@@ -31,24 +31,24 @@ func (s *Session) Download(ctx context.Context, m event.Message, to *os.File, li
 	if size, ok := source.(interface{ GetFileLength() uint64 }); ok && size.GetFileLength() > uint64(max(0, limit)) {
 		return tooLarge(limit)
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.UploadTimeout)
+	ctx, cancel := context.WithTimeout(ctx, fs.conn.cfg.UploadTimeout)
 	defer cancel()
-	err = s.fetch(ctx, source, to, limit)
+	err = fs.fetch(ctx, source, to, limit)
 	if !errors.Is(err, event.ErrMediaGone) {
 		return err
 	}
-	path, err := s.uploadedAgain(ctx, m, source)
+	path, err := fs.uploadedAgain(ctx, m, source)
 	if err != nil {
 		return err
 	}
-	return s.fetch(ctx, movedFile{source, path, whatsmeow.GetMediaType(source)}, to, limit)
+	return fs.fetch(ctx, movedFile{source, path, whatsmeow.GetMediaType(source)}, to, limit)
 }
 
 // Fetch implements instance.Files, like Download.
-func (s *Session) Fetch(ctx context.Context, u event.Uploaded, to *os.File, limit int64) error {
-	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.UploadTimeout)
+func (fs *Files) Fetch(ctx context.Context, u event.Uploaded, to *os.File, limit int64) error {
+	ctx, cancel := context.WithTimeout(ctx, fs.conn.cfg.UploadTimeout)
 	defer cancel()
-	return s.fetch(ctx, uploadedFile{u}, to, limit)
+	return fs.fetch(ctx, uploadedFile{u}, to, limit)
 }
 
 // uploadedFile is an upload as the library downloads files of messages.
@@ -70,11 +70,11 @@ func (f uploadedFile) GetFileEncSHA256() []byte { return f.u.FileEncSHA256 }
 func (f uploadedFile) GetMediaType() whatsmeow.MediaType { return uploadType(f.u.Kind) }
 
 // fetch writes a file as WhatsApp has it.
-func (s *Session) fetch(ctx context.Context, source whatsmeow.DownloadableMessage, to *os.File, limit int64) error {
-	if !s.Online() {
+func (fs *Files) fetch(ctx context.Context, source whatsmeow.DownloadableMessage, to *os.File, limit int64) error {
+	if !fs.conn.isOnline() {
 		return event.ErrNotConnected
 	}
-	err := s.client().DownloadToFile(ctx, source, &cappedFile{File: to, limit: limit + sealOverhead})
+	err := fs.conn.client().DownloadToFile(ctx, source, &cappedFile{File: to, limit: limit + sealOverhead})
 	if errors.Is(err, errOverLimit) {
 		return tooLarge(limit)
 	}

@@ -42,7 +42,7 @@ func TestTheFileOfAStoredMessageIsTheOneThatWasSent(t *testing.T) {
 		event.MediaImage, event.MediaVideo, event.MediaPTV, event.MediaAudio, event.MediaVoice, event.MediaDocument, event.MediaSticker,
 	} {
 		f := emptyFile(t)
-		must(t, r.session.Download(t.Context(), r.sentFile(kind), f, int64(len(text))))
+		must(t, r.session.Account.Files.Download(t.Context(), r.sentFile(kind), f, int64(len(text))))
 		if got, err := os.ReadFile(f.Name()); err != nil || string(got) != text {
 			t.Errorf("%s: %q, %v", kind, got, err)
 		}
@@ -82,12 +82,12 @@ func TestADownloadSaysWhyThereIsNoFile(t *testing.T) {
 		"a key that does not open it":    {with(`"mediaKey":"`+field(t, m.Content, "mediaKey"), `"mediaKey":"`+field(t, m.Content, "fileSha256")), 1 << 20, event.ErrMedia},
 		"no key, though it is encrypted": {with(`"mediaKey"`, `"x"`), 1 << 20, event.ErrMedia},
 	} {
-		if err := r.session.Download(t.Context(), c.m, emptyFile(t), c.limit); !errors.Is(err, c.want) {
+		if err := r.session.Account.Files.Download(t.Context(), c.m, emptyFile(t), c.limit); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
 	r.session.Disconnect()
-	if err := r.session.Download(t.Context(), m, emptyFile(t), 1<<20); !errors.Is(err, event.ErrNotConnected) {
+	if err := r.session.Account.Files.Download(t.Context(), m, emptyFile(t), 1<<20); !errors.Is(err, event.ErrNotConnected) {
 		t.Errorf("not connected: %v", err)
 	}
 }
@@ -121,7 +121,7 @@ func TestADownloadIsNeverInMemoryAsAWhole(t *testing.T) {
 	m, f := r.sentFile(event.MediaDocument), emptyFile(t)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	must(t, r.session.Download(t.Context(), m, f, size))
+	must(t, r.session.Account.Files.Download(t.Context(), m, f, size))
 	runtime.ReadMemStats(&after)
 	// The sandbox serves it from memory that it has, through TLS, in this process too.
 	if used := after.TotalAlloc - before.TotalAlloc; used > size/2 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/proto/waE2E"
 	"go.mau.fi/whatsmeow/types/events"
 
 	"postern/event"
@@ -18,7 +19,7 @@ import (
 func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 	s.gate.RLock()
 	defer s.gate.RUnlock()
-	if s.closed || s.client() != cli {
+	if s.closed || s.conn.client() != cli {
 		if won, ok := evt.(*events.PairSuccess); ok {
 			s.pair(account{jid: won.ID, lid: won.LID}) // the device is saved; told at the next login
 		}
@@ -27,7 +28,7 @@ func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 	defer func() {
 		if v := recover(); v != nil {
 			s.conn.seen.panicked()
-			s.log.Error("event handler panicked; this is a fault of the program, report it with what postern support gathers", "event", fmt.Sprintf("%T", evt), "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			s.conn.log.Error("event handler panicked; this is a fault of the program, report it with what postern support gathers", "event", fmt.Sprintf("%T", evt), "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 			ok = s.settled() // it would panic again at every delivery
 		}
 	}()
@@ -41,7 +42,7 @@ func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 	case *events.FBMessage:
 		return s.deliver(s.fbMessageFact(cli, evt)) && s.settled()
 	case *events.Receipt:
-		return s.deliver(s.translator(cli).receipt(evt))
+		return s.deliver(s.conn.translator(cli).receipt(evt))
 	}
 	if s.connectionChange(cli, evt) {
 		return true
@@ -55,9 +56,9 @@ func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 
 // connectionChange takes the events of pairing and connection, in order.
 func (s *Session) connectionChange(cli *whatsmeow.Client, evt any) bool {
-	s.order.Lock()
-	defer s.order.Unlock()
-	return s.pairingEvent(evt) || s.passkeyEvent(cli, evt) || s.connectionEvent(cli, evt)
+	s.facts.order.Lock()
+	defer s.facts.order.Unlock()
+	return s.pairingEvent(evt) || s.linker.passkeyEvent(cli, evt) || s.connectionEvent(cli, evt)
 }
 
 // accountEvent takes what happens on the account. known reports whether evt was
@@ -65,39 +66,39 @@ func (s *Session) connectionChange(cli *whatsmeow.Client, evt any) bool {
 func (s *Session) accountEvent(cli *whatsmeow.Client, evt any) (known, ok bool) {
 	switch evt := evt.(type) {
 	case *events.AppStateSyncComplete:
-		s.stateWasRead(evt.Name)
+		s.Account.AppState.wasRead(evt.Name)
 		if evt.Recovery {
-			s.stateRecovered(evt.Name)
+			s.Account.AppState.recovered(evt.Name)
 		}
 	case *events.UndecryptableMessage:
 		s.conn.seen.unreadable(UnreadableTold)
 		if told := s.conn.cfg.OnUndecryptable; told != nil {
-			told(s.instance)
+			told(s.conn.instance)
 		}
 	case *events.AppStateSyncError:
-		s.stateBroken(cli, evt)
+		s.Account.AppState.broken(cli, evt)
 	case *events.MediaRetry:
-		s.reuploads.answered(evt)
+		s.Account.Files.reuploads.answered(evt)
 	case *events.OfflineSyncPreview:
-		s.catchingUp.Store(evt.Total > 0)
+		s.conn.catchingUp.Store(evt.Total > 0)
 	case *events.OfflineSyncCompleted:
-		s.catchingUp.Store(false)
+		s.conn.catchingUp.Store(false)
 	case *events.PrivacySettings:
 		// The library has stored the new values, but leaves them out here.
 		evt.NewSettings = cli.GetPrivacySettings(context.Background())
 	}
-	if comesAgain(evt) && s.abandoned() {
+	if comesAgain(evt) && s.conn.isGivenUp() {
 		return true, false // not before what comes again
 	}
-	t := s.translator(cli)
+	t := s.conn.translator(cli)
 	facts, known := t.facts(evt)
 	if state, of := evt.(*events.AppState); of { // it comes first, and what it changes is told too
 		for i := range facts {
-			facts[i].RequestID = s.causes.of(stateKey(state.Index))
+			facts[i].RequestID = s.calls.causes.of(stateKey(state.Index))
 		}
 	}
 	for _, key := range t.changed(evt) {
-		id := s.causes.take(key)
+		id := s.calls.causes.take(key)
 		for i := range facts {
 			facts[i].RequestID = cmp.Or(facts[i].RequestID, id)
 		}
@@ -108,7 +109,7 @@ func (s *Session) accountEvent(cli *whatsmeow.Client, evt any) (known, ok bool) 
 	}
 	for _, f := range facts {
 		if !comesAgain(evt) {
-			s.tell(f)
+			s.facts.tell(f)
 		} else if !s.deliver(f, true) {
 			return known, false
 		}
@@ -127,17 +128,10 @@ func comesAgain(evt any) bool {
 }
 
 func (s *Session) tellMeta(cli *whatsmeow.Client, evt *events.Message) bool {
-	if f, ok := s.translator(cli).newsletterMeta(evt); ok {
-		s.tell(f)
+	if f, ok := s.conn.translator(cli).newsletterMeta(evt); ok {
+		s.facts.tell(f)
 	}
 	return true
-}
-
-func (s *Session) translator(cli *whatsmeow.Client) translator {
-	s.mu.Lock()
-	own := s.own
-	s.mu.Unlock()
-	return translator{other: addressBook(cli.Store), own: own, now: time.Now(), offline: s.catchingUp.Load()}
 }
 
 // pictureTimeout bounds the question for the address of the own picture.
@@ -150,31 +144,39 @@ const pictureTimeout = 20 * time.Second
 func (s *Session) ownPicture(cli *whatsmeow.Client, f event.Fact, removed bool) {
 	f.Picture = new("")
 	if removed {
-		s.tell(f)
+		s.facts.tell(f)
 		return
 	}
-	s.mu.Lock()
-	own := s.own.jid.ToNonAD()
-	s.mu.Unlock()
-	s.background.Go(func() {
+	own := s.conn.self().jid.ToNonAD()
+	s.conn.background.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), pictureTimeout)
 		defer cancel()
 		info, err := cli.GetProfilePictureInfo(ctx, own, nil)
 		switch {
 		case err != nil:
-			s.log.Warn("address of the own profile picture not received", "error", err)
+			s.conn.log.Warn("address of the own profile picture not received", "error", err)
 		case info != nil:
 			f.Picture = &info.URL
 		}
-		s.tell(f)
+		s.facts.tell(f)
 	})
 }
 
 func (s *Session) skip(evt any) {
 	kind := fmt.Sprintf("%T", evt)
 	if s.conn.seen.skip(kind) {
-		s.log.Info("event type not used", "event", kind)
+		s.conn.log.Info("event type not used", "event", kind)
 	}
+}
+
+// keepNotice stores a notice of history. False means that it must come again.
+func (s *Session) keepNotice(cli *whatsmeow.Client, id string, notice *waE2E.HistorySyncNotification) bool {
+	err := s.history.keepNotice(cli, id, notice)
+	if err != nil {
+		s.conn.log.Warn("notice of history not stored, asking for it again", "error", err)
+		s.abandon(err)
+	}
+	return err == nil
 }
 
 // deliver reports what WhatsApp may forget once it is acknowledged. ok is
@@ -183,11 +185,11 @@ func (s *Session) deliver(f event.Fact, ok bool) bool {
 	if !ok {
 		return true
 	}
-	err := s.report(context.Background(), f)
+	err := s.facts.report(context.Background(), f)
 	if err == nil {
 		return true
 	}
-	s.log.Warn("incoming event not stored, asking for it again", "event", string(f.Kind), "error", err)
+	s.conn.log.Warn("incoming event not stored, asking for it again", "event", string(f.Kind), "error", err)
 	s.abandon(fmt.Errorf("an incoming event could not be stored: %w", err))
 	return false
 }
@@ -196,37 +198,19 @@ func (s *Session) deliver(f event.Fact, ok bool) bool {
 // WhatsApp sends an unacknowledged message again at the next login only, and
 // the library does not dial by itself.
 func (s *Session) abandon(cause error) {
-	s.mu.Lock()
-	first := !s.failed
-	s.failed = true
-	cli := s.cli
-	s.mu.Unlock()
+	cli, first := s.conn.giveUp()
 	if !first {
 		return
 	}
 	// Not in this goroutine: closing the socket waits for the peer, and this
 	// one holds up the client's queue.
-	s.background.Go(func() {
-		s.online.Store(false)
+	s.conn.background.Go(func() {
+		s.conn.online.Store(false)
 		cli.Disconnect()
-		s.order.Lock()
-		defer s.order.Unlock()
+		s.facts.order.Lock()
+		defer s.facts.order.Unlock()
 		f := connectionFact(event.TypeDisconnected, event.ConnectionClose, event.Reconnecting)
 		f.Error = cause.Error()
-		s.tell(f)
+		s.facts.tell(f)
 	})
-}
-
-// abandoned reports whether this connection was given up by abandon.
-func (s *Session) abandoned() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.failed
-}
-
-// tell reports a change that is not delivered again.
-func (s *Session) tell(f event.Fact) {
-	if err := s.report(context.Background(), f); err != nil {
-		s.log.Warn("fact not stored", "event", string(f.Kind), "status", string(f.Status), "error", err)
-	}
 }

@@ -13,7 +13,7 @@ import (
 
 // keeping stores the messages of one piece.
 type keeping struct {
-	s      *Session
+	hs     *historySync
 	cli    *whatsmeow.Client
 	kind   waHistorySync.HistorySync_HistorySyncType
 	wish   HistoryWish
@@ -22,8 +22,8 @@ type keeping struct {
 	stored int  // so many were new
 }
 
-func (s *Session) newKeeping(cli *whatsmeow.Client, kind waHistorySync.HistorySync_HistorySyncType) *keeping {
-	k := &keeping{s: s, cli: cli, kind: kind, wish: s.historyWish()}
+func (hs *historySync) newKeeping(cli *whatsmeow.Client, kind waHistorySync.HistorySync_HistorySyncType) *keeping {
+	k := &keeping{hs: hs, cli: cli, kind: kind, wish: hs.conn.historyWish()}
 	k.since, k.any = k.wish.wants(kind, time.Now())
 	return k
 }
@@ -48,7 +48,7 @@ func (k *keeping) part(ctx context.Context, c *waHistorySync.Conversation) error
 	if len(part.Messages) == 0 {
 		return nil
 	}
-	err = k.s.report(ctx, event.Fact{Data: part})
+	err = k.hs.facts.report(ctx, event.Fact{Data: part})
 	k.stored += part.Stored
 	return err
 }
@@ -63,7 +63,7 @@ func (k *keeping) message(chat types.JID, m *waHistorySync.HistorySyncMsg) (*eve
 	if err != nil || evt.Info.Timestamp.Before(k.since) {
 		return nil, false
 	}
-	t := k.s.translator(k.cli)
+	t := k.hs.conn.translator(k.cli)
 	t.source = fromHistory
 	f, ok := t.message(k.cli, evt)
 	if !ok {

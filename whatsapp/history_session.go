@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"go.mau.fi/whatsmeow"
@@ -38,58 +39,65 @@ func historyNotice(evt *events.Message) *waE2E.HistorySyncNotification {
 	return evt.Message.GetProtocolMessage().GetHistorySyncNotification()
 }
 
+// historySync stores the history that the account's phone sends, and reports it.
+type historySync struct {
+	conn  *connection
+	calls *calls
+	files *Files
+	facts *reporter
+	pause time.Duration // between two tries of a piece
+
+	reading sync.Mutex // held while a piece is read
+}
+
 // keepNotice stores a notice before it is acknowledged: the phone sends it once.
-func (s *Session) keepNotice(cli *whatsmeow.Client, id string, notice *waE2E.HistorySyncNotification) bool {
+func (hs *historySync) keepNotice(cli *whatsmeow.Client, id string, notice *waE2E.HistorySyncNotification) error {
 	asked := historyKey(notice.GetPeerDataRequestSessionID())
 	raw, err := proto.Marshal(notice)
 	if err == nil {
-		err = s.conn.cfg.Devices.KeepNotice(context.Background(), s.instance, id, s.causes.of(asked), raw)
+		err = hs.conn.cfg.Devices.KeepNotice(context.Background(), hs.conn.instance, id, hs.calls.causes.of(asked), raw)
 	}
 	if err != nil {
-		s.log.Warn("notice of history not stored, asking for it again", "error", err)
-		s.abandon(fmt.Errorf("a notice of history could not be stored: %w", err))
-		return false
+		return fmt.Errorf("a notice of history could not be stored: %w", err)
 	}
-	s.causes.take(asked)
-	s.takeHistory(cli, id)
-	return true
+	hs.calls.causes.take(asked)
+	hs.takeHistory(cli, id)
+	return nil
 }
 
 // takeHistories reads what a former connection left unread.
-func (s *Session) takeHistories(cli *whatsmeow.Client) {
-	ids, err := s.conn.cfg.Devices.Notices(s.instance)
+func (hs *historySync) takeHistories(cli *whatsmeow.Client) {
+	ids, err := hs.conn.cfg.Devices.Notices(hs.conn.instance)
 	if err != nil {
-		s.log.Warn("notices of history not read", "error", err)
+		hs.conn.log.Warn("notices of history not read", "error", err)
 	}
 	for _, id := range ids {
-		s.takeHistory(cli, id)
+		hs.takeHistory(cli, id)
 	}
 }
 
 // takeHistory reads a piece of history in the background, one after the other,
 // and tells of it. The library would read it too, whole and several times in
 // memory; here it is read in parts.
-func (s *Session) takeHistory(cli *whatsmeow.Client, id string) {
-	s.mu.Lock()
-	life := s.life
-	s.mu.Unlock()
+func (hs *historySync) takeHistory(cli *whatsmeow.Client, id string) {
+	life := hs.conn.lifetime()
 	if life == nil {
 		return
 	}
-	s.background.Go(func() {
-		s.reading.Lock()
-		defer s.reading.Unlock()
+	hs.conn.background.Go(func() {
+		hs.reading.Lock()
+		defer hs.reading.Unlock()
 		for try := 1; life.Err() == nil; try++ {
-			err := s.takePiece(life, cli, id)
+			err := hs.takePiece(life, cli, id)
 			if err == nil || life.Err() != nil {
 				return
 			}
 			if try == historyTries {
-				s.log.Warn("history not read; the next login tries again", "error", err)
+				hs.conn.log.Warn("history not read; the next login tries again", "error", err)
 				return
 			}
 			select {
-			case <-time.After(s.conn.historyPause):
+			case <-time.After(hs.pause):
 			case <-life.Done():
 			}
 		}
@@ -98,28 +106,28 @@ func (s *Session) takeHistory(cli *whatsmeow.Client, id string) {
 
 // takePiece reads the piece that a kept notice is about and tells of it, by which
 // the notice is forgotten. It returns an error when another try may help.
-func (s *Session) takePiece(ctx context.Context, cli *whatsmeow.Client, id string) error {
-	raw, requestID, err := s.conn.cfg.Devices.Notice(s.instance, id)
+func (hs *historySync) takePiece(ctx context.Context, cli *whatsmeow.Client, id string) error {
+	raw, requestID, err := hs.conn.cfg.Devices.Notice(hs.conn.instance, id)
 	if err != nil || raw == nil {
 		return err
 	}
 	notice := &waE2E.HistorySyncNotification{}
 	if err := proto.Unmarshal(raw, notice); err != nil {
 		err = fmt.Errorf("%w: notice: %w", errHistory, err)
-		return s.losePiece(ctx, id, notice, err)
+		return hs.losePiece(ctx, id, notice, err)
 	}
-	h, err := s.readPiece(ctx, cli, notice)
+	h, err := hs.readPiece(ctx, cli, notice)
 	if err != nil {
-		return s.losePiece(ctx, id, notice, err)
+		return hs.losePiece(ctx, id, notice, err)
 	}
-	f := event.Fact{Kind: event.HistorySync, Data: s.translator(cli).history(h), RequestID: requestID, Notice: id}
-	if err := s.report(context.WithoutCancel(ctx), f); err != nil {
+	f := event.Fact{Kind: event.HistorySync, Data: hs.conn.translator(cli).history(h), RequestID: requestID, Notice: id}
+	if err := hs.facts.report(context.WithoutCancel(ctx), f); err != nil {
 		return fmt.Errorf("tell of history: %w", err)
 	}
 	if notice.InitialHistBootstrapInlinePayload == nil {
 		err := cli.DeleteMedia(ctx, whatsmeow.MediaHistory, notice.GetDirectPath(), notice.GetFileEncSHA256(), notice.GetEncHandle())
 		if err != nil {
-			s.log.Debug("history not deleted from the server", "error", err)
+			hs.conn.log.Debug("history not deleted from the server", "error", err)
 		}
 	}
 	return nil
@@ -127,12 +135,12 @@ func (s *Session) takePiece(ctx context.Context, cli *whatsmeow.Client, id strin
 
 // losePiece forgets a piece that cannot be read at all, and returns the cause
 // when another try may help.
-func (s *Session) losePiece(ctx context.Context, id string, notice *waE2E.HistorySyncNotification, cause error) error {
+func (hs *historySync) losePiece(ctx context.Context, id string, notice *waE2E.HistorySyncNotification, cause error) error {
 	if !hopeless(cause) {
 		return cause
 	}
-	s.log.Warn("history not read, and lost", "sync_type", notice.GetSyncType().String(), "error", cause)
-	return s.conn.cfg.Devices.DropNotice(context.WithoutCancel(ctx), s.instance, id)
+	hs.conn.log.Warn("history not read, and lost", "sync_type", notice.GetSyncType().String(), "error", cause)
+	return hs.conn.cfg.Devices.DropNotice(context.WithoutCancel(ctx), hs.conn.instance, id)
 }
 
 // hopeless tells whether reading a piece again would end in the same way.
@@ -150,21 +158,21 @@ func hopeless(err error) bool {
 
 // readPiece goes through a piece twice: what is said of people comes after their
 // conversations, and by it these have their names.
-func (s *Session) readPiece(ctx context.Context, cli *whatsmeow.Client, notice *waE2E.HistorySyncNotification) (history, error) {
-	piece, err := s.openPiece(ctx, notice)
+func (hs *historySync) readPiece(ctx context.Context, cli *whatsmeow.Client, notice *waE2E.HistorySyncNotification) (history, error) {
+	piece, err := hs.openPiece(ctx, notice)
 	if err != nil {
 		return history{}, err
 	}
 	defer func() { _ = piece.Close() }()
-	h, err := readHistoryHeads(piece, func(c *waHistorySync.Conversation) { s.learnPair(ctx, cli, c) })
+	h, err := readHistoryHeads(piece, func(c *waHistorySync.Conversation) { hs.learnPair(ctx, cli, c) })
 	if err != nil {
 		return h, err
 	}
-	s.learn(ctx, cli, h.rest)
+	hs.learn(ctx, cli, h.rest)
 	if _, err := piece.Seek(0, io.SeekStart); err != nil {
 		return h, fmt.Errorf("history: %w", err)
 	}
-	k := s.newKeeping(cli, h.rest.GetSyncType())
+	k := hs.newKeeping(cli, h.rest.GetSyncType())
 	read, err := readHistory(piece, func(c *waHistorySync.Conversation) error { return k.part(ctx, c) })
 	h.messages, h.stored, h.kept = read.messages, k.stored, k.any
 	return h, err
@@ -178,16 +186,16 @@ type pieceFile interface {
 
 // openPiece fetches a piece into a file that has no name any more, unless the
 // notice itself has it.
-func (s *Session) openPiece(ctx context.Context, notice *waE2E.HistorySyncNotification) (pieceFile, error) {
+func (hs *historySync) openPiece(ctx context.Context, notice *waE2E.HistorySyncNotification) (pieceFile, error) {
 	if data := notice.GetInitialHistBootstrapInlinePayload(); data != nil {
 		return inlinePiece(data), nil
 	}
-	f, err := os.CreateTemp(s.conn.cfg.TempDir, "history-*")
+	f, err := os.CreateTemp(hs.conn.cfg.TempDir, "history-*")
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
 	_ = os.Remove(f.Name())
-	err = s.fetch(ctx, notice, f, maxHistoryFile)
+	err = hs.files.fetch(ctx, notice, f, maxHistoryFile)
 	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
@@ -199,7 +207,7 @@ func (s *Session) openPiece(ctx context.Context, notice *waE2E.HistorySyncNotifi
 }
 
 // learnPair stores both addresses of whom a conversation is with.
-func (s *Session) learnPair(ctx context.Context, cli *whatsmeow.Client, c *waHistorySync.Conversation) {
+func (hs *historySync) learnPair(ctx context.Context, cli *whatsmeow.Client, c *waHistorySync.Conversation) {
 	id, err := types.ParseJID(c.GetID())
 	if err != nil {
 		return
@@ -213,10 +221,10 @@ func (s *Session) learnPair(ctx context.Context, cli *whatsmeow.Client, c *waHis
 
 // learn stores what the library keeps of a history, in functions that it offers
 // only so.
-func (s *Session) learn(ctx context.Context, cli *whatsmeow.Client, rest *waHistorySync.HistorySync) {
+func (hs *historySync) learn(ctx context.Context, cli *whatsmeow.Client, rest *waHistorySync.HistorySync) {
 	inside := cli.DangerousInternals() //nolint:staticcheck // "deprecated" warns of changes; the version is pinned
 	if err := inside.StoreNCTSalt(ctx, rest.GetNctSalt()); err != nil {
-		s.log.Warn("salt of the history not stored", "error", err)
+		hs.conn.log.Warn("salt of the history not stored", "error", err)
 	}
 	inside.StoreHistoricalPNLIDMappings(ctx, rest.GetPhoneNumberToLidMappings())
 	if rest.GetSyncType() == waHistorySync.HistorySync_PUSH_NAME {
@@ -232,21 +240,3 @@ func (s *Session) learn(ctx context.Context, cli *whatsmeow.Client, rest *waHist
 
 // historyKey is what a piece of history that a call asked for is known by.
 func historyKey(request string) string { return changeKey("history", request) }
-
-// AskHistory implements instance.Chats.
-func (s *Session) AskHistory(ctx context.Context, anchor event.MessageKey, at time.Time, count int) error {
-	id := NewMessageID()
-	forget := s.causes.expect(ctx, historyPatience, historyKey(id))
-	err := s.ask(ctx, "ask for history", func(ctx context.Context, cli *whatsmeow.Client) error {
-		chat, err := wireChat(cli, anchor.RemoteJID)
-		if err != nil {
-			return err
-		}
-		info := &types.MessageInfo{ID: anchor.ID, Timestamp: at, MessageSource: types.MessageSource{Chat: chat, IsFromMe: anchor.FromMe}}
-		return tellPhone(ctx, cli, id, cli.BuildHistorySyncRequest(info, count))
-	})
-	if err != nil && !errors.Is(err, event.ErrNoAnswer) {
-		forget() // else it may have left
-	}
-	return err
-}

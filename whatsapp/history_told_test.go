@@ -82,7 +82,7 @@ func TestAPieceOfHistoryIsToldAgainAfterAKillWhileItIsTold(t *testing.T) {
 // TestAPieceOfHistoryThatCouldNotBeToldIsToldLater, and told once.
 func TestAPieceOfHistoryThatCouldNotBeToldIsToldLater(t *testing.T) {
 	r := newRig(t)
-	r.conn.historyPause = 10 * time.Millisecond
+	r.session.history.pause = 10 * time.Millisecond
 	phone := r.pair()
 	var tries atomic.Int32
 	r.onHistory(func() error {
@@ -103,7 +103,7 @@ func TestAPieceOfHistoryThatCouldNotBeToldIsToldLater(t *testing.T) {
 // restart, and carries the id of the call that asked for it to its end.
 func TestAPieceOfHistoryThatIsNotServedIsTriedAgain(t *testing.T) {
 	r := newRigAlone(t)
-	r.conn.historyPause = 10 * time.Millisecond
+	r.session.history.pause = 10 * time.Millisecond
 	phone, other := r.pair(), r.contact()
 	r.ask(phone, `{"do":"past","with":"`+other.Number()+`","messages":20,"blob":true}`)
 	r.net.SetFaults(sandbox.Faults{MediaError: 500})
@@ -116,12 +116,12 @@ func TestAPieceOfHistoryThatIsNotServedIsTriedAgain(t *testing.T) {
 		}
 	}
 	ctx := event.WithRequestID(context.Background(), "call-7")
-	if err := r.session.AskHistory(ctx, event.MessageKey{RemoteJID: other.JID().String(), ID: "NOW"}, time.Now(), 15); err != nil {
+	if err := r.session.Account.Chats.AskHistory(ctx, event.MessageKey{RemoteJID: other.JID().String(), ID: "NOW"}, time.Now(), 15); err != nil {
 		t.Fatal(err)
 	}
 	refused(historyTries)
 	r.restart()
-	r.conn.historyPause = time.Second
+	r.session.history.pause = time.Second
 	r.connect()
 	refused(historyTries + 1)
 	r.net.Heal()

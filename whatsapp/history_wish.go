@@ -16,13 +16,6 @@ type HistoryWish struct {
 	Groups bool
 }
 
-func (s *Session) historyWish() HistoryWish {
-	if s.conn.cfg.History == nil {
-		return HistoryWish{}
-	}
-	return s.conn.cfg.History(s.instance)
-}
-
 // askForHistory has the phone send the whole history of some days after the
 // pairing. The library's settings for that are the process's, so each payload of
 // a registration is changed by itself.

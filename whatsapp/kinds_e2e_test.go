@@ -198,7 +198,7 @@ func (r *rig) holds(m file, source *files) bool {
 		r.t.Errorf("%T is no file", m)
 		return false
 	}
-	got, err := r.session.client().Download(r.t.Context(), withType)
+	got, err := r.session.conn.client().Download(r.t.Context(), withType)
 	want, rerr := os.ReadFile(source.path)
 	if err != nil || rerr != nil {
 		r.t.Errorf("%v, %v", err, rerr)

@@ -99,6 +99,6 @@ func (s *Session) learnPairs(lids wastore.LIDStore, n *waBinary.Node) {
 		return
 	}
 	if err := lids.PutManyLIDMappings(ctx, fresh); err != nil {
-		s.log.Warn("numbers and LIDs of a stanza not stored as pairs", "error", err)
+		s.conn.log.Warn("numbers and LIDs of a stanza not stored as pairs", "error", err)
 	}
 }

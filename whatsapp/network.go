@@ -21,15 +21,13 @@ func (s *Session) hold(saved device.Saved, try bool) (held bool) {
 	if d == nil || d.ID == nil {
 		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.device = standing{network: saved.Network, aside: saved.Aside && !try, trial: saved.Aside && try}
-	if s.device.aside {
+	aside := saved.Aside && !try
+	s.setStanding(standing{network: saved.Network, aside: aside, trial: saved.Aside && try})
+	if aside {
 		return false
 	}
-	s.paired = true
-	s.own = account{jid: *d.ID, lid: d.LID}
-	s.cli = s.newClient(d)
+	s.conn.setClient(s.newClient(d))
+	s.conn.pair(account{jid: *d.ID, lid: d.LID})
 	return true
 }
 
@@ -39,7 +37,7 @@ func (s *Session) hold(saved device.Saved, try bool) (held bool) {
 func (s *Session) WrongNetwork() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := event.Between(s.device.network, s.conn.network); err != nil {
+	if err := event.Between(s.device.network, s.connector.network); err != nil {
 		return err
 	}
 	return nil
@@ -58,11 +56,11 @@ func (s *Session) LoggedOut() bool {
 func (s *Session) Recall(ctx context.Context) (bool, error) {
 	s.dial.Lock()
 	defer s.dial.Unlock()
-	if s.Paired() {
+	if s.conn.isPaired() {
 		return true, nil
 	}
 	s.drop()
-	saved, err := s.conn.cfg.Devices.Recall(ctx, s.instance)
+	saved, err := s.conn.cfg.Devices.Recall(ctx, s.conn.instance)
 	if err != nil {
 		return false, err
 	}
@@ -95,11 +93,15 @@ func (s *Session) accepted() {
 	if noted {
 		return
 	}
-	if err := s.conn.cfg.Devices.Accepted(context.Background(), s.instance); err != nil {
-		s.log.Warn("network of the device not stored", "error", err)
+	if err := s.conn.cfg.Devices.Accepted(context.Background(), s.conn.instance); err != nil {
+		s.conn.log.Warn("network of the device not stored", "error", err)
 		return
 	}
+	s.setStanding(standing{network: s.connector.network})
+}
+
+func (s *Session) setStanding(now standing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.device = standing{network: s.conn.network}
+	s.device = now
 }

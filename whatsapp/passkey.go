@@ -29,18 +29,18 @@ const (
 )
 
 // passkeyEvent takes the steps of a pairing that a passkey protects. It
-// reports whether evt was one. The caller holds s.order.
-func (s *Session) passkeyEvent(cli *whatsmeow.Client, evt any) bool {
+// reports whether evt was one. The caller holds l.facts.order.
+func (l *linker) passkeyEvent(cli *whatsmeow.Client, evt any) bool {
 	switch evt := evt.(type) {
 	case *events.PairPasskeyRequest:
-		s.askPasskey(evt.PublicKey)
+		l.askPasskey(evt.PublicKey)
 	case *events.PairPasskeyConfirmation:
-		s.confirmPasskey(cli, evt)
+		l.confirmPasskey(cli, evt)
 	case *events.PairPasskeyError:
 		if evt.Continuation {
-			s.askAgain(evt.Error)
+			l.askAgain(evt.Error)
 		} else {
-			s.passkeyFailed(errorText(evt.Error))
+			l.passkeyFailed(errorText(evt.Error))
 		}
 	default:
 		return false
@@ -50,57 +50,57 @@ func (s *Session) passkeyEvent(cli *whatsmeow.Client, evt any) bool {
 
 // askPasskey keeps the challenge. The codes have done their work; the attempt
 // goes on for another of its timeouts.
-func (s *Session) askPasskey(options *types.WebAuthnPublicKey) {
+func (l *linker) askPasskey(options *types.WebAuthnPublicKey) {
 	raw, err := json.Marshal(options)
 	if err != nil || options == nil || len(options.Challenge) == 0 || len(raw) > maxChallenge {
-		s.passkeyFailed("WhatsApp's challenge cannot be read")
+		l.passkeyFailed("WhatsApp's challenge cannot be read")
 		return
 	}
-	p := s.passkeyStep(event.PasskeyChallenge{Step: event.PasskeyRequired, PublicKey: raw})
+	p := l.passkeyStep(event.PasskeyChallenge{Step: event.PasskeyRequired, PublicKey: raw})
 	if p != nil {
 		p.stopCodes()
-		s.tellPasskey()
+		l.tellPasskey()
 	}
 }
 
 // passkeyStep is what the pairing waits for from now on. It gets an id, and the
 // attempt its whole time anew: people are slow, and what they have to do now
 // they could not begin before. It returns nil when no pairing is under way.
-func (s *Session) passkeyStep(c event.PasskeyChallenge) *pairing {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := s.pairing
+func (l *linker) passkeyStep(c event.PasskeyChallenge) *pairing {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.now
 	if p == nil {
 		return nil
 	}
-	p.extend(s.conn.cfg.PairingTimeout)
+	p.extend(l.conn.cfg.PairingTimeout)
 	c.ID, c.ExpiresAt = uuid.NewString(), p.until
 	p.passkey = &c
 	return p
 }
 
-// tellPasskey reports what the pairing waits for now. The caller holds s.order.
-func (s *Session) tellPasskey() {
-	s.tell(passkeyFact(event.ConnectionConnecting, event.Pairing, s.Passkey().State()))
+// tellPasskey reports what the pairing waits for now. The caller holds l.facts.order.
+func (l *linker) tellPasskey() {
+	l.facts.tell(passkeyFact(event.ConnectionConnecting, event.Pairing, l.challenge().State()))
 }
 
 // tellPasskeyOver reports that nothing is waited for any more, if the pairing
 // that ended had asked for a passkey. It is told after what ended it. The
-// caller holds s.order.
-func (s *Session) tellPasskeyOver(ended *pairing, c event.Connection) {
+// caller holds l.facts.order.
+func (l *linker) tellPasskeyOver(ended *pairing, c event.Connection) {
 	if ended != nil && ended.passkey != nil {
-		s.tell(passkeyFact(c, "", event.PasskeyState{}))
+		l.facts.tell(passkeyFact(c, "", event.PasskeyState{}))
 	}
 }
 
 // withdrawPasskey forgets the passkey when a pairing goes on in another way.
-// The caller holds s.order.
-func (s *Session) withdrawPasskey(p *pairing) {
-	s.mu.Lock()
+// The caller holds l.facts.order.
+func (l *linker) withdrawPasskey(p *pairing) {
+	l.mu.Lock()
 	before := *p
 	p.passkey = nil
-	s.mu.Unlock()
-	s.tellPasskeyOver(&before, event.ConnectionConnecting)
+	l.mu.Unlock()
+	l.tellPasskeyOver(&before, event.ConnectionConnecting)
 }
 
 func passkeyFact(c event.Connection, state event.State, now event.PasskeyState) event.Fact {
@@ -110,32 +110,32 @@ func passkeyFact(c event.Connection, state event.State, now event.PasskeyState) 
 }
 
 // passkeyFailed ends a pairing that cannot come to a good end any more. The
-// caller holds s.order.
-func (s *Session) passkeyFailed(why string) {
+// caller holds l.facts.order.
+func (l *linker) passkeyFailed(why string) {
 	f := event.Fact{Error: "passkey: " + why}
-	p := s.endPairing(nil)
+	p := l.end(nil)
 	if p == nil {
-		s.tell(f)
+		l.facts.tell(f)
 		return
 	}
 	f.Status = event.ConnectionError
-	s.tell(f)
-	s.tellPasskeyOver(p, event.ConnectionClose)
-	s.background.Go(s.client().Disconnect) // closing the socket waits for the peer
+	l.facts.tell(f)
+	l.tellPasskeyOver(p, event.ConnectionClose)
+	l.conn.background.Go(l.conn.client().Disconnect) // closing the socket waits for the peer
 }
 
 // askAgain makes an answer that came to nothing as if it had not been given.
-func (s *Session) askAgain(err error) {
-	s.mu.Lock()
-	if s.pairing != nil && s.pairing.passkey != nil {
-		s.pairing.answered(false)
+func (l *linker) askAgain(err error) {
+	l.mu.Lock()
+	if l.now != nil && l.now.passkey != nil {
+		l.now.answered(false)
 	}
-	s.mu.Unlock()
-	s.tell(event.Fact{Error: "passkey: " + errorText(err)})
+	l.mu.Unlock()
+	l.facts.tell(event.Fact{Error: "passkey: " + errorText(err)})
 }
 
 // answered marks whether what is waited for was answered. Whoever read it
-// before keeps what it was then. The caller holds Session.mu.
+// before keeps what it was then. The caller holds l.mu.
 func (p *pairing) answered(yes bool) {
 	now := *p.passkey
 	now.Answered = yes
@@ -144,49 +144,43 @@ func (p *pairing) answered(yes bool) {
 
 // confirmPasskey goes on by itself when the phone scanned our code a moment
 // ago; else somebody has to compare the code first.
-func (s *Session) confirmPasskey(cli *whatsmeow.Client, evt *events.PairPasskeyConfirmation) {
+func (l *linker) confirmPasskey(cli *whatsmeow.Client, evt *events.PairPasskeyConfirmation) {
 	next := event.PasskeyChallenge{Step: event.PasskeyCompare, Code: evt.Code}
 	if evt.SkipHandoffUX {
 		next = event.PasskeyChallenge{Step: event.PasskeyDone}
 	}
-	p := s.passkeyStep(next)
+	p := l.passkeyStep(next)
 	if p == nil {
 		return
 	}
 	p.stopCodes()
-	s.tellPasskey()
+	l.tellPasskey()
 	if !evt.SkipHandoffUX {
 		return
 	}
-	s.background.Go(func() {
+	l.conn.background.Go(func() {
 		err := cli.SendPasskeyConfirmation(p.ctx)
 		if err == nil || p.ctx.Err() != nil {
 			return
 		}
-		s.order.Lock()
-		defer s.order.Unlock()
-		s.passkeyFailed(netfault.Plain(err).Error())
+		l.facts.order.Lock()
+		defer l.facts.order.Unlock()
+		l.passkeyFailed(netfault.Plain(err).Error())
 	})
 }
 
-// Passkey returns what the pairing waits for, nil when that is no passkey.
-// What it points to does not change.
-func (s *Session) Passkey() *event.PasskeyChallenge {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pairing == nil {
+// challenge returns what the pairing waits for, nil when that is no passkey.
+func (l *linker) challenge() *event.PasskeyChallenge {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.now == nil {
 		return nil
 	}
-	return s.pairing.passkey
+	return l.now.passkey
 }
 
-// AssertPasskey hands the authenticator's answer to WhatsApp; the pairing then
-// goes on as told by facts. It may be called again while nothing follows, and
-// waits some seconds then, whether something does. Errors:
-// [event.ErrNoPasskey], [event.ErrPasskeyRefused], or one that wraps
-// [event.ErrNotConnected].
-func (s *Session) AssertPasskey(ctx context.Context, a event.PasskeyAssertion) error {
-	return s.answerPasskey(ctx, func(c *event.PasskeyChallenge) error { return fits(a, c) }, func() error {
+func (l *linker) assert(ctx context.Context, a event.PasskeyAssertion) error {
+	return l.answerPasskey(ctx, func(c *event.PasskeyChallenge) error { return fits(a, c) }, func() error {
 		answer := &types.WebAuthnResponse{
 			ID: a.ID, RawID: a.RawID, Type: "public-key",
 			Response: types.WebAuthnResponseData{
@@ -197,7 +191,7 @@ func (s *Session) AssertPasskey(ctx context.Context, a event.PasskeyAssertion) e
 			handle := jsonbytes.UnpaddedURLBytes(a.UserHandle)
 			answer.Response.UserHandle = &handle
 		}
-		return s.client().SendPasskeyResponse(ctx, answer)
+		return l.conn.client().SendPasskeyResponse(ctx, answer)
 	})
 }
 
@@ -220,26 +214,24 @@ func fits(a event.PasskeyAssertion, c *event.PasskeyChallenge) error {
 	return nil
 }
 
-// ConfirmPasskey says that the code is the one that the phone shows. Errors
-// are those of AssertPasskey.
-func (s *Session) ConfirmPasskey(ctx context.Context) error {
+func (l *linker) confirm(ctx context.Context) error {
 	fits := func(c *event.PasskeyChallenge) error {
 		if c == nil || c.Step != event.PasskeyCompare {
 			return event.ErrNoPasskey
 		}
 		return nil
 	}
-	return s.answerPasskey(ctx, fits, func() error { return s.client().SendPasskeyConfirmation(ctx) })
+	return l.answerPasskey(ctx, fits, func() error { return l.conn.client().SendPasskeyConfirmation(ctx) })
 }
 
 // answerPasskey sends an answer to what is waited for, if it fits, one at a
 // time, and notes that it was taken. One that was taken before is given its
 // time to lead on.
-func (s *Session) answerPasskey(ctx context.Context, fits func(*event.PasskeyChallenge) error, send func() error) error {
-	if err := fits(s.Passkey()); err != nil {
+func (l *linker) answerPasskey(ctx context.Context, fits func(*event.PasskeyChallenge) error, send func() error) error {
+	if err := fits(l.challenge()); err != nil {
 		return err
 	}
-	p := s.pairingNow()
+	p := l.current()
 	if p == nil {
 		return event.ErrNoPasskey
 	}
@@ -251,25 +243,25 @@ func (s *Session) answerPasskey(ctx context.Context, fits func(*event.PasskeyCha
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", event.ErrNotConnected, ctx.Err())
 	}
-	if err := s.letLeadOn(ctx, p); err != nil {
+	if err := l.letLeadOn(ctx, p); err != nil {
 		return err
 	}
-	waits := s.Passkey()
+	waits := l.challenge()
 	if err := fits(waits); err != nil {
 		return err
 	}
 	if err := send(); err != nil {
 		return passkeyError(err)
 	}
-	s.passkeyTaken(p, waits)
+	l.passkeyTaken(p, waits)
 	return nil
 }
 
 // letLeadOn waits until an answer that was taken a moment ago has had its time.
-func (s *Session) letLeadOn(ctx context.Context, p *pairing) error {
-	s.mu.Lock()
+func (l *linker) letLeadOn(ctx context.Context, p *pairing) error {
+	l.mu.Lock()
 	left, now := time.Until(p.taken.Add(passkeyPause)), p.passkey
-	s.mu.Unlock()
+	l.mu.Unlock()
 	if now == nil || !now.Answered || left <= 0 {
 		return nil
 	}
@@ -288,21 +280,21 @@ func (s *Session) letLeadOn(ctx context.Context, p *pairing) error {
 // passkeyTaken notes that what the pairing waited for was answered, unless the
 // next step came while the answer was sent. A confirmed code is the last of
 // them, and told.
-func (s *Session) passkeyTaken(p *pairing, waits *event.PasskeyChallenge) {
-	s.order.Lock()
-	defer s.order.Unlock()
-	s.mu.Lock()
-	if s.pairing != p || p.passkey != waits {
-		s.mu.Unlock()
+func (l *linker) passkeyTaken(p *pairing, waits *event.PasskeyChallenge) {
+	l.facts.order.Lock()
+	defer l.facts.order.Unlock()
+	l.mu.Lock()
+	if l.now != p || p.passkey != waits {
+		l.mu.Unlock()
 		return
 	}
 	confirmed := waits.Step == event.PasskeyCompare
 	if p.answered(true); confirmed {
 		p.passkey.Step, p.passkey.Code = event.PasskeyDone, ""
 	}
-	s.mu.Unlock()
+	l.mu.Unlock()
 	if confirmed {
-		s.tellPasskey()
+		l.tellPasskey()
 	}
 }
 

@@ -169,7 +169,7 @@ func TestARefusedPasskeyLinksNothing(t *testing.T) {
 
 func TestACodeThatMustBeComparedWaitsForItsConfirmation(t *testing.T) {
 	s, cli, j := offline(t, Config{})
-	s.startPairing(false)
+	s.linker.start(false)
 	s.handle(cli, &events.PairPasskeyConfirmation{Code: "ABCD-EFGH"})
 	if waits := s.Passkey(); waits == nil || waits.Code != "ABCD-EFGH" {
 		t.Errorf("waits for %+v", waits)
@@ -178,7 +178,7 @@ func TestACodeThatMustBeComparedWaitsForItsConfirmation(t *testing.T) {
 		t.Errorf("an assertion instead: %v", err)
 	}
 	wantFacts(t, j, "connection.update passkey connecting pairing")
-	s.endPairing(nil)
+	s.linker.end(nil)
 	if err := s.ConfirmPasskey(t.Context()); !errors.Is(err, event.ErrNoPasskey) {
 		t.Errorf("after the pairing ended: %v", err)
 	}

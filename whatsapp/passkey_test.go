@@ -99,7 +99,7 @@ func TestWhateverEndsThePairingEndsItsPasskey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, cli, j := offline(t, Config{})
-			s.startPairing(false)
+			s.linker.start(false)
 			s.handle(cli, &events.PairPasskeyRequest{PublicKey: &types.WebAuthnPublicKey{Challenge: []byte("question")}})
 			j.take()
 			s.handle(cli, end.by)
@@ -167,7 +167,7 @@ func TestTwoAnswersAtOnceSpoilNothing(t *testing.T) {
 func TestAPasskeyGivesThePairingItsTimeAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, cli, j := offline(t, Config{PairingTimeout: 30 * time.Second})
-		s.startPairing(false)
+		s.linker.start(false)
 		time.Sleep(29 * time.Second)
 		s.handle(cli, &events.PairPasskeyRequest{PublicKey: &types.WebAuthnPublicKey{Challenge: []byte("question")}})
 		want := time.Now().Add(30 * time.Second)
@@ -198,13 +198,13 @@ func TestAQuestionThatCannotBePutEndsThePairingWithItsReason(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, cli, j := offline(t, Config{})
-			s.startPairing(false)
+			s.linker.start(false)
 			s.handle(cli, asked)
 			j.mu.Lock()
 			why := j.facts[0].Error
 			j.mu.Unlock()
 			wantFacts(t, j, " connection_error")
-			if s.Passkey() != nil || s.pairingNow() != nil || !strings.HasPrefix(why, "passkey: ") {
+			if s.Passkey() != nil || s.linker.current() != nil || !strings.HasPrefix(why, "passkey: ") {
 				t.Errorf("still pairing, or no reason: %q", why)
 			}
 		})
@@ -213,9 +213,9 @@ func TestAQuestionThatCannotBePutEndsThePairingWithItsReason(t *testing.T) {
 
 func TestAnAnswerThatCameToNothingCanBeGivenAgain(t *testing.T) {
 	s, cli, j := offline(t, Config{})
-	s.startPairing(false)
+	s.linker.start(false)
 	s.handle(cli, &events.PairPasskeyRequest{PublicKey: &types.WebAuthnPublicKey{Challenge: []byte("question")}})
-	s.passkeyTaken(s.pairingNow(), s.Passkey())
+	s.linker.passkeyTaken(s.linker.current(), s.Passkey())
 	if s.Passkey().Awaits() {
 		t.Error("it is waited for although it was answered")
 	}
@@ -239,9 +239,9 @@ func TestAnAnswerThatWasTakenHasItsTimeToLeadOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, cli, _ := offline(t, Config{})
-				s.startPairing(false)
+				s.linker.start(false)
 				s.handle(cli, &events.PairPasskeyRequest{PublicKey: &types.WebAuthnPublicKey{Challenge: []byte("question")}})
-				s.passkeyTaken(s.pairingNow(), s.Passkey())
+				s.linker.passkeyTaken(s.linker.current(), s.Passkey())
 				began := time.Now()
 				if c.follows {
 					time.AfterFunc(time.Second, func() { s.handle(cli, &events.PairPasskeyConfirmation{Code: "ABCD-EFGH"}) })

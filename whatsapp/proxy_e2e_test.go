@@ -37,7 +37,7 @@ func TestAnInstanceWithAProxyReachesWhatsAppThroughNothingElse(t *testing.T) {
 				before := len(px.Asked())
 				file := p.sentFile(event.MediaDocument)
 				f := emptyFile(t)
-				must(t, p.session.Download(t.Context(), file, f, 100))
+				must(t, p.session.Account.Files.Download(t.Context(), file, f, 100))
 				if got, err := os.ReadFile(f.Name()); err != nil || string(got) != "the file" {
 					t.Errorf("down came %q (%v)", got, err)
 				}

@@ -117,7 +117,7 @@ func (s *Session) watchSilence(cli *whatsmeow.Client) {
 func (s *Session) lookForSilence(cli *whatsmeow.Client) {
 	s.gate.RLock()
 	defer s.gate.RUnlock()
-	if s.closed || s.client() != cli || !s.Online() {
+	if s.closed || s.conn.client() != cli || !s.Online() {
 		return
 	}
 	if s.pingLost.Load() {
@@ -128,7 +128,7 @@ func (s *Session) lookForSilence(cli *whatsmeow.Client) {
 		return
 	}
 	s.conn.seen.fellQuiet()
-	s.log.Warn("WhatsApp answers pings and delivers nothing; connecting anew", "quiet_for", s.conn.cfg.QuietReconnect)
+	s.conn.log.Warn("WhatsApp answers pings and delivers nothing; connecting anew", "quiet_for", s.conn.cfg.QuietReconnect)
 	s.abandon(errQuiet)
 }
 
@@ -155,7 +155,7 @@ func (s *Session) noPlace() {
 		if !s.flood.tells() {
 			return
 		}
-		s.log.Warn("WhatsApp sends faster than its stanzas can be handled; reading more slowly")
+		s.conn.log.Warn("WhatsApp sends faster than its stanzas can be handled; reading more slowly")
 	}
 }
 

@@ -56,16 +56,16 @@ func (r *reuploads) answered(evt *events.MediaRetry) {
 // uploadedAgain asks the account's phone to upload the file of a message
 // again, and returns where it lies then. The error wraps event.ErrMediaGone,
 // or event.ErrNotConnected.
-func (s *Session) uploadedAgain(ctx context.Context, m event.Message, file whatsmeow.DownloadableMessage) (path string, err error) {
-	info, err := s.whereIs(m)
+func (fs *Files) uploadedAgain(ctx context.Context, m event.Message, file whatsmeow.DownloadableMessage) (path string, err error) {
+	info, err := fs.whereIs(m)
 	if err != nil || len(file.GetMediaKey()) == 0 { // of a newsletter: no phone has it
 		return "", event.ErrMediaGone
 	}
-	ctx, cancel := context.WithTimeout(ctx, min(phonePatience, s.conn.cfg.SendTimeout))
+	ctx, cancel := context.WithTimeout(ctx, min(phonePatience, fs.conn.cfg.SendTimeout))
 	defer cancel()
-	answer, stop := s.reuploads.wait(m.KeyID)
+	answer, stop := fs.reuploads.wait(m.KeyID)
 	defer stop()
-	if err := s.client().SendMediaRetryReceipt(ctx, info, file.GetMediaKey()); err != nil {
+	if err := fs.conn.client().SendMediaRetryReceipt(ctx, info, file.GetMediaKey()); err != nil {
 		return "", classifyAnswer(err)
 	}
 	select {
@@ -91,10 +91,8 @@ func newPath(evt *events.MediaRetry, mediaKey []byte) (string, error) {
 }
 
 // whereIs is a stored message as its account's phone knows it.
-func (s *Session) whereIs(m event.Message) (*types.MessageInfo, error) {
-	s.mu.Lock()
-	own := s.own
-	s.mu.Unlock()
+func (fs *Files) whereIs(m event.Message) (*types.MessageInfo, error) {
+	own := fs.conn.self()
 	key := event.MessageKey{
 		ID: m.KeyID, FromMe: m.KeyFromMe,
 		RemoteJID: firstOf(m.KeyRemoteJID, m.KeyLID), Participant: firstOf(m.KeyParticipantLID, m.KeyParticipant),

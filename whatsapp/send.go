@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.mau.fi/whatsmeow"
@@ -15,7 +16,16 @@ import (
 	"postern/internal/netfault"
 )
 
-// Send sends one message under its caller's id and waits for WhatsApp's
+// sender sends the messages of a session, one after the other.
+type sender struct {
+	conn  *connection
+	files *Files
+
+	turns   turns
+	leaving atomic.Pointer[departing] // of the message whose turn it is
+}
+
+// send sends one message under its caller's id and waits for WhatsApp's
 // acknowledgement. Sends of one session go one after the other: when its files
 // are uploaded and its delay is over, a message waits for its turn for at most
 // Config.TurnTimeout, then for as long as its Turn wants, and then has
@@ -23,9 +33,9 @@ import (
 // wraps exactly one of [event.ErrNotConnected], [event.ErrBusy], [event.ErrNotNow],
 // [event.ErrNotOnWhatsApp], [event.ErrSendRefused] and
 // [event.ErrOutcomeUnknown]; only after the last one may the message have left.
-func (s *Session) Send(ctx context.Context, out event.Outgoing) (event.Sent, error) {
-	cli, own := s.client(), s.self()
-	if !s.Online() {
+func (s *sender) send(ctx context.Context, out event.Outgoing) (event.Sent, error) {
+	cli, own := s.conn.client(), s.conn.self()
+	if !s.conn.isOnline() {
 		return event.Sent{}, event.ErrNotConnected
 	}
 	to, err := chatJID(out.To)
@@ -54,11 +64,11 @@ func (s *Session) Send(ctx context.Context, out event.Outgoing) (event.Sent, err
 			return event.Sent{}, certain(err)
 		}
 	}
-	now := s.client() // another one than before where the connection is
-	if !s.Online() {
+	now := s.conn.client() // another one than before where the connection is
+	if !s.conn.isOnline() {
 		return event.Sent{}, event.ErrNotConnected
 	}
-	if s.self().jid.ToNonAD() != own.jid.ToNonAD() {
+	if s.conn.self().jid.ToNonAD() != own.jid.ToNonAD() {
 		return event.Sent{}, fmt.Errorf("%w: another account was paired while the message waited", event.ErrNotConnected)
 	}
 	resp, err := s.transmit(ctx, now, to, message, out)
@@ -69,7 +79,7 @@ func (s *Session) Send(ctx context.Context, out event.Outgoing) (event.Sent, err
 }
 
 // takeTurn waits until it is this send's turn.
-func (s *Session) takeTurn(ctx context.Context, by event.Sender) error {
+func (s *sender) takeTurn(ctx context.Context, by event.Sender) error {
 	if s.turns.free(by) { // mostly, and then without a clock
 		return nil
 	}
@@ -79,10 +89,10 @@ func (s *Session) takeTurn(ctx context.Context, by event.Sender) error {
 	return s.turns.take(ctx, by)
 }
 
-// Hold waits until no message is on its way, and keeps those to come from
+// hold waits until no message is on its way, and keeps those to come from
 // leaving until resume is called. Errors: one that wraps event.ErrBusy, or the
 // cause of ctx's end.
-func (s *Session) Hold(ctx context.Context) (resume func(), err error) {
+func (s *sender) hold(ctx context.Context) (resume func(), err error) {
 	if err := s.takeTurn(ctx, event.ByCall); err != nil {
 		return nil, err
 	}
@@ -92,7 +102,7 @@ func (s *Session) Hold(ctx context.Context) (resume func(), err error) {
 // transmit gives a message to WhatsApp and waits for its acknowledgement. The
 // library sends messages of its own too: its time begins, and Leaving is
 // called, when the library has come to this one.
-func (s *Session) transmit(ctx context.Context, cli *whatsmeow.Client, to types.JID, message *waE2E.Message, out event.Outgoing) (resp whatsmeow.SendResponse, err error) {
+func (s *sender) transmit(ctx context.Context, cli *whatsmeow.Client, to types.JID, message *waE2E.Message, out event.Outgoing) (resp whatsmeow.SendResponse, err error) {
 	extra := whatsmeow.SendRequestExtra{ID: out.ID, Timeout: s.conn.cfg.SendTimeout}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -148,8 +158,8 @@ func checkSize(m *waE2E.Message) error {
 
 // prepareMessage makes the message of an order, uploading its file if it has
 // one, and tells how many participants it mentions.
-func (s *Session) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to types.JID, out event.Outgoing) (*waE2E.Message, int, error) {
-	own := s.self()
+func (s *sender) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to types.JID, out event.Outgoing) (*waE2E.Message, int, error) {
+	own := s.conn.self()
 	m, err := s.composeAny(ctx, cli, own, out.Content)
 	if err != nil {
 		return nil, 0, err
@@ -172,15 +182,15 @@ func (s *Session) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to 
 	return m, len(info.GetMentionedJID()), err
 }
 
-func (s *Session) composeAny(ctx context.Context, cli *whatsmeow.Client, own account, c event.Content) (*waE2E.Message, error) {
+func (s *sender) composeAny(ctx context.Context, cli *whatsmeow.Client, own account, c event.Content) (*waE2E.Message, error) {
 	switch {
 	case c.Media != nil:
-		return s.composeMedia(ctx, c.Media)
+		return s.files.compose(ctx, c.Media)
 	case c.Link != nil:
 		var preview event.MediaInfo
 		if c.Link.ThumbnailURL != "" && s.conn.cfg.Media != nil {
 			var err error
-			if preview, err = s.conn.cfg.Media.Preview(ctx, s.instance, c.Link.ThumbnailURL); err != nil {
+			if preview, err = s.conn.cfg.Media.Preview(ctx, s.conn.instance, c.Link.ThumbnailURL); err != nil {
 				return nil, fmt.Errorf("thumbnailUrl: %w", err)
 			}
 		}
@@ -189,15 +199,8 @@ func (s *Session) composeAny(ctx context.Context, cli *whatsmeow.Client, own acc
 	return compose(cli, own, c)
 }
 
-// self is the account's identity.
-func (s *Session) self() account {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.own
-}
-
 // everyone is the address of each participant of a group.
-func (s *Session) everyone(ctx context.Context, cli *whatsmeow.Client, group types.JID) ([]string, error) {
+func (s *sender) everyone(ctx context.Context, cli *whatsmeow.Client, group types.JID) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.SendTimeout)
 	defer cancel()
 	info, err := cli.GetGroupInfo(ctx, group)
@@ -214,9 +217,9 @@ func (s *Session) everyone(ctx context.Context, cli *whatsmeow.Client, group typ
 // showPresence shows what the caller wants seen, in the chat or of the account,
 // and waits. A message that follows ends it in the chat on the recipient's screen.
 // A presence that cannot be shown does not keep the message back.
-func (s *Session) showPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, out event.Outgoing) error {
+func (s *sender) showPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, out event.Outgoing) error {
 	if err := s.sendPresence(ctx, cli, to, out.Presence); err != nil {
-		s.log.Info("presence not shown, sending the message without it", "presence", string(out.Presence), "error", err)
+		s.conn.log.Info("presence not shown, sending the message without it", "presence", string(out.Presence), "error", err)
 		if out.Warn != nil {
 			out.Warn(presenceProblem(out.Presence, err))
 		}
@@ -234,7 +237,7 @@ func (s *Session) showPresence(ctx context.Context, cli *whatsmeow.Client, to ty
 	}
 }
 
-func (s *Session) sendPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, p event.Presence) error {
+func (s *sender) sendPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, p event.Presence) error {
 	switch {
 	case p.OfAccount():
 		return cli.SendPresence(ctx, types.Presence(p))
@@ -271,7 +274,7 @@ func sendChatPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, 
 // reachable finds out whether a phone number has an account, unless its LID
 // is known already. WhatsApp's answer brings the LID, which the send needs
 // anyway: a first contact costs one request either way.
-func (s *Session) reachable(ctx context.Context, cli *whatsmeow.Client, to types.JID) error {
+func (s *sender) reachable(ctx context.Context, cli *whatsmeow.Client, to types.JID) error {
 	if to.Server != types.DefaultUserServer {
 		return nil
 	}

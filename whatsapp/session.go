@@ -4,17 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.mau.fi/whatsmeow"
-	"go.mau.fi/whatsmeow/appstate"
 	waBinary "go.mau.fi/whatsmeow/binary"
 	"go.mau.fi/whatsmeow/proto/waWa6"
 	wastore "go.mau.fi/whatsmeow/store"
-	"go.mau.fi/whatsmeow/types"
 
 	"postern/event"
 	"postern/internal/netfault"
@@ -27,21 +24,22 @@ var ErrPaired = errors.New("instance is paired already")
 // from any goroutine; Connect, PairCode, Logout and Disconnect exclude each
 // other. A session that is not needed any more is left disconnected.
 type Session struct {
-	conn     *Connector
-	instance int64
-	report   ReportFunc
-	lines    lines // to WhatsApp
-	log      *slog.Logger
+	Account Account // set by Open; it does not change
 
-	online     atomic.Bool // between Connected and whatever ends it
-	catchingUp atomic.Bool // what waited while the instance was away is being received
+	connector *Connector
+	conn      *connection
+	facts     *reporter
+	calls     *calls
+	lines     lines // to WhatsApp
+	sender    *sender
+	linker    *linker
+	relogin   *relogin
+	history   *historySync
+
 	pingLost   atomic.Bool // the last ping was not answered
 	silence    silence
 	flood      flood
-	introduced atomic.Pointer[Version] // what the last connection said it was of
-
-	turns   turns                     // of sends
-	leaving atomic.Pointer[departing] // of the send whose turn it is
+	introduced atomic.Pointer[Version] // the version that the last connection announced
 
 	dial sync.Mutex // held by Connect, PairCode, Logout and Disconnect
 
@@ -50,73 +48,57 @@ type Session struct {
 	gate   sync.RWMutex
 	closed bool
 
-	// order is held while the connection's state changes and is reported. The
-	// library tells from several goroutines; this makes the last report true.
-	order sync.Mutex
-
-	background sync.WaitGroup // pairing, the watchdog, abandoned connections
-
-	reading  sync.Mutex // held while a piece of history is read
-	changing sync.Mutex // held by changeState, and while a collection is read anew
-	mending  mending
-
-	labelling sync.Mutex // held while labels are read and changed; taken before changing
-
-	shared    shared // uploads that many messages use
-	reuploads reuploads
-	causes    causes // calls whose changes are to be told of
-
-	mu      sync.Mutex
-	cli     *whatsmeow.Client // nil until the first dial of an unpaired instance
-	life    context.Context   // of the connection
-	hangup  context.CancelFunc
-	paired  bool
-	own     account // our own copy: the library changes its device unguarded
-	device  standing
-	pairing *pairing
-	relogin reloginState
-	watch   context.CancelFunc // stops the watchdog
-	failed  bool               // this connection was given up by us
-
-	stateRead map[appstate.WAPatchName]bool // collections of app state that were read as a whole since the pairing or the start
+	mu     sync.Mutex
+	device standing
 }
 
-// account is the identity behind a paired session.
-type account struct{ jid, lid types.JID }
+// Account is what can be done with the account of a session, by theme. All of it needs
+// the session online.
+type Account struct {
+	Files    *Files
+	Chats    *Chats
+	Groups   *Groups
+	Channels *Channels
+	Labels   *BusinessLabels
+	AppState *AppState
+}
 
-func (a account) link() *event.Link {
-	if a.jid.IsEmpty() {
-		return nil
+// newSession returns the session of an instance, without a device.
+func newSession(c *Connector, instance int64, report ReportFunc) *Session {
+	log := c.log.With("instance_id", instance)
+	conn := &connection{cfg: &c.cfg, seen: &c.seen, instance: instance, log: log}
+	facts := &reporter{report: report, log: log}
+	calls := &calls{conn: conn}
+	files := &Files{conn: conn}
+	state := &AppState{conn: conn, calls: calls, retry: stateRetry}
+	return &Session{
+		Account: Account{
+			Files:    files,
+			Chats:    &Chats{calls: calls, state: state},
+			Groups:   &Groups{calls: calls},
+			Channels: &Channels{calls: calls},
+			Labels:   &BusinessLabels{calls: calls, state: state},
+			AppState: state,
+		},
+
+		connector: c,
+		conn:      conn,
+		facts:     facts,
+		calls:     calls,
+		lines:     c.newLines(instance),
+		sender:    &sender{conn: conn, files: files},
+		linker:    &linker{conn: conn, facts: facts, paint: c.paint},
+		relogin:   &relogin{conn: conn, facts: facts},
+		history:   &historySync{conn: conn, calls: calls, files: files, facts: facts, pause: historyPause},
 	}
-	l := &event.Link{JID: a.jid.ToNonAD().String()}
-	if !a.lid.IsEmpty() {
-		l.LID = a.lid.ToNonAD().String()
-	}
-	return l
 }
 
 // Paired reports whether a device record exists.
-func (s *Session) Paired() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.paired
-}
+func (s *Session) Paired() bool { return s.conn.isPaired() }
 
 // Online reports whether the session can send and receive: logged in, on a
 // socket that is open now.
-func (s *Session) Online() bool {
-	if !s.online.Load() {
-		return false // also while dialling, when the client's lock is held long
-	}
-	cli := s.client()
-	return cli != nil && cli.IsConnected() && cli.IsLoggedIn()
-}
-
-func (s *Session) client() *whatsmeow.Client {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cli
-}
+func (s *Session) Online() bool { return s.conn.isOnline() }
 
 // Connect dials and does the handshake, and returns; the login, or the codes
 // of a QR pairing when the instance is not paired, follow as facts. ctx and
@@ -129,7 +111,7 @@ func (s *Session) Connect(ctx context.Context) error {
 	if err := s.WrongNetwork(); err != nil {
 		return err
 	}
-	if s.Online() || s.pairingNow() != nil {
+	if s.Online() || s.linker.current() != nil {
 		return nil
 	}
 	return s.connect(ctx, false)
@@ -141,7 +123,7 @@ func (s *Session) connect(ctx context.Context, byCode bool) error {
 	life, hangup := context.WithCancel(context.Background())
 	cli := s.prepare(life, hangup)
 	if !s.Paired() {
-		s.startPairing(byCode)
+		s.linker.start(byCode)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.ConnectTimeout)
 	defer cancel()
@@ -152,7 +134,7 @@ func (s *Session) connect(ctx context.Context, byCode bool) error {
 	}
 	if err != nil {
 		s.drop()
-		s.log.Debug("dial failed", "error", err)
+		s.conn.log.Debug("dial failed", "error", err)
 		err = netfault.Plain(err)
 		if cause := ctx.Err(); cause != nil {
 			return fmt.Errorf("%w: dial: %w: %w", event.ErrNotConnected, cause, err)
@@ -183,9 +165,7 @@ func (s *Session) connectClient(ctx, life context.Context, cli *whatsmeow.Client
 		return err
 	case <-time.After(abandonAfter):
 	}
-	s.mu.Lock()
-	s.cli = s.newClient(cli.Store)
-	s.mu.Unlock()
+	s.conn.setClient(s.newClient(cli.Store))
 	return context.Cause(ctx)
 }
 
@@ -196,16 +176,50 @@ func (s *Session) prepare(life context.Context, hangup context.CancelFunc) *what
 	s.closed = false
 	s.gate.Unlock()
 
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.life, s.hangup = life, hangup
-	s.failed = false
-	s.relogin = reloginNone
-	if !s.paired {
-		s.cli = s.newClient(s.conn.cfg.Devices.New(s.instance))
+	s.relogin.reset()
+	cli := s.conn.client()
+	if !s.conn.isPaired() {
+		cli = s.newClient(s.conn.cfg.Devices.New(s.conn.instance))
 	}
-	s.guard(s.cli.Store)
-	return s.cli
+	s.guard(cli.Store)
+	s.conn.begin(cli, life, hangup)
+	return cli
+}
+
+// PairCode begins a pairing by code, or turns a running QR pairing into one,
+// and returns the code to type on the phone, "ABCD-EFGH". It connects when
+// needed and waits until ctx ends. Errors wrap [ErrPaired],
+// [event.ErrRecipient] for a number that is none, or
+// [event.ErrNotConnected]. The pairing then goes on as told by facts.
+func (s *Session) PairCode(ctx context.Context, phone string) (string, error) {
+	to, err := event.ParseRecipient(phone)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case !to.IsPhone():
+		return "", fmt.Errorf("%w: pairing needs a phone number", event.ErrRecipient)
+	case to.User[0] == '0':
+		return "", fmt.Errorf("%w: %s", event.ErrRecipient, event.Domestic)
+	}
+	s.dial.Lock()
+	defer s.dial.Unlock()
+	if err := s.WrongNetwork(); err != nil {
+		return "", err
+	}
+	if s.conn.isPaired() {
+		return "", ErrPaired
+	}
+	if s.linker.current() == nil {
+		if err := s.connect(ctx, true); err != nil {
+			return "", err
+		}
+	}
+	p := s.linker.current()
+	if p == nil {
+		return "", s.linker.ended("the connection was lost")
+	}
+	return s.linker.requestCode(ctx, p, to.User)
 }
 
 // Disconnect drops the socket and keeps the device. It waits for the events
@@ -226,18 +240,10 @@ func (s *Session) drop() { s.release(true) }
 // that waits for its acknowledgement then outlives the redial, and the library
 // repeats its frame.
 func (s *Session) release(final bool) {
-	s.online.Store(false)
-	s.catchingUp.Store(false)
+	cli, hangup := s.conn.end()
 	s.silence.ended()
-	s.mu.Lock()
-	cli, hangup, p := s.cli, s.hangup, s.pairing
-	s.life, s.hangup, s.pairing = nil, nil, nil
-	s.stopWatch()
-	s.mu.Unlock()
-
-	if p != nil {
-		p.end()
-	}
+	s.relogin.stop()
+	s.linker.end(nil)
 	if cli != nil && (final || cli.IsConnected()) {
 		cli.Disconnect()
 	}
@@ -250,8 +256,42 @@ func (s *Session) release(final bool) {
 	s.gate.Lock()
 	s.closed = true
 	s.gate.Unlock()
-	s.background.Wait()
+	s.conn.background.Wait()
 }
+
+// Send sends one message under its caller's id and waits for WhatsApp's
+// acknowledgement. Sends of one session go one after the other: when its files
+// are uploaded and its delay is over, a message waits for its turn for at most
+// Config.TurnTimeout, then for as long as its Turn wants, and then has
+// Config.SendTimeout for itself. Every error
+// wraps exactly one of [event.ErrNotConnected], [event.ErrBusy], [event.ErrNotNow],
+// [event.ErrNotOnWhatsApp], [event.ErrSendRefused] and
+// [event.ErrOutcomeUnknown]; only after the last one may the message have left.
+func (s *Session) Send(ctx context.Context, out event.Outgoing) (event.Sent, error) {
+	return s.sender.send(ctx, out)
+}
+
+// Hold waits until no message is on its way, and keeps those to come from
+// leaving until resume is called. Errors: one that wraps event.ErrBusy, or the
+// cause of ctx's end.
+func (s *Session) Hold(ctx context.Context) (resume func(), err error) { return s.sender.hold(ctx) }
+
+// Passkey returns what the pairing waits for, nil when that is no passkey.
+// What it points to does not change.
+func (s *Session) Passkey() *event.PasskeyChallenge { return s.linker.challenge() }
+
+// AssertPasskey hands the authenticator's answer to WhatsApp; the pairing then
+// goes on as told by facts. It may be called again while nothing follows, and
+// waits some seconds then, whether something does. Errors:
+// [event.ErrNoPasskey], [event.ErrPasskeyRefused], or one that wraps
+// [event.ErrNotConnected].
+func (s *Session) AssertPasskey(ctx context.Context, a event.PasskeyAssertion) error {
+	return s.linker.assert(ctx, a)
+}
+
+// ConfirmPasskey says that the code is the one that the phone shows. Errors
+// are those of AssertPasskey.
+func (s *Session) ConfirmPasskey(ctx context.Context) error { return s.linker.confirm(ctx) }
 
 // Reroute closes what goes another way than the proxies now in force say,
 // files on their way included. Whoever changed them calls it; a dial that
@@ -273,10 +313,10 @@ func (s *Session) Logout(ctx context.Context) error {
 		return nil
 	}
 	if !s.Online() {
-		return fmt.Errorf("%w: logout of instance %d", event.ErrNotConnected, s.instance)
+		return fmt.Errorf("%w: logout of instance %d", event.ErrNotConnected, s.conn.instance)
 	}
-	if err := s.client().Logout(ctx); err != nil {
-		return fmt.Errorf("%w: logout of instance %d: %w", event.ErrNotConnected, s.instance, netfault.Plain(err))
+	if err := s.conn.client().Logout(ctx); err != nil {
+		return fmt.Errorf("%w: logout of instance %d: %w", event.ErrNotConnected, s.conn.instance, netfault.Plain(err))
 	}
 	return s.forget(ctx)
 }
@@ -292,28 +332,22 @@ func (s *Session) Forget(ctx context.Context) error {
 func (s *Session) forget(ctx context.Context) error {
 	s.drop()
 	s.unpair()
-	if err := s.conn.cfg.Devices.Delete(ctx, s.instance); err != nil {
-		return fmt.Errorf("whatsapp: delete device of instance %d: %w", s.instance, err)
+	if err := s.conn.cfg.Devices.Delete(ctx, s.conn.instance); err != nil {
+		return fmt.Errorf("whatsapp: delete device of instance %d: %w", s.conn.instance, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.device = standing{}
+	s.setStanding(standing{})
 	return nil
 }
 
 func (s *Session) unpair() {
-	s.online.Store(false)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.paired = false
-	s.own = account{}
-	s.stateRead = nil
-	s.stopWatch()
+	s.conn.unpair()
+	s.Account.AppState.unpaired()
+	s.relogin.stop()
 }
 
 func (s *Session) newClient(device *wastore.Device) *whatsmeow.Client {
 	received := func(n *waBinary.Node) { s.received(device.LIDs, n) }
-	cli := whatsmeow.NewClient(device, clientLog{libraryLog{log: s.log}, received, s.leaves, s.noPlace})
+	cli := whatsmeow.NewClient(device, clientLog{libraryLog{log: s.conn.log}, received, s.sender.leaves, s.noPlace})
 	cli.EnableAutoReconnect = false
 	cli.DisableLoginAutoReconnect = true
 	cli.SynchronousAck = true

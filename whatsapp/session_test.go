@@ -102,7 +102,7 @@ func wantFacts(t *testing.T, j *journal, want ...string) {
 func TestEachCodeIsShownForItsRealLifeAndTheLimitEndsThePairing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, cli, j := offline(t, Config{QRLimit: 3})
-		s.startPairing(false)
+		s.linker.start(false)
 		s.handle(cli, &events.QR{Codes: []string{"a", "b", "c", "d", "e", "f"}})
 		synctest.Wait()
 		start := time.Now()
@@ -134,11 +134,11 @@ func TestEachCodeIsShownForItsRealLifeAndTheLimitEndsThePairing(t *testing.T) {
 func TestAPairingEndsAtItsTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, j := offline(t, Config{PairingTimeout: 30 * time.Second})
-		s.startPairing(false)
+		s.linker.start(false)
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
 		wantFacts(t, j, " connection_timeout")
-		if s.pairingNow() != nil {
+		if s.linker.current() != nil {
 			t.Error("still pairing")
 		}
 	})
@@ -198,7 +198,7 @@ func TestAHandlerThatPanicsIsCountedAndTheEventTaken(t *testing.T) {
 	if !s.handle(cli, (*events.Receipt)(nil)) {
 		t.Error("asked for the event again")
 	}
-	if n := s.conn.Stats().Panics; n != 1 {
+	if n := s.connector.Stats().Panics; n != 1 {
 		t.Errorf("%d panics counted", n)
 	}
 	wantFacts(t, j)
@@ -213,7 +213,7 @@ func TestAnUnknownEventIsCountedByTypeLoggedOnceAndNeverAPanic(t *testing.T) {
 	for range 3 {
 		s.handle(cli, &eventOfTheFuture{})
 	}
-	if diff := cmp.Diff(map[string]uint64{"*whatsapp.eventOfTheFuture": 3}, s.conn.Stats().Unhandled); diff != "" {
+	if diff := cmp.Diff(map[string]uint64{"*whatsapp.eventOfTheFuture": 3}, s.connector.Stats().Unhandled); diff != "" {
 		t.Error(diff)
 	}
 	if n := strings.Count(log.String(), "eventOfTheFuture"); n != 1 {

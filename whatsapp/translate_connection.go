@@ -35,15 +35,15 @@ func because(f event.Fact, code int, message string) event.Fact {
 func (s *Session) pairingEvent(evt any) bool {
 	switch evt := evt.(type) {
 	case *events.QR:
-		s.offer(evt.Codes)
+		s.linker.offer(evt.Codes)
 	case *events.PairSuccess:
-		ended := s.endPairing(nil)
+		ended := s.linker.end(nil)
 		s.linked(account{jid: evt.ID, lid: evt.LID})
-		s.tellPasskeyOver(ended, event.ConnectionConnecting)
+		s.linker.tellPasskeyOver(ended, event.ConnectionConnecting)
 	case *events.PairError:
-		ended := s.endPairing(nil)
-		s.tell(because(connectionFact(event.PairError, event.ConnectionClose, event.ConnectionError), 0, errorText(evt.Error)))
-		s.tellPasskeyOver(ended, event.ConnectionClose)
+		ended := s.linker.end(nil)
+		s.facts.tell(because(connectionFact(event.PairError, event.ConnectionClose, event.ConnectionError), 0, errorText(evt.Error)))
+		s.linker.tellPasskeyOver(ended, event.ConnectionClose)
 	case *events.QRScannedWithoutMultidevice:
 		s.scannedInVain()
 	default:
@@ -53,33 +53,30 @@ func (s *Session) pairingEvent(evt any) bool {
 }
 
 // scannedInVain ends the pairing because of a phone that cannot link devices.
-// That is no event: the state and its reason tell it. The caller holds s.order.
+// That is no event: the state and its reason tell it. The caller holds s.facts.order.
 func (s *Session) scannedInVain() {
-	ended := s.endPairing(nil)
+	ended := s.linker.end(nil)
 	if ended == nil {
 		return
 	}
-	s.tell(event.Fact{Status: event.ConnectionError, Error: "the phone that scanned the code has no multi-device support"})
-	s.tellPasskeyOver(ended, event.ConnectionClose)
-	s.background.Go(s.client().Disconnect) // closing the socket waits for the peer
+	s.facts.tell(event.Fact{Status: event.ConnectionError, Error: "the phone that scanned the code has no multi-device support"})
+	s.linker.tellPasskeyOver(ended, event.ConnectionClose)
+	s.conn.background.Go(s.conn.client().Disconnect) // closing the socket waits for the peer
 }
 
-// linked reports a pairing. The caller holds s.order.
+// linked reports a pairing. The caller holds s.facts.order.
 func (s *Session) linked(own account) {
 	f := connectionFact(event.PairSuccess, event.ConnectionConnecting, event.Pairing)
 	f.Link = s.pair(own)
-	s.tell(f)
-	if s.expectRelogin() {
-		s.announceRelogin()
+	s.facts.tell(f)
+	if s.relogin.expect() {
+		s.relogin.announce()
 	}
 }
 
 func (s *Session) pair(own account) *event.Link {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.paired = true
-	s.own = own
-	s.device = standing{network: s.conn.network} // as the commit of the pairing has it
+	s.conn.pair(own)
+	s.setStanding(standing{network: s.connector.network}) // as the commit of the pairing has it
 	return own.link()
 }
 
@@ -92,29 +89,29 @@ func (s *Session) connectionEvent(cli *whatsmeow.Client, evt any) bool {
 	case *events.Disconnected:
 		s.disconnected()
 	case *events.ManualLoginReconnect:
-		s.announceRelogin()
+		s.relogin.announce()
 	case *events.KeepAliveTimeout:
 		s.keepAliveLost(cli, evt)
 	case *events.KeepAliveRestored:
 		s.pingLost.Store(false)
 		if s.Online() {
-			s.tell(connectionFact(event.TypeKeepAliveBack, event.ConnectionOpen, event.Online))
+			s.facts.tell(connectionFact(event.TypeKeepAliveBack, event.ConnectionOpen, event.Online))
 		}
 	default:
 		f, ok := refusalFact(evt)
 		if !ok {
 			return false
 		}
-		s.online.Store(false)
+		s.conn.online.Store(false)
 		if f.Unlink {
 			f = s.loggedOut(f)
 		}
 		if f.Status == event.ClientOutdated {
 			f.ClientVersion = s.introducedAs()
 		}
-		ended := s.endPairing(nil)
-		s.tell(f)
-		s.tellPasskeyOver(ended, event.ConnectionClose)
+		ended := s.linker.end(nil)
+		s.facts.tell(f)
+		s.linker.tellPasskeyOver(ended, event.ConnectionClose)
 	}
 	return true
 }
@@ -122,42 +119,40 @@ func (s *Session) connectionEvent(cli *whatsmeow.Client, evt any) bool {
 // connected reports a login. The library announces one more than once, or
 // after the socket is gone, when the connection is lost in the middle of it.
 func (s *Session) connected(cli *whatsmeow.Client) {
-	if s.online.Load() || !cli.IsConnected() {
+	if s.conn.online.Load() || !cli.IsConnected() {
 		return
 	}
-	s.loggedIn()
+	s.relogin.loggedIn()
 	s.accepted()
-	s.online.Store(true)
+	s.conn.online.Store(true)
 	s.pingLost.Store(false)
 	s.watchSilence(cli)
-	s.mu.Lock()
-	link := s.own.link()
-	s.mu.Unlock()
+	link := s.conn.self().link()
 	f := connectionFact(event.TypeConnected, event.ConnectionOpen, event.Online)
 	f.Data = event.ConnectionUpdate{
 		Type: event.TypeConnected, Connection: event.ConnectionOpen, LastConnection: event.At(time.Now()),
 	}
 	f.Link, f.ClientVersion = link, s.introducedAs()
-	s.tell(f)
-	s.catchUpState(cli)
-	s.takeHistories(cli)
+	s.facts.tell(f)
+	s.Account.AppState.catchUp(cli)
+	s.history.takeHistories(cli)
 }
 
 // disconnected reports a lost connection. Whether it is dialled again is the
 // supervisor's choice, except while pairing: no phone is waited for then.
 func (s *Session) disconnected() {
-	s.online.Store(false)
-	if s.betweenLogins() {
-		s.announceRelogin()
+	s.conn.online.Store(false)
+	if s.relogin.between() {
+		s.relogin.announce()
 		return
 	}
 	state := event.Reconnecting
-	ended := s.endPairing(nil)
+	ended := s.linker.end(nil)
 	if ended != nil {
 		state = event.ConnectionTimeout
 	}
-	s.tell(connectionFact(event.TypeDisconnected, event.ConnectionClose, state))
-	s.tellPasskeyOver(ended, event.ConnectionClose)
+	s.facts.tell(connectionFact(event.TypeDisconnected, event.ConnectionClose, state))
+	s.linker.tellPasskeyOver(ended, event.ConnectionClose)
 }
 
 func (s *Session) keepAliveLost(cli *whatsmeow.Client, evt *events.KeepAliveTimeout) {
@@ -168,7 +163,7 @@ func (s *Session) keepAliveLost(cli *whatsmeow.Client, evt *events.KeepAliveTime
 		return // the answer lies behind stanzas that came and are read more slowly
 	}
 	s.pingLost.Store(true)
-	s.tell(connectionFact(event.TypeKeepAliveLost, event.ConnectionTimedOut, event.KeepAliveTimeout))
+	s.facts.tell(connectionFact(event.TypeKeepAliveLost, event.ConnectionTimedOut, event.KeepAliveTimeout))
 	if time.Since(evt.LastSuccess) > whatsmeow.KeepAliveMaxFailTime {
 		s.abandon(errors.New("WhatsApp does not answer pings"))
 	}

@@ -15,7 +15,7 @@ import (
 // messageFact translates an incoming message, or one that the account's own
 // phone sent. ok is false for what is not a chat message.
 func (s *Session) messageFact(cli *whatsmeow.Client, evt *events.Message) (event.Fact, bool) {
-	return s.translator(cli).message(cli, evt)
+	return s.conn.translator(cli).message(cli, evt)
 }
 
 // message translates with cli's secrets, or without any when cli is nil.

@@ -57,12 +57,19 @@ func (s *shared) put(m event.Media, u event.Uploaded) {
 	s.all[m] = u
 }
 
+// Files transfers files to and from WhatsApp. It implements instance.Files.
+type Files struct {
+	conn      *connection
+	shared    shared
+	reuploads reuploads
+}
+
 // Upload encrypts a file and brings it to WhatsApp, streaming: neither the
 // file nor its encrypted form is ever in memory as a whole. Errors wrap
 // [event.ErrNotConnected] or [event.ErrSendRefused], and store.ErrDiskFull too
 // when there is no room for the encrypted form.
-func (s *Session) Upload(ctx context.Context, f event.MediaFile) (event.Uploaded, error) {
-	if !s.Online() {
+func (fs *Files) Upload(ctx context.Context, f event.MediaFile) (event.Uploaded, error) {
+	if !fs.conn.isOnline() {
 		return event.Uploaded{}, event.ErrNotConnected
 	}
 	plain, err := os.Open(f.Path)
@@ -78,9 +85,9 @@ func (s *Session) Upload(ctx context.Context, f event.MediaFile) (event.Uploaded
 		_ = sealed.Close()
 		_ = os.Remove(sealed.Name())
 	}()
-	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.UploadTimeout)
+	ctx, cancel := context.WithTimeout(ctx, fs.conn.cfg.UploadTimeout)
 	defer cancel()
-	resp, err := s.client().UploadReader(ctx, plain, sealed, uploadType(f.Kind))
+	resp, err := fs.conn.client().UploadReader(ctx, plain, sealed, uploadType(f.Kind))
 	if err != nil {
 		return event.Uploaded{}, classifyUpload(err)
 	}
@@ -123,10 +130,10 @@ func uploadType(k event.MediaKind) whatsmeow.MediaType {
 	}
 }
 
-// composeMedia brings the file to WhatsApp, unless it is there, and builds the
+// compose brings the file to WhatsApp, unless it is there, and builds the
 // message that points to it.
-func (s *Session) composeMedia(ctx context.Context, m *event.Media) (*waE2E.Message, error) {
-	u, err := s.uploaded(ctx, m)
+func (fs *Files) compose(ctx context.Context, m *event.Media) (*waE2E.Message, error) {
+	u, err := fs.uploaded(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -138,14 +145,14 @@ func (s *Session) composeMedia(ctx context.Context, m *event.Media) (*waE2E.Mess
 	return mediaMessage(m, u)
 }
 
-func (s *Session) uploaded(ctx context.Context, m *event.Media) (event.Uploaded, error) {
-	if u, ok := s.shared.get(*m); m.Shared && ok {
+func (fs *Files) uploaded(ctx context.Context, m *event.Media) (event.Uploaded, error) {
+	if u, ok := fs.shared.get(*m); m.Shared && ok {
 		return u, nil
 	}
-	if s.conn.cfg.Media == nil {
+	if fs.conn.cfg.Media == nil {
 		return event.Uploaded{}, errors.New("media cannot be sent: no source of files is configured")
 	}
-	source, err := s.conn.cfg.Media.Open(ctx, s.instance, m)
+	source, err := fs.conn.cfg.Media.Open(ctx, fs.conn.instance, m)
 	if err != nil {
 		return event.Uploaded{}, err
 	}
@@ -153,9 +160,9 @@ func (s *Session) uploaded(ctx context.Context, m *event.Media) (event.Uploaded,
 	if source.Uploaded != nil {
 		return *source.Uploaded, nil
 	}
-	u, err := s.Upload(ctx, *source.File)
+	u, err := fs.Upload(ctx, *source.File)
 	if err == nil && m.Shared {
-		s.shared.put(*m, u)
+		fs.shared.put(*m, u)
 	}
 	return u, err
 }

@@ -61,7 +61,7 @@ func (c *Connector) SetVersion(v Version) { c.version.Store(&v) }
 
 // introduce is what a connection says of itself when it is made.
 func (s *Session) introduce(device *wastore.Device) *waWa6.ClientPayload {
-	v := wastore.WAVersionContainer(s.conn.Version())
+	v := wastore.WAVersionContainer(s.connector.Version())
 	s.introduced.Store(new(Version(v)))
 	payload := device.GetClientPayload()
 	payload.UserAgent.AppVersion = v.ProtoAppVersion()
@@ -69,8 +69,8 @@ func (s *Session) introduce(device *wastore.Device) *waWa6.ClientPayload {
 		hash := v.Hash()
 		pairing.BuildHash = hash[:]
 	}
-	if err := askForHistory(payload, s.historyWish()); err != nil {
-		s.log.Warn("history not asked for", "error", err)
+	if err := askForHistory(payload, s.conn.historyWish()); err != nil {
+		s.conn.log.Warn("history not asked for", "error", err)
 	}
 	return payload
 }

@@ -64,7 +64,7 @@ func TestAPairingOfARefusedClientEndsAndANewerOnePairs(t *testing.T) {
 	if f.ClientVersion != BuiltinVersion().String() || f.Reason != 405 || f.Kind != event.StatusInstance {
 		t.Errorf("%+v", f)
 	}
-	if r.session.pairingNow() != nil {
+	if r.session.linker.current() != nil {
 		t.Error("the pairing goes on")
 	}
 	r.conn.SetVersion(newer)
