@@ -21,9 +21,9 @@ func (r *rig) acts(phone *sandbox.Phone, body string) {
 	}
 }
 
-// TestAStateThatCouldNotBeReadIsReadOnceTheOutageIsOver: on the same connection,
+// TestAppStateIsReadAfterAnOutage: on the same connection,
 // which may last for weeks.
-func TestAStateThatCouldNotBeReadIsReadOnceTheOutageIsOver(t *testing.T) {
+func TestAppStateIsReadAfterAnOutage(t *testing.T) {
 	r := newRig(t)
 	r.session.Account.AppState.retry = 20 * time.Millisecond
 	r.net.SetFaults(sandbox.Faults{StateError: 503})
@@ -52,9 +52,9 @@ func TestAStateThatCouldNotBeReadIsReadOnceTheOutageIsOver(t *testing.T) {
 	}
 }
 
-// TestAChangeDuringAnOutageIsToldAfterTheNextLogin: the library was told of it,
-// could not read it, and is not told again.
-func TestAChangeDuringAnOutageIsToldAfterTheNextLogin(t *testing.T) {
+// TestAppStateChangeDuringAnOutageIsReported: the library was notified of it,
+// could not read it, and is not notified again.
+func TestAppStateChangeDuringAnOutageIsReported(t *testing.T) {
 	r := newRig(t)
 	phone, contact := r.pair(), r.contact()
 	r.synced()

@@ -11,16 +11,15 @@ import (
 	"postern/internal/netfault"
 )
 
-// calls makes requests to WhatsApp for the account, other than sends.
+// calls sends requests other than messages to WhatsApp for the account.
 type calls struct {
 	conn   *connection
 	causes causes
 }
 
-// ask does one thing at WhatsApp that is no send, in at most
-// Config.SendTimeout. Its error names what was asked and wraps exactly one of
-// [event.ErrNotConnected], [event.ErrRefused] and [event.ErrNoAnswer], or the
-// sentinel of this program that do returned.
+// ask makes one request, for at most Config.SendTimeout. Its error names the request
+// and wraps exactly one of [event.ErrNotConnected], [event.ErrRefused] and
+// [event.ErrNoAnswer], or the sentinel that do returned.
 func (c *calls) ask(ctx context.Context, what string, do func(context.Context, *whatsmeow.Client) error) error {
 	if !c.conn.isOnline() {
 		return fmt.Errorf("%s: %w", what, event.ErrNotConnected)
@@ -33,8 +32,8 @@ func (c *calls) ask(ctx context.Context, what string, do func(context.Context, *
 	return nil
 }
 
-// classifyAnswer gives the error of a request the sentinel that tells what
-// became of it. What the library itself refuses never left.
+// classifyAnswer wraps the error of a request in the sentinel of its outcome. A request
+// that the library itself rejects was never sent.
 func classifyAnswer(err error) error {
 	var lost *whatsmeow.DisconnectedError
 	err = netfault.Plain(err)
@@ -51,8 +50,8 @@ func classifyAnswer(err error) error {
 	return fmt.Errorf("%w: %w", event.ErrRefused, err)
 }
 
-// change is ask for something that WhatsApp tells of afterwards: the event has
-// the request id of ctx.
+// change is ask for a change that WhatsApp reports afterwards: its event gets the
+// request id of ctx.
 func (c *calls) change(ctx context.Context, what string, keys []string, do func(context.Context, *whatsmeow.Client) error) error {
 	forget := c.causes.expect(ctx, causePatience, keys...)
 	err := c.ask(ctx, what, do)

@@ -12,9 +12,9 @@ import (
 	"postern/event"
 )
 
-// The network tells of these changes in its own time, after the call's answer
+// The network reports these changes in its own time, after the call's answer
 // or before it.
-func TestTheEventOfAChangeCarriesTheIDOfTheCallThatMadeIt(t *testing.T) {
+func TestChangeEventHasTheRequestID(t *testing.T) {
 	r, second := twins(t)
 	s, chat := r.session, r.contact().JID().String()
 	label, err := s.Account.Labels.CreateLabel(t.Context(), "VIP", 3)
@@ -43,12 +43,12 @@ func TestTheEventOfAChangeCarriesTheIDOfTheCallThatMadeIt(t *testing.T) {
 		r.await("state of "+id, func(f event.Fact) bool { return f.Kind == event.StatusInstance && f.RequestID == id })
 		f := second.await("event of "+id+" at the other device", func(f event.Fact) bool { return f.Kind == call.kind })
 		if f.RequestID != "" {
-			t.Errorf("the other device, which was not called, tells of %s", f.RequestID)
+			t.Errorf("the other device, which was not called, reports %s", f.RequestID)
 		}
 	}
 }
 
-func TestTheEventOfAGroupsChangeCarriesTheIDOfTheCallThatMadeIt(t *testing.T) {
+func TestGroupChangeEventHasTheRequestID(t *testing.T) {
 	c := newCircle(t)
 	s := c.owner.session
 	caused := func(id string, kind event.Kind, err error) {
@@ -79,7 +79,7 @@ func TestTheEventOfAGroupsChangeCarriesTheIDOfTheCallThatMadeIt(t *testing.T) {
 		caused("settings", event.GroupsUpdate, nil)
 	}
 
-	// What the other one does is nobody's call here.
+	// No call here made the other one's changes.
 	if _, err = s.Account.Groups.InviteCode(with("read"), c.id, false); err != nil {
 		t.Fatal(err)
 	}
@@ -92,12 +92,12 @@ func TestTheEventOfAGroupsChangeCarriesTheIDOfTheCallThatMadeIt(t *testing.T) {
 	})
 }
 
-// TestWhatIsToldLateOfOnePartOfAGroupKeepsItsID: the next call of the same group
+// TestLateGroupEventKeepsItsRequestID: the next call of the same group
 // may be there before the event of the first.
-func TestWhatIsToldLateOfOnePartOfAGroupKeepsItsID(t *testing.T) {
+func TestLateGroupEventKeepsItsRequestID(t *testing.T) {
 	var c causes
 	group, own := types.NewJID("120363000000000001", types.GroupServer), types.NewJID("4915155500001", types.DefaultUserServer)
-	told := translator{own: account{jid: own}}
+	tr := translator{own: account{jid: own}}
 	changes := map[string]*events.GroupInfo{
 		subjectPart:                     {Name: &types.GroupName{Name: "Bread"}},
 		descriptionPart:                 {Topic: &types.GroupTopic{Topic: "Only bread"}},
@@ -116,7 +116,7 @@ func TestWhatIsToldLateOfOnePartOfAGroupKeepsItsID(t *testing.T) {
 	}
 	for part, evt := range changes {
 		evt.JID, evt.Sender = group, &own
-		if keys := told.changed(evt); len(keys) != 1 || c.take(keys[0]) != "call of "+part {
+		if keys := tr.changed(evt); len(keys) != 1 || c.take(keys[0]) != "call of "+part {
 			t.Errorf("%s: %q", part, keys)
 		}
 	}

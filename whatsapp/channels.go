@@ -46,7 +46,7 @@ func (cs *Channels) InvitedChannel(ctx context.Context, code string) (event.Chan
 	})
 }
 
-// findChannel asks for one newsletter. An answer without any is a refusal too.
+// findChannel requests one newsletter. An answer without one is a refusal.
 func (cs *Channels) findChannel(
 	ctx context.Context, find func(context.Context, *whatsmeow.Client) (*types.NewsletterMetadata, error),
 ) (c event.Channel, err error) {
@@ -56,7 +56,7 @@ func (cs *Channels) findChannel(
 		case err != nil:
 			return err
 		case n == nil:
-			return fmt.Errorf("%w: there is no such newsletter", event.ErrRefused)
+			return fmt.Errorf("%w: the newsletter does not exist", event.ErrRefused)
 		}
 		c = channelView(n)
 		return nil

@@ -38,7 +38,7 @@ func TestANewsletterIsFoundFollowedMutedAndLeft(t *testing.T) {
 		if err := step.do(); err != nil {
 			t.Fatalf("%s: %v", step.what, err)
 		}
-		// The sandbox tells it anew: nothing is kept here.
+		// The sandbox reports it again: nothing is kept here.
 		if c, err := s.Account.Channels.Channel(t.Context(), jid); err != nil || c.Role != step.role || *c.Muted != step.mute {
 			t.Errorf("after %s: %+v, %v", step.what, c, err)
 		}
@@ -49,8 +49,8 @@ func TestANewsletterIsFoundFollowedMutedAndLeft(t *testing.T) {
 	}
 }
 
-// The network tells the account's other devices, not the one that asked.
-func TestTheAccountsOtherDeviceIsToldOfANewsletter(t *testing.T) {
+// The network notifies the account's other devices, not the one that asked.
+func TestNewsletterChangesReachOtherDevices(t *testing.T) {
 	r, second := twins(t)
 	jid := fmt.Sprintf("1203630000%05d@newsletter", numbers.Add(1))
 	if err := r.session.Account.Channels.FollowChannel(t.Context(), jid, true); err != nil {

@@ -36,8 +36,8 @@ func (cs *Chats) Registered(ctx context.Context, numbers []string) (all []event.
 	return all, err
 }
 
-// registrations puts answers in the order of the questions. A number that was
-// not answered counts as one without an account.
+// registrations returns the answers in the order of the numbers. A number without an
+// answer counts as unregistered.
 func registrations(numbers []string, found []types.IsOnWhatsAppResponse) []event.Registration {
 	answers := map[string]types.IsOnWhatsAppResponse{}
 	for _, f := range found {
@@ -55,7 +55,7 @@ func registrations(numbers []string, found []types.IsOnWhatsAppResponse) []event
 	return all
 }
 
-// personOf is somebody by both addresses.
+// personOf returns a person with both addresses.
 func personOf(jid types.JID, other func(types.JID) types.JID) event.Person {
 	preferred, lid := phoneAndLID(jid, types.EmptyJID, other)
 	if preferred == nil {
@@ -81,8 +81,8 @@ func (cs *Chats) MarkRead(ctx context.Context, chat, sender string, ids []string
 	})
 }
 
-// wireChat is the address under which WhatsApp expects a chat: of people, the
-// LID where it is known, as the library has it when it sends a message.
+// wireChat returns the address that WhatsApp expects for a chat: of people, the LID if
+// it is known, as the library uses it for messages.
 func wireChat(cli *whatsmeow.Client, chat string) (types.JID, error) {
 	jid, err := chatJID(chat)
 	if err != nil || jid.Server != types.DefaultUserServer {
@@ -138,7 +138,7 @@ func (cs *Chats) Star(ctx context.Context, message event.MessageKey, starred boo
 		return fmt.Errorf("star: %w", err)
 	}
 	if message.FromMe {
-		sender = chat // the library leaves it out then, as phones do
+		sender = chat // the library then omits it, as phones do
 	}
 	return cs.state.change(ctx, "star", appstate.BuildStar(chat, sender, message.ID, message.FromMe, starred))
 }
@@ -250,16 +250,16 @@ func (cs *Chats) RejectCall(ctx context.Context, from, callID string) error {
 func (cs *Chats) AskHistory(ctx context.Context, anchor event.MessageKey, at time.Time, count int) error {
 	id := NewMessageID()
 	forget := cs.calls.causes.expect(ctx, historyPatience, historyKey(id))
-	err := cs.calls.ask(ctx, "ask for history", func(ctx context.Context, cli *whatsmeow.Client) error {
+	err := cs.calls.ask(ctx, "request history", func(ctx context.Context, cli *whatsmeow.Client) error {
 		chat, err := wireChat(cli, anchor.RemoteJID)
 		if err != nil {
 			return err
 		}
 		info := &types.MessageInfo{ID: anchor.ID, Timestamp: at, MessageSource: types.MessageSource{Chat: chat, IsFromMe: anchor.FromMe}}
-		return tellPhone(ctx, cli, id, cli.BuildHistorySyncRequest(info, count))
+		return messagePhone(ctx, cli, id, cli.BuildHistorySyncRequest(info, count))
 	})
 	if err != nil && !errors.Is(err, event.ErrNoAnswer) {
-		forget() // else it may have left
+		forget() // without an answer it may have been sent
 	}
 	return err
 }

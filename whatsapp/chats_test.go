@@ -103,7 +103,7 @@ func TestNumbersAreLookedUpInTheOrderAsked(t *testing.T) {
 	}
 }
 
-func TestWhatAnInstanceChangesInAChatTheOtherDevicesShow(t *testing.T) {
+func TestChatChangesReachOtherDevices(t *testing.T) {
 	r, twin := twins(t)
 	chat, ctx := r.contact().JID().String(), t.Context()
 	until := time.UnixMilli(1_900_000_000_000)
@@ -139,7 +139,7 @@ func TestTwoChangesAtATimeAreBothMade(t *testing.T) {
 	twin.shows(event.ChatsUpdated, `"archived":false`)
 }
 
-func TestABlockedPersonIsInTheListAndTheOtherDevicesKnow(t *testing.T) {
+func TestBlockListReachesOtherDevices(t *testing.T) {
 	r, twin := twins(t)
 	p := r.contact()
 	all, err := r.session.Account.Chats.Block(t.Context(), p.JID().String(), true)
@@ -161,7 +161,7 @@ func TestABlockedPersonIsInTheListAndTheOtherDevicesKnow(t *testing.T) {
 	}
 }
 
-func TestTheSenderOfAMessageSeesThatItWasRead(t *testing.T) {
+func TestSenderGetsTheReadReceipt(t *testing.T) {
 	r, other, phone, otherPhone := strangers(t)
 	sent, err := other.send(phone.JID(), "read me")
 	must(t, err)
@@ -173,7 +173,7 @@ func TestTheSenderOfAMessageSeesThatItWasRead(t *testing.T) {
 	})
 }
 
-func TestAChatIsAddressedByItsLIDOnceThatIsKnown(t *testing.T) {
+func TestChatIsAddressedByItsKnownLID(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	p := r.contact()
@@ -216,7 +216,7 @@ func TestACallerSeesThatTheCallWasRejected(t *testing.T) {
 	other.shows(event.CallUpsert, `"id":"CALL1"`, `"status":"reject"`, phone.JID().String())
 }
 
-func TestAProfilePictureHasAnAddressAndItsAbsenceIsNoError(t *testing.T) {
+func TestProfilePictureAndItsAbsence(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	with, without := r.contact(), r.contact()
@@ -230,7 +230,7 @@ func TestAProfilePictureHasAnAddressAndItsAbsenceIsNoError(t *testing.T) {
 	}
 }
 
-func TestWhatIsAskedOfNobodyIsNotConnected(t *testing.T) {
+func TestRequestsWithoutAConnection(t *testing.T) {
 	s, _, _ := offline(t, Config{})
 	_, registered := s.Account.Chats.Registered(t.Context(), []string{"491510001"})
 	_, blocked := s.Account.Chats.Blocked(t.Context())
@@ -246,7 +246,7 @@ func TestWhatIsAskedOfNobodyIsNotConnected(t *testing.T) {
 	}
 }
 
-func TestAStatusReachesTheContactsOfThePhoneAndNobodyElse(t *testing.T) {
+func TestStatusReachesOnlyThePhonesContacts(t *testing.T) {
 	r := newRig(t)
 	phone := r.pair()
 	r.synced()
@@ -272,7 +272,7 @@ func TestAStatusReachesTheContactsOfThePhoneAndNobodyElse(t *testing.T) {
 	}
 }
 
-func TestAnEditAndADeletionSayWhichMessageTheyAreAbout(t *testing.T) {
+func TestEditAndDeletionNameTheirMessage(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	p := r.contact()

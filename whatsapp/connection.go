@@ -13,9 +13,8 @@ import (
 	"postern/event"
 )
 
-// connection is the part of a session that all others use: the client of the
-// library, the account behind it, and the goroutines that end with it. It calls
-// none of them.
+// connection is the part of a session that all others use: the client of the library,
+// the account behind it, and the goroutines that end with it. It calls no other part.
 type connection struct {
 	cfg      *Config
 	seen     *tally
@@ -23,7 +22,7 @@ type connection struct {
 	log      *slog.Logger
 
 	online     atomic.Bool // from Connected to the loss of the connection
-	catchingUp atomic.Bool // events of the time offline are being received
+	catchingUp atomic.Bool // events queued while offline are being received
 
 	background sync.WaitGroup // pairing, the watchdog, abandoned connections
 
@@ -33,7 +32,7 @@ type connection struct {
 	hangup  context.CancelFunc
 	paired  bool
 	own     account // our own copy: the library changes its device unguarded
-	dropped bool    // by giveUp
+	dropped bool    // given up by giveUp
 }
 
 // account is the identity behind a paired session.
@@ -50,8 +49,7 @@ func (a account) link() *event.Link {
 	return l
 }
 
-// isOnline reports whether the account can be used: logged in, on a socket that is
-// open now.
+// isOnline reports whether the account can be used: logged in, on an open socket.
 func (c *connection) isOnline() bool {
 	if !c.online.Load() {
 		return false // also while dialling, when the client's lock is held long
@@ -100,8 +98,7 @@ func (c *connection) begin(cli *whatsmeow.Client, life context.Context, hangup c
 	c.cli, c.life, c.hangup, c.dropped = cli, life, hangup, false
 }
 
-// end takes leave of the connection and returns what the caller has to close. Both
-// may be nil.
+// end ends the connection and returns what the caller must close. Both may be nil.
 func (c *connection) end() (*whatsmeow.Client, context.CancelFunc) {
 	c.online.Store(false)
 	c.catchingUp.Store(false)
@@ -112,7 +109,7 @@ func (c *connection) end() (*whatsmeow.Client, context.CancelFunc) {
 	return c.cli, hangup
 }
 
-// giveUp marks the connection as dropped by us. first is false when it was before.
+// giveUp marks the connection as given up. first is false if it already was.
 func (c *connection) giveUp() (cli *whatsmeow.Client, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,8 +161,8 @@ type reporter struct {
 	order sync.Mutex
 }
 
-// tell reports a change that WhatsApp does not send again.
-func (r *reporter) tell(f event.Fact) {
+// change reports a change that WhatsApp does not send again. A failure is only logged.
+func (r *reporter) change(f event.Fact) {
 	if err := r.report(context.Background(), f); err != nil {
 		r.log.Warn("fact not stored", "event", string(f.Kind), "status", string(f.Status), "error", err)
 	}

@@ -28,7 +28,7 @@ func addressOf(m *event.Message) addressed {
 	return addressed{text(m.KeyRemoteJID), text(m.KeyLID), text(m.KeyParticipant), text(m.KeyParticipantLID), m.IsGroup}
 }
 
-func TestChatAndParticipantHaveBothAddressesWheneverEitherIsKnown(t *testing.T) {
+func TestChatAndParticipantHaveBothAddresses(t *testing.T) {
 	var (
 		pn, lid   = annePN.String(), anneLID.String()
 		me, meLID = ownPN.String(), ownLID.String()
@@ -41,8 +41,8 @@ func TestChatAndParticipantHaveBothAddressesWheneverEitherIsKnown(t *testing.T) 
 		src  types.MessageSource
 		want addressed
 	}{
-		"direct, both told":          {types.MessageSource{Chat: unknownLID, Sender: unknownLID, SenderAlt: strangerPN}, addressed{strangerPN.String(), unknownLID.String(), "-", "-", false}},
-		"direct by phone, both told": {types.MessageSource{Chat: strangerPN, Sender: strangerPN, SenderAlt: unknownLID}, addressed{strangerPN.String(), unknownLID.String(), "-", "-", false}},
+		"direct, both sent":          {types.MessageSource{Chat: unknownLID, Sender: unknownLID, SenderAlt: strangerPN}, addressed{strangerPN.String(), unknownLID.String(), "-", "-", false}},
+		"direct by phone, both sent": {types.MessageSource{Chat: strangerPN, Sender: strangerPN, SenderAlt: unknownLID}, addressed{strangerPN.String(), unknownLID.String(), "-", "-", false}},
 		"direct, looked up":          {types.MessageSource{Chat: anneLID, Sender: device}, addressed{pn, lid, "-", "-", false}},
 		"direct by phone, looked up": {types.MessageSource{Chat: annePN, Sender: annePN}, addressed{pn, lid, "-", "-", false}},
 		"LID alone":                  {types.MessageSource{Chat: unknownLID, Sender: unknownLID}, addressed{unknownLID.String(), unknownLID.String(), "-", "-", false}},
@@ -107,7 +107,7 @@ func TestChatAndParticipantHaveBothAddressesWheneverEitherIsKnown(t *testing.T) 
 			types.MessageSource{Chat: bot, Sender: bot},
 			addressed{bot.String(), "-", "-", "-", false},
 		},
-		"bot in the chat with somebody": {
+		"bot in another chat": {
 			types.MessageSource{Chat: annePN, Sender: bot},
 			addressed{pn, lid, bot.String(), "-", false},
 		},
@@ -117,39 +117,39 @@ func TestChatAndParticipantHaveBothAddressesWheneverEitherIsKnown(t *testing.T) 
 		t.Run(name, func(t *testing.T) {
 			evt := fromAnne(text("x"))
 			evt.Info.MessageSource = tc.src
-			if got := addressOf(told(t, evt)); got != tc.want {
+			if got := addressOf(reported(t, evt)); got != tc.want {
 				t.Errorf("got  %+v\nwant %+v", got, tc.want)
 			}
 		})
 	}
 }
 
-func TestTheMetadataNamesTheBroadcastListTheBusinessAndTheNewslettersNumber(t *testing.T) {
+func TestMetadataOfBroadcastBusinessAndNewsletter(t *testing.T) {
 	evt := fromAnne(text("x"))
 	evt.Info.Chat = types.NewJID("1777887000", types.BroadcastServer)
 	evt.Info.IsGroup = true
 	evt.Info.VerifiedName = verifiedName("Anne's Bakery")
-	if got, want := string(told(t, evt).Metadata), `{"businessName":"Anne's Bakery","broadcast":"1777887000@broadcast"}`; got != want {
+	if got, want := string(reported(t, evt).Metadata), `{"businessName":"Anne's Bakery","broadcast":"1777887000@broadcast"}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	evt = fromAnne(text("x"))
 	evt.Info.Chat, evt.Info.Sender, evt.Info.ServerID = channel, channel, 101
 	evt.NewsletterMeta = &events.NewsletterMessageMeta{EditTS: then, OriginalTS: then}
-	if got, want := string(told(t, evt).Metadata), `{"edited":true,"editOf":"3A0123456789ABCDEF01","serverId":101}`; got != want {
+	if got, want := string(reported(t, evt).Metadata), `{"edited":true,"editOf":"3A0123456789ABCDEF01","serverId":101}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	evt.NewsletterMeta = &events.NewsletterMessageMeta{EditTS: time.UnixMilli(0)}
 	evt.Info.ServerID = -1
-	if got := told(t, evt).Metadata; got != nil {
+	if got := reported(t, evt).Metadata; got != nil {
 		t.Errorf("got %s, want null", got)
 	}
 }
 
-func TestAMessageWithoutATimeHasThatOfItsProcessing(t *testing.T) {
+func TestMessageWithoutATimeGetsTheCurrentOne(t *testing.T) {
 	for _, when := range []time.Time{{}, time.Unix(0, 0), time.Unix(-5, 0)} {
 		evt := fromAnne(text("x"))
 		evt.Info.Timestamp = when
-		if got := told(t, evt).MessageTimestamp; got != noon.Unix() {
+		if got := reported(t, evt).MessageTimestamp; got != noon.Unix() {
 			t.Errorf("%v: got %d", when, got)
 		}
 	}
@@ -159,7 +159,7 @@ func TestANameThatIsNoneIsNull(t *testing.T) {
 	for _, name := range []string{"", "-"} {
 		evt := fromAnne(text("x"))
 		evt.Info.PushName = name
-		if got := told(t, evt).PushName; got != nil {
+		if got := reported(t, evt).PushName; got != nil {
 			t.Errorf("%q: got %q", name, *got)
 		}
 	}

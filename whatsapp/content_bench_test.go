@@ -42,7 +42,7 @@ func BenchmarkMessageFact(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, ok := translator.message(nil, evt); !ok {
-			b.Fatal("not told")
+			b.Fatal("not reported")
 		}
 	}
 }

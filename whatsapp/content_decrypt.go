@@ -15,30 +15,27 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// errSealed is why an addition stays as it is: it is not encrypted in a way
-// that can be opened.
+// errSealed is the error of an addition that cannot be decrypted.
 var errSealed = errors.New("not sealed with the secret of another message")
 
-// nonceLength is what the cipher requires; it panics at any other.
+// nonceLength is the length that the cipher requires; it panics at any other.
 const nonceLength = 12
 
-// sealed is a part of a message that is encrypted with the secret of the
-// message that it belongs to.
+// sealed is a part of a message that is encrypted with the secret of another message.
 type sealed interface {
 	GetEncIV() []byte
 	GetEncPayload() []byte
 }
 
-// reveal opens what a message has encrypted with the secret of another: a
-// reaction or comment in a community, the new form of a message, a vote, the
-// answer to an invitation. The first three take the place of the message; the
-// others are added to md. What cannot be opened, because that other message
-// was never seen or the sender made nonsense of it, stays as it came.
+// reveal decrypts what is encrypted with the secret of another message: a reaction or
+// comment in a community, the new form of a message, a vote, the answer to an
+// invitation. The first three replace the message; the others are added to md. If the
+// other message was never received, or the data is invalid, it stays encrypted.
 func reveal(cli *whatsmeow.Client, evt *events.Message, u unwrapped, md *metadata) unwrapped {
 	if u.message == nil || cli == nil {
 		return u
 	}
-	bare := *evt // the library looks for what it opens at the top
+	bare := *evt // the library decrypts only the outermost message
 	bare.Message = u.message
 	ctx := context.Background()
 	switch m := u.message; {
@@ -66,7 +63,7 @@ func reveal(cli *whatsmeow.Client, evt *events.Message, u unwrapped, md *metadat
 	return u
 }
 
-// replace puts what was inside in the place of a message.
+// replace replaces the message by the decrypted one.
 func (u unwrapped) replace(wrapper string, inner *waE2E.Message) unwrapped {
 	in := unwrap(inner)
 	u.message = in.message
@@ -105,8 +102,8 @@ func openVote(ctx context.Context, cli *whatsmeow.Client, evt *events.Message) (
 	return cli.DecryptPollVote(ctx, evt)
 }
 
-// openReaction gives the reaction the key of the message that it is for, as
-// one that was never encrypted has it.
+// openReaction sets the key of the message that the reaction is for, as in an
+// unencrypted one.
 func openReaction(ctx context.Context, cli *whatsmeow.Client, evt *events.Message) (*waE2E.ReactionMessage, error) {
 	enc := evt.Message.GetEncReactionMessage()
 	if err := openable(enc); err != nil {
@@ -152,10 +149,10 @@ func openSecret(ctx context.Context, cli *whatsmeow.Client, evt *events.Message)
 	return inner, nil
 }
 
-// openEventResponse does by hand what the library has no call for yet. The key
-// is derived from the secret of the event's message, its id and both people's
-// addresses, as for a vote. People have two addresses: the one in the key of
-// the event is tried, then the one that the secret is stored under.
+// openEventResponse decrypts what the library has no call for yet. The key is derived
+// from the secret of the event's message, its id and both people's addresses, as for a
+// vote. People have two addresses: the one in the key of the event is tried first, then
+// the one that the secret is stored under.
 func openEventResponse(ctx context.Context, cli *whatsmeow.Client, evt *events.Message) (*waE2E.EventResponseMessage, error) {
 	enc := evt.Message.GetEncEventResponseMessage()
 	if err := openable(enc); err != nil {
@@ -181,7 +178,7 @@ func openEventResponse(ctx context.Context, cli *whatsmeow.Client, evt *events.M
 	return nil, errSealed
 }
 
-// authorOf is who sent the message that a key names, empty when it is unclear.
+// authorOf returns the sender of the message that a key names, empty if it is unclear.
 func authorOf(evt *events.Message, key *waCommon.MessageKey) types.JID {
 	if key.GetFromMe() {
 		return evt.Info.Sender
@@ -197,7 +194,7 @@ func authorOf(evt *events.Message, key *waCommon.MessageKey) types.JID {
 	return author
 }
 
-// objectOf is a message as a JSON object.
+// objectOf returns a message as a JSON object.
 func objectOf(m proto.Message) []byte {
 	var w jsonWriter
 	w.message(m.ProtoReflect(), 0)

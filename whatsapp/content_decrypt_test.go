@@ -110,7 +110,7 @@ func sealedCases(t *testing.T) map[string]struct {
 	}
 }
 
-func TestAdditionsAreOpenedWithTheSecretOfTheirMessage(t *testing.T) {
+func TestAdditionsDecryptWithTheirMessageSecret(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	cli := r.session.conn.client()
@@ -130,7 +130,7 @@ func TestAdditionsAreOpenedWithTheSecretOfTheirMessage(t *testing.T) {
 	}
 }
 
-func TestAnAnswerIsOpenedWhicheverAddressOfTheAuthorItIsSealedFor(t *testing.T) {
+func TestEventResponseDecryptsForEitherAuthorAddress(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	cli := r.session.conn.client()
@@ -155,7 +155,7 @@ func TestAnAnswerIsOpenedWhicheverAddressOfTheAuthorItIsSealedFor(t *testing.T) 
 	}
 }
 
-func TestAnAdditionThatCannotBeOpenedIsToldAsItCame(t *testing.T) {
+func TestUndecryptableAdditionIsReportedUnchanged(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	cli := r.session.conn.client()
@@ -202,7 +202,7 @@ func tellWith(t *testing.T, cli *whatsmeow.Client, evt *events.Message) *event.M
 	evt.Info.Chat, evt.Info.Sender = anneLID, types.JID{User: anneLID.User, Device: 4, Server: types.HiddenUserServer}
 	f, ok := testTranslator().message(cli, evt)
 	if !ok {
-		t.Fatal("the message is not told")
+		t.Fatal("the message is not reported")
 	}
 	checkFact(t, f)
 	return f.Data.(*event.Message)

@@ -17,9 +17,8 @@ import (
 	"postern/event"
 )
 
-// fbMessageFact translates a message in the newer form that Messenger and
-// Instagram write, into the shape of any other message. ok is false for what
-// is not a chat message.
+// fbMessageFact translates a message in the newer format of Messenger and Instagram to
+// the form of other messages. ok is false if it is not a chat message.
 func (s *Session) fbMessageFact(cli *whatsmeow.Client, evt *events.FBMessage) (event.Fact, bool) {
 	return s.conn.translator(cli).fbMessage(evt)
 }
@@ -36,18 +35,17 @@ func (t translator) fbMessage(evt *events.FBMessage) (event.Fact, bool) {
 	return t.messageOf(&evt.Info, c.kind, c.json, c.metadata), true
 }
 
-// fbContent is the content of such a message and what it tells beside that.
+// fbContent is the content of such a message with its metadata.
 type fbContent struct {
 	kind     string
 	json     jsonWriter
 	metadata metadata
 }
 
-// fbContentOf gives the content the type that the same thing has in an
-// ordinary message: plain text is "conversation", a revocation a
-// "protocolMessage", an edit the text that it brings. Other content is told
-// by the name of its field. Media are a protobuf of their own inside, which
-// stays in base64. Signals and keys between devices are no content.
+// fbContentOf gives the content the type of the equivalent ordinary message: plain text
+// is "conversation", a revocation a "protocolMessage", an edit its new text. Other
+// content has the name of its field. Media contain a protobuf of their own, which stays
+// in base64. Signals and keys between devices are no content.
 func fbContentOf(m armadillo.MessageApplicationSub) (c fbContent, ok bool) {
 	switch m := m.(type) {
 	case *waConsumerApplication.ConsumerApplication:
@@ -94,7 +92,7 @@ func consumerContent(m *waConsumerApplication.ConsumerApplication) (c fbContent,
 	return fbField(content)
 }
 
-// fbField is the one field of a message that holds one of many.
+// fbField is the content of a message with a oneof.
 func fbField(m proto.Message) (c fbContent, ok bool) {
 	r := m.ProtoReflect()
 	fields := contentFields(r.Descriptor())

@@ -62,13 +62,13 @@ func fbMessages(t testing.TB) map[string]armadillo.MessageApplicationSub {
 	}
 }
 
-func TestMessagesOfMessengerHaveTheShapeOfAnyOther(t *testing.T) {
+func TestMessengerMessagesHaveTheUsualForm(t *testing.T) {
 	cases := fbMessages(t)
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		t.Run(name, func(t *testing.T) {
 			f, ok := testTranslator().fbMessage(fbEvent(cases[name]))
 			if !ok {
-				t.Fatal("the message is not told")
+				t.Fatal("the message is not reported")
 			}
 			checkFact(t, f)
 			golden(t, name, f.Data.(*event.Message))
@@ -76,7 +76,7 @@ func TestMessagesOfMessengerHaveTheShapeOfAnyOther(t *testing.T) {
 	}
 }
 
-func TestWhatMessengersDevicesSayToEachOtherIsNotTold(t *testing.T) {
+func TestMessengerDeviceMessagesAreNotReported(t *testing.T) {
 	peer := fbEvent(consumer(t, `payload: {content: {messageText: {text: "x"}}}`))
 	peer.Info.Category = "peer"
 	for name, evt := range map[string]*events.FBMessage{
@@ -93,7 +93,7 @@ func TestWhatMessengersDevicesSayToEachOtherIsNotTold(t *testing.T) {
 		"between devices":  peer,
 	} {
 		if f, ok := testTranslator().fbMessage(evt); ok {
-			t.Errorf("%s: told %+v", name, f.Data)
+			t.Errorf("%s: reported %+v", name, f.Data)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func truncatedIn(t *testing.T, metadata json.RawMessage) bool {
 	return md.Truncated
 }
 
-func TestContentIsWholeUpToItsLimitAndThenCut(t *testing.T) {
+func TestContentIsCutAtItsLimit(t *testing.T) {
 	captioned := func(caption string) *waE2E.Message {
 		return &waE2E.Message{ImageMessage: &waE2E.ImageMessage{Caption: &caption, Mimetype: new("image/jpeg")}}
 	}
@@ -50,7 +50,7 @@ func TestContentIsWholeUpToItsLimitAndThenCut(t *testing.T) {
 		"two million contacts":           {&waE2E.Message{ContactsArrayMessage: contacts}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := told(t, fromAnne(tc.m))
+			m := reported(t, fromAnne(tc.m))
 			if n := len(m.Content); n > maxContent+1<<10 {
 				t.Errorf("%d bytes", n)
 			}
@@ -64,9 +64,9 @@ func TestContentIsWholeUpToItsLimitAndThenCut(t *testing.T) {
 	}
 }
 
-func TestTextIsCutAsLateAsItsEscapingAllows(t *testing.T) {
+func TestTextIsCutAfterEscaping(t *testing.T) {
 	for _, unit := range []string{"x", "ü", "\"", "\x01", "\xff"} {
-		m := told(t, fromAnne(text(strings.Repeat(unit, 10<<20/len(unit)))))
+		m := reported(t, fromAnne(text(strings.Repeat(unit, 10<<20/len(unit)))))
 		if len(m.Content) < maxContent-64 {
 			t.Errorf("%q: only %d bytes are left", unit, len(m.Content))
 		}
@@ -86,13 +86,13 @@ func TestAnEventWithoutAMessageIsNone(t *testing.T) {
 		}}),
 	} {
 		if f, ok := testTranslator().message(nil, evt); ok {
-			t.Errorf("%s: told %+v", name, f.Data)
+			t.Errorf("%s: reported %+v", name, f.Data)
 		}
 	}
 	peer := fromAnne(text("x"))
 	peer.Info.Category = "peer"
 	if _, ok := testTranslator().message(nil, peer); ok {
-		t.Error("a message between own devices is told")
+		t.Error("a message between own devices is reported")
 	}
 }
 
@@ -100,7 +100,7 @@ func protocol(kind waE2E.ProtocolMessage_Type) *waE2E.Message {
 	return &waE2E.Message{ProtocolMessage: &waE2E.ProtocolMessage{Type: &kind}}
 }
 
-func TestNilPartsAndBrokenTextGiveAPayloadThatFitsItsSchema(t *testing.T) {
+func TestBrokenMessagesFitTheSchema(t *testing.T) {
 	for name, m := range map[string]*waE2E.Message{
 		"nil parts of lists":  {ContactsArrayMessage: &waE2E.ContactsArrayMessage{Contacts: []*waE2E.ContactMessage{nil, {}, nil}}},
 		"revoke of nothing":   protocol(waE2E.ProtocolMessage_REVOKE),
@@ -113,7 +113,7 @@ func TestNilPartsAndBrokenTextGiveAPayloadThatFitsItsSchema(t *testing.T) {
 			evt := fromAnne(m)
 			evt.Info.ID, evt.Info.PushName = "\xff", "\xff\x00\u2028"
 			evt.Info.Sender = types.JID{User: "\xff", Server: "\"", Device: 9}
-			told(t, evt)
+			reported(t, evt)
 		})
 	}
 }
@@ -156,7 +156,7 @@ func FuzzNormalise(f *testing.F) {
 	})
 }
 
-func TestAnIDOfMegabytesIsLeftOutOfTheMetadata(t *testing.T) {
+func TestOversizedIDIsOmittedFromMetadata(t *testing.T) {
 	key := &waCommon.MessageKey{ID: new(strings.Repeat("\x01", 3<<20))}
 	edit := &waE2E.ProtocolMessage{Type: waE2E.ProtocolMessage_MESSAGE_EDIT.Enum(), Key: key}
 	withText := proto.CloneOf(edit)
@@ -172,7 +172,7 @@ func TestAnIDOfMegabytesIsLeftOutOfTheMetadata(t *testing.T) {
 			MessageAssociation: &waE2E.MessageAssociation{ParentMessageKey: key},
 		}},
 	} {
-		if n := len(told(t, fromAnne(m)).Metadata); n > 1<<10 {
+		if n := len(reported(t, fromAnne(m)).Metadata); n > 1<<10 {
 			t.Errorf("%s: metadata of %d bytes", name, n)
 		}
 	}

@@ -11,49 +11,48 @@ import (
 	"postern/event"
 )
 
-// metadata is what a message tells beside its content. Every key is optional,
-// and a message with none has the metadata null. What the content's own
-// contextInfo says, such as the quoted message, mentions and forwarding, is
-// not repeated.
+// metadata is what a message contains besides its content. Every key is optional; a
+// message with none has the metadata null. The content's own contextInfo, such as the
+// quoted message, mentions and forwarding, is not repeated.
 type metadata struct {
-	// Wrappers names the fields that the content was wrapped in, the outermost
-	// first. An encrypted addition that could be opened counts as one, as in
-	// "encReactionMessage". The envelope of what the own phone sent does not.
+	// Wrappers names the fields that the content was wrapped in, the outermost first.
+	// An encrypted addition that could be decrypted counts as one, such as
+	// "encReactionMessage". The envelope of messages sent by the own phone does not.
 	Wrappers  []string `json:"wrappers,omitempty"`
 	Ephemeral bool     `json:"ephemeral,omitempty"` // it disappears after a time
 	ViewOnce  bool     `json:"viewOnce,omitempty"`
 
-	// Edited is true for the new form of an earlier message, EditOf is the key
-	// id of that one. The edit has a key id of its own, except in newsletters.
+	// Edited is true for the new form of an earlier message, whose key id is EditOf.
+	// The edit has its own key id, except in newsletters.
 	Edited bool   `json:"edited,omitempty"`
 	EditOf string `json:"editOf,omitempty"`
 
 	// Revoked is the key id of the message that this one deletes for everyone.
 	Revoked string `json:"revoked,omitempty"`
 
-	// Parent is the message that this one is a part of, as a picture of an album.
+	// Parent is the message that this one is part of, such as an album.
 	Parent *parent `json:"parent,omitempty"`
 
-	// Vote is the opened vote of a pollUpdateMessage: "selectedOptions" are the
-	// SHA-256 of the chosen options' names, absent when the vote was taken
-	// back. The names are in the message that created the poll.
+	// Vote is the decrypted vote of a pollUpdateMessage: "selectedOptions" are the
+	// SHA-256 of the chosen options' names, absent if the vote was withdrawn. The
+	// names are in the message that created the poll.
 	Vote json.RawMessage `json:"vote,omitempty"`
 
-	// EventResponse is the opened answer of an encEventResponseMessage.
+	// EventResponse is the decrypted answer of an encEventResponseMessage.
 	EventResponse json.RawMessage `json:"eventResponse,omitempty"`
 
-	// Recovered is true for a message that could not be decrypted when it came
-	// first, which messages.undecryptable told.
+	// Recovered is true for a message that could not be decrypted at first, which
+	// messages.undecryptable reported.
 	Recovered bool `json:"recovered,omitempty"`
 
-	BusinessName string `json:"businessName,omitempty"` // as WhatsApp verified it
+	BusinessName string `json:"businessName,omitempty"` // verified by WhatsApp
 	Broadcast    string `json:"broadcast,omitempty"`    // the list that a direct message was sent to
 	ServerID     int    `json:"serverId,omitempty"`     // a newsletter's number for the message
-	Truncated    bool   `json:"truncated,omitempty"`    // content lacks what passes 4 MiB
+	Truncated    bool   `json:"truncated,omitempty"`    // content was cut at 4 MiB
 	Source       string `json:"source,omitempty"`       // fromHistory, or empty
 }
 
-// fromHistory is the source of a message that the phone told of afterwards.
+// fromHistory is the source of a message that came with history.
 const fromHistory = "history"
 
 // parent names the message that another belongs to.
@@ -62,7 +61,7 @@ type parent struct {
 	ID   string `json:"id"`   // key id
 }
 
-// describe fills in what the library and the wrappers tell.
+// describe sets the fields that follow from the event and its wrappers.
 func (md *metadata) describe(evt *events.Message, u unwrapped) {
 	for _, name := range u.wrappers {
 		switch name {
@@ -93,7 +92,7 @@ func (md *metadata) describe(evt *events.Message, u unwrapped) {
 	md.Recovered = isCopy(evt)
 }
 
-// concerns names the message that this one edits or deletes.
+// concerns sets the message that this one edits or deletes.
 func (md *metadata) concerns(u unwrapped) {
 	if u.edited {
 		md.Edited, md.EditOf = true, u.editOf
@@ -101,8 +100,8 @@ func (md *metadata) concerns(u unwrapped) {
 	md.target(u.message)
 }
 
-// target names the message that a revocation, or an edit whose new form is
-// missing or sealed, is about.
+// target sets the message of a revocation, or of an edit whose new form is missing or
+// encrypted.
 func (md *metadata) target(m *waE2E.Message) {
 	if p := m.GetProtocolMessage(); p != nil {
 		switch p.GetType() {
@@ -118,12 +117,12 @@ func (md *metadata) target(m *waE2E.Message) {
 	}
 }
 
-// maxKeyID is how long the id of a message may be, in bytes. Clients make some
-// thirty; the keys of the store have a limit, and so have receivers.
+// maxKeyID is the greatest length of a message id, in bytes. Clients use some thirty;
+// the keys of the store and receivers have limits.
 const maxKeyID = 255
 
-// keyID is the id in a message's key, empty for what names no message: a
-// stranger can write megabytes there.
+// keyID returns the id of a message key, "" if it is too long: a sender can put
+// megabytes there.
 func keyID(key *waCommon.MessageKey) string {
 	if len(key.GetID()) > maxKeyID {
 		return ""
@@ -131,7 +130,7 @@ func keyID(key *waCommon.MessageKey) string {
 	return key.GetID()
 }
 
-// isEdit tells whether what is sealed is the new form of a message.
+// isEdit reports whether the encrypted part is the new form of a message.
 func isEdit(s *waE2E.SecretEncryptedMessage) bool {
 	switch s.GetSecretEncType() {
 	case waE2E.SecretEncryptedMessage_MESSAGE_EDIT, waE2E.SecretEncryptedMessage_EVENT_EDIT, waE2E.SecretEncryptedMessage_POLL_EDIT:
@@ -141,7 +140,7 @@ func isEdit(s *waE2E.SecretEncryptedMessage) bool {
 	}
 }
 
-// json is nil, for null, when there is nothing to tell.
+// json returns nil, for null, if all fields are empty.
 func (md *metadata) json() json.RawMessage {
 	if reflect.ValueOf(md).Elem().IsZero() {
 		return nil

@@ -16,13 +16,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// contentField is one field of a message type, with what is worked out once.
+// contentField is one field of a message type, with precomputed properties.
 type contentField struct {
 	protoreflect.FieldDescriptor
 	name    string // in lower camel case
-	key     string // the same as the key of a JSON object, with its colon
-	wrapper bool   // holds another message that it only says something about
-	rider   bool   // comes along with any message and is never its content
+	key     string // name as the key of a JSON object, with its colon
+	wrapper bool   // holds another message and only qualifies it
+	rider   bool   // accompanies any message and is never its content
 }
 
 // contentFields returns the fields of a message type in the schema's order.
@@ -33,10 +33,9 @@ func contentFields(d protoreflect.MessageDescriptor) []contentField {
 	return describeFields(d)
 }
 
-// knownFields is the table of all message types that a message or an app state
-// action can be made of. It is built at the first message, in milliseconds:
-// naming the fields anew for every message would cost more than the rest of
-// the translation.
+// knownFields is the table of all message types that a message or an app state action
+// can contain. It is built for the first message, in milliseconds: to compute the names
+// for every message would cost more than the rest of the translation.
 var knownFields = sync.OnceValue(func() map[protoreflect.MessageDescriptor][]contentField {
 	known := map[protoreflect.MessageDescriptor][]contentField{}
 	var add func(protoreflect.MessageDescriptor)
@@ -80,9 +79,8 @@ func describeFields(d protoreflect.MessageDescriptor) []contentField {
 	return fields
 }
 
-// wraps tells whether a field of a message holds another message that it only
-// adds a remark to. The schema has one type for all wrappers that may come
-// yet, so that this holds for those of a later schema too.
+// wraps reports whether a field holds another message and only qualifies it. The schema
+// has one type for all future wrappers, so this holds for later versions of it too.
 func wraps(f protoreflect.FieldDescriptor) bool {
 	if f.Message() == nil || f.Cardinality() == protoreflect.Repeated {
 		return false
@@ -95,8 +93,8 @@ func wraps(f protoreflect.FieldDescriptor) bool {
 	return false
 }
 
-// carriesNoContent names the fields that ride along with any message: keys of
-// the encryption, which must never reach a consumer, and the context.
+// carriesNoContent reports the fields that accompany any message: keys of the
+// encryption, which must never reach a consumer, and the context.
 func carriesNoContent(f protoreflect.Name) bool {
 	switch f {
 	case "senderKeyDistributionMessage", "fastRatchetKeySenderKeyDistributionMessage", "messageContextInfo",
@@ -106,12 +104,12 @@ func carriesNoContent(f protoreflect.Name) bool {
 	return false
 }
 
-// lowerCamel turns a field name of the schema into lower camel case, whatever
-// capitals the schema uses: URL url, JPEGThumbnail jpegThumbnail, remoteJID
-// remoteJid, fileSHA256 fileSha256, mentionedJIDs mentionedJids.
+// lowerCamel converts a field name of the schema to lower camel case, whatever capitals
+// it has: URL url, JPEGThumbnail jpegThumbnail, remoteJID remoteJid, fileSHA256
+// fileSha256, mentionedJIDs mentionedJids.
 func lowerCamel(name string) string {
 	var b strings.Builder
-	name = strings.ReplaceAll(name, "CDNURL", "CdnURL") // two words that nothing separates
+	name = strings.ReplaceAll(name, "CDNURL", "CdnURL") // two words without a separator
 	for i, word := range words(name) {
 		word = strings.ToLower(word)
 		if i > 0 {
@@ -122,9 +120,9 @@ func lowerCamel(name string) string {
 	return b.String()
 }
 
-// words splits a name at underscores, before a capital that follows a small
-// letter or digit, and before the last capital of a run that a small letter
-// follows ("JPEGThumbnail"), unless that letter is only a plural s.
+// words splits a name at underscores, before a capital after a small letter or digit,
+// and before the last capital of a run that a small letter follows ("JPEGThumbnail"),
+// unless that letter is a plural s.
 func words(name string) []string {
 	var out []string
 	start := 0

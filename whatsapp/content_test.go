@@ -49,7 +49,7 @@ func contents() map[string]string {
 		"reactionSealed":    `encReactionMessage: {targetMessageKey: ` + key + ` encPayload: "p" encIV: "i"}`,
 		"comment":           `commentMessage: {message: {conversation: "c"} targetMessageKey: ` + key + `}`,
 		"commentSealed":     `encCommentMessage: {targetMessageKey: ` + key + ` encPayload: "p" encIV: "i"}`,
-		"poll":              `pollCreationMessage: {` + poll + `} messageContextInfo: {messageSecret: "never told"}`,
+		"poll":              `pollCreationMessage: {` + poll + `} messageContextInfo: {messageSecret: "never reported"}`,
 		"pollV2":            `pollCreationMessageV2: {` + poll + `}`,
 		"pollV3":            `pollCreationMessageV3: {` + poll + `}`,
 		"pollV4":            `pollCreationMessageV4: {message: {pollCreationMessageV3: {` + poll + `}}}`,
@@ -126,7 +126,7 @@ func messageOfText(t *testing.T, source string) *waE2E.Message {
 	return &m
 }
 
-// fromAnne is a message in the chat with Anne, as the library tells it.
+// fromAnne is a message in the chat with Anne, as in an event of the library.
 func fromAnne(m *waE2E.Message) *events.Message {
 	evt := &events.Message{RawMessage: m, Info: types.MessageInfo{
 		MessageSource: types.MessageSource{Chat: anneLID, Sender: anneLID, SenderAlt: annePN},
@@ -135,12 +135,12 @@ func fromAnne(m *waE2E.Message) *events.Message {
 	return evt.UnwrapRaw()
 }
 
-// told is the payload that a message gives, checked against its schema.
-func told(t *testing.T, evt *events.Message) *event.Message {
+// reported is the payload of a message, checked against its schema.
+func reported(t *testing.T, evt *events.Message) *event.Message {
 	t.Helper()
 	f, ok := testTranslator().message(nil, evt)
 	if !ok {
-		t.Fatal("the message is not told")
+		t.Fatal("the message is not reported")
 	}
 	checkFact(t, f)
 	return f.Data.(*event.Message)
@@ -172,35 +172,35 @@ func golden(t *testing.T, name string, m *event.Message) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got.Bytes(), want) {
-		t.Errorf("differs from %s (-update writes it anew). Got:\n%s", file, got.Bytes())
+		t.Errorf("differs from %s (-update rewrites it). Got:\n%s", file, got.Bytes())
 	}
 }
 
-func TestEachKindOfMessageHasItsTypeContentAndMetadata(t *testing.T) {
+func TestTypeContentAndMetadataOfEachKind(t *testing.T) {
 	for name, source := range contents() {
-		t.Run(name, func(t *testing.T) { golden(t, name, told(t, fromAnne(messageOfText(t, source)))) })
+		t.Run(name, func(t *testing.T) { golden(t, name, reported(t, fromAnne(messageOfText(t, source)))) })
 	}
 	t.Run("unknown", func(t *testing.T) {
-		m := &waE2E.Message{MessageContextInfo: &waE2E.MessageContextInfo{MessageSecret: []byte("never told")}}
+		m := &waE2E.Message{MessageContextInfo: &waE2E.MessageContextInfo{MessageSecret: []byte("never reported")}}
 		m.ProtoReflect().SetUnknown([]byte{0xfa, 0x7f, 0x02, 'h', 'i', 0xd8, 0x7f, 0x01})
-		golden(t, "unknown", told(t, fromAnne(m)))
+		golden(t, "unknown", reported(t, fromAnne(m)))
 	})
 }
 
 func TestTheUnwrappingOfTheLibraryChangesNothing(t *testing.T) {
 	for name, source := range contents() {
 		evt := fromAnne(messageOfText(t, source))
-		want := told(t, evt)
+		want := reported(t, evt)
 		evt.RawMessage = nil // as in an event that was built by hand
 		evt.Info.DeviceSentMeta = nil
-		if got := told(t, evt); got.MessageType != want.MessageType || !bytes.Equal(got.Content, want.Content) {
+		if got := reported(t, evt); got.MessageType != want.MessageType || !bytes.Equal(got.Content, want.Content) {
 			t.Errorf("%s: %s %s, want %s %s", name, got.MessageType, got.Content, want.MessageType, want.Content)
 		}
 	}
 }
 
 // Every field of the schema is either content under its own name, a wrapper
-// that is taken off, or never told.
+// that is taken off, or never reported.
 func TestEveryFieldOfTheSchemaIsDecided(t *testing.T) {
 	decided := map[string][]string{}
 	fields := contentFields((&waE2E.Message{}).ProtoReflect().Descriptor())
@@ -215,7 +215,7 @@ func TestEveryFieldOfTheSchemaIsDecided(t *testing.T) {
 		kind, content, ok := normalise(m)
 		switch {
 		case f.rider && ok:
-			t.Errorf("%s is told as %s", f.name, kind)
+			t.Errorf("%s is reported as %s", f.name, kind)
 		case !f.rider && (kind != f.name || !json.Valid(content)):
 			t.Errorf("%s: %q %s", f.name, kind, content)
 		case f.wrapper:
@@ -242,7 +242,7 @@ func setWrapped(r protoreflect.Message, f protoreflect.FieldDescriptor) {
 	wrapper.Set(inner, protoreflect.ValueOfMessage(text("x").ProtoReflect()))
 }
 
-func TestNoGoldenFileIsLeftOver(t *testing.T) {
+func TestEveryGoldenFileHasACase(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "content", "*.json"))
 	if err != nil {
 		t.Fatal(err)

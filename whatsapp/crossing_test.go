@@ -73,7 +73,7 @@ func TestTextsThatCrossAreAllRead(t *testing.T) {
 	r.cross(ada, ada.JID(), r.session.conn.self().lid, "text", 200)
 }
 
-func TestTextsThatCrossInAGroupAreAllRead(t *testing.T) {
+func TestCrossingGroupTextsAreAllRead(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	ada := r.contact()
@@ -82,7 +82,7 @@ func TestTextsThatCrossInAGroupAreAllRead(t *testing.T) {
 }
 
 // A text that is asked for again is encrypted outside of the library's sends.
-func TestTextsThatAreAskedForAgainComeWhileOthersCross(t *testing.T) {
+func TestRetriesSucceedAmongCrossingTexts(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	ada := r.contact()
@@ -140,7 +140,7 @@ func askAgain(t *testing.T, p *sandbox.Phone, to waBinary.Attrs, id string, coun
 
 // The process ends when as many texts have left as may without their sessions
 // in the file, which is put back to what it was before them.
-func TestTextsAreReadOnBothSidesAfterACrash(t *testing.T) {
+func TestTextsAreReadAfterACrash(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	ada := r.contact()
@@ -171,7 +171,7 @@ func TestTextsAreReadOnBothSidesAfterACrash(t *testing.T) {
 	}
 }
 
-// still is the content of the data file while nobody writes to it.
+// still is the content of the data file without writers.
 func still(t *testing.T, path string) []byte {
 	t.Helper()
 	var last []byte

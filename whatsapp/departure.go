@@ -8,14 +8,14 @@ import (
 	"postern/event"
 )
 
-// departing is a message that the library is about to give to the connection.
+// departing is a message that the library is about to write.
 type departing struct {
 	id   string
 	left func()
 }
 
 // watchDeparture has out.Left called when the library writes the message, and returns
-// the connection's life at this moment. One message at a time is watched, that whose turn it is.
+// the lifetime of the current connection. It watches one message at a time.
 func (s *sender) watchDeparture(out event.Outgoing) (life context.Context) {
 	if out.Left == nil {
 		return nil
@@ -24,8 +24,8 @@ func (s *sender) watchDeparture(out event.Outgoing) (life context.Context) {
 	return s.conn.lifetime()
 }
 
-// departed ends that, when the send has ended. The library repeats the bytes on another
-// connection without a word: if there was one, the message may have left as late as now.
+// departed ends the watch when the send has ended. The library silently repeats a frame
+// on another connection; if there was one, the message may have left as late as now.
 func (s *sender) departed(out event.Outgoing, life context.Context) {
 	if out.Left == nil {
 		return
@@ -36,7 +36,7 @@ func (s *sender) departed(out event.Outgoing, life context.Context) {
 	}
 }
 
-// leaves takes every stanza that a client is about to write.
+// leaves handles every stanza that a client is about to write.
 func (s *sender) leaves(n *waBinary.Node) {
 	if n.Tag != "message" {
 		return

@@ -8,9 +8,9 @@ import (
 	"postern/sandbox"
 )
 
-// TestDepartureIsToldWhenTheBytesLeave: after the message is counted, and before it is
+// TestDepartureIsReportedAtTheWrite: after the message is counted, and before it is
 // acknowledged. The library asks for the keys of a new contact in between.
-func TestDepartureIsToldWhenTheBytesLeave(t *testing.T) {
+func TestDepartureIsReportedAtTheWrite(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	for _, group := range []bool{false, true} {

@@ -2,18 +2,17 @@ package whatsapp
 
 import "strings"
 
-// deviceName tells which kind of device sent a message, by the form that the
-// programs of WhatsApp give their message ids, or nil for any other form:
+// deviceName guesses the kind of device that sent a message by the form of the message
+// id, nil if unknown:
 //
 //	ios      3A and 18 more digits
 //	web      3E and 20 more digits; the web client and most libraries
 //	desktop  3F and any more, or 18 digits
 //	android  21 or 32 digits
 //
-// Digits are hexadecimal. The number of the sending device says only whether
-// it is an account's first device or a linked one, and phones can be either,
-// so that it takes no part. The sender chooses the id: this is a hint and
-// proves nothing.
+// Digits are hexadecimal. The number of the sending device is not used: it only
+// distinguishes the first device of an account from linked ones, and a phone can be
+// either. The sender chooses the id, so this is a hint and not a proof.
 func deviceName(id string) *string {
 	if strings.Trim(id, "0123456789abcdefABCDEF") != "" {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTheFormOfAMessageIDTellsTheDevice(t *testing.T) {
+func TestDeviceFromMessageID(t *testing.T) {
 	hex := func(prefix string, n int) string { return prefix + strings.Repeat("B", n-len(prefix)) }
 	for id, want := range map[string]string{
 		hex("3A", 20):                      "ios",

@@ -34,7 +34,7 @@ func (r *rig) sentFile(kind event.MediaKind) event.Message {
 	return *sent.Message
 }
 
-func TestTheFileOfAStoredMessageIsTheOneThatWasSent(t *testing.T) {
+func TestDownloadReturnsTheSentFile(t *testing.T) {
 	const text = "the whole file"
 	r := newRigWith(t, Config{Media: newFiles(t, text)})
 	r.pair()
@@ -92,7 +92,7 @@ func TestADownloadSaysWhyThereIsNoFile(t *testing.T) {
 	}
 }
 
-func TestAFullDiskIsNoFaultOfWhatsApp(t *testing.T) {
+func TestDownloadToAFullDisk(t *testing.T) {
 	for cause, want := range map[error]error{
 		syscall.ENOSPC: store.ErrDiskFull, syscall.EDQUOT: store.ErrDiskFull, syscall.EFBIG: store.ErrDiskFull, syscall.EIO: syscall.EIO,
 	} {
@@ -114,7 +114,7 @@ func field(t *testing.T, content []byte, name string) string {
 	return value
 }
 
-func TestADownloadIsNeverInMemoryAsAWhole(t *testing.T) {
+func TestDownloadUsesLittleMemory(t *testing.T) {
 	const size = 24 << 20
 	r := newRigWith(t, Config{Media: newFiles(t, strings.Repeat("x", size))})
 	r.pair()

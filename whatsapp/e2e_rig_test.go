@@ -58,7 +58,7 @@ type rig struct {
 	dials   sync.WaitGroup
 
 	mu      sync.Mutex
-	history []event.Fact // all that was told
+	history []event.Fact // all that was reported
 	facts   []event.Fact // those that no await took
 	changed chan struct{}
 	refuse  func(event.Fact) error // what report answers, nil for nil; called without mu
@@ -163,7 +163,7 @@ func (r *rig) report(ctx context.Context, f event.Fact) error {
 			return err
 		}
 	}
-	if f.Notice != "" { // what was told is forgotten
+	if f.Notice != "" { // a reported notice is forgotten
 		if err := r.conn.cfg.Devices.DropNotice(ctx, r.owner, f.Notice); err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func (r *rig) await(what string, match func(event.Fact) bool) event.Fact {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			r.t.Fatalf("no %s; told: %+v", what, r.facts)
+			r.t.Fatalf("no %s; reported: %+v", what, r.facts)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // flagChange is one change of a group, as the sandbox's act takes it and as the
 // event has to tell it.
-type flagChange struct{ act, told string }
+type flagChange struct{ act, reported string }
 
 // toggles are changes of every flag of a group, each both ways and twice, mixed
 // with others.
@@ -61,8 +61,8 @@ func saidOf(p event.GroupPartial) (said []string) {
 	return said
 }
 
-// flagsTold is what was told of a group so far, in order.
-func (r *rig) flagsTold(group string) (said []string) {
+// flagsReported is what was reported of a group so far, in order.
+func (r *rig) flagsReported(group string) (said []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, f := range r.history {
@@ -87,7 +87,7 @@ func (r *rig) toggle(by *sandbox.Phone, group string) (want []string) {
 	r.t.Helper()
 	for _, c := range toggles() {
 		r.acts(by, `{"do":"group-update","group":"`+group+`",`+c.act+`}`)
-		want = append(want, c.told)
+		want = append(want, c.reported)
 	}
 	r.acts(by, `{"do":"group-update","group":"`+group+`","subject":"end"}`)
 	return append(want, "subject=end")
@@ -99,17 +99,17 @@ func (r *rig) wantFlags(group string, want []string) {
 		u, ok := f.Data.([]event.GroupUpdate)
 		return ok && u[0].Partial.Subject == "end"
 	})
-	if got := r.flagsTold(group); !slices.Equal(got, want) {
-		r.t.Errorf("told\n%q\nwant\n%q", got, want)
+	if got := r.flagsReported(group); !slices.Equal(got, want) {
+		r.t.Errorf("reported\n%q\nwant\n%q", got, want)
 	}
 }
 
-func TestGroupFlagsAreToldAsChanged(t *testing.T) {
+func TestGroupFlagsAreReportedAsChanged(t *testing.T) {
 	r, _, bob, group := ofBob(t)
 	r.wantFlags(group, r.toggle(bob, group))
 }
 
-func TestGroupFlagsChangedOfflineAreTold(t *testing.T) {
+func TestGroupFlagsChangedOfflineAreReported(t *testing.T) {
 	r, _, bob, group := ofBob(t)
 	r.stop()
 	want := r.toggle(bob, group)

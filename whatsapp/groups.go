@@ -16,13 +16,13 @@ import (
 // Groups acts on groups. It implements instance.Groups.
 type Groups struct{ calls *calls }
 
-// view is a group as the events of groups tell it.
+// view returns a group as group events show it.
 func (gs *Groups) view(cli *whatsmeow.Client, g *types.GroupInfo) event.GroupUpsert {
 	return gs.calls.conn.translator(cli).joined(&events.JoinedGroup{GroupInfo: *g})
 }
 
-// CreateGroup implements instance.Groups. WhatsApp takes no description for a
-// new group, so that it is set afterwards; a failure of that undoes nothing.
+// CreateGroup implements instance.Groups. WhatsApp accepts no description for a new
+// group, so it is set afterwards; if that fails, the group stays.
 func (gs *Groups) CreateGroup(ctx context.Context, g event.NewGroup) (made event.CreatedGroup, err error) {
 	people, err := peopleJIDs(g.Participants)
 	if err != nil {
@@ -49,8 +49,8 @@ func (gs *Groups) CreateGroup(ctx context.Context, g event.NewGroup) (made event
 	return made, nil
 }
 
-// createdGroup takes those apart whom WhatsApp names among the participants of
-// a new group only to say why they are not.
+// createdGroup separates the people who were not added. WhatsApp lists them as
+// participants with an error.
 func (gs *Groups) createdGroup(cli *whatsmeow.Client, info *types.GroupInfo) event.CreatedGroup {
 	made := event.CreatedGroup{NotAdded: []event.MemberResult{}}
 	members := info.Participants[:0:0]
@@ -93,7 +93,7 @@ func (gs *Groups) memberResult(cli *whatsmeow.Client, p types.GroupParticipant) 
 	return r
 }
 
-// askGroup is ask about one group.
+// askGroup is ask for one group.
 func (gs *Groups) askGroup(ctx context.Context, what, group string, do func(context.Context, *whatsmeow.Client, types.JID) error) error {
 	jid, err := chatJID(group)
 	if err != nil {
@@ -102,7 +102,7 @@ func (gs *Groups) askGroup(ctx context.Context, what, group string, do func(cont
 	return gs.calls.ask(ctx, what, func(ctx context.Context, cli *whatsmeow.Client) error { return do(ctx, cli, jid) })
 }
 
-// changeGroup is change of one part of a group.
+// changeGroup is change for one part of a group.
 func (gs *Groups) changeGroup(ctx context.Context, what, group, part string, do func(context.Context, *whatsmeow.Client, types.JID) error) error {
 	jid, err := chatJID(group)
 	if err != nil {
@@ -167,8 +167,8 @@ func (gs *Groups) SetSubject(ctx context.Context, group, subject string) error {
 	})
 }
 
-// SetDescription implements instance.Groups. A change names the description
-// that it replaces; WhatsApp refuses it when somebody else was faster.
+// SetDescription implements instance.Groups. A change names the description that it
+// replaces; WhatsApp rejects it if another change was faster.
 func (gs *Groups) SetDescription(ctx context.Context, group, description string) error {
 	return gs.changeGroup(ctx, "change the description", group, descriptionPart, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		info, err := cli.GetGroupInfo(ctx, jid)
@@ -222,9 +222,8 @@ func (gs *Groups) InvitedGroup(ctx context.Context, code string) (g event.GroupU
 	return g, err
 }
 
-// JoinGroup implements instance.Groups. The library does not pass on which of
-// its two answers WhatsApp gave, so that the group is asked for: it shows
-// itself to members only.
+// JoinGroup implements instance.Groups. The library does not pass on which of its two
+// answers WhatsApp gave, so JoinGroup requests the group, which only members can see.
 func (gs *Groups) JoinGroup(ctx context.Context, code string) (group string, joined bool, err error) {
 	err = gs.calls.change(ctx, "join the group", []string{joinedKey}, func(ctx context.Context, cli *whatsmeow.Client) error {
 		jid, err := cli.JoinGroupWithLink(ctx, code)
@@ -244,7 +243,7 @@ func (gs *Groups) JoinGroup(ctx context.Context, code string) (group string, joi
 // JoinRequests implements instance.Groups.
 func (gs *Groups) JoinRequests(ctx context.Context, group string) ([]event.JoinRequest, error) {
 	all := []event.JoinRequest{}
-	err := gs.askGroup(ctx, "list who asked to join", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+	err := gs.askGroup(ctx, "list the join requests", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		requests, err := cli.GetGroupRequestParticipants(ctx, jid)
 		for _, r := range requests {
 			who, lid := gs.calls.conn.translator(cli).both(r.JID, types.EmptyJID)
@@ -266,7 +265,7 @@ func (gs *Groups) DecideRequests(ctx context.Context, group string, approve bool
 		decision, part = whatsmeow.ParticipantChangeApprove, string(event.ParticipantAdd)
 	}
 	results := make([]event.MemberResult, 0, len(people))
-	err = gs.changeGroup(ctx, string(decision)+" who asked to join", group, part, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+	err = gs.changeGroup(ctx, string(decision)+" join requests", group, part, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		decided, err := cli.UpdateGroupRequestParticipants(ctx, jid, jids, decision)
 		for _, p := range decided {
 			results = append(results, gs.memberResult(cli, p))

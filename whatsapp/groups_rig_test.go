@@ -44,8 +44,8 @@ func (c circle) seen(t *testing.T) event.GroupUpsert {
 	return g
 }
 
-// told counts what was told of a kind about the group so far.
-func (r *rig) told(group string, kind event.Kind) (n int) {
+// count counts the facts of a kind about the group so far.
+func (r *rig) count(group string, kind event.Kind) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, f := range r.history {

@@ -12,9 +12,9 @@ import (
 	"postern/event"
 )
 
-// setting is one change of a group.
+// setting is one change of a group's settings.
 type setting struct {
-	name string // as the API calls it, and the part of the group
+	name string // its name in the API, and the part of the group
 	do   func(context.Context, *whatsmeow.Client, types.JID) error
 }
 
@@ -24,7 +24,7 @@ func (gs *Groups) ChangeSettings(ctx context.Context, group string, wanted event
 	for _, one := range settingsOf(wanted) {
 		err := gs.changeGroup(ctx, "change "+one.name, group, one.name, one.do)
 		if err != nil && len(done) > 0 {
-			return fmt.Errorf("changed before: %s; %w", strings.Join(done, ", "), err)
+			return fmt.Errorf("already changed: %s; %w", strings.Join(done, ", "), err)
 		}
 		if err != nil {
 			return err

@@ -12,16 +12,16 @@ import (
 	"postern/event"
 )
 
-func TestAGroupIsMadeAndEverybodyIsToldOnce(t *testing.T) {
+func TestGroupCreationIsReportedOnce(t *testing.T) {
 	c := newCircle(t)
 	for _, r := range []*rig{c.owner, c.other} {
 		r.await("the group", func(f event.Fact) bool { return f.Kind == event.GroupsUpsert && aboutGroup(f, c.id) })
 		r.await("its description", func(f event.Fact) bool { return f.Kind == event.GroupsUpdate && aboutGroup(f, c.id) })
-		if n := r.told(c.id, event.GroupsUpsert); n != 1 {
-			t.Errorf("told %d times of the group", n)
+		if n := r.count(c.id, event.GroupsUpsert); n != 1 {
+			t.Errorf("%d reports of the group", n)
 		}
-		if n := r.told(c.id, event.GroupsUpdate); n != 1 {
-			t.Errorf("told %d times of the description", n)
+		if n := r.count(c.id, event.GroupsUpdate); n != 1 {
+			t.Errorf("%d reports of the description", n)
 		}
 	}
 	if g := c.seen(t); g.Subject != "Bakers" || *g.Desc != "Bread and more" || len(g.Participants) != 2 {
@@ -33,7 +33,7 @@ func TestAGroupIsMadeAndEverybodyIsToldOnce(t *testing.T) {
 	}
 }
 
-func TestANewGroupTellsWhoCouldNotBeAdded(t *testing.T) {
+func TestNewGroupListsPeopleNotAdded(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	known := r.contact().JID().String()
@@ -49,7 +49,7 @@ func TestANewGroupTellsWhoCouldNotBeAdded(t *testing.T) {
 	}
 }
 
-func TestWhatIsSaidAboutAGroupChangesForAll(t *testing.T) {
+func TestGroupTextsChangeForAllMembers(t *testing.T) {
 	c := newCircle(t)
 	s, yes, day := c.owner.session, true, int64(86_400)
 	for what, err := range map[string]error{
@@ -104,10 +104,10 @@ func TestWhatAMemberMayNotDoIsRefused(t *testing.T) {
 	}
 }
 
-func TestSettingsThatWereChangedBeforeARefusalAreNamed(t *testing.T) {
+func TestErrorNamesSettingsAlreadyChanged(t *testing.T) {
 	c := newCircle(t)
 	err := c.other.session.Account.Groups.ChangeSettings(t.Context(), c.id, event.GroupSettings{EphemeralDuration: new(int64(604_800)), Announce: new(true)})
-	if !errors.Is(err, event.ErrRefused) || !strings.Contains(err.Error(), "changed before: ephemeralDuration;") {
+	if !errors.Is(err, event.ErrRefused) || !strings.Contains(err.Error(), "already changed: ephemeralDuration;") {
 		t.Errorf("got %v", err)
 	}
 	if g := c.seen(t); *g.EphemeralDuration != 604_800 || *g.Announce {
@@ -160,12 +160,12 @@ func TestMembersComeRiseFallAndGo(t *testing.T) {
 			return ok && d.Action == action && d.Participants[0].ID == third
 		})
 	}
-	if n := c.owner.told(c.id, event.GroupsParticipantsEvent); n != 4 {
-		t.Errorf("the account was told %d times of its 4 changes", n)
+	if n := c.owner.count(c.id, event.GroupsParticipantsEvent); n != 4 {
+		t.Errorf("%d reports of 4 changes", n)
 	}
 }
 
-func TestAGroupIsJoinedByItsCodeAndLeft(t *testing.T) {
+func TestJoinAndLeaveAGroup(t *testing.T) {
 	c := newCircle(t)
 	owner, other := c.owner.session.Account.Groups, c.other.session.Account.Groups
 	if err := other.LeaveGroup(t.Context(), c.id); err != nil {
@@ -196,7 +196,7 @@ func TestAGroupIsJoinedByItsCodeAndLeft(t *testing.T) {
 	}
 }
 
-func TestJoiningAGroupThatApprovesWaitsForItsAdmin(t *testing.T) {
+func TestJoinRequestWaitsForAnAdmin(t *testing.T) {
 	c := newCircle(t)
 	if err := c.owner.session.Account.Groups.ChangeSettings(t.Context(), c.id, event.GroupSettings{JoinApprovalMode: new(true)}); err != nil {
 		t.Fatal(err)
@@ -255,10 +255,10 @@ func TestTheOthersSeeAGroupsNewPicture(t *testing.T) {
 	})
 }
 
-func TestAnAccountThatIsNotConnectedChangesNoGroup(t *testing.T) {
+func TestGroupChangesNeedAConnection(t *testing.T) {
 	c := newCircle(t)
 	c.owner.session.Disconnect()
-	if err := c.owner.session.Account.Groups.SetSubject(t.Context(), c.id, "Nobody's"); !errors.Is(err, event.ErrNotConnected) {
+	if err := c.owner.session.Account.Groups.SetSubject(t.Context(), c.id, "Offline"); !errors.Is(err, event.ErrNotConnected) {
 		t.Errorf("got %v", err)
 	}
 	if g := c.seen(t); g.Subject != "Bakers" {

@@ -11,15 +11,15 @@ import (
 	"postern/event"
 )
 
-// keeping stores the messages of one piece.
+// keeping stores the messages of one piece of history.
 type keeping struct {
 	hs     *historySync
 	cli    *whatsmeow.Client
 	kind   waHistorySync.HistorySync_HistorySyncType
 	wish   HistoryWish
 	since  time.Time
-	any    bool // messages are stored at all
-	stored int  // so many were new
+	any    bool // messages are stored
+	stored int  // number of new messages
 }
 
 func (hs *historySync) newKeeping(cli *whatsmeow.Client, kind waHistorySync.HistorySync_HistorySyncType) *keeping {
@@ -53,11 +53,11 @@ func (k *keeping) part(ctx context.Context, c *waHistorySync.Conversation) error
 	return err
 }
 
-// message is what a message of the history would have been, had it come by
-// itself. ok is false for what is none.
+// message returns a message of history in the form of one that arrived. ok is false for
+// other entries.
 func (k *keeping) message(chat types.JID, m *waHistorySync.HistorySyncMsg) (*event.Message, bool) {
 	if m.GetMessage().GetMessage() == nil {
-		return nil, false // a note of the phone's own, such as a missed call
+		return nil, false // an entry of the phone, such as a missed call
 	}
 	evt, err := k.cli.ParseWebMessage(chat, m.GetMessage())
 	if err != nil || evt.Info.Timestamp.Before(k.since) {

@@ -22,16 +22,16 @@ import (
 )
 
 const (
-	maxHistoryFile = 1 << 30 // bytes of a piece as WhatsApp has it
+	maxHistoryFile = 1 << 30 // bytes of a piece, compressed
 
-	// historyTries and historyPause: how often a piece is tried on one
-	// connection, and how long after a failure. The next login tries anew.
+	// A piece is tried historyTries times on one connection, with a pause after each
+	// failure. The next login tries again.
 	historyTries = 3
 	historyPause = 30 * time.Second
 )
 
-// historyNotice is the notice that a phone has a piece of history for this
-// device, nil in any other message.
+// historyNotice returns the notice that a phone has a piece of history for this device,
+// nil if evt is another message.
 func historyNotice(evt *events.Message) *waE2E.HistorySyncNotification {
 	if !evt.Info.IsFromMe {
 		return nil
@@ -65,7 +65,7 @@ func (hs *historySync) keepNotice(cli *whatsmeow.Client, id string, notice *waE2
 	return nil
 }
 
-// takeHistories reads what a former connection left unread.
+// takeHistories reads the pieces that earlier connections left unread.
 func (hs *historySync) takeHistories(cli *whatsmeow.Client) {
 	ids, err := hs.conn.cfg.Devices.Notices(hs.conn.instance)
 	if err != nil {
@@ -76,9 +76,9 @@ func (hs *historySync) takeHistories(cli *whatsmeow.Client) {
 	}
 }
 
-// takeHistory reads a piece of history in the background, one after the other,
-// and tells of it. The library would read it too, whole and several times in
-// memory; here it is read in parts.
+// takeHistory reads a piece of history in the background, one at a time, and reports
+// it. The library would hold the whole piece in memory, several times; takeHistory
+// reads it in parts.
 func (hs *historySync) takeHistory(cli *whatsmeow.Client, id string) {
 	life := hs.conn.lifetime()
 	if life == nil {
@@ -93,7 +93,7 @@ func (hs *historySync) takeHistory(cli *whatsmeow.Client, id string) {
 				return
 			}
 			if try == historyTries {
-				hs.conn.log.Warn("history not read; the next login tries again", "error", err)
+				hs.conn.log.Warn("history not read; it is retried after the next login", "error", err)
 				return
 			}
 			select {
@@ -104,8 +104,8 @@ func (hs *historySync) takeHistory(cli *whatsmeow.Client, id string) {
 	})
 }
 
-// takePiece reads the piece that a kept notice is about and tells of it, by which
-// the notice is forgotten. It returns an error when another try may help.
+// takePiece reads the piece of a stored notice and reports it, which deletes the
+// notice. It returns an error if a retry may help.
 func (hs *historySync) takePiece(ctx context.Context, cli *whatsmeow.Client, id string) error {
 	raw, requestID, err := hs.conn.cfg.Devices.Notice(hs.conn.instance, id)
 	if err != nil || raw == nil {
@@ -122,7 +122,7 @@ func (hs *historySync) takePiece(ctx context.Context, cli *whatsmeow.Client, id 
 	}
 	f := event.Fact{Kind: event.HistorySync, Data: hs.conn.translator(cli).history(h), RequestID: requestID, Notice: id}
 	if err := hs.facts.report(context.WithoutCancel(ctx), f); err != nil {
-		return fmt.Errorf("tell of history: %w", err)
+		return fmt.Errorf("report history: %w", err)
 	}
 	if notice.InitialHistBootstrapInlinePayload == nil {
 		err := cli.DeleteMedia(ctx, whatsmeow.MediaHistory, notice.GetDirectPath(), notice.GetFileEncSHA256(), notice.GetEncHandle())
@@ -133,17 +133,17 @@ func (hs *historySync) takePiece(ctx context.Context, cli *whatsmeow.Client, id 
 	return nil
 }
 
-// losePiece forgets a piece that cannot be read at all, and returns the cause
-// when another try may help.
+// losePiece deletes the notice of an unreadable piece. If a retry may help, it only
+// returns the cause.
 func (hs *historySync) losePiece(ctx context.Context, id string, notice *waE2E.HistorySyncNotification, cause error) error {
 	if !hopeless(cause) {
 		return cause
 	}
-	hs.conn.log.Warn("history not read, and lost", "sync_type", notice.GetSyncType().String(), "error", cause)
+	hs.conn.log.Warn("history is unreadable and was discarded", "sync_type", notice.GetSyncType().String(), "error", cause)
 	return hs.conn.cfg.Devices.DropNotice(context.WithoutCancel(ctx), hs.conn.instance, id)
 }
 
-// hopeless tells whether reading a piece again would end in the same way.
+// hopeless reports whether reading a piece again would fail in the same way.
 func hopeless(err error) bool {
 	for _, final := range []error{
 		errHistory, io.ErrUnexpectedEOF, zlib.ErrHeader, zlib.ErrChecksum, zlib.ErrDictionary, proto.Error, event.ErrMediaGone, event.ErrMedia,
@@ -156,8 +156,8 @@ func hopeless(err error) bool {
 	return corrupt
 }
 
-// readPiece goes through a piece twice: what is said of people comes after their
-// conversations, and by it these have their names.
+// readPiece reads a piece twice: the names of people, which messages need, come after
+// the conversations.
 func (hs *historySync) readPiece(ctx context.Context, cli *whatsmeow.Client, notice *waE2E.HistorySyncNotification) (history, error) {
 	piece, err := hs.openPiece(ctx, notice)
 	if err != nil {
@@ -178,14 +178,13 @@ func (hs *historySync) readPiece(ctx context.Context, cli *whatsmeow.Client, not
 	return h, err
 }
 
-// pieceFile is a piece of history as it is compressed.
+// pieceFile is a compressed piece of history.
 type pieceFile interface {
 	io.ReadSeeker
 	Close() error
 }
 
-// openPiece fetches a piece into a file that has no name any more, unless the
-// notice itself has it.
+// openPiece downloads a piece into an unlinked file, unless the notice contains it.
 func (hs *historySync) openPiece(ctx context.Context, notice *waE2E.HistorySyncNotification) (pieceFile, error) {
 	if data := notice.GetInitialHistBootstrapInlinePayload(); data != nil {
 		return inlinePiece(data), nil
@@ -206,7 +205,7 @@ func (hs *historySync) openPiece(ctx context.Context, notice *waE2E.HistorySyncN
 	return f, nil
 }
 
-// learnPair stores both addresses of whom a conversation is with.
+// learnPair stores both addresses of the person of a conversation.
 func (hs *historySync) learnPair(ctx context.Context, cli *whatsmeow.Client, c *waHistorySync.Conversation) {
 	id, err := types.ParseJID(c.GetID())
 	if err != nil {
@@ -219,12 +218,12 @@ func (hs *historySync) learnPair(ctx context.Context, cli *whatsmeow.Client, c *
 	}
 }
 
-// learn stores what the library keeps of a history, in functions that it offers
-// only so.
+// learn stores the settings that the library would take from history. It exports these
+// functions only in this way.
 func (hs *historySync) learn(ctx context.Context, cli *whatsmeow.Client, rest *waHistorySync.HistorySync) {
 	inside := cli.DangerousInternals() //nolint:staticcheck // "deprecated" warns of changes; the version is pinned
 	if err := inside.StoreNCTSalt(ctx, rest.GetNctSalt()); err != nil {
-		hs.conn.log.Warn("salt of the history not stored", "error", err)
+		hs.conn.log.Warn("salt of history not stored", "error", err)
 	}
 	inside.StoreHistoricalPNLIDMappings(ctx, rest.GetPhoneNumberToLidMappings())
 	if rest.GetSyncType() == waHistorySync.HistorySync_PUSH_NAME {

@@ -44,7 +44,7 @@ func compress(t testing.TB, raw []byte) io.Reader {
 	return &out
 }
 
-func TestAHistoryIsReadInPartsAndNothingIsLeftOut(t *testing.T) {
+func TestHistoryIsReadInPartsCompletely(t *testing.T) {
 	for _, c := range []struct{ chats, messages, parts int }{{0, 0, 0}, {3, 0, 3}, {2, 199, 2}, {2, 200, 4}, {1, 450, 3}} {
 		want := pieceOfHistory(c.chats, c.messages)
 		raw, err := proto.Marshal(want)

@@ -21,7 +21,7 @@ func askedFor(f event.Fact) bool {
 	return ok && h.Data != nil && h.Data.SyncType == "ON_DEMAND"
 }
 
-// onHistory has what is told of history answered by do.
+// onHistory has what is reported of history answered by do.
 func (r *rig) onHistory(do func() error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -33,7 +33,7 @@ func (r *rig) onHistory(do func() error) {
 	}
 }
 
-// quietAbout shows that nothing else is told of history, by what comes after it.
+// quietAbout shows that nothing else is reported of history, by what comes after it.
 func (r *rig) quietAbout(phone *sandbox.Phone, what func(event.Fact) bool, text string) {
 	r.t.Helper()
 	if _, err := r.contact().SendText(r.t.Context(), phone.JID(), text); err != nil {
@@ -44,15 +44,15 @@ func (r *rig) quietAbout(phone *sandbox.Phone, what func(event.Fact) bool, text 
 	defer r.mu.Unlock()
 	for _, f := range r.facts {
 		if what(f) {
-			r.t.Errorf("told once more: %+v", f)
+			r.t.Errorf("reported once more: %+v", f)
 		}
 	}
 }
 
-// TestAPieceOfHistoryIsToldAgainAfterAKillWhileItIsTold: who kills the program
+// TestHistoryIsReportedAgainAfterAKill: who kills the program
 // between the telling and the forgetting gets the event twice, and never not at
 // all.
-func TestAPieceOfHistoryIsToldAgainAfterAKillWhileItIsTold(t *testing.T) {
+func TestHistoryIsReportedAgainAfterAKill(t *testing.T) {
 	r := newRig(t)
 	phone := r.pair()
 	var killed []byte
@@ -72,15 +72,15 @@ func TestAPieceOfHistoryIsToldAgainAfterAKillWhileItIsTold(t *testing.T) {
 	r.connect()
 	again := r.await("piece after the kill", aboutHistory)
 	if d := again.Data.(event.HistoryUpdate).Data; d == nil || *d.Conversations != 2 || *d.Messages != 6 {
-		t.Errorf("told %+v", d)
+		t.Errorf("reported %+v", d)
 	}
 	r.restart()
 	r.connect()
 	r.quietAbout(phone, aboutHistory, "and never again")
 }
 
-// TestAPieceOfHistoryThatCouldNotBeToldIsToldLater, and told once.
-func TestAPieceOfHistoryThatCouldNotBeToldIsToldLater(t *testing.T) {
+// TestHistoryReportIsRetried, and reported once.
+func TestHistoryReportIsRetried(t *testing.T) {
 	r := newRig(t)
 	r.session.history.pause = 10 * time.Millisecond
 	phone := r.pair()
@@ -99,9 +99,9 @@ func TestAPieceOfHistoryThatCouldNotBeToldIsToldLater(t *testing.T) {
 	}
 }
 
-// TestAPieceOfHistoryThatIsNotServedIsTriedAgain, on this connection and after a
+// TestHistoryDownloadIsRetried, on this connection and after a
 // restart, and carries the id of the call that asked for it to its end.
-func TestAPieceOfHistoryThatIsNotServedIsTriedAgain(t *testing.T) {
+func TestHistoryDownloadIsRetried(t *testing.T) {
 	r := newRigAlone(t)
 	r.session.history.pause = 10 * time.Millisecond
 	phone, other := r.pair(), r.contact()

@@ -70,7 +70,7 @@ func (r *rig) received(by *sandbox.Phone, id string) sandbox.Received {
 	return got
 }
 
-func TestEveryKindOfContentIsWhatTheOtherPhoneDecrypts(t *testing.T) {
+func TestRecipientDecryptsEveryKindOfContent(t *testing.T) {
 	source := newFiles(t, strings.Repeat("bread ", 10_000))
 	r := newRigWith(t, Config{Media: source})
 	r.pair()
@@ -250,7 +250,7 @@ func TestAnUploadOfABatchIsMadeOnce(t *testing.T) {
 	}
 }
 
-func TestMediaThatCannotBeHadIsACertainFailure(t *testing.T) {
+func TestUnavailableMediaIsRefused(t *testing.T) {
 	source := newFiles(t, "x")
 	source.fail = event.ErrMedia
 	r := newRigWith(t, Config{Media: source})
@@ -267,9 +267,9 @@ func TestMediaThatCannotBeHadIsACertainFailure(t *testing.T) {
 	}
 }
 
-// TestAMessageThatIsTooLargeForOneFrameIsRefusedAndTheConnectionStays: the
+// TestOversizedMessageIsRefused: the
 // network would drop the connection, and with it what else is on its way.
-func TestAMessageThatIsTooLargeForOneFrameIsRefusedAndTheConnectionStays(t *testing.T) {
+func TestOversizedMessageIsRefused(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	phone := r.contact()

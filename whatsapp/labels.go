@@ -26,7 +26,7 @@ type BusinessLabels struct {
 	mu sync.Mutex // held while labels are read and changed; taken before state.changing
 }
 
-// knownLabel is a label that there is, or was.
+// knownLabel is a label that exists or existed.
 type knownLabel struct {
 	event.Label
 
@@ -48,11 +48,11 @@ func (ls *BusinessLabels) Labels(ctx context.Context) ([]event.Label, error) {
 	return all, nil
 }
 
-// knownLabels reads the labels, the deleted ones too, by id.
+// knownLabels reads all labels, including deleted ones, sorted by id.
 //
-// The library keeps none, and tells nothing of those that are older than the
-// pairing. What the devices have in common is therefore read anew, into a
-// decoder that stores nothing, beside the library's own reading of it.
+// The library stores no labels, and sends no events for those older than the pairing.
+// The collection is therefore read completely into a decoder that stores nothing,
+// besides the library's own reading of it.
 func (ls *BusinessLabels) knownLabels(ctx context.Context) ([]knownLabel, error) {
 	known := map[string]knownLabel{}
 	err := ls.calls.ask(ctx, "read the labels", func(ctx context.Context, cli *whatsmeow.Client) error {
@@ -80,11 +80,11 @@ func (ls *BusinessLabels) knownLabels(ctx context.Context) ([]knownLabel, error)
 	return all, nil
 }
 
-// readState hands over every change of a collection, from the snapshot on, in
-// its order.
+// readState calls change for every change of a collection in order, starting with the
+// snapshot.
 func readState(ctx context.Context, cli *whatsmeow.Client, name appstate.WAPatchName, change func(appstate.Mutation)) error {
 	inside := cli.DangerousInternals() //nolint:staticcheck // "deprecated" warns of changes; the version is pinned
-	nothing := &wastore.NoopStore{}    // forgets what the decoder wants to keep
+	nothing := &wastore.NoopStore{}    // discards what the decoder stores
 	decoder := appstate.NewProcessor(&wastore.Device{AppState: nothing, AppStateKeys: cli.Store.AppStateKeys}, waLog.Noop)
 	var state appstate.HashState
 	for first := true; ; first = false {
@@ -95,7 +95,7 @@ func readState(ctx context.Context, cli *whatsmeow.Client, name appstate.WAPatch
 		before := state.Version
 		mutations, next, err := decoder.DecodePatches(ctx, list, state, false)
 		if errors.Is(err, appstate.ErrKeyNotFound) {
-			return fmt.Errorf("%w: the phone has not given this device its keys yet: %w", event.ErrNotConnected, err)
+			return fmt.Errorf("%w: the phone has not sent its keys to this device yet: %w", event.ErrNotConnected, err)
 		}
 		if err != nil {
 			return fmt.Errorf("decode %s: %w", name, err)
@@ -144,8 +144,8 @@ func (ls *BusinessLabels) label(ctx context.Context, id string) (event.Label, er
 	return all[i], nil
 }
 
-// CreateLabel implements instance.Labels. The id of a deleted label is not
-// used again: chats may still name it.
+// CreateLabel implements instance.Labels. It does not reuse the id of a deleted label:
+// chats may still refer to it.
 func (ls *BusinessLabels) CreateLabel(ctx context.Context, name string, color int) (event.Label, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -27,7 +27,7 @@ func (r *rig) labels() []event.Label {
 	return all
 }
 
-func TestALabelIsMadeChangedAndDeletedOnAllDevices(t *testing.T) {
+func TestLabelChangesReachAllDevices(t *testing.T) {
 	r, second := twins(t)
 	s := r.session
 	vip, err := s.Account.Labels.CreateLabel(t.Context(), "VIP", 3)
@@ -70,11 +70,11 @@ func TestALabelIsMadeChangedAndDeletedOnAllDevices(t *testing.T) {
 		}
 	}
 	if edits != 5 {
-		t.Errorf("the account was told %d times of its 5 changes", edits)
+		t.Errorf("%d reports of 5 changes", edits)
 	}
 }
 
-func TestALabelIsPutOnAChatAndTakenOff(t *testing.T) {
+func TestLabelOnAChat(t *testing.T) {
 	r, second := twins(t)
 	chat := r.contact().JID().String()
 	l, err := r.session.Account.Labels.CreateLabel(t.Context(), "VIP", 1)
@@ -126,7 +126,7 @@ func TestAnUnknownLabelIsNotChanged(t *testing.T) {
 	}
 }
 
-func TestLabelsMadeAtOnceGetIDsOfTheirOwn(t *testing.T) {
+func TestConcurrentLabelsGetDistinctIDs(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	r.synced()

@@ -62,7 +62,7 @@ func TestRefusedDeviceIsTriedOnceMore(t *testing.T) {
 	}
 }
 
-// untilAside waits until the device is put aside, which follows what is told of its logout.
+// untilAside waits until the device is put aside, which follows what is reported of its logout.
 func (r *rig) untilAside() {
 	r.t.Helper()
 	r.eventually("the device is put aside", func() bool {

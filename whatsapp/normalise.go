@@ -9,28 +9,27 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// maxWrappers is how many wrappers are taken off a message. Real ones have
-// two or three; a hostile one could have thousands.
+// maxWrappers is how many wrappers are removed from a message. Real messages have two
+// or three; a hostile one could have thousands.
 const maxWrappers = 8
 
-// unknownType is the messageType of a message that only a later version of
-// the schema can name.
+// unknownType is the messageType of a message that only a later version of the schema
+// defines.
 const unknownType = "unknown"
 
-// unwrapped is a message without what it was wrapped in.
+// unwrapped is a message without its wrappers.
 type unwrapped struct {
 	message  *waE2E.Message
-	wrappers []string // names of the fields taken off, the outermost first
+	wrappers []string // names of the removed fields, the outermost first
 	edited   bool     // it replaces an earlier message
-	editOf   string   // the key id of that one
+	editOf   string   // key id of the replaced message
 	parent   *waE2E.MessageAssociation
 }
 
-// normalise returns the name of the field that makes a message what it is,
-// in lower camel case, and that field as JSON: always an object. A field that
-// is not a message by itself becomes one with the key "value", plain text one
-// with the key "text". ok is false for a message without content, such as a
-// bare sender-key distribution.
+// normalise returns the name of the field that holds the content of a message, in lower
+// camel case, and that field as a JSON object. Plain text becomes an object with the
+// key "text", another scalar or list one with the key "value". ok is false for a
+// message without content, such as a bare sender-key distribution.
 func normalise(m *waE2E.Message) (name string, content json.RawMessage, ok bool) {
 	name, w, ok := contentOf(unwrap(m).message)
 	return name, w.buf, ok
@@ -76,8 +75,8 @@ func (w *jsonWriter) object(f *contentField, v protoreflect.Value) {
 	w.raw("}")
 }
 
-// unknown writes fields that the schema does not have: their numbers, for
-// whoever wonders what arrived, and their bytes, for whoever has the schema.
+// unknown writes fields that the schema does not have: their numbers and their encoded
+// bytes.
 func (w *jsonWriter) unknown(fields protoreflect.RawFields) {
 	var numbers []int
 	for rest := fields; len(rest) > 0 && len(numbers) < maxDepth; {
@@ -102,8 +101,8 @@ func (w *jsonWriter) unknown(fields protoreflect.RawFields) {
 	w.raw("}")
 }
 
-// unwrap takes off the wrappers that say how a message is shown or sent, and
-// the envelope of an edit, which is the new message inside a protocol message.
+// unwrap removes the wrappers that determine how a message is shown or sent, and the
+// envelope of an edit: the new message inside a protocol message.
 func unwrap(m *waE2E.Message) unwrapped {
 	u := unwrapped{message: m}
 	for range maxWrappers {
@@ -117,7 +116,7 @@ func unwrap(m *waE2E.Message) unwrapped {
 	return u
 }
 
-// takeOff goes one step inwards, if there is one.
+// takeOff removes one wrapper, and returns false if there is none.
 func (u *unwrapped) takeOff() bool {
 	if u.message == nil {
 		return false
@@ -135,7 +134,7 @@ func (u *unwrapped) takeOff() bool {
 		}
 		inner := wrappedIn(r.Get(f.FieldDescriptor).Message())
 		if inner == nil {
-			continue // an empty wrapper is all that there is to tell
+			continue // an empty wrapper is itself the content
 		}
 		u.message = inner
 		u.wrappers = append(u.wrappers, f.name)

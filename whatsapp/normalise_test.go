@@ -21,7 +21,7 @@ func wrapped(m *waE2E.Message) *waE2E.FutureProofMessage {
 	return &waE2E.FutureProofMessage{Message: m}
 }
 
-func TestTheFieldThatMakesAMessageGivesItsTypeAndContent(t *testing.T) {
+func TestContentFieldGivesTypeAndContent(t *testing.T) {
 	skdm := &waE2E.SenderKeyDistributionMessage{GroupID: new("1@g.us")}
 	for name, tc := range map[string]struct {
 		in            *waE2E.Message
@@ -109,7 +109,7 @@ func TestAMessageWithoutContentIsNone(t *testing.T) {
 	}
 }
 
-func TestEveryKeyOfTheSchemaIsLowerCamelCaseAndUnique(t *testing.T) {
+func TestSchemaKeysAreLowerCamelAndUnique(t *testing.T) {
 	for in, want := range map[string]string{
 		"URL": "url", "JPEGThumbnail": "jpegThumbnail", "remoteJID": "remoteJid", "ID": "id", "PTT": "ptt",
 		"fileEncSHA256": "fileEncSha256", "keyIDs": "keyIds", "imageURLs": "imageUrls", "conversation": "conversation",
@@ -148,7 +148,7 @@ func TestEveryKeyOfTheSchemaIsLowerCamelCaseAndUnique(t *testing.T) {
 	}
 }
 
-func TestTextThatIsNotUTF8BecomesValidJSON(t *testing.T) {
+func TestInvalidUTF8BecomesValidJSON(t *testing.T) {
 	_, content, ok := normalise(text("a\xffb"))
 	if want := `{"text":"a` + "\uFFFD" + `b"}`; !ok || !json.Valid(content) || unescape(t, content) != unescape(t, []byte(want)) {
 		t.Errorf("got %s, want %s", content, want)
@@ -164,7 +164,7 @@ func unescape(t *testing.T, b []byte) string {
 	return v["text"]
 }
 
-func TestContentThatNestsWithoutEndIsCutNotRefused(t *testing.T) {
+func TestDeepContentIsCut(t *testing.T) {
 	m := text("deep")
 	for range 2000 {
 		m = &waE2E.Message{ExtendedTextMessage: &waE2E.ExtendedTextMessage{ContextInfo: &waE2E.ContextInfo{QuotedMessage: m}}}

@@ -17,7 +17,7 @@ const (
 	firstCodeLife = 60 * time.Second // of the first of WhatsApp's six codes
 	codeLife      = 20 * time.Second // of each later one
 
-	// WhatsApp accepts only the names of common browsers and systems here.
+	// WhatsApp accepts only names of common browsers and systems.
 	codeClientName = "Chrome (Linux)"
 )
 
@@ -40,24 +40,24 @@ type pairing struct {
 	ready chan struct{}           // closed when they came
 	typed chan struct{}           // closed when a code is typed instead of scanned
 
-	answering chan struct{} // of size 1: full while somebody answers for the passkey
+	answering chan struct{} // of size 1: full while an answer to the challenge is sent
 
 	// linker.mu guards what follows.
 
 	until   time.Time               // when the timer ends it
-	passkey *event.PasskeyChallenge // what the attempt waits for; it is replaced, never changed
-	taken   time.Time               // when an answer to it was last taken
+	passkey *event.PasskeyChallenge // the challenge that the attempt waits for; it is replaced, never changed
+	taken   time.Time               // when WhatsApp last took an answer
 }
 
 var errPairingTime = errors.New("no phone was linked in time")
 
-// extend gives the attempt its time anew. The caller holds l.mu.
+// extend restarts the timeout of the attempt. The caller holds linker.mu.
 func (p *pairing) extend(timeout time.Duration) {
 	p.until = time.Now().Add(timeout)
 	p.timer.Reset(timeout) // a timer that has fired ended the attempt
 }
 
-// stopCodes ends the showing of codes to scan. The caller holds facts.order.
+// stopCodes ends the display of QR codes. The caller holds reporter.order.
 func (p *pairing) stopCodes() {
 	select {
 	case <-p.typed:
@@ -94,8 +94,8 @@ func (l *linker) start(byCode bool) {
 	l.conn.background.Go(func() { l.run(p) })
 }
 
-// run shows the codes one after the other and ends the attempt when
-// they, or the time, run out.
+// run shows the codes one after the other and ends the attempt when they, or the time,
+// run out.
 func (l *linker) run(p *pairing) {
 	select {
 	case codes := <-p.codes:
@@ -104,18 +104,18 @@ func (l *linker) run(p *pairing) {
 	case <-p.ctx.Done():
 	}
 	if p.ctx.Err() != nil && !errors.Is(context.Cause(p.ctx), errPairingTime) || l.end(p) == nil {
-		return // something else ended it and has told so
+		return // whatever ended it has reported it
 	}
 	l.conn.log.Info("pairing ended without a phone")
 	l.conn.client().Disconnect()
 	l.facts.order.Lock()
 	defer l.facts.order.Unlock()
-	l.facts.tell(event.Fact{Status: event.ConnectionTimeout, Error: errPairingTime.Error()})
-	l.tellPasskeyOver(p, event.ConnectionClose)
+	l.facts.change(event.Fact{Status: event.ConnectionTimeout, Error: errPairingTime.Error()})
+	l.reportPasskeyEnd(p, event.ConnectionClose)
 }
 
-// showCodes reports each code for as long as it is valid. It returns when the
-// codes are used up or the attempt ends.
+// showCodes reports each code for the time that it is valid. It returns when the codes
+// are used up or the attempt ends.
 func (l *linker) showCodes(p *pairing, codes []string) {
 	life := codeLife
 	if len(codes) == 6 {
@@ -143,7 +143,7 @@ func (l *linker) showCodes(p *pairing, codes []string) {
 	}
 }
 
-// showCode reports a code, unless the pairing goes on without them.
+// showCode reports a code, unless the pairing continues without QR codes.
 func (l *linker) showCode(p *pairing, count int, code string, life time.Duration) bool {
 	l.facts.order.Lock()
 	defer l.facts.order.Unlock()
@@ -159,7 +159,7 @@ func (l *linker) showCode(p *pairing, count int, code string, life time.Duration
 		l.conn.log.Warn("qr code not drawn", "error", err)
 		return true
 	}
-	l.facts.tell(event.Fact{
+	l.facts.change(event.Fact{
 		Kind:   event.QRCodeUpdated,
 		Status: event.QRCodeState,
 		Data: event.QRCode{
@@ -173,8 +173,8 @@ func (l *linker) showCode(p *pairing, count int, code string, life time.Duration
 	return true
 }
 
-// end closes the attempt p, or the current one when p is nil, and
-// returns it; nil when there was none to close.
+// end ends the attempt p, or the current one if p is nil, and returns it, nil if there
+// was none.
 func (l *linker) end(p *pairing) *pairing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -192,7 +192,7 @@ func (p *pairing) end() {
 	p.stop(nil)
 }
 
-// offer hands WhatsApp's codes to the attempt.
+// offer passes WhatsApp's codes to the attempt.
 func (l *linker) offer(codes []string) {
 	p := l.current()
 	if p == nil || len(codes) == 0 {
@@ -204,7 +204,8 @@ func (l *linker) offer(codes []string) {
 	}
 }
 
-// ended is an error, once what ended the pairing has been told.
+// ended waits until the end of the pairing has been reported, and returns it as an
+// error.
 func (l *linker) ended(words string) error {
 	l.facts.order.Lock()
 	defer l.facts.order.Unlock()
@@ -226,7 +227,7 @@ func (l *linker) requestCode(ctx context.Context, p *pairing, phone string) (str
 	l.facts.order.Lock()
 	defer l.facts.order.Unlock()
 	p.stopCodes()
-	l.facts.tell(event.Fact{Status: event.PairingCodeState})
+	l.facts.change(event.Fact{Status: event.PairingCodeState})
 	l.withdrawPasskey(p)
 	return code, nil
 }

@@ -18,18 +18,17 @@ import (
 )
 
 const (
-	// maxChallenge bounds what an authenticator is asked, in bytes. WhatsApp
-	// asks in some hundreds; each credential of the account adds its id.
+	// maxChallenge limits the size of a challenge, in bytes. WhatsApp's have some
+	// hundred; each credential of the account adds its id.
 	maxChallenge = 64 << 10
 
-	// passkeyPause is how long an answer that WhatsApp took is given to lead
-	// on before another one is sent: a second one while the first still works
-	// spoils both.
+	// passkeyPause is the least time between two answers to one challenge. A second
+	// answer while WhatsApp still processes the first makes both fail.
 	passkeyPause = 3 * time.Second
 )
 
-// passkeyEvent takes the steps of a pairing that a passkey protects. It
-// reports whether evt was one. The caller holds l.facts.order.
+// passkeyEvent handles the steps of a pairing that requires a passkey. It reports
+// whether evt was one. The caller holds facts.order.
 func (l *linker) passkeyEvent(cli *whatsmeow.Client, evt any) bool {
 	switch evt := evt.(type) {
 	case *events.PairPasskeyRequest:
@@ -48,8 +47,8 @@ func (l *linker) passkeyEvent(cli *whatsmeow.Client, evt any) bool {
 	return true
 }
 
-// askPasskey keeps the challenge. The codes have done their work; the attempt
-// goes on for another of its timeouts.
+// askPasskey stores the challenge. No more QR codes are shown, and the timeout of the
+// attempt starts again.
 func (l *linker) askPasskey(options *types.WebAuthnPublicKey) {
 	raw, err := json.Marshal(options)
 	if err != nil || options == nil || len(options.Challenge) == 0 || len(raw) > maxChallenge {
@@ -59,13 +58,13 @@ func (l *linker) askPasskey(options *types.WebAuthnPublicKey) {
 	p := l.passkeyStep(event.PasskeyChallenge{Step: event.PasskeyRequired, PublicKey: raw})
 	if p != nil {
 		p.stopCodes()
-		l.tellPasskey()
+		l.reportPasskey()
 	}
 }
 
-// passkeyStep is what the pairing waits for from now on. It gets an id, and the
-// attempt its whole time anew: people are slow, and what they have to do now
-// they could not begin before. It returns nil when no pairing is under way.
+// passkeyStep sets what the pairing waits for. The step gets an id, and the timeout
+// starts again: people are slow, and could not begin this step earlier. It returns nil
+// if no pairing is running.
 func (l *linker) passkeyStep(c event.PasskeyChallenge) *pairing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,28 +78,27 @@ func (l *linker) passkeyStep(c event.PasskeyChallenge) *pairing {
 	return p
 }
 
-// tellPasskey reports what the pairing waits for now. The caller holds l.facts.order.
-func (l *linker) tellPasskey() {
-	l.facts.tell(passkeyFact(event.ConnectionConnecting, event.Pairing, l.challenge().State()))
+// reportPasskey reports what the pairing waits for. The caller holds facts.order.
+func (l *linker) reportPasskey() {
+	l.facts.change(passkeyFact(event.ConnectionConnecting, event.Pairing, l.challenge().State()))
 }
 
-// tellPasskeyOver reports that nothing is waited for any more, if the pairing
-// that ended had asked for a passkey. It is told after what ended it. The
-// caller holds l.facts.order.
-func (l *linker) tellPasskeyOver(ended *pairing, c event.Connection) {
+// reportPasskeyEnd reports that the pairing no longer waits for a passkey, if the ended
+// attempt did. It follows the report of the end itself. The caller holds facts.order.
+func (l *linker) reportPasskeyEnd(ended *pairing, c event.Connection) {
 	if ended != nil && ended.passkey != nil {
-		l.facts.tell(passkeyFact(c, "", event.PasskeyState{}))
+		l.facts.change(passkeyFact(c, "", event.PasskeyState{}))
 	}
 }
 
-// withdrawPasskey forgets the passkey when a pairing goes on in another way.
-// The caller holds l.facts.order.
+// withdrawPasskey removes the challenge when the pairing continues by code. The caller
+// holds facts.order.
 func (l *linker) withdrawPasskey(p *pairing) {
 	l.mu.Lock()
 	before := *p
 	p.passkey = nil
 	l.mu.Unlock()
-	l.tellPasskeyOver(&before, event.ConnectionConnecting)
+	l.reportPasskeyEnd(&before, event.ConnectionConnecting)
 }
 
 func passkeyFact(c event.Connection, state event.State, now event.PasskeyState) event.Fact {
@@ -109,41 +107,41 @@ func passkeyFact(c event.Connection, state event.State, now event.PasskeyState) 
 	return f
 }
 
-// passkeyFailed ends a pairing that cannot come to a good end any more. The
-// caller holds l.facts.order.
+// passkeyFailed ends a pairing that cannot succeed any more. The caller holds
+// facts.order.
 func (l *linker) passkeyFailed(why string) {
 	f := event.Fact{Error: "passkey: " + why}
 	p := l.end(nil)
 	if p == nil {
-		l.facts.tell(f)
+		l.facts.change(f)
 		return
 	}
 	f.Status = event.ConnectionError
-	l.facts.tell(f)
-	l.tellPasskeyOver(p, event.ConnectionClose)
+	l.facts.change(f)
+	l.reportPasskeyEnd(p, event.ConnectionClose)
 	l.conn.background.Go(l.conn.client().Disconnect) // closing the socket waits for the peer
 }
 
-// askAgain makes an answer that came to nothing as if it had not been given.
+// askAgain reopens a challenge whose answer failed.
 func (l *linker) askAgain(err error) {
 	l.mu.Lock()
 	if l.now != nil && l.now.passkey != nil {
 		l.now.answered(false)
 	}
 	l.mu.Unlock()
-	l.facts.tell(event.Fact{Error: "passkey: " + errorText(err)})
+	l.facts.change(event.Fact{Error: "passkey: " + errorText(err)})
 }
 
-// answered marks whether what is waited for was answered. Whoever read it
-// before keeps what it was then. The caller holds l.mu.
+// answered marks the challenge as answered or not. Callers that read it before keep the
+// old value. The caller holds linker.mu.
 func (p *pairing) answered(yes bool) {
 	now := *p.passkey
 	now.Answered = yes
 	p.passkey, p.taken = &now, time.Now()
 }
 
-// confirmPasskey goes on by itself when the phone scanned our code a moment
-// ago; else somebody has to compare the code first.
+// confirmPasskey confirms by itself if the phone has just scanned our code; otherwise a
+// person must compare the code first.
 func (l *linker) confirmPasskey(cli *whatsmeow.Client, evt *events.PairPasskeyConfirmation) {
 	next := event.PasskeyChallenge{Step: event.PasskeyCompare, Code: evt.Code}
 	if evt.SkipHandoffUX {
@@ -154,7 +152,7 @@ func (l *linker) confirmPasskey(cli *whatsmeow.Client, evt *events.PairPasskeyCo
 		return
 	}
 	p.stopCodes()
-	l.tellPasskey()
+	l.reportPasskey()
 	if !evt.SkipHandoffUX {
 		return
 	}
@@ -169,7 +167,7 @@ func (l *linker) confirmPasskey(cli *whatsmeow.Client, evt *events.PairPasskeyCo
 	})
 }
 
-// challenge returns what the pairing waits for, nil when that is no passkey.
+// challenge returns what the pairing waits for, nil if that is no passkey.
 func (l *linker) challenge() *event.PasskeyChallenge {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -195,9 +193,9 @@ func (l *linker) assert(ctx context.Context, a event.PasskeyAssertion) error {
 	})
 }
 
-// fits reports whether a can be an answer to c. An authenticator signs the
-// challenge along with the rest, so that one for another is known without
-// WhatsApp, which might hold it against the account.
+// fits reports whether a can answer c. The authenticator signs the challenge, so an
+// answer to another one is detected here, before WhatsApp could count it against the
+// account.
 func fits(a event.PasskeyAssertion, c *event.PasskeyChallenge) error {
 	if c == nil || c.Step != event.PasskeyRequired || a.For != "" && a.For != c.ID {
 		return event.ErrNoPasskey
@@ -206,10 +204,10 @@ func fits(a event.PasskeyAssertion, c *event.PasskeyChallenge) error {
 		Challenge jsonbytes.UnpaddedURLBytes `json:"challenge"`
 	}
 	if json.Unmarshal(a.ClientDataJSON, &signed) != nil || len(signed.Challenge) == 0 || json.Unmarshal(c.PublicKey, &asked) != nil {
-		return nil // WhatsApp knows what to say about it
+		return nil // WhatsApp will reject it
 	}
 	if string(signed.Challenge) != string(asked.Challenge) {
-		return fmt.Errorf("%w: this answer is to an earlier question", event.ErrNoPasskey)
+		return fmt.Errorf("%w: the answer belongs to an earlier challenge", event.ErrNoPasskey)
 	}
 	return nil
 }
@@ -224,9 +222,9 @@ func (l *linker) confirm(ctx context.Context) error {
 	return l.answerPasskey(ctx, fits, func() error { return l.conn.client().SendPasskeyConfirmation(ctx) })
 }
 
-// answerPasskey sends an answer to what is waited for, if it fits, one at a
-// time, and notes that it was taken. One that was taken before is given its
-// time to lead on.
+// answerPasskey sends an answer to the challenge, if it fits, one at a time, and
+// records that WhatsApp took it. After an earlier answer it first waits for
+// passkeyPause.
 func (l *linker) answerPasskey(ctx context.Context, fits func(*event.PasskeyChallenge) error, send func() error) error {
 	if err := fits(l.challenge()); err != nil {
 		return err
@@ -243,7 +241,7 @@ func (l *linker) answerPasskey(ctx context.Context, fits func(*event.PasskeyChal
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", event.ErrNotConnected, ctx.Err())
 	}
-	if err := l.letLeadOn(ctx, p); err != nil {
+	if err := l.awaitPause(ctx, p); err != nil {
 		return err
 	}
 	waits := l.challenge()
@@ -257,8 +255,8 @@ func (l *linker) answerPasskey(ctx context.Context, fits func(*event.PasskeyChal
 	return nil
 }
 
-// letLeadOn waits until an answer that was taken a moment ago has had its time.
-func (l *linker) letLeadOn(ctx context.Context, p *pairing) error {
+// awaitPause waits until passkeyPause has passed since the last answer.
+func (l *linker) awaitPause(ctx context.Context, p *pairing) error {
 	l.mu.Lock()
 	left, now := time.Until(p.taken.Add(passkeyPause)), p.passkey
 	l.mu.Unlock()
@@ -277,9 +275,8 @@ func (l *linker) letLeadOn(ctx context.Context, p *pairing) error {
 	}
 }
 
-// passkeyTaken notes that what the pairing waited for was answered, unless the
-// next step came while the answer was sent. A confirmed code is the last of
-// them, and told.
+// passkeyTaken records that the challenge was answered, unless the next step came in
+// the meantime. A confirmed code is the last step, which is reported.
 func (l *linker) passkeyTaken(p *pairing, waits *event.PasskeyChallenge) {
 	l.facts.order.Lock()
 	defer l.facts.order.Unlock()
@@ -294,7 +291,7 @@ func (l *linker) passkeyTaken(p *pairing, waits *event.PasskeyChallenge) {
 	}
 	l.mu.Unlock()
 	if confirmed {
-		l.tellPasskey()
+		l.reportPasskey()
 	}
 }
 

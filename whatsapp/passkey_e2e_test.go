@@ -79,7 +79,7 @@ func (r *rig) assertion(phone *sandbox.Phone, challenge string) (a event.Passkey
 	}
 }
 
-func TestAnAccountWithAPasskeyIsLinkedByItsSignature(t *testing.T) {
+func TestPairingWithPasskey(t *testing.T) {
 	r := newRig(t)
 	if err := r.session.AssertPasskey(t.Context(), event.PasskeyAssertion{}); !errors.Is(err, event.ErrNoPasskey) {
 		t.Errorf("before it was asked for: %v", err)
@@ -106,7 +106,7 @@ func TestAnAccountWithAPasskeyIsLinkedByItsSignature(t *testing.T) {
 	}
 }
 
-func TestAWrongSignatureIsRefusedAndARightOneIsTakenAfterIt(t *testing.T) {
+func TestCorrectPasskeyAnswerAfterAWrongOne(t *testing.T) {
 	r := newRig(t)
 	phone, challenge := r.challenged(`{"do":"passkey"}`)
 	for name, spoil := range map[string]func(*event.PasskeyAssertion){
@@ -127,7 +127,7 @@ func TestAWrongSignatureIsRefusedAndARightOneIsTakenAfterIt(t *testing.T) {
 	r.state(event.Online)
 }
 
-func TestACodeIsComparedWhenTheAnswerDoesNotProveTheScan(t *testing.T) {
+func TestPasskeyCodeComparison(t *testing.T) {
 	r := newRig(t)
 	phone, challenge := r.challenged(`{"do":"passkey","compare":true}`)
 	if err := r.session.AssertPasskey(t.Context(), r.assertion(phone, challenge)); err != nil {
@@ -167,7 +167,7 @@ func TestARefusedPasskeyLinksNothing(t *testing.T) {
 	}
 }
 
-func TestACodeThatMustBeComparedWaitsForItsConfirmation(t *testing.T) {
+func TestPasskeyCodeWaitsForConfirmation(t *testing.T) {
 	s, cli, j := offline(t, Config{})
 	s.linker.start(false)
 	s.handle(cli, &events.PairPasskeyConfirmation{Code: "ABCD-EFGH"})
@@ -184,7 +184,7 @@ func TestACodeThatMustBeComparedWaitsForItsConfirmation(t *testing.T) {
 	}
 }
 
-func TestAPasskeyThatFailsIsTheReasonShownAndNoWebhook(t *testing.T) {
+func TestPasskeyFailureIsAReasonWithoutWebhook(t *testing.T) {
 	s, cli, j := offline(t, Config{})
 	s.handle(cli, &events.PairPasskeyError{Error: errors.New("no options")})
 	s.handle(cli, &events.PairPasskeyRequest{})

@@ -14,32 +14,30 @@ import (
 	"postern/internal/nesting"
 )
 
-// maxDepth is how deep content may nest, objects and arrays counted alike; what lies
-// deeper becomes {} or []. Quotes nest, and the JSON readers of receivers have limits too.
+// maxDepth is how deep content may nest, counting objects and arrays; deeper values
+// become {} or []. Quotes nest, and the JSON readers of receivers have limits too.
 const maxDepth = nesting.Max
 
-// maxContent is how large the JSON of one content grows, in bytes. WhatsApp's
-// own limit for a text is 65 536 characters and its thumbnails are small, so
-// that no honest message comes near; without a limit, a stranger could fill
-// the queue of a webhook with frames of 16 MB each, which escaping makes
-// larger still.
+// maxContent is the greatest size of the JSON of one content, in bytes. WhatsApp's own
+// limit for a text is 65 536 characters and its thumbnails are small, so no ordinary
+// message comes near. Without a limit, a sender could fill the queue of a webhook with
+// frames of 16 MB, which escaping makes larger still.
 const maxContent = 4 << 20
 
 // jsonWriter writes protobuf messages in protobuf's JSON mapping, with three
-// differences: every key is in lower camel case, text that is not UTF-8 is
-// mended instead of refused, and what would pass maxContent is left out: a
-// text is cut at its end, bytes become empty, fields and elements that would
-// follow are absent. Unknown fields are left out.
+// differences: every key is in lower camel case; invalid UTF-8 is replaced instead of
+// rejected; and what exceeds maxContent is omitted: a text is cut at its end, bytes
+// become empty, later fields and elements are absent. Unknown fields are omitted.
 type jsonWriter struct {
 	buf []byte
-	cut bool // something was left out for its size
+	cut bool // something was omitted for its size
 }
 
 func (w *jsonWriter) raw(s string) { w.buf = append(w.buf, s...) }
 
 func (w *jsonWriter) room() int { return max(0, maxContent-len(w.buf)) }
 
-// full tells whether nothing more may follow, and then notes that it does not.
+// full reports whether nothing more may follow, and records the omission.
 func (w *jsonWriter) full() bool {
 	if w.room() > 0 {
 		return false
@@ -48,7 +46,7 @@ func (w *jsonWriter) full() bool {
 	return true
 }
 
-// shorten cuts a text to n bytes, not within a character.
+// shorten cuts a text to n bytes at a character boundary.
 func (w *jsonWriter) shorten(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -75,7 +73,7 @@ func (w *jsonWriter) text(s string) {
 	w.buf = append(w.buf, b...)
 }
 
-// fitting is how much of a text has room once it is escaped.
+// fitting returns how much of a text fits once it is escaped.
 func fitting(s string, room int) int {
 	for i, r := range s {
 		switch {
@@ -93,7 +91,7 @@ func fitting(s string, room int) int {
 	return len(s)
 }
 
-// quote is a string in JSON; what is not UTF-8 in it is replaced.
+// quote returns a string in JSON, with invalid UTF-8 replaced.
 func quote(s string) []byte {
 	b, err := event.Marshal(s)
 	if err != nil { // a string always marshals
@@ -102,7 +100,7 @@ func quote(s string) []byte {
 	return b
 }
 
-// needsEscape tells whether a text can not stand between quotes as it is.
+// needsEscape reports whether a text needs escapes between quotes.
 func needsEscape(s string) bool {
 	ascii := true
 	for i := range len(s) {

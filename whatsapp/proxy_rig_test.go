@@ -28,8 +28,8 @@ var lookups = func() *atomic.Int64 {
 	return n
 }()
 
-// trap is an address where WhatsApp seems to be, and which nobody may dial but
-// a proxy, which is led to the real place instead.
+// trap is an address in place of WhatsApp's that must not be dialled directly. A proxy
+// that is asked for it connects to the real server instead.
 type trap struct {
 	address string
 	sprung  atomic.Int64
@@ -68,7 +68,7 @@ type proxied struct {
 }
 
 // newProxied makes an instance at an endpoint that only proxies reach. With
-// named, the endpoint has a name that nobody knows; else it is a trap.
+// named, the endpoint has an unknown name; else it is a trap.
 func newProxied(t *testing.T, cfg Config, named bool) *proxied {
 	t.Helper()
 	p := &proxied{use: map[proxy.Use]proxy.Server{}, trap: newTrap(t)}
@@ -162,7 +162,7 @@ func wantStep(t *testing.T, err error, step proxy.Step, words string) {
 	}
 	for _, secret := range []string{"pa55word", "someone", "127.0.0.1"} {
 		if strings.Contains(err.Error(), secret) {
-			t.Errorf("the reason %q tells %s", err, secret)
+			t.Errorf("the reason %q contains %s", err, secret)
 		}
 	}
 }

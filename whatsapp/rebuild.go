@@ -13,10 +13,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// rebuild is the reverse of normalise: it makes a message of a stored
-// messageType and content. What normalise left out, the wrappers and what rode
-// along, does not come back. Fields that the schema does not have are skipped:
-// they may be of another version of it.
+// rebuild is the reverse of normalise: it builds a message from a stored messageType
+// and content. What normalise omitted, such as wrappers, is not restored. Fields that
+// the schema does not have are skipped: they may be of another version of it.
 func rebuild(messageType string, content json.RawMessage) (*waE2E.Message, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(content, &fields); err != nil {
@@ -39,10 +38,10 @@ func rebuild(messageType string, content json.RawMessage) (*waE2E.Message, error
 		}
 		return m, f.rebuild(r, fields, content)
 	}
-	return nil, fmt.Errorf("messageType %q is not one that this version knows", messageType)
+	return nil, fmt.Errorf("messageType %q is unknown to this version", messageType)
 }
 
-// rebuild sets the one field of a message that its content is.
+// rebuild sets the content field of a message.
 func (f *contentField) rebuild(m protoreflect.Message, fields map[string]json.RawMessage, content json.RawMessage) error {
 	if f.Message() == nil || f.Cardinality() == protoreflect.Repeated {
 		key := "value"
@@ -54,14 +53,14 @@ func (f *contentField) rebuild(m protoreflect.Message, fields map[string]json.Ra
 	return f.set(m, content, 0)
 }
 
-// set reads the JSON of a field into m.
+// set decodes the JSON of a field into m.
 func (f *contentField) set(m protoreflect.Message, raw json.RawMessage, depth int) error {
 	if len(raw) == 0 || depth > maxDepth {
 		return nil
 	}
 	switch {
 	case f.IsMap():
-		return nil // no content that is sent has one
+		return nil // content that can be sent has none
 	case f.IsList():
 		return f.setList(m, raw, depth)
 	case f.Message() != nil:
@@ -115,8 +114,8 @@ func readMessage(m protoreflect.Message, raw json.RawMessage, depth int) error {
 	return nil
 }
 
-// scalarOf reads a value as jsonWriter.scalar wrote it. An enum's name that
-// the schema does not have gives no value.
+// scalarOf decodes a value written by jsonWriter.scalar. The name of an unknown enum
+// value gives no value.
 func scalarOf(f protoreflect.FieldDescriptor, raw json.RawMessage) (protoreflect.Value, error) {
 	v, err := readScalar(f, raw)
 	if err != nil {
@@ -191,7 +190,7 @@ func readInteger(kind protoreflect.Kind, raw json.RawMessage) (v protoreflect.Va
 	}
 }
 
-// unquoted is the text of a number, which JSON quotes when it has 64 bits.
+// unquoted returns the text of a number, which JSON quotes if it has 64 bits.
 func unquoted(raw json.RawMessage) string {
 	if n := len(raw); n >= 2 && raw[0] == '"' && raw[n-1] == '"' {
 		return string(raw[1 : n-1])

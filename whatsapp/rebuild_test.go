@@ -60,7 +60,7 @@ func compactJSON(t *testing.T, raw json.RawMessage) string {
 	return string(out)
 }
 
-func TestContentThatIsNoneIsAnErrorNotAMessage(t *testing.T) {
+func TestInvalidContentIsNotRebuilt(t *testing.T) {
 	for _, c := range []struct{ kind, content string }{
 		{"conversation", `[]`},
 		{"conversation", `{"text":5}`},

@@ -8,21 +8,21 @@ import (
 	"postern/event"
 )
 
-// reloginAfter is how long WhatsApp gets to ask for the login that follows a
-// pairing. It asks within a second.
+// reloginAfter is how long the session waits for WhatsApp's request to log in after a
+// pairing. It usually comes within a second.
 const reloginAfter = 3 * time.Second
 
-// reloginState follows the step from paired to logged in. WhatsApp ends the
-// pairing stream with code 515, which the library turns into
-// ManualLoginReconnect, unless the connection closes first: then the node may
-// be lost. Either way exactly one manual.reconnect is reported.
+// reloginState follows the step from paired to logged in. WhatsApp ends the pairing
+// stream with code 515, which the library turns into ManualLoginReconnect. If the
+// connection closes first, the code may be lost. In both cases exactly one
+// manual.reconnect is reported.
 type reloginState int
 
 const (
 	reloginNone      reloginState = iota
-	reloginEarly                  // code 515 was handled before the pairing that it follows
+	reloginEarly                  // code 515 was handled before its pairing
 	reloginExpected               // paired; waiting for code 515
-	reloginAnnounced              // manual.reconnect was reported; waiting for Connect and its login
+	reloginAnnounced              // manual.reconnect was reported; waiting for the login
 )
 
 // relogin watches for the login that follows a pairing.
@@ -49,8 +49,8 @@ func (r *relogin) stop() {
 	r.stopLocked()
 }
 
-// expect starts the watchdog after a pairing. It reports whether the
-// request to log in has come already.
+// expect starts the watchdog after a pairing. It reports whether the request to log in
+// has already come.
 func (r *relogin) expect() (early bool) {
 	ctx, stop := context.WithCancel(context.Background())
 	r.mu.Lock()
@@ -67,7 +67,7 @@ func (r *relogin) expect() (early bool) {
 			r.facts.order.Lock()
 			defer r.facts.order.Unlock()
 			if r.announce() {
-				r.conn.log.Info("whatsapp did not ask for the login after pairing")
+				r.conn.log.Info("WhatsApp did not request the login after pairing")
 			}
 		case <-ctx.Done():
 		}
@@ -75,10 +75,10 @@ func (r *relogin) expect() (early bool) {
 	return early
 }
 
-// announce reports manual.reconnect, once per pairing or request of
-// WhatsApp, and tells whether it did. The library handles a pairing and the
-// code 515 after it in two goroutines; when the code comes first it is kept
-// for the pairing. The caller holds r.facts.order.
+// announce reports manual.reconnect, once per pairing or request of WhatsApp, and
+// returns whether it did. The library handles a pairing and the code 515 after it in
+// two goroutines; a code that comes first is kept for the pairing. The caller holds
+// facts.order.
 func (r *relogin) announce() bool {
 	paired := r.conn.isPaired()
 	r.mu.Lock()
@@ -92,13 +92,13 @@ func (r *relogin) announce() bool {
 	}
 	r.mu.Unlock()
 	if due {
-		r.facts.tell(connectionFact(event.TypeManualReconnect, event.ConnectionConnecting, event.Connecting))
+		r.facts.change(connectionFact(event.TypeManualReconnect, event.ConnectionConnecting, event.Connecting))
 	}
 	return due
 }
 
-// between reports whether a closed stream belongs to the pairing. A code
-// 515 alone does not make it so: no pairing may follow.
+// between reports whether the closed stream belongs to a pairing. A code 515 alone is
+// not enough: a pairing need not follow.
 func (r *relogin) between() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

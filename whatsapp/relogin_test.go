@@ -8,7 +8,7 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 )
 
-func TestALoginRequestThatOvertakesItsPairingIsAnnouncedAfterIt(t *testing.T) {
+func TestEarlyLoginRequestFollowsItsPairing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, cli, j := offline(t, Config{})
 		s.handle(cli, &events.ManualLoginReconnect{})
@@ -18,7 +18,7 @@ func TestALoginRequestThatOvertakesItsPairingIsAnnouncedAfterIt(t *testing.T) {
 	})
 }
 
-func TestALoginRequestWithoutAPairingDoesNotHideTheLoss(t *testing.T) {
+func TestLoginRequestWithoutPairingReportsTheLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, cli, j := offline(t, Config{})
 		s.linker.start(false)

@@ -11,7 +11,7 @@ import (
 	"postern/event"
 )
 
-func TestARestrictionIsToldWithItsEnd(t *testing.T) {
+func TestRestrictionHasItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ends := time.Now().Add(time.Hour)
 		for rule, tc := range map[string]struct {
@@ -44,7 +44,7 @@ func TestARestrictionIsToldWithItsEnd(t *testing.T) {
 				f = facts[0]
 			}
 			if f.Restriction == nil || *f.Restriction != tc.want {
-				t.Errorf("%s: told %+v, want %+v", rule, f.Restriction, tc.want)
+				t.Errorf("%s: reported %+v, want %+v", rule, f.Restriction, tc.want)
 			}
 		}
 	})

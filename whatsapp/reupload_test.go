@@ -9,7 +9,7 @@ import (
 	"postern/event"
 )
 
-func TestAFileThatWhatsAppForgotComesFromThePhone(t *testing.T) {
+func TestMissingFileComesFromThePhone(t *testing.T) {
 	const text = "kept by the phone"
 	r := newRigWith(t, Config{Media: newFiles(t, text)})
 	own := r.pair()
@@ -65,7 +65,7 @@ func TestAnUploadIsFetchedBackAsItWas(t *testing.T) {
 	}
 }
 
-func TestAFileOfAGroupComesFromThePhoneToo(t *testing.T) {
+func TestMissingGroupFileComesFromThePhone(t *testing.T) {
 	c := newCircle(t)
 	c.owner.ask(c.phone, `{"do":"media","kind":"document","to":"`+c.id+`","caption":"for all"}`)
 	f := c.owner.await("the file in the group", message("for all"))

@@ -16,7 +16,7 @@ import (
 	"postern/internal/netfault"
 )
 
-// sender sends the messages of a session, one after the other.
+// sender sends the messages of a session, one at a time.
 type sender struct {
 	conn  *connection
 	files *Files
@@ -25,14 +25,7 @@ type sender struct {
 	leaving atomic.Pointer[departing] // of the message whose turn it is
 }
 
-// send sends one message under its caller's id and waits for WhatsApp's
-// acknowledgement. Sends of one session go one after the other: when its files
-// are uploaded and its delay is over, a message waits for its turn for at most
-// Config.TurnTimeout, then for as long as its Turn wants, and then has
-// Config.SendTimeout for itself. Every error
-// wraps exactly one of [event.ErrNotConnected], [event.ErrBusy], [event.ErrNotNow],
-// [event.ErrNotOnWhatsApp], [event.ErrSendRefused] and
-// [event.ErrOutcomeUnknown]; only after the last one may the message have left.
+// send implements Session.Send.
 func (s *sender) send(ctx context.Context, out event.Outgoing) (event.Sent, error) {
 	cli, own := s.conn.client(), s.conn.self()
 	if !s.conn.isOnline() {
@@ -64,7 +57,7 @@ func (s *sender) send(ctx context.Context, out event.Outgoing) (event.Sent, erro
 			return event.Sent{}, certain(err)
 		}
 	}
-	now := s.conn.client() // another one than before where the connection is
+	now := s.conn.client() // a new one after a reconnect
 	if !s.conn.isOnline() {
 		return event.Sent{}, event.ErrNotConnected
 	}
@@ -80,7 +73,7 @@ func (s *sender) send(ctx context.Context, out event.Outgoing) (event.Sent, erro
 
 // takeTurn waits until it is this send's turn.
 func (s *sender) takeTurn(ctx context.Context, by event.Sender) error {
-	if s.turns.free(by) { // mostly, and then without a clock
+	if s.turns.free(by) { // the usual case needs no timer
 		return nil
 	}
 	bound := s.conn.cfg.TurnTimeout
@@ -89,9 +82,7 @@ func (s *sender) takeTurn(ctx context.Context, by event.Sender) error {
 	return s.turns.take(ctx, by)
 }
 
-// hold waits until no message is on its way, and keeps those to come from
-// leaving until resume is called. Errors: one that wraps event.ErrBusy, or the
-// cause of ctx's end.
+// hold implements Session.Hold.
 func (s *sender) hold(ctx context.Context) (resume func(), err error) {
 	if err := s.takeTurn(ctx, event.ByCall); err != nil {
 		return nil, err
@@ -99,9 +90,9 @@ func (s *sender) hold(ctx context.Context) (resume func(), err error) {
 	return s.turns.pass, nil
 }
 
-// transmit gives a message to WhatsApp and waits for its acknowledgement. The
-// library sends messages of its own too: its time begins, and Leaving is
-// called, when the library has come to this one.
+// transmit passes a message to the library and waits for WhatsApp's acknowledgement.
+// The library also sends messages of its own: the timeout starts, and Leaving is
+// called, when it has reached this one.
 func (s *sender) transmit(ctx context.Context, cli *whatsmeow.Client, to types.JID, message *waE2E.Message, out event.Outgoing) (resp whatsmeow.SendResponse, err error) {
 	extra := whatsmeow.SendRequestExtra{ID: out.ID, Timeout: s.conn.cfg.SendTimeout}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -110,7 +101,7 @@ func (s *sender) transmit(ctx context.Context, cli *whatsmeow.Client, to types.J
 	defer clock.Stop()
 	leaving := func() error {
 		if !clock.Stop() {
-			return fmt.Errorf("%w: the connection did not get to it in time", event.ErrBusy)
+			return fmt.Errorf("%w: the message was not reached in time", event.ErrBusy)
 		}
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -132,7 +123,7 @@ func (s *sender) transmit(ctx context.Context, cli *whatsmeow.Client, to types.J
 	return resp, err
 }
 
-// certain gives an error from before the send the sentinel that says so.
+// certain wraps an error from before the send in its sentinel.
 func certain(err error) error {
 	switch {
 	case errors.Is(err, event.ErrNotConnected), errors.Is(err, event.ErrSendRefused), errors.Is(err, event.ErrBusy):
@@ -143,21 +134,21 @@ func certain(err error) error {
 	return fmt.Errorf("%w: %w", event.ErrSendRefused, netfault.Plain(err))
 }
 
-// maxMessage is how large an encoded message may be, in bytes. Each of the
-// recipient's devices gets its own copy in one frame, and WhatsApp drops the
-// connection over one that is too large, with whatever else is on its way. The
-// longest text that is allowed, quoting another, fits.
+// maxMessage is the greatest size of an encoded message, in bytes. The frame contains a
+// copy for each of the recipient's devices, and WhatsApp drops the connection over a
+// frame that is too large, and everything else under way. The longest allowed text with
+// a quote fits.
 const maxMessage = 600 << 10
 
 func checkSize(m *waE2E.Message) error {
 	if size := proto.Size(m); size > maxMessage {
-		return fmt.Errorf("%w: the message has %d bytes, at most %d can be sent; send less, or as a document", event.ErrSendRefused, size, maxMessage)
+		return fmt.Errorf("%w: the message has %d bytes, the limit is %d; shorten it, or send a document", event.ErrSendRefused, size, maxMessage)
 	}
 	return nil
 }
 
-// prepareMessage makes the message of an order, uploading its file if it has
-// one, and tells how many participants it mentions.
+// prepareMessage builds the message of an order, uploading its file if it has one, and
+// returns how many participants it mentions.
 func (s *sender) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to types.JID, out event.Outgoing) (*waE2E.Message, int, error) {
 	own := s.conn.self()
 	m, err := s.composeAny(ctx, cli, own, out.Content)
@@ -199,7 +190,7 @@ func (s *sender) composeAny(ctx context.Context, cli *whatsmeow.Client, own acco
 	return compose(cli, own, c)
 }
 
-// everyone is the address of each participant of a group.
+// everyone returns the address of each participant of a group.
 func (s *sender) everyone(ctx context.Context, cli *whatsmeow.Client, group types.JID) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.SendTimeout)
 	defer cancel()
@@ -214,12 +205,12 @@ func (s *sender) everyone(ctx context.Context, cli *whatsmeow.Client, group type
 	return all, nil
 }
 
-// showPresence shows what the caller wants seen, in the chat or of the account,
-// and waits. A message that follows ends it in the chat on the recipient's screen.
-// A presence that cannot be shown does not keep the message back.
+// showPresence shows the presence of an order, in the chat or for the account, and
+// waits for its delay. On the recipient's screen the message ends a presence in the
+// chat. If the presence fails, the message is sent all the same.
 func (s *sender) showPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, out event.Outgoing) error {
 	if err := s.sendPresence(ctx, cli, to, out.Presence); err != nil {
-		s.conn.log.Info("presence not shown, sending the message without it", "presence", string(out.Presence), "error", err)
+		s.conn.log.Info("presence not shown; sending the message", "presence", string(out.Presence), "error", err)
 		if out.Warn != nil {
 			out.Warn(presenceProblem(out.Presence, err))
 		}
@@ -247,7 +238,7 @@ func (s *sender) sendPresence(ctx context.Context, cli *whatsmeow.Client, to typ
 	return nil
 }
 
-// presenceProblem tells the caller of a send why a presence was not shown.
+// presenceProblem is the warning that a presence was not shown.
 func presenceProblem(p event.Presence, err error) string {
 	why := netfault.Plain(err).Error()
 	if errors.Is(err, whatsmeow.ErrNoPushName) {
@@ -271,9 +262,9 @@ func sendChatPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, 
 	return nil
 }
 
-// reachable finds out whether a phone number has an account, unless its LID
-// is known already. WhatsApp's answer brings the LID, which the send needs
-// anyway: a first contact costs one request either way.
+// reachable checks that a phone number has an account, unless its LID is known.
+// WhatsApp's answer contains the LID, which the send needs anyway, so a first contact
+// costs one request in either case.
 func (s *sender) reachable(ctx context.Context, cli *whatsmeow.Client, to types.JID) error {
 	if to.Server != types.DefaultUserServer {
 		return nil
@@ -299,8 +290,7 @@ func (s *sender) reachable(ctx context.Context, cli *whatsmeow.Client, to types.
 	return event.NotOnWhatsApp(to.User)
 }
 
-// sentFrom is the device of what the API sends: a web client, whatever form its
-// message ids have.
+// sentFrom is the device of messages sent by the API, whatever the form of their ids.
 const sentFrom = "web"
 
 func sentMessage(cli *whatsmeow.Client, to types.JID, message *waE2E.Message, resp whatsmeow.SendResponse) *event.Message {

@@ -17,13 +17,15 @@ import (
 	"postern/internal/netfault"
 )
 
-// ErrPaired is returned by PairCode for an instance that is paired already.
+// ErrPaired is returned by PairCode for a paired instance.
 var ErrPaired = errors.New("instance is paired already")
 
-// Session is one instance's connection to WhatsApp. Its methods may be called
-// from any goroutine; Connect, PairCode, Logout and Disconnect exclude each
-// other. A session that is not needed any more is left disconnected.
+// Session is one instance's connection to WhatsApp. Its methods may be called from any
+// goroutine; Connect, PairCode, Logout and Disconnect exclude each other. A session
+// that is no longer used must be disconnected.
 type Session struct {
+	// Account groups, by theme, the operations on the account of a session. All of
+	// them require the session to be online.
 	Account Account // set by Open; it does not change
 
 	connector *Connector
@@ -43,8 +45,8 @@ type Session struct {
 
 	dial sync.Mutex // held by Connect, PairCode, Logout and Disconnect
 
-	// gate is held for reading while an event is handled; Disconnect takes it
-	// for writing, so that nothing is reported after it returned.
+	// gate is held for reading while an event is handled. Disconnect takes it for
+	// writing, so that nothing is reported after it returned.
 	gate   sync.RWMutex
 	closed bool
 
@@ -96,15 +98,15 @@ func newSession(c *Connector, instance int64, report ReportFunc) *Session {
 // Paired reports whether a device record exists.
 func (s *Session) Paired() bool { return s.conn.isPaired() }
 
-// Online reports whether the session can send and receive: logged in, on a
-// socket that is open now.
+// Online reports whether the session can send and receive: logged in, on an open
+// socket.
 func (s *Session) Online() bool { return s.conn.isOnline() }
 
-// Connect dials and does the handshake, and returns; the login, or the codes
-// of a QR pairing when the instance is not paired, follow as facts. ctx and
-// Config.ConnectTimeout bound the dial; a server that accepts the connection
-// and then keeps silent is given up after 20 s at most. Connect does nothing when the
-// session is online or pairing. Errors wrap [event.ErrNotConnected].
+// Connect dials, does the handshake and returns. The login, or the QR codes of an
+// unpaired instance, follow as facts. ctx and Config.ConnectTimeout limit the dial; a
+// server that accepts the connection and then does not answer is given up after at most
+// 20 s. Connect does nothing if the session is online or pairing. Errors wrap
+// [event.ErrNotConnected].
 func (s *Session) Connect(ctx context.Context) error {
 	s.dial.Lock()
 	defer s.dial.Unlock()
@@ -130,7 +132,7 @@ func (s *Session) connect(ctx context.Context, byCode bool) error {
 	stop := context.AfterFunc(ctx, hangup)
 	err := s.connectClient(ctx, life, cli)
 	if !stop() && err == nil {
-		err = context.Cause(ctx) // the context ended after all, and with it the connection
+		err = context.Cause(ctx) // ctx ended in the meantime, and the connection with it
 	}
 	if err != nil {
 		s.drop()
@@ -144,14 +146,14 @@ func (s *Session) connect(ctx context.Context, byCode bool) error {
 	return nil
 }
 
-// abandonAfter is how long the library has to notice that a dial is not wanted any
-// more.
+// abandonAfter is how long connectClient waits for the library to return from a
+// cancelled dial.
 const abandonAfter = 100 * time.Millisecond
 
-// connectClient dials until ctx ends, which ends life too. The library notices that
-// everywhere but while it waits for the server's half of the handshake, for 20 s:
-// that client is left to itself then, without a socket, and another one takes its
-// place.
+// connectClient dials until ctx ends, which ends life too. While the library waits for
+// the server's half of the handshake, for up to 20 s, it does not notice that.
+// connectClient then leaves that client, which has no socket any more, and creates a
+// new one.
 func (s *Session) connectClient(ctx, life context.Context, cli *whatsmeow.Client) error {
 	dialled := make(chan error, 1)
 	go func() { dialled <- cli.ConnectContext(life) }()
@@ -169,8 +171,8 @@ func (s *Session) connectClient(ctx, life context.Context, cli *whatsmeow.Client
 	return context.Cause(ctx)
 }
 
-// prepare opens the gate for a new connection and returns the client for it:
-// the one of the paired device, or a new one with fresh keys.
+// prepare opens the gate for a new connection and returns its client: that of the
+// paired device, or a new one with new keys.
 func (s *Session) prepare(life context.Context, hangup context.CancelFunc) *whatsmeow.Client {
 	s.gate.Lock()
 	s.closed = false
@@ -186,11 +188,10 @@ func (s *Session) prepare(life context.Context, hangup context.CancelFunc) *what
 	return cli
 }
 
-// PairCode begins a pairing by code, or turns a running QR pairing into one,
-// and returns the code to type on the phone, "ABCD-EFGH". It connects when
-// needed and waits until ctx ends. Errors wrap [ErrPaired],
-// [event.ErrRecipient] for a number that is none, or
-// [event.ErrNotConnected]. The pairing then goes on as told by facts.
+// PairCode starts pairing by code, or switches a running QR pairing to it, and returns
+// the code to type on the phone, "ABCD-EFGH". It connects if needed, and waits until
+// ctx ends. Errors wrap [ErrPaired], [event.ErrRecipient] if phone is no phone number,
+// or [event.ErrNotConnected]. The rest of the pairing is reported by facts.
 func (s *Session) PairCode(ctx context.Context, phone string) (string, error) {
 	to, err := event.ParseRecipient(phone)
 	if err != nil {
@@ -222,10 +223,9 @@ func (s *Session) PairCode(ctx context.Context, phone string) (string, error) {
 	return s.linker.requestCode(ctx, p, to.User)
 }
 
-// Disconnect drops the socket and keeps the device. It waits for the events
-// being handled and for the session's own goroutines; nothing is reported
-// after it returned. It may be repeated, and Connect may follow. It must not
-// be called from within report.
+// Disconnect closes the socket and keeps the device. It waits for the events being
+// handled and for the session's goroutines; nothing is reported after it returned. It
+// may be repeated, and Connect may follow. It must not be called from report.
 func (s *Session) Disconnect() {
 	s.dial.Lock()
 	defer s.dial.Unlock()
@@ -235,10 +235,9 @@ func (s *Session) Disconnect() {
 // drop is Disconnect for callers that hold s.dial.
 func (s *Session) drop() { s.release(true) }
 
-// release ends whatever the last connection left behind. With final unset, a
-// connection that is lost already is not also marked as wished for: a send
-// that waits for its acknowledgement then outlives the redial, and the library
-// repeats its frame.
+// release ends the last connection. If final is false, a connection that is already
+// lost is not marked as closed on purpose: a send that waits for its acknowledgement
+// then survives the redial, and the library repeats its frame.
 func (s *Session) release(final bool) {
 	cli, hangup := s.conn.end()
 	s.silence.ended()
@@ -260,48 +259,44 @@ func (s *Session) release(final bool) {
 }
 
 // Send sends one message under its caller's id and waits for WhatsApp's
-// acknowledgement. Sends of one session go one after the other: when its files
-// are uploaded and its delay is over, a message waits for its turn for at most
-// Config.TurnTimeout, then for as long as its Turn wants, and then has
-// Config.SendTimeout for itself. Every error
-// wraps exactly one of [event.ErrNotConnected], [event.ErrBusy], [event.ErrNotNow],
-// [event.ErrNotOnWhatsApp], [event.ErrSendRefused] and
-// [event.ErrOutcomeUnknown]; only after the last one may the message have left.
+// acknowledgement. A session sends one message at a time. After its files are uploaded
+// and its delay has passed, a message waits for its turn for at most
+// Config.TurnTimeout, then for its Turn function, and then has Config.SendTimeout.
+// Every error wraps exactly one of [event.ErrNotConnected], [event.ErrBusy],
+// [event.ErrNotNow], [event.ErrNotOnWhatsApp], [event.ErrSendRefused] and
+// [event.ErrOutcomeUnknown]; only after the last one may the message have been sent.
 func (s *Session) Send(ctx context.Context, out event.Outgoing) (event.Sent, error) {
 	return s.sender.send(ctx, out)
 }
 
-// Hold waits until no message is on its way, and keeps those to come from
-// leaving until resume is called. Errors: one that wraps event.ErrBusy, or the
-// cause of ctx's end.
+// Hold waits until no message is being sent, and blocks further ones until resume is
+// called. Its error wraps event.ErrBusy, or is the cause of ctx's end.
 func (s *Session) Hold(ctx context.Context) (resume func(), err error) { return s.sender.hold(ctx) }
 
-// Passkey returns what the pairing waits for, nil when that is no passkey.
-// What it points to does not change.
+// Passkey returns the challenge that the pairing waits for, nil if none. The caller
+// must not change it.
 func (s *Session) Passkey() *event.PasskeyChallenge { return s.linker.challenge() }
 
-// AssertPasskey hands the authenticator's answer to WhatsApp; the pairing then
-// goes on as told by facts. It may be called again while nothing follows, and
-// waits some seconds then, whether something does. Errors:
-// [event.ErrNoPasskey], [event.ErrPasskeyRefused], or one that wraps
-// [event.ErrNotConnected].
+// AssertPasskey sends the authenticator's answer to WhatsApp; the rest of the pairing
+// is reported by facts. It may be repeated if no further step follows, and then first
+// waits some seconds for that step. Errors: [event.ErrNoPasskey],
+// [event.ErrPasskeyRefused], or one that wraps [event.ErrNotConnected].
 func (s *Session) AssertPasskey(ctx context.Context, a event.PasskeyAssertion) error {
 	return s.linker.assert(ctx, a)
 }
 
-// ConfirmPasskey says that the code is the one that the phone shows. Errors
-// are those of AssertPasskey.
+// ConfirmPasskey confirms that the phone shows the same code. Its errors are those of
+// AssertPasskey.
 func (s *Session) ConfirmPasskey(ctx context.Context) error { return s.linker.confirm(ctx) }
 
-// Reroute closes what goes another way than the proxies now in force say,
-// files on their way included. Whoever changed them calls it; a dial that
-// follows takes the right way in any case.
+// Reroute closes the connections, including file transfers, that do not use the proxies
+// now in force. It is called after a change of proxies. A later dial uses the right
+// proxy in any case.
 func (s *Session) Reroute() { s.lines.reroute() }
 
-// Logout unlinks the instance at WhatsApp, disconnects and deletes the device
-// record. It reports no fact: the caller knows why it happened. When WhatsApp
-// cannot be told, the device is kept and the error wraps
-// [event.ErrNotConnected]; [Session.Forget] deletes it all the same.
+// Logout unlinks the instance at WhatsApp, disconnects and deletes the device record.
+// It reports no fact. If WhatsApp cannot be reached, the device is kept and the error
+// wraps [event.ErrNotConnected]; [Session.Forget] deletes it without WhatsApp.
 func (s *Session) Logout(ctx context.Context) error {
 	s.dial.Lock()
 	defer s.dial.Unlock()
@@ -321,8 +316,8 @@ func (s *Session) Logout(ctx context.Context) error {
 	return s.forget(ctx)
 }
 
-// Forget disconnects and deletes the device record without telling WhatsApp.
-// The phone goes on listing the device until its owner removes it.
+// Forget disconnects and deletes the device record without contacting WhatsApp. The
+// phone continues to list the device until its owner removes it.
 func (s *Session) Forget(ctx context.Context) error {
 	s.dial.Lock()
 	defer s.dial.Unlock()
@@ -355,7 +350,7 @@ func (s *Session) newClient(device *wastore.Device) *whatsmeow.Client {
 	cli.UseRetryMessageStore = true
 	cli.ManualHistorySyncDownload = true
 	cli.GetClientPayload = func() *waWa6.ClientPayload { return s.introduce(cli.Store) }
-	// Without it a login refused with 413 or 414 crashes the library.
+	// If unset, a login refused with 413 or 414 crashes the library.
 	cli.RefreshCAT = func(context.Context) error { return errNoCAT }
 	cli.SetWebsocketHTTPClient(s.lines.socket.client)
 	cli.SetPreLoginHTTPClient(s.lines.socket.client)

@@ -99,7 +99,7 @@ func wantFacts(t *testing.T, j *journal, want ...string) {
 	}
 }
 
-func TestEachCodeIsShownForItsRealLifeAndTheLimitEndsThePairing(t *testing.T) {
+func TestCodeLifetimesAndPairingLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, cli, j := offline(t, Config{QRLimit: 3})
 		s.linker.start(false)
@@ -144,7 +144,7 @@ func TestAPairingEndsAtItsTimeout(t *testing.T) {
 	})
 }
 
-func TestThePairedSessionAsksForALoginWhenWhatsAppDoesNot(t *testing.T) {
+func TestWatchdogRequestsTheLogin(t *testing.T) {
 	paired := "connection.update pair.success connecting pairing"
 	manual := "connection.update manual.reconnect connecting connecting"
 	synctest.Test(t, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestThePairedSessionAsksForALoginWhenWhatsAppDoesNot(t *testing.T) {
 	})
 }
 
-func TestAMessageThatCannotBeStoredIsNotAcknowledgedLoggedAndTheConnectionIsDropped(t *testing.T) {
+func TestUnstoredMessageDropsTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		s, cli, j := offline(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -187,13 +187,13 @@ func TestAMessageThatCannotBeStoredIsNotAcknowledgedLoggedAndTheConnectionIsDrop
 		}
 		synctest.Wait()
 		wantFacts(t, j, "messages.update ", "messages.update ", "connection.update disconnected close reconnecting")
-		if n := strings.Count(log.String(), "asking for it again"); n != 2 {
+		if n := strings.Count(log.String(), "requesting it again"); n != 2 {
 			t.Errorf("%d lines tell that: %s", n, &log)
 		}
 	})
 }
 
-func TestAHandlerThatPanicsIsCountedAndTheEventTaken(t *testing.T) {
+func TestPanickingHandlerIsCounted(t *testing.T) {
 	s, cli, j := offline(t, Config{})
 	if !s.handle(cli, (*events.Receipt)(nil)) {
 		t.Error("asked for the event again")
@@ -207,7 +207,7 @@ func TestAHandlerThatPanicsIsCountedAndTheEventTaken(t *testing.T) {
 // eventOfTheFuture is a type that a later version of the library might have.
 type eventOfTheFuture struct{}
 
-func TestAnUnknownEventIsCountedByTypeLoggedOnceAndNeverAPanic(t *testing.T) {
+func TestUnknownEventIsCountedAndLoggedOnce(t *testing.T) {
 	var log strings.Builder
 	s, cli, j := offline(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for range 3 {
@@ -239,7 +239,7 @@ func TestNothingIsReportedAfterDisconnect(t *testing.T) {
 	wantFacts(t, j)
 }
 
-func TestEveryRefusalIsReportedWithItsStateAndCode(t *testing.T) {
+func TestRefusalsHaveStateAndCode(t *testing.T) {
 	for name, tc := range map[string]struct {
 		evt    any
 		want   string
@@ -290,7 +290,7 @@ func TestReceiptsMapToTheStatusesOfTheContract(t *testing.T) {
 	}
 }
 
-func TestAReceiptNamesTheChatAsTheMessagesOfThatChatDo(t *testing.T) {
+func TestReceiptNamesItsChatLikeMessages(t *testing.T) {
 	group := types.NewJID("120-1", types.GroupServer)
 	for name, source := range map[string]types.MessageSource{
 		"by LID":             {Chat: anneLID, Sender: anneLID},
@@ -309,7 +309,7 @@ func TestAReceiptNamesTheChatAsTheMessagesOfThatChatDo(t *testing.T) {
 	}
 }
 
-func TestMessagesCarryThePhoneJIDWhenItIsKnownAndTheLID(t *testing.T) {
+func TestMessagesHavePhoneJIDAndLID(t *testing.T) {
 	pn, lid := types.NewJID("49151", types.DefaultUserServer), types.NewJID("777", types.HiddenUserServer)
 	group, spokes := types.NewJID("120-1", types.GroupServer), types.JID{User: "777", Server: types.HiddenUserServer, Device: 3}
 	str := func(s string) *string { return &s }

@@ -12,20 +12,19 @@ import (
 	"postern/event"
 )
 
-// translator turns the library's account events into facts. It decides nothing
-// about the connection and touches no network, so that it can be handed any
-// struct. What strangers send may be missing, empty or absurd in it.
+// translator translates the library's account events to facts. It keeps no state and
+// does not use the network, so it accepts any input. Fields that others send may be
+// missing, empty or absurd.
 type translator struct {
-	other   func(types.JID) types.JID // from a phone JID to its LID and back, empty when unknown
+	other   func(types.JID) types.JID // from a phone JID to its LID and back, empty if unknown
 	own     account
 	now     time.Time
-	offline bool   // the event waited while the instance was away
-	source  string // of messages that did not come by themselves
+	offline bool   // the event was queued while the instance was offline
+	source  string // of messages that did not just arrive
 }
 
-// facts translates one event, which may tell several things. ok is false when
-// the type is not one of the translator's; a known event that means nothing to
-// a consumer gives no fact.
+// facts translates one event, which may result in several facts. ok is false if the
+// type is unknown; a known event may have no facts.
 func (t translator) facts(evt any) (facts []event.Fact, ok bool) {
 	for _, theme := range []func(any) ([]event.Fact, bool){
 		t.chatFacts, t.storedMessageFacts, t.groupFacts, t.peopleFacts, t.callFacts,
@@ -38,9 +37,8 @@ func (t translator) facts(evt any) (facts []event.Fact, ok bool) {
 	return nil, silent(evt)
 }
 
-// silent names the events that say nothing to a consumer: transport
-// measurements of calls, and the steps of a pairing by passkey, whose outcome
-// is told by the pairing itself.
+// silent reports the events without facts: transport measurements of calls, and the
+// steps of a pairing by passkey, which the pairing itself reports.
 func silent(evt any) bool {
 	switch evt.(type) {
 	case *events.CallTransport, *events.CallRelayLatency,
@@ -50,12 +48,12 @@ func silent(evt any) bool {
 	return false
 }
 
-// one is the result of a translation that gives a single event.
+// one returns a single fact.
 func one(kind event.Kind, data any) ([]event.Fact, bool) {
 	return []event.Fact{{Kind: kind, Data: data}}, true
 }
 
-// at is the time of an event, or of its processing when it names none.
+// at returns the time of an event, or of its processing if it has none.
 func (t translator) at(when time.Time) event.Time {
 	if when.IsZero() || when.Unix() <= 0 {
 		when = t.now
@@ -63,15 +61,15 @@ func (t translator) at(when time.Time) event.Time {
 	return event.At(when)
 }
 
-// jid is how a payload with a single field names a chat or a person: by the
-// phone JID when it is known, else as WhatsApp does; empty for no address.
+// jid returns the address of a chat or person for a payload with a single field: the
+// phone JID if it is known, else that of WhatsApp; "" for no address.
 func (t translator) jid(j types.JID) string {
 	preferred, _ := t.both(j, types.EmptyJID)
 	return preferred
 }
 
-// both returns the preferred address of a chat or person, and its LID when it
-// is known. alt is the other form, if WhatsApp told it.
+// both returns the preferred address of a chat or person, and its LID if known. alt is
+// the other address, if WhatsApp sent it.
 func (t translator) both(j, alt types.JID) (preferred, lid string) {
 	if j = person(j); j.User == "" {
 		return "", ""
@@ -89,7 +87,7 @@ func (t translator) both(j, alt types.JID) (preferred, lid string) {
 	return preferred, lid
 }
 
-// phone returns the phone JID of a person, empty when it is unknown.
+// phone returns the phone JID of a person, "" if it is unknown.
 func (t translator) phone(j types.JID) string {
 	preferred, lid := t.both(j, types.EmptyJID)
 	if preferred == lid {
@@ -98,14 +96,14 @@ func (t translator) phone(j types.JID) string {
 	return preferred
 }
 
-// isOwn tells whether an address is the account's own.
+// isOwn reports whether an address is the account's own.
 func (t translator) isOwn(j types.JID) bool {
 	j = j.ToNonAD()
 	return j.User != "" && (j == t.own.jid.ToNonAD() || j == t.own.lid.ToNonAD())
 }
 
-// action turns the fields of an app state action into the extra keys of a
-// payload; a missing action has none.
+// action returns the fields of an app state action as extra keys of a payload; nil for
+// a missing action.
 func action(m interface{ ProtoReflect() protoreflect.Message }) event.Extra {
 	r := m.ProtoReflect()
 	if !r.IsValid() {
@@ -121,7 +119,7 @@ func action(m interface{ ProtoReflect() protoreflect.Message }) event.Extra {
 	return extra
 }
 
-// attribute is a textual attribute of a node that may be missing altogether.
+// attribute returns a text attribute of a node, either of which may be missing.
 func attribute(n *wabinary.Node, key string) string {
 	if n == nil {
 		return ""
@@ -130,7 +128,7 @@ func attribute(n *wabinary.Node, key string) string {
 	return text
 }
 
-// nodeText is the text of a node without children.
+// nodeText returns the text of a node without children.
 func nodeText(n *wabinary.Node) string {
 	switch c := n.Content.(type) {
 	case []byte:

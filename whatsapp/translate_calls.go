@@ -70,8 +70,8 @@ func (t translator) call(meta types.BasicCallMeta, data *wabinary.Node, status e
 	return c
 }
 
-// unknownCall reads what there is from a call node that the library does not
-// know: the attributes that all of them share.
+// unknownCall reads the attributes common to all call nodes from one that the library
+// does not know.
 func (t translator) unknownCall(n *wabinary.Node) event.Call {
 	if n == nil {
 		n = &wabinary.Node{}
@@ -94,8 +94,8 @@ func (t translator) unknownCall(n *wabinary.Node) event.Call {
 	return c
 }
 
-// hasVideo tells the kind of a call by the streams that its node offers, nil
-// when it offers none.
+// hasVideo returns the kind of a call by the streams that its node offers, nil if it
+// offers none.
 func hasVideo(n *wabinary.Node) *bool {
 	if n == nil {
 		return nil

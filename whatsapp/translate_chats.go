@@ -9,7 +9,7 @@ import (
 	"postern/event"
 )
 
-// chatFacts takes what was done to chats on another device of the account.
+// chatFacts handles changes of chats on another device of the account.
 func (t translator) chatFacts(evt any) ([]event.Fact, bool) {
 	switch evt := evt.(type) {
 	case *events.Archive:
@@ -43,9 +43,8 @@ func (t translator) chat(kind event.ChatUpdateType, jid types.JID, when time.Tim
 	})
 }
 
-// blocklist tells of the list as such, then of each contact whose state
-// changed. An action of "modify" has no changes: the whole list is to be read
-// anew.
+// blocklist reports the change of the list, then each contact whose state changed. The
+// action "modify" has no changes: the complete list must be read again.
 func (t translator) blocklist(evt *events.Blocklist) []event.Fact {
 	extra := event.Extra{"changes": len(evt.Changes)}
 	for key, value := range map[string]string{

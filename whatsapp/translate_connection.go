@@ -19,7 +19,7 @@ func connectionFact(t event.ConnectionType, c event.Connection, state event.Stat
 	}
 }
 
-// because adds WhatsApp's code and words to a connection fact.
+// because adds WhatsApp's code and message to a connection fact.
 func because(f event.Fact, code int, message string) event.Fact {
 	data := f.Data.(event.ConnectionUpdate)
 	data.StatusReason, data.Message = code, message
@@ -30,8 +30,8 @@ func because(f event.Fact, code int, message string) event.Fact {
 	return f
 }
 
-// pairingEvent takes the events of an unpaired connection. It reports whether
-// evt was one.
+// pairingEvent handles the events of an unpaired connection. It reports whether evt was
+// one.
 func (s *Session) pairingEvent(evt any) bool {
 	switch evt := evt.(type) {
 	case *events.QR:
@@ -39,11 +39,11 @@ func (s *Session) pairingEvent(evt any) bool {
 	case *events.PairSuccess:
 		ended := s.linker.end(nil)
 		s.linked(account{jid: evt.ID, lid: evt.LID})
-		s.linker.tellPasskeyOver(ended, event.ConnectionConnecting)
+		s.linker.reportPasskeyEnd(ended, event.ConnectionConnecting)
 	case *events.PairError:
 		ended := s.linker.end(nil)
-		s.facts.tell(because(connectionFact(event.PairError, event.ConnectionClose, event.ConnectionError), 0, errorText(evt.Error)))
-		s.linker.tellPasskeyOver(ended, event.ConnectionClose)
+		s.facts.change(because(connectionFact(event.PairError, event.ConnectionClose, event.ConnectionError), 0, errorText(evt.Error)))
+		s.linker.reportPasskeyEnd(ended, event.ConnectionClose)
 	case *events.QRScannedWithoutMultidevice:
 		s.scannedInVain()
 	default:
@@ -52,23 +52,23 @@ func (s *Session) pairingEvent(evt any) bool {
 	return true
 }
 
-// scannedInVain ends the pairing because of a phone that cannot link devices.
-// That is no event: the state and its reason tell it. The caller holds s.facts.order.
+// scannedInVain ends the pairing after a scan by a phone that cannot link devices. It
+// causes no event, only a new state with a reason. The caller holds facts.order.
 func (s *Session) scannedInVain() {
 	ended := s.linker.end(nil)
 	if ended == nil {
 		return
 	}
-	s.facts.tell(event.Fact{Status: event.ConnectionError, Error: "the phone that scanned the code has no multi-device support"})
-	s.linker.tellPasskeyOver(ended, event.ConnectionClose)
+	s.facts.change(event.Fact{Status: event.ConnectionError, Error: "the phone that scanned the code has no multi-device support"})
+	s.linker.reportPasskeyEnd(ended, event.ConnectionClose)
 	s.conn.background.Go(s.conn.client().Disconnect) // closing the socket waits for the peer
 }
 
-// linked reports a pairing. The caller holds s.facts.order.
+// linked reports a pairing. The caller holds facts.order.
 func (s *Session) linked(own account) {
 	f := connectionFact(event.PairSuccess, event.ConnectionConnecting, event.Pairing)
 	f.Link = s.pair(own)
-	s.facts.tell(f)
+	s.facts.change(f)
 	if s.relogin.expect() {
 		s.relogin.announce()
 	}
@@ -76,12 +76,12 @@ func (s *Session) linked(own account) {
 
 func (s *Session) pair(own account) *event.Link {
 	s.conn.pair(own)
-	s.setStanding(standing{network: s.connector.network}) // as the commit of the pairing has it
+	s.setStanding(standing{network: s.connector.network}) // as in the commit of the pairing
 	return own.link()
 }
 
-// connectionEvent takes the events that change the connection. It reports
-// whether evt was one.
+// connectionEvent handles the events that change the connection. It reports whether evt
+// was one.
 func (s *Session) connectionEvent(cli *whatsmeow.Client, evt any) bool {
 	switch evt := evt.(type) {
 	case *events.Connected:
@@ -95,7 +95,7 @@ func (s *Session) connectionEvent(cli *whatsmeow.Client, evt any) bool {
 	case *events.KeepAliveRestored:
 		s.pingLost.Store(false)
 		if s.Online() {
-			s.facts.tell(connectionFact(event.TypeKeepAliveBack, event.ConnectionOpen, event.Online))
+			s.facts.change(connectionFact(event.TypeKeepAliveBack, event.ConnectionOpen, event.Online))
 		}
 	default:
 		f, ok := refusalFact(evt)
@@ -110,14 +110,14 @@ func (s *Session) connectionEvent(cli *whatsmeow.Client, evt any) bool {
 			f.ClientVersion = s.introducedAs()
 		}
 		ended := s.linker.end(nil)
-		s.facts.tell(f)
-		s.linker.tellPasskeyOver(ended, event.ConnectionClose)
+		s.facts.change(f)
+		s.linker.reportPasskeyEnd(ended, event.ConnectionClose)
 	}
 	return true
 }
 
-// connected reports a login. The library announces one more than once, or
-// after the socket is gone, when the connection is lost in the middle of it.
+// connected reports a login. If the connection is lost during the login, the library
+// announces it more than once, or after the socket is closed.
 func (s *Session) connected(cli *whatsmeow.Client) {
 	if s.conn.online.Load() || !cli.IsConnected() {
 		return
@@ -133,13 +133,13 @@ func (s *Session) connected(cli *whatsmeow.Client) {
 		Type: event.TypeConnected, Connection: event.ConnectionOpen, LastConnection: event.At(time.Now()),
 	}
 	f.Link, f.ClientVersion = link, s.introducedAs()
-	s.facts.tell(f)
+	s.facts.change(f)
 	s.Account.AppState.catchUp(cli)
 	s.history.takeHistories(cli)
 }
 
-// disconnected reports a lost connection. Whether it is dialled again is the
-// supervisor's choice, except while pairing: no phone is waited for then.
+// disconnected reports a lost connection. The supervisor decides whether to dial again,
+// except while pairing, which ends: no phone can answer any more.
 func (s *Session) disconnected() {
 	s.conn.online.Store(false)
 	if s.relogin.between() {
@@ -151,26 +151,26 @@ func (s *Session) disconnected() {
 	if ended != nil {
 		state = event.ConnectionTimeout
 	}
-	s.facts.tell(connectionFact(event.TypeDisconnected, event.ConnectionClose, state))
-	s.linker.tellPasskeyOver(ended, event.ConnectionClose)
+	s.facts.change(connectionFact(event.TypeDisconnected, event.ConnectionClose, state))
+	s.linker.reportPasskeyEnd(ended, event.ConnectionClose)
 }
 
 func (s *Session) keepAliveLost(cli *whatsmeow.Client, evt *events.KeepAliveTimeout) {
 	if !cli.IsConnected() {
-		return // the loss itself is told by Disconnected
+		return // Disconnected reports the loss
 	}
 	if s.flood.lately(s.conn.cfg.KeepAliveInterval + s.conn.cfg.KeepAliveTimeout) {
-		return // the answer lies behind stanzas that came and are read more slowly
+		return // the answer is behind stanzas that are read more slowly
 	}
 	s.pingLost.Store(true)
-	s.facts.tell(connectionFact(event.TypeKeepAliveLost, event.ConnectionTimedOut, event.KeepAliveTimeout))
+	s.facts.change(connectionFact(event.TypeKeepAliveLost, event.ConnectionTimedOut, event.KeepAliveTimeout))
 	if time.Since(evt.LastSuccess) > whatsmeow.KeepAliveMaxFailTime {
 		s.abandon(errors.New("WhatsApp does not answer pings"))
 	}
 }
 
-// refusalFact translates the events after which WhatsApp closes the stream and
-// a new dial alone may not help. ok is false for any other event.
+// refusalFact translates the events after which WhatsApp closes the stream and a new
+// dial alone may not help. ok is false for other events.
 func refusalFact(evt any) (f event.Fact, ok bool) {
 	switch evt := evt.(type) {
 	case *events.LoggedOut:
@@ -191,7 +191,7 @@ func refusalFact(evt any) (f event.Fact, ok bool) {
 		f = because(f, 0, errorText(evt.Error))
 	case *events.ClientOutdated:
 		f = refusedAccount(event.ClientOutdated, event.InstanceStatus{
-			Type: event.StatusClientOutdated, Message: "WhatsApp refuses this version of the client",
+			Type: event.StatusClientOutdated, Message: "WhatsApp rejected our client version as outdated",
 		})
 		f.Reason = int(events.ConnectFailureClientOutdated)
 	case *events.TemporaryBan:
@@ -208,7 +208,7 @@ func refusalFact(evt any) (f event.Fact, ok bool) {
 	return f, true
 }
 
-// refusedAccount is a refusal that status.instance tells of, instead of
+// refusedAccount is a refusal that status.instance reports instead of
 // connection.update.
 func refusedAccount(state event.State, s event.InstanceStatus) event.Fact {
 	s.Status = string(state)

@@ -50,8 +50,8 @@ func (t translator) joined(evt *events.JoinedGroup) event.GroupUpsert {
 	return up
 }
 
-// groupChange tells of members who came, went or changed their rights, and of
-// anything else as groups.update. One change can be both.
+// groupChange reports changes of members and their rights, and any other change as
+// groups.update. An event can be both.
 func (t translator) groupChange(evt *events.GroupInfo) []event.Fact {
 	var facts []event.Fact
 	author, authorPN := address(evt.Sender), ""
@@ -110,15 +110,15 @@ func (t translator) partial(evt *events.GroupInfo) event.GroupPartial {
 	return p
 }
 
-// changesMore tells whether a change is about more than members.
+// changesMore reports whether an event changes more than members.
 func changesMore(evt *events.GroupInfo) bool {
 	return evt.Name != nil || evt.Topic != nil || evt.Locked != nil || evt.Announce != nil || evt.Ephemeral != nil ||
 		evt.MembershipApprovalMode != nil || evt.Delete != nil || evt.Link != nil || evt.Unlink != nil ||
 		evt.NewInviteLink != nil || evt.Suspended || evt.Unsuspended || len(evt.UnknownChanges) > 0
 }
 
-// linkedParent tells that the group joined or left a community. Links to
-// groups below or beside it do not change the group itself.
+// linkedParent sets that the group joined or left a community. Links to other groups do
+// not change the group itself.
 func linkedParent(m *event.GroupMetadata, evt *events.GroupInfo) {
 	if l := evt.Unlink; l != nil && l.Type == types.GroupLinkChangeTypeParent {
 		m.LinkedParent = new("")
@@ -128,7 +128,7 @@ func linkedParent(m *event.GroupMetadata, evt *events.GroupInfo) {
 	}
 }
 
-// memberAddMode reads a change that the library passes on unparsed.
+// memberAddMode reads a change that the library does not parse.
 func memberAddMode(m *event.GroupMetadata, evt *events.GroupInfo) {
 	for _, n := range evt.UnknownChanges {
 		if !isMemberAddMode(n) {
@@ -185,8 +185,8 @@ func (t translator) participants(list []types.GroupParticipant) event.Participan
 	return out
 }
 
-// members lists people of whom only the address is told, and whether they have
-// rights after the change.
+// members lists people known only by address, and whether they are admins after the
+// change.
 func (t translator) members(who []types.JID, admin bool) event.Participants {
 	out := make(event.Participants, 0, len(who))
 	for _, jid := range who {
@@ -204,10 +204,10 @@ func (t translator) member(jid, alt types.JID) event.Participant {
 	return event.Participant{ID: id, LID: lid}
 }
 
-// phoneOf is the phone JID of a person, as WhatsApp told it or as it is known.
-func (t translator) phoneOf(jid, told types.JID) string {
-	if told.User != "" && told.Server == types.DefaultUserServer {
-		return told.ToNonAD().String()
+// phoneOf returns the phone JID of a person, as sent by WhatsApp or as known.
+func (t translator) phoneOf(jid, sent types.JID) string {
+	if sent.User != "" && sent.Server == types.DefaultUserServer {
+		return sent.ToNonAD().String()
 	}
 	return t.phone(jid)
 }
@@ -219,7 +219,7 @@ func ephemeral(e types.GroupEphemeral) *int64 {
 	return new(int64(e.DisappearingTimer))
 }
 
-// inviteCode takes the address off an invite link.
+// inviteCode returns the code of an invite link.
 func inviteCode(link string) string {
 	return link[strings.LastIndexByte(link, '/')+1:]
 }
@@ -228,7 +228,7 @@ func unix(when time.Time) int64 {
 	return max(when.Unix(), 0)
 }
 
-// named is an address as WhatsApp gives it, without a device.
+// named returns an address without a device.
 func named(j types.JID) string {
 	if j.User == "" {
 		return ""

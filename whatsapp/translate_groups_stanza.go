@@ -9,20 +9,19 @@ import (
 	"postern/event"
 )
 
-// The library reads <membership_approval_mode> without its content, so its event
-// says "on" for either value. It passes on changes that it does not know as whole
-// nodes. keepApproval therefore gives the notification a second copy of the change
-// under a name of ours, before the library reads it: the value then travels in
-// the event itself, in the order of the stanzas, and WhatsApp gets its
-// acknowledgement after the event is stored.
+// The library ignores the content of <membership_approval_mode>, so its event says "on"
+// for either value. It passes on unknown changes as complete nodes. keepApproval
+// therefore adds a copy of the change under our own name to the notification before the
+// library reads it. The value is then part of the event, in the order of the stanzas,
+// and is acknowledged only after the event is stored.
 
 const (
 	approvalTag     = "membership_approval_mode"
 	approvalKeptTag = "postern_" + approvalTag
 )
 
-// keepApproval adds the copy to a notification that changes who lets people into
-// a group. Nothing else may hold n yet.
+// keepApproval adds the copy to a notification that changes the approval of new
+// members. n must not be shared yet.
 func keepApproval(n *waBinary.Node) {
 	if n.Tag != "notification" || attribute(n, "type") != "w:gp2" {
 		return
@@ -37,8 +36,7 @@ func keepApproval(n *waBinary.Node) {
 	n.Content = append(slices.Clip(children), kept)
 }
 
-// approvalMode sets the flag that the notification names. It stays unset when the
-// notification names none of the two values.
+// approvalMode sets the flag of the notification, unless its value is unknown.
 func approvalMode(m *event.GroupMetadata, evt *events.GroupInfo) {
 	for _, n := range evt.UnknownChanges {
 		if n == nil || n.Tag != approvalKeptTag {

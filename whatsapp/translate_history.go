@@ -6,8 +6,8 @@ import (
 	"postern/event"
 )
 
-// history tells how much of what a piece of history holds. The conversations
-// are not passed on: they are whatever the phone has, megabytes of it.
+// history returns how much a piece of history contains. The conversations are not
+// included: they can have megabytes.
 func (t translator) history(h history) event.HistoryUpdate {
 	up := event.HistoryUpdate{Type: event.HistorySyncType, DateTime: t.at(t.now)}
 	d := h.rest
@@ -41,7 +41,7 @@ func (t translator) history(h history) event.HistoryUpdate {
 	return up
 }
 
-// wholeHistory is a piece of history that is in memory already.
+// wholeHistory is a piece of history in memory.
 func wholeHistory(d *waHistorySync.HistorySync) history {
 	h := history{rest: d, conversations: len(d.GetConversations())}
 	for _, c := range d.GetConversations() {

@@ -30,7 +30,7 @@ func (t translator) labelFacts(evt any) ([]event.Fact, bool) {
 
 func labelEdit(evt *events.LabelEdit) event.LabelEdit {
 	extra := merge(event.Extra{"fromFullSync": evt.FromFullSync}, action(evt.Action))
-	if list, ok := extra["type"]; ok { // of the list that the label is; the event has no type
+	if list, ok := extra["type"]; ok { // the type of the label's list; the event has no type
 		extra["listType"] = list
 		delete(extra, "type")
 	}

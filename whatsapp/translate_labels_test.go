@@ -10,9 +10,9 @@ import (
 	"postern/event"
 )
 
-// TestLabelsEditHasNoTypeAndNoDateTime, whatever the phone's action has: receivers
+// TestLabelEditHasNoTypeOrTime, whatever the phone's action has: receivers
 // tell events of one name apart by their type, and this one is of a single kind.
-func TestLabelsEditHasNoTypeAndNoDateTime(t *testing.T) {
+func TestLabelEditHasNoTypeOrTime(t *testing.T) {
 	whole := &waSyncAction.LabelEditAction{
 		Name: new("VIP"), Color: new(int32(3)), PredefinedID: new(int32(1)), Deleted: new(false), OrderIndex: new(int32(2)),
 		IsActive: new(true), Type: waSyncAction.LabelEditAction_CUSTOM.Enum(), IsImmutable: new(false), MuteEndTimeMS: new(int64(5)),

@@ -12,13 +12,13 @@ import (
 	"postern/event"
 )
 
-// messageFact translates an incoming message, or one that the account's own
-// phone sent. ok is false for what is not a chat message.
+// messageFact translates an incoming message, or one that the account's own phone sent.
+// ok is false if it is not a chat message.
 func (s *Session) messageFact(cli *whatsmeow.Client, evt *events.Message) (event.Fact, bool) {
 	return s.conn.translator(cli).message(cli, evt)
 }
 
-// message translates with cli's secrets, or without any when cli is nil.
+// message translates with the secrets of cli, or without any if cli is nil.
 func (t translator) message(cli *whatsmeow.Client, evt *events.Message) (event.Fact, bool) {
 	raw := evt.RawMessage
 	if raw == nil {
@@ -37,12 +37,12 @@ func (t translator) message(cli *whatsmeow.Client, evt *events.Message) (event.F
 	md.describe(evt, u)
 	info := evt.Info
 	if id := evt.SourceWebMsg.GetKey().GetID(); id != "" {
-		info.ID = id // the library puts the id of the edited message in its place
+		info.ID = id // the library replaces it by the id of the edited message
 	}
 	return t.messageOf(&info, kind, content, md), true
 }
 
-// messageOf adds to a content where it came from.
+// messageOf adds the sender, chat and time to a content.
 func (t translator) messageOf(info *types.MessageInfo, kind string, content jsonWriter, md metadata) event.Fact {
 	m := &event.Message{
 		KeyID:            info.ID,
@@ -52,7 +52,7 @@ func (t translator) messageOf(info *types.MessageInfo, kind string, content json
 		MessageTimestamp: t.at(info.Timestamp).Unix(),
 		Device:           deviceName(info.ID),
 	}
-	if name := info.PushName; name != "" && name != "-" { // a dash stands for none
+	if name := info.PushName; name != "" && name != "-" { // a dash means none
 		m.PushName = &name
 	}
 	t.address(m, info.MessageSource)
@@ -65,9 +65,9 @@ func (t translator) messageOf(info *types.MessageInfo, kind string, content json
 	return event.Fact{Kind: event.MessagesUpsert, Data: m}
 }
 
-// address fills in the JIDs of m: the chat, and who spoke where several can.
-// What somebody sent to a broadcast list is shown in the direct chat with that
-// person, and that is its chat here.
+// address sets the JIDs of m: the chat, and the sender in chats with several. WhatsApp
+// shows a message to a broadcast list in the direct chat with the sender, so that is
+// its chat here.
 func (t translator) address(m *event.Message, src types.MessageSource) {
 	switch {
 	case src.Chat.User == "":
@@ -84,8 +84,8 @@ func (t translator) address(m *event.Message, src types.MessageSource) {
 	}
 }
 
-// addressDirect is address for a chat with one person, who may be oneself. A
-// bot can speak in the chat with somebody else, and is its participant then.
+// addressDirect is address for a chat with one person, possibly oneself. A bot can
+// write in the chat with another person, and is then its participant.
 func (t translator) addressDirect(m *event.Message, src types.MessageSource) {
 	alt := src.SenderAlt
 	guest := !src.IsFromMe && src.Sender.IsBot() && src.Sender.User != src.Chat.User
@@ -99,7 +99,7 @@ func (t translator) addressDirect(m *event.Message, src types.MessageSource) {
 	m.KeyRemoteJID, m.KeyLID = phoneAndLID(src.Chat, alt, t.twin)
 }
 
-// twin is the other address of a person, empty when it is unknown.
+// twin returns the other address of a person, empty if it is unknown.
 func (t translator) twin(jid types.JID) types.JID {
 	switch {
 	case jid.User == "":
@@ -113,9 +113,9 @@ func (t translator) twin(jid types.JID) types.JID {
 	}
 }
 
-// phoneAndLID returns the preferred JID of one person, the phone's when it is
-// known, and the LID, or nil. alt is the other form of jid, if WhatsApp told
-// it; else other is asked.
+// phoneAndLID returns the preferred JID of one person, the phone's if it is known, and
+// the LID, or nil. alt is the other address of jid, if WhatsApp sent it; else it is
+// looked up by other.
 func phoneAndLID(jid, alt types.JID, other func(types.JID) types.JID) (preferred, lid *string) {
 	jid, alt = person(jid), person(alt)
 	if !isPerson(alt) || alt.Server == jid.Server {
@@ -136,8 +136,7 @@ func phoneAndLID(jid, alt types.JID, other func(types.JID) types.JID) (preferred
 	return preferred, lid
 }
 
-// person is the address of an account, whichever of its devices is meant and
-// whoever hosts them.
+// person returns the address of an account, without a device and its host.
 func person(j types.JID) types.JID {
 	j = j.ToNonAD()
 	switch j.Server {
@@ -149,13 +148,13 @@ func person(j types.JID) types.JID {
 	return j
 }
 
-// isPerson tells whether an address is one of the two that a person has.
+// isPerson reports whether an address is a phone number or a LID.
 func isPerson(j types.JID) bool {
 	return j.User != "" && (j.Server == types.DefaultUserServer || j.Server == types.HiddenUserServer)
 }
 
-// addressBook returns the look-up from a phone JID to its LID and back. An
-// unknown one gives the empty JID.
+// addressBook returns the look-up from a phone JID to its LID and back. It returns the
+// empty JID if it is unknown.
 func addressBook(device *wastore.Device) func(types.JID) types.JID {
 	return func(jid types.JID) (found types.JID) {
 		if device.LIDs == nil {
@@ -171,8 +170,8 @@ func addressBook(device *wastore.Device) func(types.JID) types.JID {
 	}
 }
 
-// betweenOwnDevices tells whether a message is housekeeping of the account's
-// own devices, such as keys and history notices.
+// betweenOwnDevices reports whether a message is internal to the account's devices,
+// such as keys and history notices.
 func betweenOwnDevices(m *waE2E.Message) bool {
 	p := m.GetProtocolMessage()
 	if p == nil {

@@ -32,8 +32,8 @@ func (t translator) newsletter(kind event.NewsletterType, jid types.JID, when ti
 	})
 }
 
-// newsletterMeta tells what a channel's message brings besides its content:
-// the times of an edit. ok is false for a message without.
+// newsletterMeta returns the times of an edit of a newsletter message. ok is false for
+// other messages.
 func (t translator) newsletterMeta(evt *events.Message) (f event.Fact, ok bool) {
 	meta := evt.NewsletterMeta
 	if meta == nil {
@@ -96,7 +96,7 @@ func liveMessages(list []*types.NewsletterMessage) []liveMessage {
 	return out
 }
 
-// texts makes extra keys of pairs of a name and a text, without the empty.
+// texts returns the pairs of name and text as extra keys, without empty texts.
 func texts(pairs ...string) event.Extra {
 	extra := event.Extra{}
 	for i := 0; i+1 < len(pairs); i += 2 {

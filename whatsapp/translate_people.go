@@ -7,7 +7,7 @@ import (
 	"postern/event"
 )
 
-// peopleFacts takes what is learned about people: names, pictures, presence.
+// peopleFacts handles names, pictures and presence of people.
 func (t translator) peopleFacts(evt any) ([]event.Fact, bool) {
 	switch evt := evt.(type) {
 	case *events.PushName:
@@ -42,8 +42,7 @@ func (t translator) peopleFacts(evt any) ([]event.Fact, bool) {
 	}
 }
 
-// contactChange fills in whom a change is about. A change about nobody tells
-// nothing.
+// contactChange sets the person of a change. Without one there is no fact.
 func (t translator) contactChange(kind event.Kind, jid, alt types.JID, c event.ContactChange) ([]event.Fact, bool) {
 	c.JID, c.LID = t.both(jid, alt)
 	if c.JID == "" {
@@ -52,8 +51,7 @@ func (t translator) contactChange(kind event.Kind, jid, alt types.JID, c event.C
 	return one(kind, c)
 }
 
-// businessAlt is the other address of a business that named itself in a
-// message.
+// businessAlt returns the other address of a business that named itself in a message.
 func businessAlt(evt *events.BusinessName) types.JID {
 	if evt.Message == nil || evt.Message.Sender.ToNonAD() != evt.JID.ToNonAD() {
 		return types.EmptyJID
@@ -61,8 +59,8 @@ func businessAlt(evt *events.BusinessName) types.JID {
 	return evt.Message.SenderAlt
 }
 
-// addressBookEntry reads an entry of the account's own address book, where the
-// names are what its owner calls people.
+// addressBookEntry reads an entry of the account's address book, which contains names
+// given by its owner.
 func addressBookEntry(evt *events.Contact) event.ContactChange {
 	name := evt.Action.GetFullName()
 	if name == "" {
@@ -71,8 +69,8 @@ func addressBookEntry(evt *events.Contact) event.ContactChange {
 	return event.ContactChange{FullName: &name}
 }
 
-// addressBookAlt is the other address of a person, as the entry has it. What
-// is no address there is none.
+// addressBookAlt returns the other address of the person of an entry, empty if it is
+// invalid.
 func addressBookAlt(evt *events.Contact) types.JID {
 	other := evt.Action.GetLidJID()
 	if evt.JID.Server == types.HiddenUserServer {

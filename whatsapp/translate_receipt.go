@@ -7,14 +7,14 @@ import (
 	"postern/event"
 )
 
-// receipt translates a receipt. ok is false for those between the account's own
-// devices, which say nothing about a chat message.
+// receipt translates a receipt. ok is false for receipts between the account's own
+// devices, which concern no chat message.
 func (t translator) receipt(evt *events.Receipt) (f event.Fact, ok bool) {
 	status, ok := receiptStatus(evt.Type)
 	if !ok || len(evt.MessageIDs) == 0 {
 		return event.Fact{}, false
 	}
-	var where event.Message // as of the messages that it is about
+	var where event.Message // addressed like its messages
 	t.address(&where, evt.MessageSource)
 	about := event.AboutOf(&where)
 	return event.Fact{

@@ -6,8 +6,8 @@ import (
 	"postern/event"
 )
 
-// settingFacts takes settings of the account that were changed on another
-// device. The account's own name is stored first.
+// settingFacts handles settings of the account that were changed on another device. The
+// account's own name is stored first.
 func (t translator) settingFacts(evt any) ([]event.Fact, bool) {
 	switch evt := evt.(type) {
 	case *events.PushNameSetting:

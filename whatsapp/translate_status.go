@@ -11,8 +11,8 @@ import (
 	"postern/internal/netfault"
 )
 
-// statusFacts takes what concerns the account as a whole. The refusals that
-// also end the connection are in refusalFact.
+// statusFacts handles events of the account as a whole. refusalFact handles refusals
+// that also end the connection.
 func (t translator) statusFacts(evt any) ([]event.Fact, bool) {
 	switch evt := evt.(type) {
 	case *events.OfflineSyncPreview:
@@ -59,8 +59,8 @@ func errorText(err error) string {
 	return netfault.Plain(err).Error()
 }
 
-// timelock tells that the account may not write to people who never wrote to
-// it, or may again.
+// timelock reports that the account may not write to people who never wrote to it, or
+// may again.
 func timelock(evt *events.NotifyAccountReachoutTimelock) event.InstanceStatus {
 	s := event.InstanceStatus{
 		Type: event.StatusAccountReachoutTimelock, Status: "inactive", Data: event.Extra{"active": evt.IsActive},
@@ -77,7 +77,7 @@ func timelock(evt *events.NotifyAccountReachoutTimelock) event.InstanceStatus {
 	return s
 }
 
-// timelockEnd is zero when WhatsApp named no end.
+// timelockEnd is zero if WhatsApp sent no end.
 func timelockEnd(evt *events.NotifyAccountReachoutTimelock) time.Time {
 	if evt.TimeEnforcementEnds.Unix() <= 0 {
 		return time.Time{}
@@ -85,7 +85,7 @@ func timelockEnd(evt *events.NotifyAccountReachoutTimelock) time.Time {
 	return evt.TimeEnforcementEnds.Time
 }
 
-// privacy tells every setting and which of them changed.
+// privacy returns every setting and the names of the changed ones.
 func privacy(evt *events.PrivacySettings) event.Extra {
 	n := evt.NewSettings
 	data, changed := event.Extra{}, []string{}
@@ -116,8 +116,8 @@ func privacy(evt *events.PrivacySettings) event.Extra {
 	return data
 }
 
-// mutation passes on a raw change of the app state: its index, which names the
-// kind of change and what it is about, and its value.
+// mutation returns a raw change of app state: its index, which contains the kind and
+// the subject of the change, and its value.
 func mutation(evt *events.AppState) event.Extra {
 	index := evt.Index
 	if index == nil {

@@ -9,8 +9,8 @@ import (
 	"postern/event"
 )
 
-// storedMessageFacts takes what happened to messages that are there already,
-// or that could not be read.
+// storedMessageFacts handles changes of stored messages, and messages that could not be
+// decrypted.
 func (t translator) storedMessageFacts(evt any) ([]event.Fact, bool) {
 	switch evt := evt.(type) {
 	case *events.DeleteForMe:
@@ -56,7 +56,7 @@ func (t translator) undecryptable(evt *events.UndecryptableMessage) event.Messag
 	return u
 }
 
-// chatAlt is the other form of a direct chat's address, if WhatsApp told it.
+// chatAlt returns the other address of a direct chat, if WhatsApp sent it.
 func chatAlt(src types.MessageSource) types.JID {
 	switch {
 	case src.IsGroup:
@@ -68,8 +68,8 @@ func chatAlt(src types.MessageSource) types.JID {
 	}
 }
 
-// messageTime reads a time that WhatsApp gives in seconds or, from some
-// clients, in milliseconds. Zero and less are no time.
+// messageTime converts a time that WhatsApp sends in seconds or, from some clients, in
+// milliseconds. Zero and negative values are no time.
 func messageTime(n int64) event.Time {
 	const firstMillisecond = 1e11 // in seconds that is the year 5138
 	switch {

@@ -22,7 +22,7 @@ import (
 	"postern/event/witness"
 )
 
-var update = flag.Bool("update", false, "write the golden file anew")
+var update = flag.Bool("update", false, "rewrite the golden file")
 
 var (
 	ownPN      = types.NewJID("4915155500001", types.DefaultUserServer)
@@ -55,7 +55,7 @@ func testTranslator() translator {
 	}
 }
 
-// translations is one event for each thing that the translator tells.
+// translations is one event for each kind of fact.
 func translations() []struct {
 	name string
 	evt  any
@@ -94,7 +94,7 @@ func translations() []struct {
 		{"CallReject", &events.CallReject{BasicCallMeta: stranger, Data: node("reject", nil)}},
 		{"CallTerminate", &events.CallTerminate{BasicCallMeta: meta, Reason: "hangup"}},
 		{"CallTerminate timeout", &events.CallTerminate{BasicCallMeta: meta, Reason: "timeout"}},
-		{"CallOffer of a number told for the first time", &events.CallOffer{BasicCallMeta: types.BasicCallMeta{
+		{"CallOffer of a number sent for the first time", &events.CallOffer{BasicCallMeta: types.BasicCallMeta{
 			From: unknownLID, Timestamp: then, CallCreator: unknownLID, CallCreatorAlt: strangerPN, CallID: "C4",
 		}}},
 		{"UnknownCallEvent", &events.UnknownCallEvent{Node: &wabinary.Node{
@@ -167,7 +167,7 @@ func translations() []struct {
 		{"GroupInfo add and subject", change(events.GroupInfo{Join: []types.JID{anneLID}, Name: &types.GroupName{Name: "Millers"}})},
 
 		{"PushName", &events.PushName{JID: anneLID, JIDAlt: annePN, OldPushName: "An", NewPushName: "Anne"}},
-		{"PushName of nobody", &events.PushName{NewPushName: "Anne"}},
+		{"PushName without a person", &events.PushName{NewPushName: "Anne"}},
 		{"BusinessName", &events.BusinessName{JID: annePN, NewBusinessName: "Anne's Bakery"}},
 		{"Contact", &events.Contact{JID: annePN, Timestamp: then, Action: &waSyncAction.ContactAction{FirstName: new("Anne"), FullName: new("Anne B")}}},
 		{"Contact by LID with a first name", &events.Contact{JID: unknownLID, Action: &waSyncAction.ContactAction{FirstName: new("Bob")}}},
@@ -294,7 +294,7 @@ func TestEachTriggerIsTranslatedToItsPayload(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got.Bytes(), want) {
-		t.Errorf("facts differ from %s; go test ./whatsapp -run %s -update writes it anew. Got:\n%s", golden, t.Name(), got.Bytes())
+		t.Errorf("facts differ from %s; go test ./whatsapp -run %s -update rewrites it. Got:\n%s", golden, t.Name(), got.Bytes())
 	}
 }
 

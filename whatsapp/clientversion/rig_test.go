@@ -31,13 +31,13 @@ type rig struct {
 	asked   []time.Time
 	through []int64
 	refused []int64
-	told    []bool
+	ended   []bool
 }
 
 func newRig(t testing.TB, setting string) *rig {
 	t.Helper()
 	g := &rig{TB: t, path: filepath.Join(t.TempDir(), "v.db"), setting: setting, refused: []int64{1}}
-	g.answer = func(context.Context) (whatsapp.Version, error) { return whatsapp.Version{}, errors.New("nobody there") }
+	g.answer = func(context.Context) (whatsapp.Version, error) { return whatsapp.Version{}, errors.New("no route") }
 	g.boot()
 	return g
 }
@@ -58,7 +58,7 @@ func (g *rig) boot() {
 		Renew: func(found bool) {
 			g.mu.Lock()
 			defer g.mu.Unlock()
-			g.told = append(g.told, found)
+			g.ended = append(g.ended, found)
 		},
 	})
 	if err != nil {
@@ -132,7 +132,7 @@ func (g *rig) wantCurrent(v whatsapp.Version, source Source) {
 	}
 }
 
-// refuse tells of a refusal of the version in use.
+// refuse reports a refusal of the version in use.
 func (g *rig) refuse(instance int64) (known, asked bool) {
 	return g.r.Outdated(instance, g.Version().String())
 }

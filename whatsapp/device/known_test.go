@@ -37,7 +37,7 @@ func recalled(ctx context.Context, t *testing.T, s *account) (seen [4]string) {
 }
 
 // TestWhatIsRememberedIsWhatTheFileHas: however it changes, what was read before is not
-// told again.
+// reported again.
 func TestWhatIsRememberedIsWhatTheFileHas(t *testing.T) {
 	phone, lid := types.NewJID("1", types.DefaultUserServer), types.NewJID("2", types.HiddenUserServer)
 	token := func(text string, at time.Time) wastore.PrivacyToken {
@@ -102,7 +102,7 @@ func TestWhatIsRememberedIsWhatTheFileHas(t *testing.T) {
 	}
 }
 
-// TestAWriteThatReturnedIsNotForgotten, whoever reads meanwhile.
+// TestAWriteThatReturnedIsNotForgotten, despite concurrent reads.
 func TestAWriteThatReturnedIsNotForgotten(t *testing.T) {
 	f := newFile(t)
 	s, ctx := f.account(t), t.Context()

@@ -93,7 +93,7 @@ func (m *messenger) send() {
 }
 
 // again is a message that is sent again, sometimes with a session that begins
-// anew. Whatever else may happen between its reads and writes.
+// again. Whatever else may happen between its reads and writes.
 func (m *messenger) again(depth int) {
 	address, ctx := m.address(), m.t.Context()
 	session, err := m.s.GetSession(ctx, address)

@@ -73,7 +73,7 @@ func TestAReceivedMessageCostsOneCommit(t *testing.T) {
 }
 
 // A message that stores nothing is acknowledged after Settle.
-func TestSettleCommitsWhatNobodyElseDoes(t *testing.T) {
+func TestSettleCommitsUnattachedWrites(t *testing.T) {
 	f := newFile(t)
 	s := f.account(t)
 	decrypt(Riding(t.Context()), t, s, "new", "hello")
@@ -86,7 +86,7 @@ func TestSettleCommitsWhatNobodyElseDoes(t *testing.T) {
 
 // A kill before the commit leaves the session of before: the message was not
 // acknowledged and comes again.
-func TestAKillBeforeTheCommitOfAMessageLeavesNothingOfIt(t *testing.T) {
+func TestKillBeforeTheCommitLeavesNothing(t *testing.T) {
 	f := newFile(t)
 	s := f.account(t)
 	check(t, s.PutSession(t.Context(), "1:0", []byte("old")))
@@ -101,7 +101,7 @@ func TestAKillBeforeTheCommitOfAMessageLeavesNothingOfIt(t *testing.T) {
 
 // Nothing leaves that was encrypted with a session that is only in memory, and the
 // next decryption begins with one that is on the disk.
-func TestNothingIsEncryptedBeforeADecryptionIsInTheFile(t *testing.T) {
+func TestEncryptionWaitsForDecryptionsOnDisk(t *testing.T) {
 	for name, use := range map[string]func(*testing.T, *file, *account) error{
 		"a send": func(t *testing.T, f *file, s *account) error {
 			return f.container.Sending(t.Context(), nil, func(ctx context.Context) error {
@@ -127,8 +127,8 @@ func TestNothingIsEncryptedBeforeADecryptionIsInTheFile(t *testing.T) {
 	}
 }
 
-// What cannot be stored is told to whoever would acknowledge the message, once.
-func TestADecryptionThatCannotBeStoredIsTold(t *testing.T) {
+// A failed write is reported, once, to the caller that would acknowledge the message.
+func TestUnstoredDecryptionIsReported(t *testing.T) {
 	f := newFile(t)
 	s := f.account(t)
 	tooLong := map[string][]byte{string(make([]byte, 1<<16)): []byte("v")}
@@ -144,7 +144,7 @@ func TestADecryptionThatCannotBeStoredIsTold(t *testing.T) {
 }
 
 // A message that a stop finds half-way is acknowledged as any other.
-func TestADecryptionIsSettledAfterTheContainerWasClosed(t *testing.T) {
+func TestDecryptionSettlesAfterClose(t *testing.T) {
 	f := newFile(t)
 	s := f.account(t)
 	tooLong := map[string][]byte{string(make([]byte, 1<<16)): []byte("v")}
@@ -155,9 +155,9 @@ func TestADecryptionIsSettledAfterTheContainerWasClosed(t *testing.T) {
 	}
 }
 
-// Whoever waits for the sessions of sent messages to be written reads nothing of the
+// A caller that waits for the sessions of sent messages to be written reads nothing of the
 // file meanwhile: the commit waits for all readers when the file outgrows its mapping.
-func TestNobodyWaitsForACommitWithinAReadOfTheFile(t *testing.T) {
+func TestNoCommitIsAwaitedInsideARead(t *testing.T) {
 	f := newFile(t)
 	s := f.account(t)
 	s.flights.mu.Lock() // as who waits for a commit

@@ -78,7 +78,7 @@ func leave(t *testing.T, f *file, s wastore.AllStores, id string) {
 	}))
 }
 
-func TestASendCostsOneCommitWithTheMessageForARetry(t *testing.T) {
+func TestSendTakesOneCommit(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1)
 	check(t, s.PutSession(t.Context(), ada, ratchet(t, 0)))
@@ -106,7 +106,7 @@ func TestASendCostsOneCommitWithTheMessageForARetry(t *testing.T) {
 
 // A message and what is known of its fate cost one commit, and of what nothing comes
 // to be known, the sessions are in the file after a second.
-func TestTheSessionsOfAMessageGoWithTheNextCommit(t *testing.T) {
+func TestSessionsRideOnTheNextCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFile(t)
 		defer func() { check(t, f.Close()) }()
@@ -126,7 +126,7 @@ func TestTheSessionsOfAMessageGoWithTheNextCommit(t *testing.T) {
 			leave(t, f, s, "A")
 			synctest.Wait()
 			if n := inFile(); n != 0 {
-				t.Errorf("%d messages are in the file and nobody asked for a commit", n)
+				t.Errorf("%d messages are in the file without a request for a commit", n)
 			}
 			check(t, f.Update(t.Context(), func(tx *store.Tx) error {
 				_, text, _ := bytes.Cut(must(direct{tx, 1}.get(outgoingKey(lid, "A")))[8:], []byte{0})
@@ -183,7 +183,7 @@ func TestASendThatFailsLeavesNothing(t *testing.T) {
 	if cost != 0 {
 		t.Errorf("%d commits", cost)
 	}
-	check(t, s.PutSession(t.Context(), ada, []byte("nobody holds the sessions")))
+	check(t, s.PutSession(t.Context(), ada, []byte("no lock is held")))
 }
 
 // hold keeps the writer of the file busy until the returned function is called.
@@ -203,7 +203,7 @@ func hold(t *testing.T, f *file) (release func()) {
 	}
 }
 
-func TestMessagesLeaveWhileTheDiskIsSlowAndShareACommit(t *testing.T) {
+func TestSendsShareACommitOnASlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFile(t)
 		defer func() { check(t, f.Close()) }()
@@ -237,7 +237,7 @@ func TestMessagesLeaveWhileTheDiskIsSlowAndShareACommit(t *testing.T) {
 
 // The process ends with the last messages on the network and their sessions
 // not in the file.
-func TestAKeyIsNotUsedAgainAfterACrash(t *testing.T) {
+func TestKeyIsNotReusedAfterACrash(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1)
 	received(t, s, ratchet(t, 3))
@@ -257,7 +257,7 @@ func TestAKeyIsNotUsedAgainAfterACrash(t *testing.T) {
 	}
 }
 
-func TestASessionFromBeforeManyCrashesIsNotUsed(t *testing.T) {
+func TestSessionFromBeforeManyCrashesIsUnused(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1)
 	check(t, s.PutSession(t.Context(), ada, ratchet(t, 0)))
@@ -279,7 +279,7 @@ func TestASessionFromBeforeManyCrashesIsNotUsed(t *testing.T) {
 	}
 }
 
-func TestWhenTheCrashesAreNotKnownNoSessionIsUsed(t *testing.T) {
+func TestUnknownCrashCountDisablesSessions(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1)
 	check(t, s.PutSession(t.Context(), ada, ratchet(t, 0)))
@@ -295,7 +295,7 @@ func TestWhenTheCrashesAreNotKnownNoSessionIsUsed(t *testing.T) {
 	}
 }
 
-func TestSessionsWhoseWriteFailedAreWrittenAgainInOrder(t *testing.T) {
+func TestFailedSessionWritesAreRepeatedInOrder(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1).(both)
 	full, failures := errors.New("full"), 2
@@ -317,7 +317,7 @@ func TestSessionsWhoseWriteFailedAreWrittenAgainInOrder(t *testing.T) {
 	wantBytes(t, "session", got, err, []byte("2"))
 }
 
-func TestADecryptionAndASendDoNotMoveSessionsAtTheSameTime(t *testing.T) {
+func TestDecryptionAndSendExcludeEachOther(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1)
 	check(t, s.PutSession(t.Context(), ada, ratchet(t, 0)))
@@ -353,7 +353,7 @@ func TestADecryptionAndASendDoNotMoveSessionsAtTheSameTime(t *testing.T) {
 }
 
 // Whatever is done between sends sees their sessions, and writes after them.
-func TestSendsAmongEverythingElseDoWhatTheReferenceDoes(t *testing.T) {
+func TestConcurrentSendsMatchTheReference(t *testing.T) {
 	for seed := range uint64(4) {
 		g := generator{rand.New(rand.NewPCG(seed, 11))}
 		f := newFile(t)
@@ -375,7 +375,7 @@ func TestSendsAmongEverythingElseDoWhatTheReferenceDoes(t *testing.T) {
 	}
 }
 
-// send is one send of the library, with sessions that nobody can read.
+// send is one send of the library, with sessions that cannot be read.
 func (g generator) send(f *file) operation {
 	one, two, value, id, pn, lid := g.address(), g.address(), g.bytes(), pick(g, modelIDs), g.phone(), g.lid()
 	return func(ctx context.Context, s wastore.AllStores) (seen string) {
