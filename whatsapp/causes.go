@@ -12,6 +12,7 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 
 	"postern/event"
+	"postern/whatsapp/translate"
 )
 
 // causePatience is how long the event of a change may follow the API call that made it.
@@ -126,7 +127,7 @@ func parts(evt *events.GroupInfo) (parts []string) {
 		{ephemeralPart, evt.Ephemeral != nil},
 		{announcePart, evt.Announce != nil},
 		{restrictPart, evt.Locked != nil},
-		{memberAddPart, slices.ContainsFunc(evt.UnknownChanges, isMemberAddMode)},
+		{memberAddPart, slices.ContainsFunc(evt.UnknownChanges, translate.IsMemberAddMode)},
 		{approvalPart, evt.MembershipApprovalMode != nil},
 	} {
 		if one.changed {
@@ -141,7 +142,7 @@ func parts(evt *events.GroupInfo) (parts []string) {
 
 // changed returns the keys of what an event changed, none if the account did not make
 // the change or the API cannot.
-func (t translator) changed(evt any) (keys []string) {
+func changed(t translate.Translator, evt any) (keys []string) {
 	switch evt := evt.(type) {
 	case *events.Archive:
 		return []string{changeKey(appstate.IndexArchive, evt.JID.String())}
@@ -156,17 +157,17 @@ func (t translator) changed(evt any) (keys []string) {
 	case *events.LabelAssociationChat:
 		return []string{changeKey(appstate.IndexLabelAssociationChat, evt.LabelID, evt.JID.String())}
 	case *events.JoinedGroup:
-		if evt.Reason == "invite" || evt.Sender != nil && t.isOwn(*evt.Sender) {
+		if evt.Reason == "invite" || evt.Sender != nil && t.IsOwn(*evt.Sender) {
 			return []string{joinedKey}
 		}
 	case *events.GroupInfo:
-		if evt.Sender != nil && t.isOwn(*evt.Sender) {
+		if evt.Sender != nil && t.IsOwn(*evt.Sender) {
 			for _, part := range parts(evt) {
 				keys = append(keys, groupKey(evt.JID, part))
 			}
 		}
 	case *events.Picture:
-		if t.isOwn(evt.Author) {
+		if t.IsOwn(evt.Author) {
 			return []string{groupKey(evt.JID, picturePart)}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 
 	"postern/event"
+	"postern/whatsapp/translate"
 )
 
 // The network reports these changes in its own time, after the call's answer
@@ -97,7 +98,7 @@ func TestGroupChangeEventHasTheRequestID(t *testing.T) {
 func TestLateGroupEventKeepsItsRequestID(t *testing.T) {
 	var c causes
 	group, own := types.NewJID("120363000000000001", types.GroupServer), types.NewJID("4915155500001", types.DefaultUserServer)
-	tr := translator{own: account{jid: own}}
+	tr := translate.Translator{Own: translate.Account{JID: own}}
 	changes := map[string]*events.GroupInfo{
 		subjectPart:                     {Name: &types.GroupName{Name: "Bread"}},
 		descriptionPart:                 {Topic: &types.GroupTopic{Topic: "Only bread"}},
@@ -116,7 +117,7 @@ func TestLateGroupEventKeepsItsRequestID(t *testing.T) {
 	}
 	for part, evt := range changes {
 		evt.JID, evt.Sender = group, &own
-		if keys := tr.changed(evt); len(keys) != 1 || c.take(keys[0]) != "call of "+part {
+		if keys := changed(tr, evt); len(keys) != 1 || c.take(keys[0]) != "call of "+part {
 			t.Errorf("%s: %q", part, keys)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 
 	"postern/event"
+	"postern/whatsapp/translate"
 )
 
 // Chats acts on chats and people. It implements instance.Chats.
@@ -57,7 +58,7 @@ func registrations(numbers []string, found []types.IsOnWhatsAppResponse) []event
 
 // personOf returns a person with both addresses.
 func personOf(jid types.JID, other func(types.JID) types.JID) event.Person {
-	preferred, lid := phoneAndLID(jid, types.EmptyJID, other)
+	preferred, lid := translate.PhoneAndLID(jid, types.EmptyJID, other)
 	if preferred == nil {
 		return event.Person{JID: jid.String()}
 	}
@@ -88,7 +89,7 @@ func wireChat(cli *whatsmeow.Client, chat string) (types.JID, error) {
 	if err != nil || jid.Server != types.DefaultUserServer {
 		return jid, err
 	}
-	if lid := addressBook(cli.Store)(jid); !lid.IsEmpty() {
+	if lid := translate.AddressBook(cli.Store)(jid); !lid.IsEmpty() {
 		return lid, nil
 	}
 	return jid, nil
@@ -178,7 +179,7 @@ func (cs *Chats) Blocked(ctx context.Context) (all []event.Person, err error) {
 func people(cli *whatsmeow.Client, list *types.Blocklist) []event.Person {
 	all := make([]event.Person, 0, len(list.JIDs))
 	for _, jid := range list.JIDs {
-		all = append(all, personOf(jid, addressBook(cli.Store)))
+		all = append(all, personOf(jid, translate.AddressBook(cli.Store)))
 	}
 	return all
 }

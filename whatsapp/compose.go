@@ -11,6 +11,7 @@ import (
 
 	"postern/event"
 	"postern/internal/plural"
+	"postern/whatsapp/translate"
 )
 
 // composer builds the messages that need session data: the account's own address in a
@@ -24,7 +25,7 @@ type composer interface {
 
 // compose builds the WhatsApp message of validated content, except media, which is
 // uploaded first: see Files.compose. own are the account's addresses.
-func compose(c composer, own account, content event.Content) (*waE2E.Message, error) {
+func compose(c composer, own translate.Account, content event.Content) (*waE2E.Message, error) {
 	switch {
 	case content.Text != nil:
 		return &waE2E.Message{Conversation: new(content.Text.Text)}, nil
@@ -54,13 +55,13 @@ func compose(c composer, own account, content event.Content) (*waE2E.Message, er
 }
 
 // place returns the chat of a message and the address of its sender.
-func place(own account, k event.MessageKey) (chat, sender types.JID, err error) {
+func place(own translate.Account, k event.MessageKey) (chat, sender types.JID, err error) {
 	if chat, err = chatJID(k.RemoteJID); err != nil {
 		return chat, sender, fmt.Errorf("key.remoteJid: %w", err)
 	}
 	switch {
 	case k.FromMe:
-		return chat, own.in(chat), nil
+		return chat, own.In(chat), nil
 	case k.Participant != "":
 		if sender, err = chatJID(k.Participant); err != nil {
 			return chat, sender, fmt.Errorf("key.participant: %w", err)
@@ -77,14 +78,6 @@ func chatJID(s string) (types.JID, error) {
 		return types.JID{}, err
 	}
 	return types.NewJID(r.User, r.Server), nil
-}
-
-// in returns the account's address as used in a chat.
-func (a account) in(chat types.JID) types.JID {
-	if chat.Server == types.HiddenUserServer && !a.lid.IsEmpty() {
-		return a.lid.ToNonAD()
-	}
-	return a.jid.ToNonAD()
 }
 
 // composeLink puts the link into the text, which makes it a link.
@@ -172,7 +165,7 @@ func composeEdit(c composer, e *event.EditContent) (*waE2E.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	changed, err := rebuild(e.Original.MessageType, e.Original.Content)
+	changed, err := translate.Rebuild(e.Original.MessageType, e.Original.Content)
 	if err != nil {
 		return nil, err
 	}
@@ -196,23 +189,23 @@ func composeEdit(c composer, e *event.EditContent) (*waE2E.Message, error) {
 
 // composeForward repeats a message for another chat, marked as forwarded.
 func composeForward(o *event.Original) (*waE2E.Message, error) {
-	m, err := rebuild(o.MessageType, o.Content)
+	m, err := translate.Rebuild(o.MessageType, o.Content)
 	if err != nil {
 		return nil, err
 	}
-	old := contextOf(m)
+	old := translate.ContextOf(m)
 	score := old.GetForwardingScore() + 1
 	proto.Reset(old) // its quote belongs to the original chat
-	return withContext(m, &waE2E.ContextInfo{IsForwarded: new(true), ForwardingScore: new(score)})
+	return translate.WithContext(m, &waE2E.ContextInfo{IsForwarded: new(true), ForwardingScore: new(score)})
 }
 
 // quoting returns the context of a reply to a message.
-func quoting(own account, chat types.JID, o *event.Original) (*waE2E.ContextInfo, error) {
+func quoting(own translate.Account, chat types.JID, o *event.Original) (*waE2E.ContextInfo, error) {
 	_, sender, err := place(own, o.Key)
 	if err != nil {
 		return nil, err
 	}
-	quoted, err := rebuild(o.MessageType, o.Content)
+	quoted, err := translate.Rebuild(o.MessageType, o.Content)
 	if err != nil {
 		return nil, err
 	}
@@ -225,49 +218,6 @@ func quoting(own account, chat types.JID, o *event.Original) (*waE2E.ContextInfo
 		info.RemoteJID = new(quotedChat.String())
 	}
 	return info, nil
-}
-
-// withContext merges info into the context of a message. A plain text becomes an
-// extended text, which has one.
-func withContext(m *waE2E.Message, info *waE2E.ContextInfo) (*waE2E.Message, error) {
-	if m.Conversation != nil {
-		m.ExtendedTextMessage, m.Conversation = &waE2E.ExtendedTextMessage{Text: m.Conversation}, nil
-	}
-	inner := unwrap(m).message.ProtoReflect()
-	fields := contentFields(inner.Descriptor())
-	for i := range fields {
-		f := &fields[i]
-		if f.rider || f.Message() == nil || f.IsList() || !inner.Has(f.FieldDescriptor) {
-			continue
-		}
-		body := inner.Mutable(f.FieldDescriptor).Message()
-		place := body.Descriptor().Fields().ByName("contextInfo")
-		if place == nil {
-			break
-		}
-		proto.Merge(body.Mutable(place).Message().Interface(), info)
-		return m, nil
-	}
-	return nil, errors.New("a message of this kind cannot quote, mention or be forwarded")
-}
-
-// contextOf returns the context of a message, a new one if it has none.
-func contextOf(m *waE2E.Message) *waE2E.ContextInfo {
-	r := m.ProtoReflect()
-	fields := contentFields(r.Descriptor())
-	for i := range fields {
-		f := &fields[i]
-		if f.rider || f.Message() == nil || f.IsList() || !r.Has(f.FieldDescriptor) {
-			continue
-		}
-		body := r.Get(f.FieldDescriptor).Message()
-		if place := body.Descriptor().Fields().ByName("contextInfo"); place != nil && body.Has(place) {
-			if info, ok := body.Mutable(place).Message().Interface().(*waE2E.ContextInfo); ok {
-				return info
-			}
-		}
-	}
-	return &waE2E.ContextInfo{}
 }
 
 func optionalText(s string) *string {

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"go.mau.fi/whatsmeow"
-	"go.mau.fi/whatsmeow/types"
 
 	"postern/event"
+	"postern/whatsapp/translate"
 )
 
 // connection is the part of a session that all others use: the client of the library,
@@ -31,22 +31,8 @@ type connection struct {
 	life    context.Context   // nil when disconnected
 	hangup  context.CancelFunc
 	paired  bool
-	own     account // our own copy: the library changes its device unguarded
-	dropped bool    // given up by giveUp
-}
-
-// account is the identity behind a paired session.
-type account struct{ jid, lid types.JID }
-
-func (a account) link() *event.Link {
-	if a.jid.IsEmpty() {
-		return nil
-	}
-	l := &event.Link{JID: a.jid.ToNonAD().String()}
-	if !a.lid.IsEmpty() {
-		l.LID = a.lid.ToNonAD().String()
-	}
-	return l
+	own     translate.Account // our own copy: the library changes its device unguarded
+	dropped bool              // given up by giveUp
 }
 
 // isOnline reports whether the account can be used: logged in, on an open socket.
@@ -71,7 +57,7 @@ func (c *connection) client() *whatsmeow.Client {
 }
 
 // self returns the account's identity, empty when unpaired.
-func (c *connection) self() account {
+func (c *connection) self() translate.Account {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.own
@@ -124,7 +110,7 @@ func (c *connection) isGivenUp() bool {
 	return c.dropped
 }
 
-func (c *connection) pair(own account) {
+func (c *connection) pair(own translate.Account) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.paired, c.own = true, own
@@ -134,12 +120,12 @@ func (c *connection) unpair() {
 	c.online.Store(false)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.paired, c.own = false, account{}
+	c.paired, c.own = false, translate.Account{}
 }
 
 // translator returns a translator of the events of cli.
-func (c *connection) translator(cli *whatsmeow.Client) translator {
-	return translator{other: addressBook(cli.Store), own: c.self(), now: time.Now(), offline: c.catchingUp.Load()}
+func (c *connection) translator(cli *whatsmeow.Client) translate.Translator {
+	return translate.Translator{Other: translate.AddressBook(cli.Store), Own: c.self(), Now: time.Now(), Offline: c.catchingUp.Load()}
 }
 
 // historyWish returns how much history the instance wants.

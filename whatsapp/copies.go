@@ -10,6 +10,8 @@ import (
 	"go.mau.fi/whatsmeow"
 	wastore "go.mau.fi/whatsmeow/store"
 	"go.mau.fi/whatsmeow/types/events"
+
+	"postern/whatsapp/translate"
 )
 
 // A message that cannot be decrypted can arrive a second time: its sender encrypts it
@@ -48,7 +50,7 @@ type requests struct {
 // HasSession implements [wastore.SessionStore].
 func (r requests) HasSession(ctx context.Context, address string) (bool, error) {
 	has, err := r.SessionStore.HasSession(ctx, address)
-	if err != nil || !has || !strings.HasSuffix(address, ":0") || !r.conn.self().isPhone(address) || !asksForCopy() {
+	if err != nil || !has || !strings.HasSuffix(address, ":0") || !isPhone(r.conn.self(), address) || !asksForCopy() {
 		return has, err
 	}
 	allowed, err := r.conn.cfg.Devices.Request(ctx, r.conn.instance, "copies", copiesPerPeriod, copiesPeriod)
@@ -64,8 +66,8 @@ func (r requests) HasSession(ctx context.Context, address string) (bool, error) 
 }
 
 // isPhone reports whether a Signal address is that of the account's phone.
-func (a account) isPhone(address string) bool {
-	return !a.lid.IsEmpty() && address == a.lid.ToNonAD().SignalAddress().String()
+func isPhone(a translate.Account, address string) bool {
+	return !a.LID.IsEmpty() && address == a.LID.ToNonAD().SignalAddress().String()
 }
 
 // asksForCopy reports whether the library is about to request a copy of a message. It
@@ -83,10 +85,6 @@ func asksForCopy() bool {
 	}
 	return false
 }
-
-// isCopy reports whether a message is the second copy of one that could not be
-// decrypted, by its sender or by the phone.
-func isCopy(evt *events.Message) bool { return evt.RetryCount > 0 || evt.UnavailableRequestID != "" }
 
 // keepSecret stores the secret of a message that the phone sent a copy of; for others
 // the library does. Votes and edits are encrypted with it.

@@ -70,7 +70,7 @@ func TestTextsThatCrossAreAllRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	reads(t, ada, "first")
-	r.cross(ada, ada.JID(), r.session.conn.self().lid, "text", 200)
+	r.cross(ada, ada.JID(), r.session.conn.self().LID, "text", 200)
 }
 
 func TestCrossingGroupTextsAreAllRead(t *testing.T) {
@@ -145,7 +145,7 @@ func TestTextsAreReadAfterACrash(t *testing.T) {
 	r.pair()
 	ada := r.contact()
 	group := r.group(ada)
-	chats := map[string][2]types.JID{"direct": {ada.JID(), r.session.conn.self().lid}, "group": {group, group}}
+	chats := map[string][2]types.JID{"direct": {ada.JID(), r.session.conn.self().LID}, "group": {group, group}}
 	for what, chat := range chats {
 		r.cross(ada, chat[0], chat[1], what, 3)
 	}

@@ -41,7 +41,7 @@ func (s *sender) leaves(n *waBinary.Node) {
 	if n.Tag != "message" {
 		return
 	}
-	if d := s.leaving.Load(); d != nil && attribute(n, "id") == d.id {
+	if d := s.leaving.Load(); d != nil && n.Attrs["id"] == d.id {
 		d.left()
 	}
 }

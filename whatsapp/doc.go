@@ -49,7 +49,8 @@
 // A session holds parts, each with the state of one theme: connection (the client
 // and the account behind it), reporter (facts, in order), linker (pairing), relogin,
 // sender, historySync, and those that [Account] hands out. Calls go from the session
-// to a part, and from a part to connection and reporter; never back.
+// to a part, and from a part to connection and reporter; never back. Package translate
+// turns the library's events and messages into facts.
 //
 // # Process-wide settings
 //

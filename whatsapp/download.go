@@ -13,6 +13,7 @@ import (
 
 	"postern/event"
 	"postern/store"
+	"postern/whatsapp/translate"
 )
 
 // sealOverhead is the greatest difference in size between an encrypted file and its
@@ -82,12 +83,12 @@ func (fs *Files) fetch(ctx context.Context, source whatsmeow.DownloadableMessage
 
 // downloadable returns the file of a message.
 func downloadable(m event.Message) (whatsmeow.DownloadableMessage, error) {
-	message, err := rebuild(m.MessageType, m.Content)
+	message, err := translate.Rebuild(m.MessageType, m.Content)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", event.ErrNoMedia, err)
 	}
 	var source whatsmeow.DownloadableMessage
-	switch inner := unwrap(message).message; {
+	switch inner := translate.Unwrap(message); {
 	case inner.GetImageMessage() != nil:
 		source = inner.GetImageMessage()
 	case inner.GetVideoMessage() != nil:

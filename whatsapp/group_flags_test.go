@@ -6,9 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	waBinary "go.mau.fi/whatsmeow/binary"
-	"go.mau.fi/whatsmeow/types"
-
 	"postern/event"
 	"postern/sandbox"
 )
@@ -134,30 +131,4 @@ func TestGroupFlagsNotStoredComeAgain(t *testing.T) {
 	if refused != 3 {
 		t.Errorf("refused %d times", refused)
 	}
-}
-
-func TestApprovalIsKeptFromGroupChangesOnly(t *testing.T) {
-	mode := waBinary.Node{Tag: approvalTag, Content: []waBinary.Node{{Tag: "group_join", Attrs: waBinary.Attrs{"state": "off"}}}}
-	for _, n := range []waBinary.Node{
-		{Tag: "notification", Attrs: waBinary.Attrs{"type": "w:gp2"}},
-		{Tag: "notification", Attrs: waBinary.Attrs{"type": "w:gp2"}, Content: []byte(approvalTag)},
-		{Tag: "notification", Attrs: waBinary.Attrs{"type": types.NewJID("w", "gp2")}, Content: []waBinary.Node{mode}},
-		{Tag: "notification", Attrs: waBinary.Attrs{"type": "picture"}, Content: []waBinary.Node{mode}},
-		{Tag: "notification", Content: []waBinary.Node{mode}},
-		{Tag: "iq", Attrs: waBinary.Attrs{"type": "w:gp2"}, Content: []waBinary.Node{mode}},
-		{Tag: "notification", Attrs: waBinary.Attrs{"type": "w:gp2"}, Content: []waBinary.Node{{Tag: "create", Content: []waBinary.Node{mode}}}},
-	} {
-		before := n.String()
-		if keepApproval(&n); n.String() != before {
-			t.Errorf("%s became %s", before, n.String())
-		}
-	}
-}
-
-func keptApproval(state string) *waBinary.Node {
-	n := waBinary.Node{Tag: "notification", Attrs: waBinary.Attrs{"type": "w:gp2"}, Content: []waBinary.Node{
-		{Tag: approvalTag, Content: []waBinary.Node{{Tag: "group_join", Attrs: waBinary.Attrs{"state": state}}}},
-	}}
-	keepApproval(&n)
-	return &n.GetChildren()[1]
 }

@@ -18,7 +18,7 @@ type Groups struct{ calls *calls }
 
 // view returns a group as group events show it.
 func (gs *Groups) view(cli *whatsmeow.Client, g *types.GroupInfo) event.GroupUpsert {
-	return gs.calls.conn.translator(cli).joined(&events.JoinedGroup{GroupInfo: *g})
+	return gs.calls.conn.translator(cli).Joined(&events.JoinedGroup{GroupInfo: *g})
 }
 
 // CreateGroup implements instance.Groups. WhatsApp accepts no description for a new
@@ -82,7 +82,7 @@ func (gs *Groups) memberResult(cli *whatsmeow.Client, p types.GroupParticipant) 
 	if p.JID.Server == types.DefaultUserServer {
 		alt = p.LID
 	}
-	jid, lid := gs.calls.conn.translator(cli).both(p.JID, alt)
+	jid, lid := gs.calls.conn.translator(cli).Both(p.JID, alt)
 	r := event.MemberResult{JID: jid, LID: lid, Status: p.Error}
 	if p.Error == 0 {
 		r.Status = event.MemberChanged
@@ -246,7 +246,7 @@ func (gs *Groups) JoinRequests(ctx context.Context, group string) ([]event.JoinR
 	err := gs.askGroup(ctx, "list the join requests", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		requests, err := cli.GetGroupRequestParticipants(ctx, jid)
 		for _, r := range requests {
-			who, lid := gs.calls.conn.translator(cli).both(r.JID, types.EmptyJID)
+			who, lid := gs.calls.conn.translator(cli).Both(r.JID, types.EmptyJID)
 			all = append(all, event.JoinRequest{JID: who, LID: lid, RequestedAt: event.At(r.RequestedAt)})
 		}
 		return err

@@ -12,6 +12,7 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 
 	"postern/event"
+	"postern/whatsapp/translate"
 )
 
 // handle handles one event of the library. False means that the message or receipt was
@@ -21,7 +22,7 @@ func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 	defer s.gate.RUnlock()
 	if s.closed || s.conn.client() != cli {
 		if won, ok := evt.(*events.PairSuccess); ok {
-			s.pair(account{jid: won.ID, lid: won.LID}) // the device is saved; the next login reports it
+			s.pair(translate.Account{JID: won.ID, LID: won.LID}) // the device is saved; the next login reports it
 		}
 		return false
 	}
@@ -38,11 +39,11 @@ func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 			return s.keepNotice(cli, evt.Info.ID, notice) && s.settled()
 		}
 		s.keepSecret(cli, evt)
-		return s.deliver(s.messageFact(cli, evt)) && s.settled() && s.reportMeta(cli, evt)
+		return s.deliver(s.conn.translator(cli).Message(cli, evt)) && s.settled() && s.reportMeta(cli, evt)
 	case *events.FBMessage:
-		return s.deliver(s.fbMessageFact(cli, evt)) && s.settled()
+		return s.deliver(s.conn.translator(cli).Messenger(evt)) && s.settled()
 	case *events.Receipt:
-		return s.deliver(s.conn.translator(cli).receipt(evt))
+		return s.deliver(s.conn.translator(cli).Receipt(evt))
 	}
 	if s.connectionChange(cli, evt) {
 		return true
@@ -91,19 +92,19 @@ func (s *Session) accountEvent(cli *whatsmeow.Client, evt any) (known, ok bool) 
 		return true, false // it must not overtake an event that is sent again
 	}
 	t := s.conn.translator(cli)
-	facts, known := t.facts(evt)
+	facts, known := t.Facts(evt)
 	if state, of := evt.(*events.AppState); of { // it precedes the event of the change itself
 		for i := range facts {
 			facts[i].RequestID = s.calls.causes.of(stateKey(state.Index))
 		}
 	}
-	for _, key := range t.changed(evt) {
+	for _, key := range changed(t, evt) {
 		id := s.calls.causes.take(key)
 		for i := range facts {
 			facts[i].RequestID = cmp.Or(facts[i].RequestID, id)
 		}
 	}
-	if picture, own := evt.(*events.Picture); own && t.isOwn(picture.JID) {
+	if picture, own := evt.(*events.Picture); own && t.IsOwn(picture.JID) {
 		s.ownPicture(cli, facts[0], picture.Remove)
 		return known, true
 	}
@@ -128,7 +129,7 @@ func comesAgain(evt any) bool {
 }
 
 func (s *Session) reportMeta(cli *whatsmeow.Client, evt *events.Message) bool {
-	if f, ok := s.conn.translator(cli).newsletterMeta(evt); ok {
+	if f, ok := s.conn.translator(cli).NewsletterMeta(evt); ok {
 		s.facts.change(f)
 	}
 	return true
@@ -147,7 +148,7 @@ func (s *Session) ownPicture(cli *whatsmeow.Client, f event.Fact, removed bool) 
 		s.facts.change(f)
 		return
 	}
-	own := s.conn.self().jid.ToNonAD()
+	own := s.conn.self().JID.ToNonAD()
 	s.conn.background.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), pictureTimeout)
 		defer cancel()
@@ -209,7 +210,7 @@ func (s *Session) abandon(cause error) {
 		cli.Disconnect()
 		s.facts.order.Lock()
 		defer s.facts.order.Unlock()
-		f := connectionFact(event.TypeDisconnected, event.ConnectionClose, event.Reconnecting)
+		f := translate.ConnectionFact(event.TypeDisconnected, event.ConnectionClose, event.Reconnecting)
 		f.Error = cause.Error()
 		s.facts.change(f)
 	})

@@ -12,6 +12,8 @@ import (
 	"go.mau.fi/whatsmeow/proto/waHistorySync"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+
+	"postern/whatsapp/translate"
 )
 
 // Limits of one piece of history. A phone sends some megabytes; hostile data could
@@ -40,45 +42,36 @@ func fieldNumber(m proto.Message, name string) protowire.Number {
 	return 0
 }
 
-// history is the result of reading one piece of history, without its conversations.
-type history struct {
-	rest          *waHistorySync.HistorySync
-	conversations int
-	messages      int
-	kept          bool // its messages are stored
-	stored        int  // number of new messages
-}
-
 // readHistory reads a compressed piece of history. It calls some for parts of at most
 // historyStep messages of a conversation, each with the fields of the conversation read
 // so far, so that memory does not grow with the history. An error of some ends it.
-func readHistory(compressed io.Reader, some func(*waHistorySync.Conversation) error) (h history, err error) {
+func readHistory(compressed io.Reader, some func(*waHistorySync.Conversation) error) (h translate.History, err error) {
 	return readPieceOf(compressed, &historyReader{some: some})
 }
 
 // readHistoryHeads skips the messages and calls one for each conversation with all its
 // other fields.
-func readHistoryHeads(compressed io.Reader, one func(*waHistorySync.Conversation)) (h history, err error) {
+func readHistoryHeads(compressed io.Reader, one func(*waHistorySync.Conversation)) (h translate.History, err error) {
 	return readPieceOf(compressed, &historyReader{heads: true, some: func(c *waHistorySync.Conversation) error {
 		one(c)
 		return nil
 	}})
 }
 
-func readPieceOf(compressed io.Reader, r *historyReader) (h history, err error) {
+func readPieceOf(compressed io.Reader, r *historyReader) (h translate.History, err error) {
 	z, err := zlib.NewReader(compressed)
 	if err != nil {
 		return h, fmt.Errorf("history: %w", err)
 	}
 	r.in = bufio.NewReader(io.LimitReader(z, maxHistory))
 	if err := r.read(); err != nil {
-		return r.history, fmt.Errorf("history: %w", err)
+		return r.History, fmt.Errorf("history: %w", err)
 	}
-	r.rest = &waHistorySync.HistorySync{}
-	if err := lenient.Unmarshal(r.other, r.rest); err != nil {
-		return r.history, fmt.Errorf("history: %w", err)
+	r.Rest = &waHistorySync.HistorySync{}
+	if err := lenient.Unmarshal(r.other, r.Rest); err != nil {
+		return r.History, fmt.Errorf("history: %w", err)
 	}
-	return r.history, nil
+	return r.History, nil
 }
 
 // lenient accepts messages that lack a required field: one such message must not
@@ -90,7 +83,7 @@ type historyReader struct {
 	heads bool // messages are skipped
 	some  func(*waHistorySync.Conversation) error
 	other []byte // the other fields, as they came
-	history
+	translate.History
 }
 
 func (r *historyReader) read() error {
@@ -127,7 +120,7 @@ func (r *historyReader) conversation(size int64) error {
 	var head []byte
 	var batch []*waHistorySync.HistorySyncMsg
 	held := 0 // bytes of batch
-	r.conversations++
+	r.Conversations++
 	flush := func() error {
 		c := &waHistorySync.Conversation{}
 		if err := lenient.Unmarshal(head, c); err != nil {
@@ -163,7 +156,7 @@ func (r *historyReader) conversation(size int64) error {
 		if err := lenient.Unmarshal(raw, m); err != nil {
 			return err
 		}
-		r.messages++
+		r.Messages++
 		if batch = append(batch, m); len(batch) == historyStep || held >= historyBytes {
 			if err := flush(); err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 	"go.mau.fi/whatsmeow/types"
 
 	"postern/event"
+	"postern/whatsapp/translate"
 )
 
 // keeping stores the messages of one piece of history.
@@ -64,8 +65,8 @@ func (k *keeping) message(chat types.JID, m *waHistorySync.HistorySyncMsg) (*eve
 		return nil, false
 	}
 	t := k.hs.conn.translator(k.cli)
-	t.source = fromHistory
-	f, ok := t.message(k.cli, evt)
+	t.Source = translate.FromHistory
+	f, ok := t.Message(k.cli, evt)
 	if !ok {
 		return nil, false
 	}

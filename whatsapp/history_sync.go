@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"postern/event"
+	"postern/whatsapp/translate"
 )
 
 const (
@@ -120,7 +121,7 @@ func (hs *historySync) takePiece(ctx context.Context, cli *whatsmeow.Client, id 
 	if err != nil {
 		return hs.losePiece(ctx, id, notice, err)
 	}
-	f := event.Fact{Kind: event.HistorySync, Data: hs.conn.translator(cli).history(h), RequestID: requestID, Notice: id}
+	f := event.Fact{Kind: event.HistorySync, Data: hs.conn.translator(cli).History(h), RequestID: requestID, Notice: id}
 	if err := hs.facts.report(context.WithoutCancel(ctx), f); err != nil {
 		return fmt.Errorf("report history: %w", err)
 	}
@@ -158,23 +159,23 @@ func hopeless(err error) bool {
 
 // readPiece reads a piece twice: the names of people, which messages need, come after
 // the conversations.
-func (hs *historySync) readPiece(ctx context.Context, cli *whatsmeow.Client, notice *waE2E.HistorySyncNotification) (history, error) {
+func (hs *historySync) readPiece(ctx context.Context, cli *whatsmeow.Client, notice *waE2E.HistorySyncNotification) (translate.History, error) {
 	piece, err := hs.openPiece(ctx, notice)
 	if err != nil {
-		return history{}, err
+		return translate.History{}, err
 	}
 	defer func() { _ = piece.Close() }()
 	h, err := readHistoryHeads(piece, func(c *waHistorySync.Conversation) { hs.learnPair(ctx, cli, c) })
 	if err != nil {
 		return h, err
 	}
-	hs.learn(ctx, cli, h.rest)
+	hs.learn(ctx, cli, h.Rest)
 	if _, err := piece.Seek(0, io.SeekStart); err != nil {
 		return h, fmt.Errorf("history: %w", err)
 	}
-	k := hs.newKeeping(cli, h.rest.GetSyncType())
+	k := hs.newKeeping(cli, h.Rest.GetSyncType())
 	read, err := readHistory(piece, func(c *waHistorySync.Conversation) error { return k.part(ctx, c) })
-	h.messages, h.stored, h.kept = read.messages, k.stored, k.any
+	h.Messages, h.Stored, h.Kept = read.Messages, k.stored, k.any
 	return h, err
 }
 

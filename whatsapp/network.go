@@ -5,6 +5,7 @@ import (
 
 	"postern/event"
 	"postern/whatsapp/device"
+	"postern/whatsapp/translate"
 )
 
 // standing is the state of a session's device on its network.
@@ -27,7 +28,7 @@ func (s *Session) hold(saved device.Saved, try bool) (held bool) {
 		return false
 	}
 	s.conn.setClient(s.newClient(d))
-	s.conn.pair(account{jid: *d.ID, lid: d.LID})
+	s.conn.pair(translate.Account{JID: *d.ID, LID: d.LID})
 	return true
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"postern/event"
 	"postern/internal/netfault"
+	"postern/whatsapp/translate"
 )
 
 const (
@@ -39,7 +40,7 @@ func (l *linker) passkeyEvent(cli *whatsmeow.Client, evt any) bool {
 		if evt.Continuation {
 			l.askAgain(evt.Error)
 		} else {
-			l.passkeyFailed(errorText(evt.Error))
+			l.passkeyFailed(translate.ErrorText(evt.Error))
 		}
 	default:
 		return false
@@ -102,7 +103,7 @@ func (l *linker) withdrawPasskey(p *pairing) {
 }
 
 func passkeyFact(c event.Connection, state event.State, now event.PasskeyState) event.Fact {
-	f := connectionFact(event.TypePasskey, c, state)
+	f := translate.ConnectionFact(event.TypePasskey, c, state)
 	f.Data = event.ConnectionUpdate{Type: event.TypePasskey, Connection: c, Passkey: &now}
 	return f
 }
@@ -129,7 +130,7 @@ func (l *linker) askAgain(err error) {
 		l.now.answered(false)
 	}
 	l.mu.Unlock()
-	l.facts.change(event.Fact{Error: "passkey: " + errorText(err)})
+	l.facts.change(event.Fact{Error: "passkey: " + translate.ErrorText(err)})
 }
 
 // answered marks the challenge as answered or not. Callers that read it before keep the

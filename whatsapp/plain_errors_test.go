@@ -12,6 +12,7 @@ import (
 
 	"postern/event"
 	"postern/whatsapp/device"
+	"postern/whatsapp/translate"
 )
 
 // TestDialErrorHasReasonWithoutAddress: the error is stored and shown by the
@@ -81,7 +82,7 @@ func TestLibraryErrorsHaveNoAddresses(t *testing.T) {
 		"a download":        classifyDownload,
 		"before a send":     certain,
 		"a passkey":         passkeyError,
-		"a state's reading": func(err error) error { return errors.New(errorText(err)) },
+		"a state's reading": func(err error) error { return errors.New(translate.ErrorText(err)) },
 	} {
 		for _, cause := range []error{dial, upload, errors.New(`Post "https://mmg.whatsapp.net/mms/image/x?auth=secret": odd`)} {
 			got := way(cause).Error()

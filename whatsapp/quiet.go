@@ -9,6 +9,8 @@ import (
 	waBinary "go.mau.fi/whatsmeow/binary"
 	wastore "go.mau.fi/whatsmeow/store"
 	waLog "go.mau.fi/whatsmeow/util/log"
+
+	"postern/whatsapp/translate"
 )
 
 // A connection can become silent without breaking: WhatsApp answers pings and takes
@@ -143,7 +145,7 @@ func (s *Session) received(lids wastore.LIDStore, n *waBinary.Node) {
 	case "receipt", "notification", "call", "presence", "chatstate": // the library itself learns from messages
 		s.learnPairs(lids, n)
 	}
-	keepApproval(n)
+	translate.KeepApproval(n)
 }
 
 // noPlace handles the library's message that its queue has no room for a stanza.

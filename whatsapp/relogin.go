@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/whatsapp/translate"
 )
 
 // reloginAfter is how long the session waits for WhatsApp's request to log in after a
@@ -92,7 +93,7 @@ func (r *relogin) announce() bool {
 	}
 	r.mu.Unlock()
 	if due {
-		r.facts.change(connectionFact(event.TypeManualReconnect, event.ConnectionConnecting, event.Connecting))
+		r.facts.change(translate.ConnectionFact(event.TypeManualReconnect, event.ConnectionConnecting, event.Connecting))
 	}
 	return due
 }

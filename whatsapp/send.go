@@ -14,6 +14,7 @@ import (
 
 	"postern/event"
 	"postern/internal/netfault"
+	"postern/whatsapp/translate"
 )
 
 // sender sends the messages of a session, one at a time.
@@ -61,7 +62,7 @@ func (s *sender) send(ctx context.Context, out event.Outgoing) (event.Sent, erro
 	if !s.conn.isOnline() {
 		return event.Sent{}, event.ErrNotConnected
 	}
-	if s.conn.self().jid.ToNonAD() != own.jid.ToNonAD() {
+	if s.conn.self().JID.ToNonAD() != own.JID.ToNonAD() {
 		return event.Sent{}, fmt.Errorf("%w: another account was paired while the message waited", event.ErrNotConnected)
 	}
 	resp, err := s.transmit(ctx, now, to, message, out)
@@ -169,11 +170,11 @@ func (s *sender) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to t
 			return nil, 0, err
 		}
 	}
-	m, err = withContext(m, info)
+	m, err = translate.WithContext(m, info)
 	return m, len(info.GetMentionedJID()), err
 }
 
-func (s *sender) composeAny(ctx context.Context, cli *whatsmeow.Client, own account, c event.Content) (*waE2E.Message, error) {
+func (s *sender) composeAny(ctx context.Context, cli *whatsmeow.Client, own translate.Account, c event.Content) (*waE2E.Message, error) {
 	switch {
 	case c.Media != nil:
 		return s.files.compose(ctx, c.Media)
@@ -294,17 +295,14 @@ func (s *sender) reachable(ctx context.Context, cli *whatsmeow.Client, to types.
 const sentFrom = "web"
 
 func sentMessage(cli *whatsmeow.Client, to types.JID, message *waE2E.Message, resp whatsmeow.SendResponse) *event.Message {
-	u := unwrap(message)
-	name, content, _ := contentOf(u.message)
-	var md metadata
-	md.concerns(u)
+	kind, content, metadata := translate.Sent(message)
 	m := &event.Message{
 		KeyID:            resp.ID,
 		KeyFromMe:        true,
 		Device:           new(sentFrom),
-		MessageType:      name,
-		Content:          content.buf,
-		Metadata:         md.json(),
+		MessageType:      kind,
+		Content:          content,
+		Metadata:         metadata,
 		MessageTimestamp: resp.Timestamp.Unix(),
 		IsGroup:          to.Server == types.GroupServer,
 	}
@@ -313,7 +311,7 @@ func sentMessage(cli *whatsmeow.Client, to types.JID, message *waE2E.Message, re
 		chat := to.String()
 		m.KeyRemoteJID = &chat
 	default:
-		m.KeyRemoteJID, m.KeyLID = phoneAndLID(to, types.EmptyJID, addressBook(cli.Store))
+		m.KeyRemoteJID, m.KeyLID = translate.PhoneAndLID(to, types.EmptyJID, translate.AddressBook(cli.Store))
 	}
 	return m
 }

@@ -19,6 +19,7 @@ import (
 
 	"postern/event"
 	"postern/whatsapp/device"
+	"postern/whatsapp/translate"
 )
 
 // noDevices is for tests that never reach a server: no device is ever saved.
@@ -257,7 +258,7 @@ func TestRefusalsHaveStateAndCode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, cli, j := offline(t, Config{})
-			s.pair(account{jid: types.NewJID("49151", types.DefaultUserServer)})
+			s.pair(translate.Account{JID: types.NewJID("49151", types.DefaultUserServer)})
 			s.handle(cli, tc.evt)
 			f := j.facts[0]
 			if f.Reason != tc.reason || f.Unlink != tc.unlink || s.Paired() == tc.unlink || f.Error == "" {
@@ -268,44 +269,6 @@ func TestRefusalsHaveStateAndCode(t *testing.T) {
 			}
 			wantFacts(t, j, tc.want)
 		})
-	}
-}
-
-func TestReceiptsMapToTheStatusesOfTheContract(t *testing.T) {
-	at := time.Unix(1700000000, 0)
-	for in, want := range map[types.ReceiptType]event.UpdateStatus{
-		"": "delivered", "inactive": "delivered", "sender": "sent", "read": "read", "read-self": "read",
-		"played": "played", "played-self": "played", "retry": "retry", "server-error": "server_error", "odd": "unknown",
-	} {
-		f, ok := testTranslator().receipt(&events.Receipt{MessageIDs: []string{"A", "B"}, Type: in, Timestamp: at})
-		wantData := event.Receipt{KeyIDs: []string{"A", "B"}, Status: want, At: at}
-		if diff := cmp.Diff(event.Fact{Kind: event.MessagesUpdate, Data: wantData}, f); !ok || diff != "" {
-			t.Errorf("%q: %s", in, diff)
-		}
-	}
-	for _, in := range []types.ReceiptType{"peer_msg", "hist_sync"} {
-		if _, ok := testTranslator().receipt(&events.Receipt{MessageIDs: []string{"A"}, Type: in}); ok {
-			t.Errorf("%q is reported", in)
-		}
-	}
-}
-
-func TestReceiptNamesItsChatLikeMessages(t *testing.T) {
-	group := types.NewJID("120-1", types.GroupServer)
-	for name, source := range map[string]types.MessageSource{
-		"by LID":             {Chat: anneLID, Sender: anneLID},
-		"by phone":           {Chat: annePN, Sender: annePN},
-		"of a device":        {Chat: anneLID, Sender: types.JID{User: anneLID.User, Server: anneLID.Server, Device: 3}},
-		"of the own devices": {Chat: anneLID, Sender: ownLID, IsFromMe: true},
-		"in a group":         {Chat: group, Sender: anneLID, IsGroup: true},
-	} {
-		receipt, _ := testTranslator().receipt(&events.Receipt{MessageIDs: []string{"A"}, MessageSource: source})
-		message, _ := testTranslator().message(nil, &events.Message{
-			Info: types.MessageInfo{MessageSource: source, ID: "A"}, RawMessage: &waE2E.Message{Conversation: new("x")},
-		})
-		if got, want := event.AboutOf(receipt.Data), event.AboutOf(message.Data); got.Chat == "" || got.Chat != want.Chat || got.LID != want.LID {
-			t.Errorf("%s: the receipt is about %+v, the message about %+v", name, got, want)
-		}
 	}
 }
 
@@ -339,8 +302,8 @@ func TestMessagesHavePhoneJIDAndLID(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			evt := &events.Message{Info: types.MessageInfo{MessageSource: tc.src, ID: "K", Timestamp: time.Unix(9, 0)}, RawMessage: text("x")}
-			f, ok := s.messageFact(cli, evt.UnwrapRaw())
+			evt := &events.Message{Info: types.MessageInfo{MessageSource: tc.src, ID: "K", Timestamp: time.Unix(9, 0)}, RawMessage: &waE2E.Message{Conversation: new("x")}}
+			f, ok := s.conn.translator(cli).Message(cli, evt.UnwrapRaw())
 			tc.want.KeyID, tc.want.MessageType, tc.want.MessageTimestamp = "K", "conversation", 9
 			tc.want.Content = []byte(`{"text":"x"}`)
 			if diff := cmp.Diff(&tc.want, f.Data); !ok || diff != "" {
@@ -360,11 +323,11 @@ func TestHousekeepingOfOwnDevicesIsNotReported(t *testing.T) {
 		want bool
 	}{
 		{share, types.MessageInfo{}, false},
-		{text("x"), types.MessageInfo{Category: "peer"}, false},
+		{&waE2E.Message{Conversation: new("x")}, types.MessageInfo{Category: "peer"}, false},
 		{revoke, types.MessageInfo{}, true},
 	} {
 		evt := &events.Message{Info: tc.info, RawMessage: tc.m}
-		if _, ok := s.messageFact(cli, evt.UnwrapRaw()); ok != tc.want {
+		if _, ok := s.conn.translator(cli).Message(cli, evt.UnwrapRaw()); ok != tc.want {
 			t.Errorf("%v in category %q: reported %v", tc.m, tc.info.Category, ok)
 		}
 	}

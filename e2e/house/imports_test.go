@@ -31,7 +31,8 @@ var mayImport = map[string][]string{
 	"store/pages/pagestest":    {"store/pages"},
 	"store":                    {"internal/plural", "store/pages", "event"},
 	"whatsapp/device":          {"store", "event"},
-	"whatsapp":                 {"internal/plural", "internal/nesting", "whatsapp/device", "store", "event", "internal/netfault", "whatsapp/proxy"},
+	"whatsapp/translate":       {"internal/nesting", "event", "internal/netfault"},
+	"whatsapp":                 {"internal/plural", "whatsapp/device", "store", "event", "internal/netfault", "whatsapp/proxy", "whatsapp/translate"},
 	"internal/prune":           {},
 	"internal/loglevel":        {},
 	"internal/loglines":        {},
@@ -105,6 +106,7 @@ var why = map[string]string{
 	"config":                 "what can be set is known before anything runs",
 	"event":                  "event is the vocabulary that all share; it must not know who speaks it",
 	"internal/peers":         "peers knows addresses and connections, whatever is served to them",
+	"whatsapp/translate":     "it translates what it is given; when and for which session is decided above it",
 	"whatsapp/proxy":         "a proxy is dialled, whoever is meant to be reached through it",
 	"internal/budget":        "budget counts, whatever is counted",
 	"internal/nesting":       "nesting bounds what comes in, whoever reads it",
@@ -169,7 +171,7 @@ var reserved = map[string]struct {
 	reason string
 }{
 	"go.etcd.io/bbolt":                    {[]string{"store"}, "everything else reaches the file through store.Tx, which can be replaced"},
-	"go.mau.fi/whatsmeow":                 {[]string{"whatsapp", "whatsapp/device", "sandbox", "sandbox/network", "sandbox/network/wire", "sandbox/network/appstate", "sandbox/network/mediahost", "sandbox/phone", "sandbox/handset", "e2e/bare"}, "the protocol has two ends; nothing else may depend on its types"},
+	"go.mau.fi/whatsmeow":                 {[]string{"whatsapp", "whatsapp/device", "whatsapp/translate", "sandbox", "sandbox/network", "sandbox/network/wire", "sandbox/network/appstate", "sandbox/network/mediahost", "sandbox/phone", "sandbox/handset", "e2e/bare"}, "the protocol has two ends; nothing else may depend on its types"},
 	"go.mau.fi/libsignal":                 {[]string{"whatsapp", "whatsapp/device", "sandbox/network", "sandbox/handset"}, "only the two ends of the protocol encrypt, and the key store moves sessions past a crash"},
 	"nhooyr.io/websocket":                 {[]string{"wsbus"}, "the hub alone speaks WebSocket to consumers"},
 	"github.com/coder/websocket":          {[]string{"sandbox/network", "sandbox/network/wire"}, "the sandbox's side of the protocol; consumers are served by the hub"},
