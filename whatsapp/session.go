@@ -24,8 +24,6 @@ var ErrPaired = errors.New("instance is paired already")
 // goroutine; Connect, PairCode, Logout and Disconnect exclude each other. A session
 // that is no longer used must be disconnected.
 type Session struct {
-	// Account groups, by theme, the operations on the account of a session. All of
-	// them require the session to be online.
 	Account Account // set by Open; it does not change
 
 	connector *Connector
@@ -54,8 +52,8 @@ type Session struct {
 	device standing
 }
 
-// Account is what can be done with the account of a session, by theme. All of it needs
-// the session online.
+// Account groups, by theme, the operations on the account of a session. All of them
+// require the session to be online.
 type Account struct {
 	Files    *Files
 	Chats    *Chats
