@@ -17,7 +17,7 @@ const (
 // Buckets returns the bucket of this package.
 func Buckets() []store.Bucket {
 	return []store.Bucket{{
-		Name: bucket, Owner: "clientversion", Key: `"state"`, Value: "JSON: the version from WhatsApp, the time of the last request and of the next one",
+		Name: bucket, Owner: "clientversion", Key: `"state"`, Value: "JSON: the version that WhatsApp named, when it was asked last and when it is to be asked again",
 		Needs: stateNeeds,
 	}}
 }
@@ -26,13 +26,13 @@ func Buckets() []store.Bucket {
 func stateNeeds(*store.Lookup) store.Needs {
 	return func(key, value []byte) []store.Need {
 		if key != nil && (string(key) != only || json.Unmarshal(value, new(state)) != nil) {
-			return []store.Need{{Why: "the version is requested from WhatsApp again"}}
+			return []store.Need{{Why: "the version that WhatsApp named is asked for again"}}
 		}
 		return nil
 	}
 }
 
-// state is the stored state.
+// state is what outlives the program.
 type state struct {
 	Network  string    `json:"network,omitempty"`  // see Config
 	Version  string    `json:"version,omitempty"`  // the last valid answer of WhatsApp
