@@ -14,7 +14,7 @@ import (
 	"postern/sandbox"
 )
 
-// stateReported waits for what is reported of a collection as a whole.
+// stateReported waits for the event of a completely read collection.
 func (r *rig) stateReported(kind event.InstanceStatusType, collection string, recovery bool) {
 	r.t.Helper()
 	r.await(string(kind)+" of "+collection, func(f event.Fact) bool {
@@ -27,7 +27,7 @@ func (r *rig) stateReported(kind event.InstanceStatusType, collection string, re
 	})
 }
 
-// eventually waits for what no fact reports.
+// eventually waits for a condition that no fact reports.
 func (r *rig) eventually(what string, ok func() bool) {
 	r.t.Helper()
 	for end := time.Now().Add(15 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
@@ -37,7 +37,7 @@ func (r *rig) eventually(what string, ok func() bool) {
 	}
 }
 
-// settled waits until the library has worked on all that was sent to it before.
+// settled waits until the library has handled everything that was sent to it before.
 func (r *rig) settled(phone *sandbox.Phone) {
 	r.t.Helper()
 	text := NewMessageID()
@@ -103,8 +103,8 @@ func TestUnreadableStateIsRestoredFromThePhone(t *testing.T) {
 	}
 }
 
-// TestOfflinePhoneIsAskedHourly: the request waits for it, past new
-// logins and a restart, and so does what is broken.
+// TestOfflinePhoneIsAskedHourly: the request waits for the phone across logins and a
+// restart, and so does the broken collection.
 func TestOfflinePhoneIsAskedHourly(t *testing.T) {
 	r := newRigWith(t, Config{StateRecoveryDelay: 20 * time.Millisecond})
 	phone, contact := r.pair(), r.contact()
@@ -174,8 +174,7 @@ func TestChangeIsReportedOnceItsKeyArrives(t *testing.T) {
 	r.shows(event.ChatsUpdated, `"type":"archive"`, contact.Number(), `"fromFullSync":false`)
 }
 
-// TestAChangeThatMeetsAConflict: the library tries each change twice, and so a
-// call does four times.
+// The library tries each change twice, so a call tries four times.
 func TestConflictingChangeIsRetriedOnce(t *testing.T) {
 	for times, fails := range map[string]bool{"1": false, "2": false, "3": false, "4": true} {
 		t.Run(times, func(t *testing.T) {
@@ -205,8 +204,8 @@ func TestConflictingChangeIsRetriedOnce(t *testing.T) {
 	}
 }
 
-// TestLabelOnUnverifiableState: the answer to the change holds
-// another one that cannot be verified.
+// TestLabelOnUnverifiableState: the answer to the change contains another one that does
+// not verify.
 func TestLabelOnUnverifiableState(t *testing.T) {
 	r := newRig(t)
 	phone, contact := r.pair(), r.contact()

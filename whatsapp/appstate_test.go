@@ -11,7 +11,7 @@ import (
 	"postern/sandbox"
 )
 
-// acts lets a phone do something.
+// acts makes a phone do something.
 func (r *rig) acts(phone *sandbox.Phone, body string) {
 	r.t.Helper()
 	rec := httptest.NewRecorder()

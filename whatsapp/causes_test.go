@@ -13,8 +13,7 @@ import (
 	"postern/whatsapp/translate"
 )
 
-// The network reports these changes in its own time, after the call's answer
-// or before it.
+// The network reports these changes before or after the answer to the call.
 func TestChangeEventHasTheRequestID(t *testing.T) {
 	r, second := twins(t)
 	s, chat := r.session, r.contact().JID().String()
@@ -93,8 +92,8 @@ func TestGroupChangeEventHasTheRequestID(t *testing.T) {
 	})
 }
 
-// TestLateGroupEventKeepsItsRequestID: the next call of the same group
-// may be there before the event of the first.
+// TestLateGroupEventKeepsItsRequestID: the next call for the same group may precede the
+// event of the first.
 func TestLateGroupEventKeepsItsRequestID(t *testing.T) {
 	var c causes
 	group, own := types.NewJID("120363000000000001", types.GroupServer), types.NewJID("4915155500001", types.DefaultUserServer)

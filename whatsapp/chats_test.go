@@ -24,8 +24,8 @@ func (r *rig) pairWith(phone *sandbox.Phone) {
 	r.state(event.Online)
 }
 
-// synced waits until the instance has read what its phone gives to a new
-// device, without which it changes no chat.
+// synced waits until the instance has read the state that a phone sends to a new
+// device, before which it changes no chat.
 func (r *rig) synced() {
 	r.t.Helper()
 	for range appstate.AllPatchNames {
@@ -36,8 +36,8 @@ func (r *rig) synced() {
 	}
 }
 
-// twins are two instances of one phone: the second shows what the first
-// changes.
+// twins are two instances of one phone: the second one observes the changes of the
+// first.
 func twins(t *testing.T) (r, twin *rig) {
 	t.Helper()
 	r = newRig(t)
@@ -61,8 +61,8 @@ func strangers(t *testing.T) (r, other *rig, phone, otherPhone *sandbox.Phone) {
 	return r, other, phone, otherPhone
 }
 
-// shows awaits a fact whose JSON has all of these texts, and none of those that
-// begin with an exclamation mark.
+// shows awaits a fact whose JSON contains all of these texts, and none of those with an
+// exclamation mark in front.
 func (r *rig) shows(kind event.Kind, texts ...string) {
 	r.t.Helper()
 	r.await(fmt.Sprint(kind, texts), func(f event.Fact) bool {

@@ -15,7 +15,7 @@ func messagesAsked(p *sandbox.Phone) int {
 	return p.Requests(waE2E.PeerDataOperationRequestType_PLACEHOLDER_MESSAGE_RESEND)
 }
 
-// unreadable lets a contact send a text that this device cannot read.
+// unreadable makes a contact send a text that this device cannot decrypt.
 func (r *rig) unreadable(from, to *sandbox.Phone, text, more string) {
 	r.t.Helper()
 	r.acts(from, `{"do":"undecryptable","to":"`+to.Number()+`","text":"`+text+`"`+more+`}`)
@@ -81,7 +81,7 @@ func TestCopyOfAGroupMessageNamesItsSender(t *testing.T) {
 	}
 }
 
-// TestACopyThatComesInTheNextLife: the phone was off when it was asked.
+// The phone was off when it was asked.
 func TestCopyAfterARestartIsReported(t *testing.T) {
 	r := newRig(t)
 	phone, contact := r.pair(), r.contact()
@@ -99,8 +99,8 @@ func TestCopyAfterARestartIsReported(t *testing.T) {
 	}
 }
 
-// TestCopyRequestsAreLimited: a restart in between does
-// not begin the hour again, and other requests to the phone are not bounded.
+// TestCopyRequestsAreLimited: a restart does not restart the hour, and other requests
+// to the phone are not limited.
 func TestCopyRequestsAreLimited(t *testing.T) {
 	r := newRig(t)
 	phone, contact := r.pair(), r.contact()

@@ -16,9 +16,9 @@ import (
 	"postern/sandbox"
 )
 
-// cross has the instance and the contact write to each other at the same time,
-// and waits until all of it is read on both sides. Chats are addressed as each
-// of them sees them.
+// cross makes the instance and the contact write to each other at the same time, and
+// waits until both sides have decrypted everything. Chats are addressed as each of them
+// sees them.
 func (r *rig) cross(ada *sandbox.Phone, there, back types.JID, what string, texts int) {
 	r.t.Helper()
 	var wait sync.WaitGroup
@@ -60,8 +60,8 @@ func (r *rig) group(members ...*sandbox.Phone) types.JID {
 	return id
 }
 
-// The contact writes while it is written to, so that one side's session is
-// moved on by both directions at the same time.
+// The contact writes while it receives, so that both directions advance one side's
+// session at the same time.
 func TestTextsThatCrossAreAllRead(t *testing.T) {
 	r := newRig(t)
 	r.pair()
@@ -81,7 +81,7 @@ func TestCrossingGroupTextsAreAllRead(t *testing.T) {
 	r.cross(ada, group, group, "text", 60)
 }
 
-// A text that is asked for again is encrypted outside of the library's sends.
+// A text that is requested again is encrypted outside of the library's sends.
 func TestRetriesSucceedAmongCrossingTexts(t *testing.T) {
 	r := newRig(t)
 	r.pair()
@@ -138,8 +138,8 @@ func askAgain(t *testing.T, p *sandbox.Phone, to waBinary.Attrs, id string, coun
 	}
 }
 
-// The process ends when as many texts have left as may without their sessions
-// in the file, which is put back to what it was before them.
+// The process ends when the maximum number of texts has been sent without their
+// sessions in the file, which is restored to its state before them.
 func TestTextsAreReadAfterACrash(t *testing.T) {
 	r := newRig(t)
 	r.pair()

@@ -8,7 +8,7 @@ import (
 	wastore "go.mau.fi/whatsmeow/store"
 )
 
-// commits runs a decryption and answers what a commit would.
+// commits runs a decryption and returns the result of the commit.
 type commits struct {
 	wastore.EventBuffer
 

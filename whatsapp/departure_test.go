@@ -9,7 +9,7 @@ import (
 )
 
 // TestDepartureIsReportedAtTheWrite: after the message is counted, and before it is
-// acknowledged. The library asks for the keys of a new contact in between.
+// acknowledged. In between, the library requests the keys of a new contact.
 func TestDepartureIsReportedAtTheWrite(t *testing.T) {
 	r := newRig(t)
 	r.pair()

@@ -136,8 +136,8 @@ func TestPairingLogsInWithoutCode515(t *testing.T) {
 	}
 }
 
-// inOwnProcess runs the test in a process of its own, which alone goes on: the
-// library's keep-alive times are package variables.
+// inOwnProcess runs the test in a process of its own: the library's keep-alive times
+// are package variables.
 func inOwnProcess(t *testing.T) (is bool) {
 	t.Helper()
 	const child = "POSTERN_TEST_KEEPALIVE"

@@ -128,8 +128,8 @@ func TestFailedReportIsRepeated(t *testing.T) {
 	}
 }
 
-// What the decryption moved on, and that its text need not be kept any more, go
-// with the commit that stores the message.
+// The advanced session and the removal of the buffered text are part of the commit that
+// stores the message.
 func TestAReceivedMessageCostsOneCommit(t *testing.T) {
 	const texts = 50
 	r := newRig(t)

@@ -10,9 +10,9 @@ import (
 	"go.mau.fi/whatsmeow"
 )
 
-// TestFloodIsHeldBackInTheNetwork: what comes faster than it is handled
-// costs few goroutines, is reported completely and, but for what a busy machine delays by more
-// than floodPause, in its order, and the connection stays.
+// TestFloodIsHeldBackInTheNetwork: stanzas that arrive faster than they are handled
+// cost few goroutines, are all reported, in order unless a busy machine delays one by
+// more than floodPause, and the connection stays.
 func TestFloodIsHeldBackInTheNetwork(t *testing.T) {
 	const flood = 6000 // the library keeps 2 048
 	r := newRig(t)
@@ -71,8 +71,8 @@ func TestFloodIsHeldBackInTheNetwork(t *testing.T) {
 	}
 }
 
-// TestSlowReadingDoesNotDropTheConnection: the answers to pings lie behind
-// what is not read yet. Once that is read, one that answers no pings is given up as ever.
+// TestSlowReadingDoesNotDropTheConnection: the answers to pings are behind unread
+// stanzas. Once those are read, a connection without answers is given up as usual.
 func TestSlowReadingDoesNotDropTheConnection(t *testing.T) {
 	const flood = 12_000
 	if !inOwnProcess(t) {

@@ -10,12 +10,12 @@ import (
 	"postern/sandbox"
 )
 
-// flagChange is one change of a group, as the sandbox's act takes it and as the
-// event has to tell it.
+// flagChange is one change of a group, in the form of the sandbox's act and of the
+// event.
 type flagChange struct{ act, reported string }
 
-// toggles are changes of every flag of a group, each both ways and twice, mixed
-// with others.
+// toggles are changes of every flag of a group, each both ways and twice, mixed with
+// others.
 func toggles() (all []flagChange) {
 	for round := range 2 {
 		for _, on := range []bool{true, false} {
@@ -37,7 +37,7 @@ func toggles() (all []flagChange) {
 	return all
 }
 
-// saidOf is every change that an event speaks of.
+// saidOf returns every change in an event.
 func saidOf(p event.GroupPartial) (said []string) {
 	add := func(name string, v any) { said = append(said, fmt.Sprintf("%s=%v", name, v)) }
 	flag := func(name string, v *bool) {
@@ -70,7 +70,7 @@ func (r *rig) flagsReported(group string) (said []string) {
 	return said
 }
 
-// ofBob is a group that another phone made and changes; the rig's account is a member.
+// ofBob is a group created and changed by another phone; the rig's account is a member.
 func ofBob(t *testing.T) (r *rig, own, bob *sandbox.Phone, group string) {
 	t.Helper()
 	r = newRig(t)

@@ -92,8 +92,8 @@ func TestACutHistoryIsAnError(t *testing.T) {
 	}
 }
 
-// FuzzReadHistory reads whatever a phone may send. What the protobuf library
-// takes, this must count alike.
+// FuzzReadHistory reads any input. The counts must match those of the protobuf library
+// if that accepts it.
 func FuzzReadHistory(f *testing.F) {
 	raw, err := proto.Marshal(pieceOfHistory(2, 3))
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 
 func aboutHistory(f event.Fact) bool { return f.Kind == event.HistorySync }
 
-// askedFor is a piece that a call asked for. The phone gives one by itself after
-// the pairing.
+// askedFor is a piece that a call requested. The phone sends another one after the
+// pairing.
 func askedFor(f event.Fact) bool {
 	h, ok := f.Data.(event.HistoryUpdate)
 	return ok && h.Data != nil && h.Data.SyncType == "ON_DEMAND"
 }
 
-// onHistory has what is reported of history answered by do.
+// onHistory makes do answer the reports of history.
 func (r *rig) onHistory(do func() error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -33,7 +33,7 @@ func (r *rig) onHistory(do func() error) {
 	}
 }
 
-// quietAbout shows that nothing else is reported of history, by what comes after it.
+// quietAbout checks, by a later fact, that no further history is reported.
 func (r *rig) quietAbout(phone *sandbox.Phone, what func(event.Fact) bool, text string) {
 	r.t.Helper()
 	if _, err := r.contact().SendText(r.t.Context(), phone.JID(), text); err != nil {
@@ -49,9 +49,8 @@ func (r *rig) quietAbout(phone *sandbox.Phone, what func(event.Fact) bool, text 
 	}
 }
 
-// TestHistoryIsReportedAgainAfterAKill: who kills the program
-// between the telling and the forgetting gets the event twice, and never not at
-// all.
+// TestHistoryIsReportedAgainAfterAKill: after a kill between the report and the
+// deletion of the notice, the event comes twice, never not at all.
 func TestHistoryIsReportedAgainAfterAKill(t *testing.T) {
 	r := newRig(t)
 	phone := r.pair()
@@ -79,7 +78,7 @@ func TestHistoryIsReportedAgainAfterAKill(t *testing.T) {
 	r.quietAbout(phone, aboutHistory, "and never again")
 }
 
-// TestHistoryReportIsRetried, and reported once.
+// TestHistoryReportIsRetried: it is reported once.
 func TestHistoryReportIsRetried(t *testing.T) {
 	r := newRig(t)
 	r.session.history.pause = 10 * time.Millisecond
@@ -99,8 +98,8 @@ func TestHistoryReportIsRetried(t *testing.T) {
 	}
 }
 
-// TestHistoryDownloadIsRetried, on this connection and after a
-// restart, and carries the id of the call that asked for it to its end.
+// TestHistoryDownloadIsRetried: on this connection and after a restart, with the id of
+// the call that requested it.
 func TestHistoryDownloadIsRetried(t *testing.T) {
 	r := newRigAlone(t)
 	r.session.history.pause = 10 * time.Millisecond

@@ -16,7 +16,7 @@ import (
 	"postern/sandbox"
 )
 
-// files is a source of one file, which says how often it was asked.
+// files is a source of one file that counts its calls.
 type files struct {
 	path  string
 	info  event.MediaInfo
@@ -267,8 +267,8 @@ func TestUnavailableMediaIsRefused(t *testing.T) {
 	}
 }
 
-// TestOversizedMessageIsRefused: the
-// network would drop the connection, and with it what else is on its way.
+// TestOversizedMessageIsRefused: the network would drop the connection, and everything
+// else under way.
 func TestOversizedMessageIsRefused(t *testing.T) {
 	r := newRig(t)
 	r.pair()

@@ -94,8 +94,7 @@ func TestLabelOnAChat(t *testing.T) {
 	}
 }
 
-// TestLabelsOlderThanThePairingAreRead would fail with a list that is made of
-// events.
+// TestLabelsOlderThanThePairingAreRead would fail with a list built from events.
 func TestLabelsOlderThanThePairingAreRead(t *testing.T) {
 	r := newRig(t)
 	phone := r.pair()

@@ -52,7 +52,7 @@ func TestPairsOfStanzas(t *testing.T) {
 	}
 }
 
-// TestTokenOfStrangerCountsForTheirNumber: of the person nothing else is known, and the
+// TestTokenOfStrangerCountsForTheirNumber: nothing else is known of the person, and the
 // token is stored under the LID.
 func TestTokenOfStrangerCountsForTheirNumber(t *testing.T) {
 	r := newRig(t)

@@ -16,7 +16,7 @@ import (
 	"postern/sandbox"
 )
 
-// ask lets a phone of the rig's network do something, and returns the answer.
+// ask makes a phone of the rig's network do something, and returns the answer.
 func (r *rig) ask(p *sandbox.Phone, body string) []byte {
 	r.t.Helper()
 	rec := httptest.NewRecorder()
@@ -43,7 +43,7 @@ func (r *rig) challenged(act string) (phone *sandbox.Phone, challenge string) {
 	return phone, challengeOf(r.t, r.session)
 }
 
-// challengeOf is what the session has to have signed now.
+// challengeOf returns the challenge that the session waits for.
 func challengeOf(t testing.TB, s *Session) string {
 	t.Helper()
 	waits := s.Passkey()

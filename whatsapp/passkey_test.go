@@ -139,7 +139,7 @@ func TestAnswerToAnEarlierChallengeIsRejected(t *testing.T) {
 	}
 }
 
-// TestTwoAnswersAtOnceSpoilNothing is two people, or two dialogs, with one question.
+// TestTwoAnswersAtOnceSpoilNothing: two people, or two dialogs, answer one challenge.
 func TestTwoAnswersAtOnceSpoilNothing(t *testing.T) {
 	r := newRig(t)
 	phone, challenge := r.challenged(`{"do":"passkey"}`)
@@ -162,8 +162,8 @@ func TestTwoAnswersAtOnceSpoilNothing(t *testing.T) {
 	r.wantPasskeys("required", "done", "null")
 }
 
-// TestPasskeyRestartsThePairingTimeout: who scans in the last second still has
-// the time that a passkey takes.
+// TestPasskeyRestartsThePairingTimeout: a scan in the last second still leaves the time
+// that a passkey takes.
 func TestPasskeyRestartsThePairingTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, cli, j := offline(t, Config{PairingTimeout: 30 * time.Second})
@@ -226,8 +226,7 @@ func TestFailedPasskeyAnswerCanBeRepeated(t *testing.T) {
 	wantFacts(t, j, "connection.update passkey connecting pairing", " ")
 }
 
-// TestPauseBetweenPasskeyAnswers before another is sent, which would
-// spoil it.
+// TestPauseBetweenPasskeyAnswers: an earlier second answer would make both fail.
 func TestPauseBetweenPasskeyAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		follows bool

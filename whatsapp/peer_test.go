@@ -8,8 +8,8 @@ import (
 	"postern/event"
 )
 
-// TestThePhoneIsAskedBeforeItHasWritten: what an account's phone is asked needs
-// no session that only the phone could have begun.
+// TestThePhoneIsAskedBeforeItHasWritten: a request to the phone needs no session that
+// only the phone could have begun.
 func TestThePhoneIsAskedBeforeItHasWritten(t *testing.T) {
 	for name, ask := range map[string]func(context.Context, *rig) error{
 		"app state": func(ctx context.Context, r *rig) error { return r.session.Account.AppState.ResetAppState(ctx) },

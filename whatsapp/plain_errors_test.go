@@ -69,8 +69,8 @@ func TestDialErrorHasReasonWithoutAddress(t *testing.T) {
 	}
 }
 
-// TestLibraryErrorsHaveNoAddresses: every way from an error
-// of the library to one of ours.
+// TestLibraryErrorsHaveNoAddresses covers every conversion of a library error to one of
+// ours.
 func TestLibraryErrorsHaveNoAddresses(t *testing.T) {
 	_, dial := net.Dial("tcp", "127.0.0.1:1")
 	upload := errors.Join(errors.New("failed to execute request"), &net.OpError{Op: "dial", Net: "tcp", Err: dial, Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 443}})

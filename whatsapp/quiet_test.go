@@ -10,8 +10,8 @@ import (
 	"postern/sandbox"
 )
 
-// TestSilenceIsSuspiciousOnceAfterActivity holds the rule at its edges, in
-// a day of simulated time for each case. Steps are hours from the login.
+// TestSilenceIsSuspiciousOnceAfterActivity tests the limits of the rule in a day of
+// simulated time for each case. Steps are hours since the login.
 func TestSilenceIsSuspiciousOnceAfterActivity(t *testing.T) {
 	const period = 6 * time.Hour
 	many := func(n int, at float64) (steps []float64) {
@@ -77,8 +77,8 @@ func TestSilenceIsSuspiciousOnceAfterActivity(t *testing.T) {
 	}
 }
 
-// TestSilentConnectionReconnectsOnce: WhatsApp answers its pings and delivers
-// nothing; what waited comes with the new login.
+// TestSilentConnectionReconnectsOnce: WhatsApp answers pings and delivers nothing;
+// queued stanzas arrive after the new login.
 func TestSilentConnectionReconnectsOnce(t *testing.T) {
 	const period = 2 * time.Second // ten texts come faster on any machine
 	r := newRigWith(t, Config{QuietReconnect: period})
@@ -124,7 +124,7 @@ func TestQuietConnectionIsKept(t *testing.T) {
 	}
 }
 
-// say lets a contact send texts, and waits until they were received.
+// say makes a contact send texts, and waits until they are received.
 func (r *rig) say(from, to *sandbox.Phone, text string, n int) {
 	r.t.Helper()
 	for i := range n {

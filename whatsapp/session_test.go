@@ -45,7 +45,7 @@ func (noDevices) Notices(int64) ([]string, error)                               
 func (noDevices) Notice(int64, string) ([]byte, string, error)    { return nil, "", nil }
 func (noDevices) DropNotice(context.Context, int64, string) error { return nil }
 
-// journal keeps what a session reported.
+// journal records the facts of a session.
 type journal struct {
 	mu    sync.Mutex
 	facts []event.Fact

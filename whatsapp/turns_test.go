@@ -13,8 +13,8 @@ import (
 	"postern/event"
 )
 
-// crowd makes sends of each kind wait for their turns, in this order, behind
-// one that has it, and returns in which order they came.
+// crowd makes sends of each kind wait for their turns, in this order, behind a running
+// one, and returns the order of their turns.
 func crowd(t *testing.T, kinds ...event.Sender) string {
 	t.Helper()
 	var came []string

@@ -51,9 +51,8 @@ func TestVersionOrder(t *testing.T) {
 	}
 }
 
-// TestPairingAfterAVersionChange: that WhatsApp refuses the
-// client is reported with its version, the pairing ends, and the next dial is of
-// the version that was set meanwhile.
+// TestPairingAfterAVersionChange: the rejection is reported with the client's version,
+// the pairing ends, and the next dial announces the version set since.
 func TestPairingAfterAVersionChange(t *testing.T) {
 	t.Parallel()
 	r := newRigAlone(t)
@@ -161,8 +160,8 @@ func TestAskVersionTrustsOnlyTheEndpointCA(t *testing.T) {
 	}
 }
 
-// TestTheQuestionGoesTheWayOfItsInstance: through its proxy, whatever the proxy
-// does, and not at all where that is not known.
+// TestTheQuestionGoesTheWayOfItsInstance: through its proxy, even if that fails, and
+// not at all if it is unknown.
 func TestTheQuestionGoesTheWayOfItsInstance(t *testing.T) {
 	t.Parallel()
 	const direct, proxied, unknown, dead, closed, garbling = 1, 2, 3, 4, 5, 6

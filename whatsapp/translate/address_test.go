@@ -11,8 +11,7 @@ import (
 	"postern/event"
 )
 
-// addressed is where a message came from and who is said to have sent it, with
-// "-" for null.
+// addressed is the chat and sender of a message, with "-" for null.
 type addressed struct {
 	remote, lid, participant, participantLID string
 	isGroup                                  bool

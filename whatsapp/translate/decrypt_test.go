@@ -27,7 +27,7 @@ const targetID = "3EB0000000000000000001"
 // secretOfTarget is the secret of Anne's message that the additions are for.
 func secretOfTarget() []byte { return bytes.Repeat([]byte{7}, 32) }
 
-// seal encrypts an addition by Anne to her own message, as phones do.
+// seal encrypts an addition by Anne to her own message, like a phone.
 func seal(t *testing.T, purpose whatsmeow.MsgSecretType, bound bool, m proto.Message) (payload, iv []byte) {
 	t.Helper()
 	return sealFor(t, anneLID, purpose, bound, m)
@@ -57,7 +57,7 @@ func targetKey() *waCommon.MessageKey {
 	return &waCommon.MessageKey{RemoteJID: new(anneLID.String()), FromMe: new(false), ID: new(targetID)}
 }
 
-// sealedCases are the additions, with what a consumer gets of each once opened.
+// sealedCases are the additions, with the expected payload of each.
 func sealedCases(t *testing.T) map[string]struct {
 	m                       *waE2E.Message
 	kind, content, metadata string

@@ -14,10 +14,9 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 )
 
-// FuzzTranslator fills an event type of the library, which the first byte
-// names, with what the other bytes say: missing parts, empty addresses, odd
-// times, text that is not UTF-8. No fact may panic, and none may break the
-// schema of its event.
+// FuzzTranslator fills an event type of the library, chosen by the first byte, from the
+// other bytes: missing parts, empty addresses, odd times, invalid UTF-8. No event may
+// cause a panic or break its schema.
 func FuzzTranslator(f *testing.F) {
 	kinds := fuzzedKinds()
 	for n := range kinds {

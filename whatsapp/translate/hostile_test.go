@@ -118,8 +118,8 @@ func TestBrokenMessagesFitTheSchema(t *testing.T) {
 	}
 }
 
-// FuzzNormalise takes any bytes as a message from any place: nothing panics,
-// the content is an object, and the payload fits its schema.
+// FuzzNormalise takes any bytes as a message from any sender: there is no panic, the
+// content is an object, and the payload fits its schema.
 func FuzzNormalise(f *testing.F) {
 	for _, source := range contents() {
 		var m waE2E.Message

@@ -10,8 +10,8 @@ import (
 	"postern/event"
 )
 
-// TestLabelEditHasNoTypeOrTime, whatever the phone's action has: receivers
-// tell events of one name apart by their type, and this one is of a single kind.
+// TestLabelEditHasNoTypeOrTime: receivers distinguish events of one name by their type,
+// and this one has a single kind.
 func TestLabelEditHasNoTypeOrTime(t *testing.T) {
 	whole := &waSyncAction.LabelEditAction{
 		Name: new("VIP"), Color: new(int32(3)), PredefinedID: new(int32(1)), Deleted: new(false), OrderIndex: new(int32(2)),

@@ -98,8 +98,7 @@ func TestMessengerDeviceMessagesAreNotReported(t *testing.T) {
 	}
 }
 
-// FuzzFBMessage takes any bytes as each kind of message of Messenger and
-// Instagram, from any place.
+// FuzzFBMessage takes any bytes as each kind of message of Messenger and Instagram.
 func FuzzFBMessage(f *testing.F) {
 	for _, m := range fbMessages(f) {
 		known, ok := m.(proto.Message)

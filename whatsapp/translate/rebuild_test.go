@@ -11,9 +11,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestStoredContentBecomesTheMessageItCameFrom goes through the golden files of
-// normalise: rebuilt and normalised again, each is what it was. Messages of
-// Messenger have another schema, and cannot be sent from here.
+// TestStoredContentBecomesTheMessageItCameFrom rebuilds and normalises the golden files
+// of normalise; the result must be equal. Messenger messages have another schema, and
+// cannot be sent from here.
 func TestStoredContentBecomesTheMessageItCameFrom(t *testing.T) {
 	goldens, err := filepath.Glob(filepath.Join("testdata", "content", "*.json"))
 	if err != nil || len(goldens) < 80 {
@@ -79,8 +79,8 @@ func TestInvalidContentIsNotRebuilt(t *testing.T) {
 	}
 }
 
-// FuzzRebuild: whatever is stored or given as a quoted message, nothing panics,
-// and what can be rebuilt can be sent.
+// FuzzRebuild: no stored or quoted content causes a panic, and a rebuilt message can be
+// sent.
 func FuzzRebuild(f *testing.F) {
 	f.Add("conversation", []byte(`{"text":"a"}`))
 	f.Add("imageMessage", []byte(`{"url":"u","fileLength":"12","width":3,"contextInfo":{"quotedMessage":{"conversation":"x"},"mentionedJid":["a"]}}`))

@@ -300,8 +300,8 @@ func TestEachTriggerIsTranslatedToItsPayload(t *testing.T) {
 
 var schemas = witness.New(event.SchemaJSON)
 
-// checkFact holds a fact against the schema of its event. The ids that the
-// store gives are added first.
+// checkFact validates a fact against the schema of its event. The ids that the store
+// assigns are added first.
 func checkFact(t *testing.T, f event.Fact) {
 	t.Helper()
 	data := f.Data
