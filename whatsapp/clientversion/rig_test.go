@@ -15,8 +15,7 @@ import (
 	"postern/whatsapp"
 )
 
-// rig is a refresher on a real file, with a WhatsApp that answers as a test
-// says.
+// rig is a refresher on a real file, with a simulated WhatsApp.
 type rig struct {
 	testing.TB
 	path    string
@@ -80,7 +79,7 @@ func (g *rig) reboot() {
 	g.boot()
 }
 
-// Version, SetVersion and AskVersion are what a Client has.
+// Version, SetVersion and AskVersion implement Client.
 func (g *rig) Version() whatsapp.Version {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -101,7 +100,7 @@ func (g *rig) AskVersion(ctx context.Context, instance int64) (whatsapp.Version,
 	return answer(ctx)
 }
 
-// names lets WhatsApp name a version after a second.
+// names makes WhatsApp return a version after a second.
 func (g *rig) names(v whatsapp.Version) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -132,12 +131,12 @@ func (g *rig) wantCurrent(v whatsapp.Version, source Source) {
 	}
 }
 
-// refuse reports a refusal of the version in use.
+// refuse reports a rejection of the version in use.
 func (g *rig) refuse(instance int64) (known, asked bool) {
 	return g.r.Outdated(instance, g.Version().String())
 }
 
-// learns has the version in use refused, and WhatsApp name another one.
+// learns rejects the version in use, and makes WhatsApp return another one.
 func (g *rig) learns(v whatsapp.Version) {
 	g.names(v)
 	g.refuse(1)

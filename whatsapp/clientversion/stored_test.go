@@ -30,8 +30,8 @@ func TestARestartForgetsNoRepetition(t *testing.T) {
 	})
 }
 
-// TestCrashDuringRequestKeepsTheInterval: what a
-// question changes is in the file before it leaves.
+// TestCrashDuringRequestKeepsTheInterval: the state is in the file before the request
+// is sent.
 func TestCrashDuringRequestKeepsTheInterval(t *testing.T) {
 	inBubble(t, Auto, func(g *rig) {
 		var inFile state
@@ -120,8 +120,8 @@ func TestStoredVersionIsUsedUntilBuiltinCatchesUp(t *testing.T) {
 	}
 }
 
-// TestRetryForAnotherVersionIsDropped, such as after an update of
-// the program: this one has not been refused yet.
+// TestRetryForAnotherVersionIsDropped: after an update of the program, its version has
+// not been rejected yet.
 func TestStoredVersionBelongsToOneNetwork(t *testing.T) {
 	inBubble(t, Auto, func(g *rig) {
 		said := state{Network: "sandbox", Version: newer(9).String(), Refused: whatsapp.BuiltinVersion().String(), AskedAt: time.Now(), Failures: 1, Due: time.Now()}

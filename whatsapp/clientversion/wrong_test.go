@@ -8,8 +8,8 @@ import (
 	"postern/whatsapp"
 )
 
-// TestRejectedVersionIsDiscarded: a version that is
-// too high by far is newer than every right one.
+// TestRejectedVersionIsDiscarded: a version that is far too high is newer than every
+// right one.
 func TestRejectedVersionIsDiscarded(t *testing.T) {
 	inBubble(t, Auto, func(g *rig) {
 		builtin, absurd := newer(0), newer(1_000_000_000)
@@ -36,8 +36,8 @@ func TestRejectedVersionIsDiscarded(t *testing.T) {
 	})
 }
 
-// TestAcceptedVersionBecomesKnown: when it is refused at last it has grown
-// old, and what is lower is refused, restarts included.
+// TestAcceptedVersionBecomesKnown: when it is finally rejected, it is outdated, and
+// lower ones are not accepted, also after restarts.
 func TestAcceptedVersionBecomesKnown(t *testing.T) {
 	inBubble(t, Auto, func(g *rig) {
 		g.learns(newer(5))
@@ -53,7 +53,7 @@ func TestAcceptedVersionBecomesKnown(t *testing.T) {
 	})
 }
 
-// TestLastAcceptedVersionAfterAWrongAnswer, not the built-in one.
+// TestLastAcceptedVersionAfterAWrongAnswer: it is not the built-in one.
 func TestLastAcceptedVersionAfterAWrongAnswer(t *testing.T) {
 	inBubble(t, Auto, func(g *rig) {
 		g.learns(newer(5))

@@ -261,7 +261,8 @@ func TestAWriteToAClosedFileIsRefused(t *testing.T) {
 	}
 }
 
-// Close has a list of devices of which one may go before its turn: nothing of it is on its way.
+// Close lists the devices, and one may be deleted before its turn: then it has nothing
+// pending.
 func TestDeleteDuringStopIsNoCrash(t *testing.T) {
 	f := newFile(t)
 	f.pair(t, 1, types.JID{User: "49151", Server: types.DefaultUserServer, Device: 1})

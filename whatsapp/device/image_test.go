@@ -40,8 +40,8 @@ func (f *file) written(t *testing.T, instance int64) map[string]string {
 	return all
 }
 
-// TestImageIsStoredLikeTheLibraryDoes writes one device by the library's
-// interfaces and one as an image, and wants the same bytes of both.
+// TestImageIsStoredLikeTheLibraryDoes writes one device by the library's interfaces and
+// one as an image, and compares their bytes.
 func TestImageIsStoredLikeTheLibraryDoes(t *testing.T) {
 	f := newFile(t)
 	f.container.Join("") // an image does not know its network
@@ -170,7 +170,7 @@ func TestCredentialsThatBreakARuleAreNamed(t *testing.T) {
 	}
 }
 
-// TestWhatBreaksARuleIsNotAdded tries each kind with hostile values.
+// TestWhatBreaksARuleIsNotAdded adds hostile values of each kind.
 func TestWhatBreaksARuleIsNotAdded(t *testing.T) {
 	i, err := NewImage(goodCredentials())
 	check(t, err)

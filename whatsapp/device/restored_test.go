@@ -12,7 +12,7 @@ import (
 	"postern/store"
 )
 
-// image is the file as a backup has it.
+// image is the file in a backup.
 func (f *file) image(t *testing.T) []byte {
 	t.Helper()
 	n, err := f.Snapshot(t.Context())
@@ -24,7 +24,7 @@ func (f *file) image(t *testing.T) []byte {
 	return image.Bytes()
 }
 
-// restore goes on with a backup.
+// restore continues with a backup.
 func (f *file) restore(t *testing.T, image []byte) {
 	t.Helper()
 	check(t, f.Close())
@@ -63,7 +63,7 @@ func TestNoKeyEncryptsTwoMessagesWhateverIsRestored(t *testing.T) {
 	}
 }
 
-// restoredAda has one session restored that has sent five messages.
+// restoredAda is a device with one restored session that has sent five messages.
 func restoredAda(t *testing.T) (*file, both) {
 	f := newFile(t)
 	f.pair(t, 1, phone.ToNonAD())
@@ -101,7 +101,8 @@ func TestRestoredSessionOnlyDecrypts(t *testing.T) {
 	}
 }
 
-// What a send starts again goes before the restored states, which go on decrypting.
+// The new session of a send is placed before the restored states, which continue to
+// decrypt.
 func TestSendAfterARestoreKeepsOldStates(t *testing.T) {
 	f, s := restoredAda(t)
 	fresh := ratchet(t, 1)

@@ -15,8 +15,8 @@ import (
 	"postern/store"
 )
 
-// answered is the session after an answer to it was read: its next messages
-// have keys of their own.
+// answered is the session after an answer was read: its next messages have keys of
+// their own.
 func answered(t *testing.T, session []byte) []byte {
 	t.Helper()
 	rec, err := parseSession(session)
@@ -27,7 +27,7 @@ func answered(t *testing.T, session []byte) []byte {
 	return rec.Serialize()
 }
 
-// renewed is a session that starts again, with the former one behind it.
+// renewed is a new session, with the former one behind it.
 func renewed(t *testing.T, session []byte) []byte {
 	t.Helper()
 	rec, err := parseSession(session)
@@ -38,13 +38,13 @@ func renewed(t *testing.T, session []byte) []byte {
 	return rec.Serialize()
 }
 
-// received stores a session as a decryption does.
+// received stores a session like a decryption.
 func received(t *testing.T, s wastore.AllStores, session []byte) {
 	t.Helper()
 	check(t, s.DoDecryptionTxn(t.Context(), func(ctx context.Context) error { return s.PutSession(ctx, ada, session) }))
 }
 
-// stored is the session as a decryption finds it.
+// stored is the session that a decryption reads.
 func stored(t *testing.T, s wastore.AllStores) (session []byte) {
 	t.Helper()
 	check(t, s.DoDecryptionTxn(t.Context(), func(ctx context.Context) (err error) {
@@ -54,8 +54,8 @@ func stored(t *testing.T, s wastore.AllStores) (session []byte) {
 	return session
 }
 
-// A message that is sent again is encrypted outside of sends and decryptions,
-// which go on meanwhile.
+// A message that is sent again is encrypted outside of sends and decryptions, which
+// continue at the same time.
 func TestResentMessageUsesANewKey(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1)

@@ -94,8 +94,8 @@ func TestPruneGoesThroughMoreThanOneStep(t *testing.T) {
 	}
 }
 
-// TestWritesForADeletedDeviceAreDropped by a message that was received, one
-// that was sent, and by itself.
+// TestWritesForADeletedDeviceAreDropped: those of a received message, of a sent one,
+// and single ones.
 func TestWritesForADeletedDeviceAreDropped(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1)

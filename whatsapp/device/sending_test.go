@@ -49,7 +49,7 @@ func encrypted(t *testing.T, session []byte, messages int) []byte {
 	return after
 }
 
-// sentWith is how many messages the stored session has sent, -1 when there is none.
+// sentWith returns how many messages the stored session has sent, -1 if there is none.
 func sentWith(t *testing.T, s wastore.AllStores) int {
 	t.Helper()
 	session := stored(t, s)
@@ -66,7 +66,7 @@ func sent(t *testing.T, session []byte) int {
 	return int(rec.SessionState().SenderChainKey().Index())
 }
 
-// leave does what the library does to send one message with the session.
+// leave sends one message with the session like the library.
 func leave(t *testing.T, f *file, s wastore.AllStores, id string) {
 	t.Helper()
 	check(t, f.container.Sending(t.Context(), nil, func(ctx context.Context) error {
@@ -104,8 +104,8 @@ func TestSendTakesOneCommit(t *testing.T) {
 	}
 }
 
-// A message and what is known of its fate cost one commit, and of what nothing comes
-// to be known, the sessions are in the file after a second.
+// A message and its outcome cost one commit. Without an outcome, the sessions are in
+// the file after a second.
 func TestSessionsRideOnTheNextCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFile(t)
@@ -148,7 +148,7 @@ func TestSessionsRideOnTheNextCommit(t *testing.T) {
 	})
 }
 
-// must is for what is asked in a closure.
+// must is for closures.
 func must(v []byte, err error) []byte {
 	if err != nil {
 		panic(err)
@@ -235,8 +235,8 @@ func TestSendsShareACommitOnASlowDisk(t *testing.T) {
 	})
 }
 
-// The process ends with the last messages on the network and their sessions
-// not in the file.
+// The process ends after the last messages were sent, without their sessions in the
+// file.
 func TestKeyIsNotReusedAfterACrash(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1)
@@ -352,7 +352,7 @@ func TestDecryptionAndSendExcludeEachOther(t *testing.T) {
 	}
 }
 
-// Whatever is done between sends sees their sessions, and writes after them.
+// All operations between sends see their sessions, and write after them.
 func TestConcurrentSendsMatchTheReference(t *testing.T) {
 	for seed := range uint64(4) {
 		g := generator{rand.New(rand.NewPCG(seed, 11))}

@@ -17,7 +17,7 @@ import (
 
 const target = "web.whatsapp.example:443" // no resolver knows it
 
-// echo is a server that says everything once more.
+// echo is a server that echoes everything.
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
