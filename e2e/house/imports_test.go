@@ -197,6 +197,8 @@ var reserved = map[string]struct {
 
 	"github.com/mattn/go-sqlite3": {nil, "it needs a C compiler; benchmarks hold sends against it"},
 
+	"github.com/chromedp": {[]string{"e2e/browser"}, "the browser of tests is driven in one place"},
+
 	"github.com/santhosh-tekuri/jsonschema/v6": {[]string{"event/witness", "httpapi/openapi/witness"}, "schemas are checked in tests; the program would be larger by it"},
 }
 
