@@ -8,29 +8,31 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
 
-func (r *rig) emitBatch(batch uuid.UUID) (e store.OutboxEntry) {
+func (r *rig) emitBatch(batch uuid.UUID) (e outbox.Entry) {
 	r.t.Helper()
 	r.update(func(tx *store.Tx) error {
-		return tx.Emit(store.Emission{Kind: event.BatchStarted, Owner: uuid.UUID{1}, Batch: batch, Data: map[string]int{"n": 1}})
+		return r.box.Emit(tx, outbox.Emission{Kind: event.BatchStarted, Owner: uuid.UUID{1}, Batch: batch, Data: map[string]int{"n": 1}})
 	})
 	return r.entry(r.newestEntry())
 }
 
 func (r *rig) newestEntry() (seq uint64) {
 	r.view(func(tx *store.Tx) error {
-		seq = tx.OutboxNewest()
-		return nil
+		var err error
+		seq, err = outbox.Newest(tx)
+		return err
 	})
 	return seq
 }
 
-func (r *rig) entry(seq uint64) (e store.OutboxEntry) {
+func (r *rig) entry(seq uint64) (e outbox.Entry) {
 	r.view(func(tx *store.Tx) (err error) {
-		e, _, err = tx.Outbox(seq)
+		e, _, err = outbox.Get(tx, seq)
 		return err
 	})
 	return e
@@ -67,7 +69,7 @@ func TestTheRecordOfABatchEventFollowsItsEntry(t *testing.T) {
 	}
 	r.settleBatch(e.Seq, true, time.Time{})
 	rec, _ = r.record(e.Record)
-	if entry := r.entry(e.Seq); rec.State != Delivered || rec.Attempts != 2 || entry.State != store.OutboxDelivered {
+	if entry := r.entry(e.Seq); rec.State != Delivered || rec.Attempts != 2 || entry.State != outbox.Delivered {
 		t.Errorf("after acceptance: %+v, entry %+v", rec, entry)
 	}
 	r.settleBatch(e.Seq, false, next) // a straggler
@@ -80,10 +82,10 @@ func TestTheRecordOfABatchEventFollowsItsEntry(t *testing.T) {
 // log.
 func TestAnOlderEntryGetsARecordWithItsFirstOutcome(t *testing.T) {
 	r := newRig(t, Config{Log: true})
-	none := func(*store.Tx, store.OutboxEntry) (uint64, error) { return 0, nil }
-	r.s.OnEmit(none)
+	none := func(*store.Tx, outbox.Entry) (uint64, error) { return 0, nil }
+	r.box.OnEmit(none)
 	e := r.emitBatch(uuid.New())
-	r.update(func(tx *store.Tx) error { return tx.OutboxRetry(e.Seq, time.Now(), 500, "status 500") })
+	r.update(func(tx *store.Tx) error { return r.box.Retry(tx, e.Seq, time.Now(), 500, "status 500") })
 	r.reopen()
 	r.settleBatch(e.Seq, false, time.Now())
 	entry := r.entry(e.Seq)
@@ -103,7 +105,7 @@ func TestAnEventOfARemovedBatchIsDeliveredAndLogged(t *testing.T) {
 	r := newRig(t, Config{Log: true})
 	batch := uuid.New()
 	e := r.emitBatch(batch)
-	r.update(func(tx *store.Tx) error { return tx.OutboxForget(batch) })
+	r.update(func(tx *store.Tx) error { return r.box.Forget(tx, batch) })
 	r.settleBatch(e.Seq, true, time.Time{})
 	rec, found := r.record(e.Record)
 	if !found || rec.State != Delivered || r.entry(e.Seq).Seq != 0 {
@@ -181,7 +183,7 @@ func TestARetryOfABatchEvent(t *testing.T) {
 // TestTheIDOfABatchEventIsAUUIDOfItsOwnerAndNumber: of version 8 and SHA-256, and the same for ever.
 func TestTheIDOfABatchEventIsAUUIDOfItsOwnerAndNumber(t *testing.T) {
 	for n := range uint64(300) {
-		e := store.OutboxEntry{Owner: uuid.New(), OwnerSeq: n << n}
+		e := outbox.Entry{Owner: uuid.New(), OwnerSeq: n << n}
 		want := uuid.NewHash(sha256.New(), e.Owner, store.Key(e.OwnerSeq), 8)
 		if got := BatchEventID(e); got != want {
 			t.Fatalf("event %d of %s is %s, not %s", e.OwnerSeq, e.Owner, got, want)

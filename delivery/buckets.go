@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"time"
 
+	"postern/delivery/outbox"
 	"postern/store"
 )
 
@@ -29,9 +30,10 @@ const (
 	logs      = "delivery_log"
 )
 
-// Buckets returns the buckets of this package.
+// Buckets returns the buckets of this package, and those of the outbox, which it
+// delivers.
 func Buckets() []store.Bucket {
-	return []store.Bucket{
+	return append(outbox.Buckets(), []store.Bucket{
 		{Name: records, Owner: "delivery", Key: "record", Value: "a delivery: its lane, state, last attempt and whose body it has", Append: true, Guards: true, When: recordMade, Needs: ask(needs.ofRecord), Of: recordOwner},
 		{Name: attempts, Owner: "delivery", Key: "record + number", Value: "1 when error and answer are those of the next one, else 0; an attempt before the last", Fill: 0.75, Needs: ask(ofPart(0))},
 		{Name: digests, Owner: "delivery", Key: "block of records", Value: "a row for each record of the block, with what filters ask for", Append: true, Needs: ask(needs.ofBlock)},
@@ -49,7 +51,7 @@ func Buckets() []store.Bucket {
 		{Name: replays, Owner: "delivery", Key: "replay, or replay + number of a part of its list", Value: "how far it is, and its numbers; or records that it repeats", Needs: ask(needs.ofReplay), Of: replayOwner},
 		{Name: forgets, Owner: "delivery", Key: "instance", Value: "nothing; an instance that was deleted, of which everything is to be removed", Needs: ask(needs.ofForget), Gone: markedGone},
 		{Name: logs, Owner: "delivery", Key: "name; gone + instance", Value: "key of the hashes, numbers by state; where the removal of a deleted instance's records goes on", Needs: ask(needs.ofLog), Gone: goneFromLog},
-	}
+	}...)
 }
 
 // markedGone and goneFromLog are the instances that are marked as deleted.

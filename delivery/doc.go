@@ -19,7 +19,7 @@
 // the order holds through every crash, and whoever delivers never looks at what
 // has to wait.
 //
-// Batch events wait in the store's outbox, which is older than this package;
+// Batch events wait in the outbox (package outbox), which is older than this package;
 // their records are here all the same, made and changed in the commits that
 // change the outbox. Retries and replays of them wait here, in [BatchLane].
 //

@@ -15,7 +15,7 @@ const retryWait = time.Hour
 // waits in a line, whoever is first of it does, since the order holds. One that
 // ended is PENDING again for one attempt, outside of all orders, and what it
 // was before when that fails. One of the in-memory flow that is on its way
-// stays as it is. It wakes as Tx.Emit does; due is what is due now, in the
+// stays as it is. It wakes who waits for Store.Woken; due is what is due now, in the
 // record's lane, nil for an entry of the outbox or a delivery on its way.
 //
 // Errors are ErrNotFound, ErrEndpointGone and ErrBodyGone, both with the record as

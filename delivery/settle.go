@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"postern/delivery/outbox"
 	"postern/store"
 )
 
@@ -56,7 +57,7 @@ func (l *Ledger) CutOff(tx *store.Tx, record uint64, a Attempt) error {
 
 // CutOffBatch is CutOff of an entry of the outbox, there and in its record.
 func (l *Ledger) CutOffBatch(tx *store.Tx, seq uint64, a Attempt) error {
-	e, found, err := tx.OutboxHead(seq)
+	e, found, err := outbox.Head(tx, seq)
 	if err != nil || !found {
 		return err
 	}
@@ -107,17 +108,17 @@ func (l *Ledger) Reschedule(tx *store.Tx, record uint64, at time.Time) error {
 }
 
 // SettleBatch notes an attempt of an entry of the outbox, there and in its
-// record, which is made if it has none: instead of Tx.OutboxDelivered and
-// Tx.OutboxRetry. A missing entry is no error.
+// record, which is made if it has none: instead of [outbox.Outbox.Delivered] and
+// [outbox.Outbox.Retry]. A missing entry is no error.
 func (l *Ledger) SettleBatch(tx *store.Tx, seq uint64, a Attempt, accepted bool, next time.Time) error {
-	e, found, err := tx.OutboxHead(seq)
-	if err != nil || !found || e.State != store.OutboxPending {
+	e, found, err := outbox.Head(tx, seq)
+	if err != nil || !found || e.State != outbox.Pending {
 		return err
 	}
 	if accepted {
-		err = tx.OutboxAccepted(e, a.Status)
+		err = l.cfg.Outbox.Accepted(tx, e, a.Status)
 	} else {
-		err = tx.OutboxFailed(e, next, a.Status, a.Error)
+		err = l.cfg.Outbox.Failed(tx, e, next, a.Status, a.Error)
 	}
 	old, known, errOld := l.batchOld(tx, e)
 	if err = errors.Join(err, errOld); err != nil || !known {
@@ -139,7 +140,7 @@ func (l *Ledger) SettleBatch(tx *store.Tx, seq uint64, a Attempt, accepted bool,
 // attempt. One that was made before there were records gets one now. known is
 // false when the record cannot be read, or is gone: the delivery goes on
 // without.
-func (l *Ledger) batchOld(tx *store.Tx, e store.OutboxEntry) (old Record, known bool, err error) {
+func (l *Ledger) batchOld(tx *store.Tx, e outbox.Entry) (old Record, known bool, err error) {
 	if e.Record != 0 {
 		old, known, err = getRecord(tx, e.Record)
 		if errors.Is(err, store.ErrDamaged) {
@@ -147,24 +148,24 @@ func (l *Ledger) batchOld(tx *store.Tx, e store.OutboxEntry) (old Record, known 
 		}
 		return old, known && old.mirrors(), err
 	}
-	whole, found, err := tx.Outbox(e.Seq)
+	whole, found, err := outbox.Get(tx, e.Seq)
 	if err != nil || !found {
 		return old, false, err // its batch was removed, and it went with its delivery
 	}
 	e.Body = whole.Body
 	old = l.batchRecord(e)
 	old.Attempts, old.LastStatus, old.LastError = e.Attempts, e.LastStatus, e.LastError
-	return old, true, errors.Join(tx.OutboxRecorded(e.Seq, old.ID), l.putRecord(tx, old, nil))
+	return old, true, errors.Join(outbox.SetRecord(tx, e.Seq, old.ID), l.putRecord(tx, old, nil))
 }
 
 // RescheduleBatch moves an entry of the outbox to another time without counting
-// an attempt, there and in its record: instead of Tx.OutboxReschedule.
+// an attempt, there and in its record: instead of [outbox.Outbox.Reschedule].
 func (l *Ledger) RescheduleBatch(tx *store.Tx, seq uint64, at time.Time) error {
-	e, found, err := tx.OutboxHead(seq)
-	if err != nil || !found || e.State != store.OutboxPending {
+	e, found, err := outbox.Head(tx, seq)
+	if err != nil || !found || e.State != outbox.Pending {
 		return err
 	}
-	if err := tx.OutboxReschedule(seq, at); err != nil || e.Record == 0 {
+	if err := l.cfg.Outbox.Reschedule(tx, seq, at); err != nil || e.Record == 0 {
 		return err
 	}
 	old, known, err := l.batchOld(tx, e)

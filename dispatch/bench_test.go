@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
@@ -100,12 +101,9 @@ func benchmarkOutbox(b *testing.B, live bool) {
 	run := 0
 	relayed := func() float64 {
 		run++
-		s, err := store.Open(store.Options{Path: filepath.Join(b.TempDir(), fmt.Sprint(run, ".db"))})
-		if err != nil {
-			b.Fatal(err)
-		}
+		s := openFile(b, store.Options{Path: filepath.Join(b.TempDir(), fmt.Sprint(run, ".db"))})
 		defer s.Close()
-		r := NewRelay(RelayConfig{Store: s, URL: url, Workers: benchWorkers, Sender: NewSender(SenderConfig{Connections: benchWorkers})})
+		r := NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: url, Workers: benchWorkers, Sender: NewSender(SenderConfig{Connections: benchWorkers})})
 		if !live {
 			emitAll(b, s)
 		}
@@ -126,7 +124,7 @@ func benchmarkOutbox(b *testing.B, live bool) {
 }
 
 // emitAll commits the entries of 200 batches, one at a time each.
-func emitAll(b *testing.B, s *store.Store) {
+func emitAll(b *testing.B, s *file) {
 	const batches = 200
 	var wg sync.WaitGroup
 	for range batches {
@@ -140,9 +138,9 @@ func emitAll(b *testing.B, s *store.Store) {
 	wg.Wait()
 }
 
-func emitBench(b *testing.B, s *store.Store, batch uuid.UUID) {
+func emitBench(b *testing.B, s *file, batch uuid.UUID) {
 	err := s.Update(b.Context(), func(tx *store.Tx) error {
-		return tx.Emit(store.Emission{Kind: event.BatchProgress, Owner: owner, Batch: batch, Data: string(benchBody)})
+		return s.Emit(tx, outbox.Emission{Kind: event.BatchProgress, Owner: owner, Batch: batch, Data: string(benchBody)})
 	})
 	if err != nil {
 		b.Error(err)

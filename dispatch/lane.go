@@ -116,7 +116,7 @@ const laneSize = 128
 // outboxLane is the lane of the outbox. Its senders wait at the board, and who
 // hands something to its feeder waits until it is taken.
 func (r *Relay) outboxLane() *lane {
-	l := r.newLane(delivery.BatchLane, outbox{r.cfg.Store, r.cfg.Ledger, &r.newBatch}, newBoard())
+	l := r.newLane(delivery.BatchLane, entries{r.cfg.Store, r.cfg.Outbox, r.cfg.Ledger, &r.newBatch}, newBoard())
 	l.fresh, l.retries = make(chan []row), make(chan row)
 	return l
 }

@@ -4,20 +4,22 @@ import (
 	"github.com/google/uuid"
 
 	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/store"
 )
 
-// outbox is the store's outbox as a lane sees it. A line is a batch.
-type outbox struct {
+// entries is the outbox as a lane sees it. A line is a batch.
+type entries struct {
 	store *store.Store
+	box   *outbox.Outbox
 	log   *delivery.Ledger // nil: nobody keeps a log
-	new   *recent[store.OutboxEntry]
+	new   *recent[outbox.Entry]
 }
 
-func rowOf(d store.Due) row { return row{At: d.At, Seq: d.Seq, Line: d.Batch} }
+func rowOf(d outbox.Due) row { return row{At: d.At, Seq: d.Seq, Line: d.Batch} }
 
-func (outbox) due(tx *store.Tx, after row, limit int) ([]row, error) {
-	found, err := tx.OutboxDue(store.Due{At: after.At, Seq: after.Seq, Batch: after.Line}, limit)
+func (entries) due(tx *store.Tx, after row, limit int) ([]row, error) {
+	found, err := outbox.DueAfter(tx, outbox.Due{At: after.At, Seq: after.Seq, Batch: after.Line}, limit)
 	rows := make([]row, len(found))
 	for i, d := range found {
 		rows[i] = rowOf(d)
@@ -25,23 +27,23 @@ func (outbox) due(tx *store.Tx, after row, limit int) ([]row, error) {
 	return rows, err
 }
 
-func (outbox) pending(tx *store.Tx, after uint64, limit int) ([]row, error) {
-	entries, err := tx.OutboxList(store.OutboxQuery{State: store.OutboxPending, From: after, Limit: limit})
-	return rowsOf(entries), err
+func (entries) pending(tx *store.Tx, after uint64, limit int) ([]row, error) {
+	found, err := outbox.List(tx, outbox.Query{State: outbox.Pending, From: after, Limit: limit})
+	return rowsOf(found), err
 }
 
-func (outbox) lined(tx *store.Tx, batch uuid.UUID, after uint64, limit int) (rows []row, last uint64, more bool, err error) {
-	entries, err := tx.OutboxList(store.OutboxQuery{Batch: batch, From: after, Limit: limit})
-	if len(entries) > 0 {
-		last = entries[len(entries)-1].Seq
+func (entries) lined(tx *store.Tx, batch uuid.UUID, after uint64, limit int) (rows []row, last uint64, more bool, err error) {
+	found, err := outbox.List(tx, outbox.Query{Batch: batch, From: after, Limit: limit})
+	if len(found) > 0 {
+		last = found[len(found)-1].Seq
 	}
-	return rowsOf(entries), last, len(entries) == limit, err
+	return rowsOf(found), last, len(found) == limit, err
 }
 
 // rowsOf are the rows of what is pending.
-func rowsOf(entries []store.OutboxEntry) (rows []row) {
+func rowsOf(entries []outbox.Entry) (rows []row) {
 	for _, e := range entries {
-		if e.State == store.OutboxPending {
+		if e.State == outbox.Pending {
 			rows = append(rows, row{At: e.NextAttemptAt, Seq: e.Seq, Line: e.Batch})
 		}
 	}
@@ -50,11 +52,11 @@ func rowsOf(entries []store.OutboxEntry) (rows []row) {
 
 // load need not read what the tail just did: only the relay itself changes what
 // was never attempted.
-func (o outbox) load(f flight) (p parcel, err error) {
+func (o entries) load(f flight) (p parcel, err error) {
 	e, known := o.new.take(f.seq)
 	if !known {
 		err = o.store.View(func(tx *store.Tx) error {
-			e, _, err = tx.Outbox(f.seq)
+			e, _, err = o.box.Load(tx, f.seq)
 			return err
 		})
 	}
@@ -62,24 +64,24 @@ func (o outbox) load(f flight) (p parcel, err error) {
 		return parcel{}, err
 	}
 	return parcel{
-		kind: e.Kind, line: e.Batch, pending: e.State == store.OutboxPending, due: e.NextAttemptAt, attempts: e.Attempts,
+		kind: e.Kind, line: e.Batch, pending: e.State == outbox.Pending, due: e.NextAttemptAt, attempts: e.Attempts,
 		id: delivery.BatchEventID(e), headers: batchHeaders(e.Kind), body: e.Body,
 	}, nil
 }
 
-func (o outbox) settle(tx *store.Tx, r result) (settled, error) {
+func (o entries) settle(tx *store.Tx, r result) (settled, error) {
 	out, seq := r.outcome, r.flight.seq
 	s := settled{ended: out.Delivered(), next: r.next}
 	if o.log != nil {
 		return s, o.log.SettleBatch(tx, seq, r.attempt(), out.Delivered(), r.next)
 	}
 	if out.Delivered() {
-		return s, tx.OutboxDelivered(seq, out.Status)
+		return s, o.box.Delivered(tx, seq, out.Status)
 	}
-	return s, tx.OutboxRetry(seq, r.next, out.Status, out.Reason())
+	return s, o.box.Retry(tx, seq, r.next, out.Status, out.Reason())
 }
 
-func (o outbox) cutOff(tx *store.Tx, r result) error {
+func (o entries) cutOff(tx *store.Tx, r result) error {
 	if o.log == nil {
 		return nil
 	}
@@ -87,4 +89,4 @@ func (o outbox) cutOff(tx *store.Tx, r result) error {
 }
 
 // lose leaves a damaged entry where it is: nobody can say what it was.
-func (outbox) lose(flight, error) (*row, error) { return nil, nil }
+func (entries) lose(flight, error) (*row, error) { return nil, nil }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
@@ -24,6 +25,7 @@ type Publisher interface {
 // RelayConfig is what a Relay needs.
 type RelayConfig struct {
 	Store     *store.Store
+	Outbox    *outbox.Outbox // of Store
 	Sender    *Sender
 	URL       string        // the global webhook; empty: no batch event is delivered. See SetURL
 	Workers   int           // deliveries of batch events in flight at most; 0 means 10
@@ -63,7 +65,7 @@ type Relay struct {
 	holding   atomic.Int64  // outcomes on their way that something waits for
 	forgotten chan uint64   // size 1: up to where events of removed batches may go
 
-	newBatch  recent[store.OutboxEntry]
+	newBatch  recent[outbox.Entry]
 	newEvents recent[delivery.Event]
 
 	batch    *lane // of the outbox
@@ -234,7 +236,7 @@ func (r *Relay) lastWords(ctx context.Context) []*lane {
 
 // tellLeft says what the next start has to deliver.
 func (r *Relay) tellLeft() {
-	if n := r.cfg.Store.OutboxCounts().Of(store.OutboxPending); n > 0 && r.globalURL() != "" {
+	if n := r.cfg.Outbox.Counts().Of(outbox.Pending); n > 0 && r.globalURL() != "" {
 		r.log.Warn("batch events are left for the next start: the global webhook has not accepted them; see to its receiver", "count", n)
 	}
 	if r.cfg.Ledger == nil {
@@ -257,8 +259,8 @@ func (r *Relay) tellLeft() {
 
 func (r *Relay) newest() (seq uint64, err error) {
 	err = r.cfg.Store.View(func(tx *store.Tx) error {
-		seq = tx.OutboxNewest()
-		return nil
+		seq, err = outbox.Newest(tx)
+		return err
 	})
 	return seq, err
 }
