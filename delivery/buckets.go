@@ -33,7 +33,7 @@ const (
 // Buckets returns the buckets of this package, and those of the outbox, which it
 // delivers.
 func Buckets() []store.Bucket {
-	return append(outbox.Buckets(), []store.Bucket{
+	return append(queuedBuckets(), []store.Bucket{
 		{Name: records, Owner: "delivery", Key: "record", Value: "a delivery: its lane, state, last attempt and whose body it has", Append: true, Guards: true, When: recordMade, Needs: ask(needs.ofRecord), Of: recordOwner},
 		{Name: attempts, Owner: "delivery", Key: "record + number", Value: "1 when error and answer are those of the next one, else 0; an attempt before the last", Fill: 0.75, Needs: ask(ofPart(0))},
 		{Name: digests, Owner: "delivery", Key: "block of records", Value: "a row for each record of the block, with what filters ask for", Append: true, Needs: ask(needs.ofBlock)},
@@ -52,6 +52,21 @@ func Buckets() []store.Bucket {
 		{Name: forgets, Owner: "delivery", Key: "instance", Value: "nothing; an instance that was deleted, of which everything is to be removed", Needs: ask(needs.ofForget), Gone: markedGone},
 		{Name: logs, Owner: "delivery", Key: "name; gone + instance", Value: "key of the hashes, numbers by state; where the removal of a deleted instance's records goes on", Needs: ask(needs.ofLog), Gone: goneFromLog},
 	}...)
+}
+
+// queuedBuckets are the buckets of the outbox, of which pending entries need what is here.
+func queuedBuckets() []store.Bucket {
+	all := outbox.Buckets()
+	for i, b := range all {
+		if b.Name != outbox.StateBucket {
+			continue
+		}
+		all[i].Needs = func(look *store.Lookup) store.Needs {
+			own, here := b.Needs(look), ask(needs.ofPending)(look)
+			return func(key, value []byte) []store.Need { return append(own(key, value), here(key, value)...) }
+		}
+	}
+	return all
 }
 
 // markedGone and goneFromLog are the instances that are marked as deleted.

@@ -194,16 +194,23 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// EmitBatch makes the record of a batch event, in the commit that writes its
+// EmitBatch makes the delivery of a batch event, in the commit that writes its
 // entry of the outbox: a function for [outbox.Outbox.OnEmit].
 func (l *Ledger) EmitBatch(tx *store.Tx, e outbox.Entry) (record uint64, err error) {
 	r := l.batchRecord(e)
-	return r.ID, l.putRecord(tx, r, nil)
+	_, err = l.addPending(tx, r, nil)
+	return r.ID, err
 }
 
 func (l *Ledger) batchRecord(e outbox.Entry) Record {
+	r := batchRecord(e, ShownURL(*l.url.Load()))
+	r.ID = l.nextID()
+	return r
+}
+
+func batchRecord(e outbox.Entry, url string) Record {
 	return Record{
-		ID: l.nextID(), EventID: BatchEventID(e), Event: e.Kind, Lane: BatchLane, Batch: e.Batch, URL: ShownURL(*l.url.Load()),
+		EventID: BatchEventID(e), Event: e.Kind, Lane: OutboxLane, Batch: e.Batch, URL: url,
 		State: Pending, Bytes: len(e.Body), CreatedAt: e.CreatedAt, OutboxSeq: e.Seq,
 	}
 }

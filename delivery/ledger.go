@@ -155,6 +155,9 @@ func Open(s *store.Store, cfg Config) (*Ledger, error) {
 	if err := l.openLog(); err != nil {
 		return nil, err
 	}
+	if err := l.adopt(adoptStep); err != nil {
+		return nil, err
+	}
 	if cfg.Outbox != nil {
 		cfg.Outbox.OnEmit(l.EmitBatch)
 	}

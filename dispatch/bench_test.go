@@ -103,7 +103,7 @@ func benchmarkOutbox(b *testing.B, live bool) {
 		run++
 		s := openFile(b, store.Options{Path: filepath.Join(b.TempDir(), fmt.Sprint(run, ".db"))})
 		defer s.Close()
-		r := NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: url, Workers: benchWorkers, Sender: NewSender(SenderConfig{Connections: benchWorkers})})
+		r := NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: url, Workers: benchWorkers, Sender: NewSender(SenderConfig{Connections: benchWorkers})})
 		if !live {
 			emitAll(b, s)
 		}

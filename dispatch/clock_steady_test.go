@@ -61,7 +61,7 @@ func TestNothingWaitsForTimesOfClocksThatWereAhead(t *testing.T) {
 			s = open(0)
 			defer s.Close()
 			hook := &scripted{status: func(emitted, int) (int, string) { return 200, "" }}
-			r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+			r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 			defer stopRelay(t, r)
 			time.Sleep(time.Minute)
 			if n := hook.count(); n != 3 {

@@ -23,13 +23,13 @@ func emitLater(t *testing.T, s *file, batch uuid.UUID, n int, ahead time.Duratio
 			return err
 		}
 		newest, err := outbox.Newest(tx)
-		return errors.Join(err, s.Reschedule(tx, newest, tx.Now().Add(ahead)))
+		return errors.Join(err, s.reschedule(tx, newest, tx.Now().Add(ahead)))
 	})
 }
 
 func TestAnEntryThatIsReadBeforeItsTimeIsRemembered(t *testing.T) {
 	inBubble(t, "t.db", func(t *testing.T, s *file, hook *scripted) {
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(time.Second)
 		batch := uuid.New()
@@ -51,7 +51,7 @@ func TestNothingWaitsLongerThanTheLongestPauseWhateverTheClockDid(t *testing.T) 
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, "w.db", func(t *testing.T, s *file, hook *scripted) {
-				r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+				r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 				defer stopRelay(t, r)
 				time.Sleep(time.Second)
 				emitLater(t, s, uuid.New(), 1, ahead)
@@ -68,7 +68,7 @@ func TestNothingWaitsForTimesSetBeforeTheClockWentBack(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	emitLater(t, s, uuid.New(), 1, 10*time.Minute)
 	emitLater(t, s, uuid.New(), 2, 50*time.Minute)
-	f := &feeder{l: NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/"}).batch, active: true}
+	f := &feeder{l: NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/"}).batch, active: true}
 	if f.turn(); f.l.board.has(1) || f.l.board.has(2) {
 		t.Fatal("they do not wait; this test shows nothing")
 	}
@@ -88,7 +88,7 @@ func TestNothingWaitsForTimesSetBeforeTheClockWentBack(t *testing.T) {
 func TestAClockThatJumpedForwardMakesEverythingDueAtOnce(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	emitLater(t, s, uuid.New(), 1, 30*time.Minute)
-	f := &feeder{l: NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/"}).batch, active: true}
+	f := &feeder{l: NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/"}).batch, active: true}
 	if pause := f.turn(); pause > idle || f.l.board.has(1) {
 		t.Fatalf("the clock is looked at again only in %v", pause)
 	}

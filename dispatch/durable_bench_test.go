@@ -43,7 +43,7 @@ func openBench(b *testing.B, urls []string, order event.Order) *bench {
 		c.lanes[endpointLane(1, to.Endpoint)] = to
 	}
 	var err error
-	c.s = openFile(b, store.Options{Path: filepath.Join(b.TempDir(), "d.db")})
+	c.s = openBare(b, store.Options{Path: filepath.Join(b.TempDir(), "d.db")})
 	resolve := func(is delivery.Lane) (event.Destination, delivery.Status) {
 		to, known := c.lanes[is]
 		if !known {

@@ -76,7 +76,7 @@ func (c *town) open(path string) {
 	c.t.Helper()
 	var err error
 	c.path = path
-	c.s = openFile(c.t, store.Options{Path: path, NoSync: true, MinFree: 1, Now: func() time.Time { return time.Now().Add(c.ahead) }, OnCommit: func(int, time.Duration) {
+	c.s = openBare(c.t, store.Options{Path: path, NoSync: true, MinFree: 1, Now: func() time.Time { return time.Now().Add(c.ahead) }, OnCommit: func(int, time.Duration) {
 		if image := c.image.Load(); image != nil && *image != nil {
 			(*image)()
 		}

@@ -44,10 +44,11 @@ type lane struct {
 
 // row is a pending delivery as the indexes have it.
 type row struct {
-	At   time.Time
-	Seq  uint64    // of the entry, or the record
-	Line uuid.UUID // of those with the same one only one is in flight
-	Once bool      // it has one attempt and does not wait for the breaker
+	At     time.Time
+	Seq    uint64    // of the entry, or the record
+	Record uint64    // of an entry
+	Line   uuid.UUID // of those with the same one only one is in flight
+	Once   bool      // it has one attempt and does not wait for the breaker
 }
 
 // ledger is what a lane reads and writes of the file.

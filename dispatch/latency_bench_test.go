@@ -67,7 +67,7 @@ func offer(b *testing.B, rate int) (took []time.Duration) {
 	defer srv.Close()
 	s := openFile(b, store.Options{Path: filepath.Join(b.TempDir(), "p.db")})
 	defer s.Close()
-	r := startRelay(b, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: srv.URL, Workers: benchWorkers, Sender: NewSender(SenderConfig{Connections: benchWorkers})})
+	r := startRelay(b, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: srv.URL, Workers: benchWorkers, Sender: NewSender(SenderConfig{Connections: benchWorkers})})
 	c.emitAll(b, s, rate)
 	for r.delivered.Load() < uint64(n) {
 		time.Sleep(time.Millisecond)

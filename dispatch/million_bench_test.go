@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery"
 	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
@@ -80,7 +81,7 @@ func fillMillion(b *testing.B, path string) {
 // find the next due entry in the file meanwhile.
 func drainSome(b *testing.B, s *file, url string) (rate float64, picks []time.Duration) {
 	b.Helper()
-	r := startRelay(b, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: url, Workers: benchWorkers, Sender: NewSender(SenderConfig{Connections: benchWorkers})})
+	r := startRelay(b, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: url, Workers: benchWorkers, Sender: NewSender(SenderConfig{Connections: benchWorkers})})
 	begin := time.Now()
 	for r.delivered.Load() < 10*benchDeliveries {
 		from := time.Now()
@@ -111,11 +112,11 @@ func picksAtRest(b *testing.B, s *file) (picks []time.Duration) {
 // pickNext reads the next due entry as the relay does.
 func pickNext(s *file) error {
 	return s.View(func(tx *store.Tx) error {
-		rows, err := outbox.DueAfter(tx, outbox.Due{}, 1)
+		rows, err := delivery.DueAfter(tx, delivery.OutboxLane, delivery.Due{}, 1)
 		if err != nil {
 			return err
 		}
-		_, _, err = outbox.Get(tx, rows[0].Seq)
+		_, _, err = outbox.Get(tx, rows[0].OutboxSeq)
 		return err
 	})
 }

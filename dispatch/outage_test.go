@@ -57,7 +57,7 @@ func TestAReceiverThatIsBackAfter30sHasEverythingWithin6s(t *testing.T) {
 		for run := range runs {
 			t.Run(fmt.Sprint(name, run), func(t *testing.T) {
 				inBubble(t, "o.db", func(t *testing.T, s *file, hook *scripted) {
-					r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+					r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 					defer stopRelay(t, r)
 					batches := make([]uuid.UUID, 40)
 					sent := make([]int, len(batches))
@@ -102,7 +102,7 @@ func TestAReceiverThatIsBackAfter30sHasEverythingWithin6s(t *testing.T) {
 func TestProbesGoOutEvery5sForAQuarterOfAnHourAndThenEveryMinute(t *testing.T) {
 	inBubble(t, "p.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(0, "")
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		begin := time.Now()
 		for n := range 30 {
@@ -138,7 +138,7 @@ func TestProbesGoOutEvery5sForAQuarterOfAnHourAndThenEveryMinute(t *testing.T) {
 func TestAProbeIsTheOldestOfItsBatchAndTheBatchesTakeTurns(t *testing.T) {
 	inBubble(t, "t.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(503, "")
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		batches := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
 		for _, b := range batches {
@@ -173,7 +173,7 @@ func TestEventsThatTheReceiverCannotTakeDoNotKeepTheOthersForEver(t *testing.T) 
 		for range 20 {
 			emit(t, s, uuid.New(), 0, 1, 2, 3)
 		}
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(3 * time.Hour)
 		if c := s.Counts(); c.Delivered != 60 || c.Pending != 20 {
@@ -187,7 +187,7 @@ func TestEventsThatTheReceiverCannotTakeDoNotKeepTheOthersForEver(t *testing.T) 
 func TestWhatIsInBackoffGoesOutWithTheRestWhenTheReceiverIsBack(t *testing.T) {
 	inBubble(t, "b.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(404, "")
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		batches := make([]uuid.UUID, 30)
 		for i := range batches {
@@ -219,7 +219,7 @@ func TestWhatIsInBackoffGoesOutWithTheRestWhenTheReceiverIsBack(t *testing.T) {
 func TestABacklogLargerThanTheBoardGoesOutInOrder(t *testing.T) {
 	inBubble(t, "l.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(0, "")
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		const each = 2 * lineSize
 		batches := make([]uuid.UUID, 3*boardSize/each)

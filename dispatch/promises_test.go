@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery"
 	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
@@ -26,7 +27,7 @@ func always(status int, retryAfter string) func(emitted, int) (int, string) {
 
 func TestDeliveryStartsAtOnceAfterTheCommit(t *testing.T) {
 	inBubble(t, "a.db", func(t *testing.T, s *file, hook *scripted) {
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(3 * time.Second) // the loops are at rest
 		batch, begin := uuid.New(), time.Now()
@@ -41,7 +42,7 @@ func TestDeliveryStartsAtOnceAfterTheCommit(t *testing.T) {
 func TestNoTransactionIsOpenDuringHTTP(t *testing.T) {
 	g := newGate(t)
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
-	r := NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: g.URL, Sender: NewSender(SenderConfig{})})
+	r := NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: g.URL, Sender: NewSender(SenderConfig{})})
 	if err := r.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestRetryAfterCountsOnAnyAnswerBut2xxAsSecondsOrDateUpToAnHour(t *testing.T
 					}
 					return 200, "3600"
 				}
-				r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+				r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 				defer stopRelay(t, r)
 				batch := uuid.New()
 				emit(t, s, batch, 1)
@@ -128,7 +129,7 @@ func seconds(value string) func(time.Time) string { return func(time.Time) strin
 func TestAnEntryIsNeverGivenUp(t *testing.T) {
 	inBubble(t, "g.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(404, "")
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender(), Retention: time.Hour})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender(), Retention: time.Hour})
 		defer stopRelay(t, r)
 		emit(t, s, uuid.New(), 1)
 		const days = 14
@@ -160,7 +161,7 @@ func TestFiveFailuresInARowOpenTheBreakerWhateverTheirKindButOther4xx(t *testing
 				for n := range entries {
 					emit(t, s, uuid.New(), n)
 				}
-				r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+				r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 				time.Sleep(900 * time.Millisecond)
 				if c.status < 0 {
 					time.Sleep(DefaultTimeout)
@@ -180,7 +181,7 @@ func TestFiveFailuresInARowOpenTheBreakerWhateverTheirKindButOther4xx(t *testing
 func TestOnSuccessEverythingDueGoesOut(t *testing.T) {
 	inBubble(t, "s.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(503, "")
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(time.Second)
 		const n = 3 * boardSize / 2
@@ -215,7 +216,7 @@ func TestAReceiverThatIsDownForAWeekCostsOneAttemptAMinute(t *testing.T) {
 		for i := range 10 {
 			emit(t, s, uuid.New(), upTo(n/10+i%2)...)
 		}
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(7 * 24 * time.Hour)
 		// 5 to 15 open the breaker; a probe every 5 to 5.5 s for 15 minutes, then every 60 to 66 s.
@@ -236,6 +237,9 @@ func pendingEntries(t *testing.T, s *file) (all []outbox.Entry) {
 	t.Helper()
 	err := s.View(func(tx *store.Tx) (err error) {
 		all, err = outbox.List(tx, outbox.Query{State: outbox.Pending, Limit: 1 << 20})
+		for i := 0; i < len(all) && err == nil; i++ {
+			all[i], err = delivery.Queued(tx, all[i])
+		}
 		return err
 	})
 	if err != nil {
@@ -253,7 +257,7 @@ func TestEntriesMadeWhileTheWebhookWasDisabledAreNeverSentLater(t *testing.T) {
 		s = openStore(t, path)
 		defer s.Close()
 		hook := &scripted{status: always(200, "")}
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		if _, err := r.RetryNow(t.Context(), 1); err == nil {
 			t.Error("a disabled entry can be retried")
@@ -283,7 +287,7 @@ func TestOnlyEntriesThatEndedLongAgoArePruned(t *testing.T) {
 			}
 			return 200, ""
 		}}
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender(), Retention: 24 * time.Hour})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender(), Retention: 24 * time.Hour})
 		defer stopRelay(t, r)
 		emit(t, s, uuid.New(), 2, 3)
 		time.Sleep(23*time.Hour + 50*time.Minute)
@@ -324,7 +328,7 @@ func TestTheEventOfAnAttemptHasTheFinalBytes(t *testing.T) {
 		at = tx.Now()
 		return s.Emit(tx, outbox.Emission{Kind: event.BatchProgress, Owner: owner, Batch: uuid.New(), Data: emitted{"b", 7}})
 	})
-	startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: hook.URL})
+	startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: hook.URL})
 	eventually(t, "delivered", func() bool { return delivered(t, s, 1) })
 	want := `{"event":"message.batch.progress","data":{"Batch":"b","N":7},"timestamp":"` + event.At(at).String() + `"}`
 	if got := string(entry(t, s, 1).Body); got != want || len(hook.received()) != 1 || hook.received()[0].N != 7 {
@@ -335,7 +339,7 @@ func TestTheEventOfAnAttemptHasTheFinalBytes(t *testing.T) {
 func TestNewEntriesThatFindNoRoomInMemoryAreDeliveredLater(t *testing.T) {
 	inBubble(t, "m.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(503, "")
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(time.Second)
 		const n = boardSize + 300

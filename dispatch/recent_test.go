@@ -46,7 +46,7 @@ func TestRecentKeepsTheNewestWithinItsBound(t *testing.T) {
 // none comes, or when something waits for it.
 func TestAnOutcomeGoesWithTheNextCommit(t *testing.T) {
 	inBubble(t, "o.db", func(t *testing.T, s *file, hook *scripted) {
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		batch := uuid.New()
 		settled := func(n int) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -72,10 +73,26 @@ func (r *receiver) set(answer func(emitted) int) {
 	r.answer = answer
 }
 
-// file is a data file and its outbox.
+// file is a data file with its outbox and its deliveries, of which no log is kept.
 type file struct {
 	*store.Store
 	*outbox.Outbox
+	ledger *delivery.Ledger
+}
+
+// retry notes a failed attempt of an entry.
+func (s *file) retry(tx *store.Tx, seq uint64, at time.Time, status int, reason string) error {
+	e, _, err := outbox.Head(tx, seq)
+	if err == nil {
+		_, _, err = s.ledger.Settle(tx, e.Record, delivery.Attempt{StartedAt: tx.Now(), Status: status, Error: reason}, false, at)
+	}
+	return err
+}
+
+// reschedule moves an entry to another time.
+func (s *file) reschedule(tx *store.Tx, seq uint64, at time.Time) error {
+	e, _, err := outbox.Head(tx, seq)
+	return errors.Join(err, s.ledger.Reschedule(tx, e.Record, at))
 }
 
 func openStore(t testing.TB, path string, change ...func(*file)) *file {
@@ -91,6 +108,17 @@ func openStore(t testing.TB, path string, change ...func(*file)) *file {
 // openFile opens what the caller closes.
 func openFile(t testing.TB, o store.Options) *file {
 	t.Helper()
+	s := openBare(t, o)
+	var err error
+	if s.ledger, err = delivery.Open(s.Store, delivery.Config{Outbox: s.Outbox}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// openBare is openFile without the deliveries.
+func openBare(t testing.TB, o store.Options) *file {
+	t.Helper()
 	o.Buckets = delivery.Buckets()
 	s, err := store.Open(o)
 	if err != nil {
@@ -100,7 +128,7 @@ func openFile(t testing.TB, o store.Options) *file {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &file{s, box}
+	return &file{Store: s, Outbox: box}
 }
 
 func replayOnly(s *file) { s.SetDelivery(false) }
@@ -148,7 +176,9 @@ func stopRelay(t testing.TB, r *Relay) {
 func entry(t testing.TB, s *file, seq uint64) (e outbox.Entry) {
 	t.Helper()
 	err := s.View(func(tx *store.Tx) (err error) {
-		e, _, err = outbox.Get(tx, seq)
+		if e, _, err = outbox.Get(tx, seq); err == nil {
+			e, err = delivery.Queued(tx, e)
+		}
 		return err
 	})
 	if err != nil {
@@ -179,7 +209,7 @@ func TestABatchsEventsArriveInOrderWhileTheReceiverAccepts(t *testing.T) {
 	for n := range 150 { // more than a line holds, from before the relay starts
 		emit(t, s, old, n)
 	}
-	startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: hook.URL})
+	startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: hook.URL})
 	batches := []uuid.UUID{old}
 	for range 20 {
 		batches = append(batches, uuid.New())
@@ -226,7 +256,7 @@ func TestABatchWithVeryManyEventsLeavesRoomForTheOthers(t *testing.T) {
 		}
 		return 200
 	})
-	startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: hook.URL})
+	startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: hook.URL})
 	eventually(t, "all delivered", func() bool { return s.Counts().Pending == 0 && delivered(t, s, len(numbers)+3) })
 	mu.Lock()
 	defer mu.Unlock()
@@ -242,7 +272,7 @@ func TestDisabledEntriesAreNeverSentAndStillPublished(t *testing.T) {
 	hook := newReceiver(t)
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"), replayOnly)
 	p := &published{}
-	r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: hook.URL, Publisher: p})
+	r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: hook.URL, Publisher: p})
 	emit(t, s, uuid.New(), 1, 2, 3)
 	eventually(t, "published", func() bool { return p.count() == 3 })
 	stopRelay(t, r)
@@ -272,7 +302,7 @@ func TestEventsArePublishedOnceInTheOrderOfTheCommits(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	emit(t, s, uuid.New(), 1, 2) // before the relay: not live any more
 	p := &published{}
-	startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Publisher: p})
+	startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, Publisher: p})
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -298,7 +328,7 @@ func TestRetryNowAndRetryAllDoNotWaitForTheBackoff(t *testing.T) {
 			}
 			return 200, ""
 		}
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		for n := range 12 { // opens the breaker too
 			emit(t, s, uuid.New(), n)
@@ -323,7 +353,7 @@ func TestRetryNowAndRetryAllDoNotWaitForTheBackoff(t *testing.T) {
 
 func TestDeliveredEntriesArePrunedAfterTheRetention(t *testing.T) {
 	inBubble(t, "x.db", func(t *testing.T, s *file, hook *scripted) {
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender(), Retention: time.Hour})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender(), Retention: time.Hour})
 		defer stopRelay(t, r)
 		emit(t, s, uuid.New(), 1, 2, 3)
 		time.Sleep(30 * time.Minute)
@@ -340,7 +370,7 @@ func TestDeliveredEntriesArePrunedAfterTheRetention(t *testing.T) {
 func TestStopCutsOffWhatIsInFlightAndKeepsItPending(t *testing.T) {
 	g := newGate(t)
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
-	r := NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: g.URL, Sender: NewSender(SenderConfig{})})
+	r := NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: g.URL, Sender: NewSender(SenderConfig{})})
 	if err := r.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +403,7 @@ func TestStopWaitsTwoSecondsForAReceiverThatHangsAndSaysWhatIsLeft(t *testing.T)
 			slow := newCrowd()
 			var logs bytes.Buffer
 			r := startRelay(t, RelayConfig{
-				Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: &Sender{timeout: DefaultTimeout, wire: slow},
+				Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: &Sender{timeout: DefaultTimeout, wire: slow},
 				Logger: slog.New(slog.NewTextHandler(&logs, nil)),
 			})
 			slow.set("hook", never)
@@ -408,7 +438,7 @@ func TestStopWaitsTwoSecondsForAReceiverThatHangsAndSaysWhatIsLeft(t *testing.T)
 func TestEachLoopOfARelayIsWokenForAnEvent(t *testing.T) {
 	hook := newReceiver(t)
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
-	r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: hook.URL})
+	r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: hook.URL})
 	if n := r.Stats().Wakes.Settles; n != 0 {
 		t.Errorf("%d outcomes were stored before there was an event", n)
 	}

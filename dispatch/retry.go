@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"postern/delivery"
 	"postern/delivery/outbox"
 	"postern/store"
@@ -26,7 +28,10 @@ var (
 func (r *Relay) RetryNow(ctx context.Context, seq uint64) (e outbox.Entry, err error) {
 	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		var found bool
-		if e, found, err = outbox.Get(tx, seq); err != nil {
+		if e, found, err = outbox.Get(tx, seq); err == nil {
+			e, err = delivery.Queued(tx, e)
+		}
+		if err != nil {
 			return err
 		}
 		switch {
@@ -40,26 +45,18 @@ func (r *Relay) RetryNow(ctx context.Context, seq uint64) (e outbox.Entry, err e
 			return nil
 		}
 		e.NextAttemptAt = tx.Now()
-		return r.reschedule(tx, seq, tx.Now())
+		return r.cfg.Ledger.Reschedule(tx, e.Record, tx.Now())
 	})
 	if err != nil {
 		return outbox.Entry{}, fmt.Errorf("retry outbox entry %d: %w", seq, err)
 	}
-	r.urgeEntry(e)
+	r.urgeEntry(e.Batch, e.Seq)
 	return e, nil
 }
 
-// reschedule moves an entry of the outbox, and its record with it, to another time.
-func (r *Relay) reschedule(tx *store.Tx, seq uint64, at time.Time) error {
-	if r.cfg.Ledger == nil {
-		return r.cfg.Outbox.Reschedule(tx, seq, at)
-	}
-	return r.cfg.Ledger.RescheduleBatch(tx, seq, at)
-}
-
 // urgeEntry sends an entry of the outbox before the others.
-func (r *Relay) urgeEntry(e outbox.Entry) {
-	if r.globalURL() != "" && !r.batch.board.urge(e.Batch, e.Seq) {
+func (r *Relay) urgeEntry(batch uuid.UUID, seq uint64) {
+	if r.globalURL() != "" && !r.batch.board.urge(batch, seq) {
 		r.batch.askForPass()
 	}
 }
@@ -73,17 +70,12 @@ func (r *Relay) urgeEntry(e outbox.Entry) {
 func (r *Relay) Retry(ctx context.Context, record uint64, may func(delivery.Record) error) (delivery.Listed, error) {
 	var rec delivery.Record
 	var due *delivery.Due
-	var entry outbox.Entry
 	err := r.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		entry = outbox.Entry{}
 		rec, due, err = r.cfg.Ledger.Retry(tx, record)
 		if err == nil || errors.Is(err, delivery.ErrBodyGone) || errors.Is(err, delivery.ErrEndpointGone) {
 			if refused := may(rec); refused != nil {
 				return refused
 			}
-		}
-		if err == nil && due == nil && rec.OutboxSeq != 0 {
-			entry, _, err = outbox.Get(tx, rec.OutboxSeq)
 		}
 		return err
 	})
@@ -91,14 +83,14 @@ func (r *Relay) Retry(ctx context.Context, record uint64, may func(delivery.Reco
 	switch {
 	case err != nil:
 		return delivery.Listed{}, fmt.Errorf("retry delivery %d: %w", record, err)
+	case rec.Lane == delivery.OutboxLane:
+		r.urgeEntry(rec.Batch, rec.OutboxSeq)
 	case due != nil:
 		if due.Record != record {
 			found.WaitsFor = due.Record
 		}
 		r.expiry.set(rec.ExpiresAt)
 		r.urge(rec.Lane, recordRow(*due))
-	case entry.State == outbox.Pending:
-		r.urgeEntry(entry)
 	}
 	return found, nil
 }
@@ -122,7 +114,7 @@ func (r *Relay) urge(is delivery.Lane, now row) {
 // stay due.
 func (r *Relay) RetryAll(ctx context.Context) (pending int, err error) {
 	pending = r.cfg.Outbox.Counts().Pending
-	for after, more := (outbox.Due{At: time.Now()}), true; more; {
+	for after, more := (delivery.Due{At: time.Now()}), true; more; {
 		if after, more, err = r.hasten(ctx, after); err != nil {
 			return 0, fmt.Errorf("retry outbox: %w", err)
 		}
@@ -134,9 +126,9 @@ func (r *Relay) RetryAll(ctx context.Context) (pending int, err error) {
 
 // hasten makes the next entries after a row of the due index due, in one
 // commit.
-func (r *Relay) hasten(ctx context.Context, after outbox.Due) (last outbox.Due, more bool, err error) {
+func (r *Relay) hasten(ctx context.Context, after delivery.Due) (last delivery.Due, more bool, err error) {
 	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		rows, err := outbox.DueAfter(tx, after, upkeepStep)
+		rows, err := delivery.DueAfter(tx, delivery.OutboxLane, after, upkeepStep)
 		if err != nil {
 			return err
 		}
@@ -145,7 +137,7 @@ func (r *Relay) hasten(ctx context.Context, after outbox.Due) (last outbox.Due, 
 		}
 		for _, row := range rows {
 			// A damaged entry cannot be sent anyway; the store reports it.
-			if err := r.reschedule(tx, row.Seq, tx.Now()); err != nil && !errors.Is(err, store.ErrDamaged) {
+			if err := r.cfg.Ledger.Reschedule(tx, row.Record, tx.Now()); err != nil && !errors.Is(err, store.ErrDamaged) {
 				return err
 			}
 		}

@@ -15,7 +15,7 @@ import (
 
 func TestRetryNowTellsWhatItCannotRetry(t *testing.T) {
 	inBubble(t, "n.db", func(t *testing.T, s *file, hook *scripted) {
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		emit(t, s, uuid.New(), 1)
 		time.Sleep(time.Second)
@@ -38,7 +38,7 @@ func TestARetryByHandGoesOutBeforeTheBacklog(t *testing.T) {
 		for n := range boardSize + 500 { // the last ones have no room in memory
 			emit(t, s, uuid.New(), n)
 		}
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(24 * time.Hour)
 		before, begin := hook.count(), time.Now()
@@ -68,7 +68,7 @@ func TestARetryByHandSkipsNoEntryOfItsBatch(t *testing.T) {
 		for i := range 20 { // open the breaker
 			emit(t, s, uuid.New(), i)
 		}
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(10 * time.Hour)
 		hook.answer(always(200, ""))
@@ -89,13 +89,13 @@ func TestRetryAllMovesEverythingInSmallCommitsAndTellsHowMany(t *testing.T) {
 		later := time.Now().Add(50 * time.Minute)
 		change(t, s, func(tx *store.Tx) error {
 			for seq := range uint64(n) {
-				if err := s.Retry(tx, seq+1, later, 503, "down"); err != nil {
+				if err := s.retry(tx, seq+1, later, 503, "down"); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
-		r := NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox})
+		r := NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger})
 		before := s.Stats().Commits
 		got, err := r.RetryAll(t.Context())
 		if commits := s.Stats().Commits - before; got != n || err != nil || commits != 4 {
@@ -106,7 +106,7 @@ func TestRetryAllMovesEverythingInSmallCommitsAndTellsHowMany(t *testing.T) {
 				t.Fatalf("%+v", e)
 			}
 		}
-		r = startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r = startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(n * 11 * time.Millisecond)
 		if !delivered(t, s, n) {
@@ -121,7 +121,7 @@ func TestRetryAllDoesNotWaitForTheBreaker(t *testing.T) {
 		for n := range 20 {
 			emit(t, s, uuid.New(), n)
 		}
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(24 * time.Hour) // the next probe is up to an hour away
 		hook.answer(always(200, ""))
@@ -144,7 +144,11 @@ func TestARetryOfBatchEventsMovesTheirRecordsToo(t *testing.T) {
 		emit(t, c.s, uuid.New(), 1, 2, 3)
 		change(t, c.s, func(tx *store.Tx) error {
 			for seq := range uint64(3) {
-				if err := c.ledger.SettleBatch(tx, seq+1, delivery.Attempt{StartedAt: tx.Now(), Status: 503, Error: "down", RequestID: "r"}, false, later); err != nil {
+				e, _, err := outbox.Head(tx, seq+1)
+				if err == nil {
+					_, _, err = c.ledger.Settle(tx, e.Record, delivery.Attempt{StartedAt: tx.Now(), Status: 503, Error: "down", RequestID: "r"}, false, later)
+				}
+				if err != nil {
 					return err
 				}
 			}
@@ -154,7 +158,9 @@ func TestARetryOfBatchEventsMovesTheirRecordsToo(t *testing.T) {
 			t.Helper()
 			var e outbox.Entry
 			if err := c.s.View(func(tx *store.Tx) (err error) {
-				e, _, err = outbox.Get(tx, seq)
+				if e, _, err = outbox.Get(tx, seq); err == nil {
+					e, err = delivery.Queued(tx, e)
+				}
 				return err
 			}); err != nil {
 				t.Fatal(err)

@@ -47,7 +47,7 @@ func (l late) PublishBatch(event.Kind, uuid.UUID, uint64, []byte) { time.Sleep(t
 // when it is delivered already.
 func TestAnEntryThatAPassFoundFirstIsPostedOnce(t *testing.T) {
 	inBubble(t, "p.db", func(t *testing.T, s *file, hook *scripted) {
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender(), Publisher: late(time.Second)})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender(), Publisher: late(time.Second)})
 		defer stopRelay(t, r)
 		batch := uuid.New()
 		emit(t, s, batch, 1)

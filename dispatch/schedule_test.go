@@ -102,7 +102,7 @@ func (h *scripted) count() (n int) {
 func TestTheBackoffIs1s5s15s1m5m15mThenHourlyPlusUpToATenth(t *testing.T) {
 	inBubble(t, "b.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = func(emitted, int) (int, string) { return 404, "" } // no failure of the receiver: no breaker
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		batch := uuid.New()
 		emit(t, s, batch, 1)
@@ -132,7 +132,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 			}
 			return 200, ""
 		}
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		batch := uuid.New()
 		emit(t, s, batch, 1)
@@ -152,7 +152,7 @@ func TestAnEntryInBackoffDoesNotHoldBackLaterOnesOfItsBatch(t *testing.T) {
 			}
 			return 200, ""
 		}
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		batch := uuid.New()
 		emit(t, s, batch, 1, 2, 3)
@@ -169,7 +169,7 @@ func TestAtMostTenAreInFlightAndOnePerBatch(t *testing.T) {
 		for range 30 {
 			emit(t, s, uuid.New(), 1, 2, 3)
 		}
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(time.Minute)
 		if most := hook.peak(); most != 10 || hook.count() != 90 {
@@ -192,7 +192,7 @@ func TestFiveFailuresOpenTheBreakerAndOneProbeAtATimeGoesOut(t *testing.T) {
 			}
 			return 200, ""
 		}
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		for n := range 500 {
 			emit(t, s, uuid.New(), n)
@@ -221,7 +221,7 @@ func TestFiveFailuresOpenTheBreakerAndOneProbeAtATimeGoesOut(t *testing.T) {
 func TestOther4xxDoNotOpenTheBreaker(t *testing.T) {
 	inBubble(t, "4.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = func(emitted, int) (int, string) { return 410, "" }
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		for n := range 50 {
 			emit(t, s, uuid.New(), n)
@@ -244,7 +244,7 @@ func TestAttemptsAndDueTimesSurviveARestart(t *testing.T) {
 		}}
 		batch := uuid.New()
 		s := openFile(t, store.Options{Path: path, NoSync: true, MinFree: 1})
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		emit(t, s, batch, 1)
 		time.Sleep(2 * time.Second) // two tries: now and after a second
 		stopRelay(t, r)
@@ -253,7 +253,7 @@ func TestAttemptsAndDueTimesSurviveARestart(t *testing.T) {
 		}
 		s = openFile(t, store.Options{Path: path, NoSync: true, MinFree: 1})
 		defer s.Close()
-		r = startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r = startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(2 * time.Second)
 		if n := len(hook.at(batch, 1)); n != 2 {
@@ -271,12 +271,12 @@ func TestAClockThatJumpedBackDoesNotStrandEntries(t *testing.T) {
 		batch := uuid.New()
 		emit(t, s, batch, 1, 2)
 		err := s.Update(t.Context(), func(tx *store.Tx) error {
-			return s.Retry(tx, 1, time.Now().Add(1000*time.Hour), 500, "under another clock")
+			return s.retry(tx, 1, time.Now().Add(1000*time.Hour), 500, "under another clock")
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(time.Minute)
 		if !delivered(t, s, 2) {

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"github.com/google/uuid"
 
+	"postern/delivery"
 	"postern/delivery/outbox"
 	"postern/store"
 )
@@ -64,6 +65,11 @@ func (r *Relay) newEntries(after uint64) (entries []outbox.Entry, forgotten bool
 	err = r.cfg.Store.View(func(tx *store.Tx) error {
 		if entries, err = outbox.After(tx, after, tailStep); err != nil {
 			return err
+		}
+		for i := range entries { // a pass of the feeder may have been faster
+			if entries[i], err = delivery.Queued(tx, entries[i]); err != nil {
+				return err
+			}
 		}
 		batches, err := outbox.Forgotten(tx, uuid.Nil, 1)
 		forgotten = len(batches) > 0

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"postern/batch"
+	"postern/delivery"
 	"postern/delivery/outbox"
 	"postern/store"
 )
@@ -41,6 +42,9 @@ func (l outboxList) page(tx *store.Tx, p batch.Page) (batch.List[outboxRecord], 
 		slices.Reverse(entries)
 	}
 	for _, e := range entries {
+		if e, err = delivery.Queued(tx, e); err != nil {
+			return list, err
+		}
 		list.Records = append(list.Records, newOutboxRecord(e))
 	}
 	if n := len(entries); n > 0 {

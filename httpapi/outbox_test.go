@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/batch"
+	"postern/delivery"
 	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
@@ -44,6 +45,15 @@ func (r *rig) update(fn func(*store.Tx) error) {
 	}
 }
 
+// attempt notes an attempt of an entry; one without a reason was accepted.
+func (r *rig) attempt(tx *store.Tx, seq uint64, status int, reason string, next time.Time) error {
+	e, found, err := outbox.Head(tx, seq)
+	if err == nil && found {
+		_, _, err = r.ledger.Settle(tx, e.Record, delivery.Attempt{StartedAt: tx.Now(), Status: status, Error: reason}, reason == "", next)
+	}
+	return err
+}
+
 // outbox asks for a page with the global key.
 func (r *rig) outbox(query string) outboxPage {
 	r.t.Helper()
@@ -64,8 +74,8 @@ func ids(p outboxPage) (all []uint64) {
 func TestTheOutboxIsListedByStateNewestFirst(t *testing.T) {
 	r := newRig(t)
 	r.emit(uuid.New(), 5, 1)
-	r.update(func(tx *store.Tx) error { return r.box.Delivered(tx, 2, 204) })
-	r.update(func(tx *store.Tx) error { return r.box.Retry(tx, 4, tx.Now().Add(time.Minute), 503, "busy") })
+	r.update(func(tx *store.Tx) error { return r.attempt(tx, 2, 204, "", time.Time{}) })
+	r.update(func(tx *store.Tx) error { return r.attempt(tx, 4, 503, "busy", tx.Now().Add(time.Minute)) })
 	for query, want := range map[string][]uint64{
 		"": {5, 4, 3, 2, 1}, "?state=pending": {5, 4, 3, 1}, "?state=delivered": {2}, "?state=disabled": nil, "?limit=2": {5, 4},
 	} {
@@ -97,8 +107,8 @@ func TestAnEventRecordHasExactlyItsFields(t *testing.T) {
 	r.emit(b, 3, 1)
 	at := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
 	var now time.Time
-	r.update(func(tx *store.Tx) error { now = tx.Now(); return r.box.Delivered(tx, 1, 200) })
-	r.update(func(tx *store.Tx) error { return r.box.Retry(tx, 2, at, 0, "no answer in time") })
+	r.update(func(tx *store.Tx) error { now = tx.Now(); return r.attempt(tx, 1, 200, "", time.Time{}) })
+	r.update(func(tx *store.Tx) error { return r.attempt(tx, 2, 0, "no answer in time", at) })
 	page := decoded[struct{ Records []map[string]any }](t, r.admin("GET", "/outbox", ""))
 	fields := []string{
 		"attempts", "batchId", "deliveredAt", "event", "id", "lastError", "lastStatus", "nextAttemptAt", "ownerUserId", "sequence", "state", "timestamp",
@@ -157,7 +167,7 @@ func TestAWalkThroughPagesMissesNothingWhileTheOutboxChanges(t *testing.T) {
 		r.emit(uuid.New(), 3, 1) // newer than the first page
 		r.update(func(tx *store.Tx) error {
 			for _, seq := range []uint64{uint64(n) - 9*next, 2 * next} {
-				if err := r.box.Delivered(tx, seq, 200); err != nil {
+				if err := r.attempt(tx, seq, 200, "", time.Time{}); err != nil {
 					return err
 				}
 			}
@@ -236,11 +246,11 @@ func TestRetryMakesOneOrAllPendingEventsDue(t *testing.T) {
 	r.emit(uuid.New(), 4, 1)
 	r.update(func(tx *store.Tx) error {
 		for seq := range uint64(3) {
-			if err := r.box.Retry(tx, seq+2, tx.Now().Add(time.Hour), 500, "down"); err != nil {
+			if err := r.attempt(tx, seq+2, 500, "down", tx.Now().Add(time.Hour)); err != nil {
 				return err
 			}
 		}
-		return r.box.Delivered(tx, 1, 200)
+		return r.attempt(tx, 1, 200, "", time.Time{})
 	})
 	for path, code := range map[string]string{
 		"/outbox/1/retry": "OUTBOX_ENTRY_NOT_PENDING", "/outbox/5/retry": "OUTBOX_ENTRY_NOT_FOUND", "/outbox/0/retry": "OUTBOX_ENTRY_NOT_FOUND",

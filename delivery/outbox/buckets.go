@@ -2,8 +2,14 @@ package outbox
 
 import "postern/store"
 
+// The buckets that package delivery looks into, for checks.
+const (
+	EntryBucket = entryRows
+	StateBucket = stateRows
+)
+
 // The outbox's buckets. An entry is written once and never changed; what
-// happens to it is a small record beside it, so that an acknowledgement does
+// becomes of it is a small record beside it, so that an acknowledgement does
 // not rewrite the event.
 const (
 	entryRows  = "outbox"
@@ -20,8 +26,8 @@ const (
 func Buckets() []store.Bucket {
 	return []store.Bucket{
 		{Name: entryRows, Owner: "outbox", Key: "sequence", Value: "event kind, owner, batch, owner sequence, time, body", Append: true, Guards: true, When: entryMade, Needs: func(l *store.Lookup) store.Needs { return needs{l}.ofEntry }},
-		{Name: stateRows, Owner: "outbox", Key: "state + sequence", Value: "attempts, last outcome; empty until the first attempt", Append: true, Needs: func(l *store.Lookup) store.Needs { return needs{l}.ofState }},
-		{Name: dueRows, Owner: "outbox", Key: "due time + sequence", Value: "batch; absent when delivered or disabled", Append: true, Needs: func(l *store.Lookup) store.Needs { return needs{l}.ofDue }},
+		{Name: stateRows, Owner: "outbox", Key: "state + sequence", Value: "attempts, last outcome; empty while it is pending", Append: true, Needs: func(l *store.Lookup) store.Needs { return needs{l}.ofState }},
+		{Name: dueRows, Owner: "outbox", Key: "due time + sequence", Value: "batch; what is pending, of files up to schema version 3", Append: true, Needs: func(l *store.Lookup) store.Needs { return needs{l}.ofDue }},
 		{Name: ownerRows, Owner: "outbox", Key: "owner", Value: "the owner's newest sequence"},
 		{Name: replayRows, Owner: "outbox", Key: "owner + owner sequence", Value: "sequence", Fill: 0.75, Needs: func(l *store.Lookup) store.Needs { return needs{l}.ofReplay }},
 		{Name: batchRows, Owner: "outbox", Key: "batch + sequence", Value: "nothing", Needs: func(l *store.Lookup) store.Needs { return needs{l}.ofBatch }},

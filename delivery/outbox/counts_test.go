@@ -29,11 +29,10 @@ func TestBacklogCountsPendingEntriesAndKnowsTheOldest(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	settle(func(tx *store.Tx) error { return s.Delivered(tx, 3, 200) })
-	settle(func(tx *store.Tx) error { return s.Delivered(tx, 3, 200) }) // a second time changes nothing
+	settle(func(tx *store.Tx) error { return s.Ended(tx, 3, 1, 200) })
+	settle(func(tx *store.Tx) error { return s.Ended(tx, 3, 1, 200) }) // a second time changes nothing
 	wantBacklog(t, s, 4, 1)
-	settle(func(tx *store.Tx) error { return s.Delivered(tx, 1, 200) })
-	settle(func(tx *store.Tx) error { return s.Retry(tx, 2, time.Now().Add(time.Hour), 500, "no") })
+	settle(func(tx *store.Tx) error { return s.Ended(tx, 1, 1, 200) })
 	wantBacklog(t, s, 3, 2)
 
 	if err := s.Close(); err != nil {
@@ -42,7 +41,7 @@ func TestBacklogCountsPendingEntriesAndKnowsTheOldest(t *testing.T) {
 	s = openTest(t, path)
 	wantBacklog(t, s, 3, 2)
 	for _, seq := range []uint64{2, 4, 5} {
-		settle(func(tx *store.Tx) error { return s.Delivered(tx, seq, 200) })
+		settle(func(tx *store.Tx) error { return s.Ended(tx, seq, 1, 200) })
 	}
 	if n, oldest, err := s.Backlog(); n != 0 || !oldest.IsZero() || err != nil {
 		t.Errorf("empty backlog: %d %v %v", n, oldest, err)
@@ -110,7 +109,7 @@ func TestTheOutboxIsCountedOnlyByAStartThatReadsTheFile(t *testing.T) {
 				}
 			}
 			for range rnd.IntN(20) {
-				if err := s.Delivered(tx, 1+rnd.Uint64N(newest(tx)+1), 200); err != nil {
+				if err := s.Ended(tx, 1+rnd.Uint64N(newest(tx)+1), 1, 200); err != nil {
 					return err
 				}
 			}

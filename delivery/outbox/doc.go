@@ -3,9 +3,9 @@
 //
 // [Outbox.Emit] appends an event in the caller's commit. [Outbox.Emitted] wakes a
 // reader after a commit that emitted something; the reader then follows the outbox
-// by sequence or by due time, so that events of a life before a crash and
-// events of this moment take the same way. [Outbox.OnEmit] has package delivery keep a
-// record of each entry in the same commit. [Outbox.Forget] has the events of a
+// by sequence. [Outbox.OnEmit] has package delivery queue each entry in the same commit:
+// attempts, and when the next one is due, are in the record of the delivery, and
+// [Outbox.Ended] comes with the commit that ends it. [Outbox.Forget] has the events of a
 // batch removed, and the sequences that they had become gaps that readers know of.
 //
 // # Buckets
@@ -14,8 +14,8 @@
 // are the sixteen bytes of their ids.
 //
 //	outbox         sequence               the entry, written once and never changed
-//	outbox_state   state, sequence        attempts and last outcome; nothing until the first
-//	outbox_due     time, sequence         batch; what is pending, when it may be sent
+//	outbox_state   state, sequence        attempts and last outcome; nothing while it is pending
+//	outbox_due     time, sequence         batch; the queue of schema version 3
 //	outbox_owner   owner                  the number of the owner's newest event
 //	outbox_replay  owner, number          sequence
 //	outbox_batch   batch, sequence        nothing

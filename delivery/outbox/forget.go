@@ -85,16 +85,13 @@ func (o *Outbox) sweepEntry(tx *store.Tx, seq uint64) error {
 	return o.dropEntry(tx, e)
 }
 
-// deliverForgotten removes an entry that was delivered if its batch is
+// endForgotten removes a pending entry that was delivered if its batch is
 // forgotten.
-func (o *Outbox) deliverForgotten(tx *store.Tx, e Entry) (removed bool, err error) {
-	if !tx.Has(forgetRows, store.Key(forgetLater, e.Batch)) {
+func (o *Outbox) endForgotten(tx *store.Tx, e Entry) (removed bool, err error) {
+	if e.State != Pending || !tx.Has(forgetRows, store.Key(forgetLater, e.Batch)) {
 		return false, nil
 	}
-	return true, errors.Join(
-		tx.Delete(dueRows, dueKey(e.NextAttemptAt, e.Seq)),
-		o.dropEntry(tx, e), forgotten(tx, e.Batch),
-	)
+	return true, errors.Join(o.dropEntry(tx, e), forgotten(tx, e.Batch))
 }
 
 // forgotten takes the mark of a batch away once it has no entry.

@@ -69,7 +69,7 @@ func (w *forgetWorld) step() {
 		w.entries = append(w.entries, e)
 	case n < 15:
 		if e := open(func(e *forgetEntry) bool { return !e.done }); e != nil {
-			w.update(func(tx *store.Tx) error { return w.s.Delivered(tx, e.seq, 200) })
+			w.update(func(tx *store.Tx) error { return w.s.Ended(tx, e.seq, 1, 200) })
 			e.done, e.gone = true, w.batches[e.batch]
 		}
 	case n < 17:
@@ -187,7 +187,7 @@ func TestEventsThatWereNotPublishedYetAreNotSwept(t *testing.T) {
 	emit(t, s, owner, batch, 3)
 	err := s.Update(context.Background(), func(tx *store.Tx) error {
 		for seq := range uint64(3) {
-			if err := s.Delivered(tx, seq+1, 200); err != nil {
+			if err := s.Ended(tx, seq+1, 1, 200); err != nil {
 				return err
 			}
 		}

@@ -32,7 +32,7 @@ func TestAListBeginsAnywhereAndGoesBothWays(t *testing.T) {
 	emit(t, s, a, a, 4) // 1 to 4
 	emit(t, s, b, b, 2) // 5 and 6
 	for _, seq := range []uint64{2, 3, 6} {
-		change(t, s, func(tx *store.Tx) error { return s.Delivered(tx, seq, 200) })
+		change(t, s, func(tx *store.Tx) error { return s.Ended(tx, seq, 1, 200) })
 	}
 	for _, c := range []struct {
 		name string
@@ -113,7 +113,7 @@ func TestListsCountsAndIndexesAgreeWhateverHappens(t *testing.T) {
 func (j *journal) step(t *testing.T, s *opened, owner, batch uuid.UUID, disabled bool) {
 	t.Helper()
 	seq := j.pick()
-	switch rand.IntN(5) {
+	switch rand.IntN(4) {
 	case 0, 1:
 		emit(t, s, owner, batch, 1)
 		j.emitted++
@@ -123,17 +123,12 @@ func (j *journal) step(t *testing.T, s *opened, owner, batch uuid.UUID, disabled
 			j.state[added] = Disabled
 		}
 	case 2:
-		change(t, s, func(tx *store.Tx) error { return s.Delivered(tx, seq, 200) })
+		change(t, s, func(tx *store.Tx) error { return s.Ended(tx, seq, 1, 200) })
 		if j.state[seq] == Pending {
 			j.state[seq] = Delivered
 			j.attempts[seq]++
 		}
 	case 3:
-		change(t, s, func(tx *store.Tx) error { return s.Retry(tx, seq, tx.Now().Add(time.Minute), 503, "busy") })
-		if j.state[seq] == Pending {
-			j.attempts[seq]++
-		}
-	case 4:
 		change(t, s, func(tx *store.Tx) error { _, err := s.Remove(tx, []uint64{seq}); return err })
 		if j.state[seq] != Pending {
 			delete(j.state, seq)
@@ -161,10 +156,6 @@ func (j *journal) compare(t *testing.T, s *opened, owner uuid.UUID, batches []uu
 			}
 		}
 	}
-	due := view(t, s, func(tx *store.Tx) ([]Due, error) { return DueAfter(tx, Due{}, 10_000) })
-	if len(due) != counts.Pending {
-		t.Fatalf("%d are due, %d pending", len(due), counts.Pending)
-	}
 	newest := view(t, s, func(tx *store.Tx) (uint64, error) { return NewestOf(tx, owner) })
 	if int(newest) != j.emitted {
 		t.Fatalf("the owner's newest is %d of %d", newest, j.emitted)
@@ -181,7 +172,7 @@ func TestOwnerSequencesHaveNoHolesOverRestartsAndPrunes(t *testing.T) {
 		if len(kept) != 1 || kept[0].OwnerSeq != life+1 {
 			t.Fatalf("life %d: %+v", life, kept)
 		}
-		change(t, s, func(tx *store.Tx) error { return s.Delivered(tx, kept[0].Seq, 200) })
+		change(t, s, func(tx *store.Tx) error { return s.Ended(tx, kept[0].Seq, 1, 200) })
 		change(t, s, func(tx *store.Tx) error { _, err := s.Remove(tx, []uint64{kept[0].Seq}); return err })
 		_ = s.Close()
 	}
@@ -194,8 +185,7 @@ func TestPendingEntriesNeverExpire(t *testing.T) {
 	_ = s.Close()
 	s = openTest(t, path)
 	emit(t, s, uuid.New(), uuid.New(), 3)
-	change(t, s, func(tx *store.Tx) error { return s.Delivered(tx, 3, 200) })
-	change(t, s, func(tx *store.Tx) error { return s.Retry(tx, 4, tx.Now(), 503, "busy") })
+	change(t, s, func(tx *store.Tx) error { return s.Ended(tx, 3, 1, 200) })
 	future := time.Now().Add(1000 * time.Hour)
 	for state, want := range map[State][]uint64{Pending: nil, Delivered: {3}, Disabled: {1}} {
 		if got, _ := expiredOf(t, s, state, 0, future, 10); !slices.Equal(got, want) {

@@ -68,11 +68,7 @@ func (o needs) ofState(key, value []byte) []store.Need {
 		Bucket: entryRows, Key: bytes.Clone(key[1:]), Why: "the state of no event",
 		Is: entryIs(func(e Entry) bool { return (e.State == Disabled) == disabled }),
 	}}
-	e, known := o.entry(key[1:])
-	if key[0] != Pending.prefix() || !known {
-		return needs
-	}
-	return append(needs, store.Need{Bucket: dueRows, Key: e.dueBy(value), Value: e.Batch[:], Why: "an event that waits is never sent"})
+	return needs
 }
 
 // dueBy is where an entry with a status is in the due index.
@@ -127,4 +123,22 @@ func (o needs) ofBatch(key, _ []byte) []store.Need {
 // is tells that a value is the given one.
 func is(value []byte) func([]byte) bool {
 	return func(other []byte) bool { return bytes.Equal(other, value) }
+}
+
+// DecodeEntry decodes an entry as it lies in [EntryBucket], for checks of what refers to it.
+func DecodeEntry(seq uint64, raw []byte) (Entry, error) { return decodeEntry(seq, raw) }
+
+// PendingSeq returns the sequence of the entry that a key of [StateBucket] says is pending.
+func PendingSeq(key []byte) (seq uint64, pending bool) {
+	if len(key) != 9 || key[0] != Pending.prefix() {
+		return 0, false
+	}
+	return binary.BigEndian.Uint64(key[1:]), true
+}
+
+// WaitsInFormer reports whether a pending entry is in the queue of schema version 3; key is
+// that of its state.
+func WaitsInFormer(look *store.Lookup, e Entry, key []byte) bool {
+	status, _ := look.Get(stateRows, key)
+	return look.Has(dueRows, e.dueBy(status))
 }

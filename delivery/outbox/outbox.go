@@ -43,19 +43,14 @@ type Entry struct {
 	Body      []byte // final JSON of the envelope
 	Record    uint64 // what the function of OnEmit returned, 0 when nothing
 
-	State         State
+	State State
+
+	// Of one that was delivered. What is pending is told of by its record.
 	Attempts      int
 	LastStatus    int    // HTTP status of the last attempt, 0 when there was no answer
 	LastError     string // why the last attempt failed
 	NextAttemptAt time.Time
 	DeliveredAt   time.Time
-}
-
-// Due is one row of the due index.
-type Due struct {
-	At    time.Time
-	Seq   uint64
-	Batch uuid.UUID
 }
 
 // Outbox writes the batch events of one data file. Its methods are safe for concurrent
@@ -152,9 +147,6 @@ func (o *Outbox) putEntry(tx *store.Tx, e Entry) error {
 	c := o.commit(tx)
 	c.counts.add(e.State, 1)
 	c.emitted = true
-	if e.State == Pending {
-		err = errors.Join(err, tx.Put(dueRows, dueKey(e.CreatedAt, e.Seq), e.Batch[:]))
-	}
 	return err
 }
 

@@ -129,41 +129,36 @@ func TestOwnerSequencesHaveNoHoles(t *testing.T) {
 	}
 }
 
-func TestDueIndexFollowsAttemptsAndDeliveries(t *testing.T) {
+func TestAnEntryEndsOnce(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
-	batch := uuid.New()
-	emit(t, s, uuid.New(), batch, 3)
-	later := time.Now().UTC().Add(time.Hour).Truncate(time.Millisecond)
-	change(t, s, func(tx *store.Tx) error { return s.Retry(tx, 1, later, 503, "busy") })
-	change(t, s, func(tx *store.Tx) error { return s.Delivered(tx, 2, 204) })
-	due := view(t, s, func(tx *store.Tx) ([]Due, error) { return DueAfter(tx, Due{}, 10) })
-	if len(due) != 2 || due[0].Seq != 3 || due[0].Batch != batch || due[1].Seq != 1 || !due[1].At.Equal(later) {
-		t.Errorf("due: %+v", due)
-	}
-	if rest := view(t, s, func(tx *store.Tx) ([]Due, error) { return DueAfter(tx, due[0], 10) }); len(rest) != 1 || rest[0].Seq != 1 {
-		t.Errorf("after the first: %+v", rest)
-	}
-	change(t, s, func(tx *store.Tx) error { return s.Reschedule(tx, 1, later.Add(-time.Minute)) })
+	emit(t, s, uuid.New(), uuid.New(), 2)
+	change(t, s, func(tx *store.Tx) error { return s.Ended(tx, 1, 2, 204) })
+	change(t, s, func(tx *store.Tx) error { return s.Ended(tx, 1, 3, 200) }) // a straggler
+	change(t, s, func(tx *store.Tx) error { return s.Ended(tx, 99, 1, 200) })
 	e := view(t, s, func(tx *store.Tx) (Entry, error) { e, _, err := Get(tx, 1); return e, err })
-	if e.Attempts != 1 || e.LastStatus != 503 || e.LastError != "busy" || !e.NextAttemptAt.Equal(later.Add(-time.Minute)) {
-		t.Errorf("retried entry: %+v", e)
-	}
-	change(t, s, func(tx *store.Tx) error { return s.Delivered(tx, 1, 200) })
-	change(t, s, func(tx *store.Tx) error { return s.Retry(tx, 1, later, 0, "too late") }) // must not come back
-	change(t, s, func(tx *store.Tx) error { return s.Retry(tx, 99, later, 0, "missing") })
-	due = view(t, s, func(tx *store.Tx) ([]Due, error) { return DueAfter(tx, Due{}, 10) })
-	e = view(t, s, func(tx *store.Tx) (Entry, error) { e, _, err := Get(tx, 1); return e, err })
-	if len(due) != 1 || e.State != Delivered || e.Attempts != 2 || e.LastStatus != 200 || e.DeliveredAt.IsZero() {
-		t.Errorf("due %+v, entry %+v", due, e)
+	if e.State != Delivered || e.Attempts != 2 || e.LastStatus != 204 || e.DeliveredAt.IsZero() || s.Counts() != (Counts{Pending: 1, Delivered: 1}) {
+		t.Errorf("%+v, %+v", e, s.Counts())
 	}
 }
 
-func TestDisabledEntriesAreKeptForReplayAndNeverDue(t *testing.T) {
+// TestADamagedEntryEnds: it was delivered, and counts as such.
+func TestADamagedEntryEnds(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
+	emit(t, s, uuid.New(), uuid.New(), 2)
+	change(t, s, func(tx *store.Tx) error {
+		return errors.Join(tx.Put(entryRows, store.Key(uint64(1)), []byte{1}), s.Ended(tx, 1, 1, 200))
+	})
+	if got := list(t, s, Query{State: Pending}); len(got) != 1 || got[0] != 2 || s.Counts() != (Counts{Pending: 1, Delivered: 1}) {
+		t.Errorf("pending: %v, %+v", got, s.Counts())
+	}
+}
+
+func TestDisabledEntriesAreKeptForReplayAndNeverPending(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"), disabledDelivery)
 	owner, batch := uuid.New(), uuid.New()
 	emit(t, s, owner, batch, 2)
-	if due := view(t, s, func(tx *store.Tx) ([]Due, error) { return DueAfter(tx, Due{}, 10) }); len(due) != 0 {
-		t.Errorf("due: %+v", due)
+	if got := list(t, s, Query{State: Pending}); len(got) != 0 {
+		t.Errorf("pending: %v", got)
 	}
 	entries := view(t, s, func(tx *store.Tx) ([]Entry, error) { return OfBatch(tx, batch, 0, 10) })
 	if len(entries) != 2 || entries[0].State != Disabled || !json.Valid(entries[0].Body) || !bytes.Contains(entries[0].Body, []byte("<&>")) {
@@ -176,7 +171,7 @@ func TestPruneRemovesOldFinishedEntriesWithTheirIndexesAndNothingElse(t *testing
 	owner, batch := uuid.New(), uuid.New()
 	emit(t, s, owner, batch, 5)
 	for _, seq := range []uint64{1, 2, 4} {
-		change(t, s, func(tx *store.Tx) error { return s.Delivered(tx, seq, 200) })
+		change(t, s, func(tx *store.Tx) error { return s.Ended(tx, seq, 1, 200) })
 	}
 	var removed int
 	prune := func(before time.Time) {
@@ -251,7 +246,7 @@ func TestARecordIsKeptWithItsEntry(t *testing.T) {
 	s.OnEmit(func(_ *store.Tx, e Entry) (uint64, error) { return 100 + e.Seq, nil })
 	emit(t, s, owner, batch, 1)
 	err := s.Update(t.Context(), func(tx *store.Tx) error {
-		return errors.Join(SetRecord(tx, 1, 7), s.Delivered(tx, 2, 204), SetRecord(tx, 9, 1))
+		return errors.Join(SetRecord(tx, 1, 7), s.Ended(tx, 2, 1, 204), SetRecord(tx, 9, 1))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -296,13 +291,7 @@ func TestAnOwnerWhoseNumberIsDamagedGetsNoNumberTwice(t *testing.T) {
 	owner, batch := uuid.New(), uuid.New()
 	emit(t, s, uuid.New(), uuid.New(), 3)
 	emit(t, s, owner, batch, 4)
-	rows := view(t, s, func(tx *store.Tx) ([]Due, error) { return DueAfter(tx, Due{}, 0) })
-	change(t, s, func(tx *store.Tx) error {
-		return errors.Join(
-			tx.Put(ownerRows, store.Key(owner), []byte("?")),
-			tx.Put(dueRows, dueKey(rows[5].At, rows[5].Seq), []byte("?")),
-		)
-	})
+	change(t, s, func(tx *store.Tx) error { return tx.Put(ownerRows, store.Key(owner), []byte("?")) })
 	emit(t, s, owner, batch, 2)
 	replayed := view(t, s, func(tx *store.Tx) ([]Entry, error) { return Replay(tx, owner, 0, 100) })
 	var numbers []uint64
@@ -311,9 +300,5 @@ func TestAnOwnerWhoseNumberIsDamagedGetsNoNumberTwice(t *testing.T) {
 	}
 	if want := []uint64{1, 2, 3, 4, 9, 10}; !slices.Equal(numbers, want) {
 		t.Errorf("the owner's numbers are %v, want %v", numbers, want)
-	}
-	again := view(t, s, func(tx *store.Tx) ([]Due, error) { return DueAfter(tx, Due{}, 0) })
-	if len(again) != 9 || again[5] != rows[5] {
-		t.Errorf("due: %+v, want the former row %+v among 9", again, rows[5])
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -79,38 +78,6 @@ func entriesBy(tx *store.Tx, index string, r store.Range, seq func(k, v []byte) 
 		return true, err
 	})
 	return entries, err
-}
-
-// DueAfter returns up to limit rows of the due index in order of time and
-// sequence, beginning after the given row; the zero Due begins at the front.
-// Rows whose time is yet to come are included.
-func DueAfter(tx *store.Tx, after Due, limit int) ([]Due, error) {
-	r := store.Range{}
-	if after != (Due{}) {
-		r.From = dueKey(after.At, after.Seq+1)
-	}
-	var rows []Due
-	err := tx.Walk(dueRows, r, func(k []byte) (bool, error) {
-		row := Due{At: time.UnixMilli(int64(binary.BigEndian.Uint64(k))).UTC(), Seq: binary.BigEndian.Uint64(k[8:])}
-		var err error
-		if row.Batch, err = batchDue(tx, k, row.Seq); err != nil && !errors.Is(err, store.ErrDamaged) {
-			return false, err
-		}
-		rows = append(rows, row)
-		return limit == 0 || len(rows) < limit, nil
-	})
-	return rows, err
-}
-
-// batchDue returns the batch of a row of the due index; when the row is
-// damaged, that of its entry.
-func batchDue(tx *store.Tx, key []byte, seq uint64) (batch uuid.UUID, err error) {
-	raw, _, err := tx.Peek(dueRows, key)
-	if err == nil && len(raw) == len(batch) {
-		return uuid.UUID(raw), nil
-	}
-	e, _, err := Head(tx, seq)
-	return e.Batch, err
 }
 
 // whole is entry for those who pass the body on: one that is cut off is nothing

@@ -4,13 +4,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"time"
 
 	"postern/store"
 )
 
-// status is what happened to an entry so far, the value in outbox_state.
-// The zero value, stored as nothing, is an entry that was never attempted.
+// status is what became of an entry that was delivered, the value in outbox_state. That of
+// a pending entry is in its record, and was here up to schema version 3.
 type status struct {
 	Attempts  int
 	Status    int
@@ -34,72 +33,32 @@ func (s State) prefix() byte {
 	}
 }
 
-// Delivered notes that the entry was accepted with the given status and
-// takes it out of the due index. That of a batch that was removed is removed
-// itself. A missing entry is no error.
-func (o *Outbox) Delivered(tx *store.Tx, seq uint64, status int) error {
-	e, pending, err := pendingHead(tx, seq)
-	if err != nil || !pending {
-		return err
-	}
-	return o.Accepted(tx, e, status)
-}
-
-// Retry notes a failed attempt and moves the entry to the given time in
-// the due index. A missing entry is no error.
-func (o *Outbox) Retry(tx *store.Tx, seq uint64, at time.Time, status int, reason string) error {
-	e, pending, err := pendingHead(tx, seq)
-	if err != nil || !pending {
-		return err
-	}
-	return o.Failed(tx, e, at, status, reason)
-}
-
-// Accepted is Delivered of an entry that is pending, as Head just
-// returned it.
-func (o *Outbox) Accepted(tx *store.Tx, e Entry, code int) error {
-	return o.settle(tx, e, Delivered, status{Attempts: e.Attempts + 1, Status: code, Delivered: tx.Now().UnixMilli()})
-}
-
-// Failed is Retry of an entry that is pending, as Head just returned it.
-func (o *Outbox) Failed(tx *store.Tx, e Entry, at time.Time, code int, reason string) error {
-	return o.settle(tx, e, Pending, status{Attempts: e.Attempts + 1, Status: code, Error: reason, Next: at.UnixMilli()})
-}
-
-// Reschedule moves a pending entry to another time without counting an
-// attempt. Entries in other states and missing ones stay as they are.
-func (o *Outbox) Reschedule(tx *store.Tx, seq uint64, at time.Time) error {
-	e, pending, err := pendingHead(tx, seq)
-	if err != nil || !pending {
-		return err
-	}
-	return o.settle(tx, e, Pending, status{Attempts: e.Attempts, Status: e.LastStatus, Error: e.LastError, Next: at.UnixMilli()})
-}
-
-func pendingHead(tx *store.Tx, seq uint64) (e Entry, pending bool, err error) {
+// Ended notes that the pending entry was accepted, by which attempt and with which status.
+// An entry whose batch was removed is removed itself. A missing entry is no error, and a
+// damaged one ends like any other.
+func (o *Outbox) Ended(tx *store.Tx, seq uint64, attempts, code int) error {
 	e, found, err := Head(tx, seq)
-	return e, found && e.State == Pending, err
-}
-
-// settle moves a pending entry to another state, or gives it another status,
-// and keeps the due index equal to it.
-func (o *Outbox) settle(tx *store.Tx, e Entry, to State, now status) error {
-	seq := e.Seq
-	if to == Delivered {
-		if removed, err := o.deliverForgotten(tx, e); removed || err != nil {
+	switch {
+	case errors.Is(err, store.ErrDamaged):
+		found = tx.Has(stateRows, stateKey(Pending, seq))
+	case err != nil:
+		return err
+	case found:
+		found = e.State == Pending
+		if removed, err := o.endForgotten(tx, e); removed || err != nil {
 			return err
 		}
 	}
-	err := errors.Join(
-		tx.Delete(dueRows, dueKey(e.NextAttemptAt, seq)),
-		tx.Put(stateRows, stateKey(to, seq), encodeStatus(now)),
-	)
-	if to == Pending {
-		return errors.Join(err, tx.Put(dueRows, dueKey(time.UnixMilli(now.Next), seq), e.Batch[:]))
+	if !found {
+		return nil
 	}
-	o.commit(tx).counts.add(Pending, -1)
-	o.commit(tx).counts.add(to, 1)
-	return errors.Join(err, tx.Delete(stateRows, stateKey(Pending, seq)))
+	c := o.commit(tx)
+	c.counts.add(Pending, -1)
+	c.counts.add(Delivered, 1)
+	return errors.Join(
+		tx.Put(stateRows, stateKey(Delivered, seq), encodeStatus(status{Attempts: attempts, Status: code, Delivered: tx.Now().UnixMilli()})),
+		tx.Delete(stateRows, stateKey(Pending, seq)),
+	)
 }
 
 // withStatus joins a decoded entry with its status. A damaged status counts as

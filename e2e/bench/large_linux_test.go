@@ -87,9 +87,12 @@ func fillLarge(b *testing.B, path string, size int64) {
 		err2 := s.Update(b.Context(), func(tx *store.Tx) error {
 			for seq := uint64(done) + 1; seq <= uint64(done)+each && err == nil; seq++ {
 				if done < logged {
-					err = ledger.SettleBatch(tx, seq, delivery.Attempt{StartedAt: tx.Now(), Status: 200, RequestID: uuid.NewString()}, true, time.Time{})
+					var e outbox.Entry
+					if e, _, err = outbox.Head(tx, seq); err == nil {
+						_, _, err = ledger.Settle(tx, e.Record, delivery.Attempt{StartedAt: tx.Now(), Status: 200, RequestID: uuid.NewString()}, true, time.Time{})
+					}
 				} else {
-					err = box.Delivered(tx, seq, 200)
+					err = box.Ended(tx, seq, 1, 200)
 				}
 			}
 			return err
