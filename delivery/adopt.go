@@ -107,6 +107,13 @@ func (l *Ledger) Renew(tx *store.Tx, seq, lost uint64) (record uint64, err error
 	return e.Record, err
 }
 
+// IsNew reports whether a pending entry is due since it was made, as when it was never
+// attempted. It reads no record.
+func IsNew(tx *store.Tx, e outbox.Entry) bool {
+	p := place{lane: OutboxLane, record: e.Record}
+	return e.State == outbox.Pending && e.Record != 0 && tx.Has(dues, p.dueKey(e.CreatedAt))
+}
+
 // Queued is an entry of the outbox with what its record says of it while it is pending:
 // its attempts, and when the next one is due.
 func Queued(tx *store.Tx, e outbox.Entry) (outbox.Entry, error) {

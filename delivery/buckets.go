@@ -43,7 +43,7 @@ func Buckets() []store.Bucket {
 		{Name: positions, Owner: "delivery", Key: "instance + the event's number among those of the instance, or 2^63 + sequence of one without", Value: "sequence", Append: true, Series: 8, Needs: ask(needs.ofPosition), Of: keyOwner},
 		{Name: newest, Owner: "delivery", Key: "instance", Value: "the number of its newest event and its end", Of: keyOwner},
 		{Name: holds, Owner: "delivery", Key: "event sequence + record", Value: "nothing; a record made later that has the event's body", Needs: ask(needs.ofHold)},
-		{Name: dues, Owner: "delivery", Key: "lane + due time + record", Value: "line; what may be sent when its time has come", Fill: 0.75, Needs: ask(needs.ofDue)},
+		{Name: dues, Owner: "delivery", Key: "lane + due time + record", Value: "line; what may be sent when its time has come", Fill: 0.75, Dense: queued, Needs: ask(needs.ofDue)},
 		{Name: heads, Owner: "delivery", Key: "lane + record", Value: "line; of each line of a lane the first that is pending, all where there is no order", Fill: 0.75, Needs: ask(needs.ofHead)},
 		{Name: lines, Owner: "delivery", Key: "lane + line + record", Value: "when it is due and its bytes; all pending of the lines", Fill: 0.75, Needs: lineNeeds},
 		{Name: expiries, Owner: "delivery", Key: "time + e or r + event sequence or record", Value: "nothing; whose time is over then", Append: true, Needs: ask(needs.ofExpiry)},
@@ -53,6 +53,9 @@ func Buckets() []store.Bucket {
 		{Name: logs, Owner: "delivery", Key: "name; gone + instance", Value: "key of the hashes, numbers by state; where the removal of a deleted instance's records goes on", Needs: ask(needs.ofLog), Gone: goneFromLog},
 	}...)
 }
+
+// queued tells keys of what the outbox has pending: they rise, but for those of retries.
+func queued(key []byte) bool { return len(key) > 8 && key[8] == tagOutbox }
 
 // queuedBuckets are the buckets of the outbox, of which pending entries need what is here.
 func queuedBuckets() []store.Bucket {

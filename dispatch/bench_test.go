@@ -110,7 +110,6 @@ func benchmarkOutbox(b *testing.B, live bool) {
 		if err := r.Start(); err != nil {
 			b.Fatal(err)
 		}
-		defer stopRelay(b, r)
 		begin := time.Now()
 		if live {
 			emitAll(b, s)
@@ -118,7 +117,12 @@ func benchmarkOutbox(b *testing.B, live bool) {
 		for r.delivered.Load() < benchDeliveries {
 			time.Sleep(100 * time.Microsecond)
 		}
-		return benchDeliveries / time.Since(begin).Seconds()
+		took := time.Since(begin)
+		stopRelay(b, r)
+		stats := s.Stats()
+		b.ReportMetric(float64(stats.Commits)/benchDeliveries, "commits/event")
+		b.ReportMetric(float64(stats.Pages)/benchDeliveries, "pages/event")
+		return benchDeliveries / took.Seconds()
 	}
 	compare(b, url, relayed)
 }

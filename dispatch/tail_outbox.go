@@ -66,8 +66,11 @@ func (r *Relay) newEntries(after uint64) (entries []outbox.Entry, forgotten bool
 		if entries, err = outbox.After(tx, after, tailStep); err != nil {
 			return err
 		}
-		for i := range entries { // a pass of the feeder may have been faster
-			if entries[i], err = delivery.Queued(tx, entries[i]); err != nil {
+		for i, e := range entries {
+			if delivery.IsNew(tx, e) {
+				continue
+			}
+			if entries[i], err = delivery.Queued(tx, e); err != nil { // a pass of the feeder was faster
 				return err
 			}
 		}
