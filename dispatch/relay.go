@@ -32,8 +32,7 @@ type RelayConfig struct {
 	Publisher Publisher     // nil: nobody
 	Retention time.Duration // of delivered entries of the outbox; 0 keeps them
 
-	// Ledger has the durable deliveries of instance events, and the log of all.
-	// nil: there are none.
+	// Ledger has the deliveries that wait, those of the outbox among them, and the log of all.
 	Ledger *delivery.Ledger
 	// Resolve tells where a lane leads now, and how. It must not block. nil: batch
 	// events go to URL, and nothing else is delivered.
@@ -46,8 +45,8 @@ type RelayConfig struct {
 	Logger  *slog.Logger                 // nil discards
 }
 
-// Relay delivers what the file keeps until it is delivered: the outbox, and the
-// durable deliveries of instance events. See the package comment for what it
+// Relay delivers what the file keeps until it is delivered: batch events, and the
+// durable events of instances. See the package comment for what it
 // promises.
 type Relay struct {
 	cfg     RelayConfig
@@ -119,9 +118,7 @@ func (r *Relay) Start() error {
 	if err != nil {
 		return err
 	}
-	if r.cfg.Ledger != nil {
-		r.expireFirst()
-	}
+	r.expireFirst()
 	r.started = true
 	r.newBatch.since(newest)
 	r.batch.board.reach(newest)
@@ -138,11 +135,9 @@ func (r *Relay) Start() error {
 		r.work.Go(r.prune)
 	}
 	r.startOutbox()
-	if r.cfg.Ledger != nil {
-		r.work.Go(r.tailEvents)
-		r.work.Go(r.expire)
-		r.rouse(waiting)
-	}
+	r.work.Go(r.tailEvents)
+	r.work.Go(r.expire)
+	r.rouse(waiting)
 	r.work.Go(r.settle)
 	r.work.Go(func() {
 		<-r.reading.Done()
@@ -224,11 +219,9 @@ func (r *Relay) lastWords(ctx context.Context) []*lane {
 	if newest, err := r.newest(); err == nil && r.globalURL() != "" {
 		moment.Go(func() { r.batch.board.drain(last, newest) })
 	}
-	if r.cfg.Ledger != nil {
-		r.readEvents()
-		for _, l := range r.awake() {
-			moment.Go(func() { l.drain(last) })
-		}
+	r.readEvents()
+	for _, l := range r.awake() {
+		moment.Go(func() { l.drain(last) })
 	}
 	moment.Wait()
 	return []*lane{r.batch}
@@ -238,9 +231,6 @@ func (r *Relay) lastWords(ctx context.Context) []*lane {
 func (r *Relay) tellLeft() {
 	if n := r.cfg.Outbox.Counts().Of(outbox.Pending); n > 0 && r.globalURL() != "" {
 		r.log.Warn("batch events are left for the next start: the global webhook has not accepted them; see to its receiver", "count", n)
-	}
-	if r.cfg.Ledger == nil {
-		return
 	}
 	waiting, err := r.backlogs()
 	if err != nil {
@@ -338,7 +328,7 @@ func (r *Relay) Stats() RelayStats {
 	if r.globalURL() != "" || r.sends.Load() {
 		s.LastTurn = turned(s.LastTurn, &r.batch.ticks)
 	}
-	if r.cfg.Ledger != nil && r.started {
+	if r.started {
 		s.LastTurn = turned(turned(s.LastTurn, &r.events.ticks), &r.expiry.ticks)
 	}
 	for _, l := range r.awake() {
