@@ -76,11 +76,17 @@ func (l *Ledger) adoptOne(tx *store.Tx, e outbox.Entry) error {
 
 // enqueue makes a record for a pending entry that has none, and puts it into its lane.
 func (l *Ledger) enqueue(tx *store.Tx, e outbox.Entry) error {
+	r := l.renewedRecord(e)
+	_, err := l.addPending(tx, r, nil)
+	return errors.Join(err, outbox.SetRecord(tx, e.Seq, r.ID))
+}
+
+// renewedRecord is a new record for a pending entry, with what the entry says of its attempts.
+func (l *Ledger) renewedRecord(e outbox.Entry) Record {
 	r := l.batchRecord(e)
 	r.Attempts, r.LastStatus, r.LastError = e.Attempts, e.LastStatus, e.LastError
 	r.dueLike(e)
-	_, err := l.addPending(tx, r, nil)
-	return errors.Join(err, outbox.SetRecord(tx, e.Seq, r.ID))
+	return r
 }
 
 // dueLike makes a record due when its entry is.

@@ -228,3 +228,36 @@ func TestAnEntryOlderThanTheLogGetsARecord(t *testing.T) {
 		}
 	}
 }
+
+// TestDamageInAFileOfSchemaVersion3CostsNoEntry: a start that finds damaged records of what
+// is pending takes the attempts from the outbox, and sends nothing twice.
+func TestDamageInAFileOfSchemaVersion3CostsNoEntry(t *testing.T) {
+	r, want := formerFile(t)
+	var patterns [][]byte
+	r.view(func(tx *store.Tx) error {
+		for _, seq := range []uint64{2, 9} {
+			key := store.Key(want[seq].Record.ID)
+			raw, err := tx.Get(records, key)
+			if err != nil {
+				return err
+			}
+			patterns = append(patterns, sealed(key, raw))
+		}
+		return nil
+	})
+	if err := r.s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	spoil(t, r.path, patterns)
+	r.open()
+	got := r.waiting()
+	if len(got) != len(want) {
+		t.Fatalf("%d wait, want %d", len(got), len(want))
+	}
+	for seq, was := range want {
+		is := got[seq]
+		if is.Entry.Attempts != was.Entry.Attempts || !is.Due.At.Equal(was.Due.At) || is.Record.EventID != was.Record.EventID {
+			t.Errorf("entry %d: %+v, was %+v", seq, is, was)
+		}
+	}
+}

@@ -117,7 +117,7 @@ func (m *mender) entries() error {
 	for _, e := range lost {
 		whole, found, err := outbox.Get(m.tx, e.Seq)
 		if err == nil && found {
-			r := m.l.batchRecord(whole)
+			r := m.l.renewedRecord(whole)
 			err = errors.Join(m.tx.TakeID(records, r.ID), m.tx.Put(records, store.Key(r.ID), encodeRecord(r)), outbox.SetRecord(m.tx, e.Seq, r.ID))
 		}
 		if ignoreDamage(err) != nil {
