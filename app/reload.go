@@ -68,7 +68,7 @@ func (a *App) setGlobalWebhook(url string) {
 		a.outbox.SetDelivery(false)
 	}
 	a.ledger.SetGlobalURL(url)
-	a.registry.SetGlobalURL(url)
+	a.registry.Webhooks().SetGlobalURL(context.Background(), url)
 	a.relay.SetURL(url)
 	if url != "" {
 		a.outbox.SetDelivery(true)

@@ -19,6 +19,10 @@
 // the order holds through every crash, and whoever delivers never looks at what
 // has to wait.
 //
+// A [Writer] writes the events of one commit about an instance: the durable ones in that
+// commit, the others after it, and it publishes all of them after the commit. What it
+// has to know of the instance, it asks an [Origin].
+//
 // Batch events are in the outbox (package outbox): their bodies, the numbers of each user,
 // and what is kept for replay. What of them is pending waits here like all else, in
 // [OutboxLane], with a record that is made in the commit of the entry and a place in the due
