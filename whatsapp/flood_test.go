@@ -10,10 +10,10 @@ import (
 	"go.mau.fi/whatsmeow"
 )
 
-// TestAFloodOfStanzasIsHeldBackInTheNetwork: what comes faster than it is handled
-// costs few goroutines, is all told and, but for what a busy machine delays by more
-// than floodPause, in its order, and the connection stays.
-func TestAFloodOfStanzasIsHeldBackInTheNetwork(t *testing.T) {
+// TestFloodIsHeldBackInTheNetwork: stanzas that arrive faster than they are handled
+// cost few goroutines, are all reported, in order unless a busy machine delays one by
+// more than floodPause, and the connection stays.
+func TestFloodIsHeldBackInTheNetwork(t *testing.T) {
 	const flood = 6000 // the library keeps 2 048
 	r := newRig(t)
 	phone, contact := r.pair(), r.contact()
@@ -40,7 +40,7 @@ func TestAFloodOfStanzasIsHeldBackInTheNetwork(t *testing.T) {
 		t.Errorf("%d goroutines", n)
 	}
 	close(held)
-	r.eventually("all are told", func() bool {
+	r.eventually("all are reported", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		n := 0
@@ -71,9 +71,9 @@ func TestAFloodOfStanzasIsHeldBackInTheNetwork(t *testing.T) {
 	}
 }
 
-// TestAConnectionThatIsReadMoreSlowlyIsNotTakenForLost: the answers to pings lie behind
-// what is not read yet. Once that is read, one that answers no pings is given up as ever.
-func TestAConnectionThatIsReadMoreSlowlyIsNotTakenForLost(t *testing.T) {
+// TestSlowReadingDoesNotDropTheConnection: the answers to pings are behind unread
+// stanzas. Once those are read, a connection without answers is given up as usual.
+func TestSlowReadingDoesNotDropTheConnection(t *testing.T) {
 	const flood = 12_000
 	if !inOwnProcess(t) {
 		return
@@ -112,7 +112,7 @@ func TestAConnectionThatIsReadMoreSlowlyIsNotTakenForLost(t *testing.T) {
 		t.Errorf("a connection that is read more slowly was taken for lost: %d times", n)
 	}
 	close(held)
-	r.eventually("all are told", func() bool {
+	r.eventually("all are reported", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		n := 0
