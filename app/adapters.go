@@ -19,7 +19,23 @@ import (
 type connector struct{ *whatsapp.Connector }
 
 func (c connector) Open(ctx context.Context, id int64, report func(context.Context, event.Fact) error) (instance.Session, error) {
-	return c.Connector.Open(ctx, id, report)
+	s, err := c.Connector.Open(ctx, id, report)
+	if err != nil {
+		return nil, err
+	}
+	a := s.Account
+	return session{s, a.Files, a.Chats, a.Groups, a.Channels, a.Labels, a.AppState}, nil
+}
+
+// session is whatsapp.Session as package instance wants it: with the methods of its parts.
+type session struct {
+	*whatsapp.Session
+	*whatsapp.Files
+	*whatsapp.Chats
+	*whatsapp.Groups
+	*whatsapp.Channels
+	*whatsapp.BusinessLabels
+	*whatsapp.AppState
 }
 
 // fleet is the instances as package batch wants them.
@@ -55,7 +71,7 @@ func (f fleet) Send(ctx context.Context, id int64, out event.Outgoing) (batch.Re
 		receipt.RecipientJID = *m.KeyRemoteJID
 	}
 	record := f.registry.Sent(id, m)
-	receipt.Record, receipt.Committed = record.Store, record.Tell
+	receipt.Record, receipt.Committed = record.Store, record.Publish
 	return receipt, nil
 }
 

@@ -3,10 +3,11 @@ package httpapi
 import (
 	"fmt"
 	"net/url"
-	"postern/httpapi/operator"
 	"strings"
 	"testing"
 	"time"
+
+	"postern/httpapi/operator"
 )
 
 // TestTheAuditLogIsFilteredByWhoWhatToWhatAndWhen

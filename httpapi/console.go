@@ -11,6 +11,7 @@ import (
 	"postern/httpapi/instances"
 	"postern/httpapi/operator"
 	"postern/instance"
+	"postern/instance/webhooks"
 )
 
 // consoleMessage is a message on /ws/console.
@@ -28,7 +29,7 @@ type consoleMessage struct {
 
 // ConsoleInstance is an instance as /ws/console sends it: as GET /instance lists it,
 // but without its token. hook is nil when it has no webhook.
-func ConsoleInstance(rec instance.Record, hook *instance.Webhook) any {
+func ConsoleInstance(rec instance.Record, hook *webhooks.Webhook) any {
 	return instances.Listed(rec, hook)
 }
 

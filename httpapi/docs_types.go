@@ -22,6 +22,8 @@ import (
 	"postern/httpapi/strict"
 	"postern/instance"
 	"postern/instance/pace"
+	"postern/instance/webhooks"
+	"postern/messages"
 	"postern/whatsapp/proxy"
 )
 
@@ -94,7 +96,7 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[pace.Jitter]():                {Name: "Jitter"},
 		rest.TypeOf[pace.Status]():                {Name: "LimitStatus", About: "Usage of an instance's limits; limits that are not set are absent."},
 		rest.TypeOf[pace.Use]():                   {Name: "LimitUse", About: "How much of a limit is used."},
-		rest.TypeOf[instance.Webhook]():           {Name: "Webhook", About: "The destination of an instance's events, and which events it gets."},
+		rest.TypeOf[webhooks.Webhook]():           {Name: "Webhook", About: "The destination of an instance's events, and which events it gets."},
 		rest.TypeOf[instances.ListedInstance]():   {Name: "Instance", About: "An instance as the operator sees it."},
 
 		rest.TypeOf[batch.ItemWithAttempts]():                {Name: "BatchItemWithAttempts"},
@@ -110,7 +112,7 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[sends.FileAnswer]():                      {Name: "MediaFile", About: "The file of a message."},
 		rest.TypeOf[event.GroupUpsert]():                     {Name: "Group", About: "A group as the account sees it."},
 		rest.TypeOf[event.GroupParticipantsUpdate]():         {Name: "GroupParticipantsUpdate"},
-		rest.TypeOf[instance.StoredMessage]():                {Name: "StoredMessage", About: "A message with what became of it."},
+		rest.TypeOf[messages.Stored]():                       {Name: "StoredMessage", About: "A message with what became of it."},
 		rest.TypeOf[sends.SentMessage]():                     {Name: "SentMessage", About: "The message that was sent, as it is stored.", Answers: true, Schema: sends.SentMessageSchema},
 		rest.TypeOf[batches.BatchMessage]():                  {Schema: func(r rest.Ref) openapi.Object { return r(rest.TypeOf[event.BatchMessage]()) }},
 		rest.TypeOf[event.BatchMessage]():                    {Name: "BatchMessage", About: "What a batch sends: type names the form of payload.", Schema: batchMessageSchema},

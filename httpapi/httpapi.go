@@ -13,6 +13,7 @@ import (
 	"postern/batch"
 	"postern/console/samples"
 	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/alerts"
@@ -29,6 +30,7 @@ import (
 	"postern/internal/loglines"
 	"postern/internal/peers"
 	"postern/media"
+	"postern/messages"
 	"postern/store"
 )
 
@@ -36,12 +38,14 @@ import (
 // say otherwise.
 type Config struct {
 	Registry   *instance.Registry
+	Messages   *messages.Archive
 	Supervisor *instance.Supervisor
 	Engine     *batch.Engine
 	Processor  *instance.Processor // carries out asynchronous sends
 	Media      *media.Library
 	Hub        sockets.Hub // nil: the WebSocket paths answer 404
 	Store      *store.Store
+	Outbox     *outbox.Outbox // of Store
 
 	// Post sends a notice to its first address, at once, and returns the
 	// status of the answer, 0 when there was none; the error says why the
@@ -176,7 +180,7 @@ func instanceOf(rec instance.Record, err error) (rest.Instance, error) {
 
 // newAPI returns the handlers of every resource, without a server.
 func newAPI(c Config) *api {
-	batches := batches.New(batches.Config{Engine: c.Engine, Store: c.Store, Relay: c.Relay, Registry: c.Registry, Media: c.Media, MaxRecipients: c.MaxRecipients})
+	batches := batches.New(batches.Config{Engine: c.Engine, Store: c.Store, Relay: c.Relay, Registry: c.Registry, Messages: c.Messages, Media: c.Media, MaxRecipients: c.MaxRecipients})
 	a := &api{
 		batches: batches,
 		operator: operator.New(operator.Config{
@@ -184,11 +188,11 @@ func newAPI(c Config) *api {
 			Ready: c.Ready, Warnings: c.Warnings, Settings: c.Settings, Support: c.Support, Samples: c.Samples, LogLevel: c.LogLevel, LogLines: c.LogLines, Metrics: c.Metrics,
 		}),
 		sockets:    sockets.New(sockets.Config{Hub: c.Hub, Registry: c.Registry, Access: c.Access, APIKey: c.APIKey, ConsoleMessage: rest.TypeOf[consoleMessage](), Tells: batches.Tells, MaySee: batches.MaySee}),
-		deliveries: deliveries.New(deliveries.Config{Deliveries: c.Deliveries, Relay: c.Relay, Store: c.Store, Engine: c.Engine, CheckBatch: batches.KeyBatch}),
+		deliveries: deliveries.New(deliveries.Config{Deliveries: c.Deliveries, Relay: c.Relay, Store: c.Store, Outbox: c.Outbox, Engine: c.Engine, CheckBatch: batches.KeyBatch}),
 		sends: sends.New(sends.Config{
-			Store: c.Store, Registry: c.Registry, Supervisor: c.Supervisor, Processor: c.Processor, Media: c.Media, MaxMedia: c.MaxMedia, Alerts: c.Alerts, NewMessageID: c.NewMessageID,
+			Store: c.Store, Messages: c.Messages, Supervisor: c.Supervisor, Processor: c.Processor, Media: c.Media, MaxMedia: c.MaxMedia, Alerts: c.Alerts, NewMessageID: c.NewMessageID,
 		}),
-		chats: chats.New(chats.Config{Registry: c.Registry, Supervisor: c.Supervisor, Media: c.Media, MaxMedia: c.MaxMedia}),
+		chats: chats.New(chats.Config{Registry: c.Registry, Messages: c.Messages, Supervisor: c.Supervisor, Media: c.Media, MaxMedia: c.MaxMedia}),
 		instances: instances.New(instances.Config{
 			Store: c.Store, Registry: c.Registry, Supervisor: c.Supervisor, Engine: c.Engine, Media: c.Media, MaxMedia: c.MaxMedia, Access: c.Access,
 			JWTSecret: c.JWTSecret, TokenTTL: c.TokenTTL, Transfers: c.Transfers, Portal: c.Portal, Post: c.Post,
@@ -204,7 +208,7 @@ func newAPI(c Config) *api {
 // is missing or too weak.
 func New(c Config) (http.Handler, error) {
 	switch {
-	case c.Registry == nil || c.Supervisor == nil || c.Engine == nil || c.Store == nil || c.NewMessageID == nil || c.Post == nil || c.Media == nil || c.Processor == nil:
+	case c.Registry == nil || c.Messages == nil || c.Supervisor == nil || c.Engine == nil || c.Store == nil || c.NewMessageID == nil || c.Post == nil || c.Media == nil || c.Processor == nil:
 		return nil, errors.New("httpapi: Registry, Supervisor, Engine, Store, Media, Processor, Post and NewMessageID are required")
 	case c.Relay == nil || c.Deliveries == nil || c.Backup == nil:
 		return nil, errors.New("httpapi: Relay, Deliveries and Backup are required")

@@ -10,8 +10,6 @@ import (
 	"postern/httpapi/chats"
 	"postern/httpapi/instances"
 	"postern/httpapi/rest"
-	"postern/instance"
-	"postern/store"
 )
 
 func keysOf(list chats.MessageList) (keys []string) {
@@ -85,7 +83,7 @@ func TestMalformedMessageCursorIs400(t *testing.T) {
 }
 
 func TestStatusWordsOfOtherGatewaysSelectMessages(t *testing.T) {
-	r := newRigWith(t, store.Options{NoSync: true, MinFree: 1}, func(c *instance.Config) { c.SaveUpdates = true })
+	r := newRig(t)
 	token := r.instance("a")
 	r.line.paired.Store(true)
 	decoded[instances.ConnectAnswer](t, r.as(token, "GET", "/instance/a/connect", ""))

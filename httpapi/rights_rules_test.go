@@ -219,8 +219,8 @@ func TestAKeyWithoutPairSendsCodesToNoReceiverThatDidNotHaveThem(t *testing.T) {
 		return `{"endpoints":[{"id":"` + id + `","url":"` + url + `","events":{` + events + `}}]}`
 	}
 	kept := func() string {
-		hook, _ := r.registry.Webhook(1)
-		o, err := r.registry.Options(1)
+		hook, _ := r.registry.Webhooks().Webhook(1)
+		o, err := r.registry.Webhooks().Options(1)
 		return fmt.Sprint(hook, o, err)
 	}
 	for _, c := range []struct {

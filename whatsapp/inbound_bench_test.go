@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,17 +21,19 @@ import (
 	"postern/dispatch"
 	"postern/event"
 	"postern/instance"
+	"postern/instance/webhooks"
+	"postern/messages"
 	"postern/store"
 	"postern/whatsapp/device"
 )
 
-// backlog is how many texts wait for the instance in each round.
+// backlog is the number of texts that wait for the instance in each round.
 const backlog = 2000
 
-// BenchmarkInbound takes in texts that waited while the instance was away: as
-// the program does, stored and delivered to a receiver over HTTP, and with the
-// same client, device store and acknowledgements but without any of our
-// handlers. Both times are from the first message to the last.
+// BenchmarkInbound receives texts that were queued while the instance was offline: as
+// the program does, stored and delivered to a receiver over HTTP, and with the same
+// client, device store and acknowledgements but without our handlers. Both times are
+// from the first message to the last.
 func BenchmarkInbound(b *testing.B) {
 	r := newRig(b)
 	own := r.pair()
@@ -84,7 +87,7 @@ func (t *taken) add(o taken) {
 	t.allocs += o.allocs
 }
 
-// meter begins to count; what it returns ends that.
+// meter starts counting; the returned function stops it.
 func meter(st *store.Store) func(took time.Duration) taken {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -137,7 +140,7 @@ func (s *stopwatch) wait(b *testing.B) time.Duration {
 
 func openAll(b *testing.B, r *rig) (*store.Store, *device.Container) {
 	b.Helper()
-	st, err := store.Open(store.Options{Path: r.path, Buckets: append(device.Buckets(), instance.Buckets()...)})
+	st, err := store.Open(store.Options{Path: r.path, Buckets: slices.Concat(device.Buckets(), instance.Buckets(), webhooks.Buckets(), messages.Buckets())})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -189,8 +192,13 @@ func receiveOurs(b *testing.B, r *rig) taken {
 	defer st.Close()
 	queue := dispatch.NewQueue(dispatch.QueueConfig{Sender: dispatch.NewSender(dispatch.SenderConfig{}), Size: 2 * backlog, Logger: r.conn.log})
 	defer func() { _ = queue.Close(context.Background()) }()
+	archive, err := messages.Open(b.Context(), messages.Config{Store: st, Owner: instance.There, SaveMessages: true, SaveUpdates: true, SaveContacts: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer archive.Close()
 	registry, err := instance.Open(b.Context(), instance.Config{
-		Store: st, GlobalURL: hook.URL, SaveMessages: true, SaveUpdates: true, SaveContacts: true,
+		Store: st, Messages: archive, Webhooks: webhooks.New(webhooks.Config{Store: st, GlobalURL: hook.URL}),
 		Publish: func(n event.Notice) {
 			if err := queue.Enqueue(n); err != nil {
 				b.Error(err)
@@ -200,7 +208,6 @@ func receiveOurs(b *testing.B, r *rig) taken {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer registry.Close()
 	if _, err := registry.ByID(r.owner); err != nil {
 		if _, err := registry.Create(b.Context(), instance.New{Name: "bench", Mint: func(string) (string, error) { return "t", nil }}); err != nil {
 			b.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/instance"
+	"postern/messages"
 )
 
 // Size limits of the body of a batch creation: for the message and everything else,
@@ -181,8 +182,8 @@ func (a *API) quotedByBatch(c *rest.Call, create *batch.CreateRequest, named ref
 		return nil
 	}
 	for _, r := range refs {
-		m, err := ref.Find(a.Registry, r.ID, named.Message)
-		if errors.Is(err, instance.ErrNoMessage) {
+		m, err := ref.Find(a.Messages, r.ID, named.Message)
+		if errors.Is(err, messages.ErrNoMessage) {
 			continue
 		}
 		if err != nil {

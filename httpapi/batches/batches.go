@@ -5,6 +5,7 @@ import (
 	"postern/dispatch"
 	"postern/instance"
 	"postern/media"
+	"postern/messages"
 	"postern/store"
 )
 
@@ -15,6 +16,7 @@ type Config struct {
 	Store    *store.Store
 	Relay    *dispatch.Relay
 	Registry *instance.Registry
+	Messages *messages.Archive
 	Media    *media.Library
 
 	MaxRecipients int // of a batch; it sizes the body that batch creation takes

@@ -9,7 +9,7 @@ import (
 	"postern/event"
 	"postern/httpapi/ref"
 	"postern/httpapi/rest"
-	"postern/instance"
+	"postern/messages"
 )
 
 const (
@@ -73,22 +73,22 @@ func (a *API) askHistory(c *rest.Call) error {
 func (a *API) anchor(c *rest.Call, in *historyRequest) (event.Message, error) {
 	id := int64(0)
 	if in.Before.Given() {
-		m, err := ref.Find(a.Registry, c.Instance.ID, in.Before.Message)
+		m, err := ref.Find(a.Messages, c.Instance.ID, in.Before.Message)
 		if err != nil {
 			return m, err
 		}
 		id = m.ID
 	}
-	return a.Registry.Anchor(c.Instance.ID, in.Chat, id)
+	return a.Messages.Anchor(c.Instance.ID, in.Chat, id)
 }
 
 // chatMessages is a page of the messages of a chat, the newest first. A page may
 // have fewer records than its limit, even none, and still have a next one.
 type chatMessages struct {
-	NextCursor     *string                  `json:"nextCursor"`     // null at the end
-	PreviousCursor *string                  `json:"previousCursor"` // null at the beginning
-	TotalRecords   *int                     `json:"totalRecords"`   // null when counting would cost too much
-	Records        []instance.StoredMessage `json:"records"`
+	NextCursor     *string           `json:"nextCursor"`     // null at the end
+	PreviousCursor *string           `json:"previousCursor"` // null at the beginning
+	TotalRecords   *int              `json:"totalRecords"`   // null when counting would cost too much
+	Records        []messages.Stored `json:"records"`
 }
 
 func (a *API) searchChat(c *rest.Call) error {
@@ -119,16 +119,16 @@ func (a *API) searchChat(c *rest.Call) error {
 	if err := readChat("the chat in the path", &chat); err != nil {
 		return err
 	}
-	page, err := a.Registry.Messages(c.Request.Context(), c.Instance.ID, instance.MessageQuery{Chat: chat, Text: text, Limit: limit, Before: before, After: after})
+	page, err := a.Messages.Messages(c.Request.Context(), c.Instance.ID, messages.Query{Chat: chat, Text: text, Limit: limit, Before: before, After: after})
 	if err != nil {
 		return err
 	}
 	list := chatMessages{NextCursor: rest.CursorAt(page.Older), PreviousCursor: rest.CursorAt(page.Newer), Records: page.Messages}
 	if list.Records == nil {
-		list.Records = []instance.StoredMessage{}
+		list.Records = []messages.Stored{}
 	}
 	if text == "" {
-		n, ok, err := a.Registry.CountChat(c.Instance.ID, chat)
+		n, ok, err := a.Messages.CountChat(c.Instance.ID, chat)
 		if err != nil {
 			return err
 		}

@@ -6,18 +6,18 @@ import (
 
 	"postern/event"
 	"postern/httpapi/rest"
-	"postern/instance"
+	"postern/messages"
 )
 
 // contactList and chatList are pages of what is stored of an account.
 type contactList struct {
 	NextCursor *string            `json:"nextCursor"` // null at the end
-	Records    []instance.Contact `json:"records"`
+	Records    []messages.Contact `json:"records"`
 }
 
 type chatList struct {
 	NextCursor *string         `json:"nextCursor"` // null at the end
-	Records    []instance.Chat `json:"records"`
+	Records    []messages.Chat `json:"records"`
 }
 
 func (a *API) listContacts(c *rest.Call) error {
@@ -29,7 +29,7 @@ func (a *API) listContacts(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	want := instance.ContactQuery{After: after, Limit: limit, Name: q.Get("name")}
+	want := messages.ContactQuery{After: after, Limit: limit, Name: q.Get("name")}
 	if q.Has("jid") {
 		who, err := event.ParseRecipient(q.Get("jid"))
 		if err != nil {
@@ -37,12 +37,12 @@ func (a *API) listContacts(c *rest.Call) error {
 		}
 		want.JID = who.JID()
 	}
-	page, err := a.Registry.Contacts(c.Request.Context(), c.Instance.ID, want)
+	page, err := a.Messages.Contacts(c.Request.Context(), c.Instance.ID, want)
 	if err != nil {
 		return err
 	}
 	if page.Contacts == nil {
-		page.Contacts = []instance.Contact{}
+		page.Contacts = []messages.Contact{}
 	}
 	return c.Response.JSON(http.StatusOK, contactList{rest.CursorAt(page.Next), page.Contacts})
 }
@@ -56,7 +56,7 @@ func (a *API) listChats(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	page, next, err := a.Registry.Chats(c.Instance.ID, before, limit)
+	page, next, err := a.Messages.Chats(c.Instance.ID, before, limit)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func (r *readRequest) check() error {
 // keys are the messages of a request.
 func (a *API) readKeys(c *rest.Call, r *readRequest) (keys []event.MessageKey, err error) {
 	for i, named := range r.MessageID {
-		m, err := ref.Find(a.Registry, c.Instance.ID, named)
+		m, err := ref.Find(a.Messages, c.Instance.ID, named)
 		if err != nil {
 			return nil, fmt.Errorf("messageId[%d]: %w", i, err)
 		}
@@ -143,7 +143,7 @@ func (a *API) starMessage(c *rest.Call) error {
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
-	m, err := ref.Find(a.Registry, c.Instance.ID, in.MessageID)
+	m, err := ref.Find(a.Messages, c.Instance.ID, in.MessageID)
 	if err != nil {
 		return err
 	}

@@ -3,12 +3,14 @@ package chats
 import (
 	"postern/instance"
 	"postern/media"
+	"postern/messages"
 )
 
 // Config is what the handlers need. All fields are required but those that say
 // otherwise.
 type Config struct {
 	Registry   *instance.Registry
+	Messages   *messages.Archive
 	Supervisor *instance.Supervisor
 	Media      *media.Library
 	MaxMedia   int64 // bytes of the file of a multipart body

@@ -9,7 +9,7 @@ import (
 	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 	"postern/httpapi/strict"
-	"postern/instance"
+	"postern/messages"
 )
 
 // MessageCursor is the field cursor of a list of messages: a cursor of pageInfo as
@@ -35,7 +35,7 @@ func (m *MessageCursor) UnmarshalJSON(raw []byte) error {
 func (m MessageCursor) given() bool { return len(m.raw) > 0 && string(m.raw) != `""` }
 
 // placeAt reads a cursor that was given into q.
-func (a *API) placeAt(c *rest.Call, m MessageCursor, q *instance.MessageQuery) error {
+func (a *API) placeAt(c *rest.Call, m MessageCursor, q *messages.Query) error {
 	if m.raw[0] == '{' {
 		return a.placeBeside(c, m.raw, q)
 	}
@@ -52,7 +52,7 @@ func (a *API) placeAt(c *rest.Call, m MessageCursor, q *instance.MessageQuery) e
 	return err
 }
 
-func (a *API) placeBeside(c *rest.Call, raw []byte, q *instance.MessageQuery) error {
+func (a *API) placeBeside(c *rest.Call, raw []byte, q *messages.Query) error {
 	var at MessagePlace
 	if err := strict.Decode(bytes.NewReader(raw), &at, c.Options()); err != nil {
 		return strict.Under(err, "cursor")
@@ -77,8 +77,8 @@ func (a *API) besideOf(instanceID int64, ref ref.Quoted) (int64, error) {
 	if n := ref.Number(); n != 0 || !ref.Given() {
 		return n, nil
 	}
-	m, err := a.Registry.MessageByKey(instanceID, ref.KeyID)
-	if errors.Is(err, instance.ErrNoMessage) {
+	m, err := a.Messages.MessageByKey(instanceID, ref.KeyID)
+	if errors.Is(err, messages.ErrNoMessage) {
 		if at, _, cursorErr := readMessageCursor(ref.KeyID); cursorErr == nil {
 			return at, nil
 		}

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"postern/httpapi/rest"
-	"postern/instance"
+	"postern/messages"
 )
 
 const (
@@ -42,8 +42,8 @@ type MessageList struct {
 }
 
 type messageRecords struct {
-	Records  []instance.StoredMessage `json:"records"`
-	PageInfo pageInfo                 `json:"pageInfo"`
+	Records  []messages.Stored `json:"records"`
+	PageInfo pageInfo          `json:"pageInfo"`
 }
 
 // FoundList is a numbered page of stored messages, the newest first.
@@ -61,8 +61,8 @@ type foundRecords struct {
 
 // foundMessage has its updates under two names.
 type foundMessage struct {
-	instance.StoredMessage
-	AlsoUpdates []instance.StoredUpdate `json:"MessageUpdate"`
+	messages.Stored
+	AlsoUpdates []messages.StoredUpdate `json:"MessageUpdate"`
 }
 
 // pageInfo says where the page lies. A page may have fewer records than its
@@ -98,7 +98,7 @@ func (a *API) listMessages(c *rest.Call) error {
 }
 
 // placeOf reads the cursor of a request, in any of its forms.
-func (a *API) placeOf(c *rest.Call, in *listMessagesRequest, q *instance.MessageQuery) (err error) {
+func (a *API) placeOf(c *rest.Call, in *listMessagesRequest, q *messages.Query) (err error) {
 	if in.Cursor.given() && in.NextCursor+in.PreviousCursor != "" || in.NextCursor != "" && in.PreviousCursor != "" {
 		return rest.InvalidQuery("nextCursor, previousCursor and cursor exclude each other")
 	}
@@ -150,7 +150,7 @@ func (a *API) findMessages(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	total, err := a.Registry.CountMessages(c.Request.Context(), c.Instance.ID, q)
+	total, err := a.Messages.CountMessages(c.Request.Context(), c.Instance.ID, q)
 	if err != nil {
 		return err
 	}
@@ -163,8 +163,8 @@ func (a *API) findMessages(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, FoundList{found})
 }
 
-func (a *API) messagePage(c *rest.Call, q instance.MessageQuery) ([]instance.StoredMessage, pageInfo, error) {
-	page, err := a.Registry.Messages(c.Request.Context(), c.Instance.ID, q)
+func (a *API) messagePage(c *rest.Call, q messages.Query) ([]messages.Stored, pageInfo, error) {
+	page, err := a.Messages.Messages(c.Request.Context(), c.Instance.ID, q)
 	if err != nil {
 		return nil, pageInfo{}, err
 	}
@@ -173,7 +173,7 @@ func (a *API) messagePage(c *rest.Call, q instance.MessageQuery) ([]instance.Sto
 		HasNext: page.Older > 0, HasPrevious: page.Newer > 0,
 	}
 	if page.Messages == nil {
-		page.Messages = []instance.StoredMessage{}
+		page.Messages = []messages.Stored{}
 	}
 	return page.Messages, info, nil
 }

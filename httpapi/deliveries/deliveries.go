@@ -3,6 +3,7 @@ package deliveries
 import (
 	"postern/batch"
 	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/dispatch"
 	"postern/httpapi/rest"
 	"postern/store"
@@ -14,6 +15,7 @@ type Config struct {
 	Deliveries *delivery.Ledger
 	Relay      *dispatch.Relay
 	Store      *store.Store
+	Outbox     *outbox.Outbox // of Store
 	Engine     *batch.Engine
 	// CheckBatch refuses a scoped key that may not see the batch of a request.
 	CheckBatch func(*rest.Call) error

@@ -11,7 +11,7 @@ import (
 	"postern/delivery"
 	"postern/event"
 	"postern/httpapi/rest"
-	"postern/instance"
+	"postern/instance/webhooks"
 )
 
 // Limits of the filters.
@@ -122,7 +122,7 @@ func deliveryTarget(target string, endpoint *string) (event.Target, *string, err
 	if target != "" && !slices.Contains(targets, event.Target(target)) {
 		return "", nil, rule("target " + strconv.Quote(event.Cut(target)) + " is not one of " + rest.Joined(targets))
 	}
-	if endpoint != nil && !instance.IsEndpointID(*endpoint) {
+	if endpoint != nil && !webhooks.IsEndpointID(*endpoint) {
 		return "", nil, rule("endpointId must have 1 to 64 characters of A–Z a–z 0–9 . _ -")
 	}
 	return event.Target(target), endpoint, nil

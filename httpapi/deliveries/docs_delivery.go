@@ -9,7 +9,7 @@ import (
 	"postern/event"
 	"postern/httpapi/openapi"
 	"postern/httpapi/rest"
-	"postern/instance"
+	"postern/instance/webhooks"
 )
 
 func deliveryDescriptions() map[string]rest.Words {
@@ -51,7 +51,7 @@ func deliveryDescriptions() map[string]rest.Words {
 
 // DeliveryFields are the fields of the delivery log.
 func DeliveryFields() openapi.Fields {
-	uuid, none, endpoint := openapi.Format("uuid"), openapi.AtLeast(0), openapi.Pattern(`^[A-Za-z0-9._-]{1,`+strconv.Itoa(instance.MaxEndpointID)+`}$`)
+	uuid, none, endpoint := openapi.Format("uuid"), openapi.AtLeast(0), openapi.Pattern(`^[A-Za-z0-9._-]{1,`+strconv.Itoa(webhooks.MaxEndpointID)+`}$`)
 	events := openapi.OneOf(append(rest.EventKinds(event.Instance), rest.EventKinds(event.Batch)...)...)
 	targets := openapi.OneOf(event.TargetWebhook, event.TargetGlobal, event.TargetEndpoint)
 	from, to := "Only those created at this time or later.", "Only those created at this time or earlier."

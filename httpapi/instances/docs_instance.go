@@ -7,7 +7,7 @@ import (
 	"postern/httpapi/openapi"
 	"postern/httpapi/rest"
 	"postern/httpapi/strict"
-	"postern/instance"
+	"postern/instance/webhooks"
 )
 
 // wrongNetworkConflict is codeWrongNetwork in the answers of requests that would
@@ -115,10 +115,10 @@ func webhookDescriptions() map[string]rest.Words {
 		"PUT /instance/{i}/webhook": {
 			ID: "setWebhook", Summary: "Set the instance's webhook, or a part of it.", About: "Fields absent from the body are not changed.",
 			In: rest.TypeOf[webhookRequest](), Example: `{"url":"https://example.org/hook","enabled":true,"events":{"messagesUpsert":true,"sendMessage":true}}`,
-			Out: rest.TypeOf[instance.Webhook](), Codes: rest.Codes{"INVALID_WEBHOOK", "DISK_FULL"},
+			Out: rest.TypeOf[webhooks.Webhook](), Codes: rest.Codes{"INVALID_WEBHOOK", "DISK_FULL"},
 		},
 		"GET /instance/{i}/webhook": {
-			ID: "getWebhook", Summary: "Show the instance's webhook.", Out: rest.TypeOf[instance.Webhook](), Codes: rest.Codes{"WEBHOOK_NOT_FOUND"},
+			ID: "getWebhook", Summary: "Show the instance's webhook.", Out: rest.TypeOf[webhooks.Webhook](), Codes: rest.Codes{"WEBHOOK_NOT_FOUND"},
 		},
 		"POST /instance/{i}/webhook/test": {
 			ID: "testWebhook", Summary: "Send an example event to the webhook.", About: "The event flags are ignored; the answer has the receiver's response.",

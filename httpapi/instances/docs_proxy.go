@@ -52,6 +52,6 @@ func ProxyFields() openapi.Fields {
 		"ProxyTrial.ok":             rest.Say("Whether WhatsApp answered through it.", true),
 		"ProxyTrial.latencyMs":      rest.Say("The duration of the attempt, in milliseconds.", 180, openapi.AtLeast(0)),
 		"ProxyTrial.step":           rest.Say("The step that failed; null when none did.", "auth"),
-		"ProxyTrial.error":          rest.Say("Why it failed; null when it did not.", "the proxy failed at auth: it asks for a user and a password"),
+		"ProxyTrial.error":          rest.Say("Why it failed; null when it did not.", "the proxy failed at auth: it requires a user and password"),
 	}
 }

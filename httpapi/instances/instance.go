@@ -9,6 +9,7 @@ import (
 	"postern/httpapi/rest"
 	"postern/httpapi/tokens"
 	"postern/instance"
+	"postern/instance/webhooks"
 )
 
 const CodeInstanceInUse = "INSTANCE_IN_USE"
@@ -93,7 +94,7 @@ func (a *API) showInstance(c *rest.Call) error {
 
 // shownWebhook is the webhook of an instance beside the rest of it. A scoped key that may
 // not look at webhooks sees none: addresses have secrets in them.
-func (a *API) shownWebhook(c *rest.Call, id int64) (*instance.Webhook, error) {
+func (a *API) shownWebhook(c *rest.Call, id int64) (*webhooks.Webhook, error) {
 	if c.Key != nil && !c.Key.Has(access.Webhook) {
 		return nil, nil
 	}
@@ -101,9 +102,9 @@ func (a *API) shownWebhook(c *rest.Call, id int64) (*instance.Webhook, error) {
 }
 
 // webhookOf returns nil for an instance without a webhook.
-func (a *API) webhookOf(id int64) (*instance.Webhook, error) {
-	w, err := a.Registry.Webhook(id)
-	if errors.Is(err, instance.ErrNoWebhook) {
+func (a *API) webhookOf(id int64) (*webhooks.Webhook, error) {
+	w, err := a.Registry.Webhooks().Webhook(id)
+	if errors.Is(err, webhooks.ErrNoWebhook) {
 		return nil, nil
 	}
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"postern/event"
 	"postern/httpapi/rest"
-	"postern/instance"
+	"postern/instance/webhooks"
 )
 
 // globalOptionsRequest is the body that replaces the options of the global
@@ -48,16 +48,16 @@ type endpointRequest struct {
 	Signing signingRequest     `json:"signing"`
 }
 
-func (in *globalOptionsRequest) change() instance.OptionsChange {
-	return instance.OptionsChange{
+func (in *globalOptionsRequest) change() webhooks.OptionsChange {
+	return webhooks.OptionsChange{
 		Durable: in.Durable, Order: in.Order, MaxAge: in.MaxAge, Headers: given(in.Headers), Signed: in.Signing.Enabled,
 	}
 }
 
-func (in *optionsRequest) change() (instance.OptionsChange, error) {
+func (in *optionsRequest) change() (webhooks.OptionsChange, error) {
 	c := in.globalOptionsRequest.change()
 	f := in.Filter
-	c.Filter = &instance.Filter{
+	c.Filter = &webhooks.Filter{
 		Groups: orTrue(f.Groups), Status: orTrue(f.Status), Newsletters: orTrue(f.Newsletters), Broadcasts: orTrue(f.Broadcasts), FromMe: orTrue(f.FromMe),
 	}
 	for i, p := range in.Endpoints {
@@ -65,7 +65,7 @@ func (in *optionsRequest) change() (instance.OptionsChange, error) {
 		if err != nil {
 			return c, err
 		}
-		c.Endpoints = append(c.Endpoints, instance.EndpointChange{
+		c.Endpoints = append(c.Endpoints, webhooks.EndpointChange{
 			ID: p.ID, URL: p.URL, Enabled: p.Enabled, Events: events, Headers: given(p.Headers), Signed: p.Signing.Enabled,
 		})
 	}
@@ -87,7 +87,7 @@ func orTrue(b *bool) bool { return b == nil || *b }
 
 func (a *API) putOptions(c *rest.Call) error {
 	var in optionsRequest
-	if err := c.DecodeKeeping(&in, rest.MaxBody, instance.MaxEndpoints+1); err != nil {
+	if err := c.DecodeKeeping(&in, rest.MaxBody, webhooks.MaxEndpoints+1); err != nil {
 		return err
 	}
 	change, err := in.change()
@@ -95,7 +95,7 @@ func (a *API) putOptions(c *rest.Call) error {
 		return err
 	}
 	change.NoCodes, change.Key = !c.MayPair(), c.ScopedKey()
-	o, err := a.Registry.PutOptions(c.KeyContext(), c.Instance.ID, change)
+	o, err := a.Registry.Webhooks().PutOptions(c.KeyContext(), c.Instance.ID, change)
 	if err != nil {
 		return codesRefused(err)
 	}
@@ -103,7 +103,7 @@ func (a *API) putOptions(c *rest.Call) error {
 }
 
 func (a *API) showOptions(c *rest.Call) error {
-	o, err := a.Registry.Options(c.Instance.ID)
+	o, err := a.Registry.Webhooks().Options(c.Instance.ID)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (a *API) dropOptions(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
-	o, err := a.Registry.DropOptions(c.Request.Context(), c.Instance.ID)
+	o, err := a.Registry.Webhooks().DropOptions(c.Request.Context(), c.Instance.ID)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (a *API) rotateSecret(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
-	o, err := a.Registry.RotateSecret(c.Request.Context(), c.Instance.ID, q.Get(endpointID))
+	o, err := a.Registry.Webhooks().RotateSecret(c.Request.Context(), c.Instance.ID, q.Get(endpointID))
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (a *API) putGlobalOptions(c *rest.Call) error {
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
-	o, err := a.Registry.PutOptions(c.Request.Context(), instance.GlobalScope, in.change())
+	o, err := a.Registry.Webhooks().PutOptions(c.Request.Context(), webhooks.Global, in.change())
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (a *API) putGlobalOptions(c *rest.Call) error {
 }
 
 func (a *API) showGlobalOptions(c *rest.Call) error {
-	o, err := a.Registry.Options(instance.GlobalScope)
+	o, err := a.Registry.Webhooks().Options(webhooks.Global)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (a *API) dropGlobalOptions(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
-	o, err := a.Registry.DropOptions(c.Request.Context(), instance.GlobalScope)
+	o, err := a.Registry.Webhooks().DropOptions(c.Request.Context(), webhooks.Global)
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (a *API) rotateGlobalSecret(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
-	o, err := a.Registry.RotateSecret(c.Request.Context(), instance.GlobalScope, "")
+	o, err := a.Registry.Webhooks().RotateSecret(c.Request.Context(), webhooks.Global, "")
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/instance"
+	"postern/instance/webhooks"
 )
 
 // CreateRequest is the body that creates an instance. null counts as absent.
@@ -47,19 +48,19 @@ type instanceView struct {
 type ListedInstance struct {
 	instanceView
 	Auth    *authView         `json:"Auth"`
-	Webhook *instance.Webhook `json:"Webhook"`
+	Webhook *webhooks.Webhook `json:"Webhook"`
 }
 
 // Listed returns an instance as GET /instance lists it, but without its token. hook is nil
 // when it has no webhook.
-func Listed(rec instance.Record, hook *instance.Webhook) ListedInstance {
+func Listed(rec instance.Record, hook *webhooks.Webhook) ListedInstance {
 	return ListedInstance{viewOf(rec), nil, hook}
 }
 
 // ShownInstance is listedInstance without the token.
 type ShownInstance struct {
 	instanceView
-	Webhook *instance.Webhook `json:"Webhook"`
+	Webhook *webhooks.Webhook `json:"Webhook"`
 }
 
 type authView struct {

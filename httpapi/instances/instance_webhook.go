@@ -11,7 +11,7 @@ import (
 
 	"postern/event"
 	"postern/httpapi/rest"
-	"postern/instance"
+	"postern/instance/webhooks"
 	"postern/internal/plural"
 )
 
@@ -87,7 +87,7 @@ func (a *API) putWebhook(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	w, err := a.Registry.PutWebhook(c.KeyContext(), c.Instance.ID, instance.WebhookChange{URL: in.URL, Enabled: in.Enabled, Events: flags, NoCodes: !c.MayPair(), Key: c.ScopedKey()})
+	w, err := a.Registry.Webhooks().PutWebhook(c.KeyContext(), c.Instance.ID, webhooks.WebhookChange{URL: in.URL, Enabled: in.Enabled, Events: flags, NoCodes: !c.MayPair(), Key: c.ScopedKey()})
 	if err != nil {
 		return codesRefused(err)
 	}
@@ -95,7 +95,7 @@ func (a *API) putWebhook(c *rest.Call) error {
 }
 
 func (a *API) showWebhook(c *rest.Call) error {
-	w, err := a.Registry.Webhook(c.Instance.ID)
+	w, err := a.Registry.Webhooks().Webhook(c.Instance.ID)
 	if err != nil {
 		return err
 	}
@@ -150,9 +150,9 @@ func instanceKinds() []string {
 	return kinds
 }
 
-// codesRefused maps instance.ErrCodes to a refusal.
+// codesRefused maps webhooks.ErrCodes to a refusal.
 func codesRefused(err error) error {
-	if errors.Is(err, instance.ErrCodes) {
+	if errors.Is(err, webhooks.ErrCodes) {
 		return rest.MissingScope("the key needs the scope pair for the flag qrcodeUpdated at a receiver that did not have it before: its codes link the account")
 	}
 	return err

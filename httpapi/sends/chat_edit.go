@@ -8,7 +8,7 @@ import (
 	"postern/event"
 	"postern/httpapi/ref"
 	"postern/httpapi/rest"
-	"postern/instance"
+	"postern/messages"
 	"postern/store"
 )
 
@@ -40,7 +40,7 @@ func (a *API) editMessage(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	m, err := ref.Find(a.Registry, c.Instance.ID, named)
+	m, err := ref.Find(a.Messages, c.Instance.ID, named)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (a *API) editMessage(c *rest.Call) error {
 		return err
 	}
 	return a.sendAbout(c, http.StatusOK, edit.Original.Key.RemoteJID, event.Content{Edit: &edit}, nil, func(tx *store.Tx, sent event.Message) error {
-		return a.Registry.EditMessage(tx, c.Instance.ID, m.ID, sent.Content)
+		return a.Messages.EditMessage(tx, c.Instance.ID, m.ID, sent.Content)
 	})
 }
 
@@ -57,7 +57,7 @@ func mayEdit(m event.Message, edit event.EditContent) error {
 	switch {
 	case !m.KeyFromMe:
 		return fmt.Errorf("%w: only messages of the account itself can be edited", event.ErrContent)
-	case !instance.Editable(m):
+	case !messages.Editable(m):
 		return fmt.Errorf("%w: a message of type %s has no text to edit", event.ErrContent, m.MessageType)
 	case time.Since(time.Unix(m.MessageTimestamp, 0)) > event.EditWindow:
 		return fmt.Errorf("%w: the message is older than %d minutes, and WhatsApp ignores later edits", event.ErrContent, int(event.EditWindow.Minutes()))
@@ -80,7 +80,7 @@ func (a *API) deleteMessage(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
-	m, err := ref.FindByText(a.Registry, c.Instance.ID, id)
+	m, err := ref.FindByText(a.Messages, c.Instance.ID, id)
 	if err != nil {
 		return err
 	}

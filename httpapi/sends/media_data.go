@@ -18,7 +18,7 @@ import (
 	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 	"postern/httpapi/strict"
-	"postern/instance"
+	"postern/messages"
 )
 
 // mediaDataRequest names a stored message in one of three ways, or has the content
@@ -44,18 +44,18 @@ func (a *API) ofMedia(c *rest.Call, in *mediaDataRequest) (event.Message, error)
 	case ways != 1:
 		return event.Message{}, strict.Missing("messageId", "or id, keyId, or messageType with content must be given, and only one of them")
 	case in.MessageID != nil:
-		return ref.Find(a.Registry, c.Instance.ID, *in.MessageID)
+		return ref.Find(a.Messages, c.Instance.ID, *in.MessageID)
 	case in.ID != nil:
-		return ref.Find(a.Registry, c.Instance.ID, *in.ID)
+		return ref.Find(a.Messages, c.Instance.ID, *in.ID)
 	case !inBody:
-		return a.Registry.MessageByKey(c.Instance.ID, in.KeyID)
+		return a.Messages.MessageByKey(c.Instance.ID, in.KeyID)
 	case in.MessageType == "" || in.Content == nil:
 		return event.Message{}, strict.Missing("messageType", "and content belong together")
 	}
 	m := event.Message{}
 	if in.KeyID != "" { // what the phone needs to know to upload the file again
-		stored, err := a.Registry.MessageByKey(c.Instance.ID, in.KeyID)
-		if err != nil && !errors.Is(err, instance.ErrNoMessage) {
+		stored, err := a.Messages.MessageByKey(c.Instance.ID, in.KeyID)
+		if err != nil && !errors.Is(err, messages.ErrNoMessage) {
 			return m, err
 		}
 		m = stored

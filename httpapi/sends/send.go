@@ -14,6 +14,7 @@ import (
 	"postern/httpapi/strict"
 	"postern/instance"
 	"postern/media"
+	"postern/messages"
 	"postern/store"
 )
 
@@ -245,8 +246,8 @@ func (a *API) quoted(c *rest.Call, o sendOptions) (*event.Original, error) {
 	case o.QuotedMessage.given():
 		return o.QuotedMessage.original()
 	case o.QuotedMessageID.Given():
-		m, err := ref.Find(a.Registry, c.Instance.ID, o.QuotedMessageID.Message)
-		if errors.Is(err, instance.ErrNoMessage) {
+		m, err := ref.Find(a.Messages, c.Instance.ID, o.QuotedMessageID.Message)
+		if errors.Is(err, messages.ErrNoMessage) {
 			return nil, rest.Refuse(http.StatusUnprocessableEntity, ref.CodeNoQuoted, "options.quotedMessageId names no stored message")
 		}
 		if err != nil {

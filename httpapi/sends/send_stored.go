@@ -16,7 +16,7 @@ func (a *API) sendForward(c *rest.Call) error {
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
-	m, err := ref.Find(a.Registry, c.Instance.ID, in.MessageID)
+	m, err := ref.Find(a.Messages, c.Instance.ID, in.MessageID)
 	if err != nil {
 		return err
 	}

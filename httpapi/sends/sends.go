@@ -4,6 +4,7 @@ import (
 	"postern/httpapi/alerts"
 	"postern/instance"
 	"postern/media"
+	"postern/messages"
 	"postern/store"
 )
 
@@ -11,7 +12,7 @@ import (
 // otherwise.
 type Config struct {
 	Store        *store.Store
-	Registry     *instance.Registry
+	Messages     *messages.Archive
 	Supervisor   *instance.Supervisor
 	Processor    *instance.Processor // carries out asynchronous sends
 	Media        *media.Library

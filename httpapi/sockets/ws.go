@@ -341,7 +341,7 @@ func (a *API) scopedEvents(c *rest.Call, s subscription) (err error) {
 }
 
 func (a *API) serveInstance(c *rest.Call, in rest.Instance, stream Stream) error {
-	if stream.Durable, _ = a.Registry.Durable(in.ID); stream.Since != nil && !stream.Durable {
+	if stream.Durable, _ = a.Registry.Webhooks().Durable(in.ID); stream.Since != nil && !stream.Durable {
 		return ErrNotDurable
 	}
 	peers.Prove(c.Request.Context())
