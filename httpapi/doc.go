@@ -9,17 +9,18 @@
 //
 // # Layout
 //
-// Calls go from the route to its handler, and from there to the packages below,
-// none of which knows a resource.
+// This package joins the tables of the resources and serves them. routes.txt lists every
+// route on one page.
 //
-//   - routes….go are tables: every path, method and credential, the older paths,
-//     the compatibility rules for their clients, and the features not offered.
+//   - routes….go are the tables of the older paths, of the compatibility rules for
+//     their clients, and of the features not offered.
 //   - rest processes requests and knows no resource: calls, credentials, rights,
 //     bodies, pages, idempotency. errors.go holds the one table that maps the errors
 //     of every package to a status and a code.
-//   - batch_…, chat_…, group_…, instance_…, media_…, message_…, send_… and the
-//     others named after a resource hold its handlers.
-//   - docs_….go describe them: what the documents say of each route and field.
+//   - instances, chats, sends, batches, deliveries, sockets and operator are the
+//     resources: in each, routes.go has its rows, docs_….go the words of the documents.
+//     None imports another.
+//   - ref resolves references in bodies to stored messages and uploads.
 //   - strict reads JSON, tokens makes and reads tokens, idempotency keeps keys,
 //     openapi writes the documents from the tables.
 //

@@ -1,3 +1,9 @@
+// Package batches has the routes of batches and their items. What a scoped key may see
+// of a batch depends on the instances of both.
+//
+// [API.Routes] are the rows: method, path, credential, rights, handler, and the words for
+// the documents. No resource imports another: a call that one needs of another is a
+// function or an interface in [Config].
 package batches
 
 import (

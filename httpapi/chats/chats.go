@@ -1,3 +1,9 @@
+// Package chats has the routes of chats and what is in them: stored messages, contacts,
+// groups, newsletters and labels.
+//
+// [API.Routes] are the rows: method, path, credential, rights, handler, and the words for
+// the documents. No resource imports another: a call that one needs of another is a
+// function or an interface in [Config].
 package chats
 
 import (

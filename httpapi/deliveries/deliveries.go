@@ -1,3 +1,8 @@
+// Package deliveries has the routes of the delivery log, of replays and of the outbox.
+//
+// [API.Routes] are the rows: method, path, credential, rights, handler, and the words for
+// the documents. No resource imports another: a call that one needs of another is a
+// function or an interface in [Config].
 package deliveries
 
 import (

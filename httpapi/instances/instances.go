@@ -1,3 +1,9 @@
+// Package instances has the routes of instances: their tokens, connection, webhook,
+// settings, limits and proxy, portal links, and the transfer of an account.
+//
+// [API.Routes] are the rows: method, path, credential, rights, handler, and the words for
+// the documents. No resource imports another: a call that one needs of another is a
+// function or an interface in [Config].
 package instances
 
 import (

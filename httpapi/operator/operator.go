@@ -1,3 +1,9 @@
+// Package operator has the routes of the program itself: scoped keys, sessions, the audit
+// log, backups, settings, logs, profiles, samples, and whether the program is ready.
+//
+// [API.Routes] are the rows: method, path, credential, rights, handler, and the words for
+// the documents. No resource imports another: a call that one needs of another is a
+// function or an interface in [Config].
 package operator
 
 import (

@@ -1,3 +1,9 @@
+// Package sends has the routes that send, edit or delete a message, and those of files:
+// uploads ahead of a send, and the files of stored messages.
+//
+// [API.Routes] are the rows: method, path, credential, rights, handler, and the words for
+// the documents. No resource imports another: a call that one needs of another is a
+// function or an interface in [Config].
 package sends
 
 import (

@@ -1,3 +1,8 @@
+// Package sockets opens the WebSockets of events and of the console. [Hub] serves them.
+//
+// [API.Routes] are the rows: method, path, credential, rights, handler, and the words for
+// the documents. No resource imports another: a call that one needs of another is a
+// function or an interface in [Config].
 package sockets
 
 import (
