@@ -10,10 +10,10 @@ import (
 	"go.mau.fi/whatsmeow"
 )
 
-// TestAFloodOfStanzasIsHeldBackInTheNetwork: what comes faster than it is handled
-// costs few goroutines, is all told and, but for what a busy machine delays by more
-// than floodPause, in its order, and the connection stays.
-func TestAFloodOfStanzasIsHeldBackInTheNetwork(t *testing.T) {
+// TestFloodIsHeldBackInTheNetwork: stanzas that arrive faster than they are handled
+// cost few goroutines, are all reported, in order unless a busy machine delays one by
+// more than floodPause, and the connection stays.
+func TestFloodIsHeldBackInTheNetwork(t *testing.T) {
 	const flood = 6000 // the library keeps 2 048
 	r := newRig(t)
 	phone, contact := r.pair(), r.contact()
@@ -40,7 +40,7 @@ func TestAFloodOfStanzasIsHeldBackInTheNetwork(t *testing.T) {
 		t.Errorf("%d goroutines", n)
 	}
 	close(held)
-	r.eventually("all are told", func() bool {
+	r.eventually("all are reported", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		n := 0
@@ -71,10 +71,11 @@ func TestAFloodOfStanzasIsHeldBackInTheNetwork(t *testing.T) {
 	}
 }
 
-// TestAConnectionThatIsReadMoreSlowlyIsNotTakenForLost: the answers to pings lie behind
-// stanzas that are not read yet. The library's queue is filled step by step, since on a
-// busy machine reading all of it takes longer than a ping may.
-func TestAConnectionThatIsReadMoreSlowlyIsNotTakenForLost(t *testing.T) {
+// TestSlowReadingDoesNotDropTheConnection: the answers to pings are behind unread
+// stanzas. Once those are read, a connection without answers is given up as usual. The
+// library's queue is filled step by step, since on a busy machine reading all of it takes
+// longer than a ping may.
+func TestSlowReadingDoesNotDropTheConnection(t *testing.T) {
 	const flood, queued = 6_000, 2_000 // the library keeps 2 048
 	if !inOwnProcess(t) {
 		return
@@ -97,7 +98,7 @@ func TestAConnectionThatIsReadMoreSlowlyIsNotTakenForLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n < queued && n%100 == 99 { // an answer: the stanzas before it were read, and so is that of a ping
-			if _, err := r.session.Registered(t.Context(), []string{contact.JID().User}); err != nil {
+			if _, err := r.session.Account.Chats.Registered(t.Context(), []string{contact.JID().User}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -118,7 +119,7 @@ func TestAConnectionThatIsReadMoreSlowlyIsNotTakenForLost(t *testing.T) {
 		t.Errorf("a connection that is read more slowly was taken for lost: %d times", n)
 	}
 	close(held)
-	r.eventually("all are told", func() bool {
+	r.eventually("all are reported", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		n := 0
