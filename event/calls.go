@@ -33,3 +33,5 @@ type Call struct {
 	Offline   bool       `json:"offline"` // it happened while the instance was away
 	LatencyMs *int64     `json:"latencyMs"`
 }
+
+func (c Call) about() About { return ofChat(c.ChatID, false) }

@@ -28,6 +28,8 @@ type ChatUpdate struct {
 	Extra        Extra          `json:"-"`
 }
 
+func (c ChatUpdate) about() About { return ofChat(c.ChatJID, false) }
+
 // MarshalJSON puts the extra keys behind the declared ones.
 func (c ChatUpdate) MarshalJSON() ([]byte, error) {
 	type plain ChatUpdate
@@ -41,6 +43,8 @@ type ChatDelete struct {
 	DeleteMedia *bool  `json:"deleteMedia,omitempty"` // local media go too; nil when the source does not tell
 	Extra       Extra  `json:"-"`
 }
+
+func (c ChatDelete) about() About { return ofChat(c.ChatJID, false) }
 
 // MarshalJSON puts the extra keys behind the declared ones.
 func (c ChatDelete) MarshalJSON() ([]byte, error) {

@@ -28,6 +28,8 @@ type ContactUpdate struct {
 	Source       ContactSource `json:"source"`
 }
 
+func (c ContactUpdate) about() About { return ofPerson(c.RemoteJID, orEmpty(c.LID)) }
+
 // ContactUpsert is the data of contacts.upsert.
 type ContactUpsert struct {
 	ID            int64   `json:"id"` // internal id of the stored contact
@@ -37,3 +39,5 @@ type ContactUpsert struct {
 	ProfilePicURL *string `json:"profilePicUrl"` // null: WhatsApp tells no picture with a contact
 	Action        string  `json:"action" schema:"const=upserted"`
 }
+
+func (c ContactUpsert) about() About { return ofPerson(c.RemoteJID, orEmpty(c.LID)) }

@@ -68,6 +68,8 @@ type Receipt struct {
 	LID    string // the same by LID, empty when unknown
 }
 
+func (r Receipt) about() About { return About{Chat: r.Chat, LID: r.LID} }
+
 // ContactChange is what was learned about a contact. What is nil is not told,
 // and what is stored of it stays.
 type ContactChange struct {
@@ -78,6 +80,8 @@ type ContactChange struct {
 	FullName     *string       // as the account's own address book has it
 	Source       ContactSource // which name changed, for contacts.update
 }
+
+func (c ContactChange) about() About { return ofPerson(c.JID, c.LID) }
 
 // HistoryPart is a few messages from before, as the account's phone has them.
 type HistoryPart struct {

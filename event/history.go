@@ -7,6 +7,8 @@ type HistoryUpdate struct {
 	Data     *HistoryContent `json:"data,omitempty"`
 }
 
+func (HistoryUpdate) about() About { return About{} }
+
 // HistorySyncType is the fixed "type" of history.sync.
 const HistorySyncType = "history.sync"
 

@@ -33,6 +33,8 @@ type LabelAssociation struct {
 	Extra     Extra       `json:"-"`
 }
 
+func (l LabelAssociation) about() About { return ofChat(l.ChatJID, false) }
+
 // MarshalJSON puts the extra keys behind the declared ones.
 func (l LabelAssociation) MarshalJSON() ([]byte, error) {
 	type plain LabelAssociation
@@ -48,6 +50,8 @@ type LabelEdit struct {
 	Deleted *bool  `json:"deleted,omitempty"`
 	Extra   Extra  `json:"-"`
 }
+
+func (LabelEdit) about() About { return About{} }
 
 // MarshalJSON puts the extra keys behind the declared ones.
 func (l LabelEdit) MarshalJSON() ([]byte, error) {

@@ -11,6 +11,8 @@ type QRCode struct {
 	ExpiresAt        Time   `json:"expiresAt"`
 }
 
+func (QRCode) about() About { return About{} }
+
 // ConnectionType is the "type" of connection.update.
 type ConnectionType string
 
@@ -53,6 +55,8 @@ type ConnectionUpdate struct {
 	Passkey        *PasskeyState  `json:"passkey,omitempty" schema:"null"` // with TypePasskey only
 }
 
+func (ConnectionUpdate) about() About { return About{} }
+
 // Message is the data of messages.upsert and of send.message, and the answer
 // of the send routes.
 type Message struct {
@@ -80,6 +84,13 @@ type Message struct {
 	History bool `json:"-"`
 }
 
+func (m Message) about() About {
+	a := ofPerson(orEmpty(m.KeyRemoteJID), orEmpty(m.KeyLID))
+	a.FromMe = m.KeyFromMe
+	a.Broadcast = byBroadcast(&m)
+	return a
+}
+
 // UpdateStatus is the "status" of messages.update.
 type UpdateStatus string
 
@@ -100,3 +111,5 @@ type MessageUpdate struct {
 	Status    UpdateStatus `json:"status"`
 	DateTime  Time         `json:"dateTime"`
 }
+
+func (MessageUpdate) about() About { return About{} }

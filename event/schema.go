@@ -52,7 +52,7 @@ func (b Schemas) Event(kind Kind) map[string]any {
 	if !ok {
 		return nil
 	}
-	data := b.data(kind)
+	data := b.data(d)
 	if d.Array {
 		data = object{"type": "array", "items": data, "minItems": 1}
 	}

@@ -80,7 +80,11 @@ func TestABatchEventCarriesOnlyItsOwnStatusAndTimes(t *testing.T) {
 		"startedAt": "started resumed progress", "pausedAt": "paused", "stoppedAt": "stopped", "interruptedAt": "interrupted",
 		"completedAt": "completed completed-with-errors", "currentItem": "progress",
 	}
-	for kind, status := range statuses {
+	for _, d := range Catalogue() {
+		kind, status := d.Kind, d.payload.status
+		if status == "" {
+			continue
+		}
 		body, err := ExampleBody(kind, Examples(kind)[1])
 		if err != nil {
 			t.Fatal(err)

@@ -32,6 +32,8 @@ type InstanceStatus struct {
 	Extra   Extra              `json:"-"`
 }
 
+func (InstanceStatus) about() About { return About{} }
+
 // MarshalJSON puts the extra keys behind the declared ones.
 func (s InstanceStatus) MarshalJSON() ([]byte, error) {
 	type plain InstanceStatus
