@@ -23,7 +23,9 @@ func belongs(bucket string, id []byte, why string) store.Need {
 }
 
 // toOwned is the reference of an entry of an owner's list.
-func toOwned(_ *store.Lookup, key, _ []byte) store.Need { return belongs(bucketHeader, key[16:], noBatch) }
+func toOwned(_ *store.Lookup, key, _ []byte) store.Need {
+	return belongs(bucketHeader, key[16:], noBatch)
+}
 
 // toOpenBatch is the reference of an entry of the list of open batches.
 func toOpenBatch(_ *store.Lookup, key, _ []byte) store.Need {
@@ -209,7 +211,7 @@ const maxMissing = 1000
 func lostItem(id []byte, h *header, position int) store.Need {
 	var r itemRecord
 	if Final(h.Status) || position < h.Cursor {
-		r = itemRecord{Status: ItemUnknown, Code: "RECORD_DAMAGED", Error: "the item's record in the data file was lost", UpdatedAt: h.UpdatedAt, EndedAt: h.UpdatedAt}
+		r = itemRecord{Status: ItemUnknown, Code: codeDamaged, Error: "the item's record in the data file was lost", UpdatedAt: h.UpdatedAt, EndedAt: h.UpdatedAt}
 	}
 	raw := r.encode()
 	if newer := h.recent(position); newer != nil {
