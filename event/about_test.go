@@ -54,7 +54,7 @@ func isWithoutChat(kind Kind, body []byte) bool {
 	}
 }
 
-func TestWhoHasTwoAddressesIsOneChat(t *testing.T) {
+func TestBothAddressesAreOneChat(t *testing.T) {
 	const phone, lid, group = "4915111@s.whatsapp.net", "777@lid", "120@g.us"
 	other := func(jid string) string {
 		return map[string]string{phone: lid, lid: phone}[jid]

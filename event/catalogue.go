@@ -7,7 +7,7 @@ type Kind string
 // Flag is a key of the "events" object of an instance's webhook configuration.
 type Flag string
 
-// Family tells which envelope and which destinations an event has.
+// Family decides the envelope and the destinations of an event.
 type Family int
 
 // The two families.
@@ -20,7 +20,7 @@ const (
 )
 
 // Gate names the persistence setting that must be on for an event to exist at
-// all; the record is stored before the event is made.
+// all; the record is stored before the event is created.
 type Gate string
 
 // The gates, by the name of their environment variable.
@@ -40,7 +40,7 @@ type Descriptor struct {
 	Array  bool // data is an array, not an object
 	Number byte // in the data file; it never changes and is never given again
 
-	// Triggers causes an instance event: events of the client library by their type, or a
+	// Triggers cause an instance event: events of the client library by their type, or a
 	// step of the program itself. Batch events come from the batch state table.
 	Triggers []string
 
@@ -78,10 +78,9 @@ const (
 	UserAboutUpdate         Kind = "user.about.update"
 )
 
-// IsCredential reports whether the data of the event is one: with a code of
-// qrcode.updated anybody links a phone to the instance. Pairing codes and the codes
-// that are compared for a passkey are not: the first are in no event, and the second
-// link nothing by themselves.
+// IsCredential reports whether the data of the event is a credential: a code of
+// qrcode.updated links a phone to the instance. Pairing codes are in no event, and the
+// codes that are compared for a passkey link nothing by themselves.
 func (k Kind) IsCredential() bool { return k == QRCodeUpdated }
 
 // The batch events.

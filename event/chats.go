@@ -24,7 +24,7 @@ type ChatUpdate struct {
 	Type         ChatUpdateType `json:"type"`
 	DateTime     Time           `json:"dateTime"`
 	ChatJID      string         `json:"chatJid,omitempty"`      // when the type is about one chat
-	FromFullSync *bool          `json:"fromFullSync,omitempty"` // nil when the source does not tell
+	FromFullSync *bool          `json:"fromFullSync,omitempty"` // nil if the source does not say
 	Extra        Extra          `json:"-"`
 }
 
@@ -40,7 +40,7 @@ func (c ChatUpdate) MarshalJSON() ([]byte, error) {
 type ChatDelete struct {
 	ChatJID     string `json:"chatJid"`
 	DateTime    Time   `json:"dateTime"`
-	DeleteMedia *bool  `json:"deleteMedia,omitempty"` // local media go too; nil when the source does not tell
+	DeleteMedia *bool  `json:"deleteMedia,omitempty"` // local media are deleted too; nil if the source does not say
 	Extra       Extra  `json:"-"`
 }
 

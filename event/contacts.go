@@ -36,7 +36,7 @@ type ContactUpsert struct {
 	RemoteJID     string  `json:"remoteJid"`
 	LID           *string `json:"lid"`
 	PushName      *string `json:"pushName"`
-	ProfilePicURL *string `json:"profilePicUrl"` // null: WhatsApp tells no picture with a contact
+	ProfilePicURL *string `json:"profilePicUrl"` // null: WhatsApp sends no picture with a contact
 	Action        string  `json:"action" schema:"const=upserted"`
 }
 

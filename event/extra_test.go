@@ -45,7 +45,7 @@ func TestEveryTypeWithExtraKeysIsTriedHere(t *testing.T) {
 	}
 }
 
-func TestExtraKeysNeverOverwriteDeclaredOnesPresentOrNot(t *testing.T) {
+func TestExtraKeysNeverOverwriteDeclaredKeys(t *testing.T) {
 	for kind, p := range payloadTypes() {
 		data, ok := extended(nil)[kind]
 		if !ok || kind == HistorySync {
@@ -72,7 +72,7 @@ func TestExtraKeysNeverOverwriteDeclaredOnesPresentOrNot(t *testing.T) {
 
 type cycle struct{ Next *cycle }
 
-func TestExtraLeavesOutWhatJSONCannotSayAndKeepsTheRestInOrder(t *testing.T) {
+func TestExtraLeavesOutInvalidValues(t *testing.T) {
 	loop := &cycle{}
 	loop.Next = loop
 	got, err := Marshal(LabelEdit{ID: "l", Extra: Extra{
@@ -102,7 +102,7 @@ func TestParticipantsAreAnArrayEvenWhenNil(t *testing.T) {
 	}
 }
 
-func TestTimesOutsideOfTheCalendarBecomeTheNearestInside(t *testing.T) {
+func TestTimesOutsideTheCalendarAreClamped(t *testing.T) {
 	for want, in := range map[string]time.Time{
 		"9999-12-31T23:59:59.999Z": time.Unix(math.MaxInt64/4, 0),
 		"0001-01-01T00:00:00.001Z": time.Date(-400, 1, 1, 0, 0, 0, 0, time.UTC),

@@ -43,7 +43,7 @@ var enumerations = []enumerated{
 	PasskeyStep(""), WhenRestricted(""),
 }
 
-func TestEveryEnumerationHasTheValuesOfTheContractAndAllItsConstants(t *testing.T) {
+func TestEnumerationsMatchContractAndConstants(t *testing.T) {
 	constants := constantsByType(t)
 	for _, e := range enumerations {
 		name := reflect.TypeOf(e).Name()

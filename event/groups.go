@@ -59,10 +59,10 @@ type GroupParticipantsUpdate struct {
 
 func (g GroupParticipantsUpdate) about() About { return ofChat(g.ID, false) }
 
-// GroupMetadata is what groups.upsert and groups.update tell of a group, all of
-// it optional. Pointers are for what can be changed to nothing: a removed
-// description is "", disappearing messages switched off are 0, a flag that was
-// lifted is false, and all three are told; nil means that nothing is said.
+// GroupMetadata is the metadata of a group in groups.upsert and groups.update. All fields
+// are optional. Fields whose zero value is sent are pointers: a removed description is
+// "", disappearing messages switched off are 0, a cleared flag is false; nil means
+// unknown.
 type GroupMetadata struct {
 	Notify               string  `json:"notify,omitempty"`
 	AddressingMode       string  `json:"addressingMode,omitempty"` // "pn" or "lid"

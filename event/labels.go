@@ -28,7 +28,7 @@ type LabelAssociation struct {
 	ChatJID   string      `json:"chatJid"`
 	MessageID string      `json:"messageId,omitempty"` // with LabelOnMessage
 	LabelID   string      `json:"labelId"`
-	Action    LabelAction `json:"action,omitempty"` // empty when the source does not tell
+	Action    LabelAction `json:"action,omitempty"` // empty if the source does not say
 	DateTime  Time        `json:"dateTime"`
 	Extra     Extra       `json:"-"`
 }

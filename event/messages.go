@@ -59,7 +59,7 @@ type MessageUndecryptable struct {
 func (m MessageUndecryptable) about() About { return ofChat(m.ChatJID, m.KeyFromMe) }
 
 // MediaAnswer is the data of media.retry: what a phone answered when it was
-// asked to upload a file again. The ciphertext itself is never told.
+// asked to upload a file again. The ciphertext itself is never published.
 type MediaAnswer struct {
 	MessageID     string `json:"messageId"` // WhatsApp's id
 	ChatJID       string `json:"chatJid"`

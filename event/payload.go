@@ -79,8 +79,8 @@ type Message struct {
 	InstanceID         int64      `json:"instanceId,omitempty"`
 	ExternalAttributes Attributes `json:"externalAttributes,omitempty"`
 
-	// History: the phone told of it afterwards. It is older than what came by
-	// itself, whenever it was stored.
+	// History marks a message from the phone's history. It sorts before messages that were
+	// received live, whenever it was stored.
 	History bool `json:"-"`
 }
 
