@@ -7,25 +7,16 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"postern/instance"
 )
 
-// TestNewBucketIsComplete reports at once what a bucket lacks: the check of its records,
-// their owner and its description. Whether the deletion of an instance removes them
+// TestNewBucketIsComplete reports at once what a bucket lacks: the check of its records and
+// its description. Whether the deletion of an instance removes them
 // is checked by e2e/faults, for all buckets.
 func TestNewBucketIsComplete(t *testing.T) {
 	drawn := packageComments(t)
-	own := map[string]bool{}
-	for _, b := range instance.Buckets() {
-		own[b.Name] = true
-	}
 	for _, b := range Buckets() {
 		if b.Needs == nil {
-			t.Errorf("%s lacks Needs, in Buckets() of %s: how a record is decoded and what it refers to, see store.References", b.Name, b.Owner)
-		}
-		if strings.HasPrefix(b.Key, "instance") && b.Of == nil && b.Gone == nil && !own[b.Name] {
-			t.Errorf("%s lacks Of, in Buckets() of %s: its records belong to an instance", b.Name, b.Owner)
+			t.Errorf("%s lacks Needs or Of, in Buckets() of %s: how a record is decoded, what it refers to and to which instance it belongs, see store.References", b.Name, b.Owner)
 		}
 		if b.Key == "" || b.Value == "" {
 			t.Errorf("%s lacks Key or Value, in Buckets() of %s: its encoding in words", b.Name, b.Owner)
