@@ -140,7 +140,7 @@ func TestCredsThatCannotBeUsedAreRefusedWithTheirField(t *testing.T) {
 		"illegal base64":                 func(c map[string]any) { c["advSecretKey"] = "%%" },
 		"no whole number":                func(c map[string]any) { c["registrationId"] = "many" },
 		"nextPreKeyId: the next id":      func(c map[string]any) { c["nextPreKeyId"] = 1 << 25 },
-		"no JID of a device":             func(c map[string]any) { c["me"] = map[string]any{"id": "x"} },
+		"not the JID of a device":             func(c map[string]any) { c["me"] = map[string]any{"id": "x"} },
 		"it is no creds.json of Baileys": func(c map[string]any) { c["me"] = []int{1} },
 	} {
 		c := goodCreds()

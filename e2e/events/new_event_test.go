@@ -39,7 +39,7 @@ func TestNewEventIsComplete(t *testing.T) {
 }
 
 func (c *completeness) instanceEvent(d event.Descriptor) {
-	c.need("whatsapp/translate*.go or instance/", c.sources["whatsapp"]+c.sources["instance"]+c.sources["messages"], c.constant(d.Kind), "the code that makes the event")
+	c.need("whatsapp/translate or instance/", c.sources["whatsapp"]+c.sources["instance"]+c.sources["messages"], c.constant(d.Kind), "the code that makes the event")
 	for _, field := range c.unexplained(d.Kind) {
 		c.missing("httpapi, docs_event.go", "the description of "+field)
 	}

@@ -125,7 +125,7 @@ const eventsOutro = `
 | Event | Why | Seen by |
 |---|---|---|
 | QRScannedWithoutMultidevice | the pairing ends with the state connection_error; the status shows the reason | TestWhatIsNotToldMakesNoWebhook |
-| PairPasskeyError | what the pairing comes to is told by connection.update; the status shows the reason | TestAPasskeyThatFailsIsTheReasonShownAndNoWebhook |
+| PairPasskeyError | what the pairing comes to is told by connection.update; the status shows the reason | TestPasskeyFailureIsAReasonWithoutWebhook |
 | CallTransport, CallRelayLatency | measurements of a call's transport | TestWhatIsNotToldMakesNoWebhook |
 | MediaRetryError, MexNotificationData, NewsletterMessageMeta | parts of other events; the last is told along with its message | TestEveryTrigger |
 
