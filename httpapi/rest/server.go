@@ -108,7 +108,8 @@ func New(c Config) (*Server, error) {
 	return Bare(c), nil
 }
 
-// Bare is newServer for tests of what needs nothing else.
+// Bare returns a server without routes and does not check c: for tests and for paths
+// that need no credential.
 func Bare(c Config) *Server {
 	if c.Failures == nil {
 		c.Failures = peers.NewFailures(0)
