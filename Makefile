@@ -31,7 +31,9 @@ help: ## print the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # Where inlining makes the program larger and nothing faster that can be measured.
-COLD := go.mau.fi/... postern/sandbox/... github.com/prometheus/... github.com/BurntSushi/...
+COLD := go.mau.fi/... postern/sandbox/... github.com/prometheus/... github.com/BurntSushi/... github.com/spf13/... \
+	postern/cli/... postern/config postern/httpapi/openapi postern/mcp github.com/modelcontextprotocol/... \
+	github.com/google/jsonschema-go/... github.com/segmentio/... github.com/yosida95/...
 
 # Functions begin at multiples of 16 bytes instead of 32: 0.2 MB less, and no
 # slower (BENCHMARKS.md, The binary).
@@ -50,8 +52,8 @@ packages: ## install, run, upgrade and remove what make dist makes (root, and de
 systemd: ## boot a small Debian with the .deb in it, and see its systemd start, watch, reload, stop and upgrade the service (root, debootstrap)
 	$(MAKE) packages ONLY=TestSystemd
 
-size: build ## what takes the room in bin/postern, by module
-	$(GO) run ./.ci/size bin/postern
+size: build ## size of bin/postern by feature (BY=module or BY=package)
+	$(GO) run ./.ci/size -by '$(or $(BY),feature)' bin/postern
 
 run: build ## build and serve with ./config.toml or the defaults
 	./bin/postern serve
@@ -95,7 +97,7 @@ clients: ## the documents of the interface before linters and generators; genera
 	.ci/clients/run $(ONLY)
 
 # The packages whose goroutines share the most: all of them, with nothing in the cache, take twelve minutes more (BENCHMARKS.md).
-SHARING := ./access ./app ./batch ./console/feed ./dispatch ./httpapi/alerts ./instance ./instance/pace ./mcp ./store ./wsbus
+SHARING := ./access ./app ./batch ./console/feed ./dispatch ./httpapi/alerts ./instance ./instance/pace ./instance/webhooks ./mcp ./messages ./store ./wsbus
 
 nightly: ## what make test is too short for: kills, mistakes, model, limits, power cuts, bit flips, clients, the package, races (an hour or two)
 	$(MAKE) crash ROUNDS=200
@@ -129,9 +131,9 @@ pictures: ## every page of the console as a picture in bin/pictures, those of th
 	@mkdir -p docs/pictures
 	@for p in $(README_PICTURES); do cp bin/pictures/$$p.png docs/pictures/; done
 
-docs: ## regenerate what is generated: config.toml.example, cli/licences.txt, docs/configuration.md, docs/events.md, docs/errors.md, docs/clients.md, the states in docs/batches.md
+docs: ## regenerate what is generated: config.toml.example, cli/licences.txt, docs/configuration.md, docs/events.md, docs/errors.md, docs/clients.md, the states in docs/batches.md, the console's events
 	$(GO) test -run '^(TestExampleConfig|TestNoTrigger|TestTheErrorPage|TestThePageOfClients|TestEveryLinkedModule)' ./config ./cli ./e2e/docs ./e2e/events -args -update
-	$(GO) test -run '^TestTheBatchPage' ./batch -args -update
+	$(GO) test -run '^(TestTheBatchPage|TestEventsFile)' ./batch ./console/page -args -update
 
 check: lint ## lint, vet, race tests, import table, short fuzz
 	$(GO) vet ./...

@@ -18,6 +18,7 @@ import (
 	"postern/console/feed"
 	"postern/console/samples"
 	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi"
@@ -25,10 +26,12 @@ import (
 	"postern/httpapi/idempotency"
 	"postern/instance"
 	"postern/instance/pace"
+	"postern/instance/webhooks"
 	"postern/internal/loglevel"
 	"postern/internal/loglines"
 	"postern/internal/peers"
 	"postern/media"
+	"postern/messages"
 	"postern/sandbox"
 	"postern/store"
 	"postern/whatsapp"
@@ -64,6 +67,7 @@ type App struct {
 
 	started    bool // all parts
 	store      *store.Store
+	outbox     *outbox.Outbox
 	hub        *wsbus.Hub
 	console    *feed.Feed
 	ledger     *delivery.Ledger
@@ -71,6 +75,8 @@ type App struct {
 	drops      dispatch.LogThrottle // of the queue
 	relay      *dispatch.Relay
 	media      *media.Library
+	webhooks   *webhooks.Directory
+	messages   *messages.Archive
 	registry   *instance.Registry
 	known      contacts
 	pacer      *pace.Pacer
@@ -108,7 +114,7 @@ func (a *App) Phone(number string) (p *sandbox.Phone, ok bool) {
 
 // Buckets are the buckets of the data file, but for the store's own.
 func Buckets() []store.Bucket {
-	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), device.Buckets(), batch.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), access.Buckets()))
+	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), webhooks.Buckets(), messages.Buckets(), device.Buckets(), batch.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), access.Buckets()))
 }
 
 // Start takes the addresses and brings everything up behind them.
@@ -133,7 +139,7 @@ func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec confi
 	a.failures = peers.NewFailures(int(cfg.Authentication.FailuresPerMinute))
 	a.metrics = newMetrics(a)
 	for _, part := range []func(context.Context) error{
-		a.startStore, a.startAccess, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startInstances, a.startDispatch, a.startBatches, a.endKeys, a.startProcessor, a.startBackups, a.startSamples,
+		a.startStore, a.startAccess, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startMessages, a.startInstances, a.startDispatch, a.startBatches, a.endKeys, a.startProcessor, a.startBackups, a.startSamples,
 		func(context.Context) error { return a.serve(taken) },
 	} {
 		err := ctx.Err()
@@ -168,7 +174,7 @@ func (a *App) Stop(ctx context.Context) error { return a.stops.stop(ctx) }
 
 func (a *App) startStore(context.Context) (err error) {
 	a.store, err = store.Open(store.Options{
-		Path: a.cfg.Store.Path, Buckets: Buckets(), Logger: a.log, OnCommit: a.metrics.committed, DisableOutboxDelivery: !a.cfg.Webhook.GlobalEnabled, Program: version, KeepBefore: a.cfg.Store.KeepBefore,
+		Path: a.cfg.Store.Path, Buckets: Buckets(), Logger: a.log, OnCommit: a.metrics.committed, Program: version, KeepBefore: a.cfg.Store.KeepBefore,
 	})
 	if err != nil {
 		return err
@@ -182,6 +188,10 @@ func (a *App) startStore(context.Context) (err error) {
 		}
 		return store.DropBefore(a.cfg.Store.Path)
 	})
+	if a.outbox, err = outbox.Open(a.store); err != nil {
+		return err
+	}
+	a.outbox.SetDelivery(a.cfg.Webhook.GlobalEnabled)
 	return nil
 }
 
@@ -254,6 +264,24 @@ func (a *App) startMedia(context.Context) (err error) {
 	return nil
 }
 
+// startMessages opens the stored messages and begins to remove old ones.
+func (a *App) startMessages(ctx context.Context) (err error) {
+	d := a.cfg.Database
+	a.messages, err = messages.Open(ctx, messages.Config{
+		Store: a.store, Owner: instance.There, SaveMessages: d.SaveNewMessage, SaveUpdates: d.SaveMessageUpdate, SaveContacts: d.SaveContacts,
+		Retention: d.MessageRetention, Logger: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.messages.Start()
+	a.stops.push("messages", func(context.Context) error {
+		a.messages.Close()
+		return nil
+	})
+	return nil
+}
+
 func (a *App) startInstances(ctx context.Context) error {
 	devices, err := device.Open(a.store, a.log)
 	if err != nil {
@@ -269,12 +297,10 @@ func (a *App) startInstances(ctx context.Context) error {
 		return err
 	}
 	a.registry, err = instance.Open(ctx, instance.Config{
-		Store: a.store, Publish: a.publish, Watched: a.hub.Watched, OnStatus: a.statusChanged, OnChange: a.instanceChanged, KeepsStrangers: a.keepsStrangers,
+		Store: a.store, Messages: a.messages, Webhooks: a.webhooks, Publish: a.publish, Watched: a.hub.Watched, OnStatus: a.statusChanged, OnChange: a.instanceChanged, KeepsStrangers: a.keepsStrangers,
 		Twin: devices.Twin, Standings: func() (map[int64]instance.Standing, error) { return standings(devices, a.home) },
 		Proxy: forAll, CheckProxy: dispatch.Guard{}.CheckURL,
-		CheckURL:     dispatch.Guard{DenyPrivate: a.cfg.Webhook.DenyPrivate}.CheckURL,
-		SaveMessages: a.cfg.Database.SaveNewMessage, SaveUpdates: a.cfg.Database.SaveMessageUpdate,
-		SaveContacts: a.cfg.Database.SaveContacts, GlobalURL: a.globalURL(), DurableDefault: a.cfg.Webhook.DurableDefault,
+		CheckURL:   dispatch.Guard{DenyPrivate: a.cfg.Webhook.DenyPrivate}.CheckURL,
 		DropNotice: devices.DropNoticeTx,
 		Ledger:     a.ledger, OnLanes: a.lanesChanged, ClearLanes: a.relay.Clear,
 		Forget: func(tx *store.Tx, id int64) error {
@@ -285,10 +311,6 @@ func (a *App) startInstances(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.stops.push("instance registry", func(context.Context) error {
-		a.registry.Close()
-		return nil
-	})
 	if err := a.openVersions(); err != nil {
 		return err
 	}
@@ -296,7 +318,7 @@ func (a *App) startInstances(ctx context.Context) error {
 	if w := a.wrongNetworks(); w != "" {
 		a.log.Warn(w)
 	}
-	a.known = contacts{a.registry, devices}
+	a.known = contacts{a.registry, a.messages, devices}
 	a.introductions()
 	if err := a.startPacer(ctx); err != nil {
 		return err
@@ -306,7 +328,7 @@ func (a *App) startInstances(ctx context.Context) error {
 		Registry: a.registry, Connector: connector, AutoReconnect: wa.AutoReconnect,
 		StartupConcurrency: int(wa.StartupReconnectConcurrency), ConnectTimeout: seconds(wa.ConnectTimeout),
 		InitialDelay: seconds(wa.ReconnectInitialDelay), MaxDelay: seconds(wa.ReconnectMaxDelay),
-		Retention: a.cfg.Database.MessageRetention, PruneDevice: devices.Prune, DropLoggedOut: devices.DropAside, KeepLoggedOut: wa.KeepLoggedOut, Outdated: a.versions.Outdated, Taken: a.versions.Taken, NewMessageID: whatsapp.NewMessageID, OnCode: a.pairing.scan,
+		PruneDevice: devices.Prune, DropLoggedOut: devices.DropAside, KeepLoggedOut: wa.KeepLoggedOut, Outdated: a.versions.Outdated, Taken: a.versions.Taken, NewMessageID: whatsapp.NewMessageID, OnCode: a.pairing.scan,
 		Knows: a.known.know, Pacer: a.pacer, FailureStreak: int(a.cfg.Batch.FailureStreak), Logger: a.log,
 	})
 	return nil
@@ -322,7 +344,7 @@ func (a *App) startBatches(ctx context.Context) error {
 		return err
 	}
 	a.engine, err = batch.New(batch.Config{
-		Store: a.store, Fleet: fleet{a.registry, a.supervisor, a.known.know, a.pacer}, LetGo: a.letGo, Changed: a.batchChanged, NewMessageID: whatsapp.NewMessageID, Enabled: a.cfg.Batch.WorkerEnabled,
+		Store: a.store, Outbox: a.outbox, Fleet: fleet{a.registry, a.supervisor, a.known.know, a.pacer}, LetGo: a.letGo, Changed: a.batchChanged, NewMessageID: whatsapp.NewMessageID, Enabled: a.cfg.Batch.WorkerEnabled,
 		MaxDelay:        time.Duration(a.cfg.Batch.MaxDelayMs) * time.Millisecond,
 		MaxRecipients:   int(a.cfg.Batch.MaxRecipients),
 		MaxOpen:         int(a.cfg.Batch.MaxOpen),

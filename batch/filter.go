@@ -97,11 +97,6 @@ func (f Filter) empty() bool {
 		f.Name == "" && f.Query == "" && f.Opens == nil
 }
 
-// unfinished reports whether f selects no final batch.
-func (f Filter) unfinished() bool {
-	return len(f.Status) > 0 && !slices.ContainsFunc(f.Status, Final)
-}
-
 // longestName is how many bytes a name has at most. A longer text, which may be
 // a megabyte, is in none of them.
 const longestName = utf8.UTFMax * MaxName

@@ -46,10 +46,10 @@ func Settings(c *Config) []Shown {
 	return all
 }
 
-// Warnings are those that reading a configuration gave; see Exposures for what it says.
+// Warnings returns the warnings of [Load]; see [Exposures] for those about the values.
 func Warnings(c *Config) []string { return c.loaded.warnings }
 
-// TOML is a file of what is shown, each value with where it came from.
+// TOML returns the shown settings as a file, each value with its source.
 func TOML(all []Shown) string {
 	return strings.TrimPrefix(sections(all, func(s Shown) string { return s.Name }, func(s Shown, key string) string {
 		return fmt.Sprintf("%s = %s # %s\n", key, s.Value, OneLine(s.Source))

@@ -18,7 +18,7 @@ type value interface {
 	accept(v any) error
 	// toml is the current value as TOML.
 	toml() string
-	// values says what is accepted, for the documentation.
+	// values describes the accepted values, for the documentation.
 	values() string
 }
 

@@ -337,7 +337,7 @@ func TestRetryWithoutDestinationIsRefused(t *testing.T) {
 	token := r.instance("a")
 	crm := event.Destination{Target: event.TargetEndpoint, Endpoint: "crm", URL: "http://crm.example/"}
 	global := event.Destination{Target: event.TargetGlobal, URL: "http://operator.example/"}
-	r.resolve = r.registry.Resolve
+	r.resolve = r.registry.Webhooks().Resolve
 	textOf(t, r.as(token, "PUT", "/instance/a/webhook", `{"url":"http://own.example/","events":{}}`))
 	textOf(t, r.as(token, "PUT", "/instance/a/webhook/options", `{"endpoints":[{"id":"crm","url":"http://crm.example/"}]}`))
 	failed := func(to event.Destination) uint64 {
@@ -401,11 +401,11 @@ func TestTheDeliveriesOfOthersAreNotThereForARetry(t *testing.T) {
 func TestWithTheLogOffOnlyPendingDeliveriesAreKnown(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
-	off, err := delivery.Open(r.store, delivery.Config{})
+	off, err := delivery.Open(r.store, delivery.Config{Outbox: r.box})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.api.Deliveries, r.api.Relay = off, dispatch.NewRelay(dispatch.RelayConfig{Store: r.store, Ledger: off})
+	r.api.Deliveries, r.api.Relay = off, dispatch.NewRelay(dispatch.RelayConfig{Store: r.store, Outbox: r.box, Ledger: off})
 	r.ledger = off
 	if err := off.Start(t.Context()); err != nil {
 		t.Fatal(err)

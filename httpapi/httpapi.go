@@ -15,6 +15,7 @@ import (
 	"postern/batch"
 	"postern/console/samples"
 	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/alerts"
@@ -25,6 +26,7 @@ import (
 	"postern/internal/loglines"
 	"postern/internal/peers"
 	"postern/media"
+	"postern/messages"
 	"postern/store"
 )
 
@@ -32,12 +34,14 @@ import (
 // say otherwise.
 type Config struct {
 	Registry   *instance.Registry
+	Messages   *messages.Archive
 	Supervisor *instance.Supervisor
 	Engine     *batch.Engine
 	Processor  *instance.Processor // carries out asynchronous sends
 	Media      *media.Library
 	Hub        Hub // nil: the WebSocket paths answer 404
 	Store      *store.Store
+	Outbox     *outbox.Outbox // of Store
 
 	// Post sends a notice to its first address, at once, and returns the
 	// status of the answer, 0 when there was none; the error says why the
@@ -171,7 +175,7 @@ type api struct {
 // is missing or too weak.
 func New(c Config) (http.Handler, error) {
 	switch {
-	case c.Registry == nil || c.Supervisor == nil || c.Engine == nil || c.Store == nil || c.NewMessageID == nil || c.Post == nil || c.Media == nil || c.Processor == nil:
+	case c.Registry == nil || c.Messages == nil || c.Supervisor == nil || c.Engine == nil || c.Store == nil || c.NewMessageID == nil || c.Post == nil || c.Media == nil || c.Processor == nil:
 		return nil, errors.New("httpapi: Registry, Supervisor, Engine, Store, Media, Processor, Post and NewMessageID are required")
 	case c.APIKey == "":
 		return nil, errors.New("httpapi: the global API key is empty")

@@ -28,6 +28,7 @@ import (
 	"postern/batch"
 	"postern/console/feed"
 	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/alerts"
@@ -35,7 +36,9 @@ import (
 	"postern/httpapi/tokens/tokenstest"
 	"postern/instance"
 	"postern/instance/pace"
+	"postern/instance/webhooks"
 	"postern/media"
+	"postern/messages"
 	"postern/store"
 	"postern/whatsapp/proxy"
 )
@@ -54,9 +57,11 @@ type rig struct {
 	h        http.Handler // of api, with an eye on what it answers
 	api      *api
 	store    *store.Store
+	box      *outbox.Outbox
 	ledger   *delivery.Ledger
 	resolve  func(delivery.Lane) (event.Destination, delivery.Status) // of the ledger; nil: all are paused
 	registry *instance.Registry
+	messages *messages.Archive
 	engine   *batch.Engine
 	line     *line
 	hub      *recordingHub
@@ -120,7 +125,7 @@ func newRigOnDisk(t testing.TB, minFree uint64) *rig {
 // instances are what adapt says.
 func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) *rig {
 	t.Helper()
-	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), instance.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), access.Buckets())
+	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), instance.Buckets(), webhooks.Buckets(), messages.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), access.Buckets())
 	st, err := store.Open(o)
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +138,10 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 		}
 		return r.resolve(l)
 	}
-	ledger, err := delivery.Open(st, delivery.Config{Log: true, Resolve: resolve})
+	if r.box, err = outbox.Open(st); err != nil {
+		t.Fatal(err)
+	}
+	ledger, err := delivery.Open(st, delivery.Config{Log: true, Outbox: r.box, Resolve: resolve})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +150,11 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 	}
 	t.Cleanup(func() { _ = ledger.Stop(context.Background()) })
 	r.ledger = ledger
-	instances := instance.Config{Store: st, Ledger: ledger, Publish: r.publish, Logger: r.logger()}
+	if r.messages, err = messages.Open(t.Context(), messages.Config{Store: st, Owner: instance.There, SaveUpdates: true, Logger: r.logger()}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.messages.Close)
+	instances := instance.Config{Store: st, Messages: r.messages, Ledger: ledger, Publish: r.publish, Logger: r.logger()}
 	for _, change := range adapt {
 		change(&instances)
 	}
@@ -150,7 +162,7 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.engine, err = batch.New(batch.Config{Store: st, Fleet: noFleet{}, NewMessageID: uuid.NewString})
+	r.engine, err = batch.New(batch.Config{Store: st, Outbox: r.box, Fleet: noFleet{}, NewMessageID: uuid.NewString})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,10 +202,10 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 				}
 			})
 		},
-		Registry: r.registry, Supervisor: sup, Engine: r.engine, Media: r.media, Processor: processor, Hub: r.hub, Store: st,
+		Registry: r.registry, Messages: r.messages, Supervisor: sup, Engine: r.engine, Media: r.media, Processor: processor, Hub: r.hub, Store: st, Outbox: r.box,
 		Transfers:    Transfers{Export: r.export, Undo: r.registry.MoveBack, Import: r.importAccount},
 		NewMessageID: uuid.NewString, Backup: r.backup, Post: r.post, APIKey: testKey, JWTSecret: testSecret,
-		Samples: r.samples(), Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Ledger: ledger, Resolve: resolve}), Deliveries: ledger, Logger: r.logger(),
+		Samples: r.samples(), Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Outbox: r.box, Ledger: ledger, Resolve: resolve}), Deliveries: ledger, Logger: r.logger(),
 	})
 	if err != nil {
 		t.Fatal(err)

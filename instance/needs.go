@@ -3,7 +3,7 @@ package instance
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
+	"errors"
 	"time"
 
 	"postern/event"
@@ -11,18 +11,7 @@ import (
 )
 
 // References between the records of an instance. Records that belong to an instance are
-// deleted in its commit. Other packages declare their records' references to an instance
-// with Owner.
-
-// eachRecord is Needs without a check at the end of the bucket.
-func eachRecord(fn func(key, value []byte) []store.Need) store.Needs {
-	return func(key, value []byte) []store.Need {
-		if key == nil {
-			return nil
-		}
-		return fn(key, value)
-	}
-}
+// deleted in its commit; their buckets declare it with [store.Bucket.Of].
 
 // Owner requires the instance with that key: see [store.OwnedBy].
 func Owner(id []byte) store.Need {
@@ -38,178 +27,51 @@ func There(tx *store.Tx, id int64) error {
 	return ErrNotFound
 }
 
-// ownedNeeds is for keys that begin with an instance id, or 0 for the global webhook.
-func ownedNeeds(*store.Lookup) store.Needs {
-	return eachRecord(func(key, _ []byte) []store.Need {
-		switch {
-		case len(key) < 8:
-			return []store.Need{{Why: "it belongs to no instance"}}
-		case bytes.Equal(key, store.Key(GlobalScope)):
-			return nil
-		}
-		return []store.Need{Owner(key[:8])}
-	})
-}
-
-// ownedJSON is ownedNeeds for JSON of a T.
-func ownedJSON[T any](why string) func(*store.Lookup) store.Needs {
-	return func(look *store.Lookup) store.Needs {
-		owned := ownedNeeds(look)
-		return func(key, value []byte) []store.Need {
-			if key != nil && json.Unmarshal(value, new(T)) != nil {
-				return []store.Need{{Why: why}}
-			}
-			return owned(key, value)
-		}
-	}
-}
-
 // unknownProxy replaces an unreadable proxy: while it exists, nothing dials without a
 // proxy.
 func unknownProxy([]byte) []byte { return []byte("{}") }
 
-// proxyNeeds checks that the proxy of an instance is readable.
-func proxyNeeds(look *store.Lookup) store.Needs {
-	owned := ownedNeeds(look)
-	is := func(raw []byte) bool { return json.Unmarshal(raw, new(storedProxy)) == nil }
-	return func(key, value []byte) []store.Need {
-		all := owned(key, value)
-		if key != nil && !is(value) {
-			all = append(all, store.Need{
-				Bucket: proxies, Key: bytes.Clone(key), Is: is, Value: unknownProxy(key),
-				Why: "an instance does not connect until its proxy is set again or deleted",
-			})
-		}
-		return all
+// readableProxy is the need of a proxy to be readable.
+func readableProxy(_ *store.Lookup, key, _ []byte) store.Need {
+	return store.Need{
+		Bucket: proxies, Key: key, Value: unknownProxy(key), Why: "an instance does not connect until its proxy is set again or deleted",
+		Is: func(raw []byte) bool { return json.Unmarshal(raw, new(storedProxy)) == nil },
 	}
 }
 
-func instanceNeeds(*store.Lookup) store.Needs {
-	return eachRecord(func(key, value []byte) []store.Need {
-		var r Record
-		if json.Unmarshal(value, &r) != nil || r.ID != number(key) || r.Name == "" {
-			return []store.Need{{Why: "an instance is lost"}}
-		}
-		return []store.Need{{Bucket: instanceName, Key: []byte(r.Name), Value: bytes.Clone(key), Why: "another instance can be given its name"}}
-	})
-}
+var errID = errors.New("the record is not that of its key")
 
-// nameNeeds checks that each name has its instance. An instance of which only the name is
-// left is restored, so that its messages and keys remain; it is disconnected and needs a
-// new token.
-func nameNeeds(look *store.Lookup) store.Needs {
-	return eachRecord(func(key, value []byte) []store.Need {
-		if len(value) != 8 {
-			return []store.Need{{Why: "a name belongs to no instance"}}
-		}
-		n := store.Need{
-			Bucket: instances, Key: bytes.Clone(value), Why: "only the name of an instance is left: its owner, token, description and attributes are lost",
-			Is: func(raw []byte) bool {
-				var r Record
-				return json.Unmarshal(raw, &r) != nil || r.Name == string(key)
-			},
-		}
-		if !look.Has(instances, value) {
-			n.Value, _ = json.Marshal(Record{
-				ID: number(value), Name: string(key), Status: event.Disconnected, ExternalAttributes: event.Attributes("{}"),
-				LastError: "its record was lost and restored: issue a new token", CreatedAt: event.At(time.Now()), UpdatedAt: event.At(time.Now()),
-			})
-		}
-		return []store.Need{n}
-	})
-}
-
-func messageNeeds(look *store.Lookup) store.Needs {
-	indexed := look.Has(chatNamesBucket, indexed())
-	return eachRecord(func(key, value []byte) []store.Need {
-		var stored storedMessage
-		if len(key) != 16 || json.Unmarshal(value, &stored) != nil {
-			return []store.Need{{Why: "a message is lost"}}
-		}
-		m := (*event.Message)(&stored.Message)
-		id := number(key[:8])
-		needs := []store.Need{
-			Owner(key[:8]),
-			{Bucket: messageKeys, Key: messageKey(id, m), Value: bytes.Clone(key[8:]), Why: "receipts do not find a message, and it may be stored twice"},
-		}
-		if indexed {
-			needs = append(needs, store.Need{Bucket: messageChats, Key: chatKey(id, m), Value: whose(m), Why: "a message is not listed in its chat"})
-		}
-		return needs
-	})
-}
-
-// messageIs returns a check that a stored message satisfies ok.
-func messageIs(ok func(*event.Message) bool) func([]byte) bool {
-	return func(raw []byte) bool {
-		var stored storedMessage
-		return json.Unmarshal(raw, &stored) != nil || ok((*event.Message)(&stored.Message))
+func decodeInstance(key, value []byte) (r Record, err error) {
+	if err = json.Unmarshal(value, &r); err == nil && (r.ID != number(key) || r.Name == "") {
+		err = errID
 	}
+	return r, err
 }
 
-func messageKeyNeeds(*store.Lookup) store.Needs {
-	return eachRecord(func(key, value []byte) []store.Need {
-		const why = "a key id has no message"
-		if len(value) != 8 || len(key) < 8 {
-			return []store.Need{{Why: why}}
-		}
-		return []store.Need{{
-			Bucket: messages, Key: slices.Concat(key[:8], value), Why: why,
-			Is: messageIs(func(m *event.Message) bool { return bytes.Equal(messageKey(number(key[:8]), m), key) }),
-		}}
-	})
+// toName is the reference of an instance to its name.
+func toName(_ *store.Lookup, key []byte, r Record) store.Need {
+	return store.Need{Bucket: instanceName, Key: []byte(r.Name), Value: key, Why: "another instance can be given its name"}
 }
 
-func messageChatNeeds(*store.Lookup) store.Needs {
-	return eachRecord(func(key, _ []byte) []store.Need {
-		const why = "a chat lists a missing message"
-		if len(key) < 16 {
-			return []store.Need{{Why: why}}
-		}
-		return []store.Need{{
-			Bucket: messages, Key: slices.Concat(key[:8], key[len(key)-8:]), Why: why,
-			Is: messageIs(func(m *event.Message) bool { return bytes.Equal(chatKey(number(key[:8]), m), key) }),
-		}}
-	})
-}
-
-func messageUpdateNeeds(*store.Lookup) store.Needs {
-	return eachRecord(func(key, _ []byte) []store.Need {
-		if len(key) < 16 {
-			return []store.Need{{Why: "its message does not exist"}}
-		}
-		return []store.Need{{Bucket: messages, Key: bytes.Clone(key[:16]), Why: "its message does not exist"}}
-	})
-}
-
-func contactNeeds(*store.Lookup) store.Needs {
-	return eachRecord(func(key, value []byte) []store.Need {
-		var c Contact
-		if len(key) != 16 || json.Unmarshal(value, &c) != nil {
-			return []store.Need{{Why: "a contact is lost"}}
-		}
-		needs := []store.Need{Owner(key[:8])}
-		for _, jid := range c.jids() {
-			needs = append(needs, store.Need{
-				Bucket: contactJIDs, Key: slices.Concat(key[:8], []byte(jid)), Value: bytes.Clone(key[8:]), Why: "a contact is not found by its address, and may be stored twice",
-			})
-		}
-		return needs
-	})
-}
-
-func contactJIDNeeds(*store.Lookup) store.Needs {
-	return eachRecord(func(key, value []byte) []store.Need {
-		const why = "an address has no contact"
-		if len(key) < 8 || len(value) != 8 {
-			return []store.Need{{Why: why}}
-		}
-		return []store.Need{{
-			Bucket: contacts, Key: slices.Concat(key[:8], value), Why: why,
-			Is: func(raw []byte) bool {
-				var c Contact
-				return json.Unmarshal(raw, &c) != nil || slices.Contains(c.jids(), string(key[8:]))
-			},
-		}}
-	})
+// nameToInstance is the reference of a name to its instance. An instance of which only the
+// name is left is restored, so that its messages and keys remain; it is disconnected and
+// needs a new token.
+func nameToInstance(look *store.Lookup, key, value []byte) store.Need {
+	if len(value) != 8 {
+		return store.Need{Why: "a name belongs to no instance"}
+	}
+	n := store.Need{
+		Bucket: instances, Key: value, Why: "only the name of an instance is left: its owner, token, description and attributes are lost",
+		Is: func(raw []byte) bool {
+			var r Record
+			return json.Unmarshal(raw, &r) != nil || r.Name == string(key)
+		},
+	}
+	if !look.Has(instances, value) {
+		n.Value, _ = json.Marshal(Record{
+			ID: number(value), Name: string(key), Status: event.Disconnected, ExternalAttributes: event.Attributes("{}"),
+			LastError: "its record was lost and restored: issue a new token", CreatedAt: event.At(time.Now()), UpdatedAt: event.At(time.Now()),
+		})
+	}
+	return n
 }

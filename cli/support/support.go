@@ -51,9 +51,6 @@ func (r *Redactor) know(name string) {
 	}
 }
 
-// Instances is how many names it knows.
-func (r *Redactor) Instances() int { return len(r.names) }
-
 var (
 	// what a log says of instances that are there no longer
 	attribute = regexp.MustCompile(`\binstance(?:=|":")"?([A-Za-z0-9_-][A-Za-z0-9._-]*)`)

@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 	"whatsapp/proxy/proxytest": {},
 	"store/pages":              {"internal/plural"},
 	"store/pages/pagestest":    {"store/pages"},
-	"store":                    {"internal/plural", "store/pages", "event"},
+	"store":                    {"internal/plural", "store/pages"},
 	"whatsapp/device":          {"store", "event"},
 	"whatsapp/translate":       {"internal/nesting", "event", "internal/netfault"},
 	"whatsapp":                 {"internal/plural", "whatsapp/device", "store", "event", "internal/netfault", "whatsapp/proxy", "whatsapp/translate"},
@@ -39,13 +39,16 @@ var mayImport = map[string][]string{
 	"cli/support":              {},
 	"console/samples":          {},
 	"console/feed":             {},
-	"instance":                 {"internal/nesting", "internal/prune", "delivery", "store", "event", "whatsapp/proxy", "instance/pace"},
-	"batch":                    {"internal/prune", "store", "event", "internal/wallclock"},
+	"messages":                 {"internal/nesting", "internal/prune", "delivery", "store", "event"},
+	"instance":                 {"internal/nesting", "internal/prune", "messages", "delivery", "store", "event", "whatsapp/proxy", "instance/pace", "instance/webhooks"},
+	"instance/webhooks":        {"delivery", "store", "event"},
+	"batch":                    {"internal/prune", "delivery/outbox", "store", "event", "internal/wallclock"},
 	"internal/wallclock":       {},
 	"instance/pace":            {"internal/plural", "store", "event", "internal/wallclock"},
 	"httpapi/alerts":           {"internal/prune", "store", "event"},
-	"delivery":                 {"internal/prune", "store", "event"},
-	"dispatch":                 {"internal/prune", "delivery", "store", "event", "internal/netfault"},
+	"delivery":                 {"internal/prune", "delivery/outbox", "store", "event"},
+	"delivery/outbox":          {"store", "event"},
+	"dispatch":                 {"internal/prune", "delivery", "delivery/outbox", "store", "event", "internal/netfault"},
 	"media":                    {"internal/prune", "store", "event", "internal/netfault"},
 	"wsbus":                    {"event"},
 
@@ -58,7 +61,7 @@ var mayImport = map[string][]string{
 	"sandbox/handset":           {},
 
 	"access":                    {"internal/budget", "internal/prune", "store", "event"},
-	"httpapi":                   {"internal/plural", "access", "backup", "console/feed", "console/samples", "internal/loglevel", "internal/loglines", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "httpapi/alerts", "instance/pace", "delivery", "dispatch", "media", "store", "event", "internal/nesting", "internal/peers", "whatsapp/proxy"},
+	"httpapi":                   {"internal/plural", "access", "backup", "console/feed", "console/samples", "internal/loglevel", "internal/loglines", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "messages", "httpapi/alerts", "instance/pace", "instance/webhooks", "delivery", "delivery/outbox", "dispatch", "media", "store", "event", "internal/nesting", "internal/peers", "whatsapp/proxy"},
 	"httpapi/openapi":           {"event"},
 	"httpapi/openapi/witness":   {},
 	"httpapi/strict":            {"internal/nesting", "event"},
@@ -75,18 +78,18 @@ var mayImport = map[string][]string{
 
 	"packaging/dist": {},
 
-	"migrate":             {"internal/plural", "migrate/table", "migrate/sqlite", "migrate/dump", "instance", "whatsapp/device", "event"},
+	"migrate":             {"internal/plural", "migrate/table", "migrate/sqlite", "migrate/dump", "instance", "instance/webhooks", "messages", "whatsapp/device", "event"},
 	"migrate/table":       {},
 	"migrate/sqlite":      {"internal/plural", "migrate/table"},
 	"migrate/dump":        {"internal/plural", "migrate/table"},
 	"migrate/migratetest": {},
 
 	"backup":          {"store", "event"},
-	"backup/transfer": {"backup", "instance", "whatsapp/device", "event"},
+	"backup/transfer": {"backup", "instance", "messages", "whatsapp/device", "event"},
 
 	"config":       {"internal/plural", "backup", "whatsapp/clientversion", "store", "event", "internal/peers", "whatsapp/proxy", "whatsapp"},
-	"app":          {"internal/plural", "mcp", "access", "backup", "console/feed", "console/samples", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "whatsapp/clientversion", "config", "delivery", "console/page", "httpapi", "httpapi/idempotency", "httpapi/tokens", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "httpapi/alerts", "instance/pace", "store", "event", "internal/peers", "whatsapp/proxy"},
-	"cli/doctor":   {"internal/plural", "app", "backup", "config", "dispatch", "instance", "media", "internal/netfault", "internal/peers", "store"},
+	"app":          {"internal/plural", "mcp", "access", "backup", "console/feed", "console/samples", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "whatsapp/clientversion", "config", "delivery", "delivery/outbox", "console/page", "httpapi", "httpapi/idempotency", "httpapi/tokens", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "messages", "httpapi/alerts", "instance/pace", "instance/webhooks", "store", "event", "internal/peers", "whatsapp/proxy"},
+	"cli/doctor":   {"internal/plural", "app", "backup", "config", "dispatch", "instance", "instance/webhooks", "media", "internal/netfault", "internal/peers", "store"},
 	"cli/consumer": {},
 	"cli":          {"internal/plural", "mcp", "backup", "cli/doctor", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "cli/support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "internal/peers"},
 	"":             {"cli"},
@@ -116,9 +119,12 @@ var why = map[string]string{
 	"whatsapp":               "the connector reports facts; packages above decide what follows",
 	"sandbox":                "the sandbox stands in for WhatsApp; it must not know the program it is talked to by",
 	"instance":               "instances hand notices to an interface; who delivers them is wired in app/app.go",
+	"messages":               "messages are stored for an instance that its caller knows; what the settings of the instance say of them is decided above",
 	"whatsapp/clientversion": "it knows versions and when to ask for one; who is refused and dials again, it is told and tells",
 	"batch":                  "batches send through an interface and emit to the outbox; they do not know that webhooks exist",
+	"delivery/outbox":        "it keeps batch events and their numbers; who delivers them is above it",
 	"dispatch":               "dispatch moves bytes; it does not know what a batch or an instance is",
+	"instance/webhooks":      "it knows where events go; what they tell of, and how they get there, it does not know",
 	"instance/pace":          "pace counts what leaves and says when more may; who asks, and for what, it does not know",
 	"httpapi/alerts":         "notify makes texts of alerts and remembers them; who sends them, it does not know",
 	"internal/wallclock":     "wallclock knows zones, and nothing that happens in them",
@@ -192,6 +198,8 @@ var reserved = map[string]struct {
 	"golang.org/x/crypto/x509roots": {[]string{"packaging/dist"}, "the program trusts whom its machine trusts; an image brings its own"},
 
 	"github.com/mattn/go-sqlite3": {nil, "it needs a C compiler; benchmarks hold sends against it"},
+
+	"github.com/chromedp": {[]string{"e2e/browser"}, "the browser of tests is driven in one place"},
 
 	"github.com/santhosh-tekuri/jsonschema/v6": {[]string{"event/witness", "httpapi/openapi/witness"}, "schemas are checked in tests; the program would be larger by it"},
 }
