@@ -154,7 +154,7 @@ func (a *authorized) certificate(ctx context.Context, domain string) (*tls.Certi
 	if err == nil || s.last != nil {
 		if err != nil && time.Since(s.said) > time.Hour {
 			s.said = time.Now()
-			a.log.Error("cannot renew the certificate; still serving the last one; see that the authority reaches server.listen at port 443 of the domain", "domain", domain, "until", s.last.Leaf.NotAfter, "error", err)
+			a.log.Error("cannot renew the certificate; still serving the last one; check that the authority reaches server.listen at port 443 of the domain", "domain", domain, "until", s.last.Leaf.NotAfter, "error", err)
 		}
 		return s.last, nil
 	}
@@ -200,7 +200,7 @@ func (a *authorized) answered(domain string, s *authorization, is *tls.Certifica
 		s.pause = min(max(2*s.pause, acmeFirstPause), acmeLastPause)
 		s.until = time.Now().Add(s.pause)
 		if a.life.Err() == nil {
-			a.log.Error("no certificate from the authority; see that it reaches server.listen at port 443 of the domain, and that this program reaches it", "domain", domain, "again", s.until, "error", err)
+			a.log.Error("no certificate from the authority; check that it reaches server.listen at port 443 of the domain, and that this program reaches it", "domain", domain, "again", s.until, "error", err)
 		}
 		return
 	}
@@ -234,7 +234,7 @@ func (a *authorized) watch() {
 				case err != nil || a.failed(d):
 					wait = acmeFirstPause
 				case time.Until(is.Leaf.NotAfter) < acmeLate:
-					a.log.Warn("the certificate is not renewed yet, though its end is near; the errors before this line say why", "domain", d, "until", is.Leaf.NotAfter)
+					a.log.Warn("the certificate expires soon and is not renewed; see the earlier errors", "domain", d, "until", is.Leaf.NotAfter)
 				}
 			}
 		}

@@ -33,7 +33,7 @@ func (c *acmeCache) Get(ctx context.Context, name string) ([]byte, error) {
 	}
 	raw, err := c.dir.Get(ctx, name)
 	if err != nil && !errors.Is(err, autocert.ErrCacheMiss) {
-		c.log.Warn("what is kept of certificates cannot be read; give the user of the program the folder", "folder", string(c.dir), "error", err)
+		c.log.Warn("cannot read the stored certificates; make the folder readable for the user of the program", "folder", string(c.dir), "error", err)
 		return nil, autocert.ErrCacheMiss
 	}
 	return raw, err
@@ -51,7 +51,7 @@ func (c *acmeCache) Put(ctx context.Context, name string, raw []byte) error {
 	c.kept[name] = raw
 	if !c.said {
 		c.said = true
-		c.log.Error("cannot store certificates; the next start must request new ones, and the authority limits how often; give the user of the program the folder", "folder", string(c.dir), "error", err)
+		c.log.Error("cannot store certificates; the next start must request new ones, and the authority limits how often; make the folder writable for the user of the program", "folder", string(c.dir), "error", err)
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func (c *acmeCache) certificate(domain string) *tls.Certificate {
 		pair.Leaf, err = x509.ParseCertificate(pair.Certificate[0])
 	}
 	if err != nil {
-		c.log.Warn("the certificate that is kept cannot be used; another one is asked for, delete the file if this comes again", "domain", domain, "folder", string(c.dir), "error", err)
+		c.log.Warn("the stored certificate is unusable; requesting a new one; delete the file if this happens again", "domain", domain, "folder", string(c.dir), "error", err)
 		return nil
 	}
 	return &pair

@@ -23,7 +23,7 @@ func (a *App) archive(ctx context.Context, withoutSecrets bool) (*backup.Archive
 		var made *backup.Archive
 		if made, err = makeArchive(ctx, snapshot, secrets, a.backupChecks()); err == nil {
 			if n := snapshot.Damaged(); n > 0 {
-				a.log.Warn("a backup has damaged records, as the data file has; postern check names them, postern check --repair removes them", "count", n)
+				a.log.Warn("the backup contains the damaged records of the data file; postern check names them, postern check --repair removes them", "count", n)
 			}
 			return made, snapshot.Close, nil
 		}

@@ -27,7 +27,7 @@ func (a *App) connector(devices *device.Container) (instance.Connector, error) {
 		if endpoint.Sandbox {
 			setting = "sandbox.enabled"
 		}
-		a.log.Warn("NOT connected to WhatsApp: every instance talks to another server; for real accounts take back the setting that it names",
+		a.log.Warn("NOT connected to WhatsApp: all instances use another server; for real accounts remove the setting that this line names",
 			"endpoint", config.MaskURL(endpoint.URL), "setting", setting)
 	}
 	wa := a.cfg.WhatsApp

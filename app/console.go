@@ -37,7 +37,7 @@ func (a *App) consoleBatch(id uuid.UUID, opens func(instance int64) bool) (owner
 func (a *App) consoleDeliveries(ids []uint64) (rows []any) {
 	all, err := a.ledger.Rows(ids)
 	if err != nil {
-		a.log.Warn("deliveries that changed cannot be read", "error", err)
+		a.log.Warn("cannot read changed deliveries", "error", err)
 	}
 	for _, r := range all {
 		rows = append(rows, httpapi.ConsoleDelivery(r))

@@ -153,7 +153,7 @@ func checkFolder(path string) error {
 // nothing but a socket in its place.
 func checkSocketFolder(path string) error {
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("%s is there and is no socket; name another path, or move it away", path)
+		return fmt.Errorf("%s exists and is not a socket; choose another path, or move it away", path)
 	}
 	if _, err := os.Stat(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("its folder must be there: %w", err)

@@ -83,7 +83,7 @@ func TestFilesThatTheConfigurationNamesAreLookedAt(t *testing.T) {
 		"no CA":                     {with(endpoint, "whatsapp.endpoint_ca", missing), []string{"whatsapp.endpoint_ca: open " + missing}},
 		"a key as CA":               {with(endpoint, "whatsapp.endpoint_ca", key), []string{"whatsapp.endpoint_ca: " + key + " has no certificate in PEM"}},
 		"no folder of a socket":     {with(nil, "server.socket", missing+"/s"), []string{"server.socket: its folder must be there"}},
-		"a file at the socket":      {with(nil, "server.socket", text), []string{"server.socket: " + text + " is there and is no socket"}},
+		"a file at the socket":      {with(nil, "server.socket", text), []string{"server.socket: " + text + " exists and is not a socket"}},
 		"a folder as data file":     {with(nil, "store.path", folder), []string{"store.path: " + folder + " is a folder"}},
 		"a file as data folder":     {with(nil, "store.path", text+"/p.db"), []string{"store.path: stat " + text + "/p.db"}},
 		"damaged secrets":           {with(nil, "store.path", damaged), []string{"store.path: secrets in " + filepath.Join(filepath.Dir(damaged), "secrets.json")}},

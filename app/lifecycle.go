@@ -41,7 +41,7 @@ func (s *stopStack) stop(ctx context.Context) error {
 		err := step.stop(ctx)
 		switch {
 		case store.IsFull(err) && !errors.Is(err, store.ErrFailed):
-			s.log.Warn("the disk is full: the end of a part could not be noted; nothing accepted is lost, and the next start recovers as after a crash; free some space before it", "part", step.name, "error", err)
+			s.log.Warn("the disk is full: a part could not store its end; nothing accepted is lost, and the next start recovers as after a crash; free some space first", "part", step.name, "error", err)
 		case err != nil:
 			errs = append(errs, fmt.Errorf("stop %s: %w", step.name, err))
 		}

@@ -47,5 +47,5 @@ func readLogo(path string) (logo []byte, media string, err error) {
 	case strings.HasSuffix(strings.ToLower(path), ".svg") && bytes.Contains(logo, []byte("<svg")):
 		return logo, "image/svg+xml", nil
 	}
-	return nil, "", fmt.Errorf("%s is none of PNG, JPEG, WebP and SVG", path)
+	return nil, "", fmt.Errorf("%s must be a PNG, JPEG, WebP or SVG image", path)
 }

@@ -15,7 +15,7 @@ import (
 func (a *App) proxyForAll() (string, error) {
 	url, server, err := proxyForAll(a.cfg)
 	if !server.IsZero() {
-		a.log.Info("the environment names a proxy for all instances", "variable", "HTTPS_PROXY", "proxy", server)
+		a.log.Info("the environment sets a proxy for all instances", "variable", "HTTPS_PROXY", "proxy", server)
 	}
 	return url, config.Faulty(err)
 }
@@ -39,7 +39,7 @@ func proxyForAll(cfg *config.Config) (proxyURL string, named proxy.Server, err e
 	}
 	switch {
 	case err != nil:
-		return "", named, errors.New("the variable HTTPS_PROXY holds no URL of a proxy; correct it, or set whatsapp.proxy")
+		return "", named, errors.New("the variable HTTPS_PROXY is not a proxy URL; correct it, or set whatsapp.proxy")
 	case found == nil:
 		return "", named, nil
 	}

@@ -88,7 +88,7 @@ func (a *App) tellReloaded(before, now *config.Config, secure bool) {
 	if a.level != nil { // it is the answer to who asked for it
 		level = max(level, a.level.Level())
 	}
-	a.log.Log(context.Background(), level, "the configuration was read again", "changed", orNothing(changed))
+	a.log.Log(context.Background(), level, "reloaded the configuration", "changed", orNothing(changed))
 	if len(waiting) > 0 {
 		a.log.Log(context.Background(), max(level, slog.LevelWarn), "other settings changed too; they count from the next start on", "settings", strings.Join(waiting, ", "))
 	}

@@ -59,6 +59,6 @@ func (a *App) settleRestored(ctx context.Context) error {
 	if err != nil || !is {
 		return err
 	}
-	a.log.Info("the data file was restored from a backup; what was under way in it waits for a call, unless it was asked to go on", "backup", r.At, "goes_on", r.Resume)
+	a.log.Info("the data file was restored from a backup; unfinished batches wait for a start, unless they were set to resume", "backup", r.At, "goes_on", r.Resume)
 	return a.store.ForgetRestored(ctx)
 }

@@ -33,7 +33,7 @@ func limitMemory(root fs.FS, log *slog.Logger) {
 	}
 	if limit, found := groupMemory(root); found {
 		debug.SetMemoryLimit(limit / 10 * 9)
-		log.Debug("the control group bounds the memory, and the collector keeps below nine tenths of it", "bytes", limit)
+		log.Debug("the control group limits the memory; the garbage collector keeps below nine tenths of it", "bytes", limit)
 	}
 }
 
@@ -119,11 +119,11 @@ var octal = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`,
 // tellRoom warns of limits of the system that are below what so many instances need.
 func tellRoom(log *slog.Logger, instances, descriptors int, memory int64) {
 	if needs := peers.Enough(instances); descriptors < needs {
-		log.Warn("the program may have too few files and connections open for its instances; raise LimitNOFILE= of the service, ulimit -n, or --ulimit nofile of the container",
+		log.Warn("the limit of open files may be too low for the instances; raise LimitNOFILE= of the service, ulimit -n, or --ulimit nofile of the container",
 			"limit", descriptors, "needs", needs, "instances", instances)
 	}
 	if needs := leastMemory + int64(instances)*instanceMemory; memory < needs {
-		log.Warn("the program may have too little memory for its instances; raise MemoryMax= of the service, --memory of the container, or GOMEMLIMIT",
+		log.Warn("the memory limit may be too low for the instances; raise MemoryMax= of the service, --memory of the container, or GOMEMLIMIT",
 			"limit_bytes", memory, "needs_bytes", needs, "instances", instances)
 	}
 }

@@ -51,15 +51,15 @@ func removeStale(ctx context.Context, path string) error {
 	case err != nil:
 		return err
 	case info.Mode().Type() != fs.ModeSocket:
-		return config.Faulty(fmt.Errorf("%s is there and is no socket; name another path, or move it away", path))
+		return config.Faulty(fmt.Errorf("%s exists and is not a socket; choose another path, or move it away", path))
 	}
 	c, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 	if err == nil {
 		_ = c.Close()
-		return fmt.Errorf("another program listens at %s; stop it, or name another path", path)
+		return fmt.Errorf("another program listens at %s; stop it, or choose another path", path)
 	}
 	if !refused(err) {
-		return fmt.Errorf("%s is there, and whether somebody listens cannot be found out: %w", path, err)
+		return fmt.Errorf("%s exists, but it is unknown whether a program listens on it: %w", path, err)
 	}
 	return os.Remove(path)
 }

@@ -166,7 +166,7 @@ func TestASocketThatSomebodyServesAndAFileThatIsNoneAreLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		live: "another program listens at", file: "is no socket", link: "is no socket",
+		live: "another program listens at", file: "is not a socket", link: "is not a socket",
 		filepath.Join(t.TempDir(), "no", "s"): "its folder must be there",
 	} {
 		cfg := config.Default()

@@ -82,7 +82,7 @@ func (a *App) settingList() httpapi.SettingList {
 func (a *App) Ask(ctx context.Context, method, path string, out any) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil { // which a server would take for the end of a connection
-			err = fmt.Errorf("%s was not answered to the end: %v", path, cause)
+			err = fmt.Errorf("the answer to %s was truncated: %v", path, cause)
 		}
 	}()
 	req, err := http.NewRequestWithContext(ctx, method, path, http.NoBody)

@@ -82,11 +82,11 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		// Each time: their rights may have changed, which stamps do not tell.
 		said, c.told = stamps == c.told, stamps
 		if err = c.load(stamps); err == nil {
-			c.log.Info("the certificate was read again", "file", c.cert, "until", c.is.Leaf.NotAfter)
+			c.log.Info("reloaded the certificate", "file", c.cert, "until", c.is.Leaf.NotAfter)
 		}
 	}
 	if err != nil && !said {
-		c.log.Error("the certificate cannot be read again; the one before it is served on; mend the files that the error names", "file", c.cert, "until", c.is.Leaf.NotAfter, "error", err)
+		c.log.Error("cannot reload the certificate; still serving the previous one; correct the files that the error names", "file", c.cert, "until", c.is.Leaf.NotAfter, "error", err)
 	}
 	return c.is, nil
 }

@@ -19,7 +19,7 @@ const unfinished = ".unfinished-postern-"
 
 // ErrLeft reports that the complete file could not be removed after an error. A power
 // failure may still lose it.
-var ErrLeft = errors.New("the file could not be removed again")
+var ErrLeft = errors.New("the partial file could not be removed")
 
 // WriteFile writes the file at path atomically: to a temporary file, which is synced and
 // then renamed. It never overwrites a file; the error then wraps [fs.ErrExist]. An error

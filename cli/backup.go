@@ -74,10 +74,10 @@ func (o *backupOptions) run(ctx context.Context, path string, out, errOut io.Wri
 	defer release()
 	if path == "-" {
 		if isTerminal(out) {
-			return errors.New("standard output is a terminal, which is no place for an archive: name a FILE, or send it on with |")
+			return errors.New("standard output is a terminal: name a FILE, or redirect the archive")
 		}
 		if lost(out) {
-			return errors.New("standard output is closed, or leads nowhere: name a FILE, or send it on with |")
+			return errors.New("standard output is closed or the null device: name a FILE, or redirect the archive")
 		}
 		err, out = from.write(ctx, out), errOut
 	} else {
@@ -198,7 +198,7 @@ func (r *remoteArchive) write(ctx context.Context, w io.Writer) error {
 	defer func() { _ = resp.Body.Close() }()
 	if len(r.o.recipients) == 0 {
 		if r.made, err = app.BackupChecks().Stream(ctx, io.TeeReader(resp.Body, w)); err != nil {
-			return fmt.Errorf("what %s sent: %w", r.p.base, err)
+			return fmt.Errorf("the backup from %s: %w", r.p.base, err)
 		}
 		return nil
 	}
@@ -213,9 +213,9 @@ func (r *remoteArchive) write(ctx context.Context, w io.Writer) error {
 	case r.o.noVerify || want == hex.EncodeToString(sum.Sum(nil)):
 		return nil
 	case want == "":
-		return fmt.Errorf("%s did not send the digest of the backup, so that it cannot be verified: it is of an earlier release, or a proxy before it drops trailers; --no-verify takes the backup as it is", r.p.base)
+		return fmt.Errorf("%s did not send the digest of the backup, so that it cannot be verified: it is an earlier release, or a proxy before it drops trailers; --no-verify accepts the backup without it", r.p.base)
 	}
-	return fmt.Errorf("what %s sent: %w: its digest is another than the program names", r.p.base, backup.ErrDamaged)
+	return fmt.Errorf("the backup from %s: %w: its digest does not match", r.p.base, backup.ErrDamaged)
 }
 
 func (r *remoteArchive) save(ctx context.Context, path string) error {

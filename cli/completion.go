@@ -47,7 +47,7 @@ func printCompletion(root *cobra.Command, shell string, out io.Writer) error {
 	case "powershell":
 		return root.GenPowerShellCompletionWithDesc(out)
 	}
-	return usageError{fmt.Errorf("unknown shell %.100q; bash, zsh, fish and powershell are known", shell)}
+	return usageError{fmt.Errorf("unknown shell %.100q; use bash, zsh, fish or powershell", shell)}
 }
 
 // bashWords stands in for the one function that the script for bash wants of the

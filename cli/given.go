@@ -43,7 +43,7 @@ func waited[T any](ctx context.Context, path string, read func() (T, error)) (T,
 	select {
 	case <-ctx.Done():
 		var none T
-		return none, fmt.Errorf("nothing came out of %s: %w", path, context.Cause(ctx))
+		return none, fmt.Errorf("%s returned no data: %w", path, context.Cause(ctx))
 	case r := <-done:
 		return r.is, r.err
 	}

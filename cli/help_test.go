@@ -131,7 +131,7 @@ func TestAMistakeInTheCommandLineExits2AndNamesIt(t *testing.T) {
 		"surplus word":            {[]string{"version", "now"}, []string{`unexpected argument "now"`}},
 		"misspelt check":          {[]string{"config", "chek", "x"}, []string{`unexpected argument "chek"`, "check FILE"}},
 		"two files":               {[]string{"config", "check", "a", "b"}, []string{`unexpected argument "b"`}},
-		"no kind of token":        {[]string{"token"}, []string{"only user is known"}},
+		"no kind of token":        {[]string{"token"}, []string{"the kind of token is missing: user"}},
 		"flag before a command":   {[]string{"--config", "x", "serve"}, []string{`unexpected argument "serve"`}},
 	} {
 		var out, errOut bytes.Buffer

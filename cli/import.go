@@ -45,7 +45,7 @@ func otherSource(_ *cobra.Command, args []string) error {
 	if len(args) == 0 || args[0] == "whatsmeow" || args[0] == "baileys" {
 		return errors.New("the kind of the source is missing: whatsmeow or baileys")
 	}
-	return fmt.Errorf("unknown kind of source %.100q; whatsmeow and baileys are known", args[0])
+	return fmt.Errorf("unknown kind of source %.100q; use whatsmeow or baileys", args[0])
 }
 
 func importWhatsmeowCommand() *cobra.Command {

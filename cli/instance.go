@@ -130,7 +130,7 @@ func (o *exportOptions) takeBack(ctx context.Context, name string, out io.Writer
 		return p.undoExport(ctx, name, "")
 	})
 	if err == nil {
-		fmt.Fprintf(out, "%s connects here again%s; the exported file must never be imported any more\n", name, when)
+		fmt.Fprintf(out, "%s connects here again%s; never import the exported file\n", name, when)
 	}
 	return err
 }
@@ -146,7 +146,7 @@ func (o *exportOptions) run(ctx context.Context, name, path string, to []age.Rec
 		if err != nil {
 			return notExported(ctx, cfg, log, name, done, err)
 		}
-		fmt.Fprintf(out, "%s: the account of %s with %s, %s and %s; it does not connect here any more\n", path, name,
+		fmt.Fprintf(out, "%s: the account of %s with %s, %s and %s; it no longer connects here\n", path, name,
 			plural.Of(done.Sessions, "session"), plural.Of(done.Contacts, "contact"), plural.Of(done.Messages, "message"))
 		return nil
 	}, func(p program) error {
@@ -154,7 +154,7 @@ func (o *exportOptions) run(ctx context.Context, name, path string, to []age.Rec
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%s: the account of %s, %s; it does not connect here any more\n", path, name, inUnits(size))
+		fmt.Fprintf(out, "%s: the account of %s, %s; it no longer connects here\n", path, name, inUnits(size))
 		return nil
 	})
 }
@@ -188,7 +188,7 @@ func (o *importAccountOptions) run(ctx context.Context, path string, out io.Writ
 		return err
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no file that can be read twice; write it to a file first", path)
+		return fmt.Errorf("%s cannot be read twice; write it to a regular file first", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {

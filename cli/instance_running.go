@@ -33,7 +33,7 @@ func notExported(ctx context.Context, cfg *config.Config, log *slog.Logger, name
 }
 
 func staysMarked(name string, err, undo error) error {
-	return fmt.Errorf("%w; nothing was exported, but %s may stay marked as moved (%w): take that back by postern instance export --undo %s", err, name, undo, name)
+	return fmt.Errorf("%w; nothing was exported, but %s may stay marked as moved (%w): undo that with postern instance export --undo %s", err, name, undo, name)
 }
 
 // export has a running program write the account of an instance into a file, and returns
@@ -49,7 +49,7 @@ func (p program) export(ctx context.Context, name, path string, messages bool, r
 		}
 		defer func() { _ = resp.Body.Close() }()
 		if size, err = io.Copy(w, resp.Body); err != nil {
-			return fmt.Errorf("what %s sent was cut off: %w", p.base, err)
+			return fmt.Errorf("the export from %s was truncated: %w", p.base, err)
 		}
 		return nil
 	})

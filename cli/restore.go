@@ -148,7 +148,7 @@ func (o *restoreOptions) mayReplace(path string) (there bool, err error) {
 	case used:
 		return true, fmt.Errorf("a program is running on %s: stop it first", path)
 	case !o.force:
-		return true, fmt.Errorf("%s is there already: --force moves it aside", path)
+		return true, fmt.Errorf("%s already exists: --force moves it aside", path)
 	case errors.Is(err, store.ErrReadOnly):
 		return true, err
 	}
@@ -247,7 +247,7 @@ func readIdentities(ctx context.Context, path string) ([]age.Identity, error) {
 // confirmed asks on a terminal until ctx ends, and wants --yes where there is none.
 func confirmed(ctx context.Context, in io.Reader, out io.Writer, question string) error {
 	if !isTerminal(in) {
-		return usageError{errors.New("this replaces a file, and there is no terminal for the confirmation: add --yes")}
+		return usageError{errors.New("this replaces a file and needs confirmation on a terminal: add --yes")}
 	}
 	return answered(ctx, in, out, question)
 }

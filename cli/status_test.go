@@ -45,7 +45,7 @@ func TestAStartThatFailsTellsWhetherAnotherOneMayHelp(t *testing.T) {
 		"secrets that are damaged":        {writes("data/secrets.json", "{"), nil, 78, "secrets.json"},
 		"another file than a data file":   {writes("data/postern.db", "no data file"), nil, 78, "not a Postern data file"},
 		"a logo that is none":             {func(t *testing.T) { writes("logo", "none")(t); t.Setenv("CONSOLE_LOGO_FILE", "logo") }, nil, 78, "console.logo_file"},
-		"a socket's place that is taken":  {func(t *testing.T) { writes("s", "")(t); t.Setenv("SERVER_SOCKET", "s") }, nil, 78, "is no socket"},
+		"a socket's place that is taken":  {func(t *testing.T) { writes("s", "")(t); t.Setenv("SERVER_SOCKET", "s") }, nil, 78, "is not a socket"},
 		"an address that is in use":       {takenAddress, nil, 1, "server.listen"},
 		"a data file that is in use":      {takenFile, nil, 1, "in use"},
 		"a certificate that is not there": {func(t *testing.T) { t.Setenv("SERVER_TLS_CERT", "c.pem"); t.Setenv("SERVER_TLS_KEY", "k.pem") }, nil, 1, "c.pem"},

@@ -91,7 +91,7 @@ func (b *bundle) lacks(name string, err error) bool {
 
 var errNoFirst = errors.New("there is no first sample to compare with")
 
-var errNotRunning = errors.New("only a running program has it, and none runs")
+var errNotRunning = errors.New("only a running program has it, and none is running")
 
 // subject is what a bundle is about.
 type subject struct {

@@ -38,7 +38,7 @@ func supervised(ctx context.Context, stuck func(context.Context) []string, log *
 			case ctx.Err() != nil:
 				return
 			case len(reasons) > 0:
-				log.Error("not notifying systemd's watchdog: the program is stuck; systemd restarts it unless the reasons go away; look at /ready", "reasons", strings.Join(reasons, "; "))
+				log.Error("not notifying systemd's watchdog: the program is stuck, and systemd will restart it; /ready has the reasons", "reasons", strings.Join(reasons, "; "))
 			default:
 				tellSystemd(log, daemon.SdNotifyWatchdog)
 			}
@@ -56,7 +56,7 @@ func reloading(log *slog.Logger) {
 func tellSystemd(log *slog.Logger, state string) bool {
 	sent, err := daemon.SdNotify(false, state)
 	if err != nil {
-		log.Warn("cannot notify systemd; see that the unit has NotifyAccess=main", "state", state, "error", err)
+		log.Warn("cannot notify systemd; check that the unit has NotifyAccess=main", "state", state, "error", err)
 	}
 	return sent
 }

@@ -191,7 +191,7 @@ func TestAHangupReadsTheConfigurationAgain(t *testing.T) {
 		t.Fatalf("told %q", what)
 	}
 	for _, c := range []struct{ level, more, want string }{
-		{"info", "", `msg="the configuration was read again" changed=log.level`},
+		{"info", "", `msg="reloaded the configuration" changed=log.level`},
 		{"error", "[batch]\nnonsense = 1\n", "batch: unknown key"},
 		{"loud", "", "log.level: must be one of debug, info, warn, error"},
 		{"warn", "[metrics]\nlisten = '127.0.0.1:0'\n", "settings=metrics.listen"},

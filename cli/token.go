@@ -77,9 +77,9 @@ func issueToken(ctx context.Context, id string, ttl time.Duration, path string, 
 // otherKind says what is wrong with a line that does not begin with a kind of token.
 func otherKind(_ *cobra.Command, args []string) error {
 	if len(args) == 0 || args[0] == "user" {
-		return errors.New("the kind of token is missing; only user is known")
+		return errors.New("the kind of token is missing: user")
 	}
-	return fmt.Errorf("unknown kind of token %.100q; only user is known, an instance's token comes from PUT /instance/{i}/token", args[0])
+	return fmt.Errorf("unknown kind of token %.100q; use user, an instance's token comes from PUT /instance/{i}/token", args[0])
 }
 
 // maxUserTTL is the longest life of a user token, as the API has it.

@@ -16,7 +16,7 @@ import (
 
 // Reasons to refuse a message.
 var (
-	errNotOne = errors.New("the body is not one message of JSON-RPC 2.0; several at once are not taken")
+	errNotOne = errors.New("the body must be a single JSON-RPC 2.0 message; batches are not supported")
 	errID     = errors.New("the id must be a text, or an integer between -(2^53 - 1) and 2^53 - 1")
 	errLong   = fmt.Errorf("a message has at most %d bytes", maxRequest)
 )

@@ -279,7 +279,7 @@ func TestAHandlerThatPanicsDoesNotEndTheProgram(t *testing.T) {
 	w.answers["GET /instance"] = func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 	w.answers["GET /instance/shop/chats"] = func(http.ResponseWriter, *http.Request) { panic("a fault") }
 	s, _ := w.byHTTP(reader)
-	for tool, want := range map[string]string{"list_instances": "broke its answer off", "find_chats": "internal error"} {
+	for tool, want := range map[string]string{"list_instances": "was truncated", "find_chats": "internal error"} {
 		if text, isError := call(t, s, tool, examples[tool]); !isError || !strings.Contains(text, want) {
 			t.Errorf("%s: %s", tool, text)
 		}

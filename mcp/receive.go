@@ -36,7 +36,7 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
 		defer func() {
 			if cause := recover(); cause != nil { // the SDK runs us in a goroutine of its own
-				s.log.Error("handler panicked; this is a fault of the program, report it with what postern support gathers", "method", method, "panic", cause, "stack", string(debug.Stack()))
+				s.log.Error("handler panicked; this is a bug, report it with a bundle of postern support", "method", method, "panic", cause, "stack", string(debug.Stack()))
 				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 			}
 		}()

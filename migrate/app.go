@@ -46,7 +46,7 @@ func detect(ctx context.Context, s *sources, named string) (name string, found a
 		}
 		is, err := found.recognises(ctx, s)
 		if err == nil && !is {
-			err = fmt.Errorf("the tables of %s are not there; give the file or dump that has them with another --from, or leave --app out to take the devices alone", named)
+			err = fmt.Errorf("the tables of %s are missing; give the file or dump that has them with another --from, or omit --app to import only the devices", named)
 		}
 		return named, found, err
 	}

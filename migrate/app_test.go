@@ -227,7 +227,7 @@ func TestInstancesOfEvolutionAreTakenOver(t *testing.T) {
 func TestTheProgramIsNamedOrFound(t *testing.T) {
 	store := whatsmeowStore(t, annaDevice, berndJID)
 	o := options(store)
-	for named, want := range map[string]string{"whatsapp-web.js": "--app must be one of codechat-go, wuzapi, gowa, evolution-go", "wuzapi": "the tables of wuzapi are not there"} {
+	for named, want := range map[string]string{"whatsapp-web.js": "--app must be one of codechat-go, wuzapi, gowa, evolution-go", "wuzapi": "the tables of wuzapi are missing"} {
 		o.App = named
 		if _, err := Whatsmeow(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want it to say %q", err, want)

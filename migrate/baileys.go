@@ -44,7 +44,7 @@ func Baileys(ctx context.Context, from, name string, o Options) (*Plan, error) {
 	}
 	raw, err := readFile(creds)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the folder %s has no %s: it is no auth state of Baileys", from, credsFile)
+		return nil, fmt.Errorf("the folder %s has no %s: it is not an auth state of Baileys", from, credsFile)
 	}
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (b *buffer) UnmarshalJSON(raw []byte) error {
 		*b = make([]byte, len(numbers))
 		for i, n := range numbers {
 			if n < 0 || n > 255 {
-				return errors.New("a Buffer has numbers that are no bytes")
+				return errors.New("a Buffer has numbers that are not bytes")
 			}
 			(*b)[i] = byte(n)
 		}
@@ -133,7 +133,7 @@ func (n *whole) UnmarshalJSON(raw []byte) error {
 	}
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return fmt.Errorf("%.40q is no whole number", text)
+		return fmt.Errorf("%.40q is not an integer", text)
 	}
 	*n = whole(v)
 	return nil
@@ -234,7 +234,7 @@ func (c *creds) checkKeys(own device.Credentials) error {
 func baileysAccount(raw []byte) (*Account, error) {
 	var c creds
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return nil, fmt.Errorf("it is no creds.json of Baileys: %w", err)
+		return nil, fmt.Errorf("it is not a creds.json of Baileys: %w", err)
 	}
 	if c.Me.ID == "" || len(c.Account.Details) == 0 {
 		return nil, errors.New("the account was never paired: me or account is missing")

@@ -110,18 +110,18 @@ func (p *Plan) free(all []*planned) (fresh []*planned, err error) {
 			p.Here = append(p.Here, a.name)
 			continue
 		case moved:
-			errs = append(errs, fmt.Errorf("the device %s is here already, as the instance %q: it cannot run twice", a.jid, here))
+			errs = append(errs, fmt.Errorf("the device %s already exists, as the instance %q: it cannot run twice", a.jid, here))
 		case taken:
-			errs = append(errs, fmt.Errorf("the instance %q exists here already; give %s another name with %s, or delete that instance first", a.name, a.jid, p.naming(a.jid)))
+			errs = append(errs, fmt.Errorf("the instance %q already exists here; give %s another name with %s, or delete that instance first", a.name, a.jid, p.naming(a.jid)))
 		}
 		names[a.name] = a.jid
 		fresh = append(fresh, a)
 	}
 	if len(errs) == 0 && len(fresh) == 0 && len(p.Here) > 0 {
-		errs = append(errs, fmt.Errorf("%s here already, with these devices: all of it was taken over before", plural.Noun(len(p.Here), "the instance "+quoted(p.Here)+" exists", "the instances "+quoted(p.Here)+" exist")))
+		errs = append(errs, fmt.Errorf("%s here already, with these devices: all of it was imported before", plural.Noun(len(p.Here), "the instance "+quoted(p.Here)+" exists", "the instances "+quoted(p.Here)+" exist")))
 	}
 	if len(errs) == 0 && len(fresh) == 0 {
-		errs = append(errs, errors.New("no device belongs to an instance of the program; name those to take over with --name JID=NAME"))
+		errs = append(errs, errors.New("no device belongs to an instance of the program; name those to import with --name JID=NAME"))
 	}
 	slices.SortStableFunc(fresh, func(a, b *planned) int { return strings.Compare(a.name, b.name) })
 	return fresh, errors.Join(errs...)

@@ -94,7 +94,7 @@ func (p *Plan) make(ctx context.Context) (err error) {
 		return err
 	}
 	if len(devices) == 0 {
-		return fmt.Errorf("the table %s has no device: no account of this program is paired, so that there is nothing to take over", deviceTable)
+		return fmt.Errorf("the table %s has no device: no account of this program is paired, so there is nothing to import", deviceTable)
 	}
 	owners, err := p.owners(ctx, devices)
 	if err != nil {

@@ -88,7 +88,7 @@ func (s *sources) open(ctx context.Context, path string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no file that can be read twice; write it to a file first", path)
+		return fmt.Errorf("%s cannot be read twice; write it to a regular file first", path)
 	}
 	isDatabase, err := beginsAs(path, sqlite.Magic)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *sources) open(ctx context.Context, path string) error {
 	s.files = append(s.files, f)
 	for _, name := range f.Tables() {
 		if other := s.by[name]; other != nil && strings.HasPrefix(name, "whatsmeow_") {
-			return fmt.Errorf("%s and %s both have the table %s; take over one after the other", other.path, path, name)
+			return fmt.Errorf("%s and %s both have the table %s; import one after the other", other.path, path, name)
 		}
 		if s.by[name] == nil {
 			s.by[name] = f
@@ -173,7 +173,7 @@ func (s *sources) columns(ctx context.Context, name string) (columns []string, e
 var errEnough = errors.New("enough")
 
 // ErrChanged tells that the source was written to while it was read.
-var ErrChanged = errors.New("the source changed while it was read; stop the program that writes it, and begin again")
+var ErrChanged = errors.New("the source changed while it was read; stop the program that writes it, and try again")
 
 // unchanged returns ErrChanged when a file is another than it was when it was opened,
 // or got a write-ahead log beside it.

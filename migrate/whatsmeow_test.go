@@ -76,7 +76,7 @@ func TestAStoreThatIsNotUnderstoodIsRefused(t *testing.T) {
 		"an older one":          {"UPDATE whatsmeow_version SET version = 7", "older than 8"},
 		"none":                  {"DELETE FROM whatsmeow_version", "whatsmeow_version is missing or empty"},
 		"no device":             {"DELETE FROM whatsmeow_device", "no account of this program is paired"},
-		"no table of devices":   {"DROP TABLE whatsmeow_device", "a --from of its own"},
+		"no table of devices":   {"DROP TABLE whatsmeow_device", "its own --from"},
 		"a key of another size": {"PRAGMA ignore_check_constraints=1; UPDATE whatsmeow_device SET noise_key = X'00'", "the noise key must have 32 bytes"},
 		"a JID that is none":    {"PRAGMA foreign_keys=0; UPDATE whatsmeow_device SET jid = 'x'", "no JID of a device"},
 	} {
@@ -217,8 +217,8 @@ func TestNamesOfAccounts(t *testing.T) {
 		"two of one name":            {named(annaDevice+"=a", second+"=a"), `both be named "a"`},
 		"a name with a space":        {named(annaDevice + "=my shop"), "must have 1 to 255 characters"},
 		"a reserved name":            {named(annaDevice + "=create"), "reserved word"},
-		"a name that exists here":    {taken, "exists here already; give 4915187654321:1@s.whatsapp.net another name"},
-		"a device that is here":      {moved, `is here already, as the instance "shop"`},
+		"a name that exists here":    {taken, "already exists here; give 4915187654321:1@s.whatsapp.net another name"},
+		"a device that is here":      {moved, `already exists, as the instance "shop"`},
 		"a name of another's number": {named(berndJID + "=4915112345678-7"), "both be named"},
 	} {
 		if _, err := Whatsmeow(t.Context(), c.o); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -35,7 +35,7 @@ func TestAStopOnAFullDiskIsInOrderAndSaysWhatToDo(t *testing.T) {
 	w.Await("the program to find the disk full", func() bool { return strings.Contains(w.Output.String(), "no room") })
 	w.Stop()
 	for _, part := range []string{"devices", "store"} {
-		if !regexp.MustCompile(`free some space before it" part="?` + part).MatchString(w.Output.String()) {
+		if !regexp.MustCompile(`free some space first" part="?` + part).MatchString(w.Output.String()) {
 			t.Errorf("nothing is told of %s:\n%s", part, w.Output)
 		}
 	}

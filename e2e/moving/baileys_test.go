@@ -125,7 +125,7 @@ func TestAnAccountOfBaileysGoesOnChatting(t *testing.T) {
 	old.stop()
 
 	report := takeOver(w, 0, "baileys", "--from", folder, "--name", "shop", "--experimental", "--dry-run")
-	if _, err := os.Stat(w.DataFile()); err == nil || !strings.Contains(report, "Nothing was written: 1 account would be taken over") {
+	if _, err := os.Stat(w.DataFile()); err == nil || !strings.Contains(report, "Nothing was written: 1 account would be imported") {
 		t.Errorf("a dry run made a data file, or says something else:\n%s", report)
 	}
 	report = takeOver(w, 0, "baileys", "--from", folder, "--name", "shop", "--experimental")

@@ -86,7 +86,7 @@ func TestMistakesOfAnImportSayWhatToDoAndChangeNothing(t *testing.T) {
 			}
 		}
 	}
-	if output := takeOver(w, 0, "whatsmeow", "--from", path, "--dry-run"); !strings.Contains(output, "2 accounts would be taken over") {
+	if output := takeOver(w, 0, "whatsmeow", "--from", path, "--dry-run"); !strings.Contains(output, "2 accounts would be imported") {
 		t.Error(output)
 	}
 	if left, _ := os.ReadDir(filepath.Dir(w.DataFile())); len(left) != 0 {
@@ -113,7 +113,7 @@ func TestMistakesOfAnImportSayWhatToDoAndChangeNothing(t *testing.T) {
 		t.Error("the data file changed")
 	}
 	takeOver(w, 0, "whatsmeow", "--from", path, "--name", first+"@s.whatsapp.net=anna")
-	if output := takeOver(w, 1, "whatsmeow", "--from", path, "--name", first+"@s.whatsapp.net=bea"); !strings.Contains(output, `is here already, as the instance "anna": it cannot run twice`) {
+	if output := takeOver(w, 1, "whatsmeow", "--from", path, "--name", first+"@s.whatsapp.net=bea"); !strings.Contains(output, `already exists, as the instance "anna": it cannot run twice`) {
 		t.Errorf("a device twice: %s", output)
 	}
 	if output := takeOver(w, 1, "whatsmeow", "--from", path, "--name", first+"@s.whatsapp.net=anna"); !strings.Contains(output, `the instances "anna", "`+second+`" exist here already, with these devices`) {

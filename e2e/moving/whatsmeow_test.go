@@ -95,7 +95,7 @@ func TestAnAccountGoesOnChattingAfterItWasTakenOver(t *testing.T) {
 			report := takeOver(w, 0, "whatsmeow", "--from", from(old.path), "--name", first.client.Store.ID.ToNonAD().String()+"=shop")
 			for _, want := range []string{
 				"shop  " + first.client.Store.ID.String(), "4915155500002  " + second.client.Store.ID.String(), "sessions", "sender keys", "pre-keys", "pairs of LID and number",
-				"2 accounts are taken over. The old program must NEVER run again with these sessions",
+				"2 accounts are imported. The old program must NEVER run again with these sessions",
 			} {
 				if !strings.Contains(report, want) {
 					t.Errorf("the report does not say %q:\n%s", want, report)

@@ -53,7 +53,7 @@ func TestSystemdStartsWatchesReloadsAndStopsTheService(t *testing.T) {
 
 	change(t, root)
 	m.does("systemctl", "reload", "postern.service")
-	if said := m.journal(); m.property("MainPID") != pid || !strings.Contains(said, "the configuration was read again") || !strings.Contains(said, "log.level") {
+	if said := m.journal(); m.property("MainPID") != pid || !strings.Contains(said, "reloaded the configuration") || !strings.Contains(said, "log.level") {
 		t.Errorf("a reload did not do it\n%s", said)
 	}
 

@@ -110,7 +110,7 @@ func TestATextThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 	const begin = "BEGIN TRANSACTION;\nCREATE TABLE a (b, c);\n"
 	for name, c := range map[string]struct{ text, want string }{
 		"nothing":                      {"", "no row"},
-		"another thing":                {"hello\n", "cut off"},
+		"another thing":                {"hello\n", "truncated"},
 		"pg_dump -Fc":                  {"PGDMP\x01\x0e", "pg_dump --data-only"},
 		"gzip":                         {"\x1f\x8b\x08\x00", "gunzip"},
 		"PowerShell":                   {"\xff\xfeP\x00R\x00", "UTF-16"},

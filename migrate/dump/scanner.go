@@ -121,7 +121,7 @@ func (s *scanner) statement(comment func(text string, line int)) (statement, err
 			if text.Len() == 0 {
 				return st, io.EOF
 			}
-			return st, malformed(st.line, "the statement does not end; the text is cut off")
+			return st, malformed(st.line, "unterminated statement; the text is truncated")
 		}
 		if err != nil {
 			return st, err
@@ -175,7 +175,7 @@ func (s *scanner) inside(c byte, text *bytes.Buffer, line int) error {
 	for {
 		b, err := s.readByte()
 		if err == io.EOF { //nolint:errorlint // readers return it bare
-			return malformed(line, "what begins with %s does not end; the text is cut off", end)
+			return malformed(line, "unterminated %s; the text is truncated", end)
 		}
 		if err != nil {
 			return err

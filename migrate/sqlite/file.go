@@ -56,7 +56,7 @@ type entry struct {
 // those of the file system.
 func Open(path string) (*File, error) {
 	if who := inUse(path); who != "" {
-		return nil, fmt.Errorf("%w: %s has it open; stop that program, and begin again", ErrInUse, who)
+		return nil, fmt.Errorf("%w: %s has it open; stop that program, and try again", ErrInUse, who)
 	}
 	if err := refuseBeside(path); err != nil {
 		return nil, err
@@ -139,22 +139,22 @@ func (h *header) decode(raw []byte, size int64) error {
 	encoding := e.Uint32(raw[56:])
 	switch {
 	case string(raw[:16]) != Magic:
-		return fmt.Errorf("%w: this is no SQLite file", table.ErrMalformed)
+		return fmt.Errorf("%w: this is not an SQLite file", table.ErrMalformed)
 	case h.pageSize < 512 || h.pageSize&(h.pageSize-1) != 0:
 		return fmt.Errorf("%w: page 1: pages of %d bytes", table.ErrMalformed, h.pageSize)
 	case h.usable < 480 || raw[21] != 64 || raw[22] != 32 || raw[23] != 32:
-		return fmt.Errorf("%w: page 1: the shape of pages is none that SQLite writes", table.ErrMalformed)
+		return fmt.Errorf("%w: page 1: the page layout is not one that SQLite writes", table.ErrMalformed)
 	case raw[19] > 2:
 		return fmt.Errorf("%w: page 1: the file is of version %d, which this program cannot read; give the text of sqlite3 FILE .dump", table.ErrMalformed, raw[19])
 	case encoding > 1:
 		return errors.New("the texts of the file are in UTF-16; give the text of sqlite3 FILE .dump, which is in UTF-8")
 	case size%h.pageSize != 0:
-		return fmt.Errorf("%w: the file has %d bytes, which are no whole pages of %d; it is cut off, or being written", table.ErrMalformed, size, h.pageSize)
+		return fmt.Errorf("%w: the file has %d bytes, which is not a multiple of the page size %d; it is truncated, or being written", table.ErrMalformed, size, h.pageSize)
 	}
 	pages := size / h.pageSize
 	if told := int64(e.Uint32(raw[28:])); told != 0 && e.Uint32(raw[24:]) == e.Uint32(raw[92:]) {
 		if told > pages {
-			return fmt.Errorf("%w: the file has %s and should have %d; it is cut off", table.ErrMalformed, plural.Of(pages, "page"), told)
+			return fmt.Errorf("%w: the file has %s and should have %d; it is truncated", table.ErrMalformed, plural.Of(pages, "page"), told)
 		}
 		pages = told
 	}

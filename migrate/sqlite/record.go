@@ -33,7 +33,7 @@ func record(raw []byte) (values []any, fault string) {
 	for len(head) > 0 {
 		kind, n := varint(head)
 		if n == 0 {
-			return nil, "the head of the row is cut off"
+			return nil, "the head of the row is truncated"
 		}
 		head = head[n:]
 		size, known := sizeOf(kind)

@@ -253,10 +253,10 @@ func TestWhatIsNoWholeFileIsRefusedWithItsPage(t *testing.T) {
 	}{
 		"nothing":           {func([]byte) []byte { return nil }, "too few"},
 		"half a header":     {func(b []byte) []byte { return b[:50] }, "too few"},
-		"another magic":     {func(b []byte) []byte { b[0] = 'X'; return b }, "no SQLite file"},
+		"another magic":     {func(b []byte) []byte { b[0] = 'X'; return b }, "not an SQLite file"},
 		"a page size":       {func(b []byte) []byte { b[16], b[17] = 3, 3; return b }, "page 1"},
-		"cut in a page":     {func(b []byte) []byte { return b[:len(b)-100] }, "cut off"},
-		"cut between pages": {func(b []byte) []byte { return b[:len(b)-10*size] }, "cut off"},
+		"cut in a page":     {func(b []byte) []byte { return b[:len(b)-100] }, "truncated"},
+		"cut between pages": {func(b []byte) []byte { return b[:len(b)-10*size] }, "truncated"},
 		"UTF-16":            {func(b []byte) []byte { b[59] = 2; return b }, "UTF-16"},
 		"a kind of page":    {func(b []byte) []byte { b[size] = 10; return b }, "page 2"},
 		"too many cells":    {func(b []byte) []byte { b[size+3] = 0xff; return b }, "page 2"},

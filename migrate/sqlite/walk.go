@@ -148,7 +148,7 @@ func (w *walk) row(ctx context.Context, number uint32, cell []byte, fn func(int6
 	length, n := varint(cell)
 	id, m := varint(cell[n:])
 	if n == 0 || m == 0 {
-		return w.malformed(number, "a cell is cut off")
+		return w.malformed(number, "a cell is truncated")
 	}
 	if w.began && int64(id) <= w.last { //nolint:gosec // row ids are signed
 		return w.malformed(number, "row %d comes after row %d", int64(id), w.last) //nolint:gosec // as above
@@ -180,12 +180,12 @@ func (w *walk) payload(ctx context.Context, number uint32, here []byte, length i
 	}
 	if local == length {
 		if len(here) < length {
-			return nil, w.malformed(number, "a row is cut off")
+			return nil, w.malformed(number, "a row is truncated")
 		}
 		return here[:length], nil
 	}
 	if len(here) < local+4 {
-		return nil, w.malformed(number, "a row is cut off")
+		return nil, w.malformed(number, "a row is truncated")
 	}
 	whole := append([]byte(nil), here[:local]...) // grows as the pages are there
 	next := binary.BigEndian.Uint32(here[local:])

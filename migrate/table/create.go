@@ -72,7 +72,7 @@ func ParseCreate(sql string) (*Definition, error) {
 			continue
 		}
 		if !p.symbol(")") {
-			return nil, fmt.Errorf("the columns of table %.100q do not end", d.Name)
+			return nil, fmt.Errorf("unterminated column list of table %.100q", d.Name)
 		}
 		break
 	}

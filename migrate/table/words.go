@@ -65,7 +65,7 @@ func NextWord(sql string) (w Word, rest string, err error) {
 	case (c == 'x' || c == 'X') && len(sql) > 1 && sql[1] == '\'':
 		w, rest, err = quoted(Blob, sql[1:], '\'')
 		if err == nil && !isHex(w.Text) {
-			err = errors.New("a blob has other characters than pairs of hexadecimal digits")
+			err = errors.New("a blob is not made of pairs of hexadecimal digits")
 		}
 		return w, rest, err
 	case isDigit(c), c == '.' && len(sql) > 1 && isDigit(sql[1]):
@@ -106,7 +106,7 @@ func quoted(kind Kind, sql string, quote byte) (Word, string, error) {
 	for rest := sql[1:]; ; {
 		i := strings.IndexByte(rest, quote)
 		if i < 0 {
-			return Word{}, "", fmt.Errorf("what begins with %.20q does not end", sql)
+			return Word{}, "", fmt.Errorf("unterminated %.20q", sql)
 		}
 		text.WriteString(rest[:i])
 		if rest = rest[i+1:]; rest == "" || rest[0] != quote || quote == ']' {
