@@ -90,7 +90,7 @@ func TestFilesThatTheConfigurationNamesAreLookedAt(t *testing.T) {
 		"a file as backup folder":   {with(nil, "backup.dir", text), []string{"backup.dir: " + text + " is no folder"}},
 		"a folder in a file":        {with(nil, "backup.dir", text+"/b"), []string{"backup.dir: stat " + text + "/b"}},
 		"no logo":                   {with(nil, "console.logo_file", missing), []string{"console.logo_file: open " + missing}},
-		"a text as logo":            {with(nil, "console.logo_file", text), []string{"console.logo_file: " + text + " is none of PNG, JPEG, WebP and SVG"}},
+		"a text as logo":            {with(nil, "console.logo_file", text), []string{"console.logo_file: " + text + " must be a PNG, JPEG, WebP or SVG image"}},
 		"a text that says SVG":      {with(nil, "console.logo_file", write("text.svg", "x")), []string{"console.logo_file: "}},
 		"a folder as sandbox":       {with(nil, "sandbox.path", folder), []string{"sandbox.path: " + folder + " is a folder"}},
 	} {

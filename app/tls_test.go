@@ -231,7 +231,7 @@ func TestACertificateThatCannotBeReadAgainLeavesTheOneBefore(t *testing.T) {
 				t.Errorf("%s: certificate %d", name, got)
 			}
 		}
-		if !strings.Contains(s.log.String(), "cannot be read again") {
+		if !strings.Contains(s.log.String(), "cannot reload the certificate") {
 			t.Errorf("%s: nothing is logged", name)
 		}
 		serial = a.issue(time.Now().Add(time.Hour))
@@ -268,7 +268,7 @@ func TestACertificateThatCouldNotBeReadAtFirstIsTriedAgain(t *testing.T) {
 			t.Fatal("it is served without its key")
 		}
 	}
-	if n := strings.Count(s.log.String(), "cannot be read again"); n != 1 {
+	if n := strings.Count(s.log.String(), "cannot reload the certificate"); n != 1 {
 		t.Errorf("said %d times", n)
 	}
 	become(right)
