@@ -142,10 +142,10 @@ func TestAccountsSurviveStartsOnOtherNetworks(t *testing.T) {
 			Warnings []string
 		}
 		w.Call(consumer.Credential{}, "GET", "/ready", nil, &ready)
-		told := slices.ContainsFunc(ready.Warnings, func(s string) bool {
+		answered := slices.ContainsFunc(ready.Warnings, func(s string) bool {
 			return strings.Contains(s, "3 accounts belong to another network") && strings.Contains(s, name("endpoint", own)) && strings.Contains(s, m.advice)
 		})
-		if ready.Status != "ready" || !told {
+		if ready.Status != "ready" || !answered {
 			t.Errorf("%s: /ready says %+v", m.what, ready)
 		}
 		if n := strings.Count(w.Output.String(), "belong to another network"); n != 1 {
@@ -180,7 +180,7 @@ func TestAccountsSurviveStartsOnOtherNetworks(t *testing.T) {
 	w.Stop()
 }
 
-// TestForgettingAnAccountOfAnotherNetworkIsAskedFor: the one instance pairs anew, the
+// TestForgettingAnAccountOfAnotherNetworkIsAskedFor: the one instance pairs again, the
 // other is logged out, and the third stays.
 func TestForgettingAnAccountOfAnotherNetworkIsAskedFor(t *testing.T) {
 	t.Parallel()
@@ -204,7 +204,7 @@ func TestForgettingAnAccountOfAnotherNetworkIsAskedFor(t *testing.T) {
 	var out struct{ Message string }
 	w.Call(consumer.Bearer(tokens["desk"]), "DELETE", "/instance/desk/logout?network=forget", nil, &out)
 	if got := statusOf(w, "desk", tokens["desk"]); !got.is("LOGGED_OUT") || got.OwnerJID != nil || got.LastError != "" || !strings.Contains(out.Message, "on the phone") {
-		t.Errorf("desk is %s, and was told %q", got, out.Message)
+		t.Errorf("desk is %s, and was answered %q", got, out.Message)
 	}
 	var ready struct{ Warnings []string }
 	w.Call(consumer.Credential{}, "GET", "/ready", nil, &ready)

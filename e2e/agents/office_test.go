@@ -36,9 +36,9 @@ func newOffice(t *testing.T) *office {
 	t.Helper()
 	o := &office{SendScene: rig.NewSendScene(t, "MCP_ENABLED=true")}
 	o.Do(t, rig.Act("$anne", fmt.Sprintf(`{"do":"text","to":"$own","text":%q}`, evil)))
-	told := o.AwaitEvent(t, 0, event.MessagesUpsert, fmt.Sprintf(`{"content":{"text":%q}}`, evil))
+	reported := o.AwaitEvent(t, 0, event.MessagesUpsert, fmt.Sprintf(`{"content":{"text":%q}}`, evil))
 	var e struct{ Data struct{ ID int64 } }
-	if err := json.Unmarshal(told, &e); err != nil {
+	if err := json.Unmarshal(reported, &e); err != nil {
 		t.Fatal(err)
 	}
 	o.heard = fmt.Sprint(e.Data.ID)

@@ -31,7 +31,7 @@ func TestWhatAKilledCommandLeftIsToldAndGoesWithTheNext(t *testing.T) {
 		t.Fatal(err)
 	}
 	stalling := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // only then is it told that the client has gone
+		_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that the client has gone
 		_, _ = w.Write(archive[:4000])
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()

@@ -166,8 +166,8 @@ func TestARestoreByRootLeavesTheProgramsUserWhatItNeeds(t *testing.T) {
 	o.Says(0, "0 instances", "backup", file)
 	o.Stop()
 	folder := filepath.Dir(o.DataFile())
-	const nobody = 65534
-	if err := errors.Join(os.Chown(folder, nobody, nobody), os.Remove(o.DataFile())); err != nil {
+	const unprivileged = 65534
+	if err := errors.Join(os.Chown(folder, unprivileged, unprivileged), os.Remove(o.DataFile())); err != nil {
 		t.Fatal(err)
 	}
 	// A restore also warns of the credentials that are valid again.
@@ -175,7 +175,7 @@ func TestARestoreByRootLeavesTheProgramsUserWhatItNeeds(t *testing.T) {
 		o.Says(0, "0 instances", args...)
 		for _, name := range []string{o.DataFile(), filepath.Join(folder, "secrets.json")} {
 			var s unix.Stat_t
-			if err := unix.Stat(name, &s); err != nil || s.Uid != nobody || s.Gid != nobody || s.Mode&0o777 != 0o600 {
+			if err := unix.Stat(name, &s); err != nil || s.Uid != unprivileged || s.Gid != unprivileged || s.Mode&0o777 != 0o600 {
 				t.Errorf("%q: %s is of %d:%d, mode %o, %v", args, name, s.Uid, s.Gid, s.Mode&0o777, err)
 			}
 		}

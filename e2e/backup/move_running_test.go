@@ -82,11 +82,11 @@ func TestAnAccountMovesBetweenRunningProgramsAndBack(t *testing.T) {
 	c := newChatting(t)
 	c.Do(t, rig.Route(http.MethodPut, "/instance/$name/settings", `{"rejectCalls":{"enabled":true,"message":"no calls"}}`))
 	c.Do(t, rig.Route(http.MethodPut, "/instance/$name/limits", `{"perHour":1000}`))
-	other := c.Pair("other") // which nobody disturbs
+	other := c.Pair("other") // which stays undisturbed
 	c.chat(t, "before", 30, true)
 	first := c.here()
 	file := filepath.Join(t.TempDir(), "shop.account")
-	c.postern(t, 1, "instance", "export", "nobody", file)
+	c.postern(t, 1, "instance", "export", "absent", file)
 	c.postern(t, 0, "instance", "export", "--messages", "shop", file) // in the middle of it
 	c.moved(t)
 	c.AwaitOnline("other", other)
@@ -237,7 +237,7 @@ func TestAnExportIsTakenBackWhenItsReaderGoesAway(t *testing.T) {
 }
 
 // TestAKillInTheMiddleOfAnExportLeavesNothingThatConnectsByItself: the instance stays marked
-// as moved, whatever its reader has, until somebody says that nobody has it.
+// as moved, whatever its reader has, until an operator confirms that it was not imported.
 func TestAKillInTheMiddleOfAnExportLeavesNothingThatConnectsByItself(t *testing.T) {
 	c := newChatting(t)
 	c.large(t)

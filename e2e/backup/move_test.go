@@ -23,7 +23,7 @@ func TestAnAccountMovesToAnotherPosternWithoutPairing(t *testing.T) {
 	c.everythingIsRead(t)
 	file := filepath.Join(t.TempDir(), "shop.account")
 	c.Stop()
-	if said := c.postern(t, 1, "instance", "export", "nobody", file); !strings.Contains(said, `"nobody"`) {
+	if said := c.postern(t, 1, "instance", "export", "absent", file); !strings.Contains(said, `"absent"`) {
 		t.Errorf("an unknown instance: %s", said)
 	}
 	c.postern(t, 2, "instance", "export", "shop")
@@ -108,7 +108,7 @@ func TestAnAccountMovesToAnotherPosternWithoutPairing(t *testing.T) {
 	c.Stop()
 }
 
-// TestAnExportCanBeTakenBack undoes an export that nobody imported.
+// TestAnExportCanBeTakenBack undoes an export that was not imported.
 func TestAnExportCanBeTakenBack(t *testing.T) {
 	c := newChatting(t)
 	c.chat(t, "before", 5, true)

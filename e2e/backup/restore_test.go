@@ -29,12 +29,12 @@ type chatting struct {
 	inGroup        []string // by the instance
 	got            []string // by Anne and Bob, alone and in the group
 
-	told map[string]bool // texts to the account, by the webhooks that were looked at
-	seen int             // how many these are
+	reported map[string]bool // texts to the account, by the webhooks that were looked at
+	seen     int             // how many these are
 }
 
 func newChatting(t *testing.T, env ...string) *chatting {
-	c := &chatting{SendScene: rig.NewSendScene(t, env...), told: map[string]bool{}}
+	c := &chatting{SendScene: rig.NewSendScene(t, env...), reported: map[string]bool{}}
 	for number, p := range map[string]**sandbox.Phone{rig.OwnNumber: &c.own, rig.AnneNumber: &c.anne, rig.BobNumber: &c.bob} {
 		*p, _ = c.Sandbox.Phone(number)
 	}
@@ -105,7 +105,7 @@ func (c *chatting) everythingIsRead(t *testing.T) {
 	}
 }
 
-// missing are the texts to the account that no webhook told.
+// missing are the texts to the account that no webhook reported.
 func (c *chatting) missing() (texts []string) {
 	all := c.Webhooks()
 	for _, w := range all[c.seen:] {
@@ -113,12 +113,12 @@ func (c *chatting) missing() (texts []string) {
 			Data struct{ Content struct{ Text string } }
 		}
 		if w.Event == string(event.MessagesUpsert) && json.Unmarshal(w.Body, &e) == nil {
-			c.told[e.Data.Content.Text] = true
+			c.reported[e.Data.Content.Text] = true
 		}
 	}
 	c.seen = len(all)
 	for _, text := range c.got {
-		if !c.told[text] {
+		if !c.reported[text] {
 			texts = append(texts, text)
 		}
 	}

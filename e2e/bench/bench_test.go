@@ -108,7 +108,7 @@ func (asleep) Send(context.Context, int64, event.Outgoing) (batch.Receipt, error
 func startOnce(b *testing.B, file string) (ready time.Duration, rss float64) {
 	b.Helper()
 	begin := time.Now()
-	p := serve(b, b.TempDir(), "STORE_PATH="+file, "WEBHOOK_GLOBAL_ENABLED=true", "WEBHOOK_GLOBAL_URL="+nobody)
+	p := serve(b, b.TempDir(), "STORE_PATH="+file, "WEBHOOK_GLOBAL_ENABLED=true", "WEBHOOK_GLOBAL_URL="+unreachable)
 	defer p.end()
 	ready = time.Since(begin)
 	time.Sleep(time.Second) // memory is read at rest
@@ -175,7 +175,7 @@ func startNetworkAt(b *testing.B, address, file string) *network {
 		}
 	}
 	if n.control == nil {
-		b.Fatal("the sandbox told no address")
+		b.Fatal("the sandbox printed no address")
 	}
 	return n
 }

@@ -63,7 +63,7 @@ func fillLarge(b *testing.B, path string, size int64) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	ledger, err := delivery.Open(s, delivery.Config{Log: true, GlobalURL: nobody})
+	ledger, err := delivery.Open(s, delivery.Config{Log: true, GlobalURL: unreachable})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 
 // BenchmarkSendsBesideTheBareLibrary holds sends by POST send/text against the client
 // library alone: one caller of one instance, and 64 of 20. Network, program and library
-// are three processes; what is told of the processor is the sender's alone, and apart from it
+// are three processes; the reported processor time is the sender's alone, and apart from it
 // what the network and the callers take of the same machine.
 func BenchmarkSendsBesideTheBareLibrary(b *testing.B) {
 	for name, n := range map[string]struct{ instances, callers, texts int }{

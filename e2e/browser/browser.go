@@ -15,7 +15,7 @@ import (
 )
 
 // Browser is a running Chromium. Its methods may be called from any goroutine;
-// they end the test when the browser does not do what it is told.
+// they end the test when the browser does not follow a command.
 type Browser struct {
 	t    *testing.T
 	to   io.Writer

@@ -99,7 +99,7 @@ func TestTheFirstMinuteOfANewcomer(t *testing.T) {
 }
 
 // TestWhatChangesElsewhereIsSeen: what other programs do appears by itself, a server that is
-// gone is told, and when it is back the page has caught up, in the same session.
+// gone is shown, and when it is back the page has caught up, in the same session.
 func TestWhatChangesElsewhereIsSeen(t *testing.T) {
 	d := newConsole(t)
 	d.signIn()
@@ -133,7 +133,7 @@ func TestAPageThatDoesNotComeSaysSoAndIsTriedAgain(t *testing.T) {
 	d.Kill()
 	d.page.Run(`location.hash = "#/keys"`)
 	d.says("main [role=alert]", "No answer from")
-	d.page.Run(`$("main [role=alert] button").click()`) // nobody is there still
+	d.page.Run(`$("main [role=alert] button").click()`) // the server is still down
 	d.page.Await(`!$("main [role=alert] .wheel")`)
 	d.says("main [role=alert]", "No answer from")
 	d.page.Run(`location.hash = "#/instances"`) // and what was there before still is

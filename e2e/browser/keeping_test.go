@@ -10,7 +10,7 @@ import (
 	"postern/cli/consumer"
 )
 
-// TestDeliveriesAreSeenAndSentAgain: a webhook that nobody hears fails, is read with its body,
+// TestDeliveriesAreSeenAndSentAgain: a webhook without a listener fails, is read with its body,
 // and is replayed to the one that hears.
 func TestDeliveriesAreSeenAndSentAgain(t *testing.T) {
 	d := newConsole(t)
@@ -81,13 +81,13 @@ func TestTheProgramIsKept(t *testing.T) {
 	d.signInWith(key)
 	d.goTo("deliveries", "Deliveries")
 	d.says(".empty", "No deliveries yet")
-	if told := d.page.Text(`[...document.querySelectorAll(".links a span")].map((one) => one.textContent).join()`); told != "Overview,Instances,Chats,Deliveries" {
-		t.Errorf("the key sees %s", told)
+	if shown := d.page.Text(`[...document.querySelectorAll(".links a span")].map((one) => one.textContent).join()`); shown != "Overview,Instances,Chats,Deliveries" {
+		t.Errorf("the key sees %s", shown)
 	}
 	d.Stop()
 }
 
-// TestAnAccountMovesInTheBrowser: it moves away into a file, is taken back since nobody took the
+// TestAnAccountMovesInTheBrowser: it moves away into a file, is undone since no Postern took the
 // file in, moves again, is deleted, and comes back by its file with what was written meanwhile.
 func TestAnAccountMovesInTheBrowser(t *testing.T) {
 	d := newConsole(t)

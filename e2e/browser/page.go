@@ -51,7 +51,7 @@ func (p *Page) note(method string, params json.RawMessage) {
 		if json.Unmarshal(params, &copied) == nil {
 			select {
 			case p.console <- copied.Object.Value:
-			default: // nobody wanted the others
+			default: // the others have no listener
 			}
 		}
 	}
@@ -138,7 +138,7 @@ func (p *Page) Text(expression string) string {
 	return text
 }
 
-// Await waits until an expression is true. A page that is loaded anew meanwhile
+// Await waits until an expression is true. A page that is reloaded meanwhile
 // answers nothing for a moment.
 func (p *Page) Await(expression string) {
 	p.t.Helper()

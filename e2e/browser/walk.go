@@ -38,12 +38,12 @@ func Walk(t *testing.T, url string, args ...string) Result {
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	told := regexp.MustCompile(`data-walked="([^"]*)"`).FindSubmatch(dom)
-	if told == nil {
+	shown := regexp.MustCompile(`data-walked="([^"]*)"`).FindSubmatch(dom)
+	if shown == nil {
 		t.Fatalf("the walk did not come to its end: %.3000s", dom)
 	}
 	var result Result
-	if err := json.Unmarshal([]byte(html.UnescapeString(string(told[1]))), &result); err != nil {
+	if err := json.Unmarshal([]byte(html.UnescapeString(string(shown[1]))), &result); err != nil {
 		t.Fatal(err)
 	}
 	return result

@@ -26,7 +26,7 @@ type ledger struct {
 	mu       sync.Mutex
 	batches  map[string]*intent // by name, which is the text too
 	texts    []*sentText
-	ends     map[string]string // what was told of asynchronous sends, by process
+	ends     map[string]string // what was reported of asynchronous sends, by process
 	inbound  []inboundText
 	accepted map[string]int // batch events that the receiver took, by body
 	offered  map[string]int // all that reached it
@@ -213,7 +213,7 @@ func (u *user) request(rng *rand.Rand, name string) map[string]any {
 		request["schedule"] = map[string]any{"windowStartAt": begin.UTC(), "windowEndAt": end.UTC(), "recurrence": "NONE"}
 	case 4:
 		request["autoResume"] = false
-	case 5: // nobody has a number that ends in 0000
+	case 5: // no account has a number that ends in 0000
 		request["recipients"] = append(recipients, "491600000000")
 		request["options"] = map[string]any{"skipUnregistered": rng.IntN(2) == 0}
 	}

@@ -56,7 +56,7 @@ func (u *user) listen(ctx context.Context) (conn *websocket.Conn, newest uint64)
 	}
 	since := header("X-Event-Since")
 	if since != u.at && u.at != 0 {
-		u.T.Errorf("asked for the events since %d, told %d", u.at, since)
+		u.T.Errorf("asked for the events since %d, reported %d", u.at, since)
 	}
 	u.at, u.gaps = since, map[uint64]uint64{}
 	for text := range strings.SplitSeq(resp.Header.Get("X-Event-Gaps"), ",") {

@@ -108,9 +108,9 @@ type siege struct {
 	heard    atomic.Bool
 	over     atomic.Bool // the results of asynchronous sends are not compared any more
 
-	results map[string]int     // items by status, for the report
-	answers map[int]int        // to sends
-	told    map[event.Kind]int // batch events
+	results  map[string]int     // items by status, for the report
+	answers  map[int]int        // to sends
+	reported map[event.Kind]int // batch events
 }
 
 // account is one instance and the phone that it is linked to.
@@ -122,7 +122,7 @@ type account struct {
 }
 
 func newSiege(t *testing.T, seed uint64) *siege {
-	s := &siege{World: rig.NewWorld(t), seed: seed, addr: steadyAddress(t), ledger: newLedger(), results: map[string]int{}, answers: map[int]int{}, told: map[event.Kind]int{}}
+	s := &siege{World: rig.NewWorld(t), seed: seed, addr: steadyAddress(t), ledger: newLedger(), results: map[string]int{}, answers: map[int]int{}, reported: map[event.Kind]int{}}
 	s.Output = &capture.Buffer{}
 	s.API = consumer.NewClient("http://" + s.addr)
 	s.client = http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 32}}
@@ -141,7 +141,7 @@ func newSiege(t *testing.T, seed uint64) *siege {
 		"WHATSAPP_ENDPOINT=" + strings.Replace(direct, host, s.wire.listener.Addr().String(), 1),
 		"WEBHOOK_GLOBAL_URL=http://" + s.site.addr + "/global", "LOG_LEVEL=warn",
 		"MESSAGE_BATCH_SHUTDOWN_TIMEOUT_MS=1000",
-		"MESSAGE_BATCH_FAILURE_STREAK=0", // its network refuses many in a row; nobody waits an hour for the end
+		"MESSAGE_BATCH_FAILURE_STREAK=0", // its network refuses many in a row; no test waits an hour for the end
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(s.keepEvidence) // before the data folder is removed

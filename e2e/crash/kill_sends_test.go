@@ -231,8 +231,8 @@ func (s *siege) noteResult(body []byte) {
 	})
 }
 
-// endOf is what was told of an asynchronous send; events of instances are not
-// told again after a kill.
+// endOf is what was reported of an asynchronous send; events of instances are not
+// sent again after a kill.
 func (s *siege) endOf(t *sentText) string {
 	var accepted struct{ ProcessID string }
 	if err := json.Unmarshal(t.answer, &accepted); err != nil || accepted.ProcessID == "" {

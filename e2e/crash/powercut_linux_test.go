@@ -65,8 +65,8 @@ func TestAPowerCutTakesNothingThatTheProgramTold(t *testing.T) {
 			t.Error(err)
 		}
 		syncs, failed := w.recording.Syncs()
-		t.Logf("SEED=%d: %d images of %d positions, %d syncs, %d failed; told %v: %d findings",
-			seed, n, w.recording.Pos(), syncs, failed, w.told(), len(findings))
+		t.Logf("SEED=%d: %d images of %d positions, %d syncs, %d failed; reported %v: %d findings",
+			seed, n, w.recording.Pos(), syncs, failed, w.reported(), len(findings))
 	}
 }
 
@@ -85,7 +85,7 @@ func TestTheProverNoticesWhatTheProgramDoesNotSync(t *testing.T) {
 	t.Logf("%d of 200", len(findings))
 }
 
-// watched is a recorded program and all that it told.
+// watched is a recorded program and all that it reported.
 type watched struct {
 	t         *testing.T
 	seed      uint64
@@ -106,7 +106,7 @@ type watched struct {
 	heard map[string]bool // facts by their text
 }
 
-// fact is something that the program told, and how an image is asked for it.
+// fact is something that the program reported, and how an image is asked for it.
 type fact struct {
 	pos   int // from which it holds
 	until int // and until which, 0 for ever
@@ -115,7 +115,7 @@ type fact struct {
 	holds func(*afterCut) error
 }
 
-// note keeps a fact as told now. Its text is told once.
+// note keeps a fact as reported now. Its text is reported once.
 func (w *watched) note(kind, text string, holds func(*afterCut) error) {
 	pos := w.recording.Pos()
 	w.mu.Lock()
@@ -138,7 +138,7 @@ func (w *watched) end(kind, text string) {
 	}
 }
 
-func (w *watched) told() map[string]int {
+func (w *watched) reported() map[string]int {
 	n := map[string]int{}
 	for _, f := range w.facts {
 		n[f.kind]++
@@ -158,7 +158,7 @@ func newWatched(t *testing.T, seed uint64) *watched {
 	}
 	rng := rand.New(rand.NewPCG(seed, 0))
 	file := filepath.Join(w.folder, "var", "lib", "postern.db")
-	// Slow syncs are heard through: what is told too early is told in between.
+	// Slow syncs are heard through: what is reported too early is reported in between.
 	w.recording.Sync = func(path string) powerloss.SyncFault {
 		fault := powerloss.SyncFault{Delay: time.Duration(rng.IntN(5)) * time.Millisecond}
 		if left := w.goodSyncs.Load(); path == file && left >= 0 {

@@ -145,7 +145,7 @@ func TestHeadersCanNeitherSplitNorOverrideWhatADeliveryHas(t *testing.T) {
 		}
 	}
 
-	// Values are shown to nobody, and stars keep them.
+	// Values are never shown, and stars keep them.
 	var shown chosen
 	s.call(http.MethodGet, "/options", nil, &shown)
 	if shown.Headers["X-Api-Key"] != "***" || shown.Headers["Authorization"] != "***" {

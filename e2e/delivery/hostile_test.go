@@ -10,7 +10,7 @@ import (
 
 // TestHostileReceiversCostTheOthersNothingAndTheLogTellsOfEach sends one event to
 // eight receivers, seven of which misbehave, each in another way. With durable they get it once
-// they behave, under the same webhook-id; without, the one attempt is told.
+// they behave, under the same webhook-id; without, the only attempt is reported.
 func TestHostileReceiversCostTheOthersNothingAndTheLogTellsOfEach(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	for _, durable := range []bool{true, false} {

@@ -25,7 +25,7 @@ func TestTheLogAloneTellsWhyAnEndpointNeverGotAMessage(t *testing.T) {
 		{"id":"no-flag","url":%q,"events":{"sendMessage":true}},
 		{"id":"switched-off","url":%q,"enabled":false,"events":{"messagesUpsert":true}},
 		%s, %s, %s, %s]}`, unlisted.URL, unlisted.URL,
-		endpoint("forbids", forbids.URL), endpoint("hangs", hangs.URL), endpoint("nobody-there", "http://127.0.0.1:9/"),
+		endpoint("forbids", forbids.URL), endpoint("hangs", hangs.URL), endpoint("unreachable", "http://127.0.0.1:9/"),
 		endpoint("no-such-name", "http://receiver.invalid/hook")))
 	s.anneWrites("is it ready?")
 
@@ -37,10 +37,10 @@ func TestTheLogAloneTellsWhyAnEndpointNeverGotAMessage(t *testing.T) {
 	}{
 		"forbids":      {403, []string{"receiver answered 403"}, "<h1>Blocked by the firewall</h1>", 0, time.Minute},
 		"hangs":        {0, []string{"no answer in time"}, "", 900 * time.Millisecond, time.Minute},
-		"nobody-there": {0, []string{"the connection was refused"}, "", 0, time.Minute},
+		"unreachable":  {0, []string{"the connection was refused"}, "", 0, time.Minute},
 		"no-such-name": {0, []string{"its host was not found", "its host could not be looked up", "no answer in time"}, "", 0, time.Minute},
 	} {
-		// By the chat's JID alone, as whoever was complained to would look.
+		// By the chat's JID alone, as a support engineer would look.
 		var r record
 		s.Await(id, func() bool {
 			found := s.deliveries("?endpointId=" + id + "&state=FAILED&query=" + url.QueryEscape(rig.AnneNumber+"@s.whatsapp.net"))
@@ -74,11 +74,11 @@ func TestTheLogAloneTellsWhyAnEndpointNeverGotAMessage(t *testing.T) {
 		}
 	}
 	if n := len(unlisted.arrivals()); n != 0 {
-		t.Errorf("%d arrivals that nobody asked for", n)
+		t.Errorf("%d unexpected arrivals", n)
 	}
 }
 
-// TestWhatAFullQueueDropsIsInTheLog: the old way gives nobody a second chance, but it says so.
+// TestWhatAFullQueueDropsIsInTheLog: without durable there is no second attempt, but the log shows it.
 func TestWhatAFullQueueDropsIsInTheLog(t *testing.T) {
 	s := newShop(t, "WEBHOOK_WORKERS=1", "WEBHOOK_QUEUE_SIZE=1", "WEBHOOK_GLOBAL_ENABLED=false", "WEBHOOK_TIMEOUT=15s")
 	hook := newReceiver(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })

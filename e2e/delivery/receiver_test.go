@@ -22,7 +22,7 @@ type arrival struct {
 	body   []byte
 }
 
-// receiver notes every attempt and answers as it was told.
+// receiver notes every attempt and answers as configured.
 type receiver struct {
 	*httptest.Server
 	t *testing.T

@@ -159,11 +159,11 @@ func TestARetryIsOneMoreAttemptOfTheSameRecord(t *testing.T) {
 	hook.await(s, 4)
 	s.Await("four attempts", func() bool { now := s.delivery(r.ID); return now.State == "DELIVERED" && now.AttemptCount == 4 })
 	now := s.delivery(r.ID)
-	var told []string
+	var attempts []string
 	for _, a := range now.Attempts {
-		told = append(told, fmt.Sprintf("%d %d %s", a.Number, value(a.Status), value(a.Answer)))
+		attempts = append(attempts, fmt.Sprintf("%d %d %s", a.Number, value(a.Status), value(a.Answer)))
 	}
-	if got, want := strings.Join(told, "; "), "1 502 first; 2 502 second; 3 200 ; 4 200 "; got != want {
+	if got, want := strings.Join(attempts, "; "), "1 502 first; 2 502 second; 3 200 ; 4 200 "; got != want {
 		t.Errorf("attempts %q, want %q", got, want)
 	}
 	if n := len(s.deliveries("?event=messages.upsert")); n != 1 {

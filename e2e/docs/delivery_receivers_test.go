@@ -183,7 +183,7 @@ const (
 )
 
 // TestEachReceiverOfThePageIsAGoodReceiver: it verifies, keeps each event once and
-// as it came, and refuses what nobody signed.
+// as it came, and refuses unsigned deliveries.
 func TestEachReceiverOfThePageIsAGoodReceiver(t *testing.T) {
 	for _, e := range exampleReceivers() {
 		t.Run(e.heading, func(t *testing.T) {

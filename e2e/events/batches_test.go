@@ -53,7 +53,7 @@ func TestBatchEventsGoToTheGlobalWebhookOnceAndToNoInstancesWebhook(t *testing.T
 		}
 	}
 	if got, want := strings.Join(batchEvents, " "), "created started progress item.failed progress completed-with-errors"; got != want {
-		t.Errorf("batch %s told %q, want %q", b.ID, got, want)
+		t.Errorf("batch %s reported %q, want %q", b.ID, got, want)
 	}
 	for _, r := range own {
 		checkEnvelope(t, r, false)

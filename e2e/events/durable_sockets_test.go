@@ -34,7 +34,7 @@ func dial(t *testing.T, s *rig.Scene, query string) (*websocket.Conn, *http.Resp
 	return conn, resp
 }
 
-// answer is that to a handshake whose connection nobody wants.
+// answer is that to a handshake for an unused connection.
 func answer(t *testing.T, s *rig.Scene, query string) *http.Response {
 	t.Helper()
 	conn, resp := dial(t, s, query)
@@ -70,7 +70,7 @@ func choose(s *rig.Scene, options string) {
 	s.Call(consumer.Bearer(s.Token), http.MethodPut, "/instance/"+rig.SceneName+"/webhook/options", raw(options), nil)
 }
 
-// say lets Anne write a text, and waits until it is stored and told.
+// say lets Anne write a text, and waits until it is stored and reported.
 func say(t *testing.T, s *rig.Scene, text string) {
 	t.Helper()
 	s.Do(t, rig.Act("$anne", fmt.Sprintf(`{"do":"text","to":"$own","text":%q}`, text)))

@@ -50,14 +50,14 @@ func TestTheEventsOfADeletedBatchStillGoOut(t *testing.T) {
 		return list.TotalRecords == 0
 	})
 	w.Stop()
-	var told []string
+	var reported []string
 	for _, r := range w.Webhooks() {
 		if kind, ok := strings.CutPrefix(r.Event, "message.batch."); ok {
-			told = append(told, kind)
+			reported = append(reported, kind)
 		}
 	}
-	slices.Sort(told) // each has a backoff of its own
-	if want := []string{"completed", "created", "progress", "progress", "started"}; !slices.Equal(told, want) {
-		t.Errorf("told were %q, want %q", told, want)
+	slices.Sort(reported) // each has a backoff of its own
+	if want := []string{"completed", "created", "progress", "progress", "started"}; !slices.Equal(reported, want) {
+		t.Errorf("reported %q, want %q", reported, want)
 	}
 }

@@ -52,7 +52,7 @@ func TestWhatIsNotToldMakesNoWebhook(t *testing.T) {
 
 	for i, r := range s.Webhooks() {
 		if r.Event == string(event.CallUpsert) || i >= from && r.Event != string(event.QRCodeUpdated) {
-			t.Errorf("told: %s", r.Body)
+			t.Errorf("reported: %s", r.Body)
 		}
 	}
 }

@@ -197,13 +197,13 @@ func listen(t *testing.T, s *rig.Scene, since int) (conn *websocket.Conn, newest
 	return conn, newest
 }
 
-// told is what tests read of an event.
-type told struct {
+// reported is what tests read of an event.
+type reported struct {
 	Event string
 	Data  json.RawMessage
 }
 
-func toldBy(t *testing.T, body string) (e told) {
+func reportedBy(t *testing.T, body string) (e reported) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(body), &e); err != nil {
 		t.Fatalf("%s: %v", body, err)
@@ -221,7 +221,7 @@ type message struct {
 	JID          string
 }
 
-func messageOf(t *testing.T, e told) (m message) {
+func messageOf(t *testing.T, e reported) (m message) {
 	t.Helper()
 	if len(e.Data) > 0 && e.Data[0] != '{' {
 		return m

@@ -217,7 +217,7 @@ func TestADeadOrFailingReceiverLosesNothing(t *testing.T) {
 	}
 	w.Kill()
 	addr := w.Hook.Listener.Addr().String()
-	w.Hook.Close() // nobody listens at all now
+	w.Hook.Close() // nothing listens now
 	w.Start()
 	w.AwaitOnline("red", token)
 

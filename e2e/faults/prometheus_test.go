@@ -223,7 +223,7 @@ func alertsFire(t *testing.T, rules []rule) {
 	for _, r := range rules {
 		c, known := cases[r.Name]
 		if !known {
-			t.Errorf("nobody looks at the alert %s", r.Name)
+			t.Errorf("no test covers the alert %s", r.Name)
 			continue
 		}
 		labels := map[string]string{"job": "postern", "severity": r.Labels["severity"]}

@@ -224,9 +224,9 @@ func TestWhatIsLeftOfAnInstanceThatIsLostIsFoundAndRemoved(t *testing.T) {
 		name, _, err := store.GetJSON[struct{ Name string }](tx, "instance", store.Key(1))
 		return errors.Join(err, tx.Delete("instance", store.Key(1)), tx.Delete("instance_name", []byte(name.Name)))
 	})
-	told := strings.Join(faultsOf(t, path), "\n")
+	reported := strings.Join(faultsOf(t, path), "\n")
 	for _, bucket := range owned { // an index leads to what is there still, and goes with that
-		if !strings.Contains(told, "record "+bucket+"/") && !slices.Contains([]string{"message_key", "message_chat", "message_update", "contact_jid"}, bucket) {
+		if !strings.Contains(reported, "record "+bucket+"/") && !slices.Contains([]string{"message_key", "message_chat", "message_update", "contact_jid"}, bucket) {
 			t.Errorf("the check tells of nothing in %s", bucket)
 		}
 	}
@@ -252,8 +252,8 @@ func TestAMarkThatALivingInstanceIsDeletedIsToldAndRemoved(t *testing.T) {
 	for bucket, key := range map[string][]byte{"delivery_forget": store.Key(1), "delivery_log": store.Key([]byte("gone"), int64(1))} {
 		path := richFile(t)
 		edit(t, path, func(tx *store.Tx) error { return tx.Put(bucket, key, store.Key(uint64(1))) })
-		if told := strings.Join(faultsOf(t, path), "\n"); !strings.Contains(told, "record "+bucket+"/") || !strings.Contains(told, "marks as deleted what is there") {
-			t.Errorf("%s: the check tells of %q", bucket, told)
+		if reported := strings.Join(faultsOf(t, path), "\n"); !strings.Contains(reported, "record "+bucket+"/") || !strings.Contains(reported, "marks as deleted what is there") {
+			t.Errorf("%s: the check reports %q", bucket, reported)
 		}
 		repaired(t, path, "a mark in "+bucket)
 		edit(t, path, func(tx *store.Tx) error {
@@ -266,7 +266,7 @@ func TestAMarkThatALivingInstanceIsDeletedIsToldAndRemoved(t *testing.T) {
 }
 
 // TestARepairedFileIsOneThatTheProgramStartsOn: the instance whose record was lost keeps
-// its messages, what else was lost is told, and a healthy file is left alone.
+// its messages, other losses are reported, and a healthy file is left alone.
 func TestARepairedFileIsOneThatTheProgramStartsOn(t *testing.T) {
 	w := rig.NewWorld(t)
 	raw, err := os.ReadFile(richFile(t))
@@ -299,7 +299,7 @@ func TestARepairedFileIsOneThatTheProgramStartsOn(t *testing.T) {
 	run(1, "only the name of an instance is left", "check")
 	run(2, "--yes", "check", "--repair")
 	if beside, _ := filepath.Glob(w.DataFile() + ".*"); len(beside) > 0 {
-		t.Errorf("nobody agreed, and there are %q", beside)
+		t.Errorf("without consent there are %q", beside)
 	}
 	run(0, "2 created; the old file is now "+w.DataFile()+".replaced-", "check", "--repair", "--yes")
 	run(0, "no fault", "check")
@@ -412,7 +412,7 @@ func usedPages(t *testing.T, image []byte) []int {
 }
 
 // TestARepairPutsSomethingSafeInThePlaceOfWhatItCannotRead: no instance dials without the
-// proxy that it had, and every session begins anew when nobody knows whether the program
+// proxy that it had, and every session begins again when it is unknown whether the program
 // was killed.
 func TestARepairPutsSomethingSafeInThePlaceOfWhatItCannotRead(t *testing.T) {
 	path := richFile(t)

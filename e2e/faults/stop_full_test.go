@@ -36,7 +36,7 @@ func TestAStopOnAFullDiskIsInOrderAndSaysWhatToDo(t *testing.T) {
 	w.Stop()
 	for _, part := range []string{"devices", "store"} {
 		if !regexp.MustCompile(`free some space first" part="?` + part).MatchString(w.Output.String()) {
-			t.Errorf("nothing is told of %s:\n%s", part, w.Output)
+			t.Errorf("nothing is reported of %s:\n%s", part, w.Output)
 		}
 	}
 

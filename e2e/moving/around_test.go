@@ -88,7 +88,7 @@ func TestWhatSurroundsAnAccountIsInTheAPIAfterAnImport(t *testing.T) {
 	if contacts := call(http.MethodGet, "/instance/shop/contacts", nil); !strings.Contains(contacts, "Alice") {
 		t.Errorf("contacts: %s", contacts)
 	}
-	// The network does not know the device, which is told; to the global webhook, too.
+	// The network does not know the device, which is reported; to the global webhook, too.
 	w.Await("a webhook with the header", func() bool {
 		return slices.ContainsFunc(w.Webhooks(), func(h consumer.Webhook) bool {
 			return h.Event == "connection.update" && h.Header.Get("X-Tenant") == "north"

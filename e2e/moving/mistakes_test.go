@@ -72,7 +72,7 @@ func TestMistakesOfAnImportSayWhatToDoAndChangeNothing(t *testing.T) {
 		"an unknown program":   {[]string{"whatsmeow", "--from", path, "--app", "waha"}, 2, []string{"--app must be one of codechat-go, wuzapi, gowa, evolution-go"}},
 		"another program":      {[]string{"whatsmeow", "--from", path, "--app", "gowa"}, 1, []string{"the tables of gowa are not there"}},
 		"a file that is none":  {[]string{"whatsmeow", "--from", path + "x"}, 1, []string{path + "x", "no such file", "nothing was written"}},
-		"a name of nobody":     {[]string{"whatsmeow", "--from", path, "--name", "49@s.whatsapp.net=a"}, 1, []string{"has no such device; it has 4915100000000:3@s.whatsapp.net"}},
+		"an unknown account":   {[]string{"whatsmeow", "--from", path, "--name", "49@s.whatsapp.net=a"}, 1, []string{"has no such device; it has 4915100000000:3@s.whatsapp.net"}},
 		"half a name":          {[]string{"whatsmeow", "--from", path, "--name", "shop"}, 2, []string{"--name must be JID=NAME"}},
 		"Baileys by accident":  {[]string{"baileys", "--from", filepath.Dir(path), "--name", "a"}, 2, []string{"--experimental is required"}},
 		"Baileys without name": {[]string{"baileys", "--from", filepath.Dir(path), "--experimental"}, 2, []string{"--name is missing"}},

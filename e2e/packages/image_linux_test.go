@@ -44,7 +44,7 @@ func TestTheImageServesAsNobodyAndSaysHowItIs(t *testing.T) {
 	}
 	decode(t, filepath.Join(layout, loads[0].Config), &c)
 	run(t, root, "tar", "-xpf", filepath.Join(layout, loads[0].Layers[0]), "--same-owner")
-	// What whoever runs containers puts there.
+	// What a container engine mounts there.
 	if err := os.WriteFile(filepath.Join(root, "etc/hosts"), []byte("127.0.0.1 localhost\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}

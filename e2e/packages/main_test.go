@@ -165,7 +165,7 @@ func one(t *testing.T, in, pattern string) string {
 	return found[0]
 }
 
-// freeAddress is one that nobody listens on.
+// freeAddress is one without a listener.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

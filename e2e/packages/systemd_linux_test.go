@@ -22,7 +22,7 @@ func TestSystemdStartsWatchesReloadsAndStopsTheService(t *testing.T) {
 	older, newer := brought(t, root, one(t, release(t), "*.deb")), brought(t, root, one(t, upgrade(t), "*.deb"))
 	run(t, root, "mv", "."+older, "."+newer, "root") // there is another /tmp then
 	older, newer = filepath.Join("/root", filepath.Base(older)), filepath.Join("/root", filepath.Base(newer))
-	for _, unit := range []string{"console-getty.service", "getty.target"} { // nobody sits at it
+	for _, unit := range []string{"console-getty.service", "getty.target"} { // no console is attached
 		run(t, "/", "chroot", root, "systemctl", "mask", unit)
 	}
 	m := booted(t, root)
@@ -65,7 +65,7 @@ func TestSystemdStartsWatchesReloadsAndStopsTheService(t *testing.T) {
 	m.says("system/postern.service.d/watchdog.conf", "[Service]\nWatchdogSec=3s\n")
 	m.does("systemctl", "restart", "postern.service")
 	before := m.property("NRestarts")
-	time.Sleep(7 * time.Second) // longer than a watchdog waits that nobody feeds
+	time.Sleep(7 * time.Second) // longer than the watchdog waits for a notification
 	if got := m.property("NRestarts"); got != before {
 		t.Errorf("a program that is well was started again\n%s", m.journal())
 	}

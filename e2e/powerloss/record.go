@@ -49,7 +49,7 @@ type SyncFault struct {
 }
 
 // Recording is what happened to the files in a folder. Several programs may be
-// run one after the other, as long as nobody else changes the folder.
+// run one after the other, as long as no other process changes the folder.
 type Recording struct {
 	root string
 

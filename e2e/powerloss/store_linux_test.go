@@ -91,7 +91,7 @@ func writeAndTell(s *store.Store, w int, tell func(string)) {
 }
 
 // growChild makes the file grow several times, which bbolt does in steps of
-// 16 MiB. Its counters are told as those of storeChild.
+// 16 MiB. Its counters are reported as those of storeChild.
 func growChild(folder string, tell func(string)) error {
 	s, err := openStore(folder)
 	if err != nil {
@@ -142,14 +142,14 @@ func readAndTell(s *store.Store, tell func(string)) {
 	}
 }
 
-// facts are what a child told up to a position.
+// facts are what a child reported up to a position.
 type facts struct {
 	open     bool
 	counters [storeWriters]uint64
 	events   map[uint64]string // checksum by number
 }
 
-func factsAt(all []told, pos int) facts {
+func factsAt(all []reported, pos int) facts {
 	f := facts{events: map[uint64]string{}}
 	for _, fact := range all {
 		if fact.pos > pos {
@@ -172,7 +172,7 @@ func factsAt(all []told, pos int) facts {
 }
 
 // checkStore opens an image with the real store and holds it against what had
-// been told.
+// been reported.
 func checkStore(folder string, f facts) error {
 	if _, err := os.Stat(dataFile(folder)); err != nil && !f.open {
 		return nil // nothing was there yet
@@ -194,7 +194,7 @@ func checkStore(folder string, f facts) error {
 func (f facts) hold(tx *store.Tx) error {
 	for w, n := range f.counters {
 		if got := counter(tx, w); got < n {
-			return fmt.Errorf("writer %d was told of %d, there is %d", w, n, got)
+			return fmt.Errorf("writer %d reported %d, there is %d", w, n, got)
 		}
 	}
 	entries, err := tx.OutboxReplay(owner, 0, 1<<20)
@@ -205,13 +205,13 @@ func (f facts) hold(tx *store.Tx) error {
 		if e.OwnerSeq != uint64(i+1) {
 			return fmt.Errorf("event %d has number %d", i+1, e.OwnerSeq)
 		}
-		if sum, told := f.events[e.OwnerSeq]; told && sum != fmt.Sprint(crc32.ChecksumIEEE(e.Body)) {
-			return fmt.Errorf("event %d is another one than was told", e.OwnerSeq)
+		if sum, reported := f.events[e.OwnerSeq]; reported && sum != fmt.Sprint(crc32.ChecksumIEEE(e.Body)) {
+			return fmt.Errorf("event %d differs from the report", e.OwnerSeq)
 		}
 		delete(f.events, e.OwnerSeq)
 	}
 	if len(f.events) > 0 {
-		return fmt.Errorf("%d events were told and are not there: %v of %d", len(f.events), f.events, len(entries))
+		return fmt.Errorf("%d events were reported and are not there: %v of %d", len(f.events), f.events, len(entries))
 	}
 	return nil
 }
@@ -252,23 +252,23 @@ func seedOf(t *testing.T) uint64 {
 	return rand.Uint64N(1_000_000)
 }
 
-// slowly makes a sync take some milliseconds, so that what is told too early is
+// slowly makes a sync take some milliseconds, so that what is reported too early is
 // heard before the sync is over.
 func slowly(rng *rand.Rand) SyncFault {
 	return SyncFault{Delay: time.Duration(rng.IntN(4)) * time.Millisecond}
 }
 
-// storeTrial is a recording of the store child and what it told.
+// storeTrial is a recording of the store child and what it reported.
 type storeTrial struct {
 	*Recording
-	told []told
+	reported []reported
 }
 
 func (s *storeTrial) try(c Campaign) []error {
-	for _, fact := range s.told {
+	for _, fact := range s.reported {
 		c.Near = append(c.Near, fact.pos)
 	}
-	return s.Try(c, func(folder string, pos int) error { return checkStore(folder, factsAt(s.told, pos)) })
+	return s.Try(c, func(folder string, pos int) error { return checkStore(folder, factsAt(s.reported, pos)) })
 }
 
 func report(t *testing.T, findings []error) {
@@ -285,20 +285,20 @@ func TestAPowerCutTakesNothingThatTheStoreTold(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		s.Sync = func(string) SyncFault { return slowly(rng) }
 		var exit syscall.WaitStatus
-		if s.told, exit = record(t, s.Recording, "store"); exit.ExitStatus() != 0 {
+		if s.reported, exit = record(t, s.Recording, "store"); exit.ExitStatus() != 0 {
 			t.Fatalf("exit status %d", exit.ExitStatus())
 		}
 		c := Campaign{Images: min(left, perRecording), Seed: seed, Folder: folder}
 		findings := s.try(c)
 		report(t, findings)
 		done, _ := s.Syncs()
-		t.Logf("SEED=%d: %d images of %d positions, %d syncs, %d facts: %d findings", seed, c.Images, s.Pos(), done, len(s.told), len(findings))
+		t.Logf("SEED=%d: %d images of %d positions, %d syncs, %d facts: %d findings", seed, c.Images, s.Pos(), done, len(s.reported), len(findings))
 	}
 }
 
 func TestAPowerCutWhileTheFileGrowsTakesNothing(t *testing.T) {
 	s := &storeTrial{Recording: newRecording(t)}
-	s.told, _ = record(t, s.Recording, "grow")
+	s.reported, _ = record(t, s.Recording, "grow")
 	c := Campaign{Images: amount(t, 3000) / 50, Seed: seedOf(t), Folder: imageFolder(t)} // large ones
 	findings := s.try(c)
 	report(t, findings)
@@ -309,7 +309,7 @@ func TestAPowerCutWhileTheFileGrowsTakesNothing(t *testing.T) {
 // sync, whichever it begins with, breaks what the store promises.
 func TestTheProverNoticesSyncsThatAreLeftOut(t *testing.T) {
 	s := &storeTrial{Recording: newRecording(t)}
-	s.told, _ = record(t, s.Recording, "store")
+	s.reported, _ = record(t, s.Recording, "store")
 	folder := imageFolder(t)
 	for first := range 4 {
 		c := Campaign{Images: 200, Seed: 1, Folder: folder, Skip: func(n int) bool { return n%4 == first }}
@@ -342,7 +342,7 @@ func TestAFailedSyncAndARestartDamageNothing(t *testing.T) {
 		}
 		for range lives {
 			lines, exit := recordUntil(t, s.Recording, "store", 50+rng.IntN(2000))
-			s.told = append(s.told, lines...)
+			s.reported = append(s.reported, lines...)
 			if exit.Exited() && exit.ExitStatus() != 0 && failures == 0 {
 				t.Fatalf("exit status %d", exit.ExitStatus())
 			}

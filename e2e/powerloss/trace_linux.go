@@ -114,7 +114,7 @@ func (t *tracer) attach() error {
 	return syscall.PtraceCont(t.main, 0)
 }
 
-// run handles stops until nobody is left, and returns how the program ended.
+// run handles stops until no process is left, and returns how the program ended.
 func (t *tracer) run() (exit syscall.WaitStatus, err error) {
 	for {
 		var ws syscall.WaitStatus

@@ -190,13 +190,13 @@ var lastPort = func() *atomic.Uint32 {
 }()
 
 // The ports of FreeAddress are below those that systems give to who wants any: until the
-// program listens there, nobody else is given it.
+// program listens there, it is not given out again.
 const (
 	firstPort = 20_000
 	ports     = 12_000
 )
 
-// FreeAddress is an address that nobody listens on, and no other test of this package gets.
+// FreeAddress is an address without a listener, which no other test of this package gets.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
 	for range ports {

@@ -249,7 +249,7 @@ func TestNoKillFreesAnybodyOfALimit(t *testing.T) {
 	t.Logf("%d of %d may have left before a kill and did not", lost, limit)
 }
 
-// TestJitterSpacesWhatAnInstanceSends, whoever asks for it.
+// TestJitterSpacesWhatAnInstanceSends, for every caller.
 func TestJitterSpacesWhatAnInstanceSends(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := newLimited(t)

@@ -73,7 +73,7 @@ func TestAnAsynchronousSendThatCannotBeStoredIsToldOnceThereIsRoom(t *testing.T)
 		return strings.Contains(s.Output.String(), "waits for disk space")
 	})
 	if n := s.Seen(string(event.SendMessage)); n != 0 {
-		t.Errorf("%d results were told before they were stored", n)
+		t.Errorf("%d results were reported before they were stored", n)
 	}
 	lift()
 	s.AwaitEvent(t, 0, event.SendMessage, fmt.Sprintf(`{"status":"sent","data":{"remoteJid":%q}}`, s.Vars["all.group"]))

@@ -59,7 +59,7 @@ func strangers(n int) []string {
 }
 
 // TestARefusalWith463BurnsNobodyAndOutlivesAKill goes from the refusal on the
-// wire, of which nobody gave notice, to the file.
+// wire, without notice, to the file.
 func TestARefusalWith463BurnsNobodyAndOutlivesAKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real processes")
@@ -171,7 +171,7 @@ func TestRefusalsInARowBenchTheInstanceAndConnectItAnewOnce(t *testing.T) {
 	}
 	s.AwaitEvent(t, 0, event.StatusInstance, `{"type":"account.restricted","reason":{"code":479,"count":5,"until":"*"}}`)
 	if n := s.Seen(string(event.ConnectionUpdated)) - connected; n != 1 {
-		t.Errorf("it connected anew %d times", n)
+		t.Errorf("it reconnected %d times", n)
 	}
 	s.Kill()
 	s.Start()

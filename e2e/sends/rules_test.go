@@ -134,7 +134,7 @@ func TestASendToEverybodyIsToldWhenItIsDone(t *testing.T) {
 		}
 		return body.ProcessID
 	}
-	told := func(process, want string) {
+	reported := func(process, want string) {
 		t.Helper()
 		body := s.AwaitEvent(t, 0, event.SendMessage, fmt.Sprintf(`{"processId":%q,"mentionAll":true,"externalAttributes":{"order":9},%s}`, process, want))
 		if err := rig.CheckEvent(event.SendMessage, body); err != nil {
@@ -153,7 +153,7 @@ func TestASendToEverybodyIsToldWhenItIsDone(t *testing.T) {
 		}
 	}
 	const success = `"status":"sent","error":"<absent>","data":{"messageId":"*","remoteJid":"$all.group","participantCount":3,"timestamp":"*"}`
-	told(accepted(everybody("to all")), success)
+	reported(accepted(everybody("to all")), success)
 	mentioned(t, s, "to all")
 
 	s.Sandbox.SetFaults(sandbox.Faults{AckDelay: time.Hour})
@@ -164,8 +164,8 @@ func TestASendToEverybodyIsToldWhenItIsDone(t *testing.T) {
 	s.Kill()
 	s.Sandbox.SetFaults(sandbox.Faults{})
 	s.Start()
-	told(onItsWay, `"status":"failed","data":"<absent>","error":{"code":"SEND_RESULT_UNKNOWN","message":"*"}`)
-	told(waits, success)
+	reported(onItsWay, `"status":"failed","data":"<absent>","error":{"code":"SEND_RESULT_UNKNOWN","message":"*"}`)
+	reported(waits, success)
 	mentioned(t, s, "waits")
 	if n := s.Decrypted(rig.AnneNumber, "on its way"); n != 1 {
 		t.Errorf("what was on its way was decrypted %d times", n)

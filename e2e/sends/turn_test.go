@@ -92,7 +92,7 @@ func TestASendWhoseTurnDoesNotComeIsBusyAndNothingOfItLeaves(t *testing.T) {
 		}
 	}
 	if arrived != len(texts) {
-		t.Errorf("%d arrived, %d were told to", arrived, len(texts))
+		t.Errorf("%d arrived, %d were reported as sent", arrived, len(texts))
 	}
 }
 

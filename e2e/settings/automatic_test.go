@@ -113,7 +113,7 @@ func TestMessagesThatComeInAreMarkedAsReadAlsoOverAKill(t *testing.T) {
 		t.Error("a message was marked as read that should not be")
 	}
 
-	// Each kill is as soon as the message is told, before the receipts that are
+	// Each kill is as soon as the message is reported, before the receipts that are
 	// gathered leave.
 	for i := range 3 {
 		id := fmt.Sprintf("K%d", i)

@@ -96,7 +96,7 @@ func TestTheHistoryOfTheDaysThatWereAskedForIsStoredAndToldOnce(t *testing.T) {
 		t.Errorf("%d messages of the group and of the ignored chat", n)
 	}
 	if n := s.Seen(string(event.MessagesUpsert)); n != 0 {
-		t.Errorf("%d messages of the past were told", n)
+		t.Errorf("%d messages of the past were reported", n)
 	}
 	s.restart(t)
 	s.Do(t, rig.Act("$anne", `{"do":"text","to":"$own","text":"now"}`))
@@ -154,8 +154,8 @@ func TestThePhoneIsAskedForOlderMessagesOfAChat(t *testing.T) {
 	if got := ask(`{"chat":"$anne","before":"BOB"}`); !strings.Contains(got, "404") {
 		t.Errorf("before a message of another chat: %s", got)
 	}
-	if n := s.toldText("past"); n != 0 {
-		t.Errorf("%d messages of the past were told", n)
+	if n := s.reportedText("past"); n != 0 {
+		t.Errorf("%d messages of the past were reported", n)
 	}
 	s.settle(t, `{"ignore":{"jids":["$anneLID"]}}`)
 	if got := ask(`{"chat":"$anne"}`); !strings.Contains(got, "422") {
@@ -207,10 +207,10 @@ func TestAPieceOfHistoryOutlivesKills(t *testing.T) {
 	if got := total(); got != messages+1 {
 		t.Errorf("%d messages are stored", got)
 	}
-	// A piece is told again when a kill came between its telling and its
+	// A piece is reported again when a kill came between its report and its
 	// forgetting, and only then.
 	if n := s.Seen(string(event.HistorySync)); n > 2+kills {
-		t.Errorf("history.sync was told %d times of two pieces, over %d kills", n, kills)
+		t.Errorf("history.sync was reported %d times of two pieces, over %d kills", n, kills)
 	}
 	s.Stop()
 }
@@ -229,10 +229,10 @@ func TestAPieceThatCouldNotBeDownloadedIsToldLater(t *testing.T) {
 	s.restart(t) // by a kill
 	s.Await("it is tried again", func() bool { return s.Sandbox.MediaRefused() > before })
 	if n := s.Seen(string(event.HistorySync)); n != 0 {
-		t.Fatalf("%d pieces were told that nobody could read", n)
+		t.Fatalf("%d pieces were reported that were unreadable", n)
 	}
 	s.Do(t, rig.Step{Method: http.MethodPost, Path: "/sandbox/faults", Body: `{}`})
-	s.Do(t, rig.Route(http.MethodPost, "/instance/$name/restart", "")) // the next login tries anew
+	s.Do(t, rig.Route(http.MethodPost, "/instance/$name/restart", "")) // the next login tries again
 	s.AwaitEvent(t, 0, event.HistorySync, `{"data":{"syncType":"ON_DEMAND","messages":20,"stored":20}}`)
 	same(t, "the chat", s.whole(t, "$anne"), append([]string{"now"}, pastTexts(1, 20)...))
 	if got := s.requestIDs(event.HistorySync); len(got) != 1 || got[0] != "asked-for-history" {

@@ -34,8 +34,8 @@ func (s scene) restart(t *testing.T) {
 	s.Online(t)
 }
 
-// toldText counts the messages of a text that were told as new.
-func (s scene) toldText(text string) (n int) {
+// reportedText counts the messages of a text that were reported as new.
+func (s scene) reportedText(text string) (n int) {
 	for _, w := range s.Webhooks() {
 		if w.Event == string(event.MessagesUpsert) && strings.Contains(string(w.Body), text) {
 			n++
@@ -85,8 +85,8 @@ func TestIgnoredChatsAreAcknowledgedAndNeitherStoredNorTold(t *testing.T) {
 	for _, text := range texts {
 		for n := 1; n <= 2; n++ {
 			text := fmt.Sprintf("%s %d", text, n)
-			if told, kept := s.toldText(text), s.stored(t, text); told != 0 || kept != 0 {
-				t.Errorf("%q was told %d times and is stored %d times", text, told, kept)
+			if reported, kept := s.reportedText(text), s.stored(t, text); reported != 0 || kept != 0 {
+				t.Errorf("%q was reported %d times and is stored %d times", text, reported, kept)
 			}
 		}
 	}
@@ -94,7 +94,7 @@ func TestIgnoredChatsAreAcknowledgedAndNeitherStoredNorTold(t *testing.T) {
 }
 
 // TestStatusNewslettersAndBroadcastsAreIgnoredEachByItsField: acknowledged, so
-// that nothing of it comes later, and neither stored nor told.
+// that nothing of it comes later, and neither stored nor reported.
 func TestStatusNewslettersAndBroadcastsAreIgnoredEachByItsField(t *testing.T) {
 	s := newScene(t)
 	s.Do(t, rig.Act("$own", `{"do":"newsletter-join","name":"News"}`).As("news"))
@@ -116,7 +116,7 @@ func TestStatusNewslettersAndBroadcastsAreIgnoredEachByItsField(t *testing.T) {
 		s.AwaitEvent(t, 0, event.MessagesUpsert, `{"content":{"text":"after `+round+`"}}`)
 		for _, kind := range kinds {
 			if kind.field != round {
-				s.Await(text(kind.field, round), func() bool { return s.toldText(text(kind.field, round)) == 1 })
+				s.Await(text(kind.field, round), func() bool { return s.reportedText(text(kind.field, round)) == 1 })
 			}
 		}
 		if round == "nothing" {
@@ -124,7 +124,7 @@ func TestStatusNewslettersAndBroadcastsAreIgnoredEachByItsField(t *testing.T) {
 		}
 		s.Await(round+" is counted", func() bool { return s.ignoredBy(t, round) == 1 })
 		s.settle(t, `{}`)
-		s.restart(t) // by a kill: what was not acknowledged would come now, and be told
+		s.restart(t) // by a kill: what was not acknowledged would come now, and be reported
 		s.Do(t, rig.Act("$anne", `{"do":"text","to":"$own","text":"after the restart of `+round+`"}`))
 		s.AwaitEvent(t, 0, event.MessagesUpsert, `{"content":{"text":"after the restart of `+round+`"}}`)
 	}
@@ -135,8 +135,8 @@ func TestStatusNewslettersAndBroadcastsAreIgnoredEachByItsField(t *testing.T) {
 				want = 0
 			}
 			text := text(kind.field, round)
-			if told, kept := s.toldText(text), s.stored(t, text); told != want || kept != want {
-				t.Errorf("%q was told %d times and is stored %d times, not %d", text, told, kept, want)
+			if reported, kept := s.reportedText(text), s.stored(t, text); reported != want || kept != want {
+				t.Errorf("%q was reported %d times and is stored %d times, not %d", text, reported, kept, want)
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func isSigned(t *testing.T, w consumer.Webhook, secret string) {
 	}
 }
 
-// plain are the headers of a delivery that nobody chose anything for.
+// plain are the headers of a delivery without options.
 var plain = []string{"Content-Length", "Content-Type", "User-Agent", "X-Instance-Id", "X-Instance-Name", "X-Owner-Jid", "X-Request-Id", "X-Webhook-Event"}
 
 func headersOf(w consumer.Webhook) []string { return slices.Sorted(maps.Keys(w.Header)) }
@@ -109,7 +109,7 @@ func TestOptionsReachTheReceivers(t *testing.T) {
 		kept := []string{fmt.Sprintf("in the group %d", round), fmt.Sprintf("of mine %d", round)}
 		s.Do(t, rig.Act("$anne", `{"do":"text","to":"$group.group","text":"`+kept[0]+`"}`))
 		s.Do(t, rig.Act("$own", `{"do":"text","to":"$anne","text":"`+kept[1]+`"}`))
-		for _, text := range kept { // told to the global webhook: there is no filter for that one
+		for _, text := range kept { // sent to the global webhook: there is no filter for that one
 			s.AwaitEvent(t, 0, event.MessagesUpsert, `{"content":{"text":"`+text+`"}}`)
 		}
 		text := fmt.Sprintf("to the shop %d", round)
