@@ -16,7 +16,7 @@ import (
 )
 
 // acmeClient calls the authority until life ends. Its failures are logged: a renewal,
-// which nobody waits for, tells nobody else.
+// without a waiting handshake, is not reported otherwise.
 func acmeClient(life context.Context, roots *x509.CertPool, log *slog.Logger) *http.Client {
 	way := http.DefaultTransport.(*http.Transport).Clone()
 	way.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}

@@ -347,8 +347,8 @@ func TestWithoutAFolderACertificateIsHadToo(t *testing.T) {
 	}
 }
 
-// nobody is an authority that is not there.
-func nobody(port int) func(*config.Config) {
+// noAuthority configures an authority without a listener.
+func noAuthority(port int) func(*config.Config) {
 	return func(c *config.Config) {
 		c.Server.Listen = fmt.Sprint("127.0.0.1:", port)
 		c.Server.TLSDomain, c.Server.TLSAuthority = []string{pebbleName}, "https://127.0.0.1:1/dir"
@@ -379,7 +379,7 @@ func TestWhileTheAuthorityIsDownTheLastCertificateIsServed(t *testing.T) {
 	} {
 		port, folder := freePort(t), t.TempDir()
 		serial := keep(t, folder, time.Now().Add(times[0]), time.Now().Add(times[1]))
-		s := authorizedSockets(t, folder, nobody(port))
+		s := authorizedSockets(t, folder, noAuthority(port))
 		for range 3 {
 			resp, err := named(&tls.Config{InsecureSkipVerify: true}, port).Get("https://" + pebbleName + "/ready")
 			if err != nil {
@@ -401,7 +401,7 @@ func TestWhileTheAuthorityIsDownTheLastCertificateIsServed(t *testing.T) {
 // socket serves, and the stop does not wait.
 func TestWithoutAnyCertificateTheProgramStartsAndSaysWhy(t *testing.T) {
 	port, folder := freePort(t), t.TempDir()
-	s := authorizedSockets(t, folder, nobody(port))
+	s := authorizedSockets(t, folder, noAuthority(port))
 	begin := time.Now()
 	for range 3 {
 		if _, err := named(&tls.Config{InsecureSkipVerify: true}, port).Get("https://" + pebbleName + "/ready"); err == nil {
@@ -430,7 +430,7 @@ func TestAnAuthorityThatHangsHoldsNobodyUp(t *testing.T) {
 	port, folder := freePort(t), t.TempDir()
 	keep(t, folder, time.Now().Add(-100*24*time.Hour), time.Now().Add(-time.Hour))
 	s := authorizedSockets(t, folder, func(c *config.Config) {
-		nobody(port)(c)
+		noAuthority(port)(c)
 		c.Server.TLSAuthority = "https://" + silent.Addr().String() + "/dir"
 	})
 	begin := time.Now()
@@ -449,7 +449,7 @@ func TestAFileOfTheAuthorityThatIsNoneStopsTheStart(t *testing.T) {
 	for _, content := range []string{"", "no certificate"} {
 		cfg := config.Default()
 		cfg.Store.Path = filepath.Join(t.TempDir(), "p.db")
-		nobody(0)(cfg)
+		noAuthority(0)(cfg)
 		cfg.Server.TLSAuthorityCA = filepath.Join(t.TempDir(), "ca.pem")
 		if content != "" {
 			if err := os.WriteFile(cfg.Server.TLSAuthorityCA, []byte(content), 0o600); err != nil {

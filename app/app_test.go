@@ -45,13 +45,13 @@ func TestStopsRunInTheOppositeOrderAndAllOfThem(t *testing.T) {
 func TestAStopWithoutRoomOnTheDiskIsToldAndNoFailure(t *testing.T) {
 	full := fmt.Errorf("limits: %w", store.ErrDiskFull)
 	for name, c := range map[string]struct {
-		stops       []error
-		fails, told bool
+		stops         []error
+		fails, logged bool
 	}{
 		"nothing":              {stops: []error{nil}},
-		"a full disk":          {stops: []error{full}, told: true},
-		"the system's word":    {stops: []error{fmt.Errorf("write: %w", syscall.ENOSPC)}, told: true},
-		"a full disk and more": {stops: []error{full, errors.New("no")}, fails: true, told: true},
+		"a full disk":          {stops: []error{full}, logged: true},
+		"the system's word":    {stops: []error{fmt.Errorf("write: %w", syscall.ENOSPC)}, logged: true},
+		"a full disk and more": {stops: []error{full, errors.New("no")}, fails: true, logged: true},
 		"a commit in doubt":    {stops: []error{fmt.Errorf("%w: %w", store.ErrFailed, syscall.ENOSPC)}, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestAStopWithoutRoomOnTheDiskIsToldAndNoFailure(t *testing.T) {
 				s.push("part", func(context.Context) error { return err })
 			}
 			err := s.stop(t.Context())
-			if told := strings.Contains(log.String(), "level=WARN"); (err != nil) != c.fails || told != c.told || told != strings.Contains(log.String(), "free some space") {
+			if logged := strings.Contains(log.String(), "level=WARN"); (err != nil) != c.fails || logged != c.logged || logged != strings.Contains(log.String(), "free some space") {
 				t.Errorf("%v\n%s", err, log.String())
 			}
 			if errors.Is(err, store.ErrDiskFull) {

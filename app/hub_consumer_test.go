@@ -17,7 +17,7 @@ import (
 )
 
 // follower reads a user's events as the documentation advises: with event=*,
-// counting, and asking anew for what comes after its count.
+// counting, and asking again for what comes after its count.
 type follower struct {
 	s        *sockets
 	position uint64

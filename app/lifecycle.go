@@ -30,7 +30,7 @@ func (s *stopStack) push(name string, stop func(context.Context) error) {
 
 // stop runs all steps, the last started first. A step that fails, or that is
 // cut short because ctx ended, does not keep the others from running. That one
-// finds no room on the disk is told and is no error: what was accepted is in the
+// finds the disk full is logged and is no error: what was accepted is in the
 // file, and a part that could not note its end starts as after a crash.
 func (s *stopStack) stop(ctx context.Context) error {
 	var errs []error

@@ -153,7 +153,7 @@ func (m *metrics) collectStore(c collection) {
 	c.counter("postern_store_updates_total", "Changes that the commits carried.", float64(s.Updates))
 	c.counter("postern_store_pages_written_total", "Pages that the commits wrote.", float64(s.Pages))
 	c.counter("postern_store_writes_total", "System calls that wrote them.", float64(s.Writes))
-	c.counter("postern_store_writer_wakeups_total", "How often the writer of the data file was woken. It then commits until nobody waits.", float64(s.Wakes))
+	c.counter("postern_store_writer_wakeups_total", "How often the writer of the data file was woken. It then commits until no change is waiting.", float64(s.Wakes))
 	c.gauge("postern_store_page_bytes", "Size of a page of the data file.", float64(s.PageSize))
 	c.counter("postern_store_write_seconds_total", "Time of all commits that was spent writing and in fsync.", s.WriteTime.Seconds())
 	c.counter("postern_store_damaged_records_total", "How often a damaged record was met.", float64(s.Damaged))
@@ -173,7 +173,7 @@ func (m *metrics) collectStore(c collection) {
 	c.gauge("postern_outbox_oldest_age_seconds", "Age of the oldest batch event that is still to be delivered, 0 when there is none.", age)
 }
 
-// held counts anew once a minute.
+// held counts again once a minute.
 func (m *metrics) held() heldCounts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -272,7 +272,7 @@ func (m *metrics) collectInstances(c collection) {
 	c.gauge("postern_whatsapp_version_info", "Always 1; the labels tell which version of WhatsApp's client connections say they are of, and whether it is builtin, pinned, stored or fetched.", 1, "version", version, "source", string(source))
 	s := m.app.whatsapp.Stats()
 	c.counter("postern_whatsapp_handler_panics_total", "Events from WhatsApp over which the program stumbled.", float64(s.Panics))
-	c.counter("postern_whatsapp_quiet_reconnects_total", "Connections that were made anew because WhatsApp delivered nothing any more.", float64(s.QuietReconnects))
+	c.counter("postern_whatsapp_quiet_reconnects_total", "Connections that were reopened because WhatsApp delivered nothing any more.", float64(s.QuietReconnects))
 	c.counter("postern_whatsapp_floods_total", "Times that a connection was read more slowly, since WhatsApp sent faster than could be handled.", float64(s.Floods))
 	const unreadable = "postern_whatsapp_undecryptable_total"
 	const outcomes = "Messages that could not be decrypted: told, asked of the phone or, over the limit of an hour, not (limited), and copies of them that were told (recovered) or came once more (repeated)."

@@ -51,8 +51,8 @@ func (s *sockets) reloaded(change func(*config.Config)) error {
 	return s.Reload(&cfg)
 }
 
-// told reports an event of the first instance.
-func (s *sockets) told() {
+// report sends an event of the first instance.
+func (s *sockets) report() {
 	s.t.Helper()
 	f := event.Fact{Kind: event.CallUpsert, Data: event.Call{}}
 	if err := s.registry.Report(s.t.Context(), 1, f); err != nil {
@@ -65,13 +65,13 @@ func TestTheGlobalWebhookChangesWhileTheProgramRuns(t *testing.T) {
 	s := configured(t, func(c *config.Config) { c.Webhook.GlobalURL = first.URL }) // known, and not enabled
 	s.instance("a")
 	s.emit(event.BatchCreated)
-	s.told()
+	s.report()
 
 	if err := s.reloaded(func(c *config.Config) { c.Webhook.GlobalEnabled = true }); err != nil {
 		t.Fatal(err)
 	}
 	s.emit(event.BatchCreated)
-	s.told()
+	s.report()
 	comes(t, "events of both kinds at the first", func() bool { return first.batches.Load() == 1 && first.instances.Load() >= 1 })
 
 	before := first.instances.Load()
@@ -79,14 +79,14 @@ func TestTheGlobalWebhookChangesWhileTheProgramRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.emit(event.BatchCreated)
-	s.told()
+	s.report()
 	comes(t, "events of both kinds at the second", func() bool { return second.batches.Load() == 1 && second.instances.Load() == 1 })
 
 	if err := s.reloaded(func(*config.Config) {}); err != nil {
 		t.Fatal(err)
 	}
 	s.emit(event.BatchCreated)
-	s.told()
+	s.report()
 	if err := s.Stop(t.Context()); err != nil { // delivers what is due
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestDurableEventsThatWaitGoToTheNewGlobalWebhook(t *testing.T) {
 	s := configured(t, func(c *config.Config) { c.Webhook.GlobalURL, c.Webhook.GlobalEnabled = "http://127.0.0.1:1/", true })
 	s.must(s.key, http.MethodPut, "/webhook/options", map[string]any{"durable": true}, nil)
 	s.instance("a")
-	s.told()
+	s.report()
 	for _, url := range []string{"", second.URL} {
 		if err := s.reloaded(func(c *config.Config) { c.Webhook.GlobalURL, c.Webhook.GlobalEnabled = url, url != "" }); err != nil {
 			t.Fatal(err)

@@ -154,7 +154,7 @@ func (a *App) serve(taken Addresses) error {
 		return err
 	}
 	api.Alerts.Start()
-	a.stops.push("told alerts", api.Alerts.Stop)
+	a.stops.push("sent alerts", api.Alerts.Stop)
 	keys := idempotency.NewPruner(a.store, a.log)
 	keys.Start()
 	a.stops.push("idempotency keys", keys.Stop)

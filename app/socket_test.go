@@ -94,7 +94,7 @@ func TestTheSocketIsPlainWhereTheAddressHasTLS(t *testing.T) {
 	}
 }
 
-// deaf leaves the file of a socket behind at which nobody listens, as a killed
+// deaf leaves the file of a socket behind without a listener, as a killed
 // program does.
 func deaf(t *testing.T) (path string) {
 	t.Helper()

@@ -101,12 +101,12 @@ func TestEachPersistenceGateOfTheConfigurationShutsItsEvents(t *testing.T) {
 		"contacts":       {func(c *config.Config) { c.Database.SaveContacts = false }, []event.Kind{event.ContactsUpsert}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			told := map[string]int{}
+			reported := map[string]int{}
 			var mu sync.Mutex
 			hook := httptest.NewServer(consumer.Receive(http.StatusOK, func(r consumer.Webhook) {
 				mu.Lock()
 				defer mu.Unlock()
-				told[r.Event]++
+				reported[r.Event]++
 			}))
 			defer hook.Close()
 			s := configured(t, func(cfg *config.Config) {
@@ -130,8 +130,8 @@ func TestEachPersistenceGateOfTheConfigurationShutsItsEvents(t *testing.T) {
 				if slices.Contains(c.closed, k) {
 					want = 0
 				}
-				if got := told[string(k)]; got != want {
-					t.Errorf("%s: told %d times, want %d", k, got, want)
+				if got := reported[string(k)]; got != want {
+					t.Errorf("%s: reported %d times, want %d", k, got, want)
 				}
 			}
 		})

@@ -45,7 +45,7 @@ func (h *header) encode() []byte {
 	raw = appendText(raw, string(h.Status), h.Reason)
 	c := h.Counts
 	raw = appendNumbers(raw, c.Total, c.Pending, c.Sending, c.Success, c.Failed, c.Skipped, c.Unknown)
-	raw = appendNumbers(raw, h.Told, h.Cursor, h.Current)
+	raw = appendNumbers(raw, h.Reported, h.Cursor, h.Current)
 	raw = binary.AppendUvarint(raw, h.Fence)
 	raw = appendNumbers(raw, h.UpdatedAt, h.StartedAt, h.CompletedAt, h.PausedAt, h.StoppedAt,
 		h.InterruptedAt, h.RecoveredAt, h.NextRunAt)
@@ -70,7 +70,7 @@ func decodeHeader(raw []byte) (h header, err error) {
 	c := &h.Counts
 	for _, n := range []*int{
 		&c.Total, &c.Pending, &c.Sending, &c.Success, &c.Failed, &c.Skipped, &c.Unknown,
-		&h.Told, &h.Cursor, &h.Current,
+		&h.Reported, &h.Cursor, &h.Current,
 	} {
 		*n = int(d.number())
 	}

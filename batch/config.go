@@ -22,7 +22,7 @@ type Fleet interface {
 	// when and why. It is asked before each send, and about each item that waits
 	// while the answer is that only strangers are kept back: it should answer
 	// from memory when nothing does. Whenever it may have opened before the time
-	// that it told, or somebody who was a stranger may be written to,
+	// that it reported, or a stranger may be written to,
 	// Engine.GateChanged is called.
 	Gate(Question) Gate
 	// Send sends one message and returns once its outcome is known. Its error
@@ -56,8 +56,8 @@ type Config struct {
 	// next. It may call GateChanged. nil: there are no places.
 	LetGo func(batch uuid.UUID)
 
-	// Changed is told of each batch that is new, another than before, or was deleted by
-	// a call, after the commit that made it so. It must not block. nil: nobody is told.
+	// Changed is called for each batch that is new, changed, or deleted by
+	// a call, after the commit that made it so. It must not block. nil: no calls.
 	Changed func(owner, batch uuid.UUID, gone bool)
 
 	// NewMessageID makes the WhatsApp id of one send.
@@ -83,7 +83,7 @@ type Config struct {
 	TurnTimeout time.Duration
 	// MediaTimeout is added to SendTimeout and to Lease when the message has
 	// something to be fetched or uploaded first, so that a slow server of the
-	// file is told from a send without an answer; 0 means no more time.
+	// file is distinguished from a send without an answer; 0 means no more time.
 	MediaTimeout time.Duration
 	// Lease is how long a send may go unanswered, from its turn on, before its
 	// batch is taken from it; 0 means 60 s. It is raised to twice SendTimeout when it is not

@@ -50,7 +50,7 @@ func TestAPayloadOf4KiBIsToldInFullAndOneByteMoreIsReduced(t *testing.T) {
 			all := payloads(r)
 			for _, kind := range []event.Kind{event.BatchProgress, event.BatchCompletedWithErrors} {
 				if _, whole := all[kind]["batch"].(map[string]any)["message"]; whole != full {
-					t.Errorf("%s with %d bytes: told in full is %v", kind, size, whole)
+					t.Errorf("%s with %d bytes: reported in full is %v", kind, size, whole)
 				}
 			}
 		})

@@ -42,7 +42,7 @@
 //
 // Windows and what a gate tells are times on the wall, delays and pauses are
 // measured by the time awake. A batch that waits looks at the clock every minute
-// and at nothing else; when it was set, the batch looks anew what it may do.
+// and at nothing else; when it was set, the batch checks again what it may do.
 //
 // # Leases
 //
@@ -58,8 +58,8 @@
 //
 // # What a crash loses
 //
-// Nothing that a caller was told. The one item of each batch that was on its
-// way is UNKNOWN afterwards: whether it arrived, nobody can say. A creation
+// Nothing that a caller got as an answer. The one item of each batch that was on its
+// way is UNKNOWN afterwards, since it may have arrived. A creation
 // that had not finished leaves no batch; its items are swept at the next start.
 //
 // # The end

@@ -118,7 +118,7 @@ func (e *Engine) sweepAll(unfinished []uuid.UUID) {
 }
 
 // found settles a batch that was under way when its process ended. Whether the
-// item in SENDING arrived nobody knows, so it becomes UNKNOWN.
+// item in SENDING arrived is unknown, so it becomes UNKNOWN.
 func (e *Engine) found(ctx context.Context, id uuid.UUID) error {
 	var b *full
 	err := e.cfg.Store.View(func(tx *store.Tx) (err error) {
@@ -143,7 +143,7 @@ func (e *Engine) found(ctx context.Context, id uuid.UUID) error {
 		c.Shares, c.Recent = slices.Clone(b.Shares), slices.Clone(b.Recent)
 		c.Fence++
 		in := in
-		var item *told
+		var item *subject
 		if c.Counts.Sending > 0 {
 			r, err := c.loadOrLost(tx, c.Current)
 			if err != nil {
@@ -153,7 +153,7 @@ func (e *Engine) found(ctx context.Context, id uuid.UUID) error {
 			if err := c.end(tx, &r, unknown("the process ended before the result was stored")); err != nil {
 				return err
 			}
-			item = &told{c.Current, r}
+			item = &subject{c.Current, r}
 		}
 		err := step(tx, &c, in, states, item)
 		status = c.Status
@@ -177,7 +177,7 @@ func (e *Engine) sentSince(b *full) bool {
 	}
 }
 
-// committed follows a commit of a batch, unless err is one: it is told, and it is
+// committed follows a commit of a batch, unless err is one: it is reported, and it is
 // none of the unfinished ones any more when the commit made it final.
 func (e *Engine) committed(owner, id uuid.UUID, status event.BatchStatus, err error) {
 	if err != nil {

@@ -25,7 +25,7 @@ func TestABatchSendsEveryItemOnceAndCompletes(t *testing.T) {
 	bubble(t, newFleet(1, 2), func(r *rig) {
 		r.create(request(4))
 		v := r.status(complete)
-		r.told("created started progress progress progress progress completed")
+		r.reported("created started progress progress progress progress completed")
 		if len(r.f.sent) != 4 || v.Progress != 100 || v.Counts.Success != 4 || v.CompletedAt == nil {
 			t.Errorf("sent %d, view %+v", len(r.f.sent), v)
 		}
@@ -68,7 +68,7 @@ func TestEachOutcomeOfASendHasItsItemStatus(t *testing.T) {
 				req.Options.SkipUnregistered = tc.skip
 				r.create(req)
 				r.status(tc.status)
-				r.told(tc.events)
+				r.reported(tc.events)
 				if i := r.items()[0]; i.Status != tc.want || *i.LastErrorCode != tc.code {
 					t.Errorf("item %s %s", i.Status, *i.LastErrorCode)
 				}
@@ -83,10 +83,10 @@ func TestNoInstanceOnlineParksTheBatchUntilOneComes(t *testing.T) {
 	bubble(t, f, func(r *rig) {
 		r.create(request(2))
 		r.status(waitInst)
-		r.told("created waiting-instance")
+		r.reported("created waiting-instance")
 		f.set(r.e, 2, event.Online)
 		r.status(complete)
-		r.told("created waiting-instance started progress progress completed")
+		r.reported("created waiting-instance started progress progress completed")
 	})
 }
 
@@ -138,7 +138,7 @@ func TestTheLastInstanceDropsAndTheItemGoesBack(t *testing.T) {
 		f.set(r.e, 1, event.Online)
 		time.Sleep(2 * dropRetry)
 		r.status(complete)
-		r.told("created started waiting-instance resumed progress completed")
+		r.reported("created started waiting-instance resumed progress completed")
 	})
 }
 
@@ -156,7 +156,7 @@ func TestPauseEndsTheDelayAndStartGoesOn(t *testing.T) {
 		r.do(r.e.Pause)
 		r.do(r.e.StartBatch)
 		r.status(complete)
-		r.told("created started progress pause-requested paused resumed progress completed")
+		r.reported("created started progress pause-requested paused resumed progress completed")
 	})
 }
 

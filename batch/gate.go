@@ -10,7 +10,7 @@ import (
 type Question struct {
 	Instance int64
 	// Batch asks in order to send next. When the gate is open it may have a place
-	// that nobody else gets, until the message has left or Config.LetGo is called.
+	// reserved until the message has left or Config.LetGo is called.
 	Batch     uuid.UUID
 	Recipient string // digits of the phone number; empty: somebody of whom nothing is known
 	// Wait has a restriction of the account that is only about strangers keep
@@ -20,7 +20,7 @@ type Question struct {
 
 // Gate answers a Question. The zero Gate is open.
 type Gate struct {
-	// Until is when asking again is worth it, should nothing be told before. The
+	// Until is when asking again is worth it, unless a change is reported before. The
 	// gate is open when that is zero or past.
 	Until time.Time
 	// After is when the message may leave through an open gate, for the instance

@@ -273,7 +273,7 @@ func (r *rig) entries() []store.OutboxEntry {
 	return all
 }
 
-func (r *rig) told(want string) {
+func (r *rig) reported(want string) {
 	r.Helper()
 	synctest.Wait()
 	var kinds []event.Kind

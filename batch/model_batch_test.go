@@ -21,7 +21,7 @@ type modelBatch struct {
 	spec   *modelSpec
 	id     uuid.UUID
 	seen   func() *observed           // what the engine made of the batch
-	news   func() []store.OutboxEntry // what it told and was not compared yet
+	news   func() []store.OutboxEntry // what it reported and was not compared yet
 	rivals func(id int64) bool        // whether another batch may send from an instance
 
 	status    event.BatchStatus
@@ -30,7 +30,7 @@ type modelBatch struct {
 	current   int // the item in SENDING, or the one given last
 	subject   int // the item that ended last, which the events speak of
 	started   bool
-	told      int // the percentage of the last progress
+	shown     int // the percentage of the last progress event
 	windowOff bool
 	reason    string
 	former    string // the reason that the last recovery ended
@@ -41,7 +41,7 @@ type modelBatch struct {
 	gone     bool                           // removed
 	deleting bool                           // a call to do so was made and is not looked at yet
 	draw     func(n int64, sends int) int64 // the engine's chance, so many sends ago
-	flight   *modelFlight                   // the send that nobody answered yet
+	flight   *modelFlight                   // the send without a result
 	rests    time.Time                      // end of the delay
 	eye      time.Time                      // when the batch last looked at the clock for its alarm
 	look     time.Time                      // when it does next, since the clock was set; zero: at the time of the alarm
@@ -101,7 +101,7 @@ type modelEnv struct {
 	now       time.Time     // by the time awake
 	skew      time.Duration // by how much the clock on the wall was set
 	enabled   bool          // of the worker
-	hard      time.Time     // when Stop loses its patience; zero: nobody stops
+	hard      time.Time     // when Stop gives up waiting; zero: not stopping
 	instances map[int64]*modelInstance
 	learned   map[string]bool   // numbers that wrote to the accounts
 	moves     map[modelMove]int // how often
@@ -217,7 +217,7 @@ func (m *modelBatch) become(s event.BatchStatus) {
 		m.rests = time.Time{}
 	}
 	if !slices.Contains(in(process, pausing, stopping, queued, schedul, waitWin, waitInst), s) && (s != interr || !m.spec.auto) {
-		m.drops = nil // nobody looks after the batch any more
+		m.drops = nil // no worker owns the batch any more
 	}
 }
 
@@ -247,10 +247,10 @@ func (m *modelBatch) percent() int {
 
 // progress is the event that an ended item owes, if any.
 func (m *modelBatch) progress() []event.Kind {
-	if m.percent() == m.told {
+	if m.percent() == m.shown {
 		return nil
 	}
-	m.told = m.percent()
+	m.shown = m.percent()
 	return tell(event.BatchProgress)
 }
 
@@ -288,7 +288,7 @@ func (m *modelBatch) went(id int64, at int) bool {
 
 // contended tells whether another batch may have asked one of the batch's
 // instances for the same room in the same moment: then either may have it, and
-// the one that goes away empty may be told so before it is told otherwise.
+// the one that goes away empty may be reported before the opposite is.
 func (m *modelBatch) contended() bool {
 	return slices.ContainsFunc(m.spec.request.Instances, func(r InstanceRef) bool {
 		return m.env.instances[r.ID].book.limited() && m.rivals(r.ID)
@@ -300,7 +300,7 @@ func (m *modelBatch) uses(id int64) bool {
 	return slices.ContainsFunc(m.spec.request.Instances, func(r InstanceRef) bool { return r.ID == id })
 }
 
-// peek is what the batch told next; empty: nothing more.
+// peek is what the batch reported next; empty: nothing more.
 func (m *modelBatch) peek() event.Kind {
 	if all := m.news(); len(all) > len(m.events) {
 		return all[len(m.events)].Kind

@@ -13,7 +13,7 @@ type ending struct {
 	status  ItemStatus // PENDING: it found no instance
 	try     AttemptStatus
 	code    string
-	on      Trigger // OnLeaseLost or OnShutdown when nobody waits for it any more
+	on      Trigger // OnLeaseLost or OnShutdown when no worker waits for it any more
 	message int64   // id of the stored message
 	changes int     // of the instance, before the send
 	busy    bool    // the instance could send, only not this then
@@ -179,7 +179,7 @@ func (m *modelBatch) goOn(e ending, rest time.Duration) {
 	m.commit(kinds...)
 }
 
-// without tells whether the events of the next commit were told while nothing
+// without tells whether the events of the next commit were reported while nothing
 // was on its way.
 func (m *modelBatch) without(kinds []event.Kind) bool {
 	all, at := m.news(), len(m.events)+len(kinds)-1

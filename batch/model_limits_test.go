@@ -33,7 +33,7 @@ type modelLeft struct {
 	person uint64    // to whom, when that was a new contact
 }
 
-// modelDoubt marks new contacts that nobody knows.
+// modelDoubt marks unknown new contacts.
 const modelDoubt = 1 << 63
 
 // mark is how the file tells new contacts apart.
@@ -201,7 +201,7 @@ func (e *modelEnv) leaves(id int64, number string, now time.Time) (m modelLeft, 
 		}
 	}
 	b.left, b.set = append(b.left, m), false
-	b.lost = b.lost && e.skew == b.start // else all of them were noted anew
+	b.lost = b.lost && e.skew == b.start // else all of them were noted again
 	b.left = slices.DeleteFunc(b.left, func(m modelLeft) bool { return now.Sub(m.at) > 26*time.Hour })
 	if why != "" {
 		err = fmt.Errorf("a message left instance %d although %s", id, why)
@@ -209,7 +209,7 @@ func (e *modelEnv) leaves(id int64, number string, now time.Time) (m modelLeft, 
 	return m, err
 }
 
-// takesBack is told that a message did not leave after all.
+// takesBack notes that a message did not leave after all.
 func (b *modelBook) takesBack(m modelLeft) {
 	if i := slices.Index(b.left, m); i >= 0 {
 		b.back, b.left = append(b.back, m), slices.Delete(b.left, i, i+1)

@@ -111,7 +111,7 @@ func (m *modelBatch) clockSet() {
 	m.look = earlier(rings, m.eye.Add((now.Sub(m.eye)/alarmStep+1)*alarmStep))
 }
 
-// looks notes that the batch looks at the clock now, and sets its alarm anew.
+// looks notes that the batch looks at the clock now, and sets its alarm again.
 func (m *modelBatch) looks() {
 	m.eye, m.look, m.stops, m.ends = m.env.now, time.Time{}, nil, time.Time{}
 	switch open, turn := m.open(); {

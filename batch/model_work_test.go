@@ -96,7 +96,7 @@ func (m *modelBatch) wait(open bool) bool {
 }
 
 // stuck tells whether none of the batch's instances can send now. Where another
-// batch asked for the same room, what the batch told says how that went.
+// batch asked for the same room, what the batch reported shows the result.
 func (m *modelBatch) stuck() bool {
 	if m.contended() {
 		switch m.peek() {

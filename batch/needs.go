@@ -15,7 +15,7 @@ import (
 
 const (
 	noBatch  = "it belongs to no batch"
-	lostPart = "nobody knows what the batch was to send: it is lost, with its items"
+	lostPart = "the content of the batch is unknown: it is lost, with its items"
 )
 
 func belongs(bucket string, id []byte, why string) store.Need {
@@ -98,7 +98,7 @@ func headerNeeds(look *store.Lookup) store.Needs {
 			needs = append(needs, numbers.add(uuid.UUID(key), s.Owner, h.Status)...)
 		}
 		if h.Counts.Total > 0 && look.First(bucketItem, key, nil) == nil {
-			needs = append(needs, lostItem(key, &h, 0)) // nobody goes through its items
+			needs = append(needs, lostItem(key, &h, 0)) // no other check reads its items
 		}
 		return needs
 	}
@@ -182,7 +182,7 @@ func (c *itemCount) add(key, value []byte) []store.Need {
 	}
 	r, err := decodeItem(value)
 	if err != nil {
-		return append(needs, store.Need{Why: "nobody knows for whom an item is"})
+		return append(needs, store.Need{Why: "the recipient of an item is unknown"})
 	}
 	c.count(r.Status)
 	return needs
@@ -222,11 +222,11 @@ func (c *itemCount) missing(before int) (needs []store.Need) {
 	return needs
 }
 
-// maxMissing bounds how many missing items of a batch are told of at once; the next look finds
+// maxMissing bounds how many missing items of a batch are reported at once; the next check finds
 // more.
 const maxMissing = 1000
 
-// lostItem is the need of an item, which is made anew as one of which nobody knows the
+// lostItem is the need of an item, which is rebuilt as one with an unknown
 // recipient. One that is to be sent fails when it is its turn; one that was is UNKNOWN.
 func lostItem(id []byte, h *header, position int) store.Need {
 	var r itemRecord
@@ -237,7 +237,7 @@ func lostItem(id []byte, h *header, position int) store.Need {
 	if newer := h.recent(position); newer != nil {
 		raw = bytes.Clone(newer)
 	}
-	return store.Need{Bucket: bucketItem, Key: itemKey(uuid.UUID(id), position), Value: raw, Why: "nobody knows for whom an item is"}
+	return store.Need{Bucket: bucketItem, Key: itemKey(uuid.UUID(id), position), Value: raw, Why: "the recipient of an item is unknown"}
 }
 
 // end holds the counts against the header. With items missing or damaged, they are not

@@ -119,7 +119,7 @@ func TestEveryEventCarriesExactlyItsFields(t *testing.T) {
 	})
 	for _, d := range event.Catalogue() {
 		if d.Family == event.Batch && !seen[d.Kind] {
-			t.Errorf("%s was never told", d.Kind)
+			t.Errorf("%s was never reported", d.Kind)
 		}
 	}
 }

@@ -24,12 +24,12 @@ type drop struct {
 
 // choice is who sends which item next, under which message id.
 type choice struct {
-	instance  int64 // 0: nobody can now
+	instance  int64 // 0: no instance can now
 	position  int   // of the item
 	first     int   // no item before this position waits
 	messageID string
 	after     time.Time // when it may leave; zero: at once
-	again     time.Time // of nobody: when time alone makes one able; zero: only a change does
+	again     time.Time // without an instance: when time alone makes one able; zero: only a change does
 	cut       bool      // the search was given up, for the batch has something else to do
 }
 
@@ -106,7 +106,7 @@ func (w *worker) barred(id int64, now time.Time) time.Time {
 }
 
 // drop notes that an instance could not send. changes is what Engine.changesOf
-// told before the send, so that a change during it counts.
+// reported before the send, so that a change during it counts.
 func (w *worker) drop(id int64, changes uint64) {
 	d := w.dropped[id]
 	if d.changes != changes {
@@ -120,7 +120,7 @@ func (w *worker) drop(id int64, changes uint64) {
 	w.dropped[id] = d
 }
 
-// asOf returns a time that a clock told before by that clock as it is set now, so
+// asOf returns a time that a clock showed before by that clock as it is set now, so
 // that it can be compared with times on the wall.
 func asOf(now, t time.Time) time.Time { return now.Add(t.Sub(now)) }
 

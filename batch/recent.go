@@ -53,7 +53,7 @@ func (b *full) loadItem(tx *store.Tx, position int) (itemRecord, error) {
 }
 
 // loadOrLost is loadItem for who goes on without: an item whose record is
-// damaged is nobody's, and no message is sent for it.
+// damaged has no recipient, and no message is sent for it.
 func (b *full) loadOrLost(tx *store.Tx, position int) (itemRecord, error) {
 	r, err := b.loadItem(tx, position)
 	if errors.Is(err, store.ErrDamaged) {

@@ -243,7 +243,7 @@ func TestFinalBatchesGoWhenTheirRetentionIsOver(t *testing.T) {
 			at(life-time.Minute, map[uuid.UUID]bool{fast: true, slow: true, unfinished: true})
 			at(life+life/10, map[uuid.UUID]bool{fast: false, slow: true, unfinished: true})
 			r.batch = slow
-			if restarts { // the delay begins anew with each start
+			if restarts { // the delay begins again with each start
 				time.Sleep(60 * time.Hour)
 				synctest.Wait()
 			}
@@ -412,7 +412,7 @@ func TestAnOperatorSeesAndStopsTheBatchesOfAllUsers(t *testing.T) {
 			}
 		}
 		if _, err := r.e.StopAny(t.Context(), uuid.New()); !errors.Is(err, ErrNotFound) {
-			t.Errorf("a batch that nobody has: %v", err)
+			t.Errorf("an unknown batch: %v", err)
 		}
 	})
 }

@@ -59,7 +59,7 @@ func TestAWaitingBatchIsWokenByTheStatusChangeItself(t *testing.T) {
 			j.two()
 			j.answer(event.ErrNotConnected)
 			j.answer(event.ErrNotConnected)
-			j.drops(1, 2) // only now it is told
+			j.drops(1, 2) // only now it is reported
 		}},
 	} {
 		t.Run(tc.rule, func(t *testing.T) {
@@ -87,7 +87,7 @@ type returning struct {
 
 func (f *returning) Instance(id int64) (string, event.State, bool) {
 	name, state, ok := f.scripted.Instance(id)
-	if f.looks.Add(1) == 4 { // twice for creation and claim, once for the states told, then before the rest
+	if f.looks.Add(1) == 4 { // twice for creation and claim, once for the reported states, then before the rest
 		f.set(f.engine(), id, event.Online)
 	}
 	return name, state, ok

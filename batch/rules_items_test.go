@@ -167,7 +167,7 @@ func TestTheDelayAfterAnItemEndsEarlyBy(t *testing.T) {
 	}
 }
 
-// A fenced worker is told of by TestAWorkerThatComesBackAfterItsLease…, a
+// A fenced worker is tested by TestAWorkerThatComesBackAfterItsLease…, a
 // crash by TestAnItemInSendingAtACrashIsUnknownAndNeverSentAgain.
 func TestAnUnknownItemIsNeverSentAgainByItself(t *testing.T) {
 	journalled(t, newFleet(1, 2), nil, func(j *journal) {
@@ -324,9 +324,9 @@ func TestADeletedInstanceStaysListedAsOffline(t *testing.T) {
 		if i := v.Instances[0]; i.Name != "i1" || i.ConnectionStatus != event.Offline || i.SelectedCount != 0 {
 			t.Errorf("instances %+v", v.Instances)
 		}
-		told := payloads(r)[event.BatchCompleted]["batch"].(map[string]any)["instances"].([]any)[0].(map[string]any)
-		if told["name"] != "i1" || told["connectionStatus"] != "offline" {
-			t.Errorf("told %v", told)
+		reported := payloads(r)[event.BatchCompleted]["batch"].(map[string]any)["instances"].([]any)[0].(map[string]any)
+		if reported["name"] != "i1" || reported["connectionStatus"] != "offline" {
+			t.Errorf("reported %v", reported)
 		}
 	})
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // journal is a rig that writes down every commit of its one batch: the status
-// that the commit left behind and the events that it told. A test reads it as
+// that the commit left behind and the events that it reported. A test reads it as
 // "QUEUED created | PROCESSING started | PROCESSING": three commits.
 type journal struct {
 	*rig
@@ -26,7 +26,7 @@ type journal struct {
 	file   atomic.Pointer[store.Store]
 	mu     sync.Mutex
 	lines  []string
-	told   int
+	seen   int
 	shared int // commits that carried more than one change
 }
 
@@ -82,10 +82,10 @@ func (j *journal) line() (line string, err error) {
 		}
 		entries, err := tx.OutboxOfBatch(all[0], 0, 1<<20)
 		line = string(h.Status)
-		for _, e := range entries[min(j.told, len(entries)):] {
+		for _, e := range entries[min(j.seen, len(entries)):] {
 			line += " " + strings.TrimPrefix(string(e.Kind), "message.batch.")
 		}
-		j.told = len(entries)
+		j.seen = len(entries)
 		return err
 	})
 	return line, err

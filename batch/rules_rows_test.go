@@ -242,7 +242,7 @@ func (j *journal) verify() {
 			}
 		}
 		if b["updatedAt"] != body.Timestamp {
-			j.Errorf("%s: updated at %v, told at %s", e.Kind, b["updatedAt"], body.Timestamp)
+			j.Errorf("%s: updated at %v, reported at %s", e.Kind, b["updatedAt"], body.Timestamp)
 		}
 		counts := b["counts"].(map[string]any)
 		sum := counts["success"].(float64) + counts["failed"].(float64) + counts["skipped"].(float64) + counts["unknown"].(float64)

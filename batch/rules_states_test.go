@@ -176,7 +176,7 @@ func TestProgressIsToldOnlyWhileProcessingAndWhenThePercentChanged(t *testing.T)
 	journalled(t, newFleet(1, 2), nil, func(j *journal) {
 		j.create(request(250))
 		j.read()
-		var told []int
+		var reported []int
 		for n := range 10 {
 			if n == 4 {
 				j.pause()
@@ -196,14 +196,14 @@ func TestProgressIsToldOnlyWhileProcessingAndWhenThePercentChanged(t *testing.T)
 			if err := json.Unmarshal(e.Body, &body); err != nil {
 				t.Fatal(err)
 			}
-			told = append(told, body.Data.Batch.Counts.Processed)
+			reported = append(reported, body.Data.Batch.Counts.Processed)
 			if body.Data.Batch.Status != process || body.Data.Batch.CurrentItem == nil {
 				t.Errorf("progress of %+v", body.Data.Batch)
 			}
 		}
 		// The percent changed with the 3rd, the 5th, the 8th and the 10th.
-		if want := []int{3, 6, 8, 10}; !slices.Equal(told, want) {
-			t.Errorf("progress after %v items, want %v", told, want)
+		if want := []int{3, 6, 8, 10}; !slices.Equal(reported, want) {
+			t.Errorf("progress after %v items, want %v", reported, want)
 		}
 	})
 }

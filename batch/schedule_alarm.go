@@ -36,7 +36,7 @@ func newAlarm(at time.Time, now func() time.Time, ring func()) *alarm {
 	return (&alarm{at: at, now: now, ring: ring}).begin()
 }
 
-// newLook is an alarm for whoever looks what there is to do: it rings at that
+// newLook is an alarm for the check of due work: it rings at that
 // time, and within a minute when the clock was set, for what came next before
 // that need not be what comes next now.
 func newLook(at time.Time, now func() time.Time, ring func()) *alarm {

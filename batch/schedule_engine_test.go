@@ -32,16 +32,16 @@ func (r *rig) tellings(kind event.Kind) (at, next []string) {
 		if e.Kind != kind {
 			continue
 		}
-		var told struct {
+		var reported struct {
 			Data struct {
 				Batch struct{ NextRunAt *time.Time }
 			}
 		}
-		if err := json.Unmarshal(e.Body, &told); err != nil {
+		if err := json.Unmarshal(e.Body, &reported); err != nil {
 			r.Fatal(err)
 		}
 		at = append(at, e.CreatedAt.In(zone).Format("01-02 15:04:05 MST"))
-		if n := told.Data.Batch.NextRunAt; n != nil {
+		if n := reported.Data.Batch.NextRunAt; n != nil {
 			next = append(next, n.In(zone).Format("01-02 15:04:05 MST"))
 		}
 	}
@@ -121,7 +121,7 @@ func TestAWindowMissedWhileTheProgramWasDown(t *testing.T) {
 		}
 		time.Sleep(time.Until(start.AddDate(0, 0, 1)))
 		r.status(complete)
-		r.told("created scheduled window-started started progress completed")
+		r.reported("created scheduled window-started started progress completed")
 		r.stop()
 	})
 }
@@ -140,7 +140,7 @@ func TestTheOnlyWindowMissedWhileTheProgramWasDownIsSpent(t *testing.T) {
 		r.do(r.e.Pause)
 		r.do(r.e.StartBatch)
 		r.status(complete)
-		r.told("created scheduled pause-requested paused started progress completed")
+		r.reported("created scheduled pause-requested paused started progress completed")
 		r.stop()
 	})
 }

@@ -71,7 +71,7 @@ func (w *worker) begin() (item *itemRecord, err error) {
 			if err != nil {
 				return err
 			}
-			return step(tx, b, Input{On: OnNothingLeft}, states, &told{b.Current, last})
+			return step(tx, b, Input{On: OnNothingLeft}, states, &subject{b.Current, last})
 		case window != WindowOpen:
 			return step(tx, b, Input{On: OnWindowEnds}, states, nil)
 		case c.none():
@@ -318,7 +318,7 @@ func (f finishing) apply(tx *store.Tx, b *full) (next *itemRecord, err error) {
 		ms := f.delay.Milliseconds()
 		item.DelayMs = &ms
 	}
-	ended := told{b.Current, item}
+	ended := subject{b.Current, item}
 	if err := b.end(tx, &ended.record, o); err != nil {
 		return nil, err
 	}

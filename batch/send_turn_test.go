@@ -51,7 +51,7 @@ func TestAnItemWhoseTurnDoesNotComeWaitsAgainAndTellsNothing(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		r.status(complete)
-		r.told("created started progress progress completed")
+		r.reported("created started progress progress completed")
 	})
 }
 
@@ -100,7 +100,7 @@ func TestWhatEndsTheWorkReachesAnItemThatWaitsForItsTurn(t *testing.T) {
 			if v := r.status(paused); v.Counts.Pending != 2 {
 				t.Errorf("%+v", v.Counts)
 			}
-			r.told("created started pause-requested paused")
+			r.reported("created started pause-requested paused")
 		})
 	})
 	t.Run("stop", func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestWhatEndsTheWorkReachesAnItemThatWaitsForItsTurn(t *testing.T) {
 			if v := r.status(stopped); v.Counts.Pending != 2 {
 				t.Errorf("%+v", v.Counts)
 			}
-			r.told("created started stop-requested stopped")
+			r.reported("created started stop-requested stopped")
 		})
 	})
 	t.Run("the end of the window", func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestWhatEndsTheWorkReachesAnItemThatWaitsForItsTurn(t *testing.T) {
 			f.prepare = nil
 			r.boot()
 			r.status(complete)
-			r.told("created started interrupted recovered resumed progress progress completed")
+			r.reported("created started interrupted recovered resumed progress progress completed")
 		})
 	})
 }

@@ -157,7 +157,7 @@ func (s *sim) stepRaceClock(step simStep) {
 func (s *sim) batchOf(c *simCall) *modelBatch {
 	at := slices.IndexFunc(s.batches, func(m *modelBatch) bool { return m.flight != nil && m.flight.id == c.out.ID })
 	if at < 0 {
-		s.fail("nobody waits for send %d", c.number)
+		s.fail("no worker waits for send %d", c.number)
 	}
 	return s.batches[at]
 }

@@ -137,7 +137,7 @@ func (s *sim) stepLate(step simStep) {
 	}
 }
 
-// stepRelease has a send come back that nobody waits for any more: it changes
+// stepRelease has a send come back that no worker waits for any more: it changes
 // nothing.
 func (s *sim) stepRelease(step simStep) {
 	if c := nth(s.net.stuck(func(*simProcess) bool { return true }), step.a); c != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // compare tells how a batch differs from its model: its view, its items with
-// their attempts, its fencing number and the events that it told since.
+// their attempts, its fencing number and the events that it reported since.
 func (s *sim) compare(m *modelBatch) error {
 	if m.wrong != "" {
 		return errors.New(m.wrong)
@@ -75,15 +75,15 @@ func (s *sim) compareHeader(m *modelBatch) error {
 }
 
 func (s *sim) compareEvents(m *modelBatch, got []store.OutboxEntry) error {
-	var told, owed []event.Kind
+	var reported, owed []event.Kind
 	for _, e := range got {
-		told = append(told, e.Kind)
+		reported = append(reported, e.Kind)
 	}
 	for _, e := range m.events {
 		owed = append(owed, e.kind)
 	}
-	if !slices.Equal(told, owed) {
-		return fmt.Errorf("it told %q, want %q", names(told), names(owed))
+	if !slices.Equal(reported, owed) {
+		return fmt.Errorf("it reported %q, want %q", names(reported), names(owed))
 	}
 	for n, e := range m.events {
 		err := schemas.Check(got[n].Kind, got[n].Body)

@@ -148,7 +148,7 @@ func (s *sim) newModel(d, w *draws) *modelBatch {
 	return m
 }
 
-// recipients are told in several ways, and some twice.
+// recipients are written in several ways, and some twice.
 func (s *sim) recipients(spec *modelSpec, d *draws) {
 	n := 1 + int(d.n(5))
 	if d.one(12) {

@@ -51,7 +51,7 @@ type simCall struct {
 	err       error
 	lapsed    bool // its lease is over
 	committed int
-	hold      chan struct{} // the worker is held here once its commit is told; nil: it is not
+	hold      chan struct{} // the worker is held here once its commit is reported; nil: it is not
 	gone      modelLeft     // as the limits count it
 }
 
@@ -100,7 +100,7 @@ func (n *simNet) change(fn func()) {
 	fn()
 }
 
-// live are the sends of a process that nobody answered and that it waits for.
+// live are the sends of a process without a result, which it waits for.
 func (n *simNet) live(by *simProcess) (all []*simCall) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -121,7 +121,7 @@ func sortCalls(all []*simCall) {
 	})
 }
 
-// stuck are the sends that are still out there although nobody waits for them.
+// stuck are the sends that are still in flight although no worker waits for them.
 func (n *simNet) stuck(by func(*simProcess) bool) (all []*simCall) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -189,7 +189,7 @@ func leftFor(err error) bool {
 // numberOf is the phone number of a recipient.
 func numberOf(to string) string { return strings.TrimSuffix(to, "@"+event.UserServer) }
 
-// tell is told of the commit of a success.
+// tell is called with the commit of a success.
 func (c *simCall) tell() {
 	if c.committed++; c.hold != nil {
 		<-c.hold

@@ -34,13 +34,13 @@ type simProcess struct {
 	pacer  *pace.Pacer
 	dead   bool // guarded by net.mu
 
-	stopped chan error // what Stop returned; nil: nobody stops
+	stopped chan error // what Stop returned; nil: not stopping
 	stopBy  time.Time
 
 	*simWriter
 }
 
-// simWriter is what is known of the writer of a store, and what it is told to
+// simWriter is what is known of the writer of a store, and what it is ordered to
 // do after a commit.
 type simWriter struct {
 	path string

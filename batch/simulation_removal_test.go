@@ -67,7 +67,7 @@ func (s *sim) stepRemove(step simStep) {
 	}
 }
 
-// known has a batch compared after this step, though nobody called it for long.
+// known has a batch compared after this step, though no call named it for long.
 func (s *sim) known(m *modelBatch) {
 	if !slices.Contains(s.batches, m) {
 		s.batches = append(s.batches, m)
@@ -156,7 +156,7 @@ func (s *sim) stepKillRemoval(step simStep) {
 	s.boot(s.proc.path, s.boots%4 != 3)
 	if m.gone {
 		s.tally.Deletions++
-		s.told += deletion - made // what it left is removed now
+		s.checked += deletion - made // what it left is removed now
 	}
 	s.rest(func(o *modelBatch) effect {
 		if o == m {

@@ -30,7 +30,7 @@ const (
 	OnShutdown    Trigger = "graceful shutdown"
 	OnLeaseLost   Trigger = "lease expired"  // a send ignored its context
 	OnFound       Trigger = "found at start" // the process before this one crashed
-	OnRestored    Trigger = "found restored" // the file is from a backup: what was sent since, nobody knows
+	OnRestored    Trigger = "found restored" // the file is from a backup: what was sent since is unknown
 	OnRecover     Trigger = "automatic recovery"
 )
 
@@ -95,7 +95,7 @@ type Core struct {
 	Status     event.BatchStatus // empty before creation
 	Counts     Counts
 	Started    bool // it was PROCESSING once
-	Told       int  // the percentage of the last progress event
+	Reported   int  // the percentage of the last progress event
 	AutoResume bool
 }
 
@@ -135,10 +135,10 @@ func Next(c Core, in Input) (Decision, error) {
 	d := Decision{Row: r.Name, Events: itemEvents(in.Item)}
 	for _, kind := range r.Events {
 		if kind == event.BatchProgress {
-			if next.Counts.Percent() == next.Told {
+			if next.Counts.Percent() == next.Reported {
 				continue
 			}
-			next.Told = next.Counts.Percent()
+			next.Reported = next.Counts.Percent()
 		}
 		d.Events = append(d.Events, kind)
 	}

@@ -18,8 +18,8 @@ const (
 // errUnchanged ends a transaction in which there is nothing to change.
 var errUnchanged = errors.New("batch: nothing to change")
 
-// told is the item that the events of a step speak of.
-type told struct {
+// subject is the item that the events of a step are about.
+type subject struct {
 	position int
 	record   itemRecord
 }
@@ -28,7 +28,7 @@ type told struct {
 // index of open batches and the events. The item and its attempt are the
 // caller's. A call that changes nothing is errUnchanged, so that it costs no
 // commit.
-func step(tx *store.Tx, b *full, in Input, states []event.State, item *told) error {
+func step(tx *store.Tx, b *full, in Input, states []event.State, item *subject) error {
 	in.Window, _ = b.windowAt(tx.Now())
 	d, err := Next(b.Core, in)
 	if err == nil && d.Row == "" {

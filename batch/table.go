@@ -5,8 +5,8 @@ import "postern/event"
 // row is one line of the state machine: in one of From, when the trigger comes
 // and If holds (nil: always), the batch goes To and tells Events. The first
 // row that fits counts. An item that ended FAILED or UNKNOWN in the same
-// commit tells so before them; progress is told only when the integer percent
-// is another than the one told last.
+// commit precedes them; progress is reported only when the integer percent
+// differs from the last reported one.
 type row struct {
 	Name   string
 	From   []event.BatchStatus

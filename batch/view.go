@@ -33,7 +33,7 @@ var statusIn = map[event.Kind]event.BatchStatus{
 
 // payload is the data of an event about the batch, or about one of its items.
 // interruption is why it was interrupted, if it was before the step.
-func (b *full) payload(kind event.Kind, states []event.State, item *told, interruption string) any {
+func (b *full) payload(kind event.Kind, states []event.State, item *subject, interruption string) any {
 	if kind == event.BatchItemFailed || kind == event.BatchItemUnknown {
 		return b.itemData(kind, item)
 	}
@@ -73,7 +73,7 @@ func (b *full) payload(kind event.Kind, states []event.State, item *told, interr
 }
 
 // itemData has the one code that its event knows. That of the item may tell more.
-func (b *full) itemData(kind event.Kind, item *told) event.BatchItemData {
+func (b *full) itemData(kind event.Kind, item *subject) event.BatchItemData {
 	r, code := item.record, event.SendMessageFailed
 	if kind == event.BatchItemUnknown {
 		code = event.SendResultUnknown
@@ -85,14 +85,14 @@ func (b *full) itemData(kind event.Kind, item *told) event.BatchItemData {
 	}
 }
 
-func (b *full) itemRef(item *told) *event.BatchItemRef {
+func (b *full) itemRef(item *subject) *event.BatchItemRef {
 	return &event.BatchItemRef{
 		ID: itemID(b.id, item.position).String(), Position: item.position,
 		InstanceName: b.spec.instanceName(item.record.Instance), Recipient: item.record.recipient(),
 	}
 }
 
-func (b *full) reducedProgress(states []event.State, item *told) *event.BatchProgressReduced {
+func (b *full) reducedProgress(states []event.State, item *subject) *event.BatchProgressReduced {
 	v := &event.BatchProgressReduced{
 		Counts: counts(b.Counts), CreatedAt: milli(b.spec.CreatedAt), CurrentItem: b.itemRef(item),
 		ID: b.id.String(), Name: b.spec.Name, Progress: b.Counts.Percent(), StartedAt: milli(b.StartedAt),

@@ -177,7 +177,7 @@ func (w *worker) shut() (r rest, waits bool) {
 	return rest{keep: true, until: until}, window != WindowOpen
 }
 
-// claim begins to work on the batch, unless an item waits and nobody could send
+// claim begins to work on the batch, unless an item waits and no instance could send
 // it.
 func (w *worker) claim() error {
 	on := OnClaim

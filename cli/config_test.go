@@ -171,7 +171,7 @@ func TestAMistakeOfALineRepeatsAHundredCharactersAtMost(t *testing.T) {
 	}
 }
 
-// writeFile writes a file that nobody else may read, into a folder of its own.
+// writeFile writes a file that only its owner may read, into a folder of its own.
 func writeFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -181,7 +181,7 @@ func writeFile(t *testing.T, name, text string) string {
 	return path
 }
 
-// inPrivateFolder goes on in a new folder that nobody else may read.
+// inPrivateFolder goes on in a new folder that only its owner may read.
 func inPrivateFolder(t *testing.T) {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "private")

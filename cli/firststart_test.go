@@ -117,7 +117,7 @@ func TestATokenBeforeTheFirstStartIsRefusedAndMakesNoSecrets(t *testing.T) {
 	}
 }
 
-// TestAFirstStartThatIsInterruptedKeepsNoSecrets: nobody has seen them.
+// TestAFirstStartThatIsInterruptedKeepsNoSecrets: they were never printed.
 func TestAFirstStartThatIsInterruptedKeepsNoSecrets(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("SERVER_LISTEN", "127.0.0.1:0")
@@ -128,7 +128,7 @@ func TestAFirstStartThatIsInterruptedKeepsNoSecrets(t *testing.T) {
 		t.Fatalf("exit status 1: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join("data", "secrets.json")); err == nil || out.Len() != 0 {
-		t.Errorf("it kept secrets that nobody has seen, and printed %q", out.String())
+		t.Errorf("it kept secrets that were never printed, and printed %q", out.String())
 	}
 }
 

@@ -28,7 +28,7 @@ func pipe(t *testing.T) string {
 	return path
 }
 
-// TestNobodyWaitsForAPipeOnceTheCommandIsInterrupted, into which nobody ever writes.
+// TestNobodyWaitsForAPipeOnceTheCommandIsInterrupted, without a writer.
 func TestNobodyWaitsForAPipeOnceTheCommandIsInterrupted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	stopped := errors.New("Ctrl-C")
@@ -101,7 +101,7 @@ func TestAFileThatHasNoEndIsRefused(t *testing.T) {
 	}
 }
 
-// TestACertificateThatHasNoEndIsRefused, as whoever writes a wrong path may have it.
+// TestACertificateThatHasNoEndIsRefused, as a wrong path may name it.
 func TestACertificateThatHasNoEndIsRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("SERVER_LISTEN", "127.0.0.1:0")

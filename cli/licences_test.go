@@ -26,7 +26,7 @@ func TestEveryLinkedModuleHasItsLicenceInTheProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if licences != want {
-		t.Error("licences.txt is not what the linked modules' own files say; make docs writes it anew")
+		t.Error("licences.txt is not what the linked modules' own files say; run make docs")
 	}
 	var out bytes.Buffer
 	if status := run(context.Background(), []string{"version", "--licences"}, &out, io.Discard); status != 0 {

@@ -31,24 +31,24 @@ func TestSystemdIsToldOfTheStartTheLifeAndTheStop(t *testing.T) {
 	defer stop()
 	ended := make(chan error)
 	go func() { ended <- serve(ctx, "", &bytes.Buffer{}) }()
-	var told []string
+	var notified []string
 	for range 4 {
-		told = append(told, hear(30*time.Second))
+		notified = append(notified, hear(30*time.Second))
 	}
-	if strings.Join(told, " ") != "READY=1 WATCHDOG=1 WATCHDOG=1 WATCHDOG=1" {
-		t.Errorf("told %q", told)
+	if strings.Join(notified, " ") != "READY=1 WATCHDOG=1 WATCHDOG=1 WATCHDOG=1" {
+		t.Errorf("notified %q", notified)
 	}
 	stop()
 	for what := ""; what != "STOPPING=1"; {
 		if what = hear(30 * time.Second); what == "" {
-			t.Fatal("the stop is not told")
+			t.Fatal("the stop is not notified")
 		}
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
 	if what := hear(300 * time.Millisecond); what != "" {
-		t.Errorf("%q was told after the stop", what)
+		t.Errorf("%q was notified after the stop", what)
 	}
 }
 
@@ -67,14 +67,14 @@ func TestAProgramThatIsStuckDoesNotSayThatItLives(t *testing.T) {
 		return nil
 	}, slog.New(slog.NewTextHandler(&log, nil)))
 	if what := hear(30 * time.Second); what != "READY=1" {
-		t.Errorf("told %q", what)
+		t.Errorf("notified %q", what)
 	}
 	if what := hear(400 * time.Millisecond); what != "" {
-		t.Errorf("a stuck one told %q", what)
+		t.Errorf("a stuck one notified %q", what)
 	}
 	stuck.Store(false)
 	if what := hear(30 * time.Second); what != "WATCHDOG=1" {
-		t.Errorf("told %q", what)
+		t.Errorf("notified %q", what)
 	}
 	if !strings.Contains(log.String(), "the webhook relay is stalled") {
 		t.Errorf("the log has %s", log.String())
@@ -82,7 +82,7 @@ func TestAProgramThatIsStuckDoesNotSayThatItLives(t *testing.T) {
 }
 
 // systemd stands in for it, with a watchdog of a tenth of a second. What it returns
-// is what it is told next, empty for nothing within that time.
+// is the next notification, empty for nothing within that time.
 func systemd(t *testing.T) (hear func(within time.Duration) string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -168,7 +168,7 @@ func TestTheUnitSetsOnlyWhatTheProgramKnows(t *testing.T) {
 	}
 }
 
-// TestAHangupReadsTheConfigurationAgain and systemd is told, whatever is in the file.
+// TestAHangupReadsTheConfigurationAgain and systemd is notified, whatever is in the file.
 func TestAHangupReadsTheConfigurationAgain(t *testing.T) {
 	hear := systemd(t)
 	t.Setenv("WATCHDOG_USEC", "")
@@ -188,7 +188,7 @@ func TestAHangupReadsTheConfigurationAgain(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- serve(ctx, path, &bytes.Buffer{}) }()
 	if what := hear(30 * time.Second); what != "READY=1" {
-		t.Fatalf("told %q", what)
+		t.Fatalf("notified %q", what)
 	}
 	for _, c := range []struct{ level, more, want string }{
 		{"info", "", `msg="reloaded the configuration" changed=log.level`},
@@ -198,12 +198,12 @@ func TestAHangupReadsTheConfigurationAgain(t *testing.T) {
 	} {
 		write(c.level, c.more)
 		hangUp(t)
-		told := hear(30 * time.Second)
-		if !regexp.MustCompile(`^RELOADING=1\nMONOTONIC_USEC=[1-9][0-9]+\n$`).MatchString(told) {
-			t.Errorf("told %q", told)
+		notified := hear(30 * time.Second)
+		if !regexp.MustCompile(`^RELOADING=1\nMONOTONIC_USEC=[1-9][0-9]+\n$`).MatchString(notified) {
+			t.Errorf("notified %q", notified)
 		}
-		if told = hear(30 * time.Second); told != "READY=1" {
-			t.Errorf("after that %q", told)
+		if notified = hear(30 * time.Second); notified != "READY=1" {
+			t.Errorf("after that %q", notified)
 		}
 		if !strings.Contains(said(), c.want) {
 			t.Errorf("without %q the log has %s", c.want, said())

@@ -132,7 +132,7 @@ func FuzzNesting(f *testing.F) {
 			return
 		}
 		// A section that is an array of tables stands for two levels, on the way to
-		// one below it with a dot alone; the keys in it count anew.
+		// one below it with a dot alone; the keys in it count again.
 		if found := levels(tree) - 1; found > 3*counted.n {
 			t.Errorf("%d levels in the tree, %d counted", found, counted.n)
 		}

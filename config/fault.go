@@ -20,7 +20,7 @@ func Faulty(err error) error {
 	return fault{err}
 }
 
-// Lasts reports whether err is Faulty, and so until somebody changes something. What the system
+// Lasts reports whether err is Faulty, and so until a person changes something. What the system
 // refuses for a time, such as a file on a disk that does not answer, is not.
 func Lasts(err error) bool {
 	if !errors.As(err, new(fault)) {

@@ -256,7 +256,7 @@ func TestListsAreBounded(t *testing.T) {
 		t.Errorf("%d chats", strings.Count(text, `"jid"`))
 	}
 	w.requests()
-	text, _ = call(t, s, "find_chats", map[string]any{"instance": "shop", "query": "nobody"})
+	text, _ = call(t, s, "find_chats", map[string]any{"instance": "shop", "query": "absent"})
 	if n := len(w.requests()); n != chatPages || !strings.Contains(text, `"more":true`) {
 		t.Errorf("%d requests, %s", n, text)
 	}

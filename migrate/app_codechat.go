@@ -87,11 +87,11 @@ func (codechat) instances(ctx context.Context, s *sources, o *Options, fn func(*
 func codechatWebhook(b *belonging, o *Options, r *table.Row) {
 	events := map[event.Flag]bool{}
 	if raw := r.Text("events"); !isNothing(raw) {
-		var told map[string]bool
-		if err := json.Unmarshal([]byte(raw), &told); err != nil {
+		var listed map[string]bool
+		if err := json.Unmarshal([]byte(raw), &listed); err != nil {
 			b.leave("Webhook.events: they are no JSON object of true and false")
 		}
-		for name, on := range told {
+		for name, on := range listed {
 			if !event.KnownFlag(event.Flag(name)) {
 				b.leave("the webhook's event %s", cut(name, shownValue))
 				continue
@@ -159,8 +159,8 @@ type place struct {
 }
 
 // updateStatus is a status in our words.
-func updateStatus(told string) event.UpdateStatus {
-	switch s := event.UpdateStatus(strings.ToLower(told)); s {
+func updateStatus(word string) event.UpdateStatus {
+	switch s := event.UpdateStatus(strings.ToLower(word)); s {
 	case event.StatusDelivered, event.StatusSent, event.StatusRead, event.StatusPlayed, event.StatusServerError, event.StatusRetry:
 		return s
 	case "delivery_ack":

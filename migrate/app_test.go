@@ -223,7 +223,7 @@ func TestInstancesOfEvolutionAreTakenOver(t *testing.T) {
 }
 
 // TestTheProgramIsNamedOrFound has names that are wrong, and devices that belong to
-// nobody.
+// none.
 func TestTheProgramIsNamedOrFound(t *testing.T) {
 	store := whatsmeowStore(t, annaDevice, berndJID)
 	o := options(store)

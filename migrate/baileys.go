@@ -200,7 +200,7 @@ var credsRead = []string{
 }
 
 // checkKeys returns an error that names the keys which do not belong together: WhatsApp
-// would refuse such a device, or nobody could read what it writes.
+// would refuse such a device, or recipients could not read its messages.
 func (c *creds) checkKeys(own device.Credentials) error {
 	var wrong []string
 	for _, k := range []struct {

@@ -132,15 +132,15 @@ func TestTheFilesOfBaileysAreTakenOver(t *testing.T) {
 // TestCredsThatCannotBeUsedAreRefusedWithTheirField changes one field at a time.
 func TestCredsThatCannotBeUsedAreRefusedWithTheirField(t *testing.T) {
 	for want, change := range map[string]func(c map[string]any){
-		"never paired":                   func(c map[string]any) { delete(c, "me") },
-		"me or account is missing":       func(c map[string]any) { delete(c, "account") },
-		"the noise key must have 32":     func(c map[string]any) { delete(c, "noiseKey") },
-		"no Buffer":                      func(c map[string]any) { c["noiseKey"] = map[string]any{"private": 5} },
-		"numbers that are not bytes":      func(c map[string]any) { c["noiseKey"] = map[string]any{"private": map[string]any{"data": []int{256}}} },
-		"illegal base64":                 func(c map[string]any) { c["advSecretKey"] = "%%" },
-		"not an integer":                func(c map[string]any) { c["registrationId"] = "many" },
-		"nextPreKeyId: the next id":      func(c map[string]any) { c["nextPreKeyId"] = 1 << 25 },
-		"no JID of a device":             func(c map[string]any) { c["me"] = map[string]any{"id": "x"} },
+		"never paired":                      func(c map[string]any) { delete(c, "me") },
+		"me or account is missing":          func(c map[string]any) { delete(c, "account") },
+		"the noise key must have 32":        func(c map[string]any) { delete(c, "noiseKey") },
+		"no Buffer":                         func(c map[string]any) { c["noiseKey"] = map[string]any{"private": 5} },
+		"numbers that are not bytes":        func(c map[string]any) { c["noiseKey"] = map[string]any{"private": map[string]any{"data": []int{256}}} },
+		"illegal base64":                    func(c map[string]any) { c["advSecretKey"] = "%%" },
+		"not an integer":                    func(c map[string]any) { c["registrationId"] = "many" },
+		"nextPreKeyId: the next id":         func(c map[string]any) { c["nextPreKeyId"] = 1 << 25 },
+		"no JID of a device":                func(c map[string]any) { c["me"] = map[string]any{"id": "x"} },
 		"it is not a creds.json of Baileys": func(c map[string]any) { c["me"] = []int{1} },
 	} {
 		c := goodCreds()

@@ -194,7 +194,7 @@ func TestNamesOfAccounts(t *testing.T) {
 	all, _ := accounts(t, named())
 	for _, name := range []string{"4915112345678-7", "4915112345678-9", "4915187654321"} {
 		if all[name] == nil {
-			t.Errorf("nobody is named %s", name)
+			t.Errorf("no account is named %s", name)
 		}
 	}
 	all, _ = accounts(t, named(annaDevice+"=anna", "4915187654321@s.whatsapp.net=bernd"))

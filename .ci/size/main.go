@@ -4,7 +4,7 @@
 // Machine code and its tables (names, lines, stack maps) are counted exactly,
 // from the runtime's own table of functions; a table that several functions
 // share counts for the first. Types, strings and tables of data carry no owner
-// in a stripped program and are told by section.
+// in a stripped program and are reported by section.
 package main
 
 import (

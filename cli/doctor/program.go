@@ -72,7 +72,7 @@ func (r *examination) openFiles(ctx context.Context) []Finding {
 		defer cancel()
 		var text []byte
 		if err := r.Ask(ctx, "GET", "/metrics", &text); err == nil {
-			if most, told := metric(text, "process_max_fds"); told {
+			if most, found := metric(text, "process_max_fds"); found {
 				limit, whose = most, "the program"
 				used, _ = metric(text, "process_open_fds")
 			}
@@ -93,7 +93,7 @@ func (r *examination) openFiles(ctx context.Context) []Finding {
 }
 
 // metric is a figure without labels.
-func metric(text []byte, name string) (value float64, told bool) {
+func metric(text []byte, name string) (value float64, found bool) {
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		if figure, found := strings.CutPrefix(lines.Text(), name+" "); found {
 			value, err := strconv.ParseFloat(figure, 64)

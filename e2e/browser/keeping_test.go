@@ -101,7 +101,7 @@ func TestAnAccountMovesInTheBrowser(t *testing.T) {
 		d.page.Await(`$("[aria-label='Actions for shop']")`)
 		d.page.Run(`$("[aria-label='Actions for shop']").click()`)
 		d.page.Await(fmt.Sprintf(`[...document.querySelectorAll("[role=menuitem]")].some((one) => one.textContent.trim() === %q && (one.click(), true))`, word))
-		d.fill("Type shop to go on", "shop")
+		d.fill("Type shop to continue", "shop")
 		d.page.Press("Enter")
 		d.page.Await(`!$("dialog[open]")`)
 	}
@@ -141,7 +141,7 @@ func TestAKeyIsDeletedWithWhatItLeftRunning(t *testing.T) {
 	d.page.Run(`$("[role=menuitem].harm").click()`)
 	d.says("dialog .running", "https://example.org/hook")
 	d.check("Stop all")
-	d.fill("Type leaver to go on", "leaver")
+	d.fill("Type leaver to continue", "leaver")
 	d.page.Press("Enter")
 	d.says(".toasts", "leaver was deleted")
 	var hook struct{ Enabled bool }

@@ -159,7 +159,7 @@ func TestTheDoctorNamesEachFault(t *testing.T) {
 	}{
 		"a clock that is off":        {[]string{"WEBHOOK_GLOBAL_URL=" + off.URL}, "clock", "fault", "1h0m0s apart"},
 		"a webhook that is down":     {[]string{"WEBHOOK_GLOBAL_URL=http://" + dead + "/secret"}, "global webhook", "fault", "http://" + dead + "/********: the connection was refused"},
-		"an untrusted certificate":   {[]string{"WEBHOOK_GLOBAL_URL=" + secure.URL}, "global webhook", "fault", "signed by nobody who is trusted"},
+		"an untrusted certificate":   {[]string{"WEBHOOK_GLOBAL_URL=" + secure.URL}, "global webhook", "fault", "not signed by a trusted authority"},
 		"no TLS":                     {[]string{"WEBHOOK_GLOBAL_URL=" + strings.Replace(late.URL, "http:", "https:", 1)}, "global webhook", "fault", "does not speak TLS"},
 		"an address that is refused": {[]string{"WEBHOOK_DENY_PRIVATE=true"}, "global webhook", "fault", "not allowed"},
 		"a name that is none":        {[]string{"WEBHOOK_GLOBAL_URL=http://nowhere.invalid"}, "global webhook", "fault", "host"},

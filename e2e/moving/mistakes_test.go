@@ -70,7 +70,7 @@ func TestMistakesOfAnImportSayWhatToDoAndChangeNothing(t *testing.T) {
 		"a flag and no kind":   {[]string{"--from", path}, 2, []string{"the kind of the source is missing"}},
 		"no source":            {[]string{"whatsmeow"}, 2, []string{"--from is missing"}},
 		"an unknown program":   {[]string{"whatsmeow", "--from", path, "--app", "waha"}, 2, []string{"--app must be one of codechat-go, wuzapi, gowa, evolution-go"}},
-		"another program":      {[]string{"whatsmeow", "--from", path, "--app", "gowa"}, 1, []string{"the tables of gowa are not there"}},
+		"another program":      {[]string{"whatsmeow", "--from", path, "--app", "gowa"}, 1, []string{"the tables of gowa are missing"}},
 		"a file that is none":  {[]string{"whatsmeow", "--from", path + "x"}, 1, []string{path + "x", "no such file", "nothing was written"}},
 		"an unknown account":   {[]string{"whatsmeow", "--from", path, "--name", "49@s.whatsapp.net=a"}, 1, []string{"has no such device; it has 4915100000000:3@s.whatsapp.net"}},
 		"half a name":          {[]string{"whatsmeow", "--from", path, "--name", "shop"}, 2, []string{"--name must be JID=NAME"}},
@@ -105,7 +105,7 @@ func TestMistakesOfAnImportSayWhatToDoAndChangeNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if output := takeOver(w, 1, "whatsmeow", "--from", path); !strings.Contains(output, `the instance "`+first+`" exists here already; give 4915100000000:3@s.whatsapp.net another name with --name`) {
+	if output := takeOver(w, 1, "whatsmeow", "--from", path); !strings.Contains(output, `the instance "`+first+`" already exists here; give 4915100000000:3@s.whatsapp.net another name with --name`) {
 		t.Errorf("a name that is taken: %s", output)
 	}
 	takeOver(w, 0, "whatsmeow", "--from", path, "--name", first+"@s.whatsapp.net=anna", "--dry-run")

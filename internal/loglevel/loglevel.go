@@ -40,7 +40,7 @@ func (l *Level) Change(to slog.Level, after time.Duration) State {
 	back = time.AfterFunc(after, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if l.back == back { // nobody changed it meanwhile
+		if l.back == back { // unchanged meanwhile
 			l.reset()
 		}
 	})

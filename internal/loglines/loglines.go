@@ -1,4 +1,4 @@
-// Package loglines keeps the last lines of the log in memory, for whoever has to find
+// Package loglines keeps the last lines of the log in memory, for a person who has to find
 // out what went wrong and has no other place to read it.
 package loglines
 

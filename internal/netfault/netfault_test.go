@@ -20,7 +20,7 @@ import (
 	"postern/internal/netfault"
 )
 
-// silent is a resolver that nobody answers, at an address that no error may
+// silent is a resolver without an answer, at an address that no error may
 // show.
 func resolver(t *testing.T, answer func(query []byte) []byte) (*net.Resolver, string) {
 	t.Helper()
@@ -89,7 +89,7 @@ func TestEachFailureOfTheNetworkIsTellsWhatIsUsefulAndNoAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := free.Addr().String()
+	closed := free.Addr().String()
 	_ = free.Close()
 	missing, missingAt := resolver(t, code(3))
 	failing, failingAt := resolver(t, code(2))
@@ -101,13 +101,13 @@ func TestEachFailureOfTheNetworkIsTellsWhatIsUsefulAndNoAddress(t *testing.T) {
 		control  func(string, string, syscall.RawConn) error
 		hide     []string
 	}{
-		"the connection was refused":                                   {url: "http://" + nobody},
-		"its host was not found":                                       {url: "http://internal.example./", resolver: missing, hide: []string{missingAt}},
-		"its host could not be looked up":                              {url: "http://intern.example./", resolver: failing, hide: []string{failingAt, "misbehaving"}},
-		"no answer in time":                                            {url: "http://" + mute},
-		"TLS: its certificate is signed by nobody who is trusted here": {url: secure.URL},
-		"TLS: its certificate is for another name":                     {url: "https://localhost:" + portOf(secure.URL), tls: trusting, hide: []string{"example.com"}},
-		"TLS: it does not speak TLS there":                             {url: "https://" + strings.TrimPrefix(plain.URL, "http://")},
+		"the connection was refused":                                {url: "http://" + closed},
+		"its host was not found":                                    {url: "http://internal.example./", resolver: missing, hide: []string{missingAt}},
+		"its host could not be looked up":                           {url: "http://intern.example./", resolver: failing, hide: []string{failingAt, "misbehaving"}},
+		"no answer in time":                                         {url: "http://" + mute},
+		"TLS: its certificate is not signed by a trusted authority": {url: secure.URL},
+		"TLS: its certificate is for another name":                  {url: "https://localhost:" + portOf(secure.URL), tls: trusting, hide: []string{"example.com"}},
+		"TLS: it does not speak TLS there":                          {url: "https://" + strings.TrimPrefix(plain.URL, "http://")},
 		"what answers there is not HTTP": {url: "http://" + port(t, func(c net.Conn) {
 			_, _ = bufio.NewReader(c).ReadString('\n')
 			_, _ = fmt.Fprint(c, "SSH-2.0-OpenSSH_9.2p1 secret-banner\r\n")

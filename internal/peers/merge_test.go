@@ -70,7 +70,7 @@ func (l *limping) Close() error {
 }
 
 // TestAnErrorThatPassesIsHandedOnAndEndsNothing as when there are no descriptors left.
-// What was accepted and taken by nobody is closed.
+// What was accepted and accepted by no server is closed.
 func TestAnErrorThatPassesIsHandedOnAndEndsNothing(t *testing.T) {
 	scarce := errors.New("too many open files")
 	first, second := net.Pipe()
@@ -94,6 +94,6 @@ func TestAnErrorThatPassesIsHandedOnAndEndsNothing(t *testing.T) {
 	}
 	_ = second.SetReadDeadline(time.Now().Add(10 * time.Second))
 	if _, err := second.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Errorf("what nobody took is open: %v", err)
+		t.Errorf("an unaccepted connection is open: %v", err)
 	}
 }

@@ -79,7 +79,7 @@ func (p Proxies) Client(r *http.Request) netip.Addr {
 	for _, hop := range slices.Backward(hops) {
 		a := addressOf(strings.TrimSpace(hop))
 		if !a.IsValid() {
-			break // no address; nobody knows what is left of it
+			break // not an address; those left of it are untrusted
 		}
 		if from = a; !p.Trust(a) {
 			break

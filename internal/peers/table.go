@@ -107,7 +107,7 @@ type placing struct {
 	refused  bool
 	full     bool          // there is no room for anybody
 	evicted  *conn         // in whose place it is; to be closed
-	again    time.Duration // when one will have rested long enough; 0: nobody knows
+	again    time.Duration // when one will have rested long enough; 0: unknown
 }
 
 // place counts a newcomer if there is room for it or somebody rests.

@@ -120,7 +120,7 @@ func TestATextThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 		"errors of sqlite3":            {begin + "INSERT INTO a VALUES (1,2);\nROLLBACK; -- due to errors\n", "line 4"},
 		"cut in a block":               {"COPY public.a (b, c) FROM stdin;\n1\t2\n", "\\."},
 		"pg_dump cut between":          {"--\n-- PostgreSQL database dump\n--\n\nCOPY public.a (b, c) FROM stdin;\n1\t2\n\\.\n", "dump complete"},
-		"a call that nobody knows":     {begin + "INSERT INTO a VALUES (load_extension('x'),2);\nCOMMIT;\n", "line 3"},
+		"an unknown call":              {begin + "INSERT INTO a VALUES (load_extension('x'),2);\nCOMMIT;\n", "line 3"},
 		"a nest of calls":              {begin + "INSERT INTO a VALUES (" + strings.Repeat("replace(", 50) + "'x'" + strings.Repeat(",'a','b')", 50) + ",2);\nCOMMIT;\n", "too deep"},
 		"too few values":               {begin + "INSERT INTO a VALUES (1);\nCOMMIT;\n", "line 3"},
 		"something behind":             {begin + "INSERT INTO a VALUES (1,2) SELECT;\nCOMMIT;\n", "line 3"},
@@ -128,7 +128,7 @@ func TestATextThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 		"a backslash at the end":       {"COPY public.a (b, c) FROM stdin;\n1\t2\\\n\\.\n", "line 2"},
 		"a blob of half a byte":        {begin + "INSERT INTO a VALUES (X'abc',2);\nCOMMIT;\n", "line 3"},
 		"a select in the place of it":  {begin + "INSERT INTO a SELECT 1, 2;\nCOMMIT;\n", "line 3"},
-		"columns that nobody knows":    {"INSERT INTO a VALUES (1,2);\n", "CREATE TABLE"},
+		"unknown columns":              {"INSERT INTO a VALUES (1,2);\n", "CREATE TABLE"},
 		"an escape that is none":       {begin + "INSERT INTO a VALUES (unistr('\\uzzzz'),2);\nCOMMIT;\n", "line 3"},
 		"a text larger than a row can": {begin + "INSERT INTO a VALUES (replace(replace('" + strings.Repeat("x", 20_000) + "','x','" + strings.Repeat("y", 5_000) + "'),'y','zz'),2);\nCOMMIT;\n", "line 3"},
 	} {

@@ -79,7 +79,7 @@ type statement struct {
 	offset int64
 }
 
-// skip passes over blanks, comments and what psql is told in lines of its own. It
+// skip passes over blanks, comments and psql's commands in lines of their own. It
 // calls comment with each line of a comment.
 func (s *scanner) skip(comment func(text string, line int)) error {
 	for {

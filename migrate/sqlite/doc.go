@@ -7,7 +7,7 @@
 //
 // # What it does not read
 //
-// The file is opened for reading only and no lock is taken, so nobody may write it
+// The file is opened for reading only and no lock is taken, so no process may write it
 // meanwhile: one that another program has open for writing is refused, as far as the
 // system tells. So is what SQLite itself would first bring into the file: a
 // write-ahead log that is not empty, and the journal of a program that was killed.

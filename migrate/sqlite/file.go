@@ -152,11 +152,11 @@ func (h *header) decode(raw []byte, size int64) error {
 		return fmt.Errorf("%w: the file has %d bytes, which is not a multiple of the page size %d; it is truncated, or being written", table.ErrMalformed, size, h.pageSize)
 	}
 	pages := size / h.pageSize
-	if told := int64(e.Uint32(raw[28:])); told != 0 && e.Uint32(raw[24:]) == e.Uint32(raw[92:]) {
-		if told > pages {
-			return fmt.Errorf("%w: the file has %s and should have %d; it is truncated", table.ErrMalformed, plural.Of(pages, "page"), told)
+	if declared := int64(e.Uint32(raw[28:])); declared != 0 && e.Uint32(raw[24:]) == e.Uint32(raw[92:]) {
+		if declared > pages {
+			return fmt.Errorf("%w: the file has %s and should have %d; it is truncated", table.ErrMalformed, plural.Of(pages, "page"), declared)
 		}
-		pages = told
+		pages = declared
 	}
 	if pages > 1<<32-2 {
 		return fmt.Errorf("%w: the file has more pages than SQLite can number", table.ErrMalformed)
