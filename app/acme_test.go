@@ -264,10 +264,10 @@ func authorizedSockets(t *testing.T, folder string, change func(*config.Config))
 	return s
 }
 
-// TestACertificateIsHadByACMEAndServedOn: by the challenge at the listener itself, by
+// TestACMECertificateIsServedAcrossRestarts: by the challenge at the listener itself, by
 // HTTP/2 and to who names another host; after a restart from the folder beside the data
 // file, though the authority is down.
-func TestACertificateIsHadByACMEAndServedOn(t *testing.T) {
+func TestACMECertificateIsServedAcrossRestarts(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	port := freePort(t)
 	p := newPebble(t, port)
@@ -371,9 +371,9 @@ func keep(t *testing.T, folder string, from, until time.Time) (serial *big.Int) 
 	return serial
 }
 
-// TestWhileTheAuthorityIsDownTheLastCertificateIsServed whatever the clock says of it,
+// TestLastCertificateIsServedDuringAuthorityOutage, whatever the clock says of it,
 // the log says so, and the program is ready.
-func TestWhileTheAuthorityIsDownTheLastCertificateIsServed(t *testing.T) {
+func TestLastCertificateIsServedDuringAuthorityOutage(t *testing.T) {
 	for name, times := range map[string][2]time.Duration{
 		"good": {-time.Hour, 60 * 24 * time.Hour}, "over": {-100 * 24 * time.Hour, -time.Hour}, "a clock that is behind": {24 * time.Hour, 90 * 24 * time.Hour},
 	} {
@@ -397,9 +397,9 @@ func TestWhileTheAuthorityIsDownTheLastCertificateIsServed(t *testing.T) {
 	}
 }
 
-// TestWithoutAnyCertificateTheProgramStartsAndSaysWhy: a handshake fails at once, the
+// TestStartWithoutCertificateLogsTheCause: a handshake fails at once, the
 // socket serves, and the stop does not wait.
-func TestWithoutAnyCertificateTheProgramStartsAndSaysWhy(t *testing.T) {
+func TestStartWithoutCertificateLogsTheCause(t *testing.T) {
 	port, folder := freePort(t), t.TempDir()
 	s := authorizedSockets(t, folder, noAuthority(port))
 	begin := time.Now()
@@ -445,7 +445,7 @@ func TestAnAuthorityThatHangsHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-func TestAFileOfTheAuthorityThatIsNoneStopsTheStart(t *testing.T) {
+func TestInvalidAuthorityFileStopsTheStart(t *testing.T) {
 	for _, content := range []string{"", "no certificate"} {
 		cfg := config.Default()
 		cfg.Store.Path = filepath.Join(t.TempDir(), "p.db")

@@ -38,7 +38,7 @@ func newFleet(t *testing.T) (f fleet, id int64) {
 }
 
 // A batch then tries another instance; UNKNOWN would give the item up.
-func TestASendThroughADeletedInstanceIsNotConnected(t *testing.T) {
+func TestSendThroughDeletedInstanceIsNotConnected(t *testing.T) {
 	f, id := newFleet(t)
 	_, err := f.Send(t.Context(), id+1, event.Outgoing{ID: "A", To: "4915155500002@s.whatsapp.net"})
 	if !errors.Is(err, event.ErrNotConnected) || errors.Is(err, event.ErrOutcomeUnknown) {
@@ -49,7 +49,7 @@ func TestASendThroughADeletedInstanceIsNotConnected(t *testing.T) {
 	}
 }
 
-func TestTheFleetTellsUntilWhenAnInstanceIsBenched(t *testing.T) {
+func TestFleetReportsTheEndOfABench(t *testing.T) {
 	f, id := newFleet(t)
 	until := event.At(time.Now().Add(time.Hour)).Time
 	for _, step := range []struct {

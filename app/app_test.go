@@ -14,7 +14,7 @@ import (
 	"postern/store"
 )
 
-func TestTheProgramIsNotReadyWhileTheRelayStands(t *testing.T) {
+func TestNotReadyWhileTheRelayIsStalled(t *testing.T) {
 	a := &App{relay: dispatch.NewRelay(dispatch.RelayConfig{})} // not started: no turn yet
 	if reasons := a.notReady(); len(reasons) != 0 {
 		t.Errorf("without a webhook: %q", reasons)
@@ -25,7 +25,7 @@ func TestTheProgramIsNotReadyWhileTheRelayStands(t *testing.T) {
 	}
 }
 
-func TestStopsRunInTheOppositeOrderAndAllOfThem(t *testing.T) {
+func TestAllStopsRunInReverseOrder(t *testing.T) {
 	var order []string
 	s := &stopStack{log: slog.New(slog.DiscardHandler)}
 	for _, name := range []string{"first", "second", "third"} {
@@ -40,9 +40,9 @@ func TestStopsRunInTheOppositeOrderAndAllOfThem(t *testing.T) {
 	}
 }
 
-// TestAStopWithoutRoomOnTheDiskIsToldAndNoFailure holds it against what is one all
+// TestStopOnFullDiskWarnsAndSucceeds holds it against what is one all
 // the same.
-func TestAStopWithoutRoomOnTheDiskIsToldAndNoFailure(t *testing.T) {
+func TestStopOnFullDiskWarnsAndSucceeds(t *testing.T) {
 	full := fmt.Errorf("limits: %w", store.ErrDiskFull)
 	for name, c := range map[string]struct {
 		stops         []error

@@ -26,9 +26,9 @@ func TestTheCollectorLeavesSixteenMegabytesOrTwoThirds(t *testing.T) {
 	}
 }
 
-// TestTheCollectorHasMoreRoomWhileItsTurnsComeOften: up to twice as much, and back; and less
+// TestFrequentCollectionsRaiseTheHeapTarget: up to twice as much, and back; and less
 // of what is in use while the program rests.
-func TestTheCollectorHasMoreRoomWhileItsTurnsComeOften(t *testing.T) {
+func TestFrequentCollectionsRaiseTheHeapTarget(t *testing.T) {
 	c := tuned{room: leastRoom}
 	at := time.Unix(1, 0)
 	for i, turn := range []struct {
@@ -51,8 +51,8 @@ func TestTheCollectorHasMoreRoomWhileItsTurnsComeOften(t *testing.T) {
 	}
 }
 
-// TestTheCollectorIsSetByWhatIsInUse lets memory be used and given back.
-func TestTheCollectorIsSetByWhatIsInUse(t *testing.T) {
+// TestHeapTargetFollowsMemoryInUse lets memory be used and given back.
+func TestHeapTargetFollowsMemoryInUse(t *testing.T) {
 	t.Setenv("GOGC", "")
 	before := debug.SetGCPercent(100)
 	ended := &tuned{percent: 100, room: leastRoom}

@@ -96,9 +96,9 @@ func (s *sockets) rows(path string) (all []map[string]any) {
 	return all
 }
 
-// TestWhatTheConsoleTellsIsWhatTheListsHave: each row equals that of its list, but for
+// TestFeedRowsEqualListRows: each row equals that of its list, but for
 // the token of an instance, which is never sent.
-func TestWhatTheConsoleTellsIsWhatTheListsHave(t *testing.T) {
+func TestFeedRowsEqualListRows(t *testing.T) {
 	var refuses atomic.Bool
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if refuses.Load() {
@@ -177,7 +177,7 @@ func TestWhatTheConsoleTellsIsWhatTheListsHave(t *testing.T) {
 	}
 }
 
-func TestTheConsoleEndsWith1001WhenTheProgramStops(t *testing.T) {
+func TestStopClosesTheFeedWith1001(t *testing.T) {
 	s := newSockets(t)
 	p := s.page()
 	p.next()
@@ -191,7 +191,7 @@ func TestTheConsoleEndsWith1001WhenTheProgramStops(t *testing.T) {
 	}
 }
 
-func TestTheConsoleIsForTheOriginsOfTheOtherSockets(t *testing.T) {
+func TestFeedChecksTheSameOrigins(t *testing.T) {
 	s := newSockets(t)
 	key := http.Header{}
 	key.Set(s.key.Name, s.key.Value)
@@ -200,9 +200,9 @@ func TestTheConsoleIsForTheOriginsOfTheOtherSockets(t *testing.T) {
 	s.refused("/ws/console", nil, http.StatusUnauthorized, "UNAUTHORIZED")
 }
 
-// TestTwoThousandInstancesThatFlapHoldNobodyUpAndASlowPageGetsTheNewestState: the page
+// TestFlappingInstancesDoNotDelayTheFeed: the page
 // reads nothing while every instance changes, and then it gets the state of each.
-func TestTwoThousandInstancesThatFlapHoldNobodyUpAndASlowPageGetsTheNewestState(t *testing.T) {
+func TestFlappingInstancesDoNotDelayTheFeed(t *testing.T) {
 	const many = 2000
 	s := newSockets(t)
 	ids := make([]int64, many)

@@ -128,8 +128,8 @@ func flat(m map[string]string) (pairs []string) {
 	return pairs
 }
 
-// TestFilesThatMayNotBeReadOrWrittenAreSaid, for users other than root.
-func TestFilesThatMayNotBeReadOrWrittenAreSaid(t *testing.T) {
+// TestInaccessibleFilesAreReported, for users other than root.
+func TestInaccessibleFilesAreReported(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root may read and write everything")
 	}

@@ -8,7 +8,7 @@ import (
 	"postern/event"
 )
 
-func TestTheGateLetsThoseThroughWhomTheAccountKnows(t *testing.T) {
+func TestGateAdmitsKnownContacts(t *testing.T) {
 	f, id := newFleet(t)
 	known := map[string]bool{"491": true}
 	f.knows = func(_ int64, number string) bool { return known[number] }

@@ -21,10 +21,10 @@ func (a *authority) speaking(two bool) *http.Client {
 	return &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{ForceAttemptHTTP2: two, TLSClientConfig: &tls.Config{RootCAs: pool}}}
 }
 
-// TestHTTP2IsServedByTLSAndWebSocketsBesideIt: a client that offers both protocols gets
+// TestTLSServesHTTP2AndWebSockets: a client that offers both protocols gets
 // the newer one, and for a WebSocket, as a browser does, the older one by a connection of
 // its own.
-func TestHTTP2IsServedByTLSAndWebSocketsBesideIt(t *testing.T) {
+func TestTLSServesHTTP2AndWebSockets(t *testing.T) {
 	a := newAuthority(t)
 	a.issue(time.Now().Add(time.Hour))
 	s := secureSockets(t, a)
@@ -61,8 +61,8 @@ func TestHTTP2IsServedByTLSAndWebSocketsBesideIt(t *testing.T) {
 	}
 }
 
-// TestAStopWaitsForNoConnectionOfHTTP2WithoutARequest, which clients keep open.
-func TestAStopWaitsForNoConnectionOfHTTP2WithoutARequest(t *testing.T) {
+// TestStopClosesIdleHTTP2Connections, which clients keep open.
+func TestStopClosesIdleHTTP2Connections(t *testing.T) {
 	a := newAuthority(t)
 	a.issue(time.Now().Add(time.Hour))
 	s := secureSockets(t, a)

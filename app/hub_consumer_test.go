@@ -53,9 +53,9 @@ func (c *follower) session(ctx context.Context, n int) error {
 	return nil
 }
 
-// TestAConsumerThatComesBackWithSinceGetsEveryEventOnceAndInOrder offers events
+// TestReconnectingConsumerGetsEachEventOnce offers events
 // in commits of any size and any rhythm, while consumers come and go at random.
-func TestAConsumerThatComesBackWithSinceGetsEveryEventOnceAndInOrder(t *testing.T) {
+func TestReconnectingConsumerGetsEachEventOnce(t *testing.T) {
 	s := newSockets(t)
 	kinds := []event.Kind{event.BatchCreated, event.BatchStarted, event.BatchProgress, event.BatchItemFailed, event.BatchPaused, event.BatchCompleted}
 	var made atomic.Bool

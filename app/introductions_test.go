@@ -15,9 +15,9 @@ import (
 	"postern/whatsapp/device"
 )
 
-// TestWhoWroteUnderALIDAloneIsKnownOnceTheirNumberIs: a batch that waits for
+// TestSenderByLIDIsKnownWithTheirNumber: a batch that waits for
 // a batch is notified then, and finds them known.
-func TestWhoWroteUnderALIDAloneIsKnownOnceTheirNumberIs(t *testing.T) {
+func TestSenderByLIDIsKnownWithTheirNumber(t *testing.T) {
 	s, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), "f.db"), Buckets: Buckets(), NoSync: true, MinFree: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"postern/instance"
 )
 
-// TestMetricsOfInstancesAreThoseOfTheFirstTwoThousand and none unless they are wanted.
-func TestMetricsOfInstancesAreThoseOfTheFirstTwoThousand(t *testing.T) {
+// TestMetricsCoverTheFirst2000Instances and none unless they are wanted.
+func TestMetricsCoverTheFirst2000Instances(t *testing.T) {
 	for _, wanted := range []bool{false, true} {
 		s := configured(t, func(c *config.Config) { c.Metrics.PerInstance = wanted })
 		const all = maxListed + 3

@@ -9,7 +9,7 @@ import (
 	"postern/config"
 )
 
-func TestTheProxyForAllIsTheSettingOrWhatTheEnvironmentSaysForWhatsApp(t *testing.T) {
+func TestCommonProxyComesFromSettingOrEnvironment(t *testing.T) {
 	for name, tc := range map[string]struct {
 		setting, endpoint string
 		sandbox           bool

@@ -98,9 +98,9 @@ func TestTheGlobalWebhookChangesWhileTheProgramRuns(t *testing.T) {
 	}
 }
 
-// TestDurableEventsThatWaitGoToTheNewGlobalWebhook also when there was none for a
+// TestPendingDurableEventsFollowTheGlobalWebhook, also when there was none for a
 // while.
-func TestDurableEventsThatWaitGoToTheNewGlobalWebhook(t *testing.T) {
+func TestPendingDurableEventsFollowTheGlobalWebhook(t *testing.T) {
 	second := newHook(t)
 	s := configured(t, func(c *config.Config) { c.Webhook.GlobalURL, c.Webhook.GlobalEnabled = "http://127.0.0.1:1/", true })
 	s.must(s.key, http.MethodPut, "/webhook/options", map[string]any{"durable": true}, nil)
@@ -114,7 +114,7 @@ func TestDurableEventsThatWaitGoToTheNewGlobalWebhook(t *testing.T) {
 	comes(t, "the event that waited", func() bool { return second.instances.Load() >= 1 })
 }
 
-func TestTheUsualLevelOfTheLogChangesAndOneForAWhileLasts(t *testing.T) {
+func TestReloadKeepsATemporaryLogLevel(t *testing.T) {
 	s := newSockets(t)
 	s.level = loglevel.New(slog.LevelInfo)
 	s.level.Change(slog.LevelDebug, time.Hour)
@@ -132,7 +132,7 @@ func TestTheUsualLevelOfTheLogChangesAndOneForAWhileLasts(t *testing.T) {
 	}
 }
 
-func TestTheCertificateOfOtherFilesIsServedAfterAReload(t *testing.T) {
+func TestReloadServesCertificateOfNewFiles(t *testing.T) {
 	a := newAuthority(t)
 	first := a.issue(time.Now().Add(time.Hour))
 	s := secureSockets(t, a)
@@ -156,9 +156,9 @@ func TestTheCertificateOfOtherFilesIsServedAfterAReload(t *testing.T) {
 	}
 }
 
-// TestAReloadWithACertificateThatCannotBeUsedChangesNothing: neither the certificate
+// TestReloadWithUnusableCertificateChangesNothing: neither the certificate
 // nor what stands beside it.
-func TestAReloadWithACertificateThatCannotBeUsedChangesNothing(t *testing.T) {
+func TestReloadWithUnusableCertificateChangesNothing(t *testing.T) {
 	a := newAuthority(t)
 	first := a.issue(time.Now().Add(time.Hour))
 	s := secureSockets(t, a)
@@ -187,7 +187,7 @@ func TestAReloadWithACertificateThatCannotBeUsedChangesNothing(t *testing.T) {
 	}
 }
 
-func TestWhatWaitsForTheNextStartIsSaidByName(t *testing.T) {
+func TestReloadNamesSettingsForTheNextStart(t *testing.T) {
 	s := newSockets(t)
 	err := s.reloaded(func(c *config.Config) {
 		c.Server.TLSCert, c.Server.TLSKey = "a.pem", "b.pem" // TLS is not begun while it runs

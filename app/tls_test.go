@@ -133,7 +133,7 @@ func serialOf(t *testing.T, c *http.Client, url string) int64 {
 	return resp.TLS.PeerCertificates[0].SerialNumber.Int64()
 }
 
-func TestTheAPIAndItsWebSocketsAreServedByTLS(t *testing.T) {
+func TestTLSServesAPIAndWebSockets(t *testing.T) {
 	a := newAuthority(t)
 	serial := a.issue(time.Now().Add(time.Hour))
 	s := secureSockets(t, a)
@@ -169,7 +169,7 @@ func TestTheAPIAndItsWebSocketsAreServedByTLS(t *testing.T) {
 	}
 }
 
-func TestACertificateIsReadAgainUnderLoadWithoutABrokenConnection(t *testing.T) {
+func TestCertificateReloadUnderLoadBreaksNoConnection(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	a := newAuthority(t)
 	first := a.issue(time.Now().Add(time.Hour))
@@ -211,7 +211,7 @@ func TestACertificateIsReadAgainUnderLoadWithoutABrokenConnection(t *testing.T) 
 	}
 }
 
-func TestACertificateThatCannotBeReadAgainLeavesTheOneBefore(t *testing.T) {
+func TestUnreadableCertificateKeepsThePreviousOne(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	a := newAuthority(t)
 	serial := a.issue(time.Now().Add(time.Hour))
@@ -242,10 +242,10 @@ func TestACertificateThatCannotBeReadAgainLeavesTheOneBefore(t *testing.T) {
 	}
 }
 
-// TestACertificateThatCouldNotBeReadAtFirstIsTriedAgain: one whose files got the right
+// TestUnreadableCertificateIsRetried: one whose files got the right
 // owner after they were written, or that came while no file could be opened, looks the
 // same afterwards.
-func TestACertificateThatCouldNotBeReadAtFirstIsTriedAgain(t *testing.T) {
+func TestUnreadableCertificateIsRetried(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	a := newAuthority(t)
 	a.issue(time.Now().Add(time.Hour))

@@ -28,8 +28,8 @@ func pipe(t *testing.T) string {
 	return path
 }
 
-// TestNobodyWaitsForAPipeOnceTheCommandIsInterrupted, without a writer.
-func TestNobodyWaitsForAPipeOnceTheCommandIsInterrupted(t *testing.T) {
+// TestInterruptEndsReadingFromAPipe, without a writer.
+func TestInterruptEndsReadingFromAPipe(t *testing.T) {
 	t.Chdir(t.TempDir())
 	stopped := errors.New("Ctrl-C")
 	ctx, interrupt := context.WithCancelCause(t.Context())

@@ -34,8 +34,8 @@ func TestAnInterruptedQuestionIsAnsweredByNo(t *testing.T) {
 	})
 }
 
-// TestARestoreDoesNotWaitForStandardInputOnceItIsInterrupted, although nothing comes.
-func TestARestoreDoesNotWaitForStandardInputOnceItIsInterrupted(t *testing.T) {
+// TestInterruptedRestoreStopsReadingStandardInput, although it has no data.
+func TestInterruptedRestoreStopsReadingStandardInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stopped := errors.New("Ctrl-C")
 		ctx, interrupt := context.WithCancelCause(t.Context())

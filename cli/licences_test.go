@@ -17,9 +17,9 @@ import (
 	"testing"
 )
 
-// TestEveryLinkedModuleHasItsLicenceInTheProgram also writes licences.txt, with
+// TestEveryLinkedModuleHasItsLicence also writes licences.txt, with
 // -update.
-func TestEveryLinkedModuleHasItsLicenceInTheProgram(t *testing.T) {
+func TestEveryLinkedModuleHasItsLicence(t *testing.T) {
 	want := licenceTexts(t)
 	if *updateLicences {
 		if err := os.WriteFile("licences.txt", []byte(want), 0o644); err != nil {

@@ -65,8 +65,8 @@ func TestABackupIntoNowhereIsRefused(t *testing.T) {
 	}
 }
 
-// TestTheProgramGoesOnWhenNobodyReadsItsLog any more, as when journald ends.
-func TestTheProgramGoesOnWhenNobodyReadsItsLog(t *testing.T) {
+// TestProgramSurvivesAnUnreadLog, as when journald ends.
+func TestProgramSurvivesAnUnreadLog(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

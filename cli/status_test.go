@@ -18,9 +18,9 @@ import (
 	"postern/store"
 )
 
-// TestAStartThatFailsTellsWhetherAnotherOneMayHelp: 78 is what only a person mends, and 1
+// TestFailedStartExitStatusSaysWhetherToRetry: 78 needs a person, and 1
 // what may go away by itself.
-func TestAStartThatFailsTellsWhetherAnotherOneMayHelp(t *testing.T) {
+func TestFailedStartExitStatusSaysWhetherToRetry(t *testing.T) {
 	writes := func(name, text string) func(*testing.T) {
 		return func(t *testing.T) {
 			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o600)); err != nil {
@@ -82,8 +82,8 @@ func takenFile(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 }
 
-// TestWhatTheSystemRefusesIsTriedAgainUnlessItIsARight.
-func TestWhatTheSystemRefusesIsTriedAgainUnlessItIsARight(t *testing.T) {
+// TestSystemErrorsExceptPermissionsAreRetried.
+func TestSystemErrorsExceptPermissionsAreRetried(t *testing.T) {
 	of := func(errno syscall.Errno) error { return &fs.PathError{Op: "open", Path: "x", Err: errno} }
 	for _, c := range []struct {
 		err  error
@@ -110,8 +110,8 @@ func TestWhatTheSystemRefusesIsTriedAgainUnlessItIsARight(t *testing.T) {
 	}
 }
 
-// TestTheExitStatusesStandInTheHelpAndInTheManual.
-func TestTheExitStatusesStandInTheHelpAndInTheManual(t *testing.T) {
+// TestHelpAndManualListExitStatuses.
+func TestHelpAndManualListExitStatuses(t *testing.T) {
 	var help bytes.Buffer
 	run(t.Context(), []string{"--help"}, &help, io.Discard)
 	for _, s := range statuses() {

@@ -22,7 +22,7 @@ import (
 	"postern/e2e/capture"
 )
 
-func TestSystemdIsToldOfTheStartTheLifeAndTheStop(t *testing.T) {
+func TestSystemdIsNotified(t *testing.T) {
 	hear := systemd(t)
 	for name, value := range map[string]string{"SERVER_LISTEN": "127.0.0.1:0", "LOG_LEVEL": "error", "STORE_PATH": filepath.Join(t.TempDir(), "p.db")} {
 		t.Setenv(name, value)
@@ -52,8 +52,8 @@ func TestSystemdIsToldOfTheStartTheLifeAndTheStop(t *testing.T) {
 	}
 }
 
-// TestAProgramThatIsStuckDoesNotSayThatItLives until it turns again.
-func TestAProgramThatIsStuckDoesNotSayThatItLives(t *testing.T) {
+// TestStuckProgramSkipsTheWatchdog until it runs again.
+func TestStuckProgramSkipsTheWatchdog(t *testing.T) {
 	hear := systemd(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -105,9 +105,9 @@ func systemd(t *testing.T) (hear func(within time.Duration) string) {
 	}
 }
 
-// TestTheUnitIsOneThatSystemdTakesAndThatLeavesTheProgramLittle: what systemd itself
+// TestUnitIsValidAndHardened: what systemd itself
 // says of it.
-func TestTheUnitIsOneThatSystemdTakesAndThatLeavesTheProgramLittle(t *testing.T) {
+func TestUnitIsValidAndHardened(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		t.Skip("systemd-analyze is not here")

@@ -12,9 +12,9 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// TestAFileThatWouldFillTheMemoryIsRefusedBeforeItIsParsed: most of these have the
+// TestExcessiveFileIsRefusedBeforeParsing: most of these have the
 // parser allocate gigabytes.
-func TestAFileThatWouldFillTheMemoryIsRefusedBeforeItIsParsed(t *testing.T) {
+func TestExcessiveFileIsRefusedBeforeParsing(t *testing.T) {
 	const size = maxFile - 32
 	deep, long := fmt.Sprintf("nest deeper than %d levels", maxNesting), fmt.Sprintf("a key has more than %d bytes", maxKey)
 	keys := strings.Repeat("a = 1\n", size/12)
@@ -56,7 +56,7 @@ func TestALongValueIsNoLongKey(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsTooLargeIsRefusedUnparsed(t *testing.T) {
+func TestTooLargeFileIsRefusedUnparsed(t *testing.T) {
 	for size, want := range map[int]string{maxFile: "", maxFile + 1: "has 262145 bytes; a configuration has 262144 at most"} {
 		path := writeConfig(t, "#"+strings.Repeat("x", size-2)+"\n")
 		if _, _, err := Load(path, nil); (err == nil) != (want == "") || err != nil && err.Error() != path+": "+want {

@@ -10,10 +10,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// TestAStreamAnswersWhatItDoesNotTakeAndGoesOn: an id that would be read as that of another
+// TestStreamContinuesAfterInvalidMessages: an id that would be read as that of another
 // call, of which it would get the outcome in the place of its own; several messages at once,
 // what is none, and one that is too long.
-func TestAStreamAnswersWhatItDoesNotTakeAndGoesOn(t *testing.T) {
+func TestStreamContinuesAfterInvalidMessages(t *testing.T) {
 	w := newWorld(t)
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()

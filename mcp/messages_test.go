@@ -126,7 +126,7 @@ func TestUnknownCursorIsRefused(t *testing.T) {
 	}
 }
 
-func TestASearchOfAChatIsTheInterfacesOwn(t *testing.T) {
+func TestChatSearchUsesTheAPI(t *testing.T) {
 	w := newWorld(t)
 	s, _ := w.byHTTP(reader)
 	args := map[string]any{"instance": "shop", "chat": "4915155500002@s.whatsapp.net", "query": "a&b=c", "limit": 5}
@@ -187,7 +187,7 @@ func TestSendMessageTakesTextRepliesReactionsAndFiles(t *testing.T) {
 	}
 }
 
-func TestAFileIsWhatItsBytesSayAndNeverText(t *testing.T) {
+func TestFileTypeFollowsContentAndIsNeverText(t *testing.T) {
 	for name, c := range map[string]struct{ bytes, kind, content string }{
 		"a picture":   {"\x89PNG\r\n\x1a\n", "image/png", "image"},
 		"a recording": {"OggS\x00", "audio/ogg", "audio"},
@@ -274,7 +274,7 @@ func TestFindContactsTellsNumbersFromNames(t *testing.T) {
 	}
 }
 
-func TestAHandlerThatPanicsDoesNotEndTheProgram(t *testing.T) {
+func TestHandlerPanicIsRecovered(t *testing.T) {
 	w := newWorld(t)
 	w.answers["GET /instance"] = func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 	w.answers["GET /instance/shop/chats"] = func(http.ResponseWriter, *http.Request) { panic("a fault") }

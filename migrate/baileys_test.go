@@ -129,8 +129,8 @@ func TestTheFilesOfBaileysAreTakenOver(t *testing.T) {
 	}
 }
 
-// TestCredsThatCannotBeUsedAreRefusedWithTheirField changes one field at a time.
-func TestCredsThatCannotBeUsedAreRefusedWithTheirField(t *testing.T) {
+// TestInvalidCredsAreRefusedByField changes one field at a time.
+func TestInvalidCredsAreRefusedByField(t *testing.T) {
 	for want, change := range map[string]func(c map[string]any){
 		"never paired":                      func(c map[string]any) { delete(c, "me") },
 		"me or account is missing":          func(c map[string]any) { delete(c, "account") },

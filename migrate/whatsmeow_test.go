@@ -89,8 +89,8 @@ func TestAStoreThatIsNotUnderstoodIsRefused(t *testing.T) {
 	}
 }
 
-// TestARowThatBreaksARuleIsNamedAndTheOthersAreTakenOver damages single rows.
-func TestARowThatBreaksARuleIsNamedAndTheOthersAreTakenOver(t *testing.T) {
+// TestInvalidRowsAreReportedAndSkipped damages single rows.
+func TestInvalidRowsAreReportedAndSkipped(t *testing.T) {
 	path := whatsmeowStore(t, annaDevice)
 	run(
 		t, path, "PRAGMA ignore_check_constraints=1; PRAGMA foreign_keys=0; INSERT INTO whatsmeow_sessions VALUES ('"+annaDevice+"', '1:0', X'7B7D'), ('"+annaDevice+"', '2:0', NULL)",
@@ -119,8 +119,8 @@ func TestASourceThatChangesIsRefused(t *testing.T) {
 	}
 }
 
-// TestWhatIsBesideAFileIsFoundBehindALink: part of the newest keys would be missing.
-func TestWhatIsBesideAFileIsFoundBehindALink(t *testing.T) {
+// TestFilesBesideASymlinkTargetAreFound: part of the newest keys would be missing.
+func TestFilesBesideASymlinkTargetAreFound(t *testing.T) {
 	path := whatsmeowStore(t, annaDevice)
 	link := filepath.Join(t.TempDir(), "link.db")
 	if err := os.Symlink(path, link); err != nil {
@@ -247,8 +247,8 @@ func TestNamesOfAccounts(t *testing.T) {
 	}
 }
 
-// TestAccountsThatDoNotFitTogetherAreGatheredOneAfterTheOther has groups of one.
-func TestAccountsThatDoNotFitTogetherAreGatheredOneAfterTheOther(t *testing.T) {
+// TestLargeAccountsAreReadOneByOne has groups of one.
+func TestLargeAccountsAreReadOneByOne(t *testing.T) {
 	_, p := accounts(t, options(whatsmeowStore(t, annaDevice, berndJID)))
 	for _, a := range p.accounts {
 		if a.size < 1000 {
@@ -268,8 +268,8 @@ func TestAccountsThatDoNotFitTogetherAreGatheredOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// TestADamagedSourceIsAnErrorWithItsPlace cuts a file and a text.
-func TestADamagedSourceIsAnErrorWithItsPlace(t *testing.T) {
+// TestDamagedSourceIsReportedWithItsPlace cuts a file and a text.
+func TestDamagedSourceIsReportedWithItsPlace(t *testing.T) {
 	path := whatsmeowStore(t, annaDevice)
 	raw, _ := os.ReadFile(path)
 	damaged := bytes.Clone(raw)

@@ -103,7 +103,7 @@ func TestAWrongSignatureIsRefusedWithItsReason(t *testing.T) {
 	}
 }
 
-func TestASecretThatIsNoneIsRefusedAndNotRepeated(t *testing.T) {
+func TestInvalidSecretIsRefusedAndNotRepeated(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "begins with whsec_", ours[6:]: "begins with whsec_", ours[:len(ours)-2]: "this one is incomplete",
 		"whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 23)): "24 to 64 bytes, not 23",

@@ -52,7 +52,7 @@ func TestWhatIsNoStrangersBusinessIsTakenOut(t *testing.T) {
 	}
 }
 
-func TestAnInstanceThatIsGoneIsLearntFromTheLog(t *testing.T) {
+func TestDeletedInstancesAreRedactedFromTheLog(t *testing.T) {
 	r := redactor()
 	log := "msg=\"instance deleted\" instance=former\nmsg=request path=/instance/older/qr stack=/src/instance/registry.go"
 	r.Learn(log)

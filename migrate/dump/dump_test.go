@@ -50,9 +50,9 @@ func read(text string) (*dump.Text, error) {
 	return dump.Read(context.Background(), strings.NewReader(text), int64(len(text)))
 }
 
-// TestTheTextOfSQLiteHasTheRowsOfTheFile holds the real sqlite3's text against the
+// TestSQLiteDumpHasTheRowsOfTheFile holds the real sqlite3's text against the
 // reader of the file that it was made of.
-func TestTheTextOfSQLiteHasTheRowsOfTheFile(t *testing.T) {
+func TestSQLiteDumpHasTheRowsOfTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.db")
 	statements := `
 CREATE TABLE "odd; name" (id INTEGER PRIMARY KEY, "a b" TEXT, c BLOB, d REAL, e);
@@ -105,8 +105,8 @@ func TestWhatNewerSQLiteWritesIsRead(t *testing.T) {
 	}
 }
 
-// TestATextThatIsWrongIsRefusedWithItsLine has what happens to texts on their way.
-func TestATextThatIsWrongIsRefusedWithItsLine(t *testing.T) {
+// TestInvalidDumpIsRefusedWithItsLine has what happens to texts on their way.
+func TestInvalidDumpIsRefusedWithItsLine(t *testing.T) {
 	const begin = "BEGIN TRANSACTION;\nCREATE TABLE a (b, c);\n"
 	for name, c := range map[string]struct{ text, want string }{
 		"nothing":                      {"", "no row"},
@@ -177,7 +177,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-func TestAFileThatIsNotThereIsSaidSo(t *testing.T) {
+func TestMissingFileIsReported(t *testing.T) {
 	if _, err := dump.Open(t.Context(), filepath.Join(t.TempDir(), "none.sql")); !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
