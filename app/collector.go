@@ -25,7 +25,7 @@ const (
 	resting   = 10 * time.Second
 	roomShare = 65
 	restShare = 25
-	mostShare = 2400 // percent of the runtime's rule, however little is in use
+	leastHeap = 4 << 20 // bytes; the runtime takes its percentage of these where less is in use
 )
 
 // TuneCollector sizes the garbage collector's room after each of its turns until the process
@@ -75,7 +75,7 @@ func afterEachCollection(t *tuned) {
 
 // collectorPercent is the runtime's percentage for so many bytes in use, and so much room.
 func collectorPercent(used, room, share uint64) int {
-	return int(max(share, min(mostShare, room*100/max(used, 1))))
+	return int(max(share, room*100/max(used, leastHeap)))
 }
 
 // inUse is what the runtime's percentage is of: the heap that the last turn found

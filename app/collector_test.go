@@ -7,21 +7,23 @@ import (
 	"time"
 )
 
-// TestTheCollectorLeavesSixteenMegabytesOrTwoThirds: what may lie as garbage, by what is in use.
-func TestTheCollectorLeavesSixteenMegabytesOrTwoThirds(t *testing.T) {
+// TestCollectorLeavesSixteenMegabytesOrTwoThirds computes the runtime's goal for the heap:
+// what is in use and a percentage of it, and at least that percentage of 4 MB.
+func TestCollectorLeavesSixteenMegabytesOrTwoThirds(t *testing.T) {
 	const mb = 1 << 20
 	for used, want := range map[uint64]float64{ // in MB
-		0:        0, // as the percentage has a bound, and of nothing it is nothing
-		1 * mb:   16,
-		2 * mb:   16,
+		0:        16, // before the first collection
+		1 * mb:   15,
+		2 * mb:   14,
 		8 * mb:   16,
 		24 * mb:  16,
 		100 * mb: 65,
 		1 << 32:  0.65 * 4096,
 	} {
-		room := float64(used) * float64(collectorPercent(used, leastRoom, roomShare)) / 100 / mb
+		percent := float64(collectorPercent(used, leastRoom, roomShare)) / 100
+		room := (max(float64(used)*(1+percent), 4*mb*percent) - float64(used)) / mb
 		if room < want*0.98 || room > want*1.02 {
-			t.Errorf("%d bytes in use leave %.1f MB, not %.1f", used, room, want)
+			t.Errorf("%d bytes in use leave %.1f MB, want %.1f", used, room, want)
 		}
 	}
 }

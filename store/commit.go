@@ -281,14 +281,17 @@ func (s *Store) end(btx *bolt.Tx) {
 // nothing happened, and ErrFailed when nobody can say.
 func (s *Store) finishCommit(btx *bolt.Tx, calls int) error {
 	id := btx.ID()
+	size := btx.Size()
 	start := time.Now()
 	err := s.clock.keep(btx, s.opts.Now(), s.running(), false)
 	if err == nil {
 		err = s.land(btx)
 	}
 	took := time.Since(start)
-	s.stats.commit(calls, took, btx.Stats())
+	written := btx.Stats()
+	s.stats.commit(calls, took, written)
 	if err == nil {
+		s.trimResident(size, written.GetPageCount())
 		if s.snapshots != nil {
 			s.snapshots.committed()
 		}

@@ -89,12 +89,13 @@ type Store struct {
 	emitted, woken *bell
 	foundNewest    uint64 // see Tx
 
-	kick   chan struct{} // size 1: the queue is not empty
-	done   chan struct{} // the writer has ended
-	ended  chan struct{} // so has Close
-	failed atomic.Bool
-	broken atomic.Bool // the file is damaged, and no transaction of bbolt may be ended
-	unused *bolt.Tx    // the writer's, begun and not written to
+	kick         chan struct{} // size 1: the queue is not empty
+	done         chan struct{} // the writer has ended
+	ended        chan struct{} // so has Close
+	failed       atomic.Bool
+	broken       atomic.Bool // the file is damaged, and no transaction of bbolt may be ended
+	unused       *bolt.Tx    // the writer's, begun and not written to
+	writtenPages int64       // by commits since trimResident last gave the mapping back; of the writer
 
 	resting   []func()      // what the writer is to call between two commits; under mu
 	snapshots *snapshotting // the writer's; nil: none is being made

@@ -73,12 +73,23 @@ func growItems(b *testing.B, n int) {
 }
 
 func growMessages(b *testing.B, n int) {
+	r, chat := withMessages(b, n)
+	p, by := process{api: r.api}, consumer.Bearer(r.tokens[0])
+	p.asks(b, "page", by, http.MethodPost, "/instance/i1/db/messages", map[string]any{"limit": 100})
+	p.asks(b, "chat", by, http.MethodPost, "/instance/i1/db/messages", map[string]any{"limit": 100, "filter": map[string]any{"keyRemoteJid": chat}})
+	p.asks(b, "chats", by, http.MethodGet, "/instance/i1/chats", nil)
+	p.asks(b, "send", by, http.MethodPost, "/instance/i1/send/text", map[string]any{"number": "4917612900001", "textMessage": map[string]any{"text": "hello"}})
+}
+
+// withMessages has an account with n stored messages in ten chats, of which it names one.
+func withMessages(b *testing.B, n int) (r *station, chat string) {
+	b.Helper()
 	const own = "4917612000001"
-	r := newStation(b)
+	r = newStation(b)
 	r.pair(b)
 	by := consumer.Bearer(r.tokens[0])
 	hook := newLiveHook()
-	defer hook.server.Close()
+	defer hook.server.Close() // nothing comes once it is stored
 	r.call(b, by, http.MethodPut, "/instance/i1/webhook", map[string]any{"url": hook.server.URL, "events": map[string]bool{"historySync": true}}, nil)
 	r.call(b, by, http.MethodPut, "/instance/i1/settings", map[string]any{"history": map[string]any{"days": 365}}, nil)
 	r.network(b, "/sandbox/phones/"+own+"/act", map[string]any{"do": "history-sync", "conversations": 10, "messages": n / 10})
@@ -92,11 +103,7 @@ func growMessages(b *testing.B, n int) {
 		}
 		r.call(b, by, http.MethodGet, "/instance/i1/chats", nil, &chats)
 	}
-	p, chat := process{api: r.api}, chats.Records[0].JID
-	p.asks(b, "page", by, http.MethodPost, "/instance/i1/db/messages", map[string]any{"limit": 100})
-	p.asks(b, "chat", by, http.MethodPost, "/instance/i1/db/messages", map[string]any{"limit": 100, "filter": map[string]any{"keyRemoteJid": chat}})
-	p.asks(b, "chats", by, http.MethodGet, "/instance/i1/chats", nil)
-	p.asks(b, "send", by, http.MethodPost, "/instance/i1/send/text", map[string]any{"number": "4917612900001", "textMessage": map[string]any{"text": "hello"}})
+	return r, chats.Records[0].JID
 }
 
 func growInstances(b *testing.B, n int) {
