@@ -115,7 +115,7 @@ func TestAShortTextComesBackAsItWas(t *testing.T) {
 	}
 }
 
-func TestARecordThatIsCutTooLongOrOfAnotherVersionIsDamaged(t *testing.T) {
+func TestMalformedRecordIsDamaged(t *testing.T) {
 	h := sampleHeader()
 	whole := h.encode()
 	for n := range whole {

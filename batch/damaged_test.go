@@ -10,9 +10,9 @@ import (
 	"postern/store"
 )
 
-// TestADamagedItemFailsAndTheOthersAreSent: its recipient is unknown,
+// TestDamagedItemFailsAndOthersAreSent: its recipient is unknown,
 // and that nothing left for it.
-func TestADamagedItemFailsAndTheOthersAreSent(t *testing.T) {
+func TestDamagedItemFailsAndOthersAreSent(t *testing.T) {
 	bubble(t, newFleet(1), func(r *rig) {
 		req := request(4)
 		req.AutoStart = new(bool)

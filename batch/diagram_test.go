@@ -155,7 +155,7 @@ func TestTheBatchPageShowsTheTable(t *testing.T) {
 	}
 }
 
-func TestTheBatchPageExplainsEveryStatusAndEveryEvent(t *testing.T) {
+func TestBatchPageListsEveryStatusAndEvent(t *testing.T) {
 	raw, err := os.ReadFile(batchPage)
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ func slow(release <-chan struct{}) *scripted {
 	return f
 }
 
-func TestStopWaitsForTheSendInFlightAndLeavesTheRestPending(t *testing.T) {
+func TestStopWaitsForTheSendInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		r := newRig(t, slow(release), nil)
@@ -80,9 +80,9 @@ func TestASendThatOutlivesTheShutdownEndsUnknown(t *testing.T) {
 	})
 }
 
-// TestASendThatIsStillBeingPreparedAtTheShutdownGoesBackToWait: a file that is
+// TestShutdownReturnsAnUnsentItemToPending: a file that is
 // being fetched, say. Nothing of the message left, so nothing is in doubt.
-func TestASendThatIsStillBeingPreparedAtTheShutdownGoesBackToWait(t *testing.T) {
+func TestShutdownReturnsAnUnsentItemToPending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(1)
 		f.prepare = func(ctx context.Context) error {
@@ -104,7 +104,7 @@ func TestASendThatIsStillBeingPreparedAtTheShutdownGoesBackToWait(t *testing.T) 
 	})
 }
 
-func TestAnItemInSendingAtACrashIsUnknownAndNeverSentAgain(t *testing.T) {
+func TestItemInSendingAfterCrashIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		f := slow(release)
@@ -152,7 +152,7 @@ func TestWithoutAutoResumeACrashedBatchStaysInterrupted(t *testing.T) {
 	})
 }
 
-func TestAStuckSendLosesItsLeaseAndChangesNothingLater(t *testing.T) {
+func TestStuckSendLosesItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(1, 2)
 		stuck := make(chan struct{})
@@ -201,7 +201,7 @@ func TestAWindowOpensAndEnds(t *testing.T) {
 	})
 }
 
-func TestASpentWindowIsIgnoredAfterPauseAndStart(t *testing.T) {
+func TestSpentWindowIsIgnoredAfterPauseAndStart(t *testing.T) {
 	bubble(t, newFleet(1, 2), func(r *rig) {
 		req := delayed(2, 2*time.Hour)
 		req.Schedule = fmt.Appendf(nil, `{"windowStartAt":%q,"windowEndAt":%q,"recurrence":"NONE"}`,

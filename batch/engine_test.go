@@ -44,7 +44,7 @@ func TestABatchSendsEveryItemOnceAndCompletes(t *testing.T) {
 	})
 }
 
-func TestEachOutcomeOfASendHasItsItemStatus(t *testing.T) {
+func TestEverySendOutcomeHasAnItemStatus(t *testing.T) {
 	for _, tc := range []struct {
 		rule   string
 		err    error
@@ -77,7 +77,7 @@ func TestEachOutcomeOfASendHasItsItemStatus(t *testing.T) {
 	}
 }
 
-func TestNoInstanceOnlineParksTheBatchUntilOneComes(t *testing.T) {
+func TestBatchWaitsUntilAnInstanceIsOnline(t *testing.T) {
 	f := newFleet(1, 2)
 	f.states[1], f.states[2] = event.Reconnecting, event.Offline
 	bubble(t, f, func(r *rig) {
@@ -90,7 +90,7 @@ func TestNoInstanceOnlineParksTheBatchUntilOneComes(t *testing.T) {
 	})
 }
 
-func TestADroppedInstanceCostsAnAttemptAndAnotherIsTried(t *testing.T) {
+func TestDroppedInstanceCostsAnAttempt(t *testing.T) {
 	f := newFleet(1, 2)
 	f.send = func(_ context.Context, instance int64, _ event.Outgoing) error {
 		if instance == 1 {
@@ -114,7 +114,7 @@ func TestADroppedInstanceCostsAnAttemptAndAnotherIsTried(t *testing.T) {
 	})
 }
 
-func TestTheLastInstanceDropsAndTheItemGoesBack(t *testing.T) {
+func TestLastInstanceDropReturnsTheItem(t *testing.T) {
 	f := newFleet(1)
 	down := true
 	f.send = func(context.Context, int64, event.Outgoing) error {
@@ -160,7 +160,7 @@ func TestPauseEndsTheDelayAndStartGoesOn(t *testing.T) {
 	})
 }
 
-func TestADelayIsNotCutShortByACallThatChangesNothing(t *testing.T) {
+func TestCallWithoutEffectKeepsTheDelay(t *testing.T) {
 	bubble(t, newFleet(1, 2), func(r *rig) {
 		r.create(delayed(2, time.Hour))
 		r.status(process)

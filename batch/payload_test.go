@@ -124,7 +124,7 @@ func TestEveryEventCarriesExactlyItsFields(t *testing.T) {
 	}
 }
 
-func TestALargeMessageReducesProgressAndCompletedWithErrors(t *testing.T) {
+func TestLargeMessageReducesTheLargeEvents(t *testing.T) {
 	f := newFleet(1, 2)
 	f.send = func(context.Context, int64, event.Outgoing) error { return event.ErrSendRefused }
 	bubble(t, f, func(r *rig) {

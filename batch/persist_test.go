@@ -11,7 +11,7 @@ import (
 	"postern/store"
 )
 
-func TestItemAndAttemptIDsAreVersion7AndLeadBack(t *testing.T) {
+func TestItemAndAttemptIDsAreReversibleUUIDv7(t *testing.T) {
 	seen := map[uuid.UUID]bool{}
 	for range 50 {
 		batch := uuid.Must(uuid.NewV7())

@@ -30,7 +30,7 @@ func (r *rig) created(owner uuid.UUID, change func(*CreateRequest)) (View, error
 	return r.e.Create(r.Context(), owner, req)
 }
 
-func TestAUserHasAtMostMaxOpenUnfinishedBatches(t *testing.T) {
+func TestMaxOpenLimitsUnfinishedBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := limited(t, 3)
 		no := false
@@ -112,7 +112,7 @@ func TestUnfinishedBatchesCountAfterARestart(t *testing.T) {
 	})
 }
 
-func TestManyCreationsAtOnceDoNotPassTheLimitTogether(t *testing.T) {
+func TestConcurrentCreationsRespectTheLimit(t *testing.T) {
 	r := limited(t, 10)
 	var made atomic.Int64
 	var all sync.WaitGroup

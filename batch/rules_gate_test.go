@@ -42,7 +42,7 @@ func (f *scripted) count() (n int) {
 	return n
 }
 
-func TestThoseThatAreKnownAreSentThoughStrangersMayNotBe(t *testing.T) {
+func TestKnownContactsAreSentDespiteRestriction(t *testing.T) {
 	journalled(t, newFleet(1, 2), nil, func(j *journal) {
 		for _, position := range []int{1, 4} {
 			j.f.known[number(position)] = true
@@ -65,7 +65,7 @@ func TestThoseThatAreKnownAreSentThoughStrangersMayNotBe(t *testing.T) {
 	})
 }
 
-func TestARefusalThatIsNothingAboutTheRecipientBurnsNobody(t *testing.T) {
+func TestRefusalOfTheAccountReturnsTheItem(t *testing.T) {
 	journalled(t, newFleet(1, 2), nil, func(j *journal) {
 		j.create(request(3))
 		j.read()
@@ -114,7 +114,7 @@ func (j *journal) flying() int64 {
 
 // The gate may be behind its own refusal, or wrong: nothing is asked again and
 // again.
-func TestARefusalBehindAGateThatStaysOpenIsTriedMoreAndMoreRarely(t *testing.T) {
+func TestRefusalBehindOpenGateBacksOff(t *testing.T) {
 	journalled(t, newFleet(1), nil, func(j *journal) {
 		req := request(1)
 		req.Instances = req.Instances[:1]
@@ -131,7 +131,7 @@ func TestARefusalBehindAGateThatStaysOpenIsTriedMoreAndMoreRarely(t *testing.T) 
 
 // A message that did not leave after all makes room at the limits of its instance.
 // That is no reason to send it again at once.
-func TestAnInstanceThatCouldNotSendIsLeftAloneAlthoughItsLimitsHaveRoomAgain(t *testing.T) {
+func TestFailedInstanceIsNotRetriedForFreedLimits(t *testing.T) {
 	journalled(t, newFleet(1), nil, func(j *journal) {
 		tries := 0
 		j.f.send = func(context.Context, int64, event.Outgoing) error {
@@ -151,7 +151,7 @@ func TestAnInstanceThatCouldNotSendIsLeftAloneAlthoughItsLimitsHaveRoomAgain(t *
 	})
 }
 
-func TestADelayFollowsARefusalThatTheNetworkMade(t *testing.T) {
+func TestDelayFollowsANetworkRefusal(t *testing.T) {
 	journalled(t, newFleet(1, 2), nil, func(j *journal) {
 		j.f.known[number(1)] = true
 		j.create(delayed(2, 10*time.Second))
@@ -211,7 +211,7 @@ func TestSomebodyWhoBecomesKnownIsSent(t *testing.T) {
 	})
 }
 
-func TestLiftingARestrictionWakesABatchAndTheOrderIsTheOneOfTheRecipients(t *testing.T) {
+func TestLiftedRestrictionResumesInRecipientOrder(t *testing.T) {
 	f := newFleet(1, 2)
 	journalled(t, f, nil, func(j *journal) {
 		f.known[number(2)] = true
@@ -232,7 +232,7 @@ func TestLiftingARestrictionWakesABatchAndTheOrderIsTheOneOfTheRecipients(t *tes
 	})
 }
 
-func TestARestartForgetsNothingOfWhoWasSentOutOfOrder(t *testing.T) {
+func TestRestartKeepsItemsSentOutOfOrder(t *testing.T) {
 	f := newFleet(1, 2)
 	journalled(t, f, nil, func(j *journal) {
 		for n := 1; n < 40; n += 2 {
@@ -261,7 +261,7 @@ func TestARestartForgetsNothingOfWhoWasSentOutOfOrder(t *testing.T) {
 	})
 }
 
-func TestAnInstanceThatMayWriteToNobodyIsNotAskedAboutEachRecipient(t *testing.T) {
+func TestBlockedInstanceIsNotAskedPerRecipient(t *testing.T) {
 	f := newFleet(1, 2)
 	journalled(t, f, nil, func(j *journal) {
 		until := time.Now().Add(time.Hour)
@@ -275,7 +275,7 @@ func TestAnInstanceThatMayWriteToNobodyIsNotAskedAboutEachRecipient(t *testing.T
 	})
 }
 
-func TestABatchThatWaitsWithAllSendsToNobodyWhileStrangersMayNotBe(t *testing.T) {
+func TestWhenRestrictedWaitSendsNothing(t *testing.T) {
 	f := newFleet(1, 2)
 	journalled(t, f, nil, func(j *journal) {
 		f.known[number(1)] = true
@@ -311,7 +311,7 @@ func TestWhenRestrictedIsKnownOrWait(t *testing.T) {
 
 // The longest batch that the program takes: its worker does nothing else
 // meanwhile, but a stop does not wait for it.
-func TestAStopDoesNotWaitForAPassThroughALongBatch(t *testing.T) {
+func TestStopInterruptsALongPass(t *testing.T) {
 	f := newFleet(1, 2)
 	slow := &slowGate{scripted: f}
 	journalled(t, f, func(c *Config) { c.Fleet = slow }, func(j *journal) {
@@ -333,7 +333,7 @@ func TestAStopDoesNotWaitForAPassThroughALongBatch(t *testing.T) {
 
 // Strangers are kept back for an hour, and everybody for a minute: the one item that
 // went back is not forgotten when the minute is over, though all others are strangers.
-func TestAnItemThatWentBackIsAskedAboutInItsTimeAmongStrangers(t *testing.T) {
+func TestReturnedItemKeepsItsTimeAmongStrangers(t *testing.T) {
 	f := newFleet(1)
 	gate := &fullMinute{scripted: f}
 	journalled(t, f, func(c *Config) { c.Fleet = gate }, func(j *journal) {
@@ -379,7 +379,7 @@ func (f *slowGate) Gate(q Question) Gate {
 }
 
 // The second pass begins in the same look: nothing tells of a wait that is none.
-func TestSomebodyWhoBecomesKnownWhileTheOthersAreSentIsSentWithoutAWait(t *testing.T) {
+func TestNewlyKnownContactIsSentAtOnce(t *testing.T) {
 	f := newFleet(1, 2)
 	journalled(t, f, nil, func(j *journal) {
 		f.known[number(5)] = true

@@ -12,7 +12,7 @@ import (
 	"postern/store"
 )
 
-func TestWithNoneLeftTheItemGoesBackAndEachInstanceWasTriedOnce(t *testing.T) {
+func TestItemReturnsAfterEachInstanceFailed(t *testing.T) {
 	journalled(t, newFleet(1, 2), nil, func(j *journal) {
 		j.two()
 		j.answer(event.ErrNotConnected)
@@ -29,7 +29,7 @@ func TestWithNoneLeftTheItemGoesBackAndEachInstanceWasTriedOnce(t *testing.T) {
 	})
 }
 
-func TestAMessageWithoutRoomForItsFileGoesBackAndIsTriedAgain(t *testing.T) {
+func TestMessageWithoutDiskSpaceIsRetried(t *testing.T) {
 	journalled(t, newFleet(1), nil, func(j *journal) {
 		j.two()
 		j.answer(fmt.Errorf("%w: %w", event.ErrSendRefused, store.ErrDiskFull))
@@ -43,7 +43,7 @@ func TestAMessageWithoutRoomForItsFileGoesBackAndIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestAWaitingBatchIsWokenByTheStatusChangeItself(t *testing.T) {
+func TestStatusChangeWakesAWaitingBatch(t *testing.T) {
 	for _, tc := range []struct {
 		rule string
 		park func(*journal)
@@ -93,7 +93,7 @@ func (f *returning) Instance(id int64) (string, event.State, bool) {
 	return name, state, ok
 }
 
-func TestAnInstanceThatComesBackWhileItsBatchIsAboutToWaitIsNotMissed(t *testing.T) {
+func TestReturnDuringParkingIsNotMissed(t *testing.T) {
 	f := &returning{scripted: newFleet(1)}
 	f.states[1] = event.Offline
 	journalled(t, f.scripted, func(c *Config) { c.Fleet = f }, func(j *journal) {
@@ -136,7 +136,7 @@ func TestAWaitingBatchDoesNotPoll(t *testing.T) {
 
 // An instance whose state is wrong would hold a batch for good: it is tried
 // again, less and less often.
-func TestAnInstanceThatRefusesWithoutEverChangingIsTriedAgainMoreAndMoreRarely(t *testing.T) {
+func TestRefusingInstanceBacksOff(t *testing.T) {
 	f := newFleet(1)
 	var tries []time.Duration
 	journalled(t, f, nil, func(j *journal) {
@@ -160,7 +160,7 @@ func TestAnInstanceThatRefusesWithoutEverChangingIsTriedAgainMoreAndMoreRarely(t
 	}
 }
 
-func TestThePauseOfAnInstanceThatRefusedBeginsAnewOnceIt(t *testing.T) {
+func TestInstanceBackoffResetsAfterSuccess(t *testing.T) {
 	for _, tc := range []struct {
 		rule string
 		then func(*journal)
@@ -207,7 +207,7 @@ func TestARestrictionBenchesItsInstanceForEveryBatch(t *testing.T) {
 	})
 }
 
-func TestABatchWhoseInstancesAreBenchedWaitsExactlyUntilTheFirstIsFree(t *testing.T) {
+func TestBatchWaitsForTheFirstBenchedInstance(t *testing.T) {
 	for _, tc := range []struct {
 		rule       string
 		bench, add time.Duration // of instance 1, from the start and when half of it is over
@@ -256,7 +256,7 @@ func TestABenchOutlivesARestart(t *testing.T) {
 	})
 }
 
-func TestARestrictionInTheMiddleParksTheBatchAfterTheItemInFlight(t *testing.T) {
+func TestRestrictionParksAfterTheItemInFlight(t *testing.T) {
 	journalled(t, newFleet(1, 2), nil, func(j *journal) {
 		j.two()
 		j.read()
@@ -270,7 +270,7 @@ func TestARestrictionInTheMiddleParksTheBatchAfterTheItemInFlight(t *testing.T) 
 	})
 }
 
-func TestABenchedInstanceThatIsOfflineIsNotWaitedForByTheClock(t *testing.T) {
+func TestOfflineBenchedInstanceSetsNoAlarm(t *testing.T) {
 	journalled(t, newFleet(1, 2), nil, func(j *journal) {
 		j.drops(1, 2)
 		j.f.restrict(j.e, 1, time.Now().Add(time.Hour))

@@ -49,7 +49,7 @@ func (r *rig) tellings(kind event.Kind) (at, next []string) {
 }
 
 // A bubble begins on 1 January 2000; Berlin's clock is set forward on 26 March.
-func TestADailyBatchGoesOnAtTheSameWallTimeAfterTheClockChanged(t *testing.T) {
+func TestDailyBatchKeepsItsLocalTime(t *testing.T) {
 	bubble(t, newFleet(1, 2), func(r *rig) {
 		start := time.Date(2000, 3, 24, 2, 30, 0, 0, mustZone(t, "Europe/Berlin"))
 		r.create(scheduled(8, 40*time.Minute, start, start.Add(time.Hour), "DAILY"))
@@ -73,7 +73,7 @@ func TestADailyBatchGoesOnAtTheSameWallTimeAfterTheClockChanged(t *testing.T) {
 	})
 }
 
-func TestASendThatOutlivesTheWindowWaitsForTheNextOneAtOnce(t *testing.T) {
+func TestSendBeyondTheWindowWaitsForTheNext(t *testing.T) {
 	for _, recurrence := range []string{"DAILY", "NONE"} {
 		t.Run(recurrence, func(t *testing.T) {
 			f := newFleet(1)
@@ -93,7 +93,7 @@ func TestASendThatOutlivesTheWindowWaitsForTheNextOneAtOnce(t *testing.T) {
 	}
 }
 
-func TestAWindowOfAWholeDayCutsNoDelayShort(t *testing.T) {
+func TestWholeDayWindowKeepsDelays(t *testing.T) {
 	bubble(t, newFleet(1), func(r *rig) {
 		now := time.Now()
 		r.create(scheduled(2, 10*time.Hour, now.Add(-18*time.Hour), now.Add(6*time.Hour), "DAILY"))
@@ -126,7 +126,7 @@ func TestAWindowMissedWhileTheProgramWasDown(t *testing.T) {
 	})
 }
 
-func TestTheOnlyWindowMissedWhileTheProgramWasDownIsSpent(t *testing.T) {
+func TestWindowMissedWhileDownIsSpent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newFleet(1), nil)
 		start := time.Now().Add(time.Hour)
@@ -147,7 +147,7 @@ func TestTheOnlyWindowMissedWhileTheProgramWasDownIsSpent(t *testing.T) {
 
 // A start that does not come up because one record is wrong would take the
 // whole gateway down.
-func TestAStoredScheduleThatIsRefusedTodayIsADamagedRecord(t *testing.T) {
+func TestInvalidStoredScheduleIsDamaged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newFleet(1), nil)
 		start := time.Now().Add(time.Hour)
@@ -172,7 +172,7 @@ func TestAStoredScheduleThatIsRefusedTodayIsADamagedRecord(t *testing.T) {
 	})
 }
 
-func TestAnUnusableScheduleRefusesTheCreationAndLeavesNothing(t *testing.T) {
+func TestInvalidScheduleRefusesTheCreation(t *testing.T) {
 	bubble(t, newFleet(1), func(r *rig) {
 		now := time.Now()
 		unknownZone := scheduled(1, 0, now, now.Add(time.Hour), "DAILY")
@@ -199,7 +199,7 @@ func TestAnUnusableScheduleRefusesTheCreationAndLeavesNothing(t *testing.T) {
 }
 
 // A first window that lies in the past gives its times of day, and no more.
-func TestADailyScheduleOfLongAgoCountsFromToday(t *testing.T) {
+func TestOldDailyScheduleCountsFromToday(t *testing.T) {
 	bubble(t, newFleet(1), func(r *rig) {
 		now := time.Now()
 		start := now.AddDate(-20, 0, 0).Add(time.Hour)

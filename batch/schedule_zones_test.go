@@ -64,10 +64,10 @@ var lengths = []time.Duration{
 	time.Minute, 40 * time.Minute, time.Hour, 8 * time.Hour, 24*time.Hour - time.Minute, 24 * time.Hour,
 }
 
-// TestADailyWindowRepeatsItsWallTimeOverEveryChangeOfTenYears holds the
+// TestDailyWindowKeepsLocalTimeForTenYears holds the
 // schedule against the walk at every edge of every window around the change,
 // and at minutes between.
-func TestADailyWindowRepeatsItsWallTimeOverEveryChangeOfTenYears(t *testing.T) {
+func TestDailyWindowKeepsLocalTimeForTenYears(t *testing.T) {
 	t.Parallel()
 	atLeast := map[string]int{ // the years ahead are a forecast, and may gain changes
 		"America/New_York": 22, "Europe/Berlin": 22, "America/Santiago": 22, "Australia/Lord_Howe": 22, "Africa/Casablanca": 22,

@@ -32,7 +32,7 @@ func waitsForTurn(after, bound time.Duration) *scripted {
 	return f
 }
 
-func TestAnItemWhoseTurnDoesNotComeWaitsAgainAndTellsNothing(t *testing.T) {
+func TestItemWithoutTurnWaitsWithoutEvents(t *testing.T) {
 	bubble(t, waitsForTurn(10*time.Minute+30*time.Second, time.Minute), func(r *rig) {
 		r.create(request(2))
 		time.Sleep(10*time.Minute + time.Second)
@@ -55,9 +55,9 @@ func TestAnItemWhoseTurnDoesNotComeWaitsAgainAndTellsNothing(t *testing.T) {
 	})
 }
 
-// TestTheWaitForATurnIsNoPartOfTheLeaseNorOfTheSend: the turn comes after 59 s,
+// TestTurnWaitIsOutsideLeaseAndSend: the turn comes after 59 s,
 // the acknowledgement 29 s later.
-func TestTheWaitForATurnIsNoPartOfTheLeaseNorOfTheSend(t *testing.T) {
+func TestTurnWaitIsOutsideLeaseAndSend(t *testing.T) {
 	f := waitsForTurn(59*time.Second, time.Minute)
 	f.send = func(ctx context.Context, _ int64, _ event.Outgoing) error {
 		select {
@@ -74,7 +74,7 @@ func TestTheWaitForATurnIsNoPartOfTheLeaseNorOfTheSend(t *testing.T) {
 	})
 }
 
-func TestASendThatIgnoresItsContextLosesTheLeaseFromItsTurnOn(t *testing.T) {
+func TestLeaseOfAStuckSendStartsWithItsTurn(t *testing.T) {
 	f := waitsForTurn(50*time.Second, time.Minute)
 	f.send = func(context.Context, int64, event.Outgoing) error {
 		time.Sleep(time.Hour)
@@ -90,7 +90,7 @@ func TestASendThatIgnoresItsContextLosesTheLeaseFromItsTurnOn(t *testing.T) {
 	})
 }
 
-func TestWhatEndsTheWorkReachesAnItemThatWaitsForItsTurn(t *testing.T) {
+func TestInterruptionReachesAnItemWaitingForItsTurn(t *testing.T) {
 	t.Run("pause", func(t *testing.T) {
 		bubble(t, waitsForTurn(24*time.Hour, time.Hour), func(r *rig) {
 			r.create(request(2))
@@ -147,8 +147,8 @@ func TestWhatEndsTheWorkReachesAnItemThatWaitsForItsTurn(t *testing.T) {
 	})
 }
 
-// TestAMessageThatIsAboutToLeaveIsNotCalledOff: the call comes while it leaves.
-func TestAMessageThatIsAboutToLeaveIsNotCalledOff(t *testing.T) {
+// TestLeavingMessageIsNotCancelled: the call comes while it leaves.
+func TestLeavingMessageIsNotCancelled(t *testing.T) {
 	f := newFleet(1)
 	f.prepare = func(context.Context) error {
 		time.Sleep(almost / 2)

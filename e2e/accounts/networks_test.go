@@ -180,9 +180,9 @@ func TestAccountsSurviveStartsOnOtherNetworks(t *testing.T) {
 	w.Stop()
 }
 
-// TestForgettingAnAccountOfAnotherNetworkIsAskedFor: the one instance pairs again, the
+// TestForgettingAnotherNetworkNeedsConfirmation: the one instance pairs again, the
 // other is logged out, and the third stays.
-func TestForgettingAnAccountOfAnotherNetworkIsAskedFor(t *testing.T) {
+func TestForgettingAnotherNetworkNeedsConfirmation(t *testing.T) {
 	t.Parallel()
 	w := rig.NewWorld(t)
 	w.Start()
@@ -267,8 +267,8 @@ func TestLogOutByTheNetworkIsSetAside(t *testing.T) {
 	}
 }
 
-// TestKeysOfALoggedOutAccountAreRemovedInTime also with a time of zero.
-func TestKeysOfALoggedOutAccountAreRemovedInTime(t *testing.T) {
+// TestLoggedOutKeysAreRemovedInTime, also with a time of zero.
+func TestLoggedOutKeysAreRemovedInTime(t *testing.T) {
 	t.Parallel()
 	for _, keep := range []string{"0", "1s"} {
 		w := rig.NewWorld(t)

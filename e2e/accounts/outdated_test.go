@@ -182,7 +182,7 @@ func (w *world) refusals() map[string]bool {
 	return refused
 }
 
-func TestAPairingThatIsRefusedGetsItsCodeAfterTheQuestion(t *testing.T) {
+func TestRefusedPairingGetsACodeAfterTheUpdate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
@@ -284,9 +284,9 @@ func TestASetVersionIsSaidAndNeverReplaced(t *testing.T) {
 	}
 }
 
-// TestNothingIsAskedInTheLifeOfAnInstanceThatIsNotRefused: pairing, sending, lost
+// TestAcceptedInstanceRequestsNoVersion: pairing, sending, lost
 // connections, restarts.
-func TestNothingIsAskedInTheLifeOfAnInstanceThatIsNotRefused(t *testing.T) {
+func TestAcceptedInstanceRequestsNoVersion(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}

@@ -105,7 +105,7 @@ func TestAPasskeyAndARestartInTheMiddle(t *testing.T) {
 	s.Stop()
 }
 
-func TestAPasskeyThatNobodySignsForIsGivenUpInTime(t *testing.T) {
+func TestUnsignedPasskeyTimesOut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
@@ -119,9 +119,9 @@ func TestAPasskeyThatNobodySignsForIsGivenUpInTime(t *testing.T) {
 	s.Stop()
 }
 
-// TestAPasskeyOfOneInstanceIsNoOthersBusiness: neither the question nor an
+// TestPasskeysAreSeparatePerInstance: neither the question nor an
 // answer passes between instances.
-func TestAPasskeyOfOneInstanceIsNoOthersBusiness(t *testing.T) {
+func TestPasskeysAreSeparatePerInstance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}

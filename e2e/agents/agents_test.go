@@ -386,7 +386,7 @@ func keyFile(t *testing.T, o *office) {
 	}
 }
 
-func TestItIsServedBelowABasePathAndAtASocket(t *testing.T) {
+func TestMCPWorksBelowBasePathAndAtSocket(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a real process")
 	}

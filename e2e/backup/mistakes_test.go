@@ -13,9 +13,9 @@ import (
 	"postern/e2e/rig"
 )
 
-// TestTheNamedFileOfARunningProgramIsLookedAtByThatProgram, by whichever name; that of
+// TestRunningProgramChecksItsOwnFile, by whichever name; that of
 // another one is refused.
-func TestTheNamedFileOfARunningProgramIsLookedAtByThatProgram(t *testing.T) {
+func TestRunningProgramChecksItsOwnFile(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	o := rig.NewOperator(t)
 	link := filepath.Join(t.TempDir(), "link.db")
@@ -71,8 +71,8 @@ func TestWhereNoDataFileIsNoneIsMade(t *testing.T) {
 	}
 }
 
-// TestARestoreReplacesTheFileAndNotTheLinkToIt, which stays.
-func TestARestoreReplacesTheFileAndNotTheLinkToIt(t *testing.T) {
+// TestRestoreReplacesTheTargetOfALink, which stays.
+func TestRestoreReplacesTheTargetOfALink(t *testing.T) {
 	o := rig.NewOperator(t)
 	token := o.Pair("red")
 	file := filepath.Join(t.TempDir(), "b.tar")
@@ -127,8 +127,8 @@ func TestTwoRestoresAtOnceLeaveAWholeFile(t *testing.T) {
 	}
 }
 
-// TestACommandPrintsWhatItDidInOneLine, and logs nothing beside it.
-func TestACommandPrintsWhatItDidInOneLine(t *testing.T) {
+// TestCommandsPrintTheirResultInOneLine, and logs nothing beside it.
+func TestCommandsPrintTheirResultInOneLine(t *testing.T) {
 	o := rig.NewOperator(t)
 	o.Pair("red")
 	o.Stop()
@@ -155,9 +155,9 @@ func TestACommandPrintsWhatItDidInOneLine(t *testing.T) {
 	}
 }
 
-// TestARestoreByRootLeavesTheProgramsUserWhatItNeeds: file and secrets belong to whom the
+// TestRestoreByRootKeepsTheOwner: file and secrets belong to whom the
 // file of before, or the folder, belonged.
-func TestARestoreByRootLeavesTheProgramsUserWhatItNeeds(t *testing.T) {
+func TestRestoreByRootKeepsTheOwner(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root gives files away")
 	}
@@ -219,8 +219,8 @@ func TestAnInterruptionThatComesTwiceLeavesNothing(t *testing.T) {
 	o.Stop()
 }
 
-// TestWhoMayNotWriteTheFolderIsToldSo, and the file stays as it is.
-func TestWhoMayNotWriteTheFolderIsToldSo(t *testing.T) {
+// TestUnwritableFolderIsReported, and the file stays as it is.
+func TestUnwritableFolderIsReported(t *testing.T) {
 	o := rig.NewOperator(t)
 	file := filepath.Join(t.TempDir(), "b.tar")
 	o.Says(0, "0 instances", "backup", file)

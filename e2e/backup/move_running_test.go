@@ -215,9 +215,9 @@ func (c *chatting) beginExport(t *testing.T) net.Conn {
 	return conn
 }
 
-// TestAnExportIsTakenBackWhenItsReaderGoesAway: while it is read there is no second one,
+// TestExportIsUndoneWhenItsReaderDisconnects: while it is read there is no second one,
 // and when it is not read to its end the instance has not moved.
-func TestAnExportIsTakenBackWhenItsReaderGoesAway(t *testing.T) {
+func TestExportIsUndoneWhenItsReaderDisconnects(t *testing.T) {
 	c := newChatting(t)
 	c.large(t)
 	conn := c.beginExport(t)
@@ -236,9 +236,9 @@ func TestAnExportIsTakenBackWhenItsReaderGoesAway(t *testing.T) {
 	c.Stop()
 }
 
-// TestAKillInTheMiddleOfAnExportLeavesNothingThatConnectsByItself: the instance stays marked
+// TestKilledExportDoesNotReconnect: the instance stays marked
 // as moved, whatever its reader has, until an operator confirms that it was not imported.
-func TestAKillInTheMiddleOfAnExportLeavesNothingThatConnectsByItself(t *testing.T) {
+func TestKilledExportDoesNotReconnect(t *testing.T) {
 	c := newChatting(t)
 	c.large(t)
 	c.beginExport(t)
@@ -258,9 +258,9 @@ func TestAKillInTheMiddleOfAnExportLeavesNothingThatConnectsByItself(t *testing.
 	c.Stop()
 }
 
-// TestTheCommandTakesAnExportBackOfWhichItHasNoFile: since the connection broke behind the
+// TestExportWithoutFileIsUndone: since the connection broke behind the
 // program, or the file could not be written. What an earlier export has marked it leaves.
-func TestTheCommandTakesAnExportBackOfWhichItHasNoFile(t *testing.T) {
+func TestExportWithoutFileIsUndone(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	c := newChatting(t)
 	c.chat(t, "before", 10, true)

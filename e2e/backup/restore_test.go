@@ -131,10 +131,10 @@ func (c *chatting) postern(t *testing.T, want int, args ...string) string {
 	return rig.Beside(t, c.World).Says(want, "", args...)
 }
 
-// TestARestoredAccountGoesOnWithoutPairingAndUsesNoKeyTwice makes a backup in the middle of
+// TestRestoredAccountUsesNoKeyTwice makes a backup in the middle of
 // a chat, goes on for 500 messages each way, kills the program, restores, and goes on for
 // 500 more: with people and in a group, with messages that come while nothing runs.
-func TestARestoredAccountGoesOnWithoutPairingAndUsesNoKeyTwice(t *testing.T) {
+func TestRestoredAccountUsesNoKeyTwice(t *testing.T) {
 	const more = 500
 	c := newChatting(t)
 	c.chat(t, "before", 20, true)
@@ -167,9 +167,9 @@ func TestARestoredAccountGoesOnWithoutPairingAndUsesNoKeyTwice(t *testing.T) {
 	c.Stop()
 }
 
-// TestAnAccountThatWasUnlinkedSinceTheBackupShowsAsLoggedOutAtItsNextLogin, and can be
+// TestRestoredUnlinkedAccountIsLoggedOut, and can be
 // paired again.
-func TestAnAccountThatWasUnlinkedSinceTheBackupShowsAsLoggedOutAtItsNextLogin(t *testing.T) {
+func TestRestoredUnlinkedAccountIsLoggedOut(t *testing.T) {
 	c := newChatting(t)
 	c.chat(t, "before", 5, true)
 	c.everythingIsRead(t)

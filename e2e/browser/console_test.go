@@ -124,9 +124,9 @@ func TestWhatChangesElsewhereIsSeen(t *testing.T) {
 	d.Stop()
 }
 
-// TestAPageThatDoesNotComeSaysSoAndIsTriedAgain: one that was not open before, while the
+// TestFailedPageLoadIsShownAndRetried: one that was not open before, while the
 // server is gone, and so does a language. What is there stays until the server is back.
-func TestAPageThatDoesNotComeSaysSoAndIsTriedAgain(t *testing.T) {
+func TestFailedPageLoadIsShownAndRetried(t *testing.T) {
 	d := newConsole(t)
 	d.signIn()
 	d.goTo("instances", "Instances")

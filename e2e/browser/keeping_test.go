@@ -126,8 +126,8 @@ func TestAnAccountMovesInTheBrowser(t *testing.T) {
 	d.Stop()
 }
 
-// TestAKeyIsDeletedWithWhatItLeftRunning: the page says what goes on, and stops it.
-func TestAKeyIsDeletedWithWhatItLeftRunning(t *testing.T) {
+// TestDeletingAKeyStopsItsWork: the page says what goes on, and stops it.
+func TestDeletingAKeyStopsItsWork(t *testing.T) {
 	d := newConsole(t)
 	token := d.Pair("shop")
 	var made struct{ ID, Key string }

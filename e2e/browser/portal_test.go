@@ -12,9 +12,9 @@ import (
 	"postern/cli/consumer"
 )
 
-// TestACustomerLinksTheirAccountByAPortalLink: with nothing but the link, in their
+// TestCustomerLinksByPortalLink: with nothing but the link, in their
 // language, and the page shows the one instance, and nothing else.
-func TestACustomerLinksTheirAccountByAPortalLink(t *testing.T) {
+func TestCustomerLinksByPortalLink(t *testing.T) {
 	d := newDesk(t)
 	link := d.portalLink()
 	d.page.Front()

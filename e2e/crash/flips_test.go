@@ -29,13 +29,13 @@ func flipCount() int {
 	return 100
 }
 
-// TestNoFlippedBitCrashesLiesOrLosesInSilence flips single bits of the file of
+// TestFlippedBitsAreCorrectedOrReported flips single bits of the file of
 // a program that died under load: everywhere in it, and in the pages that are in
 // use. Each time the file is either refused with words, or all of its records
 // are there, byte for byte, but for one that the log names; then the whole
 // program is started on it, too, and must run, warn, and tell nothing that was
 // not so.
-func TestNoFlippedBitCrashesLiesOrLosesInSilence(t *testing.T) {
+func TestFlippedBitsAreCorrectedOrReported(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real processes")
 	}
@@ -54,9 +54,9 @@ func TestNoFlippedBitCrashesLiesOrLosesInSilence(t *testing.T) {
 	runFlips(t, job)
 }
 
-// TestNoRecordThatNobodyUnderstandsKeepsTheProgramFromRunning replaces records
+// TestUnreadableRecordsDoNotStopTheProgram replaces records
 // of every bucket by what their owners never wrote, with a right checksum.
-func TestNoRecordThatNobodyUnderstandsKeepsTheProgramFromRunning(t *testing.T) {
+func TestUnreadableRecordsDoNotStopTheProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real processes")
 	}

@@ -49,11 +49,11 @@ func killSeed() uint64 {
 	return rand.Uint64N(1_000_000)
 }
 
-// TestKillUnderLoadLosesNothingAndSendsNothingTwice kills the real program
+// TestKillUnderLoad kills the real program
 // with SIGKILL again and again, at random and at chosen moments, while users,
 // phones, the network and the receiver of the webhooks go on as they like. The
 // checks are those of siege.verify and siege.checkFile.
-func TestKillUnderLoadLosesNothingAndSendsNothingTwice(t *testing.T) {
+func TestKillUnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills real processes")
 	}

@@ -38,12 +38,12 @@ const (
 	imagesPerRecording = 5000 // of some seconds
 )
 
-// TestAPowerCutTakesNothingThatTheProgramTold records the real program under
+// TestPowerLossKeepsWhatTheProgramReported records the real program under
 // load, with its own sandbox, in three lives on one disk: it is killed, a sync
 // fails, it is stopped in order. Disks that a power cut may leave are held
 // against all that it had said by then: to its callers, to the receiver of the
 // webhooks, and on WebSockets.
-func TestAPowerCutTakesNothingThatTheProgramTold(t *testing.T) {
+func TestPowerLossKeepsWhatTheProgramReported(t *testing.T) {
 	if testing.Short() {
 		t.Skip("records a real process")
 	}
@@ -70,9 +70,9 @@ func TestAPowerCutTakesNothingThatTheProgramTold(t *testing.T) {
 	}
 }
 
-// TestTheProverNoticesWhatTheProgramDoesNotSync: with every fourth sync left
+// TestMissingSyncsAreDetected: with every fourth sync left
 // out, the same images show it.
-func TestTheProverNoticesWhatTheProgramDoesNotSync(t *testing.T) {
+func TestMissingSyncsAreDetected(t *testing.T) {
 	if testing.Short() {
 		t.Skip("records a real process")
 	}

@@ -74,9 +74,9 @@ func names(head string) (all []string) {
 	return all
 }
 
-// TestHeadersCanNeitherSplitNorOverrideWhatADeliveryHas: what would is refused and changes
+// TestHeadersCannotSplitOrOverrideADelivery: what would is refused and changes
 // nothing, and what is taken stands on the wire once, beside what the program writes.
-func TestHeadersCanNeitherSplitNorOverrideWhatADeliveryHas(t *testing.T) {
+func TestHeadersCannotSplitOrOverrideADelivery(t *testing.T) {
 	s := newShop(t)
 	hook := newWire(t)
 	s.webhook(hook.url)

@@ -12,9 +12,9 @@ import (
 	"postern/e2e/rig"
 )
 
-// TestTheLogAloneTellsWhyAnEndpointNeverGotAMessage: the instance is connected, WhatsApp has the
+// TestLogExplainsMissingMessages: the instance is connected, WhatsApp has the
 // message, and each of the receivers missed it for a reason of its own.
-func TestTheLogAloneTellsWhyAnEndpointNeverGotAMessage(t *testing.T) {
+func TestLogExplainsMissingMessages(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := newShop(t)
 	unlisted := newReceiver(t, nil)
@@ -78,8 +78,8 @@ func TestTheLogAloneTellsWhyAnEndpointNeverGotAMessage(t *testing.T) {
 	}
 }
 
-// TestWhatAFullQueueDropsIsInTheLog: without durable there is no second attempt, but the log shows it.
-func TestWhatAFullQueueDropsIsInTheLog(t *testing.T) {
+// TestDroppedEventsAreLogged: without durable there is no second attempt, but the log shows it.
+func TestDroppedEventsAreLogged(t *testing.T) {
 	s := newShop(t, "WEBHOOK_WORKERS=1", "WEBHOOK_QUEUE_SIZE=1", "WEBHOOK_GLOBAL_ENABLED=false", "WEBHOOK_TIMEOUT=15s")
 	hook := newReceiver(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	s.webhook(hook.URL)
@@ -104,9 +104,9 @@ func TestWhatAFullQueueDropsIsInTheLog(t *testing.T) {
 	}
 }
 
-// TestADurableEventThatIsNotAcceptedInTimeIsExpiredWithItsAttempts and frees what waited behind
+// TestUnacceptedDurableEventExpires and frees what waited behind
 // it, which has seconds left of its own.
-func TestADurableEventThatIsNotAcceptedInTimeIsExpiredWithItsAttempts(t *testing.T) {
+func TestUnacceptedDurableEventExpires(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := newShop(t)
 	hook := newReceiver(t, nil)
@@ -163,8 +163,8 @@ func TestBodiesAreKeptAsTheOperatorChose(t *testing.T) {
 	}
 }
 
-// TestWithoutALogEventsGoTheirWayAndOnlyWhatWaitsIsKnown.
-func TestWithoutALogEventsGoTheirWayAndOnlyWhatWaitsIsKnown(t *testing.T) {
+// TestWithoutLogOnlyPendingDeliveriesAreListed.
+func TestWithoutLogOnlyPendingDeliveriesAreListed(t *testing.T) {
 	s := newShop(t, "WEBHOOK_LOG=false")
 	hook := newReceiver(t, nil)
 	down := newReceiver(t, status(http.StatusServiceUnavailable, ""))
@@ -190,9 +190,9 @@ func TestWithoutALogEventsGoTheirWayAndOnlyWhatWaitsIsKnown(t *testing.T) {
 	}
 }
 
-// TestDurableEventsSurviveAKillUnderTheirWebhookID: what waits for a receiver that is down is there
+// TestDurableEventsKeepTheirIDAfterAKill: what waits for a receiver that is down is there
 // after kill -9, in the order of its chat, and arrives once the receiver is back.
-func TestDurableEventsSurviveAKillUnderTheirWebhookID(t *testing.T) {
+func TestDurableEventsKeepTheirIDAfterAKill(t *testing.T) {
 	s := newShop(t)
 	hook := newReceiver(t, status(http.StatusServiceUnavailable, ""))
 	s.webhook(hook.URL)

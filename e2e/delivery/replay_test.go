@@ -40,10 +40,10 @@ func (s *shop) awaitReplay(id uint64) (is replayed) {
 	return is
 }
 
-// TestAReplayBringsWhatFailedUnderItsWebhookIDAndLeavesTheOriginalAsItIs: the same body and
+// TestReplayKeepsIDAndOriginal: the same body and
 // webhook-id, another x-request-id, a record of its own; what was delivered by it is not
 // selected again.
-func TestAReplayBringsWhatFailedUnderItsWebhookIDAndLeavesTheOriginalAsItIs(t *testing.T) {
+func TestReplayKeepsIDAndOriginal(t *testing.T) {
 	s := newShop(t)
 	hook := newReceiver(t, status(http.StatusInternalServerError, "broken"))
 	s.webhook(hook.URL)
@@ -138,9 +138,9 @@ func TestAReplaySurvivesAKill(t *testing.T) {
 	}
 }
 
-// TestARetryIsOneMoreAttemptOfTheSameRecord, whatever its state: when it fails the record is what
+// TestRetryAddsAnAttemptToTheRecord, whatever its state: when it fails the record is what
 // it was before.
-func TestARetryIsOneMoreAttemptOfTheSameRecord(t *testing.T) {
+func TestRetryAddsAnAttemptToTheRecord(t *testing.T) {
 	s := newShop(t, "WEBHOOK_LOG_BODIES=all")
 	hook := newReceiver(t, status(http.StatusBadGateway, "first"))
 	s.webhook(hook.URL)

@@ -65,9 +65,9 @@ func (o *operator) sets(name, token, url string) {
 	o.Call(consumer.Bearer(token), http.MethodPut, "/instance/"+name+"/webhook", map[string]any{"url": url, "events": map[string]bool{}}, nil)
 }
 
-// TestTheDoctorOfARunningAndOfAStoppedProgram: it finds the same of both, changes
+// TestDoctorOfRunningAndStoppedProgram: it finds the same of both, changes
 // nothing, and calls no webhook.
-func TestTheDoctorOfARunningAndOfAStoppedProgram(t *testing.T) {
+func TestDoctorOfRunningAndStoppedProgram(t *testing.T) {
 	o := newOperator(t)
 	red, blue := o.Pair("red"), o.Pair("blue")
 	var mu sync.Mutex
@@ -184,7 +184,7 @@ func TestTheDoctorNamesEachFault(t *testing.T) {
 	}
 }
 
-func TestTheDoctorFindsWhatIsWrongOnTheDisk(t *testing.T) {
+func TestDoctorFindsDiskFaults(t *testing.T) {
 	o := newOperator(t, "BACKUP_DIR=backups", "BACKUP_EVERY=1h")
 	o.Pair("red")
 	var made []string
@@ -250,9 +250,9 @@ func TestTheDoctorFindsWhatIsWrongOnTheDisk(t *testing.T) {
 
 // TestTheDoctorWaitsForNobodyForLong: hosts that hang are waited for at the same time,
 // and Ctrl-C ends the wait.
-// TestWhoMayNotReadTheDataFileIsToldAsWhomToLook, and not that it is damaged, or that no
+// TestDoctorNamesTheUserForUnreadableFile, and not that it is damaged, or that no
 // program runs.
-func TestWhoMayNotReadTheDataFileIsToldAsWhomToLook(t *testing.T) {
+func TestDoctorNamesTheUserForUnreadableFile(t *testing.T) {
 	o := newOperator(t)
 	if err := os.Chmod(o.DataFile(), 0); err != nil {
 		t.Fatal(err)

@@ -47,7 +47,7 @@ var (
 	ofRunning = []string{"log.txt", "metrics-1.txt", "metrics-2.txt", "heap.txt", "goroutine.txt"}
 )
 
-func TestASupportBundleIsMadeOfARunningProgramAndOfAStoppedOne(t *testing.T) {
+func TestSupportBundleOfRunningAndStoppedProgram(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	o := newOperator(t, "LOG_FORMAT=json")
 	red := o.Pair("red-shop")

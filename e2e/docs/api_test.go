@@ -147,9 +147,9 @@ func (r *reader) withSaved(words []string) []string {
 	return words
 }
 
-// TestEveryCommandOfTheAPIPageDoesWhatThePageSays runs them in order against a
+// TestAPIPageCommandsWork runs them in order against a
 // fresh program.
-func TestEveryCommandOfTheAPIPageDoesWhatThePageSays(t *testing.T) {
+func TestAPIPageCommandsWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
@@ -171,9 +171,9 @@ func TestEveryCommandOfTheAPIPageDoesWhatThePageSays(t *testing.T) {
 	}
 }
 
-// TestEveryRouteHasACommandOnTheAPIPage also asks for a mention of each alias
+// TestAPIPageHasACommandForEveryRoute also asks for a mention of each alias
 // and, in the section of each route, for its credential.
-func TestEveryRouteHasACommandOnTheAPIPage(t *testing.T) {
+func TestAPIPageHasACommandForEveryRoute(t *testing.T) {
 	page := apiPage(t)
 	asked := docRequests(t, page)
 	routes := httpapi.Routes()

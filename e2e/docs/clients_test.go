@@ -74,8 +74,8 @@ func TestEveryHabitOfClientsHasARequest(t *testing.T) {
 	}
 }
 
-// TestThePageOfClientsIsWhatTheTableSays; the page is written with -update.
-func TestThePageOfClientsIsWhatTheTableSays(t *testing.T) {
+// TestThePageOfClientsMatchesTheTable; the page is written with -update.
+func TestThePageOfClientsMatchesTheTable(t *testing.T) {
 	var page bytes.Buffer
 	page.WriteString(clientsIntro)
 	for _, h := range httpapi.Habits() {

@@ -182,9 +182,9 @@ const (
 	otherSecret    = "whsec_HxwdHhsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA="
 )
 
-// TestEachReceiverOfThePageIsAGoodReceiver: it verifies, keeps each event once and
+// TestPageReceiversAreCorrect: it verifies, keeps each event once and
 // as it came, and refuses unsigned deliveries.
-func TestEachReceiverOfThePageIsAGoodReceiver(t *testing.T) {
+func TestPageReceiversAreCorrect(t *testing.T) {
 	for _, e := range exampleReceivers() {
 		t.Run(e.heading, func(t *testing.T) {
 			folder, url := e.running(t, receiverSecret)
@@ -251,9 +251,9 @@ func TestEachReceiverOfThePageIsAGoodReceiver(t *testing.T) {
 	}
 }
 
-// TestEachReceiverOfThePageTakesWhatThisProgramSends: one message, an endpoint for each language;
+// TestPageReceiversAcceptRealDeliveries: one message, an endpoint for each language;
 // all of them keep the same bytes under the same id, also when it is replayed.
-func TestEachReceiverOfThePageTakesWhatThisProgramSends(t *testing.T) {
+func TestPageReceiversAcceptRealDeliveries(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}

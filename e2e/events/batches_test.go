@@ -15,9 +15,9 @@ import (
 	"postern/event"
 )
 
-// TestBatchEventsGoToTheGlobalWebhookOnceAndToNoInstancesWebhook runs a batch
+// TestBatchEventsGoOnlyToTheGlobalWebhook runs a batch
 // through an instance whose webhook has every flag on a receiver of its own.
-func TestBatchEventsGoToTheGlobalWebhookOnceAndToNoInstancesWebhook(t *testing.T) {
+func TestBatchEventsGoOnlyToTheGlobalWebhook(t *testing.T) {
 	w := rig.NewWorld(t)
 	w.Keep = true
 	var mu sync.Mutex

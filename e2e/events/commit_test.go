@@ -13,7 +13,7 @@ import (
 
 // The commit that fails here is the one of the decryption, the first that a
 // message needs.
-func TestAMessageThatAFullDiskRefusesComesAgainAndIsToldOnce(t *testing.T) {
+func TestMessageRefusedByFullDiskIsReportedOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
@@ -37,9 +37,9 @@ func TestAMessageThatAFullDiskRefusesComesAgainAndIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestOnAFullDiskADurableEventThatStoresNothingIsToldFromMemory, and the log says
+// TestFullDiskSendsDurableEventsFromMemory, and the log says
 // so.
-func TestOnAFullDiskADurableEventThatStoresNothingIsToldFromMemory(t *testing.T) {
+func TestFullDiskSendsDurableEventsFromMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}

@@ -7,9 +7,9 @@ import (
 	"postern/event"
 )
 
-// TestAMessageThatCouldNotBeReadIsToldOnceOfTwoCopies: its sender's comes
+// TestRecoveredMessageIsReportedOnce: its sender's comes
 // first here, then that of the account's own phone, which was off meanwhile.
-func TestAMessageThatCouldNotBeReadIsToldOnceOfTwoCopies(t *testing.T) {
+func TestRecoveredMessageIsReportedOnce(t *testing.T) {
 	s := rig.NewScene(t)
 	s.Online(t)
 	s.Do(t, rig.Act("$own", `{"do":"own-requests","answered":false}`))

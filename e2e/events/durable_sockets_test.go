@@ -77,9 +77,9 @@ func say(t *testing.T, s *rig.Scene, text string) {
 	s.AwaitEvent(t, 0, event.MessagesUpsert, fmt.Sprintf(`{"content":{"text":%q}}`, text))
 }
 
-// TestClientsStayWhileAnInstanceBecomesDurableAndCeasesTo: one that was there all
+// TestClientsSurviveChangesOfDurable: one that was there all
 // the time gets each event once, and the numbers go on where they were.
-func TestClientsStayWhileAnInstanceBecomesDurableAndCeasesTo(t *testing.T) {
+func TestClientsSurviveChangesOfDurable(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a program")
 	}
@@ -134,8 +134,8 @@ func TestClientsStayWhileAnInstanceBecomesDurableAndCeasesTo(t *testing.T) {
 	s.Stop()
 }
 
-// TestTheEventsOfADurableInstanceAreKeptForMaxAge, and no longer.
-func TestTheEventsOfADurableInstanceAreKeptForMaxAge(t *testing.T) {
+// TestDurableEventsAreKeptForMaxAge, and no longer.
+func TestDurableEventsAreKeptForMaxAge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a program")
 	}

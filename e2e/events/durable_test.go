@@ -149,10 +149,10 @@ func refuseSome(of uint32) func(string, consumer.Webhook) int {
 	}
 }
 
-// TestAKillBeforeTheDeliveryLosesNoDurableEvent: what was committed while nothing
+// TestAKillBeforeDeliveryLosesNoDurableEvent: what was committed while nothing
 // took it comes after the next start, in the order of its chat, under the id of the
 // attempts before, also from receivers that go on refusing some.
-func TestAKillBeforeTheDeliveryLosesNoDurableEvent(t *testing.T) {
+func TestAKillBeforeDeliveryLosesNoDurableEvent(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
@@ -227,7 +227,7 @@ func act(s *rig.Scene, phone, body string) {
 	s.Control.ServeHTTP(rec, httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/sandbox/phones/"+phone+"/act", strings.NewReader(body)))
 }
 
-// kills is how often TestAKillAtAnyMoment… kills, ROUNDS or a few.
+// kills is how often TestAKillKeepsMessageAndEventTogether kills, ROUNDS or a few.
 func kills() int {
 	if n, err := strconv.Atoi(os.Getenv("ROUNDS")); err == nil && n > 0 {
 		return n
@@ -263,11 +263,11 @@ func follow(t *testing.T, s *rig.Scene) *follower {
 	return f
 }
 
-// TestAKillAtAnyMomentLeavesAMessageWithItsEventOrNeither: of messages that come
+// TestAKillKeepsMessageAndEventTogether: of messages that come
 // while the program is killed again and again, each that is stored is reported, under
 // one number and one id, to every destination; and nothing is reported that is not
 // stored. A listener with since gets each once.
-func TestAKillAtAnyMomentLeavesAMessageWithItsEventOrNeither(t *testing.T) {
+func TestAKillKeepsMessageAndEventTogether(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills real processes")
 	}

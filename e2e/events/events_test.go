@@ -26,9 +26,9 @@ func TestEveryTrigger(t *testing.T) {
 	s.Stop()
 }
 
-// TestNoTriggerOfTheCatalogueIsMissingFromTheTable also holds docs/events.md
+// TestNoTriggerIsMissingFromTheTable also holds docs/events.md
 // to the table.
-func TestNoTriggerOfTheCatalogueIsMissingFromTheTable(t *testing.T) {
+func TestNoTriggerIsMissingFromTheTable(t *testing.T) {
 	rows := triggerTable()
 	for _, kind := range instanceKinds() {
 		for _, trigger := range event.Triggers(kind) {

@@ -15,7 +15,7 @@ import (
 // A batch is deleted while its receiver is down: it is gone at once, its events
 // wait, over a restart too, go out when the receiver is back, each once, and are
 // gone then.
-func TestTheEventsOfADeletedBatchStillGoOut(t *testing.T) {
+func TestEventsOfADeletedBatchAreDelivered(t *testing.T) {
 	w := rig.NewWorld(t)
 	w.Keep = true
 	var down atomic.Bool

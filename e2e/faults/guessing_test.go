@@ -57,9 +57,9 @@ func banned(t *testing.T, patterns []string, line string) (address string) {
 	return address
 }
 
-// TestTheFail2banFilterOfTheDocsFindsWhoGuesses runs it over what the program
+// TestFail2banFilterFindsWrongCredentials runs it over what the program
 // writes about guesses, and about requests that look like one.
-func TestTheFail2banFilterOfTheDocsFindsWhoGuesses(t *testing.T) {
+func TestFail2banFilterFindsWrongCredentials(t *testing.T) {
 	file, patterns := fail2banFilter(t)
 	for _, format := range []string{"text", "json"} {
 		t.Run(format, func(t *testing.T) {

@@ -87,11 +87,11 @@ type rule struct {
 	Health, LastError   string
 }
 
-// TestTheBoardAndTheAlertsAreOfMetricsThatThereAre: a real Prometheus scrapes the real
+// TestDashboardAndAlertsUseExistingMetrics: a real Prometheus scrapes the real
 // program with the sandbox, after messages both ways, evaluates every expression, and
 // has every metric that one names. Each alert fires for what it is about, and not for
 // what is well.
-func TestTheBoardAndTheAlertsAreOfMetricsThatThereAre(t *testing.T) {
+func TestDashboardAndAlertsUseExistingMetrics(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the program and a Prometheus")
 	}

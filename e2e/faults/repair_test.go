@@ -156,9 +156,9 @@ func few(t *testing.T, path, bucket string, n int) (keys [][]byte) {
 	return keys
 }
 
-// TestEachRecordThatIsMissingOrSaysNonsenseIsTold and the repair leaves a whole file: for
+// TestMissingAndInvalidRecordsAreReported and the repair leaves a whole file: for
 // records of each bucket in which something is said about others.
-func TestEachRecordThatIsMissingOrSaysNonsenseIsTold(t *testing.T) {
+func TestMissingAndInvalidRecordsAreReported(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
@@ -201,8 +201,8 @@ func TestEachRecordThatIsMissingOrSaysNonsenseIsTold(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftOfAnInstanceThatIsLostIsFoundAndRemoved in every bucket.
-func TestWhatIsLeftOfAnInstanceThatIsLostIsFoundAndRemoved(t *testing.T) {
+// TestOrphansOfALostInstanceAreRemoved in every bucket.
+func TestOrphansOfALostInstanceAreRemoved(t *testing.T) {
 	path := richFile(t)
 	of := func(tx *store.Tx, bucket string) int {
 		n, err := tx.Count(bucket, store.Key(1))
@@ -246,9 +246,9 @@ func TestWhatIsLeftOfAnInstanceThatIsLostIsFoundAndRemoved(t *testing.T) {
 	})
 }
 
-// TestAMarkThatALivingInstanceIsDeletedIsToldAndRemoved: a start would take away what waits
+// TestDeletionMarkOfALiveInstanceIsRemoved: a start would take away what waits
 // for it.
-func TestAMarkThatALivingInstanceIsDeletedIsToldAndRemoved(t *testing.T) {
+func TestDeletionMarkOfALiveInstanceIsRemoved(t *testing.T) {
 	for bucket, key := range map[string][]byte{"delivery_forget": store.Key(1), "delivery_log": store.Key([]byte("gone"), int64(1))} {
 		path := richFile(t)
 		edit(t, path, func(tx *store.Tx) error { return tx.Put(bucket, key, store.Key(uint64(1))) })
@@ -265,9 +265,9 @@ func TestAMarkThatALivingInstanceIsDeletedIsToldAndRemoved(t *testing.T) {
 	}
 }
 
-// TestARepairedFileIsOneThatTheProgramStartsOn: the instance whose record was lost keeps
+// TestProgramStartsOnARepairedFile: the instance whose record was lost keeps
 // its messages, other losses are reported, and a healthy file is left alone.
-func TestARepairedFileIsOneThatTheProgramStartsOn(t *testing.T) {
+func TestProgramStartsOnARepairedFile(t *testing.T) {
 	w := rig.NewWorld(t)
 	raw, err := os.ReadFile(richFile(t))
 	if err == nil {
@@ -411,10 +411,10 @@ func usedPages(t *testing.T, image []byte) []int {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// TestARepairPutsSomethingSafeInThePlaceOfWhatItCannotRead: no instance dials without the
+// TestRepairUsesSafeReplacements: no instance dials without the
 // proxy that it had, and every session begins again when it is unknown whether the program
 // was killed.
-func TestARepairPutsSomethingSafeInThePlaceOfWhatItCannotRead(t *testing.T) {
+func TestRepairUsesSafeReplacements(t *testing.T) {
 	path := richFile(t)
 	marked := []byte(`"url":"http://marked.example:3128"`)
 	edit(t, path, func(tx *store.Tx) error {

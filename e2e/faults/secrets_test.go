@@ -66,10 +66,10 @@ func (s *scan) ask(cred consumer.Credential, method, path, body string) (status 
 	return res.StatusCode, answer
 }
 
-// TestNoSecretIsEverInALogOrAnError runs what an operator and a consumer do,
+// TestLogsAndErrorsContainNoSecret runs what an operator and a consumer do,
 // with the most talkative log, and searches all of it for every secret, token,
 // code and message text that was used.
-func TestNoSecretIsEverInALogOrAnError(t *testing.T) {
+func TestLogsAndErrorsContainNoSecret(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the program")
 	}

@@ -12,11 +12,11 @@ import (
 	"postern/store"
 )
 
-// TestASIGTERMDuringAStartEndsWith0AndOneLine holds the data file's lock while the
+// TestSIGTERMDuringStartExitsWith0 holds the data file's lock while the
 // program starts, and lets go of it after the signal. A busy machine may hand the
 // signal over late: when more parts are up, they are stopped without a word; when all
 // are, it was no start any more, and there is another try.
-func TestASIGTERMDuringAStartEndsWith0AndOneLine(t *testing.T) {
+func TestSIGTERMDuringStartExitsWith0(t *testing.T) {
 	for _, letGo := range []bool{true, false} {
 		for try := 1; ; try++ {
 			output, err := signalled(t, letGo)

@@ -13,10 +13,10 @@ import (
 	"postern/e2e/rig"
 )
 
-// TestAStopOnAFullDiskIsInOrderAndSaysWhatToDo stops amid a batch of an instance
+// TestStopOnAFullDiskIsOrderly stops amid a batch of an instance
 // with limits. The exit status is 0, and the next start loses nothing, sends
 // nothing twice and counts no fewer messages than left.
-func TestAStopOnAFullDiskIsInOrderAndSaysWhatToDo(t *testing.T) {
+func TestStopOnAFullDiskIsOrderly(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real processes")
 	}

@@ -15,9 +15,9 @@ import (
 	"postern/httpapi/tokens"
 )
 
-// TestWhatSurroundsAnAccountIsInTheAPIAfterAnImport takes a webhook, headers, a
+// TestImportedSettingsAreInTheAPI takes a webhook, headers, a
 // further endpoint, stored messages, contacts and a token over, and asks for them.
-func TestWhatSurroundsAnAccountIsInTheAPIAfterAnImport(t *testing.T) {
+func TestImportedSettingsAreInTheAPI(t *testing.T) {
 	w := rig.NewWorld(t)
 	path := storeOf(t, 1, 1)
 	const own = "4915100000000@s.whatsapp.net"

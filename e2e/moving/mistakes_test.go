@@ -55,8 +55,8 @@ func storeOf(t *testing.T, accounts, contacts int) (path string) {
 	return path
 }
 
-// TestMistakesOfAnImportSayWhatToDoAndChangeNothing is what a user meets.
-func TestMistakesOfAnImportSayWhatToDoAndChangeNothing(t *testing.T) {
+// TestImportErrorsAdviseAndChangeNothing is what a user meets.
+func TestImportErrorsAdviseAndChangeNothing(t *testing.T) {
 	w := rig.NewWorld(t)
 	path := storeOf(t, 2, 1)
 	const first, second = "4915100000000", "4915100000001"
@@ -128,8 +128,8 @@ func TestMistakesOfAnImportSayWhatToDoAndChangeNothing(t *testing.T) {
 	w.Stop()
 }
 
-// TestAProgramThatStillRunsOrWasKilledIsRefused, and a file without its log is reported.
-func TestAProgramThatStillRunsOrWasKilledIsRefused(t *testing.T) {
+// TestImportRefusesARunningOrKilledProgram, and a file without its log is reported.
+func TestImportRefusesARunningOrKilledProgram(t *testing.T) {
 	w := rig.NewWorld(t)
 	old := startOld(t, w.Sandbox, databasePath(t))
 	old.store.NewDevice()
@@ -161,8 +161,8 @@ func TestAProgramThatStillRunsOrWasKilledIsRefused(t *testing.T) {
 	}
 }
 
-// TestFilesThatMayNotBeReadOrWrittenAreNamed is for users other than root.
-func TestFilesThatMayNotBeReadOrWrittenAreNamed(t *testing.T) {
+// TestImportNamesInaccessibleFiles is for users other than root.
+func TestImportNamesInaccessibleFiles(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root may read and write everything")
 	}
@@ -188,9 +188,9 @@ func TestFilesThatMayNotBeReadOrWrittenAreNamed(t *testing.T) {
 	}
 }
 
-// TestAnImportWithoutRoomLeavesNoAccountByHalves: what has no room is refused, those before
+// TestImportWithoutSpaceLeavesNoPartialAccount: what has no room is refused, those before
 // it are whole, and with room the same command goes on with the others.
-func TestAnImportWithoutRoomLeavesNoAccountByHalves(t *testing.T) {
+func TestImportWithoutSpaceLeavesNoPartialAccount(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real processes")
 	}
@@ -219,9 +219,9 @@ func TestAnImportWithoutRoomLeavesNoAccountByHalves(t *testing.T) {
 	}
 }
 
-// TestAnImportThatIsInterruptedGoesOnWithTheOthers ends it at different moments by
+// TestInterruptedImportContinues ends it at different moments by
 // Ctrl-C and by kill -9, until all accounts are there, each of them whole.
-func TestAnImportThatIsInterruptedGoesOnWithTheOthers(t *testing.T) {
+func TestInterruptedImportContinues(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills real processes")
 	}

@@ -74,10 +74,10 @@ func goesOn(w *rig.World, c *chatting, name string) {
 	}
 }
 
-// TestAnAccountGoesOnChattingAfterItWasTakenOver has two accounts in one store: paired
+// TestImportedAccountKeepsChatting has two accounts in one store: paired
 // and chatting in the old program, stopped, taken over from the file, from the text of
 // sqlite3 and once with other names.
-func TestAnAccountGoesOnChattingAfterItWasTakenOver(t *testing.T) {
+func TestImportedAccountKeepsChatting(t *testing.T) {
 	for how, from := range map[string]func(path string) string{
 		"the file": func(path string) string { return path },
 		"the text": func(path string) string { return migratetest.SQLiteDump(t, path) },

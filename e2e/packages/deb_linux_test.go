@@ -67,8 +67,8 @@ func brought(t *testing.T, root, pkg string) string {
 	return "/tmp/" + filepath.Base(pkg)
 }
 
-// TestTheRpmHasTheSameFilesAndItsConfigurationIsNotReplaced.
-func TestTheRpmHasTheSameFilesAndItsConfigurationIsNotReplaced(t *testing.T) {
+// TestRPMKeepsTheConfiguration.
+func TestRPMKeepsTheConfiguration(t *testing.T) {
 	wanted(t)
 	rpm := needs(t, "rpm")
 	pkg := one(t, release(t), "*.rpm")

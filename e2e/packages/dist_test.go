@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestTwoRunsInTwoFoldersAreEqualByteForByte: all that a release has for linux/amd64.
-func TestTwoRunsInTwoFoldersAreEqualByteForByte(t *testing.T) {
+// TestReleasesAreReproducible: all that a release has for linux/amd64.
+func TestReleasesAreReproducible(t *testing.T) {
 	first, second := release(t), built(t, copyOfSource(t, "second/and-deeper"), older, "linux/amd64")
 	entries, err := os.ReadDir(first)
 	if err != nil {
@@ -38,8 +38,8 @@ func TestTwoRunsInTwoFoldersAreEqualByteForByte(t *testing.T) {
 	run(t, first, "sha256sum", "--check", "--strict", "SHA256SUMS")
 }
 
-// TestTheBillNamesEveryModuleOfTheProgramWithItsLicence.
-func TestTheBillNamesEveryModuleOfTheProgramWithItsLicence(t *testing.T) {
+// TestBillOfMaterialsListsModulesAndLicences.
+func TestBillOfMaterialsListsModulesAndLicences(t *testing.T) {
 	made := release(t)
 	raw, err := os.ReadFile(one(t, made, "*.cdx.json"))
 	if err != nil {

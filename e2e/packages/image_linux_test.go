@@ -16,9 +16,9 @@ import (
 	"postern/e2e/capture"
 )
 
-// TestTheImageServesAsNobodyAndSaysHowItIs: its files in a folder, its command as its
+// TestImageRunsUnprivilegedWithHealthCheck: its files in a folder, its command as its
 // user, its health check beside it.
-func TestTheImageServesAsNobodyAndSaysHowItIs(t *testing.T) {
+func TestImageRunsUnprivilegedWithHealthCheck(t *testing.T) {
 	image := one(t, release(t), "*_image.tar")
 	needsRoot(t)
 	layout, root := filepath.Join(folder, "layout"), filepath.Join(folder, "image")

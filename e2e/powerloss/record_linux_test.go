@@ -230,9 +230,9 @@ func TestImagesAreWhatAPowerCutMayLeave(t *testing.T) {
 	}
 }
 
-// TestASyncThatFailedIsNeverMadeUpFor: what it was to write stays uncertain,
+// TestFailedSyncIsNeverRepaired: what it was to write stays uncertain,
 // whatever is synced later, until the same bytes are written again.
-func TestASyncThatFailedIsNeverMadeUpFor(t *testing.T) {
+func TestFailedSyncIsNeverRepaired(t *testing.T) {
 	r := newRecording(t)
 	failed := false
 	r.Sync = func(path string) SyncFault {

@@ -278,7 +278,7 @@ func report(t *testing.T, findings []error) {
 	}
 }
 
-func TestAPowerCutTakesNothingThatTheStoreTold(t *testing.T) {
+func TestPowerLossKeepsWhatTheStoreReported(t *testing.T) {
 	folder := imageFolder(t)
 	for left, seed := amount(t, 300), seedOf(t); left > 0; left, seed = left-perRecording, seed+1 {
 		s := &storeTrial{Recording: newRecording(t)}
@@ -296,7 +296,7 @@ func TestAPowerCutTakesNothingThatTheStoreTold(t *testing.T) {
 	}
 }
 
-func TestAPowerCutWhileTheFileGrowsTakesNothing(t *testing.T) {
+func TestPowerLossWhileTheFileGrows(t *testing.T) {
 	s := &storeTrial{Recording: newRecording(t)}
 	s.reported, _ = record(t, s.Recording, "grow")
 	c := Campaign{Images: amount(t, 3000) / 50, Seed: seedOf(t), Folder: imageFolder(t)} // large ones

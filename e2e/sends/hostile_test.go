@@ -106,9 +106,9 @@ func endless(conn net.Conn, out *bufio.ReadWriter) {
 	}
 }
 
-// TestAHostileServerOfFilesIsRefusedAndLeavesNothing fetches each by each route
+// TestHostileFileServerIsRefused fetches each by each route
 // that takes a URL.
-func TestAHostileServerOfFilesIsRefusedAndLeavesNothing(t *testing.T) {
+func TestHostileFileServerIsRefused(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := rig.NewSendScene(t, "MEDIA_TIMEOUT=1s", "MEDIA_MAX_BYTES=1048576")
 	s.Vars["evil"] = hostileFiles(t)

@@ -12,9 +12,9 @@ import (
 	"postern/sandbox"
 )
 
-// TestASendToEverybodyUnderAKeyIsCarriedOutOnce repeats such requests while
+// TestMentionAllUnderAKeyIsSentOnce repeats such requests while
 // they are on their way, while they wait, after a kill and after their end.
-func TestASendToEverybodyUnderAKeyIsCarriedOutOnce(t *testing.T) {
+func TestMentionAllUnderAKeyIsSentOnce(t *testing.T) {
 	const waiting = 5
 	s := rig.NewSendScene(t, "MESSAGE_PROCESSING_WORKERS=1", fmt.Sprintf("MESSAGE_PROCESSING_QUEUE_SIZE=%d", waiting))
 	s.Do(t, rig.Act("$own", `{"do":"group-create","subject":"All","participants":["$anne","$bob"]}`).As("all"))

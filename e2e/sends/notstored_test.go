@@ -15,10 +15,10 @@ import (
 	"postern/sandbox"
 )
 
-// TestAMessageThatWasSentAndCannotBeStoredIs406AndNeverSentAgain fills the disk
+// TestSentMessageThatCannotBeStoredIs406 fills the disk
 // between the moment when the phone has decrypted a text and its
 // acknowledgement.
-func TestAMessageThatWasSentAndCannotBeStoredIs406AndNeverSentAgain(t *testing.T) {
+func TestSentMessageThatCannotBeStoredIs406(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := rig.NewSendScene(t)
 	path, text := s.Fill("/instance/$name/send/text"), rig.TextTo(rig.AnneNumber, "sent, not stored", 0)
@@ -56,9 +56,9 @@ func TestAMessageThatWasSentAndCannotBeStoredIs406AndNeverSentAgain(t *testing.T
 	s.Stop()
 }
 
-// TestAnAsynchronousSendThatCannotBeStoredIsToldOnceThereIsRoom fills the disk
+// TestUnstoredAsyncResultWaitsForSpace fills the disk
 // at the same moment of a send that was accepted.
-func TestAnAsynchronousSendThatCannotBeStoredIsToldOnceThereIsRoom(t *testing.T) {
+func TestUnstoredAsyncResultWaitsForSpace(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := rig.NewSendScene(t)
 	s.Do(t, rig.Act("$own", `{"do":"group-create","subject":"All","participants":["$anne","$bob"]}`).As("all"))

@@ -58,9 +58,9 @@ func strangers(n int) []string {
 	return all
 }
 
-// TestARefusalWith463BurnsNobodyAndOutlivesAKill goes from the refusal on the
+// TestRefusal463LosesNoRecipient goes from the refusal on the
 // wire, without notice, to the file.
-func TestARefusalWith463BurnsNobodyAndOutlivesAKill(t *testing.T) {
+func TestRefusal463LosesNoRecipient(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real processes")
 	}
@@ -114,7 +114,7 @@ func TestARefusalWith463BurnsNobodyAndOutlivesAKill(t *testing.T) {
 	s.Stop()
 }
 
-func TestWhoGaveAPrivacyTokenIsSentThoughStrangersMayNotBe(t *testing.T) {
+func TestPrivacyTokenAllowsSendsDespiteRestriction(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real processes")
 	}
@@ -145,9 +145,9 @@ func TestWhoGaveAPrivacyTokenIsSentThoughStrangersMayNotBe(t *testing.T) {
 	s.Stop()
 }
 
-// TestRefusalsInARowBenchTheInstanceAndConnectItAnewOnce has WhatsApp refuse
+// TestFailureStreakBenchesAndReconnectsOnce has WhatsApp refuse
 // every message with one code.
-func TestRefusalsInARowBenchTheInstanceAndConnectItAnewOnce(t *testing.T) {
+func TestFailureStreakBenchesAndReconnectsOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real processes")
 	}

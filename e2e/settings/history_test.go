@@ -77,7 +77,7 @@ func TestWithoutASettingNoHistoryIsStored(t *testing.T) {
 	s.Stop()
 }
 
-func TestTheHistoryOfTheDaysThatWereAskedForIsStoredAndToldOnce(t *testing.T) {
+func TestRequestedHistoryIsReportedOnce(t *testing.T) {
 	s := scene{rig.NewScene(t)}
 	// One every half day, the newest yesterday: 200 days of it.
 	s.Do(t, rig.Act("$own", `{"do":"past","with":"$anne","messages":400,"every":43200}`))
@@ -117,7 +117,7 @@ func TestTheHistoryOfTheDaysThatWereAskedForIsStoredAndToldOnce(t *testing.T) {
 	s.Stop()
 }
 
-func TestThePhoneIsAskedForOlderMessagesOfAChat(t *testing.T) {
+func TestOlderMessagesAreRequestedFromThePhone(t *testing.T) {
 	s := newScene(t)
 	ask := func(body string) (code string) {
 		t.Helper()
@@ -215,9 +215,9 @@ func TestAPieceOfHistoryOutlivesKills(t *testing.T) {
 	s.Stop()
 }
 
-// TestAPieceThatCouldNotBeDownloadedIsToldLater carries the request id of the
+// TestFailedHistoryDownloadIsReportedLater and carries the request id of the
 // call that asked for it, whatever was in between.
-func TestAPieceThatCouldNotBeDownloadedIsToldLater(t *testing.T) {
+func TestFailedHistoryDownloadIsReportedLater(t *testing.T) {
 	s := newScene(t)
 	s.Do(t, rig.Act("$anne", `{"do":"text","to":"$own","text":"now","id":"NOW"}`))
 	s.AwaitEvent(t, 0, event.MessagesUpsert, `{"keyId":"NOW"}`)
@@ -241,8 +241,8 @@ func TestAPieceThatCouldNotBeDownloadedIsToldLater(t *testing.T) {
 	s.Stop()
 }
 
-// TestTheRequestIDOfAskingForHistoryReachesItsEvent, each its own.
-func TestTheRequestIDOfAskingForHistoryReachesItsEvent(t *testing.T) {
+// TestHistoryEventCarriesTheRequestID, each its own.
+func TestHistoryEventCarriesTheRequestID(t *testing.T) {
 	s := newScene(t)
 	for _, who := range []string{"anne", "bob"} {
 		s.Do(t, rig.Act("$own", `{"do":"past","with":"$`+who+`","messages":5}`))

@@ -61,7 +61,7 @@ func (s scene) stored(t *testing.T, text string) (n int) {
 	return n
 }
 
-func TestIgnoredChatsAreAcknowledgedAndNeitherStoredNorTold(t *testing.T) {
+func TestIgnoredChatsAreAcknowledgedOnly(t *testing.T) {
 	s := newScene(t)
 	s.Do(t, rig.Act("$anne", `{"do":"group-create","subject":"Noise","participants":["$own","$bob"]}`).As("group"))
 	s.AwaitEvent(t, 0, event.GroupsUpsert, `[{}]`)
@@ -93,9 +93,9 @@ func TestIgnoredChatsAreAcknowledgedAndNeitherStoredNorTold(t *testing.T) {
 	s.Stop()
 }
 
-// TestStatusNewslettersAndBroadcastsAreIgnoredEachByItsField: acknowledged, so
+// TestEachIgnoreFieldIgnoresItsKind: acknowledged, so
 // that nothing of it comes later, and neither stored nor reported.
-func TestStatusNewslettersAndBroadcastsAreIgnoredEachByItsField(t *testing.T) {
+func TestEachIgnoreFieldIgnoresItsKind(t *testing.T) {
 	s := newScene(t)
 	s.Do(t, rig.Act("$own", `{"do":"newsletter-join","name":"News"}`).As("news"))
 	kinds := []struct{ field, by, act string }{

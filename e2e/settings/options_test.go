@@ -201,10 +201,10 @@ func TestAnExampleIsSignedAndLeavesNoRecord(t *testing.T) {
 	}
 }
 
-// TestSecretsOfOptionsAreInNoOutputOfTheProgram: not in its log at the level
+// TestOutputContainsNoOptionSecrets: not in its log at the level
 // debug, with a receiver that refuses and one that is not there, in no list, no
 // metric, and not in what check says of a damaged record.
-func TestSecretsOfOptionsAreInNoOutputOfTheProgram(t *testing.T) {
+func TestOutputContainsNoOptionSecrets(t *testing.T) {
 	s := newScene(t, "LOG_LEVEL=debug")
 	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) }))
 	t.Cleanup(refuses.Close)
