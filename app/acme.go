@@ -24,7 +24,7 @@ const (
 	acmePatience   = 8 * time.Second  // of a handshake; the client's own ends after ten
 	acmeGlance     = time.Second      // of one that can be served by what was before
 	acmeFirstPause = 70 * time.Second // longer than autocert remembers a failure
-	acmeLastPause  = time.Hour        // authorities bound how often they may be asked in vain
+	acmeLastPause  = time.Hour        // authorities bound how often they may be asked without effect
 	acmeLook       = 6 * time.Hour
 	acmeLate       = 14 * 24 * time.Hour // before its end; autocert renews 30 days before
 )
@@ -161,7 +161,7 @@ func (a *authorized) certificate(ctx context.Context, domain string) (*tls.Certi
 	return nil, fmt.Errorf("no certificate for %s: %w", domain, err)
 }
 
-// ask has the manager asked, unless it was in vain a moment ago. The channel is
+// ask has the manager asked, unless it was without effect a moment ago. The channel is
 // closed when there is an answer, for which patience is to be had; nil: there was one.
 func (a *authorized) ask(domain string) (asking <-chan struct{}, patience time.Duration) {
 	a.mu.Lock()

@@ -419,7 +419,7 @@ func TestStartWithoutCertificateLogsTheCause(t *testing.T) {
 	}
 }
 
-// TestAnAuthorityThatHangsHoldsNobodyUp: what is kept is served a second later, and the
+// TestAnAuthorityThatHangsHoldsNobodyUp: the stored certificate is served a second later, and the
 // stop ends the question.
 func TestAnAuthorityThatHangsHoldsNobodyUp(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and says nothing

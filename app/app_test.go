@@ -40,8 +40,7 @@ func TestAllStopsRunInReverseOrder(t *testing.T) {
 	}
 }
 
-// TestStopOnFullDiskWarnsAndSucceeds holds it against what is one all
-// the same.
+// TestStopOnFullDiskWarnsAndSucceeds: other errors of a stop are failures.
 func TestStopOnFullDiskWarnsAndSucceeds(t *testing.T) {
 	full := fmt.Errorf("limits: %w", store.ErrDiskFull)
 	for name, c := range map[string]struct {

@@ -9,7 +9,7 @@ import (
 )
 
 // newConsole makes what tells pages of operators what changes. It reads the parts when
-// somebody listens, which is when all of them run.
+// someone listens, which is when all of them run.
 func (a *App) newConsole() *feed.Feed {
 	return feed.New(feed.Config{
 		Instance: a.consoleInstance, Batch: a.consoleBatch, Deliveries: a.consoleDeliveries,
@@ -45,7 +45,7 @@ func (a *App) consoleDeliveries(ids []uint64) (rows []any) {
 	return rows
 }
 
-// instanceChanged tells who listens of an instance.
+// instanceChanged notifies listeners of a change of an instance.
 func (a *App) instanceChanged(id int64, name string, gone bool) {
 	if gone {
 		a.console.InstanceDeleted(id, name)

@@ -73,12 +73,12 @@ func (a *App) startDispatch(ctx context.Context) error {
 // was disabled.
 func (a *App) globalURL() string { return a.cfg.GlobalWebhook() }
 
-// resolve tells who delivers where a lane leads now.
+// resolve returns where a lane leads now.
 func (a *App) resolve(lane delivery.Lane) (event.Destination, delivery.Status) {
 	return a.registry.Resolve(lane)
 }
 
-// lanesChanged tells who delivers that lanes may lead elsewhere than before.
+// lanesChanged notifies the relay that lanes may lead elsewhere than before.
 func (a *App) lanesChanged(lanes []delivery.Lane) {
 	a.queue.Changed(lanes)
 	a.relay.Changed(lanes)

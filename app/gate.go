@@ -35,7 +35,7 @@ func (f fleet) Gate(q batch.Question) batch.Gate {
 	return limits(f.pacer, q)
 }
 
-// know reports whether somebody wrote to the account lately, or gave it a
+// know reports whether someone wrote to the account lately, or gave it a
 // privacy token. Who cannot be looked up is a stranger.
 func (c contacts) know(id int64, number string) bool {
 	now := c.registry.Now()

@@ -118,7 +118,7 @@ func fill(seq uint64, limit int, next func(after uint64, step int) ([]wsbus.Even
 }
 
 // instanceLog is the stored events of durable instances as package wsbus wants
-// them. They have no gaps: the oldest go when their time is over.
+// them. They have no gaps: the oldest go when their time has ended.
 type instanceLog struct{ store *store.Store }
 
 func (l instanceLog) Newest(instance int64) (newest uint64, err error) {

@@ -26,7 +26,7 @@ type follower struct {
 
 // session connects, reads up to n messages, not all of them at once, and goes
 // away without a word or with one. It may be sent away for being slow, as happens
-// to anybody on a busy machine.
+// to anyone on a busy machine.
 func (c *follower) session(ctx context.Context, n int) error {
 	conn, _, err := c.s.dial(fmt.Sprintf("/ws/global/events?event=*&since=%d", c.position), c.s.user)
 	if err != nil {

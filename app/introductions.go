@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// introductions tells batches when somebody who wrote under a LID alone turns out
+// introductions tells batches when someone who wrote under a LID alone turns out
 // to have a number, once a second at most: every new contact has a LID.
 func (a *App) introductions() {
 	news := make(chan struct{}, 1)

@@ -7,7 +7,7 @@ import (
 	"postern/httpapi"
 )
 
-// endKeys goes on with deletions of scoped keys that the end of the last run cut off.
+// endKeys continues with deletions of scoped keys that the end of the last run cut off.
 func (a *App) endKeys(context.Context) error {
 	life, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup

@@ -19,7 +19,7 @@ import (
 )
 
 // metrics is what GET /metrics tells. Counters that the parts keep themselves
-// are read when somebody asks; only durations are collected as they happen.
+// are read when someone asks; only durations are collected as they happen.
 type metrics struct {
 	app        *App
 	registry   *prometheus.Registry

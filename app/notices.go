@@ -19,7 +19,7 @@ func (a *App) publish(n event.Notice) {
 	}
 }
 
-// postNow delivers a notice that somebody waits for.
+// postNow delivers a notice that someone waits for.
 func (a *App) postNow(ctx context.Context, n event.Notice) (status int, err error) {
 	o := a.queue.PostNow(ctx, n)
 	if !o.Delivered() {

@@ -62,7 +62,7 @@ func (a *App) setLevel(text string) error {
 }
 
 // setGlobalWebhook has all events go there from now on, none when it is empty. Batch
-// events are pending only as long as somebody will deliver them.
+// events are pending only as long as someone will deliver them.
 func (a *App) setGlobalWebhook(url string) {
 	if url == "" {
 		a.store.SetOutboxDelivery(false)
@@ -94,7 +94,7 @@ func (a *App) tellReloaded(before, now *config.Config, secure bool) {
 	}
 }
 
-// reloads tells whether a setting can change while the program runs. TLS is neither
+// reloads reports whether a setting can change while the program runs. TLS is neither
 // begun nor ended.
 func reloads(path string, secure bool) bool {
 	switch path {

@@ -23,7 +23,7 @@ type Restoration struct {
 // Restore makes a data file that came from a backup of the time at safe to start with:
 // no key that may have been used since is used again, no browser that was signed out
 // since is signed in, and what was under way in it waits for a call, unless resume says
-// that it goes on by itself. Damaged pages are an error; damaged records, with which the
+// that it continues by itself. Damaged pages are an error; damaged records, with which the
 // program lives, are logged.
 func Restore(ctx context.Context, path string, at time.Time, resume bool, log *slog.Logger) (done Restoration, err error) {
 	if _, err := os.Stat(path); err != nil {

@@ -13,7 +13,7 @@ import (
 
 // StartBatch starts a batch that is a draft, paused or interrupted. It accepts
 // and changes nothing while the batch runs or waits. Errors are ErrNotFound,
-// *TransitionError, and *InvalidError for a draft whose only window is over.
+// *TransitionError, and *InvalidError for a draft whose only window has ended.
 func (e *Engine) StartBatch(ctx context.Context, owner, id uuid.UUID) (View, error) {
 	return e.StartWithKey(ctx, owner, id, uuid.Nil)
 }

@@ -18,7 +18,7 @@ type Fleet interface {
 	// Instance tells the name and the state of an instance from memory; ok is
 	// false when it was deleted.
 	Instance(id int64) (name string, state event.State, ok bool)
-	// Gate tells whether an instance may send to somebody now, and if not, until
+	// Gate reports whether an instance may send to someone now, and if not, until
 	// when and why. It is asked before each send, and about each item that waits
 	// while the answer is that only strangers are kept back: it should answer
 	// from memory when nothing does. Whenever it may have opened before the time
@@ -64,7 +64,7 @@ type Config struct {
 	NewMessageID func() string
 
 	// Restored tells that the file came from a backup: what was under way in it may
-	// have been sent since. It goes on when a call says so, and never by itself.
+	// have been sent since. It continues when a call says so, and never by itself.
 	Restored bool
 
 	Enabled       bool          // false: batches are kept but none is claimed

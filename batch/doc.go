@@ -4,7 +4,7 @@
 //
 // Create stores a batch with all its items. A worker claims it, gives one item
 // after the other to an online instance of the batch, sends it and records the
-// result, until the last one ended, somebody pauses or stops the batch, its
+// result, until the last one ended, someone pauses or stops the batch, its
 // window closes or no instance is left. A batch that waits for something holds
 // no goroutine: a timer, [Engine.InstanceChanged], [Engine.GateChanged] or an API
 // call wakes it.
@@ -53,7 +53,7 @@
 // nor for the lease.
 //
 // A send gets a context, and should it ignore that, the lease ends the wait:
-// the item is UNKNOWN, the batch INTERRUPTED, and with autoResume it goes on
+// the item is UNKNOWN, the batch INTERRUPTED, and with autoResume it continues
 // at once. Whatever the late send brings is dropped.
 //
 // # What a crash loses
@@ -64,7 +64,7 @@
 //
 // # The end
 //
-// A final batch is deleted by its owner, or when Config.Retention is over. One
+// A final batch is deleted by its owner, or when Config.Retention has ended. One
 // commit takes it from all readers and leaves two marks: the outbox has its
 // events removed once they are delivered, and remove does the same with its
 // items and attempts, in small commits. What a crash leaves of them has the mark
@@ -73,9 +73,9 @@
 // # Lists
 //
 // A list looks at a bounded number of records for one page, whatever its filter:
-// a page may be short, or empty, and have a cursor to go on with. Totals of lists
+// a page may be short, or empty, and have a cursor to continue with. Totals of lists
 // without a filter, or by status, come from numbers that each commit keeps. Where a
-// filter has to be held against more records than one call looks at, the total is
+// filter has to be checked against more records than one call looks at, the total is
 // what was counted, and the list says that there may be more. A file of a release
 // without these numbers is counted after the start, in small commits.
 //

@@ -263,14 +263,14 @@ func (e *Engine) gateChanged(id int64, s event.State) {
 	}
 }
 
-// changesOf tells how often an instance has changed.
+// changesOf reports how often an instance has changed.
 func (e *Engine) changesOf(id int64) uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.changes[id]
 }
 
-// gatesOf tells how often the answers of an instance's gate may have changed.
+// gatesOf reports how often the answers of an instance's gate may have changed.
 func (e *Engine) gatesOf(id int64) uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -6,15 +6,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// Question is whether an instance may send to somebody now.
+// Question is whether an instance may send to someone now.
 type Question struct {
 	Instance int64
 	// Batch asks in order to send next. When the gate is open it may have a place
 	// reserved until the message has left or Config.LetGo is called.
 	Batch     uuid.UUID
-	Recipient string // digits of the phone number; empty: somebody of whom nothing is known
+	Recipient string // digits of the phone number; empty: someone of whom nothing is known
 	// Wait has a restriction of the account that is only about strangers keep
-	// everybody back.
+	// everyone back.
 	Wait bool
 }
 
@@ -27,7 +27,7 @@ type Gate struct {
 	// leaves some time between two; zero: at once.
 	After time.Time
 	// Strangers says that the recipient is kept back, and others may not be.
-	// Without it the answer is the same for everybody.
+	// Without it the answer is the same for everyone.
 	Strangers bool
 	// Reason is why, as a machine word such as REACHOUT_TIMELOCKED, and Text the
 	// same for people.
@@ -38,7 +38,7 @@ type Gate struct {
 func (g Gate) Shut(now time.Time) bool { return g.Until.After(now) }
 
 // Both is what two gates, one behind the other, come to: the one that is shut
-// for everybody says more than the one that is only shut for strangers, and of
+// for everyone says more than the one that is only shut for strangers, and of
 // two alike the one that opens later.
 func (g Gate) Both(h Gate, now time.Time) Gate {
 	switch {

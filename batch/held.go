@@ -14,7 +14,7 @@ type Held struct {
 	StrangersOnly bool       `json:"strangersOnly"`
 }
 
-// Held tells what keeps the instances of a batch from sending now, be it only
+// Held reports what keeps the instances of a batch from sending now, be it only
 // to people they do not know.
 func (e *Engine) Held(v View) []Held {
 	held, now := []Held{}, e.now()

@@ -118,7 +118,7 @@ func (l batchList) fits(tx *store.Tx, id uuid.UUID, from string, value []byte) (
 			return false, cost, ignoreDamage(err)
 		}
 		if raw == nil {
-			return false, cost, nil // somebody else's
+			return false, cost, nil // someone else's
 		}
 		fits, known = l.want.row(raw)
 	}

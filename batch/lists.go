@@ -14,7 +14,7 @@ import (
 func (e *Engine) read(owner, id uuid.UUID) (b *full, err error) { return e.Shown(owner, nil).read(id) }
 
 // Batch returns one batch of the owner. Its error is ErrNotFound when there is
-// none, or it belongs to somebody else.
+// none, or it belongs to someone else.
 func (e *Engine) Batch(owner, id uuid.UUID) (View, error) { return e.Shown(owner, nil).Batch(id) }
 
 // AnyBatch is Batch for a batch of any user, by the instances that opens reports, nil for

@@ -76,7 +76,7 @@ func TestBatchListSeesEachOnceDuringCreations(t *testing.T) {
 		create := func() {
 			time.Sleep(time.Millisecond)
 			r.create(draftOf(1))
-			if _, err := r.e.Create(r.Context(), r.batch, draftOf(1)); err != nil { // somebody else's
+			if _, err := r.e.Create(r.Context(), r.batch, draftOf(1)); err != nil { // someone else's
 				r.Fatal(err)
 			}
 		}

@@ -125,7 +125,7 @@ func newModelInstance() *modelInstance {
 	return &modelInstance{state: event.Online, refused: map[string]bool{}, streak: map[string]bool{}, book: &modelBook{}}
 }
 
-// knows tells whether the accounts know somebody: a third of all from the
+// knows reports whether the accounts know someone: a third of all from the
 // beginning, others once they wrote.
 func (e *modelEnv) knows(number string) bool {
 	return e.learned[number] || number[len(number)-1]%3 == 0
@@ -143,7 +143,7 @@ func (e *modelEnv) awake(wall time.Time) time.Time {
 	return wall.Add(-e.skew)
 }
 
-// shut tells whether WhatsApp keeps an instance from sending to a number at a
+// shut reports whether WhatsApp keeps an instance from sending to a number at a
 // time awake; wait is the option of the batch.
 func (e *modelEnv) shut(id int64, number string, wait bool, at time.Time) bool {
 	i, wall := e.instances[id], at.Add(e.skew)
@@ -221,7 +221,7 @@ func (m *modelBatch) become(s event.BatchStatus) {
 	}
 }
 
-// open tells whether the batch may send, and when that changes; zero: never.
+// open reports whether the batch may send, and when that changes; zero: never.
 func (m *modelBatch) open() (bool, time.Time) {
 	if m.windowOff {
 		return true, time.Time{}
@@ -267,7 +267,7 @@ func (m *modelBatch) able() (ids []int64) {
 	return ids
 }
 
-// may tells whether an instance may send an item now. Where limits let it leave
+// may reports whether an instance may send an item now. Where limits let it leave
 // is seen when it does: then there is no room any more.
 func (m *modelBatch) may(id int64, at int) bool {
 	return m.allowed(id, at, m.env.now) && (m.env.room(id, m.spec.recipients[at], m.env.now) || m.went(id, at))
@@ -279,14 +279,14 @@ func (m *modelBatch) allowed(id int64, at int, when time.Time) bool {
 		!m.env.shut(id, m.spec.recipients[at], m.waits(), when)
 }
 
-// went tells whether an item was seen to be given to an instance next.
+// went reports whether an item was seen to be given to an instance next.
 func (m *modelBatch) went(id int64, at int) bool {
 	tries := m.seen().items[at].Attempts
 	n := len(m.items[at].tries)
 	return n < len(tries) && tries[n].InstanceID == id
 }
 
-// contended tells whether another batch may have asked one of the batch's
+// contended reports whether another batch may have asked one of the batch's
 // instances for the same room in the same moment: then either may have it, and
 // the one that goes away empty may be reported before the opposite is.
 func (m *modelBatch) contended() bool {
@@ -295,7 +295,7 @@ func (m *modelBatch) contended() bool {
 	})
 }
 
-// uses tells whether an instance is one of the batch's.
+// uses reports whether an instance is one of the batch's.
 func (m *modelBatch) uses(id int64) bool {
 	return slices.ContainsFunc(m.spec.request.Instances, func(r InstanceRef) bool { return r.ID == id })
 }
@@ -308,12 +308,12 @@ func (m *modelBatch) peek() event.Kind {
 	return ""
 }
 
-// waits tells whether the batch waits with all while strangers are forbidden.
+// waits reports whether the batch waits with all while strangers are forbidden.
 func (m *modelBatch) waits() bool {
 	return m.spec.request.Options.WhenRestricted == event.RestrictedWait
 }
 
-// barred tells until when an instance is not asked.
+// barred reports until when an instance is not asked.
 func (m *modelBatch) barred(id int64) time.Time {
 	i := m.env.instances[id]
 	if d, ok := m.drops[id]; ok && d.changes == i.changes {

@@ -25,7 +25,7 @@ func doubtful(on Trigger) ending {
 }
 
 // end commits the outcome of the send in flight, what follows from it in the
-// same commit, and then what the worker goes on with.
+// same commit, and then what the worker continues with.
 func (m *modelBatch) end(e ending) {
 	i := &m.items[m.current]
 	instance := i.tries[len(i.tries)-1].instance
@@ -179,7 +179,7 @@ func (m *modelBatch) goOn(e ending, rest time.Duration) {
 	m.commit(kinds...)
 }
 
-// without tells whether the events of the next commit were reported while nothing
+// without reports whether the events of the next commit were reported while nothing
 // was on its way.
 func (m *modelBatch) without(kinds []event.Kind) bool {
 	all, at := m.news(), len(m.events)+len(kinds)-1

@@ -216,7 +216,7 @@ func (b *modelBook) takesBack(m modelLeft) {
 	}
 }
 
-// room tells whether the limits of an instance let a message to a number leave
+// room reports whether the limits of an instance let a message to a number leave
 // at a time awake.
 func (e *modelEnv) room(id int64, number string, at time.Time) bool {
 	return e.instances[id].book.forbids(at, e.skew, mark(number), !e.knows(number)) == ""

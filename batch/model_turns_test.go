@@ -6,7 +6,7 @@ import (
 	"postern/event"
 )
 
-// timer tells when the batch next does something by itself; zero: never.
+// timer reports when the batch next does something by itself; zero: never.
 func (m *modelBatch) timer(deadline func(modelFlight) time.Time) (at time.Time) {
 	if m.flight != nil {
 		return earlier(deadline(*m.flight), m.env.hard)
@@ -50,7 +50,7 @@ func (m *modelBatch) edge() time.Time {
 }
 
 // instanceTurn is when a batch that waits for an instance next looks whether it
-// can go on. Once the clock was set, it may look at any moment that was one by
+// can continue. Once the clock was set, it may look at any moment that was one by
 // the old or the new time, and looks within a minute.
 func (m *modelBatch) instanceTurn() (at time.Time) {
 	_, turn := m.open()
@@ -122,7 +122,7 @@ func (m *modelBatch) looks() {
 	}
 }
 
-// resting tells whether a delay holds the batch. The end of its window ends it.
+// resting reports whether a delay holds the batch. The end of its window ends it.
 func (m *modelBatch) resting(open bool) bool {
 	switch {
 	case !m.rests.After(m.env.now) || m.ends.IsZero():

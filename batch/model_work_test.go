@@ -9,7 +9,7 @@ import (
 	"postern/event"
 )
 
-// settle lets the worker go on until there is nothing that it could do now.
+// settle lets the worker continue until there is nothing that it could do now.
 func (m *modelBatch) settle() {
 	for m.wrong == "" && m.act() {
 	}
@@ -95,7 +95,7 @@ func (m *modelBatch) wait(open bool) bool {
 	return true
 }
 
-// stuck tells whether none of the batch's instances can send now. Where another
+// stuck reports whether none of the batch's instances can send now. Where another
 // batch asked for the same room, what the batch reported shows the result.
 func (m *modelBatch) stuck() bool {
 	if m.contended() {
@@ -172,7 +172,7 @@ func (m *modelBatch) given() int {
 }
 
 // give turns an item that waits into SENDING. The engine chose the instance and
-// the message id, and the item where an instance may not write to everybody:
+// the message id, and the item where an instance may not write to everyone:
 // else it is the first, or the one that just went back.
 func (m *modelBatch) give(able []int64) bool {
 	at := m.given()

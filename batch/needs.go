@@ -118,7 +118,7 @@ func attemptNeeds(look *store.Lookup) store.Needs {
 	}
 }
 
-// itemNeeds goes through the items of one batch after the other, and holds them against
+// itemNeeds goes through the items of one batch after the other, and checks them against
 // the numbers in its header.
 func itemNeeds(look *store.Lookup) store.Needs {
 	c := itemCount{look: look}
@@ -169,7 +169,7 @@ func (c *itemCount) begin(key []byte) {
 	}
 }
 
-// add takes the next item, and tells of those that are missing before it.
+// add takes the next item, and reports those that are missing before it.
 func (c *itemCount) add(key, value []byte) []store.Need {
 	position := itemKeyPosition(key)
 	if c.whole && position >= c.header.Counts.Total {
@@ -206,7 +206,7 @@ func (c *itemCount) count(s ItemStatus) {
 	}
 }
 
-// missing tells of items that are not there before a position. With one that is damaged,
+// missing reports items that are not there before a position. With one that is damaged,
 // nothing can be counted.
 func (c *itemCount) missing(before int) (needs []store.Need) {
 	for ; c.whole && c.next < before; c.next++ {
@@ -240,7 +240,7 @@ func lostItem(id []byte, h *header, position int) store.Need {
 	return store.Need{Bucket: bucketItem, Key: itemKey(uuid.UUID(id), position), Value: raw, Why: "the recipient of an item is unknown"}
 }
 
-// end holds the counts against the header. With items missing or damaged, they are not
+// end checks the counts against the header. With items missing or damaged, they are not
 // known yet.
 func (c *itemCount) end() []store.Need {
 	if !c.known || c.staged || !c.whole {

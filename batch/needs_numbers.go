@@ -60,7 +60,7 @@ func (n *heldNumbers) needs() (all []store.Need) {
 	return all
 }
 
-// numberNeeds: a number is that of somebody who has batches.
+// numberNeeds: a number is that of someone who has batches.
 func numberNeeds(look *store.Lookup) store.Needs {
 	return func(key, _ []byte) []store.Need {
 		owner, is := bytes.CutPrefix(key, []byte("user"))

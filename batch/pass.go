@@ -33,7 +33,7 @@ func (p *pass) stale(gates uint64, now time.Time) bool {
 	return p.gates != gates || !p.until.IsZero() && !p.until.After(now)
 }
 
-// keep notes that somebody whom the pass does not find any more may be sent to then.
+// keep notes that someone whom the pass does not find any more may be sent to then.
 func (p *pass) keep(until time.Time) { p.until = earlier(p.until, until) }
 
 // search is what an instance may send.
@@ -51,7 +51,7 @@ type search struct {
 //
 // Who may not be written to is asked about once a pass, not once an item that
 // is sent: a hundred thousand strangers are gone through once, and again only
-// when the instance has changed meanwhile, as it does when somebody becomes
+// when the instance has changed meanwhile, as it does when someone becomes
 // known to it. The first item that waits is asked about each time, and shows
 // that strangers may be written to again.
 func (w *worker) seek(id int64, back *unsent) (found search, err error) {
@@ -114,7 +114,7 @@ func (w *worker) passOf(id int64) *pass {
 	return w.passes[id]
 }
 
-// goThrough goes on with the pass of an instance, behind the first item that
+// goThrough continues with the pass of an instance, behind the first item that
 // waits; that one, or one that goes back, may be sent at until.
 func (w *worker) goThrough(id int64, first unsent, until time.Time, found search) (search, error) {
 	p := w.passOf(id)

@@ -128,7 +128,7 @@ func (r itemRecord) recipient() string {
 	return r.Input
 }
 
-// lastAttempt is the attempt that the item's own record tells of.
+// lastAttempt is the attempt that the item's own record reports.
 func (r itemRecord) lastAttempt() attemptRecord {
 	a := attemptRecord{
 		Instance: r.Instance, ClientID: r.ClientID, Status: AttemptStatus(r.Status),

@@ -96,7 +96,7 @@ func (w *worker) waitFor(later choice, again time.Time, back *unsent) (choice, e
 	}, nil
 }
 
-// barred tells until when an instance that could not send is not asked again, by
+// barred reports until when an instance that could not send is not asked again, by
 // the clock as it is set now.
 func (w *worker) barred(id int64, now time.Time) time.Time {
 	if d, ok := w.dropped[id]; ok && d.changes == w.e.changesOf(id) {

@@ -14,7 +14,7 @@ import (
 const partSize = 250
 
 // Processing returns a batch, and its items with their attempts by position,
-// part after part. Each part is a read transaction of its own that is over
+// part after part. Each part is a read transaction of its own that has ended
 // before the caller gets it, so a caller may take its time: no page of the file
 // is kept from reuse, and no more than a part is in memory.
 //

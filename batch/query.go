@@ -20,7 +20,7 @@ const unknownTotal = -1
 
 // lookMax is how many records a page is looked for in, and as many are counted where
 // its total is not kept. A list whose filter fits almost nothing then has short pages,
-// even empty ones, with a cursor to go on.
+// even empty ones, with a cursor to continue.
 const lookMax = 20_000
 
 // query reads one page of a list.

@@ -52,7 +52,7 @@ func (b *full) loadItem(tx *store.Tx, position int) (itemRecord, error) {
 	return r, err
 }
 
-// loadOrLost is loadItem for who goes on without: an item whose record is
+// loadOrLost is loadItem for who continues without: an item whose record is
 // damaged has no recipient, and no message is sent for it.
 func (b *full) loadOrLost(tx *store.Tx, position int) (itemRecord, error) {
 	r, err := b.loadItem(tx, position)

@@ -142,7 +142,7 @@ func removeSome(tx *store.Tx) error {
 	return err
 }
 
-// expire removes final batches when their retention is over, until Stop.
+// expire removes final batches when their retention has ended, until Stop.
 func (e *Engine) expire() {
 	prune.Loop(e.life, e.cfg.Store, e.cfg.Retention, e.expireOnce, func(err error) {
 		e.cfg.Logger.Warn("old batches not removed", "error", err)
@@ -152,7 +152,7 @@ func (e *Engine) expire() {
 // expireOnce withdraws the batches that were final before a time. It returns
 // when the first of those that it leaves became final, or was created.
 //
-// A batch is never final before it is created, and an id tells when that was:
+// A batch is never final before it is created, and an id shows when that was:
 // so it looks at no batch that was created later. Ids from the future, which
 // the library goes on to make after a clock was set back, tell nothing.
 func (e *Engine) expireOnce(before time.Time) (oldest time.Time, err error) {

@@ -198,7 +198,7 @@ func TestDeletionIsAtomicAndSurvivesACrash(t *testing.T) {
 	})
 }
 
-// Retention: a final batch goes when it is over, be it that the program ran all
+// Retention: a final batch goes when it has ended, be it that the program ran all
 // the time or began only then; what is not final stays.
 func TestFinalBatchesGoWhenTheirRetentionIsOver(t *testing.T) {
 	const life = 100 * time.Hour
@@ -296,7 +296,7 @@ func TestFutureIDDoesNotPreventRetention(t *testing.T) {
 	}
 }
 
-// A list goes on where it was although what its cursor pointed to is gone.
+// A list continues where it was although what its cursor pointed to is gone.
 func TestACursorOutlivesWhatItPointedTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(1, 2)

@@ -151,7 +151,7 @@ func TestClockChangeAsksTheGateWithinAMinute(t *testing.T) {
 	})
 }
 
-// A wrong clock that is put right gives a batch its window again.
+// A wrong clock that is corrected gives a batch its window again.
 func TestClockSetBackReopensAWindow(t *testing.T) {
 	f := newFleet(1, 2)
 	clocked(t, f, func(r *rig, watch *simWatch) {

@@ -331,8 +331,8 @@ func TestStopInterruptsALongPass(t *testing.T) {
 	})
 }
 
-// Strangers are kept back for an hour, and everybody for a minute: the one item that
-// went back is not forgotten when the minute is over, though all others are strangers.
+// Strangers are kept back for an hour, and everyone for a minute: the one item that
+// went back is not forgotten when the minute has ended, though all others are strangers.
 func TestReturnedItemKeepsItsTimeAmongStrangers(t *testing.T) {
 	f := newFleet(1)
 	gate := &fullMinute{scripted: f}
@@ -378,7 +378,7 @@ func (f *slowGate) Gate(q Question) Gate {
 	return f.scripted.Gate(q)
 }
 
-// The second pass begins in the same look: nothing tells of a wait that is none.
+// The second pass begins in the same look: nothing reports a wait that is none.
 func TestNewlyKnownContactIsSentAtOnce(t *testing.T) {
 	f := newFleet(1, 2)
 	journalled(t, f, nil, func(j *journal) {

@@ -210,7 +210,7 @@ func TestARestrictionBenchesItsInstanceForEveryBatch(t *testing.T) {
 func TestBatchWaitsForTheFirstBenchedInstance(t *testing.T) {
 	for _, tc := range []struct {
 		rule       string
-		bench, add time.Duration // of instance 1, from the start and when half of it is over
+		bench, add time.Duration // of instance 1, from the start and when half of it has ended
 		other      time.Duration // of instance 2
 		want       time.Duration
 	}{

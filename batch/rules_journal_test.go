@@ -106,7 +106,7 @@ func (j *journal) wants(want string) {
 	}
 }
 
-// send ends in what answer gives it, or in a doubt when its time is over.
+// send ends in what answer gives it, or in a doubt when its time has ended.
 func (j *journal) send(ctx context.Context, _ int64, _ event.Outgoing) error {
 	select {
 	case err := <-j.answers:
@@ -116,7 +116,7 @@ func (j *journal) send(ctx context.Context, _ int64, _ event.Outgoing) error {
 	}
 }
 
-// deaf has sends ignore their context, until the test is over.
+// deaf has sends ignore their context, until the test has ended.
 func (j *journal) deaf() {
 	j.f.send = func(context.Context, int64, event.Outgoing) error {
 		<-j.late

@@ -253,7 +253,7 @@ func (j *journal) verify() {
 	}
 }
 
-// nextRun tells whether an event has a nextRunAt; got is what it has. A batch
+// nextRun reports whether an event has a nextRunAt; got is what it has. A batch
 // that is created or recovered may have to wait for its window or not.
 func nextRun(kind event.Kind, got any) bool {
 	switch kind {

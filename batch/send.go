@@ -106,7 +106,7 @@ func (w *worker) pickReady() (choice, error) {
 }
 
 // send sends the item that was committed as SENDING. It comes back at the
-// latest when the lease is over, or when Stop has waited long enough. As long
+// latest when the lease has ended, or when Stop has waited long enough. As long
 // as the message has not left, whatever ends the work on the batch calls it off.
 func (w *worker) send(r itemRecord) outcome {
 	if r.lost() {
@@ -145,7 +145,7 @@ func (w *worker) send(r itemRecord) outcome {
 	over, halt := w.shuts()
 	defer halt()
 	stop := w.e.stop
-	var halts <-chan time.Time // when to see whether the batch can go on
+	var halts <-chan time.Time // when to see whether the batch can continue
 	shut := false              // the window is
 	for {
 		select {
@@ -182,7 +182,7 @@ func (w *worker) send(r itemRecord) outcome {
 	}
 }
 
-// almost is how long a message still has to leave when its batch cannot go on:
+// almost is how long a message still has to leave when its batch cannot continue:
 // one that is about to is not worth a second attempt.
 const almost = 20 * time.Millisecond
 
@@ -198,7 +198,7 @@ func (w *worker) shuts() (over <-chan struct{}, halt func()) {
 }
 
 // calledOff is the outcome of a send that was still being prepared, or waited
-// for its turn, when its batch could not go on: it goes back to wait.
+// for its turn, when its batch could not continue: it goes back to wait.
 func calledOff() outcome {
 	return outcome{attempt: AttemptUnavailable, status: ItemPending, move: MoveBack, busy: true, reason: errCalledOff.Error()}
 }
@@ -234,7 +234,7 @@ func (w *worker) outcomeOf(receipt Receipt, err error) outcome {
 	return unknown(err.Error())
 }
 
-// isFullDisk tells whether a message did not leave for want of room for its
+// isFullDisk reports whether a message did not leave for want of room for its
 // file: nothing is wrong with the item, and it can be sent once there is some.
 func isFullDisk(err error) bool {
 	return errors.Is(err, event.ErrSendRefused) && errors.Is(err, store.ErrDiskFull)
@@ -391,7 +391,7 @@ func (w *worker) wait(d time.Duration) {
 	}
 }
 
-// changed reports whether the batch is no longer this worker's to go on with.
+// changed reports whether the batch is no longer this worker's to continue with.
 // A nudge alone does not say so: a call may have changed nothing.
 func (w *worker) changed() bool {
 	var h header

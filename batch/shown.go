@@ -6,7 +6,7 @@ import (
 	"postern/store"
 )
 
-// Shown are the batches of a user as somebody sees them who may see some instances only. A
+// Shown are the batches of a user as someone sees them who may see some instances only. A
 // batch that goes out by none of these is none. Of one that goes out by others as well, the
 // others are left out with their attempts, and items do not tell that they were given to
 // one of them; its counts are those of all.

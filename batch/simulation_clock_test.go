@@ -26,7 +26,7 @@ func (s *sim) next() (at time.Time) {
 	return at
 }
 
-// pass lets the time go on, with a comparison wherever a model says that
+// pass lets the time continue, with a comparison wherever a model says that
 // something happens.
 func (s *sim) pass(until time.Time) {
 	for {
@@ -53,7 +53,7 @@ func (s *sim) fire(m *modelBatch) {
 	s.settled(m)
 }
 
-// due gives up the send in flight when its time is over.
+// due gives up the send in flight when its time has ended.
 func (s *sim) due(m *modelBatch) {
 	if m.flight == nil || m.timer(s.deadline).After(s.env.now) {
 		return
@@ -146,7 +146,7 @@ func (s *sim) stepRelease(step simStep) {
 	}
 }
 
-// stepStop begins an orderly stop. Other steps go on until it is done.
+// stepStop begins an orderly stop. Other steps continue until it is done.
 func (s *sim) stepStop(simStep) {
 	if s.proc.stopped != nil {
 		return
@@ -183,7 +183,7 @@ func (s *sim) apart() {
 	}
 }
 
-// afterStop starts the program again once its stop is over.
+// afterStop starts the program again once its stop has ended.
 func (s *sim) afterStop() {
 	if s.proc.stopped == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"postern/store"
 )
 
-// compare tells how a batch differs from its model: its view, its items with
+// compare reports how a batch differs from its model: its view, its items with
 // their attempts, its fencing number and the events that it reported since.
 func (s *sim) compare(m *modelBatch) error {
 	if m.wrong != "" {
@@ -130,7 +130,7 @@ func difference(got, want any) string {
 	return fmt.Sprintf("\n got %s\nwant %s", g, w)
 }
 
-// compareSends tells whether the network waits for exactly those sends that
+// compareSends reports whether the network waits for exactly those sends that
 // the models have in flight, and whether it saw a send that may not be.
 func (s *sim) compareSends() {
 	s.net.change(func() { s.must(s.net.broken, "a send") })
@@ -152,7 +152,7 @@ func (s *sim) compareSends() {
 	}
 }
 
-// compareSend tells whether a send is what its batch asked for.
+// compareSend reports whether a send is what its batch asked for.
 func (s *sim) compareSend(m *modelBatch, c *simCall) {
 	tries := m.items[m.current].tries
 	if c.out.To != m.spec.recipients[m.current]+"@"+event.UserServer || c.instance != tries[len(tries)-1].instance ||

@@ -49,7 +49,7 @@ type simCall struct {
 	late      error // what it ends in when its context does
 	over      bool
 	err       error
-	lapsed    bool // its lease is over
+	lapsed    bool // its lease has ended
 	committed int
 	hold      chan struct{} // the worker is held here once its commit is reported; nil: it is not
 	gone      modelLeft     // as the limits count it
@@ -180,7 +180,7 @@ func (n *simNet) end(c *simCall, err error) {
 	}
 }
 
-// leftFor tells whether a message whose send ended so may have reached
+// leftFor reports whether a message whose send ended so may have reached
 // WhatsApp.
 func leftFor(err error) bool {
 	return !errors.Is(err, event.ErrNotConnected) && !errors.Is(err, event.ErrBusy) && !errors.Is(err, event.ErrNotOnWhatsApp)

@@ -162,7 +162,7 @@ func start(net *simNet, s *store.Store, pacer *pace.Pacer, w *simWriter, how sim
 	return p, p.engine.Start(context.Background())
 }
 
-// isNew tells whether somebody is a new contact.
+// isNew reports whether someone is a new contact.
 func (n *simNet) isNew(_ int64, jid string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -247,7 +247,7 @@ func (w *simWriter) total() int {
 	return w.commits
 }
 
-// wholeFile tells what in the file lacks what it needs.
+// wholeFile reports what in the file lacks what it needs.
 func (p *simProcess) wholeFile() error {
 	r, err := store.Check(context.Background(), p.path, append(Buckets(), pace.Buckets()...))
 	if err == nil && len(r.Faults) > 0 {

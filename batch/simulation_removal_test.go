@@ -40,7 +40,7 @@ func (m *modelBatch) remove() verdict {
 	return done
 }
 
-// stepRemove has somebody delete a batch: of any status, of any age, or another
+// stepRemove has someone delete a batch: of any status, of any age, or another
 // user's.
 func (s *sim) stepRemove(step simStep) {
 	m := s.batch(step.a)
@@ -212,7 +212,7 @@ func (s *sim) mayExpire(by time.Time) bool {
 	return false
 }
 
-// compareGone tells what is left of a batch that was removed.
+// compareGone reports what is left of a batch that was removed.
 func (s *sim) compareGone(m *modelBatch) error {
 	if _, err := s.proc.engine.Batch(m.spec.owner, m.id); !errors.Is(err, ErrNotFound) {
 		return fmt.Errorf("it was removed, and reads %w", err)

@@ -240,7 +240,7 @@ func (s *sim) forgetFinal() {
 
 // sleepTo lets the time pass without looking at what happens meanwhile.
 func (s *sim) sleepTo(at time.Time) {
-	s.net.change(func() {}) // what was read of the model was read before others go on
+	s.net.change(func() {}) // what was read of the model was read before others continue
 	time.Sleep(at.Sub(s.env.now))
 	s.env.now = at
 }

@@ -41,7 +41,7 @@ type Window string
 const (
 	WindowOpen  Window = "open"
 	WindowShut  Window = "shut"  // another one will open
-	WindowSpent Window = "spent" // the only one is over
+	WindowSpent Window = "spent" // the only one has ended
 )
 
 // Move is what becomes of the item in SENDING in the same commit.

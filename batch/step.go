@@ -12,7 +12,7 @@ import (
 const (
 	reasonLease    = "LEASE_EXPIRED"
 	reasonShutdown = "GRACEFUL_SHUTDOWN"
-	reasonRestored = "RESTORED" // from a backup; it goes on when a call says so
+	reasonRestored = "RESTORED" // from a backup; it continues when a call says so
 )
 
 // errUnchanged ends a transaction in which there is nothing to change.

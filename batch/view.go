@@ -11,7 +11,7 @@ import (
 const reduceOver = 4 << 10
 
 // statusIn is the status that an event's payload carries, which is not always
-// the one that the batch has when the commit is over.
+// the one that the batch has when the commit has ended.
 var statusIn = map[event.Kind]event.BatchStatus{
 	event.BatchCreated:             event.BatchQueued,
 	event.BatchScheduled:           event.BatchIsScheduled,
@@ -141,7 +141,7 @@ func (b *full) view(states []event.State, now time.Time) View {
 	}
 }
 
-// nextRun is when a batch that waits for a window goes on, nil when it never
+// nextRun is when a batch that waits for a window continues, nil when it never
 // will. The stored time may have passed while neither program nor machine ran.
 func (b *full) nextRun(now time.Time) *event.Time {
 	if b.Status == event.BatchIsScheduled || b.Status == event.BatchWaitingForWindow {

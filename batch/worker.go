@@ -27,7 +27,7 @@ type worker struct {
 
 	// Of the goroutine.
 	b       *full
-	fresh   bool // b is what was committed last, as far as anybody knows
+	fresh   bool // b is what was committed last, as far as anyone knows
 	content event.Content
 	dropped map[int64]drop
 	able    []int64 // of pick, reused
@@ -80,7 +80,7 @@ func (w *worker) report(err error) {
 	w.e.cfg.Logger.Error("a batch cannot go on; restart Postern once the cause is removed", "batch", w.id, "error", err)
 }
 
-// park ends the goroutine, unless somebody asked for another look meanwhile.
+// park ends the goroutine, unless someone asked for another look meanwhile.
 func (w *worker) park(r rest, err error) bool {
 	w.e.mu.Lock()
 	defer w.e.mu.Unlock()

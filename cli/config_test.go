@@ -181,7 +181,7 @@ func writeFile(t *testing.T, name, text string) string {
 	return path
 }
 
-// inPrivateFolder goes on in a new folder that only its owner may read.
+// inPrivateFolder continues in a new folder that only its owner may read.
 func inPrivateFolder(t *testing.T) {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "private")

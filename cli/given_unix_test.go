@@ -20,7 +20,7 @@ func pipe(t *testing.T) string {
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // lets go who still waits for somebody to write
+	t.Cleanup(func() { // lets go who still waits for someone to write
 		if f, err := os.OpenFile(path, os.O_RDWR, 0); err == nil {
 			_ = f.Close()
 		}

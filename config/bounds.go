@@ -52,7 +52,7 @@ func readDocument(path string) (string, error) {
 // authorities of a system.
 const MaxPEM = 4 << 20
 
-// ReadSmall reads a file that has so many bytes at most. One that goes on, such as a
+// ReadSmall reads a file that has so many bytes at most. One that continues, such as a
 // device, is an error.
 func ReadSmall(path string, most int64) ([]byte, error) {
 	raw, _, err := readBounded(path, most)

@@ -113,7 +113,7 @@ func TestTheExampleIsFarFromTheBounds(t *testing.T) {
 	}
 }
 
-// FuzzNesting holds the count against what the parser makes of a document: a
+// FuzzNesting checks the count against what the parser makes of a document: a
 // bracket that was overlooked would be a level more in the tree than was counted.
 func FuzzNesting(f *testing.F) {
 	for _, s := range []string{

@@ -11,7 +11,7 @@ import (
 )
 
 // TestStreamContinuesAfterInvalidMessages: an id that would be read as that of another
-// call, of which it would get the outcome in the place of its own; several messages at once,
+// call, of which it would get the outcome in place of its own; several messages at once,
 // what is none, and one that is too long.
 func TestStreamContinuesAfterInvalidMessages(t *testing.T) {
 	w := newWorld(t)

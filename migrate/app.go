@@ -99,7 +99,7 @@ func (b *belonging) rest(r *table.Row, known ...string) {
 	}
 }
 
-// isNothing tells whether a value says nothing: its program never set it.
+// isNothing reports whether a value says nothing: its program never set it.
 func isNothing(v any) bool {
 	switch v := v.(type) {
 	case nil:

@@ -181,7 +181,7 @@ func object(raw string) json.RawMessage {
 	return json.RawMessage(raw)
 }
 
-// addMessage adds a message that can be stored, and tells whether it did.
+// addMessage adds a message that can be stored, and reports whether it did.
 func (a *Account) addMessage(o *Options, r *table.Row, m event.Message) bool {
 	switch {
 	case r.Err() != nil:

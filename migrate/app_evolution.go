@@ -112,7 +112,7 @@ func (b *belonging) evolutionProxy(o *Options, raw string) {
 // fill does nothing: of messages it keeps ids and states alone.
 func (evolution) fill(context.Context, *sources, *Options, map[string]*Account) error { return nil }
 
-// isPerson tells whether a JID is a person's.
+// isPerson reports whether a JID is a person's.
 func isPerson(jid string) bool {
 	return strings.HasSuffix(jid, "@s.whatsapp.net") || strings.HasSuffix(jid, "@lid")
 }

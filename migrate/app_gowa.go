@@ -99,7 +99,7 @@ func gowaWebhook(b *belonging, o *Options, r *table.Row) {
 }
 
 func (gowa) fill(ctx context.Context, s *sources, o *Options, group map[string]*Account) error {
-	// Older rows name the account in the place of the device's id.
+	// Older rows name the account in place of the device's id.
 	of := func(r *table.Row) *Account {
 		id := r.Text("device_id")
 		if a := group[id]; a != nil {

@@ -92,7 +92,7 @@ func numberOf(jid string, devices []string) string {
 	return number
 }
 
-// free holds the names against the rules, each other, and those that exist here. An
+// free checks the names against the rules, each other, and those that exist here. An
 // account that was taken over before under its name is not again.
 func (p *Plan) free(all []*planned) (fresh []*planned, err error) {
 	var errs []error

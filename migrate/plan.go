@@ -26,7 +26,7 @@ type Options struct {
 	Messages bool // stored messages and contacts, too
 
 	Rules instance.Rules
-	// Keeps tells whether a token of the other program is valid here for the instance
+	// Keeps reports whether a token of the other program is valid here for the instance
 	// of that name.
 	Keeps func(name, token string) bool
 	// Mint makes the token of an instance whose own is not valid here.

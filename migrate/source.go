@@ -36,7 +36,7 @@ type file struct {
 // databases are how files of SQLite are named; only these count in a folder.
 var databases = []string{".db", ".sqlite", ".sqlite3"}
 
-// openSources opens files, and in the place of a folder the databases in it.
+// openSources opens files, and in place of a folder the databases in it.
 func openSources(ctx context.Context, paths []string) (*sources, error) {
 	all, err := inFolders(paths)
 	if err != nil {

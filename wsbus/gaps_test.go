@@ -125,7 +125,7 @@ func TestGapsKeepSequencesContiguous(t *testing.T) {
 			kept = slices.Delete(kept, i, i+1)
 		}
 	}
-	position, visits := uint64(1), 0 // 0 would ask for what is kept
+	position, visits := uint64(1), 0 // 0 would ask for all stored events
 	kept = kept[1:]
 	for ; len(kept) > 0 && visits < 100; visits++ {
 		position, kept = w.countOn(t, position, kept)

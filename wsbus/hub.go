@@ -380,7 +380,7 @@ func (h *Hub) Close(ctx context.Context) error {
 }
 
 // OriginAllowed reports whether a handshake with these Origin and Host headers
-// may go on.
+// may continue.
 func (h *Hub) OriginAllowed(origin, host string) bool {
 	switch {
 	case origin == "":

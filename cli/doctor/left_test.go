@@ -9,7 +9,7 @@ import (
 	"postern/config"
 )
 
-// TestSecretsThatAKillLeftAreTold, and nothing that somebody else named.
+// TestSecretsThatAKillLeftAreTold, and nothing that someone else named.
 func TestSecretsThatAKillLeftAreTold(t *testing.T) {
 	cfg := config.Default()
 	cfg.Store.Path = filepath.Join(t.TempDir(), "postern.db")

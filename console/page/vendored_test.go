@@ -66,7 +66,7 @@ func TestVendoredModulesMatchTheirDigests(t *testing.T) {
 	}
 }
 
-// TestVendoredModulesMatchTheRegistry holds the files against the archives of
+// TestVendoredModulesMatchTheRegistry checks the files against the archives of
 // their releases, where the registry can be reached.
 func TestVendoredModulesMatchTheRegistry(t *testing.T) {
 	if testing.Short() {

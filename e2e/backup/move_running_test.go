@@ -75,7 +75,7 @@ func (c *chatting) moved(t *testing.T) {
 	}
 }
 
-// TestAnAccountMovesBetweenRunningProgramsAndBack: while both go on, without pairing, with
+// TestAnAccountMovesBetweenRunningProgramsAndBack: while both continue, without pairing, with
 // no key used twice and every message read, and a file that is no account imports nothing.
 func TestAnAccountMovesBetweenRunningProgramsAndBack(t *testing.T) {
 	t.Parallel() // it waits more than it works

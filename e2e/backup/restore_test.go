@@ -20,7 +20,7 @@ import (
 	"postern/sandbox"
 )
 
-// chatting is a scene in which everybody writes to everybody.
+// chatting is a scene in which everyone writes to everyone.
 type chatting struct {
 	*rig.SendScene
 	own, anne, bob *sandbox.Phone
@@ -132,7 +132,7 @@ func (c *chatting) postern(t *testing.T, want int, args ...string) string {
 }
 
 // TestRestoredAccountUsesNoKeyTwice makes a backup in the middle of
-// a chat, goes on for 500 messages each way, kills the program, restores, and goes on for
+// a chat, continues for 500 messages each way, kills the program, restores, and continues for
 // 500 more: with people and in a group, with messages that come while nothing runs.
 func TestRestoredAccountUsesNoKeyTwice(t *testing.T) {
 	const more = 500

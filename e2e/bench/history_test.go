@@ -101,7 +101,7 @@ func watchMemory(b *testing.B) (stop func() float64) {
 	}
 }
 
-// liveHook tells when each live message came, and when the history did.
+// liveHook reports when each live message came, and when the history did.
 type liveHook struct {
 	server  *httptest.Server
 	came    chan time.Time

@@ -27,7 +27,7 @@ import (
 )
 
 // way is one way to send texts. Ways take turns in one run, on one network, so that
-// what they are held against had the same machine.
+// what they are checked against had the same machine.
 type way struct {
 	name    string
 	send    func(ctx context.Context, caller int, to string) error

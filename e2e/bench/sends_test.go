@@ -129,7 +129,7 @@ func highest(b *testing.B, fn func()) (top float64) {
 	}
 }
 
-// video begins as an MP4 file does and goes on with zeros.
+// video begins as an MP4 file does and continues with zeros.
 func video(w io.Writer, size int) error {
 	const head = "\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom"
 	if _, err := io.WriteString(w, head); err != nil {

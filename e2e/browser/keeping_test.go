@@ -126,7 +126,7 @@ func TestAnAccountMovesInTheBrowser(t *testing.T) {
 	d.Stop()
 }
 
-// TestDeletingAKeyStopsItsWork: the page says what goes on, and stops it.
+// TestDeletingAKeyStopsItsWork: the page says what happens, and stops it.
 func TestDeletingAKeyStopsItsWork(t *testing.T) {
 	d := newConsole(t)
 	token := d.Pair("shop")

@@ -20,7 +20,7 @@ const patience = time.Minute
 // flags are those of every start.
 var flags = []string{"--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage"}
 
-// Result is what a walk tells of its page: how many steps it made, and which
+// Result is what a walk reports about its page: how many steps it made, and which
 // rules it found broken.
 type Result struct {
 	Steps int

@@ -114,7 +114,7 @@ type flips struct {
 	hook    string
 	whole   map[string]string // bucket/key in hex -> value
 	events  map[string]bool   // bodies of the events in them
-	answers map[string]bool   // what the interface tells of the file without damage
+	answers map[string]bool   // what the API reports about the file without damage
 
 	mu     sync.Mutex
 	bodies []string
@@ -329,7 +329,7 @@ func (f *flips) ask(api *consumer.Client) (answers map[string]bool, warned bool,
 	return answers, len(damage) > 0, err
 }
 
-// collect adds what a list tells of things that a start does not change.
+// collect adds what a list reports about things that a start does not change.
 func (f *flips) collect(api *consumer.Client, answers map[string]bool, cred consumer.Credential, path string) error {
 	req, err := http.NewRequest(http.MethodGet, api.Base+path, nil)
 	if err != nil {

@@ -242,7 +242,7 @@ func runChild(t *testing.T, job flipJob, got func(flipResult)) (done int, said s
 	return done, fmt.Sprint(err, ": ", tail(output.String()))
 }
 
-// tail is the part of an output that tells why a process died.
+// tail is the part of an output that reports why a process died.
 func tail(s string) string {
 	const most = 3000
 	return s[:min(len(s), most)]

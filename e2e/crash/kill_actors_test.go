@@ -249,7 +249,7 @@ func (u *user) createLarge(rng *rand.Rand) *intent {
 	})
 }
 
-// meddle looks at a batch and may do something to it; it tells whether the
+// meddle looks at a batch and may do something to it; it reports whether the
 // batch is at its end.
 func (u *user) meddle(rng *rand.Rand, in *intent) (final bool) {
 	path := "/message/batches/" + in.id.String()
@@ -289,7 +289,7 @@ func (u *user) meddle(rng *rand.Rand, in *intent) (final bool) {
 	return false
 }
 
-// remove deletes a batch that has ended; it tells whether that was answered.
+// remove deletes a batch that has ended; it reports whether that was answered.
 func (u *user) remove(in *intent) (answered bool) {
 	u.ledger.note(func() { in.deleting = true })
 	status, answer := u.ask(u.token, http.MethodDelete, "/message/batches/"+in.id.String(), nil)

@@ -28,7 +28,7 @@ var durableKinds = map[event.Kind]string{
 	event.ConnectionUpdated: "connectionUpdated", event.ContactsUpdate: "contactsUpdated",
 }
 
-// keeps tells whether an account makes its events durable; the others go on in
+// keeps reports whether an account makes its events durable; the others continue in
 // the old way beside it.
 func (l *account) keeps() bool { return l.name != "line-1" }
 
@@ -90,7 +90,7 @@ func (a *arrivals) take(path, id, body string) {
 }
 
 // replaySome repeats a few events of an account now and then, while everything
-// else goes on.
+// else continues.
 func (s *siege) replaySome(ctx context.Context, rng *rand.Rand, l *account) {
 	path := "/instance/" + l.name + "/webhook/deliveries/replay"
 	for l.keeps() && rest(ctx, rng, 600*time.Millisecond) {

@@ -17,7 +17,7 @@ import (
 )
 
 // follow listens to a user's events over one WebSocket after the other. Each
-// goes on where the one before it ended, by a kill or as it pleased.
+// continues where the one before it ended, by a kill or as it pleased.
 func (u *user) follow(ctx context.Context, rng *rand.Rand) {
 	for rest(ctx, rng, 30*time.Millisecond) {
 		conn, _ := u.listen(ctx)

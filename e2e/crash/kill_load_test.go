@@ -51,7 +51,7 @@ func killSeed() uint64 {
 
 // TestKillUnderLoad kills the real program
 // with SIGKILL again and again, at random and at chosen moments, while users,
-// phones, the network and the receiver of the webhooks go on as they like. The
+// phones, the network and the receiver of the webhooks continue as they like. The
 // checks are those of siege.verify and siege.checkFile.
 func TestKillUnderLoad(t *testing.T) {
 	if testing.Short() {
@@ -211,7 +211,7 @@ func (s *siege) begin() {
 }
 
 // hold keeps the load up while the program is killed so many times. It leaves
-// the program running, and everybody quiet.
+// the program running, and everyone quiet.
 func (s *siege) hold(kills int) map[moment]int {
 	rng := rand.New(rand.NewPCG(s.seed, 0))
 	s.unleash()

@@ -258,7 +258,7 @@ func rangeOf(end string) (least, most int) {
 	return 0, 0
 }
 
-// report tells how much happened, so that a run in which nothing did is seen.
+// report reports how much happened, so that a run in which nothing did is seen.
 func (s *siege) report(batches []*listedBatch) {
 	answered, deleted := 0, 0
 	for _, in := range s.ledger.batches {

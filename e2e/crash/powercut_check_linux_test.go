@@ -53,7 +53,7 @@ type afterCut struct {
 	ledger    *delivery.Ledger
 }
 
-// check opens an image and holds it against what was reported before the cut.
+// check opens an image and checks it against what was reported before the cut.
 func (w *watched) check(folder string, pos int) (err error) {
 	d := &afterCut{folder: folder}
 	path := filepath.Join(folder, "var", "lib", "postern.db")

@@ -36,7 +36,7 @@ func (w *watched) keepEvents() {
 	})
 }
 
-// follow goes on with the instance's events over one WebSocket for a moment.
+// follow continues with the instance's events over one WebSocket for a moment.
 func (w *watched) follow(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()

@@ -206,7 +206,7 @@ func (w *watched) terminate(p *powerloss.Process) (status int) {
 }
 
 // failSync makes one of the next syncs of the data file fail, of pages or of
-// the meta page, while requests go on.
+// the meta page, while requests continue.
 func (w *watched) failSync(*powerloss.Process) (status int) {
 	w.goodSyncs.Store(int64(w.seed % 4))
 	w.await("a failed sync", func() bool {

@@ -213,7 +213,7 @@ func (u *listener) watch(rng *rand.Rand) {
 	}
 }
 
-// listen goes on with the user's events over one WebSocket for a moment.
+// listen continues with the user's events over one WebSocket for a moment.
 func (u *listener) listen(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()

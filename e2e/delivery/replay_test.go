@@ -103,7 +103,7 @@ func TestReplayKeepsIDAndOriginal(t *testing.T) {
 	}
 }
 
-// TestAReplaySurvivesAKill: it goes on after the restart, brings each event, and ends.
+// TestAReplaySurvivesAKill: it continues after the restart, brings each event, and ends.
 func TestAReplaySurvivesAKill(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := newShop(t, "WEBHOOK_REPLAY_RATE=10")

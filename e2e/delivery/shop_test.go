@@ -172,5 +172,5 @@ func value[T any](p *T) (v T) {
 	return v
 }
 
-// has tells whether the webhook's data tells of the text.
+// has reports whether the webhook's data contains the text.
 func has(body []byte, text string) bool { return strings.Contains(string(body), `"`+text+`"`) }

@@ -114,7 +114,7 @@ func TestSupportBundleOfRunningAndStoppedProgram(t *testing.T) {
 	}
 }
 
-// TestTheProgramGathersTheSameBundleItself, one at a time, and goes on when the client
+// TestTheProgramGathersTheSameBundleItself, one at a time, and continues when the client
 // goes away.
 func TestTheProgramGathersTheSameBundleItself(t *testing.T) {
 	t.Parallel() // it waits more than it works

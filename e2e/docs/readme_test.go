@@ -56,7 +56,7 @@ func readmeFolder(t *testing.T) string {
 	return folder
 }
 
-// paste gives text to a shell as a terminal would: line by line, going on after a
+// paste gives text to a shell as a terminal would: line by line, continuing after a
 // command that failed. The ports of the text are replaced by free ones.
 func paste(t *testing.T, folder, text string, ports map[string]string, env ...string) *exec.Cmd {
 	t.Helper()
@@ -140,7 +140,7 @@ func TestReadmeBlocksRunAndCanBePastedAgain(t *testing.T) {
 }
 
 // TestReadmeBlocksReportAStoppedProgram pastes the blocks where no program runs: each
-// call reports it, and no loop goes on for ever.
+// call reports it, and no loop continues for ever.
 func TestReadmeBlocksReportAStoppedProgram(t *testing.T) {
 	needs(t, "bash", "curl", "jq")
 	blocks, folder := readmeBlocks(t), readmeFolder(t)

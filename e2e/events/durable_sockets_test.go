@@ -78,7 +78,7 @@ func say(t *testing.T, s *rig.Scene, text string) {
 }
 
 // TestClientsSurviveChangesOfDurable: one that was there all
-// the time gets each event once, and the numbers go on where they were.
+// the time gets each event once, and the numbers continue where they were.
 func TestClientsSurviveChangesOfDurable(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a program")

@@ -26,7 +26,7 @@ func fewDescriptors(n int) func(*exec.Cmd) {
 }
 
 // TestIdleConnectionsDoNotStarveOtherAddresses floods a program of
-// 256 descriptors with a thousand connections that say nothing, and goes on
+// 256 descriptors with a thousand connections that say nothing, and continues
 // using it.
 func TestIdleConnectionsDoNotStarveOtherAddresses(t *testing.T) {
 	if testing.Short() {

@@ -25,7 +25,7 @@ func TestDemoRunsToItsEnd(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	begin := time.Now()
 	temp, real := t.TempDir(), t.TempDir()
-	for _, name := range []string{"postern.db", "secrets.json", "sandbox.db"} { // of accounts that are somebody's
+	for _, name := range []string{"postern.db", "secrets.json", "sandbox.db"} { // of accounts that are someone's
 		if err := os.WriteFile(filepath.Join(real, name), []byte(name), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -97,7 +97,7 @@ func faultsOf(t *testing.T, path string) []string {
 	return r.Faults
 }
 
-// repaired repairs a file and holds it against what the rule says: no fault is left, the
+// repaired repairs a file and checks it against what the rule says: no fault is left, the
 // store opens it, and the file that was there is beside it, byte for byte.
 func repaired(t *testing.T, path, what string) store.Repaired {
 	t.Helper()
@@ -123,7 +123,7 @@ func repaired(t *testing.T, path, what string) store.Repaired {
 	return done
 }
 
-// missed is whether the check tells of each record of a bucket that is missing; of the
+// missed is whether the check reports each record of a bucket that is missing; of the
 // others it tells only when they say nonsense, or not at all: nothing else depends on
 // them.
 var missed = []string{
@@ -134,7 +134,7 @@ var missed = []string{
 	"delivery_due", "delivery_lane", "delivery_line", "delivery_backlog",
 }
 
-// understood is whether the check tells of each record of a bucket that says nonsense.
+// understood is whether the check reports each record of a bucket that says nonsense.
 var understood = []string{
 	"instance", "message", "contact", "webhook", "webhook_options", "instance_settings", "proxy", "processing", "read_due",
 	"device_run", "client_version", "delivery_log", "batch", "batch_item", "pacing", "pacing_heads", "access_audit",

@@ -189,7 +189,7 @@ func TestImportNamesInaccessibleFiles(t *testing.T) {
 }
 
 // TestImportWithoutSpaceLeavesNoPartialAccount: what has no room is refused, those before
-// it are whole, and with room the same command goes on with the others.
+// it are whole, and with room the same command continues with the others.
 func TestImportWithoutSpaceLeavesNoPartialAccount(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real processes")

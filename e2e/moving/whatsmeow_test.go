@@ -40,7 +40,7 @@ func tokenOf(w *rig.World, name string) string {
 	return all[0].Auth.Token
 }
 
-// goesOn wants the chats of an account to go on in both directions, in the group
+// goesOn wants the chats of an account to continue in both directions, in the group
 // too, every text read once, and none unreadable.
 func goesOn(w *rig.World, c *chatting, name string) {
 	w.T.Helper()
@@ -112,7 +112,7 @@ func TestImportedAccountKeepsChatting(t *testing.T) {
 	}
 }
 
-// reads waits until the program tells of a text that came in.
+// reads waits until the program reports a text that came in.
 func reads(w *rig.World, text string) {
 	w.T.Helper()
 	w.Await("reads "+text, func() bool {

@@ -15,8 +15,8 @@ import (
 // TestSystemdStartsWatchesReloadsAndStopsTheService that the .deb brings, in a small Debian
 // that systemd has booted: it is started when it answers, as its own user, with the secrets
 // that only root reads; it comes back from a kill and from a hang, reads its
-// configuration again, ends in order, goes on as the newer program after an upgrade, is
-// not started over and over where only a person can help, and starts when somebody comes to its socket.
+// configuration again, ends in order, continues as the newer program after an upgrade, is
+// not started over and over where only a person can help, and starts when someone comes to its socket.
 func TestSystemdStartsWatchesReloadsAndStopsTheService(t *testing.T) {
 	root := debian(t)
 	older, newer := brought(t, root, one(t, release(t), "*.deb")), brought(t, root, one(t, upgrade(t), "*.deb"))

@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// Campaign tells how many images of a recording are to be looked at.
+// Campaign reports how many images of a recording are to be looked at.
 type Campaign struct {
 	Images int
 	Seed   uint64

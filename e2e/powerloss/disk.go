@@ -62,7 +62,7 @@ func (r *Recording) Disk() *Disk {
 		}
 	}
 	for _, o := range r.ops {
-		// Copies, since a running program goes on with the originals.
+		// Copies, since a running program continues with the originals.
 		c := *o
 		d.steps = append(d.steps, step{c.begin, &c})
 		if c.end > 0 {

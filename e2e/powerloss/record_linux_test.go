@@ -182,7 +182,7 @@ func filesChild(folder string, say func(string)) error {
 	return nil
 }
 
-// listing tells what is in a folder: names, and the first byte of each block.
+// listing reports what is in a folder: names, and the first byte of each block.
 func listing(folder string) string {
 	var all []string
 	_ = filepath.WalkDir(folder, func(path string, d os.DirEntry, _ error) error {

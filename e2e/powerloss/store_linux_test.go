@@ -41,7 +41,7 @@ func openStore(folder string) (*store.Store, error) {
 	return store.Open(store.Options{Path: dataFile(folder), Buckets: []store.Bucket{counters}, MinFree: 1, SurveyFrom: 1})
 }
 
-// storeChild writes through the real store, and tells what it was answered and
+// storeChild writes through the real store, and reports what it was answered and
 // what readers see meanwhile: counters as "counter WRITER N", events as "event
 // NUMBER CHECKSUM", and "open" once there is a file.
 func storeChild(folder string, tell func(string)) error {
@@ -171,7 +171,7 @@ func factsAt(all []reported, pos int) facts {
 	return f
 }
 
-// checkStore opens an image with the real store and holds it against what had
+// checkStore opens an image with the real store and checks it against what had
 // been reported.
 func checkStore(folder string, f facts) error {
 	if _, err := os.Stat(dataFile(folder)); err != nil && !f.open {
@@ -253,7 +253,7 @@ func seedOf(t *testing.T) uint64 {
 }
 
 // slowly makes a sync take some milliseconds, so that what is reported too early is
-// heard before the sync is over.
+// heard before the sync has ended.
 func slowly(rng *rand.Rand) SyncFault {
 	return SyncFault{Delay: time.Duration(rng.IntN(4)) * time.Millisecond}
 }

@@ -234,7 +234,7 @@ func (t *tracer) leave(tid int, th *thread) {
 	th.call = nil
 }
 
-// resume lets a stopped thread go on, to the end of its system call or to the
+// resume lets a stopped thread continue, to the end of its system call or to the
 // next one that is trapped. A thread that was killed meanwhile is no error.
 func (t *tracer) resume(tid int, toEnd bool, signal syscall.Signal) {
 	var err error

@@ -12,7 +12,7 @@ import (
 	"postern/event"
 )
 
-// shown is what connection/status tells of a restriction.
+// shown is what connection/status reports about a restriction.
 type shown struct {
 	Kind, Source string
 	Since, Until time.Time
@@ -31,7 +31,7 @@ func send(s *rig.Scene, number string) (status int, answer string) {
 		fmt.Sprintf(`{"number":%q,"textMessage":{"text":"hello"}}`, number))
 }
 
-// whole is what /processing tells of a batch.
+// whole is what /processing reports about a batch.
 type whole struct {
 	Status event.BatchStatus
 	Counts event.BatchCounts

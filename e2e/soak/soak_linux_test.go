@@ -103,7 +103,7 @@ func newSoak(t *testing.T) *soak {
 	return s
 }
 
-// phones are the account's and that of somebody who writes to it.
+// phones are the account's and that of someone who writes to it.
 func (s *soak) phones(name string, i int) (own, other *phone.Phone) {
 	s.Helper()
 	var status struct{ OwnerJid string }

@@ -41,7 +41,7 @@ type answer struct {
 }
 
 // TestTheDataFileOfEachReleaseIsOpened: everything that its program reported is there,
-// what waited is delivered, what was paused goes on, and its accounts chat without being
+// what waited is delivered, what was paused continues, and its accounts chat without being
 // paired again.
 func TestTheDataFileOfEachReleaseIsOpened(t *testing.T) {
 	if testing.Short() {

@@ -53,7 +53,7 @@ func TestTheRestOfADocumentCounts(t *testing.T) {
 	}
 }
 
-// FuzzDepth holds the count against the levels that encoding/json reports.
+// FuzzDepth checks the count against the levels that encoding/json reports.
 func FuzzDepth(f *testing.F) {
 	for _, s := range []string{arrays(64), arrays(65), `{"a":"]\"[","b":[{}]}`, `"\u005b["`} {
 		f.Add([]byte(s), uint8(3))

@@ -78,7 +78,7 @@ func (k *talker) ends(stream uint32) (answered bool) {
 }
 
 // TestOneConnectionOfHTTP2HoldsNoMoreThanItsAddressMay: each request beside another
-// counts, and one too many is reset while the others go on.
+// counts, and one too many is reset while the others continue.
 func TestOneConnectionOfHTTP2HoldsNoMoreThanItsAddressMay(t *testing.T) {
 	h := newHall(t, Limits{Total: 10, PerAddress: 3, spare: long})
 	k := h.talk("127.0.0.1")

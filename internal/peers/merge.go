@@ -32,7 +32,7 @@ type accepted struct {
 }
 
 // take hands on what one listener accepts. Its errors too: after one that passes it
-// goes on.
+// continues.
 func (m *merged) take(l net.Listener) {
 	for {
 		conn, err := l.Accept()

@@ -48,7 +48,7 @@ func TestOneListenerAcceptsForAll(t *testing.T) {
 	}
 }
 
-// limping is a listener that fails, goes on, and accepts one connection.
+// limping is a listener that fails, continues, and accepts one connection.
 type limping struct {
 	net.Listener
 	turns chan func() (net.Conn, error)

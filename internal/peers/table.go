@@ -105,12 +105,12 @@ func newTable(l Limits) table {
 type placing struct {
 	admitted bool
 	refused  bool
-	full     bool          // there is no room for anybody
+	full     bool          // there is no room for anyone
 	evicted  *conn         // in whose place it is; to be closed
 	again    time.Duration // when one will have rested long enough; 0: unknown
 }
 
-// place counts a newcomer if there is room for it or somebody rests.
+// place counts a newcomer if there is room for it or someone rests.
 func (t *table) place(c *conn, now time.Time) placing {
 	h := t.holders[c.network]
 	atLimit := h != nil && !c.exempt && t.perAddress > 0 && h.open >= t.perAddress

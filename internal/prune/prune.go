@@ -28,7 +28,7 @@ func Grace(life time.Duration) time.Duration {
 // that is left was made, or a time before that; zero when nothing is left.
 type Func func(before time.Time) (oldest time.Time, err error)
 
-// Clock tells whether the time of day may decide what is removed. A store is one.
+// Clock reports whether the time of day may decide what is removed. A store is one.
 type Clock interface{ TrustsClock() bool }
 
 // Loop calls look at once, and then whenever something with the given life can

@@ -206,7 +206,7 @@ func (s *scanner) dollar() string {
 	return ""
 }
 
-// isTrigger tells of a trigger that has not ended: its statements have semicolons.
+// isTrigger reports whether text is an unfinished CREATE TRIGGER, whose statements contain semicolons.
 func isTrigger(text []byte) bool {
 	words := bytes.Fields(text[:min(len(text), 64)])
 	isCreate := len(words) > 1 && bytes.EqualFold(words[0], []byte("CREATE"))

@@ -9,7 +9,7 @@ import (
 	"postern/migrate/table"
 )
 
-// ends tells what a text said of its end.
+// ends reports what a text said of its end.
 type ends struct {
 	began, ended int  // lines of BEGIN TRANSACTION and COMMIT of sqlite3
 	dumped, done bool // the comments at both ends of pg_dump

@@ -82,7 +82,7 @@ func serverPrograms(t testing.TB) string {
 	return filepath.Dir(path)
 }
 
-// unprivileged is somebody else than root, as whom the server does not start.
+// unprivileged is someone else than root, as whom the server does not start.
 func unprivileged(t testing.TB) *syscall.Credential {
 	t.Helper()
 	if os.Getuid() != 0 {

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	_ "modernc.org/sqlite" // SQLite itself, which the reader is held against
+	_ "modernc.org/sqlite" // SQLite itself, which the reader is checked against
 
 	"postern/migrate/sqlite"
 	"postern/migrate/table"

@@ -168,7 +168,7 @@ func (w *walk) row(ctx context.Context, number uint32, cell []byte, fn func(int6
 	return fn(w.last, values, number)
 }
 
-// payload puts together what is on the page and on the pages that it goes on at.
+// payload puts together what is on the page and on the pages that it continues at.
 func (w *walk) payload(ctx context.Context, number uint32, here []byte, length int) ([]byte, error) {
 	usable := w.f.head.usable
 	local := length

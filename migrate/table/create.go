@@ -23,9 +23,9 @@ type Definition struct {
 	Columns []Column
 	// RowID is the column that stands for SQLite's row id, -1 when none does.
 	RowID int
-	// Keyed tells of a table WITHOUT ROWID, which SQLite stores another way.
+	// Keyed reports a table WITHOUT ROWID, which SQLite stores another way.
 	Keyed bool
-	// Generated tells of columns that are computed, and not all stored.
+	// Generated reports columns that are computed, and not all stored.
 	Generated bool
 }
 
