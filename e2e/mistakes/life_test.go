@@ -310,6 +310,9 @@ func (l *life) stored() {
 // token, each batch with its items and its first event, each text. toys says to look at the account
 // of the built-in sandbox instead of the others.
 func (l *life) check() {
+	// The receiver was down meanwhile: on a slow machine for as many attempts as the next
+	// one comes minutes later.
+	const afterFailures = 7 * time.Minute
 	l.T.Helper()
 	l.up.Store(true)
 	l.Start()
@@ -326,13 +329,13 @@ func (l *life) check() {
 		if is := l.Batch(b.id); is.Counts.Total != b.recipients {
 			l.T.Fatalf("batch %s has %d items, %d were accepted", b.id, is.Counts.Total, b.recipients)
 		}
-		l.Await("the first event of batch "+b.id.String(), func() bool { return l.BodyWith(event.BatchCreated, b.id.String()) })
+		l.AwaitFor(afterFailures, "the first event of batch "+b.id.String(), func() bool { return l.BodyWith(event.BatchCreated, b.id.String()) })
 	}
 	for name := range l.accounts {
 		l.text(name, true)
 	}
 	for _, t := range l.texts {
-		l.Await("the event of the text "+t.text, func() bool { return l.BodyWith(event.MessagesUpsert, t.text) })
+		l.AwaitFor(afterFailures, "the event of the text "+t.text, func() bool { return l.BodyWith(event.MessagesUpsert, t.text) })
 	}
 	l.texts, l.batches = nil, l.batches[max(0, len(l.batches)-20):]
 	if n := l.dials.Load(); n != 0 {

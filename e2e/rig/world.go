@@ -225,13 +225,19 @@ func (w *World) Stop() {
 	}
 }
 
-// Await polls until ok, with patience for slow machines.
+// Await polls until ok, for a minute at most, since machines may be slow.
 func (w *World) Await(what string, ok func() bool) {
 	w.T.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
+	w.AwaitFor(time.Minute, what, ok)
+}
+
+// AwaitFor polls until ok, for as long as limit at most.
+func (w *World) AwaitFor(limit time.Duration, what string, ok func() bool) {
+	w.T.Helper()
+	for deadline := time.Now().Add(limit); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.Kill()
-			w.T.Fatalf("%s: not within a minute; the program said:\n%s", what, w.Output)
+			w.T.Fatalf("%s: not within %v; the program said:\n%s", what, limit, w.Output)
 		}
 	}
 }
