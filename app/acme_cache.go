@@ -11,9 +11,9 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 )
 
-// acmeCache keeps certificates and keys in a folder that only this user may read. What
-// cannot be written there is kept in memory, so that nothing is lost but the next
-// start's time.
+// acmeCache stores certificates and keys in a folder that only this user may read. What
+// cannot be written there is kept in memory and must be requested again at the next
+// start.
 type acmeCache struct {
 	dir autocert.DirCache
 	log *slog.Logger
@@ -64,8 +64,8 @@ func (c *acmeCache) Delete(ctx context.Context, name string) error {
 	return c.dir.Delete(ctx, name)
 }
 
-// certificate is the one that is kept for a domain, nil for none. Whether it is over is
-// not looked at.
+// certificate returns the stored certificate of a domain, nil for none. Its expiry is
+// not checked.
 func (c *acmeCache) certificate(domain string) *tls.Certificate {
 	raw, err := c.Get(context.Background(), domain)
 	if err != nil {

@@ -31,7 +31,7 @@ type acmeWay struct {
 	losses dispatch.LogThrottle
 }
 
-// maxProblem bounds what is read of a refusal.
+// maxProblem is the number of bytes read from a refusal.
 const maxProblem = 64 << 10
 
 // RoundTrip implements [http.RoundTripper].
@@ -55,11 +55,11 @@ func (w *acmeWay) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// problem is why the authority refuses (RFC 8555, 6.7).
+// problem is the authority's reason for a refusal (RFC 8555, 6.7).
 type problem struct{ Type, Detail string }
 
 // look logs refusals, and failed challenges of an authorization (7.1.4), of which
-// autocert tells nothing. One of a nonce is part of the protocol.
+// autocert reports nothing. A refused nonce is part of the protocol.
 func (w *acmeWay) look(r *http.Request, resp *http.Response) {
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
 	resp.Body = struct {

@@ -9,7 +9,7 @@ import (
 	"postern/store"
 )
 
-// archive makes a backup of all that the program must not lose, as it is now.
+// archive writes a backup of all durable data as of now.
 func (a *App) archive(ctx context.Context, withoutSecrets bool) (*backup.Archive, func() error, error) {
 	snapshot, err := a.store.Snapshot(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func makeArchive(ctx context.Context, data *store.Snapshot, secrets []byte, chec
 	})
 }
 
-// startBackups makes backups by itself, when it is asked to.
+// startBackups starts scheduled backups, if they are configured.
 func (a *App) startBackups(context.Context) error {
 	b := a.cfg.Backup
 	if b.Every == 0 {
@@ -91,7 +91,7 @@ func (a *App) startBackups(context.Context) error {
 	return nil
 }
 
-// warnings are what an operator should look at, besides what the store says.
+// warnings returns what an operator should check, besides the store's own warnings.
 func (a *App) warnings() (all []string) {
 	if !a.store.TrustsClock() {
 		all = append(all, "the clock is more than 48 hours ahead of the last time in the data file: nothing is removed for its age until the clock is corrected, or until it has run for a day")

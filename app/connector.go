@@ -37,7 +37,7 @@ func (a *App) connector(devices *device.Container) (instance.Connector, error) {
 	}
 	c, err := whatsapp.New(whatsapp.Config{
 		Devices: devices, Endpoint: endpoint,
-		// The registry is there before anything is dialled.
+		// The registry exists before anything is dialled.
 		Proxy:           func(id int64, use proxy.Use) (proxy.Server, error) { return a.registry.Via(id, use) },
 		Proxies:         proxy.Dialer{Control: dispatch.Guard{}.Control}, // many are in private networks
 		OnUndecryptable: func(id int64) { a.registry.CountUndecryptable(id) },
@@ -54,7 +54,7 @@ func (a *App) connector(devices *device.Container) (instance.Connector, error) {
 	return connector{c}, nil
 }
 
-// endpoint is the server that clients talk to in place of WhatsApp, or nil.
+// endpoint returns the server that clients connect to instead of WhatsApp, or nil.
 func (a *App) endpoint() (*whatsapp.Endpoint, error) {
 	if a.sandbox != nil {
 		e := a.sandbox.Endpoint()
@@ -64,7 +64,7 @@ func (a *App) endpoint() (*whatsapp.Endpoint, error) {
 	return e, config.Faulty(err)
 }
 
-// configuredEndpoint is that of whatsapp.endpoint, nil for WhatsApp itself.
+// configuredEndpoint returns the endpoint of whatsapp.endpoint, nil for WhatsApp itself.
 func configuredEndpoint(cfg *config.Config) (*whatsapp.Endpoint, error) {
 	wa := cfg.WhatsApp
 	if wa.Endpoint == "" {

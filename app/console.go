@@ -8,8 +8,8 @@ import (
 	"postern/httpapi"
 )
 
-// newConsole makes what tells pages of operators what changes. It reads the parts when
-// someone listens, which is when all of them run.
+// newConsole returns the feed of changes for operator pages. It reads the parts when
+// a client is connected, which is when all of them run.
 func (a *App) newConsole() *feed.Feed {
 	return feed.New(feed.Config{
 		Instance: a.consoleInstance, Batch: a.consoleBatch, Deliveries: a.consoleDeliveries,

@@ -9,7 +9,7 @@ import (
 	"postern/config"
 )
 
-// inherited are the sockets that systemd opened for the API before it started the
+// inherited returns the sockets that systemd opened for the API before it started the
 // program (a unit of the kind .socket): one of TCP, a Unix socket, both or none.
 func inherited() (taken Addresses, err error) {
 	given, err := activation.Listeners()

@@ -10,11 +10,11 @@ import (
 	"postern/store"
 )
 
-// stopStack is what has been started, in order. Stopping takes it down in the
-// opposite order, so that nothing loses what it stands on.
+// stopStack has the started parts in order. They are stopped in reverse
+// order, so that no part loses a part that it depends on.
 type stopStack struct {
 	log   *slog.Logger
-	quiet bool // the steps are not worth telling
+	quiet bool // the steps are not logged
 	steps []stopStep
 }
 
@@ -23,7 +23,7 @@ type stopStep struct {
 	stop func(context.Context) error
 }
 
-// push notes how to stop what was just started.
+// push adds the stop function of a started part.
 func (s *stopStack) push(name string, stop func(context.Context) error) {
 	s.steps = append(s.steps, stopStep{name, stop})
 }

@@ -56,7 +56,7 @@ func (m *metrics) collectEach(c collection, opens func(instance int64) bool) {
 	}
 }
 
-// unixSeconds is 0 for the zero time.
+// unixSeconds returns 0 for the zero time.
 func unixSeconds(t time.Time) float64 {
 	if t.IsZero() {
 		return 0

@@ -13,10 +13,10 @@ import (
 	"postern/httpapi"
 )
 
-// maxLogo is how large the operator's logo may be, in bytes.
+// maxLogo is the maximum size of the operator's logo, in bytes.
 const maxLogo = 512 << 10
 
-// portal is how the page of a portal link looks.
+// portal returns the appearance of the portal page.
 func (a *App) portal() (p httpapi.Portal, err error) {
 	c := a.cfg.Console
 	p = httpapi.Portal{Page: page.Portal(), Title: c.Title, Accent: c.Accent}

@@ -11,7 +11,7 @@ import (
 	"postern/whatsapp/proxy"
 )
 
-// proxyForAll is the URL of the proxy for instances that have none of their own.
+// proxyForAll returns the URL of the proxy for instances without one of their own.
 func (a *App) proxyForAll() (string, error) {
 	url, server, err := proxyForAll(a.cfg)
 	if !server.IsZero() {
@@ -31,7 +31,7 @@ func proxyForAll(cfg *config.Config) (proxyURL string, named proxy.Server, err e
 	environment := httpproxy.FromEnvironment()
 	found, err := environment.ProxyFunc()(whatsapp)
 	if found == nil && err == nil && environment.HTTPSProxy != "" {
-		// NO_PROXY excludes WhatsApp, or what cannot be read was passed over.
+		// NO_PROXY excludes WhatsApp, or an unreadable value was skipped.
 		alone, _ := (&httpproxy.Config{HTTPSProxy: environment.HTTPSProxy}).ProxyFunc()(whatsapp)
 		if alone == nil {
 			err = errors.New("it is no URL")

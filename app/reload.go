@@ -11,13 +11,13 @@ import (
 	"postern/config"
 )
 
-// reload is what App.Reload keeps from one time to the next.
+// reload is the state that App.Reload keeps between calls.
 type reload struct {
 	mu sync.Mutex
 	in *config.Config // force, nil while it is the one of the start
 }
 
-// Reload takes over what of a configuration can change while the program runs: the
+// Reload applies the settings that can change while the program runs: the
 // level of the log, the files of the certificate, which are read again in any case,
 // and the global webhook. The log says what changed, and which changes wait for
 // the next start. It fails when the certificate cannot be used; then nothing has
@@ -44,7 +44,7 @@ func (a *App) Reload(cfg *config.Config) error {
 		a.setGlobalWebhook(to)
 	}
 	a.reload.in = cfg
-	a.tellReloaded(before, cfg, secure)
+	a.logReloaded(before, cfg, secure)
 	return nil
 }
 
@@ -75,8 +75,8 @@ func (a *App) setGlobalWebhook(url string) {
 	}
 }
 
-// tellReloaded writes the names of what changed, and no value, which may be a secret.
-func (a *App) tellReloaded(before, now *config.Config, secure bool) {
+// logReloaded logs the names of changed settings, and no values, which may be secret.
+func (a *App) logReloaded(before, now *config.Config, secure bool) {
 	var changed []string
 	for _, path := range config.Changed(before, now) {
 		if reloads(path, secure) {

@@ -13,7 +13,7 @@ import (
 	"postern/whatsapp/device"
 )
 
-// Restoration is what [Restore] did and found.
+// Restoration is the result of [Restore].
 type Restoration struct {
 	device.Restoration
 
@@ -22,9 +22,9 @@ type Restoration struct {
 
 // Restore makes a data file that came from a backup of the time at safe to start with:
 // no key that may have been used since is used again, no browser that was signed out
-// since is signed in, and what was under way in it waits for a call, unless resume says
-// that it continues by itself. Damaged pages are an error; damaged records, with which the
-// program lives, are logged.
+// since is signed in, and unfinished batches wait for a start, unless resume says
+// that they continue. Damaged pages are an error; damaged records, with which the
+// program can run, are logged.
 func Restore(ctx context.Context, path string, at time.Time, resume bool, log *slog.Logger) (done Restoration, err error) {
 	if _, err := os.Stat(path); err != nil {
 		return done, err // none is made
@@ -46,14 +46,14 @@ func Restore(ctx context.Context, path string, at time.Time, resume bool, log *s
 	return done, nil
 }
 
-// unsure tells that the file came from a backup and nothing has started on it since:
-// what it has as waiting to be sent may have been sent.
+// unsure reports whether the file came from a backup and no program has started on it since:
+// its pending sends may have been sent.
 func (a *App) unsure() (bool, error) {
 	r, is, err := a.store.Restored()
 	return is && !r.Resume, err
 }
 
-// settleRestored ends that, once all parts have heard of it.
+// settleRestored clears that mark, once all parts have handled it.
 func (a *App) settleRestored(ctx context.Context) error {
 	r, is, err := a.store.Restored()
 	if err != nil || !is {

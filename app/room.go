@@ -14,15 +14,15 @@ import (
 	"postern/internal/peers"
 )
 
-// What the memory of Go needs at the least, in bytes: docs/operation.md has what was
-// measured.
+// The minimum memory of Go, in bytes: docs/operation.md has the
+// measurements.
 const (
-	leastMemory    = 48 << 20
+	baseMemory     = 48 << 20
 	instanceMemory = 300 << 10
 )
 
-// LimitMemory has the collector keep the program below nine tenths of the memory that its
-// control group may have: it works harder before the kernel ends the program. Where
+// LimitMemory makes the collector keep the program below nine tenths of the memory that its
+// control group may have: it works harder before the kernel kills the program. Where
 // GOMEMLIMIT is set in the environment that stands. It is for a process that is a server as
 // a whole.
 func LimitMemory(log *slog.Logger) { limitMemory(os.DirFS("/"), log) }
@@ -116,13 +116,13 @@ func memoryMount(line string) (from, at string, second, is bool) {
 // octal are the characters that /proc/self/mountinfo writes as numbers.
 var octal = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// tellRoom warns of limits of the system that are below what so many instances need.
-func tellRoom(log *slog.Logger, instances, descriptors int, memory int64) {
+// warnRoom warns of limits of the system that are below what so many instances need.
+func warnRoom(log *slog.Logger, instances, descriptors int, memory int64) {
 	if needs := peers.Enough(instances); descriptors < needs {
 		log.Warn("the limit of open files may be too low for the instances; raise LimitNOFILE= of the service, ulimit -n, or --ulimit nofile of the container",
 			"limit", descriptors, "needs", needs, "instances", instances)
 	}
-	if needs := leastMemory + int64(instances)*instanceMemory; memory < needs {
+	if needs := baseMemory + int64(instances)*instanceMemory; memory < needs {
 		log.Warn("the memory limit may be too low for the instances; raise MemoryMax= of the service, --memory of the container, or GOMEMLIMIT",
 			"limit_bytes", memory, "needs_bytes", needs, "instances", instances)
 	}

@@ -101,7 +101,7 @@ func TestStartWarnsOfTooLowLimits(t *testing.T) {
 		{1000, 65536, 256 << 20, []string{"MemoryMax=", "limit_bytes=268435456"}},
 	} {
 		var said bytes.Buffer
-		tellRoom(slog.New(slog.NewTextHandler(&said, nil)), c.instances, c.descriptors, c.memory)
+		warnRoom(slog.New(slog.NewTextHandler(&said, nil)), c.instances, c.descriptors, c.memory)
 		if c.want == nil && said.Len() > 0 {
 			t.Errorf("%+v: %s", c, said.String())
 		}

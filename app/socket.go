@@ -19,8 +19,8 @@ type socket struct {
 	made fs.FileInfo // the file
 }
 
-// listenAt opens the socket at path with that mode. A file that a dead program left
-// there is replaced; that of a living one, and what is no socket, is an error.
+// listenAt opens the socket at path with that mode. The socket that a dead program left
+// there is replaced; that of a running one, and a file that is no socket, is an error.
 func listenAt(ctx context.Context, path string, mode fs.FileMode) (*socket, error) {
 	free := lockFolder(filepath.Dir(path))
 	defer free()
@@ -65,7 +65,7 @@ func removeStale(ctx context.Context, path string) error {
 }
 
 // Close implements [net.Listener]. The file goes first, and only if it is still the
-// one that was made: as long as this one listens, no other program takes it away.
+// one that was created: while this one listens, no other program removes it.
 func (s *socket) Close() error {
 	free := lockFolder(filepath.Dir(s.path))
 	defer free()

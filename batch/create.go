@@ -20,7 +20,7 @@ const MaxName = 255
 const (
 	maxPayload    = 1 << 20
 	maxAttributes = 64 << 10
-	maxComplaints = 100
+	maxReported   = 100
 	// chunk is how many items one commit of a creation holds, so that other
 	// writers are not held up for long.
 	chunk = 250

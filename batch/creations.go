@@ -51,14 +51,14 @@ func (c *creations) enter(ctx context.Context, owner uuid.UUID) (leave func(), e
 	turn := make(chan struct{})
 	c.queue(owner, turn)
 	c.mu.Unlock()
-	patience := time.NewTimer(creationWait)
-	defer patience.Stop()
+	limit := time.NewTimer(creationWait)
+	defer limit.Stop()
 	select {
 	case <-turn:
 		return c.leave, nil
 	case <-ctx.Done():
 		err = context.Cause(ctx)
-	case <-patience.C:
+	case <-limit.C:
 		err = fmt.Errorf("%w: it waited %v for its turn", ErrCreating, creationWait)
 	}
 	if !c.withdraw(owner, turn) {

@@ -207,8 +207,8 @@ func (e *Engine) Stop(ctx context.Context) error {
 	e.running = false
 	e.mu.Unlock()
 
-	patience := time.AfterFunc(e.cfg.ShutdownTimeout, func() { close(e.hard) })
-	defer patience.Stop()
+	limit := time.AfterFunc(e.cfg.ShutdownTimeout, func() { close(e.hard) })
+	defer limit.Stop()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -13,8 +13,8 @@ import (
 const (
 	// specCost is what reading a batch's own record counts for, beside a row of an index.
 	specCost = 10
-	// countMax bounds how many batches are counted while numbers are not known.
-	countMax = 100_000
+	// maxCounted bounds how many batches are counted while numbers are not known.
+	maxCounted = 100_000
 )
 
 // batchList is a list of batches.
@@ -41,10 +41,10 @@ func (l batchList) query(tx *store.Tx) (q query[uuid.UUID], err error) {
 	case known && l.want.byStatusOnly():
 		q.total = n.of(l.want.Status)
 	case l.want.empty():
-		if q.total, err = tx.CountSome(l.all().bucket, q.prefix, countMax); err != nil {
+		if q.total, err = tx.CountSome(l.all().bucket, q.prefix, maxCounted); err != nil {
 			return q, err
 		}
-		q.atLeast = q.total == countMax
+		q.atLeast = q.total == maxCounted
 	}
 	sources, err := l.sources(tx, n, known)
 	q.rows = func(tx *store.Tx, at []byte, back bool, fn func(listRow[uuid.UUID]) (bool, error)) error {

@@ -275,7 +275,7 @@ func (m *modelBatch) may(id int64, at int) bool {
 
 // allowed is may at a time awake but for limits.
 func (m *modelBatch) allowed(id int64, at int, when time.Time) bool {
-	return m.env.state(id) == event.Online && !m.barred(id).After(when) &&
+	return m.env.state(id) == event.Online && !m.notBefore(id).After(when) &&
 		!m.env.shut(id, m.spec.recipients[at], m.waits(), when)
 }
 
@@ -313,8 +313,8 @@ func (m *modelBatch) waits() bool {
 	return m.spec.request.Options.WhenRestricted == event.RestrictedWait
 }
 
-// barred reports until when an instance is not asked.
-func (m *modelBatch) barred(id int64) time.Time {
+// notBefore reports until when an instance is not asked.
+func (m *modelBatch) notBefore(id int64) time.Time {
 	i := m.env.instances[id]
 	if d, ok := m.drops[id]; ok && d.changes == i.changes {
 		return d.until

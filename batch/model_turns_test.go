@@ -139,7 +139,7 @@ func (m *modelBatch) resting(open bool) bool {
 // send more.
 func (m *modelBatch) turns(id int64, after time.Time) (all []time.Time) {
 	i := m.env.instances[id]
-	for _, until := range []time.Time{m.env.awake(i.bench), m.env.awake(i.lock), m.barred(id)} {
+	for _, until := range []time.Time{m.env.awake(i.bench), m.env.awake(i.lock), m.notBefore(id)} {
 		if until.After(after) {
 			all = append(all, until)
 		}

@@ -89,9 +89,9 @@ func (w *worker) seek(id int64, back *unsent) (found search, err error) {
 		return search{again: gate.Until}, nil
 	}
 	until := earlier(gate.Until, opens)
-	more, err := w.goThrough(id, first, until, found)
+	more, err := w.continuePass(id, first, until, found)
 	if err == nil && !more.ok && !more.cut && w.due(id) {
-		return w.goThrough(id, first, until, found) // what it went by may be sent by now
+		return w.continuePass(id, first, until, found) // what it went by may be sent by now
 	}
 	return more, err
 }
@@ -114,9 +114,9 @@ func (w *worker) passOf(id int64) *pass {
 	return w.passes[id]
 }
 
-// goThrough continues with the pass of an instance, behind the first item that
+// continuePass continues with the pass of an instance, behind the first item that
 // waits; that one, or one that goes back, may be sent at until.
-func (w *worker) goThrough(id int64, first unsent, until time.Time, found search) (search, error) {
+func (w *worker) continuePass(id int64, first unsent, until time.Time, found search) (search, error) {
 	p := w.passOf(id)
 	p.keep(until)
 	p.at = max(p.at, first.position+1)

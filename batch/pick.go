@@ -48,7 +48,7 @@ func (w *worker) pick(back *unsent) (c choice, err error) {
 		if _, state, ok := w.e.cfg.Fleet.Instance(ref.ID); !ok || state != event.Online {
 			continue
 		}
-		if until := w.barred(ref.ID, now); until.After(now) {
+		if until := w.notBefore(ref.ID, now); until.After(now) {
 			c.again = earlier(c.again, until)
 			continue
 		}
@@ -96,9 +96,9 @@ func (w *worker) waitFor(later choice, again time.Time, back *unsent) (choice, e
 	}, nil
 }
 
-// barred reports until when an instance that could not send is not asked again, by
+// notBefore reports until when an instance that could not send is not asked again, by
 // the clock as it is set now.
-func (w *worker) barred(id int64, now time.Time) time.Time {
+func (w *worker) notBefore(id int64, now time.Time) time.Time {
 	if d, ok := w.dropped[id]; ok && d.changes == w.e.changesOf(id) {
 		return asOf(now, d.until)
 	}

@@ -18,10 +18,10 @@ const defaultLimit = 50
 // unknownTotal has a query count the records that match.
 const unknownTotal = -1
 
-// lookMax is how many records a page is looked for in, and as many are counted where
+// maxExamined is how many records a page is looked for in, and as many are counted where
 // its total is not kept. A list whose filter fits almost nothing then has short pages,
 // even empty ones, with a cursor to continue.
-const lookMax = 20_000
+const maxExamined = 20_000
 
 // query reads one page of a list.
 type query[T any] struct {
@@ -29,7 +29,7 @@ type query[T any] struct {
 	prefix  []byte // of its keys, the same
 	total   int    // of the matching records, or unknownTotal
 	atLeast bool   // there may be more than total
-	most    int    // in place of lookMax; 0: that
+	most    int    // in place of maxExamined; 0: that
 
 	// rows calls fn for the rows beside a position, nil for the end of the list, in the
 	// list's order or, with back, against it, until fn returns false or an error.
@@ -102,7 +102,7 @@ func (q query[T]) page(tx *store.Tx, p Page) (List[T], error) {
 func (q query[T]) look(tx *store.Tx, at []byte, back bool, limit int) (f found[T], err error) {
 	looked := 0
 	err = q.rows(tx, at, back, func(r listRow[T]) (bool, error) {
-		if looked >= orDefault(q.most, lookMax) {
+		if looked >= orDefault(q.most, maxExamined) {
 			f.cut = true
 			return false, nil
 		}
@@ -134,7 +134,7 @@ func (q query[T]) count(tx *store.Tx) (n int, atLeast bool, err error) {
 	}
 	looked := 0
 	err = q.rows(tx, nil, false, func(r listRow[T]) (bool, error) {
-		if atLeast = looked >= orDefault(q.most, lookMax); atLeast {
+		if atLeast = looked >= orDefault(q.most, maxExamined); atLeast {
 			return false, nil
 		}
 		looked += r.cost
@@ -270,8 +270,8 @@ func (b *full) listAttempts(tx *store.Tx, key, value []byte, f ItemFilter) ([]li
 // attemptTotal is how many attempts the items of a batch have: one each that has an
 // instance, and those that have records of their own.
 func (b *full) attemptTotal(tx *store.Tx) (n int, atLeast bool, err error) {
-	n, err = tx.CountSome(bucketAttempt, b.id[:], lookMax)
-	atLeast = n == lookMax
+	n, err = tx.CountSome(bucketAttempt, b.id[:], maxExamined)
+	atLeast = n == maxExamined
 	for _, s := range b.Shares {
 		n += s.Selected
 	}

@@ -103,7 +103,7 @@ func (e *Engine) distinct(all recipients) (distinct recipients, duplicates int, 
 	for i := range n {
 		digits, err := phone(all.at(i))
 		if err != nil {
-			if complaints = append(complaints, fmt.Sprintf("recipients[%d] %v", i, err)); len(complaints) == maxComplaints {
+			if complaints = append(complaints, fmt.Sprintf("recipients[%d] %v", i, err)); len(complaints) == maxReported {
 				break
 			}
 			continue

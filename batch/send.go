@@ -161,11 +161,11 @@ func (w *worker) send(r itemRecord) outcome {
 			o.on = OnLeaseLost
 			return o
 		case <-w.nudge:
-			halts = time.After(almost)
+			halts = time.After(cancelGrace)
 		case <-over:
-			over, shut, halts = nil, true, time.After(almost)
+			over, shut, halts = nil, true, time.After(cancelGrace)
 		case <-stop:
-			stop, halts = nil, time.After(almost)
+			stop, halts = nil, time.After(cancelGrace)
 		case <-halts:
 			halts = nil
 			if (shut || w.e.stopping() || w.changed()) && leaves.callOff() {
@@ -182,9 +182,9 @@ func (w *worker) send(r itemRecord) outcome {
 	}
 }
 
-// almost is how long a message still has to leave when its batch cannot continue:
+// cancelGrace is how long a message still has to leave when its batch cannot continue:
 // one that is about to is not worth a second attempt.
-const almost = 20 * time.Millisecond
+const cancelGrace = 20 * time.Millisecond
 
 // shuts returns a channel that is closed when the batch's window ends, and a
 // function that ends the wait for it.

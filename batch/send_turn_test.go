@@ -151,7 +151,7 @@ func TestInterruptionReachesAnItemWaitingForItsTurn(t *testing.T) {
 func TestLeavingMessageIsNotCancelled(t *testing.T) {
 	f := newFleet(1)
 	f.prepare = func(context.Context) error {
-		time.Sleep(almost / 2)
+		time.Sleep(cancelGrace / 2)
 		return nil
 	}
 	f.send = func(context.Context, int64, event.Outgoing) error {

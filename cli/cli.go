@@ -19,16 +19,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// sameSignal is for how long a further signal counts as the first one, which comes twice
+// signalWindow is for how long a further signal counts as the first one, which comes twice
 // by way of a program such as timeout: to the process, and to its group.
-const sameSignal = 100 * time.Millisecond
+const signalWindow = 100 * time.Millisecond
 
 // Main executes the command that args name, which the first SIGINT or SIGTERM asks
 // to end; the second ends the process. It returns the exit status: 0 done, or that of
 // status.go.
 func Main(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
+	context.AfterFunc(ctx, func() { time.AfterFunc(signalWindow, stop) })
 	return run(ctx, args, os.Stdout, os.Stderr)
 }
 
@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	c, rest := find(root, inFull(args))
 	if c == root && len(rest) > 0 && !isHelp(rest[0]) {
 		fmt.Fprintf(errOut, "postern: unknown command %.100q;%s postern --help lists all\n", rest[0], suggestion(rest[0], names(commands())))
-		return statusMisused
+		return statusUsage
 	}
 	err := execute(ctx, c, rest)
 	if err == nil {
@@ -59,10 +59,10 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 		return 0
 	case errors.As(err, new(usageError)):
 		fmt.Fprintf(errOut, "postern %s: %v\nusage: %s\nrun %s --help for details\n", top.Name(), err, strings.Join(usages(c), "\n       "), nameOf(c))
-		return statusMisused
+		return statusUsage
 	case errors.As(err, new(faultyInput)):
 		fmt.Fprintln(errOut, err)
-		return statusMisused
+		return statusUsage
 	default:
 		fmt.Fprintf(errOut, "postern %s: %v\n", top.Name(), err)
 		return statusOf(err)

@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	demoItems    = 40
-	demoPatience = 30 * time.Second // for any one step
+	demoItems       = 40
+	demoStepTimeout = 30 * time.Second // for any one step
 )
 
 // demoCommand is `postern demo`: the whole program on real input, in a temporary
@@ -197,7 +197,7 @@ func (d *demoRun) noteBatch(data json.RawMessage) string {
 
 // until waits for a condition on the received webhooks.
 func (d *demoRun) until(ctx context.Context, what string, ok func() bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, demoPatience, fmt.Errorf("%s: not within %v", what, demoPatience))
+	ctx, cancel := context.WithTimeoutCause(ctx, demoStepTimeout, fmt.Errorf("%s: not within %v", what, demoStepTimeout))
 	defer cancel()
 	for {
 		d.mu.Lock()

@@ -60,14 +60,14 @@ func (p program) export(ctx context.Context, name, path string, messages bool, r
 	return 0, p.lost(ctx, name, id, err)
 }
 
-// undoPatience is how long a command waits for an undo, which waits for the end of
+// undoTimeout is how long a command waits for an undo, which waits for the end of
 // the export.
-const undoPatience = 20 * time.Second
+const undoTimeout = 20 * time.Second
 
 // lost takes an export back whose file is lost by err. The program may have done so
 // itself; and what another export has marked stays so.
 func (p program) lost(ctx context.Context, name, id string, err error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
 	undo := p.undoExport(ctx, name, id)
 	if r, ok := errors.AsType[*refused](undo); ok && r.code == "INSTANCE_NOT_MOVED" {

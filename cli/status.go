@@ -11,9 +11,9 @@ import (
 // The exit statuses, of which statusStopped is the store's.
 const (
 	statusFailed  = 1
-	statusMisused = 2  // also that of a Go program that crashes
+	statusUsage   = 2  // also that of a Go program that crashes
 	statusStopped = 3  // see store.Options.Fatal
-	statusLasting = 78 // EX_CONFIG of sysexits.h, which systemd calls CONFIG
+	statusConfig  = 78 // EX_CONFIG of sysexits.h, which systemd calls CONFIG
 )
 
 // statuses are the exit statuses with what they mean, in the order of their numbers.
@@ -27,9 +27,9 @@ func statuses() []struct {
 	}{
 		{0, "success"},
 		{statusFailed, "failure; standard error has the cause and what to do"},
-		{statusMisused, "invalid command line, or a checked file has faults"},
+		{statusUsage, "invalid command line, or a checked file has faults"},
 		{statusStopped, "serve stopped to protect the data file: the file is damaged, or the disk failed"},
-		{statusLasting, "serve cannot start until the configuration, the data file or a permission is changed"},
+		{statusConfig, "serve cannot start until the configuration, the data file or a permission is changed"},
 	}
 }
 
@@ -54,7 +54,7 @@ func (u unstarted) lasts() bool {
 // statusOf is the exit status of an error that is no mistake of the command line.
 func statusOf(err error) int {
 	if u, ok := errors.AsType[unstarted](err); ok && u.lasts() {
-		return statusLasting
+		return statusConfig
 	}
 	return statusFailed
 }

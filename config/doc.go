@@ -1,9 +1,9 @@
-// Package config is what can be set: the table of settings with their defaults and
-// rules, read from a TOML file and the environment, which wins.
+// Package config holds the configuration: the table of settings with their defaults and
+// rules, read from a TOML file and the environment, which takes precedence.
 //
-// settings.go is the table, values.go the kinds of values, rules.go what they must
-// be, load.go and files.go where they come from, show.go what may be seen of them.
-// secrets.go keeps the two secrets that are made when none is set, and exposure.go
-// warns of what others than the operator could reach or read. No error and nothing that
-// is shown repeats a secret.
+// settings.go has the table, values.go the types of values, rules.go their validation,
+// load.go and files.go their sources, show.go their redacted output. secrets.go generates
+// and stores the two secrets when they are not set, and exposure.go warns of files and
+// addresses that others than the operator could read or reach. No error or output
+// contains a secret.
 package config

@@ -124,10 +124,10 @@ func (in readInput) selection() (sel selection, err error) {
 	return sel, nil
 }
 
-// agreedOlder is how many messages in a row have to be older than from before nothing
+// olderInARow is how many messages in a row have to be older than from before nothing
 // newer is expected behind them. They come in the order in which they arrived, and one
 // that was long on its way has an earlier time than those around it.
-const agreedOlder = 20
+const olderInARow = 20
 
 // wants reports whether a message is selected. over reports that the ones behind it are
 // all too old.
@@ -135,7 +135,7 @@ func (sel *selection) wants(r *messageRow, text bool) (ok, over bool) {
 	sent := time.Unix(r.MessageTimestamp, 0)
 	if !sel.from.IsZero() && sent.Before(sel.from) {
 		sel.older++
-		return false, sel.older >= agreedOlder
+		return false, sel.older >= olderInARow
 	}
 	sel.older = 0
 	if !sel.to.IsZero() && sent.After(sel.to) {

@@ -28,8 +28,8 @@ const (
 	clockWrong = 4 * time.Minute
 )
 
-// soonOver is how long before its expiry a certificate is reported.
-const soonOver = 14 * 24 * time.Hour
+// expiryWarning is how long before its expiry a certificate is reported.
+const expiryWarning = 14 * 24 * time.Hour
 
 // dialsAtOnce bounds the connections that are tried at the same time.
 const dialsAtOnce = 128
@@ -122,7 +122,7 @@ func (r *examination) global(ctx context.Context) []Finding {
 }
 
 func ending(over time.Time) string {
-	if over.IsZero() || time.Until(over) > soonOver {
+	if over.IsZero() || time.Until(over) > expiryWarning {
 		return ""
 	}
 	return "has a certificate that ends at " + over.UTC().Format(time.RFC3339)

@@ -60,9 +60,9 @@ func (r *examination) ffmpeg(ctx context.Context) []Finding {
 	return one("ffmpeg", OK, "", "%s has everything needed", path)
 }
 
-// fewFiles is what a program of one instance needs and no more: half of them are for
+// minFiles is what a program of one instance needs and no more: half of them are for
 // clients, and an instance has one or two.
-const fewFiles = 1024
+const minFiles = 1024
 
 func (r *examination) openFiles(ctx context.Context) []Finding {
 	const check = "open files"
@@ -86,7 +86,7 @@ func (r *examination) openFiles(ctx context.Context) []Finding {
 	switch advice := "raise the limit: LimitNOFILE= of the service, ulimit -n, or --ulimit nofile of the container"; {
 	case used >= 0 && used > limit*9/10, limit < needs:
 		return one(check, Fault, advice, "%s; %s %.0f", text, plural.Of(len(r.receivers), "instance needs", "instances need"), needs)
-	case limit < fewFiles:
+	case limit < minFiles:
 		return one(check, Warning, advice, "%s", text)
 	}
 	return one(check, OK, "", "%s", text)

@@ -71,13 +71,13 @@ func TestAFloodOfAddressesTakesNoMoreMemoryThanItsBound(t *testing.T) {
 	var flood sync.WaitGroup
 	for side := range 4 {
 		flood.Go(func() {
-			for i := range 3 * maxGuessers {
+			for i := range 3 * maxFailing {
 				f.Count(netip.AddrFrom4([4]byte{byte(side), byte(i >> 16), byte(i >> 8), byte(i)}))
 			}
 		})
 	}
 	flood.Wait()
-	if len(f.guessers) > maxGuessers || f.byAge.Len() != len(f.guessers) {
+	if len(f.guessers) > maxFailing || f.byAge.Len() != len(f.guessers) {
 		t.Errorf("%d addresses in the map, %d in the list", len(f.guessers), f.byAge.Len())
 	}
 }

@@ -108,10 +108,10 @@ func addressOf(text string) netip.Addr {
 
 // network is what counts as one address.
 func network(a netip.Addr) netip.Prefix {
-	const ofOneClient = 64
+	const clientPrefixBits = 64
 	bits := a.BitLen()
 	if a.Is6() {
-		bits = ofOneClient
+		bits = clientPrefixBits
 	}
 	n, err := a.Prefix(bits)
 	if err != nil {

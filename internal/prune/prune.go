@@ -13,15 +13,15 @@ import (
 
 // Bounds of how late something may be removed.
 const (
-	leastGrace = 15 * time.Second
-	mostGrace  = time.Hour
+	minGrace  = 15 * time.Second
+	mostGrace = time.Hour
 )
 
 // Grace is how long after the end of its life something may still be there:
 // a twentieth of the life, 15 seconds to an hour. It is the shortest time
 // between two looks.
 func Grace(life time.Duration) time.Duration {
-	return min(max(life/20, leastGrace), mostGrace)
+	return min(max(life/20, minGrace), mostGrace)
 }
 
 // Func removes what was made before a time and returns when the oldest thing
