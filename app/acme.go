@@ -76,7 +76,7 @@ func newAuthorized(cfg *config.Config, log *slog.Logger) (*authorized, error) {
 	return a, nil
 }
 
-// certificatesFolder is the folder of ACME certificates and their keys.
+// certificatesFolder returns the folder of ACME certificates and their keys.
 func certificatesFolder(cfg *config.Config) string { return cfg.Store.Path + ".acme" }
 
 // KeptCertificate returns the certificate of the first of server.tls.domain as stored beside

@@ -12,7 +12,7 @@ import (
 	"postern/config"
 )
 
-// gate is a way to a server that is open once opened is closed.
+// gate returns a way to a server that is open once opened is closed.
 func gate(t *testing.T, to string, opened <-chan struct{}) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -148,7 +148,7 @@ func (p *pebble) configure(c *config.Config, port int) {
 	c.Server.TLSAuthority, c.Server.TLSAuthorityCA = "https://"+p.directory+"/dir", filepath.Join(p.ca.folder, "root.pem")
 }
 
-// trusting is a client that takes what this life of the authority issues, and knows
+// trusting returns a client that takes what this life of the authority issues, and knows
 // where the program is.
 func (p *pebble) trusting(port int) *http.Client {
 	p.t.Helper()
@@ -203,7 +203,7 @@ func freePort(t *testing.T) int {
 	return 0
 }
 
-// loopbackDNS is a name server, by TCP, to which every name is this machine.
+// loopbackDNS returns a name server, by TCP, to which every name is this machine.
 func loopbackDNS(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -250,7 +250,7 @@ func answerNames(c net.Conn) {
 	}
 }
 
-// authorizedSockets is the program with certificates of that authority, in a folder that may
+// authorizedSockets returns the program with certificates of that authority, in a folder that may
 // have been used before.
 func authorizedSockets(t *testing.T, folder string, change func(*config.Config)) *sockets {
 	t.Helper()

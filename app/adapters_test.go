@@ -13,7 +13,7 @@ import (
 	"postern/store"
 )
 
-// newFleet is a fleet of one instance that never was connected.
+// newFleet returns a fleet of one instance that never was connected.
 func newFleet(t *testing.T) (f fleet, id int64) {
 	t.Helper()
 	s, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), "f.db"), Buckets: Buckets(), NoSync: true, MinFree: 1})

@@ -32,14 +32,14 @@ func (a *App) archive(ctx context.Context, withoutSecrets bool) (*backup.Archive
 	return nil, nil, err
 }
 
-// backupChecks are those of BackupChecks, which give way to the program's own work.
+// backupChecks returns those of BackupChecks, which give way to the program's own work.
 func (a *App) backupChecks() *backup.Checks {
 	c := BackupChecks()
 	c.Data = func(_ context.Context, r io.ReaderAt, size int64) error { return a.store.VerifyCopy(r, size) }
 	return c
 }
 
-// BackupChecks are the rules that the content of a backup meets when a restore, and the
+// BackupChecks returns the rules that the content of a backup meets when a restore, and the
 // start after it, can use it.
 func BackupChecks() *backup.Checks {
 	return &backup.Checks{
@@ -48,7 +48,7 @@ func BackupChecks() *backup.Checks {
 	}
 }
 
-// Archive is a backup of what was the data file and, unless they are nil, of the
+// Archive returns a backup of what was the data file and, unless they are nil, of the
 // secrets. verify has it read back after it was written.
 func Archive(ctx context.Context, data *store.Snapshot, secrets []byte, verify bool) (*backup.Archive, error) {
 	var checks *backup.Checks

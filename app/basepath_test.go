@@ -19,7 +19,7 @@ import (
 	"postern/config"
 )
 
-// behind is a reverse proxy that has the program at prefix, and hands requests on with
+// behind returns a reverse proxy that has the program at prefix, and hands requests on with
 // it or without.
 func behind(t *testing.T, s *sockets, prefix string, strips bool) string {
 	t.Helper()

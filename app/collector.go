@@ -73,12 +73,12 @@ func afterEachCollection(t *tuned) {
 	runtime.AddCleanup(left, afterEachCollection, t)
 }
 
-// collectorPercent is the runtime's percentage for so many bytes in use, and so much room.
+// collectorPercent returns the runtime's percentage for so many bytes in use, and so much room.
 func collectorPercent(used, room, share uint64) int {
 	return int(max(share, room*100/max(used, minHeap)))
 }
 
-// inUse is what the runtime's percentage is of: the heap that the last turn found
+// inUse returns what the runtime's percentage is of: the heap that the last turn found
 // alive, stacks and global variables.
 func inUse() (sum uint64) {
 	samples := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}

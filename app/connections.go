@@ -28,7 +28,7 @@ func clientConnections(descriptors, ours int) int {
 // without instances.
 func LoneConnections() int { return clientConnections(peers.Descriptors(), ownDescriptors) }
 
-// perAddress is the limit of one address: never more than half of all, so that
+// perAddress returns the limit of one address: never more than half of all, so that
 // one client cannot exhaust them. 0 is none.
 func perAddress(configured int64, total int) int {
 	if configured == 0 {
@@ -46,7 +46,7 @@ func (a *App) ours() int {
 	return ownDescriptors + scrapeConnections + int(a.cfg.Webhook.Workers) + relayConnections + instances
 }
 
-// limited is a listener for clients. Trusted proxies bring many and have no
+// limited returns a listener for clients. Trusted proxies bring many and have no
 // limit of their own. strangers says that its requests have credentials, see
 // [peers.Limits].
 func (a *App) limited(l net.Listener, total int, proxies peers.Proxies, strangers bool) *peers.Listener {

@@ -76,7 +76,7 @@ func (p *listener) hears(is func(said) bool) said {
 	}
 }
 
-// rows are those of a list of the interface.
+// rows returns those of a list of the interface.
 func (s *sockets) rows(path string) (all []map[string]any) {
 	s.t.Helper()
 	var raw json.RawMessage

@@ -14,7 +14,7 @@ import (
 	"postern/event"
 )
 
-// speaking is a client that offers HTTP/2, or does not.
+// speaking returns a client that offers HTTP/2, or does not.
 func (a *authority) speaking(two bool) *http.Client {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)

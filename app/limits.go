@@ -63,7 +63,7 @@ func (c contacts) isNew(id int64, jid string) bool {
 	return err != nil || !trusted
 }
 
-// limits is the gate of an instance's limits.
+// limits returns the gate of an instance's limits.
 func limits(p *pace.Pacer, q batch.Question) batch.Gate {
 	sender := ""
 	if q.Batch != uuid.Nil {

@@ -76,7 +76,7 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
-// of is the handler of the whole program's metrics or, unless opens is nil, of those of the
+// of returns the handler of the whole program's metrics or, unless opens is nil, of those of the
 // instances that it reports.
 func (m *metrics) of(opens func(instance int64) bool) http.Handler {
 	if opens == nil {

@@ -13,7 +13,7 @@ import (
 	"postern/whatsapp/proxy"
 )
 
-// WhatsAppHosts are those that every instance needs: the one that it is connected to,
+// WhatsAppHosts returns those that every instance needs: the one that it is connected to,
 // and the one that files come from and go to.
 func WhatsAppHosts() []string { return []string{"web.whatsapp.com", "mmg.whatsapp.net"} }
 

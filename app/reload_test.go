@@ -44,7 +44,7 @@ func comes(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// reloaded is the configuration of the start with changes, taken over.
+// reloaded returns the configuration of the start with changes, taken over.
 func (s *sockets) reloaded(change func(*config.Config)) error {
 	cfg := *s.cfg
 	change(&cfg)

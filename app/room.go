@@ -50,7 +50,7 @@ var groupBounds = []struct{ file, key string }{
 // whole pages.
 const unbounded = math.MaxInt64 >> 1
 
-// groupMemory is how many bytes of memory the control groups of this process leave it: the
+// groupMemory returns how many bytes of memory the control groups of this process leave it: the
 // least that its own and those above it may have.
 func groupMemory(root fs.FS) (least int64, found bool) {
 	least = math.MaxInt64
@@ -68,7 +68,7 @@ func groupMemory(root fs.FS) (least int64, found bool) {
 	return least, found
 }
 
-// memoryGroups are the folders of the control groups that may bound the memory of this
+// memoryGroups returns the folders of the control groups that may bound the memory of this
 // process, and of those above them, as far as it sees them.
 func memoryGroups(root fs.FS) (all []string) {
 	own, _ := fs.ReadFile(root, "proc/self/cgroup")

@@ -34,7 +34,7 @@ func (a *App) writeSupport(ctx context.Context, to io.Writer) error {
 	return (*gather)(ctx, to)
 }
 
-// Config is the configuration that was read last. It is not to be changed.
+// Config returns the configuration that was read last. It is not to be changed.
 func (a *App) Config() *config.Config {
 	a.reload.mu.Lock()
 	defer a.reload.mu.Unlock()
@@ -44,7 +44,7 @@ func (a *App) Config() *config.Config {
 	return a.cfg
 }
 
-// Settings are the settings in force, and the names of those that were changed since
+// Settings returns the settings in force, and the names of those that were changed since
 // the start and count from the next one on. No secret is in them.
 func (a *App) Settings() (all []config.Shown, pending []string) {
 	read := a.Config()

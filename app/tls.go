@@ -53,7 +53,7 @@ func openCertificate(cfg *config.Config, log *slog.Logger) (*certificate, error)
 	return c, nil
 }
 
-// config is how the API is served with the certificate, nil for without TLS.
+// config returns the TLS configuration with the certificate, nil without TLS.
 func (c *certificate) config() *tls.Config {
 	if c == nil {
 		return nil

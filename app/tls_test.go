@@ -107,7 +107,7 @@ func (a *authority) client(keep bool) *http.Client {
 	return &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: !keep, TLSClientConfig: &tls.Config{RootCAs: pool}}}
 }
 
-// secureSockets is the program with TLS.
+// secureSockets returns the program with TLS.
 func secureSockets(t *testing.T, a *authority) *sockets {
 	t.Helper()
 	cfg := config.Default()
@@ -121,7 +121,7 @@ func secureSockets(t *testing.T, a *authority) *sockets {
 	return s
 }
 
-// serialOf is the number of the certificate that answers.
+// serialOf returns the number of the certificate that answers.
 func serialOf(t *testing.T, c *http.Client, url string) int64 {
 	t.Helper()
 	resp, err := c.Get(url + "/health")

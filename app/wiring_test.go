@@ -19,7 +19,7 @@ import (
 	"postern/event"
 )
 
-// configured is the program in this process with a changed configuration.
+// configured returns the program in this process with a changed configuration.
 func configured(t *testing.T, change func(*config.Config)) *sockets {
 	t.Helper()
 	cfg := config.Default()

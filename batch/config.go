@@ -12,13 +12,13 @@ import (
 	"postern/store"
 )
 
-// Fleet is the set of instances as a batch sees it. Its methods are called
+// Fleet is the set of instances that batches use. Its methods are called
 // from many goroutines.
 type Fleet interface {
-	// Instance tells the name and the state of an instance from memory; ok is
+	// Instance returns the name and the state of an instance from memory; ok is
 	// false when it was deleted.
 	Instance(id int64) (name string, state event.State, ok bool)
-	// Gate reports whether an instance may send to someone now, and if not, until
+	// Gate reports whether an instance may send to a recipient now, and if not, until
 	// when and why. It is asked before each send, and about each item that waits
 	// while the answer is that only strangers are kept back: it should answer
 	// from memory when nothing does. Whenever it may have opened before the time
@@ -29,11 +29,11 @@ type Fleet interface {
 	// wraps event.ErrNotConnected, ErrBusy, ErrNotNow, ErrNotOnWhatsApp,
 	// ErrSendRefused or ErrOutcomeUnknown; any other error counts as the last one. It calls
 	// out.Leaving when the message's turn has come, before a byte of it leaves:
-	// one that never did is not in doubt, and its time has not begun.
+	// a message that never left is not uncertain, and its timeout has not begun.
 	Send(ctx context.Context, instance int64, out event.Outgoing) (Receipt, error)
 }
 
-// Receipt is what a successful send left behind.
+// Receipt is the result of a successful send.
 type Receipt struct {
 	WhatsAppID   string // the message id that WhatsApp acknowledged
 	RecipientJID string // where it went
@@ -52,19 +52,19 @@ type Config struct {
 	Fleet  Fleet
 	Logger *slog.Logger // nil: silent
 
-	// LetGo takes back the place that a batch may have at a gate: it does not send
-	// next. It may call GateChanged. nil: there are no places.
+	// LetGo releases the reservation that a batch may have at a gate: it does not send
+	// next. It may call GateChanged. nil: there are no reservations.
 	LetGo func(batch uuid.UUID)
 
 	// Changed is called for each batch that is new, changed, or deleted by
 	// a call, after the commit that made it so. It must not block. nil: no calls.
 	Changed func(owner, batch uuid.UUID, gone bool)
 
-	// NewMessageID makes the WhatsApp id of one send.
+	// NewMessageID returns a new WhatsApp message id.
 	NewMessageID func() string
 
-	// Restored tells that the file came from a backup: what was under way in it may
-	// have been sent since. It continues when a call says so, and never by itself.
+	// Restored means that the file came from a backup: its unfinished batches may
+	// have sent since. They resume only by a call.
 	Restored bool
 
 	Enabled       bool          // false: batches are kept but none is claimed

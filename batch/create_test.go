@@ -119,7 +119,7 @@ func records(t *testing.T, s *store.Store, bucket string) (n int) {
 	return n
 }
 
-// padded is a JSON object of exactly size bytes.
+// padded returns a JSON object of exactly size bytes.
 func padded(object string, size int) json.RawMessage {
 	return json.RawMessage(object[:len(object)-1] + strings.Repeat(" ", size-len(object)) + "}")
 }

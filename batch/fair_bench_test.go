@@ -157,7 +157,7 @@ func largestInMeans[T int | time.Duration](all []T) float64 {
 	return float64(most) * float64(len(all)) / float64(sum)
 }
 
-// resident is the resident memory of this process in MB.
+// resident returns the resident memory of this process in MB.
 func resident(b *testing.B) float64 {
 	b.Helper()
 	raw, err := os.ReadFile("/proc/self/statm")

@@ -4,7 +4,7 @@ import (
 	"postern/event"
 )
 
-// Held is what keeps one of a batch's instances from sending now.
+// Held is the reason why one of a batch's instances cannot send now.
 type Held struct {
 	InstanceID    int64      `json:"instanceId"`
 	InstanceName  string     `json:"instanceName"`
@@ -14,7 +14,7 @@ type Held struct {
 	StrangersOnly bool       `json:"strangersOnly"`
 }
 
-// Held reports what keeps the instances of a batch from sending now, be it only
+// Held returns why the instances of a batch cannot send now, even if only
 // to people they do not know.
 func (e *Engine) Held(v View) []Held {
 	held, now := []Held{}, e.now()

@@ -215,7 +215,7 @@ func (r *rig) attempts(f ItemFilter) []Attempt {
 	return l.Records
 }
 
-// tries is how often an item found its instance gone.
+// tries returns how often an item found its instance gone.
 func (r *rig) tries(position int) int {
 	r.Helper()
 	one, err := r.e.Item(owner, r.batch, itemID(r.batch, position))

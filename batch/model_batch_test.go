@@ -131,10 +131,10 @@ func (e *modelEnv) knows(number string) bool {
 	return e.learned[number] || number[len(number)-1]%3 == 0
 }
 
-// wall is what the clock on the wall shows.
+// wall returns what the clock on the wall shows.
 func (e *modelEnv) wall() time.Time { return e.now.Add(e.skew) }
 
-// awake is when, by the time awake, the clock on the wall shows a time, as it is
+// awake returns when, by the time awake, the clock on the wall shows a time, as it is
 // set now; zero: never.
 func (e *modelEnv) awake(wall time.Time) time.Time {
 	if wall.IsZero() {
@@ -229,7 +229,7 @@ func (m *modelBatch) open() (bool, time.Time) {
 	return m.spec.window.at(m.env.wall())
 }
 
-// count is how many items have one of the statuses.
+// count returns how many items have one of the statuses.
 func (m *modelBatch) count(of ...ItemStatus) (n int) {
 	for _, i := range m.items {
 		if slices.Contains(of, i.status) {
@@ -245,7 +245,7 @@ func (m *modelBatch) percent() int {
 	return 100 * (len(m.items) - m.count(ItemPending, ItemSending)) / len(m.items)
 }
 
-// progress is the event that an ended item owes, if any.
+// progress returns the event that an ended item owes, if any.
 func (m *modelBatch) progress() []event.Kind {
 	if m.percent() == m.shown {
 		return nil
@@ -254,7 +254,7 @@ func (m *modelBatch) progress() []event.Kind {
 	return tell(event.BatchProgress)
 }
 
-// able are the instances that could send an item that waits now.
+// able returns the instances that could send an item that waits now.
 func (m *modelBatch) able() (ids []int64) {
 	for _, ref := range m.spec.request.Instances {
 		if slices.ContainsFunc(m.spec.recipients, func(to string) bool {
@@ -300,7 +300,7 @@ func (m *modelBatch) uses(id int64) bool {
 	return slices.ContainsFunc(m.spec.request.Instances, func(r InstanceRef) bool { return r.ID == id })
 }
 
-// peek is what the batch reported next; empty: nothing more.
+// peek returns what the batch reported next; empty: nothing more.
 func (m *modelBatch) peek() event.Kind {
 	if all := m.news(); len(all) > len(m.events) {
 		return all[len(m.events)].Kind

@@ -57,7 +57,7 @@ func (m *modelBatch) end(e ending) {
 	}
 }
 
-// delay is the pause after an item, which the engine drew.
+// delay returns the pause after an item, which the engine drew.
 func (m *modelBatch) delay(i *modelItem, e ending) (time.Duration, bool) {
 	if e.status == ItemPending || m.pending() == 0 {
 		return 0, true
@@ -88,7 +88,7 @@ func (m *modelBatch) settleItem(i *modelItem, e ending) {
 	}
 }
 
-// itemKinds is the event that an item owes for its end, if any.
+// itemKinds returns the event that an item owes for its end, if any.
 func (m *modelBatch) itemKinds(e ending) []event.Kind {
 	switch e.status {
 	case ItemFailed:

@@ -36,7 +36,7 @@ type modelLeft struct {
 // modelDoubt marks unknown new contacts.
 const modelDoubt = 1 << 63
 
-// mark is how the file tells new contacts apart.
+// mark returns how the file tells new contacts apart.
 func mark(number string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(number))
@@ -113,7 +113,7 @@ func (b *modelBook) warm(wall time.Time) int64 {
 	return w.From + (w.To-w.From)*min(d, w.Days)/w.Days
 }
 
-// hours are the quiet ones, as what has passed of the day.
+// hours returns the quiet ones, as what has passed of the day.
 func (b *modelBook) hours() (from, to time.Duration) {
 	read := func(hhmm string) time.Duration {
 		var h, m time.Duration
@@ -135,7 +135,7 @@ func (b *modelBook) quiet(wall time.Time) bool {
 	return passed >= from || passed < to
 }
 
-// people are the new contacts of the messages in a window.
+// people returns the new contacts of the messages in a window.
 func (b *modelBook) people(in func(modelLeft) bool) (all map[uint64]bool, doubt bool) {
 	all = map[uint64]bool{}
 	for _, m := range b.left {
@@ -156,7 +156,7 @@ func (b *modelBook) tooNew(person uint64, stranger bool, today func(modelLeft) b
 	return stranger && n >= *b.limits.NewContactsPerDay
 }
 
-// turns are the moments after a time awake at which more may be allowed than
+// turns returns the moments after a time awake at which more may be allowed than
 // then.
 func (b *modelBook) turns(after time.Time, skew time.Duration) (all []time.Time) {
 	for _, m := range b.left {

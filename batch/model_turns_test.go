@@ -29,7 +29,7 @@ func (m *modelBatch) timer(deadline func(modelFlight) time.Time) (at time.Time) 
 // endless is the end of a window that has none.
 var endless = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// edge is when the batch notices that its window opens or ends; zero: never.
+// edge returns when the batch notices that its window opens or ends; zero: never.
 func (m *modelBatch) edge() time.Time {
 	open, turn := m.open()
 	if m.status == process {
@@ -49,7 +49,7 @@ func (m *modelBatch) edge() time.Time {
 	return time.Time{}
 }
 
-// instanceTurn is when a batch that waits for an instance next looks whether it
+// instanceTurn returns when a batch that waits for an instance next looks whether it
 // can continue. Once the clock was set, it may look at any moment that was one by
 // the old or the new time, and looks within a minute.
 func (m *modelBatch) instanceTurn() (at time.Time) {
@@ -135,7 +135,7 @@ func (m *modelBatch) resting(open bool) bool {
 	return open
 }
 
-// turns are the moments after a time awake at which an instance may be able to
+// turns returns the moments after a time awake at which an instance may be able to
 // send more.
 func (m *modelBatch) turns(id int64, after time.Time) (all []time.Time) {
 	i := m.env.instances[id]
@@ -147,7 +147,7 @@ func (m *modelBatch) turns(id int64, after time.Time) (all []time.Time) {
 	return append(all, i.book.turns(after, m.env.skew)...)
 }
 
-// opens is the first moment to come at which an instance may send one of the
+// opens returns the first moment to come at which an instance may send one of the
 // items that wait, unless others send before; zero: time alone does not bring
 // it.
 func (m *modelBatch) opens(id int64) (first time.Time) {

@@ -35,7 +35,7 @@ var modelStatus = map[event.Kind]event.BatchStatus{
 	"message.batch.completed-with-errors": "COMPLETED_WITH_ERRORS",
 }
 
-// tell is the event as it must be in the outbox, but for the text of an item's
+// tell returns the event as it must be in the outbox, but for the text of an item's
 // error.
 func (m *modelBatch) tell(kind event.Kind) modelEvent {
 	e := modelEvent{kind: kind, at: m.env.wall()}
@@ -137,7 +137,7 @@ func (m *modelBatch) instances() []event.BatchInstance {
 	return all
 }
 
-// view is the batch as REST must show it.
+// view returns the batch as REST must show it.
 func (m *modelBatch) view() View {
 	r, c := m.spec.request, m.counts()
 	received, duplicates := len(r.Recipients), len(r.Recipients)-len(m.items)

@@ -15,7 +15,7 @@ func (m *modelBatch) settle() {
 	}
 }
 
-// act is the next commit of the batch's worker. It returns false when the
+// act returns the next commit of the batch's worker. It returns false when the
 // worker waits for something.
 func (m *modelBatch) act() bool {
 	if m.flight != nil {
@@ -154,7 +154,7 @@ func (m *modelBatch) finishBatch(kinds []event.Kind) {
 	m.commit(append(kinds, event.BatchCompleted)...)
 }
 
-// given is the item that waits and was given to an instance next, as was
+// given returns the item that waits and was given to an instance next, as was
 // observed; -1 for none. Message ids are made in the order of their use.
 func (m *modelBatch) given() int {
 	next, earliest := -1, 0

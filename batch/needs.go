@@ -9,9 +9,9 @@ import (
 	"postern/store"
 )
 
-// What the records of a batch need of each other. All of it appears in one commit, and
-// is withdrawn in one; only items and attempts come before, under the mark creating, and
-// go later, under the mark removing.
+// The references between the records of a batch. All of them appear in one commit, and
+// are withdrawn in one; only items and attempts are written earlier, under the mark creating, and
+// removed later, under the mark removing.
 
 const (
 	noBatch  = "it belongs to no batch"
@@ -22,7 +22,7 @@ func belongs(bucket string, id []byte, why string) store.Need {
 	return store.Need{Bucket: bucket, Key: bytes.Clone(id), Why: why}
 }
 
-// partNeeds is for what has the batch's id as its key.
+// partNeeds is for records whose key is the batch's id.
 func partNeeds(*store.Lookup) store.Needs {
 	return func(key, _ []byte) []store.Need {
 		if key == nil {
@@ -44,7 +44,7 @@ func ownerNeeds(*store.Lookup) store.Needs {
 	}
 }
 
-// openNeeds: what is open is a batch that is not final.
+// openNeeds: an entry of the open batches needs a batch that is not final.
 func openNeeds(*store.Lookup) store.Needs {
 	return func(key, _ []byte) []store.Need {
 		if key == nil {
@@ -59,7 +59,7 @@ func openNeeds(*store.Lookup) store.Needs {
 	}
 }
 
-// markNeeds: what is marked as not yet a batch, or as none any more, is none.
+// markNeeds: a batch that is being created or removed must not exist.
 func markNeeds(look *store.Lookup) store.Needs {
 	return func(key, _ []byte) []store.Need {
 		switch {
@@ -118,7 +118,7 @@ func attemptNeeds(look *store.Lookup) store.Needs {
 	}
 }
 
-// itemNeeds goes through the items of one batch after the other, and checks them against
+// itemNeeds goes through the items of one batch after another, and checks them against
 // the numbers in its header.
 func itemNeeds(look *store.Lookup) store.Needs {
 	c := itemCount{look: look}
@@ -206,7 +206,7 @@ func (c *itemCount) count(s ItemStatus) {
 	}
 }
 
-// missing reports items that are not there before a position. With one that is damaged,
+// missing reports missing items before a position. With a damaged one,
 // nothing can be counted.
 func (c *itemCount) missing(before int) (needs []store.Need) {
 	for ; c.whole && c.next < before; c.next++ {
@@ -226,8 +226,8 @@ func (c *itemCount) missing(before int) (needs []store.Need) {
 // more.
 const maxMissing = 1000
 
-// lostItem is the need of an item, which is rebuilt as one with an unknown
-// recipient. One that is to be sent fails when it is its turn; one that was is UNKNOWN.
+// lostItem returns the need of an item, which is rebuilt as one with an unknown
+// recipient. A pending one fails in its turn; one that was sent is UNKNOWN.
 func lostItem(id []byte, h *header, position int) store.Need {
 	var r itemRecord
 	if Final(h.Status) || position < h.Cursor {

@@ -141,7 +141,7 @@ func TestEveryListLooksAtBoundedRecords(t *testing.T) {
 	}
 }
 
-// listEngine is an engine that was not started.
+// listEngine returns an engine that was not started.
 func listEngine(t testing.TB, s *store.Store) *Engine {
 	t.Helper()
 	f := newFleet(1)

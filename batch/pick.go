@@ -7,8 +7,8 @@ import (
 	"postern/event"
 )
 
-// An instance that is said to be online and could not send is left alone until
-// its state changes. Should that never happen, it is tried again after
+// An instance that is reported online but could not send is not used until
+// its state changes. If that never happens, it is tried again after
 // dropRetry, and then after twice as long each time up to maxDropRetry.
 const (
 	dropRetry    = time.Second
@@ -22,7 +22,7 @@ type drop struct {
 	until   time.Time
 }
 
-// choice is who sends which item next, under which message id.
+// choice is the next item, its instance and its message id.
 type choice struct {
 	instance  int64 // 0: no instance can now
 	position  int   // of the item
@@ -81,8 +81,8 @@ func (w *worker) pick(back *unsent) (c choice, err error) {
 	return w.waitFor(later, c.again, back)
 }
 
-// waitFor chooses an instance that has to wait a moment, as none is ready. It is
-// asked again, for a batch has its place at the one that it asked last.
+// waitFor chooses an instance that has to wait a moment, if none is ready. It is
+// asked again, since a batch has its reservation at the one that it asked last.
 func (w *worker) waitFor(later choice, again time.Time, back *unsent) (choice, error) {
 	found, err := w.seek(later.instance, back)
 	switch {
@@ -105,7 +105,7 @@ func (w *worker) notBefore(id int64, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// drop notes that an instance could not send. changes is what Engine.changesOf
+// drop records that an instance could not send. changes is what Engine.changesOf
 // reported before the send, so that a change during it counts.
 func (w *worker) drop(id int64, changes uint64) {
 	d := w.dropped[id]
@@ -121,7 +121,7 @@ func (w *worker) drop(id int64, changes uint64) {
 }
 
 // asOf returns a time that a clock showed before by that clock as it is set now, so
-// that it can be compared with times on the wall.
+// that it can be compared with wall clock times.
 func asOf(now, t time.Time) time.Time { return now.Add(t.Sub(now)) }
 
 // earlier returns the earlier of two times, of which zero is none.

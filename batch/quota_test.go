@@ -13,7 +13,7 @@ import (
 	"postern/event"
 )
 
-// limited is a rig that takes most unfinished batches of a user, and whose
+// limited returns a rig that takes most unfinished batches of a user, and whose
 // instance is offline, so that a batch ends only by being stopped.
 func limited(t *testing.T, most int) *rig {
 	f := newFleet(1)

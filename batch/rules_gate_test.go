@@ -12,10 +12,10 @@ import (
 	"postern/event"
 )
 
-// number is the recipient at a position of request.
+// number returns the recipient at a position of request.
 func number(position int) string { return fmt.Sprintf("49151%08d", position) }
 
-// locked is what a send ends in that the gate was open for and the network
+// locked returns what a send ends in that the gate was open for and the network
 // refused.
 func locked() error {
 	return &event.NotNowError{Code: "REACHOUT_TIMELOCKED", Text: "the account may not write to strangers"}
@@ -99,7 +99,7 @@ func TestAnotherInstanceOfTheBatchTakesOver(t *testing.T) {
 	})
 }
 
-// flying is the instance of the item in SENDING.
+// flying returns the instance of the item in SENDING.
 func (j *journal) flying() int64 {
 	j.Helper()
 	synctest.Wait()

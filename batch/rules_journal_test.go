@@ -148,7 +148,7 @@ func (j *journal) restart(pause time.Duration) {
 	synctest.Wait()
 }
 
-// window is a schedule whose first window begins and ends so long from now.
+// window returns a schedule whose first window begins and ends so long from now.
 func window(begins, ends time.Duration, recurrence string) []byte {
 	now := time.Now()
 	return fmt.Appendf(nil, `{"windowStartAt":%q,"windowEndAt":%q,"recurrence":%q}`,

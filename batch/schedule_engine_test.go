@@ -15,7 +15,7 @@ import (
 	"postern/store"
 )
 
-// scheduled is a request with a window; zone is Berlin's.
+// scheduled returns a request with a window; zone is Berlin's.
 func scheduled(n int, delay time.Duration, start, end time.Time, recurrence string) CreateRequest {
 	req := delayed(n, delay)
 	req.Schedule = fmt.Appendf(nil, `{"windowStartAt":%q,"windowEndAt":%q,"recurrence":%q,"timezone":"Europe/Berlin"}`,
@@ -23,7 +23,7 @@ func scheduled(n int, delay time.Duration, start, end time.Time, recurrence stri
 	return req
 }
 
-// tellings are the times and next runs of the events of one kind, by Berlin's
+// tellings returns the times and next runs of the events of one kind, by Berlin's
 // clock.
 func (r *rig) tellings(kind event.Kind) (at, next []string) {
 	r.Helper()

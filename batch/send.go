@@ -27,7 +27,7 @@ func unknown(reason string) outcome {
 	return outcome{attempt: AttemptUnknown, status: ItemUnknown, move: MoveUnknown, code: event.SendResultUnknown, reason: reason}
 }
 
-// recordError tells that the message left and its record cannot be stored.
+// recordError means that the message left but its record cannot be stored.
 type recordError struct{ error }
 
 // process sends items until the batch leaves PROCESSING.
@@ -49,7 +49,7 @@ func (w *worker) process() error {
 	return ignoreRefused(err)
 }
 
-// begin gives the next item, or takes the row that stands in its way; then it
+// begin assigns the next item, or commits the row that prevents it; then it
 // returns nil.
 func (w *worker) begin() (item *itemRecord, err error) {
 	c, err := w.pickReady()
@@ -106,8 +106,8 @@ func (w *worker) pickReady() (choice, error) {
 }
 
 // send sends the item that was committed as SENDING. It comes back at the
-// latest when the lease has ended, or when Stop has waited long enough. As long
-// as the message has not left, whatever ends the work on the batch calls it off.
+// latest when the lease has ended, or when Stop has waited long enough. While
+// the message has not left, anything that ends the work on the batch cancels it.
 func (w *worker) send(r itemRecord) outcome {
 	if r.lost() {
 		return outcome{
@@ -154,7 +154,7 @@ func (w *worker) send(r itemRecord) outcome {
 			o.changes = changes
 			return o
 		case <-lease.C:
-			if leaves.callOff() {
+			if leaves.cancel() {
 				return calledOff()
 			}
 			o := unknown("the send did not come back within its lease")
@@ -168,11 +168,11 @@ func (w *worker) send(r itemRecord) outcome {
 			stop, halts = nil, time.After(cancelGrace)
 		case <-halts:
 			halts = nil
-			if (shut || w.e.stopping() || w.changed()) && leaves.callOff() {
+			if (shut || w.e.stopping() || w.changed()) && leaves.cancel() {
 				return calledOff()
 			}
 		case <-w.e.hard:
-			if leaves.callOff() {
+			if leaves.cancel() {
 				return calledOff()
 			}
 			o := unknown("the program stopped before the send came back")
@@ -183,7 +183,7 @@ func (w *worker) send(r itemRecord) outcome {
 }
 
 // cancelGrace is how long a message still has to leave when its batch cannot continue:
-// one that is about to is not worth a second attempt.
+// a message that is about to leave is not worth a second attempt.
 const cancelGrace = 20 * time.Millisecond
 
 // shuts returns a channel that is closed when the batch's window ends, and a
@@ -197,13 +197,13 @@ func (w *worker) shuts() (over <-chan struct{}, halt func()) {
 	return shut, newAlarm(ends, w.e.now, func() { close(shut) }).stop
 }
 
-// calledOff is the outcome of a send that was still being prepared, or waited
+// calledOff returns the outcome of a send that was still being prepared, or waited
 // for its turn, when its batch could not continue: it goes back to wait.
 func calledOff() outcome {
 	return outcome{attempt: AttemptUnavailable, status: ItemPending, move: MoveBack, busy: true, reason: errCalledOff.Error()}
 }
 
-// bounds are the longest time for a send of the content, and the longest time
+// bounds returns the longest time for a send of the content, and the longest time
 // that one may go unanswered.
 func (c *Config) bounds(content event.Content) (timeout, lease time.Duration) {
 	if content.Media == nil && (content.Link == nil || content.Link.ThumbnailURL == "") {
@@ -234,8 +234,8 @@ func (w *worker) outcomeOf(receipt Receipt, err error) outcome {
 	return unknown(err.Error())
 }
 
-// isFullDisk reports whether a message did not leave for want of room for its
-// file: nothing is wrong with the item, and it can be sent once there is some.
+// isFullDisk reports whether a message did not leave for lack of disk space for its
+// file: the item is valid and can be sent once there is space.
 func isFullDisk(err error) bool {
 	return errors.Is(err, event.ErrSendRefused) && errors.Is(err, store.ErrDiskFull)
 }
@@ -275,8 +275,8 @@ func (w *worker) finish(r itemRecord, o outcome) (next *itemRecord, delay time.D
 	return next, f.delay, err
 }
 
-// judge draws the conclusions from an outcome about its instance, and returns
-// the item when it is going to wait again.
+// judge updates the state of the instance after an outcome, and returns
+// the item if it waits again.
 func (w *worker) judge(r itemRecord, o outcome) (back *unsent) {
 	if o.move != MoveBack {
 		delete(w.dropped, r.Instance)
@@ -290,7 +290,7 @@ func (w *worker) judge(r itemRecord, o outcome) (back *unsent) {
 	return back
 }
 
-// finishing is all that the commit of an outcome needs, settled before its
+// finishing has all inputs for the commit of an outcome, fixed before its
 // transaction so that the closure is pure.
 type finishing struct {
 	item     itemRecord
@@ -332,7 +332,7 @@ func (f finishing) apply(tx *store.Tx, b *full) (next *itemRecord, err error) {
 	return next, step(tx, b, in, f.states, &ended)
 }
 
-// input chooses the row that the outcome takes.
+// input returns the input of the table for the outcome.
 func (f finishing) input(b *full, now time.Time) Input {
 	window, _ := b.windowAt(now)
 	in := Input{On: OnItemEnded, Item: f.outcome.move}
@@ -358,7 +358,7 @@ func (f finishing) input(b *full, now time.Time) Input {
 	return in
 }
 
-// delay draws the pause that follows an item.
+// delay draws the delay that follows an item.
 func (w *worker) delay() time.Duration {
 	d := w.b.spec.Options.Delay
 	return time.Duration(d.MinMs+w.e.random(w.id, d.MaxMs-d.MinMs+1)) * time.Millisecond

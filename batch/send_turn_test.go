@@ -172,11 +172,11 @@ func TestLeavingMessageIsNotCancelled(t *testing.T) {
 func TestASendThatWasCalledOffCannotLeave(t *testing.T) {
 	left := false
 	d := departure{now: func() { left = true }}
-	if !d.callOff() || !errors.Is(d.leave(), errCalledOff) || left {
+	if !d.cancel() || !errors.Is(d.leave(), errCalledOff) || left {
 		t.Error("it left")
 	}
 	d = departure{now: func() { left = true }}
-	if d.leave() != nil || !left || d.callOff() {
+	if d.leave() != nil || !left || d.cancel() {
 		t.Error("it was called off")
 	}
 }

@@ -153,7 +153,7 @@ func (s *sim) stepRaceClock(step simStep) {
 	s.restOf(m, s.then(s.due, commits, called))
 }
 
-// batchOf is the batch whose item a send is.
+// batchOf returns the batch whose item a send is.
 func (s *sim) batchOf(c *simCall) *modelBatch {
 	at := slices.IndexFunc(s.batches, func(m *modelBatch) bool { return m.flight != nil && m.flight.id == c.out.ID })
 	if at < 0 {

@@ -7,7 +7,7 @@ import (
 	"postern/event"
 )
 
-// deadline is when a send in flight is given up.
+// deadline returns when a send in flight is given up.
 func (s *sim) deadline(f modelFlight) time.Time {
 	if deaf, _ := s.net.isDeaf(s.net.call(f.id)); deaf {
 		return f.began.Add(simLease)
@@ -15,7 +15,7 @@ func (s *sim) deadline(f modelFlight) time.Time {
 	return f.began.Add(simSend)
 }
 
-// next is when something happens by itself; zero: never.
+// next returns when something happens by itself; zero: never.
 func (s *sim) next() (at time.Time) {
 	for _, m := range s.batches {
 		at = earlier(at, m.timer(s.deadline))

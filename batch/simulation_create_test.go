@@ -74,7 +74,7 @@ func (s *sim) createBadly(d *draws) {
 	s.rests(none)
 }
 
-// oldestOpen is the batch that makes room for another, nil when there is room.
+// oldestOpen returns the batch that makes room for another, nil when there is room.
 func (s *sim) oldestOpen() (oldest *modelBatch) {
 	n := 0
 	for _, m := range s.batches {

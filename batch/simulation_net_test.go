@@ -86,7 +86,7 @@ const simPrefix = 8
 
 func simNumber(batch, recipient int) string { return fmt.Sprintf("49%06d%03d", batch, recipient) }
 
-// sentBy is how many sends a batch has made.
+// sentBy returns how many sends a batch has made.
 func (n *simNet) sentBy(batch uint64) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -100,7 +100,7 @@ func (n *simNet) change(fn func()) {
 	fn()
 }
 
-// live are the sends of a process without a result, which it waits for.
+// live returns the sends of a process without a result, which it waits for.
 func (n *simNet) live(by *simProcess) (all []*simCall) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -121,7 +121,7 @@ func sortCalls(all []*simCall) {
 	})
 }
 
-// stuck are the sends that are still in flight although no worker waits for them.
+// stuck returns the sends that are still in flight although no worker waits for them.
 func (n *simNet) stuck(by func(*simProcess) bool) (all []*simCall) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -186,7 +186,7 @@ func leftFor(err error) bool {
 	return !errors.Is(err, event.ErrNotConnected) && !errors.Is(err, event.ErrBusy) && !errors.Is(err, event.ErrNotOnWhatsApp)
 }
 
-// numberOf is the phone number of a recipient.
+// numberOf returns the phone number of a recipient.
 func numberOf(to string) string { return strings.TrimSuffix(to, "@"+event.UserServer) }
 
 // tell is called with the commit of a success.

@@ -311,7 +311,7 @@ func (c *simChance) known(id uuid.UUID) {
 
 func (c *simChance) draw(batch uuid.UUID, n int64) int64 { return c.drawBefore(batch, n, 0) }
 
-// drawBefore is what draw was so many sends of the batch ago.
+// drawBefore returns what draw was so many sends of the batch ago.
 func (c *simChance) drawBefore(batch uuid.UUID, n int64, sends int) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,7 +22,7 @@ const simRetention = 20 * time.Hour
 // it had, which is little.
 const deletion = 2
 
-// endedAt is when a final batch became so.
+// endedAt returns when a final batch became so.
 func (m *modelBatch) endedAt() time.Time {
 	if m.status == stopped {
 		return m.stoppedAt
@@ -30,7 +30,7 @@ func (m *modelBatch) endedAt() time.Time {
 	return m.completed
 }
 
-// remove is what a deletion by its owner does.
+// remove returns what a deletion by its owner does.
 func (m *modelBatch) remove() verdict {
 	if !Final(m.status) {
 		return conflict

@@ -212,7 +212,7 @@ func (s *sim) stepLearn(step simStep) {
 	s.rests(s.settled)
 }
 
-// ends is the end of a send, and what follows.
+// ends returns the end of a send, and what follows.
 func (s *sim) ends(c *simCall, r simReply) effect {
 	replied := s.replied(c, r)
 	return func(m *modelBatch) {

@@ -9,7 +9,7 @@ import (
 // Trigger is what happens to a batch.
 type Trigger string
 
-// The triggers. An API call, a worker or the engine's start and stop pull them.
+// The triggers. They come from API calls, workers and the engine's start and stop.
 const (
 	OnCreate      Trigger = "create"
 	OnDraft       Trigger = "create as draft"
@@ -34,7 +34,7 @@ const (
 	OnRecover     Trigger = "automatic recovery"
 )
 
-// Window is where a batch's schedule stands. No schedule is an open window.
+// Window is the state of a batch's schedule. Without a schedule the window is open.
 type Window string
 
 // The positions of a window.
@@ -44,7 +44,7 @@ const (
 	WindowSpent Window = "spent" // the only one has ended
 )
 
-// Move is what becomes of the item in SENDING in the same commit.
+// Move is the fate of the item in SENDING in the same commit.
 type Move string
 
 // The moves.
@@ -76,13 +76,13 @@ type Counts struct {
 	Unknown int
 }
 
-// Processed is how many items have ended.
+// Processed returns how many items have ended.
 func (c Counts) Processed() int { return c.Success + c.Failed + c.Skipped + c.Unknown }
 
-// Open is how many items have not ended.
+// Open returns how many items have not ended.
 func (c Counts) Open() int { return c.Pending + c.Sending }
 
-// Percent is the integer progress, 0 to 100.
+// Percent returns the integer progress, 0 to 100.
 func (c Counts) Percent() int {
 	if c.Total == 0 {
 		return 0
@@ -99,7 +99,7 @@ type Core struct {
 	AutoResume bool
 }
 
-// Decision is what a step does.
+// Decision is the result of a step.
 type Decision struct {
 	Core   Core
 	Events []event.Kind // in the order of their emission
@@ -176,7 +176,7 @@ func (c *Core) give() bool {
 	return true
 }
 
-// move ends the item in SENDING or takes it back, where the trigger allows it.
+// move ends the item in SENDING or returns it to PENDING, where the trigger allows it.
 func (c *Counts) move(on Trigger, m Move) bool {
 	if m == MoveNone {
 		return on != OnItemEnded && on != OnItemBack

@@ -2,9 +2,9 @@ package batch
 
 import "postern/event"
 
-// row is one line of the state machine: in one of From, when the trigger comes
-// and If holds (nil: always), the batch goes To and tells Events. The first
-// row that fits counts. An item that ended FAILED or UNKNOWN in the same
+// row is one line of the state machine: in one of From, when the trigger occurs
+// and If holds (nil: always), the batch goes To and emits Events. The first
+// matching row applies. The event of an item that ended FAILED or UNKNOWN in the same
 // commit precedes them; progress is reported only when the integer percent
 // differs from the last reported one.
 type row struct {
@@ -114,7 +114,7 @@ var table = []row{
 
 func resumes(c Core, _ Input) bool { return c.AutoResume }
 
-// accepted are the calls that are taken and change nothing.
+// accepted are the calls that are accepted and change nothing.
 var accepted = map[Trigger][]event.BatchStatus{
 	OnStart: in(queued, schedul, process, waitWin, waitInst),
 	OnPause: in(pausing, paused),
@@ -124,7 +124,7 @@ var accepted = map[Trigger][]event.BatchStatus{
 	OnRestored: in(draft, paused),
 }
 
-// movers are the triggers that may end the item in SENDING or take it back.
+// movers are the triggers that may end the item in SENDING or return it to PENDING.
 var movers = map[Trigger][]Move{
 	OnItemEnded:  {MoveSuccess, MoveFailed, MoveSkipped, MoveUnknown},
 	OnItemBack:   {MoveBack},

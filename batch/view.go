@@ -31,7 +31,7 @@ var statusIn = map[event.Kind]event.BatchStatus{
 	event.BatchCompletedWithErrors: event.BatchIsWithErrors,
 }
 
-// payload is the data of an event about the batch, or about one of its items.
+// payload returns the data of an event about the batch, or about one of its items.
 // interruption is why it was interrupted, if it was before the step.
 func (b *full) payload(kind event.Kind, states []event.State, item *subject, interruption string) any {
 	if kind == event.BatchItemFailed || kind == event.BatchItemUnknown {
@@ -72,7 +72,7 @@ func (b *full) payload(kind event.Kind, states []event.State, item *subject, int
 	return event.BatchData{Batch: &v}
 }
 
-// itemData has the one code that its event knows. That of the item may tell more.
+// itemData has the only code of its event. That of the item may be more specific.
 func (b *full) itemData(kind event.Kind, item *subject) event.BatchItemData {
 	r, code := item.record, event.SendMessageFailed
 	if kind == event.BatchItemUnknown {
@@ -125,7 +125,7 @@ func (b *full) instances(states []event.State) []event.BatchInstance {
 	return all
 }
 
-// view is the batch as REST shows it at now.
+// view returns the batch as the API shows it at now.
 func (b *full) view(states []event.State, now time.Time) View {
 	c := counts(b.Counts)
 	c.Received, c.DuplicatesIgnored = &b.spec.Received, &b.spec.Duplicates
@@ -141,7 +141,7 @@ func (b *full) view(states []event.State, now time.Time) View {
 	}
 }
 
-// nextRun is when a batch that waits for a window continues, nil when it never
+// nextRun returns when a batch that waits for a window continues, nil when it never
 // will. The stored time may have passed while neither program nor machine ran.
 func (b *full) nextRun(now time.Time) *event.Time {
 	if b.Status == event.BatchIsScheduled || b.Status == event.BatchWaitingForWindow {

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-// silence is a terminal without input, or a program that sends nothing.
+// silence returns a terminal without input, or a program that sends nothing.
 func silence(t *testing.T) io.Reader {
 	r, w := io.Pipe()
 	t.Cleanup(func() { _ = w.Close() })

@@ -42,7 +42,7 @@ func TestEveryLinkedModuleHasItsLicence(t *testing.T) {
 // module is one that is linked on some system, and where its files are.
 type module struct{ name, folder string }
 
-// linkedModules are those of the program on all systems that it is built for, and
+// linkedModules returns those of the program on all systems that it is built for, and
 // Go itself.
 func linkedModules(t *testing.T) []module {
 	t.Helper()

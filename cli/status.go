@@ -16,7 +16,7 @@ const (
 	statusConfig  = 78 // EX_CONFIG of sysexits.h, which systemd calls CONFIG
 )
 
-// statuses are the exit statuses with what they mean, in the order of their numbers.
+// statuses returns the exit statuses with their meanings, in numeric order.
 func statuses() []struct {
 	is   int
 	says string
@@ -33,15 +33,15 @@ func statuses() []struct {
 	}
 }
 
-// unstarted is why the program did not start to serve.
+// unstarted is the error of a failed start.
 type unstarted struct{ error }
 
 func (u unstarted) Unwrap() error { return u.error }
 
-// lasts reports whether every further start fails likewise until a person changes
+// lasts reports whether further starts fail as well until a person changes
 // something: the configuration, a data file that this program cannot or must not read, a
-// right. An address or a file in use, a full disk and whatever else the system refuses
-// may go away by itself.
+// permission. An address or a file in use, a full disk and other system errors
+// may be temporary.
 func (u unstarted) lasts() bool {
 	for _, lasting := range []error{store.ErrForeign, store.ErrCorrupt, store.ErrNewer, store.ErrReadOnly, fs.ErrPermission} {
 		if errors.Is(u, lasting) {
@@ -51,7 +51,7 @@ func (u unstarted) lasts() bool {
 	return config.Lasts(u)
 }
 
-// statusOf is the exit status of an error that is no mistake of the command line.
+// statusOf returns the exit status of an error other than a usage error.
 func statusOf(err error) int {
 	if u, ok := errors.AsType[unstarted](err); ok && u.lasts() {
 		return statusConfig

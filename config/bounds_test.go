@@ -139,7 +139,7 @@ func FuzzNesting(f *testing.F) {
 	})
 }
 
-// levels is how deep tables and arrays nest.
+// levels returns how deep tables and arrays nest.
 func levels(v any) (n int) {
 	switch v := v.(type) {
 	case map[string]any:

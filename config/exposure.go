@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Exposures says what others than the operator can reach or read, and what to do
-// about it. None of it is wrong by itself, so none of it stops the start.
+// Exposures returns warnings about what others than the operator can reach or read, and what to do
+// about it. These are no errors, so they do not stop the start.
 func Exposures(c *Config) (found []string) {
 	tell := func(holds bool, format string, args ...any) {
 		if holds {
@@ -51,8 +51,8 @@ func OpenPaths(c *Config) (found []string) {
 	return found
 }
 
-// privatePaths are the files and folders that hold secrets or messages. Some may
-// not be there.
+// privatePaths returns the files and folders that hold secrets or messages. Some may
+// not exist.
 func (c *Config) privatePaths() []string {
 	paths := []string{filepath.Dir(c.Store.Path), c.Store.Path, SecretsPath(c)}
 	if c.Server.TLSKey != "" {

@@ -28,7 +28,7 @@ func refused(t *testing.T, what, file string, env ...string) string {
 	return err.Error()
 }
 
-// line is a file that sets one setting.
+// line returns a file that sets one setting.
 func line(path, value string) string {
 	dot := strings.LastIndexByte(path, '.')
 	return fmt.Sprintf("[%s]\n%s = %s\n", path[:dot], path[dot+1:], value)

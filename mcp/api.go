@@ -144,7 +144,7 @@ func (s *Server) identify(ctx context.Context, who *caller) error {
 	return nil
 }
 
-// of is the path of an instance's resource. name was checked by the schema of the tool.
+// of returns the path of an instance's resource. name was checked by the schema of the tool.
 func of(name string, rest ...string) string {
 	path := []string{"/instance", url.PathEscape(name)}
 	for _, segment := range rest {

@@ -41,7 +41,7 @@ func TestASessionOfAnotherKeyDoesNotExist(t *testing.T) {
 	}
 }
 
-// open is how many sessions the SDK holds.
+// open returns how many sessions the SDK holds.
 func (w *world) open() (n int) {
 	for range w.server.sdk.Sessions() {
 		n++

@@ -66,7 +66,7 @@ func TestToolsHaveTypedInputAndOutputSchemas(t *testing.T) {
 	}
 }
 
-// writes are the requests that change or send something.
+// writes returns the requests that change or send something.
 func writes(requests []asked) (paths []string) {
 	for _, r := range requests {
 		if r.method != http.MethodGet && !strings.HasSuffix(r.path, "/db/messages") && !strings.HasSuffix(r.path, "/media/data") {

@@ -11,7 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// strays are the places of a JSON value, outside of untrustedText, that have a
+// strays returns the places of a JSON value, outside of untrustedText, that have a
 // stranger's words in them.
 func strays(at string, v any) (found []string) {
 	switch v := v.(type) {

@@ -292,7 +292,7 @@ func (s *Server) media(ctx context.Context, in mediaInput) (Media, []sdk.Content
 	return out, []sdk.Content{content(in, out.MIMEType, file)}, nil
 }
 
-// content is a file as a model takes it.
+// content returns a file as a model takes it.
 func content(in mediaInput, kind string, file []byte) sdk.Content {
 	switch family, _, _ := strings.Cut(kind, "/"); family {
 	case "image":

@@ -10,7 +10,7 @@ import (
 	"postern/migrate/table"
 )
 
-// codechat is codechat-go, whose interface this program has, too: its flags of events
+// codechat is codechat-go, whose API this program follows: its event flags
 // and contents of messages are ours.
 type codechat struct{}
 
@@ -152,13 +152,13 @@ func (codechat) fill(ctx context.Context, s *sources, o *Options, group map[stri
 	})
 }
 
-// place is where a message is.
+// place is the location of a message.
 type place struct {
 	account *Account
 	message int
 }
 
-// updateStatus is a status in our words.
+// updateStatus maps a status to ours.
 func updateStatus(word string) event.UpdateStatus {
 	switch s := event.UpdateStatus(strings.ToLower(word)); s {
 	case event.StatusDelivered, event.StatusSent, event.StatusRead, event.StatusPlayed, event.StatusServerError, event.StatusRetry:

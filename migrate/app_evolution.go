@@ -74,7 +74,7 @@ func (b *belonging) evolutionSettings(o *Options, r *table.Row) {
 	b.settings(o, s, what...)
 }
 
-// evolutionProxy takes a proxy over that is written as JSON.
+// evolutionProxy imports a proxy in JSON.
 func (b *belonging) evolutionProxy(o *Options, raw string) {
 	if isNothing(raw) {
 		return
@@ -109,7 +109,7 @@ func (b *belonging) evolutionProxy(o *Options, raw string) {
 	b.proxy(o, u.String())
 }
 
-// fill does nothing: of messages it keeps ids and states alone.
+// fill does nothing: the program stores only ids and states of messages.
 func (evolution) fill(context.Context, *sources, *Options, map[string]*Account) error { return nil }
 
 // isPerson reports whether a JID is a person's.

@@ -86,7 +86,7 @@ func TestInstancesOfCodechatAreTakenOver(t *testing.T) {
 	if len(all["anna"].Import.Messages)+len(all["anna"].Import.Contacts) != 0 {
 		t.Error("messages without --messages")
 	}
-	says(t, p.Left, "--messages takes them over")
+	says(t, p.Left, "--messages imports them")
 }
 
 // TestInstancesOfWuzapiAreTakenOver has its two files in one folder, with and without

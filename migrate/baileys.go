@@ -19,16 +19,16 @@ import (
 	"postern/whatsapp/device"
 )
 
-// maxFile is the largest file of an auth state that is read, in bytes.
+// maxFile is the maximum size of a file of an auth state, in bytes.
 const maxFile = 64 << 20
 
-// credsFile is the one that every auth state has.
+// credsFile is the file that every auth state has.
 const credsFile = "creds.json"
 
-// Baileys plans to take over the account of Baileys' multi-file auth state: a folder,
-// or its creds.json alone. Sessions and sender keys have another form there and are
-// left out: contacts whose messages cannot be read for want of them are asked to send
-// them again, and do.
+// Baileys plans the import of an account of Baileys' multi-file auth state: a folder,
+// or its creds.json alone. Sessions and sender keys have another format there and are
+// left out: contacts whose messages cannot be decrypted without them are asked to send
+// them again.
 func Baileys(ctx context.Context, from, name string, o Options) (*Plan, error) {
 	p := &Plan{o: &o}
 	if err := instance.CheckName(name); err != nil {
@@ -122,7 +122,7 @@ func (b *buffer) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// whole is a whole number as JavaScript's libraries write it: a number or a text.
+// whole is an integer as JavaScript's libraries write it: a number or a text.
 type whole int64
 
 // UnmarshalJSON reads either form; null is 0.
@@ -144,8 +144,8 @@ type keyPair struct {
 	Public  buffer `json:"public"`
 }
 
-// check returns an error when the public key is another than that of the private key.
-// One that is not there is no other.
+// check returns an error if the public key does not match the private key.
+// A missing one is accepted.
 func (k keyPair) check() error {
 	own, err := ecdh.X25519().NewPrivateKey(k.Private)
 	if err != nil {
@@ -157,7 +157,7 @@ func (k keyPair) check() error {
 	return nil
 }
 
-// untyped is a public key without the byte that tells its type.
+// untyped returns a public key without its type byte.
 func untyped(key []byte) []byte {
 	if len(key) == 33 && key[0] == 5 {
 		return key[1:]
@@ -192,7 +192,7 @@ type creds struct {
 	FirstUnuploadedPreKeyID whole  `json:"firstUnuploadedPreKeyId"`
 }
 
-// credsRead are the keys of creds.json that are taken over, and those that say nothing
+// credsRead are the imported keys of creds.json, and those without information
 // once an account is paired.
 var credsRead = []string{
 	"noiseKey", "signedIdentityKey", "signedPreKey", "registrationId", "advSecretKey", "me", "account", "platform", "nextPreKeyId", "firstUnuploadedPreKeyId", "signalIdentities",
@@ -230,7 +230,7 @@ func (c *creds) checkKeys(own device.Credentials) error {
 	return nil
 }
 
-// baileysAccount is the account of a creds.json.
+// baileysAccount returns the account of a creds.json.
 func baileysAccount(raw []byte) (*Account, error) {
 	var c creds
 	if err := json.Unmarshal(raw, &c); err != nil {

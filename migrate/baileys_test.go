@@ -35,7 +35,7 @@ var goodKeys = func() deviceKeys {
 	return k
 }()
 
-// goodCreds is a creds.json in which bytes are written in each of the ways that there
+// goodCreds returns a creds.json in which bytes are written in each of the ways that there
 // are.
 func goodCreds() map[string]any {
 	k := goodKeys

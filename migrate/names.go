@@ -21,7 +21,7 @@ func ParseNaming(text string) (Naming, error) {
 	return Naming{jid, name}, nil
 }
 
-// choose decides which devices are taken over, and under which names. With a program
+// choose decides which devices are imported, and under which names. With a program
 // around them these are the devices of its instances, and those that a --name names.
 func (p *Plan) choose(devices []string, owners map[string]*belonging) ([]*planned, error) {
 	named, err := p.named(devices)
@@ -38,7 +38,7 @@ func (p *Plan) choose(devices []string, owners map[string]*belonging) ([]*planne
 		case p.app == nil:
 			a.name = numberOf(jid, devices)
 		default:
-			p.Left = append(p.Left, fmt.Sprintf("the device %s, which belongs to no instance of the program; --name %[1]s=NAME takes it over", jid))
+			p.Left = append(p.Left, fmt.Sprintf("the device %s, which belongs to no instance of the program; --name %[1]s=NAME imports it", jid))
 			continue
 		}
 		all = append(all, a)
@@ -46,7 +46,7 @@ func (p *Plan) choose(devices []string, owners map[string]*belonging) ([]*planne
 	return p.free(all)
 }
 
-// named are the names that were asked for, by device.
+// named returns the requested names, by device.
 func (p *Plan) named(devices []string) (map[string]string, error) {
 	named := map[string]string{}
 	for _, n := range p.o.Names {
@@ -79,7 +79,7 @@ func some(devices []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(devices[:shownDevices], ", "), len(devices)-shownDevices)
 }
 
-// numberOf is the name of an account without a given name: its phone number, and where
+// numberOf returns the name of an account without a given name: its phone number, and where
 // it has several devices the number of the device, too.
 func numberOf(jid string, devices []string) string {
 	account, exact, _ := device.AccountOf(jid) // held by NewImage
@@ -92,8 +92,8 @@ func numberOf(jid string, devices []string) string {
 	return number
 }
 
-// free checks the names against the rules, each other, and those that exist here. An
-// account that was taken over before under its name is not again.
+// free checks the names against the rules, each other, and the existing ones. An
+// account that was imported before under its name is skipped.
 func (p *Plan) free(all []*planned) (fresh []*planned, err error) {
 	var errs []error
 	names := map[string]string{}
@@ -127,7 +127,7 @@ func (p *Plan) free(all []*planned) (fresh []*planned, err error) {
 	return fresh, errors.Join(errs...)
 }
 
-// naming is the flag that names an account.
+// naming returns the flag that names an account.
 func (p *Plan) naming(jid string) string {
 	if p.sources == nil { // of Baileys, which has one
 		return "--name NAME"
@@ -144,7 +144,7 @@ func quoted(names []string) string {
 	return strings.Join(all, ", ")
 }
 
-// owner is the instance that has a device here.
+// owner returns the existing instance of a device.
 func (o *Options) owner(jid string) (name string, found bool) {
 	for id, d := range o.Devices {
 		if d != jid {

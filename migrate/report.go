@@ -8,7 +8,7 @@ import (
 	"postern/internal/plural"
 )
 
-// Report writes what a plan takes over, account by account.
+// Report writes what a plan imports, account by account.
 type Report struct {
 	w io.Writer
 	n int
@@ -25,7 +25,7 @@ func NewReport(w io.Writer, p *Plan) *Report {
 	return &Report{w: w}
 }
 
-// Account writes what becomes of an account.
+// Account writes the result for an account.
 func (r *Report) Account(a *Account) {
 	r.n++
 	fmt.Fprintf(r.w, "\n%s  %s\n", a.Import.Name, a.Device.JID())
@@ -49,7 +49,7 @@ func (r *Report) Account(a *Account) {
 	}
 }
 
-// End writes what is left of the plan, and what must not happen any more.
+// End writes the summary of the plan, and warns about the old program.
 func (r *Report) End(p *Plan, dry bool) {
 	for _, name := range p.Here {
 		fmt.Fprintf(r.w, "\n%s  was imported before and is unchanged\n", name)

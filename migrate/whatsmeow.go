@@ -30,7 +30,7 @@ type part struct {
 	add          func(i *device.Image, r *table.Row) error
 }
 
-// parts are all of them. The rules are those of the image.
+// parts returns all of them. The rules are those of the image.
 func parts(now time.Time) []part {
 	return []part{
 		{"whatsmeow_identity_keys", "our_jid", "identities", func(i *device.Image, r *table.Row) error {

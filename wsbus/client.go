@@ -120,7 +120,7 @@ func (c *client) reach(seq uint64) {
 	c.newest = max(c.newest, seq)
 }
 
-// published is the newest sequence known of while the client is not live.
+// published returns the newest sequence known of while the client is not live.
 func (c *client) published() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -40,7 +40,7 @@ func (c *counter) add(n int64) {
 	c.wake()
 }
 
-// feeding is a world whose path /feed has the counters.
+// feeding returns a world whose path /feed has the counters.
 func feeding(t *testing.T, cfg Config) (w *world, last func() *counter) {
 	t.Helper()
 	var mu sync.Mutex

@@ -38,7 +38,7 @@ func (w *world) raw(t *testing.T) *rawClient {
 	return c
 }
 
-// frame is a masked frame of a client: its first byte, then the payload.
+// frame returns a masked frame of a client: its first byte, then the payload.
 func frame(first byte, payload string) string {
 	mask := "\x11\x22\x33\x44"
 	head := []byte{first}
@@ -93,7 +93,7 @@ type hostileFrames struct {
 	want  []int // close codes; 0: cut off without one
 }
 
-// hostile is what a client may send that ends its connection.
+// hostile returns what a client may send that ends its connection.
 func hostile() map[string]hostileFrames {
 	return map[string]hostileFrames{
 		"a text":                              {frame(text, "hello"), []int{1008}},

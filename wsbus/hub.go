@@ -343,7 +343,7 @@ func (h *Hub) each(fn func(*client)) {
 	}
 }
 
-// Stats is the number of clients, and of those closed for slowness so far.
+// Stats returns the number of clients, and of those closed for slowness so far.
 func (h *Hub) Stats() (clients int, slow uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

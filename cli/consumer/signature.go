@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Tolerance is how far the clocks of sender and receiver may be apart, by
+// Tolerance is the allowed difference between the clocks of sender and receiver, by
 // Standard Webhooks.
 const Tolerance = 5 * time.Minute
 
-// Secret is one with which webhooks are signed.
+// Secret is a signing secret of webhooks.
 type Secret struct{ key []byte }
 
-// ParseSecret reads a secret as it is shown when signing is enabled: whsec_ and
+// ParseSecret parses a secret in the form of the API: whsec_ and
 // the base64 of 24 to 64 bytes. An error does not repeat it.
 func ParseSecret(text string) (Secret, error) {
 	encoded, ok := strings.CutPrefix(text, "whsec_")
@@ -36,8 +36,8 @@ func ParseSecret(text string) (Secret, error) {
 }
 
 // Verify returns nil when one of the secrets signed w as Standard Webhooks
-// says, at most tolerance before or after it came. An error says what is wrong
-// and where to look.
+// specifies, at most tolerance before or after its arrival. An error names the fault
+// and its likely cause.
 func Verify(w Webhook, tolerance time.Duration, secrets ...Secret) error {
 	sent, err := signedAt(w)
 	if err != nil {
@@ -79,7 +79,7 @@ func signedAt(w Webhook) (time.Time, error) {
 	return time.Unix(seconds, 0), nil
 }
 
-// matches looks for a signature by one of the secrets.
+// matches reports whether one of the secrets made a signature.
 func matches(w Webhook, sent time.Time, secrets []Secret) error {
 	known := 0
 	for one := range strings.FieldsSeq(w.Header.Get("webhook-signature")) {

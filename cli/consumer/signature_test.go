@@ -16,7 +16,7 @@ const (
 	theirs = "whsec_HxwdHhsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA="
 )
 
-// signed is a webhook that the reference library signed with each of the secrets.
+// signed returns a webhook that the reference library signed with each of the secrets.
 func signed(t *testing.T, at time.Time, body string, secrets ...string) Webhook {
 	t.Helper()
 	w := Webhook{At: time.Now(), ID: "0199a2b4-0000-7000-8000-000000000001", Header: http.Header{}, Body: []byte(body)}

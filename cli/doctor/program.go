@@ -60,7 +60,7 @@ func (r *examination) ffmpeg(ctx context.Context) []Finding {
 	return one("ffmpeg", OK, "", "%s has everything needed", path)
 }
 
-// minFiles is what a program of one instance needs and no more: half of them are for
+// minFiles is the number of files for a program with one instance: half of them are for
 // clients, and an instance has one or two.
 const minFiles = 1024
 
@@ -92,7 +92,7 @@ func (r *examination) openFiles(ctx context.Context) []Finding {
 	return one(check, OK, "", "%s", text)
 }
 
-// metric is a figure without labels.
+// metric returns the value of a metric without labels.
 func metric(text []byte, name string) (value float64, found bool) {
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		if figure, found := strings.CutPrefix(lines.Text(), name+" "); found {
@@ -103,7 +103,7 @@ func metric(text []byte, name string) (value float64, found bool) {
 	return 0, false
 }
 
-// file looks at every page and record, which takes a second for some hundred MiB.
+// file checks every page and record, which takes a second for some hundred MiB.
 func (r *examination) file(ctx context.Context) []Finding {
 	const check, advice = "data file", "see docs/crash.md for damaged data files"
 	if r.none {

@@ -28,7 +28,7 @@ func another(t *testing.T, w *rig.World) *sandbox.Server {
 	return before
 }
 
-// name is how a network is shown.
+// name returns how a network is shown.
 func name(kind string, s *sandbox.Server) string {
 	root := s.Endpoint().RootKey
 	return fmt.Sprintf("%s %x", kind, root[:4])

@@ -20,7 +20,7 @@ import (
 	"postern/sandbox/network"
 )
 
-// newer is a version after the built-in one.
+// newer returns a version after the built-in one.
 func newer(by uint32) wastore.WAVersionContainer {
 	v := wastore.GetWAVersion()
 	v[2] += by
@@ -167,7 +167,7 @@ func TestADayOnWhichAllClientsAreRefused(t *testing.T) {
 	w.Stop()
 }
 
-// refusals are the instances that are to be refused.
+// refusals returns the instances that are to be refused.
 func (w *world) refusals() map[string]bool {
 	refused := map[string]bool{}
 	for _, hook := range w.Webhooks() {

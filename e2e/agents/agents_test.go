@@ -113,7 +113,7 @@ func allTools(t *testing.T, o *office) {
 	}
 }
 
-// strays are the places outside of untrustedText that have a stranger's words in them.
+// strays returns the places outside of untrustedText that have a stranger's words in them.
 func strays(at string, v any) (found []string) {
 	switch v := v.(type) {
 	case string:

@@ -61,7 +61,7 @@ func (o *office) key(t *testing.T, scopes []string, more map[string]any) (text, 
 	return made.Key, made.ID
 }
 
-// arrived are the messages that each phone has, in all.
+// arrived returns the messages that each phone has, in all.
 func (o *office) arrived(t *testing.T) (n int) {
 	t.Helper()
 	for _, number := range []string{rig.AnneNumber, rig.BobNumber} {
@@ -161,7 +161,7 @@ func call(t *testing.T, s *sdk.ClientSession, tool string, args map[string]any) 
 	return string(raw), false
 }
 
-// field is a field of a result.
+// field returns a field of a result.
 func field(t *testing.T, text, name string) string {
 	t.Helper()
 	var fields map[string]any

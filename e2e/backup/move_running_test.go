@@ -49,7 +49,7 @@ func (c *chatting) another(t *testing.T) aProgram {
 	return c.here()
 }
 
-// status is what the program tells about an instance.
+// status returns what the program tells about an instance.
 func (c *chatting) status(name string) (s struct {
 	ConnectionStatus string
 	LastError        *string
@@ -343,7 +343,7 @@ func TestABatchWaitsWhileItsInstanceHasMoved(t *testing.T) {
 	c.Stop()
 }
 
-// itemsAs are the recipients of the items of a batch that have a status.
+// itemsAs returns the recipients of the items of a batch that have a status.
 func (c *chatting) itemsAs(batch uuid.UUID, status string) (all []string) {
 	for _, item := range rig.Pages[rig.ItemAnswer](c.World, c.User, "/message/batches/"+batch.String()+"/items") {
 		if item.Status == status {

@@ -105,7 +105,7 @@ func (c *chatting) everythingIsRead(t *testing.T) {
 	}
 }
 
-// missing are the texts to the account that no webhook reported.
+// missing returns the texts to the account that no webhook reported.
 func (c *chatting) missing() (texts []string) {
 	all := c.Webhooks()
 	for _, w := range all[c.seen:] {

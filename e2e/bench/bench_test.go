@@ -115,7 +115,7 @@ func startOnce(b *testing.B, file string) (ready time.Duration, rss float64) {
 	return ready, residentMB(b, p.pid, "VmRSS:")
 }
 
-// residentMB is what /proc says of a process under that name.
+// residentMB returns what /proc says of a process under that name.
 func residentMB(b *testing.B, pid int, name string) float64 {
 	b.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -127,7 +127,7 @@ func newProgramIn(b *testing.B, n *network, folder string) (*station, process) {
 	return &station{api: p.api, net: n, key: p.key, user: p.user, process: p.pid}, p
 }
 
-// processorTime is what this process has used so far.
+// processorTime returns what this process has used so far.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	runtime.Gosched()

@@ -139,7 +139,7 @@ func fillPending(b *testing.B, path string, destinations, count int) {
 // resident is what a process holds of memory.
 type resident struct{ anonMB, fileMB float64 }
 
-// memory is the most of what is held in ten seconds.
+// memory returns the most of what is held in ten seconds.
 func (p *pending) memory(b *testing.B) (most resident) {
 	b.Helper()
 	for range 100 {
@@ -150,7 +150,7 @@ func (p *pending) memory(b *testing.B) (most resident) {
 	return most
 }
 
-// pages is the 99th percentile of 200 requests for a page of the log.
+// pages returns the 99th percentile of 200 requests for a page of the log.
 func (p *pending) pages(b *testing.B, query string) time.Duration {
 	b.Helper()
 	var took []time.Duration

@@ -120,7 +120,7 @@ func ownProcessor(b *testing.B) func() time.Duration {
 	return func() time.Duration { return processorTime(b) }
 }
 
-// processorOf is the processor time of another process, in steps of 10 ms.
+// processorOf returns the processor time of another process, in steps of 10 ms.
 func processorOf(b *testing.B, pid int) time.Duration {
 	b.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -92,7 +92,7 @@ func hold(b *testing.B, callers, contacts, texts int, ways []way) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// spread is the least, the median and the most of the reports of rounds.
+// spread returns the least, the median and the most of the reports of rounds.
 func spread(all []figure, of func(figure) float64) [3]float64 {
 	var v []float64
 	for _, f := range all {

@@ -257,7 +257,7 @@ func spentBy(b *testing.B, p *relaying) (s spent) {
 	return s
 }
 
-// field is the number that follows a name in a text.
+// field returns the number that follows a name in a text.
 func field(text, name string) (n float64) {
 	_, rest, _ := strings.Cut(text, "\n"+strings.TrimPrefix(name, "\n"))
 	value, _, _ := strings.Cut(rest, "\n")

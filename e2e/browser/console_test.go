@@ -14,7 +14,7 @@ import (
 	"postern/e2e/rig"
 )
 
-// newConsole is a program without an instance, and a tab for its console.
+// newConsole returns a program without an instance, and a tab for its console.
 func newConsole(t *testing.T) *desk {
 	if testing.Short() {
 		t.Skip("takes some seconds")
@@ -25,7 +25,7 @@ func newConsole(t *testing.T) *desk {
 	return d
 }
 
-// openConsole is a program that has not been started, and a tab.
+// openConsole returns a program that has not been started, and a tab.
 func openConsole(t *testing.T) *desk {
 	b := browser.Open(t)
 	d := &desk{World: rig.NewWorld(t), t: t, b: b, page: b.Page()}

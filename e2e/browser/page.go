@@ -128,7 +128,7 @@ func (p *Page) evaluate(expression string) (json.RawMessage, error) {
 	return ran.Result.Value, err
 }
 
-// Text is the value of an expression that is a string.
+// Text returns the value of an expression that is a string.
 func (p *Page) Text(expression string) string {
 	p.t.Helper()
 	var text string
@@ -155,7 +155,7 @@ func (p *Page) Await(expression string) {
 	}
 }
 
-// Copied is the next text that the page's console copied.
+// Copied returns the next text that the page's console copied.
 func (p *Page) Copied() string {
 	p.t.Helper()
 	select {
@@ -196,7 +196,7 @@ func (p *Page) Size(width, height int, dark bool) {
 	}}, nil)
 }
 
-// Picture is the page as it is seen, as a PNG.
+// Picture returns the page as it is seen, as a PNG.
 func (p *Page) Picture() []byte {
 	p.t.Helper()
 	var shot struct{ Data []byte }

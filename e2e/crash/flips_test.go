@@ -21,7 +21,7 @@ import (
 	filepages "postern/store/pages"
 )
 
-// flipCount is how many bits are flipped: FLIPS, or a few.
+// flipCount returns how many bits are flipped: FLIPS, or a few.
 func flipCount() int {
 	if n, err := strconv.Atoi(os.Getenv("FLIPS")); err == nil && n > 0 {
 		return n
@@ -110,7 +110,7 @@ func TestUnreadableRecordsDoNotStopTheProgram(t *testing.T) {
 	}
 }
 
-// damagedJob is a job for the file of a program that was killed under load,
+// damagedJob returns a job for the file of a program that was killed under load,
 // cut off behind its last page, with the offsets of the pages in use.
 func damagedJob(t *testing.T, seed uint64) (job flipJob, image []byte, used []int64) {
 	t.Helper()
@@ -242,7 +242,7 @@ func runChild(t *testing.T, job flipJob, got func(flipResult)) (done int, said s
 	return done, fmt.Sprint(err, ": ", tail(output.String()))
 }
 
-// tail is the part of an output that reports why a process died.
+// tail returns the part of an output that reports why a process died.
 func tail(s string) string {
 	const most = 3000
 	return s[:min(len(s), most)]

@@ -150,7 +150,7 @@ func (s *siege) ofDeleted(body string) bool {
 	return false
 }
 
-// batchOfBody is the batch that an event is about.
+// batchOfBody returns the batch that an event is about.
 func batchOfBody(body string) uuid.UUID {
 	var e struct {
 		Data struct {

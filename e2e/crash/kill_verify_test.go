@@ -246,7 +246,7 @@ func (s *siege) checkTexts(decrypted map[reading]int) {
 	}
 }
 
-// rangeOf is how often the message of an asynchronous send was read that ended
+// rangeOf returns how often the message of an asynchronous send was read that ended
 // so.
 func rangeOf(end string) (least, most int) {
 	switch end {

@@ -63,7 +63,7 @@ func (w *wire) take(c net.Conn) {
 	_, _ = c.Write([]byte("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"))
 }
 
-// names are the names of a head's headers, in lower case.
+// names returns the names of a head's headers, in lower case.
 func names(head string) (all []string) {
 	for line := range strings.SplitSeq(head, "\r\n") {
 		if name, _, ok := strings.Cut(line, ":"); ok && !strings.HasPrefix(line, "POST ") {

@@ -65,7 +65,7 @@ func (r *receiver) behave(answer http.HandlerFunc) {
 	r.answer = answer
 }
 
-// arrivals are the attempts so far.
+// arrivals returns the attempts so far.
 func (r *receiver) arrivals() []arrival {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"postern/cli/consumer"
 )
 
-// unzipped is what a bundle holds, by name.
+// unzipped returns what a bundle holds, by name.
 func unzipped(t *testing.T, path string) map[string]string {
 	t.Helper()
 	z, err := zip.OpenReader(path)

@@ -73,7 +73,7 @@ func newReader(t *testing.T, page string) *reader {
 	return &reader{World: w, page: page, vars: map[string]string{"BASE": w.API.Base, "KEY": w.Sec.GlobalAuthToken, "HOOK": w.Hook.URL, "PROXY": guarded(t)}}
 }
 
-// guarded is the URL of a proxy that asks for a password.
+// guarded returns the URL of a proxy that asks for a password.
 func guarded(t *testing.T) string {
 	p := proxytest.New(t, "http")
 	p.Ask("someone:pa55word")

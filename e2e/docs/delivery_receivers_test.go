@@ -53,7 +53,7 @@ func exampleReceivers() []exampleReceiver {
 
 var exampleSource = regexp.MustCompile("(?s)^.*?\n```[a-z]+\n(.*?\n)```\n")
 
-// source is the program as the page shows it.
+// source returns the program as the page shows it.
 func (e exampleReceiver) source(t *testing.T, page string) string {
 	t.Helper()
 	_, after, found := strings.Cut(page, "\n## A receiver in "+e.heading+"\n")
@@ -110,7 +110,7 @@ func (e exampleReceiver) running(t *testing.T, secret string) (folder, url strin
 	}
 }
 
-// inbox is what the receiver has stored, by name.
+// inbox returns what the receiver has stored, by name.
 func inbox(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "inbox", "*"))

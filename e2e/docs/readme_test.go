@@ -19,7 +19,7 @@ import (
 	"postern/e2e/rig"
 )
 
-// readmeBlocks are the shell blocks of README.md, in order.
+// readmeBlocks returns the shell blocks of README.md, in order.
 func readmeBlocks(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("README.md")
@@ -36,7 +36,7 @@ func readmeBlocks(t *testing.T) []string {
 	return blocks
 }
 
-// readmeFolder is the folder of a clone after `make build`, with the folder of the trial in it.
+// readmeFolder returns the folder of a clone after `make build`, with the folder of the trial in it.
 func readmeFolder(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()

@@ -227,7 +227,7 @@ func act(s *rig.Scene, phone, body string) {
 	s.Control.ServeHTTP(rec, httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/sandbox/phones/"+phone+"/act", strings.NewReader(body)))
 }
 
-// kills is how often TestAKillKeepsMessageAndEventTogether kills, ROUNDS or a few.
+// kills returns how often TestAKillKeepsMessageAndEventTogether kills, ROUNDS or a few.
 func kills() int {
 	if n, err := strconv.Atoi(os.Getenv("ROUNDS")); err == nil && n > 0 {
 		return n
@@ -350,7 +350,7 @@ func (f *follower) await(t *testing.T, s *rig.Scene, all []string) {
 	}
 }
 
-// storedMessages are all that the program has.
+// storedMessages returns all that the program has.
 func storedMessages(t *testing.T, s *rig.Scene) (all []message) {
 	t.Helper()
 	body := map[string]any{"limit": 100}

@@ -45,7 +45,7 @@ func TestKillsLoseNoGroupFlag(t *testing.T) {
 	s.Stop()
 }
 
-// groupChanges are the approval modes and subjects that events speak of.
+// groupChanges returns the approval modes and subjects that events speak of.
 func groupChanges(t *testing.T, bodies []string) (said []string) {
 	t.Helper()
 	for _, body := range bodies {

@@ -44,7 +44,7 @@ func (r triggerRow) seenBy() string {
 	return "TestEveryTrigger/" + strings.ReplaceAll(r.name(), " ", "_")
 }
 
-// variantKey is the field whose values are the variants of an event.
+// variantKey returns the field whose values are the variants of an event.
 func variantKey(kind event.Kind) string {
 	switch kind {
 	case event.CallUpsert, event.MessagesUpdate:
@@ -155,7 +155,7 @@ func instanceKinds() []event.Kind {
 	return kinds
 }
 
-// triggerTable is every trigger of the catalogue. The order matters where a
+// triggerTable returns every trigger of the catalogue. The order matters where a
 // row uses what an earlier one made: the group, the message.
 func triggerTable() []triggerRow {
 	return slices.Concat(

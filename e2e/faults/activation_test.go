@@ -18,7 +18,7 @@ import (
 	"postern/e2e/rig"
 )
 
-// activated is the program with sockets that someone else opened, as systemd does.
+// activated returns the program with sockets that someone else opened, as systemd does.
 func activated(t *testing.T, sockets ...*os.File) (cmd *exec.Cmd, said *bytes.Buffer) {
 	t.Helper()
 	if runtime.GOOS == "windows" {

@@ -56,7 +56,7 @@ func TestTheReverseProxiesOfThePageWork(t *testing.T) {
 	}
 }
 
-// block is the one block of code of that kind on the page.
+// block returns the one block of code of that kind on the page.
 func block(t *testing.T, kind string) string {
 	t.Helper()
 	page, err := os.ReadFile("docs/operation.md")

@@ -157,7 +157,7 @@ func TestDashboardAndAlertsUseExistingMetrics(t *testing.T) {
 	w.Stop()
 }
 
-// boardExpressions are those of docs/grafana.json.
+// boardExpressions returns those of docs/grafana.json.
 func boardExpressions(t *testing.T) (all []string) {
 	t.Helper()
 	raw, err := os.ReadFile("docs/grafana.json")

@@ -14,7 +14,7 @@ import (
 	"postern/store"
 )
 
-// damagedFile is an operator without a running program, whose data file has some
+// damagedFile returns an operator without a running program, whose data file has some
 // megabytes and faults.
 func damagedFile(t *testing.T) (o *rig.Operator, image []byte) {
 	t.Helper()
@@ -74,7 +74,7 @@ func whole(t *testing.T, o *rig.Operator, image []byte, when string) (old bool) 
 	return false
 }
 
-// repairTime is how long a repair takes here.
+// repairTime returns how long a repair takes here.
 func repairTime(t *testing.T, o *rig.Operator, image []byte) time.Duration {
 	t.Helper()
 	began := time.Now()

@@ -22,7 +22,7 @@ import (
 	"postern/store/pages"
 )
 
-// richFile is a copy of a data file that has something in nearly every bucket, closed.
+// richFile returns a copy of a data file that has something in nearly every bucket, closed.
 func richFile(t *testing.T) string {
 	t.Helper()
 	f, err := os.Open("e2e/upgrades/testdata/5bb81c9/postern.db.gz")

@@ -34,7 +34,7 @@ func TestSIGTERMDuringStartExitsWith0(t *testing.T) {
 	}
 }
 
-// signalled is what a program says that gets a SIGTERM while another has the data file,
+// signalled returns what a program says that gets a SIGTERM while another has the data file,
 // which that may let go of then.
 func signalled(t *testing.T, letGo bool) (output string, err error) {
 	t.Helper()

@@ -45,7 +45,7 @@ func TestWarningsAndErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// warned is the text of a call that logs a warning or an error, empty for another node.
+// warned returns the text of a call that logs a warning or an error, empty for another node.
 func warned(n ast.Node) string {
 	call, is := n.(*ast.CallExpr)
 	if !is {

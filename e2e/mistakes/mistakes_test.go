@@ -108,7 +108,7 @@ func (l *life) clock(shift string) {
 	l.end()
 }
 
-// date is the time of day by the clock of the program.
+// date returns the time of day by the clock of the program.
 func (l *life) date() (at time.Time) {
 	l.T.Helper()
 	resp, err := http.Get(l.API.Base + "/health")
@@ -206,7 +206,7 @@ func (l *life) written(name string, content []byte) string {
 	return path
 }
 
-// number is a variable that is a number.
+// number returns a variable that is a number.
 func number(t *testing.T, name string, or uint64) uint64 {
 	t.Helper()
 	value := os.Getenv(name)

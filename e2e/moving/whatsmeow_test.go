@@ -12,7 +12,7 @@ import (
 	"postern/migrate/migratetest"
 )
 
-// settings are those of the world's program for its commands.
+// settings returns those of the world's program for its commands.
 func settings(w *rig.World) []string {
 	return []string{
 		"STORE_PATH=" + w.DataFile(), "AUTHENTICATION_GLOBAL_AUTH_TOKEN=" + w.Sec.GlobalAuthToken, "AUTHENTICATION_JWT_SECRET=" + w.Sec.JWTSecret,
@@ -29,7 +29,7 @@ func takeOver(w *rig.World, status int, args ...string) (output string) {
 	return output
 }
 
-// tokenOf is the token of an instance, as the API shows it.
+// tokenOf returns the token of an instance, as the API shows it.
 func tokenOf(w *rig.World, name string) string {
 	w.T.Helper()
 	var all []struct{ Auth struct{ Token string } }

@@ -76,7 +76,7 @@ func TestBillOfMaterialsListsModulesAndLicences(t *testing.T) {
 	}
 }
 
-// unpacked is the program of an archive.
+// unpacked returns the program of an archive.
 func unpacked(t *testing.T, made, platform string) string {
 	t.Helper()
 	to := t.TempDir()

@@ -163,7 +163,7 @@ func read(t *testing.T, root, name string) string {
 	return string(raw)
 }
 
-// rights are those of a file, with the names of whom it belongs to, as 640 root:postern.
+// rights returns those of a file, with the names of whom it belongs to, as 640 root:postern.
 func rights(t *testing.T, root, name string) string {
 	t.Helper()
 	return strings.TrimSpace(run(t, "/", "chroot", root, "stat", "-c", "%a %U:%G", name))
@@ -174,7 +174,7 @@ func there(root, name string) bool {
 	return err == nil
 }
 
-// debian is a folder with a small Debian in it.
+// debian returns a folder with a small Debian in it.
 func debian(t *testing.T) string {
 	t.Helper()
 	wanted(t)
@@ -247,7 +247,7 @@ func lives(t *testing.T, root string, first bool) {
 	}
 }
 
-// change is what an operator does to his configuration.
+// change returns what an operator does to his configuration.
 func change(t *testing.T, root string) string {
 	t.Helper()
 	name := filepath.Join(root, "etc/postern/config.toml")

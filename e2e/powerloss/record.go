@@ -102,14 +102,14 @@ func New(folder string) (*Recording, error) {
 	return r, err
 }
 
-// Pos is the position of now: what has returned before is at or before it.
+// Pos returns the position of now: what has returned before is at or before it.
 func (r *Recording) Pos() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.pos
 }
 
-// Err is the first thing that could not be recorded, nil when all was.
+// Err returns the first thing that could not be recorded, nil when all was.
 func (r *Recording) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

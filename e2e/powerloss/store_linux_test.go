@@ -216,7 +216,7 @@ func (f facts) hold(tx *store.Tx) error {
 	return nil
 }
 
-// imageFolder is where images are made: in memory where there is such a place,
+// imageFolder returns where images are made: in memory where there is such a place,
 // since each is synced several times.
 func imageFolder(t *testing.T) string {
 	t.Helper()
@@ -227,7 +227,7 @@ func imageFolder(t *testing.T) string {
 	return t.TempDir()
 }
 
-// amount is how many images a test looks at.
+// amount returns how many images a test looks at.
 func amount(t *testing.T, usual int) int {
 	t.Helper()
 	if n, err := strconv.Atoi(os.Getenv("IMAGES")); err == nil && n > 0 {

@@ -181,13 +181,13 @@ func (s *SendScene) DecryptedAs(t *testing.T, number, keyID, want string) {
 	}
 }
 
-// OwnLID is the hidden number of the instance's account.
+// OwnLID returns the hidden number of the instance's account.
 func (s *SendScene) OwnLID() string {
 	user, _, _ := strings.Cut(s.Vars["shopLID"], "@")
 	return user
 }
 
-// SentID is the WhatsApp id of the message to a recipient.
+// SentID returns the WhatsApp id of the message to a recipient.
 func (s *SendScene) SentID(t *testing.T, id uuid.UUID, recipient string) string {
 	t.Helper()
 	for _, item := range Pages[struct{ NormalizedRecipient, WhatsAppMessageID, Status string }](s.World, s.User, "/message/batches/"+id.String()+"/items") {

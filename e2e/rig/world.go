@@ -118,7 +118,7 @@ func (w *World) Seen(kind string) int {
 	return w.kinds[kind]
 }
 
-// Webhooks are all that came, in order, when Keep was set before the start.
+// Webhooks returns all that came, in order, when Keep was set before the start.
 func (w *World) Webhooks() []consumer.Webhook {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,7 +132,7 @@ func (w *World) Times(body []byte) int {
 	return w.bodies[string(body)]
 }
 
-// DataFile is the program's data file.
+// DataFile returns the program's data file.
 func (w *World) DataFile() string { return filepath.Join(w.Folder, "data", "postern.db") }
 
 // Start starts the program and waits until it is ready.
@@ -196,7 +196,7 @@ const (
 	ports     = 12_000
 )
 
-// FreeAddress is an address without a listener, which no other test of this package gets.
+// FreeAddress returns an address without a listener, which no other test of this package gets.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
 	for range ports {

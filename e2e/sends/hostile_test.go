@@ -17,7 +17,7 @@ import (
 	"postern/e2e/rig"
 )
 
-// hostileFiles is a server that does to a client whatever a
+// hostileFiles returns a server that does to a client whatever a
 // server can do. Its paths are the names of the rows below.
 func hostileFiles(t *testing.T) (url string) {
 	t.Helper()

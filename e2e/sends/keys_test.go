@@ -69,7 +69,7 @@ func TestMentionAllUnderAKeyIsSentOnce(t *testing.T) {
 	s.Stop()
 }
 
-// ends are the results of asynchronous sends by process. Each is reported once, or
+// ends returns the results of asynchronous sends by process. Each is reported once, or
 // in the same words again.
 func ends(t *testing.T, s *rig.SendScene) map[string]event.SendResult {
 	t.Helper()

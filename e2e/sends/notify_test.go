@@ -142,7 +142,7 @@ func (a *alertmanager) alerts(t *testing.T, alerts ...map[string]any) {
 	}
 }
 
-// posted is how many posts it made.
+// posted returns how many posts it made.
 func (a *alertmanager) posted(t *testing.T) int {
 	t.Helper()
 	res, err := http.Get(a.base + "/metrics")

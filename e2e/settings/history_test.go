@@ -33,7 +33,7 @@ func (s scene) chat(t *testing.T, chat, query string) (p page) {
 	return p
 }
 
-// whole are the texts of all pages, the newest first.
+// whole returns the texts of all pages, the newest first.
 func (s scene) whole(t *testing.T, chat string) (all []string) {
 	t.Helper()
 	for query := "?limit=7"; ; {
@@ -51,7 +51,7 @@ func (s scene) whole(t *testing.T, chat string) (all []string) {
 	}
 }
 
-// pastTexts are the texts of the act past, the newest first.
+// pastTexts returns the texts of the act past, the newest first.
 func pastTexts(from, to int) (all []string) {
 	for i := from; i <= to; i++ {
 		all = append(all, fmt.Sprintf("past %d", i))
@@ -276,7 +276,7 @@ func (s scene) ask(t *testing.T, body, requestID string) {
 	})
 }
 
-// requestIDs are those of all webhooks of an event.
+// requestIDs returns those of all webhooks of an event.
 func (s scene) requestIDs(kind event.Kind) (all []string) {
 	for _, w := range s.Webhooks() {
 		if w.Event == string(kind) {

@@ -143,10 +143,10 @@ func TestEachIgnoreFieldIgnoresItsKind(t *testing.T) {
 	s.Stop()
 }
 
-// ignored is the sum of postern_whatsapp_ignored_total.
+// ignored returns the sum of postern_whatsapp_ignored_total.
 func (s scene) ignored(t *testing.T) (sum int) { return s.ignoredBy(t, "") }
 
-// ignoredBy is what a field of the setting counted.
+// ignoredBy returns what a field of the setting counted.
 func (s scene) ignoredBy(t *testing.T, field string) (sum int) {
 	t.Helper()
 	for line := range strings.Lines(s.metrics(t)) {

@@ -44,7 +44,7 @@ func (r *receiver) take(w consumer.Webhook) {
 	r.got = append(r.got, w)
 }
 
-// with are the messages.upsert of a text that came.
+// with returns the messages.upsert of a text that came.
 func (r *receiver) with(text string) (all []consumer.Webhook) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,7 +56,7 @@ func (r *receiver) with(text string) (all []consumer.Webhook) {
 	return all
 }
 
-// await is the one that has the text.
+// await returns the one that has the text.
 func (r *receiver) await(t *testing.T, s scene, text string) consumer.Webhook {
 	t.Helper()
 	s.Await(text, func() bool { return len(r.with(text)) > 0 })
@@ -294,7 +294,7 @@ func TestWhatWaitsFollowsTheOptionsOfNow(t *testing.T) {
 	}
 }
 
-// newRefusing is a receiver that keeps nothing for good.
+// newRefusing returns a receiver that keeps nothing for good.
 func newRefusing(t *testing.T) *receiver {
 	r := &receiver{}
 	srv := httptest.NewServer(consumer.Receive(http.StatusServiceUnavailable, r.take))
@@ -303,7 +303,7 @@ func newRefusing(t *testing.T) *receiver {
 	return r
 }
 
-// deliveries are what the log of a program that has ended has.
+// deliveries returns what the log of a program that has ended has.
 func (s scene) deliveries(t *testing.T, f delivery.Filter) (all []delivery.Listed) {
 	t.Helper()
 	file, err := store.Open(store.Options{Path: s.DataFile(), Buckets: app.Buckets()})
@@ -322,7 +322,7 @@ func (s scene) deliveries(t *testing.T, f delivery.Filter) (all []delivery.Liste
 	return page.Records
 }
 
-// check is what postern check says of the data file.
+// check returns what postern check says of the data file.
 func (s scene) check(t *testing.T) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), s.Cmd.Path, "check", s.DataFile())

@@ -103,7 +103,7 @@ func newSoak(t *testing.T) *soak {
 	return s
 }
 
-// phones are the account's and that of someone who writes to it.
+// phones returns the account's and that of someone who writes to it.
 func (s *soak) phones(name string, i int) (own, other *phone.Phone) {
 	s.Helper()
 	var status struct{ OwnerJid string }
@@ -193,7 +193,7 @@ func (s *soak) settleDown() {
 	}
 }
 
-// received is how many events all destinations have.
+// received returns how many events all destinations have.
 func (s *soak) received() (n int64) {
 	for _, r := range s.got {
 		n += r.count()

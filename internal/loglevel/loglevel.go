@@ -67,7 +67,7 @@ func (l *Level) Reset() State {
 	return l.state()
 }
 
-// State is the level now.
+// State returns the level now.
 func (l *Level) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()

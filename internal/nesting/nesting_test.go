@@ -9,7 +9,7 @@ import (
 	"testing/iotest"
 )
 
-// arrays is a document of so many levels.
+// arrays returns a document of so many levels.
 func arrays(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
 
 func TestSixtyFourLevelsPassAndOneMoreDoesNot(t *testing.T) {

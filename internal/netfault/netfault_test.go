@@ -56,7 +56,7 @@ func code(n byte) func([]byte) []byte {
 	}
 }
 
-// port is a listener that does something with each connection.
+// port returns a listener that does something with each connection.
 func port(t *testing.T, do func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -89,6 +89,6 @@ func (f *Failures) guesser(from netip.Prefix, now time.Time) *guesser {
 	return g
 }
 
-// Stats is how many wrong credentials were answered as such, and how many came
+// Stats returns how many wrong credentials were answered as such, and how many came
 // over the limit.
 func (f *Failures) Stats() (wrong, limited uint64) { return f.wrong.Load(), f.limited.Load() }

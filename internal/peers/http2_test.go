@@ -160,7 +160,7 @@ func TestRapidResetsHoldNothing(t *testing.T) {
 	}
 }
 
-// held is how much an address holds.
+// held returns how much an address holds.
 func (h *hall) held(from string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -168,7 +168,7 @@ func (l *Listener) serve(srv *http.Server, on net.Listener) error {
 	return srv.Serve(on)
 }
 
-// underneath is a server's connection as the listener knows it, nil when it is
+// underneath returns a server's connection as the listener knows it, nil when it is
 // another's.
 func underneath(c net.Conn) *conn {
 	if secure, ok := c.(*tls.Conn); ok {
@@ -200,7 +200,7 @@ func (l *Listener) Close() error {
 	return l.Listener.Close()
 }
 
-// Total is how many connections are taken.
+// Total returns how many connections are taken.
 func (l *Listener) Total() int { return l.total }
 
 // Stats returns the figures of now.

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Merge is a listener that accepts what any of the others accepts. Its address is
+// Merge returns a listener that accepts what any of the others accepts. Its address is
 // that of the first. Close closes all, and waits for its goroutines.
 func Merge(all ...net.Listener) net.Listener {
 	m := &merged{Listener: all[0], all: all, accepted: make(chan accepted), done: make(chan struct{})}

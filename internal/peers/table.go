@@ -59,7 +59,7 @@ type idle struct {
 	strangers list.List // of *conn with unproven requests only, the oldest first
 }
 
-// list is the one that c belongs to.
+// list returns the one that c belongs to.
 func (i *idle) list(c *conn) *list.List {
 	if c.stranger {
 		return &i.strangers

@@ -17,7 +17,7 @@ const (
 	mostGrace = time.Hour
 )
 
-// Grace is how long after the end of its life something may still be there:
+// Grace returns how long after the end of its life something may still be there:
 // a twentieth of the life, 15 seconds to an hour. It is the shortest time
 // between two looks.
 func Grace(life time.Duration) time.Duration {
@@ -50,7 +50,7 @@ func Loop(ctx context.Context, clock Clock, life time.Duration, look Func, faile
 	}
 }
 
-// next is when to look again. A thing that is younger than now was made under
+// next returns when to look again. A thing that is younger than now was made under
 // another clock.
 func next(now, oldest time.Time, life time.Duration, err error) time.Time {
 	soonest, latest := now.Add(Grace(life)), now.Add(life)

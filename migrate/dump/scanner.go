@@ -36,7 +36,7 @@ func (s *scanner) readByte() (byte, error) {
 	return c, nil
 }
 
-// next is the next byte, which stays; 0 at the end.
+// next returns the next byte, which stays; 0 at the end.
 func (s *scanner) next() byte {
 	b, _ := s.r.Peek(1)
 	if len(b) == 0 {
@@ -190,7 +190,7 @@ func (s *scanner) inside(c byte, text *bytes.Buffer, line int) error {
 	}
 }
 
-// dollar is the tag of PostgreSQL's other quotes, such as $$ or $body$, whose first
+// dollar returns the tag of PostgreSQL's other quotes, such as $$ or $body$, whose first
 // byte was read; "" when it is none.
 func (s *scanner) dollar() string {
 	ahead, _ := s.r.Peek(64)

@@ -14,12 +14,12 @@ import (
 	"postern/migrate/table"
 )
 
-// Magic is what an SQLite file begins with.
+// Magic is the beginning of an SQLite file.
 const Magic = "SQLite format 3\x00"
 
-// Errors that refuse a file which SQLite would not read as it is.
+// Errors for files that SQLite would not read as they are.
 var (
-	// ErrBusy: SQLite keeps a part of it beside it, since the program that writes it runs,
+	// ErrBusy: a part of the database is in a log beside it, since the program that writes it runs,
 	// or did not end in order.
 	ErrBusy = errors.New("a part of the database is beside the file")
 	// ErrInUse: a program has it open for writing.
@@ -28,7 +28,7 @@ var (
 
 const headerSize = 100
 
-// header is what the reader needs of the first 100 bytes.
+// header is the decoded part of the first 100 bytes.
 type header struct {
 	pageSize int64
 	usable   int // of a page; the rest is reserved for extensions
@@ -46,7 +46,7 @@ type File struct {
 	alone  bool // there is no log beside it
 }
 
-// entry is a table as the file's own table of contents has it.
+// entry is a table in the file's schema table.
 type entry struct {
 	root uint32
 	sql  string

@@ -14,7 +14,7 @@ const (
 	leafPage     = 13
 )
 
-// maxDepth is how deep SQLite itself follows a tree.
+// maxDepth is SQLite's own limit of the depth of a tree.
 const maxDepth = 20
 
 // walk goes through one tree of rows.
@@ -134,7 +134,7 @@ func (w *walk) node(number uint32, data []byte) (*node, error) {
 	return n, nil
 }
 
-// cell is what the page has from the beginning of a cell on.
+// cell returns what the page has from the beginning of a cell on.
 func (n *node) cell(i int) ([]byte, error) {
 	at := int(binary.BigEndian.Uint16(n.data[n.list+2*i:]))
 	if at < n.list+2*n.cells || at >= len(n.data) {
