@@ -174,7 +174,7 @@ func (m *modelBatch) commit(kinds ...event.Kind) {
 	m.commits++
 	m.updated = m.env.wall()
 	for _, kind := range kinds {
-		m.events = append(m.events, m.tell(kind))
+		m.events = append(m.events, m.event(kind))
 	}
 	if m.trail != nil {
 		*m.trail = append(*m.trail, m.clone())
@@ -251,7 +251,7 @@ func (m *modelBatch) progress() []event.Kind {
 		return nil
 	}
 	m.shown = m.percent()
-	return tell(event.BatchProgress)
+	return emit(event.BatchProgress)
 }
 
 // able returns the instances that could send an item that waits now.

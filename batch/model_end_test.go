@@ -92,9 +92,9 @@ func (m *modelBatch) settleItem(i *modelItem, e ending) {
 func (m *modelBatch) itemKinds(e ending) []event.Kind {
 	switch e.status {
 	case ItemFailed:
-		return tell(event.BatchItemFailed)
+		return emit(event.BatchItemFailed)
 	case ItemUnknown:
-		return tell(event.BatchItemUnknown)
+		return emit(event.BatchItemUnknown)
 	default:
 		return nil
 	}

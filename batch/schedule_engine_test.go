@@ -23,9 +23,9 @@ func scheduled(n int, delay time.Duration, start, end time.Time, recurrence stri
 	return req
 }
 
-// tellings returns the times and next runs of the events of one kind, by Berlin's
+// eventTimes returns the times and next runs of the events of one kind, by Berlin's
 // clock.
-func (r *rig) tellings(kind event.Kind) (at, next []string) {
+func (r *rig) eventTimes(kind event.Kind) (at, next []string) {
 	r.Helper()
 	zone := mustZone(r, "Europe/Berlin")
 	for _, e := range r.entries() {
@@ -55,8 +55,8 @@ func TestDailyBatchKeepsItsLocalTime(t *testing.T) {
 		r.create(scheduled(8, 40*time.Minute, start, start.Add(time.Hour), "DAILY"))
 		time.Sleep(time.Until(start.AddDate(0, 0, 5)))
 		r.status(complete)
-		opened, _ := r.tellings(event.BatchWindowStarted)
-		ended, next := r.tellings(event.BatchWaitingWindow)
+		opened, _ := r.eventTimes(event.BatchWindowStarted)
+		ended, next := r.eventTimes(event.BatchWaitingWindow)
 		// On the 26th the clock jumps from 2 to 3, and 30 minutes are left: one item.
 		for _, tc := range []struct {
 			what      string

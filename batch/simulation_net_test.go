@@ -189,8 +189,8 @@ func leftFor(err error) bool {
 // numberOf returns the phone number of a recipient.
 func numberOf(to string) string { return strings.TrimSuffix(to, "@"+event.UserServer) }
 
-// tell is called with the commit of a success.
-func (c *simCall) tell() {
+// notify is called with the commit of a success.
+func (c *simCall) notify() {
 	if c.committed++; c.hold != nil {
 		<-c.hold
 	}
@@ -273,7 +273,7 @@ func (p *simProcess) Send(ctx context.Context, instance int64, out event.Outgoin
 	}
 	p.net.end(c, r.err)
 	return Receipt{
-		WhatsAppID: out.ID, RecipientJID: out.To, Committed: c.tell,
+		WhatsAppID: out.ID, RecipientJID: out.To, Committed: c.notify,
 		Record: func(*store.Tx) (int64, error) {
 			if r.unstorable {
 				return 0, errors.New("no room")
