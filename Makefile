@@ -95,7 +95,7 @@ clients: ## the documents of the interface before linters and generators; genera
 	.ci/clients/run $(ONLY)
 
 # The packages whose goroutines share the most: all of them, with nothing in the cache, take twelve minutes more (BENCHMARKS.md).
-SHARING := ./access ./app ./batch ./console/feed ./dispatch ./httpapi/alerts ./instance ./instance/pace ./mcp ./store ./wsbus
+SHARING := ./access ./app ./batch ./console/feed ./dispatch ./httpapi/alerts ./instance ./instance/pace ./instance/webhooks ./mcp ./messages ./store ./wsbus
 
 nightly: ## what make test is too short for: kills, mistakes, model, limits, power cuts, bit flips, clients, the package, races (an hour or two)
 	$(MAKE) crash ROUNDS=200

@@ -55,7 +55,7 @@ func (f fleet) Send(ctx context.Context, id int64, out event.Outgoing) (batch.Re
 		receipt.RecipientJID = *m.KeyRemoteJID
 	}
 	record := f.registry.Sent(id, m)
-	receipt.Record, receipt.Committed = record.Store, record.Tell
+	receipt.Record, receipt.Committed = record.Store, record.Publish
 	return receipt, nil
 }
 

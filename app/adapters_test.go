@@ -10,8 +10,20 @@ import (
 	"postern/event"
 	"postern/instance"
 	"postern/instance/pace"
+	"postern/messages"
 	"postern/store"
 )
+
+// openMessages returns an archive that stores everything.
+func openMessages(t *testing.T, s *store.Store) *messages.Archive {
+	t.Helper()
+	a, err := messages.Open(t.Context(), messages.Config{Store: s, Owner: instance.There, SaveMessages: true, SaveUpdates: true, SaveContacts: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.Close)
+	return a
+}
 
 // newFleet returns a fleet of one instance that never was connected.
 func newFleet(t *testing.T) (f fleet, id int64) {
@@ -21,11 +33,10 @@ func newFleet(t *testing.T) (f fleet, id int64) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	registry, err := instance.Open(t.Context(), instance.Config{Store: s, Publish: func(event.Notice) {}})
+	registry, err := instance.Open(t.Context(), instance.Config{Store: s, Messages: openMessages(t, s), Publish: func(event.Notice) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(registry.Close)
 	rec, err := registry.Create(t.Context(), instance.New{Name: "shop", Mint: func(string) (string, error) { return "token", nil }})
 	if err != nil {
 		t.Fatal(err)

@@ -25,10 +25,12 @@ import (
 	"postern/httpapi/idempotency"
 	"postern/instance"
 	"postern/instance/pace"
+	"postern/instance/webhooks"
 	"postern/internal/loglevel"
 	"postern/internal/loglines"
 	"postern/internal/peers"
 	"postern/media"
+	"postern/messages"
 	"postern/sandbox"
 	"postern/store"
 	"postern/whatsapp"
@@ -71,6 +73,8 @@ type App struct {
 	drops      dispatch.LogThrottle // of the queue
 	relay      *dispatch.Relay
 	media      *media.Library
+	webhooks   *webhooks.Directory
+	messages   *messages.Archive
 	registry   *instance.Registry
 	known      contacts
 	pacer      *pace.Pacer
@@ -108,7 +112,7 @@ func (a *App) Phone(number string) (p *sandbox.Phone, ok bool) {
 
 // Buckets returns the buckets of the data file, except the store's own.
 func Buckets() []store.Bucket {
-	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), device.Buckets(), batch.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), access.Buckets()))
+	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), webhooks.Buckets(), messages.Buckets(), device.Buckets(), batch.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), access.Buckets()))
 }
 
 // Start opens the listeners and starts everything behind them.
@@ -133,7 +137,7 @@ func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec confi
 	a.failures = peers.NewFailures(int(cfg.Authentication.FailuresPerMinute))
 	a.metrics = newMetrics(a)
 	for _, part := range []func(context.Context) error{
-		a.startStore, a.startAccess, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startInstances, a.startDispatch, a.startBatches, a.endKeys, a.startProcessor, a.startBackups, a.startSamples,
+		a.startStore, a.startAccess, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startMessages, a.startInstances, a.startDispatch, a.startBatches, a.endKeys, a.startProcessor, a.startBackups, a.startSamples,
 		func(context.Context) error { return a.serve(taken) },
 	} {
 		err := ctx.Err()
@@ -254,6 +258,24 @@ func (a *App) startMedia(context.Context) (err error) {
 	return nil
 }
 
+// startMessages opens the stored messages and begins to remove old ones.
+func (a *App) startMessages(ctx context.Context) (err error) {
+	d := a.cfg.Database
+	a.messages, err = messages.Open(ctx, messages.Config{
+		Store: a.store, Owner: instance.There, SaveMessages: d.SaveNewMessage, SaveUpdates: d.SaveMessageUpdate, SaveContacts: d.SaveContacts,
+		Retention: d.MessageRetention, Logger: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.messages.Start()
+	a.stops.push("messages", func(context.Context) error {
+		a.messages.Close()
+		return nil
+	})
+	return nil
+}
+
 func (a *App) startInstances(ctx context.Context) error {
 	devices, err := device.Open(a.store, a.log)
 	if err != nil {
@@ -269,12 +291,10 @@ func (a *App) startInstances(ctx context.Context) error {
 		return err
 	}
 	a.registry, err = instance.Open(ctx, instance.Config{
-		Store: a.store, Publish: a.publish, Watched: a.hub.Watched, OnStatus: a.statusChanged, OnChange: a.instanceChanged, KeepsStrangers: a.keepsStrangers,
+		Store: a.store, Messages: a.messages, Webhooks: a.webhooks, Publish: a.publish, Watched: a.hub.Watched, OnStatus: a.statusChanged, OnChange: a.instanceChanged, KeepsStrangers: a.keepsStrangers,
 		Twin: devices.Twin, Standings: func() (map[int64]instance.Standing, error) { return standings(devices, a.home) },
 		Proxy: forAll, CheckProxy: dispatch.Guard{}.CheckURL,
-		CheckURL:     dispatch.Guard{DenyPrivate: a.cfg.Webhook.DenyPrivate}.CheckURL,
-		SaveMessages: a.cfg.Database.SaveNewMessage, SaveUpdates: a.cfg.Database.SaveMessageUpdate,
-		SaveContacts: a.cfg.Database.SaveContacts, GlobalURL: a.globalURL(), DurableDefault: a.cfg.Webhook.DurableDefault,
+		CheckURL:   dispatch.Guard{DenyPrivate: a.cfg.Webhook.DenyPrivate}.CheckURL,
 		DropNotice: devices.DropNoticeTx,
 		Ledger:     a.ledger, OnLanes: a.lanesChanged, ClearLanes: a.relay.Clear,
 		Forget: func(tx *store.Tx, id int64) error {
@@ -285,10 +305,6 @@ func (a *App) startInstances(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.stops.push("instance registry", func(context.Context) error {
-		a.registry.Close()
-		return nil
-	})
 	if err := a.openVersions(); err != nil {
 		return err
 	}
@@ -296,7 +312,7 @@ func (a *App) startInstances(ctx context.Context) error {
 	if w := a.wrongNetworks(); w != "" {
 		a.log.Warn(w)
 	}
-	a.known = contacts{a.registry, devices}
+	a.known = contacts{a.registry, a.messages, devices}
 	a.introductions()
 	if err := a.startPacer(ctx); err != nil {
 		return err
@@ -306,7 +322,7 @@ func (a *App) startInstances(ctx context.Context) error {
 		Registry: a.registry, Connector: connector, AutoReconnect: wa.AutoReconnect,
 		StartupConcurrency: int(wa.StartupReconnectConcurrency), ConnectTimeout: seconds(wa.ConnectTimeout),
 		InitialDelay: seconds(wa.ReconnectInitialDelay), MaxDelay: seconds(wa.ReconnectMaxDelay),
-		Retention: a.cfg.Database.MessageRetention, PruneDevice: devices.Prune, DropLoggedOut: devices.DropAside, KeepLoggedOut: wa.KeepLoggedOut, Outdated: a.versions.Outdated, Taken: a.versions.Taken, NewMessageID: whatsapp.NewMessageID, OnCode: a.pairing.scan,
+		PruneDevice: devices.Prune, DropLoggedOut: devices.DropAside, KeepLoggedOut: wa.KeepLoggedOut, Outdated: a.versions.Outdated, Taken: a.versions.Taken, NewMessageID: whatsapp.NewMessageID, OnCode: a.pairing.scan,
 		Knows: a.known.know, Pacer: a.pacer, FailureStreak: int(a.cfg.Batch.FailureStreak), Logger: a.log,
 	})
 	return nil

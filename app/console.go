@@ -22,7 +22,7 @@ func (a *App) consoleInstance(id int64, webhooks bool) (name string, row any, ok
 	if err != nil {
 		return "", nil, false
 	}
-	hook, err := a.registry.Webhook(id)
+	hook, err := a.registry.Webhooks().Webhook(id)
 	if err != nil || !webhooks {
 		return rec.Name, httpapi.ConsoleInstance(rec, nil), true
 	}

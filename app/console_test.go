@@ -18,6 +18,7 @@ import (
 	"postern/cli/consumer"
 	"postern/event"
 	"postern/instance"
+	"postern/instance/webhooks"
 )
 
 // listener is a page of the console.
@@ -228,7 +229,7 @@ func TestFlappingInstancesDoNotDelayTheFeed(t *testing.T) {
 		}
 		for range 20 {
 			url := fmt.Sprintf("http://127.0.0.1:1/%d", round)
-			if _, err := s.registry.PutWebhook(t.Context(), ids[round], instance.WebhookChange{URL: &url}); err != nil {
+			if _, err := s.registry.Webhooks().PutWebhook(t.Context(), ids[round], webhooks.WebhookChange{URL: &url}); err != nil {
 				t.Fatal(err)
 			}
 		}

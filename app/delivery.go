@@ -8,7 +8,7 @@ import (
 
 	"postern/delivery"
 	"postern/dispatch"
-	"postern/event"
+	"postern/instance/webhooks"
 )
 
 // relayConnections is the number of idle connections kept to one host, which relay and queue share: as many as a
@@ -20,10 +20,11 @@ const relayConnections = 64
 // delivers from startDispatch on, when the destinations are known.
 func (a *App) openDispatch(context.Context) (err error) {
 	hook := a.cfg.Webhook
+	a.webhooks = webhooks.New(webhooks.Config{Store: a.store, GlobalURL: a.globalURL(), DurableDefault: hook.DurableDefault})
 	a.ledger, err = delivery.Open(a.store, delivery.Config{
 		Log: hook.Log, Bodies: delivery.Bodies(hook.LogBodies), Retention: hook.LogRetention, MaxEntries: int(hook.LogMaxEntries),
 		DurableMaxBytes: hook.DurableMaxBytes, ReplayRate: int(hook.ReplayRate), GlobalURL: a.globalURL(),
-		Resolve: a.resolve, Ended: func(all []delivery.Ended) { a.relay.Ended(all) },
+		Resolve: a.webhooks.Resolve, Ended: func(all []delivery.Ended) { a.relay.Ended(all) },
 		Made:    func(lane delivery.Lane, dues []delivery.Due) { a.relay.Made(lane, dues) },
 		Changed: a.deliveriesChanged, Logger: a.log,
 	})
@@ -40,11 +41,11 @@ func (a *App) openDispatch(context.Context) (err error) {
 	})
 	a.queue = dispatch.NewQueue(dispatch.QueueConfig{
 		Sender: sender, Workers: int(hook.Workers), Size: int(hook.QueueSize), PerDestination: int(hook.PerDestination),
-		Ledger: a.ledger, Resolve: a.resolve, Observe: a.metrics.queued, Logger: a.log,
+		Ledger: a.ledger, Resolve: a.webhooks.Resolve, Observe: a.metrics.queued, Logger: a.log,
 	})
 	a.relay = dispatch.NewRelay(dispatch.RelayConfig{
 		Store: a.store, Sender: sender, URL: a.globalURL(), Publisher: a.hub, Retention: a.cfg.Outbox.Retention,
-		Ledger: a.ledger, Resolve: a.resolve, PublishInstance: a.hub.PublishInstance,
+		Ledger: a.ledger, Resolve: a.webhooks.Resolve, PublishInstance: a.hub.PublishInstance,
 		Observe: a.metrics.relayed, Logger: a.log,
 	})
 	a.stops.push("webhook queue and relay", func(ctx context.Context) error {
@@ -72,11 +73,6 @@ func (a *App) startDispatch(ctx context.Context) error {
 // globalURL returns the global webhook with which the program was started, empty when it
 // was disabled.
 func (a *App) globalURL() string { return a.cfg.GlobalWebhook() }
-
-// resolve returns where a lane leads now.
-func (a *App) resolve(lane delivery.Lane) (event.Destination, delivery.Status) {
-	return a.registry.Resolve(lane)
-}
 
 // lanesChanged notifies the relay that lanes may lead elsewhere than before.
 func (a *App) lanesChanged(lanes []delivery.Lane) {

@@ -40,7 +40,7 @@ func (f fleet) Gate(q batch.Question) batch.Gate {
 func (c contacts) know(id int64, number string) bool {
 	now := c.registry.Now()
 	_, names := c.devices.Person(number + "@" + event.UserServer)
-	heard, err := c.registry.Heard(id, names, now.Add(-instance.Acquainted))
+	heard, err := c.messages.Heard(id, names, now.Add(-instance.Acquainted))
 	if err == nil && heard {
 		return true
 	}

@@ -11,6 +11,7 @@ import (
 	"postern/config"
 	"postern/dispatch"
 	"postern/instance"
+	"postern/instance/webhooks"
 	"postern/migrate"
 	"postern/store"
 	"postern/whatsapp"
@@ -22,10 +23,10 @@ import (
 // store.LookInto: the program must be stopped.
 func ImportOptions(cfg *config.Config) (o migrate.Options, err error) {
 	whatsapp.Quiet()
-	o.Rules = instance.NewRules(instance.Config{
-		CheckURL:   dispatch.Guard{DenyPrivate: cfg.Webhook.DenyPrivate}.CheckURL,
+	o.Rules = instance.Rules{
+		Rules:      webhooks.Rules{CheckURL: dispatch.Guard{DenyPrivate: cfg.Webhook.DenyPrivate}.CheckURL},
 		CheckProxy: dispatch.Guard{}.CheckURL,
-	})
+	}
 	path := cfg.Store.Path
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return o, nil

@@ -28,14 +28,14 @@ func TestSenderByLIDIsKnownWithTheirNumber(t *testing.T) {
 		t.Fatal(err)
 	}
 	woken := make(chan int64, 8)
+	archive := openMessages(t, s)
 	registry, err := instance.Open(t.Context(), instance.Config{
-		Store: s, Publish: func(event.Notice) {}, SaveMessages: true,
+		Store: s, Messages: archive, Publish: func(event.Notice) {},
 		OnStatus: func(id int64, _ event.State) { woken <- id },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer registry.Close()
 	var ids []int64
 	for _, name := range []string{"restricted", "free"} {
 		rec, err := registry.Create(t.Context(), instance.New{Name: name, Mint: func(string) (string, error) { return name, nil }})
@@ -60,7 +60,7 @@ func TestSenderByLIDIsKnownWithTheirNumber(t *testing.T) {
 		<-woken
 	}
 
-	a := &App{registry: registry, known: contacts{registry, devices}, stops: &stopStack{log: slog.New(slog.DiscardHandler), quiet: true}}
+	a := &App{registry: registry, known: contacts{registry, archive, devices}, stops: &stopStack{log: slog.New(slog.DiscardHandler), quiet: true}}
 	a.introductions()
 	defer func() { _ = a.stops.stop(t.Context()) }()
 	if a.known.know(ids[0], "4915155500001") {

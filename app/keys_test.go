@@ -77,7 +77,7 @@ func TestStartCompletesAnInterruptedDeletion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hook, err := s.registry.Webhook(rec.ID)
+	hook, err := s.registry.Webhooks().Webhook(rec.ID)
 	if err != nil || hook.Enabled {
 		t.Errorf("webhook %+v, %v", hook, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"postern/event"
 	"postern/instance"
 	"postern/instance/pace"
+	"postern/messages"
 	"postern/whatsapp/device"
 )
 
@@ -47,6 +48,7 @@ func (a *App) letGo(id uuid.UUID) { a.pacer.Release(id.String()) }
 // contacts finds known and new contacts of an instance's account.
 type contacts struct {
 	registry *instance.Registry
+	messages *messages.Archive
 	devices  *device.Container
 }
 
@@ -56,7 +58,7 @@ func (c contacts) person(jid string) string { return c.devices.PersonName(jid) }
 // isNew is pace.Config.IsNew. A failed lookup means a new contact.
 func (c contacts) isNew(id int64, jid string) bool {
 	_, names := c.devices.Person(jid)
-	if wrote, err := c.registry.Wrote(id, names); err == nil && wrote {
+	if wrote, err := c.messages.Wrote(id, names); err == nil && wrote {
 		return false
 	}
 	trusted, err := c.devices.TrustedBy(id, jid, c.registry.Now())

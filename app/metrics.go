@@ -279,7 +279,7 @@ func (m *metrics) collectInstances(c collection) {
 	for _, o := range []whatsapp.UnreadableOutcome{whatsapp.UnreadableTold, whatsapp.UnreadableAsked, whatsapp.UnreadableLimited} {
 		c.counter(unreadable, outcomes, float64(s.Unreadable[o]), "outcome", string(o))
 	}
-	copies := m.app.registry.Copies()
+	copies := m.app.messages.Copies()
 	c.counter(unreadable, outcomes, float64(copies.Recovered), "outcome", "recovered")
 	c.counter(unreadable, outcomes, float64(copies.Repeated), "outcome", "repeated")
 	for _, r := range whatsapp.Recoveries() {

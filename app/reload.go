@@ -68,7 +68,7 @@ func (a *App) setGlobalWebhook(url string) {
 		a.store.SetOutboxDelivery(false)
 	}
 	a.ledger.SetGlobalURL(url)
-	a.registry.SetGlobalURL(url)
+	a.registry.Webhooks().SetGlobalURL(context.Background(), url)
 	a.relay.SetURL(url)
 	if url != "" {
 		a.store.SetOutboxDelivery(true)

@@ -18,6 +18,8 @@ import (
 	"postern/event"
 	"postern/httpapi/tokens"
 	"postern/instance"
+	"postern/instance/webhooks"
+	"postern/messages"
 	"postern/store"
 	"postern/whatsapp"
 	"postern/whatsapp/device"
@@ -27,6 +29,7 @@ import (
 type accounts struct {
 	store    *store.Store
 	devices  *device.Container
+	messages *messages.Archive
 	registry *instance.Registry
 }
 
@@ -43,14 +46,18 @@ func onStopped(ctx context.Context, cfg *config.Config, log *slog.Logger, fn fun
 		return err
 	}
 	defer func() { err = errors.Join(err, s.devices.Close(context.WithoutCancel(ctx))) }()
+	if s.messages, err = messages.Open(ctx, messages.Config{Store: s.store, Owner: instance.There, Logger: log}); err != nil {
+		return err
+	}
+	defer s.messages.Close()
 	s.registry, err = instance.Open(ctx, instance.Config{
-		Store: s.store, DurableDefault: cfg.Webhook.DurableDefault, Logger: log,
+		Store: s.store, Messages: s.messages, Logger: log,
+		Webhooks: webhooks.New(webhooks.Config{Store: s.store, DurableDefault: cfg.Webhook.DurableDefault}),
 		CheckURL: dispatch.Guard{DenyPrivate: cfg.Webhook.DenyPrivate}.CheckURL, CheckProxy: dispatch.Guard{}.CheckURL,
 	})
 	if err != nil {
 		return err
 	}
-	defer s.registry.Close()
 	return fn(s)
 }
 
@@ -73,7 +80,7 @@ type Exported struct {
 // ExportAccount writes the account of an instance, and marks the instance as moved: it
 // never connects here again. The program must be stopped. It is marked before anything
 // is written, so that no kill leaves two that both connect.
-func ExportAccount(ctx context.Context, cfg *config.Config, log *slog.Logger, name string, messages bool, w io.Writer, to ...age.Recipient) (done Exported, err error) {
+func ExportAccount(ctx context.Context, cfg *config.Config, log *slog.Logger, name string, full bool, w io.Writer, to ...age.Recipient) (done Exported, err error) {
 	err = onExisting(ctx, cfg, log, func(s accounts) error {
 		rec, err := s.registry.ByName(name)
 		if err != nil {
@@ -87,7 +94,7 @@ func ExportAccount(ctx context.Context, cfg *config.Config, log *slog.Logger, na
 		if err := s.registry.Move(ctx, rec.ID, ""); err != nil {
 			return err
 		}
-		if done, err = s.write(ctx, rec, d, messages, w, to); err != nil && !already {
+		if done, err = s.write(ctx, rec, d, full, w, to); err != nil && !already {
 			return errors.Join(err, s.registry.MoveBack(context.WithoutCancel(ctx), rec.ID, "")) // no client has it
 		}
 		done.Marked = err == nil && !already
@@ -97,7 +104,7 @@ func ExportAccount(ctx context.Context, cfg *config.Config, log *slog.Logger, na
 }
 
 // write writes the account of an instance, whose device d is.
-func (s accounts) write(ctx context.Context, rec instance.Record, d *device.Export, messages bool, w io.Writer, to []age.Recipient) (done Exported, err error) {
+func (s accounts) write(ctx context.Context, rec instance.Record, d *device.Export, full bool, w io.Writer, to []age.Recipient) (done Exported, err error) {
 	e, err := s.registry.Export(rec.ID)
 	if err != nil {
 		return done, err
@@ -106,14 +113,14 @@ func (s accounts) write(ctx context.Context, rec instance.Record, d *device.Expo
 	if err == nil {
 		err = errors.Join(t.Instance(e), t.Device(d))
 	}
-	if err == nil && messages {
-		err = s.registry.ExportContacts(rec.ID, func(c instance.Contact) error {
+	if err == nil && full {
+		err = s.messages.ExportContacts(rec.ID, func(c messages.Contact) error {
 			done.Contacts++
 			return errors.Join(context.Cause(ctx), t.Contact(c))
 		})
 	}
-	if err == nil && messages {
-		err = s.registry.ExportMessages(rec.ID, func(m instance.ExportedMessage) error {
+	if err == nil && full {
+		err = s.messages.ExportMessages(rec.ID, func(m messages.Exported) error {
 			done.Messages++
 			return errors.Join(context.Cause(ctx), t.Message(m))
 		})

@@ -71,7 +71,7 @@ func (t *transfers) beginAfter(ctx context.Context, id int64) (end func(), err e
 	}
 }
 
-func (a *App) accounts() accounts { return accounts{a.store, a.known.devices, a.registry} }
+func (a *App) accounts() accounts { return accounts{a.store, a.known.devices, a.messages, a.registry} }
 
 // exportAccount is httpapi.Transfers.Export.
 func (a *App) exportAccount(ctx context.Context, id int64, by string, messages bool, to []age.Recipient) (out httpapi.Outgoing, err error) {

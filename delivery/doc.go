@@ -19,6 +19,10 @@
 // the order holds through every crash, and whoever delivers never looks at what
 // has to wait.
 //
+// A [Writer] writes the events of one commit about an instance: the durable ones in that
+// commit, the others after it, and it publishes all of them after the commit. What it
+// has to know of the instance, it asks an [Origin].
+//
 // Batch events wait in the store's outbox, which is older than this package;
 // their records are here all the same, made and changed in the commits that
 // change the outbox. Retries and replays of them wait here, in [BatchLane].

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"postern/event"
-	"postern/instance"
+	"postern/instance/webhooks"
 )
 
 // answerOf has the fields of an answer by their names.
@@ -232,9 +232,9 @@ func TestAChangedWebhookKeepsItsIDAndTellsWhenItWasChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		token := r.instance("a")
-		made := decoded[instance.Webhook](t, r.as(token, "PUT", "/instance/a/webhook", `{"url":"https://example.org"}`))
+		made := decoded[webhooks.Webhook](t, r.as(token, "PUT", "/instance/a/webhook", `{"url":"https://example.org"}`))
 		time.Sleep(time.Second) // costs nothing in a bubble
-		changed := decoded[instance.Webhook](t, r.as(token, "PUT", "/instance/a/webhook", `{"enabled":false}`))
+		changed := decoded[webhooks.Webhook](t, r.as(token, "PUT", "/instance/a/webhook", `{"enabled":false}`))
 		if changed.ID != made.ID || changed.InstanceID != 1 || changed.CreatedAt != made.CreatedAt || changed.UpdatedAt.Sub(made.UpdatedAt.Time) != time.Second {
 			t.Errorf("made %+v, changed %+v", made, changed)
 		}

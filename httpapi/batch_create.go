@@ -12,6 +12,7 @@ import (
 	"postern/event"
 	"postern/httpapi/strict"
 	"postern/instance"
+	"postern/messages"
 )
 
 // Size limits of the body of a batch creation: for the message and everything else,
@@ -180,7 +181,7 @@ func (a *api) quotedByBatch(c *call, create *batch.CreateRequest, ref quotedRef,
 	}
 	for _, r := range refs {
 		m, err := a.message(r.ID, ref.messageRef)
-		if errors.Is(err, instance.ErrNoMessage) {
+		if errors.Is(err, messages.ErrNoMessage) {
 			continue
 		}
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"postern/event"
-	"postern/instance"
+	"postern/messages"
 	"postern/store"
 )
 
@@ -47,7 +47,7 @@ func (a *api) editMessage(c *call) error {
 		return err
 	}
 	return a.sendAbout(c, http.StatusOK, edit.Original.Key.RemoteJID, event.Content{Edit: &edit}, nil, func(tx *store.Tx, sent event.Message) error {
-		return a.Registry.EditMessage(tx, c.instance.ID, m.ID, sent.Content)
+		return a.Messages.EditMessage(tx, c.instance.ID, m.ID, sent.Content)
 	})
 }
 
@@ -55,7 +55,7 @@ func mayEdit(m event.Message, edit event.EditContent) error {
 	switch {
 	case !m.KeyFromMe:
 		return fmt.Errorf("%w: only messages of the account itself can be edited", event.ErrContent)
-	case !instance.Editable(m):
+	case !messages.Editable(m):
 		return fmt.Errorf("%w: a message of type %s has no text to edit", event.ErrContent, m.MessageType)
 	case time.Since(time.Unix(m.MessageTimestamp, 0)) > event.EditWindow:
 		return fmt.Errorf("%w: the message is older than %d minutes, and WhatsApp ignores later edits", event.ErrContent, int(event.EditWindow.Minutes()))

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"postern/event"
-	"postern/instance"
+	"postern/messages"
 )
 
 const (
@@ -77,16 +77,16 @@ func (a *api) anchor(c *call, in *historyRequest) (event.Message, error) {
 		}
 		id = m.ID
 	}
-	return a.Registry.Anchor(c.instance.ID, in.Chat, id)
+	return a.Messages.Anchor(c.instance.ID, in.Chat, id)
 }
 
 // chatMessages is a page of the messages of a chat, the newest first. A page may
 // have fewer records than its limit, even none, and still have a next one.
 type chatMessages struct {
-	NextCursor     *string                  `json:"nextCursor"`     // null at the end
-	PreviousCursor *string                  `json:"previousCursor"` // null at the beginning
-	TotalRecords   *int                     `json:"totalRecords"`   // null when counting would cost too much
-	Records        []instance.StoredMessage `json:"records"`
+	NextCursor     *string           `json:"nextCursor"`     // null at the end
+	PreviousCursor *string           `json:"previousCursor"` // null at the beginning
+	TotalRecords   *int              `json:"totalRecords"`   // null when counting would cost too much
+	Records        []messages.Stored `json:"records"`
 }
 
 func (a *api) searchChat(c *call) error {
@@ -117,16 +117,16 @@ func (a *api) searchChat(c *call) error {
 	if err := readChat("the chat in the path", &chat); err != nil {
 		return err
 	}
-	page, err := a.Registry.Messages(c.r.Context(), c.instance.ID, instance.MessageQuery{Chat: chat, Text: text, Limit: limit, Before: before, After: after})
+	page, err := a.Messages.Messages(c.r.Context(), c.instance.ID, messages.Query{Chat: chat, Text: text, Limit: limit, Before: before, After: after})
 	if err != nil {
 		return err
 	}
 	list := chatMessages{NextCursor: cursorAt(page.Older), PreviousCursor: cursorAt(page.Newer), Records: page.Messages}
 	if list.Records == nil {
-		list.Records = []instance.StoredMessage{}
+		list.Records = []messages.Stored{}
 	}
 	if text == "" {
-		n, ok, err := a.Registry.CountChat(c.instance.ID, chat)
+		n, ok, err := a.Messages.CountChat(c.instance.ID, chat)
 		if err != nil {
 			return err
 		}

@@ -5,18 +5,18 @@ import (
 	"net/http"
 
 	"postern/event"
-	"postern/instance"
+	"postern/messages"
 )
 
 // contactList and chatList are pages of what is stored of an account.
 type contactList struct {
 	NextCursor *string            `json:"nextCursor"` // null at the end
-	Records    []instance.Contact `json:"records"`
+	Records    []messages.Contact `json:"records"`
 }
 
 type chatList struct {
 	NextCursor *string         `json:"nextCursor"` // null at the end
-	Records    []instance.Chat `json:"records"`
+	Records    []messages.Chat `json:"records"`
 }
 
 func (a *api) listContacts(c *call) error {
@@ -28,7 +28,7 @@ func (a *api) listContacts(c *call) error {
 	if err != nil {
 		return err
 	}
-	want := instance.ContactQuery{After: after, Limit: limit, Name: q.Get("name")}
+	want := messages.ContactQuery{After: after, Limit: limit, Name: q.Get("name")}
 	if q.Has("jid") {
 		who, err := event.ParseRecipient(q.Get("jid"))
 		if err != nil {
@@ -36,12 +36,12 @@ func (a *api) listContacts(c *call) error {
 		}
 		want.JID = who.JID()
 	}
-	page, err := a.Registry.Contacts(c.r.Context(), c.instance.ID, want)
+	page, err := a.Messages.Contacts(c.r.Context(), c.instance.ID, want)
 	if err != nil {
 		return err
 	}
 	if page.Contacts == nil {
-		page.Contacts = []instance.Contact{}
+		page.Contacts = []messages.Contact{}
 	}
 	return c.w.json(http.StatusOK, contactList{cursorAt(page.Next), page.Contacts})
 }
@@ -55,7 +55,7 @@ func (a *api) listChats(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, next, err := a.Registry.Chats(c.instance.ID, before, limit)
+	page, next, err := a.Messages.Chats(c.instance.ID, before, limit)
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (r *rig) keep(t *testing.T, m event.Message) (id int64) {
 		m.MessageTimestamp = time.Now().Unix()
 	}
 	err := r.store.Update(t.Context(), func(tx *store.Tx) (err error) {
-		id, err = r.registry.StoreMessage(tx, 1, &m)
+		id, err = r.messages.StoreMessage(tx, 1, &m)
 		return err
 	})
 	if err != nil {

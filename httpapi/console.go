@@ -13,6 +13,7 @@ import (
 	"postern/delivery"
 	"postern/event"
 	"postern/instance"
+	"postern/instance/webhooks"
 )
 
 // consoleMessage is a message on /ws/console.
@@ -30,7 +31,7 @@ type consoleMessage struct {
 
 // ConsoleInstance is an instance as /ws/console sends it: as GET /instance lists it,
 // but without its token. hook is nil when it has no webhook.
-func ConsoleInstance(rec instance.Record, hook *instance.Webhook) any {
+func ConsoleInstance(rec instance.Record, hook *webhooks.Webhook) any {
 	return listedInstance{viewOf(rec), nil, hook}
 }
 

@@ -10,7 +10,7 @@ import (
 	"postern/batch"
 	"postern/delivery"
 	"postern/event"
-	"postern/instance"
+	"postern/instance/webhooks"
 )
 
 // Limits of the filters.
@@ -121,7 +121,7 @@ func deliveryTarget(target string, endpoint *string) (event.Target, *string, err
 	if target != "" && !slices.Contains(targets, event.Target(target)) {
 		return "", nil, rule("target " + strconv.Quote(event.Cut(target)) + " is not one of " + joined(targets))
 	}
-	if endpoint != nil && !instance.IsEndpointID(*endpoint) {
+	if endpoint != nil && !webhooks.IsEndpointID(*endpoint) {
 		return "", nil, rule("endpointId must have 1 to 64 characters of A–Z a–z 0–9 . _ -")
 	}
 	return event.Target(target), endpoint, nil

@@ -337,7 +337,7 @@ func TestRetryWithoutDestinationIsRefused(t *testing.T) {
 	token := r.instance("a")
 	crm := event.Destination{Target: event.TargetEndpoint, Endpoint: "crm", URL: "http://crm.example/"}
 	global := event.Destination{Target: event.TargetGlobal, URL: "http://operator.example/"}
-	r.resolve = r.registry.Resolve
+	r.resolve = r.registry.Webhooks().Resolve
 	textOf(t, r.as(token, "PUT", "/instance/a/webhook", `{"url":"http://own.example/","events":{}}`))
 	textOf(t, r.as(token, "PUT", "/instance/a/webhook/options", `{"endpoints":[{"id":"crm","url":"http://crm.example/"}]}`))
 	failed := func(to event.Destination) uint64 {

@@ -8,7 +8,7 @@ import (
 	"postern/delivery"
 	"postern/event"
 	"postern/httpapi/openapi"
-	"postern/instance"
+	"postern/instance/webhooks"
 )
 
 func deliveryDescriptions() map[string]description {
@@ -50,7 +50,7 @@ func deliveryDescriptions() map[string]description {
 
 // deliveryFields are the fields of the delivery log.
 func deliveryFields() openapi.Fields {
-	uuid, none, endpoint := openapi.Format("uuid"), openapi.AtLeast(0), openapi.Pattern(`^[A-Za-z0-9._-]{1,`+strconv.Itoa(instance.MaxEndpointID)+`}$`)
+	uuid, none, endpoint := openapi.Format("uuid"), openapi.AtLeast(0), openapi.Pattern(`^[A-Za-z0-9._-]{1,`+strconv.Itoa(webhooks.MaxEndpointID)+`}$`)
 	events := openapi.OneOf(append(kinds(event.Instance), kinds(event.Batch)...)...)
 	targets := openapi.OneOf(event.TargetWebhook, event.TargetGlobal, event.TargetEndpoint)
 	from, to := "Only those created at this time or later.", "Only those created at this time or earlier."

@@ -6,7 +6,7 @@ import (
 	"postern/event"
 	"postern/httpapi/openapi"
 	"postern/httpapi/strict"
-	"postern/instance"
+	"postern/instance/webhooks"
 )
 
 func instanceDescriptions() map[string]description {
@@ -110,10 +110,10 @@ func webhookDescriptions() map[string]description {
 		"PUT /instance/{i}/webhook": {
 			id: "setWebhook", summary: "Set the instance's webhook, or a part of it.", about: "Fields absent from the body are not changed.",
 			in: body[webhookRequest](), example: `{"url":"https://example.org/hook","enabled":true,"events":{"messagesUpsert":true,"sendMessage":true}}`,
-			out: body[instance.Webhook](), codes: codes{"INVALID_WEBHOOK", "DISK_FULL"},
+			out: body[webhooks.Webhook](), codes: codes{"INVALID_WEBHOOK", "DISK_FULL"},
 		},
 		"GET /instance/{i}/webhook": {
-			id: "getWebhook", summary: "Show the instance's webhook.", out: body[instance.Webhook](), codes: codes{"WEBHOOK_NOT_FOUND"},
+			id: "getWebhook", summary: "Show the instance's webhook.", out: body[webhooks.Webhook](), codes: codes{"WEBHOOK_NOT_FOUND"},
 		},
 		"POST /instance/{i}/webhook/test": {
 			id: "testWebhook", summary: "Send an example event to the webhook.", about: "The event flags are ignored; the answer has the receiver's response.",

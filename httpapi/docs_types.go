@@ -14,6 +14,8 @@ import (
 	"postern/httpapi/strict"
 	"postern/instance"
 	"postern/instance/pace"
+	"postern/instance/webhooks"
+	"postern/messages"
 	"postern/whatsapp/proxy"
 )
 
@@ -84,7 +86,7 @@ func types() map[reflect.Type]openapi.Type {
 		body[pace.Jitter]():       {Name: "Jitter"},
 		body[pace.Status]():       {Name: "LimitStatus", About: "Usage of an instance's limits; limits that are not set are absent."},
 		body[pace.Use]():          {Name: "LimitUse", About: "How much of a limit is used."},
-		body[instance.Webhook]():  {Name: "Webhook", About: "The destination of an instance's events, and which events it gets."},
+		body[webhooks.Webhook]():  {Name: "Webhook", About: "The destination of an instance's events, and which events it gets."},
 		body[listedInstance]():    {Name: "Instance", About: "An instance as the operator sees it."},
 
 		body[batch.ItemWithAttempts]():         {Name: "BatchItemWithAttempts"},
@@ -100,7 +102,7 @@ func types() map[reflect.Type]openapi.Type {
 		body[fileAnswer]():                     {Name: "MediaFile", About: "The file of a message."},
 		body[event.GroupUpsert]():              {Name: "Group", About: "A group as the account sees it."},
 		body[event.GroupParticipantsUpdate]():  {Name: "GroupParticipantsUpdate"},
-		body[instance.StoredMessage]():         {Name: "StoredMessage", About: "A message with what became of it."},
+		body[messages.Stored]():                {Name: "StoredMessage", About: "A message with what became of it."},
 		body[sentMessage]():                    {Name: "SentMessage", About: "The message that was sent, as it is stored.", Answers: true, Schema: sentMessageSchema},
 		body[batchMessage]():                   {Schema: func(r ref) object { return r(body[event.BatchMessage]()) }},
 		body[event.BatchMessage]():             {Name: "BatchMessage", About: "What a batch sends: type names the form of payload.", Schema: batchMessageSchema},

@@ -15,8 +15,10 @@ import (
 	"postern/httpapi/strict"
 	"postern/instance"
 	"postern/instance/pace"
+	"postern/instance/webhooks"
 	"postern/internal/nesting"
 	"postern/media"
+	"postern/messages"
 	"postern/store"
 	"postern/whatsapp/proxy"
 )
@@ -137,14 +139,15 @@ func errorTable() []mapping {
 		{ErrArchiveSize, http.StatusRequestEntityTooLarge, codeBodyTooLarge, ""},
 		{instance.ErrHasData, http.StatusConflict, codeInstanceInUse, "the instance has stored messages; delete with force=true to remove them too"},
 		{instance.ErrInvalid, http.StatusUnprocessableEntity, "INVALID_INSTANCE", ""},
+		{messages.ErrInvalid, http.StatusUnprocessableEntity, "INVALID_INSTANCE", ""},
 		{pace.ErrInvalid, http.StatusUnprocessableEntity, "INVALID_LIMITS", ""},
-		{instance.ErrNoWebhook, http.StatusNotFound, "WEBHOOK_NOT_FOUND", "the instance has no webhook"},
+		{webhooks.ErrNoWebhook, http.StatusNotFound, "WEBHOOK_NOT_FOUND", "the instance has no webhook"},
 		{instance.ErrNoProxy, http.StatusNotFound, "PROXY_NOT_FOUND", ""},
 		{instance.ErrInvalidProxy, http.StatusUnprocessableEntity, "INVALID_PROXY", ""},
 		{instance.ErrProxyUnreachable, http.StatusUnprocessableEntity, codeProxyUnreachable, ""},
-		{instance.ErrInvalidWebhook, http.StatusBadRequest, "INVALID_WEBHOOK", ""},
-		{instance.ErrNoEndpoint, http.StatusNotFound, "ENDPOINT_NOT_FOUND", ""},
-		{instance.ErrNotSigned, http.StatusConflict, "SIGNING_OFF", ""},
+		{webhooks.ErrInvalid, http.StatusBadRequest, "INVALID_WEBHOOK", ""},
+		{webhooks.ErrNoEndpoint, http.StatusNotFound, "ENDPOINT_NOT_FOUND", ""},
+		{webhooks.ErrNotSigned, http.StatusConflict, "SIGNING_OFF", ""},
 		{instance.ErrNoCode, http.StatusRequestTimeout, "CONNECT_TIMEOUT", ""},
 		{instance.ErrAlreadyPaired, http.StatusConflict, "ALREADY_CONNECTED", ""},
 		{event.ErrNoPasskey, http.StatusConflict, "PASSKEY_NOT_EXPECTED", ""},
@@ -168,8 +171,8 @@ func errorTable() []mapping {
 		{delivery.ErrEndpointGone, http.StatusConflict, "ENDPOINT_GONE", ""},
 		{delivery.ErrLogOff, http.StatusConflict, "LOG_OFF", "the delivery log is off: only pending durable deliveries are known"},
 		{delivery.ErrReplayRuns, http.StatusConflict, "REPLAY_RUNNING", "a replay is already running; wait for its end or delete it"},
-		{instance.ErrNoAnchor, http.StatusConflict, "NO_ANCHOR", ""},
-		{instance.ErrNoMessage, http.StatusNotFound, "MESSAGE_NOT_FOUND", ""},
+		{messages.ErrNoAnchor, http.StatusConflict, "NO_ANCHOR", ""},
+		{messages.ErrNoMessage, http.StatusNotFound, "MESSAGE_NOT_FOUND", ""},
 		{instance.ErrQueueFull, http.StatusServiceUnavailable, "MESSAGE_PROCESSING_QUEUE_FULL", ""},
 		{media.ErrNotFound, http.StatusNotFound, "UPLOAD_NOT_FOUND", "there is no such upload, or it expired"},
 		{event.ErrNoMedia, http.StatusUnprocessableEntity, "MESSAGE_WITHOUT_MEDIA", ""},

@@ -25,6 +25,7 @@ import (
 	"postern/internal/loglines"
 	"postern/internal/peers"
 	"postern/media"
+	"postern/messages"
 	"postern/store"
 )
 
@@ -32,6 +33,7 @@ import (
 // say otherwise.
 type Config struct {
 	Registry   *instance.Registry
+	Messages   *messages.Archive
 	Supervisor *instance.Supervisor
 	Engine     *batch.Engine
 	Processor  *instance.Processor // carries out asynchronous sends
@@ -171,7 +173,7 @@ type api struct {
 // is missing or too weak.
 func New(c Config) (http.Handler, error) {
 	switch {
-	case c.Registry == nil || c.Supervisor == nil || c.Engine == nil || c.Store == nil || c.NewMessageID == nil || c.Post == nil || c.Media == nil || c.Processor == nil:
+	case c.Registry == nil || c.Messages == nil || c.Supervisor == nil || c.Engine == nil || c.Store == nil || c.NewMessageID == nil || c.Post == nil || c.Media == nil || c.Processor == nil:
 		return nil, errors.New("httpapi: Registry, Supervisor, Engine, Store, Media, Processor, Post and NewMessageID are required")
 	case c.APIKey == "":
 		return nil, errors.New("httpapi: the global API key is empty")

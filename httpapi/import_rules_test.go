@@ -11,6 +11,7 @@ import (
 	"postern/dispatch"
 	"postern/instance"
 	"postern/instance/pace"
+	"postern/messages"
 	"postern/store"
 )
 
@@ -26,12 +27,12 @@ func exported() *instance.Received {
 			Settings: raw(`{"alwaysOnline":true}`),
 			Limits:   &pace.Limits{},
 		},
-		Contacts: []instance.Contact{{JID: "2@s.whatsapp.net", PushName: "B"}},
-		Messages: []instance.ExportedMessage{message(`{"storedAt":1,"message":{"keyId":"K","keyRemoteJid":"2@s.whatsapp.net","messageType":"conversation","content":{"text":"x"},"messageTimestamp":1}}`)},
+		Contacts: []messages.Contact{{JID: "2@s.whatsapp.net", PushName: "B"}},
+		Messages: []messages.Exported{message(`{"storedAt":1,"message":{"keyId":"K","keyRemoteJid":"2@s.whatsapp.net","messageType":"conversation","content":{"text":"x"},"messageTimestamp":1}}`)},
 	}
 }
 
-func message(text string) (m instance.ExportedMessage) {
+func message(text string) (m messages.Exported) {
 	err := json.Unmarshal([]byte(`{"message":`+text+`,"updates":[{"status":"read","dateTime":"2020-01-01T00:00:00Z"}]}`), &m)
 	if err != nil {
 		panic(err)
@@ -48,11 +49,10 @@ func nested(levels int) string {
 // the API refuses. The import must name the field and leave nothing of the account.
 func TestImportedAccountMeetsRequestRules(t *testing.T) {
 	r := newRig(t)
-	registry, err := instance.Open(t.Context(), instance.Config{Store: r.store, CheckURL: dispatch.Guard{}.CheckURL, CheckProxy: dispatch.Guard{}.CheckURL})
+	registry, err := instance.Open(t.Context(), instance.Config{Store: r.store, Messages: r.messages, CheckURL: dispatch.Guard{}.CheckURL, CheckProxy: dispatch.Guard{}.CheckURL})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(registry.Close)
 	var in *instance.Received
 	r.api.Transfers.Import = func(ctx context.Context, _ io.Reader, _ string, _ func(string)) (made Imported, err error) {
 		made.Record, err = registry.Receive(ctx, in, func(*store.Tx, int64) error { return nil })
@@ -146,11 +146,11 @@ func TestImportedAccountMeetsRequestRules(t *testing.T) {
 		t.Fatalf("as exported: %d %s", status, said)
 	}
 	rec := registry.List()[0]
-	hook, err := registry.Webhook(rec.ID)
+	hook, err := registry.Webhooks().Webhook(rec.ID)
 	if err != nil || hook.URL != "https://crm.example.org/in" || hook.Enabled || !hook.Events["messagesUpsert"] || hook.CreatedAt.Year() != 2020 || hook.InstanceID != rec.ID {
 		t.Errorf("%+v, %v", hook, err)
 	}
-	o, err := registry.Options(rec.ID)
+	o, err := registry.Webhooks().Options(rec.ID)
 	if err != nil || !o.Durable || !o.Signing.Enabled || o.Order != "chat" || o.Headers["X-Key"] != "***" || len(o.Endpoints) != 1 || o.Endpoints[0].Signing.Enabled || o.Filter.Status {
 		t.Errorf("%+v, %v", o, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"postern/access"
 	"postern/httpapi/tokens"
 	"postern/instance"
+	"postern/instance/webhooks"
 )
 
 func (a *api) createInstance(c *call) error {
@@ -90,7 +91,7 @@ func (a *api) showInstance(c *call) error {
 
 // shownWebhook is the webhook of an instance beside the rest of it. A scoped key that may
 // not look at webhooks sees none: addresses have secrets in them.
-func (a *api) shownWebhook(c *call, id int64) (*instance.Webhook, error) {
+func (a *api) shownWebhook(c *call, id int64) (*webhooks.Webhook, error) {
 	if c.key != nil && !c.key.Has(access.Webhook) {
 		return nil, nil
 	}
@@ -98,9 +99,9 @@ func (a *api) shownWebhook(c *call, id int64) (*instance.Webhook, error) {
 }
 
 // webhookOf returns nil for an instance without a webhook.
-func (a *api) webhookOf(id int64) (*instance.Webhook, error) {
-	w, err := a.Registry.Webhook(id)
-	if errors.Is(err, instance.ErrNoWebhook) {
+func (a *api) webhookOf(id int64) (*webhooks.Webhook, error) {
+	w, err := a.Registry.Webhooks().Webhook(id)
+	if errors.Is(err, webhooks.ErrNoWebhook) {
 		return nil, nil
 	}
 	if err != nil {

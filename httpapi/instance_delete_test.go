@@ -45,7 +45,7 @@ func TestDeleteWithoutForceKeepsAnInstanceThatHasMessagesOrAnUnfinishedBatch(t *
 	}
 	jid := "4915112345678@s.whatsapp.net"
 	err := r.store.Update(t.Context(), func(tx *store.Tx) error {
-		_, err := r.registry.StoreMessage(tx, 1, &event.Message{KeyID: "K", KeyRemoteJID: &jid, Content: json.RawMessage(`{}`)})
+		_, err := r.messages.StoreMessage(tx, 1, &event.Message{KeyID: "K", KeyRemoteJID: &jid, Content: json.RawMessage(`{}`)})
 		return err
 	})
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"postern/event"
-	"postern/instance"
+	"postern/instance/webhooks"
 )
 
 // globalOptionsRequest is the body that replaces the options of the global
@@ -47,16 +47,16 @@ type endpointRequest struct {
 	Signing signingRequest     `json:"signing"`
 }
 
-func (in *globalOptionsRequest) change() instance.OptionsChange {
-	return instance.OptionsChange{
+func (in *globalOptionsRequest) change() webhooks.OptionsChange {
+	return webhooks.OptionsChange{
 		Durable: in.Durable, Order: in.Order, MaxAge: in.MaxAge, Headers: given(in.Headers), Signed: in.Signing.Enabled,
 	}
 }
 
-func (in *optionsRequest) change() (instance.OptionsChange, error) {
+func (in *optionsRequest) change() (webhooks.OptionsChange, error) {
 	c := in.globalOptionsRequest.change()
 	f := in.Filter
-	c.Filter = &instance.Filter{
+	c.Filter = &webhooks.Filter{
 		Groups: orTrue(f.Groups), Status: orTrue(f.Status), Newsletters: orTrue(f.Newsletters), Broadcasts: orTrue(f.Broadcasts), FromMe: orTrue(f.FromMe),
 	}
 	for i, p := range in.Endpoints {
@@ -64,7 +64,7 @@ func (in *optionsRequest) change() (instance.OptionsChange, error) {
 		if err != nil {
 			return c, err
 		}
-		c.Endpoints = append(c.Endpoints, instance.EndpointChange{
+		c.Endpoints = append(c.Endpoints, webhooks.EndpointChange{
 			ID: p.ID, URL: p.URL, Enabled: p.Enabled, Events: events, Headers: given(p.Headers), Signed: p.Signing.Enabled,
 		})
 	}
@@ -86,7 +86,7 @@ func orTrue(b *bool) bool { return b == nil || *b }
 
 func (a *api) putOptions(c *call) error {
 	var in optionsRequest
-	if err := c.decodeKeeping(&in, maxBody, instance.MaxEndpoints+1); err != nil {
+	if err := c.decodeKeeping(&in, maxBody, webhooks.MaxEndpoints+1); err != nil {
 		return err
 	}
 	change, err := in.change()
@@ -94,7 +94,7 @@ func (a *api) putOptions(c *call) error {
 		return err
 	}
 	change.NoCodes, change.Key = !c.mayPair(), c.scopedKey()
-	o, err := a.Registry.PutOptions(c.whileKey(), c.instance.ID, change)
+	o, err := a.Registry.Webhooks().PutOptions(c.whileKey(), c.instance.ID, change)
 	if err != nil {
 		return codesRefused(err)
 	}
@@ -102,7 +102,7 @@ func (a *api) putOptions(c *call) error {
 }
 
 func (a *api) showOptions(c *call) error {
-	o, err := a.Registry.Options(c.instance.ID)
+	o, err := a.Registry.Webhooks().Options(c.instance.ID)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (a *api) dropOptions(c *call) error {
 	if err := c.noBody(); err != nil {
 		return err
 	}
-	o, err := a.Registry.DropOptions(c.r.Context(), c.instance.ID)
+	o, err := a.Registry.Webhooks().DropOptions(c.r.Context(), c.instance.ID)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (a *api) rotateSecret(c *call) error {
 	if err := c.noBody(); err != nil {
 		return err
 	}
-	o, err := a.Registry.RotateSecret(c.r.Context(), c.instance.ID, q.Get(endpointID))
+	o, err := a.Registry.Webhooks().RotateSecret(c.r.Context(), c.instance.ID, q.Get(endpointID))
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (a *api) putGlobalOptions(c *call) error {
 	if err := c.decode(&in, maxBody); err != nil {
 		return err
 	}
-	o, err := a.Registry.PutOptions(c.r.Context(), instance.GlobalScope, in.change())
+	o, err := a.Registry.Webhooks().PutOptions(c.r.Context(), webhooks.Global, in.change())
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (a *api) putGlobalOptions(c *call) error {
 }
 
 func (a *api) showGlobalOptions(c *call) error {
-	o, err := a.Registry.Options(instance.GlobalScope)
+	o, err := a.Registry.Webhooks().Options(webhooks.Global)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (a *api) dropGlobalOptions(c *call) error {
 	if err := c.noBody(); err != nil {
 		return err
 	}
-	o, err := a.Registry.DropOptions(c.r.Context(), instance.GlobalScope)
+	o, err := a.Registry.Webhooks().DropOptions(c.r.Context(), webhooks.Global)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (a *api) rotateGlobalSecret(c *call) error {
 	if err := c.noBody(); err != nil {
 		return err
 	}
-	o, err := a.Registry.RotateSecret(c.r.Context(), instance.GlobalScope, "")
+	o, err := a.Registry.Webhooks().RotateSecret(c.r.Context(), webhooks.Global, "")
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"postern/httpapi/tokens"
 	"postern/httpapi/tokens/tokenstest"
 	"postern/instance"
+	"postern/instance/webhooks"
 )
 
 func TestAnInstanceMayHaveAnyNameOfTheRuleAndNoReservedWord(t *testing.T) {
@@ -188,11 +189,11 @@ func TestNullIsNoChangeOfAWebhook(t *testing.T) {
 	if res := r.as(token, "PUT", "/instance/a/webhook", first); res.StatusCode != 200 {
 		t.Fatal(res.StatusCode)
 	}
-	w := decoded[instance.Webhook](t, r.as(token, "PUT", "/instance/a/webhook", `{"url":null,"enabled":null,"events":null}`))
+	w := decoded[webhooks.Webhook](t, r.as(token, "PUT", "/instance/a/webhook", `{"url":null,"enabled":null,"events":null}`))
 	if w.URL != "https://example.org" || !w.Enabled || !w.Events["callUpsert"] {
 		t.Errorf("%+v", w)
 	}
-	w = decoded[instance.Webhook](t, r.as(token, "PUT", "/instance/a/webhook", `{"events":{"callUpsert":null,"sendMessage":true}}`))
+	w = decoded[webhooks.Webhook](t, r.as(token, "PUT", "/instance/a/webhook", `{"events":{"callUpsert":null,"sendMessage":true}}`))
 	if len(w.Events) != 1 || !w.Events["sendMessage"] {
 		t.Errorf("%+v", w)
 	}

@@ -14,7 +14,7 @@ import (
 	"postern/event"
 	"postern/httpapi/tokens"
 	"postern/httpapi/tokens/tokenstest"
-	"postern/instance"
+	"postern/instance/webhooks"
 )
 
 // keys returns the sorted keys of a JSON object.
@@ -138,8 +138,8 @@ func TestWebhookIsAnUpsertOnBothPaths(t *testing.T) {
 	token := r.instance("a")
 	wantError(t, r.as(token, "GET", "/instance/a/webhook", ""), 404, "WEBHOOK_NOT_FOUND")
 	wantError(t, r.as(token, "PUT", "/instance/a/webhook", `{"enabled":true}`), 400, "INVALID_WEBHOOK")
-	put := func(path, body string) instance.Webhook {
-		return decoded[instance.Webhook](t, r.as(token, "PUT", path, body))
+	put := func(path, body string) webhooks.Webhook {
+		return decoded[webhooks.Webhook](t, r.as(token, "PUT", path, body))
 	}
 	w := put("/webhook/set/a", `{"url":"https://example.org/x","events":{"qrcodeUpdated":true,"messagesUpsert":false}}`)
 	flags := map[event.Flag]bool{"qrcodeUpdated": true, "messagesUpsert": false}

@@ -4,6 +4,7 @@ import (
 	"postern/event"
 	"postern/httpapi/strict"
 	"postern/instance"
+	"postern/instance/webhooks"
 )
 
 // createRequest is the body that creates an instance. null counts as absent.
@@ -46,13 +47,13 @@ type instanceView struct {
 type listedInstance struct {
 	instanceView
 	Auth    *authView         `json:"Auth"`
-	Webhook *instance.Webhook `json:"Webhook"`
+	Webhook *webhooks.Webhook `json:"Webhook"`
 }
 
 // shownInstance is listedInstance without the token.
 type shownInstance struct {
 	instanceView
-	Webhook *instance.Webhook `json:"Webhook"`
+	Webhook *webhooks.Webhook `json:"Webhook"`
 }
 
 type authView struct {

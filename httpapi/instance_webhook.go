@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"postern/event"
-	"postern/instance"
+	"postern/instance/webhooks"
 	"postern/internal/plural"
 )
 
@@ -83,7 +83,7 @@ func (a *api) putWebhook(c *call) error {
 	if err != nil {
 		return err
 	}
-	w, err := a.Registry.PutWebhook(c.whileKey(), c.instance.ID, instance.WebhookChange{URL: in.URL, Enabled: in.Enabled, Events: flags, NoCodes: !c.mayPair(), Key: c.scopedKey()})
+	w, err := a.Registry.Webhooks().PutWebhook(c.whileKey(), c.instance.ID, webhooks.WebhookChange{URL: in.URL, Enabled: in.Enabled, Events: flags, NoCodes: !c.mayPair(), Key: c.scopedKey()})
 	if err != nil {
 		return codesRefused(err)
 	}
@@ -91,7 +91,7 @@ func (a *api) putWebhook(c *call) error {
 }
 
 func (a *api) showWebhook(c *call) error {
-	w, err := a.Registry.Webhook(c.instance.ID)
+	w, err := a.Registry.Webhooks().Webhook(c.instance.ID)
 	if err != nil {
 		return err
 	}

@@ -142,14 +142,14 @@ func (r *endRig) statuses() (mine, others []event.BatchStatus) {
 func (r *endRig) enabled() (all []string) {
 	r.t.Helper()
 	for _, name := range []string{"a", "b", "c", "d"} {
-		hook, err := r.registry.Webhook(r.idOf(name))
+		hook, err := r.registry.Webhooks().Webhook(r.idOf(name))
 		if err != nil {
 			r.t.Fatal(err)
 		}
 		if hook.Enabled {
 			all = append(all, name)
 		}
-		o, err := r.registry.Options(r.idOf(name))
+		o, err := r.registry.Webhooks().Options(r.idOf(name))
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -232,7 +232,7 @@ func TestADeletionWithStopStopsWhatTheKeySetRunning(t *testing.T) {
 	if !slices.Equal(noted, want) {
 		t.Errorf("noted %q", noted)
 	}
-	if o, err := r.registry.Options(r.idOf("a")); err != nil || !o.Durable || o.Endpoints[0].Headers["X-A"] != "***" {
+	if o, err := r.registry.Webhooks().Options(r.idOf("a")); err != nil || !o.Durable || o.Endpoints[0].Headers["X-A"] != "***" {
 		t.Errorf("options of a: %+v, %v", o, err)
 	}
 }

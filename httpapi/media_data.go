@@ -16,7 +16,7 @@ import (
 
 	"postern/event"
 	"postern/httpapi/strict"
-	"postern/instance"
+	"postern/messages"
 )
 
 // mediaDataRequest names a stored message in one of three ways, or has the content
@@ -46,14 +46,14 @@ func (a *api) ofMedia(c *call, in *mediaDataRequest) (event.Message, error) {
 	case in.ID != nil:
 		return a.message(c.instance.ID, *in.ID)
 	case !inBody:
-		return a.Registry.MessageByKey(c.instance.ID, in.KeyID)
+		return a.Messages.MessageByKey(c.instance.ID, in.KeyID)
 	case in.MessageType == "" || in.Content == nil:
 		return event.Message{}, strict.Missing("messageType", "and content belong together")
 	}
 	m := event.Message{}
 	if in.KeyID != "" { // what the phone needs to know to upload the file again
-		stored, err := a.Registry.MessageByKey(c.instance.ID, in.KeyID)
-		if err != nil && !errors.Is(err, instance.ErrNoMessage) {
+		stored, err := a.Messages.MessageByKey(c.instance.ID, in.KeyID)
+		if err != nil && !errors.Is(err, messages.ErrNoMessage) {
 			return m, err
 		}
 		m = stored

@@ -7,7 +7,7 @@ import (
 	"errors"
 
 	"postern/httpapi/strict"
-	"postern/instance"
+	"postern/messages"
 )
 
 // messageCursor is the field cursor of a list of messages: a cursor of pageInfo as
@@ -33,7 +33,7 @@ func (m *messageCursor) UnmarshalJSON(raw []byte) error {
 func (m messageCursor) given() bool { return len(m.raw) > 0 && string(m.raw) != `""` }
 
 // placeAt reads a cursor that was given into q.
-func (a *api) placeAt(c *call, m messageCursor, q *instance.MessageQuery) error {
+func (a *api) placeAt(c *call, m messageCursor, q *messages.Query) error {
 	if m.raw[0] == '{' {
 		return a.placeBeside(c, m.raw, q)
 	}
@@ -50,7 +50,7 @@ func (a *api) placeAt(c *call, m messageCursor, q *instance.MessageQuery) error 
 	return err
 }
 
-func (a *api) placeBeside(c *call, raw []byte, q *instance.MessageQuery) error {
+func (a *api) placeBeside(c *call, raw []byte, q *messages.Query) error {
 	var at messagePlace
 	if err := strict.Decode(bytes.NewReader(raw), &at, c.options()); err != nil {
 		return strict.Under(err, "cursor")
@@ -75,8 +75,8 @@ func (a *api) besideOf(instanceID int64, ref quotedRef) (int64, error) {
 	if n := ref.number(); n != 0 || !ref.given() {
 		return n, nil
 	}
-	m, err := a.Registry.MessageByKey(instanceID, ref.keyID)
-	if errors.Is(err, instance.ErrNoMessage) {
+	m, err := a.Messages.MessageByKey(instanceID, ref.keyID)
+	if errors.Is(err, messages.ErrNoMessage) {
 		if at, _, cursorErr := readMessageCursor(ref.keyID); cursorErr == nil {
 			return at, nil
 		}

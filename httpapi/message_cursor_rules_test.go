@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"postern/event"
-	"postern/instance"
-	"postern/store"
 )
 
 func keysOf(list messageList) (keys []string) {
@@ -82,7 +80,7 @@ func TestMalformedMessageCursorIs400(t *testing.T) {
 }
 
 func TestStatusWordsOfOtherGatewaysSelectMessages(t *testing.T) {
-	r := newRigWith(t, store.Options{NoSync: true, MinFree: 1}, func(c *instance.Config) { c.SaveUpdates = true })
+	r := newRig(t)
 	token := r.instance("a")
 	r.line.paired.Store(true)
 	decoded[connectAnswer](t, r.as(token, "GET", "/instance/a/connect", ""))

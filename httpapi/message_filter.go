@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"postern/event"
-	"postern/instance"
+	"postern/messages"
 )
 
 // messageFilter selects stored messages. Addresses of people find both the phone
@@ -92,8 +92,8 @@ func readStatus(word event.UpdateStatus) (event.UpdateStatus, error) {
 
 // query checks the filter. The types of messages are WhatsApp's, which adds to
 // them: one that is not known here selects nothing.
-func (f messageFilter) query() (q instance.MessageQuery, err error) {
-	q = instance.MessageQuery{FromMe: (*bool)(f.KeyFromMe), IsGroup: (*bool)(f.IsGroup), KeyID: f.KeyID, Type: f.MessageType, PushName: f.PushName}
+func (f messageFilter) query() (q messages.Query, err error) {
+	q = messages.Query{FromMe: (*bool)(f.KeyFromMe), IsGroup: (*bool)(f.IsGroup), KeyID: f.KeyID, Type: f.MessageType, PushName: f.PushName}
 	if q.Status, err = f.status(); err != nil {
 		return q, err
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"postern/instance"
+	"postern/messages"
 )
 
 const (
@@ -42,8 +42,8 @@ type messageList struct {
 }
 
 type messageRecords struct {
-	Records  []instance.StoredMessage `json:"records"`
-	PageInfo pageInfo                 `json:"pageInfo"`
+	Records  []messages.Stored `json:"records"`
+	PageInfo pageInfo          `json:"pageInfo"`
 }
 
 // foundList is a numbered page of stored messages, the newest first.
@@ -61,8 +61,8 @@ type foundRecords struct {
 
 // foundMessage has its updates under two names.
 type foundMessage struct {
-	instance.StoredMessage
-	AlsoUpdates []instance.StoredUpdate `json:"MessageUpdate"`
+	messages.Stored
+	AlsoUpdates []messages.StoredUpdate `json:"MessageUpdate"`
 }
 
 // pageInfo says where the page lies. A page may have fewer records than its
@@ -98,7 +98,7 @@ func (a *api) listMessages(c *call) error {
 }
 
 // placeOf reads the cursor of a request, in any of its forms.
-func (a *api) placeOf(c *call, in *listMessagesRequest, q *instance.MessageQuery) (err error) {
+func (a *api) placeOf(c *call, in *listMessagesRequest, q *messages.Query) (err error) {
 	if in.Cursor.given() && in.NextCursor+in.PreviousCursor != "" || in.NextCursor != "" && in.PreviousCursor != "" {
 		return invalidQuery("nextCursor, previousCursor and cursor exclude each other")
 	}
@@ -150,7 +150,7 @@ func (a *api) findMessages(c *call) error {
 	if err != nil {
 		return err
 	}
-	total, err := a.Registry.CountMessages(c.r.Context(), c.instance.ID, q)
+	total, err := a.Messages.CountMessages(c.r.Context(), c.instance.ID, q)
 	if err != nil {
 		return err
 	}
@@ -163,8 +163,8 @@ func (a *api) findMessages(c *call) error {
 	return c.w.json(http.StatusOK, foundList{found})
 }
 
-func (a *api) messagePage(c *call, q instance.MessageQuery) ([]instance.StoredMessage, pageInfo, error) {
-	page, err := a.Registry.Messages(c.r.Context(), c.instance.ID, q)
+func (a *api) messagePage(c *call, q messages.Query) ([]messages.Stored, pageInfo, error) {
+	page, err := a.Messages.Messages(c.r.Context(), c.instance.ID, q)
 	if err != nil {
 		return nil, pageInfo{}, err
 	}
@@ -173,7 +173,7 @@ func (a *api) messagePage(c *call, q instance.MessageQuery) ([]instance.StoredMe
 		HasNext: page.Older > 0, HasPrevious: page.Newer > 0,
 	}
 	if page.Messages == nil {
-		page.Messages = []instance.StoredMessage{}
+		page.Messages = []messages.Stored{}
 	}
 	return page.Messages, info, nil
 }

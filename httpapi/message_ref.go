@@ -55,17 +55,17 @@ func (a *api) message(id int64, ref messageRef) (event.Message, error) {
 	if ref.keyID != "" {
 		return a.messageByText(id, ref.keyID)
 	}
-	return a.Registry.Message(id, ref.id)
+	return a.Messages.Message(id, ref.id)
 }
 
 // messageByText is a stored message by its id, or else by its key id.
 func (a *api) messageByText(instanceID int64, text string) (event.Message, error) {
 	if id, err := strconv.ParseInt(text, 10, 64); err == nil && id > 0 {
-		if m, err := a.Registry.Message(instanceID, id); err == nil {
+		if m, err := a.Messages.Message(instanceID, id); err == nil {
 			return m, nil
 		}
 	}
-	return a.Registry.MessageByKey(instanceID, text)
+	return a.Messages.MessageByKey(instanceID, text)
 }
 
 // originalOf is a stored message as one to be quoted, forwarded or changed. In

@@ -52,13 +52,13 @@ func FuzzOptionsThatAreTakenCanBePutAgainAndSplitNothing(f *testing.F) {
 			t.Errorf("%s put again is %d %s", shown, status, again)
 		}
 		lane := delivery.Lane{Flow: delivery.FlowInstance, Instance: rec.ID, Target: event.TargetEndpoint}
-		all, err := r.registry.Options(rec.ID)
+		all, err := r.registry.Webhooks().Options(rec.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range all.Endpoints {
 			lane.Endpoint = p.ID
-			d, _ := r.registry.Resolve(lane)
+			d, _ := r.registry.Webhooks().Resolve(lane)
 			holdsHeaders(t, d.Headers)
 		}
 		if strings.Contains(body, `"url"`) {
@@ -66,7 +66,7 @@ func FuzzOptionsThatAreTakenCanBePutAgainAndSplitNothing(f *testing.F) {
 		}
 		textOf(t, r.as(token, http.MethodPut, "/instance/a/webhook", `{"url":"http://own"}`))
 		lane.Target, lane.Endpoint = event.TargetWebhook, ""
-		d, _ := r.registry.Resolve(lane)
+		d, _ := r.registry.Webhooks().Resolve(lane)
 		holdsHeaders(t, d.Headers)
 	})
 }

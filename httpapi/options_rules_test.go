@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"postern/instance"
+	"postern/instance/webhooks"
 	"postern/store"
 )
 
@@ -279,7 +280,9 @@ func TestOptionsAreSetBeforeThereIsAWebhookAndGoWithTheInstance(t *testing.T) {
 
 func TestDurableDefaultIsWhatInstancesCreatedLaterAndADELETEGet(t *testing.T) {
 	const durable = `{"durable":true,`
-	r := newRigWith(t, store.Options{NoSync: true, MinFree: 1}, func(c *instance.Config) { c.DurableDefault = true })
+	r := newRigWith(t, store.Options{NoSync: true, MinFree: 1}, func(c *instance.Config) {
+		c.Webhooks = webhooks.New(webhooks.Config{Store: c.Store, DurableDefault: true})
+	})
 	for plain, ask := range r.scopes() {
 		want := strings.Replace(plain, `{"durable":false,`, durable, 1)
 		if got := textOf(t, ask("GET", "", "")); plain == plainOptions && got != want || plain == plainGlobal && got != plain {

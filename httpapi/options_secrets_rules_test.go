@@ -11,7 +11,7 @@ import (
 
 	"postern/delivery"
 	"postern/event"
-	"postern/instance"
+	"postern/instance/webhooks"
 )
 
 func TestValuesOfHeadersAreSecretsAndThreeStarsKeepTheOldOne(t *testing.T) {
@@ -28,7 +28,7 @@ func TestValuesOfHeadersAreSecretsAndThreeStarsKeepTheOldOne(t *testing.T) {
 		if endpoint != "" {
 			lane.Target, lane.Endpoint = event.TargetEndpoint, endpoint
 		}
-		d, state := r.registry.Resolve(lane)
+		d, state := r.registry.Webhooks().Resolve(lane)
 		if state != delivery.Ready {
 			t.Fatalf("nothing goes to %q", endpoint)
 		}
@@ -60,10 +60,10 @@ func TestValuesOfHeadersAreSecretsAndThreeStarsKeepTheOldOne(t *testing.T) {
 func secretsIn(t testing.TB, answer string) map[string]string {
 	t.Helper()
 	var o struct {
-		Signing   instance.Signing
+		Signing   webhooks.Signing
 		Endpoints []struct {
 			ID      string
-			Signing instance.Signing
+			Signing webhooks.Signing
 		}
 	}
 	if err := json.Unmarshal([]byte(answer), &o); err != nil {

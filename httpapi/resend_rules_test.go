@@ -22,7 +22,7 @@ func (r *rig) failedCode() uint64 {
 func (r *rig) withOwnWebhook() (token string) {
 	r.t.Helper()
 	token = r.instance("a")
-	r.resolve = r.registry.Resolve
+	r.resolve = r.registry.Webhooks().Resolve
 	textOf(r.t, r.as(token, "PUT", "/instance/a/webhook", `{"url":"http://own.example/","events":{"qrcodeUpdated":true}}`))
 	return token
 }

@@ -35,7 +35,9 @@ import (
 	"postern/httpapi/tokens/tokenstest"
 	"postern/instance"
 	"postern/instance/pace"
+	"postern/instance/webhooks"
 	"postern/media"
+	"postern/messages"
 	"postern/store"
 	"postern/whatsapp/proxy"
 )
@@ -57,6 +59,7 @@ type rig struct {
 	ledger   *delivery.Ledger
 	resolve  func(delivery.Lane) (event.Destination, delivery.Status) // of the ledger; nil: all are paused
 	registry *instance.Registry
+	messages *messages.Archive
 	engine   *batch.Engine
 	line     *line
 	hub      *recordingHub
@@ -120,7 +123,7 @@ func newRigOnDisk(t testing.TB, minFree uint64) *rig {
 // instances are what adapt says.
 func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) *rig {
 	t.Helper()
-	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), instance.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), access.Buckets())
+	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), instance.Buckets(), webhooks.Buckets(), messages.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), access.Buckets())
 	st, err := store.Open(o)
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +145,11 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 	}
 	t.Cleanup(func() { _ = ledger.Stop(context.Background()) })
 	r.ledger = ledger
-	instances := instance.Config{Store: st, Ledger: ledger, Publish: r.publish, Logger: r.logger()}
+	if r.messages, err = messages.Open(t.Context(), messages.Config{Store: st, Owner: instance.There, SaveUpdates: true, Logger: r.logger()}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.messages.Close)
+	instances := instance.Config{Store: st, Messages: r.messages, Ledger: ledger, Publish: r.publish, Logger: r.logger()}
 	for _, change := range adapt {
 		change(&instances)
 	}
@@ -190,7 +197,7 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 				}
 			})
 		},
-		Registry: r.registry, Supervisor: sup, Engine: r.engine, Media: r.media, Processor: processor, Hub: r.hub, Store: st,
+		Registry: r.registry, Messages: r.messages, Supervisor: sup, Engine: r.engine, Media: r.media, Processor: processor, Hub: r.hub, Store: st,
 		Transfers:    Transfers{Export: r.export, Undo: r.registry.MoveBack, Import: r.importAccount},
 		NewMessageID: uuid.NewString, Backup: r.backup, Post: r.post, APIKey: testKey, JWTSecret: testSecret,
 		Samples: r.samples(), Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Ledger: ledger, Resolve: resolve}), Deliveries: ledger, Logger: r.logger(),

@@ -9,7 +9,7 @@ import (
 
 	"postern/access"
 	"postern/event"
-	"postern/instance"
+	"postern/instance/webhooks"
 )
 
 // right is what a scoped key needs for a route: one of the scopes that are in it.
@@ -119,9 +119,9 @@ func (c *call) mayHear(kinds []event.Kind) ([]event.Kind, error) {
 	return kinds, nil
 }
 
-// codesRefused maps instance.ErrCodes to a refusal.
+// codesRefused maps webhooks.ErrCodes to a refusal.
 func codesRefused(err error) error {
-	if errors.Is(err, instance.ErrCodes) {
+	if errors.Is(err, webhooks.ErrCodes) {
 		return errScope("the key needs the scope pair for the flag qrcodeUpdated at a receiver that did not have it before: its codes link the account")
 	}
 	return err

@@ -216,8 +216,8 @@ func TestAKeyWithoutPairSendsCodesToNoReceiverThatDidNotHaveThem(t *testing.T) {
 		return `{"endpoints":[{"id":"` + id + `","url":"` + url + `","events":{` + events + `}}]}`
 	}
 	kept := func() string {
-		hook, _ := r.api.Registry.Webhook(1)
-		o, err := r.api.Registry.Options(1)
+		hook, _ := r.api.Registry.Webhooks().Webhook(1)
+		o, err := r.api.Registry.Webhooks().Options(1)
 		return fmt.Sprint(hook, o, err)
 	}
 	for _, c := range []struct {

@@ -12,6 +12,7 @@ import (
 	"postern/httpapi/strict"
 	"postern/instance"
 	"postern/media"
+	"postern/messages"
 	"postern/store"
 )
 
@@ -269,7 +270,7 @@ func (a *api) quoted(c *call, o sendOptions) (*event.Original, error) {
 		return o.QuotedMessage.original()
 	case o.QuotedMessageID.given():
 		m, err := a.message(c.instance.ID, o.QuotedMessageID.messageRef)
-		if errors.Is(err, instance.ErrNoMessage) {
+		if errors.Is(err, messages.ErrNoMessage) {
 			return nil, refuse(http.StatusUnprocessableEntity, codeNoQuoted, "options.quotedMessageId names no stored message")
 		}
 		if err != nil {

@@ -26,7 +26,7 @@ func TestAnEditChangesTheStoredMessageInTheCommitThatStoresIt(t *testing.T) {
 		}
 	}
 	// The fake session answers with the content {"text":"hi"}.
-	if got, err := r.registry.Message(1, id); err != nil || string(got.Content) != `{"text":"hi"}` || got.KeyID != "M1" {
+	if got, err := r.messages.Message(1, id); err != nil || string(got.Content) != `{"text":"hi"}` || got.KeyID != "M1" {
 		t.Errorf("stored: %s, %v", got.Content, err)
 	}
 }
@@ -38,7 +38,7 @@ func TestAFailedEditChangesNothing(t *testing.T) {
 	id := r.keep(t, m)
 	r.line.sendErr = event.ErrSendRefused
 	wantError(t, r.as(token, "POST", chatPath+"edit-message", `{"messageId":"M1","text":"hi"}`), 422, "SEND_MESSAGE_FAILED")
-	if got, err := r.registry.Message(1, id); err != nil || string(got.Content) != `{"text":"old"}` {
+	if got, err := r.messages.Message(1, id); err != nil || string(got.Content) != `{"text":"old"}` {
 		t.Errorf("stored: %s, %v", got.Content, err)
 	}
 }
@@ -61,7 +61,7 @@ func TestADeletionNamesTheMessage(t *testing.T) {
 			t.Errorf("%s: sent %+v", query, got)
 		}
 	}
-	if _, err := r.registry.Message(1, id); err != nil {
+	if _, err := r.messages.Message(1, id); err != nil {
 		t.Errorf("the message itself: %v", err)
 	}
 }

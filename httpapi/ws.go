@@ -344,7 +344,7 @@ func (a *api) scopedEvents(c *call, s subscription) (err error) {
 }
 
 func (a *api) serveInstance(c *call, in instance.Record, stream Stream) error {
-	if stream.Durable, _ = a.Registry.Durable(in.ID); stream.Since != nil && !stream.Durable {
+	if stream.Durable, _ = a.Registry.Webhooks().Durable(in.ID); stream.Since != nil && !stream.Durable {
 		return ErrNotDurable
 	}
 	peers.Prove(c.r.Context())

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/instance/webhooks"
 	"postern/store"
 )
 
@@ -19,7 +20,7 @@ func BenchmarkReportOfAMessage(b *testing.B) {
 	id := r.create("a").ID
 	bare := func(i int) {
 		err := r.s.Update(bg, func(tx *store.Tx) error {
-			return store.PutJSON(tx, messages, store.Key(int64(99), uint64(i)), text(fmt.Sprint(i), "1@s.whatsapp.net", false))
+			return store.PutJSON(tx, "message", store.Key(int64(99), uint64(i)), text(fmt.Sprint(i), "1@s.whatsapp.net", false))
 		})
 		if err != nil {
 			b.Fatal(err)
@@ -65,7 +66,7 @@ func BenchmarkReport(b *testing.B) {
 			defer r.stop()
 			id := r.create("a").ID
 			r.hook(id, "http://a.example/", "messagesUpsert", "messagesUpdated", "presenceUpdated", "connectionUpdated")
-			r.options(id, OptionsChange{Durable: durable})
+			r.options(id, webhooks.OptionsChange{Durable: durable})
 			r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("sent", "1@s.whatsapp.net", true)})
 			b.ReportAllocs()
 			i := 0

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"postern/event"
+	"postern/instance/webhooks"
 )
 
 func TestOnChangeFollowsEveryCommit(t *testing.T) {
@@ -20,7 +21,7 @@ func TestOnChangeFollowsEveryCommit(t *testing.T) {
 	}, nil)
 	rec := r.create("a")
 	url := "https://a.example/hook"
-	if _, err := r.reg.PutWebhook(context.Background(), rec.ID, WebhookChange{URL: &url}); err != nil {
+	if _, err := r.reg.Webhooks().PutWebhook(context.Background(), rec.ID, webhooks.WebhookChange{URL: &url}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.reg.Report(context.Background(), rec.ID, event.Fact{Kind: event.ConnectionUpdated, Status: event.Connecting, Data: event.ConnectionUpdate{}}); err != nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"postern/instance/webhooks"
+	"postern/messages"
 	"postern/store"
 )
 
@@ -36,7 +38,7 @@ func (r *Registry) Delete(ctx context.Context, id int64, force bool) error {
 	e.gone = true
 	r.forget(id, name, e)
 	r.tellChange(id, name, true)
-	r.tellLanes(lanesOf(id, e.chosen()))
+	r.hooks.Removed(id)
 	r.log.Info("instance deleted", "instance", name, "instance_id", id)
 	return nil
 }
@@ -54,19 +56,22 @@ func (r *Registry) forget(id int64, name string, e *entry) {
 }
 
 // noMessages returns ErrHasData when messages of the instance are stored.
-func noMessages(tx *store.Tx, id int64) (err error) {
-	scan := tx.Scan(messages, store.Range{Prefix: store.Key(id), Limit: 1}, func(_, _ []byte) (bool, error) {
+func noMessages(tx *store.Tx, id int64) error {
+	has, err := messages.Any(tx, id)
+	if err == nil && has {
 		err = ErrHasData
-		return false, nil
-	})
-	return errors.Join(scan, err)
+	}
+	return err
 }
 
 func (r *Registry) erase(tx *store.Tx, id int64, name string) error {
-	for _, bucket := range []string{messages, messageKeys, messageChats, chatNamesBucket, messageUpdates, processing, contacts, contactJIDs, callAnswers, readsDue} {
+	for _, bucket := range []string{processing, callAnswers, readsDue} {
 		if _, err := tx.DeletePrefix(bucket, store.Key(id)); err != nil {
 			return err
 		}
+	}
+	if err := messages.Forget(tx, id); err != nil {
+		return err
 	}
 	if r.cfg.Forget != nil {
 		if err := r.cfg.Forget(tx, id); err != nil {
@@ -74,8 +79,7 @@ func (r *Registry) erase(tx *store.Tx, id int64, name string) error {
 		}
 	}
 	return errors.Join(
-		tx.Delete(webhooks, store.Key(id)),
-		tx.Delete(optionsBucket, store.Key(id)),
+		webhooks.Forget(tx, id),
 		tx.Delete(settingsBucket, store.Key(id)),
 		tx.Delete(proxies, store.Key(id)),
 		tx.Delete(instanceName, []byte(name)),

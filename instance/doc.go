@@ -1,27 +1,25 @@
-// Package instance manages the instances: their records, tokens and webhook
-// configurations, their stored messages and contacts, and their connections to WhatsApp.
+// Package instance manages the instances: their records, tokens, settings and proxies,
+// and their connections to WhatsApp. Package messages stores their messages and contacts,
+// package webhooks has where their events go.
 //
 // # Registry
 //
-// A [Registry] owns the buckets below and holds all records and webhook
-// configurations in memory, filled at Open and replaced after each commit, so
-// that no event and no status request reads the file.
+// A [Registry] owns the buckets below and holds all records in memory, filled at Open and
+// replaced after each commit, so that no event and no status request reads the file.
 //
-// [Registry.Report] is the single entry point for facts about an account. It stores the
-// fact in one commit, builds the envelope from the new state and passes a notice with its
-// destinations to Config.Publish. If the commit fails there is no event, and the error
-// makes the connector withhold the acknowledgement, so that the network resends the
-// message. A crash between the commit and the delivery loses the delivery but not the
+// [Registry.Report] is the single entry point for facts about an account. It applies the
+// settings of the instance, and stores the fact in one commit, those about messages and
+// contacts by package messages. The event has the new state in its envelope; a notice with
+// its destinations is passed to Config.Publish. If the commit fails there is no event, and
+// the error makes the connector withhold the acknowledgement, so that the network resends
+// the message. A crash between the commit and the delivery loses the delivery but not the
 // record: destinations that are not durable are tried once.
 //
 // For durable destinations and instances the event is part of that commit, with its final
-// bytes and the snapshot of the instance as the commit leaves it: see the event writer.
+// bytes and the snapshot of the instance as the commit leaves it: see [delivery.Writer].
 // Facts that store nothing get a commit for their event alone. So a crash leaves both the
 // cause and its event, or neither. Code that changes state adds its events in the closure
 // that stores the change, and publishes after the commit.
-//
-// A message stores the id of its durable event, so that a message that WhatsApp resends
-// for lack of an acknowledgement is not published under another id.
 //
 // # Supervisor
 //
@@ -44,31 +42,15 @@
 // for a newer version, and Renew makes all rejected instances dial again. Calls that
 // connect wait for it.
 //
-// # Contacts
-//
-// A contact has one id, whether known by phone JID, LID or both. If two records turn out
-// to be one person, the lower id remains. The LID identifies the account: a number that
-// appears with another LID has passed to another person, who is another contact.
-//
 // # Buckets
 //
 //	instance        id                       -> JSON Record
 //	instance_name   name                     -> id
-//	webhook         id                       -> JSON Webhook
-//	webhook_options id, 0: the global webhook -> JSON of how deliveries go out, with headers and secrets; none: the old way
 //	instance_settings id                     -> JSON Settings; none: the default
 //	proxy           id                       -> JSON of the URL with its password, and for what it is
 //	call_answer     instance + caller        -> when the text that answers calls was last sent, in milliseconds
 //	read_due        instance + n             -> JSON of a message that is to be marked as read
-//	message         instance + message id    -> JSON of the message and when it was stored
-//	message_key     instance + key id, 0, chat -> message id
-//	message_chat    instance + chat, 0, message id -> nothing; the chat's LID, else its JID.
-//	                Of history: instance + chat, 0, number 0, Unix seconds, message id
-//	message_chat_name  instance + a chat's name, 0, its other name -> nothing; 0 alone -> the index is complete
-//	message_update  instance + message id + n -> JSON of one update
 //	processing      instance + process id    -> JSON of a send that was accepted and has not ended
-//	contact         instance + contact id    -> JSON of the contact
-//	contact_jid     instance + JID           -> contact id; phone JID and LID each
 //
 // Ids are big-endian 64-bit numbers that count from 1 and are never reused.
 package instance

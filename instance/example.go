@@ -16,17 +16,12 @@ func (r *Registry) Example(id int64, kind event.Kind, requestID string) (event.N
 	if e == nil {
 		return event.Notice{}, ErrNotFound
 	}
-	hook := e.webhook.Load()
-	if hook == nil {
-		return event.Notice{}, ErrNoWebhook
+	to, err := e.WebhookNow()
+	if err != nil {
+		return event.Notice{}, err
 	}
-	o, now := e.chosen(), r.cfg.Store.Now()
-	if o.failed != nil {
-		return event.Notice{}, o.failed
-	}
-	to := o.webhook(hook, now)
 	rec := *e.record.Load()
-	body, err := event.MarshalInstance(kind, rec.Snapshot(), event.ExampleData(kind), now)
+	body, err := event.MarshalInstance(kind, rec.Snapshot(), event.ExampleData(kind), r.cfg.Store.Now())
 	if err != nil {
 		return event.Notice{}, fmt.Errorf("example of %s: %w", kind, err)
 	}

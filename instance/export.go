@@ -8,6 +8,7 @@ import (
 
 	"postern/event"
 	"postern/instance/pace"
+	"postern/instance/webhooks"
 	"postern/store"
 )
 
@@ -19,12 +20,6 @@ type Export struct {
 	Proxy    json.RawMessage `json:"proxy,omitempty"`
 	Settings json.RawMessage `json:"settings,omitempty"`
 	Limits   *pace.Limits    `json:"limits,omitempty"`
-}
-
-// ExportedMessage is a stored message with its updates.
-type ExportedMessage struct {
-	Message json.RawMessage `json:"message"`
-	Updates []storedUpdate  `json:"updates,omitempty"`
 }
 
 // ErrMoved rejects connecting an instance that has moved: both copies would use the same
@@ -47,7 +42,7 @@ func (r Record) HasMoved() bool { return !r.MovedAt.IsZero() }
 func (r *Registry) Export(id int64) (e Export, err error) {
 	err = r.cfg.Store.View(func(tx *store.Tx) (err error) {
 		for bucket, to := range map[string]*json.RawMessage{
-			instances: &e.Record, webhooks: &e.Webhook, optionsBucket: &e.Options, proxies: &e.Proxy, settingsBucket: &e.Settings,
+			instances: &e.Record, proxies: &e.Proxy, settingsBucket: &e.Settings,
 		} {
 			raw, err := tx.Get(bucket, store.Key(id))
 			if err != nil {
@@ -55,7 +50,9 @@ func (r *Registry) Export(id int64) (e Export, err error) {
 			}
 			*to = raw
 		}
-		e.Webhook, e.Options = withoutKey(e.Webhook), withoutKey(e.Options)
+		if e.Webhook, e.Options, err = webhooks.StoredRecords(tx, id); err != nil {
+			return fmt.Errorf("webhook of instance %d: %w", id, err)
+		}
 		e.Limits, err = pace.Stored(tx, id)
 		return err
 	})
@@ -65,74 +62,11 @@ func (r *Registry) Export(id int64) (e Export, err error) {
 	return e, err
 }
 
-// withoutKey removes the scoped key that last changed a record, which is meaningless in
-// another file.
-func withoutKey(raw json.RawMessage) json.RawMessage {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil || fields["key"] == nil {
-		return raw
-	}
-	delete(fields, "key")
-	out, err := json.Marshal(fields)
-	if err != nil {
-		return raw
-	}
-	return out
-}
-
-// ExportContacts calls fn for each contact of an instance until fn returns an error. It
-// skips damaged records.
-func (r *Registry) ExportContacts(id int64, fn func(Contact) error) error {
-	return exportAll(r.cfg.Store, contacts, id, func(_ *store.Tx, _ int64, raw []byte) error {
-		var c Contact
-		if json.Unmarshal(raw, &c) != nil {
-			return nil
-		}
-		return fn(c)
-	})
-}
-
-// ExportMessages is [Registry.ExportContacts] for stored messages, oldest first.
-func (r *Registry) ExportMessages(id int64, fn func(ExportedMessage) error) error {
-	return exportAll(r.cfg.Store, messages, id, func(tx *store.Tx, message int64, raw []byte) error {
-		updates, err := updatesOf(tx, id, message)
-		if err != nil && !errors.Is(err, store.ErrDamaged) {
-			return err
-		}
-		m := ExportedMessage{Message: raw}
-		for _, u := range updates {
-			m.Updates = append(m.Updates, storedUpdate(u))
-		}
-		return fn(m)
-	})
-}
-
-const exportStep = 1000 // records read per transaction
-
-// exportAll reads the records of an instance in several transactions.
-func exportAll(s *store.Store, bucket string, id int64, fn func(tx *store.Tx, number int64, raw []byte) error) error {
-	for from, more := []byte(nil), true; more; {
-		n := 0
-		err := s.View(func(tx *store.Tx) error {
-			return tx.Scan(bucket, store.Range{Prefix: store.Key(id), From: from, Limit: exportStep}, func(k, raw []byte) (bool, error) {
-				n++
-				from = append(k, 0)
-				return true, fn(tx, number(k[8:]), raw)
-			})
-		})
-		if err != nil {
-			return err
-		}
-		more = n == exportStep
-	}
-	return nil
-}
-
 // Move marks an instance as moved, for the request by: it never connects while marked.
 // Move publishes that it is not connected. An existing mark remains unchanged. Errors:
 // ErrNotFound.
 func (r *Registry) Move(ctx context.Context, id int64, by string) error {
-	t := r.newEventWriter(id)
+	t := r.source(id).Writer()
 	_, moved, err := r.changeAndTell(ctx, id, func(rec *Record) bool {
 		if rec.HasMoved() {
 			return false
@@ -144,10 +78,10 @@ func (r *Registry) Move(ctx context.Context, id int64, by string) error {
 			return
 		}
 		u := event.ConnectionUpdate{Type: event.TypeDisconnected, Connection: event.ConnectionClose, Message: movedText}
-		t.add(event.ConnectionUpdated, r.withLast(id, rec, u), r.about(u), by)
+		t.Add(event.ConnectionUpdated, r.withLast(id, rec, u), r.events.About(u), by)
 	})
 	if err == nil && moved && r.cfg.Publish != nil {
-		r.publish(ctx, t)
+		t.PublishStored(ctx)
 	}
 	return err
 }

@@ -15,6 +15,8 @@ import (
 
 	"postern/delivery"
 	"postern/event"
+	"postern/instance/webhooks"
+	"postern/messages"
 	"postern/store"
 )
 
@@ -29,10 +31,12 @@ type rig struct {
 	minFree uint64
 	logs    io.Writer                           // of the registry; nil: discarded
 	commit  func(calls int, took time.Duration) // after each; nil: not called
+	archive *messages.Archive
 	reg     *Registry
 	sup     *Supervisor
 	net     *network
 
+	keeps    func(*messages.Config) // may be nil
 	adapt    func(*Config)
 	adaptSup func(*SupervisorConfig)
 
@@ -50,12 +54,21 @@ func newRig(t testing.TB, adapt func(*Config), adaptSup func(*SupervisorConfig))
 	return r
 }
 
+// newRigKeeping is a rig whose archive is what keeps says.
+func newRigKeeping(t testing.TB, keeps func(*messages.Config)) *rig {
+	t.Helper()
+	r := newRig(t, nil, nil)
+	r.keeps = keeps
+	r.reboot()
+	return r
+}
+
 // boot opens the file, as a process does. The supervisor is not started.
 func (r *rig) boot() {
 	r.Helper()
 	var err error
 	r.s, err = store.Open(store.Options{
-		Path: r.path, Buckets: slices.Concat(Buckets(), delivery.Buckets()), NoSync: !r.durable, MinFree: max(r.minFree, 1),
+		Path: r.path, Buckets: allBuckets(), NoSync: !r.durable, MinFree: max(r.minFree, 1),
 		OnCommit: func(calls int, took time.Duration) {
 			if r.commit != nil {
 				r.commit(calls, took)
@@ -65,8 +78,15 @@ func (r *rig) boot() {
 	if err != nil {
 		r.Fatal(err)
 	}
+	keeps := messages.Config{Store: r.s, Owner: There, SaveMessages: true, SaveUpdates: true, SaveContacts: true}
+	if r.keeps != nil {
+		r.keeps(&keeps)
+	}
+	if r.archive, err = messages.Open(context.Background(), keeps); err != nil {
+		r.Fatal(err)
+	}
 	cfg := Config{
-		Store: r.s, SaveMessages: true, SaveUpdates: true, SaveContacts: true,
+		Store: r.s, Messages: r.archive,
 		Publish: func(n event.Notice) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -108,7 +128,7 @@ func (r *rig) stop() {
 	if err := r.sup.Stop(context.Background()); err != nil {
 		r.Error(err)
 	}
-	r.reg.Close()
+	r.archive.Close()
 	if err := r.s.Close(); err != nil {
 		r.Error(err)
 	}
@@ -190,7 +210,7 @@ func (r *rig) hook(id int64, url string, flags ...event.Flag) {
 	for _, f := range flags {
 		set[f] = true
 	}
-	if _, err := r.reg.PutWebhook(context.Background(), id, WebhookChange{URL: &url, Events: set}); err != nil {
+	if _, err := r.reg.Webhooks().PutWebhook(context.Background(), id, webhooks.WebhookChange{URL: &url, Events: set}); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -249,4 +269,35 @@ func text(keyID, chat string, mine bool) *event.Message {
 		KeyID: keyID, KeyRemoteJID: &chat, KeyFromMe: mine, MessageType: "conversation",
 		Content: json.RawMessage(`{"text":"hello"}`), MessageTimestamp: 1_700_000_000,
 	}
+}
+
+const (
+	annPhone, annLID = "491@s.whatsapp.net", "71@lid"
+	bobPhone         = "492@s.whatsapp.net"
+)
+
+// met returns a contact change from the network with one JID or both.
+func met(jid, lid, pushName string) event.ContactChange {
+	return event.ContactChange{JID: jid, LID: lid, Source: event.SourcePushName, PushName: given(pushName)}
+}
+
+func allBuckets() []store.Bucket {
+	return slices.Concat(Buckets(), webhooks.Buckets(), messages.Buckets(), delivery.Buckets())
+}
+
+func webhookLane(id int64) delivery.Lane {
+	return delivery.Lane{Flow: delivery.FlowInstance, Instance: id, Target: event.TargetWebhook}
+}
+
+func endpointLane(id int64, endpoint string) delivery.Lane {
+	return delivery.Lane{Flow: delivery.FlowInstance, Instance: id, Target: event.TargetEndpoint, Endpoint: endpoint}
+}
+
+func (r *rig) options(id int64, c webhooks.OptionsChange) webhooks.Options {
+	r.Helper()
+	o, err := r.reg.Webhooks().PutOptions(bg, id, c)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return o
 }

@@ -52,6 +52,12 @@ func (r *Registry) ignores(id int64, f event.Fact) bool {
 	return rule != notIgnored
 }
 
+// Ignores reports whether an instance ignores a chat.
+func (r *Registry) Ignores(instance int64, chat string) bool {
+	e := r.entry(instance)
+	return e != nil && r.ruleFor(&e.wishes().Ignore, event.ChatDelete{ChatJID: chat}) != notIgnored
+}
+
 // ruleOf returns the rule by which the instance ignores a fact, if any. Messages sent by
 // the API, and their updates, are never ignored.
 func (r *Registry) ruleOf(id int64, f event.Fact) ignoreRule {

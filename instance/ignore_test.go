@@ -49,7 +49,7 @@ func (r *rig) settle(id int64, s Settings) {
 func (r *rig) records() (n int) {
 	r.Helper()
 	err := r.s.View(func(tx *store.Tx) error {
-		for _, bucket := range []string{messages, contacts} {
+		for _, bucket := range []string{"message", "contact"} {
 			err := tx.Scan(bucket, store.Range{}, func(_, _ []byte) (bool, error) {
 				n++
 				return true, nil

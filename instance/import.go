@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
-
-	"github.com/google/uuid"
+	"net/url"
 
 	"postern/event"
+	"postern/instance/webhooks"
+	"postern/messages"
 	"postern/store"
 )
 
@@ -22,32 +20,20 @@ type Import struct {
 
 	OwnerJID, OwnerLID, PushName, ProfilePicURL string
 
-	Webhook  *WebhookChange
-	Options  *OptionsChange
+	Webhook  *webhooks.WebhookChange
+	Options  *webhooks.OptionsChange
 	Proxy    *ProxyChange
 	Settings *Settings
 	Contacts []event.ContactChange
-	Messages []ImportedMessage // oldest first
-}
-
-// ImportedMessage is a stored message with its updates.
-type ImportedMessage struct {
-	Message event.Message
-	Updates []ImportedUpdate
-}
-
-// ImportedUpdate is one update of a message.
-type ImportedUpdate struct {
-	Status event.UpdateStatus
-	At     event.Time
+	Messages []messages.Imported // oldest first
 }
 
 // Rules validates imported data by the rules of the API.
-type Rules struct{ reg *Registry }
+type Rules struct {
+	webhooks.Rules // for webhooks and options
 
-// NewRules returns the rules of a registry with that configuration, of which only
-// CheckURL and CheckProxy are used. It needs no store.
-func NewRules(cfg Config) Rules { return Rules{&Registry{cfg: cfg}} }
+	CheckProxy func(*url.URL) error // rejects forbidden proxy hosts; nil allows all
+}
 
 // Attributes returns the rule that external attributes violate, nil if they are valid.
 func (r Rules) Attributes(raw json.RawMessage) error {
@@ -64,41 +50,23 @@ func (r Rules) Description(text string) error {
 // Picture is Attributes for the URL of a profile picture.
 func (r Rules) Picture(text string) error { return checkPicture(text) }
 
-// Webhook is Attributes for a webhook.
-func (r Rules) Webhook(c WebhookChange) error {
-	if c.URL == nil {
-		return badWebhook("url", "is required when the webhook is created")
-	}
-	return r.reg.checkChange(c)
-}
-
-// Options is Webhook for options.
-func (r Rules) Options(c OptionsChange) error {
-	before := defaultOptions()
-	_, _, err := r.reg.apply(c, &before)
-	return err
-}
-
-// Proxy is Webhook for a proxy.
+// Proxy is Attributes for a proxy.
 func (r Rules) Proxy(c ProxyChange) error {
-	_, err := r.reg.check(c)
+	_, err := c.check(r.CheckProxy)
 	return err
 }
 
-// Settings is Webhook for settings.
+// Settings is Attributes for settings.
 func (r Rules) Settings(s Settings) error {
 	s = s.clone()
 	return s.check()
 }
 
 // Message returns the rule that a message violates, nil if it can be stored.
-func (r Rules) Message(m *event.Message) error { return checkMessage(m) }
+func (r Rules) Message(m *event.Message) error { return messages.Check(m) }
 
 // Contact reports whether a contact can be stored.
-func (r Rules) Contact(c *event.ContactChange) bool {
-	_, ok := idsOf(c)
-	return ok
-}
+func (r Rules) Contact(c *event.ContactChange) bool { return messages.CheckContact(c) == nil }
 
 // Import stores an instance with all its data in one commit, together with what also
 // writes for its id, and returns it. It publishes no event. Data that violates a rule of
@@ -133,7 +101,7 @@ func (r *Registry) Import(ctx context.Context, in *Import, also func(tx *store.T
 
 // takeUp loads a stored instance into the registry.
 func (r *Registry) takeUp(id int64) (rec Record, err error) {
-	e := &entry{}
+	e := &entry{reg: r}
 	err = r.cfg.Store.View(func(tx *store.Tx) (err error) {
 		if rec, _, err = store.GetJSON[Record](tx, instances, store.Key(id)); err != nil {
 			return err
@@ -148,7 +116,7 @@ func (r *Registry) takeUp(id int64) (rec Record, err error) {
 	r.byID[rec.ID], r.byName[rec.Name] = e, e
 	r.mu.Unlock()
 	r.tellChange(rec.ID, rec.Name, false)
-	r.tellLanes(lanesOf(rec.ID, e.chosen()))
+	r.hooks.Added(e.Scope)
 	r.log.Info("instance imported", "instance", rec.Name, "instance_id", rec.ID)
 	return rec, nil
 }
@@ -172,46 +140,19 @@ func (r *Registry) importTx(tx *store.Tx, in *Import, token string) (rec Record,
 	if err == nil {
 		err = r.importSettings(tx, in, rec.ID)
 	}
-	// Put in key order: bbolt splits no page within a transaction, and an insertion among
-	// a hundred thousand entries moves half of them.
-	for _, c := range slices.SortedFunc(slices.Values(in.Contacts), func(a, b event.ContactChange) int { return strings.Compare(a.JID, b.JID) }) {
-		if err == nil {
-			err = importContact(tx, rec.ID, &c)
-		}
+	if err == nil {
+		err = messages.ImportContacts(tx, rec.ID, in.Contacts)
 	}
 	if err == nil {
-		err = importMessages(tx, rec.ID, in.Messages)
+		err = messages.Import(tx, rec.ID, in.Messages)
 	}
 	return rec, err
 }
 
 func (r *Registry) importSettings(tx *store.Tx, in *Import, id int64) error {
 	key := store.Key(id)
-	if in.Webhook != nil {
-		if err := NewRules(r.cfg).Webhook(*in.Webhook); err != nil {
-			return err
-		}
-		hook, err := in.Webhook.apply(tx, id, nil)
-		if err != nil {
-			return err
-		}
-		if err := store.PutJSON(tx, webhooks, key, hook); err != nil {
-			return err
-		}
-	}
-	options := r.firstOptions()
-	if in.Options != nil {
-		changed, _, err := r.apply(*in.Options, &options)
-		if err != nil {
-			return err
-		}
-		changed.Durable = changed.Durable || r.cfg.DurableDefault
-		options = changed
-	}
-	if in.Options != nil || r.cfg.DurableDefault {
-		if err := store.PutJSON(tx, optionsBucket, key, options); err != nil {
-			return err
-		}
+	if err := r.hooks.Import(tx, id, in.Webhook, in.Options); err != nil {
+		return err
 	}
 	if in.Settings != nil {
 		s := in.Settings.clone()
@@ -225,96 +166,13 @@ func (r *Registry) importSettings(tx *store.Tx, in *Import, id int64) error {
 	if in.Proxy == nil {
 		return nil
 	}
-	p, err := r.check(*in.Proxy)
+	p, err := in.Proxy.check(r.cfg.CheckProxy)
 	if err != nil {
 		return err
 	}
 	p.CreatedAt = event.At(tx.Now())
 	p.UpdatedAt = p.CreatedAt
 	return store.PutJSON(tx, proxies, key, storedProxy{in.Proxy.URL, p.For, p.CreatedAt, p.UpdatedAt})
-}
-
-func importContact(tx *store.Tx, id int64, c *event.ContactChange) error {
-	ids, ok := idsOf(c)
-	if !ok {
-		return nil
-	}
-	edit, err := editContact(tx, id, ids, c)
-	if err == nil && edit.changes() {
-		err = edit.save(tx, id)
-	}
-	return err
-}
-
-// importMessages stores messages as history: each is placed by its time, before all live
-// messages. Of two with the same key the first is kept.
-func importMessages(tx *store.Tx, id int64, all []ImportedMessage) error {
-	index := sortedPuts{}
-	for _, m := range all {
-		key := messageKey(id, &m.Message)
-		if checkMessage(&m.Message) != nil || index.Has(messageKeys, key) {
-			continue
-		}
-		n, err := tx.NextID(messages)
-		if err != nil {
-			return err
-		}
-		stored := storedMessage{tx.Now().UnixMilli(), uuid.Nil, keptMessage(m.Message)}
-		stored.Message.ID, stored.Message.History = int64(n), true //nolint:gosec // counts from 1
-		err = errors.Join(
-			store.PutJSON(tx, messages, store.Key(id, n), stored),
-			indexChat(index, id, (*event.Message)(&stored.Message)),
-			index.Put(messageKeys, key, store.Key(n)),
-			importUpdates(tx, store.Key(id, n), m.Updates),
-		)
-		if err != nil {
-			return err
-		}
-	}
-	return index.write(tx)
-}
-
-func importUpdates(tx *store.Tx, message []byte, all []ImportedUpdate) error {
-	for _, u := range all {
-		n, err := tx.NextID(messageUpdates)
-		if err != nil {
-			return err
-		}
-		if err := store.PutJSON(tx, messageUpdates, store.Key(message, n), storedUpdate(u)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sortedPuts collects the records of a new instance by bucket and key.
-type sortedPuts map[string]map[string][]byte
-
-// Put collects a record.
-func (s sortedPuts) Put(bucket string, key, value []byte) error {
-	if s[bucket] == nil {
-		s[bucket] = map[string][]byte{}
-	}
-	s[bucket][string(key)] = value
-	return nil
-}
-
-// Has reports whether a record was collected.
-func (s sortedPuts) Has(bucket string, key []byte) bool {
-	_, has := s[bucket][string(key)]
-	return has
-}
-
-// write puts all records in key order.
-func (s sortedPuts) write(tx *store.Tx) error {
-	for _, bucket := range slices.Sorted(maps.Keys(s)) {
-		for _, key := range slices.Sorted(maps.Keys(s[bucket])) {
-			if err := tx.Put(bucket, []byte(key), s[bucket][key]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // Names returns the ids of the instances in a data file that no program has open, by

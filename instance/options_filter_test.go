@@ -2,12 +2,14 @@ package instance
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"postern/event"
-	"postern/store"
+	"postern/instance/webhooks"
+	"postern/messages"
 )
 
 const (
@@ -31,18 +33,18 @@ func byList(keyID string) *event.Message {
 // TestFilterExcludesEvents to the webhook and the endpoints,
 // and to the global webhook it is; it is stored as before.
 func TestFilterExcludesEvents(t *testing.T) {
-	all := Filter{true, true, true, true, true}
-	without := func(change func(*Filter)) Filter {
+	all := webhooks.Filter{Groups: true, Status: true, Newsletters: true, Broadcasts: true, FromMe: true}
+	without := func(change func(*webhooks.Filter)) webhooks.Filter {
 		f := all
 		change(&f)
 		return f
 	}
-	filters := map[string]Filter{
-		"groups":      without(func(f *Filter) { f.Groups = false }),
-		"status":      without(func(f *Filter) { f.Status = false }),
-		"newsletters": without(func(f *Filter) { f.Newsletters = false }),
-		"broadcasts":  without(func(f *Filter) { f.Broadcasts = false }),
-		"fromMe":      without(func(f *Filter) { f.FromMe = false }),
+	filters := map[string]webhooks.Filter{
+		"groups":      without(func(f *webhooks.Filter) { f.Groups = false }),
+		"status":      without(func(f *webhooks.Filter) { f.Status = false }),
+		"newsletters": without(func(f *webhooks.Filter) { f.Newsletters = false }),
+		"broadcasts":  without(func(f *webhooks.Filter) { f.Broadcasts = false }),
+		"fromMe":      without(func(f *webhooks.Filter) { f.FromMe = false }),
 	}
 	upsert := func(m *event.Message) event.Fact { return event.Fact{Kind: event.MessagesUpsert, Data: m} }
 	cases := map[string]struct {
@@ -77,12 +79,14 @@ func TestFilterExcludesEvents(t *testing.T) {
 		}
 	}
 	for filter, f := range filters {
-		r := newRig(t, func(cfg *Config) { cfg.GlobalURL = "http://global" }, nil)
+		r := newRig(t, func(cfg *Config) {
+			cfg.Webhooks = webhooks.New(webhooks.Config{Store: cfg.Store, GlobalURL: "http://global"})
+		}, nil)
 		id := r.create("a").ID
-		if _, err := r.reg.PutWebhook(bg, id, WebhookChange{URL: new("http://own"), Events: flags}); err != nil {
+		if _, err := r.reg.Webhooks().PutWebhook(bg, id, webhooks.WebhookChange{URL: new("http://own"), Events: flags}); err != nil {
 			t.Fatal(err)
 		}
-		r.options(id, OptionsChange{Filter: &f, Endpoints: []EndpointChange{{ID: "e", URL: "http://further", Events: flags}}})
+		r.options(id, webhooks.OptionsChange{Filter: &f, Endpoints: []webhooks.EndpointChange{{ID: "e", URL: "http://further", Events: flags}}})
 		for name, c := range cases {
 			r.report(id, c.fact)
 			want := "http://own http://further http://global"
@@ -103,13 +107,9 @@ func TestFilterExcludesEvents(t *testing.T) {
 // has tells whether a message is stored.
 func (r *rig) has(id int64, keyID string) (found bool) {
 	r.Helper()
-	err := r.s.View(func(tx *store.Tx) error {
-		n, err := findMessage(tx, id, keyID)
-		found = n != 0
-		return err
-	})
-	if err != nil {
+	_, err := r.archive.MessageByKey(id, keyID)
+	if err != nil && !errors.Is(err, messages.ErrNoMessage) {
 		r.Fatal(err)
 	}
-	return found
+	return err == nil
 }

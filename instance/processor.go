@@ -391,14 +391,14 @@ func (p *Processor) finish(ctx context.Context, j job, sent *event.Sent, failed 
 	} else {
 		result.Status, result.Error = event.AsyncFailed, &event.AsyncSendFail{Code: failureCode(failed), Message: failed.Error()}
 	}
-	t, about := p.cfg.Registry.newEventWriter(j.Instance), p.aboutOf(j, result)
-	err := t.commit(ctx, func(tx *store.Tx) error {
+	t, about := p.cfg.Registry.source(j.Instance).Writer(), p.aboutOf(j, result)
+	err := t.Commit(ctx, func(tx *store.Tx) error {
 		if failed == nil {
-			if _, err := p.cfg.Registry.StoreMessage(tx, j.Instance, sent.Message); err != nil {
+			if _, err := p.cfg.Registry.cfg.Messages.StoreMessage(tx, j.Instance, sent.Message); err != nil {
 				return err
 			}
 		}
-		t.add(event.SendMessage, result, about, j.RequestID)
+		t.Add(event.SendMessage, result, about, j.RequestID)
 		return errors.Join(p.release(tx, j), tx.Delete(processing, j.key()))
 	})
 	if err != nil {
@@ -407,14 +407,14 @@ func (p *Processor) finish(ctx context.Context, j job, sent *event.Sent, failed 
 	p.mu.Lock()
 	p.kept--
 	p.mu.Unlock()
-	p.cfg.Registry.publish(ctx, t)
+	t.PublishStored(ctx)
 	return nil
 }
 
 // aboutOf returns the chat that a job was for, even if nothing was sent.
 func (p *Processor) aboutOf(j job, result event.SendResult) event.About {
 	if result.Data != nil {
-		return p.cfg.Registry.about(result)
+		return p.cfg.Registry.events.About(result)
 	}
 	return event.About{Chat: j.Out.To, FromMe: true}.With(p.cfg.Registry.cfg.Twin)
 }

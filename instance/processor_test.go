@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/messages"
 )
 
 var greeting = event.Outgoing{ID: "OUT", To: "123@g.us", MentionAll: true}
@@ -67,7 +68,7 @@ func TestAcceptedSendEndsInOneEvent(t *testing.T) {
 		if got["externalAttributes"].(map[string]any)["order"] != 5.0 {
 			t.Errorf("published %v", got)
 		}
-		if m, err := r.reg.MessageByKey(id, "OUT"); err != nil || m.ID != 1 {
+		if m, err := r.archive.MessageByKey(id, "OUT"); err != nil || m.ID != 1 {
 			t.Errorf("stored %+v, %v", m, err)
 		}
 	})
@@ -85,7 +86,7 @@ func TestFailedAcceptedSendReportsReason(t *testing.T) {
 		if got["status"] != "failed" || failed["code"] != event.SendResultUnknown || failed["message"] == "" {
 			t.Errorf("published %v", got)
 		}
-		if _, err := r.reg.MessageByKey(id, "OUT"); !errors.Is(err, ErrNoMessage) {
+		if _, err := r.archive.MessageByKey(id, "OUT"); !errors.Is(err, messages.ErrNoMessage) {
 			t.Errorf("stored all the same: %v", err)
 		}
 	})
@@ -157,7 +158,6 @@ func TestSendInProgressAtExitIsNotRepeated(t *testing.T) {
 		process := r.accept(p, id)
 		synctest.Wait()
 		stopProcessor(t, p)
-		r.reg.Close()
 		r.boot()
 		p = r.processor(nil)
 		defer stopProcessor(t, p)

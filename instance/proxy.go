@@ -54,13 +54,14 @@ type heldProxy struct {
 	failed error
 }
 
-// check validates the change. Errors are RuleErrors wrapping ErrInvalidProxy.
-func (r *Registry) check(c ProxyChange) (p Proxy, err error) {
+// check validates the change; allow rejects forbidden hosts, nil allows all. Errors are
+// RuleErrors wrapping ErrInvalidProxy.
+func (c ProxyChange) check(allow func(*url.URL) error) (p Proxy, err error) {
 	if p.Server, err = proxy.Parse(c.URL); err != nil {
 		return Proxy{}, badProxy("url", err.Error())
 	}
-	if r.cfg.CheckProxy != nil {
-		if err := r.cfg.CheckProxy(&url.URL{Host: p.Server.Address()}); err != nil {
+	if allow != nil {
+		if err := allow(&url.URL{Host: p.Server.Address()}); err != nil {
 			return Proxy{}, badProxy("url", err.Error())
 		}
 	}
@@ -87,7 +88,7 @@ func (r *Registry) PutProxy(ctx context.Context, id int64, c ProxyChange) (p Pro
 	if e == nil {
 		return Proxy{}, false, ErrNotFound
 	}
-	if p, err = r.check(c); err != nil {
+	if p, err = c.check(r.cfg.CheckProxy); err != nil {
 		return Proxy{}, false, err
 	}
 	e.change.Lock()

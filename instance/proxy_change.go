@@ -15,7 +15,7 @@ import (
 // SetProxy only dials. Errors: ErrNotFound, a RuleError wrapping ErrInvalidProxy, or
 // ErrProxyUnreachable; nothing has changed then.
 func (s *Supervisor) SetProxy(ctx context.Context, id int64, c ProxyChange, requestID string) (Proxy, error) {
-	wanted, err := s.reg.check(c)
+	wanted, err := c.check(s.reg.cfg.CheckProxy)
 	if err != nil {
 		return Proxy{}, err
 	}

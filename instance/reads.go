@@ -176,17 +176,3 @@ func (k *keeper) tellRead(account string, reads []dueRead) error {
 	}
 	return nil
 }
-
-// justRead is wantRead for a message that is not stored.
-func (r *Registry) justRead(ctx context.Context, id int64, m *event.Message) error {
-	e := r.entry(id)
-	if e == nil || !e.wishes().ReadMessages || !storable(m) {
-		return nil
-	}
-	return r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		if !tx.Has(instances, store.Key(id)) {
-			return ErrNotFound // deleted in the meantime
-		}
-		return r.wantRead(tx, id, m)
-	})
-}

@@ -2,19 +2,16 @@ package instance
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
-
-	"github.com/google/uuid"
 
 	"postern/event"
 	"postern/instance/pace"
-	"postern/internal/nesting"
+	"postern/instance/webhooks"
+	"postern/messages"
 	"postern/store"
 )
 
@@ -24,8 +21,8 @@ type Received struct {
 	Export
 	Name     string // empty: its former name
 	Token    string // empty: its former token
-	Contacts []Contact
-	Messages []ExportedMessage
+	Contacts []messages.Contact
+	Messages []messages.Exported
 }
 
 // Receive stores an exported instance in one commit, together with what also writes for
@@ -79,7 +76,7 @@ const maxRefused = 1000
 
 // checkReceived validates the fields of a record that no request can set.
 func (r *Record) checkReceived() error {
-	if !plausible(r.OwnerLID) {
+	if !messages.Plausible(r.OwnerLID) {
 		return invalid("ownerLid", "must be the LID of an account")
 	}
 	for i, one := range r.Restrictions {
@@ -87,9 +84,9 @@ func (r *Record) checkReceived() error {
 		switch {
 		case one.Type != event.StatusTemporaryBan && one.Type != event.StatusAccountReachoutTimelock && one.Type != event.StatusAccountRestricted:
 			return invalid(at+"type", "is not the type of a restriction")
-		case !plausible(one.Account):
+		case !messages.Plausible(one.Account):
 			return invalid(at+"account", "must be the JID of an account")
-		case len(one.Refused) > maxRefused || slices.ContainsFunc(one.Refused, func(n string) bool { return !plausible(n) }):
+		case len(one.Refused) > maxRefused || slices.ContainsFunc(one.Refused, func(n string) bool { return !messages.Plausible(n) }):
 			return invalid(at+"refused", fmt.Sprintf("must have at most %d phone numbers", maxRefused))
 		}
 	}
@@ -113,12 +110,16 @@ func (r *Registry) receive(tx *store.Tx, in *Received, had Record, id int64) err
 			return part("limits", err)
 		}
 	}
+	if err := r.hooks.Receive(tx, id, in.Webhook, in.Options); errors.Is(err, webhooks.ErrUnreadable) {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	} else if err != nil {
+		return err
+	}
 	for _, one := range []struct {
 		name, bucket string
 		raw          json.RawMessage
 		build        func(tx *store.Tx, id int64, raw json.RawMessage) (any, error)
 	}{
-		{"webhook", webhooks, in.Webhook, r.receiveWebhook}, {"webhook options", optionsBucket, in.Options, r.receiveOptions},
 		{"proxy", proxies, in.Proxy, r.receiveProxy}, {"settings", settingsBucket, in.Settings, receiveSettings},
 	} {
 		if len(one.raw) == 0 || string(one.raw) == "null" {
@@ -134,15 +135,15 @@ func (r *Registry) receive(tx *store.Tx, in *Received, had Record, id int64) err
 	}
 	for i, c := range in.Contacts {
 		change := event.ContactChange{JID: c.JID, LID: c.LID, PushName: given(c.PushName), BusinessName: given(c.BusinessName), FullName: given(c.FullName)}
-		if _, ok := idsOf(&change); !ok {
+		if messages.CheckContact(&change) != nil {
 			return invalid(fmt.Sprintf("contacts[%d].jid", i), "must be the JID of a person")
 		}
-		if err := importContact(tx, id, &change); err != nil {
+		if err := messages.ImportContact(tx, id, &change); err != nil {
 			return err
 		}
 	}
 	for i, m := range in.Messages {
-		if err := receiveMessage(tx, id, m); err != nil {
+		if err := messages.Take(tx, id, m); err != nil {
 			return part(fmt.Sprintf("messages[%d]", i), err)
 		}
 	}
@@ -160,67 +161,12 @@ func decoded[T any](raw json.RawMessage) (v T, err error) {
 	return v, nil
 }
 
-func (r *Registry) receiveWebhook(tx *store.Tx, id int64, raw json.RawMessage) (any, error) {
-	had, err := decoded[Webhook](raw)
-	if err != nil {
-		return nil, err
-	}
-	change := WebhookChange{URL: &had.URL, Enabled: &had.Enabled, Events: had.Events}
-	if err := (Rules{r}).Webhook(change); err != nil {
-		return nil, err
-	}
-	hook, err := change.apply(tx, id, nil)
-	if !had.CreatedAt.IsZero() {
-		hook.CreatedAt = had.CreatedAt
-	}
-	return hook, err
-}
-
-func (r *Registry) receiveOptions(_ *store.Tx, _ int64, raw json.RawMessage) (any, error) {
-	had, err := decoded[keptOptions](raw)
-	if err != nil {
-		return nil, err
-	}
-	change := OptionsChange{Durable: had.Durable, Order: &had.Order, MaxAge: &had.MaxAge, Headers: had.Headers, Filter: &had.Filter}
-	for i := range had.Endpoints {
-		p := &had.Endpoints[i]
-		change.Endpoints = append(change.Endpoints, EndpointChange{ID: p.ID, URL: p.URL, Enabled: &p.Enabled, Events: p.Events, Headers: p.Headers})
-	}
-	none := defaultOptions()
-	made, _, err := r.apply(change, &none)
-	if err != nil {
-		return nil, err
-	}
-	if made.Secrets, err = receivedSecrets("signing", had.Secrets); err != nil {
-		return nil, err
-	}
-	for i := range made.Endpoints {
-		if made.Endpoints[i].Secrets, err = receivedSecrets(fmt.Sprintf("endpoints[%d].signing", i), had.Endpoints[i].Secrets); err != nil {
-			return nil, err
-		}
-	}
-	return made, nil
-}
-
-// receivedSecrets validates the signing secrets of a file, which must have the form of
-// newSecret: one, or two of which the second expires.
-func receivedSecrets(at string, had []signingSecret) ([]signingSecret, error) {
-	for i, s := range had {
-		text, ours := strings.CutPrefix(s.Text, secretPrefix)
-		key, err := base64.StdEncoding.DecodeString(text)
-		if !ours || err != nil || len(key) != secretBytes || strings.ContainsAny(text, "\r\n") || i > 1 || i == 1 && s.Until.IsZero() {
-			return nil, badWebhook(at+".secret", fmt.Sprintf("must be one or two secrets of %s and base64 of %d bytes", secretPrefix, secretBytes))
-		}
-	}
-	return had, nil
-}
-
 func (r *Registry) receiveProxy(tx *store.Tx, _ int64, raw json.RawMessage) (any, error) {
 	had, err := decoded[storedProxy](raw)
 	if err != nil {
 		return nil, err
 	}
-	made, err := r.check(ProxyChange{URL: had.URL, For: had.For})
+	made, err := ProxyChange{URL: had.URL, For: had.For}.check(r.cfg.CheckProxy)
 	if had.CreatedAt.IsZero() {
 		had.CreatedAt = event.At(tx.Now())
 	}
@@ -241,80 +187,4 @@ func given(s string) *string {
 		return nil
 	}
 	return &s
-}
-
-// checkMessage returns the rule that a stored message of a file violates.
-func checkMessage(m *event.Message) error {
-	if !storable(m) {
-		return invalid("keyId", "must be a message id, together with the JID of its chat, neither too long")
-	}
-	for _, one := range []struct {
-		field string
-		raw   json.RawMessage
-	}{{"content", m.Content}, {"metadata", m.Metadata}, {"externalAttributes", json.RawMessage(m.ExternalAttributes)}} {
-		if err := checkObject(one.field, one.raw); err != nil {
-			return err
-		}
-	}
-	if len(m.ExternalAttributes) > MaxAttributes {
-		return invalid("externalAttributes", "must have at most 65536 bytes")
-	}
-	return nil
-}
-
-// checkObject validates JSON that is stored as is: an object or nothing, nested at most
-// nesting.Max deep.
-func checkObject(field string, raw json.RawMessage) error {
-	if nesting.Check(raw) != nil {
-		return tooDeep(field)
-	}
-	if len(raw) > 0 && string(raw) != "null" && !isObject(raw) {
-		return invalid(field, "must be a JSON object")
-	}
-	return nil
-}
-
-func knownStatus(s event.UpdateStatus) bool {
-	switch s {
-	case event.StatusDelivered, event.StatusSent, event.StatusRead, event.StatusPlayed, event.StatusServerError, event.StatusRetry, event.StatusUnknown:
-		return true
-	}
-	return false
-}
-
-// receiveMessage stores a message unchanged under a new id.
-func receiveMessage(tx *store.Tx, id int64, m ExportedMessage) error {
-	stored, err := decoded[storedMessage](m.Message)
-	if err != nil {
-		return err
-	}
-	message := (*event.Message)(&stored.Message)
-	if err := checkMessage(message); err != nil {
-		return err
-	}
-	n, err := tx.NextID(messages)
-	if err != nil {
-		return err
-	}
-	stored.Event, stored.Message.ID = uuid.Nil, int64(n) //nolint:gosec // counts from 1
-	if err := errors.Join(
-		store.PutJSON(tx, messages, store.Key(id, n), stored),
-		indexChat(tx, id, message),
-		tx.Put(messageKeys, messageKey(id, message), store.Key(n)),
-	); err != nil {
-		return err
-	}
-	for i, update := range m.Updates {
-		if !knownStatus(update.Status) {
-			return invalid(fmt.Sprintf("updates[%d].status", i), "is not a message status")
-		}
-		u, err := tx.NextID(messageUpdates)
-		if err != nil {
-			return err
-		}
-		if err := store.PutJSON(tx, messageUpdates, store.Key(id, int64(n), u), update); err != nil { //nolint:gosec // as above
-			return err
-		}
-	}
-	return nil
 }

@@ -1,10 +1,10 @@
 package instance
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
+	"postern/instance/webhooks"
 	"postern/store"
 )
 
@@ -18,14 +18,7 @@ type Receiver struct {
 // their webhooks. It skips unreadable records. buckets and errors are those of
 // store.LookInto.
 func Receivers(path string, buckets []store.Bucket) (all []Receiver, err error) {
-	urls := map[int64]string{}
-	err = store.LookInto(path, buckets, webhooks, func(_, v []byte) error {
-		var hook Webhook
-		if json.Unmarshal(v, &hook) == nil && hook.Enabled {
-			urls[hook.InstanceID] = hook.URL
-		}
-		return nil
-	})
+	urls, err := webhooks.URLs(path, buckets)
 	if err != nil {
 		return nil, err
 	}

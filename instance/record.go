@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/event"
+	"postern/instance/webhooks"
 	"postern/internal/nesting"
 )
 
@@ -24,21 +25,17 @@ const (
 
 // Errors of the registry.
 var (
-	// ErrNotFound: there is no such instance, or it has no webhook.
-	ErrNotFound = errors.New("instance not found")
-	// ErrNoWebhook: the instance has no webhook configuration.
-	ErrNoWebhook = errors.New("instance has no webhook")
+	// ErrNotFound: there is no such instance.
+	ErrNotFound = webhooks.ErrNoInstance
 	// ErrExists: the name is taken.
 	ErrExists = errors.New("an instance with this name exists")
 	// ErrHasData: the instance has stored messages and is not deleted unless forced.
 	ErrHasData = errors.New("the instance has stored messages; delete it with force=true")
 	// ErrInvalid is wrapped by RuleErrors about a record.
 	ErrInvalid = errors.New("invalid instance")
-	// ErrInvalidWebhook is wrapped by RuleErrors about a webhook.
-	ErrInvalidWebhook = errors.New("invalid webhook configuration")
 )
 
-// RuleError is an invalid value. It wraps ErrInvalid, ErrInvalidWebhook, ErrInvalidProxy
+// RuleError is an invalid value. It wraps ErrInvalid, ErrInvalidProxy
 // or nesting.ErrTooDeep.
 type RuleError struct {
 	Field string // as in the request, for example "url"

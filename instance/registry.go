@@ -15,13 +15,14 @@ import (
 
 	"postern/delivery"
 	"postern/event"
+	"postern/instance/webhooks"
+	"postern/messages"
 	"postern/store"
 )
 
 const (
 	instances    = "instance"
 	instanceName = "instance_name"
-	webhooks     = "webhook"
 	proxies      = "proxy"
 )
 
@@ -30,26 +31,20 @@ func Buckets() []store.Bucket {
 	return []store.Bucket{
 		{Name: instances, Owner: "instance", Key: "id", Value: "JSON: name, status, owner, token, attributes", Needs: instanceNeeds},
 		{Name: instanceName, Owner: "instance", Key: "name", Value: "id", Needs: nameNeeds},
-		{Name: webhooks, Owner: "instance", Key: "instance id", Value: "JSON: url, enabled, events, the scoped key that changed it last", Needs: ownedJSON[keptWebhook]("a webhook is not called: set it again")},
 		{Name: proxies, Owner: "instance", Key: "instance id", Value: "JSON: url with its password, for what", Needs: proxyNeeds, Instead: unknownProxy},
-		{Name: messages, Owner: "instance", Key: "instance id + message id", Value: "JSON: the message and when it was stored", Append: true, Series: 8, Guards: true, When: messageStored, Needs: messageNeeds},
-		{Name: messageKeys, Owner: "instance", Key: "instance id + key id, 0, chat", Value: "message id", Needs: messageKeyNeeds},
-		{Name: messageChats, Owner: "instance", Key: "instance id + chat, 0, message id; of history 0 and its time before that id", Value: "1: the account's own, 2: not; empty in older files", Needs: messageChatNeeds},
-		{Name: chatNamesBucket, Owner: "instance", Key: "instance id + a name of a chat, 0, its other name", Value: "empty", Needs: ownedNeeds},
-		{Name: messageUpdates, Owner: "instance", Key: "instance id + message id + n", Value: "JSON: status and time", Fill: 0.75, Needs: messageUpdateNeeds},
 		{Name: processing, Owner: "instance", Key: "instance id + process id", Value: "JSON: a send that was accepted and has not ended", Needs: ownedJSON[job]("the result of a send is not reported")},
-		{Name: contacts, Owner: "instance", Key: "instance id + contact id", Value: "JSON: JIDs and names", Needs: contactNeeds},
-		{Name: optionsBucket, Owner: "instance", Key: "instance id, 0: the global webhook", Value: "JSON: how deliveries go out, with headers and secrets, the scoped key that changed them last", Needs: ownedJSON[keptOptions]("headers, secrets and endpoints are lost: set the options again")},
 		{Name: settingsBucket, Owner: "instance", Key: "instance id", Value: "JSON: what the instance does by itself", Needs: ownedJSON[Settings]("an instance has the default settings: set them again")},
 		{Name: callAnswers, Owner: "instance", Key: "instance id + caller", Value: "when the caller was last sent the text that answers calls", Needs: ownedNeeds},
 		{Name: readsDue, Owner: "instance", Key: "instance id + n", Value: "JSON: a message that is to be marked as read", Needs: ownedJSON[dueRead]("a message is not marked as read")},
-		{Name: contactJIDs, Owner: "instance", Key: "instance id + phone JID or LID", Value: "contact id", Needs: contactJIDNeeds},
 	}
 }
 
 // Config configures a Registry.
 type Config struct {
 	Store *store.Store
+	// Messages stores the messages and contacts of all instances, and publishes their
+	// events. Its Config.Owner is There.
+	Messages *messages.Archive
 
 	// Publish receives each event after its commit. It must not block.
 	Publish func(event.Notice)
@@ -68,6 +63,9 @@ type Config struct {
 	// KeepsStrangers reports whether a limit currently prevents the instance from writing
 	// to strangers. nil: none does.
 	KeepsStrangers func(id int64) bool
+	// Webhooks is where the events of instances go. The registry adds the instances to it.
+	// nil: a directory without a global webhook.
+	Webhooks *webhooks.Directory
 	// CheckURL rejects forbidden webhook hosts; nil allows all.
 	CheckURL func(*url.URL) error
 
@@ -93,19 +91,8 @@ type Config struct {
 	// the instance. nil: it keeps nothing.
 	Forget func(tx *store.Tx, id int64) error
 
-	SaveMessages bool   // enables messages.upsert
-	SaveUpdates  bool   // enables messages.update
-	SaveContacts bool   // enables contacts.upsert and contacts.update
-	GlobalURL    string // the global webhook; empty if disabled. See SetGlobalURL
-
-	// DurableDefault is the default of durable for new instances and after options are
-	// deleted.
-	DurableDefault bool
-	// OnLanes is called after the commit with lanes whose destinations may have changed:
-	// see Resolve. It must not block. It may be nil.
-	OnLanes func([]delivery.Lane)
-	// ClearLanes cancels pending events of removed endpoints before new ones reuse their
-	// ids. It may be nil.
+	// OnLanes and ClearLanes are those of webhooks.EditorConfig.
+	OnLanes    func([]delivery.Lane)
 	ClearLanes func(context.Context, []delivery.Lane) error
 
 	Logger *slog.Logger // nil discards
@@ -117,18 +104,10 @@ type Registry struct {
 	cfg Config
 	log *slog.Logger
 
-	life       context.Context // ends with Close
-	end        context.CancelFunc
-	background sync.WaitGroup
-	looking    chan struct{} // a slot per receipt that waits for its message
-	underway   underway
-	ignored    ignoreCounts
-	scarcity   scarcity
+	events  *delivery.Publisher
+	ignored ignoreCounts
 
-	global    *entry // of the global webhook; only change and options are used
-	globalURL atomic.Pointer[string]
-
-	recovered, repeated atomic.Uint64 // see Copies
+	hooks *webhooks.Editor
 
 	mu     sync.RWMutex
 	byID   map[int64]*entry
@@ -141,13 +120,13 @@ type Registry struct {
 // entry is the cached state of one instance. change is held from reading the record until
 // replacing it after the commit, so that the cache never goes back.
 type entry struct {
+	*webhooks.Scope
+
+	reg      *Registry
 	change   sync.Mutex
 	gone     bool // deleted; guarded by change
 	record   atomic.Pointer[Record]
-	webhook  atomic.Pointer[keptWebhook]
-	settings atomic.Pointer[Settings]    // nil: none stored
-	options  atomic.Pointer[heldOptions] // nil: none stored
-	changing atomic.Bool                 // options are being replaced: the file is newer
+	settings atomic.Pointer[Settings] // nil: none stored
 	proxy    atomic.Pointer[heldProxy]
 	traffic  trafficCounts
 }
@@ -161,40 +140,45 @@ func Open(ctx context.Context, cfg Config) (*Registry, error) {
 	}
 	r := &Registry{
 		cfg: cfg, log: cfg.Logger.With("component", "instance"),
-		looking: make(chan struct{}, receiptsWaiting),
-		byID:    map[int64]*entry{}, byName: map[string]*entry{}, global: &entry{},
+		byID: map[int64]*entry{}, byName: map[string]*entry{},
 	}
-	r.globalURL.Store(&cfg.GlobalURL)
-	r.life, r.end = context.WithCancel(context.WithoutCancel(ctx))
+	r.events = cfg.publisher()
+	if cfg.Webhooks == nil {
+		r.cfg.Webhooks = webhooks.New(webhooks.Config{Store: cfg.Store})
+	}
 	if err := cfg.Store.View(r.load); err != nil {
 		return nil, fmt.Errorf("instance: load: %w", err)
 	}
 	if err := r.correct(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.indexChats(ctx); err != nil {
-		return nil, err
-	}
-	r.withholdGlobal(ctx)
+	r.hooks = webhooks.NewEditor(ctx, r.editorConfig())
 	r.open = true
 	return r, nil
 }
 
-// Close ends the registry's own goroutines and waits for them.
-func (r *Registry) Close() {
-	r.mu.Lock()
-	r.end()
-	r.mu.Unlock()
-	r.background.Wait()
+// editorConfig is the configuration of what changes webhooks.
+func (r *Registry) editorConfig() webhooks.EditorConfig {
+	return webhooks.EditorConfig{
+		Directory: r.cfg.Webhooks, Owner: There, Rules: webhooks.Rules{CheckURL: r.cfg.CheckURL}, Ledger: r.cfg.Ledger,
+		OnChange: r.webhookChanged, OnLanes: r.cfg.OnLanes, ClearLanes: r.cfg.ClearLanes, Logger: r.cfg.Logger,
+	}
 }
 
-// spawn runs fn in a goroutine that Close waits for; after Close it does nothing.
-func (r *Registry) spawn(fn func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.life.Err() == nil {
-		r.background.Go(fn)
+// Webhooks changes and shows where the events of instances go. Its errors about an
+// instance that does not exist are ErrNotFound.
+func (r *Registry) Webhooks() *webhooks.Editor { return r.hooks }
+
+func (r *Registry) webhookChanged(id int64) {
+	if e := r.entry(id); e != nil {
+		r.tellChange(id, e.record.Load().Name, false)
 	}
+}
+
+func (cfg Config) publisher() *delivery.Publisher {
+	return delivery.NewPublisher(delivery.PublisherConfig{
+		Store: cfg.Store, Ledger: cfg.Ledger, Publish: cfg.Publish, Watched: cfg.Watched, Twin: cfg.Twin, Logger: cfg.Logger,
+	})
 }
 
 func (r *Registry) load(tx *store.Tx) error {
@@ -211,7 +195,7 @@ func (r *Registry) load(tx *store.Tx) error {
 	if err := r.tellLost(tx); err != nil {
 		return err
 	}
-	if err := loadOptions(tx, &r.global.options, GlobalScope); err != nil {
+	if err := r.cfg.Webhooks.LoadGlobal(tx); err != nil {
 		return err
 	}
 	for id, e := range r.byID {
@@ -223,10 +207,9 @@ func (r *Registry) load(tx *store.Tx) error {
 }
 
 // loadParts reads the data of an instance besides its record.
-func (e *entry) loadParts(tx *store.Tx, id int64) error {
-	return errors.Join(
-		e.loadProxy(tx, id), loadInto(tx, &e.webhook, webhooks, id), loadInto(tx, &e.settings, settingsBucket, id), loadOptions(tx, &e.options, id),
-	)
+func (e *entry) loadParts(tx *store.Tx, id int64) (err error) {
+	e.Scope, err = e.reg.cfg.Webhooks.Load(tx, id)
+	return errors.Join(err, e.loadProxy(tx, id), loadInto(tx, &e.settings, settingsBucket, id))
 }
 
 // loadInto reads data of an instance into the cache. Damaged data, already counted and
@@ -242,13 +225,12 @@ func loadInto[T any](tx *store.Tx, cache *atomic.Pointer[T], bucket string, id i
 	return err
 }
 
-// add adds an instance to the registry; options are nil if none are stored.
-func (r *Registry) add(rec Record, options *heldOptions) {
+// add adds an instance to the registry; scope may be set later, by loadParts.
+func (r *Registry) add(rec Record, scope *webhooks.Scope) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := &entry{}
+	e := &entry{Scope: scope, reg: r}
 	e.record.Store(&rec)
-	e.options.Store(options)
 	r.byID[rec.ID], r.byName[rec.Name] = e, e
 }
 
@@ -282,7 +264,7 @@ func (r *Registry) Create(ctx context.Context, n New) (Record, error) {
 		return Record{}, fmt.Errorf("instance: mint token: %w", err)
 	}
 	var rec Record
-	options := r.newOptions()
+	var scope *webhooks.Scope
 	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		if tx.Has(instanceName, []byte(n.Name)) {
 			return ErrExists
@@ -297,17 +279,16 @@ func (r *Registry) Create(ctx context.Context, n New) (Record, error) {
 			ExternalAttributes: event.Attributes(n.ExternalAttributes), CreatedAt: now, UpdatedAt: now,
 			Token: Token{token, now, now},
 		}
-		if options != nil {
-			if err := store.PutJSON(tx, optionsBucket, store.Key(id), options.keptOptions); err != nil {
-				return err
-			}
+		if scope, err = r.cfg.Webhooks.Create(tx, rec.ID); err != nil {
+			return err
 		}
 		return errors.Join(store.PutJSON(tx, instances, store.Key(id), rec), tx.Put(instanceName, []byte(n.Name), store.Key(id)))
 	})
 	if err != nil {
 		return Record{}, fmt.Errorf("create instance %q: %w", n.Name, err)
 	}
-	r.add(rec, options)
+	r.cfg.Webhooks.Add(scope)
+	r.add(rec, scope)
 	r.tellChange(rec.ID, rec.Name, false)
 	r.log.Info("instance created", "instance", rec.Name, "instance_id", rec.ID)
 	return rec, nil
@@ -375,13 +356,13 @@ func (r *Registry) entry(id int64) *entry {
 // change applies fn to the record of id and stores it unless fn returns false. fn sees
 // UpdatedAt as it will be stored, and may run twice.
 func (r *Registry) change(ctx context.Context, id int64, fn func(*Record) bool) (rec Record, changed bool, err error) {
-	return r.changeAndTell(ctx, id, fn, &eventWriter{reg: r, id: id}, func(*Record) {})
+	return r.changeAndTell(ctx, id, fn, r.events.Source(id, absent{}).Writer(), func(*Record) {})
 }
 
 // changeAndTell is change that also writes the events which tell adds to t, given the
 // record at that point. Durable events are in the commit of the change, even if nothing
 // else is. The caller publishes them.
-func (r *Registry) changeAndTell(ctx context.Context, id int64, fn func(*Record) bool, t *eventWriter, tell func(*Record)) (rec Record, changed bool, err error) {
+func (r *Registry) changeAndTell(ctx context.Context, id int64, fn func(*Record) bool, t *delivery.Writer, tell func(*Record)) (rec Record, changed bool, err error) {
 	e := r.entry(id)
 	if e == nil {
 		return rec, false, ErrNotFound
@@ -397,7 +378,7 @@ func (r *Registry) changeAndTell(ctx context.Context, id int64, fn func(*Record)
 		tell(&before) // stored by publish, if durable
 		return before, false, nil
 	}
-	err = t.commit(ctx, func(tx *store.Tx) error {
+	err = t.Commit(ctx, func(tx *store.Tx) error {
 		rec = before
 		rec.UpdatedAt = event.At(tx.Now())
 		fn(&rec)

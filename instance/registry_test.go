@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"postern/event"
+	"postern/instance/webhooks"
 )
 
 func TestInstanceNameRules(t *testing.T) {
@@ -149,7 +150,7 @@ func TestDamagedRecordIsSkipped(t *testing.T) {
 	if got := r.record(good.ID); got.Name != "good" {
 		t.Errorf("%+v", got)
 	}
-	if _, err := r.reg.Webhook(hooked.ID); !errors.Is(err, ErrNoWebhook) {
+	if _, err := r.reg.Webhooks().Webhook(hooked.ID); !errors.Is(err, webhooks.ErrNoWebhook) {
 		t.Errorf("the damaged webhook: %v", err)
 	}
 	r.hook(hooked.ID, "http://example.com/new")
@@ -185,7 +186,7 @@ func Test1000InstancesWithWebhooksLoad(t *testing.T) {
 	var listed []int64
 	for _, rec := range list {
 		listed = append(listed, rec.ID)
-		if hook, err := r.reg.Webhook(rec.ID); err != nil || hook.URL != "http://example.com/"+rec.Name {
+		if hook, err := r.reg.Webhooks().Webhook(rec.ID); err != nil || hook.URL != "http://example.com/"+rec.Name {
 			t.Fatal(hook, err)
 		}
 	}
@@ -218,7 +219,7 @@ func TestDeleteRemovesExactlyTheInstance(t *testing.T) {
 	if len(forgotten) == 0 || forgotten[0] != gone {
 		t.Errorf("the connector was asked to forget %v", forgotten)
 	}
-	for _, bucket := range []string{instances, webhooks, messages, messageKeys, messageChats, messageUpdates, contacts, contactJIDs} {
+	for _, bucket := range []string{instances, "webhook", "message", "message_key", "message_chat", "message_update", "contact", "contact_jid"} {
 		if r.count(bucket, gone) != 0 || r.count(bucket, stays) != 1 {
 			t.Errorf("%s: %d records of the deleted, %d of the other", bucket, r.count(bucket, gone), r.count(bucket, stays))
 		}

@@ -3,20 +3,13 @@ package instance
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
+	"postern/delivery"
 	"postern/event"
+	"postern/messages"
 	"postern/store"
-)
-
-// A receipt can arrive before its message. The message is looked up this often, with a
-// pause that doubles; receiptsWaiting bounds the receipts that wait concurrently.
-const (
-	receiptLooks    = 3
-	receiptPause    = 100 * time.Millisecond
-	receiptsWaiting = 256
 )
 
 // Report stores a fact, then publishes its event. A durable event is written in the
@@ -31,7 +24,7 @@ func (r *Registry) Report(ctx context.Context, id int64, f event.Fact) error {
 		return r.reportEvent(ctx, id, f, false)
 	}
 	if changesState(f) {
-		if err := r.reportState(ctx, id, f, r.newEventWriter(id), func(*Record) {}); err != nil {
+		if err := r.reportState(ctx, id, f, r.source(id).Writer(), func(*Record) {}); err != nil {
 			return err
 		}
 	}
@@ -44,33 +37,63 @@ func (r *Registry) Report(ctx context.Context, id int64, f event.Fact) error {
 	case *event.HistoryPart:
 		return r.reportHistory(ctx, id, data)
 	case event.Receipt:
-		return r.reportReceipt(ctx, id, f, data)
+		return r.cfg.Messages.Receipt(ctx, r.source(id), f, data)
 	case event.ContactChange:
-		return r.reportContact(ctx, id, f, &data)
+		return r.cfg.Messages.ReportContact(ctx, r.source(id), f, &data)
 	}
 	return nil
+}
+
+// reportMessage has a message stored and published.
+func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m *event.Message) error {
+	if !messages.Storable(m) {
+		// As an error it would be resent by WhatsApp forever.
+		r.log.Warn("message under an unusable key dropped", "instance_id", id)
+		return nil
+	}
+	k := messages.Keeping{Kind: f.Kind, RequestID: f.RequestID}
+	if e := r.entry(id); e != nil && e.wishes().ReadMessages && f.Kind == event.MessagesUpsert {
+		k.InCommit = func(tx *store.Tx, stored event.Message) error { return r.wantRead(tx, id, &stored) }
+	}
+	stranger := r.cfg.Messages.Stores(f.Kind) && r.isStranger(id, m)
+	known, err := r.cfg.Messages.Receive(ctx, r.source(id), m, k)
+	if err != nil {
+		return err
+	}
+	if stranger {
+		r.Met(id)
+	}
+	r.countReceived(id, f, m, known)
+	return nil
+}
+
+// reportHistory has the messages of a part stored, but for those of ignored chats.
+func (r *Registry) reportHistory(ctx context.Context, id int64, part *event.HistoryPart) (err error) {
+	kept := slices.DeleteFunc(slices.Clone(part.Messages), func(m *event.Message) bool { return r.ignores(id, event.Fact{Data: m}) })
+	part.Stored, err = r.cfg.Messages.StoreHistory(ctx, id, kept)
+	return err
 }
 
 // reportEvent is Report for a fact whose data is the payload, to be completed unless
 // asIs. Its event concerns the state that the fact changes, or nothing that is stored.
 func (r *Registry) reportEvent(ctx context.Context, id int64, f event.Fact, asIs bool) (err error) {
-	t, about, rule := r.newEventWriter(id), r.about(f.Data), r.ruleOf(id, f)
+	t, about, rule := r.source(id).Writer(), r.events.About(f.Data), r.ruleOf(id, f)
 	silent := f.Kind == "" || rule != notIgnored
-	written := f.Notice != "" && t.durable()
+	written := f.Notice != "" && t.MayStore()
 	if changesState(f) || written {
 		err = r.reportStored(ctx, id, f, t, func(rec *Record) {
 			if !silent {
-				t.add(f.Kind, r.complete(id, rec, f.Data, asIs), about, f.RequestID)
+				t.Add(f.Kind, r.complete(id, rec, f.Data, asIs), about, f.RequestID)
 			}
 		})
 	} else if !silent {
-		t.add(f.Kind, r.complete(id, nil, f.Data, asIs), about, f.RequestID)
+		t.Add(f.Kind, r.complete(id, nil, f.Data, asIs), about, f.RequestID)
 	}
 	if err != nil {
 		return err
 	}
 	r.ignored.count(rule)
-	if err := t.publish(ctx); err != nil || f.Notice == "" || written && t.stores() {
+	if err := t.Publish(ctx); err != nil || f.Notice == "" || written && t.Stores() {
 		return err
 	}
 	// Events in memory are published first: a kill in between repeats them.
@@ -90,13 +113,13 @@ func (r *Registry) forgetNotice(ctx context.Context, id int64, notice string) er
 }
 
 // reportStored stores what accompanies an event, and makes tell add the event.
-func (r *Registry) reportStored(ctx context.Context, id int64, f event.Fact, t *eventWriter, tell func(*Record)) error {
+func (r *Registry) reportStored(ctx context.Context, id int64, f event.Fact, t *delivery.Writer, tell func(*Record)) error {
 	if changesState(f) {
 		return r.reportState(ctx, id, f, t, tell)
 	}
-	err := t.commit(ctx, func(tx *store.Tx) error {
+	err := t.Commit(ctx, func(tx *store.Tx) error {
 		tell(nil)
-		if r.cfg.DropNotice == nil || !t.stores() {
+		if r.cfg.DropNotice == nil || !t.Stores() {
 			return nil
 		}
 		return r.cfg.DropNotice(tx, id, f.Notice)
@@ -129,7 +152,7 @@ func changesState(f event.Fact) bool {
 
 // reportState stores the connection state, link, own picture and restriction of a fact,
 // with the events that tell adds to t.
-func (r *Registry) reportState(ctx context.Context, id int64, f event.Fact, t *eventWriter, tell func(*Record)) error {
+func (r *Registry) reportState(ctx context.Context, id int64, f event.Fact, t *delivery.Writer, tell func(*Record)) error {
 	now := r.cfg.Store.Now()
 	f.Restriction = bounded(f.Restriction, now)
 	_, _, err := r.changeAndTell(ctx, id, func(rec *Record) bool { return applyFact(rec, f, now) }, t, tell)
@@ -177,198 +200,11 @@ func applyFact(rec *Record, f event.Fact, at time.Time) bool {
 	return now() != before || !sameRestrictions(rec.Restrictions, restricted)
 }
 
-// reportMessage stores the message unless it exists, reads it back and publishes it.
-func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m *event.Message) error {
-	if f.Kind == event.MessagesUpsert && !r.cfg.SaveMessages {
-		err := r.justRead(ctx, id, m)
-		if err == nil {
-			r.countReceived(id, f, m, false)
-		}
-		return err
-	}
-	if !storable(m) {
-		// As an error it would be resent by WhatsApp forever.
-		r.log.Warn("message under an unusable key dropped", "instance_id", id)
-		return nil
-	}
-	k := keeping{t: r.newEventWriter(id), kind: f.Kind, about: r.about(m), requestID: f.RequestID}
-	if f.Kind == event.MessagesUpsert {
-		k.also = func(tx *store.Tx, stored event.Message) error { return r.wantRead(tx, id, &stored) }
-	}
-	stranger := r.isStranger(id, m)
-	stored, known, err := r.keepMessage(ctx, id, m, k)
-	if err != nil {
-		return err
-	}
-	if stranger {
-		r.Met(id)
-	}
-	r.countCopy(m, &stored, known)
-	r.countReceived(id, f, m, known)
-	r.publish(ctx, k.t)
-	return nil
-}
-
-// keeping is what a message's commit includes.
-type keeping struct {
-	t         *eventWriter // which its event is added to
-	kind      event.Kind
-	about     event.About
-	requestID string
-	also      func(*store.Tx, event.Message) error // may be nil
-}
-
-// marker returns the event id to store with a message: that of its event if the event is
-// in the file. So a message that WhatsApp resends for lack of an acknowledgement is not
-// published under another id. It may run in a closure only.
-func (k *keeping) marker(eventID uuid.UUID) uuid.UUID {
-	if k.kind == event.MessagesUpsert && k.t.stores() {
-		return eventID
-	}
-	return uuid.Nil
-}
-
-// keepMessage stores a message unless it is known, with its event unless it is a further
-// copy of a published message.
-func (r *Registry) keepMessage(ctx context.Context, id int64, m *event.Message, k keeping) (stored event.Message, known bool, err error) {
-	if k.t.e == nil {
-		return stored, false, ErrNotFound
-	}
-	eventID := newEventID()
-	err = k.t.commit(ctx, func(tx *store.Tx) error {
-		n, was, err := r.knownCopy(tx, id, m)
-		if err == nil && !was {
-			n, was, err = storeMessage(tx, id, m, k.marker(eventID))
-		}
-		if known = was; err != nil {
-			return err
-		}
-		var former uuid.UUID
-		if stored, former, err = messageWithEvent(tx, id, n); err != nil {
-			return err
-		}
-		if !known {
-			former = uuid.Nil // that of this commit
-		}
-		if !repeats(m, &stored, known) {
-			k.t.add(k.kind, stored, k.about, k.requestID).under(eventID, former)
-		}
-		if k.also == nil {
-			return nil
-		}
-		return k.also(tx, stored)
-	})
-	if err != nil {
-		return stored, false, fmt.Errorf("store message %q of instance %d: %w", m.KeyID, id, err)
-	}
-	return stored, known, nil
-}
-
-// reportReceipt publishes one update for each stored message. Missing messages are looked
-// up again in the background, so that receipts for messages that are never stored delay
-// nothing.
-func (r *Registry) reportReceipt(ctx context.Context, id int64, f event.Fact, receipt event.Receipt) error {
-	if !r.cfg.SaveUpdates || r.underway.keep(id, f, receipt) {
-		return nil
-	}
-	t := r.newEventWriter(id)
-	commit := func(fn func(*store.Tx) error) error { return t.commit(ctx, fn) }
-	missing, err := r.updateMessages(ctx, t, commit, f, receipt, receipt.KeyIDs)
-	if err != nil || len(missing) == 0 {
-		return err
-	}
-	select {
-	case r.looking <- struct{}{}:
-	default:
-		r.log.Debug("receipt dropped, too many wait for their message", "instance_id", id)
-		return nil
-	}
-	r.spawn(func() {
-		defer func() { <-r.looking }()
-		r.lookAgain(id, f, receipt, missing)
-	})
-	return nil
-}
-
-// lookAgain repeats the lookup.
-func (r *Registry) lookAgain(id int64, f event.Fact, receipt event.Receipt, missing []string) {
-	pause := receiptPause
-	for range receiptLooks - 1 {
-		select {
-		case <-time.After(pause):
-			pause *= 2
-		case <-r.life.Done():
-			return
-		}
-		t := r.newEventWriter(id)
-		var err error
-		if missing, err = r.updateMessages(r.life, t, t.commitAlong, f, receipt, missing); err != nil {
-			r.log.Warn("receipt not stored", "instance_id", id, "error", err)
-			return
-		}
-		if len(missing) == 0 {
-			return
-		}
-	}
-	r.log.Debug("receipt of an unknown message dropped", "instance_id", id)
-}
-
-// updateMessages stores and publishes the receipt for the stored messages, by a commit of
-// t, and returns the key ids of the others.
-func (r *Registry) updateMessages(ctx context.Context, t *eventWriter, commit func(func(*store.Tx) error) error,
-	f event.Fact, receipt event.Receipt, keyIDs []string,
-) (missing []string, err error) {
-	id := t.id
-	known, err := r.anyStored(id, keyIDs)
-	if err != nil || !known {
-		return keyIDs, err
-	}
-	about := r.about(receipt)
-	err = commit(func(tx *store.Tx) error {
-		missing = nil
-		at := receiptTime(tx, receipt)
-		for _, keyID := range keyIDs {
-			n, err := addUpdate(tx, id, keyID, storedUpdate{receipt.Status, at})
-			if err != nil {
-				return err
-			}
-			if n == 0 {
-				missing = append(missing, keyID)
-				continue
-			}
-			t.add(f.Kind, event.MessageUpdate{MessageID: n, Status: receipt.Status, DateTime: at}, about, f.RequestID)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("store receipts of instance %d: %w", id, err)
-	}
-	r.publish(ctx, t)
-	return missing, nil
-}
-
-// anyStored avoids a commit for receipts of unknown messages.
-func (r *Registry) anyStored(id int64, keyIDs []string) (known bool, err error) {
-	err = r.cfg.Store.View(func(tx *store.Tx) error {
-		for _, keyID := range keyIDs {
-			n, err := findMessage(tx, id, keyID)
-			if err != nil || n != 0 {
-				known = n != 0
-				return err
-			}
-		}
-		return nil
-	})
-	return known, err
-}
-
 // withID adds the id of the deleted message, which remains stored. A failed lookup does
 // not delay the event: the id is optional.
 func (r *Registry) withID(id int64, d event.MessageDelete) event.MessageDelete {
-	err := r.cfg.Store.View(func(tx *store.Tx) (err error) {
-		d.ID, err = findInChat(tx, id, d.MessageID, d.ChatJID)
-		return err
-	})
+	var err error
+	d.ID, err = r.cfg.Messages.Find(id, d.MessageID, d.ChatJID)
 	if err != nil {
 		r.log.Warn("deleted message not looked up", "instance_id", id, "error", err)
 	}
@@ -389,12 +225,4 @@ func (r *Registry) withLast(id int64, rec *Record, u event.ConnectionUpdate) eve
 	}
 	u.LastConnection = rec.LastConnectedAt
 	return u
-}
-
-// publish publishes the events of stored facts. A failure does not make the network
-// resend them.
-func (r *Registry) publish(ctx context.Context, t *eventWriter) {
-	if err := t.publish(context.WithoutCancel(ctx)); err != nil {
-		r.log.Warn("event not published", "instance_id", t.id, "error", err)
-	}
 }

@@ -1,7 +1,6 @@
 package instance
 
 import (
-	"encoding/json"
 	"errors"
 	"reflect"
 	"strings"
@@ -9,7 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"postern/delivery"
 	"postern/event"
+	"postern/messages"
 	"postern/store"
 )
 
@@ -161,54 +162,6 @@ func TestOnStatusFollowsCommitOrder(t *testing.T) {
 	}
 }
 
-func TestMessageIsStoredOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, nil, nil)
-		defer r.stop()
-		id := r.create("a").ID
-		first, chat := text("K", "1@s.whatsapp.net", false), "1@s.whatsapp.net"
-		first.PushName, first.KeyLID = new("Ann"), new("9@lid")
-		r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: first})
-		n := r.one()
-		want := map[string]any{
-			"id": 1.0, "keyId": "K", "keyRemoteJid": chat, "keyLid": "9@lid", "keyFromMe": false, "keyParticipant": nil, "keyParticipantLid": nil,
-			"pushName": "Ann", "messageType": "conversation", "content": map[string]any{"text": "hello"}, "messageTimestamp": 1.7e9,
-			"device": nil, "isGroup": false, "metadata": nil,
-		}
-		if got := fields(t, n.Body)["data"]; !reflect.DeepEqual(got, want) {
-			t.Errorf("\n got %v\nwant %v", got, want)
-		}
-		second := *first
-		second.Content = json.RawMessage(`{"text":"forged"}`)
-		r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: &second})
-		if got := fields(t, r.one().Body)["data"]; !reflect.DeepEqual(got, want) {
-			t.Errorf("a second time:\n got %v\nwant %v", got, want)
-		}
-		if first.ID != 0 || r.count(messages, id) != 1 {
-			t.Errorf("the caller's message has id %d, %d are stored", first.ID, r.count(messages, id))
-		}
-		r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "2@s.whatsapp.net", false)})
-		if got := fields(t, r.one().Body)["data"].(map[string]any)["id"]; got != 2.0 {
-			t.Errorf("the same key id in another chat got id %v", got)
-		}
-	})
-}
-
-func TestDamagedMessageIsStoredAgain(t *testing.T) {
-	r := newRig(t, nil, nil)
-	defer r.stop()
-	id := r.create("a").ID
-	m := text("K", "1@s.whatsapp.net", false)
-	m.Content = json.RawMessage(`{"text":"damage-this-text"}`)
-	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: m})
-	r.damage("damage-this-text")
-	r.published()
-	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: m})
-	if got := fields(t, r.one().Body)["data"].(map[string]any); got["id"] != 2.0 || got["content"].(map[string]any)["text"] != "damage-this-text" {
-		t.Errorf("%v", got)
-	}
-}
-
 func TestConnectionEndReportsItsStart(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
@@ -247,59 +200,27 @@ func TestMessageWithUnusableKeyIsDropped(t *testing.T) {
 	if err := r.reg.Report(bg, id, event.Fact{Kind: event.MessagesUpdate, Data: receipt}); err != nil {
 		t.Errorf("receipt: %.100v", err)
 	}
-	if n := r.published(); len(n) != 0 || r.count(messages, id) != 0 {
+	if n := r.published(); len(n) != 0 || r.count("message", id) != 0 {
 		t.Errorf("published %v", kinds(n))
 	}
 }
 
 func TestDisabledGateDropsMessagesAndReceipts(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.SaveMessages, c.SaveUpdates = false, false }, nil)
+	r := newRigKeeping(t, func(c *messages.Config) { c.SaveMessages, c.SaveUpdates = false, false })
 	defer r.stop()
 	id := r.create("a").ID
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "1@s.whatsapp.net", false)})
-	if r.count(messages, id) != 0 {
+	if r.count("message", id) != 0 {
 		t.Error("stored")
 	}
 	r.report(id, event.Fact{Kind: event.SendMessage, Data: text("S", "1@s.whatsapp.net", true)}) // has no gate
-	if n := r.one(); n.Kind != event.SendMessage || r.count(messages, id) != 1 {
-		t.Errorf("%s, %d stored", n.Kind, r.count(messages, id))
+	if n := r.one(); n.Kind != event.SendMessage || r.count("message", id) != 1 {
+		t.Errorf("%s, %d stored", n.Kind, r.count("message", id))
 	}
 	r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{"S"}, Status: event.StatusRead}})
-	if n := r.published(); len(n) != 0 || r.count(messageUpdates, id) != 0 {
+	if n := r.published(); len(n) != 0 || r.count("message_update", id) != 0 {
 		t.Errorf("published %v", kinds(n))
 	}
-}
-
-// A receipt that overtook its message is stored with the next commit of anybody, and
-// has one of its own only when there is none.
-func TestEarlyReceiptJoinsAnotherCommit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, nil, nil)
-		defer r.stop()
-		id := r.create("a").ID
-		overtake := func(key string) {
-			r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{key}, Status: event.StatusRead}})
-			r.report(id, event.Fact{Kind: event.SendMessage, Data: text(key, "1@s.whatsapp.net", true)})
-			time.Sleep(receiptPause)
-			synctest.Wait()
-		}
-		before := r.s.Stats().Commits
-		overtake("A")
-		if n := r.count(messageUpdates, id); n != 0 || r.s.Stats().Commits != before+1 {
-			t.Fatalf("%d updates, and commits by themselves", n)
-		}
-		r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("other", "1@s.whatsapp.net", false)})
-		synctest.Wait()
-		if n, commits := r.count(messageUpdates, id), r.s.Stats().Commits-before; n != 1 || commits != 2 {
-			t.Errorf("%d updates in %d commits, want 1 in those of two messages", n, commits)
-		}
-		overtake("B")
-		time.Sleep(maxRide)
-		synctest.Wait()
-		if n, commits := r.count(messageUpdates, id), r.s.Stats().Commits-before; n != 2 || commits != 4 {
-			t.Errorf("%d updates in %d commits, want 2 in those of three messages and one more", n, commits)
-		}
-	})
 }
 
 // The receipts of a message that is being sent wait until it is stored, however long
@@ -318,49 +239,19 @@ func TestEarlyReceiptsWaitForTheirMessage(t *testing.T) {
 		if _, err := r.sup.SendAndStore(bg, id, hello, Keeping{}); err != nil {
 			t.Fatal(err)
 		}
-		if n := r.one(); n.Kind != event.SendMessage || r.count(messageUpdates, id) != 0 {
+		if n := r.one(); n.Kind != event.SendMessage || r.count("message_update", id) != 0 {
 			t.Fatalf("first published: %s", n.Kind)
 		}
-		time.Sleep(maxRide)
+		time.Sleep(delivery.MaxRide)
 		synctest.Wait()
 		published := r.published()
-		if len(published) != 2 || r.count(messageUpdates, id) != 2 || r.s.Stats().Commits != before+2 {
-			t.Fatalf("published %v, %d stored, in %d commits", kinds(published), r.count(messageUpdates, id), r.s.Stats().Commits-before)
+		if len(published) != 2 || r.count("message_update", id) != 2 || r.s.Stats().Commits != before+2 {
+			t.Fatalf("published %v, %d stored, in %d commits", kinds(published), r.count("message_update", id), r.s.Stats().Commits-before)
 		}
 		for i, n := range published {
 			if data := fields(t, n.Body)["data"].(map[string]any); data["messageId"] != 1.0 || data["status"] != string(statuses[i]) {
 				t.Errorf("update %d: %v", i, data)
 			}
-		}
-	})
-}
-
-// More receipts than wait for one message are looked for as before, and so are those of a
-// message that is not stored.
-func TestEarlyReceiptsAreBounded(t *testing.T) {
-	connected(t, func(r *rig, id int64, s *session) {
-		var outcome error
-		out := hello
-		s.send = func() error {
-			for range maxEarly + 3 {
-				r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{out.ID}, Status: event.StatusRead}})
-			}
-			return outcome
-		}
-		if _, err := r.sup.SendAndStore(bg, id, out, Keeping{}); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Second)
-		if n := len(r.published()) - 1; n != maxEarly+3 || r.count(messageUpdates, id) != maxEarly+3 {
-			t.Errorf("%d updates published, %d stored", n, r.count(messageUpdates, id))
-		}
-		outcome, out.ID = event.ErrSendRefused, "NOT"
-		if _, err := r.sup.SendAndStore(bg, id, out, Keeping{}); !errors.Is(err, outcome) {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Second)
-		if n := len(r.published()); n != 0 || len(r.reg.underway.all) != 0 {
-			t.Errorf("%d published, %d wait", n, len(r.reg.underway.all))
 		}
 	})
 }
@@ -383,88 +274,6 @@ func TestFailedCommitReturnsErrorWithoutEvent(t *testing.T) {
 	}
 	if n := r.published(); len(n) != 0 || len(r.seen()) != 0 || r.record(id).Status != event.Offline {
 		t.Errorf("published %v, state %s", kinds(n), r.record(id).Status)
-	}
-}
-
-func TestAReceiptMakesOneUpdatePerStoredMessage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, nil, nil)
-		defer r.stop()
-		id := r.create("a").ID
-		for _, k := range []string{"A", "B"} {
-			r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text(k, "1@s.whatsapp.net", true)})
-		}
-		r.published()
-		at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-		r.report(id, event.Fact{Kind: event.MessagesUpdate, RequestID: "q", Data: event.Receipt{KeyIDs: []string{"A", "unknown", "B"}, Status: event.StatusDelivered, At: at}})
-		notices := r.published()
-		if len(notices) != 2 {
-			t.Fatalf("%d events", len(notices))
-		}
-		for i, n := range notices {
-			want := map[string]any{"messageId": float64(i + 1), "status": "delivered", "dateTime": "2026-01-02T03:04:05.000Z"}
-			if got := fields(t, n.Body)["data"]; !reflect.DeepEqual(got, want) || n.Kind != event.MessagesUpdate {
-				t.Errorf("%s: %v", n.Kind, got)
-			}
-		}
-		if n := r.count(messageUpdates, id); n != 2 {
-			t.Errorf("%d updates stored", n)
-		}
-	})
-}
-
-func TestReceiptLookupBackoff(t *testing.T) {
-	for _, c := range []struct {
-		after time.Duration
-		found bool
-	}{{0, true}, {99 * time.Millisecond, true}, {299 * time.Millisecond, true}, {301 * time.Millisecond, false}} {
-		t.Run(c.after.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, nil, nil)
-				defer r.stop()
-				id := r.create("a").ID
-				began := time.Now()
-				r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{"K"}, Status: event.StatusRead}})
-				if time.Since(began) != 0 {
-					t.Errorf("the connector waited %v", time.Since(began))
-				}
-				time.Sleep(c.after)
-				r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "1@s.whatsapp.net", true)})
-				r.published()
-				time.Sleep(time.Second)
-				if n := r.published(); (len(n) == 1) != c.found {
-					t.Errorf("%d updates", len(n))
-				}
-			})
-		})
-	}
-}
-
-func TestCloseEndsTheSearchForReceiptsMessages(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, nil, nil)
-		id := r.create("a").ID
-		r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{"K"}}})
-		began := time.Now()
-		r.reg.Close()
-		if time.Since(began) != 0 {
-			t.Errorf("waited %v", time.Since(began))
-		}
-		r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{"K"}}})
-		r.stop()
-	})
-}
-
-func TestReceiptWithSharedIDUpdatesOwnMessage(t *testing.T) {
-	r := newRig(t, nil, nil)
-	defer r.stop()
-	id := r.create("a").ID
-	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "1@s.whatsapp.net", false)})
-	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "2@s.whatsapp.net", true)})
-	r.published()
-	r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{"K"}, Status: event.StatusRead}})
-	if got := fields(t, r.one().Body)["data"].(map[string]any)["messageId"]; got != 2.0 {
-		t.Errorf("message %v", got)
 	}
 }
 

@@ -175,7 +175,7 @@ func (r *Registry) infer(ctx context.Context, id int64, next event.Restriction, 
 	now := r.cfg.Store.Now()
 	next = *bounded(&next, now)
 	began := false
-	t := r.newEventWriter(id)
+	t := r.source(id).Writer()
 	rec, _, err := r.changeAndTell(ctx, id, func(rec *Record) bool {
 		before := rec.Restrictions
 		was, known := rec.last(next.Type)
@@ -190,13 +190,13 @@ func (r *Registry) infer(ctx context.Context, id int64, next event.Restriction, 
 		return !sameRestrictions(rec.Restrictions, before)
 	}, t, func(rec *Record) {
 		if one, _ := rec.last(next.Type); began {
-			t.add(event.StatusInstance, one.statusEvent(), event.About{}, "")
+			t.Add(event.StatusInstance, one.statusEvent(), event.About{}, "")
 		}
 	})
 	if err != nil {
 		return Restriction{}, err
 	}
-	r.publish(ctx, t)
+	t.PublishStored(ctx)
 	one, _ := rec.last(next.Type)
 	return one, nil
 }

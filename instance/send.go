@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/messages"
 	"postern/store"
 )
 
@@ -54,14 +55,9 @@ type Keeping struct {
 // SendAndStore sends a message, stores it and publishes send.message. It returns the
 // stored message. Errors: those of Send, and ErrNotStored.
 func (s *Supervisor) SendAndStore(ctx context.Context, id int64, out event.Outgoing, k Keeping) (stored event.Message, err error) {
-	m := sentMessage{id, out.ID}
-	s.reg.underway.begin(m)
 	var found int64 // 0: not stored
-	defer func() {
-		if waiting := s.reg.underway.end(m); len(waiting) > 0 {
-			s.reg.spawn(func() { s.reg.reportEarly(id, found, waiting) })
-		}
-	}()
+	done := s.reg.cfg.Messages.Departing(s.reg.source(id), out.ID)
+	defer func() { done(found) }()
 	if stored, err = s.sendAndStore(ctx, id, out, k); err == nil {
 		found = stored.ID
 	}
@@ -79,43 +75,15 @@ func (s *Supervisor) sendAndStore(ctx context.Context, id int64, out event.Outgo
 	sent.Message.InstanceID, sent.Message.ExternalAttributes = id, k.Attributes
 	// The message was sent: store it even if the caller gives up.
 	ctx = context.WithoutCancel(ctx)
-	keep := keeping{t: s.reg.newEventWriter(id), kind: event.SendMessage, about: s.reg.about(sent.Message), requestID: k.RequestID, also: k.InCommit}
-	stored, _, err := s.reg.keepMessage(ctx, id, sent.Message, keep)
+	keep := messages.Keeping{Kind: event.SendMessage, RequestID: k.RequestID, InCommit: k.InCommit}
+	stored, _, err := s.reg.cfg.Messages.Keep(ctx, s.reg.source(id), sent.Message, keep)
 	if err != nil {
 		return *sent.Message, fmt.Errorf("%w: %w", ErrNotStored, err)
 	}
-	s.reg.publish(ctx, keep.t)
 	return stored, nil
 }
 
-// Sent is a message that WhatsApp accepted, to be stored in another commit.
-type Sent struct {
-	message event.Message
-	about   event.About
-	t       *eventWriter
+// Sent prepares storing m, which the instance has sent, in another commit.
+func (r *Registry) Sent(id int64, m *event.Message) *messages.Sent {
+	return r.cfg.Messages.Sent(r.source(id), m)
 }
-
-// Sent prepares storing m, which the instance has sent.
-func (r *Registry) Sent(id int64, m *event.Message) *Sent {
-	return &Sent{message: *m, about: r.about(m), t: r.newEventWriter(id)}
-}
-
-// Store stores the message as part of a commit, with its send.message event if that is
-// durable, and returns its id. It may run in several attempts of a closure, and must be
-// the last operation on the instance there.
-func (s *Sent) Store(tx *store.Tx) (id int64, err error) {
-	if err := s.t.begin(tx); err != nil {
-		return 0, err
-	}
-	if id, err = s.t.reg.StoreMessage(tx, s.t.id, &s.message); err != nil {
-		return 0, err
-	}
-	payload := s.message
-	payload.ID = id
-	s.t.add(event.SendMessage, payload, s.about, "")
-	return id, s.t.write(tx, nil)
-}
-
-// Tell publishes send.message after the commit, unless the instance was deleted in the
-// meantime.
-func (s *Sent) Tell() { _ = s.t.publish(context.Background()) }

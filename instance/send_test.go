@@ -74,7 +74,7 @@ func TestFailedSendHasNoEvent(t *testing.T) {
 	for _, want := range []error{event.ErrNotOnWhatsApp, event.ErrSendRefused, event.ErrOutcomeUnknown, event.ErrNotConnected} {
 		connected(t, func(r *rig, id int64, s *session) {
 			s.send = func() error { return want }
-			if _, err := r.sup.SendAndStore(bg, id, hello, Keeping{}); !errors.Is(err, want) || len(r.published()) != 0 || r.count(messages, id) != 0 {
+			if _, err := r.sup.SendAndStore(bg, id, hello, Keeping{}); !errors.Is(err, want) || len(r.published()) != 0 || r.count("message", id) != 0 {
 				t.Errorf("%v: %v", want, err)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"postern/event"
+	"postern/messages"
 )
 
 // The three gates in every combination: each decides about its own events and
@@ -15,7 +16,7 @@ func TestGatesAreIndependent(t *testing.T) {
 	for mask := range 8 {
 		inbound, updates, people := mask&1 != 0, mask&2 != 0, mask&4 != 0
 		t.Run(fmt.Sprintf("messages=%t,updates=%t,contacts=%t", inbound, updates, people), func(t *testing.T) {
-			r := newRig(t, func(c *Config) { c.SaveMessages, c.SaveUpdates, c.SaveContacts = inbound, updates, people }, nil)
+			r := newRigKeeping(t, func(c *messages.Config) { c.SaveMessages, c.SaveUpdates, c.SaveContacts = inbound, updates, people })
 			defer r.stop()
 			id := r.create("a").ID
 			for _, f := range []event.Fact{
@@ -29,19 +30,19 @@ func TestGatesAreIndependent(t *testing.T) {
 				r.report(id, f)
 			}
 			var want []event.Kind
-			stored := map[string]int{messages: 1, messageKeys: 1, messageUpdates: 0, contacts: 0, contactJIDs: 0}
+			stored := map[string]int{"message": 1, "message_key": 1, "message_update": 0, "contact": 0, "contact_jid": 0}
 			if inbound {
 				want = append(want, event.MessagesUpsert)
-				stored[messages], stored[messageKeys] = 2, 2
+				stored["message"], stored["message_key"] = 2, 2
 			}
 			want = append(want, event.SendMessage)
 			if updates {
 				want = append(want, event.MessagesUpdate)
-				stored[messageUpdates] = 1
+				stored["message_update"] = 1
 			}
 			if people {
 				want = append(want, event.ContactsUpsert, event.ContactsUpdate)
-				stored[contacts], stored[contactJIDs] = 1, 2
+				stored["contact"], stored["contact_jid"] = 1, 2
 			}
 			want = append(want, event.MessagesStar)
 			if got := kinds(r.published()); !reflect.DeepEqual(got, want) {
@@ -136,7 +137,7 @@ func TestDeletedMessageEventHasItsID(t *testing.T) {
 			t.Errorf("%q in %q: %s %v, want id %v", c.key, c.chat, n.Kind, data, c.want)
 		}
 	}
-	if n := r.count(messageKeys, id); n != 3 {
+	if n := r.count("message_key", id); n != 3 {
 		t.Errorf("%d messages are left", n)
 	}
 }

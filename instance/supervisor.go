@@ -89,7 +89,6 @@ type SupervisorConfig struct {
 	ConnectTimeout     time.Duration // limit of one dial with its login, and of Connect's wait for a code
 	InitialDelay       time.Duration // before the first retry
 	MaxDelay           time.Duration // between two retries
-	Retention          time.Duration // of stored messages; 0: forever
 
 	// PruneDevice removes unneeded data of an instance's paired device, and returns when
 	// to call it again, zero if there is nothing left. It scans the whole device, so it
@@ -159,14 +158,11 @@ func NewSupervisor(cfg SupervisorConfig) *Supervisor {
 	return s
 }
 
-// Start begins reconnecting the paired instances, a few at a time, and pruning stored
-// messages and devices. It waits for neither.
+// Start begins reconnecting the paired instances, a few at a time, and pruning devices. It
+// waits for neither.
 func (s *Supervisor) Start() {
 	if s.cfg.AutoReconnect {
 		s.restore()
-	}
-	if s.cfg.Retention > 0 {
-		s.spawn(func() { prune.Loop(s.life, s.reg.cfg.Store, s.cfg.Retention, s.pruneMessages, s.notPruned) })
 	}
 	if s.cfg.DropLoggedOut != nil && s.cfg.KeepLoggedOut > 0 {
 		drop := func(before time.Time) (time.Time, error) { return s.cfg.DropLoggedOut(s.life, before) }
@@ -362,15 +358,7 @@ func (s *Supervisor) checked(id int64, f event.Fact, err error) error {
 	return err
 }
 
-func (s *Supervisor) notPruned(err error) { s.log.Warn("messages not pruned", "error", err) }
-
-func (s *Supervisor) pruneMessages(before time.Time) (oldest time.Time, err error) {
-	removed, oldest, err := s.reg.Prune(s.life, before)
-	if removed > 0 {
-		s.log.Info("old messages removed", "count", removed)
-	}
-	return oldest, err
-}
+func (s *Supervisor) notPruned(err error) { s.log.Warn("devices not pruned", "error", err) }
 
 // Data of a device is kept for at least a week. A full scan is made at most every
 // deviceGrace.

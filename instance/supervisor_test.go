@@ -211,7 +211,10 @@ func TestOnlyLossesAndStreamErrorsAreDialledAgain(t *testing.T) {
 
 func TestStopEndsDialsAndWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the bubble fails when a goroutine stays
-		r := newRig(t, nil, func(c *SupervisorConfig) { c.Retention = time.Hour })
+		r := newRig(t, nil, func(c *SupervisorConfig) {
+			c.KeepLoggedOut = time.Hour
+			c.DropLoggedOut = func(context.Context, time.Time) (oldest time.Time, err error) { return oldest, nil }
+		})
 		dialling, waiting := r.linked("dialling", event.Disconnected).ID, r.linked("waiting", event.Disconnected).ID
 		r.net.onDial(func(ctx context.Context, s *session) error {
 			if s.id == waiting {

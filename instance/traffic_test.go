@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/messages"
 )
 
 // TestTrafficIsCountedOnceAMessage: those of others when they come, not again when
@@ -13,7 +14,7 @@ import (
 // are not stored too.
 func TestTrafficIsCountedOnceAMessage(t *testing.T) {
 	for _, saves := range []bool{true, false} {
-		r := newRig(t, func(c *Config) { c.SaveMessages = saves }, nil)
+		r := newRigKeeping(t, func(c *messages.Config) { c.SaveMessages = saves })
 		rec := r.create("a")
 		report := func(id string, mine bool) {
 			t.Helper()

@@ -1,128 +1,13 @@
 package instance
 
 import (
-	"errors"
-	"maps"
-	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"postern/event"
+	"postern/instance/webhooks"
 )
-
-func TestWebhookRules(t *testing.T) {
-	r := newRig(t, nil, nil)
-	defer r.stop()
-	id := r.create("a").ID
-	if _, err := r.reg.Webhook(id); !errors.Is(err, ErrNoWebhook) {
-		t.Fatalf("before any PUT: %v", err)
-	}
-	flags := map[event.Flag]bool{"messagesUpsert": true, "callUpsert": false}
-	for _, step := range []struct {
-		name    string
-		change  WebhookChange
-		url     string
-		enabled bool
-		events  map[event.Flag]bool
-	}{
-		{"absent enabled is true", WebhookChange{URL: new("http://a"), Events: flags}, "http://a", true, flags},
-		{"disabled", WebhookChange{Enabled: new(false)}, "http://a", false, flags},
-		{"absent enabled is true on update too", WebhookChange{}, "http://a", true, flags},
-		{"absent url and events are kept", WebhookChange{Enabled: new(true)}, "http://a", true, flags},
-		{"events replace the flags", WebhookChange{Events: map[event.Flag]bool{"sendMessage": true}}, "http://a", true, map[event.Flag]bool{"sendMessage": true}},
-		{"{} removes all flags", WebhookChange{Events: map[event.Flag]bool{}}, "http://a", true, map[event.Flag]bool{}},
-		{"the url changes", WebhookChange{URL: new("HTTPS://b/c?d=e")}, "HTTPS://b/c?d=e", true, map[event.Flag]bool{}},
-	} {
-		got, err := r.reg.PutWebhook(bg, id, step.change)
-		if err != nil || got.URL != step.url || got.Enabled != step.enabled || got.Events == nil || !maps.Equal(got.Events, step.events) || got.ID != 1 || got.InstanceID != id {
-			t.Errorf("%s: %+v, %v", step.name, got, err)
-		}
-		got.Events["mediaRetry"] = true // the caller's own copy
-		if kept, err := r.reg.Webhook(id); err != nil || !maps.Equal(kept.Events, step.events) {
-			t.Errorf("%s: kept %+v, %v", step.name, kept, err)
-		}
-	}
-	r.reboot()
-	if got, err := r.reg.Webhook(id); err != nil || got.URL != "HTTPS://b/c?d=e" || got.CreatedAt.IsZero() {
-		t.Errorf("after a restart: %+v, %v", got, err)
-	}
-}
-
-func TestABadWebhookIsRefusedAndChangesNothing(t *testing.T) {
-	r := newRig(t, func(c *Config) {
-		c.CheckURL = func(u *url.URL) error {
-			if u.Hostname() == "169.254.169.254" {
-				return errors.New("must not be a metadata address")
-			}
-			return nil
-		}
-	}, nil)
-	defer r.stop()
-	id := r.create("a").ID
-	if _, err := r.reg.PutWebhook(bg, id, WebhookChange{}); !errors.Is(err, ErrInvalidWebhook) {
-		t.Errorf("created without a url: %v", err)
-	}
-	r.hook(id, "http://kept", "sendMessage")
-	for name, c := range map[string]struct {
-		change WebhookChange
-		field  string
-	}{
-		"unknown flag":    {WebhookChange{URL: new("http://x"), Events: map[event.Flag]bool{"messageUpsert": true}}, "events.messageUpsert"},
-		"flag by case":    {WebhookChange{Events: map[event.Flag]bool{"MessagesUpsert": true}}, "events.MessagesUpsert"},
-		"event name":      {WebhookChange{Events: map[event.Flag]bool{"messages.upsert": true}}, "events.messages.upsert"},
-		"empty flag":      {WebhookChange{Events: map[event.Flag]bool{"": true}}, "events."},
-		"scheme":          {WebhookChange{URL: new("ftp://x/")}, "url"},
-		"no scheme":       {WebhookChange{URL: new("example.com/x")}, "url"},
-		"no host":         {WebhookChange{URL: new("http:///x")}, "url"},
-		"port 0":          {WebhookChange{URL: new("http://x:0/")}, "url"},
-		"port too large":  {WebhookChange{URL: new("http://x:65536/")}, "url"},
-		"empty port":      {WebhookChange{URL: new("http://x:/")}, "url"},
-		"port of letters": {WebhookChange{URL: new("http://x:http/")}, "url"},
-		"port only":       {WebhookChange{URL: new("http://:80/x")}, "url"},
-		"empty":           {WebhookChange{URL: new("")}, "url"},
-		"not a url":       {WebhookChange{URL: new("http://x\x00")}, "url"},
-		"user":            {WebhookChange{URL: new("http://u@x/")}, "url"},
-		"password":        {WebhookChange{URL: new("http://u:p@x/")}, "url"},
-		"501 characters":  {WebhookChange{URL: new("http://x/" + strings.Repeat("é", 492))}, "url"},
-		"refused address": {WebhookChange{URL: new("http://169.254.169.254/")}, "url"},
-	} {
-		_, err := r.reg.PutWebhook(bg, id, c.change)
-		var rule *RuleError
-		if !errors.Is(err, ErrInvalidWebhook) || !errors.As(err, &rule) || rule.Field != c.field {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if got, err := r.reg.Webhook(id); err != nil || got.URL != "http://kept" || len(got.Events) != 1 {
-		t.Errorf("kept: %+v, %v", got, err)
-	}
-	if _, err := r.reg.PutWebhook(bg, 9, WebhookChange{URL: new("http://x")}); !errors.Is(err, ErrNotFound) {
-		t.Errorf("unknown instance: %v", err)
-	}
-}
-
-func TestAURLHas500CharactersNotBytes(t *testing.T) {
-	r := newRig(t, nil, nil)
-	defer r.stop()
-	long := "http://x/" + strings.Repeat("é", 491)
-	if _, err := r.reg.PutWebhook(bg, r.create("a").ID, WebhookChange{URL: &long}); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestAllTwentySevenFlagsAreKnown(t *testing.T) {
-	r := newRig(t, nil, nil)
-	defer r.stop()
-	all := map[event.Flag]bool{}
-	for _, d := range event.Catalogue() {
-		if d.Family == event.Instance {
-			all[d.Flag] = true
-		}
-	}
-	got, err := r.reg.PutWebhook(bg, r.create("a").ID, WebhookChange{URL: new("http://x"), Events: all})
-	if err != nil || len(got.Events) != 27 {
-		t.Errorf("%d flags, %v", len(got.Events), err)
-	}
-}
 
 func TestEventGoesToInstanceAndGlobalWebhook(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -139,10 +24,10 @@ func TestEventGoesToInstanceAndGlobalWebhook(t *testing.T) {
 		"unset flag":                    {"", nil, "sendMessage", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, func(cfg *Config) { cfg.GlobalURL = c.global }, nil)
+			r := newRig(t, func(cfg *Config) { cfg.Webhooks = webhooks.New(webhooks.Config{Store: cfg.Store, GlobalURL: c.global}) }, nil)
 			defer r.stop()
 			id := r.create("a").ID
-			if _, err := r.reg.PutWebhook(bg, id, WebhookChange{URL: new("http://own"), Enabled: c.enabled, Events: map[event.Flag]bool{c.flag: true}}); err != nil {
+			if _, err := r.reg.Webhooks().PutWebhook(bg, id, webhooks.WebhookChange{URL: new("http://own"), Enabled: c.enabled, Events: map[event.Flag]bool{c.flag: true}}); err != nil {
 				t.Fatal(err)
 			}
 			r.report(id, connection(event.TypeConnected, event.ConnectionOpen, event.Online))
@@ -171,11 +56,45 @@ func TestChangedWebhookAppliesToNextEvent(t *testing.T) {
 			t.Errorf("%s: went to %v", u, n)
 		}
 	}
-	if _, err := r.reg.PutWebhook(bg, id, WebhookChange{Enabled: new(false)}); err != nil {
+	if _, err := r.reg.Webhooks().PutWebhook(bg, id, webhooks.WebhookChange{Enabled: new(false)}); err != nil {
 		t.Fatal(err)
 	}
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("three", "1@s.whatsapp.net", false)})
 	if n := urls(r.one()); len(n) != 0 {
 		t.Errorf("disabled: went to %v", n)
 	}
+}
+
+// TestOptionsApplyFromTheResponseOn, with events all the while: none
+// after the answer goes the way before it.
+func TestOptionsApplyFromTheResponseOn(t *testing.T) {
+	r := newRig(t, nil, nil)
+	defer r.stop()
+	id := r.create("a").ID
+	r.hook(id, "http://own", "presenceUpdated")
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					r.report(id, event.Fact{Kind: event.PresenceUpdated, Data: event.PresenceUpdate{JID: aPerson}})
+				}
+			}
+		})
+	}
+	flag := map[event.Flag]bool{"presenceUpdated": true}
+	for i := range 50 {
+		to := []string{"http://even", "http://odd"}[i%2]
+		r.options(id, webhooks.OptionsChange{Endpoints: []webhooks.EndpointChange{{ID: "e", URL: to, Events: flag}}})
+		destinations := r.reg.entry(id).Destinations(event.PresenceUpdated, event.About{})
+		if len(destinations) != 2 || destinations[1].URL != to {
+			t.Fatalf("after the answer an event goes to %+v, want %s", destinations, to)
+		}
+	}
+	close(stop)
+	all.Wait()
 }

@@ -6,6 +6,7 @@ import (
 
 	"postern/delivery"
 	"postern/event"
+	"postern/instance/webhooks"
 )
 
 // codes are the deliveries of pairing codes, by state and destination.
@@ -35,35 +36,35 @@ func (r *rig) wantCodes(step string, target event.Target, withheld bool) {
 }
 
 func TestChangeOfDestinationWithholdsCodesInItsCommit(t *testing.T) {
-	crm := func(url, header string) []EndpointChange {
-		return []EndpointChange{{ID: "crm", URL: url, Headers: map[string]string{"X-Tenant": header}, Events: map[event.Flag]bool{"qrcodeUpdated": true}}}
+	crm := func(url, header string) []webhooks.EndpointChange {
+		return []webhooks.EndpointChange{{ID: "crm", URL: url, Headers: map[string]string{"X-Tenant": header}, Events: map[event.Flag]bool{"qrcodeUpdated": true}}}
 	}
-	with := func(header string, endpoints []EndpointChange) OptionsChange {
-		return OptionsChange{Durable: true, Headers: map[string]string{"X-Own": header}, Endpoints: endpoints}
+	with := func(header string, endpoints []webhooks.EndpointChange) webhooks.OptionsChange {
+		return webhooks.OptionsChange{Durable: true, Headers: map[string]string{"X-Own": header}, Endpoints: endpoints}
 	}
 	first := with("a", crm("http://b.example/", "a"))
-	put := func(c WebhookChange) func(*rig, int64) {
+	put := func(c webhooks.WebhookChange) func(*rig, int64) {
 		return func(r *rig, id int64) {
-			if _, err := r.reg.PutWebhook(bg, id, c); err != nil {
+			if _, err := r.reg.Webhooks().PutWebhook(bg, id, c); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	options := func(c OptionsChange) func(*rig, int64) { return func(r *rig, id int64) { r.options(id, c) } }
+	options := func(c webhooks.OptionsChange) func(*rig, int64) { return func(r *rig, id int64) { r.options(id, c) } }
 	for name, c := range map[string]struct {
 		change        func(*rig, int64)
 		own, endpoint bool // withheld
 	}{
-		"another URL, the flag off": {put(WebhookChange{URL: new("http://evil/"), Events: map[event.Flag]bool{}}), true, false},
-		"another URL, disabled":     {put(WebhookChange{URL: new("http://evil/"), Enabled: new(false)}), true, false},
-		"the flag off":              {put(WebhookChange{Events: map[event.Flag]bool{}}), false, false},
-		"the same URL":              {put(WebhookChange{URL: new("http://a.example/")}), false, false},
+		"another URL, the flag off": {put(webhooks.WebhookChange{URL: new("http://evil/"), Events: map[event.Flag]bool{}}), true, false},
+		"another URL, disabled":     {put(webhooks.WebhookChange{URL: new("http://evil/"), Enabled: new(false)}), true, false},
+		"the flag off":              {put(webhooks.WebhookChange{Events: map[event.Flag]bool{}}), false, false},
+		"the same URL":              {put(webhooks.WebhookChange{URL: new("http://a.example/")}), false, false},
 		"another header":            {options(with("b", crm("http://b.example/", "a"))), true, false},
 		"the endpoint's URL":        {options(with("a", crm("http://evil/", "a"))), false, true},
 		"the endpoint's header":     {options(with("a", crm("http://b.example/", "b"))), false, true},
 		"the endpoint removed":      {options(with("a", nil)), false, true},
 		"the same options":          {options(first), false, false},
-		"options deleted":           {func(r *rig, id int64) { _, _ = r.reg.DropOptions(bg, id) }, true, true},
+		"options deleted":           {func(r *rig, id int64) { _, _ = r.reg.Webhooks().DropOptions(bg, id) }, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, withLedger(t), nil)
@@ -104,11 +105,11 @@ func TestGlobalWebhookMovedWithholdsCodes(t *testing.T) {
 	r.stop()
 	r.adapt = func(c *Config) {
 		withLedger(t)(c)
-		c.GlobalURL = url
+		c.Webhooks = webhooks.New(webhooks.Config{Store: c.Store, GlobalURL: url})
 	}
 	r.boot()
 	defer func() { r.stop() }()
-	r.options(GlobalScope, OptionsChange{Durable: true})
+	r.options(webhooks.Global, webhooks.OptionsChange{Durable: true})
 	id := r.create("shop").ID
 	code := func() {
 		t.Helper()
@@ -131,13 +132,13 @@ func TestGlobalWebhookMovedWithholdsCodes(t *testing.T) {
 	r.reboot()
 	newest("a restart with another URL", true)
 	code()
-	r.reg.SetGlobalURL("http://evil.example/")
+	r.reg.Webhooks().SetGlobalURL(bg, "http://evil.example/")
 	newest("the same URL set", false)
-	r.reg.SetGlobalURL("")
+	r.reg.Webhooks().SetGlobalURL(bg, "")
 	newest("disabled", false)
-	r.reg.SetGlobalURL("http://next.example/")
+	r.reg.Webhooks().SetGlobalURL(bg, "http://next.example/")
 	newest("another URL set", true)
 	code()
-	r.options(GlobalScope, OptionsChange{Durable: true, Headers: map[string]string{"X-Tenant": "b"}})
+	r.options(webhooks.Global, webhooks.OptionsChange{Durable: true, Headers: map[string]string{"X-Tenant": "b"}})
 	newest("another header", true)
 }

@@ -9,6 +9,7 @@ import (
 
 	"postern/event"
 	"postern/instance"
+	"postern/instance/webhooks"
 	"postern/internal/plural"
 	"postern/migrate/table"
 )
@@ -124,7 +125,7 @@ func (b *belonging) webhook(o *Options, url string, enabled bool, events map[eve
 	if url == "" {
 		return
 	}
-	c := instance.WebhookChange{URL: &url, Enabled: &enabled, Events: events}
+	c := webhooks.WebhookChange{URL: &url, Enabled: &enabled, Events: events}
 	if err := o.Rules.Webhook(c); err != nil {
 		b.leave("the webhook: %v", err)
 		return
@@ -147,7 +148,7 @@ func (b *belonging) headers(o *Options, raw string) {
 		b.leave("the webhook's headers: they are no JSON object of texts")
 		return
 	}
-	c := instance.OptionsChange{Headers: headers}
+	c := webhooks.OptionsChange{Headers: headers}
 	if b.parts.Options != nil {
 		c = *b.parts.Options
 		c.Headers = headers

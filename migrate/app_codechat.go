@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"postern/event"
-	"postern/instance"
+	"postern/messages"
 	"postern/migrate/table"
 )
 
@@ -147,7 +147,7 @@ func (codechat) fill(ctx context.Context, s *sources, o *Options, group map[stri
 			return nil // of a message that is left out, or of another group
 		}
 		m := &of.account.Import.Messages[of.message]
-		m.Updates = append(m.Updates, instance.ImportedUpdate{Status: updateStatus(r.Text("status")), At: event.At(r.Time("dateTime"))})
+		m.Updates = append(m.Updates, messages.ImportedUpdate{Status: updateStatus(r.Text("status")), At: event.At(r.Time("dateTime"))})
 		return r.Err()
 	})
 }
@@ -193,7 +193,7 @@ func (a *Account) addMessage(o *Options, r *table.Row, m event.Message) bool {
 			a.leave(r.Table, r.Fail("the message: %w", err))
 			return false
 		}
-		a.Import.Messages = append(a.Import.Messages, instance.ImportedMessage{Message: m})
+		a.Import.Messages = append(a.Import.Messages, messages.Imported{Message: m})
 		return true
 	}
 	return false

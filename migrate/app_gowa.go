@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"postern/event"
-	"postern/instance"
+	"postern/instance/webhooks"
 	"postern/internal/plural"
 	"postern/migrate/table"
 )
@@ -82,11 +82,11 @@ func gowaWebhook(b *belonging, o *Options, r *table.Row) {
 		b.headers(o, r.Text("headers"))
 		return
 	}
-	c := instance.OptionsChange{}
+	c := webhooks.OptionsChange{}
 	if b.parts.Options != nil {
 		c = *b.parts.Options
 	}
-	c.Endpoints = append(slices.Clone(c.Endpoints), instance.EndpointChange{ID: fmt.Sprintf("webhook-%d", len(c.Endpoints)+2), URL: url, Enabled: &enabled, Events: events})
+	c.Endpoints = append(slices.Clone(c.Endpoints), webhooks.EndpointChange{ID: fmt.Sprintf("webhook-%d", len(c.Endpoints)+2), URL: url, Enabled: &enabled, Events: events})
 	if err := o.Rules.Options(c); err != nil {
 		b.leave("a further webhook: %v", err)
 		return

@@ -10,6 +10,7 @@ import (
 
 	"postern/event"
 	"postern/instance"
+	"postern/instance/webhooks"
 	"postern/migrate/migratetest"
 )
 
@@ -174,7 +175,7 @@ func TestInstancesOfGowaAreTakenOver(t *testing.T) {
 		t.Errorf("%+v", in)
 	}
 	off := false
-	want := &instance.OptionsChange{Headers: map[string]string{"X-Key": "v"}, Endpoints: []instance.EndpointChange{{
+	want := &webhooks.OptionsChange{Headers: map[string]string{"X-Key": "v"}, Endpoints: []webhooks.EndpointChange{{
 		ID: "webhook-2", URL: "https://example.com/2", Enabled: &off, Events: map[event.Flag]bool{"messagesUpsert": true, "messagesUpdated": true},
 	}}}
 	if !reflect.DeepEqual(in.Options, want) {

@@ -109,7 +109,7 @@ func fill(t testing.TB, d *wastore.Device) {
 // options returns those of a plan over files.
 func options(from ...string) Options {
 	return Options{
-		From: from, Rules: instance.NewRules(instance.Config{}), Now: time.Now(),
+		From: from, Rules: instance.Rules{}, Now: time.Now(),
 		Keeps: func(name, token string) bool { return token == "good for "+name },
 		Mint:  func(name string) (string, error) { return "new for " + name, nil },
 	}

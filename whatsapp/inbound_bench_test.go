@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,6 +21,8 @@ import (
 	"postern/dispatch"
 	"postern/event"
 	"postern/instance"
+	"postern/instance/webhooks"
+	"postern/messages"
 	"postern/store"
 	"postern/whatsapp/device"
 )
@@ -137,7 +140,7 @@ func (s *stopwatch) wait(b *testing.B) time.Duration {
 
 func openAll(b *testing.B, r *rig) (*store.Store, *device.Container) {
 	b.Helper()
-	st, err := store.Open(store.Options{Path: r.path, Buckets: append(device.Buckets(), instance.Buckets()...)})
+	st, err := store.Open(store.Options{Path: r.path, Buckets: slices.Concat(device.Buckets(), instance.Buckets(), webhooks.Buckets(), messages.Buckets())})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -189,8 +192,13 @@ func receiveOurs(b *testing.B, r *rig) taken {
 	defer st.Close()
 	queue := dispatch.NewQueue(dispatch.QueueConfig{Sender: dispatch.NewSender(dispatch.SenderConfig{}), Size: 2 * backlog, Logger: r.conn.log})
 	defer func() { _ = queue.Close(context.Background()) }()
+	archive, err := messages.Open(b.Context(), messages.Config{Store: st, Owner: instance.There, SaveMessages: true, SaveUpdates: true, SaveContacts: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer archive.Close()
 	registry, err := instance.Open(b.Context(), instance.Config{
-		Store: st, GlobalURL: hook.URL, SaveMessages: true, SaveUpdates: true, SaveContacts: true,
+		Store: st, Messages: archive, Webhooks: webhooks.New(webhooks.Config{Store: st, GlobalURL: hook.URL}),
 		Publish: func(n event.Notice) {
 			if err := queue.Enqueue(n); err != nil {
 				b.Error(err)
@@ -200,7 +208,6 @@ func receiveOurs(b *testing.B, r *rig) taken {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer registry.Close()
 	if _, err := registry.ByID(r.owner); err != nil {
 		if _, err := registry.Create(b.Context(), instance.New{Name: "bench", Mint: func(string) (string, error) { return "t", nil }}); err != nil {
 			b.Fatal(err)

@@ -26,6 +26,7 @@ import (
 	"postern/backup"
 	"postern/event"
 	"postern/instance"
+	"postern/messages"
 	"postern/whatsapp/device"
 )
 
@@ -51,15 +52,15 @@ type Head struct {
 
 // line is one line of a file; exactly one field is set.
 type line struct {
-	Head     *Head                     `json:"head,omitempty"`
-	Instance *instance.Export          `json:"instance,omitempty"`
-	Device   json.RawMessage           `json:"device,omitempty"`
-	Session  *session                  `json:"session,omitempty"`
-	Entry    *device.Entry             `json:"entry,omitempty"`
-	Pair     *[2]string                `json:"pair,omitempty"`
-	Contact  *instance.Contact         `json:"contact,omitempty"`
-	Message  *instance.ExportedMessage `json:"message,omitempty"`
-	End      *end                      `json:"end,omitempty"`
+	Head     *Head              `json:"head,omitempty"`
+	Instance *instance.Export   `json:"instance,omitempty"`
+	Device   json.RawMessage    `json:"device,omitempty"`
+	Session  *session           `json:"session,omitempty"`
+	Entry    *device.Entry      `json:"entry,omitempty"`
+	Pair     *[2]string         `json:"pair,omitempty"`
+	Contact  *messages.Contact  `json:"contact,omitempty"`
+	Message  *messages.Exported `json:"message,omitempty"`
+	End      *end               `json:"end,omitempty"`
 }
 
 type session struct {
@@ -143,10 +144,10 @@ func (t *Writer) Device(e *device.Export) error {
 }
 
 // Contact writes a contact.
-func (t *Writer) Contact(c instance.Contact) error { return t.put(line{Contact: &c}) }
+func (t *Writer) Contact(c messages.Contact) error { return t.put(line{Contact: &c}) }
 
 // Message writes a stored message.
-func (t *Writer) Message(m instance.ExportedMessage) error { return t.put(line{Message: &m}) }
+func (t *Writer) Message(m messages.Exported) error { return t.put(line{Message: &m}) }
 
 // Close writes the end. A file without it is rejected.
 func (t *Writer) Close() error {

@@ -13,6 +13,7 @@ import (
 
 	"postern/backup"
 	"postern/instance"
+	"postern/messages"
 	"postern/whatsapp/device"
 )
 
@@ -27,7 +28,7 @@ func written(t *testing.T, to ...age.Recipient) []byte {
 	err = errors.Join(
 		w.Instance(instance.Export{Record: json.RawMessage(`{"name":"shop","token":{"value":"t"}}`)}),
 		w.Device(&device.Export{Record: json.RawMessage(`{"jid":"1:2@s.whatsapp.net"}`), Entries: []device.Entry{{Key: []byte("Ix"), Value: []byte("y")}}}),
-		w.Contact(instance.Contact{JID: "1@s.whatsapp.net"}),
+		w.Contact(messages.Contact{JID: "1@s.whatsapp.net"}),
 		w.Close(),
 	)
 	if err != nil {

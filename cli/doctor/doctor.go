@@ -9,6 +9,7 @@ import (
 
 	"postern/config"
 	"postern/instance"
+	"postern/instance/webhooks"
 	"postern/store"
 )
 
@@ -122,7 +123,7 @@ func (r *examination) askReceivers(ctx context.Context) (all []instance.Receiver
 	defer cancel()
 	var listed []struct {
 		Name    string
-		Webhook *instance.Webhook
+		Webhook *webhooks.Webhook
 	}
 	if err := r.Ask(ctx, "GET", "/instance", &listed); err != nil {
 		return nil, err

@@ -1,0 +1,142 @@
+package messages
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"postern/internal/prune"
+	"postern/store"
+)
+
+// Names of the buckets, which are drawn in doc.go.
+const (
+	messages       = "message"
+	messageKeys    = "message_key"
+	messageUpdates = "message_update"
+	messageChats   = "message_chat"
+	contacts       = "contact"
+	contactJIDs    = "contact_jid"
+
+	chatNamesBucket = "message_chat_name"
+)
+
+// Buckets returns the buckets of this package. Their records belong to instances: see
+// [store.OwnedBy].
+func Buckets() []store.Bucket {
+	return []store.Bucket{
+		{Name: messages, Owner: "messages", Key: "instance id + message id", Value: "JSON: the message and when it was stored", Append: true, Series: 8, Guards: true, When: messageStored, Needs: messageNeeds, Of: store.FirstID},
+		{Name: messageKeys, Owner: "messages", Key: "instance id + key id, 0, chat", Value: "message id", Needs: messageKeyNeeds},
+		{Name: messageChats, Owner: "messages", Key: "instance id + chat, 0, message id; of history 0 and its time before that id", Value: "1: the account's own, 2: not; empty in older files", Needs: messageChatNeeds},
+		{Name: chatNamesBucket, Owner: "messages", Key: "instance id + a name of a chat, 0, its other name", Value: "empty", Of: ownerOfName},
+		{Name: messageUpdates, Owner: "messages", Key: "instance id + message id + n", Value: "JSON: status and time", Fill: 0.75, Needs: messageUpdateNeeds},
+		{Name: contacts, Owner: "messages", Key: "instance id + contact id", Value: "JSON: JIDs and names", Needs: contactNeeds, Of: store.FirstID},
+		{Name: contactJIDs, Owner: "messages", Key: "instance id + phone JID or LID", Value: "contact id", Needs: contactJIDNeeds},
+	}
+}
+
+// Config configures an Archive. Store and Owner are required.
+type Config struct {
+	Store *store.Store
+	// Owner returns an error if an instance does not exist. Calls about such an instance
+	// return it.
+	Owner func(tx *store.Tx, instance int64) error
+
+	SaveMessages bool // store received messages and history; see Receive
+	SaveUpdates  bool // store receipts
+	SaveContacts bool
+
+	Retention time.Duration // of messages; 0: forever
+
+	Logger *slog.Logger // nil discards
+}
+
+// Archive holds the messages, contacts and chats of all instances. It is safe for
+// concurrent use.
+type Archive struct {
+	cfg Config
+	log *slog.Logger
+
+	life       context.Context // ends with Close
+	end        context.CancelFunc
+	mu         sync.Mutex // of the end of life
+	background sync.WaitGroup
+	looking    chan struct{} // a slot per receipt that waits for its message
+	departures departures
+
+	recovered, repeated atomic.Uint64 // see Copies
+}
+
+// Open returns the archive of a file. It first builds the index of messages by chat, in
+// files written before it existed.
+func Open(ctx context.Context, cfg Config) (*Archive, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	a := &Archive{cfg: cfg, log: cfg.Logger.With("component", "messages"), looking: make(chan struct{}, receiptsWaiting)}
+	a.life, a.end = context.WithCancel(context.WithoutCancel(ctx))
+	if err := a.indexChats(ctx); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Start begins to remove old messages, if the configuration has a retention.
+func (a *Archive) Start() {
+	if a.cfg.Retention > 0 {
+		a.spawn(func() {
+			prune.Loop(a.life, a.cfg.Store, a.cfg.Retention, a.pruneAll, func(err error) { a.log.Warn("messages not pruned", "error", err) })
+		})
+	}
+}
+
+// Close ends the archive's own goroutines and waits for them.
+func (a *Archive) Close() {
+	a.mu.Lock()
+	a.end()
+	a.mu.Unlock()
+	a.background.Wait()
+}
+
+// spawn runs fn in a goroutine that Close waits for; after Close it does nothing.
+func (a *Archive) spawn(fn func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.life.Err() == nil {
+		a.background.Go(fn)
+	}
+}
+
+// owner returns an error if an instance does not exist.
+func (a *Archive) owner(instance int64) error {
+	return a.cfg.Store.View(func(tx *store.Tx) error { return a.cfg.Owner(tx, instance) })
+}
+
+// Any reports whether messages of an instance are stored.
+func Any(tx *store.Tx, instance int64) (found bool, err error) {
+	err = tx.Scan(messages, store.Range{Prefix: store.Key(instance), Limit: 1}, func(_, _ []byte) (bool, error) {
+		found = true
+		return false, nil
+	})
+	return found, err
+}
+
+// Forget removes everything of an instance, in the commit that deletes the instance.
+func Forget(tx *store.Tx, instance int64) (err error) {
+	for _, bucket := range []string{messages, messageKeys, messageChats, chatNamesBucket, messageUpdates, contacts, contactJIDs} {
+		_, e := tx.DeletePrefix(bucket, store.Key(instance))
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+func number(b []byte) int64 {
+	if len(b) != 8 {
+		return 0
+	}
+	return int64(binary.BigEndian.Uint64(b)) //nolint:gosec // ids count from 1
+}
