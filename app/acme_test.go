@@ -419,9 +419,9 @@ func TestStartWithoutCertificateLogsTheCause(t *testing.T) {
 	}
 }
 
-// TestAnAuthorityThatHangsHoldsNobodyUp: the stored certificate is served a second later, and the
+// TestHangingAuthorityDelaysNoHandshake: the stored certificate is served a second later, and the
 // stop ends the question.
-func TestAnAuthorityThatHangsHoldsNobodyUp(t *testing.T) {
+func TestHangingAuthorityDelaysNoHandshake(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and says nothing
 	if err != nil {
 		t.Fatal(err)

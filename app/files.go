@@ -140,7 +140,7 @@ func checkFolder(path string) error {
 		case err != nil:
 			return err
 		case !info.IsDir():
-			return fmt.Errorf("%s is no folder", folder)
+			return fmt.Errorf("%s is not a folder", folder)
 		}
 		if err := config.Writable(folder); err != nil {
 			return fmt.Errorf("nothing can be written into %s: %w", folder, err)

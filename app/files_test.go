@@ -87,7 +87,7 @@ func TestFilesThatTheConfigurationNamesAreLookedAt(t *testing.T) {
 		"a folder as data file":     {with(nil, "store.path", folder), []string{"store.path: " + folder + " is a folder"}},
 		"a file as data folder":     {with(nil, "store.path", text+"/p.db"), []string{"store.path: stat " + text + "/p.db"}},
 		"damaged secrets":           {with(nil, "store.path", damaged), []string{"store.path: secrets in " + filepath.Join(filepath.Dir(damaged), "secrets.json")}},
-		"a file as backup folder":   {with(nil, "backup.dir", text), []string{"backup.dir: " + text + " is no folder"}},
+		"a file as backup folder":   {with(nil, "backup.dir", text), []string{"backup.dir: " + text + " is not a folder"}},
 		"a folder in a file":        {with(nil, "backup.dir", text+"/b"), []string{"backup.dir: stat " + text + "/b"}},
 		"no logo":                   {with(nil, "console.logo_file", missing), []string{"console.logo_file: open " + missing}},
 		"a text as logo":            {with(nil, "console.logo_file", text), []string{"console.logo_file: " + text + " must be a PNG, JPEG, WebP or SVG image"}},

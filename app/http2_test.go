@@ -21,10 +21,10 @@ func (a *authority) speaking(two bool) *http.Client {
 	return &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{ForceAttemptHTTP2: two, TLSClientConfig: &tls.Config{RootCAs: pool}}}
 }
 
-// TestTLSServesHTTP2AndWebSockets: a client that offers both protocols gets
+// TestHTTP2AndWebSocketsOverTLS: a client that offers both protocols gets
 // the newer one, and for a WebSocket, as a browser does, the older one by a connection of
 // its own.
-func TestTLSServesHTTP2AndWebSockets(t *testing.T) {
+func TestHTTP2AndWebSocketsOverTLS(t *testing.T) {
 	a := newAuthority(t)
 	a.issue(time.Now().Add(time.Hour))
 	s := secureSockets(t, a)
@@ -61,8 +61,8 @@ func TestTLSServesHTTP2AndWebSockets(t *testing.T) {
 	}
 }
 
-// TestStopClosesIdleHTTP2Connections, which clients keep open.
-func TestStopClosesIdleHTTP2Connections(t *testing.T) {
+// TestStopClosesIdleConnections, which clients keep open.
+func TestStopClosesIdleConnections(t *testing.T) {
 	a := newAuthority(t)
 	a.issue(time.Now().Add(time.Hour))
 	s := secureSockets(t, a)

@@ -34,7 +34,7 @@ func proxyForAll(cfg *config.Config) (proxyURL string, named proxy.Server, err e
 		// NO_PROXY excludes WhatsApp, or an unreadable value was skipped.
 		alone, _ := (&httpproxy.Config{HTTPSProxy: environment.HTTPSProxy}).ProxyFunc()(whatsapp)
 		if alone == nil {
-			err = errors.New("it is no URL")
+			err = errors.New("it is not a URL")
 		}
 	}
 	switch {

@@ -218,7 +218,7 @@ func TestSpentWindowIsIgnoredAfterPauseAndStart(t *testing.T) {
 	})
 }
 
-func TestADraftTellsNothingUntilItIsStarted(t *testing.T) {
+func TestDraftEmitsNoEventsBeforeItsStart(t *testing.T) {
 	bubble(t, newFleet(1, 2), func(r *rig) {
 		req, no := request(1), false
 		req.AutoStart = &no

@@ -142,7 +142,7 @@ func TestLastInstanceDropReturnsTheItem(t *testing.T) {
 	})
 }
 
-func TestPauseEndsTheDelayAndStartGoesOn(t *testing.T) {
+func TestPauseEndsTheDelayAndStartResumes(t *testing.T) {
 	bubble(t, newFleet(1, 2), func(r *rig) {
 		r.create(delayed(2, time.Hour))
 		v := r.status(process)

@@ -190,7 +190,7 @@ func TestABatchOfStrangersIsGoneThroughOnce(t *testing.T) {
 	})
 }
 
-func TestSomebodyWhoBecomesKnownIsSent(t *testing.T) {
+func TestNewlyKnownContactIsSent(t *testing.T) {
 	f := newFleet(1, 2)
 	journalled(t, f, nil, func(j *journal) {
 		j.locks(time.Hour)

@@ -74,7 +74,7 @@ func TestTurnWaitIsOutsideLeaseAndSend(t *testing.T) {
 	})
 }
 
-func TestLeaseOfAStuckSendStartsWithItsTurn(t *testing.T) {
+func TestLeaseStartsWithTheTurn(t *testing.T) {
 	f := waitsForTurn(50*time.Second, time.Minute)
 	f.send = func(context.Context, int64, event.Outgoing) error {
 		time.Sleep(time.Hour)

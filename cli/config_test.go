@@ -45,7 +45,7 @@ func TestConfigShowsSourcesAndNoSecret(t *testing.T) {
 	}
 }
 
-func TestConfigCheckTellsEveryFaultAndMakesNothing(t *testing.T) {
+func TestConfigCheckReportsEveryFault(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)
 	bad := writeFile(t, "config.toml", "[webhook]\nworkers = 0\nqueue_sise = 1\n")

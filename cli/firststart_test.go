@@ -38,7 +38,7 @@ func (w *untilText) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestAPIKeyIsPrintedOnceWithTheConsoleAddress(t *testing.T) {
+func TestAPIKeyIsPrintedOnce(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("SERVER_LISTEN", "127.0.0.1:0")
 	t.Setenv("LOG_LEVEL", "error")

@@ -105,7 +105,7 @@ func TestRepeatedCallsShareAnIdempotencyKey(t *testing.T) {
 	}
 }
 
-func TestIdempotencyKeyDependsOnKeyCallAndID(t *testing.T) {
+func TestIdempotencyKeyInputs(t *testing.T) {
 	text := func(text string) []byte {
 		var c caller
 		c.does("send_message", sendInput{Instance: "shop", To: "1", Text: text})

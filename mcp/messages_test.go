@@ -218,7 +218,7 @@ func TestFileTypeFollowsContentAndIsNeverText(t *testing.T) {
 	}
 }
 
-func TestWhatIsTooLargeIsNotHandedOver(t *testing.T) {
+func TestTooLargeResultsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	var wrote int
 	endless := func(rw http.ResponseWriter, _ *http.Request) {
@@ -262,7 +262,7 @@ func TestListsAreBounded(t *testing.T) {
 	}
 }
 
-func TestFindContactsTellsNumbersFromNames(t *testing.T) {
+func TestFindContactsDistinguishesNumbersFromNames(t *testing.T) {
 	w := newWorld(t)
 	s, _ := w.byHTTP(reader)
 	for query, want := range map[string]string{"Anne": "limit=20&name=Anne", "+49 151 555-00002": "jid=%2B49+151+555-00002&limit=20", "12@lid": "jid=12%40lid&limit=20", "Bar 42": "limit=20&name=Bar+42"} {

@@ -93,7 +93,7 @@ func TestSearchMarksUntrustedText(t *testing.T) {
 	}
 }
 
-func TestWhatIsHandedOnIsCleanAndShort(t *testing.T) {
+func TestUntrustedTextIsCleanedAndTruncated(t *testing.T) {
 	for in, want := range map[string]string{
 		"hello\nworld\t!":                        "hello\nworld\t!",
 		"a\x00b\x1b[31mc\r":                      "ab[31mc",

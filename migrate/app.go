@@ -145,7 +145,7 @@ func (b *belonging) headers(o *Options, raw string) {
 	}
 	var headers map[string]string
 	if err := json.Unmarshal([]byte(raw), &headers); err != nil {
-		b.leave("the webhook's headers: they are no JSON object of texts")
+		b.leave("the webhook's headers: they are not a JSON object of texts")
 		return
 	}
 	c := webhooks.OptionsChange{Headers: headers}

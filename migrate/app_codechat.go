@@ -89,7 +89,7 @@ func codechatWebhook(b *belonging, o *Options, r *table.Row) {
 	if raw := r.Text("events"); !isNothing(raw) {
 		var listed map[string]bool
 		if err := json.Unmarshal([]byte(raw), &listed); err != nil {
-			b.leave("Webhook.events: they are no JSON object of true and false")
+			b.leave("Webhook.events: they are not a JSON object of true and false")
 		}
 		for name, on := range listed {
 			if !event.KnownFlag(event.Flag(name)) {
@@ -112,7 +112,7 @@ func (codechat) fill(ctx context.Context, s *sources, o *Options, group map[stri
 		}
 		c := event.ContactChange{JID: r.Text("remoteJid"), LID: r.Text("lid"), PushName: pointer(r.Text("pushName"))}
 		if strings.HasSuffix(c.JID, "@g.us") || !o.Rules.Contact(&c) {
-			a.leave("Contact", r.Fail("%.100q is no address of a person", c.JID))
+			a.leave("Contact", r.Fail("%.100q is not the address of a person", c.JID))
 			return nil
 		}
 		a.Import.Contacts = append(a.Import.Contacts, c)

@@ -84,7 +84,7 @@ func (b *belonging) evolutionProxy(o *Options, raw string) {
 	}
 	var fields map[string]any
 	if err := json.Unmarshal([]byte(raw), &fields); err != nil {
-		b.leave("the proxy: it is no JSON object")
+		b.leave("the proxy: it is not a JSON object")
 		return
 	}
 	for name, to := range map[string]*string{"protocol": &p.Protocol, "host": &p.Host, "port": &p.Port, "username": &p.Username, "password": &p.Password} {

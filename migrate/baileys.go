@@ -97,7 +97,7 @@ func (b *buffer) UnmarshalJSON(raw []byte) error {
 		Value json.RawMessage `json:"value"`
 	}
 	if err := json.Unmarshal(raw, &wrapped); err != nil {
-		return errors.New("it is no Buffer")
+		return errors.New("it is not a Buffer")
 	}
 	data := wrapped.Data
 	if data == nil {
@@ -115,7 +115,7 @@ func (b *buffer) UnmarshalJSON(raw []byte) error {
 		return nil
 	}
 	if data == nil || json.Unmarshal(data, &text) != nil {
-		return errors.New("it is no Buffer")
+		return errors.New("it is not a Buffer")
 	}
 	decoded, err := base64.StdEncoding.DecodeString(text)
 	*b = decoded

@@ -135,7 +135,7 @@ func TestInvalidCredsAreRefusedByField(t *testing.T) {
 		"never paired":                      func(c map[string]any) { delete(c, "me") },
 		"me or account is missing":          func(c map[string]any) { delete(c, "account") },
 		"the noise key must have 32":        func(c map[string]any) { delete(c, "noiseKey") },
-		"no Buffer":                         func(c map[string]any) { c["noiseKey"] = map[string]any{"private": 5} },
+		"not a Buffer":                      func(c map[string]any) { c["noiseKey"] = map[string]any{"private": 5} },
 		"numbers that are not bytes":        func(c map[string]any) { c["noiseKey"] = map[string]any{"private": map[string]any{"data": []int{256}}} },
 		"illegal base64":                    func(c map[string]any) { c["advSecretKey"] = "%%" },
 		"not an integer":                    func(c map[string]any) { c["registrationId"] = "many" },

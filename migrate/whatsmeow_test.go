@@ -100,7 +100,7 @@ func TestInvalidRowsAreReportedAndSkipped(t *testing.T) {
 		"CREATE TABLE chatwoot_links (a); ", "INSERT INTO chatwoot_links VALUES (1)", "CREATE TABLE nothing_in_it (a)",
 	)
 	all, p := accounts(t, options(path))
-	says(t, all["4915112345678"].Left, "2 rows of whatsmeow_sessions", "1 row of whatsmeow_pre_keys", "must have 32 bytes, not 1", "1 row of whatsmeow_contacts", "1 row of whatsmeow_lid_map", "muted_until is no whole number")
+	says(t, all["4915112345678"].Left, "2 rows of whatsmeow_sessions", "1 row of whatsmeow_pre_keys", "must have 32 bytes, not 1", "1 row of whatsmeow_contacts", "1 row of whatsmeow_lid_map", "muted_until is not an integer")
 	if len(p.Left) != 1 || p.Left[0] != "the tables chatwoot_links" {
 		t.Errorf("%q", p.Left)
 	}

@@ -78,7 +78,7 @@ func (r *examination) folder() []Finding {
 	case err != nil:
 		return one("data folder", Fault, asItsUser+", or give that user the folder", "%v", err)
 	case !info.IsDir():
-		return one("data folder", Fault, "set store.path to a file in a folder", "%s is no folder", folder)
+		return one("data folder", Fault, "set store.path to a file in a folder", "%s is not a folder", folder)
 	}
 	if err := config.Writable(folder); err != nil {
 		return one("data folder", Fault, asItsUser+", or give that user the folder", "nothing can be written into %s: %v", folder, err)

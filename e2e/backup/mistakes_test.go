@@ -182,9 +182,9 @@ func TestRestoreByRootKeepsTheOwner(t *testing.T) {
 	}
 }
 
-// TestARestoreTellsThatOtherSecretsAreConfigured, with which the tokens of the backup are
+// TestRestoreReportsOtherConfiguredSecrets, with which the tokens of the backup are
 // not valid.
-func TestARestoreTellsThatOtherSecretsAreConfigured(t *testing.T) {
+func TestRestoreReportsOtherConfiguredSecrets(t *testing.T) {
 	o := rig.NewOperator(t)
 	file := filepath.Join(t.TempDir(), "b.tar")
 	o.Says(0, "0 instances", "backup", file)

@@ -108,8 +108,8 @@ func TestAnAccountMovesToAnotherPosternWithoutPairing(t *testing.T) {
 	c.Stop()
 }
 
-// TestAnExportCanBeTakenBack undoes an export that was not imported.
-func TestAnExportCanBeTakenBack(t *testing.T) {
+// TestExportCanBeUndone undoes an export that was not imported.
+func TestExportCanBeUndone(t *testing.T) {
 	c := newChatting(t)
 	c.chat(t, "before", 5, true)
 	c.everythingIsRead(t)

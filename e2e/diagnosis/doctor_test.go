@@ -248,7 +248,7 @@ func TestDoctorFindsDiskFaults(t *testing.T) {
 	is(t, found, "data folder", "fault", "nothing can be written")
 }
 
-// TestTheDoctorWaitsForNobodyForLong: hosts that hang are waited for at the same time,
+// TestDoctorLimitsEachWait: hosts that hang are waited for at the same time,
 // and Ctrl-C ends the wait.
 // TestDoctorNamesTheUserForUnreadableFile, and not that it is damaged, or that no
 // program runs.
@@ -269,7 +269,7 @@ func TestDoctorNamesTheUserForUnreadableFile(t *testing.T) {
 	o.Stop()
 }
 
-func TestTheDoctorWaitsForNobodyForLong(t *testing.T) {
+func TestDoctorLimitsEachWait(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	o := newOperator(t)
 	hang := "https://" + silent(t)

@@ -26,9 +26,9 @@ func status(t *testing.T, s *rig.Scene, want event.State) string {
 	}
 }
 
-// TestWhatIsNotToldMakesNoWebhook provokes what is deliberately silent. The
+// TestUnreportedEventsSendNoWebhook provokes what is deliberately silent. The
 // stop at the end waits for every webhook on its way.
-func TestWhatIsNotToldMakesNoWebhook(t *testing.T) {
+func TestUnreportedEventsSendNoWebhook(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}

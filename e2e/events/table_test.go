@@ -124,9 +124,9 @@ const eventsOutro = `
 
 | Event | Why | Seen by |
 |---|---|---|
-| QRScannedWithoutMultidevice | the pairing ends with the state connection_error; the status shows the reason | TestWhatIsNotToldMakesNoWebhook |
+| QRScannedWithoutMultidevice | the pairing ends with the state connection_error; the status shows the reason | TestUnreportedEventsSendNoWebhook |
 | PairPasskeyError | what the pairing comes to is reported by connection.update; the status shows the reason | TestAPasskeyThatFailsIsTheReasonShownAndNoWebhook |
-| CallTransport, CallRelayLatency | measurements of a call's transport | TestWhatIsNotToldMakesNoWebhook |
+| CallTransport, CallRelayLatency | measurements of a call's transport | TestUnreportedEventsSendNoWebhook |
 | MediaRetryError, MexNotificationData, NewsletterMessageMeta | parts of other events; the last is reported along with its message | TestEveryTrigger |
 
 ## What cannot be provoked from the wire

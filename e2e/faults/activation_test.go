@@ -127,8 +127,8 @@ func TestSystemdSocketsAreBothServed(t *testing.T) {
 	}
 }
 
-// TestOnlyTheSocketOfAKilledProgramIsReplaced, with the real program.
-func TestOnlyTheSocketOfAKilledProgramIsReplaced(t *testing.T) {
+// TestSocketOfKilledProgramIsReplaced, with the real program.
+func TestSocketOfKilledProgramIsReplaced(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no kill -9 here")
 	}

@@ -199,8 +199,8 @@ func TestRepairWithoutPermissionKeepsTheFile(t *testing.T) {
 	}
 }
 
-// TestARepairIsDoneWhenSomebodyAgrees and not when they say no, or nothing, on the terminal.
-func TestARepairIsDoneWhenSomebodyAgrees(t *testing.T) {
+// TestRepairNeedsConfirmation: it is not done when the answer on the terminal is no or empty.
+func TestRepairNeedsConfirmation(t *testing.T) {
 	o, image := damagedFile(t)
 	before := o.Files()
 	for _, answer := range []string{"n", "no", "", "yes please"} {

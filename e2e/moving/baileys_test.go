@@ -112,9 +112,9 @@ func (o *oldProgram) authState(d *wastore.Device) (folder string) {
 	return folder
 }
 
-// TestAnAccountOfBaileysGoesOnChatting has the files of an account that chatted, and
+// TestBaileysAccountKeepsChatting has the files of an account that chatted, and
 // wants every text to arrive, those on sessions that were left out by way of a retry.
-func TestAnAccountOfBaileysGoesOnChatting(t *testing.T) {
+func TestBaileysAccountKeepsChatting(t *testing.T) {
 	w := rig.NewWorld(t)
 	w.Keep = true
 	old := startOld(t, w.Sandbox, databasePath(t))

@@ -84,7 +84,7 @@ func unpacked(t *testing.T, made, platform string) string {
 	return one(t, to, "*/postern")
 }
 
-func TestTheVersionTellsTheCommitAndItsDate(t *testing.T) {
+func TestVersionShowsCommitAndDate(t *testing.T) {
 	out := run(t, folder, unpacked(t, release(t), "linux_amd64"), "version")
 	if !strings.HasPrefix(out, "postern "+older+" (commit 0123456789abcdef0123456789abcdef01234567, 2026-01-01T00:00:00Z, go") || !strings.HasSuffix(out, " linux/amd64)\n") {
 		t.Error(out)

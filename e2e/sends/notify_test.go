@@ -162,9 +162,9 @@ func (a *alertmanager) posted(t *testing.T) int {
 	return n
 }
 
-// TestAnAlertmanagerTellsSomebodyOnce fires and resolves alerts in a real one, which posts
+// TestAlertmanagerAlertIsSentOnce fires and resolves alerts in a real one, which posts
 // its group again and again, through a kill of the program.
-func TestAnAlertmanagerTellsSomebodyOnce(t *testing.T) {
+func TestAlertmanagerAlertIsSentOnce(t *testing.T) {
 	s := rig.NewSendScene(t)
 	// The program has another address after its kill.
 	var now atomic.Pointer[url.URL]

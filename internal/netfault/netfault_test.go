@@ -76,7 +76,7 @@ func port(t *testing.T, do func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-func TestEachFailureOfTheNetworkIsTellsWhatIsUsefulAndNoAddress(t *testing.T) {
+func TestFailuresAreNamedWithoutAddresses(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -153,9 +153,9 @@ func TestEachFailureOfTheNetworkIsTellsWhatIsUsefulAndNoAddress(t *testing.T) {
 	}
 }
 
-// TestNothingOfAnAnswerThatIsNoGoodHTTPIsQuoted: neither its header nor what its body is
+// TestInvalidAnswersAreNotQuoted: neither its header nor what its body is
 // framed by, however far it was read.
-func TestNothingOfAnAnswerThatIsNoGoodHTTPIsQuoted(t *testing.T) {
+func TestInvalidAnswersAreNotQuoted(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for _, answer := range []string{
 		ok + "Content-Length: 1234\r\nContent-Length: 5678\r\n\r\n",
@@ -192,7 +192,7 @@ func TestNothingOfAnAnswerThatIsNoGoodHTTPIsQuoted(t *testing.T) {
 
 func portOf(url string) string { return url[strings.LastIndexByte(url, ':')+1:] }
 
-func TestAnErrorOfAFileDoesNotShowWhereItLies(t *testing.T) {
+func TestFileErrorsShowNoPath(t *testing.T) {
 	_, err := os.Open("/nowhere/at/all")
 	if got := netfault.Plain(err); got.Error() != "a file of this program could not be used" || !errors.Is(got, fs.ErrNotExist) {
 		t.Error(got)

@@ -69,9 +69,9 @@ func (l *limping) Close() error {
 	return nil
 }
 
-// TestAnErrorThatPassesIsHandedOnAndEndsNothing as when there are no descriptors left.
+// TestTemporaryErrorIsPassedOn, as when there are no descriptors left.
 // What was accepted and accepted by no server is closed.
-func TestAnErrorThatPassesIsHandedOnAndEndsNothing(t *testing.T) {
+func TestTemporaryErrorIsPassedOn(t *testing.T) {
 	scarce := errors.New("too many open files")
 	first, second := net.Pipe()
 	l := &limping{turns: make(chan func() (net.Conn, error), 3)}

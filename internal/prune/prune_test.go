@@ -100,7 +100,7 @@ func TestNothingIsKeptMuchLongerThanItsLife(t *testing.T) {
 	}
 }
 
-func TestWhereThereIsNothingALookALifeIsEnough(t *testing.T) {
+func TestEmptyStoreIsCheckedOncePerLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		var s shelf
@@ -116,7 +116,7 @@ func TestWhereThereIsNothingALookALifeIsEnough(t *testing.T) {
 
 // A thing from the future, because a clock was set back, does not hold up what
 // is made after it.
-func TestAThingFromTheFutureHoldsNothingUp(t *testing.T) {
+func TestFutureTimesDelayNothing(t *testing.T) {
 	now := time.Now()
 	if at := next(now, now.AddDate(1, 0, 0), time.Hour, nil); !at.Equal(now.Add(time.Hour)) {
 		t.Errorf("the next look is after %s", at.Sub(now))

@@ -111,7 +111,7 @@ func number(text string) (any, error) {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) { // sqlite3 writes infinity as 9.0e+999
-		return nil, fmt.Errorf("%.20q is no number", text)
+		return nil, fmt.Errorf("%.20q is not a number", text)
 	}
 	return f, nil
 }

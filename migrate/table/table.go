@@ -60,7 +60,7 @@ func (r *Row) Fail(format string, args ...any) error {
 
 func (r *Row) not(column, want string) {
 	if r.err == nil {
-		r.err = r.Fail("%s is no %s", column, want)
+		r.err = r.Fail("%s is not %s", column, want)
 	}
 }
 
@@ -115,7 +115,7 @@ func (r *Row) Bytes(column string) []byte {
 	return nil
 }
 
-// Int returns a column as a whole number; 0 for NULL.
+// Int returns a column as an integer; 0 for NULL.
 func (r *Row) Int(column string) int64 {
 	switch v := r.Value(column).(type) {
 	case int64:
@@ -124,9 +124,9 @@ func (r *Row) Int(column string) int64 {
 		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
 			return n
 		}
-		r.not(column, "whole number")
+		r.not(column, "an integer")
 	case []byte, float64:
-		r.not(column, "whole number")
+		r.not(column, "an integer")
 	}
 	return 0
 }
@@ -143,9 +143,9 @@ func (r *Row) Bool(column string) bool {
 		case "f", "false", "0", "no", "off", "":
 			return false
 		}
-		r.not(column, "truth")
+		r.not(column, "a boolean")
 	case []byte, float64:
-		r.not(column, "truth")
+		r.not(column, "a boolean")
 	}
 	return false
 }
@@ -176,9 +176,9 @@ func (r *Row) Time(column string) time.Time {
 				return at.UTC()
 			}
 		}
-		r.not(column, "time")
+		r.not(column, "a time")
 	case []byte, float64:
-		r.not(column, "time")
+		r.not(column, "a time")
 	}
 	return time.Time{}
 }
