@@ -141,7 +141,7 @@ func (p *pebble) stop() {
 	_ = p.cmd.Wait()
 }
 
-// configure has the program ask this authority.
+// configure makes the program use this authority.
 func (p *pebble) configure(c *config.Config, port int) {
 	c.Server.Listen = fmt.Sprint("127.0.0.1:", port)
 	c.Server.TLSDomain = []string{pebbleName}

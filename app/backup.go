@@ -49,7 +49,7 @@ func BackupChecks() *backup.Checks {
 }
 
 // Archive returns a backup of what was the data file and, unless they are nil, of the
-// secrets. verify has it read back after it was written.
+// secrets. With verify it is read back after it was written.
 func Archive(ctx context.Context, data *store.Snapshot, secrets []byte, verify bool) (*backup.Archive, error) {
 	var checks *backup.Checks
 	if verify {

@@ -150,7 +150,7 @@ func checkFolder(path string) error {
 }
 
 // checkSocketFolder wants a folder for the socket, which the start does not make, and
-// nothing but a socket in its place.
+// and at most a socket in its place.
 func checkSocketFolder(path string) error {
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != fs.ModeSocket {
 		return fmt.Errorf("%s exists and is not a socket; choose another path, or move it away", path)

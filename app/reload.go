@@ -61,7 +61,7 @@ func (a *App) setLevel(text string) error {
 	return nil
 }
 
-// setGlobalWebhook has all events go there from now on, none when it is empty. Batch
+// setGlobalWebhook sends all events there from now on, none when it is empty. Batch
 // events are pending only as long as someone will deliver them.
 func (a *App) setGlobalWebhook(url string) {
 	if url == "" {

@@ -22,7 +22,7 @@ import (
 	"postern/config"
 )
 
-// over returns a client by way of a Unix socket.
+// over returns a client through a Unix socket.
 func over(path string) *http.Client {
 	return &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", path)

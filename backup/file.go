@@ -73,7 +73,7 @@ func writeFile(path string, write func(io.Writer) error, verify func(f *os.File,
 	return nil
 }
 
-// readBack has verify read the file from the disk, bypassing the page cache where the
+// readBack makes verify read the file from the disk, bypassing the page cache where the
 // system allows it.
 func readBack(f *os.File, verify func(f *os.File, size int64) error) error {
 	info, err := f.Stat()

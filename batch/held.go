@@ -8,7 +8,7 @@ import (
 type Held struct {
 	InstanceID    int64      `json:"instanceId"`
 	InstanceName  string     `json:"instanceName"`
-	Reason        string     `json:"reason"`  // machine word, such as REACHOUT_TIMELOCKED
+	Reason        string     `json:"reason"`  // a code, such as REACHOUT_TIMELOCKED
 	Message       string     `json:"message"` // the same for people
 	Until         event.Time `json:"until"`   // when it is tried again, should nothing happen before
 	StrangersOnly bool       `json:"strangersOnly"`

@@ -77,7 +77,7 @@ func TestStatusChangeWakesAWaitingBatch(t *testing.T) {
 	}
 }
 
-// returning has an instance come back while a worker, which saw it offline,
+// returning brings an instance back while a worker, which saw it offline,
 // is about to wait for it.
 type returning struct {
 	*scripted

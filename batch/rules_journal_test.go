@@ -131,7 +131,7 @@ func (j *journal) answer(err error) {
 	synctest.Wait()
 }
 
-// drops has an instance lose its connection.
+// drops disconnects an instance.
 func (j *journal) drops(instances ...int64) {
 	for _, id := range instances {
 		j.f.set(j.e, id, event.Reconnecting)

@@ -15,7 +15,7 @@ func (j *journal) restores(later time.Duration) {
 	j.read()
 }
 
-// asRestored has the next start find a file that was restored.
+// asRestored makes the next start find a restored file.
 func (j *journal) asRestored() {
 	before := j.adapt
 	j.adapt = func(c *Config) {

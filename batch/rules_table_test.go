@@ -102,7 +102,7 @@ func (j *journal) halts() {
 	j.halt()
 }
 
-// stuck has the send in flight outlive its lease.
+// stuck makes the send in flight outlive its lease.
 func (j *journal) stuck() {
 	j.read()
 	time.Sleep(61 * time.Second)

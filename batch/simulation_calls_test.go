@@ -94,7 +94,7 @@ func (s *sim) stepRace(step simStep) {
 	s.restOf(m, s.then(doneA, commits, doneB))
 }
 
-// raceWorker has a call come and go after the commit of a success, before the
+// raceWorker makes a call after the commit of a success, before the
 // worker does anything else.
 func (s *sim) raceWorker(m *modelBatch, c *simCall, r simReply, call func() effect) {
 	hold := make(chan struct{})

@@ -122,14 +122,14 @@ func (s *sim) answerOne(n uint32) bool {
 	return !deaf
 }
 
-// stepDeafen has a send ignore its context, and so outlive its lease.
+// stepDeafen makes a send ignore its context, and so outlive its lease.
 func (s *sim) stepDeafen(step simStep) {
 	if c := nth(s.net.live(s.proc), step.a); c != nil {
 		s.net.change(func() { c.deaf = true })
 	}
 }
 
-// stepLate has a send end in something certain when its context does.
+// stepLate makes a send end with a certain outcome when its context does.
 func (s *sim) stepLate(step simStep) {
 	if c := nth(s.net.live(s.proc), step.a); c != nil {
 		late := []error{event.ErrNotConnected, event.ErrSendRefused, event.ErrNotOnWhatsApp, nil}
@@ -137,7 +137,7 @@ func (s *sim) stepLate(step simStep) {
 	}
 }
 
-// stepRelease has a send come back that no worker waits for any more: it changes
+// stepRelease ends a send that no worker waits for any more: it changes
 // nothing.
 func (s *sim) stepRelease(step simStep) {
 	if c := nth(s.net.stuck(func(*simProcess) bool { return true }), step.a); c != nil {

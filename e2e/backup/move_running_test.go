@@ -184,7 +184,7 @@ func (c *chatting) limited(t *testing.T, name string) {
 	}
 }
 
-// large has the instance keep so many long texts that the program cannot hand its account
+// large stores so many long texts that the program cannot hand its account
 // over before it is read.
 func (c *chatting) large(t *testing.T) {
 	t.Helper()

@@ -185,7 +185,7 @@ func (r relayed) report(b *testing.B, loop bareLoop) {
 	b.ReportMetric(r.used.allocs/n, "allocs/event")
 }
 
-// bareLoop is what nothing but an http.Client does.
+// bareLoop is the same with only an http.Client.
 type bareLoop struct {
 	rate float64 // posts a second
 	cpu  float64 // seconds of the processor a post, the receiver's included

@@ -61,7 +61,7 @@ func (s *siege) deleteSome() {
 	}
 }
 
-// awaitAllRead has the stranger write once more, until the receiver hears of
+// awaitAllRead makes the stranger write once more, until the receiver hears of
 // it: messages are taken in their order, so those before it were taken too.
 // Its event is not delivered again when it fails, hence another text each time.
 func (s *siege) awaitAllRead(l *account) {

@@ -133,7 +133,7 @@ func (r *reader) ask(ctx context.Context, words []string) (status int, answer []
 	return res.StatusCode, answer, err
 }
 
-// withSaved has a form take the file that an earlier command of the page saved.
+// withSaved makes a form use the file that an earlier command of the page saved.
 func (r *reader) withSaved(words []string) []string {
 	words = slices.Clone(words)
 	for i, w := range words {

@@ -59,7 +59,7 @@ func watching(t *testing.T, target string) *prometheus {
 	return &prometheus{t, "http://" + address}
 }
 
-// ask reads an answer of its API. It fails for an expression that is none.
+// ask reads an answer of its API. It fails for an invalid expression.
 func (p *prometheus) ask(path string, query url.Values, into any) error {
 	res, err := http.Get(p.base + path + "?" + query.Encode())
 	if err != nil {
@@ -184,7 +184,7 @@ type series struct {
 	Values string `json:"values"`
 }
 
-// alertsFire has promtool look at each alert: with what is wrong it fires after its
+// alertsFire tests each alert with promtool: with the fault it fires after its
 // time, and with what is well it does not.
 func alertsFire(t *testing.T, rules []rule) {
 	t.Helper()

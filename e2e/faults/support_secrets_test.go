@@ -100,7 +100,7 @@ func (s *scan) marks(t *testing.T) {
 	s.Do(t, rig.Act("$anne", `{"do":"text","to":"$own","text":"what Anne wrote to us alone"}`))
 }
 
-// logged has the program write texts to its log: as the ids of requests, of which it logs
+// logged makes the program write texts to its log: as the ids of requests, of which it logs
 // what the caller gave.
 func (s *scan) logged(t *testing.T, texts ...string) {
 	t.Helper()

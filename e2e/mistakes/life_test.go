@@ -266,7 +266,7 @@ func (l *life) batch(keep bool) {
 	}
 }
 
-// text has the peer write to an account of the right network. keep says that the file which gets it
+// text makes the peer write to an account of the right network. keep says that the file which gets it
 // is kept.
 func (l *life) text(name string, keep bool) {
 	l.T.Helper()

@@ -113,7 +113,7 @@ func (o *oldProgram) authState(d *wastore.Device) (folder string) {
 }
 
 // TestBaileysAccountKeepsChatting has the files of an account that chatted, and
-// wants every text to arrive, those on sessions that were left out by way of a retry.
+// wants every text to arrive, those on sessions that were left out by a retry.
 func TestBaileysAccountKeepsChatting(t *testing.T) {
 	w := rig.NewWorld(t)
 	w.Keep = true

@@ -22,7 +22,7 @@ type machine struct {
 	init string // the process that is 1 in it
 }
 
-// boot has sh make the mounts that systemd expects from the container manager
+// boot makes sh create the mounts that systemd expects from the container manager
 // (systemd.io/CONTAINER_INTERFACE), and become it.
 const boot = `set -e
 mount --make-rprivate /

@@ -107,7 +107,7 @@ func TestSystemdStartsWatchesReloadsAndStopsTheService(t *testing.T) {
 	}
 }
 
-// says writes a file of the administrator's and has systemd read it.
+// says writes a file of the administrator's and makes systemd read it.
 func (m *machine) says(name, content string) {
 	m.t.Helper()
 	m.does("sh", "-c", `mkdir -p "$(dirname "$0")" && printf %s "$1" >"$0" && systemctl daemon-reload`, "/run/systemd/"+name, content)

@@ -145,7 +145,7 @@ func TestPrivacyTokenAllowsSendsDespiteRestriction(t *testing.T) {
 	s.Stop()
 }
 
-// TestFailureStreakBenchesAndReconnectsOnce has WhatsApp refuse
+// TestFailureStreakBenchesAndReconnectsOnce makes WhatsApp refuse
 // every message with one code.
 func TestFailureStreakBenchesAndReconnectsOnce(t *testing.T) {
 	if testing.Short() {

@@ -1,4 +1,4 @@
-// Package netfault says why a call over the network failed, in words for
+// Package netfault describes why a call over the network failed, in words for
 // for any caller: refused, no answer in time, TLS, a name that was not
 // found. What else an error of the network tells is a map of the network: which
 // address a name leads to, who resolves names, whom a certificate is for, what

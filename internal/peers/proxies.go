@@ -57,7 +57,7 @@ func (p Proxies) Trust(a netip.Addr) bool {
 	return slices.ContainsFunc(p, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// Name returns an address in words: unix for the zero Addr.
+// Name returns an address as text: unix for the zero Addr.
 func Name(a netip.Addr) string {
 	if !a.IsValid() {
 		return overSocket

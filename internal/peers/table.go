@@ -100,7 +100,7 @@ func newTable(l Limits) table {
 	return table{total: l.Total, perAddress: l.PerAddress, spare: l.spare, strangers: l.Strangers, holders: map[netip.Prefix]*holder{}}
 }
 
-// placing is what becomes of a newcomer. When it is neither admitted nor refused
+// placing is the result for a new connection. When it is neither admitted nor refused
 // it has to wait.
 type placing struct {
 	admitted bool
