@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/time/rate"
 
 	"postern/internal/budget"
 	"postern/store"
@@ -77,7 +78,7 @@ type held struct {
 	key    *Key // immutable; replaced under Keys.mu
 	digest [sha256.Size]byte
 	budget budget.Minute
-	calls  bucket // audited calls of an agent
+	calls  *rate.Limiter // audited calls of an agent; nil: none yet
 
 	mu    sync.Mutex
 	use   use
@@ -330,7 +331,8 @@ func (all *Keys) Take(k *Key) (wait time.Duration) {
 }
 
 // TakeCall counts an audited call of an agent. It allows a burst of atOnce, then
-// perMinute a minute; beyond that it returns how long to wait.
+// perMinute a minute; beyond that it returns how long to wait. The numbers are the same
+// in every call.
 func (all *Keys) TakeCall(k *Key, perMinute, atOnce int) (wait time.Duration) {
 	h := all.find(k.ID)
 	if h == nil {
@@ -338,5 +340,19 @@ func (all *Keys) TakeCall(k *Key, perMinute, atOnce int) (wait time.Duration) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.calls.take(perMinute, atOnce, time.Now())
+	if h.calls == nil {
+		h.calls = rate.NewLimiter(rate.Limit(perMinute)/60, atOnce)
+	}
+	return takeToken(h.calls, time.Now())
+}
+
+// takeToken takes one token, or returns how long to wait for one and takes none. A clock
+// that is set back adds no tokens.
+func takeToken(l *rate.Limiter, now time.Time) (wait time.Duration) {
+	r := l.ReserveN(now, 1)
+	if wait = r.DelayFrom(now); wait > 0 {
+		r.CancelAt(now)
+		wait++ // the limiter rounds down
+	}
+	return wait
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/time/rate"
 )
 
 func TestKeyTextFormat(t *testing.T) {
@@ -147,21 +148,21 @@ func TestChangeReportsNarrowing(t *testing.T) {
 // or with one that sends two minutes' calls at once; no key fills the log.
 func TestEveryAcceptedAgentCallIsAudited(t *testing.T) {
 	const perMinute, atOnce = 120, 256
-	var b bucket
+	l := rate.NewLimiter(rate.Limit(perMinute)/60, atOnce)
 	for minute := range 60 {
 		at := time.Unix(int64(60*minute), 0)
 		if minute%2 == 0 {
 			at = at.Add(59 * time.Second)
 		}
 		for i := range perMinute {
-			if wait := b.take(perMinute, atOnce, at); wait != 0 {
+			if wait := takeToken(l, at); wait != 0 {
 				t.Fatalf("call %d of minute %d is not audited", i, minute)
 			}
 		}
 	}
 	noted, begin := 0, time.Unix(100_000, 0)
 	for at := time.Duration(0); at < time.Hour; at += 100 * time.Millisecond {
-		if wait := b.take(perMinute, atOnce, begin.Add(at)); wait == 0 {
+		if wait := takeToken(l, begin.Add(at)); wait == 0 {
 			noted++
 		} else if wait > time.Second {
 			t.Fatalf("waits %s", wait)
@@ -170,7 +171,7 @@ func TestEveryAcceptedAgentCallIsAudited(t *testing.T) {
 	if noted > 60*perMinute+atOnce || noted < 60*perMinute {
 		t.Errorf("%d calls audited in an hour", noted)
 	}
-	if wait := b.take(perMinute, atOnce, begin.Add(-time.Hour)); wait > time.Minute {
+	if wait := takeToken(l, begin.Add(-time.Hour)); wait > time.Minute {
 		t.Errorf("with a clock that was set back: %s", wait)
 	}
 }

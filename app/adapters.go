@@ -19,7 +19,23 @@ import (
 type connector struct{ *whatsapp.Connector }
 
 func (c connector) Open(ctx context.Context, id int64, report func(context.Context, event.Fact) error) (instance.Session, error) {
-	return c.Connector.Open(ctx, id, report)
+	s, err := c.Connector.Open(ctx, id, report)
+	if err != nil {
+		return nil, err
+	}
+	a := s.Account
+	return session{s, a.Files, a.Chats, a.Groups, a.Channels, a.Labels, a.AppState}, nil
+}
+
+// session is whatsapp.Session as package instance wants it: with the methods of its parts.
+type session struct {
+	*whatsapp.Session
+	*whatsapp.Files
+	*whatsapp.Chats
+	*whatsapp.Groups
+	*whatsapp.Channels
+	*whatsapp.BusinessLabels
+	*whatsapp.AppState
 }
 
 // fleet adapts the instances to package batch.

@@ -95,7 +95,7 @@ func TestScheduleAndRetention(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Inspect(t.Context(), f); err != nil {
+		if _, err := inspect(t.Context(), f); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		_ = f.Close()

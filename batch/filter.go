@@ -97,11 +97,6 @@ func (f Filter) empty() bool {
 		f.Name == "" && f.Query == "" && f.Opens == nil
 }
 
-// unfinished reports whether f selects no final batch.
-func (f Filter) unfinished() bool {
-	return len(f.Status) > 0 && !slices.ContainsFunc(f.Status, Final)
-}
-
 // longestName is the maximum number of bytes in a name. A longer text, which may be
 // a megabyte, cannot be in a name.
 const longestName = utf8.UTFMax * MaxName

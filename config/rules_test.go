@@ -381,7 +381,7 @@ func TestClientVersionIsAutoBuiltinOrANumber(t *testing.T) {
 
 func TestClientTypeIsKnownToWhatsApp(t *testing.T) {
 	for _, value := range []string{`"TOASTER"`, `""`, `"DESKTOP "`} {
-		if text := refused(t, value, line("whatsapp.client_type", value)); !strings.Contains(text, "config.toml: whatsapp.client_type: must be a kind of device") {
+		if text := refused(t, value, line("whatsapp.client_type", value)); !strings.Contains(text, "config.toml: whatsapp.client_type: must be a device type") {
 			t.Errorf("%s: %s", value, text)
 		}
 	}

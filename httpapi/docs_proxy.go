@@ -51,6 +51,6 @@ func proxyFields() openapi.Fields {
 		"ProxyTrial.ok":             say("Whether WhatsApp answered through it.", true),
 		"ProxyTrial.latencyMs":      say("The duration of the attempt, in milliseconds.", 180, openapi.AtLeast(0)),
 		"ProxyTrial.step":           say("The step that failed; null when none did.", "auth"),
-		"ProxyTrial.error":          say("Why it failed; null when it did not.", "the proxy failed at auth: it asks for a user and a password"),
+		"ProxyTrial.error":          say("Why it failed; null when it did not.", "the proxy failed at auth: it requires a user and password"),
 	}
 }

@@ -140,7 +140,7 @@ func TestInvalidCredsAreRefusedByField(t *testing.T) {
 		"illegal base64":                    func(c map[string]any) { c["advSecretKey"] = "%%" },
 		"not an integer":                    func(c map[string]any) { c["registrationId"] = "many" },
 		"nextPreKeyId: the next id":         func(c map[string]any) { c["nextPreKeyId"] = 1 << 25 },
-		"no JID of a device":                func(c map[string]any) { c["me"] = map[string]any{"id": "x"} },
+		"not the JID of a device":           func(c map[string]any) { c["me"] = map[string]any{"id": "x"} },
 		"it is not a creds.json of Baileys": func(c map[string]any) { c["me"] = []int{1} },
 	} {
 		c := goodCreds()

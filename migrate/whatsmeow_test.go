@@ -78,7 +78,7 @@ func TestAStoreThatIsNotUnderstoodIsRefused(t *testing.T) {
 		"no device":             {"DELETE FROM whatsmeow_device", "no account of this program is paired"},
 		"no table of devices":   {"DROP TABLE whatsmeow_device", "its own --from"},
 		"a key of another size": {"PRAGMA ignore_check_constraints=1; UPDATE whatsmeow_device SET noise_key = X'00'", "the noise key must have 32 bytes"},
-		"a JID that is none":    {"PRAGMA foreign_keys=0; UPDATE whatsmeow_device SET jid = 'x'", "no JID of a device"},
+		"a JID that is none":    {"PRAGMA foreign_keys=0; UPDATE whatsmeow_device SET jid = 'x'", "not the JID of a device"},
 	} {
 		path := whatsmeowStore(t, annaDevice)
 		run(t, path, "PRAGMA foreign_keys=0; "+c.statement)

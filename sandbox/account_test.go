@@ -22,7 +22,7 @@ func TestNumbersOnTheNetwork(t *testing.T) {
 	}
 }
 
-func TestAddPhoneRefusesWhatIsNotAFreeNumberOrLID(t *testing.T) {
+func TestAddPhoneRejectsTakenNumbersAndLIDs(t *testing.T) {
 	s := openServer(t, Config{})
 	known := addPhone(t, s, "5511911111111")
 	for _, test := range []struct {
@@ -43,7 +43,7 @@ func TestAddPhoneRefusesWhatIsNotAFreeNumberOrLID(t *testing.T) {
 	}
 }
 
-func TestContactThatIsAddedLaterKeepsItsAccount(t *testing.T) {
+func TestContactAddedLaterKeepsItsAccount(t *testing.T) {
 	s := openServer(t, Config{})
 	contact, _ := s.Phone("5511922222222")
 	if n := len(s.Phones()); n != 0 {

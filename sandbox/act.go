@@ -21,13 +21,13 @@ type actHelp struct {
 	Fields map[string]string `json:"fields"`
 }
 
-// act is one row of the table: a later act needs nothing else.
+// act is one row of the table; a new act needs nothing else.
 type act struct {
 	actHelp
 	run func(ctx context.Context, s *network.Server, p *phone.Phone, fields json.RawMessage) (any, error)
 }
 
-// row makes an act whose fields are those of T, with the tags json and help.
+// row returns an act whose fields are those of T, with the tags json and help.
 func row[T any](do, does string, run func(ctx context.Context, s *network.Server, p *phone.Phone, fields T) (any, error)) act {
 	return act{
 		actHelp: actHelp{do, does, fieldHelp(reflect.TypeFor[T]())},
@@ -50,7 +50,7 @@ func fieldHelp(t reflect.Type) map[string]string {
 	return fields
 }
 
-// theme is a group of acts, as the help shows them.
+// theme is a group of acts in the help.
 type theme struct {
 	title string
 	acts  []act
@@ -68,7 +68,7 @@ func themes() []theme {
 	}
 }
 
-// acts is the table of what POST /sandbox/phones/{phone}/act can do.
+// acts is the table of POST /sandbox/phones/{phone}/act.
 func acts() []act {
 	var all []act
 	for _, t := range themes() {

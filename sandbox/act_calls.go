@@ -11,32 +11,32 @@ import (
 	"postern/sandbox/phone"
 )
 
-// callActs ring and hang up. Each returns the id of the call, which the later
-// acts of the same call take.
+// callActs make and end calls. Each returns the id of the call, which later acts of the
+// same call take.
 func callActs() []act {
 	return []act{
 		row("call-offer", "the phone calls an account", actCallOffer),
 		row("call-preaccept", "a device of the phone is ready to take the call", callAct("preaccept")),
-		row("call-accept", "the phone takes the call", callAct("accept")),
-		row("call-reject", "the phone refuses the call", callAct("reject")),
+		row("call-accept", "the phone accepts the call", callAct("accept")),
+		row("call-reject", "the phone rejects the call", callAct("reject")),
 		row("call-terminate", "the phone hangs up", callAct("terminate")),
-		row("call-transport", "the phones measure their connection; clients make nothing of it", callAct("transport")),
-		row("call-relaylatency", "the network tells how far its relays are; clients make nothing of it", callAct("relaylatency")),
-		row("call-unknown", "something of a call that no client knows", callAct("mystery")),
+		row("call-transport", "the phones measure their connection; clients ignore it", callAct("transport")),
+		row("call-relaylatency", "the network reports the latency of its relays; clients ignore it", callAct("relaylatency")),
+		row("call-unknown", "an unknown call event", callAct("mystery")),
 	}
 }
 
 type callFields struct {
-	To        string `json:"to" help:"the account that is told: a number or an address"`
-	ID        string `json:"id" help:"the call, as call-offer returned it; a new one when missing"`
+	To        string `json:"to" help:"the account that is notified: a number or an address"`
+	ID        string `json:"id" help:"the call, as call-offer returned it; missing: a new one"`
 	Group     string `json:"group" help:"the group that is called, an address"`
-	Reason    string `json:"reason" help:"with call-terminate, why: timeout, or what you like"`
-	LatencyMs int    `json:"latencyMs" help:"a latency that is told along, in milliseconds"`
+	Reason    string `json:"reason" help:"with call-terminate, the reason: timeout, or any other"`
+	LatencyMs int    `json:"latencyMs" help:"a latency to report, in milliseconds"`
 }
 
 type callOfferFields struct {
 	To     string `json:"to" help:"the account to call: a number or an address"`
-	ID     string `json:"id" help:"the id of the call; a new one when missing"`
+	ID     string `json:"id" help:"the id of the call; missing: a new one"`
 	Group  string `json:"group" help:"the group that is called, an address"`
 	Video  bool   `json:"video" help:"a video call"`
 	Notice bool   `json:"notice" help:"only a notice of the call, as groups get it"`
@@ -62,10 +62,10 @@ func actCallOffer(_ context.Context, s *network.Server, p *phone.Phone, f callOf
 			offer.Attrs["type"] = "group"
 		}
 	}
-	return tellCall(s, p, callFields{To: f.To, ID: f.ID, Group: f.Group}, offer)
+	return sendCall(s, p, callFields{To: f.To, ID: f.ID, Group: f.Group}, offer)
 }
 
-// callAct makes the act that sends one stage of a call.
+// callAct returns the act that sends one stage of a call.
 func callAct(stage string) func(context.Context, *network.Server, *phone.Phone, callFields) (any, error) {
 	return func(_ context.Context, s *network.Server, p *phone.Phone, f callFields) (any, error) {
 		n := waBinary.Node{Tag: stage, Attrs: waBinary.Attrs{}}
@@ -78,12 +78,12 @@ func callAct(stage string) func(context.Context, *network.Server, *phone.Phone, 
 		if f.LatencyMs > 0 {
 			n.Attrs["latency"] = strconv.Itoa(f.LatencyMs)
 		}
-		return tellCall(s, p, f, n)
+		return sendCall(s, p, f, n)
 	}
 }
 
-// tellCall sends one stage of a call as the phone's.
-func tellCall(s *network.Server, p *phone.Phone, f callFields, stage waBinary.Node) (any, error) {
+// sendCall sends one stage of a call from the phone.
+func sendCall(s *network.Server, p *phone.Phone, f callFields, stage waBinary.Node) (any, error) {
 	if f.To == "" {
 		return nil, invalidField("to", "is missing")
 	}

@@ -7,7 +7,7 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 )
 
-func TestEveryStageOfACallReachesTheClient(t *testing.T) {
+func TestCallStagesReachTheClient(t *testing.T) {
 	s, _, anne, c := withContacts(t)
 	id := does(t, s, anneNumber, `{"do":"call-offer","video":true,"to":"`+ownNumber+`"}`)["id"]
 	check := func(stage string, m types.BasicCallMeta) {

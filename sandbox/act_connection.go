@@ -15,22 +15,22 @@ func connectionActs() []act {
 	return []act{
 		row("drop", "the network cuts the connections of the phone's linked devices", actDrop),
 		row("logout", "the phone removes its linked devices", actLogout),
-		row("stream-replaced", "the linked devices are told that another client took their place", actStreamReplaced),
+		row("stream-replaced", "the linked devices are notified that another client replaced them", actStreamReplaced),
 		row("stream-error", "the streams of the linked devices end with an error", actStreamError),
-		row("manual-reconnect", "the linked devices are asked to log in anew, as after a pairing", actReconnect),
-		row("connect-failure", "the linked devices are cut off, and their next login is refused", actConnectFailure),
-		row("temp-ban", "the linked devices are cut off, and their next login is refused because of a ban", actTempBan),
-		row("client-outdated", "clients are refused as too old: the linked devices are cut off and their next login is refused, or with until all clients of the network", actOutdated),
-		row("cat-refresh-error", "the linked devices are cut off, and their next login asks for a token that they cannot get", actCATRefresh),
-		row("quiet", "the network delivers nothing to the linked devices before they log in anew, while it answers their pings", actQuiet),
-		row("keepalive-timeout", "the network swallows the pings of the linked devices for a while", actKeepAlive),
-		row("offline-preview", "the linked devices are cut off while notifications come; they get them when they are back", actOfflinePreview),
-		row("pair-error", "the phone's next link is signed wrongly, so that the client refuses it", actPairError),
+		row("manual-reconnect", "the linked devices are asked to log in again, as after a pairing", actReconnect),
+		row("connect-failure", "the linked devices are disconnected, and their next login is refused", actConnectFailure),
+		row("temp-ban", "the linked devices are disconnected, and their next login is refused because of a ban", actTempBan),
+		row("client-outdated", "clients are rejected as outdated: the linked devices are disconnected and their next login is refused, or with until all clients of the network", actOutdated),
+		row("cat-refresh-error", "the linked devices are disconnected, and their next login requires a token that they cannot get", actCATRefresh),
+		row("quiet", "the network delivers nothing to the linked devices until they log in again, but answers their pings", actQuiet),
+		row("keepalive-timeout", "the network ignores the pings of the linked devices for a time", actKeepAlive),
+		row("offline-preview", "the linked devices are disconnected while notifications arrive, and receive them after the next login", actOfflinePreview),
+		row("pair-error", "the phone's next link has a wrong signature, so that the client rejects it", actPairError),
 		row("passkey", "the phone's account is protected by a passkey: linking a device needs its signature", actPasskey),
 		row("passkey-assert", "the phone's authenticator signs a challenge; the answer is what the assertion route takes", actPasskeyAssert),
 		row("passkey-credential", "the phone's passkey, for the virtual authenticator of a browser; the answer has credentialId, rpId and privateKey", actPasskeyCredential),
-		row("passkey-code", "the code that the phone shows while it is linked by passkey; the answer has it as code", actPasskeyCode),
-		row("downgrade", "clients that wait to be linked are told that a phone without multi-device scanned their code", actDowngrade),
+		row("passkey-code", "the code that the phone shows during a link by passkey; the answer has it as code", actPasskeyCode),
+		row("downgrade", "clients that wait for a link are notified that a phone without multi-device support scanned their code", actDowngrade),
 	}
 }
 
@@ -40,7 +40,7 @@ func actDrop(_ context.Context, s *network.Server, p *phone.Phone, _ struct{}) (
 }
 
 type logoutFields struct {
-	Reason int `json:"reason" help:"missing: removed on the phone, and told so; 401, 403 or 406: the next login is refused with it"`
+	Reason int `json:"reason" help:"missing: removed on the phone; 401, 403 or 406: the next login is refused with it"`
 }
 
 func actLogout(_ context.Context, s *network.Server, p *phone.Phone, f logoutFields) (any, error) {
@@ -60,7 +60,7 @@ func actStreamReplaced(_ context.Context, s *network.Server, p *phone.Phone, _ s
 }
 
 type codeFields struct {
-	Code int `json:"code" help:"from 1 to 999: 515 asks for a login, 503 is a restart, 413 and 414 want a token, others mean nothing to clients"`
+	Code int `json:"code" help:"from 1 to 999: 515 requests a login, 503 is a restart, 413 and 414 require a token, others are unknown to clients"`
 }
 
 func actStreamError(_ context.Context, s *network.Server, p *phone.Phone, f codeFields) (any, error) {
@@ -75,8 +75,8 @@ func actReconnect(_ context.Context, s *network.Server, p *phone.Phone, _ struct
 }
 
 type outdatedFields struct {
-	Until string `json:"until" help:"2.3000.N: every client of the network below it is cut off and refused, those that want to be linked too, until the faults are healed; missing: the phone's own, once"`
-	Site  string `json:"site" help:"what the network's site answers a client that asks for the current version: current (default), which names until, late, which takes three seconds for it, or none, lower, major, endless, slow, loop, elsewhere, unavailable"`
+	Until string `json:"until" help:"2.3000.N: every older client of the network is disconnected and rejected, also when linking, until the faults are healed; missing: the phone's own, once"`
+	Site  string `json:"site" help:"the answer of the network's site to a request for the current version: current (default, the value of until), late (after three seconds), or none, lower, major, endless, slow, loop, elsewhere, unavailable"`
 }
 
 func actOutdated(_ context.Context, s *network.Server, p *phone.Phone, f outdatedFields) (any, error) {
@@ -116,8 +116,8 @@ func actCATRefresh(_ context.Context, s *network.Server, p *phone.Phone, f catFi
 }
 
 type failureFields struct {
-	Reason  int    `json:"reason" help:"from 400 to 599: 400, 409, 418 and 501 are failures, 500 and 503 make clients try again, 401, 402, 403, 405, 406, 413 and 414 are what other acts do"`
-	Message string `json:"message" help:"what the refusal says"`
+	Reason  int    `json:"reason" help:"from 400 to 599: 400, 409, 418 and 501 are failures, 500 and 503 make clients retry, 401, 402, 403, 405, 406, 413 and 414 are those of other acts"`
+	Message string `json:"message" help:"the text of the refusal"`
 }
 
 func actConnectFailure(_ context.Context, s *network.Server, p *phone.Phone, f failureFields) (any, error) {
@@ -127,12 +127,12 @@ func actConnectFailure(_ context.Context, s *network.Server, p *phone.Phone, f f
 	return nil, s.RefuseNext(p.JID(), network.Refusal{Reason: f.Reason, Message: f.Message})
 }
 
-// maxBan is a year, in seconds.
+// maxBan is a year in seconds.
 const maxBan = 365 * 24 * 3600
 
 type banFields struct {
-	Code   int `json:"code" help:"why: 101 too many strangers, 102 blocked by many, 103 too many groups, 104 the same message too often, 106 broadcasts; default 101"`
-	Expire int `json:"expire" help:"how long, in seconds; default 3600"`
+	Code   int `json:"code" help:"the reason: 101 too many strangers, 102 blocked by many, 103 too many groups, 104 the same message too often, 106 broadcasts; default 101"`
+	Expire int `json:"expire" help:"the duration in seconds; default 3600"`
 }
 
 func actTempBan(_ context.Context, s *network.Server, p *phone.Phone, f banFields) (any, error) {
@@ -156,7 +156,7 @@ func actQuiet(_ context.Context, s *network.Server, p *phone.Phone, _ struct{}) 
 }
 
 type keepAliveFields struct {
-	Seconds int `json:"seconds" help:"for how long; 0 heals at once"`
+	Seconds int `json:"seconds" help:"the duration; 0 heals at once"`
 }
 
 func actKeepAlive(_ context.Context, s *network.Server, p *phone.Phone, f keepAliveFields) (any, error) {
@@ -167,7 +167,7 @@ func actKeepAlive(_ context.Context, s *network.Server, p *phone.Phone, f keepAl
 }
 
 type previewFields struct {
-	Count int `json:"count" help:"how many notifications come meanwhile; default 3"`
+	Count int `json:"count" help:"how many notifications arrive in the meantime; default 3"`
 }
 
 func actOfflinePreview(_ context.Context, s *network.Server, p *phone.Phone, f previewFields) (any, error) {
@@ -181,7 +181,7 @@ func actOfflinePreview(_ context.Context, s *network.Server, p *phone.Phone, f p
 }
 
 type pairErrorFields struct {
-	Kind string `json:"kind" help:"what is wrong: hmac (default) or signature"`
+	Kind string `json:"kind" help:"the wrong part: hmac (default) or signature"`
 }
 
 func actPairError(_ context.Context, s *network.Server, p *phone.Phone, f pairErrorFields) (any, error) {

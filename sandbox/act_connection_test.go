@@ -25,7 +25,7 @@ func lets[E any](t *testing.T, body string, match func(E) bool) {
 
 var errNoToken = errors.New("there are no tokens")
 
-func TestRefusedLoginsHappenAtOnceAndAsAsked(t *testing.T) {
+func TestRefusedLoginsFollowTheAct(t *testing.T) {
 	for name, test := range map[string]func(*testing.T){
 		"temporary ban": func(t *testing.T) {
 			lets(t, `{"do":"temp-ban","code":104,"expire":90}`, func(e *events.TemporaryBan) bool {
@@ -64,11 +64,11 @@ func TestUnavailableServerIsTriedAgain(t *testing.T) {
 	does(t, s, ownNumber, `{"do":"connect-failure","reason":503}`)
 	wait(c, 2, every[*events.Connected])
 	if n := count(c, every[*events.ConnectFailure]); n != 0 {
-		t.Errorf("%d failures were told, a restart is none", n)
+		t.Errorf("%d failures were reported, a restart is none", n)
 	}
 }
 
-func TestLogoutIsToldOrFoundAtTheNextLogin(t *testing.T) {
+func TestLogoutIsSentOrFoundAtLogin(t *testing.T) {
 	lets(t, `{"do":"logout"}`, func(e *events.LoggedOut) bool { return !e.OnConnect && e.Reason == 401 })
 	for _, reason := range []string{"401", "403", "406"} {
 		lets(t, `{"do":"logout","reason":`+reason+`}`, func(e *events.LoggedOut) bool {
@@ -92,14 +92,14 @@ func TestRestartedStreamComesBack(t *testing.T) {
 	}
 }
 
-func TestReconnectIsLeftToTheClientThatWantsIt(t *testing.T) {
+func TestReconnectIsLeftToTheClient(t *testing.T) {
 	s, _, c := paired(t)
 	c.DisableLoginAutoReconnect = true
 	does(t, s, ownNumber, `{"do":"manual-reconnect"}`)
 	wait(c, 1, every[*events.ManualLoginReconnect])
 }
 
-func TestSwallowedPingsAreNoticedAndHealByThemselves(t *testing.T) {
+func TestIgnoredPingsHealAfterTheirTime(t *testing.T) {
 	s, _, c := paired(t)
 	other := newClient(t, s, nil)
 	other.pairByQR(addPhone(t, s, anneNumber))
@@ -124,7 +124,7 @@ func TestFaultSwallowsPingsUntilItIsHealed(t *testing.T) {
 	wait(c, 1, every[*events.KeepAliveRestored])
 }
 
-func TestFaultsOverHTTPDelayRefuseAndLoseMessages(t *testing.T) {
+func TestFaultsDelayRefuseAndLoseMessages(t *testing.T) {
 	s, _, anne, c := withContacts(t)
 	set := func(body string) {
 		var answer faultFields
@@ -171,7 +171,7 @@ func TestHealingEndsWhatActsLeft(t *testing.T) {
 	}
 }
 
-func TestBadFaultsAndConnectionActsAreRefusedAndChangeNothing(t *testing.T) {
+func TestBadFaultsChangeNothing(t *testing.T) {
 	s, own, c := paired(t)
 	var answer controlError
 	for _, body := range []string{
@@ -225,7 +225,7 @@ func TestOfflinePreviewCountsWhatCameMeanwhile(t *testing.T) {
 	}
 }
 
-func TestWronglySignedLinkIsRefusedByTheClientOnce(t *testing.T) {
+func TestWronglySignedLinkIsRefusedOnce(t *testing.T) {
 	for kind, want := range map[string]error{
 		`"hmac"`:      whatsmeow.ErrPairInvalidDeviceIdentityHMAC,
 		`"signature"`: whatsmeow.ErrPairInvalidDeviceSignature,
@@ -238,7 +238,7 @@ func TestWronglySignedLinkIsRefusedByTheClientOnce(t *testing.T) {
 		c.connect()
 		code := wait(c, 1, every[*events.QR]).Codes[0]
 		if err := own.Scan(t.Context(), code); !errors.Is(err, network.ErrPairing) {
-			t.Errorf("%s: the phone was told %v", kind, err)
+			t.Errorf("%s: the phone received %v", kind, err)
 		}
 		if e := wait(c, 1, every[*events.PairError]); !errors.Is(e.Error, want) || e.ID.User != ownNumber || e.LID.User != own.LID().User || e.Platform != "android" {
 			t.Errorf("%s: %+v", kind, e)
@@ -248,7 +248,7 @@ func TestWronglySignedLinkIsRefusedByTheClientOnce(t *testing.T) {
 	}
 }
 
-func TestDowngradeIsToldToWhoeverWaits(t *testing.T) {
+func TestDowngradeReachesWaitingClients(t *testing.T) {
 	s, _, c := paired(t)
 	waiting := newClient(t, s, nil)
 	waiting.connect()
@@ -257,6 +257,6 @@ func TestDowngradeIsToldToWhoeverWaits(t *testing.T) {
 	call(t, s, "POST", "/sandbox/phones/"+ownNumber+"/act", `{"do":"downgrade"}`, &answer)
 	wait(waiting, 1, every[*events.QRScannedWithoutMultidevice])
 	if n := count(c, every[*events.QRScannedWithoutMultidevice]); n != 0 || answer["told"] != 1 {
-		t.Errorf("told %v, the linked client %d times", answer, n)
+		t.Errorf("notified %v, the linked client %d times", answer, n)
 	}
 }

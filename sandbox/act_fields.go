@@ -15,10 +15,10 @@ func invalidField(field, problem string) error {
 	return refusef(http.StatusUnprocessableEntity, "INVALID_VALUE", "%s %s", field, problem)
 }
 
-// maxAddress is far longer than any address, in bytes: errors repeat them.
+// maxAddress is the longest accepted address, in bytes, because errors quote it.
 const maxAddress = 80
 
-// address reads a number or an address of a user.
+// address parses a number or an address of a user.
 func address(field, text string) (types.JID, error) {
 	if text == "" {
 		return types.JID{}, invalidField(field, "is missing")
@@ -35,8 +35,8 @@ func address(field, text string) (types.JID, error) {
 	return types.NewJID(number(text), types.DefaultUserServer), nil
 }
 
-// towards runs fn with the address of the phone and that of a field, which may be empty: both
-// are the phone's then.
+// towards calls fn with the address of the phone and that of a field, the phone's if
+// the field is empty.
 func towards(p *phone.Phone, field, text string, fn func(from, to types.JID) error) error {
 	to := p.JID()
 	if text != "" {
@@ -46,19 +46,19 @@ func towards(p *phone.Phone, field, text string, fn func(from, to types.JID) err
 		}
 	}
 	err := fn(p.JID(), to)
-	if err == phone.ErrNoAccount { //nolint:errorlint // unwrapped, it is about the addresses themselves
+	if err == phone.ErrNoAccount { //nolint:errorlint // unwrapped, it concerns the addresses themselves
 		return fmt.Errorf("%s %.100q: %w", field, text, err)
 	}
 	return err
 }
 
-// number reads a phone number as people and addresses write it.
+// number parses a phone number or the address of one.
 func number(text string) string {
 	text, _, _ = strings.Cut(text, "@")
 	return strings.TrimPrefix(text, "+")
 }
 
-// chatAddress reads a number, or the address of a person or a group.
+// chatAddress parses a number, or the address of a person or a group.
 func chatAddress(field, text string) (types.JID, error) {
 	if jid, err := types.ParseJID(text); err == nil && jid.Server == types.GroupServer {
 		return groupAddress(field, text)
@@ -66,7 +66,7 @@ func chatAddress(field, text string) (types.JID, error) {
 	return address(field, text)
 }
 
-// chatOf reads the field to as a phone knows the chat: a LID or a group.
+// chatOf parses the field to into a chat as the phone addresses it: a LID or a group.
 func chatOf(s *network.Server, to string) (types.JID, error) {
 	jid, err := chatAddress("to", to)
 	if err != nil {
@@ -78,7 +78,7 @@ func chatOf(s *network.Server, to string) (types.JID, error) {
 	return jid, nil
 }
 
-// groupAddress reads the address of a group, which may be missing.
+// groupAddress parses the address of a group, which may be missing.
 func groupAddress(field, text string) (types.JID, error) {
 	if text == "" {
 		return types.EmptyJID, nil
@@ -90,7 +90,7 @@ func groupAddress(field, text string) (types.JID, error) {
 	return jid, nil
 }
 
-// neededGroup reads the field group.
+// neededGroup parses the required field group.
 func neededGroup(text string) (types.JID, error) {
 	if text == "" {
 		return types.EmptyJID, invalidField("group", "is missing")
@@ -98,7 +98,7 @@ func neededGroup(text string) (types.JID, error) {
 	return groupAddress("group", text)
 }
 
-// members reads the accounts of a field, by their LIDs.
+// members parses a list of accounts and returns their LIDs.
 func members(s *network.Server, field string, texts []string) ([]types.JID, error) {
 	var lids []types.JID
 	for i, text := range texts {
@@ -116,7 +116,7 @@ func members(s *network.Server, field string, texts []string) ([]types.JID, erro
 	return lids, nil
 }
 
-// newsletterAddress reads the address of a channel.
+// newsletterAddress parses the address of a channel.
 func newsletterAddress(field, text string) (types.JID, error) {
 	if text == "" {
 		return types.EmptyJID, invalidField(field, "is missing")
@@ -128,7 +128,7 @@ func newsletterAddress(field, text string) (types.JID, error) {
 	return jid, nil
 }
 
-// ifNamed is the address of a field that was given, and empty otherwise.
+// ifNamed parses an optional address, empty if missing.
 func ifNamed(text string, jid types.JID) types.JID {
 	if text == "" {
 		return types.EmptyJID
@@ -136,5 +136,5 @@ func ifNamed(text string, jid types.JID) types.JID {
 	return jid
 }
 
-// orTrue is what a switch means that was left out.
+// orTrue is an optional switch that defaults to true.
 func orTrue(given *bool) bool { return given == nil || *given }

@@ -13,17 +13,17 @@ type groupUpdateFields struct {
 	Group            string  `json:"group" help:"the group, an address"`
 	Subject          *string `json:"subject" help:"the new name, up to 100 characters"`
 	Description      *string `json:"description" help:"the new description; empty removes it"`
-	Announce         *bool   `json:"announce" help:"true: only admins write"`
-	Locked           *bool   `json:"locked" help:"true: only admins change what is said about the group"`
-	EphemeralSeconds *uint32 `json:"ephemeralSeconds" help:"after which messages disappear; 0: never"`
+	Announce         *bool   `json:"announce" help:"true: only admins can write"`
+	Locked           *bool   `json:"locked" help:"true: only admins can change the group info"`
+	EphemeralSeconds *uint32 `json:"ephemeralSeconds" help:"time until messages disappear; 0: never"`
 	MemberAddMode    *string `json:"memberAddMode" help:"admin_add or all_member_add"`
-	JoinApproval     *bool   `json:"joinApproval" help:"true: admins approve who joins by the link"`
-	InviteLink       bool    `json:"inviteLink" help:"true: a new link, the old one ends"`
+	JoinApproval     *bool   `json:"joinApproval" help:"true: admins approve new members"`
+	InviteLink       bool    `json:"inviteLink" help:"true: create a new link; the old one becomes invalid"`
 	Suspended        *bool   `json:"suspended" help:"true: the network suspends the group"`
 	Link             string  `json:"link" help:"the community that the group becomes part of, an address"`
 	Unlink           bool    `json:"unlink" help:"true: the group leaves its community"`
-	Unknown          string  `json:"unknown" help:"the name of a change that clients do not know"`
-	Delete           string  `json:"delete" help:"the network ends the group, for this reason; done last"`
+	Unknown          string  `json:"unknown" help:"the name of a change unknown to clients"`
+	Delete           string  `json:"delete" help:"the network deletes the group, with this reason; done last"`
 }
 
 func (f *groupUpdateFields) check() error {

@@ -16,7 +16,7 @@ import (
 // groupActs make and change groups.
 func groupActs() []act {
 	return []act{
-		row("group-create", "the phone's user makes a group or community", actGroupCreate),
+		row("group-create", "the phone's user creates a group or community", actGroupCreate),
 		row("group-join", "the phone's user joins a group, or adds one account to it", actGroupJoin),
 		row("group-leave", "the phone's user leaves a group", actGroupLeave),
 		row("group-update", "the phone's user changes a group; each field is a change of its own", actGroupUpdate),
@@ -34,12 +34,12 @@ type groupCreateFields struct {
 	Subject          string   `json:"subject" help:"the name, up to 100 characters"`
 	Participants     []string `json:"participants" help:"the other members: numbers or addresses"`
 	Description      string   `json:"description" help:"the description"`
-	Announce         bool     `json:"announce" help:"only admins write"`
-	Locked           bool     `json:"locked" help:"only admins change what is said about the group"`
-	EphemeralSeconds uint32   `json:"ephemeralSeconds" help:"after which messages disappear; 0: never"`
+	Announce         bool     `json:"announce" help:"only admins can write"`
+	Locked           bool     `json:"locked" help:"only admins can change the group info"`
+	EphemeralSeconds uint32   `json:"ephemeralSeconds" help:"time until messages disappear; 0: never"`
 	MemberAddMode    string   `json:"memberAddMode" help:"admin_add or all_member_add (default)"`
-	JoinApproval     bool     `json:"joinApproval" help:"admins approve who joins by the link"`
-	Community        bool     `json:"community" help:"a community, which gets a group for announcements"`
+	JoinApproval     bool     `json:"joinApproval" help:"admins approve new members"`
+	Community        bool     `json:"community" help:"create a community with a group for announcements"`
 	Parent           string   `json:"parent" help:"the community that the group becomes part of, an address"`
 }
 
@@ -104,11 +104,11 @@ func actGroupCreate(_ context.Context, s *network.Server, p *phone.Phone, f grou
 type groupJoinFields struct {
 	Group       string `json:"group" help:"the group, an address"`
 	InviteCode  string `json:"inviteCode" help:"instead of group: join by the code or link"`
-	Participant string `json:"participant" help:"whom to add, a number or an address; missing: the phone's user joins"`
+	Participant string `json:"participant" help:"the person to add, a number or an address; missing: the phone's user joins"`
 }
 
-// actGroupJoin lets the phone's user into any group without participant, as if somebody had
-// given out the link; admins may have to approve.
+// actGroupJoin lets the phone's user, if participant is missing, join any group as by
+// its link; admins may have to approve.
 func actGroupJoin(_ context.Context, s *network.Server, p *phone.Phone, f groupJoinFields) (any, error) {
 	if f.Participant != "" {
 		return actOnMembers(s, p, f.Group, "add", "participant", []string{f.Participant})
@@ -135,7 +135,7 @@ func toJoin(s *network.Server, f groupJoinFields) (types.JID, error) {
 	return jid, nil
 }
 
-// trimInvite is the code of a link.
+// trimInvite returns the code of a link.
 func trimInvite(text string) string { return strings.TrimPrefix(text, whatsmeow.InviteLinkPrefix) }
 
 type groupLeaveFields struct {

@@ -25,7 +25,7 @@ func madeByAct(t *testing.T, s *Server) types.JID {
 	return jid
 }
 
-func TestGroupCreateActTellsAllItsFields(t *testing.T) {
+func TestGroupCreateActSendsAllFields(t *testing.T) {
 	s, own, anne, _, c := groupNet(t, Config{})
 	made := does(t, s, anneNumber, `{"do":"group-create","subject":"Friends","participants":["`+own.LID().String()+`","`+bobNumber+`","`+bobNumber+`"],
 		"description":"All of us","announce":true,"locked":true,"ephemeralSeconds":604800,"memberAddMode":"admin_add","joinApproval":true}`)
@@ -83,13 +83,13 @@ func TestGroupParticipantsActMovesMembers(t *testing.T) {
 	}
 }
 
-func TestGroupUpdateActTellsEachChangeOnItsOwn(t *testing.T) {
+func TestGroupUpdateActSendsEachChange(t *testing.T) {
 	s, _, anne, _, c := groupNet(t, Config{})
 	jid := madeByAct(t, s)
 	town := does(t, s, anneNumber, `{"do":"group-create","subject":"Town","community":true,"participants":["`+ownNumber+`"]}`)
 	for _, test := range []struct {
 		fields string
-		told   func(e *events.GroupInfo) bool
+		fits   func(e *events.GroupInfo) bool
 	}{
 		{`"subject":"Family"`, func(e *events.GroupInfo) bool {
 			return e.Name != nil && e.Name.Name == "Family" && e.Name.NameSetBy == anne.LID() && e.Name.NameSetByPN == anne.JID()
@@ -123,8 +123,8 @@ func TestGroupUpdateActTellsEachChangeOnItsOwn(t *testing.T) {
 		ofGroup := func(e *events.GroupInfo) bool { return e.JID == jid }
 		before := count(c, ofGroup)
 		does(t, s, anneNumber, `{"do":"group-update","group":"`+jid.String()+`",`+test.fields+`}`)
-		if e := wait(c, before+1, ofGroup); !test.told(e) || *e.Sender != anne.LID() || *e.SenderPN != anne.JID() || e.Timestamp.IsZero() {
-			t.Errorf("%s: told %+v", test.fields, e)
+		if e := wait(c, before+1, ofGroup); !test.fits(e) || *e.Sender != anne.LID() || *e.SenderPN != anne.JID() || e.Timestamp.IsZero() {
+			t.Errorf("%s: received %+v", test.fields, e)
 		}
 	}
 	if groups, err := c.GetJoinedGroups(t.Context()); err != nil || slices.ContainsFunc(groups, func(g *types.GroupInfo) bool { return g.JID == jid }) {
@@ -150,7 +150,7 @@ func TestGroupTextActIsReadByTheClient(t *testing.T) {
 	}
 }
 
-func TestGroupActsRefuseBadFieldsAndChangeNothing(t *testing.T) {
+func TestBadFieldsOfGroupActsChangeNothing(t *testing.T) {
 	s, _, _, _, c := groupNet(t, Config{})
 	jid := madeByAct(t, s)
 	joined := wait(c, 1, every[*events.JoinedGroup])

@@ -17,12 +17,12 @@ import (
 	"postern/sandbox/phone"
 )
 
-// maxMadeUp bounds a file that an act makes up.
+// maxMadeUp is the largest file that an act generates.
 const maxMadeUp = 16 << 20
 
 type imageFields struct {
-	To      string `json:"to" help:"whom to write to: a number or an address, of a group too"`
-	Caption string `json:"caption" help:"the text below the picture"`
+	To      string `json:"to" help:"the recipient: a number or an address, also of a group"`
+	Caption string `json:"caption" help:"the caption"`
 	Image   string `json:"image" help:"a JPEG in base64; missing: a small grey one"`
 	ID      string `json:"id" help:"the message id; missing: a new one"`
 }
@@ -36,13 +36,13 @@ func actImage(ctx context.Context, s *network.Server, p *phone.Phone, f imageFie
 }
 
 type mediaFields struct {
-	To       string `json:"to" help:"whom to write to: a number or an address, of a group too"`
+	To       string `json:"to" help:"the recipient: a number or an address, also of a group"`
 	Kind     string `json:"kind" help:"image, video, gif, voice, audio, document or sticker"`
-	Caption  string `json:"caption" help:"the text below it"`
+	Caption  string `json:"caption" help:"the caption"`
 	FileName string `json:"fileName" help:"of a document"`
-	MimeType string `json:"mimetype" help:"missing: the usual one of the kind"`
+	MimeType string `json:"mimetype" help:"missing: the usual type of the kind"`
 	Data     string `json:"data" help:"the file in base64; missing: a small grey JPEG"`
-	Size     int    `json:"size" help:"without data: how many bytes the file has, at most 16777216"`
+	Size     int    `json:"size" help:"without data: the size of a generated file, at most 16777216"`
 	ID       string `json:"id" help:"the message id; missing: a new one"`
 }
 
@@ -60,7 +60,7 @@ func actMedia(ctx context.Context, s *network.Server, p *phone.Phone, f mediaFie
 	return sendMedia(ctx, s, p, f, data)
 }
 
-// fileOf is the file that a field has, or one of this size, or a small picture.
+// fileOf returns the file of a field, a generated one of this size, or a small picture.
 func fileOf(field, encoded string, size int) ([]byte, error) {
 	if encoded != "" {
 		data, err := base64.StdEncoding.DecodeString(encoded)
@@ -76,7 +76,7 @@ func fileOf(field, encoded string, size int) ([]byte, error) {
 	return bytes.Repeat(grey, size/len(grey)+1)[:size], nil
 }
 
-// mediaKind says how files of a kind are encrypted and what they usually are.
+// mediaKind is how files of a kind are encrypted, with their usual type.
 type mediaKind struct {
 	purpose  whatsmeow.MediaType
 	mimetype string
@@ -92,7 +92,8 @@ func mediaKindOf(name string) (k mediaKind, ok bool) {
 	return k, ok
 }
 
-// sendMedia puts an encrypted file on the media host and sends what opens it.
+// sendMedia uploads an encrypted file to the media host and sends the message with its
+// key.
 func sendMedia(ctx context.Context, s *network.Server, p *phone.Phone, f mediaFields, data []byte) (any, error) {
 	kind, ok := mediaKindOf(f.Kind)
 	if !ok {
@@ -111,7 +112,7 @@ func sendMedia(ctx context.Context, s *network.Server, p *phone.Phone, f mediaFi
 	return sendAs(ctx, p, f.To, (&sealed{file}).message(f, time.Now()), phone.SendOptions{ID: f.ID})
 }
 
-// sealed is a file that a message refers to.
+// sealed is an encrypted file that a message refers to.
 type sealed struct{ mediahost.Sealed }
 
 func (f *sealed) message(fields mediaFields, at time.Time) *waE2E.Message {
@@ -168,7 +169,7 @@ func (f *sealed) document(fields mediaFields, at time.Time) *waE2E.DocumentMessa
 	}
 }
 
-// greyJPEG is the picture of whoever gave none.
+// greyJPEG is the default picture.
 func greyJPEG() []byte {
 	const side = 64
 	img := image.NewGray(image.Rect(0, 0, side, side))

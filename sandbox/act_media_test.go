@@ -8,7 +8,7 @@ import (
 	"go.mau.fi/whatsmeow/proto/waE2E"
 )
 
-func TestMediaOfEveryKindCanBeLoadedAndDecrypted(t *testing.T) {
+func TestEveryKindOfMediaDecrypts(t *testing.T) {
 	s, _, _, c := withContacts(t)
 	for _, test := range []struct{ fields, mediaType, mimetype string }{
 		{`"do":"image"`, "image", "image/jpeg"},
@@ -59,7 +59,7 @@ func fileIn(m *waE2E.Message) mediaFile {
 	}
 }
 
-func TestMediaHasTheGivenBytesOrTheGivenSize(t *testing.T) {
+func TestMediaHasTheGivenBytesOrSize(t *testing.T) {
 	s, _, _, c := withContacts(t)
 	id := does(t, s, anneNumber, `{"do":"media","kind":"document","to":"`+ownNumber+`","data":"aGVsbG8=","fileName":"a.txt","caption":"A","mimetype":"text/plain"}`)["id"]
 	d := wait(c, 1, hasID(id)).Message.GetDocumentMessage()

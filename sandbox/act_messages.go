@@ -15,10 +15,10 @@ import (
 	"postern/sandbox/phone"
 )
 
-// messageActs are the acts of a phone that writes and reads.
+// messageActs are the acts of a phone that sends and reads messages.
 func messageActs() []act {
 	return []act{
-		row("text", "the phone sends a text; what the account's own phone sends, its linked devices get as sent by themselves", actText),
+		row("text", "the phone sends a text; linked devices of the account receive their own phone's messages as sent by themselves", actText),
 		row("status", "the phone's user posts a status that an account sees", actStatus),
 		row("broadcast", "the phone sends a text to a broadcast list that an account is on", actBroadcast),
 		row("image", "the phone sends a picture", actImage),
@@ -27,10 +27,10 @@ func messageActs() []act {
 		row("reaction", "the phone reacts to a message", actReaction),
 		row("edit", "the phone edits a text that it sent", actEdit),
 		row("revoke", "the phone deletes a message that it sent, for everyone", actRevoke),
-		row("poll", "the phone asks a question with options", actPoll),
+		row("poll", "the phone sends a poll", actPoll),
 		row("poll-vote", "the phone votes in a poll that it sent or received", actPollVote),
-		row("fb-message", "a person of Messenger writes to the linked devices of the account", actFBMessage),
-		row("receipt", "the phone tells an account what became of its messages", actReceipt),
+		row("fb-message", "a Messenger user writes to the linked devices of the account", actFBMessage),
+		row("receipt", "the phone sends an account a receipt for its messages", actReceipt),
 		row("undecryptable", "the phone sends a message that the linked devices of the account cannot read", actUndecryptable),
 	}
 }
@@ -40,7 +40,7 @@ type sentResult struct {
 	ID string `json:"id"`
 }
 
-// sendAs is the end of such an act.
+// sendAs sends the message of such an act.
 func sendAs(ctx context.Context, p *phone.Phone, to string, m *waE2E.Message, o phone.SendOptions) (any, error) {
 	jid, err := chatAddress("to", to)
 	if err != nil {
@@ -54,7 +54,7 @@ func sendAs(ctx context.Context, p *phone.Phone, to string, m *waE2E.Message, o 
 }
 
 type textFields struct {
-	To   string `json:"to" help:"whom to write to: a number or an address, of a group too"`
+	To   string `json:"to" help:"the recipient: a number or an address, also of a group"`
 	Text string `json:"text" help:"the text"`
 	ID   string `json:"id" help:"the message id; missing: a new one"`
 }
@@ -67,7 +67,7 @@ func actText(ctx context.Context, _ *network.Server, p *phone.Phone, f textField
 }
 
 type statusFields struct {
-	To   string `json:"to" help:"who sees it: a number or an address"`
+	To   string `json:"to" help:"the person who sees it: a number or an address"`
 	Text string `json:"text" help:"the text"`
 	ID   string `json:"id" help:"the message id; missing: a new one"`
 }
@@ -96,7 +96,7 @@ func broadcast(ctx context.Context, p *phone.Phone, list types.JID, f statusFiel
 }
 
 type messageFields struct {
-	To      string          `json:"to" help:"whom to write to: a number or an address, of a group too"`
+	To      string          `json:"to" help:"the recipient: a number or an address, also of a group"`
 	Content json.RawMessage `json:"content" help:"the message in protobuf's JSON, such as {\"locationMessage\":{\"degreesLatitude\":52.5}}"`
 	ID      string          `json:"id" help:"the message id; missing: a new one"`
 	Edit    string          `json:"edit" help:"the stanza's edit attribute: 1 for an edit, 7 for a deletion, 8 for one by an admin"`
@@ -114,11 +114,11 @@ func actMessage(ctx context.Context, _ *network.Server, p *phone.Phone, f messag
 }
 
 type reactionFields struct {
-	To          string `json:"to" help:"the chat of the message: a number or an address, of a group too"`
+	To          string `json:"to" help:"the chat of the message: a number or an address, also of a group"`
 	ID          string `json:"id" help:"the message"`
 	FromMe      bool   `json:"fromMe" help:"whether the phone sent that message itself"`
-	Participant string `json:"participant" help:"in a group, who wrote the message; missing: as the phone received it"`
-	Emoji       string `json:"emoji" help:"the reaction; empty takes it back"`
+	Participant string `json:"participant" help:"in a group, the sender of the message; missing: as the phone received it"`
+	Emoji       string `json:"emoji" help:"the reaction; empty removes it"`
 }
 
 func actReaction(ctx context.Context, s *network.Server, p *phone.Phone, f reactionFields) (any, error) {
@@ -134,8 +134,8 @@ func actReaction(ctx context.Context, s *network.Server, p *phone.Phone, f react
 	}}, phone.SendOptions{})
 }
 
-// messageKey names a message in the phone's chat with somebody, as the phone sees it. Who
-// wrote it is needed in groups, for what the phone did not write itself.
+// messageKey returns the key of a message in the phone's chat with a person or group.
+// In groups it needs the sender of messages that the phone did not send.
 func messageKey(s *network.Server, p *phone.Phone, to, id string, fromMe bool, participant string) (*waCommon.MessageKey, error) {
 	if id == "" {
 		return nil, invalidField("id", "is missing")
@@ -161,7 +161,8 @@ func messageKey(s *network.Server, p *phone.Phone, to, id string, fromMe bool, p
 	return key, nil
 }
 
-// authorIn is who wrote a message of a group: the named one, or whom the phone has it from.
+// authorIn returns the sender of a group message: the given one, or as the phone
+// received it.
 func authorIn(s *network.Server, p *phone.Phone, group types.JID, id, participant string) (types.JID, error) {
 	if participant == "" {
 		if r, ok := p.ReceivedIn(group, id); ok {
@@ -181,7 +182,7 @@ func authorIn(s *network.Server, p *phone.Phone, group types.JID, id, participan
 }
 
 type editFields struct {
-	To   string `json:"to" help:"the chat of the message: a number or an address, of a group too"`
+	To   string `json:"to" help:"the chat of the message: a number or an address, also of a group"`
 	ID   string `json:"id" help:"the message, which the phone sent"`
 	Text string `json:"text" help:"the new text"`
 }
@@ -203,9 +204,9 @@ func actEdit(ctx context.Context, s *network.Server, p *phone.Phone, f editField
 }
 
 type revokeFields struct {
-	To          string `json:"to" help:"the chat of the message: a number or an address, of a group too"`
+	To          string `json:"to" help:"the chat of the message: a number or an address, also of a group"`
 	ID          string `json:"id" help:"the message, which the phone sent"`
-	Participant string `json:"participant" help:"in a group, who else wrote the message: the phone deletes it as an admin"`
+	Participant string `json:"participant" help:"in a group, the sender of the message if it is another person: the phone deletes it as an admin"`
 }
 
 func actRevoke(ctx context.Context, s *network.Server, p *phone.Phone, f revokeFields) (any, error) {

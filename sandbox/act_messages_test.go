@@ -20,14 +20,14 @@ func hasID(id string) func(*events.Message) bool {
 	}
 }
 
-// refusedAct tells the status of an act that should be refused.
+// refusedAct returns the status of an act that should be refused.
 func refusedAct(t *testing.T, s *Server, phone, body string) int {
 	t.Helper()
 	var answer controlError
 	return call(t, s, "POST", "/sandbox/phones/"+phone+"/act", body, &answer)
 }
 
-func TestTextsOfAContactAndOfTheOwnPhoneHaveTheirIDsAndSides(t *testing.T) {
+func TestTextsHaveTheirIDsAndSides(t *testing.T) {
 	s, own, anne, c := withContacts(t)
 	sent := does(t, s, anneNumber, `{"do":"text","to":"`+ownNumber+`","text":"hello","id":"3A01"}`)
 	m := wait(c, 1, isText("hello"))
@@ -139,7 +139,7 @@ func TestReactionEditAndDeletionNameTheirMessage(t *testing.T) {
 	}
 }
 
-func TestReactionAndDeletionInAGroupNameTheAuthor(t *testing.T) {
+func TestGroupReactionAndDeletionNameTheAuthor(t *testing.T) {
 	s, own, anne, bob, c := groupNet(t, Config{})
 	group := madeByAct(t, s).String()
 	wait(c, 1, every[*events.JoinedGroup])
@@ -179,7 +179,7 @@ func TestMessengerTextComesAsFBMessage(t *testing.T) {
 	}
 }
 
-func TestBadFieldsOfMessageActsAreRefusedAndNothingIsSent(t *testing.T) {
+func TestBadFieldsOfMessageActsSendNothing(t *testing.T) {
 	s, own, _, _ := withContacts(t)
 	poll := does(t, s, ownNumber, `{"do":"poll","to":"`+anneNumber+`","name":"Tea?","options":["a","b"]}`)["id"]
 	eventually(t, "acknowledgement of the poll", func() bool { return queuedFor(s, own) == 0 })
@@ -247,9 +247,9 @@ func said(p *phone.Phone) (n int) {
 	return n
 }
 
-// TestAStatusAndABroadcastReachWhomTheyAreFor, each from its own chat, as the
+// TestStatusAndBroadcastReachTheirRecipients, each from its own chat, as the
 // network addresses them.
-func TestAStatusAndABroadcastReachWhomTheyAreFor(t *testing.T) {
+func TestStatusAndBroadcastReachTheirRecipients(t *testing.T) {
 	s, _, anne, _, c := groupNet(t, Config{})
 	for _, test := range []struct {
 		do   string

@@ -16,23 +16,22 @@ import (
 	"postern/sandbox/phone"
 )
 
-// defaultServerID is the number of a channel's message that was given none.
+// defaultServerID is the default number of a channel's message.
 const defaultServerID = 100
 
-// newsletterActs are about channels: they tell the phone's linked devices what
-// happened to one.
+// newsletterActs notify the phone's linked devices of changes of channels.
 func newsletterActs() []act {
 	return []act{
 		row("newsletter-join", "the phone's user follows a channel", actNewsletterJoin),
-		row("newsletter-leave", "the phone's user follows a channel no longer", actNewsletterLeave),
-		row("newsletter-mute", "the phone's user mutes a channel, or no longer", actNewsletterMute),
+		row("newsletter-leave", "the phone's user unfollows a channel", actNewsletterLeave),
+		row("newsletter-mute", "the phone's user mutes or unmutes a channel", actNewsletterMute),
 		row("newsletter-live-update", "the views and reactions of a channel's message changed", actNewsletterLive),
 		row("newsletter-message", "a channel publishes or edits a text", actNewsletterMessage),
 	}
 }
 
 type newsletterFields struct {
-	Newsletter  string `json:"newsletter" help:"the channel's address, …@newsletter; missing: one made of the name"`
+	Newsletter  string `json:"newsletter" help:"the channel's address, …@newsletter; missing: derived from the name"`
 	Name        string `json:"name" help:"its name"`
 	Description string `json:"description" help:"its description"`
 }
@@ -42,7 +41,7 @@ type newsletterResult struct {
 	ID         string `json:"id,omitempty"`
 }
 
-// onNewsletter runs fn for the phone's account and the channel of an act.
+// onNewsletter calls fn for the phone's account and the channel of an act.
 func onNewsletter(p *phone.Phone, text string, fn func(of, channel types.JID) error) (newsletterResult, error) {
 	jid, err := newsletterAddress("newsletter", text)
 	if err != nil {
@@ -83,8 +82,8 @@ func actNewsletterMute(_ context.Context, s *network.Server, p *phone.Phone, f n
 type newsletterLiveFields struct {
 	Newsletter string         `json:"newsletter" help:"the channel's address, …@newsletter"`
 	ServerID   int            `json:"serverId" help:"the message's number in the channel; default 100"`
-	Views      int            `json:"views" help:"how often it was seen"`
-	Reactions  map[string]int `json:"reactions" help:"how often each emoji was given"`
+	Views      int            `json:"views" help:"the number of views"`
+	Reactions  map[string]int `json:"reactions" help:"the count of each emoji"`
 }
 
 func actNewsletterLive(_ context.Context, s *network.Server, p *phone.Phone, f newsletterLiveFields) (any, error) {
@@ -115,7 +114,7 @@ func actNewsletterLive(_ context.Context, s *network.Server, p *phone.Phone, f n
 type newsletterMessageFields struct {
 	Newsletter string `json:"newsletter" help:"the channel's address, …@newsletter"`
 	Text       string `json:"text" help:"the text"`
-	ID         string `json:"id" help:"the message that is edited; missing: a new one"`
+	ID         string `json:"id" help:"the message to edit; missing: a new one"`
 }
 
 func actNewsletterMessage(_ context.Context, s *network.Server, p *phone.Phone, f newsletterMessageFields) (any, error) {

@@ -74,7 +74,7 @@ func TestClientFollowsMutesAndLeavesAChannel(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e := wait(second, 1, every[*events.NewsletterJoin]); e.ID != jid || e.ThreadMeta.Name.Text != "Bread" || e.ThreadMeta.SubscriberCount != 2 {
-		t.Errorf("the other device was told %+v", e)
+		t.Errorf("the other device received %+v", e)
 	}
 	if err := c.NewsletterToggleMute(t.Context(), jid, true); err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestClientFollowsMutesAndLeavesAChannel(t *testing.T) {
 		t.Errorf("still followed %+v, %v", list, err)
 	}
 	if n := count(c, every[*events.NewsletterJoin]); n != 0 {
-		t.Errorf("the device that followed was told %d times", n)
+		t.Errorf("the device that followed received %d events", n)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestClientOwnsTheChannelThatItMakes(t *testing.T) {
 	if d, err := c.NewsletterSubscribeLiveUpdates(t.Context(), made.ID); err != nil || d <= 0 {
 		t.Errorf("live updates for %v, %v", d, err)
 	}
-	if _, err := c.GetNewsletterInfoWithInvite(t.Context(), "nobody"); !errors.Is(err, whatsmeow.ErrIQNotFound) {
+	if _, err := c.GetNewsletterInfoWithInvite(t.Context(), "nothing"); !errors.Is(err, whatsmeow.ErrIQNotFound) {
 		t.Errorf("an unknown invite: %v", err)
 	}
 	if err := c.FollowNewsletter(t.Context(), types.NewJID("x", types.NewsletterServer)); !errors.Is(err, whatsmeow.ErrIQBadRequest) {

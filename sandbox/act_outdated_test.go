@@ -32,7 +32,7 @@ func (c *client) introduce(v store.WAVersionContainer) {
 	}
 }
 
-func TestClientsBelowAVersionAreRefusedAndOthersAreNot(t *testing.T) {
+func TestOnlyOutdatedClientsAreRefused(t *testing.T) {
 	s, p, c := paired(t)
 	stranger := newClient(t, s, nil)
 	stranger.connect()
@@ -67,7 +67,7 @@ func TestClientsBelowAVersionAreRefusedAndOthersAreNot(t *testing.T) {
 	wait(c, 3, every[*events.Connected])
 }
 
-func TestTheSiteNamesTheVersionThatIsLetIn(t *testing.T) {
+func TestSiteReturnsTheAcceptedVersion(t *testing.T) {
 	s := openServer(t, Config{})
 	addPhone(t, s, ownNumber)
 	ask := func() (*store.WAVersionContainer, error) {
@@ -96,7 +96,7 @@ func TestTheSiteNamesTheVersionThatIsLetIn(t *testing.T) {
 	}
 }
 
-func TestWrongFieldsOfAnOutdatedClientChangeNothing(t *testing.T) {
+func TestWrongOutdatedFieldsChangeNothing(t *testing.T) {
 	s := openServer(t, Config{})
 	addPhone(t, s, ownNumber)
 	for _, body := range []string{

@@ -9,9 +9,9 @@ import (
 )
 
 type passkeyFields struct {
-	Remove  bool `json:"remove" help:"the account needs no passkey any more"`
-	Refuse  bool `json:"refuse" help:"every signature is refused"`
-	Compare bool `json:"compare" help:"a first signature leads nowhere; after a second one a code has to be compared"`
+	Remove  bool `json:"remove" help:"the account no longer requires a passkey"`
+	Refuse  bool `json:"refuse" help:"every signature is rejected"`
+	Compare bool `json:"compare" help:"the first signature has no effect; after the second one a code must be compared"`
 }
 
 func actPasskey(_ context.Context, s *network.Server, p *phone.Phone, f passkeyFields) (any, error) {
@@ -26,10 +26,10 @@ func actPasskey(_ context.Context, s *network.Server, p *phone.Phone, f passkeyF
 }
 
 type assertFields struct {
-	Challenge string `json:"challenge" help:"the challenge, as the publicKey of the passkey challenge has it"`
+	Challenge string `json:"challenge" help:"the challenge in publicKey of the passkey challenge"`
 }
 
-// passkeyOf is the phone's passkey, an error when it has none.
+// passkeyOf returns the phone's passkey, an error if it has none.
 func passkeyOf(s *network.Server, p *phone.Phone) (*network.Passkey, error) {
 	key, _, err := s.PasskeyOf(p.JID())
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"postern/sandbox/network"
 )
 
-// TestAPhoneAddedWithAPasskeyAsksForIt: by scan and by typed code, and one added without does not.
-func TestAPhoneAddedWithAPasskeyAsksForIt(t *testing.T) {
+// TestPhoneWithAPasskeyRequiresIt: by scan and by typed code, and one added without does not.
+func TestPhoneWithAPasskeyRequiresIt(t *testing.T) {
 	s := openServer(t, Config{})
 	var ignored json.RawMessage
 	for number, body := range map[string]string{
@@ -39,7 +39,7 @@ func TestAPhoneAddedWithAPasskeyAsksForIt(t *testing.T) {
 	}
 }
 
-func TestACredentialIsTheKeyThatSignsForItsPhone(t *testing.T) {
+func TestCredentialSignsForItsPhone(t *testing.T) {
 	s := openServer(t, Config{})
 	var ignored json.RawMessage
 	addPhone(t, s, "5511911111111")

@@ -12,16 +12,16 @@ import (
 )
 
 type pastFields struct {
-	With     string `json:"with" help:"the chat: a number or an address, of a group too"`
+	With     string `json:"with" help:"the chat: a number or an address, also of a group"`
 	Messages *int   `json:"messages" help:"how many messages; default 1, at most 200000"`
-	Text     string `json:"text" help:"their text, which the number of each is put behind; default past"`
-	Ago      int    `json:"ago" help:"how many days ago the newest was sent; default 1"`
+	Text     string `json:"text" help:"their text, followed by the number of each; default past"`
+	Ago      int    `json:"ago" help:"age of the newest in days; default 1"`
 	Every    int    `json:"every" help:"seconds between two of them; default 60"`
-	Sender   string `json:"sender" help:"who wrote those in a group that the phone did not"`
-	Blob     bool   `json:"blob" help:"true: whatever the phone gives of its past is to be downloaded, even when it is small"`
+	Sender   string `json:"sender" help:"in a group, the sender of those that the phone did not send"`
+	Blob     bool   `json:"blob" help:"true: all history of the phone is downloaded as a file, even if it is small"`
 }
 
-// actPast makes every second message the phone's own, and the last one with the number 1.
+// actPast makes every second message the phone's own; the last one has the number 1.
 func actPast(_ context.Context, s *network.Server, p *phone.Phone, f pastFields) (any, error) {
 	chat, err := chatAddress("with", f.With)
 	if err != nil {

@@ -14,27 +14,27 @@ import (
 	"postern/sandbox/phone"
 )
 
-// peopleActs are what people change about themselves and show of themselves.
+// peopleActs change what people show of themselves.
 func peopleActs() []act {
 	return []act{
-		row("presence", "the phone's user comes online or goes", actPresence),
+		row("presence", "the phone's user goes online or offline", actPresence),
 		row("chat-presence", "the phone's user types, records or stops", actChatPresence),
 		row("picture", "the phone's user changes the own picture or a group's", actPicture),
 		row("about", "the phone's user changes the about text", actAbout),
 		row("identity-change", "the phone's user moves to a new phone, with new keys; the linked devices are removed", actIdentityChange),
-		row("push-name", "the phone's user takes another name; with to, a message shows it", actPushName),
+		row("push-name", "the phone's user changes the name; with to, a message shows it", actPushName),
 		row("business-name", "the phone becomes a business of this name; with to, a message shows it", actBusinessName),
-		row("blocklist", "the phone's user blocks or unblocks somebody", actBlocklist),
+		row("blocklist", "the phone's user blocks or unblocks a person", actBlocklist),
 		row("privacy", "the phone's user changes a privacy setting", actPrivacy),
-		row("reachout-timelock", "WhatsApp refuses the account's messages to strangers with 463 until it is lifted: to those who neither wrote to it nor gave it a privacy token", actTimelock),
-		row("privacy-token", "the phone's user lets somebody write though strangers may not", actPrivacyToken),
+		row("reachout-timelock", "until it is lifted, WhatsApp refuses with 463 the account's messages to people who neither wrote to it nor gave it a privacy token", actTimelock),
+		row("privacy-token", "the phone's user gives a person a privacy token, which allows messages from a stranger", actPrivacyToken),
 	}
 }
 
 type presenceFields struct {
-	To       string `json:"to" help:"an account that is told even when it did not ask: a number or an address"`
-	Online   bool   `json:"online" help:"true: comes online; false: goes"`
-	LastSeen string `json:"lastSeen" help:"when going, the time that is shown, RFC 3339, or hidden; missing: now"`
+	To       string `json:"to" help:"an account that is notified even without a subscription: a number or an address"`
+	Online   bool   `json:"online" help:"true: online; false: offline"`
+	LastSeen string `json:"lastSeen" help:"when going offline, the time to show, RFC 3339, or hidden; missing: now"`
 }
 
 func actPresence(_ context.Context, s *network.Server, p *phone.Phone, f presenceFields) (any, error) {
@@ -57,7 +57,7 @@ func actPresence(_ context.Context, s *network.Server, p *phone.Phone, f presenc
 type chatPresenceFields struct {
 	To    string `json:"to" help:"the account that sees it: a number or an address"`
 	State string `json:"state" help:"composing, recording or paused"`
-	Group string `json:"group" help:"the group that it happens in, an address; missing: the direct chat"`
+	Group string `json:"group" help:"the group, an address; missing: the direct chat"`
 }
 
 func actChatPresence(_ context.Context, s *network.Server, p *phone.Phone, f chatPresenceFields) (any, error) {
@@ -81,8 +81,8 @@ func actChatPresence(_ context.Context, s *network.Server, p *phone.Phone, f cha
 }
 
 type pictureFields struct {
-	To     string `json:"to" help:"an account that is told too: a number or an address"`
-	Group  string `json:"group" help:"the group whose picture it is, an address; missing: the own"`
+	To     string `json:"to" help:"an account that is also notified: a number or an address"`
+	Group  string `json:"group" help:"the group of the picture, an address; missing: the own picture"`
 	Remove bool   `json:"remove" help:"remove the picture"`
 	Image  string `json:"image" help:"a JPEG in base64; missing: a small grey one"`
 }
@@ -104,7 +104,7 @@ func actPicture(_ context.Context, s *network.Server, p *phone.Phone, f pictureF
 	return map[string]string{"pictureId": id}, err
 }
 
-// data is the picture; none when it is to be removed.
+// data returns the picture, nil to remove it.
 func (f pictureFields) data() ([]byte, error) {
 	if f.Remove {
 		return nil, nil
@@ -120,7 +120,7 @@ func (f pictureFields) data() ([]byte, error) {
 }
 
 type aboutFields struct {
-	To   string `json:"to" help:"an account that is told: a number or an address; the own devices are always told"`
+	To   string `json:"to" help:"an account that is notified: a number or an address; the own devices always are"`
 	Text string `json:"text" help:"the text; empty removes it"`
 }
 
@@ -129,7 +129,7 @@ func actAbout(_ context.Context, s *network.Server, p *phone.Phone, f aboutField
 }
 
 type toFields struct {
-	To string `json:"to" help:"the account that is told: a number or an address"`
+	To string `json:"to" help:"the account that is notified: a number or an address"`
 }
 
 func actIdentityChange(_ context.Context, s *network.Server, p *phone.Phone, f toFields) (any, error) {
@@ -140,7 +140,7 @@ func actIdentityChange(_ context.Context, s *network.Server, p *phone.Phone, f t
 }
 
 type nameFields struct {
-	To   string `json:"to" help:"an account that gets a message under the name: a number or an address"`
+	To   string `json:"to" help:"an account that gets a message with the name: a number or an address"`
 	Name string `json:"name" help:"the name"`
 }
 
@@ -152,7 +152,7 @@ func actBusinessName(ctx context.Context, s *network.Server, p *phone.Phone, f n
 	return underName(ctx, s, p, f, s.SetBusiness)
 }
 
-// underName changes a name, and has a message show it when somebody is named.
+// underName changes a name, and sends a message with it if a recipient is given.
 func underName(ctx context.Context, s *network.Server, p *phone.Phone, f nameFields, change func(of types.JID, name string) error) (any, error) {
 	if f.Name == "" {
 		return nil, invalidField("name", "is missing")
@@ -170,8 +170,8 @@ func underName(ctx context.Context, s *network.Server, p *phone.Phone, f nameFie
 }
 
 type blocklistFields struct {
-	Action string `json:"action" help:"block or unblock; missing: the whole list is said to have changed"`
-	Target string `json:"target" help:"with action, whom: a number or an address"`
+	Action string `json:"action" help:"block or unblock; missing: the complete list is reported as changed"`
+	Target string `json:"target" help:"with action, the person: a number or an address"`
 }
 
 func actBlocklist(_ context.Context, s *network.Server, p *phone.Phone, f blocklistFields) (any, error) {
@@ -190,7 +190,7 @@ func actBlocklist(_ context.Context, s *network.Server, p *phone.Phone, f blockl
 
 type privacyFields struct {
 	Name  string `json:"name" help:"groupadd, last, status, profile, readreceipts, online, calladd, messages, defense or stickers"`
-	Value string `json:"value" help:"what the setting allows: all, contacts, contact_blacklist, contact_allowlist, match_last_seen, known, on_standard, off or none"`
+	Value string `json:"value" help:"the value: all, contacts, contact_blacklist, contact_allowlist, match_last_seen, known, on_standard, off or none"`
 }
 
 func actPrivacy(_ context.Context, s *network.Server, p *phone.Phone, f privacyFields) (any, error) {
@@ -205,9 +205,9 @@ func actPrivacy(_ context.Context, s *network.Server, p *phone.Phone, f privacyF
 }
 
 type timelockFields struct {
-	Seconds int    `json:"seconds" help:"how long; 0 lifts the lock"`
-	Type    string `json:"type" help:"what for, as WhatsApp names it; default DEFAULT"`
-	Silent  bool   `json:"silent" help:"give no notice: only the refusals show it"`
+	Seconds int    `json:"seconds" help:"the duration; 0 lifts the lock"`
+	Type    string `json:"type" help:"WhatsApp's name of the reason; default DEFAULT"`
+	Silent  bool   `json:"silent" help:"send no notice: only the refusals show it"`
 }
 
 func actTimelock(_ context.Context, s *network.Server, p *phone.Phone, f timelockFields) (any, error) {
@@ -219,7 +219,7 @@ func actTimelock(_ context.Context, s *network.Server, p *phone.Phone, f timeloc
 	}
 	var ends time.Time
 	if f.Seconds > 0 {
-		ends = time.Now().Add(time.Duration(f.Seconds)*time.Second + time.Second - 1) // to the second, and not before
+		ends = time.Now().Add(time.Duration(f.Seconds)*time.Second + time.Second - 1) // rounded up to seconds
 	}
 	return nil, s.Timelock(p.JID(), network.Lock{Kind: f.Type, Ends: ends, Silent: f.Silent})
 }

@@ -14,13 +14,13 @@ import (
 	"postern/e2e/bare"
 )
 
-func TestBlockingIsToldToTheOtherDevices(t *testing.T) {
+func TestBlockingReachesTheOtherDevices(t *testing.T) {
 	s, own, anne, c := withContacts(t)
 	second := linked(t, s, own)
 	does(t, s, ownNumber, `{"do":"blocklist","action":"block","target":"`+anneNumber+`"}`)
 	blocked := wait(c, 1, every[*events.Blocklist])
 	if len(blocked.Changes) != 1 || blocked.Changes[0] != (events.BlocklistChange{JID: anne.LID(), Action: events.BlocklistChangeActionBlock}) {
-		t.Errorf("told %+v", blocked)
+		t.Errorf("received %+v", blocked)
 	}
 	list, err := c.GetBlocklist(t.Context())
 	if err != nil || !slices.Equal(list.JIDs, []types.JID{anne.LID()}) || list.DHash != blocked.DHash {
@@ -32,7 +32,7 @@ func TestBlockingIsToldToTheOtherDevices(t *testing.T) {
 	}
 	e := wait(second, 1, func(e *events.Blocklist) bool { return e.PrevDHash == blocked.DHash })
 	if len(e.Changes) != 1 || e.Changes[0].Action != events.BlocklistChangeActionUnblock || e.DHash != list.DHash {
-		t.Errorf("the other device was told %+v", e)
+		t.Errorf("the other device received %+v", e)
 	}
 	does(t, s, ownNumber, `{"do":"blocklist"}`)
 	full := wait(c, 2, every[*events.Blocklist])
@@ -41,13 +41,13 @@ func TestBlockingIsToldToTheOtherDevices(t *testing.T) {
 	}
 }
 
-func TestPrivacySettingsAreToldAndAnswered(t *testing.T) {
+func TestPrivacySettingsAreAnnouncedAndAnswered(t *testing.T) {
 	s, own, _, c := withContacts(t)
 	second := linked(t, s, own)
 	does(t, s, ownNumber, `{"do":"privacy","name":"last","value":"none"}`)
 	e := wait(c, 1, every[*events.PrivacySettings])
 	if !e.LastSeenChanged || e.ProfileChanged {
-		t.Errorf("told %+v", e)
+		t.Errorf("received %+v", e)
 	}
 	if _, err := c.SetPrivacySetting(t.Context(), types.PrivacySettingTypeOnline, types.PrivacySettingMatchLastSeen); err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestPrivacySettingsAreToldAndAnswered(t *testing.T) {
 	}
 }
 
-func TestTimelockIsTold(t *testing.T) {
+func TestTimelockIsAnnounced(t *testing.T) {
 	s, _, _, c := withContacts(t)
 	before := time.Now()
 	does(t, s, ownNumber, `{"do":"reachout-timelock","seconds":3600,"type":"BIZ_QUALITY"}`)
@@ -106,7 +106,7 @@ func (s *tokens) GetPrivacyToken(_ context.Context, user types.JID) (*store.Priv
 	return nil, nil
 }
 
-func TestALockedAccountIsRefusedForStrangersAndNotForThoseItKnows(t *testing.T) {
+func TestLockedAccountMayWriteToKnownPeople(t *testing.T) {
 	s := openServer(t, Config{})
 	own, anne, bob := addPhone(t, s, ownNumber), addPhone(t, s, anneNumber), addPhone(t, s, "5511933333333")
 	device := bare.NewDevice()
@@ -140,11 +140,11 @@ func TestALockedAccountIsRefusedForStrangersAndNotForThoseItKnows(t *testing.T) 
 	eventually(t, "the token", func() bool { return !locked(bob.JID()) })
 	does(t, s, ownNumber, `{"do":"reachout-timelock"}`)
 	if e := wait(c, 1, every[*events.NotifyAccountReachoutTimelock]); e.IsActive {
-		t.Error("a silent lock was told")
+		t.Error("a silent lock was announced")
 	}
 }
 
-func TestTheEndOfALockAndItsLiftingFreeTheAccount(t *testing.T) {
+func TestLockEndsByTimeOrLifting(t *testing.T) {
 	s, _, anne, c := withContacts(t)
 	locked := func() bool {
 		_, err := c.SendMessage(t.Context(), anne.JID(), text("hello"))

@@ -23,7 +23,7 @@ const (
 	anneNumber = "5511922222222"
 )
 
-// withContacts is paired, and the client remembers names; anne is somebody else.
+// withContacts is paired, and the client remembers names; anne is another person.
 func withContacts(t *testing.T) (s *Server, own, anne *phone.Phone, c *client) {
 	t.Helper()
 	s = openServer(t, Config{})
@@ -42,7 +42,7 @@ func linked(t *testing.T, s *Server, p *phone.Phone) *client {
 	return c
 }
 
-func TestPresenceReachesWhoAskedAndWhomItIsFor(t *testing.T) {
+func TestPresenceReachesSubscribersAndItsRecipient(t *testing.T) {
 	s, _, anne, c := withContacts(t)
 	does(t, s, anneNumber, `{"do":"presence","online":true,"to":"`+ownNumber+`"}`)
 	if e := wait(c, 1, every[*events.Presence]); e.From != anne.LID() || e.Unavailable {
@@ -51,7 +51,7 @@ func TestPresenceReachesWhoAskedAndWhomItIsFor(t *testing.T) {
 	if err := c.SubscribePresence(t.Context(), anne.JID()); err != nil {
 		t.Fatal(err)
 	}
-	// What is known is told at once, under the address that was asked for.
+	// What is known is notified at once, under the address that was asked for.
 	if e := wait(c, 2, every[*events.Presence]); e.From != anne.JID() || e.Unavailable {
 		t.Errorf("on subscribing: %+v", e)
 	}
@@ -92,7 +92,7 @@ func TestTypingIsShownInItsChat(t *testing.T) {
 	}
 }
 
-func TestPictureIsToldAndCanBeLoaded(t *testing.T) {
+func TestPictureIsAnnouncedAndLoadable(t *testing.T) {
 	s, own, anne, c := withContacts(t)
 	picture := func() (*types.ProfilePictureInfo, error) {
 		return c.GetProfilePictureInfo(t.Context(), anne.JID(), nil)
@@ -143,7 +143,7 @@ func fetch(t *testing.T, s *Server, url string) string {
 	return string(body)
 }
 
-func TestGroupPictureIsSetByActAndByClient(t *testing.T) {
+func TestGroupPictureByActAndByClient(t *testing.T) {
 	s, own, anne, c := withContacts(t)
 	group := types.NewJID("120363000000000001", types.GroupServer)
 	does(t, s, anneNumber, `{"do":"picture","group":"`+group.String()+`","to":"`+ownNumber+`"}`)
@@ -174,7 +174,7 @@ func TestGroupPictureIsSetByActAndByClient(t *testing.T) {
 	}
 }
 
-func TestGroupPictureIsToldToEveryMemberOnce(t *testing.T) {
+func TestGroupPictureReachesEveryMemberOnce(t *testing.T) {
 	s, own, anne, c := withContacts(t)
 	jid, _, err := s.CreateGroup(anne.JID(), network.NewGroup{Subject: "Friends", Members: []types.JID{own.JID()}})
 	if err != nil {
@@ -182,7 +182,7 @@ func TestGroupPictureIsToldToEveryMemberOnce(t *testing.T) {
 	}
 	id := does(t, s, anneNumber, `{"do":"picture","group":"`+jid.String()+`"}`)["pictureId"]
 	if e := wait(c, 1, every[*events.Picture]); e.JID != jid || e.PictureID != id {
-		t.Errorf("told %+v, want picture %s", e, id)
+		t.Errorf("received %+v, want picture %s", e, id)
 	}
 	does(t, s, anneNumber, `{"do":"picture","group":"`+jid.String()+`","to":"`+ownNumber+`"}`)
 	does(t, s, anneNumber, `{"do":"about","to":"`+ownNumber+`"}`)
@@ -192,11 +192,11 @@ func TestGroupPictureIsToldToEveryMemberOnce(t *testing.T) {
 	}
 }
 
-func TestAboutIsToldAndAnswered(t *testing.T) {
+func TestAboutIsAnnouncedAndAnswered(t *testing.T) {
 	s, own, anne, c := withContacts(t)
 	does(t, s, anneNumber, `{"do":"about","text":"baking","to":"`+ownNumber+`"}`)
 	if e := wait(c, 1, every[*events.UserAbout]); e.JID != anne.LID() || e.Status != "baking" {
-		t.Errorf("told %+v", e)
+		t.Errorf("received %+v", e)
 	}
 	about := "selling bread"
 	if err := c.SetStatusMessage(t.Context(), types.SetStatusInput{Text: &about}); err != nil {
@@ -211,7 +211,7 @@ func TestAboutIsToldAndAnswered(t *testing.T) {
 	}
 }
 
-func TestChangedIdentityIsToldAndLaterMessagesComeFromIt(t *testing.T) {
+func TestChangedIdentityIsAnnouncedAndUsed(t *testing.T) {
 	s, _, anne, c := withContacts(t)
 	hers := linked(t, s, anne)
 	if _, err := anne.SendText(t.Context(), c.Store.ID.ToNonAD(), "before"); err != nil {
@@ -224,7 +224,7 @@ func TestChangedIdentityIsToldAndLaterMessagesComeFromIt(t *testing.T) {
 	}
 	does(t, s, anneNumber, `{"do":"identity-change","to":"`+ownNumber+`"}`)
 	if e := wait(c, 1, every[*events.IdentityChange]); e.JID != anne.LID() || e.Implicit {
-		t.Errorf("told %+v", e)
+		t.Errorf("received %+v", e)
 	}
 	wait(hers, 1, every[*events.LoggedOut])
 	does(t, s, anneNumber, `{"do":"text","text":"after","to":"`+ownNumber+`"}`)
@@ -263,6 +263,6 @@ func TestBusinessNameIsAnsweredToLookUps(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e := wait(c, 1, every[*events.BusinessName]); e.JID != anne.JID() || e.NewBusinessName != "Anne's Mill" {
-		t.Errorf("told %+v", e)
+		t.Errorf("received %+v", e)
 	}
 }

@@ -16,10 +16,10 @@ import (
 const maxPollOptions = 12
 
 type pollFields struct {
-	To         string   `json:"to" help:"whom to ask: a number or an address, of a group too"`
+	To         string   `json:"to" help:"the recipient: a number or an address, also of a group"`
 	Name       string   `json:"name" help:"the question"`
-	Options    []string `json:"options" help:"2 to 12 different answers"`
-	Selectable int      `json:"selectable" help:"how many of them one may choose; 0, the default: any number"`
+	Options    []string `json:"options" help:"2 to 12 different options"`
+	Selectable int      `json:"selectable" help:"how many may be chosen; 0, the default: any number"`
 	ID         string   `json:"id" help:"the message id; missing: a new one"`
 }
 
@@ -54,9 +54,9 @@ func repeats(texts []string) bool {
 }
 
 type pollVoteFields struct {
-	To      string   `json:"to" help:"the chat of the poll: a number or an address, of a group too"`
+	To      string   `json:"to" help:"the chat of the poll: a number or an address, also of a group"`
 	ID      string   `json:"id" help:"the poll, which the phone sent or received"`
-	Options []string `json:"options" help:"the chosen answers; none takes the vote back"`
+	Options []string `json:"options" help:"the chosen options; none withdraws the vote"`
 }
 
 func actPollVote(ctx context.Context, s *network.Server, p *phone.Phone, f pollVoteFields) (any, error) {

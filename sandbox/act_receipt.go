@@ -15,11 +15,11 @@ import (
 )
 
 type receiptFields struct {
-	To    string   `json:"to" help:"the account that is told: a number or an address; the phone's own for what it did itself"`
+	To    string   `json:"to" help:"the account that is notified: a number or an address; the phone's own for its own actions"`
 	IDs   []string `json:"ids" help:"the message ids"`
-	Type  string   `json:"type" help:"delivery (default), inactive, read, read-self, played, played-self, sender, server-error, retry, peer_msg, hist_sync, or unknown: a type that clients do not know"`
+	Type  string   `json:"type" help:"delivery (default), inactive, read, read-self, played, played-self, sender, server-error, retry, peer_msg, hist_sync, or unknown: a type unknown to clients"`
 	Group string   `json:"group" help:"the group of the messages, with both as members; missing: the chat of the two"`
-	Chat  string   `json:"chat" help:"when to is the phone's own account: with whom the chat is, a number or an address"`
+	Chat  string   `json:"chat" help:"if to is the phone's own account: the other person of the chat, a number or an address"`
 }
 
 func actReceipt(_ context.Context, s *network.Server, p *phone.Phone, f receiptFields) (any, error) {
@@ -51,7 +51,7 @@ func actReceipt(_ context.Context, s *network.Server, p *phone.Phone, f receiptF
 	})
 }
 
-// placeInChat says in which chat of the account's own the messages are.
+// placeInChat sets the chat of the messages for a receipt to the own account.
 func placeInChat(s *network.Server, n *waBinary.Node, chat types.JID, own bool) error {
 	pn, lid, ok := s.IdentityOf(chat)
 	if !ok {
@@ -84,8 +84,8 @@ func (f *receiptFields) check() error {
 	return nil
 }
 
-// node is the receipt as the server passes it on. Some types never leave an account in the
-// real network; here the act may send them all.
+// node returns the receipt as the server passes it on. The real network never passes on
+// some of the types.
 func (f *receiptFields) node(p *phone.Phone) waBinary.Node {
 	n := waBinary.Node{Tag: "receipt", Attrs: waBinary.Attrs{
 		"id": f.IDs[0], "from": p.LID(), "sender_pn": p.JID(), "t": time.Now().Unix(),

@@ -50,7 +50,7 @@ func TestReceiptOfTheOwnPhoneNamesTheChat(t *testing.T) {
 	}
 }
 
-func TestCorruptedMessageComesAgainUnlessThePhoneDoesNot(t *testing.T) {
+func TestCorruptedMessageIsResentByThePhone(t *testing.T) {
 	s, _, anne, c := withContacts(t)
 	id := does(t, s, anneNumber, `{"do":"undecryptable","to":"`+ownNumber+`","text":"at last"}`)["id"]
 	u := wait(c, 1, every[*events.UndecryptableMessage])

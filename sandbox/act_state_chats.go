@@ -24,17 +24,17 @@ func flag(on bool) string {
 	return "0"
 }
 
-// chatStateActs are about a chat as a whole.
+// chatStateActs change the state of a chat.
 func chatStateActs() []act {
 	return []act{
 		row("contact", "the phone saves a contact", actContact),
-		row("archive", "the phone archives a chat or takes it out again", actArchive),
+		row("archive", "the phone archives or unarchives a chat", actArchive),
 		row("pin", "the phone pins or unpins a chat", actPin),
 		row("mute", "the phone mutes or unmutes a chat", actMute),
 		row("mark-read", "the phone marks a chat as read or unread", actMarkRead),
 		row("clear-chat", "the phone removes the messages of a chat", actClearChat),
 		row("delete-chat", "the phone deletes a chat", actDeleteChat),
-		row("label-chat", "the phone puts a label on a chat or takes it off", actLabelChat),
+		row("label-chat", "the phone adds a label to a chat or removes it", actLabelChat),
 		row("status-mute", "the phone mutes or unmutes a contact's status", actStatusMute),
 	}
 }
@@ -74,7 +74,7 @@ func actArchive(ctx context.Context, s *network.Server, p *phone.Phone, f archiv
 		return nil, err
 	}
 	info := appstate.BuildArchive(chat, orTrue(f.Archived), time.Time{}, nil)
-	info.Mutations = info.Mutations[:1] // without the unpinning that goes with it: an act is one event
+	info.Mutations = info.Mutations[:1] // without the unpinning: an act is one event
 	return nil, s.ChangeState(ctx, p, info)
 }
 
@@ -94,8 +94,8 @@ func actPin(ctx context.Context, s *network.Server, p *phone.Phone, f pinFields)
 type muteFields struct {
 	Chat    string     `json:"chat" help:"the chat: a number or an address"`
 	Muted   *bool      `json:"muted" help:"default true"`
-	Until   *time.Time `json:"until" help:"RFC 3339; without it and without minutes for ever"`
-	Minutes int        `json:"minutes" help:"how long from now, instead of until"`
+	Until   *time.Time `json:"until" help:"RFC 3339; forever if minutes is missing too"`
+	Minutes int        `json:"minutes" help:"the duration from now, instead of until"`
 }
 
 func actMute(ctx context.Context, s *network.Server, p *phone.Phone, f muteFields) (any, error) {
@@ -131,7 +131,7 @@ func actMarkRead(ctx context.Context, s *network.Server, p *phone.Phone, f markR
 
 type removeChatFields struct {
 	Chat        string `json:"chat" help:"the chat: a number or an address"`
-	DeleteMedia bool   `json:"deleteMedia" help:"the files go too"`
+	DeleteMedia bool   `json:"deleteMedia" help:"also delete the files"`
 }
 
 func actClearChat(ctx context.Context, s *network.Server, p *phone.Phone, f removeChatFields) (any, error) {
@@ -184,5 +184,5 @@ func actStatusMute(ctx context.Context, s *network.Server, p *phone.Phone, f sta
 	return nil, s.ChangeState(ctx, p, one(appstate.WAPatchRegularHigh, 7, value, appstate.IndexUserStatusMute, to.String()))
 }
 
-// messageRef is a message that an act is about; sender is empty outside of groups.
+// messageRef is the message of an act; sender is empty outside of groups.
 type messageRef struct{ chat, sender types.JID }

@@ -11,16 +11,16 @@ import (
 	"postern/sandbox/phone"
 )
 
-// messageStateActs are about one message.
+// messageStateActs change the state of one message.
 func messageStateActs() []act {
 	return []act{
 		row("star", "the phone stars or unstars a message", actStar),
 		row("delete-for-me", "the phone deletes a message for its own account", actDeleteForMe),
-		row("label-message", "the phone puts a label on a message or takes it off", actLabelMessage),
+		row("label-message", "the phone adds a label to a message or removes it", actLabelMessage),
 	}
 }
 
-// namedMessage name a message.
+// namedMessage identifies a message.
 type namedMessage struct {
 	Chat, ID    string
 	FromMe      bool
@@ -40,7 +40,7 @@ func readMessage(f namedMessage) (m messageRef, err error) {
 	return m, err
 }
 
-// index is the message as state about it is filed.
+// index is the index of state about the message.
 func (m messageRef) index(name string, f namedMessage) []string {
 	sender := "0"
 	if !m.sender.IsEmpty() {
@@ -52,8 +52,8 @@ func (m messageRef) index(name string, f namedMessage) []string {
 type starFields struct {
 	Chat        string `json:"chat" help:"the chat of the message: a number or an address"`
 	ID          string `json:"id" help:"the message id"`
-	FromMe      bool   `json:"fromMe" help:"the account itself sent the message"`
-	Participant string `json:"participant" help:"who sent it, in a group"`
+	FromMe      bool   `json:"fromMe" help:"the account sent the message"`
+	Participant string `json:"participant" help:"its sender, in a group"`
 	Starred     *bool  `json:"starred" help:"default true"`
 }
 
@@ -70,9 +70,9 @@ func actStar(ctx context.Context, s *network.Server, p *phone.Phone, f starField
 type deleteForMeFields struct {
 	Chat        string `json:"chat" help:"the chat of the message: a number or an address"`
 	ID          string `json:"id" help:"the message id"`
-	FromMe      bool   `json:"fromMe" help:"the account itself sent the message"`
-	Participant string `json:"participant" help:"who sent it, in a group"`
-	DeleteMedia bool   `json:"deleteMedia" help:"the file goes too"`
+	FromMe      bool   `json:"fromMe" help:"the account sent the message"`
+	Participant string `json:"participant" help:"its sender, in a group"`
+	DeleteMedia bool   `json:"deleteMedia" help:"also delete the file"`
 }
 
 func actDeleteForMe(ctx context.Context, s *network.Server, p *phone.Phone, f deleteForMeFields) (any, error) {
@@ -105,12 +105,12 @@ func actLabelMessage(ctx context.Context, s *network.Server, p *phone.Phone, f l
 	return nil, s.ChangeState(ctx, p, appstate.BuildLabelMessage(m.chat, f.Label, f.ID, orTrue(f.Labeled)))
 }
 
-// settingStateActs are about no chat.
+// settingStateActs change settings.
 func settingStateActs() []act {
 	return []act{
-		row("label-edit", "the phone makes, changes or deletes a label", actLabelEdit),
-		row("unarchive-setting", "the phone sets whether a new message takes its chat out of the archive", actUnarchiveSetting),
-		row("push-name-setting", "the phone changes the name that others see, by its settings", actPushNameSetting),
+		row("label-edit", "the phone creates, changes or deletes a label", actLabelEdit),
+		row("unarchive-setting", "the phone sets whether a new message unarchives its chat", actUnarchiveSetting),
+		row("push-name-setting", "the phone changes its displayed name in the settings", actPushNameSetting),
 	}
 }
 
@@ -118,7 +118,7 @@ type labelEditFields struct {
 	Label   string `json:"label" help:"the label's id"`
 	Name    string `json:"name" help:"its name"`
 	Color   int    `json:"color" help:"the number of its colour, from 0"`
-	Deleted bool   `json:"deleted" help:"the label is gone"`
+	Deleted bool   `json:"deleted" help:"the label is deleted"`
 }
 
 func actLabelEdit(ctx context.Context, s *network.Server, p *phone.Phone, f labelEditFields) (any, error) {

@@ -7,9 +7,9 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 )
 
-// TestAFirstReadThatIsRefusedIsNotMadeUpFor: who could not read the state at its
+// TestRefusedFirstReadGetsNoHelp: who could not read the state at its
 // first login is given neither the key again nor time, as by a real phone.
-func TestAFirstReadThatIsRefusedIsNotMadeUpFor(t *testing.T) {
+func TestRefusedFirstReadGetsNoHelp(t *testing.T) {
 	s := openGiving(t, Config{})
 	p := addPhone(t, s, "5511911111111")
 	s.SetFaults(Faults{StateError: 503})
@@ -30,7 +30,7 @@ func TestAFirstReadThatIsRefusedIsNotMadeUpFor(t *testing.T) {
 	wait(c, 1, func(e any) bool {
 		a, ok := e.(*events.Archive)
 		if ok && a.Action.GetArchived() {
-			t.Error("the first change was told")
+			t.Error("the first change was reported")
 		}
 		return ok
 	})

@@ -20,7 +20,7 @@ const (
 
 var otherJID = types.NewJID(otherNumber, types.DefaultUserServer)
 
-func TestEachActAboutTheStateReachesTheLinkedClientAsItsEvent(t *testing.T) {
+func TestStateActsReachTheLinkedClient(t *testing.T) {
 	until := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	group, _ := types.ParseJID(someGroup)
 	tests := []struct {
@@ -107,7 +107,7 @@ func archived(chat types.JID) func(*events.Archive) bool {
 	return func(e *events.Archive) bool { return e.JID == chat && !e.FromFullSync }
 }
 
-func TestStateSurvivesARestartWhileTheClientStaysLinked(t *testing.T) {
+func TestStateSurvivesARestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sandbox.db")
 	s, p, c := synced(t, Config{Path: path})
 	mustDo(t, s, p, "archive", fields{"chat": otherNumber})
@@ -131,7 +131,7 @@ func TestStateSurvivesARestartWhileTheClientStaysLinked(t *testing.T) {
 	}
 }
 
-func TestAClientsChangeReachesTheAccountsOtherClient(t *testing.T) {
+func TestStateChangeReachesTheOtherClient(t *testing.T) {
 	s, p, first := synced(t, Config{})
 	second := newClient(t, s, newStateDevice())
 	second.pairByQR(p)
@@ -156,7 +156,7 @@ func TestAClientsChangeReachesTheAccountsOtherClient(t *testing.T) {
 	}
 }
 
-func TestADamagedPatchIsAnErrorOnceAndTheNextActHeals(t *testing.T) {
+func TestDamagedPatchHealsWithTheNextAct(t *testing.T) {
 	s, p, c := synced(t, Config{})
 	mustDo(t, s, p, "archive", fields{"chat": otherNumber})
 	wait(c, 1, archived(otherJID))
@@ -172,7 +172,7 @@ func TestADamagedPatchIsAnErrorOnceAndTheNextActHeals(t *testing.T) {
 	}
 }
 
-func TestADamagedPatchComesAfterTheFirstReadOfACollection(t *testing.T) {
+func TestDamagedPatchFollowsTheFirstRead(t *testing.T) {
 	s, p, c := synced(t, Config{})
 	mustDo(t, s, p, "app-state-error", fields{"collection": "regular"})
 	if failed := wait(c, 1, every[*events.AppStateSyncError]); failed.FullSync || failed.Name != appstate.WAPatchRegular {
@@ -180,7 +180,7 @@ func TestADamagedPatchComesAfterTheFirstReadOfACollection(t *testing.T) {
 	}
 }
 
-func TestAClientThatIsBehindGetsTheConflictAndTriesAgain(t *testing.T) {
+func TestClientRetriesAfterAConflict(t *testing.T) {
 	s, p, c := synced(t, Config{})
 	mustDo(t, s, p, "app-state-keys", fields{})
 	wait(c, len(appstate.AllPatchNames), every[*events.AppStateSyncComplete])
@@ -194,7 +194,7 @@ func TestAClientThatIsBehindGetsTheConflictAndTriesAgain(t *testing.T) {
 	wait(c, 1, every[*events.MarkChatAsRead])
 }
 
-func TestAClientThatStartsAnewAfterManyChangesGetsASnapshot(t *testing.T) {
+func TestNewStartAfterManyChangesGetsASnapshot(t *testing.T) {
 	s, p, c := synced(t, Config{})
 	mustDo(t, s, p, "app-state-keys", fields{})
 	wait(c, len(appstate.AllPatchNames), every[*events.AppStateSyncComplete])

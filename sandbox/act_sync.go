@@ -17,26 +17,26 @@ import (
 	"postern/sandbox/phone"
 )
 
-// maxHistory bounds the messages of one piece of history.
+// maxHistory is the largest number of messages in one piece of history.
 const maxHistory = 200_000
 
-// syncActs are what the own phone tells its linked devices.
+// syncActs are messages of the own phone to its linked devices.
 func syncActs() []act {
 	return slices.Concat(chatStateActs(), messageStateActs(), settingStateActs(), []act{
-		row("app-state", "the phone changes synchronised state that has no act of its own", actAppState),
-		row("app-state-error", "linked devices get a change of their synchronised state that they cannot verify", actAppStateError),
-		row("app-state-conflict", "the next changes that linked devices make of synchronised state are refused, as if another device were first each time", actAppStateConflict),
-		row("own-requests", "the phone answers what its linked devices ask of it (copies of messages, keys, copies of synchronised state), or lets them wait like one that is switched off", actOwnRequests),
-		row("app-state-keys", "the phone gives linked devices the key of synchronised state, as it does at their first login", actAppStateKeys),
-		row("history-sync", "the phone gives its linked devices a piece of made-up history", actHistory),
-		row("past", "the phone has had messages of a chat all along; devices that are linked later get them, and who asks for them", actPast),
+		row("app-state", "the phone makes any change of app state", actAppState),
+		row("app-state-error", "linked devices receive a change of app state that they cannot verify", actAppStateError),
+		row("app-state-conflict", "the next changes of app state by linked devices are refused, as if another device were first each time", actAppStateConflict),
+		row("own-requests", "the phone answers requests of its linked devices (copies of messages, keys, copies of app state), or not, like a phone that is off", actOwnRequests),
+		row("app-state-keys", "the phone sends linked devices the key of app state, as at their first login", actAppStateKeys),
+		row("history-sync", "the phone sends its linked devices a piece of generated history", actHistory),
+		row("past", "the phone has older messages of a chat, which it sends to devices linked later, and on request", actPast),
 		row("media-retry", "the phone answers a request to upload a file again", actMediaRetry),
 	})
 }
 
 type appStateFields struct {
 	Collection string          `json:"collection" help:"critical_block, critical_unblock_low, regular_high, regular_low or regular (default)"`
-	Index      []string        `json:"index" help:"what is changed: a name and its parameters; default primary_feature"`
+	Index      []string        `json:"index" help:"the index of the change: a name and its parameters; default primary_feature"`
 	Value      json.RawMessage `json:"value" help:"the action, a SyncActionValue as protobuf JSON; default empty"`
 }
 
@@ -48,7 +48,7 @@ func actAppState(ctx context.Context, s *network.Server, p *phone.Phone, f appSt
 	if len(f.Index) == 0 {
 		f.Index = []string{appstate.IndexPrimaryFeature}
 	}
-	// The library reads a second part of a label's index without looking.
+	// The library reads a second part of a label's index without a check.
 	if f.Index[0] == "" || (f.Index[0] == appstate.IndexLabelEdit && len(f.Index) < 2) {
 		return nil, invalidField("index", "has to name what is changed, with its parameters")
 	}
@@ -75,7 +75,7 @@ func collectionName(text string, byDefault appstate.WAPatchName) (appstate.WAPat
 
 type appStateErrorFields struct {
 	Collection string `json:"collection" help:"as for app-state; default regular_low"`
-	Kind       string `json:"kind" help:"once (default): one change is signed wrongly, and nothing changes; lasting: so is all that the server keeps, and only the phone has a good copy; key: it is made with a key that the devices have to ask for"`
+	Kind       string `json:"kind" help:"once (default): one change has a wrong signature, and nothing changes; lasting: so has all state of the server, and only the phone has a valid copy; key: the change is made with a key that the devices must request"`
 }
 
 func actAppStateError(ctx context.Context, s *network.Server, p *phone.Phone, f appStateErrorFields) (any, error) {
@@ -98,11 +98,11 @@ func actAppStateError(ctx context.Context, s *network.Server, p *phone.Phone, f 
 	}
 }
 
-// maxConflicts bounds the changes that an act refuses.
+// maxConflicts is the largest number of changes that an act refuses.
 const maxConflicts = 1_000_000
 
 type conflictFields struct {
-	Times int `json:"times" help:"how many changes; a client tries each twice by itself; 0 ends it"`
+	Times int `json:"times" help:"how many changes; a client tries each twice; 0 ends it"`
 }
 
 func actAppStateConflict(_ context.Context, s *network.Server, p *phone.Phone, f conflictFields) (any, error) {
@@ -129,9 +129,9 @@ type historyFields struct {
 	SyncType      string `json:"syncType" help:"INITIAL_BOOTSTRAP, INITIAL_STATUS_V3, FULL, RECENT (default), PUSH_NAME, NON_BLOCKING_DATA or ON_DEMAND"`
 	Conversations *int   `json:"conversations" help:"how many conversations; default 1"`
 	Messages      *int   `json:"messages" help:"how many messages in each; default 1; at most 200000 in all"`
-	Progress      int    `json:"progress" help:"percent of the history that is done, 0 to 100"`
+	Progress      int    `json:"progress" help:"progress in percent, 0 to 100"`
 	ChunkOrder    int    `json:"chunkOrder" help:"the number of this piece"`
-	Blob          bool   `json:"blob" help:"true: to be downloaded even when it is small"`
+	Blob          bool   `json:"blob" help:"true: downloaded as a file even if it is small"`
 }
 
 func actHistory(ctx context.Context, s *network.Server, p *phone.Phone, f historyFields) (any, error) {
@@ -166,11 +166,11 @@ func actHistory(ctx context.Context, s *network.Server, p *phone.Phone, f histor
 type mediaRetryFields struct {
 	Chat        string `json:"chat" help:"the chat of the message: a number or an address"`
 	ID          string `json:"id" help:"the message id"`
-	FromMe      bool   `json:"fromMe" help:"the account itself sent the message"`
-	Participant string `json:"participant" help:"who sent it, in a group"`
-	Error       int    `json:"error" help:"the code of the failure, 2 when the phone has no such file; 0 (default) is a success"`
-	MediaKey    string `json:"mediaKey" help:"base64 of the file's key, with which a success is encrypted; random when missing"`
-	DirectPath  string `json:"directPath" help:"where the file is now, in a success"`
+	FromMe      bool   `json:"fromMe" help:"the account sent the message"`
+	Participant string `json:"participant" help:"its sender, in a group"`
+	Error       int    `json:"error" help:"the error code, 2 if the phone does not have the file; 0 (default) is a success"`
+	MediaKey    string `json:"mediaKey" help:"base64 of the file's key, with which a success is encrypted; missing: random"`
+	DirectPath  string `json:"directPath" help:"the new path of the file, for a success"`
 }
 
 func actMediaRetry(_ context.Context, s *network.Server, p *phone.Phone, f mediaRetryFields) (any, error) {

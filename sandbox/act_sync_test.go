@@ -12,7 +12,7 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 )
 
-func TestHistoryReachesTheClientInlineAndByDownload(t *testing.T) {
+func TestHistoryInlineAndByDownload(t *testing.T) {
 	s, p, c := synced(t, Config{})
 	var download string
 	for i, blob := range []bool{false, true} {
@@ -41,7 +41,7 @@ func TestHistoryReachesTheClientInlineAndByDownload(t *testing.T) {
 	})
 }
 
-func TestLongHistoryTravelsAsABlobAndIsComplete(t *testing.T) {
+func TestLongHistoryIsACompleteFile(t *testing.T) {
 	s, p, c := synced(t, Config{})
 	mustDo(t, s, p, "history-sync", fields{"syncType": "FULL", "conversations": 50, "messages": 1000})
 	e := wait(c, 1, every[*events.HistorySync])
@@ -54,7 +54,7 @@ func TestLongHistoryTravelsAsABlobAndIsComplete(t *testing.T) {
 	}
 }
 
-func TestAnswersToAMediaRetryFailOrCarryTheNewPath(t *testing.T) {
+func TestMediaRetryAnswers(t *testing.T) {
 	s, p, c := synced(t, Config{})
 	group, _ := types.ParseJID(someGroup)
 	mustDo(t, s, p, "media-retry", fields{"chat": someGroup, "id": "M1", "participant": otherNumber, "error": 2})

@@ -18,12 +18,12 @@ import (
 )
 
 type undecryptableFields struct {
-	To     string `json:"to" help:"the account: a number or an address; with corrupted, of a group too"`
-	Kind   string `json:"kind" help:"corrupted (default): the ciphertext is damaged, and the client asks again; view_once or another word: kept from linked devices"`
-	Hide   bool   `json:"hide" help:"with corrupted, ask for no placeholder"`
-	Resend *bool  `json:"resend" help:"with corrupted, whether the phone sends it again when asked; default true"`
-	Copy   *bool  `json:"copy" help:"whether the account's own phone has it, and gives its linked devices a copy when they ask; default true, and never for view_once"`
-	Text   string `json:"text" help:"the text that cannot be read"`
+	To     string `json:"to" help:"the account: a number or an address; with corrupted, also of a group"`
+	Kind   string `json:"kind" help:"corrupted (default): the ciphertext is damaged, and the client requests it again; view_once or another word: withheld from linked devices"`
+	Hide   bool   `json:"hide" help:"with corrupted, request no placeholder"`
+	Resend *bool  `json:"resend" help:"with corrupted, whether the phone sends it again on request; default true"`
+	Copy   *bool  `json:"copy" help:"whether the account's own phone has it, and sends its linked devices a copy on request; default true, and never for view_once"`
+	Text   string `json:"text" help:"the unreadable text"`
 }
 
 func actUndecryptable(ctx context.Context, s *network.Server, p *phone.Phone, f undecryptableFields) (any, error) {
@@ -59,8 +59,8 @@ type fbMessageFields struct {
 	ID   string `json:"id" help:"the message id; missing: a new one"`
 }
 
-// actFBMessage sends what Messenger's encrypted chats consist of: another encoding within
-// the same Signal session, as version 3 of the format.
+// actFBMessage sends a message of Messenger's encrypted chats: another encoding in the
+// same Signal session, as version 3 of the format.
 func actFBMessage(ctx context.Context, _ *network.Server, p *phone.Phone, f fbMessageFields) (any, error) {
 	if f.Text == "" {
 		return nil, invalidField("text", "is missing")
@@ -83,7 +83,7 @@ func actFBMessage(ctx context.Context, _ *network.Server, p *phone.Phone, f fbMe
 	return sentResult{id}, nil
 }
 
-// messengerText wraps a text as Messenger does: content, application, transport.
+// messengerText wraps a text like Messenger: content, application, transport.
 func messengerText(text string) ([]byte, error) {
 	var consumer waMsgApplication.MessageApplication_SubProtocolPayload_ConsumerMessage
 	err := consumer.Set(&waConsumerApplication.ConsumerApplication{

@@ -18,10 +18,10 @@ import (
 	"postern/sandbox/phone"
 )
 
-// maxControlBody bounds a control request.
+// maxControlBody is the largest body of a control request.
 const maxControlBody = 1 << 20
 
-// controlError is the one error body of the control routes.
+// controlError is the error body of all control routes.
 type controlError struct {
 	StatusCode int      `json:"statusCode"`
 	Error      string   `json:"error"`
@@ -31,7 +31,7 @@ type controlError struct {
 	RequestID  string   `json:"requestId"`
 }
 
-// refused is an answer that is not a success.
+// refused is an error answer.
 type refused struct {
 	status int
 	code   string
@@ -81,7 +81,7 @@ type control struct {
 	log *slog.Logger
 }
 
-// newControl serves the control routes, all of them below /sandbox.
+// newControl serves the control routes, all below /sandbox.
 func newControl(net *network.Server, log *slog.Logger) http.Handler {
 	c := &control{net: net, log: log}
 	mux := http.NewServeMux()
@@ -96,7 +96,8 @@ func newControl(net *network.Server, log *slog.Logger) http.Handler {
 	return mux
 }
 
-// methods maps an HTTP method to what makes the answer: a status and a JSON value.
+// methods maps an HTTP method to the function that makes the answer: a status and a
+// JSON value.
 type methods map[string]func(r *http.Request) (int, any, error)
 
 func (c *control) on(mux *http.ServeMux, path string, m methods) {
@@ -140,7 +141,7 @@ func (c *control) write(w http.ResponseWriter, status int, answer any) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// decode reads a JSON object strictly; an empty body leaves v as it is.
+// decode decodes a JSON object strictly; an empty body leaves v unchanged.
 func decode(r *http.Request, v any) error {
 	raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxControlBody))
 	if err != nil {
@@ -160,7 +161,7 @@ func decodeStrict(raw []byte, v any) error {
 	d.DisallowUnknownFields()
 	err := d.Decode(v)
 	if err == nil && d.More() {
-		err = errors.New("there is more after the object")
+		err = errors.New("there is data after the object")
 	}
 	var kind *json.UnmarshalTypeError
 	switch {
@@ -175,7 +176,7 @@ func decodeStrict(raw []byte, v any) error {
 	}
 }
 
-// phoneView is a phone as the routes show it.
+// phoneView is a phone in answers of the routes.
 type phoneView struct {
 	Phone    string       `json:"phone"`
 	PushName string       `json:"pushName"`

@@ -7,7 +7,7 @@ import (
 	"postern/sandbox/network"
 )
 
-// Limits of what a request may ask for.
+// Limits of a request.
 const (
 	maxAckDelay  = 3_600_000 // milliseconds
 	maxErrorCode = 999
@@ -15,7 +15,7 @@ const (
 	maxStatus    = 599
 )
 
-// faultFields are Faults as the control route takes them.
+// faultFields are Faults in the body of the control route.
 type faultFields struct {
 	AckDelayMs     int  `json:"ackDelayMs"`
 	SendError      int  `json:"sendError"`

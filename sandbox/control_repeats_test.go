@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestNoErrorOfTheControlRepeatsMoreThanAHundredCharactersOfWhatWasSent: every
+// TestControlErrorsQuoteAtMost100Characters: every
 // field of every act, and names that no route knows.
-func TestNoErrorOfTheControlRepeatsMoreThanAHundredCharactersOfWhatWasSent(t *testing.T) {
+func TestControlErrorsQuoteAtMost100Characters(t *testing.T) {
 	s := openServer(t, Config{})
 	addPhone(t, s, "5511911111111")
 	addPhone(t, s, otherNumber)

@@ -9,7 +9,7 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 )
 
-func TestPhoneIsAddedScansAndActsOverHTTP(t *testing.T) {
+func TestPhoneScansAndActsOverHTTP(t *testing.T) {
 	s := openServer(t, Config{})
 	var added phoneView
 	if got := call(t, s, "POST", "/sandbox/phones", `{"phone":"+5511911111111","pushName":"Ana","lid":"77"}`, &added); got != http.StatusCreated {

@@ -13,12 +13,12 @@ import (
 	"postern/sandbox/network"
 )
 
-func TestClientChangesMembersAndOthersAreTold(t *testing.T) {
+func TestMemberChangesByAClientReachOthers(t *testing.T) {
 	s, own, anne, bob, c := groupNet(t, Config{})
 	other := groupClient(t, s, anneNumber)
 	jid := groupOfAll(c, anne)
 	nth := 0
-	step := func(action whatsmeow.ParticipantChange, told func(*events.GroupInfo) []types.JID) {
+	step := func(action whatsmeow.ParticipantChange, fits func(*events.GroupInfo) []types.JID) {
 		t.Helper()
 		result, err := c.UpdateGroupParticipants(t.Context(), jid, []types.JID{bob.LID()}, action)
 		if err != nil || len(result) != 1 || result[0].Error != 0 || result[0].LID != bob.LID() || result[0].PhoneNumber != bob.JID() {
@@ -26,8 +26,8 @@ func TestClientChangesMembersAndOthersAreTold(t *testing.T) {
 		}
 		nth++
 		e := wait(other, nth, every[*events.GroupInfo])
-		if got := told(e); !slices.Equal(got, []types.JID{bob.LID()}) || e.ParticipantVersionID == "" || *e.Sender != own.LID() {
-			t.Errorf("%s: told %+v", action, e)
+		if got := fits(e); !slices.Equal(got, []types.JID{bob.LID()}) || e.ParticipantVersionID == "" || *e.Sender != own.LID() {
+			t.Errorf("%s: received %+v", action, e)
 		}
 	}
 	step(whatsmeow.ParticipantChangeAdd, func(e *events.GroupInfo) []types.JID { return e.Join })
@@ -56,7 +56,7 @@ func TestClientChangesMembersAndOthersAreTold(t *testing.T) {
 	}
 }
 
-func TestRemovedAndLeavingMembersAreToldAndAreOut(t *testing.T) {
+func TestRemovedAndLeavingMembersAreNotified(t *testing.T) {
 	s, _, anne, bob, c := groupNet(t, Config{})
 	other := groupClient(t, s, anneNumber)
 	jid := groupOfAll(c, anne, bob)
@@ -80,7 +80,7 @@ func TestRemovedAndLeavingMembersAreToldAndAreOut(t *testing.T) {
 	}
 }
 
-func TestInviteLinksLetInUntilTheyAreReset(t *testing.T) {
+func TestInviteLinksWorkUntilTheirReset(t *testing.T) {
 	s, _, anne, _, c := groupNet(t, Config{})
 	other := groupClient(t, s, anneNumber)
 	jid := groupOfAll(c)
@@ -141,7 +141,7 @@ func TestJoiningWaitsForApproval(t *testing.T) {
 	wait(other, 1, func(e *events.JoinedGroup) bool { return e.JID == jid })
 }
 
-func TestAFullGroupTakesNobodyMore(t *testing.T) {
+func TestFullGroupAcceptsNoMembers(t *testing.T) {
 	s, own, _, _, c := groupNet(t, Config{})
 	many := network.NewGroup{Subject: "Many"}
 	for i := range network.MaxMembers - 1 {
@@ -167,7 +167,7 @@ func TestAFullGroupTakesNobodyMore(t *testing.T) {
 	}
 }
 
-func TestInvitationMessagesLetInWithTheirGroupsCode(t *testing.T) {
+func TestInvitationMessagesContainTheGroupCode(t *testing.T) {
 	s, own, anne, _, c := groupNet(t, Config{})
 	other := groupClient(t, s, anneNumber)
 	jid, foreign := groupOfAll(c), groupOfAll(c)

@@ -17,7 +17,7 @@ import (
 
 const carlNumber = "5511944444444"
 
-func TestClientsGroupTextIsReadByThreePhonesAndAnotherClient(t *testing.T) {
+func TestClientsGroupTextIsReadByAllMembers(t *testing.T) {
 	s, own, anne, bob, c := groupNet(t, Config{})
 	other := groupClient(t, s, anneNumber)
 	second := groupClient(t, s, ownNumber)
@@ -49,7 +49,7 @@ func TestClientsGroupTextIsReadByThreePhonesAndAnotherClient(t *testing.T) {
 	}
 }
 
-func TestPhonesGroupTextIsReadByTwoClientsAndTheOtherPhone(t *testing.T) {
+func TestPhonesGroupTextIsReadByAllMembers(t *testing.T) {
 	s, own, anne, bob, c := groupNet(t, Config{})
 	second := groupClient(t, s, bobNumber)
 	jid := groupOfAll(c, anne, bob)
@@ -81,7 +81,7 @@ func TestPhonesGroupTextIsReadByTwoClientsAndTheOtherPhone(t *testing.T) {
 	}
 }
 
-func TestUnreadableGroupTextIsSentAgainToTheClient(t *testing.T) {
+func TestUnreadableGroupTextIsResentToTheClient(t *testing.T) {
 	_, _, anne, bob, c := groupNet(t, Config{})
 	jid := groupOfAll(c, anne, bob)
 	id, err := anne.Send(t.Context(), jid, text("broken"), phone.SendOptions{Corrupt: true})
@@ -103,7 +103,7 @@ func TestUnreadableGroupTextIsSentAgainToTheClient(t *testing.T) {
 	wait(c, 1, isText("whole"))
 }
 
-func TestGroupTextThatAPhoneCannotReadIsSentAgainByTheClient(t *testing.T) {
+func TestUnreadableGroupTextIsResentByTheClient(t *testing.T) {
 	_, _, anne, bob, c := groupNet(t, Config{})
 	jid := groupOfAll(c, anne, bob)
 	c.sendText(jid, "before")
@@ -152,11 +152,11 @@ func TestGroupReceiptsReachTheAuthorOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := count(other, func(r *events.Receipt) bool { return r.Type == types.ReceiptTypeRead }); n != 0 {
-		t.Errorf("%d receipts reached somebody else", n)
+		t.Errorf("%d receipts reached another person", n)
 	}
 }
 
-func TestNewMembersReadWhatComesAfterThemAndRemovedOnesNothing(t *testing.T) {
+func TestMembersReadOnlyMessagesOfTheirTime(t *testing.T) {
 	s, _, anne, bob, c := groupNet(t, Config{})
 	carl := addPhone(t, s, carlNumber)
 	jid := groupOfAll(c, anne, bob)
@@ -196,7 +196,7 @@ func texts(p *phone.Phone) []string {
 	return all
 }
 
-func TestWhoMayNotWriteInAGroupIsRefused(t *testing.T) {
+func TestUnauthorizedGroupMessageIsRefused(t *testing.T) {
 	s, _, anne, bob, c := groupNet(t, Config{})
 	other := groupClient(t, s, anneNumber)
 	jid := groupOfAll(c, anne)
@@ -224,9 +224,9 @@ func TestWhoMayNotWriteInAGroupIsRefused(t *testing.T) {
 	}
 }
 
-// The client library keeps its lists of devices whatever hash the server tells, so a new
+// The client library keeps its lists of devices whatever hash the server sends, so a new
 // device gets its first message by asking again, and with it the sender's key.
-func TestNewDevicesOfMembersReadByAskingAgain(t *testing.T) {
+func TestNewDevicesOfMembersReadAfterARetry(t *testing.T) {
 	s, _, anne, bob, c := groupNet(t, Config{})
 	jid := groupOfAll(c, anne, bob)
 	c.sendText(jid, "one")
@@ -254,7 +254,7 @@ func TestTypingInAGroupReachesTheOthers(t *testing.T) {
 	}
 }
 
-func TestMediaAndReactionsInGroupsKeepTheirContent(t *testing.T) {
+func TestGroupMediaAndReactionsKeepTheirContent(t *testing.T) {
 	_, _, anne, bob, c := groupNet(t, Config{})
 	jid := groupOfAll(c, anne, bob)
 	message := &waE2E.Message{ImageMessage: &waE2E.ImageMessage{Caption: new("look"), Mimetype: new("image/jpeg")}}

@@ -80,7 +80,7 @@ func roles(info *types.GroupInfo) []string {
 	return all
 }
 
-func TestClientMakesAGroupAndEveryMemberJoinsIt(t *testing.T) {
+func TestGroupByAClientReachesEveryMember(t *testing.T) {
 	s, own, anne, bob, c := groupNet(t, Config{})
 	other := groupClient(t, s, anneNumber)
 	info, err := c.CreateGroup(t.Context(), whatsmeow.ReqCreateGroup{
@@ -120,7 +120,7 @@ func TestClientMakesAGroupAndEveryMemberJoinsIt(t *testing.T) {
 	eventually(t, "the clients acknowledge", func() bool { return queuedFor(s, own)+queuedFor(s, anne) == 0 })
 }
 
-func TestClientChangesAGroupAndOthersAreTold(t *testing.T) {
+func TestGroupChangesByAClientReachOthers(t *testing.T) {
 	s, own, anne, bob, c := groupNet(t, Config{})
 	other := groupClient(t, s, anneNumber)
 	jid := groupOfAll(c, anne, bob)
@@ -128,7 +128,7 @@ func TestClientChangesAGroupAndOthersAreTold(t *testing.T) {
 	for _, step := range []struct {
 		name  string
 		do    func() error
-		told  func(e *events.GroupInfo) bool
+		fits  func(e *events.GroupInfo) bool
 		after func(g *types.GroupInfo) bool
 	}{
 		{
@@ -208,8 +208,8 @@ func TestClientChangesAGroupAndOthersAreTold(t *testing.T) {
 		}
 		for _, of := range []*client{c, other} {
 			e := wait(of, before+1, every[*events.GroupInfo])
-			if e.JID != jid || e.Sender == nil || *e.Sender != own.LID() || *e.SenderPN != own.JID() || e.Timestamp.IsZero() || !step.told(e) {
-				t.Errorf("%s: told %+v", step.name, e)
+			if e.JID != jid || e.Sender == nil || *e.Sender != own.LID() || *e.SenderPN != own.JID() || e.Timestamp.IsZero() || !step.fits(e) {
+				t.Errorf("%s: received %+v", step.name, e)
 			}
 		}
 		if info := groupInfo(other, jid); !step.after(info) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// WriteHelp writes the control routes and every act with its fields for
-// people to read; GET /sandbox/help tells the same to programs.
+// WriteHelp writes the control routes and every act with its fields as text; GET
+// /sandbox/help has the same as JSON.
 func WriteHelp(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("Control routes:\n")
@@ -35,15 +35,15 @@ func (a *actHelp) write(b *strings.Builder) {
 	}
 }
 
-// controlRoutes says what each control route does.
+// controlRoutes describes each control route.
 func controlRoutes() map[string]string {
 	return map[string]string{
-		"GET /sandbox/help":                "this page for programs: routes, and every act with its fields",
-		"GET /sandbox/phones":              "list the phones that were added or have linked a device",
-		"POST /sandbox/phones":             "add a phone: phone (a free number when missing), pushName, lid, passkey (true: linking a device needs the passkey of its account)",
-		"POST /sandbox/scan":               "scan the QR text or type the link code `code` on `phone`; without phone a fresh one scans, and a link code is typed on the phone it was asked for",
-		"POST /sandbox/phones/{phone}/act": "let the phone or the network do something: do, and the act's fields",
-		"POST /sandbox/faults": "disturb the clients: ackDelayMs (up to an hour), sendError (a code refuses every message), dropAfter (the nth message is lost with its connection), " +
-			"swallowPings, losePairingEnd, stateError (a code refuses every read and change of app state), mediaError (a status answers every download of a file); {} heals these and what acts have left, such as refused logins and clients",
+		"GET /sandbox/help":                "this help as JSON: routes, and every act with its fields",
+		"GET /sandbox/phones":              "list the phones that were added or have a linked device",
+		"POST /sandbox/phones":             "add a phone: phone (missing: a free number), pushName, lid, passkey (true: linking a device requires the passkey of its account)",
+		"POST /sandbox/scan":               "scan the QR text or type the link code `code` on `phone`; without phone a new one scans, and a link code is typed on the phone that it was requested for",
+		"POST /sandbox/phones/{phone}/act": "make the phone or the network do something: do, and the act's fields",
+		"POST /sandbox/faults": "disturb the clients: ackDelayMs (up to an hour), sendError (every message is refused with this code), dropAfter (the nth message is lost with its connection), " +
+			"swallowPings, losePairingEnd, stateError (every read and change of app state is refused with this code), mediaError (the status of every download of a file); {} heals these and the faults of acts, such as refused logins and clients",
 	}
 }

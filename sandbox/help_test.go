@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestTheHelpNamesEveryActOfTheContractWithItsFields also holds each field to
+// TestHelpListsEveryActWithItsFields also holds each field to
 // have a description.
-func TestTheHelpNamesEveryActOfTheContractWithItsFields(t *testing.T) {
+func TestHelpListsEveryActWithItsFields(t *testing.T) {
 	var page strings.Builder
 	if err := WriteHelp(&page); err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func TestTheHelpNamesEveryActOfTheContractWithItsFields(t *testing.T) {
 		}
 		seen[a.Do] = true
 		if a.Does == "" {
-			t.Errorf("%s does nothing that is told", a.Do)
+			t.Errorf("%s does nothing that is notified", a.Do)
 		}
 		for field, help := range a.Fields {
 			if field == "" || help == "" || !strings.Contains(page.String(), "\n      "+field+" ") {

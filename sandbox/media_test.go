@@ -9,7 +9,7 @@ import (
 	"go.mau.fi/whatsmeow"
 )
 
-func TestALargeFileComesBackAsItWasUploaded(t *testing.T) {
+func TestLargeFileRoundTrip(t *testing.T) {
 	s, _, c := synced(t, Config{})
 	want := bytes.Repeat([]byte("bread "), 1<<18)
 	up, err := c.Upload(t.Context(), want, whatsmeow.MediaDocument)

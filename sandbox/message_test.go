@@ -57,7 +57,7 @@ func TestPresenceAndTypingReachTheClient(t *testing.T) {
 	})
 }
 
-func TestMessagesOfOfflineTimeArriveAtTheNextLogin(t *testing.T) {
+func TestOfflineMessagesArriveAtTheNextLogin(t *testing.T) {
 	s, own, c := paired(t)
 	contact := addPhone(t, s, "5511922222222")
 	c.Disconnect()
@@ -129,13 +129,13 @@ func TestFaultsRefuseDelayAndLoseMessages(t *testing.T) {
 	}
 }
 
-func TestClientLearnsOfANewDeviceOfItsPeer(t *testing.T) {
+func TestClientLearnsOfAPeersNewDevice(t *testing.T) {
 	s, _, c := paired(t)
 	peer := addPhone(t, s, "5511922222222")
 	c.sendText(peer.JID(), "before")
 	second := newClient(t, s, nil)
 	second.pairByQR(peer)
-	c.sendText(peer.JID(), "announces") // its acknowledgement tells that the device list is stale
+	c.sendText(peer.JID(), "announces") // its acknowledgement shows that the device list is stale
 	c.sendText(peer.JID(), "after")
 	wait(second, 1, isText("after"))
 }

@@ -34,7 +34,7 @@ func TestRestartKeepsLinksSessionsAndQueues(t *testing.T) {
 	}
 }
 
-func TestRestartKeepsUnlinkingsAndGivesNoPreKeyTwice(t *testing.T) {
+func TestRestartKeepsUnlinksAndUsedPreKeys(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sandbox.db")
 	s := openServer(t, Config{Path: path})
 	own, gone := addPhone(t, s, "5511911111111"), addPhone(t, s, "5511922222222")

@@ -76,7 +76,7 @@ func (c *client) record(e any) {
 	c.changed = make(chan struct{})
 }
 
-// count tells how many events match.
+// count returns how many events match.
 func count[E any](c *client, match func(E) bool) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

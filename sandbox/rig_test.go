@@ -79,7 +79,7 @@ func paired(t testing.TB) (*Server, *phone.Phone, *client) {
 	return s, p, c
 }
 
-// online tells whether a linked device of the phone has a session.
+// online reports whether a linked device of the phone has a session.
 func online(s *Server, p *phone.Phone) bool {
 	_, devices := s.Devices(p.JID())
 	return slices.ContainsFunc(devices, func(d network.Device) bool { return d.Online })

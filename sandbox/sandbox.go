@@ -9,17 +9,17 @@ import (
 	"postern/store"
 )
 
-// What callers of a Server name.
+// Types of the server's interface.
 type (
-	// Config is what Open needs.
+	// Config configures Open.
 	Config = network.Config
-	// Endpoint is where clients find a server and what they have to trust.
+	// Endpoint is the address of a server, with what clients must trust.
 	Endpoint = network.Endpoint
 	// Faults disturb what clients send. The zero value is a healthy network.
 	Faults = network.Faults
 	// Phone is a simulated phone, see package phone.
 	Phone = phone.Phone
-	// CallStage is what a phone was told of a call.
+	// CallStage is a stage of a call that a phone was notified of.
 	CallStage = phone.CallStage
 	// PhoneOptions describes a phone to add.
 	PhoneOptions = phone.Options
@@ -27,7 +27,8 @@ type (
 	Received = phone.Received
 )
 
-// Server is a network with its control routes. Its methods are safe for concurrent use.
+// Server is a network with its control routes. Its methods may be called from any
+// goroutine.
 type Server struct {
 	*network.Server
 	log *slog.Logger
@@ -45,13 +46,13 @@ func Open(cfg Config) (*Server, error) {
 	return &Server{Server: net, log: cfg.Logger.With("component", "sandbox")}, nil
 }
 
-// Control serves the control routes, all of them below /sandbox. It asks for no credential:
-// the caller puts its own check in front.
+// Control serves the control routes, all below /sandbox. It requires no credential: the
+// caller must check access.
 func (s *Server) Control() http.Handler { return newControl(s.Server, s.log) }
 
 // Buckets describes the data file.
 func Buckets() []store.Bucket { return network.Buckets() }
 
-// RootKey is the public root key of the sandbox whose data file is at path. Errors are
-// those of store.LookInto.
+// RootKey returns the public root key of the sandbox with the data file at path. Its
+// errors are those of store.LookInto.
 func RootKey(path string) ([32]byte, error) { return network.RootKey(path) }

@@ -26,7 +26,7 @@ func unhurried(t *testing.T) (*Server, *phone.Phone, *client) {
 	return s, p, c
 }
 
-func TestDropIsALostNetworkAndTheClientComesBack(t *testing.T) {
+func TestClientReconnectsAfterADrop(t *testing.T) {
 	s, own, c := paired(t)
 	s.Drop(own.Number())
 	wait(c, 1, every[*events.Disconnected])
@@ -84,7 +84,7 @@ func TestSecondLoginReplacesTheFirst(t *testing.T) {
 	wait(first, 1, every[*events.StreamReplaced])
 }
 
-func TestUnlinkTellsTheClientAndRefusesItsNextLogin(t *testing.T) {
+func TestUnlinkReachesTheClientAndItsLogin(t *testing.T) {
 	s, own, c := paired(t)
 	kept := copyDevice(c.Store)
 	s.Unlink(own.Number())

@@ -16,26 +16,24 @@ import (
 	"postern/internal/netfault"
 )
 
-// What an account's devices have in common is a chain of changes, each signed
-// over all that was before it. One that does not verify ends the chain: until
-// it is mended nothing that the phone changes is told any more. It is mended
-// in steps:
+// App state is a chain of changes, each signed over everything before it. A change that
+// does not verify breaks the chain: until it is repaired, changes made on the phone are
+// not reported. The repair has three steps:
 //
-//  1. The collection is read anew as a whole, at once.
-//  2. When that does not verify either, the phone is asked, after a while, for
-//     its own copy in plain text. The library takes it over.
-//  3. When no copy comes, somebody may have the phone give the state up, see
-//     [Session.ResetAppState]. That is never done by itself.
+//  1. The collection is read completely, at once.
+//  2. If that does not verify either, the phone is asked, after a delay, for its copy in
+//     plain text, which the library takes over.
+//  3. If no copy comes, an operator may have the phone discard the state, see
+//     [AppState.ResetAppState]. This is never done automatically.
 //
-// The wait of the second step ends with the connection: the first read after
-// the next login fails again, and the wait begins anew. A change whose key is
-// missing is none of this: the library asks the phone for the key, and reads
-// again when it comes.
+// The delay of the second step ends with the connection: the first read after the next
+// login fails again and restarts it. A change whose key is missing needs no repair: the
+// library requests the key from the phone and reads again when it comes.
 //
-// What changed while a chain was broken is taken over without an event for
-// each change, as at the first read after a pairing.
+// Changes made while a chain was broken are taken over without an event for each, as in
+// the first read after a pairing.
 
-// RecoveryStep is one way of mending synchronised state.
+// RecoveryStep is one way to repair app state.
 type RecoveryStep string
 
 // The steps, in their order.
@@ -45,11 +43,11 @@ const (
 	RecoverByReset   RecoveryStep = "reset"
 )
 
-// RecoveryOutcome is what became of a step.
+// RecoveryOutcome is the outcome of a step.
 type RecoveryOutcome string
 
-// Outcomes. A request to the phone is sent first, and recovered when the copy
-// came and was taken over.
+// Outcomes. A request to the phone is first sent, and recovered when the copy has been
+// taken over.
 const (
 	RecoverySent   RecoveryOutcome = "sent"
 	RecoveryDone   RecoveryOutcome = "recovered"
@@ -62,7 +60,7 @@ type Recovery struct {
 	Outcome RecoveryOutcome
 }
 
-// Recoveries are all that are counted.
+// Recoveries returns all steps with their possible outcomes.
 func Recoveries() []Recovery {
 	return []Recovery{
 		{RecoverByReading, RecoveryDone},
@@ -75,20 +73,19 @@ func Recoveries() []Recovery {
 	}
 }
 
-// askPhoneAgain is the least time between two requests for a copy of one
-// collection, restarts or not. The request waits at WhatsApp for a phone that is
-// off.
+// askPhoneAgain is the least time between two requests for a copy of one collection,
+// also across restarts. WhatsApp keeps the request for a phone that is off.
 const askPhoneAgain = time.Hour
 
-// mending is what is done about the collections of a session. The zero value
-// is ready.
+// mending tracks the repair of a session's collections. The zero value is ready to use.
 type mending struct {
 	mu       sync.Mutex
-	readAt   map[appstate.WAPatchName]time.Time // when it was read anew
-	awaiting map[appstate.WAPatchName]bool      // the request waits for its time
+	readAt   map[appstate.WAPatchName]time.Time // when it was last read completely
+	awaiting map[appstate.WAPatchName]bool      // a request to the phone is delayed
 }
 
-// begin notes that the request for a collection waits, unless one does.
+// begin marks the request for a collection as delayed, and returns false if it already
+// was.
 func (m *mending) begin(name appstate.WAPatchName) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -123,130 +120,137 @@ func (m *mending) lastRead(name appstate.WAPatchName) time.Time {
 	return m.readAt[name]
 }
 
-// stateBroken takes the news that a collection does not verify.
-func (s *Session) stateBroken(cli *whatsmeow.Client, evt *events.AppStateSyncError) {
-	s.stateNotRead(evt.Name)
-	s.mu.Lock()
-	life := s.life
-	s.mu.Unlock()
+// broken handles the event that a collection does not verify.
+func (a *AppState) broken(cli *whatsmeow.Client, evt *events.AppStateSyncError) {
+	a.notRead(evt.Name)
+	life := a.conn.lifetime()
 	if life == nil {
 		return
 	}
-	// Who reads a collection as a whole holds s.changing, or is the library.
+	// Complete reads are made with a.changing held, or by the library.
 	noticed := time.Now()
-	if evt.FullSync || noticed.Sub(s.mending.lastRead(evt.Name)) < s.conn.cfg.StateRecoveryDelay {
-		s.askPhoneLater(life, cli, evt.Name)
+	if evt.FullSync || noticed.Sub(a.mending.lastRead(evt.Name)) < a.conn.cfg.StateRecoveryDelay {
+		a.askPhoneLater(life, cli, evt.Name)
 		return
 	}
-	s.background.Go(func() {
-		s.changing.Lock()
-		defer s.changing.Unlock()
-		if s.mending.lastRead(evt.Name).After(noticed) {
-			return // by a call that met it too
+	a.conn.background.Go(func() {
+		a.changing.Lock()
+		defer a.changing.Unlock()
+		if a.mending.lastRead(evt.Name).After(noticed) {
+			return // another call has repaired it
 		}
-		ctx, cancel := context.WithTimeout(life, s.conn.cfg.SendTimeout)
+		ctx, cancel := context.WithTimeout(life, a.conn.cfg.SendTimeout)
 		defer cancel()
-		if err := s.readAnew(ctx, cli, evt.Name); err != nil && life.Err() == nil {
-			s.askPhoneLater(life, cli, evt.Name)
+		if err := a.readWhole(ctx, cli, evt.Name); err != nil && life.Err() == nil {
+			a.askPhoneLater(life, cli, evt.Name)
 		}
 	})
 }
 
-// readAnew is the first step. The caller holds s.changing.
-func (s *Session) readAnew(ctx context.Context, cli *whatsmeow.Client, name appstate.WAPatchName) error {
-	s.stateNotRead(name)
-	s.mending.read(name)
+// readWhole is the first step. The caller holds a.changing.
+func (a *AppState) readWhole(ctx context.Context, cli *whatsmeow.Client, name appstate.WAPatchName) error {
+	a.notRead(name)
+	a.mending.read(name)
 	err := cli.FetchAppState(ctx, name, true, false)
 	if err != nil {
-		s.conn.seen.recovered(Recovery{RecoverByReading, RecoveryFailed})
-		s.log.Warn("app state does not verify, and reading it anew failed; have the account's phone online, which is asked for its copy", "collection", string(name), "error", netfault.Plain(err))
+		a.conn.seen.recovered(Recovery{RecoverByReading, RecoveryFailed})
+		a.conn.log.Warn("app state does not verify, and a complete read failed; keep the account's phone online, its copy will be requested", "collection", string(name), "error", netfault.Plain(err))
 		return err
 	}
-	s.conn.seen.recovered(Recovery{RecoverByReading, RecoveryDone})
-	s.log.Info("app state did not verify and was read anew", "collection", string(name))
+	a.conn.seen.recovered(Recovery{RecoverByReading, RecoveryDone})
+	a.conn.log.Info("app state did not verify; a complete read repaired it", "collection", string(name))
 	return nil
 }
 
-// askPhoneLater is the second step, of which one at a time waits for each
-// collection.
-func (s *Session) askPhoneLater(life context.Context, cli *whatsmeow.Client, name appstate.WAPatchName) {
-	if !s.mending.begin(name) {
+// askPhoneLater is the second step. At most one request per collection is delayed.
+func (a *AppState) askPhoneLater(life context.Context, cli *whatsmeow.Client, name appstate.WAPatchName) {
+	if !a.mending.begin(name) {
 		return
 	}
-	s.background.Go(func() {
-		defer s.mending.end(name)
-		timer := time.NewTimer(s.conn.cfg.StateRecoveryDelay)
+	a.conn.background.Go(func() {
+		defer a.mending.end(name)
+		timer := time.NewTimer(a.conn.cfg.StateRecoveryDelay)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-			s.askPhone(life, cli, name)
+			a.askPhone(life, cli, name)
 		case <-life.Done():
 		}
 	})
 }
 
-// askPhone asks for a copy, unless the collection can be read again by now.
-func (s *Session) askPhone(life context.Context, cli *whatsmeow.Client, name appstate.WAPatchName) {
-	ctx, cancel := context.WithTimeout(life, s.conn.cfg.SendTimeout)
+// askPhone requests a copy, unless the collection can be read by now.
+func (a *AppState) askPhone(life context.Context, cli *whatsmeow.Client, name appstate.WAPatchName) {
+	ctx, cancel := context.WithTimeout(life, a.conn.cfg.SendTimeout)
 	defer cancel()
-	s.changing.Lock()
-	err := s.readAnew(ctx, cli, name)
-	s.changing.Unlock()
-	if err == nil || life.Err() != nil || !s.mayAskForState(ctx, name) {
+	a.changing.Lock()
+	err := a.readWhole(ctx, cli, name)
+	a.changing.Unlock()
+	if err == nil || life.Err() != nil || !a.mayAskPhone(ctx, name) {
 		return
 	}
-	if err = tellPhone(ctx, cli, NewMessageID(), whatsmeow.BuildAppStateRecoveryRequest(name)); err != nil {
-		if err := s.conn.cfg.Devices.TakeBack(context.WithoutCancel(ctx), s.instance, stateRequest(name)); err != nil {
-			s.log.Warn("a request that did not leave counts all the same", "error", err)
+	if err = messagePhone(ctx, cli, NewMessageID(), whatsmeow.BuildAppStateRecoveryRequest(name)); err != nil {
+		if err := a.conn.cfg.Devices.TakeBack(context.WithoutCancel(ctx), a.conn.instance, stateRequest(name)); err != nil {
+			a.conn.log.Warn("request to the phone failed but counts towards its limit", "error", err)
 		}
-		s.conn.seen.recovered(Recovery{RecoverByPhone, RecoveryFailed})
-		s.log.Warn("the phone was not asked for its copy of app state; POST /instance/{name}/app-state/reset is the last resort", "collection", string(name), "error", netfault.Plain(err))
+		a.conn.seen.recovered(Recovery{RecoverByPhone, RecoveryFailed})
+		a.conn.log.Warn("copy of app state not requested from the phone; POST /instance/{name}/app-state/reset is the last resort", "collection", string(name), "error", netfault.Plain(err))
 		return
 	}
-	s.conn.seen.recovered(Recovery{RecoverByPhone, RecoverySent})
-	s.log.Warn("app state cannot be verified; the phone is asked for its copy; have it online", "collection", string(name))
+	a.conn.seen.recovered(Recovery{RecoverByPhone, RecoverySent})
+	a.conn.log.Warn("app state does not verify; asking the phone for its copy, have it online", "collection", string(name))
 }
 
 func stateRequest(name appstate.WAPatchName) string { return "state " + string(name) }
 
-// mayAskForState notes a request, unless one was made not long ago.
-func (s *Session) mayAskForState(ctx context.Context, name appstate.WAPatchName) bool {
-	allowed, err := s.conn.cfg.Devices.Request(ctx, s.instance, stateRequest(name), 1, askPhoneAgain)
+// mayAskPhone records a request and returns false if there was a recent one.
+func (a *AppState) mayAskPhone(ctx context.Context, name appstate.WAPatchName) bool {
+	allowed, err := a.conn.cfg.Devices.Request(ctx, a.conn.instance, stateRequest(name), 1, askPhoneAgain)
 	if err != nil {
-		s.log.Warn("the phone is not asked for its copy of app state; POST /instance/{name}/app-state/reset is the last resort", "collection", string(name), "error", err)
+		a.conn.log.Warn("copy of app state not requested from the phone; POST /instance/{name}/app-state/reset is the last resort", "collection", string(name), "error", err)
 	}
 	return allowed
 }
 
-// stateRecovered takes the news that the phone's copy was taken over.
-func (s *Session) stateRecovered(name appstate.WAPatchName) {
-	s.conn.seen.recovered(Recovery{RecoverByPhone, RecoveryDone})
-	s.log.Info("app state was restored from the phone's copy", "collection", string(name))
+// recovered handles the event that the phone's copy was taken over.
+func (a *AppState) recovered(name appstate.WAPatchName) {
+	a.conn.seen.recovered(Recovery{RecoverByPhone, RecoveryDone})
+	a.conn.log.Info("app state restored from the phone's copy", "collection", string(name))
 }
 
 // ResetAppState implements instance.AppState.
-func (s *Session) ResetAppState(ctx context.Context) error {
-	err := s.ask(ctx, "reset the app state", func(ctx context.Context, cli *whatsmeow.Client) error {
-		return tellPhone(ctx, cli, NewMessageID(), whatsmeow.BuildFatalAppStateExceptionNotification(appstate.AllPatchNames[:]...))
+func (a *AppState) ResetAppState(ctx context.Context) error {
+	err := a.calls.ask(ctx, "reset the app state", func(ctx context.Context, cli *whatsmeow.Client) error {
+		return messagePhone(ctx, cli, NewMessageID(), whatsmeow.BuildFatalAppStateExceptionNotification(appstate.AllPatchNames[:]...))
 	})
 	outcome := RecoverySent
 	if err != nil {
 		outcome = RecoveryFailed
 	}
-	s.conn.seen.recovered(Recovery{RecoverByReset, outcome})
+	a.conn.seen.recovered(Recovery{RecoverByReset, outcome})
 	return err
 }
 
-// sendState changes synchronised state. When WhatsApp says that another device
-// was first, which the library has mended once by then, or what WhatsApp has
-// does not verify, the collection is read anew and the change tried once more.
-// The caller holds s.changing.
-func (s *Session) sendState(ctx context.Context, cli *whatsmeow.Client, patch appstate.PatchInfo) error {
+// change changes app state, such as which chats are archived. Changes are made one at a
+// time, because each is based on the version before it. Its error may also wrap
+// [event.ErrStateConflict].
+func (a *AppState) change(ctx context.Context, what string, patch appstate.PatchInfo) error {
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	return a.calls.change(ctx, what, changes(patch), func(ctx context.Context, cli *whatsmeow.Client) error {
+		return a.send(ctx, cli, patch)
+	})
+}
+
+// send sends a change. If WhatsApp reports that another device was first, which the
+// library has retried once by then, or if its state does not verify, the collection is
+// read completely and the change tried once more. The caller holds a.changing.
+func (a *AppState) send(ctx context.Context, cli *whatsmeow.Client, patch appstate.PatchInfo) error {
 	err := cli.SendAppState(ctx, patch)
 	if !stateConflict(err) {
 		return err
 	}
-	if err = s.readAnew(ctx, cli, patch.Type); err == nil {
+	if err = a.readWhole(ctx, cli, patch.Type); err == nil {
 		err = cli.SendAppState(ctx, patch)
 	}
 	if stateConflict(err) {
@@ -255,8 +259,8 @@ func (s *Session) sendState(ctx context.Context, cli *whatsmeow.Client, patch ap
 	return err
 }
 
-// stateConflict tells whether a change failed for what its collection is, and
-// not for what it is itself.
+// stateConflict reports whether a change failed because of the state of its collection,
+// not because of the change.
 func stateConflict(err error) bool {
 	for _, broken := range []error{
 		appstate.ErrMissingPreviousSetValueOperation, appstate.ErrMismatchingLTHash, appstate.ErrMismatchingPatchMAC,
@@ -266,6 +270,6 @@ func stateConflict(err error) bool {
 			return true
 		}
 	}
-	// The library has the code in the text only.
+	// The library gives the code only in the text.
 	return errors.Is(err, whatsmeow.ErrAppStateUpdate) && strings.Contains(err.Error(), `code="409"`)
 }

@@ -14,8 +14,8 @@ import (
 	"postern/sandbox"
 )
 
-// stateTold waits for what is told of a collection as a whole.
-func (r *rig) stateTold(kind event.InstanceStatusType, collection string, recovery bool) {
+// stateReported waits for the event of a completely read collection.
+func (r *rig) stateReported(kind event.InstanceStatusType, collection string, recovery bool) {
 	r.t.Helper()
 	r.await(string(kind)+" of "+collection, func(f event.Fact) bool {
 		s, ok := f.Data.(event.InstanceStatus)
@@ -27,7 +27,7 @@ func (r *rig) stateTold(kind event.InstanceStatusType, collection string, recove
 	})
 }
 
-// eventually waits for what no fact tells.
+// eventually waits for a condition that no fact reports.
 func (r *rig) eventually(what string, ok func() bool) {
 	r.t.Helper()
 	for end := time.Now().Add(15 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
@@ -37,7 +37,7 @@ func (r *rig) eventually(what string, ok func() bool) {
 	}
 }
 
-// settled waits until the library has worked on all that was sent to it before.
+// settled waits until the library has handled everything that was sent to it before.
 func (r *rig) settled(phone *sandbox.Phone) {
 	r.t.Helper()
 	text := NewMessageID()
@@ -61,14 +61,14 @@ func copiesAsked(p *sandbox.Phone) int {
 	return p.Requests(waE2E.PeerDataOperationRequestType_COMPANION_SYNCD_SNAPSHOT_FATAL_RECOVERY)
 }
 
-func TestStateThatDoesNotVerifyIsReadAnewAtOnce(t *testing.T) {
+func TestUnverifiableStateIsReadCompletely(t *testing.T) {
 	r := newRig(t)
 	phone, contact := r.pair(), r.contact()
 	r.synced()
 	r.acts(phone, `{"do":"app-state-error"}`)
-	r.stateTold(event.StatusAppStateSyncError, "regular_low", false)
-	r.stateTold(event.StatusAppStateSyncCompleted, "regular_low", false)
-	r.eventually("read anew", func() bool { return r.recoveries(RecoverByReading, RecoveryDone) == 1 })
+	r.stateReported(event.StatusAppStateSyncError, "regular_low", false)
+	r.stateReported(event.StatusAppStateSyncCompleted, "regular_low", false)
+	r.eventually("read completely", func() bool { return r.recoveries(RecoverByReading, RecoveryDone) == 1 })
 	r.acts(phone, `{"do":"archive","chat":"`+contact.Number()+`"}`)
 	r.shows(event.ChatsUpdated, `"type":"archive"`, contact.Number(), `"fromFullSync":false`)
 	if n := copiesAsked(phone); n != 0 {
@@ -76,7 +76,7 @@ func TestStateThatDoesNotVerifyIsReadAnewAtOnce(t *testing.T) {
 	}
 }
 
-func TestStateThatCannotBeReadAnewIsRestoredFromThePhonesCopyAfterAWhile(t *testing.T) {
+func TestUnreadableStateIsRestoredFromThePhone(t *testing.T) {
 	const delay = 300 * time.Millisecond
 	r := newRigWith(t, Config{StateRecoveryDelay: delay})
 	phone, contact := r.pair(), r.contact()
@@ -85,8 +85,8 @@ func TestStateThatCannotBeReadAnewIsRestoredFromThePhonesCopyAfterAWhile(t *test
 	r.shows(event.ChatsUpdated, `"type":"pin"`, contact.Number())
 	began := time.Now()
 	r.acts(phone, `{"do":"app-state-error","kind":"lasting"}`)
-	r.stateTold(event.StatusAppStateSyncError, "regular_low", false)
-	r.stateTold(event.StatusAppStateSyncCompleted, "regular_low", true)
+	r.stateReported(event.StatusAppStateSyncError, "regular_low", false)
+	r.stateReported(event.StatusAppStateSyncCompleted, "regular_low", true)
 	if took := time.Since(began); took < delay {
 		t.Errorf("the phone was asked after %v, before its time", took)
 	}
@@ -98,14 +98,14 @@ func TestStateThatCannotBeReadAnewIsRestoredFromThePhonesCopyAfterAWhile(t *test
 	}
 	r.acts(phone, `{"do":"archive","chat":"`+contact.Number()+`"}`)
 	r.shows(event.ChatsUpdated, `"type":"archive"`, contact.Number(), `"fromFullSync":false`)
-	if err := r.session.Pin(t.Context(), contact.JID().String(), false); err != nil {
+	if err := r.session.Account.Chats.Pin(t.Context(), contact.JID().String(), false); err != nil {
 		t.Errorf("a change on top of the phone's copy: %v", err)
 	}
 }
 
-// TestAPhoneThatIsOffIsAskedOnceAnHour: the request waits for it, past new
-// logins and a restart, and so does what is broken.
-func TestAPhoneThatIsOffIsAskedOnceAnHour(t *testing.T) {
+// TestOfflinePhoneIsAskedHourly: the request waits for the phone across logins and a
+// restart, and so does the broken collection.
+func TestOfflinePhoneIsAskedHourly(t *testing.T) {
 	r := newRigWith(t, Config{StateRecoveryDelay: 20 * time.Millisecond})
 	phone, contact := r.pair(), r.contact()
 	r.synced()
@@ -116,7 +116,7 @@ func TestAPhoneThatIsOffIsAskedOnceAnHour(t *testing.T) {
 		t.Helper()
 		r.state(event.Online)
 		r.eventually("it was read again", func() bool {
-			return r.recoveries(RecoverByReading, RecoveryFailed) >= times && !r.session.mending.waits("regular_low")
+			return r.recoveries(RecoverByReading, RecoveryFailed) >= times && !r.session.Account.AppState.mending.waits("regular_low")
 		})
 	}
 	r.net.Drop(phone.Number())
@@ -128,13 +128,13 @@ func TestAPhoneThatIsOffIsAskedOnceAnHour(t *testing.T) {
 		t.Errorf("asked %d times within the hour", n)
 	}
 	r.acts(phone, `{"do":"own-requests"}`)
-	r.stateTold(event.StatusAppStateSyncCompleted, "regular_low", true)
+	r.stateReported(event.StatusAppStateSyncCompleted, "regular_low", true)
 	r.acts(phone, `{"do":"archive","chat":"`+contact.Number()+`"}`)
 	r.shows(event.ChatsUpdated, `"type":"archive"`, contact.Number(), `"fromFullSync":false`)
 }
 
-// TestARequestThatDidNotLeaveIsNoRequest: it may be made again within the hour.
-func TestARequestThatDidNotLeaveIsNoRequest(t *testing.T) {
+// TestFailedStateRequestDoesNotCount: it may be made again within the hour.
+func TestFailedStateRequestDoesNotCount(t *testing.T) {
 	r := newRigWith(t, Config{StateRecoveryDelay: 20 * time.Millisecond})
 	phone := r.pair()
 	r.synced()
@@ -144,15 +144,15 @@ func TestARequestThatDidNotLeaveIsNoRequest(t *testing.T) {
 	r.eventually("a request was refused", func() bool { return r.recoveries(RecoverByPhone, RecoveryFailed) == 1 })
 	r.net.SetFaults(sandbox.Faults{})
 	r.net.Drop(phone.Number())
-	r.stateTold(event.StatusAppStateSyncCompleted, "regular_low", true)
+	r.stateReported(event.StatusAppStateSyncCompleted, "regular_low", true)
 }
 
-func TestAWaitForThePhoneEndsWithTheConnection(t *testing.T) {
+func TestDelayedStateRequestEndsWithTheConnection(t *testing.T) {
 	r := newRigWith(t, Config{StateRecoveryDelay: time.Hour})
 	phone := r.pair()
 	r.synced()
 	r.acts(phone, `{"do":"app-state-error","kind":"lasting"}`)
-	r.eventually("read anew in vain", func() bool { return r.recoveries(RecoverByReading, RecoveryFailed) == 1 })
+	r.eventually("complete read fails", func() bool { return r.recoveries(RecoverByReading, RecoveryFailed) == 1 })
 	done := make(chan struct{})
 	go func() { r.session.Disconnect(); close(done) }()
 	select {
@@ -165,7 +165,7 @@ func TestAWaitForThePhoneEndsWithTheConnection(t *testing.T) {
 	}
 }
 
-func TestAChangeUnderAnUnknownKeyIsToldOnceThePhoneHasGivenTheKey(t *testing.T) {
+func TestChangeIsReportedOnceItsKeyArrives(t *testing.T) {
 	r := newRig(t)
 	phone, contact := r.pair(), r.contact()
 	r.synced()
@@ -174,16 +174,15 @@ func TestAChangeUnderAnUnknownKeyIsToldOnceThePhoneHasGivenTheKey(t *testing.T) 
 	r.shows(event.ChatsUpdated, `"type":"archive"`, contact.Number(), `"fromFullSync":false`)
 }
 
-// TestAChangeThatMeetsAConflict: the library tries each change twice, and so a
-// call does four times.
-func TestAChangeThatMeetsAConflictIsTriedOnceMoreOnStateThatWasReadAnew(t *testing.T) {
+// The library tries each change twice, so a call tries four times.
+func TestConflictingChangeIsRetriedOnce(t *testing.T) {
 	for times, fails := range map[string]bool{"1": false, "2": false, "3": false, "4": true} {
 		t.Run(times, func(t *testing.T) {
 			r := newRig(t)
 			phone, contact := r.pair(), r.contact()
 			r.synced()
 			r.acts(phone, `{"do":"app-state-conflict","times":`+times+`}`)
-			err := r.session.Archive(t.Context(), contact.JID().String(), true, event.LastMessage{})
+			err := r.session.Account.Chats.Archive(t.Context(), contact.JID().String(), true, event.LastMessage{})
 			if fails != errors.Is(err, event.ErrStateConflict) || !fails && err != nil || errors.Is(err, event.ErrRefused) {
 				t.Fatalf("answered %v", err)
 			}
@@ -192,10 +191,10 @@ func TestAChangeThatMeetsAConflictIsTriedOnceMoreOnStateThatWasReadAnew(t *testi
 				wanted = 0
 			}
 			if n := r.recoveries(RecoverByReading, RecoveryDone); n != wanted {
-				t.Errorf("read anew %d times, want %d", n, wanted)
+				t.Errorf("read completely %d times, want %d", n, wanted)
 			}
 			if fails {
-				err = r.session.Archive(t.Context(), contact.JID().String(), true, event.LastMessage{})
+				err = r.session.Account.Chats.Archive(t.Context(), contact.JID().String(), true, event.LastMessage{})
 			}
 			if err != nil {
 				t.Errorf("after the conflict: %v", err)
@@ -205,9 +204,9 @@ func TestAChangeThatMeetsAConflictIsTriedOnceMoreOnStateThatWasReadAnew(t *testi
 	}
 }
 
-// TestALabelIsPutOnAChatOnStateThatDidNotVerify: the answer to the change holds
-// another one that cannot be verified.
-func TestALabelIsPutOnAChatOnStateThatDidNotVerify(t *testing.T) {
+// TestLabelOnUnverifiableState: the answer to the change contains another one that does
+// not verify.
+func TestLabelOnUnverifiableState(t *testing.T) {
 	r := newRig(t)
 	phone, contact := r.pair(), r.contact()
 	r.synced()
@@ -216,29 +215,29 @@ func TestALabelIsPutOnAChatOnStateThatDidNotVerify(t *testing.T) {
 	r.acts(phone, `{"do":"app-state-error","collection":"regular"}`)
 	r.settled(phone)
 	r.net.SetFaults(sandbox.Faults{})
-	if err := r.session.LabelChat(t.Context(), "1", contact.JID().String(), true); err != nil {
+	if err := r.session.Account.Labels.LabelChat(t.Context(), "1", contact.JID().String(), true); err != nil {
 		t.Fatal(err)
 	}
-	r.eventually("read anew", func() bool { return r.recoveries(RecoverByReading, RecoveryDone) == 1 })
+	r.eventually("read completely", func() bool { return r.recoveries(RecoverByReading, RecoveryDone) == 1 })
 	r.shows(event.LabelsAssociation, contact.Number(), `"labelId":"1"`)
 }
 
-func TestAResetAsksThePhoneForEveryCollectionAndRemovesAllDevices(t *testing.T) {
+func TestAppStateResetRemovesAllDevices(t *testing.T) {
 	r := newRig(t)
-	if err := r.session.ResetAppState(t.Context()); !errors.Is(err, event.ErrNotConnected) {
+	if err := r.session.Account.AppState.ResetAppState(t.Context()); !errors.Is(err, event.ErrNotConnected) {
 		t.Errorf("while offline: %v", err)
 	}
 	phone, contact := r.pair(), r.contact()
 	r.synced()
 	r.acts(phone, `{"do":"app-state-error","kind":"lasting"}`)
-	if err := r.session.ResetAppState(t.Context()); err != nil {
+	if err := r.session.Account.AppState.ResetAppState(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r.state(event.LoggedOut)
 	if n := r.recoveries(RecoverByReset, RecoverySent); n != 1 {
 		t.Errorf("counted %d", n)
 	}
-	// A phone that begins anew gives the next device a state that verifies.
+	// A phone that starts again gives the next device a state that verifies.
 	r.connect()
 	if err := phone.Scan(t.Context(), r.state(event.QRCodeState).Data.(event.QRCode).Code); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"postern/sandbox"
 )
 
-// acts lets a phone do something.
+// acts makes a phone do something.
 func (r *rig) acts(phone *sandbox.Phone, body string) {
 	r.t.Helper()
 	rec := httptest.NewRecorder()
@@ -21,11 +21,11 @@ func (r *rig) acts(phone *sandbox.Phone, body string) {
 	}
 }
 
-// TestAStateThatCouldNotBeReadIsReadOnceTheOutageIsOver: on the same connection,
+// TestAppStateIsReadAfterAnOutage: on the same connection,
 // which may last for weeks.
-func TestAStateThatCouldNotBeReadIsReadOnceTheOutageIsOver(t *testing.T) {
+func TestAppStateIsReadAfterAnOutage(t *testing.T) {
 	r := newRig(t)
-	r.conn.stateRetry = 20 * time.Millisecond
+	r.session.Account.AppState.retry = 20 * time.Millisecond
 	r.net.SetFaults(sandbox.Faults{StateError: 503})
 	defer r.net.SetFaults(sandbox.Faults{})
 	phone := r.pair()
@@ -52,9 +52,9 @@ func TestAStateThatCouldNotBeReadIsReadOnceTheOutageIsOver(t *testing.T) {
 	}
 }
 
-// TestAChangeDuringAnOutageIsToldAfterTheNextLogin: the library was told of it,
-// could not read it, and is not told again.
-func TestAChangeDuringAnOutageIsToldAfterTheNextLogin(t *testing.T) {
+// TestAppStateChangeDuringAnOutageIsReported: the library was notified of it,
+// could not read it, and is not notified again.
+func TestAppStateChangeDuringAnOutageIsReported(t *testing.T) {
 	r := newRig(t)
 	phone, contact := r.pair(), r.contact()
 	r.synced()

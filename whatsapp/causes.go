@@ -12,21 +12,22 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 
 	"postern/event"
+	"postern/whatsapp/translate"
 )
 
-// causePatience is how long WhatsApp may take to tell of a change that a call
-// of the API made. It tells of it in its own time, often after the call's
-// answer.
+// causePatience is how long the event of a change may follow the API call that made it.
+// WhatsApp often sends it after the call's answer.
 const causePatience = 30 * time.Second
 
-// historyPatience is the same for what the account's phone answers, once it is on.
+// historyPatience is the same for history, which the account's phone sends once it is
+// on.
 const historyPatience = 6 * time.Hour
 
-// causes are the calls whose changes are still to be told of, so that the event
-// carries the id of its call.
+// causes are the API calls whose events are still expected. The event of a change
+// carries the request id of its call.
 type causes struct {
 	mu    sync.Mutex
-	calls map[string]cause // by what they change, see changed
+	calls map[string]cause // by the key of the change, see changed
 }
 
 type cause struct {
@@ -34,9 +35,8 @@ type cause struct {
 	until     time.Time
 }
 
-// expect notes what the call that ctx belongs to is about to change, and how
-// long it may take to be told. The returned function takes that back: the
-// change failed.
+// expect records the changes that the call of ctx is about to make, and how long their
+// events may take. The returned function removes the record of a failed call.
 func (c *causes) expect(ctx context.Context, patience time.Duration, keys ...string) (forget func()) {
 	id := event.RequestIDOf(ctx)
 	if id == "" {
@@ -63,8 +63,8 @@ func (c *causes) expect(ctx context.Context, patience time.Duration, keys ...str
 	}
 }
 
-// take returns the id of the call that made a change, "" when none is known. It
-// is told once.
+// take returns the id of the call that made a change, "" if none is known, and forgets
+// it.
 func (c *causes) take(key string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,14 +73,14 @@ func (c *causes) take(key string) string {
 	return id
 }
 
-// of is take for what may have to be asked again.
+// of is take without forgetting.
 func (c *causes) of(key string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.known(key)
 }
 
-// known is the id of the call under a key. The caller holds mu.
+// known returns the id of the call with a key. The caller holds mu.
 func (c *causes) known(key string) string {
 	if call, found := c.calls[key]; found && !time.Now().After(call.until) {
 		return call.requestID
@@ -90,14 +90,14 @@ func (c *causes) known(key string) string {
 
 func changeKey(parts ...string) string { return strings.Join(parts, "\x00") }
 
-// joinedKey stands for a group whose id is not known before.
+// joinedKey is the key of a group whose id is not known in advance.
 const joinedKey = "joined"
 
-// groupKey stands for one part of a group: calls that change others may be told
-// of in between.
+// groupKey is the key of one part of a group. Events of other parts may come in
+// between.
 func groupKey(group types.JID, part string) string { return changeKey("group", group.String(), part) }
 
-// Parts of a group. Members are further ones, each by the [event.ParticipantAction].
+// Parts of a group. Members are further parts, one for each [event.ParticipantAction].
 const (
 	subjectPart     = "subject"
 	descriptionPart = "description"
@@ -108,10 +108,10 @@ const (
 	restrictPart    = "restrict"
 	memberAddPart   = "memberAddMode"
 	approvalPart    = "joinApprovalMode"
-	otherPart       = "" // whatever the library does not know
+	otherPart       = "" // changes that the library does not know
 )
 
-// parts are those that a group's event is about.
+// parts returns the parts that a group's event changes.
 func parts(evt *events.GroupInfo) (parts []string) {
 	for _, one := range []struct {
 		part    string
@@ -127,7 +127,7 @@ func parts(evt *events.GroupInfo) (parts []string) {
 		{ephemeralPart, evt.Ephemeral != nil},
 		{announcePart, evt.Announce != nil},
 		{restrictPart, evt.Locked != nil},
-		{memberAddPart, slices.ContainsFunc(evt.UnknownChanges, isMemberAddMode)},
+		{memberAddPart, slices.ContainsFunc(evt.UnknownChanges, translate.IsMemberAddMode)},
 		{approvalPart, evt.MembershipApprovalMode != nil},
 	} {
 		if one.changed {
@@ -140,9 +140,9 @@ func parts(evt *events.GroupInfo) (parts []string) {
 	return parts
 }
 
-// changed is what an event says was changed, nothing when that was somebody
-// else's doing or can be nobody's who calls the API.
-func (t translator) changed(evt any) (keys []string) {
+// changed returns the keys of what an event changed, none if the account did not make
+// the change or the API cannot.
+func changed(t translate.Translator, evt any) (keys []string) {
 	switch evt := evt.(type) {
 	case *events.Archive:
 		return []string{changeKey(appstate.IndexArchive, evt.JID.String())}
@@ -157,24 +157,24 @@ func (t translator) changed(evt any) (keys []string) {
 	case *events.LabelAssociationChat:
 		return []string{changeKey(appstate.IndexLabelAssociationChat, evt.LabelID, evt.JID.String())}
 	case *events.JoinedGroup:
-		if evt.Reason == "invite" || evt.Sender != nil && t.isOwn(*evt.Sender) {
+		if evt.Reason == "invite" || evt.Sender != nil && t.IsOwn(*evt.Sender) {
 			return []string{joinedKey}
 		}
 	case *events.GroupInfo:
-		if evt.Sender != nil && t.isOwn(*evt.Sender) {
+		if evt.Sender != nil && t.IsOwn(*evt.Sender) {
 			for _, part := range parts(evt) {
 				keys = append(keys, groupKey(evt.JID, part))
 			}
 		}
 	case *events.Picture:
-		if t.isOwn(evt.Author) {
+		if t.IsOwn(evt.Author) {
 			return []string{groupKey(evt.JID, picturePart)}
 		}
 	}
 	return keys
 }
 
-// changes are the same of a change that this program asks for.
+// changes returns the same keys for a patch of this program.
 func changes(patch appstate.PatchInfo) (keys []string) {
 	for _, m := range patch.Mutations {
 		keys = append(keys, stateKey(m.Index))
@@ -182,7 +182,7 @@ func changes(patch appstate.PatchInfo) (keys []string) {
 	return keys
 }
 
-// stateKey stands for what a change of synchronised state is about.
+// stateKey is the key of a change of app state.
 func stateKey(index []string) string {
 	if len(index) > 4 && index[0] == appstate.IndexStar {
 		index = index[:4] // the sender follows from the message
@@ -190,7 +190,7 @@ func stateKey(index []string) string {
 	return changeKey(index...)
 }
 
-// indexFlag is a truth value as the index of a change has it.
+// indexFlag formats a boolean as in the index of a change.
 func indexFlag(b bool) string {
 	if b {
 		return "1"

@@ -10,14 +10,14 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 
 	"postern/event"
+	"postern/whatsapp/translate"
 )
 
-// The network tells of these changes in its own time, after the call's answer
-// or before it.
-func TestTheEventOfAChangeCarriesTheIDOfTheCallThatMadeIt(t *testing.T) {
+// The network reports these changes before or after the answer to the call.
+func TestChangeEventHasTheRequestID(t *testing.T) {
 	r, second := twins(t)
 	s, chat := r.session, r.contact().JID().String()
-	label, err := s.CreateLabel(t.Context(), "VIP", 3)
+	label, err := s.Account.Labels.CreateLabel(t.Context(), "VIP", 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,13 +26,13 @@ func TestTheEventOfAChangeCarriesTheIDOfTheCallThatMadeIt(t *testing.T) {
 		kind event.Kind
 		do   func(context.Context) error
 	}{
-		"archive": {event.ChatsUpdated, func(ctx context.Context) error { return s.Archive(ctx, chat, true, event.LastMessage{}) }},
-		"pin":     {event.ChatsUpdated, func(ctx context.Context) error { return s.Pin(ctx, chat, true) }},
-		"mute":    {event.ChatsUpdated, func(ctx context.Context) error { return s.Mute(ctx, chat, true, time.Time{}) }},
-		"star":    {event.MessagesStar, func(ctx context.Context) error { return s.Star(ctx, key, true) }},
-		"label":   {event.LabelsAssociation, func(ctx context.Context) error { return s.LabelChat(ctx, label.ID, chat, true) }},
+		"archive": {event.ChatsUpdated, func(ctx context.Context) error { return s.Account.Chats.Archive(ctx, chat, true, event.LastMessage{}) }},
+		"pin":     {event.ChatsUpdated, func(ctx context.Context) error { return s.Account.Chats.Pin(ctx, chat, true) }},
+		"mute":    {event.ChatsUpdated, func(ctx context.Context) error { return s.Account.Chats.Mute(ctx, chat, true, time.Time{}) }},
+		"star":    {event.MessagesStar, func(ctx context.Context) error { return s.Account.Chats.Star(ctx, key, true) }},
+		"label":   {event.LabelsAssociation, func(ctx context.Context) error { return s.Account.Labels.LabelChat(ctx, label.ID, chat, true) }},
 		"rename": {event.LabelsEdit, func(ctx context.Context) error {
-			_, err := s.EditLabel(ctx, label.ID, event.LabelChange{Name: new("Regulars")})
+			_, err := s.Account.Labels.EditLabel(ctx, label.ID, event.LabelChange{Name: new("Regulars")})
 			return err
 		}},
 	} {
@@ -43,12 +43,12 @@ func TestTheEventOfAChangeCarriesTheIDOfTheCallThatMadeIt(t *testing.T) {
 		r.await("state of "+id, func(f event.Fact) bool { return f.Kind == event.StatusInstance && f.RequestID == id })
 		f := second.await("event of "+id+" at the other device", func(f event.Fact) bool { return f.Kind == call.kind })
 		if f.RequestID != "" {
-			t.Errorf("the other device, which was not called, tells of %s", f.RequestID)
+			t.Errorf("the other device, which was not called, reports %s", f.RequestID)
 		}
 	}
 }
 
-func TestTheEventOfAGroupsChangeCarriesTheIDOfTheCallThatMadeIt(t *testing.T) {
+func TestGroupChangeEventHasTheRequestID(t *testing.T) {
 	c := newCircle(t)
 	s := c.owner.session
 	caused := func(id string, kind event.Kind, err error) {
@@ -59,17 +59,17 @@ func TestTheEventOfAGroupsChangeCarriesTheIDOfTheCallThatMadeIt(t *testing.T) {
 		c.owner.await("event of "+id, func(f event.Fact) bool { return f.Kind == kind && f.RequestID == id })
 	}
 	with := func(id string) context.Context { return event.WithRequestID(t.Context(), id) }
-	_, err := s.CreateGroup(with("create"), event.NewGroup{Subject: "Cooks", Participants: []string{c.phone.JID().String()}})
+	_, err := s.Account.Groups.CreateGroup(with("create"), event.NewGroup{Subject: "Cooks", Participants: []string{c.phone.JID().String()}})
 	caused("create", event.GroupsUpsert, err)
-	caused("subject", event.GroupsUpdate, s.SetSubject(with("subject"), c.id, "Bread"))
-	caused("description", event.GroupsUpdate, s.SetDescription(with("description"), c.id, "Only bread"))
-	_, err = s.InviteCode(with("invite"), c.id, true)
+	caused("subject", event.GroupsUpdate, s.Account.Groups.SetSubject(with("subject"), c.id, "Bread"))
+	caused("description", event.GroupsUpdate, s.Account.Groups.SetDescription(with("description"), c.id, "Only bread"))
+	_, err = s.Account.Groups.InviteCode(with("invite"), c.id, true)
 	caused("invite", event.GroupsUpdate, err)
-	_, err = s.ChangeMembers(with("promote"), c.id, event.ParticipantPromote, []string{c.phone.JID().String()})
+	_, err = s.Account.Groups.ChangeMembers(with("promote"), c.id, event.ParticipantPromote, []string{c.phone.JID().String()})
 	caused("promote", event.GroupsParticipantsEvent, err)
 
 	// WhatsApp takes settings one by one, and may tell of some of them late.
-	err = s.ChangeSettings(with("settings"), c.id, event.GroupSettings{
+	err = s.Account.Groups.ChangeSettings(with("settings"), c.id, event.GroupSettings{
 		Announce: new(true), Restrict: new(true), MemberAddMode: new(true), JoinApprovalMode: new(true), EphemeralDuration: new(int64(0)),
 	})
 	if err != nil {
@@ -79,11 +79,11 @@ func TestTheEventOfAGroupsChangeCarriesTheIDOfTheCallThatMadeIt(t *testing.T) {
 		caused("settings", event.GroupsUpdate, nil)
 	}
 
-	// What the other one does is nobody's call here.
-	if _, err = s.InviteCode(with("read"), c.id, false); err != nil {
+	// No call here made the other one's changes.
+	if _, err = s.Account.Groups.InviteCode(with("read"), c.id, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.other.session.SetSubject(t.Context(), c.id, "Cake"); err != nil {
+	if err := c.other.session.Account.Groups.SetSubject(t.Context(), c.id, "Cake"); err != nil {
 		t.Fatal(err)
 	}
 	c.owner.await("event of the other's change", func(f event.Fact) bool {
@@ -92,12 +92,12 @@ func TestTheEventOfAGroupsChangeCarriesTheIDOfTheCallThatMadeIt(t *testing.T) {
 	})
 }
 
-// TestWhatIsToldLateOfOnePartOfAGroupKeepsItsID: the next call of the same group
-// may be there before the event of the first.
-func TestWhatIsToldLateOfOnePartOfAGroupKeepsItsID(t *testing.T) {
+// TestLateGroupEventKeepsItsRequestID: the next call for the same group may precede the
+// event of the first.
+func TestLateGroupEventKeepsItsRequestID(t *testing.T) {
 	var c causes
 	group, own := types.NewJID("120363000000000001", types.GroupServer), types.NewJID("4915155500001", types.DefaultUserServer)
-	told := translator{own: account{jid: own}}
+	tr := translate.Translator{Own: translate.Account{JID: own}}
 	changes := map[string]*events.GroupInfo{
 		subjectPart:                     {Name: &types.GroupName{Name: "Bread"}},
 		descriptionPart:                 {Topic: &types.GroupTopic{Topic: "Only bread"}},
@@ -116,7 +116,7 @@ func TestWhatIsToldLateOfOnePartOfAGroupKeepsItsID(t *testing.T) {
 	}
 	for part, evt := range changes {
 		evt.JID, evt.Sender = group, &own
-		if keys := told.changed(evt); len(keys) != 1 || c.take(keys[0]) != "call of "+part {
+		if keys := changed(tr, evt); len(keys) != 1 || c.take(keys[0]) != "call of "+part {
 			t.Errorf("%s: %q", part, keys)
 		}
 	}

@@ -13,22 +13,21 @@ import (
 	"postern/internal/netfault"
 )
 
-// classify wraps the error of a SendMessage into the one sentinel of package
-// event that tells what it means for the recipient.
+// classify wraps the error of a SendMessage in the sentinel of package event that says
+// whether the recipient may get the message.
 //
-// SendMessage goes through three stages, and the timings that it returns along
-// with an error show the last one it reached:
+// SendMessage has three stages. The timings that it returns with an error show the last
+// stage reached:
 //
-//  1. Preparing: the recipient's LID, devices and keys, encryption, the retry
-//     buffer. Send is zero. Nothing of the message was written.
-//  2. Writing the frame, then waiting for the acknowledgement. Send is set
-//     when the write ended, well or not. No socket, a closed one and a frame
-//     that is too large are found before the first byte; any other error,
-//     a timeout or an ended context may come after it.
-//  3. Answered. Resp is set. Either WhatsApp refuses with a code, and the
-//     message went to nobody; or the answer is the loss of the connection,
-//     after which the library may write the frame once more, so that even
-//     "not connected" says nothing about the first write.
+//  1. Preparation: the recipient's LID, devices and keys, encryption, the retry buffer.
+//     Send is zero. Nothing of the message was written.
+//  2. Writing the frame and waiting for the acknowledgement. Send is set when the write
+//     ended, successfully or not. A missing or closed socket and a frame that is too large
+//     are detected before the first byte; any other error, a timeout or an ended context
+//     may come after it.
+//  3. Answered. Resp is set. Either WhatsApp rejects the message with a code, and did not
+//     deliver it; or the connection was lost. The library may then write the frame once
+//     more, so that even "not connected" says nothing about the first write.
 func classify(resp whatsmeow.SendResponse, err error) error {
 	t, err := resp.DebugTimings, netfault.Plain(err)
 	switch {
@@ -48,7 +47,7 @@ func classify(resp whatsmeow.SendResponse, err error) error {
 	return fmt.Errorf("%w: %w", event.ErrOutcomeUnknown, err)
 }
 
-// refusal translates the code that WhatsApp refused a message with.
+// refusal translates the code with which WhatsApp rejected a message.
 func refusal(err error) error {
 	_, number, _ := strings.Cut(err.Error(), whatsmeow.ErrServerReturnedError.Error()+" ")
 	code, _ := strconv.Atoi(number)
@@ -62,8 +61,8 @@ func noSocket(err error) bool {
 	return errors.Is(err, whatsmeow.ErrNotConnected) || errors.Is(err, socket.ErrSocketClosed)
 }
 
-// lostConnection tells whether a request that was not the message itself
-// failed because of the connection.
+// lostConnection reports whether a request other than the message itself failed because
+// of the connection.
 func lostConnection(err error) bool {
 	var lost *whatsmeow.DisconnectedError
 	return noSocket(err) || errors.As(err, &lost) || noWay(err) ||

@@ -13,7 +13,7 @@ import (
 	"postern/event"
 )
 
-func TestEverySendErrorTellsWhetherTheMessageMayHaveLeft(t *testing.T) {
+func TestSendErrorsClassifyTheOutcome(t *testing.T) {
 	const ms = time.Millisecond
 	preparing := whatsmeow.MessageDebugTimings{LIDFetch: ms, GetDevices: ms}
 	written := whatsmeow.MessageDebugTimings{Send: ms}

@@ -11,10 +11,11 @@ import (
 
 	"postern/event"
 	"postern/internal/plural"
+	"postern/whatsapp/translate"
 )
 
-// composer is what the library adds to a message that only its session knows:
-// the own account's place in a key, and the secret of a poll.
+// composer builds the messages that need session data: the account's own address in a
+// key, and the secret of a poll.
 type composer interface {
 	BuildPollCreation(name string, options []string, selectable int) *waE2E.Message
 	BuildReaction(chat, sender types.JID, id types.MessageID, reaction string) *waE2E.Message
@@ -22,9 +23,9 @@ type composer interface {
 	BuildEdit(chat types.JID, id types.MessageID, content *waE2E.Message) *waE2E.Message
 }
 
-// compose builds the WhatsApp message of checked content, except media, which
-// is uploaded first: see composeMedia. own are the account's addresses.
-func compose(c composer, own account, content event.Content) (*waE2E.Message, error) {
+// compose builds the WhatsApp message of validated content, except media, which is
+// uploaded first: see Files.compose. own are the account's addresses.
+func compose(c composer, own translate.Account, content event.Content) (*waE2E.Message, error) {
 	switch {
 	case content.Text != nil:
 		return &waE2E.Message{Conversation: new(content.Text.Text)}, nil
@@ -50,17 +51,17 @@ func compose(c composer, own account, content event.Content) (*waE2E.Message, er
 	case content.Forward != nil:
 		return composeForward(content.Forward)
 	}
-	return nil, errors.New("the content is of no kind that can be sent")
+	return nil, errors.New("content of this kind cannot be sent")
 }
 
-// place is the chat of a message and the address of who sent it.
-func place(own account, k event.MessageKey) (chat, sender types.JID, err error) {
+// place returns the chat of a message and the address of its sender.
+func place(own translate.Account, k event.MessageKey) (chat, sender types.JID, err error) {
 	if chat, err = chatJID(k.RemoteJID); err != nil {
 		return chat, sender, fmt.Errorf("key.remoteJid: %w", err)
 	}
 	switch {
 	case k.FromMe:
-		return chat, own.in(chat), nil
+		return chat, own.In(chat), nil
 	case k.Participant != "":
 		if sender, err = chatJID(k.Participant); err != nil {
 			return chat, sender, fmt.Errorf("key.participant: %w", err)
@@ -70,7 +71,7 @@ func place(own account, k event.MessageKey) (chat, sender types.JID, err error) 
 	return chat, chat, nil
 }
 
-// chatJID reads a phone number or a JID.
+// chatJID parses a phone number or a JID.
 func chatJID(s string) (types.JID, error) {
 	r, err := event.ParseChat(s)
 	if err != nil {
@@ -79,15 +80,7 @@ func chatJID(s string) (types.JID, error) {
 	return types.NewJID(r.User, r.Server), nil
 }
 
-// in is the account's address as a chat knows it.
-func (a account) in(chat types.JID) types.JID {
-	if chat.Server == types.HiddenUserServer && !a.lid.IsEmpty() {
-		return a.lid.ToNonAD()
-	}
-	return a.jid.ToNonAD()
-}
-
-// composeLink puts the link into the text, which is what makes it one.
+// composeLink puts the link into the text, which makes it a link.
 func composeLink(l *event.LinkContent, preview event.MediaInfo) *waE2E.Message {
 	m := &waE2E.ExtendedTextMessage{
 		Text:        new(l.Link),
@@ -128,8 +121,8 @@ func composeContact(c event.ContactContent) *waE2E.ContactMessage {
 	return &waE2E.ContactMessage{DisplayName: new(c.FullName), Vcard: new(card)}
 }
 
-// vCard is the card of RFC 2426 that WhatsApp's clients understand: the
-// parameter waid makes the number a contact that can be written to.
+// vCard builds a card as in RFC 2426 that WhatsApp's clients understand: the parameter
+// waid makes the number a WhatsApp contact.
 func vCard(c event.ContactContent) string {
 	number := c.WUID
 	if number == "" {
@@ -148,7 +141,7 @@ func vCard(c event.ContactContent) string {
 	return strings.Join(lines, "\n")
 }
 
-// cardText escapes what has a meaning in a card.
+// cardText escapes the special characters of a card.
 func cardText(s string) string {
 	return strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`, "\r\n", `\n`, "\n", `\n`, "\r", `\n`).Replace(s)
 }
@@ -165,14 +158,14 @@ func composeStatus(s *event.StatusContent) (*waE2E.Message, error) {
 	return &waE2E.Message{ExtendedTextMessage: m}, err
 }
 
-// composeEdit replaces the text of a message, or the caption of a file: then
-// the file's own fields are repeated.
+// composeEdit replaces the text of a message, or the caption of a file, whose other
+// fields are repeated.
 func composeEdit(c composer, e *event.EditContent) (*waE2E.Message, error) {
 	chat, err := chatJID(e.Original.Key.RemoteJID)
 	if err != nil {
 		return nil, err
 	}
-	changed, err := rebuild(e.Original.MessageType, e.Original.Content)
+	changed, err := translate.Rebuild(e.Original.MessageType, e.Original.Content)
 	if err != nil {
 		return nil, err
 	}
@@ -189,30 +182,30 @@ func composeEdit(c composer, e *event.EditContent) (*waE2E.Message, error) {
 	case changed.DocumentMessage != nil:
 		changed.DocumentMessage.Caption = text
 	default:
-		return nil, fmt.Errorf("a message of type %s has no text that could be edited", e.Original.MessageType)
+		return nil, fmt.Errorf("a message of type %s has no text to edit", e.Original.MessageType)
 	}
 	return c.BuildEdit(chat, e.Original.Key.ID, changed), nil
 }
 
 // composeForward repeats a message for another chat, marked as forwarded.
 func composeForward(o *event.Original) (*waE2E.Message, error) {
-	m, err := rebuild(o.MessageType, o.Content)
+	m, err := translate.Rebuild(o.MessageType, o.Content)
 	if err != nil {
 		return nil, err
 	}
-	old := contextOf(m)
+	old := translate.ContextOf(m)
 	score := old.GetForwardingScore() + 1
-	proto.Reset(old) // what it quoted belongs to the chat that it comes from
-	return withContext(m, &waE2E.ContextInfo{IsForwarded: new(true), ForwardingScore: new(score)})
+	proto.Reset(old) // its quote belongs to the original chat
+	return translate.WithContext(m, &waE2E.ContextInfo{IsForwarded: new(true), ForwardingScore: new(score)})
 }
 
-// quoting is the context of an answer to a message.
-func quoting(own account, chat types.JID, o *event.Original) (*waE2E.ContextInfo, error) {
+// quoting returns the context of a reply to a message.
+func quoting(own translate.Account, chat types.JID, o *event.Original) (*waE2E.ContextInfo, error) {
 	_, sender, err := place(own, o.Key)
 	if err != nil {
 		return nil, err
 	}
-	quoted, err := rebuild(o.MessageType, o.Content)
+	quoted, err := translate.Rebuild(o.MessageType, o.Content)
 	if err != nil {
 		return nil, err
 	}
@@ -225,49 +218,6 @@ func quoting(own account, chat types.JID, o *event.Original) (*waE2E.ContextInfo
 		info.RemoteJID = new(quotedChat.String())
 	}
 	return info, nil
-}
-
-// withContext gives a message a context, keeping what it does not set. A plain
-// text has no room for one and becomes an extended text.
-func withContext(m *waE2E.Message, info *waE2E.ContextInfo) (*waE2E.Message, error) {
-	if m.Conversation != nil {
-		m.ExtendedTextMessage, m.Conversation = &waE2E.ExtendedTextMessage{Text: m.Conversation}, nil
-	}
-	inner := unwrap(m).message.ProtoReflect()
-	fields := contentFields(inner.Descriptor())
-	for i := range fields {
-		f := &fields[i]
-		if f.rider || f.Message() == nil || f.IsList() || !inner.Has(f.FieldDescriptor) {
-			continue
-		}
-		body := inner.Mutable(f.FieldDescriptor).Message()
-		place := body.Descriptor().Fields().ByName("contextInfo")
-		if place == nil {
-			break
-		}
-		proto.Merge(body.Mutable(place).Message().Interface(), info)
-		return m, nil
-	}
-	return nil, errors.New("a message of this kind can neither quote nor mention nor be forwarded")
-}
-
-// contextOf is the context of a message, a new one when it has none.
-func contextOf(m *waE2E.Message) *waE2E.ContextInfo {
-	r := m.ProtoReflect()
-	fields := contentFields(r.Descriptor())
-	for i := range fields {
-		f := &fields[i]
-		if f.rider || f.Message() == nil || f.IsList() || !r.Has(f.FieldDescriptor) {
-			continue
-		}
-		body := r.Get(f.FieldDescriptor).Message()
-		if place := body.Descriptor().Fields().ByName("contextInfo"); place != nil && body.Has(place) {
-			if info, ok := body.Mutable(place).Message().Interface().(*waE2E.ContextInfo); ok {
-				return info
-			}
-		}
-	}
-	return &waE2E.ContextInfo{}
 }
 
 func optionalText(s string) *string {

@@ -17,77 +17,74 @@ import (
 	"postern/whatsapp/proxy"
 )
 
-// Devices keeps the device record of each instance: its keys, sessions and
-// everything else that whatsmeow wants remembered. Package whatsapp/device
-// implements it on the data file.
+// Devices stores the device record of each instance: its keys, its Signal sessions and
+// the other data that whatsmeow keeps. Package whatsapp/device implements it in the
+// data file.
 type Devices interface {
-	// New returns an unsaved device for the instance; whatsmeow saves it when
-	// it is paired.
+	// New returns an unsaved device for the instance; whatsmeow saves it when it is
+	// paired.
 	New(instance int64) *wastore.Device
-	// Join names the network that devices connect to. A device that is saved from
-	// then on is of it.
+	// Join sets the network that devices saved from then on belong to.
 	Join(n event.Network)
-	// Load returns the saved device, none when the instance was not paired.
+	// Load returns the saved device, which is empty if the instance is not paired.
 	Load(ctx context.Context, instance int64) (device.Saved, error)
-	// Recall is Load for a device that its network logged out, to try it once more.
+	// Recall is Load for a device that its network logged out, for another try.
 	Recall(ctx context.Context, instance int64) (device.Saved, error)
-	// Accepted notes that the network let the device log in.
+	// Accepted records that the network accepted a login of the device.
 	Accepted(ctx context.Context, instance int64) error
-	// Delete removes the device of the instance and all that belongs to it.
-	// An instance without one is no error.
+	// Delete removes the device of the instance and all data of it. It returns no
+	// error if there is none.
 	Delete(ctx context.Context, instance int64) error
-	// Request notes that the instance's device asks its phone for something,
-	// unless it asked for that kind of thing limit times within the last
-	// period: then it may not. TakeBack forgets the last request, which did not
-	// leave.
+	// Request records that the instance's device sends a request of that kind to its
+	// phone. It returns false if limit such requests were made within the last period.
+	// TakeBack removes the last request, which was not sent.
 	Request(ctx context.Context, instance int64, kind string, limit int, period time.Duration) (allowed bool, err error)
 	TakeBack(ctx context.Context, instance int64, kind string) error
-	// Sending calls send, with a context for one SendMessage of the library,
-	// and returns its error. In it the store may join writes. leaving is called
-	// once, when the library keeps the message for a retry, which it does when
-	// it has come to this message and nothing of it has been sent; its error
-	// keeps it from being sent.
+	// Sending calls send with the context for one SendMessage of the library, and
+	// returns its error. The store may combine the writes made with that context.
+	// leaving is called once, when the library stores the message for retries: it then
+	// works on this message, and has sent nothing of it. An error of leaving prevents
+	// the send.
 	Sending(ctx context.Context, leaving func() error, send func(context.Context) error) error
 
-	// Settle returns when what decryptions of the instance wrote inside
-	// [device.Riding] is on the disk. After an error it is not.
+	// Settle returns when the writes that decryptions of the instance made inside
+	// [device.Riding] are on the disk. After an error they are not.
 	Settle(instance int64) error
 
-	// KeepNotice stores a notice under an id until DropNotice, or until the event is
-	// told whose fact names it as its Notice, with the call that asked for it, if
-	// any; one of that id stays as it is. What is kept belongs to the paired device
-	// and goes with it.
+	// KeepNotice stores a notice, with the call that requested it, if any, until
+	// DropNotice or until a fact with its id as Notice is stored. An existing notice
+	// of that id is not changed. Notices belong to the paired device and are deleted
+	// with it.
 	KeepNotice(ctx context.Context, instance int64, id, call string, notice []byte) error
-	// Notices returns the ids of those that are kept.
+	// Notices returns the ids of the stored notices.
 	Notices(instance int64) ([]string, error)
-	// Notice returns one that is kept, nil when it is not, and its call.
+	// Notice returns a stored notice and its call, nil if there is none.
 	Notice(instance int64, id string) (notice []byte, call string, err error)
 	DropNotice(ctx context.Context, instance int64, id string) error
 }
 
-// Config says how sessions connect. Zero durations and numbers mean the
-// default named at the field.
+// Config configures a Connector. Zero durations and numbers mean the default named at
+// the field.
 type Config struct {
 	Devices  Devices
 	Endpoint *Endpoint // nil is the real WhatsApp
 
-	// Proxy returns the proxy that an instance uses for something, the zero
-	// Server for none. It is asked before every dial and must not block; after an
-	// error nothing is dialled. nil: no instance has one.
+	// Proxy returns the proxy of an instance for a use, the zero Server for none. It
+	// is called before every dial and must not block; after an error nothing is
+	// dialled. nil: no proxies.
 	Proxy func(instance int64, use proxy.Use) (proxy.Server, error)
-	// History returns how much of the time before its pairing an instance wants
-	// to have. It is asked when it is paired, and for every piece, and must not
-	// block. nil: none does.
+	// History returns how much history an instance wants. It is called when the
+	// instance is paired and for every piece of history, and must not block. nil:
+	// none.
 	History func(instance int64) HistoryWish
-	// TempDir is where pieces of history are put while they are read; empty: the
-	// system's.
+	// TempDir is the folder for pieces of history being read; empty: the system's.
 	TempDir string
 
-	// Proxies dials them.
+	// Proxies dials through proxies.
 	Proxies proxy.Dialer
 
 	ClientName string // shown on the phone under linked devices, default "Postern"
-	ClientType string // platform shown there: a name of DeviceProps.PlatformType, default "DESKTOP"
+	ClientType string // platform shown there, a name of DeviceProps.PlatformType, default "DESKTOP"
 
 	ConnectTimeout    time.Duration // one dial with its handshake, default 30s
 	SendTimeout       time.Duration // one send, from its turn to its acknowledgement, default 30s
@@ -97,31 +94,30 @@ type Config struct {
 	KeepAliveInterval time.Duration // between pings, give or take a fifth, default 25s
 	KeepAliveTimeout  time.Duration // for the answer to a ping, default 10s
 
-	// StateRecoveryDelay is how long synchronised state that does not verify is
-	// left before the phone is asked for its copy, default 1m.
+	// StateRecoveryDelay is the time between a failed verification of app state and
+	// the request for the phone's copy, default 1m.
 	StateRecoveryDelay time.Duration
 
-	// QuietReconnect is how long WhatsApp may deliver nothing to a connection
-	// that got something before, until it is given up; 0: for ever. It is for
-	// sessions that somebody dials again.
+	// QuietReconnect is how long WhatsApp may deliver nothing to a connection that was
+	// active before, until the session drops it; 0: no limit. It is for sessions that
+	// a supervisor reconnects.
 	QuietReconnect time.Duration
 
-	// OnUndecryptable is told of each message that an instance could not decrypt. It
-	// must not block. nil: nobody is.
+	// OnUndecryptable is called for each message that an instance could not decrypt.
+	// It must not block. It may be nil.
 	OnUndecryptable func(instance int64)
 
-	Media Media // where the files of media messages come from; nil: none can be sent
+	Media Media // source of the files of media messages; nil: media cannot be sent
 
 	QRLight, QRDark string // "#rrggbb", default "#ffffff" and "#000000"
-	QRLimit         int    // codes shown per pairing attempt, default 5; WhatsApp hands out 6
+	QRLimit         int    // codes shown per pairing attempt, default 5; WhatsApp issues 6
 
 	Logger *slog.Logger // nil discards
 }
 
-// ReportFunc takes a fact. It returns nil only when the fact is stored, if it
-// is of a kind that is stored; an error for a message or receipt makes
-// WhatsApp deliver it again. It must not call methods of the session it
-// reports about, except Online and Paired.
+// ReportFunc takes a fact. It returns nil only if the fact is stored, or is of a kind
+// that is not stored; after an error, WhatsApp sends the message or receipt again. It
+// must not call methods of the reporting session except Online and Paired.
 type ReportFunc func(context.Context, event.Fact) error
 
 // Connector opens sessions. Its methods may be called from any goroutine.
@@ -131,40 +127,37 @@ type Connector struct {
 	paint palette
 	seen  tally
 
-	endpoint   *server                 // nil for the real WhatsApp
-	network    event.Network           // that all sessions connect to
-	version    atomic.Pointer[Version] // never nil
-	stateRetry time.Duration           // see catchUpState
-
-	historyPause time.Duration // between two tries of a piece of history
+	endpoint *server                 // nil for the real WhatsApp
+	network  event.Network           // of all sessions
+	version  atomic.Pointer[Version] // never nil
 }
 
-// Stats counts what a connector saw since it was made.
+// Stats counts events since the connector was created.
 type Stats struct {
-	Panics    uint64            // handlers that panicked over an event
-	Unhandled map[string]uint64 // events that mean nothing to this program, by type
-	// Unreadable counts what was done about messages that could not be decrypted.
+	Panics    uint64            // panics of event handlers
+	Unhandled map[string]uint64 // events of unknown type, by type
+	// Unreadable counts messages that could not be decrypted, by outcome.
 	Unreadable map[UnreadableOutcome]uint64
-	// QuietReconnects counts connections that were given up for their silence.
+	// QuietReconnects counts connections dropped because WhatsApp delivered nothing.
 	QuietReconnects uint64
-	// Floods counts how often a connection was read more slowly, since its stanzas
-	// came faster than they were handled.
+	// Floods counts how often reading was slowed down because stanzas arrived faster
+	// than they were handled.
 	Floods uint64
-	// Recoveries of synchronised state that did not verify.
+	// Recoveries counts recoveries of app state that did not verify.
 	Recoveries map[Recovery]uint64
 }
 
 // Stats returns the counters so far.
 func (c *Connector) Stats() Stats { return c.seen.snapshot() }
 
-// New validates cfg, fills in defaults and sets whatsmeow's process-wide
-// settings (see the package comment). It does not touch the network.
+// New validates cfg, sets defaults and sets whatsmeow's process-wide settings (see the
+// package comment). It does not use the network.
 func New(cfg Config) (*Connector, error) {
 	if cfg.Devices == nil {
 		return nil, errors.New("whatsapp: no device store given")
 	}
 	cfg = cfg.withDefaults()
-	c := &Connector{cfg: cfg, network: cfg.Endpoint.Network(), log: cfg.Logger.With("component", "whatsapp"), stateRetry: stateRetry, historyPause: historyPause}
+	c := &Connector{cfg: cfg, network: cfg.Endpoint.Network(), log: cfg.Logger.With("component", "whatsapp")}
 	c.SetVersion(BuiltinVersion())
 	var err error
 	if c.paint, err = newPalette(cfg.QRLight, cfg.QRDark); err != nil {
@@ -184,30 +177,24 @@ func New(cfg Config) (*Connector, error) {
 	return c, nil
 }
 
-// CheckClientType returns an error when WhatsApp knows no kind of device of
-// that name, whatever its case.
+// CheckClientType returns an error if WhatsApp has no device type of that name,
+// ignoring case.
 func CheckClientType(name string) error {
 	if _, known := waCompanionReg.DeviceProps_PlatformType_value[strings.ToUpper(name)]; !known {
-		return errors.New("must be a kind of device that WhatsApp knows, such as DESKTOP, CHROME or FIREFOX")
+		return errors.New("must be a device type of WhatsApp, such as DESKTOP, CHROME or FIREFOX")
 	}
 	return nil
 }
 
-// Open returns the session of an instance without dialling. It reads the
-// device record; a damaged one is an error. The session is used until
-// [Session.Disconnect]; it may then be connected again.
+// Open returns the session of an instance without dialling. It reads the device record
+// and returns an error if that is damaged. [Session.Disconnect] ends the use of a
+// session; Connect may follow.
 func (c *Connector) Open(ctx context.Context, instance int64, report func(context.Context, event.Fact) error) (*Session, error) {
 	saved, err := c.cfg.Devices.Load(ctx, instance)
 	if err != nil {
 		return nil, fmt.Errorf("whatsapp: load device of instance %d: %w", instance, err)
 	}
-	s := &Session{
-		conn:     c,
-		instance: instance,
-		report:   report,
-		lines:    c.newLines(instance),
-		log:      c.log.With("instance_id", instance),
-	}
+	s := newSession(c, instance, report)
 	s.hold(saved, false)
 	return s, nil
 }

@@ -10,70 +10,69 @@ import (
 	"go.mau.fi/whatsmeow"
 	wastore "go.mau.fi/whatsmeow/store"
 	"go.mau.fi/whatsmeow/types/events"
+
+	"postern/whatsapp/translate"
 )
 
-// A message that cannot be decrypted may come twice: its sender encrypts it
-// anew, and the account's own phone, which could read it, gives a copy. The
-// library asks both by itself. The phone is asked a bounded number of times,
-// for a damaged session must not have it send thousands of copies.
+// A message that cannot be decrypted can arrive a second time: its sender encrypts it
+// again, and the account's own phone, which could read it, sends a copy. The library
+// requests both. Requests to the phone are limited, so that a damaged session cannot
+// make it send thousands of copies.
 
 const (
 	copiesPerPeriod = 100
 	copiesPeriod    = time.Hour
 )
 
-// UnreadableOutcome is what was done about messages that could not be
-// decrypted.
+// UnreadableOutcome is what happened with a message that could not be decrypted.
 type UnreadableOutcome string
 
-// Outcomes. Each unreadable message is told, and then asked or limited, unless
-// it is one that came again and could not be read either.
+// Outcomes. Each unreadable message is reported (told), and then a copy is requested
+// (asked) or not (limited), unless the message is itself a second copy.
 const (
 	UnreadableTold    UnreadableOutcome = "told"
 	UnreadableAsked   UnreadableOutcome = "asked"
 	UnreadableLimited UnreadableOutcome = "limited"
 )
 
-// errCopiesLimit keeps the library from asking; it logs it.
-var errCopiesLimit = errors.New("the phone was asked for 100 copies within an hour; this one is not asked for")
+// errCopiesLimit prevents the library's request; the library logs it.
+var errCopiesLimit = errors.New("the limit of 100 copies per hour from the phone is reached")
 
-// requests stands before the sessions of a device. The library asks its phone
-// for copies without asking whether it may; the question for the session with
-// the phone is the last thing before the request is encrypted that can be
-// answered with no.
+// requests wraps the sessions of a device. The library requests copies from its phone
+// without a hook. Its check for a session with the phone is the last call before the
+// request is encrypted that can fail.
 type requests struct {
 	wastore.SessionStore
 
-	s *Session
+	conn *connection
 }
 
 // HasSession implements [wastore.SessionStore].
 func (r requests) HasSession(ctx context.Context, address string) (bool, error) {
 	has, err := r.SessionStore.HasSession(ctx, address)
-	if err != nil || !has || !strings.HasSuffix(address, ":0") || !r.s.isOwnPhone(address) || !asksForCopy() {
+	if err != nil || !has || !strings.HasSuffix(address, ":0") || !isPhone(r.conn.self(), address) || !asksForCopy() {
 		return has, err
 	}
-	allowed, err := r.s.conn.cfg.Devices.Request(ctx, r.s.instance, "copies", copiesPerPeriod, copiesPeriod)
+	allowed, err := r.conn.cfg.Devices.Request(ctx, r.conn.instance, "copies", copiesPerPeriod, copiesPeriod)
 	if err != nil {
 		return false, err
 	}
 	if !allowed {
-		r.s.conn.seen.unreadable(UnreadableLimited)
+		r.conn.seen.unreadable(UnreadableLimited)
 		return false, errCopiesLimit
 	}
-	r.s.conn.seen.unreadable(UnreadableAsked)
+	r.conn.seen.unreadable(UnreadableAsked)
 	return true, nil
 }
 
-func (s *Session) isOwnPhone(address string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !s.own.lid.IsEmpty() && address == s.own.lid.ToNonAD().SignalAddress().String()
+// isPhone reports whether a Signal address is that of the account's phone.
+func isPhone(a translate.Account, address string) bool {
+	return !a.LID.IsEmpty() && address == a.LID.ToNonAD().SignalAddress().String()
 }
 
-// asksForCopy tells whether the library is about to ask for a copy of a
-// message. It encrypts other things for the phone as well, and nothing that it
-// hands to the store says what; only the call itself does.
+// asksForCopy reports whether the library is about to request a copy of a message. It
+// encrypts other messages for the phone too, and the arguments do not show which; only
+// the call stack does.
 func asksForCopy() bool {
 	var callers [24]uintptr // it is the ninth
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
@@ -87,18 +86,14 @@ func asksForCopy() bool {
 	return false
 }
 
-// isCopy tells whether a message could not be read when it came first: its
-// sender encrypted it anew, or the phone gave its copy.
-func isCopy(evt *events.Message) bool { return evt.RetryCount > 0 || evt.UnavailableRequestID != "" }
-
-// keepSecret stores the secret of a message that the phone gave a copy of,
-// which the library does for all others: votes and edits are sealed with it.
+// keepSecret stores the secret of a message that the phone sent a copy of; for others
+// the library does. Votes and edits are encrypted with it.
 func (s *Session) keepSecret(cli *whatsmeow.Client, evt *events.Message) {
 	secret := evt.RawMessage.GetMessageContextInfo().GetMessageSecret()
 	if evt.UnavailableRequestID == "" || len(secret) == 0 {
 		return
 	}
 	if err := cli.Store.MsgSecrets.PutMessageSecret(context.Background(), evt.Info.Chat, evt.Info.Sender, evt.Info.ID, secret); err != nil {
-		s.log.Warn("secret of a recovered message not stored", "error", err)
+		s.conn.log.Warn("secret of a recovered message not stored", "error", err)
 	}
 }

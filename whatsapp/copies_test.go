@@ -15,7 +15,7 @@ func messagesAsked(p *sandbox.Phone) int {
 	return p.Requests(waE2E.PeerDataOperationRequestType_PLACEHOLDER_MESSAGE_RESEND)
 }
 
-// unreadable lets a contact send a text that this device cannot read.
+// unreadable makes a contact send a text that this device cannot decrypt.
 func (r *rig) unreadable(from, to *sandbox.Phone, text, more string) {
 	r.t.Helper()
 	r.acts(from, `{"do":"undecryptable","to":"`+to.Number()+`","text":"`+text+`"`+more+`}`)
@@ -37,7 +37,7 @@ func (r *rig) cannotRead() event.MessageUndecryptable {
 	return u
 }
 
-func TestAMessageThatCannotBeReadIsToldAndThenItsCopy(t *testing.T) {
+func TestUnreadableMessageThenItsCopy(t *testing.T) {
 	for name, more := range map[string]string{
 		"from the phone":                    `,"resend":false`,
 		"from the sender":                   `,"copy":false`,
@@ -65,7 +65,7 @@ func TestAMessageThatCannotBeReadIsToldAndThenItsCopy(t *testing.T) {
 	}
 }
 
-func TestACopyOfAGroupMessageNamesItsAuthor(t *testing.T) {
+func TestCopyOfAGroupMessageNamesItsSender(t *testing.T) {
 	r := newRig(t)
 	phone, contact := r.pair(), r.contact()
 	r.synced()
@@ -81,8 +81,8 @@ func TestACopyOfAGroupMessageNamesItsAuthor(t *testing.T) {
 	}
 }
 
-// TestACopyThatComesInTheNextLife: the phone was off when it was asked.
-func TestACopyThatComesInTheNextLifeIsTold(t *testing.T) {
+// The phone was off when it was asked.
+func TestCopyAfterARestartIsReported(t *testing.T) {
 	r := newRig(t)
 	phone, contact := r.pair(), r.contact()
 	r.synced()
@@ -99,9 +99,9 @@ func TestACopyThatComesInTheNextLifeIsTold(t *testing.T) {
 	}
 }
 
-// TestThePhoneIsAskedForAtMostAHundredCopiesAnHour: a restart in between does
-// not begin the hour anew, and other requests to the phone are not bounded.
-func TestThePhoneIsAskedForAtMostAHundredCopiesAnHour(t *testing.T) {
+// TestCopyRequestsAreLimited: a restart does not restart the hour, and other requests
+// to the phone are not limited.
+func TestCopyRequestsAreLimited(t *testing.T) {
 	r := newRig(t)
 	phone, contact := r.pair(), r.contact()
 	r.synced()

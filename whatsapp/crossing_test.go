@@ -16,9 +16,9 @@ import (
 	"postern/sandbox"
 )
 
-// cross has the instance and the contact write to each other at the same time,
-// and waits until all of it is read on both sides. Chats are addressed as each
-// of them sees them.
+// cross makes the instance and the contact write to each other at the same time, and
+// waits until both sides have decrypted everything. Chats are addressed as each of them
+// sees them.
 func (r *rig) cross(ada *sandbox.Phone, there, back types.JID, what string, texts int) {
 	r.t.Helper()
 	var wait sync.WaitGroup
@@ -49,7 +49,7 @@ func (r *rig) group(members ...*sandbox.Phone) types.JID {
 	for _, m := range members {
 		order.Participants = append(order.Participants, m.JID().String())
 	}
-	made, err := r.session.CreateGroup(r.t.Context(), order)
+	made, err := r.session.Account.Groups.CreateGroup(r.t.Context(), order)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -60,8 +60,8 @@ func (r *rig) group(members ...*sandbox.Phone) types.JID {
 	return id
 }
 
-// The contact writes while it is written to, so that one side's session is
-// moved on by both directions at the same time.
+// The contact writes while it receives, so that both directions advance one side's
+// session at the same time.
 func TestTextsThatCrossAreAllRead(t *testing.T) {
 	r := newRig(t)
 	r.pair()
@@ -70,10 +70,10 @@ func TestTextsThatCrossAreAllRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	reads(t, ada, "first")
-	r.cross(ada, ada.JID(), r.session.self().lid, "text", 200)
+	r.cross(ada, ada.JID(), r.session.conn.self().LID, "text", 200)
 }
 
-func TestTextsThatCrossInAGroupAreAllRead(t *testing.T) {
+func TestCrossingGroupTextsAreAllRead(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	ada := r.contact()
@@ -81,12 +81,12 @@ func TestTextsThatCrossInAGroupAreAllRead(t *testing.T) {
 	r.cross(ada, group, group, "text", 60)
 }
 
-// A text that is asked for again is encrypted outside of the library's sends.
-func TestTextsThatAreAskedForAgainComeWhileOthersCross(t *testing.T) {
+// A text that is requested again is encrypted outside of the library's sends.
+func TestRetriesSucceedAmongCrossingTexts(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	ada := r.contact()
-	self, group := r.session.client().Store.LID, r.group(ada)
+	self, group := r.session.conn.client().Store.LID, r.group(ada)
 	for what, chat := range map[string]struct {
 		there, back types.JID
 		receipt     waBinary.Attrs
@@ -138,14 +138,14 @@ func askAgain(t *testing.T, p *sandbox.Phone, to waBinary.Attrs, id string, coun
 	}
 }
 
-// The process ends when as many texts have left as may without their sessions
-// in the file, which is put back to what it was before them.
-func TestTextsAreReadOnBothSidesAfterACrash(t *testing.T) {
+// The process ends when the maximum number of texts has been sent without their
+// sessions in the file, which is restored to its state before them.
+func TestTextsAreReadAfterACrash(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	ada := r.contact()
 	group := r.group(ada)
-	chats := map[string][2]types.JID{"direct": {ada.JID(), r.session.self().lid}, "group": {group, group}}
+	chats := map[string][2]types.JID{"direct": {ada.JID(), r.session.conn.self().LID}, "group": {group, group}}
 	for what, chat := range chats {
 		r.cross(ada, chat[0], chat[1], what, 3)
 	}
@@ -171,7 +171,7 @@ func TestTextsAreReadOnBothSidesAfterACrash(t *testing.T) {
 	}
 }
 
-// still is the content of the data file while nobody writes to it.
+// still is the content of the data file without writers.
 func still(t *testing.T, path string) []byte {
 	t.Helper()
 	var last []byte

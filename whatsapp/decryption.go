@@ -10,20 +10,20 @@ import (
 	"postern/whatsapp/device"
 )
 
-// decryptions is a device's buffer of decrypted messages. It tells apart a
-// message that cannot be read from one that was read and cannot be stored, on a
-// full disk: to the library both are unreadable. It would ask the sender for
-// the message some times, acknowledge it, and it would be lost.
+// decryptions is a device's buffer of decrypted messages. It distinguishes a message
+// that cannot be decrypted from one that cannot be stored, for example on a full disk.
+// The library treats both as unreadable: it would request the message some times,
+// acknowledge it, and lose it.
 type decryptions struct {
 	wastore.EventBuffer
 
 	unstored func(error)
 }
 
-// DoDecryptionTxn implements [wastore.EventBuffer]. What it stores goes with the
-// commit of the message, see [Session.settled]. Of an error that wraps
-// [context.Canceled] the library says nothing to anybody, so that the message
-// comes again at the next login.
+// DoDecryptionTxn implements [wastore.EventBuffer]. Its writes ride on the commit of
+// the message, see [Session.settled]. The library neither acknowledges nor retries
+// after an error that wraps [context.Canceled], so that the message comes again after
+// the next login.
 func (d decryptions) DoDecryptionTxn(ctx context.Context, fn func(context.Context) error) error {
 	var unread error
 	err := d.EventBuffer.DoDecryptionTxn(device.Riding(ctx), func(ctx context.Context) error {
@@ -37,13 +37,13 @@ func (d decryptions) DoDecryptionTxn(ctx context.Context, fn func(context.Contex
 	return fmt.Errorf("%w: %w", context.Canceled, err)
 }
 
-// ClearBufferedEventPlaintext implements [wastore.EventBuffer]. It goes with the
-// commit of the next message.
+// ClearBufferedEventPlaintext implements [wastore.EventBuffer]. It rides on the commit
+// of the next message.
 func (d decryptions) ClearBufferedEventPlaintext(ctx context.Context, hash [32]byte) error {
 	return d.EventBuffer.ClearBufferedEventPlaintext(device.Riding(ctx), hash)
 }
 
-// secrets have the secret of a message go with the commit of the message.
+// secrets writes the secret of a message in the commit of the message.
 type secrets struct{ wastore.MsgSecretStore }
 
 // PutMessageSecret implements [wastore.MsgSecretStore].
@@ -51,26 +51,26 @@ func (m secrets) PutMessageSecret(ctx context.Context, chat, sender types.JID, i
 	return m.MsgSecretStore.PutMessageSecret(device.Riding(ctx), chat, sender, id, secret)
 }
 
-// guard puts decryptions before the buffer of a device, and secrets and requests
-// before its secrets and sessions; it has all once it is paired.
+// guard wraps the event buffer, the message secrets and the sessions of a device, which
+// has them once it is paired.
 func (s *Session) guard(device *wastore.Device) {
 	if _, guarded := device.EventBuffer.(decryptions); guarded || device.EventBuffer == nil {
 		return
 	}
 	device.EventBuffer = decryptions{device.EventBuffer, s.unstored}
 	device.MsgSecrets = secrets{device.MsgSecrets}
-	device.Sessions = requests{device.Sessions, s}
+	device.Sessions = requests{device.Sessions, s.conn}
 }
 
-// settled returns when the session that decrypted a message is on the disk, mostly
-// by the commit that stored the message. False means that it is not, and that the
-// message must come again.
+// settled returns when the Signal session that decrypted a message is on the disk,
+// usually with the commit that stored the message. False means that the message must be
+// sent again.
 func (s *Session) settled() bool {
-	err := s.conn.cfg.Devices.Settle(s.instance)
+	err := s.conn.cfg.Devices.Settle(s.conn.instance)
 	if err == nil {
 		return true
 	}
-	s.log.Warn("incoming message not stored, asking for it again", "error", err)
+	s.conn.log.Warn("incoming message not stored, requesting it again", "error", err)
 	s.abandon(fmt.Errorf("an incoming message could not be stored: %w", err))
 	return false
 }
@@ -82,6 +82,6 @@ func (s *Session) unstored(cause error) {
 	if s.closed {
 		return
 	}
-	s.log.Warn("incoming message not stored, asking for it again", "error", cause)
+	s.conn.log.Warn("incoming message not stored, requesting it again", "error", cause)
 	s.abandon(fmt.Errorf("an incoming message could not be stored: %w", cause))
 }

@@ -8,7 +8,7 @@ import (
 	wastore "go.mau.fi/whatsmeow/store"
 )
 
-// commits runs a decryption and answers what a commit would.
+// commits runs a decryption and returns the result of the commit.
 type commits struct {
 	wastore.EventBuffer
 
@@ -22,7 +22,7 @@ func (c commits) DoDecryptionTxn(ctx context.Context, fn func(context.Context) e
 	return c.err
 }
 
-func TestOnlyAMessageThatWasReadAndNotStoredComesAgain(t *testing.T) {
+func TestUnstoredMessageComesAgain(t *testing.T) {
 	full, bad := errors.New("disk is full"), errors.New("bad mac")
 	for name, tc := range map[string]struct {
 		read, commit, want error
@@ -34,16 +34,16 @@ func TestOnlyAMessageThatWasReadAndNotStoredComesAgain(t *testing.T) {
 		"read, not stored":    {commit: full, want: full, again: true},
 		"connection lost":     {commit: full, want: full, over: true},
 	} {
-		var told error
-		d := decryptions{commits{err: tc.commit}, func(err error) { told = err }}
+		var reported error
+		d := decryptions{commits{err: tc.commit}, func(err error) { reported = err }}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		if tc.over {
 			cancel()
 		}
 		err := d.DoDecryptionTxn(ctx, func(context.Context) error { return tc.read })
-		if !errors.Is(err, tc.want) || errors.Is(err, context.Canceled) != tc.again || (told != nil) != tc.again {
-			t.Errorf("%s: %v, told %v", name, err, told)
+		if !errors.Is(err, tc.want) || errors.Is(err, context.Canceled) != tc.again || (reported != nil) != tc.again {
+			t.Errorf("%s: %v, reported %v", name, err, reported)
 		}
 	}
 }

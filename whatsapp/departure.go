@@ -8,45 +8,40 @@ import (
 	"postern/event"
 )
 
-// departing is a message that the library is about to give to the connection.
+// departing is a message that the library is about to write.
 type departing struct {
 	id   string
 	left func()
 }
 
 // watchDeparture has out.Left called when the library writes the message, and returns
-// the connection's life at this moment. One message at a time is watched, that whose turn it is.
-func (s *Session) watchDeparture(out event.Outgoing) (life context.Context) {
+// the lifetime of the current connection. It watches one message at a time.
+func (s *sender) watchDeparture(out event.Outgoing) (life context.Context) {
 	if out.Left == nil {
 		return nil
 	}
 	s.leaving.Store(&departing{id: out.ID, left: out.Left})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.life
+	return s.conn.lifetime()
 }
 
-// departed ends that, when the send has ended. The library repeats the bytes on another
-// connection without a word: if there was one, the message may have left as late as now.
-func (s *Session) departed(out event.Outgoing, life context.Context) {
+// departed ends the watch when the send has ended. The library silently repeats a frame
+// on another connection; if there was one, the message may have left as late as now.
+func (s *sender) departed(out event.Outgoing, life context.Context) {
 	if out.Left == nil {
 		return
 	}
 	s.leaving.Store(nil)
-	s.mu.Lock()
-	repeated := s.life != life
-	s.mu.Unlock()
-	if repeated {
+	if s.conn.lifetime() != life {
 		out.Left()
 	}
 }
 
-// leaves takes every stanza that a client is about to write.
-func (s *Session) leaves(n *waBinary.Node) {
+// leaves handles every stanza that a client is about to write.
+func (s *sender) leaves(n *waBinary.Node) {
 	if n.Tag != "message" {
 		return
 	}
-	if d := s.leaving.Load(); d != nil && attribute(n, "id") == d.id {
+	if d := s.leaving.Load(); d != nil && n.Attrs["id"] == d.id {
 		d.left()
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"postern/sandbox"
 )
 
-// TestDepartureIsToldWhenTheBytesLeave: after the message is counted, and before it is
-// acknowledged. The library asks for the keys of a new contact in between.
-func TestDepartureIsToldWhenTheBytesLeave(t *testing.T) {
+// TestDepartureIsReportedAtTheWrite: after the message is counted, and before it is
+// acknowledged. In between, the library requests the keys of a new contact.
+func TestDepartureIsReportedAtTheWrite(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	for _, group := range []bool{false, true} {
@@ -33,7 +33,7 @@ func TestDepartureIsToldWhenTheBytesLeave(t *testing.T) {
 			t.Errorf("in a group %t: %q", group, steps)
 		}
 		r.received(ada, sent.Message.KeyID)
-		if r.session.leaving.Load() != nil {
+		if r.session.sender.leaving.Load() != nil {
 			t.Error("the message is watched after its send")
 		}
 	}

@@ -14,10 +14,10 @@ import (
 	"postern/event"
 )
 
-// TestADialThatIsNotWantedAnyMoreEndsAtOnce ends it while the server keeps its half of
-// the handshake to itself, which the library waits for by itself for 20 s; then the
-// session can dial again.
-func TestADialThatIsNotWantedAnyMoreEndsAtOnce(t *testing.T) {
+// TestCancelledDialEndsAtOnce cancels while the server withholds its half of the
+// handshake, for which the library would wait for 20 s; then the session can dial
+// again.
+func TestCancelledDialEndsAtOnce(t *testing.T) {
 	cert, ca := authority(t, "web.whatsapp.com")
 	greeted := make(chan struct{}, 10)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -7,13 +7,12 @@ import (
 	"postern/whatsapp/proxy"
 )
 
-// lines are the ways on which an instance reaches WhatsApp. Nothing of it leaves
-// by another: each of them asks anew, before every request, which proxy is in
-// force, and knows no other way than the answer.
+// lines are the HTTP clients by which an instance reaches WhatsApp. Each determines the
+// proxy in force before every request, and never connects in another way.
 type lines struct{ socket, media *line }
 
-// line is the way of one use. It keeps its connections apart from those of
-// other instances, for each may have a proxy of its own.
+// line is the HTTP client for one use. It shares no connections with other instances,
+// each of which may have its own proxy.
 type line struct {
 	client *http.Client // over this line
 
@@ -22,7 +21,7 @@ type line struct {
 	use      proxy.Use
 
 	mu   sync.Mutex
-	path *path // as of the last request; nil before the first
+	path *path // of the last request; nil before the first
 }
 
 func (c *Connector) newLines(instance int64) lines {
@@ -35,7 +34,7 @@ func (c *Connector) newLine(instance int64, use proxy.Use) *line {
 	return l
 }
 
-// reroute closes the connections that go another way than they should by now.
+// reroute closes the connections that do not use the proxy now in force.
 func (l lines) reroute() {
 	l.socket.reroute()
 	l.media.reroute()
@@ -51,8 +50,8 @@ func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, p.why(err)
 }
 
-// current is the path over the proxy that is in force. Connections of a former
-// one are closed.
+// current returns the path through the proxy in force. It closes connections through
+// another one.
 func (l *line) current() (*path, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,14 +75,14 @@ func (l *line) end() {
 	}
 }
 
-// close ends the line.
+// close closes the line.
 func (l *line) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.end()
 }
 
-// CloseIdleConnections is for http.Client.
+// CloseIdleConnections implements the optional interface of http.Client.
 func (l *line) CloseIdleConnections() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,7 +91,7 @@ func (l *line) CloseIdleConnections() {
 	}
 }
 
-// reroute is that of lines.
+// reroute implements lines.reroute.
 func (l *line) reroute() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,7 +103,7 @@ func (l *line) reroute() {
 	}
 }
 
-// via is the proxy that an instance has to use; the zero Server is none.
+// via returns the proxy of an instance for a use, the zero Server for none.
 func (c *Connector) via(instance int64, use proxy.Use) (proxy.Server, error) {
 	if c.cfg.Proxy == nil {
 		return proxy.Server{}, nil

@@ -14,8 +14,7 @@ import (
 	"postern/whatsapp/proxy"
 )
 
-// path is a line while it goes over one proxy, or over none, with the
-// connections made on it.
+// path is the part of a line that uses one proxy, or none, with its connections.
 type path struct {
 	via       proxy.Server
 	conn      *Connector
@@ -35,12 +34,12 @@ func (c *Connector) newPath(via proxy.Server) *path {
 	return p
 }
 
-// noPlainText keeps a URL that is not https from being dialled.
+// noPlainText rejects URLs that are not https.
 func noPlainText(context.Context, string, string) (net.Conn, error) {
-	return nil, errors.New("only https is spoken with WhatsApp")
+	return nil, errors.New("connections to WhatsApp require https")
 }
 
-// close ends the dials under way and all connections, idle or not.
+// close cancels running dials and closes all connections, idle or not.
 func (p *path) close() {
 	p.mu.Lock()
 	p.closed = true
@@ -54,9 +53,8 @@ func (p *path) close() {
 	p.transport.CloseIdleConnections()
 }
 
-// dial connects to addr, or to the endpoint in its place, and speaks TLS. It
-// ends by itself before whoever waits for it gives up, so that they hear which
-// step took too long.
+// dial connects to addr, or to the endpoint instead, with TLS. Its own timeout is
+// shorter than the caller's, so that the error names the step that took too long.
 func (p *path) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.conn.cfg.ConnectTimeout*9/10)
 	defer cancel()
@@ -84,7 +82,7 @@ func (p *path) dial(ctx context.Context, network, addr string) (net.Conn, error)
 	return conn, nil
 }
 
-// reach makes the connection that TLS is spoken on.
+// reach opens the connection below TLS.
 func (p *path) reach(ctx context.Context, network, address string) (net.Conn, error) {
 	if p.via.IsZero() {
 		return (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext(ctx, network, address)
@@ -118,31 +116,29 @@ func (c *pathConn) Close() error {
 	return c.Conn.Close()
 }
 
-// errRerouted is the end of a connection that a change of the proxy closed.
-var errRerouted = errors.New("the proxy was changed meanwhile")
+// errRerouted is the error of a connection that was closed because the proxy changed.
+var errRerouted = errors.New("the proxy was changed in the meantime")
 
-// notDialled is the error of a connection that was not made, since the way is
-// not known.
+// notDialled is the error of a dial for which the proxy could not be determined.
 type notDialled struct{ cause error }
 
 // Error implements error.
 func (e *notDialled) Error() string { return "not dialled: " + e.cause.Error() }
 
-// Plain tells package netfault that the text is in plain words.
+// Plain marks the text as plain for package netfault.
 func (e *notDialled) Plain() string { return e.Error() }
 
-// Unwrap returns why the way is not known.
+// Unwrap returns the cause.
 func (e *notDialled) Unwrap() error { return e.cause }
 
-// noWay reports whether something failed for the sake of a proxy.
+// noWay reports whether err is a failure of a proxy.
 func noWay(err error) bool {
 	_, failed := errors.AsType[*proxy.Error](err)
 	_, unknown := errors.AsType[*notDialled](err)
 	return failed || unknown || errors.Is(err, errRerouted)
 }
 
-// why names the reason for the end of a request, or of a connection, that the
-// path ended.
+// why replaces the error of a request or connection that the path closed by the reason.
 func (p *path) why(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
@@ -166,15 +162,15 @@ func (p *path) keep(raw net.Conn) (net.Conn, error) {
 	return c, nil
 }
 
-// Hosts of WhatsApp that a proxy is tried with. Servers of media have other
-// names too, which WhatsApp tells.
+// Hosts of WhatsApp that Probe connects to. Media servers also have other names, which
+// WhatsApp sends.
 const (
 	socketHost = "web.whatsapp.com:443"
 	mediaHost  = "mmg.whatsapp.net:443"
 )
 
-// Probe dials WhatsApp, or the endpoint, through a proxy and speaks TLS with it,
-// as an instance with that proxy would, and hangs up. It takes no longer than
+// Probe connects to WhatsApp, or the endpoint, through a proxy with TLS, as an instance
+// with that proxy would, and closes the connection. It takes at most
 // Config.ConnectTimeout. The error is a [proxy.Error].
 func (c *Connector) Probe(ctx context.Context, via proxy.Server, uses []proxy.Use) error {
 	host := mediaHost

@@ -13,17 +13,17 @@ import (
 
 	"postern/event"
 	"postern/store"
+	"postern/whatsapp/translate"
 )
 
-// sealOverhead is by how much an encrypted file is longer than the file at
-// most: a block of padding and the MAC.
+// sealOverhead is the greatest difference in size between an encrypted file and its
+// plaintext: a block of padding and the MAC.
 const sealOverhead = 16 + 10
 
-// Download implements instance.Files: it fetches and decrypts in the file
-// itself, so that no more than a buffer of it is in memory. A file that
-// WhatsApp does not have any more is asked of the account's phone. It takes at
-// most Config.UploadTimeout.
-func (s *Session) Download(ctx context.Context, m event.Message, to *os.File, limit int64) error {
+// Download implements instance.Files. It decrypts inside the file, so that only a
+// buffer of it is in memory. A file that WhatsApp no longer has is requested from the
+// account's phone. It takes at most Config.UploadTimeout.
+func (fs *Files) Download(ctx context.Context, m event.Message, to *os.File, limit int64) error {
 	source, err := downloadable(m)
 	if err != nil {
 		return err
@@ -31,27 +31,27 @@ func (s *Session) Download(ctx context.Context, m event.Message, to *os.File, li
 	if size, ok := source.(interface{ GetFileLength() uint64 }); ok && size.GetFileLength() > uint64(max(0, limit)) {
 		return tooLarge(limit)
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.UploadTimeout)
+	ctx, cancel := context.WithTimeout(ctx, fs.conn.cfg.UploadTimeout)
 	defer cancel()
-	err = s.fetch(ctx, source, to, limit)
+	err = fs.fetch(ctx, source, to, limit)
 	if !errors.Is(err, event.ErrMediaGone) {
 		return err
 	}
-	path, err := s.uploadedAgain(ctx, m, source)
+	path, err := fs.uploadedAgain(ctx, m, source)
 	if err != nil {
 		return err
 	}
-	return s.fetch(ctx, movedFile{source, path, whatsmeow.GetMediaType(source)}, to, limit)
+	return fs.fetch(ctx, movedFile{source, path, whatsmeow.GetMediaType(source)}, to, limit)
 }
 
 // Fetch implements instance.Files, like Download.
-func (s *Session) Fetch(ctx context.Context, u event.Uploaded, to *os.File, limit int64) error {
-	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.UploadTimeout)
+func (fs *Files) Fetch(ctx context.Context, u event.Uploaded, to *os.File, limit int64) error {
+	ctx, cancel := context.WithTimeout(ctx, fs.conn.cfg.UploadTimeout)
 	defer cancel()
-	return s.fetch(ctx, uploadedFile{u}, to, limit)
+	return fs.fetch(ctx, uploadedFile{u}, to, limit)
 }
 
-// uploadedFile is an upload as the library downloads files of messages.
+// uploadedFile adapts an upload to the library's downloads.
 type uploadedFile struct{ u event.Uploaded }
 
 // GetDirectPath implements whatsmeow.DownloadableMessage.
@@ -69,27 +69,26 @@ func (f uploadedFile) GetFileEncSHA256() []byte { return f.u.FileEncSHA256 }
 // GetMediaType implements whatsmeow.MediaTypeable.
 func (f uploadedFile) GetMediaType() whatsmeow.MediaType { return uploadType(f.u.Kind) }
 
-// fetch writes a file as WhatsApp has it.
-func (s *Session) fetch(ctx context.Context, source whatsmeow.DownloadableMessage, to *os.File, limit int64) error {
-	if !s.Online() {
+// fetch downloads a file.
+func (fs *Files) fetch(ctx context.Context, source whatsmeow.DownloadableMessage, to *os.File, limit int64) error {
+	if !fs.conn.isOnline() {
 		return event.ErrNotConnected
 	}
-	err := s.client().DownloadToFile(ctx, source, &cappedFile{File: to, limit: limit + sealOverhead})
+	err := fs.conn.client().DownloadToFile(ctx, source, &cappedFile{File: to, limit: limit + sealOverhead})
 	if errors.Is(err, errOverLimit) {
 		return tooLarge(limit)
 	}
 	return classifyDownload(err)
 }
 
-// downloadable is the file of a message. Every content that has one knows the
-// path of it.
+// downloadable returns the file of a message.
 func downloadable(m event.Message) (whatsmeow.DownloadableMessage, error) {
-	message, err := rebuild(m.MessageType, m.Content)
+	message, err := translate.Rebuild(m.MessageType, m.Content)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", event.ErrNoMedia, err)
 	}
 	var source whatsmeow.DownloadableMessage
-	switch inner := unwrap(message).message; {
+	switch inner := translate.Unwrap(message); {
 	case inner.GetImageMessage() != nil:
 		source = inner.GetImageMessage()
 	case inner.GetVideoMessage() != nil:
@@ -108,16 +107,16 @@ func downloadable(m event.Message) (whatsmeow.DownloadableMessage, error) {
 	return source, isComplete(source)
 }
 
-// isComplete tells whether a message says where its file lies and what is in
-// it. The keys may lack: files of newsletters are not encrypted.
+// isComplete checks that a message contains the path and the hash of its file. The keys
+// may be missing: files of newsletters are not encrypted.
 func isComplete(m whatsmeow.DownloadableMessage) error {
 	if !strings.HasPrefix(m.GetDirectPath(), "/") || len(m.GetFileSHA256()) == 0 {
-		return fmt.Errorf("%w: it does not say where its file lies", event.ErrNoMedia)
+		return fmt.Errorf("%w: it has no path to its file", event.ErrNoMedia)
 	}
 	return nil
 }
 
-// classifyDownload tells what a failed download means.
+// classifyDownload wraps the error of a download in its sentinel.
 func classifyDownload(err error) error {
 	var status whatsmeow.DownloadHTTPError
 	switch {
@@ -128,7 +127,7 @@ func classifyDownload(err error) error {
 	case errors.As(err, &status):
 		return fmt.Errorf("%w: WhatsApp answers %d", event.ErrNoAnswer, status.StatusCode)
 	case corrupt(err):
-		return fmt.Errorf("%w: what WhatsApp has is not the file of the message: %w", event.ErrMedia, err)
+		return fmt.Errorf("%w: the file at WhatsApp is not that of the message: %w", event.ErrMedia, err)
 	case store.IsFull(err):
 		return fmt.Errorf("download: %w", store.ErrDiskFull)
 	case isDiskError(err):
@@ -153,23 +152,23 @@ func corrupt(err error) bool {
 	return false
 }
 
-// isDiskError tells a fault of our disk from one of the network.
+// isDiskError reports whether err is an error of our disk, not of the network.
 func isDiskError(err error) bool {
 	var path *os.PathError
 	return errors.As(err, &path)
 }
 
-var errOverLimit = errors.New("the file is larger than may be")
+var errOverLimit = errors.New("the file is too large")
 
 func tooLarge(limit int64) error {
 	return fmt.Errorf("%w: it is larger than %d bytes (media.max_bytes)", event.ErrMedia, limit)
 }
 
-// cappedFile refuses to grow beyond its limit, whatever the message said about
-// the length. It hides from the library that it is a real file: of one, it
-// would reserve as many bytes as a server announces.
+// cappedFile does not grow beyond its limit, whatever length the message states. It
+// hides from the library that it is a file: the library would preallocate the length
+// that a server announces.
 type cappedFile struct {
-	whatsmeow.File // and not *os.File: its ReadFrom would go round Write
+	whatsmeow.File // not *os.File: its ReadFrom would bypass Write
 
 	limit int64
 }

@@ -34,7 +34,7 @@ func (r *rig) sentFile(kind event.MediaKind) event.Message {
 	return *sent.Message
 }
 
-func TestTheFileOfAStoredMessageIsTheOneThatWasSent(t *testing.T) {
+func TestDownloadReturnsTheSentFile(t *testing.T) {
 	const text = "the whole file"
 	r := newRigWith(t, Config{Media: newFiles(t, text)})
 	r.pair()
@@ -42,7 +42,7 @@ func TestTheFileOfAStoredMessageIsTheOneThatWasSent(t *testing.T) {
 		event.MediaImage, event.MediaVideo, event.MediaPTV, event.MediaAudio, event.MediaVoice, event.MediaDocument, event.MediaSticker,
 	} {
 		f := emptyFile(t)
-		must(t, r.session.Download(t.Context(), r.sentFile(kind), f, int64(len(text))))
+		must(t, r.session.Account.Files.Download(t.Context(), r.sentFile(kind), f, int64(len(text))))
 		if got, err := os.ReadFile(f.Name()); err != nil || string(got) != text {
 			t.Errorf("%s: %q, %v", kind, got, err)
 		}
@@ -82,17 +82,17 @@ func TestADownloadSaysWhyThereIsNoFile(t *testing.T) {
 		"a key that does not open it":    {with(`"mediaKey":"`+field(t, m.Content, "mediaKey"), `"mediaKey":"`+field(t, m.Content, "fileSha256")), 1 << 20, event.ErrMedia},
 		"no key, though it is encrypted": {with(`"mediaKey"`, `"x"`), 1 << 20, event.ErrMedia},
 	} {
-		if err := r.session.Download(t.Context(), c.m, emptyFile(t), c.limit); !errors.Is(err, c.want) {
+		if err := r.session.Account.Files.Download(t.Context(), c.m, emptyFile(t), c.limit); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
 	r.session.Disconnect()
-	if err := r.session.Download(t.Context(), m, emptyFile(t), 1<<20); !errors.Is(err, event.ErrNotConnected) {
+	if err := r.session.Account.Files.Download(t.Context(), m, emptyFile(t), 1<<20); !errors.Is(err, event.ErrNotConnected) {
 		t.Errorf("not connected: %v", err)
 	}
 }
 
-func TestAFullDiskIsNoFaultOfWhatsApp(t *testing.T) {
+func TestDownloadToAFullDisk(t *testing.T) {
 	for cause, want := range map[error]error{
 		syscall.ENOSPC: store.ErrDiskFull, syscall.EDQUOT: store.ErrDiskFull, syscall.EFBIG: store.ErrDiskFull, syscall.EIO: syscall.EIO,
 	} {
@@ -114,14 +114,14 @@ func field(t *testing.T, content []byte, name string) string {
 	return value
 }
 
-func TestADownloadIsNeverInMemoryAsAWhole(t *testing.T) {
+func TestDownloadUsesLittleMemory(t *testing.T) {
 	const size = 24 << 20
 	r := newRigWith(t, Config{Media: newFiles(t, strings.Repeat("x", size))})
 	r.pair()
 	m, f := r.sentFile(event.MediaDocument), emptyFile(t)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	must(t, r.session.Download(t.Context(), m, f, size))
+	must(t, r.session.Account.Files.Download(t.Context(), m, f, size))
 	runtime.ReadMemStats(&after)
 	// The sandbox serves it from memory that it has, through TLS, in this process too.
 	if used := after.TotalAlloc - before.TotalAlloc; used > size/2 {

@@ -42,7 +42,7 @@ func TestAnIncomingTextIsReportedWithEveryField(t *testing.T) {
 	}
 }
 
-func TestASendWhoseFrameIsLostWithTheConnectionIsReadOnceAfterTheRedial(t *testing.T) {
+func TestLostFrameIsDeliveredOnceAfterRedial(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	contact := r.contact()
@@ -61,7 +61,7 @@ func TestASendWhoseFrameIsLostWithTheConnectionIsReadOnceAfterTheRedial(t *testi
 	}
 }
 
-func TestAMessageIsNotAcknowledgedBeforeItsReportReturned(t *testing.T) {
+func TestMessageIsAcknowledgedAfterItsReport(t *testing.T) {
 	r := newRig(t)
 	own, contact := r.pair(), r.contact()
 	entered, leave := make(chan struct{}), make(chan error)
@@ -89,7 +89,7 @@ func TestAMessageIsNotAcknowledgedBeforeItsReportReturned(t *testing.T) {
 	r.await("message", message("not yet"))
 }
 
-func TestAReceiptIsNotAcknowledgedBeforeItsReportReturned(t *testing.T) {
+func TestReceiptIsAcknowledgedAfterItsReport(t *testing.T) {
 	r := newRig(t)
 	own, contact := r.pair(), r.contact()
 	entered, leave := make(chan struct{}), make(chan error)
@@ -118,7 +118,7 @@ func TestAReceiptIsNotAcknowledgedBeforeItsReportReturned(t *testing.T) {
 	})
 }
 
-func TestAPairingLogsInThoughItsEndWasLost(t *testing.T) {
+func TestPairingLogsInWithoutCode515(t *testing.T) {
 	r := newRig(t)
 	r.net.SetFaults(sandbox.Faults{LosePairingEnd: true})
 	defer r.net.SetFaults(sandbox.Faults{})
@@ -136,8 +136,8 @@ func TestAPairingLogsInThoughItsEndWasLost(t *testing.T) {
 	}
 }
 
-// inOwnProcess runs the test in a process of its own, which alone goes on: the
-// library's keep-alive times are package variables.
+// inOwnProcess runs the test in a process of its own: the library's keep-alive times
+// are package variables.
 func inOwnProcess(t *testing.T) (is bool) {
 	t.Helper()
 	const child = "POSTERN_TEST_KEEPALIVE"
@@ -152,7 +152,7 @@ func inOwnProcess(t *testing.T) (is bool) {
 	return false
 }
 
-func TestAConnectionThatAnswersNoPingsIsReportedAndGivenUp(t *testing.T) {
+func TestUnansweredPingsDropTheConnection(t *testing.T) {
 	if !inOwnProcess(t) {
 		return
 	}

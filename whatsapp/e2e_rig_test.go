@@ -22,9 +22,9 @@ import (
 	"postern/whatsapp/device"
 )
 
-// authorityOfAll signs for every sandbox of this test process: the certificate
-// root of whatsmeow is a package variable. So is the logger of libsignal, which
-// many sandboxes at once would make themselves, unguarded.
+// authorityOfAll signs for every sandbox of this test process: the certificate root of
+// whatsmeow is a package variable. So is the logger of libsignal, which concurrent
+// sandboxes would set without a lock.
 var authorityOfAll = sync.OnceValues(func() (*network.Authority, error) {
 	handset.SetLogger(slog.New(slog.DiscardHandler))
 	return network.NewAuthority()
@@ -44,8 +44,8 @@ func openSandbox() (*sandbox.Server, error) {
 // numbers counts the phones of this test process.
 var numbers atomic.Int64
 
-// rig is one instance on the sandbox, with as much of a supervisor as a test
-// needs: it dials again when a fact asks for it.
+// rig is one instance on the sandbox, with a minimal supervisor: it dials again when a
+// fact requires it.
 type rig struct {
 	t       testing.TB
 	net     *sandbox.Server
@@ -58,7 +58,7 @@ type rig struct {
 	dials   sync.WaitGroup
 
 	mu      sync.Mutex
-	history []event.Fact // all that was told
+	history []event.Fact // all that was reported
 	facts   []event.Fact // those that no await took
 	changed chan struct{}
 	refuse  func(event.Fact) error // what report answers, nil for nil; called without mu
@@ -79,8 +79,7 @@ func newRigWith(t testing.TB, cfg Config) *rig {
 	return newRigOn(t, net, cfg)
 }
 
-// newRigAlone has a sandbox of its own, which a test may spoil for all of its
-// clients.
+// newRigAlone has a sandbox of its own, which a test may break for all of its clients.
 func newRigAlone(t testing.TB) *rig {
 	t.Helper()
 	net, err := openSandbox()
@@ -102,7 +101,7 @@ func newRigOn(t testing.TB, net *sandbox.Server, cfg Config) *rig {
 	return r
 }
 
-// start is a new life of the program over the same file.
+// start starts the program on the same file.
 func (r *rig) start() {
 	r.t.Helper()
 	var err error
@@ -121,7 +120,7 @@ func (r *rig) start() {
 	}
 }
 
-// stop is the end of a life. A dial under way may outlast the first Disconnect.
+// stop ends the program. A running dial may outlast the first Disconnect.
 func (r *rig) stop() {
 	if r.session != nil {
 		r.session.Disconnect()
@@ -135,8 +134,8 @@ func (r *rig) stop() {
 	}
 }
 
-// neighbour is another instance of the same program. The rig that it came from
-// closes the file.
+// neighbour is another instance of the same program. The rig that it came from closes
+// the file.
 func (r *rig) neighbour(id int64) *rig {
 	r.t.Helper()
 	n := &rig{t: r.t, net: r.net, owner: id, conn: r.conn, changed: make(chan struct{}), redial: true}
@@ -163,7 +162,7 @@ func (r *rig) report(ctx context.Context, f event.Fact) error {
 			return err
 		}
 	}
-	if f.Notice != "" { // what was told is forgotten
+	if f.Notice != "" { // a reported notice is forgotten
 		if err := r.conn.cfg.Devices.DropNotice(ctx, r.owner, f.Notice); err != nil {
 			return err
 		}
@@ -201,7 +200,7 @@ func (r *rig) await(what string, match func(event.Fact) bool) event.Fact {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			r.t.Fatalf("no %s; told: %+v", what, r.facts)
+			r.t.Fatalf("no %s; reported: %+v", what, r.facts)
 		}
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"postern/store"
 )
 
-func TestAnInstancePairsByQRAndExchangesTexts(t *testing.T) {
+func TestPairByQRAndExchangeTexts(t *testing.T) {
 	r := newRig(t)
 	own, contact := r.pair(), r.contact()
 	if !r.session.Online() || !r.session.Paired() {
@@ -77,7 +77,7 @@ func TestAnInstancePairsByCode(t *testing.T) {
 	}
 }
 
-func TestASessionComesBackAfterADropAndAfterARestart(t *testing.T) {
+func TestSessionSurvivesDropAndRestart(t *testing.T) {
 	r := newRig(t)
 	own, contact := r.pair(), r.contact()
 	r.net.Drop(own.Number())
@@ -100,7 +100,7 @@ func TestASessionComesBackAfterADropAndAfterARestart(t *testing.T) {
 	reads(t, contact, "after the restart")
 }
 
-func TestAMessageWhoseReportFailedIsReportedOnceMore(t *testing.T) {
+func TestFailedReportIsRepeated(t *testing.T) {
 	r := newRig(t)
 	own, contact := r.pair(), r.contact()
 	var reports atomic.Int32
@@ -128,8 +128,8 @@ func TestAMessageWhoseReportFailedIsReportedOnceMore(t *testing.T) {
 	}
 }
 
-// What the decryption moved on, and that its text need not be kept any more, go
-// with the commit that stores the message.
+// The advanced session and the removal of the buffered text are part of the commit that
+// stores the message.
 func TestAReceivedMessageCostsOneCommit(t *testing.T) {
 	const texts = 50
 	r := newRig(t)
@@ -158,7 +158,7 @@ func TestAReceivedMessageCostsOneCommit(t *testing.T) {
 	}
 }
 
-func TestANumberWithoutAnAccountIsNotOnWhatsApp(t *testing.T) {
+func TestNumberWithoutAnAccount(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	if _, err := r.send(types.NewJID("4915550000", types.DefaultUserServer), "x"); !errors.Is(err, event.ErrNotOnWhatsApp) {
@@ -178,8 +178,8 @@ func TestLogoutUnlinksAndTheInstanceCanPairAgain(t *testing.T) {
 	r.pair()
 }
 
-// TestAMessageThatWaitsIsNotSentByAnotherAccount: for its turn, as here, or for its delay.
-func TestAMessageThatWaitsIsNotSentByAnotherAccount(t *testing.T) {
+// TestWaitingMessageIsNotSentByAnotherAccount: for its turn, as here, or for its delay.
+func TestWaitingMessageIsNotSentByAnotherAccount(t *testing.T) {
 	r := newRig(t)
 	first := r.pair()
 	anne := r.contact()
@@ -215,7 +215,7 @@ func TestUnlinkingOnThePhoneLogsTheInstanceOut(t *testing.T) {
 	}
 }
 
-func TestTheFactsOfAPairingComeInOrderAndAreComplete(t *testing.T) {
+func TestPairingFactsInOrder(t *testing.T) {
 	r := newRig(t)
 	r.connect()
 	qr := r.state(event.QRCodeState)
@@ -241,7 +241,7 @@ func TestTheFactsOfAPairingComeInOrderAndAreComplete(t *testing.T) {
 	var order []string
 	for _, f := range r.history {
 		if f.Kind != event.QRCodeUpdated && f.Kind != event.ConnectionUpdated {
-			continue // what the network tells besides, of names for one, comes when it comes
+			continue // other facts, such as names, come at any time
 		}
 		u, _ := f.Data.(event.ConnectionUpdate)
 		order = append(order, fmt.Sprint(f.Kind, " ", u.Type, " ", u.Connection, " ", f.Status))
@@ -279,7 +279,7 @@ func TestAReadReceiptOfTheContactIsReported(t *testing.T) {
 	})
 }
 
-func TestWhatTheOwnPhoneSendsArrivesAsFromMe(t *testing.T) {
+func TestOwnPhonesMessageIsFromMe(t *testing.T) {
 	r := newRig(t)
 	own, contact := r.pair(), r.contact()
 	if _, err := own.SendText(t.Context(), contact.JID(), "typed on the phone"); err != nil {
@@ -305,7 +305,7 @@ func TestARefusedSendIsCertainlyNotSent(t *testing.T) {
 	}
 }
 
-func TestASendWithoutItsAckIsUnknownAndIsRepeatedUnderTheSameID(t *testing.T) {
+func TestSendWithoutAckIsUnknownAndRepeatable(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	contact := r.contact()
@@ -377,7 +377,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-func TestEachRefusalOfALoginHasItsStateAndOnlyLoggedOutUnlinks(t *testing.T) {
+func TestLoginRefusalStates(t *testing.T) {
 	for reason, want := range map[int]event.Fact{
 		400: {Status: event.ConnectionError, Reason: 400}, 401: {Status: event.LoggedOut, Reason: 401},
 		402: {Status: event.TemporaryBan, Reason: 101}, 403: {Status: event.LoggedOut, Reason: 403},
@@ -415,7 +415,7 @@ func TestEachRefusalOfALoginHasItsStateAndOnlyLoggedOutUnlinks(t *testing.T) {
 	}
 }
 
-func TestASecondLoginOfTheSameDeviceReplacesTheFirst(t *testing.T) {
+func TestSecondLoginReplacesTheFirst(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	r.mu.Lock()

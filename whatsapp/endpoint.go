@@ -12,9 +12,8 @@ import (
 	"postern/event"
 )
 
-// Endpoint is another server that speaks WhatsApp's protocol, such as the
-// sandbox. Every connection of the client, whatever host it names, is dialled
-// at the host and port of URL.
+// Endpoint is another server that speaks WhatsApp's protocol, such as the sandbox. All
+// connections of the client, to whatever host, go to the host and port of URL.
 type Endpoint struct {
 	URL     string   // wss://host:port/path; only host and port are used
 	CA      []byte   // PEM; the only authority that TLS trusts
@@ -22,7 +21,7 @@ type Endpoint struct {
 	Sandbox bool     // it is the sandbox of this process
 }
 
-// Network is the network at the endpoint, WhatsApp for nil.
+// Network returns the network at the endpoint, WhatsApp for nil.
 func (e *Endpoint) Network() event.Network {
 	switch {
 	case e == nil:
@@ -34,7 +33,7 @@ func (e *Endpoint) Network() event.Network {
 	}
 }
 
-// server is an endpoint that was found fit.
+// server is a checked endpoint.
 type server struct {
 	address string // host:port
 	name    string
@@ -60,10 +59,10 @@ func (e *Endpoint) open() (*server, error) {
 	return &server{address: u.Host, name: u.Hostname(), pool: pool}, nil
 }
 
-// target is what is dialled for an address of WhatsApp.
+// target returns the address to dial for an address of WhatsApp.
 func (c *Connector) target(addr string) string { return c.endpoint.target(addr) }
 
-// target is what is dialled for an address of WhatsApp; e may be nil.
+// target returns the address to dial for an address of WhatsApp; e may be nil.
 func (e *server) target(addr string) string {
 	if e != nil {
 		return e.address
@@ -71,9 +70,8 @@ func (e *server) target(addr string) string {
 	return addr
 }
 
-// Reach connects to an address of WhatsApp by dial, or to the endpoint in its place
-// when that is not nil, and speaks TLS as the connections of instances do. Nothing is
-// asked there.
+// Reach connects with dial to an address of WhatsApp, or to the endpoint if that is not
+// nil, and does the TLS handshake as connections of instances do. It sends no request.
 func Reach(ctx context.Context, endpoint *Endpoint, addr string, dial func(ctx context.Context, network, addr string) (net.Conn, error)) error {
 	var e *server
 	if endpoint != nil {
@@ -94,9 +92,9 @@ func Reach(ctx context.Context, endpoint *Endpoint, addr string, dial func(ctx c
 	return tls.Client(raw, settings).HandshakeContext(ctx)
 }
 
-// tlsFor is how the server at an address of WhatsApp is spoken with. It is
-// verified in full: that of the endpoint must have a certificate issued by its
-// CA, for the name in the client's URL or for the endpoint's own name.
+// tlsFor returns the TLS settings for the server at an address of WhatsApp. An endpoint
+// needs a certificate issued by its CA, for the name in the client's URL or for the
+// endpoint's own name.
 func (e *server) tlsFor(addr string) (*tls.Config, error) {
 	wanted, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -104,8 +102,7 @@ func (e *server) tlsFor(addr string) (*tls.Config, error) {
 	}
 	settings := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: wanted, NextProtos: []string{"http/1.1"}}
 	if e != nil {
-		// The standard check accepts one name; this one is done by verify,
-		// against two.
+		// The standard check accepts one name; verify accepts two.
 		settings.InsecureSkipVerify = true //nolint:gosec // verified in VerifyConnection
 		settings.VerifyConnection = func(s tls.ConnectionState) error { return e.verify(s, wanted) }
 	}

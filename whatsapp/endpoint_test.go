@@ -25,7 +25,7 @@ func authority(t *testing.T, names ...string) (tls.Certificate, []byte) {
 	return cert, ca
 }
 
-func TestEveryHostIsDialledAtTheEndpointAndVerified(t *testing.T) {
+func TestEndpointReplacesEveryHostAndIsVerified(t *testing.T) {
 	_, otherCA := authority(t, "web.whatsapp.com")
 	for name, tc := range map[string]struct {
 		names    []string
@@ -99,7 +99,7 @@ func TestAnEndpointThatCannotWorkIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheCodeIsAnImageInTheConfiguredColours(t *testing.T) {
+func TestQRCodeColours(t *testing.T) {
 	p, err := newPalette("#fffefd", "#010203")
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestTheCodeIsAnImageInTheConfiguredColours(t *testing.T) {
 	}
 }
 
-func TestMessageIDsHaveTheShapeOfTheWebClientAndDiffer(t *testing.T) {
+func TestMessageIDsLikeTheWebClient(t *testing.T) {
 	shape := regexp.MustCompile(`^3EB0[0-9A-F]{18}$`)
 	a, b := NewMessageID(), NewMessageID()
 	if !shape.MatchString(a) || a == b {

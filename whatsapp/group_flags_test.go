@@ -6,19 +6,16 @@ import (
 	"slices"
 	"testing"
 
-	waBinary "go.mau.fi/whatsmeow/binary"
-	"go.mau.fi/whatsmeow/types"
-
 	"postern/event"
 	"postern/sandbox"
 )
 
-// flagChange is one change of a group, as the sandbox's act takes it and as the
-// event has to tell it.
-type flagChange struct{ act, told string }
+// flagChange is one change of a group, in the form of the sandbox's act and of the
+// event.
+type flagChange struct{ act, reported string }
 
-// toggles are changes of every flag of a group, each both ways and twice, mixed
-// with others.
+// toggles are changes of every flag of a group, each both ways and twice, mixed with
+// others.
 func toggles() (all []flagChange) {
 	for round := range 2 {
 		for _, on := range []bool{true, false} {
@@ -40,7 +37,7 @@ func toggles() (all []flagChange) {
 	return all
 }
 
-// saidOf is every change that an event speaks of.
+// saidOf returns every change in an event.
 func saidOf(p event.GroupPartial) (said []string) {
 	add := func(name string, v any) { said = append(said, fmt.Sprintf("%s=%v", name, v)) }
 	flag := func(name string, v *bool) {
@@ -61,8 +58,8 @@ func saidOf(p event.GroupPartial) (said []string) {
 	return said
 }
 
-// flagsTold is what was told of a group so far, in order.
-func (r *rig) flagsTold(group string) (said []string) {
+// flagsReported is what was reported of a group so far, in order.
+func (r *rig) flagsReported(group string) (said []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, f := range r.history {
@@ -73,7 +70,7 @@ func (r *rig) flagsTold(group string) (said []string) {
 	return said
 }
 
-// ofBob is a group that another phone made and changes; the rig's account is a member.
+// ofBob is a group created and changed by another phone; the rig's account is a member.
 func ofBob(t *testing.T) (r *rig, own, bob *sandbox.Phone, group string) {
 	t.Helper()
 	r = newRig(t)
@@ -87,7 +84,7 @@ func (r *rig) toggle(by *sandbox.Phone, group string) (want []string) {
 	r.t.Helper()
 	for _, c := range toggles() {
 		r.acts(by, `{"do":"group-update","group":"`+group+`",`+c.act+`}`)
-		want = append(want, c.told)
+		want = append(want, c.reported)
 	}
 	r.acts(by, `{"do":"group-update","group":"`+group+`","subject":"end"}`)
 	return append(want, "subject=end")
@@ -99,17 +96,17 @@ func (r *rig) wantFlags(group string, want []string) {
 		u, ok := f.Data.([]event.GroupUpdate)
 		return ok && u[0].Partial.Subject == "end"
 	})
-	if got := r.flagsTold(group); !slices.Equal(got, want) {
-		r.t.Errorf("told\n%q\nwant\n%q", got, want)
+	if got := r.flagsReported(group); !slices.Equal(got, want) {
+		r.t.Errorf("reported\n%q\nwant\n%q", got, want)
 	}
 }
 
-func TestGroupFlagsAreToldAsChanged(t *testing.T) {
+func TestGroupFlagsAreReportedAsChanged(t *testing.T) {
 	r, _, bob, group := ofBob(t)
 	r.wantFlags(group, r.toggle(bob, group))
 }
 
-func TestGroupFlagsChangedOfflineAreTold(t *testing.T) {
+func TestGroupFlagsChangedOfflineAreReported(t *testing.T) {
 	r, _, bob, group := ofBob(t)
 	r.stop()
 	want := r.toggle(bob, group)
@@ -134,30 +131,4 @@ func TestGroupFlagsNotStoredComeAgain(t *testing.T) {
 	if refused != 3 {
 		t.Errorf("refused %d times", refused)
 	}
-}
-
-func TestApprovalIsKeptFromGroupChangesOnly(t *testing.T) {
-	mode := waBinary.Node{Tag: approvalTag, Content: []waBinary.Node{{Tag: "group_join", Attrs: waBinary.Attrs{"state": "off"}}}}
-	for _, n := range []waBinary.Node{
-		{Tag: "notification", Attrs: waBinary.Attrs{"type": "w:gp2"}},
-		{Tag: "notification", Attrs: waBinary.Attrs{"type": "w:gp2"}, Content: []byte(approvalTag)},
-		{Tag: "notification", Attrs: waBinary.Attrs{"type": types.NewJID("w", "gp2")}, Content: []waBinary.Node{mode}},
-		{Tag: "notification", Attrs: waBinary.Attrs{"type": "picture"}, Content: []waBinary.Node{mode}},
-		{Tag: "notification", Content: []waBinary.Node{mode}},
-		{Tag: "iq", Attrs: waBinary.Attrs{"type": "w:gp2"}, Content: []waBinary.Node{mode}},
-		{Tag: "notification", Attrs: waBinary.Attrs{"type": "w:gp2"}, Content: []waBinary.Node{{Tag: "create", Content: []waBinary.Node{mode}}}},
-	} {
-		before := n.String()
-		if keepApproval(&n); n.String() != before {
-			t.Errorf("%s became %s", before, n.String())
-		}
-	}
-}
-
-func keptApproval(state string) *waBinary.Node {
-	n := waBinary.Node{Tag: "notification", Attrs: waBinary.Attrs{"type": "w:gp2"}, Content: []waBinary.Node{
-		{Tag: approvalTag, Content: []waBinary.Node{{Tag: "group_join", Attrs: waBinary.Attrs{"state": state}}}},
-	}}
-	keepApproval(&n)
-	return &n.GetChildren()[1]
 }

@@ -8,27 +8,29 @@ import (
 	"time"
 
 	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/proto/waE2E"
 	"go.mau.fi/whatsmeow/types/events"
 
 	"postern/event"
+	"postern/whatsapp/translate"
 )
 
-// handle takes one event of the library. False means that the message or
-// receipt was not stored and must come again.
+// handle handles one event of the library. False means that the message or receipt was
+// not stored and must be sent again.
 func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 	s.gate.RLock()
 	defer s.gate.RUnlock()
-	if s.closed || s.client() != cli {
+	if s.closed || s.conn.client() != cli {
 		if won, ok := evt.(*events.PairSuccess); ok {
-			s.pair(account{jid: won.ID, lid: won.LID}) // the device is saved; told at the next login
+			s.pair(translate.Account{JID: won.ID, LID: won.LID}) // the device is saved; the next login reports it
 		}
 		return false
 	}
 	defer func() {
 		if v := recover(); v != nil {
 			s.conn.seen.panicked()
-			s.log.Error("event handler panicked; this is a fault of the program, report it with what postern support gathers", "event", fmt.Sprintf("%T", evt), "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-			ok = s.settled() // it would panic again at every delivery
+			s.conn.log.Error("event handler panicked; this is a bug, report it with the bundle of postern support", "event", fmt.Sprintf("%T", evt), "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			ok = s.settled() // a redelivery would panic again
 		}
 	}()
 	switch evt := evt.(type) {
@@ -37,11 +39,11 @@ func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 			return s.keepNotice(cli, evt.Info.ID, notice) && s.settled()
 		}
 		s.keepSecret(cli, evt)
-		return s.deliver(s.messageFact(cli, evt)) && s.settled() && s.tellMeta(cli, evt)
+		return s.deliver(s.conn.translator(cli).Message(cli, evt)) && s.settled() && s.reportMeta(cli, evt)
 	case *events.FBMessage:
-		return s.deliver(s.fbMessageFact(cli, evt)) && s.settled()
+		return s.deliver(s.conn.translator(cli).Messenger(evt)) && s.settled()
 	case *events.Receipt:
-		return s.deliver(s.translator(cli).receipt(evt))
+		return s.deliver(s.conn.translator(cli).Receipt(evt))
 	}
 	if s.connectionChange(cli, evt) {
 		return true
@@ -53,62 +55,62 @@ func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 	return ok
 }
 
-// connectionChange takes the events of pairing and connection, in order.
+// connectionChange handles the events of pairing and connection, in order.
 func (s *Session) connectionChange(cli *whatsmeow.Client, evt any) bool {
-	s.order.Lock()
-	defer s.order.Unlock()
-	return s.pairingEvent(evt) || s.passkeyEvent(cli, evt) || s.connectionEvent(cli, evt)
+	s.facts.order.Lock()
+	defer s.facts.order.Unlock()
+	return s.pairingEvent(evt) || s.linker.passkeyEvent(cli, evt) || s.connectionEvent(cli, evt)
 }
 
-// accountEvent takes what happens on the account. known reports whether evt was
-// such an event, ok whether WhatsApp may forget it.
+// accountEvent handles events of the account. known reports whether evt is one, ok
+// whether WhatsApp may be sent an acknowledgement.
 func (s *Session) accountEvent(cli *whatsmeow.Client, evt any) (known, ok bool) {
 	switch evt := evt.(type) {
 	case *events.AppStateSyncComplete:
-		s.stateWasRead(evt.Name)
+		s.Account.AppState.wasRead(evt.Name)
 		if evt.Recovery {
-			s.stateRecovered(evt.Name)
+			s.Account.AppState.recovered(evt.Name)
 		}
 	case *events.UndecryptableMessage:
 		s.conn.seen.unreadable(UnreadableTold)
-		if told := s.conn.cfg.OnUndecryptable; told != nil {
-			told(s.instance)
+		if notify := s.conn.cfg.OnUndecryptable; notify != nil {
+			notify(s.conn.instance)
 		}
 	case *events.AppStateSyncError:
-		s.stateBroken(cli, evt)
+		s.Account.AppState.broken(cli, evt)
 	case *events.MediaRetry:
-		s.reuploads.answered(evt)
+		s.Account.Files.reuploads.answered(evt)
 	case *events.OfflineSyncPreview:
-		s.catchingUp.Store(evt.Total > 0)
+		s.conn.catchingUp.Store(evt.Total > 0)
 	case *events.OfflineSyncCompleted:
-		s.catchingUp.Store(false)
+		s.conn.catchingUp.Store(false)
 	case *events.PrivacySettings:
-		// The library has stored the new values, but leaves them out here.
+		// The event lacks the new values, which the library has stored.
 		evt.NewSettings = cli.GetPrivacySettings(context.Background())
 	}
-	if comesAgain(evt) && s.abandoned() {
-		return true, false // not before what comes again
+	if comesAgain(evt) && s.conn.isGivenUp() {
+		return true, false // it must not overtake an event that is sent again
 	}
-	t := s.translator(cli)
-	facts, known := t.facts(evt)
-	if state, of := evt.(*events.AppState); of { // it comes first, and what it changes is told too
+	t := s.conn.translator(cli)
+	facts, known := t.Facts(evt)
+	if state, of := evt.(*events.AppState); of { // it precedes the event of the change itself
 		for i := range facts {
-			facts[i].RequestID = s.causes.of(stateKey(state.Index))
+			facts[i].RequestID = s.calls.causes.of(stateKey(state.Index))
 		}
 	}
-	for _, key := range t.changed(evt) {
-		id := s.causes.take(key)
+	for _, key := range changed(t, evt) {
+		id := s.calls.causes.take(key)
 		for i := range facts {
 			facts[i].RequestID = cmp.Or(facts[i].RequestID, id)
 		}
 	}
-	if picture, own := evt.(*events.Picture); own && t.isOwn(picture.JID) {
+	if picture, own := evt.(*events.Picture); own && t.IsOwn(picture.JID) {
 		s.ownPicture(cli, facts[0], picture.Remove)
 		return known, true
 	}
 	for _, f := range facts {
 		if !comesAgain(evt) {
-			s.tell(f)
+			s.facts.change(f)
 		} else if !s.deliver(f, true) {
 			return known, false
 		}
@@ -116,8 +118,8 @@ func (s *Session) accountEvent(cli *whatsmeow.Client, evt any) (known, ok bool) 
 	return known, true
 }
 
-// comesAgain reports whether the library leaves the notification of an account
-// event unacknowledged when the event is refused, so that WhatsApp sends it again.
+// comesAgain reports whether the library acknowledges the notification of an account
+// event only if its handler succeeds, so that WhatsApp sends it again after a failure.
 func comesAgain(evt any) bool {
 	switch evt.(type) {
 	case *events.GroupInfo, *events.JoinedGroup:
@@ -126,107 +128,90 @@ func comesAgain(evt any) bool {
 	return false
 }
 
-func (s *Session) tellMeta(cli *whatsmeow.Client, evt *events.Message) bool {
-	if f, ok := s.translator(cli).newsletterMeta(evt); ok {
-		s.tell(f)
+func (s *Session) reportMeta(cli *whatsmeow.Client, evt *events.Message) bool {
+	if f, ok := s.conn.translator(cli).NewsletterMeta(evt); ok {
+		s.facts.change(f)
 	}
 	return true
 }
 
-func (s *Session) translator(cli *whatsmeow.Client) translator {
-	s.mu.Lock()
-	own := s.own
-	s.mu.Unlock()
-	return translator{other: addressBook(cli.Store), own: own, now: time.Now(), offline: s.catchingUp.Load()}
-}
-
-// pictureTimeout bounds the question for the address of the own picture.
+// pictureTimeout limits the request for the URL of the own picture.
 const pictureTimeout = 20 * time.Second
 
-// ownPicture tells of a new picture of the account's own with the address that
-// is stored first. The address has to be asked for, and no event may wait for
-// an answer of the network meanwhile. When it cannot be had, none is stored:
-// the old one shows the wrong picture.
+// ownPicture reports a new picture of the account itself, with the URL that is stored
+// first. The URL is requested in the background, since event handlers must not wait for
+// the network. If the request fails, an empty URL is stored: the old one shows the
+// wrong picture.
 func (s *Session) ownPicture(cli *whatsmeow.Client, f event.Fact, removed bool) {
 	f.Picture = new("")
 	if removed {
-		s.tell(f)
+		s.facts.change(f)
 		return
 	}
-	s.mu.Lock()
-	own := s.own.jid.ToNonAD()
-	s.mu.Unlock()
-	s.background.Go(func() {
+	own := s.conn.self().JID.ToNonAD()
+	s.conn.background.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), pictureTimeout)
 		defer cancel()
 		info, err := cli.GetProfilePictureInfo(ctx, own, nil)
 		switch {
 		case err != nil:
-			s.log.Warn("address of the own profile picture not received", "error", err)
+			s.conn.log.Warn("URL of the own profile picture not received", "error", err)
 		case info != nil:
 			f.Picture = &info.URL
 		}
-		s.tell(f)
+		s.facts.change(f)
 	})
 }
 
 func (s *Session) skip(evt any) {
 	kind := fmt.Sprintf("%T", evt)
 	if s.conn.seen.skip(kind) {
-		s.log.Info("event type not used", "event", kind)
+		s.conn.log.Info("unknown event type ignored", "event", kind)
 	}
 }
 
-// deliver reports what WhatsApp may forget once it is acknowledged. ok is
-// false for events that mean nothing to a consumer.
+// keepNotice stores a notice of history. False means that it must be sent again.
+func (s *Session) keepNotice(cli *whatsmeow.Client, id string, notice *waE2E.HistorySyncNotification) bool {
+	err := s.history.keepNotice(cli, id, notice)
+	if err != nil {
+		s.conn.log.Warn("history notice not stored, requesting it again", "error", err)
+		s.abandon(err)
+	}
+	return err == nil
+}
+
+// deliver reports a fact whose cause WhatsApp deletes once it is acknowledged. ok is
+// false for events without a fact.
 func (s *Session) deliver(f event.Fact, ok bool) bool {
 	if !ok {
 		return true
 	}
-	err := s.report(context.Background(), f)
+	err := s.facts.report(context.Background(), f)
 	if err == nil {
 		return true
 	}
-	s.log.Warn("incoming event not stored, asking for it again", "event", string(f.Kind), "error", err)
+	s.conn.log.Warn("incoming event not stored, requesting it again", "event", string(f.Kind), "error", err)
 	s.abandon(fmt.Errorf("an incoming event could not be stored: %w", err))
 	return false
 }
 
-// abandon drops the connection and reports the loss, once per connection.
-// WhatsApp sends an unacknowledged message again at the next login only, and
-// the library does not dial by itself.
+// abandon drops the connection and reports the loss, once per connection. WhatsApp
+// sends an unacknowledged message again only after the next login, and the library does
+// not reconnect.
 func (s *Session) abandon(cause error) {
-	s.mu.Lock()
-	first := !s.failed
-	s.failed = true
-	cli := s.cli
-	s.mu.Unlock()
+	cli, first := s.conn.giveUp()
 	if !first {
 		return
 	}
-	// Not in this goroutine: closing the socket waits for the peer, and this
-	// one holds up the client's queue.
-	s.background.Go(func() {
-		s.online.Store(false)
+	// In the background: closing the socket waits for the peer, and this goroutine
+	// blocks the client's queue.
+	s.conn.background.Go(func() {
+		s.conn.online.Store(false)
 		cli.Disconnect()
-		s.order.Lock()
-		defer s.order.Unlock()
-		f := connectionFact(event.TypeDisconnected, event.ConnectionClose, event.Reconnecting)
+		s.facts.order.Lock()
+		defer s.facts.order.Unlock()
+		f := translate.ConnectionFact(event.TypeDisconnected, event.ConnectionClose, event.Reconnecting)
 		f.Error = cause.Error()
-		s.tell(f)
+		s.facts.change(f)
 	})
-}
-
-// abandoned reports whether this connection was given up by abandon.
-func (s *Session) abandoned() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.failed
-}
-
-// tell reports a change that is not delivered again.
-func (s *Session) tell(f event.Fact) {
-	if err := s.report(context.Background(), f); err != nil {
-		s.log.Warn("fact not stored", "event", string(f.Kind), "status", string(f.Status), "error", err)
-	}
 }

@@ -12,20 +12,22 @@ import (
 	"go.mau.fi/whatsmeow/proto/waHistorySync"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+
+	"postern/whatsapp/translate"
 )
 
-// Bounds of one piece of history. A phone sends some megabytes; a hostile one
-// could send bytes that inflate without end.
+// Limits of one piece of history. A phone sends some megabytes; hostile data could
+// inflate without end.
 const (
 	maxHistory      = 4 << 30  // decompressed bytes
-	maxHistoryField = 64 << 20 // one field that is read whole
-	historyStep     = 200      // messages that are handed on together
-	historyBytes    = 4 << 20  // or as many as have so many bytes
+	maxHistoryField = 64 << 20 // one field that is read at once
+	historyStep     = 200      // messages in one part
+	historyBytes    = 4 << 20  // bytes in one part, if reached earlier
 )
 
 var errHistory = errors.New("malformed history")
 
-// fields of HistorySync and Conversation that are read one element at a time.
+// Fields of HistorySync and Conversation that are read one element at a time.
 var (
 	conversationsField = fieldNumber(&waHistorySync.HistorySync{}, "conversations")
 	messagesField      = fieldNumber(&waHistorySync.Conversation{}, "messages")
@@ -40,58 +42,48 @@ func fieldNumber(m proto.Message, name string) protowire.Number {
 	return 0
 }
 
-// history is what one piece of history held, without its conversations.
-type history struct {
-	rest          *waHistorySync.HistorySync
-	conversations int
-	messages      int
-	kept          bool // messages of it are stored
-	stored        int  // so many that were not known
-}
-
-// readHistory reads a piece of history as it is compressed. Conversations are
-// handed to some in parts of at most historyStep messages, each part with the
-// fields of its conversation that came before it, so that memory does not grow
-// with the history. An error of some ends it.
-func readHistory(compressed io.Reader, some func(*waHistorySync.Conversation) error) (h history, err error) {
+// readHistory reads a compressed piece of history. It calls some for parts of at most
+// historyStep messages of a conversation, each with the fields of the conversation read
+// so far, so that memory does not grow with the history. An error of some ends it.
+func readHistory(compressed io.Reader, some func(*waHistorySync.Conversation) error) (h translate.History, err error) {
 	return readPieceOf(compressed, &historyReader{some: some})
 }
 
-// readHistoryHeads passes over the messages and hands each conversation to one
-// without them, with all its other fields.
-func readHistoryHeads(compressed io.Reader, one func(*waHistorySync.Conversation)) (h history, err error) {
+// readHistoryHeads skips the messages and calls one for each conversation with all its
+// other fields.
+func readHistoryHeads(compressed io.Reader, one func(*waHistorySync.Conversation)) (h translate.History, err error) {
 	return readPieceOf(compressed, &historyReader{heads: true, some: func(c *waHistorySync.Conversation) error {
 		one(c)
 		return nil
 	}})
 }
 
-func readPieceOf(compressed io.Reader, r *historyReader) (h history, err error) {
+func readPieceOf(compressed io.Reader, r *historyReader) (h translate.History, err error) {
 	z, err := zlib.NewReader(compressed)
 	if err != nil {
 		return h, fmt.Errorf("history: %w", err)
 	}
 	r.in = bufio.NewReader(io.LimitReader(z, maxHistory))
 	if err := r.read(); err != nil {
-		return r.history, fmt.Errorf("history: %w", err)
+		return r.History, fmt.Errorf("history: %w", err)
 	}
-	r.rest = &waHistorySync.HistorySync{}
-	if err := lenient.Unmarshal(r.other, r.rest); err != nil {
-		return r.history, fmt.Errorf("history: %w", err)
+	r.Rest = &waHistorySync.HistorySync{}
+	if err := lenient.Unmarshal(r.other, r.Rest); err != nil {
+		return r.History, fmt.Errorf("history: %w", err)
 	}
-	return r.history, nil
+	return r.History, nil
 }
 
-// lenient takes messages that lack a required field: one of them must not cost
-// the others.
+// lenient accepts messages that lack a required field: one such message must not
+// prevent reading the others.
 var lenient = proto.UnmarshalOptions{AllowPartial: true}
 
 type historyReader struct {
 	in    *bufio.Reader
-	heads bool // messages are passed over
+	heads bool // messages are skipped
 	some  func(*waHistorySync.Conversation) error
-	other []byte // the fields that are not conversations, as they came
-	history
+	other []byte // the other fields, as they came
+	translate.History
 }
 
 func (r *historyReader) read() error {
@@ -122,13 +114,13 @@ func (r *historyReader) read() error {
 	}
 }
 
-// conversation reads one conversation of that many bytes.
+// conversation reads one conversation of that size.
 func (r *historyReader) conversation(size int64) error {
 	in := &limited{r: r.in, left: size}
 	var head []byte
 	var batch []*waHistorySync.HistorySyncMsg
 	held := 0 // bytes of batch
-	r.conversations++
+	r.Conversations++
 	flush := func() error {
 		c := &waHistorySync.Conversation{}
 		if err := lenient.Unmarshal(head, c); err != nil {
@@ -164,7 +156,7 @@ func (r *historyReader) conversation(size int64) error {
 		if err := lenient.Unmarshal(raw, m); err != nil {
 			return err
 		}
-		r.messages++
+		r.Messages++
 		if batch = append(batch, m); len(batch) == historyStep || held >= historyBytes {
 			if err := flush(); err != nil {
 				return err
@@ -174,13 +166,13 @@ func (r *historyReader) conversation(size int64) error {
 	return flush()
 }
 
-// byteReader is what fields are read from.
+// byteReader is the input of fields.
 type byteReader interface {
 	io.Reader
 	io.ByteReader
 }
 
-// limited is the next bytes of a reader, as a reader.
+// limited reads the next bytes of a reader.
 type limited struct {
 	r    *bufio.Reader
 	left int64
@@ -233,7 +225,7 @@ func readBytes(r byteReader) ([]byte, error) {
 	return raw, err
 }
 
-// skipBytes reads a length and passes over that many bytes.
+// skipBytes reads a length and skips that many bytes.
 func skipBytes(r byteReader) error {
 	size, err := binary.ReadUvarint(r)
 	if err != nil {
@@ -246,7 +238,7 @@ func skipBytes(r byteReader) error {
 	return unexpected(err)
 }
 
-// appendField copies one field as it is on the wire.
+// appendField copies one encoded field.
 func appendField(to []byte, r byteReader, number protowire.Number, kind protowire.Type) ([]byte, error) {
 	to = protowire.AppendTag(to, number, kind)
 	switch kind {
@@ -274,7 +266,7 @@ func appendFixed(to []byte, r io.Reader, size int) ([]byte, error) {
 	return append(to, raw[:size]...), err
 }
 
-// unexpected is the end of the input in the middle of something.
+// unexpected turns io.EOF inside a field into io.ErrUnexpectedEOF.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -282,7 +274,7 @@ func unexpected(err error) error {
 	return err
 }
 
-// inlinePiece is a piece of history that is in memory.
+// inlinePiece is a piece of history in memory.
 func inlinePiece(data []byte) pieceFile { return memoryPiece{bytes.NewReader(data)} }
 
 type memoryPiece struct{ *bytes.Reader }

@@ -9,21 +9,22 @@ import (
 	"go.mau.fi/whatsmeow/types"
 
 	"postern/event"
+	"postern/whatsapp/translate"
 )
 
-// keeping stores the messages of one piece.
+// keeping stores the messages of one piece of history.
 type keeping struct {
-	s      *Session
+	hs     *historySync
 	cli    *whatsmeow.Client
 	kind   waHistorySync.HistorySync_HistorySyncType
 	wish   HistoryWish
 	since  time.Time
-	any    bool // messages are stored at all
-	stored int  // so many were new
+	any    bool // messages are stored
+	stored int  // number of new messages
 }
 
-func (s *Session) newKeeping(cli *whatsmeow.Client, kind waHistorySync.HistorySync_HistorySyncType) *keeping {
-	k := &keeping{s: s, cli: cli, kind: kind, wish: s.historyWish()}
+func (hs *historySync) newKeeping(cli *whatsmeow.Client, kind waHistorySync.HistorySync_HistorySyncType) *keeping {
+	k := &keeping{hs: hs, cli: cli, kind: kind, wish: hs.conn.historyWish()}
 	k.since, k.any = k.wish.wants(kind, time.Now())
 	return k
 }
@@ -48,24 +49,24 @@ func (k *keeping) part(ctx context.Context, c *waHistorySync.Conversation) error
 	if len(part.Messages) == 0 {
 		return nil
 	}
-	err = k.s.report(ctx, event.Fact{Data: part})
+	err = k.hs.facts.report(ctx, event.Fact{Data: part})
 	k.stored += part.Stored
 	return err
 }
 
-// message is what a message of the history would have been, had it come by
-// itself. ok is false for what is none.
+// message returns a message of history in the form of one that arrived. ok is false for
+// other entries.
 func (k *keeping) message(chat types.JID, m *waHistorySync.HistorySyncMsg) (*event.Message, bool) {
 	if m.GetMessage().GetMessage() == nil {
-		return nil, false // a note of the phone's own, such as a missed call
+		return nil, false // an entry of the phone, such as a missed call
 	}
 	evt, err := k.cli.ParseWebMessage(chat, m.GetMessage())
 	if err != nil || evt.Info.Timestamp.Before(k.since) {
 		return nil, false
 	}
-	t := k.s.translator(k.cli)
-	t.source = fromHistory
-	f, ok := t.message(k.cli, evt)
+	t := k.hs.conn.translator(k.cli)
+	t.Source = translate.FromHistory
+	f, ok := t.Message(k.cli, evt)
 	if !ok {
 		return nil, false
 	}

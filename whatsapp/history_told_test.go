@@ -14,14 +14,14 @@ import (
 
 func aboutHistory(f event.Fact) bool { return f.Kind == event.HistorySync }
 
-// askedFor is a piece that a call asked for. The phone gives one by itself after
-// the pairing.
+// askedFor is a piece that a call requested. The phone sends another one after the
+// pairing.
 func askedFor(f event.Fact) bool {
 	h, ok := f.Data.(event.HistoryUpdate)
 	return ok && h.Data != nil && h.Data.SyncType == "ON_DEMAND"
 }
 
-// onHistory has what is told of history answered by do.
+// onHistory makes do answer the reports of history.
 func (r *rig) onHistory(do func() error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -33,7 +33,7 @@ func (r *rig) onHistory(do func() error) {
 	}
 }
 
-// quietAbout shows that nothing else is told of history, by what comes after it.
+// quietAbout checks, by a later fact, that no further history is reported.
 func (r *rig) quietAbout(phone *sandbox.Phone, what func(event.Fact) bool, text string) {
 	r.t.Helper()
 	if _, err := r.contact().SendText(r.t.Context(), phone.JID(), text); err != nil {
@@ -44,15 +44,14 @@ func (r *rig) quietAbout(phone *sandbox.Phone, what func(event.Fact) bool, text 
 	defer r.mu.Unlock()
 	for _, f := range r.facts {
 		if what(f) {
-			r.t.Errorf("told once more: %+v", f)
+			r.t.Errorf("reported once more: %+v", f)
 		}
 	}
 }
 
-// TestAPieceOfHistoryIsToldAgainAfterAKillWhileItIsTold: who kills the program
-// between the telling and the forgetting gets the event twice, and never not at
-// all.
-func TestAPieceOfHistoryIsToldAgainAfterAKillWhileItIsTold(t *testing.T) {
+// TestHistoryIsReportedAgainAfterAKill: after a kill between the report and the
+// deletion of the notice, the event comes twice, never not at all.
+func TestHistoryIsReportedAgainAfterAKill(t *testing.T) {
 	r := newRig(t)
 	phone := r.pair()
 	var killed []byte
@@ -72,17 +71,17 @@ func TestAPieceOfHistoryIsToldAgainAfterAKillWhileItIsTold(t *testing.T) {
 	r.connect()
 	again := r.await("piece after the kill", aboutHistory)
 	if d := again.Data.(event.HistoryUpdate).Data; d == nil || *d.Conversations != 2 || *d.Messages != 6 {
-		t.Errorf("told %+v", d)
+		t.Errorf("reported %+v", d)
 	}
 	r.restart()
 	r.connect()
 	r.quietAbout(phone, aboutHistory, "and never again")
 }
 
-// TestAPieceOfHistoryThatCouldNotBeToldIsToldLater, and told once.
-func TestAPieceOfHistoryThatCouldNotBeToldIsToldLater(t *testing.T) {
+// TestHistoryReportIsRetried: it is reported once.
+func TestHistoryReportIsRetried(t *testing.T) {
 	r := newRig(t)
-	r.conn.historyPause = 10 * time.Millisecond
+	r.session.history.pause = 10 * time.Millisecond
 	phone := r.pair()
 	var tries atomic.Int32
 	r.onHistory(func() error {
@@ -99,11 +98,11 @@ func TestAPieceOfHistoryThatCouldNotBeToldIsToldLater(t *testing.T) {
 	}
 }
 
-// TestAPieceOfHistoryThatIsNotServedIsTriedAgain, on this connection and after a
-// restart, and carries the id of the call that asked for it to its end.
-func TestAPieceOfHistoryThatIsNotServedIsTriedAgain(t *testing.T) {
+// TestHistoryDownloadIsRetried: on this connection and after a restart, with the id of
+// the call that requested it.
+func TestHistoryDownloadIsRetried(t *testing.T) {
 	r := newRigAlone(t)
-	r.conn.historyPause = 10 * time.Millisecond
+	r.session.history.pause = 10 * time.Millisecond
 	phone, other := r.pair(), r.contact()
 	r.ask(phone, `{"do":"past","with":"`+other.Number()+`","messages":20,"blob":true}`)
 	r.net.SetFaults(sandbox.Faults{MediaError: 500})
@@ -116,12 +115,12 @@ func TestAPieceOfHistoryThatIsNotServedIsTriedAgain(t *testing.T) {
 		}
 	}
 	ctx := event.WithRequestID(context.Background(), "call-7")
-	if err := r.session.AskHistory(ctx, event.MessageKey{RemoteJID: other.JID().String(), ID: "NOW"}, time.Now(), 15); err != nil {
+	if err := r.session.Account.Chats.AskHistory(ctx, event.MessageKey{RemoteJID: other.JID().String(), ID: "NOW"}, time.Now(), 15); err != nil {
 		t.Fatal(err)
 	}
 	refused(historyTries)
 	r.restart()
-	r.conn.historyPause = time.Second
+	r.session.history.pause = time.Second
 	r.connect()
 	refused(historyTries + 1)
 	r.net.Heal()

@@ -10,22 +10,15 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// HistoryWish is what an instance wants to have of the time before its pairing.
+// HistoryWish is how much history from before its pairing an instance wants.
 type HistoryWish struct {
 	Days   int // 0: nothing
 	Groups bool
 }
 
-func (s *Session) historyWish() HistoryWish {
-	if s.conn.cfg.History == nil {
-		return HistoryWish{}
-	}
-	return s.conn.cfg.History(s.instance)
-}
-
-// askForHistory has the phone send the whole history of some days after the
-// pairing. The library's settings for that are the process's, so each payload of
-// a registration is changed by itself.
+// askForHistory makes the phone send the complete history of some days after the
+// pairing. The library's settings for that are process-wide, so the payload of each
+// registration is changed instead.
 func askForHistory(payload *waWa6.ClientPayload, wish HistoryWish) error {
 	data := payload.GetDevicePairingData()
 	if data == nil || wish.Days == 0 {
@@ -47,8 +40,8 @@ func askForHistory(payload *waWa6.ClientPayload, wish HistoryWish) error {
 	return err
 }
 
-// wants tells whether messages of a chat are stored, as a piece of that kind has
-// them, and from when on. What was asked for by a call is, all of it.
+// wants reports whether messages of such a piece are stored, and since when. Everything
+// that a call requested is stored.
 func (w HistoryWish) wants(kind waHistorySync.HistorySync_HistorySyncType, now time.Time) (since time.Time, any bool) {
 	switch kind {
 	case waHistorySync.HistorySync_ON_DEMAND:
@@ -60,7 +53,7 @@ func (w HistoryWish) wants(kind waHistorySync.HistorySync_HistorySyncType, now t
 	}
 }
 
-// chat tells whether that of a chat is among it.
+// chat reports whether messages of a chat are stored.
 func (w HistoryWish) chat(kind waHistorySync.HistorySync_HistorySyncType, chat types.JID) bool {
 	switch chat.Server {
 	case types.DefaultUserServer, types.HiddenUserServer:

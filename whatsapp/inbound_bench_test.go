@@ -27,13 +27,13 @@ import (
 	"postern/whatsapp/device"
 )
 
-// backlog is how many texts wait for the instance in each round.
+// backlog is the number of texts that wait for the instance in each round.
 const backlog = 2000
 
-// BenchmarkInbound takes in texts that waited while the instance was away: as
-// the program does, stored and delivered to a receiver over HTTP, and with the
-// same client, device store and acknowledgements but without any of our
-// handlers. Both times are from the first message to the last.
+// BenchmarkInbound receives texts that were queued while the instance was offline: as
+// the program does, stored and delivered to a receiver over HTTP, and with the same
+// client, device store and acknowledgements but without our handlers. Both times are
+// from the first message to the last.
 func BenchmarkInbound(b *testing.B) {
 	r := newRig(b)
 	own := r.pair()
@@ -87,7 +87,7 @@ func (t *taken) add(o taken) {
 	t.allocs += o.allocs
 }
 
-// meter begins to count; what it returns ends that.
+// meter starts counting; the returned function stops it.
 func meter(st *store.Store) func(took time.Duration) taken {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -16,7 +16,7 @@ import (
 	"postern/sandbox"
 )
 
-// files is a source of one file, which says how often it was asked.
+// files is a source of one file that counts its calls.
 type files struct {
 	path  string
 	info  event.MediaInfo
@@ -70,7 +70,7 @@ func (r *rig) received(by *sandbox.Phone, id string) sandbox.Received {
 	return got
 }
 
-func TestEveryKindOfContentIsWhatTheOtherPhoneDecrypts(t *testing.T) {
+func TestRecipientDecryptsEveryKindOfContent(t *testing.T) {
 	source := newFiles(t, strings.Repeat("bread ", 10_000))
 	r := newRigWith(t, Config{Media: source})
 	r.pair()
@@ -198,7 +198,7 @@ func (r *rig) holds(m file, source *files) bool {
 		r.t.Errorf("%T is no file", m)
 		return false
 	}
-	got, err := r.session.client().Download(r.t.Context(), withType)
+	got, err := r.session.conn.client().Download(r.t.Context(), withType)
 	want, rerr := os.ReadFile(source.path)
 	if err != nil || rerr != nil {
 		r.t.Errorf("%v, %v", err, rerr)
@@ -250,7 +250,7 @@ func TestAnUploadOfABatchIsMadeOnce(t *testing.T) {
 	}
 }
 
-func TestMediaThatCannotBeHadIsACertainFailure(t *testing.T) {
+func TestUnavailableMediaIsRefused(t *testing.T) {
 	source := newFiles(t, "x")
 	source.fail = event.ErrMedia
 	r := newRigWith(t, Config{Media: source})
@@ -267,9 +267,9 @@ func TestMediaThatCannotBeHadIsACertainFailure(t *testing.T) {
 	}
 }
 
-// TestAMessageThatIsTooLargeForOneFrameIsRefusedAndTheConnectionStays: the
-// network would drop the connection, and with it what else is on its way.
-func TestAMessageThatIsTooLargeForOneFrameIsRefusedAndTheConnectionStays(t *testing.T) {
+// TestOversizedMessageIsRefused: the network would drop the connection, and everything
+// else under way.
+func TestOversizedMessageIsRefused(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	phone := r.contact()

@@ -11,9 +11,8 @@ import (
 	wastore "go.mau.fi/whatsmeow/store"
 )
 
-// libraryLock guards whatsmeow's package variables against two New at a time.
-// The library itself reads them unguarded, which is why they are written only
-// when the value differs.
+// libraryLock guards whatsmeow's package variables against concurrent calls of New. The
+// library reads them without a lock, so they are written only if the value differs.
 var libraryLock sync.Mutex
 
 func setProcessWide(cfg Config, platform waCompanionReg.DeviceProps_PlatformType, log *slog.Logger) {
@@ -44,8 +43,8 @@ func set[T comparable](variable *T, value T) {
 	}
 }
 
-// Quiet keeps the Signal library, which writes to the standard output by itself, from
-// telling of records that cannot be read. It is for programs without a Connector.
+// Quiet stops the Signal library from writing about unreadable records to standard
+// output. It is for programs without a Connector.
 func Quiet() {
 	libraryLock.Lock()
 	defer libraryLock.Unlock()

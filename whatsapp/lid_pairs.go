@@ -8,12 +8,12 @@ import (
 	"go.mau.fi/whatsmeow/types"
 )
 
-// Stanzas often name a person by both addresses, the number and the LID. The library
-// learns the pair from messages, devices and some lists of group members only. A
-// privacy token, a call or a receipt would count for one of the two addresses until
-// something else teaches the pair.
+// Stanzas often name a person by both addresses, the phone number and the LID. The
+// library learns the pair only from messages, devices and some member lists. A privacy
+// token, a call or a receipt would otherwise count for only one of the addresses.
 
-// namesOf says which attribute has the other address of the person in which.
+// namesOf returns the attribute that holds the other address of the person in the given
+// attribute.
 func namesOf(other string) string {
 	switch other {
 	case "sender_pn", "sender_lid":
@@ -36,11 +36,11 @@ func namesOf(other string) string {
 	return ""
 }
 
-// pairDepth is how deep below a stanza people are named: a member of the group in a
-// notification of its creation is the third level.
+// pairDepth is how deep below a stanza people are named: the member of a group in a
+// notification of its creation is on the third level.
 const pairDepth = 3
 
-// pairsOf are the pairs that a stanza names.
+// pairsOf returns the pairs that a stanza names.
 func pairsOf(n *waBinary.Node, depth int, pairs []wastore.LIDMapping) []wastore.LIDMapping {
 	for other, v := range n.Attrs {
 		alt, ok := v.(types.JID)
@@ -65,7 +65,7 @@ func pairsOf(n *waBinary.Node, depth int, pairs []wastore.LIDMapping) []wastore.
 	return pairs
 }
 
-// addPair adds two addresses unless they are not a number and a LID.
+// addPair adds two addresses if they are a phone number and a LID.
 func addPair(pairs []wastore.LIDMapping, of any, alt types.JID) []wastore.LIDMapping {
 	jid, ok := of.(types.JID)
 	if !ok || jid.User == "" || alt.User == "" {
@@ -81,8 +81,8 @@ func addPair(pairs []wastore.LIDMapping, of any, alt types.JID) []wastore.LIDMap
 	return pairs
 }
 
-// learnPairs stores the pairs of a stanza that are not known yet, before the stanza is
-// handled. It runs on the goroutine that reads: known pairs cost a look in memory.
+// learnPairs stores the new pairs of a stanza before the stanza is handled. It runs on
+// the goroutine that reads; known pairs are looked up in memory.
 func (s *Session) learnPairs(lids wastore.LIDStore, n *waBinary.Node) {
 	depth := 0
 	if n.Tag == "notification" || n.Tag == "call" {
@@ -99,6 +99,6 @@ func (s *Session) learnPairs(lids wastore.LIDStore, n *waBinary.Node) {
 		return
 	}
 	if err := lids.PutManyLIDMappings(ctx, fresh); err != nil {
-		s.log.Warn("numbers and LIDs of a stanza not stored as pairs", "error", err)
+		s.conn.log.Warn("pairs of phone number and LID not stored", "error", err)
 	}
 }

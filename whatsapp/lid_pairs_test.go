@@ -13,7 +13,10 @@ import (
 )
 
 func TestPairsOfStanzas(t *testing.T) {
-	pn, lid := annePN, anneLID
+	pn := types.NewJID("4915155500002", types.DefaultUserServer)
+	lid := types.NewJID("100000000000002", types.HiddenUserServer)
+	ownPN := types.NewJID("4915155500001", types.DefaultUserServer)
+	bakers := types.NewJID("120363000000000001", types.GroupServer)
 	ofDevice := func(j types.JID) types.JID { j.Device = 7; return j }
 	node := func(tag string, attrs waBinary.Attrs, children ...waBinary.Node) waBinary.Node {
 		return waBinary.Node{Tag: tag, Attrs: attrs, Content: children}
@@ -49,7 +52,7 @@ func TestPairsOfStanzas(t *testing.T) {
 	}
 }
 
-// TestTokenOfStrangerCountsForTheirNumber: of the person nothing else is known, and the
+// TestTokenOfStrangerCountsForTheirNumber: nothing else is known of the person, and the
 // token is stored under the LID.
 func TestTokenOfStrangerCountsForTheirNumber(t *testing.T) {
 	r := newRig(t)

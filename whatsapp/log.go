@@ -10,9 +10,9 @@ import (
 
 const maxDetail = 300 // bytes of a library message kept in the log
 
-// libraryLog gives whatsmeow's messages to slog. Its errors are warnings here:
-// what an operator must act upon is told as a fact. Debug messages carry
-// pairing secrets and whole nodes, so only their format is kept.
+// libraryLog writes whatsmeow's log to slog. Its errors become warnings: problems that
+// an operator must act on are reported as facts. Debug messages contain pairing secrets
+// and whole stanzas, so only their format is logged.
 type libraryLog struct {
 	log    *slog.Logger
 	module string
@@ -42,7 +42,7 @@ func (l libraryLog) write(level slog.Level, format string, args []any) {
 }
 
 // signalLog keeps libsignal off standard output. It complains about harmless
-// redeliveries, so everything is debug; whatsmeow reports what matters.
+// redeliveries, so all its messages are debug messages.
 type signalLog struct{ log *slog.Logger }
 
 func (l signalLog) Debug(caller, message string)   { l.write(caller, message) }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestMain has four of the parallel tests run at once, unless -parallel says otherwise:
-// they wait, however few processors there are.
+// TestMain runs four of the parallel tests at once, unless -parallel is given: they
+// mostly wait, whatever the number of processors.
 func TestMain(m *testing.M) {
 	_ = flag.Set("test.parallel", "4")
 	m.Run()

@@ -8,9 +8,9 @@ import (
 	"go.mau.fi/whatsmeow"
 )
 
-// NewMessageID returns a fresh WhatsApp message id: the prefix of WhatsApp Web
-// and 18 random hexadecimal digits, the shape that the web client uses. It
-// needs no session, so that an id can be stored before the send it is for.
+// NewMessageID returns a new WhatsApp message id in the form of the web client: its
+// prefix and 18 random hexadecimal digits. It needs no session, so that an id can be
+// stored before the send.
 func NewMessageID() string {
 	var b [9]byte
 	rand.Read(b[:]) // never fails

@@ -24,7 +24,7 @@ func (r *rig) rows() (n int) {
 	return n
 }
 
-// reboot is the end of a life and the next one.
+// reboot stops and starts the program.
 func (r *rig) reboot() {
 	r.t.Helper()
 	r.stop()
@@ -62,7 +62,8 @@ func TestRefusedDeviceIsTriedOnceMore(t *testing.T) {
 	}
 }
 
-// untilAside waits until the device is put aside, which follows what is told of its logout.
+// untilAside waits until the device is put aside, which follows the report of its
+// logout.
 func (r *rig) untilAside() {
 	r.t.Helper()
 	r.eventually("the device is put aside", func() bool {
@@ -122,8 +123,8 @@ func TestForeignDeviceIsNeverDialled(t *testing.T) {
 	}
 }
 
-// TestUnfinishedPairingKeepsLoggedOutDevice shows a code for an account that was logged out, and stops before
-// anybody scans it: the account can still be tried once more.
+// TestUnfinishedPairingKeepsLoggedOutDevice shows a code for a logged-out account and
+// stops before a scan: the account can still be tried once more.
 func TestUnfinishedPairingKeepsLoggedOutDevice(t *testing.T) {
 	r := newRig(t)
 	own := r.pair()

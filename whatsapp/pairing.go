@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"go.mau.fi/whatsmeow"
@@ -16,9 +17,19 @@ const (
 	firstCodeLife = 60 * time.Second // of the first of WhatsApp's six codes
 	codeLife      = 20 * time.Second // of each later one
 
-	// WhatsApp accepts only the names of common browsers and systems here.
+	// WhatsApp accepts only names of common browsers and systems.
 	codeClientName = "Chrome (Linux)"
 )
+
+// linker links an unpaired instance to a phone. It never dials.
+type linker struct {
+	conn  *connection
+	facts *reporter
+	paint palette
+
+	mu  sync.Mutex
+	now *pairing // the attempt under way
+}
 
 // pairing is one attempt to link the instance to a phone.
 type pairing struct {
@@ -29,24 +40,24 @@ type pairing struct {
 	ready chan struct{}           // closed when they came
 	typed chan struct{}           // closed when a code is typed instead of scanned
 
-	answering chan struct{} // of size 1: full while somebody answers for the passkey
+	answering chan struct{} // of size 1: full while an answer to the challenge is sent
 
-	// Session.mu guards what follows.
+	// linker.mu guards what follows.
 
 	until   time.Time               // when the timer ends it
-	passkey *event.PasskeyChallenge // what the attempt waits for; it is replaced, never changed
-	taken   time.Time               // when an answer to it was last taken
+	passkey *event.PasskeyChallenge // the challenge that the attempt waits for; it is replaced, never changed
+	taken   time.Time               // when WhatsApp last took an answer
 }
 
 var errPairingTime = errors.New("no phone was linked in time")
 
-// extend gives the attempt its time anew. The caller holds Session.mu.
+// extend restarts the timeout of the attempt. The caller holds linker.mu.
 func (p *pairing) extend(timeout time.Duration) {
 	p.until = time.Now().Add(timeout)
 	p.timer.Reset(timeout) // a timer that has fired ended the attempt
 }
 
-// stopCodes ends the showing of codes to scan. The caller holds Session.order.
+// stopCodes ends the display of QR codes. The caller holds reporter.order.
 func (p *pairing) stopCodes() {
 	select {
 	case <-p.typed:
@@ -55,15 +66,15 @@ func (p *pairing) stopCodes() {
 	}
 }
 
-func (s *Session) pairingNow() *pairing {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.pairing
+func (l *linker) current() *pairing {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.now
 }
 
-func (s *Session) startPairing(byCode bool) {
+func (l *linker) start(byCode bool) {
 	ctx, stop := context.WithCancelCause(context.Background())
-	timeout := s.conn.cfg.PairingTimeout
+	timeout := l.conn.cfg.PairingTimeout
 	p := &pairing{
 		ctx: ctx, stop: stop, until: time.Now().Add(timeout),
 		timer: time.AfterFunc(timeout, func() { stop(errPairingTime) }),
@@ -77,41 +88,41 @@ func (s *Session) startPairing(byCode bool) {
 	if byCode {
 		close(p.typed)
 	}
-	s.mu.Lock()
-	s.pairing = p
-	s.mu.Unlock()
-	s.background.Go(func() { s.runPairing(p) })
+	l.mu.Lock()
+	l.now = p
+	l.mu.Unlock()
+	l.conn.background.Go(func() { l.run(p) })
 }
 
-// runPairing shows the codes one after the other and ends the attempt when
-// they, or the time, run out.
-func (s *Session) runPairing(p *pairing) {
+// run shows the codes one after the other and ends the attempt when they, or the time,
+// run out.
+func (l *linker) run(p *pairing) {
 	select {
 	case codes := <-p.codes:
 		close(p.ready)
-		s.showCodes(p, codes)
+		l.showCodes(p, codes)
 	case <-p.ctx.Done():
 	}
-	if p.ctx.Err() != nil && !errors.Is(context.Cause(p.ctx), errPairingTime) || s.endPairing(p) == nil {
-		return // something else ended it and has told so
+	if p.ctx.Err() != nil && !errors.Is(context.Cause(p.ctx), errPairingTime) || l.end(p) == nil {
+		return // whatever ended it has reported it
 	}
-	s.log.Info("pairing ended without a phone")
-	s.client().Disconnect()
-	s.order.Lock()
-	defer s.order.Unlock()
-	s.tell(event.Fact{Status: event.ConnectionTimeout, Error: errPairingTime.Error()})
-	s.tellPasskeyOver(p, event.ConnectionClose)
+	l.conn.log.Info("pairing ended without a phone")
+	l.conn.client().Disconnect()
+	l.facts.order.Lock()
+	defer l.facts.order.Unlock()
+	l.facts.change(event.Fact{Status: event.ConnectionTimeout, Error: errPairingTime.Error()})
+	l.reportPasskeyEnd(p, event.ConnectionClose)
 }
 
-// showCodes reports each code for as long as it is valid. It returns when the
-// codes are used up or the attempt ends.
-func (s *Session) showCodes(p *pairing, codes []string) {
+// showCodes reports each code for the time that it is valid. It returns when the codes
+// are used up or the attempt ends.
+func (l *linker) showCodes(p *pairing, codes []string) {
 	life := codeLife
 	if len(codes) == 6 {
 		life = firstCodeLife
 	}
-	for i, code := range codes[:min(len(codes), s.conn.cfg.QRLimit)] {
-		if !s.tellCode(p, i+1, code, life) {
+	for i, code := range codes[:min(len(codes), l.conn.cfg.QRLimit)] {
+		if !l.showCode(p, i+1, code, life) {
 			break
 		}
 		timer := time.NewTimer(life)
@@ -132,10 +143,10 @@ func (s *Session) showCodes(p *pairing, codes []string) {
 	}
 }
 
-// tellCode reports a code, unless the pairing goes on without them.
-func (s *Session) tellCode(p *pairing, count int, code string, life time.Duration) bool {
-	s.order.Lock()
-	defer s.order.Unlock()
+// showCode reports a code, unless the pairing continues without QR codes.
+func (l *linker) showCode(p *pairing, count int, code string, life time.Duration) bool {
+	l.facts.order.Lock()
+	defer l.facts.order.Unlock()
 	select {
 	case <-p.typed:
 		return false
@@ -143,12 +154,12 @@ func (s *Session) tellCode(p *pairing, count int, code string, life time.Duratio
 		return false
 	default:
 	}
-	image, err := s.conn.paint.dataURL(code)
+	image, err := l.paint.dataURL(code)
 	if err != nil {
-		s.log.Warn("qr code not drawn", "error", err)
+		l.conn.log.Warn("qr code not drawn", "error", err)
 		return true
 	}
-	s.tell(event.Fact{
+	l.facts.change(event.Fact{
 		Kind:   event.QRCodeUpdated,
 		Status: event.QRCodeState,
 		Data: event.QRCode{
@@ -162,17 +173,17 @@ func (s *Session) tellCode(p *pairing, count int, code string, life time.Duratio
 	return true
 }
 
-// endPairing closes the attempt p, or the current one when p is nil, and
-// returns it; nil when there was none to close.
-func (s *Session) endPairing(p *pairing) *pairing {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pairing == nil || p != nil && s.pairing != p {
+// end ends the attempt p, or the current one if p is nil, and returns it, nil if there
+// was none.
+func (l *linker) end(p *pairing) *pairing {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.now == nil || p != nil && l.now != p {
 		return nil
 	}
-	ended := s.pairing
+	ended := l.now
 	ended.end()
-	s.pairing = nil
+	l.now = nil
 	return ended
 }
 
@@ -181,9 +192,9 @@ func (p *pairing) end() {
 	p.stop(nil)
 }
 
-// offer hands WhatsApp's codes to the attempt.
-func (s *Session) offer(codes []string) {
-	p := s.pairingNow()
+// offer passes WhatsApp's codes to the attempt.
+func (l *linker) offer(codes []string) {
+	p := l.current()
 	if p == nil || len(codes) == 0 {
 		return
 	}
@@ -193,65 +204,30 @@ func (s *Session) offer(codes []string) {
 	}
 }
 
-// PairCode begins a pairing by code, or turns a running QR pairing into one,
-// and returns the code to type on the phone, "ABCD-EFGH". It connects when
-// needed and waits until ctx ends. Errors wrap [ErrPaired],
-// [event.ErrRecipient] for a number that is none, or
-// [event.ErrNotConnected]. The pairing then goes on as told by facts.
-func (s *Session) PairCode(ctx context.Context, phone string) (string, error) {
-	to, err := event.ParseRecipient(phone)
-	if err != nil {
-		return "", err
-	}
-	switch {
-	case !to.IsPhone():
-		return "", fmt.Errorf("%w: pairing needs a phone number", event.ErrRecipient)
-	case to.User[0] == '0':
-		return "", fmt.Errorf("%w: %s", event.ErrRecipient, event.Domestic)
-	}
-	s.dial.Lock()
-	defer s.dial.Unlock()
-	if err := s.WrongNetwork(); err != nil {
-		return "", err
-	}
-	if s.Paired() {
-		return "", ErrPaired
-	}
-	if s.pairingNow() == nil {
-		if err := s.connect(ctx, true); err != nil {
-			return "", err
-		}
-	}
-	p := s.pairingNow()
-	if p == nil {
-		return "", s.pairingEnded("the connection was lost")
-	}
-	return s.requestCode(ctx, p, to.User)
-}
-
-// pairingEnded is an error, once what ended the pairing has been told.
-func (s *Session) pairingEnded(words string) error {
-	s.order.Lock()
-	defer s.order.Unlock()
+// ended waits until the end of the pairing has been reported, and returns it as an
+// error.
+func (l *linker) ended(words string) error {
+	l.facts.order.Lock()
+	defer l.facts.order.Unlock()
 	return fmt.Errorf("%w: %s", event.ErrNotConnected, words)
 }
 
-func (s *Session) requestCode(ctx context.Context, p *pairing, phone string) (string, error) {
+func (l *linker) requestCode(ctx context.Context, p *pairing, phone string) (string, error) {
 	select {
 	case <-p.ready:
 	case <-p.ctx.Done():
-		return "", s.pairingEnded("the pairing ended")
+		return "", l.ended("the pairing ended")
 	case <-ctx.Done():
 		return "", fmt.Errorf("%w: %w", event.ErrNotConnected, ctx.Err())
 	}
-	code, err := s.client().PairPhone(ctx, phone, true, whatsmeow.PairClientChrome, codeClientName)
+	code, err := l.conn.client().PairPhone(ctx, phone, true, whatsmeow.PairClientChrome, codeClientName)
 	if err != nil {
 		return "", fmt.Errorf("%w: ask for a pairing code: %w", event.ErrNotConnected, netfault.Plain(err))
 	}
-	s.order.Lock()
-	defer s.order.Unlock()
+	l.facts.order.Lock()
+	defer l.facts.order.Unlock()
 	p.stopCodes()
-	s.tell(event.Fact{Status: event.PairingCodeState})
-	s.withdrawPasskey(p)
+	l.facts.change(event.Fact{Status: event.PairingCodeState})
+	l.withdrawPasskey(p)
 	return code, nil
 }

@@ -15,32 +15,32 @@ import (
 
 	"postern/event"
 	"postern/internal/netfault"
+	"postern/whatsapp/translate"
 )
 
 const (
-	// maxChallenge bounds what an authenticator is asked, in bytes. WhatsApp
-	// asks in some hundreds; each credential of the account adds its id.
+	// maxChallenge limits the size of a challenge, in bytes. WhatsApp's have some
+	// hundred; each credential of the account adds its id.
 	maxChallenge = 64 << 10
 
-	// passkeyPause is how long an answer that WhatsApp took is given to lead
-	// on before another one is sent: a second one while the first still works
-	// spoils both.
+	// passkeyPause is the least time between two answers to one challenge. A second
+	// answer while WhatsApp still processes the first makes both fail.
 	passkeyPause = 3 * time.Second
 )
 
-// passkeyEvent takes the steps of a pairing that a passkey protects. It
-// reports whether evt was one. The caller holds s.order.
-func (s *Session) passkeyEvent(cli *whatsmeow.Client, evt any) bool {
+// passkeyEvent handles the steps of a pairing that requires a passkey. It reports
+// whether evt was one. The caller holds facts.order.
+func (l *linker) passkeyEvent(cli *whatsmeow.Client, evt any) bool {
 	switch evt := evt.(type) {
 	case *events.PairPasskeyRequest:
-		s.askPasskey(evt.PublicKey)
+		l.askPasskey(evt.PublicKey)
 	case *events.PairPasskeyConfirmation:
-		s.confirmPasskey(cli, evt)
+		l.confirmPasskey(cli, evt)
 	case *events.PairPasskeyError:
 		if evt.Continuation {
-			s.askAgain(evt.Error)
+			l.askAgain(evt.Error)
 		} else {
-			s.passkeyFailed(errorText(evt.Error))
+			l.passkeyFailed(translate.ErrorText(evt.Error))
 		}
 	default:
 		return false
@@ -48,145 +48,138 @@ func (s *Session) passkeyEvent(cli *whatsmeow.Client, evt any) bool {
 	return true
 }
 
-// askPasskey keeps the challenge. The codes have done their work; the attempt
-// goes on for another of its timeouts.
-func (s *Session) askPasskey(options *types.WebAuthnPublicKey) {
+// askPasskey stores the challenge. No more QR codes are shown, and the timeout of the
+// attempt starts again.
+func (l *linker) askPasskey(options *types.WebAuthnPublicKey) {
 	raw, err := json.Marshal(options)
 	if err != nil || options == nil || len(options.Challenge) == 0 || len(raw) > maxChallenge {
-		s.passkeyFailed("WhatsApp's challenge cannot be read")
+		l.passkeyFailed("WhatsApp's challenge cannot be read")
 		return
 	}
-	p := s.passkeyStep(event.PasskeyChallenge{Step: event.PasskeyRequired, PublicKey: raw})
+	p := l.passkeyStep(event.PasskeyChallenge{Step: event.PasskeyRequired, PublicKey: raw})
 	if p != nil {
 		p.stopCodes()
-		s.tellPasskey()
+		l.reportPasskey()
 	}
 }
 
-// passkeyStep is what the pairing waits for from now on. It gets an id, and the
-// attempt its whole time anew: people are slow, and what they have to do now
-// they could not begin before. It returns nil when no pairing is under way.
-func (s *Session) passkeyStep(c event.PasskeyChallenge) *pairing {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := s.pairing
+// passkeyStep sets what the pairing waits for. The step gets an id, and the timeout
+// starts again: people are slow, and could not begin this step earlier. It returns nil
+// if no pairing is running.
+func (l *linker) passkeyStep(c event.PasskeyChallenge) *pairing {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.now
 	if p == nil {
 		return nil
 	}
-	p.extend(s.conn.cfg.PairingTimeout)
+	p.extend(l.conn.cfg.PairingTimeout)
 	c.ID, c.ExpiresAt = uuid.NewString(), p.until
 	p.passkey = &c
 	return p
 }
 
-// tellPasskey reports what the pairing waits for now. The caller holds s.order.
-func (s *Session) tellPasskey() {
-	s.tell(passkeyFact(event.ConnectionConnecting, event.Pairing, s.Passkey().State()))
+// reportPasskey reports what the pairing waits for. The caller holds facts.order.
+func (l *linker) reportPasskey() {
+	l.facts.change(passkeyFact(event.ConnectionConnecting, event.Pairing, l.challenge().State()))
 }
 
-// tellPasskeyOver reports that nothing is waited for any more, if the pairing
-// that ended had asked for a passkey. It is told after what ended it. The
-// caller holds s.order.
-func (s *Session) tellPasskeyOver(ended *pairing, c event.Connection) {
+// reportPasskeyEnd reports that the pairing no longer waits for a passkey, if the ended
+// attempt did. It follows the report of the end itself. The caller holds facts.order.
+func (l *linker) reportPasskeyEnd(ended *pairing, c event.Connection) {
 	if ended != nil && ended.passkey != nil {
-		s.tell(passkeyFact(c, "", event.PasskeyState{}))
+		l.facts.change(passkeyFact(c, "", event.PasskeyState{}))
 	}
 }
 
-// withdrawPasskey forgets the passkey when a pairing goes on in another way.
-// The caller holds s.order.
-func (s *Session) withdrawPasskey(p *pairing) {
-	s.mu.Lock()
+// withdrawPasskey removes the challenge when the pairing continues by code. The caller
+// holds facts.order.
+func (l *linker) withdrawPasskey(p *pairing) {
+	l.mu.Lock()
 	before := *p
 	p.passkey = nil
-	s.mu.Unlock()
-	s.tellPasskeyOver(&before, event.ConnectionConnecting)
+	l.mu.Unlock()
+	l.reportPasskeyEnd(&before, event.ConnectionConnecting)
 }
 
 func passkeyFact(c event.Connection, state event.State, now event.PasskeyState) event.Fact {
-	f := connectionFact(event.TypePasskey, c, state)
+	f := translate.ConnectionFact(event.TypePasskey, c, state)
 	f.Data = event.ConnectionUpdate{Type: event.TypePasskey, Connection: c, Passkey: &now}
 	return f
 }
 
-// passkeyFailed ends a pairing that cannot come to a good end any more. The
-// caller holds s.order.
-func (s *Session) passkeyFailed(why string) {
+// passkeyFailed ends a pairing that cannot succeed any more. The caller holds
+// facts.order.
+func (l *linker) passkeyFailed(why string) {
 	f := event.Fact{Error: "passkey: " + why}
-	p := s.endPairing(nil)
+	p := l.end(nil)
 	if p == nil {
-		s.tell(f)
+		l.facts.change(f)
 		return
 	}
 	f.Status = event.ConnectionError
-	s.tell(f)
-	s.tellPasskeyOver(p, event.ConnectionClose)
-	s.background.Go(s.client().Disconnect) // closing the socket waits for the peer
+	l.facts.change(f)
+	l.reportPasskeyEnd(p, event.ConnectionClose)
+	l.conn.background.Go(l.conn.client().Disconnect) // closing the socket waits for the peer
 }
 
-// askAgain makes an answer that came to nothing as if it had not been given.
-func (s *Session) askAgain(err error) {
-	s.mu.Lock()
-	if s.pairing != nil && s.pairing.passkey != nil {
-		s.pairing.answered(false)
+// askAgain reopens a challenge whose answer failed.
+func (l *linker) askAgain(err error) {
+	l.mu.Lock()
+	if l.now != nil && l.now.passkey != nil {
+		l.now.answered(false)
 	}
-	s.mu.Unlock()
-	s.tell(event.Fact{Error: "passkey: " + errorText(err)})
+	l.mu.Unlock()
+	l.facts.change(event.Fact{Error: "passkey: " + translate.ErrorText(err)})
 }
 
-// answered marks whether what is waited for was answered. Whoever read it
-// before keeps what it was then. The caller holds Session.mu.
+// answered marks the challenge as answered or not. Callers that read it before keep the
+// old value. The caller holds linker.mu.
 func (p *pairing) answered(yes bool) {
 	now := *p.passkey
 	now.Answered = yes
 	p.passkey, p.taken = &now, time.Now()
 }
 
-// confirmPasskey goes on by itself when the phone scanned our code a moment
-// ago; else somebody has to compare the code first.
-func (s *Session) confirmPasskey(cli *whatsmeow.Client, evt *events.PairPasskeyConfirmation) {
+// confirmPasskey confirms by itself if the phone has just scanned our code; otherwise a
+// person must compare the code first.
+func (l *linker) confirmPasskey(cli *whatsmeow.Client, evt *events.PairPasskeyConfirmation) {
 	next := event.PasskeyChallenge{Step: event.PasskeyCompare, Code: evt.Code}
 	if evt.SkipHandoffUX {
 		next = event.PasskeyChallenge{Step: event.PasskeyDone}
 	}
-	p := s.passkeyStep(next)
+	p := l.passkeyStep(next)
 	if p == nil {
 		return
 	}
 	p.stopCodes()
-	s.tellPasskey()
+	l.reportPasskey()
 	if !evt.SkipHandoffUX {
 		return
 	}
-	s.background.Go(func() {
+	l.conn.background.Go(func() {
 		err := cli.SendPasskeyConfirmation(p.ctx)
 		if err == nil || p.ctx.Err() != nil {
 			return
 		}
-		s.order.Lock()
-		defer s.order.Unlock()
-		s.passkeyFailed(netfault.Plain(err).Error())
+		l.facts.order.Lock()
+		defer l.facts.order.Unlock()
+		l.passkeyFailed(netfault.Plain(err).Error())
 	})
 }
 
-// Passkey returns what the pairing waits for, nil when that is no passkey.
-// What it points to does not change.
-func (s *Session) Passkey() *event.PasskeyChallenge {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pairing == nil {
+// challenge returns what the pairing waits for, nil if that is no passkey.
+func (l *linker) challenge() *event.PasskeyChallenge {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.now == nil {
 		return nil
 	}
-	return s.pairing.passkey
+	return l.now.passkey
 }
 
-// AssertPasskey hands the authenticator's answer to WhatsApp; the pairing then
-// goes on as told by facts. It may be called again while nothing follows, and
-// waits some seconds then, whether something does. Errors:
-// [event.ErrNoPasskey], [event.ErrPasskeyRefused], or one that wraps
-// [event.ErrNotConnected].
-func (s *Session) AssertPasskey(ctx context.Context, a event.PasskeyAssertion) error {
-	return s.answerPasskey(ctx, func(c *event.PasskeyChallenge) error { return fits(a, c) }, func() error {
+func (l *linker) assert(ctx context.Context, a event.PasskeyAssertion) error {
+	return l.answerPasskey(ctx, func(c *event.PasskeyChallenge) error { return fits(a, c) }, func() error {
 		answer := &types.WebAuthnResponse{
 			ID: a.ID, RawID: a.RawID, Type: "public-key",
 			Response: types.WebAuthnResponseData{
@@ -197,13 +190,13 @@ func (s *Session) AssertPasskey(ctx context.Context, a event.PasskeyAssertion) e
 			handle := jsonbytes.UnpaddedURLBytes(a.UserHandle)
 			answer.Response.UserHandle = &handle
 		}
-		return s.client().SendPasskeyResponse(ctx, answer)
+		return l.conn.client().SendPasskeyResponse(ctx, answer)
 	})
 }
 
-// fits reports whether a can be an answer to c. An authenticator signs the
-// challenge along with the rest, so that one for another is known without
-// WhatsApp, which might hold it against the account.
+// fits reports whether a can answer c. The authenticator signs the challenge, so an
+// answer to another one is detected here, before WhatsApp could count it against the
+// account.
 func fits(a event.PasskeyAssertion, c *event.PasskeyChallenge) error {
 	if c == nil || c.Step != event.PasskeyRequired || a.For != "" && a.For != c.ID {
 		return event.ErrNoPasskey
@@ -212,34 +205,32 @@ func fits(a event.PasskeyAssertion, c *event.PasskeyChallenge) error {
 		Challenge jsonbytes.UnpaddedURLBytes `json:"challenge"`
 	}
 	if json.Unmarshal(a.ClientDataJSON, &signed) != nil || len(signed.Challenge) == 0 || json.Unmarshal(c.PublicKey, &asked) != nil {
-		return nil // WhatsApp knows what to say about it
+		return nil // WhatsApp will reject it
 	}
 	if string(signed.Challenge) != string(asked.Challenge) {
-		return fmt.Errorf("%w: this answer is to an earlier question", event.ErrNoPasskey)
+		return fmt.Errorf("%w: the answer belongs to an earlier challenge", event.ErrNoPasskey)
 	}
 	return nil
 }
 
-// ConfirmPasskey says that the code is the one that the phone shows. Errors
-// are those of AssertPasskey.
-func (s *Session) ConfirmPasskey(ctx context.Context) error {
+func (l *linker) confirm(ctx context.Context) error {
 	fits := func(c *event.PasskeyChallenge) error {
 		if c == nil || c.Step != event.PasskeyCompare {
 			return event.ErrNoPasskey
 		}
 		return nil
 	}
-	return s.answerPasskey(ctx, fits, func() error { return s.client().SendPasskeyConfirmation(ctx) })
+	return l.answerPasskey(ctx, fits, func() error { return l.conn.client().SendPasskeyConfirmation(ctx) })
 }
 
-// answerPasskey sends an answer to what is waited for, if it fits, one at a
-// time, and notes that it was taken. One that was taken before is given its
-// time to lead on.
-func (s *Session) answerPasskey(ctx context.Context, fits func(*event.PasskeyChallenge) error, send func() error) error {
-	if err := fits(s.Passkey()); err != nil {
+// answerPasskey sends an answer to the challenge, if it fits, one at a time, and
+// records that WhatsApp took it. After an earlier answer it first waits for
+// passkeyPause.
+func (l *linker) answerPasskey(ctx context.Context, fits func(*event.PasskeyChallenge) error, send func() error) error {
+	if err := fits(l.challenge()); err != nil {
 		return err
 	}
-	p := s.pairingNow()
+	p := l.current()
 	if p == nil {
 		return event.ErrNoPasskey
 	}
@@ -251,25 +242,25 @@ func (s *Session) answerPasskey(ctx context.Context, fits func(*event.PasskeyCha
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", event.ErrNotConnected, ctx.Err())
 	}
-	if err := s.letLeadOn(ctx, p); err != nil {
+	if err := l.awaitPause(ctx, p); err != nil {
 		return err
 	}
-	waits := s.Passkey()
+	waits := l.challenge()
 	if err := fits(waits); err != nil {
 		return err
 	}
 	if err := send(); err != nil {
 		return passkeyError(err)
 	}
-	s.passkeyTaken(p, waits)
+	l.passkeyTaken(p, waits)
 	return nil
 }
 
-// letLeadOn waits until an answer that was taken a moment ago has had its time.
-func (s *Session) letLeadOn(ctx context.Context, p *pairing) error {
-	s.mu.Lock()
+// awaitPause waits until passkeyPause has passed since the last answer.
+func (l *linker) awaitPause(ctx context.Context, p *pairing) error {
+	l.mu.Lock()
 	left, now := time.Until(p.taken.Add(passkeyPause)), p.passkey
-	s.mu.Unlock()
+	l.mu.Unlock()
 	if now == nil || !now.Answered || left <= 0 {
 		return nil
 	}
@@ -285,24 +276,23 @@ func (s *Session) letLeadOn(ctx context.Context, p *pairing) error {
 	}
 }
 
-// passkeyTaken notes that what the pairing waited for was answered, unless the
-// next step came while the answer was sent. A confirmed code is the last of
-// them, and told.
-func (s *Session) passkeyTaken(p *pairing, waits *event.PasskeyChallenge) {
-	s.order.Lock()
-	defer s.order.Unlock()
-	s.mu.Lock()
-	if s.pairing != p || p.passkey != waits {
-		s.mu.Unlock()
+// passkeyTaken records that the challenge was answered, unless the next step came in
+// the meantime. A confirmed code is the last step, which is reported.
+func (l *linker) passkeyTaken(p *pairing, waits *event.PasskeyChallenge) {
+	l.facts.order.Lock()
+	defer l.facts.order.Unlock()
+	l.mu.Lock()
+	if l.now != p || p.passkey != waits {
+		l.mu.Unlock()
 		return
 	}
 	confirmed := waits.Step == event.PasskeyCompare
 	if p.answered(true); confirmed {
 		p.passkey.Step, p.passkey.Code = event.PasskeyDone, ""
 	}
-	s.mu.Unlock()
+	l.mu.Unlock()
 	if confirmed {
-		s.tellPasskey()
+		l.reportPasskey()
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"postern/sandbox"
 )
 
-// ask lets a phone of the rig's network do something, and returns the answer.
+// ask makes a phone of the rig's network do something, and returns the answer.
 func (r *rig) ask(p *sandbox.Phone, body string) []byte {
 	r.t.Helper()
 	rec := httptest.NewRecorder()
@@ -43,7 +43,7 @@ func (r *rig) challenged(act string) (phone *sandbox.Phone, challenge string) {
 	return phone, challengeOf(r.t, r.session)
 }
 
-// challengeOf is what the session has to have signed now.
+// challengeOf returns the challenge that the session waits for.
 func challengeOf(t testing.TB, s *Session) string {
 	t.Helper()
 	waits := s.Passkey()
@@ -79,7 +79,7 @@ func (r *rig) assertion(phone *sandbox.Phone, challenge string) (a event.Passkey
 	}
 }
 
-func TestAnAccountWithAPasskeyIsLinkedByItsSignature(t *testing.T) {
+func TestPairingWithPasskey(t *testing.T) {
 	r := newRig(t)
 	if err := r.session.AssertPasskey(t.Context(), event.PasskeyAssertion{}); !errors.Is(err, event.ErrNoPasskey) {
 		t.Errorf("before it was asked for: %v", err)
@@ -106,7 +106,7 @@ func TestAnAccountWithAPasskeyIsLinkedByItsSignature(t *testing.T) {
 	}
 }
 
-func TestAWrongSignatureIsRefusedAndARightOneIsTakenAfterIt(t *testing.T) {
+func TestCorrectPasskeyAnswerAfterAWrongOne(t *testing.T) {
 	r := newRig(t)
 	phone, challenge := r.challenged(`{"do":"passkey"}`)
 	for name, spoil := range map[string]func(*event.PasskeyAssertion){
@@ -127,7 +127,7 @@ func TestAWrongSignatureIsRefusedAndARightOneIsTakenAfterIt(t *testing.T) {
 	r.state(event.Online)
 }
 
-func TestACodeIsComparedWhenTheAnswerDoesNotProveTheScan(t *testing.T) {
+func TestPasskeyCodeComparison(t *testing.T) {
 	r := newRig(t)
 	phone, challenge := r.challenged(`{"do":"passkey","compare":true}`)
 	if err := r.session.AssertPasskey(t.Context(), r.assertion(phone, challenge)); err != nil {
@@ -167,9 +167,9 @@ func TestARefusedPasskeyLinksNothing(t *testing.T) {
 	}
 }
 
-func TestACodeThatMustBeComparedWaitsForItsConfirmation(t *testing.T) {
+func TestPasskeyCodeWaitsForConfirmation(t *testing.T) {
 	s, cli, j := offline(t, Config{})
-	s.startPairing(false)
+	s.linker.start(false)
 	s.handle(cli, &events.PairPasskeyConfirmation{Code: "ABCD-EFGH"})
 	if waits := s.Passkey(); waits == nil || waits.Code != "ABCD-EFGH" {
 		t.Errorf("waits for %+v", waits)
@@ -178,13 +178,13 @@ func TestACodeThatMustBeComparedWaitsForItsConfirmation(t *testing.T) {
 		t.Errorf("an assertion instead: %v", err)
 	}
 	wantFacts(t, j, "connection.update passkey connecting pairing")
-	s.endPairing(nil)
+	s.linker.end(nil)
 	if err := s.ConfirmPasskey(t.Context()); !errors.Is(err, event.ErrNoPasskey) {
 		t.Errorf("after the pairing ended: %v", err)
 	}
 }
 
-func TestAPasskeyThatFailsIsTheReasonShownAndNoWebhook(t *testing.T) {
+func TestPasskeyFailureIsAReasonWithoutWebhook(t *testing.T) {
 	s, cli, j := offline(t, Config{})
 	s.handle(cli, &events.PairPasskeyError{Error: errors.New("no options")})
 	s.handle(cli, &events.PairPasskeyRequest{})

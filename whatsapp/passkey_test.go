@@ -15,35 +15,35 @@ import (
 	"postern/event"
 )
 
-// passkeys are the states of the passkey that were told so far, in order.
-func (r *rig) passkeys() (told []string) {
+// passkeys are the states of the passkey that were reported so far, in order.
+func (r *rig) passkeys() (reported []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return passkeysOf(r.history)
 }
 
-func passkeysOf(facts []event.Fact) (told []string) {
+func passkeysOf(facts []event.Fact) (reported []string) {
 	for _, f := range facts {
 		u, _ := f.Data.(event.ConnectionUpdate)
 		switch {
 		case u.Type != event.TypePasskey:
 		case u.Passkey.Step == "":
-			told = append(told, "null")
+			reported = append(reported, "null")
 		default:
-			told = append(told, string(u.Passkey.Step))
+			reported = append(reported, string(u.Passkey.Step))
 		}
 	}
-	return told
+	return reported
 }
 
 func (r *rig) wantPasskeys(want ...string) {
 	r.t.Helper()
 	if got := r.passkeys(); !slices.Equal(got, want) {
-		r.t.Errorf("told of the passkey: %q, want %q", got, want)
+		r.t.Errorf("passkey states reported: %q, want %q", got, want)
 	}
 }
 
-func TestEachStepOfAPasskeyIsToldAndThatItIsOver(t *testing.T) {
+func TestPasskeyStepsAreReported(t *testing.T) {
 	t.Run("proved", func(t *testing.T) {
 		r := newRig(t)
 		phone, challenge := r.challenged(`{"do":"passkey"}`)
@@ -73,7 +73,7 @@ func TestEachStepOfAPasskeyIsToldAndThatItIsOver(t *testing.T) {
 		r := newRig(t)
 		r.challenged(`{"do":"passkey"}`)
 		if r.net.Downgrade() == 0 {
-			t.Fatal("nobody was told")
+			t.Fatal("nothing was reported")
 		}
 		r.state(event.ConnectionError)
 		r.await("the end of the passkey", func(f event.Fact) bool {
@@ -89,8 +89,8 @@ func TestEachStepOfAPasskeyIsToldAndThatItIsOver(t *testing.T) {
 func TestWhateverEndsThePairingEndsItsPasskey(t *testing.T) {
 	over := "connection.update passkey close "
 	for name, end := range map[string]struct {
-		by   any
-		told []string
+		by       any
+		reported []string
 	}{
 		"lost":    {&events.Disconnected{}, []string{"connection.update disconnected close connection_timeout", over}},
 		"refused": {&events.PairError{Error: errors.New("refused")}, []string{"connection.update pair.error close connection_error", over}},
@@ -99,11 +99,11 @@ func TestWhateverEndsThePairingEndsItsPasskey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, cli, j := offline(t, Config{})
-			s.startPairing(false)
+			s.linker.start(false)
 			s.handle(cli, &events.PairPasskeyRequest{PublicKey: &types.WebAuthnPublicKey{Challenge: []byte("question")}})
 			j.take()
 			s.handle(cli, end.by)
-			wantFacts(t, j, end.told...)
+			wantFacts(t, j, end.reported...)
 			if s.Passkey() != nil {
 				t.Error("it is still waited for")
 			}
@@ -111,7 +111,7 @@ func TestWhateverEndsThePairingEndsItsPasskey(t *testing.T) {
 	}
 }
 
-func TestALinkByTypedCodeIsProtectedByThePasskeyToo(t *testing.T) {
+func TestPairingByCodeWithPasskey(t *testing.T) {
 	r := newRig(t)
 	phone := r.contact()
 	code, err := r.session.PairCode(t.Context(), phone.Number())
@@ -130,7 +130,7 @@ func TestALinkByTypedCodeIsProtectedByThePasskeyToo(t *testing.T) {
 	r.state(event.Online)
 }
 
-func TestAnAnswerToAnEarlierQuestionIsNotSent(t *testing.T) {
+func TestAnswerToAnEarlierChallengeIsRejected(t *testing.T) {
 	r := newRig(t)
 	phone, _ := r.challenged(`{"do":"passkey"}`)
 	err := r.session.AssertPasskey(t.Context(), r.assertion(phone, "AQIDBAUGBwgJCgsMDQ4PEA"))
@@ -139,7 +139,7 @@ func TestAnAnswerToAnEarlierQuestionIsNotSent(t *testing.T) {
 	}
 }
 
-// TestTwoAnswersAtOnceSpoilNothing is two people, or two dialogs, with one question.
+// TestTwoAnswersAtOnceSpoilNothing: two people, or two dialogs, answer one challenge.
 func TestTwoAnswersAtOnceSpoilNothing(t *testing.T) {
 	r := newRig(t)
 	phone, challenge := r.challenged(`{"do":"passkey"}`)
@@ -162,12 +162,12 @@ func TestTwoAnswersAtOnceSpoilNothing(t *testing.T) {
 	r.wantPasskeys("required", "done", "null")
 }
 
-// TestAPasskeyGivesThePairingItsTimeAnew: who scans in the last second still has
-// the time that a passkey takes.
-func TestAPasskeyGivesThePairingItsTimeAnew(t *testing.T) {
+// TestPasskeyRestartsThePairingTimeout: a scan in the last second still leaves the time
+// that a passkey takes.
+func TestPasskeyRestartsThePairingTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, cli, j := offline(t, Config{PairingTimeout: 30 * time.Second})
-		s.startPairing(false)
+		s.linker.start(false)
 		time.Sleep(29 * time.Second)
 		s.handle(cli, &events.PairPasskeyRequest{PublicKey: &types.WebAuthnPublicKey{Challenge: []byte("question")}})
 		want := time.Now().Add(30 * time.Second)
@@ -189,7 +189,7 @@ func TestAPasskeyGivesThePairingItsTimeAnew(t *testing.T) {
 	})
 }
 
-func TestAQuestionThatCannotBePutEndsThePairingWithItsReason(t *testing.T) {
+func TestInvalidChallengeEndsThePairing(t *testing.T) {
 	for name, asked := range map[string]any{
 		"none":        &events.PairPasskeyRequest{},
 		"empty":       &events.PairPasskeyRequest{PublicKey: &types.WebAuthnPublicKey{}},
@@ -198,24 +198,24 @@ func TestAQuestionThatCannotBePutEndsThePairingWithItsReason(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, cli, j := offline(t, Config{})
-			s.startPairing(false)
+			s.linker.start(false)
 			s.handle(cli, asked)
 			j.mu.Lock()
 			why := j.facts[0].Error
 			j.mu.Unlock()
 			wantFacts(t, j, " connection_error")
-			if s.Passkey() != nil || s.pairingNow() != nil || !strings.HasPrefix(why, "passkey: ") {
+			if s.Passkey() != nil || s.linker.current() != nil || !strings.HasPrefix(why, "passkey: ") {
 				t.Errorf("still pairing, or no reason: %q", why)
 			}
 		})
 	}
 }
 
-func TestAnAnswerThatCameToNothingCanBeGivenAgain(t *testing.T) {
+func TestFailedPasskeyAnswerCanBeRepeated(t *testing.T) {
 	s, cli, j := offline(t, Config{})
-	s.startPairing(false)
+	s.linker.start(false)
 	s.handle(cli, &events.PairPasskeyRequest{PublicKey: &types.WebAuthnPublicKey{Challenge: []byte("question")}})
-	s.passkeyTaken(s.pairingNow(), s.Passkey())
+	s.linker.passkeyTaken(s.linker.current(), s.Passkey())
 	if s.Passkey().Awaits() {
 		t.Error("it is waited for although it was answered")
 	}
@@ -226,9 +226,8 @@ func TestAnAnswerThatCameToNothingCanBeGivenAgain(t *testing.T) {
 	wantFacts(t, j, "connection.update passkey connecting pairing", " ")
 }
 
-// TestAnAnswerThatWasTakenHasItsTimeToLeadOn before another is sent, which would
-// spoil it.
-func TestAnAnswerThatWasTakenHasItsTimeToLeadOn(t *testing.T) {
+// TestPauseBetweenPasskeyAnswers: an earlier second answer would make both fail.
+func TestPauseBetweenPasskeyAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		follows bool
 		want    error
@@ -239,9 +238,9 @@ func TestAnAnswerThatWasTakenHasItsTimeToLeadOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, cli, _ := offline(t, Config{})
-				s.startPairing(false)
+				s.linker.start(false)
 				s.handle(cli, &events.PairPasskeyRequest{PublicKey: &types.WebAuthnPublicKey{Challenge: []byte("question")}})
-				s.passkeyTaken(s.pairingNow(), s.Passkey())
+				s.linker.passkeyTaken(s.linker.current(), s.Passkey())
 				began := time.Now()
 				if c.follows {
 					time.AfterFunc(time.Second, func() { s.handle(cli, &events.PairPasskeyConfirmation{Code: "ABCD-EFGH"}) })

@@ -13,11 +13,11 @@ import (
 	"postern/event"
 )
 
-// tellPhone sends the account's phone what one device of an account asks of
-// another, under the id. The library takes a Signal session with the phone for
-// granted. There is none until the phone has written, some moments after
-// pairing, so one is begun here, as for any other recipient.
-func tellPhone(ctx context.Context, cli *whatsmeow.Client, id types.MessageID, m *waE2E.Message) error {
+// messagePhone sends a message between an account's devices to its phone, with the given
+// id. The library assumes a Signal session with the phone, which does not exist until
+// the phone has written, some moments after pairing. messagePhone begins one, as for any
+// other recipient.
+func messagePhone(ctx context.Context, cli *whatsmeow.Client, id types.MessageID, m *waE2E.Message) error {
 	if err := meetPhone(ctx, cli); err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func tellPhone(ctx context.Context, cli *whatsmeow.Client, id types.MessageID, m
 	return err
 }
 
-// meetPhone begins a session with the account's phone where there is none.
+// meetPhone begins a session with the account's phone if there is none.
 func meetPhone(ctx context.Context, cli *whatsmeow.Client) error {
 	phone := cli.Store.GetLID().ToNonAD()
 	if phone.IsEmpty() {
@@ -44,7 +44,7 @@ func meetPhone(ctx context.Context, cli *whatsmeow.Client) error {
 	case !cli.IsConnected():
 		return whatsmeow.ErrNotConnected
 	case keys == nil:
-		return fmt.Errorf("%w: it has no keys of the account's phone", event.ErrRefused)
+		return fmt.Errorf("%w: WhatsApp has no keys of the account's phone", event.ErrRefused)
 	}
 	if err = session.NewBuilderFromSignal(cli.Store, address, wastore.SignalProtobufSerializer).ProcessBundle(ctx, keys); err != nil {
 		return fmt.Errorf("begin a session with the account's phone: %w", err)

@@ -8,20 +8,20 @@ import (
 	"postern/event"
 )
 
-// TestThePhoneIsAskedBeforeItHasWritten: what an account's phone is asked needs
-// no session that only the phone could have begun.
+// TestThePhoneIsAskedBeforeItHasWritten: a request to the phone needs no session that
+// only the phone could have begun.
 func TestThePhoneIsAskedBeforeItHasWritten(t *testing.T) {
 	for name, ask := range map[string]func(context.Context, *rig) error{
-		"app state": func(ctx context.Context, r *rig) error { return r.session.ResetAppState(ctx) },
+		"app state": func(ctx context.Context, r *rig) error { return r.session.Account.AppState.ResetAppState(ctx) },
 		"history": func(ctx context.Context, r *rig) error {
-			return r.session.AskHistory(ctx, event.MessageKey{RemoteJID: r.contact().JID().String(), ID: "NOW"}, time.Now(), 5)
+			return r.session.Account.Chats.AskHistory(ctx, event.MessageKey{RemoteJID: r.contact().JID().String(), ID: "NOW"}, time.Now(), 5)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			r.pair()
 			r.synced()
-			account := r.session.client().Store
+			account := r.session.conn.client().Store
 			address := account.GetLID().ToNonAD().SignalAddress().String()
 			if err := account.Sessions.DeleteSession(t.Context(), address); err != nil {
 				t.Fatal(err)

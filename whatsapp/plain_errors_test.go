@@ -12,17 +12,18 @@ import (
 
 	"postern/event"
 	"postern/whatsapp/device"
+	"postern/whatsapp/translate"
 )
 
-// TestADialThatFailsTellsWhyAndNotWhere: the error is stored and shown by the
+// TestDialErrorHasReasonWithoutAddress: the error is stored and shown by the
 // status of the connection.
-func TestADialThatFailsTellsWhyAndNotWhere(t *testing.T) {
+func TestDialErrorHasReasonWithoutAddress(t *testing.T) {
 	r := newRig(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := l.Addr().String()
+	closed := l.Addr().String()
 	_ = l.Close()
 	wrong, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -40,7 +41,7 @@ func TestADialThatFailsTellsWhyAndNotWhere(t *testing.T) {
 		}
 	}()
 	at := *r.cfg.Endpoint
-	for address, want := range map[string]string{nobody: "the connection was refused", wrong.Addr().String(): "TLS: "} {
+	for address, want := range map[string]string{closed: "the connection was refused", wrong.Addr().String(): "TLS: "} {
 		at.URL = "wss://" + address + "/ws/secret"
 		devices, err := device.Open(r.store, nil)
 		if err != nil {
@@ -68,9 +69,9 @@ func TestADialThatFailsTellsWhyAndNotWhere(t *testing.T) {
 	}
 }
 
-// TestWhatTheLibraryCouldNotReachIsToldWithoutAddresses: every way from an error
-// of the library to one of ours.
-func TestWhatTheLibraryCouldNotReachIsToldWithoutAddresses(t *testing.T) {
+// TestLibraryErrorsHaveNoAddresses covers every conversion of a library error to one of
+// ours.
+func TestLibraryErrorsHaveNoAddresses(t *testing.T) {
 	_, dial := net.Dial("tcp", "127.0.0.1:1")
 	upload := errors.Join(errors.New("failed to execute request"), &net.OpError{Op: "dial", Net: "tcp", Err: dial, Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 443}})
 	_, file := os.Open("/nowhere/at/all")
@@ -81,7 +82,7 @@ func TestWhatTheLibraryCouldNotReachIsToldWithoutAddresses(t *testing.T) {
 		"a download":        classifyDownload,
 		"before a send":     certain,
 		"a passkey":         passkeyError,
-		"a state's reading": func(err error) error { return errors.New(errorText(err)) },
+		"a state's reading": func(err error) error { return errors.New(translate.ErrorText(err)) },
 	} {
 		for _, cause := range []error{dial, upload, errors.New(`Post "https://mmg.whatsapp.net/mms/image/x?auth=secret": odd`)} {
 			got := way(cause).Error()

@@ -15,7 +15,7 @@ import (
 	"postern/whatsapp/proxy/proxytest"
 )
 
-func TestAnInstanceWithAProxyReachesWhatsAppThroughNothingElse(t *testing.T) {
+func TestAllConnectionsUseTheProxy(t *testing.T) {
 	const login = "someone:pa55word"
 	for _, scheme := range []string{"http", "https", "socks5"} {
 		for _, named := range []bool{true, false} {
@@ -37,7 +37,7 @@ func TestAnInstanceWithAProxyReachesWhatsAppThroughNothingElse(t *testing.T) {
 				before := len(px.Asked())
 				file := p.sentFile(event.MediaDocument)
 				f := emptyFile(t)
-				must(t, p.session.Download(t.Context(), file, f, 100))
+				must(t, p.session.Account.Files.Download(t.Context(), file, f, 100))
 				if got, err := os.ReadFile(f.Name()); err != nil || string(got) != "the file" {
 					t.Errorf("down came %q (%v)", got, err)
 				}
@@ -53,7 +53,7 @@ func TestAnInstanceWithAProxyReachesWhatsAppThroughNothingElse(t *testing.T) {
 				p.onlyAsked(t, px)
 				for _, said := range px.Logins() {
 					if said != login {
-						t.Errorf("the proxy was told %q", said)
+						t.Errorf("the proxy was sent %q", said)
 					}
 				}
 				for _, at := range p.dialed {
@@ -67,7 +67,7 @@ func TestAnInstanceWithAProxyReachesWhatsAppThroughNothingElse(t *testing.T) {
 	}
 }
 
-func TestAProxyThatFailsLeavesAReasonAndNothingGoesAnotherWay(t *testing.T) {
+func TestProxyFailureIsNotBypassed(t *testing.T) {
 	garbage := func(c net.Conn) bool {
 		_, _ = io.WriteString(c, "\x00\xff\x00 garbage\r\n\r\n")
 		return false
@@ -96,11 +96,11 @@ func TestAProxyThatFailsLeavesAReasonAndNothingGoesAnotherWay(t *testing.T) {
 	}{
 		"it dies":                    {"http", (*proxytest.Proxy).Close, proxy.Connect, "refused"},
 		"it dies, socks":             {"socks5", (*proxytest.Proxy).Close, proxy.Connect, "refused"},
-		"it answers garbage":         {"http", func(p *proxytest.Proxy) { p.Answer(garbage) }, proxy.Connect, "no HTTP proxy"},
-		"it answers garbage, socks":  {"socks5", func(p *proxytest.Proxy) { p.Answer(garbage) }, proxy.Connect, "no SOCKS5 proxy"},
+		"it answers garbage":         {"http", func(p *proxytest.Proxy) { p.Answer(garbage) }, proxy.Connect, "not an HTTP proxy"},
+		"it answers garbage, socks":  {"socks5", func(p *proxytest.Proxy) { p.Answer(garbage) }, proxy.Connect, "not a SOCKS5 proxy"},
 		"it carries garbage":         {"http", func(p *proxytest.Proxy) { p.Answer(afterwards) }, proxy.TLS, "TLS"},
-		"it asks for a password":     {"http", func(p *proxytest.Proxy) { p.Ask("someone:pa55word") }, proxy.Auth, "asks for a user"},
-		"it asks, socks":             {"socks5", func(p *proxytest.Proxy) { p.Ask("someone:pa55word") }, proxy.Auth, "asks for a user"},
+		"it asks for a password":     {"http", func(p *proxytest.Proxy) { p.Ask("someone:pa55word") }, proxy.Auth, "requires a user"},
+		"it asks, socks":             {"socks5", func(p *proxytest.Proxy) { p.Ask("someone:pa55word") }, proxy.Auth, "requires a user"},
 		"it says nothing":            {"http", func(p *proxytest.Proxy) { p.Answer(silent) }, proxy.Connect, "no answer in time"},
 		"it says nothing, socks":     {"socks5", func(p *proxytest.Proxy) { p.Answer(silent) }, proxy.Connect, "no answer in time"},
 		"it carries nothing":         {"http", func(p *proxytest.Proxy) { p.Answer(deaf) }, proxy.TLS, "no answer in time"},
@@ -137,7 +137,7 @@ func TestAProxyThatFailsLeavesAReasonAndNothingGoesAnotherWay(t *testing.T) {
 	}
 }
 
-func TestAFileThatFindsNoWayIsNotSent(t *testing.T) {
+func TestUploadFailsWithoutItsProxy(t *testing.T) {
 	p := newProxied(t, Config{Media: newFiles(t, "x")}, false)
 	px, files := p.proxy(t, "http"), p.proxy(t, "socks5")
 	p.through(t, px.URL(""), proxy.Socket)
@@ -164,7 +164,7 @@ func TestAFileThatFindsNoWayIsNotSent(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotForAProxyGoesWithoutIt(t *testing.T) {
+func TestUsesWithoutAProxyConnectDirectly(t *testing.T) {
 	p := newProxied(t, Config{Media: newFiles(t, "x")}, false)
 	p.cfg.Endpoint.URL = "wss://" + p.real + "/ws/chat" // no trap: something goes without
 	p.restart()
@@ -191,7 +191,7 @@ func TestWhatIsNotForAProxyGoesWithoutIt(t *testing.T) {
 	}
 }
 
-func TestNothingIsDialledWhileTheProxyIsNotKnown(t *testing.T) {
+func TestUnknownProxyPreventsDials(t *testing.T) {
 	p := newProxied(t, Config{}, false)
 	p.fail(errors.New("its record is damaged"))
 	err := p.dialFails(t)
@@ -232,7 +232,7 @@ func TestAChangeClosesWhatGoesTheFormerWay(t *testing.T) {
 	}
 }
 
-func TestAFileOnItsWayDuringAChangeIsNotSent(t *testing.T) {
+func TestProxyChangeStopsAnUpload(t *testing.T) {
 	for name, arrange := range map[string]func(files *proxytest.Proxy, reached, over chan struct{}){
 		"before its connection stands": func(files *proxytest.Proxy, reached, over chan struct{}) {
 			files.Answer(func(net.Conn) bool {
@@ -286,7 +286,7 @@ func TestAFileOnItsWayDuringAChangeIsNotSent(t *testing.T) {
 	}
 }
 
-func TestTheNextRequestGoesTheNewWayWhoeverWasTold(t *testing.T) {
+func TestProxyChangeAppliesToTheNextRequest(t *testing.T) {
 	p := newProxied(t, Config{}, false)
 	a, b := p.proxy(t, "http"), p.proxy(t, "socks5")
 	get := func() {
@@ -331,12 +331,12 @@ func TestInstancesShareNoConnectionOfTheirProxies(t *testing.T) {
 		defer lines.media.client.CloseIdleConnections()
 	}
 	if got := px.Logins(); !slices.Equal(got, []string{"mine:x", "others:x"}) {
-		t.Errorf("the proxy was told %q", got)
+		t.Errorf("the proxy was sent %q", got)
 	}
 }
 
-func TestWithoutAnEndpointAProxyIsAskedForWhatsAppItself(t *testing.T) {
-	server := proxytest.New(t, "https") // something with TLS, and a certificate that nobody trusts
+func TestProxyWithoutAnEndpointDialsWhatsApp(t *testing.T) {
+	server := proxytest.New(t, "https") // something with TLS, and an untrusted certificate
 	px := proxytest.New(t, "http")
 	px.Route(func(string) string { return server.Address() })
 	via, err := proxy.Parse(px.URL(""))

@@ -17,8 +17,7 @@ import (
 	"postern/whatsapp/proxy/proxytest"
 )
 
-// lookups counts the questions of this process to a DNS server. No test has a
-// name that needs one.
+// lookups counts the DNS queries of this process. No test uses a name that needs one.
 var lookups = func() *atomic.Int64 {
 	n := new(atomic.Int64)
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
@@ -28,8 +27,8 @@ var lookups = func() *atomic.Int64 {
 	return n
 }()
 
-// trap is an address where WhatsApp seems to be, and which nobody may dial but
-// a proxy, which is led to the real place instead.
+// trap is an address in place of WhatsApp's that must not be dialled directly. A proxy
+// that is asked for it connects to the real server instead.
 type trap struct {
 	address string
 	sprung  atomic.Int64
@@ -54,7 +53,7 @@ func newTrap(t *testing.T) *trap {
 	return trap
 }
 
-// proxied is an instance that has to use proxies, and cannot do without.
+// proxied is an instance that must use proxies.
 type proxied struct {
 	*rig
 	trap   *trap
@@ -67,8 +66,8 @@ type proxied struct {
 	dialed []string // addresses of proxies
 }
 
-// newProxied makes an instance at an endpoint that only proxies reach. With
-// named, the endpoint has a name that nobody knows; else it is a trap.
+// newProxied creates an instance at an endpoint that only proxies reach. With named,
+// the endpoint has an unknown name; else it is a trap.
 func newProxied(t *testing.T, cfg Config, named bool) *proxied {
 	t.Helper()
 	p := &proxied{use: map[proxy.Use]proxy.Server{}, trap: newTrap(t)}
@@ -107,7 +106,7 @@ func newProxied(t *testing.T, cfg Config, named bool) *proxied {
 	return p
 }
 
-// proxy starts a proxy that leads to the sandbox, whatever it is asked for.
+// proxy starts a proxy that connects to the sandbox for every target.
 func (p *proxied) proxy(t *testing.T, scheme string) *proxytest.Proxy {
 	t.Helper()
 	px := proxytest.New(t, scheme)
@@ -134,7 +133,7 @@ func (p *proxied) fail(err error) {
 	p.failed = err
 }
 
-// onlyAsked holds what a proxy was asked for against what it should have been.
+// onlyAsked compares the requests to a proxy with the expected ones.
 func (p *proxied) onlyAsked(t *testing.T, px *proxytest.Proxy) {
 	t.Helper()
 	for _, got := range px.Asked() {
@@ -144,7 +143,7 @@ func (p *proxied) onlyAsked(t *testing.T, px *proxytest.Proxy) {
 	}
 }
 
-// dialFails dials and returns why it failed.
+// dialFails dials and returns the error.
 func (p *proxied) dialFails(t *testing.T) error {
 	t.Helper()
 	err := p.session.Connect(t.Context())
@@ -162,7 +161,7 @@ func wantStep(t *testing.T, err error, step proxy.Step, words string) {
 	}
 	for _, secret := range []string{"pa55word", "someone", "127.0.0.1"} {
 		if strings.Contains(err.Error(), secret) {
-			t.Errorf("the reason %q tells %s", err, secret)
+			t.Errorf("the reason %q contains %s", err, secret)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 const (
 	qrScale = 6 // pixels per module: about 450 pixels for WhatsApp's codes
-	qrQuiet = 4 // modules of light border, as the QR standard asks
+	qrQuiet = 4 // modules of light border, required by the QR standard
 )
 
 // palette is the two colours of a code.
@@ -42,7 +42,7 @@ func parseColour(s string) (color.RGBA, error) {
 	return color.RGBA{b[0], b[1], b[2], 0xff}, nil
 }
 
-// dataURL returns text as a QR code, a PNG in a data URL.
+// dataURL returns text as a QR code: a PNG in a data URL.
 func (p palette) dataURL(text string) (string, error) {
 	code, err := qr.Encode(text, qr.L)
 	if err != nil {

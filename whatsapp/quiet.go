@@ -9,33 +9,35 @@ import (
 	waBinary "go.mau.fi/whatsmeow/binary"
 	wastore "go.mau.fi/whatsmeow/store"
 	waLog "go.mau.fi/whatsmeow/util/log"
+
+	"postern/whatsapp/translate"
 )
 
-// A connection can fall silent without breaking: WhatsApp answers its pings and
-// takes what is sent, and delivers nothing any more. Only a new login helps.
-// Nobody can tell that from an account that nobody writes to, but by what was
-// before: one that got something all day and then nothing at all is connected
-// anew, once, and watched again when something comes.
+// A connection can become silent without breaking: WhatsApp answers pings and takes
+// sends, but delivers nothing any more. Only a new login helps. An account without
+// contacts looks the same, so the session looks at the past: a connection that received
+// something regularly and then nothing at all is dropped once, and watched again when
+// something arrives.
 
-// lively is how many stanzas the period before a silence must have had for the
-// silence to be suspicious.
+// lively is how many stanzas the period before a silence must have had for the silence
+// to be suspicious.
 const lively = 10
 
 var errQuiet = errors.New("WhatsApp answered pings and delivered nothing for longer than before")
 
-// silence watches what WhatsApp sends to a session of its own accord. The zero
-// value watches nothing before connected is called.
+// silence watches the stanzas that WhatsApp sends without a request. The zero value
+// watches nothing until connected is called.
 type silence struct {
 	mu     sync.Mutex
-	recent [lively]time.Time // of the last stanzas, as a ring
-	next   int               // where the next one goes: the oldest
-	since  time.Time         // of the last stanza or login, whichever was later
+	recent [lively]time.Time // times of the last stanzas, as a ring
+	next   int               // index of the oldest
+	since  time.Time         // time of the last stanza or login
 	armed  bool              // the timer runs
-	spent  bool              // the session was connected anew, and nothing came since
+	spent  bool              // the session reconnected, and nothing has come since
 	timer  *time.Timer       // of this connection; nil for none
 }
 
-// connected watches a new connection for a period, when look is called.
+// connected watches a new connection and calls look after each period.
 func (q *silence) connected(period time.Duration, look func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -50,7 +52,7 @@ func (q *silence) connected(period time.Duration, look func()) {
 	}
 }
 
-// ended watches no longer.
+// ended stops watching.
 func (q *silence) ended() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -65,7 +67,7 @@ func (q *silence) stop() {
 	q.timer, q.armed = nil, false
 }
 
-// came notes a stanza.
+// came records a stanza.
 func (q *silence) came(period time.Duration) {
 	now := time.Now()
 	q.mu.Lock()
@@ -79,9 +81,8 @@ func (q *silence) came(period time.Duration) {
 	}
 }
 
-// suspicious tells, when the timer has run out, whether the session is to be
-// connected anew. If not, it sets the timer for the next look, or leaves it to
-// the next stanza.
+// suspicious reports, after the timer fired, whether the session should reconnect. If
+// not, it sets the timer for the next look, or leaves that to the next stanza.
 func (q *silence) suspicious(period time.Duration) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -98,7 +99,7 @@ func (q *silence) suspicious(period time.Duration) bool {
 	return q.spent
 }
 
-// later looks again after a while.
+// later sets the timer for another look.
 func (q *silence) later(d time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -108,60 +109,58 @@ func (q *silence) later(d time.Duration) {
 	}
 }
 
-// watchSilence begins to watch a connection that has logged in.
+// watchSilence starts to watch a connection that has logged in.
 func (s *Session) watchSilence(cli *whatsmeow.Client) {
 	s.silence.connected(s.conn.cfg.QuietReconnect, func() { s.lookForSilence(cli) })
 }
 
-// lookForSilence is called when the timer has run out.
+// lookForSilence drops the connection if it is silent. The timer calls it.
 func (s *Session) lookForSilence(cli *whatsmeow.Client) {
 	s.gate.RLock()
 	defer s.gate.RUnlock()
-	if s.closed || s.client() != cli || !s.Online() {
+	if s.closed || s.conn.client() != cli || !s.Online() {
 		return
 	}
 	if s.pingLost.Load() {
-		s.silence.later(whatsmeow.KeepAliveMaxFailTime) // who answers no pings is given up by then
+		s.silence.later(whatsmeow.KeepAliveMaxFailTime) // by then a connection without pongs is given up
 		return
 	}
 	if !s.silence.suspicious(s.conn.cfg.QuietReconnect) {
 		return
 	}
 	s.conn.seen.fellQuiet()
-	s.log.Warn("WhatsApp answers pings and delivers nothing; connecting anew", "quiet_for", s.conn.cfg.QuietReconnect)
+	s.conn.log.Warn("WhatsApp answers pings but delivers nothing; connecting again", "quiet_for", s.conn.cfg.QuietReconnect)
 	s.abandon(errQuiet)
 }
 
-// received takes every stanza that a client receives. The library tells of them
-// in its log only, before it does anything with them. lids are those of the client's
-// device.
+// received handles every stanza that a client receives, before the library does: only
+// its log shows them. lids belongs to the client's device.
 func (s *Session) received(lids wastore.LIDStore, n *waBinary.Node) {
 	switch n.Tag {
-	case "message", "receipt", "notification", "call", "presence", "chatstate": // else an answer, or part of a login
+	case "message", "receipt", "notification", "call", "presence", "chatstate": // others are answers, or part of a login
 		s.silence.came(s.conn.cfg.QuietReconnect)
 		s.flood.wait()
 	}
 	switch n.Tag {
-	case "receipt", "notification", "call", "presence", "chatstate": // of messages the library learns itself
+	case "receipt", "notification", "call", "presence", "chatstate": // the library itself learns from messages
 		s.learnPairs(lids, n)
 	}
-	keepApproval(n)
+	translate.KeepApproval(n)
 }
 
-// noPlace takes that a stanza has to wait for a place among those that wait.
+// noPlace handles the library's message that its queue has no room for a stanza.
 func (s *Session) noPlace() {
 	if s.flood.noPlace() {
 		s.conn.seen.flooded()
-		if !s.flood.tells() {
+		if !s.flood.mayLog() {
 			return
 		}
-		s.log.Warn("WhatsApp sends faster than its stanzas can be handled; reading more slowly")
+		s.conn.log.Warn("WhatsApp sends faster than its stanzas can be handled; reading more slowly")
 	}
 }
 
-// clientLog is the log of a client, from which the session learns what the library
-// tells nobody else: from its part for received stanzas that one came, from that for
-// sent ones that one leaves, from the rest that one found no place.
+// clientLog is the log of a client. The session learns from it what the library reports
+// nowhere else: the stanzas that it receives and sends, and that its queue is full.
 type clientLog struct {
 	libraryLog
 
@@ -190,7 +189,7 @@ func (l clientLog) Sub(module string) waLog.Logger {
 	return l.libraryLog.Sub(module)
 }
 
-// stanzaLog is one of those parts.
+// stanzaLog is the log of received or of sent stanzas.
 type stanzaLog struct {
 	libraryLog
 

@@ -10,9 +10,9 @@ import (
 	"postern/sandbox"
 )
 
-// TestASilenceIsSuspiciousOnceAndOnlyAfterLife holds the rule at its edges, in
-// a day of simulated time for each case. Steps are hours from the login.
-func TestASilenceIsSuspiciousOnceAndOnlyAfterLife(t *testing.T) {
+// TestSilenceIsSuspiciousOnceAfterActivity tests the limits of the rule in a day of
+// simulated time for each case. Steps are hours since the login.
+func TestSilenceIsSuspiciousOnceAfterActivity(t *testing.T) {
 	const period = 6 * time.Hour
 	many := func(n int, at float64) (steps []float64) {
 		for range n {
@@ -22,8 +22,8 @@ func TestASilenceIsSuspiciousOnceAndOnlyAfterLife(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		stanzas []float64 // when one comes
-		logins  []float64 // when the session is connected anew, besides for the silence
-		want    []float64 // when it is connected anew for the silence
+		logins  []float64 // when the session is reconnected, besides for the silence
+		want    []float64 // when it is reconnected for the silence
 	}{
 		"nothing ever comes":                    {},
 		"nine come and then nothing":            {stanzas: many(9, 1)},
@@ -33,7 +33,7 @@ func TestASilenceIsSuspiciousOnceAndOnlyAfterLife(t *testing.T) {
 		"one comes just in time":                {stanzas: append(many(10, 1), 6.9), want: []float64{12.9}},
 		"ten come, and after the silence one":   {stanzas: append(many(10, 1), 9), want: []float64{7}},
 		"ten come before and after the silence": {stanzas: append(many(10, 1), many(10, 9)...), want: []float64{7, 15}},
-		"a login in the silence begins it anew": {stanzas: many(10, 1), logins: []float64{4}, want: []float64{10}},
+		"a login in the silence restarts it":    {stanzas: many(10, 1), logins: []float64{4}, want: []float64{10}},
 		"life and a login after the silence": {
 			stanzas: append(many(10, 1), many(10, 9)...), logins: []float64{10}, want: []float64{7, 16},
 		},
@@ -70,16 +70,16 @@ func TestASilenceIsSuspiciousOnceAndOnlyAfterLife(t *testing.T) {
 				q.ended()
 				synctest.Wait()
 				if fmt.Sprint(got) != fmt.Sprint(tc.want) {
-					t.Errorf("connected anew at %v, want %v", got, tc.want)
+					t.Errorf("reconnected at %v, want %v", got, tc.want)
 				}
 			})
 		})
 	}
 }
 
-// TestASilentConnectionIsMadeAnewOnce: WhatsApp answers its pings and delivers
-// nothing; what waited comes with the new login.
-func TestASilentConnectionIsMadeAnewOnce(t *testing.T) {
+// TestSilentConnectionReconnectsOnce: WhatsApp answers pings and delivers nothing;
+// queued stanzas arrive after the new login.
+func TestSilentConnectionReconnectsOnce(t *testing.T) {
 	const period = 2 * time.Second // ten texts come faster on any machine
 	r := newRigWith(t, Config{QuietReconnect: period})
 	phone, contact := r.pair(), r.contact()
@@ -100,7 +100,7 @@ func TestASilentConnectionIsMadeAnewOnce(t *testing.T) {
 	}
 }
 
-func TestAConnectionThatIsQuietByNatureIsLeftAlone(t *testing.T) {
+func TestQuietConnectionIsKept(t *testing.T) {
 	const period = 300 * time.Millisecond
 	for name, tc := range map[string]struct {
 		period time.Duration
@@ -118,13 +118,13 @@ func TestAConnectionThatIsQuietByNatureIsLeftAlone(t *testing.T) {
 			r.say(contact, phone, "before", tc.before)
 			time.Sleep(3 * period)
 			if n := r.conn.Stats().QuietReconnects; n != logins {
-				t.Errorf("connected anew %d times", n-logins)
+				t.Errorf("reconnected %d times", n-logins)
 			}
 		})
 	}
 }
 
-// say lets a contact send texts, and waits until they were received.
+// say makes a contact send texts, and waits until they are received.
 func (r *rig) say(from, to *sandbox.Phone, text string, n int) {
 	r.t.Helper()
 	for i := range n {

@@ -2,47 +2,73 @@ package whatsapp
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"postern/event"
+	"postern/whatsapp/translate"
 )
 
-// reloginAfter is how long WhatsApp gets to ask for the login that follows a
-// pairing. It asks within a second.
+// reloginAfter is how long the session waits for WhatsApp's request to log in after a
+// pairing. It usually comes within a second.
 const reloginAfter = 3 * time.Second
 
-// reloginState follows the step from paired to logged in. WhatsApp ends the
-// pairing stream with code 515, which the library turns into
-// ManualLoginReconnect, unless the connection closes first: then the node may
-// be lost. Either way exactly one manual.reconnect is reported.
+// reloginState follows the step from paired to logged in. WhatsApp ends the pairing
+// stream with code 515, which the library turns into ManualLoginReconnect. If the
+// connection closes first, the code may be lost. In both cases exactly one
+// manual.reconnect is reported.
 type reloginState int
 
 const (
 	reloginNone      reloginState = iota
-	reloginEarly                  // code 515 was handled before the pairing that it follows
+	reloginEarly                  // code 515 was handled before its pairing
 	reloginExpected               // paired; waiting for code 515
-	reloginAnnounced              // manual.reconnect was reported; waiting for Connect and its login
+	reloginAnnounced              // manual.reconnect was reported; waiting for the login
 )
 
-// expectRelogin starts the watchdog after a pairing. It reports whether the
-// request to log in has come already.
-func (s *Session) expectRelogin() (early bool) {
+// relogin watches for the login that follows a pairing.
+type relogin struct {
+	conn  *connection
+	facts *reporter
+
+	mu    sync.Mutex
+	state reloginState
+	watch context.CancelFunc // stops the watchdog
+}
+
+// reset prepares for a new connection.
+func (r *relogin) reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state = reloginNone
+}
+
+// stop ends the watchdog.
+func (r *relogin) stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopLocked()
+}
+
+// expect starts the watchdog after a pairing. It reports whether the request to log in
+// has already come.
+func (r *relogin) expect() (early bool) {
 	ctx, stop := context.WithCancel(context.Background())
-	s.mu.Lock()
-	s.stopWatch()
-	early = s.relogin == reloginEarly
-	s.relogin = reloginExpected
-	s.watch = stop
-	s.mu.Unlock()
-	s.background.Go(func() {
+	r.mu.Lock()
+	r.stopLocked()
+	early = r.state == reloginEarly
+	r.state = reloginExpected
+	r.watch = stop
+	r.mu.Unlock()
+	r.conn.background.Go(func() {
 		timer := time.NewTimer(reloginAfter)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-			s.order.Lock()
-			defer s.order.Unlock()
-			if s.announceRelogin() {
-				s.log.Info("whatsapp did not ask for the login after pairing")
+			r.facts.order.Lock()
+			defer r.facts.order.Unlock()
+			if r.announce() {
+				r.conn.log.Info("WhatsApp did not request the login after pairing")
 			}
 		case <-ctx.Done():
 		}
@@ -50,46 +76,47 @@ func (s *Session) expectRelogin() (early bool) {
 	return early
 }
 
-// announceRelogin reports manual.reconnect, once per pairing or request of
-// WhatsApp, and tells whether it did. The library handles a pairing and the
-// code 515 after it in two goroutines; when the code comes first it is kept
-// for the pairing. The caller holds s.order.
-func (s *Session) announceRelogin() bool {
-	s.mu.Lock()
-	due := s.relogin == reloginExpected || s.relogin == reloginNone && s.paired
-	if s.relogin == reloginNone && !s.paired {
-		s.relogin = reloginEarly
+// announce reports manual.reconnect, once per pairing or request of WhatsApp, and
+// returns whether it did. The library handles a pairing and the code 515 after it in
+// two goroutines; a code that comes first is kept for the pairing. The caller holds
+// facts.order.
+func (r *relogin) announce() bool {
+	paired := r.conn.isPaired()
+	r.mu.Lock()
+	due := r.state == reloginExpected || r.state == reloginNone && paired
+	if r.state == reloginNone && !paired {
+		r.state = reloginEarly
 	}
 	if due {
-		s.relogin = reloginAnnounced
-		s.stopWatch()
+		r.state = reloginAnnounced
+		r.stopLocked()
 	}
-	s.mu.Unlock()
+	r.mu.Unlock()
 	if due {
-		s.tell(connectionFact(event.TypeManualReconnect, event.ConnectionConnecting, event.Connecting))
+		r.facts.change(translate.ConnectionFact(event.TypeManualReconnect, event.ConnectionConnecting, event.Connecting))
 	}
 	return due
 }
 
-// betweenLogins reports whether a closed stream belongs to the pairing. A code
-// 515 alone does not make it so: no pairing may follow.
-func (s *Session) betweenLogins() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.relogin == reloginExpected || s.relogin == reloginAnnounced
+// between reports whether the closed stream belongs to a pairing. A code 515 alone is
+// not enough: a pairing need not follow.
+func (r *relogin) between() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state == reloginExpected || r.state == reloginAnnounced
 }
 
-func (s *Session) loggedIn() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.relogin = reloginNone
-	s.stopWatch()
+func (r *relogin) loggedIn() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state = reloginNone
+	r.stopLocked()
 }
 
-// stopWatch ends the watchdog. The caller holds s.mu.
-func (s *Session) stopWatch() {
-	if s.watch != nil {
-		s.watch()
-		s.watch = nil
+// stopLocked ends the watchdog. The caller holds r.mu.
+func (r *relogin) stopLocked() {
+	if r.watch != nil {
+		r.watch()
+		r.watch = nil
 	}
 }

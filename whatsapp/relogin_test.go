@@ -8,7 +8,7 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 )
 
-func TestALoginRequestThatOvertakesItsPairingIsAnnouncedAfterIt(t *testing.T) {
+func TestEarlyLoginRequestFollowsItsPairing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, cli, j := offline(t, Config{})
 		s.handle(cli, &events.ManualLoginReconnect{})
@@ -18,14 +18,14 @@ func TestALoginRequestThatOvertakesItsPairingIsAnnouncedAfterIt(t *testing.T) {
 	})
 }
 
-func TestALoginRequestWithoutAPairingDoesNotHideTheLoss(t *testing.T) {
+func TestLoginRequestWithoutPairingReportsTheLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, cli, j := offline(t, Config{})
-		s.startPairing(false)
+		s.linker.start(false)
 		s.handle(cli, &events.ManualLoginReconnect{})
 		s.handle(cli, &events.Disconnected{})
 		wantFacts(t, j, "connection.update disconnected close connection_timeout")
-		if s.pairingNow() != nil {
+		if s.linker.current() != nil {
 			t.Error("still pairing")
 		}
 	})

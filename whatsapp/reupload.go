@@ -15,17 +15,17 @@ import (
 	"postern/event"
 )
 
-// phonePatience is how long a phone may take to upload a file again. One that
-// is switched off never answers.
+// phonePatience is how long a phone may take to upload a file again. A phone that is
+// off never answers.
 const phonePatience = 15 * time.Second
 
-// reuploads are the answers of the phone that are waited for.
+// reuploads are the answers of the phone that are expected.
 type reuploads struct {
 	mu      sync.Mutex
 	waiting map[chan *events.MediaRetry]string // the message id
 }
 
-// wait returns where the next answer about a message arrives, and what ends
+// wait returns a channel for the next answer about a message, and a function that ends
 // the waiting.
 func (r *reuploads) wait(id string) (answer <-chan *events.MediaRetry, stop func()) {
 	c := make(chan *events.MediaRetry, 1)
@@ -53,48 +53,45 @@ func (r *reuploads) answered(evt *events.MediaRetry) {
 	}
 }
 
-// uploadedAgain asks the account's phone to upload the file of a message
-// again, and returns where it lies then. The error wraps event.ErrMediaGone,
-// or event.ErrNotConnected.
-func (s *Session) uploadedAgain(ctx context.Context, m event.Message, file whatsmeow.DownloadableMessage) (path string, err error) {
-	info, err := s.whereIs(m)
-	if err != nil || len(file.GetMediaKey()) == 0 { // of a newsletter: no phone has it
+// uploadedAgain requests the account's phone to upload the file of a message again, and
+// returns its new path. The error wraps event.ErrMediaGone or event.ErrNotConnected.
+func (fs *Files) uploadedAgain(ctx context.Context, m event.Message, file whatsmeow.DownloadableMessage) (path string, err error) {
+	info, err := fs.whereIs(m)
+	if err != nil || len(file.GetMediaKey()) == 0 { // files of newsletters are on no phone
 		return "", event.ErrMediaGone
 	}
-	ctx, cancel := context.WithTimeout(ctx, min(phonePatience, s.conn.cfg.SendTimeout))
+	ctx, cancel := context.WithTimeout(ctx, min(phonePatience, fs.conn.cfg.SendTimeout))
 	defer cancel()
-	answer, stop := s.reuploads.wait(m.KeyID)
+	answer, stop := fs.reuploads.wait(m.KeyID)
 	defer stop()
-	if err := s.client().SendMediaRetryReceipt(ctx, info, file.GetMediaKey()); err != nil {
+	if err := fs.conn.client().SendMediaRetryReceipt(ctx, info, file.GetMediaKey()); err != nil {
 		return "", classifyAnswer(err)
 	}
 	select {
 	case evt := <-answer:
 		return newPath(evt, file.GetMediaKey())
 	case <-ctx.Done():
-		return "", fmt.Errorf("%w: WhatsApp does not have it, and the phone, asked for it, did not answer in time", event.ErrMediaGone)
+		return "", fmt.Errorf("%w: WhatsApp no longer has it, and the phone did not answer the request for it in time", event.ErrMediaGone)
 	}
 }
 
-// newPath reads the phone's answer.
+// newPath decodes the phone's answer.
 func newPath(evt *events.MediaRetry, mediaKey []byte) (string, error) {
 	result, err := whatsmeow.DecryptMediaRetryNotification(evt, mediaKey)
 	switch {
 	case errors.Is(err, whatsmeow.ErrMediaNotAvailableOnPhone):
 		return "", fmt.Errorf("%w: neither WhatsApp nor the phone has it", event.ErrMediaGone)
 	case err != nil:
-		return "", fmt.Errorf("%w: WhatsApp does not have it, and the phone's answer: %w", event.ErrMediaGone, err)
+		return "", fmt.Errorf("%w: WhatsApp no longer has it, and the phone's answer is invalid: %w", event.ErrMediaGone, err)
 	case result.GetResult() != waMmsRetry.MediaRetryNotification_SUCCESS || result.GetDirectPath() == "":
-		return "", fmt.Errorf("%w: WhatsApp does not have it, and the phone answered %s", event.ErrMediaGone, result.GetResult())
+		return "", fmt.Errorf("%w: WhatsApp no longer has it, and the phone answered %s", event.ErrMediaGone, result.GetResult())
 	}
 	return result.GetDirectPath(), nil
 }
 
-// whereIs is a stored message as its account's phone knows it.
-func (s *Session) whereIs(m event.Message) (*types.MessageInfo, error) {
-	s.mu.Lock()
-	own := s.own
-	s.mu.Unlock()
+// whereIs identifies a stored message to the account's phone.
+func (fs *Files) whereIs(m event.Message) (*types.MessageInfo, error) {
+	own := fs.conn.self()
 	key := event.MessageKey{
 		ID: m.KeyID, FromMe: m.KeyFromMe,
 		RemoteJID: firstOf(m.KeyRemoteJID, m.KeyLID), Participant: firstOf(m.KeyParticipantLID, m.KeyParticipant),
@@ -118,7 +115,7 @@ func firstOf(texts ...*string) string {
 	return ""
 }
 
-// movedFile is a file of a message that lies elsewhere now.
+// movedFile is the file of a message at a new path.
 type movedFile struct {
 	whatsmeow.DownloadableMessage
 

@@ -9,7 +9,7 @@ import (
 	"postern/event"
 )
 
-func TestAFileThatWhatsAppForgotComesFromThePhone(t *testing.T) {
+func TestMissingFileComesFromThePhone(t *testing.T) {
 	const text = "kept by the phone"
 	r := newRigWith(t, Config{Media: newFiles(t, text)})
 	own := r.pair()
@@ -29,7 +29,7 @@ func TestAFileThatWhatsAppForgotComesFromThePhone(t *testing.T) {
 		r.net.ForgetMedia(field(t, m.Content, "directPath"))
 		for range 2 { // what is stored still names the old path
 			f := emptyFile(t)
-			if err := r.session.Download(t.Context(), m, f, 1<<20); err != nil {
+			if err := r.session.Account.Files.Download(t.Context(), m, f, 1<<20); err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
 			}
@@ -39,7 +39,7 @@ func TestAFileThatWhatsAppForgotComesFromThePhone(t *testing.T) {
 			}
 		}
 	}
-	if n := len(r.session.reuploads.waiting); n != 0 {
+	if n := len(r.session.Account.Files.reuploads.waiting); n != 0 {
 		t.Errorf("%d are still waited for", n)
 	}
 }
@@ -49,29 +49,29 @@ func TestAnUploadIsFetchedBackAsItWas(t *testing.T) {
 	source := newFiles(t, text)
 	r := newRigWith(t, Config{})
 	r.pair()
-	u, err := r.session.Upload(t.Context(), event.MediaFile{Path: source.path, MediaInfo: event.MediaInfo{Kind: event.MediaImage}})
+	u, err := r.session.Account.Files.Upload(t.Context(), event.MediaFile{Path: source.path, MediaInfo: event.MediaInfo{Kind: event.MediaImage}})
 	must(t, err)
 	f := emptyFile(t)
-	must(t, r.session.Fetch(t.Context(), u, f, 100))
+	must(t, r.session.Account.Files.Fetch(t.Context(), u, f, 100))
 	if got, err := os.ReadFile(f.Name()); err != nil || string(got) != text {
 		t.Errorf("%q, %v", got, err)
 	}
-	if err := r.session.Fetch(t.Context(), u, emptyFile(t), 1); !errors.Is(err, event.ErrMedia) {
+	if err := r.session.Account.Files.Fetch(t.Context(), u, emptyFile(t), 1); !errors.Is(err, event.ErrMedia) {
 		t.Errorf("too large: %v", err)
 	}
 	r.net.ForgetMedia(u.DirectPath)
-	if err := r.session.Fetch(t.Context(), u, emptyFile(t), 100); !errors.Is(err, event.ErrMediaGone) {
+	if err := r.session.Account.Files.Fetch(t.Context(), u, emptyFile(t), 100); !errors.Is(err, event.ErrMediaGone) {
 		t.Errorf("gone: %v", err)
 	}
 }
 
-func TestAFileOfAGroupComesFromThePhoneToo(t *testing.T) {
+func TestMissingGroupFileComesFromThePhone(t *testing.T) {
 	c := newCircle(t)
 	c.owner.ask(c.phone, `{"do":"media","kind":"document","to":"`+c.id+`","caption":"for all"}`)
 	f := c.owner.await("the file in the group", message("for all"))
 	m := *f.Data.(*event.Message)
 	c.owner.net.ForgetMedia(field(t, m.Content, "directPath"))
-	if err := c.owner.session.Download(t.Context(), m, emptyFile(t), 1<<20); err != nil {
+	if err := c.owner.session.Account.Files.Download(t.Context(), m, emptyFile(t), 1<<20); err != nil {
 		t.Error(err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.mau.fi/whatsmeow"
@@ -13,19 +14,22 @@ import (
 
 	"postern/event"
 	"postern/internal/netfault"
+	"postern/whatsapp/translate"
 )
 
-// Send sends one message under its caller's id and waits for WhatsApp's
-// acknowledgement. Sends of one session go one after the other: when its files
-// are uploaded and its delay is over, a message waits for its turn for at most
-// Config.TurnTimeout, then for as long as its Turn wants, and then has
-// Config.SendTimeout for itself. Every error
-// wraps exactly one of [event.ErrNotConnected], [event.ErrBusy], [event.ErrNotNow],
-// [event.ErrNotOnWhatsApp], [event.ErrSendRefused] and
-// [event.ErrOutcomeUnknown]; only after the last one may the message have left.
-func (s *Session) Send(ctx context.Context, out event.Outgoing) (event.Sent, error) {
-	cli, own := s.client(), s.self()
-	if !s.Online() {
+// sender sends the messages of a session, one at a time.
+type sender struct {
+	conn  *connection
+	files *Files
+
+	turns   turns
+	leaving atomic.Pointer[departing] // of the message whose turn it is
+}
+
+// send implements Session.Send.
+func (s *sender) send(ctx context.Context, out event.Outgoing) (event.Sent, error) {
+	cli, own := s.conn.client(), s.conn.self()
+	if !s.conn.isOnline() {
 		return event.Sent{}, event.ErrNotConnected
 	}
 	to, err := chatJID(out.To)
@@ -54,11 +58,11 @@ func (s *Session) Send(ctx context.Context, out event.Outgoing) (event.Sent, err
 			return event.Sent{}, certain(err)
 		}
 	}
-	now := s.client() // another one than before where the connection is
-	if !s.Online() {
+	now := s.conn.client() // a new one after a reconnect
+	if !s.conn.isOnline() {
 		return event.Sent{}, event.ErrNotConnected
 	}
-	if s.self().jid.ToNonAD() != own.jid.ToNonAD() {
+	if s.conn.self().JID.ToNonAD() != own.JID.ToNonAD() {
 		return event.Sent{}, fmt.Errorf("%w: another account was paired while the message waited", event.ErrNotConnected)
 	}
 	resp, err := s.transmit(ctx, now, to, message, out)
@@ -69,8 +73,8 @@ func (s *Session) Send(ctx context.Context, out event.Outgoing) (event.Sent, err
 }
 
 // takeTurn waits until it is this send's turn.
-func (s *Session) takeTurn(ctx context.Context, by event.Sender) error {
-	if s.turns.free(by) { // mostly, and then without a clock
+func (s *sender) takeTurn(ctx context.Context, by event.Sender) error {
+	if s.turns.free(by) { // the usual case needs no timer
 		return nil
 	}
 	bound := s.conn.cfg.TurnTimeout
@@ -79,20 +83,18 @@ func (s *Session) takeTurn(ctx context.Context, by event.Sender) error {
 	return s.turns.take(ctx, by)
 }
 
-// Hold waits until no message is on its way, and keeps those to come from
-// leaving until resume is called. Errors: one that wraps event.ErrBusy, or the
-// cause of ctx's end.
-func (s *Session) Hold(ctx context.Context) (resume func(), err error) {
+// hold implements Session.Hold.
+func (s *sender) hold(ctx context.Context) (resume func(), err error) {
 	if err := s.takeTurn(ctx, event.ByCall); err != nil {
 		return nil, err
 	}
 	return s.turns.pass, nil
 }
 
-// transmit gives a message to WhatsApp and waits for its acknowledgement. The
-// library sends messages of its own too: its time begins, and Leaving is
-// called, when the library has come to this one.
-func (s *Session) transmit(ctx context.Context, cli *whatsmeow.Client, to types.JID, message *waE2E.Message, out event.Outgoing) (resp whatsmeow.SendResponse, err error) {
+// transmit passes a message to the library and waits for WhatsApp's acknowledgement.
+// The library also sends messages of its own: the timeout starts, and Leaving is
+// called, when it has reached this one.
+func (s *sender) transmit(ctx context.Context, cli *whatsmeow.Client, to types.JID, message *waE2E.Message, out event.Outgoing) (resp whatsmeow.SendResponse, err error) {
 	extra := whatsmeow.SendRequestExtra{ID: out.ID, Timeout: s.conn.cfg.SendTimeout}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -100,7 +102,7 @@ func (s *Session) transmit(ctx context.Context, cli *whatsmeow.Client, to types.
 	defer clock.Stop()
 	leaving := func() error {
 		if !clock.Stop() {
-			return fmt.Errorf("%w: the connection did not get to it in time", event.ErrBusy)
+			return fmt.Errorf("%w: the message was not reached in time", event.ErrBusy)
 		}
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -122,7 +124,7 @@ func (s *Session) transmit(ctx context.Context, cli *whatsmeow.Client, to types.
 	return resp, err
 }
 
-// certain gives an error from before the send the sentinel that says so.
+// certain wraps an error from before the send in its sentinel.
 func certain(err error) error {
 	switch {
 	case errors.Is(err, event.ErrNotConnected), errors.Is(err, event.ErrSendRefused), errors.Is(err, event.ErrBusy):
@@ -133,23 +135,23 @@ func certain(err error) error {
 	return fmt.Errorf("%w: %w", event.ErrSendRefused, netfault.Plain(err))
 }
 
-// maxMessage is how large an encoded message may be, in bytes. Each of the
-// recipient's devices gets its own copy in one frame, and WhatsApp drops the
-// connection over one that is too large, with whatever else is on its way. The
-// longest text that is allowed, quoting another, fits.
+// maxMessage is the greatest size of an encoded message, in bytes. The frame contains a
+// copy for each of the recipient's devices, and WhatsApp drops the connection over a
+// frame that is too large, and everything else under way. The longest allowed text with
+// a quote fits.
 const maxMessage = 600 << 10
 
 func checkSize(m *waE2E.Message) error {
 	if size := proto.Size(m); size > maxMessage {
-		return fmt.Errorf("%w: the message has %d bytes, at most %d can be sent; send less, or as a document", event.ErrSendRefused, size, maxMessage)
+		return fmt.Errorf("%w: the message has %d bytes, the limit is %d; shorten it, or send a document", event.ErrSendRefused, size, maxMessage)
 	}
 	return nil
 }
 
-// prepareMessage makes the message of an order, uploading its file if it has
-// one, and tells how many participants it mentions.
-func (s *Session) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to types.JID, out event.Outgoing) (*waE2E.Message, int, error) {
-	own := s.self()
+// prepareMessage builds the message of an order, uploading its file if it has one, and
+// returns how many participants it mentions.
+func (s *sender) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to types.JID, out event.Outgoing) (*waE2E.Message, int, error) {
+	own := s.conn.self()
 	m, err := s.composeAny(ctx, cli, own, out.Content)
 	if err != nil {
 		return nil, 0, err
@@ -168,19 +170,19 @@ func (s *Session) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to 
 			return nil, 0, err
 		}
 	}
-	m, err = withContext(m, info)
+	m, err = translate.WithContext(m, info)
 	return m, len(info.GetMentionedJID()), err
 }
 
-func (s *Session) composeAny(ctx context.Context, cli *whatsmeow.Client, own account, c event.Content) (*waE2E.Message, error) {
+func (s *sender) composeAny(ctx context.Context, cli *whatsmeow.Client, own translate.Account, c event.Content) (*waE2E.Message, error) {
 	switch {
 	case c.Media != nil:
-		return s.composeMedia(ctx, c.Media)
+		return s.files.compose(ctx, c.Media)
 	case c.Link != nil:
 		var preview event.MediaInfo
 		if c.Link.ThumbnailURL != "" && s.conn.cfg.Media != nil {
 			var err error
-			if preview, err = s.conn.cfg.Media.Preview(ctx, s.instance, c.Link.ThumbnailURL); err != nil {
+			if preview, err = s.conn.cfg.Media.Preview(ctx, s.conn.instance, c.Link.ThumbnailURL); err != nil {
 				return nil, fmt.Errorf("thumbnailUrl: %w", err)
 			}
 		}
@@ -189,15 +191,8 @@ func (s *Session) composeAny(ctx context.Context, cli *whatsmeow.Client, own acc
 	return compose(cli, own, c)
 }
 
-// self is the account's identity.
-func (s *Session) self() account {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.own
-}
-
-// everyone is the address of each participant of a group.
-func (s *Session) everyone(ctx context.Context, cli *whatsmeow.Client, group types.JID) ([]string, error) {
+// everyone returns the address of each participant of a group.
+func (s *sender) everyone(ctx context.Context, cli *whatsmeow.Client, group types.JID) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.SendTimeout)
 	defer cancel()
 	info, err := cli.GetGroupInfo(ctx, group)
@@ -211,12 +206,12 @@ func (s *Session) everyone(ctx context.Context, cli *whatsmeow.Client, group typ
 	return all, nil
 }
 
-// showPresence shows what the caller wants seen, in the chat or of the account,
-// and waits. A message that follows ends it in the chat on the recipient's screen.
-// A presence that cannot be shown does not keep the message back.
-func (s *Session) showPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, out event.Outgoing) error {
+// showPresence shows the presence of an order, in the chat or for the account, and
+// waits for its delay. On the recipient's screen the message ends a presence in the
+// chat. If the presence fails, the message is sent all the same.
+func (s *sender) showPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, out event.Outgoing) error {
 	if err := s.sendPresence(ctx, cli, to, out.Presence); err != nil {
-		s.log.Info("presence not shown, sending the message without it", "presence", string(out.Presence), "error", err)
+		s.conn.log.Info("presence not shown; sending the message", "presence", string(out.Presence), "error", err)
 		if out.Warn != nil {
 			out.Warn(presenceProblem(out.Presence, err))
 		}
@@ -234,7 +229,7 @@ func (s *Session) showPresence(ctx context.Context, cli *whatsmeow.Client, to ty
 	}
 }
 
-func (s *Session) sendPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, p event.Presence) error {
+func (s *sender) sendPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, p event.Presence) error {
 	switch {
 	case p.OfAccount():
 		return cli.SendPresence(ctx, types.Presence(p))
@@ -244,7 +239,7 @@ func (s *Session) sendPresence(ctx context.Context, cli *whatsmeow.Client, to ty
 	return nil
 }
 
-// presenceProblem tells the caller of a send why a presence was not shown.
+// presenceProblem is the warning that a presence was not shown.
 func presenceProblem(p event.Presence, err error) string {
 	why := netfault.Plain(err).Error()
 	if errors.Is(err, whatsmeow.ErrNoPushName) {
@@ -268,10 +263,10 @@ func sendChatPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, 
 	return nil
 }
 
-// reachable finds out whether a phone number has an account, unless its LID
-// is known already. WhatsApp's answer brings the LID, which the send needs
-// anyway: a first contact costs one request either way.
-func (s *Session) reachable(ctx context.Context, cli *whatsmeow.Client, to types.JID) error {
+// reachable checks that a phone number has an account, unless its LID is known.
+// WhatsApp's answer contains the LID, which the send needs anyway, so a first contact
+// costs one request in either case.
+func (s *sender) reachable(ctx context.Context, cli *whatsmeow.Client, to types.JID) error {
 	if to.Server != types.DefaultUserServer {
 		return nil
 	}
@@ -296,22 +291,18 @@ func (s *Session) reachable(ctx context.Context, cli *whatsmeow.Client, to types
 	return event.NotOnWhatsApp(to.User)
 }
 
-// sentFrom is the device of what the API sends: a web client, whatever form its
-// message ids have.
+// sentFrom is the device of messages sent by the API, whatever the form of their ids.
 const sentFrom = "web"
 
 func sentMessage(cli *whatsmeow.Client, to types.JID, message *waE2E.Message, resp whatsmeow.SendResponse) *event.Message {
-	u := unwrap(message)
-	name, content, _ := contentOf(u.message)
-	var md metadata
-	md.concerns(u)
+	kind, content, metadata := translate.Sent(message)
 	m := &event.Message{
 		KeyID:            resp.ID,
 		KeyFromMe:        true,
 		Device:           new(sentFrom),
-		MessageType:      name,
-		Content:          content.buf,
-		Metadata:         md.json(),
+		MessageType:      kind,
+		Content:          content,
+		Metadata:         metadata,
 		MessageTimestamp: resp.Timestamp.Unix(),
 		IsGroup:          to.Server == types.GroupServer,
 	}
@@ -320,7 +311,7 @@ func sentMessage(cli *whatsmeow.Client, to types.JID, message *waE2E.Message, re
 		chat := to.String()
 		m.KeyRemoteJID = &chat
 	default:
-		m.KeyRemoteJID, m.KeyLID = phoneAndLID(to, types.EmptyJID, addressBook(cli.Store))
+		m.KeyRemoteJID, m.KeyLID = translate.PhoneAndLID(to, types.EmptyJID, translate.AddressBook(cli.Store))
 	}
 	return m
 }

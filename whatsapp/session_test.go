@@ -19,6 +19,7 @@ import (
 
 	"postern/event"
 	"postern/whatsapp/device"
+	"postern/whatsapp/translate"
 )
 
 // noDevices is for tests that never reach a server: no device is ever saved.
@@ -44,7 +45,7 @@ func (noDevices) Notices(int64) ([]string, error)                               
 func (noDevices) Notice(int64, string) ([]byte, string, error)    { return nil, "", nil }
 func (noDevices) DropNotice(context.Context, int64, string) error { return nil }
 
-// journal keeps what a session reported.
+// journal records the facts of a session.
 type journal struct {
 	mu    sync.Mutex
 	facts []event.Fact
@@ -99,10 +100,10 @@ func wantFacts(t *testing.T, j *journal, want ...string) {
 	}
 }
 
-func TestEachCodeIsShownForItsRealLifeAndTheLimitEndsThePairing(t *testing.T) {
+func TestCodeLifetimesAndPairingLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, cli, j := offline(t, Config{QRLimit: 3})
-		s.startPairing(false)
+		s.linker.start(false)
 		s.handle(cli, &events.QR{Codes: []string{"a", "b", "c", "d", "e", "f"}})
 		synctest.Wait()
 		start := time.Now()
@@ -134,17 +135,17 @@ func TestEachCodeIsShownForItsRealLifeAndTheLimitEndsThePairing(t *testing.T) {
 func TestAPairingEndsAtItsTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, j := offline(t, Config{PairingTimeout: 30 * time.Second})
-		s.startPairing(false)
+		s.linker.start(false)
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
 		wantFacts(t, j, " connection_timeout")
-		if s.pairingNow() != nil {
+		if s.linker.current() != nil {
 			t.Error("still pairing")
 		}
 	})
 }
 
-func TestThePairedSessionAsksForALoginWhenWhatsAppDoesNot(t *testing.T) {
+func TestWatchdogRequestsTheLogin(t *testing.T) {
 	paired := "connection.update pair.success connecting pairing"
 	manual := "connection.update manual.reconnect connecting connecting"
 	synctest.Test(t, func(t *testing.T) {
@@ -175,7 +176,7 @@ func TestThePairedSessionAsksForALoginWhenWhatsAppDoesNot(t *testing.T) {
 	})
 }
 
-func TestAMessageThatCannotBeStoredIsNotAcknowledgedLoggedAndTheConnectionIsDropped(t *testing.T) {
+func TestUnstoredMessageDropsTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		s, cli, j := offline(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -187,18 +188,18 @@ func TestAMessageThatCannotBeStoredIsNotAcknowledgedLoggedAndTheConnectionIsDrop
 		}
 		synctest.Wait()
 		wantFacts(t, j, "messages.update ", "messages.update ", "connection.update disconnected close reconnecting")
-		if n := strings.Count(log.String(), "asking for it again"); n != 2 {
+		if n := strings.Count(log.String(), "requesting it again"); n != 2 {
 			t.Errorf("%d lines tell that: %s", n, &log)
 		}
 	})
 }
 
-func TestAHandlerThatPanicsIsCountedAndTheEventTaken(t *testing.T) {
+func TestPanickingHandlerIsCounted(t *testing.T) {
 	s, cli, j := offline(t, Config{})
 	if !s.handle(cli, (*events.Receipt)(nil)) {
 		t.Error("asked for the event again")
 	}
-	if n := s.conn.Stats().Panics; n != 1 {
+	if n := s.connector.Stats().Panics; n != 1 {
 		t.Errorf("%d panics counted", n)
 	}
 	wantFacts(t, j)
@@ -207,13 +208,13 @@ func TestAHandlerThatPanicsIsCountedAndTheEventTaken(t *testing.T) {
 // eventOfTheFuture is a type that a later version of the library might have.
 type eventOfTheFuture struct{}
 
-func TestAnUnknownEventIsCountedByTypeLoggedOnceAndNeverAPanic(t *testing.T) {
+func TestUnknownEventIsCountedAndLoggedOnce(t *testing.T) {
 	var log strings.Builder
 	s, cli, j := offline(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for range 3 {
 		s.handle(cli, &eventOfTheFuture{})
 	}
-	if diff := cmp.Diff(map[string]uint64{"*whatsapp.eventOfTheFuture": 3}, s.conn.Stats().Unhandled); diff != "" {
+	if diff := cmp.Diff(map[string]uint64{"*whatsapp.eventOfTheFuture": 3}, s.connector.Stats().Unhandled); diff != "" {
 		t.Error(diff)
 	}
 	if n := strings.Count(log.String(), "eventOfTheFuture"); n != 1 {
@@ -239,7 +240,7 @@ func TestNothingIsReportedAfterDisconnect(t *testing.T) {
 	wantFacts(t, j)
 }
 
-func TestEveryRefusalIsReportedWithItsStateAndCode(t *testing.T) {
+func TestRefusalsHaveStateAndCode(t *testing.T) {
 	for name, tc := range map[string]struct {
 		evt    any
 		want   string
@@ -257,7 +258,7 @@ func TestEveryRefusalIsReportedWithItsStateAndCode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, cli, j := offline(t, Config{})
-			s.pair(account{jid: types.NewJID("49151", types.DefaultUserServer)})
+			s.pair(translate.Account{JID: types.NewJID("49151", types.DefaultUserServer)})
 			s.handle(cli, tc.evt)
 			f := j.facts[0]
 			if f.Reason != tc.reason || f.Unlink != tc.unlink || s.Paired() == tc.unlink || f.Error == "" {
@@ -271,45 +272,7 @@ func TestEveryRefusalIsReportedWithItsStateAndCode(t *testing.T) {
 	}
 }
 
-func TestReceiptsMapToTheStatusesOfTheContract(t *testing.T) {
-	at := time.Unix(1700000000, 0)
-	for in, want := range map[types.ReceiptType]event.UpdateStatus{
-		"": "delivered", "inactive": "delivered", "sender": "sent", "read": "read", "read-self": "read",
-		"played": "played", "played-self": "played", "retry": "retry", "server-error": "server_error", "odd": "unknown",
-	} {
-		f, ok := testTranslator().receipt(&events.Receipt{MessageIDs: []string{"A", "B"}, Type: in, Timestamp: at})
-		wantData := event.Receipt{KeyIDs: []string{"A", "B"}, Status: want, At: at}
-		if diff := cmp.Diff(event.Fact{Kind: event.MessagesUpdate, Data: wantData}, f); !ok || diff != "" {
-			t.Errorf("%q: %s", in, diff)
-		}
-	}
-	for _, in := range []types.ReceiptType{"peer_msg", "hist_sync"} {
-		if _, ok := testTranslator().receipt(&events.Receipt{MessageIDs: []string{"A"}, Type: in}); ok {
-			t.Errorf("%q is reported", in)
-		}
-	}
-}
-
-func TestAReceiptNamesTheChatAsTheMessagesOfThatChatDo(t *testing.T) {
-	group := types.NewJID("120-1", types.GroupServer)
-	for name, source := range map[string]types.MessageSource{
-		"by LID":             {Chat: anneLID, Sender: anneLID},
-		"by phone":           {Chat: annePN, Sender: annePN},
-		"of a device":        {Chat: anneLID, Sender: types.JID{User: anneLID.User, Server: anneLID.Server, Device: 3}},
-		"of the own devices": {Chat: anneLID, Sender: ownLID, IsFromMe: true},
-		"in a group":         {Chat: group, Sender: anneLID, IsGroup: true},
-	} {
-		receipt, _ := testTranslator().receipt(&events.Receipt{MessageIDs: []string{"A"}, MessageSource: source})
-		message, _ := testTranslator().message(nil, &events.Message{
-			Info: types.MessageInfo{MessageSource: source, ID: "A"}, RawMessage: &waE2E.Message{Conversation: new("x")},
-		})
-		if got, want := event.AboutOf(receipt.Data), event.AboutOf(message.Data); got.Chat == "" || got.Chat != want.Chat || got.LID != want.LID {
-			t.Errorf("%s: the receipt is about %+v, the message about %+v", name, got, want)
-		}
-	}
-}
-
-func TestMessagesCarryThePhoneJIDWhenItIsKnownAndTheLID(t *testing.T) {
+func TestMessagesHavePhoneJIDAndLID(t *testing.T) {
 	pn, lid := types.NewJID("49151", types.DefaultUserServer), types.NewJID("777", types.HiddenUserServer)
 	group, spokes := types.NewJID("120-1", types.GroupServer), types.JID{User: "777", Server: types.HiddenUserServer, Device: 3}
 	str := func(s string) *string { return &s }
@@ -339,8 +302,8 @@ func TestMessagesCarryThePhoneJIDWhenItIsKnownAndTheLID(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			evt := &events.Message{Info: types.MessageInfo{MessageSource: tc.src, ID: "K", Timestamp: time.Unix(9, 0)}, RawMessage: text("x")}
-			f, ok := s.messageFact(cli, evt.UnwrapRaw())
+			evt := &events.Message{Info: types.MessageInfo{MessageSource: tc.src, ID: "K", Timestamp: time.Unix(9, 0)}, RawMessage: &waE2E.Message{Conversation: new("x")}}
+			f, ok := s.conn.translator(cli).Message(cli, evt.UnwrapRaw())
 			tc.want.KeyID, tc.want.MessageType, tc.want.MessageTimestamp = "K", "conversation", 9
 			tc.want.Content = []byte(`{"text":"x"}`)
 			if diff := cmp.Diff(&tc.want, f.Data); !ok || diff != "" {
@@ -360,11 +323,11 @@ func TestHousekeepingOfOwnDevicesIsNotReported(t *testing.T) {
 		want bool
 	}{
 		{share, types.MessageInfo{}, false},
-		{text("x"), types.MessageInfo{Category: "peer"}, false},
+		{&waE2E.Message{Conversation: new("x")}, types.MessageInfo{Category: "peer"}, false},
 		{revoke, types.MessageInfo{}, true},
 	} {
 		evt := &events.Message{Info: tc.info, RawMessage: tc.m}
-		if _, ok := s.messageFact(cli, evt.UnwrapRaw()); ok != tc.want {
+		if _, ok := s.conn.translator(cli).Message(cli, evt.UnwrapRaw()); ok != tc.want {
 			t.Errorf("%v in category %q: reported %v", tc.m, tc.info.Category, ok)
 		}
 	}

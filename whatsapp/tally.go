@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// tally counts what sessions could not use.
+// tally counts for Stats.
 type tally struct {
 	mu        sync.Mutex
 	panics    uint64

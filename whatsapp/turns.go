@@ -8,19 +8,18 @@ import (
 	"postern/event"
 )
 
-// turns lets the sends of a session go one after the other, as the library
-// does, but so that one can stop waiting, and fairly: each kind of sender is
-// served in the order of arrival, and the kinds take turns, so that hundreds of
-// batches keep no request waiting, nor the other way round. The zero value is
-// ready.
+// turns serializes the sends of a session. Unlike the library's lock, it lets a waiter
+// give up, and is fair: each kind of sender is served in the order of arrival, and the
+// kinds alternate, so that hundreds of batches do not delay a request, or the other way
+// round. The zero value is ready to use.
 type turns struct {
 	mu      sync.Mutex
 	taken   bool
-	waiting [event.Senders]list.List // of chan struct{}, closed when the turn has come
-	last    event.Sender             // whose turn it was
+	waiting [event.Senders]list.List // of chan struct{}, closed when the turn comes
+	last    event.Sender             // the kind of the last turn
 }
 
-// free takes the turn, which pass ends, unless somebody has it.
+// free takes the turn if it is free. pass ends it.
 func (t *turns) free(by event.Sender) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -36,8 +35,8 @@ func (t *turns) freeLocked(by event.Sender) bool {
 	return true
 }
 
-// take waits for a turn, which pass ends. It returns the cause of ctx's end
-// when that comes first.
+// take waits for the turn, which pass ends. It returns the cause of ctx's end if that
+// comes first.
 func (t *turns) take(ctx context.Context, by event.Sender) error {
 	t.mu.Lock()
 	if t.freeLocked(by) {
@@ -70,8 +69,7 @@ func (t *turns) pass() {
 	t.passOn()
 }
 
-// passOn gives the turn to the next kind of sender that waits. The caller
-// holds t.mu.
+// passOn gives the turn to the next waiting kind of sender. The caller holds t.mu.
 func (t *turns) passOn() {
 	for n := range event.Senders {
 		by := (t.last + 1 + n) % event.Senders

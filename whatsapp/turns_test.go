@@ -13,8 +13,8 @@ import (
 	"postern/event"
 )
 
-// crowd makes sends of each kind wait for their turns, in this order, behind
-// one that has it, and returns in which order they came.
+// crowd makes sends of each kind wait for their turns, in this order, behind a running
+// one, and returns the order of their turns.
 func crowd(t *testing.T, kinds ...event.Sender) string {
 	t.Helper()
 	var came []string
@@ -45,7 +45,7 @@ func crowd(t *testing.T, kinds ...event.Sender) string {
 	return strings.Join(came, " ")
 }
 
-func TestSendsOfAKindGoInTheOrderOfArrivalAndKindsTakeTurns(t *testing.T) {
+func TestTurnsAreFairAmongKinds(t *testing.T) {
 	const c, q, b = event.ByCall, event.ByQueue, event.ByBatch
 	for _, row := range []struct {
 		kinds []event.Sender
@@ -62,7 +62,7 @@ func TestSendsOfAKindGoInTheOrderOfArrivalAndKindsTakeTurns(t *testing.T) {
 	}
 }
 
-func TestWhoStopsWaitingLosesNobodysTurn(t *testing.T) {
+func TestCancelledWaitLosesNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ts turns
 		if err := ts.take(t.Context(), event.ByBatch); err != nil {
@@ -97,7 +97,7 @@ func TestWhoStopsWaitingLosesNobodysTurn(t *testing.T) {
 	})
 }
 
-func TestATurnThatComesInTheMomentOfLeavingIsPassedOn(t *testing.T) {
+func TestTurnDuringCancellationIsPassedOn(t *testing.T) {
 	for range 200 {
 		var ts turns
 		_ = ts.take(t.Context(), event.ByCall)

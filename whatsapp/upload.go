@@ -18,24 +18,24 @@ import (
 	"postern/store"
 )
 
-// Media finds the bytes of media messages. Its methods may be called from any
-// goroutine, and an error of theirs is a certain failure: nothing was sent.
+// Media opens the files of media messages. Its methods may be called from any
+// goroutine. After an error, nothing was sent.
 type Media interface {
-	// Open returns what a message consists of: either a file that is to be
-	// uploaded, with a function that removes it, or an upload made before.
+	// Open returns the content of a message: either a file to upload, with a function
+	// that removes it, or an earlier upload.
 	Open(ctx context.Context, instance int64, m *event.Media) (event.MediaSource, error)
 	// Preview fetches an image and makes a thumbnail of it.
 	Preview(ctx context.Context, instance int64, url string) (event.MediaInfo, error)
 }
 
-// Uploads of batch contents are used again for sharedFor: WhatsApp keeps files
-// for weeks, but what lies behind a URL may change.
+// Uploads of batch contents are reused for sharedFor: WhatsApp keeps files for weeks,
+// but the file at a URL may change.
 const (
 	sharedFor   = 30 * time.Minute
 	maxSharings = 64
 )
 
-// shared remembers the uploads of one session that many messages use.
+// shared holds the uploads of one session that many messages use.
 type shared struct {
 	mu  sync.Mutex
 	all map[event.Media]event.Uploaded
@@ -57,12 +57,19 @@ func (s *shared) put(m event.Media, u event.Uploaded) {
 	s.all[m] = u
 }
 
-// Upload encrypts a file and brings it to WhatsApp, streaming: neither the
-// file nor its encrypted form is ever in memory as a whole. Errors wrap
-// [event.ErrNotConnected] or [event.ErrSendRefused], and store.ErrDiskFull too
-// when there is no room for the encrypted form.
-func (s *Session) Upload(ctx context.Context, f event.MediaFile) (event.Uploaded, error) {
-	if !s.Online() {
+// Files transfers files to and from WhatsApp. It implements instance.Files.
+type Files struct {
+	conn      *connection
+	shared    shared
+	reuploads reuploads
+}
+
+// Upload encrypts and uploads a file as a stream: neither the file nor its encrypted
+// form is in memory as a whole. Errors wrap [event.ErrNotConnected] or
+// [event.ErrSendRefused], and also store.ErrDiskFull if there is no room for the
+// encrypted form.
+func (fs *Files) Upload(ctx context.Context, f event.MediaFile) (event.Uploaded, error) {
+	if !fs.conn.isOnline() {
 		return event.Uploaded{}, event.ErrNotConnected
 	}
 	plain, err := os.Open(f.Path)
@@ -78,9 +85,9 @@ func (s *Session) Upload(ctx context.Context, f event.MediaFile) (event.Uploaded
 		_ = sealed.Close()
 		_ = os.Remove(sealed.Name())
 	}()
-	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.UploadTimeout)
+	ctx, cancel := context.WithTimeout(ctx, fs.conn.cfg.UploadTimeout)
 	defer cancel()
-	resp, err := s.client().UploadReader(ctx, plain, sealed, uploadType(f.Kind))
+	resp, err := fs.conn.client().UploadReader(ctx, plain, sealed, uploadType(f.Kind))
 	if err != nil {
 		return event.Uploaded{}, classifyUpload(err)
 	}
@@ -91,8 +98,7 @@ func (s *Session) Upload(ctx context.Context, f event.MediaFile) (event.Uploaded
 	}, nil
 }
 
-// classifyUpload tells what a failed upload means. Without room for the
-// encrypted form nothing is wrong with the file.
+// classifyUpload wraps the error of an upload in its sentinel.
 func classifyUpload(err error) error {
 	switch {
 	case store.IsFull(err):
@@ -103,9 +109,9 @@ func classifyUpload(err error) error {
 	return fmt.Errorf("%w: upload: %w", event.ErrSendRefused, netfault.Plain(err))
 }
 
-// beside makes a file for the encrypted form of another: in the folder of that,
-// which the next start clears after a kill, and which is on a disk. The
-// system's folder for temporary files may be in memory.
+// beside creates a file for the encrypted form of another one, in the same folder,
+// which is on a disk and which the next start clears. The system's temporary folder may
+// be in memory.
 func beside(path string) (*os.File, error) {
 	return os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-sealed-*")
 }
@@ -123,10 +129,10 @@ func uploadType(k event.MediaKind) whatsmeow.MediaType {
 	}
 }
 
-// composeMedia brings the file to WhatsApp, unless it is there, and builds the
-// message that points to it.
-func (s *Session) composeMedia(ctx context.Context, m *event.Media) (*waE2E.Message, error) {
-	u, err := s.uploaded(ctx, m)
+// compose uploads the file, unless it has been uploaded, and builds the message that
+// points to it.
+func (fs *Files) compose(ctx context.Context, m *event.Media) (*waE2E.Message, error) {
+	u, err := fs.uploaded(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -138,14 +144,14 @@ func (s *Session) composeMedia(ctx context.Context, m *event.Media) (*waE2E.Mess
 	return mediaMessage(m, u)
 }
 
-func (s *Session) uploaded(ctx context.Context, m *event.Media) (event.Uploaded, error) {
-	if u, ok := s.shared.get(*m); m.Shared && ok {
+func (fs *Files) uploaded(ctx context.Context, m *event.Media) (event.Uploaded, error) {
+	if u, ok := fs.shared.get(*m); m.Shared && ok {
 		return u, nil
 	}
-	if s.conn.cfg.Media == nil {
-		return event.Uploaded{}, errors.New("media cannot be sent: no source of files is configured")
+	if fs.conn.cfg.Media == nil {
+		return event.Uploaded{}, errors.New("media cannot be sent: no file source is configured")
 	}
-	source, err := s.conn.cfg.Media.Open(ctx, s.instance, m)
+	source, err := fs.conn.cfg.Media.Open(ctx, fs.conn.instance, m)
 	if err != nil {
 		return event.Uploaded{}, err
 	}
@@ -153,14 +159,14 @@ func (s *Session) uploaded(ctx context.Context, m *event.Media) (event.Uploaded,
 	if source.Uploaded != nil {
 		return *source.Uploaded, nil
 	}
-	u, err := s.Upload(ctx, *source.File)
+	u, err := fs.Upload(ctx, *source.File)
 	if err == nil && m.Shared {
-		s.shared.put(*m, u)
+		fs.shared.put(*m, u)
 	}
 	return u, err
 }
 
-// mediaMessage builds the message of a file that lies at WhatsApp.
+// mediaMessage builds the message of an uploaded file.
 func mediaMessage(m *event.Media, u event.Uploaded) (*waE2E.Message, error) {
 	length, at := uint64(max(0, u.Size)), u.UploadedAt.Unix()
 	switch m.Kind {
@@ -180,7 +186,7 @@ func mediaMessage(m *event.Media, u event.Uploaded) (*waE2E.Message, error) {
 		v.Caption = optionalText(m.Caption)
 		return &waE2E.Message{PtvMessage: v}, nil
 	case event.MediaAudio, event.MediaVoice:
-		if err := sayOf(m, &u); err != nil {
+		if err := applyVoice(m, &u); err != nil {
 			return nil, err
 		}
 		return viewOnce(m, &waE2E.Message{AudioMessage: &waE2E.AudioMessage{
@@ -201,8 +207,8 @@ func mediaMessage(m *event.Media, u event.Uploaded) (*waE2E.Message, error) {
 	return nil, fmt.Errorf("a file cannot be sent as %q", m.Kind)
 }
 
-// sayOf lets what the caller says of a voice note count.
-func sayOf(m *event.Media, u *event.Uploaded) error {
+// applyVoice applies the caller's duration and waveform of a voice note.
+func applyVoice(m *event.Media, u *event.Uploaded) error {
 	if m.Seconds > 0 {
 		u.Seconds = m.Seconds
 	}
@@ -226,8 +232,8 @@ func videoMessage(u event.Uploaded) *waE2E.VideoMessage {
 	}
 }
 
-// documentMessage wraps a document that has a caption: WhatsApp's clients show
-// none without the wrapper.
+// documentMessage wraps a document that has a caption: without the wrapper, WhatsApp's
+// clients do not show the caption.
 func documentMessage(m *event.Media, u event.Uploaded) *waE2E.Message {
 	length, at := uint64(max(0, u.Size)), u.UploadedAt.Unix()
 	name := event.CleanName(m.FileName)
@@ -245,8 +251,8 @@ func documentMessage(m *event.Media, u event.Uploaded) *waE2E.Message {
 	return &waE2E.Message{DocumentWithCaptionMessage: &waE2E.FutureProofMessage{Message: doc}}
 }
 
-// viewOnce wraps a message that may be opened once. Voice notes have a wrapper
-// of their own.
+// viewOnce wraps a message that can be opened once. Voice notes have a wrapper of their
+// own.
 func viewOnce(m *event.Media, inner *waE2E.Message) *waE2E.Message {
 	switch {
 	case !m.ViewOnce:
@@ -257,7 +263,7 @@ func viewOnce(m *event.Media, inner *waE2E.Message) *waE2E.Message {
 	return &waE2E.Message{ViewOnceMessageV2: &waE2E.FutureProofMessage{Message: inner}}
 }
 
-// onlyTrue leaves out what is false.
+// onlyTrue returns nil for false.
 func onlyTrue(b bool) *bool {
 	if !b {
 		return nil

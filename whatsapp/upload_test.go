@@ -13,7 +13,7 @@ import (
 	"postern/store"
 )
 
-func TestAnUploadWithoutRoomForItsEncryptedFormIsAFullDisk(t *testing.T) {
+func TestUploadOnAFullDisk(t *testing.T) {
 	full := errors.Join(event.ErrSendRefused, store.ErrDiskFull)
 	for cause, want := range map[error]error{
 		syscall.ENOSPC: full, syscall.EDQUOT: full, syscall.EFBIG: full,
@@ -28,7 +28,7 @@ func TestAnUploadWithoutRoomForItsEncryptedFormIsAFullDisk(t *testing.T) {
 	}
 }
 
-func TestTheEncryptedFormOfAFileLiesBesideItAndGoesAfterTheUpload(t *testing.T) {
+func TestEncryptedFileIsRemovedAfterUpload(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "nowhere"))
 	source := newFiles(t, "a file")
 	r := newRigWith(t, Config{Media: source})

@@ -18,16 +18,15 @@ import (
 	"postern/whatsapp/proxy"
 )
 
-// Version is the version of WhatsApp's web client that connections say they
-// are of, such as 2.3000.1045649367. The first two numbers are the kind of
-// client, the third counts up.
+// Version is the version of WhatsApp's web client that connections announce, such as
+// 2.3000.1045649367. The first two numbers identify the kind of client, the third
+// counts up.
 type Version [3]uint32
 
-// BuiltinVersion is the version of the client library of this program.
+// BuiltinVersion returns the version of the linked client library.
 func BuiltinVersion() Version { return Version(wastore.GetWAVersion()) }
 
-// ParseVersion reads a version of the kind of client that this program is. Its
-// errors say the rule.
+// ParseVersion parses a version of this kind of client. Its errors state the rule.
 func ParseVersion(text string) (Version, error) {
 	v := BuiltinVersion()
 	kind := fmt.Sprintf("%d.%d.", v[0], v[1])
@@ -40,7 +39,7 @@ func ParseVersion(text string) (Version, error) {
 	return v, nil
 }
 
-// String writes the numbers with dots between them.
+// String formats the version with dots.
 func (v Version) String() string { return wastore.WAVersionContainer(v).String() }
 
 // Less reports whether v is older than other.
@@ -48,20 +47,20 @@ func (v Version) Less(other Version) bool {
 	return wastore.WAVersionContainer(v).LessThan(wastore.WAVersionContainer(other))
 }
 
-// SameKind reports whether the two are versions of one kind of client.
+// SameKind reports whether both are versions of the same kind of client.
 func (v Version) SameKind(other Version) bool { return v[0] == other[0] && v[1] == other[1] }
 
-// Version is what connections say they are of from their next dial on.
+// Version returns the version that connections announce from their next dial on.
 func (c *Connector) Version() Version { return *c.version.Load() }
 
-// SetVersion changes that. The library has a variable for it that belongs to
-// the whole process and is read unguarded by every connection, so it is left
-// alone: each connection is told by its payload.
+// SetVersion changes the version. The library has a process-wide variable for it, which
+// every connection reads without a lock, so each connection's payload is changed
+// instead.
 func (c *Connector) SetVersion(v Version) { c.version.Store(&v) }
 
-// introduce is what a connection says of itself when it is made.
+// introduce returns the payload by which a connection introduces itself.
 func (s *Session) introduce(device *wastore.Device) *waWa6.ClientPayload {
-	v := wastore.WAVersionContainer(s.conn.Version())
+	v := wastore.WAVersionContainer(s.connector.Version())
 	s.introduced.Store(new(Version(v)))
 	payload := device.GetClientPayload()
 	payload.UserAgent.AppVersion = v.ProtoAppVersion()
@@ -69,14 +68,14 @@ func (s *Session) introduce(device *wastore.Device) *waWa6.ClientPayload {
 		hash := v.Hash()
 		pairing.BuildHash = hash[:]
 	}
-	if err := askForHistory(payload, s.historyWish()); err != nil {
-		s.log.Warn("history not asked for", "error", err)
+	if err := askForHistory(payload, s.conn.historyWish()); err != nil {
+		s.conn.log.Warn("history not requested", "error", err)
 	}
 	return payload
 }
 
-// introducedAs is the version that the last connection said it was of, empty
-// when there was none.
+// introducedAs returns the version that the last connection announced, "" if there was
+// none.
 func (s *Session) introducedAs() string {
 	if v := s.introduced.Load(); v != nil {
 		return v.String()
@@ -84,25 +83,24 @@ func (s *Session) introducedAs() string {
 	return ""
 }
 
-// Bounds of the question for the current version. The page that answers it has
-// some hundred kilobytes.
+// Limits of the request for the current version. The page that contains it has some
+// hundred kilobytes.
 const (
 	askTimeout   = 10 * time.Second
 	maxPage      = 4 << 20
 	maxRedirects = 3
-	maxReason    = 200 // bytes of an error; the library puts what it read into it
+	maxReason    = 200 // bytes of an error; the library includes what it read
 )
 
-// siteError is what is wrong with the answer to the question, in our words.
+// siteError is an invalid answer, described in our words.
 type siteError string
 
 // Error implements error.
 func (e siteError) Error() string { return string(e) }
 
-// AskVersion asks WhatsApp's site for the current version, by the way on which
-// the instance connects. It takes 10 s at most. The answer is that of a
-// stranger: whether it can be true is for the caller to say. Errors are short
-// and hold nothing of the page.
+// AskVersion requests the current version from WhatsApp's site, through the proxy of
+// the instance. It takes at most 10 s. The caller decides whether the answer is
+// plausible. Errors are short and contain nothing of the page.
 func (c *Connector) AskVersion(ctx context.Context, instance int64) (Version, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -114,47 +112,47 @@ func (c *Connector) AskVersion(ctx context.Context, instance int64) (Version, er
 		return Version(*found), nil
 	}
 	if ctx.Err() != nil {
-		return Version{}, fmt.Errorf("ask for the client version: %w", netfault.Plain(context.Cause(ctx)))
+		return Version{}, fmt.Errorf("request the client version: %w", netfault.Plain(context.Cause(ctx)))
 	}
 	if site, ok := errors.AsType[siteError](err); ok {
-		return Version{}, fmt.Errorf("ask for the client version: %w", site)
+		return Version{}, fmt.Errorf("request the client version: %w", site)
 	}
 	reason := netfault.Plain(err).Error()
-	return Version{}, fmt.Errorf("ask for the client version: %s", reason[:min(len(reason), maxReason)])
+	return Version{}, fmt.Errorf("request the client version: %s", reason[:min(len(reason), maxReason)])
 }
 
-// staysOnSite lets the question be sent on within the site that it is for.
+// staysOnSite allows redirects within the site.
 func staysOnSite(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
-		return siteError("the site sends the question to another one")
+		return siteError("the site redirects to another one")
 	}
 	if len(via) > maxRedirects {
-		return siteError("the site sends the question round in circles")
+		return siteError("the site redirects too often")
 	}
 	return nil
 }
 
-// asker makes the request of the question: alone on its connection, and with
-// an answer that is no longer than a page.
+// asker makes the request: on a connection of its own, with an answer of limited
+// length.
 type asker struct{ via http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (a asker) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
-	req.Close = true // nothing follows it
+	req.Close = true // there is no further request
 	resp, err := a.via.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
 	if redirected := resp.StatusCode/100 == 3; resp.StatusCode != http.StatusOK && !redirected {
-		return nil, errors.Join(siteError("the site answers with status "+strconv.Itoa(resp.StatusCode)), resp.Body.Close())
+		return nil, errors.Join(siteError("the site answered with status "+strconv.Itoa(resp.StatusCode)), resp.Body.Close())
 	}
 	resp.Body = &pageBody{resp.Body, maxPage}
 	return resp, nil
 }
 
-// pageBody fails where a page ought to have ended.
+// pageBody fails beyond the longest page.
 type pageBody struct {
 	io.ReadCloser
 	left int
@@ -163,7 +161,7 @@ type pageBody struct {
 // Read implements io.Reader.
 func (b *pageBody) Read(p []byte) (int, error) {
 	if b.left == 0 {
-		return 0, siteError("the site's page does not end")
+		return 0, siteError("the site's page is too long")
 	}
 	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
 	b.left -= n

@@ -25,7 +25,7 @@ func later(v Version) Version {
 
 func (r *rig) require(v Version) { r.net.RequireVersion(wastore.WAVersionContainer(v)) }
 
-func TestAVersionIsOneOfTheKindThatThisProgramIs(t *testing.T) {
+func TestParseVersionAcceptsOneKind(t *testing.T) {
 	builtin := BuiltinVersion()
 	if v, err := ParseVersion(builtin.String()); err != nil || v != builtin {
 		t.Errorf("%v, %v", v, err)
@@ -40,7 +40,7 @@ func TestAVersionIsOneOfTheKindThatThisProgramIs(t *testing.T) {
 	}
 }
 
-func TestAVersionIsOlderByItsFirstNumberThatDiffers(t *testing.T) {
+func TestVersionOrder(t *testing.T) {
 	ordered := []Version{{1, 9, 9}, {2, 3000, 1}, {2, 3000, 2}, {2, 3001, 1}, {3, 0, 0}}
 	for i, a := range ordered {
 		for j, b := range ordered {
@@ -51,10 +51,9 @@ func TestAVersionIsOlderByItsFirstNumberThatDiffers(t *testing.T) {
 	}
 }
 
-// TestAPairingOfARefusedClientEndsAndANewerOnePairs: that WhatsApp refuses the
-// client is told with its version, the pairing is over, and the next dial is of
-// the version that was set meanwhile.
-func TestAPairingOfARefusedClientEndsAndANewerOnePairs(t *testing.T) {
+// TestPairingAfterAVersionChange: the rejection is reported with the client's version,
+// the pairing ends, and the next dial announces the version set since.
+func TestPairingAfterAVersionChange(t *testing.T) {
 	t.Parallel()
 	r := newRigAlone(t)
 	newer := later(BuiltinVersion())
@@ -64,7 +63,7 @@ func TestAPairingOfARefusedClientEndsAndANewerOnePairs(t *testing.T) {
 	if f.ClientVersion != BuiltinVersion().String() || f.Reason != 405 || f.Kind != event.StatusInstance {
 		t.Errorf("%+v", f)
 	}
-	if r.session.pairingNow() != nil {
+	if r.session.linker.current() != nil {
 		t.Error("the pairing goes on")
 	}
 	r.conn.SetVersion(newer)
@@ -84,7 +83,7 @@ func TestAPairingOfARefusedClientEndsAndANewerOnePairs(t *testing.T) {
 	}
 }
 
-func TestAPairingByCodeOfARefusedClientFailsWhenThatWasTold(t *testing.T) {
+func TestPairCodeOfARefusedClientFails(t *testing.T) {
 	t.Parallel()
 	r := newRigAlone(t)
 	r.require(later(BuiltinVersion()))
@@ -102,11 +101,11 @@ func TestAPairingByCodeOfARefusedClientFailsWhenThatWasTold(t *testing.T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n := len(r.history); n == 0 || r.history[n-1].Status != event.ClientOutdated {
-		t.Errorf("told by then: %+v", r.history)
+		t.Errorf("reported by then: %+v", r.history)
 	}
 }
 
-func TestTheSiteIsAskedAtTheEndpointAndAnswersOnlyWithAVersion(t *testing.T) {
+func TestAskVersionAtTheEndpoint(t *testing.T) {
 	t.Parallel()
 	newer := later(BuiltinVersion())
 	for site, want := range map[network.Site]string{
@@ -114,11 +113,11 @@ func TestTheSiteIsAskedAtTheEndpointAndAnswersOnlyWithAVersion(t *testing.T) {
 		network.SiteLower:       "", // whether it can be true is for others to say
 		network.SiteNone:        "version number not found",
 		network.SiteMajor:       "version number not found",
-		network.SiteEndless:     "the site's page does not end",
+		network.SiteEndless:     "the site's page is too long",
 		network.SiteSlow:        "no answer in time",
-		network.SiteLoop:        "the site sends the question round in circles",
-		network.SiteElsewhere:   "the site sends the question to another one",
-		network.SiteUnavailable: "the site answers with status 503",
+		network.SiteLoop:        "the site redirects too often",
+		network.SiteElsewhere:   "the site redirects to another one",
+		network.SiteUnavailable: "the site answered with status 503",
 	} {
 		t.Run(string(site), func(t *testing.T) {
 			t.Parallel()
@@ -131,7 +130,7 @@ func TestTheSiteIsAskedAtTheEndpointAndAnswersOnlyWithAVersion(t *testing.T) {
 			switch {
 			case want == "" && (err != nil || site == network.SiteCurrent && v != newer || site == network.SiteLower && !v.Less(BuiltinVersion())):
 				t.Errorf("%v, %v", v, err)
-			case want != "" && (err == nil || err.Error() != "ask for the client version: "+want):
+			case want != "" && (err == nil || err.Error() != "request the client version: "+want):
 				t.Errorf("%v, %v", v, err)
 			}
 			if site == network.SiteSlow && (took < askTimeout || took > 3*askTimeout) {
@@ -148,7 +147,7 @@ func TestTheSiteIsAskedAtTheEndpointAndAnswersOnlyWithAVersion(t *testing.T) {
 	}
 }
 
-func TestTheSiteIsTrustedByTheAuthorityOfTheEndpointOnly(t *testing.T) {
+func TestAskVersionTrustsOnlyTheEndpointCA(t *testing.T) {
 	t.Parallel()
 	r := newRigAlone(t)
 	_, stranger := authority(t, "web.whatsapp.com")
@@ -161,8 +160,8 @@ func TestTheSiteIsTrustedByTheAuthorityOfTheEndpointOnly(t *testing.T) {
 	}
 }
 
-// TestTheQuestionGoesTheWayOfItsInstance: through its proxy, whatever the proxy
-// does, and not at all where that is not known.
+// TestTheQuestionGoesTheWayOfItsInstance: through its proxy, even if that fails, and
+// not at all if it is unknown.
 func TestTheQuestionGoesTheWayOfItsInstance(t *testing.T) {
 	t.Parallel()
 	const direct, proxied, unknown, dead, closed, garbling = 1, 2, 3, 4, 5, 6

@@ -49,6 +49,13 @@
 // 4008 it read too slowly, answered no ping, or must reconnect because of an event
 // without a number. At a stop, queued messages are still sent, for a second at most.
 //
+// # Library
+//
+// The hub uses nhooyr.io/websocket, as its design says. github.com/coder/websocket in
+// go.mod is the same library under its present name: the client library dials WhatsApp
+// with it, and the sandbox answers with it. Both are linked; nhooyr.io/websocket is
+// 80 KB of the binary.
+//
 // # Cost
 //
 // An idle client holds three goroutines, two small buffers and no queue, and keeps

@@ -1,10 +1,10 @@
-// Size tells what takes the room in a Linux program made by Go, stripped or not:
-// by module, or by package.
+// Size prints what takes the room in a Linux program made by Go, stripped or not: by
+// feature, by module or by package.
 //
-// Machine code and its tables (names, lines, stack maps) are counted exactly,
-// from the runtime's own table of functions; a table that several functions
-// share counts for the first. Types, strings and tables of data carry no owner
-// in a stripped program and are reported by section.
+// Machine code and its tables (names, lines, stack maps) are counted exactly, from the
+// runtime's own table of functions; a table that several functions share counts for the
+// first. Types, strings and tables of data have no owner in a stripped program; they are
+// printed by section.
 package main
 
 import (
@@ -23,13 +23,13 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	byPackage := flag.Bool("packages", false, "by package instead of by module")
+	by := flag.String("by", "feature", "`owner` of the rows: feature, module or package")
 	least := flag.Int("least", 50_000, "owners with fewer `bytes` are one row")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		log.Fatal("usage: go run ./.ci/size [-packages] [-least bytes] program")
+		log.Fatal("usage: go run ./.ci/size [-by feature|module|package] [-least bytes] program")
 	}
-	if err := run(flag.Arg(0), *byPackage, *least); err != nil {
+	if err := run(flag.Arg(0), *by, *least); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -37,7 +37,7 @@ func main() {
 // room is what one owner takes, in bytes.
 type room struct{ code, tables int }
 
-func run(path string, byPackage bool, least int) error {
+func run(path, by string, least int) error {
 	f, err := elf.Open(path)
 	if err != nil {
 		return err
@@ -51,9 +51,13 @@ func run(path string, byPackage bool, least int) error {
 	if err != nil {
 		return err
 	}
-	owner := func(pkg string) string { return moduleOf(info, pkg) }
-	if byPackage {
-		owner = func(pkg string) string { return pkg }
+	owner, ok := map[string]func(string) string{
+		"feature": featureOf,
+		"module":  func(pkg string) string { return moduleOf(info, pkg) },
+		"package": func(pkg string) string { return pkg },
+	}[by]
+	if !ok {
+		return fmt.Errorf("-by must be feature, module or package: %.40q", by)
 	}
 	rooms := map[string]room{}
 	for pkg, r := range t.byPackage() {
@@ -92,7 +96,7 @@ func report(f *elf.File, rooms map[string]room, least int) {
 	}
 }
 
-// moduleOf is the module of a package; the standard library is one.
+// moduleOf returns the module of a package; the standard library counts as one.
 func moduleOf(info *buildinfo.BuildInfo, pkg string) string {
 	best := ""
 	for _, m := range append(info.Deps, &info.Main) {
@@ -122,14 +126,14 @@ const magic = 0xfffffff1 // of Go 1.20 and later
 func readTables(f *elf.File) (*tables, error) {
 	s := f.Section(".gopclntab")
 	if s == nil {
-		return nil, fmt.Errorf("no .gopclntab: not made by Go for Linux")
+		return nil, fmt.Errorf("no .gopclntab: not a Go program for Linux")
 	}
 	line, err := s.Data()
 	if err != nil {
 		return nil, err
 	}
 	if len(line) < 72 || binary.LittleEndian.Uint32(line) != magic || line[7] != 8 {
-		return nil, fmt.Errorf("the table of functions has a form that is not known here")
+		return nil, fmt.Errorf("the table of functions has an unknown format")
 	}
 	word := func(i int) int { return int(binary.LittleEndian.Uint64(line[8+8*i:])) }
 	return &tables{line: line, count: word(0), names: line[word(3):], pcs: line[word(6):], funs: line[word(7):]}, nil

@@ -51,9 +51,6 @@ func (r *Redactor) know(name string) {
 	}
 }
 
-// Instances returns the number of known names.
-func (r *Redactor) Instances() int { return len(r.names) }
-
 var (
 	// log lines about deleted instances
 	attribute = regexp.MustCompile(`\binstance(?:=|":")"?([A-Za-z0-9_-][A-Za-z0-9._-]*)`)

@@ -279,7 +279,7 @@ func TestLoggedOutKeysAreRemovedInTime(t *testing.T) {
 		w.Sandbox.Unlink(strings.TrimSuffix(*statusOf(w, "shop", token).OwnerJID, "@s.whatsapp.net"))
 		w.Await("logged out", func() bool { return statusOf(w, "shop", token).is("LOGGED_OUT") })
 		w.Await("removed", func() bool {
-			return keep == "0" || strings.Contains(w.Output.String(), "keys of a logged out account were removed")
+			return keep == "0" || strings.Contains(w.Output.String(), "keys of a logged out account removed")
 		})
 		answersWith(t, w, token, "POST", "/instance/shop/restart", "", 503, "INSTANCE_NOT_CONNECTED")
 		w.Stop()

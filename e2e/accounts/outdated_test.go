@@ -220,7 +220,7 @@ func TestWhenNoVersionIsFoundItIsSaid(t *testing.T) {
 		network.SiteNone:      "version number not found",
 		network.SiteLower:     "2.3000.1000, which is older than",
 		network.SiteMajor:     "version number not found",
-		network.SiteEndless:   "does not end",
+		network.SiteEndless:   "page is too long",
 		network.SiteElsewhere: "to another one",
 	} {
 		t.Run(string(site), func(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package browser is what the tests of pages share: a Walk runs a script in a
-// page and returns what it found, a Browser is driven step by step over the
-// DevTools protocol. Both need a Chromium, and skip their test without one.
+// Package browser drives a Chromium for tests of pages: Walk runs a script in a page and
+// returns its report, a Browser is driven step by step over the DevTools protocol. Both
+// skip their test if there is no Chromium.
 package browser

@@ -1,62 +1,59 @@
 package browser
 
 import (
+	"cmp"
+	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // Page is a tab of a browser.
 type Page struct {
-	b       *Browser
-	t       *testing.T
-	session string
-	console chan string // what its console copied
+	t      *testing.T
+	ctx    context.Context //nolint:containedctx // chromedp keeps its state in it
+	copied chan string     // by the page's console
 }
 
-// Page opens a tab that shows nothing yet.
+// Page opens an empty tab.
 func (b *Browser) Page() *Page {
 	b.t.Helper()
-	var target struct{ TargetID string }
-	if err := b.command("", "Target.createTarget", map[string]any{"url": "about:blank"}, &target); err != nil {
+	ctx, cancel := chromedp.NewContext(b.ctx)
+	b.t.Cleanup(cancel)
+	p := &Page{b.t, ctx, make(chan string, 16)}
+	if err := chromedp.Listen(ctx, p.note); err != nil {
 		b.t.Fatal(err)
-	}
-	var attached struct{ SessionID string }
-	if err := b.command("", "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached); err != nil {
-		b.t.Fatal(err)
-	}
-	p := &Page{b: b, t: b.t, session: attached.SessionID, console: make(chan string, 16)}
-	b.mu.Lock()
-	b.pages[p.session] = p
-	b.mu.Unlock()
-	for _, domain := range []string{"Page", "Runtime"} {
-		p.Do(domain+".enable", nil, nil)
 	}
 	return p
 }
 
-// note takes an event of the page. It must not wait: it runs in the goroutine
-// that reads answers.
-func (p *Page) note(method string, params json.RawMessage) {
-	switch method {
-	case "Fetch.requestPaused":
-		var paused struct{ RequestID string }
-		if json.Unmarshal(params, &paused) == nil {
-			go func() { _ = p.b.command(p.session, "Fetch.fulfillRequest", empty(paused.RequestID), nil) }()
-		}
-	case "Runtime.inspectRequested": // copy() of the console
-		var copied struct{ Object struct{ Value string } }
-		if json.Unmarshal(params, &copied) == nil {
+// note takes an event of the page. It does not block: it runs in the goroutine that
+// reads answers.
+func (p *Page) note(ev any) {
+	switch ev := ev.(type) {
+	case *fetch.EventRequestPaused:
+		go func() { _ = p.command("Fetch.fulfillRequest", empty(string(ev.RequestID)), nil) }()
+	case *runtime.EventInspectRequested: // copy() of the console
+		var text string
+		if json.Unmarshal(ev.Object.Value, &text) == nil {
 			select {
-			case p.console <- copied.Object.Value:
-			default: // the others have no listener
+			case p.copied <- text:
+			default: // the test takes fewer
 			}
 		}
 	}
 }
 
+// empty is the answer of StandIn to a request.
 func empty(request string) map[string]any {
 	return map[string]any{
 		"requestId": request, "responseCode": 200,
@@ -65,30 +62,45 @@ func empty(request string) map[string]any {
 	}
 }
 
-// Do gives the page a command of the DevTools protocol and decodes the result
-// into out, nil for none.
+// command sends a command of the DevTools protocol and decodes the result into out, nil
+// for none.
+func (p *Page) command(method string, params, out any) error {
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	var raw jsonv2.Value
+	err := chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		return t.Call(ctx, method, params, &raw)
+	}))
+	if err != nil || out == nil {
+		return err
+	}
+	return json.Unmarshal(raw, out)
+}
+
+// Do sends a command of the DevTools protocol and decodes the result into out, nil for
+// none.
 func (p *Page) Do(method string, params, out any) {
 	p.t.Helper()
-	if err := p.b.command(p.session, method, params, out); err != nil {
-		p.t.Fatal(err)
+	if err := p.command(method, params, out); err != nil {
+		p.t.Fatalf("%s: %v", method, err)
 	}
 }
 
-// Front brings the tab before the others: only that one has the clipboard and
-// the authenticator.
+// Front brings the tab before the others: only the front tab has the clipboard and the
+// authenticator.
 func (p *Page) Front() {
 	p.t.Helper()
 	p.Do("Page.bringToFront", nil, nil)
 }
 
-// StandIn answers every request of the page that fits pattern with an empty
-// page, so that the network is not needed.
+// StandIn answers every request of the page that matches pattern with an empty page, so
+// that no network is needed.
 func (p *Page) StandIn(pattern string) {
 	p.t.Helper()
 	p.Do("Fetch.enable", map[string]any{"patterns": []map[string]string{{"urlPattern": pattern}}}, nil)
 }
 
-// Go opens an address and waits until its scripts ran.
+// Go opens an address and waits until its scripts have run.
 func (p *Page) Go(url string) {
 	p.t.Helper()
 	var went struct{ ErrorText string }
@@ -99,8 +111,8 @@ func (p *Page) Go(url string) {
 	p.Await("document.readyState === 'complete' && location.href !== 'about:blank'")
 }
 
-// Run evaluates an expression as the user's console does, waits for its promise
-// and returns its value as JSON.
+// Run evaluates an expression as the browser's console does, waits for its promise and
+// returns its value as JSON.
 func (p *Page) Run(expression string) json.RawMessage {
 	p.t.Helper()
 	value, err := p.evaluate(expression)
@@ -112,20 +124,15 @@ func (p *Page) Run(expression string) json.RawMessage {
 
 func (p *Page) evaluate(expression string) (json.RawMessage, error) {
 	p.t.Helper()
-	var ran struct {
-		Result           struct{ Value json.RawMessage }
-		ExceptionDetails *struct {
-			Text      string
-			Exception struct{ Description string }
-		}
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	yes := true
+	gesture := func(e *runtime.EvaluateParams) { e.UserGesture = &yes }
+	value, err := chromedp.Run(ctx, chromedp.EvaluateAsDevTools[[]byte](expression, chromedp.EvalAwaitPromise, gesture))
+	if exception := new(chromedp.ExceptionError); errors.As(err, &exception) {
+		p.t.Fatalf("%.200s: %v", expression, err)
 	}
-	err := p.b.command(p.session, "Runtime.evaluate", map[string]any{
-		"expression": expression, "awaitPromise": true, "returnByValue": true, "userGesture": true, "includeCommandLineAPI": true,
-	}, &ran)
-	if e := ran.ExceptionDetails; err == nil && e != nil {
-		p.t.Fatalf("%.200s: %s %s", expression, e.Text, e.Exception.Description)
-	}
-	return ran.Result.Value, err
+	return value, err
 }
 
 // Text returns the value of an expression that is a string.
@@ -133,13 +140,13 @@ func (p *Page) Text(expression string) string {
 	p.t.Helper()
 	var text string
 	if err := json.Unmarshal(p.Run(expression), &text); err != nil {
-		p.t.Fatalf("%s is no text: %v", expression, err)
+		p.t.Fatalf("%s is not a string: %v", expression, err)
 	}
 	return text
 }
 
-// Await waits until an expression is true. A page that is reloaded meanwhile
-// answers nothing for a moment.
+// Await waits until an expression is true. A page that is reloaded meanwhile does not
+// answer for a moment.
 func (p *Page) Await(expression string) {
 	p.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
@@ -159,7 +166,7 @@ func (p *Page) Await(expression string) {
 func (p *Page) Copied() string {
 	p.t.Helper()
 	select {
-	case text := <-p.console:
+	case text := <-p.copied:
 		return text
 	case <-time.After(patience):
 		p.t.Fatal("nothing was copied")
@@ -167,8 +174,8 @@ func (p *Page) Copied() string {
 	}
 }
 
-// Passkey gives the page an authenticator with one passkey, whose user always
-// agrees. id and key, in PKCS #8, are base64.
+// Passkey adds an authenticator with one passkey, whose user always agrees, to the page.
+// id and key, in PKCS #8, are base64.
 func (p *Page) Passkey(party, id, key string) {
 	p.t.Helper()
 	p.Do("WebAuthn.enable", nil, nil)
@@ -183,7 +190,7 @@ func (p *Page) Passkey(party, id, key string) {
 	}}, nil)
 }
 
-// Size makes the page so wide and so high, in pixels, and dark or light.
+// Size sets width and height of the page in pixels, and dark or light.
 func (p *Page) Size(width, height int, dark bool) {
 	p.t.Helper()
 	scheme := "light"
@@ -196,37 +203,33 @@ func (p *Page) Size(width, height int, dark bool) {
 	}}, nil)
 }
 
-// Picture returns the page as it is seen, as a PNG.
+// Picture returns the visible part of the page as a PNG.
 func (p *Page) Picture() []byte {
 	p.t.Helper()
-	var shot struct{ Data []byte }
-	p.Do("Page.captureScreenshot", map[string]any{"format": "png"}, &shot)
-	return shot.Data
+	picture, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return picture
 }
 
-// Press presses and releases a key as the keyboard does: "Tab", "Enter", "Escape",
-// "ArrowDown", a letter.
-func (p *Page) Press(keys ...string) {
+// keys are the names of keys that Press accepts besides characters.
+var keys = map[string]string{
+	"Tab": kb.Tab, "Enter": kb.Enter, "Escape": kb.Escape, "Space": " ", "ArrowUp": kb.ArrowUp, "ArrowDown": kb.ArrowDown,
+	"Home": kb.Home, "End": kb.End, "PageDown": kb.PageDown,
+}
+
+// Press presses and releases keys: "Tab", "Enter", "ArrowDown", a letter.
+func (p *Page) Press(names ...string) {
 	p.t.Helper()
-	codes := map[string]int{"Tab": 9, "Enter": 13, "Escape": 27, "Space": 32, "ArrowUp": 38, "ArrowDown": 40, "Home": 36, "End": 35, "PageDown": 34}
-	for _, key := range keys {
-		press := map[string]any{"type": "keyDown", "key": key, "code": key, "windowsVirtualKeyCode": codes[key]}
-		switch {
-		case key == "Enter":
-			press["text"] = "\r"
-		case key == "Space":
-			press["key"], press["text"] = " ", " "
-		case len([]rune(key)) == 1:
-			press["text"] = key
+	for _, name := range names {
+		if err := chromedp.Do(p.ctx, chromedp.KeyEvent(cmp.Or(keys[name], name))); err != nil {
+			p.t.Fatal(err)
 		}
-		p.Do("Input.dispatchKeyEvent", press, nil)
-		press["type"] = "keyUp"
-		delete(press, "text")
-		p.Do("Input.dispatchKeyEvent", press, nil)
 	}
 }
 
-// Type types a text into what has the focus.
+// Type types a text into the focused element.
 func (p *Page) Type(text string) {
 	p.t.Helper()
 	p.Do("Input.insertText", map[string]any{"text": text}, nil)

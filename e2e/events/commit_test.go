@@ -21,7 +21,7 @@ func TestMessageRefusedByFullDiskIsReportedOnce(t *testing.T) {
 	s.Online(t)
 	lift := s.FileLimit(t, 16<<10)
 	s.Do(t, rig.Act("$anne", `{"do":"text","to":"$own","text":"keep me"}`))
-	s.Await("a second try", func() bool { return strings.Count(s.Output.String(), "asking for it again") >= 2 })
+	s.Await("a second try", func() bool { return strings.Count(s.Output.String(), "requesting it again") >= 2 })
 	for _, kind := range []event.Kind{event.MessagesUpsert, event.MessagesUndecryptable} {
 		if n := s.Seen(string(kind)); n != 0 {
 			t.Errorf("%s reported %d times while the disk was full", kind, n)

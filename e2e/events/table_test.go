@@ -125,7 +125,7 @@ const eventsOutro = `
 | Event | Why | Seen by |
 |---|---|---|
 | QRScannedWithoutMultidevice | the pairing ends with the state connection_error; the status shows the reason | TestUnreportedEventsSendNoWebhook |
-| PairPasskeyError | what the pairing comes to is reported by connection.update; the status shows the reason | TestAPasskeyThatFailsIsTheReasonShownAndNoWebhook |
+| PairPasskeyError | what the pairing comes to is reported by connection.update; the status shows the reason | TestPasskeyFailureIsAReasonWithoutWebhook |
 | CallTransport, CallRelayLatency | measurements of a call's transport | TestUnreportedEventsSendNoWebhook |
 | MediaRetryError, MexNotificationData, NewsletterMessageMeta | parts of other events; the last is reported along with its message | TestEveryTrigger |
 

@@ -31,7 +31,8 @@ var mayImport = map[string][]string{
 	"store/pages/pagestest":    {"store/pages"},
 	"store":                    {"internal/plural", "store/pages", "event"},
 	"whatsapp/device":          {"store", "event"},
-	"whatsapp":                 {"internal/plural", "internal/nesting", "whatsapp/device", "store", "event", "internal/netfault", "whatsapp/proxy"},
+	"whatsapp/translate":       {"internal/nesting", "event", "internal/netfault"},
+	"whatsapp":                 {"internal/plural", "whatsapp/device", "store", "event", "internal/netfault", "whatsapp/proxy", "whatsapp/translate"},
 	"internal/prune":           {},
 	"internal/loglevel":        {},
 	"internal/loglines":        {},
@@ -107,13 +108,14 @@ var why = map[string]string{
 	"config":                 "what can be set is known before anything runs",
 	"event":                  "event is the vocabulary that all share; it must not know who speaks it",
 	"internal/peers":         "peers knows addresses and connections, whatever is served to them",
-	"whatsapp/proxy":         "a proxy is dialled independently of its target",
+	"whatsapp/translate":     "it translates events and messages and knows no session",
+	"whatsapp/proxy":         "it dials proxies and knows no user of the connection",
 	"internal/budget":        "budget counts, whatever is counted",
 	"internal/nesting":       "nesting bounds input for any reader",
 	"internal/plural":        "plural writes numbers with their noun for any output",
 	"internal/netfault":      "netfault words network errors for any caller",
 	"store":                  "store keeps bytes; the owner of a bucket knows what they mean",
-	"whatsapp":               "the connector tells facts; what becomes of them is decided above it",
+	"whatsapp":               "the connector reports facts; packages above decide what follows",
 	"sandbox":                "the sandbox stands in for WhatsApp; it must not know the program it is talked to by",
 	"instance":               "instances hand notices to an interface; who delivers them is wired in app/app.go",
 	"messages":               "messages are stored for an instance that its caller knows; what the settings of the instance say of them is decided above",
@@ -145,12 +147,12 @@ var why = map[string]string{
 
 	"packaging/dist": "what packs the program needs nothing of it but its commands",
 
-	"sandbox/network":           "the network does what WhatsApp does; by which act or route it is asked, it must not know",
-	"sandbox/network/wire":      "the wire carries stanzas, whatever their content and sender",
-	"sandbox/network/appstate":  "a collection counts its patches; links and connections are passed in",
-	"sandbox/network/mediahost": "the host has files without a key; whose they are, it does not know",
-	"sandbox/phone":             "a phone has no connection; it hands its stanzas to an interface",
-	"sandbox/handset":           "a handset makes and opens ciphertexts, and sends none",
+	"sandbox/network":           "the network acts like WhatsApp; it must not know acts and routes",
+	"sandbox/network/wire":      "the wire carries stanzas and does not interpret them",
+	"sandbox/network/appstate":  "a collection counts its patches; its caller names the devices",
+	"sandbox/network/mediahost": "the host has files without their keys and owners",
+	"sandbox/phone":             "a phone has no connection; it passes its stanzas to an interface",
+	"sandbox/handset":           "a handset encrypts and decrypts, and sends nothing",
 
 	"httpapi/openapi":     "the document is made of tables that it is given; it knows no route and no resource",
 	"httpapi/idempotency": "a key guards a request, whatever it asks for and however it is answered",
@@ -173,7 +175,7 @@ var reserved = map[string]struct {
 	reason string
 }{
 	"go.etcd.io/bbolt":                    {[]string{"store"}, "everything else reaches the file through store.Tx, which can be replaced"},
-	"go.mau.fi/whatsmeow":                 {[]string{"whatsapp", "whatsapp/device", "sandbox", "sandbox/network", "sandbox/network/wire", "sandbox/network/appstate", "sandbox/network/mediahost", "sandbox/phone", "sandbox/handset", "e2e/bare"}, "the protocol has two ends; nothing else may depend on its types"},
+	"go.mau.fi/whatsmeow":                 {[]string{"whatsapp", "whatsapp/device", "whatsapp/translate", "sandbox", "sandbox/network", "sandbox/network/wire", "sandbox/network/appstate", "sandbox/network/mediahost", "sandbox/phone", "sandbox/handset", "e2e/bare"}, "the protocol has two ends; nothing else may depend on its types"},
 	"go.mau.fi/libsignal":                 {[]string{"whatsapp", "whatsapp/device", "sandbox/network", "sandbox/handset"}, "only the two ends of the protocol encrypt, and the key store moves sessions past a crash"},
 	"nhooyr.io/websocket":                 {[]string{"wsbus"}, "the hub alone speaks WebSocket to consumers"},
 	"github.com/coder/websocket":          {[]string{"sandbox/network", "sandbox/network/wire"}, "the sandbox's side of the protocol; consumers are served by the hub"},
@@ -194,6 +196,8 @@ var reserved = map[string]struct {
 	"golang.org/x/crypto/x509roots": {[]string{"packaging/dist"}, "the program trusts whom its machine trusts; an image brings its own"},
 
 	"github.com/mattn/go-sqlite3": {nil, "it needs a C compiler; benchmarks hold sends against it"},
+
+	"github.com/chromedp": {[]string{"e2e/browser"}, "the browser of tests is driven in one place"},
 
 	"github.com/santhosh-tekuri/jsonschema/v6": {[]string{"event/witness", "httpapi/openapi/witness"}, "schemas are checked in tests; the program would be larger by it"},
 }

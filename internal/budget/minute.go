@@ -1,26 +1,26 @@
-// Package budget counts how often something was done in the last minute, whichever minute
-// that is: not those of the clock, around whose turn twice as many would go through.
+// Package budget limits requests to a number in any 60 seconds. It is a sliding window: a
+// counter for each minute of the clock would admit twice as many around its turn, and so
+// would a token bucket after a pause.
 package budget
 
 import "time"
 
-// slots are the seconds of which a Minute knows how many requests came in each: those of
-// a minute, and the one that the minute before began in.
+// slots is the number of seconds that a Minute counts separately: those of a minute, and
+// the one in which the window began.
 const slots = 61
 
-// Minute lets so many requests through in any 60 seconds. It counts by the second, so
-// that what it needs is bounded, and one that is refused may have to wait a second
-// longer than a minute. The zero value is ready; who uses it from several goroutines
-// holds a lock.
+// Minute admits a number of requests in any 60 seconds. It counts by the second, which
+// bounds its memory; a rejected request may have to wait up to a second longer than
+// necessary. The zero value is ready to use. Concurrent use needs a lock.
 type Minute struct {
-	begin  time.Time // when the first was asked for; zero: nothing was yet
+	begin  time.Time // of the first request; zero: none yet
 	passed time.Duration
-	second int64 // the newest that was counted
-	count  int   // in all of taken
+	second int64 // the newest counted one
+	count  int   // sum of taken
 	taken  *[slots]int32
 }
 
-// Take counts one of perMinute, or says after which time there is one again.
+// Take counts one of perMinute requests, or returns how long to wait for the next one.
 func (m *Minute) Take(perMinute int, now time.Time) (wait time.Duration) {
 	if m.taken == nil {
 		m.begin, m.taken = now, &[slots]int32{}
@@ -32,16 +32,16 @@ func (m *Minute) Take(perMinute int, now time.Time) (wait time.Duration) {
 		return 0
 	}
 	left := m.count
-	for at := m.second + 1; ; at++ { // the slot of the oldest second is the next to be used
+	for at := m.second + 1; ; at++ { // the slot of the oldest second is reused next
 		if left -= int(m.taken[at%slots]); left < perMinute {
 			return time.Duration(at)*time.Second - m.passed
 		}
 	}
 }
 
-// reach forgets what was a minute before now.
+// reach forgets the requests that are older than a minute at now.
 func (m *Minute) reach(now time.Time) {
-	m.passed = max(m.passed, now.Sub(m.begin)) // whatever is done to a clock
+	m.passed = max(m.passed, now.Sub(m.begin)) // a clock that is set back changes nothing
 	m.turn(int64(m.passed / time.Second))
 }
 
@@ -54,7 +54,7 @@ func (m *Minute) Empty(now time.Time) bool {
 	return m.count == 0
 }
 
-// turn forgets what was a minute before a second.
+// turn forgets the requests that are older than a minute at a second.
 func (m *Minute) turn(second int64) {
 	m.second = max(m.second, second-slots)
 	for m.second < second {

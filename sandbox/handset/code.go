@@ -18,31 +18,33 @@ import (
 const (
 	codeLength     = 8
 	codeAlphabet   = "123456789ABCDEFGHJKLMNPQRSTVWXYZ"
-	codeIterations = 2 << 16       // of PBKDF2, as every client does
+	codeIterations = 2 << 16       // of PBKDF2, as in every client
 	wrappedLength  = 32 + 16 + 32  // salt, IV, public key
 	sealedLength   = 32 + 12 + 112 // salt, nonce, three keys and the GCM tag
 )
 
-// NormaliseCode removes the dash from a typed link code and raises its letters. The error
-// is ErrCode when it is not 8 characters of the code's alphabet.
+// NormaliseCode removes the dash from a typed link code and converts it to capitals.
+// The error is ErrCode if it is not 8 characters of the code's alphabet.
 func NormaliseCode(typed string) (string, error) {
 	code := strings.ToUpper(strings.ReplaceAll(strings.TrimSpace(typed), "-", ""))
 	if len(code) != codeLength || strings.Trim(code, codeAlphabet) != "" {
-		return "", fmt.Errorf("link code has to be %d characters: %w", codeLength, ErrCode)
+		return "", fmt.Errorf("link code must have %d characters: %w", codeLength, ErrCode)
 	}
 	return code, nil
 }
 
-// CodePairing is one exchange by link code, on the phone's side. Use it once, from one goroutine.
+// CodePairing is one exchange by link code, on the phone's side. It is used once, and
+// not concurrently.
 type CodePairing struct {
 	handset   *Handset
 	ephemeral *keys.KeyPair
-	companion []byte // its ephemeral public key; wrong when the code was mistyped
+	companion []byte // its ephemeral public key; wrong if the code was mistyped
 	wrapped   []byte
 }
 
-// StartCode begins the exchange with the code that the user typed and companion_hello's
-// wrapped ephemeral key. A mistyped code shows only in Finish: the wrapping has no check.
+// StartCode begins the exchange with the typed code and the wrapped ephemeral key of
+// companion_hello. A mistyped code is detected only in Finish, because the wrapping has
+// no check.
 func (h *Handset) StartCode(typed string, companionHello []byte) (*CodePairing, error) {
 	code, err := NormaliseCode(typed)
 	if err != nil {
@@ -65,7 +67,8 @@ func (h *Handset) StartCode(typed string, companionHello []byte) (*CodePairing, 
 	return p, nil
 }
 
-// codeXOR runs the code's key stream over 32 bytes; header begins with the salt and the IV.
+// codeXOR applies the code's key stream to 32 bytes; header begins with the salt and
+// the IV.
 func codeXOR(code string, header, dst, src []byte) error {
 	key, err := pbkdf2.Key(sha256.New, code, header[:32], codeIterations, 32)
 	if err != nil {
@@ -79,11 +82,12 @@ func codeXOR(code string, header, dst, src []byte) error {
 	return nil
 }
 
-// WrappedEphemeral is primary_hello's link_code_pairing_wrapped_primary_ephemeral_pub.
+// WrappedEphemeral returns primary_hello's
+// link_code_pairing_wrapped_primary_ephemeral_pub.
 func (p *CodePairing) WrappedEphemeral() []byte { return slices.Clone(p.wrapped) }
 
-// Finish opens companion_finish's key bundle and derives the secret for SignDevice. The
-// error is ErrCode when the code was wrong or the bundle was made for another phone.
+// Finish decrypts companion_finish's key bundle and derives the secret for SignDevice.
+// The error is ErrCode if the code was wrong or the bundle belongs to another phone.
 func (p *CodePairing) Finish(sealed []byte) (companionIdentity [32]byte, advSecret []byte, err error) {
 	if len(sealed) != sealedLength {
 		return companionIdentity, nil, fmt.Errorf("key bundle has %d bytes, want %d: %w", len(sealed), sealedLength, ErrCode)

@@ -12,19 +12,19 @@ import (
 	"go.mau.fi/whatsmeow/types"
 )
 
-// EncSenderKey is the encryption type of an <enc> node that all devices of a group read
-// with the sender's key.
+// EncSenderKey is the encryption type of an <enc> node that all devices of a group
+// decrypt with the sender's key.
 const EncSenderKey = "skmsg"
 
-// senderKeyName says whose key for which group is meant. Both the handset's own key and
-// those of others are kept under it.
+// senderKeyName identifies the key of a sender in a group, for the handset's own key
+// and those of others.
 func senderKeyName(group, device types.JID) *protocol.SenderKeyName {
 	return protocol.NewSenderKeyName(group.String(), device.SignalAddress())
 }
 
-// SenderKey returns the distribution message of the handset's own key for a group, made
-// when there is none. Whoever gets it can read what EncryptGroup makes from now on, and
-// nothing older. It changes the state.
+// SenderKey returns the distribution message of the handset's own key for a group,
+// creating the key if needed. Its recipients can decrypt later results of EncryptGroup,
+// but no earlier ones. It changes the state.
 func (h *Handset) SenderKey(group types.JID) (distribution []byte, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -37,8 +37,8 @@ func (h *Handset) SenderKey(group types.JID) (distribution []byte, err error) {
 	return message.Serialize(), nil
 }
 
-// AcceptSenderKey keeps the key that a device distributed for a group. It changes the
-// state, except when the distribution message is malformed.
+// AcceptSenderKey stores the key that a device distributed for a group. It changes the
+// state, unless the distribution message is malformed.
 func (h *Handset) AcceptSenderKey(group, from types.JID, distribution []byte) (err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -54,7 +54,7 @@ func (h *Handset) AcceptSenderKey(group, from types.JID, distribution []byte) (e
 	return nil
 }
 
-// EncryptGroup pads a marshalled message and encrypts it for everybody who has the
+// EncryptGroup pads a marshalled message and encrypts it for all holders of the
 // handset's SenderKey. It changes the state.
 func (h *Handset) EncryptGroup(group types.JID, plaintext []byte) (ciphertext []byte, err error) {
 	h.mu.Lock()
@@ -67,9 +67,9 @@ func (h *Handset) EncryptGroup(group types.JID, plaintext []byte) (ciphertext []
 	return message.SignedSerialize(), nil
 }
 
-// DecryptGroup opens a message that a device encrypted for a group and removes the
-// padding. ErrDuplicate means that it was opened before, or is older than the key that
-// was distributed; any other error is answered with a retry receipt by a real phone.
+// DecryptGroup decrypts a message that a device encrypted for a group and removes the
+// padding. ErrDuplicate means that it was decrypted before, or is older than the
+// distributed key; a real phone answers any other error with a retry receipt.
 func (h *Handset) DecryptGroup(group, from types.JID, ciphertext []byte) (plaintext []byte, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -82,7 +82,7 @@ func (h *Handset) DecryptGroup(group, from types.JID, ciphertext []byte) (plaint
 		plaintext, err = unpad(padded)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("decrypt what %s wrote in %s: %w", from, group, err)
+		return nil, fmt.Errorf("decrypt a message of %s in %s: %w", from, group, err)
 	}
 	return plaintext, nil
 }
@@ -110,7 +110,7 @@ func (s *signalStore) StoreSenderKey(_ context.Context, name *protocol.SenderKey
 	return nil
 }
 
-// LoadSenderKey implements libsignal's store: an empty record stands for none.
+// LoadSenderKey implements libsignal's store: an empty record means none.
 func (s *signalStore) LoadSenderKey(_ context.Context, name *protocol.SenderKeyName) (*grouprecord.SenderKey, error) {
 	raw, ok := s.senderKeys[senderKeyID(name)]
 	if !ok {

@@ -38,7 +38,7 @@ func groupDecrypt(t *testing.T, to, from *Handset, sealed []byte, want string) {
 	}
 }
 
-func TestOneCiphertextIsReadByAllWhoHaveTheSenderKey(t *testing.T) {
+func TestSenderKeyHoldersReadOneCiphertext(t *testing.T) {
 	a, b, c := newHandset(t, "5511"), newHandset(t, "5522"), newHandset(t, "5533")
 	share(t, a, b)
 	share(t, a, c)
@@ -51,7 +51,7 @@ func TestOneCiphertextIsReadByAllWhoHaveTheSenderKey(t *testing.T) {
 	}
 }
 
-func TestGroupTextIsUnreadableWithoutTheSenderKeyOrTampered(t *testing.T) {
+func TestGroupTextNeedsTheSenderKey(t *testing.T) {
 	a, b := newHandset(t, "5511"), newHandset(t, "5522")
 	if plain, err := b.DecryptGroup(testGroup, a.LID(), groupEncryptShared(t, a)); err == nil || errors.Is(err, ErrDuplicate) {
 		t.Errorf("without the key: %q, %v", plain, err)

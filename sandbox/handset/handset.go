@@ -13,10 +13,10 @@ import (
 	"go.mau.fi/whatsmeow/util/keys"
 )
 
-// Sentinels that callers tell apart with errors.Is.
+// Sentinel errors.
 var (
 	ErrNoSession = errors.New("no session with this device")         // Encrypt needs a bundle first
-	ErrDuplicate = errors.New("message was already decrypted")       // the same ciphertext came again
+	ErrDuplicate = errors.New("message was already decrypted")       // the same ciphertext again
 	ErrState     = errors.New("handset state is damaged")            // Restore
 	ErrQR        = errors.New("not a device linking code")           // ParseQR
 	ErrCode      = errors.New("link code exchange failed")           // StartCode, CodePairing.Finish
@@ -24,10 +24,11 @@ var (
 	ErrEncType   = errors.New("encryption type is not pkmsg or msg") // Decrypt
 )
 
-// signedPreKeyID is the only signed pre-key of a handset: it is never rotated.
+// signedPreKeyID is the only signed pre-key of a handset, which is never rotated.
 const signedPreKeyID = 1
 
-// Handset is one phone's keys and sessions. It is safe for concurrent use.
+// Handset is one phone's keys and sessions. Its methods may be called from any
+// goroutine.
 type Handset struct {
 	pn, lid        types.JID
 	identity       *keys.KeyPair
@@ -39,15 +40,15 @@ type Handset struct {
 	duplicates int
 }
 
-// Duplicates is how often somebody's key was met a second time: by a stanza that came
-// again, or by a sender who used a key twice, which gives both messages away.
+// Duplicates returns how often a key was used a second time: by a repeated stanza, or
+// by a sender that used a key twice, which reveals both messages.
 func (h *Handset) Duplicates() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.duplicates
 }
 
-// New makes a handset with fresh keys for an account. Both addresses lose their device
+// New returns a handset with new keys for an account. Both addresses lose their device
 // part: a handset is always device 0.
 func New(pn, lid types.JID) (*Handset, error) {
 	if pn.User == "" || lid.User == "" {
@@ -72,19 +73,20 @@ func assemble(pn, lid types.JID, identity *keys.KeyPair, signed *keys.PreKey, re
 	return h
 }
 
-// PN is the account's phone number address, without a device.
+// PN returns the account's phone number address, without a device.
 func (h *Handset) PN() types.JID { return h.pn }
 
-// LID is the account's hidden address, without a device.
+// LID returns the account's hidden address, without a device.
 func (h *Handset) LID() types.JID { return h.lid }
 
-// IdentityPub is the account key: the identity that signs every linked device.
+// IdentityPub returns the account key: the identity that signs every linked device.
 func (h *Handset) IdentityPub() [32]byte { return *h.identity.Pub }
 
-// RegistrationID is the Signal registration id.
+// RegistrationID returns the Signal registration id.
 func (h *Handset) RegistrationID() uint32 { return h.registrationID }
 
-// savedState is what State writes. Private keys are 32 bytes; public keys follow from them.
+// savedState is the content of State. Private keys are 32 bytes; public keys follow
+// from them.
 type savedState struct {
 	Version      int               `json:"version"`
 	PN           types.JID         `json:"pn"`
@@ -100,8 +102,8 @@ type savedState struct {
 
 const stateVersion = 1
 
-// State returns everything that must survive a restart, sessions included. The bytes hold
-// private keys.
+// State returns everything that must survive a restart, including sessions and private
+// keys.
 func (h *Handset) State() ([]byte, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -117,8 +119,8 @@ func (h *Handset) State() ([]byte, error) {
 	return state, nil
 }
 
-// Restore makes the handset that State described. The error is ErrState and names what is
-// wrong with the bytes.
+// Restore returns the handset of a State. The error is ErrState and names the invalid
+// part.
 func Restore(state []byte) (*Handset, error) {
 	var saved savedState
 	if err := json.Unmarshal(state, &saved); err != nil {

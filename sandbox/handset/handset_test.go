@@ -86,7 +86,7 @@ func TestStateSurvivesARestartInMidConversation(t *testing.T) {
 	exchangeText(t, newHandset(t, "5533"), restored, handedOut, "with a pre-key of before")
 }
 
-func TestTamperedCiphertextFailsAndLeavesTheSessionUsable(t *testing.T) {
+func TestTamperedCiphertextKeepsTheSession(t *testing.T) {
 	a, b := newHandset(t, "5511"), newHandset(t, "5522")
 	kind, sealed := encrypt(t, a, b, bundleOf(t, b), "text")
 	broken := slices.Clone(sealed)
@@ -109,7 +109,7 @@ func TestEncryptWithoutSessionOrBundleIsRefused(t *testing.T) {
 	}
 }
 
-func TestSignedDevicePassesTheCompanionsChecksAndComesBackVerified(t *testing.T) {
+func TestSignedDeviceIsVerifiedOnBothSides(t *testing.T) {
 	h, companion, secret := newHandset(t, "5511"), keys.NewKeyPair(), make([]byte, 32)
 	sealed, err := h.SignDevice(*companion.Pub, secret, 3)
 	if err != nil {

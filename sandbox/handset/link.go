@@ -14,20 +14,20 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// qrPrefix is the address in front of a companion's code.
+// qrPrefix is the URL before a companion's code.
 const qrPrefix = "https://wa.me/settings/linked_devices#"
 
-// QR is what a companion device shows to be scanned.
+// QR is the code that a companion device shows.
 type QR struct {
-	Ref         string // names the companion's waiting connection
+	Ref         string // identifies the companion's waiting connection
 	NoisePub    [32]byte
 	IdentityPub [32]byte
 	AdvSecret   []byte // 32 bytes; proves to the companion that its code was scanned
 	ClientType  string
 }
 
-// ParseQR reads a code's text, URL prefix included. Errors are ErrQR and name the field,
-// never its content.
+// ParseQR parses a code with its URL prefix. Errors are ErrQR and name the field, never
+// its content.
 func ParseQR(text string) (QR, error) {
 	rest, ok := strings.CutPrefix(text, qrPrefix)
 	if !ok {
@@ -54,7 +54,7 @@ func ParseQR(text string) (QR, error) {
 	}, nil
 }
 
-// String is the text that ParseQR reads. It contains the ADV secret.
+// String returns the text that ParseQR parses. It contains the ADV secret.
 func (q QR) String() string {
 	encode := base64.StdEncoding.EncodeToString
 	return qrPrefix + strings.Join([]string{
@@ -62,13 +62,13 @@ func (q QR) String() string {
 	}, ",")
 }
 
-// The first two bytes of a signed device identity say who signed.
+// The first two bytes of a signed device identity identify the signer.
 var (
 	accountPrefix = []byte{6, 0}
 	devicePrefix  = []byte{6, 1}
 )
 
-// SignDevice makes the content of pair-success's <device-identity>: the companion's
+// SignDevice returns the content of pair-success's <device-identity>: the companion's
 // identity key signed with the account key, under an HMAC with the companion's secret.
 func (h *Handset) SignDevice(identityPub [32]byte, advSecret []byte, keyIndex uint32) ([]byte, error) {
 	if len(advSecret) != 32 {
@@ -101,8 +101,8 @@ func (h *Handset) SignDevice(identityPub [32]byte, advSecret []byte, keyIndex ui
 	return sealed, nil
 }
 
-// VerifyDevice checks what the companion sends back in pair-device-sign: the account's
-// signature, unchanged, and the device's own. Errors are ErrIdentity.
+// VerifyDevice checks the companion's pair-device-sign: the unchanged signature of the
+// account, and that of the device. Errors are ErrIdentity.
 func (h *Handset) VerifyDevice(deviceIdentity []byte, identityPub [32]byte) error {
 	var signed waAdv.ADVSignedDeviceIdentity
 	if err := proto.Unmarshal(deviceIdentity, &signed); err != nil {

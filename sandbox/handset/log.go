@@ -6,9 +6,8 @@ import (
 	"go.mau.fi/libsignal/logger"
 )
 
-// SetLogger sends the Signal library's own lines to l at level Debug: it prints them to
-// standard output otherwise. The setting is the whole process's; call it once, before the
-// first Handset is used.
+// SetLogger sends the Signal library's log to l at level Debug instead of standard
+// output. The setting is process-wide; call it once, before the first Handset is used.
 func SetLogger(l *slog.Logger) {
 	var bridge logger.Loggable = signalLog{l}
 	logger.Setup(&bridge)

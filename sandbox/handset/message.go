@@ -19,7 +19,7 @@ import (
 
 // Encryption types of an <enc> node.
 const (
-	EncPreKey  = "pkmsg" // the first messages of a session: carries the X3DH keys
+	EncPreKey  = "pkmsg" // the first messages of a session, with the X3DH keys
 	EncMessage = "msg"
 )
 
@@ -35,11 +35,11 @@ type Bundle struct {
 	Identity        [32]byte
 	SignedPreKey    PreKey
 	SignedSignature [64]byte
-	OneTime         *PreKey // nil when the device has run out
+	OneTime         *PreKey // nil: none left
 }
 
-// Bundle returns the handset's public keys with a one-time pre-key that nobody else was
-// given. It changes the state.
+// Bundle returns the handset's public keys with an unused one-time pre-key. It changes
+// the state.
 func (h *Handset) Bundle() (Bundle, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,7 +64,7 @@ func (b *Bundle) signal(device uint16) *prekey.Bundle {
 		identity.NewKey(ecc.NewDjbECPublicKey(b.Identity)))
 }
 
-// HasSession tells whether Encrypt can reach a device without a bundle.
+// HasSession reports whether Encrypt needs no bundle for a device.
 func (h *Handset) HasSession(device types.JID) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -72,7 +72,8 @@ func (h *Handset) HasSession(device types.JID) bool {
 	return ok
 }
 
-// DropSession forgets the session with a device, so that the next Encrypt needs a bundle.
+// DropSession deletes the session with a device, so that the next Encrypt needs a
+// bundle.
 func (h *Handset) DropSession(device types.JID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -111,9 +112,9 @@ func (h *Handset) EncryptBare(device types.JID, bundle *Bundle, plaintext []byte
 	return EncMessage, message.Serialize(), nil
 }
 
-// Decrypt opens one <enc> from a device and removes the padding. A ciphertext that fails
-// leaves the session as it was. ErrDuplicate means that it was opened before; any other
-// error is answered with a retry receipt by a real phone.
+// Decrypt decrypts one <enc> of a device and removes the padding. A ciphertext that
+// fails leaves the session unchanged. ErrDuplicate means that it was decrypted before;
+// a real phone answers any other error with a retry receipt.
 func (h *Handset) Decrypt(from types.JID, encType string, ciphertext []byte) (plaintext []byte, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -153,7 +154,8 @@ func (h *Handset) open(from types.JID, encType string, ciphertext []byte) (padde
 	}
 }
 
-// pad appends 1 to 15 bytes that each hold their number (version 2 of the message format).
+// pad appends 1 to 15 bytes with their number as value (version 2 of the message
+// format).
 func pad(plaintext []byte) []byte {
 	n := 1 + rand.IntN(15)
 	return append(bytes.Clone(plaintext), bytes.Repeat([]byte{byte(n)}, n)...)

@@ -10,8 +10,8 @@ import (
 
 var errKeys = errors.New("malformed keys in a retry receipt")
 
-// KeysNode is a bundle as a retry receipt carries it: without the registration id, which
-// stands beside it.
+// KeysNode is a bundle in a retry receipt, without the registration id, which is beside
+// it.
 func KeysNode(b Bundle) waBinary.Node {
 	content := []waBinary.Node{
 		{Tag: "type", Content: []byte{ecc.DjbType}},
@@ -33,8 +33,8 @@ func preKeyNode(tag string, key PreKey, signature []byte) waBinary.Node {
 	return waBinary.Node{Tag: tag, Content: content}
 }
 
-// BundleFrom reads the keys of a retry receipt; nil when it carries none. The error means that
-// they are malformed.
+// BundleFrom parses the keys of a retry receipt; nil if it has none. The error means
+// that they are malformed.
 func BundleFrom(receipt waBinary.Node) (*Bundle, error) {
 	node, ok := receipt.GetOptionalChildByTag("keys")
 	if !ok {
@@ -61,7 +61,7 @@ func BundleFrom(receipt waBinary.Node) (*Bundle, error) {
 	return b, nil
 }
 
-// PreKeyFrom reads a pre-key; false when it is malformed.
+// PreKeyFrom parses a pre-key; false if it is malformed.
 func PreKeyFrom(node waBinary.Node) (PreKey, bool) {
 	id, _ := node.GetChildByTag("id").Content.([]byte)
 	value, _ := node.GetChildByTag("value").Content.([]byte)

@@ -14,8 +14,8 @@ import (
 	"go.mau.fi/whatsmeow/util/keys"
 )
 
-// maxPreKeys bounds the one-time pre-keys that were handed out and never used; the oldest
-// go first. A sender that was given a dropped one gets a retry receipt.
+// maxPreKeys is how many unused one-time pre-keys are kept; beyond it the oldest are
+// removed. A sender with a removed one gets a retry receipt.
 const maxPreKeys = 512
 
 // maxPreKeyID is the largest id that fits in the 24 bits of the wire.
@@ -23,8 +23,8 @@ const maxPreKeyID = 0xFFFFFF
 
 var errUnused = errors.New("not used by a handset")
 
-// signalStore is libsignal's view of a handset, in memory. The Handset's mutex is held
-// around every call into libsignal.
+// signalStore is the in-memory store of a handset for libsignal. The Handset's mutex is
+// held around every call into libsignal.
 type signalStore struct {
 	handset    *Handset
 	nextPreKey uint32
@@ -51,7 +51,7 @@ func decodeSession(raw []byte) (session *record.Session, err error) {
 	return record.NewSessionFromBytes(raw, s.Session, s.State)
 }
 
-// recoverAs reports a panic of libsignal, which trusts the structure of what it parses, as
+// recoverAs turns a panic of libsignal, which trusts the structure of its input, into
 // an error.
 func recoverAs(err *error) {
 	if cause := recover(); cause != nil {
@@ -76,12 +76,13 @@ func (s *signalStore) GetIdentityKeyPair() *identity.KeyPair {
 
 func (s *signalStore) GetLocalRegistrationID() uint32 { return s.handset.registrationID }
 
-// SaveIdentity forgets: a session carries the identity it was made with.
+// SaveIdentity does nothing: a session contains its identity.
 func (s *signalStore) SaveIdentity(context.Context, *protocol.SignalAddress, *identity.Key) error {
 	return nil
 }
 
-// IsTrustedIdentity accepts every identity, like a phone whose user taps the notice away.
+// IsTrustedIdentity accepts every identity, like a phone whose user dismisses the
+// notice.
 func (s *signalStore) IsTrustedIdentity(context.Context, *protocol.SignalAddress, *identity.Key) (bool, error) {
 	return true, nil
 }

@@ -23,8 +23,8 @@ const (
 	maxDevice = 255
 )
 
-// account is a number of the network. One that was only looked up has no phone yet: an
-// account must stay cheap, since a large batch makes a hundred thousand of them. The
+// account is a number of the network. One that was only looked up has no phone yet:
+// accounts must stay cheap, since a large batch creates a hundred thousand of them. The
 // server's mutex guards it.
 type account struct {
 	pn, lid  types.JID
@@ -32,17 +32,17 @@ type account struct {
 	added    bool // by AddPhone or a pairing, not by a look-up; listed in Phones
 	phone    *phone.Phone
 	devices  map[uint16]*device
-	last     uint16 // the device id given last
+	last     uint16 // the last assigned device id
 	presence presence
 	profile  profile
 
-	deafUntil      time.Time // keep-alive pings of its devices get no answer before
+	deafUntil      time.Time // keep-alive pings of its devices get no answer until then
 	passkey        *Passkey  // nil: links need none
-	stateConflicts int       // changes of synchronised state that are still to be refused
-	breakPairing   string    // how the next link is signed wrongly, see pair-error; empty: it is not
+	stateConflicts int       // number of app state changes still to be refused
+	breakPairing   string    // the wrong part of the next link, see pair-error; empty: none
 }
 
-// presence is what an account last said of itself; zero when it never did.
+// presence is the last presence of an account; zero if it never had one.
 type presence struct {
 	known, online bool
 	last          time.Time // zero: not shown
@@ -70,7 +70,7 @@ func (a *account) sorted() []*device {
 	return devices
 }
 
-// freeDevice picks an id for a new device; old ids come again only after all others.
+// freeDevice picks an id for a new device; ids are reused only after all others.
 func (a *account) freeDevice() (uint16, bool) {
 	for range maxDevice {
 		a.last = a.last%maxDevice + 1
@@ -85,14 +85,14 @@ func digits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// onNetwork tells whether a number has an account.
+// onNetwork reports whether a number has an account.
 func onNetwork(number string) bool {
 	return len(number) >= minDigits && len(number) <= maxDigits && digits(number) &&
 		number[0] != '0' && !strings.HasSuffix(number, NotOnWhatsApp)
 }
 
-// accountOf finds the account of an address of either form, and makes it when the number is
-// of this network. It returns nil for anything else. The caller holds s.mu.
+// accountOf returns the account of either address, and creates it if the number is of
+// this network. It returns nil for other addresses. The caller holds s.mu.
 func (s *Server) accountOf(user types.JID) *account {
 	switch user.Server {
 	case types.HiddenUserServer:
@@ -128,8 +128,8 @@ func newAccount(number, lid string) *account {
 	}
 }
 
-// deriveLID makes the same LID of the same number on every server, and none that shows the
-// number.
+// deriveLID derives the same LID from the same number on every server, without
+// revealing the number.
 func (s *Server) deriveLID(number string) string {
 	sum := sha256.Sum256([]byte("sandbox lid " + number))
 	for n := binary.BigEndian.Uint64(sum[:]) % 1e14; ; n++ {
@@ -140,7 +140,7 @@ func (s *Server) deriveLID(number string) string {
 	}
 }
 
-// phoneOf makes the account's phone on first use. The caller holds s.mu.
+// phoneOf creates the account's phone on first use. The caller holds s.mu.
 func (s *Server) phoneOf(a *account) *phone.Phone {
 	if a.phone != nil {
 		return a.phone
@@ -158,8 +158,8 @@ func (s *Server) phoneOf(a *account) *phone.Phone {
 	return a.phone
 }
 
-// AddPhone adds a simulated phone. Its account may already be there because somebody wrote
-// to it; it then keeps its LID. Errors: ErrNumber, ErrLID, ErrExists, ErrClosed.
+// AddPhone adds a simulated phone. Its account may already exist, after a message to
+// it, and then keeps its LID. Errors: ErrNumber, ErrLID, ErrExists, ErrClosed.
 func (s *Server) AddPhone(o phone.Options) (*phone.Phone, error) {
 	if !onNetwork(o.Number) {
 		return nil, fmt.Errorf("add phone %.100q: %d to %d digits that do not begin with 0 or end in %s: %w",
@@ -208,8 +208,8 @@ func (s *Server) accountFor(o phone.Options) (*account, error) {
 	return s.addAccount(o.Number, o.LID), nil
 }
 
-// Phone returns the phone of a number. Every number of the network has one, added or not;
-// false means that the number has no account.
+// Phone returns the phone of a number. Every number of the network has one, added or
+// not; false means that the number has no account.
 func (s *Server) Phone(number string) (*phone.Phone, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,8 +220,8 @@ func (s *Server) Phone(number string) (*phone.Phone, bool) {
 	return s.phoneOf(a), true
 }
 
-// Phones lists the phones that were added or have linked a device, by number. Contacts that
-// were only written to are left out.
+// Phones lists the phones that were added or have a linked device, by number, without
+// mere contacts.
 func (s *Server) Phones() []*phone.Phone {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,7 +249,7 @@ func (s *Server) DevicesOf(user types.JID) []types.JID {
 	return a.deviceList()
 }
 
-// IdentityOf returns both addresses of an account, asked for by either.
+// IdentityOf returns both addresses of an account by either of them.
 func (s *Server) IdentityOf(user types.JID) (pn, lid types.JID, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,5 +260,5 @@ func (s *Server) IdentityOf(user types.JID) (pn, lid types.JID, ok bool) {
 	return a.pn, a.lid, true
 }
 
-// Save implements phone.Network: the phone's keys are read when the next commit is made.
+// Save implements phone.Network: the next commit reads the phone's keys.
 func (s *Server) Save(p *phone.Phone) { s.persist.phone(p) }

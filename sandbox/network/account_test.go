@@ -2,7 +2,7 @@ package network
 
 import "testing"
 
-func TestDeviceIdsAreReusedOnlyWhenAllWereGiven(t *testing.T) {
+func TestDeviceIDsAreReusedLast(t *testing.T) {
 	a := newAccount("5511911111111", "77")
 	first, _ := a.freeDevice()
 	second, _ := a.freeDevice()

@@ -31,8 +31,8 @@ func (d *device) stateDevice() appstate.Device {
 	return appstate.Device{LID: d.lid(), Identity: d.keys.Identity}
 }
 
-// changeState changes an account's state: devices that never saw any get the key first, then fn
-// makes the change, then the devices are told but the one that made it.
+// changeState changes an account's state: devices without the key get it first, then fn
+// makes the change, then all devices but the one that made it are notified.
 func (s *Server) changeState(ctx context.Context, p *phone.Phone, by uint16, fn func(*appstate.State, []appstate.Device) (appstate.Notice, error)) error {
 	a := s.appStates.Of(p.Number())
 	a.Acting.Lock()
@@ -53,44 +53,46 @@ func (s *Server) changeState(ctx context.Context, p *phone.Phone, by uint16, fn 
 	return nil
 }
 
-// ChangeState applies a change of the phone and tells the linked devices. Errors: appstate.ErrFull,
-// those of phone.Phone.SendPeer, or of encoding.
+// ChangeState applies a change of the phone and notifies the linked devices. Errors:
+// appstate.ErrFull, those of phone.Phone.SendPeer, or of encoding.
 func (s *Server) ChangeState(ctx context.Context, p *phone.Phone, info wa.PatchInfo) error {
 	return s.changeState(ctx, p, 0, func(a *appstate.State, linked []appstate.Device) (appstate.Notice, error) {
 		return a.Change(ctx, info, linked)
 	})
 }
 
-// DamageState gives each linked device the change once with a wrong signature, and changes
-// nothing: the next real change heals it. Errors as for ChangeState.
+// DamageState sends each linked device the change once with a wrong signature, and
+// changes nothing: the next real change heals it. Errors as for ChangeState.
 func (s *Server) DamageState(ctx context.Context, p *phone.Phone, info wa.PatchInfo) error {
 	return s.changeState(ctx, p, 0, func(a *appstate.State, linked []appstate.Device) (appstate.Notice, error) {
 		return a.Damage(ctx, info, linked)
 	})
 }
 
-// SpoilState makes a change after which the server's copy of the collection does not verify any more,
-// until the phone has given its own. Errors as for ChangeState.
+// SpoilState makes a change after which the server's copy of the collection does not
+// verify, until the phone sends its own. Errors as for ChangeState.
 func (s *Server) SpoilState(ctx context.Context, p *phone.Phone, info wa.PatchInfo) error {
 	return s.changeState(ctx, p, 0, func(a *appstate.State, linked []appstate.Device) (appstate.Notice, error) {
 		return a.Spoil(ctx, info, linked)
 	})
 }
 
-// RekeyState makes a change under a new key, which a linked device has to ask for. Errors as for ChangeState.
+// RekeyState makes a change with a new key, which linked devices must request. Errors
+// as for ChangeState.
 func (s *Server) RekeyState(ctx context.Context, p *phone.Phone, info wa.PatchInfo) error {
 	return s.changeState(ctx, p, 0, func(a *appstate.State, linked []appstate.Device) (appstate.Notice, error) {
 		return a.ChangeUnderNewKey(ctx, info, linked)
 	})
 }
 
-// ConflictState refuses the next changes that the account's devices make of synchronised state, as if
-// another device had been first each time; 0 ends it. Errors: ErrClosed, phone.ErrNoAccount.
+// ConflictState refuses the next app state changes of the account's devices, as if
+// another device had been first each time; 0 ends it. Errors: ErrClosed,
+// phone.ErrNoAccount.
 func (s *Server) ConflictState(of types.JID, times int) error {
 	return s.with(of, func(a *account) { a.stateConflicts = times })
 }
 
-// takeConflict counts one change and tells whether it is to be refused.
+// takeConflict counts one change and reports whether to refuse it.
 func (s *Server) takeConflict(d *device) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +119,7 @@ func (s *Server) ResetState(p *phone.Phone) {
 	s.appStates.Of(p.Number()).Reset()
 }
 
-// ShareStateKey gives the linked devices that have not got it the key of the account's state.
+// ShareStateKey sends the key of the account's state to the linked devices without it.
 // Errors: those of phone.Phone.SendPeer.
 func (s *Server) ShareStateKey(ctx context.Context, p *phone.Phone) error {
 	a := s.appStates.Of(p.Number())
@@ -126,14 +128,14 @@ func (s *Server) ShareStateKey(ctx context.Context, p *phone.Phone) error {
 	return s.shareKey(ctx, p, a, s.linkedDevices(p))
 }
 
-// StateOf returns what the devices of a phone's account synchronise. A change that is made there
-// is told to nobody.
+// StateOf returns the state that the devices of a phone's account share. Changes made
+// in it cause no notification.
 func (s *Server) StateOf(p *phone.Phone) *appstate.State { return s.appStates.Of(p.Number()) }
 
-// greet is what a phone does when a device of its account logs in: it gives it the key,
-// without which a client can change nothing. One that has the key, and was cut off before it
-// had read everything, gets it again: clients read only when they get a key or are told of
-// a change.
+// greet is what a phone does when a device of its account logs in: it sends the key,
+// without which a client cannot change anything. A device that has the key, but lost
+// its connection before it had read everything, gets it again: clients read only when
+// they receive a key or a notification.
 func (s *Server) greet(c *conn, d appstate.Device, p *phone.Phone) {
 	a := s.appStates.Of(p.Number())
 	a.Acting.Lock()
@@ -144,16 +146,15 @@ func (s *Server) greet(c *conn, d appstate.Device, p *phone.Phone) {
 		err = p.SendPeer(c.ctx, d.LID, a.KeyShare())
 	}
 	if past := s.sendPast(c.ctx, p, d.LID.Device); past != nil {
-		c.log.Debug("the past was not sent", "error", past)
+		c.log.Debug("history not sent", "error", past)
 	}
 	if err != nil {
-		c.log.Debug("the app state key was not shared, the next act tries again", "error", err)
+		c.log.Debug("app state key not shared, the next act tries again", "error", err)
 	}
 }
 
 // StateRead reports whether every linked device of a phone has read the state of its
-// account. A change that comes earlier is a part of that first read, which clients do not
-// tell as a change.
+// account. Clients do not report an earlier change, which is part of that first read.
 func (s *Server) StateRead(p *phone.Phone) bool {
 	a := s.appStates.Of(p.Number())
 	for _, d := range s.linkedDevices(p) {
@@ -164,7 +165,7 @@ func (s *Server) StateRead(p *phone.Phone) bool {
 	return true
 }
 
-// shareKey gives the key to the devices that have not got it. The caller holds a.Acting.
+// shareKey sends the key to the devices without it. The caller holds a.Acting.
 func (s *Server) shareKey(ctx context.Context, p *phone.Phone, a *appstate.State, linked []appstate.Device) error {
 	if err := a.Begin(ctx, p.PushName()); err != nil {
 		return err
@@ -180,7 +181,7 @@ func (s *Server) shareKey(ctx context.Context, p *phone.Phone, a *appstate.State
 	return nil
 }
 
-// announce tells a device that a collection has a newer version.
+// announce notifies a device of a newer version of a collection.
 func (s *Server) announce(device types.JID, name wa.WAPatchName, version uint64) {
 	n := waBinary.Node{Tag: "notification", Attrs: waBinary.Attrs{
 		"type": "server_sync", "from": types.ServerJID, "id": phone.MessageID(), "t": time.Now().Unix(),
@@ -188,7 +189,7 @@ func (s *Server) announce(device types.JID, name wa.WAPatchName, version uint64)
 	s.QueueFor(device, n)
 }
 
-// QueueFor queues a stanza for one linked device, if it is still there.
+// QueueFor queues a stanza for one linked device, if it is still linked.
 func (s *Server) QueueFor(device types.JID, n waBinary.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

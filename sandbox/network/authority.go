@@ -23,15 +23,15 @@ import (
 	"postern/sandbox/network/mediahost"
 )
 
-// always is the validity of every certificate here. A clock that is wrong when one is
-// made, and corrected later, must not lock out the sandbox's accounts. The end is the
-// date by which RFC 5280 says that there is none; the Noise chain has no such date.
+// always is the validity of every certificate here. A wrong clock at its creation,
+// corrected later, must not lock out the sandbox's accounts. The end is the date that
+// RFC 5280 defines as none; the Noise chain has no such date.
 func always() (from, to time.Time) {
 	return time.Unix(0, 0).UTC(), time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 }
 
-// Authority is what clients trust: the CA of the TLS certificate, and the root key of the
-// Noise certificate chain. Its keys never change once made. The certificates below both are
+// Authority is what clients trust: the CA of the TLS certificate, and the root key of
+// the Noise certificate chain. Its keys never change. The certificates below both are
 // issued at each start.
 type Authority struct {
 	ca     *x509.Certificate
@@ -48,7 +48,7 @@ type savedAuthority struct {
 	Static []byte `json:"static"` // 32 bytes, private
 }
 
-// NewAuthority makes the keys of a new one.
+// NewAuthority creates an authority with new keys.
 func NewAuthority() (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -79,9 +79,9 @@ func caCertificate(key *ecdsa.PrivateKey) (*x509.Certificate, error) {
 	return ca, nil
 }
 
-// validAlways replaces a CA certificate of an older release, which is valid for a time
-// only, by one for the same key. It reports whether it did. Clients that trust the older
-// one go on to do so within its time: key and name are the same.
+// validAlways replaces the CA certificate of an older release, which expires, by one
+// for the same key, and reports whether it did. Clients that trust the old one accept
+// the new one until it expires: key and name are the same.
 func (a *Authority) validAlways() (replaced bool, err error) {
 	if from, to := always(); a.ca.NotBefore.Equal(from) && a.ca.NotAfter.Equal(to) {
 		return false, nil
@@ -125,7 +125,7 @@ func (a *Authority) caPEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.ca.Raw})
 }
 
-// RootPub is the public root key of the Noise certificate chain.
+// RootPub returns the public root key of the Noise certificate chain.
 func (a *Authority) RootPub() [32]byte { return *a.root.Pub }
 
 // tlsConfig issues a certificate for WhatsApp's names, the loopback and host.
@@ -157,7 +157,7 @@ func (a *Authority) tlsConfig(host string) (*tls.Config, error) {
 	}
 	return &tls.Config{
 		MinVersion:   tls.VersionTLS12,
-		NextProtos:   []string{"http/1.1"}, // a WebSocket cannot be upgraded to over HTTP/2
+		NextProtos:   []string{"http/1.1"}, // HTTP/2 cannot upgrade to a WebSocket
 		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
 	}, nil
 }

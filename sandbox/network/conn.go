@@ -20,11 +20,11 @@ import (
 const (
 	handshakeTimeout = 10 * time.Second
 	writeTimeout     = 10 * time.Second
-	// grace is how long a connection stays open after its last stanza: whatsmeow loses a
-	// stanza that is followed by the close at once.
+	// grace is how long a connection stays open after its last stanza: whatsmeow loses
+	// a stanza that is directly followed by the close.
 	grace = 300 * time.Millisecond
-	// maxUnsent bounds what waits for a client that does not read; it is cut off then, and
-	// gets its stanzas at the next login.
+	// maxUnsent is the largest backlog of a client that does not read; it is then
+	// disconnected, and gets its stanzas after the next login.
 	maxUnsent = 200_000
 )
 
@@ -42,14 +42,14 @@ type conn struct {
 
 	registered *deviceKeys                // of an unpaired client, set before it is offered to phones
 	device     *device                    // of a login; nil while unpaired. The server's mutex guards it, refs and version
-	refs       []string                   // shown to scan; none after the pairing began
-	version    wastore.WAVersionContainer // zero until the client has said who it is
+	refs       []string                   // shown for a scan; none after the pairing began
+	version    wastore.WAVersionContainer // zero until the client has introduced itself
 	passkey    *passkeyLink
 
 	mu      sync.Mutex // guards everything below
 	unsent  []waBinary.Node
-	wake    chan struct{} // capacity 1: there is something to write
-	closing bool          // nothing may follow what is in unsent
+	wake    chan struct{} // capacity 1: data to write
+	closing bool          // nothing may be added to unsent
 	waiting map[string]chan waBinary.Node
 }
 
@@ -62,7 +62,7 @@ var (
 // accept upgrades a request and serves the client until either side ends.
 func (s *Server) accept(w http.ResponseWriter, r *http.Request) {
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
-		// Clients name WhatsApp's site as their origin; any other is a browser's page.
+		// Clients send WhatsApp's site as their origin; any other is a browser's page.
 		OriginPatterns:  []string{"web.whatsapp.com"},
 		CompressionMode: websocket.CompressionDisabled,
 	})
@@ -155,7 +155,7 @@ func (s *Server) serve(c *conn) error {
 	}
 }
 
-// send queues a stanza; it never waits. After goodbye it does nothing.
+// send queues a stanza without waiting. After goodbye it does nothing.
 func (c *conn) send(nodes ...waBinary.Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -192,7 +192,7 @@ func (c *conn) goodbye(last waBinary.Node) {
 	})
 }
 
-// drop ends the connection without a word: what was not on its way is not sent any more.
+// drop ends the connection at once; unsent data is lost.
 func (c *conn) drop(reason error) {
 	c.mu.Lock()
 	c.closing, c.unsent = true, nil
@@ -200,7 +200,7 @@ func (c *conn) drop(reason error) {
 	c.cancel(reason)
 }
 
-// finish waits for the connection's goroutines; nothing starts one afterwards.
+// finish waits for the connection's goroutines; none starts afterwards.
 func (c *conn) finish() {
 	c.mu.Lock()
 	c.closing = true
@@ -239,7 +239,8 @@ func (c *conn) writeNode(n waBinary.Node) error {
 	return c.writeFrame(ctx, c.ciphers.Seal(raw))
 }
 
-// later runs f after d, unless the connection ends before. Only serve's goroutine calls it.
+// later runs f after d, unless the connection ends first. Only serve's goroutine calls
+// it.
 func (c *conn) later(d time.Duration, f func()) {
 	if d <= 0 {
 		f()
@@ -256,7 +257,7 @@ func (c *conn) later(d time.Duration, f func()) {
 	})
 }
 
-// expect returns where the answer to a request with this id will arrive.
+// expect returns a channel for the answer to the request with this id.
 func (c *conn) expect(id string) <-chan waBinary.Node {
 	answer := make(chan waBinary.Node, 1)
 	c.mu.Lock()
@@ -271,7 +272,7 @@ func (c *conn) forget(id string) {
 	delete(c.waiting, id)
 }
 
-// answered hands an answer to whoever waits for it.
+// answered passes an answer to its waiter.
 func (c *conn) answered(id string, n waBinary.Node) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

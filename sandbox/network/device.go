@@ -13,27 +13,28 @@ import (
 )
 
 const (
-	// maxQueue bounds what waits for one device; the oldest stanza is dropped with a warning.
+	// maxQueue is the longest queue of one device; beyond it the oldest stanza is
+	// dropped with a warning.
 	maxQueue = 100_000
-	// maxPreKeys bounds what one device may upload.
+	// maxPreKeys is how many pre-keys one device may upload.
 	maxPreKeys = 5_000
 )
 
-// device is a linked companion: what a client registered and what waits for it. The
-// server's mutex guards it.
+// device is a linked companion: its registration and its queue. The server's mutex
+// guards it.
 type device struct {
 	account *account
 	id      uint16
 	keys    deviceKeys
-	preKeys []handset.PreKey // uploaded and not yet given out, oldest first
-	queue   []*queued        // sent or waiting, unacknowledged, oldest first
+	preKeys []handset.PreKey // uploaded and unused, oldest first
+	queue   []*queued        // not acknowledged, oldest first
 	nextSeq uint64
 	conn    *conn // the live session; nil while offline
-	active  bool  // the session asked for its stanzas
-	quiet   bool  // it did, and gets none all the same, see Quieten
+	active  bool  // the session requested its stanzas
+	quiet   bool  // it gets none all the same, see Quieten
 	linked  time.Time
-	wishes  wishes // of history; forgotten by a restart
-	greeted bool   // it got the past, or was linked before this process
+	wishes  wishes // of history; lost by a restart
+	greeted bool   // it has received the history, or was linked by an earlier process
 }
 
 // deviceKeys is what identifies a device. It does not change.
@@ -53,7 +54,7 @@ type queued struct {
 	sent bool // in the current session
 }
 
-// ackKey is what an acknowledgement repeats. Messages are acknowledged by a receipt or an
+// ackKey identifies an acknowledgement. Messages are acknowledged by a receipt or an
 // ack, everything else by an ack of its class.
 type ackKey struct{ class, id string }
 
@@ -61,16 +62,16 @@ func (d *device) lid() types.JID { return d.account.deviceLID(d.id) }
 
 func (d *device) pn() types.JID { return d.account.devicePN(d.id) }
 
-// Device is what can be told of a linked device.
+// Device is the public state of a linked device.
 type Device struct {
 	ID       uint16
 	Online   bool // it has a session
-	Queued   int  // stanzas that it has not acknowledged
-	PreKeys  int  // uploaded and not given out
+	Queued   int  // stanzas not acknowledged
+	PreKeys  int  // uploaded and unused
 	LinkedAt time.Time
 }
 
-// Devices lists the linked devices of an account by id, and returns the name that it shows.
+// Devices lists the linked devices of an account by id, and returns its name.
 func (s *Server) Devices(of types.JID) (pushName string, devices []Device) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +85,7 @@ func (s *Server) Devices(of types.JID) (pushName string, devices []Device) {
 	return a.pushName, devices
 }
 
-// takeBundle gives out one pre-key.
+// takeBundle uses up one pre-key.
 func (d *device) takeBundle() (b handset.Bundle, used *handset.PreKey) {
 	b = handset.Bundle{
 		RegistrationID: d.keys.Registration, Identity: d.keys.Identity,
@@ -98,8 +99,8 @@ func (d *device) takeBundle() (b handset.Bundle, used *handset.PreKey) {
 	return b, b.OneTime
 }
 
-// enqueue keeps a stanza until the device acknowledges it and sends it when the device is
-// there. The caller holds s.mu.
+// enqueue stores a stanza until the device acknowledges it, and sends it if the device
+// is connected. The caller holds s.mu.
 func (s *Server) enqueue(d *device, n waBinary.Node) {
 	if len(d.queue) >= maxQueue {
 		s.log.Warn("too many stanzas wait for a device, the oldest is lost; connect its instance, or unlink it", "device", d.lid())
@@ -115,7 +116,7 @@ func (s *Server) enqueue(d *device, n waBinary.Node) {
 	}
 }
 
-// acknowledge removes the stanza that the device has taken, if it waits.
+// acknowledge removes the stanza that the device has acknowledged.
 func (s *Server) acknowledge(d *device, key ackKey) {
 	if i := slices.IndexFunc(d.queue, func(q *queued) bool { return q.key == key }); i >= 0 {
 		s.unqueue(d, i)
@@ -132,8 +133,8 @@ func (s *Server) unqueue(d *device, i int) {
 	d.queue = slices.Delete(d.queue, i, i+1)
 }
 
-// activate sends what waits, framed by the two notices that clients count with, and
-// everything later at once.
+// activate sends the queue, enclosed by the two notices by which clients count, and
+// later stanzas at once.
 func (s *Server) activate(d *device) {
 	if d.conn == nil || d.active {
 		return
@@ -156,7 +157,7 @@ func (s *Server) activate(d *device) {
 	}})
 }
 
-// offline marks a stanza that waited.
+// offline marks a stanza from the queue.
 func offline(n waBinary.Node) waBinary.Node {
 	attrs := make(waBinary.Attrs, len(n.Attrs)+1)
 	maps.Copy(attrs, n.Attrs)

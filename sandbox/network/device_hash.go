@@ -12,8 +12,8 @@ import (
 	"postern/sandbox/network/wire"
 )
 
-// staleHash is the hash of the device lists that a sender should have used, and empty when
-// it used them: clients then fetch the lists again.
+// staleHash returns the hash of the device lists that a sender should have used, "" if
+// it did: clients then fetch the lists again.
 func (s *Server) staleHash(d *device, n waBinary.Node) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,8 +59,8 @@ func (a *account) deviceList() []types.JID {
 	return list
 }
 
-// staleGroupHash is staleHash for a message to a group, whose sender tells its hash. The
-// caller holds s.mu.
+// staleGroupHash is staleHash for a message to a group, whose sender includes its hash.
+// The caller holds s.mu.
 func (s *Server) staleGroupHash(group types.JID, n waBinary.Node) string {
 	if hash := deviceHash(s.groupDevices(group)); hash != wire.Attr(&n, "phash") {
 		return hash

@@ -1,15 +1,15 @@
-// Package network is the server's side of WhatsApp's multi-device protocol: it accepts the
-// connections of clients, pairs them, answers their requests, and carries what accounts and groups
-// send each other.
+// Package network is the server of WhatsApp's multi-device protocol: it accepts the connections
+// of clients, pairs them, answers their requests, and delivers what accounts and groups send each
+// other.
 //
 // # The way of a stanza
 //
-// A client connects over TLS and WebSocket and proves who it is in a Noise handshake (conn.go,
-// package wire). It then logs in (login.go) or waits to be paired (pair.go, pair_code.go,
+// A client connects over TLS and WebSocket and authenticates in a Noise handshake (conn.go,
+// package wire). It then logs in (login.go) or waits for a pairing (pair.go, pair_code.go,
 // pair_passkey.go). Its requests are answered from one table (iq.go). Messages, receipts, presence
-// and typing go through Server.Route (route.go), whoever sent them: a linked device by its
+// and typing go through Server.Route (route.go), whether a linked device sent them by its
 // connection or a phone by a call. Stanzas for linked devices are queued for each device; those
-// for device 0 are handed to its Phone, which really decrypts them.
+// for device 0 are passed to its Phone, which decrypts them.
 //
 // # Where something new belongs
 //
@@ -20,62 +20,62 @@
 //	a way to connect                 server.go and conn.go; bytes on it, package wire
 //	a login refused, a stream ended  login.go
 //	a way to pair                    a pair_ file
-//	state that devices synchronise   package appstate; who is told of it, appstate.go
-//	what a phone says to its own devices
-//	                                 package phone, by Phone.SendPeer; what they ask of it, its request.go
-//	what a phone has had all along   package phone, by Phone.Recall; sent after a link by history_past.go
-//	a fault of the whole network     Faults, and where it strikes
+//	state that devices share         package appstate; notifications of it, appstate.go
+//	what a phone sends to its own devices
+//	                                 package phone, by Phone.SendPeer; their requests to it, its request.go
+//	what a phone has from before     package phone, by Phone.Recall; sent after a link by history_past.go
+//	a fault of the whole network     Faults, and the place that it affects
 //	a fault of one account           a field of account, set by a method beside RefuseNext, Deafen
 //	                                 and BreakPairing, or of its devices, as Quieten; Heal ends it and
-//	                                 Healthy sees it
+//	                                 Healthy reports it
 //	something that an account shows or sets
 //	                                 profile in profile.go, changed in people.go
-//	a notification                   notify.go sends it; who changes something sends it there
+//	a notification                   notify.go sends it; the code of a change calls it
 //	a record of the data file        Buckets in persist.go, written in a persist_ file, read in
 //	                                 persist_load.go
 //
-// What an act asks for is an exported method of Server: it takes addresses, does one thing under
-// the lock, tells whoever has to know, and returns ErrClosed or phone.ErrNoAccount when it cannot.
+// An act calls an exported method of Server: it takes addresses, does one thing under the lock,
+// sends the notifications, and returns ErrClosed or phone.ErrNoAccount if it cannot.
 //
 // # Accounts
 //
-// Any number is an account, except those that end in 0000. One that was merely looked up is
-// a few hundred bytes; its keys are made when somebody needs them. Every account has a
-// phone number and a LID, both of which address it.
+// Any number is an account, except those that end in 0000. An account that was only looked up
+// takes a few hundred bytes; its keys are created when needed. Every account has a phone number
+// and a LID, both of which address it.
 //
 // # Groups
 //
-// A group's members and settings are the server's; it refuses what the real one refuses to
-// those who are no admins. Each change is one notification to every member's linked devices,
-// queued like messages. Phones are not told, they look. Messages come encrypted with their
-// sender's key, which is distributed with each of them, and every device of every member
-// gets them. Phones do not echo in groups: all would answer each other.
+// A group's members and settings belong to the server, which rejects changes by members who are
+// no admins like the real one. Each change is one notification to every member's linked devices,
+// queued like messages. Phones get none; they read the group. Messages are encrypted with their
+// sender's key, which is distributed with each of them, and go to every device of every member.
+// Phones do not echo in groups: all would answer each other.
 //
 // # Guarantees
 //
-// What a device must acknowledge stays in its queue until it does, and comes again at each
+// What a device must acknowledge stays in its queue until it does, and is sent again at each
 // login: at least once, in order. A queue holds at most 100 000 stanzas. Presence and typing
-// reach only who is there.
+// reach only connected devices.
 //
 // # What a restart and a crash lose
 //
-// With a Path, everything but groups' pictures, presence and the messages that phones
-// remember is kept: certificates, accounts with what they show and have set, keys, sessions,
-// links, groups, pre-keys and queues, and beside the file, in a folder, media as package
-// mediahost bounds them. Closing loses nothing.
-// Changes are written behind in groups, so a crash may lose those of the last moments (a
-// completed pairing never): a phone then behaves as if restored from a backup, and the retry
-// receipts of the protocol repair its sessions. Without a Path everything ends with the process.
+// With a Path, everything is kept except groups' pictures, presence and the messages that phones
+// remember: certificates, accounts with their profiles and settings, keys, sessions, links,
+// groups, pre-keys and queues, and media in a folder beside the file, within the limits of package
+// mediahost. Closing loses nothing. Changes are written in the background in groups, so a crash
+// may lose those of the last moments (a completed pairing never): a phone then behaves as if
+// restored from a backup, and the retry receipts of the protocol repair its sessions. Without a
+// Path everything ends with the process.
 //
-// # Bounds
+// # Limits
 //
-// Hostile bytes cost their sender the connection: frames are at most 4 MiB, a handshake has
-// 10 seconds, and connections, waiting codes and media are bounded.
+// Hostile bytes end their sender's connection: frames are at most 4 MiB, a handshake has
+// 10 seconds, and connections, waiting codes and media are limited.
 //
-// # Who owns what
+// # Locks
 //
 // The server's mutex guards accounts, devices, groups and queues; nothing waits while holding it.
-// Each phone guards its own state and is never called with that mutex held, except to hand
-// it a name. A connection's reading belongs to the goroutine of its request, its writing to
-// one other. Close waits for all of them.
+// Each phone guards its own state and is never called with that mutex held, except to give it
+// its name. A connection is read by the goroutine of its request and written by one other. Close
+// waits for all of them.
 package network

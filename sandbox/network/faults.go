@@ -9,25 +9,25 @@ import (
 
 // Faults disturb what clients send. The zero value is a healthy network.
 type Faults struct {
-	// AckDelay is how long each message's acknowledgement waits. The message itself is
+	// AckDelay is the delay of each message's acknowledgement. The message itself is
 	// delivered at once.
 	AckDelay time.Duration
-	// SendError, when not 0, is the error code that answers every message; nothing is
-	// delivered.
+	// SendError, if not 0, is the error code for every message; none is delivered.
 	SendError int
-	// DropAfter, when not 0, counts messages down: the one that makes it 0 is lost, neither
-	// delivered nor acknowledged, and its connection is cut. Then the network is healthy.
+	// DropAfter, if not 0, counts messages down: the one that makes it 0 is neither
+	// delivered nor acknowledged, and its connection is closed. Then the network is
+	// healthy.
 	DropAfter int
 	// SwallowPings leaves keep-alive pings without an answer.
 	SwallowPings bool
-	// LosePairingEnd closes the connection of a pairing without the code 515 that asks the
-	// client to log in.
+	// LosePairingEnd closes the connection of a pairing without the code 515 that
+	// requests a login.
 	LosePairingEnd bool
-	// StateError, when not 0, is the error code that answers every request about app state.
-	// A device whose first read is refused gets no more help with it, as from a real phone:
-	// neither the key once more, nor changes held back until it has read what was before.
+	// StateError, if not 0, is the error code for every request about app state. A
+	// device whose first read is refused gets no further help, as from a real phone:
+	// neither the key again, nor changes held back until it has read the earlier ones.
 	StateError int
-	// MediaError, when not 0, is the HTTP status that answers every download of a file.
+	// MediaError, if not 0, is the HTTP status of every download of a file.
 	MediaError int
 }
 
@@ -38,8 +38,8 @@ func (s *Server) SetFaults(f Faults) {
 	s.faults = f
 }
 
-// mediaRefusal counts a download that is refused and returns the status that answers it, 0 when it
-// is not refused.
+// mediaRefusal counts a refused download and returns its status, 0 if it is not
+// refused.
 func (s *Server) mediaRefusal() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,15 +49,15 @@ func (s *Server) mediaRefusal() int {
 	return s.faults.MediaError
 }
 
-// MediaRefused counts the downloads that were refused.
+// MediaRefused returns the number of refused downloads.
 func (s *Server) MediaRefused() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mediaRefused
 }
 
-// Healthy reports whether there is no fault, nor anything that acts left to single accounts, see
-// Heal.
+// Healthy reports whether there is no fault, neither of the network nor of single
+// accounts, see Heal.
 func (s *Server) Healthy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,10 +69,9 @@ func (s *Server) Healthy() bool {
 	return s.faults == (Faults{}) && len(s.refusals) == 0 && s.least.IsZero() && s.site == SiteCurrent
 }
 
-// Heal ends every fault, also those that acts left to single accounts: logins and links to
-// refuse, pings to swallow, changes of
-// synchronised state to refuse, and silence. It lets
-// clients of all versions in.
+// Heal ends every fault, including those of single accounts: refused logins and links,
+// ignored pings, refused app state changes, and silence. It accepts clients of all
+// versions again.
 func (s *Server) Heal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,15 +98,15 @@ func (s *Server) takeFault() (f Faults, lost bool) {
 	return s.faults, false
 }
 
-// Deafen leaves the keep-alive pings of the account's devices without an answer for a while;
-// none at all heals at once. Errors: ErrClosed, phone.ErrNoAccount.
+// Deafen ignores the keep-alive pings of the account's devices for a time; zero heals
+// at once. Errors: ErrClosed, phone.ErrNoAccount.
 func (s *Server) Deafen(of types.JID, d time.Duration) error {
 	return s.with(of, func(a *account) { a.deafUntil = time.Now().Add(d) })
 }
 
-// Quieten leaves the present connections of the account's devices without anything but answers: what
-// comes for them waits for their next login, while their pings are answered. Errors: ErrClosed,
-// phone.ErrNoAccount.
+// Quieten delivers nothing but answers on the present connections of the account's
+// devices: everything else waits for their next login, while their pings are answered.
+// Errors: ErrClosed, phone.ErrNoAccount.
 func (s *Server) Quieten(of types.JID) error {
 	return s.with(of, func(a *account) {
 		for _, d := range a.devices {
@@ -118,7 +117,7 @@ func (s *Server) Quieten(of types.JID) error {
 	})
 }
 
-// quiet tells whether a connection of the account's devices was quietened.
+// quiet reports whether a connection of the account's devices was quietened.
 func (a *account) quiet() bool {
 	for _, d := range a.devices {
 		if d.quiet {
@@ -128,7 +127,7 @@ func (a *account) quiet() bool {
 	return false
 }
 
-// wake ends that.
+// wake ends the silence.
 func (s *Server) wake(a *account) {
 	for _, d := range a.devices {
 		if d.quiet {

@@ -7,7 +7,7 @@ import (
 	"go.mau.fi/whatsmeow/types"
 )
 
-func TestHealingEndsWhatIsLeftToAccountsToo(t *testing.T) {
+func TestHealingIncludesAccountFaults(t *testing.T) {
 	s := rigServer(t)
 	of := types.NewJID("5511911111111", types.DefaultUserServer)
 	for what, harm := range map[string]func() error{

@@ -12,14 +12,14 @@ import (
 	"go.mau.fi/whatsmeow/types"
 )
 
-// Errors of what is done in or to a group.
+// Errors of operations on groups.
 var (
 	ErrNoGroup    = errors.New("the sandbox has no such group")
 	ErrNotInGroup = errors.New("the account is not in the group")
 	ErrAdminsOnly = errors.New("only admins of the group may do this")
 )
 
-// Roles of a member, as the wire has them.
+// Roles of a member on the wire.
 const (
 	roleMember  = ""
 	roleAdmin   = "admin"
@@ -32,7 +32,7 @@ type member struct {
 	Role string `json:"role,omitempty"`
 }
 
-// setting is a text of the group and who set it.
+// setting is a text of the group with its author.
 type setting struct {
 	Text string    `json:"text"`
 	ID   string    `json:"id,omitempty"` // of descriptions only
@@ -40,21 +40,21 @@ type setting struct {
 	At   time.Time `json:"at"`
 }
 
-// joinRequest is an account that waits for an admin's approval.
+// joinRequest is an account waiting for an admin's approval.
 type joinRequest struct {
 	LID string    `json:"lid"`
 	At  time.Time `json:"at"`
 }
 
-// group is a group or a community of the network, and at once what is stored of it. The
-// server's mutex guards it.
+// group is a group or community of the network, and also its stored form. The server's
+// mutex guards it.
 type group struct {
 	jid types.JID
 
 	Creator     string        `json:"creator"` // LID
 	Created     time.Time     `json:"created"`
 	Subject     setting       `json:"subject"`
-	Description setting       `json:"description"` // without an ID there is none
+	Description setting       `json:"description"` // none without an ID
 	Announce    bool          `json:"announce,omitempty"`
 	Locked      bool          `json:"locked,omitempty"`
 	Approval    bool          `json:"approval,omitempty"`
@@ -86,8 +86,8 @@ func (g *group) isAdmin(a *account) bool {
 	return m != nil && m.Role != roleMember
 }
 
-// groupOf finds a group in which the account is. Errors: ErrNoGroup, ErrNotInGroup. The
-// caller holds s.mu.
+// groupOf returns a group that the account is in. Errors: ErrNoGroup, ErrNotInGroup.
+// The caller holds s.mu.
 func (s *Server) groupOf(a *account, jid types.JID) (*group, error) {
 	g, ok := s.groups[jid.User]
 	if !ok || jid.Server != types.GroupServer {
@@ -99,22 +99,21 @@ func (s *Server) groupOf(a *account, jid types.JID) (*group, error) {
 	return g, nil
 }
 
-// rule says who may do something in a group.
+// rule determines who may do something in a group.
 type rule func(g *group, a *account) bool
 
 func anyMember(*group, *account) bool { return true }
 
 func adminOnly(g *group, a *account) bool { return g.isAdmin(a) }
 
-// mayEdit is for what is said about the group: a locked one leaves it to admins.
+// mayEdit is for the group info, which only admins change in a locked group.
 func mayEdit(g *group, a *account) bool { return !g.Locked || g.isAdmin(a) }
 
 func mayAdd(g *group, a *account) bool {
 	return g.MemberAdd != string(types.GroupMemberAddModeAdmin) || g.isAdmin(a)
 }
 
-// allowed is groupOf for somebody who wants to do what the rule is for. Errors: those of
-// groupOf, ErrAdminsOnly.
+// allowed is groupOf with a rule. Errors: those of groupOf, ErrAdminsOnly.
 func (s *Server) allowed(a *account, jid types.JID, may rule) (*group, error) {
 	g, err := s.groupOf(a, jid)
 	if err == nil && !may(g, a) {
@@ -126,7 +125,7 @@ func (s *Server) allowed(a *account, jid types.JID, may rule) (*group, error) {
 	return g, nil
 }
 
-// membersOf lists the accounts in a group, in the order in which they joined; none when
+// membersOf lists the accounts in a group in the order in which they joined; none if
 // there is no such group. The caller holds s.mu.
 func (s *Server) membersOf(jid types.JID) []*account {
 	g, ok := s.groups[jid.User]
@@ -151,7 +150,7 @@ func (s *Server) groupDevices(jid types.JID) []types.JID {
 	return devices
 }
 
-// newGroupJID is an address that no group has. The caller holds s.mu.
+// newGroupJID returns an unused group address. The caller holds s.mu.
 func (s *Server) newGroupJID() types.JID {
 	for {
 		n, _ := rand.Int(rand.Reader, big.NewInt(1e12)) // crypto/rand never fails
@@ -162,8 +161,8 @@ func (s *Server) newGroupJID() types.JID {
 	}
 }
 
-// node is the group as requests and creations tell it. With members false it is what
-// somebody outside sees.
+// node returns the group as in answers and notifications; with members false, as for
+// non-members.
 func (s *Server) groupNode(g *group, members bool) waBinary.Node {
 	attrs := waBinary.Attrs{
 		"id": g.jid.User, "addressing_mode": "lid", "creation": g.Created.Unix(), "size": len(g.Members),
@@ -180,7 +179,7 @@ func (s *Server) groupNode(g *group, members bool) waBinary.Node {
 	return waBinary.Node{Tag: "group", Attrs: attrs, Content: content}
 }
 
-// addPerson names an account by both of its addresses.
+// addPerson adds both addresses of an account.
 func (s *Server) addPerson(attrs waBinary.Attrs, lid, key, pnKey string) {
 	if a, ok := s.byLID[lid]; ok {
 		attrs[key], attrs[pnKey] = a.lid, a.pn

@@ -11,14 +11,15 @@ import (
 	"postern/sandbox/phone"
 )
 
-// maxRevoked is how many revoked invite codes a group remembers, to tell them from wrong ones.
+// maxRevoked is how many revoked invite codes a group remembers, to distinguish them
+// from wrong ones.
 const maxRevoked = 20
 
-// All functions here change a group, save it and tell the linked devices of every member,
-// those of the one who made the change included. Phones are not told: they look at the
-// group itself. The caller holds s.mu and has checked that the change is allowed.
+// All functions here change a group, save it and notify the linked devices of every
+// member, including those of the author of the change. Phones get no notification: they
+// read the group. The caller holds s.mu and has checked that the change is allowed.
 
-// announceChange saves the group and tells its members of one change.
+// announceChange saves the group and notifies its members of one change.
 func (s *Server) announceChange(g *group, by *account, change waBinary.Node) {
 	s.persist.group(g)
 	for _, a := range s.membersOf(g.jid) {
@@ -33,9 +34,9 @@ func (s *Server) tell(g *group, a, by *account, change waBinary.Node) {
 	}, change)
 }
 
-// tellJoined gives an account the whole group, which clients report as joined. kind is
-// "new" for a new group, reason "invite" for those who came by the link.
-func (s *Server) tellJoined(g *group, a, by *account, kind, reason string) {
+// sendJoined sends an account the complete group, which clients report as joined. kind
+// is "new" for a new group, reason "invite" for those who joined by the link.
+func (s *Server) sendJoined(g *group, a, by *account, kind, reason string) {
 	attrs := waBinary.Attrs{}
 	if kind != "" {
 		attrs["type"] = kind
@@ -46,7 +47,7 @@ func (s *Server) tellJoined(g *group, a, by *account, kind, reason string) {
 	s.tell(g, a, by, waBinary.Node{Tag: "create", Attrs: attrs, Content: []waBinary.Node{s.groupNode(g, true)}})
 }
 
-// newGroup is what group-create and a client's request ask for.
+// newGroup is a request to create a group, by an act or by a client.
 type newGroup struct {
 	subject, description string
 	members              []*account // without the creator
@@ -85,7 +86,7 @@ func (s *Server) createGroup(by *account, o newGroup) *group {
 	}
 	s.persist.group(g)
 	for _, a := range s.membersOf(g.jid) {
-		s.tellJoined(g, a, by, "new", "")
+		s.sendJoined(g, a, by, "new", "")
 	}
 	if g.Community {
 		s.createGroup(by, newGroup{subject: o.subject, members: o.members, announce: true, announcements: true, parent: g})
@@ -106,7 +107,8 @@ func (s *Server) setSubject(g *group, by *account, text string) {
 	}})
 }
 
-// setDescription removes the description when the text is empty. An empty id makes one.
+// setDescription removes the description if the text is empty. An empty id is replaced
+// by a new one.
 func (s *Server) setDescription(g *group, by *account, id, text string) {
 	if id == "" {
 		id = phone.MessageID()
@@ -163,8 +165,8 @@ func (s *Server) setMemberAdd(g *group, by *account, mode string) {
 	s.announceChange(g, by, waBinary.Node{Tag: "member_add_mode", Content: []byte(mode)})
 }
 
-// setApproval tells the new mode in the notification's content, which the client library
-// does not read: it reports every change as switched on.
+// setApproval sends the new mode in the notification's content, which the client
+// library does not read: it reports every change as switched on.
 func (s *Server) setApproval(g *group, by *account, on bool) {
 	g.Approval = on
 	s.announceChange(g, by, approvalNode(on))
@@ -179,7 +181,7 @@ func (s *Server) resetInvite(g *group, by *account) {
 	s.announceChange(g, by, waBinary.Node{Tag: "invite", Attrs: waBinary.Attrs{"code": g.Invite}})
 }
 
-// deleteGroup ends a group for everybody.
+// deleteGroup deletes a group for all members.
 func (s *Server) deleteGroup(g *group, by *account, reason string) {
 	s.announceChange(g, by, waBinary.Node{Tag: "delete", Attrs: waBinary.Attrs{"reason": reason}})
 	g.Members = nil
@@ -187,7 +189,7 @@ func (s *Server) deleteGroup(g *group, by *account, reason string) {
 	delete(s.groups, g.jid.User)
 }
 
-// linkGroup makes a group part of a community and tells both.
+// linkGroup makes a group part of a community and notifies both.
 func (s *Server) linkGroup(community, g *group, by *account) {
 	g.Parent = community.jid.User
 	s.announceChange(g, by, linkNode(types.GroupLinkChangeTypeParent, community))
@@ -212,7 +214,7 @@ func unlinkNode(kind types.GroupLinkChangeType, target *group) waBinary.Node {
 	}
 }
 
-// linkTarget is a group as links and lists of a community's groups name it.
+// linkTarget describes a group in links and lists of a community's groups.
 func (g *group) linkTarget() waBinary.Node {
 	n := waBinary.Node{Tag: "group", Attrs: waBinary.Attrs{
 		"jid": g.jid, "id": g.jid.User, "subject": g.Subject.Text, "s_t": g.Subject.At.Unix(),

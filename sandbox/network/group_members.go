@@ -7,20 +7,20 @@ import (
 	waBinary "go.mau.fi/whatsmeow/binary"
 )
 
-// Codes of a change that one participant was refused.
+// Codes of a change that was refused for one participant.
 const (
 	participantUnknown = 404
 	participantRefused = 405
 	participantThere   = 409
 )
 
-// outcome is what became of a change for one participant; code is 0 when it was made.
+// outcome is the result of a change for one participant; code 0 means success.
 type outcome struct {
 	account *account
 	code    int
 }
 
-// changed lists the accounts that the change was made for.
+// changed lists the accounts that were changed.
 func changed(outcomes []outcome) []*account {
 	var accounts []*account
 	for _, o := range outcomes {
@@ -31,7 +31,7 @@ func changed(outcomes []outcome) []*account {
 	return accounts
 }
 
-// participantsNode is a change of members as notifications carry it.
+// participantsNode is a change of members in a notification.
 func participantsNode(tag string, attrs waBinary.Attrs, accounts []*account) waBinary.Node {
 	participants := make([]waBinary.Node, 0, len(accounts))
 	for _, a := range accounts {
@@ -40,15 +40,15 @@ func participantsNode(tag string, attrs waBinary.Attrs, accounts []*account) waB
 	return waBinary.Node{Tag: tag, Attrs: attrs, Content: participants}
 }
 
-// versioned counts a change of members, whose notification tells both counts.
+// versioned counts a change of members, whose notification contains both counts.
 func (g *group) versioned() waBinary.Attrs {
 	g.Version++
 	return waBinary.Attrs{"prev_v_id": g.Version - 1, "v_id": g.Version}
 }
 
-// addMembers adds the accounts who are not yet there. They get the whole group, the others
-// the change. by is who added them, or each of them when reason says that they came by
-// themselves. The caller holds s.mu.
+// addMembers adds the accounts that are not yet members. They get the complete group,
+// the others the change. by is the member who added them, or each of them if reason
+// says that they joined themselves. The caller holds s.mu.
 func (s *Server) addMembers(g *group, by *account, reason string, accounts []*account) []outcome {
 	before := s.membersOf(g.jid)
 	outcomes := make([]outcome, 0, len(accounts))
@@ -74,12 +74,12 @@ func (s *Server) addMembers(g *group, by *account, reason string, accounts []*ac
 		s.tell(g, a, by, participantsNode("add", attrs, added))
 	}
 	for _, a := range added {
-		s.tellJoined(g, a, by, "", reason)
+		s.sendJoined(g, a, by, "", reason)
 	}
 	return outcomes
 }
 
-// removeMembers tells the removed ones too. Its creator leaves a group only by its own will.
+// removeMembers also notifies the removed members. A group's creator can only leave it.
 // The caller holds s.mu.
 func (s *Server) removeMembers(g *group, by *account, accounts []*account) []outcome {
 	outcomes := make([]outcome, 0, len(accounts))
@@ -103,7 +103,8 @@ func (s *Server) removeMembers(g *group, by *account, accounts []*account) []out
 	return outcomes
 }
 
-// settle gives a group that lost its last admin a new one, and forgets one without members.
+// settle makes another member admin of a group without admins, and deletes one without
+// members.
 func (s *Server) settle(g *group, by *account) {
 	if len(g.Members) == 0 {
 		delete(s.groups, g.jid.User)
@@ -138,8 +139,8 @@ func (s *Server) setRole(g *group, by *account, role string, accounts []*account
 	return outcomes
 }
 
-// joinByLink lets an account in, or notes its request when an admin has to approve;
-// waiting tells which. The caller holds s.mu.
+// joinByLink adds an account, or records its request if an admin must approve, which
+// waiting reports. The caller holds s.mu.
 func (s *Server) joinByLink(g *group, a *account) (waiting bool) {
 	if g.has(a) {
 		return false
@@ -155,8 +156,7 @@ func (s *Server) joinByLink(g *group, a *account) (waiting bool) {
 	return true
 }
 
-// decideRequests lets accounts in that asked to join, or turns them away. The caller
-// holds s.mu.
+// decideRequests approves or rejects join requests. The caller holds s.mu.
 func (s *Server) decideRequests(g *group, by *account, approve bool, accounts []*account) []outcome {
 	outcomes := make([]outcome, 0, len(accounts))
 	for _, a := range accounts {
@@ -193,7 +193,7 @@ func (s *Server) applyMembers(g *group, by *account, action string, accounts []*
 	}
 }
 
-// byInvite finds the group of a link's code. The caller holds s.mu.
+// byInvite returns the group of an invite code. The caller holds s.mu.
 func (s *Server) byInvite(code string) (*group, error) {
 	for _, g := range s.groups {
 		if g.Invite == code {

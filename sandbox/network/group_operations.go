@@ -8,14 +8,13 @@ import (
 	"go.mau.fi/whatsmeow/types"
 )
 
-// UnfitError is a change that does not fit what there is. It names the argument that is at
-// fault.
+// UnfitError is a change that does not fit the present state. It names the argument.
 type UnfitError struct{ Argument, Problem string }
 
 // Error implements error.
 func (e *UnfitError) Error() string { return e.Argument + " " + e.Problem }
 
-// NewGroup is a group or community to make.
+// NewGroup describes a group or community to create.
 type NewGroup struct {
 	Subject, Description string
 	Members              []types.JID // without the creator
@@ -23,26 +22,27 @@ type NewGroup struct {
 	Approval, Community  bool
 	Ephemeral            uint32    // seconds
 	MemberAdd            string    // empty: all members may add
-	Parent               types.JID // the community that it becomes part of; empty: none
+	Parent               types.JID // its community; empty: none
 }
 
-// GroupUpdate is what somebody changes of a group, and what the network does to it; nil and empty
+// GroupUpdate is a change of a group by a member, and by the network; nil and empty
 // fields change nothing.
 type GroupUpdate struct {
 	Subject, Description *string // an empty description removes it
 	Announce, Locked     *bool
-	Ephemeral            *uint32 // seconds; 0 is never
+	Ephemeral            *uint32 // seconds; 0: never
 	MemberAdd            *string
 	Approval             *bool
-	NewInvite            bool // the old link ends
+	NewInvite            bool // the old link becomes invalid
 	Suspended            *bool
 	Link                 types.JID // the community that the group becomes part of
 	Unlink               bool      // the group leaves its community
-	Unknown              string    // the name of a change that clients do not know
-	Delete               string    // the reason for which the network ends the group; done last
+	Unknown              string    // the name of a change unknown to clients
+	Delete               string    // the network deletes the group with this reason; done last
 }
 
-// inGroup runs fn for a group in which an account may do what the rule says, with s.mu held.
+// inGroup calls fn for a group in which the rule allows the account to act, with s.mu
+// held.
 func (s *Server) inGroup(by, jid types.JID, may rule, fn func(g *group, by *account) error) error {
 	return s.asAccount(by, func(by *account) error {
 		g, err := s.allowed(by, jid, may)
@@ -53,7 +53,7 @@ func (s *Server) inGroup(by, jid types.JID, may rule, fn func(g *group, by *acco
 	})
 }
 
-// asAccount is with for what may fail.
+// asAccount is with for functions with an error.
 func (s *Server) asAccount(of types.JID, fn func(a *account) error) error {
 	var result error
 	if err := s.with(of, func(a *account) { result = fn(a) }); err != nil {
@@ -62,7 +62,7 @@ func (s *Server) asAccount(of types.JID, fn func(a *account) error) error {
 	return result
 }
 
-// accountsOf finds the accounts of addresses that were looked up before, each once.
+// accountsOf returns the accounts of known addresses, each once.
 func (s *Server) accountsOf(jids []types.JID) []*account {
 	var accounts []*account
 	for _, jid := range jids {
@@ -73,7 +73,8 @@ func (s *Server) accountsOf(jids []types.JID) []*account {
 	return accounts
 }
 
-// community finds a community of which an account is an admin; nil for an empty address.
+// community returns a community of which an account is an admin; nil for an empty
+// address.
 func (s *Server) community(argument string, jid types.JID, by *account) (*group, error) {
 	if jid.IsEmpty() {
 		return nil, nil
@@ -88,9 +89,9 @@ func (s *Server) community(argument string, jid types.JID, by *account) (*group,
 	return g, nil
 }
 
-// CreateGroup makes a group, of which the account is the creator, and tells its members. Errors:
-// ErrClosed, phone.ErrNoAccount, and, about the parent, ErrNoGroup, ErrNotInGroup, ErrAdminsOnly,
-// UnfitError.
+// CreateGroup creates a group with the account as its creator, and notifies its
+// members. Errors: ErrClosed, phone.ErrNoAccount, and, for the parent, ErrNoGroup,
+// ErrNotInGroup, ErrAdminsOnly, UnfitError.
 func (s *Server) CreateGroup(by types.JID, o NewGroup) (jid types.JID, invite string, err error) {
 	err = s.asAccount(by, func(by *account) error {
 		parent, err := s.community("parent", o.Parent, by)
@@ -107,7 +108,7 @@ func (s *Server) CreateGroup(by types.JID, o NewGroup) (jid types.JID, invite st
 	return jid, invite, err
 }
 
-// GroupOfInvite finds the group of a link's present code; false when there is none.
+// GroupOfInvite returns the group of a current invite code; false if there is none.
 func (s *Server) GroupOfInvite(code string) (jid types.JID, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,8 +119,8 @@ func (s *Server) GroupOfInvite(code string) (jid types.JID, ok bool) {
 	return g.jid, true
 }
 
-// JoinGroup lets an account into any group, as if somebody had given out the link; waiting tells
-// that an admin has to approve. Errors: ErrClosed, phone.ErrNoAccount, ErrNoGroup, UnfitError when
+// JoinGroup adds an account to any group, as by its link; waiting means that an admin
+// must approve. Errors: ErrClosed, phone.ErrNoAccount, ErrNoGroup, and UnfitError if
 // the group is full.
 func (s *Server) JoinGroup(a, jid types.JID) (waiting bool, err error) {
 	err = s.asAccount(a, func(a *account) error {
@@ -136,8 +137,8 @@ func (s *Server) JoinGroup(a, jid types.JID) (waiting bool, err error) {
 	return waiting, err
 }
 
-// LeaveGroup takes an account out of a group. Errors: ErrClosed, phone.ErrNoAccount, ErrNoGroup,
-// ErrNotInGroup.
+// LeaveGroup removes an account from a group. Errors: ErrClosed, phone.ErrNoAccount,
+// ErrNoGroup, ErrNotInGroup.
 func (s *Server) LeaveGroup(by, jid types.JID) error {
 	return s.inGroup(by, jid, anyMember, func(g *group, by *account) error {
 		s.removeMembers(g, by, []*account{by})
@@ -145,9 +146,9 @@ func (s *Server) LeaveGroup(by, jid types.JID) error {
 	})
 }
 
-// ChangeMembers makes a change, "add", "remove", "promote" or "demote", for all accounts, or for
-// none when one of them cannot be changed. Errors: ErrClosed, phone.ErrNoAccount, ErrNoGroup,
-// ErrNotInGroup, ErrAdminsOnly, UnfitError.
+// ChangeMembers makes a change, "add", "remove", "promote" or "demote", for all
+// accounts, or for none if one of them cannot be changed. Errors: ErrClosed,
+// phone.ErrNoAccount, ErrNoGroup, ErrNotInGroup, ErrAdminsOnly, UnfitError.
 func (s *Server) ChangeMembers(by, jid types.JID, action string, members []types.JID) error {
 	may := adminOnly
 	if action == "add" {
@@ -181,9 +182,10 @@ func (g *group) fits(by *account, action string, accounts []*account) error {
 	return nil
 }
 
-// UpdateGroup makes each change of an update, or none when one is not allowed, and returns the
-// code of the invite link. What the network does asks for membership only. Errors: ErrClosed,
-// phone.ErrNoAccount, ErrNoGroup, ErrNotInGroup, ErrAdminsOnly, UnfitError.
+// UpdateGroup makes each change of an update, or none if one is not allowed, and
+// returns the code of the invite link. Changes by the network require only membership.
+// Errors: ErrClosed, phone.ErrNoAccount, ErrNoGroup, ErrNotInGroup, ErrAdminsOnly,
+// UnfitError.
 func (s *Server) UpdateGroup(by, jid types.JID, u GroupUpdate) (invite string, err error) {
 	err = s.inGroup(by, jid, u.may(), func(g *group, by *account) error {
 		joins, leaves, err := s.links(g, by, u)
@@ -205,7 +207,7 @@ func (s *Server) UpdateGroup(by, jid types.JID, u GroupUpdate) (invite string, e
 	return invite, err
 }
 
-// may tells what the account has to be.
+// may returns the rule that the account must satisfy.
 func (u *GroupUpdate) may() rule {
 	if u.Announce != nil || u.Locked != nil || u.MemberAdd != nil || u.Approval != nil || u.NewInvite || !u.Link.IsEmpty() || u.Unlink {
 		return adminOnly
@@ -216,7 +218,7 @@ func (u *GroupUpdate) may() rule {
 	return anyMember
 }
 
-// links finds the communities that the group joins and leaves; nil for none.
+// links returns the communities that the group joins and leaves; nil for none.
 func (s *Server) links(g *group, by *account, u GroupUpdate) (joins, leaves *group, err error) {
 	if joins, err = s.community("link", u.Link, by); err != nil {
 		return nil, nil, err
@@ -249,7 +251,7 @@ func (s *Server) update(g *group, by *account, u GroupUpdate) {
 	}
 }
 
-// apply runs fn when the field was given.
+// apply calls fn if the field is set.
 func apply[T any](field *T, fn func(T)) {
 	if field != nil {
 		fn(*field)

@@ -20,23 +20,23 @@ import (
 )
 
 const (
-	// maxInline is how long a piece of history may be to travel in the message itself.
+	// maxInline is the largest piece of history inside the message itself.
 	maxInline = 64 << 10
-	// Field numbers of what is written piece by piece.
+	// Field numbers of the parts written one by one.
 	conversationsField, pushNamesField, messagesField = 2, 7, 2
 )
 
-// History describes a piece of history to make up.
+// History describes a piece of history to generate.
 type History struct {
 	Kind                    waE2E.HistorySyncType
 	Conversations, Messages int    // messages in each conversation
 	Progress                uint32 // percent
 	Chunk                   uint32 // the number of this piece
-	Blob                    bool   // by a download even when it is small
+	Blob                    bool   // as a download even if it is small
 }
 
-// writeTo encodes the history. It is written message by message: the library's structs of
-// 50 000 messages take a hundred megabytes, their bytes a few.
+// writeTo encodes the history message by message: the library's structs of 50 000
+// messages take a hundred megabytes, their bytes a few.
 func (h History) writeTo(w io.Writer) error {
 	kind := waHistorySync.HistorySync_HistorySyncType(h.Kind)
 	head, err := proto.Marshal(&waHistorySync.HistorySync{SyncType: &kind, Progress: new(h.Progress), ChunkOrder: new(h.Chunk)})
@@ -89,7 +89,7 @@ func (h History) conversation(chat types.JID, start time.Time) ([]byte, error) {
 	return encoded, nil
 }
 
-// notification encodes the history and stores it as media when it is long.
+// notification encodes the history and stores it as media if it is long.
 func (s *Server) historyNotification(h History) (*waE2E.HistorySyncNotification, error) {
 	var packed bytes.Buffer
 	z := zlib.NewWriter(&packed)
@@ -103,8 +103,8 @@ func (s *Server) historyNotification(h History) (*waE2E.HistorySyncNotification,
 	return n, s.carry(n, packed.Bytes(), h.Blob)
 }
 
-// SendHistory gives a piece of history to every linked device of a phone. Errors: those of
-// phone.Phone.SendPeer, or of encoding.
+// SendHistory sends a piece of history to every linked device of a phone. Errors: those
+// of phone.Phone.SendPeer, or of encoding.
 func (s *Server) SendHistory(ctx context.Context, p *phone.Phone, h History) error {
 	for _, d := range s.linkedDevices(p) {
 		n, err := s.historyNotification(h)

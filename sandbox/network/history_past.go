@@ -16,10 +16,10 @@ import (
 	"postern/sandbox/phone"
 )
 
-// recentDays is how far back a phone goes for a device that does not ask for more.
+// recentDays is how much history a phone sends to a device that does not request more.
 const recentDays = 90
 
-// wishes is what a client that registers says about the history that it wants.
+// wishes is the history that a registering client requests.
 type wishes struct {
 	full bool // all of it
 	days int  // of that; 0: no limit
@@ -53,8 +53,8 @@ func (s *Server) SealHistory(h *waHistorySync.HistorySync, file bool) (*waE2E.Hi
 	return n, s.carry(n, packed.Bytes(), file)
 }
 
-// carry puts a compressed history into its notice, or stores it as media when it is long or has
-// to be a file.
+// carry puts a compressed history into its notice, or stores it as media if it is long
+// or must be a file.
 func (s *Server) carry(n *waE2E.HistorySyncNotification, packed []byte, file bool) error {
 	if !file && len(packed) <= maxInline {
 		n.InitialHistBootstrapInlinePayload = packed
@@ -69,9 +69,9 @@ func (s *Server) carry(n *waE2E.HistorySyncNotification, packed []byte, file boo
 	return nil
 }
 
-// sendPast is what a phone does when a device that was linked just now logs in: it sends what
-// it has of the last months, and then all that the device asked for. A phone that was given no
-// past sends nothing.
+// sendPast is what a phone does when a newly linked device logs in: it sends its
+// history of the last months, and then all that the device requested. A phone without
+// history sends nothing.
 func (s *Server) sendPast(ctx context.Context, p *phone.Phone, device uint16) error {
 	s.mu.Lock()
 	d := s.accountOf(p.LID()).devices[device]

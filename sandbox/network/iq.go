@@ -12,7 +12,7 @@ import (
 	"postern/sandbox/network/wire"
 )
 
-// iqKey names a request by its namespace, its type and its first child.
+// iqKey identifies a request by its namespace, its type and its first child.
 type iqKey struct{ xmlns, kind, child string }
 
 // iqHandler answers a request with the content of the result. A node without a tag means an
@@ -30,8 +30,8 @@ func (e errIQ) Error() string { return fmt.Sprintf("%d %s", e.code, e.text) }
 
 var errUnknownIQ = errIQ{501, "feature-not-implemented"}
 
-// handlerOf is the table of requests that paired clients make. An empty child answers
-// every first child of its namespace and type.
+// handlerOf is the table of requests of paired clients. An empty child matches every
+// first child of its namespace and type.
 func handlerOf(key iqKey) (iqHandler, bool) {
 	switch key {
 	case iqKey{"w:p", "get", ""}, iqKey{"w:p", "get", "ping"}:
@@ -65,7 +65,7 @@ func handlerOf(key iqKey) (iqHandler, bool) {
 	return nil, false
 }
 
-// answer is the response to a client's request.
+// answer returns the response to a client's request.
 func (s *Server) answer(c *conn, n *waBinary.Node) waBinary.Node {
 	s.mu.Lock()
 	d := c.device

@@ -24,7 +24,7 @@ func syncIQ(key iqKey) (iqHandler, bool) {
 	return nil, false
 }
 
-// syncState takes changes of collections and gives out what a device lacks of them.
+// syncState applies changes of collections and returns the changes that a device lacks.
 func syncState(s *Server, c *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
 	request := wire.FirstChild(n)
 	s.mu.Lock()
@@ -59,7 +59,7 @@ func syncState(s *Server, c *conn, d *device, n *waBinary.Node) (waBinary.Node, 
 	return waBinary.Node{Tag: "sync", Content: answers}, nil
 }
 
-// versionOf is the version that a device has; none means that it starts anew.
+// versionOf returns the version that a device has; without one it starts from nothing.
 func versionOf(collection *waBinary.Node) (uint64, error) {
 	text := wire.Attr(collection, "version")
 	if text == "" {
@@ -68,7 +68,7 @@ func versionOf(collection *waBinary.Node) (uint64, error) {
 	return strconv.ParseUint(text, 10, 64)
 }
 
-// givePatches answers with what follows a version.
+// givePatches returns the changes after a version.
 func (s *Server) givePatches(d *device, a *appstate.State, name wa.WAPatchName, from uint64) (waBinary.Node, error) {
 	lacks, err := a.Give(d.id, name, from)
 	answer := waBinary.Node{Tag: "collection", Attrs: waBinary.Attrs{
@@ -110,8 +110,9 @@ func (s *Server) snapshotNode(raw []byte) (waBinary.Node, error) {
 	return waBinary.Node{Tag: "snapshot", Content: reference}, nil
 }
 
-// takePatch applies a change that a linked device made, and tells the account's others. One
-// that is not based on the newest version is answered with what it lacks.
+// takePatch applies a change made by a linked device, and notifies the account's
+// others. If it is not based on the newest version, the answer contains the missing
+// changes.
 func (s *Server) takePatch(ctx context.Context, d *device, a *appstate.State, name wa.WAPatchName, from uint64, raw []byte) (waBinary.Node, error) {
 	if s.takeConflict(d) {
 		return s.conflictNode(d, a, name, from)
@@ -136,7 +137,7 @@ func (s *Server) takePatch(ctx context.Context, d *device, a *appstate.State, na
 	}
 	for _, m := range mutations {
 		if m.Index[0] == wa.IndexSettingPushName {
-			_ = s.Rename(p.JID(), m.Action.GetPushNameSetting().GetName()) // a server that is closing forgets it
+			_ = s.Rename(p.JID(), m.Action.GetPushNameSetting().GetName()) // ignored by a closing server
 		}
 	}
 	return waBinary.Node{Tag: "collection", Attrs: waBinary.Attrs{"name": string(name), "version": version}}, nil

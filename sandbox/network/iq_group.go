@@ -12,7 +12,7 @@ import (
 	"postern/sandbox/network/wire"
 )
 
-// Bounds of a group, as the service has them.
+// WhatsApp's limits of a group.
 const (
 	MaxSubject     = 100  // characters
 	MaxDescription = 2048 // characters
@@ -81,7 +81,7 @@ func groupSet(child string) (iqHandler, bool) {
 	}
 }
 
-// onGroup answers a request that is addressed to a group, with s.mu held.
+// onGroup answers a request addressed to a group, with s.mu held.
 func onGroup(may rule, fn func(s *Server, g *group, by *account, request waBinary.Node) (waBinary.Node, error)) iqHandler {
 	return func(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
 		s.mu.Lock()
@@ -94,7 +94,7 @@ func onGroup(may rule, fn func(s *Server, g *group, by *account, request waBinar
 	}
 }
 
-// groupError is what a client is told.
+// groupError returns the error for a client.
 func groupError(err error) error {
 	switch {
 	case errors.Is(err, ErrNoGroup):
@@ -106,7 +106,7 @@ func groupError(err error) error {
 	}
 }
 
-// groupQuery tells the group to its members, and to whoever holds an invitation message.
+// groupQuery returns the group to its members, and to holders of an invitation message.
 func groupQuery(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,8 +135,8 @@ func joinedGroups(s *Server, _ *conn, d *device, _ *waBinary.Node) (waBinary.Nod
 	return waBinary.Node{Tag: "groups", Content: nodes}, nil
 }
 
-// groupCreate makes the group with those participants that are on the network, and names
-// the others in its answer only.
+// groupCreate creates the group with the participants that are on the network, and
+// lists the others only in its answer.
 func groupCreate(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
 	request := wire.FirstChild(n)
 	s.mu.Lock()
@@ -209,8 +209,8 @@ func changeSubject(s *Server, g *group, by *account, request waBinary.Node) (waB
 	return waBinary.Node{}, nil
 }
 
-// changeDescription refuses a change that was made against another description than the
-// present one. Clients that do not say which one they mean get their will.
+// changeDescription rejects a change based on another description than the present one,
+// if the client names one.
 func changeDescription(s *Server, g *group, by *account, request waBinary.Node) (waBinary.Node, error) {
 	if prev := wire.Attr(&request, "prev"); prev != "" && prev != g.Description.ID {
 		return waBinary.Node{}, errIQ{409, "conflict"}
@@ -245,7 +245,7 @@ func changeEphemeral(s *Server, g *group, by *account, request waBinary.Node) (w
 	return waBinary.Node{}, nil
 }
 
-// memberAddMode tells whether a text names who may add members.
+// memberAddMode reports whether a text is a valid member add mode.
 func memberAddMode(text string) bool {
 	return text == string(types.GroupMemberAddModeAdmin) || text == string(types.GroupMemberAddModeAllMember)
 }

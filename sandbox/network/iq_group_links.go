@@ -28,7 +28,7 @@ func subGroups(s *Server, g *group, _ *account, _ waBinary.Node) (waBinary.Node,
 	return waBinary.Node{Tag: "sub_groups", Content: nodes}, nil
 }
 
-// linkedParticipants lists everybody in the community and its groups, each once.
+// linkedParticipants lists all members of the community and its groups, each once.
 func linkedParticipants(s *Server, g *group, _ *account, _ waBinary.Node) (waBinary.Node, error) {
 	var all []*account
 	for _, of := range append([]*group{g}, s.children(g)...) {
@@ -41,7 +41,7 @@ func linkedParticipants(s *Server, g *group, _ *account, _ waBinary.Node) (waBin
 	return participantsNode("linked_groups_participants", nil, all), nil
 }
 
-// changeLink makes groups part of the community. Their maker has to be an admin of both.
+// changeLink makes groups part of the community. The author must be an admin of both.
 func changeLink(s *Server, community *group, by *account, request waBinary.Node) (waBinary.Node, error) {
 	link := request.GetChildByTag("link")
 	var linked []*group

@@ -9,7 +9,7 @@ import (
 	"postern/sandbox/network/wire"
 )
 
-// groupSetMembers are the requests about who is in a group.
+// groupSetMembers are the requests about members of a group.
 func groupSetMembers(child string) (iqHandler, bool) {
 	switch child {
 	case "add":
@@ -27,8 +27,8 @@ func groupSetMembers(child string) (iqHandler, bool) {
 	}
 }
 
-// participantsOf reads the accounts that a request names, each once, and those addresses
-// that have none. The caller holds s.mu.
+// participantsOf returns the accounts named by a request, each once, and the addresses
+// without one. The caller holds s.mu.
 func (s *Server) participantsOf(request waBinary.Node) (known []*account, unknown []types.JID) {
 	for _, child := range request.GetChildrenByTag("participant") {
 		jid := wire.JID(&child, "jid").ToNonAD()
@@ -93,7 +93,7 @@ func approvalRequests(s *Server, g *group, _ *account, _ waBinary.Node) (waBinar
 	return waBinary.Node{Tag: "membership_approval_requests", Content: requests}, nil
 }
 
-// groupLeave leaves every group that the request names and that the account is in.
+// groupLeave leaves those of the named groups that the account is in.
 func groupLeave(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,7 @@ func groupLeave(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node,
 	return waBinary.Node{Tag: "leave", Content: left}, nil
 }
 
-// inviteGet tells the code of the group that it is addressed to, or, without one, the
+// inviteGet returns the code of the group that it is addressed to, or, without one, the
 // group of a code.
 func inviteGet(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
 	if wire.JID(n, "to").User != "" {
@@ -126,8 +126,8 @@ func inviteGet(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, 
 	return s.groupNode(g, false), nil
 }
 
-// inviteSet makes a new code for the group that it is addressed to, or, without one, joins
-// the group of a code.
+// inviteSet creates a new code for the group that it is addressed to, or, without one,
+// joins the group of a code.
 func inviteSet(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
 	if wire.JID(n, "to").User != "" {
 		return inviteCodeOf(s, d, n, true)
@@ -142,7 +142,7 @@ func inviteSet(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, 
 	return s.joined(g, d.account)
 }
 
-// joined is the answer to a request to join.
+// joined is the answer to a join request.
 func (s *Server) joined(g *group, a *account) (waBinary.Node, error) {
 	if !g.has(a) && len(g.Members) >= MaxMembers {
 		return waBinary.Node{}, errIQ{419, "resource-limit"}
@@ -153,8 +153,8 @@ func (s *Server) joined(g *group, a *account) (waBinary.Node, error) {
 	return waBinary.Node{Tag: "group", Attrs: waBinary.Attrs{"jid": g.jid, "id": g.jid.User}}, nil
 }
 
-// inviteCodeOf is refused to members who are not admins with 401: clients tell it from the
-// 403 of strangers.
+// inviteCodeOf answers members who are not admins with 401: clients distinguish it from
+// the 403 for non-members.
 func inviteCodeOf(s *Server, d *device, n *waBinary.Node, reset bool) (waBinary.Node, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +171,7 @@ func inviteCodeOf(s *Server, d *device, n *waBinary.Node, reset bool) (waBinary.
 	return waBinary.Node{Tag: "invite", Attrs: waBinary.Attrs{"code": g.Invite}}, nil
 }
 
-// acceptInvitation joins by an invitation message, which carries the group's code.
+// acceptInvitation joins by an invitation message, which contains the group's code.
 func acceptInvitation(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
 	request := wire.FirstChild(n)
 	s.mu.Lock()

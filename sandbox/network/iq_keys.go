@@ -16,7 +16,7 @@ func preKeyCount(s *Server, _ *conn, d *device, _ *waBinary.Node) (waBinary.Node
 }
 
 // uploadKeys stores one-time pre-keys and the current signed one. The identity and the
-// registration id are those of the pairing for ever.
+// registration id never change after the pairing.
 func uploadKeys(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
 	list := n.GetChildByTag("list")
 	added := make([]handset.PreKey, 0, len(list.GetChildren()))
@@ -45,7 +45,7 @@ func uploadKeys(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node,
 	return waBinary.Node{}, nil
 }
 
-// giveKeys hands out one bundle for each device asked for.
+// giveKeys returns one bundle for each requested device.
 func giveKeys(s *Server, _ *conn, _ *device, n *waBinary.Node) (waBinary.Node, error) {
 	request := wire.FirstChild(n)
 	asked := request.GetChildren()

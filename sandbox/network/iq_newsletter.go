@@ -23,7 +23,7 @@ func newsletterIQ(key iqKey) (iqHandler, bool) {
 	}
 }
 
-// mexVariables are what the queries that are answered carry.
+// mexVariables are the variables of the implemented queries.
 type mexVariables struct {
 	Newsletter string `json:"newsletter_id"`
 	Viewer     bool   `json:"fetch_viewer_metadata"`
@@ -38,8 +38,8 @@ type mexVariables struct {
 	} `json:"newsletter_input"`
 }
 
-// mexQuery answers a query whose question and answer are JSON. Clients name
-// queries by numbers only; a number that is missing here is refused.
+// mexQuery answers a query in JSON. Clients identify queries only by numbers; unknown
+// numbers are refused.
 func mexQuery(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
 	query := wire.FirstChild(n)
 	var asked struct {
@@ -61,8 +61,8 @@ func mexQuery(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, e
 	return waBinary.Node{Tag: "result", Content: raw}, nil
 }
 
-// mexAnswer is the data of an answer, each below the name that clients look
-// for. The caller holds s.mu.
+// mexAnswer returns the data of an answer, each under the name that clients expect. The
+// caller holds s.mu.
 func (s *Server) mexAnswer(d *device, id string, v mexVariables) (map[string]any, error) {
 	a := d.account
 	switch id {
@@ -96,8 +96,7 @@ func (s *Server) mexAnswer(d *device, id string, v mexVariables) (map[string]any
 	}
 }
 
-// changeChannel answers what a client does to one channel. It looks at
-// nothing in the answer.
+// changeChannel handles a client's change of one channel, whose answer clients ignore.
 func (s *Server) changeChannel(d *device, id string, v mexVariables) (map[string]any, error) {
 	var change func(jid types.JID)
 	switch a := d.account; id {
@@ -123,7 +122,7 @@ func (s *Server) changeChannel(d *device, id string, v mexVariables) (map[string
 	return map[string]any{"xwa2_newsletter_update": s.channelData(d.account, jid, false)}, nil
 }
 
-// asked is the channel that a query names by its address or its invite.
+// asked returns the channel that a query names by its address or its invite.
 func (v mexVariables) asked() (types.JID, error) {
 	key := v.Input.Key
 	if v.Input.Type == types.NewsletterKeyTypeInvite {
@@ -140,8 +139,8 @@ func (v mexVariables) asked() (types.JID, error) {
 	return jid, nil
 }
 
-// liveUpdates agrees to send a channel's changes. The acts send them to
-// whomever they are for, asked or not.
+// liveUpdates accepts a subscription to a channel's changes. The acts send them to
+// their recipients, subscribed or not.
 func liveUpdates(*Server, *conn, *device, *waBinary.Node) (waBinary.Node, error) {
 	return waBinary.Node{Tag: "live_updates", Attrs: waBinary.Attrs{"duration": 300}}, nil
 }

@@ -75,16 +75,15 @@ func setPrivacy(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node,
 	return waBinary.Node{}, nil
 }
 
-// statusPrivacy says that everybody's status is for all of their contacts, whom clients
-// know themselves.
+// statusPrivacy answers that all statuses are for all contacts, whom clients know
+// themselves.
 func statusPrivacy(*Server, *conn, *device, *waBinary.Node) (waBinary.Node, error) {
 	return waBinary.Node{Tag: "privacy", Content: []waBinary.Node{
 		{Tag: "list", Attrs: waBinary.Attrs{"type": "contacts", "default": "true"}},
 	}}, nil
 }
 
-// picture answers with the address of a picture: of the target, else the
-// client's own.
+// picture returns the URL of a picture: of the target, else the client's own.
 func picture(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,8 +109,8 @@ func picture(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, er
 	}}, nil
 }
 
-// changePicture sets a picture of the client's account or of a group, or
-// removes it when there is none in the request.
+// changePicture sets a picture of the client's account or of a group, or removes it if
+// the request has none.
 func changePicture(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
 	child := wire.FirstChild(n)
 	data := slices.Clone(wire.Content(child))

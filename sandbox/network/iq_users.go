@@ -9,10 +9,10 @@ import (
 	"postern/sandbox/network/wire"
 )
 
-// maxUsers bounds one look-up; clients ask for far fewer at a time.
+// maxUsers is the largest look-up; clients request far fewer at a time.
 const maxUsers = 10_000
 
-// userSync looks accounts up: whether a number has one, its devices and its LID.
+// userSync looks up accounts: whether a number has one, its devices and its LID.
 func userSync(s *Server, _ *conn, _ *device, n *waBinary.Node) (waBinary.Node, error) {
 	request := wire.FirstChild(n)
 	query, list := request.GetChildByTag("query"), request.GetChildByTag("list")
@@ -36,7 +36,7 @@ func userSync(s *Server, _ *conn, _ *device, n *waBinary.Node) (waBinary.Node, e
 	}}, nil
 }
 
-// contact answers whether a number, written as "+49..@c.us", is on the network.
+// contact reports whether a number, written as "+49..@c.us", is on the network.
 func (s *Server) contact(asked string) waBinary.Node {
 	number, _, _ := strings.Cut(asked, "@")
 	number = strings.TrimPrefix(number, "+")

@@ -8,7 +8,7 @@ import (
 	"go.mau.fi/whatsmeow/types"
 )
 
-// start answers the handshake: a login or the offer to pair.
+// start answers the handshake with a login or a pairing.
 func (s *Server) start(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,8 +54,8 @@ func (s *Server) loginDevice(number string, id uint16) *device {
 	return a.devices[id]
 }
 
-// Conflict is the stream error that ends a session for another one's sake: kind is "replaced" or
-// "device_removed".
+// Conflict is the stream error that ends a session because of another one: kind is
+// "replaced" or "device_removed".
 func Conflict(kind string) waBinary.Node {
 	n := waBinary.Node{Tag: "stream:error", Content: []waBinary.Node{
 		{Tag: "conflict", Attrs: waBinary.Attrs{"type": kind}},
@@ -71,9 +71,9 @@ func StreamError(code int) waBinary.Node {
 	return waBinary.Node{Tag: "stream:error", Attrs: waBinary.Attrs{"code": strconv.Itoa(code)}}
 }
 
-// Refusal is how one login will be answered.
+// Refusal is the answer to one login.
 type Refusal struct {
-	Reason, Code int // as WhatsApp counts them; a Code of 0 is not told
+	Reason, Code int // WhatsApp's codes; a Code of 0 is not sent
 	Expire       time.Duration
 	Message      string
 }
@@ -98,9 +98,9 @@ const (
 	BanSentTooMany     = 101
 )
 
-// RefuseLogin answers the next login of any of the number's devices with a failure of this
-// reason, as WhatsApp counts them: 401 logged out, 402 temporary ban (for an hour), 403
-// locked, 405 client outdated, 503 unavailable.
+// RefuseLogin answers the next login of any of the number's devices with a failure of
+// this WhatsApp reason: 401 logged out, 402 temporary ban (for an hour), 403 locked,
+// 405 client outdated, 503 unavailable.
 func (s *Server) RefuseLogin(number string, reason int) {
 	r := Refusal{Reason: reason}
 	if reason == ReasonTemporaryBan {
@@ -111,7 +111,7 @@ func (s *Server) RefuseLogin(number string, reason int) {
 	s.refusals[number] = r
 }
 
-// RefuseNext cuts the account's devices off and refuses the login that follows. Errors:
+// RefuseNext disconnects the account's devices and refuses the next login. Errors:
 // ErrClosed, phone.ErrNoAccount.
 func (s *Server) RefuseNext(of types.JID, r Refusal) error {
 	return s.with(of, func(a *account) {
@@ -120,14 +120,14 @@ func (s *Server) RefuseNext(of types.JID, r Refusal) error {
 	})
 }
 
-// EndSessions says a last word to the account's devices that are there, see Conflict and
-// StreamError, and closes their connections. Errors: ErrClosed, phone.ErrNoAccount.
+// EndSessions sends a last stanza to the connected devices of the account, see Conflict
+// and StreamError, and closes their connections. Errors: ErrClosed, phone.ErrNoAccount.
 func (s *Server) EndSessions(of types.JID, last waBinary.Node) error {
 	return s.with(of, func(a *account) { a.endSessions(last) })
 }
 
-// endSessions says a last word to each device of the account that is there.
-// The caller holds the server's mutex.
+// endSessions sends a last stanza to each connected device of the account. The caller
+// holds the server's mutex.
 func (a *account) endSessions(last waBinary.Node) {
 	for _, d := range a.sorted() {
 		if d.conn != nil {
@@ -136,8 +136,8 @@ func (a *account) endSessions(last waBinary.Node) {
 	}
 }
 
-// cut drops the connections of the account's devices. The caller holds the
-// server's mutex.
+// cut closes the connections of the account's devices. The caller holds the server's
+// mutex.
 func (a *account) cut() {
 	for _, d := range a.devices {
 		if d.conn != nil {
@@ -146,8 +146,8 @@ func (a *account) cut() {
 	}
 }
 
-// Drop cuts the connections of a number's linked devices without a word, like a lost
-// network. Clients reconnect and get again what they had not acknowledged.
+// Drop closes the connections of a number's linked devices like a lost network. Clients
+// reconnect and get again what they had not acknowledged.
 func (s *Server) Drop(number string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,8 +156,8 @@ func (s *Server) Drop(number string) {
 	}
 }
 
-// NotifyOffline cuts the account's devices off and queues some notifications that they get when
-// they are back. Errors: ErrClosed, phone.ErrNoAccount.
+// NotifyOffline disconnects the account's devices and queues some notifications for
+// their next login. Errors: ErrClosed, phone.ErrNoAccount.
 func (s *Server) NotifyOffline(of types.JID, count int) error {
 	return s.with(of, func(a *account) {
 		a.cut()
@@ -167,8 +167,8 @@ func (s *Server) NotifyOffline(of types.JID, count int) error {
 	})
 }
 
-// Unlink removes all linked devices of a number, as its user can on the phone. Clients are
-// told when they are there, else by a refused login.
+// Unlink removes all linked devices of a number, as its user can on the phone. Clients
+// learn it at once if connected, else by a refused login.
 func (s *Server) Unlink(number string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,14 +184,15 @@ func (s *Server) Unlink(number string) {
 	}
 }
 
-// removeDevice forgets a device. Its connection, if any, stays for a last word.
+// removeDevice deletes a device. Its connection, if any, stays open for a last stanza.
 func (s *Server) removeDevice(d *device) {
 	delete(d.account.devices, d.id)
 	s.persist.removeDevice(d)
 	s.log.Info("device unlinked", "number", d.account.pn.User, "device_id", d.id)
 }
 
-// Failure reasons of a refused login that the server itself gives; RefuseLogin takes any.
+// Failure reasons that the server itself gives for a refused login; RefuseLogin takes
+// any.
 const (
 	reasonLoggedOut   = 401
 	reasonUnavailable = 503

@@ -14,9 +14,9 @@ import (
 	"go.mau.fi/whatsmeow/types"
 )
 
-// channel is a newsletter as an account that follows it keeps it. Nobody else
-// keeps any, so one that lost its last follower is forgotten. Like a number, a
-// well-formed address always names a channel.
+// channel is a newsletter as stored by an account that follows it. There is no other
+// record: one without followers is forgotten. Like a number, a well-formed address
+// always names a channel.
 type channel struct {
 	Name        string `json:"name,omitempty"`
 	Description string `json:"description,omitempty"`
@@ -25,23 +25,23 @@ type channel struct {
 	Owned       bool   `json:"owned,omitempty"`
 }
 
-// invitePrefix begins the invite code of every channel; its number follows.
+// invitePrefix begins the invite code of every channel; the channel's number follows.
 const invitePrefix = "SBX"
 
-// ChannelAddress is the address of a channel of this name, always the same.
+// ChannelAddress returns the address of a channel of this name, always the same.
 func ChannelAddress(name string) types.JID {
 	sum := sha256.Sum256([]byte("sandbox newsletter " + name))
 	return types.NewJID(fmt.Sprintf("120363%012d", binary.BigEndian.Uint64(sum[:])%1e12), types.NewsletterServer)
 }
 
-// ParseChannel reads the address of a channel.
+// ParseChannel parses the address of a channel.
 func ParseChannel(text string) (jid types.JID, ok bool) {
 	jid, err := types.ParseJID(text)
 	return jid, err == nil && jid.Server == types.NewsletterServer && digits(jid.User)
 }
 
-// Follow lets an account follow a channel, of which a name and a description may be given, and
-// tells its devices. Errors: ErrClosed, phone.ErrNoAccount.
+// Follow makes an account follow a channel, with an optional name and description, and
+// notifies its devices. Errors: ErrClosed, phone.ErrNoAccount.
 func (s *Server) Follow(of, channel types.JID, name, description string) error {
 	return s.with(of, func(a *account) {
 		c, _ := s.channelFor(a, channel)
@@ -55,26 +55,26 @@ func (s *Server) Follow(of, channel types.JID, name, description string) error {
 	})
 }
 
-// Unfollow ends that. Errors: ErrClosed, phone.ErrNoAccount.
+// Unfollow reverses Follow. Errors: ErrClosed, phone.ErrNoAccount.
 func (s *Server) Unfollow(of, channel types.JID) error {
 	return s.with(of, func(a *account) { s.unfollow(a, nil, channel) })
 }
 
-// MuteChannel mutes a channel for an account, or no longer, and tells its devices. Errors:
-// ErrClosed, phone.ErrNoAccount.
+// MuteChannel mutes or unmutes a channel for an account, and notifies its devices.
+// Errors: ErrClosed, phone.ErrNoAccount.
 func (s *Server) MuteChannel(of, channel types.JID, muted bool) error {
 	return s.with(of, func(a *account) { s.muteChannel(a, nil, channel, muted) })
 }
 
-// UpdateChannel tells an account's devices the new counts of a channel's message. Errors:
-// ErrClosed, phone.ErrNoAccount.
+// UpdateChannel notifies an account's devices of the new counts of a channel's message.
+// Errors: ErrClosed, phone.ErrNoAccount.
 func (s *Server) UpdateChannel(of, channel types.JID, message waBinary.Node) error {
 	return s.with(of, func(a *account) {
 		s.notify(a, "newsletter", channel, nil, waBinary.Node{Tag: "live_updates", Content: []waBinary.Node{message}})
 	})
 }
 
-// channelFor is a channel as the account sees it, and how many follow it. The
+// channelFor returns a channel as the account sees it, and its number of followers. The
 // caller holds s.mu.
 func (s *Server) channelFor(a *account, jid types.JID) (c channel, followers int) {
 	c = channel{Name: "Channel " + jid.User}
@@ -108,7 +108,7 @@ func (a *account) followed() []types.JID {
 	return list
 }
 
-// follow adds a channel and tells the account's other devices.
+// follow adds a channel and notifies the account's other devices.
 func (s *Server) follow(a *account, by *device, jid types.JID, c channel) {
 	if c.Created == 0 {
 		c.Created = time.Now().Unix()
@@ -121,15 +121,15 @@ func (s *Server) follow(a *account, by *device, jid types.JID, c channel) {
 	s.mex(a, by, "NotificationNewsletterJoin", "xwa2_notify_newsletter_on_join", s.channelData(a, jid, true))
 }
 
-// unfollow removes a channel and tells the account's other devices.
+// unfollow removes a channel and notifies the account's other devices.
 func (s *Server) unfollow(a *account, by *device, jid types.JID) {
 	delete(a.profile.Channels, jid.User)
 	s.persist.account(a)
 	s.mex(a, by, "NotificationNewsletterLeave", "xwa2_notify_newsletter_on_leave", map[string]any{"id": jid.String(), "role": "guest"})
 }
 
-// muteChannel tells the account's other devices; only a channel that is
-// followed stays muted.
+// muteChannel notifies the account's other devices; only a followed channel stays
+// muted.
 func (s *Server) muteChannel(a *account, by *device, jid types.JID, muted bool) {
 	if c, ok := a.profile.Channels[jid.User]; ok {
 		c.Muted = muted
@@ -147,8 +147,8 @@ func muteState(muted bool) string {
 	return "off"
 }
 
-// channelData is a channel as the network's JSON describes it; viewer adds
-// what it is to the account.
+// channelData is a channel in the network's JSON; viewer adds its relation to the
+// account.
 func (s *Server) channelData(a *account, jid types.JID, viewer bool) map[string]any {
 	c, followers := s.channelFor(a, jid)
 	created := strconv.FormatInt(c.Created, 10)

@@ -12,16 +12,16 @@ import (
 	"postern/sandbox/phone"
 )
 
-// notify queues a notification for every linked device of an account, until
-// each has acknowledged it. The caller holds s.mu.
+// notify queues a notification for every linked device of an account until each has
+// acknowledged it. The caller holds s.mu.
 func (s *Server) notify(a *account, kind string, from types.JID, attrs waBinary.Attrs, children ...waBinary.Node) {
 	n := notification(kind, from, children...)
 	maps.Copy(n.Attrs, attrs)
 	s.queueForAll(a, n)
 }
 
-// notifyOthers tells what one device changed to the account's other devices.
-// The device is nil when the phone itself made the change.
+// notifyOthers notifies the account's other devices of a change by one device, nil for
+// the phone itself.
 func (s *Server) notifyOthers(a *account, by *device, kind string, from types.JID, children ...waBinary.Node) {
 	n := notification(kind, from, children...)
 	for _, d := range a.sorted() {
@@ -44,7 +44,7 @@ func (s *Server) queueForAll(a *account, n waBinary.Node) {
 	}
 }
 
-// sendNow reaches only the devices that are there. The caller holds s.mu.
+// sendNow sends only to connected devices. The caller holds s.mu.
 func (s *Server) sendNow(a *account, n waBinary.Node) {
 	for _, d := range a.sorted() {
 		if d.conn != nil && d.active {
@@ -59,12 +59,12 @@ func (s *Server) QueueForAll(of types.JID, n waBinary.Node) error {
 	return s.with(of, func(a *account) { s.queueForAll(a, n) })
 }
 
-// with runs fn for an account, with s.mu held. Errors: ErrClosed, phone.ErrNoAccount.
+// with calls fn for an account, with s.mu held. Errors: ErrClosed, phone.ErrNoAccount.
 func (s *Server) with(of types.JID, fn func(a *account)) error {
 	return s.both(of, of, func(a, _ *account) { fn(a) })
 }
 
-// both is with for two accounts, which may be one.
+// both is with for two accounts, which may be the same.
 func (s *Server) both(from, to types.JID, fn func(from, to *account)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *Server) both(from, to types.JID, fn func(from, to *account)) error {
 	return nil
 }
 
-// mex is notifyOthers of the kind whose content is JSON.
+// mex is notifyOthers with JSON content.
 func (s *Server) mex(a *account, by *device, operation, key string, data any) {
 	raw, err := json.Marshal(map[string]any{"data": map[string]any{key: data}})
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 	pairTimeout = 20 * time.Second
 )
 
-// offerPairing shows the refs that QR codes are made of. The caller holds s.mu.
+// offerPairing sends the refs for QR codes. The caller holds s.mu.
 func (s *Server) offerPairing(c *conn) {
 	keys, err := registration(c)
 	if err != nil {
@@ -45,14 +45,14 @@ func (s *Server) offerPairing(c *conn) {
 	})
 }
 
-// randomRef has no comma, which separates the fields of a QR code.
+// randomRef contains no comma, which separates the fields of a QR code.
 func randomRef() string {
 	var raw [24]byte
 	_, _ = rand.Read(raw[:]) // crypto/rand never fails
 	return "2@" + base64.RawURLEncoding.EncodeToString(raw[:])
 }
 
-// registration reads the keys that an unpaired client brings.
+// registration parses the keys of an unpaired client.
 func registration(c *conn) (*deviceKeys, error) {
 	data := c.payload.GetDevicePairingData()
 	if data == nil {
@@ -86,8 +86,8 @@ func (s *Server) LinkDevice(p *phone.Phone, qr handset.QR) error {
 	return s.link(p, c, qr.AdvSecret)
 }
 
-// link completes a pairing whose code the phone knows, or asks the client for the passkey of a
-// protected account first. secret is what the phone and the client have in common.
+// link completes a pairing whose code the phone knows, or first requests the passkey of
+// a protected account. secret is the secret shared by the phone and the client.
 func (s *Server) link(p *phone.Phone, c *conn, secret []byte) error {
 	s.mu.Lock()
 	a := s.accountOf(p.LID())
@@ -149,21 +149,21 @@ func (s *Server) pair(p *phone.Phone, c *conn, advSecret []byte) error {
 	return nil
 }
 
-// What is wrong with a link on request, see BreakPairing.
+// Wrong parts of a link, see BreakPairing.
 const (
-	BrokenHMAC      = "hmac"      // made with another secret than the code's
-	BrokenSignature = "signature" // of another device's key
+	BrokenHMAC      = "hmac"      // with another secret than the code's
+	BrokenSignature = "signature" // by another device's key
 )
 
-// BreakPairing signs the account's next link wrongly: kind is BrokenHMAC or BrokenSignature.
+// BreakPairing breaks the account's next link: kind is BrokenHMAC or BrokenSignature.
 // Errors: ErrClosed, phone.ErrNoAccount.
 func (s *Server) BreakPairing(of types.JID, kind string) error {
 	return s.with(of, func(a *account) { a.breakPairing = kind })
 }
 
-// Downgrade tells the clients that wait to be linked that a phone without multi-device scanned
-// their code, and returns how many there were.
-func (s *Server) Downgrade() (told int) {
+// Downgrade notifies the clients that wait for a link that a phone without multi-device
+// support scanned their code, and returns their number.
+func (s *Server) Downgrade() (notified int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	waiting := map[*conn]bool{}
@@ -183,7 +183,7 @@ func (s *Server) takeBrokenPairing(a *account) (broken string) {
 	return broken
 }
 
-// reserve takes the connection out of the waiting ones and picks a device id.
+// reserve removes the connection from the waiting ones and picks a device id.
 func (s *Server) reserve(p *phone.Phone, c *conn) (*device, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

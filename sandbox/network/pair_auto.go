@@ -10,11 +10,11 @@ import (
 	"postern/sandbox/phone"
 )
 
-// autoNumber is where AutoScan begins to look for a free number.
+// autoNumber is the first number that AutoScan tries.
 const autoNumber = 5511900000001
 
-// AutoScan links the client that shows code. A QR code's text is scanned by a fresh phone;
-// a link code is typed on the phone for which a client asked for it.
+// AutoScan links the client that shows code. The text of a QR code is scanned by a new
+// phone; a link code is typed on the phone for which a client requested it.
 func (s *Server) AutoScan(code string) (*phone.Phone, error) {
 	if strings.Contains(code, "://") {
 		return s.autoScanQR(code)
@@ -54,8 +54,8 @@ func (s *Server) autoScanQR(code string) (*phone.Phone, error) {
 	return p, s.LinkDevice(p, qr)
 }
 
-// AddFreshPhone adds a phone with a number that nobody had; an empty name makes one. Errors:
-// those of AddPhone.
+// AddFreshPhone adds a phone with an unused number; an empty name is replaced by a
+// generated one. Errors: those of AddPhone.
 func (s *Server) AddFreshPhone(pushName string) (*phone.Phone, error) {
 	for {
 		s.mu.Lock()

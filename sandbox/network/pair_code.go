@@ -14,10 +14,11 @@ import (
 	"postern/sandbox/phone"
 )
 
-// maxHellos bounds the link codes that wait to be typed; the oldest is forgotten.
+// maxHellos is how many link codes may wait to be typed; beyond it the oldest is
+// dropped.
 const maxHellos = 1000
 
-// companionHello is a link code that waits to be typed on the phone that it names.
+// companionHello is a link code that waits to be typed on its phone.
 type companionHello struct {
 	conn     *conn
 	number   string
@@ -40,7 +41,7 @@ func (s *Server) linkCode(c *conn, request *waBinary.Node) (waBinary.Node, error
 			if h.conn == c && h.ref == string(wire.Content(ref)) {
 				select {
 				case h.finished <- reg:
-				default: // a second one has nobody to wait for it
+				default: // there is no waiter for a second one
 				}
 				return waBinary.Node{}, nil
 			}
@@ -72,8 +73,8 @@ func (s *Server) hello(c *conn, reg waBinary.Node) (waBinary.Node, error) {
 	}}, nil
 }
 
-// TypeCode completes a pairing by link code. Nothing in the request tells whether the code
-// is its own, so a phone with several requests tries them, newest first.
+// TypeCode completes a pairing by link code. The request does not show whether the code
+// belongs to it, so a phone with several requests tries them, newest first.
 func (s *Server) TypeCode(p *phone.Phone, code string) error {
 	hellos := s.waitingHellos(p.Number())
 	err := fmt.Errorf("type code on %s: %w", p.Number(), ErrNoPairing)
@@ -85,7 +86,8 @@ func (s *Server) TypeCode(p *phone.Phone, code string) error {
 	return err
 }
 
-// waitingHellos lists requests for a number, newest first; for any when it is empty.
+// waitingHellos lists requests for a number, newest first; for any number if it is
+// empty.
 func (s *Server) waitingHellos(number string) []*companionHello {
 	s.mu.Lock()
 	defer s.mu.Unlock()

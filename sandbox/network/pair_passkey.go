@@ -24,25 +24,25 @@ import (
 	"postern/sandbox/phone"
 )
 
-// passkeyLink is a link that waits for the passkey's signature and what
-// follows. The server's mutex guards it.
+// passkeyLink is a link that waits for the passkey's signature and the steps after it.
+// The server's mutex guards it.
 type passkeyLink struct {
 	phone      *phone.Phone
 	scanned    []byte // the secret of the scanned code
 	challenge  []byte
 	ref        string
 	companion  *waCompanionReg.CompanionEphemeralIdentity
-	identity   []byte // companion, encoded, as the commitment covers it
+	identity   []byte // of the companion, encoded, covered by the commitment
 	commitment []byte
 	ephemeral  *ecdh.PrivateKey
 	nonce      []byte
-	committed  bool // the companion's nonce fits its commitment
+	committed  bool // the companion's nonce matches its commitment
 }
 
 var errPasskey = errIQ{403, "forbidden"}
 
-// askPasskey asks a client whose code was scanned for the account's passkey.
-// The caller holds s.mu.
+// askPasskey requests the account's passkey from a client whose code was scanned. The
+// caller holds s.mu.
 func (s *Server) askPasskey(p *phone.Phone, c *conn, a *account, scanned []byte) {
 	link := &passkeyLink{phone: p, scanned: scanned, challenge: make([]byte, 32), ref: randomRef()}
 	_, _ = rand.Read(link.challenge) // crypto/rand never fails
@@ -67,8 +67,8 @@ func unpairedNotification(kind string, child waBinary.Node) waBinary.Node {
 	}}
 }
 
-// passkeyRequest answers the requests of a client in such a link. ok is false
-// for any other request.
+// passkeyRequest answers the requests of a client in such a link. ok is false for other
+// requests.
 func (s *Server) passkeyRequest(c *conn, n *waBinary.Node) (answer waBinary.Node, ok bool, err error) {
 	child := wire.FirstChild(n)
 	s.mu.Lock()
@@ -91,8 +91,8 @@ func (s *Server) passkeyRequest(c *conn, n *waBinary.Node) (answer waBinary.Node
 	}
 }
 
-// prologue checks the passkey's signature and that the client is the one whose
-// code was scanned, and hands out the phone's ephemeral key.
+// prologue checks the passkey's signature and that the client is the one whose code was
+// scanned, and sends the phone's ephemeral key.
 func (s *Server) prologue(c *conn, link *passkeyLink, n waBinary.Node) error {
 	a := s.accountOf(link.phone.LID())
 	if a == nil || a.passkey == nil || a.passkey.refuse {
@@ -112,8 +112,8 @@ func (s *Server) prologue(c *conn, link *passkeyLink, n waBinary.Node) error {
 		return err
 	}
 	if a.passkey.compare && len(wire.Content(proof)) > 0 {
-		// The client leaves the proof out of a second answer, and then has
-		// its user compare a code; so this one leads nowhere.
+		// The client omits the proof in a second answer, and then has its user
+		// compare a code; so this one is rejected.
 		return nil
 	}
 	return link.proceed(c)
@@ -126,7 +126,7 @@ func (l *passkeyLink) scannedBy(payload, proof []byte) bool {
 	return hmac.Equal(handoff.Sum(nil), proof)
 }
 
-// begin keeps the client's ephemeral identity and its commitment to it.
+// begin stores the client's ephemeral identity and its commitment to it.
 func (l *passkeyLink) begin(raw []byte) error {
 	var payload waCompanionReg.ProloguePayload
 	var companion waCompanionReg.CompanionEphemeralIdentity
@@ -139,7 +139,7 @@ func (l *passkeyLink) begin(raw []byte) error {
 	return nil
 }
 
-// proceed answers it with the phone's ephemeral identity.
+// proceed answers with the phone's ephemeral identity.
 func (l *passkeyLink) proceed(c *conn) error {
 	ephemeral, err := ecdh.X25519().GenerateKey(rand.Reader)
 	if err != nil {
@@ -174,8 +174,8 @@ func (l *passkeyLink) checkNonce(nonce []byte) error {
 	return nil
 }
 
-// code is what both sides show to their user: five bytes that neither could
-// choose alone. nonce is the client's.
+// code returns what both sides show to their user: five bytes that neither could choose
+// alone. nonce is the client's.
 func (l *passkeyLink) code(nonce []byte) string {
 	digest := sha256.Sum256(append(slices.Clone(nonce), l.ephemeral.PublicKey().Bytes()...))
 	raw := make([]byte, 5)
@@ -186,7 +186,7 @@ func (l *passkeyLink) code(nonce []byte) string {
 	return text[:4] + "-" + text[4:]
 }
 
-// finishPasskey reads the client's keys and completes the link with them.
+// finishPasskey reads the client's keys and completes the link.
 func (s *Server) finishPasskey(c *conn, link *passkeyLink, raw []byte) error {
 	if !link.committed {
 		return errPasskey
@@ -215,7 +215,7 @@ func (s *Server) finishPasskey(c *conn, link *passkeyLink, raw []byte) error {
 		return errPasskey
 	}
 	c.passkey = nil
-	c.tasks.Go(func() { // it waits for the client, whose reader this is
+	c.tasks.Go(func() { // it waits for the client, whose stanzas this goroutine reads
 		if err := s.pair(link.phone, c, request.GetAdvSecret()); err != nil {
 			c.log.Info("link by passkey failed", "error", err)
 		}

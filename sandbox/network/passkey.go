@@ -18,21 +18,21 @@ import (
 	"go.mau.fi/whatsmeow/types"
 )
 
-// relyingParty is whom passkeys of the network are for.
+// relyingParty is the relying party of the network's passkeys.
 const relyingParty = "whatsapp.com"
 
-// Passkey protects an account: linking a device needs its signature. It does
-// not survive a restart.
+// Passkey protects an account: linking a device requires its signature. It does not
+// survive a restart.
 type Passkey struct {
 	id      []byte
 	key     *ecdsa.PrivateKey
-	refuse  bool   // no signature is good enough
-	compare bool   // a link ends with a code that has to be compared
-	code    string // what the phone shows for that, empty before; the server's mutex guards it
+	refuse  bool   // reject every signature
+	compare bool   // a link ends with the comparison of a code
+	code    string // the code that the phone shows, empty before; the server's mutex guards it
 }
 
-// NewPasskey makes a passkey. With refuse no signature is good enough; with compare a first
-// signature leads nowhere, and after a second one a code has to be compared.
+// NewPasskey creates a passkey. refuse rejects every signature; compare ignores a first
+// signature and requires the comparison of a code after a second one.
 func NewPasskey(refuse, compare bool) (*Passkey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -43,14 +43,14 @@ func NewPasskey(refuse, compare bool) (*Passkey, error) {
 	return &Passkey{id: id, key: key, refuse: refuse, compare: compare}, nil
 }
 
-// SetPasskey protects an account; nil ends the protection. Errors: ErrClosed,
+// SetPasskey protects an account; nil removes the protection. Errors: ErrClosed,
 // phone.ErrNoAccount.
 func (s *Server) SetPasskey(of types.JID, key *Passkey) error {
 	return s.with(of, func(a *account) { a.passkey = key })
 }
 
-// PasskeyOf returns an account's passkey, nil when it has none, and the code that its phone shows
-// while a link waits for it to be compared, else empty. Errors: ErrClosed, phone.ErrNoAccount.
+// PasskeyOf returns an account's passkey, nil if it has none, and the code that its
+// phone shows for comparison, if any. Errors: ErrClosed, phone.ErrNoAccount.
 func (s *Server) PasskeyOf(of types.JID) (key *Passkey, code string, err error) {
 	err = s.with(of, func(a *account) {
 		if key = a.passkey; key != nil {
@@ -60,15 +60,15 @@ func (s *Server) PasskeyOf(of types.JID) (key *Passkey, code string, err error) 
 	return key, code, err
 }
 
-// Credential is a passkey as the virtual authenticators of browsers take it, for tests of
-// pages that ask for one. Its parts are base64, the key in PKCS #8.
+// Credential is a passkey in the form for virtual authenticators of browsers, for tests
+// of pages. Its parts are base64, the key in PKCS #8.
 type Credential struct {
 	ID         string `json:"credentialId"`
 	Party      string `json:"rpId"`
 	PrivateKey string `json:"privateKey"`
 }
 
-// Credential is the passkey itself: whoever has it can sign.
+// Credential returns the passkey itself: its holder can sign.
 func (k *Passkey) Credential() (Credential, error) {
 	key, err := x509.MarshalPKCS8PrivateKey(k.key)
 	if err != nil {
@@ -78,7 +78,7 @@ func (k *Passkey) Credential() (Credential, error) {
 	return Credential{ID: encode(k.id), Party: relyingParty, PrivateKey: encode(key)}, nil
 }
 
-// Assertion is an authenticator's answer, as WebAuthn's JSON has it.
+// Assertion is an authenticator's answer in WebAuthn's JSON.
 type Assertion struct {
 	ID       string            `json:"id"`
 	RawID    string            `json:"rawId"`
@@ -95,7 +95,7 @@ type assertionResponse struct {
 
 var errAssertion = errors.New("the assertion is not the passkey's")
 
-// verify checks an assertion as a relying party does.
+// verify checks an assertion like a relying party.
 func (k *Passkey) verify(raw, challenge []byte) error {
 	var a Assertion
 	if err := json.Unmarshal(raw, &a); err != nil {
@@ -127,7 +127,7 @@ func sum(raw []byte) []byte {
 	return s[:]
 }
 
-// Assert is what the authenticator of the phone's user answers to a challenge, in base64url.
+// Assert returns the answer of the phone's authenticator to a challenge, in base64url.
 func (k *Passkey) Assert(challenge string) (Assertion, error) {
 	client, err := json.Marshal(map[string]any{
 		"type": "webauthn.get", "challenge": challenge, "origin": "https://web." + relyingParty, "crossOrigin": false,

@@ -7,9 +7,9 @@ import (
 	"postern/sandbox/phone"
 )
 
-// ChangeAbout sets an account's about text, and removes it when it is empty. The account's
-// devices are told, and those of to, which may be the account itself. Errors: ErrClosed,
-// phone.ErrNoAccount.
+// ChangeAbout sets an account's about text, or removes it if the text is empty. The
+// account's devices are notified, and those of to, which may be the account itself.
+// Errors: ErrClosed, phone.ErrNoAccount.
 func (s *Server) ChangeAbout(of, to types.JID, text string) error {
 	return s.both(of, to, func(from, to *account) {
 		s.changeAbout(from, nil, text)
@@ -19,8 +19,9 @@ func (s *Server) ChangeAbout(of, to types.JID, text string) error {
 	})
 }
 
-// ReplacePhone moves an account to a new phone: it has new keys, no linked devices, and to is
-// told so. Errors: ErrClosed, phone.ErrNoAccount, or those of making keys.
+// ReplacePhone moves an account to a new phone: it has new keys and no linked devices,
+// and to is notified. Errors: ErrClosed, phone.ErrNoAccount, or those of key
+// generation.
 func (s *Server) ReplacePhone(of, to types.JID) error {
 	var p *phone.Phone
 	if err := s.both(of, to, func(from, _ *account) { p = s.phoneOf(from) }); err != nil {
@@ -35,7 +36,8 @@ func (s *Server) ReplacePhone(of, to types.JID) error {
 	})
 }
 
-// Rename changes the name that others see; an empty one changes nothing. Errors: ErrClosed, phone.ErrNoAccount.
+// Rename changes the displayed name; an empty one changes nothing. Errors: ErrClosed,
+// phone.ErrNoAccount.
 func (s *Server) Rename(of types.JID, name string) error {
 	return s.with(of, func(a *account) {
 		if name != "" {
@@ -54,8 +56,8 @@ func (s *Server) SetBusiness(of types.JID, name string) error {
 	})
 }
 
-// AnnounceBlocklist tells the account's devices that its list of blocked contacts changed, without
-// saying how. Errors: ErrClosed, phone.ErrNoAccount.
+// AnnounceBlocklist notifies the account's devices that its block list changed, without
+// the changes. Errors: ErrClosed, phone.ErrNoAccount.
 func (s *Server) AnnounceBlocklist(of types.JID) error {
 	return s.with(of, func(a *account) {
 		s.notify(a, "account_sync", a.pn, nil, waBinary.Node{
@@ -64,7 +66,7 @@ func (s *Server) AnnounceBlocklist(of types.JID) error {
 	})
 }
 
-// ChangeBlocked blocks or unblocks somebody. Errors: ErrClosed, phone.ErrNoAccount.
+// ChangeBlocked blocks or unblocks a person. Errors: ErrClosed, phone.ErrNoAccount.
 func (s *Server) ChangeBlocked(of, target types.JID, blocked bool) error {
 	return s.both(of, target, func(a, target *account) { s.changeBlocked(a, target, nil, blocked) })
 }
@@ -75,8 +77,8 @@ func (s *Server) SetPrivacy(of types.JID, name, value string) error {
 	return s.with(of, func(a *account) { s.changePrivacy(a, nil, name, value) })
 }
 
-// changeBlocked blocks or unblocks and tells the account's other devices. The
-// caller holds s.mu.
+// changeBlocked blocks or unblocks and notifies the account's other devices. The caller
+// holds s.mu.
 func (s *Server) changeBlocked(a, target *account, by *device, blocked bool) {
 	before := a.profile.blockHash()
 	a.profile.block(target.pn.User, blocked)
@@ -92,8 +94,8 @@ func (s *Server) changeBlocked(a, target *account, by *device, blocked bool) {
 	})
 }
 
-// changePrivacy sets a setting and tells the account's other devices. The
-// caller holds s.mu.
+// changePrivacy changes a setting and notifies the account's other devices. The caller
+// holds s.mu.
 func (s *Server) changePrivacy(a *account, by *device, name, value string) {
 	if a.profile.Privacy == nil {
 		a.profile.Privacy = map[string]string{}
@@ -105,8 +107,8 @@ func (s *Server) changePrivacy(a *account, by *device, name, value string) {
 	}})
 }
 
-// changeAbout sets the text and tells the account's other devices. The caller
-// holds s.mu.
+// changeAbout sets the text and notifies the account's other devices. The caller holds
+// s.mu.
 func (s *Server) changeAbout(a *account, by *device, text string) {
 	a.profile.About = &text
 	s.persist.account(a)

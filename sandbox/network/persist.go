@@ -38,13 +38,13 @@ func Buckets() []store.Bucket {
 
 type record struct{ bucket, key string }
 
-// persistence writes behind: changes are collected and committed by one goroutine, so that
-// no stanza waits for the disk. A crash loses what the commit in hand would have saved;
+// persistence writes in the background: one goroutine collects and commits changes, so
+// that no stanza waits for the disk. A crash loses the changes of the running commit;
 // flush and close lose nothing. Without a file every method does nothing.
 type persistence struct {
 	file *store.Store // nil: memory only
 	log  *slog.Logger
-	wake chan struct{} // capacity 1: something changed
+	wake chan struct{} // capacity 1: there are changes
 	done chan struct{}
 
 	mu      sync.Mutex        // guards everything below
@@ -79,7 +79,7 @@ func (p *persistence) change(bucket string, key, value []byte) {
 	p.kick()
 }
 
-// appStateKeeper stores what devices synchronise; nil without a file.
+// appStateKeeper stores app state; nil without a file.
 func (p *persistence) appStateKeeper() appstate.Keeper {
 	if p.file == nil {
 		return nil
@@ -115,7 +115,7 @@ func (p *persistence) run() {
 	}
 }
 
-// commit writes what was collected; false when there was nothing.
+// commit writes the collected changes; false if there are none.
 func (p *persistence) commit() bool {
 	p.mu.Lock()
 	changes, phones, flushes := p.changes, p.phones, p.flushes
@@ -127,7 +127,7 @@ func (p *persistence) commit() bool {
 	p.addHandsets(changes, phones)
 	err := p.file.Update(context.Background(), func(tx *store.Tx) error { return write(tx, changes) })
 	if err != nil {
-		p.log.Error("the sandbox's state was not saved; a restart forgets these changes; free some space, or give the user of the program the folder of sandbox.path",
+		p.log.Error("sandbox state not saved, a restart loses these changes; free some space, or give the program's user the folder of sandbox.path",
 			"records", len(changes), "error", err)
 	}
 	for _, flush := range flushes {
@@ -140,7 +140,7 @@ func (p *persistence) addHandsets(changes map[record][]byte, phones map[*phone.P
 	for phone := range phones {
 		state, err := phone.State()
 		if err != nil {
-			p.log.Error("the keys of a phone cannot be saved", "number", phone.Number(), "error", err)
+			p.log.Error("keys of a phone not saved", "number", phone.Number(), "error", err)
 			continue
 		}
 		if state != nil {
@@ -164,7 +164,7 @@ func write(tx *store.Tx, changes map[record][]byte) error {
 	return nil
 }
 
-// flush waits until everything that changed so far is on disk.
+// flush waits until all changes so far are on disk.
 func (p *persistence) flush() error {
 	if p.file == nil {
 		return nil

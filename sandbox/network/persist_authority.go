@@ -10,7 +10,7 @@ import (
 	"postern/store"
 )
 
-// loadAuthority reads the authority, or makes it when the file is new or there is none.
+// loadAuthority reads the authority, or creates it if there is none.
 func (p *persistence) loadAuthority() (*Authority, error) {
 	if p.file == nil {
 		return NewAuthority()
@@ -22,7 +22,7 @@ func (p *persistence) loadAuthority() (*Authority, error) {
 		return err
 	})
 	if errors.Is(err, store.ErrDamaged) {
-		p.log.Error("the sandbox's authority is damaged and made anew; clients of another process need its certificate again", "error", err)
+		p.log.Error("the sandbox's authority is damaged and was replaced; give the new certificate to clients in other processes", "error", err)
 		return p.createAuthority()
 	}
 	if err != nil {
@@ -70,9 +70,9 @@ func (p *persistence) saveAuthority(a *Authority) error {
 
 var authorityKey = []byte("authority")
 
-// RootKey is the public root key of the authority in the file at path, which no sandbox
-// has open. Errors are those of store.LookInto; fs.ErrNotExist when the file has no
-// authority.
+// RootKey returns the public root key of the authority in the file at path, which no
+// sandbox has open. Errors are those of store.LookInto, and fs.ErrNotExist if the file
+// has no authority.
 func RootKey(path string) (key [32]byte, err error) {
 	found := false
 	err = store.LookInto(path, Buckets(), bucketAuthority, func(_, v []byte) error {

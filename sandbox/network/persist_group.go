@@ -10,7 +10,7 @@ import (
 
 const bucketGroup = "sandbox_group"
 
-// group saves a group, or forgets it when it has no members. The caller holds s.mu.
+// group saves a group, or deletes it if it has no members. The caller holds s.mu.
 func (p *persistence) group(g *group) {
 	switch {
 	case p.file == nil:
@@ -21,7 +21,7 @@ func (p *persistence) group(g *group) {
 	}
 }
 
-// loadGroup reads a group; accounts are loaded before. Members without an account are left out.
+// loadGroup loads a group after the accounts, without members that have no account.
 func (s *Server) loadGroup(k, v []byte) error {
 	g := &group{jid: types.NewJID(string(k), types.GroupServer)}
 	if err := json.Unmarshal(v, g); err != nil {

@@ -15,7 +15,8 @@ import (
 
 var errSaved = errors.New("damaged record")
 
-// load reads accounts, devices, pre-keys and queues into a server that is not running yet.
+// load loads accounts, devices, pre-keys and queues into a server that is not running
+// yet.
 func (s *Server) load() error {
 	if s.persist.file == nil {
 		return nil
@@ -36,7 +37,7 @@ func (s *Server) load() error {
 		for _, step := range steps {
 			err := tx.Scan(step.bucket, store.Range{}, func(k, v []byte) (bool, error) {
 				if err := step.add(k, v); err != nil {
-					s.log.Error("a saved record was left out; delete the file of sandbox.path to begin anew", "bucket", step.bucket, "error", err)
+					s.log.Error("saved record ignored; delete the file of sandbox.path to start again", "bucket", step.bucket, "error", err)
 				}
 				return true, nil
 			})
@@ -126,7 +127,7 @@ func (s *Server) loadQueued(k, v []byte) error {
 func (s *Server) loadPicture(k, v []byte) error {
 	a, ok := s.byPN[string(k)]
 	if !ok || a.profile.Picture == "" {
-		return fmt.Errorf("picture of nobody: %w", errSaved)
+		return fmt.Errorf("picture without an account: %w", errSaved)
 	}
 	s.media.Keep(a.profile.Picture, bytes.Clone(v))
 	return nil

@@ -10,7 +10,7 @@ import (
 	"postern/store"
 )
 
-// savedAccount is an account as it is stored.
+// savedAccount is a stored account.
 type savedAccount struct {
 	LID      string `json:"lid"`
 	PushName string `json:"push_name,omitempty"`
@@ -19,7 +19,7 @@ type savedAccount struct {
 	profile
 }
 
-// savedDevice is a linked device as it is stored.
+// savedDevice is a stored linked device.
 type savedDevice struct {
 	Noise        []byte    `json:"noise"`
 	Identity     []byte    `json:"identity"`
@@ -104,7 +104,7 @@ func (p *persistence) dequeue(d *device, q *queued) {
 	}
 }
 
-// phone notes that a phone's keys changed; they are read when the commit is made.
+// phone marks a phone's keys as changed; the commit reads them.
 func (p *persistence) phone(phone *phone.Phone) {
 	if p.file == nil {
 		return
@@ -115,7 +115,7 @@ func (p *persistence) phone(phone *phone.Phone) {
 	p.kick()
 }
 
-// handset reads the state of a phone that was not made yet in this process.
+// handset reads the state of a phone that was not created yet in this process.
 func (p *persistence) handset(number string) (state []byte) {
 	if p.file == nil {
 		return nil
@@ -131,7 +131,7 @@ func (p *persistence) handset(number string) (state []byte) {
 	return state
 }
 
-// picture saves an account's picture, and forgets it when there is none.
+// picture saves an account's picture, or deletes it if there is none.
 func (p *persistence) picture(a *account, data []byte) {
 	if p.file == nil {
 		return

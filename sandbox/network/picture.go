@@ -8,18 +8,18 @@ import (
 	"go.mau.fi/whatsmeow/types"
 )
 
-// maxPicture bounds a picture, which is kept in memory and saved.
+// maxPicture is the largest picture, which is kept in memory and saved.
 const maxPicture = 1 << 20
 
-// IsPicture tells whether clients would show it: JPEGs of at most 1 MiB only.
+// IsPicture reports whether clients would show it: a JPEG of at most 1 MiB.
 func IsPicture(data []byte) bool {
 	return len(data) <= maxPicture && bytes.HasPrefix(data, []byte{0xFF, 0xD8})
 }
 
-// ChangePicture sets the picture of an account, or of a group, which need not exist, and removes it
-// when there is no data. The devices that may see it are told, and those of to, which may be the
-// account itself. The id is empty when there is no picture. Errors: ErrClosed,
-// phone.ErrNoAccount.
+// ChangePicture sets the picture of an account or of a group, which need not exist, or
+// removes it without data. It notifies the devices that may see it, and those of to,
+// which may be the account itself. The id is empty if there is no picture. Errors:
+// ErrClosed, phone.ErrNoAccount.
 func (s *Server) ChangePicture(of, group, to types.JID, data []byte) (id string, err error) {
 	err = s.both(of, to, func(from, to *account) {
 		var shown []*account
@@ -35,9 +35,8 @@ func (s *Server) ChangePicture(of, group, to types.JID, data []byte) (id string,
 	return id, err
 }
 
-// changeOwnPicture sets the picture, removes it when there is no data, and
-// tells the account's devices and those of whom it is shown to. The caller
-// holds s.mu.
+// changeOwnPicture sets or removes the picture and notifies the account's devices and
+// those of its audience. The caller holds s.mu.
 func (s *Server) changeOwnPicture(a *account, data []byte, shown []*account) (id string) {
 	if len(data) > 0 {
 		id = s.media.Put(data)
@@ -51,7 +50,7 @@ func (s *Server) changeOwnPicture(a *account, data []byte, shown []*account) (id
 	return id
 }
 
-// changeGroupPicture does the same for a group, whose members are told too. The
+// changeGroupPicture is the same for a group, whose members are also notified. The
 // group need not exist. The caller holds s.mu.
 func (s *Server) changeGroupPicture(by *account, group types.JID, data []byte, shown []*account) (id string) {
 	delete(s.groupPictures, group)
@@ -59,12 +58,12 @@ func (s *Server) changeGroupPicture(by *account, group types.JID, data []byte, s
 		id = s.media.Put(data)
 		s.groupPictures[group] = id
 	}
-	told := map[*account]bool{}
+	notified := map[*account]bool{}
 	for _, to := range slices.Concat([]*account{by}, shown, s.membersOf(group)) {
-		if told[to] {
+		if notified[to] {
 			continue
 		}
-		told[to] = true
+		notified[to] = true
 		s.notify(to, "picture", group, nil, pictureChange(group, by.lid, id))
 	}
 	return id

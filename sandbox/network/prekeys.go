@@ -11,7 +11,7 @@ import (
 	"postern/sandbox/phone"
 )
 
-// BundleOf gives out one pre-key of a device; a phone makes its own.
+// BundleOf uses up one pre-key of a device; a phone creates its own.
 func (s *Server) BundleOf(dev types.JID) (handset.Bundle, bool) {
 	s.mu.Lock()
 	a := s.accountOf(dev.ToNonAD())
@@ -46,7 +46,7 @@ func phoneBundle(s *Server, p *phone.Phone) (handset.Bundle, bool) {
 	return b, true
 }
 
-// lowPreKeys is when a device is told to upload more.
+// lowPreKeys is the number of pre-keys below which a device is asked to upload more.
 const lowPreKeys = 5
 
 func (s *Server) askForKeys(d *device) {
@@ -60,7 +60,7 @@ func (s *Server) askForKeys(d *device) {
 	})
 }
 
-// bundleNodes is a bundle as a pre-key answer carries it.
+// bundleNodes is a bundle in a pre-key answer.
 func bundleNodes(b handset.Bundle) []waBinary.Node {
 	keys := handset.KeysNode(b)
 	return append([]waBinary.Node{

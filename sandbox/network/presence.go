@@ -46,7 +46,7 @@ func (s *Server) showPresence(a *account, p presence) {
 	}
 }
 
-// Available tells whether the account of a phone shows itself as available, and
+// Available reports whether the account of a phone shows itself as available, and
 // whether it has shown anything yet.
 func (s *Server) Available(p *phone.Phone) (online, known bool) {
 	s.mu.Lock()
@@ -58,8 +58,8 @@ func (s *Server) Available(p *phone.Phone) (online, known bool) {
 	return a.presence.online, a.presence.known
 }
 
-// presenceTo shows a presence to the devices that did not ask for it; those
-// that did have it already.
+// presenceTo sends a presence to devices without a subscription; those with one already
+// have it.
 func (s *Server) presenceTo(to, of *account) {
 	for _, d := range to.sorted() {
 		if _, asked := s.watchers[of][d]; !asked && d.conn != nil && d.active {
@@ -68,24 +68,24 @@ func (s *Server) presenceTo(to, of *account) {
 	}
 }
 
-// ShowPresence lets an account come online or go. last is the time that is shown when it goes,
-// none when it is zero. Who subscribed is told, and to, unless it is empty. Errors: ErrClosed,
-// phone.ErrNoAccount.
+// ShowPresence makes an account online or offline. last is the time to show when it
+// goes offline, none if zero. Subscribers are notified, and to, unless it is empty.
+// Errors: ErrClosed, phone.ErrNoAccount.
 func (s *Server) ShowPresence(of, to types.JID, online bool, last time.Time) error {
-	told := !to.IsEmpty()
-	if !told {
+	notified := !to.IsEmpty()
+	if !notified {
 		to = of
 	}
 	return s.both(of, to, func(from, to *account) {
 		s.showPresence(from, presence{known: true, online: online, last: last})
-		if told {
+		if notified {
 			s.presenceTo(to, from)
 		}
 	})
 }
 
-// ShowChatState shows an account's devices that another types, records or stops, in the direct
-// chat or in a group. Errors: ErrClosed, phone.ErrNoAccount.
+// ShowChatState notifies an account's devices that another one types, records or stops,
+// in the direct chat or in a group. Errors: ErrClosed, phone.ErrNoAccount.
 func (s *Server) ShowChatState(from, to, group types.JID, state waBinary.Node) error {
 	return s.both(from, to, func(from, to *account) {
 		attrs := waBinary.Attrs{"from": from.lid, "sender_pn": from.pn}

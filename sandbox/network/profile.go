@@ -12,19 +12,19 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// profile is what an account shows of itself and has set for itself. The
-// server's mutex guards it; it is saved with the account.
+// profile is what an account shows and its settings. The server's mutex guards it; it
+// is saved with the account.
 type profile struct {
 	About    *string            `json:"about,omitempty"` // nil: never set
 	Picture  string             `json:"picture,omitempty"`
 	Business string             `json:"business,omitempty"`
 	Blocked  []string           `json:"blocked,omitempty"`  // numbers
-	Privacy  map[string]string  `json:"privacy,omitempty"`  // what was chosen, by the setting's name
-	Channels map[string]channel `json:"channels,omitempty"` // what is followed, by number
+	Privacy  map[string]string  `json:"privacy,omitempty"`  // chosen values, by the setting's name
+	Channels map[string]channel `json:"channels,omitempty"` // followed channels, by number
 
-	LockedUntil time.Time         `json:"lockedUntil,omitzero"` // it may not write to strangers before
-	Heard       map[string]bool   `json:"heard,omitempty"`      // who wrote to it, by number
-	Tokens      map[string][]byte `json:"tokens,omitempty"`     // of who lets it write, by number
+	LockedUntil time.Time         `json:"lockedUntil,omitzero"` // it may not write to strangers until then
+	Heard       map[string]bool   `json:"heard,omitempty"`      // people who wrote to it, by number
+	Tokens      map[string][]byte `json:"tokens,omitempty"`     // of people who allow it to write, by number
 }
 
 func (p *profile) about() string {
@@ -34,8 +34,8 @@ func (p *profile) about() string {
 	return *p.About
 }
 
-// businessNode is the name that a business shows with its messages, nil for
-// an account that is none. Clients do not check who signed it.
+// businessNode is the name that a business shows with its messages, nil for other
+// accounts. Clients do not check its signature.
 func (p *profile) businessNode() *waBinary.Node {
 	if p.Business == "" {
 		return nil
@@ -55,8 +55,7 @@ func (p *profile) businessNode() *waBinary.Node {
 	}}
 }
 
-// business is the answer to a look-up; nothing for an account that is no
-// business.
+// business is the answer to a look-up; nothing for other accounts.
 func (p *profile) business() []waBinary.Node {
 	name := p.businessNode()
 	if name == nil {
@@ -65,8 +64,8 @@ func (p *profile) business() []waBinary.Node {
 	return []waBinary.Node{{Tag: "business", Content: []waBinary.Node{*name}}}
 }
 
-// privacySetting is one setting by its name on the wire. The first value is
-// what an account has that never chose.
+// privacySetting is one setting with its name on the wire. The first value is the
+// default.
 type privacySetting struct {
 	name   string
 	values []string
@@ -88,7 +87,7 @@ func privacySettings() []privacySetting {
 	}
 }
 
-// PrivacyNames lists the privacy settings by their names on the wire.
+// PrivacyNames lists the names of the privacy settings on the wire.
 func PrivacyNames() []string {
 	var names []string
 	for _, setting := range privacySettings() {
@@ -97,7 +96,7 @@ func PrivacyNames() []string {
 	return names
 }
 
-// PrivacyValues lists what a setting may be; nothing for one that is unknown.
+// PrivacyValues lists the values of a setting; nothing for an unknown one.
 func PrivacyValues(name string) []string {
 	for _, setting := range privacySettings() {
 		if setting.name == name {

@@ -16,7 +16,7 @@ import (
 
 var errNotRouted = errors.New("no device is at this address")
 
-// ackErrorOf is the code that refuses a message.
+// ackErrorOf returns the code for a refused message.
 func ackErrorOf(err error) int {
 	switch {
 	case errors.Is(err, errTimelocked):
@@ -30,14 +30,14 @@ func ackErrorOf(err error) int {
 	}
 }
 
-// delivery is a stanza on its way to a phone; those to linked devices are queued at once.
-// Phones are called without the server's mutex.
+// delivery is a stanza for a phone; those for linked devices are queued at once. Phones
+// are called without the server's mutex.
 type delivery struct {
 	phone *phone.Phone
 	node  waBinary.Node
 }
 
-// Route takes a stanza as the device from sent it and gives it to the devices it is for.
+// Route delivers a stanza sent by the device from.
 func (s *Server) Route(ctx context.Context, from types.JID, n waBinary.Node) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -78,8 +78,8 @@ func (s *Server) dispatch(from types.JID, n waBinary.Node) ([]delivery, error) {
 	}
 }
 
-// dispatchMessage fans a message out to the devices that it names, or to the one device it
-// is addressed to.
+// dispatchMessage sends a message to the devices that it names, or to the one device
+// that it is addressed to.
 func (s *Server) dispatchMessage(sender *account, from types.JID, n waBinary.Node) ([]delivery, error) {
 	to := wire.JID(&n, "to")
 	switch to.Server {
@@ -118,8 +118,9 @@ func (s *Server) dispatchMessage(sender *account, from types.JID, n waBinary.Nod
 	return deliveries, nil
 }
 
-// SendUnavailable tells an account's linked devices of a message that is kept from them, for the
-// reason that kind names, such as "view_once". Errors: ErrClosed, phone.ErrNoAccount.
+// SendUnavailable notifies an account's linked devices of a message that is withheld
+// from them, for the reason of kind, such as "view_once". Errors: ErrClosed,
+// phone.ErrNoAccount.
 func (s *Server) SendUnavailable(from, to types.JID, id, kind string) error {
 	return s.both(from, to, func(from, to *account) {
 		s.queueForAll(to, waBinary.Node{
@@ -136,7 +137,7 @@ func directContent(n waBinary.Node) []waBinary.Node {
 	})
 }
 
-// messageFor is the message as one account's devices see it.
+// messageFor returns the message for one account's devices.
 func (s *Server) messageFor(sender *account, from types.JID, chat, target *account, n waBinary.Node, inner []waBinary.Node) waBinary.Node {
 	fromLID := sender.deviceLID(from.Device)
 	attrs := waBinary.Attrs{
@@ -158,8 +159,8 @@ func (s *Server) messageFor(sender *account, from types.JID, chat, target *accou
 	return waBinary.Node{Tag: "message", Attrs: attrs, Content: inner}
 }
 
-// deliverTo queues a stanza for a linked device, or adds it to what phones will get. An
-// unknown device is passed over: it was unlinked a moment ago.
+// deliverTo queues a stanza for a linked device, or adds it to the deliveries for
+// phones. An unknown device is skipped: it has just been unlinked.
 func (s *Server) deliverTo(deliveries []delivery, a *account, id uint16, n waBinary.Node) []delivery {
 	if id == 0 {
 		return append(deliveries, delivery{s.phoneOf(a), n})

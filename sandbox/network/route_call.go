@@ -11,8 +11,8 @@ import (
 	"postern/sandbox/phone"
 )
 
-// Call tells an account one stage of a call by another, which group may be of. The id is that of
-// the call. Errors: ErrClosed, phone.ErrNoAccount.
+// Call notifies an account of one stage of a call by another one, possibly in a group.
+// The id is that of the call. Errors: ErrClosed, phone.ErrNoAccount.
 func (s *Server) Call(from, to types.JID, id string, group types.JID, stage waBinary.Node) error {
 	return s.both(from, to, func(from, to *account) {
 		stage.Attrs["call-id"], stage.Attrs["call-creator"], stage.Attrs["caller_pn"] = id, from.lid, from.pn
@@ -23,8 +23,8 @@ func (s *Server) Call(from, to types.JID, id string, group types.JID, stage waBi
 	})
 }
 
-// dispatchCall gives a stage of a call, as a client tells it, to the other side's devices, its
-// phone included. The caller holds s.mu.
+// dispatchCall sends a stage of a call from a client to the other side's devices,
+// including its phone. The caller holds s.mu.
 func (s *Server) dispatchCall(sender *account, n waBinary.Node) ([]delivery, error) {
 	to := s.accountOf(wire.JID(&n, "to").ToNonAD())
 	stage := wire.FirstChild(&n)

@@ -11,9 +11,9 @@ import (
 	"postern/sandbox/network/wire"
 )
 
-// dispatchGroupMessage gives a message to every device of every member but the sending one:
-// what is encrypted for all, and with it what is encrypted for that device. A message for
-// one participant, as it is sent again, goes only there. The caller holds s.mu.
+// dispatchGroupMessage sends a message to every device of every member but the sending
+// one: the common ciphertext, and the one for that device. A message for one
+// participant, as in a retry, goes only there. The caller holds s.mu.
 func (s *Server) dispatchGroupMessage(sender *account, from types.JID, n waBinary.Node) ([]delivery, error) {
 	g, err := s.allowed(sender, wire.JID(&n, "to"), mayWrite)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Server) dispatchGroupMessage(sender *account, from types.JID, n waBinar
 	return deliveries, nil
 }
 
-// mayWrite is for messages; a suspended group takes none.
+// mayWrite is the rule for messages; a suspended group accepts none.
 func mayWrite(g *group, a *account) bool {
 	return !g.Suspended && (!g.Announce || g.isAdmin(a))
 }
@@ -59,7 +59,7 @@ func (s *Server) ownParts(n waBinary.Node) map[types.JID][]waBinary.Node {
 	return parts
 }
 
-// fromMember addresses a stanza as one of a member in a group.
+// fromMember sets the sender of a stanza to a member in a group.
 func (g *group) fromMember(a *account, device uint16) waBinary.Attrs {
 	return waBinary.Attrs{
 		"from": g.jid, "participant": a.deviceLID(device), "participant_pn": a.pn,
@@ -79,8 +79,8 @@ func (s *Server) groupMessage(g *group, sender *account, from types.JID, n waBin
 	return waBinary.Node{Tag: "message", Attrs: attrs, Content: content}
 }
 
-// dispatchGroupReceipt tells the author of a message, who is the receipt's participant. Those
-// who left may still report what they got before. The caller holds s.mu.
+// dispatchGroupReceipt notifies the author of a message, the receipt's participant.
+// Former members may still report earlier messages. The caller holds s.mu.
 func (s *Server) dispatchGroupReceipt(sender *account, from types.JID, n waBinary.Node) ([]delivery, error) {
 	to, author := wire.JID(&n, "to"), wire.JID(&n, "participant")
 	g, ok := s.groups[to.User]
@@ -107,7 +107,7 @@ func (s *Server) dispatchGroupReceipt(sender *account, from types.JID, n waBinar
 	return s.deliverTo(nil, target, 0, out), nil
 }
 
-// dispatchGroupState shows the other members who are there that somebody writes.
+// dispatchGroupState shows connected members that another one is typing.
 func (s *Server) dispatchGroupState(sender *account, n waBinary.Node) (deliveries []delivery, err error) {
 	g, err := s.groupOf(sender, wire.JID(&n, "to"))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"go.mau.fi/whatsmeow/types"
 )
 
-func TestSendersWithAnotherListOfDevicesAreToldTheHash(t *testing.T) {
+func TestSendersWithStaleDeviceListsGetTheHash(t *testing.T) {
 	s := rigServer(t)
 	s.mu.Lock()
 	own, anne, bob := s.accountByNumber("5511911111111"), s.accountByNumber("5511922222222"), s.accountByNumber("5511933333333")
@@ -21,7 +21,7 @@ func TestSendersWithAnotherListOfDevicesAreToldTheHash(t *testing.T) {
 	for used, want := range map[string]string{right: "", "2:other": right} {
 		message.Attrs["phash"] = used
 		if got := s.staleHash(d, message); got != want {
-			t.Errorf("used %s: told %q, want %q", used, got, want)
+			t.Errorf("used %s: sent %q, want %q", used, got, want)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (s *Server) dispatchPresence(sender *account, from types.JID, n waBinary.No
 	return nil
 }
 
-// dispatchChatState reaches the phone and only those sessions that are there now, as in
+// dispatchChatState reaches the phone and the sessions that are connected now, as in
 // the real network.
 func (s *Server) dispatchChatState(sender *account, n waBinary.Node) ([]delivery, error) {
 	to := wire.JID(&n, "to")

@@ -12,8 +12,8 @@ import (
 	"postern/sandbox/phone"
 )
 
-// dispatchReceipt tells the other side. Receipts among an account's own devices end here;
-// a retry receipt goes only to the device that has to send again.
+// dispatchReceipt notifies the other side. Receipts among an account's own devices end
+// here; a retry receipt goes only to the device that must send again.
 func (s *Server) dispatchReceipt(sender *account, from types.JID, n waBinary.Node) ([]delivery, error) {
 	to := wire.JID(&n, "to")
 	kind := wire.Attr(&n, "type")
@@ -40,7 +40,7 @@ func (s *Server) dispatchReceipt(sender *account, from types.JID, n waBinary.Nod
 		return s.deliverTo(nil, target, to.Device, s.addRecipient(out, n)), nil
 	}
 	switch {
-	case target == sender && kind == "server-error": // a device asks its phone for a file
+	case target == sender && kind == "server-error": // a device requests a file from its phone
 		return s.deliverTo(nil, target, 0, out), nil
 	case target == sender:
 		return nil, nil
@@ -53,7 +53,7 @@ func (s *Server) dispatchReceipt(sender *account, from types.JID, n waBinary.Nod
 	return deliveries, nil
 }
 
-// addRecipient keeps the chat of an own message, which its sender needs to find it.
+// addRecipient adds the chat of an own message, which its sender needs to find it.
 func (s *Server) addRecipient(out, n waBinary.Node) waBinary.Node {
 	if recipient, ok := n.Attrs["recipient"]; ok {
 		out.Attrs["recipient"] = recipient
@@ -61,8 +61,8 @@ func (s *Server) addRecipient(out, n waBinary.Node) waBinary.Node {
 	return out
 }
 
-// PassReceipt tells an account's linked devices what became of messages, as another account says
-// it: in the chat of the two, or in a group with both as members. Errors: ErrClosed,
+// PassReceipt sends an account's linked devices a receipt of another account: in the
+// chat of the two, or in a group with both as members. Errors: ErrClosed,
 // phone.ErrNoAccount, ErrNoGroup, ErrNotInGroup.
 func (s *Server) PassReceipt(from, to, in types.JID, n waBinary.Node) (err error) {
 	passed := s.both(from, to, func(from, to *account) {

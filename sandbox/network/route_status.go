@@ -11,8 +11,8 @@ import (
 	"postern/sandbox/network/wire"
 )
 
-// dispatchBroadcast gives a status, or what is sent to a broadcast list, to the devices that its
-// sender names. The caller holds s.mu.
+// dispatchBroadcast sends a status, or a message to a broadcast list, to the devices
+// that its sender names. The caller holds s.mu.
 func (s *Server) dispatchBroadcast(sender *account, from, list types.JID, n waBinary.Node) []delivery {
 	shared := directContent(n)
 	var deliveries []delivery
@@ -38,8 +38,8 @@ func broadcastAttrs(sender *account, from, list types.JID) waBinary.Attrs {
 	}
 }
 
-// dispatchBroadcastReceipt tells the author of a status, or of what was sent to a list, who got it.
-// The caller holds s.mu.
+// dispatchBroadcastReceipt notifies the author of a status, or of a message to a list,
+// of a recipient. The caller holds s.mu.
 func (s *Server) dispatchBroadcastReceipt(reader *account, from, list types.JID, n waBinary.Node) ([]delivery, error) {
 	participant := wire.JID(&n, "participant")
 	author := s.accountOf(participant.ToNonAD())

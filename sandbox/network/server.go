@@ -30,40 +30,40 @@ var (
 	ErrClosed    = errors.New("the sandbox is closed")
 )
 
-// Bounds of the connections of clients.
+// Limits of client connections.
 const (
 	minClients = 8
 	maxClients = 20_000
 )
 
-// Config is what Open needs.
+// Config configures Open.
 type Config struct {
 	// Listen is the TCP address; empty means a free port of 127.0.0.1.
 	Listen string
-	// Path names the data file, which is made when missing. Empty keeps everything in
+	// Path is the data file, which is created if missing. Empty keeps everything in
 	// memory: certificates, accounts, links and queues end with the process.
 	Path string
-	// Logger receives what happens; nil discards it.
+	// Logger may be nil.
 	Logger *slog.Logger
 
-	// Authority is what clients trust; nil reads that of the data file, or makes one. Networks of
-	// one process share one, since the client library knows a single root key.
+	// Authority is what clients trust; nil reads that of the data file, or creates
+	// one. Networks of one process share one, since the client library has a single
+	// root key.
 	Authority *Authority
-	// Reserved keeps phones from giving a device that logs in the key of its account's state:
-	// the client library reads the state then, behind the back of a test that looks at other
-	// things.
+	// Reserved stops phones from sending the key of their account's state at a login:
+	// the client library then reads the state, which disturbs tests of other things.
 	Reserved bool
 }
 
-// Endpoint is where clients find a server and what they have to trust.
+// Endpoint is the address of a server, with what clients must trust.
 type Endpoint struct {
 	URL     string   // wss://host:port/ws/chat; media is served at the same host and port
 	CA      []byte   // PEM certificate that issues the TLS certificate
 	RootKey [32]byte // public key that signs the Noise certificate chain
 }
 
-// Server is one running network: the WebSocket and media listener, its accounts and their
-// phones. Its methods are safe for concurrent use.
+// Server is one running network: the WebSocket and media listener, its accounts and
+// their phones. Its methods may be called from any goroutine.
 type Server struct {
 	log         *slog.Logger
 	authority   *Authority
@@ -85,14 +85,14 @@ type Server struct {
 	conns    map[*conn]struct{}
 	pending  map[string]*conn      // unpaired connections by ref
 	hellos   []*companionHello     // waiting link codes, oldest first
-	watchers map[*account]watchSet // who subscribed to an account's presence
+	watchers map[*account]watchSet // subscribers of an account's presence
 	refusals map[string]Refusal    // of the next login, by number
 	faults   Faults
-	least    wastore.WAVersionContainer // of the clients that are let in; zero: all are
+	least    wastore.WAVersionContainer // of accepted clients; zero: all
 	site     Site
 	asked    map[string]int // visits of the site, by host
 
-	mediaRefused int // downloads that Faults.MediaError answered
+	mediaRefused int // downloads refused by Faults.MediaError
 
 	// groupPictures are the media ids of groups' pictures; they do not survive
 	// a restart, as media do not.
@@ -152,8 +152,8 @@ func (s *Server) open(listen string) (err error) {
 	if err != nil {
 		return err
 	}
-	// The clients of one program have one address. A quarter of the descriptors is
-	// theirs; where that program is this one, they take another.
+	// The clients of one program share an address. A quarter of the descriptors is
+	// theirs; if that program is this one, they take another.
 	s.listener = peers.Listen(l, peers.Limits{Total: max(minClients, min(maxClients, peers.Descriptors()/4)), Logger: s.log})
 	s.http = &http.Server{
 		Handler: s.routes(), ReadHeaderTimeout: handshakeTimeout, IdleTimeout: time.Minute,
@@ -195,8 +195,8 @@ func (s *Server) begin() bool {
 	return true
 }
 
-// Close cuts all connections, switches the phones off and saves everything. Later calls do
-// nothing.
+// Close closes all connections, switches the phones off and saves everything. Later
+// calls do nothing.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	already := s.closed

@@ -11,21 +11,22 @@ import (
 	"postern/sandbox/network/wire"
 )
 
-// maxConns bounds the connections, those in the handshake or waiting to be paired included.
+// maxConns is the largest number of connections, including those in the handshake or
+// waiting for a pairing.
 const maxConns = 4096
 
 func (s *Server) join(c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || len(s.conns) >= maxConns {
-		c.log.Warn("connection refused; the sandbox has as many as it may, start it anew without what left them open", "open", len(s.conns))
+		c.log.Warn("connection refused: too many are open; restart the sandbox without the client that left them open", "open", len(s.conns))
 		return false
 	}
 	s.conns[c] = struct{}{}
 	return true
 }
 
-// leave forgets a connection. What its device did not acknowledge stays queued.
+// leave removes a connection. Stanzas that its device did not acknowledge stay queued.
 func (s *Server) leave(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +51,7 @@ func (s *Server) leave(c *conn) {
 
 func isActive(d *device) bool { return d.active }
 
-// handle works on one stanza of a client.
+// handle handles one stanza of a client.
 func (s *Server) handle(c *conn, n *waBinary.Node) {
 	id := wire.Attr(n, "id")
 	kind := wire.Attr(n, "type")
@@ -97,7 +98,7 @@ func (s *Server) forward(c *conn, d *device, n waBinary.Node) {
 	}
 }
 
-// clientMessage routes a message and acknowledges it, as the faults allow.
+// clientMessage routes a message and acknowledges it, subject to the faults.
 func (s *Server) clientMessage(c *conn, d *device, n waBinary.Node) {
 	f, lost := s.takeFault()
 	if lost {

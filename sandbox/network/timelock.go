@@ -12,47 +12,46 @@ import (
 	"postern/sandbox/network/wire"
 )
 
-// errTimelocked refuses a message to somebody whom a locked account does not
-// know.
+// errTimelocked refuses a message of a locked account to a stranger.
 var errTimelocked = errors.New("the account may not write to strangers")
 
-// timelockCode is how WhatsApp refuses such a message.
+// timelockCode is WhatsApp's code for such a refusal.
 const timelockCode = 463
 
-// timelock is a lock as the network's JSON describes it.
+// timelock is a lock in the network's JSON.
 type timelock struct {
 	Type   string `json:"enforcement_type"`
 	Active bool   `json:"is_active"`
 	Ends   int64  `json:"time_enforcement_ends,string,omitempty"`
 }
 
-// Lock is what Timelock does.
+// Lock is an argument of Timelock.
 type Lock struct {
-	Kind   string    // what WhatsApp names the reason
-	Ends   time.Time // zero lifts the lock; to the second
-	Silent bool      // nobody is told; only the refusals show it
+	Kind   string    // WhatsApp's name of the reason
+	Ends   time.Time // in seconds; zero lifts the lock
+	Silent bool      // no notice; only the refusals show it
 }
 
-// Timelock forbids an account to write to strangers until a time, or allows it again: those who
-// never wrote to it, nor gave it a privacy token. A message to one is refused with 463. Errors:
-// ErrClosed, phone.ErrNoAccount.
+// Timelock forbids an account to write to strangers until a time, or allows it again:
+// people who neither wrote to it nor gave it a privacy token. Such a message is refused
+// with 463. Errors: ErrClosed, phone.ErrNoAccount.
 func (s *Server) Timelock(of types.JID, l Lock) error {
 	l.Ends = l.Ends.Truncate(time.Second)
-	told := timelock{Type: l.Kind, Active: !l.Ends.IsZero()}
-	if told.Active {
-		told.Ends = l.Ends.Unix()
+	notice := timelock{Type: l.Kind, Active: !l.Ends.IsZero()}
+	if notice.Active {
+		notice.Ends = l.Ends.Unix()
 	}
 	return s.with(of, func(a *account) {
 		a.profile.LockedUntil = l.Ends
 		s.persist.account(a)
 		if !l.Silent {
-			s.mex(a, nil, "NotificationAccountReachoutTimelockUpdate", "xwa2_notify_account_reachout_timelock", told)
+			s.mex(a, nil, "NotificationAccountReachoutTimelockUpdate", "xwa2_notify_account_reachout_timelock", notice)
 		}
 	})
 }
 
-// GiveToken has one account let another write to it: its devices get a privacy token, which they
-// send along with their messages. Errors: ErrClosed, phone.ErrNoAccount.
+// GiveToken lets another account write to one: its devices get a privacy token, which
+// they send with their messages. Errors: ErrClosed, phone.ErrNoAccount.
 func (s *Server) GiveToken(from, to types.JID) error {
 	token := []byte(rand.Text())
 	return s.both(from, to, func(giver, a *account) {
@@ -69,8 +68,8 @@ func (s *Server) GiveToken(from, to types.JID) error {
 	})
 }
 
-// wrote notes that an account wrote to another, which thereby knows it. The
-// caller holds s.mu.
+// wrote records that an account wrote to another, which then knows it. The caller holds
+// s.mu.
 func (s *Server) wrote(from, to *account) {
 	if from == to || to.profile.Heard[from.pn.User] {
 		return
@@ -82,7 +81,7 @@ func (s *Server) wrote(from, to *account) {
 	s.persist.account(to)
 }
 
-// lockedOut is errTimelocked for a message of a locked account to a stranger. The
+// lockedOut returns errTimelocked for a message of a locked account to a stranger. The
 // caller holds s.mu.
 func lockedOut(a, to *account, n *waBinary.Node) error {
 	if a == to || !time.Now().Before(a.profile.LockedUntil) || wire.Attr(n, "category") == "peer" || a.profile.Heard[to.pn.User] {

@@ -12,32 +12,32 @@ import (
 	wastore "go.mau.fi/whatsmeow/store"
 )
 
-// ReasonOutdated is the reason of a login that is refused because of the client's version.
+// ReasonOutdated is the reason of a login that is refused for the client's version.
 const ReasonOutdated = 405
 
-// Site is what WhatsApp's site, which clients ask for the current version, answers them.
+// Site is the answer of WhatsApp's site to a request for the current version.
 type Site string
 
-// What a site may be. All but the first two are of no use to a client.
+// Values of Site. All but the first two are useless to a client.
 const (
-	SiteCurrent     Site = "current"     // names the current version
-	SiteLate        Site = "late"        // names it after three seconds
-	SiteNone        Site = "none"        // names none
-	SiteLower       Site = "lower"       // names one that is older than any client
-	SiteMajor       Site = "major"       // names one of another kind of client
+	SiteCurrent     Site = "current"     // the current version
+	SiteLate        Site = "late"        // the same after three seconds
+	SiteNone        Site = "none"        // no version
+	SiteLower       Site = "lower"       // a version older than any client
+	SiteMajor       Site = "major"       // a version of another kind of client
 	SiteEndless     Site = "endless"     // a page that does not end
-	SiteSlow        Site = "slow"        // a page that comes by the byte
-	SiteLoop        Site = "loop"        // sends the client round in a circle
-	SiteElsewhere   Site = "elsewhere"   // sends the client to another host
+	SiteSlow        Site = "slow"        // a page sent byte by byte
+	SiteLoop        Site = "loop"        // endless redirects
+	SiteElsewhere   Site = "elsewhere"   // a redirect to another host
 	SiteUnavailable Site = "unavailable" // an error, with a long page
 )
 
-// Sites are all that a site may be.
+// Sites returns all values.
 func Sites() []Site {
 	return []Site{SiteCurrent, SiteLate, SiteNone, SiteLower, SiteMajor, SiteEndless, SiteSlow, SiteLoop, SiteElsewhere, SiteUnavailable}
 }
 
-// ParseVersion reads the version of a client, such as 2.3000.1045649367.
+// ParseVersion parses the version of a client, such as 2.3000.1045649367.
 func ParseVersion(text string) (v wastore.WAVersionContainer, ok bool) {
 	parts := strings.Split(text, ".")
 	if len(parts) != len(v) {
@@ -53,8 +53,8 @@ func ParseVersion(text string) (v wastore.WAVersionContainer, ok bool) {
 	return v, true
 }
 
-// RequireVersion refuses the logins and pairings of all clients below least, whosever they are,
-// and cuts those off that are there. The zero version lets all in.
+// RequireVersion refuses the logins and pairings of all clients older than least, and
+// disconnects the connected ones. The zero version accepts all.
 func (s *Server) RequireVersion(least wastore.WAVersionContainer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,23 +66,22 @@ func (s *Server) RequireVersion(least wastore.WAVersionContainer) {
 	}
 }
 
-// SetSite says what the site is, which names the required version or, when none is required,
-// that of the client library of this program.
+// SetSite sets the answer of the site, which contains the required version or, if none
+// is required, that of the client library of this program.
 func (s *Server) SetSite(site Site) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.site = site
 }
 
-// Asked counts the requests to the site, by the name under which they looked for it.
+// Asked returns the number of requests to the site, by the host name used.
 func (s *Server) Asked() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.asked)
 }
 
-// outdated reports whether a client that said who it is may not come in. The caller holds the
-// mutex.
+// outdated reports whether an introduced client is refused. The caller holds the mutex.
 func (s *Server) outdated(c *conn) bool {
 	return !c.version.IsZero() && c.version.LessThan(s.least)
 }
@@ -92,13 +91,13 @@ func clientVersion(p *waWa6.ClientPayload) wastore.WAVersionContainer {
 	return wastore.WAVersionContainer{v.GetPrimary(), v.GetSecondary(), v.GetTertiary()}
 }
 
-// late is how long SiteLate takes.
+// late is the delay of SiteLate.
 const late = 3 * time.Second
 
-// maxHosts bounds the names that are counted.
+// maxHosts is how many host names are counted.
 const maxHosts = 16
 
-// visit counts a request to the site and says how to answer it.
+// visit counts a request to the site and returns the answer to give.
 func (s *Server) visit(host string) (site Site, current wastore.WAVersionContainer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +111,7 @@ func (s *Server) visit(host string) (site Site, current wastore.WAVersionContain
 	return s.site, current
 }
 
-// serveSite answers as the site does to whoever looks at it.
+// serveSite serves the site.
 func (s *Server) serveSite(w http.ResponseWriter, r *http.Request) {
 	if !s.begin() {
 		http.Error(w, ErrClosed.Error(), http.StatusServiceUnavailable)
@@ -150,7 +149,7 @@ func (s *Server) serveSite(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pour writes until nobody reads.
+// pour writes until the reader is gone.
 func pour(w http.ResponseWriter, part string, pause time.Duration) {
 	out := http.NewResponseController(w)
 	for {
@@ -164,8 +163,8 @@ func pour(w http.ResponseWriter, part string, pause time.Duration) {
 
 func revision(n string) string { return `"client_revision":` + n + `,` }
 
-// page is the site's with what it says of the version: a program that the browser loads, whose
-// settings are among many.
+// page is the site's page around the version: a script that the browser loads, with the
+// version among many settings.
 func page(said string) string {
 	return `<!DOCTYPE html><html id="whatsapp-web" class="no-js" dir="ltr" loc="en"><head><meta charset="utf-8"/><title>WhatsApp Web</title>` +
 		`<script type="application/json" data-sjs>{"require":[["ScheduledServerJS","handle",null,[{"__bbox":{"define":[["SiteData",[],{"server_revision":1000,` +

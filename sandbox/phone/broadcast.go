@@ -9,9 +9,9 @@ import (
 	"go.mau.fi/whatsmeow/types"
 )
 
-// Broadcast sends a message to an account by a broadcast list that it is on, or as a status that
-// it sees, which is the list types.StatusBroadcastJID. It returns the message id. Errors are
-// those of SendText.
+// Broadcast sends a message to an account by a broadcast list that it is on, or as a
+// status, which is the list types.StatusBroadcastJID. It returns the message id. Errors
+// are those of SendText.
 func (p *Phone) Broadcast(ctx context.Context, list, to types.JID, message *waE2E.Message, id string) (string, error) {
 	_, lid, ok := p.net.IdentityOf(to.ToNonAD())
 	if !ok {
@@ -38,7 +38,7 @@ func (p *Phone) Broadcast(ctx context.Context, list, to types.JID, message *waE2
 	return id, nil
 }
 
-// fanOutList encrypts a message for each device by itself.
+// fanOutList encrypts a message for each device separately.
 func (p *Phone) fanOutList(ctx context.Context, m sentMessage, devices []types.JID) error {
 	p.sending.Lock()
 	defer p.sending.Unlock()

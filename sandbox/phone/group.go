@@ -13,7 +13,8 @@ import (
 	"postern/sandbox/handset"
 )
 
-// authorOf is the device that a message or receipt is of: in a group, the participant.
+// authorOf returns the device that sent a message or receipt: in a group, the
+// participant.
 func authorOf(n waBinary.Node) types.JID {
 	if participant := n.AttrGetter().OptionalJIDOrEmpty("participant"); !participant.IsEmpty() {
 		return participant
@@ -21,9 +22,9 @@ func authorOf(n waBinary.Node) types.JID {
 	return n.AttrGetter().OptionalJIDOrEmpty("from")
 }
 
-// fanOutGroup gives every device of the group the phone's sender key and sends the message
-// encrypted with it once. As the client library does, it distributes the key with every
-// message, so that devices which came since can read.
+// fanOutGroup sends every device of the group the phone's sender key, and the message
+// encrypted with it once. Like the client library, it distributes the key with every
+// message, so that new devices can decrypt.
 func (p *Phone) fanOutGroup(ctx context.Context, m sentMessage) error {
 	return p.fanOutByKey(ctx, m, p.net.DevicesOf(m.chat))
 }
@@ -57,8 +58,8 @@ func (p *Phone) fanOutByKey(ctx context.Context, m sentMessage, devices []types.
 	}})
 }
 
-// encryptFor makes the part of each device but the phone itself. The caller holds sending, and
-// saves.
+// encryptFor makes the part of each device but the phone itself. The caller holds
+// sending, and saves.
 func (p *Phone) encryptFor(devices []types.JID, m sentMessage) (participants []waBinary.Node, err error) {
 	for _, device := range devices {
 		if device == p.lid {
@@ -98,9 +99,9 @@ func (p *Phone) encryptGroup(h *handset.Handset, m sentMessage) (waBinary.Node, 
 	return waBinary.Node{Tag: "enc", Attrs: attrs, Content: ciphertext}, nil
 }
 
-// onGroupMessage takes the sender's key and reads the message, which comes encrypted with
-// that key, or directly when it is sent again. Nobody echoes in a group: all would answer
-// each other.
+// onGroupMessage stores the sender's key and decrypts the message, which is encrypted
+// with that key, or directly in a retry. Phones do not echo in a group: all would
+// answer each other.
 func (p *Phone) onGroupMessage(ctx context.Context, h *handset.Handset, group types.JID, n waBinary.Node) {
 	from := p.deviceLID(authorOf(n))
 	message, err := p.openGroup(h, group, from, n)
@@ -119,8 +120,8 @@ func (p *Phone) onGroupMessage(ctx context.Context, h *handset.Handset, group ty
 	p.acknowledge(ctx, n)
 }
 
-// openGroup reads the parts of a stanza in their order. The message is nil when there was
-// nothing but a key.
+// openGroup decrypts the parts of a stanza in order. The message is nil if there is
+// only a key.
 func (p *Phone) openGroup(h *handset.Handset, group, from types.JID, n waBinary.Node) (message *waE2E.Message, err error) {
 	for _, enc := range n.GetChildrenByTag("enc") {
 		opened, err := openGroupPart(h, group, from, enc)

@@ -10,26 +10,26 @@ import (
 	"go.mau.fi/whatsmeow/types"
 )
 
-// maxReceived bounds the messages that a phone keeps; the oldest tenth goes at once. The
-// counts by message id are kept for all.
+// maxReceived is how many messages a phone keeps; beyond it the oldest tenth is
+// removed. The counts by message id are kept for all.
 const maxReceived = 10_000
 
 // Received is one message that a phone decrypted.
 type Received struct {
 	ID       string
 	From     types.JID // the sending device
-	PushName string    // the sender's name, as the server told it
+	PushName string    // the sender's name, from the server
 	Chat     types.JID // the group, or the other account, also for messages of the phone's own devices
 	Text     string    // empty for anything but a text
 	Message  *waE2E.Message
 	At       time.Time
-	Count    int // how often this id was decrypted, this time included
+	Count    int // how often this id was decrypted so far
 }
 
 // inbox is guarded by its phone's mutex.
 type inbox struct {
 	messages []Received
-	total    int // ever; total-len(messages) were dropped
+	total    int // of all; total-len(messages) were removed
 	counts   map[string]int
 	changed  chan struct{} // closed and replaced by each add
 }
@@ -48,20 +48,21 @@ func (b *inbox) add(r Received) {
 	b.changed = make(chan struct{})
 }
 
-// since copies the messages after the first seen ones, as far as they are still kept.
+// since returns the messages after the first seen ones that are still kept.
 func (b *inbox) since(seen int) []Received {
 	dropped := b.total - len(b.messages)
 	return slices.Clone(b.messages[max(0, seen-dropped):])
 }
 
-// Received copies the messages that the phone keeps, at most the last 10 000, oldest first.
+// Received returns the messages that the phone keeps, at most the last 10 000, oldest
+// first.
 func (p *Phone) Received() []Received {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.inbox.since(0)
 }
 
-// ReceivedIn finds a message of a chat that the phone keeps.
+// ReceivedIn returns a message of a chat that the phone keeps.
 func (p *Phone) ReceivedIn(chat types.JID, id string) (Received, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,15 +73,15 @@ func (p *Phone) ReceivedIn(chat types.JID, id string) (Received, bool) {
 	return p.inbox.messages[i], true
 }
 
-// ReceivedCount tells how often a message id was decrypted since the process started.
+// ReceivedCount returns how often a message id was decrypted since the process started.
 func (p *Phone) ReceivedCount(id string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.inbox.counts[id]
 }
 
-// WaitReceived returns the first message that matches, past ones included. It fails only
-// when the context ends. match runs without a lock, once for each message.
+// WaitReceived returns the first message that matches, including past ones. It fails
+// only if the context ends. match is called without a lock, once for each message.
 func (p *Phone) WaitReceived(ctx context.Context, match func(Received) bool) (Received, error) {
 	seen := 0
 	for {

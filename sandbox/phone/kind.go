@@ -2,7 +2,8 @@ package phone
 
 import "go.mau.fi/whatsmeow/proto/waE2E"
 
-// stanzaType is what clients say of a message to the server, which cannot read it.
+// stanzaType is the type of a message that clients send to the server, which cannot
+// read it.
 func stanzaType(m *waE2E.Message) string {
 	m = unwrapped(m)
 	switch {
@@ -66,7 +67,7 @@ func mediaTypeOfReply(m *waE2E.Message) string {
 	}
 }
 
-// unwrapped is what a message holds within those that only say how to show it.
+// unwrapped returns the message inside wrappers that only determine how it is shown.
 func unwrapped(m *waE2E.Message) *waE2E.Message {
 	for _, wrapper := range []*waE2E.FutureProofMessage{
 		m.GetViewOnceMessage(), m.GetViewOnceMessageV2(), m.GetViewOnceMessageV2Extension(),

@@ -15,17 +15,17 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// noSuchFile is the code with which a phone answers that it does not have a file.
+// noSuchFile is the code of a phone that does not have a file.
 const noSuchFile = 2
 
-// fileOfMessage is what a phone needs of a message to upload its file again.
+// fileOfMessage is the part of a message that a phone needs to upload its file again.
 type fileOfMessage interface {
 	GetDirectPath() string
 	GetMediaKey() []byte
 }
 
-// onServerError answers a linked device that asks for the file of a message, which WhatsApp
-// does not have any more. Who does not know the message has no key to answer with.
+// onServerError answers a linked device that requests the file of a message, which
+// WhatsApp no longer has. Without the message the phone has no key to answer with.
 func (p *Phone) onServerError(n waBinary.Node) {
 	rmr, asks := n.GetOptionalChildByTag("rmr")
 	if !asks {
@@ -38,20 +38,20 @@ func (p *Phone) onServerError(n waBinary.Node) {
 	}
 	result := waBinary.Node{Tag: "error", Attrs: waBinary.Attrs{"code": noSuchFile}}
 	if path, ok := p.net.UploadAgain(f.GetDirectPath()); ok {
-		result, _ = RetrySuccess(id, path, f.GetMediaKey()) // encoding what was just made does not fail
+		result, _ = RetrySuccess(id, path, f.GetMediaKey()) // encoding does not fail
 	}
 	p.net.QueueFor(n.AttrGetter().OptionalJIDOrEmpty("from"), MediaRetry(p.lid, id, result, rmr))
 }
 
-// MediaRetry is what a phone tells a linked device of a file that it was asked for: the result,
-// a RetrySuccess or an error, of the message that rmr names.
+// MediaRetry is a phone's answer to a linked device about a file: the result, a
+// RetrySuccess or an error, for the message that rmr names.
 func MediaRetry(phone types.JID, id string, result, rmr waBinary.Node) waBinary.Node {
 	return waBinary.Node{Tag: "notification", Attrs: waBinary.Attrs{
 		"type": "mediaretry", "from": phone, "id": id, "t": time.Now().Unix(),
 	}, Content: []waBinary.Node{result, rmr}}
 }
 
-// fileOf finds the file of a message that the phone keeps.
+// fileOf returns the file of a message that the phone keeps.
 func (p *Phone) fileOf(id string) fileOfMessage {
 	for _, r := range p.Received() {
 		if r.ID == id {
@@ -61,7 +61,7 @@ func (p *Phone) fileOf(id string) fileOfMessage {
 	return nil
 }
 
-// heldFile finds the file in a message, in whatever it is wrapped.
+// heldFile returns the file in a message, also inside wrappers.
 func heldFile(m *waE2E.Message) (found fileOfMessage) {
 	m.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		if f.Message() == nil || f.Cardinality() == protoreflect.Repeated {
@@ -78,8 +78,8 @@ func heldFile(m *waE2E.Message) (found fileOfMessage) {
 	return found
 }
 
-// RetrySuccess is the result that a file is at a new path, encrypted with the key of the file; a
-// random one when there is none.
+// RetrySuccess is the result that a file is at a new path, encrypted with the key of
+// the file, or a random key if there is none.
 func RetrySuccess(id, path string, mediaKey []byte) (waBinary.Node, error) {
 	plain, err := proto.Marshal(&waMmsRetry.MediaRetryNotification{
 		StanzaID: new(id), DirectPath: new(path), Result: waMmsRetry.MediaRetryNotification_SUCCESS.Enum(),

@@ -8,17 +8,18 @@ import (
 	"go.mau.fi/whatsmeow/types"
 )
 
-// maxChatStates bounds the notices that a phone keeps; the oldest goes first.
+// maxChatStates is how many notices a phone keeps; beyond it the oldest is removed.
 const maxChatStates = 1_000
 
-// ChatState is one notice of what somebody does in a chat.
+// ChatState is a notice of a person's activity in a chat.
 type ChatState struct {
 	From  types.JID
 	State string // "composing", "recording" or "paused"
 	At    time.Time
 }
 
-// ChatStates copies the notices that the phone got, at most the last 1 000, oldest first.
+// ChatStates returns the notices that the phone received, at most the last 1 000,
+// oldest first.
 func (p *Phone) ChatStates() []ChatState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,18 +43,18 @@ func (p *Phone) onChatState(n waBinary.Node) {
 	p.chatStates = append(p.chatStates, state)
 }
 
-// maxReads bounds the receipts that a phone keeps; the oldest goes first.
+// maxReads is how many receipts a phone keeps; beyond it the oldest is removed.
 const maxReads = 1_000
 
-// WasRead reports whether somebody told the phone that its message was read. The
-// phone remembers the last 1 000.
+// WasRead reports whether the phone received a read receipt for its message. It keeps
+// the last 1 000.
 func (p *Phone) WasRead(id string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Contains(p.reads, id)
 }
 
-// onRead takes a receipt, which names the other messages that it is for in a list.
+// onRead handles a receipt, which lists the further messages that it is for.
 func (p *Phone) onRead(n waBinary.Node) {
 	ids := []string{n.AttrGetter().OptionalString("id")}
 	for _, list := range n.GetChildrenByTag("list") {
@@ -67,17 +68,18 @@ func (p *Phone) onRead(n waBinary.Node) {
 	p.reads = slices.Delete(p.reads, 0, max(0, len(p.reads)-maxReads))
 }
 
-// maxCalls bounds the stages of calls that a phone keeps; the oldest goes first.
+// maxCalls is how many stages of calls a phone keeps; beyond it the oldest is removed.
 const maxCalls = 1_000
 
-// CallStage is what somebody did about a call.
+// CallStage is one stage of a call.
 type CallStage struct {
 	From  types.JID
 	ID    string // of the call
 	Stage string // "reject", "accept" …
 }
 
-// CallStages copies what the phone was told of calls, at most the last 1 000, oldest first.
+// CallStages returns the stages of calls that the phone received, at most the last 1
+// 000, oldest first.
 func (p *Phone) CallStages() []CallStage {
 	p.mu.Lock()
 	defer p.mu.Unlock()

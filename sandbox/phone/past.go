@@ -12,16 +12,16 @@ import (
 	"go.mau.fi/whatsmeow/types"
 )
 
-// PastMessage is a message of a chat from before any device was linked.
+// PastMessage is a message of a chat from before the first link.
 type PastMessage struct {
 	ID     string
 	FromMe bool
-	Sender types.JID // who wrote it in a group, unless FromMe
+	Sender types.JID // its sender in a group, unless FromMe
 	Text   string
-	At     time.Time // whole seconds are kept
+	At     time.Time // in whole seconds
 }
 
-// Recall gives the phone messages of a chat that it had all along.
+// Recall adds messages to the phone's history of a chat.
 func (p *Phone) Recall(chat types.JID, past []PastMessage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -33,15 +33,15 @@ func (p *Phone) Recall(chat types.JID, past []PastMessage) {
 	p.past[chat] = all
 }
 
-// GiveFiles has every piece of the phone's past be a file, even when it is small.
+// GiveFiles makes every piece of the phone's history a file, even if it is small.
 func (p *Phone) GiveFiles() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pastFiles = true
 }
 
-// Past is what the phone has of its chats since a time, in a piece of history of that kind; nil
-// when it has nothing at all.
+// Past returns the phone's history of its chats since a time, as a piece of history of
+// that kind; nil if there is none.
 func (p *Phone) Past(kind waHistorySync.HistorySync_HistorySyncType, since time.Time) *waHistorySync.HistorySync {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,8 +58,8 @@ func (p *Phone) Past(kind waHistorySync.HistorySync_HistorySyncType, since time.
 	return h
 }
 
-// conversation has the newest message first, as phones send it. The other address of whom it is
-// with comes after the messages.
+// conversation returns the newest message first, as phones send it. The other address
+// of the person follows the messages.
 func (p *Phone) conversation(chat types.JID, all []PastMessage) *waHistorySync.Conversation {
 	c := &waHistorySync.Conversation{ID: new(chat.String())}
 	if pn, lid, ok := p.net.IdentityOf(chat); ok && chat.Server != types.GroupServer {
@@ -79,8 +79,8 @@ func (p *Phone) conversation(chat types.JID, all []PastMessage) *waHistorySync.C
 	return c
 }
 
-// answerHistory sends a linked device what the phone has of a chat before the message that the
-// device names, the newest of it, as many as it asks for.
+// answerHistory sends a linked device the newest messages of a chat before the one that
+// the device names, as many as it requests.
 func (p *Phone) answerHistory(ctx context.Context, device types.JID, request string, r *waE2E.PeerDataOperationRequestMessage_HistorySyncOnDemandRequest) {
 	asked, err := types.ParseJID(r.GetChatJID())
 	if err != nil {
@@ -94,7 +94,7 @@ func (p *Phone) answerHistory(ctx context.Context, device types.JID, request str
 	p.mu.Lock()
 	for _, chat := range names {
 		before := slices.DeleteFunc(slices.Clone(p.past[chat]), func(m PastMessage) bool {
-			return m.At.Unix() > r.GetOldestMsgTimestampMS() || m.ID == r.GetOldestMsgID() // seconds, whatever the name says
+			return m.At.Unix() > r.GetOldestMsgTimestampMS() || m.ID == r.GetOldestMsgID() // seconds, despite the name
 		})
 		if n := int(r.GetOnDemandMsgCount()); len(before) > n {
 			before = before[len(before)-n:]
@@ -107,8 +107,8 @@ func (p *Phone) answerHistory(ctx context.Context, device types.JID, request str
 	_ = p.SendHistory(ctx, device, h, request)
 }
 
-// SendHistory gives a linked device a piece of history; request is the message that asked for
-// it, or empty. Errors: those of SendPeer, or of encoding.
+// SendHistory sends a linked device a piece of history; request is the message that
+// requested it, or empty. Errors: those of SendPeer, or of encoding.
 func (p *Phone) SendHistory(ctx context.Context, device types.JID, h *waHistorySync.HistorySync, request string) error {
 	p.mu.Lock()
 	file := p.pastFiles

@@ -12,7 +12,7 @@ import (
 	"postern/sandbox/handset"
 )
 
-// sealFor encrypts for one device, with a new session when there is none.
+// sealFor encrypts for one device, with a new session if there is none.
 func (p *Phone) sealFor(h *handset.Handset, device types.JID, plaintext []byte) (waBinary.Node, error) {
 	var bundle *handset.Bundle
 	if !h.HasSession(device) {
@@ -29,8 +29,8 @@ func (p *Phone) sealFor(h *handset.Handset, device types.JID, plaintext []byte) 
 	return waBinary.Node{Tag: "enc", Attrs: waBinary.Attrs{"v": "2", "type": kind}, Content: ciphertext}, nil
 }
 
-// SendPeer sends one of the phone's own linked devices what only devices of one account
-// tell each other. Errors: ErrClosed, ErrNoKeys, or the server's.
+// SendPeer sends one of the phone's own linked devices a message between devices of one
+// account. Errors: ErrClosed, ErrNoKeys, or the server's.
 func (p *Phone) SendPeer(ctx context.Context, device types.JID, m *waE2E.ProtocolMessage) error {
 	h, err := p.Keys()
 	if err != nil {

@@ -16,35 +16,37 @@ import (
 	"postern/sandbox/handset"
 )
 
-// Network is what a phone needs of the server. None of its methods may call back into the
-// same phone and wait, but Save, which may ask for its State.
+// Network is the server for a phone. Its methods must not call back into the same phone
+// and wait, except Save, which may call State.
 type Network interface {
-	// Route takes a stanza as a client at from would send it.
+	// Route delivers a stanza like one of a client at from.
 	Route(ctx context.Context, from types.JID, n waBinary.Node) error
 	// DevicesOf lists the devices of an account, or of all members of a group, in LID form,
 	// each device 0 included.
 	DevicesOf(user types.JID) []types.JID
-	// BundleOf hands out keys to begin a session with a device; false when it has none.
+	// BundleOf returns keys to begin a session with a device; false if it has none.
 	BundleOf(dev types.JID) (handset.Bundle, bool)
-	// IdentityOf returns both addresses of an account, asked for by either.
+	// IdentityOf returns both addresses of an account by either of them.
 	IdentityOf(user types.JID) (pn, lid types.JID, ok bool)
 	// LinkDevice completes the pairing of the client that shows a QR code.
 	LinkDevice(p *Phone, qr handset.QR) error
-	// TypeCode completes the pairing of a client that asked this phone for a link code.
+	// TypeCode completes the pairing of a client that requested a link code for this
+	// phone.
 	TypeCode(p *Phone, code string) error
-	// UploadAgain gives a file that was uploaded once a new path.
+	// UploadAgain gives an uploaded file a new path.
 	UploadAgain(path string) (newPath string, ok bool)
 	// QueueFor sends a stanza to a linked device.
 	QueueFor(device types.JID, n waBinary.Node)
-	// SealHistory is the notice of a piece of history, which has it or says where it lies; file:
-	// that one however small it is.
+	// SealHistory returns the notice of a piece of history, which contains it or its
+	// path; file: always a file.
 	SealHistory(h *waHistorySync.HistorySync, file bool) (*waE2E.HistorySyncNotification, error)
-	// StateKeys is the message that gives a linked device the keys of the account's synchronised
-	// state; nil when there are none.
+	// StateKeys returns the message that sends a linked device the keys of the
+	// account's app state; nil if there are none.
 	StateKeys(p *Phone) *waE2E.ProtocolMessage
-	// StateCopy is a collection of that state in plain text, as phones give it out.
+	// StateCopy returns a collection of the app state in plain text, as phones send
+	// it.
 	StateCopy(p *Phone, name wa.WAPatchName) ([]byte, error)
-	// ResetState forgets that state, with its keys, and removes the linked devices.
+	// ResetState deletes the app state with its keys, and removes the linked devices.
 	ResetState(p *Phone)
 	// Save stores the phone's State, now or soon. Calls for one phone never overlap.
 	Save(p *Phone)
@@ -53,25 +55,26 @@ type Network interface {
 // Options describes a phone to add.
 type Options struct {
 	Number   string // digits with the country code; the account's phone number
-	PushName string // the name that others see; empty is allowed
+	PushName string // the displayed name; may be empty
 	LID      string // user part of the hidden address, digits; empty derives one from the number
 }
 
 // Errors of a phone's actions.
 var (
-	ErrNoAccount = errors.New("the sandbox has no such account")     // whoever is addressed
+	ErrNoAccount = errors.New("the sandbox has no such account")     // of the recipient
 	ErrClosed    = errors.New("the phone is switched off")           // Send and its like
 	ErrNoKeys    = errors.New("no device of the recipient has keys") // Send and its like
 )
 
-// Phone is one simulated primary phone, device 0 of its account. It decrypts what reaches
-// it, answers with delivery receipts, asks again for what it cannot read, and returns the
-// rest of a text that begins with "echo ", though not in groups. Its methods are safe for
-// concurrent use.
+// Phone is one simulated primary phone, device 0 of its account. It decrypts what
+// reaches it, answers with delivery receipts, requests again what it cannot decrypt,
+// and echoes the rest of a text that begins with "echo ", except in groups. Its methods
+// may be called from any goroutine.
 //
-// Stanzas wait in an unbounded queue in memory and are handled in order by one goroutine
-// that lives only while there is work. What was received is remembered until the process
-// ends; keys and sessions are saved after each change, before a message is acknowledged.
+// Stanzas wait in an unbounded queue in memory; one goroutine that exists only while
+// there is work handles them in order. Received messages are kept until the process
+// ends; keys and sessions are saved after each change, before a message is
+// acknowledged.
 type Phone struct {
 	net     Network
 	options Options
@@ -96,14 +99,14 @@ type Phone struct {
 	chatStates []ChatState
 	calls      []CallStage
 	past       map[types.JID][]PastMessage // oldest first
-	pastFiles  bool                        // of that only files are given
+	pastFiles  bool                        // the history is sent only as files
 	reads      []string                    // ids of own messages that were read
-	off        bool                        // what linked devices ask of the phone waits
+	off        bool                        // requests of linked devices wait
 	held       []heldRequest
 	requests   map[waE2E.PeerDataOperationRequestType]int // of linked devices
 }
 
-// New makes a phone of an account. Without a handset its keys are made when they are first
+// New returns a phone of an account. Without a handset its keys are created when
 // needed. The caller closes it.
 func New(net Network, o Options, pn, lid types.JID, h *handset.Handset) *Phone {
 	p := &Phone{
@@ -115,31 +118,32 @@ func New(net Network, o Options, pn, lid types.JID, h *handset.Handset) *Phone {
 	return p
 }
 
-// Number is the phone number in digits.
+// Number returns the phone number in digits.
 func (p *Phone) Number() string { return p.pn.User }
 
-// JID is the account's phone number address.
+// JID returns the account's phone number address.
 func (p *Phone) JID() types.JID { return p.pn }
 
-// LID is the account's hidden address.
+// LID returns the account's hidden address.
 func (p *Phone) LID() types.JID { return p.lid }
 
-// PushName is the name that others see.
+// PushName returns the displayed name.
 func (p *Phone) PushName() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.options.PushName
 }
 
-// Rename changes the name that others see.
+// Rename changes the displayed name.
 func (p *Phone) Rename(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.options.PushName = name
 }
 
-// Scan links a companion device: code is a QR code's text or an 8-character link code,
-// with or without its dash. Errors are handset.ErrQR, handset.ErrCode or the server's.
+// Scan links a companion device: code is the text of a QR code or an 8-character link
+// code, with or without its dash. Errors are handset.ErrQR, handset.ErrCode or the
+// server's.
 func (p *Phone) Scan(ctx context.Context, code string) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("scan on %s: %w", p.Number(), err)
@@ -158,13 +162,12 @@ func (p *Phone) Scan(ctx context.Context, code string) error {
 	return p.net.LinkDevice(p, qr)
 }
 
-// SendNode puts a stanza on the wire as this phone.
+// SendNode sends a stanza as this phone.
 func (p *Phone) SendNode(ctx context.Context, n waBinary.Node) error {
 	return p.net.Route(ctx, p.lid, n)
 }
 
-// Deliver queues a stanza that is addressed to device 0 and returns at once. A closed
-// phone drops it.
+// Deliver queues a stanza for device 0 and returns at once. A closed phone drops it.
 func (p *Phone) Deliver(n waBinary.Node) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -200,7 +203,8 @@ func (p *Phone) next() (waBinary.Node, bool) {
 	return n, true
 }
 
-// Close drops the queue and waits for the stanza in hand. A closed phone neither sends nor reads.
+// Close drops the queue and waits for the stanza being handled. A closed phone neither
+// sends nor receives.
 func (p *Phone) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -209,7 +213,7 @@ func (p *Phone) Close() {
 	p.work.Wait()
 }
 
-// Keys returns the phone's keys and makes them on first use.
+// Keys returns the phone's keys, creating them on first use.
 func (p *Phone) Keys() (*handset.Handset, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -224,7 +228,7 @@ func (p *Phone) Keys() (*handset.Handset, error) {
 	return h, nil
 }
 
-// ReplaceKeys is a new phone with the same number: fresh keys, no sessions.
+// ReplaceKeys simulates a new phone with the same number: new keys, no sessions.
 func (p *Phone) ReplaceKeys() error {
 	h, err := handset.New(p.pn, p.lid)
 	if err != nil {
@@ -239,7 +243,8 @@ func (p *Phone) ReplaceKeys() error {
 	return nil
 }
 
-// State is what Network.Save stores and handset.Restore reads; nil while no keys were made.
+// State returns the bytes that Network.Save stores and handset.Restore reads; nil while
+// there are no keys.
 func (p *Phone) State() ([]byte, error) {
 	p.mu.Lock()
 	h := p.keys
@@ -256,7 +261,7 @@ func (p *Phone) save() {
 	p.net.Save(p)
 }
 
-// Bundle hands out the phone's own keys, for the server's pre-key answers.
+// Bundle returns the phone's own keys for the server's pre-key answers.
 func (p *Phone) Bundle() (handset.Bundle, error) {
 	h, err := p.Keys()
 	if err != nil {
@@ -269,7 +274,7 @@ func (p *Phone) Bundle() (handset.Bundle, error) {
 	return b, err
 }
 
-// textOf is the readable text of a message, empty when it has none.
+// textOf returns the readable text of a message, "" if it has none.
 func textOf(m *waE2E.Message) string {
 	if text := m.GetConversation(); text != "" {
 		return text

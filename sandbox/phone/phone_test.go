@@ -61,7 +61,7 @@ func (n *phoneNet) Route(_ context.Context, from types.JID, node waBinary.Node) 
 	n.routed = append(n.routed, out)
 	peer, ok := n.phones[to]
 	if !ok {
-		return fmt.Errorf("nobody at %s", to)
+		return fmt.Errorf("no account at %s", to)
 	}
 	if enc, ok := peer.encOf(out); ok && n.mangle != nil {
 		n.mangle(out, enc.Content.([]byte))
@@ -164,7 +164,7 @@ func TestEchoIsAnsweredWithTheRest(t *testing.T) {
 	awaitText(t, phones[0], "done")
 }
 
-func TestUndecryptableMessageIsAskedForAgainAndDecryptedOnce(t *testing.T) {
+func TestUndecryptableMessageIsRequestedAgain(t *testing.T) {
 	for _, failures := range []int{1, 3} {
 		t.Run(fmt.Sprint(failures), func(t *testing.T) {
 			n, phones := newPhoneNet(t, "5511", "5522")

@@ -16,14 +16,14 @@ import (
 
 // Poll is a poll that a phone sent or received.
 type Poll struct {
-	Options []string // the answers to choose from
+	Options []string // the options
 
 	id           string
 	chat, author types.JID // without a device
 	secret       []byte
 }
 
-// Poll finds a poll of a chat that the phone keeps.
+// Poll returns a poll of a chat that the phone keeps.
 func (p *Phone) Poll(chat types.JID, id string) (Poll, bool) {
 	p.mu.Lock()
 	m, sent := p.sent.find(id)
@@ -50,8 +50,8 @@ func pollOf(id string, chat, author types.JID, m *waE2E.Message) (Poll, bool) {
 	return k, len(k.secret) > 0 && len(k.Options) > 0
 }
 
-// Vote is what a voter sends: it hashes the chosen answers and encrypts them with a key that the
-// poll's secret, its author and the voter make. No options take the vote back.
+// Vote returns a vote: the hashed options, encrypted with a key derived from the poll's
+// secret, its author and the voter. No options withdraw the vote.
 func (k *Poll) Vote(voter types.JID, options []string) (*waE2E.PollUpdateMessage, error) {
 	chosen := &waE2E.PollVoteMessage{}
 	for _, option := range options {
@@ -75,7 +75,7 @@ func (k *Poll) Vote(voter types.JID, options []string) (*waE2E.PollUpdateMessage
 	}, nil
 }
 
-// key names the poll as the voter sees it.
+// key returns the key of the poll for the voter.
 func (k *Poll) key(voter types.JID) *waCommon.MessageKey {
 	key := &waCommon.MessageKey{RemoteJID: new(k.chat.String()), FromMe: new(k.author == voter), ID: &k.id}
 	if k.chat.Server == types.GroupServer {

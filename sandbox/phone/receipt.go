@@ -13,8 +13,8 @@ import (
 	"postern/sandbox/handset"
 )
 
-// SendReceipt reports messages of an account: kind is "read", "played" or another type of
-// the wire, and "" for delivery. At least one id is needed.
+// SendReceipt sends a receipt for messages of an account: kind is "read", "played" or
+// another type of the wire, and "" for delivery. At least one id is required.
 func (p *Phone) SendReceipt(ctx context.Context, to types.JID, kind string, ids ...string) error {
 	_, lid, ok := p.net.IdentityOf(to.ToNonAD())
 	if !ok || len(ids) == 0 {
@@ -23,8 +23,8 @@ func (p *Phone) SendReceipt(ctx context.Context, to types.JID, kind string, ids 
 	return p.SendNode(ctx, receiptNode(waBinary.Attrs{"to": lid}, kind, ids))
 }
 
-// SendGroupReceipt reports messages that an account wrote in a group: kind is as for
-// SendReceipt. At least one id is needed. Errors: ErrNoAccount, or the server's.
+// SendGroupReceipt sends a receipt for an account's messages in a group: kind is as for
+// SendReceipt. At least one id is required. Errors: ErrNoAccount, or the server's.
 func (p *Phone) SendGroupReceipt(ctx context.Context, group, author types.JID, kind string, ids ...string) error {
 	_, lid, ok := p.net.IdentityOf(author.ToNonAD())
 	if !ok || len(ids) == 0 {
@@ -33,7 +33,7 @@ func (p *Phone) SendGroupReceipt(ctx context.Context, group, author types.JID, k
 	return p.SendNode(ctx, receiptNode(waBinary.Attrs{"to": group, "participant": lid}, kind, ids))
 }
 
-// receiptNode is a receipt for one message or several, as clients write it.
+// receiptNode is a receipt for one or more messages in the form of clients.
 func receiptNode(attrs waBinary.Attrs, kind string, ids []string) waBinary.Node {
 	attrs["id"], attrs["t"] = ids[0], time.Now().Unix()
 	if kind != "" {
@@ -50,10 +50,10 @@ func receiptNode(attrs waBinary.Attrs, kind string, ids []string) waBinary.Node 
 	return receipt
 }
 
-// maxRetries is how often a phone asks again for one message, as real ones do.
+// maxRetries is how often a phone requests one message again, like real ones.
 const maxRetries = 5
 
-// receiptFor copies the address of a stanza as every receipt for it needs it.
+// receiptFor copies the addresses of a stanza that every receipt for it needs.
 func receiptFor(n waBinary.Node) waBinary.Attrs {
 	attrs := waBinary.Attrs{"id": n.Attrs["id"], "to": n.Attrs["from"]}
 	for _, key := range []string{"participant", "recipient"} {
@@ -72,8 +72,8 @@ func (p *Phone) acknowledge(ctx context.Context, n waBinary.Node) {
 	_ = p.SendNode(ctx, waBinary.Node{Tag: "receipt", Attrs: attrs})
 }
 
-// askAgain sends a retry receipt. From the second on it carries fresh keys, because the
-// session itself may be what is broken.
+// askAgain sends a retry receipt. From the second on it contains new keys, because the
+// session itself may be broken.
 func (p *Phone) askAgain(ctx context.Context, h *handset.Handset, n waBinary.Node) {
 	id := n.AttrGetter().OptionalString("id")
 	p.mu.Lock()

@@ -14,10 +14,10 @@ import (
 	"postern/sandbox/handset"
 )
 
-// EchoPrefix begins a text that the phone answers with the rest.
+// EchoPrefix begins a text that the phone echoes.
 const EchoPrefix = "echo "
 
-// handle works on one stanza. Errors of Route are dropped: to a phone they are a network
+// handle handles one stanza. Errors of Route are ignored: to a phone they are a network
 // that lost its stanza.
 func (p *Phone) handle(ctx context.Context, n waBinary.Node) {
 	switch n.Tag {
@@ -79,7 +79,8 @@ func (p *Phone) onMessage(ctx context.Context, n waBinary.Node) {
 	}
 }
 
-// encOf finds the ciphertext for device 0, either the stanza's own or among participants.
+// encOf returns the ciphertext for device 0, either the stanza's own or that of a
+// participant.
 func (p *Phone) encOf(n waBinary.Node) (waBinary.Node, bool) {
 	for _, child := range n.GetChildren() {
 		kind, _ := child.Attrs["type"].(string)
@@ -97,7 +98,7 @@ func (p *Phone) encOf(n waBinary.Node) (waBinary.Node, bool) {
 	return waBinary.Node{}, false
 }
 
-// deviceLID is the address that sessions are kept under.
+// deviceLID returns the address under which sessions are stored.
 func (p *Phone) deviceLID(device types.JID) types.JID {
 	if device.Server != types.DefaultUserServer {
 		return device
@@ -133,8 +134,8 @@ func (p *Phone) record(n waBinary.Node, from types.JID, message *waE2E.Message) 
 	return r
 }
 
-// hasManyReaders tells whether what is sent to a chat is encrypted once, with its sender's
-// key: to groups, and as a status.
+// hasManyReaders reports whether messages of a chat are encrypted once, with their
+// sender's key: in groups, and as a status.
 func hasManyReaders(chat types.JID) bool {
 	return chat.Server == types.GroupServer || chat == types.StatusBroadcastJID
 }

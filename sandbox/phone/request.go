@@ -18,19 +18,19 @@ type (
 	dataResult  = waE2E.PeerDataOperationRequestResponseMessage_PeerDataOperationResult
 )
 
-// maxHeld bounds the requests that wait for a phone that is switched off.
+// maxHeld is how many requests wait for a phone that is off.
 const maxHeld = 1_000
 
-// heldRequest is a request of a linked device that waits for its answer.
+// heldRequest is a waiting request of a linked device.
 type heldRequest struct {
 	device  types.JID
 	id      string
 	message *waE2E.ProtocolMessage
 }
 
-// Answer tells whether the phone answers what its linked devices ask of it: copies of messages,
-// keys and copies of synchronised state. While it does not, as one that is switched off, requests
-// wait, at most 1 000.
+// Answer sets whether the phone answers requests of its linked devices: copies of
+// messages, keys and copies of app state. While it does not, like a phone that is off,
+// requests wait, at most 1 000.
 func (p *Phone) Answer(ctx context.Context, on bool) {
 	p.mu.Lock()
 	p.off = !on
@@ -44,16 +44,15 @@ func (p *Phone) Answer(ctx context.Context, on bool) {
 	}
 }
 
-// Requests counts what the linked devices asked of the phone, answered or not, by the kind of
-// request.
+// Requests returns the number of requests of linked devices, answered or not, by kind.
 func (p *Phone) Requests(kind waE2E.PeerDataOperationRequestType) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.requests[kind]
 }
 
-// onPeer takes what a linked device of the phone's own account asks of it in a message that nobody
-// sees. It reports whether the message was such a request.
+// onPeer handles a hidden request of a linked device of the phone's own account, and
+// reports whether the message was one.
 func (p *Phone) onPeer(ctx context.Context, device types.JID, id string, m *waE2E.ProtocolMessage) bool {
 	switch m.GetType() {
 	case waE2E.ProtocolMessage_PEER_DATA_OPERATION_REQUEST_MESSAGE, waE2E.ProtocolMessage_APP_STATE_SYNC_KEY_REQUEST,
@@ -80,8 +79,8 @@ func (p *Phone) onPeer(ctx context.Context, device types.JID, id string, m *waE2
 	return true
 }
 
-// answer does what was asked. An answer that the network does not take is lost, like any other
-// stanza.
+// answer carries out a request. An answer that the network does not accept is lost,
+// like any other stanza.
 func (p *Phone) answer(ctx context.Context, r heldRequest) {
 	switch r.message.GetType() {
 	case waE2E.ProtocolMessage_PEER_DATA_OPERATION_REQUEST_MESSAGE:
@@ -104,7 +103,7 @@ func (p *Phone) answer(ctx context.Context, r heldRequest) {
 	}
 }
 
-// answerTo makes the answer to a request; nil for one that is not understood.
+// answerTo returns the answer to a request; nil for an unknown one.
 func (p *Phone) answerTo(id string, request *dataRequest) *dataAnswer {
 	answer := &dataAnswer{PeerDataOperationRequestType: request.PeerDataOperationRequestType, StanzaID: &id}
 	switch request.GetPeerDataOperationRequestType() {
@@ -137,7 +136,7 @@ func (p *Phone) answerTo(id string, request *dataRequest) *dataAnswer {
 
 var errNoCopy = errors.New("the phone does not have this message")
 
-// copyOf is what the phone keeps of a message that somebody sent to its account.
+// copyOf returns the stored message that a person sent to the account.
 func (p *Phone) copyOf(asked *waE2E.PeerDataOperationRequestMessage_PlaceholderMessageResendRequest) ([]byte, error) {
 	key := asked.GetMessageKey()
 	chat, err := types.ParseJID(key.GetRemoteJID())

@@ -16,27 +16,27 @@ import (
 	"postern/sandbox/handset"
 )
 
-// maxSent is how many messages a phone can send again on a retry receipt.
+// maxSent is how many messages a phone can send again after a retry receipt.
 const maxSent = 256
 
-// sentMessage is kept for retry receipts.
+// sentMessage is stored for retry receipts.
 type sentMessage struct {
 	id      string
 	chat    types.JID
 	message *waE2E.Message
 	options SendOptions
-	// transport is a message of Messenger, in its own encoding; message is nil then.
+	// transport is a Messenger message in its own encoding; message is nil then.
 	transport []byte
 }
 
-// isFor tells whether a device reads the message. Those of Messenger are for linked devices
-// of the recipient only: the simulated phones know none.
+// isFor reports whether a device receives the message. Messenger messages are only for
+// linked devices of the recipient, since simulated phones do not support them.
 func (m *sentMessage) isFor(device, own types.JID) bool {
 	return device != own && (m.transport == nil || device.Device != 0 && device.User != own.User) &&
 		(!m.options.PhoneOnly || device.Device == 0)
 }
 
-// corrupt damages what is for a device that is not to read it.
+// corrupt damages the ciphertext for a device that must not decrypt it.
 func (m *sentMessage) corrupt(device types.JID, enc waBinary.Node) {
 	if !m.options.Corrupt || device.Device == 0 && !m.options.NoCopy {
 		return
@@ -46,14 +46,14 @@ func (m *sentMessage) corrupt(device types.JID, enc waBinary.Node) {
 	}
 }
 
-// SendOptions are what a stanza says about its message besides the content.
+// SendOptions are the attributes of a stanza besides the content.
 type SendOptions struct {
-	ID          string // empty makes one
+	ID          string // empty: a new one
 	Edit        string // the edit attribute: "1" edits, "7" revokes
-	Type        string // of the stanza; empty is what clients say of such a message
-	DecryptFail string // "hide" asks for no placeholder when it cannot be read
-	Corrupt     bool   // the first ciphertext for linked devices cannot be decrypted; one sent again can
-	NoCopy      bool   // with Corrupt: nor can that for phones, so that they have no copy to give
+	Type        string // of the stanza; empty: the usual one for the content
+	DecryptFail string // "hide" requests no placeholder if it is undecryptable
+	Corrupt     bool   // the first ciphertext for linked devices is undecryptable, a retry is not
+	NoCopy      bool   // with Corrupt: also for phones, so that they have no copy
 	PhoneOnly   bool   // linked devices do not get it
 	NoResend    bool   // retry receipts are ignored
 }
@@ -76,9 +76,9 @@ func (l sentLog) find(id string) (sentMessage, bool) {
 	return l[i], true
 }
 
-// SendText sends a text to every device of an account, or of all members of a group, and to
-// the phone's own linked devices, and returns the message id once the server took it.
-// Errors: ErrNoAccount, ErrNoKeys, ErrClosed, or the server's.
+// SendText sends a text to every device of an account, or of all members of a group,
+// and to the phone's own linked devices. It returns the message id after the server
+// accepted it. Errors: ErrNoAccount, ErrNoKeys, ErrClosed, or the server's.
 func (p *Phone) SendText(ctx context.Context, to types.JID, text string) (string, error) {
 	return p.Send(ctx, to, &waE2E.Message{Conversation: &text}, SendOptions{})
 }
@@ -88,8 +88,9 @@ func (p *Phone) Send(ctx context.Context, to types.JID, message *waE2E.Message, 
 	return p.send(ctx, to, sentMessage{id: o.ID, message: message, options: o})
 }
 
-// SendTransport sends a message of Messenger, in its own encoding, to the linked devices of an
-// account. An empty id makes one. Errors: ErrNoKeys when there are none, else those of SendText.
+// SendTransport sends a Messenger message, in its own encoding, to the linked devices
+// of an account. An empty id is replaced by a new one. Errors: ErrNoKeys if there are
+// no devices, else those of SendText.
 func (p *Phone) SendTransport(ctx context.Context, to types.JID, id string, transport []byte) (string, error) {
 	return p.send(ctx, to, sentMessage{id: id, transport: transport})
 }
@@ -121,7 +122,7 @@ func (p *Phone) send(ctx context.Context, to types.JID, m sentMessage) (string, 
 	return m.id, nil
 }
 
-// MessageID makes an id as clients give them to messages.
+// MessageID returns a new message id in the form of clients.
 func MessageID() string {
 	var raw [9]byte
 	_, _ = rand.Read(raw[:]) // crypto/rand never fails
@@ -161,7 +162,7 @@ func (p *Phone) fanOut(ctx context.Context, pn types.JID, m sentMessage) error {
 	})
 }
 
-// attrs are what every stanza of the message says.
+// attrs are the attributes of every stanza of the message.
 func (m *sentMessage) attrs() waBinary.Attrs {
 	attrs := waBinary.Attrs{"id": m.id, "type": m.options.Type}
 	if m.options.Type == "" {
@@ -173,7 +174,7 @@ func (m *sentMessage) attrs() waBinary.Attrs {
 	return attrs
 }
 
-// encrypt makes one <enc>; ok is false when the device has no session and no keys. The
+// encrypt makes one <enc>; ok is false if the device has no session and no keys. The
 // caller saves.
 func (p *Phone) encrypt(device types.JID, bundle *handset.Bundle, m sentMessage) (enc waBinary.Node, ok bool, err error) {
 	h, err := p.Keys()
@@ -202,7 +203,7 @@ func (p *Phone) encrypt(device types.JID, bundle *handset.Bundle, m sentMessage)
 	return enc, true, nil
 }
 
-// encryptPadded tells the phone's own devices whom the message was for.
+// encryptPadded adds the recipient of the message for the phone's own devices.
 func (p *Phone) encryptPadded(h *handset.Handset, device types.JID, bundle *handset.Bundle, m sentMessage) (string, []byte, error) {
 	message := m.message
 	if device.User == p.lid.User && m.chat.Server != types.GroupServer {
@@ -218,7 +219,7 @@ func (p *Phone) encryptPadded(h *handset.Handset, device types.JID, bundle *hand
 	return h.Encrypt(device, bundle, plaintext)
 }
 
-// encAttrs are what every <enc> of the message says, without its type.
+// encAttrs are the attributes of every <enc> of the message, without its type.
 func (m *sentMessage) encAttrs() waBinary.Attrs {
 	attrs := waBinary.Attrs{"v": "2"}
 	if m.options.DecryptFail != "" {
@@ -230,8 +231,8 @@ func (m *sentMessage) encAttrs() waBinary.Attrs {
 	return attrs
 }
 
-// onRetry sends a message again to the one device that could not read it. A session that
-// failed twice is made anew even when the device sent no keys.
+// onRetry sends a message again to the one device that could not decrypt it. After two
+// failures it starts a new session even if the device sent no keys.
 func (p *Phone) onRetry(ctx context.Context, n waBinary.Node) {
 	retry := n.GetChildByTag("retry")
 	device := p.deviceLID(authorOf(n))

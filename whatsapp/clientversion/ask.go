@@ -7,10 +7,10 @@ import (
 	"postern/whatsapp"
 )
 
-// storeAgain is when a state that could not be stored is tried again.
+// storeAgain is the pause before a failed write of the state is repeated.
 const storeAgain = time.Minute
 
-// run asks what is to be asked, one question at a time.
+// run makes the requests, one at a time.
 func (r *Refresher) run() {
 	for {
 		alarm := time.NewTimer(r.wait())
@@ -29,10 +29,10 @@ func (r *Refresher) run() {
 	}
 }
 
-// forever is longer than anything waits here.
+// forever is longer than any wait here.
 const forever = 24 * time.Hour
 
-// wait is how long nothing is to be done.
+// wait returns how long there is nothing to do.
 func (r *Refresher) wait() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,8 +46,8 @@ func (r *Refresher) wait() time.Duration {
 	return max(wait, 0)
 }
 
-// turn reports whether a question is to be asked now, and on whose way. One
-// that is due is dropped when nobody is refused any more.
+// turn reports whether to make a request now, and through which instance's proxy. A due
+// request is dropped if no instance is rejected any more.
 func (r *Refresher) turn() (instance int64, ok bool) {
 	r.mu.Lock()
 	asking, through := r.asking, r.through
@@ -67,22 +67,22 @@ func (r *Refresher) turn() (instance int64, ok bool) {
 		return 0, false
 	default:
 		r.asking = true
-		return refused[r.state.Failures%len(refused)], true // each time another way
+		return refused[r.state.Failures%len(refused)], true // another one each time
 	}
 }
 
-// ask asks once and draws the consequences.
+// ask makes one request and applies the result.
 func (r *Refresher) ask(instance int64) {
 	current := r.cfg.Client.Version()
-	r.log.Info("WhatsApp refuses this version of the client; asking for the current one", "version", current.String(), "instance_id", instance)
+	r.log.Info("WhatsApp rejected our client version as outdated; asking for the current one", "version", current.String(), "instance_id", instance)
 	r.change(func(st *state) { st.begin(time.Now(), current.String()) })
-	r.keep() // no crash brings the next question earlier
+	r.keep() // so that a crash does not shorten the interval
 	found, err := r.cfg.Client.AskVersion(r.life, instance)
 	if err == nil {
 		err = r.judge(found, current)
 	}
 	if r.life.Err() != nil {
-		return // stopping: the next start goes on
+		return // stopping: the next start continues
 	}
 	if err == nil {
 		r.change(func(st *state) { st.found(found.String()) })
@@ -92,33 +92,33 @@ func (r *Refresher) ask(instance int64) {
 	r.cfg.Renew(err == nil)
 }
 
-// judge returns an error when an answer is of no use.
+// judge returns an error if an answer is unusable.
 func (r *Refresher) judge(found, current whatsapp.Version) error {
 	r.mu.Lock()
 	known := r.state.known(current)
 	r.mu.Unlock()
 	switch {
 	case !found.SameKind(current):
-		return fmt.Errorf("WhatsApp names %s, which is another kind of client than %s", found, current)
+		return fmt.Errorf("WhatsApp returned %s, which is another kind of client than %s", found, current)
 	case found.Less(known):
-		return fmt.Errorf("WhatsApp names %s, which is older than %s", found, known)
+		return fmt.Errorf("WhatsApp returned %s, which is older than %s", found, known)
 	case found == known, found == current:
-		return fmt.Errorf("WhatsApp names %s, which it refuses", found)
+		return fmt.Errorf("WhatsApp returned %s, which it rejects", found)
 	}
 	return nil
 }
 
-// answered ends a question. A version that was found is used from here on.
+// answered ends a request. A version that was found is used from now on.
 func (r *Refresher) answered(found whatsapp.Version, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asking, r.through = false, 0
 	if err != nil {
-		r.log.Error("no newer version of the client was found; the refused instances stay away, asking again later; set whatsapp.version to one that WhatsApp takes, or install a newer release",
+		r.log.Error("no newer client version found; rejected instances stay offline, asking again later; set whatsapp.version to an accepted one, or install a newer release",
 			"error", err, "next", r.state.Due.UTC().Format(time.RFC3339), "count", r.state.Failures)
 		return
 	}
-	r.log.Info("WhatsApp takes a newer version of the client; the refused instances dial again", "version", found.String(), "former", r.cfg.Client.Version().String())
+	r.log.Info("newer client version found; rejected instances dial again", "version", found.String(), "former", r.cfg.Client.Version().String())
 	r.cfg.Client.SetVersion(found)
 	r.source = Fetched
 }
@@ -129,9 +129,8 @@ func (r *Refresher) change(how func(*state)) {
 	how(&r.state)
 }
 
-// keep stores the state when it is another than is stored. Only run calls it. A
-// full disk keeps nobody offline: what could not be stored counts all the same,
-// and is tried again.
+// keep stores the state if it changed. Only run calls it. A full disk keeps no instance
+// offline: an unstored state is in effect, and stored later.
 func (r *Refresher) keep() {
 	r.mu.Lock()
 	now, was, file := r.state, r.stored, r.cfg.Store
@@ -140,7 +139,7 @@ func (r *Refresher) keep() {
 		return
 	}
 	if err := now.save(file); err != nil {
-		r.log.Warn("the version of the client could not be stored", "error", err)
+		r.log.Warn("client version not stored", "error", err)
 		return
 	}
 	r.mu.Lock()

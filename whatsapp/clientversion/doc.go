@@ -1,27 +1,23 @@
-// Package clientversion keeps the version of WhatsApp's client that connections
-// say they are of in step with what WhatsApp takes.
+// Package clientversion keeps the announced version of WhatsApp's client up to date.
 //
-// WhatsApp refuses clients that are too old, all of them on one day. A
-// [Refresher] is told of each refusal. Unless the version is set by the
-// operator, it asks WhatsApp's site for the current one, once for all
-// instances, stores the answer, has it used, and tells that the refused
-// instances may dial again. Nothing is asked unless an instance was refused.
+// WhatsApp rejects clients that are too old, all of them on one day. A [Refresher] is
+// called for each rejection. Unless the operator set the version, it requests the current
+// one from WhatsApp's site, once for all instances, stores and uses it, and reports that
+// the rejected instances may dial again. Without a rejection there are no requests.
 //
-// # What is promised
+// # Guarantees
 //
-// Between two questions lie ten minutes or more. That is written before a
-// question leaves, so that no restart, and no crash in the middle of it, brings
-// the next one earlier. A question that found nothing is repeated after 10 and
-// 30 minutes, then every hour, for as long as an instance is refused; the time
-// of the next is in the file, and a timer waits for it.
+// Two requests are at least ten minutes apart. The time is stored before a request is
+// sent, so that no restart or crash shortens the interval. A request without a result is
+// repeated after 10 and 30 minutes, then every hour, as long as an instance is rejected;
+// the time of the next one is in the file.
 //
-// An answer counts when it is newer than what is in use and of the same kind of
-// client. It is stored first, then used. It is used at each start until the
-// version of the client library is as new. When one is refused with which
-// WhatsApp never let anybody in, the answer was wrong: then the next one has to be
-// newer than what was let in before, and not newer than that.
+// An answer is accepted if it is newer than the version in use and of the same kind of
+// client. It is stored, then used, at each start too, until the version of the client
+// library is as new. If WhatsApp rejects a version with which it never accepted a login,
+// the answer was wrong: the next one only has to be newer than the last accepted version.
 //
 // # Bucket
 //
-//	client_version  "state" -> JSON: the version, when it was asked for last, the next question
+//	client_version  "state" -> JSON: the version, the time of the last request and of the next one
 package clientversion

@@ -12,46 +12,44 @@ import (
 	"postern/whatsapp"
 )
 
-// Client is who says the version to WhatsApp, and asks WhatsApp for it.
+// Client announces the version to WhatsApp and requests the current one.
 type Client interface {
 	Version() whatsapp.Version
-	// SetVersion is for connections made from now on.
+	// SetVersion sets the version of later connections.
 	SetVersion(whatsapp.Version)
-	// AskVersion asks for the current version, on the way of an instance. It
-	// ends in some seconds.
+	// AskVersion requests the current version through the proxy of an instance. It
+	// takes at most some seconds.
 	AskVersion(ctx context.Context, instance int64) (whatsapp.Version, error)
 }
 
-// Config is what a Refresher needs. All but Network and Logger is required.
+// Config configures a Refresher. Only Network and Logger are optional.
 type Config struct {
 	Store   *store.Store
 	Setting string // see CheckSetting
-	Network string // who stands in for WhatsApp; empty: it does. What one said does not count with another
+	Network string // the network, empty for WhatsApp; an answer is used only on its own network
 	Client  Client
 
-	// Refused returns the instances that WhatsApp refuses for the version of
-	// their client.
+	// Refused returns the instances whose client version WhatsApp rejected.
 	Refused func() []int64
-	// Renew is told the end of a question: found says that a newer version is
-	// in use from now on.
+	// Renew is called at the end of a request. found: a newer version is now in
+	// use.
 	Renew func(found bool)
 
 	Logger *slog.Logger // nil discards
 }
 
-// Source says where a version comes from.
+// Source is the origin of a version.
 type Source string
 
 // Sources.
 const (
 	Builtin Source = "builtin" // the client library's
-	Pinned  Source = "pinned"  // the operator set it
-	Stored  Source = "stored"  // WhatsApp said it to a former run
-	Fetched Source = "fetched" // WhatsApp said it to this run
+	Pinned  Source = "pinned"  // set by the operator
+	Stored  Source = "stored"  // from WhatsApp in an earlier run
+	Fetched Source = "fetched" // from WhatsApp in this run
 )
 
-// Refresher is the keeper of the version. Its methods may be called from any
-// goroutine.
+// Refresher keeps the version up to date. Its methods may be called from any goroutine.
 type Refresher struct {
 	cfg Config
 	log *slog.Logger
@@ -59,20 +57,19 @@ type Refresher struct {
 	life context.Context // ends with Stop
 	end  context.CancelFunc
 	work sync.WaitGroup
-	wake chan struct{} // size 1: something was written into what mu guards
+	wake chan struct{} // size 1: the state changed
 
 	mu      sync.Mutex
 	source  Source
 	state   state
-	stored  state // as it is in the file
-	asking  bool  // a question is under way, or about to be
-	through int64 // the instance on whose way it goes, 0 when a timer began it
+	stored  state // as in the file
+	asking  bool  // a request is running or about to
+	through int64 // the instance whose proxy it uses, 0 if a timer started it
 	advised time.Time
 }
 
-// Open reads what former runs learned and has the right version used, which the
-// caller lets happen before anything connects. Errors are those of the store
-// and of CheckSetting. A damaged record is left aside.
+// Open reads the stored state and sets the right version, before anything connects. Its
+// errors are those of the store and of CheckSetting. A damaged record is ignored.
 func Open(cfg Config) (*Refresher, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -104,22 +101,22 @@ func Open(cfg Config) (*Refresher, error) {
 	}
 	cfg.Client.SetVersion(v)
 	if r.state.Refused != v.String() {
-		r.state.Due = time.Time{} // nobody has refused this one yet
+		r.state.Due = time.Time{} // this version has not been rejected yet
 	}
 	if r.source != Builtin {
-		r.log.Info("connections are of a version of the client other than the built-in one", "version", v.String(), "source", string(r.source))
+		r.log.Info("connections announce a client version other than the built-in one", "version", v.String(), "source", string(r.source))
 	}
 	return r, nil
 }
 
-// Start takes up the questions that a former run left to ask.
+// Start resumes the pending requests of an earlier run.
 func (r *Refresher) Start() {
 	if r.cfg.Setting == Auto {
 		r.work.Go(r.run)
 	}
 }
 
-// Stop calls a question off and waits for its end. Nothing is asked afterwards.
+// Stop cancels a request and waits for its end. There are no requests afterwards.
 func (r *Refresher) Stop(context.Context) error {
 	r.mu.Lock()
 	r.end()
@@ -128,17 +125,17 @@ func (r *Refresher) Stop(context.Context) error {
 	return nil
 }
 
-// Current is the version in use and where it comes from.
+// Current returns the version in use and its source.
 func (r *Refresher) Current() (version string, source Source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.cfg.Client.Version().String(), r.source
 }
 
-// Outdated is told that WhatsApp refused an instance's client of a version.
-// known: connections are of another one by now. asked: one is being asked for,
-// and Config.Renew tells the end. With neither nothing helps now; when a
-// question is allowed again, it is asked. It never blocks.
+// Outdated is called when WhatsApp rejected the version of an instance's client. known:
+// connections already announce another one. asked: one is being requested, and
+// Config.Renew reports the end. Neither: nothing helps now; the request is made when it
+// is allowed again. It never blocks.
 func (r *Refresher) Outdated(instance int64, version string) (known, asked bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -163,26 +160,26 @@ func (r *Refresher) Outdated(instance int64, version string) (known, asked bool)
 	return false, r.asking
 }
 
-// Taken is told that WhatsApp let an instance in with a version. It never blocks.
+// Taken is called when WhatsApp accepted a login with a version. It never blocks.
 func (r *Refresher) Taken(version string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.state.Version == version && r.state.Taken != version {
 		r.state.Taken = version
-		r.poke() // it is stored
+		r.poke() // to store it
 	}
 }
 
-// adviseEvery is how often the operator is told what to set.
+// adviseEvery is the least time between two log lines about the setting.
 const adviseEvery = 10 * time.Minute
 
-// advise tells the operator that only he can help. The caller holds r.mu.
+// advise logs that only the operator can help. The caller holds r.mu.
 func (r *Refresher) advise() {
 	if !r.advised.IsZero() && time.Since(r.advised) < adviseEvery {
 		return
 	}
 	r.advised = time.Now()
-	r.log.Error(`WhatsApp refuses this version of the client; set whatsapp.version to "auto", or to a newer version, and restart`,
+	r.log.Error(`WhatsApp rejected our client version as outdated; set whatsapp.version to "auto", or to a newer version, and restart`,
 		"version", r.cfg.Client.Version().String(), "setting", r.cfg.Setting)
 }
 

@@ -35,8 +35,8 @@ func TestManyRefusalsAreOneQuestion(t *testing.T) {
 		time.Sleep(time.Second)
 		g.wantAsked(1)
 		g.wantCurrent(newer(5), Fetched)
-		if !slices.Equal(g.told, []bool{true}) || g.through[0] != 7 {
-			t.Errorf("told %v, asked through %v", g.told, g.through)
+		if !slices.Equal(g.ended, []bool{true}) || g.through[0] != 7 {
+			t.Errorf("ended %v, asked through %v", g.ended, g.through)
 		}
 		if known, asked := g.r.Outdated(60, old); !known || asked {
 			t.Errorf("a refusal that comes late: known %t, asked %t", known, asked)
@@ -45,7 +45,7 @@ func TestManyRefusalsAreOneQuestion(t *testing.T) {
 	})
 }
 
-func TestAQuestionThatFindsNothingIsRepeatedAfter10And30MinutesThenHourly(t *testing.T) {
+func TestFailedRequestIsRetriedWithBackoff(t *testing.T) {
 	inBubble(t, Auto, func(g *rig) {
 		began := time.Now()
 		g.refuse(1)
@@ -61,7 +61,7 @@ func TestAQuestionThatFindsNothingIsRepeatedAfter10And30MinutesThenHourly(t *tes
 		if !slices.Equal(after, []time.Duration{10 * time.Minute, 30 * time.Minute, time.Hour, time.Hour, time.Hour, time.Hour}) {
 			t.Errorf("repeated after %v", after)
 		}
-		if n := strings.Count(g.log.String(), "nobody there"); n != 7 {
+		if n := strings.Count(g.log.String(), "no route"); n != 7 {
 			t.Errorf("the reason is in the log %d times: %s", n, &g.log)
 		}
 		g.names(newer(1))
@@ -73,7 +73,7 @@ func TestAQuestionThatFindsNothingIsRepeatedAfter10And30MinutesThenHourly(t *tes
 	})
 }
 
-func TestARefusalWithinTenMinutesOfAQuestionWaitsForTheirEnd(t *testing.T) {
+func TestRefusalWithinTenMinutesWaits(t *testing.T) {
 	inBubble(t, Auto, func(g *rig) {
 		g.learns(newer(1))
 		g.names(newer(2))
@@ -95,7 +95,7 @@ func TestARefusalWithinTenMinutesOfAQuestionWaitsForTheirEnd(t *testing.T) {
 	})
 }
 
-func TestARefusalTenMinutesAfterAQuestionDoesNotWaitForItsRepetition(t *testing.T) {
+func TestRefusalAfterTenMinutesAsksAtOnce(t *testing.T) {
 	inBubble(t, Auto, func(g *rig) {
 		g.refuse(1)
 		time.Sleep(15 * time.Minute) // two questions; the next is due in 25
@@ -110,21 +110,21 @@ func TestARefusalTenMinutesAfterAQuestionDoesNotWaitForItsRepetition(t *testing.
 	})
 }
 
-func TestAnswersThatCannotBeTrueAreRefusedWithTheReason(t *testing.T) {
+func TestImplausibleVersionsAreRejected(t *testing.T) {
 	current := whatsapp.BuiltinVersion()
 	for reason, answer := range map[string]whatsapp.Version{
 		"older than":       {current[0], current[1], current[2] - 1},
 		"another kind":     {current[0] + 1, current[1], current[2] + 1},
 		"another kind ":    {current[0], current[1] + 1, current[2] + 1},
 		"another kind  ":   {},
-		"which it refuses": current,
+		"which it rejects": current,
 	} {
 		inBubble(t, Auto, func(g *rig) {
 			g.learns(answer)
 			g.wantAsked(1)
 			g.wantCurrent(current, Builtin)
-			if !slices.Equal(g.told, []bool{false}) || !strings.Contains(g.log.String(), strings.TrimSpace(reason)) {
-				t.Errorf("%v: told %v, logged %s", answer, g.told, &g.log)
+			if !slices.Equal(g.ended, []bool{false}) || !strings.Contains(g.log.String(), strings.TrimSpace(reason)) {
+				t.Errorf("%v: ended %v, logged %s", answer, g.ended, &g.log)
 			}
 			g.reboot()
 			g.wantCurrent(current, Builtin)
@@ -132,7 +132,7 @@ func TestAnswersThatCannotBeTrueAreRefusedWithTheReason(t *testing.T) {
 	}
 }
 
-func TestWhenNobodyIsRefusedAnyMoreNothingIsAsked(t *testing.T) {
+func TestNoRequestWithoutRefusedInstances(t *testing.T) {
 	inBubble(t, Auto, func(g *rig) {
 		g.refuse(1)
 		g.wantAsked(1)
@@ -150,7 +150,7 @@ func TestWhenNobodyIsRefusedAnyMoreNothingIsAsked(t *testing.T) {
 	})
 }
 
-func TestEachRepetitionGoesTheWayOfAnotherRefusedInstance(t *testing.T) {
+func TestRetriesRotateAmongRefusedInstances(t *testing.T) {
 	inBubble(t, Auto, func(g *rig) {
 		g.refused = []int64{3, 4, 5}
 		g.refuse(3)
@@ -162,7 +162,7 @@ func TestEachRepetitionGoesTheWayOfAnotherRefusedInstance(t *testing.T) {
 	})
 }
 
-func TestARepetitionBecauseOfAnotherVersionIsNotTakenUp(t *testing.T) {
+func TestRetryForAnotherVersionIsDropped(t *testing.T) {
 	inBubble(t, Auto, func(g *rig) {
 		old := state{Refused: "2.3000.1000", AskedAt: time.Now(), Failures: 3, Due: time.Now().Add(time.Minute)}
 		if err := old.save(g.s); err != nil {
@@ -177,7 +177,7 @@ func TestARepetitionBecauseOfAnotherVersionIsNotTakenUp(t *testing.T) {
 	})
 }
 
-func TestAClockThatWasSetBackKeepsNobodyWaiting(t *testing.T) {
+func TestClockSetBackDoesNotDelayRequests(t *testing.T) {
 	inBubble(t, Auto, func(g *rig) {
 		future := time.Now().Add(1000 * time.Hour)
 		st := state{Refused: whatsapp.BuiltinVersion().String(), AskedAt: future, Failures: 1, Due: future.Add(10 * time.Minute)}
@@ -192,7 +192,7 @@ func TestAClockThatWasSetBackKeepsNobodyWaiting(t *testing.T) {
 	})
 }
 
-func TestWithASetVersionNothingIsAskedAndTheLogSaysWhatToSet(t *testing.T) {
+func TestFixedVersionIsNeverRefreshed(t *testing.T) {
 	for _, setting := range []string{BuiltinOnly, "2.3000.7"} {
 		inBubble(t, setting, func(g *rig) {
 			for range 50 {

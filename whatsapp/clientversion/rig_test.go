@@ -15,8 +15,7 @@ import (
 	"postern/whatsapp"
 )
 
-// rig is a refresher on a real file, with a WhatsApp that answers as a test
-// says.
+// rig is a refresher on a real file, with a simulated WhatsApp.
 type rig struct {
 	testing.TB
 	path    string
@@ -31,13 +30,13 @@ type rig struct {
 	asked   []time.Time
 	through []int64
 	refused []int64
-	told    []bool
+	ended   []bool
 }
 
 func newRig(t testing.TB, setting string) *rig {
 	t.Helper()
 	g := &rig{TB: t, path: filepath.Join(t.TempDir(), "v.db"), setting: setting, refused: []int64{1}}
-	g.answer = func(context.Context) (whatsapp.Version, error) { return whatsapp.Version{}, errors.New("nobody there") }
+	g.answer = func(context.Context) (whatsapp.Version, error) { return whatsapp.Version{}, errors.New("no route") }
 	g.boot()
 	return g
 }
@@ -58,7 +57,7 @@ func (g *rig) boot() {
 		Renew: func(found bool) {
 			g.mu.Lock()
 			defer g.mu.Unlock()
-			g.told = append(g.told, found)
+			g.ended = append(g.ended, found)
 		},
 	})
 	if err != nil {
@@ -80,7 +79,7 @@ func (g *rig) reboot() {
 	g.boot()
 }
 
-// Version, SetVersion and AskVersion are what a Client has.
+// Version, SetVersion and AskVersion implement Client.
 func (g *rig) Version() whatsapp.Version {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -101,7 +100,7 @@ func (g *rig) AskVersion(ctx context.Context, instance int64) (whatsapp.Version,
 	return answer(ctx)
 }
 
-// names lets WhatsApp name a version after a second.
+// names makes WhatsApp return a version after a second.
 func (g *rig) names(v whatsapp.Version) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -132,12 +131,12 @@ func (g *rig) wantCurrent(v whatsapp.Version, source Source) {
 	}
 }
 
-// refuse tells of a refusal of the version in use.
+// refuse reports a rejection of the version in use.
 func (g *rig) refuse(instance int64) (known, asked bool) {
 	return g.r.Outdated(instance, g.Version().String())
 }
 
-// learns has the version in use refused, and WhatsApp name another one.
+// learns rejects the version in use, and makes WhatsApp return another one.
 func (g *rig) learns(v whatsapp.Version) {
 	g.names(v)
 	g.refuse(1)

@@ -6,13 +6,13 @@ import (
 	"postern/whatsapp"
 )
 
-// What whatsapp.version may be, besides a version.
+// Values of whatsapp.version, besides a version.
 const (
-	Auto        = "auto"    // WhatsApp's, when it refuses the built-in one
-	BuiltinOnly = "builtin" // the client library's, whatever WhatsApp says
+	Auto        = "auto"    // WhatsApp's, if it rejects the built-in one
+	BuiltinOnly = "builtin" // always the client library's
 )
 
-// CheckSetting returns an error that says the rule when text is no value of
+// CheckSetting returns an error with the rule if text is not a value of
 // whatsapp.version.
 func CheckSetting(text string) error {
 	if text == Auto || text == BuiltinOnly {

@@ -34,13 +34,13 @@ func stateNeeds(*store.Lookup) store.Needs {
 
 // state is what outlives the program.
 type state struct {
-	Network  string    `json:"network,omitempty"`  // whom all this is about, see Config
-	Version  string    `json:"version,omitempty"`  // that WhatsApp named and that was accepted here
-	Taken    string    `json:"taken,omitempty"`    // the last of these with which WhatsApp let somebody in
-	Refused  string    `json:"refused,omitempty"`  // the version because of which it was asked last
-	AskedAt  time.Time `json:"askedAt,omitzero"`   // when the last question left
-	Failures int       `json:"failures,omitempty"` // questions in a row that found nothing, the one under way included
-	Due      time.Time `json:"due,omitzero"`       // when to ask again by itself; zero: not
+	Network  string    `json:"network,omitempty"`  // see Config
+	Version  string    `json:"version,omitempty"`  // the last valid answer of WhatsApp
+	Taken    string    `json:"taken,omitempty"`    // the last of these with which WhatsApp accepted a login
+	Refused  string    `json:"refused,omitempty"`  // the rejected version that caused the last request
+	AskedAt  time.Time `json:"askedAt,omitzero"`   // time of the last request
+	Failures int       `json:"failures,omitempty"` // requests in a row without a result, including the running one
+	Due      time.Time `json:"due,omitzero"`       // time of the next request; zero: none
 }
 
 func load(s *store.Store) (st state, err error) {
@@ -55,9 +55,9 @@ func load(s *store.Store) (st state, err error) {
 	return st, err
 }
 
-// known is the version that an answer has to be newer than: the one in use, but
-// for one that WhatsApp's site named and with which WhatsApp let nobody in. That
-// answer was wrong, and one that is too high would keep out every right one.
+// known returns the version that an answer must be newer than: the one in use, unless
+// it came from WhatsApp's site and no login with it was accepted. That answer was
+// wrong, and a version that is too high would exclude every right one.
 func (st *state) known(current whatsapp.Version) whatsapp.Version {
 	if st.Version != current.String() || st.Taken == st.Version {
 		return current
@@ -73,10 +73,10 @@ func (st state) save(s *store.Store) error {
 	return s.Update(context.Background(), func(tx *store.Tx) error { return store.PutJSON(tx, bucket, []byte(only), st) })
 }
 
-// askEvery is the least time between two questions.
+// askEvery is the least time between two requests.
 const askEvery = 10 * time.Minute
 
-// pause is the time from a question that found nothing to the next one.
+// pause is the time from a request without a result to the next one.
 func (st state) pause() time.Duration {
 	switch st.Failures {
 	case 0, 1:
@@ -88,12 +88,12 @@ func (st state) pause() time.Duration {
 	}
 }
 
-// mayAsk reports whether the last question is long enough ago.
+// mayAsk reports whether the last request is long enough ago.
 func (st *state) mayAsk(now time.Time) bool {
 	return st.AskedAt.IsZero() || now.Sub(st.AskedAt) >= askEvery
 }
 
-// askLater makes a question due, no later than it was.
+// askLater schedules a request, unless an earlier one is scheduled.
 func (st *state) askLater(now time.Time) {
 	if next := st.AskedAt.Add(askEvery); st.Due.IsZero() {
 		st.Due = next
@@ -101,16 +101,15 @@ func (st *state) askLater(now time.Time) {
 	st.bound(now)
 }
 
-// bound keeps the next question from lying further away than its pause, as it
-// does when the clock was set back.
+// bound keeps the next request within its pause, also after the clock was set back.
 func (st *state) bound(now time.Time) {
 	if last := now.Add(st.pause()); st.Due.After(last) {
 		st.Due = last
 	}
 }
 
-// begin notes that a question leaves because of a version, as one that finds
-// nothing until it did.
+// begin records the start of a request because of a version; until it has a result it
+// counts as failed.
 func (st *state) begin(now time.Time, refused string) {
 	if st.Refused != refused {
 		st.Failures = 0
@@ -120,7 +119,7 @@ func (st *state) begin(now time.Time, refused string) {
 	st.Due = now.Add(st.pause())
 }
 
-// found notes the answer to it.
+// found records the result of a request.
 func (st *state) found(version string) {
 	st.Version, st.Failures, st.Due = version, 0, time.Time{}
 }

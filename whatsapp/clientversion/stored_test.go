@@ -30,9 +30,9 @@ func TestARestartForgetsNoRepetition(t *testing.T) {
 	})
 }
 
-// TestACrashInTheMiddleOfAQuestionDoesNotBringTheNextOneEarlier: what a
-// question changes is in the file before it leaves.
-func TestACrashInTheMiddleOfAQuestionDoesNotBringTheNextOneEarlier(t *testing.T) {
+// TestCrashDuringRequestKeepsTheInterval: the state is in the file before the request
+// is sent.
+func TestCrashDuringRequestKeepsTheInterval(t *testing.T) {
 	inBubble(t, Auto, func(g *rig) {
 		var inFile state
 		g.answer = func(ctx context.Context) (whatsapp.Version, error) {
@@ -86,7 +86,7 @@ func (o onSet) SetVersion(v whatsapp.Version) {
 	o.rig.SetVersion(v)
 }
 
-func TestAStoredVersionIsUsedAtEachStartUntilTheBuiltInOneIsAsNew(t *testing.T) {
+func TestStoredVersionIsUsedUntilBuiltinCatchesUp(t *testing.T) {
 	builtin := whatsapp.BuiltinVersion()
 	older := builtin
 	older[2]--
@@ -120,9 +120,9 @@ func TestAStoredVersionIsUsedAtEachStartUntilTheBuiltInOneIsAsNew(t *testing.T) 
 	}
 }
 
-// TestARepetitionBecauseOfAnotherVersionIsNotTakenUp, such as after an update of
-// the program: nobody has refused this one yet.
-func TestWhatOneNetworkSaidDoesNotCountWithAnother(t *testing.T) {
+// TestRetryForAnotherVersionIsDropped: after an update of the program, its version has
+// not been rejected yet.
+func TestStoredVersionBelongsToOneNetwork(t *testing.T) {
 	inBubble(t, Auto, func(g *rig) {
 		said := state{Network: "sandbox", Version: newer(9).String(), Refused: whatsapp.BuiltinVersion().String(), AskedAt: time.Now(), Failures: 1, Due: time.Now()}
 		if err := said.save(g.s); err != nil {
@@ -150,7 +150,7 @@ func TestADamagedRecordIsLeftAside(t *testing.T) {
 	})
 }
 
-func TestAVersionThatCannotBeStoredIsUsedAndStoredLater(t *testing.T) {
+func TestUnstoredVersionIsUsedAndStoredLater(t *testing.T) {
 	inBubble(t, Auto, func(g *rig) {
 		g.names(newer(1))
 		broken, err := store.Open(store.Options{Path: g.path + "2", Buckets: Buckets(), NoSync: true, MinFree: 1})

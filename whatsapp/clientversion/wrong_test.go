@@ -8,9 +8,9 @@ import (
 	"postern/whatsapp"
 )
 
-// TestAnAnswerWithWhichNobodyIsLetInDoesNotOutliveItsRefusal: a version that is
-// too high by far is newer than every right one.
-func TestAnAnswerWithWhichNobodyIsLetInDoesNotOutliveItsRefusal(t *testing.T) {
+// TestRejectedVersionIsDiscarded: a version that is far too high is newer than every
+// right one.
+func TestRejectedVersionIsDiscarded(t *testing.T) {
 	inBubble(t, Auto, func(g *rig) {
 		builtin, absurd := newer(0), newer(1_000_000_000)
 		g.learns(absurd)
@@ -30,15 +30,15 @@ func TestAnAnswerWithWhichNobodyIsLetInDoesNotOutliveItsRefusal(t *testing.T) {
 		if known, _ := g.r.Outdated(2, absurd.String()); !known {
 			t.Error("who was refused with the wrong one does not dial with the right one")
 		}
-		if n := strings.Count(g.log.String(), "which it refuses"); n != 2 {
+		if n := strings.Count(g.log.String(), "which it rejects"); n != 2 {
 			t.Errorf("logged %s", &g.log)
 		}
 	})
 }
 
-// TestAVersionThatWasTakenIsTheKnownOne: when it is refused at last it has grown
-// old, and what is lower is refused, restarts included.
-func TestAVersionThatWasTakenIsTheKnownOne(t *testing.T) {
+// TestAcceptedVersionBecomesKnown: when it is finally rejected, it is outdated, and
+// lower ones are not accepted, also after restarts.
+func TestAcceptedVersionBecomesKnown(t *testing.T) {
 	inBubble(t, Auto, func(g *rig) {
 		g.learns(newer(5))
 		g.r.Taken(newer(4).String()) // of a connection from before: it says nothing of this one
@@ -53,8 +53,8 @@ func TestAVersionThatWasTakenIsTheKnownOne(t *testing.T) {
 	})
 }
 
-// TestAfterAWrongAnswerTheLastRightOneIsTheKnownOne, not the built-in one.
-func TestAfterAWrongAnswerTheLastRightOneIsTheKnownOne(t *testing.T) {
+// TestLastAcceptedVersionAfterAWrongAnswer: it is not the built-in one.
+func TestLastAcceptedVersionAfterAWrongAnswer(t *testing.T) {
 	inBubble(t, Auto, func(g *rig) {
 		g.learns(newer(5))
 		g.r.Taken(newer(5).String())

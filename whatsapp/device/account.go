@@ -13,7 +13,7 @@ import (
 	"postern/store"
 )
 
-// account is the stores of one instance's device.
+// account implements the stores of one instance's device.
 type account struct {
 	c        *Container
 	instance int64
@@ -31,9 +31,9 @@ func newAccount(c *Container, instance int64) *account {
 	return &account{c: c, instance: instance, flights: c.flightsOf(instance), migrated: map[[2]string]bool{}}
 }
 
-// file reads from the file, and before that what rides there.
+// file reads from the file, and before that what rides on a later commit.
 func (a *account) file(fn func(reader) error) error {
-	underway := a.flights.underway() // before the file: what lands meanwhile is in both
+	underway := a.flights.underway() // before the file: what is committed in between is in both
 	return a.c.store.View(func(tx *store.Tx) error {
 		var r reader = direct{tx, a.instance}
 		for _, one := range underway {
@@ -51,8 +51,8 @@ func (a *account) read(ctx context.Context, fn func(reader) error) error {
 	return a.file(fn)
 }
 
-// write runs fn on the overlay in ctx, or in a commit, together with what the
-// send in ctx let wait. fn may run twice.
+// write runs fn on the overlay in ctx, or in a commit together with the waiting writes
+// of the send in ctx. fn may run twice.
 func (a *account) write(ctx context.Context, fn func(access) error) error {
 	if o := a.overlayOf(ctx); o != nil {
 		return fn(o)
@@ -77,8 +77,8 @@ func (a *account) inTx(fn func(access) error) func(*store.Tx) error {
 	}
 }
 
-// writeLater is write, for what need not be on disk before the next write of
-// the same send is.
+// writeLater is write for data that need not be on disk before the next write of the
+// same send.
 func (a *account) writeLater(ctx context.Context, fn func(access) error) error {
 	s := sendingOf(ctx)
 	if s == nil || a.overlayOf(ctx) != nil {
@@ -124,7 +124,7 @@ func (a *account) PutIdentity(ctx context.Context, address string, key [32]byte)
 	return a.putChanged(ctx, identityKey(address), key[:])
 }
 
-// IsTrustedIdentity trusts the first key of an address, and then only that.
+// IsTrustedIdentity trusts the first key of an address, and afterwards only that.
 func (a *account) IsTrustedIdentity(ctx context.Context, address string, key [32]byte) (bool, error) {
 	known, err := a.recall(ctx, identityKey(address))
 	if err != nil {
@@ -161,9 +161,9 @@ func (a *account) deleteUser(ctx context.Context, kind byte, user string) error 
 	})
 }
 
-// MigratePNToLID moves what is stored under a phone number to its LID:
-// sessions, identities and sender keys. The library calls it with nearly every
-// message, so the answer "nothing to move" is remembered.
+// MigratePNToLID moves what is stored under a phone number to its LID: sessions,
+// identities and sender keys. The library calls it for nearly every message, so that
+// nothing was left to move is remembered.
 func (a *account) MigratePNToLID(ctx context.Context, pn, lid types.JID) error {
 	from, to := pn.SignalAddressUser()+":", lid.SignalAddressUser()+":"
 	done := [2]string{from, to}
@@ -175,7 +175,7 @@ func (a *account) MigratePNToLID(ctx context.Context, pn, lid types.JID) error {
 		return err
 	}
 	if o := a.overlayOf(ctx); o != nil {
-		o.migrated[done] = true // an overlay that is dropped moves nothing
+		o.migrated[done] = true // a dropped overlay moves nothing
 		return nil
 	}
 	a.markMigrated(map[[2]string]bool{done: true})

@@ -87,8 +87,8 @@ func versionKey(name string) []byte            { return store.Key(byte('V'), nam
 func macsOf(name string) []byte                { return store.Key(byte('M'), sized(name)) }
 func macPrefix(name string, mac []byte) []byte { return store.Key(macsOf(name), sized(string(mac))) }
 
-// PutAppStateVersion implements [wastore.AppStateStore]. Version 0 means that
-// nothing is known and is not stored.
+// PutAppStateVersion implements [wastore.AppStateStore]. Version 0 means unknown and is
+// not stored.
 func (a *account) PutAppStateVersion(ctx context.Context, name string, version uint64, hash [128]byte) error {
 	if version == 0 {
 		return fmt.Errorf("device: version 0 of app state %q cannot be stored", name)
@@ -96,7 +96,7 @@ func (a *account) PutAppStateVersion(ctx context.Context, name string, version u
 	return a.write(ctx, func(x access) error { return x.put(versionKey(name), store.Key(version, hash[:])) })
 }
 
-// GetAppStateVersion returns version 0 when nothing is stored.
+// GetAppStateVersion returns version 0 if nothing is stored.
 func (a *account) GetAppStateVersion(ctx context.Context, name string) (version uint64, hash [128]byte, err error) {
 	raw, err := a.get(ctx, versionKey(name))
 	if err != nil || raw == nil {
@@ -161,8 +161,7 @@ func (a *account) DeleteAppStateMutationMACs(ctx context.Context, name string, i
 	})
 }
 
-// GetAppStateMutationMAC returns the value of the newest version, nil when
-// there is none.
+// GetAppStateMutationMAC returns the value of the newest version, nil if there is none.
 func (a *account) GetAppStateMutationMAC(ctx context.Context, name string, indexMAC []byte) (value []byte, err error) {
 	err = a.read(ctx, func(x reader) error {
 		pairs, err := x.list(macPrefix(name, indexMAC), 0)

@@ -21,8 +21,7 @@ func contact(x reader, user types.JID) (info types.ContactInfo, err error) {
 	return info, decode(raw, &info)
 }
 
-// changeContact applies fn to a contact and stores it when fn reports a
-// change.
+// changeContact applies fn to a contact and stores it if fn reports a change.
 func (a *account) changeContact(ctx context.Context, user types.JID, fn func(*types.ContactInfo) bool) (before types.ContactInfo, changed bool, err error) {
 	before, err = a.GetContact(ctx, user)
 	if after := before; err != nil || !fn(&after) {
@@ -48,7 +47,7 @@ func putContact(x access, user types.JID, info types.ContactInfo) error {
 	return x.put(contactKey(user), raw)
 }
 
-// PutPushName returns whether the name changed, and what it was before.
+// PutPushName returns whether the name changed, and the previous one.
 func (a *account) PutPushName(ctx context.Context, user types.JID, pushName string) (bool, string, error) {
 	before, changed, err := a.changeContact(ctx, user, func(c *types.ContactInfo) bool {
 		was := c.PushName
@@ -61,7 +60,7 @@ func (a *account) PutPushName(ctx context.Context, user types.JID, pushName stri
 	return true, before.PushName, nil
 }
 
-// PutBusinessName returns whether the name changed, and what it was before.
+// PutBusinessName returns whether the name changed, and the previous one.
 func (a *account) PutBusinessName(ctx context.Context, user types.JID, businessName string) (bool, string, error) {
 	before, changed, err := a.changeContact(ctx, user, func(c *types.ContactInfo) bool {
 		was := c.BusinessName
@@ -74,8 +73,8 @@ func (a *account) PutBusinessName(ctx context.Context, user types.JID, businessN
 	return true, before.BusinessName, nil
 }
 
-// PutContactName takes the names in the order in which the library gives them,
-// first and full, which is not the order of its interface's parameter names.
+// PutContactName takes the names in the order in which the library passes them, first
+// and full, which is not the order of its interface's parameter names.
 func (a *account) PutContactName(ctx context.Context, user types.JID, firstName, fullName string) error {
 	_, _, err := a.changeContact(ctx, user, func(c *types.ContactInfo) bool {
 		was := *c
@@ -166,7 +165,7 @@ func (a *account) GetAllContacts(ctx context.Context) (map[types.JID]types.Conta
 
 // chatSettings is the stored form of types.LocalChatSettings.
 type chatSettings struct {
-	MutedUntil int64 `json:"mutedUntil"` // Unix seconds, -1 for ever
+	MutedUntil int64 `json:"mutedUntil"` // Unix seconds, -1: forever
 	Pinned     bool  `json:"pinned"`
 	Archived   bool  `json:"archived"`
 }

@@ -33,8 +33,8 @@ func Buckets() []store.Bucket {
 	}
 }
 
-// Container holds the devices of all instances. Its methods may be called from
-// any goroutine.
+// Container stores the devices of all instances. Its methods may be called from any
+// goroutine.
 type Container struct {
 	store   *store.Store
 	log     *slog.Logger
@@ -44,18 +44,18 @@ type Container struct {
 	network atomic.Pointer[event.Network] // see Join
 	keep    atomic.Int64                  // see KeepLoggedOut; a time.Duration
 
-	dropping sync.Mutex // held while a device that was put aside is removed, or its trial begins
+	dropping sync.Mutex // held while a device put aside is removed, or its trial begins
 
 	trusting atomic.Pointer[func(instance int64)]
 
 	mu      sync.Mutex
 	flights map[int64]*flights // by instance
 	closed  bool
-	trials  map[int64]bool // instances whose device is put aside and tried once more
+	trials  map[int64]bool // instances that try a device put aside once more
 }
 
-// Open reads the LID map and notes that the devices are in use, until Close. A
-// nil log discards.
+// Open reads the LID map and marks the devices as in use, until Close. A nil log
+// discards.
 func Open(st *store.Store, log *slog.Logger) (*Container, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -72,8 +72,8 @@ func Open(st *store.Store, log *slog.Logger) (*Container, error) {
 	return c, nil
 }
 
-// New returns an unpaired device with fresh keys. Nothing is stored until the
-// library saves it, after pairing, under that instance.
+// New returns an unpaired device with new keys. The library saves it after pairing,
+// under that instance; nothing is stored before.
 func (c *Container) New(instance int64) *wastore.Device {
 	d := &wastore.Device{
 		Container:      view{c, instance},
@@ -87,9 +87,8 @@ func (c *Container) New(instance int64) *wastore.Device {
 	return d
 }
 
-// Load returns the device of an instance as it is stored, with the zero Saved when there
-// is none. A record that cannot be read is an error that wraps store.ErrDamaged where
-// that is the cause.
+// Load returns the stored device of an instance, the zero Saved if there is none. The
+// error for an unreadable record wraps store.ErrDamaged if the record is damaged.
 func (c *Container) Load(_ context.Context, instance int64) (saved Saved, err error) {
 	var rec record
 	var found bool
@@ -112,8 +111,8 @@ func (c *Container) Load(_ context.Context, instance int64) (saved Saved, err er
 	return Saved{Device: d, Network: rec.Network, Aside: rec.Aside != 0}, nil
 }
 
-// Delete removes everything that belongs to the instance's device. That there
-// is none is no error.
+// Delete removes everything that belongs to the instance's device. It returns no error
+// if there is none.
 func (c *Container) Delete(ctx context.Context, instance int64) error {
 	err := c.replace(ctx, instance, func(tx *store.Tx) (bool, error) { return true, c.DeleteTx(tx, instance) })
 	if err != nil {
@@ -123,8 +122,7 @@ func (c *Container) Delete(ctx context.Context, instance int64) error {
 	return nil
 }
 
-// DeleteTx is Delete as part of the caller's commit. The device must not be in
-// use any more.
+// DeleteTx is Delete in the caller's transaction. The device must no longer be in use.
 func (c *Container) DeleteTx(tx *store.Tx, instance int64) error {
 	_, err := tx.DeletePrefix(deviceBucket, store.Key(instance))
 	return err
@@ -136,8 +134,8 @@ func (c *Container) initialise(d *wastore.Device, instance int64) {
 	d.Initialized = true
 }
 
-// view is the container as one instance's device sees it: the library hands a
-// device back without saying whose it is.
+// view is the container for one instance's device: the library passes a device back
+// without its instance.
 type view struct {
 	c        *Container
 	instance int64
@@ -146,10 +144,9 @@ type view struct {
 var _ wastore.DeviceContainer = view{}
 
 // PutDevice stores a device after pairing, with its network, and later its changed
-// names and settings: keys never change. A device that was paired anew replaces the
-// former one with everything that belonged to it, unless that is of another network.
-// For a device that was deleted or replaced meanwhile it returns the library's
-// ErrDeviceDeleted.
+// names and settings; keys never change. A newly paired device replaces the previous
+// one with all its data, unless that belongs to another network. For a device that was
+// deleted or replaced in the meantime it returns the library's ErrDeviceDeleted.
 func (v view) PutDevice(ctx context.Context, d *wastore.Device) error {
 	if d.ID == nil {
 		return errors.New("device: a device without JID cannot be stored")
@@ -171,8 +168,7 @@ func (v view) PutDevice(ctx context.Context, d *wastore.Device) error {
 	return nil
 }
 
-// pair stores a device that was not stored yet, and reports whether it is
-// another one than the instance had.
+// pair stores a new device, and reports whether it replaces a different one.
 func (v view) pair(tx *store.Tx, fresh record) (another bool, err error) {
 	known, found, err := v.record(tx)
 	if err != nil {
@@ -193,7 +189,7 @@ func (v view) pair(tx *store.Tx, fresh record) (another bool, err error) {
 	return another, store.PutJSON(tx, deviceBucket, recordKey(v.instance), known)
 }
 
-// change stores the changes of a device that is stored already.
+// change stores the changes of a stored device.
 func (v view) change(tx *store.Tx, fresh record) error {
 	if !tx.Has(deviceBucket, recordKey(v.instance)) {
 		return wastore.ErrDeviceDeleted
@@ -212,7 +208,7 @@ func (v view) change(tx *store.Tx, fresh record) error {
 	return store.PutJSON(tx, deviceBucket, recordKey(v.instance), known)
 }
 
-// record reads the instance's record; one that is damaged is not found.
+// record reads the instance's record; a damaged one counts as missing.
 func (v view) record(tx *store.Tx) (known record, found bool, err error) {
 	known, found, err = store.GetJSON[record](tx, deviceBucket, recordKey(v.instance))
 	if errors.Is(err, store.ErrDamaged) {
@@ -221,7 +217,7 @@ func (v view) record(tx *store.Tx) (known record, found bool, err error) {
 	return known, found, err
 }
 
-// decode reads JSON that this package wrote.
+// decode decodes JSON written by this package.
 func decode(raw []byte, v any) error {
 	if err := json.Unmarshal(raw, v); err != nil {
 		return fmt.Errorf("device: %w", err)

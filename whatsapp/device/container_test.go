@@ -110,7 +110,7 @@ func TestPutDeviceChangesNamesAndSettingsOnly(t *testing.T) {
 	}
 }
 
-func TestAFormerDeviceIsNotStoredOverTheOnePairedAnew(t *testing.T) {
+func TestOldDeviceDoesNotReplaceTheNewOne(t *testing.T) {
 	f := newFile(t)
 	former := f.pair(t, 1, jidOne)
 	f.pair(t, 1, jidTwo)
@@ -133,36 +133,36 @@ func TestAnUnpairedDeviceIsNeitherStoredNorDeleted(t *testing.T) {
 	}
 }
 
-func TestADevicePairedAnewReplacesTheFormerOneWithAllItHad(t *testing.T) {
+func TestNewDeviceReplacesTheOldOne(t *testing.T) {
 	for name, jid := range map[string]types.JID{"another number": jidTwo, "the same JID given again": jidOne} {
 		t.Run(name, func(t *testing.T) {
 			f := newFile(t)
 			fill(t, f.pair(t, 1, jidOne))
-			anew := f.pair(t, 1, jid)
+			again := f.pair(t, 1, jid)
 			if n := f.records(t, 1); n != 1 {
 				t.Errorf("%d records, want the device only", n)
 			}
 			f.reopen(t)
-			if got := f.load(t, 1); *got.ID != jid || *got.IdentityKey.Priv != *anew.IdentityKey.Priv {
+			if got := f.load(t, 1); *got.ID != jid || *got.IdentityKey.Priv != *again.IdentityKey.Priv {
 				t.Errorf("loaded %v with other keys than were paired", got.ID)
 			}
 		})
 	}
 }
 
-func TestDeleteDeviceOfADevicePairedAnewMeanwhileRemovesNothing(t *testing.T) {
+func TestDeletingAnOldDeviceKeepsTheNew(t *testing.T) {
 	for name, jid := range map[string]types.JID{"another number": jidTwo, "the same JID given again": jidOne} {
 		t.Run(name, func(t *testing.T) {
 			f := newFile(t)
 			former := f.pair(t, 1, jidOne)
-			anew := f.pair(t, 1, jid)
-			fill(t, anew)
+			again := f.pair(t, 1, jid)
+			fill(t, again)
 			before := f.records(t, 1)
 			check(t, former.Delete(t.Context()))
 			if n := f.records(t, 1); n != before {
 				t.Errorf("%d records, want %d", n, before)
 			}
-			check(t, anew.Delete(t.Context()))
+			check(t, again.Delete(t.Context()))
 			if n := f.records(t, 1); n != 0 {
 				t.Errorf("%d records are left", n)
 			}
@@ -182,7 +182,7 @@ func TestADeletedDeviceIsNotStoredAgain(t *testing.T) {
 	}
 }
 
-func TestDeleteRemovesAllOfItsInstanceAndNothingOfAnother(t *testing.T) {
+func TestDeleteRemovesOneInstanceCompletely(t *testing.T) {
 	f := newFile(t)
 	instances := []int64{1, 2, 255, 256, 257, 1 << 32, int64('D')}
 	for _, i := range instances {
@@ -217,10 +217,10 @@ func (f *file) damage(t *testing.T, old, changed string) {
 	f.open(t)
 }
 
-func TestADamagedRecordIsAnErrorUntilItIsDeletedPairedAnewOrSaved(t *testing.T) {
+func TestDamagedRecordIsAnErrorUntilReplaced(t *testing.T) {
 	for name, repair := range map[string]func(t *testing.T, f *file, d *wastore.Device){
-		"deleted":     func(t *testing.T, f *file, _ *wastore.Device) { check(t, f.container.Delete(t.Context(), 1)) },
-		"paired anew": func(t *testing.T, f *file, _ *wastore.Device) { f.pair(t, 1, jidTwo) },
+		"deleted":      func(t *testing.T, f *file, _ *wastore.Device) { check(t, f.container.Delete(t.Context(), 1)) },
+		"paired again": func(t *testing.T, f *file, _ *wastore.Device) { f.pair(t, 1, jidTwo) },
 		"saved": func(t *testing.T, f *file, d *wastore.Device) {
 			d.Container = view{f.container, 1}
 			check(t, d.Save(t.Context()))
@@ -261,8 +261,9 @@ func TestAWriteToAClosedFileIsRefused(t *testing.T) {
 	}
 }
 
-// Close has a list of devices of which one may go before its turn: nothing of it is on its way.
-func TestADeviceThatIsDeletedWhileTheRunEndsIsNoCrash(t *testing.T) {
+// Close lists the devices, and one may be deleted before its turn: then it has nothing
+// pending.
+func TestDeleteDuringStopIsNoCrash(t *testing.T) {
 	f := newFile(t)
 	f.pair(t, 1, types.JID{User: "49151", Server: types.DefaultUserServer, Device: 1})
 	listed := f.container.flightsOf(1)

@@ -14,25 +14,25 @@ import (
 	"postern/store"
 )
 
-// How long things are kept. WhatsApp itself keeps undelivered messages for 14
-// days; nobody asks for a message again after a week.
+// Retention times. WhatsApp itself keeps undelivered messages for 14 days; no one
+// requests a message again after a week.
 const (
 	keepBuffered = 14 * 24 * time.Hour
 	keepOutgoing = 7 * 24 * time.Hour
 	keepSecrets  = 90 * 24 * time.Hour
 )
 
-// ErrNoOutgoing is returned by GetOutgoingEvent for a message that is not, or
-// no longer, in the retry buffer.
+// ErrNoOutgoing is returned by GetOutgoingEvent for a message that is not in the retry
+// buffer.
 var ErrNoOutgoing = errors.New("device: the message is not in the retry buffer")
 
 func bufferedKey(hash [32]byte) []byte { return store.Key(byte('B'), hash) }
 
-// A buffered event is the time of storing in Unix milliseconds, the server's
-// in Unix seconds, 1 when there is a plaintext, and that.
+// A buffered event is the time of storing in Unix milliseconds, the server's in Unix
+// seconds, 1 if a plaintext follows, and the plaintext.
 const bufferedHead = 8 + 8 + 1
 
-// GetBufferedEvent returns nil when there is none.
+// GetBufferedEvent returns nil if there is none.
 func (a *account) GetBufferedEvent(ctx context.Context, hash [32]byte) (*wastore.BufferedEvent, error) {
 	raw, err := a.get(ctx, bufferedKey(hash))
 	if err != nil || raw == nil {
@@ -65,9 +65,9 @@ func encodeBuffered(at, server time.Time, plaintext []byte) []byte {
 	return store.Key(at.UnixMilli(), uint64(max(0, server.Unix())), has, plaintext)
 }
 
-// ClearBufferedEventPlaintext forgets the text and keeps the hash, so that a
-// repeated message is still recognised. Inside [Riding] it goes with the next
-// commit: after a crash the message is handled twice when it comes again.
+// ClearBufferedEventPlaintext deletes the text and keeps the hash, so that a repeated
+// message is recognised. Inside [Riding] it rides on the next commit: after a crash a
+// message that comes again is handled twice.
 func (a *account) ClearBufferedEventPlaintext(ctx context.Context, hash [32]byte) error {
 	if rides(ctx) {
 		return a.clearLater(ctx, bufferedKey(hash))
@@ -94,8 +94,9 @@ func (a *account) clearLater(ctx context.Context, key []byte) error {
 	return a.flights.board(a.instance, map[string][]byte{string(key): raw[:bufferedHead]}, false)
 }
 
-// DeleteOldBufferedHashes implements [wastore.EventBuffer]. A clock that is far ahead removes nothing: a message
-// that was decrypted and not handled yet cannot be decrypted again.
+// DeleteOldBufferedHashes implements [wastore.EventBuffer]. A clock that is far ahead
+// removes nothing: a message that was decrypted and not yet handled cannot be decrypted
+// again.
 func (a *account) DeleteOldBufferedHashes(ctx context.Context) error {
 	if !a.c.store.TrustsClock() {
 		return nil
@@ -108,8 +109,8 @@ func outgoingKey(chat types.JID, id types.MessageID) []byte {
 	return store.Key(byte('O'), sized(chat.String()), id)
 }
 
-// AddOutgoingEvent keeps a message in case its recipient cannot read it and
-// asks again. Inside [Container.Sending] it waits for the sessions.
+// AddOutgoingEvent stores a message for a recipient that cannot decrypt it and requests
+// it again. Inside [Container.Sending] it waits for the sessions.
 func (a *account) AddOutgoingEvent(ctx context.Context, chat types.JID, id types.MessageID, format string, plaintext []byte) error {
 	if err := sendingOf(ctx).leave(); err != nil {
 		return err
@@ -118,8 +119,8 @@ func (a *account) AddOutgoingEvent(ctx context.Context, chat types.JID, id types
 	return a.writeLater(ctx, func(x access) error { return x.put(outgoingKey(chat, id), value) })
 }
 
-// GetOutgoingEvent returns ErrNoOutgoing when there is none: to the library, no
-// error means that it has the message.
+// GetOutgoingEvent returns ErrNoOutgoing if there is none: the library takes a nil
+// error for success.
 func (a *account) GetOutgoingEvent(ctx context.Context, chat, altChat types.JID, id types.MessageID) (format string, plaintext []byte, err error) {
 	if err := a.settle(ctx); err != nil {
 		return "", nil, err
@@ -144,15 +145,14 @@ func (a *account) GetOutgoingEvent(ctx context.Context, chat, altChat types.JID,
 	return format, plaintext, err
 }
 
-// DeleteOldOutgoingEvents does nothing: the library calls it with every send,
-// and would look through a week of sent messages each time. See
-// [Container.Prune].
+// DeleteOldOutgoingEvents does nothing: the library calls it in every send, and would
+// scan a week of sent messages each time. See [Container.Prune].
 func (a *account) DeleteOldOutgoingEvents(context.Context) error { return nil }
 
-// Prune removes what is past its time from the device of an instance: message
-// secrets and sent messages, which nothing else removes, and received ones,
-// which the library removes only while others come in. It reads all of them,
-// and returns when the next one is past its time; zero when none is left.
+// Prune removes expired data from the device of an instance: message secrets and sent
+// messages, which nothing else removes, and received ones, which the library removes
+// only while others arrive. It reads all of them and returns when the next one expires,
+// zero if none is left.
 func (c *Container) Prune(ctx context.Context, instance int64) (next time.Time, err error) {
 	a, now := newAccount(c, instance), c.store.Now()
 	for _, kind := range []struct {

@@ -13,12 +13,12 @@ import (
 	"postern/store"
 )
 
-// Export is a whole device on its way to another file of this program.
+// Export is a complete device for transfer to another data file.
 type Export struct {
 	Record   json.RawMessage
-	Sessions map[string][]byte // by Signal address, as the library serialises them
-	Entries  []Entry           // everything else of it
-	Pairs    [][2]string       // of the LID map, those of people it has sessions with: LID, phone
+	Sessions map[string][]byte // by Signal address, serialised by the library
+	Entries  []Entry           // all other records
+	Pairs    [][2]string       // LID and phone of the people it has sessions with
 }
 
 // Entry is a record of a device, without its instance.
@@ -27,15 +27,15 @@ type Entry struct {
 	Value []byte `json:"v"`
 }
 
-// ErrNoDevice tells that an instance is not paired.
+// ErrNoDevice is returned for an instance that is not paired.
 var ErrNoDevice = errors.New("the instance is not paired: there is no device")
 
-// exported are the kinds of records that an Entry can be of.
+// exported are the kinds of records of an Entry.
 const exported = "IPGgKVMCHXTNABYO"
 
-// Export reads the device of an instance, once the sessions of its last messages are in
-// the file. Nothing may connect it meanwhile, nor afterwards unless the export is thrown
-// away: its keys would be used twice.
+// Export reads the device of an instance once the sessions of its last messages are in
+// the file. The device must not connect in the meantime, nor later unless the export is
+// discarded: its keys would be used twice.
 func (c *Container) Export(ctx context.Context, instance int64) (e *Export, err error) {
 	if err := c.flightsOf(instance).settle(ctx); err != nil {
 		return nil, fmt.Errorf("device of instance %d: export: %w", instance, err)
@@ -64,7 +64,7 @@ func (c *Container) Export(ctx context.Context, instance int64) (e *Export, err 
 			switch {
 			case kind == 'S':
 				session, err := c.decodeSession(p.value)
-				if err == nil && session != nil { // one that cannot be read is begun anew
+				if err == nil && session != nil { // the library replaces an unreadable one
 					e.Sessions[rest] = session
 				}
 			case strings.IndexByte(exported, kind) >= 0, kind == nextPreKeyKey[0]:
@@ -80,7 +80,7 @@ func (c *Container) Export(ctx context.Context, instance int64) (e *Export, err 
 	return e, nil
 }
 
-// pairsOf are the known pairs of those who have one of these Signal addresses.
+// pairsOf returns the known pairs of the people with one of these Signal addresses.
 func (m *lidMap) pairsOf(addresses map[string][]byte) (pairs [][2]string) {
 	seen := map[string]bool{}
 	for address := range addresses {
@@ -105,8 +105,7 @@ func (m *lidMap) pairsOf(addresses map[string][]byte) (pairs [][2]string) {
 	return pairs
 }
 
-// NewImageOf returns an image of an exported device. The error names the part that no
-// device has.
+// NewImageOf returns an image of an exported device. Its error names the invalid part.
 func NewImageOf(e *Export) (*Image, error) {
 	i := &Image{writes: map[string][]byte{}, sessions: map[string][]byte{}, nextID: 1, weak: true}
 	if err := json.Unmarshal(e.Record, &i.rec); err != nil {

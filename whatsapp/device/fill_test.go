@@ -10,8 +10,9 @@ import (
 	"postern/store"
 )
 
-// What a device takes of the file is at most 1.6 times its records when it was just paired, and
-// 1.8 times when sessions came among them, each with a pre-key that goes, and new ones were made.
+// A newly paired device takes at most 1.6 times the size of its records in the file,
+// and 1.8 times after sessions were added, each of which uses up a pre-key, and new
+// pre-keys were created.
 func TestDevicesFillTheirPages(t *testing.T) {
 	const devices, contacts = 20, 100
 	f := newFile(t)

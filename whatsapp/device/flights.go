@@ -15,56 +15,55 @@ import (
 	"postern/store"
 )
 
-// maxFlights is how many messages of an instance may have left whose sessions
-// are still on their way to the file. With a disk that takes long for a
-// commit, that many messages share one.
+// maxFlights is how many sent messages of an instance may have sessions that are not
+// yet in the file. On a slow disk, that many messages share one commit.
 const maxFlights = 8
 
-// What a message costs is one commit, that of its result: its sessions go with
-// the next one that anybody asks for. They ask for one themselves when none came
-// for maxRide, or when maxRiders of the instance wait.
+// A message costs one commit, that of its result: its sessions ride on the next commit
+// of any caller. They request one themselves after maxRide, or when maxRiders of the
+// instance wait.
 const (
 	maxRide   = time.Second
 	maxRiders = maxFlights / 2
 )
 
-// flights are the sessions of a device's last messages that are on their way
-// to the file, or may be, oldest first. All accounts of the device share them.
+// flights are the sessions of a device's last messages that may not be in the file yet,
+// oldest first. All accounts of the device share them.
 type flights struct {
 	store *store.Store
 
-	// ratchet is held while a decryption or a send moves sessions on, from the
-	// first that it reads to the place of its write among the commits. Both
-	// write back all of what they read: two at a time would use a key twice.
+	// ratchet is held while a decryption or a send advances sessions, from its first
+	// read until its write has its place among the commits. Both write back what they
+	// read: two at a time would use a key twice.
 	ratchet sync.Mutex
 
 	rides atomic.Pointer[[]ride] // oldest first; replaced with mu held
 	known known
 
-	mu   sync.Mutex // held over every write, so that they stay in order
-	list []flight
-	over error // why the sessions must not be used any more
-	late bool  // landLate is going to look
+	mu     sync.Mutex // held over every write, so that they stay in order
+	list   []flight
+	closed error // why the sessions must not be used any more
+	late   bool  // landLate is scheduled
 }
 
 type flight struct {
 	*store.Submitted
-	sessions map[string][]byte // as stored, by address
+	sessions map[string][]byte // in stored form, by address
 	write    func(*store.Tx) error
 }
 
-// wait has a flight written, and returns what became of it.
+// wait waits for the write of a flight and returns its result.
 func (f *flights) wait(one flight) error {
 	f.store.Hurry(one.Submitted)
 	return one.Wait()
 }
 
-// launch has the sessions of a message written that leaves now.
+// launch schedules the write of the sessions of a message that is sent now.
 func (f *flights) launch(ctx context.Context, sessions map[string][]byte, write func(*store.Tx) error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.over != nil {
-		return f.over
+	if f.closed != nil {
+		return f.closed
 	}
 	if len(f.list) == maxFlights {
 		if err := f.land(ctx); err != nil {
@@ -86,19 +85,19 @@ func (f *flights) launch(ctx context.Context, sessions map[string][]byte, write 
 	return nil
 }
 
-// landLate writes what no commit has taken along, and forgets all that is in the
-// file: a device that is silent after messages to large groups would keep their
-// sessions in memory. What fails is written before the next messages leave.
+// landLate writes what no commit has taken, and forgets what is in the file: a device
+// that is idle after messages to large groups would otherwise keep their sessions in
+// memory. What fails is written before the next messages are sent.
 func (f *flights) landLate() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.late = false
-	if f.over == nil {
+	if f.closed == nil {
 		_ = f.landAll(context.Background())
 	}
 }
 
-// land waits for the oldest, and for all when its write has failed.
+// land waits for the oldest flight, and for all if its write failed.
 func (f *flights) land(ctx context.Context) error {
 	if f.wait(f.list[0]) != nil {
 		return f.landAll(ctx)
@@ -108,7 +107,7 @@ func (f *flights) land(ctx context.Context) error {
 	return nil
 }
 
-// clear forgets what is in the file, and writes again what failed, which would
+// clear forgets what is in the file, and repeats failed writes, which would otherwise
 // wait for the next message.
 func (f *flights) clear(ctx context.Context) error {
 	f.mu.Lock()
@@ -121,11 +120,11 @@ func (f *flights) clear(ctx context.Context) error {
 	return nil
 }
 
-// landAll waits for all writes. When one failed, all are done again, in their
-// order: the messages have left, so nobody may use the sessions before.
+// landAll waits for all writes. If one failed, all are repeated in order: the messages
+// have been sent, so the sessions must not be used before.
 func (f *flights) landAll(ctx context.Context) error {
-	if f.over != nil {
-		return f.over
+	if f.closed != nil {
+		return f.closed
 	}
 	failed := false
 	for _, one := range f.list {
@@ -141,7 +140,7 @@ func (f *flights) landAll(ctx context.Context) error {
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("the sessions of a message that left: %w", err)
+			return fmt.Errorf("sessions of a sent message: %w", err)
 		}
 	}
 	f.list = nil
@@ -156,7 +155,7 @@ func (f *flights) settle(ctx context.Context) error {
 	return f.landAll(ctx)
 }
 
-// sessions returns the newest session with each address that is known here.
+// sessions returns the newest session for each address that has one here.
 func (f *flights) sessions(addresses []string) map[string][]byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -172,8 +171,8 @@ func (f *flights) sessions(addresses []string) map[string][]byte {
 	return known
 }
 
-// close is settle, after which no session is used. A device that was deleted just now has
-// none left.
+// close is settle, after which no session is used. It ignores a device that was just
+// deleted.
 func (f *flights) close(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -181,16 +180,16 @@ func (f *flights) close(ctx context.Context) error {
 	if errors.Is(err, wastore.ErrDeviceDeleted) {
 		err = nil
 	}
-	f.over = store.ErrClosed
+	f.closed = store.ErrClosed
 	return err
 }
 
-// flightsOf returns those of an instance's device.
+// flightsOf returns the flights of an instance's device.
 func (c *Container) flightsOf(instance int64) *flights {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return &flights{store: c.store, over: store.ErrClosed}
+		return &flights{store: c.store, closed: store.ErrClosed}
 	}
 	f := c.flights[instance]
 	if f == nil {
@@ -200,13 +199,13 @@ func (c *Container) flightsOf(instance int64) *flights {
 	return f
 }
 
-// replace commits fn, which deletes the device of an instance or puts another
-// in its place, and says whether it did. The sessions of the former are then
-// over: what is on its way belongs to nobody, and its messages leave no more.
+// replace commits fn, which deletes the device of an instance or replaces it, and
+// reports whether it did. The sessions of the old device then end: what is not in the
+// file is dropped, and no message of it is sent any more.
 func (c *Container) replace(ctx context.Context, instance int64, fn func(*store.Tx) (bool, error)) error {
 	f, replaced := c.flightsOf(instance), false
 	f.mu.Lock()
-	for errors.Is(f.over, wastore.ErrDeviceDeleted) { // by somebody else just now
+	for errors.Is(f.closed, wastore.ErrDeviceDeleted) { // deleted concurrently
 		f.mu.Unlock()
 		f = c.flightsOf(instance)
 		f.mu.Lock()
@@ -220,7 +219,7 @@ func (c *Container) replace(ctx context.Context, instance int64, fn func(*store.
 	if err != nil || !replaced {
 		return err
 	}
-	f.list, f.over = nil, wastore.ErrDeviceDeleted
+	f.list, f.closed = nil, wastore.ErrDeviceDeleted
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.flights, instance)

@@ -14,8 +14,8 @@ import (
 	"postern/store"
 )
 
-// Credentials are a device as the program that paired it had it. Keys are private
-// ones of 32 bytes.
+// Credentials are a device as stored by the program that paired it. Keys are private
+// keys of 32 bytes.
 type Credentials struct {
 	JID, LID       string // LID may be empty
 	RegistrationID uint32
@@ -37,24 +37,23 @@ type Credentials struct {
 	CompanionMetaNonce               string
 }
 
-// Image is a whole device of another program on its way into the file: its
-// credentials and all that belongs to them. What is added is held against the rules
-// of its kind at once, so that nothing can be wrong with it when it is stored. Each
-// Add method returns the rule that was broken, and adds nothing then. It is used by
-// one goroutine.
+// Image is a complete device of another program, to be stored in the file: its
+// credentials and all its data. The Add methods validate at once, so that storing
+// cannot fail on content. Each returns an error with the violated rule, and then adds
+// nothing. An Image must not be used concurrently.
 type Image struct {
 	rec      record
 	writes   map[string][]byte // by key
-	sessions map[string][]byte // by address, as the library has them
+	sessions map[string][]byte // by address, in the library's form
 	pairs    []lidPair
 	nextID   uint32 // of pre-keys
-	weak     bool   // pairs of the LID map count only where nothing else is known
+	weak     bool   // pairs of the LID map do not replace known ones
 }
 
 type lidPair struct{ lid, pn string }
 
-// NewImage returns an image of a device with nothing but its credentials. The error
-// names the field and its rule.
+// NewImage returns an image of a device with only its credentials. The error names the
+// field and its rule.
 func NewImage(c Credentials) (*Image, error) {
 	jid, err := accountJID(c.JID)
 	if err != nil {
@@ -93,12 +92,12 @@ func NewImage(c Credentials) (*Image, error) {
 	}
 	if c.LID != "" {
 		if i.rec.LID, err = types.ParseJID(c.LID); err != nil || i.rec.LID.Server != types.HiddenUserServer {
-			return nil, fmt.Errorf("%.100q is no LID", c.LID)
+			return nil, fmt.Errorf("%.100q is not a LID", c.LID)
 		}
 	}
 	if c.FacebookUUID != "" {
 		if i.rec.FacebookUUID, err = uuid.Parse(c.FacebookUUID); err != nil {
-			return nil, fmt.Errorf("%.100q is no UUID", c.FacebookUUID)
+			return nil, fmt.Errorf("%.100q is not a UUID", c.FacebookUUID)
 		}
 	}
 	return i, nil
@@ -107,13 +106,13 @@ func NewImage(c Credentials) (*Image, error) {
 func accountJID(text string) (types.JID, error) {
 	jid, err := types.ParseJID(text)
 	if err != nil || jid.User == "" || jid.Server != types.DefaultUserServer {
-		return jid, fmt.Errorf("%.100q is no JID of a device", text)
+		return jid, fmt.Errorf("%.100q is not the JID of a device", text)
 	}
 	return jid, nil
 }
 
-// AccountOf returns the JID of the account of a device's JID, and that of the device
-// as the library writes it.
+// AccountOf returns the JID of the account of a device's JID, and the latter in the
+// library's form.
 func AccountOf(device string) (account, exact string, err error) {
 	jid, err := accountJID(device)
 	if err != nil {
@@ -122,13 +121,13 @@ func AccountOf(device string) (account, exact string, err error) {
 	return jid.ToNonAD().String(), jid.String(), nil
 }
 
-// JID is the JID of the device.
+// JID returns the JID of the device.
 func (i *Image) JID() string { return i.rec.JID.String() }
 
-// Account is the JID of the account.
+// Account returns the JID of the account.
 func (i *Image) Account() string { return i.rec.JID.ToNonAD().String() }
 
-// AccountLID is the LID of the account; empty when it is not known.
+// AccountLID returns the LID of the account, "" if unknown.
 func (i *Image) AccountLID() string {
 	if i.rec.LID.IsEmpty() {
 		return ""
@@ -136,7 +135,7 @@ func (i *Image) AccountLID() string {
 	return i.rec.LID.ToNonAD().String()
 }
 
-// PhoneAddresses are the Signal addresses of the phone of the account.
+// PhoneAddresses returns the Signal addresses of the account's phone.
 func PhoneAddresses(i *Image) []string {
 	all := []string{i.rec.JID.ToNonAD().SignalAddress().String()}
 	if !i.rec.LID.IsEmpty() {
@@ -145,10 +144,10 @@ func PhoneAddresses(i *Image) []string {
 	return all
 }
 
-// PushName is the name that the account shows.
+// PushName returns the name that the account shows.
 func (i *Image) PushName() string { return i.rec.PushName }
 
-// Size is how many bytes the image has, roughly.
+// Size returns the approximate size of the image in bytes.
 func (i *Image) Size() (n int) {
 	for k, v := range i.writes {
 		n += len(k) + len(v)
@@ -159,11 +158,11 @@ func (i *Image) Size() (n int) {
 	return n
 }
 
-// StoreTx stores the image as the device of an instance that has none, in the
-// caller's commit. After that [Container.Learn] makes the pairs of its LID map known.
+// StoreTx stores the image as the device of an instance that has none, in the caller's
+// transaction. [Container.Learn] then adds the pairs of its LID map.
 func (c *Container) StoreTx(tx *store.Tx, instance int64, i *Image) error {
 	if tx.Has(deviceBucket, recordKey(instance)) {
-		return fmt.Errorf("device: instance %d has one", instance)
+		return fmt.Errorf("device: instance %d already has one", instance)
 	}
 	x := direct{tx, instance}
 	if err := store.PutJSON(tx, deviceBucket, recordKey(instance), i.rec); err != nil {
@@ -173,8 +172,8 @@ func (c *Container) StoreTx(tx *store.Tx, instance int64, i *Image) error {
 	for address, session := range i.sessions {
 		writes[string(sessionKey(address))] = c.encodeRestored(session)
 	}
-	// In the order of their keys: within one transaction bbolt splits no page, and what
-	// is put between a hundred thousand others moves half of them.
+	// In key order: within one transaction bbolt splits no page, and an insertion
+	// among a hundred thousand keys moves half of them.
 	for _, k := range slices.Sorted(maps.Keys(writes)) {
 		if err := x.put([]byte(k), writes[k]); err != nil {
 			return err
@@ -186,7 +185,7 @@ func (c *Container) StoreTx(tx *store.Tx, instance int64, i *Image) error {
 	return x.put(nextPreKeyKey, store.Key(i.nextID))
 }
 
-// storePairs is putMapping for all pairs, in the order of the keys.
+// storePairs is putMapping for all pairs, in key order.
 func (i *Image) storePairs(tx *store.Tx) error {
 	changes := map[string][]byte{} // nil: removed
 	get := func(key []byte) ([]byte, error) {
@@ -229,15 +228,15 @@ func (i *Image) storePairs(tx *store.Tx) error {
 	return nil
 }
 
-// Learn takes over the pairs of an image that was stored.
+// Learn adds the pairs of a stored image to the LID map.
 func (c *Container) Learn(i *Image) {
 	c.lids.change.Lock()
 	defer c.lids.change.Unlock()
 	c.lids.take(i)
 }
 
-// Receive calls commit, which stores an image by StoreTx, and then knows its pairs. No
-// other pair is stored meanwhile: the program may be at work.
+// Receive calls commit, which stores an image by StoreTx, and then adds its pairs. No
+// other pair is stored in between, as the program may be running.
 func (c *Container) Receive(i *Image, commit func() error) error {
 	c.lids.change.Lock()
 	err := commit()
@@ -264,7 +263,7 @@ func (m *lidMap) take(i *Image) {
 	}
 }
 
-// SameDevice tells whether two instances have the keys of one device.
+// SameDevice reports whether two instances have the keys of one device.
 func (c *Container) SameDevice(a, b int64) (same bool, err error) {
 	err = c.store.View(func(tx *store.Tx) error {
 		one, found, err := store.GetJSON[record](tx, deviceBucket, recordKey(a))
@@ -278,14 +277,14 @@ func (c *Container) SameDevice(a, b int64) (same bool, err error) {
 	return same, err
 }
 
-// DevicesIn are the JIDs of the devices in a data file that no program has open, by
-// instance. buckets and errors are those of store.LookInto.
+// DevicesIn returns, by instance, the JIDs of the devices in a data file that no
+// program has open. buckets and errors are those of store.LookInto.
 func DevicesIn(path string, buckets []store.Bucket) (map[int64]string, error) {
 	jids := map[int64]string{}
 	err := store.LookInto(path, buckets, deviceBucket, func(k, v []byte) error {
 		var rec record
 		if len(k) == 9 && k[8] == 'D' && json.Unmarshal(v, &rec) == nil { // a damaged one connects nowhere
-			jids[int64(binary.BigEndian.Uint64(k))] = rec.JID.String() //nolint:gosec // as it was written
+			jids[int64(binary.BigEndian.Uint64(k))] = rec.JID.String() //nolint:gosec // as written
 		}
 		return nil
 	})

@@ -16,10 +16,10 @@ import (
 	"postern/store"
 )
 
-// maxName is the longest address, id or name that anything is stored under.
+// maxName is the longest address, id or name in a key.
 const maxName = 1024
 
-// named holds the rule of what things are stored under.
+// named checks an address, id or name.
 func named(what, name string) error {
 	if name == "" || len(name) > maxName || !utf8.ValidString(name) {
 		return fmt.Errorf("%s must have 1 to %d bytes of UTF-8", what, maxName)
@@ -40,7 +40,7 @@ func parseJID(text string) (types.JID, error) {
 	}
 	jid, err := types.ParseJID(text)
 	if err != nil || jid.Server == "" {
-		return jid, fmt.Errorf("%.100q is no JID", text)
+		return jid, fmt.Errorf("%.100q is not a JID", text)
 	}
 	return jid, nil
 }
@@ -64,7 +64,7 @@ func (i *Image) AddIdentity(address string, key []byte) error {
 	return nil
 }
 
-// AddSession adds the session with a Signal address, as the library serialises it.
+// AddSession adds the session for a Signal address, serialised by the library.
 func (i *Image) AddSession(address string, session []byte) error {
 	if err := named("an address", address); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (i *Image) AddSession(address string, session []byte) error {
 	return nil
 }
 
-// AddSenderKey adds the sender key of a user in a group, as the library serialises it.
+// AddSenderKey adds the sender key of a user in a group, serialised by the library.
 func (i *Image) AddSenderKey(chat, user string, key []byte) error {
 	if err := errors.Join(named("a group", chat), named("a sender", user)); err != nil {
 		return err
@@ -94,18 +94,18 @@ func (i *Image) AddSenderKey(chat, user string, key []byte) error {
 	return nil
 }
 
-// careful is fn with a panic as an error: the Signal library takes the bytes of its
-// own records for good.
+// careful returns a panic of fn as an error: the Signal library does not validate its
+// own records.
 func careful(fn func() error) (err error) {
 	defer func() {
 		if recover() != nil {
-			err = errors.New("device: the bytes are no record of the Signal library")
+			err = errors.New("device: invalid record of the Signal library")
 		}
 	}()
 	return fn()
 }
 
-// AddPreKey adds a private pre-key. The ids of those to come go on above it.
+// AddPreKey adds a private pre-key. New ids continue above it.
 func (i *Image) AddPreKey(id uint32, key []byte, uploaded bool) error {
 	if id == 0 || id > maxPreKeyID {
 		return fmt.Errorf("the id of a pre-key must be 1 to %d", maxPreKeyID)
@@ -121,8 +121,7 @@ func (i *Image) AddPreKey(id uint32, key []byte, uploaded bool) error {
 	return i.PreKeysFrom(id + 1)
 }
 
-// PreKeysFrom has the ids of pre-keys to come begin at id, unless they begin higher
-// already. Behind the last one follows the first.
+// PreKeysFrom sets the next pre-key id to at least id. Ids wrap after the last one.
 func (i *Image) PreKeysFrom(id uint32) error {
 	switch {
 	case id == 0 || id > maxPreKeyID+1:
@@ -135,22 +134,22 @@ func (i *Image) PreKeysFrom(id uint32) error {
 	return nil
 }
 
-// AddAppStateKey adds a key of the app state.
+// AddAppStateKey adds an app state key.
 func (i *Image) AddAppStateKey(id, data, fingerprint []byte, timestamp int64) error {
 	if len(id) == 0 || len(id) > maxName || len(data) == 0 {
-		return errors.New("a key of the app state must have an id and data")
+		return errors.New("an app state key must have an id and data")
 	}
 	return i.putJSON(appStateKeyKey(id), wastore.AppStateSyncKey{Data: data, Fingerprint: fingerprint, Timestamp: timestamp})
 }
 
-// Fingerprint is the fingerprint of a key of the app state in the form that
-// AddAppStateKey takes.
+// Fingerprint returns the fingerprint of an app state key in the form for
+// AddAppStateKey.
 func Fingerprint(rawID, currentIndex uint32, deviceIndexes []uint32) ([]byte, error) {
 	return proto.Marshal(&waE2E.AppStateSyncKeyFingerprint{RawID: &rawID, CurrentIndex: &currentIndex, DeviceIndexes: deviceIndexes})
 }
 
-// AddAppStateVersion adds the version of a collection of the app state and the hash
-// of its content. Version 0 says that nothing is known; it is not stored.
+// AddAppStateVersion adds the version of an app state collection and the hash of its
+// content. Version 0 means unknown and is not stored.
 func (i *Image) AddAppStateVersion(name string, version uint64, hash []byte) error {
 	if err := errors.Join(named("a collection", name), sizedAs("the hash of a collection", hash, 128)); err != nil || version == 0 {
 		return err
@@ -159,7 +158,7 @@ func (i *Image) AddAppStateVersion(name string, version uint64, hash []byte) err
 	return nil
 }
 
-// AddMutationMAC adds a MAC of a collection of the app state.
+// AddMutationMAC adds a MAC of an app state collection.
 func (i *Image) AddMutationMAC(name string, version uint64, index, value []byte) error {
 	if err := errors.Join(named("a collection", name), sizedAs("the MAC of an index", index, 32), sizedAs("the MAC of a value", value, 32)); err != nil {
 		return err
@@ -168,7 +167,7 @@ func (i *Image) AddMutationMAC(name string, version uint64, index, value []byte)
 	return nil
 }
 
-// AddContact adds what the account knows of somebody.
+// AddContact adds the names of a contact.
 func (i *Image) AddContact(jid, first, full, push, business, redactedPhone string) error {
 	user, err := parseJID(jid)
 	if err != nil {
@@ -179,8 +178,8 @@ func (i *Image) AddContact(jid, first, full, push, business, redactedPhone strin
 	})
 }
 
-// AddChatSettings adds the settings of a chat. mutedUntil is in Unix seconds, 0 for
-// not muted and -1 for ever.
+// AddChatSettings adds the settings of a chat. mutedUntil is in Unix seconds, 0 for not
+// muted and -1 for forever.
 func (i *Image) AddChatSettings(jid string, mutedUntil int64, pinned, archived bool) error {
 	chat, err := parseJID(jid)
 	if err != nil {
@@ -189,8 +188,8 @@ func (i *Image) AddChatSettings(jid string, mutedUntil int64, pinned, archived b
 	return i.putJSON(chatKey(chat), chatSettings{MutedUntil: mutedUntil, Pinned: pinned, Archived: archived})
 }
 
-// AddMessageSecret adds the secret of a message. It is kept as long as one that
-// came at that time.
+// AddMessageSecret adds the secret of a message. It expires like one stored at that
+// time.
 func (i *Image) AddMessageSecret(chat, sender, id string, secret []byte, at time.Time) error {
 	in, err := parseJID(chat)
 	if err != nil {
@@ -211,8 +210,8 @@ func (i *Image) AddMessageSecret(chat, sender, id string, secret []byte, at time
 	return nil
 }
 
-// AddPrivacyToken adds the privacy token of somebody. sent is in Unix seconds, as is
-// at; 0: none was sent.
+// AddPrivacyToken adds the privacy token of a person. sent and at are in Unix seconds;
+// sent 0: none was sent.
 func (i *Image) AddPrivacyToken(jid string, token []byte, at, sent int64) error {
 	user, err := parseJID(jid)
 	if err != nil {
@@ -230,8 +229,7 @@ func (i *Image) SetNCTSalt(salt []byte) error {
 	return nil
 }
 
-// AddLIDPair adds that a LID and a phone number are one person's, each without its
-// server.
+// AddLIDPair adds the LID and the phone number of one person, each without its server.
 func (i *Image) AddLIDPair(lid, phone string) error {
 	if err := errors.Join(named("a LID", lid), named("a phone number", phone)); err != nil {
 		return err
@@ -240,8 +238,8 @@ func (i *Image) AddLIDPair(lid, phone string) error {
 	return nil
 }
 
-// AddBufferedEvent adds that a received message is known, by the hash of its
-// ciphertext, with its plaintext where it was not handled yet; nil: it was.
+// AddBufferedEvent adds a received message by the hash of its ciphertext, with its
+// plaintext if it was not handled yet, else nil.
 func (i *Image) AddBufferedEvent(hash, plaintext []byte, server, inserted time.Time) error {
 	if err := sizedAs("the hash of a ciphertext", hash, 32); err != nil {
 		return err
@@ -250,7 +248,7 @@ func (i *Image) AddBufferedEvent(hash, plaintext []byte, server, inserted time.T
 	return nil
 }
 
-// AddOutgoing adds a message that its recipient may ask for again.
+// AddOutgoing adds a sent message that its recipient may request again.
 func (i *Image) AddOutgoing(chat, id, format string, plaintext []byte, at time.Time) error {
 	to, err := parseJID(chat)
 	if err != nil {

@@ -40,9 +40,9 @@ func (f *file) written(t *testing.T, instance int64) map[string]string {
 	return all
 }
 
-// TestAnImageIsStoredAsTheLibraryWouldHaveStoredIt writes one device by the library's
-// interfaces and one as an image, and wants the same bytes of both.
-func TestAnImageIsStoredAsTheLibraryWouldHaveStoredIt(t *testing.T) {
+// TestImageIsStoredLikeTheLibraryDoes writes one device by the library's interfaces and
+// one as an image, and compares their bytes.
+func TestImageIsStoredLikeTheLibraryDoes(t *testing.T) {
 	f := newFile(t)
 	f.container.Join("") // an image does not know its network
 	ctx := t.Context()
@@ -149,9 +149,9 @@ func TestAnImageDoesNotReplaceADevice(t *testing.T) {
 // TestCredentialsThatBreakARuleAreNamed changes one field at a time.
 func TestCredentialsThatBreakARuleAreNamed(t *testing.T) {
 	for want, change := range map[string]func(*Credentials){
-		"no JID of a device":                  func(c *Credentials) { c.JID = "1203630@g.us" },
-		"no JID":                              func(c *Credentials) { c.JID = "" },
-		"no LID":                              func(c *Credentials) { c.LID = "4915112345678@s.whatsapp.net" },
+		"not the JID of a device":             func(c *Credentials) { c.JID = "1203630@g.us" },
+		"not the JID":                         func(c *Credentials) { c.JID = "" },
+		"not a LID":                           func(c *Credentials) { c.LID = "4915112345678@s.whatsapp.net" },
 		"the noise key must have 32":          func(c *Credentials) { c.Noise = full(1, 33) },
 		"the identity key must have 32":       func(c *Credentials) { c.Identity = nil },
 		"the signature of the signed pre-key": func(c *Credentials) { c.Signature = full(1, 63) },
@@ -160,7 +160,7 @@ func TestCredentialsThatBreakARuleAreNamed(t *testing.T) {
 		"the account's signature key":         func(c *Credentials) { c.AccountSignatureKey = nil },
 		"the device's signature":              func(c *Credentials) { c.DeviceSignature = nil },
 		"the details":                         func(c *Credentials) { c.Details = nil },
-		"no UUID":                             func(c *Credentials) { c.FacebookUUID = "x" },
+		"not a UUID":                          func(c *Credentials) { c.FacebookUUID = "x" },
 	} {
 		c := goodCredentials()
 		change(&c)
@@ -170,7 +170,7 @@ func TestCredentialsThatBreakARuleAreNamed(t *testing.T) {
 	}
 }
 
-// TestWhatBreaksARuleIsNotAdded tries each kind with hostile values.
+// TestWhatBreaksARuleIsNotAdded adds hostile values of each kind.
 func TestWhatBreaksARuleIsNotAdded(t *testing.T) {
 	i, err := NewImage(goodCredentials())
 	check(t, err)

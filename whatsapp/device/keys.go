@@ -13,13 +13,13 @@ import (
 	"postern/store"
 )
 
-// maxPreKeyID is the largest id: it has 24 bits on the wire.
+// maxPreKeyID is the largest pre-key id: 24 bits on the wire.
 const maxPreKeyID = 1<<24 - 1
 
 func preKeyKey(id uint32) []byte { return store.Key(byte('P'), id) }
 
-// isPreKey tells the records of pre-keys, which are most of what a device has in the file: a
-// pairing makes 812 of them, and later ones come behind them.
+// isPreKey reports whether a key is of a pre-key record. They are most of a device's
+// records: a pairing creates 812.
 func isPreKey(key []byte) bool { return len(key) > 8 && key[8] == 'P' }
 
 var nextPreKeyKey = []byte{'p'}
@@ -42,9 +42,9 @@ func decodePreKey(id uint32, raw []byte) (*keys.PreKey, error) {
 	return &keys.PreKey{KeyPair: *pair, KeyID: id}, nil
 }
 
-// GetOrGenPreKeys returns count pre-keys that were not uploaded, making what is
-// missing in one commit. They are in the order of their ids: the library marks
-// all up to the last one as uploaded, also when the ids begin anew in between.
+// GetOrGenPreKeys returns count pre-keys that were not uploaded, creating missing ones
+// in one commit. They are in the order of their ids: the library marks all up to the
+// last one as uploaded, also if the ids wrap in between.
 func (a *account) GetOrGenPreKeys(ctx context.Context, count uint32) ([]*keys.PreKey, error) {
 	a.preKeys.Lock()
 	defer a.preKeys.Unlock()
@@ -74,8 +74,7 @@ func (a *account) waitingPreKeys(ctx context.Context, limit int) (waiting []*key
 	return waiting, err
 }
 
-// GenOnePreKey makes a pre-key that counts as uploaded: the library sends it
-// at once.
+// GenOnePreKey creates a pre-key marked as uploaded: the library sends it at once.
 func (a *account) GenOnePreKey(ctx context.Context) (*keys.PreKey, error) {
 	a.preKeys.Lock()
 	defer a.preKeys.Unlock()
@@ -86,8 +85,8 @@ func (a *account) GenOnePreKey(ctx context.Context) (*keys.PreKey, error) {
 	return fresh[0], nil
 }
 
-// generate makes n pre-keys with ids that were never used before, as far as 24
-// bits allow. The caller holds a.preKeys.
+// generate creates n pre-keys with unused ids, as far as 24 bits allow. The caller
+// holds a.preKeys.
 func (a *account) generate(ctx context.Context, n int, uploaded bool) ([]*keys.PreKey, error) {
 	fresh := make([]*keys.PreKey, n)
 	for i := range fresh {
@@ -153,7 +152,7 @@ func (a *account) MarkPreKeysAsUploaded(ctx context.Context, upToID uint32) erro
 	})
 }
 
-// UploadedPreKeyCount counts the pre-keys that were uploaded and not used yet.
+// UploadedPreKeyCount counts the pre-keys that were uploaded and are unused.
 func (a *account) UploadedPreKeyCount(ctx context.Context) (n int, err error) {
 	err = a.eachPreKey(ctx, func(_ uint32, raw []byte) error {
 		if isUploaded(raw) {

@@ -6,25 +6,24 @@ import (
 	"sync"
 )
 
-// With each message the library asks for the identity of every device that it goes to,
-// twice, for the recipient's privacy token and for a salt. They hardly ever change, so
-// what was read of them is remembered: a read of the file is the dearest that is left
-// of a send beside the encryption.
+// With each message the library reads the identity of every recipient device twice, the
+// recipient's privacy token and a salt. They rarely change, so they are cached: besides
+// the encryption, reading the file is the most expensive part of a send.
 
-// maxKnown bounds how many values of one device are remembered, in all some ten KB.
+// maxKnown is how many values of one device are cached, some ten KB in all.
 const maxKnown = 128
 
-// known are values of a device as they are in the file, by key. All accounts of the
-// device share them. The zero value is ready.
+// known caches values of a device by key. All accounts of the device share it. The zero
+// value is ready to use.
 type known struct {
 	mu      sync.Mutex
-	values  map[string][]byte // nil: there is none with that key; never changed
+	values  map[string][]byte // nil: no record; slices never change
 	changes int               // so far
-	writers int               // who may be changing the file
+	writers int               // writes under way
 }
 
-// value returns what is remembered of a key. Where that is nothing, keep takes what the
-// file has then, with the same since.
+// value returns the cached value of a key. If there is none, the caller passes what it
+// then reads, and since, to keep.
 func (n *known) value(key []byte) (v []byte, remembered bool, since int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -32,7 +31,7 @@ func (n *known) value(key []byte) (v []byte, remembered bool, since int) {
 	return v, remembered, n.changes
 }
 
-// keep remembers what was read of the file, unless that may have changed meanwhile.
+// keep caches a value read from the file, unless it may have changed since.
 func (n *known) keep(key, v []byte, since int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -45,7 +44,7 @@ func (n *known) keep(key, v []byte, since int) {
 	n.values[string(key)] = v
 }
 
-// change forgets all until the end of a write, which done tells.
+// change empties the cache and disables it until done is called after the write.
 func (n *known) change() (done func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -60,7 +59,7 @@ func (n *known) change() (done func()) {
 	}
 }
 
-// drop forgets what writes change that are on their way to the file.
+// drop forgets the keys of writes that are not in the file yet.
 func (n *known) drop(writes map[string][]byte) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -70,8 +69,8 @@ func (n *known) drop(writes map[string][]byte) {
 	}
 }
 
-// recall is get for what is asked for with each message. What it returns must not be
-// changed.
+// recall is get with the cache, for values that every message needs. The result must
+// not be changed.
 func (a *account) recall(ctx context.Context, key []byte) (v []byte, err error) {
 	if o := a.overlayOf(ctx); o != nil {
 		if v, written := o.writes[string(key)]; written {
@@ -82,7 +81,7 @@ func (a *account) recall(ctx context.Context, key []byte) (v []byte, err error) 
 	if remembered {
 		return v, nil
 	}
-	riding := len(a.flights.underway()) > 0 // what is read may never be in the file
+	riding := len(a.flights.underway()) > 0 // values read now may never be in the file
 	err = a.file(func(r reader) (err error) {
 		v, err = r.get(key)
 		return err

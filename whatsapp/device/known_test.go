@@ -13,7 +13,7 @@ import (
 	"go.mau.fi/whatsmeow/types"
 )
 
-// recalled is all of what is asked for with each message, as the library sees it.
+// recalled reads everything that each message needs, by the library's interfaces.
 func recalled(ctx context.Context, t *testing.T, s *account) (seen [4]string) {
 	t.Helper()
 	for i, address := range []string{"1:0", "2_1:0"} {
@@ -36,8 +36,8 @@ func recalled(ctx context.Context, t *testing.T, s *account) (seen [4]string) {
 	return seen
 }
 
-// TestWhatIsRememberedIsWhatTheFileHas: however it changes, what was read before is not
-// told again.
+// TestWhatIsRememberedIsWhatTheFileHas: no change of any kind leaves an old value in
+// the cache.
 func TestWhatIsRememberedIsWhatTheFileHas(t *testing.T) {
 	phone, lid := types.NewJID("1", types.DefaultUserServer), types.NewJID("2", types.HiddenUserServer)
 	token := func(text string, at time.Time) wastore.PrivacyToken {
@@ -102,7 +102,7 @@ func TestWhatIsRememberedIsWhatTheFileHas(t *testing.T) {
 	}
 }
 
-// TestAWriteThatReturnedIsNotForgotten, whoever reads meanwhile.
+// TestAWriteThatReturnedIsNotForgotten, despite concurrent reads.
 func TestAWriteThatReturnedIsNotForgotten(t *testing.T) {
 	f := newFile(t)
 	s, ctx := f.account(t), t.Context()
@@ -139,7 +139,7 @@ func TestAWriteThatReturnedIsNotForgotten(t *testing.T) {
 	readers.Wait()
 }
 
-// TestAReadBesideAWriteIsNotRemembered: it may be of before the write.
+// TestAReadBesideAWriteIsNotRemembered: it may have read the state before the write.
 func TestAReadBesideAWriteIsNotRemembered(t *testing.T) {
 	var n known
 	key := []byte("key")

@@ -12,8 +12,8 @@ import (
 	"postern/store"
 )
 
-// lidMap maps phone numbers to LIDs and back, one to one. All of it is in
-// memory, so that an unknown number costs nothing either.
+// lidMap maps phone numbers to LIDs and back, one to one. All of it is in memory, so
+// unknown numbers are cheap too.
 type lidMap struct {
 	store *store.Store
 
@@ -51,8 +51,7 @@ func (m *lidMap) PutLIDMapping(ctx context.Context, lid, pn types.JID) error {
 	return m.PutManyLIDMappings(ctx, []wastore.LIDMapping{{LID: lid, PN: pn}})
 }
 
-// PutManyLIDMappings implements [wastore.LIDStore]. Pairs that are none are
-// left out.
+// PutManyLIDMappings implements [wastore.LIDStore]. Invalid pairs are skipped.
 func (m *lidMap) PutManyLIDMappings(ctx context.Context, mappings []wastore.LIDMapping) error {
 	m.change.Lock()
 	defer m.change.Unlock()
@@ -86,8 +85,8 @@ func (m *lidMap) learn(fresh []wastore.LIDMapping) {
 	}
 }
 
-// unknown returns the pairs from the first one on that changes something: what
-// comes after it may undo what that does.
+// unknown returns the pairs from the first one on that changes something: later ones
+// may undo it.
 func (m *lidMap) unknown(mappings []wastore.LIDMapping) (fresh []wastore.LIDMapping) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -100,7 +99,7 @@ func (m *lidMap) unknown(mappings []wastore.LIDMapping) (fresh []wastore.LIDMapp
 	return fresh
 }
 
-// putMapping stores a pair and removes what either of them was paired with.
+// putMapping stores a pair and removes the previous pairs of either address.
 func putMapping(tx *store.Tx, lid, pn string) error {
 	oldLID, err := tx.Get(lidBucket, pnKey(pn))
 	if err != nil {
@@ -136,8 +135,8 @@ func (m *lidMap) set(lid, pn string) {
 	m.lids[pn], m.pns[lid] = lid, pn
 }
 
-// GetPNForLID returns the empty JID when the number is not known. The answer
-// has the device of the question.
+// GetPNForLID returns the empty JID if the number is unknown. The answer has the device
+// of lid.
 func (m *lidMap) GetPNForLID(_ context.Context, lid types.JID) (types.JID, error) {
 	if lid.Server != types.HiddenUserServer {
 		return types.JID{}, fmt.Errorf("device: %s is not a LID", lid)
@@ -147,8 +146,8 @@ func (m *lidMap) GetPNForLID(_ context.Context, lid types.JID) (types.JID, error
 	return other(m.pns[lid.User], types.DefaultUserServer, lid), nil
 }
 
-// GetLIDForPN returns the empty JID when the LID is not known. The answer has
-// the device of the question.
+// GetLIDForPN returns the empty JID if the LID is unknown. The answer has the device of
+// pn.
 func (m *lidMap) GetLIDForPN(_ context.Context, pn types.JID) (types.JID, error) {
 	if pn.Server != types.DefaultUserServer {
 		return types.JID{}, fmt.Errorf("device: %s is not a phone number", pn)
@@ -158,7 +157,7 @@ func (m *lidMap) GetLIDForPN(_ context.Context, pn types.JID) (types.JID, error)
 	return other(m.lids[pn.User], types.HiddenUserServer, pn), nil
 }
 
-// GetManyLIDsForPNs has an entry for each number whose LID is known.
+// GetManyLIDsForPNs returns an entry for each number with a known LID.
 func (m *lidMap) GetManyLIDsForPNs(_ context.Context, pns []types.JID) (map[types.JID]types.JID, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -181,14 +180,14 @@ func other(user, server string, asked types.JID) types.JID {
 	return types.JID{User: user, Server: server, Device: asked.Device}
 }
 
-// lidOf returns the LID of a phone number; empty: it is not known.
+// lidOf returns the LID of a phone number, "" if unknown.
 func (m *lidMap) lidOf(pn string) string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.lids[pn]
 }
 
-// forms returns jid and, when it is known, its other form.
+// forms returns jid and its other form, if known.
 func (m *lidMap) forms(jid types.JID) []types.JID {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

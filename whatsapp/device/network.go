@@ -15,25 +15,25 @@ import (
 )
 
 // A device belongs to the network that paired it, and only that network can log it out.
-// A log-out removes nothing: the record of the device gets the time, which puts the
-// device aside. It stays in the file with all its keys and sessions, and is not loaded
-// for a connection, until it is tried once more, replaced or removed.
+// A logout deletes nothing: it sets a time in the record of the device, which puts the
+// device aside. The device stays in the file with all its keys and sessions, and is not
+// loaded for a connection until it is tried once more, replaced or removed.
 
-// DefaultKeepLoggedOut is how long a device is kept after its network logged it out,
-// unless KeepLoggedOut sets another time.
+// DefaultKeepLoggedOut is how long a device is kept after its network logged it out, if
+// KeepLoggedOut is not called.
 const DefaultKeepLoggedOut = 7 * 24 * time.Hour
 
-// Saved is the device of an instance as it is stored.
+// Saved is a stored device.
 type Saved struct {
-	Device  *wastore.Device // nil: there is none
-	Network event.Network   // empty: not known yet
+	Device  *wastore.Device // nil: none
+	Network event.Network   // empty: unknown
 	Aside   bool            // its network logged it out
 }
 
-// Join names the network that devices connect to and are paired with from now on.
+// Join sets the network that devices connect to and are paired with from now on.
 func (c *Container) Join(n event.Network) { c.network.Store(&n) }
 
-// joined is the network of Join, empty before it.
+// joined returns the network set by Join, empty before it.
 func (c *Container) joined() event.Network {
 	if n := c.network.Load(); n != nil {
 		return *n
@@ -41,17 +41,17 @@ func (c *Container) joined() event.Network {
 	return ""
 }
 
-// KeepLoggedOut sets how long a device is kept after its network logged it out; 0:
-// it is removed at once.
+// KeepLoggedOut sets how long a device is kept after its network logged it out; 0: it
+// is removed at once.
 func (c *Container) KeepLoggedOut(d time.Duration) { c.keep.Store(int64(d)) }
 
-// Standing is what the record of a device says about its network.
+// Standing is the state of a device on its network.
 type Standing struct {
-	Network event.Network // empty: not known yet
+	Network event.Network // empty: unknown
 	Aside   bool          // its network logged it out
 }
 
-// Standings returns that of all devices by instance. Damaged records are left out.
+// Standings returns the state of all devices by instance, without damaged records.
 func (c *Container) Standings() (map[int64]Standing, error) {
 	records, err := allDevices(c.store)
 	if err != nil {
@@ -78,8 +78,8 @@ func StandingsIn(path string, buckets []store.Bucket) (map[int64]Standing, error
 	return all, err
 }
 
-// Accepted notes that the network of Join let the device of an instance log in. A
-// device without a network gets this one, and one that was put aside is in use again.
+// Accepted records that the network of Join accepted a login of an instance's device. A
+// device without a network gets this one, and one put aside is in use again.
 func (c *Container) Accepted(ctx context.Context, instance int64) error {
 	err := c.store.Update(ctx, func(tx *store.Tx) error {
 		r, found, err := store.GetJSON[record](tx, deviceBucket, recordKey(instance))
@@ -102,8 +102,8 @@ func (c *Container) Accepted(ctx context.Context, instance int64) error {
 	return nil
 }
 
-// Recall is Load, for a login that is tried once more: a device that was put aside is
-// not removed before the end of the trial, which Accepted, a refusal or Delete is.
+// Recall is Load for one more login: a device put aside is not removed before the end
+// of the trial, by Accepted, a refusal or Delete.
 func (c *Container) Recall(ctx context.Context, instance int64) (Saved, error) {
 	c.dropping.Lock()
 	c.trial(instance, true)
@@ -131,15 +131,15 @@ func (c *Container) onTrial(instance int64) bool {
 	return c.trials[instance]
 }
 
-// DeleteDevice is called by the library when the network logged a device out, and at the
-// end of a logout by this side, which then calls Delete. The device is put aside, or
-// removed when nothing is to be kept. Nothing changes when another network paired it, when it is not
-// known which network did, or when the instance was paired anew meanwhile.
+// DeleteDevice is called by the library when the network logged a device out, and at
+// the end of a logout by this side, which then calls Delete. The device is put aside,
+// or removed if logged-out devices are not kept. Nothing changes if another or an
+// unknown network paired it, or if the instance was paired again in the meantime.
 func (v view) DeleteDevice(ctx context.Context, d *wastore.Device) error {
 	if d.ID == nil {
 		return errors.New("device: a device without JID cannot be deleted")
 	}
-	// Only what never changes: the library deletes while others may set names.
+	// Only fields that never change: the library deletes while others may set names.
 	gone := record{JID: *d.ID, Identity: d.IdentityKey.Priv[:]}
 	defer v.c.trial(v.instance, false)
 	var err error
@@ -160,13 +160,13 @@ func (v view) DeleteDevice(ctx context.Context, d *wastore.Device) error {
 	return nil
 }
 
-// loggedOut reports whether a log-out of the device gone is that of the stored one, by
+// loggedOut reports whether a logout of the device gone applies to the stored one, by
 // its own network.
 func (v view) loggedOut(known, gone record) bool {
 	return known.same(gone) && known.Network != "" && known.Network.Is(v.c.joined())
 }
 
-// putAside stores the time of a log-out in the record of a device, unless it has one.
+// putAside stores the time of a logout in the record of a device, unless it has one.
 func (v view) putAside(tx *store.Tx, gone record) error {
 	known, found, err := v.record(tx)
 	if err != nil || !found || known.Aside != 0 || !v.loggedOut(known, gone) {
@@ -176,9 +176,9 @@ func (v view) putAside(tx *store.Tx, gone record) error {
 	return store.PutJSON(tx, deviceBucket, recordKey(v.instance), known)
 }
 
-// DropAside removes the devices that were put aside before a time, with all that belongs
-// to them, and returns when the oldest that is left was, zero for none. One that is being
-// tried stays. The file has steady times: no clock that is set makes a device older than it is.
+// DropAside removes the devices put aside before a time, with all their data, and
+// returns the time of the oldest remaining one, zero for none. A device on trial stays.
+// Times in the file are steady times: setting the clock does not make a device older.
 func (c *Container) DropAside(ctx context.Context, before time.Time) (oldest time.Time, err error) {
 	records, err := allDevices(c.store)
 	if err != nil {
@@ -202,7 +202,7 @@ func (c *Container) DropAside(ctx context.Context, before time.Time) (oldest tim
 	return oldest, nil
 }
 
-// dropAside removes a device whose record is still r, and reports whether it did.
+// dropAside removes a device if its record is still r, and reports whether it did.
 func (c *Container) dropAside(ctx context.Context, instance int64, r record, at time.Time) (dropped bool, err error) {
 	c.dropping.Lock()
 	defer c.dropping.Unlock()
@@ -221,7 +221,7 @@ func (c *Container) dropAside(ctx context.Context, instance int64, r record, at 
 		return false, fmt.Errorf("remove the logged out device of instance %d: %w", instance, err)
 	}
 	if dropped {
-		c.log.Info("the keys of a logged out account were removed; it can only be paired again", "instance_id", instance, "logged_out", at.UTC().Format(time.RFC3339))
+		c.log.Info("keys of a logged out account removed; it must be paired again", "instance_id", instance, "logged_out", at.UTC().Format(time.RFC3339))
 	}
 	return dropped, nil
 }

@@ -16,7 +16,7 @@ var (
 	sandboxTwo = event.SandboxNetwork([32]byte{2})
 )
 
-// keeping has the file keep what is logged out, as a program does.
+// keeping makes the file keep logged-out devices, as the program does.
 func keeping(t *testing.T, n event.Network) *file {
 	t.Helper()
 	f := newFile(t)
@@ -36,7 +36,7 @@ func (f *file) saved(t *testing.T, instance int64) Saved {
 	return s
 }
 
-// forgetNetwork makes a record one of an earlier release.
+// forgetNetwork turns a record into one of an earlier release.
 func (f *file) forgetNetwork(t *testing.T, instance int64) {
 	t.Helper()
 	check(t, f.Update(t.Context(), func(tx *store.Tx) error {

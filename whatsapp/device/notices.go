@@ -8,7 +8,7 @@ import (
 	"postern/store"
 )
 
-// maxNotices bounds what is kept for one device. Its phone sends some dozens
+// maxNotices is how many notices are kept for one device. Its phone sends some dozens
 // after the pairing.
 const maxNotices = 10_000
 
@@ -16,13 +16,13 @@ func noticesPrefix(instance int64) []byte { return store.Key(instance, byte('Y')
 
 func noticeKey(instance int64, id string) []byte { return append(noticesPrefix(instance), id...) }
 
-// asked begins a notice with the id of the call that asked for the piece: its
-// length and the id follow, then what the phone told, which cannot begin so.
+// asked marks a notice with the id of the call that requested the piece: its length and
+// the id follow, then the phone's notice, which cannot begin with this byte.
 const asked = 0
 
-// KeepNotice stores what the phone told of a piece of history until the piece is
-// read, under the id of its message, with the id of the call that asked for it,
-// which may be empty. One of that id stays as it is.
+// KeepNotice stores the phone's notice of a piece of history until the piece is read,
+// under the id of its message, with the id of the call that requested it, if any. An
+// existing notice of that id is not changed.
 func (c *Container) KeepNotice(ctx context.Context, instance int64, id, call string, notice []byte) error {
 	key := noticeKey(instance, id)
 	if call != "" {
@@ -40,7 +40,7 @@ func (c *Container) KeepNotice(ctx context.Context, instance int64, id, call str
 	return nil
 }
 
-// Notices returns the ids of the notices that are kept for an instance.
+// Notices returns the ids of the stored notices of an instance.
 func (c *Container) Notices(instance int64) (ids []string, err error) {
 	prefix := noticesPrefix(instance)
 	err = c.store.View(func(tx *store.Tx) error {
@@ -52,8 +52,7 @@ func (c *Container) Notices(instance int64) (ids []string, err error) {
 	return ids, err
 }
 
-// Notice returns a notice that is kept, nil when it is not, and the call of
-// KeepNotice.
+// Notice returns a stored notice and its call, nil if there is none.
 func (c *Container) Notice(instance int64, id string) (notice []byte, call string, err error) {
 	err = c.store.View(func(tx *store.Tx) (err error) {
 		notice, err = tx.Get(deviceBucket, noticeKey(instance, id))
@@ -65,17 +64,17 @@ func (c *Container) Notice(instance int64, id string) (notice []byte, call strin
 	n, size := binary.Uvarint(notice[1:])
 	rest := notice[1+max(0, size):]
 	if size <= 0 || n > uint64(len(rest)) {
-		return notice, "", nil // damaged: whoever reads it finds out
+		return notice, "", nil // damaged: the reader detects it
 	}
 	return rest[n:], string(rest[:n]), nil
 }
 
-// DropNotice forgets a notice.
+// DropNotice deletes a notice.
 func (c *Container) DropNotice(ctx context.Context, instance int64, id string) error {
 	return c.store.Update(ctx, func(tx *store.Tx) error { return c.DropNoticeTx(tx, instance, id) })
 }
 
-// DropNoticeTx is DropNotice as part of a commit.
+// DropNoticeTx is DropNotice in the caller's transaction.
 func (c *Container) DropNoticeTx(tx *store.Tx, instance int64, id string) error {
 	return tx.Delete(deviceBucket, noticeKey(instance, id))
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestANoticeIsKeptUntilItIsDroppedAndGoesWithItsDevice(t *testing.T) {
+func TestNoticeIsKeptUntilDroppedOrUnpaired(t *testing.T) {
 	f := newFile(t)
 	f.pair(t, 1, jidOne)
 	c, ctx := f.container, t.Context()
@@ -37,7 +37,7 @@ func TestANoticeIsKeptUntilItIsDroppedAndGoesWithItsDevice(t *testing.T) {
 	}
 }
 
-func TestTheOtherAddressOfAPersonIsToldOnceItIsKnown(t *testing.T) {
+func TestKnownAddressPairIsReported(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1).(both)
 	if got := f.container.Twin(phone.String()); got != "" {

@@ -16,8 +16,8 @@ import (
 	"postern/store"
 )
 
-// messenger does what the library does with sessions, at random, and notes
-// which keys encrypted a message that left.
+// messenger uses sessions at random like the library, and records the keys that
+// encrypted sent messages.
 type messenger struct {
 	*rand.Rand
 	t    *testing.T
@@ -58,8 +58,8 @@ func (m *messenger) left(keys ...string) {
 	}
 }
 
-// send is a message to one or both addresses, with a write that may fail. One
-// goes to the same device twice, as a message to oneself does.
+// send is a message to one or both addresses, with a write that may fail. A message to
+// oneself goes to one device twice.
 func (m *messenger) send() {
 	addresses, failures := []string{"77_1:0", "77_1:1"}[:m.some(2)], max(0, m.IntN(6)-3)
 	var keys []string
@@ -92,8 +92,8 @@ func (m *messenger) send() {
 	}
 }
 
-// again is a message that is sent again, sometimes with a session that begins
-// anew. Whatever else may happen between its reads and writes.
+// again is a message that is sent again, sometimes with a new session. Anything else
+// may happen between its read and its write.
 func (m *messenger) again(depth int) {
 	address, ctx := m.address(), m.t.Context()
 	session, err := m.s.GetSession(ctx, address)
@@ -127,8 +127,8 @@ func (m *messenger) meanwhile(depth int) {
 	}
 }
 
-// decrypt reads an answer, which may be to a session before the present one,
-// and may turn out to be unreadable after all. Mostly it goes with the next commit.
+// decrypt reads an answer, possibly to an earlier session, which may turn out to be
+// unreadable. Mostly it rides on the next commit.
 func (m *messenger) decrypt() {
 	address := m.address()
 	ctx := m.t.Context()
@@ -155,7 +155,7 @@ func (m *messenger) decrypt() {
 	})
 }
 
-// promoted has a former state for the present one.
+// promoted makes a former state the present one.
 func promoted(t *testing.T, session []byte, i int) []byte {
 	t.Helper()
 	rec, err := parseSession(session)
@@ -167,9 +167,9 @@ func promoted(t *testing.T, session []byte, i int) []byte {
 	return wastore.SignalProtobufSerializer.Session.Serialize(all)
 }
 
-// crash ends the process with messages on the network whose sessions are not
-// in the file: the last writes of them failed, or have not begun. Half of the time it
-// takes the file as it is, without what waits for a commit.
+// crash ends the process after messages were sent whose sessions are not in the file:
+// their last writes failed, or have not begun. Half of the time it uses the file as it
+// is, without the pending writes.
 func (m *messenger) crash() {
 	if m.IntN(2) == 0 {
 		before, err := os.ReadFile(m.f.path)

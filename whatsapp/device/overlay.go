@@ -9,18 +9,16 @@ import (
 	"postern/store"
 )
 
-// reader is what the stores read through: a transaction of the file, with what
-// is on its way there before it, or the overlay of a decryption. Keys are without
-// the instance.
+// reader is what the stores read from: a transaction of the file with the writes that
+// are not in it yet, or the overlay of a decryption. Keys are without the instance.
 type reader interface {
-	get(key []byte) ([]byte, error) // nil when there is none
-	// list returns up to limit records with that prefix in order of their keys;
-	// 0 is no limit. The slices are the caller's.
+	get(key []byte) ([]byte, error) // nil: none
+	// list returns up to limit records with that prefix in key order; 0: no limit. The slices are the caller's.
 	list(prefix []byte, limit int) ([]pair, error)
 }
 
-// access is what the stores write through: a transaction of the file, or the
-// overlay of a decryption.
+// access is what the stores write to: a transaction of the file, or the overlay of a
+// decryption.
 type access interface {
 	reader
 	put(key, value []byte) error
@@ -29,27 +27,27 @@ type access interface {
 
 type pair struct{ key, value []byte }
 
-// sized is a part of a key with its length before it, so that no part can be
-// taken for another's beginning whatever bytes it has.
+// sized is a part of a key preceded by its length, so that no part is a prefix of
+// another one.
 func sized(part string) []byte { return store.Key(uint16(len(part)), part) }
 
-// direct is access to the file in a transaction.
+// direct accesses the file in a transaction.
 type direct struct {
 	tx       *store.Tx
 	instance int64
 }
 
-// gone tells that there is no device any more: what was on its way for it is for nobody,
-// and would stay for ever.
+// gone reports that there is no device any more: its pending writes are dropped,
+// because nothing would ever delete them.
 func (d direct) gone() bool { return !d.tx.Has(deviceBucket, recordKey(d.instance)) }
 
 func (d direct) key(k []byte) []byte   { return store.Key(d.instance, k) }
 func (d direct) put(k, v []byte) error { return d.tx.Put(deviceBucket, d.key(k), v) }
 func (d direct) remove(k []byte) error { return d.tx.Delete(deviceBucket, d.key(k)) }
 
-// get treats a damaged record as none: the library begins anew without it, be
-// it a session, a key or a state, and asks its peers for what it misses. The
-// device itself is not read this way.
+// get treats a damaged record as missing: the library recovers without it, be it a
+// session, a key or a state, by requests to its peers. The device record itself is not
+// read this way.
 func (d direct) get(k []byte) ([]byte, error) {
 	v, err := d.tx.Get(deviceBucket, d.key(k))
 	if errors.Is(err, store.ErrDamaged) {
@@ -67,20 +65,20 @@ func (d direct) list(prefix []byte, limit int) (pairs []pair, err error) {
 	return pairs, err
 }
 
-// overlay holds the writes of one decryption until they are committed. It is
-// used by one goroutine.
+// overlay holds the writes of one decryption until they are committed. It must not be
+// used concurrently.
 type overlay struct {
 	account  *account
 	writes   map[string][]byte  // nil: removed
-	migrated map[[2]string]bool // becomes the account's with the commit
-	ended    atomic.Bool        // its context says nothing any more
+	migrated map[[2]string]bool // added to the account's with the commit
+	ended    atomic.Bool        // its context is no longer in use
 }
 
 type overlayKey struct{}
 
-// overlayOf returns the overlay that travels in ctx for this account, or nil.
-// A context that outlived its decryption writes to the file: what went into a
-// finished overlay would be lost.
+// overlayOf returns the overlay that ctx carries for this account, or nil. A context
+// that outlives its decryption writes to the file: writes to a finished overlay would
+// be lost.
 func (a *account) overlayOf(ctx context.Context) *overlay {
 	o, _ := ctx.Value(overlayKey{}).(*overlay)
 	if o == nil || o.account != a || o.ended.Load() {
@@ -115,7 +113,7 @@ func (o *overlay) list(prefix []byte, limit int) (pairs []pair, err error) {
 	return pairs, err
 }
 
-// commit writes the overlay in one transaction, or has it go with the next.
+// commit writes the overlay in one transaction, or has it ride on the next one.
 func (o *overlay) commit(ctx context.Context) error {
 	o.ended.Store(true)
 	if len(o.writes) == 0 {
@@ -129,10 +127,9 @@ func (o *overlay) commit(ctx context.Context) error {
 	return a.c.store.Update(ctx, func(tx *store.Tx) error { return putAll(direct{tx, a.instance}, o.writes) })
 }
 
-// DoDecryptionTxn runs fn with a context in which this account's reads and
-// writes use an overlay, and commits that when fn succeeds; inside [Riding] it goes
-// with the next commit. When fn fails or panics nothing is written. Inside another
-// one it joins that.
+// DoDecryptionTxn runs fn with a context in which this account's reads and writes use
+// an overlay, and commits that if fn succeeds; inside [Riding] it rides on the next
+// commit. If fn fails or panics, nothing is written. Nested calls join the outer one.
 func (a *account) DoDecryptionTxn(ctx context.Context, fn func(context.Context) error) error {
 	if a.overlayOf(ctx) != nil {
 		return fn(ctx)

@@ -7,8 +7,8 @@ import (
 	"go.mau.fi/whatsmeow/types"
 )
 
-// Person returns the one name of the person at a JID, whichever of their two
-// that is, and all that are known. Of what is no person's there are none.
+// Person returns one canonical name of the person at a JID, which may be either of
+// their addresses, and all known names. For other JIDs there are none.
 func (c *Container) Person(jid string) (name string, all []string) {
 	j, err := types.ParseJID(jid)
 	if err != nil || j.Server != types.DefaultUserServer && j.Server != types.HiddenUserServer {
@@ -23,8 +23,8 @@ func (c *Container) Person(jid string) (name string, all []string) {
 	return name, all
 }
 
-// PersonName is the name that Person returns. A plain phone number, which is what
-// limits ask for with every message, costs one look.
+// PersonName returns the name that Person returns. For a plain phone number, which
+// limits look up with every message, it costs one look-up.
 func (c *Container) PersonName(jid string) string {
 	number, plain := strings.CutSuffix(jid, "@"+types.DefaultUserServer)
 	if !plain || number == "" || strings.Trim(number, "0123456789") != "" {

@@ -6,8 +6,7 @@ import (
 	"go.mau.fi/whatsmeow/types"
 )
 
-// TestTheNameOfAPersonIsOne, whichever of their JIDs it is asked by, and however
-// it is looked up.
+// TestTheNameOfAPersonIsOne: for either JID, and for each look-up.
 func TestTheNameOfAPersonIsOne(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1).(both)

@@ -16,7 +16,7 @@ import (
 
 func recordKey(instance int64) []byte { return store.Key(instance, byte('D')) }
 
-// record is a device as it is stored.
+// record is a stored device.
 type record struct {
 	JID            types.JID `json:"jid"`
 	LID            types.JID `json:"lid"`
@@ -40,8 +40,8 @@ type record struct {
 	LIDMigrationTimestamp int64     `json:"lidMigrationTimestamp"`
 	CompanionMetaNonce    string    `json:"companionMetaNonce"`
 
-	Network event.Network `json:"network,omitempty"` // that paired the device; empty: not known
-	Aside   int64         `json:"aside,omitempty"`   // when its network logged it out, in Unix milliseconds of steady time; 0: it did not
+	Network event.Network `json:"network,omitempty"` // that paired the device; empty: unknown
+	Aside   int64         `json:"aside,omitempty"`   // when its network logged it out, in Unix milliseconds of steady time; 0: never
 }
 
 func newRecord(d *wastore.Device) record {
@@ -63,10 +63,10 @@ func newRecord(d *wastore.Device) record {
 	return r
 }
 
-// same reports whether both are one pairing: WhatsApp can give a JID again.
+// same reports whether both are one pairing: WhatsApp can assign a JID again.
 func (r record) same(as record) bool { return r.JID == as.JID && bytes.Equal(r.Identity, as.Identity) }
 
-// update takes over what may change in the life of a device.
+// update copies the fields that may change while a device is paired.
 func (r *record) update(from record) {
 	r.LID, r.Platform, r.BusinessName, r.PushName = from.LID, from.Platform, from.BusinessName, from.PushName
 	r.LIDMigrationTimestamp, r.CompanionMetaNonce = from.LIDMigrationTimestamp, from.CompanionMetaNonce

@@ -249,7 +249,7 @@ func (s *refState) ClearBufferedEventPlaintext(_ context.Context, hash [32]byte)
 	return nil
 }
 
-// The reference forgets nothing: what is old is tested by itself.
+// The reference keeps everything; pruning has tests of its own.
 func (s *refState) DeleteOldBufferedHashes(context.Context) error { return nil }
 func (s *refState) DeleteOldOutgoingEvents(context.Context) error { return nil }
 

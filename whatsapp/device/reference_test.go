@@ -12,8 +12,8 @@ import (
 	"go.mau.fi/whatsmeow/util/keys"
 )
 
-// reference is what the stores should do, on plain maps: no file, no overlay,
-// no cache, one goroutine. A decryption that fails puts a copy back.
+// reference is the expected behaviour of the stores, on plain maps: no file, no
+// overlay, no cache, one goroutine. After a failed decryption a copy is restored.
 type reference struct {
 	refState
 	referenceLIDs
@@ -80,7 +80,7 @@ func newReference() *reference {
 	}
 }
 
-// reopened is what a restart of the program does: only memory is lost.
+// reopened simulates a restart of the program, which loses only memory.
 func (r *reference) reopened() { r.migrated = map[[2]string]bool{} }
 
 func (s refState) clone() refState {

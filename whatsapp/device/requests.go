@@ -13,10 +13,10 @@ import (
 
 func requestsKey(kind string) []byte { return store.Key(byte('A'), kind) }
 
-// Request notes that a paired device asks its phone for something, unless it
-// asked for that kind of thing limit times within the last period: then it may
-// not. What was noted survives a restart. For an instance without a device it
-// returns the library's ErrDeviceDeleted.
+// Request records that a paired device sends a request to its phone, and returns true,
+// unless limit requests of that kind were made within the last period. The records
+// survive a restart. For an instance without a device it returns the library's
+// ErrDeviceDeleted.
 func (c *Container) Request(ctx context.Context, instance int64, kind string, limit int, period time.Duration) (allowed bool, err error) {
 	err = c.changeRequests(ctx, instance, kind, func(times []time.Time, now time.Time) []time.Time {
 		recent := recentRequests(times, now, period)
@@ -28,15 +28,15 @@ func (c *Container) Request(ctx context.Context, instance int64, kind string, li
 	return allowed && err == nil, err
 }
 
-// TakeBack forgets the last request of a kind, which did not leave.
+// TakeBack removes the last request of a kind, which was not sent.
 func (c *Container) TakeBack(ctx context.Context, instance int64, kind string) error {
 	return c.changeRequests(ctx, instance, kind, func(times []time.Time, _ time.Time) []time.Time {
 		return times[:max(0, len(times)-1)]
 	})
 }
 
-// changeRequests stores what change makes of the times of the requests of a
-// kind. change may run more than once.
+// changeRequests replaces the times of the requests of a kind by the result of change,
+// which may run more than once.
 func (c *Container) changeRequests(ctx context.Context, instance int64, kind string, change func(times []time.Time, now time.Time) []time.Time) error {
 	err := c.store.Update(ctx, func(tx *store.Tx) error {
 		if !tx.Has(deviceBucket, recordKey(instance)) {
@@ -49,7 +49,7 @@ func (c *Container) changeRequests(ctx context.Context, instance int64, kind str
 		}
 		var times []time.Time
 		for ; len(raw) >= 8; raw = raw[8:] {
-			times = append(times, time.UnixMilli(int64(binary.BigEndian.Uint64(raw)))) //nolint:gosec // as it was written
+			times = append(times, time.UnixMilli(int64(binary.BigEndian.Uint64(raw)))) //nolint:gosec // as written
 		}
 		var next []byte
 		for _, at := range change(times, tx.Now()) {
@@ -58,13 +58,13 @@ func (c *Container) changeRequests(ctx context.Context, instance int64, kind str
 		return x.put(requestsKey(kind), next)
 	})
 	if err != nil {
-		return fmt.Errorf("note a request of instance %d: %w", instance, err)
+		return fmt.Errorf("record a request of instance %d: %w", instance, err)
 	}
 	return nil
 }
 
-// recentRequests leaves out those that are over. One that is in the future, for
-// the clock was set back, counts from now on.
+// recentRequests returns the requests that still count. One in the future, after the
+// clock was set back, counts from now.
 func recentRequests(times []time.Time, now time.Time, period time.Duration) (recent []time.Time) {
 	for _, at := range times {
 		if at.After(now) {

@@ -10,7 +10,7 @@ import (
 	"go.mau.fi/whatsmeow/types"
 )
 
-func TestRequestsAreBoundedInEveryHourAndForEachInstance(t *testing.T) {
+func TestRequestLimitPerHourAndInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFile(t)
 		f.pair(t, 1, types.NewJID("1", types.DefaultUserServer))
@@ -45,14 +45,14 @@ func TestRequestsAreBoundedInEveryHourAndForEachInstance(t *testing.T) {
 	})
 }
 
-func TestARequestOfTheFutureCountsFromNowOn(t *testing.T) {
+func TestRequestOfTheFutureCountsFromNow(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	if got := recentRequests([]time.Time{now.Add(time.Hour * 1000)}, now, time.Hour); len(got) != 1 || !got[0].Equal(now) {
 		t.Errorf("read %v", got)
 	}
 }
 
-func TestARequestThatIsTakenBackDoesNotCount(t *testing.T) {
+func TestWithdrawnRequestDoesNotCount(t *testing.T) {
 	f := newFile(t)
 	f.pair(t, 1, types.NewJID("1", types.DefaultUserServer))
 	for range 3 {

@@ -15,29 +15,29 @@ import (
 	"postern/store"
 )
 
-// A file that comes from a backup does not know which keys were used after it. A key
-// that encrypts a second time gives both messages away, so none that the file has may
-// encrypt: each state of a session is spent, which means that the key of its sending
-// chain is zeros, and a session whose current state is spent is none for whoever sends.
-// The library then begins a new one, before the old, with a fresh pre-key of the
-// recipient. All states go on to decrypt what was sent to them before the sender learns
-// of the new one, and a state is whole again with the first answer from the other side,
-// for which the library draws a new chain.
+// A file restored from a backup does not contain which keys were used since. A key that
+// encrypts twice reveals both messages, so no key in the file may encrypt: each state
+// of a session is spent, that is, its sending chain key is zeros, and a session whose
+// current state is spent does not exist for senders. The library then creates a new
+// session, placed before the old one, with a new pre-key of the recipient. All states
+// continue to decrypt messages that were sent before the sender uses the new session,
+// and a state becomes usable again with the first answer from the other side, for which
+// the library creates a new chain.
 
-// restoredMark is set in the number of crashes of a session that has spent states.
+// restoredMark is set in the crash count of a session that has spent states.
 const restoredMark = 1 << 31
 
-// preKeysSkipped is by how much the ids of pre-keys go on after a restore: so many may
-// have been made since the backup, and WhatsApp knows them.
+// preKeysSkipped is how many pre-key ids are skipped after a restore: so many may have
+// been created since the backup and be known to WhatsApp.
 const preKeysSkipped = 1 << 17
 
-// Restoration is what [Restored] did.
+// Restoration is the result of [Restored].
 type Restoration struct{ Devices, Sessions int }
 
 const restoreStep = 500 // records that one commit changes
 
-// Restored makes the devices of a file that was restored from a backup safe to send
-// with. It may be called again, on a file that no [Container] has open.
+// Restored makes the devices of a restored file safe to send with. It may be repeated,
+// on a file that no [Container] has open.
 func Restored(ctx context.Context, s *store.Store) (done Restoration, err error) {
 	devices, err := allDevices(s)
 	if err != nil {
@@ -53,8 +53,8 @@ func Restored(ctx context.Context, s *store.Store) (done Restoration, err error)
 	return done, nil
 }
 
-// allDevices are the devices of a file by instance. One that cannot be read is left
-// out: nothing sends with it.
+// allDevices returns the devices of a file by instance, without unreadable ones, which
+// cannot send.
 func allDevices(s *store.Store) (all map[int64]record, err error) {
 	all = map[int64]record{}
 	err = s.View(func(tx *store.Tx) error {
@@ -91,7 +91,7 @@ func restored(ctx context.Context, s *store.Store, instance int64, r record) (se
 			for _, p := range part {
 				spent, unreadable := spend(p.value)
 				if unreadable != nil {
-					err = d.remove(p.key) // nobody can use it
+					err = d.remove(p.key) // it is unusable
 				} else {
 					err = d.put(p.key, spent)
 				}
@@ -127,7 +127,7 @@ func sessionsAfter(tx *store.Tx, instance int64, after []byte) (part []pair, err
 	return part, err
 }
 
-// spend takes from a stored session what encrypts.
+// spend removes the sending keys from a stored session.
 func spend(raw []byte) ([]byte, error) {
 	if len(raw) < 4 {
 		return nil, errNoSession
@@ -146,7 +146,7 @@ func spend(raw []byte) ([]byte, error) {
 
 const chainKeySize = 32
 
-// isSpent reports whether a state has no key to encrypt with.
+// isSpent reports whether a state has no sending key.
 func isSpent(state *signal.State) bool {
 	if !state.HasSenderChain() {
 		return true
@@ -159,7 +159,7 @@ func isSpent(state *signal.State) bool {
 	return true
 }
 
-// sends reports whether a session has a key to encrypt with.
+// sends reports whether a session has a sending key.
 func sends(session []byte) bool {
 	rec, err := parseSession(session)
 	return err == nil && !isSpent(rec.SessionState())
@@ -178,7 +178,7 @@ func states(rec *signal.Session) []*signal.State {
 	return append(slices.Clip(rec.PreviousSessionStates()), rec.SessionState())
 }
 
-// atop puts the new session of a send before the states of one that is spent.
+// atop places the new session of a send before the states of a spent one.
 func atop(spent, session []byte) []byte {
 	old, err := parseSession(spent)
 	made, err2 := parseSession(session)
@@ -190,7 +190,7 @@ func atop(spent, session []byte) []byte {
 }
 
 // dropOwnSenderKeys removes the keys with which the device writes to groups: the
-// library makes new ones, and tells them to the members with the next message.
+// library creates new ones and sends them to the members with the next message.
 func dropOwnSenderKeys(d direct, r record) error {
 	for _, jid := range []types.JID{r.JID, r.LID} {
 		if jid.IsEmpty() {
@@ -211,7 +211,7 @@ func dropOwnSenderKeys(d direct, r record) error {
 	return nil
 }
 
-// skipPreKeys has no pre-key be given to WhatsApp that it may know.
+// skipPreKeys ensures that no pre-key is uploaded that WhatsApp may know.
 func skipPreKeys(d direct) error {
 	err := eachPreKey(d, func(id uint32, raw []byte) error {
 		if len(raw) == 0 || isUploaded(raw) {

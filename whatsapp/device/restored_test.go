@@ -12,7 +12,7 @@ import (
 	"postern/store"
 )
 
-// image is the file as a backup has it.
+// image is the file in a backup.
 func (f *file) image(t *testing.T) []byte {
 	t.Helper()
 	n, err := f.Snapshot(t.Context())
@@ -24,14 +24,14 @@ func (f *file) image(t *testing.T) []byte {
 	return image.Bytes()
 }
 
-// restore goes on with a backup.
+// restore continues with a backup.
 func (f *file) restore(t *testing.T, image []byte) {
 	t.Helper()
 	check(t, f.Close())
 	check(t, os.WriteFile(f.path, image, 0o600))
 	s, err := store.Open(store.Options{Path: f.path, Buckets: Buckets(), NoSync: true})
 	check(t, err)
-	for range 2 { // a restore that was interrupted begins anew
+	for range 2 { // a restore that was interrupted starts again
 		_, err = Restored(t.Context(), s)
 		check(t, err)
 	}
@@ -63,7 +63,7 @@ func TestNoKeyEncryptsTwoMessagesWhateverIsRestored(t *testing.T) {
 	}
 }
 
-// restoredAda has one session restored that has sent five messages.
+// restoredAda is a device with one restored session that has sent five messages.
 func restoredAda(t *testing.T) (*file, both) {
 	f := newFile(t)
 	f.pair(t, 1, phone.ToNonAD())
@@ -74,7 +74,7 @@ func restoredAda(t *testing.T) (*file, both) {
 	return f, f.stores(t, 1).(both)
 }
 
-func TestARestoredSessionIsNoneForWhoSendsAndStillDecrypts(t *testing.T) {
+func TestRestoredSessionOnlyDecrypts(t *testing.T) {
 	_, s := restoredAda(t)
 	if is, err := s.HasSession(t.Context(), ada); err != nil || is {
 		t.Errorf("there is a session to send with (%v)", err)
@@ -101,8 +101,9 @@ func TestARestoredSessionIsNoneForWhoSendsAndStillDecrypts(t *testing.T) {
 	}
 }
 
-// What a send begins anew goes before the restored states, which go on decrypting.
-func TestASendAfterARestoreKeepsTheFormerStates(t *testing.T) {
+// The new session of a send is placed before the restored states, which continue to
+// decrypt.
+func TestSendAfterARestoreKeepsOldStates(t *testing.T) {
 	f, s := restoredAda(t)
 	fresh := ratchet(t, 1)
 	check(t, f.container.Sending(t.Context(), nil, func(ctx context.Context) error {
@@ -135,7 +136,7 @@ func TestASendAfterARestoreKeepsTheFormerStates(t *testing.T) {
 	}
 }
 
-func TestARestoredDeviceGivesNoPreKeyThatWhatsAppMayKnow(t *testing.T) {
+func TestRestoredDeviceReusesNoPreKey(t *testing.T) {
 	f := newFile(t)
 	f.pair(t, 1, phone.ToNonAD())
 	s := f.stores(t, 1)
@@ -165,7 +166,7 @@ func TestARestoredDeviceGivesNoPreKeyThatWhatsAppMayKnow(t *testing.T) {
 	}
 }
 
-func TestARestoredDeviceHasNoSenderKeysOfItsOwn(t *testing.T) {
+func TestRestoredDeviceHasNoOwnSenderKeys(t *testing.T) {
 	f := newFile(t)
 	own := types.JID{User: "4915155500001", Device: 7, Server: types.DefaultUserServer}
 	ownLID := types.JID{User: "100000000000001", Device: 7, Server: types.HiddenUserServer}

@@ -15,8 +15,8 @@ import (
 	"postern/store"
 )
 
-// answered is the session after an answer to it was read: its next messages
-// have keys of their own.
+// answered is the session after an answer was read: its next messages have keys of
+// their own.
 func answered(t *testing.T, session []byte) []byte {
 	t.Helper()
 	rec, err := parseSession(session)
@@ -27,7 +27,7 @@ func answered(t *testing.T, session []byte) []byte {
 	return rec.Serialize()
 }
 
-// renewed is a session that begins anew, with the former one behind it.
+// renewed is a new session, with the former one behind it.
 func renewed(t *testing.T, session []byte) []byte {
 	t.Helper()
 	rec, err := parseSession(session)
@@ -38,13 +38,13 @@ func renewed(t *testing.T, session []byte) []byte {
 	return rec.Serialize()
 }
 
-// received stores a session as a decryption does.
+// received stores a session like a decryption.
 func received(t *testing.T, s wastore.AllStores, session []byte) {
 	t.Helper()
 	check(t, s.DoDecryptionTxn(t.Context(), func(ctx context.Context) error { return s.PutSession(ctx, ada, session) }))
 }
 
-// stored is the session as a decryption finds it.
+// stored is the session that a decryption reads.
 func stored(t *testing.T, s wastore.AllStores) (session []byte) {
 	t.Helper()
 	check(t, s.DoDecryptionTxn(t.Context(), func(ctx context.Context) (err error) {
@@ -54,9 +54,9 @@ func stored(t *testing.T, s wastore.AllStores) (session []byte) {
 	return session
 }
 
-// A message that is sent again is encrypted outside of sends and decryptions,
-// which go on meanwhile.
-func TestAMessageThatIsSentAgainHasItsKeyForItself(t *testing.T) {
+// A message that is sent again is encrypted outside of sends and decryptions, which
+// continue at the same time.
+func TestResentMessageUsesANewKey(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1)
 	received(t, s, ratchet(t, 5))
@@ -81,7 +81,7 @@ func TestAMessageThatIsSentAgainHasItsKeyForItself(t *testing.T) {
 	}
 }
 
-func TestAMessageThatIsSentAgainUndoesNoDecryption(t *testing.T) {
+func TestResendKeepsDecryptions(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1)
 	received(t, s, ratchet(t, 5))
@@ -94,7 +94,7 @@ func TestAMessageThatIsSentAgainUndoesNoDecryption(t *testing.T) {
 	wantBytes(t, "session", stored(t, s), nil, answer)
 }
 
-func TestASessionThatBeginsAnewKeepsWhatTheFormerOneSent(t *testing.T) {
+func TestNewSessionKeepsTheOldCounters(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1)
 	received(t, s, ratchet(t, 5))
@@ -113,7 +113,7 @@ func TestASessionThatBeginsAnewKeepsWhatTheFormerOneSent(t *testing.T) {
 	}
 }
 
-func TestADeviceThatIsPairedAnewDoesNotUseTheSessionsOfTheFormer(t *testing.T) {
+func TestNewDeviceUsesNoOldSessions(t *testing.T) {
 	one, two := types.JID{User: "49151", Device: 1, Server: types.DefaultUserServer}, types.JID{User: "49151", Device: 2, Server: types.DefaultUserServer}
 	for name, end := range map[string]func(f *file, d *wastore.Device) error{
 		"deleted":    func(f *file, _ *wastore.Device) error { return f.container.Delete(t.Context(), 1) },
@@ -152,7 +152,7 @@ func TestADeviceThatIsPairedAnewDoesNotUseTheSessionsOfTheFormer(t *testing.T) {
 	}
 }
 
-func TestNoMessageLeavesAfterTheEndOfTheRun(t *testing.T) {
+func TestNoSendAfterStop(t *testing.T) {
 	f := newFile(t)
 	s, late := f.stores(t, 1), f.stores
 	received(t, s, ratchet(t, 5))
@@ -167,7 +167,7 @@ func TestNoMessageLeavesAfterTheEndOfTheRun(t *testing.T) {
 	}
 }
 
-func TestASendEndsWithItsSessionsInTheFileAndNotInMemory(t *testing.T) {
+func TestSendLeavesNoSessionsInMemory(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1).(both)
 	failures := 1

@@ -9,23 +9,23 @@ import (
 	"postern/store"
 )
 
-// A message that was decrypted has its session stored before it is told, and is
-// told, stored and acknowledged after that: three commits, if each of these
-// writes asked for its own. Who calls the library with [Riding] and then
-// [Container.Settle] lets them share that of the message. Until it is on the disk
-// they are read from memory, nothing is encrypted with such a session, and after a
-// crash the message was not acknowledged: it comes again, to the old session.
+// The session of a decrypted message is stored before the message is reported, and the
+// message is then stored and acknowledged: three commits, if each write requested its
+// own. With [Riding] and [Container.Settle] they share the commit of the message. Until
+// it is on the disk they are read from memory, and nothing is encrypted with such a
+// session. After a crash the message was not acknowledged: it comes again, to the old
+// session.
 
-// ride is a write that goes with the next commit of anybody.
+// ride is a write that rides on the next commit of any caller.
 type ride struct {
 	*store.Submitted
-	writes    map[string][]byte // by key, nil: removed; never changed
-	decrypted bool              // the message must not be acknowledged before
+	writes    map[string][]byte // by key, nil: removed; never modified
+	decrypted bool              // the message must not be acknowledged before it
 }
 
 type ridingKey struct{}
 
-// Riding has what a decryption writes go with the next commit. The caller calls
+// Riding makes the writes of a decryption ride on the next commit. The caller calls
 // [Container.Settle] before the message is acknowledged.
 func Riding(ctx context.Context) context.Context {
 	return context.WithValue(ctx, ridingKey{}, true)
@@ -33,8 +33,8 @@ func Riding(ctx context.Context) context.Context {
 
 func rides(ctx context.Context) bool { return ctx.Value(ridingKey{}) != nil }
 
-// Settle returns when what the decryptions of an instance's device wrote is on the
-// disk. An error says that it is not, and that the message has to come again.
+// Settle returns when the writes of the decryptions of an instance's device are on the
+// disk. After an error they are not, and the message must come again.
 func (c *Container) Settle(instance int64) error {
 	c.mu.Lock()
 	f := c.flights[instance] // also once the container is closed
@@ -46,12 +46,12 @@ func (c *Container) Settle(instance int64) error {
 	return f.lost()
 }
 
-// board has writes go with the next commit.
+// board lets writes ride on the next commit.
 func (f *flights) board(instance int64, writes map[string][]byte, decrypted bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.over != nil {
-		return f.over
+	if f.closed != nil {
+		return f.closed
 	}
 	submitted, err := f.store.Attach(func(tx *store.Tx) error {
 		return putAll(direct{tx, instance}, writes)
@@ -84,8 +84,8 @@ func putAll(d direct, writes map[string][]byte) error {
 	return nil
 }
 
-// arrive returns when what decryptions wrote is in the file, or cannot be. It asks
-// for a commit where nobody else did.
+// arrive returns when the writes of decryptions are in the file, or have failed. It
+// requests a commit if there is none.
 func (f *flights) arrive() {
 	for _, r := range f.some(func(r ride) bool { return r.decrypted }) {
 		f.store.Hurry(r.Submitted)
@@ -93,7 +93,7 @@ func (f *flights) arrive() {
 	}
 }
 
-// lost tells, once, why what a decryption wrote is not in the file.
+// lost returns, once, why a write of a decryption is not in the file.
 func (f *flights) lost() (err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -107,7 +107,7 @@ func (f *flights) lost() (err error) {
 	return err
 }
 
-// underway are those that are not on the disk yet.
+// underway returns the rides that are not on the disk yet.
 func (f *flights) underway() []ride { return f.some(func(r ride) bool { return !r.Done() }) }
 
 func (f *flights) some(of func(ride) bool) (some []ride) {
@@ -123,7 +123,7 @@ func (f *flights) some(of func(ride) bool) (some []ride) {
 	return some
 }
 
-// layer reads what is on its way to the file before the file.
+// layer reads pending writes before the file.
 type layer struct {
 	over  map[string][]byte
 	under reader

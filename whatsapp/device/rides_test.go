@@ -14,8 +14,8 @@ import (
 	"postern/store"
 )
 
-// decrypt receives a message as the library does: it moves the session on and keeps
-// the plaintext.
+// decrypt receives a message like the library: it advances the session and stores the
+// plaintext.
 func decrypt(ctx context.Context, t *testing.T, s *account, session, plaintext string) {
 	t.Helper()
 	check(t, s.DoDecryptionTxn(ctx, func(ctx context.Context) error {
@@ -23,7 +23,7 @@ func decrypt(ctx context.Context, t *testing.T, s *account, session, plaintext s
 	}))
 }
 
-// killed is the file as a kill at this moment leaves it.
+// killed is the file after a kill at this moment.
 func killed(t *testing.T, f *file) *file {
 	t.Helper()
 	raw, err := os.ReadFile(f.path)
@@ -37,8 +37,8 @@ func killed(t *testing.T, f *file) *file {
 
 func (f *file) account(t *testing.T) *account { return f.stores(t, 1).(both).account }
 
-// A received message costs one commit: that which stores it. What was decrypted is
-// in it, and its text is forgotten in the next one.
+// A received message costs one commit, that of the message. It includes the decryption;
+// its text is deleted by the next one.
 func TestAReceivedMessageCostsOneCommit(t *testing.T) {
 	f := newFile(t)
 	s, ctx := f.account(t), Riding(t.Context())
@@ -73,7 +73,7 @@ func TestAReceivedMessageCostsOneCommit(t *testing.T) {
 }
 
 // A message that stores nothing is acknowledged after Settle.
-func TestSettleCommitsWhatNobodyElseDoes(t *testing.T) {
+func TestSettleCommitsUnattachedWrites(t *testing.T) {
 	f := newFile(t)
 	s := f.account(t)
 	decrypt(Riding(t.Context()), t, s, "new", "hello")
@@ -84,9 +84,9 @@ func TestSettleCommitsWhatNobodyElseDoes(t *testing.T) {
 	wantBytes(t, "session after a kill", got, err, s.c.encodeSession([]byte("new")))
 }
 
-// A kill before the commit leaves the session of before: the message was not
+// A kill before the commit leaves the previous session: the message was not
 // acknowledged and comes again.
-func TestAKillBeforeTheCommitOfAMessageLeavesNothingOfIt(t *testing.T) {
+func TestKillBeforeTheCommitLeavesNothing(t *testing.T) {
 	f := newFile(t)
 	s := f.account(t)
 	check(t, s.PutSession(t.Context(), "1:0", []byte("old")))
@@ -99,9 +99,9 @@ func TestAKillBeforeTheCommitOfAMessageLeavesNothingOfIt(t *testing.T) {
 	}
 }
 
-// Nothing leaves that was encrypted with a session that is only in memory, and the
-// next decryption begins with one that is on the disk.
-func TestNothingIsEncryptedBeforeADecryptionIsInTheFile(t *testing.T) {
+// No message is sent that was encrypted with a session only in memory, and the next
+// decryption starts with one that is on the disk.
+func TestEncryptionWaitsForDecryptionsOnDisk(t *testing.T) {
 	for name, use := range map[string]func(*testing.T, *file, *account) error{
 		"a send": func(t *testing.T, f *file, s *account) error {
 			return f.container.Sending(t.Context(), nil, func(ctx context.Context) error {
@@ -127,8 +127,8 @@ func TestNothingIsEncryptedBeforeADecryptionIsInTheFile(t *testing.T) {
 	}
 }
 
-// What cannot be stored is told to whoever would acknowledge the message, once.
-func TestADecryptionThatCannotBeStoredIsTold(t *testing.T) {
+// A failed write is reported, once, to the caller that would acknowledge the message.
+func TestUnstoredDecryptionIsReported(t *testing.T) {
 	f := newFile(t)
 	s := f.account(t)
 	tooLong := map[string][]byte{string(make([]byte, 1<<16)): []byte("v")}
@@ -143,8 +143,8 @@ func TestADecryptionThatCannotBeStoredIsTold(t *testing.T) {
 	check(t, f.container.Settle(1))
 }
 
-// A message that a stop finds half-way is acknowledged as any other.
-func TestADecryptionIsSettledAfterTheContainerWasClosed(t *testing.T) {
+// A message during a stop is acknowledged like any other.
+func TestDecryptionSettlesAfterClose(t *testing.T) {
 	f := newFile(t)
 	s := f.account(t)
 	tooLong := map[string][]byte{string(make([]byte, 1<<16)): []byte("v")}
@@ -155,9 +155,9 @@ func TestADecryptionIsSettledAfterTheContainerWasClosed(t *testing.T) {
 	}
 }
 
-// Whoever waits for the sessions of sent messages to be written reads nothing of the
-// file meanwhile: the commit waits for all readers when the file outgrows its mapping.
-func TestNobodyWaitsForACommitWithinAReadOfTheFile(t *testing.T) {
+// A caller that waits for the write of sent messages' sessions does not read the file:
+// the commit waits for all readers when the file outgrows its mapping.
+func TestNoCommitIsAwaitedInsideARead(t *testing.T) {
 	f := newFile(t)
 	s := f.account(t)
 	s.flights.mu.Lock() // as who waits for a commit
@@ -182,7 +182,7 @@ func TestNobodyWaitsForACommitWithinAReadOfTheFile(t *testing.T) {
 	<-closed
 }
 
-// A device that was deleted leaves nothing behind that comes later.
+// Nothing is written for a device after its deletion.
 func TestADeletedDeviceTakesNoRides(t *testing.T) {
 	f := newFile(t)
 	s := f.account(t)

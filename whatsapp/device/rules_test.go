@@ -13,7 +13,7 @@ import (
 	"postern/store"
 )
 
-func TestPreKeyIDsBeginAnewAfter24BitsAndUploadMarksThemAll(t *testing.T) {
+func TestPreKeyIDsWrapAt24Bits(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1)
 	check(t, f.Update(t.Context(), func(tx *store.Tx) error {
@@ -32,7 +32,7 @@ func TestPreKeyIDsBeginAnewAfter24BitsAndUploadMarksThemAll(t *testing.T) {
 	}
 }
 
-func TestTheLIDMapIsSharedByAllDevicesAndSurvivesARestart(t *testing.T) {
+func TestLIDMapIsSharedAndPersistent(t *testing.T) {
 	f := newFile(t)
 	check(t, f.stores(t, 1).PutLIDMapping(t.Context(), lid, phone))
 	f.reopen(t)
@@ -41,7 +41,7 @@ func TestTheLIDMapIsSharedByAllDevicesAndSurvivesARestart(t *testing.T) {
 	}
 }
 
-func TestWhatIsPastItsTimeIsRemovedAndNothingElse(t *testing.T) {
+func TestPruneRemovesOnlyExpiredRecords(t *testing.T) {
 	f := newFile(t)
 	ctx, s := t.Context(), f.stores(t, 1)
 	write := func(instance int64, n byte, age time.Duration) {
@@ -94,9 +94,9 @@ func TestPruneGoesThroughMoreThanOneStep(t *testing.T) {
 	}
 }
 
-// TestWhatComesForADeviceThatWasDeletedIsNotWritten by a message that was received, one
-// that was sent, and by itself.
-func TestWhatComesForADeviceThatWasDeletedIsNotWritten(t *testing.T) {
+// TestWritesForADeletedDeviceAreDropped: those of a received message, of a sent one,
+// and single ones.
+func TestWritesForADeletedDeviceAreDropped(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1)
 	check(t, s.PutSession(t.Context(), "1:0", []byte("s")))
@@ -115,7 +115,7 @@ func TestWhatComesForADeviceThatWasDeletedIsNotWritten(t *testing.T) {
 	}
 }
 
-func TestAContextThatOutlivesItsDecryptionWritesToTheFile(t *testing.T) {
+func TestContextAfterItsDecryptionWritesDirectly(t *testing.T) {
 	s := newFile(t).stores(t, 1)
 	var late context.Context
 	check(t, s.DoDecryptionTxn(t.Context(), func(ctx context.Context) error { late = ctx; return nil }))
@@ -150,7 +150,7 @@ func TestAnotherInstanceDoesNotSeeADecryption(t *testing.T) {
 	wantBytes(t, "instance 2 after", got, err, []byte("two"))
 }
 
-func TestAMigrationInADroppedDecryptionIsDoneLater(t *testing.T) {
+func TestDroppedMigrationIsRepeated(t *testing.T) {
 	s := newFile(t).stores(t, 1)
 	check(t, s.PutSession(t.Context(), "49151:0", []byte("x")))
 	_ = s.DoDecryptionTxn(t.Context(), func(ctx context.Context) error {
@@ -162,7 +162,7 @@ func TestAMigrationInADroppedDecryptionIsDoneLater(t *testing.T) {
 	wantBytes(t, "session", got, err, []byte("x"))
 }
 
-func TestARecordRenewedSincePruneLookedAtItStays(t *testing.T) {
+func TestPruneKeepsRenewedRecords(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1).(both)
 	token := wastore.PrivacyToken{User: phone, Token: []byte("t"), Timestamp: time.Unix(10, 0)}

@@ -14,8 +14,8 @@ import (
 	"postern/store"
 )
 
-// run says whether the devices are in use, and how often they still were when
-// the process ended.
+// run records whether the devices are in use, and how often they still were when the
+// process ended.
 type run struct {
 	Crashes uint32 `json:"crashes"`
 	Open    bool   `json:"open"`
@@ -41,9 +41,9 @@ func (c *Container) begin() error {
 	})
 }
 
-// Close waits until the sessions of the last sends are in the file and notes
-// that. Without it, or when it fails, the sessions are taken up as after a
-// crash. From then on messages and sessions fail with [store.ErrClosed].
+// Close waits until the sessions of the last sends are in the file and records that.
+// Without it, or if it fails, the sessions are treated as after a crash. From then on
+// messages and sessions fail with [store.ErrClosed].
 func (c *Container) Close(ctx context.Context) error {
 	c.mu.Lock()
 	c.closed = true
@@ -64,14 +64,14 @@ func (c *Container) Close(ctx context.Context) error {
 	return nil
 }
 
-// A session's record is the number of crashes before it was written, and the
-// library's bytes.
+// A session's record is the number of crashes before it was written, and the library's
+// bytes.
 
 func (c *Container) encodeSession(session []byte) []byte {
 	return store.Key(c.crashes&^restoredMark, session)
 }
 
-// encodeRestored is encodeSession for one that has, or had, spent states.
+// encodeRestored is encodeSession for a session that has, or had, spent states.
 func (c *Container) encodeRestored(session []byte) []byte {
 	raw := c.encodeSession(session)
 	if hasSpent(session) {
@@ -85,21 +85,21 @@ func isRestored(raw []byte) bool {
 	return len(raw) >= 4 && binary.BigEndian.Uint32(raw)&restoredMark != 0
 }
 
-// What a session is moved ahead for each crash since it was written: as many
-// messages may have left before it was on disk. One encrypts up to twice for the
-// same device, when that is both the recipient's and the sender's own, or a
-// recipient is listed by phone number and by LID. A recipient lets two thousand
-// messages be left out: a session that would come near to that is not used
-// again, and the library begins a new one.
+// How far a session is moved ahead for each crash since it was written: as many
+// messages may have been sent before it was on disk. One message encrypts up to twice
+// for one device, if that is both the recipient's and the sender's own, or if a
+// recipient is listed by phone number and by LID. Recipients tolerate two thousand
+// skipped messages: a session close to that is not used again, and the library begins a
+// new one.
 const (
 	keysPerMessage = 2
 	stepsPerCrash  = keysPerMessage * maxFlights
 	maxSteps       = 1000
 )
 
-// decodeSession returns the library's bytes, nil when there is no session. A
-// session from before a crash is moved past the keys that may have been used:
-// a key that encrypts two messages gives both away.
+// decodeSession returns the library's bytes, nil if there is no session. A session from
+// before a crash is moved past the keys that may have been used: a key that encrypts
+// two messages reveals both.
 func (c *Container) decodeSession(raw []byte) ([]byte, error) {
 	if raw == nil {
 		return nil, nil
@@ -136,9 +136,8 @@ func parseSession(session []byte) (*signal.Session, error) {
 	return rec, nil
 }
 
-// joined is what to store of a session that encrypted while the stored one,
-// which may have moved on, was left past its keys; nil is nothing. A session
-// that begins anew goes before the stored one.
+// joined merges a session that encrypted with reserved keys into the stored one, which
+// may have advanced; nil: nothing to store. A new session goes before the stored one.
 func joined(stored, session []byte) []byte {
 	rec, err := parseSession(session)
 	if err != nil || !rec.SessionState().HasSenderChain() {
@@ -157,7 +156,7 @@ func joined(stored, session []byte) []byte {
 	return rec.Serialize()
 }
 
-// moveAhead leaves out the keys of the next messages that the session would send.
+// moveAhead skips the keys of the next messages that the session would send.
 func moveAhead(session []byte, messages int) ([]byte, error) {
 	rec, err := parseSession(session)
 	if err != nil {

@@ -18,8 +18,8 @@ func secretPrefix(chat types.JID, id types.MessageID) []byte {
 	return store.Key(byte('X'), sized(chat.ToNonAD().String()), sized(id))
 }
 
-// PutMessageSecret implements [wastore.MsgSecretStore]. The first secret of a
-// message stays. Inside [Container.Sending] it waits for the sessions.
+// PutMessageSecret implements [wastore.MsgSecretStore]. The first secret of a message
+// is kept. Inside [Container.Sending] it waits for the sessions.
 func (a *account) PutMessageSecret(ctx context.Context, chat, sender types.JID, id types.MessageID, secret []byte) error {
 	return a.PutMessageSecrets(ctx, []wastore.MessageSecretInsert{{Chat: chat, Sender: sender, ID: id, Secret: secret}})
 }
@@ -51,7 +51,7 @@ func (a *account) PutMessageSecrets(ctx context.Context, inserts []wastore.Messa
 	})
 }
 
-// secretsLater has the secrets of a received message go with its commit.
+// secretsLater lets the secrets of a received message ride on its commit.
 func (a *account) secretsLater(ctx context.Context, inserts []wastore.MessageSecretInsert, now uint64) error {
 	writes := map[string][]byte{}
 	for _, in := range inserts {
@@ -74,8 +74,8 @@ func secretKey(in wastore.MessageSecretInsert) []byte {
 	return store.Key(secretPrefix(in.Chat, in.ID), in.Sender.ToNonAD().String())
 }
 
-// GetMessageSecret looks under the phone number and the LID of chat and
-// sender, and returns the sender under which the secret is stored.
+// GetMessageSecret looks under the phone number and the LID of chat and sender, and
+// returns the sender under which the secret is stored.
 func (a *account) GetMessageSecret(ctx context.Context, chat, sender types.JID, id types.MessageID) (secret []byte, stored types.JID, err error) {
 	if err := a.settle(ctx); err != nil {
 		return nil, types.EmptyJID, err
@@ -107,8 +107,8 @@ type privacyToken struct {
 
 func tokenKey(user types.JID) []byte { return store.Key(byte('T'), user.ToNonAD().String()) }
 
-// PutPrivacyTokens stores tokens that are not older than the stored ones. A
-// token without a sender's time keeps the stored time.
+// PutPrivacyTokens stores tokens that are not older than the stored ones. A token
+// without the sender's time keeps the stored time.
 func (a *account) PutPrivacyTokens(ctx context.Context, tokens ...wastore.PrivacyToken) error {
 	if len(tokens) == 0 {
 		return nil
@@ -158,8 +158,8 @@ func readToken(raw []byte) (t privacyToken, found bool, err error) {
 	return t, true, decode(raw, &t)
 }
 
-// GetPrivacyToken looks under the phone number and the LID of the user; of
-// both the newer counts. It returns nil when there is none.
+// GetPrivacyToken looks under the phone number and the LID of the user and returns the
+// newer token, nil if there is none.
 func (a *account) GetPrivacyToken(ctx context.Context, user types.JID) (token *wastore.PrivacyToken, err error) {
 	var newest privacyToken
 	for _, form := range a.c.lids.forms(user.ToNonAD()) {
@@ -183,7 +183,7 @@ func (a *account) GetPrivacyToken(ctx context.Context, user types.JID) (token *w
 	return token, nil
 }
 
-// DeleteExpiredPrivacyTokens removes the tokens that are older than cutoff.
+// DeleteExpiredPrivacyTokens removes the tokens older than cutoff.
 func (a *account) DeleteExpiredPrivacyTokens(ctx context.Context, cutoff time.Time) (int64, error) {
 	return a.prune(ctx, []byte{'T'}, func(raw []byte) bool {
 		var t privacyToken
@@ -210,7 +210,7 @@ func (a *account) DeleteNCTSalt(ctx context.Context) error { return a.remove(ctx
 // pruneStep is how many records one commit of prune removes at most.
 const pruneStep = 500
 
-// prune removes the records of a kind whose value is old, in small commits.
+// prune removes the records of a kind with old values, in small commits.
 func (a *account) prune(ctx context.Context, prefix []byte, old func(value []byte) bool) (removed int64, err error) {
 	var after []byte
 	for {
@@ -233,8 +233,7 @@ func (a *account) prune(ctx context.Context, prefix []byte, old func(value []byt
 	}
 }
 
-// removeOld removes those that are still old: one may have been renewed since
-// it was looked at.
+// removeOld removes the records that are still old: one may have been renewed since.
 func (a *account) removeOld(ctx context.Context, keys [][]byte, old func(value []byte) bool) (n int64, err error) {
 	defer a.flights.known.change()()
 	err = a.c.store.Update(ctx, func(tx *store.Tx) error {
@@ -257,8 +256,8 @@ func (a *account) removeOld(ctx context.Context, keys [][]byte, old func(value [
 	return n, err
 }
 
-// oldKeys looks at some records after the given key and collects those that
-// are old. It returns the last key that it saw, nil at the end.
+// oldKeys collects the old ones of some records after the given key. It returns the
+// last key that it read, nil at the end.
 func (a *account) oldKeys(prefix, after []byte, old func(value []byte) bool, keys *[][]byte) (last []byte, err error) {
 	r := store.Range{Prefix: store.Key(a.instance, prefix), Limit: pruneStep}
 	if after != nil {

@@ -8,14 +8,13 @@ import (
 	"postern/store"
 )
 
-// sending is one send of the library. It is used by one goroutine, as the
-// library sends.
+// sending is one send of the library, which uses it from one goroutine.
 type sending struct {
-	leaving func() error            // nil: nobody is to be told, or it was
+	leaving func() error            // nil: none, or already called
 	waiting []func(*store.Tx) error // writes for the next commit
-	holds   *account                // whose ratchet is held
-	spent   map[string][]byte       // sessions with spent states, and those whose current state is, by address
-	left    *flights                // of the account whose message left; nil: none has
+	holds   *account                // the account whose ratchet is held
+	spent   map[string][]byte       // sessions with spent states by address, and those whose current state is spent
+	left    *flights                // of the account whose message was sent; nil: none yet
 	ended   bool
 }
 
@@ -30,22 +29,21 @@ func sendingOf(ctx context.Context) *sending {
 	return s
 }
 
-// Sending calls send with a context for one SendMessage of the library. In it
-// the message that is kept for a retry, and its secret, wait for the sessions
-// that encrypt it, and all of them go with the next commit, which they ask for
-// when there is none for a second. They have their place in it before what asks
-// for it: what is known of the message's fate is never in the file without them.
-// What still waits at the end is of a message that needed no session; it is written
-// then. leaving, unless it is nil, is called once, before the first of these writes:
-// the library has come to this message then, and nothing of it has left. Its error
-// ends the send.
+// Sending calls send with a context for one SendMessage of the library. With that
+// context, the message stored for a retry and its secret wait for the sessions that
+// encrypt it. All of them ride on the next commit, which they request if there is none
+// for a second. Their place in it is before what requests it: the file never contains
+// the outcome of a message without them. What still waits at the end belongs to a
+// message that needed no session; it is written then. leaving, unless it is nil, is
+// called once before the first of these writes: the library has then reached this
+// message, and sent nothing of it. Its error ends the send.
 func (c *Container) Sending(ctx context.Context, leaving func() error, send func(context.Context) error) error {
 	s := &sending{leaving: leaving}
 	err := s.run(ctx, send)
 	ctx = context.WithoutCancel(ctx)
 	if s.left != nil {
 		if err := s.left.clear(ctx); err != nil {
-			c.log.Warn("the sessions of a sent message are not in the file yet", "error", err)
+			c.log.Warn("sessions of a sent message not stored yet", "error", err)
 		}
 	}
 	if err != nil || len(s.waiting) == 0 {
@@ -53,7 +51,7 @@ func (c *Container) Sending(ctx context.Context, leaving func() error, send func
 	}
 	rest := s.with(func(*store.Tx) error { return nil })
 	if err := c.store.Update(ctx, rest); err != nil {
-		c.log.Warn("a sent message is not kept for a retry", "error", err)
+		c.log.Warn("sent message not stored for a retry", "error", err)
 	}
 	return nil
 }
@@ -66,7 +64,7 @@ func (s *sending) run(ctx context.Context, send func(context.Context) error) err
 	return send(context.WithValue(ctx, sendingKey{}, s))
 }
 
-// leave tells that the message is about to leave.
+// leave calls leaving, once.
 func (s *sending) leave() error {
 	if s == nil || s.leaving == nil {
 		return nil
@@ -76,7 +74,7 @@ func (s *sending) leave() error {
 	return leaving()
 }
 
-// with returns what waits and then fn as one function.
+// with combines the waiting writes and fn into one function.
 func (s *sending) with(fn func(*store.Tx) error) func(*store.Tx) error {
 	if s == nil || len(s.waiting) == 0 {
 		return fn
@@ -92,15 +90,14 @@ func (s *sending) with(fn func(*store.Tx) error) func(*store.Tx) error {
 	}
 }
 
-// done forgets what waited: it is stored, or on its way.
+// done forgets the waiting writes: they are stored or scheduled.
 func (s *sending) done() {
 	if s != nil {
 		s.waiting = nil
 	}
 }
 
-// hold keeps decryptions and other sends from the account's sessions until
-// release.
+// hold excludes decryptions and other sends from the account's sessions until release.
 func (s *sending) hold(a *account) {
 	if s.holds == nil {
 		a.flights.ratchet.Lock()
@@ -108,8 +105,8 @@ func (s *sending) hold(a *account) {
 	}
 }
 
-// restore notes sessions that may have spent states; the value is the session when it
-// was given to nobody.
+// restore records sessions that may have spent states, with the session itself if it
+// was not handed out.
 func (s *sending) restore(sessions map[string][]byte) {
 	if s.spent == nil {
 		s.spent = map[string][]byte{}
@@ -117,7 +114,7 @@ func (s *sending) restore(sessions map[string][]byte) {
 	maps.Copy(s.spent, sessions)
 }
 
-// encode is a session as it is stored after the send.
+// encode returns a session in stored form after the send.
 func (s *sending) encode(c *Container, address string, session []byte) []byte {
 	spent, restored := s.spent[address]
 	switch {

@@ -49,7 +49,7 @@ func encrypted(t *testing.T, session []byte, messages int) []byte {
 	return after
 }
 
-// sentWith is how many messages the stored session has sent, -1 when there is none.
+// sentWith returns how many messages the stored session has sent, -1 if there is none.
 func sentWith(t *testing.T, s wastore.AllStores) int {
 	t.Helper()
 	session := stored(t, s)
@@ -66,7 +66,7 @@ func sent(t *testing.T, session []byte) int {
 	return int(rec.SessionState().SenderChainKey().Index())
 }
 
-// leave does what the library does to send one message with the session.
+// leave sends one message with the session like the library.
 func leave(t *testing.T, f *file, s wastore.AllStores, id string) {
 	t.Helper()
 	check(t, f.container.Sending(t.Context(), nil, func(ctx context.Context) error {
@@ -78,7 +78,7 @@ func leave(t *testing.T, f *file, s wastore.AllStores, id string) {
 	}))
 }
 
-func TestASendCostsOneCommitWithTheMessageForARetry(t *testing.T) {
+func TestSendTakesOneCommit(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1)
 	check(t, s.PutSession(t.Context(), ada, ratchet(t, 0)))
@@ -104,9 +104,9 @@ func TestASendCostsOneCommitWithTheMessageForARetry(t *testing.T) {
 	}
 }
 
-// A message and what is known of its fate cost one commit, and of what nothing comes
-// to be known, the sessions are in the file after a second.
-func TestTheSessionsOfAMessageGoWithTheNextCommit(t *testing.T) {
+// A message and its outcome cost one commit. Without an outcome, the sessions are in
+// the file after a second.
+func TestSessionsRideOnTheNextCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFile(t)
 		defer func() { check(t, f.Close()) }()
@@ -126,7 +126,7 @@ func TestTheSessionsOfAMessageGoWithTheNextCommit(t *testing.T) {
 			leave(t, f, s, "A")
 			synctest.Wait()
 			if n := inFile(); n != 0 {
-				t.Errorf("%d messages are in the file and nobody asked for a commit", n)
+				t.Errorf("%d messages are in the file without a request for a commit", n)
 			}
 			check(t, f.Update(t.Context(), func(tx *store.Tx) error {
 				_, text, _ := bytes.Cut(must(direct{tx, 1}.get(outgoingKey(lid, "A")))[8:], []byte{0})
@@ -148,7 +148,7 @@ func TestTheSessionsOfAMessageGoWithTheNextCommit(t *testing.T) {
 	})
 }
 
-// must is for what is asked in a closure.
+// must is for closures.
 func must(v []byte, err error) []byte {
 	if err != nil {
 		panic(err)
@@ -183,7 +183,7 @@ func TestASendThatFailsLeavesNothing(t *testing.T) {
 	if cost != 0 {
 		t.Errorf("%d commits", cost)
 	}
-	check(t, s.PutSession(t.Context(), ada, []byte("nobody holds the sessions")))
+	check(t, s.PutSession(t.Context(), ada, []byte("no lock is held")))
 }
 
 // hold keeps the writer of the file busy until the returned function is called.
@@ -203,7 +203,7 @@ func hold(t *testing.T, f *file) (release func()) {
 	}
 }
 
-func TestMessagesLeaveWhileTheDiskIsSlowAndShareACommit(t *testing.T) {
+func TestSendsShareACommitOnASlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFile(t)
 		defer func() { check(t, f.Close()) }()
@@ -235,9 +235,9 @@ func TestMessagesLeaveWhileTheDiskIsSlowAndShareACommit(t *testing.T) {
 	})
 }
 
-// The process ends with the last messages on the network and their sessions
-// not in the file.
-func TestAKeyIsNotUsedAgainAfterACrash(t *testing.T) {
+// The process ends after the last messages were sent, without their sessions in the
+// file.
+func TestKeyIsNotReusedAfterACrash(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1)
 	received(t, s, ratchet(t, 3))
@@ -257,7 +257,7 @@ func TestAKeyIsNotUsedAgainAfterACrash(t *testing.T) {
 	}
 }
 
-func TestASessionFromBeforeManyCrashesIsNotUsed(t *testing.T) {
+func TestSessionFromBeforeManyCrashesIsUnused(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1)
 	check(t, s.PutSession(t.Context(), ada, ratchet(t, 0)))
@@ -279,7 +279,7 @@ func TestASessionFromBeforeManyCrashesIsNotUsed(t *testing.T) {
 	}
 }
 
-func TestWhenTheCrashesAreNotKnownNoSessionIsUsed(t *testing.T) {
+func TestUnknownCrashCountDisablesSessions(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1)
 	check(t, s.PutSession(t.Context(), ada, ratchet(t, 0)))
@@ -295,7 +295,7 @@ func TestWhenTheCrashesAreNotKnownNoSessionIsUsed(t *testing.T) {
 	}
 }
 
-func TestSessionsWhoseWriteFailedAreWrittenAgainInOrder(t *testing.T) {
+func TestFailedSessionWritesAreRepeatedInOrder(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1).(both)
 	full, failures := errors.New("full"), 2
@@ -317,7 +317,7 @@ func TestSessionsWhoseWriteFailedAreWrittenAgainInOrder(t *testing.T) {
 	wantBytes(t, "session", got, err, []byte("2"))
 }
 
-func TestADecryptionAndASendDoNotMoveSessionsAtTheSameTime(t *testing.T) {
+func TestDecryptionAndSendExcludeEachOther(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1)
 	check(t, s.PutSession(t.Context(), ada, ratchet(t, 0)))
@@ -352,8 +352,8 @@ func TestADecryptionAndASendDoNotMoveSessionsAtTheSameTime(t *testing.T) {
 	}
 }
 
-// Whatever is done between sends sees their sessions, and writes after them.
-func TestSendsAmongEverythingElseDoWhatTheReferenceDoes(t *testing.T) {
+// All operations between sends see their sessions, and write after them.
+func TestConcurrentSendsMatchTheReference(t *testing.T) {
 	for seed := range uint64(4) {
 		g := generator{rand.New(rand.NewPCG(seed, 11))}
 		f := newFile(t)
@@ -375,7 +375,7 @@ func TestSendsAmongEverythingElseDoWhatTheReferenceDoes(t *testing.T) {
 	}
 }
 
-// send is one send of the library, with sessions that nobody can read.
+// send is one send of the library, with sessions that cannot be read.
 func (g generator) send(f *file) operation {
 	one, two, value, id, pn, lid := g.address(), g.address(), g.bytes(), pick(g, modelIDs), g.phone(), g.lid()
 	return func(ctx context.Context, s wastore.AllStores) (seen string) {

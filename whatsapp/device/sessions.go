@@ -8,17 +8,17 @@ import (
 	"postern/store"
 )
 
-// The library encrypts in three ways. A send reads many sessions and writes
-// them back before the message leaves, inside [Container.Sending]. A message
-// that is sent again, or that asks the own phone for something, reads one and
-// writes it back; nothing says that both belong together. So a session that is
-// read outside of decryptions and sends is moved past the keys of one message
-// at once: they are that message's alone, and what is written back is known.
+// The library encrypts in three ways. A send reads many sessions and writes them back
+// before the message is sent, inside [Container.Sending]. A message that is sent again,
+// or a request to the own phone, reads one session and writes it back; nothing shows
+// that both belong together. A session that is read outside of decryptions and sends is
+// therefore moved past the keys of one message at once: they are reserved for that
+// message, and what is written back is known.
 
 func sessionKey(address string) []byte { return store.Key(byte('S'), address) }
 
-// exclusively calls do while no decryption and no send is between reading
-// sessions and writing them, and all that were sent with are in the file.
+// exclusively calls do while no decryption or send is between reading sessions and
+// writing them, and all sessions used for sends are in the file.
 func (a *account) exclusively(ctx context.Context, do func() error) error {
 	if a.overlayOf(ctx) != nil {
 		return do() // the decryption has the ratchet
@@ -33,7 +33,7 @@ func (a *account) exclusively(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// settle returns when the sessions of all messages that left are in the file.
+// settle returns when the sessions of all sent messages are in the file.
 func (a *account) settle(ctx context.Context) error {
 	if err := a.flights.settle(ctx); err != nil {
 		return fmt.Errorf("device of instance %d: %w", a.instance, err)
@@ -41,13 +41,13 @@ func (a *account) settle(ctx context.Context) error {
 	return nil
 }
 
-// moves reports whether ctx is of a decryption or a send.
+// moves reports whether ctx belongs to a decryption or a send.
 func (a *account) moves(ctx context.Context) bool {
 	return a.overlayOf(ctx) != nil || sendingOf(ctx) != nil
 }
 
-// GetSession implements [wastore.SessionStore]. Outside of decryptions and
-// sends the session is for one encryption.
+// GetSession implements [wastore.SessionStore]. Outside of decryptions and sends the
+// session is for one encryption.
 func (a *account) GetSession(ctx context.Context, address string) ([]byte, error) {
 	if !a.moves(ctx) {
 		sessions, err := a.take(ctx, []string{address}, 1)
@@ -57,17 +57,17 @@ func (a *account) GetSession(ctx context.Context, address string) ([]byte, error
 	return sessions[address], err
 }
 
-// HasSession implements [wastore.SessionStore]. A session that is spent is one only for
-// who decrypts.
+// HasSession implements [wastore.SessionStore]. A spent session exists only for
+// decryptions.
 func (a *account) HasSession(ctx context.Context, address string) (bool, error) {
 	sessions, err := a.sessions(ctx, []string{address})
 	return sessions[address] != nil, err
 }
 
-// GetManySessions has an entry for every address, nil when there is no
-// session: the library asks for keys of those that are nil. Inside
-// [Container.Sending] the sessions are the send's alone until PutManySessions;
-// outside of that and of decryptions they are for one message.
+// GetManySessions returns an entry for every address, nil if there is no session: the
+// library then requests keys. Inside [Container.Sending] the sessions are reserved for
+// the send until PutManySessions; outside of that and of decryptions they are for one
+// message.
 func (a *account) GetManySessions(ctx context.Context, addresses []string) (map[string][]byte, error) {
 	if !a.moves(ctx) {
 		return a.take(ctx, addresses, keysPerMessage)
@@ -79,9 +79,9 @@ func (a *account) GetManySessions(ctx context.Context, addresses []string) (map[
 	return a.sessions(ctx, addresses)
 }
 
-// sessions reads from the file what is not on its way there. A session that
-// cannot be read is none. What is on its way is asked for first: who writes it holds
-// its lock over a commit, which may wait for all who read the file.
+// sessions returns pending sessions, and the others from the file. An unreadable
+// session counts as none. The pending ones are read first: their writer holds its lock
+// over a commit, which may wait for all readers of the file.
 func (a *account) sessions(ctx context.Context, addresses []string) (map[string][]byte, error) {
 	sessions, restored, err := a.stored(ctx, addresses)
 	if len(restored) == 0 || a.overlayOf(ctx) != nil {
@@ -98,7 +98,7 @@ func (a *account) sessions(ctx context.Context, addresses []string) (map[string]
 	return sessions, err
 }
 
-// stored is sessions with those that are spent. restored has the addresses of all that
+// stored returns sessions including spent ones. restored has the addresses of all that
 // may have spent states.
 func (a *account) stored(ctx context.Context, addresses []string) (sessions, restored map[string][]byte, err error) {
 	sessions = make(map[string][]byte, len(addresses))
@@ -126,7 +126,7 @@ func (a *account) stored(ctx context.Context, addresses []string) (sessions, res
 func (a *account) readable(raw []byte) []byte {
 	session, err := a.c.decodeSession(raw)
 	if err != nil {
-		a.c.log.Warn("a session cannot be read and is not used", "instance_id", a.instance, "error", err)
+		a.c.log.Warn("unreadable session ignored", "instance_id", a.instance, "error", err)
 	}
 	return session
 }
@@ -148,7 +148,7 @@ func (a *account) take(ctx context.Context, addresses []string, keys int) (sessi
 	return sessions, err
 }
 
-// writeSessions writes those that are not stored already.
+// writeSessions writes the changed sessions.
 func (a *account) writeSessions(ctx context.Context, values map[string][]byte) error {
 	for address, value := range values {
 		known, err := a.get(ctx, sessionKey(address))
@@ -178,9 +178,9 @@ func (a *account) PutSession(ctx context.Context, address string, session []byte
 	return a.exclusively(ctx, func() error { return a.put(ctx, map[string][]byte{address: session}) })
 }
 
-// PutManySessions is called before the messages that the sessions encrypted
-// are sent. Inside [Container.Sending] it returns at once, and the sessions go
-// with the next commit.
+// PutManySessions is called before the messages that the sessions encrypted are sent.
+// Inside [Container.Sending] it returns at once, and the sessions ride on the next
+// commit.
 func (a *account) PutManySessions(ctx context.Context, sessions map[string][]byte) error {
 	s := sendingOf(ctx)
 	if s == nil || a.overlayOf(ctx) != nil || len(sessions) == 0 {

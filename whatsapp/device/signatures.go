@@ -8,9 +8,9 @@ import (
 	"go.mau.fi/whatsmeow/util/keys"
 )
 
-// Signatures tells which of the signatures verify: that of the signed pre-key, by the
+// Signatures reports which signatures verify: that of the signed pre-key, by the
 // identity key; that of the account, by its key, over the identity key; and that of the
-// device, by the identity key, over the account's key. The lengths are held by NewImage.
+// device, by the identity key, over the account's key. NewImage checks the lengths.
 func (c Credentials) Signatures() (preKey, account, device bool) {
 	identity, signed := keys.NewKeyPairFromPrivateKey([32]byte(c.Identity)), keys.NewKeyPairFromPrivateKey([32]byte(c.SignedPreKey))
 	own, phone := ecc.NewDjbECPublicKey(*identity.Pub), ecc.NewDjbECPublicKey([32]byte(c.AccountSignatureKey))

@@ -8,16 +8,16 @@ import (
 	"postern/store"
 )
 
-// A privacy token is good for the week that it is from and the three after it:
-// the library sends none that is older, and removes it at some time. The numbers
-// are those of tctoken.go in the library.
+// A privacy token is valid for the week that it is from and the three after it: the
+// library sends no older one, and removes it at some time. The numbers are those of
+// tctoken.go in the library.
 const (
 	tokenWeek  = 7 * 24 * time.Hour
 	tokenWeeks = 4
 )
 
-// Trusted reports whether the instance's account has a privacy token of a phone
-// number's owner that is good at now: they let it write to them.
+// Trusted reports whether the instance's account has a valid privacy token of a phone
+// number's owner: they allowed it to write to them.
 func (c *Container) Trusted(instance int64, number string, now time.Time) (good bool, err error) {
 	return c.trusts(instance, types.NewJID(number, types.DefaultUserServer), now)
 }
@@ -38,12 +38,12 @@ func (c *Container) trusts(instance int64, jid types.JID, now time.Time) (good b
 	return good, err
 }
 
-// OnTrust has fn called, in a goroutine of the library's, when somebody gave an
-// instance's account a privacy token, after it was stored. It must not block.
+// OnTrust sets a function that is called, on a goroutine of the library, after a new
+// privacy token for an instance's account was stored. It must not block.
 func (c *Container) OnTrust(fn func(instance int64)) { c.trusting.Store(&fn) }
 
-// OnPairs has fn called when a number and a LID turned out to be one person's,
-// after that was stored. It must not block.
+// OnPairs sets a function that is called after a new pair of phone number and LID was
+// stored. It must not block.
 func (c *Container) OnPairs(fn func()) { c.lids.paired.Store(&fn) }
 
 func (c *Container) trusted(instance int64) {

@@ -7,7 +7,7 @@ import (
 	wastore "go.mau.fi/whatsmeow/store"
 )
 
-func TestAnAccountIsTrustedWhileAPrivacyTokenIsGood(t *testing.T) {
+func TestTrustLastsAsLongAsThePrivacyToken(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1).(both)
 	week := time.Unix(2000*7*24*3600, 0)

@@ -2,8 +2,8 @@ package device
 
 import "go.mau.fi/whatsmeow/types"
 
-// Twin returns the other address of a person, the LID of a phone's JID or the
-// phone's of a LID, and "" when it is not known or jid is of no person.
+// Twin returns the other address of a person, the LID of a phone's JID or the phone's
+// of a LID, and "" if it is unknown or jid is not a person's.
 func (c *Container) Twin(jid string) string {
 	parsed, err := types.ParseJID(jid)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// FuzzWhatAProxyAnswers has a proxy say anything: the dial ends, in a tunnel or
-// in a step that failed.
+// FuzzWhatAProxyAnswers lets a proxy answer anything: the dial ends in a tunnel or in a
+// failed step.
 func FuzzWhatAProxyAnswers(f *testing.F) {
 	for _, scheme := range []string{"http", "socks5"} {
 		for _, answer := range []string{

@@ -11,13 +11,13 @@ import (
 	"net/url"
 )
 
-// maxAnswer bounds what an HTTP proxy may answer to CONNECT, in bytes.
+// maxAnswer is the greatest size of an HTTP proxy's answer to CONNECT, in bytes.
 const maxAnswer = 64 << 10
 
-// connectHTTP asks an HTTP proxy for a tunnel to address.
+// connectHTTP requests a tunnel to address from an HTTP proxy.
 func connectHTTP(ctx context.Context, conn net.Conn, via Server, address string) (net.Conn, error) {
 	ask := (&http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: address}, Host: address, Header: http.Header{}}).WithContext(ctx)
-	ask.Header.Set("User-Agent", "") // whoever the client is, the proxy has no use for it
+	ask.Header.Set("User-Agent", "") // the proxy has no use for it
 	if who, ok := via.credentials(); ok {
 		named := &http.Request{Header: http.Header{}}
 		named.SetBasicAuth(who.user, who.password)
@@ -40,14 +40,15 @@ func connectHTTP(ctx context.Context, conn net.Conn, via Server, address string)
 	case answer.StatusCode == http.StatusProxyAuthRequired:
 		return nil, refusedLogin(via)
 	case answer.StatusCode/100 != 2:
-		return nil, failed(Connect, fmt.Sprintf("it answers CONNECT with status %d", answer.StatusCode))
+		return nil, failed(Connect, fmt.Sprintf("it answered CONNECT with status %d", answer.StatusCode))
 	case in.Buffered() > 0:
-		return nil, failed(Connect, "it sends what nobody asked for")
+		return nil, failed(Connect, "it sent unexpected data")
 	}
 	return conn, nil
 }
 
-// notHTTP is why CONNECT got no answer. What came instead may be in err.
+// notHTTP returns why CONNECT got no answer. err may contain what came instead, which
+// is not shown.
 func notHTTP(err error) *Error {
 	for _, lost := range []error{io.EOF, io.ErrUnexpectedEOF, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, lost) {
@@ -57,13 +58,13 @@ func notHTTP(err error) *Error {
 	if _, ok := errors.AsType[net.Error](err); ok {
 		return Failed(Connect, err)
 	}
-	return failed(Connect, "what answers there is no HTTP proxy")
+	return failed(Connect, "the server is not an HTTP proxy")
 }
 
-// refusedLogin is why a proxy does not let us in.
+// refusedLogin returns why a proxy requires or rejects credentials.
 func refusedLogin(via Server) *Error {
-	if _, told := via.credentials(); told {
-		return failed(Auth, "it refuses the user and the password")
+	if _, sent := via.credentials(); sent {
+		return failed(Auth, "it rejected the user and password")
 	}
-	return failed(Auth, "it asks for a user and a password")
+	return failed(Auth, "it requires a user and password")
 }

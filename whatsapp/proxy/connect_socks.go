@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/proxy"
 )
 
-// connectSOCKS asks a SOCKS5 proxy for a tunnel to address, whose name it looks
-// up itself.
+// connectSOCKS requests a tunnel to address, whose name the proxy resolves, from a
+// SOCKS5 proxy.
 func connectSOCKS(ctx context.Context, conn net.Conn, via Server, address string) (net.Conn, error) {
 	var auth *proxy.Auth
 	if who, ok := via.credentials(); ok {
@@ -27,7 +27,7 @@ func connectSOCKS(ctx context.Context, conn net.Conn, via Server, address string
 	return tunnel, nil
 }
 
-// reachedAlready hands a connection to the library, which wants to dial itself.
+// reachedAlready passes an open connection to the library, which wants to dial itself.
 type reachedAlready struct{ conn net.Conn }
 
 // Dial implements proxy.Dialer.
@@ -38,11 +38,10 @@ func (r reachedAlready) DialContext(context.Context, string, string) (net.Conn, 
 	return r.conn, nil
 }
 
-// notSOCKS is why there is no tunnel. What the library finds out it tells in
-// texts alone.
+// notSOCKS returns why there is no tunnel. The library gives the reason only as text.
 func notSOCKS(err error, via Server) *Error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
-		err = op.Err // that of the library, around the cause
+		err = op.Err // of the library, around the cause
 	}
 	text := err.Error()
 	switch {
@@ -51,14 +50,14 @@ func notSOCKS(err error, via Server) *Error {
 	case strings.Contains(text, "unexpected protocol version"), strings.Contains(text, "invalid username/password version"),
 		strings.Contains(text, "unsupported authentication method"), strings.Contains(text, "unknown address type"),
 		strings.Contains(text, "non-zero reserved field"):
-		return failed(Connect, "what answers there is no SOCKS5 proxy")
+		return failed(Connect, "the server is not a SOCKS5 proxy")
 	case strings.HasPrefix(text, "unknown error "):
-		return failed(Connect, "it does not connect to the server: "+reply(text))
+		return failed(Connect, "it could not connect to the server: "+reply(text))
 	}
 	return Failed(Connect, err)
 }
 
-// reply is the reason that a SOCKS5 proxy gave, of those that there are.
+// reply returns the reason in a SOCKS5 reply.
 func reply(text string) string {
 	for _, known := range []string{
 		"general SOCKS server failure", "connection not allowed by ruleset", "network unreachable", "host unreachable",
@@ -68,5 +67,5 @@ func reply(text string) string {
 			return known
 		}
 	}
-	return "it gives no known reason"
+	return "unknown reason"
 }

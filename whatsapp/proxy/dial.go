@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// Dialer dials through proxies. Its fields must not change while it is used.
+// Dialer dials through proxies. Its fields must not change while it is in use.
 type Dialer struct {
-	// Control judges each address of a proxy before it is dialled, see
-	// net.Dialer. nil allows all.
+	// Control checks each address of a proxy before it is dialled, see net.Dialer.
+	// nil allows all.
 	Control func(network, address string, c syscall.RawConn) error
-	// Roots sign the certificates of https proxies. nil is the system's.
+	// Roots verify the certificates of https proxies. nil: the system's.
 	Roots *x509.CertPool
 }
 
 // keepAlive is the pause between probes of an idle connection.
 const keepAlive = 30 * time.Second
 
-// Dial returns a connection through the proxy to address, which is host:port.
-// It takes as long as ctx allows. Errors are an [Error].
+// Dial returns a connection through the proxy to address, a host:port. ctx limits its
+// time. Its error is an [Error].
 func (d Dialer) Dial(ctx context.Context, via Server, address string) (net.Conn, error) {
 	to := net.Dialer{KeepAlive: keepAlive, Control: d.Control}
 	conn, err := to.DialContext(ctx, "tcp", via.Address())
@@ -46,7 +46,7 @@ func (d Dialer) Dial(ctx context.Context, via Server, address string) (net.Conn,
 	return tunnel, nil
 }
 
-// secure speaks TLS with the proxy itself.
+// secure does the TLS handshake with the proxy.
 func (d Dialer) secure(ctx context.Context, raw net.Conn, name string) (net.Conn, error) {
 	conn := tls.Client(raw, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: name, RootCAs: d.Roots, NextProtos: []string{"http/1.1"}})
 	if err := conn.HandshakeContext(ctx); err != nil {
@@ -56,11 +56,11 @@ func (d Dialer) secure(ctx context.Context, raw net.Conn, name string) (net.Conn
 	return conn, nil
 }
 
-// bounded runs one exchange on a connection and ends it when ctx ends. The
-// connection has no deadline afterwards.
+// bounded runs one exchange on a connection and aborts it when ctx ends. The connection
+// has no deadline afterwards.
 func bounded(ctx context.Context, conn net.Conn, exchange func() error) error {
-	over := time.Unix(1, 0)
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(over) })
+	past := time.Unix(1, 0)
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(past) })
 	err := exchange()
 	if !stop() && err == nil {
 		err = context.Cause(ctx)

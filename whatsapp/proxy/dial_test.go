@@ -17,7 +17,7 @@ import (
 
 const target = "web.whatsapp.example:443" // no resolver knows it
 
-// echo is a server that says everything once more.
+// echo is a server that echoes everything.
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -49,7 +49,7 @@ func parse(t *testing.T, url string) proxy.Server {
 	return s
 }
 
-func TestEveryKindOfProxyCarriesBytesToTheServerThatIsNamed(t *testing.T) {
+func TestEveryProxyKindReachesTheServer(t *testing.T) {
 	server := echo(t)
 	for _, scheme := range []string{"http", "https", "socks5"} {
 		for name, login := range map[string]string{"open": "", "with a password": "us%r:pa ss@w/ö:rd"} {
@@ -76,14 +76,14 @@ func TestEveryKindOfProxyCarriesBytesToTheServerThatIsNamed(t *testing.T) {
 					t.Errorf("the proxy was asked for %q", got)
 				}
 				if got := p.Logins(); login != "" && (len(got) != 1 || got[0] != login) {
-					t.Errorf("the proxy was told %q", got)
+					t.Errorf("the proxy was sent %q", got)
 				}
 			})
 		}
 	}
 }
 
-func TestADialThatFailsNamesItsStepInPlainWords(t *testing.T) {
+func TestDialErrorNamesItsStep(t *testing.T) {
 	endless := func(text string) func(net.Conn) bool {
 		return func(c net.Conn) bool {
 			for {
@@ -112,26 +112,26 @@ func TestADialThatFailsNamesItsStepInPlainWords(t *testing.T) {
 		words   string
 	}{
 		"its name is not known":           {url: "http://user:pa55word@proxy.invalid:3128", step: proxy.Resolve},
-		"nobody listens":                  {scheme: "http", arrange: (*proxytest.Proxy).Close, step: proxy.Connect, words: "the connection was refused"},
-		"nobody listens, socks":           {scheme: "socks5", arrange: (*proxytest.Proxy).Close, step: proxy.Connect, words: "the connection was refused"},
+		"no listener":                     {scheme: "http", arrange: (*proxytest.Proxy).Close, step: proxy.Connect, words: "the connection was refused"},
+		"no listener, socks":              {scheme: "socks5", arrange: (*proxytest.Proxy).Close, step: proxy.Connect, words: "the connection was refused"},
 		"its address is refused":          {scheme: "http", dialer: proxy.Dialer{Control: metadata}, step: proxy.Connect, words: "its address is not allowed"},
-		"it asks for a password":          {scheme: "http", arrange: func(p *proxytest.Proxy) { p.Ask("a:b") }, step: proxy.Auth, words: "it asks for a user and a password"},
-		"it asks for a password, socks":   {scheme: "socks5", arrange: func(p *proxytest.Proxy) { p.Ask("a:b") }, step: proxy.Auth, words: "it asks for a user and a password"},
-		"it refuses the password":         {scheme: "http", login: "user:pa55word", arrange: func(p *proxytest.Proxy) { p.Ask("a:b") }, step: proxy.Auth, words: "it refuses the user and the password"},
-		"it refuses the password, socks":  {scheme: "socks5", login: "user:pa55word", arrange: func(p *proxytest.Proxy) { p.Ask("a:b") }, step: proxy.Auth, words: "it refuses the user and the password"},
-		"nobody trusts its certificate":   {scheme: "https", step: proxy.TLS, words: "not signed by a trusted authority"},
+		"it asks for a password":          {scheme: "http", arrange: func(p *proxytest.Proxy) { p.Ask("a:b") }, step: proxy.Auth, words: "it requires a user and password"},
+		"it asks for a password, socks":   {scheme: "socks5", arrange: func(p *proxytest.Proxy) { p.Ask("a:b") }, step: proxy.Auth, words: "it requires a user and password"},
+		"it refuses the password":         {scheme: "http", login: "user:pa55word", arrange: func(p *proxytest.Proxy) { p.Ask("a:b") }, step: proxy.Auth, words: "it rejected the user and password"},
+		"it refuses the password, socks":  {scheme: "socks5", login: "user:pa55word", arrange: func(p *proxytest.Proxy) { p.Ask("a:b") }, step: proxy.Auth, words: "it rejected the user and password"},
+		"its certificate is untrusted":    {scheme: "https", step: proxy.TLS, words: "not signed by a trusted authority"},
 		"it has no TLS":                   {scheme: "http", url: "https", step: proxy.TLS, words: "does not speak TLS"},
 		"it cannot reach the server":      {scheme: "http", arrange: func(p *proxytest.Proxy) { p.Route(func(string) string { return "" }) }, step: proxy.Connect, words: "status 502"},
 		"it cannot reach the server, sox": {scheme: "socks5", arrange: func(p *proxytest.Proxy) { p.Route(func(string) string { return "" }) }, step: proxy.Connect, words: "host unreachable"},
 		"it is a web server": {scheme: "http", arrange: func(p *proxytest.Proxy) {
 			p.Answer(once("HTTP/1.1 301 Moved\r\nLocation: https://secret.example/\r\n\r\n"))
 		}, step: proxy.Connect, words: "status 301"},
-		"it answers garbage":              {scheme: "http", arrange: func(p *proxytest.Proxy) { p.Answer(once("\x00\xffgarbage of secret.example\r\n\r\n")) }, step: proxy.Connect, words: "no HTTP proxy"},
-		"it answers garbage, socks":       {scheme: "socks5", arrange: func(p *proxytest.Proxy) { p.Answer(once("HTTP/1.1 200 OK\r\n\r\n")) }, step: proxy.Connect, words: "no SOCKS5 proxy"},
+		"it answers garbage":              {scheme: "http", arrange: func(p *proxytest.Proxy) { p.Answer(once("\x00\xffgarbage of secret.example\r\n\r\n")) }, step: proxy.Connect, words: "not an HTTP proxy"},
+		"it answers garbage, socks":       {scheme: "socks5", arrange: func(p *proxytest.Proxy) { p.Answer(once("HTTP/1.1 200 OK\r\n\r\n")) }, step: proxy.Connect, words: "not a SOCKS5 proxy"},
 		"it never ends its answer":        {scheme: "http", arrange: func(p *proxytest.Proxy) { p.Answer(endless("HTTP/1.1 200 OK\r\nA: b\r\n")) }, step: proxy.Connect},
 		"its headers never end":           {scheme: "http", arrange: func(p *proxytest.Proxy) { p.Answer(endless("HTTP/1.1 ")) }, step: proxy.Connect},
 		"it never ends its answer, socks": {scheme: "socks5", arrange: func(p *proxytest.Proxy) { p.Answer(endless("\x05\x01")) }, step: proxy.Connect},
-		"it says more than was asked":     {scheme: "http", arrange: func(p *proxytest.Proxy) { p.Answer(once("HTTP/1.1 200 OK\r\n\r\nsecret.example")) }, step: proxy.Connect, words: "nobody asked"},
+		"it says more than was asked":     {scheme: "http", arrange: func(p *proxytest.Proxy) { p.Answer(once("HTTP/1.1 200 OK\r\n\r\nsecret.example")) }, step: proxy.Connect, words: "unexpected data"},
 		"it hangs up":                     {scheme: "http", arrange: func(p *proxytest.Proxy) { p.Answer(func(net.Conn) bool { return false }) }, step: proxy.Connect},
 		"it hangs up, socks":              {scheme: "socks5", arrange: func(p *proxytest.Proxy) { p.Answer(func(net.Conn) bool { return false }) }, step: proxy.Connect},
 		"it says nothing":                 {scheme: "http", arrange: func(p *proxytest.Proxy) { p.Answer(silence) }, step: proxy.Connect, words: "no answer in time"},
@@ -172,13 +172,13 @@ func TestADialThatFailsNamesItsStepInPlainWords(t *testing.T) {
 			if !ok || failed.Step != tc.step {
 				t.Fatalf("got %v, want a failure of %s", err, tc.step)
 			}
-			for _, told := range []string{err.Error(), netfault.Plain(err).Error()} {
-				if !strings.Contains(told, string(tc.step)) || !strings.Contains(told, tc.words) {
-					t.Errorf("%q does not tell of %s, %q", told, tc.step, tc.words)
+			for _, reported := range []string{err.Error(), netfault.Plain(err).Error()} {
+				if !strings.Contains(reported, string(tc.step)) || !strings.Contains(reported, tc.words) {
+					t.Errorf("%q does not name %s, %q", reported, tc.step, tc.words)
 				}
 				for _, secret := range []string{"pa55word", "user:", "secret.example", "127.0.0.1", "whatsapp.example"} {
-					if strings.Contains(told, secret) {
-						t.Errorf("%q tells %q", told, secret)
+					if strings.Contains(reported, secret) {
+						t.Errorf("%q contains %q", reported, secret)
 					}
 				}
 			}
@@ -191,7 +191,7 @@ func silence(c net.Conn) bool {
 	return false
 }
 
-func TestADialThatIsGivenUpEndsAtOnce(t *testing.T) {
+func TestCancelledProxyDialEndsAtOnce(t *testing.T) {
 	for _, scheme := range []string{"http", "socks5"} {
 		p := proxytest.New(t, scheme)
 		there := make(chan struct{}, 1)

@@ -30,10 +30,10 @@ const MaxURL = 500
 // can carry, in bytes.
 const maxCredential = 255
 
-// hiddenPassword stands in place of a password where a URL is shown.
+// hiddenPassword replaces the password in a URL that is shown.
 const hiddenPassword = "***"
 
-// Use is what a proxy is for.
+// Use is what a proxy is used for.
 type Use string
 
 // Uses.
@@ -45,25 +45,25 @@ const (
 // Uses returns all uses, in the order in which they are shown.
 func Uses() []Use { return []Use{Socket, Media} }
 
-// Server is a proxy and what is said to it. The zero value is none. Two that
-// are equal are the same.
+// Server is a proxy with its credentials. The zero value is no proxy. Servers are
+// comparable.
 type Server struct {
 	scheme string
 	host   string // a name or an address
 	port   string
-	// login is the zero Handle when the proxy is told none. A Handle is printed
-	// as an address of memory, whatever holds it.
+	// login is the zero Handle without credentials. A Handle prints as a memory
+	// address, also inside other values.
 	login unique.Handle[login]
 }
 
-// login is what a proxy is told.
+// login is the credentials for a proxy.
 type login struct {
 	user     string
 	password string
 	secret   bool // whether there is a password, which may be empty
 }
 
-// credentials are what the proxy is told, if it is told any.
+// credentials returns the credentials for the proxy, if there are any.
 func (s Server) credentials() (who login, ok bool) {
 	if s.login == (unique.Handle[login]{}) {
 		return who, false
@@ -71,10 +71,9 @@ func (s Server) credentials() (who login, ok bool) {
 	return s.login.Value(), true
 }
 
-// Parse reads the URL of a proxy, such as http://user:password@host:3128. A
-// port that is not named is 80 for http, 443 for https and 1080 for socks5. The
-// errors are rules that can follow the name of a field; they repeat nothing of
-// the text, in which there may be a password.
+// Parse parses the URL of a proxy, such as http://user:password@host:3128. The default
+// port is 80 for http, 443 for https and 1080 for socks5. Its errors are rules that can
+// follow the name of a field; they never quote the text, which may contain a password.
 func Parse(text string) (Server, error) {
 	if utf8.RuneCountInString(text) > MaxURL {
 		return Server{}, fmt.Errorf("must have at most %d characters", MaxURL)
@@ -102,10 +101,10 @@ func Parse(text string) (Server, error) {
 	return s.as(u.User)
 }
 
-// nameMark stands for the name of an instance in the URL of a proxy for many.
+// nameMark is replaced by the name of an instance in a proxy URL for several instances.
 const nameMark = "{instance}"
 
-// ParseFor is Parse of a URL in which {instance} stands for the name.
+// ParseFor is Parse of a URL in which {instance} is replaced by name.
 func ParseFor(text, name string) (Server, error) {
 	return Parse(strings.ReplaceAll(text, nameMark, name))
 }
@@ -120,7 +119,7 @@ func isHost(host string) bool {
 	return err == nil
 }
 
-// as is the server with the credentials of its URL.
+// as returns the server with the credentials of its URL.
 func (s Server) as(who *url.Userinfo) (Server, error) {
 	if who == nil {
 		return s, nil
@@ -144,10 +143,10 @@ func (s Server) as(who *url.Userinfo) (Server, error) {
 // IsZero reports whether s is no proxy.
 func (s Server) IsZero() bool { return s == Server{} }
 
-// Address is the proxy's host and port.
+// Address returns the proxy's host and port.
 func (s Server) Address() string { return net.JoinHostPort(s.host, s.port) }
 
-// URL is the proxy's URL with its user and without its password, for whoever
+// URL returns the proxy's URL with its user and with its password hidden, for those who
 // may set it.
 func (s Server) URL() string {
 	u := url.URL{Scheme: s.scheme, Host: s.Address()}
@@ -162,7 +161,7 @@ func (s Server) URL() string {
 	return shown
 }
 
-// String is the proxy's URL without user and password, for logs.
+// String returns the proxy's URL without user and password, for logs.
 func (s Server) String() string {
 	if s.IsZero() {
 		return "none"

@@ -11,7 +11,7 @@ import (
 	"postern/whatsapp/proxy"
 )
 
-func TestTheURLOfAProxyFollowsItsRules(t *testing.T) {
+func TestProxyURLRules(t *testing.T) {
 	for url, shown := range map[string]string{
 		"http://proxy.example.org:3128":            "http://proxy.example.org:3128",
 		"http://proxy.example.org":                 "http://proxy.example.org:80",

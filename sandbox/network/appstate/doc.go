@@ -1,25 +1,25 @@
-// Package appstate is what the devices of one account synchronise: five collections of encrypted
-// records, each a row of numbered patches, and the key that encrypts them. The key is the
-// phone's: a server of the real network never sees it.
+// Package appstate is the state that the devices of one account share: five collections of encrypted
+// records, each a sequence of numbered patches, and the key that encrypts them. The key belongs to the
+// phone: a server of the real network never has it.
 //
-// # Order and truth
+// # Verification
 //
-// Every patch, the phone's own too, is verified by the client library's decoder before it becomes
-// a collection's next version; one that is not based on the newest version is a conflict. So what
-// clients read is what a client could have written.
+// The client library's decoder verifies every patch, including the phone's own, before it becomes
+// a collection's next version; one that is not based on the newest version is a conflict. Clients
+// therefore read only what a client could have written.
 //
-// # Who has read what
+// # First reads
 //
-// Clients take their first read of a collection without a word. So a State remembers for each
-// device which version that first read ends with, and holds later ones back until the device asks
-// again. A device whose first read was refused gets no such help, as from a real phone.
+// Clients do not report the content of their first read of a collection. A State records for each
+// device the version with which that first read ends, and holds later ones back until the device's
+// next request. A device whose first read was refused gets no such help, as from a real phone.
 //
-// # What is kept
+// # Storage
 //
-// A change and what it replaces are handed to the keeper as one: half of it would be a hash that
+// A change and what it replaces are passed to the keeper together: half of them would be a hash that
 // no client can follow. Without a keeper everything ends with the process. Of each collection
-// 1 000 patches are kept; a device that starts anew after that gets a snapshot.
+// 1 000 patches are kept; a device that starts from nothing after that gets a snapshot.
 //
-// States and State are safe for concurrent use; nothing here calls out while it holds a lock, but
-// the keeper, which must not wait.
+// States and State may be used from any goroutine. While holding a lock they call only the keeper,
+// which must not wait.
 package appstate

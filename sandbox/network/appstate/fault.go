@@ -9,9 +9,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Damage makes a patch whose signature is wrong and gives it once to each of the linked devices,
-// instead of a real change. Nothing of the collection changes, so the device is right again
-// with the next real one.
+// Damage makes a patch with a wrong signature, which each linked device gets once
+// instead of a real change. The collection does not change, so the device recovers with
+// the next real change.
 func (a *State) Damage(ctx context.Context, info wa.PatchInfo, linked []Device) (Notice, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -34,9 +34,9 @@ func (a *State) Damage(ctx context.Context, info wa.PatchInfo, linked []Device) 
 	return a.notice(info.Type, linked), nil
 }
 
-// Spoil makes a change of the phone after which nothing that is given out of the collection verifies, neither
-// its patches so far nor a snapshot: reading everything anew does not help, only the phone's own copy does.
-// Later changes are sound. Errors as for Change.
+// Spoil makes a change of the phone after which neither the patches so far nor a
+// snapshot of the collection verify: a complete read does not help, only the phone's
+// own copy does. Later changes are valid. Errors as for Change.
 func (a *State) Spoil(ctx context.Context, info wa.PatchInfo, linked []Device) (Notice, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -47,8 +47,8 @@ func (a *State) Spoil(ctx context.Context, info wa.PatchInfo, linked []Device) (
 	return a.notice(info.Type, linked), nil
 }
 
-// ChangeUnderNewKey makes a change of the phone with a new key, which it gives to nobody before it is asked.
-// Errors as for Change.
+// ChangeUnderNewKey makes a change of the phone with a new key, which it sends only on
+// request. Errors as for Change.
 func (a *State) ChangeUnderNewKey(ctx context.Context, info wa.PatchInfo, linked []Device) (Notice, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,7 +58,7 @@ func (a *State) ChangeUnderNewKey(ctx context.Context, info wa.PatchInfo, linked
 	return a.notice(info.Type, linked), err
 }
 
-// given is a patch as it is given out.
+// given returns a patch as sent to devices.
 func (a *State) given(name wa.WAPatchName, version uint64, raw []byte) ([]byte, error) {
 	if version > a.spoiled[name] {
 		return raw, nil

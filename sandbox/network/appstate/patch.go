@@ -15,8 +15,8 @@ const (
 	minValue = 16 + 16 + macLength
 )
 
-// Change makes a patch of the phone and applies it. linked are the account's devices. Errors:
-// ErrFull, or those of encoding.
+// Change makes a patch of the phone and applies it. linked are the account's devices.
+// Errors: ErrFull, or those of encoding.
 func (a *State) Change(ctx context.Context, info wa.PatchInfo, linked []Device) (Notice, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -43,9 +43,9 @@ func (a *State) encode(ctx context.Context, info wa.PatchInfo) ([]byte, error) {
 	return raw, nil
 }
 
-// Take applies a change that a device made on top of a version, and returns what it changes.
-// linked are the account's devices, the one that made it included. Errors: ErrConflict, ErrPatch,
-// ErrFull.
+// Take applies a change that a device made on top of a version, and returns its effect.
+// linked are the account's devices, including the author. Errors: ErrConflict,
+// ErrPatch, ErrFull.
 func (a *State) Take(ctx context.Context, name wa.WAPatchName, from uint64, raw []byte, linked []Device) ([]wa.Mutation, Notice, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -83,7 +83,7 @@ func (a *State) apply(ctx context.Context, name wa.WAPatchName, raw []byte) ([]w
 	return mutations, nil
 }
 
-// accepts checks what the library's decoder takes for granted, and the collection's bounds.
+// accepts checks what the library's decoder assumes, and the collection's limits.
 func (c *collection) accepts(patch *waServerSync.SyncdPatch, size int) error {
 	if size > maxPatchBytes || len(patch.GetMutations()) == 0 || patch.GetExternalMutations() != nil {
 		return ErrPatch
@@ -104,7 +104,7 @@ func (c *collection) accepts(patch *waServerSync.SyncdPatch, size int) error {
 	return nil
 }
 
-// keep stores a verified patch and what it changes.
+// keep stores a verified patch and its changes.
 func (c *collection) keep(patch *waServerSync.SyncdPatch, saved *records) error {
 	raw, err := proto.Marshal(patch)
 	if err != nil {
@@ -139,11 +139,11 @@ func (c *collection) keep(patch *waServerSync.SyncdPatch, saved *records) error 
 	return nil
 }
 
-// first is the version that the oldest kept patch made.
+// first returns the version made by the oldest stored patch.
 func (c *collection) first() uint64 { return c.version - uint64(len(c.patches)) + 1 }
 
-// snapshot is the collection's whole content. Its signature is that of the last patch: both
-// sign the same hash. One that is spoiled has a wrong signature.
+// snapshot returns the collection's complete content. Its signature is that of the last
+// patch: both sign the same hash. A spoiled one has a wrong signature.
 func (c *collection) snapshot(spoiled bool) ([]byte, error) {
 	var last waServerSync.SyncdPatch
 	if err := proto.Unmarshal(c.patches[len(c.patches)-1], &last); err != nil {

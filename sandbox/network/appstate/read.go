@@ -7,16 +7,17 @@ const maxPatchesSent = 100
 
 // Answer is what a device lacks of a collection.
 type Answer struct {
-	Version  uint64 // that the device has afterwards
-	More     bool   // the device has to ask again
+	Version  uint64 // of the device afterwards
+	More     bool   // the device must ask again
 	Patches  [][]byte
-	Snapshot []byte // instead of patches; nil for none
-	// Announce is the version that the device has to be told of once it has this answer, because
-	// it was held back; 0 for none.
+	Snapshot []byte // instead of patches; nil: none
+	// Announce is a version that was held back: the device must be notified of it
+	// after this answer; 0: none.
 	Announce uint64
 }
 
-// Give answers a device that has a version of a collection; 0 means that it starts anew.
+// Give answers a device that has a version of a collection; 0 means that it starts from
+// nothing.
 func (a *State) Give(device uint16, name wa.WAPatchName, from uint64) (Answer, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -53,8 +54,8 @@ func (a *State) Give(device uint16, name wa.WAPatchName, from uint64) (Answer, e
 	return answer, nil
 }
 
-// target is the version up to which a device may read now. held means that later ones have
-// to wait for its next request: see share.
+// target returns the version up to which a device may read now. held means that later
+// ones wait for its next request: see share.
 func (a *State) target(device uint16, name wa.WAPatchName, from uint64) (version uint64, held bool) {
 	version = a.collections[name].version
 	if given, ok := a.shares[device]; ok {

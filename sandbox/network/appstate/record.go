@@ -13,8 +13,8 @@ import (
 	"postern/store"
 )
 
-// Bucket is where the records are; its owner is the package of the server, which reads and writes
-// it for this one.
+// Bucket is the bucket of the records. The package of the server owns, reads and writes
+// it.
 const Bucket = "sandbox_appstate"
 
 var errSaved = errors.New("damaged record")
@@ -22,21 +22,21 @@ var errSaved = errors.New("damaged record")
 // Kinds of records in Bucket. A key is the number, a zero byte, the kind and the rest.
 const (
 	kindKey        = 'k' // the key, JSON
-	kindShare      = 's' // device byte: what a device was given, JSON
+	kindShare      = 's' // device byte: what a device received, JSON
 	kindCollection = 'c' // name: version and hash, JSON
 	kindPatch      = 'p' // name, zero byte, uint64 version: SyncdPatch
 	kindRecord     = 'r' // name, zero byte, index MAC: SyncdRecord
 )
 
-// savedKey is a key as it is stored.
+// savedKey is a stored key.
 type savedKey struct {
 	ID   []byte                  `json:"id"`
 	Data wastore.AppStateSyncKey `json:"key"`
-	// Former are the keys before it, oldest first.
+	// Former are the earlier keys, oldest first.
 	Former []savedKey `json:"former,omitempty"`
 }
 
-// savedCollection is a collection's state as it is stored.
+// savedCollection is a stored collection state.
 type savedCollection struct {
 	Version uint64 `json:"version"`
 	Hash    []byte `json:"hash"`
@@ -64,14 +64,14 @@ func (a *State) saveShare(device uint16) {
 	}
 }
 
-// putJSON keeps what always can be encoded.
+// putJSON stores a value that can always be encoded.
 func (a *State) putJSON(key []byte, v any) {
 	if raw, err := json.Marshal(v); err == nil {
 		a.keep(map[string][]byte{string(key): raw})
 	}
 }
 
-// records collects what one patch changes: half of it on disk would be a hash that
+// records collects the changes of one patch: half of them on disk would be a hash that
 // no client can follow.
 type records struct {
 	state   *State
@@ -101,7 +101,7 @@ func (r *records) collection(c *collection) {
 	}
 }
 
-// removeRecords deletes what is kept of the state. The caller holds mu.
+// removeRecords deletes the stored state. The caller holds mu.
 func (a *State) removeRecords() {
 	if a.keep == nil || a.keyID == nil {
 		return
@@ -123,14 +123,14 @@ func (a *State) removeRecords() {
 	a.keep(changes)
 }
 
-// commit hands everything to the keeper at once.
+// commit passes everything to the keeper at once.
 func (r *records) commit() {
 	if r.state.keep != nil {
 		r.state.keep(r.changes)
 	}
 }
 
-// Load reads one record of Bucket, in the order of the keys. The error means that it is damaged.
+// Load loads one record of Bucket, in key order. An error means that it is damaged.
 func (a *States) Load(k, v []byte) error {
 	number, rest, ok := bytes.Cut(k, []byte{0})
 	if !ok || len(rest) == 0 {
@@ -178,7 +178,7 @@ func (a *State) loadCollection(kind byte, rest, v []byte) error {
 		if len(id) != 8 {
 			return fmt.Errorf("patch of %q: %w", name, errSaved)
 		}
-		c.patches = append(c.patches, slices.Clone(v)) // keys come in the order of versions
+		c.patches = append(c.patches, slices.Clone(v)) // keys are in the order of versions
 	case kindRecord:
 		c.records[string(id)] = slices.Clone(v)
 	default:

@@ -12,9 +12,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Copy is a collection as the phone gives it to a device that cannot read the server's: everything that
-// is in it, in plain text, with the version and the hash at which the device goes on. Errors: ErrPatch for
-// an unknown or empty collection, or those of encoding.
+// Copy returns a collection as the phone sends it to a device that cannot read the
+// server's: its content in plain text, with the version and the hash from which the
+// device continues. Errors: ErrPatch for an unknown or empty collection, or those of
+// encoding.
 func (a *State) Copy(ctx context.Context, name wa.WAPatchName) ([]byte, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -49,8 +50,8 @@ func (a *State) Copy(ctx context.Context, name wa.WAPatchName) ([]byte, error) {
 	return proto.Marshal(plain)
 }
 
-// Reset forgets everything, as a phone does that gives the state of its account up: the next device that
-// logs in gets new keys and new collections.
+// Reset deletes everything, like a phone that discards the state of its account: the
+// next device that logs in gets new keys and new collections.
 func (a *State) Reset() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -8,13 +8,14 @@ import (
 	"go.mau.fi/whatsmeow/types"
 )
 
-// Device is what stays the same of a linked device.
+// Device identifies a linked device.
 type Device struct {
 	LID      types.JID
 	Identity [32]byte
 }
 
-// KeyShare is the message that gives a device the key, which Begin has made, and those before it.
+// KeyShare returns the message that sends a device the key created by Begin, and the
+// earlier ones.
 func (a *State) KeyShare() *waE2E.ProtocolMessage {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -31,7 +32,7 @@ func (a *State) KeyShare() *waE2E.ProtocolMessage {
 	return &waE2E.ProtocolMessage{Type: waE2E.ProtocolMessage_APP_STATE_SYNC_KEY_SHARE.Enum(), AppStateSyncKeyShare: share}
 }
 
-// Unshared lists the devices without the key, and forgets those that are not linked any more.
+// Unshared lists the devices without the key, and forgets unlinked ones.
 func (a *State) Unshared(linked []Device) []Device {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -57,8 +58,8 @@ func (a *State) Unshared(linked []Device) []Device {
 	return without
 }
 
-// Given notes that a device gets the key. It is called before the key is sent: the device may
-// read at once.
+// Given records that a device gets the key. It is called before the key is sent,
+// because the device may read at once.
 func (a *State) Given(d Device) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -70,7 +71,7 @@ func (a *State) Given(d Device) {
 	a.saveShare(d.LID.Device)
 }
 
-// Withdrawn notes that the key did not reach a device.
+// Withdrawn records that the key did not reach a device.
 func (a *State) Withdrawn(d Device) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -79,7 +80,7 @@ func (a *State) Withdrawn(d Device) {
 }
 
 // Read reports whether a device has the key and has ended its first read of every collection.
-// given tells whether it has the key.
+// given reports whether it has the key.
 func (a *State) Read(device uint16) (read, given bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -87,16 +88,17 @@ func (a *State) Read(device uint16) (read, given bool) {
 	return given && len(has.Base) == 0, given
 }
 
-// Notice is what follows from a change: who has to be told which version of a collection.
+// Notice is the effect of a change: the devices to notify of a version of a collection.
 type Notice struct {
 	Name    wa.WAPatchName
 	Version uint64
 	Devices []Device
 }
 
-// notice is about the devices that have ended their first read of a collection. The others are
-// told by that read: a client that is told before it stored the key reads in vain, and takes the
-// change for a part of its first read. The caller holds mu.
+// notice selects the devices that have completed their first read of a collection. The
+// others learn the change by that read: a client that is notified before it stored the
+// key cannot read, and takes the change for a part of its first read. The caller holds
+// mu.
 func (a *State) notice(name wa.WAPatchName, linked []Device) Notice {
 	n := Notice{Name: name, Version: a.collections[name].version}
 	for _, d := range linked {
@@ -110,7 +112,7 @@ func (a *State) notice(name wa.WAPatchName, linked []Device) Notice {
 	return n
 }
 
-// Refused leaves a device that could not read a collection to itself.
+// Refused gives no more help to a device that could not read a collection.
 func (a *State) Refused(device uint16, name wa.WAPatchName) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -119,7 +121,7 @@ func (a *State) Refused(device uint16, name wa.WAPatchName) {
 	}
 }
 
-// reached ends the device's first read of a collection. The caller holds mu.
+// reached completes the device's first read of a collection. The caller holds mu.
 func (a *State) reached(device uint16, name wa.WAPatchName) {
 	delete(a.shares[device].Base, name)
 	a.saveShare(device)

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// maxPatches is how many changes of a collection are kept one by one. A device that
-	// starts anew gets a snapshot once older ones are gone; one that is further behind gets
-	// nothing until it starts anew.
+	// maxPatches is how many single changes of a collection are stored. A device that
+	// starts from nothing gets a snapshot once older ones are gone; one that is
+	// further behind gets nothing until it starts again.
 	maxPatches = 1000
-	// maxRecords bounds what one collection holds.
+	// maxRecords is the largest number of records in one collection.
 	maxRecords = 10_000
-	// maxPatchBytes bounds one change.
+	// maxPatchBytes is the largest change.
 	maxPatchBytes = 256 << 10
 )
 
@@ -35,7 +35,8 @@ var (
 	ErrConflict = errors.New("the patch is not based on the newest version")
 )
 
-// Keeper stores records by key, all of one call or none; a nil value deletes. It must not wait.
+// Keeper stores records by key, all of one call or none; a nil value deletes. It must
+// not wait.
 type Keeper func(changes map[string][]byte)
 
 // States holds the state of each account.
@@ -46,7 +47,7 @@ type States struct {
 	of map[string]*State
 }
 
-// New makes an empty collection of states. A nil keeper keeps them in memory only.
+// New returns an empty set of states. A nil keeper keeps them in memory only.
 func New(keep Keeper) *States { return &States{keep: keep, of: map[string]*State{}} }
 
 // Of returns the state of a number; it is empty until a device of the number logs in.
@@ -67,35 +68,35 @@ type State struct {
 	keep      Keeper // nil: memory only
 	processor *wa.Processor
 
-	// Acting keeps a key ahead of the first change that needs it: who gives out keys or makes
-	// changes of the phone holds it meanwhile. Its holder may wait.
+	// Acting orders a key before the first change that needs it: it is held while keys
+	// are sent or changes of the phone are made. Its holder may wait.
 	Acting sync.Mutex
 
 	mu          sync.Mutex // guards everything below
 	keyID       []byte     // nil until a device logs in
 	key         wastore.AppStateSyncKey
-	former      []savedKey // those before it, oldest first
+	former      []savedKey // earlier keys, oldest first
 	collections map[wa.WAPatchName]*collection
 	shares      map[uint16]*share
 	damaged     map[damage][]byte         // patches that one device gets once
-	spoiled     map[wa.WAPatchName]uint64 // versions up to which nothing that is given out verifies
+	spoiled     map[wa.WAPatchName]uint64 // versions up to which nothing that is sent verifies
 }
 
-// damage is a collection as one device sees it.
+// damage identifies a collection for one device.
 type damage struct {
 	device uint16
 	name   wa.WAPatchName
 }
 
-// share tells that a device was given the key. Base is the version of each collection at
-// that time, until the device has read up to it: clients take their first read of a
-// collection without a word, so it must not contain what comes after.
+// share records that a device got the key. Base is the version of each collection at
+// that time, until the device has read up to it: clients do not report the content of
+// their first read of a collection, so it must not contain later changes.
 type share struct {
 	Identity []byte                    `json:"identity"`
 	Base     map[wa.WAPatchName]uint64 `json:"base"`
 }
 
-// collection is the newest value of each index, and the last changes that led there.
+// collection is the newest value of each index, and the last changes.
 type collection struct {
 	version uint64
 	hash    [128]byte
@@ -116,10 +117,10 @@ func newState(number string, keep Keeper) *State {
 	return a
 }
 
-// Known tells whether there is a collection of this name.
+// Known reports whether there is a collection of this name.
 func Known(name wa.WAPatchName) bool { return slices.Contains(wa.AllPatchNames[:], name) }
 
-// stateStore is how the library's processor reads a state. Its caller holds state.mu.
+// stateStore is the state for the library's processor. Its caller holds state.mu.
 type stateStore struct {
 	*wastore.NoopStore
 	state *State
@@ -152,9 +153,9 @@ func (s *stateStore) GetAppStateMutationMAC(_ context.Context, name string, inde
 	return blob[len(blob)-macLength:], nil
 }
 
-// Begin makes the key and a first entry in each collection, once: without one a client takes the
-// first real change for its initial content. The account's name is among them: clients show
-// no presence before they know it.
+// Begin creates the key and a first entry in each collection, once: without one a
+// client takes the first real change for its initial content. The account's name is
+// among them: clients show no presence before they know it.
 func (a *State) Begin(ctx context.Context, name string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -177,7 +178,7 @@ func (a *State) Begin(ctx context.Context, name string) error {
 	return nil
 }
 
-// newKey makes the key that encrypts from now on. The caller holds mu.
+// newKey creates the key that encrypts from now on. The caller holds mu.
 func (a *State) newKey() {
 	id, data := make([]byte, 6), make([]byte, 32)
 	_, _ = rand.Read(id[2:]) // crypto/rand never fails

@@ -14,7 +14,7 @@ import (
 
 var someChat = types.NewJID("5511922222222", types.DefaultUserServer)
 
-func TestPatchesThatWouldBreakTheDecoderAreRefusedAndChangeNothing(t *testing.T) {
+func TestMalformedPatchesChangeNothing(t *testing.T) {
 	a := New(nil).Of("5511911111111")
 	if err := a.Begin(context.Background(), ""); err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestPatchesThatWouldBreakTheDecoderAreRefusedAndChangeNothing(t *testing.T)
 	}
 }
 
-func TestACollectionKeepsItsLastPatchesAndEveryRecord(t *testing.T) {
+func TestCollectionKeepsLastPatchesAndAllRecords(t *testing.T) {
 	a := New(nil).Of("5511911111111")
 	if err := a.Begin(t.Context(), ""); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestACollectionKeepsItsLastPatchesAndEveryRecord(t *testing.T) {
 		t.Errorf("%d patches and %d records are kept at version %d", len(c.patches), len(c.records), c.version)
 	}
 	if answer, err := a.Give(1, wa.WAPatchRegularLow, 0); err != nil || answer.Snapshot == nil || answer.Version != c.version {
-		t.Errorf("who starts anew gets %d patches to version %d, %v", len(answer.Patches), answer.Version, err)
+		t.Errorf("who starts again gets %d patches to version %d, %v", len(answer.Patches), answer.Version, err)
 	}
 	if answer, err := a.Give(1, wa.WAPatchRegularLow, c.version-1); err != nil || len(answer.Patches) != 1 {
 		t.Errorf("who is one behind gets %d patches, %v", len(answer.Patches), err)

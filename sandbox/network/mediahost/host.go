@@ -16,28 +16,30 @@ import (
 )
 
 const (
-	// Name is the host's name on the network; the TLS certificate is for it too.
+	// Name is the host's name on the network, which the TLS certificate includes.
 	Name = "mmg.whatsapp.net"
-	// maxMedia bounds one file, maxMediaTotal all of them: the oldest go first.
+	// maxMedia is the largest file, maxMediaTotal the largest sum: the oldest are
+	// removed first.
 	maxMedia      = 128 << 20
 	maxMediaTotal = 1 << 30
 	// maxMediaAge is how long a file is kept.
 	maxMediaAge = 30 * 24 * time.Hour
-	// maxInMemory is the largest file that is not on the disk.
+	// maxInMemory is the largest file kept in memory.
 	maxInMemory = 1 << 20
 )
 
-// Host keeps encrypted media and serves them by HTTP. Its methods are safe for concurrent use.
+// Host stores encrypted media and serves them by HTTP. Its methods may be called from
+// any goroutine.
 type Host struct {
-	// Refusal returns the status that answers downloads, 0 for none. It is set
-	// before Handle; nil: none is refused.
+	// Refusal returns the status for downloads, 0 to serve them. It is set before
+	// Handle; nil: serve all.
 	Refusal func() int
 
-	folder string // of the files; empty: nothing is kept
+	folder string // of the files; empty: files end with the host
 
 	mu    sync.Mutex // guards everything below
 	files map[string]sealedFile
-	again map[string]string // ids of what phones uploaded again, and of the files
+	again map[string]string // ids of repeated uploads, with the ids of the files
 	order []string          // of files, oldest first
 	total int64
 }
@@ -45,14 +47,14 @@ type Host struct {
 // sealedFile is one encrypted file.
 type sealedFile struct {
 	size int64
-	at   time.Time // since when it is here
-	data []byte    // nil: the file is on the disk
-	file *os.File  // without a name, where the system allows that: nothing is left of it after a kill
-	path string    // where it is kept; empty: nowhere
-	gone bool      // at WhatsApp; phones have it
+	at   time.Time // time of its upload
+	data []byte    // nil: on the disk
+	file *os.File  // unlinked if the system allows it, so that a kill leaves nothing
+	path string    // of a kept file; empty: not kept
+	gone bool      // removed from WhatsApp; phones have it
 }
 
-// open returns the file from its beginning. The caller closes it.
+// open returns a reader of the file. The caller closes it.
 func (f *sealedFile) open() (io.ReadCloser, error) {
 	switch {
 	case f.path != "":
@@ -64,21 +66,21 @@ func (f *sealedFile) open() (io.ReadCloser, error) {
 	}
 }
 
-// drop frees the disk. Whoever reads the file is cut off.
+// drop frees the disk. Its readers fail.
 func (f *sealedFile) drop() {
 	if f.file != nil {
 		_ = f.file.Close()
-		_ = os.Remove(f.file.Name()) // where an open file cannot be removed
+		_ = os.Remove(f.file.Name()) // for systems that cannot remove an open file
 	}
 	if f.path != "" {
 		_ = os.Remove(f.path)
 	}
 }
 
-// New makes a host that keeps files beyond Close in a folder, which is made when there is
-// one to keep, and has those that are there. With an empty name they end with the host, and
-// large ones lie in the system's folder for temporary files. Nobody else uses the folder. The
-// caller closes the host.
+// New returns a host that keeps files beyond Close in a folder, which is created when
+// needed, and loads those that are there. With an empty name files end with the host,
+// and large ones are in the system's temporary folder. The folder must not be used
+// otherwise. The caller closes the host.
 func New(folder string) (*Host, error) {
 	h := &Host{folder: folder, files: map[string]sealedFile{}, again: map[string]string{}}
 	if folder == "" {
@@ -103,12 +105,12 @@ func (h *Host) Put(data []byte) (id string) {
 	return id
 }
 
-// Keep stores a file under an id that no other file has.
+// Keep stores a file under an unused id.
 func (h *Host) Keep(id string, data []byte) {
 	h.add(id, sealedFile{data: data, size: int64(len(data))})
 }
 
-// add takes in a file, which replaces one of its id.
+// add adds a file, replacing one of its id.
 func (h *Host) add(id string, f sealedFile) {
 	f.at = time.Now()
 	h.store(id, &f)
@@ -127,14 +129,14 @@ func (h *Host) add(id string, f sealedFile) {
 	h.prune()
 }
 
-// prune removes what is too much or too old. The caller holds h.mu.
+// prune removes files beyond the limits. The caller holds h.mu.
 func (h *Host) prune() {
 	for len(h.order) > 0 && (h.total > maxMediaTotal || time.Since(h.files[h.order[0]].at) > maxMediaAge) {
 		h.remove(h.order[0])
 	}
 }
 
-// remove forgets a file. The caller holds h.mu.
+// remove deletes a file. The caller holds h.mu.
 func (h *Host) remove(id string) {
 	f := h.files[id]
 	f.drop()
@@ -144,7 +146,7 @@ func (h *Host) remove(id string) {
 	maps.DeleteFunc(h.again, func(_, of string) bool { return of == id })
 }
 
-// get finds a file that WhatsApp has.
+// get returns a file that WhatsApp has.
 func (h *Host) get(id string) (f sealedFile, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -156,12 +158,12 @@ func (h *Host) get(id string) (f sealedFile, ok bool) {
 	return f, ok && !f.gone
 }
 
-// Close forgets all files that are not kept.
+// Close deletes all files that are not kept.
 func (h *Host) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for id, f := range h.files {
-		f.path = "" // stays
+		f.path = "" // kept
 		h.files[id] = f
 	}
 	for len(h.order) > 0 {
@@ -169,10 +171,11 @@ func (h *Host) Close() {
 	}
 }
 
-// Path is the direct path of a file. It contains a query because clients append "&hash=" to it.
+// Path returns the direct path of a file. It contains a query because clients append
+// "&hash=" to it.
 func Path(id string) string { return fmt.Sprintf("/v/%s?ccb=1", id) }
 
-// idOf is the id in a direct path or a media URL.
+// idOf returns the id in a direct path or a media URL.
 func idOf(path string) string {
 	u, err := url.Parse(path)
 	if err != nil {
@@ -181,10 +184,10 @@ func idOf(path string) string {
 	return strings.TrimPrefix(u.Path, "/v/")
 }
 
-// URL is where a direct path is served.
+// URL returns the URL of a direct path.
 func URL(path string) string { return "https://" + Name + path }
 
-// File returns the encrypted bytes behind a direct path or a media URL that WhatsApp has.
+// File returns the encrypted bytes at a direct path or a media URL that WhatsApp has.
 func (h *Host) File(path string) ([]byte, bool) {
 	f, ok := h.get(idOf(path))
 	if !ok {
@@ -199,8 +202,8 @@ func (h *Host) File(path string) ([]byte, bool) {
 	return data, err == nil
 }
 
-// Forget removes what is behind a direct path or a media URL, as WhatsApp does with files after
-// some weeks. Phones that had the file keep it.
+// Forget removes the file at a direct path or a media URL, like WhatsApp after some
+// weeks. Phones that have the file keep it.
 func (h *Host) Forget(path string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -212,14 +215,14 @@ func (h *Host) Forget(path string) {
 	}
 }
 
-// Lose removes a file as Forget does, and from the phones too.
+// Lose removes a file like Forget, and also from the phones.
 func (h *Host) Lose(path string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.remove(idOf(path))
 }
 
-// Again makes a file that is gone, or is not, available under a new path; false when phones have
+// Again makes a file, removed or not, available at a new path; false if phones have
 // lost it too.
 func (h *Host) Again(path string) (newPath string, ok bool) {
 	h.mu.Lock()

@@ -22,7 +22,7 @@ func host(t *testing.T, folder string) *Host {
 	return h
 }
 
-func TestALargeUploadIsOnTheDiskWhileTheServerRunsAndNeverInMemory(t *testing.T) {
+func TestLargeUploadIsOnlyOnTheDisk(t *testing.T) {
 	const size = 24 << 20
 	folder := t.TempDir()
 	t.Setenv("TMPDIR", folder)
@@ -81,7 +81,7 @@ func TestAnUploadThatEndsEarlyLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestTheOldestMediaGoWhenThereAreTooMany(t *testing.T) {
+func TestOldestMediaAreRemovedFirst(t *testing.T) {
 	m := host(t, "")
 	for _, id := range []string{"a", "b", "c"} {
 		m.add(id, sealedFile{size: maxMediaTotal / 2})

@@ -12,15 +12,15 @@ import (
 	"strconv"
 )
 
-// Handle adds the host's routes: uploads, downloads, and a client's word that it has a piece of
-// history.
+// Handle adds the host's routes: uploads, downloads, and a client's confirmation that
+// it has a piece of history.
 func (h *Host) Handle(mux *http.ServeMux) {
 	mux.HandleFunc("POST /mms/{type}/{token}", h.upload)
 	mux.HandleFunc("DELETE /mms/{type}/{token}", h.delete)
 	mux.HandleFunc("GET /v/{id}", h.download)
 }
 
-// receive reads a file, to the disk when it is large.
+// receive reads a file, to the disk if it is large.
 func (h *Host) receive(body io.Reader) (f sealedFile, err error) {
 	f.data, err = io.ReadAll(io.LimitReader(body, maxInMemory+1))
 	if f.size = int64(len(f.data)); err != nil || f.size <= maxInMemory {
@@ -36,7 +36,7 @@ func (h *Host) receive(body io.Reader) (f sealedFile, err error) {
 	return f, err
 }
 
-var errMediaDisk = errors.New("large media need a folder that can be written to")
+var errMediaDisk = errors.New("large media need a writable folder")
 
 // upload takes POST /mms/<type>/<token>.
 func (h *Host) upload(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +62,7 @@ func (h *Host) upload(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// download serves what Path names.
+// download serves a file by its Path.
 func (h *Host) download(w http.ResponseWriter, r *http.Request) {
 	if h.Refusal != nil {
 		if status := h.Refusal(); status != 0 {
@@ -86,8 +86,8 @@ func (h *Host) download(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(w, from)
 }
 
-// delete takes DELETE /mms/<type>/<token>, by which a client says that it has a piece of
-// history. The path of the file is in the query.
+// delete takes DELETE /mms/<type>/<token>, by which a client confirms that it has a
+// piece of history. The path of the file is in the query.
 func (h *Host) delete(_ http.ResponseWriter, r *http.Request) {
 	path, err := base64.RawURLEncoding.DecodeString(r.URL.Query().Get("d_md"))
 	if err == nil {

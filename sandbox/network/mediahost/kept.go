@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Files that are kept are named by their ids. goneSuffix is behind those that only phones
-// have, newPrefix before those that are being written.
+// Kept files are named by their ids, with goneSuffix for those that only phones have,
+// and newPrefix while they are being written.
 const (
 	goneSuffix = ".gone"
 	newPrefix  = "new-"
@@ -19,8 +19,8 @@ const (
 
 var keptName = regexp.MustCompile(`^[0-9a-f]{32}(\.gone)?$`)
 
-// load takes in what is kept, and removes what is too old or was never complete. Files that are
-// not the host's stay as they are.
+// load loads the kept files, and removes expired and incomplete ones. Other files are
+// left alone.
 func (h *Host) load() error {
 	all, err := os.ReadDir(h.folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,8 +48,8 @@ func (h *Host) load() error {
 	return nil
 }
 
-// store moves a file that is to be kept to its place. One that the disk does not take ends with
-// the host.
+// store moves a file to be kept to its place. If the disk fails, the file ends with the
+// host.
 func (h *Host) store(id string, f *sealedFile) {
 	if h.folder == "" || !keptName.MatchString(id) {
 		return
@@ -79,8 +79,8 @@ func (h *Host) store(id string, f *sealedFile) {
 	}
 }
 
-// create makes a file for what comes in, in the folder of what is kept or, without a name, in
-// the system's for temporary ones.
+// create creates a file for incoming data, in the folder of kept files or, without one,
+// in the system's temporary folder.
 func (h *Host) create() (*os.File, error) {
 	if h.folder == "" {
 		f, err := os.CreateTemp("", "sandbox-media-*")
@@ -95,7 +95,7 @@ func (h *Host) create() (*os.File, error) {
 	return os.CreateTemp(h.folder, newPrefix+"*")
 }
 
-// rename adds a suffix to the name of a file that is kept.
+// rename adds a suffix to the name of a kept file.
 func (f *sealedFile) rename(suffix string) {
 	if f.path != "" && os.Rename(f.path, f.path+suffix) == nil {
 		f.path += suffix

@@ -21,8 +21,8 @@ func put(t *testing.T, h *Host, data []byte) (path string) {
 	return Path(id)
 }
 
-// TestWhatIsKeptIsThereAfterARestart, in either size, with what WhatsApp has forgotten.
-func TestWhatIsKeptIsThereAfterARestart(t *testing.T) {
+// TestKeptFilesSurviveARestart, in either size, with what WhatsApp has forgotten.
+func TestKeptFilesSurviveARestart(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "p.db.media")
 	h := host(t, folder)
 	small, large := []byte("small"), bytes.Repeat([]byte("large"), maxInMemory)
@@ -109,8 +109,8 @@ func TestWhatIsOldOrTooMuchGoes(t *testing.T) {
 	}
 }
 
-// TestADiskThatTakesNothingKeepsFilesInMemory, as they were before.
-func TestADiskThatTakesNothingKeepsFilesInMemory(t *testing.T) {
+// TestFailingDiskKeepsFilesInMemory, as they were before.
+func TestFailingDiskKeepsFilesInMemory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	h := host(t, filepath.Join(file, "media"))
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -10,16 +10,16 @@ import (
 	"go.mau.fi/whatsmeow/util/hkdfutil"
 )
 
-// Sealed is a file as it lies on the host, and what a client needs to download and open it.
+// Sealed is a file on the host, with what a client needs to download and decrypt it.
 type Sealed struct {
 	URL, Path string
 	Key       []byte // 32 bytes
 	Hash      []byte // SHA-256 of the file
-	EncHash   []byte // SHA-256 of what lies on the host
+	EncHash   []byte // SHA-256 of the encrypted file
 	Size      uint64 // of the file, in bytes
 }
 
-// Seal encrypts a file as phones do before they upload it, and stores it.
+// Seal encrypts a file like a phone before its upload, and stores it.
 func (h *Host) Seal(plain []byte, kind whatsmeow.MediaType) (s Sealed, err error) {
 	s.Key = make([]byte, 32)
 	_, _ = rand.Read(s.Key) // crypto/rand never fails

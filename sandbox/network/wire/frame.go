@@ -11,20 +11,22 @@ import (
 )
 
 const (
-	// maxFrame bounds what a client may send at once, packed and unpacked. The largest
-	// legitimate frame is a long text with a long quote, once for each device of its reader.
+	// maxFrame is the largest frame of a client, packed and unpacked. The largest
+	// legitimate one is a long text with a long quote, once for each device of its
+	// recipient.
 	maxFrame    = 4 << 20
 	frameHeader = 3
-	// MaxMessage bounds a WebSocket message, in bytes: several frames may share one.
+	// MaxMessage is the largest WebSocket message, in bytes: several frames may share
+	// one.
 	MaxMessage = 2 * maxFrame
 )
 
 var errFrame = errors.New("malformed frame")
 
-// Source returns the next piece of the byte stream, however it was cut.
+// Source returns the next piece of the byte stream, of any length.
 type Source func(ctx context.Context) ([]byte, error)
 
-// FrameReader cuts a byte stream into frames. It belongs to one goroutine.
+// FrameReader splits a byte stream into frames. It must not be used concurrently.
 type FrameReader struct {
 	next    Source
 	pending []byte
@@ -45,8 +47,8 @@ func (f *FrameReader) fill(ctx context.Context, n int) error {
 	return nil
 }
 
-// Preamble reads the bytes that begin a connection: a magic and the token dictionary's
-// version. They take part in the handshake's hash.
+// Preamble reads the first bytes of a connection: a magic and the version of the token
+// dictionary. They are part of the handshake's hash.
 func (f *FrameReader) Preamble(ctx context.Context) ([]byte, error) {
 	want := socket.WAConnHeader
 	if err := f.fill(ctx, len(want)); err != nil {
@@ -91,8 +93,8 @@ func WebSocket(ws *websocket.Conn) Source {
 	}
 }
 
-// PackFrame puts the length in front. Every frame is a WebSocket message of its own:
-// whatsmeow reads a frame that is split over two messages wrongly.
+// PackFrame prepends the length. Every frame is one WebSocket message, because
+// whatsmeow misreads a frame split over two.
 func PackFrame(content []byte) ([]byte, error) {
 	if len(content) >= socket.FrameMaxSize {
 		return nil, fmt.Errorf("frame of %d bytes: %w", len(content), errFrame)

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// errHandshake is what a client sees as a closed connection.
+// errHandshake closes the connection of a client.
 var errHandshake = errors.New("malformed Noise handshake")
 
 // noiseState is Noise's symmetric state, for the pattern XX with 25519, AES-GCM and SHA-256.
@@ -74,7 +74,7 @@ func (n *noiseState) decrypt(sealed []byte) ([]byte, error) {
 	return plaintext, nil
 }
 
-// mix makes the next key from a shared secret.
+// mix derives the next key from a shared secret.
 func (n *noiseState) mix(own *keys.KeyPair, peer []byte) error {
 	private, err := ecdh.X25519().NewPrivateKey(own.Priv[:])
 	if err != nil {
@@ -105,8 +105,8 @@ func (n *noiseState) expand(secret []byte) (first, second []byte, err error) {
 	return both[:32], both[32:], nil
 }
 
-// Ciphers are the two directions of an established connection. Each direction belongs to
-// one goroutine.
+// Ciphers are the two directions of an established connection. Each direction must be
+// used by one goroutine.
 type Ciphers struct {
 	read, write               cipher.AEAD
 	readCounter, writeCounter uint32
@@ -132,7 +132,8 @@ type Responder struct {
 	ephemeral *keys.KeyPair
 }
 
-// NewResponder begins a handshake. header is what Preamble returned, static the server's identity.
+// NewResponder begins a handshake. header is the result of Preamble, static the
+// server's identity.
 func NewResponder(header []byte, static *keys.KeyPair) (*Responder, error) {
 	state, err := newNoiseState(header)
 	if err != nil {
@@ -141,7 +142,7 @@ func NewResponder(header []byte, static *keys.KeyPair) (*Responder, error) {
 	return &Responder{state: state, static: static}, nil
 }
 
-// Hello reads ClientHello and returns ServerHello, which carries the certificate chain of the
+// Hello reads ClientHello and returns ServerHello with the certificate chain of the
 // server's identity.
 func (r *Responder) Hello(frame, certificate []byte) ([]byte, error) {
 	var message waWa6.HandshakeMessage
@@ -167,8 +168,8 @@ func (r *Responder) Hello(frame, certificate []byte) ([]byte, error) {
 	}})
 }
 
-// Finish reads ClientFinish: the client's static key, who it says it is and what it wants, and
-// the ciphers of the connection.
+// Finish reads ClientFinish: the client's static key and its payload, and the ciphers
+// of the connection.
 func (r *Responder) Finish(frame []byte) (client [32]byte, payload *waWa6.ClientPayload, ciphers *Ciphers, err error) {
 	var message waWa6.HandshakeMessage
 	if err := proto.Unmarshal(frame, &message); err != nil {
@@ -193,7 +194,7 @@ func (r *Responder) Finish(frame []byte) (client [32]byte, payload *waWa6.Client
 	return [32]byte(static), payload, ciphers, err
 }
 
-// split derives the keys of the connection. The first one is the client's to write with.
+// split derives the keys of the connection. The first one encrypts the client's frames.
 func (r *Responder) split() (*Ciphers, error) {
 	first, second, err := r.state.expand(nil)
 	if err != nil {

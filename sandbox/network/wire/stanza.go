@@ -12,14 +12,14 @@ import (
 	"go.mau.fi/whatsmeow/types"
 )
 
-// maxDepth bounds the nesting of stanzas; real ones stay below ten.
+// maxDepth is the deepest nesting of stanzas; real ones stay below ten.
 const maxDepth = 32
 
 var errStanza = errors.New("malformed stanza")
 
-// Decode reads a decrypted frame; what is malformed is an error, whatever its bytes are. The
-// library's decoder trusts list sizes and nesting and panics on some inputs, so both are checked
-// before and recovered from.
+// Decode decodes a decrypted frame; any malformed input is an error. The library's
+// decoder trusts list sizes and nesting and panics on some inputs, so Decode checks
+// both before and recovers panics.
 func Decode(frame []byte) (node *waBinary.Node, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -41,7 +41,7 @@ func Decode(frame []byte) (node *waBinary.Node, err error) {
 	return node, nil
 }
 
-// unpack removes the flag byte and the compression that it tells of.
+// unpack removes the flag byte and the compression that it indicates.
 func unpack(frame []byte) ([]byte, error) {
 	if len(frame) < 2 {
 		return nil, fmt.Errorf("%d bytes: %w", len(frame), errStanza)
@@ -60,8 +60,8 @@ func unpack(frame []byte) ([]byte, error) {
 	return data, nil
 }
 
-// stanzaCheck walks the encoding without building anything. It refuses what would nest too
-// deep, and lists that are longer than the bytes that could fill them.
+// stanzaCheck walks the encoding without building anything. It rejects deep nesting,
+// and lists longer than the bytes that could fill them.
 type stanzaCheck struct{ data []byte }
 
 func (c *stanzaCheck) take(n int) ([]byte, error) {
@@ -160,8 +160,8 @@ func (c *stanzaCheck) list(width, depth int) error {
 	return nil
 }
 
-// Encode is the reverse of Decode. It panics on attribute types that the wire
-// does not have: a mistake of its caller.
+// Encode is the reverse of Decode. It panics on attribute types that the wire does not
+// have, which is a bug of its caller.
 func Encode(n waBinary.Node) ([]byte, error) {
 	raw, err := waBinary.Marshal(n)
 	if err != nil {
@@ -170,19 +170,19 @@ func Encode(n waBinary.Node) ([]byte, error) {
 	return raw, nil
 }
 
-// Attr is a textual attribute, empty when missing or of another type.
+// Attr returns a text attribute, "" if missing or of another type.
 func Attr(n *waBinary.Node, key string) string {
 	value, _ := n.Attrs[key].(string)
 	return value
 }
 
-// JID is an address attribute, empty when missing or of another type.
+// JID returns an address attribute, empty if missing or of another type.
 func JID(n *waBinary.Node, key string) types.JID {
 	value, _ := n.Attrs[key].(types.JID)
 	return value
 }
 
-// Content is a node's text or bytes: short strings may arrive packed as text.
+// Content returns a node's text or bytes: short strings may arrive packed as text.
 func Content(n waBinary.Node) []byte {
 	switch value := n.Content.(type) {
 	case []byte:
@@ -194,7 +194,7 @@ func Content(n waBinary.Node) []byte {
 	}
 }
 
-// FirstChild is the node's first child, empty when there is none.
+// FirstChild returns the node's first child, empty if there is none.
 func FirstChild(n *waBinary.Node) waBinary.Node {
 	if children := n.GetChildren(); len(children) > 0 {
 		return children[0]

@@ -28,7 +28,7 @@ func pieces(stream []byte, n int) Source {
 	}
 }
 
-func TestFramesAreReadHoweverTheStreamIsCut(t *testing.T) {
+func TestFramesAreReadFromAnyPieces(t *testing.T) {
 	stream := bytes.Clone(socket.WAConnHeader)
 	for _, content := range []string{"first", "", "third"} {
 		frame, err := PackFrame([]byte(content))
@@ -79,7 +79,7 @@ func TestHostileStanzasAreRefused(t *testing.T) {
 	}
 }
 
-func TestDeepAndOverlongStanzasAreRefusedBeforeTheyAreBuilt(t *testing.T) {
+func TestDeepAndOverlongStanzasAreRejected(t *testing.T) {
 	deep := waBinary.Node{Tag: "iq", Attrs: waBinary.Attrs{"id": "1"}}
 	for range maxDepth {
 		deep = waBinary.Node{Tag: "iq", Content: []waBinary.Node{deep}}
@@ -115,7 +115,7 @@ func TestStanzasSurviveTheWire(t *testing.T) {
 	}
 }
 
-func TestASilentClientIsReadUntilTheTimeIsOver(t *testing.T) {
+func TestSilentClientTimesOut(t *testing.T) {
 	const patience = 10 * time.Second
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)

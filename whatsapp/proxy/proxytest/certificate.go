@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// SelfSigned makes a certificate that signs itself, of what the template says of it. It
-// has a number, and is good for an hour, where that says nothing else.
+// SelfSigned creates a self-signed certificate from the template. Defaults: a serial
+// number, and validity for an hour.
 func SelfSigned(t testing.TB, template x509.Certificate) tls.Certificate {
 	t.Helper()
 	if template.SerialNumber == nil {
@@ -33,7 +33,7 @@ func SelfSigned(t testing.TB, template x509.Certificate) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// PEM are the texts of a certificate and of its key (PKCS #8).
+// PEM returns a certificate and its key (PKCS #8) as PEM.
 func PEM(t testing.TB, of tls.Certificate) (cert, key []byte) {
 	t.Helper()
 	secret, err := x509.MarshalPKCS8PrivateKey(of.PrivateKey)

@@ -1,6 +1,6 @@
-// Package proxytest has proxies for tests: HTTP proxies with TLS and without,
-// and SOCKS5 ones, each on a port of this machine. They tell what they were
-// asked for, and misbehave when told to.
+// Package proxytest provides proxies for tests: HTTP proxies with and without TLS, and
+// SOCKS5 proxies, each on a local port. They record what they are asked for, and can be
+// made to misbehave.
 package proxytest
 
 import (
@@ -19,8 +19,8 @@ import (
 	"testing"
 )
 
-// Proxy is a proxy that runs until its test ends. Its methods may be called
-// from any goroutine.
+// Proxy is a proxy that runs until its test ends. Its methods may be called from any
+// goroutine.
 type Proxy struct {
 	t      testing.TB
 	scheme string
@@ -30,15 +30,15 @@ type Proxy struct {
 	ca     []byte
 
 	mu      sync.Mutex
-	login   string                     // "user:password" that is asked for; empty: none
-	route   func(target string) string // where it dials for a target
-	answer  func(net.Conn) bool        // does what it likes with a client, and reports whether to go on
+	login   string                     // required "user:password"; empty: none
+	route   func(target string) string // the address to dial for a target
+	answer  func(net.Conn) bool        // handles a client instead, and reports whether to go on
 	asked   []string
 	logins  []string
 	met     int
 	open    map[net.Conn]struct{}
 	carried int64
-	stall   chan struct{} // nil unless nothing goes through
+	stall   chan struct{} // nil unless stalled
 	closed  bool
 }
 
@@ -58,16 +58,17 @@ func New(t testing.TB, scheme string) *Proxy {
 	return p
 }
 
-// Roots trust the certificate of an https proxy.
+// Roots verify the certificate of an https proxy.
 func (p *Proxy) Roots() *x509.CertPool { return p.pool }
 
-// CA is that certificate as PEM.
+// CA returns that certificate as PEM.
 func (p *Proxy) CA() []byte { return p.ca }
 
-// Address is where it listens.
+// Address returns the listening address.
 func (p *Proxy) Address() string { return p.listen.Addr().String() }
 
-// URL is the proxy's URL with credentials, "" for none, else user:password.
+// URL returns the proxy's URL with the credentials user:password, or without any for
+// "".
 func (p *Proxy) URL(login string) string {
 	u := url.URL{Scheme: p.scheme, Host: p.Address()}
 	if user, password, ok := strings.Cut(login, ":"); ok {
@@ -76,14 +77,14 @@ func (p *Proxy) URL(login string) string {
 	return u.String()
 }
 
-// Ask lets in only who says user:password; "" lets in all.
+// Ask requires the credentials user:password; "" requires none.
 func (p *Proxy) Ask(login string) { p.set(func() { p.login = login }) }
 
-// Route dials to(target) in place of each target; "" refuses it.
+// Route dials to(target) instead of each target; "" rejects it.
 func (p *Proxy) Route(to func(target string) string) { p.set(func() { p.route = to }) }
 
-// Answer does something else with every client than a proxy would; when it
-// returns true the proxy goes on as usual. nil ends that.
+// Answer handles every client with do first; if that returns true, the proxy continues
+// as usual. nil removes it.
 func (p *Proxy) Answer(do func(net.Conn) bool) { p.set(func() { p.answer = do }) }
 
 func (p *Proxy) set(change func()) {
@@ -92,46 +93,45 @@ func (p *Proxy) set(change func()) {
 	change()
 }
 
-// Stall lets nothing through any more, on connections that there are either. It
-// is for good.
+// Stall permanently stops all traffic, also on open connections.
 func (p *Proxy) Stall() { p.set(func() { p.stall = make(chan struct{}) }) }
 
-// Asked are the targets so far, each as host:port.
+// Asked returns the targets so far, each as host:port.
 func (p *Proxy) Asked() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.asked)
 }
 
-// Logins are the credentials of all that let themselves be known so far.
+// Logins returns the credentials sent so far.
 func (p *Proxy) Logins() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.logins)
 }
 
-// Met is how many connections came so far.
+// Met returns the number of connections so far.
 func (p *Proxy) Met() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.met
 }
 
-// Carried is how many bytes went through, in both directions.
+// Carried returns the number of bytes carried, in both directions.
 func (p *Proxy) Carried() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.carried
 }
 
-// Open is how many connections are open, both ends counted.
+// Open returns the number of open connections, counting both ends.
 func (p *Proxy) Open() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.open)
 }
 
-// Cut breaks all connections. New ones are taken.
+// Cut closes all connections. New ones are accepted.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +140,7 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Close ends the proxy; its port refuses connections then.
+// Close stops the proxy; its port then refuses connections.
 func (p *Proxy) Close() {
 	_ = p.listen.Close()
 	p.set(func() {
@@ -226,7 +226,7 @@ func (p *Proxy) serveHTTP(c net.Conn) {
 	p.join(c, in, to)
 }
 
-// admit notes who asks and reports whether they may.
+// admit records credentials and reports whether they are accepted.
 func (p *Proxy) admit(login string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -251,7 +251,7 @@ func (p *Proxy) reach(target string) (net.Conn, bool) {
 	return to, p.hold(to)
 }
 
-// join carries bytes between client and server until one of them ends.
+// join copies bytes between client and server until one of them ends.
 func (p *Proxy) join(client net.Conn, in io.Reader, server net.Conn) {
 	p.work.Go(func() {
 		_, _ = io.Copy(counted{client, p}, server)
@@ -279,7 +279,7 @@ func (c counted) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// certificate makes an authority that signs itself, for 127.0.0.1 and localhost.
+// certificate creates a self-signed authority for 127.0.0.1 and localhost.
 func (p *Proxy) certificate() *tls.Config {
 	p.t.Helper()
 	cert := SelfSigned(p.t, x509.Certificate{IsCA: true, BasicConstraintsValid: true, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})

@@ -1,0 +1,19 @@
+package translate
+
+import (
+	"encoding/json"
+
+	"go.mau.fi/whatsmeow/proto/waE2E"
+)
+
+// Sent returns the type, the content and the metadata of a message that this program sends.
+func Sent(m *waE2E.Message) (kind string, content, about json.RawMessage) {
+	u := unwrap(m)
+	kind, w, _ := contentOf(u.message)
+	var md metadata
+	md.concerns(u)
+	return kind, w.buf, md.json()
+}
+
+// Unwrap returns a message without its wrappers.
+func Unwrap(m *waE2E.Message) *waE2E.Message { return unwrap(m).message }
