@@ -18,6 +18,7 @@ import (
 	"postern/console/feed"
 	"postern/console/samples"
 	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi"
@@ -66,6 +67,7 @@ type App struct {
 
 	started    bool // all parts
 	store      *store.Store
+	outbox     *outbox.Outbox
 	hub        *wsbus.Hub
 	console    *feed.Feed
 	ledger     *delivery.Ledger
@@ -172,7 +174,7 @@ func (a *App) Stop(ctx context.Context) error { return a.stops.stop(ctx) }
 
 func (a *App) startStore(context.Context) (err error) {
 	a.store, err = store.Open(store.Options{
-		Path: a.cfg.Store.Path, Buckets: Buckets(), Logger: a.log, OnCommit: a.metrics.committed, DisableOutboxDelivery: !a.cfg.Webhook.GlobalEnabled, Program: version, KeepBefore: a.cfg.Store.KeepBefore,
+		Path: a.cfg.Store.Path, Buckets: Buckets(), Logger: a.log, OnCommit: a.metrics.committed, Program: version, KeepBefore: a.cfg.Store.KeepBefore,
 	})
 	if err != nil {
 		return err
@@ -186,6 +188,10 @@ func (a *App) startStore(context.Context) (err error) {
 		}
 		return store.DropBefore(a.cfg.Store.Path)
 	})
+	if a.outbox, err = outbox.Open(a.store); err != nil {
+		return err
+	}
+	a.outbox.SetDelivery(a.cfg.Webhook.GlobalEnabled)
 	return nil
 }
 
@@ -338,7 +344,7 @@ func (a *App) startBatches(ctx context.Context) error {
 		return err
 	}
 	a.engine, err = batch.New(batch.Config{
-		Store: a.store, Fleet: fleet{a.registry, a.supervisor, a.known.know, a.pacer}, LetGo: a.letGo, Changed: a.batchChanged, NewMessageID: whatsapp.NewMessageID, Enabled: a.cfg.Batch.WorkerEnabled,
+		Store: a.store, Outbox: a.outbox, Fleet: fleet{a.registry, a.supervisor, a.known.know, a.pacer}, LetGo: a.letGo, Changed: a.batchChanged, NewMessageID: whatsapp.NewMessageID, Enabled: a.cfg.Batch.WorkerEnabled,
 		MaxDelay:        time.Duration(a.cfg.Batch.MaxDelayMs) * time.Millisecond,
 		MaxRecipients:   int(a.cfg.Batch.MaxRecipients),
 		MaxOpen:         int(a.cfg.Batch.MaxOpen),

@@ -26,7 +26,7 @@ func (a *App) openDispatch(context.Context) (err error) {
 		DurableMaxBytes: hook.DurableMaxBytes, ReplayRate: int(hook.ReplayRate), GlobalURL: a.globalURL(),
 		Resolve: a.webhooks.Resolve, Ended: func(all []delivery.Ended) { a.relay.Ended(all) },
 		Made:    func(lane delivery.Lane, dues []delivery.Due) { a.relay.Made(lane, dues) },
-		Changed: a.deliveriesChanged, Logger: a.log,
+		Changed: a.deliveriesChanged, Outbox: a.outbox, Logger: a.log,
 	})
 	if err != nil {
 		return fmt.Errorf("deliveries: %w", err)
@@ -44,7 +44,7 @@ func (a *App) openDispatch(context.Context) (err error) {
 		Ledger: a.ledger, Resolve: a.webhooks.Resolve, Observe: a.metrics.queued, Logger: a.log,
 	})
 	a.relay = dispatch.NewRelay(dispatch.RelayConfig{
-		Store: a.store, Sender: sender, URL: a.globalURL(), Publisher: a.hub, Retention: a.cfg.Outbox.Retention,
+		Store: a.store, Outbox: a.outbox, Sender: sender, URL: a.globalURL(), Publisher: a.hub, Retention: a.cfg.Outbox.Retention,
 		Ledger: a.ledger, Resolve: a.webhooks.Resolve, PublishInstance: a.hub.PublishInstance,
 		Observe: a.metrics.relayed, Logger: a.log,
 	})

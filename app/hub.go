@@ -11,6 +11,7 @@ import (
 
 	"postern/console/feed"
 	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/httpapi"
 	"postern/store"
 	"postern/wsbus"
@@ -64,7 +65,7 @@ type eventLog struct{ store *store.Store }
 
 func (l eventLog) Newest(owner uuid.UUID) (newest uint64, err error) {
 	err = l.store.View(func(tx *store.Tx) error {
-		newest, err = tx.OutboxOwnerNewest(owner)
+		newest, err = outbox.NewestOf(tx, owner)
 		return err
 	})
 	return newest, err
@@ -72,7 +73,7 @@ func (l eventLog) Newest(owner uuid.UUID) (newest uint64, err error) {
 
 func (l eventLog) Gaps(owner uuid.UUID, seq uint64, limit int) (gaps []wsbus.Gap, err error) {
 	err = l.store.View(func(tx *store.Tx) error {
-		found, err := tx.OutboxGaps(owner, seq, limit)
+		found, err := outbox.Gaps(tx, owner, seq, limit)
 		for _, g := range found {
 			gaps = append(gaps, wsbus.Gap(g))
 		}
@@ -147,13 +148,13 @@ func (l instanceLog) EventsAfter(instance int64, seq uint64, limit int) (page []
 
 // nextEntries reads on while all it finds are damaged entries, which the outbox
 // leaves out: only the end is an empty answer.
-func nextEntries(tx *store.Tx, owner uuid.UUID, after uint64, limit int) ([]store.OutboxEntry, error) {
-	newest, err := tx.OutboxOwnerNewest(owner)
+func nextEntries(tx *store.Tx, owner uuid.UUID, after uint64, limit int) ([]outbox.Entry, error) {
+	newest, err := outbox.NewestOf(tx, owner)
 	if err != nil || after >= newest {
 		return nil, err
 	}
 	for left := newest - after; ; limit *= 8 {
-		entries, err := tx.OutboxReplay(owner, after, limit)
+		entries, err := outbox.Replay(tx, owner, after, limit)
 		if err != nil || len(entries) > 0 || uint64(limit) >= left {
 			return entries, err
 		}

@@ -16,6 +16,7 @@ import (
 	"nhooyr.io/websocket"
 
 	"postern/cli/consumer"
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/httpapi/tokens"
 	"postern/store"
@@ -188,7 +189,7 @@ func TestReplaysOfLargeEventsArePagedByBytes(t *testing.T) {
 	err := s.store.Update(t.Context(), func(tx *store.Tx) error {
 		var err error
 		for range 40 {
-			err = errors.Join(err, tx.Emit(store.Emission{Kind: event.BatchCreated, Owner: s.owner, Data: strings.Repeat("x", 30<<10)}))
+			err = errors.Join(err, s.outbox.Emit(tx, outbox.Emission{Kind: event.BatchCreated, Owner: s.owner, Data: strings.Repeat("x", 30<<10)}))
 		}
 		return err
 	})

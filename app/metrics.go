@@ -161,7 +161,7 @@ func (m *metrics) collectStore(c collection) {
 	c.gauge("postern_store_file_bytes", "Size of the data file.", float64(s.FileBytes))
 	c.gauge("postern_store_file_free_bytes", "Space inside the data file that will be used again.", float64(s.FreePages*s.PageSize))
 	c.gauge("postern_store_disk_free_bytes", "Space left on the disk of the data file.", float64(s.FreeBytes))
-	pending, oldest, err := m.app.store.Backlog()
+	pending, oldest, err := m.app.outbox.Backlog()
 	if err != nil {
 		return
 	}

@@ -65,13 +65,13 @@ func (a *App) setLevel(text string) error {
 // events are pending only as long as someone will deliver them.
 func (a *App) setGlobalWebhook(url string) {
 	if url == "" {
-		a.store.SetOutboxDelivery(false)
+		a.outbox.SetDelivery(false)
 	}
 	a.ledger.SetGlobalURL(url)
 	a.registry.Webhooks().SetGlobalURL(context.Background(), url)
 	a.relay.SetURL(url)
 	if url != "" {
-		a.store.SetOutboxDelivery(true)
+		a.outbox.SetDelivery(true)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"postern/cli/consumer"
 	"postern/config"
+	"postern/delivery/outbox"
 	"postern/e2e/capture"
 	"postern/event"
 	"postern/httpapi/tokens"
@@ -91,7 +92,7 @@ func (s *sockets) emit(kinds ...event.Kind) {
 	err := s.store.Update(context.Background(), func(tx *store.Tx) error {
 		var err error
 		for _, k := range kinds {
-			err = errors.Join(err, tx.Emit(store.Emission{Kind: k, Owner: s.owner, Batch: s.owner, Data: map[string]string{"text": "<é&>"}}))
+			err = errors.Join(err, s.outbox.Emit(tx, outbox.Emission{Kind: k, Owner: s.owner, Batch: s.owner, Data: map[string]string{"text": "<é&>"}}))
 		}
 		return err
 	})
@@ -104,7 +105,7 @@ func (s *sockets) emit(kinds ...event.Kind) {
 func (s *sockets) bodies() (bodies []string) {
 	s.t.Helper()
 	err := s.store.View(func(tx *store.Tx) error {
-		entries, err := tx.OutboxReplay(s.owner, 0, 1_000_000)
+		entries, err := outbox.Replay(tx, s.owner, 0, 1_000_000)
 		for _, e := range entries {
 			bodies = append(bodies, string(e.Body))
 		}
@@ -187,7 +188,7 @@ func (s *sockets) refused(path string, header http.Header, status int, code stri
 func (s *sockets) prune(seqs ...uint64) {
 	s.t.Helper()
 	if err := s.store.Update(s.t.Context(), func(tx *store.Tx) error {
-		_, err := tx.OutboxRemove(seqs)
+		_, err := s.outbox.Remove(tx, seqs)
 		return err
 	}); err != nil {
 		s.t.Fatal(err)

@@ -55,7 +55,7 @@ func (a *App) oldestPending(now time.Time) (age time.Duration) {
 			age = max(age, now.Sub(at))
 		}
 	}
-	if _, oldest, err := a.store.Backlog(); err == nil {
+	if _, oldest, err := a.outbox.Backlog(); err == nil {
 		look(oldest)
 	}
 	if waiting, err := a.relay.Waiting(); err == nil {

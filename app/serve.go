@@ -114,7 +114,7 @@ func (a *App) serve(taken Addresses) error {
 	api := httpapi.Config{
 		Proxies: proxies, Failures: a.failures,
 		Registry: a.registry, Messages: a.messages, Supervisor: a.supervisor, Engine: a.engine, Processor: a.processor,
-		Media: a.media, MaxMedia: a.cfg.Media.MaxBytes, Store: a.store,
+		Media: a.media, MaxMedia: a.cfg.Media.MaxBytes, Store: a.store, Outbox: a.outbox,
 		NewMessageID: whatsapp.NewMessageID, Post: a.postNow, Version: version, BaseURL: a.cfg.PublicURL(), BasePath: a.cfg.Server.BasePath,
 		APIKey: a.sec.GlobalAuthToken, JWTSecret: []byte(a.sec.JWTSecret), TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
 		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Stopping: a.stopping, Metrics: a.metrics.of, Pages: page.Pages(), Logger: a.log,

@@ -37,7 +37,7 @@ type accounts struct {
 func onStopped(ctx context.Context, cfg *config.Config, log *slog.Logger, fn func(accounts) error) (err error) {
 	whatsapp.Quiet()
 	var s accounts
-	s.store, err = store.Open(store.Options{Path: cfg.Store.Path, Buckets: Buckets(), Logger: log, DisableOutboxDelivery: !cfg.Webhook.GlobalEnabled, Program: version, KeepBefore: cfg.Store.KeepBefore})
+	s.store, err = store.Open(store.Options{Path: cfg.Store.Path, Buckets: Buckets(), Logger: log, Program: version, KeepBefore: cfg.Store.KeepBefore})
 	if err != nil {
 		return err
 	}

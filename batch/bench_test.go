@@ -47,7 +47,7 @@ func BenchmarkEightBatches(b *testing.B) {
 
 func benchEngine(b *testing.B) (*store.Store, *Engine) {
 	b.Helper()
-	s, err := store.Open(store.Options{Path: filepath.Join(b.TempDir(), "b.db"), Buckets: Buckets(), DisableOutboxDelivery: true})
+	s, err := store.Open(store.Options{Path: filepath.Join(b.TempDir(), "b.db"), Buckets: withOutbox()})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func await(b *testing.B, s *store.Store, e *Engine, id uuid.UUID) {
 func awaitStatus(b *testing.B, s *store.Store, e *Engine, id uuid.UUID, is func(event.BatchStatus) bool) {
 	b.Helper()
 	for {
-		wake := s.Emitted()
+		wake := e.cfg.Outbox.Emitted()
 		v, err := e.Batch(owner, id)
 		if err != nil {
 			b.Fatal(err)

@@ -76,7 +76,7 @@ func (e *Engine) call(ctx context.Context, owner, id uuid.UUID, on Trigger, also
 		if h.Status == event.BatchDraft && on == OnStart && window == WindowSpent {
 			return invalid(InvalidSchedule, "schedule: the window is wholly in the past")
 		}
-		if err := step(tx, &done, Input{On: on}, states, nil); err != nil || also == nil {
+		if err := e.step(tx, &done, Input{On: on}, states, nil); err != nil || also == nil {
 			return err
 		}
 		return also(tx)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
@@ -46,9 +47,10 @@ type Receipt struct {
 	Committed func()
 }
 
-// Config is what an Engine needs. Store, Fleet and NewMessageID are required.
+// Config is what an Engine needs. Store, Outbox, Fleet and NewMessageID are required.
 type Config struct {
 	Store  *store.Store
+	Outbox *outbox.Outbox // of Store; takes the events
 	Fleet  Fleet
 	Logger *slog.Logger // nil: silent
 
@@ -98,8 +100,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() (Config, error) {
-	if c.Store == nil || c.Fleet == nil || c.NewMessageID == nil {
-		return c, errors.New("batch: Config needs Store, Fleet and NewMessageID")
+	if c.Store == nil || c.Outbox == nil || c.Fleet == nil || c.NewMessageID == nil {
+		return c, errors.New("batch: Config needs Store, Outbox, Fleet and NewMessageID")
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -109,7 +109,7 @@ func (e *Engine) appear(ctx context.Context, b *full, to recipients, in Input, s
 			tx.Put(bucketOwner, store.Key(s.Owner, b.id), encodeListed(&s)),
 			tx.Put(bucketOpen, b.id[:], runsFor{created: r.Key}.encode()),
 			tx.Delete(bucketCreating, b.id[:]),
-			step(tx, &made, in, states, nil),
+			e.step(tx, &made, in, states, nil),
 			inCommit(tx, r.InCommit, &made, states),
 		)
 	})

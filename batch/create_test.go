@@ -56,7 +56,7 @@ func TestACreationThatIsGivenUpLeavesNothing(t *testing.T) {
 				defer giveUp()
 				left := after + 1
 				s, err := store.Open(store.Options{
-					Path: filepath.Join(t.TempDir(), "b.db"), Buckets: Buckets(), NoSync: true, MinFree: 1,
+					Path: filepath.Join(t.TempDir(), "b.db"), Buckets: withOutbox(), NoSync: true, MinFree: 1,
 					OnCommit: func(int, time.Duration) {
 						if left--; left == 0 {
 							giveUp()

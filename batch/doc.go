@@ -13,7 +13,7 @@
 //
 // Every change is one row of the table in table.go and one commit: the batch,
 // its item, its attempt and the events of that row are in the file together or
-// not at all. Events are written through store.Tx.Emit; this package does not
+// not at all. Events are written through outbox.Outbox.Emit; this package does not
 // deliver them.
 //
 // An item is sent at most once. SENDING, with the instance and a fresh message

@@ -155,7 +155,7 @@ func (e *Engine) found(ctx context.Context, id uuid.UUID) error {
 			}
 			item = &subject{c.Current, r}
 		}
-		err := step(tx, &c, in, states, item)
+		err := e.step(tx, &c, in, states, item)
 		status = c.Status
 		return err
 	})

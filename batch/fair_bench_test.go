@@ -33,11 +33,11 @@ func BenchmarkManyBatches(b *testing.B) {
 	var slowest, turns, longest, more, rate float64
 	for b.Loop() {
 		f := &stopwatches{}
-		s, err := store.Open(store.Options{Path: filepath.Join(b.TempDir(), "b.db"), Buckets: Buckets(), DisableOutboxDelivery: true})
+		s, err := store.Open(store.Options{Path: filepath.Join(b.TempDir(), "b.db"), Buckets: withOutbox()})
 		if err != nil {
 			b.Fatal(err)
 		}
-		e, err := New(Config{Store: s, Fleet: f, Enabled: true, NewMessageID: uuid.NewString})
+		e, err := New(Config{Store: s, Outbox: replayOnly(b, s), Fleet: f, Enabled: true, NewMessageID: uuid.NewString})
 		if err == nil {
 			err = e.Start(b.Context())
 		}

@@ -59,7 +59,7 @@ func TestBatchesFillTheirPages(t *testing.T) {
 					time.Sleep(5 * time.Hour)
 				}
 				var records, pages int64
-				for _, b := range append(Buckets(), store.Buckets()...) {
+				for _, b := range append(withOutbox(), store.Buckets()...) {
 					u, err := r.s.Usage(b.Name)
 					if err != nil {
 						t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
@@ -155,11 +156,31 @@ func openStore(t testing.TB, path string) *store.Store {
 
 func openStoreTelling(t testing.TB, path string, onCommit func(int, time.Duration)) *store.Store {
 	t.Helper()
-	s, err := store.Open(store.Options{Path: path, Buckets: Buckets(), NoSync: true, MinFree: 1, OnCommit: onCommit})
+	s, err := store.Open(store.Options{Path: path, Buckets: withOutbox(), NoSync: true, MinFree: 1, OnCommit: onCommit})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// withOutbox are the buckets of a data file of batches.
+func withOutbox() []store.Bucket { return append(Buckets(), outbox.Buckets()...) }
+
+func openOutbox(t testing.TB, s *store.Store) *outbox.Outbox {
+	t.Helper()
+	box, err := outbox.Open(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return box
+}
+
+// replayOnly is an outbox whose entries are not for delivery.
+func replayOnly(t testing.TB, s *store.Store) *outbox.Outbox {
+	t.Helper()
+	box := openOutbox(t, s)
+	box.SetDelivery(false)
+	return box
 }
 
 func newRig(t *testing.T, f *scripted, adapt func(*Config)) *rig {
@@ -173,7 +194,7 @@ func newRig(t *testing.T, f *scripted, adapt func(*Config)) *rig {
 func (r *rig) boot() {
 	r.Helper()
 	r.s = openStoreTelling(r, r.path, r.onCommit)
-	cfg := Config{Store: r.s, Fleet: r.f, Enabled: true, NewMessageID: r.f.messageID}
+	cfg := Config{Store: r.s, Outbox: openOutbox(r, r.s), Fleet: r.f, Enabled: true, NewMessageID: r.f.messageID}
 	if r.adapt != nil {
 		r.adapt(&cfg)
 	}
@@ -260,11 +281,11 @@ func (r *rig) status(want event.BatchStatus) View {
 	return v
 }
 
-func (r *rig) entries() []store.OutboxEntry {
+func (r *rig) entries() []outbox.Entry {
 	r.Helper()
-	var all []store.OutboxEntry
+	var all []outbox.Entry
 	err := r.s.View(func(tx *store.Tx) (err error) {
-		all, err = tx.OutboxOfBatch(r.batch, 0, 1<<20)
+		all, err = outbox.OfBatch(tx, r.batch, 0, 1<<20)
 		return err
 	})
 	if err != nil {

@@ -169,7 +169,7 @@ func (e *Engine) stopSome(ctx context.Context, ids []uuid.UUID) (n int, stopped 
 	err = e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		done = nil
 		for i, b := range some {
-			now, err := b.stop(tx, states[i])
+			now, err := e.stopOne(tx, b, states[i])
 			if err != nil {
 				return err
 			}
@@ -190,15 +190,15 @@ func (e *Engine) stopSome(ctx context.Context, ids []uuid.UUID) (n int, stopped 
 	return n, stopped, nil
 }
 
-// stop applies a stop to the batch, which may have changed since it was read. It
+// stopOne applies a stop to the batch, which may have changed since it was read. It
 // returns nil for one that ended by itself, or cannot be read any more.
-func (b *full) stop(tx *store.Tx, states []event.State) (*full, error) {
+func (e *Engine) stopOne(tx *store.Tx, b *full, states []event.State) (*full, error) {
 	h, err := loadHeader(tx, b.id)
 	if err != nil {
 		return nil, ignoreLost(err)
 	}
 	now := &full{id: b.id, header: h, spec: b.spec, message: b.message}
-	err = step(tx, now, Input{On: OnStop}, states, nil)
+	err = e.step(tx, now, Input{On: OnStop}, states, nil)
 	switch {
 	case errors.Is(err, ErrInvalidTransition), errors.Is(err, errUnchanged) && Final(now.Status):
 		return nil, nil

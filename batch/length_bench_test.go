@@ -81,9 +81,9 @@ func (l *timedRun) Send(_ context.Context, _ int64, out event.Outgoing) (Receipt
 func (l *timedRun) open(b *testing.B, noSync bool) {
 	b.Helper()
 	var err error
-	l.s, err = store.Open(store.Options{Path: l.path, Buckets: Buckets(), NoSync: noSync, DisableOutboxDelivery: true})
+	l.s, err = store.Open(store.Options{Path: l.path, Buckets: withOutbox(), NoSync: noSync})
 	if err == nil {
-		l.e, err = New(Config{Store: l.s, Fleet: l, Enabled: true, NewMessageID: func() string { return "3EB0C7A1D2E3F4051627" }})
+		l.e, err = New(Config{Store: l.s, Outbox: replayOnly(b, l.s), Fleet: l, Enabled: true, NewMessageID: func() string { return "3EB0C7A1D2E3F4051627" }})
 	}
 	if err == nil {
 		err = l.e.Start(b.Context())

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery/outbox"
 	"postern/event"
-	"postern/store"
 )
 
 // modelBatch is what the rules say about one batch: a plain program without
@@ -20,9 +20,9 @@ type modelBatch struct {
 	env    *modelEnv
 	spec   *modelSpec
 	id     uuid.UUID
-	seen   func() *observed           // what the engine made of the batch
-	news   func() []store.OutboxEntry // what it reported and was not compared yet
-	rivals func(id int64) bool        // whether another batch may send from an instance
+	seen   func() *observed      // what the engine made of the batch
+	news   func() []outbox.Entry // what it reported and was not compared yet
+	rivals func(id int64) bool   // whether another batch may send from an instance
 
 	status    event.BatchStatus
 	items     []modelItem

@@ -69,7 +69,7 @@ func openTestStore(t testing.TB) *store.Store {
 
 func openStoreBy(t testing.TB, o store.Options) *store.Store {
 	t.Helper()
-	o.Path, o.Buckets, o.NoSync, o.MinFree = filepath.Join(t.TempDir(), "b.db"), Buckets(), true, 1
+	o.Path, o.Buckets, o.NoSync, o.MinFree = filepath.Join(t.TempDir(), "b.db"), withOutbox(), true, 1
 	s, err := store.Open(o)
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func TestEveryListLooksAtBoundedRecords(t *testing.T) {
 func listEngine(t testing.TB, s *store.Store) *Engine {
 	t.Helper()
 	f := newFleet(1)
-	e, err := New(Config{Store: s, Fleet: f, NewMessageID: f.messageID})
+	e, err := New(Config{Store: s, Outbox: openOutbox(t, s), Fleet: f, NewMessageID: f.messageID})
 	if err != nil {
 		t.Fatal(err)
 	}

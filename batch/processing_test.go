@@ -94,7 +94,7 @@ func TestProcessingShowsTheStateWhenRead(t *testing.T) {
 
 func TestSlowProcessingReaderHoldsNoTransaction(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "b.db"))
-	e, err := New(Config{Store: s, Fleet: newFleet(), NewMessageID: uuid.NewString})
+	e, err := New(Config{Store: s, Outbox: openOutbox(t, s), Fleet: newFleet(), NewMessageID: uuid.NewString})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func (e *Engine) Delete(ctx context.Context, owner, id uuid.UUID) error {
 		if !Final(h.Status) {
 			return &TransitionError{Status: h.Status, Trigger: OnDelete}
 		}
-		return withdraw(tx, owner, id, h.Status)
+		return e.withdraw(tx, owner, id, h.Status)
 	})
 	if err != nil {
 		return fmt.Errorf("batch %s: delete: %w", id, err)
@@ -54,14 +54,14 @@ func (e *Engine) Delete(ctx context.Context, owner, id uuid.UUID) error {
 
 // withdraw hides a batch from all readers, in one commit of the same size for
 // every batch, and leaves a mark for the removal of its records.
-func withdraw(tx *store.Tx, owner, id uuid.UUID, status event.BatchStatus) error {
+func (e *Engine) withdraw(tx *store.Tx, owner, id uuid.UUID, status event.BatchStatus) error {
 	return errors.Join(
 		tx.Delete(bucketOwner, store.Key(owner, id)),
 		tx.Delete(bucketHeader, id[:]),
 		tx.Delete(bucketSpec, id[:]),
 		tx.Delete(bucketMessage, id[:]),
 		tx.Put(bucketRemoving, id[:], nil),
-		tx.OutboxForget(id),
+		e.cfg.Outbox.Forget(tx, id),
 		noteStatus(tx, owner, id, status, ""),
 	)
 }
@@ -190,7 +190,7 @@ func (e *Engine) expireIn(r store.Range, before time.Time) (oldest time.Time, er
 			return oldest, err
 		}
 		for some := range slices.Chunk(l.expired, expireStep) {
-			if err := e.update(func(tx *store.Tx) error { return withdrawAll(tx, some) }); err != nil {
+			if err := e.update(func(tx *store.Tx) error { return e.withdrawAll(tx, some) }); err != nil {
 				return oldest, err
 			}
 			e.removeSoon()
@@ -262,7 +262,7 @@ func (h *header) finalAt() time.Time {
 }
 
 // withdrawAll withdraws those of some final batches that still exist.
-func withdrawAll(tx *store.Tx, some []uuid.UUID) error {
+func (e *Engine) withdrawAll(tx *store.Tx, some []uuid.UUID) error {
 	for _, id := range some {
 		s, found, err := store.GetJSON[spec](tx, bucketSpec, id[:])
 		var h header
@@ -273,7 +273,7 @@ func withdrawAll(tx *store.Tx, some []uuid.UUID) error {
 			continue
 		}
 		if err == nil {
-			err = withdraw(tx, s.Owner, id, h.Status)
+			err = e.withdraw(tx, s.Owner, id, h.Status)
 		}
 		if err != nil {
 			return err

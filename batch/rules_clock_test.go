@@ -17,13 +17,13 @@ func clocked(t *testing.T, f *scripted, fn func(*rig, *simWatch)) {
 	synctest.Test(t, func(t *testing.T) {
 		watch := newWatch()
 		s, err := store.Open(store.Options{
-			Path: filepath.Join(t.TempDir(), "b.db"), Buckets: Buckets(), NoSync: true, MinFree: 1, Now: watch.now,
+			Path: filepath.Join(t.TempDir(), "b.db"), Buckets: withOutbox(), NoSync: true, MinFree: 1, Now: watch.now,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := &rig{T: t, f: f, s: s}
-		if r.e, err = New(Config{Store: s, Fleet: clockedFleet{f, watch}, Enabled: true, NewMessageID: f.messageID}); err != nil {
+		if r.e, err = New(Config{Store: s, Outbox: openOutbox(t, s), Fleet: clockedFleet{f, watch}, Enabled: true, NewMessageID: f.messageID}); err != nil {
 			t.Fatal(err)
 		}
 		r.e.now = watch.now

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
@@ -80,7 +81,7 @@ func (j *journal) line() (line string, err error) {
 		if err != nil {
 			return err
 		}
-		entries, err := tx.OutboxOfBatch(all[0], 0, 1<<20)
+		entries, err := outbox.OfBatch(tx, all[0], 0, 1<<20)
 		line = string(h.Status)
 		for _, e := range entries[min(j.seen, len(entries)):] {
 			line += " " + strings.TrimPrefix(string(e.Kind), "message.batch.")

@@ -65,17 +65,17 @@ func (w *worker) begin() (item *itemRecord, err error) {
 		case b.Status != event.BatchProcessing:
 			return errUnchanged
 		case stopping:
-			return step(tx, b, Input{On: OnShutdown}, states, nil)
+			return w.e.step(tx, b, Input{On: OnShutdown}, states, nil)
 		case b.Counts.Open() == 0:
 			last, err := b.loadOrLost(tx, b.Current)
 			if err != nil {
 				return err
 			}
-			return step(tx, b, Input{On: OnNothingLeft}, states, &subject{b.Current, last})
+			return w.e.step(tx, b, Input{On: OnNothingLeft}, states, &subject{b.Current, last})
 		case window != WindowOpen:
-			return step(tx, b, Input{On: OnWindowEnds}, states, nil)
+			return w.e.step(tx, b, Input{On: OnWindowEnds}, states, nil)
 		case c.none():
-			return step(tx, b, Input{On: OnNoInstance}, states, nil)
+			return w.e.step(tx, b, Input{On: OnNoInstance}, states, nil)
 		case c.cut:
 			return errUnchanged
 		}
@@ -84,7 +84,7 @@ func (w *worker) begin() (item *itemRecord, err error) {
 		if err != nil {
 			return err
 		}
-		return step(tx, b, Input{On: OnGive, Give: true}, states, nil)
+		return w.e.step(tx, b, Input{On: OnGive, Give: true}, states, nil)
 	})
 	if err == nil && item != nil {
 		w.gave(c.position)
@@ -254,7 +254,7 @@ func (w *worker) finish(r itemRecord, o outcome) (next *itemRecord, delay time.D
 	}
 	f.ready = f.next.ready(w.e.now())
 	err = w.commit(func(tx *store.Tx, b *full) (err error) {
-		next, err = f.apply(tx, b)
+		next, err = f.apply(tx, w.e, b)
 		return err
 	})
 	if err == nil && back != nil {
@@ -302,7 +302,7 @@ type finishing struct {
 	states   []event.State
 }
 
-func (f finishing) apply(tx *store.Tx, b *full) (next *itemRecord, err error) {
+func (f finishing) apply(tx *store.Tx, e *Engine, b *full) (next *itemRecord, err error) {
 	in := f.input(b, tx.Now())
 	item, o := f.item, f.outcome
 	if o.receipt.Record != nil && o.move == MoveSuccess {
@@ -329,7 +329,7 @@ func (f finishing) apply(tx *store.Tx, b *full) (next *itemRecord, err error) {
 		}
 		next = &given
 	}
-	return next, step(tx, b, in, f.states, &ended)
+	return next, e.step(tx, b, in, f.states, &ended)
 }
 
 // input returns the input of the table for the outcome.

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
@@ -74,7 +75,7 @@ func (s *sim) compareHeader(m *modelBatch) error {
 	})
 }
 
-func (s *sim) compareEvents(m *modelBatch, got []store.OutboxEntry) error {
+func (s *sim) compareEvents(m *modelBatch, got []outbox.Entry) error {
 	var reported, owed []event.Kind
 	for _, e := range got {
 		reported = append(reported, e.Kind)
@@ -102,7 +103,7 @@ func (s *sim) compareEvents(m *modelBatch, got []store.OutboxEntry) error {
 
 // compare holds an entry against the event that the rules ask for, byte for
 // byte.
-func (e modelEvent) compare(got store.OutboxEntry) error {
+func (e modelEvent) compare(got outbox.Entry) error {
 	data := e.data
 	if data == nil {
 		var body struct{ Data event.BatchItemData }

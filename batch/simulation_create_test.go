@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery/outbox"
 	"postern/event"
-	"postern/store"
 )
 
 const (
@@ -143,7 +143,7 @@ func (s *sim) newModel(d, w *draws) *modelBatch {
 	}
 	m.draw = func(n int64, sends int) int64 { return s.chance.drawBefore(m.id, n, sends) }
 	m.seen = func() *observed { return s.see(m) }
-	m.news = func() []store.OutboxEntry { return s.entries[m.id] }
+	m.news = func() []outbox.Entry { return s.entries[m.id] }
 	m.rivals = func(id int64) bool { return s.shared(id, m) }
 	return m
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery/outbox"
 	"postern/instance/pace"
 	"postern/store"
 )
@@ -117,7 +118,7 @@ func (w *simWriter) ended() bool {
 func boot(net *simNet, path string, how simBoot) (*simProcess, error) {
 	w := &simWriter{path: path, noted: map[*simNote]struct{}{}}
 	s, err := store.Open(store.Options{
-		Path: path, Buckets: append(Buckets(), pace.Buckets()...), NoSync: true, MinFree: 1, OnCommit: w.committed,
+		Path: path, Buckets: append(withOutbox(), pace.Buckets()...), NoSync: true, MinFree: 1, OnCommit: w.committed,
 		Fatal: func(error) {}, Now: net.watch.now,
 	})
 	if err != nil {
@@ -149,9 +150,12 @@ type simBoot struct {
 // start starts an engine on an open store.
 func start(net *simNet, s *store.Store, pacer *pace.Pacer, w *simWriter, how simBoot) (*simProcess, error) {
 	p := &simProcess{net: net, store: s, pacer: pacer, simWriter: w}
-	var err error
+	box, err := outbox.Open(s)
+	if err != nil {
+		return nil, err
+	}
 	p.engine, err = New(Config{
-		Store: s, Fleet: p, NewMessageID: net.messageID, Enabled: how.enabled, LetGo: func(id uuid.UUID) { pacer.Release(id.String()) },
+		Store: s, Outbox: box, Fleet: p, NewMessageID: net.messageID, Enabled: how.enabled, LetGo: func(id uuid.UUID) { pacer.Release(id.String()) },
 		SendTimeout: simSend, Lease: simLease, ShutdownTimeout: simPatience, Retention: how.life,
 	})
 	if err != nil {
@@ -249,7 +253,7 @@ func (w *simWriter) total() int {
 
 // wholeFile reports what in the file lacks what it needs.
 func (p *simProcess) wholeFile() error {
-	r, err := store.Check(context.Background(), p.path, append(Buckets(), pace.Buckets()...))
+	r, err := store.Check(context.Background(), p.path, append(withOutbox(), pace.Buckets()...))
 	if err == nil && len(r.Faults) > 0 {
 		err = fmt.Errorf("faults: %q", r.Faults)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/internal/prune"
 	"postern/store"
@@ -227,7 +228,7 @@ func (s *sim) compareGone(m *modelBatch) error {
 				return fmt.Errorf("it was removed, and %s has %d records of it (%w)", b.Name, n, err)
 			}
 		}
-		forgotten, err := tx.OutboxForgotten(uuid.Nil, 1<<20)
+		forgotten, err := outbox.Forgotten(tx, uuid.Nil, 1<<20)
 		if err != nil || !slices.Contains(forgotten, m.id) {
 			return fmt.Errorf("it was removed, and its events are not to be (%w)", err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/event/witness"
 	"postern/store"
@@ -32,8 +33,8 @@ type sim struct {
 	seen     map[uuid.UUID]*observed
 	newest   uint64 // of the outbox
 	ownerSeq map[uuid.UUID]uint64
-	entries  map[uuid.UUID][]store.OutboxEntry // not compared yet
-	checked  int                               // commits that were compared
+	entries  map[uuid.UUID][]outbox.Entry // not compared yet
+	checked  int                          // commits that were compared
 	tally    simTally
 }
 
@@ -185,10 +186,10 @@ func (s *sim) compared(m *modelBatch) {
 // observe waits until the engine rests and reads what it reported meanwhile.
 func (s *sim) observe() {
 	synctest.Wait()
-	s.seen, s.entries = map[uuid.UUID]*observed{}, map[uuid.UUID][]store.OutboxEntry{}
-	var all []store.OutboxEntry
+	s.seen, s.entries = map[uuid.UUID]*observed{}, map[uuid.UUID][]outbox.Entry{}
+	var all []outbox.Entry
 	err := s.proc.store.View(func(tx *store.Tx) (err error) {
-		all, err = tx.OutboxAfter(s.newest, 1<<20)
+		all, err = outbox.After(tx, s.newest, 1<<20)
 		return err
 	})
 	s.must(err, "read the outbox")

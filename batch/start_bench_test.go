@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
@@ -56,7 +57,7 @@ func finishedBatch(b *testing.B, s *store.Store, e *Engine, items, events int) {
 		}
 		for range events {
 			progress := made.payload(event.BatchProgress, states, &subject{0, itemRecord{Input: to.at(0)}}, "")
-			err = errors.Join(err, tx.Emit(store.Emission{Kind: event.BatchProgress, Owner: owner, Batch: made.id, Data: progress}))
+			err = errors.Join(err, e.cfg.Outbox.Emit(tx, outbox.Emission{Kind: event.BatchProgress, Owner: owner, Batch: made.id, Data: progress}))
 		}
 		return err
 	})
@@ -68,7 +69,7 @@ func finishedBatch(b *testing.B, s *store.Store, e *Engine, items, events int) {
 func startEngine(b testing.TB, s *store.Store) *Engine {
 	b.Helper()
 	f := newFleet(1, 2)
-	e, err := New(Config{Store: s, Fleet: f, Enabled: true, NewMessageID: f.messageID})
+	e, err := New(Config{Store: s, Outbox: replayOnly(b, s), Fleet: f, Enabled: true, NewMessageID: f.messageID})
 	if err != nil {
 		b.Fatal(err)
 	}

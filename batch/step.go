@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
@@ -28,7 +29,7 @@ type subject struct {
 // index of open batches and the events. The item and its attempt are the
 // caller's. A call that changes nothing is errUnchanged, so that it costs no
 // commit.
-func step(tx *store.Tx, b *full, in Input, states []event.State, item *subject) error {
+func (e *Engine) step(tx *store.Tx, b *full, in Input, states []event.State, item *subject) error {
 	in.Window, _ = b.windowAt(tx.Now())
 	d, err := Next(b.Core, in)
 	if err == nil && d.Row == "" {
@@ -54,8 +55,8 @@ func step(tx *store.Tx, b *full, in Input, states []event.State, item *subject) 
 		return err
 	}
 	for _, kind := range d.Events {
-		e := store.Emission{Kind: kind, Owner: b.spec.Owner, Batch: b.id, Data: b.payload(kind, states, item, interruption)}
-		if err := tx.Emit(e); err != nil {
+		emission := outbox.Emission{Kind: kind, Owner: b.spec.Owner, Batch: b.id, Data: b.payload(kind, states, item, interruption)}
+		if err := e.cfg.Outbox.Emit(tx, emission); err != nil {
 			return err
 		}
 	}

@@ -226,7 +226,7 @@ func (w *worker) row(on Trigger) error {
 		if on == OnClaim || on == OnInstance {
 			b.Fence++
 		}
-		return step(tx, b, Input{On: on}, states, nil)
+		return w.e.step(tx, b, Input{On: on}, states, nil)
 	})
 }
 

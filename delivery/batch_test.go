@@ -3,34 +3,39 @@ package delivery
 import (
 	"crypto/sha256"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
 
-func (r *rig) emitBatch(batch uuid.UUID) (e store.OutboxEntry) {
+func (r *rig) emitBatch(batch uuid.UUID) (e outbox.Entry) {
 	r.t.Helper()
 	r.update(func(tx *store.Tx) error {
-		return tx.Emit(store.Emission{Kind: event.BatchStarted, Owner: uuid.UUID{1}, Batch: batch, Data: map[string]int{"n": 1}})
+		return r.box.Emit(tx, outbox.Emission{Kind: event.BatchStarted, Owner: uuid.UUID{1}, Batch: batch, Data: map[string]int{"n": 1}})
 	})
 	return r.entry(r.newestEntry())
 }
 
 func (r *rig) newestEntry() (seq uint64) {
 	r.view(func(tx *store.Tx) error {
-		seq = tx.OutboxNewest()
-		return nil
+		var err error
+		seq, err = outbox.Newest(tx)
+		return err
 	})
 	return seq
 }
 
-func (r *rig) entry(seq uint64) (e store.OutboxEntry) {
+func (r *rig) entry(seq uint64) (e outbox.Entry) {
 	r.view(func(tx *store.Tx) (err error) {
-		e, _, err = tx.Outbox(seq)
+		if e, _, err = outbox.Get(tx, seq); err == nil {
+			e, err = Queued(tx, e)
+		}
 		return err
 	})
 	return e
@@ -42,7 +47,13 @@ func (r *rig) settleBatch(seq uint64, accepted bool, next time.Time) {
 	if !accepted {
 		a.Status, a.Error = 503, "status 503"
 	}
-	r.update(func(tx *store.Tx) error { return r.l.SettleBatch(tx, seq, a, accepted, next) })
+	r.update(func(tx *store.Tx) error {
+		e, found, err := outbox.Head(tx, seq)
+		if err == nil && found {
+			_, _, err = r.l.Settle(tx, e.Record, a, accepted, next)
+		}
+		return err
+	})
 }
 
 // TestTheRecordOfABatchEventFollowsItsEntry: made in its commit, and changed in
@@ -52,12 +63,12 @@ func TestTheRecordOfABatchEventFollowsItsEntry(t *testing.T) {
 	batch := uuid.New()
 	e := r.emitBatch(batch)
 	rec, found := r.record(e.Record)
-	if !found || rec.State != Pending || rec.Lane != BatchLane || rec.Batch != batch || rec.OutboxSeq != e.Seq ||
+	if !found || rec.State != Pending || rec.Lane != OutboxLane || rec.Batch != batch || rec.OutboxSeq != e.Seq ||
 		rec.EventID != BatchEventID(e) || rec.URL != "https://global.example/in" || rec.Bytes != len(e.Body) {
 		t.Fatalf("%v, %+v", found, rec)
 	}
-	if due := r.due(BatchLane); len(due) != 0 {
-		t.Errorf("%v are in the lane's index, though the outbox has them", due)
+	if due, again := r.due(OutboxLane), r.due(BatchLane); !slices.Equal(due, []uint64{rec.ID}) || len(again) != 0 {
+		t.Errorf("due are %v, of repetitions %v", due, again)
 	}
 	next := time.Now().Add(time.Minute).UTC().Truncate(time.Millisecond)
 	r.settleBatch(e.Seq, false, next)
@@ -67,33 +78,12 @@ func TestTheRecordOfABatchEventFollowsItsEntry(t *testing.T) {
 	}
 	r.settleBatch(e.Seq, true, time.Time{})
 	rec, _ = r.record(e.Record)
-	if entry := r.entry(e.Seq); rec.State != Delivered || rec.Attempts != 2 || entry.State != store.OutboxDelivered {
+	if entry := r.entry(e.Seq); rec.State != Delivered || rec.Lane != BatchLane || rec.Attempts != 2 || entry.State != outbox.Delivered || entry.Attempts != 2 || len(r.due(OutboxLane)) != 0 {
 		t.Errorf("after acceptance: %+v, entry %+v", rec, entry)
 	}
 	r.settleBatch(e.Seq, false, next) // a straggler
 	if again, _ := r.record(e.Record); again.State != Delivered || again.Attempts != 2 {
 		t.Errorf("after a straggler: %+v", again)
-	}
-}
-
-// TestAnOlderEntryGetsARecordWithItsFirstOutcome: a file that is older than the
-// log.
-func TestAnOlderEntryGetsARecordWithItsFirstOutcome(t *testing.T) {
-	r := newRig(t, Config{Log: true})
-	none := func(*store.Tx, store.OutboxEntry) (uint64, error) { return 0, nil }
-	r.s.OnEmit(none)
-	e := r.emitBatch(uuid.New())
-	r.update(func(tx *store.Tx) error { return tx.OutboxRetry(e.Seq, time.Now(), 500, "status 500") })
-	r.reopen()
-	r.settleBatch(e.Seq, false, time.Now())
-	entry := r.entry(e.Seq)
-	rec, found := r.record(entry.Record)
-	if !found || rec.Attempts != 2 || rec.State != Pending || rec.EventID != BatchEventID(e) || rec.Bytes != len(e.Body) {
-		t.Fatalf("%v, %+v", found, rec)
-	}
-	r.settleBatch(e.Seq, true, time.Time{})
-	if rec, _ = r.record(entry.Record); rec.State != Delivered || rec.Attempts != 3 {
-		t.Errorf("%+v", rec)
 	}
 }
 
@@ -103,7 +93,7 @@ func TestAnEventOfARemovedBatchIsDeliveredAndLogged(t *testing.T) {
 	r := newRig(t, Config{Log: true})
 	batch := uuid.New()
 	e := r.emitBatch(batch)
-	r.update(func(tx *store.Tx) error { return tx.OutboxForget(batch) })
+	r.update(func(tx *store.Tx) error { return r.box.Forget(tx, batch) })
 	r.settleBatch(e.Seq, true, time.Time{})
 	rec, found := r.record(e.Record)
 	if !found || rec.State != Delivered || r.entry(e.Seq).Seq != 0 {
@@ -150,7 +140,7 @@ func TestARetryOfABatchEvent(t *testing.T) {
 	r.settleBatch(e.Seq, false, time.Now().Add(time.Hour))
 	r.update(func(tx *store.Tx) error {
 		rec, due, err := r.l.Retry(tx, e.Record)
-		if rec.State != Pending || due != nil || rec.NextAttemptAt.After(tx.Now()) {
+		if rec.State != Pending || due == nil || due.OutboxSeq != e.Seq || rec.NextAttemptAt.After(tx.Now()) {
 			t.Errorf("%+v, %v", rec, due)
 		}
 		return err
@@ -181,7 +171,7 @@ func TestARetryOfABatchEvent(t *testing.T) {
 // TestTheIDOfABatchEventIsAUUIDOfItsOwnerAndNumber: of version 8 and SHA-256, and the same for ever.
 func TestTheIDOfABatchEventIsAUUIDOfItsOwnerAndNumber(t *testing.T) {
 	for n := range uint64(300) {
-		e := store.OutboxEntry{Owner: uuid.New(), OwnerSeq: n << n}
+		e := outbox.Entry{Owner: uuid.New(), OwnerSeq: n << n}
 		want := uuid.NewHash(sha256.New(), e.Owner, store.Key(e.OwnerSeq), 8)
 		if got := BatchEventID(e); got != want {
 			t.Fatalf("event %d of %s is %s, not %s", e.OwnerSeq, e.Owner, got, want)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"time"
 
+	"postern/delivery/outbox"
 	"postern/store"
 )
 
@@ -29,9 +30,10 @@ const (
 	logs      = "delivery_log"
 )
 
-// Buckets returns the buckets of this package.
+// Buckets returns the buckets of this package, and those of the outbox, which it
+// delivers.
 func Buckets() []store.Bucket {
-	return []store.Bucket{
+	return append(queuedBuckets(), []store.Bucket{
 		{Name: records, Owner: "delivery", Key: "record", Value: "a delivery: its lane, state, last attempt and whose body it has", Append: true, Guards: true, When: recordMade, Needs: ask(needs.ofRecord), Of: recordOwner},
 		{Name: attempts, Owner: "delivery", Key: "record + number", Value: "1 when error and answer are those of the next one, else 0; an attempt before the last", Fill: 0.75, Needs: ask(ofPart(0))},
 		{Name: digests, Owner: "delivery", Key: "block of records", Value: "a row for each record of the block, with what filters ask for", Append: true, Needs: ask(needs.ofBlock)},
@@ -41,7 +43,7 @@ func Buckets() []store.Bucket {
 		{Name: positions, Owner: "delivery", Key: "instance + the event's number among those of the instance, or 2^63 + sequence of one without", Value: "sequence", Append: true, Series: 8, Needs: ask(needs.ofPosition), Of: keyOwner},
 		{Name: newest, Owner: "delivery", Key: "instance", Value: "the number of its newest event and its end", Of: keyOwner},
 		{Name: holds, Owner: "delivery", Key: "event sequence + record", Value: "nothing; a record made later that has the event's body", Needs: ask(needs.ofHold)},
-		{Name: dues, Owner: "delivery", Key: "lane + due time + record", Value: "line; what may be sent when its time has come", Fill: 0.75, Needs: ask(needs.ofDue)},
+		{Name: dues, Owner: "delivery", Key: "lane + due time + record", Value: "line; what may be sent when its time has come", Fill: 0.75, Dense: queued, Needs: ask(needs.ofDue)},
 		{Name: heads, Owner: "delivery", Key: "lane + record", Value: "line; of each line of a lane the first that is pending, all where there is no order", Fill: 0.75, Needs: ask(needs.ofHead)},
 		{Name: lines, Owner: "delivery", Key: "lane + line + record", Value: "when it is due and its bytes; all pending of the lines", Fill: 0.75, Needs: lineNeeds},
 		{Name: expiries, Owner: "delivery", Key: "time + e or r + event sequence or record", Value: "nothing; whose time is over then", Append: true, Needs: ask(needs.ofExpiry)},
@@ -49,7 +51,25 @@ func Buckets() []store.Bucket {
 		{Name: replays, Owner: "delivery", Key: "replay, or replay + number of a part of its list", Value: "how far it is, and its numbers; or records that it repeats", Needs: ask(needs.ofReplay), Of: replayOwner},
 		{Name: forgets, Owner: "delivery", Key: "instance", Value: "nothing; an instance that was deleted, of which everything is to be removed", Needs: ask(needs.ofForget), Gone: markedGone},
 		{Name: logs, Owner: "delivery", Key: "name; gone + instance", Value: "key of the hashes, numbers by state; where the removal of a deleted instance's records goes on", Needs: ask(needs.ofLog), Gone: goneFromLog},
+	}...)
+}
+
+// queued tells keys of what the outbox has pending: they rise, but for those of retries.
+func queued(key []byte) bool { return len(key) > 8 && key[8] == tagOutbox }
+
+// queuedBuckets are the buckets of the outbox, of which pending entries need what is here.
+func queuedBuckets() []store.Bucket {
+	all := outbox.Buckets()
+	for i, b := range all {
+		if b.Name != outbox.StateBucket {
+			continue
+		}
+		all[i].Needs = func(look *store.Lookup) store.Needs {
+			own, here := b.Needs(look), ask(needs.ofPending)(look)
+			return func(key, value []byte) []store.Need { return append(own(key, value), here(key, value)...) }
+		}
 	}
+	return all
 }
 
 // markedGone and goneFromLog are the instances that are marked as deleted.

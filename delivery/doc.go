@@ -23,9 +23,13 @@
 // commit, the others after it, and it publishes all of them after the commit. What it
 // has to know of the instance, it asks an [Origin].
 //
-// Batch events wait in the store's outbox, which is older than this package;
-// their records are here all the same, made and changed in the commits that
-// change the outbox. Retries and replays of them wait here, in [BatchLane].
+// Batch events are in the outbox (package outbox): their bodies, the numbers of each user,
+// and what is kept for replay. What of them is pending waits here like all else, in
+// [OutboxLane], with a record that is made in the commit of the entry and a place in the due
+// index; the commit that ends the record ends the entry. Their order is that of the outbox,
+// and of each batch one is in flight, which package dispatch sees to. Retries and replays of
+// them wait in [BatchLane]. Files of schema version 3 had a queue in the outbox, which the
+// first start takes over (adopt.go).
 //
 // # The log
 //
@@ -52,6 +56,7 @@
 //
 //   - A record is pending and in the indexes of its lane, or neither. Exactly the
 //     first of each line, and whatever has no line, is due.
+//   - An entry of the outbox is pending and has a pending record, or neither.
 //   - The backlog of a lane is how many records of it are pending, and their bytes.
 //   - Each that waits has an alarm in the expiry index: the one of its event, or
 //     one of its own when it was made, or made pending again, later.
@@ -81,7 +86,7 @@
 //	delivery_position  instance, number              sequence of the event
 //	delivery_newest    instance                      the number given last, until when that event is kept
 //	delivery_hold      sequence, record              a later record with the event's body
-//	delivery_due       lane, time, record            line; what may be sent then
+//	delivery_due       lane, time, record            line, or batch and entry; what may be sent then
 //	delivery_lane      lane, record                  line; the same by age
 //	delivery_line      lane, line, record            due time; all that is in a line
 //	delivery_expiry    time, e or r, id              whose time is over then

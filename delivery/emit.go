@@ -12,12 +12,13 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
 
 // Emit writes an instance event, and a pending record for each destination, as
-// part of this commit, and wakes as Tx.Emit does. Only durable destinations may
+// part of this commit, and wakes who waits for Store.Woken. Only durable destinations may
 // be given. A numbered event gets the next number of its instance, and is kept
 // until ExpiresAt, at least until the last of its deliveries is over and as long
 // as the one before it; another one as long as a delivery needs it, and with no destination not at all. Seq,
@@ -193,16 +194,23 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// EmitBatch makes the record of a batch event, in the commit that writes its
-// entry of the outbox: a function for Store.OnEmit.
-func (l *Ledger) EmitBatch(tx *store.Tx, e store.OutboxEntry) (record uint64, err error) {
+// EmitBatch makes the delivery of a batch event, in the commit that writes its
+// entry of the outbox: a function for [outbox.Outbox.OnEmit].
+func (l *Ledger) EmitBatch(tx *store.Tx, e outbox.Entry) (record uint64, err error) {
 	r := l.batchRecord(e)
-	return r.ID, l.putRecord(tx, r, nil)
+	_, err = l.addPending(tx, r, nil)
+	return r.ID, err
 }
 
-func (l *Ledger) batchRecord(e store.OutboxEntry) Record {
+func (l *Ledger) batchRecord(e outbox.Entry) Record {
+	r := batchRecord(e, ShownURL(*l.url.Load()))
+	r.ID = l.nextID()
+	return r
+}
+
+func batchRecord(e outbox.Entry, url string) Record {
 	return Record{
-		ID: l.nextID(), EventID: BatchEventID(e), Event: e.Kind, Lane: BatchLane, Batch: e.Batch, URL: ShownURL(*l.url.Load()),
+		EventID: BatchEventID(e), Event: e.Kind, Lane: OutboxLane, Batch: e.Batch, URL: url,
 		State: Pending, Bytes: len(e.Body), CreatedAt: e.CreatedAt, OutboxSeq: e.Seq,
 	}
 }
@@ -210,7 +218,7 @@ func (l *Ledger) batchRecord(e store.OutboxEntry) Record {
 // BatchEventID returns the id of a batch event: the webhook-id of all attempts
 // to deliver it. It follows from the event's owner and number, which no other
 // event has.
-func BatchEventID(e store.OutboxEntry) uuid.UUID {
+func BatchEventID(e outbox.Entry) uuid.UUID {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64(e.Owner[:], e.OwnerSeq))
 	id := uuid.UUID(sum[:16])
 	id[6] = id[6]&0x0f | 8<<4 // version 8

@@ -108,7 +108,7 @@ func (x *expiring) record(id uint64) error {
 	if err != nil || !found {
 		return ignoreDamage(err)
 	}
-	if !old.waits() || x.now.Before(old.ExpiresAt) {
+	if !old.waits() || !old.over(x.now) {
 		return nil
 	}
 	ended, err := x.l.end(x.tx, old, old, Expired)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/google/uuid"
+
 	"postern/store"
 )
 
@@ -16,13 +18,20 @@ type place struct {
 	bytes    int
 	once     bool
 	record   uint64
+
+	batch  uuid.UUID // in OutboxLane
+	outbox uint64    // sequence of the entry, in OutboxLane
 }
 
 // onceMark is set beside the bytes of a delivery that has one attempt.
 const onceMark = 1 << 31
 
 func placeOf(r Record) place {
-	return place{lane: r.Lane, instance: r.Instance, line: r.Line, bytes: r.Bytes, once: r.Once, record: r.ID}
+	p := place{lane: r.Lane, instance: r.Instance, line: r.Line, bytes: r.Bytes, once: r.Once, record: r.ID}
+	if p.lane == OutboxLane {
+		p.batch, p.outbox = r.Batch, r.OutboxSeq
+	}
+	return p
 }
 
 func (p place) share() Lane { return p.lane.share(p.instance) }
@@ -37,13 +46,16 @@ func (p place) lineKey() []byte  { return store.Key(p.share().key(), uint64(p.li
 
 // value is what the rows of the due and lane indexes say besides their keys:
 // bytes with onceMark (4), and the line (8) and the instance (8) where they are not what the
-// key says.
+// key says; in OutboxLane the batch (16) and the sequence of the entry (8).
 func (p place) value() []byte {
 	size := uint32(p.bytes)
 	if p.once {
 		size |= onceMark
 	}
-	v := binary.BigEndian.AppendUint32(make([]byte, 0, 20), size)
+	v := binary.BigEndian.AppendUint32(make([]byte, 0, 28), size)
+	if p.lane == OutboxLane {
+		return binary.BigEndian.AppendUint64(append(v, p.batch[:]...), p.outbox)
+	}
 	if p.line == 0 && p.instance == p.lane.Instance {
 		return v
 	}
@@ -65,6 +77,9 @@ func (p place) lineValue(at time.Time) []byte {
 func (p *place) parse(v []byte) bool {
 	p.line, p.instance = 0, p.lane.Instance
 	switch len(v) {
+	case 28:
+		p.bytes, p.batch, p.outbox = int(binary.BigEndian.Uint32(v)), uuid.UUID(v[4:20]), binary.BigEndian.Uint64(v[20:])
+		return true
 	case 20:
 		p.instance = int64(binary.BigEndian.Uint64(v[12:]))
 		fallthrough
@@ -82,6 +97,9 @@ func (p *place) parse(v []byte) bool {
 // enter puts a pending delivery into the indexes of its lane. It is a head when
 // it waits for no other one of its line.
 func (l *Ledger) enter(tx *store.Tx, p place, at time.Time) (head bool, err error) {
+	if p.lane == OutboxLane {
+		return true, tx.Put(dues, p.dueKey(at), p.value())
+	}
 	head = true
 	if p.line != 0 {
 		first, waits, err := firstOfLine(tx, p)
@@ -114,6 +132,9 @@ func putHead(tx *store.Tx, p place, at time.Time) error {
 // leave takes a delivery out of the indexes. follows is what may be sent
 // instead, nil when there is nothing new.
 func (l *Ledger) leave(tx *store.Tx, p place, at time.Time) (follows *Due, err error) {
+	if p.lane == OutboxLane {
+		return nil, tx.Delete(dues, p.dueKey(at))
+	}
 	l.addBacklog(tx, p.share(), -1, -int64(p.bytes))
 	err = errors.Join(tx.Delete(dues, p.dueKey(at)), tx.Delete(heads, p.headKey()))
 	if p.instance != p.lane.Instance {

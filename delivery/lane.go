@@ -3,6 +3,8 @@ package delivery
 import (
 	"time"
 
+	"github.com/google/uuid"
+
 	"postern/event"
 )
 
@@ -13,9 +15,17 @@ type Lane struct {
 	Instance int64 // 0: the global webhook
 	Target   event.Target
 	Endpoint string // with event.TargetEndpoint only
+	Outbox   bool   // OutboxLane
 }
 
-// BatchLane is where batch events go.
+// OutboxLane is where the events of the outbox wait for their delivery to the global
+// webhook. What is due in it has a batch: of each only one is to be in flight. Their order
+// is that of the outbox, which knows what is pending, so that this lane has a due index
+// and no other one.
+var OutboxLane = Lane{Flow: FlowBatch, Target: event.TargetGlobal, Outbox: true}
+
+// BatchLane is where retries and replays of batch events wait, and where records of batch
+// events belong that have ended.
 var BatchLane = Lane{Flow: FlowBatch, Target: event.TargetGlobal}
 
 // GlobalLane is where instance events go beside their own instance's webhook.
@@ -42,6 +52,10 @@ type Due struct {
 	Record uint64
 	Line   Line
 	Once   bool // it has one attempt, and waits for no breaker
+
+	// In OutboxLane.
+	Batch     uuid.UUID
+	OutboxSeq uint64
 }
 
 // Backlog is what waits for a lane.

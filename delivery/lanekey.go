@@ -16,10 +16,13 @@ const (
 	tagEndpoint = 'e'
 	tagGlobal   = 'g'
 	tagBatch    = 'b'
+	tagOutbox   = 'o'
 )
 
 func (l Lane) tag() byte {
 	switch {
+	case l.Outbox:
+		return tagOutbox
 	case l.Flow == FlowBatch:
 		return tagBatch
 	case l.Target == event.TargetGlobal:
@@ -39,6 +42,8 @@ func laneOf(instance int64, to event.Destination) Lane {
 // is one.
 func laneBy(tag byte, instance int64, endpoint string) Lane {
 	switch tag {
+	case tagOutbox:
+		return OutboxLane
 	case tagBatch:
 		return BatchLane
 	case tagGlobal:
@@ -50,7 +55,7 @@ func laneBy(tag byte, instance int64, endpoint string) Lane {
 }
 
 func validTag(tag byte) bool {
-	return tag == tagWebhook || tag == tagEndpoint || tag == tagGlobal || tag == tagBatch
+	return tag == tagWebhook || tag == tagEndpoint || tag == tagGlobal || tag == tagBatch || tag == tagOutbox
 }
 
 // share is the part of a lane that is about one instance.
@@ -63,6 +68,14 @@ func (l Lane) share(instance int64) Lane {
 func (l Lane) whole() Lane {
 	if l.Target == event.TargetGlobal {
 		l.Instance = 0
+	}
+	return l
+}
+
+// again is the lane in which a delivery of l is repeated.
+func (l Lane) again() Lane {
+	if l == OutboxLane {
+		return BatchLane
 	}
 	return l
 }

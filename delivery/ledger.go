@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
@@ -56,6 +57,8 @@ type Config struct {
 	DurableMaxBytes int64         // bodies of pending deliveries, each destination counted
 	ReplayRate      int           // records that a replay makes in a second at most
 
+	// Outbox has the batch events of the same file. nil: there are none.
+	Outbox *outbox.Outbox
 	// GlobalURL is what the log shows of batch events. See SetGlobalURL.
 	GlobalURL string
 	// Resolve tells how a destination is configured now. It must not block and
@@ -152,7 +155,12 @@ func Open(s *store.Store, cfg Config) (*Ledger, error) {
 	if err := l.openLog(); err != nil {
 		return nil, err
 	}
-	s.OnEmit(l.EmitBatch)
+	if err := l.adopt(adoptStep); err != nil {
+		return nil, err
+	}
+	if cfg.Outbox != nil {
+		cfg.Outbox.OnEmit(l.EmitBatch)
+	}
 	return l, nil
 }
 

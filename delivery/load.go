@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"postern/delivery/outbox"
 	"postern/store"
 )
 
@@ -44,7 +45,7 @@ func bodyOf(tx *store.Tx, r Record) (e Event, kept bool, err error) {
 		e, kept, err = getEvent(tx, r.EventSeq)
 		return e, kept && e.ID == r.EventID, err
 	case r.OutboxSeq != 0:
-		entry, found, err := tx.Outbox(r.OutboxSeq)
+		entry, found, err := outbox.Get(tx, r.OutboxSeq)
 		e = r.event()
 		e.Body = entry.Body
 		return e, found, err
@@ -60,7 +61,7 @@ func keepsBody(tx *store.Tx, r Record) bool {
 	case r.EventSeq != 0:
 		return tx.Has(events, store.Key(r.EventSeq))
 	case r.OutboxSeq != 0:
-		return tx.HasOutbox(r.OutboxSeq)
+		return outbox.Has(tx, r.OutboxSeq)
 	}
 	return false
 }

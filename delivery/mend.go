@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"postern/delivery/outbox"
 	"postern/store"
 )
 
@@ -22,8 +23,8 @@ func (l *Ledger) mend() error {
 	}
 	l.log.Warn("records of webhook deliveries are damaged; their indexes are made anew; run postern check, and look after the disk")
 	return l.store.Update(context.Background(), func(tx *store.Tx) error {
-		m := &mender{tx: tx, first: map[lineName]uint64{}, waits: map[Lane]Backlog{}, lost: map[uint64]bool{}}
-		for _, step := range []func() error{m.events, m.records, m.indexes, m.expiries, m.positions, m.backlogs} {
+		m := &mender{l: l, tx: tx, first: map[lineName]uint64{}, waits: map[Lane]Backlog{}, lost: map[uint64]bool{}}
+		for _, step := range []func() error{m.events, m.entries, m.records, m.indexes, m.expiries, m.positions, m.backlogs} {
 			if err := step(); err != nil {
 				return err
 			}
@@ -35,6 +36,7 @@ func (l *Ledger) mend() error {
 // mender holds what one run finds. All of it is one transaction, so that a
 // crash leaves the damage for the next start to see.
 type mender struct {
+	l     *Ledger
 	tx    *store.Tx
 	first map[lineName]uint64 // the first that waits
 	waits map[Lane]Backlog    // by share
@@ -86,6 +88,48 @@ func (m *mender) events() error {
 	return errors.Join(err, m.write())
 }
 
+// entries makes records for pending entries of the outbox that lost theirs: it has to be
+// known what waits for a delivery, and its record tells it.
+func (m *mender) entries() error {
+	if m.l.cfg.Outbox == nil {
+		return nil
+	}
+	var lost []outbox.Entry
+	for after := uint64(0); ; {
+		some, err := outbox.List(m.tx, outbox.Query{State: outbox.Pending, From: after, Limit: mendStep})
+		if err != nil {
+			return err
+		}
+		for _, e := range some {
+			after = e.Seq
+			r, found, err := getRecord(m.tx, e.Record)
+			if ignoreDamage(err) != nil {
+				return err
+			}
+			if err != nil || !found || r.State != Pending || r.OutboxSeq != e.Seq {
+				lost = append(lost, e)
+			}
+		}
+		if len(some) < mendStep {
+			break
+		}
+	}
+	for _, e := range lost {
+		whole, found, err := outbox.Get(m.tx, e.Seq)
+		if err == nil && found {
+			r := m.l.renewedRecord(whole)
+			err = errors.Join(m.tx.TakeID(records, r.ID), m.tx.Put(records, store.Key(r.ID), encodeRecord(r)), outbox.SetRecord(m.tx, e.Seq, r.ID))
+		}
+		if ignoreDamage(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mendStep is how many entries are looked at between two that are written.
+const mendStep = 1000
+
 // records has every pending record put where it belongs.
 func (m *mender) records() error {
 	err := m.tx.Scan(records, store.Range{}, func(k, v []byte) (bool, error) {
@@ -110,6 +154,10 @@ func (m *mender) record(r Record) {
 			m.first[name] = p.record
 		}
 		m.want(lines, p.lineKey(), p.lineValue(r.dueAt()))
+	}
+	if p.lane == OutboxLane {
+		m.want(dues, p.dueKey(r.dueAt()), p.value())
+		return
 	}
 	if head {
 		m.want(dues, p.dueKey(r.dueAt()), p.value())

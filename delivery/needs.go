@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 
+	"postern/delivery/outbox"
 	"postern/store"
 )
 
@@ -57,6 +58,14 @@ func (n needs) ofRecord(key, value []byte) (all []store.Need) {
 		all = append(all, store.Need{Bucket: events, Key: store.Key(r.EventSeq), Why: "what is to be delivered is lost"})
 	}
 	p := placeOf(r)
+	if p.lane == OutboxLane {
+		entry := store.Key(r.OutboxSeq)
+		return append(
+			all,
+			store.Need{Bucket: outbox.EntryBucket, Key: entry, Why: "what is to be delivered is lost"},
+			store.Need{Bucket: dues, Key: p.dueKey(r.dueAt()), Value: p.value(), Why: "a delivery is never sent"},
+		)
+	}
 	if p.line != 0 {
 		all = append(all, store.Need{
 			Bucket: lines, Key: p.lineKey(), Value: p.lineValue(r.dueAt()), Why: "a delivery does not wait for its turn",
@@ -105,6 +114,30 @@ func (n needs) waiting(key []byte, size int, right func(place, Record) bool) []s
 	return []store.Need{{
 		Bucket: records, Key: bytes.Clone(id), Why: why,
 		Is: recordIs(id, func(r Record) bool { return r.waits() && right(placeOf(r), r) }),
+	}}
+}
+
+// ofPending: an entry of the outbox that is pending has a record that waits, or waits in the
+// queue of schema version 3.
+func (n needs) ofPending(key, _ []byte) []store.Need {
+	seq, pending := outbox.PendingSeq(key)
+	if !pending {
+		return nil
+	}
+	raw, _ := n.look.Get(outbox.EntryBucket, store.Key(seq))
+	e, err := outbox.DecodeEntry(seq, raw)
+	if raw == nil || err != nil || outbox.WaitsInFormer(n.look, e, key) {
+		return nil
+	}
+	const why = "an event that waits is never sent"
+	if e.Record == 0 {
+		return []store.Need{{Why: why + "; the next start makes its record if it finds damage"}}
+	}
+	r := batchRecord(e, "")
+	r.ID = e.Record
+	return []store.Need{{
+		Bucket: records, Key: store.Key(e.Record), Value: encodeRecord(r), Why: why,
+		Is: recordIs(store.Key(e.Record), func(r Record) bool { return r.waits() && r.Lane == OutboxLane && r.OutboxSeq == seq }),
 	}}
 }
 

@@ -34,14 +34,14 @@ func DueAfter(tx *store.Tx, lane Lane, after Due, limit int) (all []Due, err err
 		if err := lineOf(tx, dues, p.dueKey(all[i].At), &p); err != nil {
 			return nil, err
 		}
-		all[i].Line, all[i].Once = p.line, p.once
+		all[i].Line, all[i].Once, all[i].Batch, all[i].OutboxSeq = p.line, p.once, p.batch, p.outbox
 	}
 	return all, nil
 }
 
 // PendingAfter is DueAfter in the order in which the deliveries were made,
 // whenever they are due, beginning after the given record: what a sweep sends.
-// At is not told.
+// At is not told. OutboxLane has no such order: the outbox lists what is pending.
 func PendingAfter(tx *store.Tx, lane Lane, record uint64, limit int) (all []Due, err error) {
 	all, err = headsAfter(tx, lane, record, limit)
 	for i := range all {

@@ -76,6 +76,12 @@ func (l *Ledger) end(tx *store.Tx, old, r Record, state State) (ended Ended, err
 		state = r.former()
 	}
 	r.State, r.Former, r.NextAttemptAt, r.Line = state, "", time.Time{}, 0
+	if r.Lane == OutboxLane {
+		if err := l.cfg.Outbox.Ended(tx, r.OutboxSeq, r.Attempts, r.LastStatus); err != nil {
+			return ended, err
+		}
+		r.Lane = BatchLane
+	}
 	if !l.cfg.Log {
 		return Ended{Record: r, Follows: follows}, l.dropRecord(tx, old)
 	}

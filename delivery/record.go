@@ -77,7 +77,7 @@ type Record struct {
 
 	Line      Line   // what it waits in while it is pending
 	EventSeq  uint64 // of the stored event whose body it has, 0 when none
-	OutboxSeq uint64 // of the outbox entry that it mirrors, 0 when none
+	OutboxSeq uint64 // of the outbox entry whose body it has, 0 when none
 	OwnBody   bool   // its body is stored beside it
 
 	// Access is that of the destination for which a credential was made, see
@@ -103,10 +103,10 @@ type Attempt struct {
 // MaxAnswer is how much of an answer the log keeps.
 const MaxAnswer = 2 << 10
 
-// mirrors tells that the record follows an entry of the outbox, which is what
-// is delivered.
-func (r Record) mirrors() bool {
-	return r.State == Pending && r.OutboxSeq != 0 && r.ReplayOf == 0 && r.Former == ""
+// ofVersion3 reports whether the record follows an entry of the outbox in a file of schema
+// version 3, in which the outbox itself was the queue: see adopt.go.
+func (r *Record) ofVersion3() bool {
+	return r.State == Pending && r.OutboxSeq != 0 && r.ReplayOf == 0 && r.Former == "" && r.Lane == BatchLane
 }
 
 // inMemory tells that the record follows a delivery of the in-memory flow.
@@ -115,7 +115,7 @@ func (r *Record) inMemory() bool {
 }
 
 // waits tells that the record is in the indexes of its lane.
-func (r Record) waits() bool { return r.State == Pending && !r.mirrors() && !r.inMemory() }
+func (r Record) waits() bool { return r.State == Pending && !r.ofVersion3() && !r.inMemory() }
 
 // dueAt is the time under which a pending record that may be sent is in the due
 // index. One that was never attempted is due since it was made.

@@ -185,7 +185,7 @@ func (l *Ledger) repeatOne(tx *store.Tx, replay, id uint64, to map[Lane]destinat
 		return r, false, err
 	}
 	r = Record{
-		ID: l.nextID(), EventID: o.EventID, Event: o.Event, Lane: o.Lane, Instance: o.Instance, Name: o.Name, Batch: o.Batch,
+		ID: l.nextID(), EventID: o.EventID, Event: o.Event, Lane: o.Lane.again(), Instance: o.Instance, Name: o.Name, Batch: o.Batch,
 		Chat: o.Chat, ChatLID: o.ChatLID, URL: o.URL, RequestID: uuid.NewString(), State: Pending, Bytes: o.Bytes,
 		Once: !now.Durable && o.Lane.Flow != FlowBatch, CreatedAt: tx.Now(), ExpiresAt: now.until(tx.Steady()), ReplayOf: o.ID, Replay: replay, EventSeq: o.EventSeq, OutboxSeq: o.OutboxSeq, Access: o.Access,
 	}

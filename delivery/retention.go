@@ -123,7 +123,7 @@ func (l *Ledger) agedFrom(tx *store.Tx, from uint64, before time.Time) (found ag
 func (l *Ledger) bound(ctx context.Context) {
 	from, since := uint64(0), time.Now()
 	for {
-		made, emitted := l.store.Woken(), l.store.Emitted()
+		made, emitted := l.store.Woken(), l.emitted()
 		if time.Since(since) > excessAfresh {
 			from, since = 0, time.Now()
 		}
@@ -146,6 +146,14 @@ func (l *Ledger) bound(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// emitted is closed after the next commit that emitted a batch event; nil: none does.
+func (l *Ledger) emitted() <-chan struct{} {
+	if l.cfg.Outbox == nil {
+		return nil
+	}
+	return l.cfg.Outbox.Emitted()
 }
 
 // pruneExcess removes the oldest records that ended, from a block on, while

@@ -15,8 +15,8 @@ const retryWait = time.Hour
 // waits in a line, whoever is first of it does, since the order holds. One that
 // ended is PENDING again for one attempt, outside of all orders, and what it
 // was before when that fails. One of the in-memory flow that is on its way
-// stays as it is. It wakes as Tx.Emit does; due is what is due now, in the
-// record's lane, nil for an entry of the outbox or a delivery on its way.
+// stays as it is. It wakes who waits for Store.Woken; due is what is due now, in the
+// record's lane, nil for a delivery on its way in memory.
 //
 // Errors are ErrNotFound, ErrEndpointGone and ErrBodyGone, both with the record as
 // it stays, and ErrLogOff.
@@ -25,7 +25,7 @@ func (l *Ledger) Retry(tx *store.Tx, record uint64) (r Record, due *Due, err err
 	switch {
 	case err != nil:
 		return r, nil, err
-	case !l.cfg.Log && (!found || !old.waits() && !old.mirrors()):
+	case !l.cfg.Log && (!found || !old.waits()):
 		return r, nil, ErrLogOff // also of what is left from when it was on
 	case !found:
 		return r, nil, ErrNotFound
@@ -41,12 +41,6 @@ func (l *Ledger) Retry(tx *store.Tx, record uint64) (r Record, due *Due, err err
 	switch {
 	case old.inMemory():
 		return old, nil, nil
-	case old.mirrors():
-		if err := l.RescheduleBatch(tx, old.OutboxSeq, tx.Now()); err != nil {
-			return r, nil, err
-		}
-		r, _, err = getRecord(tx, record)
-		return r, nil, err
 	case old.waits():
 		return l.hurry(tx, old)
 	}
@@ -63,7 +57,7 @@ func (l *Ledger) hurry(tx *store.Tx, old Record) (r Record, due *Due, err error)
 		return r, nil, err
 	}
 	r, _, err = getRecord(tx, old.ID)
-	return r, &Due{At: tx.Now(), Record: first.record, Line: first.line, Once: first.once}, err
+	return r, &Due{At: tx.Now(), Record: first.record, Line: first.line, Once: first.once, Batch: first.batch, OutboxSeq: first.outbox}, err
 }
 
 // headOf is who leaves before all others of a record's line: itself where it waits in

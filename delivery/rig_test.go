@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
@@ -18,6 +19,7 @@ type rig struct {
 	path string
 	cfg  Config
 	s    *store.Store
+	box  *outbox.Outbox
 	l    *Ledger
 	now  func() time.Time // nil: the time of day
 
@@ -42,6 +44,10 @@ func (r *rig) open() {
 	if r.s, err = store.Open(o); err != nil {
 		r.t.Fatal(err)
 	}
+	if r.box, err = outbox.Open(r.s); err != nil {
+		r.t.Fatal(err)
+	}
+	r.cfg.Outbox = r.box
 	if r.l, err = Open(r.s, r.cfg); err != nil {
 		r.t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func (l *Ledger) Settle(tx *store.Tx, record uint64, a Attempt, accepted bool, n
 		state = Delivered
 	case r.Once || next.IsZero():
 		state = Failed
-	case !tx.Steady().Before(r.ExpiresAt):
+	case r.over(tx.Steady()):
 		state = Expired
 	}
 	if state == Pending {
@@ -51,16 +51,11 @@ func (l *Ledger) CutOff(tx *store.Tx, record uint64, a Attempt) error {
 	if err != nil || !found || !old.waits() {
 		return err
 	}
-	return l.putRecord(tx, old.attempted(a), &old)
-}
-
-// CutOffBatch is CutOff of an entry of the outbox, there and in its record.
-func (l *Ledger) CutOffBatch(tx *store.Tx, seq uint64, a Attempt) error {
-	e, found, err := tx.OutboxHead(seq)
-	if err != nil || !found {
-		return err
+	r := old.attempted(a)
+	if r.Lane == OutboxLane {
+		r.NextAttemptAt = old.dueAt()
 	}
-	return l.SettleBatch(tx, seq, a, false, e.NextAttemptAt)
+	return l.putRecord(tx, r, &old)
 }
 
 // attempted returns the record with one attempt more. The one before it gets a
@@ -89,7 +84,7 @@ func (l *Ledger) move(tx *store.Tx, old Record, r *Record, at time.Time) error {
 	r.NextAttemptAt = fromMillis(millis(at))
 	p := placeOf(*r)
 	err := l.putRecord(tx, *r, &old)
-	if tx.Has(heads, p.headKey()) {
+	if p.lane == OutboxLane || tx.Has(heads, p.headKey()) {
 		return errors.Join(err, tx.Delete(dues, p.dueKey(old.dueAt())), tx.Put(dues, p.dueKey(r.dueAt()), p.value()))
 	}
 	return errors.Join(err, tx.Put(lines, p.lineKey(), p.lineValue(r.dueAt())))
@@ -106,72 +101,5 @@ func (l *Ledger) Reschedule(tx *store.Tx, record uint64, at time.Time) error {
 	return l.move(tx, old, &r, at)
 }
 
-// SettleBatch notes an attempt of an entry of the outbox, there and in its
-// record, which is made if it has none: instead of Tx.OutboxDelivered and
-// Tx.OutboxRetry. A missing entry is no error.
-func (l *Ledger) SettleBatch(tx *store.Tx, seq uint64, a Attempt, accepted bool, next time.Time) error {
-	e, found, err := tx.OutboxHead(seq)
-	if err != nil || !found || e.State != store.OutboxPending {
-		return err
-	}
-	if accepted {
-		err = tx.OutboxAccepted(e, a.Status)
-	} else {
-		err = tx.OutboxFailed(e, next, a.Status, a.Error)
-	}
-	old, known, errOld := l.batchOld(tx, e)
-	if err = errors.Join(err, errOld); err != nil || !known {
-		return err
-	}
-	r := old.attempted(a)
-	if !accepted {
-		r.NextAttemptAt = fromMillis(millis(next))
-		return l.putRecord(tx, r, &old)
-	}
-	r.State, r.NextAttemptAt = Delivered, time.Time{}
-	if !l.cfg.Log {
-		return l.dropRecord(tx, old)
-	}
-	return l.putRecord(tx, r, &old)
-}
-
-// batchOld returns the record of an entry of the outbox as it was before this
-// attempt. One that was made before there were records gets one now. known is
-// false when the record cannot be read, or is gone: the delivery goes on
-// without.
-func (l *Ledger) batchOld(tx *store.Tx, e store.OutboxEntry) (old Record, known bool, err error) {
-	if e.Record != 0 {
-		old, known, err = getRecord(tx, e.Record)
-		if errors.Is(err, store.ErrDamaged) {
-			return old, false, nil
-		}
-		return old, known && old.mirrors(), err
-	}
-	whole, found, err := tx.Outbox(e.Seq)
-	if err != nil || !found {
-		return old, false, err // its batch was removed, and it went with its delivery
-	}
-	e.Body = whole.Body
-	old = l.batchRecord(e)
-	old.Attempts, old.LastStatus, old.LastError = e.Attempts, e.LastStatus, e.LastError
-	return old, true, errors.Join(tx.OutboxRecorded(e.Seq, old.ID), l.putRecord(tx, old, nil))
-}
-
-// RescheduleBatch moves an entry of the outbox to another time without counting
-// an attempt, there and in its record: instead of Tx.OutboxReschedule.
-func (l *Ledger) RescheduleBatch(tx *store.Tx, seq uint64, at time.Time) error {
-	e, found, err := tx.OutboxHead(seq)
-	if err != nil || !found || e.State != store.OutboxPending {
-		return err
-	}
-	if err := tx.OutboxReschedule(seq, at); err != nil || e.Record == 0 {
-		return err
-	}
-	old, known, err := l.batchOld(tx, e)
-	if err != nil || !known {
-		return err
-	}
-	r := old
-	r.NextAttemptAt = fromMillis(millis(at))
-	return l.putRecord(tx, r, &old)
-}
+// over reports whether the time of a delivery is over at a steady time.
+func (r *Record) over(now time.Time) bool { return !r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt) }

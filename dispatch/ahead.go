@@ -61,4 +61,4 @@ func (r records) behind(p parcel) (next row, found bool, err error) {
 }
 
 // behind finds nothing: the board has the lines of the outbox.
-func (outbox) behind(parcel) (next row, found bool, err error) { return next, false, nil }
+func (entries) behind(parcel) (next row, found bool, err error) { return next, false, nil }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
@@ -100,19 +101,15 @@ func benchmarkOutbox(b *testing.B, live bool) {
 	run := 0
 	relayed := func() float64 {
 		run++
-		s, err := store.Open(store.Options{Path: filepath.Join(b.TempDir(), fmt.Sprint(run, ".db"))})
-		if err != nil {
-			b.Fatal(err)
-		}
+		s := openFile(b, store.Options{Path: filepath.Join(b.TempDir(), fmt.Sprint(run, ".db"))})
 		defer s.Close()
-		r := NewRelay(RelayConfig{Store: s, URL: url, Workers: benchWorkers, Sender: NewSender(SenderConfig{Connections: benchWorkers})})
+		r := NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: url, Workers: benchWorkers, Sender: NewSender(SenderConfig{Connections: benchWorkers})})
 		if !live {
 			emitAll(b, s)
 		}
 		if err := r.Start(); err != nil {
 			b.Fatal(err)
 		}
-		defer stopRelay(b, r)
 		begin := time.Now()
 		if live {
 			emitAll(b, s)
@@ -120,13 +117,18 @@ func benchmarkOutbox(b *testing.B, live bool) {
 		for r.delivered.Load() < benchDeliveries {
 			time.Sleep(100 * time.Microsecond)
 		}
-		return benchDeliveries / time.Since(begin).Seconds()
+		took := time.Since(begin)
+		stopRelay(b, r)
+		stats := s.Stats()
+		b.ReportMetric(float64(stats.Commits)/benchDeliveries, "commits/event")
+		b.ReportMetric(float64(stats.Pages)/benchDeliveries, "pages/event")
+		return benchDeliveries / took.Seconds()
 	}
 	compare(b, url, relayed)
 }
 
 // emitAll commits the entries of 200 batches, one at a time each.
-func emitAll(b *testing.B, s *store.Store) {
+func emitAll(b *testing.B, s *file) {
 	const batches = 200
 	var wg sync.WaitGroup
 	for range batches {
@@ -140,9 +142,9 @@ func emitAll(b *testing.B, s *store.Store) {
 	wg.Wait()
 }
 
-func emitBench(b *testing.B, s *store.Store, batch uuid.UUID) {
+func emitBench(b *testing.B, s *file, batch uuid.UUID) {
 	err := s.Update(b.Context(), func(tx *store.Tx) error {
-		return tx.Emit(store.Emission{Kind: event.BatchProgress, Owner: owner, Batch: batch, Data: string(benchBody)})
+		return s.Emit(tx, outbox.Emission{Kind: event.BatchProgress, Owner: owner, Batch: batch, Data: string(benchBody)})
 	})
 	if err != nil {
 		b.Error(err)

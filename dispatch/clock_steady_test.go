@@ -43,11 +43,8 @@ func TestNothingWaitsForTimesOfClocksThatWereAhead(t *testing.T) {
 	t.Run("batch events", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "b.db")
 		synctest.Test(t, func(t *testing.T) {
-			open := func(ahead time.Duration) *store.Store {
-				s, err := store.Open(store.Options{Path: path, NoSync: true, MinFree: 1, Now: func() time.Time { return time.Now().Add(ahead) }})
-				if err != nil {
-					t.Fatal(err)
-				}
+			open := func(ahead time.Duration) *file {
+				s := openFile(t, store.Options{Path: path, NoSync: true, MinFree: 1, Now: func() time.Time { return time.Now().Add(ahead) }})
 				return s
 			}
 			s := open(0)
@@ -64,7 +61,7 @@ func TestNothingWaitsForTimesOfClocksThatWereAhead(t *testing.T) {
 			s = open(0)
 			defer s.Close()
 			hook := &scripted{status: func(emitted, int) (int, string) { return 200, "" }}
-			r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+			r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 			defer stopRelay(t, r)
 			time.Sleep(time.Minute)
 			if n := hook.count(); n != 3 {

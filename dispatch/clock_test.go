@@ -1,32 +1,35 @@
 package dispatch
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
 
 // emitLater emits an entry whose time is yet to come, as one looks that was
 // made just before the clock was set back.
-func emitLater(t *testing.T, s *store.Store, batch uuid.UUID, n int, ahead time.Duration) {
+func emitLater(t *testing.T, s *file, batch uuid.UUID, n int, ahead time.Duration) {
 	t.Helper()
 	change(t, s, func(tx *store.Tx) error {
-		e := store.Emission{Kind: event.BatchProgress, Owner: owner, Batch: batch, Data: emitted{batch.String(), n}}
-		if err := tx.Emit(e); err != nil {
+		e := outbox.Emission{Kind: event.BatchProgress, Owner: owner, Batch: batch, Data: emitted{batch.String(), n}}
+		if err := s.Emit(tx, e); err != nil {
 			return err
 		}
-		return tx.OutboxReschedule(tx.OutboxNewest(), tx.Now().Add(ahead))
+		newest, err := outbox.Newest(tx)
+		return errors.Join(err, s.reschedule(tx, newest, tx.Now().Add(ahead)))
 	})
 }
 
 func TestAnEntryThatIsReadBeforeItsTimeIsRemembered(t *testing.T) {
-	inBubble(t, "t.db", func(t *testing.T, s *store.Store, hook *scripted) {
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+	inBubble(t, "t.db", func(t *testing.T, s *file, hook *scripted) {
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(time.Second)
 		batch := uuid.New()
@@ -47,8 +50,8 @@ func TestNothingWaitsLongerThanTheLongestPauseWhateverTheClockDid(t *testing.T) 
 		"set back by a minute": time.Minute, "by an hour": time.Hour, "by two": 2 * time.Hour, "by a year": 365 * 24 * time.Hour,
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, "w.db", func(t *testing.T, s *store.Store, hook *scripted) {
-				r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+			inBubble(t, "w.db", func(t *testing.T, s *file, hook *scripted) {
+				r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 				defer stopRelay(t, r)
 				time.Sleep(time.Second)
 				emitLater(t, s, uuid.New(), 1, ahead)
@@ -65,7 +68,7 @@ func TestNothingWaitsForTimesSetBeforeTheClockWentBack(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	emitLater(t, s, uuid.New(), 1, 10*time.Minute)
 	emitLater(t, s, uuid.New(), 2, 50*time.Minute)
-	f := &feeder{l: NewRelay(RelayConfig{Store: s, URL: "http://hook/"}).batch, active: true}
+	f := &feeder{l: NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/"}).batch, active: true}
 	if f.turn(); f.l.board.has(1) || f.l.board.has(2) {
 		t.Fatal("they do not wait; this test shows nothing")
 	}
@@ -85,7 +88,7 @@ func TestNothingWaitsForTimesSetBeforeTheClockWentBack(t *testing.T) {
 func TestAClockThatJumpedForwardMakesEverythingDueAtOnce(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	emitLater(t, s, uuid.New(), 1, 30*time.Minute)
-	f := &feeder{l: NewRelay(RelayConfig{Store: s, URL: "http://hook/"}).batch, active: true}
+	f := &feeder{l: NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/"}).batch, active: true}
 	if pause := f.turn(); pause > idle || f.l.board.has(1) {
 		t.Fatalf("the clock is looked at again only in %v", pause)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
@@ -59,10 +60,12 @@ func TestABatchEventThatAStopCutsOffIsALineOfTheLog(t *testing.T) {
 		c.close()
 		c.set("all", nil)
 		c.open(c.path)
-		look := func() (e store.OutboxEntry, r delivery.Record, attempts []delivery.Attempt) {
+		look := func() (e outbox.Entry, r delivery.Record, attempts []delivery.Attempt) {
 			t.Helper()
 			if err := c.s.View(func(tx *store.Tx) (err error) {
-				e, _, err = tx.Outbox(1)
+				if e, _, err = outbox.Get(tx, 1); err == nil {
+					e, err = delivery.Queued(tx, e)
+				}
 				return err
 			}); err != nil {
 				t.Fatal(err)
@@ -74,12 +77,12 @@ func TestABatchEventThatAStopCutsOffIsALineOfTheLog(t *testing.T) {
 		if len(before) != 1 || len(attempts) != 1 || attempts[0].Error != errCutOff.Error() || attempts[0].RequestID != before[0].request {
 			t.Fatalf("%+v, %+v, %+v", before, r, attempts)
 		}
-		if e.State != store.OutboxPending || e.Attempts != 1 || e.LastError != errCutOff.Error() || e.NextAttemptAt.After(before[0].at) || !r.NextAttemptAt.Equal(e.NextAttemptAt) {
+		if e.State != outbox.Pending || e.Attempts != 1 || e.LastError != errCutOff.Error() || e.NextAttemptAt.After(before[0].at) || !r.NextAttemptAt.Equal(e.NextAttemptAt) {
 			t.Errorf("the outbox has %+v, the log %+v", e, r)
 		}
 		c.relay.SetURL("http://all/hook")
 		time.Sleep(time.Second)
-		if e, r, attempts := look(); e.State != store.OutboxDelivered || r.State != delivery.Delivered || len(attempts) != 2 {
+		if e, r, attempts := look(); e.State != outbox.Delivered || r.State != delivery.Delivered || len(attempts) != 2 {
 			t.Errorf("%+v, %+v, %+v", e, r, attempts)
 		}
 	})

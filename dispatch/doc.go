@@ -5,7 +5,7 @@
 //
 // An event leaves for each of its destinations on its own. The old way is
 // memory: a [Queue] tries once. The durable way is the file: a [Relay] delivers
-// what is pending there, batch events from the store's outbox and durable events
+// what is pending there, batch events of the outbox and durable events
 // of instances from package delivery, until it was accepted or its time is over.
 //
 // # Events in memory

@@ -25,7 +25,7 @@ import (
 
 // bench is a relay of durable events over real sockets.
 type bench struct {
-	s      *store.Store
+	s      *file
 	ledger *delivery.Ledger
 	relay  *Relay
 	to     []event.Destination
@@ -43,9 +43,7 @@ func openBench(b *testing.B, urls []string, order event.Order) *bench {
 		c.lanes[endpointLane(1, to.Endpoint)] = to
 	}
 	var err error
-	if c.s, err = store.Open(store.Options{Path: filepath.Join(b.TempDir(), "d.db"), Buckets: delivery.Buckets()}); err != nil {
-		b.Fatal(err)
-	}
+	c.s = openBare(b, store.Options{Path: filepath.Join(b.TempDir(), "d.db")})
 	resolve := func(is delivery.Lane) (event.Destination, delivery.Status) {
 		to, known := c.lanes[is]
 		if !known {
@@ -53,11 +51,11 @@ func openBench(b *testing.B, urls []string, order event.Order) *bench {
 		}
 		return to, delivery.Ready
 	}
-	if c.ledger, err = delivery.Open(c.s, delivery.Config{Log: true, Resolve: resolve}); err != nil {
+	if c.ledger, err = delivery.Open(c.s.Store, delivery.Config{Log: true, Outbox: c.s.Outbox, Resolve: resolve}); err != nil {
 		b.Fatal(err)
 	}
 	c.relay = NewRelay(RelayConfig{
-		Store: c.s, Ledger: c.ledger, Resolve: resolve, Sender: NewSender(SenderConfig{Connections: 2 * mostSlow}),
+		Store: c.s.Store, Outbox: c.s.Outbox, Ledger: c.ledger, Resolve: resolve, Sender: NewSender(SenderConfig{Connections: 2 * mostSlow}),
 	})
 	return c
 }

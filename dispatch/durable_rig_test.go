@@ -24,7 +24,7 @@ import (
 // functions, told apart by their host.
 type town struct {
 	t      *testing.T
-	s      *store.Store
+	s      *file
 	ledger *delivery.Ledger
 	relay  *Relay
 	config delivery.Config
@@ -76,23 +76,20 @@ func (c *town) open(path string) {
 	c.t.Helper()
 	var err error
 	c.path = path
-	c.s, err = store.Open(store.Options{Path: path, Buckets: delivery.Buckets(), NoSync: true, MinFree: 1, Now: func() time.Time { return time.Now().Add(c.ahead) }, OnCommit: func(int, time.Duration) {
+	c.s = openBare(c.t, store.Options{Path: path, NoSync: true, MinFree: 1, Now: func() time.Time { return time.Now().Add(c.ahead) }, OnCommit: func(int, time.Duration) {
 		if image := c.image.Load(); image != nil && *image != nil {
 			(*image)()
 		}
 	}})
-	if err != nil {
-		c.t.Fatal(err)
-	}
 	cfg := c.config
-	cfg.Resolve = c.resolve
+	cfg.Resolve, cfg.Outbox = c.resolve, c.s.Outbox
 	cfg.Ended = func(all []delivery.Ended) { c.relay.Ended(all) }
 	cfg.Made = func(l delivery.Lane, dues []delivery.Due) { c.relay.Made(l, dues) }
-	if c.ledger, err = delivery.Open(c.s, cfg); err != nil {
+	if c.ledger, err = delivery.Open(c.s.Store, cfg); err != nil {
 		c.t.Fatal(err)
 	}
 	c.relay = NewRelay(RelayConfig{
-		Store: c.s, Ledger: c.ledger, Resolve: c.resolve, Sender: &Sender{timeout: DefaultTimeout, wire: c},
+		Store: c.s.Store, Outbox: c.s.Outbox, Ledger: c.ledger, Resolve: c.resolve, Sender: &Sender{timeout: DefaultTimeout, wire: c},
 		PublishInstance: func(n event.Notice) { c.told = append(c.told, n) },
 	})
 	if err := c.relay.Start(); err != nil {

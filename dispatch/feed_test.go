@@ -12,11 +12,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery/outbox"
 	"postern/store"
 )
 
 // change runs fn in a commit.
-func change(t testing.TB, s *store.Store, fn func(tx *store.Tx) error) {
+func change(t testing.TB, s *file, fn func(tx *store.Tx) error) {
 	t.Helper()
 	if err := s.Update(t.Context(), fn); err != nil {
 		t.Fatal(err)
@@ -39,13 +40,13 @@ func TestEntriesThatWereTriedInAnEarlierLifeAreAllTriedAgain(t *testing.T) {
 	emit(t, s, uuid.New(), upTo(n)...)
 	change(t, s, func(tx *store.Tx) error {
 		for seq := range uint64(n) {
-			if err := tx.OutboxRetry(seq+1, tx.Now(), 503, "down"); err != nil {
+			if err := s.retry(tx, seq+1, tx.Now(), 503, "down"); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	startRelay(t, RelayConfig{Store: s, URL: hook.URL})
+	startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: hook.URL})
 	eventually(t, "all delivered", func() bool { return delivered(t, s, n) })
 	for i, e := range hook.received() {
 		if e.N != i {
@@ -55,9 +56,9 @@ func TestEntriesThatWereTriedInAnEarlierLifeAreAllTriedAgain(t *testing.T) {
 }
 
 func TestARetryByHandLeavesNoEarlierAppointmentBehind(t *testing.T) {
-	inBubble(t, "r.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "r.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = func(emitted, int) (int, string) { return 404, "" }
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		batch := uuid.New()
 		emit(t, s, batch, 1)
@@ -73,18 +74,18 @@ func TestARetryByHandLeavesNoEarlierAppointmentBehind(t *testing.T) {
 }
 
 func TestEntriesBeyondWhatIsKeptInMemoryAreTriedAtTheirTime(t *testing.T) {
-	inBubble(t, "h.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "h.db", func(t *testing.T, s *file, hook *scripted) {
 		const n = laterSize + 2*passStep
 		emit(t, s, uuid.New(), upTo(n+1)...)
 		start := time.Now()
 		change(t, s, func(tx *store.Tx) error {
 			for seq := range uint64(n) {
-				if err := tx.OutboxRetry(seq+1, start.Add(time.Minute), 503, "down"); err != nil {
+				if err := s.retry(tx, seq+1, start.Add(time.Minute), 503, "down"); err != nil {
 					return err
 				}
 			}
 			// Set under a clock that was ahead, and behind all the others in the index.
-			return tx.OutboxRetry(n+1, start.Add(1000*time.Hour), 503, "down")
+			return s.retry(tx, n+1, start.Add(1000*time.Hour), 503, "down")
 		})
 		hook.status = func(emitted, int) (int, string) {
 			if since := time.Since(start); since > time.Second && since < time.Minute {
@@ -92,10 +93,10 @@ func TestEntriesBeyondWhatIsKeptInMemoryAreTriedAtTheirTime(t *testing.T) {
 			}
 			return 200, ""
 		}
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(30 * time.Second)
-		if entry(t, s, n+1).State != store.OutboxDelivered {
+		if entry(t, s, n+1).State != outbox.Delivered {
 			t.Error("the entry from another clock waits behind those in backoff")
 		}
 		time.Sleep(time.Minute + n*10*time.Millisecond)
@@ -107,7 +108,7 @@ func TestEntriesBeyondWhatIsKeptInMemoryAreTriedAtTheirTime(t *testing.T) {
 
 func TestNewEntriesAreFoundAlthoughTheClockWentBackDuringAPass(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
-	f := &feeder{l: NewRelay(RelayConfig{Store: s, URL: "http://hook/"}).batch, active: true}
+	f := &feeder{l: NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/"}).batch, active: true}
 	now := time.Now()
 	f.cursor = row{At: now, Seq: 7}
 	f.take([]row{{At: now.Add(-time.Second), Seq: 8}})
@@ -118,7 +119,7 @@ func TestNewEntriesAreFoundAlthoughTheClockWentBackDuringAPass(t *testing.T) {
 
 func TestAFullBoardIsWaitedForWithoutTurning(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
-	f := &feeder{l: NewRelay(RelayConfig{Store: s, URL: "http://hook/"}).batch}
+	f := &feeder{l: NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/"}).batch}
 	f.l.board = fullBoard(boardSize)
 	f.keep(row{At: time.Now().Add(-time.Second), Seq: 1 << 40, Line: uuid.New()})
 	if pause := f.turn(); pause < time.Second {
@@ -146,12 +147,12 @@ func (b *safeBuffer) String() string {
 
 func TestADamagedEntryIsReportedOnceAndHoldsNothingBack(t *testing.T) {
 	var log safeBuffer
-	inBubble(t, "d.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "d.db", func(t *testing.T, s *file, hook *scripted) {
 		batch := uuid.New()
 		emit(t, s, batch, 1, 2, 3)
 		change(t, s, func(tx *store.Tx) error { return tx.Put("outbox", store.Key(uint64(2)), []byte{1}) })
 		logger := slog.New(slog.NewTextHandler(&log, nil))
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender(), Logger: logger})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender(), Logger: logger})
 		defer stopRelay(t, r)
 		time.Sleep(time.Minute)
 		if _, err := r.RetryAll(t.Context()); err != nil {
@@ -159,7 +160,7 @@ func TestADamagedEntryIsReportedOnceAndHoldsNothingBack(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		for _, seq := range []uint64{1, 3} {
-			if entry(t, s, seq).State != store.OutboxDelivered {
+			if entry(t, s, seq).State != outbox.Delivered {
 				t.Errorf("entry %d was not delivered", seq)
 			}
 		}
@@ -171,8 +172,8 @@ func TestADamagedEntryIsReportedOnceAndHoldsNothingBack(t *testing.T) {
 
 func TestOutcomesThatCannotBeStoredAreTriedAgainWithAPauseUntilStop(t *testing.T) {
 	var log safeBuffer
-	inBubble(t, "s.db", func(t *testing.T, s *store.Store, hook *scripted) {
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	inBubble(t, "s.db", func(t *testing.T, s *file, hook *scripted) {
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		hook.status = func(emitted, int) (int, string) {
 			s.Close() // while the event is on its way
 			return 200, ""

@@ -44,10 +44,11 @@ type lane struct {
 
 // row is a pending delivery as the indexes have it.
 type row struct {
-	At   time.Time
-	Seq  uint64    // of the entry, or the record
-	Line uuid.UUID // of those with the same one only one is in flight
-	Once bool      // it has one attempt and does not wait for the breaker
+	At     time.Time
+	Seq    uint64    // of the entry, or the record
+	Record uint64    // of an entry
+	Line   uuid.UUID // of those with the same one only one is in flight
+	Once   bool      // it has one attempt and does not wait for the breaker
 }
 
 // ledger is what a lane reads and writes of the file.
@@ -116,7 +117,7 @@ const laneSize = 128
 // outboxLane is the lane of the outbox. Its senders wait at the board, and who
 // hands something to its feeder waits until it is taken.
 func (r *Relay) outboxLane() *lane {
-	l := r.newLane(delivery.BatchLane, outbox{r.cfg.Store, r.cfg.Ledger, &r.newBatch}, newBoard())
+	l := r.newLane(delivery.BatchLane, entries{r.cfg.Store, r.cfg.Outbox, r.cfg.Ledger, &r.newBatch}, newBoard())
 	l.fresh, l.retries = make(chan []row), make(chan row)
 	return l
 }

@@ -79,9 +79,6 @@ func (r *Relay) retire(l *lane) bool {
 // or removed. What waits for one that was removed is cancelled. It does not
 // block.
 func (r *Relay) Changed(lanes []delivery.Lane) {
-	if r.cfg.Ledger == nil {
-		return
-	}
 	for _, is := range lanes {
 		if is == delivery.BatchLane {
 			r.batch.change()
@@ -128,9 +125,6 @@ func (r *Relay) clearLater(is delivery.Lane) {
 // Clear cancels what waits for destinations that were removed, before others
 // take their names. Of those that were not removed it does nothing.
 func (r *Relay) Clear(ctx context.Context, lanes []delivery.Lane) error {
-	if r.cfg.Ledger == nil {
-		return nil
-	}
 	for _, is := range lanes {
 		if err := r.clear(ctx, is); err != nil {
 			return fmt.Errorf("cancel what waits for endpoint %q: %w", is.Endpoint, err)

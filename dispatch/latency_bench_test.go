@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
@@ -64,12 +65,9 @@ func offer(b *testing.B, rate int) (took []time.Duration) {
 	c := &clocked{committed: make([]time.Time, n), arrived: make([][]time.Time, n)}
 	srv := httptest.NewServer(c)
 	defer srv.Close()
-	s, err := store.Open(store.Options{Path: filepath.Join(b.TempDir(), "p.db")})
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := openFile(b, store.Options{Path: filepath.Join(b.TempDir(), "p.db")})
 	defer s.Close()
-	r := startRelay(b, RelayConfig{Store: s, URL: srv.URL, Workers: benchWorkers, Sender: NewSender(SenderConfig{Connections: benchWorkers})})
+	r := startRelay(b, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: srv.URL, Workers: benchWorkers, Sender: NewSender(SenderConfig{Connections: benchWorkers})})
 	c.emitAll(b, s, rate)
 	for r.delivered.Load() < uint64(n) {
 		time.Sleep(time.Millisecond)
@@ -80,7 +78,7 @@ func offer(b *testing.B, rate int) (took []time.Duration) {
 
 // emitAll commits each event on its own, at its time, whether or not those
 // before it are through.
-func (c *clocked) emitAll(b *testing.B, s *store.Store, rate int) {
+func (c *clocked) emitAll(b *testing.B, s *file, rate int) {
 	batches := make([]uuid.UUID, 50)
 	for i := range batches {
 		batches[i] = uuid.New()
@@ -92,7 +90,7 @@ func (c *clocked) emitAll(b *testing.B, s *store.Store, rate int) {
 		wg.Go(func() {
 			batch := batches[n%len(batches)]
 			err := s.Update(b.Context(), func(tx *store.Tx) error {
-				return tx.Emit(store.Emission{Kind: event.BatchProgress, Owner: owner, Batch: batch, Data: emitted{batch.String(), n}})
+				return s.Emit(tx, outbox.Emission{Kind: event.BatchProgress, Owner: owner, Batch: batch, Data: emitted{batch.String(), n}})
 			})
 			if err != nil {
 				b.Error(err)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
@@ -27,10 +29,7 @@ func BenchmarkMillionPending(b *testing.B) {
 	url, _ := sink(b)
 	for b.Loop() {
 		begin := time.Now()
-		s, err := store.Open(store.Options{Path: path})
-		if err != nil {
-			b.Fatal(err)
-		}
+		s := openFile(b, store.Options{Path: path})
 		b.ReportMetric(time.Since(begin).Seconds(), "open-s")
 		rest := picksAtRest(b, s)
 		b.ReportMetric(float64(percentile(rest, 0.99).Microseconds())/1000, "pick-p99-ms")
@@ -55,8 +54,8 @@ func fillMillion(b *testing.B, path string) {
 	for done := 0; done < million; done += 5000 {
 		err := s.Update(b.Context(), func(tx *store.Tx) error {
 			for i := range 5000 {
-				e := store.Emission{Kind: event.BatchProgress, Owner: owner, Batch: batches[i%1000], Data: string(benchBody)}
-				if err := tx.Emit(e); err != nil {
+				e := outbox.Emission{Kind: event.BatchProgress, Owner: owner, Batch: batches[i%1000], Data: string(benchBody)}
+				if err := s.Emit(tx, e); err != nil {
 					return err
 				}
 			}
@@ -80,9 +79,9 @@ func fillMillion(b *testing.B, path string) {
 
 // drainSome delivers for a while and tells how fast, and how long it took to
 // find the next due entry in the file meanwhile.
-func drainSome(b *testing.B, s *store.Store, url string) (rate float64, picks []time.Duration) {
+func drainSome(b *testing.B, s *file, url string) (rate float64, picks []time.Duration) {
 	b.Helper()
-	r := startRelay(b, RelayConfig{Store: s, URL: url, Workers: benchWorkers, Sender: NewSender(SenderConfig{Connections: benchWorkers})})
+	r := startRelay(b, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: url, Workers: benchWorkers, Sender: NewSender(SenderConfig{Connections: benchWorkers})})
 	begin := time.Now()
 	for r.delivered.Load() < 10*benchDeliveries {
 		from := time.Now()
@@ -98,7 +97,7 @@ func drainSome(b *testing.B, s *store.Store, url string) (rate float64, picks []
 }
 
 // picksAtRest looks for the next due entry while nothing else happens.
-func picksAtRest(b *testing.B, s *store.Store) (picks []time.Duration) {
+func picksAtRest(b *testing.B, s *file) (picks []time.Duration) {
 	b.Helper()
 	for range 10_000 {
 		from := time.Now()
@@ -111,13 +110,13 @@ func picksAtRest(b *testing.B, s *store.Store) (picks []time.Duration) {
 }
 
 // pickNext reads the next due entry as the relay does.
-func pickNext(s *store.Store) error {
+func pickNext(s *file) error {
 	return s.View(func(tx *store.Tx) error {
-		rows, err := tx.OutboxDue(store.Due{}, 1)
+		rows, err := delivery.DueAfter(tx, delivery.OutboxLane, delivery.Due{}, 1)
 		if err != nil {
 			return err
 		}
-		_, _, err = tx.Outbox(rows[0].Seq)
+		_, _, err = outbox.Get(tx, rows[0].OutboxSeq)
 		return err
 	})
 }

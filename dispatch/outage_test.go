@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"postern/store"
 )
 
 // What the global webhook gets when it was away for a while.
@@ -58,8 +56,8 @@ func TestAReceiverThatIsBackAfter30sHasEverythingWithin6s(t *testing.T) {
 	for name, status := range map[string]int{"refused": 0, "503": 503, "429": 429} {
 		for run := range runs {
 			t.Run(fmt.Sprint(name, run), func(t *testing.T) {
-				inBubble(t, "o.db", func(t *testing.T, s *store.Store, hook *scripted) {
-					r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+				inBubble(t, "o.db", func(t *testing.T, s *file, hook *scripted) {
+					r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 					defer stopRelay(t, r)
 					batches := make([]uuid.UUID, 40)
 					sent := make([]int, len(batches))
@@ -84,7 +82,7 @@ func TestAReceiverThatIsBackAfter30sHasEverythingWithin6s(t *testing.T) {
 					back := begin.Add(35 * time.Second)
 					time.Sleep(10 * time.Second)
 					if !delivered(t, s, total) {
-						t.Fatalf("left: %+v, %+v", s.OutboxCounts(), r.Stats())
+						t.Fatalf("left: %+v, %+v", s.Counts(), r.Stats())
 					}
 					bare := time.Duration(total/10+1) * 10 * time.Millisecond
 					if took := hook.lastTry().Sub(back); took > 6*time.Second+bare {
@@ -102,9 +100,9 @@ func TestAReceiverThatIsBackAfter30sHasEverythingWithin6s(t *testing.T) {
 }
 
 func TestProbesGoOutEvery5sForAQuarterOfAnHourAndThenEveryMinute(t *testing.T) {
-	inBubble(t, "p.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "p.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(0, "")
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		begin := time.Now()
 		for n := range 30 {
@@ -138,9 +136,9 @@ func TestProbesGoOutEvery5sForAQuarterOfAnHourAndThenEveryMinute(t *testing.T) {
 }
 
 func TestAProbeIsTheOldestOfItsBatchAndTheBatchesTakeTurns(t *testing.T) {
-	inBubble(t, "t.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "t.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(503, "")
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		batches := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
 		for _, b := range batches {
@@ -165,7 +163,7 @@ func TestAProbeIsTheOldestOfItsBatchAndTheBatchesTakeTurns(t *testing.T) {
 // TestEventsThatTheReceiverCannotTakeDoNotKeepTheOthersForEver has a receiver
 // that fails over the first event of every batch.
 func TestEventsThatTheReceiverCannotTakeDoNotKeepTheOthersForEver(t *testing.T) {
-	inBubble(t, "v.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "v.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = func(e emitted, _ int) (int, string) {
 			if e.N == 0 {
 				return 500, ""
@@ -175,10 +173,10 @@ func TestEventsThatTheReceiverCannotTakeDoNotKeepTheOthersForEver(t *testing.T) 
 		for range 20 {
 			emit(t, s, uuid.New(), 0, 1, 2, 3)
 		}
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(3 * time.Hour)
-		if c := s.OutboxCounts(); c.Delivered != 60 || c.Pending != 20 {
+		if c := s.Counts(); c.Delivered != 60 || c.Pending != 20 {
 			t.Errorf("%+v, %+v", c, r.Stats())
 		}
 	})
@@ -187,9 +185,9 @@ func TestEventsThatTheReceiverCannotTakeDoNotKeepTheOthersForEver(t *testing.T) 
 // TestWhatIsInBackoffGoesOutWithTheRestWhenTheReceiverIsBack has entries that
 // failed long before the outage, whose time is an hour away.
 func TestWhatIsInBackoffGoesOutWithTheRestWhenTheReceiverIsBack(t *testing.T) {
-	inBubble(t, "b.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "b.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(404, "")
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		batches := make([]uuid.UUID, 30)
 		for i := range batches {
@@ -206,7 +204,7 @@ func TestWhatIsInBackoffGoesOutWithTheRestWhenTheReceiverIsBack(t *testing.T) {
 		back := time.Now()
 		time.Sleep(7 * time.Second)
 		if !delivered(t, s, 4*len(batches)) {
-			t.Errorf("left: %+v", s.OutboxCounts())
+			t.Errorf("left: %+v", s.Counts())
 		}
 		for batch, got := range hook.order(back) {
 			if fmt.Sprint(got) != "[0 1 2 3]" {
@@ -219,9 +217,9 @@ func TestWhatIsInBackoffGoesOutWithTheRestWhenTheReceiverIsBack(t *testing.T) {
 // TestABacklogLargerThanTheBoardGoesOutInOrder has more pending than is kept in
 // memory, in some batches with more than a line holds.
 func TestABacklogLargerThanTheBoardGoesOutInOrder(t *testing.T) {
-	inBubble(t, "l.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "l.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(0, "")
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		const each = 2 * lineSize
 		batches := make([]uuid.UUID, 3*boardSize/each)
@@ -239,7 +237,7 @@ func TestABacklogLargerThanTheBoardGoesOutInOrder(t *testing.T) {
 		n := each * len(batches)
 		time.Sleep(6*time.Second + time.Duration(n)*time.Millisecond*2)
 		if !delivered(t, s, n) {
-			t.Errorf("left: %+v", s.OutboxCounts())
+			t.Errorf("left: %+v", s.Counts())
 		}
 		for batch, got := range hook.order(back) {
 			if len(got) != each || !slices.IsSorted(got) {

@@ -1,48 +1,62 @@
 package dispatch
 
 import (
+	"errors"
+
 	"github.com/google/uuid"
 
 	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/store"
 )
 
-// outbox is the store's outbox as a lane sees it. A line is a batch.
-type outbox struct {
+// entries is the outbox as a lane sees it. A line is a batch. A row has the sequence of the
+// entry, since the order of the outbox is that of its batches.
+type entries struct {
 	store *store.Store
-	log   *delivery.Ledger // nil: nobody keeps a log
-	new   *recent[store.OutboxEntry]
+	box   *outbox.Outbox
+	log   *delivery.Ledger
+	new   *recent[outbox.Entry]
 }
 
-func rowOf(d store.Due) row { return row{At: d.At, Seq: d.Seq, Line: d.Batch} }
+func entryRow(d delivery.Due) row {
+	return row{At: d.At, Seq: d.OutboxSeq, Line: d.Batch, Record: d.Record}
+}
 
-func (outbox) due(tx *store.Tx, after row, limit int) ([]row, error) {
-	found, err := tx.OutboxDue(store.Due{At: after.At, Seq: after.Seq, Batch: after.Line}, limit)
+func (entries) due(tx *store.Tx, after row, limit int) ([]row, error) {
+	var from delivery.Due
+	if after.Record != 0 || !after.At.IsZero() {
+		from = delivery.Due{At: after.At, Record: after.Record}
+	}
+	found, err := delivery.DueAfter(tx, delivery.OutboxLane, from, limit)
 	rows := make([]row, len(found))
 	for i, d := range found {
-		rows[i] = rowOf(d)
+		rows[i] = entryRow(d)
 	}
 	return rows, err
 }
 
-func (outbox) pending(tx *store.Tx, after uint64, limit int) ([]row, error) {
-	entries, err := tx.OutboxList(store.OutboxQuery{State: store.OutboxPending, From: after, Limit: limit})
-	return rowsOf(entries), err
+func (entries) pending(tx *store.Tx, after uint64, limit int) ([]row, error) {
+	found, err := outbox.List(tx, outbox.Query{State: outbox.Pending, From: after, Limit: limit})
+	return rowsOf(found), err
 }
 
-func (outbox) lined(tx *store.Tx, batch uuid.UUID, after uint64, limit int) (rows []row, last uint64, more bool, err error) {
-	entries, err := tx.OutboxList(store.OutboxQuery{Batch: batch, From: after, Limit: limit})
-	if len(entries) > 0 {
-		last = entries[len(entries)-1].Seq
+func (entries) lined(tx *store.Tx, batch uuid.UUID, after uint64, limit int) (rows []row, last uint64, more bool, err error) {
+	found, err := outbox.List(tx, outbox.Query{Batch: batch, From: after, Limit: limit})
+	if len(found) > 0 {
+		last = found[len(found)-1].Seq
 	}
-	return rowsOf(entries), last, len(entries) == limit, err
+	for i := 0; i < len(found) && err == nil; i++ {
+		found[i], err = delivery.Queued(tx, found[i])
+	}
+	return rowsOf(found), last, len(found) == limit, err
 }
 
 // rowsOf are the rows of what is pending.
-func rowsOf(entries []store.OutboxEntry) (rows []row) {
-	for _, e := range entries {
-		if e.State == store.OutboxPending {
-			rows = append(rows, row{At: e.NextAttemptAt, Seq: e.Seq, Line: e.Batch})
+func rowsOf(found []outbox.Entry) (rows []row) {
+	for _, e := range found {
+		if e.State == outbox.Pending {
+			rows = append(rows, row{At: e.NextAttemptAt, Seq: e.Seq, Line: e.Batch, Record: e.Record})
 		}
 	}
 	return rows
@@ -50,11 +64,13 @@ func rowsOf(entries []store.OutboxEntry) (rows []row) {
 
 // load need not read what the tail just did: only the relay itself changes what
 // was never attempted.
-func (o outbox) load(f flight) (p parcel, err error) {
+func (o entries) load(f flight) (p parcel, err error) {
 	e, known := o.new.take(f.seq)
 	if !known {
 		err = o.store.View(func(tx *store.Tx) error {
-			e, _, err = tx.Outbox(f.seq)
+			if e, _, err = o.box.Load(tx, f.seq); err == nil {
+				e, err = delivery.Queued(tx, e)
+			}
 			return err
 		})
 	}
@@ -62,29 +78,32 @@ func (o outbox) load(f flight) (p parcel, err error) {
 		return parcel{}, err
 	}
 	return parcel{
-		kind: e.Kind, line: e.Batch, pending: e.State == store.OutboxPending, due: e.NextAttemptAt, attempts: e.Attempts,
-		id: delivery.BatchEventID(e), headers: batchHeaders(e.Kind), body: e.Body,
+		kind: e.Kind, line: e.Batch, pending: e.State == outbox.Pending, due: e.NextAttemptAt, attempts: e.Attempts,
+		id: delivery.BatchEventID(e), headers: batchHeaders(e.Kind), body: e.Body, record: delivery.Record{ID: e.Record},
 	}, nil
 }
 
-func (o outbox) settle(tx *store.Tx, r result) (settled, error) {
-	out, seq := r.outcome, r.flight.seq
-	s := settled{ended: out.Delivered(), next: r.next}
-	if o.log != nil {
-		return s, o.log.SettleBatch(tx, seq, r.attempt(), out.Delivered(), r.next)
+// settle notes an attempt. An entry whose record cannot be read gets another one: it must
+// not be lost for that.
+func (o entries) settle(tx *store.Tx, r result) (settled, error) {
+	out := r.outcome
+	note := func(record uint64) error {
+		_, _, err := o.log.Settle(tx, record, r.attempt(), out.Delivered(), r.next)
+		return err
 	}
-	if out.Delivered() {
-		return s, tx.OutboxDelivered(seq, out.Status)
+	err := note(r.parcel.record.ID)
+	if errors.Is(err, store.ErrDamaged) {
+		var record uint64
+		if record, err = o.log.Renew(tx, r.flight.seq, r.parcel.record.ID); err == nil && record != 0 {
+			err = note(record)
+		}
 	}
-	return s, tx.OutboxRetry(seq, r.next, out.Status, out.Reason())
+	return settled{ended: out.Delivered(), next: r.next}, err
 }
 
-func (o outbox) cutOff(tx *store.Tx, r result) error {
-	if o.log == nil {
-		return nil
-	}
-	return o.log.CutOffBatch(tx, r.flight.seq, r.attempt())
+func (o entries) cutOff(tx *store.Tx, r result) error {
+	return o.log.CutOff(tx, r.parcel.record.ID, r.attempt())
 }
 
 // lose leaves a damaged entry where it is: nobody can say what it was.
-func (outbox) lose(flight, error) (*row, error) { return nil, nil }
+func (entries) lose(flight, error) (*row, error) { return nil, nil }

@@ -90,7 +90,7 @@ func TestTheRelayKnowsWhetherItIsBehind(t *testing.T) {
 				emit(t, s, uuid.New(), n)
 			}
 			time.Sleep(2 * mostLag) // so that each is late
-			r := startRelay(t, RelayConfig{Store: s, URL: hook.URL})
+			r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: hook.URL})
 			eventually(t, name, func() bool {
 				r.pressure.mu.Lock()
 				defer r.pressure.mu.Unlock()

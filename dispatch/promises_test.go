@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
@@ -24,8 +26,8 @@ func always(status int, retryAfter string) func(emitted, int) (int, string) {
 }
 
 func TestDeliveryStartsAtOnceAfterTheCommit(t *testing.T) {
-	inBubble(t, "a.db", func(t *testing.T, s *store.Store, hook *scripted) {
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+	inBubble(t, "a.db", func(t *testing.T, s *file, hook *scripted) {
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(3 * time.Second) // the loops are at rest
 		batch, begin := uuid.New(), time.Now()
@@ -40,7 +42,7 @@ func TestDeliveryStartsAtOnceAfterTheCommit(t *testing.T) {
 func TestNoTransactionIsOpenDuringHTTP(t *testing.T) {
 	g := newGate(t)
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
-	r := NewRelay(RelayConfig{Store: s, URL: g.URL, Sender: NewSender(SenderConfig{})})
+	r := NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: g.URL, Sender: NewSender(SenderConfig{})})
 	if err := r.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -98,14 +100,14 @@ func TestRetryAfterCountsOnAnyAnswerBut2xxAsSecondsOrDateUpToAnHour(t *testing.T
 		{"nonsense", 503, seconds("soon"), time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inBubble(t, "r.db", func(t *testing.T, s *store.Store, hook *scripted) {
+			inBubble(t, "r.db", func(t *testing.T, s *file, hook *scripted) {
 				hook.status = func(_ emitted, try int) (int, string) {
 					if try == 1 {
 						return c.status, c.value(time.Now())
 					}
 					return 200, "3600"
 				}
-				r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+				r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 				defer stopRelay(t, r)
 				batch := uuid.New()
 				emit(t, s, batch, 1)
@@ -125,15 +127,15 @@ func TestRetryAfterCountsOnAnyAnswerBut2xxAsSecondsOrDateUpToAnHour(t *testing.T
 func seconds(value string) func(time.Time) string { return func(time.Time) string { return value } }
 
 func TestAnEntryIsNeverGivenUp(t *testing.T) {
-	inBubble(t, "g.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "g.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(404, "")
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender(), Retention: time.Hour})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender(), Retention: time.Hour})
 		defer stopRelay(t, r)
 		emit(t, s, uuid.New(), 1)
 		const days = 14
 		time.Sleep(days * 24 * time.Hour)
 		e := entry(t, s, 1)
-		if e.State != store.OutboxPending || e.Attempts != hook.count() || e.Attempts < days*24*10/11 || e.LastStatus != 404 {
+		if e.State != outbox.Pending || e.Attempts != hook.count() || e.Attempts < days*24*10/11 || e.LastStatus != 404 {
 			t.Fatalf("after %d days: %+v", days, e)
 		}
 		hook.answer(always(200, ""))
@@ -154,12 +156,12 @@ func TestFiveFailuresInARowOpenTheBreakerWhateverTheirKindButOther4xx(t *testing
 		"301": {301, false}, "400": {400, false}, "401": {401, false}, "404": {404, false}, "410": {410, false}, "422": {422, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, "b.db", func(t *testing.T, s *store.Store, hook *scripted) {
+			inBubble(t, "b.db", func(t *testing.T, s *file, hook *scripted) {
 				hook.status = always(c.status, "")
 				for n := range entries {
 					emit(t, s, uuid.New(), n)
 				}
-				r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+				r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 				time.Sleep(900 * time.Millisecond)
 				if c.status < 0 {
 					time.Sleep(DefaultTimeout)
@@ -177,9 +179,9 @@ func TestFiveFailuresInARowOpenTheBreakerWhateverTheirKindButOther4xx(t *testing
 }
 
 func TestOnSuccessEverythingDueGoesOut(t *testing.T) {
-	inBubble(t, "s.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "s.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(503, "")
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(time.Second)
 		const n = 3 * boardSize / 2
@@ -191,8 +193,8 @@ func TestOnSuccessEverythingDueGoesOut(t *testing.T) {
 		before := hook.count()
 		hook.answer(always(200, ""))
 		time.Sleep(66 * time.Minute) // the next probe
-		if got := hook.count() - before; got != n || s.OutboxCounts().Pending != 0 {
-			t.Errorf("%d went out, %d are pending", got, s.OutboxCounts().Pending)
+		if got := hook.count() - before; got != n || s.Counts().Pending != 0 {
+			t.Errorf("%d went out, %d are pending", got, s.Counts().Pending)
 		}
 		first, last := hook.span(before)
 		if took := last.Sub(first); took > n/3*11*time.Millisecond+5*time.Second {
@@ -208,13 +210,13 @@ func TestAReceiverThatIsDownForAWeekCostsOneAttemptAMinute(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lives through a week")
 	}
-	inBubble(t, "w.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "w.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(0, "")
 		const n = 2*boardSize + 100
 		for i := range 10 {
 			emit(t, s, uuid.New(), upTo(n/10+i%2)...)
 		}
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(7 * 24 * time.Hour)
 		// 5 to 15 open the breaker; a probe every 5 to 5.5 s for 15 minutes, then every 60 to 66 s.
@@ -231,10 +233,13 @@ func TestAReceiverThatIsDownForAWeekCostsOneAttemptAMinute(t *testing.T) {
 	})
 }
 
-func pendingEntries(t *testing.T, s *store.Store) (all []store.OutboxEntry) {
+func pendingEntries(t *testing.T, s *file) (all []outbox.Entry) {
 	t.Helper()
 	err := s.View(func(tx *store.Tx) (err error) {
-		all, err = tx.OutboxList(store.OutboxQuery{State: store.OutboxPending, Limit: 1 << 20})
+		all, err = outbox.List(tx, outbox.Query{State: outbox.Pending, Limit: 1 << 20})
+		for i := 0; i < len(all) && err == nil; i++ {
+			all[i], err = delivery.Queued(tx, all[i])
+		}
 		return err
 	})
 	if err != nil {
@@ -246,13 +251,13 @@ func pendingEntries(t *testing.T, s *store.Store) (all []store.OutboxEntry) {
 func TestEntriesMadeWhileTheWebhookWasDisabledAreNeverSentLater(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	synctest.Test(t, func(t *testing.T) {
-		s := openStore(t, path, func(o *store.Options) { o.DisableOutboxDelivery = true })
+		s := openStore(t, path, replayOnly)
 		emit(t, s, uuid.New(), 1, 2)
 		_ = s.Close()
 		s = openStore(t, path)
 		defer s.Close()
 		hook := &scripted{status: always(200, "")}
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		if _, err := r.RetryNow(t.Context(), 1); err == nil {
 			t.Error("a disabled entry can be retried")
@@ -262,8 +267,8 @@ func TestEntriesMadeWhileTheWebhookWasDisabledAreNeverSentLater(t *testing.T) {
 		}
 		emit(t, s, uuid.New(), 3)
 		time.Sleep(24 * time.Hour)
-		if hook.count() != 1 || s.OutboxCounts() != (store.OutboxCounts{Delivered: 1, Disabled: 2}) {
-			t.Errorf("%d sent, %+v", hook.count(), s.OutboxCounts())
+		if hook.count() != 1 || s.Counts() != (outbox.Counts{Delivered: 1, Disabled: 2}) {
+			t.Errorf("%d sent, %+v", hook.count(), s.Counts())
 		}
 	})
 }
@@ -271,7 +276,7 @@ func TestEntriesMadeWhileTheWebhookWasDisabledAreNeverSentLater(t *testing.T) {
 func TestOnlyEntriesThatEndedLongAgoArePruned(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	synctest.Test(t, func(t *testing.T) {
-		s := openStore(t, path, func(o *store.Options) { o.DisableOutboxDelivery = true })
+		s := openStore(t, path, replayOnly)
 		emit(t, s, uuid.New(), 1)
 		_ = s.Close()
 		s = openStore(t, path)
@@ -282,15 +287,15 @@ func TestOnlyEntriesThatEndedLongAgoArePruned(t *testing.T) {
 			}
 			return 200, ""
 		}}
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender(), Retention: 24 * time.Hour})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender(), Retention: 24 * time.Hour})
 		defer stopRelay(t, r)
 		emit(t, s, uuid.New(), 2, 3)
 		time.Sleep(23*time.Hour + 50*time.Minute)
-		if got := s.OutboxCounts(); got != (store.OutboxCounts{Pending: 1, Delivered: 1, Disabled: 1}) {
+		if got := s.Counts(); got != (outbox.Counts{Pending: 1, Delivered: 1, Disabled: 1}) {
 			t.Errorf("within the retention: %+v", got)
 		}
 		time.Sleep(30 * 24 * time.Hour)
-		if got := s.OutboxCounts(); got != (store.OutboxCounts{Pending: 1}) {
+		if got := s.Counts(); got != (outbox.Counts{Pending: 1}) {
 			t.Errorf("after the retention: %+v", got)
 		}
 	})
@@ -321,9 +326,9 @@ func TestTheEventOfAnAttemptHasTheFinalBytes(t *testing.T) {
 	var at time.Time
 	change(t, s, func(tx *store.Tx) error {
 		at = tx.Now()
-		return tx.Emit(store.Emission{Kind: event.BatchProgress, Owner: owner, Batch: uuid.New(), Data: emitted{"b", 7}})
+		return s.Emit(tx, outbox.Emission{Kind: event.BatchProgress, Owner: owner, Batch: uuid.New(), Data: emitted{"b", 7}})
 	})
-	startRelay(t, RelayConfig{Store: s, URL: hook.URL})
+	startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: hook.URL})
 	eventually(t, "delivered", func() bool { return delivered(t, s, 1) })
 	want := `{"event":"message.batch.progress","data":{"Batch":"b","N":7},"timestamp":"` + event.At(at).String() + `"}`
 	if got := string(entry(t, s, 1).Body); got != want || len(hook.received()) != 1 || hook.received()[0].N != 7 {
@@ -332,16 +337,16 @@ func TestTheEventOfAnAttemptHasTheFinalBytes(t *testing.T) {
 }
 
 func TestNewEntriesThatFindNoRoomInMemoryAreDeliveredLater(t *testing.T) {
-	inBubble(t, "m.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "m.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(503, "")
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(time.Second)
 		const n = boardSize + 300
 		change(t, s, func(tx *store.Tx) error {
 			for i := range n {
-				e := store.Emission{Kind: event.BatchProgress, Owner: owner, Batch: uuid.New(), Data: emitted{"b", i}}
-				if err := tx.Emit(e); err != nil {
+				e := outbox.Emission{Kind: event.BatchProgress, Owner: owner, Batch: uuid.New(), Data: emitted{"b", i}}
+				if err := s.Emit(tx, e); err != nil {
 					return err
 				}
 			}
@@ -351,7 +356,7 @@ func TestNewEntriesThatFindNoRoomInMemoryAreDeliveredLater(t *testing.T) {
 		hook.answer(always(200, ""))
 		time.Sleep(time.Hour)
 		if !delivered(t, s, n) {
-			t.Errorf("left: %+v", s.OutboxCounts())
+			t.Errorf("left: %+v", s.Counts())
 		}
 	})
 }

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"postern/store"
 )
 
 // TestRecentKeepsTheNewestWithinItsBound.
@@ -47,8 +45,8 @@ func TestRecentKeepsTheNewestWithinItsBound(t *testing.T) {
 // TestAnOutcomeGoesWithTheNextCommit of anybody, and asks for one of its own when
 // none comes, or when something waits for it.
 func TestAnOutcomeGoesWithTheNextCommit(t *testing.T) {
-	inBubble(t, "o.db", func(t *testing.T, s *store.Store, hook *scripted) {
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+	inBubble(t, "o.db", func(t *testing.T, s *file, hook *scripted) {
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		batch := uuid.New()
 		settled := func(n int) {
@@ -57,7 +55,7 @@ func TestAnOutcomeGoesWithTheNextCommit(t *testing.T) {
 			time.Sleep(10*time.Millisecond + 2*gatherFor) // it was answered, and gathered
 			synctest.Wait()
 		}
-		pending := func() int { return s.OutboxCounts().Pending }
+		pending := func() int { return s.Counts().Pending }
 
 		settled(0)
 		commits := s.Stats().Commits

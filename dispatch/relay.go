@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
@@ -24,14 +25,14 @@ type Publisher interface {
 // RelayConfig is what a Relay needs.
 type RelayConfig struct {
 	Store     *store.Store
+	Outbox    *outbox.Outbox // of Store
 	Sender    *Sender
 	URL       string        // the global webhook; empty: no batch event is delivered. See SetURL
 	Workers   int           // deliveries of batch events in flight at most; 0 means 10
 	Publisher Publisher     // nil: nobody
 	Retention time.Duration // of delivered entries of the outbox; 0 keeps them
 
-	// Ledger has the durable deliveries of instance events, and the log of all.
-	// nil: there are none.
+	// Ledger has the deliveries that wait, those of the outbox among them, and the log of all.
 	Ledger *delivery.Ledger
 	// Resolve tells where a lane leads now, and how. It must not block. nil: batch
 	// events go to URL, and nothing else is delivered.
@@ -44,8 +45,8 @@ type RelayConfig struct {
 	Logger  *slog.Logger                 // nil discards
 }
 
-// Relay delivers what the file keeps until it is delivered: the outbox, and the
-// durable deliveries of instance events. See the package comment for what it
+// Relay delivers what the file keeps until it is delivered: batch events, and the
+// durable events of instances. See the package comment for what it
 // promises.
 type Relay struct {
 	cfg     RelayConfig
@@ -63,7 +64,7 @@ type Relay struct {
 	holding   atomic.Int64  // outcomes on their way that something waits for
 	forgotten chan uint64   // size 1: up to where events of removed batches may go
 
-	newBatch  recent[store.OutboxEntry]
+	newBatch  recent[outbox.Entry]
 	newEvents recent[delivery.Event]
 
 	batch    *lane // of the outbox
@@ -117,9 +118,7 @@ func (r *Relay) Start() error {
 	if err != nil {
 		return err
 	}
-	if r.cfg.Ledger != nil {
-		r.expireFirst()
-	}
+	r.expireFirst()
 	r.started = true
 	r.newBatch.since(newest)
 	r.batch.board.reach(newest)
@@ -136,11 +135,9 @@ func (r *Relay) Start() error {
 		r.work.Go(r.prune)
 	}
 	r.startOutbox()
-	if r.cfg.Ledger != nil {
-		r.work.Go(r.tailEvents)
-		r.work.Go(r.expire)
-		r.rouse(waiting)
-	}
+	r.work.Go(r.tailEvents)
+	r.work.Go(r.expire)
+	r.rouse(waiting)
 	r.work.Go(r.settle)
 	r.work.Go(func() {
 		<-r.reading.Done()
@@ -222,11 +219,9 @@ func (r *Relay) lastWords(ctx context.Context) []*lane {
 	if newest, err := r.newest(); err == nil && r.globalURL() != "" {
 		moment.Go(func() { r.batch.board.drain(last, newest) })
 	}
-	if r.cfg.Ledger != nil {
-		r.readEvents()
-		for _, l := range r.awake() {
-			moment.Go(func() { l.drain(last) })
-		}
+	r.readEvents()
+	for _, l := range r.awake() {
+		moment.Go(func() { l.drain(last) })
 	}
 	moment.Wait()
 	return []*lane{r.batch}
@@ -234,11 +229,8 @@ func (r *Relay) lastWords(ctx context.Context) []*lane {
 
 // tellLeft says what the next start has to deliver.
 func (r *Relay) tellLeft() {
-	if n := r.cfg.Store.OutboxCounts().Of(store.OutboxPending); n > 0 && r.globalURL() != "" {
+	if n := r.cfg.Outbox.Counts().Of(outbox.Pending); n > 0 && r.globalURL() != "" {
 		r.log.Warn("batch events are left for the next start: the global webhook has not accepted them; see to its receiver", "count", n)
-	}
-	if r.cfg.Ledger == nil {
-		return
 	}
 	waiting, err := r.backlogs()
 	if err != nil {
@@ -257,8 +249,8 @@ func (r *Relay) tellLeft() {
 
 func (r *Relay) newest() (seq uint64, err error) {
 	err = r.cfg.Store.View(func(tx *store.Tx) error {
-		seq = tx.OutboxNewest()
-		return nil
+		seq, err = outbox.Newest(tx)
+		return err
 	})
 	return seq, err
 }
@@ -336,7 +328,7 @@ func (r *Relay) Stats() RelayStats {
 	if r.globalURL() != "" || r.sends.Load() {
 		s.LastTurn = turned(s.LastTurn, &r.batch.ticks)
 	}
-	if r.cfg.Ledger != nil && r.started {
+	if r.started {
 		s.LastTurn = turned(turned(s.LastTurn, &r.events.ticks), &r.expiry.ticks)
 	}
 	for _, l := range r.awake() {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
@@ -70,26 +73,72 @@ func (r *receiver) set(answer func(emitted) int) {
 	r.answer = answer
 }
 
-func openStore(t testing.TB, path string, change ...func(*store.Options)) *store.Store {
-	t.Helper()
-	o := store.Options{Path: path, NoSync: true, MinFree: 1}
-	for _, c := range change {
-		c(&o)
+// file is a data file with its outbox and its deliveries, of which no log is kept.
+type file struct {
+	*store.Store
+	*outbox.Outbox
+	ledger *delivery.Ledger
+}
+
+// retry notes a failed attempt of an entry.
+func (s *file) retry(tx *store.Tx, seq uint64, at time.Time, status int, reason string) error {
+	e, _, err := outbox.Head(tx, seq)
+	if err == nil {
+		_, _, err = s.ledger.Settle(tx, e.Record, delivery.Attempt{StartedAt: tx.Now(), Status: status, Error: reason}, false, at)
 	}
-	s, err := store.Open(o)
-	if err != nil {
-		t.Fatal(err)
+	return err
+}
+
+// reschedule moves an entry to another time.
+func (s *file) reschedule(tx *store.Tx, seq uint64, at time.Time) error {
+	e, _, err := outbox.Head(tx, seq)
+	return errors.Join(err, s.ledger.Reschedule(tx, e.Record, at))
+}
+
+func openStore(t testing.TB, path string, change ...func(*file)) *file {
+	t.Helper()
+	s := openFile(t, store.Options{Path: path, NoSync: true, MinFree: 1})
+	for _, c := range change {
+		c(s)
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
 
-func emit(t testing.TB, s *store.Store, batch uuid.UUID, numbers ...int) {
+// openFile opens what the caller closes.
+func openFile(t testing.TB, o store.Options) *file {
+	t.Helper()
+	s := openBare(t, o)
+	var err error
+	if s.ledger, err = delivery.Open(s.Store, delivery.Config{Outbox: s.Outbox}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// openBare is openFile without the deliveries.
+func openBare(t testing.TB, o store.Options) *file {
+	t.Helper()
+	o.Buckets = delivery.Buckets()
+	s, err := store.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	box, err := outbox.Open(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &file{Store: s, Outbox: box}
+}
+
+func replayOnly(s *file) { s.SetDelivery(false) }
+
+func emit(t testing.TB, s *file, batch uuid.UUID, numbers ...int) {
 	t.Helper()
 	err := s.Update(t.Context(), func(tx *store.Tx) error {
 		for _, n := range numbers {
-			e := store.Emission{Kind: event.BatchProgress, Owner: owner, Batch: batch, Data: emitted{batch.String(), n}}
-			if err := tx.Emit(e); err != nil {
+			e := outbox.Emission{Kind: event.BatchProgress, Owner: owner, Batch: batch, Data: emitted{batch.String(), n}}
+			if err := s.Emit(tx, e); err != nil {
 				return err
 			}
 		}
@@ -124,10 +173,12 @@ func stopRelay(t testing.TB, r *Relay) {
 	}
 }
 
-func entry(t testing.TB, s *store.Store, seq uint64) (e store.OutboxEntry) {
+func entry(t testing.TB, s *file, seq uint64) (e outbox.Entry) {
 	t.Helper()
 	err := s.View(func(tx *store.Tx) (err error) {
-		e, _, err = tx.Outbox(seq)
+		if e, _, err = outbox.Get(tx, seq); err == nil {
+			e, err = delivery.Queued(tx, e)
+		}
 		return err
 	})
 	if err != nil {
@@ -136,13 +187,13 @@ func entry(t testing.TB, s *store.Store, seq uint64) (e store.OutboxEntry) {
 	return e
 }
 
-func delivered(t testing.TB, s *store.Store, n int) bool {
+func delivered(t testing.TB, s *file, n int) bool {
 	t.Helper()
 	done := 0
 	err := s.View(func(tx *store.Tx) error {
-		entries, err := tx.OutboxAfter(0, n+1)
+		entries, err := outbox.After(tx, 0, n+1)
 		for _, e := range entries {
-			if e.State == store.OutboxDelivered {
+			if e.State == outbox.Delivered {
 				done++
 			}
 		}
@@ -158,7 +209,7 @@ func TestABatchsEventsArriveInOrderWhileTheReceiverAccepts(t *testing.T) {
 	for n := range 150 { // more than a line holds, from before the relay starts
 		emit(t, s, old, n)
 	}
-	startRelay(t, RelayConfig{Store: s, URL: hook.URL})
+	startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: hook.URL})
 	batches := []uuid.UUID{old}
 	for range 20 {
 		batches = append(batches, uuid.New())
@@ -205,8 +256,8 @@ func TestABatchWithVeryManyEventsLeavesRoomForTheOthers(t *testing.T) {
 		}
 		return 200
 	})
-	startRelay(t, RelayConfig{Store: s, URL: hook.URL})
-	eventually(t, "all delivered", func() bool { return s.OutboxCounts().Pending == 0 && delivered(t, s, len(numbers)+3) })
+	startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: hook.URL})
+	eventually(t, "all delivered", func() bool { return s.Counts().Pending == 0 && delivered(t, s, len(numbers)+3) })
 	mu.Lock()
 	defer mu.Unlock()
 	if position > 200 {
@@ -219,9 +270,9 @@ func TestABatchWithVeryManyEventsLeavesRoomForTheOthers(t *testing.T) {
 
 func TestDisabledEntriesAreNeverSentAndStillPublished(t *testing.T) {
 	hook := newReceiver(t)
-	s := openStore(t, filepath.Join(t.TempDir(), "p.db"), func(o *store.Options) { o.DisableOutboxDelivery = true })
+	s := openStore(t, filepath.Join(t.TempDir(), "p.db"), replayOnly)
 	p := &published{}
-	r := startRelay(t, RelayConfig{Store: s, URL: hook.URL, Publisher: p})
+	r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: hook.URL, Publisher: p})
 	emit(t, s, uuid.New(), 1, 2, 3)
 	eventually(t, "published", func() bool { return p.count() == 3 })
 	stopRelay(t, r)
@@ -251,7 +302,7 @@ func TestEventsArePublishedOnceInTheOrderOfTheCommits(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	emit(t, s, uuid.New(), 1, 2) // before the relay: not live any more
 	p := &published{}
-	startRelay(t, RelayConfig{Store: s, Publisher: p})
+	startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, Publisher: p})
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -270,14 +321,14 @@ func TestEventsArePublishedOnceInTheOrderOfTheCommits(t *testing.T) {
 }
 
 func TestRetryNowAndRetryAllDoNotWaitForTheBackoff(t *testing.T) {
-	inBubble(t, "n.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "n.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = func(_ emitted, try int) (int, string) {
 			if try == 1 {
 				return 500, "3600"
 			}
 			return 200, ""
 		}
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		for n := range 12 { // opens the breaker too
 			emit(t, s, uuid.New(), n)
@@ -287,7 +338,7 @@ func TestRetryNowAndRetryAllDoNotWaitForTheBackoff(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(30 * time.Second)
-		if e := entry(t, s, 1); e.State != store.OutboxDelivered {
+		if e := entry(t, s, 1); e.State != outbox.Delivered {
 			t.Errorf("after RetryNow: %+v, %+v", e, r.Stats())
 		}
 		if _, err := r.RetryAll(t.Context()); err != nil {
@@ -301,8 +352,8 @@ func TestRetryNowAndRetryAllDoNotWaitForTheBackoff(t *testing.T) {
 }
 
 func TestDeliveredEntriesArePrunedAfterTheRetention(t *testing.T) {
-	inBubble(t, "x.db", func(t *testing.T, s *store.Store, hook *scripted) {
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender(), Retention: time.Hour})
+	inBubble(t, "x.db", func(t *testing.T, s *file, hook *scripted) {
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender(), Retention: time.Hour})
 		defer stopRelay(t, r)
 		emit(t, s, uuid.New(), 1, 2, 3)
 		time.Sleep(30 * time.Minute)
@@ -319,7 +370,7 @@ func TestDeliveredEntriesArePrunedAfterTheRetention(t *testing.T) {
 func TestStopCutsOffWhatIsInFlightAndKeepsItPending(t *testing.T) {
 	g := newGate(t)
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
-	r := NewRelay(RelayConfig{Store: s, URL: g.URL, Sender: NewSender(SenderConfig{})})
+	r := NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: g.URL, Sender: NewSender(SenderConfig{})})
 	if err := r.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +381,7 @@ func TestStopCutsOffWhatIsInFlightAndKeepsItPending(t *testing.T) {
 	if err := r.Stop(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if e := entry(t, s, 1); e.State != store.OutboxPending || e.Attempts != 0 {
+	if e := entry(t, s, 1); e.State != outbox.Pending || e.Attempts != 0 {
 		t.Errorf("%+v", e)
 	}
 }
@@ -348,11 +399,11 @@ func TestStopWaitsTwoSecondsForAReceiverThatHangsAndSaysWhatIsLeft(t *testing.T)
 		"good before":   {10 * time.Millisecond, 0, lastWords + 10*time.Millisecond, "count=20"},
 		"slow and good": {3 * time.Second, 3 * time.Second, lastWords + 3*time.Second, "count=10"},
 	} {
-		inBubble(t, strings.ReplaceAll(name, " ", "")+".db", func(t *testing.T, s *store.Store, _ *scripted) {
+		inBubble(t, strings.ReplaceAll(name, " ", "")+".db", func(t *testing.T, s *file, _ *scripted) {
 			slow := newCrowd()
 			var logs bytes.Buffer
 			r := startRelay(t, RelayConfig{
-				Store: s, URL: "http://hook/", Sender: &Sender{timeout: DefaultTimeout, wire: slow},
+				Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: &Sender{timeout: DefaultTimeout, wire: slow},
 				Logger: slog.New(slog.NewTextHandler(&logs, nil)),
 			})
 			slow.set("hook", never)
@@ -387,7 +438,7 @@ func TestStopWaitsTwoSecondsForAReceiverThatHangsAndSaysWhatIsLeft(t *testing.T)
 func TestEachLoopOfARelayIsWokenForAnEvent(t *testing.T) {
 	hook := newReceiver(t)
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
-	r := startRelay(t, RelayConfig{Store: s, URL: hook.URL})
+	r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: hook.URL})
 	if n := r.Stats().Wakes.Settles; n != 0 {
 		t.Errorf("%d outcomes were stored before there was an event", n)
 	}

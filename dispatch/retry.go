@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/store"
 )
 
@@ -22,16 +25,19 @@ var (
 // breaker say, and returns it as it is then. An attempt that is under way is
 // not repeated. Errors are ErrNoEntry, ErrNotPending, and delivery.ErrEndpointGone
 // without a global webhook.
-func (r *Relay) RetryNow(ctx context.Context, seq uint64) (e store.OutboxEntry, err error) {
+func (r *Relay) RetryNow(ctx context.Context, seq uint64) (e outbox.Entry, err error) {
 	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		var found bool
-		if e, found, err = tx.Outbox(seq); err != nil {
+		if e, found, err = outbox.Get(tx, seq); err == nil {
+			e, err = delivery.Queued(tx, e)
+		}
+		if err != nil {
 			return err
 		}
 		switch {
 		case !found:
 			return ErrNoEntry
-		case e.State != store.OutboxPending:
+		case e.State != outbox.Pending:
 			return fmt.Errorf("it is %s: %w", e.State, ErrNotPending)
 		case !r.reaches(delivery.BatchLane):
 			return delivery.ErrEndpointGone
@@ -39,26 +45,18 @@ func (r *Relay) RetryNow(ctx context.Context, seq uint64) (e store.OutboxEntry, 
 			return nil
 		}
 		e.NextAttemptAt = tx.Now()
-		return r.reschedule(tx, seq, tx.Now())
+		return r.cfg.Ledger.Reschedule(tx, e.Record, tx.Now())
 	})
 	if err != nil {
-		return store.OutboxEntry{}, fmt.Errorf("retry outbox entry %d: %w", seq, err)
+		return outbox.Entry{}, fmt.Errorf("retry outbox entry %d: %w", seq, err)
 	}
-	r.urgeEntry(e)
+	r.urgeEntry(e.Batch, e.Seq)
 	return e, nil
 }
 
-// reschedule moves an entry of the outbox, and its record with it, to another time.
-func (r *Relay) reschedule(tx *store.Tx, seq uint64, at time.Time) error {
-	if r.cfg.Ledger == nil {
-		return tx.OutboxReschedule(seq, at)
-	}
-	return r.cfg.Ledger.RescheduleBatch(tx, seq, at)
-}
-
 // urgeEntry sends an entry of the outbox before the others.
-func (r *Relay) urgeEntry(e store.OutboxEntry) {
-	if r.globalURL() != "" && !r.batch.board.urge(e.Batch, e.Seq) {
+func (r *Relay) urgeEntry(batch uuid.UUID, seq uint64) {
+	if r.globalURL() != "" && !r.batch.board.urge(batch, seq) {
 		r.batch.askForPass()
 	}
 }
@@ -72,17 +70,12 @@ func (r *Relay) urgeEntry(e store.OutboxEntry) {
 func (r *Relay) Retry(ctx context.Context, record uint64, may func(delivery.Record) error) (delivery.Listed, error) {
 	var rec delivery.Record
 	var due *delivery.Due
-	var entry store.OutboxEntry
 	err := r.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		entry = store.OutboxEntry{}
 		rec, due, err = r.cfg.Ledger.Retry(tx, record)
 		if err == nil || errors.Is(err, delivery.ErrBodyGone) || errors.Is(err, delivery.ErrEndpointGone) {
 			if refused := may(rec); refused != nil {
 				return refused
 			}
-		}
-		if err == nil && due == nil && rec.OutboxSeq != 0 {
-			entry, _, err = tx.Outbox(rec.OutboxSeq)
 		}
 		return err
 	})
@@ -90,14 +83,14 @@ func (r *Relay) Retry(ctx context.Context, record uint64, may func(delivery.Reco
 	switch {
 	case err != nil:
 		return delivery.Listed{}, fmt.Errorf("retry delivery %d: %w", record, err)
+	case rec.Lane == delivery.OutboxLane:
+		r.urgeEntry(rec.Batch, rec.OutboxSeq)
 	case due != nil:
 		if due.Record != record {
 			found.WaitsFor = due.Record
 		}
 		r.expiry.set(rec.ExpiresAt)
 		r.urge(rec.Lane, recordRow(*due))
-	case entry.State == store.OutboxPending:
-		r.urgeEntry(entry)
 	}
 	return found, nil
 }
@@ -120,8 +113,8 @@ func (r *Relay) urge(is delivery.Lane, now row) {
 // returns how many are pending. When it fails halfway, those that were moved
 // stay due.
 func (r *Relay) RetryAll(ctx context.Context) (pending int, err error) {
-	pending = r.cfg.Store.OutboxCounts().Pending
-	for after, more := (store.Due{At: time.Now()}), true; more; {
+	pending = r.cfg.Outbox.Counts().Pending
+	for after, more := (delivery.Due{At: time.Now()}), true; more; {
 		if after, more, err = r.hasten(ctx, after); err != nil {
 			return 0, fmt.Errorf("retry outbox: %w", err)
 		}
@@ -133,9 +126,9 @@ func (r *Relay) RetryAll(ctx context.Context) (pending int, err error) {
 
 // hasten makes the next entries after a row of the due index due, in one
 // commit.
-func (r *Relay) hasten(ctx context.Context, after store.Due) (last store.Due, more bool, err error) {
+func (r *Relay) hasten(ctx context.Context, after delivery.Due) (last delivery.Due, more bool, err error) {
 	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		rows, err := tx.OutboxDue(after, upkeepStep)
+		rows, err := delivery.DueAfter(tx, delivery.OutboxLane, after, upkeepStep)
 		if err != nil {
 			return err
 		}
@@ -144,7 +137,7 @@ func (r *Relay) hasten(ctx context.Context, after store.Due) (last store.Due, mo
 		}
 		for _, row := range rows {
 			// A damaged entry cannot be sent anyway; the store reports it.
-			if err := r.reschedule(tx, row.Seq, tx.Now()); err != nil && !errors.Is(err, store.ErrDamaged) {
+			if err := r.cfg.Ledger.Reschedule(tx, row.Record, tx.Now()); err != nil && !errors.Is(err, store.ErrDamaged) {
 				return err
 			}
 		}

@@ -8,13 +8,14 @@ import (
 	"github.com/google/uuid"
 
 	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
 
 func TestRetryNowTellsWhatItCannotRetry(t *testing.T) {
-	inBubble(t, "n.db", func(t *testing.T, s *store.Store, hook *scripted) {
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+	inBubble(t, "n.db", func(t *testing.T, s *file, hook *scripted) {
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		emit(t, s, uuid.New(), 1)
 		time.Sleep(time.Second)
@@ -32,12 +33,12 @@ func TestRetryNowTellsWhatItCannotRetry(t *testing.T) {
 }
 
 func TestARetryByHandGoesOutBeforeTheBacklog(t *testing.T) {
-	inBubble(t, "u.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "u.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(503, "")
 		for n := range boardSize + 500 { // the last ones have no room in memory
 			emit(t, s, uuid.New(), n)
 		}
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(24 * time.Hour)
 		before, begin := hook.count(), time.Now()
@@ -59,7 +60,7 @@ func TestARetryByHandGoesOutBeforeTheBacklog(t *testing.T) {
 }
 
 func TestARetryByHandSkipsNoEntryOfItsBatch(t *testing.T) {
-	inBubble(t, "l.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "l.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(503, "")
 		const n = 4 * lineSize // more than a line holds
 		batch := uuid.New()
@@ -67,7 +68,7 @@ func TestARetryByHandSkipsNoEntryOfItsBatch(t *testing.T) {
 		for i := range 20 { // open the breaker
 			emit(t, s, uuid.New(), i)
 		}
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(10 * time.Hour)
 		hook.answer(always(200, ""))
@@ -76,25 +77,25 @@ func TestARetryByHandSkipsNoEntryOfItsBatch(t *testing.T) {
 		}
 		time.Sleep(2 * time.Hour)
 		if !delivered(t, s, n+20) {
-			t.Errorf("left: %+v", s.OutboxCounts())
+			t.Errorf("left: %+v", s.Counts())
 		}
 	})
 }
 
 func TestRetryAllMovesEverythingInSmallCommitsAndTellsHowMany(t *testing.T) {
-	inBubble(t, "m.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "m.db", func(t *testing.T, s *file, hook *scripted) {
 		const n = 3*upkeepStep + 100
 		emit(t, s, uuid.New(), upTo(n)...)
 		later := time.Now().Add(50 * time.Minute)
 		change(t, s, func(tx *store.Tx) error {
 			for seq := range uint64(n) {
-				if err := tx.OutboxRetry(seq+1, later, 503, "down"); err != nil {
+				if err := s.retry(tx, seq+1, later, 503, "down"); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
-		r := NewRelay(RelayConfig{Store: s})
+		r := NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger})
 		before := s.Stats().Commits
 		got, err := r.RetryAll(t.Context())
 		if commits := s.Stats().Commits - before; got != n || err != nil || commits != 4 {
@@ -105,22 +106,22 @@ func TestRetryAllMovesEverythingInSmallCommitsAndTellsHowMany(t *testing.T) {
 				t.Fatalf("%+v", e)
 			}
 		}
-		r = startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r = startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(n * 11 * time.Millisecond)
 		if !delivered(t, s, n) {
-			t.Errorf("left: %+v", s.OutboxCounts())
+			t.Errorf("left: %+v", s.Counts())
 		}
 	})
 }
 
 func TestRetryAllDoesNotWaitForTheBreaker(t *testing.T) {
-	inBubble(t, "h.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "h.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(503, "")
 		for n := range 20 {
 			emit(t, s, uuid.New(), n)
 		}
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(24 * time.Hour) // the next probe is up to an hour away
 		hook.answer(always(200, ""))
@@ -129,7 +130,7 @@ func TestRetryAllDoesNotWaitForTheBreaker(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		if !delivered(t, s, 20) {
-			t.Errorf("left: %+v", s.OutboxCounts())
+			t.Errorf("left: %+v", s.Counts())
 		}
 	})
 }
@@ -143,7 +144,11 @@ func TestARetryOfBatchEventsMovesTheirRecordsToo(t *testing.T) {
 		emit(t, c.s, uuid.New(), 1, 2, 3)
 		change(t, c.s, func(tx *store.Tx) error {
 			for seq := range uint64(3) {
-				if err := c.ledger.SettleBatch(tx, seq+1, delivery.Attempt{StartedAt: tx.Now(), Status: 503, Error: "down", RequestID: "r"}, false, later); err != nil {
+				e, _, err := outbox.Head(tx, seq+1)
+				if err == nil {
+					_, _, err = c.ledger.Settle(tx, e.Record, delivery.Attempt{StartedAt: tx.Now(), Status: 503, Error: "down", RequestID: "r"}, false, later)
+				}
+				if err != nil {
 					return err
 				}
 			}
@@ -151,9 +156,11 @@ func TestARetryOfBatchEventsMovesTheirRecordsToo(t *testing.T) {
 		})
 		next := func(seq uint64) (at time.Time) {
 			t.Helper()
-			var e store.OutboxEntry
+			var e outbox.Entry
 			if err := c.s.View(func(tx *store.Tx) (err error) {
-				e, _, err = tx.Outbox(seq)
+				if e, _, err = outbox.Get(tx, seq); err == nil {
+					e, err = delivery.Queued(tx, e)
+				}
 				return err
 			}); err != nil {
 				t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"postern/event"
-	"postern/store"
 )
 
 // TestOutcomesThatWaitForACommitHoldUpNoOther: what comes next in an order waits for
@@ -47,8 +46,8 @@ func (l late) PublishBatch(event.Kind, uuid.UUID, uint64, []byte) { time.Sleep(t
 // TestAnEntryThatAPassFoundFirstIsPostedOnce: who follows the outbox comes to it
 // when it is delivered already.
 func TestAnEntryThatAPassFoundFirstIsPostedOnce(t *testing.T) {
-	inBubble(t, "p.db", func(t *testing.T, s *store.Store, hook *scripted) {
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender(), Publisher: late(time.Second)})
+	inBubble(t, "p.db", func(t *testing.T, s *file, hook *scripted) {
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender(), Publisher: late(time.Second)})
 		defer stopRelay(t, r)
 		batch := uuid.New()
 		emit(t, s, batch, 1)

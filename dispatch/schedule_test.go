@@ -14,19 +14,17 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery/outbox"
 	"postern/store"
 )
 
 // inBubble runs a test in a synctest bubble with a sender whose receiver is a
 // function, since a bubble's time stands still while a socket is waited for.
-func inBubble(t *testing.T, name string, fn func(t *testing.T, s *store.Store, hook *scripted)) {
+func inBubble(t *testing.T, name string, fn func(t *testing.T, s *file, hook *scripted)) {
 	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		s, err := store.Open(store.Options{Path: filepath.Join(dir, name), NoSync: true, MinFree: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := openFile(t, store.Options{Path: filepath.Join(dir, name), NoSync: true, MinFree: 1})
 		defer s.Close()
 		fn(t, s, &scripted{status: func(emitted, int) (int, string) { return 200, "" }})
 	})
@@ -102,9 +100,9 @@ func (h *scripted) count() (n int) {
 }
 
 func TestTheBackoffIs1s5s15s1m5m15mThenHourlyPlusUpToATenth(t *testing.T) {
-	inBubble(t, "b.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "b.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = func(emitted, int) (int, string) { return 404, "" } // no failure of the receiver: no breaker
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		batch := uuid.New()
 		emit(t, s, batch, 1)
@@ -120,21 +118,21 @@ func TestTheBackoffIs1s5s15s1m5m15mThenHourlyPlusUpToATenth(t *testing.T) {
 				t.Errorf("pause %d is %v, want %v plus up to a tenth", i+1, pause, base)
 			}
 		}
-		if e := entry(t, s, 1); e.Attempts != len(tries) || e.LastStatus != 404 || e.State != store.OutboxPending || e.LastError == "" {
+		if e := entry(t, s, 1); e.Attempts != len(tries) || e.LastStatus != 404 || e.State != outbox.Pending || e.LastError == "" {
 			t.Errorf("%+v", e)
 		}
 	})
 }
 
 func TestRetryAfterIsKept(t *testing.T) {
-	inBubble(t, "r.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "r.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = func(_ emitted, try int) (int, string) {
 			if try == 1 {
 				return 503, "600"
 			}
 			return 200, ""
 		}
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		batch := uuid.New()
 		emit(t, s, batch, 1)
@@ -147,14 +145,14 @@ func TestRetryAfterIsKept(t *testing.T) {
 }
 
 func TestAnEntryInBackoffDoesNotHoldBackLaterOnesOfItsBatch(t *testing.T) {
-	inBubble(t, "h.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "h.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = func(e emitted, try int) (int, string) {
 			if e.N == 1 && try < 4 {
 				return 422, ""
 			}
 			return 200, ""
 		}
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		batch := uuid.New()
 		emit(t, s, batch, 1, 2, 3)
@@ -167,11 +165,11 @@ func TestAnEntryInBackoffDoesNotHoldBackLaterOnesOfItsBatch(t *testing.T) {
 }
 
 func TestAtMostTenAreInFlightAndOnePerBatch(t *testing.T) {
-	inBubble(t, "f.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "f.db", func(t *testing.T, s *file, hook *scripted) {
 		for range 30 {
 			emit(t, s, uuid.New(), 1, 2, 3)
 		}
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(time.Minute)
 		if most := hook.peak(); most != 10 || hook.count() != 90 {
@@ -186,7 +184,7 @@ func TestAtMostTenAreInFlightAndOnePerBatch(t *testing.T) {
 }
 
 func TestFiveFailuresOpenTheBreakerAndOneProbeAtATimeGoesOut(t *testing.T) {
-	inBubble(t, "k.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "k.db", func(t *testing.T, s *file, hook *scripted) {
 		down := true
 		hook.status = func(emitted, int) (int, string) {
 			if down {
@@ -194,7 +192,7 @@ func TestFiveFailuresOpenTheBreakerAndOneProbeAtATimeGoesOut(t *testing.T) {
 			}
 			return 200, ""
 		}
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		for n := range 500 {
 			emit(t, s, uuid.New(), n)
@@ -221,9 +219,9 @@ func TestFiveFailuresOpenTheBreakerAndOneProbeAtATimeGoesOut(t *testing.T) {
 }
 
 func TestOther4xxDoNotOpenTheBreaker(t *testing.T) {
-	inBubble(t, "4.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "4.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = func(emitted, int) (int, string) { return 410, "" }
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		for n := range 50 {
 			emit(t, s, uuid.New(), n)
@@ -245,45 +243,40 @@ func TestAttemptsAndDueTimesSurviveARestart(t *testing.T) {
 			return 200, ""
 		}}
 		batch := uuid.New()
-		s, err := store.Open(store.Options{Path: path, NoSync: true, MinFree: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		s := openFile(t, store.Options{Path: path, NoSync: true, MinFree: 1})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		emit(t, s, batch, 1)
 		time.Sleep(2 * time.Second) // two tries: now and after a second
 		stopRelay(t, r)
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if s, err = store.Open(store.Options{Path: path, NoSync: true, MinFree: 1}); err != nil {
-			t.Fatal(err)
-		}
+		s = openFile(t, store.Options{Path: path, NoSync: true, MinFree: 1})
 		defer s.Close()
-		r = startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r = startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(2 * time.Second)
 		if n := len(hook.at(batch, 1)); n != 2 {
 			t.Errorf("%d tries: the restart forgot the backoff", n)
 		}
 		time.Sleep(10 * time.Second)
-		if e := entry(t, s, 1); len(hook.at(batch, 1)) != 3 || e.State != store.OutboxDelivered || e.Attempts != 3 {
+		if e := entry(t, s, 1); len(hook.at(batch, 1)) != 3 || e.State != outbox.Delivered || e.Attempts != 3 {
 			t.Errorf("%v, %+v", hook.at(batch, 1), e)
 		}
 	})
 }
 
 func TestAClockThatJumpedBackDoesNotStrandEntries(t *testing.T) {
-	inBubble(t, "c.db", func(t *testing.T, s *store.Store, hook *scripted) {
+	inBubble(t, "c.db", func(t *testing.T, s *file, hook *scripted) {
 		batch := uuid.New()
 		emit(t, s, batch, 1, 2)
 		err := s.Update(t.Context(), func(tx *store.Tx) error {
-			return tx.OutboxRetry(1, time.Now().Add(1000*time.Hour), 500, "under another clock")
+			return s.retry(tx, 1, time.Now().Add(1000*time.Hour), 500, "under another clock")
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(time.Minute)
 		if !delivered(t, s, 2) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"postern/store"
+	"postern/delivery/outbox"
 )
 
 func TestBatchEventsFollowTheGlobalWebhookWhileTheRelayRuns(t *testing.T) {
@@ -15,7 +15,7 @@ func TestBatchEventsFollowTheGlobalWebhookWhileTheRelayRuns(t *testing.T) {
 	dead.set(func(emitted) int { return 503 })
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	emit(t, s, uuid.New(), 1) // before there is any
-	r := startRelay(t, RelayConfig{Store: s})
+	r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger})
 	batch := uuid.New()
 	emit(t, s, batch, 1, 2)
 
@@ -48,7 +48,7 @@ func TestBatchEventsFollowTheGlobalWebhookWhileTheRelayRuns(t *testing.T) {
 func TestAWebhookThatComesAfterTheStopDeliversNothing(t *testing.T) {
 	to := newReceiver(t)
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
-	r := startRelay(t, RelayConfig{Store: s})
+	r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger})
 	emit(t, s, uuid.New(), 1)
 	stopRelay(t, r)
 	r.SetURL(to.URL)
@@ -57,4 +57,4 @@ func TestAWebhookThatComesAfterTheStopDeliversNothing(t *testing.T) {
 	}
 }
 
-func pendingIn(s *store.Store) int { return s.OutboxCounts().Of(store.OutboxPending) }
+func pendingIn(s *file) int { return s.Counts().Of(outbox.Pending) }

@@ -20,9 +20,6 @@ type eventTail struct {
 // startEvents notes where the events begin that are live, and returns the lanes
 // that have something waiting.
 func (r *Relay) startEvents() (waiting []delivery.Backlog, err error) {
-	if r.cfg.Ledger == nil {
-		return nil, nil
-	}
 	err = r.cfg.Store.View(func(tx *store.Tx) error {
 		if r.events.after, err = delivery.NewestEvent(tx); err != nil {
 			return err

@@ -3,6 +3,8 @@ package dispatch
 import (
 	"github.com/google/uuid"
 
+	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/store"
 )
 
@@ -13,7 +15,7 @@ const tailStep = 256
 // handed to the feeder when it is to be delivered.
 func (r *Relay) tail(after uint64) {
 	for {
-		wake := r.cfg.Store.Emitted()
+		wake := r.cfg.Outbox.Emitted()
 		stopping := r.reading.Err() != nil
 		entries, forgotten, err := r.newEntries(after)
 		if err != nil {
@@ -45,12 +47,12 @@ func (r *Relay) tail(after uint64) {
 }
 
 // handOver gives new entries to the feeder, unless the relay stops.
-func (r *Relay) handOver(entries []store.OutboxEntry) {
+func (r *Relay) handOver(entries []outbox.Entry) {
 	if r.globalURL() == "" || len(entries) == 0 {
 		return
 	}
 	for _, e := range entries {
-		if e.State == store.OutboxPending {
+		if e.State == outbox.Pending {
 			r.newBatch.put(e.Seq, e, len(e.Body))
 		}
 	}
@@ -59,12 +61,20 @@ func (r *Relay) handOver(entries []store.OutboxEntry) {
 
 // newEntries returns the next entries, and whether those of some batch are to be
 // removed.
-func (r *Relay) newEntries(after uint64) (entries []store.OutboxEntry, forgotten bool, err error) {
+func (r *Relay) newEntries(after uint64) (entries []outbox.Entry, forgotten bool, err error) {
 	err = r.cfg.Store.View(func(tx *store.Tx) error {
-		if entries, err = tx.OutboxAfter(after, tailStep); err != nil {
+		if entries, err = outbox.After(tx, after, tailStep); err != nil {
 			return err
 		}
-		batches, err := tx.OutboxForgotten(uuid.Nil, 1)
+		for i, e := range entries {
+			if delivery.IsNew(tx, e) {
+				continue
+			}
+			if entries[i], err = delivery.Queued(tx, e); err != nil { // a pass of the feeder was faster
+				return err
+			}
+		}
+		batches, err := outbox.Forgotten(tx, uuid.Nil, 1)
 		forgotten = len(batches) > 0
 		return err
 	})

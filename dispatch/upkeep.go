@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery/outbox"
 	"postern/internal/prune"
 	"postern/store"
 )
@@ -25,12 +26,12 @@ func (r *Relay) prune() {
 // pruneOnce looks in read transactions and removes in small commits. It returns
 // when the oldest entry that is left was finished, or made.
 func (r *Relay) pruneOnce(before time.Time) (oldest time.Time, err error) {
-	for _, state := range []store.OutboxState{store.OutboxDelivered, store.OutboxDisabled} {
+	for _, state := range []outbox.State{outbox.Delivered, outbox.Disabled} {
 		for next, more := uint64(0), true; more; more = next != 0 {
 			var expired []uint64
 			var left time.Time
 			err := r.cfg.Store.View(func(tx *store.Tx) (err error) {
-				expired, next, left, err = tx.OutboxExpired(state, next, before, pruneStep)
+				expired, next, left, err = outbox.Expired(tx, state, next, before, pruneStep)
 				return err
 			})
 			if err == nil {
@@ -50,7 +51,7 @@ func (r *Relay) pruneOnce(before time.Time) (oldest time.Time, err error) {
 func (r *Relay) remove(expired []uint64) error {
 	for some := range slices.Chunk(expired, upkeepStep) {
 		err := r.cfg.Store.Update(r.reading, func(tx *store.Tx) error {
-			_, err := tx.OutboxRemove(some)
+			_, err := r.cfg.Outbox.Remove(tx, some)
 			return err
 		})
 		if err != nil {
@@ -81,7 +82,7 @@ func (r *Relay) sweepAll(upTo uint64) error {
 	for {
 		var batches []uuid.UUID
 		err := r.cfg.Store.View(func(tx *store.Tx) (err error) {
-			batches, err = tx.OutboxForgotten(last, pruneStep)
+			batches, err = outbox.Forgotten(tx, last, pruneStep)
 			return err
 		})
 		if err != nil || len(batches) == 0 {
@@ -100,7 +101,7 @@ func (r *Relay) sweepBatches(batches []uuid.UUID, upTo uint64) error {
 	for next := uint64(0); len(batches) > 0; {
 		var done int
 		err := r.cfg.Store.Update(r.reading, func(tx *store.Tx) (err error) {
-			done, next, err = sweepSome(tx, batches, next, upTo)
+			done, next, err = r.sweepSome(tx, batches, next, upTo)
 			return err
 		})
 		if err != nil {
@@ -113,11 +114,11 @@ func (r *Relay) sweepBatches(batches []uuid.UUID, upTo uint64) error {
 
 // sweepSome makes one commit. It returns how many batches are done, and the
 // sequence from which the next one goes on.
-func sweepSome(tx *store.Tx, batches []uuid.UUID, after, upTo uint64) (done int, next uint64, err error) {
+func (r *Relay) sweepSome(tx *store.Tx, batches []uuid.UUID, after, upTo uint64) (done int, next uint64, err error) {
 	next = after
 	for room := upkeepStep; done < len(batches) && room > 0; {
 		var seen int
-		if seen, next, err = tx.OutboxSweep(batches[done], next, upTo, room); err != nil || next != 0 {
+		if seen, next, err = r.cfg.Outbox.Sweep(tx, batches[done], next, upTo, room); err != nil || next != 0 {
 			return done, next, err
 		}
 		room -= seen + 1

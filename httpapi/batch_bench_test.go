@@ -32,7 +32,8 @@ func BenchmarkMemoryOfALargeBatch(b *testing.B) {
 	const n = 100_000
 	most := map[string]float64{}
 	for b.Loop() {
-		r := newRigWith(b, store.Options{NoSync: true, DisableOutboxDelivery: true})
+		r := newRigWith(b, store.Options{NoSync: true})
+		r.box.SetDelivery(false)
 		r.instance("a")
 		base := r.listen()
 		debug.FreeOSMemory()
@@ -118,7 +119,7 @@ func (instantFleet) Send(_ context.Context, _ int64, out event.Outgoing) (batch.
 // process runs an engine on the rig's file until the batch is complete.
 func (r *rig) process(id uuid.UUID) {
 	r.t.Helper()
-	e, err := batch.New(batch.Config{Store: r.store, Fleet: instantFleet{}, NewMessageID: func() string { return "3EB0C7A1D2E3F4051627" }, Enabled: true})
+	e, err := batch.New(batch.Config{Store: r.store, Outbox: r.box, Fleet: instantFleet{}, NewMessageID: func() string { return "3EB0C7A1D2E3F4051627" }, Enabled: true})
 	if err == nil {
 		err = e.Start(r.t.Context())
 	}
@@ -126,7 +127,7 @@ func (r *rig) process(id uuid.UUID) {
 		r.t.Fatal(err)
 	}
 	for done := false; !done; {
-		wake := r.store.Emitted()
+		wake := r.box.Emitted()
 		v, err := r.engine.Batch(r.user, id)
 		if err != nil {
 			r.t.Fatal(err)

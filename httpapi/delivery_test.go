@@ -401,11 +401,11 @@ func TestTheDeliveriesOfOthersAreNotThereForARetry(t *testing.T) {
 func TestWithTheLogOffOnlyPendingDeliveriesAreKnown(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
-	off, err := delivery.Open(r.store, delivery.Config{})
+	off, err := delivery.Open(r.store, delivery.Config{Outbox: r.box})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.api.Deliveries, r.api.Relay = off, dispatch.NewRelay(dispatch.RelayConfig{Store: r.store, Ledger: off})
+	r.api.Deliveries, r.api.Relay = off, dispatch.NewRelay(dispatch.RelayConfig{Store: r.store, Outbox: r.box, Ledger: off})
 	r.ledger = off
 	if err := off.Start(t.Context()); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"postern/batch"
 	"postern/console/samples"
 	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/alerts"
@@ -40,6 +41,7 @@ type Config struct {
 	Media      *media.Library
 	Hub        Hub // nil: the WebSocket paths answer 404
 	Store      *store.Store
+	Outbox     *outbox.Outbox // of Store
 
 	// Post sends a notice to its first address, at once, and returns the
 	// status of the answer, 0 when there was none; the error says why the

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/batch"
+	"postern/delivery/outbox"
 	"postern/dispatch"
 	"postern/event"
 	"postern/store"
@@ -31,7 +32,7 @@ type outboxRecord struct {
 	DeliveredAt   *event.Time `json:"deliveredAt"`
 }
 
-func newOutboxRecord(e store.OutboxEntry) outboxRecord {
+func newOutboxRecord(e outbox.Entry) outboxRecord {
 	r := outboxRecord{
 		ID: e.Seq, Sequence: e.OwnerSeq, Event: e.Kind, BatchID: e.Batch, OwnerUserID: e.Owner,
 		Timestamp: event.At(e.CreatedAt), State: string(e.State), Attempts: e.Attempts,
@@ -59,9 +60,9 @@ func (a *api) listOutbox(c *call) error {
 	if err != nil {
 		return err
 	}
-	state := store.OutboxState(q.Get("state"))
+	state := outbox.State(q.Get("state"))
 	switch state {
-	case "", store.OutboxPending, store.OutboxDelivered, store.OutboxDisabled:
+	case "", outbox.Pending, outbox.Delivered, outbox.Disabled:
 	default:
 		return invalidQuery("state " + strconv.Quote(event.Cut(string(state))) + " is not one of pending, delivered, disabled")
 	}
@@ -69,9 +70,9 @@ func (a *api) listOutbox(c *call) error {
 	if err != nil {
 		return err
 	}
-	list := outboxList{name: "outbox " + string(state), newestFirst: true, query: store.OutboxQuery{State: state}}
+	list := outboxList{name: "outbox " + string(state), newestFirst: true, query: outbox.Query{State: state}}
 	answer, err := a.readOutbox(list, page, func(*store.Tx) (int, bool, error) {
-		return a.Store.OutboxCounts().Of(state), false, nil
+		return a.Outbox.Counts().Of(state), false, nil
 	})
 	if err != nil {
 		return err
@@ -99,9 +100,9 @@ func (a *api) listEvents(c *call) error {
 	if _, err := a.shown(c).Batch(id); err != nil {
 		return err
 	}
-	list := outboxList{name: "events " + id.String(), query: store.OutboxQuery{Batch: id}}
+	list := outboxList{name: "events " + id.String(), query: outbox.Query{Batch: id}}
 	answer, err := a.readOutbox(list, page, func(tx *store.Tx) (int, bool, error) {
-		n, err := tx.OutboxCountOfBatch(id, maxEventCount)
+		n, err := outbox.CountOfBatch(tx, id, maxEventCount)
 		return n, n == maxEventCount, err
 	})
 	if err != nil {

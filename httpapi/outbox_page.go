@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"postern/batch"
+	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/store"
 )
 
@@ -16,7 +18,7 @@ import (
 type outboxList struct {
 	name        string // ties a cursor to its list
 	newestFirst bool
-	query       store.OutboxQuery
+	query       outbox.Query
 }
 
 // page reads the records beside p's cursor, and one more to know whether there
@@ -30,7 +32,7 @@ func (l outboxList) page(tx *store.Tx, p batch.Page) (batch.List[outboxRecord], 
 	if q.From, err = l.position(p.Next + p.Previous); err != nil {
 		return list, err
 	}
-	entries, err := tx.OutboxList(q)
+	entries, err := outbox.List(tx, q)
 	if err != nil {
 		return list, err
 	}
@@ -40,6 +42,9 @@ func (l outboxList) page(tx *store.Tx, p batch.Page) (batch.List[outboxRecord], 
 		slices.Reverse(entries)
 	}
 	for _, e := range entries {
+		if e, err = delivery.Queued(tx, e); err != nil {
+			return list, err
+		}
 		list.Records = append(list.Records, newOutboxRecord(e))
 	}
 	if n := len(entries); n > 0 {

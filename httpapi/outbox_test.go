@@ -16,6 +16,8 @@ import (
 	"github.com/google/uuid"
 
 	"postern/batch"
+	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
@@ -27,8 +29,8 @@ func (r *rig) emit(batchID uuid.UUID, n int, data any) {
 	r.t.Helper()
 	r.update(func(tx *store.Tx) error {
 		for range n {
-			e := store.Emission{Kind: event.BatchProgress, Owner: r.user, Batch: batchID, Data: data}
-			if err := tx.Emit(e); err != nil {
+			e := outbox.Emission{Kind: event.BatchProgress, Owner: r.user, Batch: batchID, Data: data}
+			if err := r.box.Emit(tx, e); err != nil {
 				return err
 			}
 		}
@@ -41,6 +43,15 @@ func (r *rig) update(fn func(*store.Tx) error) {
 	if err := r.store.Update(r.t.Context(), fn); err != nil {
 		r.t.Fatal(err)
 	}
+}
+
+// attempt notes an attempt of an entry; one without a reason was accepted.
+func (r *rig) attempt(tx *store.Tx, seq uint64, status int, reason string, next time.Time) error {
+	e, found, err := outbox.Head(tx, seq)
+	if err == nil && found {
+		_, _, err = r.ledger.Settle(tx, e.Record, delivery.Attempt{StartedAt: tx.Now(), Status: status, Error: reason}, reason == "", next)
+	}
+	return err
 }
 
 // outbox asks for a page with the global key.
@@ -63,8 +74,8 @@ func ids(p outboxPage) (all []uint64) {
 func TestTheOutboxIsListedByStateNewestFirst(t *testing.T) {
 	r := newRig(t)
 	r.emit(uuid.New(), 5, 1)
-	r.update(func(tx *store.Tx) error { return tx.OutboxDelivered(2, 204) })
-	r.update(func(tx *store.Tx) error { return tx.OutboxRetry(4, tx.Now().Add(time.Minute), 503, "busy") })
+	r.update(func(tx *store.Tx) error { return r.attempt(tx, 2, 204, "", time.Time{}) })
+	r.update(func(tx *store.Tx) error { return r.attempt(tx, 4, 503, "busy", tx.Now().Add(time.Minute)) })
 	for query, want := range map[string][]uint64{
 		"": {5, 4, 3, 2, 1}, "?state=pending": {5, 4, 3, 1}, "?state=delivered": {2}, "?state=disabled": nil, "?limit=2": {5, 4},
 	} {
@@ -80,7 +91,8 @@ func TestTheOutboxIsListedByStateNewestFirst(t *testing.T) {
 }
 
 func TestDisabledEventsAreListedAsDisabled(t *testing.T) {
-	r := newRigWith(t, store.Options{NoSync: true, MinFree: 1, DisableOutboxDelivery: true})
+	r := newRigWith(t, store.Options{NoSync: true, MinFree: 1})
+	r.box.SetDelivery(false)
 	r.emit(uuid.New(), 1, 1)
 	page := r.outbox("?state=disabled")
 	if len(page.Records) != 1 || page.Records[0].State != "disabled" || page.Records[0].NextAttemptAt != nil || page.TotalRecords != 1 {
@@ -95,8 +107,8 @@ func TestAnEventRecordHasExactlyItsFields(t *testing.T) {
 	r.emit(b, 3, 1)
 	at := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
 	var now time.Time
-	r.update(func(tx *store.Tx) error { now = tx.Now(); return tx.OutboxDelivered(1, 200) })
-	r.update(func(tx *store.Tx) error { return tx.OutboxRetry(2, at, 0, "no answer in time") })
+	r.update(func(tx *store.Tx) error { now = tx.Now(); return r.attempt(tx, 1, 200, "", time.Time{}) })
+	r.update(func(tx *store.Tx) error { return r.attempt(tx, 2, 0, "no answer in time", at) })
 	page := decoded[struct{ Records []map[string]any }](t, r.admin("GET", "/outbox", ""))
 	fields := []string{
 		"attempts", "batchId", "deliveredAt", "event", "id", "lastError", "lastStatus", "nextAttemptAt", "ownerUserId", "sequence", "state", "timestamp",
@@ -128,7 +140,7 @@ func TestAnEventRecordHasExactlyItsFields(t *testing.T) {
 	}
 	body := struct{ Timestamp string }{}
 	r.view(func(tx *store.Tx) error {
-		e, _, err := tx.Outbox(3)
+		e, _, err := outbox.Get(tx, 3)
 		return errors.Join(err, json.Unmarshal(e.Body, &body))
 	})
 	if fresh["timestamp"] != body.Timestamp {
@@ -155,11 +167,11 @@ func TestAWalkThroughPagesMissesNothingWhileTheOutboxChanges(t *testing.T) {
 		r.emit(uuid.New(), 3, 1) // newer than the first page
 		r.update(func(tx *store.Tx) error {
 			for _, seq := range []uint64{uint64(n) - 9*next, 2 * next} {
-				if err := tx.OutboxDelivered(seq, 200); err != nil {
+				if err := r.attempt(tx, seq, 200, "", time.Time{}); err != nil {
 					return err
 				}
 			}
-			_, err := tx.OutboxRemove([]uint64{uint64(n) - 9*next}) // maybe the one that the cursor stands for
+			_, err := r.box.Remove(tx, []uint64{uint64(n) - 9*next}) // maybe the one that the cursor stands for
 			return err
 		})
 	}
@@ -234,11 +246,11 @@ func TestRetryMakesOneOrAllPendingEventsDue(t *testing.T) {
 	r.emit(uuid.New(), 4, 1)
 	r.update(func(tx *store.Tx) error {
 		for seq := range uint64(3) {
-			if err := tx.OutboxRetry(seq+2, tx.Now().Add(time.Hour), 500, "down"); err != nil {
+			if err := r.attempt(tx, seq+2, 500, "down", tx.Now().Add(time.Hour)); err != nil {
 				return err
 			}
 		}
-		return tx.OutboxDelivered(1, 200)
+		return r.attempt(tx, 1, 200, "", time.Time{})
 	})
 	for path, code := range map[string]string{
 		"/outbox/1/retry": "OUTBOX_ENTRY_NOT_PENDING", "/outbox/5/retry": "OUTBOX_ENTRY_NOT_FOUND", "/outbox/0/retry": "OUTBOX_ENTRY_NOT_FOUND",

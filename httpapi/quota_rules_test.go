@@ -32,7 +32,7 @@ func TestABatchOverTheUsersLimitIs429AndFreesItsKey(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	var err error
-	if r.engine, err = batch.New(batch.Config{Store: r.store, Fleet: noFleet{}, NewMessageID: uuid.NewString, MaxOpen: 1}); err != nil {
+	if r.engine, err = batch.New(batch.Config{Store: r.store, Outbox: r.box, Fleet: noFleet{}, NewMessageID: uuid.NewString, MaxOpen: 1}); err != nil {
 		t.Fatal(err)
 	}
 	r.api.Engine = r.engine

@@ -28,6 +28,7 @@ import (
 	"postern/batch"
 	"postern/console/feed"
 	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/alerts"
@@ -56,6 +57,7 @@ type rig struct {
 	h        http.Handler // of api, with an eye on what it answers
 	api      *api
 	store    *store.Store
+	box      *outbox.Outbox
 	ledger   *delivery.Ledger
 	resolve  func(delivery.Lane) (event.Destination, delivery.Status) // of the ledger; nil: all are paused
 	registry *instance.Registry
@@ -136,7 +138,10 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 		}
 		return r.resolve(l)
 	}
-	ledger, err := delivery.Open(st, delivery.Config{Log: true, Resolve: resolve})
+	if r.box, err = outbox.Open(st); err != nil {
+		t.Fatal(err)
+	}
+	ledger, err := delivery.Open(st, delivery.Config{Log: true, Outbox: r.box, Resolve: resolve})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +162,7 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.engine, err = batch.New(batch.Config{Store: st, Fleet: noFleet{}, NewMessageID: uuid.NewString})
+	r.engine, err = batch.New(batch.Config{Store: st, Outbox: r.box, Fleet: noFleet{}, NewMessageID: uuid.NewString})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,10 +202,10 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 				}
 			})
 		},
-		Registry: r.registry, Messages: r.messages, Supervisor: sup, Engine: r.engine, Media: r.media, Processor: processor, Hub: r.hub, Store: st,
+		Registry: r.registry, Messages: r.messages, Supervisor: sup, Engine: r.engine, Media: r.media, Processor: processor, Hub: r.hub, Store: st, Outbox: r.box,
 		Transfers:    Transfers{Export: r.export, Undo: r.registry.MoveBack, Import: r.importAccount},
 		NewMessageID: uuid.NewString, Backup: r.backup, Post: r.post, APIKey: testKey, JWTSecret: testSecret,
-		Samples: r.samples(), Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Ledger: ledger, Resolve: resolve}), Deliveries: ledger, Logger: r.logger(),
+		Samples: r.samples(), Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Outbox: r.box, Ledger: ledger, Resolve: resolve}), Deliveries: ledger, Logger: r.logger(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -8,11 +8,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/uuid"
 )
 
 // keeper is a file with a hundred records of which some were found by their
@@ -129,7 +126,7 @@ func TestAFlippedBitOfAKeyOrAChecksumIsPutRight(t *testing.T) {
 			t.Fatal(err)
 		}
 		var log bytes.Buffer
-		s, err := Open(Options{Path: path, Buckets: []Bucket{thing}, NoSync: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		s, err := Open(Options{Path: path, Buckets: declared, NoSync: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -172,29 +169,3 @@ func TestARecordThatIsNotWhatItsOwnerStoresIsDamaged(t *testing.T) {
 
 // TestAnOwnerWhoseNumberIsDamagedGetsNoNumberTwice: nor does a due row without
 // its batch keep an event from being delivered.
-func TestAnOwnerWhoseNumberIsDamagedGetsNoNumberTwice(t *testing.T) {
-	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
-	owner, batch := uuid.New(), uuid.New()
-	emit(t, s, uuid.New(), uuid.New(), 3)
-	emit(t, s, owner, batch, 4)
-	rows := view(t, s, func(tx *Tx) ([]Due, error) { return tx.OutboxDue(Due{}, 0) })
-	change(t, s, func(tx *Tx) error {
-		return errors.Join(
-			tx.Put(outboxOwner, Key(owner), []byte("?")),
-			tx.Put(outboxDue, dueKey(rows[5].At, rows[5].Seq), []byte("?")),
-		)
-	})
-	emit(t, s, owner, batch, 2)
-	replayed := view(t, s, func(tx *Tx) ([]OutboxEntry, error) { return tx.OutboxReplay(owner, 0, 100) })
-	var numbers []uint64
-	for _, e := range replayed {
-		numbers = append(numbers, e.OwnerSeq)
-	}
-	if want := []uint64{1, 2, 3, 4, 9, 10}; !slices.Equal(numbers, want) {
-		t.Errorf("the owner's numbers are %v, want %v", numbers, want)
-	}
-	again := view(t, s, func(tx *Tx) ([]Due, error) { return tx.OutboxDue(Due{}, 0) })
-	if len(again) != 9 || again[5] != rows[5] {
-		t.Errorf("due: %+v, want the former row %+v among 9", again, rows[5])
-	}
-}

@@ -20,11 +20,11 @@ func TestAFileOfAnEarlierReleaseIsKeptBeforeItIsChanged(t *testing.T) {
 		buckets []Bucket
 		kept    bool
 	}{
-		"this release": {func(*bolt.Tx) error { return nil }, []Bucket{thing, other}, false},
+		"this release": {func(*bolt.Tx) error { return nil }, []Bucket{thing, entry, other}, false},
 		"a schema of before": {func(tx *bolt.Tx) error {
 			return tx.Bucket([]byte("meta")).Put(metaVersion, seal(metaVersion, []byte{0, 0, 0, schemaVersion - 1}))
-		}, []Bucket{thing, other}, true},
-		"a bucket more": {func(*bolt.Tx) error { return nil }, []Bucket{thing, other, {Name: "another", Owner: "test"}}, true},
+		}, []Bucket{thing, entry, other}, true},
+		"a bucket more": {func(*bolt.Tx) error { return nil }, []Bucket{thing, entry, other, {Name: "another", Owner: "test"}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filled(t, c.change)
@@ -82,7 +82,7 @@ func TestWithoutACopyAFileOfAnEarlierReleaseStaysAsItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Path: path, Buckets: []Bucket{thing, other}, NoSync: true, KeepBefore: true, MinFree: 1}
+	o := Options{Path: path, Buckets: []Bucket{thing, entry, other}, NoSync: true, KeepBefore: true, MinFree: 1}
 	if _, err := Open(o); !errors.Is(err, errOlder) {
 		t.Errorf("opened without a copy: %v", err)
 	}

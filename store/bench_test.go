@@ -18,7 +18,7 @@ func BenchmarkUpdateManyCallers(b *testing.B) { benchmarkUpdate(b, 64) }
 
 func benchmarkUpdate(b *testing.B, callers int) {
 	value := make([]byte, 200)
-	s, err := Open(Options{Path: filepath.Join(b.TempDir(), "s.db"), Buckets: []Bucket{thing}})
+	s, err := Open(Options{Path: filepath.Join(b.TempDir(), "s.db"), Buckets: declared})
 	if err != nil {
 		b.Fatal(err)
 	}

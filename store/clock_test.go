@@ -45,7 +45,7 @@ func TestTrustedTimeIsKeptInTheFile(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	trusts := func() bool {
 		t.Helper()
-		s, err := Open(Options{Path: path, Buckets: []Bucket{thing}, NoSync: true, MinFree: 1, Now: func() time.Time { return now }})
+		s, err := Open(Options{Path: path, Buckets: declared, NoSync: true, MinFree: 1, Now: func() time.Time { return now }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestSteadyTimeIgnoresClocksThatAreSet(t *testing.T) {
 		{72 * hour, 0},
 	} {
 		now, want = now.Add(c.stopped), want+c.adds
-		s, err := Open(Options{Path: path, Buckets: []Bucket{thing}, NoSync: true, MinFree: 1, Now: func() time.Time { return now }})
+		s, err := Open(Options{Path: path, Buckets: declared, NoSync: true, MinFree: 1, Now: func() time.Time { return now }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestClockFarBehindDatesNoRecord(t *testing.T) {
 	now := right
 	open := func() *Store {
 		t.Helper()
-		s, err := Open(Options{Path: path, Buckets: []Bucket{thing}, NoSync: true, MinFree: 1, Now: func() time.Time { return now }})
+		s, err := Open(Options{Path: path, Buckets: declared, NoSync: true, MinFree: 1, Now: func() time.Time { return now }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestClockThatWasBelievedIsCorrectedAtOnce(t *testing.T) {
 		opened, running, off := right, time.Duration(0), time.Duration(0)
 		open := func() *Store {
 			t.Helper()
-			s, err := Open(Options{Path: path, Buckets: []Bucket{thing}, NoSync: true, MinFree: 1, Now: func() time.Time { return opened.Add(running + off) }})
+			s, err := Open(Options{Path: path, Buckets: declared, NoSync: true, MinFree: 1, Now: func() time.Time { return opened.Add(running + off) }})
 			if err != nil {
 				t.Fatal(err)
 			}

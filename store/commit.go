@@ -171,7 +171,7 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 	running := at.Sub(s.opened)
 	now, steady := stamp(s.clock.date(at, running)), s.clock.steadyAt(running)
 	start := func() *Tx {
-		return &Tx{bolt: btx, openings: &open, schema: s.schema, now: now, steady: steady, foundNewest: s.foundNewest, disable: s.disable.Load(), emits: s.emits()}
+		return &Tx{bolt: btx, openings: &open, schema: s.schema, now: now, steady: steady}
 	}
 	for i, u := range group {
 		tx := start()
@@ -206,10 +206,6 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 	}
 	s.tallies.apply(next)
 	s.aside.heal(made.healed)
-	s.backlog.add(made.counts)
-	if made.emitted {
-		s.emitted.ring()
-	}
 	if made.woken {
 		s.woken.ring()
 	}
@@ -221,15 +217,13 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 
 // did is what the closures of a commit ask for once it is on the disk.
 type did struct {
-	emitted, woken bool
-	counts         OutboxCounts
-	healed         []string
-	after          []func()
+	woken  bool
+	healed []string
+	after  []func()
 }
 
 func (d *did) add(tx *Tx) {
-	d.emitted, d.woken = d.emitted || tx.emitted, d.woken || tx.woken
-	d.counts.sum(tx.counts)
+	d.woken = d.woken || tx.woken
 	d.healed = append(d.healed, tx.healed...)
 	d.after = append(d.after, tx.after...)
 }

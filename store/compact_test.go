@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 // marked is the value of one record, which is in no other.
@@ -46,7 +44,7 @@ func holey(t *testing.T) (path string, want map[string]string) {
 		}
 		return tx.Put("thing", Key(7), []byte(marked))
 	})
-	emit(t, s, uuid.New(), uuid.New(), 5)
+	appendEntries(t, s, 5)
 	want = held(t, s)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -57,7 +55,7 @@ func holey(t *testing.T) (path string, want map[string]string) {
 func held(t *testing.T, s *Store) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, name := range []string{"thing", outboxEntries, outboxDue, outboxReplay} {
+	for _, name := range []string{"thing", "entry"} {
 		err := s.View(func(tx *Tx) error {
 			return tx.Scan(name, Range{}, func(k, v []byte) (bool, error) {
 				all[name+string(k)] = string(v)
@@ -76,7 +74,7 @@ func TestACompactedFileHoldsTheSameInLessRoom(t *testing.T) {
 	if err := os.Chmod(path, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	before, after, err := Compact(t.Context(), path, []Bucket{thing})
+	before, after, err := Compact(t.Context(), path, declared)
 	if err != nil || after > before/3 {
 		t.Fatalf("%d bytes before, %d after, %v", before, after, err)
 	}
@@ -103,7 +101,7 @@ func TestACompactedFileHoldsTheSameInLessRoom(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := Check(t.Context(), path, []Bucket{thing}); err != nil || len(r.Faults) > 0 {
+	if r, err := Check(t.Context(), path, declared); err != nil || len(r.Faults) > 0 {
 		t.Errorf("%v %v", r, err)
 	}
 	onlyFile(t, path)
@@ -149,7 +147,7 @@ func TestACompactionThatCannotBeDoneLeavesTheFileAsItIs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := Compact(c.ctx, path, []Bucket{thing}); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), path) {
+			if _, _, err := Compact(c.ctx, path, declared); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), path) {
 				t.Errorf("%v", err)
 			}
 			if is, err := os.ReadFile(path); err != nil || !bytes.Equal(is, was) {
@@ -177,7 +175,7 @@ func TestARunningProgramIsNotCompactedUnder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openTest(t, path)
 	put(t, s, "k", "v")
-	if _, _, err := Compact(t.Context(), path, []Bucket{thing}); !errors.Is(err, ErrLocked) {
+	if _, _, err := Compact(t.Context(), path, declared); !errors.Is(err, ErrLocked) {
 		t.Errorf("%v", err)
 	}
 	if got := get(t, s, "k"); got != "v" {
@@ -198,7 +196,7 @@ func TestAProgramThatWaitsForACompactionGetsTheNewFile(t *testing.T) {
 	}
 	opened := make(chan *Store)
 	go func() {
-		s, err := Open(Options{Path: path, Buckets: []Bucket{thing}, NoSync: true, MinFree: 1})
+		s, err := Open(Options{Path: path, Buckets: declared, NoSync: true, MinFree: 1})
 		if err != nil {
 			t.Error(err)
 		}
@@ -227,7 +225,7 @@ func TestAProgramThatWaitsForACompactionGetsTheNewFile(t *testing.T) {
 
 func mustSchema(t *testing.T) schema {
 	t.Helper()
-	sch, err := newSchema([]Bucket{thing})
+	sch, err := newSchema(declared)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +258,7 @@ func TestACompactionRemovesWhatAKilledOneLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := Compact(t.Context(), path, []Bucket{thing}); err != nil {
+	if _, _, err := Compact(t.Context(), path, declared); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(others); err != nil {
@@ -273,7 +271,7 @@ func TestACompactionRemovesWhatAKilledOneLeft(t *testing.T) {
 // moment of the compaction.
 func TestEitherHeadOfACompactedFileHasAllOfIt(t *testing.T) {
 	path, want := holey(t)
-	if _, _, err := Compact(t.Context(), path, []Bucket{thing}); err != nil {
+	if _, _, err := Compact(t.Context(), path, declared); err != nil {
 		t.Fatal(err)
 	}
 	image, err := os.ReadFile(path)
@@ -285,7 +283,7 @@ func TestEitherHeadOfACompactedFileHasAllOfIt(t *testing.T) {
 		if err := os.WriteFile(at, damage(image, head+17, head+18, head+60), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, err := Open(Options{Path: at, Buckets: []Bucket{thing}, NoSync: true, MinFree: 1})
+		s, err := Open(Options{Path: at, Buckets: declared, NoSync: true, MinFree: 1})
 		if err != nil {
 			t.Errorf("without head %d: %v", head, err)
 			continue
@@ -409,7 +407,7 @@ func TestTheFileMovesAndNotTheLinkToIt(t *testing.T) {
 	if err := os.Symlink(path, link); err != nil {
 		t.Skip(err)
 	}
-	if _, after, err := Compact(t.Context(), link, []Bucket{thing}); err != nil {
+	if _, after, err := Compact(t.Context(), link, declared); err != nil {
 		t.Fatal(err)
 	} else if info, err := os.Stat(path); err != nil || info.Size() != after {
 		t.Errorf("%v %v", info, err)
@@ -426,13 +424,13 @@ func TestAnInspectionCountsWhatIsThere(t *testing.T) {
 	for i := range 300 {
 		put(t, s, fmt.Sprintf("%04d", i), strings.Repeat("x", 96-checksumSize))
 	}
-	emit(t, s, uuid.New(), uuid.New(), 2)
+	appendEntries(t, s, 2)
 	at = at.Add(time.Hour)
-	emit(t, s, uuid.New(), uuid.New(), 1)
+	appendEntries(t, s, 1)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	i, err := Inspect(path, []Bucket{thing})
+	i, err := Inspect(path, declared)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -445,7 +443,7 @@ func TestAnInspectionCountsWhatIsThere(t *testing.T) {
 	if z := sizes["thing"]; z.Rows != 300 || z.Bytes != 300*100 || z.Pages < z.Bytes || z.Pages > 4*z.Bytes || z.Oldest != nil || z.Owner != "test" {
 		t.Errorf("%+v", z)
 	}
-	z := sizes[outboxEntries]
+	z := sizes["entry"]
 	if z.Rows != 3 || z.Oldest == nil || !z.Newest.Equal(at) || !z.Oldest.Equal(at.Add(-time.Hour)) {
 		t.Errorf("%+v", z)
 	}
@@ -453,7 +451,7 @@ func TestAnInspectionCountsWhatIsThere(t *testing.T) {
 		t.Errorf("%d bytes, %d free, %d in pages of buckets (%v)", i.Bytes, i.Free, inPages, err)
 	}
 	openTest(t, path)
-	if _, err := Inspect(path, []Bucket{thing}); !errors.Is(err, ErrLocked) {
+	if _, err := Inspect(path, declared); !errors.Is(err, ErrLocked) {
 		t.Errorf("of a running program: %v", err)
 	}
 }

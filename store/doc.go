@@ -1,5 +1,5 @@
 // Package store is Postern's one data file: a bbolt database behind a small
-// transactional interface, and the outbox of batch events in it.
+// transactional interface.
 //
 // # What it promises
 //
@@ -50,13 +50,4 @@
 // Packages declare their buckets as Bucket values; Open refuses two owners of
 // one name and creates what is missing. Keys are built with Key, whose
 // big-endian integers keep bbolt's byte order equal to the numeric order.
-//
-// # The outbox
-//
-// Tx.Emit appends an event to the outbox in the caller's commit. Wake tells a
-// reader that a commit emitted something; the reader then follows the outbox
-// by sequence or by due time, so that events of a life before a crash and
-// events of this moment take the same road. Store.OnEmit has each entry known
-// to somebody else in the same commit. OutboxForget has the events of a
-// batch removed, and the sequences that they had become gaps that are known. See outbox.go for the layout.
 package store

@@ -9,10 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
-
-	"postern/event"
 )
 
 // hold lets the next commit of s do all that bbolt does and then keeps it from
@@ -33,35 +30,24 @@ func hold(s *Store) (visible chan struct{}, land func(error)) {
 	return visible, func(err error) { result <- err }
 }
 
-func emitTest(tx *Tx, owner uuid.UUID) error {
-	return tx.Emit(Emission{Kind: event.BatchCreated, Owner: owner, Batch: owner, Data: 1})
-}
-
 // seen is all that a reader can learn from the store.
 type seen struct {
-	value   string
-	newest  uint64
-	entries int
-	counts  OutboxCounts
-	pending int64
-	rows    int
+	value string
+	last  uint64
+	rows  int
 }
 
-func look(s *Store, owner uuid.UUID) (all seen, err error) {
+func look(s *Store) (all seen, err error) {
 	err = s.View(func(tx *Tx) error {
 		value, err := tx.Get("thing", []byte("a"))
 		if err != nil {
 			return err
 		}
-		entries, err := tx.OutboxReplay(owner, 0, 10)
-		all = seen{value: string(value), newest: tx.OutboxNewest(), entries: len(entries)}
+		all.value = string(value)
+		all.last, err = tx.LastID("thing")
 		return err
 	})
 	if err != nil {
-		return all, err
-	}
-	all.counts = s.OutboxCounts()
-	if all.pending, _, err = s.Backlog(); err != nil {
 		return all, err
 	}
 	all.rows, err = s.Rows("thing")
@@ -70,23 +56,26 @@ func look(s *Store, owner uuid.UUID) (all seen, err error) {
 
 func TestNobodySeesACommitBeforeItIsOnTheDisk(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
-	owner := uuid.New()
 	visible, land := hold(s)
-	wake := s.Emitted()
+	wake, after := s.Woken(), make(chan struct{})
 	done := make(chan error, 1)
 	go func() {
 		done <- s.Update(t.Context(), func(tx *Tx) error {
-			return errors.Join(tx.Put("thing", []byte("a"), []byte("1")), emitTest(tx, owner))
+			tx.Wake()
+			tx.After(func() { close(after) })
+			return errors.Join(tx.Put("thing", []byte("a"), []byte("1")), tx.TakeID("thing", 1))
 		})
 	}()
 	<-visible
-	before, err := look(s, owner)
+	before, err := look(s)
 	if err != nil || before != (seen{}) {
 		t.Errorf("while the commit is on its way a reader sees %+v, %v", before, err)
 	}
 	select {
 	case <-wake:
-		t.Error("readers of the outbox were woken for an event that is not on the disk")
+		t.Error("readers were woken for what is not on the disk")
+	case <-after:
+		t.Error("what follows the commit was done before it was on the disk")
 	case <-done:
 		t.Error("Update returned")
 	default:
@@ -96,10 +85,10 @@ func TestNobodySeesACommitBeforeItIsOnTheDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-wake
-	after, err := look(s, owner)
-	want := seen{value: "1", newest: 1, entries: 1, counts: OutboxCounts{Pending: 1}, pending: 1, rows: 1}
-	if err != nil || after != want {
-		t.Errorf("after it a reader sees %+v, %v", after, err)
+	<-after
+	now, err := look(s)
+	if want := (seen{value: "1", last: 1, rows: 1}); err != nil || now != want {
+		t.Errorf("after it a reader sees %+v, %v", now, err)
 	}
 }
 
@@ -148,9 +137,6 @@ func TestACommitThatFailsAfterItWasVisibleIsNeverSeen(t *testing.T) {
 	}
 	if err := s.View(func(*Tx) error { t.Error("a reader was let in"); return nil }); !errors.Is(err, ErrFailed) {
 		t.Errorf("View: %v", err)
-	}
-	if _, _, err := s.Backlog(); err != nil {
-		t.Errorf("Backlog: %v", err)
 	}
 }
 

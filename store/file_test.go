@@ -47,7 +47,7 @@ func TestOpenExplainsWhatIsWrongWithTheFile(t *testing.T) {
 		if err := os.WriteFile(path, c.content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, err := Open(Options{Path: path, Buckets: []Bucket{thing}})
+		s, err := Open(Options{Path: path, Buckets: declared})
 		if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
@@ -103,7 +103,7 @@ func TestAFileOfANewerProgramIsRefusedWithBothVersions(t *testing.T) {
 	if err := os.WriteFile(path, image, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	buckets := []Bucket{thing}
+	buckets := declared
 	versions := fmt.Sprintf("(schema %d, this release knows %d)", schemaVersion+1, schemaVersion)
 	for what, open := range map[string]func() error{
 		"Open":         func() error { _, err := Open(Options{Path: path, Buckets: buckets}); return err },
@@ -148,7 +148,7 @@ func TestWhatIsNoFileIsRefusedAtOnce(t *testing.T) {
 func TestASecondOpenSaysThatTheFileIsInUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	openTest(t, path)
-	if _, err := Open(Options{Path: path, Buckets: []Bucket{thing}}); !errors.Is(err, ErrLocked) {
+	if _, err := Open(Options{Path: path, Buckets: declared}); !errors.Is(err, ErrLocked) {
 		t.Errorf("second Open: %v", err)
 	}
 }
@@ -317,8 +317,8 @@ func TestAnOlderFileIsTakenOver(t *testing.T) {
 		meta := tx.Bucket([]byte("meta"))
 		return errors.Join(
 			meta.Put(metaVersion, seal(metaVersion, []byte{0, 0, 0, 1})),
-			meta.Delete(tallyKey(outboxBatch)), // version 1 had no tallies
-			tx.DeleteBucket([]byte(outboxBatch)),
+			meta.Delete(tallyKey("entry")), // version 1 had no tallies
+			tx.DeleteBucket([]byte("entry")),
 		)
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
@@ -328,12 +328,71 @@ func TestAnOlderFileIsTakenOver(t *testing.T) {
 	var version []byte
 	err = s.db.View(func(tx *bolt.Tx) error {
 		version, _ = verify(metaVersion, tx.Bucket([]byte("meta")).Get(metaVersion))
-		if tx.Bucket([]byte(outboxBatch)) == nil {
+		if tx.Bucket([]byte("entry")) == nil {
 			t.Error("a bucket that the earlier version had not is missing")
 		}
 		return nil
 	})
 	if err != nil || !bytes.Equal(version, []byte{0, 0, 0, schemaVersion}) {
 		t.Errorf("schema version %x, %v", version, err)
+	}
+}
+
+// TestAnEmptyBucketOfAnEarlierVersionGoes when no release declares it any more; one with a
+// record makes the file one of a newer release.
+func TestAnEmptyBucketOfAnEarlierVersionGoes(t *testing.T) {
+	former := Bucket{Name: "former", Owner: "test", Key: "any", Value: "any"}
+	for rows, want := range []error{nil, ErrNewer} {
+		path := filepath.Join(t.TempDir(), "p.db")
+		s := openTest(t, path, func(o *Options) { o.Buckets = append([]Bucket{former}, declared...) })
+		put(t, s, "a", "1")
+		change(t, s, func(tx *Tx) error {
+			for i := range rows {
+				if err := tx.Put("former", Key(i), nil); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(Options{Path: path, Buckets: declared, NoSync: true}); !errors.Is(err, ErrNewer) {
+			t.Errorf("of this version, with %d records: %v", rows, err)
+		}
+		earlier(t, path)
+		if r, err := Check(t.Context(), path, declared); err != nil || len(r.Faults) != rows {
+			t.Errorf("check with %d records: %q, %v", rows, r.Faults, err)
+		}
+		for range 2 {
+			s, err := Open(Options{Path: path, Buckets: declared, NoSync: true, MinFree: 1})
+			if !errors.Is(err, want) {
+				t.Fatalf("open with %d records: %v", rows, err)
+			}
+			if err != nil {
+				break
+			}
+			if got := get(t, s, "a"); got != "1" {
+				t.Errorf("a = %q", got)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// earlier makes a closed file one of the version before this one.
+func earlier(t *testing.T, path string) {
+	t.Helper()
+	db, err := bolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bolt.Tx) error {
+		return tx.Bucket([]byte("meta")).Put(metaVersion, seal(metaVersion, []byte{0, 0, 0, schemaVersion - 1}))
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -80,7 +80,7 @@ func TestNoReaderSeesAGuard(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return tx.walk("log", r, func(k []byte) (bool, error) {
+			return tx.Walk("log", r, func(k []byte) (bool, error) {
 				walked = append(walked, bytes.Clone(k))
 				return true, nil
 			})

@@ -34,7 +34,7 @@ func TestAFileIsToldFromOthers(t *testing.T) {
 	if err := os.WriteFile(copied, taken.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Compact(t.Context(), path, []Bucket{thing}); err != nil {
+	if _, _, err := Compact(t.Context(), path, declared); err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range []string{path, copied} {

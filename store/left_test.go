@@ -1,16 +1,10 @@
 package store
 
 import (
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
-	"time"
-
-	"github.com/google/uuid"
-
-	"postern/event"
 )
 
 // leaves opens the file as a program that leaves a value about the bucket thing.
@@ -80,57 +74,5 @@ func TestWhatAStopLeavesIsOfThoseRecordsOnly(t *testing.T) {
 			}
 			closed(t, s)
 		})
-	}
-}
-
-// TestTheOutboxIsCountedOnlyByAStartThatReadsTheFile, with the same result.
-func TestTheOutboxIsCountedOnlyByAStartThatReadsTheFile(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("every start reads the file here")
-	}
-	path := filepath.Join(t.TempDir(), "p.db")
-	rnd := rand.New(rand.NewPCG(27, 5))
-	s := openTest(t, path, large)
-	for round := range 20 {
-		s.SetOutboxDelivery(round%3 != 0)
-		change(t, s, func(tx *Tx) error {
-			for range rnd.IntN(20) {
-				if err := tx.Emit(Emission{Kind: event.BatchProgress, Owner: uuid.UUID{1}, Batch: uuid.UUID{2}, Data: 1}); err != nil {
-					return err
-				}
-			}
-			for range rnd.IntN(20) {
-				if err := tx.OutboxDelivered(1+rnd.Uint64N(tx.OutboxNewest()+1), 200); err != nil {
-					return err
-				}
-			}
-			gone, _, _, err := tx.OutboxExpired(OutboxDelivered, 0, tx.Now().Add(time.Hour), rnd.IntN(3))
-			if err == nil {
-				_, err = tx.OutboxRemove(gone)
-			}
-			return err
-		})
-		was := s.OutboxCounts()
-		closed(t, s)
-		s = openTest(t, path, large)
-		counted, err := countOutbox(s.db)
-		if err != nil || s.OutboxCounts() != counted || counted != was {
-			t.Fatalf("round %d: %+v, counted %+v, %v; it was %+v", round, s.OutboxCounts(), counted, err, was)
-		}
-	}
-	s.backlog.add(OutboxCounts{Pending: 1000})
-	wrong := s.OutboxCounts()
-	closed(t, s)
-	if s = openTest(t, path, large); s.OutboxCounts() != wrong {
-		t.Error("it was counted")
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(notePath(path)); err != nil {
-		t.Fatal(err)
-	}
-	if s = openTest(t, path, large); s.OutboxCounts() == wrong {
-		t.Error("a start that read the file did not count")
 	}
 }

@@ -86,3 +86,30 @@ func (tx *Tx) Rows(bucket string) (uint64, error) {
 	}
 	return t.rows, nil
 }
+
+// Peek is Get without the copy: the value must neither be kept nor changed, and is
+// good until the transaction writes or ends.
+func (tx *Tx) Peek(bucket string, key []byte) (value []byte, found bool, err error) {
+	b, err := tx.bucket(bucket)
+	if err != nil {
+		return nil, false, err
+	}
+	tx.openings.looked++
+	raw := b.Get(key)
+	if raw == nil {
+		return nil, false, nil
+	}
+	value, ok := verify(key, raw)
+	if !ok {
+		tx.damage(bucket, key)
+		return nil, true, fmt.Errorf("store: %s key %x: %w", bucket, key, ErrDamaged)
+	}
+	return value, true, nil
+}
+
+// Walk calls fn for each key of r until fn returns false or an error, those of
+// damaged records too. Values are not read; keys must not be kept. Range.Limit
+// is ignored. fn must not write to the bucket.
+func (tx *Tx) Walk(bucket string, r Range, fn func(key []byte) (bool, error)) error {
+	return tx.look(bucket, r, func(k, _ []byte) (bool, error) { return fn(k) })
+}

@@ -12,11 +12,11 @@ func TestALookSeesWhatAScanSeesAndWhatIsDamaged(t *testing.T) {
 	s := openTest(t, path)
 	change(t, s, func(tx *Tx) error {
 		for i := range 5 {
-			if err := tx.Put(outboxEntries, Key(i+1), []byte{byte(i + 1)}); err != nil {
+			if err := tx.Put("entry", Key(i+1), []byte{byte(i + 1)}); err != nil {
 				return err
 			}
 		}
-		return tx.bolt.Bucket([]byte(outboxEntries)).Put(Key(3), []byte("0000wrong"))
+		return tx.bolt.Bucket([]byte("entry")).Put(Key(3), []byte("0000wrong"))
 	})
 	for _, c := range []struct {
 		r    Range
@@ -30,7 +30,7 @@ func TestALookSeesWhatAScanSeesAndWhatIsDamaged(t *testing.T) {
 	} {
 		var looked, skimmed []byte
 		err := s.View(func(tx *Tx) error {
-			if err := tx.Look(outboxEntries, c.r, func(k, v []byte) (bool, error) {
+			if err := tx.Look("entry", c.r, func(k, v []byte) (bool, error) {
 				if v == nil {
 					looked = append(looked, '-')
 				} else {
@@ -40,7 +40,7 @@ func TestALookSeesWhatAScanSeesAndWhatIsDamaged(t *testing.T) {
 			}); err != nil {
 				return err
 			}
-			return tx.Skim(outboxEntries, c.r, func(k, v []byte) (bool, error) {
+			return tx.Skim("entry", c.r, func(k, v []byte) (bool, error) {
 				skimmed = append(skimmed, k[7]+'0')
 				return true, nil
 			})
@@ -60,7 +60,7 @@ func TestRowsAreKnownWithoutCountingThem(t *testing.T) {
 	s := openTest(t, path)
 	want := func(n uint64) {
 		t.Helper()
-		for _, bucket := range []string{outboxEntries, outboxStates} { // with guards, and without
+		for _, bucket := range []string{"entry", "thing"} { // with guards, and without
 			if got := view(t, s, func(tx *Tx) (uint64, error) { return tx.Rows(bucket) }); got != n {
 				t.Errorf("%s has %d rows, want %d", bucket, got, n)
 			}
@@ -69,12 +69,12 @@ func TestRowsAreKnownWithoutCountingThem(t *testing.T) {
 	want(0)
 	for i := range 4 {
 		change(t, s, func(tx *Tx) error {
-			return errors.Join(tx.Put(outboxEntries, Key(i+1), nil), tx.Put(outboxStates, Key(i+1), nil))
+			return errors.Join(tx.Put("entry", Key(i+1), nil), tx.Put("thing", Key(i+1), nil))
 		})
 		want(uint64(i + 1))
 	}
 	change(t, s, func(tx *Tx) error {
-		return errors.Join(tx.Delete(outboxEntries, Key(2)), tx.Delete(outboxStates, Key(2)))
+		return errors.Join(tx.Delete("entry", Key(2)), tx.Delete("thing", Key(2)))
 	})
 	want(3)
 	_ = s.Close()

@@ -68,6 +68,9 @@ func prepare(db *bolt.DB, sch schema, found *survey, program string) (all tallie
 			}
 		}
 		holds := found.holds()
+		if err := dropFormer(tx, sch, found, holds); err != nil {
+			return err
+		}
 		if err := makeBuckets(tx, sch); err != nil {
 			return err
 		}
@@ -93,6 +96,22 @@ func prepare(db *bolt.DB, sch schema, found *survey, program string) (all tallie
 		return nil, "", explain(err)
 	}
 	return all, id, nil
+}
+
+// dropFormer removes the empty buckets of an earlier version that nobody declares, with their
+// tallies, which it takes out of holds.
+func dropFormer(tx *bolt.Tx, sch schema, found *survey, holds tallies) error {
+	meta := tx.Bucket([]byte(metaBucket.Name))
+	for name := range found.buckets {
+		if !found.former(sch, name) {
+			continue
+		}
+		if err := errors.Join(tx.DeleteBucket([]byte(name)), meta.Delete(tallyKey(name))); err != nil {
+			return fmt.Errorf("remove bucket %s: %w", name, err)
+		}
+		delete(holds, name)
+	}
+	return nil
 }
 
 // markClean writes the mark of an orderly shutdown.

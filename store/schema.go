@@ -13,8 +13,9 @@ import (
 // one that does not know it refuses the file as newer. Version 1 had no
 // tallies, which Open makes from what it finds, and no guards (see guards.go),
 // which come with the first record. Version 2 had no items of batches that are
-// packed, which are written as they are sent.
-const schemaVersion = 3
+// packed, which are written as they are sent. Version 3 had the buckets of the outbox in every
+// file: where nobody declares them they are empty, and removed when the file is opened.
+const schemaVersion = 4
 
 // application marks the file as ours, so that another program's bbolt file is
 // not mistaken for an empty one of ours.
@@ -84,7 +85,7 @@ var metaBucket = Bucket{
 
 // Buckets returns the buckets that the store itself owns.
 func Buckets() []Bucket {
-	return append([]Bucket{metaBucket, damagedBucket}, outboxBuckets()...)
+	return []Bucket{metaBucket, damagedBucket}
 }
 
 // schema is the set of declared buckets by name.

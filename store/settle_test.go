@@ -20,7 +20,7 @@ func TestSettlingWritesTheMetaPagesBackAsTheyAre(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sch, err := newSchema([]Bucket{thing})
+			sch, err := newSchema(declared)
 			if err == nil {
 				err = db.Update(func(tx *bolt.Tx) error { return initialise(tx, sch) })
 			}

@@ -1,10 +1,6 @@
 package store
 
-import (
-	"fmt"
-
-	"github.com/google/uuid"
-)
+import "fmt"
 
 // Shared is what the closures of one commit add to rows that they share, such as numbers
 // of what there is. It is written once, behind the last of them, and not with each. Who
@@ -41,26 +37,6 @@ func (o *openings) finishShared(tx *Tx) error {
 	for _, s := range o.shared {
 		if err := s.what.Finish(tx); err != nil {
 			return fmt.Errorf("store: what a commit shares: %w", err)
-		}
-	}
-	return nil
-}
-
-// newestOf are the newest numbers of owners' events in one commit.
-type newestOf map[uuid.UUID]uint64
-
-type newestKey struct{}
-
-func (tx *Tx) newest() newestOf {
-	n, _ := tx.Shared(newestKey{}, func() Shared { return newestOf{} }).(newestOf)
-	return n
-}
-
-// Finish implements [Shared].
-func (n newestOf) Finish(tx *Tx) error {
-	for owner, newest := range n {
-		if err := tx.Put(outboxOwner, Key(owner), Key(newest)); err != nil {
-			return err
 		}
 	}
 	return nil

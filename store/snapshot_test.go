@@ -27,7 +27,7 @@ func opens(t *testing.T, n *Snapshot) *Store {
 	if err := os.WriteFile(path, all.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	report, err := Check(t.Context(), path, []Bucket{thing})
+	report, err := Check(t.Context(), path, declared)
 	if err != nil || len(report.Faults) > 0 {
 		t.Fatalf("the copy: %v %v", report.Faults, err)
 	}
@@ -196,11 +196,11 @@ func TestWhatWasDeletedIsInNoSnapshot(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	stopped, err := SnapshotFile(path, []Bucket{thing})
+	stopped, err := SnapshotFile(path, declared)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err := Open(Options{Path: path, Buckets: []Bucket{thing}}); !errors.Is(err, ErrLocked) {
+	if s, err := Open(Options{Path: path, Buckets: declared}); !errors.Is(err, ErrLocked) {
 		t.Errorf("a program that starts meanwhile: %v %v", s, err)
 	}
 	look(stopped)
@@ -287,7 +287,7 @@ func TestADamagedPageIsInNoSnapshot(t *testing.T) {
 	if err := os.WriteFile(path, raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := SnapshotFile(path, []Bucket{thing}); !errors.Is(err, ErrCorrupt) {
+	if n, err := SnapshotFile(path, declared); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("a snapshot of a damaged file: %v %v", n, err)
 	}
 }
@@ -308,7 +308,7 @@ func TestASnapshotOfAStoppedFileHasNoListOfFreePages(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	n, err := SnapshotFile(path, []Bucket{thing})
+	n, err := SnapshotFile(path, declared)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func TestASnapshotOfAStoppedFileHasNoListOfFreePages(t *testing.T) {
 		t.Error(err)
 	}
 	var all bytes.Buffer
-	n, err = SnapshotFile(path, []Bucket{thing})
+	n, err = SnapshotFile(path, declared)
 	if err == nil {
 		_, err = n.WriteTo(&all)
 	}

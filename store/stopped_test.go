@@ -63,7 +63,7 @@ func whole(t *testing.T, s *Store, rows int) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Check(t.Context(), path, []Bucket{thing})
+	r, err := Check(t.Context(), path, declared)
 	if err != nil || len(r.Faults) > 0 || r.Records != rows {
 		t.Errorf("%d records of %d, %q, %v", r.Records, rows, r.Faults, err)
 	}

@@ -43,11 +43,6 @@ type Options struct {
 	// Now is the clock that transactions go by; nil: the machine's.
 	Now func() time.Time
 
-	// DisableOutboxDelivery makes Emit store entries as disabled: kept for
-	// replay, never due. Used when no global webhook is configured. See
-	// SetOutboxDelivery.
-	DisableOutboxDelivery bool
-
 	// SurveyFrom is the size of a file, in bytes, from which on one that was closed in
 	// order, and that nobody changed since, is not read as a whole at the start; 0
 	// means 256 MiB.
@@ -75,19 +70,15 @@ type Store struct {
 	stats  counters
 	space  space
 
-	onEmit  atomic.Pointer[func(*Tx, OutboxEntry) (uint64, error)]
-	disable atomic.Bool // new entries of the outbox are not for delivery
-	backlog backlog
 	aside   asideSet
 	tallies tallies // the writer's, after Open
 	id      string
 
-	mu             sync.Mutex
-	queue          []*update // waiting calls, drained by the writer
-	asking         int       // those of them that want a commit of their own
-	closed         bool      // no further calls are taken
-	emitted, woken *bell
-	foundNewest    uint64 // see Tx
+	mu     sync.Mutex
+	queue  []*update // waiting calls, drained by the writer
+	asking int       // those of them that want a commit of their own
+	closed bool      // no further calls are taken
+	woken  *bell
 
 	kick         chan struct{} // size 1: the queue is not empty
 	done         chan struct{} // the writer has ended
@@ -162,8 +153,8 @@ func open(o Options) (*Store, error) {
 	}
 	s := &Store{
 		db: db, schema: sch, opts: o, log: log,
-		space:   space{folder: filepath.Dir(o.Path), min: o.MinFree},
-		emitted: newBell(), woken: newBell(),
+		space: space{folder: filepath.Dir(o.Path), min: o.MinFree},
+		woken: newBell(),
 		kick:  make(chan struct{}, 1),
 		done:  make(chan struct{}),
 		ended: make(chan struct{}),
@@ -173,7 +164,6 @@ func open(o Options) (*Store, error) {
 		clock:    clock{log: log},
 		opened:   o.Now(),
 	}
-	s.disable.Store(o.DisableOutboxDelivery)
 	s.clean, s.unread = found.clean(), found.unread
 	s.tellFound(found)
 	if o.KeepBefore && found.older(sch) {
@@ -186,9 +176,6 @@ func open(o Options) (*Store, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	s.left = leftBy(found)
-	if err = s.openOutbox(); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
 	if err := s.clock.open(db, s.opened); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -206,7 +193,7 @@ func open(o Options) (*Store, error) {
 func (s *Store) View(fn func(*Tx) error) error {
 	now := s.opts.Now()
 	running := now.Sub(s.opened)
-	tx := &Tx{schema: s.schema, now: stamp(s.clock.dateOfView(now, running)), steady: s.clock.steadyAt(running), foundNewest: s.foundNewest}
+	tx := &Tx{schema: s.schema, now: stamp(s.clock.dateOfView(now, running)), steady: s.clock.steadyAt(running)}
 	err := shielded(func() error {
 		return s.read(func(b *bolt.Tx) error {
 			tx.bolt, tx.openings = b, &openings{}
@@ -321,29 +308,9 @@ func (s *Store) ask() {
 	}
 }
 
-// Emitted returns a channel that is closed after the next commit that emitted a batch
-// event. Take it before reading the outbox, so that nothing is missed.
-func (s *Store) Emitted() <-chan struct{} { return s.emitted.next() }
-
 // Woken returns a channel that is closed after the next commit that called Tx.Wake. Take
 // it before reading what is waited for.
 func (s *Store) Woken() <-chan struct{} { return s.woken.next() }
-
-// OnEmit has every entry that Tx.Emit makes for delivery go through fn first, in
-// the same transaction. What fn returns is kept as OutboxEntry.Record; its error
-// is that of Emit. It is to be called before anything is emitted.
-func (s *Store) OnEmit(fn func(*Tx, OutboxEntry) (record uint64, err error)) { s.onEmit.Store(&fn) }
-
-// SetOutboxDelivery has Emit store entries for delivery, or as disabled, from the next
-// commit on.
-func (s *Store) SetOutboxDelivery(on bool) { s.disable.Store(!on) }
-
-func (s *Store) emits() func(*Tx, OutboxEntry) (uint64, error) {
-	if fn := s.onEmit.Load(); fn != nil {
-		return *fn
-	}
-	return nil
-}
 
 // WasClean reports whether the last process closed the file in order. It is
 // true for a new file.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -15,11 +16,53 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-var thing = Bucket{Name: "thing", Owner: "test", Key: "any", Value: "any"}
+var (
+	thing = Bucket{Name: "thing", Owner: "test", Key: "any", Value: "any"}
+	entry = Bucket{Name: "entry", Owner: "test", Key: "number", Value: "when it was made", Append: true, Guards: true, When: entryMade}
+
+	declared = []Bucket{thing, entry}
+)
+
+func entryMade(_, value []byte) time.Time {
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(value))).UTC()
+}
+
+// appendEntries writes records in rising order, a commit each.
+func appendEntries(t testing.TB, s *Store, n int) {
+	t.Helper()
+	for range n {
+		change(t, s, func(tx *Tx) error {
+			id, err := tx.NextID("entry")
+			if err != nil {
+				return err
+			}
+			return tx.Put("entry", Key(id), Key(uint64(tx.Now().UnixMilli())))
+		})
+	}
+}
+
+func view[T any](t testing.TB, s *Store, fn func(tx *Tx) (T, error)) (v T) {
+	t.Helper()
+	err := s.View(func(tx *Tx) (err error) {
+		v, err = fn(tx)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func change(t testing.TB, s *Store, fn func(tx *Tx) error) {
+	t.Helper()
+	if err := s.Update(t.Context(), fn); err != nil {
+		t.Fatal(err)
+	}
+}
 
 func openTest(t testing.TB, path string, change ...func(*Options)) *Store {
 	t.Helper()
-	o := Options{Path: path, Buckets: []Bucket{thing}, NoSync: true, MinFree: 1}
+	o := Options{Path: path, Buckets: declared, NoSync: true, MinFree: 1}
 	for _, c := range change {
 		c(&o)
 	}
@@ -418,4 +461,25 @@ func TestCloseReturnsWhenTheFileIsFreeToEveryCaller(t *testing.T) {
 			all.Wait()
 		}
 	})
+}
+
+func TestOnCommitTellsOfEachCommit(t *testing.T) {
+	var calls int
+	s, err := Open(Options{Path: filepath.Join(t.TempDir(), "t.db"), Buckets: declared, OnCommit: func(n int, took time.Duration) {
+		if took <= 0 {
+			t.Errorf("took %v", took)
+		}
+		calls += n
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, "a", "1")
+	put(t, s, "a", "2")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if calls < 2 {
+		t.Errorf("%d calls", calls)
+	}
 }

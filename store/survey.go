@@ -223,6 +223,8 @@ func (s *survey) judgeBucket(sch schema, name string, want tally) error {
 	switch {
 	case got == nil:
 		return fmt.Errorf("%w: the bucket %s is missing, with %s", ErrCorrupt, name, plural.Of(want.rows, "record"))
+	case s.former(sch, name):
+		return nil
 	case !declared:
 		return fmt.Errorf("%w (%sit has the bucket %s, which this release does not know)", ErrNewer, s.writer(), name)
 	case got.rows != want.rows:
@@ -233,6 +235,15 @@ func (s *survey) judgeBucket(sch schema, name string, want tally) error {
 		return fmt.Errorf("%w: the bucket %s has %s, not all in their newest state", ErrCorrupt, name, plural.Of(got.rows, "record"))
 	}
 	return nil
+}
+
+// former reports whether a bucket of a file of an earlier version goes when the file is opened:
+// nobody declares it any more, and it has no record.
+func (s *survey) former(sch schema, name string) bool {
+	version, known := s.version()
+	_, declared := sch[name]
+	b := s.buckets[name]
+	return known && version < schemaVersion && !declared && name != metaBucket.Name && b != nil && b.rows == 0
 }
 
 // describe makes one error of the faults of pages.

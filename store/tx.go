@@ -22,17 +22,11 @@ type Tx struct {
 	schema   schema
 	now      time.Time
 	steady   time.Time
-	emitted  bool
 	woken    bool
-	after    []func()     // once this is on the disk
-	counts   OutboxCounts // by how much the commit changes the numbers of outbox entries
-	writes   int          // Puts and Deletes so far
-	damaged  []Damaged    // records that could not be read
-	healed   []string     // damaged records that were replaced or deleted
-	disable  bool         // new outbox entries are not for delivery
-
-	foundNewest uint64 // sequence of the newest outbox entry that the file had when it was opened
-	emits       func(*Tx, OutboxEntry) (record uint64, err error)
+	after    []func()  // once this is on the disk
+	writes   int       // Puts and Deletes so far
+	damaged  []Damaged // records that could not be read
+	healed   []string  // damaged records that were replaced or deleted
 }
 
 // Range selects the keys of a Scan. The zero value selects all.
@@ -164,7 +158,7 @@ func (tx *Tx) CountSome(bucket string, prefix []byte, most int) (n int, err erro
 	if most <= 0 {
 		return 0, nil
 	}
-	err = tx.walk(bucket, Range{Prefix: prefix}, func([]byte) (bool, error) {
+	err = tx.Walk(bucket, Range{Prefix: prefix}, func([]byte) (bool, error) {
 		n++
 		return n < most, nil
 	})

@@ -24,7 +24,7 @@ func BenchmarkViews64Beside64Writers(b *testing.B) { benchmarkView(b, 64, 64) }
 const viewedKeys = 10_000
 
 func benchmarkView(b *testing.B, writers, readers int) {
-	s, err := Open(Options{Path: filepath.Join(b.TempDir(), "s.db"), Buckets: []Bucket{thing}})
+	s, err := Open(Options{Path: filepath.Join(b.TempDir(), "s.db"), Buckets: declared})
 	if err != nil {
 		b.Fatal(err)
 	}

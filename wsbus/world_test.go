@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"nhooyr.io/websocket"
 
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
@@ -26,7 +27,7 @@ var user = uuid.MustParse("0196f0a0-0000-7000-8000-000000000001")
 type world struct {
 	hub     *Hub
 	srv     *httptest.Server
-	log     *outbox
+	log     *events
 	kept    *kept
 	expires time.Time
 	kinds   []event.Kind
@@ -172,30 +173,38 @@ func closeCode(t *testing.T, conn *websocket.Conn) websocket.StatusCode {
 	}
 }
 
-// outbox is the store's as a Replayer.
-type outbox struct{ *store.Store }
+// events is the outbox as a Replayer.
+type events struct {
+	*store.Store
+	box *outbox.Outbox
+}
 
-func openOutbox(t testing.TB) *outbox {
+func openOutbox(t testing.TB) *events {
 	t.Helper()
-	s, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), "p.db"), DisableOutboxDelivery: true})
+	s, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), "p.db"), Buckets: outbox.Buckets()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	return &outbox{s}
+	box, err := outbox.Open(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	box.SetDelivery(false)
+	return &events{s, box}
 }
 
-func (o *outbox) Newest(owner uuid.UUID) (n uint64, err error) {
+func (o *events) Newest(owner uuid.UUID) (n uint64, err error) {
 	err = o.View(func(tx *store.Tx) error {
-		n, err = tx.OutboxOwnerNewest(owner)
+		n, err = outbox.NewestOf(tx, owner)
 		return err
 	})
 	return n, err
 }
 
-func (o *outbox) EventsAfter(owner uuid.UUID, seq uint64, limit int) (events []Event, err error) {
+func (o *events) EventsAfter(owner uuid.UUID, seq uint64, limit int) (events []Event, err error) {
 	err = o.View(func(tx *store.Tx) error {
-		entries, err := tx.OutboxReplay(owner, seq, limit)
+		entries, err := outbox.Replay(tx, owner, seq, limit)
 		for _, e := range entries {
 			events = append(events, Event{e.OwnerSeq, e.Kind, e.Body})
 		}
@@ -204,9 +213,9 @@ func (o *outbox) EventsAfter(owner uuid.UUID, seq uint64, limit int) (events []E
 	return events, err
 }
 
-func (o *outbox) Gaps(owner uuid.UUID, seq uint64, limit int) (gaps []Gap, err error) {
+func (o *events) Gaps(owner uuid.UUID, seq uint64, limit int) (gaps []Gap, err error) {
 	err = o.View(func(tx *store.Tx) error {
-		found, err := tx.OutboxGaps(owner, seq, limit)
+		found, err := outbox.Gaps(tx, owner, seq, limit)
 		for _, g := range found {
 			gaps = append(gaps, Gap(g))
 		}
@@ -216,7 +225,7 @@ func (o *outbox) Gaps(owner uuid.UUID, seq uint64, limit int) (gaps []Gap, err e
 }
 
 // emitOf commits n events of a batch of the user and returns them.
-func (o *outbox) emitOf(t testing.TB, batch uuid.UUID, n int, text string) []Event {
+func (o *events) emitOf(t testing.TB, batch uuid.UUID, n int, text string) []Event {
 	t.Helper()
 	before, err := o.Newest(user)
 	if err != nil {
@@ -225,7 +234,7 @@ func (o *outbox) emitOf(t testing.TB, batch uuid.UUID, n int, text string) []Eve
 	err = o.Update(t.Context(), func(tx *store.Tx) error {
 		for range n {
 			data := map[string]string{"text": text}
-			if err := tx.Emit(store.Emission{Kind: event.BatchProgress, Owner: user, Batch: batch, Data: data}); err != nil {
+			if err := o.box.Emit(tx, outbox.Emission{Kind: event.BatchProgress, Owner: user, Batch: batch, Data: data}); err != nil {
 				return err
 			}
 		}
@@ -242,10 +251,13 @@ func (o *outbox) emitOf(t testing.TB, batch uuid.UUID, n int, text string) []Eve
 }
 
 // forget removes the events of a batch as its removal does.
-func (o *outbox) forget(t testing.TB, batch uuid.UUID) {
+func (o *events) forget(t testing.TB, batch uuid.UUID) {
 	t.Helper()
 	err := o.Update(t.Context(), func(tx *store.Tx) error {
-		_, _, err := tx.OutboxSweep(batch, 0, tx.OutboxNewest(), 1<<20)
+		newest, err := outbox.Newest(tx)
+		if err == nil {
+			_, _, err = o.box.Sweep(tx, batch, 0, newest, 1<<20)
+		}
 		return err
 	})
 	if err != nil {
@@ -254,20 +266,20 @@ func (o *outbox) forget(t testing.TB, batch uuid.UUID) {
 }
 
 // emit commits n events of the user, of one kind, and returns them.
-func (o *outbox) emit(t testing.TB, kind event.Kind, n int) []Event {
+func (o *events) emit(t testing.TB, kind event.Kind, n int) []Event {
 	t.Helper()
 	return o.emitText(t, kind, n, "<é&>")
 }
 
 // emitText is emit with a text of the caller's.
-func (o *outbox) emitText(t testing.TB, kind event.Kind, n int, text string) []Event {
+func (o *events) emitText(t testing.TB, kind event.Kind, n int, text string) []Event {
 	t.Helper()
 	before, err := o.Newest(user)
 	if err == nil {
 		err = o.Update(t.Context(), func(tx *store.Tx) error {
 			for range n {
 				data := map[string]string{"text": text}
-				if err := tx.Emit(store.Emission{Kind: kind, Owner: user, Batch: user, Data: data}); err != nil {
+				if err := o.box.Emit(tx, outbox.Emission{Kind: kind, Owner: user, Batch: user, Data: data}); err != nil {
 					return err
 				}
 			}
@@ -286,10 +298,10 @@ func (o *outbox) emitText(t testing.TB, kind event.Kind, n int, text string) []E
 
 // prune removes entries by their sequence, which is the user's when there is no
 // other user.
-func (o *outbox) prune(t testing.TB, seqs ...uint64) {
+func (o *events) prune(t testing.TB, seqs ...uint64) {
 	t.Helper()
 	err := o.Update(t.Context(), func(tx *store.Tx) error {
-		n, err := tx.OutboxRemove(seqs)
+		n, err := o.box.Remove(tx, seqs)
 		if err == nil && n != len(seqs) {
 			t.Errorf("%d of %d pruned", n, len(seqs))
 		}

@@ -22,6 +22,7 @@ import (
 	"postern/batch"
 	"postern/cli/consumer"
 	"postern/config"
+	"postern/delivery/outbox"
 	"postern/e2e/rig"
 	"postern/event"
 	"postern/httpapi/tokens"
@@ -58,12 +59,16 @@ func fill(b *testing.B, path string, entries, items int) {
 		b.Fatal(err)
 	}
 	defer s.Close()
+	box, err := outbox.Open(s)
+	if err != nil {
+		b.Fatal(err)
+	}
 	owner, id := uuid.New(), uuid.New()
 	for done := 0; done < entries; {
 		err := s.Update(b.Context(), func(tx *store.Tx) error {
 			for range 1000 {
 				data := event.BatchItemData{BatchID: id.String(), ItemID: uuid.NewString(), Recipient: "4915112345678"}
-				if err := tx.Emit(store.Emission{Kind: event.BatchItemFailed, Owner: owner, Batch: id, Data: data}); err != nil {
+				if err := box.Emit(tx, outbox.Emission{Kind: event.BatchItemFailed, Owner: owner, Batch: id, Data: data}); err != nil {
 					return err
 				}
 			}
@@ -74,7 +79,7 @@ func fill(b *testing.B, path string, entries, items int) {
 		}
 		done += 1000
 	}
-	engine, err := batch.New(batch.Config{Store: s, Fleet: asleep{}, NewMessageID: uuid.NewString, MaxRecipients: items})
+	engine, err := batch.New(batch.Config{Store: s, Outbox: box, Fleet: asleep{}, NewMessageID: uuid.NewString, MaxRecipients: items})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"postern/app"
 	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
@@ -63,7 +64,11 @@ func fillLarge(b *testing.B, path string, size int64) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	ledger, err := delivery.Open(s, delivery.Config{Log: true, GlobalURL: unreachable})
+	box, err := outbox.Open(s)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ledger, err := delivery.Open(s, delivery.Config{Log: true, Outbox: box, GlobalURL: unreachable})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -73,7 +78,7 @@ func fillLarge(b *testing.B, path string, size int64) {
 		batch := uuid.New()
 		err := s.Update(b.Context(), func(tx *store.Tx) error {
 			for range each {
-				if err := tx.Emit(store.Emission{Kind: event.BatchProgress, Owner: owner, Batch: batch, Data: text}); err != nil {
+				if err := box.Emit(tx, outbox.Emission{Kind: event.BatchProgress, Owner: owner, Batch: batch, Data: text}); err != nil {
 					return err
 				}
 			}
@@ -82,15 +87,18 @@ func fillLarge(b *testing.B, path string, size int64) {
 		err2 := s.Update(b.Context(), func(tx *store.Tx) error {
 			for seq := uint64(done) + 1; seq <= uint64(done)+each && err == nil; seq++ {
 				if done < logged {
-					err = ledger.SettleBatch(tx, seq, delivery.Attempt{StartedAt: tx.Now(), Status: 200, RequestID: uuid.NewString()}, true, time.Time{})
+					var e outbox.Entry
+					if e, _, err = outbox.Head(tx, seq); err == nil {
+						_, _, err = ledger.Settle(tx, e.Record, delivery.Attempt{StartedAt: tx.Now(), Status: 200, RequestID: uuid.NewString()}, true, time.Time{})
+					}
 				} else {
-					err = tx.OutboxDelivered(seq, 200)
+					err = box.Ended(tx, seq, 1, 200)
 				}
 			}
 			return err
 		})
 		if done+each == logged {
-			s.OnEmit(func(*store.Tx, store.OutboxEntry) (uint64, error) { return 0, nil })
+			box.OnEmit(func(*store.Tx, outbox.Entry) (uint64, error) { return 0, nil })
 		}
 		info, err3 := os.Stat(path)
 		if err := errors.Join(err, err2, err3); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/app"
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
@@ -35,7 +36,7 @@ func (s *siege) checkFile(batches []*listedBatch) {
 	}
 	defer file.Close()
 	err = file.View(func(tx *store.Tx) error {
-		entries, err := tx.OutboxAfter(0, 10_000_000)
+		entries, err := outbox.After(tx, 0, 10_000_000)
 		if err != nil {
 			return err
 		}
@@ -60,7 +61,7 @@ func (s *siege) checkFile(batches []*listedBatch) {
 
 // checkSequences: each user's events are numbered from 1, and no number is
 // missing but those of batches that were deleted, which the file knows.
-func (s *siege) checkSequences(tx *store.Tx, entries []store.OutboxEntry) error {
+func (s *siege) checkSequences(tx *store.Tx, entries []outbox.Entry) error {
 	newest := map[uuid.UUID]uint64{}
 	last := uint64(0)
 	for _, e := range entries {
@@ -81,8 +82,8 @@ func (s *siege) checkHole(tx *store.Tx, owner uuid.UUID, before, after uint64) e
 	if after == before+1 {
 		return nil
 	}
-	gaps, err := tx.OutboxGaps(owner, before, 1)
-	if err == nil && (len(gaps) != 1 || gaps[0] != store.OutboxGap{First: before + 1, Last: after - 1}) {
+	gaps, err := outbox.Gaps(tx, owner, before, 1)
+	if err == nil && (len(gaps) != 1 || gaps[0] != outbox.Gap{First: before + 1, Last: after - 1}) {
 		s.T.Fatalf("event %d of user %s follows %d, and the gap is %v", after, owner, before, gaps)
 	}
 	return err
@@ -91,12 +92,12 @@ func (s *siege) checkHole(tx *store.Tx, owner uuid.UUID, before, after uint64) e
 // checkDeliveries: the receiver took every committed event, and never saw
 // bytes that are not those of a committed event. Of a deleted batch it took all
 // to the last.
-func (s *siege) checkDeliveries(entries []store.OutboxEntry) {
+func (s *siege) checkDeliveries(entries []outbox.Entry) {
 	committed := map[string]bool{}
 	for _, e := range entries {
 		committed[string(e.Body)] = true
 		s.reported[e.Kind]++
-		if s.ledger.accepted[string(e.Body)] == 0 || e.State != store.OutboxDelivered {
+		if s.ledger.accepted[string(e.Body)] == 0 || e.State != outbox.Delivered {
 			s.T.Errorf("event %d %s is %s, and the receiver took it %d times", e.Seq, e.Kind, e.State, s.ledger.accepted[string(e.Body)])
 		}
 	}
@@ -123,8 +124,8 @@ func (s *siege) checkDeliveries(entries []store.OutboxEntry) {
 
 // checkWalks: the events of each batch are a way through the state machine
 // that ends where the batch is, with one event for each item that ended badly.
-func (s *siege) checkWalks(entries []store.OutboxEntry, batches []*listedBatch) {
-	events := map[uuid.UUID][]store.OutboxEntry{}
+func (s *siege) checkWalks(entries []outbox.Entry, batches []*listedBatch) {
+	events := map[uuid.UUID][]outbox.Entry{}
 	for _, e := range entries {
 		events[e.Batch] = append(events[e.Batch], e)
 	}
@@ -133,7 +134,7 @@ func (s *siege) checkWalks(entries []store.OutboxEntry, batches []*listedBatch) 
 		delete(events, b.ID)
 		var listed []listedEvent
 		for _, e := range own {
-			listed = append(listed, listedEvent{e.OwnerSeq, e.Kind, store.OutboxDelivered})
+			listed = append(listed, listedEvent{e.OwnerSeq, e.Kind, outbox.Delivered})
 		}
 		if !slices.Equal(b.events, listed) {
 			s.T.Errorf("batch %s: its events are listed as %v and are %v", b.Name, b.events, listed)
@@ -149,7 +150,7 @@ func (s *siege) checkWalks(entries []store.OutboxEntry, batches []*listedBatch) 
 }
 
 // checkReported: each item that ended badly was reported once, as what it is.
-func (s *siege) checkReported(b *listedBatch, own []store.OutboxEntry) {
+func (s *siege) checkReported(b *listedBatch, own []outbox.Entry) {
 	reported := map[string]string{}
 	for _, e := range own {
 		var body struct{ Data struct{ ItemID string } }
@@ -168,7 +169,7 @@ func (s *siege) checkReported(b *listedBatch, own []store.OutboxEntry) {
 	}
 }
 
-func kindsOf(entries []store.OutboxEntry) (all []event.Kind) {
+func kindsOf(entries []outbox.Entry) (all []event.Kind) {
 	for _, e := range entries {
 		all = append(all, e.Kind)
 	}

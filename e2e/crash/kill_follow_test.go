@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 	"nhooyr.io/websocket"
 
-	"postern/store"
+	"postern/delivery/outbox"
 )
 
 // follow listens to a user's events over one WebSocket after the other. Each
@@ -111,7 +111,7 @@ func (u *user) catchUp() {
 // checkHeard: over all its WebSockets each user heard every event that is kept
 // once, in order, in the bytes that are stored, and nothing else but events of
 // batches that it deleted.
-func (s *siege) checkHeard(entries []store.OutboxEntry) {
+func (s *siege) checkHeard(entries []outbox.Entry) {
 	own := map[uuid.UUID]map[uint64]string{}
 	for _, e := range entries {
 		if own[e.Owner] == nil {

@@ -6,9 +6,9 @@ import (
 	"syscall"
 	"time"
 
+	"postern/delivery/outbox"
 	"postern/e2e/rig"
 	"postern/event"
-	"postern/store"
 )
 
 // verify brings everything to its end and compares the program's promises with
@@ -91,7 +91,7 @@ type listedBatch struct {
 type listedEvent struct {
 	Sequence uint64
 	Event    event.Kind
-	State    store.OutboxState
+	State    outbox.State
 }
 
 // listed reads every batch of every user.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"postern/delivery/outbox"
 	"postern/event"
-	"postern/store"
 )
 
 // leg is what one event says about its batch: where the batch may have been
@@ -49,7 +49,7 @@ func legs() map[event.Kind]leg {
 
 // walk follows the events of one batch and returns the statuses that it can be
 // in after them, or what is wrong with them.
-func walk(entries []store.OutboxEntry) (at []event.BatchStatus, err error) {
+func walk(entries []outbox.Entry) (at []event.BatchStatus, err error) {
 	at = []event.BatchStatus{""}
 	percent, started := 0, false
 	for _, e := range entries {
@@ -97,27 +97,27 @@ func walk(entries []store.OutboxEntry) (at []event.BatchStatus, err error) {
 }
 
 func TestUnknownTransitionIsFound(t *testing.T) {
-	entry := func(kind event.Kind, progress int) store.OutboxEntry {
-		return store.OutboxEntry{Kind: kind, Body: fmt.Appendf(nil, `{"data":{"batch":{"progress":%d}}}`, progress)}
+	entry := func(kind event.Kind, progress int) outbox.Entry {
+		return outbox.Entry{Kind: kind, Body: fmt.Appendf(nil, `{"data":{"batch":{"progress":%d}}}`, progress)}
 	}
 	created, started, resumed := entry(event.BatchCreated, 0), entry(event.BatchStarted, 0), entry(event.BatchResumed, 0)
 	half, whole, done := entry(event.BatchProgress, 50), entry(event.BatchProgress, 100), entry(event.BatchCompleted, 100)
 	interrupted, recovered := entry(event.BatchInterrupted, 50), entry(event.BatchRecovered, 50)
 	for name, c := range map[string]struct {
 		ok      bool
-		entries []store.OutboxEntry
+		entries []outbox.Entry
 	}{
-		"whole":                  {true, []store.OutboxEntry{created, started, half, whole, done}},
-		"with a crash":           {true, []store.OutboxEntry{created, started, half, interrupted, recovered, resumed, whole, done}},
-		"started by hand":        {true, []store.OutboxEntry{created, started, half, interrupted, resumed, whole, done}},
-		"completed is missing":   {true, []store.OutboxEntry{created, started, half, whole}}, // its end is PROCESSING, which verify compares
-		"created is missing":     {false, []store.OutboxEntry{started, half, whole, done}},
-		"progress is missing":    {false, []store.OutboxEntry{created, started, half, done}},
-		"progress twice":         {false, []store.OutboxEntry{created, started, half, half, whole, done}},
-		"recovered is missing":   {false, []store.OutboxEntry{created, started, interrupted, half, whole, done}},
-		"interrupted is missing": {false, []store.OutboxEntry{created, started, half, recovered, resumed, whole, done}},
-		"started twice":          {false, []store.OutboxEntry{created, started, interrupted, recovered, started, whole, done}},
-		"after the end":          {false, []store.OutboxEntry{created, started, whole, done, interrupted}},
+		"whole":                  {true, []outbox.Entry{created, started, half, whole, done}},
+		"with a crash":           {true, []outbox.Entry{created, started, half, interrupted, recovered, resumed, whole, done}},
+		"started by hand":        {true, []outbox.Entry{created, started, half, interrupted, resumed, whole, done}},
+		"completed is missing":   {true, []outbox.Entry{created, started, half, whole}}, // its end is PROCESSING, which verify compares
+		"created is missing":     {false, []outbox.Entry{started, half, whole, done}},
+		"progress is missing":    {false, []outbox.Entry{created, started, half, done}},
+		"progress twice":         {false, []outbox.Entry{created, started, half, half, whole, done}},
+		"recovered is missing":   {false, []outbox.Entry{created, started, interrupted, half, whole, done}},
+		"interrupted is missing": {false, []outbox.Entry{created, started, half, recovered, resumed, whole, done}},
+		"started twice":          {false, []outbox.Entry{created, started, interrupted, recovered, started, whole, done}},
+		"after the end":          {false, []outbox.Entry{created, started, whole, done, interrupted}},
 	} {
 		if at, err := walk(c.entries); (err == nil) != c.ok {
 			t.Errorf("%s: %v, %v", name, at, err)

@@ -16,6 +16,7 @@ import (
 	"postern/app"
 	"postern/batch"
 	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/e2e/powerloss"
 	"postern/event"
 	"postern/sandbox"
@@ -39,8 +40,8 @@ type afterCut struct {
 	file   *store.Store
 	engine *batch.Engine
 
-	events    map[uuid.UUID][]store.OutboxEntry // of each user, by number
-	entries   map[uint64]store.OutboxEntry
+	events    map[uuid.UUID][]outbox.Entry // of each user, by number
+	entries   map[uint64]outbox.Entry
 	bodies    map[string]bool
 	texts     map[string]bool // of stored messages
 	instances map[string]int64
@@ -92,15 +93,19 @@ func (w *watched) check(folder string, pos int) (err error) {
 
 // read reads all that facts are about.
 func (d *afterCut) read() (err error) {
-	d.events, d.entries, d.bodies = map[uuid.UUID][]store.OutboxEntry{}, map[uint64]store.OutboxEntry{}, map[string]bool{}
+	d.events, d.entries, d.bodies = map[uuid.UUID][]outbox.Entry{}, map[uint64]outbox.Entry{}, map[string]bool{}
 	d.texts, d.instances, d.hooks, d.keys = map[string]bool{}, map[string]int64{}, map[int64]string{}, map[string][]byte{}
 	d.items = map[uuid.UUID]map[string]string{}
-	d.engine, err = batch.New(batch.Config{Store: d.file, Fleet: noFleet{}, NewMessageID: func() string { return "" }})
+	box, err := outbox.Open(d.file)
+	if err != nil {
+		return err
+	}
+	d.engine, err = batch.New(batch.Config{Store: d.file, Outbox: box, Fleet: noFleet{}, NewMessageID: func() string { return "" }})
 	if err != nil {
 		return err
 	}
 	err = d.file.View(func(tx *store.Tx) error {
-		entries, err := tx.OutboxAfter(0, 1<<20)
+		entries, err := outbox.After(tx, 0, 1<<20)
 		if err != nil {
 			return err
 		}
@@ -237,7 +242,7 @@ func (d *afterCut) hasBody(body string) error {
 
 func (d *afterCut) hasEntry(id uint64, state string) error {
 	e, found := d.entries[id]
-	if !found || state == "delivered" && e.State != store.OutboxDelivered {
+	if !found || state == "delivered" && e.State != outbox.Delivered {
 		return fmt.Errorf("event %d was reported as %s and is %q", id, state, e.State)
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 	"postern/store/pages/pagestest"
@@ -37,8 +38,19 @@ const (
 
 func dataFile(folder string) string { return filepath.Join(folder, "data", "of", "postern.db") }
 
-func openStore(folder string) (*store.Store, error) {
-	return store.Open(store.Options{Path: dataFile(folder), Buckets: []store.Bucket{counters}, MinFree: 1, SurveyFrom: 1})
+// opened is a data file and its outbox.
+type opened struct {
+	*store.Store
+	box *outbox.Outbox
+}
+
+func openStore(folder string) (*opened, error) {
+	s, err := store.Open(store.Options{Path: dataFile(folder), Buckets: append(outbox.Buckets(), counters), MinFree: 1, SurveyFrom: 1})
+	if err != nil {
+		return nil, err
+	}
+	box, err := outbox.Open(s)
+	return &opened{s, box}, err
 }
 
 // storeChild writes through the real store, and reports what it was answered and
@@ -70,7 +82,7 @@ func storeChild(folder string, tell func(string)) error {
 	return s.Close()
 }
 
-func writeAndTell(s *store.Store, w int, tell func(string)) {
+func writeAndTell(s *opened, w int, tell func(string)) {
 	rng := rand.New(rand.NewPCG(uint64(w), uint64(time.Now().UnixNano())))
 	for range storeRounds {
 		var n uint64
@@ -80,7 +92,7 @@ func writeAndTell(s *store.Store, w int, tell func(string)) {
 			value := append(binary.BigEndian.AppendUint64(nil, n), make([]byte, rng.IntN(9000)>>rng.IntN(9))...)
 			err := tx.Put(counters.Name, store.Key(w), value)
 			if rng.IntN(3) == 0 {
-				err = errors.Join(err, tx.Emit(store.Emission{Kind: event.BatchCreated, Owner: owner, Batch: owner, Data: fmt.Sprint(w, n)}))
+				err = errors.Join(err, s.box.Emit(tx, outbox.Emission{Kind: event.BatchCreated, Owner: owner, Batch: owner, Data: fmt.Sprint(w, n)}))
 			}
 			return err
 		})
@@ -120,18 +132,18 @@ func counter(tx *store.Tx, w int) uint64 {
 	return binary.BigEndian.Uint64(v)
 }
 
-func readAndTell(s *store.Store, tell func(string)) {
+func readAndTell(s *opened, tell func(string)) {
 	var lines []string
 	err := s.View(func(tx *store.Tx) error {
 		lines = lines[:0]
 		for w := range storeWriters {
 			lines = append(lines, fmt.Sprintf("counter %d %d", w, counter(tx, w)))
 		}
-		newest, err := tx.OutboxOwnerNewest(owner)
+		newest, err := outbox.NewestOf(tx, owner)
 		if err != nil || newest == 0 {
 			return err
 		}
-		entries, err := tx.OutboxReplay(owner, newest-1, 1)
+		entries, err := outbox.Replay(tx, owner, newest-1, 1)
 		for _, e := range entries {
 			lines = append(lines, fmt.Sprintf("event %d %d", e.OwnerSeq, crc32.ChecksumIEEE(e.Body)))
 		}
@@ -197,7 +209,7 @@ func (f facts) hold(tx *store.Tx) error {
 			return fmt.Errorf("writer %d reported %d, there is %d", w, n, got)
 		}
 	}
-	entries, err := tx.OutboxReplay(owner, 0, 1<<20)
+	entries, err := outbox.Replay(tx, owner, 0, 1<<20)
 	if err != nil {
 		return err
 	}

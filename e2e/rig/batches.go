@@ -10,6 +10,7 @@ import (
 
 	"postern/app"
 	"postern/cli/consumer"
+	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
 )
@@ -156,9 +157,9 @@ func (w *World) CheckOutbox(id uuid.UUID) {
 		w.T.Fatal(err)
 	}
 	defer s.Close()
-	var entries []store.OutboxEntry
+	var entries []outbox.Entry
 	err = s.View(func(tx *store.Tx) (err error) {
-		entries, err = tx.OutboxOfBatch(id, 0, 100_000)
+		entries, err = outbox.OfBatch(tx, id, 0, 100_000)
 		return err
 	})
 	if err != nil || len(entries) == 0 {
@@ -168,7 +169,7 @@ func (w *World) CheckOutbox(id uuid.UUID) {
 		w.mu.Lock()
 		times := w.bodies[string(e.Body)]
 		w.mu.Unlock()
-		if times == 0 || e.State != store.OutboxDelivered {
+		if times == 0 || e.State != outbox.Delivered {
 			w.T.Errorf("event %d %s: received %d times, %s", e.Seq, e.Kind, times, e.State)
 		}
 		if !json.Valid(e.Body) {

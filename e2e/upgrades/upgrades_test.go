@@ -15,11 +15,14 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/app"
 	"postern/cli/consumer"
+	"postern/delivery/outbox"
 	"postern/e2e/rig"
 	"postern/event"
 	"postern/httpapi/tokens"
 	"postern/sandbox"
+	"postern/store"
 )
 
 const testdata = "e2e/upgrades/testdata"
@@ -68,6 +71,7 @@ func opened(t *testing.T, folder string) {
 	whole("before anything opened it", w.DataFile())
 
 	w.Env = append(w.Env, "WHATSAPP_AUTO_RECONNECT=false") // nothing changes but by being opened
+	w.Keep = true
 	w.Start()
 	kept := w.DataFile() + ".before-upgrade"
 	w.Kill() // the copy stays until a stop in order
@@ -82,6 +86,10 @@ func opened(t *testing.T, folder string) {
 		t.Errorf("after the first orderly stop %s is there", kept)
 	}
 	whole("after the first orderly stop", w.DataFile())
+	for _, batch := range []uuid.UUID{is.Finished, is.Paused} {
+		w.CheckOutbox(batch)
+		inOrder(w, batch)
+	}
 
 	w.Env = append(w.Env, "WHATSAPP_AUTO_RECONNECT=true")
 	w.Start()
@@ -214,6 +222,37 @@ func waitForEvents(w *rig.World, is *contents) {
 		return sum
 	}
 	w.Await(fmt.Sprintf("%d events of batches", n), func() bool { return seen() >= n })
+}
+
+// inOrder wants the events of a batch to have come in their order.
+func inOrder(w *rig.World, batch uuid.UUID) {
+	w.T.Helper()
+	s, err := store.Open(store.Options{Path: w.DataFile(), Buckets: app.Buckets()})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	defer s.Close()
+	first := map[string]int{}
+	for i, hook := range w.Webhooks() {
+		if _, again := first[string(hook.Body)]; !again {
+			first[string(hook.Body)] = i
+		}
+	}
+	err = s.View(func(tx *store.Tx) error {
+		entries, err := outbox.OfBatch(tx, batch, 0, 1000)
+		last := -1
+		for _, e := range entries {
+			at, came := first[string(e.Body)]
+			if !came || at < last {
+				w.T.Errorf("event %d of its user, %s, came as webhook %d (%t), the one before it as %d", e.OwnerSeq, e.Kind, at, came, last)
+			}
+			last = at
+		}
+		return err
+	})
+	if err != nil {
+		w.T.Error(err)
+	}
 }
 
 // deliver has what waited for receivers that were not there sent to one that is.

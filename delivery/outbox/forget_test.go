@@ -1,4 +1,4 @@
-package store
+package outbox
 
 import (
 	"context"
@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"postern/store"
 )
 
 // forgetWorld is an outbox and what a plain program says that it holds.
 type forgetWorld struct {
 	*testing.T
-	s       *Store
+	s       *opened
 	rng     *rand.Rand
 	entries []*forgetEntry
 	batches map[uuid.UUID]bool // forgotten
@@ -27,7 +28,7 @@ type forgetEntry struct {
 	done, gone, aged bool // delivered; removed with its batch; removed by the retention
 }
 
-func (w *forgetWorld) update(fn func(tx *Tx) error) {
+func (w *forgetWorld) update(fn func(tx *store.Tx) error) {
 	w.Helper()
 	if err := w.s.Update(context.Background(), fn); err != nil {
 		w.Fatal(err)
@@ -62,13 +63,13 @@ func (w *forgetWorld) step() {
 		if last := open(func(o *forgetEntry) bool { return o.owner == e.owner && !w.batches[o.batch] }); last != nil && w.rng.IntN(3) > 0 {
 			e.batch = last.batch
 		}
-		w.update(func(tx *Tx) error {
-			return tx.Emit(Emission{Kind: "message.batch.created", Owner: e.owner, Batch: e.batch, Data: struct{}{}})
+		w.update(func(tx *store.Tx) error {
+			return w.s.Emit(tx, Emission{Kind: "message.batch.created", Owner: e.owner, Batch: e.batch, Data: struct{}{}})
 		})
 		w.entries = append(w.entries, e)
 	case n < 15:
 		if e := open(func(e *forgetEntry) bool { return !e.done }); e != nil {
-			w.update(func(tx *Tx) error { return tx.OutboxDelivered(e.seq, 200) })
+			w.update(func(tx *store.Tx) error { return w.s.Ended(tx, e.seq, 1, 200) })
 			e.done, e.gone = true, w.batches[e.batch]
 		}
 	case n < 17:
@@ -77,8 +78,8 @@ func (w *forgetWorld) step() {
 		}
 	default:
 		if e := open(func(e *forgetEntry) bool { return e.done }); e != nil {
-			w.update(func(tx *Tx) error {
-				_, err := tx.OutboxRemove([]uint64{e.seq})
+			w.update(func(tx *store.Tx) error {
+				_, err := w.s.Remove(tx, []uint64{e.seq})
 				return err
 			})
 			e.aged = true
@@ -90,10 +91,10 @@ func (w *forgetWorld) step() {
 // between them now and then, as after a crash.
 func (w *forgetWorld) forget(batch uuid.UUID) {
 	w.batches[batch] = true
-	w.update(func(tx *Tx) error { return tx.OutboxForget(batch) })
+	w.update(func(tx *store.Tx) error { return w.s.Forget(tx, batch) })
 	for next, more := uint64(0), true; more; {
-		w.update(func(tx *Tx) (err error) {
-			_, next, err = tx.OutboxSweep(batch, next, tx.OutboxNewest(), 2)
+		w.update(func(tx *store.Tx) (err error) {
+			_, next, err = w.s.Sweep(tx, batch, next, newest(tx), 2)
 			return err
 		})
 		if more = next != 0; more && w.rng.IntN(3) == 0 {
@@ -107,13 +108,13 @@ func (w *forgetWorld) forget(batch uuid.UUID) {
 
 // gaps are the runs of removed sequences from which somebody can read on: the
 // event behind them is kept or yet to come.
-func (w *forgetWorld) gaps(owner uuid.UUID) (all []OutboxGap) {
-	var run *OutboxGap
+func (w *forgetWorld) gaps(owner uuid.UUID) (all []Gap) {
+	var run *Gap
 	for _, e := range w.entries {
 		switch {
 		case e.owner != owner:
 		case e.gone && run == nil:
-			run = &OutboxGap{e.ownerSeq, e.ownerSeq}
+			run = &Gap{e.ownerSeq, e.ownerSeq}
 		case e.gone:
 			run.Last = e.ownerSeq
 		default:
@@ -134,7 +135,7 @@ func (w *forgetWorld) check() {
 	left := map[uuid.UUID]bool{}
 	for _, e := range w.entries {
 		kept := !e.gone && !e.aged
-		_, found, err := view2(w.T, w.s, func(tx *Tx) (OutboxEntry, bool, error) { return tx.Outbox(e.seq) })
+		_, found, err := view2(w.T, w.s, func(tx *store.Tx) (Entry, bool, error) { return Get(tx, e.seq) })
 		if err != nil || found != kept {
 			w.Fatalf("entry %d is there: %t, want %t (%v)", e.seq, found, kept, err)
 		}
@@ -143,20 +144,20 @@ func (w *forgetWorld) check() {
 		}
 	}
 	for _, owner := range []uuid.UUID{{1, 0}, {1, 1}} {
-		got := view(w.T, w.s, func(tx *Tx) ([]OutboxGap, error) { return tx.OutboxGaps(owner, 0, 1000) })
+		got := view(w.T, w.s, func(tx *store.Tx) ([]Gap, error) { return Gaps(tx, owner, 0, 1000) })
 		if want := w.gaps(owner); !slices.Equal(got, want) {
 			w.Fatalf("owner %s: gaps %v, want %v", owner, got, want)
 		}
 	}
-	rows, err := w.s.Rows(outboxForget)
+	rows, err := w.s.Rows(forgetRows)
 	if err != nil || rows != len(left) {
 		w.Fatalf("%d batches wait for deliveries, want %d (%v)", rows, len(left), err)
 	}
 }
 
-func view2[T any](t *testing.T, s *Store, fn func(*Tx) (T, bool, error)) (v T, ok bool, err error) {
+func view2[T any](t *testing.T, s *opened, fn func(*store.Tx) (T, bool, error)) (v T, ok bool, err error) {
 	t.Helper()
-	err = s.View(func(tx *Tx) (err error) {
+	err = s.View(func(tx *store.Tx) (err error) {
 		v, ok, err = fn(tx)
 		return err
 	})
@@ -184,29 +185,29 @@ func TestEventsThatWereNotPublishedYetAreNotSwept(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "f.db"))
 	owner, batch := uuid.UUID{1}, uuid.UUID{2}
 	emit(t, s, owner, batch, 3)
-	err := s.Update(context.Background(), func(tx *Tx) error {
+	err := s.Update(context.Background(), func(tx *store.Tx) error {
 		for seq := range uint64(3) {
-			if err := tx.OutboxDelivered(seq+1, 200); err != nil {
+			if err := s.Ended(tx, seq+1, 1, 200); err != nil {
 				return err
 			}
 		}
-		return tx.OutboxForget(batch)
+		return s.Forget(tx, batch)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sweep := func(upTo uint64) (left int) {
-		err := s.Update(context.Background(), func(tx *Tx) error {
-			_, _, err := tx.OutboxSweep(batch, 0, upTo, 10)
+		err := s.Update(context.Background(), func(tx *store.Tx) error {
+			_, _, err := s.Sweep(tx, batch, 0, upTo, 10)
 			return err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return len(view(t, s, func(tx *Tx) ([]OutboxEntry, error) { return tx.OutboxAfter(0, 10) }))
+		return len(view(t, s, func(tx *store.Tx) ([]Entry, error) { return After(tx, 0, 10) }))
 	}
 	waiting := func() int {
-		return len(view(t, s, func(tx *Tx) ([]uuid.UUID, error) { return tx.OutboxForgotten(uuid.Nil, 10) }))
+		return len(view(t, s, func(tx *store.Tx) ([]uuid.UUID, error) { return Forgotten(tx, uuid.Nil, 10) }))
 	}
 	if left := sweep(2); left != 1 || waiting() != 1 {
 		t.Errorf("%d events are left of those up to 2, %d batches wait", left, waiting())
@@ -233,8 +234,8 @@ func TestALookForOldEntriesDoesNotReadTheYoung(t *testing.T) {
 			{mark, mark, 6},
 			{mark.Add(time.Hour), time.Time{}, 506},
 		} {
-			err := s.View(func(tx *Tx) error {
-				seq, made, err := tx.outboxMadeBy(c.at)
+			err := s.View(func(tx *store.Tx) error {
+				seq, made, err := madeBy(tx, c.at)
 				if seq != c.seq || !made.Equal(c.made) {
 					t.Errorf("made since %s: the first is %d of %s, want %d of %s", c.at, seq, made, c.seq, c.made)
 				}
