@@ -60,13 +60,3 @@ func (all *Keys) Ended(ctx context.Context, id uuid.UUID) error {
 	}
 	return nil
 }
-
-// endingNeeds checks that the work of a deleted key can be stopped.
-func endingNeeds(*store.Lookup) store.Needs {
-	return func(key, value []byte) []store.Need {
-		if key != nil && (len(key) != len(uuid.UUID{}) || json.Unmarshal(value, &Key{}) != nil) {
-			return []store.Need{{Why: "the work that a deleted key left running is not stopped: stop it manually"}}
-		}
-		return nil
-	}
-}

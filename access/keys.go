@@ -30,34 +30,12 @@ const (
 // Buckets returns the buckets of this package.
 func Buckets() []store.Bucket {
 	return []store.Bucket{
-		{Name: bucketKeys, Owner: "access", Key: "UUID", Value: "JSON: a key's rights and the SHA-256 of its text", Needs: keyNeeds},
-		{Name: bucketUses, Owner: "access", Key: "UUID of a key", Value: "JSON: when and from where it was used last", Needs: useNeeds},
-		{Name: bucketEnding, Owner: "access", Key: "UUID of a key that was deleted", Value: "JSON: the key, while what it left running is stopped", Needs: endingNeeds},
-		{Name: bucketSessions, Owner: "access", Key: "SHA-256 of a cookie, or key + time + SHA-256", Value: "JSON: whom the session stands for and until when, or only its end", Needs: passNeeds("a session")},
-		{Name: bucketLinks, Owner: "access", Key: "SHA-256 of a link's secret, or instance + time + SHA-256, or zeros + instance", Value: "JSON: which instance a portal link leads to, what made it and until when, or only its end, or when codes were asked for", Needs: passNeeds("a portal link")},
-		{Name: bucketAudit, Owner: "access", Key: "number", Value: "JSON: what was changed, when, by whom and from where", Needs: auditNeeds},
-	}
-}
-
-func keyNeeds(*store.Lookup) store.Needs {
-	return func(key, value []byte) []store.Need {
-		if key == nil {
-			return nil
-		}
-		var k keptKey
-		if len(key) != 16 || json.Unmarshal(value, &k) != nil || len(k.Digest) != sha256.Size {
-			return []store.Need{{Why: "an API key no longer works"}}
-		}
-		return nil
-	}
-}
-
-func useNeeds(*store.Lookup) store.Needs {
-	return func(key, _ []byte) []store.Need {
-		if key == nil {
-			return nil
-		}
-		return []store.Need{{Bucket: bucketKeys, Key: slices.Clone(key), Why: "its key does not exist"}}
+		{Name: bucketKeys, Owner: "access", Key: "UUID", Value: "JSON: a key's rights and the SHA-256 of its text", Needs: store.References(decodeKey, "an API key no longer works")},
+		{Name: bucketUses, Owner: "access", Key: "UUID of a key", Value: "JSON: when and from where it was used last", Needs: store.References(store.Sized(0), "", store.ToSameKey[[]byte](bucketKeys, "its key does not exist"))},
+		{Name: bucketEnding, Owner: "access", Key: "UUID of a key that was deleted", Value: "JSON: the key, while what it left running is stopped", Needs: store.References(store.JSONOf[Key](len(uuid.UUID{})), "the work that a deleted key left running is not stopped: stop it manually")},
+		{Name: bucketSessions, Owner: "access", Key: "SHA-256 of a cookie, or key + time + SHA-256", Value: "JSON: whom the session stands for and until when, or only its end", Needs: store.References(decodePass, "a session ends")},
+		{Name: bucketLinks, Owner: "access", Key: "SHA-256 of a link's secret, or instance + time + SHA-256, or zeros + instance", Value: "JSON: which instance a portal link leads to, what made it and until when, or only its end, or when codes were asked for", Needs: store.References(decodePass, "a portal link ends")},
+		{Name: bucketAudit, Owner: "access", Key: "number", Value: "JSON: what was changed, when, by whom and from where", Needs: store.References(decode, "a change is missing from the audit log")},
 	}
 }
 
@@ -65,6 +43,16 @@ func useNeeds(*store.Lookup) store.Needs {
 type keptKey struct {
 	Key
 	Digest []byte `json:"digest"` // SHA-256 of the key's text
+}
+
+var errKey = errors.New("malformed key")
+
+func decodeKey(id, raw []byte) (k keptKey, err error) {
+	err = json.Unmarshal(raw, &k)
+	if err == nil && (len(id) != len(uuid.UUID{}) || len(k.Digest) != sha256.Size) {
+		err = errKey
+	}
+	return k, err
 }
 
 // use is the last use of a key.
@@ -117,12 +105,11 @@ func OpenKeys(s *store.Store, log *slog.Logger) (*Keys, error) {
 // load reads the keys. It skips damaged ones, which the store reports.
 func (all *Keys) load(tx *store.Tx) error {
 	return tx.Scan(bucketKeys, store.Range{}, func(id, raw []byte) (bool, error) {
-		var k keptKey
-		if json.Unmarshal(raw, &k) != nil || len(k.Digest) != sha256.Size {
-			return true, nil
+		k, err := decodeKey(id, raw)
+		if err != nil {
+			return true, nil //nolint:nilerr // see above
 		}
 		h := &held{key: &k.Key, digest: [sha256.Size]byte(k.Digest)}
-		var err error
 		if h.use, _, err = store.GetJSON[use](tx, bucketUses, id); errors.Is(err, store.ErrDamaged) {
 			err = nil
 		}

@@ -160,3 +160,20 @@ func (all *passes) end(ctx context.Context, p pass) error {
 		return errors.Join(tx.Delete(all.bucket, p.id[:]), tx.Delete(all.bucket, p.entry()))
 	})
 }
+
+var errPass = errors.New("malformed record")
+
+// decodePass decodes a record of a session or link as far as `postern check` needs it: the
+// session or link itself, or one under its key. Unreadable ones are swept like expired ones.
+func decodePass(key, value []byte) (ends time.Time, err error) {
+	var r struct {
+		ExpiresAt time.Time `json:"expiresAt"`
+	}
+	switch {
+	case len(key) == sha256.Size:
+		err = json.Unmarshal(value, &r)
+	case len(key) < sha256.Size || len(value) != 8:
+		err = errPass
+	}
+	return r.ExpiresAt, err
+}

@@ -22,56 +22,50 @@ func belongs(bucket string, id []byte, why string) store.Need {
 	return store.Need{Bucket: bucket, Key: bytes.Clone(id), Why: why}
 }
 
-// partNeeds is for records whose key is the batch's id.
-func partNeeds(*store.Lookup) store.Needs {
-	return func(key, _ []byte) []store.Need {
-		if key == nil {
-			return nil
-		}
-		return []store.Need{belongs(bucketHeader, key, noBatch)}
-	}
+// toOwned is the reference of an entry of an owner's list.
+func toOwned(_ *store.Lookup, key, _ []byte) store.Need {
+	return belongs(bucketHeader, key[16:], noBatch)
 }
 
-func ownerNeeds(*store.Lookup) store.Needs {
-	return func(key, _ []byte) []store.Need {
-		switch {
-		case key == nil:
-			return nil
-		case len(key) != 32:
-			return []store.Need{{Why: noBatch}}
-		}
-		return []store.Need{belongs(bucketHeader, key[16:], noBatch)}
+// toOpenBatch is the reference of an entry of the list of open batches.
+func toOpenBatch(_ *store.Lookup, key, _ []byte) store.Need {
+	n := belongs(bucketHeader, key, "a batch counts as open that is not")
+	n.Is = func(raw []byte) bool {
+		h, err := decodeHeader(raw)
+		return err != nil || !Final(h.Status)
 	}
+	return n
 }
 
-// openNeeds: an entry of the open batches needs a batch that is not final.
-func openNeeds(*store.Lookup) store.Needs {
-	return func(key, _ []byte) []store.Need {
-		if key == nil {
-			return nil
-		}
-		n := belongs(bucketHeader, key, "a batch counts as open that is not")
-		n.Is = func(raw []byte) bool {
-			h, err := decodeHeader(raw)
-			return err != nil || !Final(h.Status)
-		}
-		return []store.Need{n}
+// toEndedBatch is the reference of an entry of the list of finished batches.
+func toEndedBatch(_ *store.Lookup, key, _ []byte) store.Need {
+	n := belongs(bucketHeader, key[17:], "a list of finished batches has one that is not")
+	code := key[16]
+	n.Is = func(raw []byte) bool {
+		h, err := decodeHeader(raw)
+		return err != nil || Final(h.Status) && endedCode(h.Status) == code
 	}
+	return n
 }
 
-// markNeeds: a batch that is being created or removed must not exist.
-func markNeeds(look *store.Lookup) store.Needs {
-	return func(key, _ []byte) []store.Need {
-		switch {
-		case key == nil:
-			return nil
-		case len(key) != 16:
-			return []store.Need{{Why: noBatch}}
-		case look.Has(bucketHeader, key):
-			return []store.Need{{Why: "the items of a batch that is there are removed"}}
-		}
-		return nil
+// noHeader is an unmet need of a mark, which excludes the header: the mark of a batch that
+// is being created or removed.
+func noHeader(look *store.Lookup, key, _ []byte) (n store.Need) {
+	if look.Has(bucketHeader, key) {
+		n.Why = "the items of a batch that exists are removed"
 	}
+	return n
+}
+
+// toHeaderUnlessRemoved is the reference of an attempt.
+func toHeaderUnlessRemoved(look *store.Lookup, key, _ []byte) store.Need {
+	switch {
+	case len(key) < 16:
+		return store.Need{Why: noBatch}
+	case look.Has(bucketRemoving, key[:16]):
+		return store.Need{}
+	}
+	return belongs(bucketHeader, key[:16], noBatch)
 }
 
 func headerNeeds(look *store.Lookup) store.Needs {
@@ -101,20 +95,6 @@ func headerNeeds(look *store.Lookup) store.Needs {
 			needs = append(needs, lostItem(key, &h, 0)) // no other check reads its items
 		}
 		return needs
-	}
-}
-
-func attemptNeeds(look *store.Lookup) store.Needs {
-	return func(key, _ []byte) []store.Need {
-		switch {
-		case key == nil:
-			return nil
-		case len(key) < 16:
-			return []store.Need{{Why: noBatch}}
-		case look.Has(bucketRemoving, key[:16]):
-			return nil
-		}
-		return []store.Need{belongs(bucketHeader, key[:16], noBatch)}
 	}
 }
 
@@ -231,7 +211,7 @@ const maxMissing = 1000
 func lostItem(id []byte, h *header, position int) store.Need {
 	var r itemRecord
 	if Final(h.Status) || position < h.Cursor {
-		r = itemRecord{Status: ItemUnknown, Code: "RECORD_DAMAGED", Error: "the item's record in the data file was lost", UpdatedAt: h.UpdatedAt, EndedAt: h.UpdatedAt}
+		r = itemRecord{Status: ItemUnknown, Code: codeDamaged, Error: "the item's record in the data file was lost", UpdatedAt: h.UpdatedAt, EndedAt: h.UpdatedAt}
 	}
 	raw := r.encode()
 	if newer := h.recent(position); newer != nil {

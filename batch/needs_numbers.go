@@ -60,38 +60,15 @@ func (n *heldNumbers) needs() (all []store.Need) {
 	return all
 }
 
-// numberNeeds: a number belongs to an owner with batches.
-func numberNeeds(look *store.Lookup) store.Needs {
-	return func(key, _ []byte) []store.Need {
-		owner, is := bytes.CutPrefix(key, []byte("user"))
-		switch {
-		case key == nil || bytes.Equal(key, countedKey):
-			return nil
-		case is && look.First(bucketOwner, owner, nil) != nil:
-			return nil
-		case bytes.Equal(key, allNumbersKey) && look.First(bucketHeader, nil, nil) != nil:
-			return nil
-		}
-		return []store.Need{{Why: wrongNumber}}
+// batchesCounted is an unmet need of a number of an owner without batches.
+func batchesCounted(look *store.Lookup, key, _ []byte) (n store.Need) {
+	owner, is := bytes.CutPrefix(key, []byte("user"))
+	switch {
+	case bytes.Equal(key, countedKey):
+	case is && look.First(bucketOwner, owner, nil) != nil:
+	case bytes.Equal(key, allNumbersKey) && look.First(bucketHeader, nil, nil) != nil:
+	default:
+		n.Why = wrongNumber
 	}
-}
-
-// endedNeeds checks that each entry of the list of finished batches names a finished batch.
-func endedNeeds(*store.Lookup) store.Needs {
-	const size = len(uuid.UUID{})
-	return func(key, _ []byte) []store.Need {
-		switch {
-		case key == nil:
-			return nil
-		case len(key) != 2*size+1:
-			return []store.Need{{Why: noBatch}}
-		}
-		n := belongs(bucketHeader, key[size+1:], "a list of finished batches has one that is not")
-		code := key[size]
-		n.Is = func(raw []byte) bool {
-			h, err := decodeHeader(raw)
-			return err != nil || Final(h.Status) && endedCode(h.Status) == code
-		}
-		return []store.Need{n}
-	}
+	return n
 }

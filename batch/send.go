@@ -112,7 +112,7 @@ func (w *worker) send(r itemRecord) outcome {
 	if r.lost() {
 		return outcome{
 			attempt: AttemptFailed, status: ItemFailed, move: MoveFailed,
-			code: "RECORD_DAMAGED", reason: "the item's record in the data file is damaged; nothing was sent",
+			code: codeDamaged, reason: "the item's record in the data file is damaged; nothing was sent",
 		}
 	}
 	timeout, term := w.e.cfg.bounds(w.content)
@@ -226,7 +226,7 @@ func (w *worker) outcomeOf(receipt Receipt, err error) outcome {
 	case errors.Is(err, event.ErrNotConnected), isFullDisk(err):
 		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: MoveBack, reason: err.Error()}
 	case errors.Is(err, event.ErrNotOnWhatsApp) && w.b.spec.Options.SkipUnregistered:
-		return outcome{attempt: AttemptFailed, status: ItemSkipped, move: MoveSkipped, code: "RECIPIENT_NOT_ON_WHATSAPP", reason: err.Error()}
+		return outcome{attempt: AttemptFailed, status: ItemSkipped, move: MoveSkipped, code: codeNotOnWhatsApp, reason: err.Error()}
 	case errors.Is(err, event.ErrNotOnWhatsApp), errors.Is(err, event.ErrSendRefused):
 		failed.reason = err.Error()
 		return failed

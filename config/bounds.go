@@ -22,7 +22,7 @@ const (
 
 // readDocument reads the configuration file at path, and refuses input that would cost
 // the parser more than a configuration may. The errors name the file and never
-// show what is in it.
+// show its content.
 func readDocument(path string) (string, error) {
 	raw, info, err := readBounded(path, maxFile)
 	if err != nil {
@@ -91,7 +91,7 @@ func readBounded(path string, most int64) ([]byte, fs.FileInfo, error) {
 	return raw, info, err
 }
 
-// most is the largest of what was counted, and the line that it stands on.
+// most is the largest number noted, with its line.
 type most struct{ n, line int }
 
 func (m *most) note(n, line int) {

@@ -1,9 +1,9 @@
-// Package config holds the configuration: the table of settings with their defaults and
-// rules, read from a TOML file and the environment, which takes precedence.
+// Package config holds the settings: a table with their defaults and rules, read from a
+// TOML file and from the environment, which takes precedence.
 //
-// settings.go has the table, values.go the types of values, rules.go their validation,
-// load.go and files.go their sources, show.go their redacted output. secrets.go generates
-// and stores the two secrets when they are not set, and exposure.go warns of files and
-// addresses that others than the operator could read or reach. No error or output
-// contains a secret.
+// settings.go is the table, values.go has the types of values, rules.go their rules,
+// load.go and files.go read the sources, and show.go prints values without secrets.
+// secrets.go generates and keeps the two secrets if none is set, and exposure.go lists
+// what others than the operator could reach or read. No error and no output repeats a
+// secret.
 package config

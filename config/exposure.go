@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// Exposures returns warnings about what others than the operator can reach or read, and what to do
-// about it. These are no errors, so they do not stop the start.
+// Exposures lists what others than the operator can reach or read, with a remedy for
+// each. None of it is an error by itself, so none of it stops the start.
 func Exposures(c *Config) (found []string) {
-	tell := func(holds bool, format string, args ...any) {
+	warn := func(holds bool, format string, args ...any) {
 		if holds {
 			found = append(found, fmt.Sprintf(format, args...))
 		}
@@ -23,19 +23,19 @@ func Exposures(c *Config) (found []string) {
 	address, base := c.ListenAddress(), c.Server.BaseURL
 	reachable := address != "" && !IsLoopback(address)
 	encrypted := strings.HasPrefix(base, "https://")
-	tell(reachable && !encrypted && !c.Secure(),
+	warn(reachable && !encrypted && !c.Secure(),
 		"%s is reachable from other machines, and the API key, tokens and messages are sent unencrypted; set server.tls.domain, or server.tls.cert and server.tls.key, or listen on 127.0.0.1 behind a proxy with TLS and set server.base_url to its https address", address)
-	tell(base != "" && !encrypted && !isLoopbackURL(base),
+	warn(base != "" && !encrypted && !isLoopbackURL(base),
 		"server.base_url is not https: the API key, tokens and messages are sent unencrypted; use a proxy with TLS")
-	tell(c.Sandbox.Enabled && (reachable || base != "" && !isLoopbackURL(base)),
+	warn(c.Sandbox.Enabled && (reachable || base != "" && !isLoopbackURL(base)),
 		"sandbox.enabled is true on an address that others reach: no message goes to WhatsApp, and the API key controls every simulated phone; use it on 127.0.0.1 only")
-	tell(c.Metrics.Listen != "" && !IsLoopback(c.Metrics.Listen),
+	warn(c.Metrics.Listen != "" && !IsLoopback(c.Metrics.Listen),
 		"metrics.listen: %s is reachable from other machines, and serves the metrics without a credential; listen on 127.0.0.1, or leave it empty and scrape /metrics with the API key", c.Metrics.Listen)
 	return append(found, OpenPaths(c)...)
 }
 
 // OpenPaths lists the files and folders with secrets or messages that others than their
-// owner may read, and what to do about it.
+// owner may read, with a remedy for each.
 func OpenPaths(c *Config) (found []string) {
 	for _, path := range c.privatePaths() {
 		info, err := os.Stat(path)

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// fault is an error of the configuration, or of what it names.
+// fault is an error of the configuration, or of a file that it names.
 type fault struct{ error }
 
 func (f fault) Unwrap() error { return f.error }
@@ -20,8 +20,8 @@ func Faulty(err error) error {
 	return fault{err}
 }
 
-// Lasts reports whether err is Faulty, and so until a person changes something. What the system
-// refuses for a time, such as a file on a disk that does not answer, is not.
+// Lasts reports whether err is marked by [Faulty] and remains until the configuration is
+// changed. A temporary refusal by the system, such as a disk that does not answer, does not.
 func Lasts(err error) bool {
 	if !errors.As(err, new(fault)) {
 		return false

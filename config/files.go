@@ -33,7 +33,7 @@ func (s *setting) takeFile(path string, environ []string) (warnings []string, fa
 }
 
 // readValue reads a file of one value. open is set when others than the owner
-// have access to it. The errors name the file and never show what is in it.
+// have access to it. The errors name the file and never show its content.
 func readValue(path string) (text string, open bool, err error) {
 	raw, info, err := readBounded(path, maxSecretFile)
 	if err != nil {

@@ -46,7 +46,7 @@ func Settings(c *Config) []Shown {
 	return all
 }
 
-// Warnings returns the warnings from reading a configuration; see Exposures for those about its values.
+// Warnings returns the warnings of [Load]; see [Exposures] for those about the values.
 func Warnings(c *Config) []string { return c.loaded.warnings }
 
 // TOML returns the shown settings as a file, each value with its source.

@@ -6,38 +6,24 @@ import (
 	"postern/event"
 )
 
-// kinds gives each event its number in the file. New ones are added at the end;
-// rows of the digest have room for 64.
-var kinds = [...]event.Kind{
-	"",
-	event.CallUpsert, event.ChatsDelete, event.ChatsUpdated, event.ConnectionUpdated, event.ContactsUpdate, event.ContactsUpsert,
-	event.GroupsParticipantsEvent, event.GroupsUpdate, event.GroupsUpsert, event.HistorySync, event.IdentityUpdate,
-	event.LabelsAssociation, event.LabelsEdit, event.MediaRetry, event.MessagesDelete, event.MessagesStar,
-	event.MessagesUndecryptable, event.MessagesUpdate, event.MessagesUpsert, event.NewsLetter, event.PresenceUpdated,
-	event.ProfilePictureUpdate, event.QRCodeUpdated, event.SendMessage, event.SettingsUpdate, event.StatusInstance,
-	event.UserAboutUpdate,
-	event.BatchCreated, event.BatchScheduled, event.BatchStarted, event.BatchWindowStarted, event.BatchWaitingWindow,
-	event.BatchRecovered, event.BatchProgress, event.BatchPauseRequested, event.BatchPaused, event.BatchWaitingInstance,
-	event.BatchResumed, event.BatchStopRequested, event.BatchStopped, event.BatchInterrupted, event.BatchCompleted,
-	event.BatchCompletedWithErrors, event.BatchItemFailed, event.BatchItemUnknown,
-}
-
-const _ = uint(64 - len(kinds))
-
-var kindNumbers = func() map[event.Kind]byte {
-	numbers := make(map[event.Kind]byte, len(kinds))
-	for n, k := range kinds {
-		numbers[k] = byte(n)
+// kinds holds each event at its number in the file, [event.Descriptor.Number]. Rows of the
+// digest have room for numbers below 64.
+var kinds = func() (all [64]event.Kind) {
+	for _, d := range event.Catalogue() {
+		all[d.Number] = d.Kind
 	}
-	return numbers
+	return all
 }()
 
-// kindNumber is 0 for what is no event.
-func kindNumber(k event.Kind) byte { return kindNumbers[k] }
+// kindNumber returns the number of an event, 0 if there is no such event.
+func kindNumber(k event.Kind) byte {
+	d, _ := event.Lookup(k)
+	return d.Number
+}
 
 // kindOf returns the event of a number; known is false when there is none.
 func kindOf(number byte) (k event.Kind, known bool) {
-	if number == 0 || int(number) >= len(kinds) {
+	if int(number) >= len(kinds) || kinds[number] == "" {
 		return "", false
 	}
 	return kinds[number], true

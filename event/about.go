@@ -3,110 +3,49 @@ package event
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"strings"
 )
 
-// About is whom an event concerns, for filters, orders and the log.
+// About is the chat or person that an event concerns, for filters, orders and the log.
 type About struct {
-	Chat   string // JID by phone, or whatever the chat has; empty: no chat
+	Chat   string // JID by phone if known, else by LID; empty: no chat
 	LID    string // JID by LID, empty when unknown
 	FromMe bool   // the account's own message
 
-	Broadcast bool // it came by a broadcast list, though the chat is that of who sent it
+	Broadcast bool // received through a broadcast list; Chat is the chat with its sender
 }
 
-// AboutOf tells whom a payload is about: the chat of what happened in one, else
-// the person or the group whose news it is. Of an address that has two forms
-// only the one is there that the payload has. Data is that of an instance event, or
-// what a Fact has in its place; what is about no chat gives the zero About.
+// subject is implemented by the payloads of instance events and by what a [Fact] has in
+// their place. The method returns the chat in which something happened, else the person
+// or the group that changed, by the addresses that the payload has; the zero About if
+// the payload concerns no chat.
+type subject interface{ about() About }
+
+// AboutOf returns the chat that the data of an instance event or of a [Fact] concerns,
+// the zero About if it concerns none. An array concerns the chat of its first item.
 func AboutOf(data any) About {
-	switch d := data.(type) {
-	case Message:
-		return aboutMessage(&d)
-	case *Message:
-		return aboutMessage(d)
-	case Receipt:
-		return About{Chat: d.Chat, LID: d.LID}
-	case MessageDelete:
-		return ofChat(d.ChatJID, d.KeyFromMe)
-	case MessageStar:
-		return ofChat(d.ChatJID, d.KeyFromMe)
-	case MessageUndecryptable:
-		return ofChat(d.ChatJID, d.KeyFromMe)
-	case MediaAnswer:
-		return ofChat(d.ChatJID, d.KeyFromMe)
-	case SendResult:
-		if d.Data != nil {
-			return ofChat(d.Data.RemoteJID, true)
-		}
-		return About{FromMe: true}
-	case ChatUpdate:
-		return ofChat(d.ChatJID, false)
-	case ChatDelete:
-		return ofChat(d.ChatJID, false)
-	case LabelAssociation:
-		return ofChat(d.ChatJID, false)
-	case Call:
-		return ofChat(d.ChatID, false)
-	case NewsletterUpdate:
-		return ofChat(d.NewsletterJID, false)
+	if s, ok := data.(subject); ok {
+		return s.about()
 	}
-	return aboutSubject(data)
-}
-
-// aboutSubject is AboutOf for news of a person or a group itself.
-func aboutSubject(data any) About {
-	switch d := data.(type) {
-	case PresenceUpdate:
-		if d.ChatJID != "" {
-			return ofChat(d.ChatJID, false)
-		}
-		return ofChat(d.JID, false)
-	case PictureUpdate:
-		return ofChat(d.JID, false)
-	case AboutUpdate:
-		return ofChat(d.JID, false)
-	case IdentityChange:
-		return ofChat(d.JID, false)
-	case ContactChange:
-		return ofPerson(d.JID, d.LID)
-	case ContactUpsert:
-		return ofPerson(d.RemoteJID, orEmpty(d.LID))
-	case []ContactUpdate:
-		if len(d) > 0 {
-			return ofPerson(d[0].RemoteJID, orEmpty(d[0].LID))
-		}
-	case GroupParticipantsUpdate:
-		return ofChat(d.ID, false)
-	case []GroupUpdate:
-		if len(d) > 0 {
-			return ofChat(d[0].Partial.ID, false)
-		}
-	case []GroupUpsert:
-		if len(d) > 0 {
-			return ofChat(d[0].ID, false)
+	if list := reflect.ValueOf(data); list.Kind() == reflect.Slice && list.Len() > 0 {
+		if s, ok := reflect.TypeAssert[subject](list.Index(0)); ok {
+			return s.about()
 		}
 	}
 	return About{}
 }
 
-func aboutMessage(m *Message) About {
-	a := ofPerson(orEmpty(m.KeyRemoteJID), orEmpty(m.KeyLID))
-	a.FromMe = m.KeyFromMe
-	a.Broadcast = byBroadcast(m)
-	return a
-}
-
-// byBroadcast tells whether a message was sent to a broadcast list that the
-// account is on. It is shown in the chat with who sent it.
+// byBroadcast reports whether a message was sent to a broadcast list that the account
+// is on. WhatsApp shows it in the chat with its sender.
 func byBroadcast(m *Message) bool {
 	if !bytes.Contains(m.Metadata, []byte(`"broadcast"`)) {
-		return false // of nearly every message, without reading it all
+		return false // nearly every message; it need not be parsed
 	}
-	var told struct {
+	var metadata struct {
 		Broadcast string `json:"broadcast"`
 	}
-	return json.Unmarshal(m.Metadata, &told) == nil && told.Broadcast != ""
+	return json.Unmarshal(m.Metadata, &metadata) == nil && metadata.Broadcast != ""
 }
 
 // ofChat names a chat by the one address that is known.
@@ -126,9 +65,9 @@ func ofPerson(jid, lid string) About {
 	return About{Chat: jid, LID: lid}
 }
 
-// With adds the other address of the person, as other tells it: the LID of a
-// phone's JID or the other way round, "" when it is not known. Where both are
-// there nobody is asked.
+// With adds the person's other address from other, which maps a phone's JID to its LID
+// and a LID to the phone's JID, and returns "" when it is unknown. It does not call
+// other when both are known.
 func (a About) With(other func(jid string) string) About {
 	switch {
 	case other == nil || a.Chat == "":
@@ -142,7 +81,7 @@ func (a About) With(other func(jid string) string) About {
 	return a
 }
 
-// IsLID tells whether an address is a LID.
+// IsLID reports whether an address is a LID.
 func IsLID(jid string) bool { return strings.HasSuffix(jid, "@"+lidServer) }
 
 func orEmpty(s *string) string {

@@ -8,7 +8,7 @@ import (
 // ChannelLinkPrefix stands before the code in a link to a newsletter.
 const ChannelLinkPrefix = "https://whatsapp.com/channel/"
 
-// Channel is a newsletter, with what it is to the account.
+// Channel is a newsletter, with the account's role in it.
 type Channel struct {
 	JID          string `json:"jid"`
 	Name         string `json:"name"`
@@ -19,9 +19,8 @@ type Channel struct {
 	State        string `json:"state,omitempty"`        // active, suspended or geosuspended
 	CreatedAt    Time   `json:"createdAt,omitzero"`
 
-	// What the account is there (owner, admin, subscriber or guest), and
-	// whether it hears of news; unknown when the channel was found by its
-	// invite.
+	// The role of the account (owner, admin, subscriber or guest), and whether it
+	// muted the channel; unknown when the channel was found by its invite.
 	Role  string `json:"role,omitempty"`
 	Muted *bool  `json:"muted,omitempty"`
 }

@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// ErrArgument is wrapped by the errors of what is asked of an account besides
-// messages: a value is outside its rule. The text names the field.
+// ErrArgument is wrapped by errors of requests to an account, other than sends, that have
+// an invalid value. The text names the field.
 var ErrArgument = errors.New("invalid argument")
 
 // Bounds of a group, as WhatsApp has them.
 const (
 	MaxSubject     = 100  // characters
 	MaxDescription = 2048 // characters
-	MaxMembers     = 1024 // whoever made the group included
+	MaxMembers     = 1024 // including the creator
 )
 
 // InviteLinkPrefix stands before the code in a link to a group.
@@ -41,8 +41,8 @@ func ParseInvite(s string) (string, error) {
 	return code, nil
 }
 
-// isCode tells whether a text may be an invite code. WhatsApp's have 22
-// characters; the bound only keeps out what cannot be one.
+// isCode reports whether a text may be an invite code. WhatsApp's have 22 characters;
+// the bound only excludes what cannot be one.
 func isCode(s string) bool {
 	const longest = 64
 	for _, r := range s {
@@ -92,7 +92,7 @@ func ParsePeople(field string, given []string) ([]string, error) {
 	return people, nil
 }
 
-// NewGroup is a group to be made. The account that makes it is its first
+// NewGroup is a group to create. The account that creates it is its first
 // member and admin.
 type NewGroup struct {
 	Subject      string
@@ -100,21 +100,21 @@ type NewGroup struct {
 	Participants []string // JIDs of the others
 }
 
-// CreatedGroup is a new group, and what of its wish did not come true.
+// CreatedGroup is a new group, with the parts of the request that failed.
 type CreatedGroup struct {
 	GroupUpsert
 
-	NotAdded         []MemberResult `json:"notAdded"`                   // who is not in it, and why
-	DescriptionError string         `json:"descriptionError,omitempty"` // why it has no description
+	NotAdded         []MemberResult `json:"notAdded"`                   // people who were not added, and why
+	DescriptionError string         `json:"descriptionError,omitempty"` // why the description was not set
 }
 
 // Codes of a MemberResult, as WhatsApp gives them.
 const (
-	MemberChanged = 200 // it was done
+	MemberChanged = 200 // the change was made
 	MemberPrivate = 403 // the person takes invitations only
 )
 
-// MemberResult is what became of a change for one participant.
+// MemberResult is the result of a change for one participant.
 type MemberResult struct {
 	JID    string `json:"jid"` // phone JID when known, else the LID
 	LID    string `json:"lid,omitempty"`

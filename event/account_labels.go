@@ -23,7 +23,7 @@ type Label struct {
 	Color int    `json:"color"`
 }
 
-// LabelChange says what a label is to be like; nil leaves it as it is.
+// LabelChange is a change of a label; nil leaves a field unchanged.
 type LabelChange struct {
 	Name  *string `json:"name"`
 	Color *int64  `json:"color"`
@@ -45,7 +45,7 @@ func (c LabelChange) Check() error {
 	return nil
 }
 
-// Apply returns the label as it is after the change.
+// Apply returns the label after the change.
 func (c LabelChange) Apply(l Label) Label {
 	if c.Name != nil {
 		l.Name = *c.Name

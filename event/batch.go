@@ -52,8 +52,7 @@ type BatchDelay struct {
 // strangers.
 type WhenRestricted string
 
-// What a batch may do: send to those whom the account knows, or wait with
-// everybody.
+// A batch sends only to people whom the account knows, or waits.
 const (
 	RestrictedKnown WhenRestricted = "known"
 	RestrictedWait  WhenRestricted = "wait"
@@ -66,8 +65,8 @@ type BatchOptions struct {
 	Delay            BatchDelay `json:"delay"`
 	Presence         string     `json:"presence,omitempty"`
 	SkipUnregistered bool       `json:"skipUnregistered,omitempty"`
-	// WhenRestricted is what to do with those whom an instance knows while its
-	// account may not write to strangers; empty means RestrictedKnown.
+	// WhenRestricted is what to do while the account of an instance may not write to
+	// strangers; empty means RestrictedKnown.
 	WhenRestricted WhenRestricted `json:"whenRestricted,omitempty"`
 
 	QuotedMessageID    int64      `json:"quotedMessageId,omitempty"`    // the stored message that each message answers
@@ -90,7 +89,7 @@ type BatchInstance struct {
 	SuccessCount     int    `json:"successCount"`
 }
 
-// BatchItemRef is the item that a progress event speaks of.
+// BatchItemRef is the current item in a progress event.
 type BatchItemRef struct {
 	ID           string `json:"id" schema:"uuid"`
 	InstanceName string `json:"instanceName"`
@@ -178,7 +177,7 @@ type BatchItemSender struct {
 	Name string `json:"name"`
 }
 
-// BatchItemError says why an item did not end well.
+// BatchItemError is why an item failed or has an unknown result.
 type BatchItemError struct {
 	Code    string `json:"code"` // SEND_MESSAGE_FAILED or SEND_RESULT_UNKNOWN
 	Message string `json:"message"`

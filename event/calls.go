@@ -5,10 +5,10 @@ type CallStatus string
 
 // The statuses of call.upsert.
 const (
-	CallOffer     CallStatus = "offer"     // somebody calls
+	CallOffer     CallStatus = "offer"     // an incoming call
 	CallRinging   CallStatus = "ringing"   // notice of an offer, as groups get it
-	CallPreAccept CallStatus = "preaccept" // a device of the called is ready
-	CallTimeout   CallStatus = "timeout"   // ended because nobody answered
+	CallPreAccept CallStatus = "preaccept" // a device of the called account is ready
+	CallTimeout   CallStatus = "timeout"   // ended without an answer
 	CallReject    CallStatus = "reject"
 	CallAccept    CallStatus = "accept"
 	CallTerminate CallStatus = "terminate"
@@ -19,7 +19,7 @@ func (CallStatus) values() []string {
 	return list(CallOffer, CallRinging, CallPreAccept, CallTimeout, CallReject, CallAccept, CallTerminate, CallUnknown)
 }
 
-// Call is the data of call.upsert. What is null could not be inferred.
+// Call is the data of call.upsert. Null fields are unknown.
 type Call struct {
 	ChatID    string     `json:"chatId"` // JID of the call's chat
 	From      string     `json:"from"`   // JID of the origin
@@ -30,6 +30,8 @@ type Call struct {
 	Date      Time       `json:"date"` // of the call, else of its processing
 	IsVideo   *bool      `json:"isVideo"`
 	Status    CallStatus `json:"status"`
-	Offline   bool       `json:"offline"` // it happened while the instance was away
+	Offline   bool       `json:"offline"` // it happened while the instance was offline
 	LatencyMs *int64     `json:"latencyMs"`
 }
+
+func (c Call) about() About { return ofChat(c.ChatID, false) }

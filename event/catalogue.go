@@ -7,7 +7,7 @@ type Kind string
 // Flag is a key of the "events" object of an instance's webhook configuration.
 type Flag string
 
-// Family tells which envelope and which destinations an event has.
+// Family decides the envelope and the destinations of an event.
 type Family int
 
 // The two families.
@@ -20,7 +20,7 @@ const (
 )
 
 // Gate names the persistence setting that must be on for an event to exist at
-// all; the record is stored before the event is made.
+// all; the record is stored before the event is created.
 type Gate string
 
 // The gates, by the name of their environment variable.
@@ -31,13 +31,20 @@ const (
 	GateNewMessage    Gate = "DATABASE_SAVE_DATA_NEW_MESSAGE"
 )
 
-// Descriptor is one row of the catalogue.
+// Descriptor is one row of the catalogue: all that follows from the name of an event.
 type Descriptor struct {
 	Kind   Kind
 	Family Family
 	Flag   Flag // empty for batch events
 	Gate   Gate
 	Array  bool // data is an array, not an object
+	Number byte // in the data file; it never changes and is never given again
+
+	// Triggers cause an instance event: events of the client library by their type, or a
+	// step of the program itself. Batch events come from the batch state table.
+	Triggers []string
+
+	payload payload
 }
 
 // The instance events.
@@ -71,10 +78,9 @@ const (
 	UserAboutUpdate         Kind = "user.about.update"
 )
 
-// IsCredential reports whether the data of the event is one: with a code of
-// qrcode.updated anybody links a phone to the instance. Pairing codes and the codes
-// that are compared for a passkey are not: the first are in no event, and the second
-// link nothing by themselves.
+// IsCredential reports whether the data of the event is a credential: a code of
+// qrcode.updated links a phone to the instance. Pairing codes are in no event, and the
+// codes that are compared for a passkey link nothing by themselves.
 func (k Kind) IsCredential() bool { return k == QRCodeUpdated }
 
 // The batch events.
@@ -99,72 +105,88 @@ const (
 	BatchItemUnknown         Kind = "message.batch.item.unknown"
 )
 
+// catalogue has one row for each event. CONTRIBUTING.md says what follows from a new one.
 var catalogue = [...]Descriptor{
-	{Kind: CallUpsert, Flag: "callUpsert"},
-	{Kind: ChatsDelete, Flag: "chatsDeleted"},
-	{Kind: ChatsUpdated, Flag: "chatsUpdated"},
-	{Kind: ConnectionUpdated, Flag: "connectionUpdated"},
-	{Kind: ContactsUpdate, Flag: "contactsUpdated", Gate: GateContacts, Array: true},
-	{Kind: ContactsUpsert, Flag: "contactsUpsert", Gate: GateContacts},
-	{Kind: GroupsParticipantsEvent, Flag: "groupsParticipantsUpdated"},
-	{Kind: GroupsUpdate, Flag: "groupsUpdated", Array: true},
-	{Kind: GroupsUpsert, Flag: "groupsUpsert", Array: true},
-	{Kind: HistorySync, Flag: "historySync"},
-	{Kind: IdentityUpdate, Flag: "identityUpdated"},
-	{Kind: LabelsAssociation, Flag: "labelsAssociation"},
-	{Kind: LabelsEdit, Flag: "labelsEdit"},
-	{Kind: MediaRetry, Flag: "mediaRetry"},
-	{Kind: MessagesDelete, Flag: "messagesDeleted"},
-	{Kind: MessagesStar, Flag: "messagesStarred"},
-	{Kind: MessagesUndecryptable, Flag: "messagesUndecryptable"},
-	{Kind: MessagesUpdate, Flag: "messagesUpdated", Gate: GateMessageUpdate},
-	{Kind: MessagesUpsert, Flag: "messagesUpsert", Gate: GateNewMessage},
-	{Kind: NewsLetter, Flag: "newsLetter"},
-	{Kind: PresenceUpdated, Flag: "presenceUpdated"},
-	{Kind: ProfilePictureUpdate, Flag: "profilePictureUpdated"},
-	{Kind: QRCodeUpdated, Flag: "qrcodeUpdated"},
-	{Kind: SendMessage, Flag: "sendMessage"},
-	{Kind: SettingsUpdate, Flag: "settingsUpdated"},
-	{Kind: StatusInstance, Flag: "statusInstance"},
-	{Kind: UserAboutUpdate, Flag: "userAboutUpdated"},
-	{Kind: BatchCreated, Family: Batch},
-	{Kind: BatchScheduled, Family: Batch},
-	{Kind: BatchStarted, Family: Batch},
-	{Kind: BatchWindowStarted, Family: Batch},
-	{Kind: BatchWaitingWindow, Family: Batch},
-	{Kind: BatchRecovered, Family: Batch},
-	{Kind: BatchProgress, Family: Batch},
-	{Kind: BatchPauseRequested, Family: Batch},
-	{Kind: BatchPaused, Family: Batch},
-	{Kind: BatchWaitingInstance, Family: Batch},
-	{Kind: BatchResumed, Family: Batch},
-	{Kind: BatchStopRequested, Family: Batch},
-	{Kind: BatchStopped, Family: Batch},
-	{Kind: BatchInterrupted, Family: Batch},
-	{Kind: BatchCompleted, Family: Batch},
-	{Kind: BatchCompletedWithErrors, Family: Batch},
-	{Kind: BatchItemFailed, Family: Batch},
-	{Kind: BatchItemUnknown, Family: Batch},
+	instanceEvent[Call](1, CallUpsert, "callUpsert", callExamples, "CallOffer", "CallAccept", "CallOfferNotice", "CallPreAccept", "CallTerminate", "CallReject", "UnknownCallEvent"),
+	instanceEvent[ChatDelete](2, ChatsDelete, "chatsDeleted", chatDeleteExamples, "DeleteChat"),
+	instanceEvent[ChatUpdate](3, ChatsUpdated, "chatsUpdated", chatUpdateExamples, "Blocklist", "BlocklistChange", "Archive", "UnarchiveChatsSetting", "ClearChat", "Pin", "Mute", "MarkChatAsRead"),
+	instanceEvent[ConnectionUpdate](
+		4, ConnectionUpdated, "connectionUpdated", connectionExamples,
+		"PairSuccess", "PairError", "Connected", "Disconnected", "LoggedOut", "StreamReplaced", "KeepAliveTimeout", "KeepAliveRestored",
+		"ConnectFailure", "ManualLoginReconnect", "StreamError", "CATRefreshError", "PairPasskeyRequest", "PairPasskeyConfirmation",
+	),
+	arrayEvent[ContactUpdate](5, ContactsUpdate, "contactsUpdated", contactUpdateExamples, "PushName", "BusinessName").gated(GateContacts),
+	instanceEvent[ContactUpsert](6, ContactsUpsert, "contactsUpsert", contactUpsertExamples, "Contact").gated(GateContacts),
+	instanceEvent[GroupParticipantsUpdate](7, GroupsParticipantsEvent, "groupsParticipantsUpdated", groupParticipantsExamples, "GroupInfo"),
+	arrayEvent[GroupUpdate](8, GroupsUpdate, "groupsUpdated", groupUpdateExamples, "GroupInfo"),
+	arrayEvent[GroupUpsert](9, GroupsUpsert, "groupsUpsert", groupUpsertExamples, "JoinedGroup"),
+	instanceEvent[HistoryUpdate](10, HistorySync, "historySync", historyExamples, "HistorySync"),
+	instanceEvent[IdentityChange](11, IdentityUpdate, "identityUpdated", identityExamples, "IdentityChange"),
+	instanceEvent[LabelAssociation](12, LabelsAssociation, "labelsAssociation", labelAssociationExamples, "LabelAssociationChat", "LabelAssociationMessage"),
+	instanceEvent[LabelEdit](13, LabelsEdit, "labelsEdit", labelEditExamples, "LabelEdit"),
+	instanceEvent[MediaAnswer](14, MediaRetry, "mediaRetry", mediaRetryExamples, "MediaRetry"),
+	instanceEvent[MessageDelete](15, MessagesDelete, "messagesDeleted", messageDeleteExamples, "DeleteForMe"),
+	instanceEvent[MessageStar](16, MessagesStar, "messagesStarred", messageStarExamples, "Star"),
+	instanceEvent[MessageUndecryptable](17, MessagesUndecryptable, "messagesUndecryptable", undecryptableExamples, "UndecryptableMessage"),
+	instanceEvent[MessageUpdate](18, MessagesUpdate, "messagesUpdated", messageUpdateExamples, "Receipt").gated(GateMessageUpdate),
+	instanceEvent[Message](19, MessagesUpsert, "messagesUpsert", messageExamples, "Message", "FBMessage").gated(GateNewMessage),
+	instanceEvent[NewsletterUpdate](20, NewsLetter, "newsLetter", newsletterExamples, "NewsletterJoin", "NewsletterLeave", "NewsletterLiveUpdate", "NewsletterMessageMeta", "NewsletterMuteChange"),
+	instanceEvent[PresenceUpdate](21, PresenceUpdated, "presenceUpdated", presenceExamples, "ChatPresence", "Presence"),
+	instanceEvent[PictureUpdate](22, ProfilePictureUpdate, "profilePictureUpdated", pictureExamples, "Picture"),
+	instanceEvent[QRCode](23, QRCodeUpdated, "qrcodeUpdated", qrCodeExamples, "QR channel"),
+	instanceEvent[Message](24, SendMessage, "sendMessage", sendExamples, "send route"),
+	instanceEvent[SettingsChange](25, SettingsUpdate, "settingsUpdated", settingsExamples, "PushNameSetting", "UserStatusMute"),
+	instanceEvent[InstanceStatus](
+		26, StatusInstance, "statusInstance", instanceStatusExamples,
+		"ClientOutdated", "TemporaryBan", "OfflineSyncPreview", "OfflineSyncCompleted", "PrivacySettings", "AppState",
+		"AppStateSyncComplete", "AppStateSyncError", "NotifyAccountReachoutTimelock", "refused sends",
+	),
+	instanceEvent[AboutUpdate](27, UserAboutUpdate, "userAboutUpdated", aboutUpdateExamples, "UserAbout"),
+
+	batchEvent(28, BatchCreated, BatchQueued),
+	batchEvent(29, BatchScheduled, BatchIsScheduled),
+	batchEvent(30, BatchStarted, BatchProcessing, "startedAt"),
+	batchEvent(31, BatchWindowStarted, BatchQueued),
+	batchEvent(32, BatchWaitingWindow, BatchWaitingForWindow),
+	batchEvent(33, BatchRecovered, BatchQueued),
+	batchEvent(34, BatchProgress, BatchProcessing, "currentItem", "startedAt"),
+	batchEvent(35, BatchPauseRequested, BatchPauseAsked),
+	batchEvent(36, BatchPaused, BatchIsPaused, "pausedAt"),
+	batchEvent(37, BatchWaitingInstance, BatchWaitingForInstance),
+	batchEvent(38, BatchResumed, BatchProcessing, "startedAt"),
+	batchEvent(39, BatchStopRequested, BatchStopAsked),
+	batchEvent(40, BatchStopped, BatchIsStopped, "stoppedAt"),
+	batchEvent(41, BatchInterrupted, BatchIsInterrupted, "interruptedAt"),
+	batchEvent(42, BatchCompleted, BatchIsCompleted, "completedAt"),
+	batchEvent(43, BatchCompletedWithErrors, BatchIsWithErrors, "completedAt"),
+	batchItemEvent(44, BatchItemFailed, SendMessageFailed),
+	batchItemEvent(45, BatchItemUnknown, SendResultUnknown),
 }
 
-// Catalogue returns every event: the 27 of instances, then the 18 of batches,
-// each family in a fixed order. The slice is the caller's own.
+var byKind = func() map[Kind]*Descriptor {
+	all := make(map[Kind]*Descriptor, len(catalogue))
+	for i := range catalogue {
+		all[catalogue[i].Kind] = &catalogue[i]
+	}
+	return all
+}()
+
+// Catalogue returns every event: those of instances, then those of batches, each
+// family in a fixed order. The slice is the caller's own; the triggers are shared.
 func Catalogue() []Descriptor { return append([]Descriptor(nil), catalogue[:]...) }
 
 // Lookup returns the row of kind, and false when there is no such event.
 func Lookup(kind Kind) (Descriptor, bool) {
-	for _, d := range catalogue {
-		if d.Kind == kind {
-			return d, true
-		}
+	if d := byKind[kind]; d != nil {
+		return *d, true
 	}
 	return Descriptor{}, false
 }
 
 // KnownFlag reports whether f is the flag of an instance event.
 func KnownFlag(f Flag) bool {
-	for _, d := range catalogue {
-		if d.Flag == f && f != "" {
+	for i := range catalogue {
+		if catalogue[i].Flag == f && f != "" {
 			return true
 		}
 	}

@@ -24,9 +24,11 @@ type ChatUpdate struct {
 	Type         ChatUpdateType `json:"type"`
 	DateTime     Time           `json:"dateTime"`
 	ChatJID      string         `json:"chatJid,omitempty"`      // when the type is about one chat
-	FromFullSync *bool          `json:"fromFullSync,omitempty"` // nil when the source does not tell
+	FromFullSync *bool          `json:"fromFullSync,omitempty"` // nil if the source does not say
 	Extra        Extra          `json:"-"`
 }
+
+func (c ChatUpdate) about() About { return ofChat(c.ChatJID, false) }
 
 // MarshalJSON puts the extra keys behind the declared ones.
 func (c ChatUpdate) MarshalJSON() ([]byte, error) {
@@ -38,9 +40,11 @@ func (c ChatUpdate) MarshalJSON() ([]byte, error) {
 type ChatDelete struct {
 	ChatJID     string `json:"chatJid"`
 	DateTime    Time   `json:"dateTime"`
-	DeleteMedia *bool  `json:"deleteMedia,omitempty"` // local media go too; nil when the source does not tell
+	DeleteMedia *bool  `json:"deleteMedia,omitempty"` // local media are deleted too; nil if the source does not say
 	Extra       Extra  `json:"-"`
 }
+
+func (c ChatDelete) about() About { return ofChat(c.ChatJID, false) }
 
 // MarshalJSON puts the extra keys behind the declared ones.
 func (c ChatDelete) MarshalJSON() ([]byte, error) {

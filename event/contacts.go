@@ -28,12 +28,16 @@ type ContactUpdate struct {
 	Source       ContactSource `json:"source"`
 }
 
+func (c ContactUpdate) about() About { return ofPerson(c.RemoteJID, orEmpty(c.LID)) }
+
 // ContactUpsert is the data of contacts.upsert.
 type ContactUpsert struct {
 	ID            int64   `json:"id"` // internal id of the stored contact
 	RemoteJID     string  `json:"remoteJid"`
 	LID           *string `json:"lid"`
 	PushName      *string `json:"pushName"`
-	ProfilePicURL *string `json:"profilePicUrl"` // null: WhatsApp tells no picture with a contact
+	ProfilePicURL *string `json:"profilePicUrl"` // null: WhatsApp sends no picture with a contact
 	Action        string  `json:"action" schema:"const=upserted"`
 }
+
+func (c ContactUpsert) about() About { return ofPerson(c.RemoteJID, orEmpty(c.LID)) }

@@ -80,10 +80,10 @@ func ParseContent(kind string, payload []byte) (Content, error) {
 	return c, err
 }
 
-// Presence is what is shown while a message is on its way.
+// Presence is shown to the recipient before a message is sent.
 type Presence string
 
-// The presences of a chat, and those of the account, which everybody sees.
+// The presences of a chat, and those of the account, which all its contacts see.
 const (
 	PresenceComposing   Presence = "composing"
 	PresenceRecording   Presence = "recording"
@@ -120,7 +120,7 @@ type Outgoing struct {
 	MentionAll bool          // mention every participant; groups only
 
 	By     Sender `json:"-"`
-	Holder string `json:"-"` // who holds a place for it among what the instance's limits allow; empty: nobody
+	Holder string `json:"-"` // holder of its reservation within the instance's limits; empty: none
 
 	// Turn, when set, is called once, when all is prepared and the message's turn
 	// has come: no other of the instance's messages leaves before it returns. Its
@@ -151,7 +151,7 @@ type MessageKey struct {
 	Participant string `json:"participant"` // its sender, in groups
 }
 
-// check tells what is wrong with the key, which stands under the given name.
+// check returns an error if the key, which has the given name in the request, is invalid.
 func (k MessageKey) check(name string) error {
 	if k.ID == "" {
 		return fmt.Errorf("%w: %s.id must not be empty", ErrContent, name)
@@ -176,12 +176,12 @@ type Original struct {
 	Content     json.RawMessage // as in [Message]
 }
 
-// Check tells what is wrong with the key of the message, which stands under the
-// given name. Errors wrap ErrContent.
+// Check returns an error that wraps ErrContent if the key of the message, which has the
+// given name in the request, is invalid.
 func (o *Original) Check(name string) error { return o.Key.check(name) }
 
 // Sent is what WhatsApp acknowledged.
 type Sent struct {
 	Message      *Message // ready to store: everything but the internal ID
-	Participants int      // whom MentionAll mentioned
+	Participants int      // number of people whom MentionAll mentioned
 }

@@ -207,7 +207,7 @@ type EditContent struct {
 	Text     string
 }
 
-// Check tells what is wrong with the edit. Errors wrap ErrContent.
+// Check returns an error that wraps ErrContent if the edit is invalid.
 func (e *EditContent) Check() error { return checkText("text", e.Text, 1, MaxText) }
 
 func checkText(name, text string, minimum, maximum int) error {

@@ -69,15 +69,14 @@ type Media struct {
 	Seconds  int
 	Waveform string // base64 of WaveformLength volumes
 
-	// Shared tells that many messages have this content, so that one upload
-	// may serve them all.
+	// Shared is set if many messages have this content, so that one upload may serve
+	// them all.
 	Shared bool
 }
 
-// MediaFile is a file on this machine that is about to be sent, with what was
-// found out about it.
+// MediaFile is a local file to send, with its properties.
 type MediaFile struct {
-	Path string // it is removed by whoever made it
+	Path string // its creator removes it
 	MediaInfo
 }
 
@@ -113,7 +112,7 @@ type Uploaded struct {
 type MediaSource struct {
 	File     *MediaFile
 	Uploaded *Uploaded
-	Close    func() // removes what was made for this message alone; never nil
+	Close    func() // removes files created for this message alone; never nil
 }
 
 // WaveformLength is how many volumes the picture of a voice note has.
@@ -197,8 +196,8 @@ func (s *StickerContent) Content() (Content, error) {
 	return Content{Media: &Media{Kind: MediaSticker, URL: s.URL, UploadID: string(s.UploadID)}}, oneSource("sticker", s.URL, string(s.UploadID))
 }
 
-// Check tells what is wrong with everything but the source of m. Errors wrap
-// ErrContent.
+// Check returns an error that wraps ErrContent if a field of m other than its source is
+// invalid.
 func (m *Media) Check() error {
 	fromUpload := m.Kind == "" && m.UploadID != ""
 	if !fromUpload && !slices.Contains(mediaTypes(), m.Kind) {
@@ -216,9 +215,9 @@ func (m *Media) Check() error {
 	)
 }
 
-// CheckAs tells whether the options of m are for files of that kind. A caption or a
-// file name is taken with every kind; kinds that cannot show it are sent without it.
-// Errors wrap ErrContent.
+// CheckAs returns an error that wraps ErrContent if the options of m do not apply to files
+// of that kind. A caption or a file name is accepted with every kind; kinds that cannot
+// show it are sent without it.
 func (m *Media) CheckAs(kind MediaKind) error {
 	if m.ViewOnce && kind != MediaImage && kind != MediaVideo && kind != MediaVoice {
 		return fmt.Errorf("%w: viewOnce is for images, videos and voice notes", ErrContent)
@@ -226,8 +225,8 @@ func (m *Media) CheckAs(kind MediaKind) error {
 	return nil
 }
 
-// CheckUpload tells what is wrong with a file that is brought to WhatsApp
-// before a message needs it. Errors wrap ErrContent.
+// CheckUpload returns an error that wraps ErrContent if m is invalid as an upload without
+// a message.
 func (m *Media) CheckUpload() error {
 	if !slices.Contains(UploadKinds(), m.Kind) {
 		return fmt.Errorf("%w: mediaType %.100q is not one of: image, document, video, audio, ptv, voice, sticker", ErrContent, m.Kind)

@@ -2,7 +2,7 @@ package event
 
 import "testing"
 
-func TestAFileNameHasNeitherFoldersNorControlCharacters(t *testing.T) {
+func TestFileNamesHaveNoFoldersOrControlCharacters(t *testing.T) {
 	for given, want := range map[string]string{
 		"list.pdf":              "list.pdf",
 		"../../etc/passwd.png":  "passwd.png",

@@ -1,11 +1,10 @@
 package event
 
-// maxRepeated is how much of what somebody sent an error repeats, in
-// characters: enough to find it, and no mirror for whatever was sent.
+// maxRepeated is how many characters of a request an error repeats: enough to find the
+// place, without echoing the request.
 const maxRepeated = 100
 
-// Cut returns the first 100 characters of what an error repeats, followed by an
-// ellipsis when that is not all.
+// Cut returns the first 100 characters of s, followed by an ellipsis if s is longer.
 func Cut(s string) string {
 	n := 0
 	for i := range s {

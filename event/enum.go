@@ -27,7 +27,7 @@ func (UpdateStatus) values() []string {
 	return list(StatusDelivered, StatusSent, StatusRead, StatusPlayed, StatusServerError, StatusRetry, StatusUnknown)
 }
 
-// values leaves Draft out: no event tells of a draft.
+// values leaves Draft out: no event announces a draft.
 func (BatchStatus) values() []string {
 	return list(BatchQueued, BatchIsScheduled, BatchProcessing, BatchWaitingForWindow, BatchPauseAsked, BatchIsPaused,
 		BatchWaitingForInstance, BatchStopAsked, BatchIsStopped, BatchIsInterrupted, BatchIsCompleted, BatchIsWithErrors)

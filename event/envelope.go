@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Notice is one event on its way out: the final body and what its delivery
+// Notice is one event ready for delivery: the final body and what its delivery
 // needs. Instance events are handed over as notices by package instance; the
 // outbox builds them from its entries for batch events.
 type Notice struct {
@@ -24,8 +24,8 @@ type Notice struct {
 	RequestID    string // becomes x-request-id; empty: a fresh UUID per delivery
 
 	ID       uuid.UUID     // of the event: webhook-id, the same for all destinations
-	About    About         // whom it concerns
-	To       []Destination // none is valid: only WebSocket clients see it then
+	About    About         // the chat or person that it concerns
+	To       []Destination // may be empty: then only WebSocket clients get it
 	Sequence uint64        // among the durable events of the instance, 0 when it is none
 	Stored   bool          // WebSocket clients get it from the file, in the order of Sequence
 }

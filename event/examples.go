@@ -20,20 +20,8 @@ type Example struct {
 // for every value of its type or status; nil when there is no such event. The
 // first is the one to show when one is enough.
 func Examples(kind Kind) []Example {
-	d, ok := Lookup(kind)
-	if !ok {
-		return nil
-	}
-	if d.Family == Batch {
-		return batchExamples(kind)
-	}
-	for _, theme := range []func(Kind) []Example{
-		callExamples, chatExamples, labelExamples, contactExamples, groupExamples,
-		messageExamples, messageActionExamples, peopleExamples, statusExamples,
-	} {
-		if found := theme(kind); found != nil {
-			return found
-		}
+	if d := byKind[kind]; d != nil {
+		return d.payload.examples()
 	}
 	return nil
 }

@@ -7,20 +7,20 @@ const (
 	exampleItemID  = "0196a000-0000-7000-8000-0000000000c1"
 )
 
-func batchExamples(kind Kind) []Example {
+func batchItemExamples(code string) []Example {
+	messages := map[string]string{
+		SendMessageFailed: "recipient is not on WhatsApp",
+		SendResultUnknown: "the connection was lost before the answer came",
+	}
 	item := BatchItemData{
 		BatchID: exampleBatchID, ItemID: exampleItemID, Recipient: "4915155500002", Instance: BatchItemSender{1, "shop"},
-		Error: BatchItemError{SendMessageFailed, "recipient is not on WhatsApp"},
+		Error: BatchItemError{code, messages[code]},
 	}
-	switch kind {
-	case BatchItemFailed:
-		return examples(item, item)
-	case BatchItemUnknown:
-		item.Error = BatchItemError{SendResultUnknown, "the connection was lost before the answer came"}
-		return examples(item, item)
-	default:
-	}
-	full := exampleBatch(kind)
+	return examples(item, item)
+}
+
+func batchExamples(kind Kind, status BatchStatus) []Example {
+	full := exampleBatch(kind, status)
 	least := full
 	least.NextRunAt, least.Schedule, least.InterruptionReason, least.LastInterruptedAt, least.LastRecoveredAt = nil, nil, nil, nil, nil
 	least.Options = BatchOptions{}
@@ -41,9 +41,9 @@ func batchExamples(kind Kind) []Example {
 	return all
 }
 
-func exampleBatch(kind Kind) BatchView {
+func exampleBatch(kind Kind, status BatchStatus) BatchView {
 	v := BatchView{
-		ID: exampleBatchID, Name: "May offers", Status: statuses[kind],
+		ID: exampleBatchID, Name: "May offers", Status: status,
 		Counts:    BatchCounts{Pending: 2, Total: 2},
 		CreatedAt: At(exampleBefore), UpdatedAt: At(exampleTime), NextRunAt: AtPtr(exampleTime.Add(24 * 3600e9)),
 		Schedule:   json.RawMessage(`{"windowStartAt":"2026-05-04T09:00:00Z","windowEndAt":"2026-05-04T17:00:00Z","recurrence":"DAILY","timezone":"UTC"}`),

@@ -1,9 +1,6 @@
 package event
 
-func callExamples(kind Kind) []Example {
-	if kind != CallUpsert {
-		return nil
-	}
+func callExamples() []Example {
 	call := func(s CallStatus) any {
 		return Call{
 			ChatID: exampleContact, From: exampleContact, CallerPN: new(exampleContact), IsGroup: new(false),
@@ -20,22 +17,19 @@ func callExamples(kind Kind) []Example {
 	)
 }
 
-func chatExamples(kind Kind) []Example {
-	switch kind {
-	case ChatsDelete:
-		return examples(
-			ChatDelete{ChatJID: exampleContact, DateTime: At(exampleTime), DeleteMedia: new(true), Extra: Extra{"fromFullSync": false}},
-			ChatDelete{ChatJID: exampleContact, DateTime: At(exampleTime)},
-		)
-	case ChatsUpdated:
-		return examples(
-			ChatUpdate{ChatMute, At(exampleTime), exampleContact, new(true), Extra{"muted": true, "muteEndTimestamp": exampleTime.Unix()}},
-			ChatUpdate{Type: ChatBlocklist, DateTime: At(exampleTime)},
-			typed(ChatUpdateType.values(""), chatUpdateExample),
-		)
-	default:
-		return nil
-	}
+func chatDeleteExamples() []Example {
+	return examples(
+		ChatDelete{ChatJID: exampleContact, DateTime: At(exampleTime), DeleteMedia: new(true), Extra: Extra{"fromFullSync": false}},
+		ChatDelete{ChatJID: exampleContact, DateTime: At(exampleTime)},
+	)
+}
+
+func chatUpdateExamples() []Example {
+	return examples(
+		ChatUpdate{ChatMute, At(exampleTime), exampleContact, new(true), Extra{"muted": true, "muteEndTimestamp": exampleTime.Unix()}},
+		ChatUpdate{Type: ChatBlocklist, DateTime: At(exampleTime)},
+		typed(ChatUpdateType.values(""), chatUpdateExample),
+	)
 }
 
 func chatUpdateExample(t ChatUpdateType) any {
@@ -63,48 +57,42 @@ func chatUpdateExample(t ChatUpdateType) any {
 	return u
 }
 
-func labelExamples(kind Kind) []Example {
-	switch kind {
-	case LabelsAssociation:
-		onMessage := LabelAssociation{
-			Type: LabelOnMessage, ChatJID: exampleContact, MessageID: exampleKeyID, LabelID: "4",
-			Action: LabelAdd, DateTime: At(exampleTime), Extra: Extra{"fromFullSync": false},
-		}
-		onChat := LabelAssociation{Type: LabelOnChat, ChatJID: exampleContact, LabelID: "4", DateTime: At(exampleTime)}
-		action := func(a LabelAction) any { l := onChat; l.Action = a; return l }
-		return examples(onMessage, onChat, []Example{{"chat", action(LabelAdd)}, {"message", onMessage}}, typed(LabelAction.values(""), action))
-	case LabelsEdit:
-		return examples(
-			LabelEdit{"4", "Paid", new(0), new(false), Extra{"orderIndex": 2}},
-			LabelEdit{ID: "4"},
-			[]Example{{"deleted", LabelEdit{ID: "4", Deleted: new(true)}}},
-		)
-	default:
-		return nil
+func labelAssociationExamples() []Example {
+	onMessage := LabelAssociation{
+		Type: LabelOnMessage, ChatJID: exampleContact, MessageID: exampleKeyID, LabelID: "4",
+		Action: LabelAdd, DateTime: At(exampleTime), Extra: Extra{"fromFullSync": false},
 	}
+	onChat := LabelAssociation{Type: LabelOnChat, ChatJID: exampleContact, LabelID: "4", DateTime: At(exampleTime)}
+	action := func(a LabelAction) any { l := onChat; l.Action = a; return l }
+	return examples(onMessage, onChat, []Example{{"chat", action(LabelAdd)}, {"message", onMessage}}, typed(LabelAction.values(""), action))
 }
 
-func contactExamples(kind Kind) []Example {
-	switch kind {
-	case ContactsUpdate:
-		named := ContactUpdate{
-			ID: 12, RemoteJID: exampleContact, LID: new(exampleLID), PushName: new("Ada"), Action: ContactUpdated, Source: SourcePushName,
-		}
-		full := named
-		full.BusinessName = new("Ada's Bakery")
-		business := full
-		business.PushName, business.Source = nil, SourceBusinessName
-		least := ContactUpdate{ID: 12, RemoteJID: exampleContact, Action: ContactUpdated, Source: SourcePushName}
-		return examples([]ContactUpdate{full}, []ContactUpdate{least}, []Example{
-			{string(SourcePushName), []ContactUpdate{named}},
-			{string(SourceBusinessName), []ContactUpdate{business}},
-		})
-	case ContactsUpsert:
-		return examples(
-			ContactUpsert{12, exampleContact, new(exampleLID), new("Ada"), new("https://pps.whatsapp.net/v/t61/1.jpg"), ContactUpserted},
-			ContactUpsert{ID: 12, RemoteJID: exampleContact, Action: ContactUpserted},
-		)
-	default:
-		return nil
+func labelEditExamples() []Example {
+	return examples(
+		LabelEdit{"4", "Paid", new(0), new(false), Extra{"orderIndex": 2}},
+		LabelEdit{ID: "4"},
+		[]Example{{"deleted", LabelEdit{ID: "4", Deleted: new(true)}}},
+	)
+}
+
+func contactUpdateExamples() []Example {
+	named := ContactUpdate{
+		ID: 12, RemoteJID: exampleContact, LID: new(exampleLID), PushName: new("Ada"), Action: ContactUpdated, Source: SourcePushName,
 	}
+	full := named
+	full.BusinessName = new("Ada's Bakery")
+	business := full
+	business.PushName, business.Source = nil, SourceBusinessName
+	least := ContactUpdate{ID: 12, RemoteJID: exampleContact, Action: ContactUpdated, Source: SourcePushName}
+	return examples([]ContactUpdate{full}, []ContactUpdate{least}, []Example{
+		{string(SourcePushName), []ContactUpdate{named}},
+		{string(SourceBusinessName), []ContactUpdate{business}},
+	})
+}
+
+func contactUpsertExamples() []Example {
+	return examples(
+		ContactUpsert{12, exampleContact, new(exampleLID), new("Ada"), new("https://pps.whatsapp.net/v/t61/1.jpg"), ContactUpserted},
+		ContactUpsert{ID: 12, RemoteJID: exampleContact, Action: ContactUpserted},
+	)
 }

@@ -1,38 +1,41 @@
 package event
 
-func groupExamples(kind Kind) []Example {
-	member := Participant{ID: exampleContact, LID: exampleLID}
-	admin := Participant{exampleOwner, new(RoleSuperAdmin), true, true, "100000000000001@lid"}
-	switch kind {
-	case GroupsParticipantsEvent:
-		full := GroupParticipantsUpdate{exampleGroup, "100000000000001@lid", exampleOwner, Participants{admin, member}, ParticipantAdd}
-		act := func(a ParticipantAction) any {
-			u := full
-			u.Participants, u.Action = Participants{member}, a
-			if a == ParticipantPromote {
-				u.Participants = Participants{{exampleContact, new(RoleAdmin), true, false, exampleLID}}
-			}
-			return u
+func groupParticipantsExamples() []Example {
+	admin, member := exampleMembers()
+	full := GroupParticipantsUpdate{exampleGroup, "100000000000001@lid", exampleOwner, Participants{admin, member}, ParticipantAdd}
+	act := func(a ParticipantAction) any {
+		u := full
+		u.Participants, u.Action = Participants{member}, a
+		if a == ParticipantPromote {
+			u.Participants = Participants{{exampleContact, new(RoleAdmin), true, false, exampleLID}}
 		}
-		return examples(full, GroupParticipantsUpdate{ID: exampleGroup, Action: ParticipantRemove}, typed(ParticipantAction.values(""), act))
-	case GroupsUpdate:
-		return examples(
-			[]GroupUpdate{{GroupPartial{exampleGroup, "Bakers", exampleMetadata()}}},
-			[]GroupUpdate{{GroupPartial{ID: exampleGroup}}},
-			[]Example{
-				{"desc.removed", []GroupUpdate{{GroupPartial{ID: exampleGroup, GroupMetadata: GroupMetadata{Desc: new("")}}}}},
-				{"announce.off", []GroupUpdate{{GroupPartial{ID: exampleGroup, GroupMetadata: GroupMetadata{Announce: new(false)}}}}},
-				{"ephemeral.off", []GroupUpdate{{GroupPartial{ID: exampleGroup, GroupMetadata: GroupMetadata{EphemeralDuration: new(int64(0))}}}}},
-			},
-		)
-	case GroupsUpsert:
-		return examples(
-			[]GroupUpsert{{exampleGroup, "Bakers", Participants{admin, member}, exampleMetadata()}},
-			[]GroupUpsert{{ID: exampleGroup}},
-		)
-	default:
-		return nil
+		return u
 	}
+	return examples(full, GroupParticipantsUpdate{ID: exampleGroup, Action: ParticipantRemove}, typed(ParticipantAction.values(""), act))
+}
+
+func groupUpdateExamples() []Example {
+	return examples(
+		[]GroupUpdate{{GroupPartial{exampleGroup, "Bakers", exampleMetadata()}}},
+		[]GroupUpdate{{GroupPartial{ID: exampleGroup}}},
+		[]Example{
+			{"desc.removed", []GroupUpdate{{GroupPartial{ID: exampleGroup, GroupMetadata: GroupMetadata{Desc: new("")}}}}},
+			{"announce.off", []GroupUpdate{{GroupPartial{ID: exampleGroup, GroupMetadata: GroupMetadata{Announce: new(false)}}}}},
+			{"ephemeral.off", []GroupUpdate{{GroupPartial{ID: exampleGroup, GroupMetadata: GroupMetadata{EphemeralDuration: new(int64(0))}}}}},
+		},
+	)
+}
+
+func groupUpsertExamples() []Example {
+	admin, member := exampleMembers()
+	return examples(
+		[]GroupUpsert{{exampleGroup, "Bakers", Participants{admin, member}, exampleMetadata()}},
+		[]GroupUpsert{{ID: exampleGroup}},
+	)
+}
+
+func exampleMembers() (admin, member Participant) {
+	return Participant{exampleOwner, new(RoleSuperAdmin), true, true, "100000000000001@lid"}, Participant{ID: exampleContact, LID: exampleLID}
 }
 
 func exampleMetadata() GroupMetadata {

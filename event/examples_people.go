@@ -1,36 +1,37 @@
 package event
 
-func peopleExamples(kind Kind) []Example {
-	switch kind {
-	case PresenceUpdated:
-		return presenceExamples()
-	case ProfilePictureUpdate:
-		return examples(
-			PictureUpdate{exampleGroup, exampleContact, At(exampleTime), true, "1714812600", true},
-			PictureUpdate{JID: exampleContact, DateTime: At(exampleTime)},
-		)
-	case UserAboutUpdate:
-		return examples(AboutUpdate{exampleContact, "At the oven", At(exampleTime)}, AboutUpdate{JID: exampleContact, DateTime: At(exampleTime)})
-	case IdentityUpdate:
-		return examples(IdentityChange{exampleContact, At(exampleTime), true}, IdentityChange{JID: exampleContact, DateTime: At(exampleTime)})
-	case SettingsUpdate:
-		name := SettingsChange{Type: SettingPushName, Name: "The Shop", DateTime: At(exampleTime)}
-		mute := SettingsChange{Type: SettingUserStatusMute, JID: exampleContact, Muted: new(false), DateTime: At(exampleTime)}
-		return []Example{
-			{string(SettingPushName), name},
-			{string(SettingUserStatusMute), mute},
-			{"full", SettingsChange{SettingUserStatusMute, exampleContact, "Ada", new(true), true, At(exampleTime)}},
-			{"least", SettingsChange{Type: SettingPushName, DateTime: At(exampleTime)}},
-		}
-	case NewsLetter:
-		return examples(
-			NewsletterUpdate{NewsletterMuteChange, exampleChannel, At(exampleTime), Extra{"muted": true}},
-			NewsletterUpdate{Type: NewsletterLiveUpdate, DateTime: At(exampleTime)},
-			typed(NewsletterType.values(""), newsletterExample),
-		)
-	default:
-		return nil
+func pictureExamples() []Example {
+	return examples(
+		PictureUpdate{exampleGroup, exampleContact, At(exampleTime), true, "1714812600", true},
+		PictureUpdate{JID: exampleContact, DateTime: At(exampleTime)},
+	)
+}
+
+func aboutUpdateExamples() []Example {
+	return examples(AboutUpdate{exampleContact, "At the oven", At(exampleTime)}, AboutUpdate{JID: exampleContact, DateTime: At(exampleTime)})
+}
+
+func identityExamples() []Example {
+	return examples(IdentityChange{exampleContact, At(exampleTime), true}, IdentityChange{JID: exampleContact, DateTime: At(exampleTime)})
+}
+
+func settingsExamples() []Example {
+	name := SettingsChange{Type: SettingPushName, Name: "The Shop", DateTime: At(exampleTime)}
+	mute := SettingsChange{Type: SettingUserStatusMute, JID: exampleContact, Muted: new(false), DateTime: At(exampleTime)}
+	return []Example{
+		{string(SettingPushName), name},
+		{string(SettingUserStatusMute), mute},
+		{"full", SettingsChange{SettingUserStatusMute, exampleContact, "Ada", new(true), true, At(exampleTime)}},
+		{"least", SettingsChange{Type: SettingPushName, DateTime: At(exampleTime)}},
 	}
+}
+
+func newsletterExamples() []Example {
+	return examples(
+		NewsletterUpdate{NewsletterMuteChange, exampleChannel, At(exampleTime), Extra{"muted": true}},
+		NewsletterUpdate{Type: NewsletterLiveUpdate, DateTime: At(exampleTime)},
+		typed(NewsletterType.values(""), newsletterExample),
+	)
 }
 
 // presenceExamples begins with real ones: no event has every field, because

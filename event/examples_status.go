@@ -1,36 +1,37 @@
 package event
 
-func statusExamples(kind Kind) []Example {
-	switch kind {
-	case QRCodeUpdated:
-		code := QRCode{
-			1, "https://wa.me/settings/linked_devices#2@abc,def,ghi,jkl,1", "data:image/png;base64,iVBORw0KGgo=", 20,
-			At(exampleTime.Add(20e9)),
-		}
-		return examples(code, code)
-	case ConnectionUpdated:
-		return examples(
-			ConnectionUpdate{TypeLoggedOut, ConnectionClose, 401, At(exampleBefore), "unlinked on the phone", nil},
-			ConnectionUpdate{Type: TypeConnected, Connection: ConnectionOpen},
-			typed(ConnectionType.values(""), connectionExample),
-		)
-	case StatusInstance:
-		return examples(
-			InstanceStatus{StatusTemporaryBan, "banned", "too many new chats", Extra{"code": 101, "expire": 3600}, Extra{"expiresAt": At(exampleTime)}},
-			InstanceStatus{Type: StatusClientOutdated},
-			typed(InstanceStatusType.values(""), instanceStatusExample),
-		)
-	case HistorySync:
-		return examples(
-			HistoryUpdate{HistorySyncType, At(exampleTime), &HistoryContent{
-				SyncType: "RECENT", Progress: new(40), ChunkOrder: new(0), Conversations: new(12), Messages: new(480), PushNames: new(9),
-				Extra: Extra{"statusMessages": 3},
-			}},
-			HistoryUpdate{Type: HistorySyncType, DateTime: At(exampleTime)},
-		)
-	default:
-		return nil
+func qrCodeExamples() []Example {
+	code := QRCode{
+		1, "https://wa.me/settings/linked_devices#2@abc,def,ghi,jkl,1", "data:image/png;base64,iVBORw0KGgo=", 20,
+		At(exampleTime.Add(20e9)),
 	}
+	return examples(code, code)
+}
+
+func connectionExamples() []Example {
+	return examples(
+		ConnectionUpdate{TypeLoggedOut, ConnectionClose, 401, At(exampleBefore), "unlinked on the phone", nil},
+		ConnectionUpdate{Type: TypeConnected, Connection: ConnectionOpen},
+		typed(ConnectionType.values(""), connectionExample),
+	)
+}
+
+func instanceStatusExamples() []Example {
+	return examples(
+		InstanceStatus{StatusTemporaryBan, "banned", "too many new chats", Extra{"code": 101, "expire": 3600}, Extra{"expiresAt": At(exampleTime)}},
+		InstanceStatus{Type: StatusClientOutdated},
+		typed(InstanceStatusType.values(""), instanceStatusExample),
+	)
+}
+
+func historyExamples() []Example {
+	return examples(
+		HistoryUpdate{HistorySyncType, At(exampleTime), &HistoryContent{
+			SyncType: "RECENT", Progress: new(40), ChunkOrder: new(0), Conversations: new(12), Messages: new(480), PushNames: new(9),
+			Extra: Extra{"statusMessages": 3},
+		}},
+		HistoryUpdate{Type: HistorySyncType, DateTime: At(exampleTime)},
+	)
 }
 
 func connectionExample(t ConnectionType) any {

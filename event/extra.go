@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// Extra is what an event tells besides its declared fields, where the
-// catalogue allows that: fields of the original action, flattened into the top
-// level of data. An archive carries "archived", for example.
+// Extra holds further fields of an event, where the catalogue allows them: fields of the
+// original action, flattened into the top level of data. An archive carries "archived",
+// for example.
 //
-// Nothing in it can spoil the payload: a key that differs from a declared one
-// in nothing but capitals is left out, whether or not the declared one is
-// present, and so are empty keys, null values and values that have no JSON form
-// or hold a number too large for a float64, which receivers could not read.
+// Extra fields cannot break the payload. A key that differs from a declared one only in
+// case is left out, whether or not the declared one is present, and so are empty keys,
+// null values and values that have no JSON form or contain a number too large for a
+// float64, which receivers could not read.
 type Extra map[string]any
 
-// MarshalJSON writes the object with what the rules above leave of it.
+// MarshalJSON writes the object without the fields that the rules above leave out.
 func (e Extra) MarshalJSON() ([]byte, error) { return flatten(struct{}{}, e) }
 
 // flatten marshals declared, a struct without Extra, and puts the extra keys

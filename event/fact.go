@@ -2,30 +2,30 @@ package event
 
 import "time"
 
-// Fact is one thing that happened on an account, told by the connector in the
-// catalogue's words before anything is stored. Package instance stores what
-// the fact asks for, then makes the event. The fields work together:
+// Fact is a change on an account that the connector reports, in the terms of the
+// catalogue, before anything is stored. Package instance stores its data, then creates
+// the event. The fields work together:
 //
 //   - Status, when set, is stored as the connection state first, so that the
 //     envelope shows it.
 //   - Link, when set, records which account the instance belongs to; Unlink
 //     forgets it.
 //   - Picture, when set, is stored as the account's own profile picture first.
-//   - Restriction, when set, is stored first: the account may not write to
-//     everybody for a while, or may again.
+//   - Restriction, when set, is stored first: WhatsApp restricts the account for a
+//     while, or no longer does.
 //   - ClientVersion goes with the status ClientOutdated, and with Online at a login.
-//   - Kind may be empty: the fact then changes state and makes no event.
+//   - Kind may be empty: the fact then changes the state without an event.
 //   - Data is the payload of Kind, with these exceptions: a *Message without
 //     its ID for messages.upsert and send.message, a Receipt for
 //     messages.update, a ContactChange for contacts.update and
 //     contacts.upsert, a MessageDelete without its ID, and, without a Kind, a
-//     *HistoryPart, whose messages are stored and not told.
+//     *HistoryPart, whose messages are stored without events.
 type Fact struct {
 	Kind      Kind
 	Data      any
 	Status    State
 	Reason    int    // WhatsApp's code behind Status, 0 when it gave none
-	Error     string // why the connection is not as wished, for the operator
+	Error     string // why the connection is not in the wanted state, for the operator
 	Link      *Link
 	Unlink    bool
 	Picture   *string // URL of the own profile picture, "" when it has none
@@ -34,16 +34,16 @@ type Fact struct {
 	Restriction   *Restriction
 	ClientVersion string // that WhatsApp refused as outdated, or let in
 
-	// Notice names what the connector keeps until this event is told: it is
-	// forgotten in the event's commit, or after the event when that has none.
+	// Notice names a record that the connector keeps until this event is published. It is
+	// deleted in the event's commit, or after the event if that has no commit.
 	Notice string
 }
 
-// Restriction is what WhatsApp forbids an account for a while. One of each
-// type may be in force.
+// Restriction is a temporary restriction of an account by WhatsApp. One of each type may
+// be in force.
 type Restriction struct {
 	Type   InstanceStatusType // StatusAccountReachoutTimelock, StatusTemporaryBan or StatusAccountRestricted
-	Lifted bool               // it is over: what follows says nothing
+	Lifted bool               // it has ended; the fields below are not used
 	Until  time.Time          // zero when WhatsApp named no end
 	Reason string             // WhatsApp's word or code for it, for the operator
 
@@ -59,7 +59,7 @@ type Link struct {
 	PushName string
 }
 
-// Receipt is a delivery or read report for messages that the store may know.
+// Receipt is a delivery or read report for messages that may be stored.
 type Receipt struct {
 	KeyIDs []string
 	Status UpdateStatus
@@ -68,8 +68,10 @@ type Receipt struct {
 	LID    string // the same by LID, empty when unknown
 }
 
-// ContactChange is what was learned about a contact. What is nil is not told,
-// and what is stored of it stays.
+func (r Receipt) about() About { return About{Chat: r.Chat, LID: r.LID} }
+
+// ContactChange is a change of a contact. A nil field is unknown and leaves the stored
+// value unchanged.
 type ContactChange struct {
 	JID          string // the phone's when it is known, else the LID
 	LID          string // empty when unknown
@@ -79,8 +81,10 @@ type ContactChange struct {
 	Source       ContactSource // which name changed, for contacts.update
 }
 
-// HistoryPart is a few messages from before, as the account's phone has them.
+func (c ContactChange) about() About { return ofPerson(c.JID, c.LID) }
+
+// HistoryPart is a part of the message history of the account's phone.
 type HistoryPart struct {
 	Messages []*Message
-	Stored   int // set by who stores them: how many were not known
+	Stored   int // number of new messages, set when they were stored
 }

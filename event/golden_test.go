@@ -36,7 +36,7 @@ func eachExample(t *testing.T, visit func(t *testing.T, kind Kind, e Example, bo
 	}
 }
 
-func TestEveryExampleIsItsGoldenFileByteForByte(t *testing.T) {
+func TestExamplesEqualGoldenFiles(t *testing.T) {
 	stale := map[string]bool{}
 	files, err := filepath.Glob(filepath.Join("testdata", "*.json"))
 	if err != nil {
@@ -103,7 +103,7 @@ func dataOf(t *testing.T, kind Kind, body []byte) (schema, value object) {
 	return schema, value
 }
 
-func TestTheFullExampleHasEveryFieldAndTheLeastOnlyTheRequired(t *testing.T) {
+func TestFullAndLeastExamplesHaveTheirFields(t *testing.T) {
 	eachExample(t, func(t *testing.T, kind Kind, e Example, body []byte) {
 		schema, value := dataOf(t, kind, body)
 		got, want := slices.Sorted(maps.Keys(value)), schema["required"].([]string)
@@ -159,7 +159,7 @@ func TestEveryTypeAndStatusHasAnExample(t *testing.T) {
 	}
 }
 
-func TestThereIsAnExampleOfEveryEventAndNoneOfOthers(t *testing.T) {
+func TestEveryEventHasExamples(t *testing.T) {
 	for _, d := range Catalogue() {
 		all := Examples(d.Kind)
 		names := map[string]bool{}
@@ -214,7 +214,7 @@ func TestASchemaRefusesEachFaultAtItsPlace(t *testing.T) {
 	}
 }
 
-func FuzzABodyThatFitsItsSchemaFitsItOnceMore(f *testing.F) {
+func FuzzSchemaAcceptsReencodedBody(f *testing.F) {
 	for _, d := range Catalogue() {
 		body, err := ExampleBody(d.Kind, Examples(d.Kind)[0])
 		if err != nil {

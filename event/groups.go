@@ -57,10 +57,12 @@ type GroupParticipantsUpdate struct {
 	Action       ParticipantAction `json:"action"`
 }
 
-// GroupMetadata is what groups.upsert and groups.update tell of a group, all of
-// it optional. Pointers are for what can be changed to nothing: a removed
-// description is "", disappearing messages switched off are 0, a flag that was
-// lifted is false, and all three are told; nil means that nothing is said.
+func (g GroupParticipantsUpdate) about() About { return ofChat(g.ID, false) }
+
+// GroupMetadata is the metadata of a group in groups.upsert and groups.update. All fields
+// are optional. Fields whose zero value is sent are pointers: a removed description is
+// "", disappearing messages switched off are 0, a cleared flag is false; nil means
+// unknown.
 type GroupMetadata struct {
 	Notify               string  `json:"notify,omitempty"`
 	AddressingMode       string  `json:"addressingMode,omitempty"` // "pn" or "lid"
@@ -99,6 +101,8 @@ type GroupUpdate struct {
 	Partial GroupPartial `json:"partial"`
 }
 
+func (g GroupUpdate) about() About { return ofChat(g.Partial.ID, false) }
+
 // GroupPartial is what changed in a group.
 type GroupPartial struct {
 	ID      string `json:"id"` // group JID
@@ -113,3 +117,5 @@ type GroupUpsert struct {
 	Participants Participants `json:"participants"`
 	GroupMetadata
 }
+
+func (g GroupUpsert) about() About { return ofChat(g.ID, false) }

@@ -7,11 +7,13 @@ type HistoryUpdate struct {
 	Data     *HistoryContent `json:"data,omitempty"`
 }
 
+func (HistoryUpdate) about() About { return About{} }
+
 // HistorySyncType is the fixed "type" of history.sync.
 const HistorySyncType = "history.sync"
 
-// HistoryContent tells what one piece of history held: how much of what, and
-// never the conversations themselves, which can be tens of megabytes.
+// HistoryContent counts what a part of the history contained. It never has the
+// conversations themselves, which can be tens of megabytes.
 type HistoryContent struct {
 	SyncType      string `json:"syncType,omitempty"` // as WhatsApp names it: INITIAL_BOOTSTRAP, RECENT …
 	Progress      *int   `json:"progress,omitempty"` // percent

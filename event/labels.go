@@ -28,10 +28,12 @@ type LabelAssociation struct {
 	ChatJID   string      `json:"chatJid"`
 	MessageID string      `json:"messageId,omitempty"` // with LabelOnMessage
 	LabelID   string      `json:"labelId"`
-	Action    LabelAction `json:"action,omitempty"` // empty when the source does not tell
+	Action    LabelAction `json:"action,omitempty"` // empty if the source does not say
 	DateTime  Time        `json:"dateTime"`
 	Extra     Extra       `json:"-"`
 }
+
+func (l LabelAssociation) about() About { return ofChat(l.ChatJID, false) }
 
 // MarshalJSON puts the extra keys behind the declared ones.
 func (l LabelAssociation) MarshalJSON() ([]byte, error) {
@@ -48,6 +50,8 @@ type LabelEdit struct {
 	Deleted *bool  `json:"deleted,omitempty"`
 	Extra   Extra  `json:"-"`
 }
+
+func (LabelEdit) about() About { return About{} }
 
 // MarshalJSON puts the extra keys behind the declared ones.
 func (l LabelEdit) MarshalJSON() ([]byte, error) {

@@ -13,6 +13,8 @@ type MessageDelete struct {
 	MessageTime  Time   `json:"messageTime,omitzero"` // of the deleted message
 }
 
+func (m MessageDelete) about() About { return ofChat(m.ChatJID, m.KeyFromMe) }
+
 // MessageStar is the data of messages.star.
 type MessageStar struct {
 	ChatJID      string `json:"chatJid"`
@@ -23,6 +25,8 @@ type MessageStar struct {
 	FromFullSync bool   `json:"fromFullSync"`
 	DateTime     Time   `json:"dateTime"`
 }
+
+func (m MessageStar) about() About { return ofChat(m.ChatJID, m.KeyFromMe) }
 
 // UnavailableType is the "unavailableType" of messages.undecryptable.
 type UnavailableType string
@@ -52,8 +56,10 @@ type MessageUndecryptable struct {
 	DateTime        Time            `json:"dateTime"`
 }
 
+func (m MessageUndecryptable) about() About { return ofChat(m.ChatJID, m.KeyFromMe) }
+
 // MediaAnswer is the data of media.retry: what a phone answered when it was
-// asked to upload a file again. The ciphertext itself is never told.
+// asked to upload a file again. The ciphertext itself is never published.
 type MediaAnswer struct {
 	MessageID     string `json:"messageId"` // WhatsApp's id
 	ChatJID       string `json:"chatJid"`
@@ -63,6 +69,8 @@ type MediaAnswer struct {
 	ErrorCode     int    `json:"errorCode,omitempty"`
 	DateTime      Time   `json:"dateTime"`
 }
+
+func (m MediaAnswer) about() About { return ofChat(m.ChatJID, m.KeyFromMe) }
 
 // AsyncStatus is the "status" of a [SendResult].
 type AsyncStatus string
@@ -84,6 +92,13 @@ type SendResult struct {
 	ExternalAttributes Attributes     `json:"externalAttributes"`
 	Data               *AsyncMessage  `json:"data,omitempty"`
 	Error              *AsyncSendFail `json:"error,omitempty"`
+}
+
+func (s SendResult) about() About {
+	if s.Data == nil {
+		return About{FromMe: true}
+	}
+	return ofChat(s.Data.RemoteJID, true)
 }
 
 // AsyncMessage is the message that an asynchronous send made.

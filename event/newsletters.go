@@ -24,6 +24,8 @@ type NewsletterUpdate struct {
 	Extra         Extra          `json:"-"`
 }
 
+func (n NewsletterUpdate) about() About { return ofChat(n.NewsletterJID, false) }
+
 // MarshalJSON puts the extra keys behind the declared ones.
 func (n NewsletterUpdate) MarshalJSON() ([]byte, error) {
 	type plain NewsletterUpdate

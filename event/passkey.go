@@ -21,14 +21,14 @@ type PasskeyStep string
 // leaves out the second.
 const (
 	PasskeyRequired PasskeyStep = "required" // an authenticator has to sign
-	PasskeyCompare  PasskeyStep = "compare"  // somebody has to compare a code with the phone's
+	PasskeyCompare  PasskeyStep = "compare"  // a person must compare a code with the phone's
 	PasskeyDone     PasskeyStep = "done"     // all was answered; WhatsApp completes the link
 )
 
 func (PasskeyStep) values() []string { return list(PasskeyRequired, PasskeyCompare, PasskeyDone) }
 
-// PasskeyState is what connection.update and the status of a connection tell of
-// a passkey. No step at all is null: no passkey was asked for, or it is over.
+// PasskeyState is the state of a passkey request in connection.update and in the status of
+// a connection. Without a step it is null: no passkey is asked for.
 type PasskeyState struct {
 	Step PasskeyStep `json:"step"`
 	Code *string     `json:"code"` // "ABCD-EFGH" while it is to be compared, else null
@@ -43,18 +43,18 @@ func (s PasskeyState) MarshalJSON() ([]byte, error) {
 	return Marshal(plain(s))
 }
 
-// PasskeyChallenge is what a pairing waits for: an authenticator's signature,
-// somebody who compares a code with the phone's, or WhatsApp.
+// PasskeyChallenge is the step that a pairing waits for: an authenticator's signature, a
+// person who compares a code with the phone's, or WhatsApp.
 type PasskeyChallenge struct {
-	ID        string    // tells it from one that followed
-	ExpiresAt time.Time // the end of the pairing, unless it goes on to another step
+	ID        string    // distinguishes it from later ones
+	ExpiresAt time.Time // the end of the pairing, unless another step follows
 	Step      PasskeyStep
 	PublicKey json.RawMessage // WebAuthn's PublicKeyCredentialRequestOptions in JSON; with PasskeyRequired only
 	Code      string          // "ABCD-EFGH"; with PasskeyCompare only
-	Answered  bool            // WhatsApp took an answer, and nothing followed yet
+	Answered  bool            // WhatsApp accepted an answer, and no step followed yet
 }
 
-// State is what is told of it; of nil it is that there is nothing.
+// State returns the published state; that of nil is null.
 func (c *PasskeyChallenge) State() PasskeyState {
 	if c == nil {
 		return PasskeyState{}
@@ -66,12 +66,12 @@ func (c *PasskeyChallenge) State() PasskeyState {
 	return s
 }
 
-// Awaits reports whether somebody has to do something about it now.
+// Awaits reports whether the challenge waits for a person or an authenticator.
 func (c *PasskeyChallenge) Awaits() bool { return c != nil && !c.Answered && c.Step != PasskeyDone }
 
 // PasskeyAssertion is an authenticator's answer to a challenge.
 type PasskeyAssertion struct {
-	For               string // the ID of the challenge; empty: whatever is waited for
+	For               string // the ID of the challenge; empty: the current one
 	ID                string
 	RawID             []byte
 	ClientDataJSON    []byte

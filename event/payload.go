@@ -11,6 +11,8 @@ type QRCode struct {
 	ExpiresAt        Time   `json:"expiresAt"`
 }
 
+func (QRCode) about() About { return About{} }
+
 // ConnectionType is the "type" of connection.update.
 type ConnectionType string
 
@@ -53,6 +55,8 @@ type ConnectionUpdate struct {
 	Passkey        *PasskeyState  `json:"passkey,omitempty" schema:"null"` // with TypePasskey only
 }
 
+func (ConnectionUpdate) about() About { return About{} }
+
 // Message is the data of messages.upsert and of send.message, and the answer
 // of the send routes.
 type Message struct {
@@ -75,9 +79,16 @@ type Message struct {
 	InstanceID         int64      `json:"instanceId,omitempty"`
 	ExternalAttributes Attributes `json:"externalAttributes,omitempty"`
 
-	// History: the phone told of it afterwards. It is older than what came by
-	// itself, whenever it was stored.
+	// History marks a message from the phone's history. It sorts before messages that were
+	// received live, whenever it was stored.
 	History bool `json:"-"`
+}
+
+func (m Message) about() About {
+	a := ofPerson(orEmpty(m.KeyRemoteJID), orEmpty(m.KeyLID))
+	a.FromMe = m.KeyFromMe
+	a.Broadcast = byBroadcast(&m)
+	return a
 }
 
 // UpdateStatus is the "status" of messages.update.
@@ -100,3 +111,5 @@ type MessageUpdate struct {
 	Status    UpdateStatus `json:"status"`
 	DateTime  Time         `json:"dateTime"`
 }
+
+func (MessageUpdate) about() About { return About{} }

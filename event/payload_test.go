@@ -86,7 +86,7 @@ func TestPayloadsHaveExactlyTheFieldsOfTheCatalogue(t *testing.T) {
 	}
 }
 
-func TestTheInstanceEnvelopeHasFourKeysAndNullOwner(t *testing.T) {
+func TestInstanceEnvelopeHasFourKeysAndNullOwner(t *testing.T) {
 	got, err := MarshalInstance(ConnectionUpdated, Snapshot{ID: 7, Name: "n", ConnectionStatus: Online}, ConnectionUpdate{Type: TypeConnected, Connection: ConnectionOpen}, at)
 	const want = `{"event":"connection.update","instance":{"id":7,"name":"n","connectionStatus":"online","ownerJid":null,"externalAttributes":{}},` +
 		`"data":{"type":"connected","connection":"open"},"timestamp":"2026-03-04T04:06:07.089Z"}`
@@ -126,7 +126,7 @@ func TestExternalAttributesAreAlwaysAnObject(t *testing.T) {
 	}
 }
 
-func TestTimesReadBackAndRefuseWhatIsNotRFC3339(t *testing.T) {
+func TestTimesRoundTripAndRejectOtherForms(t *testing.T) {
 	var v Time
 	if err := json.Unmarshal([]byte(`"2026-03-04T05:06:07.0899+01:00"`), &v); err != nil || v.String() != "2026-03-04T04:06:07.089Z" {
 		t.Error(v, err)

@@ -27,6 +27,13 @@ type PresenceUpdate struct {
 	Extra       Extra  `json:"-"`
 }
 
+func (p PresenceUpdate) about() About {
+	if p.ChatJID != "" {
+		return ofChat(p.ChatJID, false)
+	}
+	return ofChat(p.JID, false)
+}
+
 // MarshalJSON puts the extra keys behind the declared ones.
 func (p PresenceUpdate) MarshalJSON() ([]byte, error) {
 	type plain PresenceUpdate
@@ -43,12 +50,16 @@ type PictureUpdate struct {
 	IsGroup   bool   `json:"isGroup"`
 }
 
+func (p PictureUpdate) about() About { return ofChat(p.JID, false) }
+
 // AboutUpdate is the data of user.about.update.
 type AboutUpdate struct {
 	JID      string `json:"jid"`
 	Status   string `json:"status,omitempty"` // the about text, absent when it was removed
 	DateTime Time   `json:"dateTime"`
 }
+
+func (a AboutUpdate) about() About { return ofChat(a.JID, false) }
 
 // IdentityChange is the data of identity.update: a contact has a new identity
 // key, usually because of a new phone.
@@ -57,3 +68,5 @@ type IdentityChange struct {
 	DateTime Time   `json:"dateTime"`
 	Implicit bool   `json:"implicit"` // noticed from a message, not announced by the server
 }
+
+func (i IdentityChange) about() About { return ofChat(i.JID, false) }

@@ -34,7 +34,7 @@ func TestAnImpossiblePortIsRefused(t *testing.T) {
 	}
 }
 
-func TestAMediaURLWithAnImpossiblePortIsRefused(t *testing.T) {
+func TestMediaURLWithInvalidPortIsRefused(t *testing.T) {
 	for _, raw := range append(impossible, "http://example.org:http/", "http://example.org:-1/") {
 		if err := checkURL("mediaMessage.media", raw); err == nil || !strings.Contains(err.Error(), "mediaMessage.media") {
 			t.Errorf("%s: %v", raw, err)

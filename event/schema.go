@@ -9,12 +9,12 @@ import (
 )
 
 // Schema returns the JSON Schema (draft 2020-12) of the whole body of an
-// event, nil when there is no such event. It is made from the payload types
-// themselves, so that it cannot say anything else than they do:
+// event, nil when there is no such event. It is derived from the payload types, so
+// that it cannot differ from them:
 //
 //   - A field without omitempty and omitzero is required.
 //   - A required pointer may be null; nothing else may, unless its tag
-//     schema:"null" says so.
+//     is schema:"null".
 //   - An object takes no other keys than its fields, unless it has an [Extra].
 //   - String types with constants are enumerations.
 //
@@ -34,12 +34,12 @@ func SchemaJSON(kind Kind) ([]byte, error) {
 	return json.MarshalIndent(Schema(kind), "", "  ")
 }
 
-// Schemas makes schemas for documents that name the parts which several share,
-// and that explain fields. The zero value writes every part out, as [Schema]
-// does. What its methods return is the caller's own.
+// Schemas builds schemas for documents with shared components and descriptions of
+// fields. The zero value inlines every part, as [Schema] does. The results are the
+// caller's own.
 type Schemas struct {
-	// Ref returns what stands for a type inside another schema, usually a
-	// reference; nil writes the part out.
+	// Ref returns the schema of a type inside another schema, usually a reference; nil
+	// inlines the type.
 	Ref func(reflect.Type) map[string]any
 	// Note adds to the schema of a field of owner.
 	Note func(owner reflect.Type, field string, schema map[string]any)
@@ -52,7 +52,7 @@ func (b Schemas) Event(kind Kind) map[string]any {
 	if !ok {
 		return nil
 	}
-	data := b.data(kind)
+	data := b.data(d)
 	if d.Array {
 		data = object{"type": "array", "items": data, "minItems": 1}
 	}
@@ -72,8 +72,8 @@ func (b Schemas) Event(kind Kind) map[string]any {
 	return envelope
 }
 
-// Type is the schema of a Go type by the same rules, written out at its
-// outermost level, for interfaces that describe more than events.
+// Type is the schema of a Go type by the same rules, inlined at its outermost level, for
+// documents that describe more than events.
 func (b Schemas) Type(t reflect.Type) map[string]any {
 	if t.Kind() == reflect.Struct && !isWord(t) {
 		return b.structure(t)
@@ -95,7 +95,7 @@ func except(ref func(reflect.Type) map[string]any, t reflect.Type) func(reflect.
 	}
 }
 
-// refine replaces the schema of a property and keeps what explains it.
+// refine replaces the schema of a property and keeps its description.
 func (b Schemas) refine(properties object, name string, s object) {
 	before, _ := properties[name].(object)
 	if v, ok := before["description"]; ok {
@@ -137,13 +137,13 @@ func notNull() object {
 	return object{"not": object{"type": "null"}}
 }
 
-// anyObject is an object whose fields are not ours. It says so: generators make no type
-// of an object that says nothing about its fields.
+// anyObject is an object with arbitrary fields. additionalProperties is explicit because
+// generators make no type of an object without it.
 func anyObject() object { return object{"type": "object", "additionalProperties": true} }
 
 func schemaOf(t reflect.Type) object { return Schemas{}.Type(t) }
 
-// isWord reports whether values of t are one word of JSON, though t is a struct.
+// isWord reports whether t is a struct that marshals to a JSON string.
 func isWord(t reflect.Type) bool { return t == reflect.TypeFor[Time]() }
 
 func (b Schemas) schema(t reflect.Type) object {
@@ -192,7 +192,7 @@ func (b Schemas) plain(t reflect.Type) object {
 		return object{"type": "array", "items": b.schema(t.Elem())}
 	case reflect.Struct:
 		return b.structure(t)
-	default: // an interface: the caller knows what is in it
+	default: // an interface: the caller refines it
 		return object{}
 	}
 }
@@ -206,7 +206,7 @@ func (b Schemas) structure(t reflect.Type) object {
 		case f.Type == reflect.TypeFor[Extra]() && name == "-":
 			o["additionalProperties"] = notNull()
 			continue
-		case name == "" || name == "-": // an embedded struct; its fields come by themselves
+		case name == "" || name == "-": // an embedded struct; its fields are visible too
 			continue
 		}
 		must := options == ""
@@ -235,7 +235,7 @@ func ownerOf(t reflect.Type, f reflect.StructField) reflect.Type {
 	return t
 }
 
-// tagged is the schema of a field as its type and its tag say.
+// tagged is the schema of a field by its type and its tag.
 func (b Schemas) tagged(f reflect.StructField, nullable bool) object {
 	var s object
 	tag := strings.Split(f.Tag.Get("schema"), ",")

@@ -5,45 +5,17 @@ import (
 	"slices"
 )
 
-// payloads are the types of data, an item's type where data is an array.
-var payloads = map[Kind]reflect.Type{
-	CallUpsert:              reflect.TypeFor[Call](),
-	ChatsDelete:             reflect.TypeFor[ChatDelete](),
-	ChatsUpdated:            reflect.TypeFor[ChatUpdate](),
-	ConnectionUpdated:       reflect.TypeFor[ConnectionUpdate](),
-	ContactsUpdate:          reflect.TypeFor[ContactUpdate](),
-	ContactsUpsert:          reflect.TypeFor[ContactUpsert](),
-	GroupsParticipantsEvent: reflect.TypeFor[GroupParticipantsUpdate](),
-	GroupsUpdate:            reflect.TypeFor[GroupUpdate](),
-	GroupsUpsert:            reflect.TypeFor[GroupUpsert](),
-	HistorySync:             reflect.TypeFor[HistoryUpdate](),
-	IdentityUpdate:          reflect.TypeFor[IdentityChange](),
-	LabelsAssociation:       reflect.TypeFor[LabelAssociation](),
-	LabelsEdit:              reflect.TypeFor[LabelEdit](),
-	MediaRetry:              reflect.TypeFor[MediaAnswer](),
-	MessagesDelete:          reflect.TypeFor[MessageDelete](),
-	MessagesStar:            reflect.TypeFor[MessageStar](),
-	MessagesUndecryptable:   reflect.TypeFor[MessageUndecryptable](),
-	MessagesUpdate:          reflect.TypeFor[MessageUpdate](),
-	MessagesUpsert:          reflect.TypeFor[Message](),
-	NewsLetter:              reflect.TypeFor[NewsletterUpdate](),
-	PresenceUpdated:         reflect.TypeFor[PresenceUpdate](),
-	ProfilePictureUpdate:    reflect.TypeFor[PictureUpdate](),
-	QRCodeUpdated:           reflect.TypeFor[QRCode](),
-	SendMessage:             reflect.TypeFor[Message](),
-	SettingsUpdate:          reflect.TypeFor[SettingsChange](),
-	StatusInstance:          reflect.TypeFor[InstanceStatus](),
-	UserAboutUpdate:         reflect.TypeFor[AboutUpdate](),
+func dataSchema(kind Kind) object {
+	d, _ := Lookup(kind)
+	return Schemas{}.data(d)
 }
 
-func dataSchema(kind Kind) object { return Schemas{}.data(kind) }
-
-func (b Schemas) data(kind Kind) object {
-	t, ok := payloads[kind]
-	if !ok {
-		return b.batch(kind)
+func (b Schemas) data(d Descriptor) object {
+	t := d.payload.data
+	if d.Family == Batch {
+		return b.batch(d)
 	}
-	switch kind {
+	switch d.Kind {
 	case MessagesUpsert:
 		if b.Ref != nil {
 			return b.schema(t) // the two fields that are never there are optional
@@ -58,78 +30,39 @@ func (b Schemas) data(kind Kind) object {
 	}
 }
 
-// phases are the times that only the events announcing them carry.
-var phases = map[string][]Kind{
-	"startedAt":     {BatchStarted, BatchResumed, BatchProgress},
-	"completedAt":   {BatchCompleted, BatchCompletedWithErrors},
-	"pausedAt":      {BatchPaused},
-	"stoppedAt":     {BatchStopped},
-	"interruptedAt": {BatchInterrupted},
-	"currentItem":   {BatchProgress},
-}
-
-// statuses are the statuses in the payloads of batch events.
-var statuses = map[Kind]BatchStatus{
-	BatchCreated:             BatchQueued,
-	BatchScheduled:           BatchIsScheduled,
-	BatchStarted:             BatchProcessing,
-	BatchWindowStarted:       BatchQueued,
-	BatchWaitingWindow:       BatchWaitingForWindow,
-	BatchRecovered:           BatchQueued,
-	BatchProgress:            BatchProcessing,
-	BatchPauseRequested:      BatchPauseAsked,
-	BatchPaused:              BatchIsPaused,
-	BatchWaitingInstance:     BatchWaitingForInstance,
-	BatchResumed:             BatchProcessing,
-	BatchStopRequested:       BatchStopAsked,
-	BatchStopped:             BatchIsStopped,
-	BatchInterrupted:         BatchIsInterrupted,
-	BatchCompleted:           BatchIsCompleted,
-	BatchCompletedWithErrors: BatchIsWithErrors,
-}
-
-func (b Schemas) batch(kind Kind) object {
-	switch kind {
-	case BatchItemFailed:
-		return b.item(SendMessageFailed)
-	case BatchItemUnknown:
-		return b.item(SendResultUnknown)
-	default:
+func (b Schemas) batch(d Descriptor) object {
+	if d.payload.code != "" {
+		return b.item(d.payload.code)
 	}
 	data := b.structure(reflect.TypeFor[BatchData]())
-	shape := b.full(kind)
+	shape := b.full(d)
 	full := shape
-	switch kind {
+	switch d.Kind {
 	case BatchProgress:
-		shape = object{"oneOf": []object{full, b.shape(reflect.TypeFor[BatchProgressReduced](), kind)}}
+		shape = object{"oneOf": []object{full, b.shape(reflect.TypeFor[BatchProgressReduced](), d.payload.status)}}
 	case BatchCompletedWithErrors:
-		shape = object{"oneOf": []object{full, b.shape(reflect.TypeFor[BatchCompletedReduced](), kind)}}
+		shape = object{"oneOf": []object{full, b.shape(reflect.TypeFor[BatchCompletedReduced](), d.payload.status)}}
 	default:
 	}
 	b.refine(propertiesOf(data), "batch", shape)
 	return data
 }
 
-// full is the full shape of a batch in the events of a kind: with Ref, the shape that
-// all kinds share and what a kind has besides; else with the fields of that kind alone.
-func (b Schemas) full(kind Kind) object {
+// full is the full shape of a batch in an event: with Ref, the shape that all events
+// share and what this one has besides; else only the fields of this one.
+func (b Schemas) full(d Descriptor) object {
 	t := reflect.TypeFor[BatchView]()
-	var own []string
-	for name, kinds := range phases {
-		if slices.Contains(kinds, kind) {
-			own = append(own, name)
-		}
-	}
+	own := d.payload.own
 	if b.Ref != nil {
 		if shared := b.Ref(t); shared != nil {
-			status := object{"const": string(statuses[kind]), "description": "The status that the event announces."}
-			required := append(own, "status")
+			status := object{"const": string(d.payload.status), "description": "The status that the event announces."}
+			required := append([]string{"status"}, own...)
 			slices.Sort(required)
 			return object{"allOf": []object{shared, {"type": "object", "properties": object{"status": status}, "required": required}}}
 		}
 	}
-	full := b.shape(t, kind)
-	for name := range phases {
+	full := b.shape(t, d.payload.status)
+	for _, name := range batchOwn() {
 		if slices.Contains(own, name) {
 			require(full, name)
 		} else {
@@ -139,10 +72,19 @@ func (b Schemas) full(kind Kind) object {
 	return full
 }
 
-// shape is what a batch looks like in the events of a kind.
-func (b Schemas) shape(t reflect.Type, kind Kind) object {
+// batchOwn lists the fields that only some batch events have.
+func batchOwn() (all []string) {
+	for _, d := range Catalogue() {
+		all = append(all, d.payload.own...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// shape is the schema of a batch in the events that announce a status.
+func (b Schemas) shape(t reflect.Type, status BatchStatus) object {
 	shape := b.structure(t)
-	b.fix(shape, "status", string(statuses[kind]))
+	b.fix(shape, "status", string(status))
 	counts := b.structure(reflect.TypeFor[BatchCounts]())
 	drop(counts, "received", "duplicatesIgnored")
 	b.refine(propertiesOf(shape), "counts", counts)

@@ -43,7 +43,7 @@ func refused(t *testing.T, kind Kind, body []byte, why string) {
 	}
 }
 
-func TestNoRequiredFieldMayBeMissingOrNullAndNoUnknownKeyIsAllowedUnlessTheContractSaysSo(t *testing.T) {
+func TestSchemasEnforceRequiredNullAndUnknownKeys(t *testing.T) {
 	eachExample(t, func(t *testing.T, kind Kind, e Example, body []byte) {
 		if e.Name != "full" {
 			return
@@ -75,12 +75,16 @@ func TestNoRequiredFieldMayBeMissingOrNullAndNoUnknownKeyIsAllowedUnlessTheContr
 	})
 }
 
-func TestABatchEventCarriesOnlyItsOwnStatusAndTimes(t *testing.T) {
+func TestBatchEventsHaveTheirOwnStatusAndTimes(t *testing.T) {
 	times := map[string]string{
 		"startedAt": "started resumed progress", "pausedAt": "paused", "stoppedAt": "stopped", "interruptedAt": "interrupted",
 		"completedAt": "completed completed-with-errors", "currentItem": "progress",
 	}
-	for kind, status := range statuses {
+	for _, d := range Catalogue() {
+		kind, status := d.Kind, d.payload.status
+		if status == "" {
+			continue
+		}
 		body, err := ExampleBody(kind, Examples(kind)[1])
 		if err != nil {
 			t.Fatal(err)
@@ -106,7 +110,7 @@ func TestABatchEventCarriesOnlyItsOwnStatusAndTimes(t *testing.T) {
 	}
 }
 
-func TestOnlySendMessageTellsInstanceIdAndExternalAttributes(t *testing.T) {
+func TestOnlySendMessageHasInstanceIdAndAttributes(t *testing.T) {
 	body, err := ExampleBody(MessagesUpsert, Examples(MessagesUpsert)[0])
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +119,7 @@ func TestOnlySendMessageTellsInstanceIdAndExternalAttributes(t *testing.T) {
 	refused(t, MessagesUpsert, edited(t, body, func(data object) { data["externalAttributes"] = object{} }), "externalAttributes")
 }
 
-func TestTheQRCodeEnvelopeShowsTheStateQRCode(t *testing.T) {
+func TestQRCodeEnvelopeHasStateQRCode(t *testing.T) {
 	body, err := ExampleBody(QRCodeUpdated, Examples(QRCodeUpdated)[0])
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +127,7 @@ func TestTheQRCodeEnvelopeShowsTheStateQRCode(t *testing.T) {
 	refused(t, QRCodeUpdated, []byte(strings.Replace(string(body), `"qr_code"`, `"online"`, 1)), "another state")
 }
 
-func TestASchemaIsTheCallersOwnAndNamesItsDialect(t *testing.T) {
+func TestSchemaIsACopyAndNamesItsDialect(t *testing.T) {
 	for _, d := range Catalogue() {
 		s := Schema(d.Kind)
 		if s["$schema"] != "https://json-schema.org/draft/2020-12/schema" || s["title"] != string(d.Kind) {

@@ -8,17 +8,15 @@ import (
 	"unicode"
 )
 
-// What a send can end in besides success. A connector wraps exactly one of
-// them in every error of a send, so that nobody has to guess whether the
-// message may have left.
+// The failures of a send. A connector wraps exactly one of them in every error of a send,
+// so that a caller knows whether the message may have left.
 var (
 	// ErrNotConnected: the instance is not online; nothing was sent.
 	ErrNotConnected = errors.New("instance is not connected")
-	// ErrBusy: others were sending, and no turn came in time; nothing was sent.
+	// ErrBusy: other sends took too long; nothing was sent.
 	ErrBusy = errors.New("instance is busy with other sends")
-	// ErrNotNow: WhatsApp or a limit keeps the instance from sending this for
-	// now, which is nothing about the recipient; nothing was sent. The error is
-	// a *NotNowError.
+	// ErrNotNow: WhatsApp or a limit keeps the instance from sending for now,
+	// regardless of the recipient; nothing was sent. The error is a *NotNowError.
 	ErrNotNow = errors.New("the instance may not send this now")
 	// ErrNotOnWhatsApp: the recipient has no account; nothing was sent.
 	ErrNotOnWhatsApp = errors.New("recipient is not on WhatsApp")
@@ -36,34 +34,33 @@ const (
 	ReachoutTimelockCode = 463
 )
 
-// ErrTimelocked is a *NotNowError whose end nobody named.
+// ErrTimelocked is a *NotNowError without a known end.
 var ErrTimelocked error = &NotNowError{
 	Code: ReachoutTimelocked,
-	Text: "WhatsApp does not let the account write to people it does not know for now; whoever wrote to it lately can be answered",
+	Text: "WhatsApp does not let the account write to people it does not know for now; it can still answer people who wrote to it recently",
 }
 
-// RefusedError is a refusal of a message by WhatsApp. It wraps ErrSendRefused
-// and what the connector said.
+// RefusedError is a refusal of a message by WhatsApp. It wraps ErrSendRefused and the
+// error of the connector.
 type RefusedError struct {
 	Code  int // WhatsApp's
 	Cause error
 }
 
-// Error tells both.
+// Error returns the text of both.
 func (e *RefusedError) Error() string { return ErrSendRefused.Error() + ": " + e.Cause.Error() }
 
 // Unwrap returns ErrSendRefused and the cause.
 func (e *RefusedError) Unwrap() []error { return []error{ErrSendRefused, e.Cause} }
 
-// NotNowError says what keeps an instance from sending for now. It wraps
-// ErrNotNow.
+// NotNowError is the reason why an instance cannot send for now. It wraps ErrNotNow.
 type NotNowError struct {
 	Code  string    // machine code, such as REACHOUT_TIMELOCKED
-	Text  string    // what it is, and what to do
-	Until time.Time // when it ends; zero: nobody said
+	Text  string    // the reason, and what to do
+	Until time.Time // when it ends; zero: unknown
 }
 
-// Error tells it with the end, when that is known.
+// Error returns the text, with the end if it is known.
 func (e *NotNowError) Error() string {
 	if e.Until.IsZero() {
 		return e.Text
@@ -88,12 +85,12 @@ func NotNowCode(err error) string {
 	return ""
 }
 
-// ErrRefused is wrapped when WhatsApp, or a rule that it would apply, refused
-// what was asked of it; nothing changed.
+// ErrRefused is wrapped when WhatsApp, or a rule that it would apply, refused a request;
+// nothing changed.
 var ErrRefused = errors.New("WhatsApp refused")
 
-// Domestic is what is wrong with a phone number that begins with 0: no country code
-// does, so nobody has it.
+// Domestic is the error text for a phone number that begins with 0, as no country code
+// does.
 const Domestic = "give the number with country code, without the leading 0 (4915112345678, not 015112345678)"
 
 // NotOnWhatsApp is ErrNotOnWhatsApp for a phone number, with the likely reason.
@@ -116,7 +113,7 @@ const (
 	lidServer       = "lid"
 )
 
-// Recipient is whom a message goes to.
+// Recipient is the address that a message is sent to.
 type Recipient struct {
 	User   string // digits of the phone or LID, or the group's id
 	Server string // "s.whatsapp.net", "lid" or "g.us"
@@ -155,7 +152,7 @@ func ParseRecipient(s string) (Recipient, error) {
 	return Recipient{}, fmt.Errorf("%w: what follows the @ is not one of s.whatsapp.net, c.us, lid, g.us", ErrRecipient)
 }
 
-// Chats that nobody but WhatsApp itself or the account writes to.
+// Chats that only WhatsApp or the account itself writes to.
 const (
 	NewsletterServer = "newsletter"
 	StatusBroadcast  = "status@broadcast" // the account's status

@@ -20,3 +20,5 @@ type SettingsChange struct {
 	FromFullSync bool         `json:"fromFullSync"`
 	DateTime     Time         `json:"dateTime"`
 }
+
+func (SettingsChange) about() About { return About{} }

@@ -47,7 +47,7 @@ type Snapshot struct {
 }
 
 // Attributes is a JSON object that the consumer attached to an instance or a
-// message. Whatever is missing, null or not an object marshals as {}.
+// message. A missing value, null or a value that is no object marshals as {}.
 type Attributes json.RawMessage
 
 // MarshalJSON writes the object, or {}.

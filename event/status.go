@@ -28,9 +28,11 @@ type InstanceStatus struct {
 	Type    InstanceStatusType `json:"type"`
 	Status  string             `json:"status,omitempty"`
 	Message string             `json:"message,omitempty"`
-	Data    Extra              `json:"data,omitempty"` // what else the source told
+	Data    Extra              `json:"data,omitempty"` // further fields of the source
 	Extra   Extra              `json:"-"`
 }
+
+func (InstanceStatus) about() About { return About{} }
 
 // MarshalJSON puts the extra keys behind the declared ones.
 func (s InstanceStatus) MarshalJSON() ([]byte, error) {

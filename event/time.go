@@ -21,8 +21,8 @@ var (
 )
 
 // At returns t as a Time in UTC, cut to milliseconds. The network can send any
-// number as a time: what lies outside of the years 1 to 9999 becomes the
-// nearest instant inside.
+// number as a time: an instant outside the years 1 to 9999 becomes the nearest one
+// inside.
 func At(t time.Time) Time {
 	t = t.UTC().Truncate(time.Millisecond)
 	switch {

@@ -3,6 +3,7 @@ package instance
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"postern/event"
@@ -10,18 +11,7 @@ import (
 )
 
 // References between the records of an instance. Records that belong to an instance are
-// deleted in its commit. Other packages declare their records' references to an instance
-// with Owner.
-
-// eachRecord is Needs without a check at the end of the bucket.
-func eachRecord(fn func(key, value []byte) []store.Need) store.Needs {
-	return func(key, value []byte) []store.Need {
-		if key == nil {
-			return nil
-		}
-		return fn(key, value)
-	}
-}
+// deleted in its commit; their buckets declare it with [store.Bucket.Of].
 
 // Owner requires the instance with that key: see [store.OwnedBy].
 func Owner(id []byte) store.Need {
@@ -37,80 +27,51 @@ func There(tx *store.Tx, id int64) error {
 	return ErrNotFound
 }
 
-// ownedNeeds is for keys that begin with an instance id.
-func ownedNeeds(*store.Lookup) store.Needs {
-	return eachRecord(func(key, _ []byte) []store.Need {
-		if len(key) < 8 {
-			return []store.Need{{Why: "it belongs to no instance"}}
-		}
-		return []store.Need{Owner(key[:8])}
-	})
-}
-
-// ownedJSON is ownedNeeds for JSON of a T.
-func ownedJSON[T any](why string) func(*store.Lookup) store.Needs {
-	return func(look *store.Lookup) store.Needs {
-		owned := ownedNeeds(look)
-		return func(key, value []byte) []store.Need {
-			if key != nil && json.Unmarshal(value, new(T)) != nil {
-				return []store.Need{{Why: why}}
-			}
-			return owned(key, value)
-		}
-	}
-}
-
 // unknownProxy replaces an unreadable proxy: while it exists, nothing dials without a
 // proxy.
 func unknownProxy([]byte) []byte { return []byte("{}") }
 
-// proxyNeeds checks that the proxy of an instance is readable.
-func proxyNeeds(look *store.Lookup) store.Needs {
-	owned := ownedNeeds(look)
-	is := func(raw []byte) bool { return json.Unmarshal(raw, new(storedProxy)) == nil }
-	return func(key, value []byte) []store.Need {
-		all := owned(key, value)
-		if key != nil && !is(value) {
-			all = append(all, store.Need{
-				Bucket: proxies, Key: bytes.Clone(key), Is: is, Value: unknownProxy(key),
-				Why: "an instance does not connect until its proxy is set again or deleted",
-			})
-		}
-		return all
+// readableProxy is the need of a proxy to be readable.
+func readableProxy(_ *store.Lookup, key, _ []byte) store.Need {
+	return store.Need{
+		Bucket: proxies, Key: key, Value: unknownProxy(key), Why: "an instance does not connect until its proxy is set again or deleted",
+		Is: func(raw []byte) bool { return json.Unmarshal(raw, new(storedProxy)) == nil },
 	}
 }
 
-func instanceNeeds(*store.Lookup) store.Needs {
-	return eachRecord(func(key, value []byte) []store.Need {
-		var r Record
-		if json.Unmarshal(value, &r) != nil || r.ID != number(key) || r.Name == "" {
-			return []store.Need{{Why: "an instance is lost"}}
-		}
-		return []store.Need{{Bucket: instanceName, Key: []byte(r.Name), Value: bytes.Clone(key), Why: "another instance can be given its name"}}
-	})
+var errID = errors.New("the record is not that of its key")
+
+func decodeInstance(key, value []byte) (r Record, err error) {
+	if err = json.Unmarshal(value, &r); err == nil && (r.ID != number(key) || r.Name == "") {
+		err = errID
+	}
+	return r, err
 }
 
-// nameNeeds checks that each name has its instance. An instance of which only the name is
-// left is restored, so that its messages and keys remain; it is disconnected and needs a
-// new token.
-func nameNeeds(look *store.Lookup) store.Needs {
-	return eachRecord(func(key, value []byte) []store.Need {
-		if len(value) != 8 {
-			return []store.Need{{Why: "a name belongs to no instance"}}
-		}
-		n := store.Need{
-			Bucket: instances, Key: bytes.Clone(value), Why: "only the name of an instance is left: its owner, token, description and attributes are lost",
-			Is: func(raw []byte) bool {
-				var r Record
-				return json.Unmarshal(raw, &r) != nil || r.Name == string(key)
-			},
-		}
-		if !look.Has(instances, value) {
-			n.Value, _ = json.Marshal(Record{
-				ID: number(value), Name: string(key), Status: event.Disconnected, ExternalAttributes: event.Attributes("{}"),
-				LastError: "its record was lost and restored: issue a new token", CreatedAt: event.At(time.Now()), UpdatedAt: event.At(time.Now()),
-			})
-		}
-		return []store.Need{n}
-	})
+// toName is the reference of an instance to its name.
+func toName(_ *store.Lookup, key []byte, r Record) store.Need {
+	return store.Need{Bucket: instanceName, Key: []byte(r.Name), Value: key, Why: "another instance can be given its name"}
+}
+
+// nameToInstance is the reference of a name to its instance. An instance of which only the
+// name is left is restored, so that its messages and keys remain; it is disconnected and
+// needs a new token.
+func nameToInstance(look *store.Lookup, key, value []byte) store.Need {
+	if len(value) != 8 {
+		return store.Need{Why: "a name belongs to no instance"}
+	}
+	n := store.Need{
+		Bucket: instances, Key: value, Why: "only the name of an instance is left: its owner, token, description and attributes are lost",
+		Is: func(raw []byte) bool {
+			var r Record
+			return json.Unmarshal(raw, &r) != nil || r.Name == string(key)
+		},
+	}
+	if !look.Has(instances, value) {
+		n.Value, _ = json.Marshal(Record{
+			ID: number(value), Name: string(key), Status: event.Disconnected, ExternalAttributes: event.Attributes("{}"),
+			LastError: "its record was lost and restored: issue a new token", CreatedAt: event.At(time.Now()), UpdatedAt: event.At(time.Now()),
+		})
+	}
+	return n
 }

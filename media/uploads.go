@@ -33,8 +33,8 @@ const (
 // Buckets returns the buckets of this package.
 func Buckets() []store.Bucket {
 	return []store.Bucket{
-		{Name: uploads, Owner: "media", Key: "instance id + UUID", Value: "JSON: what a message needs to point to the file", Needs: uploadNeeds, Of: store.FirstID},
-		{Name: uploadIDs, Owner: "media", Key: "UUID, or number", Value: "instance id + number, or instance id + UUID", Needs: uploadIDNeeds},
+		{Name: uploads, Owner: "media", Key: "instance id + UUID", Value: "JSON: what a message needs to point to the file", Needs: store.References(store.JSONOf[Upload](24), "an upload is lost", toUUID, toNumber), Of: store.FirstID},
+		{Name: uploadIDs, Owner: "media", Key: "UUID, or number", Value: "instance id + number, or instance id + UUID", Needs: store.References(store.Sized(0), "", toUpload)},
 	}
 }
 

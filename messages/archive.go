@@ -30,12 +30,12 @@ const (
 func Buckets() []store.Bucket {
 	return []store.Bucket{
 		{Name: messages, Owner: "messages", Key: "instance id + message id", Value: "JSON: the message and when it was stored", Append: true, Series: 8, Guards: true, When: messageStored, Needs: messageNeeds, Of: store.FirstID},
-		{Name: messageKeys, Owner: "messages", Key: "instance id + key id, 0, chat", Value: "message id", Needs: messageKeyNeeds},
-		{Name: messageChats, Owner: "messages", Key: "instance id + chat, 0, message id; of history 0 and its time before that id", Value: "1: the account's own, 2: not; empty in older files", Needs: messageChatNeeds},
+		{Name: messageKeys, Owner: "messages", Key: "instance id + key id, 0, chat", Value: "message id", Needs: store.References(store.Sized(0), "", keyToMessage)},
+		{Name: messageChats, Owner: "messages", Key: "instance id + chat, 0, message id; of history 0 and its time before that id", Value: "1: the account's own, 2: not; empty in older files", Needs: store.References(store.Sized(0), "", chatToMessage)},
 		{Name: chatNamesBucket, Owner: "messages", Key: "instance id + a name of a chat, 0, its other name", Value: "empty", Of: ownerOfName},
-		{Name: messageUpdates, Owner: "messages", Key: "instance id + message id + n", Value: "JSON: status and time", Fill: 0.75, Needs: messageUpdateNeeds},
-		{Name: contacts, Owner: "messages", Key: "instance id + contact id", Value: "JSON: JIDs and names", Needs: contactNeeds, Of: store.FirstID},
-		{Name: contactJIDs, Owner: "messages", Key: "instance id + phone JID or LID", Value: "contact id", Needs: contactJIDNeeds},
+		{Name: messageUpdates, Owner: "messages", Key: "instance id + message id + n", Value: "JSON: status and time", Fill: 0.75, Needs: store.References(store.Sized(0), "", updateToMessage)},
+		{Name: contacts, Owner: "messages", Key: "instance id + contact id", Value: "JSON: JIDs and names", Needs: store.References(store.JSONOf[Contact](16), "a contact is lost", toAddress(0), toAddress(1)), Of: store.FirstID},
+		{Name: contactJIDs, Owner: "messages", Key: "instance id + phone JID or LID", Value: "contact id", Needs: store.References(store.Sized(0), "", addressToContact)},
 	}
 }
 

@@ -3,21 +3,12 @@ package messages
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"postern/event"
 	"postern/store"
 )
-
-// eachRecord is Needs without a check at the end of the bucket.
-func eachRecord(fn func(key, value []byte) []store.Need) store.Needs {
-	return func(key, value []byte) []store.Need {
-		if key == nil {
-			return nil
-		}
-		return fn(key, value)
-	}
-}
 
 // ownerOfName is [store.Bucket.Of] for the names of chats; the mark that the index is
 // complete belongs to no instance.
@@ -28,23 +19,33 @@ func ownerOfName(look *store.Lookup, key, value []byte) []byte {
 	return store.FirstID(look, key, value)
 }
 
+var errID = errors.New("the record is not that of its key")
+
+func decodeMessage(key, value []byte) (*event.Message, error) {
+	var stored storedMessage
+	if len(key) != 16 {
+		return nil, errID
+	}
+	err := json.Unmarshal(value, &stored)
+	return (*event.Message)(&stored.Message), err
+}
+
+// messageNeeds declares the references of messages. Those to the lists of chats are
+// complete once the index of the chats' names is.
 func messageNeeds(look *store.Lookup) store.Needs {
-	indexed := look.Has(chatNamesBucket, indexed())
-	return eachRecord(func(key, value []byte) []store.Need {
-		var stored storedMessage
-		if len(key) != 16 || json.Unmarshal(value, &stored) != nil {
-			return []store.Need{{Why: "a message is lost"}}
-		}
-		m := (*event.Message)(&stored.Message)
-		id := number(key[:8])
-		needs := []store.Need{
-			{Bucket: messageKeys, Key: messageKey(id, m), Value: bytes.Clone(key[8:]), Why: "receipts do not find a message, and it may be stored twice"},
-		}
-		if indexed {
-			needs = append(needs, store.Need{Bucket: messageChats, Key: chatKey(id, m), Value: whose(m), Why: "a message is not listed in its chat"})
-		}
-		return needs
-	})
+	refs := []store.Ref[*event.Message]{toKeyID}
+	if look.Has(chatNamesBucket, indexed()) {
+		refs = append(refs, toChat)
+	}
+	return store.References(decodeMessage, "a message is lost", refs...)(look)
+}
+
+func toKeyID(_ *store.Lookup, key []byte, m *event.Message) store.Need {
+	return store.Need{Bucket: messageKeys, Key: messageKey(number(key[:8]), m), Value: key[8:], Why: "receipts do not find a message, and it may be stored twice"}
+}
+
+func toChat(_ *store.Lookup, key []byte, m *event.Message) store.Need {
+	return store.Need{Bucket: messageChats, Key: chatKey(number(key[:8]), m), Value: whose(m), Why: "a message is not listed in its chat"}
 }
 
 // messageIs returns a check that a stored message satisfies ok.
@@ -55,69 +56,51 @@ func messageIs(ok func(*event.Message) bool) func([]byte) bool {
 	}
 }
 
-func messageKeyNeeds(*store.Lookup) store.Needs {
-	return eachRecord(func(key, value []byte) []store.Need {
-		const why = "a key id has no message"
-		if len(value) != 8 || len(key) < 8 {
-			return []store.Need{{Why: why}}
-		}
-		return []store.Need{{
-			Bucket: messages, Key: slices.Concat(key[:8], value), Why: why,
-			Is: messageIs(func(m *event.Message) bool { return bytes.Equal(messageKey(number(key[:8]), m), key) }),
-		}}
-	})
+// keyToMessage is the reference of a key id to its message.
+func keyToMessage(_ *store.Lookup, key, value []byte) store.Need {
+	n := store.Need{Why: "a key id has no message"}
+	if len(value) == 8 && len(key) >= 8 {
+		n.Bucket, n.Key = messages, slices.Concat(key[:8], value)
+		n.Is = messageIs(func(m *event.Message) bool { return bytes.Equal(messageKey(number(key[:8]), m), key) })
+	}
+	return n
 }
 
-func messageChatNeeds(*store.Lookup) store.Needs {
-	return eachRecord(func(key, _ []byte) []store.Need {
-		const why = "a chat lists a missing message"
-		if len(key) < 16 {
-			return []store.Need{{Why: why}}
-		}
-		return []store.Need{{
-			Bucket: messages, Key: slices.Concat(key[:8], key[len(key)-8:]), Why: why,
-			Is: messageIs(func(m *event.Message) bool { return bytes.Equal(chatKey(number(key[:8]), m), key) }),
-		}}
-	})
+// chatToMessage is the reference of an entry of a chat to its message.
+func chatToMessage(_ *store.Lookup, key, _ []byte) store.Need {
+	n := store.Need{Why: "a chat lists a missing message"}
+	if len(key) >= 16 {
+		n.Bucket, n.Key = messages, slices.Concat(key[:8], key[len(key)-8:])
+		n.Is = messageIs(func(m *event.Message) bool { return bytes.Equal(chatKey(number(key[:8]), m), key) })
+	}
+	return n
 }
 
-func messageUpdateNeeds(*store.Lookup) store.Needs {
-	return eachRecord(func(key, _ []byte) []store.Need {
-		if len(key) < 16 {
-			return []store.Need{{Why: "its message does not exist"}}
-		}
-		return []store.Need{{Bucket: messages, Key: bytes.Clone(key[:16]), Why: "its message does not exist"}}
-	})
+// updateToMessage is the reference of an update to its message.
+func updateToMessage(_ *store.Lookup, key, _ []byte) store.Need {
+	return store.Need{Bucket: messages, Key: key[:min(16, len(key))], Why: "its message does not exist"}
 }
 
-func contactNeeds(*store.Lookup) store.Needs {
-	return eachRecord(func(key, value []byte) []store.Need {
-		var c Contact
-		if len(key) != 16 || json.Unmarshal(value, &c) != nil {
-			return []store.Need{{Why: "a contact is lost"}}
+// toAddress is the reference of a contact to the entry of one of its addresses.
+func toAddress(i int) store.Ref[Contact] {
+	return func(_ *store.Lookup, key []byte, c Contact) store.Need {
+		jids := c.jids()
+		if i >= len(jids) {
+			return store.Need{}
 		}
-		var needs []store.Need
-		for _, jid := range c.jids() {
-			needs = append(needs, store.Need{
-				Bucket: contactJIDs, Key: slices.Concat(key[:8], []byte(jid)), Value: bytes.Clone(key[8:]), Why: "a contact is not found by its address, and may be stored twice",
-			})
-		}
-		return needs
-	})
+		return store.Need{Bucket: contactJIDs, Key: slices.Concat(key[:8], []byte(jids[i])), Value: key[8:], Why: "a contact is not found by its address, and may be stored twice"}
+	}
 }
 
-func contactJIDNeeds(*store.Lookup) store.Needs {
-	return eachRecord(func(key, value []byte) []store.Need {
-		const why = "an address has no contact"
-		if len(key) < 8 || len(value) != 8 {
-			return []store.Need{{Why: why}}
+// addressToContact is the reference of an address to its contact.
+func addressToContact(_ *store.Lookup, key, value []byte) store.Need {
+	n := store.Need{Why: "an address has no contact"}
+	if len(key) >= 8 && len(value) == 8 {
+		n.Bucket, n.Key = contacts, slices.Concat(key[:8], value)
+		n.Is = func(raw []byte) bool {
+			var c Contact
+			return json.Unmarshal(raw, &c) != nil || slices.Contains(c.jids(), string(key[8:]))
 		}
-		return []store.Need{{
-			Bucket: contacts, Key: slices.Concat(key[:8], value), Why: why,
-			Is: func(raw []byte) bool {
-				var c Contact
-				return json.Unmarshal(raw, &c) != nil || slices.Contains(c.jids(), string(key[8:]))
-			},
-		}}
-	})
+	}
+	return n
 }

@@ -47,9 +47,9 @@ type Bucket struct {
 	// none does.
 	When func(key, value []byte) time.Time
 
-	// Needs is what records need of others, or of each other, for `postern check`. nil:
-	// nothing. A state in which a kill can leave the file is none in which a need is
-	// not met.
+	// Needs declares, usually by [References], how `postern check` and a repair decode
+	// records and which other records they need; nil: nothing is checked. A kill never
+	// leaves a file in which a need is unmet.
 	Needs func(*Lookup) Needs
 
 	// Instead is what a repair puts in the place of a record that cannot be read, where it

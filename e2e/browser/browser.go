@@ -18,7 +18,7 @@ const patience = time.Minute
 // the test if the browser fails.
 type Browser struct {
 	t   *testing.T
-	ctx context.Context //nolint:containedctx // chromedp keeps its state in it
+	ctx context.Context // chromedp keeps its state in it
 }
 
 // flags of every start.

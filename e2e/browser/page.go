@@ -20,7 +20,7 @@ import (
 // Page is a tab of a browser.
 type Page struct {
 	t      *testing.T
-	ctx    context.Context //nolint:containedctx // chromedp keeps its state in it
+	ctx    context.Context // chromedp keeps its state in it
 	copied chan string     // by the page's console
 }
 

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"testing"
 
+	"postern/batch"
 	"postern/e2e/rig"
-	"postern/event"
 	"postern/httpapi"
 )
 
@@ -70,19 +70,25 @@ func errorsPage() []byte {
 			fmt.Fprintf(&page, "| `%s` | %d | %s | %s |\n", c.Code, c.Status, c.Meaning, c.Next)
 		}
 	}
-	fmt.Fprintf(&page, errorsOutro, event.SendMessageFailed, event.SendResultUnknown)
+	page.WriteString(itemsIntro)
+	for _, c := range batch.ItemCodes() {
+		inEvent := "–"
+		if c.Event != "" {
+			inEvent = "`" + c.Event + "`"
+		}
+		fmt.Fprintf(&page, "| `%s` | %s | %s | %s |\n", c.Code, inEvent, c.Meaning, c.Next)
+	}
 	return page.Bytes()
 }
 
-const errorsOutro = `
+const itemsIntro = `
 ## In the items of a batch
 
-An item that did not end well has ` + "`lastErrorCode`" + `, and its event ` + "`data.error.code`" + `:
+An item that did not end well has ` + "`lastErrorCode`" + `, and its event ` + "`data.error.code`" + `. While a limit or a restriction of its
+instance puts an item off, it has the code that a request would get, from the tables above.
 
-| Code | What happened | What to do next |
-|---|---|---|
-| ` + "`%s`" + ` | The message was certainly not sent. | Put the recipient into another batch. |
-| ` + "`%s`" + ` | The message may have been sent; it is never sent again by itself. | Look at the phone before sending again. |
+| Code | In the event | What happened | What to do next |
+|---|---|---|---|
 `
 
 // TestTheErrorPageIsTheTableOfCodes also writes the page, with -update.

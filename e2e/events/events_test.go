@@ -31,7 +31,8 @@ func TestEveryTrigger(t *testing.T) {
 func TestNoTriggerIsMissingFromTheTable(t *testing.T) {
 	rows := triggerTable()
 	for _, kind := range instanceKinds() {
-		for _, trigger := range event.Triggers(kind) {
+		d, _ := event.Lookup(kind)
+		for _, trigger := range d.Triggers {
 			if !slices.ContainsFunc(rows, func(r triggerRow) bool { return r.kind == kind && r.trigger == trigger }) {
 				t.Errorf("%s by %s is provoked by no row", kind, trigger)
 			}

@@ -34,7 +34,7 @@ func (r triggerRow) name() string {
 			parts = append(parts, p)
 		}
 	}
-	if event.Triggers(r.kind)[0] == "GroupInfo" {
+	if r.trigger == "GroupInfo" { // two events have it
 		parts = append(parts, strings.TrimPrefix(string(r.kind), "groups."))
 	}
 	return strings.Join(parts, " ")

@@ -28,21 +28,9 @@ const (
 func Buckets() []store.Bucket {
 	return []store.Bucket{{
 		Name: bucket, Owner: "notify", Key: "instance id + hash of a recipient + number of a text",
-		Value: "whether it was sent, when, and hashes of its alerts", Needs: rowNeeds, Of: store.FirstID,
+		Value: "whether it was sent, when, and hashes of its alerts", Of: store.FirstID,
+		Needs: store.References(decodeRow, "the record of sent alerts is unreadable: an alert may be sent again"),
 	}}
-}
-
-// rowNeeds: the row can be decoded.
-func rowNeeds(*store.Lookup) store.Needs {
-	return func(key, value []byte) []store.Need {
-		if key == nil {
-			return nil
-		}
-		if _, err := decode(value); err != nil {
-			return []store.Need{{Why: "the record of sent alerts is unreadable: an alert may be sent again"}}
-		}
-		return nil
-	}
 }
 
 // Book records which alerts were sent. Its methods may be called from any goroutine.
@@ -303,6 +291,8 @@ func (r *row) encode() []byte {
 }
 
 var errMalformed = errors.New("notify: malformed record")
+
+func decodeRow(_, raw []byte) (row, error) { return decode(raw) }
 
 func decode(raw []byte) (r row, err error) {
 	const head, size = 9, len(Mark{})

@@ -21,8 +21,8 @@ const (
 // Buckets returns the buckets of this package.
 func Buckets() []store.Bucket {
 	return []store.Bucket{
-		{Name: bucket, Owner: "pace", Key: "instance id + kind + number", Value: "limits of an instance, and what left, by kind", Needs: recordNeeds, Of: store.FirstID},
-		{Name: heads, Owner: "pace", Key: "instance id", Value: "how much left and may leave, and what left last", Needs: headNeeds, Of: store.FirstID},
+		{Name: bucket, Owner: "pace", Key: "instance id + kind + number", Value: "limits of an instance, and what left, by kind", Needs: store.References(store.Sized(0), "", readable), Of: store.FirstID},
+		{Name: heads, Owner: "pace", Key: "instance id", Value: "how much left and may leave, and what left last", Needs: store.References(decodeHeads, countedAsSent), Of: store.FirstID},
 	}
 }
 

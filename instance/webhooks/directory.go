@@ -1,7 +1,6 @@
 package webhooks
 
 import (
-	"encoding/json"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -18,8 +17,8 @@ const (
 // [store.OwnedBy].
 func Buckets() []store.Bucket {
 	return []store.Bucket{
-		{Name: webhooks, Owner: "webhooks", Key: "instance id", Value: "JSON: url, enabled, events, the scoped key that changed it last", Needs: readable[keptWebhook]("a webhook is not called: set it again"), Of: owner},
-		{Name: optionsBucket, Owner: "webhooks", Key: "instance id, 0: the global webhook", Value: "JSON: how deliveries go out, with headers and secrets, the scoped key that changed them last", Needs: readable[keptOptions]("headers, secrets and endpoints are lost: set the options again"), Of: owner},
+		{Name: webhooks, Owner: "webhooks", Key: "instance id", Value: "JSON: url, enabled, events, the scoped key that changed it last", Needs: store.References(store.JSONOf[keptWebhook](0), "a webhook is not called: set it again"), Of: owner},
+		{Name: optionsBucket, Owner: "webhooks", Key: "instance id, 0: the global webhook", Value: "JSON: how deliveries go out, with headers and secrets, the scoped key that changed them last", Needs: store.References(store.JSONOf[keptOptions](0), "headers, secrets and endpoints are lost: set the options again"), Of: owner},
 	}
 }
 
@@ -29,18 +28,6 @@ func owner(look *store.Lookup, key, value []byte) []byte {
 		return nil
 	}
 	return store.FirstID(look, key, value)
-}
-
-// readable requires that records are JSON of a T.
-func readable[T any](why string) func(*store.Lookup) store.Needs {
-	return func(*store.Lookup) store.Needs {
-		return func(key, value []byte) []store.Need {
-			if key != nil && json.Unmarshal(value, new(T)) != nil {
-				return []store.Need{{Why: why}}
-			}
-			return nil
-		}
-	}
 }
 
 // Forget deletes the webhook and the options of an instance, in the commit that deletes

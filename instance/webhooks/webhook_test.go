@@ -109,7 +109,7 @@ func TestAURLHas500CharactersNotBytes(t *testing.T) {
 	}
 }
 
-func TestAllTwentySevenFlagsAreKnown(t *testing.T) {
+func TestAllFlagsAreKnown(t *testing.T) {
 	r := newRig(t, nil)
 	defer r.stop()
 	all := map[event.Flag]bool{}
@@ -119,7 +119,7 @@ func TestAllTwentySevenFlagsAreKnown(t *testing.T) {
 		}
 	}
 	got, err := r.e.PutWebhook(bg, r.create(), WebhookChange{URL: new("http://x"), Events: all})
-	if err != nil || len(got.Events) != 27 {
+	if err != nil || !maps.Equal(got.Events, all) {
 		t.Errorf("%d flags, %v", len(got.Events), err)
 	}
 }

@@ -3,6 +3,7 @@ package clientversion
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"postern/store"
@@ -18,18 +19,8 @@ const (
 func Buckets() []store.Bucket {
 	return []store.Bucket{{
 		Name: bucket, Owner: "clientversion", Key: `"state"`, Value: "JSON: the version that WhatsApp named, when it was asked last and when it is to be asked again",
-		Needs: stateNeeds,
+		Needs: store.References(decodeState, "the version that WhatsApp named is asked for again"),
 	}}
-}
-
-// stateNeeds: the one record can be read.
-func stateNeeds(*store.Lookup) store.Needs {
-	return func(key, value []byte) []store.Need {
-		if key != nil && (string(key) != only || json.Unmarshal(value, new(state)) != nil) {
-			return []store.Need{{Why: "the version that WhatsApp named is asked for again"}}
-		}
-		return nil
-	}
 }
 
 // state is what outlives the program.
@@ -41,6 +32,15 @@ type state struct {
 	AskedAt  time.Time `json:"askedAt,omitzero"`   // time of the last request
 	Failures int       `json:"failures,omitempty"` // requests in a row without a result, including the running one
 	Due      time.Time `json:"due,omitzero"`       // time of the next request; zero: none
+}
+
+var errKey = errors.New("not the key of the only record")
+
+func decodeState(key, value []byte) (st state, err error) {
+	if string(key) != only {
+		return st, errKey
+	}
+	return st, json.Unmarshal(value, &st)
 }
 
 func load(s *store.Store) (st state, err error) {

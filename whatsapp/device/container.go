@@ -27,9 +27,9 @@ const (
 // Buckets returns the buckets of this package.
 func Buckets() []store.Bucket {
 	return []store.Bucket{
-		{Name: deviceBucket, Owner: "whatsapp/device", Key: "instance id + kind + rest", Value: "keys, sessions and settings of a paired device, by kind", Dense: isPreKey, Needs: deviceNeeds, Of: store.FirstID},
-		{Name: runBucket, Owner: "whatsapp/device", Key: "run", Value: "JSON: crashes so far, whether the devices are in use", Needs: runNeeds, Instead: lostRun},
-		{Name: lidBucket, Owner: "whatsapp/device", Key: "l + LID user, p + phone", Value: "the other one", Needs: lidNeeds},
+		{Name: deviceBucket, Owner: "whatsapp/device", Key: "instance id + kind + rest", Value: "keys, sessions and settings of a paired device, by kind", Dense: isPreKey, Needs: store.References(store.Sized(0), "", toOthers), Of: store.FirstID},
+		{Name: runBucket, Owner: "whatsapp/device", Key: "run", Value: "JSON: crashes so far, whether the devices are in use", Needs: store.References(store.Sized(0), "", toRun), Instead: lostRun},
+		{Name: lidBucket, Owner: "whatsapp/device", Key: "l + LID user, p + phone", Value: "the other one", Needs: store.References(store.Sized(0), "", toTwin)},
 	}
 }
 

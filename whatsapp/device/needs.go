@@ -10,36 +10,33 @@ import (
 	"postern/store"
 )
 
-// deviceNeeds: a device can be read, and sender keys are found by their group and by their
-// user.
-func deviceNeeds(*store.Lookup) store.Needs {
-	return func(key, value []byte) []store.Need {
-		switch {
-		case len(key) < 9:
-			return nil
-		case key[8] == 'D':
-			var r record
-			err := decode(value, &r)
-			if err == nil {
-				_, err = r.device()
-			}
-			if err != nil {
-				return []store.Need{{Why: "an account has to be paired again"}}
-			}
-			return []store.Need{runNeed()}
-		case key[8] == 'G':
-			const why = "a sender key is not found when its user gets another address"
-			group, user, ok := cutSized(key[9:])
-			if !ok {
-				return []store.Need{{Why: why}}
-			}
-			return []store.Need{{Bucket: deviceBucket, Key: slices.Concat(key[:8], senderKeyUser(group, user)), Value: []byte{}, Why: why}}
-		case key[8] == 'g':
-			user, group, _ := bytes.Cut(key[9:], []byte{0})
-			return []store.Need{{Bucket: deviceBucket, Key: slices.Concat(key[:8], senderKeyKey(string(group), string(user))), Why: "the index of sender keys names one that is not there"}}
+// toOthers is the reference of a device to the run, and between a sender key and its place
+// in the index by user.
+func toOthers(_ *store.Lookup, key, value []byte) (n store.Need) {
+	switch {
+	case len(key) < 9:
+	case key[8] == 'D':
+		var r record
+		err := decode(value, &r)
+		if err == nil {
+			_, err = r.device()
 		}
-		return nil
+		if err != nil {
+			return store.Need{Why: "an account has to be paired again"}
+		}
+		return runNeed()
+	case key[8] == 'G':
+		const why = "a sender key is not found when its user gets another address"
+		group, user, ok := cutSized(key[9:])
+		if !ok {
+			return store.Need{Why: why}
+		}
+		return store.Need{Bucket: deviceBucket, Key: slices.Concat(key[:8], senderKeyUser(group, user)), Value: []byte{}, Why: why}
+	case key[8] == 'g':
+		user, group, _ := bytes.Cut(key[9:], []byte{0})
+		return store.Need{Bucket: deviceBucket, Key: slices.Concat(key[:8], senderKeyKey(string(group), string(user))), Why: "the index of sender keys names one that does not exist"}
 	}
+	return n
 }
 
 const lostRunCosts = "nobody knows whether the program was killed, so that every chat begins a new session"
@@ -58,17 +55,12 @@ func runNeed() store.Need {
 	}
 }
 
-// runNeeds: the one record can be read.
-func runNeeds(*store.Lookup) store.Needs {
-	return func(key, _ []byte) []store.Need {
-		switch {
-		case key == nil:
-			return nil
-		case !bytes.Equal(key, runKey):
-			return []store.Need{{Why: "it is of no run"}}
-		}
-		return []store.Need{runNeed()}
+// toRun is the need of the only record of its bucket to be readable.
+func toRun(_ *store.Lookup, key, _ []byte) store.Need {
+	if !bytes.Equal(key, runKey) {
+		return store.Need{Why: "it belongs to no run"}
 	}
+	return runNeed()
 }
 
 // cutSized undoes sized.
@@ -80,29 +72,24 @@ func cutSized(raw []byte) (part, rest string, ok bool) {
 	return string(raw[2:n]), string(raw[n:]), true
 }
 
-// lidNeeds: a LID and a phone number lead to each other.
-func lidNeeds(look *store.Lookup) store.Needs {
-	return func(key, value []byte) []store.Need {
-		if key == nil {
-			return nil
-		}
-		var other []byte
-		switch {
-		case len(value) > 0 && key[0] == 'l':
-			other = pnKey(string(value))
-		case len(value) > 0 && key[0] == 'p':
-			other = lidKey(string(value))
-		default:
-			return []store.Need{{Why: "it is no pair of a LID and a phone number"}}
-		}
-		self := bytes.Clone(key[1:])
-		n := store.Need{
-			Bucket: lidBucket, Key: other, Why: "a phone number and a LID do not lead to each other",
-			Is: func(raw []byte) bool { return bytes.Equal(raw, self) },
-		}
-		if !look.Has(lidBucket, other) {
-			n.Value = self
-		}
-		return []store.Need{n}
+// toTwin is the reference between a LID and a phone number.
+func toTwin(look *store.Lookup, key, value []byte) store.Need {
+	var other []byte
+	switch {
+	case len(value) > 0 && key[0] == 'l':
+		other = pnKey(string(value))
+	case len(value) > 0 && key[0] == 'p':
+		other = lidKey(string(value))
+	default:
+		return store.Need{Why: "it is no pair of a LID and a phone number"}
 	}
+	self := bytes.Clone(key[1:])
+	n := store.Need{
+		Bucket: lidBucket, Key: other, Why: "a phone number and a LID do not lead to each other",
+		Is: func(raw []byte) bool { return bytes.Equal(raw, self) },
+	}
+	if !look.Has(lidBucket, other) {
+		n.Value = self
+	}
+	return n
 }

@@ -1,0 +1,46 @@
+package app
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestNewBucketIsComplete reports at once what a bucket lacks: the check of its records and
+// its description. Whether the deletion of an instance removes them
+// is checked by e2e/faults, for all buckets.
+func TestNewBucketIsComplete(t *testing.T) {
+	drawn := packageComments(t)
+	for _, b := range Buckets() {
+		if b.Needs == nil {
+			t.Errorf("%s lacks Needs or Of, in Buckets() of %s: how a record is decoded, what it refers to and to which instance it belongs, see store.References", b.Name, b.Owner)
+		}
+		if b.Key == "" || b.Value == "" {
+			t.Errorf("%s lacks Key or Value, in Buckets() of %s: its encoding in words", b.Name, b.Owner)
+		}
+		if !regexp.MustCompile(`\b` + b.Name + `\b`).MatchString(drawn) {
+			t.Errorf("%s is not drawn in the doc.go of %s", b.Name, b.Owner)
+		}
+	}
+}
+
+// packageComments returns the text of all doc.go files.
+func packageComments(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != "doc.go" {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		all.Write(raw)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all.String()
+}

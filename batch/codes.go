@@ -1,0 +1,29 @@
+package batch
+
+import "postern/event"
+
+// ItemCode describes one value of an item's lastErrorCode. A new one is a row of
+// [ItemCodes]; docs/errors.md is generated from them.
+type ItemCode struct {
+	Code    string
+	Event   string // error.code in the item's event; empty: no event is emitted
+	Meaning string
+	Next    string // what the caller can do
+}
+
+// The codes that only items have.
+const (
+	codeNotOnWhatsApp = "RECIPIENT_NOT_ON_WHATSAPP"
+	codeDamaged       = "RECORD_DAMAGED"
+)
+
+// ItemCodes returns the codes of items. An attempt that a limit or a restriction put off
+// has the code that a request would get instead, see [event.NotNowError].
+func ItemCodes() []ItemCode {
+	return []ItemCode{
+		{event.SendMessageFailed, event.SendMessageFailed, "The message was certainly not sent.", "Put the recipient into another batch."},
+		{event.SendResultUnknown, event.SendResultUnknown, "The message may have been sent; it is never sent again by itself.", "Look at the phone before sending again."},
+		{codeNotOnWhatsApp, "", "The number has no WhatsApp account; with `skipUnregistered` the item is `SKIPPED`.", "Do not try this number again."},
+		{codeDamaged, event.SendMessageFailed, "The item's record is damaged in the data file. Nothing was sent if the item is `FAILED`; an item that is `UNKNOWN` may have been sent.", "Report it to the operator. Put the recipient into another batch."},
+	}
+}
