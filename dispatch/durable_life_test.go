@@ -115,7 +115,9 @@ func TestALaneSleepsAMinuteAfterItsLastDelivery(t *testing.T) {
 		}
 		time.Sleep(45 * time.Second)
 		synctest.Wait()
-		if s, n := c.relay.Stats(), runtime.NumGoroutine(); s.Lanes != 0 || n > before {
+		// The count is of the whole process, where the runtime may start one of its own; a lane
+		// that stays awake would be 50.
+		if s, n := c.relay.Stats(), runtime.NumGoroutine(); s.Lanes != 0 || n > before+5 {
 			t.Errorf("%d awake, %d goroutines more", s.Lanes, n-before)
 		}
 		c.emit(1, "", "again", webhookLane(1))
