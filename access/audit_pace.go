@@ -17,12 +17,12 @@ import (
 const MoreAction = "audit.more"
 
 // rowsPerMinute is the number of records that one actor may write a minute. Changes
-// beyond it are counted for at most gather, so that the count is written by the end of
+// beyond it are counted for at most gatherFor, so that the count is written by the end of
 // the minute that began with the first record.
 const (
 	rowsPerMinute = 60
-	gather        = 55 * time.Second
-	again         = 5 * time.Second // retry delay of a failed count
+	gatherFor     = 55 * time.Second
+	retryAfter    = 5 * time.Second // retry delay of a failed count
 )
 
 // paces holds the record rate of each actor.
@@ -105,9 +105,9 @@ func (all *paces) count(rec Record, now time.Time) {
 		p.more = map[string]int{}
 		p.due = now
 		if len(p.rows) > 0 {
-			p.due = p.rows[0].Add(gather)
+			p.due = p.rows[0].Add(gatherFor)
 		}
-		if soonest := p.written.Add(gather); p.due.Before(soonest) {
+		if soonest := p.written.Add(gatherFor); p.due.Before(soonest) {
 			p.due = soonest
 		}
 	}
@@ -162,7 +162,7 @@ func (b *Book) count(life context.Context) {
 	for {
 		switch next := b.paces.next(); {
 		case len(failed) > 0:
-			timer.Reset(again)
+			timer.Reset(retryAfter)
 		case !next.IsZero():
 			timer.Reset(max(0, time.Until(next)))
 		default:

@@ -173,7 +173,7 @@ func TestAuditLogFilters(t *testing.T) {
 			{"since", Filter{Since: began.Add(10 * time.Minute)}, func(i int) bool { return i >= 10 }},
 			{"until", Filter{Until: began.Add(10 * time.Minute)}, func(i int) bool { return i < 10 }},
 			{"all of it", Filter{"global", "webhook", "a", began.Add(time.Minute), began.Add(50 * time.Minute)}, func(i int) bool { return i%12 == 0 && i > 0 && i < 50 }},
-			{"nobody", Filter{Actor: "glob"}, func(int) bool { return false }},
+			{"none", Filter{Actor: "glob"}, func(int) bool { return false }},
 		} {
 			var want []uint64
 			for i := 59; i >= 0; i-- {
@@ -230,7 +230,7 @@ func TestAuditPageReadsBoundedRecords(t *testing.T) {
 	if p, err = b.List(f, p.Older, 0, 50); err != nil || len(p.Records) != 1 || p.Older != 0 {
 		t.Errorf("second page: %+v, %v", p, err)
 	}
-	if p, err = b.List(Filter{Actor: "nobody"}, 0, 1, 50); err != nil || len(p.Records) != 0 || p.Newer != MaxLook+1 {
+	if p, err = b.List(Filter{Actor: "absent"}, 0, 1, 50); err != nil || len(p.Records) != 0 || p.Newer != MaxLook+1 {
 		t.Errorf("backward: %+v, %v", p, err)
 	}
 }

@@ -117,8 +117,8 @@ func TestExpiredPassesOfIdleOwnersAreSwept(t *testing.T) {
 		}
 		former := Session{Token: digest("former"), ExpiresAt: time.Now().Add(time.Minute)}
 		if err := s.Update(t.Context(), func(tx *store.Tx) error {
-			nobody := digest("nobody can read it")
-			return errors.Join(store.PutJSON(tx, bucketSessions, former.Token[:], former), tx.Put(bucketSessions, nobody[:], []byte("{")), tx.Put(bucketSessions, []byte("short"), nil))
+			unreadable := digest("unreadable")
+			return errors.Join(store.PutJSON(tx, bucketSessions, former.Token[:], former), tx.Put(bucketSessions, unreadable[:], []byte("{")), tx.Put(bucketSessions, []byte("short"), nil))
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -19,19 +19,19 @@ import (
 	"postern/config"
 )
 
-// How long things of a certificate authority take, and how often they are tried.
+// Timeouts and retry intervals for a certificate authority.
 const (
-	acmePatience   = 8 * time.Second  // of a handshake; the client's own ends after ten
-	acmeGlance     = time.Second      // of one that can be served by what was before
-	acmeFirstPause = 70 * time.Second // longer than autocert remembers a failure
-	acmeLastPause  = time.Hour        // authorities bound how often they may be asked in vain
-	acmeLook       = 6 * time.Hour
-	acmeLate       = 14 * 24 * time.Hour // before its end; autocert renews 30 days before
+	acmeHandshakeWait = 8 * time.Second  // of a handshake; the client's own ends after ten
+	acmeShortWait     = time.Second      // of one that can be served by what was before
+	acmeFirstPause    = 70 * time.Second // longer than autocert remembers a failure
+	acmeLastPause     = time.Hour        // authorities bound how often they may be asked without effect
+	acmeCheckEvery    = 6 * time.Hour
+	acmeLateBefore    = 14 * 24 * time.Hour // before its end; autocert renews 30 days before
 )
 
-// authorized has certificates of server.tls.domain made by a certificate authority, by
-// ACME and the challenge TLS-ALPN-01, which the listener itself answers. They are
-// kept beside the data file and renewed by themselves. While none can be had, the last
+// authorized gets certificates for server.tls.domain from a certificate authority by
+// ACME, with the TLS-ALPN-01 challenge that the listener itself answers. They are
+// stored beside the data file and renewed automatically. While none can be obtained, the last
 // one is served, whatever the clock says of it.
 type authorized struct {
 	manager *autocert.Manager
@@ -46,7 +46,7 @@ type authorized struct {
 	states map[string]*authorization // by domain
 }
 
-// authorization is one domain's.
+// authorization is the state of one domain.
 type authorization struct {
 	last   *tls.Certificate // that was had, nil: none yet
 	asking chan struct{}    // closed when the question under way is answered, nil: there is none
@@ -56,7 +56,7 @@ type authorization struct {
 	said   time.Time // when it was said that the last one is served on
 }
 
-// newAuthorized is nothing without server.tls.domain. It sends no request yet.
+// newAuthorized returns nil without server.tls.domain. It sends no request yet.
 func newAuthorized(cfg *config.Config, log *slog.Logger) (*authorized, error) {
 	domains := cfg.Server.TLSDomain
 	if len(domains) == 0 {
@@ -76,10 +76,10 @@ func newAuthorized(cfg *config.Config, log *slog.Logger) (*authorized, error) {
 	return a, nil
 }
 
-// certificatesFolder is where certificates of an authority are kept, with their keys.
+// certificatesFolder returns the folder of ACME certificates and their keys.
 func certificatesFolder(cfg *config.Config) string { return cfg.Store.Path + ".acme" }
 
-// KeptCertificate is the one of the first of server.tls.domain, as it is kept beside
+// KeptCertificate returns the certificate of the first of server.tls.domain as stored beside
 // the data file.
 func KeptCertificate(cfg *config.Config) (tls.Certificate, error) {
 	raw, err := os.ReadFile(filepath.Join(certificatesFolder(cfg), cfg.Server.TLSDomain[0]))
@@ -89,7 +89,7 @@ func KeptCertificate(cfg *config.Config) (tls.Certificate, error) {
 	return tls.X509KeyPair(raw, raw)
 }
 
-// authorityRoots are the certificates in a file, nil, which stands for the system's,
+// authorityRoots returns the certificates in a file, or nil, which means the system's,
 // without one.
 func authorityRoots(path string) (*x509.CertPool, error) {
 	if path == "" {
@@ -106,13 +106,13 @@ func authorityRoots(path string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// config is how the API is served.
+// config returns the TLS configuration of the API.
 func (a *authorized) config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: a.get, NextProtos: []string{"h2", "http/1.1", acme.ALPNProto}}
 }
 
-// get is the certificate for a handshake. Who names none of the domains gets the first
-// one's: programs of this machine do, and a browser says what is wrong.
+// get returns the certificate for a handshake. A client that names none of the domains gets the first
+// one's: local programs do so, and a browser shows the mismatch.
 func (a *authorized) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if len(hello.SupportedProtos) == 1 && hello.SupportedProtos[0] == acme.ALPNProto {
 		return a.manager.GetCertificate(hello) // the authority looks whether it is us
@@ -120,7 +120,7 @@ func (a *authorized) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return a.certificate(hello.Context(), a.domain(hello.ServerName))
 }
 
-// domain is the one that a client named.
+// domain returns the domain that a client named.
 func (a *authorized) domain(named string) string {
 	named = strings.ToLower(strings.TrimSuffix(named, "."))
 	for _, d := range a.domains {
@@ -131,13 +131,13 @@ func (a *authorized) domain(named string) string {
 	return a.domains[0]
 }
 
-// errNoAuthority tells that the authority takes too long for a handshake.
+// errNoAuthority means that the authority takes too long for a handshake.
 var errNoAuthority = errors.New("the certificate authority has not answered yet")
 
-// certificate is the domain's, at most acmePatience later.
+// certificate returns the domain's certificate within acmeHandshakeWait.
 func (a *authorized) certificate(ctx context.Context, domain string) (*tls.Certificate, error) {
-	asking, patience := a.ask(domain)
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, errNoAuthority)
+	asking, wait := a.ask(domain)
+	ctx, cancel := context.WithTimeoutCause(ctx, wait, errNoAuthority)
 	defer cancel()
 	var waited error
 	if asking != nil {
@@ -154,16 +154,16 @@ func (a *authorized) certificate(ctx context.Context, domain string) (*tls.Certi
 	if err == nil || s.last != nil {
 		if err != nil && time.Since(s.said) > time.Hour {
 			s.said = time.Now()
-			a.log.Error("cannot renew the certificate; still serving the last one; see that the authority reaches server.listen at port 443 of the domain", "domain", domain, "until", s.last.Leaf.NotAfter, "error", err)
+			a.log.Error("cannot renew the certificate; still serving the last one; check that the authority reaches server.listen at port 443 of the domain", "domain", domain, "until", s.last.Leaf.NotAfter, "error", err)
 		}
 		return s.last, nil
 	}
 	return nil, fmt.Errorf("no certificate for %s: %w", domain, err)
 }
 
-// ask has the manager asked, unless it was in vain a moment ago. The channel is
-// closed when there is an answer, for which patience is to be had; nil: there was one.
-func (a *authorized) ask(domain string) (asking <-chan struct{}, patience time.Duration) {
+// ask requests a certificate from the manager, unless that failed a moment ago. The channel is
+// closed when there is an answer, for which the caller waits up to wait; nil: there was one.
+func (a *authorized) ask(domain string) (asking <-chan struct{}, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.states[domain]
@@ -171,15 +171,15 @@ func (a *authorized) ask(domain string) (asking <-chan struct{}, patience time.D
 		s = &authorization{last: a.cache.certificate(domain)}
 		a.states[domain] = s
 	}
-	patience = acmePatience
+	wait = acmeHandshakeWait
 	if s.last != nil {
-		patience = acmeGlance
+		wait = acmeShortWait
 	}
 	if s.asking != nil {
-		return s.asking, patience
+		return s.asking, wait
 	}
 	if time.Now().Before(s.until) || a.life.Err() != nil {
-		return nil, patience
+		return nil, wait
 	}
 	answered := make(chan struct{})
 	s.asking = answered
@@ -191,7 +191,7 @@ func (a *authorized) ask(domain string) (asking <-chan struct{}, patience time.D
 		s.asking = nil
 		close(answered)
 	})
-	return answered, patience
+	return answered, wait
 }
 
 // answered notes an answer of the manager. The caller holds a.mu.
@@ -200,7 +200,7 @@ func (a *authorized) answered(domain string, s *authorization, is *tls.Certifica
 		s.pause = min(max(2*s.pause, acmeFirstPause), acmeLastPause)
 		s.until = time.Now().Add(s.pause)
 		if a.life.Err() == nil {
-			a.log.Error("no certificate from the authority; see that it reaches server.listen at port 443 of the domain, and that this program reaches it", "domain", domain, "again", s.until, "error", err)
+			a.log.Error("no certificate from the authority; check that it reaches server.listen at port 443 of the domain, and that this program reaches it", "domain", domain, "again", s.until, "error", err)
 		}
 		return
 	}
@@ -211,14 +211,14 @@ func (a *authorized) answered(domain string, s *authorization, is *tls.Certifica
 }
 
 // helloFor asks the manager for the usual certificate of a domain: one of an elliptic
-// curve, which every client of TLS 1.2 takes.
+// curve, which every client of TLS 1.2 accepts.
 func helloFor(domain string) *tls.ClientHelloInfo {
 	return &tls.ClientHelloInfo{
 		ServerName: domain, SignatureSchemes: []tls.SignatureScheme{tls.ECDSAWithP256AndSHA256}, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
 	}
 }
 
-// watch has all certificates made now and looks after them from then on, until stop.
+// watch obtains all certificates now and renews them until stop.
 func (a *authorized) watch() {
 	a.work.Go(func() {
 		for wait := time.Duration(0); ; {
@@ -227,14 +227,14 @@ func (a *authorized) watch() {
 			case <-a.life.Done():
 				return
 			}
-			wait = acmeLook
+			wait = acmeCheckEvery
 			for _, d := range a.domains {
 				is, err := a.certificate(a.life, d)
 				switch {
 				case err != nil || a.failed(d):
 					wait = acmeFirstPause
-				case time.Until(is.Leaf.NotAfter) < acmeLate:
-					a.log.Warn("the certificate is not renewed yet, though its end is near; the errors before this line say why", "domain", d, "until", is.Leaf.NotAfter)
+				case time.Until(is.Leaf.NotAfter) < acmeLateBefore:
+					a.log.Warn("the certificate expires soon and is not renewed; see the earlier errors", "domain", d, "until", is.Leaf.NotAfter)
 				}
 			}
 		}
@@ -248,7 +248,7 @@ func (a *authorized) failed(domain string) bool {
 	return s.err != nil || s.asking != nil
 }
 
-// stop ends what is under way, and waits for it until ctx ends.
+// stop cancels running requests and waits for them until ctx ends.
 func (a *authorized) stop(ctx context.Context) error {
 	a.end()
 	ended := make(chan struct{})

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 )
 
-// acmeCache keeps certificates and keys in a folder that only this user may read. What
-// cannot be written there is kept in memory, so that nothing is lost but the next
-// start's time.
+// acmeCache stores certificates and keys in a folder that only this user may read. What
+// cannot be written there is kept in memory and must be requested again at the next
+// start.
 type acmeCache struct {
 	dir autocert.DirCache
 	log *slog.Logger
@@ -33,7 +33,7 @@ func (c *acmeCache) Get(ctx context.Context, name string) ([]byte, error) {
 	}
 	raw, err := c.dir.Get(ctx, name)
 	if err != nil && !errors.Is(err, autocert.ErrCacheMiss) {
-		c.log.Warn("what is kept of certificates cannot be read; give the user of the program the folder", "folder", string(c.dir), "error", err)
+		c.log.Warn("cannot read the stored certificates; make the folder readable for the user of the program", "folder", string(c.dir), "error", err)
 		return nil, autocert.ErrCacheMiss
 	}
 	return raw, err
@@ -51,7 +51,7 @@ func (c *acmeCache) Put(ctx context.Context, name string, raw []byte) error {
 	c.kept[name] = raw
 	if !c.said {
 		c.said = true
-		c.log.Error("cannot store certificates; the next start must request new ones, and the authority limits how often; give the user of the program the folder", "folder", string(c.dir), "error", err)
+		c.log.Error("cannot store certificates; the next start must request new ones, and the authority limits how often; make the folder writable for the user of the program", "folder", string(c.dir), "error", err)
 	}
 	return nil
 }
@@ -64,8 +64,8 @@ func (c *acmeCache) Delete(ctx context.Context, name string) error {
 	return c.dir.Delete(ctx, name)
 }
 
-// certificate is the one that is kept for a domain, nil for none. Whether it is over is
-// not looked at.
+// certificate returns the stored certificate of a domain, nil for none. Its expiry is
+// not checked.
 func (c *acmeCache) certificate(domain string) *tls.Certificate {
 	raw, err := c.Get(context.Background(), domain)
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *acmeCache) certificate(domain string) *tls.Certificate {
 		pair.Leaf, err = x509.ParseCertificate(pair.Certificate[0])
 	}
 	if err != nil {
-		c.log.Warn("the certificate that is kept cannot be used; another one is asked for, delete the file if this comes again", "domain", domain, "folder", string(c.dir), "error", err)
+		c.log.Warn("the stored certificate is unusable; requesting a new one; delete the file if this happens again", "domain", domain, "folder", string(c.dir), "error", err)
 		return nil
 	}
 	return &pair

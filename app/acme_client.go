@@ -16,7 +16,7 @@ import (
 )
 
 // acmeClient calls the authority until life ends. Its failures are logged: a renewal,
-// which nobody waits for, tells nobody else.
+// without a waiting handshake, is not reported otherwise.
 func acmeClient(life context.Context, roots *x509.CertPool, log *slog.Logger) *http.Client {
 	way := http.DefaultTransport.(*http.Transport).Clone()
 	way.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
@@ -31,7 +31,7 @@ type acmeWay struct {
 	losses dispatch.LogThrottle
 }
 
-// maxProblem bounds what is read of a refusal.
+// maxProblem is the number of bytes read from a refusal.
 const maxProblem = 64 << 10
 
 // RoundTrip implements [http.RoundTripper].
@@ -55,11 +55,11 @@ func (w *acmeWay) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// problem is why the authority refuses (RFC 8555, 6.7).
+// problem is the authority's reason for a refusal (RFC 8555, 6.7).
 type problem struct{ Type, Detail string }
 
 // look logs refusals, and failed challenges of an authorization (7.1.4), of which
-// autocert tells nothing. One of a nonce is part of the protocol.
+// autocert reports nothing. A refused nonce is part of the protocol.
 func (w *acmeWay) look(r *http.Request, resp *http.Response) {
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
 	resp.Body = struct {

@@ -12,7 +12,7 @@ import (
 	"postern/config"
 )
 
-// gate is a way to a server that is open once opened is closed.
+// gate returns a way to a server that is open once opened is closed.
 func gate(t *testing.T, to string, opened <-chan struct{}) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -46,10 +46,10 @@ func gate(t *testing.T, to string, opened <-chan struct{}) (addr string) {
 	return l.Addr().String()
 }
 
-// TestACertificateWhoseEndIsNearIsRenewedWithoutABrokenConnection: until the authority has
+// TestRenewalKeepsConnectionsOpen: until the authority has
 // made another the kept one is served; then who connects gets the new one, who is
 // connected stays so, no request fails, and the next start has the new one.
-func TestACertificateWhoseEndIsNearIsRenewedWithoutABrokenConnection(t *testing.T) {
+func TestRenewalKeepsConnectionsOpen(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	port := freePort(t)
 	p := newPebble(t, port)

@@ -141,14 +141,14 @@ func (p *pebble) stop() {
 	_ = p.cmd.Wait()
 }
 
-// configure has the program ask this authority.
+// configure makes the program use this authority.
 func (p *pebble) configure(c *config.Config, port int) {
 	c.Server.Listen = fmt.Sprint("127.0.0.1:", port)
 	c.Server.TLSDomain = []string{pebbleName}
 	c.Server.TLSAuthority, c.Server.TLSAuthorityCA = "https://"+p.directory+"/dir", filepath.Join(p.ca.folder, "root.pem")
 }
 
-// trusting is a client that takes what this life of the authority issues, and knows
+// trusting returns a client that takes what this life of the authority issues, and knows
 // where the program is.
 func (p *pebble) trusting(port int) *http.Client {
 	p.t.Helper()
@@ -203,7 +203,7 @@ func freePort(t *testing.T) int {
 	return 0
 }
 
-// loopbackDNS is a name server, by TCP, to which every name is this machine.
+// loopbackDNS returns a name server, by TCP, to which every name is this machine.
 func loopbackDNS(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -250,7 +250,7 @@ func answerNames(c net.Conn) {
 	}
 }
 
-// authorizedSockets is the program with certificates of that authority, in a folder that may
+// authorizedSockets returns the program with certificates of that authority, in a folder that may
 // have been used before.
 func authorizedSockets(t *testing.T, folder string, change func(*config.Config)) *socketRig {
 	t.Helper()
@@ -264,10 +264,10 @@ func authorizedSockets(t *testing.T, folder string, change func(*config.Config))
 	return s
 }
 
-// TestACertificateIsHadByACMEAndServedOn: by the challenge at the listener itself, by
+// TestACMECertificateIsServedAcrossRestarts: by the challenge at the listener itself, by
 // HTTP/2 and to who names another host; after a restart from the folder beside the data
 // file, though the authority is down.
-func TestACertificateIsHadByACMEAndServedOn(t *testing.T) {
+func TestACMECertificateIsServedAcrossRestarts(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	port := freePort(t)
 	p := newPebble(t, port)
@@ -347,8 +347,8 @@ func TestWithoutAFolderACertificateIsHadToo(t *testing.T) {
 	}
 }
 
-// nobody is an authority that is not there.
-func nobody(port int) func(*config.Config) {
+// noAuthority configures an authority without a listener.
+func noAuthority(port int) func(*config.Config) {
 	return func(c *config.Config) {
 		c.Server.Listen = fmt.Sprint("127.0.0.1:", port)
 		c.Server.TLSDomain, c.Server.TLSAuthority = []string{pebbleName}, "https://127.0.0.1:1/dir"
@@ -371,15 +371,15 @@ func keep(t *testing.T, folder string, from, until time.Time) (serial *big.Int) 
 	return serial
 }
 
-// TestWhileTheAuthorityIsDownTheLastCertificateIsServed whatever the clock says of it,
+// TestLastCertificateIsServedDuringAuthorityOutage, whatever the clock says of it,
 // the log says so, and the program is ready.
-func TestWhileTheAuthorityIsDownTheLastCertificateIsServed(t *testing.T) {
+func TestLastCertificateIsServedDuringAuthorityOutage(t *testing.T) {
 	for name, times := range map[string][2]time.Duration{
 		"good": {-time.Hour, 60 * 24 * time.Hour}, "over": {-100 * 24 * time.Hour, -time.Hour}, "a clock that is behind": {24 * time.Hour, 90 * 24 * time.Hour},
 	} {
 		port, folder := freePort(t), t.TempDir()
 		serial := keep(t, folder, time.Now().Add(times[0]), time.Now().Add(times[1]))
-		s := authorizedSockets(t, folder, nobody(port))
+		s := authorizedSockets(t, folder, noAuthority(port))
 		for range 3 {
 			resp, err := named(&tls.Config{InsecureSkipVerify: true}, port).Get("https://" + pebbleName + "/ready")
 			if err != nil {
@@ -397,11 +397,11 @@ func TestWhileTheAuthorityIsDownTheLastCertificateIsServed(t *testing.T) {
 	}
 }
 
-// TestWithoutAnyCertificateTheProgramStartsAndSaysWhy: a handshake fails at once, the
+// TestStartWithoutCertificateLogsTheCause: a handshake fails at once, the
 // socket serves, and the stop does not wait.
-func TestWithoutAnyCertificateTheProgramStartsAndSaysWhy(t *testing.T) {
+func TestStartWithoutCertificateLogsTheCause(t *testing.T) {
 	port, folder := freePort(t), t.TempDir()
-	s := authorizedSockets(t, folder, nobody(port))
+	s := authorizedSockets(t, folder, noAuthority(port))
 	begin := time.Now()
 	for range 3 {
 		if _, err := named(&tls.Config{InsecureSkipVerify: true}, port).Get("https://" + pebbleName + "/ready"); err == nil {
@@ -419,9 +419,9 @@ func TestWithoutAnyCertificateTheProgramStartsAndSaysWhy(t *testing.T) {
 	}
 }
 
-// TestAnAuthorityThatHangsHoldsNobodyUp: what is kept is served a second later, and the
+// TestHangingAuthorityDelaysNoHandshake: the stored certificate is served a second later, and the
 // stop ends the question.
-func TestAnAuthorityThatHangsHoldsNobodyUp(t *testing.T) {
+func TestHangingAuthorityDelaysNoHandshake(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and says nothing
 	if err != nil {
 		t.Fatal(err)
@@ -430,7 +430,7 @@ func TestAnAuthorityThatHangsHoldsNobodyUp(t *testing.T) {
 	port, folder := freePort(t), t.TempDir()
 	keep(t, folder, time.Now().Add(-100*24*time.Hour), time.Now().Add(-time.Hour))
 	s := authorizedSockets(t, folder, func(c *config.Config) {
-		nobody(port)(c)
+		noAuthority(port)(c)
 		c.Server.TLSAuthority = "https://" + silent.Addr().String() + "/dir"
 	})
 	begin := time.Now()
@@ -445,11 +445,11 @@ func TestAnAuthorityThatHangsHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-func TestAFileOfTheAuthorityThatIsNoneStopsTheStart(t *testing.T) {
+func TestInvalidAuthorityFileStopsTheStart(t *testing.T) {
 	for _, content := range []string{"", "no certificate"} {
 		cfg := config.Default()
 		cfg.Store.Path = filepath.Join(t.TempDir(), "p.db")
-		nobody(0)(cfg)
+		noAuthority(0)(cfg)
 		cfg.Server.TLSAuthorityCA = filepath.Join(t.TempDir(), "ca.pem")
 		if content != "" {
 			if err := os.WriteFile(cfg.Server.TLSAuthorityCA, []byte(content), 0o600); err != nil {

@@ -15,7 +15,7 @@ import (
 	"postern/whatsapp"
 )
 
-// connector is whatsapp.Connector as package instance wants it.
+// connector adapts whatsapp.Connector to package instance.
 type connector struct{ *whatsapp.Connector }
 
 func (c connector) Open(ctx context.Context, id int64, report func(context.Context, event.Fact) error) (instance.Session, error) {
@@ -38,7 +38,7 @@ type session struct {
 	*whatsapp.AppState
 }
 
-// fleet is the instances as package batch wants them.
+// fleet adapts the instances to package batch.
 type fleet struct {
 	registry   *instance.Registry
 	supervisor *instance.Supervisor
@@ -75,7 +75,7 @@ func (f fleet) Send(ctx context.Context, id int64, out event.Outgoing) (batch.Re
 	return receipt, nil
 }
 
-// pairer lets the sandbox's phones scan the codes of instances. Without a
+// pairer makes the sandbox's phones scan the codes of instances. Without a
 // server it does nothing.
 type pairer struct {
 	server *sandbox.Server
@@ -83,7 +83,7 @@ type pairer struct {
 	work   sync.WaitGroup
 }
 
-// scan never blocks: the phone answers on its own.
+// scan never blocks: the phone answers asynchronously.
 func (p *pairer) scan(id int64, code string) {
 	if p.server == nil {
 		return
@@ -95,7 +95,7 @@ func (p *pairer) scan(id int64, code string) {
 	})
 }
 
-// historyWish is the history that the settings of an instance ask for.
+// historyWish returns the history that the settings of an instance request.
 func (a *App) historyWish(id int64) whatsapp.HistoryWish {
 	s, err := a.registry.Settings(id)
 	if err != nil {

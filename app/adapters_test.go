@@ -25,7 +25,7 @@ func openMessages(t *testing.T, s *store.Store) *messages.Archive {
 	return a
 }
 
-// newFleet is a fleet of one instance that never was connected.
+// newFleet returns a fleet of one instance that never was connected.
 func newFleet(t *testing.T) (f fleet, id int64) {
 	t.Helper()
 	s, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), "f.db"), Buckets: Buckets(), NoSync: true, MinFree: 1})
@@ -49,7 +49,7 @@ func newFleet(t *testing.T) (f fleet, id int64) {
 }
 
 // A batch then tries another instance; UNKNOWN would give the item up.
-func TestASendThroughADeletedInstanceIsNotConnected(t *testing.T) {
+func TestSendThroughDeletedInstanceIsNotConnected(t *testing.T) {
 	f, id := newFleet(t)
 	_, err := f.Send(t.Context(), id+1, event.Outgoing{ID: "A", To: "4915155500002@s.whatsapp.net"})
 	if !errors.Is(err, event.ErrNotConnected) || errors.Is(err, event.ErrOutcomeUnknown) {
@@ -60,7 +60,7 @@ func TestASendThroughADeletedInstanceIsNotConnected(t *testing.T) {
 	}
 }
 
-func TestTheFleetTellsUntilWhenAnInstanceIsBenched(t *testing.T) {
+func TestFleetReportsTheEndOfABench(t *testing.T) {
 	f, id := newFleet(t)
 	until := event.At(time.Now().Add(time.Hour)).Time
 	for _, step := range []struct {

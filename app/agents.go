@@ -12,8 +12,8 @@ import (
 	"postern/mcp"
 )
 
-// startAgents gives the interface a place where agent programs call, when they may.
-// What they ask for goes through own, which is that interface.
+// startAgents adds the MCP endpoint to the API, if it is enabled.
+// Its calls go through own, which is the handler of the API.
 func (a *App) startAgents(api *httpapi.Config, proxies peers.Proxies) (own *mcp.Local) {
 	own = &mcp.Local{}
 	if !a.cfg.MCP.Enabled {
@@ -31,7 +31,7 @@ func (a *App) startAgents(api *httpapi.Config, proxies peers.Proxies) (own *mcp.
 	return own
 }
 
-// auditAgent notes a call of an agent program in the audit log.
+// auditAgent records a call of an agent program in the audit log.
 func (a *App) auditAgent(ctx context.Context, proxies peers.Proxies, c mcp.Call) {
 	if !a.opens(c.KeyID, c.Instance) {
 		c.Instance = "" // the log has names of what the key is for, and of nothing else
@@ -42,7 +42,7 @@ func (a *App) auditAgent(ctx context.Context, proxies peers.Proxies, c mcp.Call)
 	}
 }
 
-// opens reports whether a scoped key is for an instance.
+// opens reports whether a scoped key includes an instance.
 func (a *App) opens(keyID, name string) bool {
 	id, err := uuid.Parse(keyID)
 	if err != nil {

@@ -40,8 +40,8 @@ import (
 	"postern/wsbus"
 )
 
-// App is a running Postern. Its parts are started in the order of start and
-// stopped in the opposite one.
+// App is a running Postern. Its parts start in the order of start and
+// stop in reverse order.
 type App struct {
 	cfg   *config.Config
 	sec   config.Secrets
@@ -94,17 +94,17 @@ type App struct {
 	metrics    *metrics
 }
 
-// URL is where the API is served, such as http://127.0.0.1:8084, or
-// unix:/run/postern.sock when it is there only.
+// URL returns the address of the API, such as http://127.0.0.1:8084, or
+// unix:/run/postern.sock if that is the only one.
 func (a *App) URL() string { return a.url }
 
-// Socket is the path of the Unix socket where the API is served, empty for none.
+// Socket returns the path of the API's Unix socket, empty for none.
 func (a *App) Socket() string { return a.socket }
 
-// Failed tells that a listener ended by itself; the program should end then, too.
+// Failed is closed when a listener has failed; the program should then end, too.
 func (a *App) Failed() <-chan error { return a.failed }
 
-// Phone is the simulated phone of a number, when there is a sandbox with such a one.
+// Phone returns the simulated phone with a number, if the sandbox has it.
 func (a *App) Phone(number string) (p *sandbox.Phone, ok bool) {
 	if a.sandbox == nil {
 		return nil, false
@@ -112,12 +112,12 @@ func (a *App) Phone(number string) (p *sandbox.Phone, ok bool) {
 	return a.sandbox.Phone(number)
 }
 
-// Buckets are the buckets of the data file, but for the store's own.
+// Buckets returns the buckets of the data file, except the store's own.
 func Buckets() []store.Bucket {
 	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), webhooks.Buckets(), messages.Buckets(), device.Buckets(), batch.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), access.Buckets()))
 }
 
-// Start takes the addresses and brings everything up behind them.
+// Start opens the listeners and starts everything behind them.
 func Start(ctx context.Context, cfg *config.Config, sec config.Secrets, log *slog.Logger) (*App, error) {
 	taken, err := Listen(ctx, cfg)
 	if err != nil {
@@ -126,11 +126,11 @@ func Start(ctx context.Context, cfg *config.Config, sec config.Secrets, log *slo
 	return StartOn(ctx, taken, cfg, sec, log, nil, nil)
 }
 
-// ErrInterrupted tells that a start was ended by its context, and that all of it
-// was taken back in order.
+// ErrInterrupted means that a start was ended by its context, and that all of it
+// was undone in order.
 var ErrInterrupted = errors.New("ended during the start")
 
-// StartOn brings everything up, from the file to the listeners, which it closes
+// StartOn starts everything, from the file to the listeners, which it closes
 // in any case, and returns when requests are answered. When a part cannot start,
 // or ctx ends, those before it are stopped again. level is that of log, when it can
 // be changed, lines are its last when they are kept.
@@ -155,8 +155,8 @@ func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec confi
 	return a, nil
 }
 
-// takeBack stops what was started before cause ended the start. Once ctx has
-// ended, the cause is no failure: the start was cancelled.
+// takeBack stops the parts that were started before cause ended the start. Once ctx has
+// ended, the cause is not a failure: the start was cancelled.
 func (a *App) takeBack(ctx context.Context, cause error) error {
 	interrupted := ctx.Err() != nil
 	a.stops.quiet = interrupted // one line tells all, and the caller writes it
@@ -169,7 +169,7 @@ func (a *App) takeBack(ctx context.Context, cause error) error {
 	return errors.Join(cause, err)
 }
 
-// Stop takes everything down until ctx ends; what is left then is cut off.
+// Stop stops everything until ctx ends; the rest is then aborted.
 func (a *App) Stop(ctx context.Context) error { return a.stops.stop(ctx) }
 
 func (a *App) startStore(context.Context) (err error) {
@@ -195,7 +195,7 @@ func (a *App) startStore(context.Context) (err error) {
 	return nil
 }
 
-// startAccess reads who may do what.
+// startAccess reads keys, sessions and the audit log.
 func (a *App) startAccess(context.Context) (err error) {
 	if a.access.Keys, err = access.OpenKeys(a.store, a.log); err != nil {
 		return err
@@ -242,10 +242,10 @@ func (a *App) startSandbox(context.Context) (err error) {
 	return nil
 }
 
-// uploadTimeout is the longest time for one file on its way to WhatsApp.
+// uploadTimeout limits the upload of one file to WhatsApp.
 const uploadTimeout = 5 * time.Minute
 
-// startMedia finds ffmpeg, which the program can do without.
+// startMedia looks for ffmpeg, which is optional.
 func (a *App) startMedia(context.Context) (err error) {
 	converter, err := exec.LookPath("ffmpeg")
 	if err != nil {

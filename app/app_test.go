@@ -14,7 +14,7 @@ import (
 	"postern/store"
 )
 
-func TestTheProgramIsNotReadyWhileTheRelayStands(t *testing.T) {
+func TestNotReadyWhileTheRelayIsStalled(t *testing.T) {
 	a := &App{relay: dispatch.NewRelay(dispatch.RelayConfig{})} // not started: no turn yet
 	if reasons := a.notReady(); len(reasons) != 0 {
 		t.Errorf("without a webhook: %q", reasons)
@@ -25,7 +25,7 @@ func TestTheProgramIsNotReadyWhileTheRelayStands(t *testing.T) {
 	}
 }
 
-func TestStopsRunInTheOppositeOrderAndAllOfThem(t *testing.T) {
+func TestAllStopsRunInReverseOrder(t *testing.T) {
 	var order []string
 	s := &stopStack{log: slog.New(slog.DiscardHandler)}
 	for _, name := range []string{"first", "second", "third"} {
@@ -40,18 +40,17 @@ func TestStopsRunInTheOppositeOrderAndAllOfThem(t *testing.T) {
 	}
 }
 
-// TestAStopWithoutRoomOnTheDiskIsToldAndNoFailure holds it against what is one all
-// the same.
-func TestAStopWithoutRoomOnTheDiskIsToldAndNoFailure(t *testing.T) {
+// TestStopOnFullDiskWarnsAndSucceeds: other errors of a stop are failures.
+func TestStopOnFullDiskWarnsAndSucceeds(t *testing.T) {
 	full := fmt.Errorf("limits: %w", store.ErrDiskFull)
 	for name, c := range map[string]struct {
-		stops       []error
-		fails, told bool
+		stops         []error
+		fails, logged bool
 	}{
 		"nothing":              {stops: []error{nil}},
-		"a full disk":          {stops: []error{full}, told: true},
-		"the system's word":    {stops: []error{fmt.Errorf("write: %w", syscall.ENOSPC)}, told: true},
-		"a full disk and more": {stops: []error{full, errors.New("no")}, fails: true, told: true},
+		"a full disk":          {stops: []error{full}, logged: true},
+		"the system's word":    {stops: []error{fmt.Errorf("write: %w", syscall.ENOSPC)}, logged: true},
+		"a full disk and more": {stops: []error{full, errors.New("no")}, fails: true, logged: true},
 		"a commit in doubt":    {stops: []error{fmt.Errorf("%w: %w", store.ErrFailed, syscall.ENOSPC)}, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +60,7 @@ func TestAStopWithoutRoomOnTheDiskIsToldAndNoFailure(t *testing.T) {
 				s.push("part", func(context.Context) error { return err })
 			}
 			err := s.stop(t.Context())
-			if told := strings.Contains(log.String(), "level=WARN"); (err != nil) != c.fails || told != c.told || told != strings.Contains(log.String(), "free some space") {
+			if logged := strings.Contains(log.String(), "level=WARN"); (err != nil) != c.fails || logged != c.logged || logged != strings.Contains(log.String(), "free some space") {
 				t.Errorf("%v\n%s", err, log.String())
 			}
 			if errors.Is(err, store.ErrDiskFull) {

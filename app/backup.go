@@ -9,7 +9,7 @@ import (
 	"postern/store"
 )
 
-// archive makes a backup of all that the program must not lose, as it is now.
+// archive writes a backup of all durable data as of now.
 func (a *App) archive(ctx context.Context, withoutSecrets bool) (*backup.Archive, func() error, error) {
 	snapshot, err := a.store.Snapshot(ctx)
 	if err != nil {
@@ -23,7 +23,7 @@ func (a *App) archive(ctx context.Context, withoutSecrets bool) (*backup.Archive
 		var made *backup.Archive
 		if made, err = makeArchive(ctx, snapshot, secrets, a.backupChecks()); err == nil {
 			if n := snapshot.Damaged(); n > 0 {
-				a.log.Warn("a backup has damaged records, as the data file has; postern check names them, postern check --repair removes them", "count", n)
+				a.log.Warn("the backup contains the damaged records of the data file; postern check names them, postern check --repair removes them", "count", n)
 			}
 			return made, snapshot.Close, nil
 		}
@@ -32,14 +32,14 @@ func (a *App) archive(ctx context.Context, withoutSecrets bool) (*backup.Archive
 	return nil, nil, err
 }
 
-// backupChecks are those of BackupChecks, which give way to the program's own work.
+// backupChecks returns those of BackupChecks, which give way to the program's own work.
 func (a *App) backupChecks() *backup.Checks {
 	c := BackupChecks()
 	c.Data = func(_ context.Context, r io.ReaderAt, size int64) error { return a.store.VerifyCopy(r, size) }
 	return c
 }
 
-// BackupChecks are the rules that the content of a backup meets when a restore, and the
+// BackupChecks returns the rules that the content of a backup meets when a restore, and the
 // start after it, can use it.
 func BackupChecks() *backup.Checks {
 	return &backup.Checks{
@@ -48,8 +48,8 @@ func BackupChecks() *backup.Checks {
 	}
 }
 
-// Archive is a backup of what was the data file and, unless they are nil, of the
-// secrets. verify has it read back after it was written.
+// Archive returns a backup of what was the data file and, unless they are nil, of the
+// secrets. With verify it is read back after it was written.
 func Archive(ctx context.Context, data *store.Snapshot, secrets []byte, verify bool) (*backup.Archive, error) {
 	var checks *backup.Checks
 	if verify {
@@ -69,7 +69,7 @@ func makeArchive(ctx context.Context, data *store.Snapshot, secrets []byte, chec
 	})
 }
 
-// startBackups makes backups by itself, when it is asked to.
+// startBackups starts scheduled backups, if they are configured.
 func (a *App) startBackups(context.Context) error {
 	b := a.cfg.Backup
 	if b.Every == 0 {
@@ -91,7 +91,7 @@ func (a *App) startBackups(context.Context) error {
 	return nil
 }
 
-// warnings are what an operator should look at, besides what the store says.
+// warnings returns what an operator should check, besides the store's own warnings.
 func (a *App) warnings() (all []string) {
 	if !a.store.TrustsClock() {
 		all = append(all, "the clock is more than 48 hours ahead of the last time in the data file: nothing is removed for its age until the clock is corrected, or until it has run for a day")

@@ -19,7 +19,7 @@ import (
 	"postern/config"
 )
 
-// behind is a reverse proxy that has the program at prefix, and hands requests on with
+// behind returns a reverse proxy that has the program at prefix, and hands requests on with
 // it or without.
 func behind(t *testing.T, s *socketRig, prefix string, strips bool) string {
 	t.Helper()
@@ -109,9 +109,9 @@ func TestEverythingIsServedBelowTheBasePath(t *testing.T) {
 	}
 }
 
-// TestAProxyAtAPathThatTheProgramDoesNotKnowHasADashboardToo since it refers to
+// TestConsoleWorksBehindUnknownPathPrefix: it refers to
 // nothing but what lies beside it.
-func TestAProxyAtAPathThatTheProgramDoesNotKnowHasADashboardToo(t *testing.T) {
+func TestConsoleWorksBehindUnknownPathPrefix(t *testing.T) {
 	s := newSockets(t)
 	page, at := pageAt(t, behind(t, s, "/some/where", true)+"/")
 	for _, ref := range regexp.MustCompile(`(?:src|href)="([a-z/]+[.a-z]*)"`).FindAllStringSubmatch(page, -1) {
@@ -123,7 +123,7 @@ func TestAProxyAtAPathThatTheProgramDoesNotKnowHasADashboardToo(t *testing.T) {
 	}
 }
 
-func TestLinksHaveThePublicAddressWithTheBasePathOnce(t *testing.T) {
+func TestLinksContainTheBasePathOnce(t *testing.T) {
 	for base, want := range map[string]string{
 		"https://api.example":          "https://api.example/postern/",
 		"https://api.example/":         "https://api.example/postern/",
@@ -142,7 +142,7 @@ func TestLinksHaveThePublicAddressWithTheBasePathOnce(t *testing.T) {
 	}
 }
 
-func TestABasePathThatTheInterfaceHasItselfStopsTheStart(t *testing.T) {
+func TestBasePathOfTheAPIStopsTheStart(t *testing.T) {
 	cfg := config.Default()
 	cfg.Server.Listen, cfg.Server.BasePath, cfg.Store.Path = "127.0.0.1:0", "/instance", t.TempDir()+"/p.db"
 	if _, err := Start(t.Context(), cfg, config.NewSecrets(), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "server.base_path") {

@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// How much garbage may lie until the collector begins: as much as leastRoom, or, when more
-// is in use, roomShare percent of that. The runtime's own rule is 100 percent and four
-// megabytes at the least, which has a small program under load collect several times a second,
-// and lets one of many accounts take twice what it uses.
+// The garbage that triggers a collection: minHeadroom, or, when more
+// is in use, headroomShare percent of that. The runtime's own rule is 100 percent and four
+// megabytes at the least, which makes a small program under load collect several times a second,
+// and lets one with many accounts take twice the memory that it uses.
 //
-// Under load that would still be a dozen turns a second, a tenth of the processor. So the
-// room doubles with each turn that comes soon after the one before, and goes back with
-// each that comes late. At 32 MB it has the most of what it can gain: docs/performance.md has
-// what more would cost. A program that rests has little garbage, and leaves less room.
+// Under load that would still be a dozen collections a second, a tenth of the processor. So the
+// headroom doubles with each collection that follows soon after the previous one, and shrinks with
+// each that comes late. 32 MB give most of the possible gain: docs/performance.md has
+// the cost of more. An idle program has little garbage and gets less headroom.
 const (
-	leastRoom = 16 << 20 // bytes
-	mostRoom  = 32 << 20
-	soon      = 250 * time.Millisecond
-	late      = time.Second
-	resting   = 10 * time.Second
-	roomShare = 65
-	restShare = 25
-	leastHeap = 4 << 20 // bytes; the runtime takes its percentage of these where less is in use
+	minHeadroom   = 16 << 20 // bytes
+	maxHeadroom   = 32 << 20
+	frequent      = 250 * time.Millisecond
+	late          = time.Second
+	idle          = 10 * time.Second
+	headroomShare = 65
+	idleShare     = 25
+	minHeap       = 4 << 20 // bytes; the runtime takes its percentage of these where less is in use
 )
 
 // TuneCollector sizes the garbage collector's room after each of its turns until the process
@@ -33,11 +33,11 @@ const (
 // It is for a process that is a server as a whole.
 func TuneCollector() {
 	if os.Getenv("GOGC") == "" {
-		afterEachCollection(&tuned{percent: 100, room: leastRoom})
+		afterEachCollection(&tuned{percent: 100, room: minHeadroom})
 	}
 }
 
-// tuned is what the collector was last set to.
+// tuned is the current setting of the collector.
 type tuned struct {
 	percent int
 	room    uint64    // bytes
@@ -45,18 +45,18 @@ type tuned struct {
 	last    time.Time // when it was through last
 }
 
-// turned takes note of a turn.
+// turned adjusts the setting after a collection.
 func (t *tuned) turned(now time.Time) {
 	apart := now.Sub(t.last)
 	switch {
 	case t.last.IsZero():
-	case apart < soon:
-		t.room = min(2*t.room, mostRoom)
+	case apart < frequent:
+		t.room = min(2*t.room, maxHeadroom)
 	case apart > late:
-		t.room = max(t.room/2, leastRoom)
+		t.room = max(t.room/2, minHeadroom)
 	}
-	if t.share = roomShare; !t.last.IsZero() && apart > resting {
-		t.share = restShare
+	if t.share = headroomShare; !t.last.IsZero() && apart > idle {
+		t.share = idleShare
 	}
 	t.last = now
 }
@@ -73,12 +73,12 @@ func afterEachCollection(t *tuned) {
 	runtime.AddCleanup(left, afterEachCollection, t)
 }
 
-// collectorPercent is the runtime's percentage for so many bytes in use, and so much room.
+// collectorPercent returns the runtime's percentage for so many bytes in use, and so much room.
 func collectorPercent(used, room, share uint64) int {
-	return int(max(share, room*100/max(used, leastHeap)))
+	return int(max(share, room*100/max(used, minHeap)))
 }
 
-// inUse is what the runtime's percentage is of: the heap that the last turn found
+// inUse returns what the runtime's percentage is of: the heap that the last turn found
 // alive, stacks and global variables.
 func inUse() (sum uint64) {
 	samples := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}

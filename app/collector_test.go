@@ -20,7 +20,7 @@ func TestCollectorLeavesSixteenMegabytesOrTwoThirds(t *testing.T) {
 		100 * mb: 65,
 		1 << 32:  0.65 * 4096,
 	} {
-		percent := float64(collectorPercent(used, leastRoom, roomShare)) / 100
+		percent := float64(collectorPercent(used, minHeadroom, headroomShare)) / 100
 		room := (max(float64(used)*(1+percent), 4*mb*percent) - float64(used)) / mb
 		if room < want*0.98 || room > want*1.02 {
 			t.Errorf("%d bytes in use leave %.1f MB, want %.1f", used, room, want)
@@ -28,10 +28,10 @@ func TestCollectorLeavesSixteenMegabytesOrTwoThirds(t *testing.T) {
 	}
 }
 
-// TestTheCollectorHasMoreRoomWhileItsTurnsComeOften: up to twice as much, and back; and less
+// TestFrequentCollectionsRaiseTheHeapTarget: up to twice as much, and back; and less
 // of what is in use while the program rests.
-func TestTheCollectorHasMoreRoomWhileItsTurnsComeOften(t *testing.T) {
-	c := tuned{room: leastRoom}
+func TestFrequentCollectionsRaiseTheHeapTarget(t *testing.T) {
+	c := tuned{room: minHeadroom}
 	at := time.Unix(1, 0)
 	for i, turn := range []struct {
 		apart       time.Duration
@@ -53,11 +53,11 @@ func TestTheCollectorHasMoreRoomWhileItsTurnsComeOften(t *testing.T) {
 	}
 }
 
-// TestTheCollectorIsSetByWhatIsInUse lets memory be used and given back.
-func TestTheCollectorIsSetByWhatIsInUse(t *testing.T) {
+// TestHeapTargetFollowsMemoryInUse lets memory be used and given back.
+func TestHeapTargetFollowsMemoryInUse(t *testing.T) {
 	t.Setenv("GOGC", "")
 	before := debug.SetGCPercent(100)
-	ended := &tuned{percent: 100, room: leastRoom}
+	ended := &tuned{percent: 100, room: minHeadroom}
 	afterEachCollection(ended)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
 	set := func() int { // to what it is
@@ -75,7 +75,7 @@ func TestTheCollectorIsSetByWhatIsInUse(t *testing.T) {
 		}
 	}
 	used := make([]byte, 200<<20)
-	await("200 MB in use", func(p int) bool { return p == roomShare })
+	await("200 MB in use", func(p int) bool { return p == headroomShare })
 	runtime.KeepAlive(used)
 	await("them given back", func(p int) bool { return p > 100 })
 }

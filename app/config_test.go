@@ -64,7 +64,7 @@ func TestTheConfigurationInForceIsShownWithoutSecrets(t *testing.T) {
 	}
 }
 
-func TestAProgramThatNobodyGathersSupportForSaysSo(t *testing.T) {
+func TestMissingSupportGathererIsReported(t *testing.T) {
 	s := newSockets(t)
 	err := s.api.Call(t.Context(), s.key, http.MethodGet, "/admin/support", nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "postern support") {

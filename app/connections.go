@@ -6,7 +6,7 @@ import (
 	"postern/internal/peers"
 )
 
-// Bounds of the connections of clients, WebSockets included. Each costs some
+// Limits of client connections, WebSockets included. Each costs some
 // kilobytes and a descriptor of the system.
 const (
 	maxConnections    = 20_000
@@ -14,22 +14,22 @@ const (
 	scrapeConnections = 64 // at the metrics' own address
 )
 
-// ownDescriptors is what the program has open besides connections: the data
+// ownDescriptors is the number of descriptors besides connections: the data
 // file, the log, files on their way.
 const ownDescriptors = 64
 
-// clientConnections is how many connections of clients leave room for ours. At
+// clientConnections returns how many client connections leave enough descriptors for ours. At
 // least half of all descriptors are left, for instances that are added later.
 func clientConnections(descriptors, ours int) int {
 	return max(minConnections, min(maxConnections, descriptors/2, descriptors-ours))
 }
 
-// LoneConnections is how many connections of clients a command takes that serves
+// LoneConnections returns the limit of client connections for a command that serves
 // without instances.
 func LoneConnections() int { return clientConnections(peers.Descriptors(), ownDescriptors) }
 
-// perAddress is the limit of one address: never more than half of all, so that
-// one client leaves room for the others. 0 is none.
+// perAddress returns the limit of one address: never more than half of all, so that
+// one client cannot exhaust them. 0 is none.
 func perAddress(configured int64, total int) int {
 	if configured == 0 {
 		return 0
@@ -37,7 +37,7 @@ func perAddress(configured int64, total int) int {
 	return min(int(configured), max(1, total/2))
 }
 
-// ours is how many descriptors the program needs for itself.
+// ours returns how many descriptors the program needs for itself.
 func (a *App) ours() int {
 	instances := len(a.registry.List())
 	if a.sandbox != nil {
@@ -46,7 +46,7 @@ func (a *App) ours() int {
 	return ownDescriptors + scrapeConnections + int(a.cfg.Webhook.Workers) + relayConnections + instances
 }
 
-// limited is a listener for clients. Trusted proxies bring many and have no
+// limited returns a listener for clients. Trusted proxies bring many and have no
 // limit of their own. strangers says that its requests have credentials, see
 // [peers.Limits].
 func (a *App) limited(l net.Listener, total int, proxies peers.Proxies, strangers bool) *peers.Listener {

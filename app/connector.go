@@ -27,7 +27,7 @@ func (a *App) connector(devices *device.Container) (instance.Connector, error) {
 		if endpoint.Sandbox {
 			setting = "sandbox.enabled"
 		}
-		a.log.Warn("NOT connected to WhatsApp: every instance talks to another server; for real accounts take back the setting that it names",
+		a.log.Warn("NOT connected to WhatsApp: all instances use another server; for real accounts remove the setting that this line names",
 			"endpoint", config.MaskURL(endpoint.URL), "setting", setting)
 	}
 	wa := a.cfg.WhatsApp
@@ -37,7 +37,7 @@ func (a *App) connector(devices *device.Container) (instance.Connector, error) {
 	}
 	c, err := whatsapp.New(whatsapp.Config{
 		Devices: devices, Endpoint: endpoint,
-		// The registry is there before anything is dialled.
+		// The registry exists before anything is dialled.
 		Proxy:           func(id int64, use proxy.Use) (proxy.Server, error) { return a.registry.Via(id, use) },
 		Proxies:         proxy.Dialer{Control: dispatch.Guard{}.Control}, // many are in private networks
 		OnUndecryptable: func(id int64) { a.registry.CountUndecryptable(id) },
@@ -54,7 +54,7 @@ func (a *App) connector(devices *device.Container) (instance.Connector, error) {
 	return connector{c}, nil
 }
 
-// endpoint is the server that clients talk to in place of WhatsApp, or nil.
+// endpoint returns the server that clients connect to instead of WhatsApp, or nil.
 func (a *App) endpoint() (*whatsapp.Endpoint, error) {
 	if a.sandbox != nil {
 		e := a.sandbox.Endpoint()
@@ -64,7 +64,7 @@ func (a *App) endpoint() (*whatsapp.Endpoint, error) {
 	return e, config.Faulty(err)
 }
 
-// configuredEndpoint is that of whatsapp.endpoint, nil for WhatsApp itself.
+// configuredEndpoint returns the endpoint of whatsapp.endpoint, nil for WhatsApp itself.
 func configuredEndpoint(cfg *config.Config) (*whatsapp.Endpoint, error) {
 	wa := cfg.WhatsApp
 	if wa.Endpoint == "" {

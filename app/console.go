@@ -8,8 +8,8 @@ import (
 	"postern/httpapi"
 )
 
-// newConsole makes what tells pages of operators what changes. It reads the parts when
-// somebody listens, which is when all of them run.
+// newConsole returns the feed of changes for operator pages. It reads the parts when
+// a client is connected, which is when all of them run.
 func (a *App) newConsole() *feed.Feed {
 	return feed.New(feed.Config{
 		Instance: a.consoleInstance, Batch: a.consoleBatch, Deliveries: a.consoleDeliveries,
@@ -37,7 +37,7 @@ func (a *App) consoleBatch(id uuid.UUID, opens func(instance int64) bool) (owner
 func (a *App) consoleDeliveries(ids []uint64) (rows []any) {
 	all, err := a.ledger.Rows(ids)
 	if err != nil {
-		a.log.Warn("deliveries that changed cannot be read", "error", err)
+		a.log.Warn("cannot read changed deliveries", "error", err)
 	}
 	for _, r := range all {
 		rows = append(rows, httpapi.ConsoleDelivery(r))
@@ -45,7 +45,7 @@ func (a *App) consoleDeliveries(ids []uint64) (rows []any) {
 	return rows
 }
 
-// instanceChanged tells who listens of an instance.
+// instanceChanged notifies listeners of a change of an instance.
 func (a *App) instanceChanged(id int64, name string, gone bool) {
 	if gone {
 		a.console.InstanceDeleted(id, name)

@@ -72,12 +72,12 @@ func (p *listener) hears(is func(said) bool) said {
 			return m
 		}
 		if time.Now().After(over) {
-			p.s.t.Fatal("it is not told")
+			p.s.t.Fatal("it is not reported")
 		}
 	}
 }
 
-// rows are those of a list of the interface.
+// rows returns those of a list of the interface.
 func (s *socketRig) rows(path string) (all []map[string]any) {
 	s.t.Helper()
 	var raw json.RawMessage
@@ -97,9 +97,9 @@ func (s *socketRig) rows(path string) (all []map[string]any) {
 	return all
 }
 
-// TestWhatTheConsoleTellsIsWhatTheListsHave: each row equals that of its list, but for
-// the token of an instance, which is never told.
-func TestWhatTheConsoleTellsIsWhatTheListsHave(t *testing.T) {
+// TestFeedRowsEqualListRows: each row equals that of its list, but for
+// the token of an instance, which is never sent.
+func TestFeedRowsEqualListRows(t *testing.T) {
 	var refuses atomic.Bool
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if refuses.Load() {
@@ -121,11 +121,11 @@ func TestWhatTheConsoleTellsIsWhatTheListsHave(t *testing.T) {
 	row := p.hears(func(m said) bool { return m.Type == "instance" })
 	listed := s.rows("/instance")[0]
 	if listed["Auth"] == nil || row.Instance["Auth"] != nil || row.Name != "shop" {
-		t.Errorf("the list has %v, told is %+v", listed, row)
+		t.Errorf("the list has %v, the feed %+v", listed, row)
 	}
 	listed["Auth"] = nil
 	if !reflect.DeepEqual(row.Instance, listed) {
-		t.Errorf("told %v, the list has %v", row.Instance, listed)
+		t.Errorf("the feed has %v, the list %v", row.Instance, listed)
 	}
 	hook := map[string]any{"url": receiver.URL + "/hook?secret=1", "events": map[string]bool{"sendMessage": true}}
 	if err := s.api.Call(t.Context(), consumer.Bearer(token), http.MethodPut, "/instance/shop/webhook", hook, nil); err != nil {
@@ -137,9 +137,9 @@ func TestWhatTheConsoleTellsIsWhatTheListsHave(t *testing.T) {
 	}
 
 	s.emit(event.BatchCreated)
-	told := p.hears(func(m said) bool { return m.Type == "delivery" && m.Delivery["state"] == "DELIVERED" })
-	if all := s.rows("/webhook/deliveries"); len(all) != 1 || !reflect.DeepEqual(all[0], told.Delivery) {
-		t.Errorf("told %v, the list has %v", told.Delivery, all)
+	sent := p.hears(func(m said) bool { return m.Type == "delivery" && m.Delivery["state"] == "DELIVERED" })
+	if all := s.rows("/webhook/deliveries"); len(all) != 1 || !reflect.DeepEqual(all[0], sent.Delivery) {
+		t.Errorf("the feed has %v, the list %v", sent.Delivery, all)
 	}
 	refuses.Store(true)
 	s.emit(event.BatchStarted)
@@ -156,9 +156,9 @@ func TestWhatTheConsoleTellsIsWhatTheListsHave(t *testing.T) {
 	if err := s.api.Call(t.Context(), user, http.MethodPost, "/message/batches", draft, &made); err != nil {
 		t.Fatal(err)
 	}
-	told = p.hears(func(m said) bool { return m.Type == "batch" })
-	if all := s.rows("/admin/batches"); len(all) != 1 || told.Batch["id"] != made.ID || !reflect.DeepEqual(all[0], told.Batch) {
-		t.Errorf("told %v, the list has %v", told.Batch, all)
+	sent = p.hears(func(m said) bool { return m.Type == "batch" })
+	if all := s.rows("/admin/batches"); len(all) != 1 || sent.Batch["id"] != made.ID || !reflect.DeepEqual(all[0], sent.Batch) {
+		t.Errorf("the feed has %v, the list %v", sent.Batch, all)
 	}
 	if err := s.api.Call(t.Context(), user, http.MethodPost, "/message/batches/"+made.ID+"/stop", nil, nil); err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestWhatTheConsoleTellsIsWhatTheListsHave(t *testing.T) {
 	}
 }
 
-func TestTheConsoleEndsWith1001WhenTheProgramStops(t *testing.T) {
+func TestStopClosesTheFeedWith1001(t *testing.T) {
 	s := newSockets(t)
 	p := s.page()
 	p.next()
@@ -192,7 +192,7 @@ func TestTheConsoleEndsWith1001WhenTheProgramStops(t *testing.T) {
 	}
 }
 
-func TestTheConsoleIsForTheOriginsOfTheOtherSockets(t *testing.T) {
+func TestFeedChecksTheSameOrigins(t *testing.T) {
 	s := newSockets(t)
 	key := http.Header{}
 	key.Set(s.key.Name, s.key.Value)
@@ -201,9 +201,9 @@ func TestTheConsoleIsForTheOriginsOfTheOtherSockets(t *testing.T) {
 	s.refused("/ws/console", nil, http.StatusUnauthorized, "UNAUTHORIZED")
 }
 
-// TestTwoThousandInstancesThatFlapHoldNobodyUpAndASlowPageGetsTheNewestState: the page
-// reads nothing while every instance changes, and then it is told how each is.
-func TestTwoThousandInstancesThatFlapHoldNobodyUpAndASlowPageGetsTheNewestState(t *testing.T) {
+// TestFlappingInstancesDoNotDelayTheFeed: the page
+// reads nothing while every instance changes, and then it gets the state of each.
+func TestFlappingInstancesDoNotDelayTheFeed(t *testing.T) {
 	const many = 2000
 	s := newSockets(t)
 	ids := make([]int64, many)

@@ -11,13 +11,13 @@ import (
 	"postern/instance/webhooks"
 )
 
-// Connections that are kept to one host, which relay and queue share: as many as a
+// relayConnections is the number of idle connections kept to one host, which relay and queue share: as many as a
 // host of many instances that is slow has in flight, and as many again, so that its
 // deliveries need no connection of their own.
 const relayConnections = 64
 
-// openDispatch makes what delivers webhooks. Instances are made with it; it
-// delivers from startDispatch on, when it is known where to.
+// openDispatch creates the delivery of webhooks. Instances are created with it; it
+// delivers from startDispatch on, when the destinations are known.
 func (a *App) openDispatch(context.Context) (err error) {
 	hook := a.cfg.Webhook
 	a.webhooks = webhooks.New(webhooks.Config{Store: a.store, GlobalURL: a.globalURL(), DurableDefault: hook.DurableDefault})
@@ -59,7 +59,7 @@ func (a *App) openDispatch(context.Context) (err error) {
 	return nil
 }
 
-// startDispatch begins to deliver what the file has.
+// startDispatch starts to deliver the events in the file.
 func (a *App) startDispatch(ctx context.Context) error {
 	if err := a.relay.Start(); err != nil {
 		return fmt.Errorf("relay: %w", err)
@@ -70,11 +70,11 @@ func (a *App) startDispatch(ctx context.Context) error {
 	return nil
 }
 
-// globalURL is the global webhook with which the program was started, empty when it
+// globalURL returns the global webhook with which the program was started, empty when it
 // was disabled.
 func (a *App) globalURL() string { return a.cfg.GlobalWebhook() }
 
-// lanesChanged tells who delivers that lanes may lead elsewhere than before.
+// lanesChanged notifies the relay that lanes may lead elsewhere than before.
 func (a *App) lanesChanged(lanes []delivery.Lane) {
 	a.queue.Changed(lanes)
 	a.relay.Changed(lanes)

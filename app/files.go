@@ -14,9 +14,9 @@ import (
 	"postern/config"
 )
 
-// FileFaults are what is wrong with the files and folders that the configuration names,
+// FileFaults returns the faults of the files and folders that the configuration names,
 // each with where it was named, its setting and its rule. They are read as the start does
-// it, and nothing is made or changed.
+// it, and nothing is created or changed.
 func FileFaults(cfg *config.Config) (faults []error) {
 	for _, f := range []struct {
 		key   string
@@ -47,7 +47,7 @@ func FileFaults(cfg *config.Config) (faults []error) {
 	return faults
 }
 
-// certificateIn is the first certificate of a file.
+// certificateIn returns the first certificate of a file.
 func certificateIn(path string) (*x509.Certificate, error) {
 	raw, err := config.ReadSmall(path, config.MaxPEM)
 	if err != nil {
@@ -65,7 +65,7 @@ func certificateIn(path string) (*x509.Certificate, error) {
 	return nil, fmt.Errorf("%s has no certificate in PEM", path)
 }
 
-// checkCertificate wants a certificate that clients do not refuse for its age.
+// checkCertificate checks that a certificate is currently valid.
 func checkCertificate(path string) error {
 	leaf, err := certificateIn(path)
 	if err != nil {
@@ -74,7 +74,7 @@ func checkCertificate(path string) error {
 	return ended(path, leaf)
 }
 
-// ended is the error of a certificate that has expired, nil for another.
+// ended returns the error of an expired certificate, nil for another.
 func ended(path string, leaf *x509.Certificate) error {
 	if time.Now().After(leaf.NotAfter) {
 		return fmt.Errorf("%s ended at %s", path, leaf.NotAfter.UTC().Format(time.RFC3339))
@@ -102,7 +102,7 @@ func checkRoots(path string) error {
 	return err
 }
 
-// checkSecrets wants secrets that can be used, where there are some.
+// checkSecrets checks that existing secrets are usable.
 func checkSecrets(cfg *config.Config) error {
 	_, err := config.ReadSecrets(cfg)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -111,7 +111,7 @@ func checkSecrets(cfg *config.Config) error {
 	return err
 }
 
-// checkDataFile wants a file that may be written, or a folder that one can be made in.
+// checkDataFile checks that the file, or a new one in its folder, can be written.
 func checkDataFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -129,7 +129,7 @@ func checkDataFile(path string) error {
 	return errors.Join(f.Close(), checkFolder(filepath.Dir(path)))
 }
 
-// checkFolder wants a folder that files can be made in, or one above it where it can be
+// checkFolder checks that files can be created in a folder, or the folder in the one above
 // made.
 func checkFolder(path string) error {
 	for folder := config.Absolute(path); ; folder = filepath.Dir(folder) {
@@ -140,7 +140,7 @@ func checkFolder(path string) error {
 		case err != nil:
 			return err
 		case !info.IsDir():
-			return fmt.Errorf("%s is no folder", folder)
+			return fmt.Errorf("%s is not a folder", folder)
 		}
 		if err := config.Writable(folder); err != nil {
 			return fmt.Errorf("nothing can be written into %s: %w", folder, err)
@@ -150,10 +150,10 @@ func checkFolder(path string) error {
 }
 
 // checkSocketFolder wants a folder for the socket, which the start does not make, and
-// nothing but a socket in its place.
+// and at most a socket in its place.
 func checkSocketFolder(path string) error {
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("%s is there and is no socket; name another path, or move it away", path)
+		return fmt.Errorf("%s exists and is not a socket; choose another path, or move it away", path)
 	}
 	if _, err := os.Stat(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("its folder must be there: %w", err)

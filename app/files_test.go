@@ -83,14 +83,14 @@ func TestFilesThatTheConfigurationNamesAreLookedAt(t *testing.T) {
 		"no CA":                     {with(endpoint, "whatsapp.endpoint_ca", missing), []string{"whatsapp.endpoint_ca: open " + missing}},
 		"a key as CA":               {with(endpoint, "whatsapp.endpoint_ca", key), []string{"whatsapp.endpoint_ca: " + key + " has no certificate in PEM"}},
 		"no folder of a socket":     {with(nil, "server.socket", missing+"/s"), []string{"server.socket: its folder must be there"}},
-		"a file at the socket":      {with(nil, "server.socket", text), []string{"server.socket: " + text + " is there and is no socket"}},
+		"a file at the socket":      {with(nil, "server.socket", text), []string{"server.socket: " + text + " exists and is not a socket"}},
 		"a folder as data file":     {with(nil, "store.path", folder), []string{"store.path: " + folder + " is a folder"}},
 		"a file as data folder":     {with(nil, "store.path", text+"/p.db"), []string{"store.path: stat " + text + "/p.db"}},
 		"damaged secrets":           {with(nil, "store.path", damaged), []string{"store.path: secrets in " + filepath.Join(filepath.Dir(damaged), "secrets.json")}},
-		"a file as backup folder":   {with(nil, "backup.dir", text), []string{"backup.dir: " + text + " is no folder"}},
+		"a file as backup folder":   {with(nil, "backup.dir", text), []string{"backup.dir: " + text + " is not a folder"}},
 		"a folder in a file":        {with(nil, "backup.dir", text+"/b"), []string{"backup.dir: stat " + text + "/b"}},
 		"no logo":                   {with(nil, "console.logo_file", missing), []string{"console.logo_file: open " + missing}},
-		"a text as logo":            {with(nil, "console.logo_file", text), []string{"console.logo_file: " + text + " is none of PNG, JPEG, WebP and SVG"}},
+		"a text as logo":            {with(nil, "console.logo_file", text), []string{"console.logo_file: " + text + " must be a PNG, JPEG, WebP or SVG image"}},
 		"a text that says SVG":      {with(nil, "console.logo_file", write("text.svg", "x")), []string{"console.logo_file: "}},
 		"a folder as sandbox":       {with(nil, "sandbox.path", folder), []string{"sandbox.path: " + folder + " is a folder"}},
 	} {
@@ -128,8 +128,8 @@ func flat(m map[string]string) (pairs []string) {
 	return pairs
 }
 
-// TestFilesThatMayNotBeReadOrWrittenAreSaid, for users other than root.
-func TestFilesThatMayNotBeReadOrWrittenAreSaid(t *testing.T) {
+// TestInaccessibleFilesAreReported, for users other than root.
+func TestInaccessibleFilesAreReported(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root may read and write everything")
 	}

@@ -35,8 +35,8 @@ func (f fleet) Gate(q batch.Question) batch.Gate {
 	return limits(f.pacer, q)
 }
 
-// know reports whether somebody wrote to the account lately, or gave it a
-// privacy token. Who cannot be looked up is a stranger.
+// know reports whether a person wrote to the account recently, or gave it a
+// privacy token. A failed lookup means a stranger.
 func (c contacts) know(id int64, number string) bool {
 	now := c.registry.Now()
 	_, names := c.devices.Person(number + "@" + event.UserServer)
@@ -48,7 +48,7 @@ func (c contacts) know(id int64, number string) bool {
 	return err == nil && trusted
 }
 
-// reasonOf is the machine word for a restriction.
+// reasonOf returns the code of a restriction.
 func reasonOf(one instance.Restriction) string {
 	if one.Type == event.StatusAccountReachoutTimelock {
 		return event.ReachoutTimelocked
@@ -56,7 +56,7 @@ func reasonOf(one instance.Restriction) string {
 	return strings.ToUpper(one.Kind())
 }
 
-// textOf is the restriction for people.
+// textOf describes a restriction in words.
 func textOf(one instance.Restriction) string {
 	switch one.Type {
 	case event.StatusAccountRestricted:

@@ -8,7 +8,7 @@ import (
 	"postern/event"
 )
 
-func TestTheGateLetsThoseThroughWhomTheAccountKnows(t *testing.T) {
+func TestGateAdmitsKnownContacts(t *testing.T) {
 	f, id := newFleet(t)
 	known := map[string]bool{"491": true}
 	f.knows = func(_ int64, number string) bool { return known[number] }
@@ -30,7 +30,7 @@ func TestTheGateLetsThoseThroughWhomTheAccountKnows(t *testing.T) {
 	asks("nothing in force", batch.Question{Recipient: "492"}, false, false, "")
 	tell(event.Restriction{Type: event.StatusAccountReachoutTimelock, Until: until})
 	asks("a stranger", batch.Question{Recipient: "492"}, true, true, "REACHOUT_TIMELOCKED")
-	asks("nobody in particular", batch.Question{}, true, true, "REACHOUT_TIMELOCKED")
+	asks("an unknown contact", batch.Question{}, true, true, "REACHOUT_TIMELOCKED")
 	asks("somebody known", batch.Question{Recipient: "491"}, false, false, "")
 	asks("somebody known, to a batch that waits with all", batch.Question{Recipient: "491", Wait: true}, true, false, "REACHOUT_TIMELOCKED")
 	tell(event.Restriction{Type: event.StatusAccountRestricted, Until: until.Add(-time.Minute), Inferred: true, Code: 479, Count: 10})

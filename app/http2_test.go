@@ -14,17 +14,17 @@ import (
 	"postern/event"
 )
 
-// speaking is a client that offers HTTP/2, or does not.
+// speaking returns a client that offers HTTP/2, or does not.
 func (a *authority) speaking(two bool) *http.Client {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
 	return &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{ForceAttemptHTTP2: two, TLSClientConfig: &tls.Config{RootCAs: pool}}}
 }
 
-// TestHTTP2IsServedByTLSAndWebSocketsBesideIt: a client that offers both protocols gets
+// TestHTTP2AndWebSocketsOverTLS: a client that offers both protocols gets
 // the newer one, and for a WebSocket, as a browser does, the older one by a connection of
 // its own.
-func TestHTTP2IsServedByTLSAndWebSocketsBesideIt(t *testing.T) {
+func TestHTTP2AndWebSocketsOverTLS(t *testing.T) {
 	a := newAuthority(t)
 	a.issue(time.Now().Add(time.Hour))
 	s := secureSockets(t, a)
@@ -61,8 +61,8 @@ func TestHTTP2IsServedByTLSAndWebSocketsBesideIt(t *testing.T) {
 	}
 }
 
-// TestAStopWaitsForNoConnectionOfHTTP2WithoutARequest, which clients keep open.
-func TestAStopWaitsForNoConnectionOfHTTP2WithoutARequest(t *testing.T) {
+// TestStopClosesIdleConnections, which clients keep open.
+func TestStopClosesIdleConnections(t *testing.T) {
 	a := newAuthority(t)
 	a.issue(time.Now().Add(time.Hour))
 	s := secureSockets(t, a)

@@ -18,7 +18,7 @@ import (
 	"postern/wsbus"
 )
 
-// hubAdapter is wsbus.Hub as package httpapi wants it.
+// hubAdapter adapts wsbus.Hub to package httpapi.
 type hubAdapter struct {
 	*wsbus.Hub
 	console *feed.Feed
@@ -43,10 +43,10 @@ func (h hubAdapter) ServeInstance(w http.ResponseWriter, r *http.Request, id int
 // Revoke closes the WebSockets of a token, and of those that depend on it.
 func (h hubAdapter) Revoke(token [sha256.Size]byte) { h.Hub.Revoke(token) }
 
-// Renew has the WebSockets of a token end at another time.
+// Renew changes the expiry of the WebSockets of a token.
 func (h hubAdapter) Renew(token [sha256.Size]byte, expires time.Time) { h.Hub.Renew(token, expires) }
 
-// hubError puts the hub's refusals into the words of the interface.
+// hubError maps the hub's errors to those of the API.
 func hubError(err error) error {
 	switch {
 	case errors.Is(err, wsbus.ErrAhead):
@@ -61,7 +61,7 @@ func hubError(err error) error {
 	return err
 }
 
-// eventLog is the outbox as package wsbus wants it.
+// eventLog adapts the outbox to package wsbus.
 type eventLog struct{ store *store.Store }
 
 func (l eventLog) Newest(owner uuid.UUID) (newest uint64, err error) {
@@ -104,7 +104,7 @@ func (l eventLog) EventsAfter(owner uuid.UUID, seq uint64, limit int) (page []ws
 	return page, err
 }
 
-// fill makes a page of the steps that next reads.
+// fill builds a page from the steps that next reads.
 func fill(seq uint64, limit int, next func(after uint64, step int) ([]wsbus.Event, error)) (page []wsbus.Event, err error) {
 	for size := 0; len(page) < limit && size < pageBytes; {
 		some, err := next(seq, min(pageStep, limit-len(page)))
@@ -120,7 +120,7 @@ func fill(seq uint64, limit int, next func(after uint64, step int) ([]wsbus.Even
 }
 
 // instanceLog is the stored events of durable instances as package wsbus wants
-// them. They have no gaps: the oldest go when their time is over.
+// them. They have no gaps: the oldest go when their time has ended.
 type instanceLog struct{ store *store.Store }
 
 func (l instanceLog) Newest(instance int64) (newest uint64, err error) {

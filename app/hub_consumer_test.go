@@ -17,7 +17,7 @@ import (
 )
 
 // follower reads a user's events as the documentation advises: with event=*,
-// counting, and asking anew for what comes after its count.
+// counting, and asking again for what comes after its count.
 type follower struct {
 	s        *socketRig
 	position uint64
@@ -26,7 +26,7 @@ type follower struct {
 
 // session connects, reads up to n messages, not all of them at once, and goes
 // away without a word or with one. It may be sent away for being slow, as happens
-// to anybody on a busy machine.
+// to anyone on a busy machine.
 func (c *follower) session(ctx context.Context, n int) error {
 	conn, _, err := c.s.dial(fmt.Sprintf("/ws/global/events?event=*&since=%d", c.position), c.s.user)
 	if err != nil {
@@ -53,9 +53,9 @@ func (c *follower) session(ctx context.Context, n int) error {
 	return nil
 }
 
-// TestAConsumerThatComesBackWithSinceGetsEveryEventOnceAndInOrder offers events
+// TestReconnectingConsumerGetsEachEventOnce offers events
 // in commits of any size and any rhythm, while consumers come and go at random.
-func TestAConsumerThatComesBackWithSinceGetsEveryEventOnceAndInOrder(t *testing.T) {
+func TestReconnectingConsumerGetsEachEventOnce(t *testing.T) {
 	s := newSockets(t)
 	kinds := []event.Kind{event.BatchCreated, event.BatchStarted, event.BatchProgress, event.BatchItemFailed, event.BatchPaused, event.BatchCompleted}
 	var made atomic.Bool

@@ -78,9 +78,9 @@ func TestAKeysWebSocketsEndWithinASecond(t *testing.T) {
 	}
 }
 
-// TestAKeysWebSocketsOutliveWhatDoesNotConcernThem: another name, a later end, a new
+// TestUnrelatedChangesKeepAKeysWebSockets: another name, a later end, a new
 // token of the instance, another key's deletion.
-func TestAKeysWebSocketsOutliveWhatDoesNotConcernThem(t *testing.T) {
+func TestUnrelatedChangesKeepAKeysWebSockets(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := newSockets(t)
 	token := s.instance("shop")
@@ -106,8 +106,8 @@ func TestAKeysWebSocketsOutliveWhatDoesNotConcernThem(t *testing.T) {
 	}
 }
 
-// TestASessionsWebSocketsEndWithItAndWithItsKey, also when it ends for a younger one.
-func TestASessionsWebSocketsEndWithItAndWithItsKey(t *testing.T) {
+// TestSessionWebSocketsEndWithSessionAndKey, also when it ends for a younger one.
+func TestSessionWebSocketsEndWithSessionAndKey(t *testing.T) {
 	s := newSockets(t)
 	s.instance("shop")
 	for _, how := range []string{"sign out", "sign out everywhere", "deletion of the key", "too many sessions"} {

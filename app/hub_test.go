@@ -22,7 +22,7 @@ import (
 	"postern/store"
 )
 
-func TestEachRefusedHandshakeHasTheErrorBodyAndTheOrderOfTheChecks(t *testing.T) {
+func TestRefusedHandshakesFollowTheOrderOfChecks(t *testing.T) {
 	s := newSockets(t)
 	s.emit(event.BatchCreated, event.BatchStarted, event.BatchCompleted)
 	shop := s.instance("shop")
@@ -69,7 +69,7 @@ func TestEachRefusedHandshakeHasTheErrorBodyAndTheOrderOfTheChecks(t *testing.T)
 	}
 }
 
-func TestAPageOfTheSameHostMayConnectAndAnotherMayNot(t *testing.T) {
+func TestOnlyPagesOfTheSameHostConnect(t *testing.T) {
 	s := newSockets(t)
 	for origin, welcome := range map[string]bool{s.url: true, strings.Replace(s.url, "http", "https", 1): true, "https://evil.example": false, "null": false} {
 		conn, _, err := websocket.Dial(t.Context(), strings.Replace(s.url, "http", "ws", 1)+"/ws/global/events?event=*&token="+s.user,
@@ -83,7 +83,7 @@ func TestAPageOfTheSameHostMayConnectAndAnotherMayNot(t *testing.T) {
 	}
 }
 
-func TestAConnectionEndsWith4003WhenItsTokenIsReplacedOrItsInstanceDeleted(t *testing.T) {
+func TestRevokedTokenClosesConnectionsWith4003(t *testing.T) {
 	s := newSockets(t)
 	token := s.instance("shop")
 	for _, how := range []string{"refresh", "issue", "delete"} {
@@ -109,7 +109,7 @@ func TestAConnectionEndsWith4003WhenItsTokenIsReplacedOrItsInstanceDeleted(t *te
 	}
 }
 
-func TestAGlobalConnectionEndsWith4001WhenItsTokenExpires(t *testing.T) {
+func TestExpiredTokenClosesGlobalConnectionWith4001(t *testing.T) {
 	s := newSockets(t)
 	conn := s.mustDial("/ws/global/events?event=*", s.mint(2*time.Second)) // exp has whole seconds
 	if code := s.closedWith(conn); code != 4001 {
@@ -130,7 +130,7 @@ func TestSocketsEndWith1001WhenTheProgramStops(t *testing.T) {
 	}
 }
 
-func TestAnInstanceSocketCarriesTheWebhooksBodiesWhateverTheFlagsOfTheInstanceAre(t *testing.T) {
+func TestInstanceWebSocketIgnoresWebhookFlags(t *testing.T) {
 	delivered := make(chan string, 10)
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

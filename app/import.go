@@ -18,8 +18,8 @@ import (
 	"postern/whatsapp/device"
 )
 
-// ImportOptions are what a plan has to know of this installation: its rules, and what
-// its data file has already, which is read and stays as it is. Errors are those of
+// ImportOptions returns what a plan needs from this installation: its rules, and what
+// its data file already has, which is only read. Errors are those of
 // store.LookInto: the program must be stopped.
 func ImportOptions(cfg *config.Config) (o migrate.Options, err error) {
 	whatsapp.Quiet()

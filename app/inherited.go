@@ -9,7 +9,7 @@ import (
 	"postern/config"
 )
 
-// inherited are the sockets that systemd opened for the API before it started the
+// inherited returns the sockets that systemd opened for the API before it started the
 // program (a unit of the kind .socket): one of TCP, a Unix socket, both or none.
 func inherited() (taken Addresses, err error) {
 	given, err := activation.Listeners()
@@ -37,5 +37,5 @@ func inherited() (taken Addresses, err error) {
 			_ = l.Close()
 		}
 	}
-	return Addresses{}, config.Faulty(fmt.Errorf("systemd passed %d sockets, and one of TCP and one Unix socket can be served: have one ListenStream= of each at most in the .socket unit", len(given)))
+	return Addresses{}, config.Faulty(fmt.Errorf("systemd passed %d sockets, but at most one TCP and one Unix socket can be served: use one ListenStream= of each at most in the .socket unit", len(given)))
 }

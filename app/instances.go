@@ -8,7 +8,7 @@ import (
 	"postern/store"
 )
 
-// InstanceNames are those of the instances in a data file that no program has open.
+// InstanceNames returns the names of the instances in a data file that no program has open.
 // buckets and errors are those of store.LookInto.
 func InstanceNames(path string, buckets []store.Bucket) (names []string, err error) {
 	ids, err := instance.Names(path, buckets)

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// introductions tells batches when somebody who wrote under a LID alone turns out
+// introductions notifies batches when a person who wrote under a LID alone turns out
 // to have a number, once a second at most: every new contact has a LID.
 func (a *App) introductions() {
-	news := make(chan struct{}, 1)
+	changed := make(chan struct{}, 1)
 	a.known.devices.OnPairs(func() {
 		select {
-		case news <- struct{}{}:
+		case changed <- struct{}{}:
 		default: // it is reported with the previous one
 		}
 	})
@@ -21,7 +21,7 @@ func (a *App) introductions() {
 	work.Go(func() {
 		for {
 			select {
-			case <-news:
+			case <-changed:
 				a.registry.MetSomewhere()
 			case <-ctx.Done():
 				return

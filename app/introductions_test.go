@@ -15,9 +15,9 @@ import (
 	"postern/whatsapp/device"
 )
 
-// TestWhoWroteUnderALIDAloneIsKnownOnceTheirNumberIs: a batch that waits for
-// somebody known is told then, and finds them to be.
-func TestWhoWroteUnderALIDAloneIsKnownOnceTheirNumberIs(t *testing.T) {
+// TestSenderByLIDIsKnownWithTheirNumber: a batch that waits for
+// a batch is notified then, and finds them known.
+func TestSenderByLIDIsKnownWithTheirNumber(t *testing.T) {
 	s, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), "f.db"), Buckets: Buckets(), NoSync: true, MinFree: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -74,10 +74,10 @@ func TestWhoWroteUnderALIDAloneIsKnownOnceTheirNumberIs(t *testing.T) {
 		select {
 		case id := <-woken:
 			if id != ids[0] {
-				t.Errorf("instance %d was looked at, which keeps nobody back", id)
+				t.Errorf("instance %d was looked at, which holds no one back", id)
 			}
 		case <-time.After(15 * time.Second):
-			t.Fatal("nobody is told")
+			t.Fatal("no batch is notified")
 		}
 		if known := a.known.know(ids[0], number); known != (n == 0) {
 			t.Errorf("%s: known = %t", number, known)

@@ -7,13 +7,13 @@ import (
 	"postern/httpapi/operator"
 )
 
-// endKeys goes on with deletions of scoped keys that the end of the last run cut off.
+// endKeys continues with deletions of scoped keys that the end of the last run cut off.
 func (a *App) endKeys(context.Context) error {
 	life, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
 	work.Go(func() {
 		if err := operator.EndKeys(life, a.access, a.engine, a.registry); err != nil && life.Err() == nil {
-			a.log.Warn("what a deleted key left running is not stopped yet; DELETE /keys/{id} with its id goes on, and so does the next start", "error", err)
+			a.log.Warn("batches or webhooks of a deleted key still run; DELETE /keys/{id} with its id continues, and so does the next start", "error", err)
 		}
 	})
 	a.stops.push("deleted keys", func(context.Context) error {

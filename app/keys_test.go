@@ -56,9 +56,9 @@ func (s *socketRig) runsWithKey() (key, made uuid.UUID) {
 	return k.ID, b.ID
 }
 
-// TestAStartEndsADeletionThatWasCutOff between the commit that deleted the key and those
+// TestStartCompletesAnInterruptedDeletion between the commit that deleted the key and those
 // that stop what it left running.
-func TestAStartEndsADeletionThatWasCutOff(t *testing.T) {
+func TestStartCompletesAnInterruptedDeletion(t *testing.T) {
 	s := newSockets(t)
 	key, made := s.runsWithKey()
 	if _, err := s.access.Keys.Delete(t.Context(), key, true); err != nil {

@@ -10,11 +10,11 @@ import (
 	"postern/store"
 )
 
-// stopStack is what has been started, in order. Stopping takes it down in the
-// opposite order, so that nothing loses what it stands on.
+// stopStack has the started parts in order. They are stopped in reverse
+// order, so that no part loses a part that it depends on.
 type stopStack struct {
 	log   *slog.Logger
-	quiet bool // the steps are not worth telling
+	quiet bool // the steps are not logged
 	steps []stopStep
 }
 
@@ -23,14 +23,14 @@ type stopStep struct {
 	stop func(context.Context) error
 }
 
-// push notes how to stop what was just started.
+// push adds the stop function of a started part.
 func (s *stopStack) push(name string, stop func(context.Context) error) {
 	s.steps = append(s.steps, stopStep{name, stop})
 }
 
 // stop runs all steps, the last started first. A step that fails, or that is
 // cut short because ctx ended, does not keep the others from running. That one
-// finds no room on the disk is told and is no error: what was accepted is in the
+// finds the disk full is logged and is no error: what was accepted is in the
 // file, and a part that could not note its end starts as after a crash.
 func (s *stopStack) stop(ctx context.Context) error {
 	var errs []error
@@ -41,7 +41,7 @@ func (s *stopStack) stop(ctx context.Context) error {
 		err := step.stop(ctx)
 		switch {
 		case store.IsFull(err) && !errors.Is(err, store.ErrFailed):
-			s.log.Warn("the disk is full: the end of a part could not be noted; nothing accepted is lost, and the next start recovers as after a crash; free some space before it", "part", step.name, "error", err)
+			s.log.Warn("the disk is full: a part could not store its end; nothing accepted is lost, and the next start recovers as after a crash; free some space first", "part", step.name, "error", err)
 		case err != nil:
 			errs = append(errs, fmt.Errorf("stop %s: %w", step.name, err))
 		}

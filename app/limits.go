@@ -31,8 +31,8 @@ func (a *App) startPacer(ctx context.Context) error {
 	return nil
 }
 
-// limitsChanged tells the batches that an instance may send sooner than it was
-// said.
+// limitsChanged notifies the batches that an instance may send sooner than
+// announced.
 func (a *App) limitsChanged(id int64) {
 	if rec, err := a.registry.ByID(id); err == nil && a.engine != nil {
 		a.engine.GateChanged(id, rec.Status)
@@ -42,10 +42,10 @@ func (a *App) limitsChanged(id int64) {
 // keepsStrangers reports whether the limit of new contacts is used up.
 func (a *App) keepsStrangers(id int64) bool { return a.pacer != nil && a.pacer.KeepsStrangers(id) }
 
-// letGo takes back the place of a batch that does not send next.
+// letGo releases the reservation of a batch that does not send next.
 func (a *App) letGo(id uuid.UUID) { a.pacer.Release(id.String()) }
 
-// contacts tells whom the account of an instance knows, and who is a new contact.
+// contacts finds known and new contacts of an instance's account.
 type contacts struct {
 	registry *instance.Registry
 	messages *messages.Archive
@@ -55,7 +55,7 @@ type contacts struct {
 // person is pace.Config.Person.
 func (c contacts) person(jid string) string { return c.devices.PersonName(jid) }
 
-// isNew is pace.Config.IsNew. Who cannot be looked up is new.
+// isNew is pace.Config.IsNew. A failed lookup means a new contact.
 func (c contacts) isNew(id int64, jid string) bool {
 	_, names := c.devices.Person(jid)
 	if wrote, err := c.messages.Wrote(id, names); err == nil && wrote {
@@ -65,7 +65,7 @@ func (c contacts) isNew(id int64, jid string) bool {
 	return err != nil || !trusted
 }
 
-// limits is the gate that the limits of an instance are.
+// limits returns the gate of an instance's limits.
 func limits(p *pace.Pacer, q batch.Question) batch.Gate {
 	sender := ""
 	if q.Batch != uuid.Nil {

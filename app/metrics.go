@@ -18,8 +18,8 @@ import (
 	"postern/whatsapp"
 )
 
-// metrics is what GET /metrics tells. Counters that the parts keep themselves
-// are read when somebody asks; only durations are collected as they happen.
+// metrics implements GET /metrics. Counters of the parts
+// are read at a scrape; only durations are collected as they happen.
 type metrics struct {
 	app        *App
 	registry   *prometheus.Registry
@@ -32,7 +32,7 @@ type metrics struct {
 	counted heldCounts // what can only be counted by reading it
 }
 
-// heldCounts are counts of what the file keeps for a while.
+// heldCounts are counts of temporary records in the file.
 type heldCounts struct {
 	at                time.Time
 	uploads, keys     int
@@ -40,8 +40,8 @@ type heldCounts struct {
 	uploadsOK, keysOK bool
 }
 
-// countEvery is how long counts are kept: Prometheus asks more often than they
-// are worth reading through the file.
+// countEvery is how long counts are cached: Prometheus scrapes more often than they
+// are worth a pass over the file.
 const countEvery = time.Minute
 
 const outcomeAccepted = "accepted" // of an attempt to deliver
@@ -71,12 +71,12 @@ func newMetrics(a *App) *metrics {
 	return m
 }
 
-// handler answers a scrape. Part of it missing is better than all of it.
+// handler answers a scrape. A partial answer is better than none.
 func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
-// of is the handler of the whole program's metrics or, unless opens is nil, of those of the
+// of returns the handler of the whole program's metrics or, unless opens is nil, of those of the
 // instances that it reports.
 func (m *metrics) of(opens func(instance int64) bool) http.Handler {
 	if opens == nil {
@@ -92,19 +92,19 @@ func (m *metrics) committed(calls int, took time.Duration) {
 	m.groups.Observe(float64(calls))
 }
 
-// queued notes a delivery of the queue.
+// queued counts a delivery of the queue.
 func (m *metrics) queued(n event.Notice, to event.Target, o dispatch.Outcome) {
 	m.attempted(delivery.FlowInstance, to, o)
 	m.lost(n.InstanceID, to, o)
 }
 
-// relayed notes an attempt of the relay.
+// relayed counts an attempt of the relay.
 func (m *metrics) relayed(to delivery.Lane, o dispatch.Outcome) {
 	m.attempted(to.Flow, to.Target, o)
 	m.lost(to.Instance, to.Target, o)
 }
 
-// lost notes for an instance that its webhook did not accept.
+// lost counts a delivery that an instance's webhook did not accept.
 func (m *metrics) lost(id int64, to event.Target, o dispatch.Outcome) {
 	if to != event.TargetGlobal && !o.Delivered() {
 		m.app.registry.CountWebhookFailure(id)
@@ -153,7 +153,7 @@ func (m *metrics) collectStore(c collection) {
 	c.counter("postern_store_updates_total", "Changes that the commits carried.", float64(s.Updates))
 	c.counter("postern_store_pages_written_total", "Pages that the commits wrote.", float64(s.Pages))
 	c.counter("postern_store_writes_total", "System calls that wrote them.", float64(s.Writes))
-	c.counter("postern_store_writer_wakeups_total", "How often the writer of the data file was woken. It then commits until nobody waits.", float64(s.Wakes))
+	c.counter("postern_store_writer_wakeups_total", "How often the writer of the data file was woken. It then commits until no change is waiting.", float64(s.Wakes))
 	c.gauge("postern_store_page_bytes", "Size of a page of the data file.", float64(s.PageSize))
 	c.counter("postern_store_write_seconds_total", "Time of all commits that was spent writing and in fsync.", s.WriteTime.Seconds())
 	c.counter("postern_store_damaged_records_total", "How often a damaged record was met.", float64(s.Damaged))
@@ -173,7 +173,7 @@ func (m *metrics) collectStore(c collection) {
 	c.gauge("postern_outbox_oldest_age_seconds", "Age of the oldest batch event that is still to be delivered, 0 when there is none.", age)
 }
 
-// held counts anew once a minute.
+// held counts again once a minute.
 func (m *metrics) held() heldCounts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -225,7 +225,7 @@ func (m *metrics) collectDelivery(c collection) {
 	c.counter("postern_websocket_slow_total", "WebSockets that were closed because they did not keep up.", float64(slow))
 }
 
-// collectDurable is about what the file keeps of webhooks.
+// collectDurable collects the metrics of durable deliveries.
 func (m *metrics) collectDurable(c collection, r dispatch.RelayStats) {
 	c.gauge("postern_webhook_lanes", "Destinations of durable events that are at work.", float64(r.Lanes))
 	c.gauge("postern_webhook_breakers_open", "Of these, those that are held to be down.", float64(r.LanesOpen))
@@ -266,13 +266,13 @@ func (m *metrics) collectInstances(c collection) {
 	c.gauge("postern_instances_restricted", "Instances whose account WhatsApp restricts now, so that batches leave them out.", float64(restricted))
 	c.gauge("postern_asynchronous_sends", "Asynchronous sends that were accepted and have not ended.", float64(m.app.processor.Kept()))
 	for rule, n := range m.app.registry.Ignored() {
-		c.counter("postern_whatsapp_ignored_total", "Messages and other news of chats that an instance ignores, by the field of its settings that says so.", float64(n), "rule", rule)
+		c.counter("postern_whatsapp_ignored_total", "Messages and other events of chats that an instance ignores, by the field of its settings that says so.", float64(n), "rule", rule)
 	}
 	version, source := m.app.versions.Current()
 	c.gauge("postern_whatsapp_version_info", "Always 1; the labels tell which version of WhatsApp's client connections say they are of, and whether it is builtin, pinned, stored or fetched.", 1, "version", version, "source", string(source))
 	s := m.app.whatsapp.Stats()
 	c.counter("postern_whatsapp_handler_panics_total", "Events from WhatsApp over which the program stumbled.", float64(s.Panics))
-	c.counter("postern_whatsapp_quiet_reconnects_total", "Connections that were made anew because WhatsApp delivered nothing any more.", float64(s.QuietReconnects))
+	c.counter("postern_whatsapp_quiet_reconnects_total", "Connections that were reopened because WhatsApp delivered nothing any more.", float64(s.QuietReconnects))
 	c.counter("postern_whatsapp_floods_total", "Times that a connection was read more slowly, since WhatsApp sent faster than could be handled.", float64(s.Floods))
 	const unreadable = "postern_whatsapp_undecryptable_total"
 	const outcomes = "Messages that could not be decrypted: told, asked of the phone or, over the limit of an hour, not (limited), and copies of them that were told (recovered) or came once more (repeated)."
@@ -315,7 +315,7 @@ func (m *metrics) collectClients(c collection) {
 	c.counter(guessed, what, float64(limited), "answer", "limited")
 }
 
-// collection makes metrics of values. labels are pairs of name and value.
+// collection converts values to metrics. labels are pairs of name and value.
 type collection struct{ out chan<- prometheus.Metric }
 
 func (c collection) gauge(name, help string, v float64, labels ...string) {

@@ -25,7 +25,7 @@ func (e each) Collect(out chan<- prometheus.Metric) { e.collectEach(collection{o
 
 // collectEach collects the metrics of each instance that opens permits, of all when opens is nil,
 // if metrics.per_instance is set. How many are left out is a figure of the program; to others it is
-// told only when some are. The label is name, for instance is what Prometheus itself calls whom it scrapes.
+// reported only when some are. The label is name, for instance is what Prometheus itself calls whom it scrapes.
 func (m *metrics) collectEach(c collection, opens func(instance int64) bool) {
 	if !m.app.cfg.Metrics.PerInstance {
 		return
@@ -46,7 +46,7 @@ func (m *metrics) collectEach(c collection, opens func(instance int64) bool) {
 		gauge := func(name, help string, v float64) { c.gauge(name, help, v, "name", rec.Name) }
 		counter := func(name, help string, n uint64) { c.counter(name, help, float64(n), "name", rec.Name) }
 		gauge("postern_instance_up", "1 while the instance is online at WhatsApp.", up)
-		gauge("postern_instance_last_received_timestamp_seconds", "When the last message of somebody else came, in Unix seconds; 0 when none has since the start.", unixSeconds(t.LastReceived))
+		gauge("postern_instance_last_received_timestamp_seconds", "When the last message of another account came, in Unix seconds; 0 when none has since the start.", unixSeconds(t.LastReceived))
 		gauge("postern_instance_last_sent_timestamp_seconds", "When WhatsApp took the last message, in Unix seconds; 0 when none since the start.", unixSeconds(t.LastSent))
 		gauge("postern_instance_restricted_until_timestamp_seconds", "Until when WhatsApp restricts the account, in Unix seconds; 0 when it does not.", unixSeconds(until))
 		counter("postern_instance_received_total", "Messages of others that came.", t.Received)
@@ -56,7 +56,7 @@ func (m *metrics) collectEach(c collection, opens func(instance int64) bool) {
 	}
 }
 
-// unixSeconds is 0 for the zero time.
+// unixSeconds returns 0 for the zero time.
 func unixSeconds(t time.Time) float64 {
 	if t.IsZero() {
 		return 0

@@ -11,8 +11,8 @@ import (
 	"postern/instance"
 )
 
-// TestMetricsOfInstancesAreThoseOfTheFirstTwoThousand and none unless they are wanted.
-func TestMetricsOfInstancesAreThoseOfTheFirstTwoThousand(t *testing.T) {
+// TestMetricsCoverTheFirst2000Instances and none unless they are wanted.
+func TestMetricsCoverTheFirst2000Instances(t *testing.T) {
 	for _, wanted := range []bool{false, true} {
 		s := configured(t, func(c *config.Config) { c.Metrics.PerInstance = wanted })
 		const all = maxListed + 3
@@ -41,9 +41,9 @@ func TestMetricsOfInstancesAreThoseOfTheFirstTwoThousand(t *testing.T) {
 		n := strings.Count(string(raw), "\npostern_instance_up{")
 		switch {
 		case !wanted && strings.Contains(string(raw), "postern_instance_"):
-			t.Error("they are told though nobody wants them")
+			t.Error("they are reported though disabled")
 		case wanted && (n != maxListed || !strings.Contains(string(raw), "\npostern_instance_unlisted 3\n") || !strings.Contains(string(raw), `postern_instance_up{name="i0"} 0`)):
-			t.Errorf("%d instances are told of", n)
+			t.Errorf("%d instances are reported", n)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"postern/whatsapp/device"
 )
 
-// standings are those of the devices of a program on a network.
+// standings returns the states of the devices for a program on a network.
 func standings(devices *device.Container, program event.Network) (map[int64]instance.Standing, error) {
 	known, err := devices.Standings()
 	all := make(map[int64]instance.Standing, len(known))
@@ -25,7 +25,7 @@ func standings(devices *device.Container, program event.Network) (map[int64]inst
 	return all, err
 }
 
-// wrongNetworks says how many accounts are left alone because they belong to other
+// wrongNetworks describes how many accounts are not connected because they belong to other
 // networks, and what to set; empty for none.
 func (a *App) wrongNetworks() string {
 	elsewhere := a.registry.Elsewhere()
@@ -58,7 +58,7 @@ func WrongNetworks(accounts map[event.Network]int, program event.Network) (messa
 	return message, "to connect them, " + strings.Join(slices.Compact(set), "; or ")
 }
 
-// howToReach says what to set so that a program on one network connects to another one.
+// howToReach describes what to set so that a program on one network connects to another one.
 func howToReach(n, program event.Network) string {
 	switch n.Kind() {
 	case event.WhatsApp.Kind():
@@ -73,7 +73,7 @@ func howToReach(n, program event.Network) string {
 	}
 }
 
-// NetworkOf is the network that a program with this configuration connects to. Nothing
+// NetworkOf returns the network that a program with this configuration connects to. Nothing
 // is changed; the error of a sandbox whose file is in use wraps store.ErrLocked.
 func NetworkOf(cfg *config.Config) (event.Network, error) {
 	if cfg.Sandbox.Enabled {
@@ -87,7 +87,7 @@ func NetworkOf(cfg *config.Config) (event.Network, error) {
 	return endpoint.Network(), err
 }
 
-// StrayAccounts are the accounts of a data file that no program has open by network,
+// StrayAccounts returns the accounts of a data file that no program has open by network,
 // without those of the given one. all counts all accounts. Errors are those of
 // store.LookInto.
 func StrayAccounts(path string, program event.Network) (stray map[event.Network]int, all int, err error) {

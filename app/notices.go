@@ -19,7 +19,7 @@ func (a *App) publish(n event.Notice) {
 	}
 }
 
-// postNow delivers a notice that somebody waits for.
+// postNow delivers a notice and waits for the result.
 func (a *App) postNow(ctx context.Context, n event.Notice) (status int, err error) {
 	o := a.queue.PostNow(ctx, n)
 	if !o.Delivered() {
@@ -28,7 +28,7 @@ func (a *App) postNow(ctx context.Context, n event.Notice) (status int, err erro
 	return o.Status, err
 }
 
-// statusChanged tells the batches of an instance's new state.
+// statusChanged notifies the batches of an instance's new state.
 func (a *App) statusChanged(id int64, s event.State) {
 	if a.engine != nil {
 		a.engine.InstanceChanged(id, s)

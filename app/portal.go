@@ -13,10 +13,10 @@ import (
 	"postern/httpapi/instances"
 )
 
-// maxLogo is how large the operator's logo may be, in bytes.
+// maxLogo is the maximum size of the operator's logo, in bytes.
 const maxLogo = 512 << 10
 
-// portal is how the page of a portal link looks.
+// portal returns the appearance of the portal page.
 func (a *App) portal() (p instances.Portal, err error) {
 	c := a.cfg.Console
 	p = instances.Portal{Page: page.Portal(), Title: c.Title, Accent: c.Accent}
@@ -47,5 +47,5 @@ func readLogo(path string) (logo []byte, media string, err error) {
 	case strings.HasSuffix(strings.ToLower(path), ".svg") && bytes.Contains(logo, []byte("<svg")):
 		return logo, "image/svg+xml", nil
 	}
-	return nil, "", fmt.Errorf("%s is none of PNG, JPEG, WebP and SVG", path)
+	return nil, "", fmt.Errorf("%s must be a PNG, JPEG, WebP or SVG image", path)
 }

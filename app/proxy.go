@@ -11,11 +11,11 @@ import (
 	"postern/whatsapp/proxy"
 )
 
-// proxyForAll is the URL of the proxy for instances that have none of their own.
+// proxyForAll returns the URL of the proxy for instances without one of their own.
 func (a *App) proxyForAll() (string, error) {
 	url, server, err := proxyForAll(a.cfg)
 	if !server.IsZero() {
-		a.log.Info("the environment names a proxy for all instances", "variable", "HTTPS_PROXY", "proxy", server)
+		a.log.Info("the environment sets a proxy for all instances", "variable", "HTTPS_PROXY", "proxy", server)
 	}
 	return url, config.Faulty(err)
 }
@@ -31,15 +31,15 @@ func proxyForAll(cfg *config.Config) (proxyURL string, named proxy.Server, err e
 	environment := httpproxy.FromEnvironment()
 	found, err := environment.ProxyFunc()(whatsapp)
 	if found == nil && err == nil && environment.HTTPSProxy != "" {
-		// NO_PROXY excludes WhatsApp, or what cannot be read was passed over.
+		// NO_PROXY excludes WhatsApp, or an unreadable value was skipped.
 		alone, _ := (&httpproxy.Config{HTTPSProxy: environment.HTTPSProxy}).ProxyFunc()(whatsapp)
 		if alone == nil {
-			err = errors.New("it is no URL")
+			err = errors.New("it is not a URL")
 		}
 	}
 	switch {
 	case err != nil:
-		return "", named, errors.New("the variable HTTPS_PROXY holds no URL of a proxy; correct it, or set whatsapp.proxy")
+		return "", named, errors.New("the variable HTTPS_PROXY is not a proxy URL; correct it, or set whatsapp.proxy")
 	case found == nil:
 		return "", named, nil
 	}

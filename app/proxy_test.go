@@ -9,7 +9,7 @@ import (
 	"postern/config"
 )
 
-func TestTheProxyForAllIsTheSettingOrWhatTheEnvironmentSaysForWhatsApp(t *testing.T) {
+func TestCommonProxyComesFromSettingOrEnvironment(t *testing.T) {
 	for name, tc := range map[string]struct {
 		setting, endpoint string
 		sandbox           bool
@@ -47,7 +47,7 @@ func TestTheProxyForAllIsTheSettingOrWhatTheEnvironmentSaysForWhatsApp(t *testin
 			if err != nil || got != tc.want {
 				t.Errorf("got %q (%v), want %q", got, err, tc.want)
 			}
-			if told := strings.Contains(log.String(), "b.example.org"); told != (tc.setting == "" && got != "") || strings.Contains(log.String(), "pa55word") {
+			if logged := strings.Contains(log.String(), "b.example.org"); logged != (tc.setting == "" && got != "") || strings.Contains(log.String(), "pa55word") {
 				t.Errorf("the log says %s", log.String())
 			}
 		})

@@ -13,7 +13,7 @@ import (
 	"postern/whatsapp/proxy"
 )
 
-// WhatsAppHosts are those that every instance needs: the one that it is connected to,
+// WhatsAppHosts returns those that every instance needs: the one that it is connected to,
 // and the one that files come from and go to.
 func WhatsAppHosts() []string { return []string{"web.whatsapp.com", "mmg.whatsapp.net"} }
 
@@ -44,7 +44,7 @@ func ReachWhatsApp(ctx context.Context, cfg *config.Config, host string) (way st
 	return way, whatsapp.Reach(ctx, endpoint, net.JoinHostPort(host, "443"), dial)
 }
 
-// ReachThrough is ReachWhatsApp for instances that have a proxy of their own.
+// ReachThrough is ReachWhatsApp for instances with their own proxy.
 func ReachThrough(ctx context.Context, cfg *config.Config, p instance.SharedProxy) error {
 	endpoint, err := configuredEndpoint(cfg)
 	if err != nil {
@@ -57,7 +57,7 @@ func ReachThrough(ctx context.Context, cfg *config.Config, p instance.SharedProx
 	return whatsapp.Reach(ctx, endpoint, net.JoinHostPort(host, "443"), through(p.Server))
 }
 
-// through dials by way of a proxy.
+// through dials through a proxy.
 func through(via proxy.Server) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, _, addr string) (net.Conn, error) {
 		return proxy.Dialer{Control: dispatch.Guard{}.Control}.Dial(ctx, via, addr)

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// stalled is how long one of the relay's loops may be silent before the program is
+// stalled is how long a loop of the relay may be inactive before the program is
 // not ready.
 const stalled = time.Minute
 
-// notReady says why requests should go elsewhere, nothing when all is well. The
-// interface asks the store by itself.
+// notReady returns the reasons why the program is not ready. The
+// API checks the store itself.
 func (a *App) notReady() (reasons []string) {
 	if time.Since(a.relay.Stats().LastTurn) > stalled {
 		reasons = append(reasons, "the webhook relay is stalled")
@@ -18,8 +18,8 @@ func (a *App) notReady() (reasons []string) {
 	return reasons
 }
 
-// Stuck says what has stopped turning, and only a new start may help; nothing when
-// all is well. Unlike readiness it does not ask whether there is room on the disk.
+// Stuck returns the stalled loops, for which only a restart may help; nothing when
+// all run. Unlike readiness it does not check the free space of the disk.
 func (a *App) Stuck(ctx context.Context) (reasons []string) {
 	reasons = a.notReady()
 	if err := a.store.Probe(ctx); err != nil {

@@ -11,13 +11,13 @@ import (
 	"postern/config"
 )
 
-// reload is what App.Reload keeps from one time to the next.
+// reload is the state that App.Reload keeps between calls.
 type reload struct {
 	mu sync.Mutex
 	in *config.Config // force, nil while it is the one of the start
 }
 
-// Reload takes over what of a configuration can change while the program runs: the
+// Reload applies the settings that can change while the program runs: the
 // level of the log, the files of the certificate, which are read again in any case,
 // and the global webhook. The log says what changed, and which changes wait for
 // the next start. It fails when the certificate cannot be used; then nothing has
@@ -44,7 +44,7 @@ func (a *App) Reload(cfg *config.Config) error {
 		a.setGlobalWebhook(to)
 	}
 	a.reload.in = cfg
-	a.tellReloaded(before, cfg, secure)
+	a.logReloaded(before, cfg, secure)
 	return nil
 }
 
@@ -61,8 +61,8 @@ func (a *App) setLevel(text string) error {
 	return nil
 }
 
-// setGlobalWebhook has all events go there from now on, none when it is empty. Batch
-// events are pending only as long as somebody will deliver them.
+// setGlobalWebhook sends all events there from now on, none when it is empty. Batch
+// events are pending only as long as someone will deliver them.
 func (a *App) setGlobalWebhook(url string) {
 	if url == "" {
 		a.outbox.SetDelivery(false)
@@ -75,8 +75,8 @@ func (a *App) setGlobalWebhook(url string) {
 	}
 }
 
-// tellReloaded writes the names of what changed, and no value, which may be a secret.
-func (a *App) tellReloaded(before, now *config.Config, secure bool) {
+// logReloaded logs the names of changed settings, and no values, which may be secret.
+func (a *App) logReloaded(before, now *config.Config, secure bool) {
 	var changed []string
 	for _, path := range config.Changed(before, now) {
 		if reloads(path, secure) {
@@ -88,13 +88,13 @@ func (a *App) tellReloaded(before, now *config.Config, secure bool) {
 	if a.level != nil { // it is the answer to who asked for it
 		level = max(level, a.level.Level())
 	}
-	a.log.Log(context.Background(), level, "the configuration was read again", "changed", orNothing(changed))
+	a.log.Log(context.Background(), level, "reloaded the configuration", "changed", orNothing(changed))
 	if len(waiting) > 0 {
 		a.log.Log(context.Background(), max(level, slog.LevelWarn), "other settings changed too; they count from the next start on", "settings", strings.Join(waiting, ", "))
 	}
 }
 
-// reloads tells whether a setting can change while the program runs. TLS is neither
+// reloads reports whether a setting can change while the program runs. TLS is neither
 // begun nor ended.
 func reloads(path string, secure bool) bool {
 	switch path {

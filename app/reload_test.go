@@ -44,15 +44,15 @@ func comes(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// reloaded is the configuration of the start with changes, taken over.
+// reloaded returns the configuration of the start with changes, taken over.
 func (s *socketRig) reloaded(change func(*config.Config)) error {
 	cfg := *s.cfg
 	change(&cfg)
 	return s.Reload(&cfg)
 }
 
-// told reports an event of the first instance.
-func (s *socketRig) told() {
+// report sends an event of the first instance.
+func (s *socketRig) report() {
 	s.t.Helper()
 	f := event.Fact{Kind: event.CallUpsert, Data: event.Call{}}
 	if err := s.registry.Report(s.t.Context(), 1, f); err != nil {
@@ -65,13 +65,13 @@ func TestTheGlobalWebhookChangesWhileTheProgramRuns(t *testing.T) {
 	s := configured(t, func(c *config.Config) { c.Webhook.GlobalURL = first.URL }) // known, and not enabled
 	s.instance("a")
 	s.emit(event.BatchCreated)
-	s.told()
+	s.report()
 
 	if err := s.reloaded(func(c *config.Config) { c.Webhook.GlobalEnabled = true }); err != nil {
 		t.Fatal(err)
 	}
 	s.emit(event.BatchCreated)
-	s.told()
+	s.report()
 	comes(t, "events of both kinds at the first", func() bool { return first.batches.Load() == 1 && first.instances.Load() >= 1 })
 
 	before := first.instances.Load()
@@ -79,14 +79,14 @@ func TestTheGlobalWebhookChangesWhileTheProgramRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.emit(event.BatchCreated)
-	s.told()
+	s.report()
 	comes(t, "events of both kinds at the second", func() bool { return second.batches.Load() == 1 && second.instances.Load() == 1 })
 
 	if err := s.reloaded(func(*config.Config) {}); err != nil {
 		t.Fatal(err)
 	}
 	s.emit(event.BatchCreated)
-	s.told()
+	s.report()
 	if err := s.Stop(t.Context()); err != nil { // delivers what is due
 		t.Fatal(err)
 	}
@@ -98,14 +98,14 @@ func TestTheGlobalWebhookChangesWhileTheProgramRuns(t *testing.T) {
 	}
 }
 
-// TestDurableEventsThatWaitGoToTheNewGlobalWebhook also when there was none for a
+// TestPendingDurableEventsFollowTheGlobalWebhook, also when there was none for a
 // while.
-func TestDurableEventsThatWaitGoToTheNewGlobalWebhook(t *testing.T) {
+func TestPendingDurableEventsFollowTheGlobalWebhook(t *testing.T) {
 	second := newHook(t)
 	s := configured(t, func(c *config.Config) { c.Webhook.GlobalURL, c.Webhook.GlobalEnabled = "http://127.0.0.1:1/", true })
 	s.must(s.key, http.MethodPut, "/webhook/options", map[string]any{"durable": true}, nil)
 	s.instance("a")
-	s.told()
+	s.report()
 	for _, url := range []string{"", second.URL} {
 		if err := s.reloaded(func(c *config.Config) { c.Webhook.GlobalURL, c.Webhook.GlobalEnabled = url, url != "" }); err != nil {
 			t.Fatal(err)
@@ -114,7 +114,7 @@ func TestDurableEventsThatWaitGoToTheNewGlobalWebhook(t *testing.T) {
 	comes(t, "the event that waited", func() bool { return second.instances.Load() >= 1 })
 }
 
-func TestTheUsualLevelOfTheLogChangesAndOneForAWhileLasts(t *testing.T) {
+func TestReloadKeepsATemporaryLogLevel(t *testing.T) {
 	s := newSockets(t)
 	s.level = loglevel.New(slog.LevelInfo)
 	s.level.Change(slog.LevelDebug, time.Hour)
@@ -132,7 +132,7 @@ func TestTheUsualLevelOfTheLogChangesAndOneForAWhileLasts(t *testing.T) {
 	}
 }
 
-func TestTheCertificateOfOtherFilesIsServedAfterAReload(t *testing.T) {
+func TestReloadServesCertificateOfNewFiles(t *testing.T) {
 	a := newAuthority(t)
 	first := a.issue(time.Now().Add(time.Hour))
 	s := secureSockets(t, a)
@@ -156,9 +156,9 @@ func TestTheCertificateOfOtherFilesIsServedAfterAReload(t *testing.T) {
 	}
 }
 
-// TestAReloadWithACertificateThatCannotBeUsedChangesNothing: neither the certificate
+// TestReloadWithUnusableCertificateChangesNothing: neither the certificate
 // nor what stands beside it.
-func TestAReloadWithACertificateThatCannotBeUsedChangesNothing(t *testing.T) {
+func TestReloadWithUnusableCertificateChangesNothing(t *testing.T) {
 	a := newAuthority(t)
 	first := a.issue(time.Now().Add(time.Hour))
 	s := secureSockets(t, a)
@@ -187,7 +187,7 @@ func TestAReloadWithACertificateThatCannotBeUsedChangesNothing(t *testing.T) {
 	}
 }
 
-func TestWhatWaitsForTheNextStartIsSaidByName(t *testing.T) {
+func TestReloadNamesSettingsForTheNextStart(t *testing.T) {
 	s := newSockets(t)
 	err := s.reloaded(func(c *config.Config) {
 		c.Server.TLSCert, c.Server.TLSKey = "a.pem", "b.pem" // TLS is not begun while it runs

@@ -13,7 +13,7 @@ import (
 	"postern/whatsapp/device"
 )
 
-// Restoration is what [Restore] did and found.
+// Restoration is the result of [Restore].
 type Restoration struct {
 	device.Restoration
 
@@ -22,9 +22,9 @@ type Restoration struct {
 
 // Restore makes a data file that came from a backup of the time at safe to start with:
 // no key that may have been used since is used again, no browser that was signed out
-// since is signed in, and what was under way in it waits for a call, unless resume says
-// that it goes on by itself. Damaged pages are an error; damaged records, with which the
-// program lives, are told to log.
+// since is signed in, and unfinished batches wait for a start, unless resume says
+// that they continue. Damaged pages are an error; damaged records, with which the
+// program can run, are logged.
 func Restore(ctx context.Context, path string, at time.Time, resume bool, log *slog.Logger) (done Restoration, err error) {
 	if _, err := os.Stat(path); err != nil {
 		return done, err // none is made
@@ -46,19 +46,19 @@ func Restore(ctx context.Context, path string, at time.Time, resume bool, log *s
 	return done, nil
 }
 
-// unsure tells that the file came from a backup and nothing has started on it since:
-// what it has as waiting to be sent may have been sent.
+// unsure reports whether the file came from a backup and no program has started on it since:
+// its pending sends may have been sent.
 func (a *App) unsure() (bool, error) {
 	r, is, err := a.store.Restored()
 	return is && !r.Resume, err
 }
 
-// settleRestored ends that, once all parts have heard of it.
+// settleRestored clears that mark, once all parts have handled it.
 func (a *App) settleRestored(ctx context.Context) error {
 	r, is, err := a.store.Restored()
 	if err != nil || !is {
 		return err
 	}
-	a.log.Info("the data file was restored from a backup; what was under way in it waits for a call, unless it was asked to go on", "backup", r.At, "goes_on", r.Resume)
+	a.log.Info("the data file was restored from a backup; unfinished batches wait for a start, unless they were set to resume", "backup", r.At, "goes_on", r.Resume)
 	return a.store.ForgetRestored(ctx)
 }

@@ -14,15 +14,15 @@ import (
 	"postern/internal/peers"
 )
 
-// What the memory of Go needs at the least, in bytes: docs/operation.md has what was
-// measured.
+// The minimum memory of Go, in bytes: docs/operation.md has the
+// measurements.
 const (
-	leastMemory    = 48 << 20
+	baseMemory     = 48 << 20
 	instanceMemory = 300 << 10
 )
 
-// LimitMemory has the collector keep the program below nine tenths of the memory that its
-// control group may have: it works harder before the kernel ends the program. Where
+// LimitMemory makes the collector keep the program below nine tenths of the memory that its
+// control group may have: it works harder before the kernel kills the program. Where
 // GOMEMLIMIT is set in the environment that stands. It is for a process that is a server as
 // a whole.
 func LimitMemory(log *slog.Logger) { limitMemory(os.DirFS("/"), log) }
@@ -33,7 +33,7 @@ func limitMemory(root fs.FS, log *slog.Logger) {
 	}
 	if limit, found := groupMemory(root); found {
 		debug.SetMemoryLimit(limit / 10 * 9)
-		log.Debug("the control group bounds the memory, and the collector keeps below nine tenths of it", "bytes", limit)
+		log.Debug("the control group limits the memory; the garbage collector keeps below nine tenths of it", "bytes", limit)
 	}
 }
 
@@ -50,7 +50,7 @@ var groupBounds = []struct{ file, key string }{
 // whole pages.
 const unbounded = math.MaxInt64 >> 1
 
-// groupMemory is how many bytes of memory the control groups of this process leave it: the
+// groupMemory returns how many bytes of memory the control groups of this process leave it: the
 // least that its own and those above it may have.
 func groupMemory(root fs.FS) (least int64, found bool) {
 	least = math.MaxInt64
@@ -68,7 +68,7 @@ func groupMemory(root fs.FS) (least int64, found bool) {
 	return least, found
 }
 
-// memoryGroups are the folders of the control groups that may bound the memory of this
+// memoryGroups returns the folders of the control groups that may bound the memory of this
 // process, and of those above them, as far as it sees them.
 func memoryGroups(root fs.FS) (all []string) {
 	own, _ := fs.ReadFile(root, "proc/self/cgroup")
@@ -116,14 +116,14 @@ func memoryMount(line string) (from, at string, second, is bool) {
 // octal are the characters that /proc/self/mountinfo writes as numbers.
 var octal = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// tellRoom warns of limits of the system that are below what so many instances need.
-func tellRoom(log *slog.Logger, instances, descriptors int, memory int64) {
+// warnRoom warns of limits of the system that are below what so many instances need.
+func warnRoom(log *slog.Logger, instances, descriptors int, memory int64) {
 	if needs := peers.Enough(instances); descriptors < needs {
-		log.Warn("the program may have too few files and connections open for its instances; raise LimitNOFILE= of the service, ulimit -n, or --ulimit nofile of the container",
+		log.Warn("the limit of open files may be too low for the instances; raise LimitNOFILE= of the service, ulimit -n, or --ulimit nofile of the container",
 			"limit", descriptors, "needs", needs, "instances", instances)
 	}
-	if needs := leastMemory + int64(instances)*instanceMemory; memory < needs {
-		log.Warn("the program may have too little memory for its instances; raise MemoryMax= of the service, --memory of the container, or GOMEMLIMIT",
+	if needs := baseMemory + int64(instances)*instanceMemory; memory < needs {
+		log.Warn("the memory limit may be too low for the instances; raise MemoryMax= of the service, --memory of the container, or GOMEMLIMIT",
 			"limit_bytes", memory, "needs_bytes", needs, "instances", instances)
 	}
 }

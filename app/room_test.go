@@ -20,9 +20,9 @@ func mountV1(root, at string) string {
 		"35 31 0:32 " + root + " " + at + " rw,relatime shared:9 master:3 - cgroup cgroup rw,memory\n"
 }
 
-// TestTheGroupsMemoryIsTheLeastOfItsBounds, its own and those above, in both versions of
+// TestControlGroupMemoryIsTheLowestLimit, its own and those above, in both versions of
 // control groups.
-func TestTheGroupsMemoryIsTheLeastOfItsBounds(t *testing.T) {
+func TestControlGroupMemoryIsTheLowestLimit(t *testing.T) {
 	const (
 		self, mounts = "proc/self/cgroup", "proc/self/mountinfo"
 		v1           = "sys/fs/cgroup/memory"
@@ -69,8 +69,8 @@ func TestTheGroupsMemoryIsTheLeastOfItsBounds(t *testing.T) {
 	}
 }
 
-// TestTheCollectorKeepsBelowNineTenthsOfTheControlGroup, unless GOMEMLIMIT says otherwise.
-func TestTheCollectorKeepsBelowNineTenthsOfTheControlGroup(t *testing.T) {
+// TestMemoryLimitFollowsTheControlGroup, unless GOMEMLIMIT says otherwise.
+func TestMemoryLimitFollowsTheControlGroup(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	t.Cleanup(func() { debug.SetMemoryLimit(before) })
 	root := fstest.MapFS{
@@ -87,8 +87,8 @@ func TestTheCollectorKeepsBelowNineTenthsOfTheControlGroup(t *testing.T) {
 	}
 }
 
-// TestLimitsBelowWhatTheInstancesNeedAreToldAtTheStart, and what is enough is not.
-func TestLimitsBelowWhatTheInstancesNeedAreToldAtTheStart(t *testing.T) {
+// TestStartWarnsOfTooLowLimits, and not of sufficient ones.
+func TestStartWarnsOfTooLowLimits(t *testing.T) {
 	for _, c := range []struct {
 		instances, descriptors int
 		memory                 int64
@@ -101,7 +101,7 @@ func TestLimitsBelowWhatTheInstancesNeedAreToldAtTheStart(t *testing.T) {
 		{1000, 65536, 256 << 20, []string{"MemoryMax=", "limit_bytes=268435456"}},
 	} {
 		var said bytes.Buffer
-		tellRoom(slog.New(slog.NewTextHandler(&said, nil)), c.instances, c.descriptors, c.memory)
+		warnRoom(slog.New(slog.NewTextHandler(&said, nil)), c.instances, c.descriptors, c.memory)
 		if c.want == nil && said.Len() > 0 {
 			t.Errorf("%+v: %s", c, said.String())
 		}

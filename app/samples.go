@@ -12,7 +12,7 @@ import (
 	"postern/event"
 )
 
-// startSamples keeps how the program stands, a minute each.
+// startSamples records the state of the program each minute.
 func (a *App) startSamples(context.Context) error {
 	a.samples = samples.New(a.reading, nil)
 	a.samples.Start()
@@ -20,7 +20,7 @@ func (a *App) startSamples(context.Context) error {
 	return nil
 }
 
-// reading is how the program stands now, by what its parts count anyway.
+// reading returns the current counters of the parts.
 func (a *App) reading() samples.Reading {
 	flow := a.registry.Flow()
 	accepted, failed := a.metrics.outcomes()
@@ -47,8 +47,8 @@ func (a *App) instanceStates() []int32 {
 	return counts
 }
 
-// oldestPending is the age of the oldest event that waits to be delivered. What cannot
-// be read is left out, as it is of the metrics.
+// oldestPending returns the age of the oldest pending event. What cannot
+// be read is left out, as in the metrics.
 func (a *App) oldestPending(now time.Time) (age time.Duration) {
 	look := func(at time.Time) {
 		if !at.IsZero() {
@@ -66,15 +66,15 @@ func (a *App) oldestPending(now time.Time) (age time.Duration) {
 	return age
 }
 
-// memory is what the program has of the system, in bytes; the pages of the data file
-// that the system lends it are not in it.
+// memory returns the resident memory of the program in bytes, without the pages of the data file
+// that the system caches.
 func memory() int64 {
 	all := []runtimemetrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	runtimemetrics.Read(all)
 	return int64(all[0].Value.Uint64() - all[1].Value.Uint64())
 }
 
-// outcomes are how many attempts to deliver were accepted, and how many not.
+// outcomes counts the accepted and the failed delivery attempts.
 func (m *metrics) outcomes() (accepted, failed uint64) {
 	found := make(chan prometheus.Metric)
 	go func() {

@@ -35,7 +35,7 @@ func (s *socketRig) minutes() (all minute) {
 	return all
 }
 
-func TestTheSampleOfTheRunningMinuteHasDeliveriesFailuresAndTheOldestPending(t *testing.T) {
+func TestCurrentSampleCountsDeliveriesAndPendingAge(t *testing.T) {
 	var refuses atomic.Bool
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if refuses.Load() {

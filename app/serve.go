@@ -22,17 +22,17 @@ import (
 	"postern/whatsapp"
 )
 
-// Addresses are those that the program listens on. They are taken before anything
-// else is done: when one is in use, nothing has happened yet.
+// Addresses are the program's listeners. They are opened before anything
+// else: when one is in use, nothing has happened yet.
 type Addresses struct {
 	tcp     net.Listener // of the API, nil: there is a socket only
 	socket  net.Listener // a Unix socket of the API, nil: there is none
 	metrics net.Listener // nil: the metrics have no address of their own
 }
 
-// Listen takes the addresses of the API and, when it has one, of the metrics. Where
+// Listen opens the listeners of the API and, if configured, of the metrics. Where
 // systemd opened sockets for the program, those are the API's. An
-// error names the setting to change, and then none is taken.
+// error names the setting to change, and then none is open.
 func Listen(ctx context.Context, cfg *config.Config) (taken Addresses, err error) {
 	defer func() {
 		if err != nil {
@@ -57,7 +57,7 @@ func Listen(ctx context.Context, cfg *config.Config) (taken Addresses, err error
 	return taken, nil
 }
 
-// own takes what the configuration names for the API.
+// own opens the configured listeners of the API.
 func own(ctx context.Context, cfg *config.Config) (taken Addresses, err error) {
 	if address := cfg.ListenAddress(); address != "" {
 		if taken.tcp, err = bind(ctx, address); err != nil {
@@ -74,7 +74,7 @@ func own(ctx context.Context, cfg *config.Config) (taken Addresses, err error) {
 	return taken, nil
 }
 
-// api is all listeners of the API as one.
+// api returns all listeners of the API as one.
 func (t Addresses) api() net.Listener {
 	switch {
 	case t.socket == nil:
@@ -86,7 +86,7 @@ func (t Addresses) api() net.Listener {
 	}
 }
 
-// url is where the API is: by TCP, else unix: with the path of the socket.
+// url returns the address of the API: by TCP, else unix: with the path of the socket.
 func (t Addresses) url(secure bool, base string) string {
 	if t.tcp == nil {
 		return "unix:" + t.socket.Addr().String()
@@ -98,7 +98,7 @@ func bind(ctx context.Context, address string) (net.Listener, error) {
 	return (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 }
 
-// Close gives up what no server has taken over; one that has, has closed it.
+// Close closes listeners that no server owns; a server closes its own.
 func (t Addresses) Close() {
 	for _, l := range []net.Listener{t.tcp, t.socket, t.metrics} {
 		if l != nil {
@@ -107,7 +107,7 @@ func (t Addresses) Close() {
 	}
 }
 
-// serve answers requests from now on.
+// serve starts to answer requests.
 func (a *App) serve(taken Addresses) error {
 	proxies, err := peers.ParseProxies(a.cfg.Server.TrustedProxies)
 	if err != nil {
@@ -156,11 +156,11 @@ func (a *App) serve(taken Addresses) error {
 		return err
 	}
 	api.Alerts.Start()
-	a.stops.push("told alerts", api.Alerts.Stop)
+	a.stops.push("sent alerts", api.Alerts.Stop)
 	keys := idempotency.NewPruner(a.store, a.log)
 	keys.Start()
 	a.stops.push("idempotency keys", keys.Stop)
-	tellRoom(a.log, len(a.registry.List()), peers.Descriptors(), debug.SetMemoryLimit(-1))
+	warnRoom(a.log, len(a.registry.List()), peers.Descriptors(), debug.SetMemoryLimit(-1))
 	a.clients = a.limited(taken.api(), clientConnections(peers.Descriptors(), a.ours()), proxies, true)
 	if taken.metrics != nil { // without a credential, at an address of its own
 		scrapes := a.limited(taken.metrics, scrapeConnections, proxies, false)
@@ -183,7 +183,7 @@ func (a *App) serve(taken Addresses) error {
 	return nil
 }
 
-// serverTLS is how the API is served at its address, nil for without TLS.
+// serverTLS returns the TLS configuration of the API, nil without TLS.
 func (a *App) serverTLS() (*tls.Config, error) {
 	var err error
 	if a.authorized, err = newAuthorized(a.cfg, a.log); err != nil {
@@ -197,7 +197,7 @@ func (a *App) serverTLS() (*tls.Config, error) {
 	return a.proof.config(), err
 }
 
-// Dashboard is the address that a browser may be pointed at: the public one where
+// Dashboard returns the address of the console for a browser: the public one where
 // it is known, and never the one that stands for all interfaces. It is empty when
 // only a Unix socket is known.
 func (a *App) Dashboard() string {
@@ -226,7 +226,7 @@ func scheme(secure bool) string {
 	return "http://"
 }
 
-// listen serves until the program stops; what is under way then has the time of
+// listen serves until the program stops; requests in progress then have the time of
 // the stop to end. A listener that ends by itself ends the program.
 func (a *App) listen(name string, srv *http.Server, l *peers.Listener) {
 	a.listenSecurely(name, srv, l, nil)

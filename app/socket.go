@@ -19,8 +19,8 @@ type socket struct {
 	made fs.FileInfo // the file
 }
 
-// listenAt opens the socket at path with that mode. A file that a dead program left
-// there is replaced; that of a living one, and what is no socket, is an error.
+// listenAt opens the socket at path with that mode. The socket that a dead program left
+// there is replaced; that of a running one, and a file that is no socket, is an error.
 func listenAt(ctx context.Context, path string, mode fs.FileMode) (*socket, error) {
 	free := lockFolder(filepath.Dir(path))
 	defer free()
@@ -51,21 +51,21 @@ func removeStale(ctx context.Context, path string) error {
 	case err != nil:
 		return err
 	case info.Mode().Type() != fs.ModeSocket:
-		return config.Faulty(fmt.Errorf("%s is there and is no socket; name another path, or move it away", path))
+		return config.Faulty(fmt.Errorf("%s exists and is not a socket; choose another path, or move it away", path))
 	}
 	c, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 	if err == nil {
 		_ = c.Close()
-		return fmt.Errorf("another program listens at %s; stop it, or name another path", path)
+		return fmt.Errorf("another program listens at %s; stop it, or choose another path", path)
 	}
 	if !refused(err) {
-		return fmt.Errorf("%s is there, and whether somebody listens cannot be found out: %w", path, err)
+		return fmt.Errorf("%s exists, but it is unknown whether a program listens on it: %w", path, err)
 	}
 	return os.Remove(path)
 }
 
 // Close implements [net.Listener]. The file goes first, and only if it is still the
-// one that was made: as long as this one listens, no other program takes it away.
+// one that was created: while this one listens, no other program removes it.
 func (s *socket) Close() error {
 	free := lockFolder(filepath.Dir(s.path))
 	defer free()

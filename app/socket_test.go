@@ -22,7 +22,7 @@ import (
 	"postern/config"
 )
 
-// over is a client by way of a Unix socket.
+// over returns a client through a Unix socket.
 func over(path string) *http.Client {
 	return &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", path)
@@ -40,7 +40,7 @@ func statusOf(t *testing.T, c *http.Client, url string) int {
 	return resp.StatusCode
 }
 
-func TestTheAPIIsServedAtASocketBesideItsAddress(t *testing.T) {
+func TestUnixSocketServesTheAPI(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	s := configured(t, func(c *config.Config) { c.Server.Socket = path })
 	if got := statusOf(t, over(path), "http://postern/ready"); got != http.StatusOK {
@@ -77,8 +77,8 @@ func TestWithoutAnAddressOnlyTheSocketIsServed(t *testing.T) {
 	_ = ws.CloseNow()
 }
 
-// TestTheSocketIsPlainWhereTheAddressHasTLS and both are of one program.
-func TestTheSocketIsPlainWhereTheAddressHasTLS(t *testing.T) {
+// TestUnixSocketHasNoTLS: both serve the same program.
+func TestUnixSocketHasNoTLS(t *testing.T) {
 	a := newAuthority(t)
 	serial := a.issue(time.Now().Add(time.Hour))
 	path := filepath.Join(t.TempDir(), "s")
@@ -94,7 +94,7 @@ func TestTheSocketIsPlainWhereTheAddressHasTLS(t *testing.T) {
 	}
 }
 
-// deaf leaves the file of a socket behind at which nobody listens, as a killed
+// deaf leaves the file of a socket behind without a listener, as a killed
 // program does.
 func deaf(t *testing.T) (path string) {
 	t.Helper()
@@ -122,8 +122,8 @@ func TestAStaleSocketIsReplaced(t *testing.T) {
 	}
 }
 
-// TestOfManyThatStartAtOnceOneGetsTheSocket and it can be reached.
-func TestOfManyThatStartAtOnceOneGetsTheSocket(t *testing.T) {
+// TestOneOfManyStartsGetsTheSocket, which is reachable.
+func TestOneOfManyStartsGetsTheSocket(t *testing.T) {
 	for range 20 {
 		path := deaf(t)
 		var all sync.WaitGroup
@@ -150,7 +150,7 @@ func TestOfManyThatStartAtOnceOneGetsTheSocket(t *testing.T) {
 	}
 }
 
-func TestASocketThatSomebodyServesAndAFileThatIsNoneAreLeftAlone(t *testing.T) {
+func TestUsedSocketsAndOtherFilesAreKept(t *testing.T) {
 	live := filepath.Join(t.TempDir(), "s")
 	l, err := listenAt(t.Context(), live, 0o600)
 	if err != nil {
@@ -166,7 +166,7 @@ func TestASocketThatSomebodyServesAndAFileThatIsNoneAreLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		live: "another program listens at", file: "is no socket", link: "is no socket",
+		live: "another program listens at", file: "is not a socket", link: "is not a socket",
 		filepath.Join(t.TempDir(), "no", "s"): "its folder must be there",
 	} {
 		cfg := config.Default()
@@ -186,8 +186,8 @@ func TestASocketThatSomebodyServesAndAFileThatIsNoneAreLeftAlone(t *testing.T) {
 	_ = c.Close()
 }
 
-// TestTheSocketOfSomebodyElseIsNotRemovedAtTheStop: an operator has moved ours away.
-func TestTheSocketOfSomebodyElseIsNotRemovedAtTheStop(t *testing.T) {
+// TestStopKeepsTheSocketOfAnotherProgram: an operator has moved ours away.
+func TestStopKeepsTheSocketOfAnotherProgram(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	first, err := listenAt(t.Context(), path, 0o600)
 	if err != nil {
@@ -211,9 +211,9 @@ func TestTheSocketOfSomebodyElseIsNotRemovedAtTheStop(t *testing.T) {
 	_ = c.Close()
 }
 
-// TestXForwardedForCountsAtTheSocketOnlyWhereItIsTrusted: else all who connect there
+// TestSocketForwardedForNeedsTrust: else all who connect there
 // are one client, whatever they write.
-func TestXForwardedForCountsAtTheSocketOnlyWhereItIsTrusted(t *testing.T) {
+func TestSocketForwardedForNeedsTrust(t *testing.T) {
 	for _, trusted := range []bool{false, true} {
 		path := filepath.Join(t.TempDir(), "s")
 		s := configured(t, func(c *config.Config) {

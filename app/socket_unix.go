@@ -14,7 +14,7 @@ import (
 )
 
 // lockFolder keeps other starts and stops of this program from the sockets in a
-// folder, as long as nobody holds the lock for good. free gives it back.
+// folder, unless another process holds the lock for good. free gives it back.
 func lockFolder(folder string) (free func()) {
 	f, err := os.Open(folder)
 	if err != nil {

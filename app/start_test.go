@@ -12,9 +12,9 @@ import (
 	"postern/config"
 )
 
-// TestAStartThatIsInterruptedEndsInOrderAndIsNoFailure interrupts a start before
+// TestInterruptedStartEndsInOrder interrupts a start before
 // and after each of its parts.
-func TestAStartThatIsInterruptedEndsInOrderAndIsNoFailure(t *testing.T) {
+func TestInterruptedStartEndsInOrder(t *testing.T) {
 	folder := t.TempDir()
 	cfg := config.Default()
 	cfg.Server.Listen, cfg.Store.Path = "127.0.0.1:0", filepath.Join(folder, "postern.db")

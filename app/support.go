@@ -34,7 +34,7 @@ func (a *App) writeSupport(ctx context.Context, to io.Writer) error {
 	return (*gather)(ctx, to)
 }
 
-// Config is the configuration that was read last. It is not to be changed.
+// Config returns the configuration that was read last. It is not to be changed.
 func (a *App) Config() *config.Config {
 	a.reload.mu.Lock()
 	defer a.reload.mu.Unlock()
@@ -44,7 +44,7 @@ func (a *App) Config() *config.Config {
 	return a.cfg
 }
 
-// Settings are the settings in force, and the names of those that were changed since
+// Settings returns the settings in force, and the names of those that were changed since
 // the start and count from the next one on. No secret is in them.
 func (a *App) Settings() (all []config.Shown, pending []string) {
 	read := a.Config()
@@ -82,7 +82,7 @@ func (a *App) settingList() operator.SettingList {
 func (a *App) Ask(ctx context.Context, method, path string, out any) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil { // which a server would take for the end of a connection
-			err = fmt.Errorf("%s was not answered to the end: %v", path, cause)
+			err = fmt.Errorf("the answer to %s was truncated: %v", path, cause)
 		}
 	}()
 	req, err := http.NewRequestWithContext(ctx, method, path, http.NoBody)

@@ -26,7 +26,7 @@ type certificate struct {
 	cert, key string // paths
 	is        *tls.Certificate
 	stamps    [2]stamp // of the files that is was read from
-	told      [2]stamp // of those of which it was said that they cannot be used
+	logged    [2]stamp // of files that were logged as unusable
 	looked    time.Time
 	gone      bool // a file cannot be looked at, which was said
 }
@@ -53,7 +53,7 @@ func openCertificate(cfg *config.Config, log *slog.Logger) (*certificate, error)
 	return c, nil
 }
 
-// config is how the API is served with the certificate, nil for without TLS.
+// config returns the TLS configuration with the certificate, nil without TLS.
 func (c *certificate) config() *tls.Config {
 	if c == nil {
 		return nil
@@ -67,7 +67,7 @@ func (c *certificate) replace(by *certificate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cert, c.key, c.is, c.stamps, c.looked = by.cert, by.key, by.is, by.stamps, by.looked
-	c.told, c.gone = [2]stamp{}, false
+	c.logged, c.gone = [2]stamp{}, false
 }
 
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -80,13 +80,13 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	said := c.gone && err != nil
 	if c.gone = err != nil; err == nil && stamps != c.stamps {
 		// Each time: their rights may have changed, which stamps do not tell.
-		said, c.told = stamps == c.told, stamps
+		said, c.logged = stamps == c.logged, stamps
 		if err = c.load(stamps); err == nil {
-			c.log.Info("the certificate was read again", "file", c.cert, "until", c.is.Leaf.NotAfter)
+			c.log.Info("reloaded the certificate", "file", c.cert, "until", c.is.Leaf.NotAfter)
 		}
 	}
 	if err != nil && !said {
-		c.log.Error("the certificate cannot be read again; the one before it is served on; mend the files that the error names", "file", c.cert, "until", c.is.Leaf.NotAfter, "error", err)
+		c.log.Error("cannot reload the certificate; still serving the previous one; correct the files that the error names", "file", c.cert, "until", c.is.Leaf.NotAfter, "error", err)
 	}
 	return c.is, nil
 }

@@ -107,7 +107,7 @@ func (a *authority) client(keep bool) *http.Client {
 	return &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: !keep, TLSClientConfig: &tls.Config{RootCAs: pool}}}
 }
 
-// secureSockets is the program with TLS.
+// secureSockets returns the program with TLS.
 func secureSockets(t *testing.T, a *authority) *socketRig {
 	t.Helper()
 	cfg := config.Default()
@@ -121,7 +121,7 @@ func secureSockets(t *testing.T, a *authority) *socketRig {
 	return s
 }
 
-// serialOf is the number of the certificate that answers.
+// serialOf returns the number of the certificate that answers.
 func serialOf(t *testing.T, c *http.Client, url string) int64 {
 	t.Helper()
 	resp, err := c.Get(url + "/health")
@@ -133,7 +133,7 @@ func serialOf(t *testing.T, c *http.Client, url string) int64 {
 	return resp.TLS.PeerCertificates[0].SerialNumber.Int64()
 }
 
-func TestTheAPIAndItsWebSocketsAreServedByTLS(t *testing.T) {
+func TestTLSServesAPIAndWebSockets(t *testing.T) {
 	a := newAuthority(t)
 	serial := a.issue(time.Now().Add(time.Hour))
 	s := secureSockets(t, a)
@@ -169,7 +169,7 @@ func TestTheAPIAndItsWebSocketsAreServedByTLS(t *testing.T) {
 	}
 }
 
-func TestACertificateIsReadAgainUnderLoadWithoutABrokenConnection(t *testing.T) {
+func TestCertificateReloadUnderLoadBreaksNoConnection(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	a := newAuthority(t)
 	first := a.issue(time.Now().Add(time.Hour))
@@ -211,7 +211,7 @@ func TestACertificateIsReadAgainUnderLoadWithoutABrokenConnection(t *testing.T) 
 	}
 }
 
-func TestACertificateThatCannotBeReadAgainLeavesTheOneBefore(t *testing.T) {
+func TestUnreadableCertificateKeepsThePreviousOne(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	a := newAuthority(t)
 	serial := a.issue(time.Now().Add(time.Hour))
@@ -231,7 +231,7 @@ func TestACertificateThatCannotBeReadAgainLeavesTheOneBefore(t *testing.T) {
 				t.Errorf("%s: certificate %d", name, got)
 			}
 		}
-		if !strings.Contains(s.log.String(), "cannot be read again") {
+		if !strings.Contains(s.log.String(), "cannot reload the certificate") {
 			t.Errorf("%s: nothing is logged", name)
 		}
 		serial = a.issue(time.Now().Add(time.Hour))
@@ -242,10 +242,10 @@ func TestACertificateThatCannotBeReadAgainLeavesTheOneBefore(t *testing.T) {
 	}
 }
 
-// TestACertificateThatCouldNotBeReadAtFirstIsTriedAgain: one whose files got the right
+// TestUnreadableCertificateIsRetried: one whose files got the right
 // owner after they were written, or that came while no file could be opened, looks the
 // same afterwards.
-func TestACertificateThatCouldNotBeReadAtFirstIsTriedAgain(t *testing.T) {
+func TestUnreadableCertificateIsRetried(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	a := newAuthority(t)
 	a.issue(time.Now().Add(time.Hour))
@@ -268,7 +268,7 @@ func TestACertificateThatCouldNotBeReadAtFirstIsTriedAgain(t *testing.T) {
 			t.Fatal("it is served without its key")
 		}
 	}
-	if n := strings.Count(s.log.String(), "cannot be read again"); n != 1 {
+	if n := strings.Count(s.log.String(), "cannot reload the certificate"); n != 1 {
 		t.Errorf("said %d times", n)
 	}
 	become(right)

@@ -191,7 +191,7 @@ func (a *App) importAccount(ctx context.Context, file io.Reader, name string, be
 	in.Contacts, in.Messages = len(account.Instance.Contacts), len(account.Instance.Messages)
 	if l := account.Instance.Limits; l != nil {
 		if _, err := a.supervisor.SetLimits(context.WithoutCancel(ctx), in.Record.ID, *l); err != nil {
-			a.log.Error("the limits of an imported instance do not count yet; it is not connected, set them again", "instance", in.Record.Name, "instance_id", in.Record.ID, "error", err)
+			a.log.Error("the limits of an imported instance are not in force; it stays disconnected, set them again", "instance", in.Record.Name, "instance_id", in.Record.ID, "error", err)
 			return in, nil
 		}
 	}

@@ -14,7 +14,7 @@ var (
 	committed = "" // when, in seconds since 1970
 )
 
-// Version is what the program was built from, such as v1.2.0 or v1.2.0-3-gabcdef0;
+// Version returns what the program was built from, such as v1.2.0 or v1.2.0-3-gabcdef0;
 // dev when the build did not say.
 func Version() string { return version }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestABuildTellsVersionCommitAndDateAsFarAsItKnows(t *testing.T) {
+func TestVersionShowsTheKnownBuildInformation(t *testing.T) {
 	const commit = "0123456789abcdef0123456789abcdef01234567"
 	for _, c := range []struct{ version, commit, committed, begins string }{
 		{"v1.2.0", commit, "1767225600", "v1.2.0 (commit " + commit + ", 2026-01-01T00:00:00Z, go"},

@@ -19,7 +19,7 @@ import (
 	"postern/event"
 )
 
-// configured is the program in this process with a changed configuration.
+// configured returns the program in this process with a changed configuration.
 func configured(t *testing.T, change func(*config.Config)) *socketRig {
 	t.Helper()
 	cfg := config.Default()
@@ -39,7 +39,7 @@ func (s *socketRig) must(cred consumer.Credential, method, path string, in, out 
 	}
 }
 
-func TestAnInstanceTokenLivesForTheSecondsOfTheConfiguration(t *testing.T) {
+func TestInstanceTokenExpiresAsConfigured(t *testing.T) {
 	s := configured(t, func(c *config.Config) { c.Authentication.JWTExpiresIn = 60 })
 	raw, err := base64.RawURLEncoding.DecodeString(strings.Split(s.instance("a"), ".")[1])
 	if err != nil {
@@ -51,7 +51,7 @@ func TestAnInstanceTokenLivesForTheSecondsOfTheConfiguration(t *testing.T) {
 	}
 }
 
-func TestPrivateReceiversAreRefusedWhenTheConfigurationSaysSo(t *testing.T) {
+func TestDenyPrivateRefusesPrivateReceivers(t *testing.T) {
 	var reached atomic.Int32
 	witness := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
 	defer witness.Close()
@@ -72,7 +72,7 @@ func TestPrivateReceiversAreRefusedWhenTheConfigurationSaysSo(t *testing.T) {
 	}
 }
 
-func TestBatchEventsAreKeptAsDisabledWithoutAGlobalWebhook(t *testing.T) {
+func TestBatchEventsWithoutGlobalWebhookAreDisabled(t *testing.T) {
 	for _, enabled := range []bool{false, true} {
 		s := configured(t, func(c *config.Config) {
 			c.Webhook.GlobalURL, c.Webhook.GlobalEnabled = "http://127.0.0.1:1/", enabled
@@ -87,9 +87,9 @@ func TestBatchEventsAreKeptAsDisabledWithoutAGlobalWebhook(t *testing.T) {
 	}
 }
 
-// TestEachPersistenceGateOfTheConfigurationShutsItsEvents reports a message, a
+// TestPersistenceSettingsGateTheirEvents reports a message, a
 // receipt for it and a contact, with one gate shut after the other.
-func TestEachPersistenceGateOfTheConfigurationShutsItsEvents(t *testing.T) {
+func TestPersistenceSettingsGateTheirEvents(t *testing.T) {
 	all := []event.Kind{event.MessagesUpsert, event.MessagesUpdate, event.ContactsUpsert}
 	for name, c := range map[string]struct {
 		shut   func(*config.Config)
@@ -101,12 +101,12 @@ func TestEachPersistenceGateOfTheConfigurationShutsItsEvents(t *testing.T) {
 		"contacts":       {func(c *config.Config) { c.Database.SaveContacts = false }, []event.Kind{event.ContactsUpsert}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			told := map[string]int{}
+			reported := map[string]int{}
 			var mu sync.Mutex
 			hook := httptest.NewServer(consumer.Receive(http.StatusOK, func(r consumer.Webhook) {
 				mu.Lock()
 				defer mu.Unlock()
-				told[r.Event]++
+				reported[r.Event]++
 			}))
 			defer hook.Close()
 			s := configured(t, func(cfg *config.Config) {
@@ -130,8 +130,8 @@ func TestEachPersistenceGateOfTheConfigurationShutsItsEvents(t *testing.T) {
 				if slices.Contains(c.closed, k) {
 					want = 0
 				}
-				if got := told[string(k)]; got != want {
-					t.Errorf("%s: told %d times, want %d", k, got, want)
+				if got := reported[string(k)]; got != want {
+					t.Errorf("%s: reported %d times, want %d", k, got, want)
 				}
 			}
 		})

@@ -19,7 +19,7 @@ const unfinished = ".unfinished-postern-"
 
 // ErrLeft reports that the complete file could not be removed after an error. A power
 // failure may still lose it.
-var ErrLeft = errors.New("the file could not be removed again")
+var ErrLeft = errors.New("the partial file could not be removed")
 
 // WriteFile writes the file at path atomically: to a temporary file, which is synced and
 // then renamed. It never overwrites a file; the error then wraps [fs.ErrExist]. An error
@@ -73,7 +73,7 @@ func writeFile(path string, write func(io.Writer) error, verify func(f *os.File,
 	return nil
 }
 
-// readBack has verify read the file from the disk, bypassing the page cache where the
+// readBack makes verify read the file from the disk, bypassing the page cache where the
 // system allows it.
 func readBack(f *os.File, verify func(f *os.File, size int64) error) error {
 	info, err := f.Stat()

@@ -15,7 +15,7 @@ type InstanceRef struct {
 	Name string `json:"name"`
 }
 
-// CreateRequest is a batch to be created. Instances are resolved already; one
+// CreateRequest describes a new batch. Instances are already resolved; one
 // that is named twice counts once.
 type CreateRequest struct {
 	Name               string
@@ -30,7 +30,7 @@ type CreateRequest struct {
 	Schedule           json.RawMessage // null or empty: none
 	ExternalAttributes json.RawMessage // an object; null or empty: none
 
-	// Key is the scoped key that the batch is created with; zero: another credential.
+	// Key is the scoped key of the request; zero: another credential.
 	Key uuid.UUID
 
 	// InCommit, when set, is called with the new batch in the commit that makes
@@ -39,7 +39,7 @@ type CreateRequest struct {
 	InCommit func(tx *store.Tx, created View) error
 }
 
-// View is a batch as REST shows it. Times of what did not happen are left out.
+// View is a batch as the API shows it. Times of phases not reached are omitted.
 type View struct {
 	ID                 uuid.UUID             `json:"id"`
 	Name               string                `json:"name"`
@@ -91,7 +91,7 @@ const (
 	AttemptUnknown     AttemptStatus = "UNKNOWN"
 )
 
-// Item is one recipient of a batch as REST shows it. A delay and errors are left
+// Item is one recipient of a batch as the API shows it. A delay and errors are left
 // out when there are none.
 type Item struct {
 	ID                   uuid.UUID   `json:"id"`

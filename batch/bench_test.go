@@ -56,7 +56,7 @@ func benchEngine(b *testing.B) (*store.Store, *Engine) {
 	return s, e
 }
 
-// bareRate is how many one-record commits a second one caller gets.
+// bareRate returns how many one-record commits a second one caller gets.
 func bareRate(b *testing.B, s *store.Store) float64 {
 	b.Helper()
 	const n = 1000

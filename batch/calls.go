@@ -13,17 +13,17 @@ import (
 
 // StartBatch starts a batch that is a draft, paused or interrupted. It accepts
 // and changes nothing while the batch runs or waits. Errors are ErrNotFound,
-// *TransitionError, and *InvalidError for a draft whose only window is over.
+// *TransitionError, and *InvalidError for a draft whose only window has ended.
 func (e *Engine) StartBatch(ctx context.Context, owner, id uuid.UUID) (View, error) {
 	return e.StartWithKey(ctx, owner, id, uuid.Nil)
 }
 
-// StartWithKey is StartBatch with a scoped key, whose batch it is from then on: see OfKey.
+// StartWithKey is StartBatch with a scoped key, to which the batch then belongs: see OfKey.
 func (e *Engine) StartWithKey(ctx context.Context, owner, id, key uuid.UUID) (View, error) {
 	return e.call(ctx, owner, id, OnStart, func(tx *store.Tx) error { return noteStarted(tx, id, key) })
 }
 
-// Pause has the batch pause at its next safe point. Errors are ErrNotFound and
+// Pause pauses the batch at its next safe point. Errors are ErrNotFound and
 // *TransitionError.
 func (e *Engine) Pause(ctx context.Context, owner, id uuid.UUID) (View, error) {
 	return e.call(ctx, owner, id, OnPause, nil)
@@ -57,7 +57,7 @@ func (e *Engine) callAny(ctx context.Context, id uuid.UUID, on Trigger) (View, e
 	return e.call(ctx, s.Owner, id, on, nil)
 }
 
-// call commits what an API call asks for, with also unless that is nil, and wakes the
+// call commits the change of an API call, with also unless that is nil, and wakes the
 // worker.
 func (e *Engine) call(ctx context.Context, owner, id uuid.UUID, on Trigger, also func(*store.Tx) error) (View, error) {
 	b, err := e.read(owner, id)

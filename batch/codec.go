@@ -45,7 +45,7 @@ func (h *header) encode() []byte {
 	raw = appendText(raw, string(h.Status), h.Reason)
 	c := h.Counts
 	raw = appendNumbers(raw, c.Total, c.Pending, c.Sending, c.Success, c.Failed, c.Skipped, c.Unknown)
-	raw = appendNumbers(raw, h.Told, h.Cursor, h.Current)
+	raw = appendNumbers(raw, h.Reported, h.Cursor, h.Current)
 	raw = binary.AppendUvarint(raw, h.Fence)
 	raw = appendNumbers(raw, h.UpdatedAt, h.StartedAt, h.CompletedAt, h.PausedAt, h.StoppedAt,
 		h.InterruptedAt, h.RecoveredAt, h.NextRunAt)
@@ -70,7 +70,7 @@ func decodeHeader(raw []byte) (h header, err error) {
 	c := &h.Counts
 	for _, n := range []*int{
 		&c.Total, &c.Pending, &c.Sending, &c.Success, &c.Failed, &c.Skipped, &c.Unknown,
-		&h.Told, &h.Cursor, &h.Current,
+		&h.Reported, &h.Cursor, &h.Current,
 	} {
 		*n = int(d.number())
 	}
@@ -96,8 +96,8 @@ func decodeHeader(raw []byte) (h header, err error) {
 	return h, d.end("header")
 }
 
-// encode leaves out what the recipient and the client's id tell anyway. Of an
-// item that has not changed yet there is the recipient only; a record grows by half
+// encode omits what follows from the recipient and the client's id. Of an
+// unchanged item only the recipient is stored; a record grows by half
 // or more when it is sent, for which pages are left with room (Buckets).
 func (r *itemRecord) encode() []byte {
 	raw := appendWaiting(make([]byte, 0, 96), r.Input, r.To)
@@ -202,8 +202,8 @@ const (
 // digits follow.
 const webPrefix = "3EB0"
 
-// appendShort writes texts of which most are phone numbers and message ids in half
-// the room.
+// appendShort writes phone numbers and message ids in half
+// the space.
 func appendShort(raw []byte, texts ...string) []byte {
 	for _, s := range texts {
 		if n, err := strconv.ParseUint(s, 10, 60); err == nil && strconv.FormatUint(n, 10) == s {
@@ -228,8 +228,8 @@ func appendNumbers[T int | int64](raw []byte, numbers ...T) []byte {
 	return raw
 }
 
-// decoder reads a record. After the first field that is not there it gives
-// zeros, and end reports it.
+// decoder reads a record. After the first missing field it returns
+// zeros, and end reports the error.
 type decoder struct {
 	rest []byte
 	bad  bool
@@ -296,7 +296,7 @@ func (d *decoder) take(n uint64) []byte {
 	return b
 }
 
-// length is how many fields or records follow, each of a byte at least.
+// length returns how many fields or records follow, each of a byte at least.
 func (d *decoder) length() int {
 	n := d.number()
 	if n < 0 || n > int64(len(d.rest)) {
@@ -306,7 +306,7 @@ func (d *decoder) length() int {
 	return int(n)
 }
 
-// end reports a record that was too short, too long or of another version.
+// end returns an error for a record that is too short, too long or of another version.
 func (d *decoder) end(what string) error {
 	if d.bad || len(d.rest) > 0 {
 		return d.damaged(what)

@@ -14,7 +14,7 @@ import (
 func sampleHeader() header {
 	return header{
 		Core: Core{
-			Status: event.BatchIsInterrupted, Started: true, Told: 42, AutoResume: true,
+			Status: event.BatchIsInterrupted, Started: true, Reported: 42, AutoResume: true,
 			Counts: Counts{Total: 28, Pending: 1, Sending: 2, Success: 3, Failed: 4, Skipped: 5, Unknown: 6},
 		},
 		Fence: 1<<64 - 1, Cursor: 8, Current: 7, Reason: reasonLease, WindowOff: true,
@@ -115,7 +115,7 @@ func TestAShortTextComesBackAsItWas(t *testing.T) {
 	}
 }
 
-func TestARecordThatIsCutTooLongOrOfAnotherVersionIsDamaged(t *testing.T) {
+func TestMalformedRecordIsDamaged(t *testing.T) {
 	h := sampleHeader()
 	whole := h.encode()
 	for n := range whole {

@@ -13,28 +13,28 @@ import (
 	"postern/store"
 )
 
-// Fleet is the set of instances as a batch sees it. Its methods are called
+// Fleet is the set of instances that batches use. Its methods are called
 // from many goroutines.
 type Fleet interface {
-	// Instance tells the name and the state of an instance from memory; ok is
+	// Instance returns the name and the state of an instance from memory; ok is
 	// false when it was deleted.
 	Instance(id int64) (name string, state event.State, ok bool)
-	// Gate tells whether an instance may send to somebody now, and if not, until
+	// Gate reports whether an instance may send to a recipient now, and if not, until
 	// when and why. It is asked before each send, and about each item that waits
 	// while the answer is that only strangers are kept back: it should answer
 	// from memory when nothing does. Whenever it may have opened before the time
-	// that it told, or somebody who was a stranger may be written to,
+	// that it reported, or a stranger may be written to,
 	// Engine.GateChanged is called.
 	Gate(Question) Gate
 	// Send sends one message and returns once its outcome is known. Its error
 	// wraps event.ErrNotConnected, ErrBusy, ErrNotNow, ErrNotOnWhatsApp,
 	// ErrSendRefused or ErrOutcomeUnknown; any other error counts as the last one. It calls
 	// out.Leaving when the message's turn has come, before a byte of it leaves:
-	// one that never did is not in doubt, and its time has not begun.
+	// a message that never left is not uncertain, and its timeout has not begun.
 	Send(ctx context.Context, instance int64, out event.Outgoing) (Receipt, error)
 }
 
-// Receipt is what a successful send left behind.
+// Receipt is the result of a successful send.
 type Receipt struct {
 	WhatsAppID   string // the message id that WhatsApp acknowledged
 	RecipientJID string // where it went
@@ -54,19 +54,19 @@ type Config struct {
 	Fleet  Fleet
 	Logger *slog.Logger // nil: silent
 
-	// LetGo takes back the place that a batch may have at a gate: it does not send
-	// next. It may call GateChanged. nil: there are no places.
+	// LetGo releases the reservation that a batch may have at a gate: it does not send
+	// next. It may call GateChanged. nil: there are no reservations.
 	LetGo func(batch uuid.UUID)
 
-	// Changed is told of each batch that is new, another than before, or was deleted by
-	// a call, after the commit that made it so. It must not block. nil: nobody is told.
+	// Changed is called for each batch that is new, changed, or deleted by
+	// a call, after the commit that made it so. It must not block. nil: no calls.
 	Changed func(owner, batch uuid.UUID, gone bool)
 
-	// NewMessageID makes the WhatsApp id of one send.
+	// NewMessageID returns a new WhatsApp message id.
 	NewMessageID func() string
 
-	// Restored tells that the file came from a backup: what was under way in it may
-	// have been sent since. It goes on when a call says so, and never by itself.
+	// Restored means that the file came from a backup: its unfinished batches may
+	// have sent since. They resume only by a call.
 	Restored bool
 
 	Enabled       bool          // false: batches are kept but none is claimed
@@ -85,7 +85,7 @@ type Config struct {
 	TurnTimeout time.Duration
 	// MediaTimeout is added to SendTimeout and to Lease when the message has
 	// something to be fetched or uploaded first, so that a slow server of the
-	// file is told from a send without an answer; 0 means no more time.
+	// file is distinguished from a send without an answer; 0 means no more time.
 	MediaTimeout time.Duration
 	// Lease is how long a send may go unanswered, from its turn on, before its
 	// batch is taken from it; 0 means 60 s. It is raised to twice SendTimeout when it is not

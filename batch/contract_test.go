@@ -37,7 +37,7 @@ func TestAScheduleThatIsRefusedNamesItsField(t *testing.T) {
 	}
 }
 
-func TestAPayloadOf4KiBIsToldInFullAndOneByteMoreIsReduced(t *testing.T) {
+func TestPayloadAbove4KiBIsReduced(t *testing.T) {
 	const frame = len(`{"text":""}`)
 	for size, full := range map[int]bool{4096: true, 4097: false} {
 		f := newFleet(1, 2)
@@ -50,14 +50,14 @@ func TestAPayloadOf4KiBIsToldInFullAndOneByteMoreIsReduced(t *testing.T) {
 			all := payloads(r)
 			for _, kind := range []event.Kind{event.BatchProgress, event.BatchCompletedWithErrors} {
 				if _, whole := all[kind]["batch"].(map[string]any)["message"]; whole != full {
-					t.Errorf("%s with %d bytes: told in full is %v", kind, size, whole)
+					t.Errorf("%s with %d bytes: reported in full is %v", kind, size, whole)
 				}
 			}
 		})
 	}
 }
 
-func TestAFullCompletedEventIsToldHoweverLargeTheMessageIs(t *testing.T) {
+func TestCompletedEventContainsALargeMessage(t *testing.T) {
 	bubble(t, newFleet(1, 2), func(r *rig) {
 		req := request(1)
 		req.Message.Payload = fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("x", reduceOver))
@@ -96,7 +96,7 @@ func TestTheInterruptionReasonIsNullAgainAfterRecovery(t *testing.T) {
 	})
 }
 
-func TestEventsAndReadsCarryTheScheduleAsItWasGiven(t *testing.T) {
+func TestEventsAndViewsKeepTheSchedule(t *testing.T) {
 	bubble(t, newFleet(1, 2), func(r *rig) {
 		begin := time.Now().Add(time.Hour).In(time.FixedZone("", 2*60*60))
 		req := request(1)
@@ -186,7 +186,7 @@ func TestItemsAndAttemptsHaveExactlyTheirFields(t *testing.T) {
 	})
 }
 
-func TestProgressIsTheRoundedDownPercentOfAllThatEnded(t *testing.T) {
+func TestProgressIsTheRoundedDownPercentage(t *testing.T) {
 	for _, tc := range []struct {
 		c    Counts
 		want int

@@ -20,14 +20,14 @@ const MaxName = 255
 const (
 	maxPayload    = 1 << 20
 	maxAttributes = 64 << 10
-	maxComplaints = 100
-	// chunk is how many items one commit of a creation holds, so that other
-	// writers are not held up for long.
+	maxReported   = 100
+	// chunk is the number of items in one commit of a creation, so that other
+	// writers are not delayed for long.
 	chunk = 250
 )
 
 // Create stores a batch with all its items and lets a worker claim it. The
-// batch appears at once and whole, however many commits its items take; what
+// batch appears atomically, however many commits its items take; what
 // an error or the end of ctx leaves behind is never visible and is removed in
 // the background. A large one waits for its turn, see creations. Errors are *InvalidError, ErrTooManyOpen, ErrCreating, store.ErrDiskFull and those of the
 // store.
@@ -74,8 +74,8 @@ func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (
 	return b.view(states, e.now()), nil
 }
 
-// stage writes the items of a batch that is not there yet, in commits of one
-// chunk, under a mark that has them swept when the creation does not get to
+// stage writes the items of a batch that is not visible yet, in commits of one
+// chunk, under a mark by which they are swept if the creation does not reach
 // its end.
 func (e *Engine) stage(ctx context.Context, id uuid.UUID, all recipients) error {
 	for from := 0; from < all.len(); from += chunk {
@@ -156,7 +156,7 @@ func putItems(tx *store.Tx, id uuid.UUID, all recipients, from, before int) erro
 	return nil
 }
 
-// prepare checks the request and builds the batch and whom it goes to.
+// prepare checks the request and builds the batch and its recipients.
 func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, recipients, error) {
 	var none recipients
 	if err := e.validate(&r); err != nil {
@@ -200,7 +200,7 @@ func invalid(code string, messages ...string) error {
 	return &InvalidError{Code: code, Messages: messages}
 }
 
-// validate checks all but schedule and recipients, and puts the request into
+// validate checks everything except schedule and recipients, and converts the request to
 // the form that is stored.
 func (e *Engine) validate(r *CreateRequest) error {
 	if n := utf8.RuneCountInString(r.Name); n < 1 || n > MaxName {
@@ -246,7 +246,7 @@ func validateAttributes(r *CreateRequest) error {
 	return nil
 }
 
-// unique drops instances that are named again.
+// unique drops duplicate instances.
 func unique(all []InstanceRef) []InstanceRef {
 	seen := make(map[int64]bool, len(all))
 	var kept []InstanceRef

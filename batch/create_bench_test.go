@@ -38,14 +38,14 @@ func BenchmarkCreate(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// draftOf is a request whose batch no worker takes.
+// draftOf returns a request whose batch no worker takes.
 func draftOf(n int) CreateRequest {
 	req, no := request(n), false
 	req.AutoStart = &no
 	return req
 }
 
-// bareInserts is how long bbolt takes for the records of a batch, with the
+// bareInserts returns how long bbolt takes for the records of a batch, with the
 // options of the store.
 func bareInserts(b *testing.B, id uuid.UUID, recipients []string, commits int) time.Duration {
 	b.Helper()

@@ -87,7 +87,7 @@ func TestACreationThatIsGivenUpLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestACreationCutShortByACrashIsSweptAtTheNextStart(t *testing.T) {
+func TestStartSweepsAnInterruptedCreation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newFleet(1), nil)
 		b, to, err := r.e.prepare(owner, request(2*chunk+chunk/2))
@@ -119,7 +119,7 @@ func records(t *testing.T, s *store.Store, bucket string) (n int) {
 	return n
 }
 
-// padded is a JSON object of exactly size bytes.
+// padded returns a JSON object of exactly size bytes.
 func padded(object string, size int) json.RawMessage {
 	return json.RawMessage(object[:len(object)-1] + strings.Repeat(" ", size-len(object)) + "}")
 }
@@ -161,7 +161,7 @@ func TestEveryLimitOfACreationIsAllowedItself(t *testing.T) {
 	}
 }
 
-func TestRepeatedRecipientsAreDroppedAndCountedAndRepeatedInstancesCountOnce(t *testing.T) {
+func TestDuplicateRecipientsAndInstancesCountOnce(t *testing.T) {
 	bubble(t, newFleet(), func(r *rig) {
 		req := request(0)
 		req.Instances = []InstanceRef{{1, "i1"}, {2, "i2"}, {1, "i1"}}
@@ -177,7 +177,7 @@ func TestRepeatedRecipientsAreDroppedAndCountedAndRepeatedInstancesCountOnce(t *
 	})
 }
 
-func TestAtMostAHundredWrongRecipientsAreNamedEachByItsIndex(t *testing.T) {
+func TestUpTo100InvalidRecipientsAreListed(t *testing.T) {
 	bubble(t, newFleet(), func(r *rig) {
 		req := request(150)
 		for i := range req.Recipients[:149] {

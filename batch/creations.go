@@ -11,17 +11,17 @@ import (
 	"github.com/google/uuid"
 )
 
-// ErrCreating says that a large batch could not be created yet, since others are.
+// ErrCreating means that a large batch could not be created because others are being created.
 var ErrCreating = errors.New("other large batches are being created; try again later")
 
 const (
-	// creators is how many large batches are created at once. Each takes some
-	// megabytes and has a part of every commit.
+	// creators is how many large batches are created concurrently. Each takes some
+	// megabytes and a part of every commit.
 	creators = 1
 	// maxCreations bounds how many others wait for that, of all users and of one.
 	maxCreations        = 128
 	maxCreationsOfOwner = 64
-	// creationWait is how long one waits.
+	// creationWait limits the wait of one.
 	creationWait = time.Minute
 )
 
@@ -35,7 +35,7 @@ type creations struct {
 	waiting int
 }
 
-// enter waits for the turn of a batch. When leave is called it is another one's. Its
+// enter waits for the turn of a batch, which ends with a call of leave. Its
 // error is ErrCreating, or the cause of ctx's end.
 func (c *creations) enter(ctx context.Context, owner uuid.UUID) (leave func(), err error) {
 	c.mu.Lock()
@@ -51,14 +51,14 @@ func (c *creations) enter(ctx context.Context, owner uuid.UUID) (leave func(), e
 	turn := make(chan struct{})
 	c.queue(owner, turn)
 	c.mu.Unlock()
-	patience := time.NewTimer(creationWait)
-	defer patience.Stop()
+	limit := time.NewTimer(creationWait)
+	defer limit.Stop()
 	select {
 	case <-turn:
 		return c.leave, nil
 	case <-ctx.Done():
 		err = context.Cause(ctx)
-	case <-patience.C:
+	case <-limit.C:
 		err = fmt.Errorf("%w: it waited %v for its turn", ErrCreating, creationWait)
 	}
 	if !c.withdraw(owner, turn) {
@@ -67,7 +67,7 @@ func (c *creations) enter(ctx context.Context, owner uuid.UUID) (leave func(), e
 	return nil, err
 }
 
-// queue puts a batch behind the others of its owner. c.mu is held.
+// queue appends a batch to those of its owner. c.mu is held.
 func (c *creations) queue(owner uuid.UUID, turn chan struct{}) {
 	if c.queues == nil {
 		c.queues = map[uuid.UUID][]chan struct{}{}
@@ -79,7 +79,7 @@ func (c *creations) queue(owner uuid.UUID, turn chan struct{}) {
 	c.waiting++
 }
 
-// leave gives the turn to the first batch of the owner whose turn it is.
+// leave passes the turn to the first batch of the next owner.
 func (c *creations) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,7 +99,7 @@ func (c *creations) leave() {
 	close(turn)
 }
 
-// withdraw takes a batch out that still waits.
+// withdraw removes a waiting batch.
 func (c *creations) withdraw(owner uuid.UUID, turn chan struct{}) (waited bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

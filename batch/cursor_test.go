@@ -8,7 +8,7 @@ import (
 	"postern/event"
 )
 
-func TestACursorIsGoodForTheListThatReturnedItAndNoOther(t *testing.T) {
+func TestCursorIsValidForItsListOnly(t *testing.T) {
 	bubble(t, newFleet(1), func(r *rig) {
 		r.create(request(3))
 		r.status(event.BatchIsCompleted)

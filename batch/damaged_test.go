@@ -10,9 +10,9 @@ import (
 	"postern/store"
 )
 
-// TestADamagedItemFailsAndTheOthersAreSent: nobody knows to whom it was to go,
+// TestDamagedItemFailsAndOthersAreSent: its recipient is unknown,
 // and that nothing left for it.
-func TestADamagedItemFailsAndTheOthersAreSent(t *testing.T) {
+func TestDamagedItemFailsAndOthersAreSent(t *testing.T) {
 	bubble(t, newFleet(1), func(r *rig) {
 		req := request(4)
 		req.AutoStart = new(bool)
@@ -35,9 +35,9 @@ func TestADamagedItemFailsAndTheOthersAreSent(t *testing.T) {
 				t.Errorf("code %s", *i.LastErrorCode)
 			}
 		}
-		told, _ := payloads(r)[event.BatchItemFailed]["error"].(map[string]any)
-		if told["code"] != "SEND_MESSAGE_FAILED" || !strings.Contains(fmt.Sprint(told["message"]), "damaged") {
-			t.Errorf("item.failed tells %v: its code is SEND_MESSAGE_FAILED whatever the reason", told)
+		reported, _ := payloads(r)[event.BatchItemFailed]["error"].(map[string]any)
+		if reported["code"] != "SEND_MESSAGE_FAILED" || !strings.Contains(fmt.Sprint(reported["message"]), "damaged") {
+			t.Errorf("item.failed reports %v: its code is SEND_MESSAGE_FAILED whatever the reason", reported)
 		}
 	})
 }

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// departure is the moment from which on a message may have left: the send asks
-// for it, and until then it can be called off.
+// departure is the moment after which a message may have left: the send asks
+// for it, and until then it can be cancelled.
 type departure struct {
 	now func() // called when it leaves
 
@@ -31,9 +31,9 @@ func (d *departure) leave() error {
 	return nil
 }
 
-// callOff keeps the message from leaving. It reports false when it may have
+// cancel keeps the message from leaving. It reports false when it may have
 // left already.
-func (d *departure) callOff() bool {
+func (d *departure) cancel() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.called = !d.left

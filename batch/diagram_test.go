@@ -22,7 +22,7 @@ func inSecondDrawing(r row, from event.BatchStatus) bool {
 	return slices.Contains(hard, r.On) || from == stopping || from == interr
 }
 
-// drawing is the state machine for mermaid. Rows that keep the status are left
+// drawing returns the state machine for mermaid. Rows that keep the status are left
 // out; several triggers between the same two states share an arrow.
 func drawing(second bool) string {
 	var arrows []string
@@ -54,7 +54,7 @@ func drawing(second bool) string {
 	return b.String() + "```\n"
 }
 
-// point is a state in a drawing, where a batch that does not exist yet is the
+// point returns a state in a drawing, where a batch that does not exist yet is the
 // beginning.
 func point(s event.BatchStatus) string {
 	if s == unborn {
@@ -78,7 +78,7 @@ func everyStatus() (all []event.BatchStatus) {
 	return all
 }
 
-// rowsTable is every row of the state machine, in the order that decides.
+// rowsTable returns every row of the state machine, in the order that decides.
 func rowsTable() string {
 	var b strings.Builder
 	b.WriteString("| From | On | Case | To | Events |\n|---|---|---|---|---|\n")
@@ -88,7 +88,7 @@ func rowsTable() string {
 	return b.String()
 }
 
-// callsTable is what each call does in each status.
+// callsTable returns what each call does in each status.
 func callsTable() string {
 	var b strings.Builder
 	b.WriteString("| Call | Acts in | Is taken and changes nothing in | Is refused with 409 in |\n|---|---|---|---|\n")
@@ -155,7 +155,7 @@ func TestTheBatchPageShowsTheTable(t *testing.T) {
 	}
 }
 
-func TestTheBatchPageExplainsEveryStatusAndEveryEvent(t *testing.T) {
+func TestBatchPageListsEveryStatusAndEvent(t *testing.T) {
 	raw, err := os.ReadFile(batchPage)
 	if err != nil {
 		t.Fatal(err)

@@ -47,7 +47,7 @@ type Engine struct {
 	running bool                  // between Start and Stop
 }
 
-// New returns an engine that takes API calls; its workers begin with Start.
+// New returns an engine that accepts API calls; its workers begin with Start.
 func New(cfg Config) (*Engine, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -62,8 +62,8 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// Start recovers what the last process left behind, one commit per batch that
-// was under way, and lets workers run. It is called once. Finished batches
+// Start recovers the batches of the last process, one commit per batch that
+// was running, and starts the workers. It is called once. Finished batches
 // cost it nothing.
 func (e *Engine) Start(ctx context.Context) error {
 	var openBatches, unfinished []uuid.UUID
@@ -117,8 +117,8 @@ func (e *Engine) sweepAll(unfinished []uuid.UUID) {
 	}
 }
 
-// found settles a batch that was under way when its process ended. Whether the
-// item in SENDING arrived nobody knows, so it becomes UNKNOWN.
+// found settles a batch that was running when its process ended. Whether the
+// item in SENDING arrived is unknown, so it becomes UNKNOWN.
 func (e *Engine) found(ctx context.Context, id uuid.UUID) error {
 	var b *full
 	err := e.cfg.Store.View(func(tx *store.Tx) (err error) {
@@ -143,7 +143,7 @@ func (e *Engine) found(ctx context.Context, id uuid.UUID) error {
 		c.Shares, c.Recent = slices.Clone(b.Shares), slices.Clone(b.Recent)
 		c.Fence++
 		in := in
-		var item *told
+		var item *subject
 		if c.Counts.Sending > 0 {
 			r, err := c.loadOrLost(tx, c.Current)
 			if err != nil {
@@ -153,7 +153,7 @@ func (e *Engine) found(ctx context.Context, id uuid.UUID) error {
 			if err := c.end(tx, &r, unknown("the process ended before the result was stored")); err != nil {
 				return err
 			}
-			item = &told{c.Current, r}
+			item = &subject{c.Current, r}
 		}
 		err := e.step(tx, &c, in, states, item)
 		status = c.Status
@@ -167,7 +167,7 @@ func (e *Engine) found(ctx context.Context, id uuid.UUID) error {
 }
 
 // sentSince reports whether a batch of a file that was restored from a backup may have
-// sent anything since: all but one whose window opens only later.
+// sent anything since: any except one whose window opens only later.
 func (e *Engine) sentSince(b *full) bool {
 	switch b.Status {
 	case event.BatchIsScheduled, event.BatchWaitingForWindow:
@@ -177,7 +177,7 @@ func (e *Engine) sentSince(b *full) bool {
 	}
 }
 
-// committed follows a commit of a batch, unless err is one: it is told, and it is
+// committed follows a commit of a batch, unless err is one: it is reported, and it is
 // none of the unfinished ones any more when the commit made it final.
 func (e *Engine) committed(owner, id uuid.UUID, status event.BatchStatus, err error) {
 	if err != nil {
@@ -190,8 +190,8 @@ func (e *Engine) committed(owner, id uuid.UUID, status event.BatchStatus, err er
 }
 
 // Stop brings every batch to a safe point: it waits ShutdownTimeout for sends
-// in flight, then lets their items end UNKNOWN, and interrupts what was under
-// way. It returns ctx's error when a worker, or a send that ignores its
+// in flight, then ends their items as UNKNOWN, and interrupts running
+// batches. It returns ctx's error when a worker, or a send that ignores its
 // context, does not end in time.
 func (e *Engine) Stop(ctx context.Context) error {
 	e.mu.Lock()
@@ -207,8 +207,8 @@ func (e *Engine) Stop(ctx context.Context) error {
 	e.running = false
 	e.mu.Unlock()
 
-	patience := time.AfterFunc(e.cfg.ShutdownTimeout, func() { close(e.hard) })
-	defer patience.Stop()
+	limit := time.AfterFunc(e.cfg.ShutdownTimeout, func() { close(e.hard) })
+	defer limit.Stop()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -232,8 +232,8 @@ func (e *Engine) stopping() bool {
 	}
 }
 
-// InstanceChanged tells that an instance has a new state, or that its account
-// was restricted or is so no longer, after that was stored. It wakes the
+// InstanceChanged must be called after a new state of an instance was stored, or its account
+// was restricted or a restriction ended. It wakes the
 // batches that wait for the instance, and never blocks.
 func (e *Engine) InstanceChanged(id int64, s event.State) {
 	e.mu.Lock()
@@ -242,9 +242,9 @@ func (e *Engine) InstanceChanged(id int64, s event.State) {
 	e.gateChanged(id, s)
 }
 
-// GateChanged tells that the gate of an instance in state s may be open sooner
-// than it said, though nothing about the instance has changed: a batch that it
-// could not send for goes on to leave it alone. It never blocks.
+// GateChanged must be called when the gate of an instance in state s may open sooner
+// than it reported, though the instance has not changed: a batch for which it
+// could not send still does not use it. It never blocks.
 func (e *Engine) GateChanged(id int64, s event.State) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -263,22 +263,22 @@ func (e *Engine) gateChanged(id int64, s event.State) {
 	}
 }
 
-// changesOf tells how often an instance has changed.
+// changesOf reports how often an instance has changed.
 func (e *Engine) changesOf(id int64) uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.changes[id]
 }
 
-// gatesOf tells how often the answers of an instance's gate may have changed.
+// gatesOf reports how often the answers of an instance's gate may have changed.
 func (e *Engine) gatesOf(id int64) uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.gates[id]
 }
 
-// wake has a worker look at the batch, now or as soon as it is done with what
-// it does. Before Start and after Stop it does nothing.
+// wake makes a worker check the batch, now or when it has finished its
+// current step. Before Start and after Stop it does nothing.
 func (e *Engine) wake(id uuid.UUID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -296,8 +296,8 @@ func (e *Engine) wake(id uuid.UUID) {
 	}
 }
 
-// begin has a worker look at a batch that was made just now, as b, which is not
-// read again for it. One that waits for its window needs no look.
+// begin makes a worker check a batch that was just created, as b, which is not
+// read again for it. A batch that waits for its window needs no check.
 func (e *Engine) begin(b *full) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -319,14 +319,14 @@ func (e *Engine) begin(b *full) {
 	w.launch()
 }
 
-// newWorker makes the worker of a batch that has none. Engine.mu is held.
+// newWorker creates the worker of a batch that has none. Engine.mu is held.
 func (e *Engine) newWorker(id uuid.UUID) *worker {
 	w := &worker{e: e, id: id, nudge: make(chan struct{}, 1)}
 	e.workers[id] = w
 	return w
 }
 
-// states are the connection states of a batch's instances, in their order.
+// states returns the connection states of a batch's instances, in order.
 func (e *Engine) states(s *spec) []event.State {
 	all := make([]event.State, len(s.Instances))
 	for i, ref := range s.Instances {
@@ -339,7 +339,7 @@ func (e *Engine) states(s *spec) []event.State {
 	return all
 }
 
-// update commits, and on a full disk tries again until Stop gives up.
+// update commits, and on a full disk retries until Stop gives up.
 func (e *Engine) update(fn func(*store.Tx) error) error {
 	for {
 		err := e.cfg.Store.Update(context.Background(), fn)

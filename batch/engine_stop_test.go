@@ -26,7 +26,7 @@ func slow(release <-chan struct{}) *scripted {
 	return f
 }
 
-func TestStopWaitsForTheSendInFlightAndLeavesTheRestPending(t *testing.T) {
+func TestStopWaitsForTheSendInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		r := newRig(t, slow(release), nil)
@@ -36,7 +36,7 @@ func TestStopWaitsForTheSendInFlightAndLeavesTheRestPending(t *testing.T) {
 		r.status(stopping)
 		close(release)
 		v := r.status(stopped)
-		r.told("created started stop-requested stopped")
+		r.reported("created started stop-requested stopped")
 		if v.Counts.Success != 1 || v.Counts.Pending != 2 {
 			t.Errorf("counts %+v", v.Counts)
 		}
@@ -55,7 +55,7 @@ func TestShutdownInterruptsAndTheNextStartRecovers(t *testing.T) {
 		r.stop()
 		r.boot()
 		v := r.status(complete)
-		r.told("created started progress interrupted recovered resumed progress completed")
+		r.reported("created started progress interrupted recovered resumed progress completed")
 		if v.InterruptionReason != nil || v.LastRecoveredAt == nil || v.LastInterruptedAt == nil {
 			t.Errorf("view %+v", v)
 		}
@@ -75,14 +75,14 @@ func TestASendThatOutlivesTheShutdownEndsUnknown(t *testing.T) {
 		}
 		r.boot()
 		r.status(witherr)
-		r.told("created started item.unknown interrupted recovered resumed progress completed-with-errors")
+		r.reported("created started item.unknown interrupted recovered resumed progress completed-with-errors")
 		r.stop()
 	})
 }
 
-// TestASendThatIsStillBeingPreparedAtTheShutdownGoesBackToWait: a file that is
+// TestShutdownReturnsAnUnsentItemToPending: a file that is
 // being fetched, say. Nothing of the message left, so nothing is in doubt.
-func TestASendThatIsStillBeingPreparedAtTheShutdownGoesBackToWait(t *testing.T) {
+func TestShutdownReturnsAnUnsentItemToPending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(1)
 		f.prepare = func(ctx context.Context) error {
@@ -96,7 +96,7 @@ func TestASendThatIsStillBeingPreparedAtTheShutdownGoesBackToWait(t *testing.T) 
 		f.prepare = nil
 		r.boot()
 		r.status(complete)
-		r.told("created started interrupted recovered resumed progress completed")
+		r.reported("created started interrupted recovered resumed progress completed")
 		if n := f.sent["4915100000000@s.whatsapp.net"]; len(f.sent) != 1 {
 			t.Errorf("sent %v (%d)", f.sent, n)
 		}
@@ -104,7 +104,7 @@ func TestASendThatIsStillBeingPreparedAtTheShutdownGoesBackToWait(t *testing.T) 
 	})
 }
 
-func TestAnItemInSendingAtACrashIsUnknownAndNeverSentAgain(t *testing.T) {
+func TestItemInSendingAfterCrashIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		f := slow(release)
@@ -121,7 +121,7 @@ func TestAnItemInSendingAtACrashIsUnknownAndNeverSentAgain(t *testing.T) {
 		}
 		r.boot()
 		v := r.status(witherr)
-		r.told("created started item.unknown interrupted recovered resumed progress progress completed-with-errors")
+		r.reported("created started item.unknown interrupted recovered resumed progress progress completed-with-errors")
 		if i := r.items()[0]; i.Status != ItemUnknown || *i.LastErrorCode != "SEND_RESULT_UNKNOWN" {
 			t.Errorf("item %+v", i)
 		}
@@ -147,12 +147,12 @@ func TestWithoutAutoResumeACrashedBatchStaysInterrupted(t *testing.T) {
 		}
 		r.do(r.e.StartBatch)
 		r.status(complete)
-		r.told("created started progress interrupted resumed progress completed")
+		r.reported("created started progress interrupted resumed progress completed")
 		r.stop()
 	})
 }
 
-func TestAStuckSendLosesItsLeaseAndChangesNothingLater(t *testing.T) {
+func TestStuckSendLosesItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(1, 2)
 		stuck := make(chan struct{})
@@ -171,7 +171,7 @@ func TestAStuckSendLosesItsLeaseAndChangesNothingLater(t *testing.T) {
 		r.create(request(2))
 		time.Sleep(61 * time.Second)
 		v := r.status(witherr)
-		r.told("created started item.unknown interrupted recovered resumed progress completed-with-errors")
+		r.reported("created started item.unknown interrupted recovered resumed progress completed-with-errors")
 		close(stuck)
 		synctest.Wait()
 		if after := r.view(); after.Counts != v.Counts && after.UpdatedAt != v.UpdatedAt {
@@ -197,11 +197,11 @@ func TestAWindowOpensAndEnds(t *testing.T) {
 		}
 		time.Sleep(23 * time.Hour)
 		r.status(complete)
-		r.told("created scheduled window-started started progress progress waiting-window window-started resumed progress completed")
+		r.reported("created scheduled window-started started progress progress waiting-window window-started resumed progress completed")
 	})
 }
 
-func TestASpentWindowIsIgnoredAfterPauseAndStart(t *testing.T) {
+func TestSpentWindowIsIgnoredAfterPauseAndStart(t *testing.T) {
 	bubble(t, newFleet(1, 2), func(r *rig) {
 		req := delayed(2, 2*time.Hour)
 		req.Schedule = fmt.Appendf(nil, `{"windowStartAt":%q,"windowEndAt":%q,"recurrence":"NONE"}`,
@@ -214,20 +214,20 @@ func TestASpentWindowIsIgnoredAfterPauseAndStart(t *testing.T) {
 		r.do(r.e.Pause)
 		r.do(r.e.StartBatch)
 		r.status(complete)
-		r.told("created started progress waiting-window pause-requested paused resumed progress completed")
+		r.reported("created started progress waiting-window pause-requested paused resumed progress completed")
 	})
 }
 
-func TestADraftTellsNothingUntilItIsStarted(t *testing.T) {
+func TestDraftEmitsNoEventsBeforeItsStart(t *testing.T) {
 	bubble(t, newFleet(1, 2), func(r *rig) {
 		req, no := request(1), false
 		req.AutoStart = &no
 		r.create(req)
 		r.status(draft)
-		r.told("")
+		r.reported("")
 		r.do(r.e.StartBatch)
 		r.status(complete)
-		r.told("created started progress completed")
+		r.reported("created started progress completed")
 	})
 }
 
@@ -238,7 +238,7 @@ func TestAResultThatCannotBeStoredIsUnknown(t *testing.T) {
 		req := request(1)
 		r.create(req)
 		r.status(witherr)
-		r.told("created started item.unknown progress completed-with-errors")
+		r.reported("created started item.unknown progress completed-with-errors")
 		r.stop()
 	})
 }

@@ -25,7 +25,7 @@ func TestABatchSendsEveryItemOnceAndCompletes(t *testing.T) {
 	bubble(t, newFleet(1, 2), func(r *rig) {
 		r.create(request(4))
 		v := r.status(complete)
-		r.told("created started progress progress progress progress completed")
+		r.reported("created started progress progress progress progress completed")
 		if len(r.f.sent) != 4 || v.Progress != 100 || v.Counts.Success != 4 || v.CompletedAt == nil {
 			t.Errorf("sent %d, view %+v", len(r.f.sent), v)
 		}
@@ -44,7 +44,7 @@ func TestABatchSendsEveryItemOnceAndCompletes(t *testing.T) {
 	})
 }
 
-func TestEachOutcomeOfASendHasItsItemStatus(t *testing.T) {
+func TestEverySendOutcomeHasAnItemStatus(t *testing.T) {
 	for _, tc := range []struct {
 		rule   string
 		err    error
@@ -68,7 +68,7 @@ func TestEachOutcomeOfASendHasItsItemStatus(t *testing.T) {
 				req.Options.SkipUnregistered = tc.skip
 				r.create(req)
 				r.status(tc.status)
-				r.told(tc.events)
+				r.reported(tc.events)
 				if i := r.items()[0]; i.Status != tc.want || *i.LastErrorCode != tc.code {
 					t.Errorf("item %s %s", i.Status, *i.LastErrorCode)
 				}
@@ -77,20 +77,20 @@ func TestEachOutcomeOfASendHasItsItemStatus(t *testing.T) {
 	}
 }
 
-func TestNoInstanceOnlineParksTheBatchUntilOneComes(t *testing.T) {
+func TestBatchWaitsUntilAnInstanceIsOnline(t *testing.T) {
 	f := newFleet(1, 2)
 	f.states[1], f.states[2] = event.Reconnecting, event.Offline
 	bubble(t, f, func(r *rig) {
 		r.create(request(2))
 		r.status(waitInst)
-		r.told("created waiting-instance")
+		r.reported("created waiting-instance")
 		f.set(r.e, 2, event.Online)
 		r.status(complete)
-		r.told("created waiting-instance started progress progress completed")
+		r.reported("created waiting-instance started progress progress completed")
 	})
 }
 
-func TestADroppedInstanceCostsAnAttemptAndAnotherIsTried(t *testing.T) {
+func TestDroppedInstanceCostsAnAttempt(t *testing.T) {
 	f := newFleet(1, 2)
 	f.send = func(_ context.Context, instance int64, _ event.Outgoing) error {
 		if instance == 1 {
@@ -114,7 +114,7 @@ func TestADroppedInstanceCostsAnAttemptAndAnotherIsTried(t *testing.T) {
 	})
 }
 
-func TestTheLastInstanceDropsAndTheItemGoesBack(t *testing.T) {
+func TestLastInstanceDropReturnsTheItem(t *testing.T) {
 	f := newFleet(1)
 	down := true
 	f.send = func(context.Context, int64, event.Outgoing) error {
@@ -138,11 +138,11 @@ func TestTheLastInstanceDropsAndTheItemGoesBack(t *testing.T) {
 		f.set(r.e, 1, event.Online)
 		time.Sleep(2 * dropRetry)
 		r.status(complete)
-		r.told("created started waiting-instance resumed progress completed")
+		r.reported("created started waiting-instance resumed progress completed")
 	})
 }
 
-func TestPauseEndsTheDelayAndStartGoesOn(t *testing.T) {
+func TestPauseEndsTheDelayAndStartResumes(t *testing.T) {
 	bubble(t, newFleet(1, 2), func(r *rig) {
 		r.create(delayed(2, time.Hour))
 		v := r.status(process)
@@ -156,11 +156,11 @@ func TestPauseEndsTheDelayAndStartGoesOn(t *testing.T) {
 		r.do(r.e.Pause)
 		r.do(r.e.StartBatch)
 		r.status(complete)
-		r.told("created started progress pause-requested paused resumed progress completed")
+		r.reported("created started progress pause-requested paused resumed progress completed")
 	})
 }
 
-func TestADelayIsNotCutShortByACallThatChangesNothing(t *testing.T) {
+func TestCallWithoutEffectKeepsTheDelay(t *testing.T) {
 	bubble(t, newFleet(1, 2), func(r *rig) {
 		r.create(delayed(2, time.Hour))
 		r.status(process)

@@ -17,7 +17,7 @@ var (
 	ErrInvalidCursor = errors.New("invalid cursor")
 )
 
-// TransitionError says that the table has no row for a trigger in a status.
+// TransitionError means that the table has no row for a trigger in a status.
 type TransitionError struct {
 	Status  event.BatchStatus
 	Trigger Trigger
@@ -33,7 +33,7 @@ func (e *TransitionError) Error() string {
 // Unwrap returns ErrInvalidTransition.
 func (e *TransitionError) Unwrap() error { return ErrInvalidTransition }
 
-// InvalidError says why a batch was refused: well-formed input that breaks a
+// InvalidError is the reason for a refused batch: well-formed input that breaks a
 // rule. Code is a machine code such as INVALID_RECIPIENT.
 type InvalidError struct {
 	Code     string

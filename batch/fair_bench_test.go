@@ -28,7 +28,7 @@ const (
 // many items others sent at most between two of one batch, and the longest that
 // one waited for its next item, each in means of all of them, and the resident
 // memory that they took. Since all share their commits, a slow one is a long
-// wait of every batch: only the items of others tell whether turns are fair.
+// wait of every batch: only the items of others report whether turns are fair.
 func BenchmarkManyBatches(b *testing.B) {
 	var slowest, turns, longest, more, rate float64
 	for b.Loop() {
@@ -157,7 +157,7 @@ func largestInMeans[T int | time.Duration](all []T) float64 {
 	return float64(most) * float64(len(all)) / float64(sum)
 }
 
-// resident is the resident memory of this process in MB.
+// resident returns the resident memory of this process in MB.
 func resident(b *testing.B) float64 {
 	b.Helper()
 	raw, err := os.ReadFile("/proc/self/statm")

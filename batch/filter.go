@@ -10,7 +10,7 @@ import (
 )
 
 // Page selects a part of a list: at most Limit records (0 means 50) after
-// Next, or before Previous. Setting both is the caller's mistake and gives
+// Next, or before Previous. Setting both is a mistake of the caller and gives
 // ErrInvalidCursor.
 type Page struct {
 	Limit          int
@@ -53,7 +53,7 @@ func (f ItemFilter) empty() bool {
 	return len(f.Status) == 0 && f.Recipient == "" && f.InstanceName == ""
 }
 
-// totalOf is how many items f selects, where the counts of their batch tell it.
+// totalOf returns how many items f selects, if the counts of the batch suffice.
 func (f ItemFilter) totalOf(c Counts) int {
 	switch {
 	case f.empty():
@@ -97,6 +97,6 @@ func (f Filter) empty() bool {
 		f.Name == "" && f.Query == "" && f.Opens == nil
 }
 
-// longestName is how many bytes a name has at most. A longer text, which may be
-// a megabyte, is in none of them.
+// longestName is the maximum number of bytes in a name. A longer text, which may be
+// a megabyte, cannot be in a name.
 const longestName = utf8.UTFMax * MaxName

@@ -294,7 +294,7 @@ func (r *rig) entries() []outbox.Entry {
 	return all
 }
 
-func (r *rig) told(want string) {
+func (r *rig) reported(want string) {
 	r.Helper()
 	synctest.Wait()
 	var kinds []event.Kind

@@ -4,17 +4,17 @@ import (
 	"postern/event"
 )
 
-// Held is what keeps one of a batch's instances from sending now.
+// Held is the reason why one of a batch's instances cannot send now.
 type Held struct {
 	InstanceID    int64      `json:"instanceId"`
 	InstanceName  string     `json:"instanceName"`
-	Reason        string     `json:"reason"`  // machine word, such as REACHOUT_TIMELOCKED
+	Reason        string     `json:"reason"`  // a code, such as REACHOUT_TIMELOCKED
 	Message       string     `json:"message"` // the same for people
 	Until         event.Time `json:"until"`   // when it is tried again, should nothing happen before
 	StrangersOnly bool       `json:"strangersOnly"`
 }
 
-// Held tells what keeps the instances of a batch from sending now, be it only
+// Held returns why the instances of a batch cannot send now, even if only
 // to people they do not know.
 func (e *Engine) Held(v View) []Held {
 	held, now := []Held{}, e.now()

@@ -14,10 +14,10 @@ import (
 
 // runsFor are the scoped keys that an unfinished batch runs for: the one that it was
 // created with, and the one that it was started with last. Zero: another credential. It
-// is the value of the batch in bucketOpen, and goes with it.
+// is the value of the batch in bucketOpen, and is removed with it.
 type runsFor struct{ created, started uuid.UUID }
 
-// runsForVersion begins it. The value is empty where both are zero, and in older files.
+// runsForVersion is its first byte. The value is empty if both are zero, and in older files.
 const runsForVersion = 1
 
 func (k runsFor) encode() []byte {
@@ -34,7 +34,7 @@ func decodeRunsFor(raw []byte) (k runsFor) {
 	return k
 }
 
-// noteStarted stores whom an unfinished batch was started with.
+// noteStarted stores the key with which an unfinished batch was started.
 func noteStarted(tx *store.Tx, id, key uuid.UUID) error {
 	raw, err := tx.Get(bucketOpen, id[:])
 	if ignoreDamage(err) != nil {
@@ -81,8 +81,8 @@ func (e *Engine) OfKey(key uuid.UUID, limit int) (some []KeyBatch, total int, er
 	return some, total, nil
 }
 
-// idsOfKey goes through all unfinished batches: a key has few of them, and an index would
-// cost each batch more than this costs a key in its life.
+// idsOfKey scans all unfinished batches: a key has few of them, and an index would
+// cost each batch more than this scan costs a key in its lifetime.
 func idsOfKey(tx *store.Tx, key uuid.UUID) (ids []uuid.UUID, err error) {
 	err = tx.Look(bucketOpen, store.Range{}, func(k, raw []byte) (bool, error) {
 		if of := decodeRunsFor(raw); len(k) == len(key) && (of.created == key || of.started == key) {
@@ -190,7 +190,7 @@ func (e *Engine) stopSome(ctx context.Context, ids []uuid.UUID) (n int, stopped 
 	return n, stopped, nil
 }
 
-// stopOne takes what a stop makes of the batch, which may have changed since it was read. It
+// stopOne applies a stop to the batch, which may have changed since it was read. It
 // returns nil for one that ended by itself, or cannot be read any more.
 func (e *Engine) stopOne(tx *store.Tx, b *full, states []event.State) (*full, error) {
 	h, err := loadHeader(tx, b.id)

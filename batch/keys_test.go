@@ -13,8 +13,8 @@ import (
 	"postern/store"
 )
 
-// TestABatchRunsForTheKeysThatCausedIt until it has ended.
-func TestABatchRunsForTheKeysThatCausedIt(t *testing.T) {
+// TestBatchRecordsTheKeysThatStartedIt, until it has ended.
+func TestBatchRecordsTheKeysThatStartedIt(t *testing.T) {
 	bubble(t, newFleet(), func(r *rig) {
 		makes, starts := uuid.New(), uuid.New()
 		of := func(key uuid.UUID) (n int) {

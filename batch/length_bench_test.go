@@ -93,7 +93,7 @@ func (l *timedRun) open(b *testing.B, noSync bool) {
 	}
 }
 
-// runTo goes on until so many items are sent, pauses, and returns the median
+// runTo continues until so many items are sent, pauses, and returns the median
 // of bare commits before and after.
 func (l *timedRun) runTo(b *testing.B, until int, noSync bool) (bare time.Duration) {
 	b.Helper()

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// specCost is what reading a batch's own record counts for, beside a row of an index.
+	// specCost is the cost of reading a batch's own record, relative to a row of an index.
 	specCost = 10
-	// countMax bounds how many batches are counted while numbers are not known.
-	countMax = 100_000
+	// maxCounted bounds how many batches are counted while numbers are not known.
+	maxCounted = 100_000
 )
 
 // batchList is a list of batches.
@@ -25,7 +25,7 @@ type batchList struct {
 	most  int // as in query
 }
 
-// query returns what reads a page of the list. With numbers that are known, one that
+// query returns the query of a page of the list. With known numbers, one that
 // selects by status only has its total, and one of an owner goes through the batches of
 // these statuses only.
 func (l batchList) query(tx *store.Tx) (q query[uuid.UUID], err error) {
@@ -41,10 +41,10 @@ func (l batchList) query(tx *store.Tx) (q query[uuid.UUID], err error) {
 	case known && l.want.byStatusOnly():
 		q.total = n.of(l.want.Status)
 	case l.want.empty():
-		if q.total, err = tx.CountSome(l.all().bucket, q.prefix, countMax); err != nil {
+		if q.total, err = tx.CountSome(l.all().bucket, q.prefix, maxCounted); err != nil {
 			return q, err
 		}
-		q.atLeast = q.total == countMax
+		q.atLeast = q.total == maxCounted
 	}
 	sources, err := l.sources(tx, n, known)
 	q.rows = func(tx *store.Tx, at []byte, back bool, fn func(listRow[uuid.UUID]) (bool, error)) error {
@@ -63,7 +63,7 @@ func (l batchList) query(tx *store.Tx) (q query[uuid.UUID], err error) {
 	return q, err
 }
 
-// all is the source of the whole list.
+// all returns the source of the whole list.
 func (l batchList) all() listSource {
 	if l.owner == nil {
 		return listSource{bucket: bucketHeader}
@@ -71,7 +71,7 @@ func (l batchList) all() listSource {
 	return listSource{bucketOwner, l.owner[:]}
 }
 
-// sources are the indexes that have all batches that the list may show, and as few
+// sources returns the indexes that have all batches that the list may show, and as few
 // others as possible.
 func (l batchList) sources(tx *store.Tx, n byStatus, known bool) ([]listSource, error) {
 	whole := []listSource{l.all()}
@@ -118,7 +118,7 @@ func (l batchList) fits(tx *store.Tx, id uuid.UUID, from string, value []byte) (
 			return false, cost, ignoreDamage(err)
 		}
 		if raw == nil {
-			return false, cost, nil // somebody else's
+			return false, cost, nil // someone else's
 		}
 		fits, known = l.want.row(raw)
 	}
@@ -146,7 +146,7 @@ func (l batchList) fits(tx *store.Tx, id uuid.UUID, from string, value []byte) (
 	return err == nil && l.want.selects(s), cost + specCost, err
 }
 
-// statusOf is the status that a header tells, without the rest of it.
+// statusOf returns the status in a header, without decoding the rest.
 func statusOf(raw []byte) event.BatchStatus {
 	d := decoder{rest: raw}
 	d.version(recordVersion)

@@ -16,8 +16,8 @@ const listedVersion = 1
 // batch itself.
 const maxListed = 16
 
-// encodeListed returns what filters of lists ask for of a batch, so that they read no
-// other record: when it was made, its name, its instances.
+// encodeListed returns the fields that filters of lists need, so that they read no
+// other record: creation time, name, instances.
 func encodeListed(s *spec) []byte {
 	raw := make([]byte, 0, 64+len(s.Name))
 	raw = appendNumbers(append(raw, listedVersion), s.CreatedAt)
@@ -32,7 +32,7 @@ func encodeListed(s *spec) []byte {
 	return raw
 }
 
-// listed is such a row; its texts lie in the row.
+// listed is a decoded row; its texts point into the row.
 type listed struct {
 	createdAt int64
 	name      []byte
@@ -48,7 +48,7 @@ func decodeListed(raw []byte) (l listed, ok bool) {
 	return l, !d.bad && l.instances <= len(d.rest)
 }
 
-// refs returns the instances of a row that tells them.
+// refs returns the instances of a row that lists them.
 func (l listed) refs() (refs []InstanceRef, ok bool) {
 	d := l.rest
 	for range l.instances {
@@ -57,7 +57,7 @@ func (l listed) refs() (refs []InstanceRef, ok bool) {
 	return refs, l.instances >= 0 && d.end("row") == nil
 }
 
-// wanted is a filter for the many rows of one list.
+// wanted is a filter prepared for the many rows of one list.
 type wanted struct {
 	Filter
 	folded string // Query in lower case
@@ -72,14 +72,14 @@ func (f Filter) wanted() wanted {
 	return w
 }
 
-// byStatusOnly reports whether f selects by nothing but the status.
+// byStatusOnly reports whether f selects by status only.
 func (f Filter) byStatusOnly() bool {
 	f.Status = nil
 	return f.empty()
 }
 
-// row decides by a row of the owner's index, all but the status; known is false when
-// that does not tell enough.
+// row evaluates all but the status by a row of the owner's index; known is false when
+// the row is insufficient.
 func (w *wanted) row(raw []byte) (fits, known bool) {
 	if w.byStatusOnly() {
 		return true, true
@@ -169,7 +169,7 @@ func (r *run) fill(tx *store.Tx, back bool) error {
 	return err
 }
 
-// next is the id that comes next, and its value.
+// next returns the next id and its value.
 func (r *run) next(tx *store.Tx, back bool) (k listKey, ok bool, err error) {
 	if len(r.ids) == 0 && !r.ended {
 		err = r.fill(tx, back)

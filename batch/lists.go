@@ -14,7 +14,7 @@ import (
 func (e *Engine) read(owner, id uuid.UUID) (b *full, err error) { return e.Shown(owner, nil).read(id) }
 
 // Batch returns one batch of the owner. Its error is ErrNotFound when there is
-// none, or it belongs to somebody else.
+// none, or it belongs to another user.
 func (e *Engine) Batch(owner, id uuid.UUID) (View, error) { return e.Shown(owner, nil).Batch(id) }
 
 // AnyBatch is Batch for a batch of any user, by the instances that opens reports, nil for
@@ -103,7 +103,7 @@ func (e *Engine) InUse(instance int64) (used bool, err error) {
 	return used, err
 }
 
-// Unfinished are the statuses of batches that have not ended.
+// Unfinished returns the statuses of batches that have not ended.
 func Unfinished() []event.BatchStatus {
 	return []event.BatchStatus{
 		event.BatchDraft, event.BatchQueued, event.BatchIsScheduled, event.BatchProcessing, event.BatchWaitingForWindow, event.BatchWaitingForInstance,

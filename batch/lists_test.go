@@ -38,9 +38,9 @@ func pageThrough[T any](t *testing.T, list func(Page) (List[T], error), limit in
 	return there, back, totals
 }
 
-// TestAWalkThroughTheItemsSeesEachOnceWhileTheyChange sends a few items between
+// TestItemListSeesEachItemOnceDuringChanges sends a few items between
 // any two pages.
-func TestAWalkThroughTheItemsSeesEachOnceWhileTheyChange(t *testing.T) {
+func TestItemListSeesEachItemOnceDuringChanges(t *testing.T) {
 	const n = 41
 	for _, limit := range []int{1, 4, n - 1, n, 200} {
 		t.Run(fmt.Sprint("limit ", limit), func(t *testing.T) {
@@ -69,14 +69,14 @@ func TestAWalkThroughTheItemsSeesEachOnceWhileTheyChange(t *testing.T) {
 	}
 }
 
-// TestAWalkThroughTheBatchesSeesEachOnceWhileNewOnesCome: a new batch is before
+// TestBatchListSeesEachOnceDuringCreations: a new batch is before
 // the first page, so the way there does not meet it and the way back does.
-func TestAWalkThroughTheBatchesSeesEachOnceWhileNewOnesCome(t *testing.T) {
+func TestBatchListSeesEachOnceDuringCreations(t *testing.T) {
 	bubble(t, newFleet(), func(r *rig) {
 		create := func() {
 			time.Sleep(time.Millisecond)
 			r.create(draftOf(1))
-			if _, err := r.e.Create(r.Context(), r.batch, draftOf(1)); err != nil { // somebody else's
+			if _, err := r.e.Create(r.Context(), r.batch, draftOf(1)); err != nil { // someone else's
 				r.Fatal(err)
 			}
 		}
@@ -166,7 +166,7 @@ func sortedFleet(req CreateRequest) *scripted {
 	return f
 }
 
-func TestEveryFilterOfItemsAndAttemptsSelectsItsOwn(t *testing.T) {
+func TestItemAndAttemptFilters(t *testing.T) {
 	req := request(10)
 	req.Options.SkipUnregistered = true
 	req.Recipients[9] = "+49 (151) 0000-0009"
@@ -215,7 +215,7 @@ func (r *rig) attempts(f ItemFilter) []Attempt {
 	return l.Records
 }
 
-// tries is how often an item found its instance gone.
+// tries returns how often an item found its instance gone.
 func (r *rig) tries(position int) int {
 	r.Helper()
 	one, err := r.e.Item(owner, r.batch, itemID(r.batch, position))
@@ -256,8 +256,8 @@ func flipped(cursor string, at int) string {
 	return cursor[:at] + string(other) + cursor[at+1:]
 }
 
-// TestAListDoesNotReadTheMessagesOfBatchesItDoesNotShow damages them.
-func TestAListDoesNotReadTheMessagesOfBatchesItDoesNotShow(t *testing.T) {
+// TestListReadsOnlyTheShownMessages damages the others.
+func TestListReadsOnlyTheShownMessages(t *testing.T) {
 	bubble(t, newFleet(), func(r *rig) {
 		r.create(draftOf(1))
 		err := r.s.Update(r.Context(), func(tx *store.Tx) error {

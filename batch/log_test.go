@@ -10,7 +10,7 @@ import (
 	"postern/event"
 )
 
-func TestTheLogTellsOnceWhyABatchWaits(t *testing.T) {
+func TestWaitingBatchIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logs bytes.Buffer
 		f := newFleet(1)

@@ -21,7 +21,7 @@ type modelBatch struct {
 	spec   *modelSpec
 	id     uuid.UUID
 	seen   func() *observed      // what the engine made of the batch
-	news   func() []outbox.Entry // what it told and was not compared yet
+	news   func() []outbox.Entry // what it reported and was not compared yet
 	rivals func(id int64) bool   // whether another batch may send from an instance
 
 	status    event.BatchStatus
@@ -30,7 +30,7 @@ type modelBatch struct {
 	current   int // the item in SENDING, or the one given last
 	subject   int // the item that ended last, which the events speak of
 	started   bool
-	told      int // the percentage of the last progress
+	shown     int // the percentage of the last progress event
 	windowOff bool
 	reason    string
 	former    string // the reason that the last recovery ended
@@ -41,7 +41,7 @@ type modelBatch struct {
 	gone     bool                           // removed
 	deleting bool                           // a call to do so was made and is not looked at yet
 	draw     func(n int64, sends int) int64 // the engine's chance, so many sends ago
-	flight   *modelFlight                   // the send that nobody answered yet
+	flight   *modelFlight                   // the send without a result
 	rests    time.Time                      // end of the delay
 	eye      time.Time                      // when the batch last looked at the clock for its alarm
 	look     time.Time                      // when it does next, since the clock was set; zero: at the time of the alarm
@@ -101,7 +101,7 @@ type modelEnv struct {
 	now       time.Time     // by the time awake
 	skew      time.Duration // by how much the clock on the wall was set
 	enabled   bool          // of the worker
-	hard      time.Time     // when Stop loses its patience; zero: nobody stops
+	hard      time.Time     // when Stop gives up waiting; zero: not stopping
 	instances map[int64]*modelInstance
 	learned   map[string]bool   // numbers that wrote to the accounts
 	moves     map[modelMove]int // how often
@@ -125,16 +125,16 @@ func newModelInstance() *modelInstance {
 	return &modelInstance{state: event.Online, refused: map[string]bool{}, streak: map[string]bool{}, book: &modelBook{}}
 }
 
-// knows tells whether the accounts know somebody: a third of all from the
+// knows reports whether the accounts know someone: a third of all from the
 // beginning, others once they wrote.
 func (e *modelEnv) knows(number string) bool {
 	return e.learned[number] || number[len(number)-1]%3 == 0
 }
 
-// wall is what the clock on the wall shows.
+// wall returns what the clock on the wall shows.
 func (e *modelEnv) wall() time.Time { return e.now.Add(e.skew) }
 
-// awake is when, by the time awake, the clock on the wall shows a time, as it is
+// awake returns when, by the time awake, the clock on the wall shows a time, as it is
 // set now; zero: never.
 func (e *modelEnv) awake(wall time.Time) time.Time {
 	if wall.IsZero() {
@@ -143,7 +143,7 @@ func (e *modelEnv) awake(wall time.Time) time.Time {
 	return wall.Add(-e.skew)
 }
 
-// shut tells whether WhatsApp keeps an instance from sending to a number at a
+// shut reports whether WhatsApp keeps an instance from sending to a number at a
 // time awake; wait is the option of the batch.
 func (e *modelEnv) shut(id int64, number string, wait bool, at time.Time) bool {
 	i, wall := e.instances[id], at.Add(e.skew)
@@ -174,7 +174,7 @@ func (m *modelBatch) commit(kinds ...event.Kind) {
 	m.commits++
 	m.updated = m.env.wall()
 	for _, kind := range kinds {
-		m.events = append(m.events, m.tell(kind))
+		m.events = append(m.events, m.event(kind))
 	}
 	if m.trail != nil {
 		*m.trail = append(*m.trail, m.clone())
@@ -217,11 +217,11 @@ func (m *modelBatch) become(s event.BatchStatus) {
 		m.rests = time.Time{}
 	}
 	if !slices.Contains(in(process, pausing, stopping, queued, schedul, waitWin, waitInst), s) && (s != interr || !m.spec.auto) {
-		m.drops = nil // nobody looks after the batch any more
+		m.drops = nil // no worker owns the batch any more
 	}
 }
 
-// open tells whether the batch may send, and when that changes; zero: never.
+// open reports whether the batch may send, and when that changes; zero: never.
 func (m *modelBatch) open() (bool, time.Time) {
 	if m.windowOff {
 		return true, time.Time{}
@@ -229,7 +229,7 @@ func (m *modelBatch) open() (bool, time.Time) {
 	return m.spec.window.at(m.env.wall())
 }
 
-// count is how many items have one of the statuses.
+// count returns how many items have one of the statuses.
 func (m *modelBatch) count(of ...ItemStatus) (n int) {
 	for _, i := range m.items {
 		if slices.Contains(of, i.status) {
@@ -245,16 +245,16 @@ func (m *modelBatch) percent() int {
 	return 100 * (len(m.items) - m.count(ItemPending, ItemSending)) / len(m.items)
 }
 
-// progress is the event that an ended item owes, if any.
+// progress returns the event that an ended item owes, if any.
 func (m *modelBatch) progress() []event.Kind {
-	if m.percent() == m.told {
+	if m.percent() == m.shown {
 		return nil
 	}
-	m.told = m.percent()
-	return tell(event.BatchProgress)
+	m.shown = m.percent()
+	return emit(event.BatchProgress)
 }
 
-// able are the instances that could send an item that waits now.
+// able returns the instances that could send an item that waits now.
 func (m *modelBatch) able() (ids []int64) {
 	for _, ref := range m.spec.request.Instances {
 		if slices.ContainsFunc(m.spec.recipients, func(to string) bool {
@@ -267,7 +267,7 @@ func (m *modelBatch) able() (ids []int64) {
 	return ids
 }
 
-// may tells whether an instance may send an item now. Where limits let it leave
+// may reports whether an instance may send an item now. Where limits let it leave
 // is seen when it does: then there is no room any more.
 func (m *modelBatch) may(id int64, at int) bool {
 	return m.allowed(id, at, m.env.now) && (m.env.room(id, m.spec.recipients[at], m.env.now) || m.went(id, at))
@@ -275,32 +275,32 @@ func (m *modelBatch) may(id int64, at int) bool {
 
 // allowed is may at a time awake but for limits.
 func (m *modelBatch) allowed(id int64, at int, when time.Time) bool {
-	return m.env.state(id) == event.Online && !m.barred(id).After(when) &&
+	return m.env.state(id) == event.Online && !m.notBefore(id).After(when) &&
 		!m.env.shut(id, m.spec.recipients[at], m.waits(), when)
 }
 
-// went tells whether an item was seen to be given to an instance next.
+// went reports whether an item was seen to be given to an instance next.
 func (m *modelBatch) went(id int64, at int) bool {
 	tries := m.seen().items[at].Attempts
 	n := len(m.items[at].tries)
 	return n < len(tries) && tries[n].InstanceID == id
 }
 
-// contended tells whether another batch may have asked one of the batch's
+// contended reports whether another batch may have asked one of the batch's
 // instances for the same room in the same moment: then either may have it, and
-// the one that goes away empty may be told so before it is told otherwise.
+// the one that goes away empty may be reported before the opposite is.
 func (m *modelBatch) contended() bool {
 	return slices.ContainsFunc(m.spec.request.Instances, func(r InstanceRef) bool {
 		return m.env.instances[r.ID].book.limited() && m.rivals(r.ID)
 	})
 }
 
-// uses tells whether an instance is one of the batch's.
+// uses reports whether an instance is one of the batch's.
 func (m *modelBatch) uses(id int64) bool {
 	return slices.ContainsFunc(m.spec.request.Instances, func(r InstanceRef) bool { return r.ID == id })
 }
 
-// peek is what the batch told next; empty: nothing more.
+// peek returns what the batch reported next; empty: nothing more.
 func (m *modelBatch) peek() event.Kind {
 	if all := m.news(); len(all) > len(m.events) {
 		return all[len(m.events)].Kind
@@ -308,13 +308,13 @@ func (m *modelBatch) peek() event.Kind {
 	return ""
 }
 
-// waits tells whether the batch waits with all while strangers are forbidden.
+// waits reports whether the batch waits with all while strangers are forbidden.
 func (m *modelBatch) waits() bool {
 	return m.spec.request.Options.WhenRestricted == event.RestrictedWait
 }
 
-// barred tells until when an instance is not asked.
-func (m *modelBatch) barred(id int64) time.Time {
+// notBefore reports until when an instance is not asked.
+func (m *modelBatch) notBefore(id int64) time.Time {
 	i := m.env.instances[id]
 	if d, ok := m.drops[id]; ok && d.changes == i.changes {
 		return d.until

@@ -15,7 +15,7 @@ type modelWindow struct {
 
 const modelDay = 24 * time.Hour
 
-// at tells whether the window is open, and when that changes; zero: never.
+// at reports whether the window is open, and when that changes; zero: never.
 func (w *modelWindow) at(now time.Time) (open bool, turn time.Time) {
 	switch {
 	case w == nil:

@@ -13,7 +13,7 @@ type ending struct {
 	status  ItemStatus // PENDING: it found no instance
 	try     AttemptStatus
 	code    string
-	on      Trigger // OnLeaseLost or OnShutdown when nobody waits for it any more
+	on      Trigger // OnLeaseLost or OnShutdown when no worker waits for it any more
 	message int64   // id of the stored message
 	changes int     // of the instance, before the send
 	busy    bool    // the instance could send, only not this then
@@ -25,7 +25,7 @@ func doubtful(on Trigger) ending {
 }
 
 // end commits the outcome of the send in flight, what follows from it in the
-// same commit, and then what the worker goes on with.
+// same commit, and then what the worker continues with.
 func (m *modelBatch) end(e ending) {
 	i := &m.items[m.current]
 	instance := i.tries[len(i.tries)-1].instance
@@ -57,7 +57,7 @@ func (m *modelBatch) end(e ending) {
 	}
 }
 
-// delay is the pause after an item, which the engine drew.
+// delay returns the pause after an item, which the engine drew.
 func (m *modelBatch) delay(i *modelItem, e ending) (time.Duration, bool) {
 	if e.status == ItemPending || m.pending() == 0 {
 		return 0, true
@@ -88,13 +88,13 @@ func (m *modelBatch) settleItem(i *modelItem, e ending) {
 	}
 }
 
-// itemKinds is the event that an item owes for its end, if any.
+// itemKinds returns the event that an item owes for its end, if any.
 func (m *modelBatch) itemKinds(e ending) []event.Kind {
 	switch e.status {
 	case ItemFailed:
-		return tell(event.BatchItemFailed)
+		return emit(event.BatchItemFailed)
 	case ItemUnknown:
-		return tell(event.BatchItemUnknown)
+		return emit(event.BatchItemUnknown)
 	default:
 		return nil
 	}
@@ -179,7 +179,7 @@ func (m *modelBatch) goOn(e ending, rest time.Duration) {
 	m.commit(kinds...)
 }
 
-// without tells whether the events of the next commit were told while nothing
+// without reports whether the events of the next commit were reported while nothing
 // was on its way.
 func (m *modelBatch) without(kinds []event.Kind) bool {
 	all, at := m.news(), len(m.events)+len(kinds)-1

@@ -33,10 +33,10 @@ type modelLeft struct {
 	person uint64    // to whom, when that was a new contact
 }
 
-// modelDoubt marks new contacts that nobody knows.
+// modelDoubt marks unknown new contacts.
 const modelDoubt = 1 << 63
 
-// mark is how the file tells new contacts apart.
+// mark returns how the file tells new contacts apart.
 func mark(number string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(number))
@@ -113,7 +113,7 @@ func (b *modelBook) warm(wall time.Time) int64 {
 	return w.From + (w.To-w.From)*min(d, w.Days)/w.Days
 }
 
-// hours are the quiet ones, as what has passed of the day.
+// hours returns the quiet ones, as what has passed of the day.
 func (b *modelBook) hours() (from, to time.Duration) {
 	read := func(hhmm string) time.Duration {
 		var h, m time.Duration
@@ -135,7 +135,7 @@ func (b *modelBook) quiet(wall time.Time) bool {
 	return passed >= from || passed < to
 }
 
-// people are the new contacts of the messages in a window.
+// people returns the new contacts of the messages in a window.
 func (b *modelBook) people(in func(modelLeft) bool) (all map[uint64]bool, doubt bool) {
 	all = map[uint64]bool{}
 	for _, m := range b.left {
@@ -156,7 +156,7 @@ func (b *modelBook) tooNew(person uint64, stranger bool, today func(modelLeft) b
 	return stranger && n >= *b.limits.NewContactsPerDay
 }
 
-// turns are the moments after a time awake at which more may be allowed than
+// turns returns the moments after a time awake at which more may be allowed than
 // then.
 func (b *modelBook) turns(after time.Time, skew time.Duration) (all []time.Time) {
 	for _, m := range b.left {
@@ -201,7 +201,7 @@ func (e *modelEnv) leaves(id int64, number string, now time.Time) (m modelLeft, 
 		}
 	}
 	b.left, b.set = append(b.left, m), false
-	b.lost = b.lost && e.skew == b.start // else all of them were noted anew
+	b.lost = b.lost && e.skew == b.start // else all of them were noted again
 	b.left = slices.DeleteFunc(b.left, func(m modelLeft) bool { return now.Sub(m.at) > 26*time.Hour })
 	if why != "" {
 		err = fmt.Errorf("a message left instance %d although %s", id, why)
@@ -209,14 +209,14 @@ func (e *modelEnv) leaves(id int64, number string, now time.Time) (m modelLeft, 
 	return m, err
 }
 
-// takesBack is told that a message did not leave after all.
+// takesBack notes that a message did not leave after all.
 func (b *modelBook) takesBack(m modelLeft) {
 	if i := slices.Index(b.left, m); i >= 0 {
 		b.back, b.left = append(b.back, m), slices.Delete(b.left, i, i+1)
 	}
 }
 
-// room tells whether the limits of an instance let a message to a number leave
+// room reports whether the limits of an instance let a message to a number leave
 // at a time awake.
 func (e *modelEnv) room(id int64, number string, at time.Time) bool {
 	return e.instances[id].book.forbids(at, e.skew, mark(number), !e.knows(number)) == ""

@@ -6,7 +6,7 @@ import (
 	"postern/event"
 )
 
-// timer tells when the batch next does something by itself; zero: never.
+// timer reports when the batch next does something by itself; zero: never.
 func (m *modelBatch) timer(deadline func(modelFlight) time.Time) (at time.Time) {
 	if m.flight != nil {
 		return earlier(deadline(*m.flight), m.env.hard)
@@ -29,7 +29,7 @@ func (m *modelBatch) timer(deadline func(modelFlight) time.Time) (at time.Time) 
 // endless is the end of a window that has none.
 var endless = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// edge is when the batch notices that its window opens or ends; zero: never.
+// edge returns when the batch notices that its window opens or ends; zero: never.
 func (m *modelBatch) edge() time.Time {
 	open, turn := m.open()
 	if m.status == process {
@@ -49,8 +49,8 @@ func (m *modelBatch) edge() time.Time {
 	return time.Time{}
 }
 
-// instanceTurn is when a batch that waits for an instance next looks whether it
-// can go on. Once the clock was set, it may look at any moment that was one by
+// instanceTurn returns when a batch that waits for an instance next looks whether it
+// can continue. Once the clock was set, it may look at any moment that was one by
 // the old or the new time, and looks within a minute.
 func (m *modelBatch) instanceTurn() (at time.Time) {
 	_, turn := m.open()
@@ -111,7 +111,7 @@ func (m *modelBatch) clockSet() {
 	m.look = earlier(rings, m.eye.Add((now.Sub(m.eye)/alarmStep+1)*alarmStep))
 }
 
-// looks notes that the batch looks at the clock now, and sets its alarm anew.
+// looks notes that the batch looks at the clock now, and sets its alarm again.
 func (m *modelBatch) looks() {
 	m.eye, m.look, m.stops, m.ends = m.env.now, time.Time{}, nil, time.Time{}
 	switch open, turn := m.open(); {
@@ -122,7 +122,7 @@ func (m *modelBatch) looks() {
 	}
 }
 
-// resting tells whether a delay holds the batch. The end of its window ends it.
+// resting reports whether a delay holds the batch. The end of its window ends it.
 func (m *modelBatch) resting(open bool) bool {
 	switch {
 	case !m.rests.After(m.env.now) || m.ends.IsZero():
@@ -135,11 +135,11 @@ func (m *modelBatch) resting(open bool) bool {
 	return open
 }
 
-// turns are the moments after a time awake at which an instance may be able to
+// turns returns the moments after a time awake at which an instance may be able to
 // send more.
 func (m *modelBatch) turns(id int64, after time.Time) (all []time.Time) {
 	i := m.env.instances[id]
-	for _, until := range []time.Time{m.env.awake(i.bench), m.env.awake(i.lock), m.barred(id)} {
+	for _, until := range []time.Time{m.env.awake(i.bench), m.env.awake(i.lock), m.notBefore(id)} {
 		if until.After(after) {
 			all = append(all, until)
 		}
@@ -147,7 +147,7 @@ func (m *modelBatch) turns(id int64, after time.Time) (all []time.Time) {
 	return append(all, i.book.turns(after, m.env.skew)...)
 }
 
-// opens is the first moment to come at which an instance may send one of the
+// opens returns the first moment to come at which an instance may send one of the
 // items that wait, unless others send before; zero: time alone does not bring
 // it.
 func (m *modelBatch) opens(id int64) (first time.Time) {

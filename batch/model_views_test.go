@@ -35,9 +35,9 @@ var modelStatus = map[event.Kind]event.BatchStatus{
 	"message.batch.completed-with-errors": "COMPLETED_WITH_ERRORS",
 }
 
-// tell is the event as it must be in the outbox, but for the text of an item's
+// event returns the event as it must be in the outbox, but for the text of an item's
 // error.
-func (m *modelBatch) tell(kind event.Kind) modelEvent {
+func (m *modelBatch) event(kind event.Kind) modelEvent {
 	e := modelEvent{kind: kind, at: m.env.wall()}
 	if kind == event.BatchItemFailed || kind == event.BatchItemUnknown {
 		last := m.lastTry()
@@ -137,7 +137,7 @@ func (m *modelBatch) instances() []event.BatchInstance {
 	return all
 }
 
-// view is the batch as REST must show it.
+// view returns the batch as REST must show it.
 func (m *modelBatch) view() View {
 	r, c := m.spec.request, m.counts()
 	received, duplicates := len(r.Recipients), len(r.Recipients)-len(m.items)

@@ -9,13 +9,13 @@ import (
 	"postern/event"
 )
 
-// settle lets the worker go on until there is nothing that it could do now.
+// settle lets the worker continue until there is nothing that it could do now.
 func (m *modelBatch) settle() {
 	for m.wrong == "" && m.act() {
 	}
 }
 
-// act is the next commit of the batch's worker. It returns false when the
+// act returns the next commit of the batch's worker. It returns false when the
 // worker waits for something.
 func (m *modelBatch) act() bool {
 	if m.flight != nil {
@@ -95,8 +95,8 @@ func (m *modelBatch) wait(open bool) bool {
 	return true
 }
 
-// stuck tells whether none of the batch's instances can send now. Where another
-// batch asked for the same room, what the batch told says how that went.
+// stuck reports whether none of the batch's instances can send now. Where another
+// batch asked for the same room, what the batch reported shows the result.
 func (m *modelBatch) stuck() bool {
 	if m.contended() {
 		switch m.peek() {
@@ -154,7 +154,7 @@ func (m *modelBatch) finishBatch(kinds []event.Kind) {
 	m.commit(append(kinds, event.BatchCompleted)...)
 }
 
-// given is the item that waits and was given to an instance next, as was
+// given returns the item that waits and was given to an instance next, as was
 // observed; -1 for none. Message ids are made in the order of their use.
 func (m *modelBatch) given() int {
 	next, earliest := -1, 0
@@ -172,7 +172,7 @@ func (m *modelBatch) given() int {
 }
 
 // give turns an item that waits into SENDING. The engine chose the instance and
-// the message id, and the item where an instance may not write to everybody:
+// the message id, and the item where an instance may not write to everyone:
 // else it is the first, or the one that just went back.
 func (m *modelBatch) give(able []int64) bool {
 	at := m.given()

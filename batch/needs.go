@@ -9,13 +9,13 @@ import (
 	"postern/store"
 )
 
-// What the records of a batch need of each other. All of it appears in one commit, and
-// is withdrawn in one; only items and attempts come before, under the mark creating, and
-// go later, under the mark removing.
+// The references between the records of a batch. All of them appear in one commit, and
+// are withdrawn in one; only items and attempts are written earlier, under the mark creating, and
+// removed later, under the mark removing.
 
 const (
 	noBatch  = "it belongs to no batch"
-	lostPart = "nobody knows what the batch was to send: it is lost, with its items"
+	lostPart = "the content of the batch is unknown: it is lost, with its items"
 )
 
 func belongs(bucket string, id []byte, why string) store.Need {
@@ -92,13 +92,13 @@ func headerNeeds(look *store.Lookup) store.Needs {
 			needs = append(needs, numbers.add(uuid.UUID(key), s.Owner, h.Status)...)
 		}
 		if h.Counts.Total > 0 && look.First(bucketItem, key, nil) == nil {
-			needs = append(needs, lostItem(key, &h, 0)) // nobody goes through its items
+			needs = append(needs, lostItem(key, &h, 0)) // no other check reads its items
 		}
 		return needs
 	}
 }
 
-// itemNeeds goes through the items of one batch after the other, and holds them against
+// itemNeeds goes through the items of one batch after another, and checks them against
 // the numbers in its header.
 func itemNeeds(look *store.Lookup) store.Needs {
 	c := itemCount{look: look}
@@ -149,7 +149,7 @@ func (c *itemCount) begin(key []byte) {
 	}
 }
 
-// add takes the next item, and tells of those that are missing before it.
+// add takes the next item, and reports those that are missing before it.
 func (c *itemCount) add(key, value []byte) []store.Need {
 	position := itemKeyPosition(key)
 	if c.whole && position >= c.header.Counts.Total {
@@ -162,7 +162,7 @@ func (c *itemCount) add(key, value []byte) []store.Need {
 	}
 	r, err := decodeItem(value)
 	if err != nil {
-		return append(needs, store.Need{Why: "nobody knows for whom an item is"})
+		return append(needs, store.Need{Why: "the recipient of an item is unknown"})
 	}
 	c.count(r.Status)
 	return needs
@@ -186,7 +186,7 @@ func (c *itemCount) count(s ItemStatus) {
 	}
 }
 
-// missing tells of items that are not there before a position. With one that is damaged,
+// missing reports missing items before a position. With a damaged one,
 // nothing can be counted.
 func (c *itemCount) missing(before int) (needs []store.Need) {
 	for ; c.whole && c.next < before; c.next++ {
@@ -202,12 +202,12 @@ func (c *itemCount) missing(before int) (needs []store.Need) {
 	return needs
 }
 
-// maxMissing bounds how many missing items of a batch are told of at once; the next look finds
+// maxMissing bounds how many missing items of a batch are reported at once; the next check finds
 // more.
 const maxMissing = 1000
 
-// lostItem is the need of an item, which is made anew as one of which nobody knows the
-// recipient. One that is to be sent fails when it is its turn; one that was is UNKNOWN.
+// lostItem returns the need of an item, which is rebuilt as one with an unknown
+// recipient. A pending one fails in its turn; one that was sent is UNKNOWN.
 func lostItem(id []byte, h *header, position int) store.Need {
 	var r itemRecord
 	if Final(h.Status) || position < h.Cursor {
@@ -217,10 +217,10 @@ func lostItem(id []byte, h *header, position int) store.Need {
 	if newer := h.recent(position); newer != nil {
 		raw = bytes.Clone(newer)
 	}
-	return store.Need{Bucket: bucketItem, Key: itemKey(uuid.UUID(id), position), Value: raw, Why: "nobody knows for whom an item is"}
+	return store.Need{Bucket: bucketItem, Key: itemKey(uuid.UUID(id), position), Value: raw, Why: "the recipient of an item is unknown"}
 }
 
-// end holds the counts against the header. With items missing or damaged, they are not
+// end checks the counts against the header. With items missing or damaged, they are not
 // known yet.
 func (c *itemCount) end() []store.Need {
 	if !c.known || c.staged || !c.whole {

@@ -14,20 +14,20 @@ import (
 
 const wrongNumber = "the totals of lists are wrong"
 
-// markOf is the id up to which batches are counted, nil for none.
+// markOf returns the id up to which batches are counted, nil for none.
 func markOf(look *store.Lookup) []byte {
 	mark, _ := look.Get(bucketNumber, countedKey)
 	return bytes.Clone(mark)
 }
 
-// heldNumbers holds the numbers by status against the batches that there are.
+// heldNumbers checks the numbers by status against the existing batches.
 type heldNumbers struct {
 	look *store.Lookup
 	mark []byte
 	more numberChanges
 }
 
-// add takes a batch, and returns what it needs itself.
+// add counts a batch, and returns its own needs.
 func (n *heldNumbers) add(id, owner uuid.UUID, status event.BatchStatus) []store.Need {
 	if bytes.Compare(id[:], n.mark) > 0 {
 		return nil
@@ -44,7 +44,7 @@ func (n *heldNumbers) add(id, owner uuid.UUID, status event.BatchStatus) []store
 	return []store.Need{ended}
 }
 
-// needs are those of all batches together.
+// needs returns the needs of all batches together.
 func (n *heldNumbers) needs() (all []store.Need) {
 	for _, key := range slices.Sorted(maps.Keys(n.more)) {
 		right := n.more[key]

@@ -14,9 +14,9 @@ import (
 )
 
 // Lists take their totals from numbers that each commit keeps, and find finished
-// batches of one status by an index. A file of a release that had neither is counted
+// batches of one status by an index. A file of a release without these is counted
 // in the background, in the order of the batches' ids: up to the mark the rows are
-// right, and a change of a batch behind it changes none, since that is yet to be counted.
+// correct, and a change of a batch after it changes none, since that is counted later.
 
 // byStatus is how many batches there are in each status.
 type byStatus map[event.BatchStatus]int
@@ -43,7 +43,7 @@ var (
 	allCounted = bytes.Repeat([]byte{0xff}, len(uuid.UUID{}))
 )
 
-// endedCode is the status of a final batch in the index of these.
+// endedCode returns the status of a final batch in the index of these.
 func endedCode(s event.BatchStatus) byte {
 	switch s {
 	case event.BatchIsStopped:
@@ -64,7 +64,7 @@ func endedKey(owner uuid.UUID, s event.BatchStatus, id uuid.UUID) []byte {
 }
 
 // countedTo returns the id up to which batches are counted, nil when the numbers are
-// not to be trusted.
+// unreliable.
 func countedTo(tx *store.Tx) ([]byte, error) {
 	mark, err := tx.Get(bucketNumber, countedKey)
 	if errors.Is(err, store.ErrDamaged) || len(mark) != len(allCounted) {
@@ -92,7 +92,7 @@ func numbersOf(tx *store.Tx, key []byte) (n byStatus, known bool, err error) {
 }
 
 // noteStatus keeps numbers and index equal to a batch that goes from one status to
-// another in this transaction: from is empty for one that is made, to for one that is
+// another in this transaction: from is empty for a new batch, to for one that is
 // deleted. What the transaction itself writes comes before.
 func noteStatus(tx *store.Tx, owner, id uuid.UUID, from, to event.BatchStatus) error {
 	if from == to {
@@ -117,8 +117,8 @@ func noteStatus(tx *store.Tx, owner, id uuid.UUID, from, to event.BatchStatus) e
 	return err
 }
 
-// markFirst sets the mark, and returns it, when the batch that is being made is the first
-// of the file: nothing is to be counted then.
+// markFirst sets the mark, and returns it, when the new batch is the first
+// of the file: then nothing has to be counted.
 func markFirst(tx *store.Tx) (mark []byte, err error) {
 	for bucket, most := range map[string]int{bucketHeader: 1, bucketNumber: 0, bucketEnded: 0} {
 		if n, err := tx.CountSome(bucket, nil, most+1); err != nil || n > most {
@@ -128,7 +128,7 @@ func markFirst(tx *store.Tx) (mark []byte, err error) {
 	return allCounted, tx.Put(bucketNumber, countedKey, allCounted)
 }
 
-// numberChanges is by how much a commit changes the numbers, by their key.
+// numberChanges are the changes of the numbers in a commit, by their key.
 type numberChanges map[string]byStatus
 
 type numbersKey struct{}

@@ -6,8 +6,8 @@ import (
 	"postern/event"
 )
 
-// passCost bounds how often a batch is gone through for those that an instance
-// may write to although it may not write to strangers: the next pass begins so
+// passCost bounds how often a batch is searched for recipients to whom an instance
+// may write although it may not write to strangers: the next pass begins so
 // many times later as the one before took.
 // One that took less than passFree may begin at once.
 const (
@@ -15,8 +15,8 @@ const (
 	passFree = time.Millisecond
 )
 
-// pass is how far an instance that may not write to strangers has gone through
-// the items that wait: it may not send those before at. It is kept in memory
+// pass is how far an instance that may not write to strangers has searched
+// the pending items: it may not send those before at. It is kept in memory
 // only, so a restart costs one more pass.
 type pass struct {
 	at    int
@@ -33,10 +33,10 @@ func (p *pass) stale(gates uint64, now time.Time) bool {
 	return p.gates != gates || !p.until.IsZero() && !p.until.After(now)
 }
 
-// keep notes that somebody whom the pass does not find any more may be sent to then.
+// keep records when a recipient that the pass has skipped may be sent to.
 func (p *pass) keep(until time.Time) { p.until = earlier(p.until, until) }
 
-// search is what an instance may send.
+// search is the result of a search for an item that an instance may send.
 type search struct {
 	item  unsent
 	after time.Time // when it may leave; zero: at once
@@ -49,10 +49,10 @@ type search struct {
 // seek returns the first item that the instance may send now. back is the item
 // that is on its way in the file and about to wait again; it may be nil.
 //
-// Who may not be written to is asked about once a pass, not once an item that
-// is sent: a hundred thousand strangers are gone through once, and again only
-// when the instance has changed meanwhile, as it does when somebody becomes
-// known to it. The first item that waits is asked about each time, and shows
+// A recipient who may not be written to is looked up once a pass, not once for each item that
+// is sent: a hundred thousand strangers are looked up once, and again only
+// when the instance has changed meanwhile, as it does when a stranger becomes
+// known to it. The first pending item is looked up each time, and shows
 // that strangers may be written to again.
 func (w *worker) seek(id int64, back *unsent) (found search, err error) {
 	var opens time.Time // for the one that goes back, which no pass finds
@@ -89,9 +89,9 @@ func (w *worker) seek(id int64, back *unsent) (found search, err error) {
 		return search{again: gate.Until}, nil
 	}
 	until := earlier(gate.Until, opens)
-	more, err := w.goThrough(id, first, until, found)
+	more, err := w.continuePass(id, first, until, found)
 	if err == nil && !more.ok && !more.cut && w.due(id) {
-		return w.goThrough(id, first, until, found) // what it went by may be sent by now
+		return w.continuePass(id, first, until, found) // what it went by may be sent by now
 	}
 	return more, err
 }
@@ -102,8 +102,8 @@ func (w *worker) due(id int64) bool {
 	return p == nil || p.ended && p.stale(w.e.gatesOf(id), now) && !p.next.After(now)
 }
 
-// passOf returns the pass of an instance; one that came to its end is followed
-// by another when there is a reason, and it is time.
+// passOf returns the pass of an instance; a finished one is followed
+// by another if there is a reason and it is due.
 func (w *worker) passOf(id int64) *pass {
 	if w.due(id) {
 		if w.passes == nil {
@@ -114,9 +114,9 @@ func (w *worker) passOf(id int64) *pass {
 	return w.passes[id]
 }
 
-// goThrough goes on with the pass of an instance, behind the first item that
+// continuePass continues the pass of an instance, behind the first item that
 // waits; that one, or one that goes back, may be sent at until.
-func (w *worker) goThrough(id int64, first unsent, until time.Time, found search) (search, error) {
+func (w *worker) continuePass(id int64, first unsent, until time.Time, found search) (search, error) {
 	p := w.passOf(id)
 	p.keep(until)
 	p.at = max(p.at, first.position+1)
@@ -157,7 +157,7 @@ func (w *worker) goThrough(id int64, first unsent, until time.Time, found search
 	return search{again: again}, nil
 }
 
-// gate asks whether the instance may send an item. Nothing is sent to one whose
+// gate asks whether the instance may send an item. Nothing is sent for an item whose
 // record is damaged.
 func (w *worker) gate(id int64, item unsent) Gate {
 	if item.recipient == "" {
@@ -168,11 +168,11 @@ func (w *worker) gate(id int64, item unsent) Gate {
 	})
 }
 
-// distracted reports whether the batch has something else to do than to look
+// distracted reports whether the batch has other work than to search
 // for an item.
 func (w *worker) distracted() bool { return w.e.stopping() || w.changed() }
 
-// gave takes an item that is SENDING from what waits.
+// gave removes an item that is SENDING from the pending ones.
 func (w *worker) gave(position int) {
 	w.front.drop(position)
 	for _, p := range w.passes {
@@ -180,8 +180,8 @@ func (w *worker) gave(position int) {
 	}
 }
 
-// reread has the items that wait read again: one of them went back. Passes go
-// on, for it was asked about then.
+// reread makes the pending items be read again: one of them was returned. Passes
+// continue, for it was looked up then.
 func (w *worker) reread() {
 	w.front = shelf{}
 	for _, p := range w.passes {

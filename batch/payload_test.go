@@ -119,12 +119,12 @@ func TestEveryEventCarriesExactlyItsFields(t *testing.T) {
 	})
 	for _, d := range event.Catalogue() {
 		if d.Family == event.Batch && !seen[d.Kind] {
-			t.Errorf("%s was never told", d.Kind)
+			t.Errorf("%s was never reported", d.Kind)
 		}
 	}
 }
 
-func TestALargeMessageReducesProgressAndCompletedWithErrors(t *testing.T) {
+func TestLargeMessageReducesTheLargeEvents(t *testing.T) {
 	f := newFleet(1, 2)
 	f.send = func(context.Context, int64, event.Outgoing) error { return event.ErrSendRefused }
 	bubble(t, f, func(r *rig) {

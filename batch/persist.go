@@ -12,7 +12,7 @@ import (
 	"postern/store"
 )
 
-// The buckets. What never changes is kept apart from what every item changes,
+// The buckets. Constant data is separate from data that every item changes,
 // so that the record written per item stays small whatever the message is.
 const (
 	bucketHeader   = "batch"
@@ -28,7 +28,7 @@ const (
 	bucketNumber   = "batch_number"
 )
 
-// Buckets declares what this package keeps in the data file.
+// Buckets declares the buckets of this package.
 func Buckets() []store.Bucket {
 	const owner = "batch"
 	return []store.Bucket{
@@ -46,7 +46,7 @@ func Buckets() []store.Bucket {
 	}
 }
 
-// batchMade is when a batch was made, which its id tells.
+// batchMade returns when a batch was created, which is part of its id.
 func batchMade(key, _ []byte) (at time.Time) {
 	if id, err := uuid.FromBytes(key); err == nil && id.Version() == 7 {
 		at = time.Unix(id.Time().UnixTime()).UTC()
@@ -54,7 +54,7 @@ func batchMade(key, _ []byte) (at time.Time) {
 	return at
 }
 
-// header is what changes about a batch. Times are Unix milliseconds, 0 unset.
+// header is the variable part of a batch. Times are Unix milliseconds, 0 unset.
 type header struct {
 	Core
 	Fence         uint64
@@ -81,7 +81,7 @@ type share struct {
 	Success  int
 }
 
-// spec is what never changes about a batch but its message.
+// spec is the constant part of a batch except its message.
 type spec struct {
 	Owner      uuid.UUID          `json:"owner"`
 	Name       string             `json:"name"`
@@ -128,7 +128,7 @@ func (r itemRecord) recipient() string {
 	return r.Input
 }
 
-// lastAttempt is the attempt that the item's own record tells of.
+// lastAttempt returns the attempt in the item's own record.
 func (r itemRecord) lastAttempt() attemptRecord {
 	a := attemptRecord{
 		Instance: r.Instance, ClientID: r.ClientID, Status: AttemptStatus(r.Status),
@@ -169,7 +169,7 @@ func attemptKey(id uuid.UUID, position, number int) []byte {
 }
 
 // itemID derives an item's UUID (version 7) from its batch's: the same instant
-// and random bits, the position in the last four bytes. So an id leads to its
+// and random bits, the position in the last four bytes. So an id identifies its
 // item without an index.
 func itemID(batch uuid.UUID, position int) uuid.UUID {
 	id := batch

@@ -11,7 +11,7 @@ import (
 	"postern/store"
 )
 
-func TestItemAndAttemptIDsAreVersion7AndLeadBack(t *testing.T) {
+func TestItemIDsAreReversible(t *testing.T) {
 	seen := map[uuid.UUID]bool{}
 	for range 50 {
 		batch := uuid.Must(uuid.NewV7())
@@ -34,7 +34,7 @@ func TestItemAndAttemptIDsAreVersion7AndLeadBack(t *testing.T) {
 	}
 }
 
-func TestAWorkerWhoseLeaseWasTakenChangesNothing(t *testing.T) {
+func TestWorkerWithoutLeaseChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		f := slow(release)

@@ -7,8 +7,8 @@ import (
 	"postern/event"
 )
 
-// An instance that is said to be online and could not send is left alone until
-// its state changes. Should that never happen, it is tried again after
+// An instance that is reported online but could not send is not used until
+// its state changes. If that never happens, it is tried again after
 // dropRetry, and then after twice as long each time up to maxDropRetry.
 const (
 	dropRetry    = time.Second
@@ -22,14 +22,14 @@ type drop struct {
 	until   time.Time
 }
 
-// choice is who sends which item next, under which message id.
+// choice is the next item, its instance and its message id.
 type choice struct {
-	instance  int64 // 0: nobody can now
+	instance  int64 // 0: no instance can now
 	position  int   // of the item
 	first     int   // no item before this position waits
 	messageID string
 	after     time.Time // when it may leave; zero: at once
-	again     time.Time // of nobody: when time alone makes one able; zero: only a change does
+	again     time.Time // without an instance: when time alone makes one able; zero: only a change does
 	cut       bool      // the search was given up, for the batch has something else to do
 }
 
@@ -48,7 +48,7 @@ func (w *worker) pick(back *unsent) (c choice, err error) {
 		if _, state, ok := w.e.cfg.Fleet.Instance(ref.ID); !ok || state != event.Online {
 			continue
 		}
-		if until := w.barred(ref.ID, now); until.After(now) {
+		if until := w.notBefore(ref.ID, now); until.After(now) {
 			c.again = earlier(c.again, until)
 			continue
 		}
@@ -81,8 +81,8 @@ func (w *worker) pick(back *unsent) (c choice, err error) {
 	return w.waitFor(later, c.again, back)
 }
 
-// waitFor chooses an instance that has to wait a moment, as none is ready. It is
-// asked again, for a batch has its place at the one that it asked last.
+// waitFor chooses an instance that has to wait a moment, if none is ready. It is
+// asked again, since a batch has its reservation at the one that it asked last.
 func (w *worker) waitFor(later choice, again time.Time, back *unsent) (choice, error) {
 	found, err := w.seek(later.instance, back)
 	switch {
@@ -96,17 +96,17 @@ func (w *worker) waitFor(later choice, again time.Time, back *unsent) (choice, e
 	}, nil
 }
 
-// barred tells until when an instance that could not send is not asked again, by
+// notBefore reports until when an instance that could not send is not asked again, by
 // the clock as it is set now.
-func (w *worker) barred(id int64, now time.Time) time.Time {
+func (w *worker) notBefore(id int64, now time.Time) time.Time {
 	if d, ok := w.dropped[id]; ok && d.changes == w.e.changesOf(id) {
 		return asOf(now, d.until)
 	}
 	return time.Time{}
 }
 
-// drop notes that an instance could not send. changes is what Engine.changesOf
-// told before the send, so that a change during it counts.
+// drop records that an instance could not send. changes is what Engine.changesOf
+// reported before the send, so that a change during it counts.
 func (w *worker) drop(id int64, changes uint64) {
 	d := w.dropped[id]
 	if d.changes != changes {
@@ -120,8 +120,8 @@ func (w *worker) drop(id int64, changes uint64) {
 	w.dropped[id] = d
 }
 
-// asOf returns a time that a clock told before by that clock as it is set now, so
-// that it can be compared with times on the wall.
+// asOf returns a time that a clock showed before by that clock as it is set now, so
+// that it can be compared with wall clock times.
 func asOf(now, t time.Time) time.Time { return now.Add(t.Sub(now)) }
 
 // earlier returns the earlier of two times, of which zero is none.

@@ -9,18 +9,18 @@ import (
 	"postern/store"
 )
 
-// partSize is how many items one read transaction of Processing takes: long
-// enough to cost little per item, short enough for a writer never to notice.
+// partSize is how many items one read transaction of Processing reads: long
+// enough to cost little per item, short enough not to delay writers.
 const partSize = 250
 
 // Processing returns a batch, and its items with their attempts by position,
-// part after part. Each part is a read transaction of its own that is over
-// before the caller gets it, so a caller may take its time: no page of the file
+// part after part. Each part is a read transaction of its own that has ended
+// before the caller gets it, so a slow caller is harmless: no page of the file
 // is kept from reuse, and no more than a part is in memory.
 //
 // The batch is as it was when Processing was called, a part as it was when it
-// was read. So while the batch is at work, items may be further than its counts
-// tell, and later parts newer than earlier ones; but every item comes exactly
+// was read. So while the batch is running, items may be further than its counts
+// show, and later parts newer than earlier ones; but every item comes exactly
 // once, and none is older than the batch. The sequence ends after its first
 // error. Errors are ErrNotFound and those of the store.
 func (s Shown) Processing(id uuid.UUID) (View, iter.Seq2[[]ItemWithAttempts, error], error) {

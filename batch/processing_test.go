@@ -14,7 +14,7 @@ import (
 	"postern/store"
 )
 
-func TestProcessingGivesEveryItemWithItsAttemptsOnceInOrder(t *testing.T) {
+func TestProcessingListsItemsWithAttemptsInOrder(t *testing.T) {
 	const n = 2*partSize + 30
 	f := newFleet(1, 2)
 	f.send = func(_ context.Context, _ int64, out event.Outgoing) error {
@@ -49,10 +49,10 @@ func TestProcessingGivesEveryItemWithItsAttemptsOnceInOrder(t *testing.T) {
 	})
 }
 
-// TestWhileABatchRunsProcessingShowsEachPartAsItIsWhenRead holds the batch in
+// TestProcessingShowsTheStateWhenRead holds the batch in
 // its second part while a reader has the first, and lets it go on before the
 // reader asks for more.
-func TestWhileABatchRunsProcessingShowsEachPartAsItIsWhenRead(t *testing.T) {
+func TestProcessingShowsTheStateWhenRead(t *testing.T) {
 	const n, stuck = 2*partSize + 30, partSize + 10
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -92,7 +92,7 @@ func TestWhileABatchRunsProcessingShowsEachPartAsItIsWhenRead(t *testing.T) {
 	})
 }
 
-func TestAReaderOfProcessingWhoTakesHisTimeHoldsNoTransaction(t *testing.T) {
+func TestSlowProcessingReaderHoldsNoTransaction(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "b.db"))
 	e, err := New(Config{Store: s, Outbox: openOutbox(t, s), Fleet: newFleet(), NewMessageID: uuid.NewString})
 	if err != nil {

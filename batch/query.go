@@ -15,13 +15,13 @@ import (
 
 const defaultLimit = 50
 
-// unknownTotal has a query count the records that match.
+// unknownTotal makes a query count the matching records.
 const unknownTotal = -1
 
-// lookMax is how many records a page is looked for in, and as many are counted where
-// its total is not kept. A list whose filter fits almost nothing then has short pages,
-// even empty ones, with a cursor to go on.
-const lookMax = 20_000
+// maxExamined is how many records are examined for a page, and as many are counted where
+// its total is not stored. A list whose filter matches almost nothing then has short pages,
+// even empty ones, with a cursor to continue.
+const maxExamined = 20_000
 
 // query reads one page of a list.
 type query[T any] struct {
@@ -29,14 +29,14 @@ type query[T any] struct {
 	prefix  []byte // of its keys, the same
 	total   int    // of the matching records, or unknownTotal
 	atLeast bool   // there may be more than total
-	most    int    // in place of lookMax; 0: that
+	most    int    // in place of maxExamined; 0: that
 
 	// rows calls fn for the rows beside a position, nil for the end of the list, in the
 	// list's order or, with back, against it, until fn returns false or an error.
 	rows func(tx *store.Tx, at []byte, back bool, fn func(listRow[T]) (bool, error)) error
 }
 
-// listRow is what a list looks at in one go: a record, of which it shows one line, several
+// listRow is one examined record of a list, of which it shows one line, several
 // or none.
 type listRow[T any] struct {
 	first, last []byte // positions in front of its lines and behind them, in the order of keys
@@ -50,7 +50,7 @@ type line[T any] struct {
 	value T
 }
 
-// found is a page before it is a List.
+// found is an unfinished page of a list.
 type found[T any] struct {
 	lines []line[T]
 	more  bool // a line beyond the page was seen
@@ -98,11 +98,11 @@ func (q query[T]) page(tx *store.Tx, p Page) (List[T], error) {
 	return list, err
 }
 
-// look finds the lines of a page, and whether there is another one behind them.
+// look finds the lines of a page, and whether more follow.
 func (q query[T]) look(tx *store.Tx, at []byte, back bool, limit int) (f found[T], err error) {
 	looked := 0
 	err = q.rows(tx, at, back, func(r listRow[T]) (bool, error) {
-		if looked >= orDefault(q.most, lookMax) {
+		if looked >= orDefault(q.most, maxExamined) {
 			f.cut = true
 			return false, nil
 		}
@@ -127,14 +127,14 @@ func (q query[T]) look(tx *store.Tx, at []byte, back bool, limit int) (f found[T
 	return f, err
 }
 
-// count returns how many records match; atLeast tells that there may be more.
+// count returns how many records match; atLeast means that there may be more.
 func (q query[T]) count(tx *store.Tx) (n int, atLeast bool, err error) {
 	if q.total != unknownTotal {
 		return q.total, q.atLeast, nil
 	}
 	looked := 0
 	err = q.rows(tx, nil, false, func(r listRow[T]) (bool, error) {
-		if atLeast = looked >= orDefault(q.most, lookMax); atLeast {
+		if atLeast = looked >= orDefault(q.most, maxExamined); atLeast {
 			return false, nil
 		}
 		looked += r.cost
@@ -144,7 +144,7 @@ func (q query[T]) count(tx *store.Tx) (n int, atLeast bool, err error) {
 	return n, atLeast, err
 }
 
-// itemRows goes through the items of a batch by position; lines makes what is listed of one.
+// itemRows goes through the items of a batch by position; lines returns the lines of one.
 // Keys of lines are those of their item, or begin with it.
 func itemRows[T any](id uuid.UUID, lines func(tx *store.Tx, key, value []byte) ([]line[T], int, error)) func(*store.Tx, []byte, bool, func(listRow[T]) (bool, error)) error {
 	const size = 8 // of a position
@@ -175,7 +175,7 @@ func itemRows[T any](id uuid.UUID, lines func(tx *store.Tx, key, value []byte) (
 	}
 }
 
-// cursor makes the opaque form of a position: the part of a key that is not
+// cursor returns the opaque form of a position: the part of a key that is not
 // the prefix, after a checksum that ties it to this list.
 func (q query[T]) cursor(at []byte) *string {
 	s := base64.RawURLEncoding.EncodeToString(append(q.sum(at), at...))
@@ -198,7 +198,7 @@ func (q query[T]) position(p Page) ([]byte, error) {
 	if err != nil || len(raw) <= sumSize || p.Next != "" && p.Previous != "" {
 		return nil, ErrInvalidCursor
 	}
-	// Decoding overlooks line breaks and the last bits; one position has one
+	// Decoding ignores line breaks and the last bits; one position has one
 	// cursor.
 	at := raw[sumSize:]
 	if !bytes.Equal(raw[:sumSize], q.sum(at)) || base64.RawURLEncoding.EncodeToString(raw) != text {
@@ -216,7 +216,7 @@ func (b *full) listItem(key, value []byte, f ItemFilter) ([]line[Item], int, err
 	return []line[Item]{{key[len(b.id):], b.item(position, r)}}, 1, nil
 }
 
-// shownStatus is the status of an item as REST has it.
+// shownStatus returns the status of an item as in the API.
 func (r itemRecord) shownStatus() ItemStatus {
 	if r.Status == "" {
 		return ItemPending
@@ -224,7 +224,7 @@ func (r itemRecord) shownStatus() ItemStatus {
 	return r.Status
 }
 
-// attempts are those of one item, oldest first.
+// attempts returns the attempts of one item, oldest first.
 func (b *full) attempts(tx *store.Tx, position int, r itemRecord) (all []line[Attempt], err error) {
 	if r.Attempts > 1 || r.Attempts == 1 && r.Instance == 0 {
 		prefix := itemKey(b.id, position)
@@ -267,11 +267,11 @@ func (b *full) listAttempts(tx *store.Tx, key, value []byte, f ItemFilter) ([]li
 	}), 1 + r.Attempts, err
 }
 
-// attemptTotal is how many attempts the items of a batch have: one each that has an
+// attemptTotal returns how many attempts the items of a batch have: one for each that has an
 // instance, and those that have records of their own.
 func (b *full) attemptTotal(tx *store.Tx) (n int, atLeast bool, err error) {
-	n, err = tx.CountSome(bucketAttempt, b.id[:], lookMax)
-	atLeast = n == lookMax
+	n, err = tx.CountSome(bucketAttempt, b.id[:], maxExamined)
+	atLeast = n == maxExamined
 	for _, s := range b.Shares {
 		n += s.Selected
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// ErrTooManyOpen says that the user has as many unfinished batches as Config.MaxOpen
+// ErrTooManyOpen means that the user has as many unfinished batches as Config.MaxOpen
 // allows.
 var ErrTooManyOpen = errors.New("too many unfinished batches")
 
@@ -19,8 +19,8 @@ type openBatches struct {
 	byOwner map[uuid.UUID]map[uuid.UUID]struct{}
 }
 
-// add notes an unfinished batch, unless its owner has most of them already; 0
-// sets no limit.
+// add counts an unfinished batch, unless its owner has reached the limit; 0
+// means no limit.
 func (o *openBatches) add(owner, id uuid.UUID, most int) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -37,7 +37,7 @@ func (o *openBatches) add(owner, id uuid.UUID, most int) error {
 	return nil
 }
 
-// drop notes that a batch is final, or was not created. Twice is once.
+// drop removes a batch that is final, or was not created. It is idempotent.
 func (o *openBatches) drop(owner, id uuid.UUID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"postern/event"
 )
 
-// limited is a rig that takes most unfinished batches of a user, and whose
+// limited returns a rig that takes most unfinished batches of a user, and whose
 // instance is offline, so that a batch ends only by being stopped.
 func limited(t *testing.T, most int) *rig {
 	f := newFleet(1)
@@ -30,7 +30,7 @@ func (r *rig) created(owner uuid.UUID, change func(*CreateRequest)) (View, error
 	return r.e.Create(r.Context(), owner, req)
 }
 
-func TestAUserHasAtMostMaxOpenUnfinishedBatches(t *testing.T) {
+func TestMaxOpenLimitsUnfinishedBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := limited(t, 3)
 		no := false
@@ -112,7 +112,7 @@ func TestUnfinishedBatchesCountAfterARestart(t *testing.T) {
 	})
 }
 
-func TestManyCreationsAtOnceDoNotPassTheLimitTogether(t *testing.T) {
+func TestConcurrentCreationsRespectTheLimit(t *testing.T) {
 	r := limited(t, 10)
 	var made atomic.Int64
 	var all sync.WaitGroup

@@ -8,10 +8,10 @@ import (
 	"postern/store"
 )
 
-// maxRecent is how many items that ended wait in the header of a batch for
+// maxRecent is how many ended items wait in the header of a batch for
 // their own place in the file. The header is written with every item anyway,
-// and those of all batches at work lie next to each other; so most commits
-// leave the pages of the items alone. More would make the header the larger
+// and those of all running batches lie next to each other; so most commits
+// do not change the pages of the items. More would make the header the larger
 // part of a commit.
 const maxRecent = 8
 
@@ -22,7 +22,7 @@ type recentItem struct {
 	raw      []byte // encoded
 }
 
-// recent returns the record that the header holds of an item, or nil.
+// recent returns the record of an item in the header, or nil.
 func (h *header) recent(position int) []byte {
 	for _, i := range h.Recent {
 		if i.position == position {
@@ -52,8 +52,8 @@ func (b *full) loadItem(tx *store.Tx, position int) (itemRecord, error) {
 	return r, err
 }
 
-// loadOrLost is loadItem for who goes on without: an item whose record is
-// damaged is nobody's, and no message is sent for it.
+// loadOrLost is loadItem for callers that tolerate damage: an item whose record is
+// damaged has no recipient, and no message is sent for it.
 func (b *full) loadOrLost(tx *store.Tx, position int) (itemRecord, error) {
 	r, err := b.loadItem(tx, position)
 	if errors.Is(err, store.ErrDamaged) {
@@ -65,8 +65,8 @@ func (b *full) loadOrLost(tx *store.Tx, position int) (itemRecord, error) {
 // lost reports whether loadOrLost found the item's record damaged.
 func (r itemRecord) lost() bool { return r.recipient() == "" }
 
-// readItem returns the item that a key and a value of the items' bucket tell
-// of, in its newest form.
+// readItem returns the item of a key and a value of the items' bucket,
+// in its newest form.
 func (b *full) readItem(key, raw []byte) (position int, r itemRecord, err error) {
 	position = itemKeyPosition(key)
 	if newer := b.recent(position); newer != nil {
@@ -78,7 +78,7 @@ func (b *full) readItem(key, raw []byte) (position int, r itemRecord, err error)
 	return position, r, err
 }
 
-// putItem keeps the item in the header, which step stores.
+// putItem puts the item into the header, which step stores.
 func (b *full) putItem(tx *store.Tx, position int, r *itemRecord) {
 	r.UpdatedAt = tx.Now().UnixMilli()
 	for i := range b.Recent {
@@ -90,14 +90,14 @@ func (b *full) putItem(tx *store.Tx, position int, r *itemRecord) {
 	b.Recent = append(b.Recent, recentItem{position, r.encode()})
 }
 
-// turn reports whether the items of a batch at work move now. Batches that began
+// turn reports whether the items of a running batch move now. Batches that began
 // together share their commits, item for item; so each has its turn at positions
-// of its own, for a commit in which all of them move holds all of them up.
+// of its own, since a commit in which all of them move would delay all of them.
 func (b *full) turn() bool {
 	return (b.Current+int(b.id[len(b.id)-1]))%maxRecent == 0
 }
 
-// settle moves the items to their own place, all but the one being sent, when it
+// settle moves the items to their own place, except the one being sent, when it
 // is the batch's turn or it comes to rest.
 func (b *full) settle(tx *store.Tx) error {
 	if busy(b.Status) && (len(b.Recent) < 2 || !b.turn()) {

@@ -58,7 +58,7 @@ func (r *rig) successes() int {
 	return n
 }
 
-func TestReadersSeeEveryItemWhereverItsNewestRecordIs(t *testing.T) {
+func TestReadersSeeTheNewestItemRecords(t *testing.T) {
 	const reached = 2*maxRecent + 3
 	synctest.Test(t, func(t *testing.T) {
 		req := request(30)
@@ -86,7 +86,7 @@ func TestReadersSeeEveryItemWhereverItsNewestRecordIs(t *testing.T) {
 	})
 }
 
-func TestItemsThatTheHeaderHoldsSurviveACrashAndMoveWhenTheBatchRests(t *testing.T) {
+func TestItemsInTheHeaderSurviveACrash(t *testing.T) {
 	const reached = maxRecent + 4
 	synctest.Test(t, func(t *testing.T) {
 		req, no := request(20), false
@@ -107,9 +107,9 @@ func TestItemsThatTheHeaderHoldsSurviveACrashAndMoveWhenTheBatchRests(t *testing
 	})
 }
 
-// TestBatchesThatBeganTogetherMoveTheirItemsInTurns looks at each position of
+// TestHeaderItemsMoveAtDifferentTimes looks at each position of
 // batches that share their commits.
-func TestBatchesThatBeganTogetherMoveTheirItemsInTurns(t *testing.T) {
+func TestHeaderItemsMoveAtDifferentTimes(t *testing.T) {
 	last := map[byte]int{}
 	for position := range 3 * maxRecent {
 		moving := 0

@@ -7,8 +7,8 @@ import (
 	"postern/event"
 )
 
-// Packed is a list of texts in little memory: 100 000 recipients take 2 MB, and their
-// strings would take three times as much. The zero value is empty.
+// Packed is a compact list of texts: 100 000 recipients take 2 MB, and as
+// strings they would take three times as much. The zero value is empty.
 type Packed struct {
 	blocks []packedBlock
 	n      int
@@ -32,10 +32,10 @@ func (p *Packed) AddText(text []byte) {
 	p.n++
 }
 
-// Len is how many texts there are.
+// Len returns the number of texts.
 func (p *Packed) Len() int { return p.n }
 
-// At returns one of them, counted from 0.
+// At returns a text by its index.
 func (p *Packed) At(i int) string {
 	b, at := &p.blocks[i/packedTexts], i%packedTexts
 	from := uint32(0)
@@ -45,14 +45,14 @@ func (p *Packed) At(i int) string {
 	return string(b.text[from:b.ends[at]])
 }
 
-// texts is a list that need not be packed.
+// texts is a list of texts, packed or not.
 type texts []string
 
 func (t texts) Len() int        { return len(t) }
 func (t texts) At(i int) string { return t[i] }
 
-// recipients are those that a batch goes to, as the caller wrote them. Their digits are
-// read again where they are needed, and not kept.
+// recipients are the recipients of a batch as the caller wrote them. Their digits are
+// parsed again where they are needed, and not stored.
 type recipients struct {
 	given interface {
 		Len() int
@@ -79,7 +79,7 @@ func (r recipients) at(i int) string {
 	return r.given.At(i)
 }
 
-// given are the recipients of a request.
+// given returns the recipients of a request.
 func (r *CreateRequest) given() recipients {
 	if r.Packed.Len() > 0 {
 		return recipients{given: &r.Packed}
@@ -87,8 +87,8 @@ func (r *CreateRequest) given() recipients {
 	return recipients{given: texts(r.Recipients)}
 }
 
-// distinct checks what the caller wrote and drops recipients that come again. One that
-// is wrong refuses all; the first 100 of those are named by index.
+// distinct validates the recipients and drops duplicates. One that
+// is invalid refuses all; the first 100 invalid ones are named by index.
 func (e *Engine) distinct(all recipients) (distinct recipients, duplicates int, err error) {
 	n := all.len()
 	if n == 0 {
@@ -103,7 +103,7 @@ func (e *Engine) distinct(all recipients) (distinct recipients, duplicates int, 
 	for i := range n {
 		digits, err := phone(all.at(i))
 		if err != nil {
-			if complaints = append(complaints, fmt.Sprintf("recipients[%d] %v", i, err)); len(complaints) == maxComplaints {
+			if complaints = append(complaints, fmt.Sprintf("recipients[%d] %v", i, err)); len(complaints) == maxReported {
 				break
 			}
 			continue
@@ -133,7 +133,7 @@ func (e *Engine) distinct(all recipients) (distinct recipients, duplicates int, 
 	return distinct, duplicates, nil
 }
 
-// recipientNumber is a number of its own for each text of at most 18 digits, leading zeros
+// recipientNumber returns a distinct number for each text of at most 18 digits, leading zeros
 // included.
 func recipientNumber(digits string) uint64 {
 	n := uint64(1)

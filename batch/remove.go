@@ -17,7 +17,7 @@ import (
 )
 
 // OnDelete is the trigger of a *TransitionError when a batch that is not final
-// was to be deleted. It is no row of the table: afterwards there is no batch.
+// was to be deleted. It is not a row of the table: afterwards there is no batch.
 const OnDelete Trigger = "delete"
 
 const (
@@ -52,8 +52,8 @@ func (e *Engine) Delete(ctx context.Context, owner, id uuid.UUID) error {
 	return nil
 }
 
-// withdraw takes a batch from its readers, in one commit of the same size for
-// every batch, and leaves a mark for what is to be removed of it.
+// withdraw hides a batch from all readers, in one commit of the same size for
+// every batch, and leaves a mark for the removal of its records.
 func (e *Engine) withdraw(tx *store.Tx, owner, id uuid.UUID, status event.BatchStatus) error {
 	return errors.Join(
 		tx.Delete(bucketOwner, store.Key(owner, id)),
@@ -74,7 +74,7 @@ func (e *Engine) removeSoon() {
 	}
 }
 
-// remove removes what withdrawn batches have left, now and whenever another one
+// remove removes the records of withdrawn batches, now and whenever another one
 // was withdrawn, until Stop.
 func (e *Engine) remove() {
 	for {
@@ -115,7 +115,7 @@ func anyOf(tx *store.Tx, bucket string) (found bool, err error) {
 }
 
 // removeSome removes removeStep records of withdrawn batches, with the marks of
-// those that have no more.
+// those without further records.
 func removeSome(tx *store.Tx) error {
 	var withdrawn []uuid.UUID
 	err := tx.Scan(bucketRemoving, store.Range{Limit: removeStep}, func(k, _ []byte) (bool, error) {
@@ -142,7 +142,7 @@ func removeSome(tx *store.Tx) error {
 	return err
 }
 
-// expire removes final batches when their retention is over, until Stop.
+// expire removes final batches when their retention has ended, until Stop.
 func (e *Engine) expire() {
 	prune.Loop(e.life, e.cfg.Store, e.cfg.Retention, e.expireOnce, func(err error) {
 		e.cfg.Logger.Warn("old batches not removed", "error", err)
@@ -152,9 +152,9 @@ func (e *Engine) expire() {
 // expireOnce withdraws the batches that were final before a time. It returns
 // when the first of those that it leaves became final, or was created.
 //
-// A batch is never final before it is created, and an id tells when that was:
+// A batch is never final before it is created, and an id shows when that was:
 // so it looks at no batch that was created later. Ids from the future, which
-// the library goes on to make after a clock was set back, tell nothing.
+// the library keeps creating after the clock was set back, carry no information.
 func (e *Engine) expireOnce(before time.Time) (oldest time.Time, err error) {
 	now := e.now().Add(time.Millisecond)
 	var young expiryLook
@@ -204,7 +204,7 @@ func (e *Engine) expireIn(r store.Range, before time.Time) (oldest time.Time, er
 	return l.oldest, nil
 }
 
-// expiryLook is what some read transactions find.
+// expiryLook is the result of some read transactions.
 type expiryLook struct {
 	expired []uuid.UUID // of the last one
 	oldest  time.Time   // of those that stay; zero: none
@@ -242,18 +242,18 @@ func (l *expiryLook) keep(at time.Time) {
 	}
 }
 
-// createdAt is when the creation of a batch began: its id is a UUID of version
+// createdAt returns when the creation of a batch began: its id is a UUID of version
 // 7, which begins with that in Unix milliseconds.
 func createdAt(id []byte) time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(id) >> 16))
 }
 
-// idAt is where the ids of batches begin that were created at a time or later.
+// idAt returns the smallest id of batches created at a time or later.
 func idAt(at time.Time) []byte {
 	return binary.BigEndian.AppendUint64(nil, uint64(max(0, at.UnixMilli()))<<16)
 }
 
-// finalAt is when a final batch became so.
+// finalAt returns when a final batch became final.
 func (h *header) finalAt() time.Time {
 	if h.Status == event.BatchIsStopped {
 		return time.UnixMilli(h.StoppedAt)
@@ -261,7 +261,7 @@ func (h *header) finalAt() time.Time {
 	return time.UnixMilli(h.CompletedAt)
 }
 
-// withdrawAll withdraws those of some final batches that are still there.
+// withdrawAll withdraws those of some final batches that still exist.
 func (e *Engine) withdrawAll(tx *store.Tx, some []uuid.UUID) error {
 	for _, id := range some {
 		s, found, err := store.GetJSON[spec](tx, bucketSpec, id[:])

@@ -82,7 +82,7 @@ func (r *rig) gone(id uuid.UUID) {
 	}
 }
 
-func TestOnlyAFinalBatchOfOnesOwnCanBeDeleted(t *testing.T) {
+func TestOnlyOwnFinalBatchesCanBeDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(1, 2)
 		r := newRig(t, f, nil)
@@ -117,7 +117,7 @@ func TestOnlyAFinalBatchOfOnesOwnCanBeDeleted(t *testing.T) {
 // removed in small commits. Whatever the file is like after one of them, as a
 // crash leaves it: no reader finds a part of the batch, and the next start goes
 // on until nothing is left.
-func TestADeletionIsWholeAtOnceAndGoesOnAfterACrash(t *testing.T) {
+func TestDeletionIsAtomicAndSurvivesACrash(t *testing.T) {
 	const items, attempts = 2*removeStep + 300, removeStep + 1
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(1)
@@ -198,7 +198,7 @@ func TestADeletionIsWholeAtOnceAndGoesOnAfterACrash(t *testing.T) {
 	})
 }
 
-// Retention: a final batch goes when it is over, be it that the program ran all
+// Retention: a final batch goes when it has ended, be it that the program ran all
 // the time or began only then; what is not final stays.
 func TestFinalBatchesGoWhenTheirRetentionIsOver(t *testing.T) {
 	const life = 100 * time.Hour
@@ -243,7 +243,7 @@ func TestFinalBatchesGoWhenTheirRetentionIsOver(t *testing.T) {
 			at(life-time.Minute, map[uuid.UUID]bool{fast: true, slow: true, unfinished: true})
 			at(life+life/10, map[uuid.UUID]bool{fast: false, slow: true, unfinished: true})
 			r.batch = slow
-			if restarts { // the delay begins anew with each start
+			if restarts { // the delay begins again with each start
 				time.Sleep(60 * time.Hour)
 				synctest.Wait()
 			}
@@ -266,7 +266,7 @@ func TestFinalBatchesGoWhenTheirRetentionIsOver(t *testing.T) {
 
 // A batch whose id is of another time than its creation, as after a clock was
 // set back, is kept no longer for it.
-func TestAnIDFromTheFutureDoesNotKeepABatch(t *testing.T) {
+func TestFutureIDDoesNotPreventRetention(t *testing.T) {
 	for _, ahead := range []time.Duration{-1000 * time.Hour, 0, 1000 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, newFleet(1), func(c *Config) { c.Retention = 100 * time.Hour })
@@ -296,7 +296,7 @@ func TestAnIDFromTheFutureDoesNotKeepABatch(t *testing.T) {
 	}
 }
 
-// A list goes on where it was although what its cursor pointed to is gone.
+// A list continues where it was although what its cursor pointed to is gone.
 func TestACursorOutlivesWhatItPointedTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(1, 2)
@@ -330,7 +330,7 @@ func TestACursorOutlivesWhatItPointedTo(t *testing.T) {
 
 // A stream of a batch that is deleted meanwhile ends with an error, and never
 // looks whole.
-func TestAStreamOfADeletedBatchIsBrokenOff(t *testing.T) {
+func TestDeletionEndsTheProcessingStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newFleet(1), func(c *Config) { c.Enabled = false })
 		defer r.stop()
@@ -355,7 +355,7 @@ func TestAStreamOfADeletedBatchIsBrokenOff(t *testing.T) {
 }
 
 // An operator sees the batches of all users and pauses and stops any.
-func TestAnOperatorSeesAndStopsTheBatchesOfAllUsers(t *testing.T) {
+func TestOperatorControlsBatchesOfAllUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newFleet(1, 2), nil)
 		defer r.stop()
@@ -412,7 +412,7 @@ func TestAnOperatorSeesAndStopsTheBatchesOfAllUsers(t *testing.T) {
 			}
 		}
 		if _, err := r.e.StopAny(t.Context(), uuid.New()); !errors.Is(err, ErrNotFound) {
-			t.Errorf("a batch that nobody has: %v", err)
+			t.Errorf("an unknown batch: %v", err)
 		}
 	})
 }

@@ -129,7 +129,7 @@ func TestACallOnAnotherUsersBatchFindsNothing(t *testing.T) {
 	})
 }
 
-func TestABatchAtRestIsUnchangedWhenTheProgramStartsAgain(t *testing.T) {
+func TestRestartKeepsABatchAtRest(t *testing.T) {
 	for _, s := range stances() {
 		if busy(s.status) {
 			continue

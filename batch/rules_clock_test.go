@@ -59,7 +59,7 @@ func (f clockedFleet) Gate(q Question) Gate {
 
 // The end that was the nearest when the batch lay down is not the nearest any
 // more once the clock is set.
-func TestABatchLooksAnewWithinAMinuteOnceTheClockIsSet(t *testing.T) {
+func TestClockChangeWakesABatchWithinAMinute(t *testing.T) {
 	for name, by := range map[string]time.Duration{"forwards": 7 * time.Hour, "backwards": -7 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(1, 2)
@@ -88,7 +88,7 @@ func TestABatchLooksAnewWithinAMinuteOnceTheClockIsSet(t *testing.T) {
 
 // What is left of the pause is measured by the time awake, whatever else the batch
 // waits for.
-func TestAnInstanceThatCouldNotSendIsTriedAgainInTimeAlthoughTheClockIsSetBack(t *testing.T) {
+func TestRetryOfAnInstanceIgnoresClockSetBack(t *testing.T) {
 	f := newFleet(1, 2)
 	tries := 0
 	f.send = func(context.Context, int64, event.Outgoing) error {
@@ -111,7 +111,7 @@ func TestAnInstanceThatCouldNotSendIsTriedAgainInTimeAlthoughTheClockIsSetBack(t
 
 // A gate for strangers that is shut until the end of the day is asked once a look,
 // whatever day it is by now.
-func TestNothingIsAskedAgainAndAgainOnceTheClockIsSetBack(t *testing.T) {
+func TestClockSetBackCausesNoPolling(t *testing.T) {
 	f := newFleet(1, 2)
 	clocked(t, f, func(r *rig, watch *simWatch) {
 		begin := watch.now().Round(0)
@@ -135,7 +135,7 @@ func TestNothingIsAskedAgainAndAgainOnceTheClockIsSetBack(t *testing.T) {
 
 // What a gate answers may depend on the clock in other ways than its end: a day
 // that was full is another day.
-func TestABatchAsksAgainWithinAMinuteOnceTheClockIsSet(t *testing.T) {
+func TestClockChangeAsksTheGateWithinAMinute(t *testing.T) {
 	f := newFleet(1, 2)
 	clocked(t, f, func(r *rig, watch *simWatch) {
 		f.bench[1], f.bench[2] = watch.now().Add(20*time.Hour), watch.now().Add(20*time.Hour)
@@ -151,8 +151,8 @@ func TestABatchAsksAgainWithinAMinuteOnceTheClockIsSet(t *testing.T) {
 	})
 }
 
-// A wrong clock that is put right gives a batch its window again.
-func TestAWindowThatWasOverComesAgainWhenTheClockIsSetBack(t *testing.T) {
+// A wrong clock that is corrected gives a batch its window again.
+func TestClockSetBackReopensAWindow(t *testing.T) {
 	f := newFleet(1, 2)
 	clocked(t, f, func(r *rig, watch *simWatch) {
 		req := request(2)
@@ -174,7 +174,7 @@ func TestAWindowThatWasOverComesAgainWhenTheClockIsSetBack(t *testing.T) {
 }
 
 // The next window is no reason to go on sooner than the delay says.
-func TestADelayIsAsLongAsItIsWhenTheClockIsSet(t *testing.T) {
+func TestClockChangeKeepsTheDelay(t *testing.T) {
 	f := newFleet(1, 2)
 	clocked(t, f, func(r *rig, watch *simWatch) {
 		req := delayed(2, 10*time.Minute)

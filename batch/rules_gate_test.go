@@ -12,10 +12,10 @@ import (
 	"postern/event"
 )
 
-// number is the recipient at a position of request.
+// number returns the recipient at a position of request.
 func number(position int) string { return fmt.Sprintf("49151%08d", position) }
 
-// locked is what a send ends in that the gate was open for and the network
+// locked returns what a send ends in that the gate was open for and the network
 // refused.
 func locked() error {
 	return &event.NotNowError{Code: "REACHOUT_TIMELOCKED", Text: "the account may not write to strangers"}
@@ -42,7 +42,7 @@ func (f *scripted) count() (n int) {
 	return n
 }
 
-func TestThoseThatAreKnownAreSentThoughStrangersMayNotBe(t *testing.T) {
+func TestKnownContactsAreSentDespiteRestriction(t *testing.T) {
 	journalled(t, newFleet(1, 2), nil, func(j *journal) {
 		for _, position := range []int{1, 4} {
 			j.f.known[number(position)] = true
@@ -65,7 +65,7 @@ func TestThoseThatAreKnownAreSentThoughStrangersMayNotBe(t *testing.T) {
 	})
 }
 
-func TestARefusalThatIsNothingAboutTheRecipientBurnsNobody(t *testing.T) {
+func TestRefusalOfTheAccountReturnsTheItem(t *testing.T) {
 	journalled(t, newFleet(1, 2), nil, func(j *journal) {
 		j.create(request(3))
 		j.read()
@@ -99,7 +99,7 @@ func TestAnotherInstanceOfTheBatchTakesOver(t *testing.T) {
 	})
 }
 
-// flying is the instance of the item in SENDING.
+// flying returns the instance of the item in SENDING.
 func (j *journal) flying() int64 {
 	j.Helper()
 	synctest.Wait()
@@ -114,7 +114,7 @@ func (j *journal) flying() int64 {
 
 // The gate may be behind its own refusal, or wrong: nothing is asked again and
 // again.
-func TestARefusalBehindAGateThatStaysOpenIsTriedMoreAndMoreRarely(t *testing.T) {
+func TestRefusalBehindOpenGateBacksOff(t *testing.T) {
 	journalled(t, newFleet(1), nil, func(j *journal) {
 		req := request(1)
 		req.Instances = req.Instances[:1]
@@ -131,7 +131,7 @@ func TestARefusalBehindAGateThatStaysOpenIsTriedMoreAndMoreRarely(t *testing.T) 
 
 // A message that did not leave after all makes room at the limits of its instance.
 // That is no reason to send it again at once.
-func TestAnInstanceThatCouldNotSendIsLeftAloneAlthoughItsLimitsHaveRoomAgain(t *testing.T) {
+func TestFailedInstanceIsNotRetriedForFreedLimits(t *testing.T) {
 	journalled(t, newFleet(1), nil, func(j *journal) {
 		tries := 0
 		j.f.send = func(context.Context, int64, event.Outgoing) error {
@@ -151,7 +151,7 @@ func TestAnInstanceThatCouldNotSendIsLeftAloneAlthoughItsLimitsHaveRoomAgain(t *
 	})
 }
 
-func TestADelayFollowsARefusalThatTheNetworkMade(t *testing.T) {
+func TestDelayFollowsANetworkRefusal(t *testing.T) {
 	journalled(t, newFleet(1, 2), nil, func(j *journal) {
 		j.f.known[number(1)] = true
 		j.create(delayed(2, 10*time.Second))
@@ -190,7 +190,7 @@ func TestABatchOfStrangersIsGoneThroughOnce(t *testing.T) {
 	})
 }
 
-func TestSomebodyWhoBecomesKnownIsSent(t *testing.T) {
+func TestNewlyKnownContactIsSent(t *testing.T) {
 	f := newFleet(1, 2)
 	journalled(t, f, nil, func(j *journal) {
 		j.locks(time.Hour)
@@ -211,7 +211,7 @@ func TestSomebodyWhoBecomesKnownIsSent(t *testing.T) {
 	})
 }
 
-func TestLiftingARestrictionWakesABatchAndTheOrderIsTheOneOfTheRecipients(t *testing.T) {
+func TestLiftedRestrictionResumesInRecipientOrder(t *testing.T) {
 	f := newFleet(1, 2)
 	journalled(t, f, nil, func(j *journal) {
 		f.known[number(2)] = true
@@ -232,7 +232,7 @@ func TestLiftingARestrictionWakesABatchAndTheOrderIsTheOneOfTheRecipients(t *tes
 	})
 }
 
-func TestARestartForgetsNothingOfWhoWasSentOutOfOrder(t *testing.T) {
+func TestRestartKeepsItemsSentOutOfOrder(t *testing.T) {
 	f := newFleet(1, 2)
 	journalled(t, f, nil, func(j *journal) {
 		for n := 1; n < 40; n += 2 {
@@ -261,7 +261,7 @@ func TestARestartForgetsNothingOfWhoWasSentOutOfOrder(t *testing.T) {
 	})
 }
 
-func TestAnInstanceThatMayWriteToNobodyIsNotAskedAboutEachRecipient(t *testing.T) {
+func TestBlockedInstanceIsNotAskedPerRecipient(t *testing.T) {
 	f := newFleet(1, 2)
 	journalled(t, f, nil, func(j *journal) {
 		until := time.Now().Add(time.Hour)
@@ -275,7 +275,7 @@ func TestAnInstanceThatMayWriteToNobodyIsNotAskedAboutEachRecipient(t *testing.T
 	})
 }
 
-func TestABatchThatWaitsWithAllSendsToNobodyWhileStrangersMayNotBe(t *testing.T) {
+func TestWhenRestrictedWaitSendsNothing(t *testing.T) {
 	f := newFleet(1, 2)
 	journalled(t, f, nil, func(j *journal) {
 		f.known[number(1)] = true
@@ -311,7 +311,7 @@ func TestWhenRestrictedIsKnownOrWait(t *testing.T) {
 
 // The longest batch that the program takes: its worker does nothing else
 // meanwhile, but a stop does not wait for it.
-func TestAStopDoesNotWaitForAPassThroughALongBatch(t *testing.T) {
+func TestStopInterruptsALongPass(t *testing.T) {
 	f := newFleet(1, 2)
 	slow := &slowGate{scripted: f}
 	journalled(t, f, func(c *Config) { c.Fleet = slow }, func(j *journal) {
@@ -331,9 +331,9 @@ func TestAStopDoesNotWaitForAPassThroughALongBatch(t *testing.T) {
 	})
 }
 
-// Strangers are kept back for an hour, and everybody for a minute: the one item that
-// went back is not forgotten when the minute is over, though all others are strangers.
-func TestAnItemThatWentBackIsAskedAboutInItsTimeAmongStrangers(t *testing.T) {
+// Strangers are kept back for an hour, and everyone for a minute: the one item that
+// went back is not forgotten when the minute has ended, though all others are strangers.
+func TestReturnedItemKeepsItsTimeAmongStrangers(t *testing.T) {
 	f := newFleet(1)
 	gate := &fullMinute{scripted: f}
 	journalled(t, f, func(c *Config) { c.Fleet = gate }, func(j *journal) {
@@ -378,8 +378,8 @@ func (f *slowGate) Gate(q Question) Gate {
 	return f.scripted.Gate(q)
 }
 
-// The second pass begins in the same look: nothing tells of a wait that is none.
-func TestSomebodyWhoBecomesKnownWhileTheOthersAreSentIsSentWithoutAWait(t *testing.T) {
+// The second pass begins in the same look: nothing reports a wait that is none.
+func TestNewlyKnownContactIsSentAtOnce(t *testing.T) {
 	f := newFleet(1, 2)
 	journalled(t, f, nil, func(j *journal) {
 		f.known[number(5)] = true

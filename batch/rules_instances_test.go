@@ -12,7 +12,7 @@ import (
 	"postern/store"
 )
 
-func TestWithNoneLeftTheItemGoesBackAndEachInstanceWasTriedOnce(t *testing.T) {
+func TestItemReturnsAfterEachInstanceFailed(t *testing.T) {
 	journalled(t, newFleet(1, 2), nil, func(j *journal) {
 		j.two()
 		j.answer(event.ErrNotConnected)
@@ -29,7 +29,7 @@ func TestWithNoneLeftTheItemGoesBackAndEachInstanceWasTriedOnce(t *testing.T) {
 	})
 }
 
-func TestAMessageWithoutRoomForItsFileGoesBackAndIsTriedAgain(t *testing.T) {
+func TestMessageWithoutDiskSpaceIsRetried(t *testing.T) {
 	journalled(t, newFleet(1), nil, func(j *journal) {
 		j.two()
 		j.answer(fmt.Errorf("%w: %w", event.ErrSendRefused, store.ErrDiskFull))
@@ -43,7 +43,7 @@ func TestAMessageWithoutRoomForItsFileGoesBackAndIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestAWaitingBatchIsWokenByTheStatusChangeItself(t *testing.T) {
+func TestStatusChangeWakesAWaitingBatch(t *testing.T) {
 	for _, tc := range []struct {
 		rule string
 		park func(*journal)
@@ -59,7 +59,7 @@ func TestAWaitingBatchIsWokenByTheStatusChangeItself(t *testing.T) {
 			j.two()
 			j.answer(event.ErrNotConnected)
 			j.answer(event.ErrNotConnected)
-			j.drops(1, 2) // only now it is told
+			j.drops(1, 2) // only now it is reported
 		}},
 	} {
 		t.Run(tc.rule, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestAWaitingBatchIsWokenByTheStatusChangeItself(t *testing.T) {
 	}
 }
 
-// returning has an instance come back while a worker, which saw it offline,
+// returning brings an instance back while a worker, which saw it offline,
 // is about to wait for it.
 type returning struct {
 	*scripted
@@ -87,13 +87,13 @@ type returning struct {
 
 func (f *returning) Instance(id int64) (string, event.State, bool) {
 	name, state, ok := f.scripted.Instance(id)
-	if f.looks.Add(1) == 4 { // twice for creation and claim, once for the states told, then before the rest
+	if f.looks.Add(1) == 4 { // twice for creation and claim, once for the reported states, then before the rest
 		f.set(f.engine(), id, event.Online)
 	}
 	return name, state, ok
 }
 
-func TestAnInstanceThatComesBackWhileItsBatchIsAboutToWaitIsNotMissed(t *testing.T) {
+func TestReturnDuringParkingIsNotMissed(t *testing.T) {
 	f := &returning{scripted: newFleet(1)}
 	f.states[1] = event.Offline
 	journalled(t, f.scripted, func(c *Config) { c.Fleet = f }, func(j *journal) {
@@ -136,7 +136,7 @@ func TestAWaitingBatchDoesNotPoll(t *testing.T) {
 
 // An instance whose state is wrong would hold a batch for good: it is tried
 // again, less and less often.
-func TestAnInstanceThatRefusesWithoutEverChangingIsTriedAgainMoreAndMoreRarely(t *testing.T) {
+func TestRefusingInstanceBacksOff(t *testing.T) {
 	f := newFleet(1)
 	var tries []time.Duration
 	journalled(t, f, nil, func(j *journal) {
@@ -160,7 +160,7 @@ func TestAnInstanceThatRefusesWithoutEverChangingIsTriedAgainMoreAndMoreRarely(t
 	}
 }
 
-func TestThePauseOfAnInstanceThatRefusedBeginsAnewOnceIt(t *testing.T) {
+func TestInstanceBackoffResetsAfterSuccess(t *testing.T) {
 	for _, tc := range []struct {
 		rule string
 		then func(*journal)
@@ -207,10 +207,10 @@ func TestARestrictionBenchesItsInstanceForEveryBatch(t *testing.T) {
 	})
 }
 
-func TestABatchWhoseInstancesAreBenchedWaitsExactlyUntilTheFirstIsFree(t *testing.T) {
+func TestBatchWaitsForTheFirstBenchedInstance(t *testing.T) {
 	for _, tc := range []struct {
 		rule       string
-		bench, add time.Duration // of instance 1, from the start and when half of it is over
+		bench, add time.Duration // of instance 1, from the start and when half of it has ended
 		other      time.Duration // of instance 2
 		want       time.Duration
 	}{
@@ -256,7 +256,7 @@ func TestABenchOutlivesARestart(t *testing.T) {
 	})
 }
 
-func TestARestrictionInTheMiddleParksTheBatchAfterTheItemInFlight(t *testing.T) {
+func TestRestrictionParksAfterTheItemInFlight(t *testing.T) {
 	journalled(t, newFleet(1, 2), nil, func(j *journal) {
 		j.two()
 		j.read()
@@ -270,7 +270,7 @@ func TestARestrictionInTheMiddleParksTheBatchAfterTheItemInFlight(t *testing.T) 
 	})
 }
 
-func TestABenchedInstanceThatIsOfflineIsNotWaitedForByTheClock(t *testing.T) {
+func TestOfflineBenchedInstanceSetsNoAlarm(t *testing.T) {
 	journalled(t, newFleet(1, 2), nil, func(j *journal) {
 		j.drops(1, 2)
 		j.f.restrict(j.e, 1, time.Now().Add(time.Hour))

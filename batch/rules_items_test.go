@@ -17,7 +17,7 @@ import (
 	"postern/store"
 )
 
-func TestABatchSendsOneItemAtATimeAndBatchesDoNotWaitForEachOther(t *testing.T) {
+func TestBatchSendsOneItemAtATime(t *testing.T) {
 	f := newFleet(1, 2)
 	var now, most, all, mostAll atomic.Int32
 	f.send = func(_ context.Context, _ int64, out event.Outgoing) error {
@@ -45,7 +45,7 @@ func TestABatchSendsOneItemAtATimeAndBatchesDoNotWaitForEachOther(t *testing.T) 
 	})
 }
 
-func TestSendingIsStoredWithItsInstanceAndAFreshIDBeforeTheSend(t *testing.T) {
+func TestSendingIsStoredBeforeTheSend(t *testing.T) {
 	f := newFleet(1, 2)
 	var r *rig
 	var mu sync.Mutex // two sends in a row are two goroutines
@@ -87,7 +87,7 @@ func TestSendingIsStoredWithItsInstanceAndAFreshIDBeforeTheSend(t *testing.T) {
 	})
 }
 
-func TestAnItemCostsOneCommitWhenNoDelayIsDue(t *testing.T) {
+func TestItemWithoutDelayCostsOneCommit(t *testing.T) {
 	f := newFleet(1, 2)
 	f.send = func(context.Context, int64, event.Outgoing) error { return nil }
 	journalled(t, f, nil, func(j *journal) {
@@ -102,7 +102,7 @@ func TestAnItemCostsOneCommitWhenNoDelayIsDue(t *testing.T) {
 	})
 }
 
-func TestWithADelayNothingIsInDoubtDuringIt(t *testing.T) {
+func TestNoItemIsSendingDuringADelay(t *testing.T) {
 	journalled(t, newFleet(1, 2), nil, func(j *journal) {
 		j.rests()
 		time.Sleep(time.Hour)
@@ -167,9 +167,9 @@ func TestTheDelayAfterAnItemEndsEarlyBy(t *testing.T) {
 	}
 }
 
-// A fenced worker is told of by TestAWorkerThatComesBackAfterItsLease…, a
-// crash by TestAnItemInSendingAtACrashIsUnknownAndNeverSentAgain.
-func TestAnUnknownItemIsNeverSentAgainByItself(t *testing.T) {
+// A fenced worker is tested by TestWorkerAfterItsLease…, a
+// crash by TestItemInSendingAfterCrashIsUnknown.
+func TestUnknownItemIsNeverSentAgain(t *testing.T) {
 	journalled(t, newFleet(1, 2), nil, func(j *journal) {
 		j.create(request(1))
 		time.Sleep(30 * time.Second) // the send outlives its context
@@ -200,7 +200,7 @@ func (f *recorded) Send(ctx context.Context, i int64, out event.Outgoing) (Recei
 	return r, err
 }
 
-func TestAWorkerThatComesBackAfterItsLeaseChangesNothing(t *testing.T) {
+func TestWorkerAfterItsLeaseChangesNothing(t *testing.T) {
 	f := &recorded{scripted: newFleet(1, 2)}
 	journalled(t, f.scripted, func(c *Config) { c.Fleet = f }, func(j *journal) {
 		f.send = func(_ context.Context, _ int64, out event.Outgoing) error {
@@ -237,7 +237,7 @@ func (j *journal) fence() (n uint64) {
 	return n
 }
 
-func TestTheFencingNumberRisesWithEveryClaimAndOverRestarts(t *testing.T) {
+func TestFencingNumberRisesWithEveryClaim(t *testing.T) {
 	journalled(t, newFleet(1, 2), nil, func(j *journal) {
 		j.create(request(10))
 		last := j.fence()
@@ -259,7 +259,7 @@ func TestTheFencingNumberRisesWithEveryClaimAndOverRestarts(t *testing.T) {
 	})
 }
 
-func TestTheFencingNumberRisesInTheCommitThatTakesTheLease(t *testing.T) {
+func TestLeaseCommitRaisesTheFencingNumber(t *testing.T) {
 	for rule, take := range map[string]func(*journal){"expired": (*journal).stuck, "found at start": (*journal).crashes} {
 		t.Run(rule, func(t *testing.T) {
 			journalled(t, newFleet(1, 2), nil, func(j *journal) {
@@ -278,7 +278,7 @@ func TestTheFencingNumberRisesInTheCommitThatTakesTheLease(t *testing.T) {
 	}
 }
 
-func TestPresenceAndContentOfEveryTypeReachTheSend(t *testing.T) {
+func TestPresenceAndContentReachTheSend(t *testing.T) {
 	for kind, payload := range map[string]string{
 		"text":           `{"text":"hello"}`,
 		"link":           `{"link":"https://example.com/a","title":"A"}`,
@@ -324,9 +324,9 @@ func TestADeletedInstanceStaysListedAsOffline(t *testing.T) {
 		if i := v.Instances[0]; i.Name != "i1" || i.ConnectionStatus != event.Offline || i.SelectedCount != 0 {
 			t.Errorf("instances %+v", v.Instances)
 		}
-		told := payloads(r)[event.BatchCompleted]["batch"].(map[string]any)["instances"].([]any)[0].(map[string]any)
-		if told["name"] != "i1" || told["connectionStatus"] != "offline" {
-			t.Errorf("told %v", told)
+		reported := payloads(r)[event.BatchCompleted]["batch"].(map[string]any)["instances"].([]any)[0].(map[string]any)
+		if reported["name"] != "i1" || reported["connectionStatus"] != "offline" {
+			t.Errorf("reported %v", reported)
 		}
 	})
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // journal is a rig that writes down every commit of its one batch: the status
-// that the commit left behind and the events that it told. A test reads it as
+// that the commit left behind and the events that it reported. A test reads it as
 // "QUEUED created | PROCESSING started | PROCESSING": three commits.
 type journal struct {
 	*rig
@@ -27,7 +27,7 @@ type journal struct {
 	file   atomic.Pointer[store.Store]
 	mu     sync.Mutex
 	lines  []string
-	told   int
+	seen   int
 	shared int // commits that carried more than one change
 }
 
@@ -83,10 +83,10 @@ func (j *journal) line() (line string, err error) {
 		}
 		entries, err := outbox.OfBatch(tx, all[0], 0, 1<<20)
 		line = string(h.Status)
-		for _, e := range entries[min(j.told, len(entries)):] {
+		for _, e := range entries[min(j.seen, len(entries)):] {
 			line += " " + strings.TrimPrefix(string(e.Kind), "message.batch.")
 		}
-		j.told = len(entries)
+		j.seen = len(entries)
 		return err
 	})
 	return line, err
@@ -107,7 +107,7 @@ func (j *journal) wants(want string) {
 	}
 }
 
-// send ends in what answer gives it, or in a doubt when its time is over.
+// send ends in what answer gives it, or in a doubt when its time has ended.
 func (j *journal) send(ctx context.Context, _ int64, _ event.Outgoing) error {
 	select {
 	case err := <-j.answers:
@@ -117,7 +117,7 @@ func (j *journal) send(ctx context.Context, _ int64, _ event.Outgoing) error {
 	}
 }
 
-// deaf has sends ignore their context, until the test is over.
+// deaf has sends ignore their context, until the test has ended.
 func (j *journal) deaf() {
 	j.f.send = func(context.Context, int64, event.Outgoing) error {
 		<-j.late
@@ -132,7 +132,7 @@ func (j *journal) answer(err error) {
 	synctest.Wait()
 }
 
-// drops has an instance lose its connection.
+// drops disconnects an instance.
 func (j *journal) drops(instances ...int64) {
 	for _, id := range instances {
 		j.f.set(j.e, id, event.Reconnecting)
@@ -149,7 +149,7 @@ func (j *journal) restart(pause time.Duration) {
 	synctest.Wait()
 }
 
-// window is a schedule whose first window begins and ends so long from now.
+// window returns a schedule whose first window begins and ends so long from now.
 func window(begins, ends time.Duration, recurrence string) []byte {
 	now := time.Now()
 	return fmt.Appendf(nil, `{"windowStartAt":%q,"windowEndAt":%q,"recurrence":%q}`,

@@ -11,11 +11,11 @@ func (j *journal) restores(later time.Duration) {
 	time.Sleep(later)
 	j.asRestored()
 	j.boot()
-	time.Sleep(24 * time.Hour) // it never goes on by itself
+	time.Sleep(24 * time.Hour) // it never continues by itself
 	j.read()
 }
 
-// asRestored has the next start find a file that was restored.
+// asRestored makes the next start find a restored file.
 func (j *journal) asRestored() {
 	before := j.adapt
 	j.adapt = func(c *Config) {
@@ -24,7 +24,7 @@ func (j *journal) asRestored() {
 	}
 }
 
-// With autoResume, which all of these have, only a call lets a batch go on.
+// With autoResume, which all of these have, only a call lets a batch continue.
 func restoreTests() []rowTest {
 	return []rowTest{
 		{"under way in a backup", "QUEUED created | *INTERRUPTED interrupted", todo, "", true, func(j *journal) {

@@ -242,7 +242,7 @@ func (j *journal) verify() {
 			}
 		}
 		if b["updatedAt"] != body.Timestamp {
-			j.Errorf("%s: updated at %v, told at %s", e.Kind, b["updatedAt"], body.Timestamp)
+			j.Errorf("%s: updated at %v, reported at %s", e.Kind, b["updatedAt"], body.Timestamp)
 		}
 		counts := b["counts"].(map[string]any)
 		sum := counts["success"].(float64) + counts["failed"].(float64) + counts["skipped"].(float64) + counts["unknown"].(float64)
@@ -253,7 +253,7 @@ func (j *journal) verify() {
 	}
 }
 
-// nextRun tells whether an event has a nextRunAt; got is what it has. A batch
+// nextRun reports whether an event has a nextRunAt; got is what it has. A batch
 // that is created or recovered may have to wait for its window or not.
 func nextRun(kind event.Kind, got any) bool {
 	switch kind {

@@ -48,10 +48,10 @@ func (f *spacing) left(instance int64) {
 	f.next[instance] = time.Now().Add(f.gap)
 }
 
-// TestABatchLeavesTimeBetweenTheMessagesOfAnInstance and takes another one that
+// TestBatchRespectsTheInstanceJitter and takes another one that
 // is ready: it waits for no instance meanwhile, nothing is SENDING that does not
 // leave, and no place stays taken at the end.
-func TestABatchLeavesTimeBetweenTheMessagesOfAnInstance(t *testing.T) {
+func TestBatchRespectsTheInstanceJitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newSpacing(10*time.Second, 1, 2)
 		r := newSpacedRig(t, f)

@@ -11,7 +11,7 @@ import (
 	"postern/event"
 )
 
-func TestABatchMayBeClaimedBeforeItsInstancesAreBack(t *testing.T) {
+func TestClaimBeforeInstancesAreOnline(t *testing.T) {
 	journalled(t, newFleet(1, 2), nil, func(j *journal) {
 		j.rests()
 		j.stop()
@@ -23,7 +23,7 @@ func TestABatchMayBeClaimedBeforeItsInstancesAreBack(t *testing.T) {
 	})
 }
 
-func TestEveryEntryIntoProcessingIsAnnouncedOnceAndStartedAtIsTheFirst(t *testing.T) {
+func TestEachStartOfProcessingIsReportedOnce(t *testing.T) {
 	journalled(t, newFleet(1, 2), nil, func(j *journal) {
 		j.create(delayed(4, time.Hour))
 		first := time.Now()
@@ -67,7 +67,7 @@ func TestEveryEntryIntoProcessingIsAnnouncedOnceAndStartedAtIsTheFirst(t *testin
 	})
 }
 
-func TestAFinalBatchNeverChangesAndWhatWasNotSentStaysPending(t *testing.T) {
+func TestFinalBatchNeverChanges(t *testing.T) {
 	for _, end := range []struct {
 		status event.BatchStatus
 		items  string
@@ -97,7 +97,7 @@ func TestAFinalBatchNeverChangesAndWhatWasNotSentStaysPending(t *testing.T) {
 }
 
 // The event of the commit tells that nothing is on its way any more.
-func TestAnItemWhoseBytesNeverLeftIsPendingInTheCommitThat(t *testing.T) {
+func TestUnsentItemIsPendingWhenInterrupted(t *testing.T) {
 	for _, tc := range []struct {
 		rule string
 		kind event.Kind
@@ -141,7 +141,7 @@ func (j *journal) toldCounts(kind event.Kind, pending int) {
 	}
 }
 
-func TestASendThatOutlivesTheShutdownTimeoutIsUnknownBeforeInterrupted(t *testing.T) {
+func TestSendBeyondShutdownTimeoutIsUnknown(t *testing.T) {
 	adapt := func(c *Config) { c.ShutdownTimeout = 3 * time.Second }
 	journalled(t, newFleet(1, 2), adapt, func(j *journal) {
 		j.create(j.manual(request(2)))
@@ -158,7 +158,7 @@ func TestASendThatOutlivesTheShutdownTimeoutIsUnknownBeforeInterrupted(t *testin
 	})
 }
 
-func TestASendThatEndsWithinTheShutdownTimeoutIsNotInDoubt(t *testing.T) {
+func TestSendWithinShutdownTimeoutIsCertain(t *testing.T) {
 	journalled(t, newFleet(1, 2), nil, func(j *journal) {
 		j.create(j.manual(request(2)))
 		j.read()
@@ -172,11 +172,11 @@ func TestASendThatEndsWithinTheShutdownTimeoutIsNotInDoubt(t *testing.T) {
 	})
 }
 
-func TestProgressIsToldOnlyWhileProcessingAndWhenThePercentChanged(t *testing.T) {
+func TestProgressIsReportedWhenThePercentageChanges(t *testing.T) {
 	journalled(t, newFleet(1, 2), nil, func(j *journal) {
 		j.create(request(250))
 		j.read()
-		var told []int
+		var reported []int
 		for n := range 10 {
 			if n == 4 {
 				j.pause()
@@ -196,19 +196,19 @@ func TestProgressIsToldOnlyWhileProcessingAndWhenThePercentChanged(t *testing.T)
 			if err := json.Unmarshal(e.Body, &body); err != nil {
 				t.Fatal(err)
 			}
-			told = append(told, body.Data.Batch.Counts.Processed)
+			reported = append(reported, body.Data.Batch.Counts.Processed)
 			if body.Data.Batch.Status != process || body.Data.Batch.CurrentItem == nil {
 				t.Errorf("progress of %+v", body.Data.Batch)
 			}
 		}
 		// The percent changed with the 3rd, the 5th, the 8th and the 10th.
-		if want := []int{3, 6, 8, 10}; !slices.Equal(told, want) {
-			t.Errorf("progress after %v items, want %v", told, want)
+		if want := []int{3, 6, 8, 10}; !slices.Equal(reported, want) {
+			t.Errorf("progress after %v items, want %v", reported, want)
 		}
 	})
 }
 
-func TestTheNextClaimCompletesABatchWhoseLastItemIsUnknown(t *testing.T) {
+func TestClaimCompletesAfterUnknownLastItem(t *testing.T) {
 	for _, instances := range []string{"online", "offline"} {
 		t.Run("with instances "+instances, func(t *testing.T) {
 			journalled(t, newFleet(1, 2), nil, func(j *journal) {
@@ -225,7 +225,7 @@ func TestTheNextClaimCompletesABatchWhoseLastItemIsUnknown(t *testing.T) {
 	}
 }
 
-func TestABatchWhoseOnlyWindowIsOverWaitsUntilItIsPausedAndStartedOrStopped(t *testing.T) {
+func TestBatchAfterItsOnlyWindowWaits(t *testing.T) {
 	spent := func(j *journal) {
 		req := delayed(2, 2*time.Hour)
 		req.Schedule = window(0, time.Hour, "NONE")

@@ -102,7 +102,7 @@ func (j *journal) halts() {
 	j.halt()
 }
 
-// stuck has the send in flight outlive its lease.
+// stuck makes the send in flight outlive its lease.
 func (j *journal) stuck() {
 	j.read()
 	time.Sleep(61 * time.Second)
@@ -340,12 +340,12 @@ func (tc rowTest) fits(t *testing.T, from, to event.BatchStatus, events []string
 		t.Fatalf("the table has no row %q", tc.row)
 	}
 	r := table[at]
-	told := slices.DeleteFunc(slices.Clone(events), func(e string) bool { return strings.HasPrefix(e, "item.") })
+	reported := slices.DeleteFunc(slices.Clone(events), func(e string) bool { return strings.HasPrefix(e, "item.") })
 	want := strings.Fields(names(r.Events))
-	if !slices.Contains(told, "progress") {
+	if !slices.Contains(reported, "progress") {
 		want = slices.DeleteFunc(want, func(e string) bool { return e == "progress" })
 	}
-	if !slices.Contains(r.From, from) || r.To != to || !slices.Equal(told, want) {
-		t.Errorf("from %s to %s telling %s is not the row %+v", from, to, told, r)
+	if !slices.Contains(r.From, from) || r.To != to || !slices.Equal(reported, want) {
+		t.Errorf("from %s to %s reporting %s is not the row %+v", from, to, reported, r)
 	}
 }

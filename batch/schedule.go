@@ -101,7 +101,7 @@ func (s *Schedule) check() error {
 	return nil
 }
 
-// At tells where the schedule stands at now. While open, until is when the
+// At reports where the schedule stands at now. While open, until is when the
 // window ends, and zero when it never does; while shut, when the next one
 // opens; spent has none. A window holds its start and not its end. A nil
 // schedule is open without end.

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// alarmStep is how long an alarm sleeps at most before it reads the clock
+// alarmStep is the longest sleep of an alarm before it reads the clock
 // again, and so how late it can be. A timer counts the time that the machine
 // was awake: one set for three weeks is late by every hour of suspension and
 // wrong by every correction of the clock, while a window means the clock on the
-// wall. A look at the clock costs nothing, no store is read for it.
+// wall. Reading the clock costs little; it reads no store.
 const alarmStep = time.Minute
 
-// drift is by how much the clock on the wall may be set unnoticed.
+// drift is the change of the wall clock that goes unnoticed.
 const drift = 10 * time.Millisecond
 
 // alarm calls ring in a goroutine of its own, once, when the clock shows at or
@@ -36,7 +36,7 @@ func newAlarm(at time.Time, now func() time.Time, ring func()) *alarm {
 	return (&alarm{at: at, now: now, ring: ring}).begin()
 }
 
-// newLook is an alarm for whoever looks what there is to do: it rings at that
+// newLook returns an alarm for the check of due work: it rings at that
 // time, and within a minute when the clock was set, for what came next before
 // that need not be what comes next now.
 func newLook(at time.Time, now func() time.Time, ring func()) *alarm {
@@ -56,7 +56,7 @@ func (a *alarm) look() {
 	}
 }
 
-// due reports whether it is time, and sleeps on when it is not.
+// due reports whether it is time, and continues to sleep otherwise.
 func (a *alarm) due() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

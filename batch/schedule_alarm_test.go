@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// skewed is a clock on the wall that is set, or that goes on while the timers
+// skewed is a clock on the wall that is set, or that continues while the timers
 // of a suspended machine stand still.
 type skewed struct{ by atomic.Int64 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestASkippedEdgeLiesWhereTheClockJumpsAndARepeatedOneComesFirst(t *testing.T) {
+func TestEdgesInSkippedAndRepeatedHours(t *testing.T) {
 	for _, tc := range []struct {
 		rule, zone, start, end, now string // the first window in 2026, on 1 March or 1 October
 		want                        Window
@@ -51,7 +51,7 @@ func instant(t testing.TB, text string) time.Time {
 // A window that begins in the first run of a repeated hour and ends in the
 // second has an end before its start on every other day. It once had At look
 // for the next opening without end.
-func TestADailyWindowThatEndsBeforeItsStartByTheClockIsRefused(t *testing.T) {
+func TestDailyWindowEndingBeforeItsStartIsRefused(t *testing.T) {
 	_, err := parse(instant(t, "2025-10-26T00:50:00Z"), instant(t, "2025-10-26T01:10:00Z"), "DAILY", "Europe/Berlin")
 	if err == nil || !strings.Contains(err.Error(), "ends at 02:10:00, not after its start at 02:50:00") {
 		t.Errorf("%v", err)
@@ -61,7 +61,7 @@ func TestADailyWindowThatEndsBeforeItsStartByTheClockIsRefused(t *testing.T) {
 	}
 }
 
-func TestADailyWindowIsMeasuredByTheClockOrByTime(t *testing.T) {
+func TestDailyWindowLengthAcrossClockChanges(t *testing.T) {
 	for _, tc := range []struct {
 		rule, start, end string
 		want             bool
@@ -86,7 +86,7 @@ func TestADailyWindowIsMeasuredByTheClockOrByTime(t *testing.T) {
 
 // Commits carry whole milliseconds. With a finer edge, a worker could read
 // "open" from the clock and write "shut" in the commit that follows.
-func TestAnEdgeIsCutToTheMillisecondsOfACommit(t *testing.T) {
+func TestEdgesAreTruncatedToMilliseconds(t *testing.T) {
 	start := instant(t, "2026-06-01T08:00:00.0005Z")
 	s := daily(t, time.UTC, start, start.Add(time.Hour))
 	if w, _ := s.At(start.Truncate(time.Millisecond)); w != WindowOpen {

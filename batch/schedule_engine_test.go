@@ -15,7 +15,7 @@ import (
 	"postern/store"
 )
 
-// scheduled is a request with a window; zone is Berlin's.
+// scheduled returns a request with a window; zone is Berlin's.
 func scheduled(n int, delay time.Duration, start, end time.Time, recurrence string) CreateRequest {
 	req := delayed(n, delay)
 	req.Schedule = fmt.Appendf(nil, `{"windowStartAt":%q,"windowEndAt":%q,"recurrence":%q,"timezone":"Europe/Berlin"}`,
@@ -23,25 +23,25 @@ func scheduled(n int, delay time.Duration, start, end time.Time, recurrence stri
 	return req
 }
 
-// tellings are the times and next runs of the events of one kind, by Berlin's
+// eventTimes returns the times and next runs of the events of one kind, by Berlin's
 // clock.
-func (r *rig) tellings(kind event.Kind) (at, next []string) {
+func (r *rig) eventTimes(kind event.Kind) (at, next []string) {
 	r.Helper()
 	zone := mustZone(r, "Europe/Berlin")
 	for _, e := range r.entries() {
 		if e.Kind != kind {
 			continue
 		}
-		var told struct {
+		var reported struct {
 			Data struct {
 				Batch struct{ NextRunAt *time.Time }
 			}
 		}
-		if err := json.Unmarshal(e.Body, &told); err != nil {
+		if err := json.Unmarshal(e.Body, &reported); err != nil {
 			r.Fatal(err)
 		}
 		at = append(at, e.CreatedAt.In(zone).Format("01-02 15:04:05 MST"))
-		if n := told.Data.Batch.NextRunAt; n != nil {
+		if n := reported.Data.Batch.NextRunAt; n != nil {
 			next = append(next, n.In(zone).Format("01-02 15:04:05 MST"))
 		}
 	}
@@ -49,14 +49,14 @@ func (r *rig) tellings(kind event.Kind) (at, next []string) {
 }
 
 // A bubble begins on 1 January 2000; Berlin's clock is set forward on 26 March.
-func TestADailyBatchGoesOnAtTheSameWallTimeAfterTheClockChanged(t *testing.T) {
+func TestDailyBatchKeepsItsLocalTime(t *testing.T) {
 	bubble(t, newFleet(1, 2), func(r *rig) {
 		start := time.Date(2000, 3, 24, 2, 30, 0, 0, mustZone(t, "Europe/Berlin"))
 		r.create(scheduled(8, 40*time.Minute, start, start.Add(time.Hour), "DAILY"))
 		time.Sleep(time.Until(start.AddDate(0, 0, 5)))
 		r.status(complete)
-		opened, _ := r.tellings(event.BatchWindowStarted)
-		ended, next := r.tellings(event.BatchWaitingWindow)
+		opened, _ := r.eventTimes(event.BatchWindowStarted)
+		ended, next := r.eventTimes(event.BatchWaitingWindow)
 		// On the 26th the clock jumps from 2 to 3, and 30 minutes are left: one item.
 		for _, tc := range []struct {
 			what      string
@@ -73,7 +73,7 @@ func TestADailyBatchGoesOnAtTheSameWallTimeAfterTheClockChanged(t *testing.T) {
 	})
 }
 
-func TestASendThatOutlivesTheWindowWaitsForTheNextOneAtOnce(t *testing.T) {
+func TestSendBeyondTheWindowWaitsForTheNext(t *testing.T) {
 	for _, recurrence := range []string{"DAILY", "NONE"} {
 		t.Run(recurrence, func(t *testing.T) {
 			f := newFleet(1)
@@ -93,7 +93,7 @@ func TestASendThatOutlivesTheWindowWaitsForTheNextOneAtOnce(t *testing.T) {
 	}
 }
 
-func TestAWindowOfAWholeDayCutsNoDelayShort(t *testing.T) {
+func TestWholeDayWindowKeepsDelays(t *testing.T) {
 	bubble(t, newFleet(1), func(r *rig) {
 		now := time.Now()
 		r.create(scheduled(2, 10*time.Hour, now.Add(-18*time.Hour), now.Add(6*time.Hour), "DAILY"))
@@ -121,12 +121,12 @@ func TestAWindowMissedWhileTheProgramWasDown(t *testing.T) {
 		}
 		time.Sleep(time.Until(start.AddDate(0, 0, 1)))
 		r.status(complete)
-		r.told("created scheduled window-started started progress completed")
+		r.reported("created scheduled window-started started progress completed")
 		r.stop()
 	})
 }
 
-func TestTheOnlyWindowMissedWhileTheProgramWasDownIsSpent(t *testing.T) {
+func TestWindowMissedWhileDownIsSpent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newFleet(1), nil)
 		start := time.Now().Add(time.Hour)
@@ -140,14 +140,14 @@ func TestTheOnlyWindowMissedWhileTheProgramWasDownIsSpent(t *testing.T) {
 		r.do(r.e.Pause)
 		r.do(r.e.StartBatch)
 		r.status(complete)
-		r.told("created scheduled pause-requested paused started progress completed")
+		r.reported("created scheduled pause-requested paused started progress completed")
 		r.stop()
 	})
 }
 
 // A start that does not come up because one record is wrong would take the
 // whole gateway down.
-func TestAStoredScheduleThatIsRefusedTodayIsADamagedRecord(t *testing.T) {
+func TestInvalidStoredScheduleIsDamaged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newFleet(1), nil)
 		start := time.Now().Add(time.Hour)
@@ -172,7 +172,7 @@ func TestAStoredScheduleThatIsRefusedTodayIsADamagedRecord(t *testing.T) {
 	})
 }
 
-func TestAnUnusableScheduleRefusesTheCreationAndLeavesNothing(t *testing.T) {
+func TestInvalidScheduleRefusesTheCreation(t *testing.T) {
 	bubble(t, newFleet(1), func(r *rig) {
 		now := time.Now()
 		unknownZone := scheduled(1, 0, now, now.Add(time.Hour), "DAILY")
@@ -199,7 +199,7 @@ func TestAnUnusableScheduleRefusesTheCreationAndLeavesNothing(t *testing.T) {
 }
 
 // A first window that lies in the past gives its times of day, and no more.
-func TestADailyScheduleOfLongAgoCountsFromToday(t *testing.T) {
+func TestOldDailyScheduleCountsFromToday(t *testing.T) {
 	bubble(t, newFleet(1), func(r *rig) {
 		now := time.Now()
 		start := now.AddDate(-20, 0, 0).Add(time.Hour)

@@ -48,7 +48,7 @@ func changesOf(zone *time.Location) (all []time.Time) {
 	}
 }
 
-// starts are the wall times at which the windows around a change start: midnight
+// starts returns the wall times at which the windows around a change start: midnight
 // and noon, and on, before, within and after what the change skips or repeats.
 func starts(change time.Time) []time.Duration {
 	wall := wallclock.Reading(change.Add(-time.Nanosecond)).Add(time.Nanosecond) // where the clock was when it jumped
@@ -64,10 +64,10 @@ var lengths = []time.Duration{
 	time.Minute, 40 * time.Minute, time.Hour, 8 * time.Hour, 24*time.Hour - time.Minute, 24 * time.Hour,
 }
 
-// TestADailyWindowRepeatsItsWallTimeOverEveryChangeOfTenYears holds the
+// TestDailyWindowKeepsLocalTimeForTenYears holds the
 // schedule against the walk at every edge of every window around the change,
 // and at minutes between.
-func TestADailyWindowRepeatsItsWallTimeOverEveryChangeOfTenYears(t *testing.T) {
+func TestDailyWindowKeepsLocalTimeForTenYears(t *testing.T) {
 	t.Parallel()
 	atLeast := map[string]int{ // the years ahead are a forecast, and may gain changes
 		"America/New_York": 22, "Europe/Berlin": 22, "America/Santiago": 22, "Australia/Lord_Howe": 22, "Africa/Casablanca": 22,
@@ -106,7 +106,7 @@ func aroundChange(t *testing.T, zone *time.Location, change time.Time) {
 
 type opening struct{ from, to time.Time }
 
-// openings are the windows of some days that the clock on the wall makes of the first
+// openings returns the windows of some days that the clock on the wall makes of the first
 // one.
 func (w walk) openings(opens, ends time.Time) (all []opening) {
 	for day := range 8 {
@@ -115,7 +115,7 @@ func (w walk) openings(opens, ends time.Time) (all []opening) {
 	return all
 }
 
-// edges are the minutes at, around and between the edges of the windows.
+// edges returns the minutes at, around and between the edges of the windows.
 func edges(windows []opening) (all []time.Time) {
 	for _, one := range windows {
 		all = append(all, one.from.Add(-time.Minute), one.from, one.from.Add(time.Minute), one.from.Add(one.to.Sub(one.from)/2),

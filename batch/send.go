@@ -27,7 +27,7 @@ func unknown(reason string) outcome {
 	return outcome{attempt: AttemptUnknown, status: ItemUnknown, move: MoveUnknown, code: event.SendResultUnknown, reason: reason}
 }
 
-// recordError tells that the message left and its record cannot be stored.
+// recordError means that the message left but its record cannot be stored.
 type recordError struct{ error }
 
 // process sends items until the batch leaves PROCESSING.
@@ -49,7 +49,7 @@ func (w *worker) process() error {
 	return ignoreRefused(err)
 }
 
-// begin gives the next item, or takes the row that stands in its way; then it
+// begin assigns the next item, or commits the row that prevents it; then it
 // returns nil.
 func (w *worker) begin() (item *itemRecord, err error) {
 	c, err := w.pickReady()
@@ -71,7 +71,7 @@ func (w *worker) begin() (item *itemRecord, err error) {
 			if err != nil {
 				return err
 			}
-			return w.e.step(tx, b, Input{On: OnNothingLeft}, states, &told{b.Current, last})
+			return w.e.step(tx, b, Input{On: OnNothingLeft}, states, &subject{b.Current, last})
 		case window != WindowOpen:
 			return w.e.step(tx, b, Input{On: OnWindowEnds}, states, nil)
 		case c.none():
@@ -106,8 +106,8 @@ func (w *worker) pickReady() (choice, error) {
 }
 
 // send sends the item that was committed as SENDING. It comes back at the
-// latest when the lease is over, or when Stop has waited long enough. As long
-// as the message has not left, whatever ends the work on the batch calls it off.
+// latest when the lease has ended, or when Stop has waited long enough. While
+// the message has not left, anything that ends the work on the batch cancels it.
 func (w *worker) send(r itemRecord) outcome {
 	if r.lost() {
 		return outcome{
@@ -145,7 +145,7 @@ func (w *worker) send(r itemRecord) outcome {
 	over, halt := w.shuts()
 	defer halt()
 	stop := w.e.stop
-	var halts <-chan time.Time // when to see whether the batch can go on
+	var halts <-chan time.Time // when to see whether the batch can continue
 	shut := false              // the window is
 	for {
 		select {
@@ -154,25 +154,25 @@ func (w *worker) send(r itemRecord) outcome {
 			o.changes = changes
 			return o
 		case <-lease.C:
-			if leaves.callOff() {
+			if leaves.cancel() {
 				return calledOff()
 			}
 			o := unknown("the send did not come back within its lease")
 			o.on = OnLeaseLost
 			return o
 		case <-w.nudge:
-			halts = time.After(almost)
+			halts = time.After(cancelGrace)
 		case <-over:
-			over, shut, halts = nil, true, time.After(almost)
+			over, shut, halts = nil, true, time.After(cancelGrace)
 		case <-stop:
-			stop, halts = nil, time.After(almost)
+			stop, halts = nil, time.After(cancelGrace)
 		case <-halts:
 			halts = nil
-			if (shut || w.e.stopping() || w.changed()) && leaves.callOff() {
+			if (shut || w.e.stopping() || w.changed()) && leaves.cancel() {
 				return calledOff()
 			}
 		case <-w.e.hard:
-			if leaves.callOff() {
+			if leaves.cancel() {
 				return calledOff()
 			}
 			o := unknown("the program stopped before the send came back")
@@ -182,9 +182,9 @@ func (w *worker) send(r itemRecord) outcome {
 	}
 }
 
-// almost is how long a message still has to leave when its batch cannot go on:
-// one that is about to is not worth a second attempt.
-const almost = 20 * time.Millisecond
+// cancelGrace is how long a message still has to leave when its batch cannot continue:
+// a message that is about to leave is not worth a second attempt.
+const cancelGrace = 20 * time.Millisecond
 
 // shuts returns a channel that is closed when the batch's window ends, and a
 // function that ends the wait for it.
@@ -197,13 +197,13 @@ func (w *worker) shuts() (over <-chan struct{}, halt func()) {
 	return shut, newAlarm(ends, w.e.now, func() { close(shut) }).stop
 }
 
-// calledOff is the outcome of a send that was still being prepared, or waited
-// for its turn, when its batch could not go on: it goes back to wait.
+// calledOff returns the outcome of a send that was still being prepared, or waited
+// for its turn, when its batch could not continue: it goes back to wait.
 func calledOff() outcome {
 	return outcome{attempt: AttemptUnavailable, status: ItemPending, move: MoveBack, busy: true, reason: errCalledOff.Error()}
 }
 
-// bounds are the longest time for a send of the content, and the longest time
+// bounds returns the longest time for a send of the content, and the longest time
 // that one may go unanswered.
 func (c *Config) bounds(content event.Content) (timeout, lease time.Duration) {
 	if content.Media == nil && (content.Link == nil || content.Link.ThumbnailURL == "") {
@@ -234,8 +234,8 @@ func (w *worker) outcomeOf(receipt Receipt, err error) outcome {
 	return unknown(err.Error())
 }
 
-// isFullDisk tells whether a message did not leave for want of room for its
-// file: nothing is wrong with the item, and it can be sent once there is some.
+// isFullDisk reports whether a message did not leave for lack of disk space for its
+// file: the item is valid and can be sent once there is space.
 func isFullDisk(err error) bool {
 	return errors.Is(err, event.ErrSendRefused) && errors.Is(err, store.ErrDiskFull)
 }
@@ -275,8 +275,8 @@ func (w *worker) finish(r itemRecord, o outcome) (next *itemRecord, delay time.D
 	return next, f.delay, err
 }
 
-// judge draws the conclusions from an outcome about its instance, and returns
-// the item when it is going to wait again.
+// judge updates the state of the instance after an outcome, and returns
+// the item if it waits again.
 func (w *worker) judge(r itemRecord, o outcome) (back *unsent) {
 	if o.move != MoveBack {
 		delete(w.dropped, r.Instance)
@@ -290,7 +290,7 @@ func (w *worker) judge(r itemRecord, o outcome) (back *unsent) {
 	return back
 }
 
-// finishing is all that the commit of an outcome needs, settled before its
+// finishing has all inputs for the commit of an outcome, fixed before its
 // transaction so that the closure is pure.
 type finishing struct {
 	item     itemRecord
@@ -318,7 +318,7 @@ func (f finishing) apply(tx *store.Tx, e *Engine, b *full) (next *itemRecord, er
 		ms := f.delay.Milliseconds()
 		item.DelayMs = &ms
 	}
-	ended := told{b.Current, item}
+	ended := subject{b.Current, item}
 	if err := b.end(tx, &ended.record, o); err != nil {
 		return nil, err
 	}
@@ -332,7 +332,7 @@ func (f finishing) apply(tx *store.Tx, e *Engine, b *full) (next *itemRecord, er
 	return next, e.step(tx, b, in, f.states, &ended)
 }
 
-// input chooses the row that the outcome takes.
+// input returns the input of the table for the outcome.
 func (f finishing) input(b *full, now time.Time) Input {
 	window, _ := b.windowAt(now)
 	in := Input{On: OnItemEnded, Item: f.outcome.move}
@@ -358,7 +358,7 @@ func (f finishing) input(b *full, now time.Time) Input {
 	return in
 }
 
-// delay draws the pause that follows an item.
+// delay draws the delay that follows an item.
 func (w *worker) delay() time.Duration {
 	d := w.b.spec.Options.Delay
 	return time.Duration(d.MinMs+w.e.random(w.id, d.MaxMs-d.MinMs+1)) * time.Millisecond
@@ -391,7 +391,7 @@ func (w *worker) wait(d time.Duration) {
 	}
 }
 
-// changed reports whether the batch is no longer this worker's to go on with.
+// changed reports whether the batch is no longer this worker's to continue with.
 // A nudge alone does not say so: a call may have changed nothing.
 func (w *worker) changed() bool {
 	var h header

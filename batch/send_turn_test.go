@@ -32,7 +32,7 @@ func waitsForTurn(after, bound time.Duration) *scripted {
 	return f
 }
 
-func TestAnItemWhoseTurnDoesNotComeWaitsAgainAndTellsNothing(t *testing.T) {
+func TestItemWithoutTurnWaitsWithoutEvents(t *testing.T) {
 	bubble(t, waitsForTurn(10*time.Minute+30*time.Second, time.Minute), func(r *rig) {
 		r.create(request(2))
 		time.Sleep(10*time.Minute + time.Second)
@@ -51,13 +51,13 @@ func TestAnItemWhoseTurnDoesNotComeWaitsAgainAndTellsNothing(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		r.status(complete)
-		r.told("created started progress progress completed")
+		r.reported("created started progress progress completed")
 	})
 }
 
-// TestTheWaitForATurnIsNoPartOfTheLeaseNorOfTheSend: the turn comes after 59 s,
+// TestTurnWaitIsOutsideLeaseAndSend: the turn comes after 59 s,
 // the acknowledgement 29 s later.
-func TestTheWaitForATurnIsNoPartOfTheLeaseNorOfTheSend(t *testing.T) {
+func TestTurnWaitIsOutsideLeaseAndSend(t *testing.T) {
 	f := waitsForTurn(59*time.Second, time.Minute)
 	f.send = func(ctx context.Context, _ int64, _ event.Outgoing) error {
 		select {
@@ -74,7 +74,7 @@ func TestTheWaitForATurnIsNoPartOfTheLeaseNorOfTheSend(t *testing.T) {
 	})
 }
 
-func TestASendThatIgnoresItsContextLosesTheLeaseFromItsTurnOn(t *testing.T) {
+func TestLeaseStartsWithTheTurn(t *testing.T) {
 	f := waitsForTurn(50*time.Second, time.Minute)
 	f.send = func(context.Context, int64, event.Outgoing) error {
 		time.Sleep(time.Hour)
@@ -90,7 +90,7 @@ func TestASendThatIgnoresItsContextLosesTheLeaseFromItsTurnOn(t *testing.T) {
 	})
 }
 
-func TestWhatEndsTheWorkReachesAnItemThatWaitsForItsTurn(t *testing.T) {
+func TestInterruptionReachesAnItemWaitingForItsTurn(t *testing.T) {
 	t.Run("pause", func(t *testing.T) {
 		bubble(t, waitsForTurn(24*time.Hour, time.Hour), func(r *rig) {
 			r.create(request(2))
@@ -100,7 +100,7 @@ func TestWhatEndsTheWorkReachesAnItemThatWaitsForItsTurn(t *testing.T) {
 			if v := r.status(paused); v.Counts.Pending != 2 {
 				t.Errorf("%+v", v.Counts)
 			}
-			r.told("created started pause-requested paused")
+			r.reported("created started pause-requested paused")
 		})
 	})
 	t.Run("stop", func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestWhatEndsTheWorkReachesAnItemThatWaitsForItsTurn(t *testing.T) {
 			if v := r.status(stopped); v.Counts.Pending != 2 {
 				t.Errorf("%+v", v.Counts)
 			}
-			r.told("created started stop-requested stopped")
+			r.reported("created started stop-requested stopped")
 		})
 	})
 	t.Run("the end of the window", func(t *testing.T) {
@@ -142,16 +142,16 @@ func TestWhatEndsTheWorkReachesAnItemThatWaitsForItsTurn(t *testing.T) {
 			f.prepare = nil
 			r.boot()
 			r.status(complete)
-			r.told("created started interrupted recovered resumed progress progress completed")
+			r.reported("created started interrupted recovered resumed progress progress completed")
 		})
 	})
 }
 
-// TestAMessageThatIsAboutToLeaveIsNotCalledOff: the call comes while it leaves.
-func TestAMessageThatIsAboutToLeaveIsNotCalledOff(t *testing.T) {
+// TestLeavingMessageIsNotCancelled: the call comes while it leaves.
+func TestLeavingMessageIsNotCancelled(t *testing.T) {
 	f := newFleet(1)
 	f.prepare = func(context.Context) error {
-		time.Sleep(almost / 2)
+		time.Sleep(cancelGrace / 2)
 		return nil
 	}
 	f.send = func(context.Context, int64, event.Outgoing) error {
@@ -172,11 +172,11 @@ func TestAMessageThatIsAboutToLeaveIsNotCalledOff(t *testing.T) {
 func TestASendThatWasCalledOffCannotLeave(t *testing.T) {
 	left := false
 	d := departure{now: func() { left = true }}
-	if !d.callOff() || !errors.Is(d.leave(), errCalledOff) || left {
+	if !d.cancel() || !errors.Is(d.leave(), errCalledOff) || left {
 		t.Error("it left")
 	}
 	d = departure{now: func() { left = true }}
-	if d.leave() != nil || !left || d.callOff() {
+	if d.leave() != nil || !left || d.cancel() {
 		t.Error("it was called off")
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"postern/store"
 )
 
-// shelfSize is how many items are read at once to find those that wait.
+// shelfSize is how many items are read at once to find pending ones.
 const shelfSize = 128
 
 // unsent is an item that is PENDING.
@@ -24,7 +24,7 @@ type shelf struct {
 	items    []unsent
 }
 
-// next returns the first item from a position on that waits.
+// next returns the first pending item from a position on.
 func (w *worker) next(s *shelf, from int) (item unsent, ok bool, err error) {
 	for from < w.b.Counts.Total {
 		if from < s.from || from >= s.to {
@@ -69,7 +69,7 @@ func (w *worker) fill(s *shelf, from int) error {
 	return nil
 }
 
-// lost takes the positions between two that could not be read: they are given
+// lost adds the positions between two that could not be read: they are assigned
 // like the others, and fail.
 func (s *shelf) lost(from, to int) {
 	for ; from < to; from++ {
@@ -77,7 +77,7 @@ func (s *shelf) lost(from, to int) {
 	}
 }
 
-// drop takes an item away that waits no more.
+// drop removes an item that is no longer pending.
 func (s *shelf) drop(position int) {
 	s.items = slices.DeleteFunc(s.items, func(i unsent) bool { return i.position == position })
 }

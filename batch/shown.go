@@ -6,9 +6,9 @@ import (
 	"postern/store"
 )
 
-// Shown are the batches of a user as somebody sees them who may see some instances only. A
-// batch that goes out by none of these is none. Of one that goes out by others as well, the
-// others are left out with their attempts, and items do not tell that they were given to
+// Shown are the batches of a user for a viewer who may see only some instances. A
+// batch that uses none of these does not exist for it. If a batch uses others as well, the
+// others are omitted with their attempts, and items do not show that they were assigned to
 // one of them; its counts are those of all.
 type Shown struct {
 	e     *Engine
@@ -61,7 +61,7 @@ func (s Shown) read(id uuid.UUID) (b *full, err error) {
 	return b, err
 }
 
-// narrow leaves out the instances that opens does not report. Its error is ErrNotFound when
+// narrow omits the instances that opens does not report. Its error is ErrNotFound when
 // none is left.
 func (b *full) narrow(opens func(instance int64) bool) error {
 	if opens == nil {
@@ -82,7 +82,7 @@ func (b *full) narrow(opens func(instance int64) bool) error {
 	return nil
 }
 
-// hides reports whether an instance is left out.
+// hides reports whether an instance is omitted.
 func (s *spec) hides(instance int64) bool {
 	return s.partial && instance != 0 && s.instanceName(instance) == ""
 }

@@ -52,7 +52,7 @@ func (n *simNet) readBook(s *store.Store, id int64, b *modelBook) error {
 	}
 	n.doubted += len(doubted)
 	b.left, b.back, b.about, b.start, b.set = noted, nil, 0, n.env.skew, false
-	b.lost = b.lost && len(doubted) == 0 // else all of them are noted anew now
+	b.lost = b.lost && len(doubted) == 0 // else all of them are noted again now
 	return nil
 }
 

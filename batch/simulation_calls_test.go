@@ -94,7 +94,7 @@ func (s *sim) stepRace(step simStep) {
 	s.restOf(m, s.then(doneA, commits, doneB))
 }
 
-// raceWorker has a call come and go after the commit of a success, before the
+// raceWorker makes a call after the commit of a success, before the
 // worker does anything else.
 func (s *sim) raceWorker(m *modelBatch, c *simCall, r simReply, call func() effect) {
 	hold := make(chan struct{})
@@ -153,11 +153,11 @@ func (s *sim) stepRaceClock(step simStep) {
 	s.restOf(m, s.then(s.due, commits, called))
 }
 
-// batchOf is the batch whose item a send is.
+// batchOf returns the batch whose item a send is.
 func (s *sim) batchOf(c *simCall) *modelBatch {
 	at := slices.IndexFunc(s.batches, func(m *modelBatch) bool { return m.flight != nil && m.flight.id == c.out.ID })
 	if at < 0 {
-		s.fail("nobody waits for send %d", c.number)
+		s.fail("no worker waits for send %d", c.number)
 	}
 	return s.batches[at]
 }

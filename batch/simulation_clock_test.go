@@ -7,7 +7,7 @@ import (
 	"postern/event"
 )
 
-// deadline is when a send in flight is given up.
+// deadline returns when a send in flight is given up.
 func (s *sim) deadline(f modelFlight) time.Time {
 	if deaf, _ := s.net.isDeaf(s.net.call(f.id)); deaf {
 		return f.began.Add(simLease)
@@ -15,7 +15,7 @@ func (s *sim) deadline(f modelFlight) time.Time {
 	return f.began.Add(simSend)
 }
 
-// next is when something happens by itself; zero: never.
+// next returns when something happens by itself; zero: never.
 func (s *sim) next() (at time.Time) {
 	for _, m := range s.batches {
 		at = earlier(at, m.timer(s.deadline))
@@ -26,7 +26,7 @@ func (s *sim) next() (at time.Time) {
 	return at
 }
 
-// pass lets the time go on, with a comparison wherever a model says that
+// pass lets the time continue, with a comparison wherever a model says that
 // something happens.
 func (s *sim) pass(until time.Time) {
 	for {
@@ -53,7 +53,7 @@ func (s *sim) fire(m *modelBatch) {
 	s.settled(m)
 }
 
-// due gives up the send in flight when its time is over.
+// due gives up the send in flight when its time has ended.
 func (s *sim) due(m *modelBatch) {
 	if m.flight == nil || m.timer(s.deadline).After(s.env.now) {
 		return
@@ -122,14 +122,14 @@ func (s *sim) answerOne(n uint32) bool {
 	return !deaf
 }
 
-// stepDeafen has a send ignore its context, and so outlive its lease.
+// stepDeafen makes a send ignore its context, and so outlive its lease.
 func (s *sim) stepDeafen(step simStep) {
 	if c := nth(s.net.live(s.proc), step.a); c != nil {
 		s.net.change(func() { c.deaf = true })
 	}
 }
 
-// stepLate has a send end in something certain when its context does.
+// stepLate makes a send end with a certain outcome when its context does.
 func (s *sim) stepLate(step simStep) {
 	if c := nth(s.net.live(s.proc), step.a); c != nil {
 		late := []error{event.ErrNotConnected, event.ErrSendRefused, event.ErrNotOnWhatsApp, nil}
@@ -137,7 +137,7 @@ func (s *sim) stepLate(step simStep) {
 	}
 }
 
-// stepRelease has a send come back that nobody waits for any more: it changes
+// stepRelease ends a send that no worker waits for any more: it changes
 // nothing.
 func (s *sim) stepRelease(step simStep) {
 	if c := nth(s.net.stuck(func(*simProcess) bool { return true }), step.a); c != nil {
@@ -146,7 +146,7 @@ func (s *sim) stepRelease(step simStep) {
 	}
 }
 
-// stepStop begins an orderly stop. Other steps go on until it is done.
+// stepStop begins an orderly stop. Other steps continue until it is done.
 func (s *sim) stepStop(simStep) {
 	if s.proc.stopped != nil {
 		return
@@ -183,7 +183,7 @@ func (s *sim) apart() {
 	}
 }
 
-// afterStop starts the program again once its stop is over.
+// afterStop starts the program again once its stop has ended.
 func (s *sim) afterStop() {
 	if s.proc.stopped == nil {
 		return

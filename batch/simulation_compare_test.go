@@ -13,8 +13,8 @@ import (
 	"postern/store"
 )
 
-// compare tells how a batch differs from its model: its view, its items with
-// their attempts, its fencing number and the events that it told since.
+// compare reports how a batch differs from its model: its view, its items with
+// their attempts, its fencing number and the events that it reported since.
 func (s *sim) compare(m *modelBatch) error {
 	if m.wrong != "" {
 		return errors.New(m.wrong)
@@ -76,15 +76,15 @@ func (s *sim) compareHeader(m *modelBatch) error {
 }
 
 func (s *sim) compareEvents(m *modelBatch, got []outbox.Entry) error {
-	var told, owed []event.Kind
+	var reported, owed []event.Kind
 	for _, e := range got {
-		told = append(told, e.Kind)
+		reported = append(reported, e.Kind)
 	}
 	for _, e := range m.events {
 		owed = append(owed, e.kind)
 	}
-	if !slices.Equal(told, owed) {
-		return fmt.Errorf("it told %q, want %q", names(told), names(owed))
+	if !slices.Equal(reported, owed) {
+		return fmt.Errorf("it reported %q, want %q", names(reported), names(owed))
 	}
 	for n, e := range m.events {
 		err := schemas.Check(got[n].Kind, got[n].Body)
@@ -131,7 +131,7 @@ func difference(got, want any) string {
 	return fmt.Sprintf("\n got %s\nwant %s", g, w)
 }
 
-// compareSends tells whether the network waits for exactly those sends that
+// compareSends reports whether the network waits for exactly those sends that
 // the models have in flight, and whether it saw a send that may not be.
 func (s *sim) compareSends() {
 	s.net.change(func() { s.must(s.net.broken, "a send") })
@@ -153,7 +153,7 @@ func (s *sim) compareSends() {
 	}
 }
 
-// compareSend tells whether a send is what its batch asked for.
+// compareSend reports whether a send is what its batch asked for.
 func (s *sim) compareSend(m *modelBatch, c *simCall) {
 	tries := m.items[m.current].tries
 	if c.out.To != m.spec.recipients[m.current]+"@"+event.UserServer || c.instance != tries[len(tries)-1].instance ||

@@ -74,7 +74,7 @@ func (s *sim) createBadly(d *draws) {
 	s.rests(none)
 }
 
-// oldestOpen is the batch that makes room for another, nil when there is room.
+// oldestOpen returns the batch that makes room for another, nil when there is room.
 func (s *sim) oldestOpen() (oldest *modelBatch) {
 	n := 0
 	for _, m := range s.batches {
@@ -148,7 +148,7 @@ func (s *sim) newModel(d, w *draws) *modelBatch {
 	return m
 }
 
-// recipients are told in several ways, and some twice.
+// recipients are written in several ways, and some twice.
 func (s *sim) recipients(spec *modelSpec, d *draws) {
 	n := 1 + int(d.n(5))
 	if d.one(12) {

@@ -117,7 +117,7 @@ func (s *sim) stepKillCreation(step simStep) {
 		s.made++
 		s.batches, s.all[m.id] = append(s.batches, m), m
 	} else {
-		s.told++ // the sweep
+		s.checked++ // the sweep
 	}
 	s.rests(func(o *modelBatch) {
 		if o == m {
@@ -172,7 +172,7 @@ func (s *sim) nothingLeft() {
 // still has sends on their way: those come back to a batch that is another's,
 // and change nothing. The program never does so; the fencing number is there
 // in case it did. An engine with batches that wait would not be fenced, since
-// it looks at them anew.
+// it checks them again.
 func (s *sim) stepTakeOver(simStep) {
 	if s.proc.stopped != nil || slices.ContainsFunc(s.batches, func(m *modelBatch) bool {
 		return slices.Contains(in(queued, schedul, waitWin, waitInst), m.status)

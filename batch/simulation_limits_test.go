@@ -18,7 +18,7 @@ type simKind int
 const (
 	plainLife   simKind = iota // every change is accounted for, and final batches go with their retention
 	limitedLife                // instances have limits
-	skewedLife                 // and somebody sets the clock
+	skewedLife                 // and someone sets the clock
 )
 
 func kindOf(seed uint64) simKind { return simKind(seed % 3) }
@@ -130,14 +130,14 @@ func (s *sim) stepDirect(step simStep) {
 	s.rests(s.settled)
 }
 
-// shared tells whether a batch other than m may send from an instance.
+// shared reports whether a batch other than m may send from an instance.
 func (s *sim) shared(id int64, m *modelBatch) bool {
 	return slices.ContainsFunc(s.batches, func(o *modelBatch) bool {
 		return o != m && !Final(o.status) && o.uses(id)
 	})
 }
 
-// couples tells whether the end of a send makes room for other batches.
+// couples reports whether the end of a send makes room for other batches.
 func (s *sim) couples(c *simCall, r simReply) bool {
 	return s.env.instances[c.instance].book.limited() && !leftFor(r.err) && s.shared(c.instance, s.batchOf(c))
 }

@@ -49,9 +49,9 @@ type simCall struct {
 	late      error // what it ends in when its context does
 	over      bool
 	err       error
-	lapsed    bool // its lease is over
+	lapsed    bool // its lease has ended
 	committed int
-	hold      chan struct{} // the worker is held here once its commit is told; nil: it is not
+	hold      chan struct{} // the worker is held here once its commit is reported; nil: it is not
 	gone      modelLeft     // as the limits count it
 }
 
@@ -86,7 +86,7 @@ const simPrefix = 8
 
 func simNumber(batch, recipient int) string { return fmt.Sprintf("49%06d%03d", batch, recipient) }
 
-// sentBy is how many sends a batch has made.
+// sentBy returns how many sends a batch has made.
 func (n *simNet) sentBy(batch uint64) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -100,7 +100,7 @@ func (n *simNet) change(fn func()) {
 	fn()
 }
 
-// live are the sends of a process that nobody answered and that it waits for.
+// live returns the sends of a process without a result, which it waits for.
 func (n *simNet) live(by *simProcess) (all []*simCall) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -121,7 +121,7 @@ func sortCalls(all []*simCall) {
 	})
 }
 
-// stuck are the sends that are still out there although nobody waits for them.
+// stuck returns the sends that are still in flight although no worker waits for them.
 func (n *simNet) stuck(by func(*simProcess) bool) (all []*simCall) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -180,17 +180,17 @@ func (n *simNet) end(c *simCall, err error) {
 	}
 }
 
-// leftFor tells whether a message whose send ended so may have reached
+// leftFor reports whether a message whose send ended so may have reached
 // WhatsApp.
 func leftFor(err error) bool {
 	return !errors.Is(err, event.ErrNotConnected) && !errors.Is(err, event.ErrBusy) && !errors.Is(err, event.ErrNotOnWhatsApp)
 }
 
-// numberOf is the phone number of a recipient.
+// numberOf returns the phone number of a recipient.
 func numberOf(to string) string { return strings.TrimSuffix(to, "@"+event.UserServer) }
 
-// tell is told of the commit of a success.
-func (c *simCall) tell() {
+// notify is called with the commit of a success.
+func (c *simCall) notify() {
 	if c.committed++; c.hold != nil {
 		<-c.hold
 	}
@@ -273,7 +273,7 @@ func (p *simProcess) Send(ctx context.Context, instance int64, out event.Outgoin
 	}
 	p.net.end(c, r.err)
 	return Receipt{
-		WhatsAppID: out.ID, RecipientJID: out.To, Committed: c.tell,
+		WhatsAppID: out.ID, RecipientJID: out.To, Committed: c.notify,
 		Record: func(*store.Tx) (int64, error) {
 			if r.unstorable {
 				return 0, errors.New("no room")

@@ -35,13 +35,13 @@ type simProcess struct {
 	pacer  *pace.Pacer
 	dead   bool // guarded by net.mu
 
-	stopped chan error // what Stop returned; nil: nobody stops
+	stopped chan error // what Stop returned; nil: not stopping
 	stopBy  time.Time
 
 	*simWriter
 }
 
-// simWriter is what is known of the writer of a store, and what it is told to
+// simWriter is what is known of the writer of a store, and what it is ordered to
 // do after a commit.
 type simWriter struct {
 	path string
@@ -166,7 +166,7 @@ func start(net *simNet, s *store.Store, pacer *pace.Pacer, w *simWriter, how sim
 	return p, p.engine.Start(context.Background())
 }
 
-// isNew tells whether somebody is a new contact.
+// isNew reports whether someone is a new contact.
 func (n *simNet) isNew(_ int64, jid string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -251,7 +251,7 @@ func (w *simWriter) total() int {
 	return w.commits
 }
 
-// wholeFile tells what in the file lacks what it needs.
+// wholeFile reports what in the file lacks what it needs.
 func (p *simProcess) wholeFile() error {
 	r, err := store.Check(context.Background(), p.path, append(withOutbox(), pace.Buckets()...))
 	if err == nil && len(r.Faults) > 0 {
@@ -315,7 +315,7 @@ func (c *simChance) known(id uuid.UUID) {
 
 func (c *simChance) draw(batch uuid.UUID, n int64) int64 { return c.drawBefore(batch, n, 0) }
 
-// drawBefore is what draw was so many sends of the batch ago.
+// drawBefore returns what draw was so many sends of the batch ago.
 func (c *simChance) drawBefore(batch uuid.UUID, n int64, sends int) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

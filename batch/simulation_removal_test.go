@@ -23,7 +23,7 @@ const simRetention = 20 * time.Hour
 // it had, which is little.
 const deletion = 2
 
-// endedAt is when a final batch became so.
+// endedAt returns when a final batch became so.
 func (m *modelBatch) endedAt() time.Time {
 	if m.status == stopped {
 		return m.stoppedAt
@@ -31,7 +31,7 @@ func (m *modelBatch) endedAt() time.Time {
 	return m.completed
 }
 
-// remove is what a deletion by its owner does.
+// remove returns what a deletion by its owner does.
 func (m *modelBatch) remove() verdict {
 	if !Final(m.status) {
 		return conflict
@@ -41,7 +41,7 @@ func (m *modelBatch) remove() verdict {
 	return done
 }
 
-// stepRemove has somebody delete a batch: of any status, of any age, or another
+// stepRemove has someone delete a batch: of any status, of any age, or another
 // user's.
 func (s *sim) stepRemove(step simStep) {
 	m := s.batch(step.a)
@@ -68,7 +68,7 @@ func (s *sim) stepRemove(step simStep) {
 	}
 }
 
-// known has a batch compared after this step, though nobody called it for long.
+// known has a batch compared after this step, though no call named it for long.
 func (s *sim) known(m *modelBatch) {
 	if !slices.Contains(s.batches, m) {
 		s.batches = append(s.batches, m)
@@ -157,7 +157,7 @@ func (s *sim) stepKillRemoval(step simStep) {
 	s.boot(s.proc.path, s.boots%4 != 3)
 	if m.gone {
 		s.tally.Deletions++
-		s.told += deletion - made // what it left is removed now
+		s.checked += deletion - made // what it left is removed now
 	}
 	s.rest(func(o *modelBatch) effect {
 		if o == m {
@@ -213,7 +213,7 @@ func (s *sim) mayExpire(by time.Time) bool {
 	return false
 }
 
-// compareGone tells what is left of a batch that was removed.
+// compareGone reports what is left of a batch that was removed.
 func (s *sim) compareGone(m *modelBatch) error {
 	if _, err := s.proc.engine.Batch(m.spec.owner, m.id); !errors.Is(err, ErrNotFound) {
 		return fmt.Errorf("it was removed, and reads %w", err)

@@ -135,7 +135,7 @@ func (s *sim) stepAnswer(step simStep) {
 	}
 	s.restOf(m, s.ends(c, r))
 	if success := r.err == nil && !r.unstorable; c.committed > 1 || success != (c.committed == 1) {
-		s.fail("the commit of send %d was told %d times, a success: %t", c.number, c.committed, success)
+		s.fail("the commit of send %d was reported %d times, a success: %t", c.number, c.committed, success)
 	}
 }
 
@@ -212,7 +212,7 @@ func (s *sim) stepLearn(step simStep) {
 	s.rests(s.settled)
 }
 
-// ends is the end of a send, and what follows.
+// ends returns the end of a send, and what follows.
 func (s *sim) ends(c *simCall, r simReply) effect {
 	replied := s.replied(c, r)
 	return func(m *modelBatch) {

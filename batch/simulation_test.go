@@ -34,7 +34,7 @@ type sim struct {
 	newest   uint64 // of the outbox
 	ownerSeq map[uuid.UUID]uint64
 	entries  map[uuid.UUID][]outbox.Entry // not compared yet
-	told     int                          // commits that were compared
+	checked  int                          // commits that were compared
 	tally    simTally
 }
 
@@ -101,7 +101,7 @@ func live(path string, seed uint64, steps []simStep) (tally simTally, at int, er
 
 func (s *sim) boot(path string, enabled bool) {
 	var err error
-	s.env.enabled, s.env.hard, s.told = enabled, time.Time{}, 0
+	s.env.enabled, s.env.hard, s.checked = enabled, time.Time{}, 0
 	s.proc = nil
 	s.proc, err = boot(s.net, path, simBoot{enabled, s.chance.draw, s.kind.retention()})
 	s.must(err, "boot")
@@ -143,7 +143,7 @@ func (s *sim) settled(m *modelBatch) {
 func (s *sim) rest(effects func(*modelBatch) effect) {
 	s.observe()
 	expired := s.expire()
-	commits, spare := s.told, 0
+	commits, spare := s.checked, 0
 	for _, m := range s.batches {
 		effects(m)(m)
 		if m.wrong != "" || m.commits > 0 || len(m.events) > 0 || len(s.entries[m.id]) > 0 {
@@ -155,10 +155,10 @@ func (s *sim) rest(effects func(*modelBatch) effect) {
 	}
 	total := s.proc.total()
 	if extra := total - commits; extra < 0 || extra > spare && expired == 0 || expired > 0 && extra < 1 {
-		s.fail("the engine made %d changes, the models %d, and %d batches went with their retention", total-s.told, commits-s.told, expired)
+		s.fail("the engine made %d changes, the models %d, and %d batches went with their retention", total-s.checked, commits-s.checked, expired)
 	}
-	s.tally.Commits += total - s.told
-	s.told = total
+	s.tally.Commits += total - s.checked
+	s.checked = total
 	s.compareSends()
 	s.forgetFinal()
 }
@@ -183,7 +183,7 @@ func (s *sim) compared(m *modelBatch) {
 	delete(s.entries, m.id)
 }
 
-// observe waits until the engine rests and reads what it told meanwhile.
+// observe waits until the engine rests and reads what it reported meanwhile.
 func (s *sim) observe() {
 	synctest.Wait()
 	s.seen, s.entries = map[uuid.UUID]*observed{}, map[uuid.UUID][]outbox.Entry{}
@@ -201,7 +201,7 @@ func (s *sim) observe() {
 			s.fail("event %d of its user follows %d", e.OwnerSeq, s.ownerSeq[e.Owner])
 		}
 		if s.all[e.Batch] == nil {
-			s.fail("%s of a batch that nobody created", e.Kind)
+			s.fail("%s of an unknown batch", e.Kind)
 		}
 		s.newest, s.ownerSeq[e.Owner] = e.Seq, e.OwnerSeq
 		s.entries[e.Batch] = append(s.entries[e.Batch], e)
@@ -241,7 +241,7 @@ func (s *sim) forgetFinal() {
 
 // sleepTo lets the time pass without looking at what happens meanwhile.
 func (s *sim) sleepTo(at time.Time) {
-	s.net.change(func() {}) // what was read of the model was read before others go on
+	s.net.change(func() {}) // what was read of the model was read before others continue
 	time.Sleep(at.Sub(s.env.now))
 	s.env.now = at
 }

@@ -56,7 +56,7 @@ func finishedBatch(b *testing.B, s *store.Store, e *Engine, items, events int) {
 			err = errors.Join(err, tx.Put(bucketItem, itemKey(made.id, i), r.encode()))
 		}
 		for range events {
-			progress := made.payload(event.BatchProgress, states, &told{0, itemRecord{Input: to.at(0)}}, "")
+			progress := made.payload(event.BatchProgress, states, &subject{0, itemRecord{Input: to.at(0)}}, "")
 			err = errors.Join(err, e.cfg.Outbox.Emit(tx, outbox.Emission{Kind: event.BatchProgress, Owner: owner, Batch: made.id, Data: progress}))
 		}
 		return err

@@ -9,7 +9,7 @@ import (
 // Trigger is what happens to a batch.
 type Trigger string
 
-// The triggers. An API call, a worker or the engine's start and stop pull them.
+// The triggers. They come from API calls, workers and the engine's start and stop.
 const (
 	OnCreate      Trigger = "create"
 	OnDraft       Trigger = "create as draft"
@@ -30,21 +30,21 @@ const (
 	OnShutdown    Trigger = "graceful shutdown"
 	OnLeaseLost   Trigger = "lease expired"  // a send ignored its context
 	OnFound       Trigger = "found at start" // the process before this one crashed
-	OnRestored    Trigger = "found restored" // the file is from a backup: what was sent since, nobody knows
+	OnRestored    Trigger = "found restored" // the file is from a backup: what was sent since is unknown
 	OnRecover     Trigger = "automatic recovery"
 )
 
-// Window is where a batch's schedule stands. No schedule is an open window.
+// Window is the state of a batch's schedule. Without a schedule the window is open.
 type Window string
 
 // The positions of a window.
 const (
 	WindowOpen  Window = "open"
 	WindowShut  Window = "shut"  // another one will open
-	WindowSpent Window = "spent" // the only one is over
+	WindowSpent Window = "spent" // the only one has ended
 )
 
-// Move is what becomes of the item in SENDING in the same commit.
+// Move is the fate of the item in SENDING in the same commit.
 type Move string
 
 // The moves.
@@ -76,13 +76,13 @@ type Counts struct {
 	Unknown int
 }
 
-// Processed is how many items have ended.
+// Processed returns how many items have ended.
 func (c Counts) Processed() int { return c.Success + c.Failed + c.Skipped + c.Unknown }
 
-// Open is how many items have not ended.
+// Open returns how many items have not ended.
 func (c Counts) Open() int { return c.Pending + c.Sending }
 
-// Percent is the integer progress, 0 to 100.
+// Percent returns the integer progress, 0 to 100.
 func (c Counts) Percent() int {
 	if c.Total == 0 {
 		return 0
@@ -95,11 +95,11 @@ type Core struct {
 	Status     event.BatchStatus // empty before creation
 	Counts     Counts
 	Started    bool // it was PROCESSING once
-	Told       int  // the percentage of the last progress event
+	Reported   int  // the percentage of the last progress event
 	AutoResume bool
 }
 
-// Decision is what a step does.
+// Decision is the result of a step.
 type Decision struct {
 	Core   Core
 	Events []event.Kind // in the order of their emission
@@ -135,10 +135,10 @@ func Next(c Core, in Input) (Decision, error) {
 	d := Decision{Row: r.Name, Events: itemEvents(in.Item)}
 	for _, kind := range r.Events {
 		if kind == event.BatchProgress {
-			if next.Counts.Percent() == next.Told {
+			if next.Counts.Percent() == next.Reported {
 				continue
 			}
-			next.Told = next.Counts.Percent()
+			next.Reported = next.Counts.Percent()
 		}
 		d.Events = append(d.Events, kind)
 	}
@@ -176,7 +176,7 @@ func (c *Core) give() bool {
 	return true
 }
 
-// move ends the item in SENDING or takes it back, where the trigger allows it.
+// move ends the item in SENDING or returns it to PENDING, where the trigger allows it.
 func (c *Counts) move(on Trigger, m Move) bool {
 	if m == MoveNone {
 		return on != OnItemEnded && on != OnItemBack

@@ -56,8 +56,8 @@ func TestEveryRowOfTheTable(t *testing.T) {
 		return Core{Status: s, Counts: c, Started: true, AutoResume: true}
 	}
 	fresh := func(s event.BatchStatus, c Counts) Core { return Core{Status: s, Counts: c, AutoResume: true} }
-	told := ran(process, many)
-	told.Told = 10
+	reported := ran(process, many)
+	reported.Reported = 10
 
 	for _, tc := range []struct {
 		rule   string
@@ -83,8 +83,8 @@ func TestEveryRowOfTheTable(t *testing.T) {
 		{"an item was skipped and the percent changed", ran(process, sending), item(OnItemEnded, MoveSkipped), process, "progress"},
 		{"an item failed", ran(process, sending), item(OnItemEnded, MoveFailed), process, "item.failed progress"},
 		{"an item is unknown", ran(process, sending), item(OnItemEnded, MoveUnknown), process, "item.unknown progress"},
-		{"an item ended and the percent stayed", told, item(OnItemEnded, MoveSuccess), process, ""},
-		{"an item failed and the percent stayed", told, item(OnItemEnded, MoveFailed), process, "item.failed"},
+		{"an item ended and the percent stayed", reported, item(OnItemEnded, MoveSuccess), process, ""},
+		{"an item failed and the percent stayed", reported, item(OnItemEnded, MoveFailed), process, "item.failed"},
 		{"the last item ended well", ran(process, last), item(OnItemEnded, MoveSuccess), complete, "progress completed"},
 		{"skipped items are no errors", ran(process, lastSkipped), item(OnItemEnded, MoveSkipped), complete, "progress completed"},
 		{"the last item failed", ran(process, last), item(OnItemEnded, MoveFailed), witherr, "item.failed progress completed-with-errors"},

@@ -13,14 +13,14 @@ import (
 const (
 	reasonLease    = "LEASE_EXPIRED"
 	reasonShutdown = "GRACEFUL_SHUTDOWN"
-	reasonRestored = "RESTORED" // from a backup; it goes on when a call says so
+	reasonRestored = "RESTORED" // from a backup; it continues when a call says so
 )
 
-// errUnchanged ends a transaction in which there is nothing to change.
+// errUnchanged ends a transaction without a change.
 var errUnchanged = errors.New("batch: nothing to change")
 
-// told is the item that the events of a step speak of.
-type told struct {
+// subject is the item that the events of a step are about.
+type subject struct {
 	position int
 	record   itemRecord
 }
@@ -29,7 +29,7 @@ type told struct {
 // index of open batches and the events. The item and its attempt are the
 // caller's. A call that changes nothing is errUnchanged, so that it costs no
 // commit.
-func (e *Engine) step(tx *store.Tx, b *full, in Input, states []event.State, item *told) error {
+func (e *Engine) step(tx *store.Tx, b *full, in Input, states []event.State, item *subject) error {
 	in.Window, _ = b.windowAt(tx.Now())
 	d, err := Next(b.Core, in)
 	if err == nil && d.Row == "" {
@@ -70,7 +70,7 @@ func (b *full) windowAt(now time.Time) (Window, time.Time) {
 	return b.spec.window.At(now)
 }
 
-// advance takes over a decision.
+// advance applies a decision.
 func (b *full) advance(d Decision, in Input, at time.Time) {
 	from := b.Status
 	b.Core = d.Core
@@ -87,7 +87,7 @@ func (b *full) advance(d Decision, in Input, at time.Time) {
 	}
 }
 
-// enter keeps the times that belong to the status that the batch has now.
+// enter sets the times of the status that the batch has now.
 func (b *full) enter(in Input, at time.Time) {
 	now := at.UnixMilli()
 	b.NextRunAt = 0
@@ -137,7 +137,7 @@ func (s *spec) instanceName(id int64) string {
 	return ""
 }
 
-// give turns the chosen item into SENDING.
+// give sets the chosen item to SENDING.
 func (b *full) give(tx *store.Tx, c choice) (itemRecord, error) {
 	r, err := b.loadOrLost(tx, c.position)
 	if err != nil {
@@ -157,8 +157,8 @@ func (b *full) give(tx *store.Tx, c choice) (itemRecord, error) {
 }
 
 // end stores the outcome of the current item. An attempt that found no instance
-// gets its own record, since the item forgets it; the item goes back to PENDING
-// and is the next one to be given.
+// gets its own record, since the item does not keep it; the item goes back to PENDING
+// and is assigned next.
 func (b *full) end(tx *store.Tx, r *itemRecord, o outcome) error {
 	now := tx.Now().UnixMilli()
 	r.Code, r.Error = o.code, o.reason

@@ -11,7 +11,7 @@ import (
 const reduceOver = 4 << 10
 
 // statusIn is the status that an event's payload carries, which is not always
-// the one that the batch has when the commit is over.
+// the one that the batch has when the commit has ended.
 var statusIn = map[event.Kind]event.BatchStatus{
 	event.BatchCreated:             event.BatchQueued,
 	event.BatchScheduled:           event.BatchIsScheduled,
@@ -31,9 +31,9 @@ var statusIn = map[event.Kind]event.BatchStatus{
 	event.BatchCompletedWithErrors: event.BatchIsWithErrors,
 }
 
-// payload is the data of an event about the batch, or about one of its items.
+// payload returns the data of an event about the batch, or about one of its items.
 // interruption is why it was interrupted, if it was before the step.
-func (b *full) payload(kind event.Kind, states []event.State, item *told, interruption string) any {
+func (b *full) payload(kind event.Kind, states []event.State, item *subject, interruption string) any {
 	if kind == event.BatchItemFailed || kind == event.BatchItemUnknown {
 		return b.itemData(kind, item)
 	}
@@ -72,8 +72,8 @@ func (b *full) payload(kind event.Kind, states []event.State, item *told, interr
 	return event.BatchData{Batch: &v}
 }
 
-// itemData has the one code that its event knows. That of the item may tell more.
-func (b *full) itemData(kind event.Kind, item *told) event.BatchItemData {
+// itemData has the only code of its event. That of the item may be more specific.
+func (b *full) itemData(kind event.Kind, item *subject) event.BatchItemData {
 	r, code := item.record, event.SendMessageFailed
 	if kind == event.BatchItemUnknown {
 		code = event.SendResultUnknown
@@ -85,14 +85,14 @@ func (b *full) itemData(kind event.Kind, item *told) event.BatchItemData {
 	}
 }
 
-func (b *full) itemRef(item *told) *event.BatchItemRef {
+func (b *full) itemRef(item *subject) *event.BatchItemRef {
 	return &event.BatchItemRef{
 		ID: itemID(b.id, item.position).String(), Position: item.position,
 		InstanceName: b.spec.instanceName(item.record.Instance), Recipient: item.record.recipient(),
 	}
 }
 
-func (b *full) reducedProgress(states []event.State, item *told) *event.BatchProgressReduced {
+func (b *full) reducedProgress(states []event.State, item *subject) *event.BatchProgressReduced {
 	v := &event.BatchProgressReduced{
 		Counts: counts(b.Counts), CreatedAt: milli(b.spec.CreatedAt), CurrentItem: b.itemRef(item),
 		ID: b.id.String(), Name: b.spec.Name, Progress: b.Counts.Percent(), StartedAt: milli(b.StartedAt),
@@ -125,7 +125,7 @@ func (b *full) instances(states []event.State) []event.BatchInstance {
 	return all
 }
 
-// view is the batch as REST shows it at now.
+// view returns the batch as the API shows it at now.
 func (b *full) view(states []event.State, now time.Time) View {
 	c := counts(b.Counts)
 	c.Received, c.DuplicatesIgnored = &b.spec.Received, &b.spec.Duplicates
@@ -141,7 +141,7 @@ func (b *full) view(states []event.State, now time.Time) View {
 	}
 }
 
-// nextRun is when a batch that waits for a window goes on, nil when it never
+// nextRun returns when a batch that waits for a window continues, nil when it never
 // will. The stored time may have passed while neither program nor machine ran.
 func (b *full) nextRun(now time.Time) *event.Time {
 	if b.Status == event.BatchIsScheduled || b.Status == event.BatchWaitingForWindow {

@@ -13,7 +13,7 @@ import (
 // errFenced ends a worker whose batch was claimed by another.
 var errFenced = errors.New("batch: the lease was taken")
 
-// worker looks after one batch. It has a goroutine only while there is
+// worker runs one batch. It has a goroutine only while there is
 // something to do.
 type worker struct {
 	e     *Engine
@@ -27,7 +27,7 @@ type worker struct {
 
 	// Of the goroutine.
 	b       *full
-	fresh   bool // b is what was committed last, as far as anybody knows
+	fresh   bool // b is what was committed last, as far as anyone knows
 	content event.Content
 	dropped map[int64]drop
 	able    []int64 // of pick, reused
@@ -42,7 +42,7 @@ type rest struct {
 	instance bool      // one of its instances may wake it
 }
 
-// launch starts the goroutine, or has it look once more. Engine.mu is held.
+// launch starts the goroutine, or makes it check once more. Engine.mu is held.
 func (w *worker) launch() {
 	if w.running {
 		w.again = true
@@ -80,7 +80,7 @@ func (w *worker) report(err error) {
 	w.e.cfg.Logger.Error("a batch cannot go on; restart Postern once the cause is removed", "batch", w.id, "error", err)
 }
 
-// park ends the goroutine, unless somebody asked for another look meanwhile.
+// park ends the goroutine, unless another check was requested meanwhile.
 func (w *worker) park(r rest, err error) bool {
 	w.e.mu.Lock()
 	defer w.e.mu.Unlock()
@@ -97,7 +97,7 @@ func (w *worker) park(r rest, err error) bool {
 	return true
 }
 
-// idle keeps what the next look is to come for, and nothing else of the batch.
+// idle keeps only the cause of the next check, and nothing else of the batch.
 // Engine.mu is held.
 func (w *worker) idle(r rest) {
 	w.instances = w.instances[:0]
@@ -111,7 +111,7 @@ func (w *worker) idle(r rest) {
 	}
 }
 
-// look does the next thing that the batch's status asks for. settled tells
+// look takes the next step for the batch's status. settled reports
 // that there is nothing more to do for now.
 func (w *worker) look() (r rest, settled bool, err error) {
 	if err := w.read(); errors.Is(err, ErrNotFound) {
@@ -165,7 +165,7 @@ func (w *worker) look() (r rest, settled bool, err error) {
 	return rest{}, true, nil
 }
 
-// shut tells that the batch waits for its window, and until when.
+// shut reports that the batch waits for its window, and until when.
 func (w *worker) shut() (r rest, waits bool) {
 	if w.b.Status != event.BatchIsScheduled && w.b.Status != event.BatchWaitingForWindow {
 		return rest{}, false
@@ -177,7 +177,7 @@ func (w *worker) shut() (r rest, waits bool) {
 	return rest{keep: true, until: until}, window != WindowOpen
 }
 
-// claim begins to work on the batch, unless an item waits and nobody could send
+// claim starts work on the batch, unless an item is pending and no instance could send
 // it.
 func (w *worker) claim() error {
 	on := OnClaim
@@ -193,8 +193,8 @@ func (w *worker) claim() error {
 	return ignoreRefused(w.row(on))
 }
 
-// ignoreRefused drops the error of a row that an API call made impossible
-// since the worker looked: it looks again.
+// ignoreRefused drops the error of a row that an API call made invalid
+// since the worker checked: it checks again.
 func ignoreRefused(err error) error {
 	if errors.Is(err, ErrInvalidTransition) {
 		return nil
@@ -231,7 +231,7 @@ func (w *worker) row(on Trigger) error {
 }
 
 // commit runs fn on the batch as it is in the file and keeps what fn made of
-// it, unless the lease is another's by now.
+// it, unless another worker has the lease by now.
 func (w *worker) commit(fn func(*store.Tx, *full) error) error {
 	var done header
 	err := w.e.update(func(tx *store.Tx) error {
@@ -252,16 +252,16 @@ func (w *worker) commit(fn func(*store.Tx, *full) error) error {
 	})
 	w.e.committed(w.b.spec.Owner, w.id, done.Status, err)
 	if err == nil || errors.Is(err, errUnchanged) {
-		w.tell(w.b.Status, done.Status)
+		w.logWait(w.b.Status, done.Status)
 		w.b.header = done
 		return nil
 	}
 	return err
 }
 
-// tell logs that the batch begins to wait for something, for an operator who
+// logWait logs that the batch begins to wait, for an operator who
 // wonders why nothing is sent.
-func (w *worker) tell(from, to event.BatchStatus) {
+func (w *worker) logWait(from, to event.BatchStatus) {
 	if from == to {
 		return
 	}

@@ -74,10 +74,10 @@ func (o *backupOptions) run(ctx context.Context, path string, out, errOut io.Wri
 	defer release()
 	if path == "-" {
 		if isTerminal(out) {
-			return errors.New("standard output is a terminal, which is no place for an archive: name a FILE, or send it on with |")
+			return errors.New("standard output is a terminal: name a FILE, or redirect the archive")
 		}
 		if lost(out) {
-			return errors.New("standard output is closed, or leads nowhere: name a FILE, or send it on with |")
+			return errors.New("standard output is closed or the null device: name a FILE, or redirect the archive")
 		}
 		err, out = from.write(ctx, out), errOut
 	} else {
@@ -105,7 +105,7 @@ func (o *backupOptions) run(ctx context.Context, path string, out, errOut io.Wri
 	return nil
 }
 
-// contents says in words what a backup holds.
+// contents describes the contents of a backup.
 func contents(m backup.Manifest) string {
 	var size int64
 	without := ", without secrets"
@@ -119,17 +119,17 @@ func contents(m backup.Manifest) string {
 		plural.Of(m.Counts.Instances, "instance"), plural.Of(m.Counts.Batches, "batch"), plural.Of(m.Counts.PendingEvents, "event"), inUnits(size), m.At.Time.UTC().Format("2006-01-02 15:04:05Z"), without)
 }
 
-// archiveSource is where an archive comes from.
+// archiveSource is the source of an archive.
 type archiveSource interface {
 	// write writes the archive, verified as far as a stream can be.
 	write(ctx context.Context, w io.Writer) error
 	// save writes it into a file and reads that back, unless verification is off.
 	save(ctx context.Context, path string) error
-	// manifest is that of the archive; not known of one that is encrypted elsewhere.
+	// manifest is the manifest of the archive; unknown if it is encrypted elsewhere.
 	manifest() (m backup.Manifest, known bool)
 }
 
-// source is the file when nothing runs on it, else the program that does.
+// source returns the file if no program runs on it, else the program.
 func (o *backupOptions) source(ctx context.Context, cfg *config.Config, recipients []age.Recipient) (archiveSource, func(), error) {
 	none := func() {}
 	if o.url != "" {
@@ -167,7 +167,7 @@ func (o *backupOptions) source(ctx context.Context, cfg *config.Config, recipien
 	return &localArchive{archive, recipients}, release, nil
 }
 
-// localArchive is made of the file of a program that does not run.
+// localArchive is an archive of the file of a stopped program.
 type localArchive struct {
 	archive    *backup.Archive
 	recipients []age.Recipient
@@ -183,7 +183,7 @@ func (l *localArchive) save(ctx context.Context, path string) error {
 
 func (l *localArchive) manifest() (backup.Manifest, bool) { return l.archive.Manifest(), true }
 
-// remoteArchive is made by a running program, which verifies what it sends.
+// remoteArchive is an archive from a running program, which verifies what it sends.
 type remoteArchive struct {
 	o    *backupOptions
 	p    program
@@ -198,7 +198,7 @@ func (r *remoteArchive) write(ctx context.Context, w io.Writer) error {
 	defer func() { _ = resp.Body.Close() }()
 	if len(r.o.recipients) == 0 {
 		if r.made, err = app.BackupChecks().Stream(ctx, io.TeeReader(resp.Body, w)); err != nil {
-			return fmt.Errorf("what %s sent: %w", r.p.base, err)
+			return fmt.Errorf("the backup from %s: %w", r.p.base, err)
 		}
 		return nil
 	}
@@ -207,15 +207,15 @@ func (r *remoteArchive) write(ctx context.Context, w io.Writer) error {
 		return fmt.Errorf("the backup was cut off: %w", err)
 	}
 	// Only its recipients can read it. The program verified it before the encryption and
-	// names the digest of what it sent; one of a release before does not.
+	// sends the digest of the archive; earlier releases do not.
 	want := resp.Trailer.Get(backup.DigestTrailer)
 	switch {
 	case r.o.noVerify || want == hex.EncodeToString(sum.Sum(nil)):
 		return nil
 	case want == "":
-		return fmt.Errorf("%s did not send the digest of the backup, so that it cannot be verified: it is of an earlier release, or a proxy before it drops trailers; --no-verify takes the backup as it is", r.p.base)
+		return fmt.Errorf("%s did not send the digest of the backup, so that it cannot be verified: it is an earlier release, or a proxy before it drops trailers; --no-verify accepts the backup without it", r.p.base)
 	}
-	return fmt.Errorf("what %s sent: %w: its digest is another than the program names", r.p.base, backup.ErrDamaged)
+	return fmt.Errorf("the backup from %s: %w: its digest does not match", r.p.base, backup.ErrDamaged)
 }
 
 func (r *remoteArchive) save(ctx context.Context, path string) error {

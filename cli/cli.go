@@ -19,16 +19,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// sameSignal is for how long a further signal counts as the first one, which comes twice
-// by way of a program such as timeout: to the process, and to its group.
-const sameSignal = 100 * time.Millisecond
+// signalWindow is how long a further signal counts as the first one, which arrives twice
+// through a program such as timeout: to the process, and to its group.
+const signalWindow = 100 * time.Millisecond
 
-// Main executes the command that args name, which the first SIGINT or SIGTERM asks
+// Main executes the command that args name. The first SIGINT or SIGTERM asks it
 // to end; the second ends the process. It returns the exit status: 0 done, or that of
 // status.go.
 func Main(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
+	context.AfterFunc(ctx, func() { time.AfterFunc(signalWindow, stop) })
 	return run(ctx, args, os.Stdout, os.Stderr)
 }
 
@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	c, rest := find(root, inFull(args))
 	if c == root && len(rest) > 0 && !isHelp(rest[0]) {
 		fmt.Fprintf(errOut, "postern: unknown command %.100q;%s postern --help lists all\n", rest[0], suggestion(rest[0], names(commands())))
-		return statusMisused
+		return statusUsage
 	}
 	err := execute(ctx, c, rest)
 	if err == nil {
@@ -59,10 +59,10 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 		return 0
 	case errors.As(err, new(usageError)):
 		fmt.Fprintf(errOut, "postern %s: %v\nusage: %s\nrun %s --help for details\n", top.Name(), err, strings.Join(usages(c), "\n       "), nameOf(c))
-		return statusMisused
+		return statusUsage
 	case errors.As(err, new(faultyInput)):
 		fmt.Fprintln(errOut, err)
-		return statusMisused
+		return statusUsage
 	default:
 		fmt.Fprintf(errOut, "postern %s: %v\n", top.Name(), err)
 		return statusOf(err)
@@ -94,7 +94,7 @@ func (o *output) failed() error {
 	return o.err
 }
 
-// asFile is w when that is a file, such as what standard output is.
+// asFile returns w if that is a file, such as standard output.
 func asFile(w any) (f *os.File, is bool) {
 	if o, ok := w.(*output); ok {
 		w = o.Writer
@@ -103,12 +103,12 @@ func asFile(w any) (f *os.File, is bool) {
 	return f, is
 }
 
-// completing reports whether a shell's completion script is asking.
+// completing reports whether a shell's completion script calls the program.
 func completing(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }
 
-// inFull writes a command line that names no command, or asks for help or the
+// inFull rewrites a command line that names no command, or asks for help or the
 // version in another form, with the name of a command first and --help behind it.
 func inFull(args []string) []string {
 	switch {
@@ -128,7 +128,7 @@ func inFull(args []string) []string {
 
 func isHelp(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
 
-// find follows args down from root as long as they are names of commands, and
+// find follows args down from root while they are names of commands, and
 // returns the rest of them.
 func find(root *cobra.Command, args []string) (*cobra.Command, []string) {
 	c := root
@@ -143,9 +143,9 @@ func find(root *cobra.Command, args []string) (*cobra.Command, []string) {
 	return c, args
 }
 
-// execute runs the command on its flags and operands, or prints its help when they
-// ask for it. The library's own way to do this would look for names of commands
-// behind flags, too, and know nothing of long flags with one dash.
+// execute runs the command with its flags and operands, or prints its help when they
+// request it. The library's own way would look for names of commands
+// after flags, too, and does not support long flags with one dash.
 func execute(ctx context.Context, c *cobra.Command, args []string) error {
 	err := c.ParseFlags(twoDashes(args, c.Flags()))
 	if errors.Is(err, pflag.ErrHelp) {
@@ -162,7 +162,7 @@ func execute(ctx context.Context, c *cobra.Command, args []string) error {
 	return c.RunE(c, operands)
 }
 
-// usageError is a mistake in the command line.
+// usageError is an error in the command line.
 type usageError struct{ error }
 
 // faultyInput is the error of a file that was checked and has faults.

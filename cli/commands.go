@@ -6,9 +6,9 @@ import (
 	"postern/app"
 )
 
-// commands are all of them, in the order of the help. Of each, Use is its name with
-// what may follow it, Short one line, Long what that leaves out, which may be
-// nothing, and Example command lines that are ready to be copied. One without Args
+// commands returns all commands in the order of the help. Use is the name with
+// its operands, Short one line, Long the details, which may be
+// empty, and Example command lines that can be pasted. A command without Args
 // takes flags only.
 func commands() []*cobra.Command {
 	all := []*cobra.Command{
@@ -25,7 +25,7 @@ func commands() []*cobra.Command {
 	return all
 }
 
-// tree has the commands below the program.
+// tree returns the root command with all commands.
 func tree() *cobra.Command {
 	root := &cobra.Command{
 		Use:               "postern",
@@ -40,7 +40,7 @@ func tree() *cobra.Command {
 	return root
 }
 
-// topCommand is c, or the command that c is a kind of.
+// topCommand returns c, or the command of which c is a subcommand.
 func topCommand(c *cobra.Command) *cobra.Command {
 	for c.HasParent() && c.Parent().HasParent() {
 		c = c.Parent()

@@ -47,11 +47,11 @@ func printCompletion(root *cobra.Command, shell string, out io.Writer) error {
 	case "powershell":
 		return root.GenPowerShellCompletionWithDesc(out)
 	}
-	return usageError{fmt.Errorf("unknown shell %.100q; bash, zsh, fish and powershell are known", shell)}
+	return usageError{fmt.Errorf("unknown shell %.100q; use bash, zsh, fish or powershell", shell)}
 }
 
-// bashWords stands in for the one function that the script for bash wants of the
-// package bash-completion, where that is not installed.
+// bashWords replaces the one function that the script for bash needs from the
+// package bash-completion, if that is not installed.
 const bashWords = `declare -F _get_comp_words_by_ref >/dev/null || _get_comp_words_by_ref()
 {
     cword=$COMP_CWORD words=("${COMP_WORDS[@]}")
@@ -60,7 +60,7 @@ const bashWords = `declare -F _get_comp_words_by_ref >/dev/null || _get_comp_wor
 
 `
 
-// noFiles keeps the shells from completing files where none is meant.
+// noFiles disables completion of files.
 func noFiles(c *cobra.Command, flags ...string) {
 	for _, name := range flags {
 		if err := c.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions); err != nil {

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// completed are the words that the program answers to the script of a shell, and
+// completed returns the words that the program answers to the script of a shell, and
 // whether the shell completes files when there is none.
 func completed(t *testing.T, args ...string) (words []string, files bool) {
 	t.Helper()

@@ -12,8 +12,8 @@ import (
 	"postern/config"
 )
 
-// configCommand is `postern config`, which prints the configuration as the program
-// would use it, and `postern config check`, which says whether a file is right.
+// configCommand is `postern config`, which prints the effective
+// configuration, and `postern config check`, which validates a file.
 // Neither changes anything on the disk.
 func configCommand() *cobra.Command {
 	var path string
@@ -41,7 +41,7 @@ func configCommand() *cobra.Command {
 	return c
 }
 
-// showConfig prints the configuration, each value with where it came from.
+// showConfig prints the configuration, each value with its source.
 func showConfig(ctx context.Context, path string, out io.Writer) error {
 	cfg, err := load(ctx, path)
 	if err != nil {
@@ -58,7 +58,7 @@ func showConfig(ctx context.Context, path string, out io.Writer) error {
 	return err
 }
 
-// checkConfig reads one file alone, without the environment.
+// checkConfig validates one file without the environment.
 func checkConfig(ctx context.Context, path string, out io.Writer) error {
 	cfg, err := loadFrom(ctx, path, nil)
 	if err == nil {

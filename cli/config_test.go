@@ -13,7 +13,7 @@ import (
 	"postern/config"
 )
 
-func TestTheEffectiveConfigurationTellsEachSourceAndNoSecret(t *testing.T) {
+func TestConfigShowsSourcesAndNoSecret(t *testing.T) {
 	file := writeFile(t, "config.toml", "[webhook]\nworkers = 3\n[authentication]\nglobal_auth_token = \"s3cr3t in the file\"\n")
 	secret := writeFile(t, "secret", "s3cr3t of thirty-two bytes, and more")
 	t.Setenv("SERVER_LISTEN", "127.0.0.1:9")
@@ -45,7 +45,7 @@ func TestTheEffectiveConfigurationTellsEachSourceAndNoSecret(t *testing.T) {
 	}
 }
 
-func TestConfigCheckTellsEveryFaultAndMakesNothing(t *testing.T) {
+func TestConfigCheckReportsEveryFault(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)
 	bad := writeFile(t, "config.toml", "[webhook]\nworkers = 0\nqueue_sise = 1\n")
@@ -118,7 +118,7 @@ func TestConfigShowsNothingOfAURLBehindItsHost(t *testing.T) {
 	}
 }
 
-func TestTheGlobalWebhookMayComeFromAFileAndNothingBehindItsHostIsShown(t *testing.T) {
+func TestGlobalWebhookFromFileIsShownToHost(t *testing.T) {
 	path := writeFile(t, "secret", "https://h.example:8443/s3cr3t/hook?token=s3cr3t\n")
 	t.Chdir(t.TempDir())
 	t.Setenv("WEBHOOK_GLOBAL_URL_FILE", path)
@@ -131,7 +131,7 @@ func TestTheGlobalWebhookMayComeFromAFileAndNothingBehindItsHostIsShown(t *testi
 	}
 }
 
-func TestConfigTellsWhetherSecretsWereGeneratedAndMakesNone(t *testing.T) {
+func TestConfigReportsGeneratedSecretsAndCreatesNone(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)
 	show := func() string {
@@ -158,7 +158,7 @@ func TestConfigTellsWhetherSecretsWereGeneratedAndMakesNone(t *testing.T) {
 	}
 }
 
-func TestAMistakeOfALineRepeatsAHundredCharactersAtMost(t *testing.T) {
+func TestErrorRepeatsAtMost100Characters(t *testing.T) {
 	long := strings.Repeat("ж", 5000)
 	for _, args := range [][]string{{long}, {"serve", long}, {"serve", "--" + long}, {"token", long}, {"token", "user", "--ttl", long}, {"token", "user", "--id", long}, {"listen", "--addr", long, "--status", long}} {
 		var errOut bytes.Buffer
@@ -171,7 +171,7 @@ func TestAMistakeOfALineRepeatsAHundredCharactersAtMost(t *testing.T) {
 	}
 }
 
-// writeFile writes a file that nobody else may read, into a folder of its own.
+// writeFile writes a file that only its owner may read, into a folder of its own.
 func writeFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -181,7 +181,7 @@ func writeFile(t *testing.T, name, text string) string {
 	return path
 }
 
-// inPrivateFolder goes on in a new folder that nobody else may read.
+// inPrivateFolder continues in a new folder that only its owner may read.
 func inPrivateFolder(t *testing.T) {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "private")

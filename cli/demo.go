@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	demoItems    = 40
-	demoPatience = 30 * time.Second // for any one step
+	demoItems       = 40
+	demoStepTimeout = 30 * time.Second // for any one step
 )
 
 // demoCommand is `postern demo`: the whole program on real input, in a temporary
@@ -58,7 +58,7 @@ func demo(ctx context.Context, keep bool, out io.Writer) error {
 	return d.run(ctx, folder, keep)
 }
 
-// demoRun is one run of the demo and what it has seen.
+// demoRun is one run of the demo with its results.
 type demoRun struct {
 	out io.Writer
 	app *app.App
@@ -142,7 +142,7 @@ func (d *demoRun) receive(ctx context.Context) (url string, stop func(), err err
 	return "http://" + l.Addr().String() + "/", func() { cancel(); served.Wait() }, nil
 }
 
-// got prints one webhook and keeps what the summary needs.
+// got prints one webhook and records data for the summary.
 func (d *demoRun) got(r consumer.Webhook) {
 	var e struct {
 		Data      json.RawMessage `json:"data"`
@@ -197,7 +197,7 @@ func (d *demoRun) noteBatch(data json.RawMessage) string {
 
 // until waits for a condition on the received webhooks.
 func (d *demoRun) until(ctx context.Context, what string, ok func() bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, demoPatience, fmt.Errorf("%s: not within %v", what, demoPatience))
+	ctx, cancel := context.WithTimeoutCause(ctx, demoStepTimeout, fmt.Errorf("%s: not within %v", what, demoStepTimeout))
 	defer cancel()
 	for {
 		d.mu.Lock()
@@ -328,7 +328,7 @@ func (d *demoRun) summary(recipients []string) error {
 	return nil
 }
 
-// invite prints what to try while the demo goes on running.
+// invite prints what to try while the demo continues to run.
 func (d *demoRun) invite(key, instanceToken, user string) {
 	d.say("Still running; stop with Ctrl-C. Try:")
 	fmt.Fprintf(d.out, `

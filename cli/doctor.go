@@ -41,7 +41,7 @@ func doctorCommand() *cobra.Command {
 	return c
 }
 
-// examine looks at everything. The error is that of an interruption.
+// examine runs all checks. The error is that of an interruption.
 func examine(ctx context.Context, settings string) ([]doctor.Finding, error) {
 	cfg, err := load(ctx, settings)
 	if err != nil {
@@ -93,7 +93,7 @@ func tellFindings(out io.Writer, found []doctor.Finding, asJSON bool) error {
 	return nil
 }
 
-// faults is an error when there are any.
+// faults returns an error if there are faults.
 func faults(found []doctor.Finding) error {
 	n := 0
 	for _, f := range found {

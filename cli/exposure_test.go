@@ -43,7 +43,7 @@ func TestAStartWarnsOfWhatOthersCanReach(t *testing.T) {
 	}
 }
 
-func TestAPublicControlOfTheSandboxIsAWarning(t *testing.T) {
+func TestPublicSandboxControlIsAWarning(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	out := &untilText{text: "stop with Ctrl-C", found: cancel}

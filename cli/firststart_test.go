@@ -38,7 +38,7 @@ func (w *untilText) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestTheAPIKeyIsPrintedOnceWithTheDashboardsAddress(t *testing.T) {
+func TestAPIKeyIsPrintedOnce(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("SERVER_LISTEN", "127.0.0.1:0")
 	t.Setenv("LOG_LEVEL", "error")
@@ -58,9 +58,9 @@ func TestTheAPIKeyIsPrintedOnceWithTheDashboardsAddress(t *testing.T) {
 	}
 }
 
-// TestAFirstStartOnABusyPortPrintsNoKeyAndMakesNoFile: nothing of it is left, so
+// TestFirstStartOnBusyPortLeavesNothing: nothing of it is left, so
 // that the next start is the first.
-func TestAFirstStartOnABusyPortPrintsNoKeyAndMakesNoFile(t *testing.T) {
+func TestFirstStartOnBusyPortLeavesNothing(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -85,9 +85,9 @@ func TestAFirstStartOnABusyPortPrintsNoKeyAndMakesNoFile(t *testing.T) {
 	}
 }
 
-// TestAFirstStartThatFailsLaterLeavesNoSecrets: the key was not shown, so the
+// TestFailedFirstStartLeavesNoSecrets: the key was not shown, so the
 // next start has to make and show one.
-func TestAFirstStartThatFailsLaterLeavesNoSecrets(t *testing.T) {
+func TestFailedFirstStartLeavesNoSecrets(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("SERVER_LISTEN", "127.0.0.1:0")
 	if err := os.MkdirAll("data", 0o700); err != nil {
@@ -105,7 +105,7 @@ func TestAFirstStartThatFailsLaterLeavesNoSecrets(t *testing.T) {
 	}
 }
 
-func TestATokenBeforeTheFirstStartIsRefusedAndMakesNoSecrets(t *testing.T) {
+func TestTokenBeforeFirstStartIsRefused(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)
 	err := issueToken(t.Context(), "", time.Hour, "", io.Discard)
@@ -117,8 +117,8 @@ func TestATokenBeforeTheFirstStartIsRefusedAndMakesNoSecrets(t *testing.T) {
 	}
 }
 
-// TestAFirstStartThatIsInterruptedKeepsNoSecrets: nobody has seen them.
-func TestAFirstStartThatIsInterruptedKeepsNoSecrets(t *testing.T) {
+// TestInterruptedFirstStartKeepsNoSecrets: they were never printed.
+func TestInterruptedFirstStartKeepsNoSecrets(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("SERVER_LISTEN", "127.0.0.1:0")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -128,11 +128,11 @@ func TestAFirstStartThatIsInterruptedKeepsNoSecrets(t *testing.T) {
 		t.Fatalf("exit status 1: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join("data", "secrets.json")); err == nil || out.Len() != 0 {
-		t.Errorf("it kept secrets that nobody has seen, and printed %q", out.String())
+		t.Errorf("it kept secrets that were never printed, and printed %q", out.String())
 	}
 }
 
-func TestEveryStartSaysWhereDashboardKeyAndDataAre(t *testing.T) {
+func TestStartPrintsConsoleKeyAndDataLocation(t *testing.T) {
 	t.Chdir(t.TempDir())
 	here, err := os.Getwd()
 	if err != nil {

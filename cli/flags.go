@@ -11,7 +11,7 @@ import (
 	"postern/event"
 )
 
-// twoDashes gives long flags that are written with one dash, as in -config FILE, a
+// twoDashes gives long flags with one dash, as in -config FILE, a
 // second one. Values of flags stay as they are.
 func twoDashes(args []string, flags *pflag.FlagSet) []string {
 	args = slices.Clone(args)
@@ -29,8 +29,8 @@ func twoDashes(args []string, flags *pflag.FlagSet) []string {
 	return args
 }
 
-// flagError puts what is wrong with the flags of c into words, with the flag, its
-// rule, and at most a hundred characters of what was given.
+// flagError describes an error in the flags of c, with the flag, its
+// rule, and at most a hundred characters of the value.
 func flagError(err error, c *cobra.Command) error {
 	var (
 		unknown *pflag.NotExistError
@@ -58,14 +58,14 @@ func flagError(err error, c *cobra.Command) error {
 	return usageError{errors.New(event.Cut(err.Error()))}
 }
 
-// flagRules says for each type of flag that refuses values what they must be.
+// flagRules has the rule for the values of each type of flag.
 var flagRules = map[string]string{
 	"bool":     "true or false",
 	"int":      "a whole number",
 	"duration": "a duration with its unit, such as 90m or 24h",
 }
 
-// operands lets at most so many words follow the flags.
+// operands allows at most n operands.
 func operands(most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) <= most {
@@ -75,7 +75,7 @@ func operands(most int) cobra.PositionalArgs {
 	}
 }
 
-// fileNeeded wants one word, a FILE, and says what it is for when it is missing.
+// fileNeeded requires one operand, a FILE, and explains it when it is missing.
 func fileNeeded(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) == 0 || args[0] == "" {
@@ -85,7 +85,7 @@ func fileNeeded(what string) cobra.PositionalArgs {
 	}
 }
 
-// suggestion asks whether the user meant the nearest name, if one is near.
+// suggestion suggests the nearest name, if one is near.
 func suggestion(word string, names []string) string {
 	if near, ok := event.Near(word, names); ok {
 		return " did you mean " + near + "?"

@@ -25,8 +25,8 @@ func readSmall(ctx context.Context, path string, most int64) ([]byte, error) {
 	return waited(ctx, path, func() ([]byte, error) { return config.ReadSmall(path, most) })
 }
 
-// waited is what read returns, unless ctx ends before that has come out of a named pipe,
-// which opens only when something writes into it.
+// waited returns the result of read, unless ctx ends while it waits for a named pipe,
+// which opens only when a writer does.
 func waited[T any](ctx context.Context, path string, read func() (T, error)) (T, error) {
 	if info, err := os.Stat(path); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
 		return read()
@@ -43,7 +43,7 @@ func waited[T any](ctx context.Context, path string, read func() (T, error)) (T,
 	select {
 	case <-ctx.Done():
 		var none T
-		return none, fmt.Errorf("nothing came out of %s: %w", path, context.Cause(ctx))
+		return none, fmt.Errorf("%s returned no data: %w", path, context.Cause(ctx))
 	case r := <-done:
 		return r.is, r.err
 	}

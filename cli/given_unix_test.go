@@ -20,7 +20,7 @@ func pipe(t *testing.T) string {
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // lets go who still waits for somebody to write
+	t.Cleanup(func() { // lets go who still waits for someone to write
 		if f, err := os.OpenFile(path, os.O_RDWR, 0); err == nil {
 			_ = f.Close()
 		}
@@ -28,8 +28,8 @@ func pipe(t *testing.T) string {
 	return path
 }
 
-// TestNobodyWaitsForAPipeOnceTheCommandIsInterrupted, into which nobody ever writes.
-func TestNobodyWaitsForAPipeOnceTheCommandIsInterrupted(t *testing.T) {
+// TestInterruptEndsReadingFromAPipe, without a writer.
+func TestInterruptEndsReadingFromAPipe(t *testing.T) {
 	t.Chdir(t.TempDir())
 	stopped := errors.New("Ctrl-C")
 	ctx, interrupt := context.WithCancelCause(t.Context())
@@ -101,7 +101,7 @@ func TestAFileThatHasNoEndIsRefused(t *testing.T) {
 	}
 }
 
-// TestACertificateThatHasNoEndIsRefused, as whoever writes a wrong path may have it.
+// TestACertificateThatHasNoEndIsRefused, as a wrong path may name it.
 func TestACertificateThatHasNoEndIsRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("SERVER_LISTEN", "127.0.0.1:0")

@@ -19,12 +19,12 @@ import (
 	"postern/event"
 )
 
-// healthTimeout is how long a program may take to say that it is ready: longer than
-// it gives its own store.
+// healthTimeout limits the answer of a program about its readiness: longer than
+// its own limit for the store.
 const healthTimeout = 10 * time.Second
 
-// healthcheckCommand is `postern healthcheck`: whether the program on this machine
-// can do its work, for containers and scripts.
+// healthcheckCommand is `postern healthcheck`: it checks whether the program on this machine
+// is ready, for containers and scripts.
 func healthcheckCommand() *cobra.Command {
 	var settings, base string
 	c := &cobra.Command{
@@ -53,7 +53,7 @@ func healthcheckCommand() *cobra.Command {
 	return c
 }
 
-// checkBase refuses what is not the address of a program: see reach.
+// checkBase validates the address of a program: see reach.
 func checkBase(base string) error {
 	u, err := url.Parse(base)
 	if err == nil && (u.Scheme == "unix" && u.Opaque+u.Path != "" && u.Host == "" || (u.Scheme == "http" || u.Scheme == "https") && u.Host != "") {
@@ -62,8 +62,8 @@ func checkBase(base string) error {
 	return errors.New("must be an http or https URL, such as http://127.0.0.1:8084, or unix:/path/of/a/socket")
 }
 
-// reach is how the program at base is called: the URL before its paths, and the way
-// there, which is never by a proxy. A base of unix: and a path is a socket. own is set
+// reach returns how to call the program at base: the URL before its paths, and the transport,
+// which never uses a proxy. A base of unix: and a path is a socket. own is set
 // for the program of this machine, whose certificate names another host.
 func reach(base string, own bool) (prefix string, way *http.Transport) {
 	way = &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: own}} //nolint:gosec // it is this machine
@@ -77,7 +77,7 @@ func reach(base string, own bool) (prefix string, way *http.Transport) {
 	return "http://postern", way
 }
 
-// ownURL is where a program with that configuration is reached from its machine, see
+// ownURL returns the address of a program with that configuration on its own machine, see
 // reach.
 func ownURL(cfg *config.Config) string {
 	if cfg.ListenAddress() == "" {
@@ -97,7 +97,7 @@ func ownURL(cfg *config.Config) string {
 	return scheme + net.JoinHostPort(host, port) + cfg.Server.BasePath
 }
 
-// checkHealth asks the program at base, see reach.
+// checkHealth checks the program at base, see reach.
 func checkHealth(ctx context.Context, base string, own bool, out io.Writer) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, healthTimeout, fmt.Errorf("no answer within %v", healthTimeout))
 	defer cancel()

@@ -54,13 +54,13 @@ func TestHealthcheckSaysWhatReadySays(t *testing.T) {
 		t.Errorf("of this machine by TLS: %s", out.String())
 	}
 	if status := run(t.Context(), []string{"healthcheck", "--url", secure.URL}, &out, &out); status != 1 || !strings.Contains(out.String(), "certificate") {
-		t.Errorf("of another that nobody vouches for: %d %s", status, out.String())
+		t.Errorf("of another, untrusted one: %d %s", status, out.String())
 	}
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	out.Reset()
 	if status := run(t.Context(), []string{"healthcheck", "--url", gone.URL}, &out, &out); status != 1 || !strings.Contains(out.String(), "is the program running") {
-		t.Errorf("nobody there: %d %s", status, out.String())
+		t.Errorf("no listener: %d %s", status, out.String())
 	}
 	for _, wrong := range []string{"127.0.0.1:8084", "ftp://x", "http://", "unix:", "unix://host/path"} {
 		out.Reset()
@@ -95,7 +95,7 @@ func TestHealthcheckAsksAtTheSocket(t *testing.T) {
 	srv.Close()
 	var out bytes.Buffer
 	if status := run(t.Context(), []string{"healthcheck", "--config", settings}, &out, &out); status != 1 || !strings.Contains(out.String(), "is the program running") {
-		t.Errorf("nobody there: %d %s", status, out.String())
+		t.Errorf("no listener: %d %s", status, out.String())
 	}
 }
 

@@ -37,7 +37,7 @@ func help(w io.Writer, c *cobra.Command) {
 	}
 }
 
-// nameOf is how a command is called, with the program and what it is a kind of.
+// nameOf returns the full name of a command, with the program and its parent.
 func nameOf(c *cobra.Command) string {
 	if top := topCommand(c); top != c {
 		return "postern " + top.Name() + " " + c.Name()
@@ -45,8 +45,8 @@ func nameOf(c *cobra.Command) string {
 	return "postern " + c.Name()
 }
 
-// usages are the lines in which a command can be written: of one with several kinds the
-// whole, and each of them.
+// usages returns the usage lines of a command: of one with subcommands the
+// command's own and theirs.
 func usages(c *cobra.Command) []string {
 	all := []string{strings.TrimSuffix(nameOf(c), c.Name()) + c.Use}
 	if kinds := c.Commands(); len(kinds) > 1 {
@@ -57,7 +57,7 @@ func usages(c *cobra.Command) []string {
 	return all
 }
 
-// usage is `postern --help`.
+// usage prints `postern --help`.
 func usage(w io.Writer, root *cobra.Command) {
 	fmt.Fprintf(w, "%s\n\nUsage: postern [command] [flags]\n\nCommands:\n", root.Short)
 	for _, c := range commands() {
@@ -79,8 +79,8 @@ postern COMMAND --help shows the flags of a command, postern config prints all s
 `)
 }
 
-// flagsOf are the flags of the command and of its kinds, by name; one that means the same
-// in several kinds once.
+// flagsOf returns the flags of the command and of its subcommands, by name; a flag with the same meaning
+// in several subcommands is listed once.
 func flagsOf(c *cobra.Command) (all []*pflag.Flag) {
 	for _, c := range append([]*cobra.Command{c}, c.Commands()...) {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) { all = append(all, f) })
@@ -89,8 +89,8 @@ func flagsOf(c *cobra.Command) (all []*pflag.Flag) {
 	return slices.CompactFunc(all, func(a, b *pflag.Flag) bool { return a.Name == b.Name && a.Usage == b.Usage })
 }
 
-// describe returns what the flag's value is called, nothing for one that has none,
-// and what the flag does.
+// describe returns the name of the flag's value, empty for none,
+// and its description.
 func describe(f *pflag.Flag) (kind, doc string) {
 	kind, doc = pflag.UnquoteUsage(f)
 	if !slices.Contains(nothings, f.DefValue) && !strings.Contains(doc, "(default ") {
@@ -99,8 +99,8 @@ func describe(f *pflag.Flag) (kind, doc string) {
 	return kind, doc
 }
 
-// nothings are defaults that need no words.
+// nothings are defaults that are not printed.
 var nothings = []string{"", "false", "0", "0s", "[]"}
 
-// sentence makes one of the short text of a command.
+// sentence turns the short text of a command into a sentence.
 func sentence(short string) string { return strings.ToUpper(short[:1]) + short[1:] + "." }

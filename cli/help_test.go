@@ -26,7 +26,7 @@ func TestHelpListsEveryCommandAndExits0(t *testing.T) {
 	}
 }
 
-func TestTheHelpOfACommandHasUsageFlagsAndExamplesAndExits0(t *testing.T) {
+func TestCommandHelpHasUsageFlagsAndExamples(t *testing.T) {
 	flags := map[string][]string{
 		"serve": {"--config"}, "demo": {"--keep"}, "sandbox": {"--listen", "--control", "--path"},
 		"token": {"--id", "--ttl", "--config"}, "config": {"--config"}, "listen": {"--addr", "--status", "--verify", "--tolerance", "--fail", "--slow"},
@@ -52,8 +52,8 @@ func TestTheHelpOfACommandHasUsageFlagsAndExamplesAndExits0(t *testing.T) {
 	}
 }
 
-// TestTheHelpOfAKindHasItsOwnUsageAndFlags, and that of the whole tells of each kind.
-func TestTheHelpOfAKindHasItsOwnUsageAndFlags(t *testing.T) {
+// TestSubcommandHelpHasItsOwnFlags, and the command's help lists each subcommand.
+func TestSubcommandHelpHasItsOwnFlags(t *testing.T) {
 	said := func(args ...string) string {
 		var out bytes.Buffer
 		if status := run(context.Background(), args, &out, &out); status > 2 {
@@ -79,7 +79,7 @@ func TestTheHelpOfAKindHasItsOwnUsageAndFlags(t *testing.T) {
 	}
 }
 
-func TestEveryExampleOfTheHelpIsACommandLineThatIsAccepted(t *testing.T) {
+func TestHelpExamplesAreValidCommandLines(t *testing.T) {
 	for _, c := range commands() {
 		for example := range strings.Lines(c.Example) {
 			line, _, _ := strings.Cut(strings.TrimSuffix(strings.TrimSpace(example), ")"), " |")
@@ -98,7 +98,7 @@ func TestEveryExampleOfTheHelpIsACommandLineThatIsAccepted(t *testing.T) {
 	}
 }
 
-func TestAMistakeInTheCommandLineExits2AndNamesIt(t *testing.T) {
+func TestInvalidCommandLineExitsWith2(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
 		want []string
@@ -131,7 +131,7 @@ func TestAMistakeInTheCommandLineExits2AndNamesIt(t *testing.T) {
 		"surplus word":            {[]string{"version", "now"}, []string{`unexpected argument "now"`}},
 		"misspelt check":          {[]string{"config", "chek", "x"}, []string{`unexpected argument "chek"`, "check FILE"}},
 		"two files":               {[]string{"config", "check", "a", "b"}, []string{`unexpected argument "b"`}},
-		"no kind of token":        {[]string{"token"}, []string{"only user is known"}},
+		"no kind of token":        {[]string{"token"}, []string{"the kind of token is missing: user"}},
 		"flag before a command":   {[]string{"--config", "x", "serve"}, []string{`unexpected argument "serve"`}},
 	} {
 		var out, errOut bytes.Buffer
@@ -155,7 +155,7 @@ func TestTheVersionIsACommandAndAFlag(t *testing.T) {
 	}
 }
 
-func TestAWordThatIsNearNoCommandGetsNoSuggestion(t *testing.T) {
+func TestUnrelatedWordGetsNoSuggestion(t *testing.T) {
 	var errOut bytes.Buffer
 	if status := run(context.Background(), []string{"frobnicate"}, io.Discard, &errOut); status != 2 || strings.Contains(errOut.String(), "did you mean") ||
 		!strings.Contains(errOut.String(), `unknown command "frobnicate"`) || !strings.Contains(errOut.String(), "postern --help lists all") {

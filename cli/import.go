@@ -32,7 +32,7 @@ func importCommand() *cobra.Command {
 			"  baileys     a folder of Baileys' multi-file auth state, or creds.json alone; --experimental",
 		Example: "postern import whatsmeow --from dbdata --dry-run\npostern import whatsmeow --from old.sql --name 4915112345678@s.whatsapp.net=shop\n" +
 			"postern import baileys --from auth_info_baileys --name shop --experimental",
-		// The flags are those of a kind, which comes before them: it is missed, not they.
+		// The flags belong to a subcommand: report the missing subcommand, not the flags.
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		Args:               otherSource,
 	}
@@ -40,12 +40,12 @@ func importCommand() *cobra.Command {
 	return c
 }
 
-// otherSource says what is wrong with a line that does not begin with a kind of source.
+// otherSource returns the error of a line that does not begin with a kind of source.
 func otherSource(_ *cobra.Command, args []string) error {
 	if len(args) == 0 || args[0] == "whatsmeow" || args[0] == "baileys" {
 		return errors.New("the kind of the source is missing: whatsmeow or baileys")
 	}
-	return fmt.Errorf("unknown kind of source %.100q; whatsmeow and baileys are known", args[0])
+	return fmt.Errorf("unknown kind of source %.100q; use whatsmeow or baileys", args[0])
 }
 
 func importWhatsmeowCommand() *cobra.Command {
@@ -120,7 +120,7 @@ func importBaileysCommand() *cobra.Command {
 	return c
 }
 
-// takeOver makes a plan, reports it, and carries it out unless it is dry.
+// takeOver makes a plan, reports it, and executes it unless it is a dry run.
 func takeOver(ctx context.Context, settings string, plan func(context.Context, migrate.Options) (*migrate.Plan, error), dry bool, out io.Writer) error {
 	cfg, err := prepare(ctx, settings)
 	if err != nil {
@@ -161,7 +161,7 @@ func takeOver(ctx context.Context, settings string, plan func(context.Context, m
 	return nil
 }
 
-// takenOver reports progress, and what it means for the old program.
+// takenOver reports progress, and the consequence for the old program.
 func takenOver(done, of int) string {
 	if done == 0 {
 		return "no account was imported; run the same command again"
@@ -169,7 +169,7 @@ func takenOver(done, of int) string {
 	return fmt.Sprintf("%d of %s imported; never start the old program again with these; the same command imports the others", done, plural.Of(of, "account is", "accounts are"))
 }
 
-// interruption adds to an error how far it came.
+// interruption adds the progress to an error.
 func interruption(ctx context.Context, err error, state string) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("interrupted; %s", state)

@@ -18,7 +18,7 @@ import (
 	"postern/store"
 )
 
-// instanceCommand is `postern instance`: one account moves to another Postern.
+// instanceCommand is `postern instance`: it moves one account to another Postern.
 func instanceCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "instance export|import [--config FILE]",
@@ -28,7 +28,7 @@ func instanceCommand() *cobra.Command {
 			"reverts that if the file was never imported. import creates an instance from such a file. A running program does it\n" +
 			"online; it is found by the configuration or --url. Otherwise the command works on the data file.",
 		Example: "postern instance export shop shop.account\npostern instance import shop.account\npostern instance export --undo shop",
-		// The flags are those of a kind, which comes before them: it is missed, not they.
+		// The flags belong to a subcommand: report the missing subcommand, not the flags.
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -41,7 +41,7 @@ func instanceCommand() *cobra.Command {
 	return c
 }
 
-// place says where a command finds the program.
+// place has the flags by which a command finds the program.
 type place struct{ settings, url, key string }
 
 func (p *place) flags(c *cobra.Command) {
@@ -51,8 +51,8 @@ func (p *place) flags(c *cobra.Command) {
 	noFiles(c, "url", "key")
 }
 
-// either calls here with the data file when no program has it open, else there with the
-// program that has, or with that of --url.
+// either calls here with the data file if no program has it open, else there with the
+// program that has it open, or with that of --url.
 func (p *place) either(ctx context.Context, here func(*config.Config) error, there func(program) error) error {
 	cfg, err := prepare(ctx, p.settings)
 	if err != nil {
@@ -130,7 +130,7 @@ func (o *exportOptions) takeBack(ctx context.Context, name string, out io.Writer
 		return p.undoExport(ctx, name, "")
 	})
 	if err == nil {
-		fmt.Fprintf(out, "%s connects here again%s; the exported file must never be imported any more\n", name, when)
+		fmt.Fprintf(out, "%s connects here again%s; never import the exported file\n", name, when)
 	}
 	return err
 }
@@ -146,7 +146,7 @@ func (o *exportOptions) run(ctx context.Context, name, path string, to []age.Rec
 		if err != nil {
 			return notExported(ctx, cfg, log, name, done, err)
 		}
-		fmt.Fprintf(out, "%s: the account of %s with %s, %s and %s; it does not connect here any more\n", path, name,
+		fmt.Fprintf(out, "%s: the account of %s with %s, %s and %s; it no longer connects here\n", path, name,
 			plural.Of(done.Sessions, "session"), plural.Of(done.Contacts, "contact"), plural.Of(done.Messages, "message"))
 		return nil
 	}, func(p program) error {
@@ -154,7 +154,7 @@ func (o *exportOptions) run(ctx context.Context, name, path string, to []age.Rec
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%s: the account of %s, %s; it does not connect here any more\n", path, name, inUnits(size))
+		fmt.Fprintf(out, "%s: the account of %s, %s; it no longer connects here\n", path, name, inUnits(size))
 		return nil
 	})
 }
@@ -188,7 +188,7 @@ func (o *importAccountOptions) run(ctx context.Context, path string, out io.Writ
 		return err
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no file that can be read twice; write it to a file first", path)
+		return fmt.Errorf("%s cannot be read twice; write it to a regular file first", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -218,7 +218,7 @@ func (o *importAccountOptions) run(ctx context.Context, path string, out io.Writ
 	return nil
 }
 
-// importHere stores an account in the data file of a program that does not run.
+// importHere stores an account in the data file of a stopped program.
 func importHere(ctx context.Context, cfg *config.Config, f io.Reader, identities []age.Identity, name string) (done imported, err error) {
 	a, err := transfer.Read(ctx, f, 0, identities...)
 	if err != nil {

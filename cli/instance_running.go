@@ -20,8 +20,8 @@ import (
 	"postern/config"
 )
 
-// notExported is the error of an export of which there is no file. The instance connects
-// here again then, unless it had moved before.
+// notExported returns the error of an export without a file. The instance then connects
+// here again, unless it had moved before.
 func notExported(ctx context.Context, cfg *config.Config, log *slog.Logger, name string, done app.Exported, err error) error {
 	if !done.Marked || errors.Is(err, backup.ErrLeft) {
 		return err
@@ -33,11 +33,11 @@ func notExported(ctx context.Context, cfg *config.Config, log *slog.Logger, name
 }
 
 func staysMarked(name string, err, undo error) error {
-	return fmt.Errorf("%w; nothing was exported, but %s may stay marked as moved (%w): take that back by postern instance export --undo %s", err, name, undo, name)
+	return fmt.Errorf("%w; nothing was exported, but %s may stay marked as moved (%w): undo that with postern instance export --undo %s", err, name, undo, name)
 }
 
-// export has a running program write the account of an instance into a file, and returns
-// its size. When there is no file, the instance has not moved by this.
+// export makes a running program write the account of an instance to a file, and returns
+// its size. Without a file, this export did not move the instance.
 func (p program) export(ctx context.Context, name, path string, messages bool, recipients []string) (size int64, err error) {
 	id := uuid.NewString()
 	asked := false
@@ -49,7 +49,7 @@ func (p program) export(ctx context.Context, name, path string, messages bool, r
 		}
 		defer func() { _ = resp.Body.Close() }()
 		if size, err = io.Copy(w, resp.Body); err != nil {
-			return fmt.Errorf("what %s sent was cut off: %w", p.base, err)
+			return fmt.Errorf("the export from %s was truncated: %w", p.base, err)
 		}
 		return nil
 	})
@@ -60,14 +60,14 @@ func (p program) export(ctx context.Context, name, path string, messages bool, r
 	return 0, p.lost(ctx, name, id, err)
 }
 
-// undoPatience is how long a command waits for an undo, which waits for the end of
+// undoTimeout is how long a command waits for an undo, which waits for the end of
 // the export.
-const undoPatience = 20 * time.Second
+const undoTimeout = 20 * time.Second
 
-// lost takes an export back whose file is lost by err. The program may have done so
-// itself; and what another export has marked stays so.
+// lost undoes an export whose file was lost by err. The program may have done so
+// itself; the mark of another export stays.
 func (p program) lost(ctx context.Context, name, id string, err error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
 	undo := p.undoExport(ctx, name, id)
 	if r, ok := errors.AsType[*refused](undo); ok && r.code == "INSTANCE_NOT_MOVED" {
@@ -79,7 +79,7 @@ func (p program) lost(ctx context.Context, name, id string, err error) error {
 	return fmt.Errorf("%w; nothing was exported, and %s has not moved", err, name)
 }
 
-// undoExport has a running program take an export back, or that of one request.
+// undoExport makes a running program undo an export, or that of one request.
 func (p program) undoExport(ctx context.Context, name, requestID string) error {
 	path := instancePath(name) + "/export"
 	if requestID != "" {
@@ -102,8 +102,8 @@ type imported struct {
 	Auth                   struct{ Token string }
 }
 
-// importAccount has a running program make an instance of what an export wrote. Its
-// private keys stay here.
+// importAccount makes a running program create an instance from an export. The
+// private keys of age stay here.
 func (p program) importAccount(ctx context.Context, file io.Reader, identities []age.Identity, name string) (done imported, err error) {
 	plain, err := backup.Opened(ctx, file, identities)
 	if err != nil {

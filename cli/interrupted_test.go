@@ -8,14 +8,14 @@ import (
 	"testing/synctest"
 )
 
-// silence is a terminal at which nobody types, or a program that sends nothing.
+// silence returns a terminal without input, or a program that sends nothing.
 func silence(t *testing.T) io.Reader {
 	r, w := io.Pipe()
 	t.Cleanup(func() { _ = w.Close() })
 	return r
 }
 
-// TestAnInterruptedQuestionIsAnsweredByNo, although nobody answers it.
+// TestAnInterruptedQuestionIsAnsweredByNo, although it has no answer.
 func TestAnInterruptedQuestionIsAnsweredByNo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
@@ -24,7 +24,7 @@ func TestAnInterruptedQuestionIsAnsweredByNo(t *testing.T) {
 		synctest.Wait()
 		select {
 		case err := <-said:
-			t.Fatalf("nobody answered: %v", err)
+			t.Fatalf("no answer: %v", err)
 		default:
 		}
 		interrupt()
@@ -34,8 +34,8 @@ func TestAnInterruptedQuestionIsAnsweredByNo(t *testing.T) {
 	})
 }
 
-// TestARestoreDoesNotWaitForStandardInputOnceItIsInterrupted, although nothing comes.
-func TestARestoreDoesNotWaitForStandardInputOnceItIsInterrupted(t *testing.T) {
+// TestInterruptedRestoreStopsReadingStandardInput, although it has no data.
+func TestInterruptedRestoreStopsReadingStandardInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stopped := errors.New("Ctrl-C")
 		ctx, interrupt := context.WithCancelCause(t.Context())

@@ -17,16 +17,16 @@ import (
 	"testing"
 )
 
-// TestEveryLinkedModuleHasItsLicenceInTheProgram also writes licences.txt, with
+// TestEveryLinkedModuleHasItsLicence also writes licences.txt, with
 // -update.
-func TestEveryLinkedModuleHasItsLicenceInTheProgram(t *testing.T) {
+func TestEveryLinkedModuleHasItsLicence(t *testing.T) {
 	want := licenceTexts(t)
 	if *updateLicences {
 		if err := os.WriteFile("licences.txt", []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	} else if licences != want {
-		t.Error("licences.txt is not what the linked modules' own files say; make docs writes it anew")
+		t.Error("licences.txt is not what the linked modules' own files say; run make docs")
 	}
 	var out bytes.Buffer
 	if status := run(context.Background(), []string{"version", "--licences"}, &out, io.Discard); status != 0 {
@@ -42,7 +42,7 @@ func TestEveryLinkedModuleHasItsLicenceInTheProgram(t *testing.T) {
 // module is one that is linked on some system, and where its files are.
 type module struct{ name, folder string }
 
-// linkedModules are those of the program on all systems that it is built for, and
+// linkedModules returns those of the program on all systems that it is built for, and
 // Go itself.
 func linkedModules(t *testing.T) []module {
 	t.Helper()

@@ -81,7 +81,7 @@ func serveUntil(ctx context.Context, l net.Listener, h http.Handler) error {
 	return nil
 }
 
-// webhookLine is one webhook in one line: time, event, instance or batch, and
+// webhookLine formats a webhook in one line: time, event, instance or batch, and
 // the fields that show what happened.
 func webhookLine(r consumer.Webhook) string {
 	var e struct {

@@ -13,7 +13,7 @@ import (
 	"postern/cli/consumer"
 )
 
-// listenPlan is how `postern listen` answers.
+// listenPlan determines the answers of `postern listen`.
 type listenPlan struct {
 	status    int
 	fail      int // so many are refused first
@@ -68,7 +68,7 @@ type listener struct {
 // tally counts how webhooks were answered.
 type tally struct{ received, accepted, refused, wrong, left, again int }
 
-// answer decides about one webhook and prints it.
+// answer chooses the answer to one webhook and prints it.
 func (l *listener) answer(ctx context.Context, w consumer.Webhook) (status int, text string) {
 	waited := l.plan.wait(ctx)
 	var signature error
@@ -113,7 +113,7 @@ func (l *listener) answer(ctx context.Context, w consumer.Webhook) (status int, 
 	return status, text
 }
 
-// wait waits as long as the plan says, and reports whether the sender did, too.
+// wait waits as planned, and reports whether the sender waited as well.
 func (p listenPlan) wait(ctx context.Context) bool {
 	if p.slow == 0 {
 		return true
@@ -147,7 +147,7 @@ func (l *listener) times(id string) int {
 	return l.seen[id]
 }
 
-// sum prints what was received.
+// sum prints a summary.
 func (l *listener) sum() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

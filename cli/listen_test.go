@@ -105,7 +105,7 @@ func deliver(t *testing.T, url, id, secret string) (status int, answer string) {
 	return resp.StatusCode, string(text)
 }
 
-func TestListenPrintsALineAWebhookAndAnswersTheStatus(t *testing.T) {
+func TestListenPrintsAndAnswersEachWebhook(t *testing.T) {
 	out, url, stop := listening(t, "--status", "503")
 	if status, _ := deliver(t, url, "", ""); status != 503 {
 		t.Errorf("answered %d", status)
@@ -115,7 +115,7 @@ func TestListenPrintsALineAWebhookAndAnswersTheStatus(t *testing.T) {
 	out.until(t, `(?m)^received 1: 1 answered 503$`)
 }
 
-func TestListenRefusesTheFirstWebhooksWhenItIsAskedToFail(t *testing.T) {
+func TestListenFailRefusesTheFirstWebhooks(t *testing.T) {
 	out, url, stop := listening(t, "--fail", "2", "--status", "202")
 	for i, want := range []int{503, 503, 202, 202} {
 		if status, _ := deliver(t, url, "event-1", ""); status != want {
@@ -129,7 +129,7 @@ func TestListenRefusesTheFirstWebhooksWhenItIsAskedToFail(t *testing.T) {
 	out.until(t, `(?m)^received 4: 2 answered 202, 2 refused with 503, 3 repeated$`)
 }
 
-func TestListenSaysWhyASignatureIsWrongAndRefusesIt(t *testing.T) {
+func TestListenExplainsInvalidSignatures(t *testing.T) {
 	const other = "whsec_HxwdHhsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA="
 	out, url, stop := listening(t, "--verify", listenSecret)
 	if status, _ := deliver(t, url, "event-1", listenSecret); status != 200 {

@@ -10,7 +10,7 @@ import (
 	"postern/app"
 )
 
-// manCommand is `postern man`: the manual page, made of the same table as the help.
+// manCommand is `postern man`: the manual page, generated from the same table as the help.
 func manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "man",
@@ -77,7 +77,7 @@ The API key and the secret of all tokens, when they are not configured.
 	return err
 }
 
-// roff is text that roff prints as it is.
+// roff escapes text for roff.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, `-`, `\-`, `"`, `\(dq`).Replace(text)
 	lines := strings.Split(text, "\n")

@@ -21,10 +21,10 @@ import (
 // keyVariable may hold the key of an agent, which keeps it out of the process list.
 const keyVariable = "POSTERN_KEY"
 
-// maxKeyFile is the most that a file with a key has, in bytes.
+// maxKeyFile is the maximum size of a key file, in bytes.
 const maxKeyFile = 4096
 
-// mcpCommand is `postern mcp`: an agent program starts it and talks to a running
+// mcpCommand is `postern mcp`: an agent program starts it and uses a running
 // Postern through it.
 func mcpCommand() *cobra.Command {
 	var settings, base, key, file string
@@ -57,7 +57,7 @@ func mcpCommand() *cobra.Command {
 	return c
 }
 
-// agentKey is the key from where it was given.
+// agentKey reads the key from its source.
 func agentKey(ctx context.Context, key, file string) (string, error) {
 	switch {
 	case key != "" && file != "":
@@ -77,7 +77,7 @@ func agentKey(ctx context.Context, key, file string) (string, error) {
 	return key, nil
 }
 
-// agentWay is how the program is called: that at base, or the one of the configuration.
+// agentWay returns how to call the program at base, or the configured one.
 func agentWay(ctx context.Context, settings, base string) (prefix string, way *http.Transport, err error) {
 	if base != "" {
 		if err := checkBase(base); err != nil {
@@ -94,7 +94,7 @@ func agentWay(ctx context.Context, settings, base string) (prefix string, way *h
 	return prefix, way, knowOwn(way, cfg)
 }
 
-// serveAgent serves the program that started this one, until it goes away.
+// serveAgent serves the program that started this one, until it ends.
 func serveAgent(ctx context.Context, prefix string, way http.RoundTripper, key string, out io.Writer) error {
 	s := mcp.New(mcp.Config{
 		API: way, Base: prefix, Version: app.Version(),
@@ -136,7 +136,7 @@ func noteCall(ctx context.Context, prefix string, way http.RoundTripper, key str
 	return nil
 }
 
-// noteTimeout is how long a note may take.
+// noteTimeout limits an audit record.
 const noteTimeout = 10 * time.Second
 
 // keptOpen is a writer whose Close does nothing.

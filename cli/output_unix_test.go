@@ -26,8 +26,8 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// TestACommandWhoseOutputIsLostHasFailed.
-func TestACommandWhoseOutputIsLostHasFailed(t *testing.T) {
+// TestLostOutputFailsTheCommand.
+func TestLostOutputFailsTheCommand(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, args := range [][]string{
 		{"--help"}, {"help", "serve"}, {"version"}, {"config"}, {"man"}, {"schema"}, {"completion", "bash"}, {"token", "user", "--help"}, {"doctor", "--json"},
@@ -65,8 +65,8 @@ func TestABackupIntoNowhereIsRefused(t *testing.T) {
 	}
 }
 
-// TestTheProgramGoesOnWhenNobodyReadsItsLog any more, as when journald ends.
-func TestTheProgramGoesOnWhenNobodyReadsItsLog(t *testing.T) {
+// TestProgramSurvivesAnUnreadLog, as when journald ends.
+func TestProgramSurvivesAnUnreadLog(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

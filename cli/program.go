@@ -16,7 +16,7 @@ import (
 	"postern/event"
 )
 
-// program is a running Postern that a command asks with its API key.
+// program is a running Postern that a command calls with its API key.
 type program struct {
 	base string // as the user knows it
 	url  string // before the paths
@@ -24,8 +24,8 @@ type program struct {
 	key  string
 }
 
-// running is the program that runs with this configuration on this machine; an empty key
-// is the one of the configuration.
+// running returns the program that runs with this configuration on this machine; an empty key
+// means the configured one.
 func running(cfg *config.Config, key string) (program, error) {
 	if key == "" {
 		s, err := config.ReadSecrets(cfg)
@@ -39,7 +39,7 @@ func running(cfg *config.Config, key string) (program, error) {
 	return p, knowOwn(p.way, cfg)
 }
 
-// elsewhere is a program at another place; an empty key is the one of the configuration.
+// elsewhere returns a program at another address; an empty key means the configured one.
 func elsewhere(cfg *config.Config, base, key string) (program, error) {
 	p := program{base: base, key: key}
 	p.url, p.way = reach(base, false)
@@ -54,7 +54,7 @@ func elsewhere(cfg *config.Config, base, key string) (program, error) {
 	return p, nil
 }
 
-// ask calls the program. Any answer but a success is an error that contains it.
+// ask calls the program. Any answer other than a success is an error that contains it.
 func (p program) ask(ctx context.Context, method, path string, in any) (*http.Response, error) {
 	return p.askAs(ctx, method, path, "", in)
 }
@@ -81,7 +81,7 @@ type refused struct {
 func (r *refused) Error() string { return fmt.Sprintf("%s answered %s: %s", r.base, r.status, r.said) }
 
 // send calls the program with a body of any type, as askAs does with JSON. Any answer
-// but a success is a *refused.
+// other than a success is a *refused.
 func (p program) send(ctx context.Context, method, path, requestID, kind string, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, p.url+path, body)
 	if err != nil {

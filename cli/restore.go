@@ -138,7 +138,7 @@ func warnOfReturned(out io.Writer, m backup.Manifest, done app.Restoration, kept
 	}
 }
 
-// mayReplace refuses a data file in use, and one that is there without --force.
+// mayReplace refuses a data file in use, and an existing one without --force.
 func (o *restoreOptions) mayReplace(path string) (there bool, err error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -148,15 +148,15 @@ func (o *restoreOptions) mayReplace(path string) (there bool, err error) {
 	case used:
 		return true, fmt.Errorf("a program is running on %s: stop it first", path)
 	case !o.force:
-		return true, fmt.Errorf("%s is there already: --force moves it aside", path)
+		return true, fmt.Errorf("%s already exists: --force moves it aside", path)
 	case errors.Is(err, store.ErrReadOnly):
 		return true, err
 	}
 	return true, nil // whatever it is
 }
 
-// place puts the files of a backup where they belong, the data file at path, the secrets
-// first: without the data file nothing starts with them that was not there.
+// place moves the files of a backup to their places, the data file to path, the secrets
+// first: secrets without a data file are harmless.
 func (o *restoreOptions) place(cfg *config.Config, path, folder, stamp string) (kept []string, err error) {
 	file := filepath.Join(folder, backup.DataMember)
 	_, missing := os.Lstat(path)
@@ -192,14 +192,14 @@ func (o *restoreOptions) place(cfg *config.Config, path, folder, stamp string) (
 	return kept, nil
 }
 
-// replacedSuffix and a stamp are the end of the name of a file that another took the
-// place of.
+// replacedSuffix and a timestamp are the end of the name of a replaced
+// file.
 const replacedSuffix = ".replaced-"
 
 func stampOf(at time.Time) string { return at.UTC().Format("20060102T150405.000Z") }
 
-// openBackup opens the file, or a named pipe or standard input until ctx ends: what comes from there may
-// be long in coming.
+// openBackup opens the file, or a named pipe or standard input until ctx ends: data from there may
+// arrive late.
 func openBackup(ctx context.Context, path string, in io.Reader) (io.ReadCloser, error) {
 	if path != "-" {
 		if info, err := os.Stat(path); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
@@ -225,7 +225,7 @@ func openBackup(ctx context.Context, path string, in io.Reader) (io.ReadCloser, 
 	return r, nil
 }
 
-// maxIdentities is the most that a file with private keys of age has, in bytes: thousands
+// maxIdentities is the maximum size of a file with age private keys, in bytes: thousands
 // of keys.
 const maxIdentities = 1 << 20
 
@@ -244,10 +244,10 @@ func readIdentities(ctx context.Context, path string) ([]age.Identity, error) {
 	return all, nil
 }
 
-// confirmed asks on a terminal until ctx ends, and wants --yes where there is none.
+// confirmed asks on a terminal until ctx ends, and requires --yes without one.
 func confirmed(ctx context.Context, in io.Reader, out io.Writer, question string) error {
 	if !isTerminal(in) {
-		return usageError{errors.New("this replaces a file, and there is no terminal for the confirmation: add --yes")}
+		return usageError{errors.New("this replaces a file and needs confirmation on a terminal: add --yes")}
 	}
 	return answered(ctx, in, out, question)
 }

@@ -24,7 +24,7 @@ func schemaCommand() *cobra.Command {
 	}
 }
 
-// schemaText has a line for each bucket.
+// schemaText returns a line for each bucket.
 func schemaText() string {
 	var text strings.Builder
 	for _, bucket := range append(store.Buckets(), app.Buckets()...) {

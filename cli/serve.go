@@ -19,7 +19,7 @@ import (
 	"postern/internal/loglines"
 )
 
-// serveCommand is `postern serve`, and what happens without a command.
+// serveCommand is `postern serve`, the default command.
 func serveCommand() *cobra.Command {
 	var path string
 	c := &cobra.Command{
@@ -78,11 +78,11 @@ func serve(ctx context.Context, path string, out io.Writer) error {
 	return errors.Join(err, a.Stop(stopping))
 }
 
-// reload reads the configuration again for a running program. One that is wrong
+// reload reloads the configuration of a running program. An invalid one
 // changes nothing.
 func reload(ctx context.Context, path string, a *app.App, log *slog.Logger) {
 	reloading(log)
-	defer tellSystemd(log, daemon.SdNotifyReady)
+	defer notifySystemd(log, daemon.SdNotifyReady)
 	cfg, err := load(ctx, path)
 	if err == nil {
 		for _, w := range config.Warnings(cfg) {
@@ -95,7 +95,7 @@ func reload(ctx context.Context, path string, a *app.App, log *slog.Logger) {
 	}
 }
 
-// startServing starts the program and says where everything is. On the first
+// startServing starts the program and prints its addresses. On the first
 // start it prints the API key, once the program can be used with it; a first
 // start that fails leaves no secrets, so that the next one is the first.
 func startServing(ctx context.Context, cfg *config.Config, to journal, out io.Writer) (*app.App, error) {
@@ -151,14 +151,14 @@ func prepare(ctx context.Context, path string) (*config.Config, error) {
 	return cfg, err
 }
 
-// journal is the log with what belongs to it.
+// journal is the log with its level and last lines.
 type journal struct {
 	log   *slog.Logger
 	level *loglevel.Level
 	lines *loglines.Ring // its last
 }
 
-// prepareToServe also makes the log that the configuration asks for.
+// prepareToServe also creates the configured log.
 func prepareToServe(ctx context.Context, path string) (*config.Config, journal, error) {
 	cfg, err := load(ctx, path)
 	if err != nil {
@@ -172,7 +172,7 @@ func prepareToServe(ctx context.Context, path string) (*config.Config, journal, 
 	return cfg, to, nil
 }
 
-// commandLog is for commands that print their own results: it has warnings and errors
+// commandLog is for commands that print their own results: it logs warnings and errors
 // only.
 func commandLog(cfg *config.Config, w io.Writer) *slog.Logger {
 	log, level := newLogger(cfg, w)

@@ -65,7 +65,7 @@ func inspectFile(ctx context.Context, settings string, args []string) (i store.I
 	return i, askRunning(cfg)(ctx, http.MethodGet, "/admin/stats", &i)
 }
 
-// dataFile is the file that was named, or that of the configuration.
+// dataFile returns the named file, or the configured one.
 func dataFile(ctx context.Context, settings string, args []string) (path string, err error) {
 	if len(args) > 0 {
 		return args[0], nil
@@ -77,8 +77,8 @@ func dataFile(ctx context.Context, settings string, args []string) (path string,
 	return cfg.Store.Path, nil
 }
 
-// isOwn reports whether the file that was named, if one was, is that of the configuration:
-// a program that runs on it can be asked.
+// isOwn reports whether the named file, if any, is the configured one:
+// a program that runs on it can be called.
 func isOwn(ctx context.Context, settings string, args []string) bool {
 	if len(args) == 0 {
 		return true
@@ -92,7 +92,7 @@ func isOwn(ctx context.Context, settings string, args []string) bool {
 	return errNamed == nil && errOwn == nil && os.SameFile(named, own)
 }
 
-// everyBucket is what a file may have: the sandbox's is one of the store, too.
+// everyBucket returns the buckets of data files and of sandbox files.
 func everyBucket() []store.Bucket { return slices.Concat(app.Buckets(), sandbox.Buckets()) }
 
 func printStats(out io.Writer, i store.Inspection) error {
@@ -115,7 +115,7 @@ func shortTime(at *time.Time) string {
 	return at.UTC().Format(time.RFC3339)
 }
 
-// inUnits writes a number of bytes with three digits.
+// inUnits formats a number of bytes with three digits.
 func inUnits(n int64) string {
 	value, unit := float64(n), "B"
 	for _, unit = range []string{"B", "KiB", "MiB", "GiB", "TiB"} {

@@ -18,9 +18,9 @@ import (
 	"postern/store"
 )
 
-// TestAStartThatFailsTellsWhetherAnotherOneMayHelp: 78 is what only a person mends, and 1
+// TestFailedStartExitStatusSaysWhetherToRetry: 78 needs a person, and 1
 // what may go away by itself.
-func TestAStartThatFailsTellsWhetherAnotherOneMayHelp(t *testing.T) {
+func TestFailedStartExitStatusSaysWhetherToRetry(t *testing.T) {
 	writes := func(name, text string) func(*testing.T) {
 		return func(t *testing.T) {
 			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o600)); err != nil {
@@ -45,7 +45,7 @@ func TestAStartThatFailsTellsWhetherAnotherOneMayHelp(t *testing.T) {
 		"secrets that are damaged":        {writes("data/secrets.json", "{"), nil, 78, "secrets.json"},
 		"another file than a data file":   {writes("data/postern.db", "no data file"), nil, 78, "not a Postern data file"},
 		"a logo that is none":             {func(t *testing.T) { writes("logo", "none")(t); t.Setenv("CONSOLE_LOGO_FILE", "logo") }, nil, 78, "console.logo_file"},
-		"a socket's place that is taken":  {func(t *testing.T) { writes("s", "")(t); t.Setenv("SERVER_SOCKET", "s") }, nil, 78, "is no socket"},
+		"a socket's place that is taken":  {func(t *testing.T) { writes("s", "")(t); t.Setenv("SERVER_SOCKET", "s") }, nil, 78, "is not a socket"},
 		"an address that is in use":       {takenAddress, nil, 1, "server.listen"},
 		"a data file that is in use":      {takenFile, nil, 1, "in use"},
 		"a certificate that is not there": {func(t *testing.T) { t.Setenv("SERVER_TLS_CERT", "c.pem"); t.Setenv("SERVER_TLS_KEY", "k.pem") }, nil, 1, "c.pem"},
@@ -82,8 +82,8 @@ func takenFile(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 }
 
-// TestWhatTheSystemRefusesIsTriedAgainUnlessItIsARight.
-func TestWhatTheSystemRefusesIsTriedAgainUnlessItIsARight(t *testing.T) {
+// TestSystemErrorsExceptPermissionsAreRetried.
+func TestSystemErrorsExceptPermissionsAreRetried(t *testing.T) {
 	of := func(errno syscall.Errno) error { return &fs.PathError{Op: "open", Path: "x", Err: errno} }
 	for _, c := range []struct {
 		err  error
@@ -110,8 +110,8 @@ func TestWhatTheSystemRefusesIsTriedAgainUnlessItIsARight(t *testing.T) {
 	}
 }
 
-// TestTheExitStatusesStandInTheHelpAndInTheManual.
-func TestTheExitStatusesStandInTheHelpAndInTheManual(t *testing.T) {
+// TestHelpAndManualListExitStatuses.
+func TestHelpAndManualListExitStatuses(t *testing.T) {
 	var help bytes.Buffer
 	run(t.Context(), []string{"--help"}, &help, io.Discard)
 	for _, s := range statuses() {

@@ -23,11 +23,11 @@ import (
 	"postern/store"
 )
 
-// metricsApart is how long after the first the second look at the metrics is: what
-// moves shows by the difference.
+// metricsApart is the time between the two samples of the metrics, whose difference
+// shows activity.
 const metricsApart = 10 * time.Second
 
-// askFor is how long the program may take for an answer.
+// askFor limits an answer of the program.
 const askFor = time.Minute
 
 // supportCommand is `postern support`: it writes a redacted support bundle.
@@ -66,7 +66,7 @@ func supportCommand() *cobra.Command {
 	return c
 }
 
-// bundle is what is gathered.
+// bundle is the content of a support bundle.
 type bundle struct {
 	redact  *support.Redactor
 	members []member
@@ -74,14 +74,14 @@ type bundle struct {
 	ask     func(ctx context.Context, method, path string, out any) error // the running program; nil when none runs
 }
 
-// member is a text of a bundle, without anything secret.
+// member is a redacted text of a bundle.
 type member struct{ name, about, text string }
 
 func (b *bundle) add(name, about, text string) {
 	b.members = append(b.members, member{name, about, text})
 }
 
-// lacks notes that a text is missing, and why, unless err is nil.
+// lacks records why a text is missing, unless err is nil.
 func (b *bundle) lacks(name string, err error) bool {
 	if err != nil {
 		b.missing = append(b.missing, name+": "+b.redact.Text(config.OneLine(err.Error())))
@@ -91,9 +91,9 @@ func (b *bundle) lacks(name string, err error) bool {
 
 var errNoFirst = errors.New("there is no first sample to compare with")
 
-var errNotRunning = errors.New("only a running program has it, and none runs")
+var errNotRunning = errors.New("only a running program has it, and none is running")
 
-// subject is what a bundle is about.
+// subject is the program that a bundle describes.
 type subject struct {
 	cfg      *config.Config
 	settings string   // all of them, as TOML
@@ -105,8 +105,8 @@ type subject struct {
 	runs bool
 }
 
-// gather looks at everything around the program with these settings. What cannot be had
-// is noted; the error is that of an interruption.
+// gather collects everything about the program with these settings. Missing parts
+// are listed; the error is that of an interruption.
 func (b *bundle) gather(ctx context.Context, settings string) error {
 	cfg, err := load(ctx, settings)
 	b.redact = support.New(nil, nil)
@@ -122,7 +122,7 @@ func (b *bundle) gather(ctx context.Context, settings string) error {
 	return b.gatherOf(ctx, s)
 }
 
-// gatherFor is what gathers for the program in this process.
+// gatherFor returns the gatherer for the program in this process.
 func gatherFor(a *app.App, sec config.Secrets) func(context.Context, io.Writer) error {
 	return func(ctx context.Context, to io.Writer) error {
 		all, _ := a.Settings()
@@ -137,13 +137,13 @@ func gatherFor(a *app.App, sec config.Secrets) func(context.Context, io.Writer) 
 	}
 }
 
-// same adds what is the same whatever the program does.
+// same adds the parts that do not depend on a running program.
 func (b *bundle) same() {
 	b.add("version.txt", "the version of postern support", "postern "+app.Build()+"\n")
 	b.add("schema.txt", "the buckets of a data file", schemaText())
 }
 
-// gatherOf is gather for what is known of the program.
+// gatherOf is gather for a given subject.
 func (b *bundle) gatherOf(ctx context.Context, s subject) error {
 	metrics, waited := b.meet(ctx, s)
 	b.same()
@@ -174,8 +174,8 @@ func (b *bundle) gatherOf(ctx context.Context, s subject) error {
 	return nil
 }
 
-// meet finds out whether a program runs, what is secret and how the instances are
-// called, and takes the log and the metrics before it asks the program for anything
+// meet determines whether a program runs, its secrets and the names of its
+// instances, and reads the log and the metrics before it requests anything
 // else.
 func (b *bundle) meet(ctx context.Context, s subject) (metrics bool, at time.Time) {
 	secrets, names := s.secrets, []string(nil)
@@ -209,7 +209,7 @@ func (b *bundle) meet(ctx context.Context, s subject) (metrics bool, at time.Tim
 	return b.metrics(ctx, "metrics-1.txt"), at
 }
 
-// call asks the running program for JSON, or for what it is when out is a *[]byte.
+// call requests JSON from the running program, or the raw answer if out is a *[]byte.
 func (b *bundle) call(ctx context.Context, path string, out any) error {
 	if b.ask == nil {
 		return errNotRunning
@@ -240,7 +240,7 @@ func (b *bundle) findings(found []doctor.Finding) {
 	b.add("doctor.txt", "output of postern doctor", b.redact.Text(lines.String()))
 }
 
-// stats has what the data file holds.
+// stats adds the statistics of the data file.
 func (b *bundle) stats(ctx context.Context, cfg *config.Config) {
 	const name = "stats.txt"
 	var (
@@ -270,7 +270,7 @@ func (b *bundle) profiles(ctx context.Context) {
 	}
 }
 
-// readme says what is in the bundle, and what is not.
+// readme describes the contents of the bundle, and what is missing.
 func (b *bundle) readme(at time.Time) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "Written by postern support at %s.\n\n", at.UTC().Format(time.RFC3339))

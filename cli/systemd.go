@@ -9,14 +9,14 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// supervised tells systemd, where it started the program as a service of the type
-// notify, that the program is ready, as long as ctx lasts that it lives, and then
-// that it stops. Elsewhere it does nothing. stuck returns why only a restart may help.
+// supervised notifies systemd, if it started the program as a service of the type
+// notify, of readiness, then of the watchdog until ctx ends, and then
+// of the stop. Elsewhere it does nothing. stuck returns why only a restart may help.
 func supervised(ctx context.Context, stuck func(context.Context) []string, log *slog.Logger) {
-	if !tellSystemd(log, daemon.SdNotifyReady) {
+	if !notifySystemd(log, daemon.SdNotifyReady) {
 		return
 	}
-	context.AfterFunc(ctx, func() { tellSystemd(log, daemon.SdNotifyStopping) })
+	context.AfterFunc(ctx, func() { notifySystemd(log, daemon.SdNotifyStopping) })
 	every, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
 		log.Warn("systemd's watchdog is not served; correct WatchdogSec= of the service", "error", err)
@@ -38,9 +38,9 @@ func supervised(ctx context.Context, stuck func(context.Context) []string, log *
 			case ctx.Err() != nil:
 				return
 			case len(reasons) > 0:
-				log.Error("not notifying systemd's watchdog: the program is stuck; systemd restarts it unless the reasons go away; look at /ready", "reasons", strings.Join(reasons, "; "))
+				log.Error("not notifying systemd's watchdog: the program is stuck, and systemd will restart it; /ready has the reasons", "reasons", strings.Join(reasons, "; "))
 			default:
-				tellSystemd(log, daemon.SdNotifyWatchdog)
+				notifySystemd(log, daemon.SdNotifyWatchdog)
 			}
 		}
 	}()
@@ -49,14 +49,14 @@ func supervised(ctx context.Context, stuck func(context.Context) []string, log *
 // reloading notifies systemd of a reload, which lasts until the program is reported
 // ready.
 func reloading(log *slog.Logger) {
-	tellSystemd(log, daemon.SdNotifyReloading+"\n"+daemon.SdNotifyMonotonicUsec())
+	notifySystemd(log, daemon.SdNotifyReloading+"\n"+daemon.SdNotifyMonotonicUsec())
 }
 
-// tellSystemd reports whether systemd received the state.
-func tellSystemd(log *slog.Logger, state string) bool {
+// notifySystemd reports whether systemd received the state.
+func notifySystemd(log *slog.Logger, state string) bool {
 	sent, err := daemon.SdNotify(false, state)
 	if err != nil {
-		log.Warn("cannot notify systemd; see that the unit has NotifyAccess=main", "state", state, "error", err)
+		log.Warn("cannot notify systemd; check that the unit has NotifyAccess=main", "state", state, "error", err)
 	}
 	return sent
 }

@@ -22,7 +22,7 @@ import (
 	"postern/e2e/capture"
 )
 
-func TestSystemdIsToldOfTheStartTheLifeAndTheStop(t *testing.T) {
+func TestSystemdIsNotified(t *testing.T) {
 	hear := systemd(t)
 	for name, value := range map[string]string{"SERVER_LISTEN": "127.0.0.1:0", "LOG_LEVEL": "error", "STORE_PATH": filepath.Join(t.TempDir(), "p.db")} {
 		t.Setenv(name, value)
@@ -31,29 +31,29 @@ func TestSystemdIsToldOfTheStartTheLifeAndTheStop(t *testing.T) {
 	defer stop()
 	ended := make(chan error)
 	go func() { ended <- serve(ctx, "", &bytes.Buffer{}) }()
-	var told []string
+	var notified []string
 	for range 4 {
-		told = append(told, hear(30*time.Second))
+		notified = append(notified, hear(30*time.Second))
 	}
-	if strings.Join(told, " ") != "READY=1 WATCHDOG=1 WATCHDOG=1 WATCHDOG=1" {
-		t.Errorf("told %q", told)
+	if strings.Join(notified, " ") != "READY=1 WATCHDOG=1 WATCHDOG=1 WATCHDOG=1" {
+		t.Errorf("notified %q", notified)
 	}
 	stop()
 	for what := ""; what != "STOPPING=1"; {
 		if what = hear(30 * time.Second); what == "" {
-			t.Fatal("the stop is not told")
+			t.Fatal("the stop is not notified")
 		}
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
 	if what := hear(300 * time.Millisecond); what != "" {
-		t.Errorf("%q was told after the stop", what)
+		t.Errorf("%q was notified after the stop", what)
 	}
 }
 
-// TestAProgramThatIsStuckDoesNotSayThatItLives until it turns again.
-func TestAProgramThatIsStuckDoesNotSayThatItLives(t *testing.T) {
+// TestStuckProgramSkipsTheWatchdog until it runs again.
+func TestStuckProgramSkipsTheWatchdog(t *testing.T) {
 	hear := systemd(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -67,14 +67,14 @@ func TestAProgramThatIsStuckDoesNotSayThatItLives(t *testing.T) {
 		return nil
 	}, slog.New(slog.NewTextHandler(&log, nil)))
 	if what := hear(30 * time.Second); what != "READY=1" {
-		t.Errorf("told %q", what)
+		t.Errorf("notified %q", what)
 	}
 	if what := hear(400 * time.Millisecond); what != "" {
-		t.Errorf("a stuck one told %q", what)
+		t.Errorf("a stuck one notified %q", what)
 	}
 	stuck.Store(false)
 	if what := hear(30 * time.Second); what != "WATCHDOG=1" {
-		t.Errorf("told %q", what)
+		t.Errorf("notified %q", what)
 	}
 	if !strings.Contains(log.String(), "the webhook relay is stalled") {
 		t.Errorf("the log has %s", log.String())
@@ -82,7 +82,7 @@ func TestAProgramThatIsStuckDoesNotSayThatItLives(t *testing.T) {
 }
 
 // systemd stands in for it, with a watchdog of a tenth of a second. What it returns
-// is what it is told next, empty for nothing within that time.
+// is the next notification, empty for nothing within that time.
 func systemd(t *testing.T) (hear func(within time.Duration) string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -105,9 +105,9 @@ func systemd(t *testing.T) (hear func(within time.Duration) string) {
 	}
 }
 
-// TestTheUnitIsOneThatSystemdTakesAndThatLeavesTheProgramLittle: what systemd itself
+// TestUnitIsValidAndHardened: what systemd itself
 // says of it.
-func TestTheUnitIsOneThatSystemdTakesAndThatLeavesTheProgramLittle(t *testing.T) {
+func TestUnitIsValidAndHardened(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		t.Skip("systemd-analyze is not here")
@@ -168,7 +168,7 @@ func TestTheUnitSetsOnlyWhatTheProgramKnows(t *testing.T) {
 	}
 }
 
-// TestAHangupReadsTheConfigurationAgain and systemd is told, whatever is in the file.
+// TestAHangupReadsTheConfigurationAgain and systemd is notified, whatever is in the file.
 func TestAHangupReadsTheConfigurationAgain(t *testing.T) {
 	hear := systemd(t)
 	t.Setenv("WATCHDOG_USEC", "")
@@ -188,22 +188,22 @@ func TestAHangupReadsTheConfigurationAgain(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- serve(ctx, path, &bytes.Buffer{}) }()
 	if what := hear(30 * time.Second); what != "READY=1" {
-		t.Fatalf("told %q", what)
+		t.Fatalf("notified %q", what)
 	}
 	for _, c := range []struct{ level, more, want string }{
-		{"info", "", `msg="the configuration was read again" changed=log.level`},
+		{"info", "", `msg="reloaded the configuration" changed=log.level`},
 		{"error", "[batch]\nnonsense = 1\n", "batch: unknown key"},
 		{"loud", "", "log.level: must be one of debug, info, warn, error"},
 		{"warn", "[metrics]\nlisten = '127.0.0.1:0'\n", "settings=metrics.listen"},
 	} {
 		write(c.level, c.more)
 		hangUp(t)
-		told := hear(30 * time.Second)
-		if !regexp.MustCompile(`^RELOADING=1\nMONOTONIC_USEC=[1-9][0-9]+\n$`).MatchString(told) {
-			t.Errorf("told %q", told)
+		notified := hear(30 * time.Second)
+		if !regexp.MustCompile(`^RELOADING=1\nMONOTONIC_USEC=[1-9][0-9]+\n$`).MatchString(notified) {
+			t.Errorf("notified %q", notified)
 		}
-		if told = hear(30 * time.Second); told != "READY=1" {
-			t.Errorf("after that %q", told)
+		if notified = hear(30 * time.Second); notified != "READY=1" {
+			t.Errorf("after that %q", notified)
 		}
 		if !strings.Contains(said(), c.want) {
 			t.Errorf("without %q the log has %s", c.want, said())

@@ -22,7 +22,7 @@ func tokenCommand() *cobra.Command {
 		Long: "The token is printed alone, for use in a shell. It is signed with authentication.jwt_secret, so it needs\n" +
 			"the configuration of the server that is to accept it.",
 		Example: "postern token user\nTOKEN=$(postern token user --id 0196f0a0-0000-7000-8000-000000000001 --ttl 1h)",
-		// The flags are those of a kind, which comes before them: it is missed, not they.
+		// The flags belong to a subcommand: report the missing subcommand, not the flags.
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		Args:               otherKind,
 	}
@@ -74,12 +74,12 @@ func issueToken(ctx context.Context, id string, ttl time.Duration, path string, 
 	return nil
 }
 
-// otherKind says what is wrong with a line that does not begin with a kind of token.
+// otherKind returns the error of a line that does not begin with a kind of token.
 func otherKind(_ *cobra.Command, args []string) error {
 	if len(args) == 0 || args[0] == "user" {
-		return errors.New("the kind of token is missing; only user is known")
+		return errors.New("the kind of token is missing: user")
 	}
-	return fmt.Errorf("unknown kind of token %.100q; only user is known, an instance's token comes from PUT /instance/{i}/token", args[0])
+	return fmt.Errorf("unknown kind of token %.100q; use user, an instance's token comes from PUT /instance/{i}/token", args[0])
 }
 
 // maxUserTTL is the longest life of a user token, as the API has it.

@@ -11,8 +11,8 @@ import (
 )
 
 // Bounds on files, checked before they are parsed. The parser of TOML recurses
-// into brackets and keeps every key with all that stands above it, so that without
-// them a file of a megabyte has it allocate without end.
+// into brackets and keeps every key with its parents, so that without
+// limits a file of a megabyte makes it allocate without end.
 
 const (
 	maxFile    = 256 << 10 // bytes of a configuration file; config.toml.example has 6 KiB
@@ -20,7 +20,7 @@ const (
 	maxKey     = 128       // bytes of a key with its dots; no setting has more than 40
 )
 
-// readDocument reads the configuration file at path, and refuses what would cost
+// readDocument reads the configuration file at path, and refuses input that would cost
 // the parser more than a configuration may. The errors name the file and never
 // show its content.
 func readDocument(path string) (string, error) {
@@ -48,11 +48,11 @@ func readDocument(path string) (string, error) {
 	return document, nil
 }
 
-// MaxPEM is the most that a file of certificates or a key has, in bytes: more than all
+// MaxPEM is the maximum size of a file of certificates or a key, in bytes: more than all
 // authorities of a system.
 const MaxPEM = 4 << 20
 
-// ReadSmall reads a file that has so many bytes at most. One that goes on, such as a
+// ReadSmall reads a file of at most that many bytes. A longer one, such as a
 // device, is an error.
 func ReadSmall(path string, most int64) ([]byte, error) {
 	raw, _, err := readBounded(path, most)
@@ -62,7 +62,7 @@ func ReadSmall(path string, most int64) ([]byte, error) {
 	return raw, err
 }
 
-// KeyPair is the certificate of two files.
+// KeyPair reads the certificate and key of two files.
 func KeyPair(cert, key string) (tls.Certificate, error) {
 	proof, err := ReadSmall(cert, MaxPEM)
 	if err != nil {
@@ -75,7 +75,7 @@ func KeyPair(cert, key string) (tls.Certificate, error) {
 	return tls.X509KeyPair(proof, secret)
 }
 
-// readBounded reads the file at path, of a larger one no more than a byte beyond
+// readBounded reads the file at path, but of a larger one at most one byte more than
 // most.
 func readBounded(path string, most int64) ([]byte, fs.FileInfo, error) {
 	f, err := os.Open(path)
@@ -100,8 +100,8 @@ func (m *most) note(n, line int) {
 	}
 }
 
-// extent is how deep a statement of the TOML document nests, which is the brackets
-// that are open and the dots between the parts of its keys, and how long a key is.
+// extent returns how deep a statement of the TOML document nests, counting the open
+// brackets and the dots in its keys, and how long a key is.
 // Texts and comments do not nest. They are recognised as the parser does it up to
 // the first mistake, behind which it reads no further.
 func extent(document string) (levels, key most) {
@@ -147,7 +147,7 @@ func extent(document string) (levels, key most) {
 	return levels, key
 }
 
-// endOfText is the index behind the text that begins with the quote at start. One
+// endOfText returns the index behind the text that begins with the quote at start. One
 // with a single quote at each side ends with its line; one with three may hold up
 // to two of them, also before those that end it.
 func endOfText(document string, start int) int {

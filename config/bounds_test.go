@@ -12,9 +12,9 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// TestAFileThatWouldFillTheMemoryIsRefusedBeforeItIsParsed: most of these have the
+// TestExcessiveFileIsRefusedBeforeParsing: most of these have the
 // parser allocate gigabytes.
-func TestAFileThatWouldFillTheMemoryIsRefusedBeforeItIsParsed(t *testing.T) {
+func TestExcessiveFileIsRefusedBeforeParsing(t *testing.T) {
 	const size = maxFile - 32
 	deep, long := fmt.Sprintf("nest deeper than %d levels", maxNesting), fmt.Sprintf("a key has more than %d bytes", maxKey)
 	keys := strings.Repeat("a = 1\n", size/12)
@@ -56,7 +56,7 @@ func TestALongValueIsNoLongKey(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsTooLargeIsRefusedUnparsed(t *testing.T) {
+func TestTooLargeFileIsRefusedUnparsed(t *testing.T) {
 	for size, want := range map[int]string{maxFile: "", maxFile + 1: "has 262145 bytes; a configuration has 262144 at most"} {
 		path := writeConfig(t, "#"+strings.Repeat("x", size-2)+"\n")
 		if _, _, err := Load(path, nil); (err == nil) != (want == "") || err != nil && err.Error() != path+": "+want {
@@ -113,7 +113,7 @@ func TestTheExampleIsFarFromTheBounds(t *testing.T) {
 	}
 }
 
-// FuzzNesting holds the count against what the parser makes of a document: a
+// FuzzNesting checks the count against what the parser makes of a document: a
 // bracket that was overlooked would be a level more in the tree than was counted.
 func FuzzNesting(f *testing.F) {
 	for _, s := range []string{
@@ -132,14 +132,14 @@ func FuzzNesting(f *testing.F) {
 			return
 		}
 		// A section that is an array of tables stands for two levels, on the way to
-		// one below it with a dot alone; the keys in it count anew.
+		// one below it with a dot alone; the keys in it count again.
 		if found := levels(tree) - 1; found > 3*counted.n {
 			t.Errorf("%d levels in the tree, %d counted", found, counted.n)
 		}
 	})
 }
 
-// levels is how deep tables and arrays nest.
+// levels returns how deep tables and arrays nest.
 func levels(v any) (n int) {
 	switch v := v.(type) {
 	case map[string]any:

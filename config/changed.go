@@ -1,6 +1,6 @@
 package config
 
-// Changed are the settings in which two configurations differ, by their TOML paths in
+// Changed returns the settings in which two configurations differ, by their TOML paths in
 // the order of the table.
 func Changed(a, b *Config) (paths []string) {
 	after := tableOf(b)
@@ -12,7 +12,7 @@ func Changed(a, b *Config) (paths []string) {
 	return paths
 }
 
-// tableOf is the table with the values of c, bound to a copy of it.
+// tableOf returns the table with the values of c, bound to a copy of it.
 func tableOf(c *Config) []setting {
 	var at Config
 	table := settings(&at)

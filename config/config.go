@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Config is everything that can be set, with the names of the TOML paths. The
-// table in settings.go says for each its default, its meaning and its rule.
+// Config has all settings, with the names of the TOML paths. The
+// table in settings.go has the default, the meaning and the rule of each.
 type Config struct {
 	Server struct {
 		Listen          string
@@ -151,7 +151,7 @@ type Config struct {
 	loaded loaded // what Load knows besides
 }
 
-// loaded is where a configuration came from.
+// loaded is the source of a configuration.
 type loaded struct {
 	sources  map[string]string // by path, of settings that are not the default
 	warnings []string
@@ -164,7 +164,7 @@ type rule struct {
 	keys   []string // the first is the one to change
 }
 
-// rules are those that no setting can check alone.
+// rules returns the rules about more than one setting.
 func (c *Config) rules() []rule {
 	e := c.WhatsApp
 	all := e.Endpoint != "" && e.EndpointCA != "" && e.EndpointRootKey != ""
@@ -244,11 +244,11 @@ func (c *Config) rules() []rule {
 	}
 }
 
-// Secure reports whether the API is served by TLS at its address.
+// Secure reports whether the API is served with TLS at its address.
 func (c *Config) Secure() bool { return c.Server.TLSCert != "" || len(c.Server.TLSDomain) > 0 }
 
 // PublicURL is server.base_url with server.base_path at its end, and without a slash
-// there; empty when it is not known.
+// at the end; empty if it is unknown.
 func (c *Config) PublicURL() string {
 	base := strings.TrimSuffix(c.Server.BaseURL, "/")
 	if base == "" || strings.HasSuffix(base, c.Server.BasePath) {
@@ -257,7 +257,7 @@ func (c *Config) PublicURL() string {
 	return base + c.Server.BasePath
 }
 
-// SocketMode is server.socket_mode as bits.
+// SocketMode returns server.socket_mode as bits.
 func (c *Config) SocketMode() fs.FileMode {
 	mode, err := strconv.ParseUint(c.Server.SocketMode, 8, 32)
 	if err != nil {
@@ -266,7 +266,7 @@ func (c *Config) SocketMode() fs.FileMode {
 	return fs.FileMode(mode).Perm()
 }
 
-// GlobalWebhook is where the global webhook is, empty when it is disabled.
+// GlobalWebhook returns the URL of the global webhook, empty when it is disabled.
 func (c *Config) GlobalWebhook() string {
 	if !c.Webhook.GlobalEnabled {
 		return ""
@@ -274,7 +274,7 @@ func (c *Config) GlobalWebhook() string {
 	return c.Webhook.GlobalURL
 }
 
-// ListenAddress is where the API is served by TCP, empty for nowhere.
+// ListenAddress returns the TCP address of the API, empty for none.
 func (c *Config) ListenAddress() string {
 	if c.Server.Port != 0 {
 		return net.JoinHostPort("", strconv.FormatInt(c.Server.Port, 10))

@@ -24,7 +24,7 @@ const (
 	tableEnd   = "<!-- end of settings -->\n"
 )
 
-// settingsTable is the part of docs/configuration.md that the table of
+// settingsTable returns the part of docs/configuration.md that the table of
 // settings decides.
 func settingsTable() string {
 	var b strings.Builder
@@ -68,7 +68,7 @@ func TestExampleConfigEqualsTheDefaults(t *testing.T) {
 	}
 }
 
-// bound is the table over an existing configuration, keeping its values.
+// bound returns the table over an existing configuration, keeping its values.
 func bound(c *Config) []setting {
 	kept := *c
 	table := settings(c)

@@ -51,7 +51,7 @@ func OpenPaths(c *Config) (found []string) {
 	return found
 }
 
-// privatePaths are the files and folders that hold secrets or messages. Some may
+// privatePaths returns the files and folders that hold secrets or messages. Some may
 // not exist.
 func (c *Config) privatePaths() []string {
 	paths := []string{filepath.Dir(c.Store.Path), c.Store.Path, SecretsPath(c)}

@@ -46,9 +46,9 @@ func TestWeakSecretsStopTheStart(t *testing.T) {
 	}
 }
 
-// TestAConfiguredSecretMayNotBeTheKeptOther: the key that was made at the first
+// TestConfiguredSecretMustDifferFromTheStoredOne: the key that was made at the first
 // start is no secret to sign with, and the other way round.
-func TestAConfiguredSecretMayNotBeTheKeptOther(t *testing.T) {
+func TestConfiguredSecretMustDifferFromTheStoredOne(t *testing.T) {
 	c := Default()
 	c.Store.Path = filepath.Join(t.TempDir(), "p.db")
 	kept, _, err := LoadSecrets(c)
@@ -148,7 +148,7 @@ func TestWhatOthersCanReadIsAWarning(t *testing.T) {
 	}
 }
 
-func TestAConfigurationWithASecretThatOthersMayReadIsAWarning(t *testing.T) {
+func TestReadableConfigurationWithSecretIsAWarning(t *testing.T) {
 	for name, c := range map[string]struct {
 		content string
 		mode    os.FileMode

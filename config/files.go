@@ -12,7 +12,7 @@ import (
 
 const fileSuffix = "_FILE"
 
-// fileEnv is the variable that names the file of the setting.
+// fileEnv returns the variable that names the file of the setting.
 func (s setting) fileEnv() string { return s.env() + fileSuffix }
 
 // maxSecretFile bounds a file that holds a secret; a larger one is none.

@@ -16,7 +16,7 @@ func writeSecret(t *testing.T, text string, mode os.FileMode) string {
 	return path
 }
 
-func TestASecretIsReadFromTheFileThatItsVariableNames(t *testing.T) {
+func TestSecretIsReadFromItsFile(t *testing.T) {
 	const key = "a key of more than thirty-two bytes"
 	c, warnings, err := Load(writeConfig(t, ""), []string{
 		"AUTHENTICATION_JWT_SECRET_FILE=" + writeSecret(t, key+"\n", 0o600), "AUTHENTICATION_GLOBAL_AUTH_TOKEN_FILE=",

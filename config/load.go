@@ -78,7 +78,7 @@ func brokenRules(c *Config, table []setting) (faults []error) {
 	return faults
 }
 
-// blame is where the first of the keys was set that was set at all.
+// blame returns the source of the first of the keys that was set.
 func blame(keys []string, table []setting) string {
 	for _, key := range keys {
 		if s := find(table, key); s.source != "" {
@@ -88,8 +88,8 @@ func blame(keys []string, table []setting) string {
 	return "configuration"
 }
 
-// loadFile sets what the file says. faults are about its content; err means
-// that nothing of it could be used.
+// loadFile applies the settings of the file. faults are about its content; err means
+// that the file could not be used.
 func loadFile(path string, table []setting) (faults []error, err error) {
 	named := path != ""
 	if !named {
@@ -109,7 +109,7 @@ func loadFile(path string, table []setting) (faults []error, err error) {
 	return applyTree(tree, "", path, table), nil
 }
 
-// syntaxFault describes what the TOML decoder found, without the part of its
+// syntaxFault describes an error of the TOML decoder, without the part of its
 // message that quotes the file: that may be a secret with a quote missing.
 func syntaxFault(err error) string {
 	var parse toml.ParseError
@@ -158,7 +158,7 @@ func applyTree(tree map[string]any, above, file string, table []setting) (faults
 	return faults
 }
 
-// nearestKey is the known key, or the known section for a table, whose name is
+// nearestKey returns the known key, or the known section for a table, whose name is
 // closest to path.
 func nearestKey(path string, isTable bool, table []setting) string {
 	var known []string
@@ -193,7 +193,7 @@ func loadEnvironment(environ []string, table []setting) (warnings []string, faul
 	return warnings, faults
 }
 
-// lookUp returns the setting that a variable is for, nil when it is none of
+// lookUp returns the setting of a variable, nil when it is none of
 // ours, and whether the variable names a file.
 func lookUp(table []setting, name string) (s *setting, fromFile bool) {
 	for i := range table {

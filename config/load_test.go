@@ -36,7 +36,7 @@ func TestTheEnvironmentWinsOverTheFile(t *testing.T) {
 	}
 }
 
-func TestABadConfigurationStopsTheStartWithFileKeyAndReason(t *testing.T) {
+func TestInvalidConfigurationNamesFileKeyAndReason(t *testing.T) {
 	for name, c := range map[string]struct {
 		toml string
 		env  []string
@@ -76,14 +76,14 @@ func TestABadConfigurationStopsTheStartWithFileKeyAndReason(t *testing.T) {
 	}
 }
 
-func TestAnUnknownVariableUnderOurPrefixIsAWarning(t *testing.T) {
+func TestUnknownVariableWithOurPrefixIsAWarning(t *testing.T) {
 	_, warnings, err := Load(writeConfig(t, ""), []string{"WEBHOOK_WORKRS=3", "EDITOR=vi", "LOGNAME=x"})
 	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "WEBHOOK_WORKERS") {
 		t.Errorf("%v, %v", warnings, err)
 	}
 }
 
-func TestAMissingNamedFileIsAnErrorAndAMissingDefaultIsNot(t *testing.T) {
+func TestOnlyAMissingNamedFileIsAnError(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if _, _, err := Load("", nil); err != nil {
 		t.Error(err)
@@ -93,7 +93,7 @@ func TestAMissingNamedFileIsAnErrorAndAMissingDefaultIsNot(t *testing.T) {
 	}
 }
 
-func TestSecretsAreMadeOnceAndKeptWithMode0600(t *testing.T) {
+func TestSecretsAreGeneratedOnceWithMode0600(t *testing.T) {
 	c := Default()
 	c.Store.Path = filepath.Join(t.TempDir(), "data", "p.db")
 	first, made, err := LoadSecrets(c)

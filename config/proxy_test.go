@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTheProxyForAllFollowsItsRulesAndShowsNoPassword(t *testing.T) {
+func TestCommonProxyIsValidatedAndRedacted(t *testing.T) {
 	const good = "socks5://user-{instance}:s3cr3t@proxy.example.org:1080"
 	file := writeSecret(t, good+"\n", 0o600)
 	for _, environ := range [][]string{{"WHATSAPP_PROXY=" + good}, {"WHATSAPP_PROXY_FILE=" + file}} {

@@ -30,7 +30,7 @@ const (
 	minKey       = 16 // bytes of the GlobalApiKey
 )
 
-// longEnough is the rule about the length of a secret, wherever it comes from.
+// longEnough returns the rule about the length of a secret, wherever it comes from.
 func longEnough(s string, least int) error {
 	if n := len(s); n < least {
 		return fmt.Errorf("has %s, needs %d or more, such as openssl rand -base64 32 prints", plural.Of(n, "byte"), least)
@@ -63,7 +63,7 @@ func different(b []byte) (n int) {
 	return n
 }
 
-// checkKey refuses keys that can be guessed, and those that no HTTP header can
+// checkKey refuses weak keys, and those that no HTTP header can
 // carry, which would make the API inaccessible.
 func checkKey(s string) error {
 	if strings.ContainsFunc(s, unicode.IsControl) || strings.TrimSpace(s) != s {
@@ -83,7 +83,7 @@ func checkURL(s string) error {
 	return event.CheckPort(u)
 }
 
-// checkOrigin refuses what no browser sends as its Origin, which would match no
+// checkOrigin refuses values that no browser sends as Origin, which would match no
 // request.
 func checkOrigin(s string) error {
 	u, err := url.Parse(s)
@@ -114,7 +114,7 @@ func checkHostPort(s string) error {
 	return nil
 }
 
-// checkDomain takes names that a certificate can be had for. A name without a dot
+// checkDomain accepts names for which a certificate can be issued. A name without a dot
 // is not in the public DNS.
 func checkDomain(s string) error {
 	labels := strings.Split(s, ".")
@@ -138,7 +138,7 @@ func checkDirectory(s string) error {
 	return event.CheckPort(u)
 }
 
-// checkBasePath takes words that are the same in every spelling of a URL.
+// checkBasePath accepts segments that have only one spelling in a URL.
 func checkBasePath(s string) error {
 	wrong := errors.New("must begin with a slash, end without one and consist of letters, digits, hyphens, dots and underscores between its slashes, such as /postern")
 	for i, word := range strings.Split(s, "/") {
@@ -168,7 +168,7 @@ func checkColour(s string) error {
 	return nil
 }
 
-// maxSocketPath is what every system takes as the name of a Unix socket.
+// maxSocketPath is the length that every system accepts for the path of a Unix socket.
 const maxSocketPath = 100
 
 func checkSocket(s string) error {
@@ -247,7 +247,7 @@ func ParseRootKey(s string) (key [32]byte, err error) {
 	return [32]byte(raw), nil
 }
 
-// orEmpty lets a text be empty, and holds any other to the rule.
+// orEmpty accepts an empty text, and applies the rule to any other.
 func orEmpty(check func(string) error) func(string) error {
 	return func(s string) error {
 		if s == "" {

@@ -28,7 +28,7 @@ func refused(t *testing.T, what, file string, env ...string) string {
 	return err.Error()
 }
 
-// line is a file that sets one setting.
+// line returns a file that sets one setting.
 func line(path, value string) string {
 	dot := strings.LastIndexByte(path, '.')
 	return fmt.Sprintf("[%s]\n%s = %s\n", path[:dot], path[dot+1:], value)
@@ -77,7 +77,7 @@ func TestEverySettingHasItsDefault(t *testing.T) {
 	}
 }
 
-func TestTheVariableOfASettingIsItsPathInUpperCaseWithUnderscores(t *testing.T) {
+func TestVariableNameIsTheSettingPath(t *testing.T) {
 	seen := map[string]string{}
 	for _, s := range settings(&Config{}) {
 		name := strings.ToUpper(strings.ReplaceAll(s.path, ".", "_"))
@@ -114,7 +114,7 @@ func TestAnEmptyVariableCountsAsUnset(t *testing.T) {
 	}
 }
 
-func TestAValueOfTheWrongTypeIsRefusedForEverySetting(t *testing.T) {
+func TestEverySettingRefusesTheWrongType(t *testing.T) {
 	for _, s := range settings(&Config{}) {
 		wrong := []string{"1.5", "{ a = 1 }", "1979-05-27", "[1]"}
 		switch s.value.(type) {
@@ -137,9 +137,9 @@ func TestAValueOfTheWrongTypeIsRefusedForEverySetting(t *testing.T) {
 	}
 }
 
-// TestAValueOutOfRangeIsRefusedAndTheLimitsAreAccepted: the limits are those that
+// TestRangesIncludeTheirLimits: the limits are those that
 // the documentation has.
-func TestAValueOutOfRangeIsRefusedAndTheLimitsAreAccepted(t *testing.T) {
+func TestRangesIncludeTheirLimits(t *testing.T) {
 	tried := 0
 	for _, s := range settings(&Config{}) {
 		var inside, outside []string
@@ -215,7 +215,7 @@ func TestADurationNeedsItsUnitExceptForZero(t *testing.T) {
 	}
 }
 
-func TestTheLargestMediaFileIsANumberOfBytes(t *testing.T) {
+func TestMaxBytesIsANumberOfBytes(t *testing.T) {
 	c, _, err := Load(writeConfig(t, line("media.max_bytes", "104_857_601")), nil)
 	if err != nil || c.Media.MaxBytes != 104857601 {
 		t.Error(err)
@@ -225,7 +225,7 @@ func TestTheLargestMediaFileIsANumberOfBytes(t *testing.T) {
 	}
 }
 
-func TestTheTimesThatAreWholeSecondsOrMillisecondsHaveNoUnit(t *testing.T) {
+func TestIntegerTimesHaveNoUnit(t *testing.T) {
 	for _, path := range []string{
 		"authentication.jwt_expires_in", "whatsapp.connect_timeout", "whatsapp.reconnect_initial_delay", "whatsapp.reconnect_max_delay",
 		"message.batch.max_delay_ms", "message.batch.shutdown_timeout_ms",
@@ -288,7 +288,7 @@ func TestTheJWTSecretHas32BytesOrMore(t *testing.T) {
 	}
 }
 
-func TestAnAPIKeyThatNoHeaderCanCarryIsRefused(t *testing.T) {
+func TestAPIKeyMustFitAHeader(t *testing.T) {
 	for _, key := range []string{" key", "key ", "ke\ny", "ke\x00y"} {
 		if text := refused(t, key, line("authentication.global_auth_token", quote(key))); strings.Contains(text, "ke") && strings.Contains(text, key) {
 			t.Errorf("the error shows it: %s", text)
@@ -296,7 +296,7 @@ func TestAnAPIKeyThatNoHeaderCanCarryIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheEndpointIsASecureWebSocketURLWithPortAndComesWithCAAndKey(t *testing.T) {
+func TestEndpointNeedsPortAuthorityAndKey(t *testing.T) {
 	ca, key := "WHATSAPP_ENDPOINT_CA=ca.pem", "WHATSAPP_ENDPOINT_ROOT_KEY="+strings.Repeat("ab", 32)
 	for _, url := range []string{"wss://127.0.0.1:8443/ws/chat", "wss://[::1]:8443/", "wss://h.example:1"} {
 		if _, _, err := Load(writeConfig(t, ""), []string{"WHATSAPP_ENDPOINT=" + url, ca, key}); err != nil {
@@ -320,7 +320,7 @@ func TestTheEndpointIsASecureWebSocketURLWithPortAndComesWithCAAndKey(t *testing
 	}
 }
 
-func TestAWebhookURLWithACredentialInItIsRefused(t *testing.T) {
+func TestWebhookURLWithCredentialIsRefused(t *testing.T) {
 	if text := refused(t, "userinfo", "", "WEBHOOK_GLOBAL_URL=https://me:s3cr3t@h.example/"); strings.Contains(text, "s3cr3t") {
 		t.Error(text)
 	}
@@ -334,7 +334,7 @@ func TestAURLWithAnImpossiblePortIsRefused(t *testing.T) {
 	}
 }
 
-func TestAllFaultsOfFileAndEnvironmentAreToldAtOnce(t *testing.T) {
+func TestAllConfigurationErrorsAreReportedAtOnce(t *testing.T) {
 	text := refused(t, "many", "server = 1\n[webhok]\nx = 1\n[webhook]\nworkers = 0\n[websocket]\nping_interval = \"2m\"\n",
 		"LOG_LEVEL=loud", "AUTHENTICATION_JWT_SECRET_FILE=/nowhere")
 	for _, want := range []string{
@@ -351,7 +351,7 @@ func TestAllFaultsOfFileAndEnvironmentAreToldAtOnce(t *testing.T) {
 	}
 }
 
-func TestAFaultOfSyntaxDoesNotShowASecret(t *testing.T) {
+func TestSyntaxErrorShowsNoSecret(t *testing.T) {
 	for _, value := range []string{"s3cr3t", `"s3cr3t`, "99999999999999999993", "1_s3cr3t", `"\s3cr3t"`, `"\us3cr3t"`, "2026-11-s3cr3t", `"" s3cr3t`, "0xs3cr3t", "1__3", "verysecret"} {
 		text := refused(t, value, "[authentication]\njwt_secret = "+value+"\n")
 		if strings.Contains(text, "cr3t") || strings.Contains(text, "verysec") || strings.Contains(text, "9999") || strings.Contains(text, "1__3") {
@@ -366,7 +366,7 @@ func TestAFaultOfSyntaxDoesNotShowASecret(t *testing.T) {
 	}
 }
 
-func TestAClientVersionIsAutoBuiltinOrAVersion(t *testing.T) {
+func TestClientVersionIsAutoBuiltinOrANumber(t *testing.T) {
 	for _, value := range []string{`""`, `"Auto"`, `"latest"`, `"2.3000"`, `"2.3000.0"`, `"2.3000.4294967296"`, `"3.3000.1"`} {
 		if text := refused(t, value, line("whatsapp.version", value)); !strings.Contains(text, "config.toml: whatsapp.version: must be auto, builtin or a version such as 2.3000.") {
 			t.Errorf("%s: %s", value, text)
@@ -379,7 +379,7 @@ func TestAClientVersionIsAutoBuiltinOrAVersion(t *testing.T) {
 	}
 }
 
-func TestAClientTypeIsOneThatWhatsAppKnows(t *testing.T) {
+func TestClientTypeIsKnownToWhatsApp(t *testing.T) {
 	for _, value := range []string{`"TOASTER"`, `""`, `"DESKTOP "`} {
 		if text := refused(t, value, line("whatsapp.client_type", value)); !strings.Contains(text, "config.toml: whatsapp.client_type: must be a device type") {
 			t.Errorf("%s: %s", value, text)
@@ -390,7 +390,7 @@ func TestAClientTypeIsOneThatWhatsAppKnows(t *testing.T) {
 	}
 }
 
-func TestAnAllowedOriginIsWrittenAsBrowsersSendIt(t *testing.T) {
+func TestAllowedOriginsAreInBrowserForm(t *testing.T) {
 	for _, origin := range []string{"app.example.org", "*", "https://", "https://app.example.org/", "https://App.example.org", "https://u@app.example.org", "null"} {
 		if text := refused(t, origin, line("websocket.allowed_origins", `["https://good.example", "`+origin+`"]`)); !strings.Contains(text, "websocket.allowed_origins: each must be an origin") {
 			t.Errorf("%s: %s", origin, text)
@@ -403,7 +403,7 @@ func TestAnAllowedOriginIsWrittenAsBrowsersSendIt(t *testing.T) {
 	}
 }
 
-func TestTheSocketHasAPathAndAModeAndSomethingIsServed(t *testing.T) {
+func TestSocketSettingsAreValidated(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{"[server]\nlisten = ''\n", "server.listen: must not be empty without server.socket"},
 		{"[server]\nlisten = ''\nsocket = '/s'\n[server.tls]\ncert = 'a'\nkey = 'b'\n", "server.tls.cert: needs server.listen"},

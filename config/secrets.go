@@ -31,7 +31,7 @@ type keptSecretsJSON struct {
 	JWTSecretBase64       []byte `json:"jwtSecretBase64,omitempty"`
 }
 
-// check is the rule for all secrets that the program uses, wherever they come from:
+// check returns the rule for all secrets that the program uses, wherever they come from:
 // configured, kept in the data folder, or restored from a backup. Rules of single
 // settings may be stricter, never looser.
 func (s Secrets) check() error {
@@ -92,10 +92,10 @@ func (s Secrets) checkConfigured() error {
 	return nil
 }
 
-// SecretsPath is where secrets are kept that were not configured.
+// SecretsPath returns the path of the file with generated secrets.
 func SecretsPath(c *Config) string { return filepath.Join(filepath.Dir(c.Store.Path), secretsFile) }
 
-// KeySource describes where the API key is.
+// KeySource describes where the API key is stored.
 func KeySource(c *Config) string {
 	if c.Authentication.GlobalAuthToken != "" {
 		return "authentication.global_auth_token"
@@ -103,7 +103,7 @@ func KeySource(c *Config) string {
 	return Absolute(SecretsPath(c))
 }
 
-// Absolute is the absolute form of path, or path when that cannot be determined.
+// Absolute returns the absolute form of path, or path when that cannot be determined.
 func Absolute(path string) string {
 	if full, err := filepath.Abs(path); err == nil {
 		return full
@@ -111,8 +111,8 @@ func Absolute(path string) string {
 	return path
 }
 
-// JWTSecret is the secret that signs tokens, the configured one or that of an
-// earlier start. It makes none: the API key is made with it, and only serve
+// JWTSecret returns the secret that signs tokens, the configured one or that of an
+// earlier start. It generates none: the API key is generated with it, and only serve
 // shows that.
 func JWTSecret(c *Config) (string, error) {
 	if c.Authentication.JWTSecret != "" {
@@ -130,7 +130,7 @@ func JWTSecret(c *Config) (string, error) {
 }
 
 // ReadSecrets returns the secrets of a program that was started before: the configured
-// ones, else those that are kept. It makes none.
+// ones, else the stored ones. It generates none.
 func ReadSecrets(c *Config) (s Secrets, err error) {
 	s = Secrets{c.Authentication.GlobalAuthToken, c.Authentication.JWTSecret}
 	if s.GlobalAuthToken != "" && s.JWTSecret != "" {
@@ -192,7 +192,7 @@ func CheckSecretsFile(raw []byte) error {
 	return err
 }
 
-// RestoreSecrets puts the file of secrets of a backup into its place. A file with other
+// RestoreSecrets restores the file of secrets of a backup. A file with other
 // secrets is moved aside when force is set, and kept names where; without force it is an
 // error. Nothing is written when the configuration and the file that is there result in
 // the same secrets already.
@@ -222,7 +222,7 @@ func RestoreSecrets(c *Config, raw []byte, force bool, stamp string) (kept strin
 	return kept, writeSecrets(path, s)
 }
 
-// OtherSecrets reports whether a secret is configured that is another than in the file of
+// OtherSecrets reports whether a configured secret differs from the file of
 // secrets of a backup.
 func OtherSecrets(c *Config, raw []byte) bool {
 	s, err := parseSecrets(raw)
@@ -230,7 +230,7 @@ func OtherSecrets(c *Config, raw []byte) bool {
 	return err == nil && (a.GlobalAuthToken != "" && a.GlobalAuthToken != s.GlobalAuthToken || a.JWTSecret != "" && a.JWTSecret != s.JWTSecret)
 }
 
-// File is the content of the file that keeps the secrets.
+// File returns the content of the file that keeps the secrets.
 func (s Secrets) File() ([]byte, error) {
 	var kept keptSecretsJSON
 	if kept.GlobalAuthToken = s.GlobalAuthToken; !utf8.ValidString(s.GlobalAuthToken) {
@@ -243,11 +243,11 @@ func (s Secrets) File() ([]byte, error) {
 	return append(raw, '\n'), err
 }
 
-// unplaced and digits are the end of the name of secrets that are not in their place yet.
+// unplaced and digits are the end of the name of an unfinished file of secrets.
 const unplaced = ".new-"
 
-// LeftSecrets are files that a kill left of secrets which never came to their place. They
-// may be under way as long as no program has the data file.
+// LeftSecrets returns unfinished files of secrets that a kill left. They
+// may still be in progress while no program has the data file.
 func LeftSecrets(c *Config) (paths []string) {
 	return store.Leftovers(filepath.Dir(c.Store.Path), secretsFile, unplaced)
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestASecretFileThatOthersMayReadIsAWarning(t *testing.T) {
+func TestReadableSecretFileIsAWarning(t *testing.T) {
 	const name = "AUTHENTICATION_GLOBAL_AUTH_TOKEN_FILE"
 	for mode, want := range map[os.FileMode]int{0o600: 0, 0o400: 0, 0o640: 1, 0o604: 1, 0o620: 1, 0o644: 1} {
 		path := writeSecret(t, strongKey, 0o600)
@@ -26,7 +26,7 @@ func TestASecretFileThatOthersMayReadIsAWarning(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatIsInACredentialsFolderIsHandedOver(t *testing.T) {
+func TestCredentialsFolderIsExemptFromTheWarning(t *testing.T) {
 	env := []string{"HOME=/root", "CREDENTIALS_DIRECTORY=/run/user/1/c"}
 	for path, want := range map[string]bool{
 		"/run/secrets/key": true, "/run/credentials/postern.service/key": true, "/run/user/1/c/key": true,
@@ -41,7 +41,7 @@ func TestOnlyWhatIsInACredentialsFolderIsHandedOver(t *testing.T) {
 	}
 }
 
-func TestOneLineBreakAtTheEndOfASecretFileIsNoPartOfIt(t *testing.T) {
+func TestFinalLineBreakOfASecretIsRemoved(t *testing.T) {
 	for _, end := range []string{"", "\n", "\r\n"} {
 		text := strongKey + end
 		c, _, err := Load(writeConfig(t, ""), []string{"AUTHENTICATION_GLOBAL_AUTH_TOKEN_FILE=" + writeSecret(t, text, 0o600)})

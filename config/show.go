@@ -17,7 +17,7 @@ func Show(c *Config) (text string, warnings []string) {
 	return TOML(Settings(c)), slices.Concat(Warnings(c), Exposures(c))
 }
 
-// Shown is a setting as it may be seen by others.
+// Shown is a setting without credentials.
 type Shown struct {
 	Name    string // such as server.listen
 	Value   string // as TOML, and as JSON: both write it alike; without what may be a credential
@@ -26,10 +26,10 @@ type Shown struct {
 	About   string // what the setting is for
 }
 
-// SourceOf is where a setting came from: a file, a variable, or the defaults.
+// SourceOf returns the source of a setting: a file, a variable, or the defaults.
 func SourceOf(c *Config, key string) string { return cmp.Or(c.loaded.sources[key], "default") }
 
-// Settings are all settings of a configuration, in the order of the table.
+// Settings returns all settings of a configuration, in the order of the table.
 func Settings(c *Config) []Shown {
 	defaults := settings(&Config{})
 	all := make([]Shown, len(defaults))
@@ -75,7 +75,7 @@ func sections[S any](table []S, path func(S) string, lines func(s S, key string)
 
 const mask = "********"
 
-// text is the value of a setting that is a text, else empty.
+// text returns the value of a setting that is a text, else empty.
 func (s setting) text() string {
 	if v, ok := s.value.(*place[string]); ok {
 		return *v.to
@@ -83,7 +83,7 @@ func (s setting) text() string {
 	return ""
 }
 
-// shown is the value as it may be seen by others.
+// shown returns the value without credentials.
 func (s setting) shown() string {
 	switch {
 	case s.kind == hidden:
@@ -95,7 +95,7 @@ func (s setting) shown() string {
 	}
 }
 
-// MaskURL hides what may be a credential in a URL, which is everything but its
+// MaskURL removes possible credentials from a URL, which is everything except its
 // scheme, host and port.
 func MaskURL(text string) string {
 	if text == "" {
@@ -112,8 +112,8 @@ func MaskURL(text string) string {
 	return bare.String() + "/" + mask
 }
 
-// origin is where the value came from. A hidden setting without a value has
-// one that the program makes.
+// origin returns the source of the value. A hidden setting without a value has
+// one that the program generates.
 func (s setting) origin(c *Config) string {
 	switch {
 	case s.kind == hidden && s.text() == "":
@@ -130,7 +130,7 @@ func (s setting) origin(c *Config) string {
 	}
 }
 
-// OneLine keeps a comment a comment, whatever a path is made of.
+// OneLine keeps a comment on one line, whatever the path contains.
 func OneLine(s string) string {
 	if strings.ContainsFunc(s, unicode.IsControl) {
 		return strconv.Quote(s)

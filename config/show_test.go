@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestEverySettingIsShownWithItsSourceAndNoCredential, each value being JSON.
-func TestEverySettingIsShownWithItsSourceAndNoCredential(t *testing.T) {
+// TestSettingsAreShownWithSourceWithoutCredentials, each value being JSON.
+func TestSettingsAreShownWithSourceWithoutCredentials(t *testing.T) {
 	path := writeConfig(t, "[webhook]\nworkers = 3\n[webhook.global]\nurl = \"https://a.example/path-secret?k=query-secret\"\n[store]\npath = \"/nowhere/postern.db\"\n")
 	c, _, err := Load(path, []string{
 		"SERVER_LISTEN=127.0.0.1:2", "AUTHENTICATION_GLOBAL_AUTH_TOKEN=" + strings.Repeat("key-secret", 4), "WHATSAPP_PROXY=socks5://user-secret:proxy-secret@b.example:1080",

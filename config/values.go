@@ -14,7 +14,7 @@ import (
 type value interface {
 	// parse sets the value from the text of an environment variable.
 	parse(text string) error
-	// accept sets the value from what the TOML decoder made of it.
+	// accept sets the value from the output of the TOML decoder.
 	accept(v any) error
 	// toml is the current value as TOML.
 	toml() string
@@ -22,7 +22,7 @@ type value interface {
 	values() string
 }
 
-// place is where a T of a Config is, with what a kind of values has of its own.
+// place is the location of a T in a Config, with the functions of its kind of values.
 type place[T any] struct {
 	to      *T
 	read    func(text string) (T, error) // from the environment
@@ -50,7 +50,7 @@ func (p *place[T]) toml() string { return p.write(*p.to) }
 
 func (p *place[T]) values() string { return p.accepts }
 
-// row is a setting at the place, which gets its default.
+// row returns a setting at the place, set to its default.
 func row[T any](path string, def T, doc string, p place[T]) setting {
 	*p.to = def
 	return setting{path: path, doc: doc, value: &p}
@@ -104,7 +104,7 @@ func duration(path string, to *time.Duration, def, low, high time.Duration, doc 
 			if s, ok := v.(string); ok {
 				return parseDuration(s)
 			}
-			// The one number that means the same in every unit.
+			// The only number that needs no unit.
 			return 0, says(`must be a duration in quotes, such as "15s"`, v == int64(0))
 		},
 		write: func(d time.Duration) string { return quote(shortDuration(d)) },
@@ -134,7 +134,7 @@ func list(path string, to *[]string, check func(string) error, doc string) setti
 	})
 }
 
-// is converts values that are a T, and refuses others with the rule.
+// is converts values of type T, and refuses others with the rule.
 func is[T any](rule string) func(any) (T, error) {
 	return func(v any) (T, error) {
 		t, ok := v.(T)
@@ -142,12 +142,12 @@ func is[T any](rule string) func(any) (T, error) {
 	}
 }
 
-// within holds a value to its limits.
+// within checks a value against its limits.
 func within[T cmp.Ordered](low, high T, rule string) func(T) error {
 	return func(v T) error { return says(rule, low <= v && v <= high) }
 }
 
-// says is an error with the rule unless it is kept.
+// says returns an error with the rule if it is violated.
 func says(rule string, kept bool) error {
 	if kept {
 		return nil
@@ -172,7 +172,7 @@ func shortDuration(d time.Duration) string {
 	return s
 }
 
-// splitList are the items between the commas, without those that are empty.
+// splitList returns the items between the commas, without those that are empty.
 func splitList(s string) (items []string) {
 	for item := range strings.SplitSeq(s, ",") {
 		if item = strings.TrimSpace(item); item != "" {
@@ -182,7 +182,7 @@ func splitList(s string) (items []string) {
 	return items
 }
 
-// stringsOf are the items of an array that holds nothing but strings.
+// stringsOf returns the items of an array of strings.
 func stringsOf(v any) ([]string, error) {
 	elements, ok := v.([]any)
 	items := make([]string, 0, len(elements))
@@ -193,7 +193,7 @@ func stringsOf(v any) ([]string, error) {
 	return items, says("must be an array of strings", ok)
 }
 
-// quote is s as a basic string of TOML, whose escapes are fewer than Go's.
+// quote returns s as a basic string of TOML, which has fewer escapes than Go.
 func quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -336,7 +336,7 @@ func TestAFailureTellsWhyAndNotWhere(t *testing.T) {
 	}{
 		{Guard{}, "http://" + nobody + "/hook", "the connection was refused"},
 		{Guard{}, "http://" + mail.Addr().String() + "/hook", "what answers there is not HTTP"},
-		{Guard{}, secure.URL, "TLS: its certificate is signed by nobody who is trusted here"},
+		{Guard{}, secure.URL, "TLS: its certificate is not signed by a trusted authority"},
 		{Guard{}, "http://intern.example./hook", "its host could not be looked up"},
 		{Guard{DenyPrivate: true}, "http://localhost:" + strconv.Itoa(mail.Addr().(*net.TCPAddr).Port), "its address is not allowed"},
 	} {

@@ -66,7 +66,7 @@ func (s *Server) ask(ctx context.Context, r request, out any) error {
 // decode reads the JSON of an answer.
 func decode(body []byte, out any) error {
 	if err := json.Unmarshal(body, out); err != nil {
-		return fmt.Errorf("the interface answered what is not its JSON: %w", err)
+		return fmt.Errorf("the API did not answer with its JSON: %w", err)
 	}
 	return nil
 }
@@ -138,13 +138,13 @@ func (s *Server) identify(ctx context.Context, who *caller) error {
 		return err
 	}
 	if shown.Key == nil || shown.Key.ID == "" {
-		return errors.New("the interface does not know this credential as a scoped key")
+		return errors.New("the API does not accept this credential as a scoped key")
 	}
 	who.key = shown.Key
 	return nil
 }
 
-// of is the path of an instance's resource. name was checked by the schema of the tool.
+// of returns the path of an instance's resource. name was checked by the schema of the tool.
 func of(name string, rest ...string) string {
 	path := []string{"/instance", url.PathEscape(name)}
 	for _, segment := range rest {

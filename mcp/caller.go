@@ -43,7 +43,7 @@ const (
 	scopeBatch = "batch"
 )
 
-// missing is the first of the scopes that the key does not have, empty when it has all.
+// missing returns the first of the scopes that the key does not have, empty when it has all.
 func (k *key) missing(scopes ...string) string {
 	for _, s := range scopes {
 		if !slices.Contains(k.Scopes, s) {
@@ -53,7 +53,7 @@ func (k *key) missing(scopes ...string) string {
 	return ""
 }
 
-// onceKey is the Idempotency-Key of a call. A caller without a message has none. The
+// onceKey returns the Idempotency-Key of a call. A caller without a message has none. The
 // session is not part of it: a client that starts again repeats its call in another
 // one. Nor does the id suffice, for ids begin at 1 in each session: what the call does
 // distinguishes it from others that had its id.
@@ -69,7 +69,7 @@ func (c *caller) does(tool string, in any) {
 	c.doing = sum[:]
 }
 
-// messageID is the id of a request as a text, with its type: 1 is not "1".
+// messageID returns the id of a request as a text, with its type: 1 is not "1".
 func messageID(m jsonrpc.Message) string {
 	r, ok := m.(*jsonrpc.Request)
 	if !ok || !r.IsCall() {
@@ -116,7 +116,7 @@ func (c *caller) tokenInfo() *auth.TokenInfo {
 	return &auth.TokenInfo{Extra: map[string]any{carried: c}}
 }
 
-// callerOf is the caller of a request from the SDK; nil for none.
+// callerOf returns the caller of a request from the SDK; nil for none.
 func callerOf(r sdk.Request) *caller {
 	extra := r.GetExtra()
 	if extra == nil || extra.TokenInfo == nil {
@@ -132,7 +132,7 @@ func withCaller(ctx context.Context, c *caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// callerIn is the caller of the tool call that ctx belongs to; nil for none.
+// callerIn returns the caller of the tool call that ctx belongs to; nil for none.
 func callerIn(ctx context.Context) *caller {
 	c, _ := ctx.Value(callerKey{}).(*caller)
 	return c

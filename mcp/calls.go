@@ -49,7 +49,7 @@ func (c *calls) enter(key string, counted bool) (leave func(), no string) {
 	}, ""
 }
 
-// minuteOf is what a key made, and now and then forgets those that made nothing.
+// minuteOf returns what a key made, and now and then forgets those that made nothing.
 func (c *calls) minuteOf(key string, now time.Time) *budget.Minute {
 	if now.Sub(c.swept) >= time.Minute {
 		maps.DeleteFunc(c.made, func(_ string, m *budget.Minute) bool { return m.Empty(now) })

@@ -23,7 +23,7 @@ const sessionHeader = "Mcp-Session-Id"
 // bodyTimeout is how long a message with a known key may take to arrive.
 const bodyTimeout = time.Minute
 
-// streamable is the SDK's side of the transport. The context has the caller.
+// streamable returns the SDK's side of the transport. The context has the caller.
 func (s *Server) streamable() http.Handler {
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
 		JSONResponse:   true,
@@ -156,7 +156,7 @@ func (w *opening) note() {
 	}
 }
 
-// bearer is the token of the Authorization header, empty when there is not exactly one.
+// bearer returns the token of the Authorization header, empty when there is not exactly one.
 func bearer(h http.Header) string {
 	values := h.Values("Authorization")
 	if len(values) != 1 {
@@ -173,7 +173,7 @@ func wrongKey(text string) error {
 	return &halt{http.StatusUnauthorized, text, http.Header{"Www-Authenticate": {"Bearer"}}}
 }
 
-// ofKey is what is answered to a key of which the interface said err.
+// ofKey returns what is answered to a key of which the interface said err.
 func ofKey(err error) error {
 	var no *refusal
 	switch {
@@ -187,7 +187,7 @@ func ofKey(err error) error {
 	return &halt{status: no.status, text: no.Error()}
 }
 
-// read is the body of a request, one message, whose id it notes.
+// read returns the body of a request, one message, whose id it notes.
 func read(w http.ResponseWriter, r *http.Request, who *caller) ([]byte, error) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // the key is known by now
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))

@@ -41,7 +41,7 @@ func TestASessionOfAnotherKeyDoesNotExist(t *testing.T) {
 	}
 }
 
-// open is how many sessions the SDK holds.
+// open returns how many sessions the SDK holds.
 func (w *world) open() (n int) {
 	for range w.server.sdk.Sessions() {
 		n++
@@ -82,7 +82,7 @@ func TestSessionsAreBoundedAndLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-func TestASessionWithoutRequestsEndsAfterHalfAnHour(t *testing.T) {
+func TestIdleSessionEndsAfter30Minutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		local := &Local{}
 		local.Serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -122,7 +122,7 @@ func TestASessionWithoutRequestsEndsAfterHalfAnHour(t *testing.T) {
 	})
 }
 
-func TestSessionsThatAreAtWorkAreNotEndedForNewOnes(t *testing.T) {
+func TestBusySessionsAreNotReplaced(t *testing.T) {
 	s := newSessions()
 	for i := range maxSessions {
 		id := fmt.Sprint(i)
@@ -207,9 +207,9 @@ func TestAKeyMakesSoManyCallsAMinute(t *testing.T) {
 	})
 }
 
-// TestAKeyMakesSoManyCallsInAnyMinute: as many as 120 a second before the clock's minute
+// TestCallRateIsLimitedPerKey: as many as 120 a second before the clock's minute
 // turns leave none for its next second.
-func TestAKeyMakesSoManyCallsInAnyMinute(t *testing.T) {
+func TestCallRateIsLimitedPerKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, made := newCalls(), []time.Time{}
 		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute - time.Second)))
@@ -230,7 +230,7 @@ func TestAKeyMakesSoManyCallsInAnyMinute(t *testing.T) {
 	})
 }
 
-func TestCallsBeyondTheRateAreNotInTheAuditLog(t *testing.T) {
+func TestRateLimitedCallsAreNotAudited(t *testing.T) {
 	w := newWorld(t)
 	s, _ := w.byHTTP(reader)
 	w.server.calls.mu.Lock()

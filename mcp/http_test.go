@@ -68,7 +68,7 @@ func calling(id, tool string, args map[string]any) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, tool, raw)
 }
 
-func TestARepeatedCallHasTheSameIdempotencyKeyAndNoOtherHas(t *testing.T) {
+func TestRepeatedCallsShareAnIdempotencyKey(t *testing.T) {
 	for tool, changed := range map[string]string{"send_message": "text", "start_batch": "text"} {
 		w := newWorld(t)
 		first, second, others := w.session(all), w.session(all), w.session(other)
@@ -105,7 +105,7 @@ func TestARepeatedCallHasTheSameIdempotencyKeyAndNoOtherHas(t *testing.T) {
 	}
 }
 
-func TestIdempotencyKeyIsMadeOfKeyCallAndID(t *testing.T) {
+func TestIdempotencyKeyInputs(t *testing.T) {
 	text := func(text string) []byte {
 		var c caller
 		c.does("send_message", sendInput{Instance: "shop", To: "1", Text: text})
@@ -284,7 +284,7 @@ func TestWrongArgumentsNameFieldAndRule(t *testing.T) {
 	}
 }
 
-func TestAClientThatGoesAwayDoesNotStopItsMessage(t *testing.T) {
+func TestDisconnectDoesNotStopAMessage(t *testing.T) {
 	w := newWorld(t)
 	entered, leave, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	w.answers["POST /instance/shop/send/text"] = func(rw http.ResponseWriter, r *http.Request) {

@@ -16,12 +16,12 @@ import (
 
 // Reasons to refuse a message.
 var (
-	errNotOne = errors.New("the body is not one message of JSON-RPC 2.0; several at once are not taken")
+	errNotOne = errors.New("the body must be a single JSON-RPC 2.0 message; batches are not supported")
 	errID     = errors.New("the id must be a text, or an integer between -(2^53 - 1) and 2^53 - 1")
 	errLong   = fmt.Errorf("a message has at most %d bytes", maxRequest)
 )
 
-// oneMessage is what a body or a line says.
+// oneMessage returns what a body or a line says.
 func oneMessage(text []byte) (jsonrpc.Message, error) {
 	if err := nesting.Check(text); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (l *lines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// line is the next one without its end. One without an end is the last.
+// line returns the next one without its end. One without an end is the last.
 func (l *lines) line() (line []byte, err error) {
 	for long := false; ; {
 		part, err := l.from.ReadSlice('\n')
@@ -95,7 +95,7 @@ func (l *lines) refuse(why error) error {
 	return err
 }
 
-// refusalOf is the answer to an invalid message.
+// refusalOf returns the answer to an invalid message.
 func refusalOf(why string) any {
 	return map[string]any{
 		"jsonrpc": "2.0", "id": nil,

@@ -10,10 +10,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// TestAStreamAnswersWhatItDoesNotTakeAndGoesOn: an id that would be read as that of another
-// call, of which it would get the outcome in the place of its own; several messages at once,
+// TestStreamContinuesAfterInvalidMessages: an id that would be read as that of another
+// call, of which it would get the outcome in place of its own; several messages at once,
 // what is none, and one that is too long.
-func TestAStreamAnswersWhatItDoesNotTakeAndGoesOn(t *testing.T) {
+func TestStreamContinuesAfterInvalidMessages(t *testing.T) {
 	w := newWorld(t)
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
@@ -58,9 +58,9 @@ func TestAStreamAnswersWhatItDoesNotTakeAndGoesOn(t *testing.T) {
 		{send("9007199254740992"), "the id must be"},
 		{send("9007199254740993"), "the id must be"},
 		{send("1.5"), "the id must be"},
-		{"[" + send("8") + "," + send("9") + "]", "several at once"},
-		{`{"jsonrpc":"2.0","id":3,"method":`, "not one message"},
-		{"hello", "not one message"},
+		{"[" + send("8") + "," + send("9") + "]", "batches are not supported"},
+		{`{"jsonrpc":"2.0","id":3,"method":`, "must be a single JSON-RPC 2.0 message"},
+		{"hello", "must be a single JSON-RPC 2.0 message"},
 		{strings.Repeat("[", 100) + strings.Repeat("]", 100), "64"},
 		{`{"jsonrpc":"2.0","id":4,"method":"ping","params":{"x":"` + strings.Repeat("x", 3*maxRequest) + `"}}`, "at most 1048576 bytes"},
 		{send(`"text"`), ""},

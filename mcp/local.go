@@ -18,7 +18,7 @@ type Local struct {
 func (l *Local) Serve(h http.Handler) { l.handler = h }
 
 // errBrokenOff reports a truncated answer.
-var errBrokenOff = errors.New("the interface broke its answer off")
+var errBrokenOff = errors.New("the answer of the API was truncated")
 
 // RoundTrip implements http.RoundTripper.
 func (l *Local) RoundTrip(r *http.Request) (resp *http.Response, err error) {

@@ -126,7 +126,7 @@ func TestUnknownCursorIsRefused(t *testing.T) {
 	}
 }
 
-func TestASearchOfAChatIsTheInterfacesOwn(t *testing.T) {
+func TestChatSearchUsesTheAPI(t *testing.T) {
 	w := newWorld(t)
 	s, _ := w.byHTTP(reader)
 	args := map[string]any{"instance": "shop", "chat": "4915155500002@s.whatsapp.net", "query": "a&b=c", "limit": 5}
@@ -187,7 +187,7 @@ func TestSendMessageTakesTextRepliesReactionsAndFiles(t *testing.T) {
 	}
 }
 
-func TestAFileIsWhatItsBytesSayAndNeverText(t *testing.T) {
+func TestFileTypeFollowsContentAndIsNeverText(t *testing.T) {
 	for name, c := range map[string]struct{ bytes, kind, content string }{
 		"a picture":   {"\x89PNG\r\n\x1a\n", "image/png", "image"},
 		"a recording": {"OggS\x00", "audio/ogg", "audio"},
@@ -218,7 +218,7 @@ func TestAFileIsWhatItsBytesSayAndNeverText(t *testing.T) {
 	}
 }
 
-func TestWhatIsTooLargeIsNotHandedOver(t *testing.T) {
+func TestTooLargeResultsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	var wrote int
 	endless := func(rw http.ResponseWriter, _ *http.Request) {
@@ -256,13 +256,13 @@ func TestListsAreBounded(t *testing.T) {
 		t.Errorf("%d chats", strings.Count(text, `"jid"`))
 	}
 	w.requests()
-	text, _ = call(t, s, "find_chats", map[string]any{"instance": "shop", "query": "nobody"})
+	text, _ = call(t, s, "find_chats", map[string]any{"instance": "shop", "query": "absent"})
 	if n := len(w.requests()); n != chatPages || !strings.Contains(text, `"more":true`) {
 		t.Errorf("%d requests, %s", n, text)
 	}
 }
 
-func TestFindContactsTellsNumbersFromNames(t *testing.T) {
+func TestFindContactsDistinguishesNumbersFromNames(t *testing.T) {
 	w := newWorld(t)
 	s, _ := w.byHTTP(reader)
 	for query, want := range map[string]string{"Anne": "limit=20&name=Anne", "+49 151 555-00002": "jid=%2B49+151+555-00002&limit=20", "12@lid": "jid=12%40lid&limit=20", "Bar 42": "limit=20&name=Bar+42"} {
@@ -274,12 +274,12 @@ func TestFindContactsTellsNumbersFromNames(t *testing.T) {
 	}
 }
 
-func TestAHandlerThatPanicsDoesNotEndTheProgram(t *testing.T) {
+func TestHandlerPanicIsRecovered(t *testing.T) {
 	w := newWorld(t)
 	w.answers["GET /instance"] = func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 	w.answers["GET /instance/shop/chats"] = func(http.ResponseWriter, *http.Request) { panic("a fault") }
 	s, _ := w.byHTTP(reader)
-	for tool, want := range map[string]string{"list_instances": "broke its answer off", "find_chats": "internal error"} {
+	for tool, want := range map[string]string{"list_instances": "was truncated", "find_chats": "internal error"} {
 		if text, isError := call(t, s, tool, examples[tool]); !isError || !strings.Contains(text, want) {
 			t.Errorf("%s: %s", tool, text)
 		}

@@ -30,13 +30,13 @@ var open = []string{"initialize", "ping", "server/discover", "notifications/init
 // errUnknownCaller is a request that came by a way which has no credential.
 var errUnknownCaller = errors.New("the request has no credential")
 
-// receive is the middleware of every request: it finds the key, hides what that key
+// receive returns the middleware of every request: it finds the key, hides what that key
 // may not use, and records the call.
 func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
 		defer func() {
 			if cause := recover(); cause != nil { // the SDK runs us in a goroutine of its own
-				s.log.Error("handler panicked; this is a fault of the program, report it with what postern support gathers", "method", method, "panic", cause, "stack", string(debug.Stack()))
+				s.log.Error("handler panicked; this is a bug, report it with a bundle of postern support", "method", method, "panic", cause, "stack", string(debug.Stack()))
 				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 			}
 		}()
@@ -109,7 +109,7 @@ func (s *Server) carryOut(ctx context.Context, who *caller, method string, req s
 	return res, err
 }
 
-// refused is the result of a refused call, for the model.
+// refused returns the result of a refused call, for the model.
 func refused(text string) *sdk.CallToolResult {
 	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
 }
@@ -117,7 +117,7 @@ func refused(text string) *sdk.CallToolResult {
 // callUnknown is the recorded name of a tool that does not exist.
 const callUnknown = "unknown"
 
-// Calls are all names that a [Call] may have.
+// Calls returns all names that a [Call] may have.
 func Calls() []string {
 	return []string{
 		"list_instances", "find_chats", "find_contacts", "get_group", "read_messages", "get_media", "send_message", "start_batch", "get_batch",
@@ -125,7 +125,7 @@ func Calls() []string {
 	}
 }
 
-// audited are the methods whose calls are all recorded.
+// audited returns the methods whose calls are all recorded.
 func audited(method string) bool { return method == methodCall || method == methodRead }
 
 func notNow(method, text string) (sdk.Result, error) {
@@ -135,7 +135,7 @@ func notNow(method, text string) (sdk.Result, error) {
 	return nil, errors.New(text)
 }
 
-// toolOf is the name of the tool that a request calls.
+// toolOf returns the name of the tool that a request calls.
 func toolOf(req sdk.Request) string {
 	if p, ok := req.GetParams().(*sdk.CallToolParamsRaw); ok && p != nil {
 		return p.Name

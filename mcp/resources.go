@@ -52,7 +52,7 @@ func parseURI(uri string) (place, error) {
 	return place{}, errURI
 }
 
-// escaped is a segment of a URI: everything but the unreserved characters of RFC 3986 is
+// escaped returns a segment of a URI: everything but the unreserved characters of RFC 3986 is
 // percent-encoded.
 func escaped(segment string) string {
 	return strings.ReplaceAll(url.QueryEscape(segment), "+", "%20")
@@ -97,7 +97,7 @@ func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest)
 	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: req.Params.URI, MIMEType: typeJSON, Text: string(text)}}}, err
 }
 
-// listResources are the chats of the instances that the key may read.
+// listResources returns the chats of the instances that the key may read.
 func (s *Server) listResources(ctx context.Context, who *caller) (*sdk.ListResourcesResult, error) {
 	out := &sdk.ListResourcesResult{Resources: []*sdk.Resource{}, Cacheable: sdk.Cacheable{CacheScope: cachePrivate}}
 	if who.key.missing(scopeRead) != "" {

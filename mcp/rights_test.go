@@ -26,7 +26,7 @@ func both(t *testing.T, key string, test func(*testing.T, *world, *sdk.ClientSes
 	})
 }
 
-func TestEveryToolDoesWhatItIsForOverBothTransports(t *testing.T) {
+func TestEveryToolWorksOverBothTransports(t *testing.T) {
 	both(t, all, func(t *testing.T, _ *world, s *sdk.ClientSession) {
 		if got := tools(t, s); !slices.Equal(got, slices.Sorted(maps.Keys(examples))) {
 			t.Errorf("the tools are %v", got)
@@ -66,7 +66,7 @@ func TestToolsHaveTypedInputAndOutputSchemas(t *testing.T) {
 	}
 }
 
-// writes are the requests that change or send something.
+// writes returns the requests that change or send something.
 func writes(requests []asked) (paths []string) {
 	for _, r := range requests {
 		if r.method != http.MethodGet && !strings.HasSuffix(r.path, "/db/messages") && !strings.HasSuffix(r.path, "/media/data") {
@@ -76,7 +76,7 @@ func writes(requests []asked) (paths []string) {
 	return paths
 }
 
-func TestAReadOnlyKeyReachesNoToolThatSends(t *testing.T) {
+func TestReadOnlyKeyCannotSend(t *testing.T) {
 	both(t, reader, func(t *testing.T, w *world, s *sdk.ClientSession) {
 		if got, want := tools(t, s), []string{"find_chats", "find_contacts", "get_group", "get_media", "list_instances", "read_messages"}; !slices.Equal(got, want) {
 			t.Errorf("it is shown %v", got)
@@ -93,7 +93,7 @@ func TestAReadOnlyKeyReachesNoToolThatSends(t *testing.T) {
 	})
 }
 
-func TestABatchIsADraftUnlessTheKeyHasBatchAndSend(t *testing.T) {
+func TestBatchWithoutSendScopeIsADraft(t *testing.T) {
 	for key, want := range map[string]string{drafts: `"autoStart":false`, all: `"autoStart":true`} {
 		w := newWorld(t)
 		s, _ := w.byHTTP(key)
@@ -135,7 +135,7 @@ func TestEachCallsKeyDecidesNotTheSessions(t *testing.T) {
 	}
 }
 
-func TestAKeyThatIsDeletedInTheMiddleOfASessionIsRefused(t *testing.T) {
+func TestDeletedKeyIsRefusedMidSession(t *testing.T) {
 	both(t, all, func(t *testing.T, w *world, s *sdk.ClientSession) {
 		if text, isError := call(t, s, "send_message", examples["send_message"]); isError {
 			t.Fatal(text)

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrNoKey is returned for a text that has not the form of a scoped key.
-var ErrNoKey = errors.New("a scoped key begins with pk_; POST /keys makes one")
+var ErrNoKey = errors.New("a scoped key begins with pk_; POST /keys creates one")
 
 // ServeStream serves one client, such as the program that started this one: messages
 // in lines, read from in and written to out, with that key for all of them. It returns

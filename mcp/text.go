@@ -75,7 +75,7 @@ type legible struct {
 	Options []struct{ OptionName string } // of a poll
 }
 
-// readable is the text of a message's content, at most most bytes of each field.
+// readable returns the text of a message's content, at most most bytes of each field.
 func readable(content json.RawMessage, most int) Untrusted {
 	var l legible
 	if json.Unmarshal(content, &l) != nil {
@@ -107,7 +107,7 @@ var (
 // isName reports whether a text may be the name of an instance.
 func isName(text string) bool { return nameForm.MatchString(text) }
 
-// jid is an address, empty when it has not the form of one.
+// jid returns an address, empty when it has not the form of one.
 func jid(texts ...string) string {
 	for _, t := range texts {
 		if jidForm.MatchString(t) {
@@ -124,7 +124,7 @@ func ofForm(form *regexp.Regexp, text string) string {
 	return ""
 }
 
-// at is a time in Unix seconds as RFC 3339 in UTC, empty for none.
+// at returns a time in Unix seconds as RFC 3339 in UTC, empty for none.
 func at(seconds int64) string {
 	if seconds <= 0 || seconds > 1<<37 {
 		return ""

@@ -11,7 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// strays are the places of a JSON value, outside of untrustedText, that have a
+// strays returns the places of a JSON value, outside of untrustedText, that have a
 // stranger's words in them.
 func strays(at string, v any) (found []string) {
 	switch v := v.(type) {
@@ -79,7 +79,7 @@ func TestTextOfOthersIsInUntrustedTextOnly(t *testing.T) {
 	})
 }
 
-func TestASearchReturnsTextOfOthersInUntrustedTextOnly(t *testing.T) {
+func TestSearchMarksUntrustedText(t *testing.T) {
 	w := newWorld(t)
 	s, _ := w.byHTTP(reader)
 	for _, args := range []map[string]any{
@@ -93,7 +93,7 @@ func TestASearchReturnsTextOfOthersInUntrustedTextOnly(t *testing.T) {
 	}
 }
 
-func TestWhatIsHandedOnIsCleanAndShort(t *testing.T) {
+func TestUntrustedTextIsCleanedAndTruncated(t *testing.T) {
 	for in, want := range map[string]string{
 		"hello\nworld\t!":                        "hello\nworld\t!",
 		"a\x00b\x1b[31mc\r":                      "ab[31mc",
@@ -134,7 +134,7 @@ func FuzzClean(f *testing.F) {
 	})
 }
 
-func TestAddressesAreOfAFormThatHoldsNoSentence(t *testing.T) {
+func TestAddressesCannotContainSentences(t *testing.T) {
 	for in, want := range map[string]string{
 		"4915155500002@s.whatsapp.net": "4915155500002@s.whatsapp.net", "120363000000000001@g.us": "120363000000000001@g.us",
 		"4915155500002-1400000000@g.us": "4915155500002-1400000000@g.us", "status@broadcast": "status@broadcast", "1234567:12@lid": "1234567:12@lid",
@@ -201,7 +201,7 @@ func TestNoCacheServesAnAnswerToAnotherKey(t *testing.T) {
 	})
 }
 
-func TestResourcesAreTheChatsOfTheInstancesOfTheKey(t *testing.T) {
+func TestResourcesAreTheKeysChats(t *testing.T) {
 	both(t, reader, func(t *testing.T, _ *world, s *sdk.ClientSession) {
 		list, err := s.ListResources(t.Context(), nil)
 		if err != nil || len(list.Resources) != 1 || list.Resources[0].URI != "postern://instance/shop/chats" {

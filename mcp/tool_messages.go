@@ -124,10 +124,10 @@ func (in readInput) selection() (sel selection, err error) {
 	return sel, nil
 }
 
-// agreedOlder is how many messages in a row have to be older than from before nothing
+// olderInARow is how many messages in a row have to be older than from before nothing
 // newer is expected behind them. They come in the order in which they arrived, and one
 // that was long on its way has an earlier time than those around it.
-const agreedOlder = 20
+const olderInARow = 20
 
 // wants reports whether a message is selected. over reports that the ones behind it are
 // all too old.
@@ -135,7 +135,7 @@ func (sel *selection) wants(r *messageRow, text bool) (ok, over bool) {
 	sent := time.Unix(r.MessageTimestamp, 0)
 	if !sel.from.IsZero() && sent.Before(sel.from) {
 		sel.older++
-		return false, sel.older >= agreedOlder
+		return false, sel.older >= olderInARow
 	}
 	sel.older = 0
 	if !sel.to.IsZero() && sent.After(sel.to) {
@@ -292,7 +292,7 @@ func (s *Server) media(ctx context.Context, in mediaInput) (Media, []sdk.Content
 	return out, []sdk.Content{content(in, out.MIMEType, file)}, nil
 }
 
-// content is a file as a model takes it.
+// content returns a file as a model takes it.
 func content(in mediaInput, kind string, file []byte) sdk.Content {
 	switch family, _, _ := strings.Cut(kind, "/"); family {
 	case "image":

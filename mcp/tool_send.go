@@ -101,7 +101,7 @@ func (s *Server) send(ctx context.Context, in sendInput) (out Sent, err error) {
 	return Sent{strconv.FormatInt(r.ID, 10), jid(r.KeyRemoteJID, r.KeyLID), at(r.MessageTimestamp), header.Get("Idempotency-Replayed") == "true"}, nil
 }
 
-// outgoing is what a call sends, and by which route.
+// outgoing returns what a call sends, and by which route.
 func (s *Server) outgoing(ctx context.Context, in sendInput) (kind string, body outgoing, err error) {
 	ways := 0
 	for _, given := range []bool{in.Text != "", in.Reaction != nil, in.MediaURL != ""} {
@@ -134,7 +134,7 @@ func (s *Server) outgoing(ctx context.Context, in sendInput) (kind string, body 
 	return "text", body, nil
 }
 
-// original is the key of the message to react to. The key of the caller must have the
+// original returns the key of the message to react to. The key of the caller must have the
 // right to read it.
 func (s *Server) original(ctx context.Context, in sendInput) (k messageKey, err error) {
 	body := map[string]any{"filter": map[string]string{"id": in.ReplyTo}, "limit": 1}
@@ -155,7 +155,7 @@ func (s *Server) original(ctx context.Context, in sendInput) (k messageKey, err 
 	return k, nil
 }
 
-// mediaKind is the kind to send a file as, by the extension of its URL. The default is
+// mediaKind returns the kind to send a file as, by the extension of its URL. The default is
 // a document, which works for every file.
 func mediaKind(link string) string {
 	u, err := url.Parse(link)

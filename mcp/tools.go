@@ -40,7 +40,7 @@ func add[In, Out any](s *Server, name string, t tool, do func(context.Context, I
 		})
 }
 
-// schemaOf is the schema of a struct in which nothing is null: some clients take no
+// schemaOf returns the schema of a struct in which nothing is null: some clients take no
 // field that may be of two types.
 func schemaOf[T any]() *jsonschema.Schema {
 	s, err := jsonschema.For[T](nil)
@@ -63,7 +63,7 @@ func withoutNull(s *jsonschema.Schema) {
 	}
 }
 
-// inputOf is the schema of a tool's arguments, with the limits of its fields.
+// inputOf returns the schema of a tool's arguments, with the limits of its fields.
 func inputOf[In any]() *jsonschema.Schema {
 	s := schemaOf[In]()
 	for name, p := range s.Properties {

@@ -12,7 +12,7 @@ import (
 	"postern/event"
 )
 
-func TestAnAvatarIsTheSquareMiddleAsJPEG(t *testing.T) {
+func TestAvatarIsCroppedSquare(t *testing.T) {
 	l := newLibrary(t, nil)
 	for rule, tc := range map[string]struct {
 		w, h, side int

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	maxBlock    = 64 << 20 // bytes; ffmpeg's largest allocation: a picture of 8K has 50 MB
-	maxSaid     = 4 << 10  // bytes of ffmpeg's output kept
-	maxToldLine = 200      // bytes of it repeated in an error
-	dyingTime   = time.Second
+	maxBlock     = 64 << 20 // bytes; ffmpeg's largest allocation: a picture of 8K has 50 MB
+	maxOutput    = 4 << 10  // bytes of ffmpeg's output kept
+	maxErrorLine = 200      // bytes of it repeated in an error
+	dyingTime    = time.Second
 )
 
 // ffmpeg runs the program on local files only: without a shell, without this program's
@@ -46,7 +46,7 @@ func (l *Library) ffmpeg(ctx context.Context, instance int64, limit time.Duratio
 		return context.Cause(ctx)
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
-	return fmt.Errorf("ffmpeg: %w: %.*s", err, maxToldLine, line)
+	return fmt.Errorf("ffmpeg: %w: %.*s", err, maxErrorLine, line)
 }
 
 // bareEnvironment returns the variables that a program needs to start. The others may
@@ -66,6 +66,6 @@ type beginning struct{ bytes.Buffer }
 
 // Write implements io.Writer.
 func (b *beginning) Write(p []byte) (int, error) {
-	b.Buffer.Write(p[:min(len(p), maxSaid-b.Len())])
+	b.Buffer.Write(p[:min(len(p), maxOutput-b.Len())])
 	return len(p), nil
 }

@@ -17,7 +17,7 @@ import (
 	"postern/store"
 )
 
-// script is a program in the place of ffmpeg.
+// script returns a program in place of ffmpeg.
 func script(t *testing.T, body string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ffmpeg")

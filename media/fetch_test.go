@@ -179,7 +179,7 @@ func TestFetchErrorsContainNoAddresses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := refused.Addr().String()
+	closed := refused.Addr().String()
 	_ = refused.Close()
 	banner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -200,13 +200,13 @@ func TestFetchErrorsContainNoAddresses(t *testing.T) {
 	defer secure.Close()
 	secure.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
 	resolver := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		return net.Dial("udp", banner.Addr().String()) // where nobody resolves
+		return net.Dial("udp", banner.Addr().String()) // without a resolver
 	}}
 	l := newLibrary(t, func(c *Config) { c.Resolver, c.Timeout = resolver, 5*time.Second })
 	for target, want := range map[string]string{
-		"http://" + nobody:                 "the connection was refused",
+		"http://" + closed:                 "the connection was refused",
 		"http://" + banner.Addr().String(): "what answers there is not HTTP",
-		secure.URL:                         "TLS: its certificate is signed by nobody who is trusted here",
+		secure.URL:                         "TLS: its certificate is not signed by a trusted authority",
 		"http://intern.example./x":         "its host could not be looked up",
 	} {
 		_, err := l.Open(t.Context(), 1, &event.Media{Kind: event.MediaDocument, URL: target})

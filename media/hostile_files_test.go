@@ -9,12 +9,12 @@ import (
 
 // The files of this file are small to send and dear to look at.
 
-// segment is a segment of a JPEG file.
+// segment returns a segment of a JPEG file.
 func segment(marker byte, content ...byte) []byte {
 	return append([]byte{0xff, marker, byte((len(content) + 2) >> 8), byte(len(content) + 2)}, content...)
 }
 
-// greyFrame is the beginning of a grey JPEG up to its first scan: its frame, and
+// greyFrame returns the beginning of a grey JPEG up to its first scan: its frame, and
 // for DC and AC a code of one bit for one symbol each.
 func greyFrame(sof byte, w, h uint16, dc, ac byte) []byte {
 	out := []byte{0xff, 0xd8}
@@ -34,7 +34,7 @@ func greyFrame(sof byte, w, h uint16, dc, ac byte) []byte {
 
 func blocksOf(w, h uint16) int { return (int(w) + 7) / 8 * ((int(h) + 7) / 8) }
 
-// emptyScans is a progressive JPEG whose scans say that nothing changes, in
+// emptyScans returns a progressive JPEG whose scans say that nothing changes, in
 // some bytes for each 32 767 blocks.
 func emptyScans(w, h uint16, scans int) []byte {
 	out := greyFrame(sofProgressive, w, h, 0, 0xe0) // a run of 2^14 blocks, and 14 bits more
@@ -59,7 +59,7 @@ func emptyScans(w, h uint16, scans int) []byte {
 	return append(out, 0xff, 0xd9)
 }
 
-// manyScans is a JPEG that draws the whole picture again and again, in two bits
+// manyScans returns a JPEG that draws the whole picture again and again, in two bits
 // a block.
 func manyScans(w, h uint16, scans int) []byte {
 	out := greyFrame(sofBaseline, w, h, 0, 0)
@@ -71,7 +71,7 @@ func manyScans(w, h uint16, scans int) []byte {
 	return append(out, 0xff, 0xd9)
 }
 
-// manySegments is a JPEG with nothing but segments of one kind before its scan.
+// manySegments returns a JPEG with nothing but segments of one kind before its scan.
 func manySegments(marker byte, content []byte, n int) []byte {
 	out := greyFrame(sofBaseline, 8, 8, 0, 0)
 	out = append(out, bytes.Repeat(segment(marker, content...), n)...)
@@ -85,7 +85,7 @@ func chunk(kind string, content []byte) []byte {
 	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[4:]))
 }
 
-// pngWith is a grey PNG of 8 bits with the pixels that the zlib stream holds.
+// pngWith returns a grey PNG of 8 bits with the pixels that the zlib stream holds.
 func pngWith(w, h uint32, interlaced byte, stream []byte, more ...[]byte) []byte {
 	head := binary.BigEndian.AppendUint32(nil, w)
 	head = binary.BigEndian.AppendUint32(head, h)
@@ -109,7 +109,7 @@ func deflated(n int) []byte {
 // thinPNG has one pixel a row.
 func thinPNG(rows uint32) []byte { return pngWith(1, rows, 0, deflated(2*int(rows))) }
 
-// emptyBlocks is a zlib stream of blocks that hold nothing but new codes.
+// emptyBlocks returns a zlib stream of blocks that hold nothing but new codes.
 func emptyBlocks(n int) []byte {
 	b := &bitWriter{out: []byte{0x78, 0x01}}
 	for range n {
@@ -149,7 +149,7 @@ func (b *bitWriter) put(value, bits uint) {
 	}
 }
 
-// manyGroups is a lossless WebP of one pixel that announces 65 536 groups of
+// manyGroups returns a lossless WebP of one pixel that announces 65 536 groups of
 // codes, a kilobyte of memory for each of five in each.
 func manyGroups() []byte {
 	b := &bitWriter{}

@@ -54,7 +54,7 @@ func resized(b []byte, marker byte, w, h uint16) []byte {
 	return b
 }
 
-// enormous is a PNG of 64 bits a pixel in passes, whose size in bytes is beyond
+// enormous returns a PNG of 64 bits a pixel in passes, whose size in bytes is beyond
 // what 64 bits can count.
 func enormous(b []byte) []byte {
 	b = bytes.Clone(b)
@@ -144,7 +144,7 @@ func FuzzCostOfAPicture(f *testing.F) {
 	})
 }
 
-// metered is a file without a time limit.
+// metered returns a file without a time limit.
 func metered(t *testing.T, content []byte) *meter {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
@@ -159,7 +159,7 @@ func metered(t *testing.T, content []byte) *meter {
 	return &meter{file, t.Context(), func() time.Duration { return 0 }}
 }
 
-// estimated is what a picture is thought to cost.
+// estimated returns what a picture is thought to cost.
 func estimated(t *testing.T, content []byte) (memory, blocks int64, err error) {
 	t.Helper()
 	file := metered(t, content)

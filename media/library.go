@@ -42,7 +42,7 @@ type Config struct {
 }
 
 const (
-	maxLooking    = 2 // limits the memory of concurrent pictures
+	maxExamining  = 2 // limits the memory of concurrent pictures
 	maxConverting = 2
 )
 
@@ -91,7 +91,7 @@ func New(cfg Config) (*Library, error) {
 	}
 	l := &Library{
 		cfg: cfg, client: newClient(cfg), admit: cfg.Store.Admit,
-		looking: newTurns(maxLooking), converting: newTurns(maxConverting),
+		looking: newTurns(maxExamining), converting: newTurns(maxConverting),
 		reserved: map[int64]int{},
 	}
 	l.life, l.end = context.WithCancel(context.Background())

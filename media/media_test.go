@@ -241,7 +241,7 @@ func TestAudioTooLargeAfterConversionIsRejected(t *testing.T) {
 }
 
 // TestAPlaylistReadsNoOtherFile: ffmpeg follows the files that a playlist
-// names, whatever the list calls itself, unless it is told what it reads.
+// names, whatever the list calls itself, unless it is configured.
 func TestAPlaylistReadsNoOtherFile(t *testing.T) {
 	program := converter(t)
 	l := newLibrary(t, func(c *Config) { c.FFmpeg = program })

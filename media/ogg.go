@@ -55,7 +55,7 @@ func readOgg(r *bufio.Reader) (granules int64, packets []int, err error) {
 		for _, lace := range page.laces {
 			size += int(lace)
 			if lace == 255 {
-				continue // the packet goes on
+				continue // the packet continues
 			}
 			if headers < 2 {
 				headers++ // OpusHead and OpusTags

@@ -65,7 +65,7 @@ func TestInstanceHasOnePlace(t *testing.T) {
 }
 
 // TestTurnsAreNeitherLostNorGivenTwice: whatever is taken, left and given up, no
-// more than the places are taken, one by each instance, and everybody who waits
+// more than the places are taken, one by each instance, and everyone who waits
 // comes to it.
 func TestTurnsAreNeitherLostNorGivenTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -15,7 +15,7 @@ type Account struct {
 	Import instance.Import
 
 	Counts   []Count  // what belongs to the device, by kind
-	Kept     []string // what the program around it knew and is taken over, in words
+	Kept     []string // the imported data of the program around it, in words
 	Left     []string // what has no place here or breaks a rule, by name
 	NewToken string   // why the token is another one; empty: it is kept
 
@@ -23,22 +23,22 @@ type Account struct {
 	uploaded int64 // Baileys' pre-keys below it were uploaded
 }
 
-// Count is how many of a kind are taken over.
+// Count is the number of imported records of a kind.
 type Count struct {
 	What string
 	N    int
 }
 
-// failure is rows of a table that break a rule.
+// failure counts rows of a table that break a rule.
 type failure struct {
 	n     int
 	first string
 }
 
-// shownFailures is how much of an error about a row is shown.
+// shownFailures is the maximum length of a shown row error.
 const shownFailures = 300
 
-// leave notes a row that breaks a rule.
+// leave records a row that breaks a rule.
 func (a *Account) leave(table string, err error) {
 	if a.failures == nil {
 		a.failures = map[string]*failure{}
@@ -51,7 +51,7 @@ func (a *Account) leave(table string, err error) {
 	f.n++
 }
 
-// settle puts what broke rules among what is left out.
+// settle adds the rows that broke rules to the report.
 func (a *Account) settle() {
 	names := make([]string, 0, len(a.failures))
 	for name := range a.failures {

@@ -14,32 +14,32 @@ import (
 	"postern/migrate/table"
 )
 
-// Apps are the programs on the client library of whose own tables something is
-// known, by the names that --app takes.
+// Apps are the programs on the client library whose own tables are
+// supported, by the names that --app accepts.
 var Apps = []string{"codechat-go", "wuzapi", "gowa", "evolution-go"}
 
-// app is what is known of one of them.
+// app describes one of them.
 type app interface {
-	// recognises tells by the tables whether it is this program.
+	// recognises reports by the tables whether it is this program.
 	recognises(ctx context.Context, s *sources) (bool, error)
-	// tables are those of its tables that are looked at.
+	// tables are the tables that are read.
 	tables() []string
-	// instances calls fn with each instance that it has.
+	// instances calls fn with each of its instances.
 	instances(ctx context.Context, s *sources, o *Options, fn func(*belonging) error) error
 	// messages is the table of messages and its column with the id of the instance.
 	messages() (name, owner string)
-	// fill adds messages, and what else is in large tables, to the accounts of a
+	// fill adds messages, and other data of large tables, to the accounts of a
 	// group, by the ids of their instances.
 	fill(ctx context.Context, s *sources, o *Options, group map[string]*Account) error
 }
 
-// apps are the descriptions of Apps, in their order.
+// apps returns the descriptions of Apps, in their order.
 func apps() map[string]app {
 	return map[string]app{"codechat-go": codechat{}, "wuzapi": wuzapi{}, "gowa": gowa{}, "evolution-go": evolution{}}
 }
 
-// detect finds the program by its tables, or takes the one that is named. nil: it is
-// none of those that are known.
+// detect finds the program by its tables, or uses the named one. nil: it is
+// not a supported one.
 func detect(ctx context.Context, s *sources, named string) (name string, found app, err error) {
 	if named != "" {
 		if found = apps()[named]; found == nil {
@@ -47,7 +47,7 @@ func detect(ctx context.Context, s *sources, named string) (name string, found a
 		}
 		is, err := found.recognises(ctx, s)
 		if err == nil && !is {
-			err = fmt.Errorf("the tables of %s are not there; give the file or dump that has them with another --from, or leave --app out to take the devices alone", named)
+			err = fmt.Errorf("the tables of %s are missing; give the file or dump that has them with another --from, or omit --app to import only the devices", named)
 		}
 		return named, found, err
 	}
@@ -60,8 +60,8 @@ func detect(ctx context.Context, s *sources, named string) (name string, found a
 	return "", nil, nil
 }
 
-// belonging is an instance of another program: what of it is taken over, and whose
-// device it has.
+// belonging is an instance of another program: its imported data and its
+// device.
 type belonging struct {
 	id   string // the program's own
 	name string
@@ -82,10 +82,10 @@ func (b *belonging) leave(format string, args ...any) {
 	b.left = append(b.left, fmt.Sprintf(format, args...))
 }
 
-// shownValue is how much of a value that has no place here is shown.
+// shownValue is the maximum length of a shown unsupported value.
 const shownValue = 80
 
-// rest lists the columns of a row that hold something and were not looked at. Those
+// rest lists the columns of a row that have values and were not read. Those
 // with secrets are named without their value.
 func (b *belonging) rest(r *table.Row, known ...string) {
 	for i, name := range r.Columns {
@@ -100,7 +100,7 @@ func (b *belonging) rest(r *table.Row, known ...string) {
 	}
 }
 
-// isNothing tells whether a value says nothing: its program never set it.
+// isNothing reports whether a value is empty: its program never set it.
 func isNothing(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -120,7 +120,7 @@ func isSecret(column string) bool {
 	return slices.ContainsFunc([]string{"key", "secret", "token", "password", "proxy", "auth", "cred", "url", "qrcode"}, func(word string) bool { return strings.Contains(column, word) })
 }
 
-// webhook takes a webhook over, unless it breaks a rule.
+// webhook imports a webhook, unless it breaks a rule.
 func (b *belonging) webhook(o *Options, url string, enabled bool, events map[event.Flag]bool) {
 	if url == "" {
 		return
@@ -138,14 +138,14 @@ func (b *belonging) webhook(o *Options, url string, enabled bool, events map[eve
 	b.keep("webhook with %s%s", plural.Of(len(events), "event"), state)
 }
 
-// headers takes the headers of a webhook over, which are in JSON.
+// headers imports the headers of a webhook, which are in JSON.
 func (b *belonging) headers(o *Options, raw string) {
 	if isNothing(raw) {
 		return
 	}
 	var headers map[string]string
 	if err := json.Unmarshal([]byte(raw), &headers); err != nil {
-		b.leave("the webhook's headers: they are no JSON object of texts")
+		b.leave("the webhook's headers: they are not a JSON object of texts")
 		return
 	}
 	c := webhooks.OptionsChange{Headers: headers}
@@ -161,7 +161,7 @@ func (b *belonging) headers(o *Options, raw string) {
 	b.keep("%s of the webhook", plural.Of(len(headers), "header"))
 }
 
-// proxy takes a proxy over.
+// proxy imports a proxy.
 func (b *belonging) proxy(o *Options, url string) {
 	if url == "" {
 		return
@@ -175,7 +175,7 @@ func (b *belonging) proxy(o *Options, url string) {
 	b.keep("proxy")
 }
 
-// settings takes settings over, unless they are those that an instance has anyway.
+// settings imports settings, unless they are the defaults.
 func (b *belonging) settings(o *Options, s instance.Settings, what ...string) {
 	if len(what) == 0 {
 		return
@@ -188,7 +188,7 @@ func (b *belonging) settings(o *Options, s instance.Settings, what ...string) {
 	b.keep("settings: %s", strings.Join(what, ", "))
 }
 
-// every are all flags of events.
+// every returns all flags of events.
 func every() map[event.Flag]bool {
 	all := map[event.Flag]bool{}
 	for _, d := range event.Catalogue() {
@@ -199,8 +199,8 @@ func every() map[event.Flag]bool {
 	return all
 }
 
-// flags turns a program's names of events, between commas, into ours, and lists those
-// that have no counterpart. all is its name for all of them.
+// flags maps a program's comma-separated event names to ours, and lists those
+// without a counterpart. all is its name for all of them.
 func (b *belonging) flags(names, all string, known map[string][]event.Flag) map[event.Flag]bool {
 	set := map[event.Flag]bool{}
 	for name := range strings.SplitSeq(names, ",") {
@@ -220,7 +220,7 @@ func (b *belonging) flags(names, all string, known map[string][]event.Flag) map[
 	return set
 }
 
-// text is a message of which a program kept the text alone.
+// text returns a message of which a program stored only the text.
 func text(kind, content string) (messageType string, raw json.RawMessage) {
 	body, err := json.Marshal(map[string]string{"text": content})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"postern/migrate/table"
 )
 
-// codechat is codechat-go, whose interface this program has, too: its flags of events
+// codechat is codechat-go, whose API this program follows: its event flags
 // and contents of messages are ours.
 type codechat struct{}
 
@@ -87,11 +87,11 @@ func (codechat) instances(ctx context.Context, s *sources, o *Options, fn func(*
 func codechatWebhook(b *belonging, o *Options, r *table.Row) {
 	events := map[event.Flag]bool{}
 	if raw := r.Text("events"); !isNothing(raw) {
-		var told map[string]bool
-		if err := json.Unmarshal([]byte(raw), &told); err != nil {
-			b.leave("Webhook.events: they are no JSON object of true and false")
+		var listed map[string]bool
+		if err := json.Unmarshal([]byte(raw), &listed); err != nil {
+			b.leave("Webhook.events: they are not a JSON object of true and false")
 		}
-		for name, on := range told {
+		for name, on := range listed {
 			if !event.KnownFlag(event.Flag(name)) {
 				b.leave("the webhook's event %s", cut(name, shownValue))
 				continue
@@ -112,7 +112,7 @@ func (codechat) fill(ctx context.Context, s *sources, o *Options, group map[stri
 		}
 		c := event.ContactChange{JID: r.Text("remoteJid"), LID: r.Text("lid"), PushName: pointer(r.Text("pushName"))}
 		if strings.HasSuffix(c.JID, "@g.us") || !o.Rules.Contact(&c) {
-			a.leave("Contact", r.Fail("%.100q is no address of a person", c.JID))
+			a.leave("Contact", r.Fail("%.100q is not the address of a person", c.JID))
 			return nil
 		}
 		a.Import.Contacts = append(a.Import.Contacts, c)
@@ -152,15 +152,15 @@ func (codechat) fill(ctx context.Context, s *sources, o *Options, group map[stri
 	})
 }
 
-// place is where a message is.
+// place is the location of a message.
 type place struct {
 	account *Account
 	message int
 }
 
-// updateStatus is a status in our words.
-func updateStatus(told string) event.UpdateStatus {
-	switch s := event.UpdateStatus(strings.ToLower(told)); s {
+// updateStatus maps a status to ours.
+func updateStatus(word string) event.UpdateStatus {
+	switch s := event.UpdateStatus(strings.ToLower(word)); s {
 	case event.StatusDelivered, event.StatusSent, event.StatusRead, event.StatusPlayed, event.StatusServerError, event.StatusRetry:
 		return s
 	case "delivery_ack":
@@ -181,7 +181,7 @@ func object(raw string) json.RawMessage {
 	return json.RawMessage(raw)
 }
 
-// addMessage adds a message that can be stored, and tells whether it did.
+// addMessage adds a message that can be stored, and reports whether it did.
 func (a *Account) addMessage(o *Options, r *table.Row, m event.Message) bool {
 	switch {
 	case r.Err() != nil:

@@ -74,7 +74,7 @@ func (b *belonging) evolutionSettings(o *Options, r *table.Row) {
 	b.settings(o, s, what...)
 }
 
-// evolutionProxy takes a proxy over that is written as JSON.
+// evolutionProxy imports a proxy in JSON.
 func (b *belonging) evolutionProxy(o *Options, raw string) {
 	if isNothing(raw) {
 		return
@@ -84,7 +84,7 @@ func (b *belonging) evolutionProxy(o *Options, raw string) {
 	}
 	var fields map[string]any
 	if err := json.Unmarshal([]byte(raw), &fields); err != nil {
-		b.leave("the proxy: it is no JSON object")
+		b.leave("the proxy: it is not a JSON object")
 		return
 	}
 	for name, to := range map[string]*string{"protocol": &p.Protocol, "host": &p.Host, "port": &p.Port, "username": &p.Username, "password": &p.Password} {
@@ -109,10 +109,10 @@ func (b *belonging) evolutionProxy(o *Options, raw string) {
 	b.proxy(o, u.String())
 }
 
-// fill does nothing: of messages it keeps ids and states alone.
+// fill does nothing: the program stores only ids and states of messages.
 func (evolution) fill(context.Context, *sources, *Options, map[string]*Account) error { return nil }
 
-// isPerson tells whether a JID is a person's.
+// isPerson reports whether a JID is a person's.
 func isPerson(jid string) bool {
 	return strings.HasSuffix(jid, "@s.whatsapp.net") || strings.HasSuffix(jid, "@lid")
 }

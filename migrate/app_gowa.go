@@ -11,7 +11,7 @@ import (
 	"postern/migrate/table"
 )
 
-// gowa is go-whatsapp-web-multidevice, of the releases that know several devices. It
+// gowa is go-whatsapp-web-multidevice, in releases with several devices. It
 // has them in one file, chatstorage.db, and the library's store in another, whatsapp.db.
 type gowa struct{}
 
@@ -65,7 +65,7 @@ func (gowa) instances(ctx context.Context, s *sources, o *Options, fn func(*belo
 	return err
 }
 
-// gowaWebhook takes one of the webhooks of a device over: the first is the instance's,
+// gowaWebhook imports one of the webhooks of a device: the first is the instance's,
 // those after it are further endpoints.
 func gowaWebhook(b *belonging, o *Options, r *table.Row) {
 	names := r.Text("events")
@@ -99,7 +99,7 @@ func gowaWebhook(b *belonging, o *Options, r *table.Row) {
 }
 
 func (gowa) fill(ctx context.Context, s *sources, o *Options, group map[string]*Account) error {
-	// Older rows name the account in the place of the device's id.
+	// Older rows name the account in place of the device's id.
 	of := func(r *table.Row) *Account {
 		id := r.Text("device_id")
 		if a := group[id]; a != nil {

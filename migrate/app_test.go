@@ -88,7 +88,7 @@ func TestInstancesOfCodechatAreTakenOver(t *testing.T) {
 	if len(all["anna"].Import.Messages)+len(all["anna"].Import.Contacts) != 0 {
 		t.Error("messages without --messages")
 	}
-	says(t, p.Left, "--messages takes them over")
+	says(t, p.Left, "--messages imports them")
 }
 
 // TestInstancesOfWuzapiAreTakenOver has its two files in one folder, with and without
@@ -225,11 +225,11 @@ func TestInstancesOfEvolutionAreTakenOver(t *testing.T) {
 }
 
 // TestTheProgramIsNamedOrFound has names that are wrong, and devices that belong to
-// nobody.
+// none.
 func TestTheProgramIsNamedOrFound(t *testing.T) {
 	store := whatsmeowStore(t, annaDevice, berndJID)
 	o := options(store)
-	for named, want := range map[string]string{"whatsapp-web.js": "--app must be one of codechat-go, wuzapi, gowa, evolution-go", "wuzapi": "the tables of wuzapi are not there"} {
+	for named, want := range map[string]string{"whatsapp-web.js": "--app must be one of codechat-go, wuzapi, gowa, evolution-go", "wuzapi": "the tables of wuzapi are missing"} {
 		o.App = named
 		if _, err := Whatsmeow(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want it to say %q", err, want)

@@ -70,8 +70,8 @@ func (wuzapi) fill(ctx context.Context, s *sources, o *Options, group map[string
 	})
 }
 
-// plainText fills in the key of a message of which chat and sender are known. A
-// sender that is the account itself, or "me", makes it an own one.
+// plainText fills in the key of a message with known chat and sender. A
+// sender that is the account itself, or "me", makes it an own message.
 func plainText(a *Account, m *event.Message, chat, sender string) {
 	chat, sender = withoutDevice(chat), withoutDevice(sender)
 	setChat(m, chat)
@@ -97,7 +97,7 @@ func setChat(m *event.Message, chat string) {
 	}
 }
 
-// withoutDevice is a JID of an account for that of one of its devices.
+// withoutDevice returns the JID of the account of a device's JID.
 func withoutDevice(jid string) string {
 	user, server, found := strings.Cut(jid, "@")
 	if !found {

@@ -19,16 +19,16 @@ import (
 	"postern/whatsapp/device"
 )
 
-// maxFile is the largest file of an auth state that is read, in bytes.
+// maxFile is the maximum size of a file of an auth state, in bytes.
 const maxFile = 64 << 20
 
-// credsFile is the one that every auth state has.
+// credsFile is the file that every auth state has.
 const credsFile = "creds.json"
 
-// Baileys plans to take over the account of Baileys' multi-file auth state: a folder,
-// or its creds.json alone. Sessions and sender keys have another form there and are
-// left out: contacts whose messages cannot be read for want of them are asked to send
-// them again, and do.
+// Baileys plans the import of an account of Baileys' multi-file auth state: a folder,
+// or its creds.json alone. Sessions and sender keys have another format there and are
+// left out: contacts whose messages cannot be decrypted without them are asked to send
+// them again.
 func Baileys(ctx context.Context, from, name string, o Options) (*Plan, error) {
 	p := &Plan{o: &o}
 	if err := instance.CheckName(name); err != nil {
@@ -44,7 +44,7 @@ func Baileys(ctx context.Context, from, name string, o Options) (*Plan, error) {
 	}
 	raw, err := readFile(creds)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the folder %s has no %s: it is no auth state of Baileys", from, credsFile)
+		return nil, fmt.Errorf("the folder %s has no %s: it is not an auth state of Baileys", from, credsFile)
 	}
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (b *buffer) UnmarshalJSON(raw []byte) error {
 		Value json.RawMessage `json:"value"`
 	}
 	if err := json.Unmarshal(raw, &wrapped); err != nil {
-		return errors.New("it is no Buffer")
+		return errors.New("it is not a Buffer")
 	}
 	data := wrapped.Data
 	if data == nil {
@@ -108,21 +108,21 @@ func (b *buffer) UnmarshalJSON(raw []byte) error {
 		*b = make([]byte, len(numbers))
 		for i, n := range numbers {
 			if n < 0 || n > 255 {
-				return errors.New("a Buffer has numbers that are no bytes")
+				return errors.New("a Buffer has numbers that are not bytes")
 			}
 			(*b)[i] = byte(n)
 		}
 		return nil
 	}
 	if data == nil || json.Unmarshal(data, &text) != nil {
-		return errors.New("it is no Buffer")
+		return errors.New("it is not a Buffer")
 	}
 	decoded, err := base64.StdEncoding.DecodeString(text)
 	*b = decoded
 	return err
 }
 
-// whole is a whole number as JavaScript's libraries write it: a number or a text.
+// whole is an integer as JavaScript's libraries write it: a number or a text.
 type whole int64
 
 // UnmarshalJSON reads either form; null is 0.
@@ -133,7 +133,7 @@ func (n *whole) UnmarshalJSON(raw []byte) error {
 	}
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return fmt.Errorf("%.40q is no whole number", text)
+		return fmt.Errorf("%.40q is not an integer", text)
 	}
 	*n = whole(v)
 	return nil
@@ -144,8 +144,8 @@ type keyPair struct {
 	Public  buffer `json:"public"`
 }
 
-// check returns an error when the public key is another than that of the private key.
-// One that is not there is no other.
+// check returns an error if the public key does not match the private key.
+// A missing one is accepted.
 func (k keyPair) check() error {
 	own, err := ecdh.X25519().NewPrivateKey(k.Private)
 	if err != nil {
@@ -157,7 +157,7 @@ func (k keyPair) check() error {
 	return nil
 }
 
-// untyped is a public key without the byte that tells its type.
+// untyped returns a public key without its type byte.
 func untyped(key []byte) []byte {
 	if len(key) == 33 && key[0] == 5 {
 		return key[1:]
@@ -192,7 +192,7 @@ type creds struct {
 	FirstUnuploadedPreKeyID whole  `json:"firstUnuploadedPreKeyId"`
 }
 
-// credsRead are the keys of creds.json that are taken over, and those that say nothing
+// credsRead are the imported keys of creds.json, and those without information
 // once an account is paired.
 var credsRead = []string{
 	"noiseKey", "signedIdentityKey", "signedPreKey", "registrationId", "advSecretKey", "me", "account", "platform", "nextPreKeyId", "firstUnuploadedPreKeyId", "signalIdentities",
@@ -200,7 +200,7 @@ var credsRead = []string{
 }
 
 // checkKeys returns an error that names the keys which do not belong together: WhatsApp
-// would refuse such a device, or nobody could read what it writes.
+// would refuse such a device, or recipients could not read its messages.
 func (c *creds) checkKeys(own device.Credentials) error {
 	var wrong []string
 	for _, k := range []struct {
@@ -230,11 +230,11 @@ func (c *creds) checkKeys(own device.Credentials) error {
 	return nil
 }
 
-// baileysAccount is the account of a creds.json.
+// baileysAccount returns the account of a creds.json.
 func baileysAccount(raw []byte) (*Account, error) {
 	var c creds
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return nil, fmt.Errorf("it is no creds.json of Baileys: %w", err)
+		return nil, fmt.Errorf("it is not a creds.json of Baileys: %w", err)
 	}
 	if c.Me.ID == "" || len(c.Account.Details) == 0 {
 		return nil, errors.New("the account was never paired: me or account is missing")

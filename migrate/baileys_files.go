@@ -26,7 +26,7 @@ type baileysKind struct {
 	add    func(a *Account, id string, raw []byte) (int, error)
 }
 
-// baileysKinds are those that are taken over. Names of files have - for : and __ for /.
+// baileysKinds are the imported kinds. Names of files have - for : and __ for /.
 var baileysKinds = []baileysKind{
 	{"pre-key-", "pre-keys", (*Account).baileysPreKey},
 	{"app-state-sync-key-", "app state keys", (*Account).baileysAppStateKey},
@@ -80,7 +80,7 @@ func (a *Account) baileysFolder(ctx context.Context, folder string) error {
 	return nil
 }
 
-// otherKindOf names a file that is not taken over.
+// otherKindOf names a file that is not imported.
 func otherKindOf(stem string) string {
 	for _, prefix := range baileysLeft {
 		if strings.HasPrefix(stem, prefix) {

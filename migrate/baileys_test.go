@@ -35,7 +35,7 @@ var goodKeys = func() deviceKeys {
 	return k
 }()
 
-// goodCreds is a creds.json in which bytes are written in each of the ways that there
+// goodCreds returns a creds.json in which bytes are written in each of the ways that there
 // are.
 func goodCreds() map[string]any {
 	k := goodKeys
@@ -129,19 +129,19 @@ func TestTheFilesOfBaileysAreTakenOver(t *testing.T) {
 	}
 }
 
-// TestCredsThatCannotBeUsedAreRefusedWithTheirField changes one field at a time.
-func TestCredsThatCannotBeUsedAreRefusedWithTheirField(t *testing.T) {
+// TestInvalidCredsAreRefusedByField changes one field at a time.
+func TestInvalidCredsAreRefusedByField(t *testing.T) {
 	for want, change := range map[string]func(c map[string]any){
-		"never paired":                   func(c map[string]any) { delete(c, "me") },
-		"me or account is missing":       func(c map[string]any) { delete(c, "account") },
-		"the noise key must have 32":     func(c map[string]any) { delete(c, "noiseKey") },
-		"no Buffer":                      func(c map[string]any) { c["noiseKey"] = map[string]any{"private": 5} },
-		"numbers that are no bytes":      func(c map[string]any) { c["noiseKey"] = map[string]any{"private": map[string]any{"data": []int{256}}} },
-		"illegal base64":                 func(c map[string]any) { c["advSecretKey"] = "%%" },
-		"no whole number":                func(c map[string]any) { c["registrationId"] = "many" },
-		"nextPreKeyId: the next id":      func(c map[string]any) { c["nextPreKeyId"] = 1 << 25 },
-		"not the JID of a device":             func(c map[string]any) { c["me"] = map[string]any{"id": "x"} },
-		"it is no creds.json of Baileys": func(c map[string]any) { c["me"] = []int{1} },
+		"never paired":                      func(c map[string]any) { delete(c, "me") },
+		"me or account is missing":          func(c map[string]any) { delete(c, "account") },
+		"the noise key must have 32":        func(c map[string]any) { delete(c, "noiseKey") },
+		"not a Buffer":                      func(c map[string]any) { c["noiseKey"] = map[string]any{"private": 5} },
+		"numbers that are not bytes":        func(c map[string]any) { c["noiseKey"] = map[string]any{"private": map[string]any{"data": []int{256}}} },
+		"illegal base64":                    func(c map[string]any) { c["advSecretKey"] = "%%" },
+		"not an integer":                    func(c map[string]any) { c["registrationId"] = "many" },
+		"nextPreKeyId: the next id":         func(c map[string]any) { c["nextPreKeyId"] = 1 << 25 },
+		"not the JID of a device":           func(c map[string]any) { c["me"] = map[string]any{"id": "x"} },
+		"it is not a creds.json of Baileys": func(c map[string]any) { c["me"] = []int{1} },
 	} {
 		c := goodCreds()
 		change(c)
@@ -152,7 +152,7 @@ func TestCredsThatCannotBeUsedAreRefusedWithTheirField(t *testing.T) {
 	taken := options()
 	taken.Taken = map[string]int64{"shop": 1}
 	folder := authState(t, map[string]any{"creds.json": goodCreds()})
-	if _, err := Baileys(t.Context(), folder, "shop", taken); err == nil || !strings.Contains(err.Error(), `"shop" exists here already; give 4915112345678:7@s.whatsapp.net another name with --name NAME`) {
+	if _, err := Baileys(t.Context(), folder, "shop", taken); err == nil || !strings.Contains(err.Error(), `"shop" already exists here; give 4915112345678:7@s.whatsapp.net another name with --name NAME`) {
 		t.Errorf("a name that is taken: %v", err)
 	}
 	if _, err := Baileys(t.Context(), folder, "my shop", options()); err == nil || !strings.Contains(err.Error(), "--name: instanceName must have") {

@@ -21,7 +21,7 @@ func ParseNaming(text string) (Naming, error) {
 	return Naming{jid, name}, nil
 }
 
-// choose decides which devices are taken over, and under which names. With a program
+// choose decides which devices are imported, and under which names. With a program
 // around them these are the devices of its instances, and those that a --name names.
 func (p *Plan) choose(devices []string, owners map[string]*belonging) ([]*planned, error) {
 	named, err := p.named(devices)
@@ -38,7 +38,7 @@ func (p *Plan) choose(devices []string, owners map[string]*belonging) ([]*planne
 		case p.app == nil:
 			a.name = numberOf(jid, devices)
 		default:
-			p.Left = append(p.Left, fmt.Sprintf("the device %s, which belongs to no instance of the program; --name %[1]s=NAME takes it over", jid))
+			p.Left = append(p.Left, fmt.Sprintf("the device %s, which belongs to no instance of the program; --name %[1]s=NAME imports it", jid))
 			continue
 		}
 		all = append(all, a)
@@ -46,7 +46,7 @@ func (p *Plan) choose(devices []string, owners map[string]*belonging) ([]*planne
 	return p.free(all)
 }
 
-// named are the names that were asked for, by device.
+// named returns the requested names, by device.
 func (p *Plan) named(devices []string) (map[string]string, error) {
 	named := map[string]string{}
 	for _, n := range p.o.Names {
@@ -79,7 +79,7 @@ func some(devices []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(devices[:shownDevices], ", "), len(devices)-shownDevices)
 }
 
-// numberOf is the name of an account without a given name: its phone number, and where
+// numberOf returns the name of an account without a given name: its phone number, and where
 // it has several devices the number of the device, too.
 func numberOf(jid string, devices []string) string {
 	account, exact, _ := device.AccountOf(jid) // held by NewImage
@@ -92,8 +92,8 @@ func numberOf(jid string, devices []string) string {
 	return number
 }
 
-// free holds the names against the rules, each other, and those that exist here. An
-// account that was taken over before under its name is not again.
+// free checks the names against the rules, each other, and the existing ones. An
+// account that was imported before under its name is skipped.
 func (p *Plan) free(all []*planned) (fresh []*planned, err error) {
 	var errs []error
 	names := map[string]string{}
@@ -110,24 +110,24 @@ func (p *Plan) free(all []*planned) (fresh []*planned, err error) {
 			p.Here = append(p.Here, a.name)
 			continue
 		case moved:
-			errs = append(errs, fmt.Errorf("the device %s is here already, as the instance %q: it cannot run twice", a.jid, here))
+			errs = append(errs, fmt.Errorf("the device %s already exists, as the instance %q: it cannot run twice", a.jid, here))
 		case taken:
-			errs = append(errs, fmt.Errorf("the instance %q exists here already; give %s another name with %s, or delete that instance first", a.name, a.jid, p.naming(a.jid)))
+			errs = append(errs, fmt.Errorf("the instance %q already exists here; give %s another name with %s, or delete that instance first", a.name, a.jid, p.naming(a.jid)))
 		}
 		names[a.name] = a.jid
 		fresh = append(fresh, a)
 	}
 	if len(errs) == 0 && len(fresh) == 0 && len(p.Here) > 0 {
-		errs = append(errs, fmt.Errorf("%s here already, with these devices: all of it was taken over before", plural.Noun(len(p.Here), "the instance "+quoted(p.Here)+" exists", "the instances "+quoted(p.Here)+" exist")))
+		errs = append(errs, fmt.Errorf("%s here already, with these devices: all of it was imported before", plural.Noun(len(p.Here), "the instance "+quoted(p.Here)+" exists", "the instances "+quoted(p.Here)+" exist")))
 	}
 	if len(errs) == 0 && len(fresh) == 0 {
-		errs = append(errs, errors.New("no device belongs to an instance of the program; name those to take over with --name JID=NAME"))
+		errs = append(errs, errors.New("no device belongs to an instance of the program; name those to import with --name JID=NAME"))
 	}
 	slices.SortStableFunc(fresh, func(a, b *planned) int { return strings.Compare(a.name, b.name) })
 	return fresh, errors.Join(errs...)
 }
 
-// naming is the flag that names an account.
+// naming returns the flag that names an account.
 func (p *Plan) naming(jid string) string {
 	if p.sources == nil { // of Baileys, which has one
 		return "--name NAME"
@@ -144,7 +144,7 @@ func quoted(names []string) string {
 	return strings.Join(all, ", ")
 }
 
-// owner is the instance that has a device here.
+// owner returns the existing instance of a device.
 func (o *Options) owner(jid string) (name string, found bool) {
 	for id, d := range o.Devices {
 		if d != jid {

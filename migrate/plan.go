@@ -14,11 +14,11 @@ import (
 	"postern/whatsapp/device"
 )
 
-// groupBytes is how much of the source is gathered at once, unless one account has
-// more. In memory it is some times as much.
+// groupBytes is how much of the source is read at once, unless one account has
+// more. It takes several times as much memory.
 const groupBytes = 64 << 20
 
-// Options say what is taken over and by which rules.
+// Options select the imported data and the rules.
 type Options struct {
 	From     []string // files, or folders with SQLite files
 	App      string   // one of Apps; empty: found out
@@ -26,14 +26,14 @@ type Options struct {
 	Messages bool // stored messages and contacts, too
 
 	Rules instance.Rules
-	// Keeps tells whether a token of the other program is valid here for the instance
+	// Keeps reports whether a token of the other program is valid here for the instance
 	// of that name.
 	Keeps func(name, token string) bool
-	// Mint makes the token of an instance whose own is not valid here.
+	// Mint creates the token of an instance whose own is not valid here.
 	Mint func(name string) (string, error)
 	Now  time.Time
 
-	// Taken are the ids of the instances that exist here, by name, and Devices the
+	// Taken are the ids of the existing instances by name, and Devices the
 	// JIDs of their devices, by id.
 	Taken   map[string]int64
 	Devices map[int64]string
@@ -42,13 +42,13 @@ type Options struct {
 // Naming gives an account a name. The JID is the device's or the account's.
 type Naming struct{ JID, Name string }
 
-// Plan is what is going to be taken over. It is used by one goroutine, and closed by
-// who made it.
+// Plan is a planned import. It is used by one goroutine, and closed by
+// its creator.
 type Plan struct {
 	App      string // one of Apps; empty: none that is known
 	Warnings []string
 	Left     []string
-	Here     []string // names of accounts that were taken over before, and are not again
+	Here     []string // names of accounts that were imported before and are skipped
 	accounts []*planned
 
 	o       *Options
@@ -65,7 +65,7 @@ type planned struct {
 	from *belonging // nil: the program around it knew nothing
 }
 
-// Whatsmeow plans to take over what a program on the client library has. Errors
+// Whatsmeow plans the import from a program on the client library. Errors
 // name the file with page or line, or the flag and its rule.
 func Whatsmeow(ctx context.Context, o Options) (p *Plan, err error) {
 	p = &Plan{o: &o}
@@ -94,7 +94,7 @@ func (p *Plan) make(ctx context.Context) (err error) {
 		return err
 	}
 	if len(devices) == 0 {
-		return fmt.Errorf("the table %s has no device: no account of this program is paired, so that there is nothing to take over", deviceTable)
+		return fmt.Errorf("the table %s has no device: no account of this program is paired, so there is nothing to import", deviceTable)
 	}
 	owners, err := p.owners(ctx, devices)
 	if err != nil {
@@ -109,7 +109,7 @@ func (p *Plan) make(ctx context.Context) (err error) {
 	return p.measure(ctx)
 }
 
-// devices are the JIDs of the devices in the source.
+// devices returns the JIDs of the devices in the source.
 func (p *Plan) devices(ctx context.Context) (jids []string, err error) {
 	err = readDevices(ctx, p.sources, func(c device.Credentials, r *table.Row) error {
 		if _, err := device.NewImage(c); err != nil {
@@ -121,7 +121,7 @@ func (p *Plan) devices(ctx context.Context) (jids []string, err error) {
 	return jids, err
 }
 
-// owners are the instances that the program has, by the JIDs of their devices.
+// owners returns the instances that the program has, by the JIDs of their devices.
 func (p *Plan) owners(ctx context.Context, devices []string) (map[string]*belonging, error) {
 	owners := map[string]*belonging{}
 	if p.app == nil {
@@ -149,7 +149,7 @@ func (p *Plan) owners(ctx context.Context, devices []string) (map[string]*belong
 	return owners, err
 }
 
-// chosenOf is the device of an instance whose account has several.
+// chosenOf returns the device of an instance whose account has several.
 func (p *Plan) chosenOf(of []string, b *belonging) ([]string, error) {
 	for _, jid := range of {
 		if slices.ContainsFunc(p.o.Names, func(n Naming) bool { return n.JID == jid }) {
@@ -159,7 +159,7 @@ func (p *Plan) chosenOf(of []string, b *belonging) ([]string, error) {
 	return nil, fmt.Errorf("the instance %.100q belongs to the account %s, which has %d devices in the store (%s); say which it is with --name DEVICE=NAME", b.name, b.jid, len(of), strings.Join(of, ", "))
 }
 
-// matching are the devices that a JID means: the one, or those of the account.
+// matching returns the devices of a JID: a single one, or those of the account.
 func matching(devices []string, jid string) (of []string, err error) {
 	if jid == "" {
 		return nil, nil
@@ -185,7 +185,7 @@ func matching(devices []string, jid string) (of []string, err error) {
 	return of, nil
 }
 
-// leaveTables lists the tables that hold something for which there is no place.
+// leaveTables lists the tables with data that is not imported.
 func (p *Plan) leaveTables(ctx context.Context) error {
 	known := []string{versionTable, deviceTable, lidTable, "sqlite_sequence", "sqlite_stat1", "sqlite_stat4"}
 	for _, part := range parts(p.o.Now) {
@@ -213,14 +213,14 @@ func (p *Plan) leaveTables(ctx context.Context) error {
 	if p.app != nil && !p.o.Messages {
 		name, _ := p.app.messages()
 		if columns, err := p.sources.columns(ctx, name); err != nil || columns != nil {
-			p.Left = append(p.Left, "stored messages and contacts; --messages takes them over")
+			p.Left = append(p.Left, "stored messages and contacts; --messages imports them")
 			return err
 		}
 	}
 	return nil
 }
 
-// measure finds out how much each account has.
+// measure determines the size of each account.
 func (p *Plan) measure(ctx context.Context) error {
 	byJID, byID := map[string]*planned{}, map[string]*planned{}
 	for _, a := range p.accounts {
@@ -249,10 +249,10 @@ func (p *Plan) measure(ctx context.Context) error {
 	return count(name, owner, byID)
 }
 
-// Len is how many accounts there are to take over.
+// Len returns the number of accounts to import.
 func (p *Plan) Len() int { return len(p.accounts) }
 
-// Close frees the source.
+// Close closes the source.
 func (p *Plan) Close() error {
 	if p.sources == nil {
 		return nil
@@ -260,7 +260,7 @@ func (p *Plan) Close() error {
 	return p.sources.close()
 }
 
-// Unchanged returns ErrChanged when the source is another than when it was opened.
+// Unchanged returns ErrChanged when the source has changed since it was opened.
 func (p *Plan) Unchanged() error {
 	if p.sources == nil {
 		return nil
@@ -294,7 +294,7 @@ func (p *Plan) Each(ctx context.Context, fn func(*Account) error) error {
 	return nil
 }
 
-// gather makes the accounts of a group, in its order.
+// gather builds the accounts of a group, in order.
 func (p *Plan) gather(ctx context.Context, group []*planned) ([]*Account, error) {
 	byJID, byID := map[string]*Account{}, map[string]*Account{}
 	all := make([]*Account, len(group))
@@ -340,7 +340,7 @@ func (p *Plan) gather(ctx context.Context, group []*planned) ([]*Account, error)
 	return all, nil
 }
 
-// account is an account with what the program around it knew.
+// account returns an account with the data of the program around it.
 func (p *Plan) account(from *planned, c device.Credentials) (*Account, error) {
 	image, err := device.NewImage(c)
 	if err != nil {
@@ -359,7 +359,7 @@ func (p *Plan) account(from *planned, c device.Credentials) (*Account, error) {
 	return a, nil
 }
 
-// identify gives an account its name, its token and its owner.
+// identify sets the name, the token and the owner of an account.
 func (o *Options) identify(a *Account, name, token string) {
 	a.Import.Name, a.Import.Mint = name, o.Mint
 	a.Import.OwnerJID, a.Import.OwnerLID, a.Import.PushName = a.Device.Account(), a.Device.AccountLID(), a.Device.PushName()

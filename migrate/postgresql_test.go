@@ -14,9 +14,9 @@ import (
 	"postern/migrate/table"
 )
 
-// TestAStoreInPostgreSQLIsTakenOverAsOneInSQLite has the same rows in both, and wants
+// TestPostgreSQLAndSQLiteImportsAreEqual has the same rows in both, and wants
 // the same devices of the file and of each text.
-func TestAStoreInPostgreSQLIsTakenOverAsOneInSQLite(t *testing.T) {
+func TestPostgreSQLAndSQLiteImportsAreEqual(t *testing.T) {
 	path := whatsmeowStore(t, annaDevice, berndJID)
 	server := migratetest.StartPostgreSQL(t)
 	server.Exec(t, inPostgreSQL(t, path))

@@ -8,7 +8,7 @@ import (
 	"postern/internal/plural"
 )
 
-// Report writes what a plan takes over, account by account.
+// Report writes what a plan imports, account by account.
 type Report struct {
 	w io.Writer
 	n int
@@ -25,7 +25,7 @@ func NewReport(w io.Writer, p *Plan) *Report {
 	return &Report{w: w}
 }
 
-// Account writes what becomes of an account.
+// Account writes the result for an account.
 func (r *Report) Account(a *Account) {
 	r.n++
 	fmt.Fprintf(r.w, "\n%s  %s\n", a.Import.Name, a.Device.JID())
@@ -34,10 +34,10 @@ func (r *Report) Account(a *Account) {
 		counts[i] = fmt.Sprintf("%s: %d", c.What, c.N)
 	}
 	if len(counts) > 0 {
-		fmt.Fprintf(r.w, "  taken over: %s\n", strings.Join(counts, ", "))
+		fmt.Fprintf(r.w, "  imported: %s\n", strings.Join(counts, ", "))
 	}
 	for _, text := range a.Kept {
-		fmt.Fprintf(r.w, "  taken over: %s\n", text)
+		fmt.Fprintf(r.w, "  imported: %s\n", text)
 	}
 	if a.NewToken == "" {
 		fmt.Fprintln(r.w, "  token: the old one stays valid")
@@ -49,10 +49,10 @@ func (r *Report) Account(a *Account) {
 	}
 }
 
-// End writes what is left of the plan, and what must not happen any more.
+// End writes the summary of the plan, and warns about the old program.
 func (r *Report) End(p *Plan, dry bool) {
 	for _, name := range p.Here {
-		fmt.Fprintf(r.w, "\n%s  was taken over before, and stays as it is\n", name)
+		fmt.Fprintf(r.w, "\n%s  was imported before and is unchanged\n", name)
 	}
 	if len(p.Left) > 0 {
 		fmt.Fprintln(r.w)
@@ -61,8 +61,8 @@ func (r *Report) End(p *Plan, dry bool) {
 		fmt.Fprintf(r.w, "left out: %s\n", text)
 	}
 	if dry {
-		fmt.Fprintf(r.w, "\nNothing was written: %s would be taken over. Without --dry-run that happens, and then\nthe old program must never run again with these sessions: both would encrypt with the same keys.\n", plural.Of(r.n, "account"))
+		fmt.Fprintf(r.w, "\nNothing was written: %s would be imported. After an import without --dry-run the old program must\nnever run again with these sessions: both would encrypt with the same keys.\n", plural.Of(r.n, "account"))
 		return
 	}
-	fmt.Fprintf(r.w, "\n%s taken over. The old program must NEVER run again with these sessions: both would encrypt with\nthe same keys, and messages would be lost or readable to others. Remove its sessions, and what starts it.\n", plural.Of(r.n, "account is", "accounts are"))
+	fmt.Fprintf(r.w, "\n%s imported. The old program must NEVER run again with these sessions: both would encrypt with\nthe same keys, and messages would be lost or readable to others. Remove its sessions, and whatever starts it.\n", plural.Of(r.n, "account is", "accounts are"))
 }

@@ -106,7 +106,7 @@ func fill(t testing.TB, d *wastore.Device) {
 	must(d.LIDs.PutLIDMapping(ctx, types.NewJID("99"+d.ID.User, types.HiddenUserServer), types.NewJID("4915"+d.ID.User, types.DefaultUserServer)))
 }
 
-// options are those of a plan over files.
+// options returns those of a plan over files.
 func options(from ...string) Options {
 	return Options{
 		From: from, Rules: instance.Rules{}, Now: time.Now(),
@@ -115,7 +115,7 @@ func options(from ...string) Options {
 	}
 }
 
-// accounts are those of a plan, by name.
+// accounts returns those of a plan, by name.
 func accounts(t testing.TB, o Options) (map[string]*Account, *Plan) {
 	t.Helper()
 	p, err := Whatsmeow(t.Context(), o)

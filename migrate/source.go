@@ -18,14 +18,14 @@ import (
 	"postern/migrate/table"
 )
 
-// sources are the files of one program, whose tables stand beside each other.
+// sources are the files of one program, read as one set of tables.
 type sources struct {
 	files    []*file
 	by       map[string]*file // the one that has a table
 	warnings []string
 }
 
-// file is one of the files, with what tells that it did not change.
+// file is one of the files, with the data to detect changes.
 type file struct {
 	table.Source
 	path string
@@ -33,10 +33,10 @@ type file struct {
 	at   time.Time
 }
 
-// databases are how files of SQLite are named; only these count in a folder.
+// databases are the name suffixes of SQLite files; others in a folder are ignored.
 var databases = []string{".db", ".sqlite", ".sqlite3"}
 
-// openSources opens files, and in the place of a folder the databases in it.
+// openSources opens files, and in place of a folder the databases in it.
 func openSources(ctx context.Context, paths []string) (*sources, error) {
 	all, err := inFolders(paths)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *sources) open(ctx context.Context, path string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no file that can be read twice; write it to a file first", path)
+		return fmt.Errorf("%s cannot be read twice; write it to a regular file first", path)
 	}
 	isDatabase, err := beginsAs(path, sqlite.Magic)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *sources) open(ctx context.Context, path string) error {
 	s.files = append(s.files, f)
 	for _, name := range f.Tables() {
 		if other := s.by[name]; other != nil && strings.HasPrefix(name, "whatsmeow_") {
-			return fmt.Errorf("%s and %s both have the table %s; take over one after the other", other.path, path, name)
+			return fmt.Errorf("%s and %s both have the table %s; import one after the other", other.path, path, name)
 		}
 		if s.by[name] == nil {
 			s.by[name] = f
@@ -142,7 +142,7 @@ func (s *sources) close() (err error) {
 
 func (s *sources) has(name string) bool { return s.by[name] != nil }
 
-// rows calls fn with each row of a table; one that is not there has none.
+// rows calls fn with each row of a table; a missing table has none.
 func (s *sources) rows(ctx context.Context, name string, fn func(*table.Row) error) error {
 	f := s.by[name]
 	if f == nil {
@@ -157,7 +157,7 @@ func (s *sources) rows(ctx context.Context, name string, fn func(*table.Row) err
 	return nil
 }
 
-// columns are the columns of the first row of a table; nil: it has none.
+// columns returns the columns of the first row of a table; nil: it has none.
 func (s *sources) columns(ctx context.Context, name string) (columns []string, err error) {
 	err = s.rows(ctx, name, func(r *table.Row) error {
 		columns = r.Columns
@@ -172,11 +172,11 @@ func (s *sources) columns(ctx context.Context, name string) (columns []string, e
 // errEnough ends the reading of a table.
 var errEnough = errors.New("enough")
 
-// ErrChanged tells that the source was written to while it was read.
-var ErrChanged = errors.New("the source changed while it was read; stop the program that writes it, and begin again")
+// ErrChanged means that the source was changed while it was read.
+var ErrChanged = errors.New("the source changed while it was read; stop the program that writes it, and try again")
 
-// unchanged returns ErrChanged when a file is another than it was when it was opened,
-// or got a write-ahead log beside it.
+// unchanged returns ErrChanged when a file has changed since it was opened,
+// or has a new write-ahead log.
 func (s *sources) unchanged() error {
 	for _, f := range s.files {
 		info, err := os.Stat(f.path)

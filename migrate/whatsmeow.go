@@ -30,7 +30,7 @@ type part struct {
 	add          func(i *device.Image, r *table.Row) error
 }
 
-// parts are all of them. The rules are those of the image.
+// parts returns all of them. The rules are those of the image.
 func parts(now time.Time) []part {
 	return []part{
 		{"whatsmeow_identity_keys", "our_jid", "identities", func(i *device.Image, r *table.Row) error {
@@ -89,7 +89,7 @@ func small(n int64) uint32 {
 // checkSchema refuses a store of another schema than those that are understood.
 func checkSchema(ctx context.Context, s *sources) error {
 	if !s.has(deviceTable) {
-		return fmt.Errorf("there is no table %s: this is not the store of a program on the whatsmeow library, or only a part of it was given; give each file or dump with a --from of its own", deviceTable)
+		return fmt.Errorf("there is no table %s: this is not the store of a program on the whatsmeow library, or only a part of it was given; give each file or dump with its own --from", deviceTable)
 	}
 	version, found := int64(0), false
 	err := s.rows(ctx, versionTable, func(r *table.Row) error {
@@ -100,11 +100,11 @@ func checkSchema(ctx context.Context, s *sources) error {
 	case err != nil:
 		return err
 	case !found:
-		return fmt.Errorf("the table %s is missing or empty, so that the schema of the store is not known; dump the whole database", versionTable)
+		return fmt.Errorf("the table %s is missing or empty, so the schema of the store is unknown; dump the whole database", versionTable)
 	case version < firstSchema:
-		return fmt.Errorf("the store has the schema %d, older than %d; start the old program in a newer release once, which brings it up to date", version, firstSchema)
+		return fmt.Errorf("the store has the schema %d, older than %d; run a newer release of the old program once to upgrade it", version, firstSchema)
 	case version > lastSchema:
-		return fmt.Errorf("the store has the schema %d, newer than %d, which this release of Postern knows; take a newer release", version, lastSchema)
+		return fmt.Errorf("the store has the schema %d, newer than %d, which this release of Postern supports; use a newer release", version, lastSchema)
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func TestAStoreThatIsNotUnderstoodIsRefused(t *testing.T) {
 		"an older one":          {"UPDATE whatsmeow_version SET version = 7", "older than 8"},
 		"none":                  {"DELETE FROM whatsmeow_version", "whatsmeow_version is missing or empty"},
 		"no device":             {"DELETE FROM whatsmeow_device", "no account of this program is paired"},
-		"no table of devices":   {"DROP TABLE whatsmeow_device", "a --from of its own"},
+		"no table of devices":   {"DROP TABLE whatsmeow_device", "its own --from"},
 		"a key of another size": {"PRAGMA ignore_check_constraints=1; UPDATE whatsmeow_device SET noise_key = X'00'", "the noise key must have 32 bytes"},
 		"a JID that is none":    {"PRAGMA foreign_keys=0; UPDATE whatsmeow_device SET jid = 'x'", "not the JID of a device"},
 	} {
@@ -89,8 +89,8 @@ func TestAStoreThatIsNotUnderstoodIsRefused(t *testing.T) {
 	}
 }
 
-// TestARowThatBreaksARuleIsNamedAndTheOthersAreTakenOver damages single rows.
-func TestARowThatBreaksARuleIsNamedAndTheOthersAreTakenOver(t *testing.T) {
+// TestInvalidRowsAreReportedAndSkipped damages single rows.
+func TestInvalidRowsAreReportedAndSkipped(t *testing.T) {
 	path := whatsmeowStore(t, annaDevice)
 	run(
 		t, path, "PRAGMA ignore_check_constraints=1; PRAGMA foreign_keys=0; INSERT INTO whatsmeow_sessions VALUES ('"+annaDevice+"', '1:0', X'7B7D'), ('"+annaDevice+"', '2:0', NULL)",
@@ -100,7 +100,7 @@ func TestARowThatBreaksARuleIsNamedAndTheOthersAreTakenOver(t *testing.T) {
 		"CREATE TABLE chatwoot_links (a); ", "INSERT INTO chatwoot_links VALUES (1)", "CREATE TABLE nothing_in_it (a)",
 	)
 	all, p := accounts(t, options(path))
-	says(t, all["4915112345678"].Left, "2 rows of whatsmeow_sessions", "1 row of whatsmeow_pre_keys", "must have 32 bytes, not 1", "1 row of whatsmeow_contacts", "1 row of whatsmeow_lid_map", "muted_until is no whole number")
+	says(t, all["4915112345678"].Left, "2 rows of whatsmeow_sessions", "1 row of whatsmeow_pre_keys", "must have 32 bytes, not 1", "1 row of whatsmeow_contacts", "1 row of whatsmeow_lid_map", "muted_until is not an integer")
 	if len(p.Left) != 1 || p.Left[0] != "the tables chatwoot_links" {
 		t.Errorf("%q", p.Left)
 	}
@@ -119,8 +119,8 @@ func TestASourceThatChangesIsRefused(t *testing.T) {
 	}
 }
 
-// TestWhatIsBesideAFileIsFoundBehindALink: part of the newest keys would be missing.
-func TestWhatIsBesideAFileIsFoundBehindALink(t *testing.T) {
+// TestFilesBesideASymlinkTargetAreFound: part of the newest keys would be missing.
+func TestFilesBesideASymlinkTargetAreFound(t *testing.T) {
 	path := whatsmeowStore(t, annaDevice)
 	link := filepath.Join(t.TempDir(), "link.db")
 	if err := os.Symlink(path, link); err != nil {
@@ -194,7 +194,7 @@ func TestNamesOfAccounts(t *testing.T) {
 	all, _ := accounts(t, named())
 	for _, name := range []string{"4915112345678-7", "4915112345678-9", "4915187654321"} {
 		if all[name] == nil {
-			t.Errorf("nobody is named %s", name)
+			t.Errorf("no account is named %s", name)
 		}
 	}
 	all, _ = accounts(t, named(annaDevice+"=anna", "4915187654321@s.whatsapp.net=bernd"))
@@ -217,8 +217,8 @@ func TestNamesOfAccounts(t *testing.T) {
 		"two of one name":            {named(annaDevice+"=a", second+"=a"), `both be named "a"`},
 		"a name with a space":        {named(annaDevice + "=my shop"), "must have 1 to 255 characters"},
 		"a reserved name":            {named(annaDevice + "=create"), "reserved word"},
-		"a name that exists here":    {taken, "exists here already; give 4915187654321:1@s.whatsapp.net another name"},
-		"a device that is here":      {moved, `is here already, as the instance "shop"`},
+		"a name that exists here":    {taken, "already exists here; give 4915187654321:1@s.whatsapp.net another name"},
+		"a device that is here":      {moved, `already exists, as the instance "shop"`},
 		"a name of another's number": {named(berndJID + "=4915112345678-7"), "both be named"},
 	} {
 		if _, err := Whatsmeow(t.Context(), c.o); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -247,8 +247,8 @@ func TestNamesOfAccounts(t *testing.T) {
 	}
 }
 
-// TestAccountsThatDoNotFitTogetherAreGatheredOneAfterTheOther has groups of one.
-func TestAccountsThatDoNotFitTogetherAreGatheredOneAfterTheOther(t *testing.T) {
+// TestLargeAccountsAreReadOneByOne has groups of one.
+func TestLargeAccountsAreReadOneByOne(t *testing.T) {
 	_, p := accounts(t, options(whatsmeowStore(t, annaDevice, berndJID)))
 	for _, a := range p.accounts {
 		if a.size < 1000 {
@@ -268,8 +268,8 @@ func TestAccountsThatDoNotFitTogetherAreGatheredOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// TestADamagedSourceIsAnErrorWithItsPlace cuts a file and a text.
-func TestADamagedSourceIsAnErrorWithItsPlace(t *testing.T) {
+// TestDamagedSourceIsReportedWithItsPlace cuts a file and a text.
+func TestDamagedSourceIsReportedWithItsPlace(t *testing.T) {
 	path := whatsmeowStore(t, annaDevice)
 	raw, _ := os.ReadFile(path)
 	damaged := bytes.Clone(raw)

@@ -104,6 +104,8 @@ func TestHistoryDownloadIsRetried(t *testing.T) {
 	r := newRigAlone(t)
 	r.session.history.pause = 10 * time.Millisecond
 	phone, other := r.pair(), r.contact()
+	r.synced()
+	r.acts(phone, `{"do":"app-state-keys"}`) // the phone has sent a new device all that it sends by itself
 	r.ask(phone, `{"do":"past","with":"`+other.Number()+`","messages":20,"blob":true}`)
 	r.net.SetFaults(sandbox.Faults{MediaError: 500})
 	refused := func(n int) {

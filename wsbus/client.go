@@ -120,7 +120,7 @@ func (c *client) reach(seq uint64) {
 	c.newest = max(c.newest, seq)
 }
 
-// published is the newest sequence known of while the client is not live.
+// published returns the newest sequence known of while the client is not live.
 func (c *client) published() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -297,7 +297,7 @@ func (c *client) serve(conn *websocket.Conn, wire net.Conn) {
 	reader.Wait()
 	stopPings()
 	if code == CodeSlow && !c.resume {
-		c.hub.log.Warn("websocket client closed; it reads too slowly: raise websocket.send_buffer, or have it use since and connect again", "code", int(code), "reason", why)
+		c.hub.log.Warn("websocket client closed; it reads too slowly: raise websocket.send_buffer, or let it reconnect with since", "code", int(code), "reason", why)
 	} else {
 		c.hub.log.Debug("websocket client closed", "code", int(code), "reason", why)
 	}

@@ -40,7 +40,7 @@ func TestEachEndHasItsCloseCode(t *testing.T) {
 	}
 }
 
-func TestAConnectionEndsWith4001WhenItsTokenExpires(t *testing.T) {
+func TestExpiredTokenClosesWith4001(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.expires = time.Now().Add(50 * time.Millisecond)
 	if got := closeCode(t, w.dial(t, "/global")); got != CodeExpired {
@@ -48,7 +48,7 @@ func TestAConnectionEndsWith4001WhenItsTokenExpires(t *testing.T) {
 	}
 }
 
-func TestATokenThatIsReplacedDuringTheHandshakeRefusesTheClient(t *testing.T) {
+func TestTokenReplacedDuringHandshakeIsRefused(t *testing.T) {
 	w := newWorld(t, Config{})
 	replaced := errors.New("replaced")
 	w.check = func() error {
@@ -63,7 +63,7 @@ func TestATokenThatIsReplacedDuringTheHandshakeRefusesTheClient(t *testing.T) {
 	w.waitForClients(t, 0)
 }
 
-func TestAClientThatDoesNotReadIsClosedAndTheOthersGoOn(t *testing.T) {
+func TestSlowClientIsClosedAlone(t *testing.T) {
 	w := newWorld(t, Config{SendBuffer: 8})
 	slow, good := w.dial(t, "/instance"), w.dial(t, "/instance")
 	body := []byte(strings.Repeat("x", 1<<20))
@@ -80,7 +80,7 @@ func TestAClientThatDoesNotReadIsClosedAndTheOthersGoOn(t *testing.T) {
 	w.waitForClients(t, 1)
 }
 
-func TestAClientThatTakesNoMessageInTimeIsClosed(t *testing.T) {
+func TestWriteTimeoutClosesTheClient(t *testing.T) {
 	w := newWorld(t, Config{WriteTimeout: 50 * time.Millisecond})
 	w.dial(t, "/instance") // never reads
 	w.hub.PublishInstance(event.Notice{Kind: event.MessagesUpsert, InstanceID: 7, Body: make([]byte, 1<<24)})
@@ -90,7 +90,7 @@ func TestAClientThatTakesNoMessageInTimeIsClosed(t *testing.T) {
 	}
 }
 
-func TestAnEndDoesNotWaitForAMessageThatIsNotTaken(t *testing.T) {
+func TestCloseDoesNotWaitForAnUnreadMessage(t *testing.T) {
 	w := newWorld(t, Config{WriteTimeout: time.Minute})
 	w.dial(t, "/instance") // never reads
 	w.hub.PublishInstance(event.Notice{Kind: event.MessagesUpsert, InstanceID: 7, Body: make([]byte, 1<<24)})
@@ -124,13 +124,13 @@ func TestASlowClientThatStillReadsLearnsWhy(t *testing.T) {
 	}
 }
 
-func TestASilentClientIsClosedAfterThePongTimeout(t *testing.T) {
+func TestPongTimeoutClosesTheClient(t *testing.T) {
 	w := newWorld(t, Config{PingInterval: 20 * time.Millisecond, PongTimeout: 50 * time.Millisecond})
 	w.dial(t, "/global") // never reads, so never answers a ping
 	w.waitForClients(t, 0)
 }
 
-func TestPingsGoOutEvery25SecondsUnlessConfiguredOtherwise(t *testing.T) {
+func TestPingIntervalIsConfigurable(t *testing.T) {
 	if got := New(Config{}).cfg; got.PingInterval != 25*time.Second || got.PongTimeout != time.Minute ||
 		got.WriteTimeout != 10*time.Second || got.SendBuffer != 256 {
 		t.Errorf("defaults: %+v", got)
@@ -157,7 +157,7 @@ func TestCloseEndsAllClientsAndRefusesNewOnes(t *testing.T) {
 	}
 }
 
-func TestWhatIsQueuedAtAStopIsStillSent(t *testing.T) {
+func TestStopSendsQueuedMessages(t *testing.T) {
 	w := newWorld(t, Config{})
 	conn := w.dial(t, "/instance")
 	for range 200 {

@@ -76,7 +76,7 @@ func (w *world) tellUnstored(text string) {
 	w.hub.PublishInstance(event.Notice{Kind: event.MessagesUpsert, InstanceID: 7, Body: []byte(text)})
 }
 
-func TestSinceOfADurableInstanceReplaysAndGoesOnLive(t *testing.T) {
+func TestSinceReplaysDurableEventsThenGoesLive(t *testing.T) {
 	w := newWorld(t, Config{})
 	stored := w.kept.store(200)
 	conn, answer := w.dialAnswered(t, "/durable?since=20")
@@ -88,7 +88,7 @@ func TestSinceOfADurableInstanceReplaysAndGoesOnLive(t *testing.T) {
 	wantEvents(t, conn, live)
 }
 
-func TestSinceOfADurableInstanceHasTheRulesOfAPosition(t *testing.T) {
+func TestSinceOfDurableInstanceIsValidated(t *testing.T) {
 	w := newWorld(t, Config{})
 	stored := w.kept.store(9)
 	if err := w.refusal(t, "/durable?since=10"); !errors.Is(err, ErrAhead) {
@@ -109,7 +109,7 @@ func TestSinceOfADurableInstanceHasTheRulesOfAPosition(t *testing.T) {
 	wantHeaders(t, answer, "9", "9")
 }
 
-func TestWithoutSinceAClientOfADurableInstanceGetsWhatIsStoredLaterOnce(t *testing.T) {
+func TestDurableClientWithoutSinceGetsNewEventsOnce(t *testing.T) {
 	w := newWorld(t, Config{})
 	stored := w.kept.store(5)
 	conn, answer := w.dialAnswered(t, "/durable")
@@ -122,7 +122,7 @@ func TestWithoutSinceAClientOfADurableInstanceGetsWhatIsStoredLaterOnce(t *testi
 	wantEvents(t, conn, later[1:])
 }
 
-func TestTheAnswerToAClientOfAnInstanceThatIsNotDurableTellsNoSequence(t *testing.T) {
+func TestHandshakeWithoutDurableHasNoSequence(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.kept.store(3)
 	_, answer := w.dialAnswered(t, "/instance")
@@ -133,7 +133,7 @@ func TestTheAnswerToAClientOfAnInstanceThatIsNotDurableTellsNoSequence(t *testin
 	}
 }
 
-func TestAClientThatWasThereBeforeDurableGetsBothKindsOfEventsOnce(t *testing.T) {
+func TestClientFromBeforeDurableGetsEventsOnce(t *testing.T) {
 	w := newWorld(t, Config{})
 	conn := w.dial(t, "/instance")
 	w.tellUnstored("a")
@@ -165,7 +165,7 @@ func TestUnnumberedEventReachesLaggingClientWithoutSince(t *testing.T) {
 	}
 }
 
-func TestAnEventThatExpiresBeforeASlowReaderHasItIsNotPassedOver(t *testing.T) {
+func TestExpiredEventIsNotSkippedForSlowReader(t *testing.T) {
 	w := newWorld(t, Config{})
 	stored := w.kept.store(200)
 	for i := range stored {
@@ -181,7 +181,7 @@ func TestAnEventThatExpiresBeforeASlowReaderHasItIsNotPassedOver(t *testing.T) {
 
 // Clients come at random moments, from random positions, while events are stored,
 // and published some time later. Each counts them.
-func TestNoEventOfADurableInstanceIsMissedOrDoubled(t *testing.T) {
+func TestDurableEventsArriveExactlyOnce(t *testing.T) {
 	const total = 600
 	w := newWorld(t, Config{SendBuffer: 2 * total})
 	published := make(chan []Event, total)

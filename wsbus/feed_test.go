@@ -40,7 +40,7 @@ func (c *counter) add(n int64) {
 	c.wake()
 }
 
-// feeding is a world whose path /feed has the counters.
+// feeding returns a world whose path /feed has the counters.
 func feeding(t *testing.T, cfg Config) (w *world, last func() *counter) {
 	t.Helper()
 	var mu sync.Mutex
@@ -61,7 +61,7 @@ func feeding(t *testing.T, cfg Config) (w *world, last func() *counter) {
 	}
 }
 
-func TestAClientWithMessagesOfItsOwnIsSentThemInOrderAsItTakesThem(t *testing.T) {
+func TestFeedMessagesArriveInOrder(t *testing.T) {
 	w, last := feeding(t, Config{SendBuffer: 2})
 	conn := w.dial(t, "/feed")
 	c := last()
@@ -82,7 +82,7 @@ func TestAClientWithMessagesOfItsOwnIsSentThemInOrderAsItTakesThem(t *testing.T)
 	}
 }
 
-func TestEachEndOfAClientWithMessagesOfItsOwnHasItsCloseCode(t *testing.T) {
+func TestFeedCloseCodes(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg  Config
 		do   func(t *testing.T, w *world, conn *websocket.Conn, c *counter)
@@ -119,7 +119,7 @@ func TestEachEndOfAClientWithMessagesOfItsOwnHasItsCloseCode(t *testing.T) {
 	}
 }
 
-func TestAClientWithMessagesOfItsOwnCountsForItsTokenAndIsRefusedWhenItDoesNot(t *testing.T) {
+func TestFeedClientsCountTowardsTheQuota(t *testing.T) {
 	w, last := feeding(t, Config{MaxPerToken: 1})
 	w.dial(t, "/feed")
 	if err := w.refusal(t, "/feed"); !errors.Is(err, ErrTooMany) {

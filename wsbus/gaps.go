@@ -32,7 +32,7 @@ func (c *client) learnGaps() error {
 	return nil
 }
 
-// writeGaps is the value of the header.
+// writeGaps returns the value of the header.
 func writeGaps(gaps []Gap) string {
 	var text strings.Builder
 	for i, g := range gaps {

@@ -22,7 +22,7 @@ func wantGaps(t *testing.T, h http.Header, want string) {
 	}
 }
 
-func TestAReplaySkipsTheEventsOfRemovedBatchesAndTellsWhich(t *testing.T) {
+func TestReplayReportsGapsOfRemovedBatches(t *testing.T) {
 	w := newWorld(t, Config{})
 	var events []Event
 	for n := range 5 {
@@ -61,7 +61,7 @@ func TestAReplaySkipsTheEventsOfRemovedBatchesAndTellsWhich(t *testing.T) {
 }
 
 // What the retention removed is another matter: it is missed, and not skipped.
-func TestAGapDoesNotHideWhatTheRetentionRemoved(t *testing.T) {
+func TestGapDoesNotHideExpiredEvents(t *testing.T) {
 	w := newWorld(t, Config{})
 	for n := range 3 {
 		w.log.emitOf(t, batchOf(n), 3, "one")
@@ -86,7 +86,7 @@ func TestAGapDoesNotHideWhatTheRetentionRemoved(t *testing.T) {
 // A batch that is removed while a replay is on its way leaves a gap that the
 // client does not know. It is closed with its position, from which it gets
 // of it.
-func TestAGapThatComesUpDuringAReplaySendsTheClientAway(t *testing.T) {
+func TestGapDuringReplayClosesTheClient(t *testing.T) {
 	w := newWorld(t, Config{})
 	events := w.log.emitOf(t, batchOf(0), 150, large)
 	events = append(events, w.log.emitOf(t, batchOf(1), 10, "gone")...)
@@ -107,7 +107,7 @@ func TestAGapThatComesUpDuringAReplaySendsTheClientAway(t *testing.T) {
 
 // However many gaps there are, a client that counts them and comes back when it
 // is sent away gets every event that is kept once, and knows its position.
-func TestAClientThatCountsGapsMissesAndDoublesNothing(t *testing.T) {
+func TestGapsKeepSequencesContiguous(t *testing.T) {
 	w := newWorld(t, Config{})
 	const total = 3*maxGaps + 50
 	var kept []Event
@@ -125,7 +125,7 @@ func TestAClientThatCountsGapsMissesAndDoublesNothing(t *testing.T) {
 			kept = slices.Delete(kept, i, i+1)
 		}
 	}
-	position, visits := uint64(1), 0 // 0 would ask for what is kept
+	position, visits := uint64(1), 0 // 0 would ask for all stored events
 	kept = kept[1:]
 	for ; len(kept) > 0 && visits < 100; visits++ {
 		position, kept = w.countOn(t, position, kept)

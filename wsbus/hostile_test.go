@@ -38,7 +38,7 @@ func (w *world) raw(t *testing.T) *rawClient {
 	return c
 }
 
-// frame is a masked frame of a client: its first byte, then the payload.
+// frame returns a masked frame of a client: its first byte, then the payload.
 func frame(first byte, payload string) string {
 	mask := "\x11\x22\x33\x44"
 	head := []byte{first}
@@ -93,7 +93,7 @@ type hostileFrames struct {
 	want  []int // close codes; 0: cut off without one
 }
 
-// hostile is what a client may send that ends its connection.
+// hostile returns what a client may send that ends its connection.
 func hostile() map[string]hostileFrames {
 	return map[string]hostileFrames{
 		"a text":                              {frame(text, "hello"), []int{1008}},
@@ -141,7 +141,7 @@ func TestHostileFramesEndTheirOwnConnectionOnly(t *testing.T) {
 	}
 }
 
-func TestAFrameThatNeverEndsIsClosedByThePing(t *testing.T) {
+func TestPingClosesAnEndlessFrame(t *testing.T) {
 	w := newWorld(t, Config{PingInterval: 20 * time.Millisecond, PongTimeout: 50 * time.Millisecond})
 	_, _ = io.WriteString(w.raw(t), "\x89") // half a header
 	w.waitForClients(t, 0)
@@ -195,9 +195,9 @@ func TestPingFloodDoesNotBlockOthers(t *testing.T) {
 	w.waitForClients(t, 1)
 }
 
-// TestAFloodOfPingsIsNotAnsweredForEver: a client that reads all its answers
+// TestPingFloodIsLimited: a client that reads all its answers
 // would keep the program busy for nothing.
-func TestAFloodOfPingsIsNotAnsweredForEver(t *testing.T) {
+func TestPingFloodIsLimited(t *testing.T) {
 	for _, opcode := range []byte{ping, pong} {
 		w := newWorld(t, Config{})
 		bad := w.raw(t)
@@ -229,8 +229,8 @@ func TestAFloodOfPingsIsNotAnsweredForEver(t *testing.T) {
 	}
 }
 
-// TestAClientMayPingAsOftenAsAnyPersonNeeds: each half second for an hour.
-func TestAClientMayPingAsOftenAsAnyPersonNeeds(t *testing.T) {
+// TestReasonablePingRateIsAllowed: each half second for an hour.
+func TestReasonablePingRateIsAllowed(t *testing.T) {
 	m := meter{}
 	now := time.Now()
 	for range 7200 {

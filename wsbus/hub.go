@@ -343,7 +343,7 @@ func (h *Hub) each(fn func(*client)) {
 	}
 }
 
-// Stats is the number of clients, and of those closed for slowness so far.
+// Stats returns the number of clients, and of those closed for slowness so far.
 func (h *Hub) Stats() (clients int, slow uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -380,7 +380,7 @@ func (h *Hub) Close(ctx context.Context) error {
 }
 
 // OriginAllowed reports whether a handshake with these Origin and Host headers
-// may go on.
+// may continue.
 func (h *Hub) OriginAllowed(origin, host string) bool {
 	switch {
 	case origin == "":

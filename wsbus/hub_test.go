@@ -8,7 +8,7 @@ import (
 	"postern/event"
 )
 
-func TestAClientGetsItsOwnEventsInOrderByteForByte(t *testing.T) {
+func TestClientGetsItsEventsInOrder(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.kinds = []event.Kind{event.BatchCreated, event.BatchProgress}
 	conn := w.dial(t, "/global")

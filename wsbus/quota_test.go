@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestATokenHasAtMostMaxPerTokenClients(t *testing.T) {
+func TestMaxPerTokenLimitsClients(t *testing.T) {
 	w := newWorld(t, Config{MaxPerToken: 2})
 	first := w.dial(t, "/global?token=a")
 	w.dial(t, "/instance?token=a")

@@ -23,7 +23,7 @@ func wantHeaders(t *testing.T, h http.Header, newest, since string) {
 	}
 }
 
-func TestSinceReplaysTheEventsAfterItAndThenGoesOnLive(t *testing.T) {
+func TestSinceReplaysThenGoesLive(t *testing.T) {
 	w := newWorld(t, Config{})
 	stored := w.log.emit(t, event.BatchProgress, 200) // several pages
 	conn, answer := w.dialAnswered(t, "/global?since=20")
@@ -35,7 +35,7 @@ func TestSinceReplaysTheEventsAfterItAndThenGoesOnLive(t *testing.T) {
 	wantEvents(t, conn, live)
 }
 
-func TestTheUpgradeTellsTheNewestSequenceWithoutSinceToo(t *testing.T) {
+func TestHandshakeReportsTheNewestSequence(t *testing.T) {
 	w := newWorld(t, Config{})
 	conn, answer := w.dialAnswered(t, "/global")
 	wantHeaders(t, answer, "0", "")
@@ -143,7 +143,7 @@ func TestAReplayObeysTheEventFilter(t *testing.T) {
 // large makes a hundred events more than a connection's buffers hold.
 var large = strings.Repeat("x", 200<<10)
 
-func TestASlowReplayIsNotTooSlowHoweverManyEventsAreMadeMeanwhile(t *testing.T) {
+func TestSlowReplayIsNotClosedAsSlow(t *testing.T) {
 	w := newWorld(t, Config{SendBuffer: 2})
 	want := w.log.emitText(t, event.BatchProgress, 100, large)
 	conn := w.dial(t, "/global?since=0")
@@ -200,7 +200,7 @@ func (p *pageCounter) EventsAfter(owner uuid.UUID, seq uint64, limit int) ([]Eve
 }
 
 // Closing the file waits for the transactions that are open.
-func TestNoTransactionIsOpenWhileASlowClientIsWrittenTo(t *testing.T) {
+func TestSlowWriteHoldsNoTransaction(t *testing.T) {
 	w := newWorld(t, Config{})
 	events := w.log.emitText(t, event.BatchProgress, 200, large)
 	conn := w.dial(t, "/global?since=0")
@@ -213,7 +213,7 @@ func TestNoTransactionIsOpenWhileASlowClientIsWrittenTo(t *testing.T) {
 	}
 }
 
-func TestAnEventPrunedDuringTheReplayIsNotPassedOver(t *testing.T) {
+func TestEventPrunedDuringReplayIsNotSkipped(t *testing.T) {
 	w := newWorld(t, Config{})
 	events := w.log.emitText(t, event.BatchProgress, 200, large)
 	conn := w.dial(t, "/global?since=1")
@@ -228,7 +228,7 @@ func TestAnEventPrunedDuringTheReplayIsNotPassedOver(t *testing.T) {
 	}
 }
 
-func TestAStopEndsAReplayThatIsNotRead(t *testing.T) {
+func TestStopEndsAnUnreadReplay(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.log.emitText(t, event.BatchProgress, 200, large)
 	w.dial(t, "/global?since=0")
@@ -237,7 +237,7 @@ func TestAStopEndsAReplayThatIsNotRead(t *testing.T) {
 	}
 }
 
-func TestAStopDoesNotWaitForTheEndOfAReplay(t *testing.T) {
+func TestStopDoesNotWaitForAReplay(t *testing.T) {
 	w := newWorld(t, Config{})
 	events := w.log.emitText(t, event.BatchProgress, 200, large)
 	conn := w.dial(t, "/global?since=0")
@@ -261,7 +261,7 @@ func TestAStopDoesNotWaitForTheEndOfAReplay(t *testing.T) {
 // Clients come at random moments, from random positions, while events are
 // stored, and published some time later. Each counts: what it got it starts
 // from, and one for every message.
-func TestNoEventIsMissedOrDoubledWhereTheReplayGoesLive(t *testing.T) {
+func TestReplayToLiveIsExactlyOnce(t *testing.T) {
 	const total = 600
 	w := newWorld(t, Config{SendBuffer: total})
 	published := make(chan []Event, total)

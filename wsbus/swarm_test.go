@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// runSwarm is the process of a benchmark's clients. It says "ready" when all are
+// runSwarm returns the process of a benchmark's clients. It says "ready" when all are
 // connected, "plugged" when those that read have the first event, and a report
 // when its input ends. The plan is the server's address,
 // the number of clients, and how many of them read nothing.

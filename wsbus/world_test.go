@@ -132,7 +132,7 @@ func (w *world) waitForClients(t testing.TB, want int) {
 	})
 }
 
-// live tells whether all clients of the instance are.
+// live reports whether all clients of the instance are.
 func (w *world) live() bool {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()

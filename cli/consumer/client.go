@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Client talks to a running Postern as its users do.
+// Client calls a running Postern as its users do.
 type Client struct {
 	Base string // "http://host:port"
 	HTTP http.Client
@@ -24,10 +24,10 @@ func NewClient(base string) *Client {
 // Credential is one header of authentication; the zero value is none.
 type Credential struct{ Name, Value string }
 
-// Key is the GlobalApiKey as a credential.
+// Key returns the GlobalApiKey as a credential.
 func Key(key string) Credential { return Credential{"apikey", key} }
 
-// Bearer is a token of an instance or of a user as a credential.
+// Bearer returns a token of an instance or of a user as a credential.
 func Bearer(token string) Credential { return Credential{"Authorization", "Bearer " + token} }
 
 // Call sends in as JSON, none when nil, and reads the answer into out, ignored

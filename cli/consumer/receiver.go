@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// maxWebhook bounds one received webhook: a message with a large thumbnail is
+// maxWebhook limits one received webhook: a message with a large thumbnail is
 // far below it.
 const maxWebhook = 64 << 20
 
@@ -32,7 +32,7 @@ func Receive(status int, got func(Webhook)) http.Handler {
 
 // Answer answers every POST with the status and the line of text that decide
 // chooses, which must be safe for concurrent use. Its context ends when the
-// sender waits no more.
+// sender disconnects.
 func Answer(decide func(context.Context, Webhook) (status int, text string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxWebhook))

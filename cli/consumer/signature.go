@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Tolerance is how far the clocks of sender and receiver may be apart, by
+// Tolerance is the allowed difference between the clocks of sender and receiver, by
 // Standard Webhooks.
 const Tolerance = 5 * time.Minute
 
-// Secret is one with which webhooks are signed.
+// Secret is a signing secret of webhooks.
 type Secret struct{ key []byte }
 
-// ParseSecret reads a secret as it is shown when signing is enabled: whsec_ and
+// ParseSecret parses a secret in the form of the API: whsec_ and
 // the base64 of 24 to 64 bytes. An error does not repeat it.
 func ParseSecret(text string) (Secret, error) {
 	encoded, ok := strings.CutPrefix(text, "whsec_")
@@ -27,7 +27,7 @@ func ParseSecret(text string) (Secret, error) {
 	}
 	key, err := base64.StdEncoding.Strict().DecodeString(encoded)
 	if err != nil {
-		return Secret{}, errors.New("a signing secret is whsec_ and base64; a part of this one is missing or was changed")
+		return Secret{}, errors.New("a signing secret is whsec_ and base64; this one is incomplete or was changed")
 	}
 	if len(key) < 24 || len(key) > 64 {
 		return Secret{}, fmt.Errorf("a signing secret has 24 to 64 bytes, not %d", len(key))
@@ -36,8 +36,8 @@ func ParseSecret(text string) (Secret, error) {
 }
 
 // Verify returns nil when one of the secrets signed w as Standard Webhooks
-// says, at most tolerance before or after it came. An error says what is wrong
-// and where to look.
+// specifies, at most tolerance before or after its arrival. An error names the fault
+// and its likely cause.
 func Verify(w Webhook, tolerance time.Duration, secrets ...Secret) error {
 	sent, err := signedAt(w)
 	if err != nil {
@@ -48,7 +48,7 @@ func Verify(w Webhook, tolerance time.Duration, secrets ...Secret) error {
 	}
 	switch age := w.At.Sub(sent); {
 	case age > tolerance:
-		return fmt.Errorf("the signature is right, but was made %v ago, which is more than %v: the clocks differ, or it was sent a second time",
+		return fmt.Errorf("the signature is right, but was made %v ago, which is more than %v: the clocks differ, or it is a replay",
 			age.Round(time.Second), tolerance)
 	case age < -tolerance:
 		return fmt.Errorf("the signature is right, but was made %v from now, which is more than %v: the clocks differ", -age.Round(time.Second), tolerance)
@@ -67,10 +67,10 @@ func signedAt(w Webhook) (time.Time, error) {
 	switch {
 	case len(missing) == 0:
 	case w.Header.Get("webhook-signature") == "":
-		return time.Time{}, fmt.Errorf("it is not signed: no %s; signing is not enabled for this destination, or a proxy took the headers away",
+		return time.Time{}, fmt.Errorf("it is not signed: no %s; signing is not enabled for this destination, or a proxy removed the headers",
 			strings.Join(missing, ", no "))
 	default:
-		return time.Time{}, fmt.Errorf("it has a signature, but no %s: a proxy took the headers away", strings.Join(missing, ", no "))
+		return time.Time{}, fmt.Errorf("it has a signature, but no %s: a proxy removed the headers", strings.Join(missing, ", no "))
 	}
 	seconds, err := strconv.ParseInt(w.Header.Get("webhook-timestamp"), 10, 64)
 	if err != nil {
@@ -79,7 +79,7 @@ func signedAt(w Webhook) (time.Time, error) {
 	return time.Unix(seconds, 0), nil
 }
 
-// matches looks for a signature by one of the secrets.
+// matches reports whether one of the secrets made a signature.
 func matches(w Webhook, sent time.Time, secrets []Secret) error {
 	known := 0
 	for one := range strings.FieldsSeq(w.Header.Get("webhook-signature")) {
@@ -99,7 +99,7 @@ func matches(w Webhook, sent time.Time, secrets []Secret) error {
 		}
 	}
 	if known == 0 {
-		return errors.New("webhook-signature has none of version v1")
+		return errors.New("webhook-signature has no signature of version v1")
 	}
 	return errors.New("no signature fits: the secret is that of another destination or was rotated more than a day ago, or a proxy changed the body")
 }

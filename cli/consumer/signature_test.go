@@ -16,7 +16,7 @@ const (
 	theirs = "whsec_HxwdHhsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA="
 )
 
-// signed is a webhook that the reference library signed with each of the secrets.
+// signed returns a webhook that the reference library signed with each of the secrets.
 func signed(t *testing.T, at time.Time, body string, secrets ...string) Webhook {
 	t.Helper()
 	w := Webhook{At: time.Now(), ID: "0199a2b4-0000-7000-8000-000000000001", Header: http.Header{}, Body: []byte(body)}
@@ -86,7 +86,7 @@ func TestAWrongSignatureIsRefusedWithItsReason(t *testing.T) {
 		"another id":       {func(w *Webhook) { w.ID = "0199a2b4-0000-7000-8000-000000000002" }, "no signature fits"},
 		"another body":     {func(w *Webhook) { w.Body = append(w.Body, '\n') }, "a proxy changed the body"},
 		"another secret":   {func(w *Webhook) { *w = signed(t, time.Now(), `{}`, theirs) }, "the secret is that of another destination or was rotated"},
-		"another version":  {func(w *Webhook) { w.Header.Set("webhook-signature", "v1a,AAAA") }, "none of version v1"},
+		"another version":  {func(w *Webhook) { w.Header.Set("webhook-signature", "v1a,AAAA") }, "no signature of version v1"},
 		"no base64":        {func(w *Webhook) { w.Header.Set("webhook-signature", "v1,%%%") }, "no signature fits"},
 		"an old one":       {func(w *Webhook) { *w = signed(t, time.Now().Add(-7*time.Minute), `{}`, ours) }, "right, but was made 7m"},
 		"one of to-morrow": {func(w *Webhook) { *w = signed(t, time.Now().Add(24*time.Hour), `{}`, ours) }, "from now, which is more than 5m0s: the clocks differ"},
@@ -103,9 +103,9 @@ func TestAWrongSignatureIsRefusedWithItsReason(t *testing.T) {
 	}
 }
 
-func TestASecretThatIsNoneIsRefusedAndNotRepeated(t *testing.T) {
+func TestInvalidSecretIsRefusedAndNotRepeated(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "begins with whsec_", ours[6:]: "begins with whsec_", ours[:len(ours)-2]: "a part of this one is missing",
+		"": "begins with whsec_", ours[6:]: "begins with whsec_", ours[:len(ours)-2]: "this one is incomplete",
 		"whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 23)): "24 to 64 bytes, not 23",
 		"whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 65)): "24 to 64 bytes, not 65",
 	} {

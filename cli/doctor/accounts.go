@@ -8,7 +8,7 @@ import (
 	"postern/store"
 )
 
-// accounts says whether the accounts of the data file belong to the network that the
+// accounts checks whether the accounts of the data file belong to the network that the
 // configuration connects to. A running program reports that itself, see program.
 func (r *examination) accounts() []Finding {
 	const check = "accounts"

@@ -41,7 +41,7 @@ func (r *examination) backup(ctx context.Context) []Finding {
 	return one(check, OK, "", "the newest, %s in %s, is %v old", name, dir, age)
 }
 
-// newestBackup is that of this data file: other programs may have theirs in the same
+// newestBackup returns the newest backup of this data file: other programs may use the same
 // folder.
 func (r *examination) newestBackup(ctx context.Context) (name string, at time.Time, err error) {
 	dir := r.Config.Backup.Dir

@@ -6,5 +6,5 @@
 // for its clock by OPTIONS *, which addresses no resource.
 //
 // Each check has a name, and one finding or more. What depends on the network has some
-// seconds, and goes on at the same time as all the rest.
+// seconds, and continues at the same time as all the rest.
 package doctor

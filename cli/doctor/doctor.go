@@ -13,7 +13,7 @@ import (
 	"postern/store"
 )
 
-// Level is how bad a finding is.
+// Level is the severity of a finding.
 type Level string
 
 // The levels.
@@ -23,7 +23,7 @@ const (
 	Fault   Level = "fault"   // something does not work, or will not for long
 )
 
-// Finding is what a check found.
+// Finding is the result of a check.
 type Finding struct {
 	Check   string `json:"check"`
 	Level   Level  `json:"level"`
@@ -31,7 +31,7 @@ type Finding struct {
 	Advice  string `json:"advice"`  // what to do; empty at level OK
 }
 
-// Patient is what is looked at.
+// Patient is the subject of the checks.
 type Patient struct {
 	Config   *config.Config
 	Warnings []string // that reading the configuration gave
@@ -39,21 +39,21 @@ type Patient struct {
 	Buckets []store.Bucket // those of the data file, as for store.Check
 
 	// Ask calls the API of the program that runs with this configuration, and decodes
-	// its answer; into a *[]byte goes the answer as it is. It is called when a program
+	// its answer; a *[]byte gets the raw answer. It is called when a program
 	// has the data file open.
 	Ask func(ctx context.Context, method, path string, out any) error
 }
 
-// networkTimeout bounds each look at something over the network, and each list that
+// networkTimeout limits each network check, and each list that
 // ffmpeg is asked for.
 const networkTimeout = 5 * time.Second
 
-// Unconfigured is what there is to say where the configuration cannot be used.
+// Unconfigured returns the findings for an unusable configuration.
 func Unconfigured(err error) []Finding {
 	return []Finding{{"configuration", Fault, oneLine(err.Error()), "fix it and verify it with postern config check FILE; all other checks need it"}}
 }
 
-// Run looks at everything, and returns what it found in the order of the checks. The
+// Run runs all checks, and returns the findings in their order. The
 // error is the cause of ctx's end.
 func Run(ctx context.Context, p Patient) ([]Finding, error) {
 	r := p.examine(ctx)
@@ -71,7 +71,7 @@ func Run(ctx context.Context, p Patient) ([]Finding, error) {
 			}
 		}()
 	}
-	// The disk is looked at by one check after the other: they would measure each other.
+	// The disk is checked sequentially: concurrent checks would disturb the measurements.
 	disk := slices.Concat(r.configuration(), r.secrets(), r.accounts(), r.folder(), r.fileSystem(), r.syncs(ctx), r.space())
 	var file []Finding
 	whole := make(chan []Finding, 1)
@@ -91,7 +91,7 @@ func Run(ctx context.Context, p Patient) ([]Finding, error) {
 	return slices.Concat(all, file, r.backup(ctx), r.left()), ctx.Err()
 }
 
-// examination is a patient, and what the checks have in common.
+// examination is a patient with the shared state of the checks.
 type examination struct {
 	Patient
 
@@ -138,7 +138,7 @@ func (r *examination) askReceivers(ctx context.Context) (all []instance.Receiver
 	return all, nil
 }
 
-// limited has what is done over the network end in time.
+// limited returns a context with the network timeout.
 func limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, networkTimeout, fmt.Errorf("no answer within %v", networkTimeout))
 }

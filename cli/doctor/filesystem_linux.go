@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is wrong with kinds of file systems.
+// Problems of file system types.
 const (
 	network = "a network file system: locks, fsync and memory maps are unreliable, and a network interruption stops the program"
 	memory  = "it is in memory; a power failure loses everything"
@@ -14,7 +14,7 @@ const (
 	unknown = "the storage behind it is unknown, and may be a network file system"
 )
 
-// kinds are file systems by the number that the kernel has for them (linux/magic.h, and
+// kinds are file systems by their magic number in the kernel (linux/magic.h, and
 // each one's own source).
 var kinds = map[uint32]struct{ name, flaw string }{
 	unix.EXT4_SUPER_MAGIC: {"ext", ""}, unix.XFS_SUPER_MAGIC: {"xfs", ""}, unix.BTRFS_SUPER_MAGIC: {"btrfs", ""},
@@ -28,7 +28,7 @@ var kinds = map[uint32]struct{ name, flaw string }{
 	unix.OVERLAYFS_SUPER_MAGIC: {"overlay", layer},
 }
 
-// fileSystem is the kind of the file system of a folder, and what is wrong with it.
+// fileSystem returns the type of a folder's file system, and its problem.
 func fileSystem(folder string) (kind, flaw string) {
 	var is unix.Statfs_t
 	if err := unix.Statfs(folder, &is); err != nil {

@@ -9,8 +9,8 @@ import (
 	"postern/config"
 )
 
-// TestSecretsThatAKillLeftAreTold, and nothing that somebody else named.
-func TestSecretsThatAKillLeftAreTold(t *testing.T) {
+// TestLeftoverSecretsAreReported, and nothing that someone else named.
+func TestLeftoverSecretsAreReported(t *testing.T) {
 	cfg := config.Default()
 	cfg.Store.Path = filepath.Join(t.TempDir(), "postern.db")
 	for _, name := range []string{"secrets.json", "secrets.json.new-mine", "secrets.json.new-17"} {

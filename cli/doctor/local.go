@@ -57,7 +57,7 @@ func (r *examination) secrets() (all []Finding) {
 
 func (r *examination) where() string { return filepath.Dir(r.Config.Store.Path) }
 
-// nearest is the data folder, or the one that it will be made in.
+// nearest returns the data folder, or the existing folder in which it will be created.
 func (r *examination) nearest() string {
 	folder := config.Absolute(r.where())
 	for {
@@ -78,7 +78,7 @@ func (r *examination) folder() []Finding {
 	case err != nil:
 		return one("data folder", Fault, asItsUser+", or give that user the folder", "%v", err)
 	case !info.IsDir():
-		return one("data folder", Fault, "set store.path to a file in a folder", "%s is no folder", folder)
+		return one("data folder", Fault, "set store.path to a file in a folder", "%s is not a folder", folder)
 	}
 	if err := config.Writable(folder); err != nil {
 		return one("data folder", Fault, asItsUser+", or give that user the folder", "nothing can be written into %s: %v", folder, err)
@@ -89,7 +89,7 @@ func (r *examination) folder() []Finding {
 	return one("data folder", OK, "", "%s can be written", folder)
 }
 
-// readWrite opens a file as the program does, and changes nothing of it.
+// readWrite opens a file as the program does, without changing it.
 func readWrite(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -109,15 +109,15 @@ func (r *examination) fileSystem() []Finding {
 	return one("file system", Warning, "set store.path to a persistent local disk", "%s: %s", kind, flaw)
 }
 
-// How many writes are measured, of so many bytes, and no longer than that.
+// The number and size of the measured writes, and the time limit.
 const (
 	syncWrites = 60
 	syncBytes  = 4 << 10
 	syncTime   = 5 * time.Second
 )
 
-// What the 99th of a hundred may take: the program waits for one before each answer to
-// a message that is kept.
+// Limits of the 99th percentile: the program waits for one sync before each answer to
+// a stored message.
 const (
 	slowSync  = 50 * time.Millisecond
 	awfulSync = time.Second
@@ -145,8 +145,8 @@ func (r *examination) syncs(ctx context.Context) []Finding {
 	return one("fsync", OK, "", "%s", text)
 }
 
-// measureSyncs writes to a file that has no name, and times how long each write takes
-// to be on the disk.
+// measureSyncs writes to an unnamed file, and measures how long each write takes
+// to reach the disk.
 func measureSyncs(ctx context.Context, folder, begins string) (took []time.Duration, err error) {
 	const mark = ".doctor-"
 	for _, left := range store.Leftovers(folder, begins, mark) { // of one that was killed before it took the name away

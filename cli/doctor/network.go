@@ -21,20 +21,20 @@ import (
 	"postern/internal/plural"
 )
 
-// What the two clocks may differ by. Receivers refuse signatures that are five minutes
+// The allowed difference of the two clocks. Receivers refuse signatures that are five minutes
 // old.
 const (
 	clockOff   = 10 * time.Second
 	clockWrong = 4 * time.Minute
 )
 
-// soonOver is how long before its expiry a certificate is reported.
-const soonOver = 14 * 24 * time.Hour
+// expiryWarning is how long before its expiry a certificate is reported.
+const expiryWarning = 14 * 24 * time.Hour
 
-// dialsAtOnce bounds the connections that are tried at the same time.
+// dialsAtOnce limits concurrent connection attempts.
 const dialsAtOnce = 128
 
-// host is what a receiver's URL is dialled at.
+// host is the dial target of a receiver's URL.
 type host struct {
 	secure  bool
 	name    string
@@ -66,8 +66,8 @@ func (r *examination) dialer() *net.Dialer {
 	return &net.Dialer{Control: dispatch.Guard{DenyPrivate: r.Config.Webhook.DenyPrivate}.Control}
 }
 
-// reach connects to a host, and speaks TLS where its URL does. over is when its
-// certificate ends.
+// reach connects to a host, with TLS if its URL has it. over is the expiry of its
+// certificate.
 func (r *examination) reach(ctx context.Context, h host) (over time.Time, err error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
@@ -89,7 +89,7 @@ func (r *examination) reach(ctx context.Context, h host) (over time.Time, err er
 	return over, nil
 }
 
-// why is the failure with the system's own message, which only the operator sees.
+// why returns the failure with the system's own message, which only the operator sees.
 func why(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -122,7 +122,7 @@ func (r *examination) global(ctx context.Context) []Finding {
 }
 
 func ending(over time.Time) string {
-	if over.IsZero() || time.Until(over) > soonOver {
+	if over.IsZero() || time.Until(over) > expiryWarning {
 		return ""
 	}
 	return "has a certificate that ends at " + over.UTC().Format(time.RFC3339)
@@ -204,7 +204,7 @@ func (r *examination) clock(ctx context.Context) []Finding {
 	return one(check, OK, "", "%s", text)
 }
 
-// clockOff is how far this machine's clock is ahead, from the Date of an answer.
+// clockOff returns how far this machine's clock is ahead, from the Date of an answer.
 func (r *examination) clockOff(ctx context.Context, h host) (time.Duration, error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
@@ -224,7 +224,7 @@ func (r *examination) clockOff(ctx context.Context, h host) (time.Duration, erro
 	if err != nil {
 		return 0, errors.New("its answer has no Date")
 	}
-	// A Date has no fractions: in the middle it is half a second late.
+	// A Date has no fractions: on average it is half a second late.
 	return began.Add(time.Since(began) / 2).Sub(at.Add(500 * time.Millisecond)), nil
 }
 

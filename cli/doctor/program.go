@@ -60,9 +60,9 @@ func (r *examination) ffmpeg(ctx context.Context) []Finding {
 	return one("ffmpeg", OK, "", "%s has everything needed", path)
 }
 
-// fewFiles is what a program of one instance needs and no more: half of them are for
+// minFiles is the number of files for a program with one instance: half of them are for
 // clients, and an instance has one or two.
-const fewFiles = 1024
+const minFiles = 1024
 
 func (r *examination) openFiles(ctx context.Context) []Finding {
 	const check = "open files"
@@ -72,7 +72,7 @@ func (r *examination) openFiles(ctx context.Context) []Finding {
 		defer cancel()
 		var text []byte
 		if err := r.Ask(ctx, "GET", "/metrics", &text); err == nil {
-			if most, told := metric(text, "process_max_fds"); told {
+			if most, found := metric(text, "process_max_fds"); found {
 				limit, whose = most, "the program"
 				used, _ = metric(text, "process_open_fds")
 			}
@@ -86,14 +86,14 @@ func (r *examination) openFiles(ctx context.Context) []Finding {
 	switch advice := "raise the limit: LimitNOFILE= of the service, ulimit -n, or --ulimit nofile of the container"; {
 	case used >= 0 && used > limit*9/10, limit < needs:
 		return one(check, Fault, advice, "%s; %s %.0f", text, plural.Of(len(r.receivers), "instance needs", "instances need"), needs)
-	case limit < fewFiles:
+	case limit < minFiles:
 		return one(check, Warning, advice, "%s", text)
 	}
 	return one(check, OK, "", "%s", text)
 }
 
-// metric is a figure without labels.
-func metric(text []byte, name string) (value float64, told bool) {
+// metric returns the value of a metric without labels.
+func metric(text []byte, name string) (value float64, found bool) {
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		if figure, found := strings.CutPrefix(lines.Text(), name+" "); found {
 			value, err := strconv.ParseFloat(figure, 64)
@@ -103,7 +103,7 @@ func metric(text []byte, name string) (value float64, told bool) {
 	return 0, false
 }
 
-// file looks at every page and record, which takes a second for some hundred MiB.
+// file checks every page and record, which takes a second for some hundred MiB.
 func (r *examination) file(ctx context.Context) []Finding {
 	const check, advice = "data file", "see docs/crash.md for damaged data files"
 	if r.none {

@@ -17,7 +17,7 @@ const (
 	proxiesTime = 30 * time.Second // for a running program to try all of them
 )
 
-// proxyTried is a proxy of some instances, and how a dial through it went.
+// proxyTried is a proxy of some instances with the result of a dial.
 type proxyTried struct {
 	url       string
 	instances []string
@@ -86,7 +86,7 @@ func (r *examination) askProxies(ctx context.Context) (all []proxyTried, untried
 	return all, answer.Untried, nil
 }
 
-// tryProxies dials with what the file has.
+// tryProxies dials through the proxies in the file.
 func (r *examination) tryProxies(ctx context.Context) (all []proxyTried, untried int, err error) {
 	if r.none {
 		return nil, 0, nil

@@ -17,10 +17,10 @@ import (
 // Hidden replaces redacted text.
 const Hidden = "********"
 
-// shownDigits are those of a number that are left.
+// shownDigits is the number of digits that stay visible.
 const shownDigits = 2
 
-// minSecret is what a text must have to be looked for as a secret, in bytes: a shorter
+// minSecret is the minimum length of a redacted secret, in bytes: a shorter
 // one would be found in words.
 const minSecret = 6
 
@@ -30,7 +30,7 @@ type Redactor struct {
 	names   map[string]string
 }
 
-// New returns a redactor that knows these secrets, and the names of these instances.
+// New returns a redactor for these secrets and names of instances.
 func New(secrets, names []string) *Redactor {
 	r := &Redactor{names: map[string]string{}}
 	for _, s := range secrets {
@@ -52,7 +52,7 @@ func (r *Redactor) know(name string) {
 }
 
 var (
-	// what a log says of instances that are there no longer
+	// log lines about deleted instances
 	attribute = regexp.MustCompile(`\binstance(?:=|":")"?([A-Za-z0-9_-][A-Za-z0-9._-]*)`)
 	inPath    = regexp.MustCompile(`/instance/([A-Za-z0-9_-][A-Za-z0-9._-]*)`)
 )
@@ -68,12 +68,12 @@ func (r *Redactor) Learn(log string) {
 	}
 }
 
-// keys are what secrets are called, and what people and their words are.
+// keys are the names of fields with secrets, people and message texts.
 const keys = `(?:api_?key|token|secret|password|passwd|authorization|cookie|notify|push_?name|verified_?name|display_?name|full_?name|first_?name|name|subject|body|text|caption|content)`
 
 var (
 	urls = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>\\]+`)
-	// the value of what is called by one of the keys
+	// the value of a field with one of the keys
 	calledQuoted = regexp.MustCompile(`(?i)(\b` + keys + `\\?"?\s*[:=]\s*\\?")[^"\\]+`)
 	calledBare   = regexp.MustCompile(`(?i)(\b` + keys + `\s*[:=]\s*)(?:(?:Bearer |Basic )?[^\s"\\,;}&*]+)`)
 	formed       = []*regexp.Regexp{
@@ -91,7 +91,7 @@ var (
 	labels  = regexp.MustCompile(`\{.*\}`)
 )
 
-// servers are what follows the @ of a JID.
+// servers are the server parts of JIDs.
 var servers = []string{"s.whatsapp.net", "lid", "g.us", "newsletter", "broadcast", "c.us", "bot", "hosted", "hosted.lid", "call", "msgr", "interop"}
 
 // Text redacts everything that the package comment lists.
@@ -133,7 +133,7 @@ func (r *Redactor) Metrics(text string) string {
 	return strings.Join(lines, "")
 }
 
-// bare is a URL without what may be a credential: scheme and host are left.
+// bare reduces a URL to scheme and host.
 func bare(text string) string {
 	trimmed := strings.TrimRight(text, ":,;.)]}")
 	end := text[len(trimmed):]
@@ -149,7 +149,7 @@ func bare(text string) string {
 	return shown + end
 }
 
-// named gives each instance its other name.
+// named replaces the name of each instance.
 func (r *Redactor) named(text string) string {
 	return word.ReplaceAllStringFunc(text, func(w string) string {
 		if other, known := r.names[w]; known {
@@ -163,7 +163,7 @@ func (r *Redactor) named(text string) string {
 	})
 }
 
-// person hides who has an address, but for the last digits of a JID.
+// person redacts an address, except the last digits of a JID.
 func person(text string) string {
 	who, server, _ := strings.Cut(text, "@")
 	if slices.Contains(servers, strings.TrimRight(server, ".")) {
@@ -172,7 +172,7 @@ func person(text string) string {
 	return Hidden + "@" + server
 }
 
-// minPhone is how many digits a phone number has at least.
+// minPhone is the minimum number of digits in a phone number.
 const minPhone = 7
 
 // numbers hides the digits of whole numbers of so many digits or more but for the last

@@ -11,7 +11,7 @@ func redactor() *Redactor {
 	return New([]string{"the API key of the program", "short"}, []string{"shop", "shop-2", "4915100000077", "a.b"})
 }
 
-func TestWhatIsNoStrangersBusinessIsTakenOut(t *testing.T) {
+func TestTextsAreRedacted(t *testing.T) {
 	for text, want := range map[string]string{
 		`msg="instance created" instance=shop instance_id=1`: `msg="instance created" instance=instance-1 instance_id=1`,
 		`{"msg":"x","instance":"shop-2"}`:                    `{"msg":"x","instance":"instance-2"}`,
@@ -52,7 +52,7 @@ func TestWhatIsNoStrangersBusinessIsTakenOut(t *testing.T) {
 	}
 }
 
-func TestAnInstanceThatIsGoneIsLearntFromTheLog(t *testing.T) {
+func TestDeletedInstancesAreRedactedFromTheLog(t *testing.T) {
 	r := redactor()
 	log := "msg=\"instance deleted\" instance=former\nmsg=request path=/instance/older/qr stack=/src/instance/registry.go"
 	r.Learn(log)

@@ -30,9 +30,9 @@ func TestSqueezeKeepsCode(t *testing.T) {
 	}
 }
 
-// TestALanguageIsSentInTheOrderOfEnglish checks the served modules against the tables, and
+// TestLanguageTablesKeepTheEnglishOrder checks the served modules against the tables, and
 // that all begin with the same checksum.
-func TestALanguageIsSentInTheOrderOfEnglish(t *testing.T) {
+func TestLanguageTablesKeepTheEnglishOrder(t *testing.T) {
 	keyed, first := tables(t), map[string]bool{}
 	for language := range keyed {
 		raw, err := wordsModule(language)

@@ -66,7 +66,7 @@ func TestVendoredModulesMatchTheirDigests(t *testing.T) {
 	}
 }
 
-// TestVendoredModulesMatchTheRegistry holds the files against the archives of
+// TestVendoredModulesMatchTheRegistry checks the files against the archives of
 // their releases, where the registry can be reached.
 func TestVendoredModulesMatchTheRegistry(t *testing.T) {
 	if testing.Short() {
@@ -89,7 +89,7 @@ func TestVendoredModulesMatchTheRegistry(t *testing.T) {
 	}
 }
 
-// archive is the digest of each file in a release.
+// archive returns the digest of each file in a release.
 func archive(ctx context.Context, name, version string) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()

@@ -28,7 +28,7 @@ func another(t *testing.T, w *rig.World) *sandbox.Server {
 	return before
 }
 
-// name is how a network is shown.
+// name returns how a network is shown.
 func name(kind string, s *sandbox.Server) string {
 	root := s.Endpoint().RootKey
 	return fmt.Sprintf("%s %x", kind, root[:4])
@@ -142,10 +142,10 @@ func TestAccountsSurviveStartsOnOtherNetworks(t *testing.T) {
 			Warnings []string
 		}
 		w.Call(consumer.Credential{}, "GET", "/ready", nil, &ready)
-		told := slices.ContainsFunc(ready.Warnings, func(s string) bool {
+		answered := slices.ContainsFunc(ready.Warnings, func(s string) bool {
 			return strings.Contains(s, "3 accounts belong to another network") && strings.Contains(s, name("endpoint", own)) && strings.Contains(s, m.advice)
 		})
-		if ready.Status != "ready" || !told {
+		if ready.Status != "ready" || !answered {
 			t.Errorf("%s: /ready says %+v", m.what, ready)
 		}
 		if n := strings.Count(w.Output.String(), "belong to another network"); n != 1 {
@@ -180,9 +180,9 @@ func TestAccountsSurviveStartsOnOtherNetworks(t *testing.T) {
 	w.Stop()
 }
 
-// TestForgettingAnAccountOfAnotherNetworkIsAskedFor: the one instance pairs anew, the
+// TestForgettingAnotherNetworkNeedsConfirmation: the one instance pairs again, the
 // other is logged out, and the third stays.
-func TestForgettingAnAccountOfAnotherNetworkIsAskedFor(t *testing.T) {
+func TestForgettingAnotherNetworkNeedsConfirmation(t *testing.T) {
 	t.Parallel()
 	w := rig.NewWorld(t)
 	w.Start()
@@ -204,7 +204,7 @@ func TestForgettingAnAccountOfAnotherNetworkIsAskedFor(t *testing.T) {
 	var out struct{ Message string }
 	w.Call(consumer.Bearer(tokens["desk"]), "DELETE", "/instance/desk/logout?network=forget", nil, &out)
 	if got := statusOf(w, "desk", tokens["desk"]); !got.is("LOGGED_OUT") || got.OwnerJID != nil || got.LastError != "" || !strings.Contains(out.Message, "on the phone") {
-		t.Errorf("desk is %s, and was told %q", got, out.Message)
+		t.Errorf("desk is %s, and was answered %q", got, out.Message)
 	}
 	var ready struct{ Warnings []string }
 	w.Call(consumer.Credential{}, "GET", "/ready", nil, &ready)
@@ -267,8 +267,8 @@ func TestLogOutByTheNetworkIsSetAside(t *testing.T) {
 	}
 }
 
-// TestKeysOfALoggedOutAccountAreRemovedInTime also with a time of zero.
-func TestKeysOfALoggedOutAccountAreRemovedInTime(t *testing.T) {
+// TestLoggedOutKeysAreRemovedInTime, also with a time of zero.
+func TestLoggedOutKeysAreRemovedInTime(t *testing.T) {
 	t.Parallel()
 	for _, keep := range []string{"0", "1s"} {
 		w := rig.NewWorld(t)

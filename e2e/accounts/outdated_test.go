@@ -20,14 +20,14 @@ import (
 	"postern/sandbox/network"
 )
 
-// newer is a version after the built-in one.
+// newer returns a version after the built-in one.
 func newer(by uint32) wastore.WAVersionContainer {
 	v := wastore.GetWAVersion()
 	v[2] += by
 	return v
 }
 
-// world is a program that has a proxy in its environment, which nobody should
+// world is a program that has a proxy in its environment, which must not be
 // ask: what leaves for another place than the endpoint would.
 type world struct {
 	*rig.World
@@ -110,7 +110,7 @@ func (w *world) connectionStatus(cred consumer.Credential, name string) string {
 
 // TestADayOnWhichAllClientsAreRefused: fifty instances, one of them in the
 // middle of a batch, are refused at once. One question heals them all, the batch
-// loses nobody, and the next start knows the version without a question.
+// loses no account, and the next start knows the version without a question.
 func TestADayOnWhichAllClientsAreRefused(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
@@ -167,7 +167,7 @@ func TestADayOnWhichAllClientsAreRefused(t *testing.T) {
 	w.Stop()
 }
 
-// refusals are the instances that were told to be refused.
+// refusals returns the instances that are to be refused.
 func (w *world) refusals() map[string]bool {
 	refused := map[string]bool{}
 	for _, hook := range w.Webhooks() {
@@ -182,7 +182,7 @@ func (w *world) refusals() map[string]bool {
 	return refused
 }
 
-func TestAPairingThatIsRefusedGetsItsCodeAfterTheQuestion(t *testing.T) {
+func TestRefusedPairingGetsACodeAfterTheUpdate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
@@ -284,9 +284,9 @@ func TestASetVersionIsSaidAndNeverReplaced(t *testing.T) {
 	}
 }
 
-// TestNothingIsAskedInTheLifeOfAnInstanceThatIsNotRefused: pairing, sending, lost
+// TestAcceptedInstanceRequestsNoVersion: pairing, sending, lost
 // connections, restarts.
-func TestNothingIsAskedInTheLifeOfAnInstanceThatIsNotRefused(t *testing.T) {
+func TestAcceptedInstanceRequestsNoVersion(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
@@ -304,7 +304,7 @@ func TestNothingIsAskedInTheLifeOfAnInstanceThatIsNotRefused(t *testing.T) {
 	w.wantAsked(0)
 	w.Stop()
 	if i := slices.IndexFunc(w.Webhooks(), func(h consumer.Webhook) bool { return strings.Contains(string(h.Body), "outdated") }); i >= 0 {
-		t.Errorf("told: %s", w.Webhooks()[i].Body)
+		t.Errorf("answered: %s", w.Webhooks()[i].Body)
 	}
 	w.wantAsked(0)
 }

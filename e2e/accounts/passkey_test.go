@@ -31,8 +31,8 @@ func asked(t *testing.T, s *rig.Scene) {
 func refused(t *testing.T, s *rig.Scene, method, route, body string) {
 	t.Helper()
 	status, answer := s.Raw(consumer.Bearer(s.Token), method, s.Fill(passkeyPath+route), s.Fill(body))
-	var told struct{ Code string }
-	if json.Unmarshal([]byte(answer), &told) != nil || status != http.StatusConflict || told.Code != "PASSKEY_NOT_EXPECTED" {
+	var answered struct{ Code string }
+	if json.Unmarshal([]byte(answer), &answered) != nil || status != http.StatusConflict || answered.Code != "PASSKEY_NOT_EXPECTED" {
 		t.Errorf("%s: %d %s", route, status, answer)
 	}
 }
@@ -54,10 +54,10 @@ func over(t *testing.T, s *rig.Scene, want string) {
 }
 
 // nothingIsScanned asks for a code to scan while a passkey is waited for: no phone
-// is linked, and nobody says so.
+// is linked, and no caller confirms.
 func nothingIsScanned(t *testing.T, s *rig.Scene) {
 	t.Helper()
-	ask := func(route string, want int) (told struct {
+	ask := func(route string, want int) (answered struct {
 		Code             string
 		ConnectionStatus string
 		AlreadyConnected bool
@@ -65,10 +65,10 @@ func nothingIsScanned(t *testing.T, s *rig.Scene) {
 	) {
 		t.Helper()
 		status, answer := s.Raw(consumer.Bearer(s.Token), http.MethodGet, s.Fill("/instance/$name"+route), "")
-		if err := json.Unmarshal([]byte(answer), &told); err != nil || status != want {
+		if err := json.Unmarshal([]byte(answer), &answered); err != nil || status != want {
 			t.Errorf("%s: %d %s, %v", route, status, answer, err)
 		}
-		return told
+		return answered
 	}
 	if got := ask("/connect", http.StatusOK); got.Code != "" || got.AlreadyConnected || got.ConnectionStatus != "PAIRING" {
 		t.Errorf("connect: %+v", got)
@@ -105,7 +105,7 @@ func TestAPasskeyAndARestartInTheMiddle(t *testing.T) {
 	s.Stop()
 }
 
-func TestAPasskeyThatNobodySignsForIsGivenUpInTime(t *testing.T) {
+func TestUnsignedPasskeyTimesOut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
@@ -119,9 +119,9 @@ func TestAPasskeyThatNobodySignsForIsGivenUpInTime(t *testing.T) {
 	s.Stop()
 }
 
-// TestAPasskeyOfOneInstanceIsNoOthersBusiness: neither the question nor an
+// TestPasskeysAreSeparatePerInstance: neither the question nor an
 // answer passes between instances.
-func TestAPasskeyOfOneInstanceIsNoOthersBusiness(t *testing.T) {
+func TestPasskeysAreSeparatePerInstance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}

@@ -113,7 +113,7 @@ func allTools(t *testing.T, o *office) {
 	}
 }
 
-// strays are the places outside of untrustedText that have a stranger's words in them.
+// strays returns the places outside of untrustedText that have a stranger's words in them.
 func strays(at string, v any) (found []string) {
 	switch v := v.(type) {
 	case string:
@@ -386,7 +386,7 @@ func keyFile(t *testing.T, o *office) {
 	}
 }
 
-func TestItIsServedBelowABasePathAndAtASocket(t *testing.T) {
+func TestMCPWorksBelowBasePathAndAtSocket(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a real process")
 	}

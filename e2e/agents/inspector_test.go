@@ -46,7 +46,7 @@ func TestTheReferenceInspectorUsesIt(t *testing.T) {
 		t.Skip("npx is not there: the reference inspector comes from npm")
 	}
 	folder := t.TempDir()
-	// Where npx, with npm's usual cache, has it: each call by way of npx takes twice as long.
+	// Where npx, with npm's usual cache, has it: each call through npx takes twice as long.
 	found, said, err := inspect(t, folder, "npx", "--yes", "--package="+inspector, "-c", "command -v mcp-inspector")
 	if err != nil {
 		t.Skipf("the inspector cannot be had from the registry of npm: %v\n%s", err, said)

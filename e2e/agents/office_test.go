@@ -36,9 +36,9 @@ func newOffice(t *testing.T) *office {
 	t.Helper()
 	o := &office{SendScene: rig.NewSendScene(t, "MCP_ENABLED=true")}
 	o.Do(t, rig.Act("$anne", fmt.Sprintf(`{"do":"text","to":"$own","text":%q}`, evil)))
-	told := o.AwaitEvent(t, 0, event.MessagesUpsert, fmt.Sprintf(`{"content":{"text":%q}}`, evil))
+	reported := o.AwaitEvent(t, 0, event.MessagesUpsert, fmt.Sprintf(`{"content":{"text":%q}}`, evil))
 	var e struct{ Data struct{ ID int64 } }
-	if err := json.Unmarshal(told, &e); err != nil {
+	if err := json.Unmarshal(reported, &e); err != nil {
 		t.Fatal(err)
 	}
 	o.heard = fmt.Sprint(e.Data.ID)
@@ -61,7 +61,7 @@ func (o *office) key(t *testing.T, scopes []string, more map[string]any) (text, 
 	return made.Key, made.ID
 }
 
-// arrived are the messages that each phone has, in all.
+// arrived returns the messages that each phone has, in all.
 func (o *office) arrived(t *testing.T) (n int) {
 	t.Helper()
 	for _, number := range []string{rig.AnneNumber, rig.BobNumber} {
@@ -161,7 +161,7 @@ func call(t *testing.T, s *sdk.ClientSession, tool string, args map[string]any) 
 	return string(raw), false
 }
 
-// field is a field of a result.
+// field returns a field of a result.
 func field(t *testing.T, text, name string) string {
 	t.Helper()
 	var fields map[string]any

@@ -12,7 +12,7 @@ import (
 )
 
 // TestARestoreEndsSessionsAndPortalLinks: a browser that was signed out since the backup
-// stays so, and since nobody knows which, so is every other; links end as well. A key
+// stays so, and since it is unknown which, so is every other; links end as well. A key
 // that was deleted since is back, and the command says so.
 func TestARestoreEndsSessionsAndPortalLinks(t *testing.T) {
 	o := rig.NewOperator(t)

@@ -21,7 +21,7 @@ import (
 	"postern/event"
 )
 
-func TestABackupIsMadeOfARunningProgramAndOfAStoppedOne(t *testing.T) {
+func TestBackupOfRunningAndStoppedProgram(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	o := rig.NewOperator(t)
 	o.Pair("red")
@@ -129,7 +129,7 @@ func flip(raw []byte, at int) []byte {
 	return raw
 }
 
-func TestAnEncryptedBackupIsRestoredWithItsIdentityAlone(t *testing.T) {
+func TestEncryptedBackupNeedsItsIdentity(t *testing.T) {
 	o := rig.NewOperator(t)
 	o.Pair("red")
 	id, err := age.GenerateX25519Identity()
@@ -262,8 +262,8 @@ func TestAKilledRestoreLeavesOneOfBothFiles(t *testing.T) {
 	o.Stop()
 }
 
-// TestABatchOfABackupWaitsForACall makes a backup in the middle of a batch.
-func TestABatchOfABackupWaitsForACall(t *testing.T) {
+// TestRestoredBatchWaitsForAStart makes a backup in the middle of a batch.
+func TestRestoredBatchWaitsForAStart(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	for _, resume := range []bool{false, true} {
 		o := rig.NewOperator(t)
@@ -352,9 +352,9 @@ func TestBackupsAreMadeByThemselves(t *testing.T) {
 	}
 }
 
-// TestASlowReaderOfABackupKeepsNobodyWaiting reads an archive a little at a time while
+// TestSlowBackupReaderDelaysNoRequest reads an archive a little at a time while
 // others write, and never reads another one to its end.
-func TestASlowReaderOfABackupKeepsNobodyWaiting(t *testing.T) {
+func TestSlowBackupReaderDelaysNoRequest(t *testing.T) {
 	o := rig.NewOperator(t)
 	o.Pair("red")
 	o.CreateBatchWith("big", []string{"red"}, numbers(5000), strings.Repeat("x", 3000))

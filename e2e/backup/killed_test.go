@@ -16,10 +16,10 @@ import (
 	"postern/e2e/rig"
 )
 
-// TestWhatAKilledCommandLeftIsToldAndGoesWithTheNext: by kill -9 a command leaves what it
+// TestLeftoversOfKilledCommandsAreReportedAndRemoved: by kill -9 a command leaves what it
 // was writing beside its FILE or the data file, under a name that says so. The doctor tells
 // of it, and the next command that writes there removes it, and nothing else.
-func TestWhatAKilledCommandLeftIsToldAndGoesWithTheNext(t *testing.T) {
+func TestLeftoversOfKilledCommandsAreReportedAndRemoved(t *testing.T) {
 	o := rig.NewOperator(t)
 	o.Pair("red")
 	o.Stop()
@@ -31,7 +31,7 @@ func TestWhatAKilledCommandLeftIsToldAndGoesWithTheNext(t *testing.T) {
 		t.Fatal(err)
 	}
 	stalling := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // only then is it told that the client has gone
+		_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that the client has gone
 		_, _ = w.Write(archive[:4000])
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
@@ -89,8 +89,8 @@ func TestWhatAKilledCommandLeftIsToldAndGoesWithTheNext(t *testing.T) {
 	}
 }
 
-// TestARestoreFromAPipeThatNobodyWritesIntoCanBeInterrupted.
-func TestARestoreFromAPipeThatNobodyWritesIntoCanBeInterrupted(t *testing.T) {
+// TestRestoreFromAPipeCanBeInterrupted.
+func TestRestoreFromAPipeCanBeInterrupted(t *testing.T) {
 	o := rig.NewOperator(t)
 	o.Stop()
 	pipe := filepath.Join(t.TempDir(), "pipe")

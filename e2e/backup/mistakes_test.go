@@ -13,9 +13,9 @@ import (
 	"postern/e2e/rig"
 )
 
-// TestTheNamedFileOfARunningProgramIsLookedAtByThatProgram, by whichever name; that of
+// TestRunningProgramChecksItsOwnFile, by whichever name; that of
 // another one is refused.
-func TestTheNamedFileOfARunningProgramIsLookedAtByThatProgram(t *testing.T) {
+func TestRunningProgramChecksItsOwnFile(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	o := rig.NewOperator(t)
 	link := filepath.Join(t.TempDir(), "link.db")
@@ -71,8 +71,8 @@ func TestWhereNoDataFileIsNoneIsMade(t *testing.T) {
 	}
 }
 
-// TestARestoreReplacesTheFileAndNotTheLinkToIt, which stays.
-func TestARestoreReplacesTheFileAndNotTheLinkToIt(t *testing.T) {
+// TestRestoreReplacesTheTargetOfALink, which stays.
+func TestRestoreReplacesTheTargetOfALink(t *testing.T) {
 	o := rig.NewOperator(t)
 	token := o.Pair("red")
 	file := filepath.Join(t.TempDir(), "b.tar")
@@ -127,8 +127,8 @@ func TestTwoRestoresAtOnceLeaveAWholeFile(t *testing.T) {
 	}
 }
 
-// TestACommandPrintsWhatItDidInOneLine, and logs nothing beside it.
-func TestACommandPrintsWhatItDidInOneLine(t *testing.T) {
+// TestCommandsPrintTheirResultInOneLine, and logs nothing beside it.
+func TestCommandsPrintTheirResultInOneLine(t *testing.T) {
 	o := rig.NewOperator(t)
 	o.Pair("red")
 	o.Stop()
@@ -155,9 +155,9 @@ func TestACommandPrintsWhatItDidInOneLine(t *testing.T) {
 	}
 }
 
-// TestARestoreByRootLeavesTheProgramsUserWhatItNeeds: file and secrets belong to whom the
+// TestRestoreByRootKeepsTheOwner: file and secrets belong to whom the
 // file of before, or the folder, belonged.
-func TestARestoreByRootLeavesTheProgramsUserWhatItNeeds(t *testing.T) {
+func TestRestoreByRootKeepsTheOwner(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root gives files away")
 	}
@@ -166,8 +166,8 @@ func TestARestoreByRootLeavesTheProgramsUserWhatItNeeds(t *testing.T) {
 	o.Says(0, "0 instances", "backup", file)
 	o.Stop()
 	folder := filepath.Dir(o.DataFile())
-	const nobody = 65534
-	if err := errors.Join(os.Chown(folder, nobody, nobody), os.Remove(o.DataFile())); err != nil {
+	const unprivileged = 65534
+	if err := errors.Join(os.Chown(folder, unprivileged, unprivileged), os.Remove(o.DataFile())); err != nil {
 		t.Fatal(err)
 	}
 	// A restore also warns of the credentials that are valid again.
@@ -175,16 +175,16 @@ func TestARestoreByRootLeavesTheProgramsUserWhatItNeeds(t *testing.T) {
 		o.Says(0, "0 instances", args...)
 		for _, name := range []string{o.DataFile(), filepath.Join(folder, "secrets.json")} {
 			var s unix.Stat_t
-			if err := unix.Stat(name, &s); err != nil || s.Uid != nobody || s.Gid != nobody || s.Mode&0o777 != 0o600 {
+			if err := unix.Stat(name, &s); err != nil || s.Uid != unprivileged || s.Gid != unprivileged || s.Mode&0o777 != 0o600 {
 				t.Errorf("%q: %s is of %d:%d, mode %o, %v", args, name, s.Uid, s.Gid, s.Mode&0o777, err)
 			}
 		}
 	}
 }
 
-// TestARestoreTellsThatOtherSecretsAreConfigured, with which the tokens of the backup are
+// TestRestoreReportsOtherConfiguredSecrets, with which the tokens of the backup are
 // not valid.
-func TestARestoreTellsThatOtherSecretsAreConfigured(t *testing.T) {
+func TestRestoreReportsOtherConfiguredSecrets(t *testing.T) {
 	o := rig.NewOperator(t)
 	file := filepath.Join(t.TempDir(), "b.tar")
 	o.Says(0, "0 instances", "backup", file)
@@ -219,8 +219,8 @@ func TestAnInterruptionThatComesTwiceLeavesNothing(t *testing.T) {
 	o.Stop()
 }
 
-// TestWhoMayNotWriteTheFolderIsToldSo, and the file stays as it is.
-func TestWhoMayNotWriteTheFolderIsToldSo(t *testing.T) {
+// TestUnwritableFolderIsReported, and the file stays as it is.
+func TestUnwritableFolderIsReported(t *testing.T) {
 	o := rig.NewOperator(t)
 	file := filepath.Join(t.TempDir(), "b.tar")
 	o.Says(0, "0 instances", "backup", file)

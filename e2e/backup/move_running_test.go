@@ -49,7 +49,7 @@ func (c *chatting) another(t *testing.T) aProgram {
 	return c.here()
 }
 
-// status is what the program tells about an instance.
+// status returns what the program tells about an instance.
 func (c *chatting) status(name string) (s struct {
 	ConnectionStatus string
 	LastError        *string
@@ -75,18 +75,18 @@ func (c *chatting) moved(t *testing.T) {
 	}
 }
 
-// TestAnAccountMovesBetweenRunningProgramsAndBack: while both go on, without pairing, with
+// TestAnAccountMovesBetweenRunningProgramsAndBack: while both continue, without pairing, with
 // no key used twice and every message read, and a file that is no account imports nothing.
 func TestAnAccountMovesBetweenRunningProgramsAndBack(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	c := newChatting(t)
 	c.Do(t, rig.Route(http.MethodPut, "/instance/$name/settings", `{"rejectCalls":{"enabled":true,"message":"no calls"}}`))
 	c.Do(t, rig.Route(http.MethodPut, "/instance/$name/limits", `{"perHour":1000}`))
-	other := c.Pair("other") // which nobody disturbs
+	other := c.Pair("other") // which stays undisturbed
 	c.chat(t, "before", 30, true)
 	first := c.here()
 	file := filepath.Join(t.TempDir(), "shop.account")
-	c.postern(t, 1, "instance", "export", "nobody", file)
+	c.postern(t, 1, "instance", "export", "absent", file)
 	c.postern(t, 0, "instance", "export", "--messages", "shop", file) // in the middle of it
 	c.moved(t)
 	c.AwaitOnline("other", other)
@@ -184,7 +184,7 @@ func (c *chatting) limited(t *testing.T, name string) {
 	}
 }
 
-// large has the instance keep so many long texts that the program cannot hand its account
+// large stores so many long texts that the program cannot hand its account
 // over before it is read.
 func (c *chatting) large(t *testing.T) {
 	t.Helper()
@@ -215,9 +215,9 @@ func (c *chatting) beginExport(t *testing.T) net.Conn {
 	return conn
 }
 
-// TestAnExportIsTakenBackWhenItsReaderGoesAway: while it is read there is no second one,
+// TestExportIsUndoneWhenItsReaderDisconnects: while it is read there is no second one,
 // and when it is not read to its end the instance has not moved.
-func TestAnExportIsTakenBackWhenItsReaderGoesAway(t *testing.T) {
+func TestExportIsUndoneWhenItsReaderDisconnects(t *testing.T) {
 	c := newChatting(t)
 	c.large(t)
 	conn := c.beginExport(t)
@@ -236,9 +236,9 @@ func TestAnExportIsTakenBackWhenItsReaderGoesAway(t *testing.T) {
 	c.Stop()
 }
 
-// TestAKillInTheMiddleOfAnExportLeavesNothingThatConnectsByItself: the instance stays marked
-// as moved, whatever its reader has, until somebody says that nobody has it.
-func TestAKillInTheMiddleOfAnExportLeavesNothingThatConnectsByItself(t *testing.T) {
+// TestKilledExportDoesNotReconnect: the instance stays marked
+// as moved, whatever its reader has, until an operator confirms that it was not imported.
+func TestKilledExportDoesNotReconnect(t *testing.T) {
 	c := newChatting(t)
 	c.large(t)
 	c.beginExport(t)
@@ -258,9 +258,9 @@ func TestAKillInTheMiddleOfAnExportLeavesNothingThatConnectsByItself(t *testing.
 	c.Stop()
 }
 
-// TestTheCommandTakesAnExportBackOfWhichItHasNoFile: since the connection broke behind the
+// TestExportWithoutFileIsUndone: since the connection broke behind the
 // program, or the file could not be written. What an earlier export has marked it leaves.
-func TestTheCommandTakesAnExportBackOfWhichItHasNoFile(t *testing.T) {
+func TestExportWithoutFileIsUndone(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	c := newChatting(t)
 	c.chat(t, "before", 10, true)
@@ -343,7 +343,7 @@ func TestABatchWaitsWhileItsInstanceHasMoved(t *testing.T) {
 	c.Stop()
 }
 
-// itemsAs are the recipients of the items of a batch that have a status.
+// itemsAs returns the recipients of the items of a batch that have a status.
 func (c *chatting) itemsAs(batch uuid.UUID, status string) (all []string) {
 	for _, item := range rig.Pages[rig.ItemAnswer](c.World, c.User, "/message/batches/"+batch.String()+"/items") {
 		if item.Status == status {

@@ -13,7 +13,7 @@ import (
 )
 
 // TestAnAccountMovesToAnotherPosternWithoutPairing exports the account of a chat with its
-// messages, imports it elsewhere, and goes on with the chat there. Here it never connects
+// messages, imports it elsewhere, and continues with the chat there. Here it never connects
 // again, not even when it is deleted.
 func TestAnAccountMovesToAnotherPosternWithoutPairing(t *testing.T) {
 	c := newChatting(t)
@@ -23,7 +23,7 @@ func TestAnAccountMovesToAnotherPosternWithoutPairing(t *testing.T) {
 	c.everythingIsRead(t)
 	file := filepath.Join(t.TempDir(), "shop.account")
 	c.Stop()
-	if said := c.postern(t, 1, "instance", "export", "nobody", file); !strings.Contains(said, `"nobody"`) {
+	if said := c.postern(t, 1, "instance", "export", "absent", file); !strings.Contains(said, `"absent"`) {
 		t.Errorf("an unknown instance: %s", said)
 	}
 	c.postern(t, 2, "instance", "export", "shop")
@@ -108,8 +108,8 @@ func TestAnAccountMovesToAnotherPosternWithoutPairing(t *testing.T) {
 	c.Stop()
 }
 
-// TestAnExportCanBeTakenBack undoes an export that nobody imported.
-func TestAnExportCanBeTakenBack(t *testing.T) {
+// TestExportCanBeUndone undoes an export that was not imported.
+func TestExportCanBeUndone(t *testing.T) {
 	c := newChatting(t)
 	c.chat(t, "before", 5, true)
 	c.everythingIsRead(t)
@@ -146,8 +146,8 @@ func TestAnExportCanBeTakenBack(t *testing.T) {
 	}
 }
 
-// exportInto exports to a file that somebody makes while it is being written. An export
-// that was done before anybody saw its file is taken back, as far as it did something, and
+// exportInto exports to a file that someone makes while it is being written. An export
+// that was done before anyone saw its file is taken back, as far as it did something, and
 // another one made.
 func (c *chatting) exportInto(t *testing.T, file string, takeBack ...string) (said string) {
 	t.Helper()

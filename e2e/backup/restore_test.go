@@ -20,7 +20,7 @@ import (
 	"postern/sandbox"
 )
 
-// chatting is a scene in which everybody writes to everybody.
+// chatting is a scene in which everyone writes to everyone.
 type chatting struct {
 	*rig.SendScene
 	own, anne, bob *sandbox.Phone
@@ -29,12 +29,12 @@ type chatting struct {
 	inGroup        []string // by the instance
 	got            []string // by Anne and Bob, alone and in the group
 
-	told map[string]bool // texts to the account, by the webhooks that were looked at
-	seen int             // how many these are
+	reported map[string]bool // texts to the account, by the webhooks that were looked at
+	seen     int             // how many these are
 }
 
 func newChatting(t *testing.T, env ...string) *chatting {
-	c := &chatting{SendScene: rig.NewSendScene(t, env...), told: map[string]bool{}}
+	c := &chatting{SendScene: rig.NewSendScene(t, env...), reported: map[string]bool{}}
 	for number, p := range map[string]**sandbox.Phone{rig.OwnNumber: &c.own, rig.AnneNumber: &c.anne, rig.BobNumber: &c.bob} {
 		*p, _ = c.Sandbox.Phone(number)
 	}
@@ -105,7 +105,7 @@ func (c *chatting) everythingIsRead(t *testing.T) {
 	}
 }
 
-// missing are the texts to the account that no webhook told.
+// missing returns the texts to the account that no webhook reported.
 func (c *chatting) missing() (texts []string) {
 	all := c.Webhooks()
 	for _, w := range all[c.seen:] {
@@ -113,12 +113,12 @@ func (c *chatting) missing() (texts []string) {
 			Data struct{ Content struct{ Text string } }
 		}
 		if w.Event == string(event.MessagesUpsert) && json.Unmarshal(w.Body, &e) == nil {
-			c.told[e.Data.Content.Text] = true
+			c.reported[e.Data.Content.Text] = true
 		}
 	}
 	c.seen = len(all)
 	for _, text := range c.got {
-		if !c.told[text] {
+		if !c.reported[text] {
 			texts = append(texts, text)
 		}
 	}
@@ -131,10 +131,10 @@ func (c *chatting) postern(t *testing.T, want int, args ...string) string {
 	return rig.Beside(t, c.World).Says(want, "", args...)
 }
 
-// TestARestoredAccountGoesOnWithoutPairingAndUsesNoKeyTwice makes a backup in the middle of
-// a chat, goes on for 500 messages each way, kills the program, restores, and goes on for
+// TestRestoredAccountUsesNoKeyTwice makes a backup in the middle of
+// a chat, continues for 500 messages each way, kills the program, restores, and continues for
 // 500 more: with people and in a group, with messages that come while nothing runs.
-func TestARestoredAccountGoesOnWithoutPairingAndUsesNoKeyTwice(t *testing.T) {
+func TestRestoredAccountUsesNoKeyTwice(t *testing.T) {
 	const more = 500
 	c := newChatting(t)
 	c.chat(t, "before", 20, true)
@@ -167,9 +167,9 @@ func TestARestoredAccountGoesOnWithoutPairingAndUsesNoKeyTwice(t *testing.T) {
 	c.Stop()
 }
 
-// TestAnAccountThatWasUnlinkedSinceTheBackupShowsAsLoggedOutAtItsNextLogin, and can be
+// TestRestoredUnlinkedAccountIsLoggedOut, and can be
 // paired again.
-func TestAnAccountThatWasUnlinkedSinceTheBackupShowsAsLoggedOutAtItsNextLogin(t *testing.T) {
+func TestRestoredUnlinkedAccountIsLoggedOut(t *testing.T) {
 	c := newChatting(t)
 	c.chat(t, "before", 5, true)
 	c.everythingIsRead(t)

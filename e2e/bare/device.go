@@ -1,5 +1,5 @@
 // Package bare has the client library alone: a device whose store is in memory.
-// Tests of the sandbox talk by it, and benchmarks hold the program against it.
+// Tests of the sandbox talk by it, and benchmarks check the program against it.
 package bare
 
 import (
@@ -96,7 +96,7 @@ func (m *memoryStore) DeleteExpiredPrivacyTokens(context.Context, time.Time) (in
 	return 0, nil
 }
 
-// Tidied tells whether the library has tidied the store of a device of NewDevice, which
+// Tidied reports whether the library has tidied the store of a device of NewDevice, which
 // it does after a login, without a lock.
 func Tidied(d *store.Device) bool {
 	m, ok := d.Container.(*memoryStore)

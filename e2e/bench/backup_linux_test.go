@@ -105,7 +105,7 @@ func clientsBeside(b *testing.B, p process, do func()) (p99 time.Duration, calls
 	return all[len(all)*99/100], len(all)
 }
 
-// getBackup has the program make one and keeps it, as a user would.
+// getBackup makes the program create a backup and stores it, as a user would.
 func getBackup(b *testing.B, p process, to string) {
 	b.Helper()
 	_ = os.Remove(to)

@@ -113,14 +113,14 @@ func (asleep) Send(context.Context, int64, event.Outgoing) (batch.Receipt, error
 func startOnce(b *testing.B, file string) (ready time.Duration, rss float64) {
 	b.Helper()
 	begin := time.Now()
-	p := serve(b, b.TempDir(), "STORE_PATH="+file, "WEBHOOK_GLOBAL_ENABLED=true", "WEBHOOK_GLOBAL_URL="+nobody)
+	p := serve(b, b.TempDir(), "STORE_PATH="+file, "WEBHOOK_GLOBAL_ENABLED=true", "WEBHOOK_GLOBAL_URL="+unreachable)
 	defer p.end()
 	ready = time.Since(begin)
 	time.Sleep(time.Second) // memory is read at rest
 	return ready, residentMB(b, p.pid, "VmRSS:")
 }
 
-// residentMB is what /proc says of a process under that name.
+// residentMB returns what /proc says of a process under that name.
 func residentMB(b *testing.B, pid int, name string) float64 {
 	b.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -180,7 +180,7 @@ func startNetworkAt(b *testing.B, address, file string) *network {
 		}
 	}
 	if n.control == nil {
-		b.Fatal("the sandbox told no address")
+		b.Fatal("the sandbox printed no address")
 	}
 	return n
 }

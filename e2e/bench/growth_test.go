@@ -118,7 +118,7 @@ func growInstances(b *testing.B, n int) {
 	last := fmt.Sprint("/instance/i", n-1)
 	p.asks(b, "show", one, http.MethodGet, last, nil)
 	p.asks(b, "status", one, http.MethodGet, last+"/connection/status", nil)
-	p.asks(b, "set-webhook", one, http.MethodPut, last+"/webhook", map[string]any{"url": nobody})
+	p.asks(b, "set-webhook", one, http.MethodPut, last+"/webhook", map[string]any{"url": unreachable})
 	begin = time.Now()
 	const lists = 20
 	for range lists {
@@ -140,6 +140,6 @@ func growPending(b *testing.B, n int) {
 	const path = "/instance/shop/webhook/deliveries?limit=100&"
 	p.asks(b, "page", shop, http.MethodGet, path+"state=PENDING", nil)
 	p.asks(b, "chat", shop, http.MethodGet, path+"query=5500000000007@s.whatsapp.net", nil)
-	p.asks(b, "set-webhook", shop, http.MethodPut, "/instance/shop/webhook", map[string]any{"url": nobody, "events": map[string]any{"messagesUpsert": true}})
+	p.asks(b, "set-webhook", shop, http.MethodPut, "/instance/shop/webhook", map[string]any{"url": unreachable, "events": map[string]any{"messagesUpsert": true}})
 	p.asks(b, "status", shop, http.MethodGet, "/instance/shop/connection/status", nil)
 }

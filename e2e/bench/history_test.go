@@ -21,7 +21,7 @@ import (
 // contact's phone to the receiver, without the history and during it: once
 // while nothing of the history is stored, and once while all of it is.
 func BenchmarkHistorySync(b *testing.B) {
-	b.Run("told", func(b *testing.B) { historySync(b, 0) })
+	b.Run("reported", func(b *testing.B) { historySync(b, 0) })
 	b.Run("stored", func(b *testing.B) { historySync(b, 365) })
 }
 
@@ -67,7 +67,7 @@ func historySync(b *testing.B, days int) {
 			"do": "history-sync", "conversations": chats, "messages": 50_000 / chats,
 		})
 		hook.history.Wait()
-		time.Sleep(300 * time.Millisecond) // what the library does after it told
+		time.Sleep(300 * time.Millisecond) // what the library does after its report
 		stop()
 		talk.Wait()
 		b.ReportMetric(peak()-before, "RSS-MB-more")
@@ -101,7 +101,7 @@ func watchMemory(b *testing.B) (stop func() float64) {
 	}
 }
 
-// liveHook tells when each live message came, and when the history did.
+// liveHook reports when each live message came, and when the history did.
 type liveHook struct {
 	server  *httptest.Server
 	came    chan time.Time

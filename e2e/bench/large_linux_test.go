@@ -68,7 +68,7 @@ func fillLarge(b *testing.B, path string, size int64) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	ledger, err := delivery.Open(s, delivery.Config{Log: true, Outbox: box, GlobalURL: nobody})
+	ledger, err := delivery.Open(s, delivery.Config{Log: true, Outbox: box, GlobalURL: unreachable})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func (p process) write(ctx context.Context, b *testing.B, writer consumer.Creden
 				return
 			case <-tick.C:
 				writers.Go(func() {
-					err := p.api.Call(ctx, writer, http.MethodPut, "/instance/writer/webhook", map[string]any{"url": fmt.Sprint(nobody, n)}, nil)
+					err := p.api.Call(ctx, writer, http.MethodPut, "/instance/writer/webhook", map[string]any{"url": fmt.Sprint(unreachable, n)}, nil)
 					if err != nil && ctx.Err() == nil {
 						b.Error(err)
 					}

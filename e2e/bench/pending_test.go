@@ -62,12 +62,12 @@ type pending struct {
 	shop  consumer.Credential
 }
 
-const nobody = "http://127.0.0.1:1/"
+const unreachable = "http://127.0.0.1:1/"
 
 func startPending(b *testing.B, folder string) *pending {
 	b.Helper()
 	begin := time.Now()
-	p := &pending{process: serve(b, folder, "WEBHOOK_GLOBAL_ENABLED=true", "WEBHOOK_GLOBAL_URL="+nobody, "WEBHOOK_DURABLE_MAX_BYTES=17179869184")}
+	p := &pending{process: serve(b, folder, "WEBHOOK_GLOBAL_ENABLED=true", "WEBHOOK_GLOBAL_URL="+unreachable, "WEBHOOK_DURABLE_MAX_BYTES=17179869184")}
 	p.ready = time.Since(begin)
 	return p
 }
@@ -76,10 +76,10 @@ func startPending(b *testing.B, folder string) *pending {
 func (p *pending) point(b *testing.B, destinations int) {
 	b.Helper()
 	flags := map[string]any{"messagesUpsert": true}
-	p.call(b, p.shop, http.MethodPut, "/instance/shop/webhook", map[string]any{"enabled": true, "url": nobody, "events": flags})
+	p.call(b, p.shop, http.MethodPut, "/instance/shop/webhook", map[string]any{"enabled": true, "url": unreachable, "events": flags})
 	endpoints := []map[string]any{}
 	for i := range destinations - 2 {
-		endpoints = append(endpoints, map[string]any{"id": fmt.Sprint("e", i), "url": nobody, "events": flags})
+		endpoints = append(endpoints, map[string]any{"id": fmt.Sprint("e", i), "url": unreachable, "events": flags})
 	}
 	p.call(b, p.shop, http.MethodPut, "/instance/shop/webhook/options", map[string]any{"durable": true, "order": "chat", "maxAge": "720h", "endpoints": endpoints})
 	if destinations > 1 {
@@ -103,7 +103,7 @@ func fillPending(b *testing.B, path string, destinations, count int) {
 	}
 	to = to[:destinations]
 	for i := range to {
-		to[i].URL, to[i].Durable, to[i].Order, to[i].MaxAge = nobody, true, event.OrderChat, 720*time.Hour
+		to[i].URL, to[i].Durable, to[i].Order, to[i].MaxAge = unreachable, true, event.OrderChat, 720*time.Hour
 	}
 	body := []byte(`{"event":"messages.upsert","data":{"text":"` + strings.Repeat("x", 1000) + `"}}`)
 	const each = 2000
@@ -139,7 +139,7 @@ func fillPending(b *testing.B, path string, destinations, count int) {
 // resident is what a process holds of memory.
 type resident struct{ anonMB, fileMB float64 }
 
-// memory is the most of what is held in ten seconds.
+// memory returns the most of what is held in ten seconds.
 func (p *pending) memory(b *testing.B) (most resident) {
 	b.Helper()
 	for range 100 {
@@ -150,7 +150,7 @@ func (p *pending) memory(b *testing.B) (most resident) {
 	return most
 }
 
-// pages is the 99th percentile of 200 requests for a page of the log.
+// pages returns the 99th percentile of 200 requests for a page of the log.
 func (p *pending) pages(b *testing.B, query string) time.Duration {
 	b.Helper()
 	var took []time.Duration

@@ -89,7 +89,7 @@ func (p process) instance(b *testing.B, name string) consumer.Credential {
 	return consumer.Bearer(created.Auth.Token)
 }
 
-// freeAddress is one that nobody listens on.
+// freeAddress is one without a listener.
 func freeAddress(b *testing.B) string {
 	b.Helper()
 	l, err := new(net.ListenConfig).Listen(b.Context(), "tcp", "127.0.0.1:0")

@@ -21,7 +21,7 @@ import (
 
 // BenchmarkSendsBesideTheBareLibrary holds sends by POST send/text against the client
 // library alone: one caller of one instance, and 64 of 20. Network, program and library
-// are three processes; what is told of the processor is the sender's alone, and apart from it
+// are three processes; the reported processor time is the sender's alone, and apart from it
 // what the network and the callers take of the same machine.
 func BenchmarkSendsBesideTheBareLibrary(b *testing.B) {
 	for name, n := range map[string]struct{ instances, callers, texts int }{
@@ -120,7 +120,7 @@ func ownProcessor(b *testing.B) func() time.Duration {
 	return func() time.Duration { return processorTime(b) }
 }
 
-// processorOf is the processor time of another process, in steps of 10 ms.
+// processorOf returns the processor time of another process, in steps of 10 ms.
 func processorOf(b *testing.B, pid int) time.Duration {
 	b.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

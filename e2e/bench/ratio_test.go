@@ -27,13 +27,13 @@ import (
 )
 
 // way is one way to send texts. Ways take turns in one run, on one network, so that
-// what they are held against had the same machine.
+// what they are checked against had the same machine.
 type way struct {
 	name    string
 	send    func(ctx context.Context, caller int, to string) error
-	cpu     func() time.Duration // processor time of what sends, so far; nil: not told
+	cpu     func() time.Duration // processor time of what sends, so far; nil: not reported
 	commits func() float64       // of its store, so far; nil: none
-	others  func() time.Duration // processor time of the network and of those who call; nil: not told
+	others  func() time.Duration // processor time of the network and of those who call; nil: not reported
 
 	callers int             // 0: as many as the benchmark has
 	whole   func(texts int) // sends all of a round by itself; nil: send does
@@ -92,7 +92,7 @@ func hold(b *testing.B, callers, contacts, texts int, ways []way) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// spread is the least, the median and the most of what is told of rounds.
+// spread returns the least, the median and the most of the reports of rounds.
 func spread(all []figure, of func(figure) float64) [3]float64 {
 	var v []float64
 	for _, f := range all {

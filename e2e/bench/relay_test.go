@@ -127,7 +127,7 @@ func (p *relaying) offer(b *testing.B, rate, events int) relayed {
 	p.mu.Unlock()
 	p.received.Store(0)
 	before, load, begin := spentBy(b, p), processorTime(b), time.Now()
-	calls := make(chan struct{}) // one that waits is taken by whoever is free
+	calls := make(chan struct{}) // one that waits is taken by any free client
 	var work sync.WaitGroup
 	for range callers {
 		work.Go(func() {
@@ -157,7 +157,7 @@ func (p *relaying) offer(b *testing.B, rate, events int) relayed {
 	defer p.mu.Unlock()
 	for id, at := range p.answered {
 		if len(p.arrived[id]) != 2 {
-			b.Fatalf("batch %s was told %d times", id, len(p.arrived[id]))
+			b.Fatalf("batch %s was reported %d times", id, len(p.arrived[id]))
 		}
 		for _, arrival := range p.arrived[id] {
 			r.lags = append(r.lags, max(0, arrival.Sub(at))) // the relay hears of a commit before the client is answered
@@ -185,7 +185,7 @@ func (r relayed) report(b *testing.B, loop bareLoop) {
 	b.ReportMetric(r.used.allocs/n, "allocs/event")
 }
 
-// bareLoop is what nothing but an http.Client does.
+// bareLoop is the same with only an http.Client.
 type bareLoop struct {
 	rate float64 // posts a second
 	cpu  float64 // seconds of the processor a post, the receiver's included
@@ -257,7 +257,7 @@ func spentBy(b *testing.B, p *relaying) (s spent) {
 	return s
 }
 
-// field is the number that follows a name in a text.
+// field returns the number that follows a name in a text.
 func field(text, name string) (n float64) {
 	_, rest, _ := strings.Cut(text, "\n"+strings.TrimPrefix(name, "\n"))
 	value, _, _ := strings.Cut(rest, "\n")

@@ -105,12 +105,12 @@ func BenchmarkLargeVideosAtOnce(b *testing.B) {
 	}
 }
 
-// videoSends are the ways to send a video of some bytes.
+// videoSends returns the ways to send a video of some bytes.
 func videoSends() map[string]func(*station, *testing.B, int) {
 	return map[string]func(*station, *testing.B, int){"multipart": (*station).videoAsForm, "url": (*station).videoByURL}
 }
 
-// highest is the most that the process had resident while fn ran.
+// highest returns the most that the process had resident while fn ran.
 func highest(b *testing.B, fn func()) (top float64) {
 	done := make(chan struct{})
 	go func() {
@@ -129,7 +129,7 @@ func highest(b *testing.B, fn func()) (top float64) {
 	}
 }
 
-// video begins as an MP4 file does and goes on with zeros.
+// video begins as an MP4 file does and continues with zeros.
 func video(w io.Writer, size int) error {
 	const head = "\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom"
 	if _, err := io.WriteString(w, head); err != nil {

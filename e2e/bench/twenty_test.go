@@ -73,7 +73,7 @@ func createLarge(b *testing.B, many int) {
 		case <-time.After(5 * time.Millisecond):
 		}
 		sent := time.Now()
-		p.call(b, writer, http.MethodPut, "/instance/writer/webhook", map[string]any{"url": fmt.Sprint(nobody, n)})
+		p.call(b, writer, http.MethodPut, "/instance/writer/webhook", map[string]any{"url": fmt.Sprint(unreachable, n)})
 		took = append(took, time.Since(sent))
 		anon, file := residentMB(b, p.pid, "RssAnon:"), residentMB(b, p.pid, "RssFile:")
 		most.anonMB, all = max(most.anonMB, anon), max(all, anon+file)

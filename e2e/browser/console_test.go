@@ -14,7 +14,7 @@ import (
 	"postern/e2e/rig"
 )
 
-// newConsole is a program without an instance, and a tab for its console.
+// newConsole returns a program without an instance, and a tab for its console.
 func newConsole(t *testing.T) *desk {
 	if testing.Short() {
 		t.Skip("takes some seconds")
@@ -25,7 +25,7 @@ func newConsole(t *testing.T) *desk {
 	return d
 }
 
-// openConsole is a program that has not been started, and a tab.
+// openConsole returns a program that has not been started, and a tab.
 func openConsole(t *testing.T) *desk {
 	b := browser.Open(t)
 	d := &desk{World: rig.NewWorld(t), t: t, b: b, page: b.Page()}
@@ -99,7 +99,7 @@ func TestTheFirstMinuteOfANewcomer(t *testing.T) {
 }
 
 // TestWhatChangesElsewhereIsSeen: what other programs do appears by itself, a server that is
-// gone is told, and when it is back the page has caught up, in the same session.
+// gone is shown, and when it is back the page has caught up, in the same session.
 func TestWhatChangesElsewhereIsSeen(t *testing.T) {
 	d := newConsole(t)
 	d.signIn()
@@ -124,16 +124,16 @@ func TestWhatChangesElsewhereIsSeen(t *testing.T) {
 	d.Stop()
 }
 
-// TestAPageThatDoesNotComeSaysSoAndIsTriedAgain: one that was not open before, while the
+// TestFailedPageLoadIsShownAndRetried: one that was not open before, while the
 // server is gone, and so does a language. What is there stays until the server is back.
-func TestAPageThatDoesNotComeSaysSoAndIsTriedAgain(t *testing.T) {
+func TestFailedPageLoadIsShownAndRetried(t *testing.T) {
 	d := newConsole(t)
 	d.signIn()
 	d.goTo("instances", "Instances")
 	d.Kill()
 	d.page.Run(`location.hash = "#/keys"`)
 	d.says("main [role=alert]", "No answer from")
-	d.page.Run(`$("main [role=alert] button").click()`) // nobody is there still
+	d.page.Run(`$("main [role=alert] button").click()`) // the server is still down
 	d.page.Await(`!$("main [role=alert] .wheel")`)
 	d.says("main [role=alert]", "No answer from")
 	d.page.Run(`location.hash = "#/instances"`) // and what was there before still is
@@ -173,22 +173,22 @@ func TestAWebhookIsSetTriedAndSeen(t *testing.T) {
 	d.page.Await(`$("dialog[open] input").value.startsWith("whsec_")`)
 	d.press("Done")
 	d.press("New secret")
-	d.press("Make a new secret")
+	d.press("Generate a new secret")
 	d.says("dialog[open]", "not shown again")
 	d.press("Done")
 	d.goTo("webhook", "Global webhook")
 	d.check("Keep each event until it is accepted")
 	d.save()
-	d.press("Back to the defaults")
+	d.press("Restore the defaults")
 	d.says("dialog[open]", "removes all these options")
-	d.press("Back to the defaults")
+	d.press("Restore the defaults")
 	d.page.Await(`!$("dialog[open]") && $("label.check input").checked === false`)
 
 	d.goTo("instances/shop/limits", "shop")
-	d.fill("Messages a minute", "0")
+	d.fill("Messages per minute", "0")
 	d.press("Save")
 	d.says(".card [role=alert]", "perMinute")
-	d.fill("Messages a minute", "60")
+	d.fill("Messages per minute", "60")
 	d.save()
 	d.goTo("instances/shop", "shop")
 	d.says(".stack", "of 60")
@@ -221,7 +221,7 @@ func TestAWebhookIsSetTriedAndSeen(t *testing.T) {
 	d.says(".card [role=alert]", "connect")
 	d.page.Run(`$("[aria-label='Actions for shop']").click()`)
 	d.press("Link for a customer")
-	d.press("Make the link")
+	d.press("Create the link")
 	d.page.Await(`$("dialog input[readonly]")?.value.startsWith("http")`)
 	d.site = d.b.Page()
 	d.site.Go(d.page.Text(`$("dialog input[readonly]").value`))

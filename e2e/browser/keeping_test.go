@@ -10,7 +10,7 @@ import (
 	"postern/cli/consumer"
 )
 
-// TestDeliveriesAreSeenAndSentAgain: a webhook that nobody hears fails, is read with its body,
+// TestDeliveriesAreSeenAndSentAgain: a webhook without a listener fails, is read with its body,
 // and is replayed to the one that hears.
 func TestDeliveriesAreSeenAndSentAgain(t *testing.T) {
 	d := newConsole(t)
@@ -58,8 +58,8 @@ func TestTheProgramIsKept(t *testing.T) {
 	d.page.Run(`document.querySelectorAll("dialog input[type=radio]")[1].click()`)
 	d.page.Await(`$(".chosen-names .check input")`)
 	d.page.Run(`$(".chosen-names .check input").click()`)
-	d.fill("Requests a minute", "600")
-	d.press("Make the key")
+	d.fill("Requests per minute", "600")
+	d.press("Create the key")
 	d.page.Await(`$("dialog input[readonly]")?.value.startsWith("pk_")`)
 	key := d.page.Text(`$("dialog input[readonly]").value`)
 	d.press("Done")
@@ -81,13 +81,13 @@ func TestTheProgramIsKept(t *testing.T) {
 	d.signInWith(key)
 	d.goTo("deliveries", "Deliveries")
 	d.says(".empty", "No deliveries yet")
-	if told := d.page.Text(`[...document.querySelectorAll(".links a span")].map((one) => one.textContent).join()`); told != "Overview,Instances,Chats,Deliveries" {
-		t.Errorf("the key sees %s", told)
+	if shown := d.page.Text(`[...document.querySelectorAll(".links a span")].map((one) => one.textContent).join()`); shown != "Overview,Instances,Chats,Deliveries" {
+		t.Errorf("the key sees %s", shown)
 	}
 	d.Stop()
 }
 
-// TestAnAccountMovesInTheBrowser: it moves away into a file, is taken back since nobody took the
+// TestAnAccountMovesInTheBrowser: it moves away into a file, is undone since no Postern took the
 // file in, moves again, is deleted, and comes back by its file with what was written meanwhile.
 func TestAnAccountMovesInTheBrowser(t *testing.T) {
 	d := newConsole(t)
@@ -101,7 +101,7 @@ func TestAnAccountMovesInTheBrowser(t *testing.T) {
 		d.page.Await(`$("[aria-label='Actions for shop']")`)
 		d.page.Run(`$("[aria-label='Actions for shop']").click()`)
 		d.page.Await(fmt.Sprintf(`[...document.querySelectorAll("[role=menuitem]")].some((one) => one.textContent.trim() === %q && (one.click(), true))`, word))
-		d.fill("Type shop to go on", "shop")
+		d.fill("Type shop to continue", "shop")
 		d.page.Press("Enter")
 		d.page.Await(`!$("dialog[open]")`)
 	}
@@ -126,8 +126,8 @@ func TestAnAccountMovesInTheBrowser(t *testing.T) {
 	d.Stop()
 }
 
-// TestAKeyIsDeletedWithWhatItLeftRunning: the page says what goes on, and stops it.
-func TestAKeyIsDeletedWithWhatItLeftRunning(t *testing.T) {
+// TestDeletingAKeyStopsItsWork: the page says what happens, and stops it.
+func TestDeletingAKeyStopsItsWork(t *testing.T) {
 	d := newConsole(t)
 	token := d.Pair("shop")
 	var made struct{ ID, Key string }
@@ -141,7 +141,7 @@ func TestAKeyIsDeletedWithWhatItLeftRunning(t *testing.T) {
 	d.page.Run(`$("[role=menuitem].harm").click()`)
 	d.says("dialog .running", "https://example.org/hook")
 	d.check("Stop all")
-	d.fill("Type leaver to go on", "leaver")
+	d.fill("Type leaver to continue", "leaver")
 	d.page.Press("Enter")
 	d.says(".toasts", "leaver was deleted")
 	var hook struct{ Enabled bool }

@@ -128,7 +128,7 @@ func (d *desk) signed() string {
 	d.t.Helper()
 	d.page.Front()
 	d.press("Copy the line")
-	d.page.Await(`[...document.querySelectorAll(".sign [role=status]")].some((told) => told.textContent === "Copied")`)
+	d.page.Await(`[...document.querySelectorAll(".sign [role=status]")].some((one) => one.textContent === "Copied")`)
 	line := d.page.Text(`$(".sign textarea[readonly]").value`)
 	if strings.ContainsAny(line, "\r\n") {
 		d.t.Errorf("more than one line: %q", line)

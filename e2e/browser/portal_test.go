@@ -12,9 +12,9 @@ import (
 	"postern/cli/consumer"
 )
 
-// TestACustomerLinksTheirAccountByAPortalLink: with nothing but the link, in their
+// TestCustomerLinksByPortalLink: with nothing but the link, in their
 // language, and the page shows the one instance, and nothing else.
-func TestACustomerLinksTheirAccountByAPortalLink(t *testing.T) {
+func TestCustomerLinksByPortalLink(t *testing.T) {
 	d := newDesk(t)
 	link := d.portalLink()
 	d.page.Front()
@@ -77,9 +77,9 @@ func (d *desk) picture(name string) {
 	}
 }
 
-// TestAPortalLinkTellsNothingElse: neither the number nor anything of what the
+// TestPortalLinkRevealsNothingElse: neither the number nor anything of what the
 // instance does, and the secret opens no other route.
-func TestAPortalLinkTellsNothingElse(t *testing.T) {
+func TestPortalLinkRevealsNothingElse(t *testing.T) {
 	d := newDesk(t)
 	d.Pair("other")
 	link := strings.TrimPrefix(d.portalLink(), d.API.Base)

@@ -60,8 +60,8 @@ type flipResult struct {
 // Outcomes that are as they should be.
 const (
 	flipNothing = "nothing changed"
-	flipMended  = "put right, and told"
-	flipAside   = "a record set aside, and told"
+	flipMended  = "corrected and reported"
+	flipAside   = "a record set aside and reported"
 	flipRefused = "refused with words"
 	flipRuns    = "the program runs"
 )
@@ -114,7 +114,7 @@ type flips struct {
 	hook    string
 	whole   map[string]string // bucket/key in hex -> value
 	events  map[string]bool   // bodies of the events in them
-	answers map[string]bool   // what the interface tells of the file without damage
+	answers map[string]bool   // what the API reports about the file without damage
 
 	mu     sync.Mutex
 	bodies []string
@@ -134,7 +134,7 @@ func (f *flips) file() string { return filepath.Join(f.job.Folder, "data", "post
 func (f *flips) flip(bit int64) flipResult {
 	broken := bytes.Clone(f.image)
 	broken[bit/8] ^= 1 << (bit % 8)
-	held, told, err := f.open(broken)
+	held, reported, err := f.open(broken)
 	switch {
 	case errors.Is(err, store.ErrCorrupt) && strings.Contains(err.Error(), f.file()):
 		return flipResult{Outcome: flipRefused, Detail: err.Error()}
@@ -147,7 +147,7 @@ func (f *flips) flip(bit int64) flipResult {
 		switch {
 		case there && got != v:
 			return flipResult{Outcome: "a wrong payload", Wrong: true, Detail: k}
-		case !there && !strings.Contains(told, "record="+k+" "):
+		case !there && !strings.Contains(reported, "record="+k+" "):
 			return flipResult{Outcome: "a silent loss", Wrong: true, Detail: k}
 		case !there:
 			lost++
@@ -159,39 +159,39 @@ func (f *flips) flip(bit int64) flipResult {
 		}
 	}
 	switch {
-	case lost == 0 && strings.Contains(told, "level=WARN"):
-		return flipResult{Outcome: flipMended, Detail: told}
-	case lost == 0 && strings.Contains(told, "level=ERROR"):
-		return flipResult{Outcome: flipAside, Detail: told}
+	case lost == 0 && strings.Contains(reported, "level=WARN"):
+		return flipResult{Outcome: flipMended, Detail: reported}
+	case lost == 0 && strings.Contains(reported, "level=ERROR"):
+		return flipResult{Outcome: flipAside, Detail: reported}
 	case lost == 0:
 		return flipResult{Outcome: flipNothing}
 	}
-	return f.run(broken, told)
+	return f.run(broken, reported)
 }
 
 // run starts the whole program on a file with a record set aside.
-func (f *flips) run(broken []byte, told string) flipResult {
+func (f *flips) run(broken []byte, reported string) flipResult {
 	if err := os.WriteFile(f.file(), broken, 0o600); err != nil {
 		return flipResult{Outcome: "no file", Wrong: true, Detail: err.Error()}
 	}
 	answers, warned, err := f.serve()
 	if report, checkErr := store.Check(context.Background(), f.file(), app.Buckets()); err == nil && !warned {
-		// Its owner may have written the record anew before anybody asked.
-		// What then stands for a record that says otherwise is told by the check alone.
+		// Its owner may have written the record again before it was read.
+		// What then stands for a record that says otherwise is reported by the check alone.
 		damage := slices.DeleteFunc(report.Faults, func(fault string) bool { return !strings.Contains(fault, " is damaged") })
 		if err = checkErr; len(damage) > 0 {
 			err = fmt.Errorf("/ready does not warn of %q", damage)
 		}
 	}
 	if err != nil {
-		return flipResult{Outcome: "the program does not run", Wrong: true, Detail: err.Error() + "\n" + told}
+		return flipResult{Outcome: "the program does not run", Wrong: true, Detail: err.Error() + "\n" + reported}
 	}
 	for a := range answers {
 		if !f.answers[a] {
-			return flipResult{Outcome: "a wrong answer", Wrong: true, Detail: a + "\n" + told}
+			return flipResult{Outcome: "a wrong answer", Wrong: true, Detail: a + "\n" + reported}
 		}
 	}
-	return flipResult{Outcome: flipAside, Detail: told}
+	return flipResult{Outcome: flipAside, Detail: reported}
 }
 
 // spoil starts the whole program on a file with a record that its owner does
@@ -229,9 +229,9 @@ func (f *flips) open(image []byte) (held map[string]string, log string, err erro
 	if err := os.WriteFile(f.file(), image, 0o600); err != nil {
 		return nil, "", err
 	}
-	var told capture.Buffer
+	var reported capture.Buffer
 	s, err := store.Open(store.Options{
-		Path: f.file(), Buckets: app.Buckets(), NoSync: true, MinFree: 1, Logger: slog.New(slog.NewTextHandler(&told, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Path: f.file(), Buckets: app.Buckets(), NoSync: true, MinFree: 1, Logger: slog.New(slog.NewTextHandler(&reported, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
 		return nil, "", err
@@ -252,7 +252,7 @@ func (f *flips) open(image []byte) (held map[string]string, log string, err erro
 		}
 		return nil
 	})
-	return held, told.String(), errors.Join(err, s.Close())
+	return held, reported.String(), errors.Join(err, s.Close())
 }
 
 // serve starts the program on the file as it lies there, asks for all that it
@@ -329,7 +329,7 @@ func (f *flips) ask(api *consumer.Client) (answers map[string]bool, warned bool,
 	return answers, len(damage) > 0, err
 }
 
-// collect adds what a list tells of things that a start does not change.
+// collect adds what a list reports about things that a start does not change.
 func (f *flips) collect(api *consumer.Client, answers map[string]bool, cred consumer.Credential, path string) error {
 	req, err := http.NewRequest(http.MethodGet, api.Base+path, nil)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	filepages "postern/store/pages"
 )
 
-// flipCount is how many bits are flipped: FLIPS, or a few.
+// flipCount returns how many bits are flipped: FLIPS, or a few.
 func flipCount() int {
 	if n, err := strconv.Atoi(os.Getenv("FLIPS")); err == nil && n > 0 {
 		return n
@@ -29,13 +29,13 @@ func flipCount() int {
 	return 100
 }
 
-// TestNoFlippedBitCrashesLiesOrLosesInSilence flips single bits of the file of
+// TestFlippedBitsAreCorrectedOrReported flips single bits of the file of
 // a program that died under load: everywhere in it, and in the pages that are in
 // use. Each time the file is either refused with words, or all of its records
 // are there, byte for byte, but for one that the log names; then the whole
 // program is started on it, too, and must run, warn, and tell nothing that was
 // not so.
-func TestNoFlippedBitCrashesLiesOrLosesInSilence(t *testing.T) {
+func TestFlippedBitsAreCorrectedOrReported(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real processes")
 	}
@@ -54,9 +54,9 @@ func TestNoFlippedBitCrashesLiesOrLosesInSilence(t *testing.T) {
 	runFlips(t, job)
 }
 
-// TestNoRecordThatNobodyUnderstandsKeepsTheProgramFromRunning replaces records
+// TestUnreadableRecordsDoNotStopTheProgram replaces records
 // of every bucket by what their owners never wrote, with a right checksum.
-func TestNoRecordThatNobodyUnderstandsKeepsTheProgramFromRunning(t *testing.T) {
+func TestUnreadableRecordsDoNotStopTheProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real processes")
 	}
@@ -110,7 +110,7 @@ func TestNoRecordThatNobodyUnderstandsKeepsTheProgramFromRunning(t *testing.T) {
 	}
 }
 
-// damagedJob is a job for the file of a program that was killed under load,
+// damagedJob returns a job for the file of a program that was killed under load,
 // cut off behind its last page, with the offsets of the pages in use.
 func damagedJob(t *testing.T, seed uint64) (job flipJob, image []byte, used []int64) {
 	t.Helper()
@@ -242,7 +242,7 @@ func runChild(t *testing.T, job flipJob, got func(flipResult)) (done int, said s
 	return done, fmt.Sprint(err, ": ", tail(output.String()))
 }
 
-// tail is the part of an output that tells why a process died.
+// tail returns the part of an output that reports why a process died.
 func tail(s string) string {
 	const most = 3000
 	return s[:min(len(s), most)]

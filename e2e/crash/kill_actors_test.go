@@ -26,7 +26,7 @@ type ledger struct {
 	mu       sync.Mutex
 	batches  map[string]*intent // by name, which is the text too
 	texts    []*sentText
-	ends     map[string]string // what was told of asynchronous sends, by process
+	ends     map[string]string // what was reported of asynchronous sends, by process
 	inbound  []inboundText
 	accepted map[string]int // batch events that the receiver took, by body
 	offered  map[string]int // all that reached it
@@ -213,7 +213,7 @@ func (u *user) request(rng *rand.Rand, name string) map[string]any {
 		request["schedule"] = map[string]any{"windowStartAt": begin.UTC(), "windowEndAt": end.UTC(), "recurrence": "NONE"}
 	case 4:
 		request["autoResume"] = false
-	case 5: // nobody has a number that ends in 0000
+	case 5: // no account has a number that ends in 0000
 		request["recipients"] = append(recipients, "491600000000")
 		request["options"] = map[string]any{"skipUnregistered": rng.IntN(2) == 0}
 	}
@@ -249,7 +249,7 @@ func (u *user) createLarge(rng *rand.Rand) *intent {
 	})
 }
 
-// meddle looks at a batch and may do something to it; it tells whether the
+// meddle looks at a batch and may do something to it; it reports whether the
 // batch is at its end.
 func (u *user) meddle(rng *rand.Rand, in *intent) (final bool) {
 	path := "/message/batches/" + in.id.String()
@@ -289,7 +289,7 @@ func (u *user) meddle(rng *rand.Rand, in *intent) (final bool) {
 	return false
 }
 
-// remove deletes a batch that has ended; it tells whether that was answered.
+// remove deletes a batch that has ended; it reports whether that was answered.
 func (u *user) remove(in *intent) (answered bool) {
 	u.ledger.note(func() { in.deleting = true })
 	status, answer := u.ask(u.token, http.MethodDelete, "/message/batches/"+in.id.String(), nil)

@@ -28,7 +28,7 @@ var durableKinds = map[event.Kind]string{
 	event.ConnectionUpdated: "connectionUpdated", event.ContactsUpdate: "contactsUpdated",
 }
 
-// keeps tells whether an account makes its events durable; the others go on in
+// keeps reports whether an account makes its events durable; the others continue in
 // the old way beside it.
 func (l *account) keeps() bool { return l.name != "line-1" }
 
@@ -90,7 +90,7 @@ func (a *arrivals) take(path, id, body string) {
 }
 
 // replaySome repeats a few events of an account now and then, while everything
-// else goes on.
+// else continues.
 func (s *siege) replaySome(ctx context.Context, rng *rand.Rand, l *account) {
 	path := "/instance/" + l.name + "/webhook/deliveries/replay"
 	for l.keeps() && rest(ctx, rng, 600*time.Millisecond) {
@@ -217,7 +217,7 @@ func (s *siege) checkTaken(path string, own []delivery.Event) {
 
 // checkCauses: of each message that is stored an event tells.
 func (s *siege) checkCauses(tx *store.Tx, l *account, own []delivery.Event) error {
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, e := range own {
 		var body struct {
 			Data struct {
@@ -229,7 +229,7 @@ func (s *siege) checkCauses(tx *store.Tx, l *account, own []delivery.Event) erro
 			if err := json.Unmarshal(e.Body, &body); err != nil {
 				return err
 			}
-			told[body.Data.KeyID], told[body.Data.Data.MessageID] = true, true
+			reported[body.Data.KeyID], reported[body.Data.Data.MessageID] = true, true
 		}
 	}
 	instance := own[0].Instance
@@ -238,7 +238,7 @@ func (s *siege) checkCauses(tx *store.Tx, l *account, own []delivery.Event) erro
 		if err := json.Unmarshal(value, &m); err != nil {
 			return false, err
 		}
-		if !told[m.Message.KeyID] {
+		if !reported[m.Message.KeyID] {
 			s.T.Errorf("message %d of %s is stored, and no event tells of it: %s", binary.BigEndian.Uint64(key[8:]), l.name, value)
 		}
 		return true, nil

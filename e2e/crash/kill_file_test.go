@@ -96,7 +96,7 @@ func (s *siege) checkDeliveries(entries []outbox.Entry) {
 	committed := map[string]bool{}
 	for _, e := range entries {
 		committed[string(e.Body)] = true
-		s.told[e.Kind]++
+		s.reported[e.Kind]++
 		if s.ledger.accepted[string(e.Body)] == 0 || e.State != outbox.Delivered {
 			s.T.Errorf("event %d %s is %s, and the receiver took it %d times", e.Seq, e.Kind, e.State, s.ledger.accepted[string(e.Body)])
 		}
@@ -142,29 +142,29 @@ func (s *siege) checkWalks(entries []outbox.Entry, batches []*listedBatch) {
 		if at, err := walk(own); err != nil || len(own) > 0 && !slices.Contains(at, b.Status) {
 			s.T.Errorf("batch %s is %s, its events lead to %v: %v; %v", b.Name, b.Status, at, err, kindsOf(own))
 		}
-		s.checkTold(b, own)
+		s.checkReported(b, own)
 	}
 	for id := range events {
 		s.T.Errorf("events of batch %s, which does not exist", id)
 	}
 }
 
-// checkTold: each item that ended badly was told once, as what it is.
-func (s *siege) checkTold(b *listedBatch, own []outbox.Entry) {
-	told := map[string]string{}
+// checkReported: each item that ended badly was reported once, as what it is.
+func (s *siege) checkReported(b *listedBatch, own []outbox.Entry) {
+	reported := map[string]string{}
 	for _, e := range own {
 		var body struct{ Data struct{ ItemID string } }
 		if json.Unmarshal(e.Body, &body) != nil || body.Data.ItemID == "" {
 			continue
 		}
-		if told[body.Data.ItemID] != "" {
-			s.T.Errorf("batch %s: item %s is told twice", b.Name, body.Data.ItemID)
+		if reported[body.Data.ItemID] != "" {
+			s.T.Errorf("batch %s: item %s is reported twice", b.Name, body.Data.ItemID)
 		}
-		told[body.Data.ItemID] = strings.ToUpper(strings.TrimPrefix(string(e.Kind), "message.batch.item."))
+		reported[body.Data.ItemID] = strings.ToUpper(strings.TrimPrefix(string(e.Kind), "message.batch.item."))
 	}
 	for _, item := range b.items {
-		if bad := item.Status == "FAILED" || item.Status == "UNKNOWN"; bad && told[item.ID] != item.Status || !bad && told[item.ID] != "" {
-			s.T.Errorf("batch %s: item %s is %s, and was told as %q", b.Name, item.ID, item.Status, told[item.ID])
+		if bad := item.Status == "FAILED" || item.Status == "UNKNOWN"; bad && reported[item.ID] != item.Status || !bad && reported[item.ID] != "" {
+			s.T.Errorf("batch %s: item %s is %s, and was reported as %q", b.Name, item.ID, item.Status, reported[item.ID])
 		}
 	}
 }
@@ -251,8 +251,8 @@ func (s *siege) checkStored(t *sentText, stored int) {
 	if strings.HasSuffix(t.asked.path, "/edit-message") {
 		want = 2
 	}
-	told := t.status == http.StatusOK || t.status == http.StatusAccepted && s.endOf(t) == "sent"
-	if told && stored != want && !t.changed {
+	reported := t.status == http.StatusOK || t.status == http.StatusAccepted && s.endOf(t) == "sent"
+	if reported && stored != want && !t.changed {
 		s.T.Errorf("%s was answered %d, and is stored %d times", t.text, t.status, stored)
 	}
 }

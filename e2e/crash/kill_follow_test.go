@@ -17,7 +17,7 @@ import (
 )
 
 // follow listens to a user's events over one WebSocket after the other. Each
-// goes on where the one before it ended, by a kill or as it pleased.
+// continues where the one before it ended, by a kill or as it pleased.
 func (u *user) follow(ctx context.Context, rng *rand.Rand) {
 	for rest(ctx, rng, 30*time.Millisecond) {
 		conn, _ := u.listen(ctx)
@@ -56,7 +56,7 @@ func (u *user) listen(ctx context.Context) (conn *websocket.Conn, newest uint64)
 	}
 	since := header("X-Event-Since")
 	if since != u.at && u.at != 0 {
-		u.T.Errorf("asked for the events since %d, told %d", u.at, since)
+		u.T.Errorf("asked for the events since %d, reported %d", u.at, since)
 	}
 	u.at, u.gaps = since, map[uint64]uint64{}
 	for text := range strings.SplitSeq(resp.Header.Get("X-Event-Gaps"), ",") {
@@ -150,7 +150,7 @@ func (s *siege) ofDeleted(body string) bool {
 	return false
 }
 
-// batchOfBody is the batch that an event is about.
+// batchOfBody returns the batch that an event is about.
 func batchOfBody(body string) uuid.UUID {
 	var e struct {
 		Data struct {

@@ -16,9 +16,9 @@ import (
 	"postern/store"
 )
 
-// TestAKillInMidSendLeavesAnUnknownOutcomeAndNoRetrySendsAgain kills the real
+// TestKillDuringSendIsNeverRepeated kills the real
 // program after the phone has decrypted a text and before its acknowledgement.
-func TestAKillInMidSendLeavesAnUnknownOutcomeAndNoRetrySendsAgain(t *testing.T) {
+func TestKillDuringSendIsNeverRepeated(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills real processes")
 	}
@@ -100,9 +100,9 @@ func manyAtOnce(w *rig.World, token, path string) {
 	}
 }
 
-// TestAKillBeforeTheMessageLeavesFreesTheKey kills while the delay of a send
+// TestKillBeforeSendFreesTheKey kills while the delay of a send
 // runs: nothing is in doubt, and the retry sends.
-func TestAKillBeforeTheMessageLeavesFreesTheKey(t *testing.T) {
+func TestKillBeforeSendFreesTheKey(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills real processes")
 	}
@@ -139,10 +139,10 @@ func TestAKillBeforeTheMessageLeavesFreesTheKey(t *testing.T) {
 	w.Stop()
 }
 
-// TestAKillDuringTheCreationOfABatchLeavesOneBatchAfterTheRetry kills in every
+// TestKillDuringCreationLeavesOneBatch kills in every
 // sixth of a creation of many commits, and after it. Each retry answers 201, and there is
 // one batch then: that of the answer.
-func TestAKillDuringTheCreationOfABatchLeavesOneBatchAfterTheRetry(t *testing.T) {
+func TestKillDuringCreationLeavesOneBatch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills real processes")
 	}

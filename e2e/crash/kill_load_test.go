@@ -49,11 +49,11 @@ func killSeed() uint64 {
 	return rand.Uint64N(1_000_000)
 }
 
-// TestKillUnderLoadLosesNothingAndSendsNothingTwice kills the real program
+// TestKillUnderLoad kills the real program
 // with SIGKILL again and again, at random and at chosen moments, while users,
-// phones, the network and the receiver of the webhooks go on as they like. The
+// phones, the network and the receiver of the webhooks continue as they like. The
 // checks are those of siege.verify and siege.checkFile.
-func TestKillUnderLoadLosesNothingAndSendsNothingTwice(t *testing.T) {
+func TestKillUnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills real processes")
 	}
@@ -108,9 +108,9 @@ type siege struct {
 	heard    atomic.Bool
 	over     atomic.Bool // the results of asynchronous sends are not compared any more
 
-	results map[string]int     // items by status, for the report
-	answers map[int]int        // to sends
-	told    map[event.Kind]int // batch events
+	results  map[string]int     // items by status, for the report
+	answers  map[int]int        // to sends
+	reported map[event.Kind]int // batch events
 }
 
 // account is one instance and the phone that it is linked to.
@@ -122,7 +122,7 @@ type account struct {
 }
 
 func newSiege(t *testing.T, seed uint64) *siege {
-	s := &siege{World: rig.NewWorld(t), seed: seed, addr: steadyAddress(t), ledger: newLedger(), results: map[string]int{}, answers: map[int]int{}, told: map[event.Kind]int{}}
+	s := &siege{World: rig.NewWorld(t), seed: seed, addr: steadyAddress(t), ledger: newLedger(), results: map[string]int{}, answers: map[int]int{}, reported: map[event.Kind]int{}}
 	s.Output = &capture.Buffer{}
 	s.API = consumer.NewClient("http://" + s.addr)
 	s.client = http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 32}}
@@ -141,7 +141,7 @@ func newSiege(t *testing.T, seed uint64) *siege {
 		"WHATSAPP_ENDPOINT=" + strings.Replace(direct, host, s.wire.listener.Addr().String(), 1),
 		"WEBHOOK_GLOBAL_URL=http://" + s.site.addr + "/global", "LOG_LEVEL=warn",
 		"MESSAGE_BATCH_SHUTDOWN_TIMEOUT_MS=1000",
-		"MESSAGE_BATCH_FAILURE_STREAK=0", // its network refuses many in a row; nobody waits an hour for the end
+		"MESSAGE_BATCH_FAILURE_STREAK=0", // its network refuses many in a row; no test waits an hour for the end
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(s.keepEvidence) // before the data folder is removed
@@ -211,7 +211,7 @@ func (s *siege) begin() {
 }
 
 // hold keeps the load up while the program is killed so many times. It leaves
-// the program running, and everybody quiet.
+// the program running, and everyone quiet.
 func (s *siege) hold(kills int) map[moment]int {
 	rng := rand.New(rand.NewPCG(s.seed, 0))
 	s.unleash()

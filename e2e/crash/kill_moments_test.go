@@ -36,7 +36,7 @@ const (
 	momentPatience        = 500 * time.Millisecond // then any time will do
 )
 
-// moments is a round of them, in any order.
+// moments returns a round of them, in any order.
 func moments(rng *rand.Rand) []moment {
 	all := []moment{
 		atAnyTime, atAnyTime, atDelivery, atDelivery, atInstance, atDurable, atDurable, onWayOut, onWayOut, onWayIn, onWayIn, onWayIn,
@@ -268,7 +268,7 @@ func (s *site) close() {
 	s.served.Wait()
 }
 
-// steadyAddress is a free address below the ports that the system gives to
+// steadyAddress returns a free address below the ports that the system gives to
 // outgoing connections: nothing takes it while its owner is down.
 func steadyAddress(t *testing.T) string {
 	t.Helper()

@@ -75,7 +75,7 @@ func (s *siege) changeWeather(ctx context.Context, rng *rand.Rand) {
 			s.weather.set(fair)
 			continue
 		}
-		s.site.close() // nobody listens
+		s.site.close() // nothing listens
 		rest(ctx, rng, 150*time.Millisecond)
 		if err := s.site.open(); err != nil {
 			s.T.Error(err)

@@ -107,7 +107,7 @@ func keyIDOf(answer []byte) string {
 	return m.KeyID
 }
 
-// picture is a form with a picture.
+// picture returns a form with a picture.
 func (l *account) picture(number, caption string) posted {
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
@@ -133,7 +133,7 @@ func examplePhoto() []byte {
 	return raw
 }
 
-// newFiles is a server of pictures, some of which are slow to come.
+// newFiles returns a server of pictures, some of which are slow to come.
 func newFiles(t *testing.T) (url string) {
 	t.Helper()
 	photo := examplePhoto()
@@ -180,7 +180,7 @@ func (s *siege) strangers() (all []string) {
 	return all
 }
 
-// contentOf is the message of a batch.
+// contentOf returns the message of a batch.
 func (s *siege) contentOf(rng *rand.Rand, text string) map[string]any {
 	payload := map[string]any{"mediatype": "image", "caption": text}
 	switch rng.IntN(8) {
@@ -194,7 +194,7 @@ func (s *siege) contentOf(rng *rand.Rand, text string) map[string]any {
 	return map[string]any{"type": "media", "payload": payload}
 }
 
-// wordsOf is what a person reads of a message: its text, its caption, or the
+// wordsOf returns what a person reads of a message: its text, its caption, or the
 // text that it is changed to.
 func wordsOf(r sandbox.Received) string {
 	m := r.Message
@@ -231,8 +231,8 @@ func (s *siege) noteResult(body []byte) {
 	})
 }
 
-// endOf is what was told of an asynchronous send; events of instances are not
-// told again after a kill.
+// endOf returns what was reported of an asynchronous send; events of instances are not
+// sent again after a kill.
 func (s *siege) endOf(t *sentText) string {
 	var accepted struct{ ProcessID string }
 	if err := json.Unmarshal(t.answer, &accepted); err != nil || accepted.ProcessID == "" {

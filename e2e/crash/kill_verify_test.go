@@ -61,7 +61,7 @@ func (s *siege) deleteSome() {
 	}
 }
 
-// awaitAllRead has the stranger write once more, until the receiver hears of
+// awaitAllRead makes the stranger write once more, until the receiver hears of
 // it: messages are taken in their order, so those before it were taken too.
 // Its event is not delivered again when it fails, hence another text each time.
 func (s *siege) awaitAllRead(l *account) {
@@ -157,7 +157,7 @@ func (s *siege) decryptedTexts() map[reading]int {
 	return all
 }
 
-// checkLedger: what was answered exists, and nothing exists that nobody asked
+// checkLedger: what was answered exists, and nothing exists that no call asked
 // for, or twice.
 func (s *siege) checkLedger(batches []*listedBatch) {
 	byName := map[string]*listedBatch{}
@@ -224,8 +224,8 @@ func (s *siege) checkBatch(b *listedBatch, decrypted map[reading]int) {
 }
 
 // checkTexts: a send that was answered 200 was read by all whom it was for, one
-// that was refused by nobody. What became of one that was accepted is what was
-// told of it, if it was.
+// that no phone refused. The result of an accepted one is what was
+// reported of it, if anything.
 func (s *siege) checkTexts(decrypted map[reading]int) {
 	for _, t := range s.ledger.texts {
 		least, most := 0, 0
@@ -246,7 +246,7 @@ func (s *siege) checkTexts(decrypted map[reading]int) {
 	}
 }
 
-// rangeOf is how often the message of an asynchronous send was read that ended
+// rangeOf returns how often the message of an asynchronous send was read that ended
 // so.
 func rangeOf(end string) (least, most int) {
 	switch end {
@@ -258,7 +258,7 @@ func rangeOf(end string) (least, most int) {
 	return 0, 0
 }
 
-// report tells how much happened, so that a run in which nothing did is seen.
+// report reports how much happened, so that a run in which nothing did is seen.
 func (s *siege) report(batches []*listedBatch) {
 	answered, deleted := 0, 0
 	for _, in := range s.ledger.batches {
@@ -271,5 +271,5 @@ func (s *siege) report(batches []*listedBatch) {
 	}
 	s.T.Logf("%d kills at an exact moment; %d creations asked for, %d answered, %d deleted, %d there; items %v; %d sends by the API, answered %v; %d ends of asynchronous ones; %d inbound texts",
 		s.trap.hits, len(s.ledger.batches), answered, deleted, len(batches), s.results, len(s.ledger.texts), s.answers, len(s.ledger.ends), len(s.ledger.inbound))
-	s.T.Logf("events: %v; %d durable ones, taken %v", s.told, s.durableEvents, s.takenKinds())
+	s.T.Logf("events: %v; %d durable ones, taken %v", s.reported, s.durableEvents, s.takenKinds())
 }

@@ -96,7 +96,7 @@ func walk(entries []outbox.Entry) (at []event.BatchStatus, err error) {
 	return at, nil
 }
 
-func TestAWalkThatTheTableDoesNotKnowIsFound(t *testing.T) {
+func TestUnknownTransitionIsFound(t *testing.T) {
 	entry := func(kind event.Kind, progress int) outbox.Entry {
 		return outbox.Entry{Kind: kind, Body: fmt.Appendf(nil, `{"data":{"batch":{"progress":%d}}}`, progress)}
 	}

@@ -54,7 +54,7 @@ type afterCut struct {
 	ledger    *delivery.Ledger
 }
 
-// check opens an image and holds it against what was told before the cut.
+// check opens an image and checks it against what was reported before the cut.
 func (w *watched) check(folder string, pos int) (err error) {
 	d := &afterCut{folder: folder}
 	path := filepath.Join(folder, "var", "lib", "postern.db")
@@ -82,10 +82,10 @@ func (w *watched) check(folder string, pos int) (err error) {
 			continue
 		}
 		if d.file == nil && f.kind != "secrets" {
-			return fmt.Errorf("there is no data file, and %s was told", f.kind)
+			return fmt.Errorf("there is no data file, and %s was reported", f.kind)
 		}
 		if err := f.holds(d); err != nil {
-			return fmt.Errorf("%s, told at %d: %w", f.kind, f.pos, err)
+			return fmt.Errorf("%s, reported at %d: %w", f.kind, f.pos, err)
 		}
 	}
 	return nil
@@ -100,7 +100,7 @@ func (d *afterCut) read() (err error) {
 	if err != nil {
 		return err
 	}
-	d.engine, err = batch.New(batch.Config{Store: d.file, Outbox: box, Fleet: nobody{}, NewMessageID: func() string { return "" }})
+	d.engine, err = batch.New(batch.Config{Store: d.file, Outbox: box, Fleet: noFleet{}, NewMessageID: func() string { return "" }})
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (d *afterCut) hasSandbox() error {
 func (d *afterCut) hasBatch(owner, id uuid.UUID, processed int) error {
 	b, err := d.engine.Batch(owner, id)
 	if err == nil && b.Counts.Processed < processed {
-		err = fmt.Errorf("%d items of %s were told to be processed, %d are", processed, id, b.Counts.Processed)
+		err = fmt.Errorf("%d items of %s were reported to be processed, %d are", processed, id, b.Counts.Processed)
 	}
 	return err
 }
@@ -198,7 +198,7 @@ func (d *afterCut) hasBatch(owner, id uuid.UUID, processed int) error {
 func (d *afterCut) hasEnded(owner, id uuid.UUID, status event.BatchStatus) error {
 	b, err := d.engine.Batch(owner, id)
 	if err == nil && b.Status != status {
-		err = fmt.Errorf("batch %s was told to be %s and is %s", id, status, b.Status)
+		err = fmt.Errorf("batch %s was reported to be %s and is %s", id, status, b.Status)
 	}
 	return err
 }
@@ -217,7 +217,7 @@ func (d *afterCut) hasItem(owner, id uuid.UUID, item, status string) error {
 		d.items[id] = items
 	}
 	if items[item] != status {
-		return fmt.Errorf("item %s was told as %s and is %q", item, status, items[item])
+		return fmt.Errorf("item %s was reported as %s and is %q", item, status, items[item])
 	}
 	return nil
 }
@@ -228,7 +228,7 @@ func (d *afterCut) hasEvent(owner uuid.UUID, n uint64, body string) error {
 		return fmt.Errorf("event %d of %s is not there, %d are", n, owner, len(own))
 	}
 	if got := string(own[n-1].Body); body != "" && got != body {
-		return fmt.Errorf("event %d of %s is\n%s\nand was told as\n%s", n, owner, got, body)
+		return fmt.Errorf("event %d of %s is\n%s\nand was reported as\n%s", n, owner, got, body)
 	}
 	return nil
 }
@@ -243,7 +243,7 @@ func (d *afterCut) hasBody(body string) error {
 func (d *afterCut) hasEntry(id uint64, state string) error {
 	e, found := d.entries[id]
 	if !found || state == "delivered" && e.State != outbox.Delivered {
-		return fmt.Errorf("event %d was told as %s and is %q", id, state, e.State)
+		return fmt.Errorf("event %d was reported as %s and is %q", id, state, e.State)
 	}
 	return nil
 }
@@ -274,7 +274,7 @@ func (d *afterCut) hasNoInstance(name string) error {
 func (d *afterCut) hasWebhook(least int64) error {
 	url := d.hooks[d.instances["red"]]
 	if n, err := strconv.ParseInt(url[strings.LastIndex(url, "/")+1:], 10, 64); err != nil || n < least {
-		return fmt.Errorf("webhook %d was told and it is %q", least, url)
+		return fmt.Errorf("webhook %d was reported and it is %q", least, url)
 	}
 	return nil
 }
@@ -286,11 +286,11 @@ func (d *afterCut) hasKey(key string, answer []byte) error {
 	return nil
 }
 
-// nobody is a fleet without instances.
-type nobody struct{}
+// noFleet is a fleet without instances.
+type noFleet struct{}
 
-func (nobody) Instance(int64) (string, event.State, bool) { return "", "", false }
-func (nobody) Gate(batch.Question) batch.Gate             { return batch.Gate{} }
-func (nobody) Send(context.Context, int64, event.Outgoing) (batch.Receipt, error) {
+func (noFleet) Instance(int64) (string, event.State, bool) { return "", "", false }
+func (noFleet) Gate(batch.Question) batch.Gate             { return batch.Gate{} }
+func (noFleet) Send(context.Context, int64, event.Outgoing) (batch.Receipt, error) {
 	return batch.Receipt{}, event.ErrNotConnected
 }

@@ -36,7 +36,7 @@ func (w *watched) keepEvents() {
 	})
 }
 
-// follow goes on with the instance's events over one WebSocket for a moment.
+// follow continues with the instance's events over one WebSocket for a moment.
 func (w *watched) follow(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
@@ -103,7 +103,7 @@ func (d *afterCut) hasDurable(id, body string) error {
 func (d *afterCut) hasNumber(n uint64, body string) error {
 	got, found := d.numbered[n]
 	if !found || body != "" && got != body {
-		return fmt.Errorf("event %d of the instance is %q and was told as %q", n, got, body)
+		return fmt.Errorf("event %d of the instance is %q and was reported as %q", n, got, body)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func (d *afterCut) hasDelivery(id uint64, state delivery.State) error {
 		err = fmt.Errorf("it is %q", r.State)
 	}
 	if err != nil {
-		return fmt.Errorf("delivery %d was told as %s: %w", id, state, err)
+		return fmt.Errorf("delivery %d was reported as %s: %w", id, state, err)
 	}
 	return nil
 }

@@ -38,12 +38,12 @@ const (
 	imagesPerRecording = 5000 // of some seconds
 )
 
-// TestAPowerCutTakesNothingThatTheProgramTold records the real program under
+// TestPowerLossKeepsWhatTheProgramReported records the real program under
 // load, with its own sandbox, in three lives on one disk: it is killed, a sync
 // fails, it is stopped in order. Disks that a power cut may leave are held
 // against all that it had said by then: to its callers, to the receiver of the
 // webhooks, and on WebSockets.
-func TestAPowerCutTakesNothingThatTheProgramTold(t *testing.T) {
+func TestPowerLossKeepsWhatTheProgramReported(t *testing.T) {
 	if testing.Short() {
 		t.Skip("records a real process")
 	}
@@ -65,14 +65,14 @@ func TestAPowerCutTakesNothingThatTheProgramTold(t *testing.T) {
 			t.Error(err)
 		}
 		syncs, failed := w.recording.Syncs()
-		t.Logf("SEED=%d: %d images of %d positions, %d syncs, %d failed; told %v: %d findings",
-			seed, n, w.recording.Pos(), syncs, failed, w.told(), len(findings))
+		t.Logf("SEED=%d: %d images of %d positions, %d syncs, %d failed; reported %v: %d findings",
+			seed, n, w.recording.Pos(), syncs, failed, w.reported(), len(findings))
 	}
 }
 
-// TestTheProverNoticesWhatTheProgramDoesNotSync: with every fourth sync left
+// TestMissingSyncsAreDetected: with every fourth sync left
 // out, the same images show it.
-func TestTheProverNoticesWhatTheProgramDoesNotSync(t *testing.T) {
+func TestMissingSyncsAreDetected(t *testing.T) {
 	if testing.Short() {
 		t.Skip("records a real process")
 	}
@@ -85,7 +85,7 @@ func TestTheProverNoticesWhatTheProgramDoesNotSync(t *testing.T) {
 	t.Logf("%d of 200", len(findings))
 }
 
-// watched is a recorded program and all that it told.
+// watched is a recorded program and all that it reported.
 type watched struct {
 	t         *testing.T
 	seed      uint64
@@ -106,7 +106,7 @@ type watched struct {
 	heard map[string]bool // facts by their text
 }
 
-// fact is something that the program told, and how an image is asked for it.
+// fact is something that the program reported, and how an image is asked for it.
 type fact struct {
 	pos   int // from which it holds
 	until int // and until which, 0 for ever
@@ -115,7 +115,7 @@ type fact struct {
 	holds func(*afterCut) error
 }
 
-// note keeps a fact as told now. Its text is told once.
+// note keeps a fact as reported now. Its text is reported once.
 func (w *watched) note(kind, text string, holds func(*afterCut) error) {
 	pos := w.recording.Pos()
 	w.mu.Lock()
@@ -138,7 +138,7 @@ func (w *watched) end(kind, text string) {
 	}
 }
 
-func (w *watched) told() map[string]int {
+func (w *watched) reported() map[string]int {
 	n := map[string]int{}
 	for _, f := range w.facts {
 		n[f.kind]++
@@ -158,7 +158,7 @@ func newWatched(t *testing.T, seed uint64) *watched {
 	}
 	rng := rand.New(rand.NewPCG(seed, 0))
 	file := filepath.Join(w.folder, "var", "lib", "postern.db")
-	// Slow syncs are heard through: what is told too early is told in between.
+	// Slow syncs are heard through: what is reported too early is reported in between.
 	w.recording.Sync = func(path string) powerloss.SyncFault {
 		fault := powerloss.SyncFault{Delay: time.Duration(rng.IntN(5)) * time.Millisecond}
 		if left := w.goodSyncs.Load(); path == file && left >= 0 {
@@ -206,7 +206,7 @@ func (w *watched) terminate(p *powerloss.Process) (status int) {
 }
 
 // failSync makes one of the next syncs of the data file fail, of pages or of
-// the meta page, while requests go on.
+// the meta page, while requests continue.
 func (w *watched) failSync(*powerloss.Process) (status int) {
 	w.goodSyncs.Store(int64(w.seed % 4))
 	w.await("a failed sync", func() bool {

@@ -213,7 +213,7 @@ func (u *listener) watch(rng *rand.Rand) {
 	}
 }
 
-// listen goes on with the user's events over one WebSocket for a moment.
+// listen continues with the user's events over one WebSocket for a moment.
 func (u *listener) listen(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
@@ -253,7 +253,7 @@ func (w *watched) send(rng *rand.Rand) {
 }
 
 // receive lets a stranger write to the instance. The text is a fact once it is
-// told.
+// reported.
 func (w *watched) receive(*rand.Rand) {
 	w.call(consumer.Key(w.key), http.MethodPost, "/sandbox/phones/"+stranger+"/act", map[string]any{
 		"do": "text", "to": w.instance.number, "text": fmt.Sprintf("cut-text-%d", textNumbers.Add(1)),

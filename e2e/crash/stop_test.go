@@ -8,9 +8,9 @@ import (
 	"postern/event"
 )
 
-// TestAStopInOrderInterruptsTheBatchAndTheNextStartGoesOn is the gentle twin
+// TestBatchResumesAfterAnOrderlyStop is the gentle twin
 // of the kill test.
-func TestAStopInOrderInterruptsTheBatchAndTheNextStartGoesOn(t *testing.T) {
+func TestBatchResumesAfterAnOrderlyStop(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real processes")
 	}

@@ -63,7 +63,7 @@ func (w *wire) take(c net.Conn) {
 	_, _ = c.Write([]byte("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"))
 }
 
-// names are the names of a head's headers, in lower case.
+// names returns the names of a head's headers, in lower case.
 func names(head string) (all []string) {
 	for line := range strings.SplitSeq(head, "\r\n") {
 		if name, _, ok := strings.Cut(line, ":"); ok && !strings.HasPrefix(line, "POST ") {
@@ -74,9 +74,9 @@ func names(head string) (all []string) {
 	return all
 }
 
-// TestHeadersCanNeitherSplitNorOverrideWhatADeliveryHas: what would is refused and changes
+// TestHeadersCannotSplitOrOverrideADelivery: what would is refused and changes
 // nothing, and what is taken stands on the wire once, beside what the program writes.
-func TestHeadersCanNeitherSplitNorOverrideWhatADeliveryHas(t *testing.T) {
+func TestHeadersCannotSplitOrOverrideADelivery(t *testing.T) {
 	s := newShop(t)
 	hook := newWire(t)
 	s.webhook(hook.url)
@@ -145,7 +145,7 @@ func TestHeadersCanNeitherSplitNorOverrideWhatADeliveryHas(t *testing.T) {
 		}
 	}
 
-	// Values are shown to nobody, and stars keep them.
+	// Values are never shown, and stars keep them.
 	var shown chosen
 	s.call(http.MethodGet, "/options", nil, &shown)
 	if shown.Headers["X-Api-Key"] != "***" || shown.Headers["Authorization"] != "***" {

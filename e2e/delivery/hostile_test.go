@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// TestHostileReceiversCostTheOthersNothingAndTheLogTellsOfEach sends one event to
+// TestHostileReceiversDoNotAffectOthers sends one event to
 // eight receivers, seven of which misbehave, each in another way. With durable they get it once
-// they behave, under the same webhook-id; without, the one attempt is told.
-func TestHostileReceiversCostTheOthersNothingAndTheLogTellsOfEach(t *testing.T) {
+// they behave, under the same webhook-id; without, the only attempt is reported.
+func TestHostileReceiversDoNotAffectOthers(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	for _, durable := range []bool{true, false} {
 		t.Run(fmt.Sprintf("durable %t", durable), func(t *testing.T) {

@@ -69,7 +69,7 @@ func TestListenShowsSignaturesAndAttempts(t *testing.T) {
 		t.Errorf("%d attempts, the first was answered %q", done.AttemptCount, first)
 	}
 
-	// The rotated secret is good for a day, that of nobody is not.
+	// The rotated secret is good for a day, an unknown one is not.
 	s.call(http.MethodPost, "/options/rotate-secret", nil, nil)
 	s.anneWrites("again")
 	says(s, out, `text=again .* -> signature right\n`)

@@ -12,9 +12,9 @@ import (
 	"postern/e2e/rig"
 )
 
-// TestTheLogAloneTellsWhyAnEndpointNeverGotAMessage: the instance is connected, WhatsApp has the
+// TestLogExplainsMissingMessages: the instance is connected, WhatsApp has the
 // message, and each of the receivers missed it for a reason of its own.
-func TestTheLogAloneTellsWhyAnEndpointNeverGotAMessage(t *testing.T) {
+func TestLogExplainsMissingMessages(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := newShop(t)
 	unlisted := newReceiver(t, nil)
@@ -25,7 +25,7 @@ func TestTheLogAloneTellsWhyAnEndpointNeverGotAMessage(t *testing.T) {
 		{"id":"no-flag","url":%q,"events":{"sendMessage":true}},
 		{"id":"switched-off","url":%q,"enabled":false,"events":{"messagesUpsert":true}},
 		%s, %s, %s, %s]}`, unlisted.URL, unlisted.URL,
-		endpoint("forbids", forbids.URL), endpoint("hangs", hangs.URL), endpoint("nobody-there", "http://127.0.0.1:9/"),
+		endpoint("forbids", forbids.URL), endpoint("hangs", hangs.URL), endpoint("unreachable", "http://127.0.0.1:9/"),
 		endpoint("no-such-name", "http://receiver.invalid/hook")))
 	s.anneWrites("is it ready?")
 
@@ -37,10 +37,10 @@ func TestTheLogAloneTellsWhyAnEndpointNeverGotAMessage(t *testing.T) {
 	}{
 		"forbids":      {403, []string{"receiver answered 403"}, "<h1>Blocked by the firewall</h1>", 0, time.Minute},
 		"hangs":        {0, []string{"no answer in time"}, "", 900 * time.Millisecond, time.Minute},
-		"nobody-there": {0, []string{"the connection was refused"}, "", 0, time.Minute},
+		"unreachable":  {0, []string{"the connection was refused"}, "", 0, time.Minute},
 		"no-such-name": {0, []string{"its host was not found", "its host could not be looked up", "no answer in time"}, "", 0, time.Minute},
 	} {
-		// By the chat's JID alone, as whoever was complained to would look.
+		// By the chat's JID alone, as a support engineer would look.
 		var r record
 		s.Await(id, func() bool {
 			found := s.deliveries("?endpointId=" + id + "&state=FAILED&query=" + url.QueryEscape(rig.AnneNumber+"@s.whatsapp.net"))
@@ -74,12 +74,12 @@ func TestTheLogAloneTellsWhyAnEndpointNeverGotAMessage(t *testing.T) {
 		}
 	}
 	if n := len(unlisted.arrivals()); n != 0 {
-		t.Errorf("%d arrivals that nobody asked for", n)
+		t.Errorf("%d unexpected arrivals", n)
 	}
 }
 
-// TestWhatAFullQueueDropsIsInTheLog: the old way gives nobody a second chance, but it says so.
-func TestWhatAFullQueueDropsIsInTheLog(t *testing.T) {
+// TestDroppedEventsAreLogged: without durable there is no second attempt, but the log shows it.
+func TestDroppedEventsAreLogged(t *testing.T) {
 	s := newShop(t, "WEBHOOK_WORKERS=1", "WEBHOOK_QUEUE_SIZE=1", "WEBHOOK_GLOBAL_ENABLED=false", "WEBHOOK_TIMEOUT=15s")
 	hook := newReceiver(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	s.webhook(hook.URL)
@@ -104,9 +104,9 @@ func TestWhatAFullQueueDropsIsInTheLog(t *testing.T) {
 	}
 }
 
-// TestADurableEventThatIsNotAcceptedInTimeIsExpiredWithItsAttempts and frees what waited behind
+// TestUnacceptedDurableEventExpires and frees what waited behind
 // it, which has seconds left of its own.
-func TestADurableEventThatIsNotAcceptedInTimeIsExpiredWithItsAttempts(t *testing.T) {
+func TestUnacceptedDurableEventExpires(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := newShop(t)
 	hook := newReceiver(t, nil)
@@ -163,8 +163,8 @@ func TestBodiesAreKeptAsTheOperatorChose(t *testing.T) {
 	}
 }
 
-// TestWithoutALogEventsGoTheirWayAndOnlyWhatWaitsIsKnown.
-func TestWithoutALogEventsGoTheirWayAndOnlyWhatWaitsIsKnown(t *testing.T) {
+// TestWithoutLogOnlyPendingDeliveriesAreListed.
+func TestWithoutLogOnlyPendingDeliveriesAreListed(t *testing.T) {
 	s := newShop(t, "WEBHOOK_LOG=false")
 	hook := newReceiver(t, nil)
 	down := newReceiver(t, status(http.StatusServiceUnavailable, ""))
@@ -190,9 +190,9 @@ func TestWithoutALogEventsGoTheirWayAndOnlyWhatWaitsIsKnown(t *testing.T) {
 	}
 }
 
-// TestDurableEventsSurviveAKillUnderTheirWebhookID: what waits for a receiver that is down is there
+// TestDurableEventsKeepTheirIDAfterAKill: what waits for a receiver that is down is there
 // after kill -9, in the order of its chat, and arrives once the receiver is back.
-func TestDurableEventsSurviveAKillUnderTheirWebhookID(t *testing.T) {
+func TestDurableEventsKeepTheirIDAfterAKill(t *testing.T) {
 	s := newShop(t)
 	hook := newReceiver(t, status(http.StatusServiceUnavailable, ""))
 	s.webhook(hook.URL)

@@ -22,7 +22,7 @@ type arrival struct {
 	body   []byte
 }
 
-// receiver notes every attempt and answers as it was told.
+// receiver notes every attempt and answers as configured.
 type receiver struct {
 	*httptest.Server
 	t *testing.T
@@ -65,7 +65,7 @@ func (r *receiver) behave(answer http.HandlerFunc) {
 	r.answer = answer
 }
 
-// arrivals are the attempts so far.
+// arrivals returns the attempts so far.
 func (r *receiver) arrivals() []arrival {
 	r.mu.Lock()
 	defer r.mu.Unlock()

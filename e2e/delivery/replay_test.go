@@ -40,10 +40,10 @@ func (s *shop) awaitReplay(id uint64) (is replayed) {
 	return is
 }
 
-// TestAReplayBringsWhatFailedUnderItsWebhookIDAndLeavesTheOriginalAsItIs: the same body and
+// TestReplayKeepsIDAndOriginal: the same body and
 // webhook-id, another x-request-id, a record of its own; what was delivered by it is not
 // selected again.
-func TestAReplayBringsWhatFailedUnderItsWebhookIDAndLeavesTheOriginalAsItIs(t *testing.T) {
+func TestReplayKeepsIDAndOriginal(t *testing.T) {
 	s := newShop(t)
 	hook := newReceiver(t, status(http.StatusInternalServerError, "broken"))
 	s.webhook(hook.URL)
@@ -103,7 +103,7 @@ func TestAReplayBringsWhatFailedUnderItsWebhookIDAndLeavesTheOriginalAsItIs(t *t
 	}
 }
 
-// TestAReplaySurvivesAKill: it goes on after the restart, brings each event, and ends.
+// TestAReplaySurvivesAKill: it continues after the restart, brings each event, and ends.
 func TestAReplaySurvivesAKill(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := newShop(t, "WEBHOOK_REPLAY_RATE=10")
@@ -138,9 +138,9 @@ func TestAReplaySurvivesAKill(t *testing.T) {
 	}
 }
 
-// TestARetryIsOneMoreAttemptOfTheSameRecord, whatever its state: when it fails the record is what
+// TestRetryAddsAnAttemptToTheRecord, whatever its state: when it fails the record is what
 // it was before.
-func TestARetryIsOneMoreAttemptOfTheSameRecord(t *testing.T) {
+func TestRetryAddsAnAttemptToTheRecord(t *testing.T) {
 	s := newShop(t, "WEBHOOK_LOG_BODIES=all")
 	hook := newReceiver(t, status(http.StatusBadGateway, "first"))
 	s.webhook(hook.URL)
@@ -159,11 +159,11 @@ func TestARetryIsOneMoreAttemptOfTheSameRecord(t *testing.T) {
 	hook.await(s, 4)
 	s.Await("four attempts", func() bool { now := s.delivery(r.ID); return now.State == "DELIVERED" && now.AttemptCount == 4 })
 	now := s.delivery(r.ID)
-	var told []string
+	var attempts []string
 	for _, a := range now.Attempts {
-		told = append(told, fmt.Sprintf("%d %d %s", a.Number, value(a.Status), value(a.Answer)))
+		attempts = append(attempts, fmt.Sprintf("%d %d %s", a.Number, value(a.Status), value(a.Answer)))
 	}
-	if got, want := strings.Join(told, "; "), "1 502 first; 2 502 second; 3 200 ; 4 200 "; got != want {
+	if got, want := strings.Join(attempts, "; "), "1 502 first; 2 502 second; 3 200 ; 4 200 "; got != want {
 		t.Errorf("attempts %q, want %q", got, want)
 	}
 	if n := len(s.deliveries("?event=messages.upsert")); n != 1 {

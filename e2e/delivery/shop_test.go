@@ -70,7 +70,7 @@ func (s *shop) call(method, path string, in, out any) {
 	s.Call(consumer.Bearer(s.Token), method, "/instance/"+rig.SceneName+"/webhook"+path, in, out)
 }
 
-// refused is the code with which such a call is answered.
+// refused returns the code with which such a call is answered.
 func (s *shop) refused(method, path, body string) string {
 	s.t.Helper()
 	status, answer := s.Raw(consumer.Bearer(s.Token), method, "/instance/"+rig.SceneName+"/webhook"+path, body)
@@ -155,7 +155,7 @@ func (s *shop) logged(query string, n int) (found []record) {
 	return found
 }
 
-// of is the query for an endpoint in a state.
+// of returns the query for an endpoint in a state.
 func of(endpoint, state string) string {
 	q := url.Values{"endpointId": {endpoint}, "event": {"messages.upsert"}}
 	if state != "" {
@@ -164,7 +164,7 @@ func of(endpoint, state string) string {
 	return "?" + q.Encode()
 }
 
-// value is what p points to, the zero value for null.
+// value returns what p points to, the zero value for null.
 func value[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
@@ -172,5 +172,5 @@ func value[T any](p *T) (v T) {
 	return v
 }
 
-// has tells whether the webhook's data tells of the text.
+// has reports whether the webhook's data contains the text.
 func has(body []byte, text string) bool { return strings.Contains(string(body), `"`+text+`"`) }

@@ -10,7 +10,7 @@ import (
 	"postern/e2e/rig"
 )
 
-// next is the first attempt for a message with that text, after the n-th arrival.
+// next returns the first attempt for a message with that text, after the n-th arrival.
 func (r *receiver) next(s *shop, text string) (found arrival) {
 	r.t.Helper()
 	s.Await(text+" at the receiver", func() bool {

@@ -65,9 +65,9 @@ func (o *operator) sets(name, token, url string) {
 	o.Call(consumer.Bearer(token), http.MethodPut, "/instance/"+name+"/webhook", map[string]any{"url": url, "events": map[string]bool{}}, nil)
 }
 
-// TestTheDoctorOfARunningAndOfAStoppedProgram: it finds the same of both, changes
+// TestDoctorOfRunningAndStoppedProgram: it finds the same of both, changes
 // nothing, and calls no webhook.
-func TestTheDoctorOfARunningAndOfAStoppedProgram(t *testing.T) {
+func TestDoctorOfRunningAndStoppedProgram(t *testing.T) {
 	o := newOperator(t)
 	red, blue := o.Pair("red"), o.Pair("blue")
 	var mu sync.Mutex
@@ -159,7 +159,7 @@ func TestTheDoctorNamesEachFault(t *testing.T) {
 	}{
 		"a clock that is off":        {[]string{"WEBHOOK_GLOBAL_URL=" + off.URL}, "clock", "fault", "1h0m0s apart"},
 		"a webhook that is down":     {[]string{"WEBHOOK_GLOBAL_URL=http://" + dead + "/secret"}, "global webhook", "fault", "http://" + dead + "/********: the connection was refused"},
-		"a certificate of nobody":    {[]string{"WEBHOOK_GLOBAL_URL=" + secure.URL}, "global webhook", "fault", "signed by nobody who is trusted"},
+		"an untrusted certificate":   {[]string{"WEBHOOK_GLOBAL_URL=" + secure.URL}, "global webhook", "fault", "not signed by a trusted authority"},
 		"no TLS":                     {[]string{"WEBHOOK_GLOBAL_URL=" + strings.Replace(late.URL, "http:", "https:", 1)}, "global webhook", "fault", "does not speak TLS"},
 		"an address that is refused": {[]string{"WEBHOOK_DENY_PRIVATE=true"}, "global webhook", "fault", "not allowed"},
 		"a name that is none":        {[]string{"WEBHOOK_GLOBAL_URL=http://nowhere.invalid"}, "global webhook", "fault", "host"},
@@ -184,7 +184,7 @@ func TestTheDoctorNamesEachFault(t *testing.T) {
 	}
 }
 
-func TestTheDoctorFindsWhatIsWrongOnTheDisk(t *testing.T) {
+func TestDoctorFindsDiskFaults(t *testing.T) {
 	o := newOperator(t, "BACKUP_DIR=backups", "BACKUP_EVERY=1h")
 	o.Pair("red")
 	var made []string
@@ -248,11 +248,11 @@ func TestTheDoctorFindsWhatIsWrongOnTheDisk(t *testing.T) {
 	is(t, found, "data folder", "fault", "nothing can be written")
 }
 
-// TestTheDoctorWaitsForNobodyForLong: hosts that hang are waited for at the same time,
+// TestDoctorLimitsEachWait: hosts that hang are waited for at the same time,
 // and Ctrl-C ends the wait.
-// TestWhoMayNotReadTheDataFileIsToldAsWhomToLook, and not that it is damaged, or that no
+// TestDoctorNamesTheUserForUnreadableFile, and not that it is damaged, or that no
 // program runs.
-func TestWhoMayNotReadTheDataFileIsToldAsWhomToLook(t *testing.T) {
+func TestDoctorNamesTheUserForUnreadableFile(t *testing.T) {
 	o := newOperator(t)
 	if err := os.Chmod(o.DataFile(), 0); err != nil {
 		t.Fatal(err)
@@ -269,7 +269,7 @@ func TestWhoMayNotReadTheDataFileIsToldAsWhomToLook(t *testing.T) {
 	o.Stop()
 }
 
-func TestTheDoctorWaitsForNobodyForLong(t *testing.T) {
+func TestDoctorLimitsEachWait(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	o := newOperator(t)
 	hang := "https://" + silent(t)

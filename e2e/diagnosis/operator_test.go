@@ -17,7 +17,7 @@ func newOperator(t *testing.T, env ...string) *operator {
 	return &operator{rig.NewOperator(t, env...), t}
 }
 
-// silent is the address of a server that takes connections and says nothing.
+// silent returns the address of a server that takes connections and says nothing.
 func silent(t *testing.T) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -17,7 +17,7 @@ import (
 	"postern/cli/consumer"
 )
 
-// unzipped is what a bundle holds, by name.
+// unzipped returns what a bundle holds, by name.
 func unzipped(t *testing.T, path string) map[string]string {
 	t.Helper()
 	z, err := zip.OpenReader(path)
@@ -47,7 +47,7 @@ var (
 	ofRunning = []string{"log.txt", "metrics-1.txt", "metrics-2.txt", "heap.txt", "goroutine.txt"}
 )
 
-func TestASupportBundleIsMadeOfARunningProgramAndOfAStoppedOne(t *testing.T) {
+func TestSupportBundleOfRunningAndStoppedProgram(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	o := newOperator(t, "LOG_FORMAT=json")
 	red := o.Pair("red-shop")
@@ -114,7 +114,7 @@ func TestASupportBundleIsMadeOfARunningProgramAndOfAStoppedOne(t *testing.T) {
 	}
 }
 
-// TestTheProgramGathersTheSameBundleItself, one at a time, and goes on when whoever asked
+// TestTheProgramGathersTheSameBundleItself, one at a time, and continues when the client
 // goes away.
 func TestTheProgramGathersTheSameBundleItself(t *testing.T) {
 	t.Parallel() // it waits more than it works

@@ -208,7 +208,7 @@ func curlRequest(ctx context.Context, words []string) (*http.Request, error) {
 	return r, nil
 }
 
-// multipartBody is the body of curl's -F options. Files without a folder are those of
+// multipartBody returns the body of curl's -F options. Files without a folder are those of
 // the tests of package media.
 func multipartBody(form []string, header http.Header) (string, error) {
 	var b strings.Builder

@@ -73,7 +73,7 @@ func newReader(t *testing.T, page string) *reader {
 	return &reader{World: w, page: page, vars: map[string]string{"BASE": w.API.Base, "KEY": w.Sec.GlobalAuthToken, "HOOK": w.Hook.URL, "PROXY": guarded(t)}}
 }
 
-// guarded is the URL of a proxy that asks for a password.
+// guarded returns the URL of a proxy that asks for a password.
 func guarded(t *testing.T) string {
 	p := proxytest.New(t, "http")
 	p.Ask("someone:pa55word")
@@ -133,7 +133,7 @@ func (r *reader) ask(ctx context.Context, words []string) (status int, answer []
 	return res.StatusCode, answer, err
 }
 
-// withSaved has a form take the file that an earlier command of the page saved.
+// withSaved makes a form use the file that an earlier command of the page saved.
 func (r *reader) withSaved(words []string) []string {
 	words = slices.Clone(words)
 	for i, w := range words {
@@ -147,9 +147,9 @@ func (r *reader) withSaved(words []string) []string {
 	return words
 }
 
-// TestEveryCommandOfTheAPIPageDoesWhatThePageSays runs them in order against a
+// TestAPIPageCommandsWork runs them in order against a
 // fresh program.
-func TestEveryCommandOfTheAPIPageDoesWhatThePageSays(t *testing.T) {
+func TestAPIPageCommandsWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
@@ -171,9 +171,9 @@ func TestEveryCommandOfTheAPIPageDoesWhatThePageSays(t *testing.T) {
 	}
 }
 
-// TestEveryRouteHasACommandOnTheAPIPage also asks for a mention of each alias
+// TestAPIPageHasACommandForEveryRoute also asks for a mention of each alias
 // and, in the section of each route, for its credential.
-func TestEveryRouteHasACommandOnTheAPIPage(t *testing.T) {
+func TestAPIPageHasACommandForEveryRoute(t *testing.T) {
 	page := apiPage(t)
 	asked := docRequests(t, page)
 	routes := httpapi.Routes()

@@ -64,8 +64,8 @@ func clientMedia() []clientRow {
 		{habit: "media data", name: "by id", call: data + "?binary=true", body: `{"id":$pic.id}`, then: is("photo.jpg")},
 		{habit: "media data", name: "by id as a text", call: data + "?binary=true", body: `{"id":"$pic.id"}`, then: is("photo.jpg")},
 		{habit: "media data", name: "by key id", call: data + "?binary=true", body: `{"keyId":"$pic.keyId"}`, then: is("photo.jpg")},
-		{habit: "media data", name: "of what an event told", call: "POST /chat/mediaData/$name", body: `{"keyId":"$pic.keyId","messageType":"imageMessage","content":$pic.raw}`, then: is("photo.jpg"), answer: `{"size":{"fileLength":5905}}`},
-		{habit: "media data", name: "of what an event told, and nothing else", call: data + "?binary=true", body: `{"messageType":"imageMessage","content":$pic.raw}`, then: is("photo.jpg")},
+		{habit: "media data", name: "of what an event reported", call: "POST /chat/mediaData/$name", body: `{"keyId":"$pic.keyId","messageType":"imageMessage","content":$pic.raw}`, then: is("photo.jpg"), answer: `{"size":{"fileLength":5905}}`},
+		{habit: "media data", name: "of what an event reported, and nothing else", call: data + "?binary=true", body: `{"messageType":"imageMessage","content":$pic.raw}`, then: is("photo.jpg")},
 		{habit: "media data", name: "two ways at once", call: data, body: `{"id":1,"keyId":"$pic.keyId"}`, status: 400, answer: `{"code":"MISSING_FIELD"}`},
 		{habit: "media data", name: "a place that is none of WhatsApp's", call: data, body: `{"messageType":"imageMessage","content":{"directPath":".example.org/x","url":"$files/photo.jpg","fileSha256":"AAAA"}}`, status: 422, answer: `{"code":"MESSAGE_WITHOUT_MEDIA"}`},
 	}

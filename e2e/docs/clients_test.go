@@ -74,8 +74,8 @@ func TestEveryHabitOfClientsHasARequest(t *testing.T) {
 	}
 }
 
-// TestThePageOfClientsIsWhatTheTableSays; the page is written with -update.
-func TestThePageOfClientsIsWhatTheTableSays(t *testing.T) {
+// TestThePageOfClientsMatchesTheTable; the page is written with -update.
+func TestThePageOfClientsMatchesTheTable(t *testing.T) {
 	var page bytes.Buffer
 	page.WriteString(clientsIntro)
 	for _, h := range httpapi.Habits() {
@@ -92,7 +92,7 @@ func TestThePageOfClientsIsWhatTheTableSays(t *testing.T) {
 		}
 	}
 	if have, err := os.ReadFile(file); err != nil || !bytes.Equal(have, page.Bytes()) {
-		t.Errorf("%s is not what the table says (%v); make docs writes it anew", file, err)
+		t.Errorf("%s is not what the table says (%v); run make docs", file, err)
 	}
 }
 

@@ -53,7 +53,7 @@ func exampleReceivers() []exampleReceiver {
 
 var exampleSource = regexp.MustCompile("(?s)^.*?\n```[a-z]+\n(.*?\n)```\n")
 
-// source is the program as the page shows it.
+// source returns the program as the page shows it.
 func (e exampleReceiver) source(t *testing.T, page string) string {
 	t.Helper()
 	_, after, found := strings.Cut(page, "\n## A receiver in "+e.heading+"\n")
@@ -110,7 +110,7 @@ func (e exampleReceiver) running(t *testing.T, secret string) (folder, url strin
 	}
 }
 
-// inbox is what the receiver has stored, by name.
+// inbox returns what the receiver has stored, by name.
 func inbox(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "inbox", "*"))
@@ -182,9 +182,9 @@ const (
 	otherSecret    = "whsec_HxwdHhsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA="
 )
 
-// TestEachReceiverOfThePageIsAGoodReceiver: it verifies, keeps each event once and
-// as it came, and refuses what nobody signed.
-func TestEachReceiverOfThePageIsAGoodReceiver(t *testing.T) {
+// TestPageReceiversAreCorrect: it verifies, keeps each event once and
+// as it came, and refuses unsigned deliveries.
+func TestPageReceiversAreCorrect(t *testing.T) {
 	for _, e := range exampleReceivers() {
 		t.Run(e.heading, func(t *testing.T) {
 			folder, url := e.running(t, receiverSecret)
@@ -251,9 +251,9 @@ func TestEachReceiverOfThePageIsAGoodReceiver(t *testing.T) {
 	}
 }
 
-// TestEachReceiverOfThePageTakesWhatThisProgramSends: one message, an endpoint for each language;
+// TestPageReceiversAcceptRealDeliveries: one message, an endpoint for each language;
 // all of them keep the same bytes under the same id, also when it is replayed.
-func TestEachReceiverOfThePageTakesWhatThisProgramSends(t *testing.T) {
+func TestPageReceiversAcceptRealDeliveries(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}

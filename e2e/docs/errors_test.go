@@ -100,6 +100,6 @@ func TestTheErrorPageIsTheTableOfCodes(t *testing.T) {
 		}
 	}
 	if have, err := os.ReadFile(file); err != nil || !bytes.Equal(have, page) {
-		t.Errorf("%s is not what the table says (%v); make docs writes it anew", file, err)
+		t.Errorf("%s is not what the table says (%v); run make docs", file, err)
 	}
 }

@@ -46,7 +46,7 @@ func TestEveryLinkOfTheDocumentsLeadsSomewhere(t *testing.T) {
 	}
 }
 
-// prose is a document without its examples.
+// prose returns a document without its examples.
 func prose(t *testing.T, page string) string {
 	t.Helper()
 	raw, err := os.ReadFile(page)
@@ -56,7 +56,7 @@ func prose(t *testing.T, page string) string {
 	return fencePattern.ReplaceAllString(string(raw), "")
 }
 
-// anchors are the names of a document's headings, as they are commonly made.
+// anchors returns the names of a document's headings, as they are commonly made.
 func anchors(t *testing.T, page string) (all []string) {
 	t.Helper()
 	for line := range strings.Lines(prose(t, page)) {

@@ -2,9 +2,9 @@ package docs
 
 import "testing"
 
-// TestEveryCommandOfAPageDoesWhatThePageSays runs them in order against a fresh
+// TestPageCommandsWork runs them in order against a fresh
 // program, as the page of the interface has it.
-func TestEveryCommandOfAPageDoesWhatThePageSays(t *testing.T) {
+func TestPageCommandsWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}

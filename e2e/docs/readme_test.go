@@ -19,7 +19,7 @@ import (
 	"postern/e2e/rig"
 )
 
-// readmeBlocks are the shell blocks of README.md, in order.
+// readmeBlocks returns the shell blocks of README.md, in order.
 func readmeBlocks(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("README.md")
@@ -36,7 +36,7 @@ func readmeBlocks(t *testing.T) []string {
 	return blocks
 }
 
-// readmeFolder is the folder of a clone after `make build`, with the folder of the trial in it.
+// readmeFolder returns the folder of a clone after `make build`, with the folder of the trial in it.
 func readmeFolder(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -56,7 +56,7 @@ func readmeFolder(t *testing.T) string {
 	return folder
 }
 
-// paste gives text to a shell as a terminal would: line by line, going on after a
+// paste gives text to a shell as a terminal would: line by line, continuing after a
 // command that failed. The ports of the text are replaced by free ones.
 func paste(t *testing.T, folder, text string, ports map[string]string, env ...string) *exec.Cmd {
 	t.Helper()
@@ -140,7 +140,7 @@ func TestReadmeBlocksRunAndCanBePastedAgain(t *testing.T) {
 }
 
 // TestReadmeBlocksReportAStoppedProgram pastes the blocks where no program runs: each
-// call reports it, and no loop goes on for ever.
+// call reports it, and no loop continues for ever.
 func TestReadmeBlocksReportAStoppedProgram(t *testing.T) {
 	needs(t, "bash", "curl", "jq")
 	blocks, folder := readmeBlocks(t), readmeFolder(t)

@@ -13,7 +13,7 @@ import (
 
 // The commit that fails here is the one of the decryption, the first that a
 // message needs.
-func TestAMessageThatAFullDiskRefusesComesAgainAndIsToldOnce(t *testing.T) {
+func TestMessageRefusedByFullDiskIsReportedOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
@@ -24,7 +24,7 @@ func TestAMessageThatAFullDiskRefusesComesAgainAndIsToldOnce(t *testing.T) {
 	s.Await("a second try", func() bool { return strings.Count(s.Output.String(), "requesting it again") >= 2 })
 	for _, kind := range []event.Kind{event.MessagesUpsert, event.MessagesUndecryptable} {
 		if n := s.Seen(string(kind)); n != 0 {
-			t.Errorf("%s told %d times while the disk was full", kind, n)
+			t.Errorf("%s reported %d times while the disk was full", kind, n)
 		}
 	}
 	lift()
@@ -33,13 +33,13 @@ func TestAMessageThatAFullDiskRefusesComesAgainAndIsToldOnce(t *testing.T) {
 	s.AwaitEvent(t, 0, event.MessagesUpsert, `{"content":{"text":"the next one"}}`)
 	s.Stop()
 	if n := s.Seen(string(event.MessagesUpsert)); n != 2 {
-		t.Errorf("two messages were told %d times", n)
+		t.Errorf("two messages were reported %d times", n)
 	}
 }
 
-// TestOnAFullDiskADurableEventThatStoresNothingIsToldFromMemory, and the log says
+// TestFullDiskSendsDurableEventsFromMemory, and the log says
 // so.
-func TestOnAFullDiskADurableEventThatStoresNothingIsToldFromMemory(t *testing.T) {
+func TestFullDiskSendsDurableEventsFromMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
@@ -59,8 +59,8 @@ func TestOnAFullDiskADurableEventThatStoresNothingIsToldFromMemory(t *testing.T)
 			t.Errorf("%s got %s under %q", station, w.Body, w.ID)
 		}
 	}
-	if _, told, err := conn.Read(t.Context()); err != nil || string(told) != string(body) {
-		t.Errorf("the WebSocket has %s, %v", told, err)
+	if _, reported, err := conn.Read(t.Context()); err != nil || string(reported) != string(body) {
+		t.Errorf("the WebSocket has %s, %v", reported, err)
 	}
 	if !strings.Contains(s.Output.String(), "durable events are delivered from memory") {
 		t.Errorf("the log says nothing of it:\n%s", s.Output)

@@ -7,9 +7,9 @@ import (
 	"postern/event"
 )
 
-// TestAMessageThatCouldNotBeReadIsToldOnceOfTwoCopies: its sender's comes
+// TestRecoveredMessageIsReportedOnce: its sender's comes
 // first here, then that of the account's own phone, which was off meanwhile.
-func TestAMessageThatCouldNotBeReadIsToldOnceOfTwoCopies(t *testing.T) {
+func TestRecoveredMessageIsReportedOnce(t *testing.T) {
 	s := rig.NewScene(t)
 	s.Online(t)
 	s.Do(t, rig.Act("$own", `{"do":"own-requests","answered":false}`))
@@ -21,7 +21,7 @@ func TestAMessageThatCouldNotBeReadIsToldOnceOfTwoCopies(t *testing.T) {
 	s.AwaitEvent(t, 0, event.MessagesUpsert, `{"content":{"text":"the next one"},"metadata":null}`)
 	s.Await("the second copy", func() bool { return s.Metric(`postern_whatsapp_undecryptable_total{outcome="repeated"}`) == 1 })
 	if n := s.Seen(string(event.MessagesUpsert)); n != 2 {
-		t.Errorf("two messages were told %d times", n)
+		t.Errorf("two messages were reported %d times", n)
 	}
 	if n := s.Seen(string(event.MessagesUndecryptable)); n != 1 {
 		t.Errorf("%d messages could not be read", n)

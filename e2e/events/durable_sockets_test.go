@@ -34,7 +34,7 @@ func dial(t *testing.T, s *rig.Scene, query string) (*websocket.Conn, *http.Resp
 	return conn, resp
 }
 
-// answer is that to a handshake whose connection nobody wants.
+// answer is that to a handshake for an unused connection.
 func answer(t *testing.T, s *rig.Scene, query string) *http.Response {
 	t.Helper()
 	conn, resp := dial(t, s, query)
@@ -70,16 +70,16 @@ func choose(s *rig.Scene, options string) {
 	s.Call(consumer.Bearer(s.Token), http.MethodPut, "/instance/"+rig.SceneName+"/webhook/options", raw(options), nil)
 }
 
-// say lets Anne write a text, and waits until it is stored and told.
+// say lets Anne write a text, and waits until it is stored and reported.
 func say(t *testing.T, s *rig.Scene, text string) {
 	t.Helper()
 	s.Do(t, rig.Act("$anne", fmt.Sprintf(`{"do":"text","to":"$own","text":%q}`, text)))
 	s.AwaitEvent(t, 0, event.MessagesUpsert, fmt.Sprintf(`{"content":{"text":%q}}`, text))
 }
 
-// TestClientsStayWhileAnInstanceBecomesDurableAndCeasesTo: one that was there all
-// the time gets each event once, and the numbers go on where they were.
-func TestClientsStayWhileAnInstanceBecomesDurableAndCeasesTo(t *testing.T) {
+// TestClientsSurviveChangesOfDurable: one that was there all
+// the time gets each event once, and the numbers continue where they were.
+func TestClientsSurviveChangesOfDurable(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a program")
 	}
@@ -134,8 +134,8 @@ func TestClientsStayWhileAnInstanceBecomesDurableAndCeasesTo(t *testing.T) {
 	s.Stop()
 }
 
-// TestTheEventsOfADurableInstanceAreKeptForMaxAge, and no longer.
-func TestTheEventsOfADurableInstanceAreKeptForMaxAge(t *testing.T) {
+// TestDurableEventsAreKeptForMaxAge, and no longer.
+func TestDurableEventsAreKeptForMaxAge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a program")
 	}

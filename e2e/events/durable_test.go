@@ -61,11 +61,11 @@ func TestEveryTriggerOfADurableInstance(t *testing.T) {
 	all := settled(t, s)
 	for _, body := range seen {
 		if !slices.Contains(all, string(body)) {
-			t.Errorf("told, and not kept: %s", body)
+			t.Errorf("reported, and not kept: %s", body)
 		}
 	}
 	for _, kind := range instanceKinds() {
-		if !slices.ContainsFunc(all, func(body string) bool { return toldBy(t, body).Event == string(kind) }) {
+		if !slices.ContainsFunc(all, func(body string) bool { return reportedBy(t, body).Event == string(kind) }) {
 			t.Errorf("no %s is kept", kind)
 		}
 	}
@@ -86,7 +86,7 @@ func TestEveryTriggerOfADurableInstance(t *testing.T) {
 type chats map[string]string
 
 func (c chats) of(t *testing.T, body string) string {
-	e := toldBy(t, body)
+	e := reportedBy(t, body)
 	m := messageOf(t, e)
 	switch {
 	case m.KeyRemoteJID != "":
@@ -111,7 +111,7 @@ func wantOrder(t *testing.T, st *stations, all []string) {
 	at := map[string]int{}
 	c, chatOf := chats{}, map[string]string{}
 	for i, body := range all {
-		if _, twin := at[body]; twin { // two that nobody can tell apart: the same presence in the same millisecond
+		if _, twin := at[body]; twin { // two that are indistinguishable: the same presence in the same millisecond
 			chatOf[body] = ""
 			continue
 		}
@@ -149,10 +149,10 @@ func refuseSome(of uint32) func(string, consumer.Webhook) int {
 	}
 }
 
-// TestAKillBeforeTheDeliveryLosesNoDurableEvent: what was committed while nobody
+// TestAKillBeforeDeliveryLosesNoDurableEvent: what was committed while nothing
 // took it comes after the next start, in the order of its chat, under the id of the
 // attempts before, also from receivers that go on refusing some.
-func TestAKillBeforeTheDeliveryLosesNoDurableEvent(t *testing.T) {
+func TestAKillBeforeDeliveryLosesNoDurableEvent(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
@@ -203,7 +203,7 @@ func TestAKillBeforeTheDeliveryLosesNoDurableEvent(t *testing.T) {
 	}
 	count := map[string]int{}
 	for _, body := range before {
-		count[toldBy(t, body).Event]++
+		count[reportedBy(t, body).Event]++
 	}
 	for kind, want := range map[event.Kind]int{
 		event.MessagesUpsert: 10, event.SendMessage: 7, event.CallUpsert: 5, event.PresenceUpdated: 1, event.MessagesUpdate: 5, event.ContactsUpsert: 1,
@@ -227,7 +227,7 @@ func act(s *rig.Scene, phone, body string) {
 	s.Control.ServeHTTP(rec, httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/sandbox/phones/"+phone+"/act", strings.NewReader(body)))
 }
 
-// kills is how often TestAKillAtAnyMoment… kills, ROUNDS or a few.
+// kills returns how often TestAKillKeepsMessageAndEventTogether kills, ROUNDS or a few.
 func kills() int {
 	if n, err := strconv.Atoi(os.Getenv("ROUNDS")); err == nil && n > 0 {
 		return n
@@ -263,11 +263,11 @@ func follow(t *testing.T, s *rig.Scene) *follower {
 	return f
 }
 
-// TestAKillAtAnyMomentLeavesAMessageWithItsEventOrNeither: of messages that come
-// while the program is killed again and again, each that is stored is told, under
-// one number and one id, to every destination; and nothing is told that is not
-// stored. Whoever listens with since hears each once.
-func TestAKillAtAnyMomentLeavesAMessageWithItsEventOrNeither(t *testing.T) {
+// TestAKillKeepsMessageAndEventTogether: of messages that come
+// while the program is killed again and again, each that is stored is reported, under
+// one number and one id, to every destination; and nothing is reported that is not
+// stored. A listener with since gets each once.
+func TestAKillKeepsMessageAndEventTogether(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills real processes")
 	}
@@ -309,22 +309,22 @@ func TestAKillAtAnyMomentLeavesAMessageWithItsEventOrNeither(t *testing.T) {
 	all := settled(t, s)
 	byKey := map[string]any{}
 	for _, body := range all {
-		if e := toldBy(t, body); e.Event == string(event.MessagesUpsert) {
+		if e := reportedBy(t, body); e.Event == string(event.MessagesUpsert) {
 			m := messageOf(t, e)
 			if byKey[m.KeyID] != nil {
-				t.Errorf("the message %v is told twice", m.ID)
+				t.Errorf("the message %v is reported twice", m.ID)
 			}
 			byKey[m.KeyID] = m.ID
 		}
 	}
 	for _, m := range stored {
 		if byKey[m.KeyID] != m.ID {
-			t.Errorf("the message %v is stored; told is %v", m.ID, byKey[m.KeyID])
+			t.Errorf("the message %v is stored; reported is %v", m.ID, byKey[m.KeyID])
 		}
 		delete(byKey, m.KeyID)
 	}
 	if len(byKey) > 0 {
-		t.Errorf("told, and not stored: %v", byKey)
+		t.Errorf("reported, and not stored: %v", byKey)
 	}
 	st.awaitAll(t, all)
 	wantOrder(t, st, all)
@@ -350,7 +350,7 @@ func (f *follower) await(t *testing.T, s *rig.Scene, all []string) {
 	}
 }
 
-// storedMessages are all that the program has.
+// storedMessages returns all that the program has.
 func storedMessages(t *testing.T, s *rig.Scene) (all []message) {
 	t.Helper()
 	body := map[string]any{"limit": 100}

@@ -26,9 +26,9 @@ func TestEveryTrigger(t *testing.T) {
 	s.Stop()
 }
 
-// TestNoTriggerOfTheCatalogueIsMissingFromTheTable also holds docs/events.md
+// TestNoTriggerIsMissingFromTheTable also holds docs/events.md
 // to the table.
-func TestNoTriggerOfTheCatalogueIsMissingFromTheTable(t *testing.T) {
+func TestNoTriggerIsMissingFromTheTable(t *testing.T) {
 	rows := triggerTable()
 	for _, kind := range instanceKinds() {
 		d, _ := event.Lookup(kind)
@@ -51,6 +51,6 @@ func TestNoTriggerOfTheCatalogueIsMissingFromTheTable(t *testing.T) {
 		}
 	}
 	if have, err := os.ReadFile(file); err != nil || !bytes.Equal(have, page) {
-		t.Errorf("%s is not what the table says (%v); make docs writes it anew", file, err)
+		t.Errorf("%s is not what the table says (%v); run make docs", file, err)
 	}
 }

@@ -38,14 +38,14 @@ func TestKillsLoseNoGroupFlag(t *testing.T) {
 		s.Start()
 		s.Online(t)
 	}
-	told := slices.Compact(groupChanges(t, settled(t, s)))
-	if !slices.Equal(told, want) {
-		t.Errorf("told\n%q\nwant\n%q", told, want)
+	reported := slices.Compact(groupChanges(t, settled(t, s)))
+	if !slices.Equal(reported, want) {
+		t.Errorf("reported\n%q\nwant\n%q", reported, want)
 	}
 	s.Stop()
 }
 
-// groupChanges are the approval modes and subjects that events speak of.
+// groupChanges returns the approval modes and subjects that events speak of.
 func groupChanges(t *testing.T, bodies []string) (said []string) {
 	t.Helper()
 	for _, body := range bodies {

@@ -40,7 +40,7 @@ func TestHostileMessagesHoldNothingUp(t *testing.T) {
 			t.Errorf("%v: %.300s", err, r.Body)
 		}
 		if strings.Contains(string(r.Body), "under a long id") {
-			t.Error("told under an id that cannot be stored")
+			t.Error("reported under an id that cannot be stored")
 		}
 	}
 	if log := s.Output.String(); strings.Contains(log, "panicked") || !strings.Contains(log, "message under an unusable key dropped") {

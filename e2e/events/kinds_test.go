@@ -106,7 +106,7 @@ func TestEachSavingSettingTakesItsOwnEventsAway(t *testing.T) {
 			s.Stop()
 			for _, kind := range gone {
 				if n := s.Seen(string(kind)); n != 0 {
-					t.Errorf("%s told %d times", kind, n)
+					t.Errorf("%s reported %d times", kind, n)
 				}
 			}
 		})

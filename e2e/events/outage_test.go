@@ -9,10 +9,10 @@ import (
 	"postern/event"
 )
 
-// TestTheFirstChangesAfterAnOutageAtTheFirstLoginAreTold: the state that a phone
+// TestChangesAfterAFirstLoginOutageAreReported: the state that a phone
 // shares cannot be read when the instance logs in for the first time. It is read
 // at the next login, and from then on each change has its webhook.
-func TestTheFirstChangesAfterAnOutageAtTheFirstLoginAreTold(t *testing.T) {
+func TestChangesAfterAFirstLoginOutageAreReported(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}

@@ -8,8 +8,8 @@ import (
 	"postern/event"
 )
 
-// TestAnInstanceThatFellSilentIsConnectedAnew: pings are answered all the time.
-func TestAnInstanceThatFellSilentIsConnectedAnew(t *testing.T) {
+// TestSilentInstanceReconnects: pings are answered all the time.
+func TestSilentInstanceReconnects(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := rig.NewScene(t, "WHATSAPP_QUIET_RECONNECT=2s", "WHATSAPP_RECONNECT_INITIAL_DELAY=1")
 	s.Online(t)

@@ -15,7 +15,7 @@ import (
 // A batch is deleted while its receiver is down: it is gone at once, its events
 // wait, over a restart too, go out when the receiver is back, each once, and are
 // gone then.
-func TestTheEventsOfADeletedBatchStillGoOut(t *testing.T) {
+func TestEventsOfADeletedBatchAreDelivered(t *testing.T) {
 	w := rig.NewWorld(t)
 	w.Keep = true
 	var down atomic.Bool
@@ -50,14 +50,14 @@ func TestTheEventsOfADeletedBatchStillGoOut(t *testing.T) {
 		return list.TotalRecords == 0
 	})
 	w.Stop()
-	var told []string
+	var reported []string
 	for _, r := range w.Webhooks() {
 		if kind, ok := strings.CutPrefix(r.Event, "message.batch."); ok {
-			told = append(told, kind)
+			reported = append(reported, kind)
 		}
 	}
-	slices.Sort(told) // each has a backoff of its own
-	if want := []string{"completed", "created", "progress", "progress", "started"}; !slices.Equal(told, want) {
-		t.Errorf("told were %q, want %q", told, want)
+	slices.Sort(reported) // each has a backoff of its own
+	if want := []string{"completed", "created", "progress", "progress", "started"}; !slices.Equal(reported, want) {
+		t.Errorf("reported %q, want %q", reported, want)
 	}
 }

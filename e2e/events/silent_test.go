@@ -26,9 +26,9 @@ func status(t *testing.T, s *rig.Scene, want event.State) string {
 	}
 }
 
-// TestWhatIsNotToldMakesNoWebhook provokes what is deliberately silent. The
+// TestUnreportedEventsSendNoWebhook provokes what is deliberately silent. The
 // stop at the end waits for every webhook on its way.
-func TestWhatIsNotToldMakesNoWebhook(t *testing.T) {
+func TestUnreportedEventsSendNoWebhook(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
@@ -52,7 +52,7 @@ func TestWhatIsNotToldMakesNoWebhook(t *testing.T) {
 
 	for i, r := range s.Webhooks() {
 		if r.Event == string(event.CallUpsert) || i >= from && r.Event != string(event.QRCodeUpdated) {
-			t.Errorf("told: %s", r.Body)
+			t.Errorf("reported: %s", r.Body)
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (st *stations) tried(station string) int {
 	return len(st.attempts[station])
 }
 
-// arrived are the events that a destination accepted, in order.
+// arrived returns the events that a destination accepted, in order.
 func (st *stations) arrived(station string) []consumer.Webhook {
 	if station == "global" {
 		var all []consumer.Webhook
@@ -146,7 +146,7 @@ func (st *stations) awaitAll(t *testing.T, kept []string) (byID map[string]strin
 	return byID
 }
 
-// settled are the stored events once there come no more.
+// settled returns the stored events once there come no more.
 func settled(t *testing.T, s *rig.Scene) (all []string) {
 	t.Helper()
 	s.Await("an end of the events", func() bool {
@@ -158,7 +158,7 @@ func settled(t *testing.T, s *rig.Scene) (all []string) {
 	return all
 }
 
-// kept are the stored events of the scene's instance, from the first on.
+// kept returns the stored events of the scene's instance, from the first on.
 func kept(t *testing.T, s *rig.Scene) (bodies []string) {
 	t.Helper()
 	conn, newest := listen(t, s, 0)
@@ -197,13 +197,13 @@ func listen(t *testing.T, s *rig.Scene, since int) (conn *websocket.Conn, newest
 	return conn, newest
 }
 
-// told is what tests read of an event.
-type told struct {
+// reported is what tests read of an event.
+type reported struct {
 	Event string
 	Data  json.RawMessage
 }
 
-func toldBy(t *testing.T, body string) (e told) {
+func reportedBy(t *testing.T, body string) (e reported) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(body), &e); err != nil {
 		t.Fatalf("%s: %v", body, err)
@@ -221,7 +221,7 @@ type message struct {
 	JID          string
 }
 
-func messageOf(t *testing.T, e told) (m message) {
+func messageOf(t *testing.T, e reported) (m message) {
 	t.Helper()
 	if len(e.Data) > 0 && e.Data[0] != '{' {
 		return m

@@ -44,7 +44,7 @@ func (r triggerRow) seenBy() string {
 	return "TestEveryTrigger/" + strings.ReplaceAll(r.name(), " ", "_")
 }
 
-// variantKey is the field whose values are the variants of an event.
+// variantKey returns the field whose values are the variants of an event.
 func variantKey(kind event.Kind) string {
 	switch kind {
 	case event.CallUpsert, event.MessagesUpdate:
@@ -120,26 +120,26 @@ the event does not exist, because it is about a stored record.
 `
 
 const eventsOutro = `
-## Events of the library that are deliberately not told
+## Events of the library that are deliberately not reported
 
 | Event | Why | Seen by |
 |---|---|---|
-| QRScannedWithoutMultidevice | the pairing ends with the state connection_error; the status shows the reason | TestWhatIsNotToldMakesNoWebhook |
-| PairPasskeyError | what the pairing comes to is told by connection.update; the status shows the reason | TestPasskeyFailureIsAReasonWithoutWebhook |
-| CallTransport, CallRelayLatency | measurements of a call's transport | TestWhatIsNotToldMakesNoWebhook |
-| MediaRetryError, MexNotificationData, NewsletterMessageMeta | parts of other events; the last is told along with its message | TestEveryTrigger |
+| QRScannedWithoutMultidevice | the pairing ends with the state connection_error; the status shows the reason | TestUnreportedEventsSendNoWebhook |
+| PairPasskeyError | what the pairing comes to is reported by connection.update; the status shows the reason | TestPasskeyFailureIsAReasonWithoutWebhook |
+| CallTransport, CallRelayLatency | measurements of a call's transport | TestUnreportedEventsSendNoWebhook |
+| MediaRetryError, MexNotificationData, NewsletterMessageMeta | parts of other events; the last is reported along with its message | TestEveryTrigger |
 
 ## What cannot be provoked from the wire
 
 Of the triggers, nothing: each one above was brought about by what the network sent. Three are brought about in a way that
 needs a word:
 
-- HistorySync: the client library is told not to read histories, for it would hold them in memory whole. The notice of the
+- HistorySync: the client library is configured not to read histories, for it would hold them in memory whole. The notice of the
   phone is taken from the message that carries it, and the history is read in parts.
 - CATRefreshError: a login refused with 413 or 414 makes the library ask for a token of Messenger, which there is none of here.
 - AppStateSyncError: a change that the phone signed wrongly.
 
-PairPasskeyError, which is not told, is handed over by the test: the library makes it of answers that the sandbox does not give.
+PairPasskeyError, which is not reported, is handed over by the test: the library makes it of answers that the sandbox does not give.
 
 An event type that this version does not know is counted (` + "`" + `postern_whatsapp_unknown_events_total` + "`" + `), logged once, and dropped.
 `
@@ -155,7 +155,7 @@ func instanceKinds() []event.Kind {
 	return kinds
 }
 
-// triggerTable is every trigger of the catalogue. The order matters where a
+// triggerTable returns every trigger of the catalogue. The order matters where a
 // row uses what an earlier one made: the group, the message.
 func triggerTable() []triggerRow {
 	return slices.Concat(
@@ -249,7 +249,7 @@ func messageRows() []triggerRow {
 			want:  `{"messageType":"imageMessage","content":{"caption":"a loaf","mimetype":"image/jpeg","url":"*","mediaKey":"*"}}`,
 		},
 	)
-	for _, status := range []struct{ wire, told string }{
+	for _, status := range []struct{ wire, reported string }{
 		{"delivery", "delivered"},
 		{"sender", "sent"},
 		{"read", "read"},
@@ -259,8 +259,8 @@ func messageRows() []triggerRow {
 		{"unknown", "unknown"},
 	} {
 		rows = append(rows, triggerRow{
-			kind: event.MessagesUpdate, trigger: "Receipt", typ: status.told, steps: receipt(status.wire),
-			want: `{"messageId":$sent.id,"status":"` + status.told + `","dateTime":"*"}`,
+			kind: event.MessagesUpdate, trigger: "Receipt", typ: status.reported, steps: receipt(status.wire),
+			want: `{"messageId":$sent.id,"status":"` + status.reported + `","dateTime":"*"}`,
 		})
 	}
 	return append(rows,

@@ -18,7 +18,7 @@ import (
 	"postern/e2e/rig"
 )
 
-// activated is the program with sockets that somebody else opened, as systemd does.
+// activated returns the program with sockets that someone else opened, as systemd does.
 func activated(t *testing.T, sockets ...*os.File) (cmd *exec.Cmd, said *bytes.Buffer) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -82,7 +82,7 @@ func TestTheSocketThatSystemdOpenedIsServed(t *testing.T) {
 	}
 }
 
-func TestMoreSocketsThanOneOfAKindAreRefused(t *testing.T) {
+func TestTwoSocketsOfAKindAreRefused(t *testing.T) {
 	_, one := socketFile(t)
 	_, two := socketFile(t)
 	cmd, said := activated(t, one, two) // both of TCP
@@ -91,9 +91,9 @@ func TestMoreSocketsThanOneOfAKindAreRefused(t *testing.T) {
 	}
 }
 
-// TestAnAddressAndAUnixSocketThatSystemdOpenedAreBothServed, and the file stays for the
+// TestSystemdSocketsAreBothServed, and the file stays for the
 // next start.
-func TestAnAddressAndAUnixSocketThatSystemdOpenedAreBothServed(t *testing.T) {
+func TestSystemdSocketsAreBothServed(t *testing.T) {
 	address, tcp := socketFile(t)
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", path)
@@ -127,8 +127,8 @@ func TestAnAddressAndAUnixSocketThatSystemdOpenedAreBothServed(t *testing.T) {
 	}
 }
 
-// TestAKilledProgramsSocketIsReplacedAndALivingOnesIsNot, with the real program.
-func TestAKilledProgramsSocketIsReplacedAndALivingOnesIsNot(t *testing.T) {
+// TestSocketOfKilledProgramIsReplaced, with the real program.
+func TestSocketOfKilledProgramIsReplaced(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no kill -9 here")
 	}

@@ -15,9 +15,9 @@ import (
 	"postern/store"
 )
 
-// TestCheckTellsEachFaultAndChangesNothing damages a copy of a file in the ways
+// TestCheckReportsFaultsAndChangesNothing damages a copy of a file in the ways
 // that a start treats differently.
-func TestCheckTellsEachFaultAndChangesNothing(t *testing.T) {
+func TestCheckReportsFaultsAndChangesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data", "postern.db")
 	s, err := store.Open(store.Options{Path: path, Buckets: app.Buckets(), NoSync: true})
 	if err != nil {

@@ -25,10 +25,10 @@ func fewDescriptors(n int) func(*exec.Cmd) {
 	}
 }
 
-// TestIdleConnectionsOfOneAddressTakeNothingFromTheOthers floods a program of
-// 256 descriptors with a thousand connections that say nothing, and goes on
+// TestIdleConnectionsDoNotStarveOtherAddresses floods a program of
+// 256 descriptors with a thousand connections that say nothing, and continues
 // using it.
-func TestIdleConnectionsOfOneAddressTakeNothingFromTheOthers(t *testing.T) {
+func TestIdleConnectionsDoNotStarveOtherAddresses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}

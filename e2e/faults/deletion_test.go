@@ -12,9 +12,9 @@ import (
 	"postern/store"
 )
 
-// TestOfADeletedInstanceNothingIsLeftInTheFile deletes the only instance of a
+// TestDeletedInstanceLeavesNothingInTheFile deletes the only instance of a
 // file, after it has used every part of it, and looks into each bucket.
-func TestOfADeletedInstanceNothingIsLeftInTheFile(t *testing.T) {
+func TestDeletedInstanceLeavesNothingInTheFile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the program")
 	}

@@ -9,7 +9,7 @@ import (
 	"postern/e2e/rig"
 )
 
-// nested is an object that holds an object that holds an object …, so many.
+// nested returns an object that holds an object that holds an object …, so many.
 func nested(levels int) string {
 	return strings.Repeat(`{"a":`, levels-1) + `{}` + strings.Repeat(`}`, levels-1)
 }

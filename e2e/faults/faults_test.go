@@ -22,7 +22,7 @@ import (
 	"postern/store"
 )
 
-func TestABadStartSaysWhatIsWrongAndChangesNothing(t *testing.T) {
+func TestFailedStartExplainsAndChangesNothing(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func contents(t *testing.T, folder string) map[string]string {
 	return all
 }
 
-func TestASecondProcessOnTheSameFileIsTurnedAway(t *testing.T) {
+func TestSecondProcessOnTheFileIsRefused(t *testing.T) {
 	w := rig.NewWorld(t)
 	w.Start()
 	status, output := rig.Program(t, w.Folder, []string{"STORE_PATH=" + w.DataFile()}, "serve")
@@ -133,7 +133,7 @@ func TestASecondProcessOnTheSameFileIsTurnedAway(t *testing.T) {
 	w.Stop()
 }
 
-func TestTheFirstStartNeedsNoConfigurationAndShowsTheKeyOnce(t *testing.T) {
+func TestFirstStartNeedsNoConfiguration(t *testing.T) {
 	folder := t.TempDir()
 	run := func() string {
 		self, err := os.Executable()
@@ -217,7 +217,7 @@ func TestADeadOrFailingReceiverLosesNothing(t *testing.T) {
 	}
 	w.Kill()
 	addr := w.Hook.Listener.Addr().String()
-	w.Hook.Close() // nobody listens at all now
+	w.Hook.Close() // nothing listens now
 	w.Start()
 	w.AwaitOnline("red", token)
 

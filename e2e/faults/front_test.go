@@ -56,7 +56,7 @@ func TestTheReverseProxiesOfThePageWork(t *testing.T) {
 	}
 }
 
-// block is the one block of code of that kind on the page.
+// block returns the one block of code of that kind on the page.
 func block(t *testing.T, kind string) string {
 	t.Helper()
 	page, err := os.ReadFile("docs/operation.md")
@@ -122,7 +122,7 @@ func caddy(t *testing.T, config, at string) *exec.Cmd {
 	return cmd
 }
 
-// ownCertificate writes one for tools.example.org that nobody signed.
+// ownCertificate writes one for tools.example.org that no authority signed.
 func ownCertificate(t *testing.T, path string) {
 	t.Helper()
 	cert, key := proxytest.PEM(t, proxytest.SelfSigned(t, x509.Certificate{DNSNames: []string{"tools.example.org"}}))
@@ -188,7 +188,7 @@ func behind(t *testing.T, w *rig.World, at string) {
 	}
 	_ = ws.CloseNow()
 	big := bytes.Repeat([]byte("x"), 3<<20) // more than a proxy takes by itself
-	res, err := client.Post("https://"+host+"/postern/instance/nobody/send/media-file", "multipart/form-data; boundary=x", bytes.NewReader(big))
+	res, err := client.Post("https://"+host+"/postern/instance/absent/send/media-file", "multipart/form-data; boundary=x", bytes.NewReader(big))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"postern/e2e/rig"
 )
 
-// fail2banFilter is the filter of docs/security.md: the file, and its patterns.
+// fail2banFilter returns the filter of docs/security.md: the file, and its patterns.
 func fail2banFilter(t *testing.T) (file string, patterns []string) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("docs", "security.md"))
@@ -37,7 +37,7 @@ func fail2banFilter(t *testing.T) (file string, patterns []string) {
 	return file, patterns
 }
 
-// banned is what fail2ban finds in a line. It cuts the time out first; in the
+// banned returns what fail2ban finds in a line. It cuts the time out first; in the
 // journal, whose entries have their own, the line is whole.
 func banned(t *testing.T, patterns []string, line string) (address string) {
 	t.Helper()
@@ -57,9 +57,9 @@ func banned(t *testing.T, patterns []string, line string) (address string) {
 	return address
 }
 
-// TestTheFail2banFilterOfTheDocsFindsWhoGuesses runs it over what the program
+// TestFail2banFilterFindsWrongCredentials runs it over what the program
 // writes about guesses, and about requests that look like one.
-func TestTheFail2banFilterOfTheDocsFindsWhoGuesses(t *testing.T) {
+func TestFail2banFilterFindsWrongCredentials(t *testing.T) {
 	file, patterns := fail2banFilter(t)
 	for _, format := range []string{"text", "json"} {
 		t.Run(format, func(t *testing.T) {

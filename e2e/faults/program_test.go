@@ -18,14 +18,14 @@ import (
 	"postern/event"
 )
 
-func TestTheDemoRunsTheMainJobAndEndsByItself(t *testing.T) {
+func TestDemoRunsToItsEnd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
 	t.Parallel() // it waits more than it works
 	begin := time.Now()
 	temp, real := t.TempDir(), t.TempDir()
-	for _, name := range []string{"postern.db", "secrets.json", "sandbox.db"} { // of accounts that are somebody's
+	for _, name := range []string{"postern.db", "secrets.json", "sandbox.db"} { // of accounts that are someone's
 		if err := os.WriteFile(filepath.Join(real, name), []byte(name), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -60,9 +60,9 @@ func TestTheDemoRunsTheMainJobAndEndsByItself(t *testing.T) {
 	}
 }
 
-// TestAWebSocketMessageIsByteForByteTheWebhooksBody listens to a batch on the
+// TestWebSocketAndWebhookBodiesAreEqual listens to a batch on the
 // WebSocket and compares with what the webhook received.
-func TestAWebSocketMessageIsByteForByteTheWebhooksBody(t *testing.T) {
+func TestWebSocketAndWebhookBodiesAreEqual(t *testing.T) {
 	w := rig.NewWorld(t)
 	w.Start()
 	w.Pair("red")
@@ -97,9 +97,9 @@ func TestAWebSocketMessageIsByteForByteTheWebhooksBody(t *testing.T) {
 	w.Stop()
 }
 
-// TestAnEventCarriesTheRequestIDOfTheCallThatCausedIt also looks at the other
+// TestEventCarriesTheRequestIDOfItsCall also looks at the other
 // headers of a delivery as they arrive.
-func TestAnEventCarriesTheRequestIDOfTheCallThatCausedIt(t *testing.T) {
+func TestEventCarriesTheRequestIDOfItsCall(t *testing.T) {
 	w := rig.NewWorld(t)
 	headers := make(chan http.Header, 1000)
 	next := w.Hook.Config.Handler
@@ -153,7 +153,7 @@ func TestAnEventCarriesTheRequestIDOfTheCallThatCausedIt(t *testing.T) {
 	}
 }
 
-func TestTheSchemaCommandPrintsEveryBucketWithItsOwner(t *testing.T) {
+func TestSchemaPrintsEveryBucketWithItsOwner(t *testing.T) {
 	status, output := rig.Program(t, t.TempDir(), nil, "schema")
 	if status != 0 {
 		t.Fatal(output)

@@ -59,7 +59,7 @@ func watching(t *testing.T, target string) *prometheus {
 	return &prometheus{t, "http://" + address}
 }
 
-// ask reads an answer of its API. It fails for an expression that is none.
+// ask reads an answer of its API. It fails for an invalid expression.
 func (p *prometheus) ask(path string, query url.Values, into any) error {
 	res, err := http.Get(p.base + path + "?" + query.Encode())
 	if err != nil {
@@ -87,11 +87,11 @@ type rule struct {
 	Health, LastError   string
 }
 
-// TestTheBoardAndTheAlertsAreOfMetricsThatThereAre: a real Prometheus scrapes the real
+// TestDashboardAndAlertsUseExistingMetrics: a real Prometheus scrapes the real
 // program with the sandbox, after messages both ways, evaluates every expression, and
 // has every metric that one names. Each alert fires for what it is about, and not for
 // what is well.
-func TestTheBoardAndTheAlertsAreOfMetricsThatThereAre(t *testing.T) {
+func TestDashboardAndAlertsUseExistingMetrics(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the program and a Prometheus")
 	}
@@ -157,7 +157,7 @@ func TestTheBoardAndTheAlertsAreOfMetricsThatThereAre(t *testing.T) {
 	w.Stop()
 }
 
-// boardExpressions are those of docs/grafana.json.
+// boardExpressions returns those of docs/grafana.json.
 func boardExpressions(t *testing.T) (all []string) {
 	t.Helper()
 	raw, err := os.ReadFile("docs/grafana.json")
@@ -184,7 +184,7 @@ type series struct {
 	Values string `json:"values"`
 }
 
-// alertsFire has promtool look at each alert: with what is wrong it fires after its
+// alertsFire tests each alert with promtool: with the fault it fires after its
 // time, and with what is well it does not.
 func alertsFire(t *testing.T, rules []rule) {
 	t.Helper()
@@ -223,7 +223,7 @@ func alertsFire(t *testing.T, rules []rule) {
 	for _, r := range rules {
 		c, known := cases[r.Name]
 		if !known {
-			t.Errorf("nobody looks at the alert %s", r.Name)
+			t.Errorf("no test covers the alert %s", r.Name)
 			continue
 		}
 		labels := map[string]string{"job": "postern", "severity": r.Labels["severity"]}

@@ -14,7 +14,7 @@ import (
 	"postern/store"
 )
 
-// damagedFile is an operator without a running program, whose data file has some
+// damagedFile returns an operator without a running program, whose data file has some
 // megabytes and faults.
 func damagedFile(t *testing.T) (o *rig.Operator, image []byte) {
 	t.Helper()
@@ -74,7 +74,7 @@ func whole(t *testing.T, o *rig.Operator, image []byte, when string) (old bool) 
 	return false
 }
 
-// repairTime is how long a repair takes here.
+// repairTime returns how long a repair takes here.
 func repairTime(t *testing.T, o *rig.Operator, image []byte) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -86,9 +86,9 @@ func repairTime(t *testing.T, o *rig.Operator, image []byte) time.Duration {
 	return took
 }
 
-// TestAnInterruptedRepairLeavesTheFileAsItWas sends SIGINT at many moments: nothing has
+// TestInterruptedRepairKeepsTheFile sends SIGINT at many moments: nothing has
 // been done, or all of it.
-func TestAnInterruptedRepairLeavesTheFileAsItWas(t *testing.T) {
+func TestInterruptedRepairKeepsTheFile(t *testing.T) {
 	o, image := damagedFile(t)
 	took, interrupted := repairTime(t, o, image), 0
 	for n := range time.Duration(20) {
@@ -140,9 +140,9 @@ func TestAKilledRepairLeavesOneOfBothFiles(t *testing.T) {
 	}
 }
 
-// TestARepairWithoutRoomLeavesTheFileAsItWas with no byte free, and where the room ends in the
+// TestRepairWithoutSpaceKeepsTheFile with no byte free, and where the room ends in the
 // middle.
-func TestARepairWithoutRoomLeavesTheFileAsItWas(t *testing.T) {
+func TestRepairWithoutSpaceKeepsTheFile(t *testing.T) {
 	o, image := damagedFile(t)
 	for _, free := range []int64{20 << 10, 4000 << 10} {
 		disk := rig.SmallDisk(t, "64m")
@@ -162,8 +162,8 @@ func TestARepairWithoutRoomLeavesTheFileAsItWas(t *testing.T) {
 	}
 }
 
-// TestARepairOfWhichNoMoreCanBeWrittenLeavesTheFileAsItWas after some megabytes.
-func TestARepairOfWhichNoMoreCanBeWrittenLeavesTheFileAsItWas(t *testing.T) {
+// TestRepairWithWriteErrorKeepsTheFile, after some megabytes.
+func TestRepairWithWriteErrorKeepsTheFile(t *testing.T) {
 	o, image := damagedFile(t)
 	before := o.Files()
 	for _, blocks := range []string{"100", "8000", "14000"} { // of 512 bytes
@@ -175,9 +175,9 @@ func TestARepairOfWhichNoMoreCanBeWrittenLeavesTheFileAsItWas(t *testing.T) {
 	}
 }
 
-// TestARepairWithoutPermissionLeavesTheFileAsItWas where the folder takes no other file, and
+// TestRepairWithoutPermissionKeepsTheFile where the folder takes no other file, and
 // where the file cannot be written.
-func TestARepairWithoutPermissionLeavesTheFileAsItWas(t *testing.T) {
+func TestRepairWithoutPermissionKeepsTheFile(t *testing.T) {
 	o, image := damagedFile(t)
 	folder := filepath.Dir(o.DataFile())
 	for what, modes := range map[string][2]os.FileMode{"the folder": {0o500, 0o600}, "the file": {0o700, 0}} {
@@ -199,8 +199,8 @@ func TestARepairWithoutPermissionLeavesTheFileAsItWas(t *testing.T) {
 	}
 }
 
-// TestARepairIsDoneWhenSomebodyAgrees and not when they say no, or nothing, on the terminal.
-func TestARepairIsDoneWhenSomebodyAgrees(t *testing.T) {
+// TestRepairNeedsConfirmation: it is not done when the answer on the terminal is no or empty.
+func TestRepairNeedsConfirmation(t *testing.T) {
 	o, image := damagedFile(t)
 	before := o.Files()
 	for _, answer := range []string{"n", "no", "", "yes please"} {

@@ -22,7 +22,7 @@ import (
 	"postern/store/pages"
 )
 
-// richFile is a copy of a data file that has something in nearly every bucket, closed.
+// richFile returns a copy of a data file that has something in nearly every bucket, closed.
 func richFile(t *testing.T) string {
 	t.Helper()
 	f, err := os.Open("e2e/upgrades/testdata/5bb81c9/postern.db.gz")
@@ -97,7 +97,7 @@ func faultsOf(t *testing.T, path string) []string {
 	return r.Faults
 }
 
-// repaired repairs a file and holds it against what the rule says: no fault is left, the
+// repaired repairs a file and checks it against what the rule says: no fault is left, the
 // store opens it, and the file that was there is beside it, byte for byte.
 func repaired(t *testing.T, path, what string) store.Repaired {
 	t.Helper()
@@ -123,7 +123,7 @@ func repaired(t *testing.T, path, what string) store.Repaired {
 	return done
 }
 
-// missed is whether the check tells of each record of a bucket that is missing; of the
+// missed is whether the check reports each record of a bucket that is missing; of the
 // others it tells only when they say nonsense, or not at all: nothing else depends on
 // them.
 var missed = []string{
@@ -134,7 +134,7 @@ var missed = []string{
 	"delivery_due", "delivery_lane", "delivery_line", "delivery_backlog",
 }
 
-// understood is whether the check tells of each record of a bucket that says nonsense.
+// understood is whether the check reports each record of a bucket that says nonsense.
 var understood = []string{
 	"instance", "message", "contact", "webhook", "webhook_options", "instance_settings", "proxy", "processing", "read_due",
 	"device_run", "client_version", "delivery_log", "batch", "batch_item", "pacing", "pacing_heads", "access_audit",
@@ -156,9 +156,9 @@ func few(t *testing.T, path, bucket string, n int) (keys [][]byte) {
 	return keys
 }
 
-// TestEachRecordThatIsMissingOrSaysNonsenseIsTold and the repair leaves a whole file: for
+// TestMissingAndInvalidRecordsAreReported and the repair leaves a whole file: for
 // records of each bucket in which something is said about others.
-func TestEachRecordThatIsMissingOrSaysNonsenseIsTold(t *testing.T) {
+func TestMissingAndInvalidRecordsAreReported(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
@@ -201,8 +201,8 @@ func TestEachRecordThatIsMissingOrSaysNonsenseIsTold(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftOfAnInstanceThatIsLostIsFoundAndRemoved in every bucket.
-func TestWhatIsLeftOfAnInstanceThatIsLostIsFoundAndRemoved(t *testing.T) {
+// TestOrphansOfALostInstanceAreRemoved in every bucket.
+func TestOrphansOfALostInstanceAreRemoved(t *testing.T) {
 	path := richFile(t)
 	of := func(tx *store.Tx, bucket string) int {
 		n, err := tx.Count(bucket, store.Key(1))
@@ -224,9 +224,9 @@ func TestWhatIsLeftOfAnInstanceThatIsLostIsFoundAndRemoved(t *testing.T) {
 		name, _, err := store.GetJSON[struct{ Name string }](tx, "instance", store.Key(1))
 		return errors.Join(err, tx.Delete("instance", store.Key(1)), tx.Delete("instance_name", []byte(name.Name)))
 	})
-	told := strings.Join(faultsOf(t, path), "\n")
+	reported := strings.Join(faultsOf(t, path), "\n")
 	for _, bucket := range owned { // an index leads to what is there still, and goes with that
-		if !strings.Contains(told, "record "+bucket+"/") && !slices.Contains([]string{"message_key", "message_chat", "message_update", "contact_jid"}, bucket) {
+		if !strings.Contains(reported, "record "+bucket+"/") && !slices.Contains([]string{"message_key", "message_chat", "message_update", "contact_jid"}, bucket) {
 			t.Errorf("the check tells of nothing in %s", bucket)
 		}
 	}
@@ -246,14 +246,14 @@ func TestWhatIsLeftOfAnInstanceThatIsLostIsFoundAndRemoved(t *testing.T) {
 	})
 }
 
-// TestAMarkThatALivingInstanceIsDeletedIsToldAndRemoved: a start would take away what waits
+// TestDeletionMarkOfALiveInstanceIsRemoved: a start would take away what waits
 // for it.
-func TestAMarkThatALivingInstanceIsDeletedIsToldAndRemoved(t *testing.T) {
+func TestDeletionMarkOfALiveInstanceIsRemoved(t *testing.T) {
 	for bucket, key := range map[string][]byte{"delivery_forget": store.Key(1), "delivery_log": store.Key([]byte("gone"), int64(1))} {
 		path := richFile(t)
 		edit(t, path, func(tx *store.Tx) error { return tx.Put(bucket, key, store.Key(uint64(1))) })
-		if told := strings.Join(faultsOf(t, path), "\n"); !strings.Contains(told, "record "+bucket+"/") || !strings.Contains(told, "marks as deleted what is there") {
-			t.Errorf("%s: the check tells of %q", bucket, told)
+		if reported := strings.Join(faultsOf(t, path), "\n"); !strings.Contains(reported, "record "+bucket+"/") || !strings.Contains(reported, "marks as deleted what is there") {
+			t.Errorf("%s: the check reports %q", bucket, reported)
 		}
 		repaired(t, path, "a mark in "+bucket)
 		edit(t, path, func(tx *store.Tx) error {
@@ -265,9 +265,9 @@ func TestAMarkThatALivingInstanceIsDeletedIsToldAndRemoved(t *testing.T) {
 	}
 }
 
-// TestARepairedFileIsOneThatTheProgramStartsOn: the instance whose record was lost keeps
-// its messages, what else was lost is told, and a healthy file is left alone.
-func TestARepairedFileIsOneThatTheProgramStartsOn(t *testing.T) {
+// TestProgramStartsOnARepairedFile: the instance whose record was lost keeps
+// its messages, other losses are reported, and a healthy file is left alone.
+func TestProgramStartsOnARepairedFile(t *testing.T) {
 	w := rig.NewWorld(t)
 	raw, err := os.ReadFile(richFile(t))
 	if err == nil {
@@ -299,7 +299,7 @@ func TestARepairedFileIsOneThatTheProgramStartsOn(t *testing.T) {
 	run(1, "only the name of an instance is left", "check")
 	run(2, "--yes", "check", "--repair")
 	if beside, _ := filepath.Glob(w.DataFile() + ".*"); len(beside) > 0 {
-		t.Errorf("nobody agreed, and there are %q", beside)
+		t.Errorf("without consent there are %q", beside)
 	}
 	run(0, "2 created; the old file is now "+w.DataFile()+".replaced-", "check", "--repair", "--yes")
 	run(0, "no fault", "check")
@@ -411,10 +411,10 @@ func usedPages(t *testing.T, image []byte) []int {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// TestARepairPutsSomethingSafeInThePlaceOfWhatItCannotRead: no instance dials without the
-// proxy that it had, and every session begins anew when nobody knows whether the program
+// TestRepairUsesSafeReplacements: no instance dials without the
+// proxy that it had, and every session begins again when it is unknown whether the program
 // was killed.
-func TestARepairPutsSomethingSafeInThePlaceOfWhatItCannotRead(t *testing.T) {
+func TestRepairUsesSafeReplacements(t *testing.T) {
 	path := richFile(t)
 	marked := []byte(`"url":"http://marked.example:3128"`)
 	edit(t, path, func(tx *store.Tx) error {

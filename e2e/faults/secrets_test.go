@@ -66,10 +66,10 @@ func (s *scan) ask(cred consumer.Credential, method, path, body string) (status 
 	return res.StatusCode, answer
 }
 
-// TestNoSecretIsEverInALogOrAnError runs what an operator and a consumer do,
+// TestLogsAndErrorsContainNoSecret runs what an operator and a consumer do,
 // with the most talkative log, and searches all of it for every secret, token,
 // code and message text that was used.
-func TestNoSecretIsEverInALogOrAnError(t *testing.T) {
+func TestLogsAndErrorsContainNoSecret(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the program")
 	}
@@ -172,11 +172,11 @@ func (s *scan) messages(t *testing.T) {
 	hook := s.Hook.URL + "/" + s.secret("the webhook's path", "path-only-we-know") + "?key=" + s.secret("the webhook's query", "query-only-we-know")
 	s.ask(consumer.Bearer(s.Token), http.MethodPut, "/instance/shop/webhook", `{"url":"`+hook+`","events":{"messagesUpsert":true,"sendMessage":true}}`)
 	s.ask(consumer.Bearer(s.Token), http.MethodPost, "/instance/shop/webhook/test", `{"event":"call.upsert"}`)
-	s.Do(t, rig.Act("$anne", `{"do":"text","to":"$own","text":"`+s.secret("a text received", "what Anne told us alone")+`"}`))
-	s.Do(t, rig.Act("$anne", `{"do":"undecryptable","to":"$own","text":"`+s.secret("a text that came broken", "what nobody could read")+`"}`))
-	sent := s.secret("a text sent", "what we told Anne alone")
+	s.Do(t, rig.Act("$anne", `{"do":"text","to":"$own","text":"`+s.secret("a text received", "what Anne wrote to us alone")+`"}`))
+	s.Do(t, rig.Act("$anne", `{"do":"undecryptable","to":"$own","text":"`+s.secret("a text that came broken", "an unreadable text")+`"}`))
+	sent := s.secret("a text sent", "what we wrote to Anne alone")
 	s.ask(consumer.Bearer(s.Token), http.MethodPost, "/instance/shop/send/text", `{"number":"`+rig.AnneNumber+`","textMessage":{"text":"`+sent+`"}}`)
-	batched := s.secret("a batch's text", "what we told everybody")
+	batched := s.secret("a batch's text", "what we wrote to everyone")
 	b := s.CreateBatchWith("secret", []string{"shop"}, []string{rig.AnneNumber, "4915155510000"}, batched)
 	s.Await("the end of the batch", func() bool { return strings.HasPrefix(string(s.Batch(b.ID).Status), "COMPLETED") })
 	// A receiver that refuses, one that is not there, and a name that is none.
@@ -185,7 +185,7 @@ func (s *scan) messages(t *testing.T) {
 	for _, url := range []string{refusing.URL + "/path-only-we-know?key=query-only-we-know", "http://127.0.0.1:1/path-only-we-know?key=query-only-we-know", "http://no-such-name.invalid/path-only-we-know"} {
 		s.ask(consumer.Bearer(s.Token), http.MethodPut, "/instance/shop/webhook", `{"url":"`+url+`"}`)
 		s.ask(consumer.Bearer(s.Token), http.MethodPost, "/instance/shop/webhook/test", `{"event":"call.upsert"}`)
-		s.Do(t, rig.Act("$anne", `{"do":"text","to":"$own","text":"what Anne told us alone"}`))
+		s.Do(t, rig.Act("$anne", `{"do":"text","to":"$own","text":"what Anne wrote to us alone"}`))
 	}
 	s.Await("failed deliveries", func() bool { return strings.Count(s.Output.String(), "webhook not delivered") >= 3 })
 	s.Do(t, rig.Act("$own", `{"do":"drop"}`))

@@ -12,11 +12,11 @@ import (
 	"postern/store"
 )
 
-// TestASIGTERMDuringAStartEndsWith0AndOneLine holds the data file's lock while the
+// TestSIGTERMDuringStartExitsWith0 holds the data file's lock while the
 // program starts, and lets go of it after the signal. A busy machine may hand the
 // signal over late: when more parts are up, they are stopped without a word; when all
 // are, it was no start any more, and there is another try.
-func TestASIGTERMDuringAStartEndsWith0AndOneLine(t *testing.T) {
+func TestSIGTERMDuringStartExitsWith0(t *testing.T) {
 	for _, letGo := range []bool{true, false} {
 		for try := 1; ; try++ {
 			output, err := signalled(t, letGo)
@@ -34,7 +34,7 @@ func TestASIGTERMDuringAStartEndsWith0AndOneLine(t *testing.T) {
 	}
 }
 
-// signalled is what a program says that gets a SIGTERM while another has the data file,
+// signalled returns what a program says that gets a SIGTERM while another has the data file,
 // which that may let go of then.
 func signalled(t *testing.T, letGo bool) (output string, err error) {
 	t.Helper()

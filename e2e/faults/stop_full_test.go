@@ -13,10 +13,10 @@ import (
 	"postern/e2e/rig"
 )
 
-// TestAStopOnAFullDiskIsInOrderAndSaysWhatToDo stops amid a batch of an instance
+// TestStopOnAFullDiskIsOrderly stops amid a batch of an instance
 // with limits. The exit status is 0, and the next start loses nothing, sends
 // nothing twice and counts no fewer messages than left.
-func TestAStopOnAFullDiskIsInOrderAndSaysWhatToDo(t *testing.T) {
+func TestStopOnAFullDiskIsOrderly(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real processes")
 	}
@@ -35,8 +35,8 @@ func TestAStopOnAFullDiskIsInOrderAndSaysWhatToDo(t *testing.T) {
 	w.Await("the program to find the disk full", func() bool { return strings.Contains(w.Output.String(), "no room") })
 	w.Stop()
 	for _, part := range []string{"devices", "store"} {
-		if !regexp.MustCompile(`free some space before it" part="?` + part).MatchString(w.Output.String()) {
-			t.Errorf("nothing is told of %s:\n%s", part, w.Output)
+		if !regexp.MustCompile(`free some space first" part="?` + part).MatchString(w.Output.String()) {
+			t.Errorf("nothing is reported of %s:\n%s", part, w.Output)
 		}
 	}
 

@@ -14,11 +14,11 @@ import (
 	"postern/event"
 )
 
-// TestAStopWithHangingReceiversTakesTwoSecondsAndSaysWhatItLeft has a global
+// TestStopWithHangingReceiversTakesTwoSeconds has a global
 // webhook and an instance's webhook that take every request and answer none, and
 // a caller who waits for a test of one. What the outbox holds is delivered by the
 // next start.
-func TestAStopWithHangingReceiversTakesTwoSecondsAndSaysWhatItLeft(t *testing.T) {
+func TestStopWithHangingReceiversTakesTwoSeconds(t *testing.T) {
 	w := rig.NewWorld(t)
 	var hanging atomic.Bool
 	var arrived, tests atomic.Int64

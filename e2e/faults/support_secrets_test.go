@@ -38,7 +38,7 @@ func TestNoSecretIsEverInASupportBundle(t *testing.T) {
 		s.secret("number "+number, number)
 		s.secret("the LID of "+number, strings.TrimSuffix(p.LID().String(), "@lid"))
 	}
-	s.secret("a number of nobody", "4915155510000")
+	s.secret("an unused number", "4915155510000")
 	s.secret("a number that is paired by a code", "4915155500009")
 	w.Start()
 	s.tokens(t)
@@ -95,12 +95,12 @@ func (s *scan) marks(t *testing.T) {
 		t.Errorf("no signing secret: %s", answer)
 	}
 	s.ask(bearer, http.MethodPut, "/instance/shop/proxy", `{"url":"http://me:`+s.secret("a proxy's password", "instance-proxy-marked")+`@127.0.0.1:1"}`)
-	s.ask(bearer, http.MethodPost, "/instance/shop/send/text", `{"number":"`+rig.AnneNumber+`","textMessage":{"text":"what we told Anne alone"}}`)
+	s.ask(bearer, http.MethodPost, "/instance/shop/send/text", `{"number":"`+rig.AnneNumber+`","textMessage":{"text":"what we wrote to Anne alone"}}`)
 	s.logged(t, rig.AnneNumber, "marked-instance/"+rig.AnneNumber+"@s.whatsapp.net", "instance=marked.gone,number=+"+rig.BobNumber, s.Sec.GlobalAuthToken)
-	s.Do(t, rig.Act("$anne", `{"do":"text","to":"$own","text":"what Anne told us alone"}`))
+	s.Do(t, rig.Act("$anne", `{"do":"text","to":"$own","text":"what Anne wrote to us alone"}`))
 }
 
-// logged has the program write texts to its log: as the ids of requests, of which it logs
+// logged makes the program write texts to its log: as the ids of requests, of which it logs
 // what the caller gave.
 func (s *scan) logged(t *testing.T, texts ...string) {
 	t.Helper()

@@ -11,10 +11,10 @@ import (
 
 // advice is what a warning or an error of the log says to who runs the program, or that
 // there is nothing to be done: the program does it.
-var advice = regexp.MustCompile(`\b(free some|raise|set|run|mend|remove|delete the|give the|name (your|it)|postern check|report it|unlink|renew|put back|restore a|restart|check the|check both|correct|see to|see that|look (at|after)|have (it|the)|install|let it|log it out|take back|take it back|make(s)? one|looks at ffmpeg|durable|the errors before|last resort)\b|` +
+var advice = regexp.MustCompile(`\b(free some|raise|set|run|mend|remove|delete the|give the|name (your|it)|postern check|report it|unlink|renew|put back|restore a|restart|check the|check both|correct|see to|see that|see the|look (at|after)|have (it|the)|install|let it|log it out|take back|take it back|make(s)? one|looks at ffmpeg|durable|the errors before|last resort)\b|` +
 	`\b(trying|tries|asking|asks|goes on|connecting|the next (start|login)|made anew|anew|will be told|more slowly|are not sent|until it expires|comes again|reading more|on request)\b`)
 
-// ofNobody are those that no operator causes and none can mend.
+// ofNobody are those that no operator causes and none can repair.
 var ofNobody = []string{
 	"configuration", // its warning says it
 	"message under an unusable key dropped",
@@ -45,7 +45,7 @@ func TestWarningsAndErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// warned is the text of a call that logs a warning or an error, empty for another node.
+// warned returns the text of a call that logs a warning or an error, empty for another node.
 func warned(n ast.Node) string {
 	call, is := n.(*ast.CallExpr)
 	if !is {

@@ -101,7 +101,7 @@ func replaceClock(shift int64) (seconds *int64, err error) {
 	return nil, errors.New("the vDSO has no __vdso_clock_gettime")
 }
 
-// vdso is where the kernel has mapped the vDSO.
+// vdso returns where the kernel has mapped the vDSO.
 func vdso() (begin, end uintptr, err error) {
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {

@@ -266,7 +266,7 @@ func (l *life) batch(keep bool) {
 	}
 }
 
-// text has the peer write to an account of the right network. keep says that the file which gets it
+// text makes the peer write to an account of the right network. keep says that the file which gets it
 // is kept.
 func (l *life) text(name string, keep bool) {
 	l.T.Helper()
@@ -374,7 +374,7 @@ func (l *life) backUp() {
 	l.backups = append(l.backups, name)
 }
 
-// newest is the newest file with the prefix, which a command has moved aside.
+// newest returns the newest file with the prefix, which a command has moved aside.
 func newest(pattern string) (string, error) {
 	names, err := filepath.Glob(pattern)
 	if err != nil || len(names) == 0 {
@@ -390,7 +390,7 @@ func newest(pattern string) (string, error) {
 	return slices.MaxFunc(names, func(a, b string) int { return age(a).Compare(age(b)) }), nil
 }
 
-// issuedIn is the year in which a token of the output was issued.
+// issuedIn returns the year in which a token of the output was issued.
 func issuedIn(t *testing.T, output string) int {
 	t.Helper()
 	claims := jwt.RegisteredClaims{}

@@ -108,7 +108,7 @@ func (l *life) clock(shift string) {
 	l.end()
 }
 
-// date is the time of day by the clock of the program.
+// date returns the time of day by the clock of the program.
 func (l *life) date() (at time.Time) {
 	l.T.Helper()
 	resp, err := http.Get(l.API.Base + "/health")
@@ -134,7 +134,7 @@ func (l *life) twice() {
 	l.end()
 }
 
-// restored puts an older backup in the place of the data file, runs it, and takes the data file back.
+// restored puts an older backup in place of the data file, runs it, and takes the data file back.
 func (l *life) restored() {
 	if len(l.backups) == 0 {
 		return
@@ -155,7 +155,7 @@ func (l *life) restored() {
 	l.move(replaced, l.DataFile())
 }
 
-// copied keeps a copy of the data file, lets the program work on, puts the copy in the place of the
+// copied keeps a copy of the data file, lets the program work on, puts the copy in place of the
 // file, runs that, and takes the file back. What lies beside the file stays as it is.
 func (l *life) copied() {
 	older, current := l.DataFile()+"-older", l.DataFile()+"-current"
@@ -206,7 +206,7 @@ func (l *life) written(name string, content []byte) string {
 	return path
 }
 
-// number is a variable that is a number.
+// number returns a variable that is a number.
 func number(t *testing.T, name string, or uint64) uint64 {
 	t.Helper()
 	value := os.Getenv(name)

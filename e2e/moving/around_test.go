@@ -15,9 +15,9 @@ import (
 	"postern/httpapi/tokens"
 )
 
-// TestWhatSurroundsAnAccountIsInTheAPIAfterAnImport takes a webhook, headers, a
+// TestImportedSettingsAreInTheAPI takes a webhook, headers, a
 // further endpoint, stored messages, contacts and a token over, and asks for them.
-func TestWhatSurroundsAnAccountIsInTheAPIAfterAnImport(t *testing.T) {
+func TestImportedSettingsAreInTheAPI(t *testing.T) {
 	w := rig.NewWorld(t)
 	path := storeOf(t, 1, 1)
 	const own = "4915100000000@s.whatsapp.net"
@@ -88,7 +88,7 @@ func TestWhatSurroundsAnAccountIsInTheAPIAfterAnImport(t *testing.T) {
 	if contacts := call(http.MethodGet, "/instance/shop/contacts", nil); !strings.Contains(contacts, "Alice") {
 		t.Errorf("contacts: %s", contacts)
 	}
-	// The network does not know the device, which is told; to the global webhook, too.
+	// The network does not know the device, which is reported; to the global webhook, too.
 	w.Await("a webhook with the header", func() bool {
 		return slices.ContainsFunc(w.Webhooks(), func(h consumer.Webhook) bool {
 			return h.Event == "connection.update" && h.Header.Get("X-Tenant") == "north"

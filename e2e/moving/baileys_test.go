@@ -112,9 +112,9 @@ func (o *oldProgram) authState(d *wastore.Device) (folder string) {
 	return folder
 }
 
-// TestAnAccountOfBaileysGoesOnChatting has the files of an account that chatted, and
-// wants every text to arrive, those on sessions that were left out by way of a retry.
-func TestAnAccountOfBaileysGoesOnChatting(t *testing.T) {
+// TestBaileysAccountKeepsChatting has the files of an account that chatted, and
+// wants every text to arrive, those on sessions that were left out by a retry.
+func TestBaileysAccountKeepsChatting(t *testing.T) {
 	w := rig.NewWorld(t)
 	w.Keep = true
 	old := startOld(t, w.Sandbox, databasePath(t))
@@ -125,7 +125,7 @@ func TestAnAccountOfBaileysGoesOnChatting(t *testing.T) {
 	old.stop()
 
 	report := takeOver(w, 0, "baileys", "--from", folder, "--name", "shop", "--experimental", "--dry-run")
-	if _, err := os.Stat(w.DataFile()); err == nil || !strings.Contains(report, "Nothing was written: 1 account would be taken over") {
+	if _, err := os.Stat(w.DataFile()); err == nil || !strings.Contains(report, "Nothing was written: 1 account would be imported") {
 		t.Errorf("a dry run made a data file, or says something else:\n%s", report)
 	}
 	report = takeOver(w, 0, "baileys", "--from", folder, "--name", "shop", "--experimental")

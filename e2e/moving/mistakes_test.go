@@ -55,8 +55,8 @@ func storeOf(t *testing.T, accounts, contacts int) (path string) {
 	return path
 }
 
-// TestMistakesOfAnImportSayWhatToDoAndChangeNothing is what a user meets.
-func TestMistakesOfAnImportSayWhatToDoAndChangeNothing(t *testing.T) {
+// TestImportErrorsAdviseAndChangeNothing is what a user meets.
+func TestImportErrorsAdviseAndChangeNothing(t *testing.T) {
 	w := rig.NewWorld(t)
 	path := storeOf(t, 2, 1)
 	const first, second = "4915100000000", "4915100000001"
@@ -70,9 +70,9 @@ func TestMistakesOfAnImportSayWhatToDoAndChangeNothing(t *testing.T) {
 		"a flag and no kind":   {[]string{"--from", path}, 2, []string{"the kind of the source is missing"}},
 		"no source":            {[]string{"whatsmeow"}, 2, []string{"--from is missing"}},
 		"an unknown program":   {[]string{"whatsmeow", "--from", path, "--app", "waha"}, 2, []string{"--app must be one of codechat-go, wuzapi, gowa, evolution-go"}},
-		"another program":      {[]string{"whatsmeow", "--from", path, "--app", "gowa"}, 1, []string{"the tables of gowa are not there"}},
+		"another program":      {[]string{"whatsmeow", "--from", path, "--app", "gowa"}, 1, []string{"the tables of gowa are missing"}},
 		"a file that is none":  {[]string{"whatsmeow", "--from", path + "x"}, 1, []string{path + "x", "no such file", "nothing was written"}},
-		"a name of nobody":     {[]string{"whatsmeow", "--from", path, "--name", "49@s.whatsapp.net=a"}, 1, []string{"has no such device; it has 4915100000000:3@s.whatsapp.net"}},
+		"an unknown account":   {[]string{"whatsmeow", "--from", path, "--name", "49@s.whatsapp.net=a"}, 1, []string{"has no such device; it has 4915100000000:3@s.whatsapp.net"}},
 		"half a name":          {[]string{"whatsmeow", "--from", path, "--name", "shop"}, 2, []string{"--name must be JID=NAME"}},
 		"Baileys by accident":  {[]string{"baileys", "--from", filepath.Dir(path), "--name", "a"}, 2, []string{"--experimental is required"}},
 		"Baileys without name": {[]string{"baileys", "--from", filepath.Dir(path), "--experimental"}, 2, []string{"--name is missing"}},
@@ -86,7 +86,7 @@ func TestMistakesOfAnImportSayWhatToDoAndChangeNothing(t *testing.T) {
 			}
 		}
 	}
-	if output := takeOver(w, 0, "whatsmeow", "--from", path, "--dry-run"); !strings.Contains(output, "2 accounts would be taken over") {
+	if output := takeOver(w, 0, "whatsmeow", "--from", path, "--dry-run"); !strings.Contains(output, "2 accounts would be imported") {
 		t.Error(output)
 	}
 	if left, _ := os.ReadDir(filepath.Dir(w.DataFile())); len(left) != 0 {
@@ -105,7 +105,7 @@ func TestMistakesOfAnImportSayWhatToDoAndChangeNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if output := takeOver(w, 1, "whatsmeow", "--from", path); !strings.Contains(output, `the instance "`+first+`" exists here already; give 4915100000000:3@s.whatsapp.net another name with --name`) {
+	if output := takeOver(w, 1, "whatsmeow", "--from", path); !strings.Contains(output, `the instance "`+first+`" already exists here; give 4915100000000:3@s.whatsapp.net another name with --name`) {
 		t.Errorf("a name that is taken: %s", output)
 	}
 	takeOver(w, 0, "whatsmeow", "--from", path, "--name", first+"@s.whatsapp.net=anna", "--dry-run")
@@ -113,7 +113,7 @@ func TestMistakesOfAnImportSayWhatToDoAndChangeNothing(t *testing.T) {
 		t.Error("the data file changed")
 	}
 	takeOver(w, 0, "whatsmeow", "--from", path, "--name", first+"@s.whatsapp.net=anna")
-	if output := takeOver(w, 1, "whatsmeow", "--from", path, "--name", first+"@s.whatsapp.net=bea"); !strings.Contains(output, `is here already, as the instance "anna": it cannot run twice`) {
+	if output := takeOver(w, 1, "whatsmeow", "--from", path, "--name", first+"@s.whatsapp.net=bea"); !strings.Contains(output, `already exists, as the instance "anna": it cannot run twice`) {
 		t.Errorf("a device twice: %s", output)
 	}
 	if output := takeOver(w, 1, "whatsmeow", "--from", path, "--name", first+"@s.whatsapp.net=anna"); !strings.Contains(output, `the instances "anna", "`+second+`" exist here already, with these devices`) {
@@ -128,8 +128,8 @@ func TestMistakesOfAnImportSayWhatToDoAndChangeNothing(t *testing.T) {
 	w.Stop()
 }
 
-// TestAProgramThatStillRunsOrWasKilledIsRefused, and a file without its log is reported.
-func TestAProgramThatStillRunsOrWasKilledIsRefused(t *testing.T) {
+// TestImportRefusesARunningOrKilledProgram, and a file without its log is reported.
+func TestImportRefusesARunningOrKilledProgram(t *testing.T) {
 	w := rig.NewWorld(t)
 	old := startOld(t, w.Sandbox, databasePath(t))
 	old.store.NewDevice()
@@ -161,8 +161,8 @@ func TestAProgramThatStillRunsOrWasKilledIsRefused(t *testing.T) {
 	}
 }
 
-// TestFilesThatMayNotBeReadOrWrittenAreNamed is for users other than root.
-func TestFilesThatMayNotBeReadOrWrittenAreNamed(t *testing.T) {
+// TestImportNamesInaccessibleFiles is for users other than root.
+func TestImportNamesInaccessibleFiles(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root may read and write everything")
 	}
@@ -188,9 +188,9 @@ func TestFilesThatMayNotBeReadOrWrittenAreNamed(t *testing.T) {
 	}
 }
 
-// TestAnImportWithoutRoomLeavesNoAccountByHalves: what has no room is refused, those before
-// it are whole, and with room the same command goes on with the others.
-func TestAnImportWithoutRoomLeavesNoAccountByHalves(t *testing.T) {
+// TestImportWithoutSpaceLeavesNoPartialAccount: what has no room is refused, those before
+// it are whole, and with room the same command continues with the others.
+func TestImportWithoutSpaceLeavesNoPartialAccount(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real processes")
 	}
@@ -219,9 +219,9 @@ func TestAnImportWithoutRoomLeavesNoAccountByHalves(t *testing.T) {
 	}
 }
 
-// TestAnImportThatIsInterruptedGoesOnWithTheOthers ends it at different moments by
+// TestInterruptedImportContinues ends it at different moments by
 // Ctrl-C and by kill -9, until all accounts are there, each of them whole.
-func TestAnImportThatIsInterruptedGoesOnWithTheOthers(t *testing.T) {
+func TestInterruptedImportContinues(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills real processes")
 	}

@@ -221,5 +221,5 @@ func (o *oldProgram) chat(w *rig.World, number string) *chatting {
 	return c
 }
 
-// databasePath is where the old program of a test keeps its store.
+// databasePath returns where the old program of a test keeps its store.
 func databasePath(t testing.TB) string { return filepath.Join(t.TempDir(), "whatsmeow.db") }

@@ -12,7 +12,7 @@ import (
 	"postern/migrate/migratetest"
 )
 
-// settings are those of the world's program for its commands.
+// settings returns those of the world's program for its commands.
 func settings(w *rig.World) []string {
 	return []string{
 		"STORE_PATH=" + w.DataFile(), "AUTHENTICATION_GLOBAL_AUTH_TOKEN=" + w.Sec.GlobalAuthToken, "AUTHENTICATION_JWT_SECRET=" + w.Sec.JWTSecret,
@@ -29,7 +29,7 @@ func takeOver(w *rig.World, status int, args ...string) (output string) {
 	return output
 }
 
-// tokenOf is the token of an instance, as the API shows it.
+// tokenOf returns the token of an instance, as the API shows it.
 func tokenOf(w *rig.World, name string) string {
 	w.T.Helper()
 	var all []struct{ Auth struct{ Token string } }
@@ -40,7 +40,7 @@ func tokenOf(w *rig.World, name string) string {
 	return all[0].Auth.Token
 }
 
-// goesOn wants the chats of an account to go on in both directions, in the group
+// goesOn wants the chats of an account to continue in both directions, in the group
 // too, every text read once, and none unreadable.
 func goesOn(w *rig.World, c *chatting, name string) {
 	w.T.Helper()
@@ -74,10 +74,10 @@ func goesOn(w *rig.World, c *chatting, name string) {
 	}
 }
 
-// TestAnAccountGoesOnChattingAfterItWasTakenOver has two accounts in one store: paired
+// TestImportedAccountKeepsChatting has two accounts in one store: paired
 // and chatting in the old program, stopped, taken over from the file, from the text of
 // sqlite3 and once with other names.
-func TestAnAccountGoesOnChattingAfterItWasTakenOver(t *testing.T) {
+func TestImportedAccountKeepsChatting(t *testing.T) {
 	for how, from := range map[string]func(path string) string{
 		"the file": func(path string) string { return path },
 		"the text": func(path string) string { return migratetest.SQLiteDump(t, path) },
@@ -95,7 +95,7 @@ func TestAnAccountGoesOnChattingAfterItWasTakenOver(t *testing.T) {
 			report := takeOver(w, 0, "whatsmeow", "--from", from(old.path), "--name", first.client.Store.ID.ToNonAD().String()+"=shop")
 			for _, want := range []string{
 				"shop  " + first.client.Store.ID.String(), "4915155500002  " + second.client.Store.ID.String(), "sessions", "sender keys", "pre-keys", "pairs of LID and number",
-				"2 accounts are taken over. The old program must NEVER run again with these sessions",
+				"2 accounts are imported. The old program must NEVER run again with these sessions",
 			} {
 				if !strings.Contains(report, want) {
 					t.Errorf("the report does not say %q:\n%s", want, report)
@@ -112,7 +112,7 @@ func TestAnAccountGoesOnChattingAfterItWasTakenOver(t *testing.T) {
 	}
 }
 
-// reads waits until the program tells of a text that came in.
+// reads waits until the program reports a text that came in.
 func reads(w *rig.World, text string) {
 	w.T.Helper()
 	w.Await("reads "+text, func() bool {

@@ -19,7 +19,7 @@ func TestTheDebInstallsServesUpgradesAndGoes(t *testing.T) {
 	}
 	said := dpkg("--install", brought(t, root, one(t, release(t), "*.deb")))
 	if !strings.Contains(said, "systemctl enable --now postern") {
-		t.Errorf("who installs it is not told how to start it: %s", said)
+		t.Errorf("the installer does not say how to start it: %s", said)
 	}
 	installed(t, root, older)
 	if got := run(t, "/", "chroot", root, "dpkg-query", "--show", "--showformat=${Status}${Conffiles}", "postern"); !strings.Contains(got, "install ok installed") ||
@@ -67,8 +67,8 @@ func brought(t *testing.T, root, pkg string) string {
 	return "/tmp/" + filepath.Base(pkg)
 }
 
-// TestTheRpmHasTheSameFilesAndItsConfigurationIsNotReplaced.
-func TestTheRpmHasTheSameFilesAndItsConfigurationIsNotReplaced(t *testing.T) {
+// TestRPMKeepsTheConfiguration.
+func TestRPMKeepsTheConfiguration(t *testing.T) {
 	wanted(t)
 	rpm := needs(t, "rpm")
 	pkg := one(t, release(t), "*.rpm")

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestTwoRunsInTwoFoldersAreEqualByteForByte: all that a release has for linux/amd64.
-func TestTwoRunsInTwoFoldersAreEqualByteForByte(t *testing.T) {
+// TestReleasesAreReproducible: all that a release has for linux/amd64.
+func TestReleasesAreReproducible(t *testing.T) {
 	first, second := release(t), built(t, copyOfSource(t, "second/and-deeper"), older, "linux/amd64")
 	entries, err := os.ReadDir(first)
 	if err != nil {
@@ -38,8 +38,8 @@ func TestTwoRunsInTwoFoldersAreEqualByteForByte(t *testing.T) {
 	run(t, first, "sha256sum", "--check", "--strict", "SHA256SUMS")
 }
 
-// TestTheBillNamesEveryModuleOfTheProgramWithItsLicence.
-func TestTheBillNamesEveryModuleOfTheProgramWithItsLicence(t *testing.T) {
+// TestBillOfMaterialsListsModulesAndLicences.
+func TestBillOfMaterialsListsModulesAndLicences(t *testing.T) {
 	made := release(t)
 	raw, err := os.ReadFile(one(t, made, "*.cdx.json"))
 	if err != nil {
@@ -76,7 +76,7 @@ func TestTheBillNamesEveryModuleOfTheProgramWithItsLicence(t *testing.T) {
 	}
 }
 
-// unpacked is the program of an archive.
+// unpacked returns the program of an archive.
 func unpacked(t *testing.T, made, platform string) string {
 	t.Helper()
 	to := t.TempDir()
@@ -84,7 +84,7 @@ func unpacked(t *testing.T, made, platform string) string {
 	return one(t, to, "*/postern")
 }
 
-func TestTheVersionTellsTheCommitAndItsDate(t *testing.T) {
+func TestVersionShowsCommitAndDate(t *testing.T) {
 	out := run(t, folder, unpacked(t, release(t), "linux_amd64"), "version")
 	if !strings.HasPrefix(out, "postern "+older+" (commit 0123456789abcdef0123456789abcdef01234567, 2026-01-01T00:00:00Z, go") || !strings.HasSuffix(out, " linux/amd64)\n") {
 		t.Error(out)

@@ -16,9 +16,9 @@ import (
 	"postern/e2e/capture"
 )
 
-// TestTheImageServesAsNobodyAndSaysHowItIs: its files in a folder, its command as its
+// TestImageRunsUnprivilegedWithHealthCheck: its files in a folder, its command as its
 // user, its health check beside it.
-func TestTheImageServesAsNobodyAndSaysHowItIs(t *testing.T) {
+func TestImageRunsUnprivilegedWithHealthCheck(t *testing.T) {
 	image := one(t, release(t), "*_image.tar")
 	needsRoot(t)
 	layout, root := filepath.Join(folder, "layout"), filepath.Join(folder, "image")
@@ -44,7 +44,7 @@ func TestTheImageServesAsNobodyAndSaysHowItIs(t *testing.T) {
 	}
 	decode(t, filepath.Join(layout, loads[0].Config), &c)
 	run(t, root, "tar", "-xpf", filepath.Join(layout, loads[0].Layers[0]), "--same-owner")
-	// What whoever runs containers puts there.
+	// What a container engine mounts there.
 	if err := os.WriteFile(filepath.Join(root, "etc/hosts"), []byte("127.0.0.1 localhost\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}

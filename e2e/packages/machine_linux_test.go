@@ -22,7 +22,7 @@ type machine struct {
 	init string // the process that is 1 in it
 }
 
-// boot has sh make the mounts that systemd expects of whoever starts it in a container
+// boot makes sh create the mounts that systemd expects from the container manager
 // (systemd.io/CONTAINER_INTERFACE), and become it.
 const boot = `set -e
 mount --make-rprivate /
@@ -168,14 +168,14 @@ func (m *machine) does(args ...string) string {
 	return out
 }
 
-// journal is what the service has said.
+// journal returns what the service has said.
 func (m *machine) journal() string {
 	m.t.Helper()
 	out, _ := m.tried("journalctl", "--no-pager", "--lines", "60", "--unit", "postern.service")
 	return out
 }
 
-// property is what systemd knows of the service.
+// property returns what systemd knows of the service.
 func (m *machine) property(name string) string {
 	m.t.Helper()
 	return strings.TrimSpace(m.does("systemctl", "show", "postern.service", "--property", name, "--value"))

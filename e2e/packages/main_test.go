@@ -42,7 +42,7 @@ const (
 	newer = "v1.2.4"
 )
 
-// release is the folder of the older release for linux/amd64.
+// release returns the folder of the older release for linux/amd64.
 func release(t *testing.T) string {
 	t.Helper()
 	source := copyOfSource(t, "first")
@@ -155,7 +155,7 @@ func tried(t *testing.T, in, name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// one is the only file of the folder that fits.
+// one returns the only file of the folder that fits.
 func one(t *testing.T, in, pattern string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(in, pattern))
@@ -165,7 +165,7 @@ func one(t *testing.T, in, pattern string) string {
 	return found[0]
 }
 
-// freeAddress is one that nobody listens on.
+// freeAddress is one without a listener.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

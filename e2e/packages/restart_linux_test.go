@@ -7,7 +7,7 @@ import (
 )
 
 // restartsWhatMayHelp wants the service to be tried again as long as something may go away
-// by itself, and left alone when only a person can mend it.
+// by itself, and left alone when only a person can repair it.
 func (m *machine) restartsWhatMayHelp(t *testing.T, url, key, addr string) {
 	t.Helper()
 	const wrong = "system/postern.service.d/wrong.conf"

@@ -19,13 +19,13 @@ import (
 
 // service is the program under a root folder, started by the unit that is installed
 // there as systemd would, as far as a test can: its user, its credentials, its state
-// folder, its environment and a socket to be told things.
+// folder, its environment and a notify socket.
 type service struct {
-	addr string
-	key  string
-	cmd  *exec.Cmd
-	said *capture.Buffer
-	told *net.UnixConn
+	addr   string
+	key    string
+	cmd    *exec.Cmd
+	said   *capture.Buffer
+	notify *net.UnixConn
 }
 
 // Where systemd puts what units name by %d and %S.
@@ -79,18 +79,18 @@ func started(t *testing.T, root string) *service {
 		}
 	}
 	s.key = read(t, root, u.credentials["api-key"])
-	told := filepath.Join(root, "run", "told")
-	_ = os.Remove(told)
+	notify := filepath.Join(root, "run", "notify")
+	_ = os.Remove(notify)
 	var err error
-	if s.told, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: told, Net: "unixgram"}); err != nil {
+	if s.notify, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: notify, Net: "unixgram"}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.told.Close() })
-	if err := os.Chmod(told, 0o777); err != nil {
+	t.Cleanup(func() { _ = s.notify.Close() })
+	if err := os.Chmod(notify, 0o777); err != nil {
 		t.Fatal(err)
 	}
 	s.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), u.command[0], u.command[1:]...)
-	s.cmd.Dir, s.cmd.Env = state+"/postern", append(u.environment, "PATH=/usr/bin", "NOTIFY_SOCKET=/run/told", "SERVER_LISTEN="+s.addr)
+	s.cmd.Dir, s.cmd.Env = state+"/postern", append(u.environment, "PATH=/usr/bin", "NOTIFY_SOCKET=/run/notify", "SERVER_LISTEN="+s.addr)
 	s.cmd.Stdout, s.cmd.Stderr = s.said, s.said
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 	if err := s.cmd.Start(); err != nil {
@@ -102,17 +102,17 @@ func started(t *testing.T, root string) *service {
 	return s
 }
 
-// hear waits until the program has told what.
+// hear waits for a notification of the program.
 func (s *service) hear(t *testing.T, what string) {
 	t.Helper()
 	message := make([]byte, 200)
-	if err := s.told.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := s.notify.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	for {
-		n, err := s.told.Read(message)
+		n, err := s.notify.Read(message)
 		if err != nil {
-			t.Fatalf("%s was not told: %v\n%s", what, err, s.said)
+			t.Fatalf("%s was not notified: %v\n%s", what, err, s.said)
 		}
 		if string(message[:n]) == what {
 			return
@@ -163,7 +163,7 @@ func read(t *testing.T, root, name string) string {
 	return string(raw)
 }
 
-// rights are those of a file, with the names of whom it belongs to, as 640 root:postern.
+// rights returns those of a file, with the names of whom it belongs to, as 640 root:postern.
 func rights(t *testing.T, root, name string) string {
 	t.Helper()
 	return strings.TrimSpace(run(t, "/", "chroot", root, "stat", "-c", "%a %U:%G", name))
@@ -174,7 +174,7 @@ func there(root, name string) bool {
 	return err == nil
 }
 
-// debian is a folder with a small Debian in it.
+// debian returns a folder with a small Debian in it.
 func debian(t *testing.T) string {
 	t.Helper()
 	wanted(t)
@@ -247,7 +247,7 @@ func lives(t *testing.T, root string, first bool) {
 	}
 }
 
-// change is what an operator does to his configuration.
+// change returns what an operator does to his configuration.
 func change(t *testing.T, root string) string {
 	t.Helper()
 	name := filepath.Join(root, "etc/postern/config.toml")

@@ -15,14 +15,14 @@ import (
 // TestSystemdStartsWatchesReloadsAndStopsTheService that the .deb brings, in a small Debian
 // that systemd has booted: it is started when it answers, as its own user, with the secrets
 // that only root reads; it comes back from a kill and from a hang, reads its
-// configuration again, ends in order, goes on as the newer program after an upgrade, is
-// not started over and over where only a person can help, and starts when somebody comes to its socket.
+// configuration again, ends in order, continues as the newer program after an upgrade, is
+// not started over and over where only a person can help, and starts when someone comes to its socket.
 func TestSystemdStartsWatchesReloadsAndStopsTheService(t *testing.T) {
 	root := debian(t)
 	older, newer := brought(t, root, one(t, release(t), "*.deb")), brought(t, root, one(t, upgrade(t), "*.deb"))
 	run(t, root, "mv", "."+older, "."+newer, "root") // there is another /tmp then
 	older, newer = filepath.Join("/root", filepath.Base(older)), filepath.Join("/root", filepath.Base(newer))
-	for _, unit := range []string{"console-getty.service", "getty.target"} { // nobody sits at it
+	for _, unit := range []string{"console-getty.service", "getty.target"} { // no console is attached
 		run(t, "/", "chroot", root, "systemctl", "mask", unit)
 	}
 	m := booted(t, root)
@@ -53,7 +53,7 @@ func TestSystemdStartsWatchesReloadsAndStopsTheService(t *testing.T) {
 
 	change(t, root)
 	m.does("systemctl", "reload", "postern.service")
-	if said := m.journal(); m.property("MainPID") != pid || !strings.Contains(said, "the configuration was read again") || !strings.Contains(said, "log.level") {
+	if said := m.journal(); m.property("MainPID") != pid || !strings.Contains(said, "reloaded the configuration") || !strings.Contains(said, "log.level") {
 		t.Errorf("a reload did not do it\n%s", said)
 	}
 
@@ -65,7 +65,7 @@ func TestSystemdStartsWatchesReloadsAndStopsTheService(t *testing.T) {
 	m.says("system/postern.service.d/watchdog.conf", "[Service]\nWatchdogSec=3s\n")
 	m.does("systemctl", "restart", "postern.service")
 	before := m.property("NRestarts")
-	time.Sleep(7 * time.Second) // longer than a watchdog waits that nobody feeds
+	time.Sleep(7 * time.Second) // longer than the watchdog waits for a notification
 	if got := m.property("NRestarts"); got != before {
 		t.Errorf("a program that is well was started again\n%s", m.journal())
 	}
@@ -107,7 +107,7 @@ func TestSystemdStartsWatchesReloadsAndStopsTheService(t *testing.T) {
 	}
 }
 
-// says writes a file of the administrator's and has systemd read it.
+// says writes a file of the administrator's and makes systemd read it.
 func (m *machine) says(name, content string) {
 	m.t.Helper()
 	m.does("sh", "-c", `mkdir -p "$(dirname "$0")" && printf %s "$1" >"$0" && systemctl daemon-reload`, "/run/systemd/"+name, content)

@@ -12,12 +12,12 @@ import (
 	"sync"
 )
 
-// Campaign tells how many images of a recording are to be looked at.
+// Campaign reports how many images of a recording are to be looked at.
 type Campaign struct {
 	Images int
 	Seed   uint64
 	Folder string           // where images are made, one a processor at a time
-	Near   []int            // positions that are looked at more closely: where something was told
+	Near   []int            // positions that are looked at more closely: where something was reported
 	Skip   func(n int) bool // see Disk.Skip
 }
 
@@ -58,7 +58,7 @@ func (r *Recording) try(c Campaign, rng *rand.Rand, n int, check func(folder str
 }
 
 const (
-	soon  = 3   // positions: a fact that was told too early is true after the sync that is on its way
+	soon  = 3   // positions: a fact that was reported too early is true after the sync that is on its way
 	shaky = 100 // positions: some commits
 )
 

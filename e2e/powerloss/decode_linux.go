@@ -113,7 +113,7 @@ func (d *decoder) write(nr uint64) (*onCall, error) {
 	}}, nil
 }
 
-// offset is where the next write to fd goes.
+// offset returns where the next write to fd goes.
 func (d *decoder) offset(fd int32) (int64, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", d.tid, fd))
 	if err != nil {
@@ -156,7 +156,7 @@ func (d *decoder) mkdir() (*onCall, error) {
 	return d.making(path, true), nil
 }
 
-// making is a call that makes a new file at path.
+// making returns a call that makes a new file at path.
 func (d *decoder) making(path string, dir bool) *onCall {
 	return &onCall{done: func(result int64) {
 		if result < 0 {
@@ -252,7 +252,7 @@ func (d *decoder) named(all ...name) {
 	d.rec.finish(d.rec.begin(&op{kind: names, names: all}), false)
 }
 
-// folder is the id of the folder that path is in.
+// folder returns the id of the folder that path is in.
 func (d *decoder) folder(path string) int {
 	info, err := os.Lstat(filepath.Dir(path))
 	if err != nil {
@@ -266,7 +266,7 @@ func (d *decoder) folder(path string) int {
 	return id
 }
 
-// opened is the file of the folder that is open as fd; 0 when it is another.
+// opened returns the file of the folder that is open as fd; 0 when it is another.
 func (d *decoder) opened(fd int32) (id int, path string, err error) {
 	link := fmt.Sprintf("/proc/%d/fd/%d", d.tid, fd)
 	path, err = os.Readlink(link)
@@ -283,7 +283,7 @@ func (d *decoder) opened(fd int32) (id int, path string, err error) {
 
 const noFolder = -1
 
-// path is the path that an argument holds, from the folder in another argument;
+// path returns the path that an argument holds, from the folder in another argument;
 // empty when it is not in the folder.
 func (d *decoder) path(folder, arg int) (string, error) {
 	text, err := memoryOf(d.tid, d.args[arg], unix.PathMax)
@@ -317,7 +317,7 @@ func (d *decoder) inside(path string) bool {
 	return path == d.rec.root || strings.HasPrefix(path, d.rec.root+string(filepath.Separator))
 }
 
-// unknown is an error when the call concerns a file of the folder.
+// unknown returns an error when the call concerns a file of the folder.
 func (d *decoder) unknown(what string, fd int32) error {
 	id, path, err := d.opened(fd)
 	if err == nil && id != 0 {

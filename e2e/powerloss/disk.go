@@ -62,7 +62,7 @@ func (r *Recording) Disk() *Disk {
 		}
 	}
 	for _, o := range r.ops {
-		// Copies, since a running program goes on with the originals.
+		// Copies, since a running program continues with the originals.
 		c := *o
 		d.steps = append(d.steps, step{c.begin, &c})
 		if c.end > 0 {
@@ -92,7 +92,7 @@ func (d *Disk) Advance(pos int) {
 	}
 }
 
-// Waiting is how many changes are not on the disk for sure.
+// Waiting returns how many changes are not on the disk for sure.
 func (d *Disk) Waiting() (n int) {
 	for _, f := range d.files {
 		n += len(f.waiting)
@@ -118,7 +118,7 @@ func (d *Disk) begin(o *op) {
 	}
 }
 
-// folders are those whose names o changes.
+// folders returns those whose names o changes.
 func (o *op) folders() (all []int) {
 	for _, n := range o.names {
 		if !slices.Contains(all, n.folder) {

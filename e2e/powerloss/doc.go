@@ -10,7 +10,7 @@
 // something; bbolt syncs with a system call of its own, which no wrapped file
 // would see. A filter (seccomp) stops the program for these calls only. Each
 // call has a position where it began and one where it returned, and [Recording.Pos]
-// is the position of now: whoever hears something from the program notes it, and
+// is the position of now: a reader of the program's output notes it, and
 // may expect it from every disk that is cut off at that position or later.
 //
 // Syncs can be made to take long, which widens the gap in which a careless

@@ -49,7 +49,7 @@ type SyncFault struct {
 }
 
 // Recording is what happened to the files in a folder. Several programs may be
-// run one after the other, as long as nobody else changes the folder.
+// run one after the other, as long as no other process changes the folder.
 type Recording struct {
 	root string
 
@@ -102,14 +102,14 @@ func New(folder string) (*Recording, error) {
 	return r, err
 }
 
-// Pos is the position of now: what has returned before is at or before it.
+// Pos returns the position of now: what has returned before is at or before it.
 func (r *Recording) Pos() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.pos
 }
 
-// Err is the first thing that could not be recorded, nil when all was.
+// Err returns the first thing that could not be recorded, nil when all was.
 func (r *Recording) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -39,20 +39,20 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// told is a line that a child printed, and when it was there to be read.
-type told struct {
+// reported is a line that a child printed, and when it was there to be read.
+type reported struct {
 	pos  int
 	text string
 }
 
 // record runs a child until it ends.
-func record(t *testing.T, r *Recording, child string) (all []told, exit syscall.WaitStatus) {
+func record(t *testing.T, r *Recording, child string) (all []reported, exit syscall.WaitStatus) {
 	t.Helper()
 	return recordUntil(t, r, child, 0)
 }
 
-// recordUntil runs a child until it ends, or has told so much and is killed.
-func recordUntil(t *testing.T, r *Recording, child string, lines int) (all []told, exit syscall.WaitStatus) {
+// recordUntil runs a child until it ends, or has reported so much and is killed.
+func recordUntil(t *testing.T, r *Recording, child string, lines int) (all []reported, exit syscall.WaitStatus) {
 	t.Helper()
 	in, out, err := os.Pipe()
 	if err != nil {
@@ -81,7 +81,7 @@ func recordUntil(t *testing.T, r *Recording, child string, lines int) (all []tol
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		for scanner := bufio.NewScanner(in); scanner.Scan(); {
-			all = append(all, told{r.Pos(), scanner.Text()})
+			all = append(all, reported{r.Pos(), scanner.Text()})
 			_, _ = say.Write([]byte{0})
 			if len(all) == lines {
 				p.Kill()
@@ -182,7 +182,7 @@ func filesChild(folder string, say func(string)) error {
 	return nil
 }
 
-// listing tells what is in a folder: names, and the first byte of each block.
+// listing reports what is in a folder: names, and the first byte of each block.
 func listing(folder string) string {
 	var all []string
 	_ = filepath.WalkDir(folder, func(path string, d os.DirEntry, _ error) error {
@@ -221,7 +221,7 @@ func TestImagesAreWhatAPowerCutMayLeave(t *testing.T) {
 		"gone":    "sub=|sub= sub/too=c",
 	}
 	if len(steps) != len(want) {
-		t.Errorf("told %v", steps)
+		t.Errorf("reported %v", steps)
 	}
 	for _, s := range steps {
 		if got := strings.Join(images(t, r, s.pos, 200, listing), "|"); got != want[s.text] {
@@ -230,9 +230,9 @@ func TestImagesAreWhatAPowerCutMayLeave(t *testing.T) {
 	}
 }
 
-// TestASyncThatFailedIsNeverMadeUpFor: what it was to write stays uncertain,
+// TestFailedSyncIsNeverRepaired: what it was to write stays uncertain,
 // whatever is synced later, until the same bytes are written again.
-func TestASyncThatFailedIsNeverMadeUpFor(t *testing.T) {
+func TestFailedSyncIsNeverRepaired(t *testing.T) {
 	r := newRecording(t)
 	failed := false
 	r.Sync = func(path string) SyncFault {

@@ -53,7 +53,7 @@ func openStore(folder string) (*opened, error) {
 	return &opened{s, box}, err
 }
 
-// storeChild writes through the real store, and tells what it was answered and
+// storeChild writes through the real store, and reports what it was answered and
 // what readers see meanwhile: counters as "counter WRITER N", events as "event
 // NUMBER CHECKSUM", and "open" once there is a file.
 func storeChild(folder string, tell func(string)) error {
@@ -103,7 +103,7 @@ func writeAndTell(s *opened, w int, tell func(string)) {
 }
 
 // growChild makes the file grow several times, which bbolt does in steps of
-// 16 MiB. Its counters are told as those of storeChild.
+// 16 MiB. Its counters are reported as those of storeChild.
 func growChild(folder string, tell func(string)) error {
 	s, err := openStore(folder)
 	if err != nil {
@@ -154,14 +154,14 @@ func readAndTell(s *opened, tell func(string)) {
 	}
 }
 
-// facts are what a child told up to a position.
+// facts are what a child reported up to a position.
 type facts struct {
 	open     bool
 	counters [storeWriters]uint64
 	events   map[uint64]string // checksum by number
 }
 
-func factsAt(all []told, pos int) facts {
+func factsAt(all []reported, pos int) facts {
 	f := facts{events: map[uint64]string{}}
 	for _, fact := range all {
 		if fact.pos > pos {
@@ -183,8 +183,8 @@ func factsAt(all []told, pos int) facts {
 	return f
 }
 
-// checkStore opens an image with the real store and holds it against what had
-// been told.
+// checkStore opens an image with the real store and checks it against what had
+// been reported.
 func checkStore(folder string, f facts) error {
 	if _, err := os.Stat(dataFile(folder)); err != nil && !f.open {
 		return nil // nothing was there yet
@@ -206,7 +206,7 @@ func checkStore(folder string, f facts) error {
 func (f facts) hold(tx *store.Tx) error {
 	for w, n := range f.counters {
 		if got := counter(tx, w); got < n {
-			return fmt.Errorf("writer %d was told of %d, there is %d", w, n, got)
+			return fmt.Errorf("writer %d reported %d, there is %d", w, n, got)
 		}
 	}
 	entries, err := outbox.Replay(tx, owner, 0, 1<<20)
@@ -217,18 +217,18 @@ func (f facts) hold(tx *store.Tx) error {
 		if e.OwnerSeq != uint64(i+1) {
 			return fmt.Errorf("event %d has number %d", i+1, e.OwnerSeq)
 		}
-		if sum, told := f.events[e.OwnerSeq]; told && sum != fmt.Sprint(crc32.ChecksumIEEE(e.Body)) {
-			return fmt.Errorf("event %d is another one than was told", e.OwnerSeq)
+		if sum, reported := f.events[e.OwnerSeq]; reported && sum != fmt.Sprint(crc32.ChecksumIEEE(e.Body)) {
+			return fmt.Errorf("event %d differs from the report", e.OwnerSeq)
 		}
 		delete(f.events, e.OwnerSeq)
 	}
 	if len(f.events) > 0 {
-		return fmt.Errorf("%d events were told and are not there: %v of %d", len(f.events), f.events, len(entries))
+		return fmt.Errorf("%d events were reported and are not there: %v of %d", len(f.events), f.events, len(entries))
 	}
 	return nil
 }
 
-// imageFolder is where images are made: in memory where there is such a place,
+// imageFolder returns where images are made: in memory where there is such a place,
 // since each is synced several times.
 func imageFolder(t *testing.T) string {
 	t.Helper()
@@ -239,7 +239,7 @@ func imageFolder(t *testing.T) string {
 	return t.TempDir()
 }
 
-// amount is how many images a test looks at.
+// amount returns how many images a test looks at.
 func amount(t *testing.T, usual int) int {
 	t.Helper()
 	if n, err := strconv.Atoi(os.Getenv("IMAGES")); err == nil && n > 0 {
@@ -264,23 +264,23 @@ func seedOf(t *testing.T) uint64 {
 	return rand.Uint64N(1_000_000)
 }
 
-// slowly makes a sync take some milliseconds, so that what is told too early is
-// heard before the sync is over.
+// slowly makes a sync take some milliseconds, so that what is reported too early is
+// heard before the sync has ended.
 func slowly(rng *rand.Rand) SyncFault {
 	return SyncFault{Delay: time.Duration(rng.IntN(4)) * time.Millisecond}
 }
 
-// storeTrial is a recording of the store child and what it told.
+// storeTrial is a recording of the store child and what it reported.
 type storeTrial struct {
 	*Recording
-	told []told
+	reported []reported
 }
 
 func (s *storeTrial) try(c Campaign) []error {
-	for _, fact := range s.told {
+	for _, fact := range s.reported {
 		c.Near = append(c.Near, fact.pos)
 	}
-	return s.Try(c, func(folder string, pos int) error { return checkStore(folder, factsAt(s.told, pos)) })
+	return s.Try(c, func(folder string, pos int) error { return checkStore(folder, factsAt(s.reported, pos)) })
 }
 
 func report(t *testing.T, findings []error) {
@@ -290,27 +290,27 @@ func report(t *testing.T, findings []error) {
 	}
 }
 
-func TestAPowerCutTakesNothingThatTheStoreTold(t *testing.T) {
+func TestPowerLossKeepsWhatTheStoreReported(t *testing.T) {
 	folder := imageFolder(t)
 	for left, seed := amount(t, 300), seedOf(t); left > 0; left, seed = left-perRecording, seed+1 {
 		s := &storeTrial{Recording: newRecording(t)}
 		rng := rand.New(rand.NewPCG(seed, 0))
 		s.Sync = func(string) SyncFault { return slowly(rng) }
 		var exit syscall.WaitStatus
-		if s.told, exit = record(t, s.Recording, "store"); exit.ExitStatus() != 0 {
+		if s.reported, exit = record(t, s.Recording, "store"); exit.ExitStatus() != 0 {
 			t.Fatalf("exit status %d", exit.ExitStatus())
 		}
 		c := Campaign{Images: min(left, perRecording), Seed: seed, Folder: folder}
 		findings := s.try(c)
 		report(t, findings)
 		done, _ := s.Syncs()
-		t.Logf("SEED=%d: %d images of %d positions, %d syncs, %d facts: %d findings", seed, c.Images, s.Pos(), done, len(s.told), len(findings))
+		t.Logf("SEED=%d: %d images of %d positions, %d syncs, %d facts: %d findings", seed, c.Images, s.Pos(), done, len(s.reported), len(findings))
 	}
 }
 
-func TestAPowerCutWhileTheFileGrowsTakesNothing(t *testing.T) {
+func TestPowerLossWhileTheFileGrows(t *testing.T) {
 	s := &storeTrial{Recording: newRecording(t)}
-	s.told, _ = record(t, s.Recording, "grow")
+	s.reported, _ = record(t, s.Recording, "grow")
 	c := Campaign{Images: amount(t, 3000) / 50, Seed: seedOf(t), Folder: imageFolder(t)} // large ones
 	findings := s.try(c)
 	report(t, findings)
@@ -321,7 +321,7 @@ func TestAPowerCutWhileTheFileGrowsTakesNothing(t *testing.T) {
 // sync, whichever it begins with, breaks what the store promises.
 func TestTheProverNoticesSyncsThatAreLeftOut(t *testing.T) {
 	s := &storeTrial{Recording: newRecording(t)}
-	s.told, _ = record(t, s.Recording, "store")
+	s.reported, _ = record(t, s.Recording, "store")
 	folder := imageFolder(t)
 	for first := range 4 {
 		c := Campaign{Images: 200, Seed: 1, Folder: folder, Skip: func(n int) bool { return n%4 == first }}
@@ -354,7 +354,7 @@ func TestAFailedSyncAndARestartDamageNothing(t *testing.T) {
 		}
 		for range lives {
 			lines, exit := recordUntil(t, s.Recording, "store", 50+rng.IntN(2000))
-			s.told = append(s.told, lines...)
+			s.reported = append(s.reported, lines...)
 			if exit.Exited() && exit.ExitStatus() != 0 && failures == 0 {
 				t.Fatalf("exit status %d", exit.ExitStatus())
 			}

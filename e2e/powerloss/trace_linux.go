@@ -114,7 +114,7 @@ func (t *tracer) attach() error {
 	return syscall.PtraceCont(t.main, 0)
 }
 
-// run handles stops until nobody is left, and returns how the program ended.
+// run handles stops until no process is left, and returns how the program ended.
 func (t *tracer) run() (exit syscall.WaitStatus, err error) {
 	for {
 		var ws syscall.WaitStatus
@@ -234,7 +234,7 @@ func (t *tracer) leave(tid int, th *thread) {
 	th.call = nil
 }
 
-// resume lets a stopped thread go on, to the end of its system call or to the
+// resume lets a stopped thread continue, to the end of its system call or to the
 // next one that is trapped. A thread that was killed meanwhile is no error.
 func (t *tracer) resume(tid int, toEnd bool, signal syscall.Signal) {
 	var err error

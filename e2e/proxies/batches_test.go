@@ -23,7 +23,7 @@ func (b *behind) put(body map[string]any) {
 	b.Call(consumer.Bearer(b.token), http.MethodPut, "/instance/shop/proxy", body, nil)
 }
 
-func TestABatchWaitsForAProxyThatFailedAndBurnsNobody(t *testing.T) {
+func TestBatchWaitsForAFailedProxy(t *testing.T) {
 	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.ServeFile(w, r, "media/testdata/photo.jpg")
 	}))

@@ -147,7 +147,7 @@ func (b *behind) nothingElse(through ...*proxytest.Proxy) {
 	}
 }
 
-func TestNoByteGoesAnotherWayThanThroughTheProxy(t *testing.T) {
+func TestAllTrafficGoesThroughTheProxy(t *testing.T) {
 	b := start(t)
 	var fetched atomic.Int64
 	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

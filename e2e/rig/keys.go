@@ -19,7 +19,7 @@ func (a KeyedAnswer) String() string {
 	return fmt.Sprintf("%d replayed %t: %s", a.Status, a.Replayed, a.Body)
 }
 
-// Field is a field of the answer as text, empty when there is none.
+// Field returns a field of the answer as text, empty when there is none.
 func (a KeyedAnswer) Field(name string) string {
 	var fields map[string]any
 	_ = json.Unmarshal([]byte(a.Body), &fields)
@@ -57,7 +57,7 @@ func (w *World) MustWithKey(token, key, path string, body any) KeyedAnswer {
 	return a
 }
 
-// TextTo is the body of a text.
+// TextTo returns the body of a text.
 func TextTo(number, text string, delayMs int) map[string]any {
 	return map[string]any{"number": number, "textMessage": map[string]any{"text": text}, "options": map[string]any{"delay": delayMs}}
 }

@@ -31,7 +31,7 @@ func NewOperator(t *testing.T, env ...string) *Operator {
 	return o
 }
 
-// Beside is an operator of a program that runs already.
+// Beside returns an operator of a program that runs already.
 func Beside(t *testing.T, w *World) *Operator { return &Operator{w, t} }
 
 // Environment is that of the program.
@@ -107,7 +107,7 @@ func (o *Operator) KilledOnce(is func() bool, args ...string) {
 	_ = cmd.Wait()
 }
 
-// command is a command with the operator's variables.
+// command returns a command with the operator's variables.
 func (o *Operator) command(args ...string) *exec.Cmd {
 	o.t.Helper()
 	self, err := os.Executable()
@@ -120,7 +120,7 @@ func (o *Operator) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Files are the names in the folder of the data file.
+// Files returns the names in the folder of the data file.
 func (o *Operator) Files() (names []string) {
 	o.t.Helper()
 	all, err := os.ReadDir(filepath.Dir(o.DataFile()))

@@ -199,7 +199,7 @@ func (s *Scene) AwaitEvent(t *testing.T, from int, kind event.Kind, want string)
 	}
 }
 
-// Holds tells whether got has everything that want names: objects may have
+// Holds reports whether got has everything that want names: objects may have
 // more keys, "*" stands for anything but null, and "<absent>" for no key.
 func Holds(got, want any) bool {
 	switch want := want.(type) {

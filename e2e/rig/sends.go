@@ -145,12 +145,12 @@ func (s *SendScene) Sent(t *testing.T, from int, a Answer, want string) (m SentM
 	if err := json.Unmarshal(a.Body, &m); err != nil || m.ID == 0 || m.KeyID == "" {
 		t.Fatalf("the answer has no ids: %s", a.Body)
 	}
-	told := s.AwaitEvent(t, from, event.SendMessage, fmt.Sprintf(`{"keyId":%q}`, m.KeyID))
-	if err := CheckEvent(event.SendMessage, told); err != nil {
-		t.Errorf("send.message breaks its schema: %v\n%s", err, told)
+	reported := s.AwaitEvent(t, from, event.SendMessage, fmt.Sprintf(`{"keyId":%q}`, m.KeyID))
+	if err := CheckEvent(event.SendMessage, reported); err != nil {
+		t.Errorf("send.message breaks its schema: %v\n%s", err, reported)
 	}
 	var envelope struct{ Data json.RawMessage }
-	if err := json.Unmarshal(told, &envelope); err != nil || !bytes.Equal(envelope.Data, bytes.TrimSpace(a.Body)) {
+	if err := json.Unmarshal(reported, &envelope); err != nil || !bytes.Equal(envelope.Data, bytes.TrimSpace(a.Body)) {
 		t.Errorf("the answer and send.message differ:\n%s\n%s", a.Body, envelope.Data)
 	}
 	return m
@@ -181,13 +181,13 @@ func (s *SendScene) DecryptedAs(t *testing.T, number, keyID, want string) {
 	}
 }
 
-// OwnLID is the hidden number of the instance's account.
+// OwnLID returns the hidden number of the instance's account.
 func (s *SendScene) OwnLID() string {
 	user, _, _ := strings.Cut(s.Vars["shopLID"], "@")
 	return user
 }
 
-// SentID is the WhatsApp id of the message to a recipient.
+// SentID returns the WhatsApp id of the message to a recipient.
 func (s *SendScene) SentID(t *testing.T, id uuid.UUID, recipient string) string {
 	t.Helper()
 	for _, item := range Pages[struct{ NormalizedRecipient, WhatsAppMessageID, Status string }](s.World, s.User, "/message/batches/"+id.String()+"/items") {

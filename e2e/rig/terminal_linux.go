@@ -25,7 +25,7 @@ func SmallDisk(t *testing.T, bytes string) string {
 	return folder
 }
 
-// Answers runs a command on a terminal on which somebody types an answer, and returns its
+// Answers runs a command on a terminal on which someone types an answer, and returns its
 // status and what it says.
 func (o *Operator) Answers(answer string, args ...string) (status int, output string) {
 	o.t.Helper()

@@ -37,10 +37,10 @@ var theWitness struct {
 
 var eventSchemas = eventwitness.New(event.SchemaJSON)
 
-// CheckEvent tells what about an event's body its published schema does not allow.
+// CheckEvent reports what about an event's body its published schema does not allow.
 func CheckEvent(kind event.Kind, body []byte) error { return eventSchemas.Check(kind, body) }
 
-// witnessed is a transport that holds whatever the program answers in a test
+// witnessed returns a transport that holds whatever the program answers in a test
 // against its OpenAPI document.
 func witnessed(t *testing.T) http.RoundTripper {
 	t.Helper()
@@ -48,7 +48,7 @@ func witnessed(t *testing.T) http.RoundTripper {
 	return Held(t, theWitness.Witness)
 }
 
-// Held is a transport that holds each answer against the document of w.
+// Held returns a transport that checks each answer against the document of w.
 func Held(t *testing.T, w *witness.Witness) http.RoundTripper {
 	return w.Transport(http.DefaultTransport, func(err error) { t.Errorf("against the OpenAPI document: %v", err) })
 }

@@ -118,7 +118,7 @@ func (w *World) Seen(kind string) int {
 	return w.kinds[kind]
 }
 
-// Webhooks are all that came, in order, when Keep was set before the start.
+// Webhooks returns all that came, in order, when Keep was set before the start.
 func (w *World) Webhooks() []consumer.Webhook {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,7 +132,7 @@ func (w *World) Times(body []byte) int {
 	return w.bodies[string(body)]
 }
 
-// DataFile is the program's data file.
+// DataFile returns the program's data file.
 func (w *World) DataFile() string { return filepath.Join(w.Folder, "data", "postern.db") }
 
 // Start starts the program and waits until it is ready.
@@ -190,13 +190,13 @@ var lastPort = func() *atomic.Uint32 {
 }()
 
 // The ports of FreeAddress are below those that systems give to who wants any: until the
-// program listens there, nobody else is given it.
+// program listens there, it is not given out again.
 const (
 	firstPort = 20_000
 	ports     = 12_000
 )
 
-// FreeAddress is an address that nobody listens on, and no other test of this package gets.
+// FreeAddress returns an address without a listener, which no other test of this package gets.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
 	for range ports {

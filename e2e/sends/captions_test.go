@@ -12,7 +12,7 @@ import (
 	"postern/e2e/rig"
 )
 
-// captioned is what the recipient reads of a file with a caption and a name, by kind.
+// captioned returns what the recipient reads of a file with a caption and a name, by kind.
 func captioned() map[string]struct{ file, want string } {
 	return map[string]struct{ file, want string }{
 		"image":    {"photo.jpg", `{"imageMessage":{"caption":"our words"}}`},

@@ -97,7 +97,7 @@ func badFilesForEverybody(t *testing.T, s *rig.SendScene) {
 }
 
 // filesForEverybodyAreReleased: the file of a send that was accepted waits as an
-// upload, which nobody asked for and nobody would delete.
+// upload, which no caller asked for or would delete.
 func filesForEverybodyAreReleased(t *testing.T, s *rig.SendScene) {
 	uploads := func() int {
 		var list struct{ Records []json.RawMessage }

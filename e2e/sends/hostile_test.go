@@ -17,7 +17,7 @@ import (
 	"postern/e2e/rig"
 )
 
-// hostileFiles is a server that does to whoever fetches a file whatever a
+// hostileFiles returns a server that does to a client whatever a
 // server can do. Its paths are the names of the rows below.
 func hostileFiles(t *testing.T) (url string) {
 	t.Helper()
@@ -106,9 +106,9 @@ func endless(conn net.Conn, out *bufio.ReadWriter) {
 	}
 }
 
-// TestAHostileServerOfFilesIsRefusedAndLeavesNothing fetches each by each route
+// TestHostileFileServerIsRefused fetches each by each route
 // that takes a URL.
-func TestAHostileServerOfFilesIsRefusedAndLeavesNothing(t *testing.T) {
+func TestHostileFileServerIsRefused(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := rig.NewSendScene(t, "MEDIA_TIMEOUT=1s", "MEDIA_MAX_BYTES=1048576")
 	s.Vars["evil"] = hostileFiles(t)
@@ -151,7 +151,7 @@ func TestAHostileServerOfFilesIsRefusedAndLeavesNothing(t *testing.T) {
 		"not found":                    {"$evil/status/404", "INVALID_MEDIA", "the server returned status 404"},
 		"a part":                       {"$evil/status/206", "INVALID_MEDIA", "the server returned status 206"},
 		"a fault":                      {"$evil/status/500", "INVALID_MEDIA", "the server returned status 500"},
-		"a port where nobody listens":  {"http://127.0.0.1:1/x", "INVALID_MEDIA", "the connection was refused"},
+		"a port without a listener":    {"http://127.0.0.1:1/x", "INVALID_MEDIA", "the connection was refused"},
 		"a file":                       {"file:///etc/passwd", "INVALID_MESSAGE", notHTTP},
 		"FTP":                          {"ftp://127.0.0.1/x", "INVALID_MESSAGE", notHTTP},
 		"data":                         {"data:image/png;base64,AAAA", "INVALID_MESSAGE", notHTTP},

@@ -12,9 +12,9 @@ import (
 	"postern/sandbox"
 )
 
-// TestASendToEverybodyUnderAKeyIsCarriedOutOnce repeats such requests while
+// TestMentionAllUnderAKeyIsSentOnce repeats such requests while
 // they are on their way, while they wait, after a kill and after their end.
-func TestASendToEverybodyUnderAKeyIsCarriedOutOnce(t *testing.T) {
+func TestMentionAllUnderAKeyIsSentOnce(t *testing.T) {
 	const waiting = 5
 	s := rig.NewSendScene(t, "MESSAGE_PROCESSING_WORKERS=1", fmt.Sprintf("MESSAGE_PROCESSING_QUEUE_SIZE=%d", waiting))
 	s.Do(t, rig.Act("$own", `{"do":"group-create","subject":"All","participants":["$anne","$bob"]}`).As("all"))
@@ -69,7 +69,7 @@ func TestASendToEverybodyUnderAKeyIsCarriedOutOnce(t *testing.T) {
 	s.Stop()
 }
 
-// ends are the results of asynchronous sends by process. Each is told once, or
+// ends returns the results of asynchronous sends by process. Each is reported once, or
 // in the same words again.
 func ends(t *testing.T, s *rig.SendScene) map[string]event.SendResult {
 	t.Helper()
@@ -79,7 +79,7 @@ func ends(t *testing.T, s *rig.SendScene) map[string]event.SendResult {
 		if r.Event != string(event.SendMessage) || json.Unmarshal(r.Body, &e) != nil {
 			continue
 		}
-		if before, told := all[e.Data.ProcessID]; told && before.Status != e.Data.Status {
+		if before, reported := all[e.Data.ProcessID]; reported && before.Status != e.Data.Status {
 			t.Errorf("%s ended as %s and as %s", e.Data.ProcessID, before.Status, e.Data.Status)
 		}
 		all[e.Data.ProcessID] = e.Data
@@ -92,12 +92,12 @@ func eachOnce(t *testing.T, s *rig.SendScene, accepted map[string]rig.KeyedAnswe
 	t.Helper()
 	endOf := ends(t, s)
 	for text, a := range accepted {
-		end, told := endOf[a.Field("processId")]
+		end, reported := endOf[a.Field("processId")]
 		want := event.AsyncSent
 		if text == "on its way" {
 			want = event.AsyncFailed
 		}
-		if !told || end.Status != want || want == event.AsyncFailed && end.Error.Code != event.SendResultUnknown {
+		if !reported || end.Status != want || want == event.AsyncFailed && end.Error.Code != event.SendResultUnknown {
 			t.Errorf("%s ended as %+v", text, end)
 		}
 		for _, number := range []string{rig.AnneNumber, rig.BobNumber} {

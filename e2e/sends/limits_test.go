@@ -69,8 +69,8 @@ func (s limited) arrived(numbers ...string) (n int) {
 	return n
 }
 
-// TestOf64SendsAtOnceExactlyTenLeaveAtALimitOfTen, at each kind of limit.
-func TestOf64SendsAtOnceExactlyTenLeaveAtALimitOfTen(t *testing.T) {
+// TestConcurrentSendsRespectTheLimit, at each kind of limit.
+func TestConcurrentSendsRespectTheLimit(t *testing.T) {
 	for _, limits := range []string{`{"perMinute":10}`, `{"perHour":10}`, `{"perDay":10}`, `{"warmUp":{"from":10,"to":10,"days":1}}`} {
 		t.Run(limits, func(t *testing.T) {
 			s := newLimited(t)
@@ -86,8 +86,8 @@ func TestOf64SendsAtOnceExactlyTenLeaveAtALimitOfTen(t *testing.T) {
 	}
 }
 
-// TestOf64NewContactsAtOnceTenAreWrittenTo, and each as often as wanted.
-func TestOf64NewContactsAtOnceTenAreWrittenTo(t *testing.T) {
+// TestConcurrentNewContactsRespectTheLimit, and each as often as wanted.
+func TestConcurrentNewContactsRespectTheLimit(t *testing.T) {
 	s := newLimited(t)
 	s.set(`{"newContactsPerDay":10}`)
 	var mu sync.Mutex
@@ -137,9 +137,9 @@ func TestOf64NewContactsAtOnceTenAreWrittenTo(t *testing.T) {
 	}
 }
 
-// TestABatchWaitsAtALimitAndGoesOnWhenItIsRaised, and by itself after the
+// TestBatchResumesWhenALimitIsRaised, and by itself after the
 // minute; what the API sends counts too.
-func TestABatchWaitsAtALimitAndGoesOnWhenItIsRaised(t *testing.T) {
+func TestBatchResumesWhenALimitIsRaised(t *testing.T) {
 	s := newLimited(t)
 	s.set(`{"perMinute":3,"perDay":4}`)
 	if got := s.text(rig.AnneNumber, "one by the API"); got != "200" {
@@ -249,7 +249,7 @@ func TestNoKillFreesAnybodyOfALimit(t *testing.T) {
 	t.Logf("%d of %d may have left before a kill and did not", lost, limit)
 }
 
-// TestJitterSpacesWhatAnInstanceSends, whoever asks for it.
+// TestJitterSpacesWhatAnInstanceSends, for every caller.
 func TestJitterSpacesWhatAnInstanceSends(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := newLimited(t)
@@ -270,9 +270,9 @@ func TestJitterSpacesWhatAnInstanceSends(t *testing.T) {
 	}
 }
 
-// TestABatchGoesOnWithAStrangerWhoWrote although the day's new contacts are used
+// TestBatchSendsToAStrangerWhoWrote, although the day's new contacts are used
 // up, and writes to those it knows meanwhile.
-func TestABatchGoesOnWithAStrangerWhoWrote(t *testing.T) {
+func TestBatchSendsToAStrangerWhoWrote(t *testing.T) {
 	s := newLimited(t)
 	s.set(`{"newContactsPerDay":1}`)
 	numbers := []string{"4917658000001", "4917658000002", "4917658000003"}
@@ -298,8 +298,8 @@ func TestABatchGoesOnWithAStrangerWhoWrote(t *testing.T) {
 	s.Await("the end", func() bool { return s.Batch(b.ID).Status == event.BatchIsCompleted })
 }
 
-// TestQuietHoursHoldForTheAPIAndForBatches, and their end wakes a batch.
-func TestQuietHoursHoldForTheAPIAndForBatches(t *testing.T) {
+// TestQuietHoursApplyToAPIAndBatches, and their end wakes a batch.
+func TestQuietHoursApplyToAPIAndBatches(t *testing.T) {
 	s := newLimited(t)
 	now := time.Now().UTC()
 	clock := func(d time.Duration) string { return now.Add(d).Format("15:04") }

@@ -27,10 +27,10 @@ import (
 
 const anAlert = `{"status":"firing","labels":{"alertname":"DiskFull","instance":"db1"},"annotations":{"summary":"4 % are free"},"startsAt":"2026-11-20T09:30:00Z","fingerprint":"c6ea"}`
 
-// TestAKillWhileAnAlertLeavesTellsItOnceAtMost kills the program between the moment when
+// TestKillDuringAlertSendsItAtMostOnce kills the program between the moment when
 // the phone has the text and its acknowledgement: the next post of the alert, which comes
 // with another one, tells that alone.
-func TestAKillWhileAnAlertLeavesTellsItOnceAtMost(t *testing.T) {
+func TestKillDuringAlertSendsItAtMostOnce(t *testing.T) {
 	s := rig.NewSendScene(t)
 	path := s.Fill("/instance/$name/notify?to=") + rig.AnneNumber
 	text := "🔴 *DiskFull*\n4 % are free\ninstance: db1\nsince 20 Nov 09:30 UTC"
@@ -142,7 +142,7 @@ func (a *alertmanager) alerts(t *testing.T, alerts ...map[string]any) {
 	}
 }
 
-// posted is how many posts it made.
+// posted returns how many posts it made.
 func (a *alertmanager) posted(t *testing.T) int {
 	t.Helper()
 	res, err := http.Get(a.base + "/metrics")
@@ -162,9 +162,9 @@ func (a *alertmanager) posted(t *testing.T) int {
 	return n
 }
 
-// TestAnAlertmanagerTellsSomebodyOnce fires and resolves alerts in a real one, which posts
+// TestAlertmanagerAlertIsSentOnce fires and resolves alerts in a real one, which posts
 // its group again and again, through a kill of the program.
-func TestAnAlertmanagerTellsSomebodyOnce(t *testing.T) {
+func TestAlertmanagerAlertIsSentOnce(t *testing.T) {
 	s := rig.NewSendScene(t)
 	// The program has another address after its kill.
 	var now atomic.Pointer[url.URL]

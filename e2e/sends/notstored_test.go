@@ -15,10 +15,10 @@ import (
 	"postern/sandbox"
 )
 
-// TestAMessageThatWasSentAndCannotBeStoredIs406AndNeverSentAgain fills the disk
+// TestSentMessageThatCannotBeStoredIs406 fills the disk
 // between the moment when the phone has decrypted a text and its
 // acknowledgement.
-func TestAMessageThatWasSentAndCannotBeStoredIs406AndNeverSentAgain(t *testing.T) {
+func TestSentMessageThatCannotBeStoredIs406(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := rig.NewSendScene(t)
 	path, text := s.Fill("/instance/$name/send/text"), rig.TextTo(rig.AnneNumber, "sent, not stored", 0)
@@ -56,9 +56,9 @@ func TestAMessageThatWasSentAndCannotBeStoredIs406AndNeverSentAgain(t *testing.T
 	s.Stop()
 }
 
-// TestAnAsynchronousSendThatCannotBeStoredIsToldOnceThereIsRoom fills the disk
+// TestUnstoredAsyncResultWaitsForSpace fills the disk
 // at the same moment of a send that was accepted.
-func TestAnAsynchronousSendThatCannotBeStoredIsToldOnceThereIsRoom(t *testing.T) {
+func TestUnstoredAsyncResultWaitsForSpace(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := rig.NewSendScene(t)
 	s.Do(t, rig.Act("$own", `{"do":"group-create","subject":"All","participants":["$anne","$bob"]}`).As("all"))
@@ -73,7 +73,7 @@ func TestAnAsynchronousSendThatCannotBeStoredIsToldOnceThereIsRoom(t *testing.T)
 		return strings.Contains(s.Output.String(), "waits for disk space")
 	})
 	if n := s.Seen(string(event.SendMessage)); n != 0 {
-		t.Errorf("%d results were told before they were stored", n)
+		t.Errorf("%d results were reported before they were stored", n)
 	}
 	lift()
 	s.AwaitEvent(t, 0, event.SendMessage, fmt.Sprintf(`{"status":"sent","data":{"remoteJid":%q}}`, s.Vars["all.group"]))

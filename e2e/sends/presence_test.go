@@ -9,9 +9,9 @@ import (
 	"postern/sandbox"
 )
 
-// TestWhatIsShownWhileADelayRunsIsSeenBeforeTheMessage has each presence, and a
+// TestPresenceDuringDelayPrecedesTheMessage has each presence, and a
 // voice note by URL and in the body.
-func TestWhatIsShownWhileADelayRunsIsSeenBeforeTheMessage(t *testing.T) {
+func TestPresenceDuringDelayPrecedesTheMessage(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := rig.NewSendScene(t)
 	const options = `{"presence":"recording","delay":1000}`

@@ -12,7 +12,7 @@ import (
 	"postern/event"
 )
 
-// shown is what connection/status tells of a restriction.
+// shown is what connection/status reports about a restriction.
 type shown struct {
 	Kind, Source string
 	Since, Until time.Time
@@ -31,7 +31,7 @@ func send(s *rig.Scene, number string) (status int, answer string) {
 		fmt.Sprintf(`{"number":%q,"textMessage":{"text":"hello"}}`, number))
 }
 
-// whole is what /processing tells of a batch.
+// whole is what /processing reports about a batch.
 type whole struct {
 	Status event.BatchStatus
 	Counts event.BatchCounts
@@ -58,9 +58,9 @@ func strangers(n int) []string {
 	return all
 }
 
-// TestARefusalWith463BurnsNobodyAndOutlivesAKill goes from the refusal on the
-// wire, of which nobody gave notice, to the file.
-func TestARefusalWith463BurnsNobodyAndOutlivesAKill(t *testing.T) {
+// TestRefusal463LosesNoRecipient goes from the refusal on the
+// wire, without notice, to the file.
+func TestRefusal463LosesNoRecipient(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real processes")
 	}
@@ -114,7 +114,7 @@ func TestARefusalWith463BurnsNobodyAndOutlivesAKill(t *testing.T) {
 	s.Stop()
 }
 
-func TestWhoGaveAPrivacyTokenIsSentThoughStrangersMayNotBe(t *testing.T) {
+func TestPrivacyTokenAllowsSendsDespiteRestriction(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real processes")
 	}
@@ -145,9 +145,9 @@ func TestWhoGaveAPrivacyTokenIsSentThoughStrangersMayNotBe(t *testing.T) {
 	s.Stop()
 }
 
-// TestRefusalsInARowBenchTheInstanceAndConnectItAnewOnce has WhatsApp refuse
+// TestFailureStreakBenchesAndReconnectsOnce makes WhatsApp refuse
 // every message with one code.
-func TestRefusalsInARowBenchTheInstanceAndConnectItAnewOnce(t *testing.T) {
+func TestFailureStreakBenchesAndReconnectsOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real processes")
 	}
@@ -171,7 +171,7 @@ func TestRefusalsInARowBenchTheInstanceAndConnectItAnewOnce(t *testing.T) {
 	}
 	s.AwaitEvent(t, 0, event.StatusInstance, `{"type":"account.restricted","reason":{"code":479,"count":5,"until":"*"}}`)
 	if n := s.Seen(string(event.ConnectionUpdated)) - connected; n != 1 {
-		t.Errorf("it connected anew %d times", n)
+		t.Errorf("it reconnected %d times", n)
 	}
 	s.Kill()
 	s.Start()

@@ -11,9 +11,9 @@ import (
 	"postern/event"
 )
 
-// TestARestrictedAccountSendsNoBatchUntilTheTimeThatWhatsAppNames goes from
+// TestBannedAccountWaitsUntilTheNamedTime goes from
 // the notice on the wire to the message on the phone, over a kill.
-func TestARestrictedAccountSendsNoBatchUntilTheTimeThatWhatsAppNames(t *testing.T) {
+func TestBannedAccountWaitsUntilTheNamedTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real processes")
 	}

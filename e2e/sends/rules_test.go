@@ -27,9 +27,9 @@ func refused(t *testing.T, a rig.Answer, status int, code string) {
 	}
 }
 
-// TestASendThatBreaksARuleIsRefusedAndSendsNothing has the rules that need a
+// TestInvalidSendIsRefused has the rules that need a
 // connected instance, or the network, to be broken.
-func TestASendThatBreaksARuleIsRefusedAndSendsNothing(t *testing.T) {
+func TestInvalidSendIsRefused(t *testing.T) {
 	s := rig.NewSendScene(t, "MEDIA_ALLOW_PRIVATE=false")
 	text := func(options string) string {
 		return `{"number":"$anne","textMessage":{"text":"not to be sent"},"options":` + options + `}`
@@ -82,8 +82,8 @@ func nothingReached(t *testing.T, s *rig.SendScene, number string) {
 	}
 }
 
-// TestASendOverABadNetworkTellsWhatIsKnown breaks the network in each way.
-func TestASendOverABadNetworkTellsWhatIsKnown(t *testing.T) {
+// TestSendOverBadNetworkReportsTheOutcome breaks the network in each way.
+func TestSendOverBadNetworkReportsTheOutcome(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	// Back in time, the library would send a lost message once more.
 	s := rig.NewSendScene(t, "MESSAGE_SEND_TIMEOUT=1s", "WHATSAPP_RECONNECT_INITIAL_DELAY=4")
@@ -114,9 +114,9 @@ func TestASendOverABadNetworkTellsWhatIsKnown(t *testing.T) {
 	refused(t, send(), http.StatusServiceUnavailable, "INSTANCE_NOT_CONNECTED")
 }
 
-// TestASendToEverybodyIsToldWhenItIsDone goes through a kill: what was on its
+// TestMentionAllReportsItsResult goes through a kill: what was on its
 // way then ends as unknown, what waited is sent.
-func TestASendToEverybodyIsToldWhenItIsDone(t *testing.T) {
+func TestMentionAllReportsItsResult(t *testing.T) {
 	s := rig.NewSendScene(t, "MESSAGE_PROCESSING_WORKERS=1", "MESSAGE_PROCESSING_QUEUE_SIZE=1")
 	s.Do(t, rig.Act("$own", `{"do":"group-create","subject":"All","participants":["$anne","$bob"]}`).As("all"))
 	everybody := func(text string) rig.Answer {
@@ -134,7 +134,7 @@ func TestASendToEverybodyIsToldWhenItIsDone(t *testing.T) {
 		}
 		return body.ProcessID
 	}
-	told := func(process, want string) {
+	reported := func(process, want string) {
 		t.Helper()
 		body := s.AwaitEvent(t, 0, event.SendMessage, fmt.Sprintf(`{"processId":%q,"mentionAll":true,"externalAttributes":{"order":9},%s}`, process, want))
 		if err := rig.CheckEvent(event.SendMessage, body); err != nil {
@@ -153,7 +153,7 @@ func TestASendToEverybodyIsToldWhenItIsDone(t *testing.T) {
 		}
 	}
 	const success = `"status":"sent","error":"<absent>","data":{"messageId":"*","remoteJid":"$all.group","participantCount":3,"timestamp":"*"}`
-	told(accepted(everybody("to all")), success)
+	reported(accepted(everybody("to all")), success)
 	mentioned(t, s, "to all")
 
 	s.Sandbox.SetFaults(sandbox.Faults{AckDelay: time.Hour})
@@ -164,8 +164,8 @@ func TestASendToEverybodyIsToldWhenItIsDone(t *testing.T) {
 	s.Kill()
 	s.Sandbox.SetFaults(sandbox.Faults{})
 	s.Start()
-	told(onItsWay, `"status":"failed","data":"<absent>","error":{"code":"SEND_RESULT_UNKNOWN","message":"*"}`)
-	told(waits, success)
+	reported(onItsWay, `"status":"failed","data":"<absent>","error":{"code":"SEND_RESULT_UNKNOWN","message":"*"}`)
+	reported(waits, success)
 	mentioned(t, s, "waits")
 	if n := s.Decrypted(rig.AnneNumber, "on its way"); n != 1 {
 		t.Errorf("what was on its way was decrypted %d times", n)

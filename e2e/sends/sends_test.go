@@ -132,7 +132,7 @@ func TestASendQuotes(t *testing.T) {
 	}
 }
 
-// TestADelayIsWaitedFor also holds for a send that shows that somebody types.
+// TestADelayIsWaitedFor also holds for a send that shows that someone types.
 func TestADelayIsWaitedFor(t *testing.T) {
 	s := rig.NewSendScene(t)
 	began := time.Now()

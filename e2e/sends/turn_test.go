@@ -59,7 +59,7 @@ func readBy(s *rig.SendScene, number string) map[string]int {
 	return times
 }
 
-func TestTheTimeOfASendBeginsWithItsTurn(t *testing.T) {
+func TestSendTimeoutStartsWithItsTurn(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := rig.NewSendScene(t, "MESSAGE_SEND_TIMEOUT=2s")
 	slowAcks(t, s, 200*time.Millisecond)
@@ -76,7 +76,7 @@ func TestTheTimeOfASendBeginsWithItsTurn(t *testing.T) {
 	}
 }
 
-func TestASendWhoseTurnDoesNotComeIsBusyAndNothingOfItLeaves(t *testing.T) {
+func TestSendWithoutTurnIsBusy(t *testing.T) {
 	s := rig.NewSendScene(t, "MESSAGE_SEND_TIMEOUT=5s", "MESSAGE_TURN_TIMEOUT=1s")
 	slowAcks(t, s, 400*time.Millisecond)
 	const n = 12
@@ -92,7 +92,7 @@ func TestASendWhoseTurnDoesNotComeIsBusyAndNothingOfItLeaves(t *testing.T) {
 		}
 	}
 	if arrived != len(texts) {
-		t.Errorf("%d arrived, %d were told to", arrived, len(texts))
+		t.Errorf("%d arrived, %d were reported as sent", arrived, len(texts))
 	}
 }
 
@@ -137,7 +137,7 @@ func batchesOf(s *rig.SendScene, n int) (all []rig.BatchAnswer) {
 	return all
 }
 
-func TestManyBatchesOnOneInstanceFailNothingAndLeaveNothingInDoubt(t *testing.T) {
+func TestManyBatchesShareOneInstance(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	for name, env := range map[string]string{"each waits long": "MESSAGE_TURN_TIMEOUT=60s", "each waits again and again": "MESSAGE_TURN_TIMEOUT=1s"} {
 		t.Run(name, func(t *testing.T) {
@@ -165,8 +165,8 @@ func TestManyBatchesOnOneInstanceFailNothingAndLeaveNothingInDoubt(t *testing.T)
 	}
 }
 
-// TestACallWaitsForNoMoreThanOneOfManyBatches: calls and batches take turns.
-func TestACallWaitsForNoMoreThanOneOfManyBatches(t *testing.T) {
+// TestCallWaitsForAtMostOneBatch: calls and batches take turns.
+func TestCallWaitsForAtMostOneBatch(t *testing.T) {
 	s := rig.NewSendScene(t)
 	slowAcks(t, s, 300*time.Millisecond)
 	batchesOf(s, 30)
@@ -181,9 +181,9 @@ func TestACallWaitsForNoMoreThanOneOfManyBatches(t *testing.T) {
 	}
 }
 
-// TestAStopPutsBackWhatWaitedForItsTurn stops the program while one message
+// TestStopReturnsItemsWaitingForTheirTurn stops the program while one message
 // waits for its acknowledgement and five for their turn.
-func TestAStopPutsBackWhatWaitedForItsTurn(t *testing.T) {
+func TestStopReturnsItemsWaitingForTheirTurn(t *testing.T) {
 	s := rig.NewSendScene(t, "MESSAGE_BATCH_SHUTDOWN_TIMEOUT_MS=1000")
 	slowAcks(t, s, 10*time.Second)
 	all := batchesOf(s, 6)
@@ -213,9 +213,9 @@ func TestAStopPutsBackWhatWaitedForItsTurn(t *testing.T) {
 	}
 }
 
-// TestAPauseReachesABatchThatWaitsForItsTurn: nothing of its item has left, so
+// TestPauseReachesABatchWaitingForItsTurn: nothing of its item has left, so
 // nothing is waited for.
-func TestAPauseReachesABatchThatWaitsForItsTurn(t *testing.T) {
+func TestPauseReachesABatchWaitingForItsTurn(t *testing.T) {
 	s := rig.NewSendScene(t)
 	slowAcks(t, s, 20*time.Second)
 	all := batchesOf(s, 2)

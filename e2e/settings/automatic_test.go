@@ -39,7 +39,7 @@ func (s scene) ring(t *testing.T, from, number, id, more string) {
 	s.Await("the reject of "+id, func() bool { return rejected(s.phone(t, number), id) })
 }
 
-func TestACallIsRejectedAndItsCallerToldOnceAnHour(t *testing.T) {
+func TestRejectedCallerGetsOneTextAnHour(t *testing.T) {
 	s := newScene(t)
 	const text = "Please write."
 	s.Do(t, rig.Act("$anne", `{"do":"call-offer","to":"$own","id":"QUIET"}`))
@@ -77,7 +77,7 @@ func TestACallIsRejectedAndItsCallerToldOnceAnHour(t *testing.T) {
 	}
 }
 
-func TestACallThatRangWhileAwayIsNotRejected(t *testing.T) {
+func TestCallWhileOfflineIsNotRejected(t *testing.T) {
 	s := newScene(t)
 	s.settle(t, `{"rejectCalls":{"enabled":true,"message":"too late"}}`)
 	s.Kill()
@@ -94,7 +94,7 @@ func TestACallThatRangWhileAwayIsNotRejected(t *testing.T) {
 	s.Stop()
 }
 
-func TestMessagesThatComeInAreMarkedAsReadAlsoOverAKill(t *testing.T) {
+func TestReadReceiptsSurviveAKill(t *testing.T) {
 	s := newScene(t)
 	anne, bob := s.phone(t, rig.AnneNumber), s.phone(t, rig.BobNumber)
 	s.Do(t, rig.Act("$bob", `{"do":"text","to":"$own","text":"before","id":"BEFORE"}`))
@@ -113,7 +113,7 @@ func TestMessagesThatComeInAreMarkedAsReadAlsoOverAKill(t *testing.T) {
 		t.Error("a message was marked as read that should not be")
 	}
 
-	// Each kill is as soon as the message is told, before the receipts that are
+	// Each kill is as soon as the message is reported, before the receipts that are
 	// gathered leave.
 	for i := range 3 {
 		id := fmt.Sprintf("K%d", i)
@@ -130,7 +130,7 @@ func TestMessagesThatComeInAreMarkedAsReadAlsoOverAKill(t *testing.T) {
 	s.Stop()
 }
 
-func TestAnAccountIsShownAsAvailableOnEveryConnection(t *testing.T) {
+func TestAlwaysOnlineOnEveryConnection(t *testing.T) {
 	s := scene{rig.NewScene(t)}
 	s.settle(t, `{"alwaysOnline":true}`) // before the pairing, when the account's name is not known
 	s.Online(t)

@@ -33,7 +33,7 @@ func (s scene) chat(t *testing.T, chat, query string) (p page) {
 	return p
 }
 
-// whole are the texts of all pages, the newest first.
+// whole returns the texts of all pages, the newest first.
 func (s scene) whole(t *testing.T, chat string) (all []string) {
 	t.Helper()
 	for query := "?limit=7"; ; {
@@ -51,7 +51,7 @@ func (s scene) whole(t *testing.T, chat string) (all []string) {
 	}
 }
 
-// pastTexts are the texts of the act past, the newest first.
+// pastTexts returns the texts of the act past, the newest first.
 func pastTexts(from, to int) (all []string) {
 	for i := from; i <= to; i++ {
 		all = append(all, fmt.Sprintf("past %d", i))
@@ -77,7 +77,7 @@ func TestWithoutASettingNoHistoryIsStored(t *testing.T) {
 	s.Stop()
 }
 
-func TestTheHistoryOfTheDaysThatWereAskedForIsStoredAndToldOnce(t *testing.T) {
+func TestRequestedHistoryIsReportedOnce(t *testing.T) {
 	s := scene{rig.NewScene(t)}
 	// One every half day, the newest yesterday: 200 days of it.
 	s.Do(t, rig.Act("$own", `{"do":"past","with":"$anne","messages":400,"every":43200}`))
@@ -96,7 +96,7 @@ func TestTheHistoryOfTheDaysThatWereAskedForIsStoredAndToldOnce(t *testing.T) {
 		t.Errorf("%d messages of the group and of the ignored chat", n)
 	}
 	if n := s.Seen(string(event.MessagesUpsert)); n != 0 {
-		t.Errorf("%d messages of the past were told", n)
+		t.Errorf("%d messages of the past were reported", n)
 	}
 	s.restart(t)
 	s.Do(t, rig.Act("$anne", `{"do":"text","to":"$own","text":"now"}`))
@@ -117,7 +117,7 @@ func TestTheHistoryOfTheDaysThatWereAskedForIsStoredAndToldOnce(t *testing.T) {
 	s.Stop()
 }
 
-func TestThePhoneIsAskedForOlderMessagesOfAChat(t *testing.T) {
+func TestOlderMessagesAreRequestedFromThePhone(t *testing.T) {
 	s := newScene(t)
 	ask := func(body string) (code string) {
 		t.Helper()
@@ -154,8 +154,8 @@ func TestThePhoneIsAskedForOlderMessagesOfAChat(t *testing.T) {
 	if got := ask(`{"chat":"$anne","before":"BOB"}`); !strings.Contains(got, "404") {
 		t.Errorf("before a message of another chat: %s", got)
 	}
-	if n := s.toldText("past"); n != 0 {
-		t.Errorf("%d messages of the past were told", n)
+	if n := s.reportedText("past"); n != 0 {
+		t.Errorf("%d messages of the past were reported", n)
 	}
 	s.settle(t, `{"ignore":{"jids":["$anneLID"]}}`)
 	if got := ask(`{"chat":"$anne"}`); !strings.Contains(got, "422") {
@@ -207,17 +207,17 @@ func TestAPieceOfHistoryOutlivesKills(t *testing.T) {
 	if got := total(); got != messages+1 {
 		t.Errorf("%d messages are stored", got)
 	}
-	// A piece is told again when a kill came between its telling and its
+	// A piece is reported again when a kill came between its report and its
 	// forgetting, and only then.
 	if n := s.Seen(string(event.HistorySync)); n > 2+kills {
-		t.Errorf("history.sync was told %d times of two pieces, over %d kills", n, kills)
+		t.Errorf("history.sync was reported %d times of two pieces, over %d kills", n, kills)
 	}
 	s.Stop()
 }
 
-// TestAPieceThatCouldNotBeDownloadedIsToldLater carries the request id of the
+// TestFailedHistoryDownloadIsReportedLater and carries the request id of the
 // call that asked for it, whatever was in between.
-func TestAPieceThatCouldNotBeDownloadedIsToldLater(t *testing.T) {
+func TestFailedHistoryDownloadIsReportedLater(t *testing.T) {
 	s := newScene(t)
 	s.Do(t, rig.Act("$anne", `{"do":"text","to":"$own","text":"now","id":"NOW"}`))
 	s.AwaitEvent(t, 0, event.MessagesUpsert, `{"keyId":"NOW"}`)
@@ -229,10 +229,10 @@ func TestAPieceThatCouldNotBeDownloadedIsToldLater(t *testing.T) {
 	s.restart(t) // by a kill
 	s.Await("it is tried again", func() bool { return s.Sandbox.MediaRefused() > before })
 	if n := s.Seen(string(event.HistorySync)); n != 0 {
-		t.Fatalf("%d pieces were told that nobody could read", n)
+		t.Fatalf("%d pieces were reported that were unreadable", n)
 	}
 	s.Do(t, rig.Step{Method: http.MethodPost, Path: "/sandbox/faults", Body: `{}`})
-	s.Do(t, rig.Route(http.MethodPost, "/instance/$name/restart", "")) // the next login tries anew
+	s.Do(t, rig.Route(http.MethodPost, "/instance/$name/restart", "")) // the next login tries again
 	s.AwaitEvent(t, 0, event.HistorySync, `{"data":{"syncType":"ON_DEMAND","messages":20,"stored":20}}`)
 	same(t, "the chat", s.whole(t, "$anne"), append([]string{"now"}, pastTexts(1, 20)...))
 	if got := s.requestIDs(event.HistorySync); len(got) != 1 || got[0] != "asked-for-history" {
@@ -241,8 +241,8 @@ func TestAPieceThatCouldNotBeDownloadedIsToldLater(t *testing.T) {
 	s.Stop()
 }
 
-// TestTheRequestIDOfAskingForHistoryReachesItsEvent, each its own.
-func TestTheRequestIDOfAskingForHistoryReachesItsEvent(t *testing.T) {
+// TestHistoryEventCarriesTheRequestID, each its own.
+func TestHistoryEventCarriesTheRequestID(t *testing.T) {
 	s := newScene(t)
 	for _, who := range []string{"anne", "bob"} {
 		s.Do(t, rig.Act("$own", `{"do":"past","with":"$`+who+`","messages":5}`))
@@ -276,7 +276,7 @@ func (s scene) ask(t *testing.T, body, requestID string) {
 	})
 }
 
-// requestIDs are those of all webhooks of an event.
+// requestIDs returns those of all webhooks of an event.
 func (s scene) requestIDs(kind event.Kind) (all []string) {
 	for _, w := range s.Webhooks() {
 		if w.Event == string(kind) {

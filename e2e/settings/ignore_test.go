@@ -34,8 +34,8 @@ func (s scene) restart(t *testing.T) {
 	s.Online(t)
 }
 
-// toldText counts the messages of a text that were told as new.
-func (s scene) toldText(text string) (n int) {
+// reportedText counts the messages of a text that were reported as new.
+func (s scene) reportedText(text string) (n int) {
 	for _, w := range s.Webhooks() {
 		if w.Event == string(event.MessagesUpsert) && strings.Contains(string(w.Body), text) {
 			n++
@@ -61,7 +61,7 @@ func (s scene) stored(t *testing.T, text string) (n int) {
 	return n
 }
 
-func TestIgnoredChatsAreAcknowledgedAndNeitherStoredNorTold(t *testing.T) {
+func TestIgnoredChatsAreAcknowledgedOnly(t *testing.T) {
 	s := newScene(t)
 	s.Do(t, rig.Act("$anne", `{"do":"group-create","subject":"Noise","participants":["$own","$bob"]}`).As("group"))
 	s.AwaitEvent(t, 0, event.GroupsUpsert, `[{}]`)
@@ -85,17 +85,17 @@ func TestIgnoredChatsAreAcknowledgedAndNeitherStoredNorTold(t *testing.T) {
 	for _, text := range texts {
 		for n := 1; n <= 2; n++ {
 			text := fmt.Sprintf("%s %d", text, n)
-			if told, kept := s.toldText(text), s.stored(t, text); told != 0 || kept != 0 {
-				t.Errorf("%q was told %d times and is stored %d times", text, told, kept)
+			if reported, kept := s.reportedText(text), s.stored(t, text); reported != 0 || kept != 0 {
+				t.Errorf("%q was reported %d times and is stored %d times", text, reported, kept)
 			}
 		}
 	}
 	s.Stop()
 }
 
-// TestStatusNewslettersAndBroadcastsAreIgnoredEachByItsField: acknowledged, so
-// that nothing of it comes later, and neither stored nor told.
-func TestStatusNewslettersAndBroadcastsAreIgnoredEachByItsField(t *testing.T) {
+// TestEachIgnoreFieldIgnoresItsKind: acknowledged, so
+// that nothing of it comes later, and neither stored nor reported.
+func TestEachIgnoreFieldIgnoresItsKind(t *testing.T) {
 	s := newScene(t)
 	s.Do(t, rig.Act("$own", `{"do":"newsletter-join","name":"News"}`).As("news"))
 	kinds := []struct{ field, by, act string }{
@@ -116,7 +116,7 @@ func TestStatusNewslettersAndBroadcastsAreIgnoredEachByItsField(t *testing.T) {
 		s.AwaitEvent(t, 0, event.MessagesUpsert, `{"content":{"text":"after `+round+`"}}`)
 		for _, kind := range kinds {
 			if kind.field != round {
-				s.Await(text(kind.field, round), func() bool { return s.toldText(text(kind.field, round)) == 1 })
+				s.Await(text(kind.field, round), func() bool { return s.reportedText(text(kind.field, round)) == 1 })
 			}
 		}
 		if round == "nothing" {
@@ -124,7 +124,7 @@ func TestStatusNewslettersAndBroadcastsAreIgnoredEachByItsField(t *testing.T) {
 		}
 		s.Await(round+" is counted", func() bool { return s.ignoredBy(t, round) == 1 })
 		s.settle(t, `{}`)
-		s.restart(t) // by a kill: what was not acknowledged would come now, and be told
+		s.restart(t) // by a kill: what was not acknowledged would come now, and be reported
 		s.Do(t, rig.Act("$anne", `{"do":"text","to":"$own","text":"after the restart of `+round+`"}`))
 		s.AwaitEvent(t, 0, event.MessagesUpsert, `{"content":{"text":"after the restart of `+round+`"}}`)
 	}
@@ -135,18 +135,18 @@ func TestStatusNewslettersAndBroadcastsAreIgnoredEachByItsField(t *testing.T) {
 				want = 0
 			}
 			text := text(kind.field, round)
-			if told, kept := s.toldText(text), s.stored(t, text); told != want || kept != want {
-				t.Errorf("%q was told %d times and is stored %d times, not %d", text, told, kept, want)
+			if reported, kept := s.reportedText(text), s.stored(t, text); reported != want || kept != want {
+				t.Errorf("%q was reported %d times and is stored %d times, not %d", text, reported, kept, want)
 			}
 		}
 	}
 	s.Stop()
 }
 
-// ignored is the sum of postern_whatsapp_ignored_total.
+// ignored returns the sum of postern_whatsapp_ignored_total.
 func (s scene) ignored(t *testing.T) (sum int) { return s.ignoredBy(t, "") }
 
-// ignoredBy is what a field of the setting counted.
+// ignoredBy returns what a field of the setting counted.
 func (s scene) ignoredBy(t *testing.T, field string) (sum int) {
 	t.Helper()
 	for line := range strings.Lines(s.metrics(t)) {

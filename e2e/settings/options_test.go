@@ -44,7 +44,7 @@ func (r *receiver) take(w consumer.Webhook) {
 	r.got = append(r.got, w)
 }
 
-// with are the messages.upsert of a text that came.
+// with returns the messages.upsert of a text that came.
 func (r *receiver) with(text string) (all []consumer.Webhook) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,7 +56,7 @@ func (r *receiver) with(text string) (all []consumer.Webhook) {
 	return all
 }
 
-// await is the one that has the text.
+// await returns the one that has the text.
 func (r *receiver) await(t *testing.T, s scene, text string) consumer.Webhook {
 	t.Helper()
 	s.Await(text, func() bool { return len(r.with(text)) > 0 })
@@ -74,7 +74,7 @@ func isSigned(t *testing.T, w consumer.Webhook, secret string) {
 	}
 }
 
-// plain are the headers of a delivery that nobody chose anything for.
+// plain are the headers of a delivery without options.
 var plain = []string{"Content-Length", "Content-Type", "User-Agent", "X-Instance-Id", "X-Instance-Name", "X-Owner-Jid", "X-Request-Id", "X-Webhook-Event"}
 
 func headersOf(w consumer.Webhook) []string { return slices.Sorted(maps.Keys(w.Header)) }
@@ -109,7 +109,7 @@ func TestOptionsReachTheReceivers(t *testing.T) {
 		kept := []string{fmt.Sprintf("in the group %d", round), fmt.Sprintf("of mine %d", round)}
 		s.Do(t, rig.Act("$anne", `{"do":"text","to":"$group.group","text":"`+kept[0]+`"}`))
 		s.Do(t, rig.Act("$own", `{"do":"text","to":"$anne","text":"`+kept[1]+`"}`))
-		for _, text := range kept { // told to the global webhook: there is no filter for that one
+		for _, text := range kept { // sent to the global webhook: there is no filter for that one
 			s.AwaitEvent(t, 0, event.MessagesUpsert, `{"content":{"text":"`+text+`"}}`)
 		}
 		text := fmt.Sprintf("to the shop %d", round)
@@ -201,10 +201,10 @@ func TestAnExampleIsSignedAndLeavesNoRecord(t *testing.T) {
 	}
 }
 
-// TestSecretsOfOptionsAreInNoOutputOfTheProgram: not in its log at the level
+// TestOutputContainsNoOptionSecrets: not in its log at the level
 // debug, with a receiver that refuses and one that is not there, in no list, no
 // metric, and not in what check says of a damaged record.
-func TestSecretsOfOptionsAreInNoOutputOfTheProgram(t *testing.T) {
+func TestOutputContainsNoOptionSecrets(t *testing.T) {
 	s := newScene(t, "LOG_LEVEL=debug")
 	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) }))
 	t.Cleanup(refuses.Close)
@@ -294,7 +294,7 @@ func TestWhatWaitsFollowsTheOptionsOfNow(t *testing.T) {
 	}
 }
 
-// newRefusing is a receiver that keeps nothing for good.
+// newRefusing returns a receiver that keeps nothing for good.
 func newRefusing(t *testing.T) *receiver {
 	r := &receiver{}
 	srv := httptest.NewServer(consumer.Receive(http.StatusServiceUnavailable, r.take))
@@ -303,7 +303,7 @@ func newRefusing(t *testing.T) *receiver {
 	return r
 }
 
-// deliveries are what the log of a program that has ended has.
+// deliveries returns what the log of a program that has ended has.
 func (s scene) deliveries(t *testing.T, f delivery.Filter) (all []delivery.Listed) {
 	t.Helper()
 	file, err := store.Open(store.Options{Path: s.DataFile(), Buckets: app.Buckets()})
@@ -322,7 +322,7 @@ func (s scene) deliveries(t *testing.T, f delivery.Filter) (all []delivery.Liste
 	return page.Records
 }
 
-// check is what postern check says of the data file.
+// check returns what postern check says of the data file.
 func (s scene) check(t *testing.T) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), s.Cmd.Path, "check", s.DataFile())

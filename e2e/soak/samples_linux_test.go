@@ -70,7 +70,7 @@ func (s *soak) look(after time.Duration) sample {
 	for k, r := range s.got {
 		if k != dead && k != slow {
 			now.delivered += r.count()
-			// Of texts, since a presence may be meant for nobody (settleDown).
+			// Of texts, since a presence may be without a recipient (settleDown).
 			missing := s.texts[k/2].Load() - r.texts.Load()
 			if behind := time.Duration(float64(missing*textsOf) / s.rate * float64(time.Second)); behind > now.behind {
 				now.behind, now.last = behind, k

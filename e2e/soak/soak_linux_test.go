@@ -103,7 +103,7 @@ func newSoak(t *testing.T) *soak {
 	return s
 }
 
-// phones are the account's and that of somebody who writes to it.
+// phones returns the account's and that of someone who writes to it.
 func (s *soak) phones(name string, i int) (own, other *phone.Phone) {
 	s.Helper()
 	var status struct{ OwnerJid string }
@@ -157,7 +157,7 @@ func (s *soak) send(ctx context.Context, i int) {
 
 // settleDown waits until the healthy destinations have every text, and those of one
 // account the same events. A presence that is shown while an account is not connected
-// is kept for it by nobody: where connections stood, none may be missing.
+// is not stored for it: where connections stood, none may be missing.
 func (s *soak) settleDown() {
 	s.Helper()
 	healthy := func(k int) bool { return k != dead && k != slow }
@@ -183,17 +183,17 @@ func (s *soak) settleDown() {
 			for k, r := range s.got {
 				s.Logf("destination %d has %d of %d texts and %d of %d events", k, r.texts.Load(), s.texts[k/2].Load(), r.count(), s.sent[k/2].Load())
 			}
-			s.Fatalf("not every text, and every event that an account was there for, came to the healthy destinations; connections were made anew %d times", apart)
+			s.Fatalf("not every text, and every event that an account was there for, came to the healthy destinations; reconnected %d times", apart)
 		}
 	}
 	if apart > 0 {
 		for k, r := range s.got {
-			s.Logf("destination %d has %d of %d events; connections were made anew %d times", k, r.count(), s.sent[k/2].Load(), apart)
+			s.Logf("destination %d has %d of %d events; reconnected %d times", k, r.count(), s.sent[k/2].Load(), apart)
 		}
 	}
 }
 
-// received is how many events all destinations have.
+// received returns how many events all destinations have.
 func (s *soak) received() (n int64) {
 	for _, r := range s.got {
 		n += r.count()

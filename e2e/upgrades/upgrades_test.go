@@ -43,9 +43,9 @@ type answer struct {
 	Answer any
 }
 
-// TestTheDataFileOfEachReleaseIsOpened: everything that its program told of is there,
-// what waited is delivered, what was paused goes on, and its accounts chat without being
-// paired anew.
+// TestTheDataFileOfEachReleaseIsOpened: everything that its program reported is there,
+// what waited is delivered, what was paused continues, and its accounts chat without being
+// paired again.
 func TestTheDataFileOfEachReleaseIsOpened(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a real process")

@@ -13,7 +13,7 @@ func TestNoMinuteHasMoreRequestsThanPerMinute(t *testing.T) {
 		var let []time.Duration
 		begin := time.Unix(1000, 0)
 		for at := time.Duration(0); at < 10*time.Minute; at += 137 * time.Millisecond {
-			// for a while nobody comes
+			// no requests for a while
 			if at > 3*time.Minute && at < 4*time.Minute+30*time.Second {
 				continue
 			}

@@ -40,7 +40,7 @@ func (l *Level) Change(to slog.Level, after time.Duration) State {
 	back = time.AfterFunc(after, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if l.back == back { // nobody changed it meanwhile
+		if l.back == back { // unchanged meanwhile
 			l.reset()
 		}
 	})
@@ -67,7 +67,7 @@ func (l *Level) Reset() State {
 	return l.state()
 }
 
-// State is the level now.
+// State returns the level now.
 func (l *Level) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package loglines keeps the last lines of the log in memory, for whoever has to find
+// Package loglines keeps the last lines of the log in memory, for a person who has to find
 // out what went wrong and has no other place to read it.
 package loglines
 
@@ -43,7 +43,7 @@ func (r *Ring) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Text are the lines that are kept, the oldest first, each with a line break.
+// Text returns the lines that are kept, the oldest first, each with a line break.
 func (r *Ring) Text() []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -3,7 +3,7 @@
 // A reader of JSON recurses, and encoding/json gives up at 10 000 levels. A
 // value just below that is accepted alone, and can never be read again once a
 // record is around it. The bound here is far from there and far above what
-// anybody means.
+// anyone means.
 //
 // Only brackets outside of texts are counted, so that the answer does not
 // depend on what else is wrong with the document, nor on where a reader of it

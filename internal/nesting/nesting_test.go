@@ -9,10 +9,10 @@ import (
 	"testing/iotest"
 )
 
-// arrays is a document of so many levels.
+// arrays returns a document of so many levels.
 func arrays(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
 
-func TestSixtyFourLevelsPassAndOneMoreDoesNot(t *testing.T) {
+func TestNestingLimitIs64(t *testing.T) {
 	mixed := strings.Repeat(`{"a":[`, 32) + strings.Repeat(`]}`, 32)
 	for document, want := range map[string]error{
 		arrays(64):               nil,
@@ -53,7 +53,7 @@ func TestTheRestOfADocumentCounts(t *testing.T) {
 	}
 }
 
-// FuzzDepth holds the count against the levels that encoding/json reports.
+// FuzzDepth checks the count against the levels that encoding/json reports.
 func FuzzDepth(f *testing.F) {
 	for _, s := range []string{arrays(64), arrays(65), `{"a":"]\"[","b":[{}]}`, `"\u005b["`} {
 		f.Add([]byte(s), uint8(3))

@@ -1,5 +1,5 @@
-// Package netfault says why a call over the network failed, in words for
-// whoever asked for it: refused, no answer in time, TLS, a name that was not
+// Package netfault describes why a call over the network failed, in words for
+// for any caller: refused, no answer in time, TLS, a name that was not
 // found. What else an error of the network tells is a map of the network: which
 // address a name leads to, who resolves names, whom a certificate is for, what
 // a port answers that is no web server, where files lie. That is for the log of
@@ -21,7 +21,7 @@ import (
 	"syscall"
 )
 
-// ErrAddress is wrapped by whoever refuses to dial an address.
+// ErrAddress is wrapped by callers that refuse to dial an address.
 var ErrAddress = errors.New("address is not allowed")
 
 // fault is a failure in plain words.
@@ -61,7 +61,7 @@ func Plain(err error) error {
 	return &fault{words, err}
 }
 
-// Cause returns the failure behind plain words as the system told it, without
+// Cause returns the failure behind plain words as the system reported it, without
 // the URL that was asked for. It is for logs.
 func Cause(err error) string {
 	if f, ok := errors.AsType[*fault](err); ok {
@@ -123,7 +123,7 @@ func tlsWords(err error) string {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "TLS: its certificate has expired or is not valid yet"
 	case errors.As(err, &authority):
-		return "TLS: its certificate is signed by nobody who is trusted here"
+		return "TLS: its certificate is not signed by a trusted authority"
 	case errors.As(err, &verify), errors.As(err, &invalid):
 		return "TLS: its certificate is not valid"
 	case errors.As(err, &record):

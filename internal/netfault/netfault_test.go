@@ -20,7 +20,7 @@ import (
 	"postern/internal/netfault"
 )
 
-// silent is a resolver that nobody answers, at an address that no error may
+// silent is a resolver without an answer, at an address that no error may
 // show.
 func resolver(t *testing.T, answer func(query []byte) []byte) (*net.Resolver, string) {
 	t.Helper()
@@ -56,7 +56,7 @@ func code(n byte) func([]byte) []byte {
 	}
 }
 
-// port is a listener that does something with each connection.
+// port returns a listener that does something with each connection.
 func port(t *testing.T, do func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -76,7 +76,7 @@ func port(t *testing.T, do func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-func TestEachFailureOfTheNetworkIsTellsWhatIsUsefulAndNoAddress(t *testing.T) {
+func TestFailuresAreNamedWithoutAddresses(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -89,7 +89,7 @@ func TestEachFailureOfTheNetworkIsTellsWhatIsUsefulAndNoAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := free.Addr().String()
+	closed := free.Addr().String()
 	_ = free.Close()
 	missing, missingAt := resolver(t, code(3))
 	failing, failingAt := resolver(t, code(2))
@@ -101,13 +101,13 @@ func TestEachFailureOfTheNetworkIsTellsWhatIsUsefulAndNoAddress(t *testing.T) {
 		control  func(string, string, syscall.RawConn) error
 		hide     []string
 	}{
-		"the connection was refused":                                   {url: "http://" + nobody},
-		"its host was not found":                                       {url: "http://internal.example./", resolver: missing, hide: []string{missingAt}},
-		"its host could not be looked up":                              {url: "http://intern.example./", resolver: failing, hide: []string{failingAt, "misbehaving"}},
-		"no answer in time":                                            {url: "http://" + mute},
-		"TLS: its certificate is signed by nobody who is trusted here": {url: secure.URL},
-		"TLS: its certificate is for another name":                     {url: "https://localhost:" + portOf(secure.URL), tls: trusting, hide: []string{"example.com"}},
-		"TLS: it does not speak TLS there":                             {url: "https://" + strings.TrimPrefix(plain.URL, "http://")},
+		"the connection was refused":                                {url: "http://" + closed},
+		"its host was not found":                                    {url: "http://internal.example./", resolver: missing, hide: []string{missingAt}},
+		"its host could not be looked up":                           {url: "http://intern.example./", resolver: failing, hide: []string{failingAt, "misbehaving"}},
+		"no answer in time":                                         {url: "http://" + mute},
+		"TLS: its certificate is not signed by a trusted authority": {url: secure.URL},
+		"TLS: its certificate is for another name":                  {url: "https://localhost:" + portOf(secure.URL), tls: trusting, hide: []string{"example.com"}},
+		"TLS: it does not speak TLS there":                          {url: "https://" + strings.TrimPrefix(plain.URL, "http://")},
 		"what answers there is not HTTP": {url: "http://" + port(t, func(c net.Conn) {
 			_, _ = bufio.NewReader(c).ReadString('\n')
 			_, _ = fmt.Fprint(c, "SSH-2.0-OpenSSH_9.2p1 secret-banner\r\n")
@@ -153,9 +153,9 @@ func TestEachFailureOfTheNetworkIsTellsWhatIsUsefulAndNoAddress(t *testing.T) {
 	}
 }
 
-// TestNothingOfAnAnswerThatIsNoGoodHTTPIsQuoted: neither its header nor what its body is
+// TestInvalidAnswersAreNotQuoted: neither its header nor what its body is
 // framed by, however far it was read.
-func TestNothingOfAnAnswerThatIsNoGoodHTTPIsQuoted(t *testing.T) {
+func TestInvalidAnswersAreNotQuoted(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for _, answer := range []string{
 		ok + "Content-Length: 1234\r\nContent-Length: 5678\r\n\r\n",
@@ -192,7 +192,7 @@ func TestNothingOfAnAnswerThatIsNoGoodHTTPIsQuoted(t *testing.T) {
 
 func portOf(url string) string { return url[strings.LastIndexByte(url, ':')+1:] }
 
-func TestAnErrorOfAFileDoesNotShowWhereItLies(t *testing.T) {
+func TestFileErrorsShowNoPath(t *testing.T) {
 	_, err := os.Open("/nowhere/at/all")
 	if got := netfault.Plain(err); got.Error() != "a file of this program could not be used" || !errors.Is(got, fs.ErrNotExist) {
 		t.Error(got)

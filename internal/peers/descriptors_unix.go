@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Descriptors is how many files and connections the system lets this process
+// Descriptors returns how many files and connections the system lets this process
 // have open.
 func Descriptors() int {
 	var limit unix.Rlimit

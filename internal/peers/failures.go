@@ -11,10 +11,10 @@ import (
 // window is the time in which failures count.
 const window = time.Minute
 
-// maxGuessers is how many addresses are remembered. When more fail within a
+// maxFailing is how many addresses are remembered. When more fail within a
 // minute, the one that failed longest ago is forgotten: each of so many has
 // its own few tries anyway.
-const maxGuessers = 10_000
+const maxFailing = 10_000
 
 // Failures counts by address what one may do a few times a minute: wrong credentials,
 // sign-ins. It is safe for concurrent use.
@@ -78,7 +78,7 @@ func (f *Failures) guesser(from netip.Prefix, now time.Time) *guesser {
 	}
 	for e := f.byAge.Front(); e != nil; e = f.byAge.Front() {
 		oldest := e.Value.(*guesser)
-		if f.byAge.Len() < maxGuessers && now.Sub(oldest.failed[len(oldest.failed)-1]) < window {
+		if f.byAge.Len() < maxFailing && now.Sub(oldest.failed[len(oldest.failed)-1]) < window {
 			break
 		}
 		delete(f.guessers, oldest.network)
@@ -89,6 +89,6 @@ func (f *Failures) guesser(from netip.Prefix, now time.Time) *guesser {
 	return g
 }
 
-// Stats is how many wrong credentials were answered as such, and how many came
+// Stats returns how many wrong credentials were answered as such, and how many came
 // over the limit.
 func (f *Failures) Stats() (wrong, limited uint64) { return f.wrong.Load(), f.limited.Load() }

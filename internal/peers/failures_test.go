@@ -42,7 +42,7 @@ func TestTenFailuresInAnyMinuteAreTaken(t *testing.T) {
 	})
 }
 
-func TestAllAddressesOfAnIPv6NetworkShareTheirFailures(t *testing.T) {
+func TestNetworkOf64BitsSharesFailures(t *testing.T) {
 	f := NewFailures(2)
 	for i, want := range []bool{false, false, true} {
 		a := netip.AddrFrom16([16]byte{0: 0x20, 1: 1, 15: byte(i)})
@@ -52,7 +52,7 @@ func TestAllAddressesOfAnIPv6NetworkShareTheirFailures(t *testing.T) {
 	}
 }
 
-func TestWithoutALimitEveryFailureIsTakenAndCounted(t *testing.T) {
+func TestWithoutLimitFailuresAreOnlyCounted(t *testing.T) {
 	f := NewFailures(0)
 	for range 1000 {
 		if wait, last := f.Count(netip.Addr{}); wait != 0 || last {
@@ -64,25 +64,25 @@ func TestWithoutALimitEveryFailureIsTakenAndCounted(t *testing.T) {
 	}
 }
 
-// TestAFloodOfAddressesTakesNoMoreMemoryThanItsBound also from several sides at
+// TestAddressFloodIsBounded, also from several sides at
 // once.
-func TestAFloodOfAddressesTakesNoMoreMemoryThanItsBound(t *testing.T) {
+func TestAddressFloodIsBounded(t *testing.T) {
 	f := NewFailures(10)
 	var flood sync.WaitGroup
 	for side := range 4 {
 		flood.Go(func() {
-			for i := range 3 * maxGuessers {
+			for i := range 3 * maxFailing {
 				f.Count(netip.AddrFrom4([4]byte{byte(side), byte(i >> 16), byte(i >> 8), byte(i)}))
 			}
 		})
 	}
 	flood.Wait()
-	if len(f.guessers) > maxGuessers || f.byAge.Len() != len(f.guessers) {
+	if len(f.guessers) > maxFailing || f.byAge.Len() != len(f.guessers) {
 		t.Errorf("%d addresses in the map, %d in the list", len(f.guessers), f.byAge.Len())
 	}
 }
 
-func TestAnAddressIsForgottenAMinuteAfterItsLastFailure(t *testing.T) {
+func TestAddressIsForgottenAfterAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := NewFailures(10)
 		for i := range 100 {

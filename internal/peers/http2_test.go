@@ -77,9 +77,9 @@ func (k *talker) ends(stream uint32) (answered bool) {
 	}
 }
 
-// TestOneConnectionOfHTTP2HoldsNoMoreThanItsAddressMay: each request beside another
-// counts, and one too many is reset while the others go on.
-func TestOneConnectionOfHTTP2HoldsNoMoreThanItsAddressMay(t *testing.T) {
+// TestConcurrentRequestsCountForTheAddress: each request beside another
+// counts, and one too many is reset while the others continue.
+func TestConcurrentRequestsCountForTheAddress(t *testing.T) {
 	h := newHall(t, Limits{Total: 10, PerAddress: 3, spare: long})
 	k := h.talk("127.0.0.1")
 	inside := []uint32{k.open("/stay"), k.open("/stay"), k.open("/stay")}
@@ -160,7 +160,7 @@ func TestRapidResetsHoldNothing(t *testing.T) {
 	}
 }
 
-// held is how much an address holds.
+// held returns how much an address holds.
 func (h *hall) held(from string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -170,8 +170,8 @@ func (h *hall) held(from string) int {
 	return 0
 }
 
-// TestAConnectionOfHTTP2WithoutARequestGivesItsPlace and one with a request keeps it.
-func TestAConnectionOfHTTP2WithoutARequestGivesItsPlace(t *testing.T) {
+// TestIdleMultiplexedConnectionIsEvicted, and one with a request keeps its place.
+func TestIdleMultiplexedConnectionIsEvicted(t *testing.T) {
 	h := newHall(t, Limits{Total: 2, spare: short})
 	busy, idle := h.talk("127.0.0.1"), h.talk("127.0.0.1")
 	stays := busy.open("/stay")
@@ -198,8 +198,8 @@ func TestAConnectionOfHTTP2WithoutARequestGivesItsPlace(t *testing.T) {
 	}
 }
 
-// TestClosedWithRequestsUnderWayAConnectionOfHTTP2GivesAllItsPlacesOnce.
-func TestClosedWithRequestsUnderWayAConnectionOfHTTP2GivesAllItsPlacesOnce(t *testing.T) {
+// TestClosedConnectionReleasesAllPlaces.
+func TestClosedConnectionReleasesAllPlaces(t *testing.T) {
 	h := newHall(t, Limits{Total: 10, spare: short})
 	k := h.talk("127.0.0.1")
 	for range 5 {

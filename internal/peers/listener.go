@@ -29,7 +29,7 @@ type Limits struct {
 // requests, a newcomer of an address at its limit is closed, and any other
 // waits, as do all behind it, until one ends.
 //
-// With Limits.Strangers, a request for which nobody called [Prove] yet is worth less
+// With Limits.Strangers, a request without a call of [Prove] so far is worth less
 // still: at a limit the oldest such connection is closed first, and at once. So slow
 // requests without a credential take no place from one that has a right credential.
 // At the limit of its address, a connection that never had a proven request is not spared either.
@@ -44,7 +44,7 @@ type Listener struct {
 	exempt   Proxies
 	warnings throttle
 
-	freed   chan struct{} // size 1: one ended or rests, for whoever waits
+	freed   chan struct{} // size 1: one ended or rests, for waiting connections
 	done    chan struct{} // closed by Close
 	closing sync.Once
 
@@ -81,7 +81,7 @@ func Listen(l net.Listener, limits Limits) *Listener {
 // have a request.
 func (l *Listener) Serve(srv *http.Server) error { return l.serve(srv, l) }
 
-// ServeTLS is Serve with TLS, but for connections to a Unix socket, where nobody
+// ServeTLS is Serve with TLS, but for connections to a Unix socket, where no client
 // listens in.
 func (l *Listener) ServeTLS(srv *http.Server, config *tls.Config) error {
 	return l.serve(srv, secured{l, config})
@@ -168,7 +168,7 @@ func (l *Listener) serve(srv *http.Server, on net.Listener) error {
 	return srv.Serve(on)
 }
 
-// underneath is a server's connection as the listener knows it, nil when it is
+// underneath returns a server's connection as the listener knows it, nil when it is
 // another's.
 func underneath(c net.Conn) *conn {
 	if secure, ok := c.(*tls.Conn); ok {
@@ -200,7 +200,7 @@ func (l *Listener) Close() error {
 	return l.Listener.Close()
 }
 
-// Total is how many connections are taken.
+// Total returns how many connections are taken.
 func (l *Listener) Total() int { return l.total }
 
 // Stats returns the figures of now.

@@ -170,9 +170,9 @@ func TestANewcomerWaitsWhileAllOthersHaveRequests(t *testing.T) {
 	_, _ = first, second
 }
 
-// TestWhoHasNoRequestGivesItsPlaceToANewcomer: the silent, the slow and the
+// TestIdleConnectionIsEvicted: the silent, the slow and the
 // kept, and the one that has been so for longest first.
-func TestWhoHasNoRequestGivesItsPlaceToANewcomer(t *testing.T) {
+func TestIdleConnectionIsEvicted(t *testing.T) {
 	for name, begin := range map[string]func(h *hall, g *guest){
 		"silent":                func(*hall, *guest) {},
 		"headers byte by byte":  func(_ *hall, g *guest) { _, _ = io.WriteString(g, "GET / HTTP/1.1\r\nHost:") },
@@ -201,8 +201,8 @@ func TestWhoHasNoRequestGivesItsPlaceToANewcomer(t *testing.T) {
 	}
 }
 
-// TestAnAddressAtItsLimitIsClosedAndNobodyElseNotices floods from one address.
-func TestAnAddressAtItsLimitIsClosedAndNobodyElseNotices(t *testing.T) {
+// TestAddressLimitAffectsOnlyThatAddress floods from one address.
+func TestAddressLimitAffectsOnlyThatAddress(t *testing.T) {
 	exempt, err := ParseProxies([]string{"127.0.0.3"})
 	if err != nil {
 		t.Fatal(err)
@@ -231,9 +231,9 @@ func TestAnAddressAtItsLimitIsClosedAndNobodyElseNotices(t *testing.T) {
 	}
 }
 
-// TestAtTheLimitOfItsAddressAClientsOwnRestingConnectionIsClosed, for a browser
+// TestAddressLimitEvictsItsOwnIdleConnection, for a browser
 // that keeps many.
-func TestAtTheLimitOfItsAddressAClientsOwnRestingConnectionIsClosed(t *testing.T) {
+func TestAddressLimitEvictsItsOwnIdleConnection(t *testing.T) {
 	h := newHall(t, Limits{Total: 8, PerAddress: 1, spare: short})
 	other := h.come("127.0.0.2")
 	h.mustAnswer("another address", other.ask("/"))
@@ -250,7 +250,7 @@ func TestAtTheLimitOfItsAddressAClientsOwnRestingConnectionIsClosed(t *testing.T
 	h.mustAnswer("the other, which rests too", other.ask("/"))
 }
 
-func TestAConnectionThatWasTakenOverCountsUntilItIsClosedAndIsNeverClosedForANewcomer(t *testing.T) {
+func TestHijackedConnectionCountsAndIsNotEvicted(t *testing.T) {
 	h := newHall(t, Limits{Total: 1, spare: short})
 	socket := h.come("127.0.0.1").ask("/take")
 	taken := <-h.taken
@@ -270,7 +270,7 @@ func TestAConnectionThatWasTakenOverCountsUntilItIsClosedAndIsNeverClosedForANew
 	h.await("one is open", func(s ListenerStats) bool { return s.Open == 1 })
 }
 
-func TestAListenerThatIsClosedWaitsForNoPlace(t *testing.T) {
+func TestClosedListenerDoesNotWait(t *testing.T) {
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Merge is a listener that accepts what any of the others accepts. Its address is
+// Merge returns a listener that accepts what any of the others accepts. Its address is
 // that of the first. Close closes all, and waits for its goroutines.
 func Merge(all ...net.Listener) net.Listener {
 	m := &merged{Listener: all[0], all: all, accepted: make(chan accepted), done: make(chan struct{})}
@@ -32,7 +32,7 @@ type accepted struct {
 }
 
 // take hands on what one listener accepts. Its errors too: after one that passes it
-// goes on.
+// continues.
 func (m *merged) take(l net.Listener) {
 	for {
 		conn, err := l.Accept()

@@ -48,7 +48,7 @@ func TestOneListenerAcceptsForAll(t *testing.T) {
 	}
 }
 
-// limping is a listener that fails, goes on, and accepts one connection.
+// limping is a listener that fails, continues, and accepts one connection.
 type limping struct {
 	net.Listener
 	turns chan func() (net.Conn, error)
@@ -69,9 +69,9 @@ func (l *limping) Close() error {
 	return nil
 }
 
-// TestAnErrorThatPassesIsHandedOnAndEndsNothing as when there are no descriptors left.
-// What was accepted and taken by nobody is closed.
-func TestAnErrorThatPassesIsHandedOnAndEndsNothing(t *testing.T) {
+// TestTemporaryErrorIsPassedOn, as when there are no descriptors left.
+// What was accepted and accepted by no server is closed.
+func TestTemporaryErrorIsPassedOn(t *testing.T) {
 	scarce := errors.New("too many open files")
 	first, second := net.Pipe()
 	l := &limping{turns: make(chan func() (net.Conn, error), 3)}
@@ -94,6 +94,6 @@ func TestAnErrorThatPassesIsHandedOnAndEndsNothing(t *testing.T) {
 	}
 	_ = second.SetReadDeadline(time.Now().Add(10 * time.Second))
 	if _, err := second.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Errorf("what nobody took is open: %v", err)
+		t.Errorf("an unaccepted connection is open: %v", err)
 	}
 }

@@ -39,7 +39,7 @@ func ParseProxies(texts []string) (Proxies, error) {
 	return all, nil
 }
 
-// unmapped is a network of IPv4 addresses that was written as one of IPv6.
+// unmapped returns a network of IPv4 addresses that was written as one of IPv6.
 func unmapped(n netip.Prefix) netip.Prefix {
 	const mapped = 96
 	if n.Addr().Is4In6() && n.Bits() >= mapped {
@@ -57,7 +57,7 @@ func (p Proxies) Trust(a netip.Addr) bool {
 	return slices.ContainsFunc(p, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// Name is an address in words: unix for the zero Addr.
+// Name returns an address as text: unix for the zero Addr.
 func Name(a netip.Addr) string {
 	if !a.IsValid() {
 		return overSocket
@@ -79,7 +79,7 @@ func (p Proxies) Client(r *http.Request) netip.Addr {
 	for _, hop := range slices.Backward(hops) {
 		a := addressOf(strings.TrimSpace(hop))
 		if !a.IsValid() {
-			break // no address; nobody knows what is left of it
+			break // not an address; those left of it are untrusted
 		}
 		if from = a; !p.Trust(a) {
 			break
@@ -106,12 +106,12 @@ func addressOf(text string) netip.Addr {
 	return a.WithZone("").Unmap()
 }
 
-// network is what counts as one address.
+// network returns what counts as one address.
 func network(a netip.Addr) netip.Prefix {
-	const ofOneClient = 64
+	const clientPrefixBits = 64
 	bits := a.BitLen()
 	if a.Is6() {
-		bits = ofOneClient
+		bits = clientPrefixBits
 	}
 	n, err := a.Prefix(bits)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestTheClientIsTheRightMostAddressThatIsNoProxys(t *testing.T) {
+func TestClientIsTheRightmostUntrustedAddress(t *testing.T) {
 	proxies, err := ParseProxies([]string{"10.0.0.0/8", "192.0.2.7", "fd00::/8", "::ffff:172.16.0.0/108"})
 	if err != nil {
 		t.Fatal(err)
@@ -63,14 +63,14 @@ func TestOnlyAddressesAndNetworksAreProxies(t *testing.T) {
 	}
 }
 
-func TestAnIPv6ClientIsItsNetworkOf64Bits(t *testing.T) {
+func TestClientNetworkIs64Bits(t *testing.T) {
 	at := func(text string) netip.Prefix { return network(netip.MustParseAddr(text)) }
 	if at("2001:db8::1") != at("2001:db8::ffff:1") || at("2001:db8::1") == at("2001:db8:0:1::1") || at("192.0.2.1") == at("192.0.2.2") {
 		t.Error(at("2001:db8::1"), at("2001:db8:0:1::1"), at("192.0.2.1"))
 	}
 }
 
-func TestWhoConnectsToASocketIsAProxyWhenTheListSaysUnix(t *testing.T) {
+func TestUnixInTheListTrustsTheSocket(t *testing.T) {
 	for _, c := range []struct{ listed, remote, want string }{
 		{"10.0.0.0/8", "@", "unix"},
 		{"10.0.0.0/8", "", "unix"},

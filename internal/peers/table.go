@@ -59,7 +59,7 @@ type idle struct {
 	strangers list.List // of *conn with unproven requests only, the oldest first
 }
 
-// list is the one that c belongs to.
+// list returns the one that c belongs to.
 func (i *idle) list(c *conn) *list.List {
 	if c.stranger {
 		return &i.strangers
@@ -100,17 +100,17 @@ func newTable(l Limits) table {
 	return table{total: l.Total, perAddress: l.PerAddress, spare: l.spare, strangers: l.Strangers, holders: map[netip.Prefix]*holder{}}
 }
 
-// placing is what becomes of a newcomer. When it is neither admitted nor refused
+// placing is the result for a new connection. When it is neither admitted nor refused
 // it has to wait.
 type placing struct {
 	admitted bool
 	refused  bool
-	full     bool          // there is no room for anybody
+	full     bool          // there is no room for anyone
 	evicted  *conn         // in whose place it is; to be closed
-	again    time.Duration // when one will have rested long enough; 0: nobody knows
+	again    time.Duration // when one will have rested long enough; 0: unknown
 }
 
-// place counts a newcomer if there is room for it or somebody rests.
+// place counts a newcomer if there is room for it or someone rests.
 func (t *table) place(c *conn, now time.Time) placing {
 	h := t.holders[c.network]
 	atLimit := h != nil && !c.exempt && t.perAddress > 0 && h.open >= t.perAddress

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestTheTableAgreesWithItsConnections lives random lives and counts anew after
+// TestTheTableAgreesWithItsConnections lives random lives and counts again after
 // each step.
 func TestTheTableAgreesWithItsConnections(t *testing.T) {
 	for seed := range uint64(50) {

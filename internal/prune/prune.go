@@ -13,22 +13,22 @@ import (
 
 // Bounds of how late something may be removed.
 const (
-	leastGrace = 15 * time.Second
-	mostGrace  = time.Hour
+	minGrace  = 15 * time.Second
+	mostGrace = time.Hour
 )
 
-// Grace is how long after the end of its life something may still be there:
+// Grace returns how long after the end of its life something may still be there:
 // a twentieth of the life, 15 seconds to an hour. It is the shortest time
 // between two looks.
 func Grace(life time.Duration) time.Duration {
-	return min(max(life/20, leastGrace), mostGrace)
+	return min(max(life/20, minGrace), mostGrace)
 }
 
 // Func removes what was made before a time and returns when the oldest thing
 // that is left was made, or a time before that; zero when nothing is left.
 type Func func(before time.Time) (oldest time.Time, err error)
 
-// Clock tells whether the time of day may decide what is removed. A store is one.
+// Clock reports whether the time of day may decide what is removed. A store is one.
 type Clock interface{ TrustsClock() bool }
 
 // Loop calls look at once, and then whenever something with the given life can
@@ -50,7 +50,7 @@ func Loop(ctx context.Context, clock Clock, life time.Duration, look Func, faile
 	}
 }
 
-// next is when to look again. A thing that is younger than now was made under
+// next returns when to look again. A thing that is younger than now was made under
 // another clock.
 func next(now, oldest time.Time, life time.Duration, err error) time.Time {
 	soonest, latest := now.Add(Grace(life)), now.Add(life)

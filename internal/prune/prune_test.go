@@ -100,7 +100,7 @@ func TestNothingIsKeptMuchLongerThanItsLife(t *testing.T) {
 	}
 }
 
-func TestWhereThereIsNothingALookALifeIsEnough(t *testing.T) {
+func TestEmptyStoreIsCheckedOncePerLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		var s shelf
@@ -116,7 +116,7 @@ func TestWhereThereIsNothingALookALifeIsEnough(t *testing.T) {
 
 // A thing from the future, because a clock was set back, does not hold up what
 // is made after it.
-func TestAThingFromTheFutureHoldsNothingUp(t *testing.T) {
+func TestFutureTimesDelayNothing(t *testing.T) {
 	now := time.Now()
 	if at := next(now, now.AddDate(1, 0, 0), time.Hour, nil); !at.Equal(now.Add(time.Hour)) {
 		t.Errorf("the next look is after %s", at.Sub(now))
@@ -126,16 +126,16 @@ func TestAThingFromTheFutureHoldsNothingUp(t *testing.T) {
 func TestAFailedLookIsMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
-		looks, told := 0, 0
+		looks, reported := 0, 0
 		go Loop(ctx, right{}, 100*time.Hour, func(time.Time) (time.Time, error) {
 			looks++
 			return time.Time{}, errors.New("odd")
-		}, func(error) { told++ })
+		}, func(error) { reported++ })
 		time.Sleep(3*time.Hour + time.Second)
 		cancel()
 		synctest.Wait()
-		if looks != 4 || told != 4 {
-			t.Errorf("%d looks, %d failures told, want 4", looks, told)
+		if looks != 4 || reported != 4 {
+			t.Errorf("%d looks, %d failures reported, want 4", looks, reported)
 		}
 	})
 }

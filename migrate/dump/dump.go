@@ -56,7 +56,7 @@ func Open(ctx context.Context, path string) (*Text, error) {
 	return t, nil
 }
 
-// foreign are the beginnings of what is often given in the place of a text, and
+// foreign are the beginnings of what is often given in place of a text, and
 // what to do about it.
 var foreign = []struct{ begins, advice string }{
 	{"PGDMP", "it is in pg_dump's own format; make a text with pg_dump --data-only, without -F"},

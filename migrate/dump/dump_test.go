@@ -50,9 +50,9 @@ func read(text string) (*dump.Text, error) {
 	return dump.Read(context.Background(), strings.NewReader(text), int64(len(text)))
 }
 
-// TestTheTextOfSQLiteHasTheRowsOfTheFile holds the real sqlite3's text against the
+// TestSQLiteDumpHasTheRowsOfTheFile holds the real sqlite3's text against the
 // reader of the file that it was made of.
-func TestTheTextOfSQLiteHasTheRowsOfTheFile(t *testing.T) {
+func TestSQLiteDumpHasTheRowsOfTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.db")
 	statements := `
 CREATE TABLE "odd; name" (id INTEGER PRIMARY KEY, "a b" TEXT, c BLOB, d REAL, e);
@@ -105,12 +105,12 @@ func TestWhatNewerSQLiteWritesIsRead(t *testing.T) {
 	}
 }
 
-// TestATextThatIsWrongIsRefusedWithItsLine has what happens to texts on their way.
-func TestATextThatIsWrongIsRefusedWithItsLine(t *testing.T) {
+// TestInvalidDumpIsRefusedWithItsLine has what happens to texts on their way.
+func TestInvalidDumpIsRefusedWithItsLine(t *testing.T) {
 	const begin = "BEGIN TRANSACTION;\nCREATE TABLE a (b, c);\n"
 	for name, c := range map[string]struct{ text, want string }{
 		"nothing":                      {"", "no row"},
-		"another thing":                {"hello\n", "cut off"},
+		"another thing":                {"hello\n", "truncated"},
 		"pg_dump -Fc":                  {"PGDMP\x01\x0e", "pg_dump --data-only"},
 		"gzip":                         {"\x1f\x8b\x08\x00", "gunzip"},
 		"PowerShell":                   {"\xff\xfeP\x00R\x00", "UTF-16"},
@@ -120,7 +120,7 @@ func TestATextThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 		"errors of sqlite3":            {begin + "INSERT INTO a VALUES (1,2);\nROLLBACK; -- due to errors\n", "line 4"},
 		"cut in a block":               {"COPY public.a (b, c) FROM stdin;\n1\t2\n", "\\."},
 		"pg_dump cut between":          {"--\n-- PostgreSQL database dump\n--\n\nCOPY public.a (b, c) FROM stdin;\n1\t2\n\\.\n", "dump complete"},
-		"a call that nobody knows":     {begin + "INSERT INTO a VALUES (load_extension('x'),2);\nCOMMIT;\n", "line 3"},
+		"an unknown call":              {begin + "INSERT INTO a VALUES (load_extension('x'),2);\nCOMMIT;\n", "line 3"},
 		"a nest of calls":              {begin + "INSERT INTO a VALUES (" + strings.Repeat("replace(", 50) + "'x'" + strings.Repeat(",'a','b')", 50) + ",2);\nCOMMIT;\n", "too deep"},
 		"too few values":               {begin + "INSERT INTO a VALUES (1);\nCOMMIT;\n", "line 3"},
 		"something behind":             {begin + "INSERT INTO a VALUES (1,2) SELECT;\nCOMMIT;\n", "line 3"},
@@ -128,7 +128,7 @@ func TestATextThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 		"a backslash at the end":       {"COPY public.a (b, c) FROM stdin;\n1\t2\\\n\\.\n", "line 2"},
 		"a blob of half a byte":        {begin + "INSERT INTO a VALUES (X'abc',2);\nCOMMIT;\n", "line 3"},
 		"a select in the place of it":  {begin + "INSERT INTO a SELECT 1, 2;\nCOMMIT;\n", "line 3"},
-		"columns that nobody knows":    {"INSERT INTO a VALUES (1,2);\n", "CREATE TABLE"},
+		"unknown columns":              {"INSERT INTO a VALUES (1,2);\n", "CREATE TABLE"},
 		"an escape that is none":       {begin + "INSERT INTO a VALUES (unistr('\\uzzzz'),2);\nCOMMIT;\n", "line 3"},
 		"a text larger than a row can": {begin + "INSERT INTO a VALUES (replace(replace('" + strings.Repeat("x", 20_000) + "','x','" + strings.Repeat("y", 5_000) + "'),'y','zz'),2);\nCOMMIT;\n", "line 3"},
 	} {
@@ -177,7 +177,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-func TestAFileThatIsNotThereIsSaidSo(t *testing.T) {
+func TestMissingFileIsReported(t *testing.T) {
 	if _, err := dump.Open(t.Context(), filepath.Join(t.TempDir(), "none.sql")); !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ const maxCalls = 8
 
 func (v *values) literal(depth int) (value any, err error) {
 	if depth > maxCalls {
-		return nil, errors.New("calls of functions nest too deep")
+		return nil, errors.New("function calls nest too deep")
 	}
 	w := v.word
 	if err := v.step(); err != nil {
@@ -84,7 +84,7 @@ func (v *values) literal(depth int) (value any, err error) {
 	case w.Symbol("-"), w.Symbol("+"):
 		n := v.word
 		if n.Kind != table.Number {
-			return nil, errors.New("a sign stands before no number")
+			return nil, errors.New("a sign without a number")
 		}
 		if w.Symbol("-") {
 			n.Text = "-" + n.Text
@@ -111,7 +111,7 @@ func number(text string) (any, error) {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) { // sqlite3 writes infinity as 9.0e+999
-		return nil, fmt.Errorf("%.20q is no number", text)
+		return nil, fmt.Errorf("%.20q is not a number", text)
 	}
 	return f, nil
 }
@@ -160,7 +160,7 @@ func apply(name string, args []any) (any, error) {
 	case name == "UNISTR" && len(args) == 1:
 		return unistr(texts[0])
 	}
-	return nil, fmt.Errorf("a call of %s cannot be understood", strings.ToLower(name))
+	return nil, fmt.Errorf("unsupported call of %s", strings.ToLower(name))
 }
 
 // unistr puts the characters of \XXXX, \uXXXX, \+XXXXXX, \UXXXXXXXX and \\ in place.
@@ -186,11 +186,11 @@ func unistr(s string) (string, error) {
 			skip, digits = 1, 8
 		}
 		if len(after) < skip+digits {
-			return "", errors.New("an escape of unistr is cut off")
+			return "", errors.New("a unistr escape is truncated")
 		}
 		n, err := strconv.ParseUint(after[skip:skip+digits], 16, 32)
 		if err != nil || n > 0x10ffff {
-			return "", errors.New("an escape of unistr is no character")
+			return "", errors.New("a unistr escape is not a character")
 		}
 		text.WriteRune(rune(n)) //nolint:gosec // bounded above
 		s = after[skip+digits:]

@@ -36,7 +36,7 @@ func (s *scanner) readByte() (byte, error) {
 	return c, nil
 }
 
-// next is the next byte, which stays; 0 at the end.
+// next returns the next byte, which stays; 0 at the end.
 func (s *scanner) next() byte {
 	b, _ := s.r.Peek(1)
 	if len(b) == 0 {
@@ -79,7 +79,7 @@ type statement struct {
 	offset int64
 }
 
-// skip passes over blanks, comments and what psql is told in lines of its own. It
+// skip passes over blanks, comments and psql's commands in lines of their own. It
 // calls comment with each line of a comment.
 func (s *scanner) skip(comment func(text string, line int)) error {
 	for {
@@ -121,7 +121,7 @@ func (s *scanner) statement(comment func(text string, line int)) (statement, err
 			if text.Len() == 0 {
 				return st, io.EOF
 			}
-			return st, malformed(st.line, "the statement does not end; the text is cut off")
+			return st, malformed(st.line, "unterminated statement; the text is truncated")
 		}
 		if err != nil {
 			return st, err
@@ -175,7 +175,7 @@ func (s *scanner) inside(c byte, text *bytes.Buffer, line int) error {
 	for {
 		b, err := s.readByte()
 		if err == io.EOF { //nolint:errorlint // readers return it bare
-			return malformed(line, "what begins with %s does not end; the text is cut off", end)
+			return malformed(line, "unterminated %s; the text is truncated", end)
 		}
 		if err != nil {
 			return err
@@ -190,7 +190,7 @@ func (s *scanner) inside(c byte, text *bytes.Buffer, line int) error {
 	}
 }
 
-// dollar is the tag of PostgreSQL's other quotes, such as $$ or $body$, whose first
+// dollar returns the tag of PostgreSQL's other quotes, such as $$ or $body$, whose first
 // byte was read; "" when it is none.
 func (s *scanner) dollar() string {
 	ahead, _ := s.r.Peek(64)
@@ -206,7 +206,7 @@ func (s *scanner) dollar() string {
 	return ""
 }
 
-// isTrigger tells of a trigger that has not ended: its statements have semicolons.
+// isTrigger reports whether text is an unfinished CREATE TRIGGER, whose statements contain semicolons.
 func isTrigger(text []byte) bool {
 	words := bytes.Fields(text[:min(len(text), 64)])
 	isCreate := len(words) > 1 && bytes.EqualFold(words[0], []byte("CREATE"))

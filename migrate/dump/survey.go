@@ -9,7 +9,7 @@ import (
 	"postern/migrate/table"
 )
 
-// ends tells what a text said of its end.
+// ends reports what a text said of its end.
 type ends struct {
 	began, ended int  // lines of BEGIN TRANSACTION and COMMIT of sqlite3
 	dumped, done bool // the comments at both ends of pg_dump
@@ -67,9 +67,9 @@ func (t *Text) turns() (n int) {
 func (e *ends) check(line int) error {
 	switch {
 	case e.began > 0 && e.ended == 0:
-		return malformed(line, "the text ends without the COMMIT of the transaction in line %d; it is cut off", e.began)
+		return malformed(line, "the text ends without the COMMIT of the transaction in line %d; it is truncated", e.began)
 	case e.dumped && !e.done:
-		return malformed(line, "the text ends without the line %q; it is cut off", dumpEnds)
+		return malformed(line, "the text ends without the line %q; it is truncated", dumpEnds)
 	}
 	return nil
 }
@@ -149,13 +149,13 @@ func (t *Text) block(s *scanner, st statement) error {
 		return malformed(st.line, "COPY is expected to be FROM stdin")
 	}
 	if _, err := s.readLine(); err != nil { // what is left of the statement's own line
-		return malformed(st.line, "the block does not begin; the text is cut off")
+		return malformed(st.line, "the block does not begin; the text is truncated")
 	}
 	r := run{from: s.offset, end: s.offset, line: s.line, copied: columns}
 	for {
 		line, err := s.readLine()
 		if errors.Is(err, io.EOF) {
-			return malformed(st.line, "the rows of table %.100q do not end with \\.; the text is cut off", name)
+			return malformed(st.line, "the rows of table %.100q do not end with \\.; the text is truncated", name)
 		}
 		if err != nil {
 			return err

@@ -65,7 +65,7 @@ func StartPostgreSQL(t testing.TB) *PostgreSQL {
 	return p
 }
 
-// serverPrograms is the folder with initdb and postgres, which Debian does not put
+// serverPrograms returns the folder with initdb and postgres, which Debian does not put
 // on the PATH.
 func serverPrograms(t testing.TB) string {
 	t.Helper()
@@ -82,7 +82,7 @@ func serverPrograms(t testing.TB) string {
 	return filepath.Dir(path)
 }
 
-// unprivileged is somebody else than root, as whom the server does not start.
+// unprivileged is a user other than root, as whom the server does not start.
 func unprivileged(t testing.TB) *syscall.Credential {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -126,7 +126,7 @@ func (p *PostgreSQL) Exec(t testing.TB, statements string) {
 	p.run(t, statements, "psql", "-h", p.folder, "-U", "postgres", "-q", "-v", "ON_ERROR_STOP=1")
 }
 
-// Dump is the path of the text that pg_dump makes of the database.
+// Dump returns the path of the text that pg_dump makes of the database.
 func (p *PostgreSQL) Dump(t testing.TB, options ...string) string {
 	t.Helper()
 	text := p.run(t, "", "pg_dump", append([]string{"-h", p.folder, "-U", "postgres"}, options...)...)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// SQLite3 is the path of sqlite3.
+// SQLite3 returns the path of sqlite3.
 func SQLite3(t testing.TB) string {
 	t.Helper()
 	path, err := exec.LookPath("sqlite3")
@@ -17,7 +17,7 @@ func SQLite3(t testing.TB) string {
 	return path
 }
 
-// SQLiteDump is the path of the text that sqlite3 makes of a database.
+// SQLiteDump returns the path of the text that sqlite3 makes of a database.
 func SQLiteDump(t testing.TB, database string) string {
 	t.Helper()
 	text, err := exec.CommandContext(t.Context(), SQLite3(t), database, ".dump").Output()

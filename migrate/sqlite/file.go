@@ -14,12 +14,12 @@ import (
 	"postern/migrate/table"
 )
 
-// Magic is what an SQLite file begins with.
+// Magic is the beginning of an SQLite file.
 const Magic = "SQLite format 3\x00"
 
-// Errors that refuse a file which SQLite would not read as it is.
+// Errors for files that SQLite would not read as they are.
 var (
-	// ErrBusy: SQLite keeps a part of it beside it, since the program that writes it runs,
+	// ErrBusy: a part of the database is in a log beside it, since the program that writes it runs,
 	// or did not end in order.
 	ErrBusy = errors.New("a part of the database is beside the file")
 	// ErrInUse: a program has it open for writing.
@@ -28,7 +28,7 @@ var (
 
 const headerSize = 100
 
-// header is what the reader needs of the first 100 bytes.
+// header is the decoded part of the first 100 bytes.
 type header struct {
 	pageSize int64
 	usable   int // of a page; the rest is reserved for extensions
@@ -46,7 +46,7 @@ type File struct {
 	alone  bool // there is no log beside it
 }
 
-// entry is a table as the file's own table of contents has it.
+// entry is a table in the file's schema table.
 type entry struct {
 	root uint32
 	sql  string
@@ -56,7 +56,7 @@ type entry struct {
 // those of the file system.
 func Open(path string) (*File, error) {
 	if who := inUse(path); who != "" {
-		return nil, fmt.Errorf("%w: %s has it open; stop that program, and begin again", ErrInUse, who)
+		return nil, fmt.Errorf("%w: %s has it open; stop that program, and try again", ErrInUse, who)
 	}
 	if err := refuseBeside(path); err != nil {
 		return nil, err
@@ -139,24 +139,24 @@ func (h *header) decode(raw []byte, size int64) error {
 	encoding := e.Uint32(raw[56:])
 	switch {
 	case string(raw[:16]) != Magic:
-		return fmt.Errorf("%w: this is no SQLite file", table.ErrMalformed)
+		return fmt.Errorf("%w: this is not an SQLite file", table.ErrMalformed)
 	case h.pageSize < 512 || h.pageSize&(h.pageSize-1) != 0:
 		return fmt.Errorf("%w: page 1: pages of %d bytes", table.ErrMalformed, h.pageSize)
 	case h.usable < 480 || raw[21] != 64 || raw[22] != 32 || raw[23] != 32:
-		return fmt.Errorf("%w: page 1: the shape of pages is none that SQLite writes", table.ErrMalformed)
+		return fmt.Errorf("%w: page 1: the page layout is not one that SQLite writes", table.ErrMalformed)
 	case raw[19] > 2:
 		return fmt.Errorf("%w: page 1: the file is of version %d, which this program cannot read; give the text of sqlite3 FILE .dump", table.ErrMalformed, raw[19])
 	case encoding > 1:
 		return errors.New("the texts of the file are in UTF-16; give the text of sqlite3 FILE .dump, which is in UTF-8")
 	case size%h.pageSize != 0:
-		return fmt.Errorf("%w: the file has %d bytes, which are no whole pages of %d; it is cut off, or being written", table.ErrMalformed, size, h.pageSize)
+		return fmt.Errorf("%w: the file has %d bytes, which is not a multiple of the page size %d; it is truncated, or being written", table.ErrMalformed, size, h.pageSize)
 	}
 	pages := size / h.pageSize
-	if told := int64(e.Uint32(raw[28:])); told != 0 && e.Uint32(raw[24:]) == e.Uint32(raw[92:]) {
-		if told > pages {
-			return fmt.Errorf("%w: the file has %s and should have %d; it is cut off", table.ErrMalformed, plural.Of(pages, "page"), told)
+	if declared := int64(e.Uint32(raw[28:])); declared != 0 && e.Uint32(raw[24:]) == e.Uint32(raw[92:]) {
+		if declared > pages {
+			return fmt.Errorf("%w: the file has %s and should have %d; it is truncated", table.ErrMalformed, plural.Of(pages, "page"), declared)
 		}
-		pages = told
+		pages = declared
 	}
 	if pages > 1<<32-2 {
 		return fmt.Errorf("%w: the file has more pages than SQLite can number", table.ErrMalformed)

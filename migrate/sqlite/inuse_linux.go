@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inUse is who has the file at path open for writing; empty: none that this user may see.
-// A program that has no log beside its file holds no lock while it rests, so that those
-// that are open are looked at, too.
+// inUse returns the process that has the file at path open for writing; empty: none that this user may see.
+// A program without a write-ahead log holds no lock while it is idle, so
+// open files are checked, too.
 func inUse(path string) string {
 	if who := lockedBy(path); who != "" {
 		return who

@@ -14,7 +14,7 @@ import (
 	"postern/migrate/sqlite"
 )
 
-// opened is a database in a journal mode, with a row, that stays open and rests.
+// opened returns a database in a journal mode, with a row, that stays open and rests.
 func opened(t *testing.T, path, mode string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", path+"?_pragma=journal_mode("+mode+")")

@@ -2,5 +2,5 @@
 
 package sqlite
 
-// inUse is who has the file at path open; empty: none or unknown.
+// inUse returns the process that has the file at path open; empty: none or unknown.
 func inUse(path string) string { return lockedBy(path) }

@@ -17,7 +17,7 @@ const (
 	lockedLogFrom, lockedLogBytes = 120, 9          // of the -shm beside it
 )
 
-// lockedBy is who holds a lock of SQLite on the file at path; empty: none or
+// lockedBy returns the holder of an SQLite lock on the file at path; empty: none or
 // unknown.
 func lockedBy(path string) string {
 	for _, part := range []struct {

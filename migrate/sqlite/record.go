@@ -7,7 +7,7 @@ import (
 )
 
 // varint reads a number of one to nine bytes, the highest first. n is 0 when it is
-// cut off.
+// truncated.
 func varint(b []byte) (v uint64, n int) {
 	for n < len(b) && n < 8 {
 		v = v<<7 | uint64(b[n]&0x7f)
@@ -23,7 +23,7 @@ func varint(b []byte) (v uint64, n int) {
 }
 
 // record reads the values of a row: a head with its own length and the type of each
-// value, then the values. fault says what is wrong with it. Bytes are those of raw.
+// value, then the values. fault describes an error. Bytes are those of raw.
 func record(raw []byte) (values []any, fault string) {
 	length, n := varint(raw)
 	if n == 0 || length < uint64(n) || length > uint64(len(raw)) {
@@ -33,7 +33,7 @@ func record(raw []byte) (values []any, fault string) {
 	for len(head) > 0 {
 		kind, n := varint(head)
 		if n == 0 {
-			return nil, "the head of the row is cut off"
+			return nil, "the head of the row is truncated"
 		}
 		head = head[n:]
 		size, known := sizeOf(kind)
@@ -49,7 +49,7 @@ func record(raw []byte) (values []any, fault string) {
 	return values, ""
 }
 
-// sizeOf is how many bytes a value of a kind has.
+// sizeOf returns how many bytes a value of a kind has.
 func sizeOf(kind uint64) (size uint64, known bool) {
 	switch {
 	case kind <= 4:
@@ -82,7 +82,7 @@ func value(kind uint64, b []byte) any {
 	return string(b)
 }
 
-// signed is a number of one to eight bytes in two's complement.
+// signed returns a number of one to eight bytes in two's complement.
 func signed(b []byte) (n int64) {
 	if len(b) > 0 && b[0] >= 0x80 {
 		n = -1

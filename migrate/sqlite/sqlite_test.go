@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	_ "modernc.org/sqlite" // SQLite itself, which the reader is held against
+	_ "modernc.org/sqlite" // SQLite itself, which the reader is checked against
 
 	"postern/migrate/sqlite"
 	"postern/migrate/table"
@@ -100,9 +100,9 @@ func hold(t *testing.T, path, name string) {
 	}
 }
 
-// TestEveryRowIsReadAsSQLiteReadsIt has rows of all kinds and sizes, on pages of all
+// TestRowsEqualThoseOfSQLite has rows of all kinds and sizes, on pages of all
 // sizes, with holes, and with columns that were added later.
-func TestEveryRowIsReadAsSQLiteReadsIt(t *testing.T) {
+func TestRowsEqualThoseOfSQLite(t *testing.T) {
 	for _, pageSize := range []int{512, 1024, 4096, 65536} {
 		for _, pragma := range []string{"PRAGMA auto_vacuum=NONE", "PRAGMA auto_vacuum=FULL"} {
 			t.Run(fmt.Sprintf("%d %s", pageSize, pragma), func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestEveryRowIsReadAsSQLiteReadsIt(t *testing.T) {
 	}
 }
 
-func TestAColumnThatIsTheRowIDIsThere(t *testing.T) {
+func TestRowIDColumnIsRead(t *testing.T) {
 	path := database(
 		t, 4096,
 		"CREATE TABLE a (id INTEGER PRIMARY KEY AUTOINCREMENT, v TEXT)", "INSERT INTO a (v) VALUES ('x')",
@@ -213,8 +213,8 @@ func copyOf(t *testing.T, path string) string {
 	return to
 }
 
-// TestAFileWhoseLogIsNotThereMayLackChanges, and one that has none never does.
-func TestAFileWhoseLogIsNotThereMayLackChanges(t *testing.T) {
+// TestMissingWriteAheadLogIsReported, and one that has none never does.
+func TestMissingWriteAheadLogIsReported(t *testing.T) {
 	logged, plain := database(t, 4096, "PRAGMA journal_mode=WAL", "CREATE TABLE a (b)"), database(t, 4096, "CREATE TABLE a (b)")
 	for _, c := range []struct {
 		path string
@@ -238,8 +238,8 @@ func TestAFileWhoseLogIsNotThereMayLackChanges(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoWholeFileIsRefusedWithItsPage damages a file in ways that have a name.
-func TestWhatIsNoWholeFileIsRefusedWithItsPage(t *testing.T) {
+// TestDamagedFileIsRefusedWithItsPage damages a file in ways that have a name.
+func TestDamagedFileIsRefusedWithItsPage(t *testing.T) {
 	const size = 1024
 	path := database(t, size, "CREATE TABLE a (id INTEGER PRIMARY KEY, b BLOB)",
 		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 200) INSERT INTO a SELECT i, randomblob(i*20) FROM n")
@@ -253,10 +253,10 @@ func TestWhatIsNoWholeFileIsRefusedWithItsPage(t *testing.T) {
 	}{
 		"nothing":           {func([]byte) []byte { return nil }, "too few"},
 		"half a header":     {func(b []byte) []byte { return b[:50] }, "too few"},
-		"another magic":     {func(b []byte) []byte { b[0] = 'X'; return b }, "no SQLite file"},
+		"another magic":     {func(b []byte) []byte { b[0] = 'X'; return b }, "not an SQLite file"},
 		"a page size":       {func(b []byte) []byte { b[16], b[17] = 3, 3; return b }, "page 1"},
-		"cut in a page":     {func(b []byte) []byte { return b[:len(b)-100] }, "cut off"},
-		"cut between pages": {func(b []byte) []byte { return b[:len(b)-10*size] }, "cut off"},
+		"cut in a page":     {func(b []byte) []byte { return b[:len(b)-100] }, "truncated"},
+		"cut between pages": {func(b []byte) []byte { return b[:len(b)-10*size] }, "truncated"},
 		"UTF-16":            {func(b []byte) []byte { b[59] = 2; return b }, "UTF-16"},
 		"a kind of page":    {func(b []byte) []byte { b[size] = 10; return b }, "page 2"},
 		"too many cells":    {func(b []byte) []byte { b[size+3] = 0xff; return b }, "page 2"},
@@ -307,8 +307,8 @@ func TestTheReaderEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestWhatTheFileAloneDoesNotTellIsRefused wants the advice to give the text.
-func TestWhatTheFileAloneDoesNotTellIsRefused(t *testing.T) {
+// TestUnsupportedTablesAreRefused wants the advice to give the text.
+func TestUnsupportedTablesAreRefused(t *testing.T) {
 	path := database(t, 4096, "CREATE TABLE a (b TEXT PRIMARY KEY, c) WITHOUT ROWID", "CREATE TABLE d (e, f AS (e * 2))", "INSERT INTO a VALUES ('x', 1)", "INSERT INTO d VALUES (1)")
 	f, err := sqlite.Open(path)
 	if err != nil {

@@ -14,7 +14,7 @@ const (
 	leafPage     = 13
 )
 
-// maxDepth is how deep SQLite itself follows a tree.
+// maxDepth is SQLite's own limit of the depth of a tree.
 const maxDepth = 20
 
 // walk goes through one tree of rows.
@@ -134,7 +134,7 @@ func (w *walk) node(number uint32, data []byte) (*node, error) {
 	return n, nil
 }
 
-// cell is what the page has from the beginning of a cell on.
+// cell returns what the page has from the beginning of a cell on.
 func (n *node) cell(i int) ([]byte, error) {
 	at := int(binary.BigEndian.Uint16(n.data[n.list+2*i:]))
 	if at < n.list+2*n.cells || at >= len(n.data) {
@@ -148,7 +148,7 @@ func (w *walk) row(ctx context.Context, number uint32, cell []byte, fn func(int6
 	length, n := varint(cell)
 	id, m := varint(cell[n:])
 	if n == 0 || m == 0 {
-		return w.malformed(number, "a cell is cut off")
+		return w.malformed(number, "a cell is truncated")
 	}
 	if w.began && int64(id) <= w.last { //nolint:gosec // row ids are signed
 		return w.malformed(number, "row %d comes after row %d", int64(id), w.last) //nolint:gosec // as above
@@ -168,7 +168,7 @@ func (w *walk) row(ctx context.Context, number uint32, cell []byte, fn func(int6
 	return fn(w.last, values, number)
 }
 
-// payload puts together what is on the page and on the pages that it goes on at.
+// payload puts together what is on the page and on the pages that it continues at.
 func (w *walk) payload(ctx context.Context, number uint32, here []byte, length int) ([]byte, error) {
 	usable := w.f.head.usable
 	local := length
@@ -180,12 +180,12 @@ func (w *walk) payload(ctx context.Context, number uint32, here []byte, length i
 	}
 	if local == length {
 		if len(here) < length {
-			return nil, w.malformed(number, "a row is cut off")
+			return nil, w.malformed(number, "a row is truncated")
 		}
 		return here[:length], nil
 	}
 	if len(here) < local+4 {
-		return nil, w.malformed(number, "a row is cut off")
+		return nil, w.malformed(number, "a row is truncated")
 	}
 	whole := append([]byte(nil), here[:local]...) // grows as the pages are there
 	next := binary.BigEndian.Uint32(here[local:])

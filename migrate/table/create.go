@@ -17,19 +17,19 @@ type Column struct {
 	integer bool // of the type INTEGER, in exactly this word
 }
 
-// Definition is what CREATE TABLE says of a table.
+// Definition is a parsed CREATE TABLE statement.
 type Definition struct {
 	Name    string
 	Columns []Column
-	// RowID is the column that stands for SQLite's row id, -1 when none does.
+	// RowID is the column that is SQLite's row id, -1 for none.
 	RowID int
-	// Keyed tells of a table WITHOUT ROWID, which SQLite stores another way.
+	// Keyed is set for a table WITHOUT ROWID, which SQLite stores differently.
 	Keyed bool
-	// Generated tells of columns that are computed, and not all stored.
+	// Generated is set if columns are computed and not all stored.
 	Generated bool
 }
 
-// Names are the names of the columns.
+// Names returns the names of the columns.
 func (d *Definition) Names() []string {
 	names := make([]string, len(d.Columns))
 	for i, c := range d.Columns {
@@ -72,7 +72,7 @@ func ParseCreate(sql string) (*Definition, error) {
 			continue
 		}
 		if !p.symbol(")") {
-			return nil, fmt.Errorf("the columns of table %.100q do not end", d.Name)
+			return nil, fmt.Errorf("unterminated column list of table %.100q", d.Name)
 		}
 		break
 	}
@@ -82,7 +82,7 @@ func ParseCreate(sql string) (*Definition, error) {
 	return d, nil
 }
 
-// creation is a statement that is being read.
+// creation is the state of the parser.
 type creation struct {
 	words []Word
 	at    int
@@ -122,7 +122,7 @@ func (p *creation) name() (string, error) {
 	}
 }
 
-// definition takes the words up to the next comma or the end of the list.
+// definition returns the words up to the next comma or the end of the list.
 func (p *creation) definition() []Word {
 	from, depth := p.at, 0
 	for ; p.at < len(p.words); p.at++ {
@@ -139,10 +139,10 @@ func (p *creation) definition() []Word {
 	return p.words[from:p.at]
 }
 
-// tableRules begin what is said of the whole table and defines no column.
+// tableRules are the words that begin a table constraint.
 var tableRules = []string{"CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN", "EXCLUDE", "LIKE"}
 
-// add takes the definition of a column or a rule of the whole table.
+// add adds the definition of a column or a table constraint.
 func (d *Definition) add(words []Word) error {
 	if len(words) == 0 || !words[0].Named() {
 		return fmt.Errorf("a column of table %.100q has no name", d.Name)
@@ -172,7 +172,7 @@ func (d *Definition) add(words []Word) error {
 	return nil
 }
 
-// addRule looks for a primary key of one column, which stands for the row id when
+// addRule looks for a primary key of one column, which is the row id if
 // its type is INTEGER.
 func (d *Definition) addRule(words []Word) {
 	i := slices.IndexFunc(words, func(w Word) bool { return w.Keyword("PRIMARY") })
@@ -186,7 +186,7 @@ func (d *Definition) addRule(words []Word) {
 	}
 }
 
-// literal is the value at the beginning of words; nil when it is computed.
+// literal returns the value at the beginning of words; nil when it is computed.
 func literal(words []Word) any {
 	if len(words) > 1 && words[0].Symbol("(") {
 		return literal(words[1:])

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// MaxRow is the most that one row may have, in bytes. Readers refuse a larger one:
-// nothing that programs keep of a message comes near to it.
+// MaxRow is the maximum size of a row, in bytes. Readers refuse a larger one:
+// no program stores messages near that size.
 const MaxRow = 64 << 20
 
 // ErrNoTable is the error of a table that a source does not have.
 var ErrNoTable = errors.New("there is no such table")
 
-// ErrMalformed is wrapped by what says that a source is not as its format wants
-// it. The text names the place.
+// ErrMalformed is wrapped by errors of a source that violates its
+// format. The text names the place.
 var ErrMalformed = errors.New("malformed")
 
 // Source is the tables of a program. It is used by one goroutine.
@@ -32,7 +32,7 @@ type Source interface {
 	// returns. Rows may be called again. Errors: ErrNoTable, ErrMalformed, or those
 	// of reading.
 	Rows(ctx context.Context, name string, fn func(*Row) error) error
-	// Close frees the source.
+	// Close closes the source.
 	Close() error
 }
 
@@ -49,22 +49,22 @@ type Row struct {
 	err error
 }
 
-// Err is the first value that could not be what was asked for, with table, column
+// Err returns the first conversion error of a value, with table, column
 // and place; nil when there is none.
 func (r *Row) Err() error { return r.err }
 
-// Fail is an error about the row, with table and place.
+// Fail returns an error about the row, with table and place.
 func (r *Row) Fail(format string, args ...any) error {
 	return fmt.Errorf("table %s, %s: %w", r.Table, r.At, fmt.Errorf(format, args...))
 }
 
 func (r *Row) not(column, want string) {
 	if r.err == nil {
-		r.err = r.Fail("%s is no %s", column, want)
+		r.err = r.Fail("%s is not %s", column, want)
 	}
 }
 
-// Value is what a column holds; nil for NULL and for a column that is not there.
+// Value returns the value of a column; nil for NULL and for a missing column.
 func (r *Row) Value(column string) any {
 	for i, name := range r.Columns {
 		if name == column && i < len(r.Values) {
@@ -74,10 +74,10 @@ func (r *Row) Value(column string) any {
 	return nil
 }
 
-// Null reports whether a column holds nothing.
+// Null reports whether a column is NULL.
 func (r *Row) Null(column string) bool { return r.Value(column) == nil }
 
-// Text is a column as text; "" for NULL.
+// Text returns a column as text; "" for NULL.
 func (r *Row) Text(column string) string {
 	switch v := r.Value(column).(type) {
 	case string:
@@ -92,7 +92,7 @@ func (r *Row) Text(column string) string {
 	return ""
 }
 
-// Bytes is a column as bytes, which are the caller's; nil for NULL. PostgreSQL
+// Bytes returns a column as bytes, which are the caller's; nil for NULL. PostgreSQL
 // writes them as \x and hexadecimal digits.
 func (r *Row) Bytes(column string) []byte {
 	switch v := r.Value(column).(type) {
@@ -115,7 +115,7 @@ func (r *Row) Bytes(column string) []byte {
 	return nil
 }
 
-// Int is a column as a whole number; 0 for NULL.
+// Int returns a column as an integer; 0 for NULL.
 func (r *Row) Int(column string) int64 {
 	switch v := r.Value(column).(type) {
 	case int64:
@@ -124,14 +124,14 @@ func (r *Row) Int(column string) int64 {
 		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
 			return n
 		}
-		r.not(column, "whole number")
+		r.not(column, "an integer")
 	case []byte, float64:
-		r.not(column, "whole number")
+		r.not(column, "an integer")
 	}
 	return 0
 }
 
-// Bool is a column as a truth; false for NULL.
+// Bool returns a column as a bool; false for NULL.
 func (r *Row) Bool(column string) bool {
 	switch v := r.Value(column).(type) {
 	case int64:
@@ -143,20 +143,20 @@ func (r *Row) Bool(column string) bool {
 		case "f", "false", "0", "no", "off", "":
 			return false
 		}
-		r.not(column, "truth")
+		r.not(column, "a boolean")
 	case []byte, float64:
-		r.not(column, "truth")
+		r.not(column, "a boolean")
 	}
 	return false
 }
 
-// layouts are how databases and drivers write a time.
+// layouts are the time formats of databases and drivers.
 var layouts = []string{
 	time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999-07", "2006-01-02 15:04:05.999999999 -0700",
 	"2006-01-02 15:04:05.999999999", "2006-01-02T15:04:05.999999999", "2006-01-02",
 }
 
-// Time is a column as a time; the zero time for NULL. A number counts seconds or,
+// Time returns a column as a time; the zero time for NULL. A number counts seconds or,
 // when it is too large for that, milliseconds since 1970; what names no zone is UTC.
 func (r *Row) Time(column string) time.Time {
 	const manySeconds = 1e11 // of the year 5138; as milliseconds it is 1973
@@ -176,14 +176,14 @@ func (r *Row) Time(column string) time.Time {
 				return at.UTC()
 			}
 		}
-		r.not(column, "time")
+		r.not(column, "a time")
 	case []byte, float64:
-		r.not(column, "time")
+		r.not(column, "a time")
 	}
 	return time.Time{}
 }
 
-// Size is how many bytes the values of the row have, roughly.
+// Size returns how many bytes the values of the row have, roughly.
 func (r *Row) Size() (n int) {
 	for _, v := range r.Values {
 		switch v := v.(type) {

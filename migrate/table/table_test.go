@@ -44,7 +44,7 @@ func TestWhatCannotBeTurnedIsNamedOnce(t *testing.T) {
 	r.Bool("b")
 	r.Bytes("c")
 	r.Time("d")
-	if err := r.Err(); err == nil || err.Error() != "table users, line 7: a is no whole number" {
+	if err := r.Err(); err == nil || err.Error() != "table users, line 7: a is not an integer" {
 		t.Errorf("%v", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Kind is what a word of SQL is.
+// Kind is the kind of an SQL word.
 type Kind byte
 
 // The kinds of words.
@@ -20,7 +20,7 @@ const (
 	Mark // one character of everything else
 )
 
-// Word is a word of SQL, with what stood around it taken off.
+// Word is a word of SQL without its quotes.
 type Word struct {
 	Kind Kind
 	Text string
@@ -34,11 +34,11 @@ func (w Word) Keyword(keyword string) bool {
 // Symbol reports whether the word is that character.
 func (w Word) Symbol(s string) bool { return w.Kind == Mark && w.Text == s }
 
-// Named reports whether the word can name something. SQLite takes texts, too.
+// Named reports whether the word can be a name. SQLite accepts texts, too.
 func (w Word) Named() bool { return w.Kind == Name || w.Kind == Quoted || w.Kind == String }
 
 // Words splits SQL into its words; comments are left out. The error says which
-// quotation does not end, or what no word begins with.
+// quotation is unterminated, or the unexpected character.
 func Words(sql string) (words []Word, err error) {
 	for {
 		var w Word
@@ -65,7 +65,7 @@ func NextWord(sql string) (w Word, rest string, err error) {
 	case (c == 'x' || c == 'X') && len(sql) > 1 && sql[1] == '\'':
 		w, rest, err = quoted(Blob, sql[1:], '\'')
 		if err == nil && !isHex(w.Text) {
-			err = errors.New("a blob has other characters than pairs of hexadecimal digits")
+			err = errors.New("a blob is not made of pairs of hexadecimal digits")
 		}
 		return w, rest, err
 	case isDigit(c), c == '.' && len(sql) > 1 && isDigit(sql[1]):
@@ -106,7 +106,7 @@ func quoted(kind Kind, sql string, quote byte) (Word, string, error) {
 	for rest := sql[1:]; ; {
 		i := strings.IndexByte(rest, quote)
 		if i < 0 {
-			return Word{}, "", fmt.Errorf("what begins with %.20q does not end", sql)
+			return Word{}, "", fmt.Errorf("unterminated %.20q", sql)
 		}
 		text.WriteString(rest[:i])
 		if rest = rest[i+1:]; rest == "" || rest[0] != quote || quote == ']' {
@@ -128,7 +128,7 @@ func isNameByte(c byte) bool {
 	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
-// numberLength is the length of the number that s begins with.
+// numberLength returns the length of the number that s begins with.
 func numberLength(s string) int {
 	n := 0
 	for n < len(s) && (isDigit(s[n]) || s[n] == '.') {

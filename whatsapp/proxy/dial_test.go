@@ -119,7 +119,7 @@ func TestDialErrorNamesItsStep(t *testing.T) {
 		"it asks for a password, socks":   {scheme: "socks5", arrange: func(p *proxytest.Proxy) { p.Ask("a:b") }, step: proxy.Auth, words: "it requires a user and password"},
 		"it refuses the password":         {scheme: "http", login: "user:pa55word", arrange: func(p *proxytest.Proxy) { p.Ask("a:b") }, step: proxy.Auth, words: "it rejected the user and password"},
 		"it refuses the password, socks":  {scheme: "socks5", login: "user:pa55word", arrange: func(p *proxytest.Proxy) { p.Ask("a:b") }, step: proxy.Auth, words: "it rejected the user and password"},
-		"its certificate is untrusted":    {scheme: "https", step: proxy.TLS, words: "signed by nobody who is trusted"},
+		"its certificate is untrusted":    {scheme: "https", step: proxy.TLS, words: "not signed by a trusted authority"},
 		"it has no TLS":                   {scheme: "http", url: "https", step: proxy.TLS, words: "does not speak TLS"},
 		"it cannot reach the server":      {scheme: "http", arrange: func(p *proxytest.Proxy) { p.Route(func(string) string { return "" }) }, step: proxy.Connect, words: "status 502"},
 		"it cannot reach the server, sox": {scheme: "socks5", arrange: func(p *proxytest.Proxy) { p.Route(func(string) string { return "" }) }, step: proxy.Connect, words: "host unreachable"},

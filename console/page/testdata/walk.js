@@ -196,7 +196,7 @@
       want(!sign() && $(".digits").textContent === hostile && !$(".digits *"), "the code is shown, as text");
       stage.answers["POST /instance/one/connect/passkey/confirm"] = () => stage.json(202, {});
       await press("Yes, it is the same");
-      want(!$(".digits") && dialog().textContent.includes("That was all"), "a confirmed code shows progress");
+      want(!$(".digits") && dialog().textContent.includes("Done. WhatsApp"), "a confirmed code shows progress");
       Object.assign(status, { state: "open", connectionStatus: "ONLINE", passkey: null });
       await looked();
       want(!dialog(), "the dialog ends with the link");

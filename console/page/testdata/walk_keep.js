@@ -107,7 +107,7 @@ window.further = ({ $, all, at, button, dialog, hostile, later, menu, press, sig
       all("dialog .chosen-names .check input")[0].click();
       await type(dialog().querySelector("textarea"), "4915112345678\n4915100000000");
       await pick(dialog().querySelector("select"), "");
-      await press("Make the key", dialog());
+      await press("Create the key", dialog());
       await later(300);
       want(JSON.stringify(body) === JSON.stringify({ name: hostile, instances: ["one"], scopes: ["read", "send"], recipients: ["4915112345678", "4915100000000"] }), "it opens what was chosen: " + JSON.stringify(body));
       want(dialog().querySelector("input[readonly]").value === "pk_" + hostile && button("Copy", dialog()) && !$("dialog img"), "its text is shown for copying");
@@ -274,7 +274,7 @@ window.further = ({ $, all, at, button, dialog, hostile, later, menu, press, sig
       await press("New key");
       await type(dialog().querySelector("input"), "half done");
       stage.signedIn = false;
-      await press("Make the key", dialog());
+      await press("Create the key", dialog());
       await later(500);
       want(all("dialog[open]").some((one) => one.textContent.includes("Sign in again")) && all("dialog[open] input").some((one) => one.value === "half done"), "both dialogs are open");
       const again = all("dialog[open]").find((one) => one.textContent.includes("Sign in again"));

@@ -121,7 +121,7 @@
       await type(".found input", "ORDER");
       await later(500);
       want(all(".found .message").length >= 2 && $(".found [role=status]").textContent.includes("found") && stage.asked.some((one) => one.includes("query=ORDER")), "the server searches");
-      await press("End the search");
+      await press("Close the search");
       want($(".composer") && last(), "and the chat is shown again");
     },
     async "the progress of a batch is shown live"() {
@@ -138,7 +138,7 @@
         stage.tell({ type: "batch", batch: { ...one, status: "PROCESSING", counts: { ...counts, processed: counts.processed + i * 2, success: counts.success + i * 2, pending: counts.pending - i * 2 } } });
         await later(1000);
       }
-      want(/1\d\d a minute · about/.test($(".progress-card").textContent) && $(".done").textContent.includes(String(counts.processed + 10)), "how fast it goes, and how long it takes: " + $(".progress-card").textContent);
+      want(/1\d\d per minute · about/.test($(".progress-card").textContent) && $(".done").textContent.includes(String(counts.processed + 10)), "how fast it goes, and how long it takes: " + $(".progress-card").textContent);
     },
     async "a batch is paused, stopped, deleted and retried"() {
       const id = stage.batches[0].id;

@@ -29,7 +29,7 @@ export default {
 "pair.taken": "El teléfono leyó el código. WhatsApp completa el vínculo.",
 "pair.waits": "Esperando a WhatsApp.",
 "pair.checks": "WhatsApp comprueba la respuesta. Ten el teléfono a mano, desbloqueado.",
-"pair.completes": "Eso era todo. WhatsApp completa el vínculo.",
+"pair.completes": "Listo. WhatsApp completa el vínculo.",
 "pair.done": "{name} está vinculada.",
 "pair.again": "Nuevo código",
 "pair.ended.title": "Ningún teléfono leyó el código",

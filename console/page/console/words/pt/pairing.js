@@ -29,7 +29,7 @@ export default {
 "pair.taken": "O telefone leu o código. O WhatsApp conclui o vínculo.",
 "pair.waits": "Esperando o WhatsApp.",
 "pair.checks": "O WhatsApp verifica a resposta. Tenha o telefone à mão, desbloqueado.",
-"pair.completes": "Era tudo. O WhatsApp conclui o vínculo.",
+"pair.completes": "Pronto. O WhatsApp conclui o vínculo.",
 "pair.done": "{name} está vinculada.",
 "pair.again": "Novo código",
 "pair.ended.title": "Nenhum telefone leu o código",
