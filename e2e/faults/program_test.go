@@ -158,7 +158,7 @@ func TestSchemaPrintsEveryBucketWithItsOwner(t *testing.T) {
 	if status != 0 {
 		t.Fatal(output)
 	}
-	for _, bucket := range []string{"meta", "outbox_due", "instance_name", "webhook", "message_key", "device", "lid_map", "batch_item"} {
+	for _, bucket := range []string{"meta", "outbox", "delivery_due", "instance_name", "webhook", "message_key", "device", "lid_map", "batch_item"} {
 		if !strings.Contains(output, "\n"+bucket+" ") && !strings.HasPrefix(output, bucket+" ") {
 			t.Errorf("%s is missing:\n%s", bucket, output)
 		}

@@ -28,7 +28,7 @@ func damagedFile(t *testing.T) (o *rig.Operator, image []byte) {
 				return err
 			}
 		}
-		return errors.Join(tx.Delete("instance", store.Key(1)), tx.Delete("outbox_due", first(tx, "outbox_due")))
+		return errors.Join(tx.Delete("instance", store.Key(1)), tx.Delete("delivery_due", first(tx, "delivery_due")))
 	})
 	image, err := os.ReadFile(rich)
 	if err != nil {

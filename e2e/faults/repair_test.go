@@ -17,6 +17,8 @@ import (
 	"github.com/google/uuid"
 
 	"postern/app"
+	"postern/delivery"
+	"postern/delivery/outbox"
 	"postern/e2e/rig"
 	"postern/store"
 	"postern/store/pages"
@@ -42,6 +44,7 @@ func richFile(t *testing.T) string {
 	if err := os.WriteFile(path, raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	brought(t, path)
 	edit(t, path, func(tx *store.Tx) error {
 		upload, group := uuid.UUID{7}, "1-2@g.us"
 		key := []byte("u-and-some-key")
@@ -75,6 +78,22 @@ func richFile(t *testing.T) string {
 		t.Fatalf("of a whole file: %q", faults)
 	}
 	return path
+}
+
+// brought brings a file to the current schema, as the next start would.
+func brought(t *testing.T, path string) {
+	t.Helper()
+	s, err := store.Open(store.Options{Path: path, Buckets: app.Buckets(), NoSync: true, MinFree: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	box, err := outbox.Open(s)
+	if err == nil {
+		_, err = delivery.Open(s, delivery.Config{Outbox: box, Log: true})
+	}
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func edit(t *testing.T, path string, fn func(*store.Tx) error) {
@@ -130,7 +149,7 @@ var missed = []string{
 	"instance", "instance_name", "message", "message_key", "message_chat", "contact_jid", "lid_map",
 	"batch", "batch_spec", "batch_message", "batch_item", "batch_owner", "batch_open",
 	"media_upload", "media_upload_id", "idempotency_time",
-	"outbox", "outbox_state", "outbox_due", "outbox_owner", "outbox_replay", "outbox_batch",
+	"outbox", "outbox_state", "outbox_owner", "outbox_replay", "outbox_batch",
 	"delivery_due", "delivery_lane", "delivery_line", "delivery_backlog",
 }
 
@@ -294,7 +313,7 @@ func TestProgramStartsOnARepairedFile(t *testing.T) {
 		if messages, err = tx.Count("message", nil); err != nil {
 			return err
 		}
-		return errors.Join(tx.Delete("instance", store.Key(1)), tx.Delete("outbox_due", first(tx, "outbox_due")))
+		return errors.Join(tx.Delete("instance", store.Key(1)), tx.Delete("delivery_due", first(tx, "delivery_due")))
 	})
 	run(1, "only the name of an instance is left", "check")
 	run(2, "--yes", "check", "--repair")
