@@ -52,7 +52,7 @@ func TestWhatIsAttachedKeepsItsPlace(t *testing.T) {
 	}
 }
 
-// TestCloseCommitsWhatIsAttached, with nobody asking.
+// TestCloseCommitsWhatIsAttached, without a request for a commit.
 func TestCloseCommitsWhatIsAttached(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openTest(t, path)

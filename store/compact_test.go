@@ -334,7 +334,7 @@ func TestNothingHoldsTheCopyOpenWhenItIsPutInPlace(t *testing.T) {
 	}
 }
 
-// TestTheCopyIsWrittenToTheFileThatWasMade, whoever puts a link in its place: root may
+// TestTheCopyIsWrittenToTheFileThatWasMade, even if a link is put in its place: root may
 // compact a file in a folder of another user.
 func TestTheCopyIsWrittenToTheFileThatWasMade(t *testing.T) {
 	path, _ := holey(t)

@@ -239,8 +239,8 @@ func begin(s *Store, group ...*update) {
 	s.kick <- struct{}{}
 }
 
-// TestReadersDoNotHoldUpAFileThatOutgrowsItsMapping: bbolt maps the file anew
-// when there is no reader, and the commit itself keeps one for the others.
+// TestReadersDoNotHoldUpAFileThatOutgrowsItsMapping: bbolt remaps the file when there is
+// no reader, and the commit itself keeps a read transaction for the readers.
 func TestReadersDoNotHoldUpAFileThatOutgrowsItsMapping(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openTest(t, path)

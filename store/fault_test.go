@@ -162,7 +162,8 @@ func TestAnUpdateThatIsRefusedDoesNotReadTheFile(t *testing.T) {
 	if err := refuse(); !errors.Is(err, no) {
 		t.Fatal(err)
 	}
-	// bbolt would walk into these pages in a goroutine that nobody shields.
+	// bbolt would read these pages in a goroutine of its own, where the panic is not
+	// recovered.
 	breakages["pages that are no pages"](t, path)
 	for range 3 {
 		if err := refuse(); !errors.Is(err, no) || fatal.Load() != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// added counts what the closures of one commit added, and is told when it is written.
+// added counts what the closures of one commit added, and calls told when it is written.
 type added struct {
 	n    uint64
 	err  error

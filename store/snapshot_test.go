@@ -41,9 +41,9 @@ func alone(t *testing.T, path string) {
 	}
 }
 
-// Each commit of a writer changes three records at places far apart; a snapshot has all
-// three or none, each commit that was told before it began, and none that began after
-// it was there.
+// Each commit of a writer changes three records at places far apart. A snapshot has all
+// three or none, each commit that returned before the snapshot began, and none that began
+// after it was made.
 func TestASnapshotIsOneMomentOfTheFileWhileOthersWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openTest(t, path)
