@@ -139,8 +139,8 @@ func TestACopyWithNewHeadsIsOpenedByBboltWithItsPages(t *testing.T) {
 	}
 }
 
-// BenchmarkWhatACommitWrote is of a commit of one record to a file of 5 GB, whose size
-// is only said.
+// BenchmarkWhatACommitWrote measures a commit of one record to a file that claims a size
+// of 5 GB.
 func BenchmarkWhatACommitWrote(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "f.db")
 	db := open(b, path)
