@@ -339,8 +339,8 @@ func TestWhenTooMuchWaitsWhatFollowsTheCancelledLeaves(t *testing.T) {
 	})
 }
 
-// TestARelayThatHasJustStartedIsNotHeldToBeStalled: whoever asks before its loops
-// had their first turn hears that all is well.
+// TestARelayThatHasJustStartedIsNotHeldToBeStalled: before the first turn of its loops,
+// the relay reports no silence.
 func TestARelayThatHasJustStartedIsNotHeldToBeStalled(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		if silent := time.Since(c.relay.Stats().LastTurn); silent > time.Second {

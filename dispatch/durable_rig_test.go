@@ -20,8 +20,8 @@ import (
 	"postern/store"
 )
 
-// town is a relay of durable events in a bubble, with receivers that are
-// functions, told apart by their host.
+// town is a relay of durable events in a bubble, with receivers that are functions, one
+// for each host.
 type town struct {
 	t      *testing.T
 	s      *file

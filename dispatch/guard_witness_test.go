@@ -141,8 +141,8 @@ func postTo(t *testing.T, s *Sender, target string) Outcome {
 	return s.Post(t.Context(), target, batchHeaders(event.BatchCreated), nil)
 }
 
-// neverLookedUp tells of names without a letter: Go's resolver asks nobody for
-// them, where C's reads an address.
+// neverLookedUp reports whether a name without a letter was not looked up: Go's resolver
+// sends no query for it, where C's reads an address.
 func neverLookedUp(host string, err error) bool {
 	dns, ok := errors.AsType[*net.DNSError](err)
 	return ok && dns.IsNotFound && strings.Trim(host, "0123456789.") == ""

@@ -38,7 +38,7 @@ func TestOutcomesThatWaitForACommitHoldUpNoOther(t *testing.T) {
 	}
 }
 
-// late is told of batch events, and takes its time over it.
+// late receives batch events, and sleeps for each.
 type late time.Duration
 
 func (l late) PublishBatch(event.Kind, uuid.UUID, uint64, []byte) { time.Sleep(time.Duration(l)) }

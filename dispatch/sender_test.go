@@ -163,8 +163,8 @@ func TestTheTimeoutCoversTheAnswersBody(t *testing.T) {
 	}
 }
 
-// TestAnAnswerThatTakesTheConnectionOverIsARefusal: only 2xx counts, and whatever is
-// behind the answer, nobody waits for it.
+// TestAnAnswerThatTakesTheConnectionOverIsARefusal: only 2xx counts, and the sender does
+// not read what follows the answer.
 func TestAnAnswerThatTakesTheConnectionOverIsARefusal(t *testing.T) {
 	url, _ := rawReceiver(t, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: anything\r\n\r\n")
 	ended := make(chan Outcome, 1)
@@ -299,8 +299,8 @@ func TestEndlessHeadersAreAFailure(t *testing.T) {
 	}
 }
 
-// TestAFailureTellsWhyAndNotWhere: the reason is stored with batch events and
-// shown to whoever tries a webhook.
+// TestAFailureTellsWhyAndNotWhere: the reason is stored with batch events and shown to
+// users who test a webhook.
 func TestAFailureTellsWhyAndNotWhere(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
