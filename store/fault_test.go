@@ -38,7 +38,7 @@ func breakable(t *testing.T) (s *Store, path string, fatal *atomic.Pointer[error
 	return s, path, fatal
 }
 
-// breakages are what can become of the file below a running store.
+// breakages are the kinds of damage to the file of a running store.
 var breakages = map[string]func(t *testing.T, path string){
 	"cut off": func(t *testing.T, path string) {
 		t.Helper()

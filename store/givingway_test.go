@@ -58,7 +58,7 @@ func TestABackupRestsWhileOthersCommit(t *testing.T) {
 	}
 }
 
-// TestARestIsShort, however long a slow reader of a backup has taken.
+// TestARestIsShort, however long a slow reader of a backup took.
 func TestARestIsShort(t *testing.T) {
 	s := &Store{}
 	now, slept := time.Unix(1, 0), time.Duration(0)

@@ -28,8 +28,8 @@ func (a *added) Finish(tx *Tx) error {
 	return a.err
 }
 
-// TestWhatACommitSharesIsWrittenOnceBehindTheLastOfIt: with what each closure added, but for one
-// that failed, and in the same commit.
+// TestWhatACommitSharesIsWrittenOnceBehindTheLastOfIt: with the additions of each
+// closure, except a failed one, and in the same commit.
 func TestWhatACommitSharesIsWrittenOnceBehindTheLastOfIt(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "s.db"))
 	var written []uint64
