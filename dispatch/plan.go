@@ -210,8 +210,8 @@ func (p *plan) take() (d posting, number uint64, ok bool) {
 	return d, p.attempts, true
 }
 
-// next returns the host whose turn it is, or nil if no delivery may be sent. It passes
-// over hosts with flights only, so the search is short however many wait.
+// next returns the host whose turn it is, or nil if no delivery may be sent. The search
+// skips only hosts with flights, so it is short however many wait.
 func (p *plan) next() *host {
 	if p.flying-p.late >= p.workers || p.flying >= 2*p.workers {
 		return nil
