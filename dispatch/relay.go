@@ -290,23 +290,23 @@ type RelayStats struct {
 	Open      bool // the breaker holds deliveries back
 
 	// Of durable instance events, all destinations together.
-	Lanes         int // destinations with something waiting that may be sent
-	LanesOpen     int // of these, those that are held to be down
+	Lanes         int // destinations with a delivery that may be sent
+	LanesOpen     int // of these, those with an open breaker
 	LanesInFlight int
 	Expired       uint64 // since Start
 	Removed       uint64 // cancelled with their destination, since Start
 
 	Wakes RelayWakes // since Start
 
-	LastTurn time.Time // of the loop that was silent for longest
+	LastTurn time.Time // of the loop with the longest silence
 }
 
-// RelayWakes is how often the loops of a relay went on after they had waited.
+// RelayWakes counts how often the loops of a relay woke.
 type RelayWakes struct {
-	Outbox  uint64 // that follows the outbox
-	Events  uint64 // that follows the stored events of instances
-	Feeders uint64 // those of the destinations, all together
-	Settles uint64 // that stores outcomes
+	Outbox  uint64 // the loop that follows the outbox
+	Events  uint64 // the loop that follows the stored events of instances
+	Feeders uint64 // the feeders of all destinations together
+	Settles uint64 // the loop that stores outcomes
 }
 
 type wakes struct {

@@ -64,8 +64,8 @@ func openFile(path string, sch schema, noSync bool) (*bolt.DB, *survey, error) {
 }
 
 // create builds a complete empty file under another name and links it to its place. A
-// crash leaves either no file or a whole one, and a second process that creates the file
-// at the same moment fails instead of replacing it.
+// crash leaves either no file or a whole one. A second process that creates the file at
+// the same moment keeps the first one's file instead of replacing it.
 func create(path string, sch schema) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+leftoverSuffix+"*")
 	if err != nil {
