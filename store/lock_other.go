@@ -17,7 +17,7 @@ func lockFile(path string) (*os.File, error) { return openPlain(path, os.O_RDWR)
 // lockShared opens the file for reading.
 func lockShared(path string) (*os.File, error) { return openPlain(path, os.O_RDONLY) }
 
-// LockName reports whether a folder or file exists. There are no locks for them here, and
+// LockName checks that a folder or file exists. There are no locks for them here, and
 // what a program has open cannot be removed.
 func LockName(path string) (unlock func() error, err error) {
 	if _, err := os.Stat(path); err != nil {

@@ -222,8 +222,8 @@ func (w *needing) record(r pages.Record) error {
 	return w.hold(r.Key, w.needs(r.Key, value))
 }
 
-// hold reports the needs that are not met. For an orphan, the remaining needs are
-// ignored.
+// hold reports the needs that are not met. For an orphan, it reports only the need that
+// makes it one.
 func (w *needing) hold(key []byte, needs []Need) error {
 	var unmet []lack
 	for _, n := range needs {
