@@ -9,24 +9,24 @@ import (
 	"postern/store"
 )
 
-// An event of a line need not wait until the file has the outcome of the one before
-// it: that it was accepted is enough. Otherwise a line would be as slow as a commit for
-// each event, and one that falls behind would stay there. What a crash takes of the
-// outcomes is delivered again, from the first of them on and in the same order.
+// An event of a line need not wait until the outcome of the previous one is in the file:
+// it is enough that the receiver accepted that one. Otherwise a line would take a commit
+// for each event, and one that falls behind would stay behind. If a crash loses outcomes,
+// their events are delivered again, from the first of them on and in the same order.
 
-// maxAhead is how many go out in a row that way. It bounds how much of it one line can
-// have repeated, and how long it keeps its place.
+// maxAhead bounds the events that leave in a row this way, and therefore how many of one
+// line a crash can repeat, and how long a line keeps its place.
 const maxAhead = 64
 
-// ahead takes what waits behind a delivery that was accepted, to go out in the same
-// place. It finds nothing where somebody else waits for that place.
+// ahead takes the delivery that waits behind an accepted one, to be sent in the same
+// place. It finds nothing if another lane waits for that place.
 func (l *lane) ahead(f flight, p parcel) (next flight, found bool) {
 	if f.ahead+1 >= maxAhead || l.outbox() || !p.inLine || l.r.budget.wanted(f.seat) {
 		return next, false
 	}
 	behind, found, err := l.file.behind(p)
 	if err != nil || !found || !isDue(behind.At, time.Now()) {
-		return next, false // it comes when the file has the outcome
+		return next, false // it comes when the outcome is in the file
 	}
 	if next, found = l.board.ahead(behind.Line, behind.Seq); !found {
 		return next, false
@@ -35,8 +35,9 @@ func (l *lane) ahead(f flight, p parcel) (next flight, found bool) {
 	return next, true
 }
 
-// ahead is launch for what follows in a line, in the place of what was just accepted.
-// It takes nothing when the receiver has failed since, or others wait on the board.
+// ahead is launch for the next delivery of a line, in the place of the one just accepted.
+// It takes nothing if the receiver has failed since, or if other entries wait on the
+// board.
 func (b *board) ahead(is uuid.UUID, seq uint64) (f flight, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -49,7 +50,7 @@ func (b *board) ahead(is uuid.UUID, seq uint64) (f flight, ok bool) {
 	return flight{line: l, seq: seq, era: b.era, probe: b.breaker.sent(time.Now())}, true
 }
 
-// behind finds what waits behind a delivery in its line.
+// behind finds the delivery that waits behind another in its line.
 func (r records) behind(p parcel) (next row, found bool, err error) {
 	err = r.store.View(func(tx *store.Tx) (err error) {
 		var d delivery.Due
@@ -60,5 +61,5 @@ func (r records) behind(p parcel) (next row, found bool, err error) {
 	return next, found, err
 }
 
-// behind finds nothing: the board has the lines of the outbox.
+// behind finds nothing: the board keeps the lines of the outbox.
 func (entries) behind(parcel) (next row, found bool, err error) { return next, false, nil }

@@ -10,9 +10,9 @@ import (
 	"postern/event"
 )
 
-// TestALineIsNotAsSlowAsACommitForEachEvent: with a disk that takes a tenth of a
-// second, and a receiver that takes ten milliseconds, a line keeps up with what comes
-// faster than ten times a second, in its order and each event once.
+// TestALineIsNotAsSlowAsACommitForEachEvent: with a disk that takes a tenth of a second
+// and a receiver that takes ten milliseconds, a line keeps up with more than ten events a
+// second, in order and each event once.
 func TestALineIsNotAsSlowAsACommitForEachEvent(t *testing.T) {
 	for _, order := range []event.Order{event.OrderChat, event.OrderInstance} {
 		t.Run(string(order), func(t *testing.T) {
@@ -42,8 +42,8 @@ func TestALineIsNotAsSlowAsACommitForEachEvent(t *testing.T) {
 	}
 }
 
-// TestWhatIsRefusedHoldsItsLine although the file is slow: nothing that comes behind
-// it is sent before it was accepted.
+// TestWhatIsRefusedHoldsItsLine although the file is slow: no later event is sent before
+// the refused one was accepted.
 func TestWhatIsRefusedHoldsItsLine(t *testing.T) {
 	for _, status := range []int{503, 422, 0} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
@@ -74,8 +74,8 @@ func TestWhatIsRefusedHoldsItsLine(t *testing.T) {
 	}
 }
 
-// TestAStopGivesBackWhatIsAhead: what was accepted is stored, what was not is sent by
-// the next start, and nothing comes twice.
+// TestAStopGivesBackWhatIsAhead: accepted events are stored, the others are sent by the
+// next start, and none is sent twice.
 func TestAStopGivesBackWhatIsAhead(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
@@ -93,7 +93,7 @@ func TestAStopGivesBackWhatIsAhead(t *testing.T) {
 	})
 }
 
-// TestALineDoesNotKeepThePlaceOfOthers: while one has a long backlog, the first events
+// TestALineDoesNotKeepThePlaceOfOthers: while a line has a long backlog, the first events
 // of other lines wait for one of its events, and not for all.
 func TestALineDoesNotKeepThePlaceOfOthers(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {

@@ -88,12 +88,12 @@ func BenchmarkQueue(b *testing.B) {
 	compare(b, url, queued)
 }
 
-// BenchmarkOutbox takes entries that are committed and ends when all are
-// acknowledged in the file.
+// BenchmarkOutbox starts with committed entries and ends when all are acknowledged in the
+// file.
 func BenchmarkOutbox(b *testing.B) { benchmarkOutbox(b, false) }
 
-// BenchmarkOutboxLive has 200 batches commit one entry at a time meanwhile, so
-// that their commits are part of the time.
+// BenchmarkOutboxLive has 200 batches commit one entry at a time during the run, so that
+// their commits are part of the time.
 func BenchmarkOutboxLive(b *testing.B) { benchmarkOutbox(b, true) }
 
 func benchmarkOutbox(b *testing.B, live bool) {

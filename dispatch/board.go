@@ -8,71 +8,71 @@ import (
 	"github.com/google/uuid"
 )
 
-// Bounds of what the lane of the outbox keeps in memory: entries in all, and of
-// one batch, so that a batch with very many leaves room for the others.
+// Bounds of the entries that the lane of the outbox keeps in memory: in total, and of one
+// batch, so that a very large batch leaves room for others.
 const (
 	boardSize = 2048
 	lineSize  = 64
 )
 
-// board is the memory of a lane: entries that are due, in a line per batch, so
-// that the events of one batch go out one after the other. It holds numbers
-// only; bodies are read when they are sent. In lanes of package delivery each
-// entry is a line of its own, since an order is kept by what is due at all.
+// board is the memory of a lane: the entries that are due, in one line per batch, so that
+// the events of a batch are sent one after the other. It holds numbers only; bodies are
+// read when they are sent. In lanes of package delivery each entry is a line of its own,
+// since only the first record of an ordered line is due.
 //
-// When the breaker opens, the board is emptied and filled again with what is
-// pending, the oldest first and whether due or not: the probes are then the
-// first of their batches, and so is what a success lets out.
+// When the breaker opens, the board is emptied and filled again with the pending entries,
+// oldest first and whether due or not. The probes, and the entries that a success
+// releases, are then the first of their batches.
 type board struct {
-	size int // entries at most
-	most int // in flight at most; 0: as many as there are senders
-	// wanted is called when something may go out, but for what the feeder itself
-	// put here and what a sender's landing allows: they look themselves. nil:
-	// senders wait at work.
+	size int // maximum number of entries
+	most int // maximum in flight; 0: as many as there are senders
+	// wanted is called when an entry may be sent. It is not called for entries that the
+	// feeder itself put here or for what the landing of a sender allows: both check by
+	// themselves. nil: senders wait at work.
 	wanted func()
 
 	mu      sync.Mutex
-	work    *sync.Cond // for workers: a line is ready, or the breaker thinks otherwise
-	calm    *sync.Cond // for drain: there is less to do
+	work    *sync.Cond // for workers: a line is ready, or the breaker changed its state
+	calm    *sync.Cond // for drain: fewer entries are left
 	lines   map[uuid.UUID]*line
-	ready   []*line         // with something waiting and nothing in flight
-	rush    []*line         // the same, of what does not wait for the breaker
+	ready   []*line         // lines with a waiting entry and none in flight
+	rush    []*line         // the same, for lines that do not wait for the breaker
 	known   map[uint64]bool // on the board, in flight, or answered and not yet stored; true: whether due or not
-	urged   map[uint64]bool // of the known ones, those that were asked for when they were here
+	urged   map[uint64]bool // those of known that were requested while they were here
 	damaged map[uint64]bool // entries that can never be read
 	flying  int             // deliveries in flight
 	reached uint64          // newest sequence that the feeder has seen
-	slowest time.Duration   // that an accepted delivery took
-	proven  bool            // the receiver accepted, and did not fail since
-	pace    time.Duration   // that it takes to accept, the shorter times counting for more
+	slowest time.Duration   // the longest time in which a delivery was accepted
+	proven  bool            // the receiver accepted, and has not failed since
+	pace    time.Duration   // a weighted time to accept, in which shorter times count for more
 	breaker breaker
 	era     uint64      // how often the breaker has closed
-	sweep   bool        // the feeder has to begin a sweep
-	unsweep bool        // the feeder has to end it: due times count again
+	sweep   bool        // the feeder must begin a sweep
+	unsweep bool        // the feeder must end it: due times count again
 	timer   *time.Timer // wakes for the breaker's next probe
 	closed  bool
 }
 
-// line is the due entries of one batch.
+// line holds the due entries of one batch.
 type line struct {
 	batch   uuid.UUID
 	waiting []uint64
 	last    uint64 // highest sequence that was put here
-	more    bool   // entries after last are due that found no room
+	more    bool   // due entries after last found no room
 	busy    bool   // one is in flight, or failed and is not stored yet
 	once    bool   // it has one attempt and does not wait for the breaker
 }
 
-// flight is one entry on its way.
+// flight is one entry between the start of its POST and its outcome.
 type flight struct {
 	line   *line
 	seq    uint64
-	probe  uint64 // the breaker's number for it, 0 when it is none
+	probe  uint64 // the breaker's number for it, 0 if it is no probe
 	anyway bool   // whether due or not
 	detour bool   // a probe that is not the first of its batch
-	era    uint64 // of the board when it went out
-	seat   seat   // that it has in the budget
-	ahead  int    // how many of its line went out before it whose outcome the file may not have
+	era    uint64 // of the board when it was sent
+	seat   seat   // its place in the budget
+	ahead  int    // how many of its line were sent before it whose outcomes may not be in the file
 }
 
 func newBoard() *board {
@@ -81,16 +81,16 @@ func newBoard() *board {
 	return b
 }
 
-// offer puts a due entry on the board. It reports false when the board is
-// full. An entry whose line is full is left out and the line marked, to be
-// filled up from the batch's own index; one that is tried again goes to the
-// line all the same, since it stands before what the mark speaks of. anyway is
-// for one that is to be sent whether due or not.
+// offer puts a due entry on the board. It returns false if the board is full. If the line
+// of an entry is full, offer leaves the entry out and marks the line, which is later
+// filled from the batch's own index. An entry that is tried again goes to a marked line
+// all the same, since it precedes the entries that the mark stands for. anyway is set for
+// an entry that is sent whether due or not.
 func (b *board) offer(batch uuid.UUID, seq uint64, anyway bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.sweep || b.has(seq) {
-		return true // a sweep will come to it
+		return true // a sweep will reach it
 	}
 	l := b.lines[batch]
 	if l != nil && seq > l.last && (l.more || len(l.waiting) >= lineSize) {
@@ -104,8 +104,8 @@ func (b *board) offer(batch uuid.UUID, seq uint64, anyway bool) bool {
 	return true
 }
 
-// offerOnce is offer for an entry that has a line of its own and does not wait
-// for the breaker. urged is for one that is asked for now.
+// offerOnce is offer for an entry that has a line of its own and does not wait for the
+// breaker. urged is set for an entry that is requested now.
 func (b *board) offerOnce(batch uuid.UUID, seq uint64, urged bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -122,23 +122,23 @@ func (b *board) offerOnce(batch uuid.UUID, seq uint64, urged bool) bool {
 	return true
 }
 
-// noteUrged remembers until its outcome is stored that an entry which is here was
-// asked for. The caller holds b.mu.
+// noteUrged remembers, until its outcome is stored, that an entry on the board was
+// requested. The caller holds b.mu.
 func (b *board) noteUrged(seq uint64, urged bool) {
 	if _, here := b.known[seq]; here && urged {
 		b.urged[seq] = true
 	}
 }
 
-// has reports whether an entry is on the board already, or can never be sent.
-// The caller holds b.mu.
+// has reports whether an entry is already on the board, or can never be sent. The caller
+// holds b.mu.
 func (b *board) has(seq uint64) bool {
 	_, known := b.known[seq]
 	return known || b.damaged[seq]
 }
 
-// put adds an entry to its line, before those of the batch that were emitted
-// later. The caller holds b.mu.
+// put adds an entry to its line, before the later entries of the batch. The caller holds
+// b.mu.
 func (b *board) put(batch uuid.UUID, seq uint64, anyway bool) {
 	l := b.lines[batch]
 	if l == nil {
@@ -155,8 +155,8 @@ func (b *board) put(batch uuid.UUID, seq uint64, anyway bool) {
 	}
 }
 
-// fill puts a batch's next entries, in order, on its marked line. more tells
-// that there are further ones.
+// fill puts a batch's next entries, in order, on its marked line. more says that there
+// are further ones.
 func (b *board) fill(batch uuid.UUID, seqs []uint64, last uint64, more, anyway bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -173,7 +173,7 @@ func (b *board) fill(batch uuid.UUID, seqs []uint64, last uint64, more, anyway b
 	b.tidy(l)
 }
 
-// thin returns a marked line that runs low, with its last sequence.
+// thin returns a marked line with few entries left, and its last sequence.
 func (b *board) thin() (batch uuid.UUID, last uint64, found bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -185,7 +185,7 @@ func (b *board) thin() (batch uuid.UUID, last uint64, found bool) {
 	return batch, 0, false
 }
 
-// room reports how many entries fit.
+// room returns the number of entries that fit.
 func (b *board) room() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// What becomes of an entry that leaves the board: it goes out, is answered, and
-// its outcome is stored.
+// This file handles entries that leave the board: they are sent, answered, and their
+// outcome is stored.
 
-// next blocks until an entry may be sent; ok is false when the board is
-// closed.
+// next blocks until an entry may be sent; ok is false if the board is closed.
 func (b *board) next() (f flight, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -23,7 +22,7 @@ func (b *board) next() (f flight, ok bool) {
 	return b.launch(), true
 }
 
-// take is next for who does not wait; ok is false when nothing may be sent now.
+// take is next without the wait; ok is false if nothing may be sent now.
 func (b *board) take() (f flight, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -33,8 +32,8 @@ func (b *board) take() (f flight, ok bool) {
 	return b.launch(), true
 }
 
-// place returns the kind of place that what goes out next needs; ok is false
-// when nothing may be sent now.
+// place returns the kind of place that the next entry needs; ok is false if nothing may
+// be sent now.
 func (b *board) place() (p place, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -50,7 +49,7 @@ func (b *board) place() (p place, ok bool) {
 	}
 }
 
-// sendable reports whether something may go out now. The caller holds b.mu.
+// sendable reports whether an entry may be sent now. The caller holds b.mu.
 func (b *board) sendable() bool {
 	if b.most > 0 && b.flying >= b.limit() {
 		return false
@@ -58,7 +57,7 @@ func (b *board) sendable() bool {
 	return len(b.rush) > 0 || len(b.ready) > 0 && b.allowed()
 }
 
-// limit is how many may be in flight. The caller holds b.mu.
+// limit returns how many may be in flight. The caller holds b.mu.
 func (b *board) limit() int {
 	switch {
 	case !b.proven:
@@ -79,8 +78,7 @@ func (b *board) paced(took time.Duration) {
 	b.pace += (took - b.pace) / share
 }
 
-// launch takes the next entry off its line. The caller holds b.mu, and knows that
-// there is one.
+// launch takes the next entry off its line. There must be one. The caller holds b.mu.
 func (b *board) launch() flight {
 	from := &b.ready
 	if len(b.rush) > 0 {
@@ -103,7 +101,7 @@ func (b *board) launch() flight {
 	return f
 }
 
-// allowed asks the breaker, and arms the timer when it says later.
+// allowed asks the breaker, and arms the timer if the breaker says later.
 func (b *board) allowed() bool {
 	ok, again := b.breaker.allows(time.Now())
 	if ok || again.IsZero() {
@@ -123,10 +121,10 @@ func (b *board) wake() {
 	b.calm.Broadcast()
 }
 
-// answered notes the receiver's answer. One that takes the event frees the
-// line: the batch's next entry need not wait until the outcome is stored. After
-// a failure of the receiver it does, since the entry may come back before it.
-// It reports whether the breaker opened, or closed, by the answer.
+// answered notes the receiver's answer. An accepted event frees the line: the batch's
+// next entry need not wait until the outcome is stored. After a failure of the receiver
+// it must wait, since the failed entry may return before it. answered reports whether the
+// answer opened or closed the breaker.
 func (b *board) answered(f flight, o Outcome) (opened, closed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -150,11 +148,11 @@ func (b *board) answered(f flight, o Outcome) (opened, closed bool) {
 		b.restart()
 		b.calm.Broadcast()
 	}
-	b.work.Signal() // a next probe
+	b.work.Signal() // for the next probe
 	return opened, closed
 }
 
-// broadcast tells all who send. The caller holds b.mu.
+// broadcast wakes all senders. The caller holds b.mu.
 func (b *board) broadcast() {
 	b.work.Broadcast()
 	if b.wanted != nil {
@@ -162,8 +160,7 @@ func (b *board) broadcast() {
 	}
 }
 
-// skipped takes back an entry that was not attempted. A damaged one is not
-// offered again.
+// skipped returns an entry that was not attempted. A damaged one is not offered again.
 func (b *board) skipped(f flight, damaged bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -176,7 +173,7 @@ func (b *board) skipped(f flight, damaged bool) {
 	b.free(f.line)
 }
 
-// free ends the turn of a line, and tells who sends. The caller holds b.mu.
+// free ends the turn of a line and wakes the senders. The caller holds b.mu.
 func (b *board) free(l *line) {
 	b.release(l)
 	if b.wanted != nil {
@@ -191,15 +188,15 @@ func (b *board) release(l *line) {
 		b.ready = append(b.ready, l)
 	}
 	b.tidy(l)
-	// The worker that landed it comes back itself; one more is enough for what
-	// its landing allows, a next entry of the line or a next probe.
+	// The worker that landed the entry continues by itself. One more is enough for what
+	// the landing allows, a next entry of the line or a next probe.
 	b.work.Signal()
 }
 
-// settled forgets an entry whose outcome is stored. One that failed while the
-// receiver was down stays on the board, whatever its backoff: as long as the
-// breaker is open, or when a success was seen since it went out. kept tells so, and
-// urged that somebody asked for it after the file had the outcome, maybe.
+// settled removes an entry whose outcome is stored. An entry that failed while the
+// receiver was down stays on the board, whatever its backoff, if the breaker is open or a
+// success was seen since it was sent. kept reports that, and urged that the entry was
+// requested, maybe after its outcome was in the file.
 func (b *board) settled(f flight, o Outcome) (kept, urged bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -217,7 +214,7 @@ func (b *board) settled(f flight, o Outcome) (kept, urged bool) {
 	return kept, urged
 }
 
-// over forgets an entry that came to its end in the file. urged is as in settled.
+// over removes an entry whose delivery ended in the file. urged is as in settled.
 func (b *board) over(f flight, o Outcome) (urged bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -238,7 +235,7 @@ func (b *board) forget(seq uint64) {
 	}
 }
 
-// tidy forgets a line with nothing on it. The caller holds b.mu.
+// tidy removes a line without entries. The caller holds b.mu.
 func (b *board) tidy(l *line) {
 	if len(l.waiting) == 0 && !l.busy && !l.more {
 		delete(b.lines, l.batch)

@@ -8,10 +8,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// What concerns the whole board: sweeps, hurry, and how full it is.
+// This file handles the whole board: sweeps, hurry, and how full it is.
 
-// reopen lets out what waits, or only what is due, so that entries which no
-// receiver takes do not go first again.
+// reopen releases all waiting entries, or only those that are due, so that entries which
+// no receiver accepts are not first again.
 func (b *board) reopen(onlyDue bool) {
 	if !onlyDue {
 		b.era++
@@ -23,8 +23,8 @@ func (b *board) reopen(onlyDue bool) {
 	}
 }
 
-// restart empties the board, but for what is on its way, and asks for a sweep.
-// The caller holds b.mu.
+// restart empties the board, except for flights, and requests a sweep. The caller holds
+// b.mu.
 func (b *board) restart() {
 	b.sweep, b.unsweep, b.ready = true, false, nil
 	for batch, l := range b.lines {
@@ -42,8 +42,8 @@ func (b *board) restart() {
 	}
 }
 
-// halt empties the board while the lane may send nothing. A sweep follows when it
-// may again.
+// halt empties the board while the lane may send nothing. A sweep follows once it may
+// send again.
 func (b *board) halt() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,7 +56,7 @@ func (b *board) halt() {
 	b.restart()
 }
 
-// empty reports whether nothing is on the board or on its way.
+// empty reports whether no entry is on the board or in flight.
 func (b *board) empty() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -70,15 +70,15 @@ func (b *board) down() bool {
 	return b.breaker.open
 }
 
-// numbers tells what is on its way and what waits, and whether the breaker is
-// open.
+// numbers returns how many entries are in flight and how many wait, and whether the
+// breaker is open.
 func (b *board) numbers() (flying, waiting int, open bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.flying, len(b.known) - b.flying, b.breaker.open
 }
 
-// sweepWanted reports, once, that a sweep is to begin.
+// sweepWanted reports, once, that a sweep must begin.
 func (b *board) sweepWanted() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -87,7 +87,7 @@ func (b *board) sweepWanted() bool {
 	return wanted
 }
 
-// sweepOver reports, once, that a sweep is to end before its time.
+// sweepOver reports, once, that a sweep must end early.
 func (b *board) sweepOver() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,8 +96,8 @@ func (b *board) sweepOver() bool {
 	return over
 }
 
-// swept reports whether a sweep that has read everything is over: what it read
-// can go out, and no line waits for the rest of its batch.
+// swept reports whether a sweep that has read everything is over: its entries can be
+// sent, and no line waits for the rest of its batch.
 func (b *board) swept() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -109,7 +109,7 @@ func (b *board) swept() bool {
 	return !b.breaker.open && !b.sweep
 }
 
-// longest is how long the receiver took at most to accept a delivery.
+// longest returns the longest time that the receiver took to accept a delivery.
 func (b *board) longest() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -124,8 +124,8 @@ func (b *board) reach(seq uint64) {
 	b.calm.Broadcast()
 }
 
-// drain waits until the entries up to newest were seen and nothing is left on
-// the board, the breaker opens, or ctx ends.
+// drain waits until the entries up to newest were seen and the board is empty, the
+// breaker opens, or ctx ends.
 func (b *board) drain(ctx context.Context, newest uint64) {
 	stop := context.AfterFunc(ctx, b.wake)
 	defer stop()
@@ -136,8 +136,7 @@ func (b *board) drain(ctx context.Context, newest uint64) {
 	}
 }
 
-// hurry sweeps everything that is pending, and makes an open breaker probe at
-// once.
+// hurry requests a sweep of all pending entries, and makes an open breaker probe at once.
 func (b *board) hurry() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -146,9 +145,9 @@ func (b *board) hurry() {
 	b.broadcast()
 }
 
-// urge puts an entry on the board whatever its size, its line before the
-// others, and makes an open breaker probe at once. It reports false when the
-// board is too full even for that.
+// urge puts an entry on the board even if that is full, with its line before the others,
+// and makes an open breaker probe at once. It returns false if the board is too full even
+// for that.
 func (b *board) urge(batch uuid.UUID, seq uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -168,9 +167,8 @@ func (b *board) urge(batch uuid.UUID, seq uint64) bool {
 	return true
 }
 
-// putAside puts an entry on its line without a claim that those before it are
-// there: a marked line goes on to be filled up from where it was. The caller
-// holds b.mu.
+// putAside puts an entry on its line without implying that the entries before it are
+// there: a marked line is still filled from its last position. The caller holds b.mu.
 func (b *board) putAside(batch uuid.UUID, seq uint64) {
 	l := b.lines[batch]
 	if l == nil || !l.more {

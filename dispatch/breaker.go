@@ -8,35 +8,34 @@ import (
 // breakerLimit is how many failures in a row open the breaker.
 const breakerLimit = 5
 
-// The pace of probes while the breaker is open: soon at first, so that a
-// receiver that is back hears it at once, and later not to be a nuisance.
+// The interval of probes while the breaker is open: short at first, so that a receiver
+// that is back gets its events at once, and longer later, to be no nuisance.
 const (
 	probeSoon  = 5 * time.Second
 	soonFor    = 15 * time.Minute
 	probeLater = time.Minute
 )
 
-// breaker tells whether the receiver is worth trying. It is guarded by its
-// owner's lock.
+// breaker decides whether the receiver is worth an attempt. Its owner's lock guards it.
 type breaker struct {
 	failures int       // in a row, while closed
 	open     bool      // deliveries are held back
 	since    time.Time // when it opened
-	probeAt  time.Time // when open: the next probe not before then
-	probing  uint64    // when open: the probe on its way, 0 for none
-	sentAt   time.Time // when it went out
+	probeAt  time.Time // when open: no probe before this time
+	probing  uint64    // when open: the probe in flight, 0 for none
+	sentAt   time.Time // when that was sent
 	number   uint64    // of the last probe
-	answers  bool      // the last probe failed by an answer, so there is a receiver
+	answers  bool      // the last probe failed with an answer, so there is a receiver
 
-	// A detour closed it, and what that let out soon opened it again: the
-	// entries that were probed first are held to be such as no receiver takes.
+	// A detour closed the breaker, and the entries that this released soon opened it
+	// again: the entries that were probed first are taken for such that no receiver
+	// accepts.
 	wary     bool
-	detoured time.Time // when a detour closed it last
+	detoured time.Time // when a detour last closed it
 }
 
-// allows reports whether a delivery may go out now. When it may not because of
-// the pause, again is when to ask once more; it is zero while a probe is on
-// its way.
+// allows reports whether a delivery may be sent now. If the pause forbids it, again is
+// the time to ask once more; again is zero while a probe is in flight.
 func (b *breaker) allows(now time.Time) (ok bool, again time.Time) {
 	switch {
 	case !b.open:
@@ -48,8 +47,8 @@ func (b *breaker) allows(now time.Time) (ok bool, again time.Time) {
 	}
 }
 
-// sent notes that a delivery goes out. It returns the probe's number, or 0
-// when the delivery is not a probe.
+// sent notes that a delivery is sent. It returns the probe's number, or 0 if the delivery
+// is not a probe.
 func (b *breaker) sent(now time.Time) (probe uint64) {
 	if !b.open {
 		return 0
@@ -59,16 +58,16 @@ func (b *breaker) sent(now time.Time) (probe uint64) {
 	return b.probing
 }
 
-// detour reports whether the next probe should not be the entry that waited
-// longest of its batch: when all of those are events that the receiver cannot
-// take, it would never be found to accept others. It answers, and has refused
-// the first ones for long, so every second probe tries another.
+// detour reports whether the next probe should be another entry than the oldest of its
+// batch. If the receiver cannot accept any of the oldest entries, probes with them would
+// never show that it accepts others. If it answers and has refused the first entries for
+// long, every second probe is a detour.
 func (b *breaker) detour(now time.Time) bool {
 	return b.open && b.answers && now.Sub(b.since) >= soonFor && b.number%2 == 1
 }
 
-// withdrawn notes that a delivery was not attempted after all, and reports
-// whether it was the probe that is waited for.
+// withdrawn notes that a delivery was not attempted after all, and reports whether it was
+// the current probe.
 func (b *breaker) withdrawn(probe uint64) bool {
 	if probe == 0 || probe != b.probing {
 		return false
@@ -77,9 +76,9 @@ func (b *breaker) withdrawn(probe uint64) bool {
 	return true
 }
 
-// result notes how a delivery ended. Those that were on their way when the
-// breaker opened say nothing new by failing; any answer that is not a failure
-// of the receiver closes it.
+// result notes how a delivery ended. A failure of a delivery that was in flight when the
+// breaker opened adds no information. Any answer that is not a failure of the receiver
+// closes the breaker.
 func (b *breaker) result(o Outcome, f flight, now time.Time) {
 	awaited := b.withdrawn(f.probe)
 	switch {
@@ -98,7 +97,7 @@ func (b *breaker) result(o Outcome, f flight, now time.Time) {
 	}
 }
 
-// trip opens the breaker. Soon after a detour it is the same outage.
+// trip opens the breaker. Soon after a detour, this continues the same outage.
 func (b *breaker) trip(now time.Time) {
 	wary := now.Sub(b.detoured) < probeLater
 	since := now
@@ -108,8 +107,8 @@ func (b *breaker) trip(now time.Time) {
 	*b = breaker{open: true, since: since, number: b.number, wary: wary, answers: wary}
 }
 
-// plan sets the time of the next probe: at the pace from the last one on, and
-// not before the receiver asked for it.
+// plan sets the time of the next probe: one interval after the last one, and not before
+// the time that the receiver asked for.
 func (b *breaker) plan(last time.Time, o Outcome, now time.Time) {
 	pause := probeSoon
 	if now.Sub(b.since) >= soonFor {

@@ -45,7 +45,7 @@ func swept(b *board) {
 	}
 }
 
-// held reports whether the breaker keeps the next delivery back now.
+// held reports whether the breaker holds the next delivery back now.
 func held(b *board) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

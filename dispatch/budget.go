@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// What all lanes together may have in flight, the outbox's aside, so that
-// receivers that are dead can never use up what the others need.
+// Bounds of what all lanes together, except the outbox's, may have in flight, so that
+// dead receivers never use up what the others need.
 const (
-	mostFlights = 512 // to receivers that are not held to be down, those that are late aside
+	mostFlights = 512 // to receivers not taken to be down, except late ones
 	mostTrials  = 256 // of these, of lanes that accepted nothing lately
-	mostProbes  = 64  // to receivers that are held to be down
+	mostProbes  = 64  // to receivers taken to be down
 )
 
 // place is a kind of place in the budget.
@@ -19,20 +19,20 @@ type place int
 
 const (
 	provenPlace place = iota // of a lane that accepts
-	trialPlace               // of one of which that is not known
-	probePlace               // of one that is held to be down
+	trialPlace               // of a lane for which that is unknown
+	probePlace               // of a lane whose receiver is taken to be down
 	places
 )
 
-// seat is a place that a delivery has, and the receiver to which it goes.
+// seat is the place of a delivery, and the receiver to which it goes.
 type seat struct {
 	kind   place
 	origin *origin
 }
 
-// budget gives out the places. A delivery that has had no answer for a second
-// lends its place to others, and as many can be lent as there are. Lanes that
-// found none wait for their turn.
+// budget assigns the places. A delivery that has had no answer for a second lends its
+// place to others, and as many places can be lent as there are. Lanes that found none
+// wait for their turn.
 type budget struct {
 	mu      sync.Mutex
 	used    [places]int
@@ -50,8 +50,8 @@ func newBudget() *budget {
 	return b
 }
 
-// enter takes a place for a delivery to a receiver. Without one, the lane is
-// nudged when it may ask again.
+// enter takes a place for a delivery to a receiver. If there is none, the lane is nudged
+// when it may ask again.
 func (b *budget) enter(p place, to string, l *lane) (s seat, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -81,7 +81,7 @@ func (b *budget) room(p place) bool {
 	return common && (p == provenPlace || b.used[trialPlace] < mostTrials)
 }
 
-// leave gives a place back. late tells that it was lent.
+// leave returns a place. late says that it was lent.
 func (b *budget) leave(s seat, late bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -92,7 +92,7 @@ func (b *budget) leave(s seat, late bool) {
 	b.callOrigin(s.origin)
 }
 
-// landed notes that a place is not lent any more, if it was. The caller holds b.mu.
+// landed notes that a place is no longer lent. The caller holds b.mu.
 func (b *budget) landed(s seat, late bool) {
 	if !late {
 		return
@@ -103,8 +103,8 @@ func (b *budget) landed(s seat, late bool) {
 	}
 }
 
-// watch lends the place of a delivery once it is late. The function that it
-// returns ends that, and reports whether it was.
+// watch lends the place of a delivery once it is late. The returned function ends that,
+// and reports whether the place was lent.
 func (b *budget) watch(s seat) (landed func() (late bool)) {
 	alarm := time.AfterFunc(patience, func() {
 		b.mu.Lock()
@@ -117,33 +117,33 @@ func (b *budget) watch(s seat) (landed func() (late bool)) {
 	return func() bool { return !alarm.Stop() }
 }
 
-// wanted reports whether somebody waits for such a place.
+// wanted reports whether a lane waits for such a place.
 func (b *budget) wanted(s seat) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.waiting[s.kind]) > 0 || len(s.origin.waiting) > 0 || !s.origin.room()
 }
 
-// returned notes that a place is used again by who has it. late tells that it was
-// lent meanwhile.
+// returned notes that its holder uses a place again. late says that it was lent
+// meanwhile.
 func (b *budget) returned(s seat, late bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.landed(s, late)
 }
 
-// pass calls whoever waits, when there is room. Each lane that was called does so
-// in its turn, so that a place for which it has no use comes to the next.
+// pass calls waiting lanes if there is room. Each called lane calls pass in its turn, so
+// that a place that it does not need goes to the next.
 func (b *budget) pass(l *lane) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if o := b.answersCall(l); o != nil {
-		b.callOrigin(o) // it has nothing to send
+		b.callOrigin(o) // the lane has nothing to send
 	}
 	b.call()
 }
 
-// forget takes a lane that sleeps, or stops, off the list of those that wait.
+// forget takes a sleeping or stopping lane off the lists of waiting lanes.
 func (b *budget) forget(l *lane) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -154,10 +154,10 @@ func (b *budget) forget(l *lane) {
 			b.waiting[p] = slices.DeleteFunc(b.waiting[p], func(w *lane) bool { return w == l })
 		}
 	}
-	b.call() // in its place
+	b.call() // calls another lane in its place
 }
 
-// call nudges a lane for each kind of place that there is. The caller holds b.mu.
+// call nudges a lane for each kind of free place. The caller holds b.mu.
 func (b *budget) call() {
 	for p, line := range b.waiting {
 		if len(line) == 0 || !b.room(place(p)) {

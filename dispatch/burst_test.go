@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Who may use how many of the ten workers, and when.
+// This file tests which destination may use how many of the ten workers, and when.
 
 func TestTenEventsForOneGoodDestinationGoOutAtOnce(t *testing.T) {
 	for _, idle := range []time.Duration{0, time.Second, time.Minute, 10 * time.Minute} {
@@ -130,9 +130,9 @@ func TestNoDestinationEverHasMoreThanTheWorkersInFlight(t *testing.T) {
 	})
 }
 
-// TestADeadOneOfTwentyCostsTheOthersNothing has a dead destination take what it
-// can get in a burst, at its best moment, and steadily; its nineteen neighbours
-// get an event each, again and again.
+// TestADeadOneOfTwentyCostsTheOthersNothing: a dead destination takes what it can get in
+// a burst, at its best moment, and steadily, while its nineteen neighbours repeatedly get
+// one event each.
 func TestADeadOneOfTwentyCostsTheOthersNothing(t *testing.T) {
 	for name, proven := range map[string]bool{"never tried": false, "it was good until then": true} {
 		t.Run(name, func(t *testing.T) {
@@ -165,8 +165,8 @@ func TestADeadOneOfTwentyCostsTheOthersNothing(t *testing.T) {
 	}
 }
 
-// TestThoseThatDieTogetherAtTheirBestMomentStopTheOthersForASecond has nine
-// good destinations die with a burst waiting for each.
+// TestThoseThatDieTogetherAtTheirBestMomentStopTheOthersForASecond: nine good
+// destinations die with a burst waiting for each.
 func TestThoseThatDieTogetherAtTheirBestMomentStopTheOthersForASecond(t *testing.T) {
 	among(t, func(t *testing.T, c *crowd, q *Queue) {
 		for i := range 10 {

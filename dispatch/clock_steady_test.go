@@ -36,8 +36,8 @@ func TestExpiryGoesBySteadyTimeAfterLongStop(t *testing.T) {
 	})
 }
 
-// TestNothingWaitsForTimesOfClocksThatWereAhead has events fail, or wait, under a clock that is ahead by less
-// than the longest pause, and starts the relay once it is right.
+// TestNothingWaitsForTimesOfClocksThatWereAhead: events fail, or wait, under a clock that
+// is ahead by less than the longest pause, and the relay starts once the clock is right.
 func TestNothingWaitsForTimesOfClocksThatWereAhead(t *testing.T) {
 	const ahead = 50 * time.Minute
 	t.Run("batch events", func(t *testing.T) {

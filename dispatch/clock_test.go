@@ -13,8 +13,8 @@ import (
 	"postern/store"
 )
 
-// emitLater emits an entry whose time is yet to come, as one looks that was
-// made just before the clock was set back.
+// emitLater emits an entry that is not due yet, like one made just before the clock was
+// set back.
 func emitLater(t *testing.T, s *file, batch uuid.UUID, n int, ahead time.Duration) {
 	t.Helper()
 	change(t, s, func(tx *store.Tx) error {

@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// grace is how long a stop waits for a destination that does not accept, beyond
-// the longest time that it took to accept before.
+// grace is how long a stop waits for a destination that does not accept, in addition to
+// the longest time in which it accepted before.
 const grace = 2 * time.Second
 
-// glance is how often a stop looks for destinations that are not worth waiting
-// for any more.
+// glance is how often a stop checks for destinations that are no longer worth waiting
+// for.
 const glance = 50 * time.Millisecond
 
-// Close takes no more deliveries and waits for those it has, until ctx ends. It
-// gives a destination up, and logs what it left of it, once it has accepted
-// nothing for two seconds more than its slowest answer took; one that never
-// accepted has two seconds.
+// Close accepts no more deliveries and waits for the queued ones until ctx ends. It gives
+// up a destination, and logs what was left, once that has accepted nothing for two
+// seconds more than its slowest accepted delivery took; a destination that never accepted
+// has two seconds.
 func (q *Queue) Close(ctx context.Context) error {
 	q.mu.Lock()
 	q.closed = true
@@ -49,7 +49,7 @@ func (q *Queue) Close(ctx context.Context) error {
 	return nil
 }
 
-// worth is how long a stop waits for the host without an accepted delivery.
+// worth returns how long a stop waits for the host without an accepted delivery.
 func (l *host) worth() time.Duration {
 	if l.standing == good {
 		return l.slowest + grace
@@ -57,9 +57,9 @@ func (l *host) worth() time.Duration {
 	return grace
 }
 
-// giveUp drops what waits for the destinations that are not worth waiting for, or
-// for all, and cuts off what is in flight to them. One that waits for its turn is
-// worth it unless it is known to hang.
+// giveUp drops the deliveries that wait for destinations that are not worth waiting for,
+// or for all, and cuts off those in flight to them. A destination that waits for its turn
+// is worth waiting for unless it is known to hang.
 func (q *Queue) giveUp(all bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -81,7 +81,7 @@ func (q *Queue) giveUp(all bool) {
 	}
 }
 
-// abandon drops what waits for the host. The caller holds q.mu.
+// abandon drops the deliveries that wait for the host. The caller holds q.mu.
 func (q *Queue) abandon(l *host) {
 	dropped := q.plan.drop(l)
 	for _, d := range dropped {
@@ -91,7 +91,7 @@ func (q *Queue) abandon(l *host) {
 	q.left.add(l.name, len(dropped))
 }
 
-// leftovers counts by destination what a stop left.
+// leftovers counts by destination the deliveries that a stop left.
 type leftovers map[string]int
 
 func (l leftovers) add(destination string, n int) {
@@ -100,7 +100,7 @@ func (l leftovers) add(destination string, n int) {
 	}
 }
 
-// maxTold is how many destinations a stop names.
+// maxTold bounds the destinations that the log of a stop names.
 const maxTold = 10
 
 func (q *Queue) tellLeftovers() {

@@ -60,8 +60,8 @@ func TestAStopWaitsTwoSecondsForAReceiverThatHangsAndSaysWhatItLeft(t *testing.T
 	}
 }
 
-// TestAStopWaitsForWhoAnswersHoweverMuchThereIs has hanging receivers beside
-// them, which must not use up the time.
+// TestAStopWaitsForWhoAnswersHoweverMuchThereIs: hanging receivers beside the answering
+// ones must not use up the time.
 func TestAStopWaitsForWhoAnswersHoweverMuchThereIs(t *testing.T) {
 	among(t, func(t *testing.T, c *crowd, q *Queue) {
 		for i := range 5 {

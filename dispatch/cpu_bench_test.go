@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// cpuTime is what the process has used of the processors: on a machine that is
-// busy with other work, ratios of it say more than those of the clock.
+// cpuTime returns the processor time of the process: on a machine with other load, ratios
+// of it are more reliable than ratios of elapsed time.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// crowd is many receivers behind one RoundTripper, for a bubble, where time
-// stands still while a socket is waited for. A host answers as its manner says.
+// crowd is many receivers behind one RoundTripper, for a bubble, where time stands still
+// during waits for a socket. A host answers as its manner says.
 type crowd struct {
 	mu      sync.Mutex
 	manners map[string]manner
@@ -23,9 +23,8 @@ type crowd struct {
 	arrived map[string]int
 }
 
-// manner is how a receiver answers, given how many requests it has had: with a
-// status after a time, or never when that is negative. Status 0 is a refused
-// connection.
+// manner is how a receiver answers, given the number of its requests so far: with a
+// status after a time, or never if that is negative. Status 0 is a refused connection.
 type manner func(n int) (after time.Duration, status int)
 
 func never(int) (time.Duration, int) { return -1, 0 }
@@ -90,14 +89,14 @@ func (c *crowd) leave(host string) {
 	c.total--
 }
 
-// set gives a host a manner from now on.
+// set changes the manner of a host.
 func (c *crowd) set(host string, m manner) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.manners[host] = m
 }
 
-// inFlight is what a host has in flight now.
+// inFlight returns the number of requests to a host in flight.
 func (c *crowd) inFlight(host string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,8 +109,7 @@ func (c *crowd) count(host string) int {
 	return c.arrived[host]
 }
 
-// enqueue puts n events for a host into the queue, each of which must find a
-// place.
+// enqueue adds n events for a host to the queue, each of which must find a place.
 func enqueue(t *testing.T, q *Queue, host string, n int) {
 	t.Helper()
 	for range n {

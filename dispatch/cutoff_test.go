@@ -13,8 +13,8 @@ import (
 	"postern/store"
 )
 
-// TestAnAttemptThatAStopCutsOffIsALineOfTheLog, and the delivery goes out again at the next
-// start, at once.
+// TestAnAttemptThatAStopCutsOffIsALineOfTheLog, and the next start sends the delivery
+// again at once.
 func TestAnAttemptThatAStopCutsOffIsALineOfTheLog(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)

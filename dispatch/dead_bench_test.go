@@ -15,8 +15,8 @@ import (
 	"postern/event"
 )
 
-// deadFor is how long BenchmarkDeadReceivers offers events; the dead ones time
-// out at 15 s, so that it sees two rounds of them.
+// deadFor is how long BenchmarkDeadReceivers offers events. The dead receivers time out
+// at 15 s, so that it covers two rounds of them.
 const deadFor = 35 * time.Second
 
 // BenchmarkDeadReceivers offers 200 events a second to ten receivers on
@@ -88,8 +88,8 @@ func offerBesideDead(b *testing.B, dead int, alone bool) (p99 time.Duration, los
 	return percentileOf(took, 0.99), len(enqueued)
 }
 
-// BenchmarkEnqueueFull is what taking a place costs when none is left and
-// every one is of another destination but those of the one that pays.
+// BenchmarkEnqueueFull measures taking a place when none is left and every waiting
+// delivery goes to a different destination, except those of the one that loses.
 func BenchmarkEnqueueFull(b *testing.B) {
 	for _, size := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprint(size, "-places"), func(b *testing.B) {
@@ -113,8 +113,8 @@ func BenchmarkEnqueueFull(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstSecond is BenchmarkDeadReceivers in the second after receivers
-// that answered until then stop doing so, ten times over.
+// BenchmarkFirstSecond is BenchmarkDeadReceivers in the second after receivers stop
+// answering, ten times over.
 func BenchmarkFirstSecond(b *testing.B) {
 	for _, dead := range []int{1, 3} {
 		b.Run(fmt.Sprint(dead, "-of-10"), func(b *testing.B) {
@@ -135,9 +135,9 @@ func BenchmarkFirstSecond(b *testing.B) {
 	}
 }
 
-// offerAsTheyDie offers 200 events a second for a second before the first
-// receivers die and for a second after, and returns how long those of the second
-// second took to the others.
+// offerAsTheyDie offers 200 events a second for a second before the first receivers die
+// and for a second after, and returns how long the events of the second second took to
+// the other receivers.
 func offerAsTheyDie(b *testing.B, dead int, alone bool) (took []time.Duration) {
 	b.Helper()
 	var mu sync.Mutex

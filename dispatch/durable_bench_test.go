@@ -21,7 +21,7 @@ import (
 	"postern/store"
 )
 
-// The figures of durable events, and of the log, with a file that is synced.
+// The figures of durable events and of the log, with a synced file.
 
 // bench is a relay of durable events over real sockets.
 type bench struct {
@@ -111,10 +111,10 @@ func (c *bench) waiting(b *testing.B) (n int) {
 	return n
 }
 
-// BenchmarkDurable takes events for ten destinations that are committed and ends
-// when all are acknowledged in the file, against a bare loop to the same ten. Live,
-// 200 chats commit one event at a time meanwhile, and their commits are part of
-// the time.
+// BenchmarkDurable starts with committed events for ten destinations and ends when all
+// are acknowledged in the file; it compares with a bare loop to the same ten. Live, 200
+// chats commit one event at a time during the run, and their commits are part of the
+// time.
 func BenchmarkDurable(b *testing.B) {
 	for _, order := range []event.Order{event.OrderNone, event.OrderChat} {
 		for _, live := range []bool{false, true} {
@@ -136,7 +136,7 @@ func BenchmarkDurable(b *testing.B) {
 	}
 }
 
-// costs is what some deliveries took.
+// costs is what a number of deliveries cost.
 type costs struct {
 	n   int
 	cpu time.Duration // of all processors
@@ -157,7 +157,7 @@ func (c costs) report(b *testing.B, bare costs) {
 	b.ReportMetric(each(bare)/each(c), "x-bare-cpu")
 }
 
-// median is the median of each, of rounds with as many deliveries.
+// median returns the median of each cost over rounds with the same number of deliveries.
 func median(all []costs) (m costs) {
 	m.n = all[0].n
 	slices.SortFunc(all, func(a, b costs) int { return cmp.Compare(a.cpu, b.cpu) })
@@ -253,8 +253,8 @@ func BenchmarkDurableToReceipt(b *testing.B) {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// offerDurable offers events at a rate to some receivers, the first of which may
-// be dead, for as long as two rounds of its timeouts.
+// offerDurable offers events at a rate to some receivers, the first of which may be dead,
+// for two rounds of its timeouts.
 func offerDurable(b *testing.B, receivers, dead, rate int, order event.Order) (took []time.Duration) {
 	b.Helper()
 	var mu sync.Mutex
@@ -309,8 +309,8 @@ func offerDurable(b *testing.B, receivers, dead, rate int, order event.Order) (t
 	return took
 }
 
-// BenchmarkQueueLogged is BenchmarkQueue with the log on, and what that costs
-// against the queue without one, the three taking turns.
+// BenchmarkQueueLogged is BenchmarkQueue with the log on, and its cost relative to the
+// queue without a log. The three take turns.
 func BenchmarkQueueLogged(b *testing.B) {
 	url, count := sink(b)
 	sender := NewSender(SenderConfig{Connections: benchWorkers})

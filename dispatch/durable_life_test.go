@@ -18,7 +18,7 @@ import (
 	"postern/store"
 )
 
-// What a kill, a stop, many lanes and damage do to durable events.
+// This file tests the effect of a kill, a stop, many lanes and damage on durable events.
 
 // TestAfterAKillAtAnyCommitEveryStoredEventArrivesInOrderUnderTheSameID copies
 // the file at each commit, as a kill would leave it, and delivers from the copy.
@@ -128,8 +128,8 @@ func TestALaneSleepsAMinuteAfterItsLastDelivery(t *testing.T) {
 	})
 }
 
-// TestAThousandReceiversThatHangCostAHealthyOneNothing has them all tried for the
-// first time at once, as after a start.
+// TestAThousandReceiversThatHangCostAHealthyOneNothing: all are tried for the first time
+// at once, as after a start.
 func TestAThousandReceiversThatHangCostAHealthyOneNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
@@ -339,8 +339,8 @@ func TestWhenTooMuchWaitsWhatFollowsTheCancelledLeaves(t *testing.T) {
 	})
 }
 
-// TestARelayThatHasJustStartedIsNotHeldToBeStalled: whoever asks before its loops
-// had their first turn hears that all is well.
+// TestARelayThatHasJustStartedIsNotHeldToBeStalled: before the first turn of its loops,
+// the relay reports no silence.
 func TestARelayThatHasJustStartedIsNotHeldToBeStalled(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		if silent := time.Since(c.relay.Stats().LastTurn); silent > time.Second {

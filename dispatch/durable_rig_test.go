@@ -20,8 +20,8 @@ import (
 	"postern/store"
 )
 
-// town is a relay of durable events in a bubble, with receivers that are
-// functions, told apart by their host.
+// town is a relay of durable events in a bubble, with receivers that are functions, one
+// for each host.
 type town struct {
 	t      *testing.T
 	s      *file
@@ -44,7 +44,7 @@ type town struct {
 	told   []event.Notice
 }
 
-// hearing is one attempt as a receiver saw it.
+// hearing is one attempt as the receiver sees it.
 type hearing struct {
 	host, body, id, request string
 	at                      time.Time
@@ -68,10 +68,10 @@ func inTown(t *testing.T, fn func(t *testing.T, c *town)) {
 	})
 }
 
-// atCommit has fn called after each commit; nil: nothing.
+// atCommit sets a function to call after each commit; nil: none.
 func (c *town) atCommit(fn func()) { c.image.Store(&fn) }
 
-// open starts everything on the file, as it is.
+// open starts all parts on the file as it is.
 func (c *town) open(path string) {
 	c.t.Helper()
 	var err error
@@ -100,7 +100,7 @@ func (c *town) open(path string) {
 	}
 }
 
-// close stops everything in order.
+// close stops all parts in order.
 func (c *town) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -154,12 +154,12 @@ func (c *town) set(host string, answer func(req *http.Request, try int) (status 
 	c.answer[host] = answer
 }
 
-// say answers always the same: 0 is no connection, -1 no answer.
+// say returns an answer that is always the same: 0 is no connection, -1 no answer.
 func say(status int) func(*http.Request, int) (int, http.Header) {
 	return func(*http.Request, int) (int, http.Header) { return status, nil }
 }
 
-// put has the lane be ready, paused or gone, and tells the relay.
+// put sets the status of a lane and informs the relay.
 func (c *town) put(is delivery.Lane, s delivery.Status) {
 	c.mu.Lock()
 	c.status[is] = s
@@ -215,7 +215,7 @@ func first(h http.Header, name string) string {
 	return ""
 }
 
-// at returns what a host heard, in order.
+// at returns the attempts at a host, in order.
 func (c *town) at(host string) (all []hearing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -227,7 +227,7 @@ func (c *town) at(host string) (all []hearing) {
 	return all
 }
 
-// bodies are what a host heard, in order.
+// bodies returns the bodies that a host received, in order.
 func (c *town) bodies(host string) (all []string) {
 	for _, h := range c.at(host) {
 		all = append(all, h.body)
@@ -235,7 +235,7 @@ func (c *town) bodies(host string) (all []string) {
 	return all
 }
 
-// accepted are the bodies that a host accepted, in order.
+// accepted returns the bodies that a host accepted, in order.
 func (c *town) accepted(host string) (all []string) {
 	for _, h := range c.at(host) {
 		if h.status/100 == 2 {
@@ -279,7 +279,7 @@ func (c *town) emitAll(instance int64, chat string, bodies []string, lanes ...de
 	return all
 }
 
-// record returns what the file has of a delivery.
+// record returns a delivery as it is in the file.
 func (c *town) record(id uint64) (delivery.Record, []delivery.Attempt) {
 	c.t.Helper()
 	r, attempts, _, err := c.ledger.Record(c.t.Context(), id)
@@ -289,7 +289,7 @@ func (c *town) record(id uint64) (delivery.Record, []delivery.Attempt) {
 	return r.Record, attempts
 }
 
-// pending is how many deliveries wait.
+// pending returns the number of pending deliveries.
 func (c *town) pending() (n int) {
 	c.t.Helper()
 	waiting, err := c.relay.backlogs()
@@ -302,7 +302,7 @@ func (c *town) pending() (n int) {
 	return n
 }
 
-// recordOf is the record of an event for its nth destination.
+// recordOf returns the record of an event for its nth destination.
 func recordOf(e delivery.Event, nth int) uint64 { return e.To[nth].Due.Record }
 
 func numbers(n int) (all []string) {
@@ -312,7 +312,7 @@ func numbers(n int) (all []string) {
 	return all
 }
 
-// age has events for a lane live as long from now on.
+// age sets how long later events for a lane live.
 func (c *town) age(is delivery.Lane, age time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -321,5 +321,5 @@ func (c *town) age(is delivery.Lane, age time.Duration) {
 	c.to[is] = to
 }
 
-// everybody may retry every record.
+// everybody permits the retry of every record.
 func everybody(delivery.Record) error { return nil }

@@ -16,7 +16,7 @@ import (
 	"postern/store"
 )
 
-// A test for each promise about durable events.
+// One test for each promise about durable events.
 
 func TestADurableEventLeavesAtOnceAfterItsCommitForEachDestination(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
@@ -235,7 +235,8 @@ func TestExpiryIsAnEventOfItsOwnAndFreesWhatWaitedBehind(t *testing.T) {
 	})
 }
 
-// slowly has a host answer the body "slow" with a status after a time, and others at once.
+// slowly makes a host answer the body "slow" with a status after a time, and others at
+// once.
 func (c *town) slowly(host string, status int, after time.Duration) {
 	c.set(host, func(req *http.Request, _ int) (int, http.Header) {
 		if req.ContentLength != 6 {
@@ -283,8 +284,7 @@ func TestDeliveryInFlightExpiresAndFreesItsLine(t *testing.T) {
 	}
 }
 
-// A kill takes the delivery in flight with it: the next start finds it expired, or
-// its time still to come.
+// A kill loses the delivery in flight: the next start finds it expired or not due yet.
 func TestKillWithDeliveryInFlightDelaysNoExpiry(t *testing.T) {
 	for _, killed := range []time.Duration{4 * time.Second, 6 * time.Second} { // before and after its time
 		for _, back := range []time.Duration{time.Second, 10 * time.Second} {
@@ -391,9 +391,9 @@ func TestWhatWaitsForARemovedEndpointIsCancelledAndItsNameIsFree(t *testing.T) {
 	})
 }
 
-// TestTheAttemptThatTheRemovalOfItsEndpointCutsOffIsALineOfItsRecord: each attempt is,
-// and it says why it ended; the breaker and the operator hear nothing of it. One that
-// had its answer already ends by that.
+// TestTheAttemptThatTheRemovalOfItsEndpointCutsOffIsALineOfItsRecord: every attempt is in
+// the record with the reason for its end; neither the breaker nor the operator is informed.
+// An attempt that already has its answer ends with that.
 func TestTheAttemptThatTheRemovalOfItsEndpointCutsOffIsALineOfItsRecord(t *testing.T) {
 	for _, tried := range []int{0, 4} { // the next failure opens the breaker
 		inTown(t, func(t *testing.T, c *town) {
@@ -430,8 +430,8 @@ func TestTheAttemptThatTheRemovalOfItsEndpointCutsOffIsALineOfItsRecord(t *testi
 	}
 }
 
-// TestAnEndpointThatIsRemovedAndAddedAgainHasNoBreakerOfTheOldOne: not even when one
-// follows upon the other at once, with an attempt under way or without.
+// TestAnEndpointThatIsRemovedAndAddedAgainHasNoBreakerOfTheOldOne, even if it is added
+// again at once, with or without an attempt under way.
 func TestAnEndpointThatIsRemovedAndAddedAgainHasNoBreakerOfTheOldOne(t *testing.T) {
 	for _, status := range []int{0, -1} {
 		inTown(t, func(t *testing.T, c *town) {

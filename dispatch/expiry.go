@@ -9,17 +9,17 @@ import (
 	"postern/store"
 )
 
-// alarm is when, in steady time, the next delivery comes to the end of its time.
+// alarm is the steady time at which the next delivery expires.
 type alarm struct {
 	mu     sync.Mutex
-	at     time.Time // zero: none does
+	at     time.Time // zero: none expires
 	nudges chan struct{}
-	ticks  atomic.Int64 // Unix nanoseconds of the last look
+	ticks  atomic.Int64 // Unix nanoseconds of the last check
 }
 
 func newAlarm() *alarm { return &alarm{nudges: make(chan struct{}, 1)} }
 
-// look has the file looked at now.
+// look requests a check of the file now.
 func (a *alarm) look() { a.set(time.Unix(0, 1)) }
 
 // set moves the alarm to a time, unless it is set for an earlier one.
@@ -39,8 +39,8 @@ func (a *alarm) set(at time.Time) {
 	}
 }
 
-// due reports whether the alarm has gone off at a steady time, and takes it away; else how
-// long to wait.
+// due reports whether the alarm has gone off at a steady time, and then clears it;
+// otherwise it returns how long to wait.
 func (a *alarm) due(now time.Time) (off bool, pause time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -55,12 +55,11 @@ func (a *alarm) due(now time.Time) (off bool, pause time.Duration) {
 	return true, 0
 }
 
-// expireStep is how many deliveries end in one commit.
+// expireStep bounds the deliveries that expire in one commit.
 const expireStep = 500
 
-// expire ends deliveries at the end of their time: that is an event of its own,
-// whether or not anybody would try them then. The alarm is that of the earliest
-// in the file.
+// expire ends deliveries whose time is over. Expiry is an event of its own, whether or
+// not an attempt would be due then. The alarm is set for the earliest in the file.
 func (r *Relay) expire() {
 	r.expiry.look()
 	for {
@@ -80,11 +79,12 @@ func (r *Relay) expire() {
 	}
 }
 
-// firstLook is how long a start waits for what expired before it.
+// firstLook bounds how long a start waits for deliveries that expired before it.
 const firstLook = 500 * time.Millisecond
 
-// expireFirst ends what expired while the program did not run, before anything
-// leaves. Of very much it leaves the rest to expire; load sends none of it.
+// expireFirst ends the deliveries that expired while the program did not run, before
+// anything is sent. If there are very many, it leaves the rest to expire; load sends none
+// of them.
 func (r *Relay) expireFirst() {
 	for begin := time.Now(); time.Since(begin) < firstLook; {
 		if r.expireNow() > 0 {
@@ -96,7 +96,8 @@ func (r *Relay) expireFirst() {
 	}
 }
 
-// expireNow ends what is over by now, and returns when to go on.
+// expireNow ends the deliveries that have expired, and returns the time until the next
+// check.
 func (r *Relay) expireNow() time.Duration {
 	var ended []delivery.Ended
 	var next time.Time

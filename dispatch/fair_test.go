@@ -14,14 +14,14 @@ import (
 	"postern/event"
 )
 
-// Who pays when no place is left.
+// This file tests which destination loses a place when none is left.
 
-// numbered is an event that tells which it is.
+// numbered returns an event that carries its number.
 func numbered(host string, n int) event.Notice {
 	return event.Notice{Kind: event.MessagesUpsert, Body: []byte("{}"), InstanceName: "n", RequestID: fmt.Sprint(n), To: []event.Destination{{URL: "http://" + host + "/"}}}
 }
 
-// waitingIDs are the numbers of the events that wait for a host, in order.
+// waitingIDs returns the numbers of the events that wait for a host, in order.
 func waitingIDs(q *Queue, host string) (ids []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -90,8 +90,8 @@ func TestEachDestinationOfOneEventIsJudgedAlone(t *testing.T) {
 	})
 }
 
-// TestThePlacesAreSharedAsTheRuleSays holds the queue against the rule written
-// down naively: nothing is ever sent, so all that happens is taking places.
+// TestThePlacesAreSharedAsTheRuleSays compares the queue with a naive implementation of
+// the rule. No event is sent, so only places are taken.
 func TestThePlacesAreSharedAsTheRuleSays(t *testing.T) {
 	for seed := range uint64(200) {
 		synctest.Test(t, func(t *testing.T) {

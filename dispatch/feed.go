@@ -14,25 +14,24 @@ import (
 // passStep is how many rows of an index are read at once.
 const passStep = 512
 
-// laterSize bounds how many entries of the outbox in backoff are kept in memory.
-// The others are found by another pass.
+// laterSize bounds the entries of the outbox in backoff that are kept in memory. Another
+// pass finds the rest.
 const laterSize = 4096
 
-// feeder fills the board of a lane: with new entries as the tail hands them over,
-// and with what that does not see, entries of earlier lives, entries whose
-// backoff is over, and those that found no room. For these it reads the due index from
-// front to end, a pass: once at the start, and again only when something was
-// left out. During a pass new entries are not taken from tail, since the pass
-// comes to them after the older ones of their batch. What is due later is kept
-// in a heap, as long as there is room; every row of the heap is in the index
-// too, or stale.
+// feeder fills the board of a lane. It takes new entries as the tail hands them over, and
+// finds those that the tail does not see: entries of earlier runs, entries whose backoff
+// is over, and entries that found no room. For these it reads the due index from front to
+// end, which is a pass: once at the start, and again only if something was left out.
+// During a pass the feeder takes no new entries from the tail, since the pass reaches
+// them after the older ones of their batch. Entries that are due later are kept in a heap
+// while there is room; every row of the heap is also in the index, or stale.
 //
-// A sweep is a pass over what is pending in the order of sequences, whether due
-// or not. It takes the place of everything else until the breaker is closed and
-// all of it has gone out once.
+// A sweep is a pass over the pending entries in the order of their sequences, whether due
+// or not. It replaces everything else until the breaker is closed and all of its entries
+// have been sent once.
 type feeder struct {
 	l        *lane
-	cursor   row  // how far the pass has come; a sweep only knows sequences
+	cursor   row  // the position of the pass; a sweep only uses sequences
 	active   bool // a pass is under way, perhaps waiting for room
 	again    bool // another pass is needed: something was left out
 	sweeping bool
@@ -40,19 +39,18 @@ type feeder struct {
 	seen     time.Time         // the clock's newest reading
 	pause    time.Duration     // until the next turn
 	quiet    time.Time         // since when there has been nothing to do
-	to       event.Destination // where the lane led last
+	to       event.Destination // where the lane last led
 }
 
-// idle is how long the feeder sleeps at most, so that its turns can be watched
-// and a changed clock is noticed.
+// idle bounds the sleep of the feeder, so that its turns can be monitored and a changed
+// clock is noticed.
 const idle = 10 * time.Second
 
 // nap is how long a lane of package delivery stays awake with nothing to do.
 const nap = time.Minute
 
-// feed runs the feeder, and with it the lane: that of the outbox until the relay
-// stops, another one until it has had nothing to do for a while, or may not do
-// it.
+// feed runs the feeder, and with it the lane: that of the outbox until the relay stops,
+// any other until it has had nothing to do for a while, or may not send.
 func (l *lane) feed() {
 	f := &feeder{l: l, active: true}
 	for handed, on := int64(1), true; on; handed, on = f.wait() {
@@ -84,8 +82,8 @@ func (f *feeder) serve() (asleep bool) {
 	return f.drowsy(time.Now()) && l.r.retire(l)
 }
 
-// wait returns when there is something to do, with what was handed over
-// meanwhile; on is false when the relay stops.
+// wait returns when there is something to do, with what was handed over meanwhile; on is
+// false if the relay stops.
 func (f *feeder) wait() (handed int64, on bool) {
 	l, timer := f.l, time.NewTimer(f.pause)
 	defer timer.Stop()
@@ -104,8 +102,7 @@ func (f *feeder) wait() (handed int64, on bool) {
 	return 0, true
 }
 
-// drowsy reports whether there has been nothing to do for so long that the lane
-// may sleep.
+// drowsy reports whether the lane has had nothing to do for so long that it may sleep.
 func (f *feeder) drowsy(now time.Time) bool {
 	if f.active || f.sweeping || f.again || len(f.later) > 0 || !f.l.board.empty() {
 		f.quiet = time.Time{}
@@ -118,7 +115,7 @@ func (f *feeder) drowsy(now time.Time) bool {
 	return now.Sub(f.quiet) >= nap
 }
 
-// turn does what can be done now and returns when to look again.
+// turn does what can be done now and returns the time until the next turn.
 func (f *feeder) turn() time.Duration {
 	if f.clockWentBack(time.Now()) {
 		f.l.board.hurry()
@@ -139,15 +136,15 @@ func (f *feeder) turn() time.Duration {
 		f.begin()
 		return 0
 	}
-	if len(f.later) == 0 || isDue(f.later[0].At, time.Now()) { // that one waits for room
+	if len(f.later) == 0 || isDue(f.later[0].At, time.Now()) { // it waits for room
 		return idle
 	}
 	return min(idle, time.Until(f.later[0].At))
 }
 
-// clockWentBack reports whether the clock of the computer was set back by more
-// than a minute since it was last asked. Then a time that was set before may be
-// further away than the pause that it stands for, and nothing waits for it.
+// clockWentBack reports whether the computer's clock was set back by more than a minute
+// since the last call. A time that was set before may then be further away than the pause
+// that it stands for, and no entry waits for it.
 func (f *feeder) clockWentBack(now time.Time) bool {
 	now = now.Round(0) // the monotonic reading does not follow the clock
 	back := now.Before(f.seen.Add(-time.Minute))
@@ -155,8 +152,8 @@ func (f *feeder) clockWentBack(now time.Time) bool {
 	return back
 }
 
-// begin starts a pass. It comes to everything that the heap holds. A sweep need
-// not be left for it: that comes to everything, whatever the clock says.
+// begin starts a pass, which reaches everything in the heap. A sweep continues instead:
+// it reaches everything, whatever the clock says.
 func (f *feeder) begin() {
 	if f.sweeping {
 		f.again = true
@@ -165,7 +162,7 @@ func (f *feeder) begin() {
 	f.active, f.again, f.cursor, f.later = true, false, row{}, nil
 }
 
-// heed starts a sweep when the board asks for one.
+// heed starts a sweep if the board requests one.
 func (f *feeder) heed() {
 	if f.l.board.sweepOver() {
 		f.sweeping = false
@@ -176,8 +173,8 @@ func (f *feeder) heed() {
 	}
 }
 
-// take puts new entries on the board. When one finds no room, a pass brings it
-// and those after it.
+// take puts new entries on the board. If one finds no room, a pass brings it and those
+// after it.
 func (f *feeder) take(rows []row) {
 	f.heed()
 	for _, fresh := range rows {
@@ -191,15 +188,15 @@ func (f *feeder) take(rows []row) {
 		case f.active:
 			f.again = true
 		case f.sweeping:
-			f.active, f.cursor = true, row{Seq: fresh.Seq - 1} // it goes on from here
+			f.active, f.cursor = true, row{Seq: fresh.Seq - 1} // the pass continues from here
 		default:
 			f.begin()
 		}
 	}
 }
 
-// passed reports whether the pass is past the place of a row: because the clock
-// went back, or because the row is older than when it came to be one.
+// passed reports whether the pass is beyond the place of a row, because the clock went
+// back or because the row was added with an older time.
 func (f *feeder) passed(r row) bool {
 	if f.sweeping {
 		return !f.l.outbox() && r.Seq <= f.cursor.Seq
@@ -210,11 +207,11 @@ func (f *feeder) passed(r row) bool {
 	return !f.l.outbox() && r.Seq <= f.cursor.Seq
 }
 
-// step reads one page of the pass. It reports false when the pass ended or has
-// to wait for room.
+// step reads one page of the pass. It returns false if the pass ended or must wait for
+// room.
 func (f *feeder) step() bool {
 	if f.l.board.room() < f.l.board.size/4 {
-		return false // settled entries nudge
+		return false // settled entries nudge the feeder
 	}
 	if f.sweeping {
 		return f.sweep()
@@ -227,7 +224,7 @@ func (f *feeder) step() bool {
 	for _, next := range rows {
 		switch {
 		case !isDue(next.At, now):
-			if !f.keep(next) { // nor will there be room for those that come after it
+			if !f.keep(next) { // later rows will not find room either
 				f.cursor = row{At: now.Add(longestPause)}
 				return true
 			}
@@ -240,7 +237,7 @@ func (f *feeder) step() bool {
 	return f.active
 }
 
-// sweep reads one page of a sweep, as step does.
+// sweep reads one page of a sweep, as step does for a pass.
 func (f *feeder) sweep() bool {
 	rows, err := f.rows(f.cursor, func(tx *store.Tx, after row, limit int) ([]row, error) {
 		return f.l.file.pending(tx, after.Seq, limit)
@@ -266,15 +263,15 @@ func (f *feeder) offer(r row, anyway bool) bool {
 	return f.l.board.offer(r.Line, r.Seq, anyway)
 }
 
-// isDue reports whether a due time has come. One further away than any pause
-// was set under a clock that was ahead, and counts as due.
+// isDue reports whether a due time has come. A time further away than any pause was set
+// under a clock that was ahead, and counts as due.
 func isDue(at, now time.Time) bool {
 	ahead := at.Sub(now)
 	return ahead <= 0 || ahead > longestPause
 }
 
-// keep remembers an entry for when its time has come. Without room for it,
-// another pass will find it.
+// keep remembers an entry until it is due. If there is no room for it, another pass will
+// find it.
 func (f *feeder) keep(back row) bool {
 	if len(f.later) >= f.laterSize() {
 		f.again = true
@@ -284,7 +281,7 @@ func (f *feeder) keep(back row) bool {
 	return true
 }
 
-// offerLater puts on the board what is due by now.
+// offerLater puts the entries on the board that have become due.
 func (f *feeder) offerLater(now time.Time) {
 	for len(f.later) > 0 {
 		row := f.later[0]
@@ -295,7 +292,7 @@ func (f *feeder) offerLater(now time.Time) {
 	}
 }
 
-// fillThin fills up one line that runs low from its batch's own index.
+// fillThin refills one line with few entries left from its batch's own index.
 func (f *feeder) fillThin() bool {
 	l := f.l
 	batch, after, found := l.board.thin()
@@ -313,7 +310,7 @@ func (f *feeder) fillThin() bool {
 		l.r.log.Error("outbox cannot be read", "batch", batch, "error", err)
 		return false
 	}
-	var seqs []uint64 // those in backoff come by the heap or a pass
+	var seqs []uint64 // entries in backoff come from the heap or a pass
 	for now, i := time.Now(), 0; i < len(rows); i++ {
 		if f.sweeping || isDue(rows[i].At, now) {
 			seqs = append(seqs, rows[i].Seq)
@@ -336,19 +333,19 @@ func (f *feeder) rows(after row, read func(*store.Tx, row, int) ([]row, error)) 
 	return rows, err
 }
 
-// page is how many rows are read at once, laterSize how many are remembered that
-// are in backoff: as many as the board is worth.
+// page returns how many rows are read at once, and laterSize how many entries in backoff
+// are remembered. Both follow the size of the board.
 func (f *feeder) page() int { return min(passStep, f.l.board.size) }
 
 func (f *feeder) laterSize() int { return 2 * f.l.board.size }
 
-// leads looks where the lane leads, when that may have changed, and reports
-// whether anything may go there. What waits goes out at once to an address that
-// is new, or by headers and secrets that are.
+// leads looks up where the lane leads if that may have changed, and reports whether it
+// may send there. If the address, the headers or the secrets are new, waiting entries are
+// sent at once.
 func (f *feeder) leads() bool {
 	l := f.l
 	if l.posting.Err() != nil {
-		return false // it was removed, even if there is one of that name again
+		return false // it was removed, even if one of that name exists again
 	}
 	if f.to.URL != "" && !l.changed.Swap(false) {
 		return true
@@ -367,7 +364,7 @@ func (f *feeder) leads() bool {
 	return true
 }
 
-// laterHeap is entries by due time.
+// laterHeap is a heap of entries by due time.
 type laterHeap []row
 
 func (h laterHeap) Len() int           { return len(h) }
@@ -384,7 +381,7 @@ func (h *laterHeap) Pop() any {
 	return last
 }
 
-// sameAccess reports whether two destinations are the same to the receiver.
+// sameAccess reports whether two destinations are the same for the receiver.
 func sameAccess(a, b event.Destination) bool {
 	return a.URL == b.URL && maps.Equal(a.Headers, b.Headers) && slices.Equal(a.Secrets, b.Secrets)
 }

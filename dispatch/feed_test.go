@@ -24,7 +24,7 @@ func change(t testing.TB, s *file, fn func(tx *store.Tx) error) {
 	}
 }
 
-// upTo is 0 to n-1.
+// upTo returns 0 to n-1.
 func upTo(n int) []int {
 	all := make([]int, n)
 	for i := range all {
@@ -127,7 +127,7 @@ func TestAFullBoardIsWaitedForWithoutTurning(t *testing.T) {
 	}
 }
 
-// safeBuffer is a log that is written by one goroutine and read by another.
+// safeBuffer is a log that one goroutine writes and another reads.
 type safeBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

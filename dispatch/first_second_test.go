@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// onset is the seconds around the moment when receivers stop answering: ten
-// destinations get 200 events a second, and the first of them die together.
+// onset is the seconds around the moment when receivers stop answering: ten destinations
+// get 200 events a second, and the first of them die together.
 type onset struct {
 	dead    int
 	from    time.Duration // when they die
@@ -99,7 +99,7 @@ func TestHealthyReceiversDoNotWaitWhenOthersDie(t *testing.T) {
 	}
 }
 
-// slowFirst is what events for the destinations that die later take more.
+// slowFirst returns the additional time of events for the destinations that die later.
 func slowFirst(n, dead int) time.Duration {
 	if n%destinations < dead {
 		return 270 * time.Millisecond

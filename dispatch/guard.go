@@ -22,11 +22,11 @@ var ErrAddress = netfault.ErrAddress
 // metadata services of cloud providers are always refused, whatever form they
 // are written in or embedded in.
 type Guard struct {
-	DenyPrivate bool // refuse loopback, private and other non-global addresses too
+	DenyPrivate bool // also refuse loopback, private and other non-global addresses
 }
 
-// Control is for net.Dialer.Control: it looks at the address after the name
-// was resolved, so that a name cannot lead around it.
+// Control is for net.Dialer.Control: it checks the address after the name was resolved,
+// so that a name cannot bypass the guard.
 func (g Guard) Control(_, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -35,7 +35,7 @@ func (g Guard) Control(_, address string, _ syscall.RawConn) error {
 	return g.Check(ap.Addr())
 }
 
-// Check returns an error wrapping ErrAddress when a may not be dialled.
+// Check returns an error wrapping ErrAddress if a may not be dialled.
 func (g Guard) Check(a netip.Addr) error {
 	a = a.WithZone("").Unmap()
 	for _, form := range append(embedded(a), a) {
@@ -49,8 +49,8 @@ func (g Guard) Check(a netip.Addr) error {
 	return nil
 }
 
-// CheckURL refuses a URL whose host is a literal address that is not allowed.
-// Names pass; Control judges what they resolve to.
+// CheckURL refuses a URL whose host is a literal address that is not allowed. It accepts
+// names; Control checks what they resolve to.
 func (g Guard) CheckURL(u *url.URL) error {
 	host := u.Hostname()
 	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
@@ -125,8 +125,8 @@ func embedded(a netip.Addr) []netip.Addr {
 	return forms
 }
 
-// literal reads a host that is an address, in any spelling that some resolver
-// accepts: also the old ones with one to four parts in decimal, octal or hex.
+// literal parses a host that is an address, in any spelling that some resolver accepts,
+// including the old ones with one to four parts in decimal, octal or hex.
 func literal(host string) (netip.Addr, bool) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return a, true

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// spellings are the ways to write an IPv4 address that some resolver, parser
-// or network translates to it.
+// spellings returns the ways to write an IPv4 address that some resolver, parser or
+// network translates to it.
 func spellings(v4 string) []string {
 	a := netip.MustParseAddr(v4).As4()
 	hex := fmt.Sprintf("%02x%02x:%02x%02x", a[0], a[1], a[2], a[3])

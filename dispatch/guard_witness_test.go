@@ -18,8 +18,8 @@ import (
 	"postern/event"
 )
 
-// names is a DNS server: each question for a name is answered with the next of
-// its addresses, the last one again and again. Unknown names do not exist.
+// names is a DNS server. It answers each question for a name with the next of its
+// addresses, and then repeats the last one. Unknown names do not exist.
 type names struct {
 	mu      sync.Mutex
 	answers map[string][]netip.Addr
@@ -53,7 +53,7 @@ func (n *names) serve(conn net.Conn) {
 	_, _ = conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer...))
 }
 
-// answer makes the message: the header, the question again, one record or none.
+// answer builds the message: the header, the question again, one record or none.
 func (n *names) answer(question []byte) []byte {
 	var labels []string
 	at := 12
@@ -77,7 +77,7 @@ func (n *names) answer(question []byte) []byte {
 	return out
 }
 
-// next is the address of a name of the kind asked for, A or AAAA, if it has one.
+// next returns the address of a name of the requested kind, A or AAAA, if it has one.
 func (n *names) next(name string, kind uint16) (a netip.Addr, known bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -93,7 +93,7 @@ func (n *names) next(name string, kind uint16) (a netip.Addr, known bool) {
 	return a, true
 }
 
-// witness listens on both loopback addresses and counts who comes.
+// witness listens on both loopback addresses and counts connections.
 type witness struct {
 	port  string
 	calls atomic.Int32
@@ -141,8 +141,8 @@ func postTo(t *testing.T, s *Sender, target string) Outcome {
 	return s.Post(t.Context(), target, batchHeaders(event.BatchCreated), nil)
 }
 
-// neverLookedUp tells of names without a letter: Go's resolver asks nobody for
-// them, where C's reads an address.
+// neverLookedUp reports whether a name without a letter was not looked up: Go's resolver
+// sends no query for it, where C's reads an address.
 func neverLookedUp(host string, err error) bool {
 	dns, ok := errors.AsType[*net.DNSError](err)
 	return ok && dns.IsNotFound && strings.Trim(host, "0123456789.") == ""

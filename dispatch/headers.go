@@ -13,8 +13,8 @@ import (
 	"postern/event"
 )
 
-// instanceHeaders are the headers of an instance event. The names are written
-// as they shall be on the wire.
+// instanceHeaders returns the headers of an instance event. The names have the spelling
+// used on the wire.
 func instanceHeaders(n event.Notice) http.Header {
 	id := n.RequestID
 	if id == "" {
@@ -31,7 +31,7 @@ func instanceHeaders(n event.Notice) http.Header {
 	}
 }
 
-// batchHeaders are the headers of a batch event.
+// batchHeaders returns the headers of a batch event.
 func batchHeaders(kind event.Kind) http.Header {
 	return http.Header{
 		"Content-Type":    jsonType,
@@ -41,7 +41,7 @@ func batchHeaders(kind event.Kind) http.Header {
 	}
 }
 
-// Values that all requests share: nobody changes them.
+// Values that all requests share. They must not be changed.
 var (
 	jsonType      = []string{"application/json"}
 	instanceAgent = []string{"Service-Webhook/1.0"}
@@ -51,9 +51,9 @@ var (
 // requestHeader names the attempt, for tracing only.
 const requestHeader = "x-request-id"
 
-// requestID is what headers that are about to be sent name the attempt.
+// requestID returns the request id in headers that are about to be sent.
 func requestID(h http.Header) string {
-	name := requestHeader // not as Header.Get would spell it
+	name := requestHeader // not in the spelling of Header.Get
 	return h[name][0]
 }
 
@@ -64,10 +64,10 @@ const (
 	signatureHeader = "webhook-signature"
 )
 
-// addressed returns the headers of one attempt: those of the event, those that
-// the consumer chose for the destination, and id and signature as it wants them.
-// What the consumer chose never takes the place of a header of the program, and
-// what is no header is left out. The error says that no signature can be made.
+// addressed returns the headers of one attempt: those of the event, those that the
+// consumer chose for the destination, and id and signature as the destination requires.
+// The consumer's headers never replace a header of the program, and invalid ones are
+// omitted. The error says that no signature can be made.
 func addressed(base http.Header, to event.Destination, id uuid.UUID, at time.Time, body []byte) (http.Header, error) {
 	if len(to.Headers) == 0 && !to.WithID && len(to.Secrets) == 0 {
 		return base, nil
@@ -94,8 +94,8 @@ func addressed(base http.Header, to event.Destination, id uuid.UUID, at time.Tim
 	return headers, nil
 }
 
-// ownHeader reports whether a header, in lower case, is not the consumer's to
-// choose: the program writes it, or HTTP does.
+// ownHeader reports whether the consumer may not choose a header, given in lower case,
+// because the program or HTTP writes it.
 func ownHeader(name string) bool {
 	switch name {
 	case "user-agent", "x-request-id", "x-owner-jid", "x-instance-name", "x-instance-id", "x-webhook-event",

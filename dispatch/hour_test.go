@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// Ten destinations get 200 events a second, and some of them never answer.
+// In this file, ten destinations get 200 events a second, and some of them never answer.
 
 const (
 	destinations = 10
 	perSecond    = 200
 )
 
-// load is such a time. The first destinations are the dead ones.
+// load is such a period. The first destinations are the dead ones.
 type load struct {
 	dead  int
 	from  time.Duration // when they die
@@ -27,7 +27,7 @@ type load struct {
 	alone bool // no event is made for them
 }
 
-// journey is what became of the events for the others.
+// journey records what happened to the events for the healthy destinations.
 type journey struct {
 	mu       sync.Mutex
 	enqueued map[int]time.Time // under way
@@ -99,8 +99,8 @@ func (l load) run(t *testing.T) (j *journey) {
 	return j
 }
 
-// ended checks that no event of the healthy ones is left, in the queue or
-// dropped out of it.
+// ended checks that no event for a healthy destination is left in the queue or was
+// dropped.
 func (l load) ended(t *testing.T, q *Queue, j *journey) {
 	t.Helper()
 	j.mu.Lock()
@@ -142,8 +142,7 @@ func TestAnHourWithDeadReceiversCostsTheHealthyNothing(t *testing.T) {
 	}
 }
 
-// compare holds the times of the healthy ones against those that they have
-// alone.
+// compare compares the times of the healthy destinations with those that they have alone.
 func (j *journey) compare(t *testing.T, alone *journey) {
 	t.Helper()
 	for what, p99 := range map[string][2]time.Duration{

@@ -15,10 +15,9 @@ import (
 	"postern/store"
 )
 
-// lane is one destination at work: what may go out is on its board, which its
-// feeder fills from the file, and senders take it from there. The lane of the
-// outbox is awake as long as the relay is; another one only while something
-// waits for it.
+// lane is the queue of one destination. Its feeder fills the board from the file, and
+// senders take from the board what may be sent. The lane of the outbox is awake as long
+// as the relay runs; any other only while a delivery waits for it.
 type lane struct {
 	r     *Relay
 	is    delivery.Lane
@@ -26,55 +25,57 @@ type lane struct {
 	board *board
 	ticks atomic.Int64 // Unix nanoseconds of the feeder's last turn
 
-	posting context.Context // ends when Stop gives up on what is in flight, or the destination is gone
+	posting context.Context // ends when Stop gives up the flights, or the destination is removed
 	hangUp  context.CancelCauseFunc
 
 	nudges     chan struct{} // size 1: the feeder has something to do
-	retries    chan row      // those that failed, on their way to the feeder
-	fresh      chan []row    // new ones, on their way to the feeder
+	retries    chan row      // failed ones, for the feeder
+	fresh      chan []row    // new ones, for the feeder
 	passWanted atomic.Bool   // the due index must be read again
-	changed    atomic.Bool   // the destination may be another one
-	tasks      atomic.Int64  // what was handed over and is not on the board yet
+	changed    atomic.Bool   // the destination may have changed
+	tasks      atomic.Int64  // handed over, and not on the board yet
 
-	to atomic.Pointer[string] // host and port where it leads; nil: not known yet
-	// Of the budget, whose lock guards them: the receiver for which the lane waits,
-	// and the one that has called it since.
+	to atomic.Pointer[string] // host and port of the receiver; nil: not known yet
+	// The budget's lock guards these: the receiver for which the lane waits, and the one
+	// that has called it since.
 	waitsFor, calledBy *origin
 }
 
-// row is a pending delivery as the indexes have it.
+// row is a pending delivery as the indexes hold it.
 type row struct {
 	At     time.Time
 	Seq    uint64    // of the entry, or the record
 	Record uint64    // of an entry
-	Line   uuid.UUID // of those with the same one only one is in flight
+	Line   uuid.UUID // of rows with the same line, one is in flight at most
 	Once   bool      // it has one attempt and does not wait for the breaker
 }
 
-// ledger is what a lane reads and writes of the file.
+// ledger is the part of the file that a lane reads and writes.
 type ledger interface {
-	// due returns rows in the order of time and number, beginning after the given
-	// one; those whose time is yet to come are included.
+	// due returns rows in the order of time and number, beginning after the given one,
+	// including those that are not due yet.
 	due(tx *store.Tx, after row, limit int) ([]row, error)
-	// pending returns rows in the order in which they were made, beginning after a
-	// number; At need not be set.
+	// pending returns rows in the order of their creation, beginning after a number; At
+	// need not be set.
 	pending(tx *store.Tx, after uint64, limit int) ([]row, error)
-	// lined is pending for one line, of which the board has a part. last is the
-	// number up to which it looked, more tells that it did not come to the end.
+	// lined is pending for one line, of which the board has a part. last is the number up
+	// to which lined has read; more says that it did not reach the end.
 	lined(tx *store.Tx, line uuid.UUID, after uint64, limit int) (rows []row, last uint64, more bool, err error)
-	// load reads what is to be sent.
+	// load reads the delivery to be sent.
 	load(f flight) (parcel, error)
-	// settle notes an attempt. A closure of the store calls it.
+	// settle stores an attempt. A closure of the store calls it.
 	settle(tx *store.Tx, r result) (settled, error)
-	// cutOff notes an attempt that the stop of the program cut off. The delivery waits on.
+	// cutOff stores an attempt that the stop of the program cut off. The delivery stays
+	// pending.
 	cutOff(tx *store.Tx, r result) error
-	// behind finds what waits behind a delivery in its line.
+	// behind finds the delivery that waits behind another in its line.
 	behind(p parcel) (next row, found bool, err error)
-	// lose takes out what can never be sent, for want of its record or body.
+	// lose removes a delivery that can never be sent, because its record or body is
+	// missing.
 	lose(f flight, why error) (follows *row, err error)
 }
 
-// parcel is a delivery as the file has it.
+// parcel is a delivery as read from the file.
 type parcel struct {
 	kind     event.Kind
 	line     uuid.UUID
@@ -83,48 +84,47 @@ type parcel struct {
 	expires  time.Time // zero: never
 	attempts int       // so far
 	id       uuid.UUID // of the event
-	named    bool      // the id is sent, whatever the destination says by now
+	named    bool      // the id is sent, whatever the destination's current settings are
 	headers  http.Header
 	body     []byte
 	inLine   bool            // others wait until it has ended
 	record   delivery.Record // of package delivery
 }
 
-// settled is what became of a delivery by an attempt.
+// settled is the effect of an attempt on its delivery.
 type settled struct {
-	ended   bool      // there will be no other attempt
-	state   string    // in words, when it ended without being accepted
+	ended   bool      // there will be no further attempt
+	state   string    // in words, if it ended without being accepted
 	next    time.Time // of the next attempt, as the file has it
-	follows *row      // what may leave in its place
+	follows *row      // the delivery that may now leave
 }
 
-// flying is what a lane may have in flight.
+// Bounds of the deliveries that a lane may have in flight.
 const (
 	laneFlights = 10
-	// trialFlights is for a lane whose receiver accepted nothing since it failed,
-	// or since the lane woke.
+	// trialFlights is for a lane whose receiver has accepted nothing since it failed or
+	// since the lane woke.
 	trialFlights = 2
-	// quickFlights is for one whose receiver answers within quick: more would not
-	// arrive sooner, and cost more than they carry.
+	// quickFlights is for a receiver that answers within quick: more would not arrive
+	// sooner, and would cost more than they gain.
 	quickFlights = 2
 	quick        = 2 * time.Millisecond
 )
 
-// laneSize bounds what a lane of package delivery has on its board: enough for
-// what is in flight and what waits to be stored.
+// laneSize bounds the board of a lane of package delivery: enough for the flights and the
+// outcomes that wait to be stored.
 const laneSize = 128
 
-// outboxLane is the lane of the outbox. Its senders wait at the board, and who
-// hands something to its feeder waits until it is taken.
+// outboxLane returns the lane of the outbox. Its senders wait at the board, and handing
+// rows to its feeder blocks until they are taken.
 func (r *Relay) outboxLane() *lane {
 	l := r.newLane(delivery.BatchLane, entries{r.cfg.Store, r.cfg.Outbox, r.cfg.Ledger, &r.newBatch}, newBoard())
 	l.fresh, l.retries = make(chan []row), make(chan row)
 	return l
 }
 
-// durableLane is a lane of package delivery. Its feeder starts senders as they
-// are wanted, and whoever has something for it never waits: what there is no
-// room for is found by another pass.
+// durableLane returns a lane of package delivery. Its feeder starts senders on demand,
+// and handing rows to it never blocks: another pass finds the rows that had no room.
 func (r *Relay) durableLane(is delivery.Lane) *lane {
 	b := newBoard()
 	l := r.newLane(is, records{r.cfg.Store, r.cfg.Ledger, is, &r.newEvents}, b)
@@ -137,13 +137,13 @@ func (r *Relay) durableLane(is delivery.Lane) *lane {
 func (r *Relay) newLane(is delivery.Lane, file ledger, b *board) *lane {
 	l := &lane{r: r, is: is, file: file, board: b, nudges: make(chan struct{}, 1)}
 	l.posting, l.hangUp = context.WithCancelCause(r.sending)
-	l.tasks.Store(1) // to read what is in the file
+	l.tasks.Store(1) // to read the file
 	return l
 }
 
 func (l *lane) tick() { l.ticks.Store(time.Now().UnixNano()) }
 
-// outbox tells that this is the lane of the outbox.
+// outbox reports whether this is the lane of the outbox.
 func (l *lane) outbox() bool { return l == l.r.batch }
 
 // hand gives new rows to the feeder.
@@ -154,7 +154,7 @@ func (l *lane) hand(rows []row) {
 	}
 }
 
-// handBack gives the feeder a row that is to be sent at another time.
+// handBack gives the feeder a row that must be sent at another time.
 func (l *lane) handBack(back row) { give(l, l.retries, back) }
 
 func give[T any](l *lane, to chan T, what T) (given bool) {
@@ -175,7 +175,7 @@ func give[T any](l *lane, to chan T, what T) (given bool) {
 	}
 }
 
-// askForPass has the feeder read the due index again.
+// askForPass makes the feeder read the due index again.
 func (l *lane) askForPass() {
 	l.passWanted.Store(true)
 	l.nudge()
@@ -195,14 +195,14 @@ func (l *lane) send() {
 	}
 }
 
-// launch starts senders for what may go out now.
+// launch starts senders for the entries that may be sent now.
 func (l *lane) launch() {
 	for f, ok := l.begin(); ok; f, ok = l.begin() {
 		l.r.senders.Go(func() { l.sendOn(f) })
 	}
 }
 
-// sendOn is a sender that ends when nothing may go out.
+// sendOn is a sender that ends when nothing more may be sent.
 func (l *lane) sendOn(f flight) {
 	for ok := true; ok; f, ok = l.begin() {
 		if _, more := l.board.place(); more {
@@ -212,7 +212,7 @@ func (l *lane) sendOn(f flight) {
 	}
 }
 
-// run delivers, and what follows in the line, and gives the place back.
+// run delivers an entry and those that follow in its line, and then returns the place.
 func (l *lane) run(f flight) {
 	for on := true; on; {
 		late := l.r.budget.watch(f.seat)
@@ -227,7 +227,7 @@ func (l *lane) run(f flight) {
 	}
 }
 
-// begin takes what goes out next off the board, when there is a place for it.
+// begin takes the next entry off the board if there is a place for it.
 func (l *lane) begin() (f flight, ok bool) {
 	p, ok := l.board.place()
 	if !ok {
@@ -245,12 +245,12 @@ func (l *lane) begin() (f flight, ok bool) {
 	return f, true
 }
 
-// deliver makes one attempt. next is what is to go out at once in its place.
+// deliver makes one attempt. next is the entry to be sent at once in its place.
 func (l *lane) deliver(f flight) (next flight, more bool) {
 	p, to, ready := l.load(f)
 	if !ready {
 		if f.ahead > 0 {
-			l.askForPass() // it may have become the first meanwhile, and been passed over for being under way
+			l.askForPass() // it may have become the first meanwhile, and been passed over because it was in flight
 		}
 		return next, false
 	}
@@ -277,7 +277,7 @@ func (l *lane) deliver(f flight) (next flight, more bool) {
 		o.Err = errRemoved
 	}
 	if opened, closed := l.board.answered(f, o); opened || closed {
-		l.nudge() // to fill the board anew
+		l.nudge() // to fill the board again
 		if !removed {
 			l.tellBreaker(to, o, opened)
 		}
@@ -305,9 +305,9 @@ func (l *lane) tellBreaker(to event.Destination, o Outcome, opened bool) {
 	}
 }
 
-// load reads what is to be sent, and where to. ready is false when it is not to
-// be sent now: it came to its end meanwhile, its time has not come after all, or
-// the destination takes nothing. Then nothing of the flight is left.
+// load reads a delivery and its destination. ready is false if it must not be sent now:
+// it ended meanwhile, it is not due after all, or the destination accepts no deliveries.
+// load has then released the flight.
 func (l *lane) load(f flight) (p parcel, to event.Destination, ready bool) {
 	p, err := l.file.load(f)
 	if err != nil {
@@ -329,9 +329,9 @@ func (l *lane) load(f flight) (p parcel, to event.Destination, ready bool) {
 		l.skip(f)
 		l.r.expiry.look()
 	case f.ahead > 0 && !isDue(p.due, now):
-		l.skip(f) // the file will say when it has become the first
+		l.skip(f) // the file will show when it has become the first
 	case !f.anyway && !isDue(p.due, now):
-		// As happens when the clock went back: nothing else would remember it.
+		// This happens when the clock went back: nothing else would remember the entry.
 		l.skip(f)
 		l.handBack(row{At: p.due, Seq: f.seq, Line: p.line})
 	default:
@@ -341,10 +341,10 @@ func (l *lane) load(f flight) (p parcel, to event.Destination, ready bool) {
 	return p, to, false
 }
 
-// skip takes back what was not attempted.
+// skip returns an entry that was not attempted.
 func (l *lane) skip(f flight) { l.board.skipped(f, false) }
 
-// unreadable leaves out what cannot be read.
+// unreadable drops an entry that cannot be read.
 func (l *lane) unreadable(f flight, err error) {
 	if l.outbox() {
 		l.r.log.Error("outbox entry cannot be read and is left out; run postern check", "sequence", f.seq, "error", err)
@@ -363,7 +363,7 @@ func (l *lane) unreadable(f flight, err error) {
 	l.nudge()
 }
 
-// withhold leaves out a credential that was made for another destination.
+// withhold drops a credential that was made for another destination.
 func (l *lane) withhold(f flight) {
 	follows, err := l.file.lose(f, errChanged)
 	if err != nil {
@@ -374,23 +374,23 @@ func (l *lane) withhold(f flight) {
 	l.nudge()
 }
 
-// follow lets out what waited for another to end.
+// follow releases the delivery that waited for another to end.
 func (l *lane) follow(next *row) {
 	if next != nil {
 		l.r.wake(l.is, []row{*next})
 	}
 }
 
-// change has the feeder look where the lane leads.
+// change makes the feeder look up the destination again.
 func (l *lane) change() {
 	l.changed.Store(true)
 	l.nudge()
 }
 
-// name stands for the lane where things are told apart.
+// name identifies the lane in logs and throttles.
 func (l *lane) name() string { return laneName(l.is) }
 
-// attrs are the attributes of a log line about the lane.
+// attrs returns the attributes of a log line about the lane.
 func (l *lane) attrs(url string, more ...any) []any {
 	all := []any{"flow", string(l.is.Flow), "target", string(l.is.Target)}
 	if l.is.Instance != 0 {

@@ -10,8 +10,8 @@ import (
 	"postern/store"
 )
 
-// wake gives a lane of package delivery rows that may be sent. One that sleeps
-// wakes, and finds them, with all others, in the file.
+// wake gives a lane of package delivery rows that may be sent. A sleeping lane wakes, and
+// reads these and all other rows from the file.
 func (r *Relay) wake(is delivery.Lane, rows []row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -29,7 +29,7 @@ func (r *Relay) wakeLocked(is delivery.Lane, rows []row) {
 	switch _, status := r.resolve(is); status {
 	case delivery.Ready:
 	case delivery.Gone:
-		r.clearLater(is) // it was written for a destination that went meanwhile
+		r.clearLater(is) // it was written for a destination that was removed meanwhile
 		return
 	default:
 		return
@@ -39,7 +39,7 @@ func (r *Relay) wakeLocked(is delivery.Lane, rows []row) {
 	r.senders.Go(l.feed)
 }
 
-// rouse wakes the lanes that have something waiting.
+// rouse wakes the lanes with a backlog.
 func (r *Relay) rouse(waiting []delivery.Backlog) {
 	for _, b := range waiting {
 		if b.Pending > 0 {
@@ -48,7 +48,7 @@ func (r *Relay) rouse(waiting []delivery.Backlog) {
 	}
 }
 
-// awake are the lanes of package delivery that are awake.
+// awake returns the lanes of package delivery that are awake.
 func (r *Relay) awake() (all []*lane) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,8 +58,8 @@ func (r *Relay) awake() (all []*lane) {
 	return all
 }
 
-// retire puts a lane to sleep, unless there is something for it after all. Who
-// has something for it then finds that it sleeps.
+// retire puts a lane to sleep, unless there are rows for it after all. Later calls of
+// wake then find it asleep.
 func (r *Relay) retire(l *lane) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,22 +75,21 @@ func (r *Relay) retire(l *lane) bool {
 	return true
 }
 
-// Changed tells that lanes may lead elsewhere than before, are enabled, disabled
-// or removed. What waits for one that was removed is cancelled. It does not
-// block.
+// Changed reports lanes that may lead to a new address, or were enabled, disabled or
+// removed. Deliveries that wait for a removed one are cancelled. Changed does not block.
 func (r *Relay) Changed(lanes []delivery.Lane) {
 	for _, is := range lanes {
 		if is == delivery.BatchLane {
 			r.batch.change()
 		}
 		if !r.tell(is) {
-			r.wake(is, nil) // it goes back to sleep if nothing waits
+			r.wake(is, nil) // it sleeps again if nothing waits
 		}
 	}
 }
 
-// tell has a lane that is awake look where it leads. To one that was removed,
-// nothing goes out any more.
+// tell makes a lane that is awake look up its destination. A removed destination gets
+// nothing more.
 func (r *Relay) tell(is delivery.Lane) (awake bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,11 +105,11 @@ func (r *Relay) tell(is delivery.Lane) (awake bool) {
 	return true
 }
 
-// clearStep is how many deliveries one commit cancels.
+// clearStep bounds the deliveries that one commit cancels.
 const clearStep = 500
 
-// clearLater cancels what waits for a destination that was removed. What a stop
-// leaves of it, the next start does. The caller holds r.mu.
+// clearLater cancels the deliveries that wait for a removed destination. What a stop
+// leaves of them, the next start cancels. The caller holds r.mu.
 func (r *Relay) clearLater(is delivery.Lane) {
 	if r.stopped || !r.started {
 		return
@@ -122,8 +121,8 @@ func (r *Relay) clearLater(is delivery.Lane) {
 	})
 }
 
-// Clear cancels what waits for destinations that were removed, before others
-// take their names. Of those that were not removed it does nothing.
+// Clear cancels the deliveries that wait for removed destinations, before others take
+// their names. It skips lanes that were not removed.
 func (r *Relay) Clear(ctx context.Context, lanes []delivery.Lane) error {
 	for _, is := range lanes {
 		if err := r.clear(ctx, is); err != nil {
@@ -133,8 +132,8 @@ func (r *Relay) Clear(ctx context.Context, lanes []delivery.Lane) error {
 	return nil
 }
 
-// clear looks in each commit whether the destination is gone still: what is
-// committed for one that has come back since has to stay.
+// clear checks in each commit that the destination is still removed: deliveries committed
+// for one that exists again must stay.
 func (r *Relay) clear(ctx context.Context, is delivery.Lane) error {
 	for more := true; more; {
 		var ended []delivery.Ended
@@ -154,8 +153,8 @@ func (r *Relay) clear(ctx context.Context, is delivery.Lane) error {
 	return nil
 }
 
-// Ended lets out what waited for deliveries that came to their end other than by
-// an attempt.
+// Ended releases the deliveries that waited for others which ended other than by an
+// attempt.
 func (r *Relay) Ended(all []delivery.Ended) {
 	r.ended.count(all)
 	for _, e := range all {
@@ -165,21 +164,20 @@ func (r *Relay) Ended(all []delivery.Ended) {
 	}
 }
 
-// Made lets out deliveries that were made other than with an event: those of a
-// replay.
+// Made releases deliveries that were not made with an event: those of a replay.
 func (r *Relay) Made(is delivery.Lane, dues []delivery.Due) {
 	r.wake(is, recordRows(dues))
 }
 
-// Waiting is what waits in package delivery.
+// Waiting describes the pending deliveries of package delivery.
 type Waiting struct {
 	Pending int
 	Bytes   int64     // of bodies, each destination counted
-	Oldest  time.Time // when the oldest of what may be sent was made, zero when there is none
+	Oldest  time.Time // when the oldest that may be sent was made, zero if there is none
 }
 
-// Waiting tells what waits, by flow. Batch events that wait in the outbox are not
-// counted.
+// Waiting returns the pending deliveries by flow. It does not count batch events in the
+// outbox.
 func (r *Relay) Waiting() (map[delivery.Flow]Waiting, error) {
 	by := map[delivery.Flow]Waiting{}
 	first := map[delivery.Flow]uint64{}
@@ -213,7 +211,7 @@ func (r *Relay) Waiting() (map[delivery.Flow]Waiting, error) {
 	return by, err
 }
 
-// backlogs are the lanes with something pending.
+// backlogs returns the lanes with pending deliveries.
 func (r *Relay) backlogs() (waiting []delivery.Backlog, err error) {
 	err = r.cfg.Store.View(func(tx *store.Tx) error {
 		waiting, err = delivery.Backlogs(tx)
@@ -236,12 +234,12 @@ func (l *lane) drain(ctx context.Context) {
 	}
 }
 
-// busy reports whether the lane has something to send now.
+// busy reports whether the lane has a delivery to send now.
 func (l *lane) busy() bool {
 	return (l.tasks.Load() > 0 || l.passWanted.Load() || !l.board.empty()) && !l.board.down()
 }
 
-// endings counts deliveries that came to their end without an accepted attempt.
+// endings counts deliveries that ended without an accepted attempt.
 type endings struct {
 	expired, removed atomic.Uint64
 }

@@ -76,8 +76,8 @@ func offer(b *testing.B, rate int) (took []time.Duration) {
 	return c.took(b)
 }
 
-// emitAll commits each event on its own, at its time, whether or not those
-// before it are through.
+// emitAll commits each event separately and at its time, whether or not earlier ones are
+// done.
 func (c *clocked) emitAll(b *testing.B, s *file, rate int) {
 	batches := make([]uuid.UUID, 50)
 	for i := range batches {

@@ -10,9 +10,9 @@ import (
 	"postern/event"
 )
 
-// BenchmarkLine takes the events of one line, which are committed, and ends when all
-// are acknowledged in the file: one after the other, against a bare loop that posts one
-// after the other.
+// BenchmarkLine starts with the committed events of one line and ends when all are
+// acknowledged in the file, one after the other. It compares with a bare loop that posts
+// one after the other.
 func BenchmarkLine(b *testing.B) {
 	const events = 4000
 	url, _ := sink(b)

@@ -7,29 +7,29 @@ import (
 )
 
 const (
-	// throttleEvery is the time between two warnings about the same thing.
+	// throttleEvery is the time between two warnings with the same key.
 	throttleEvery = time.Minute
-	// throttleKeys bounds the things that are remembered.
+	// throttleKeys bounds the keys that are remembered.
 	throttleKeys = 10_000
 )
 
-// LogThrottle bounds warnings that could come by the thousand: while a receiver
-// is down, each event for it is lost. The first loss is a warning at once, and
-// then one a minute tells how many there were; the others are logged as details.
-// The zero value is ready, and safe for concurrent use.
+// LogThrottle bounds warnings that could come by the thousand: while a receiver is down,
+// each event for it is lost. The first loss is logged as a warning at once, and then one
+// warning a minute gives the number of losses; the others are logged at level Debug. The
+// zero value is ready to use. It is safe for concurrent use.
 type LogThrottle struct {
 	mu     sync.Mutex
 	warned map[string]*warning
 }
 
-// warning is when a thing was last warned of, and how often it happened since.
+// warning is when a key was last warned of, and how often it occurred since.
 type warning struct {
 	at    time.Time
 	since int
 }
 
-// Count notes that key happened, and returns the level to log it with, Warn or
-// Debug, and how often it happened since the last warning, this time included.
+// Count notes an occurrence of key. It returns the level to log it with, Warn or Debug,
+// and the number of occurrences since the last warning, including this one.
 func (t *LogThrottle) Count(key string) (level slog.Level, times int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -46,7 +46,7 @@ func (t *LogThrottle) Count(key string) (level slog.Level, times int) {
 	return slog.LevelWarn, times
 }
 
-// add makes room for a key by forgetting those that nothing happened to.
+// add makes room for a key by removing keys without recent occurrences.
 func (t *LogThrottle) add(key string, now time.Time) *warning {
 	if len(t.warned) >= throttleKeys {
 		for k, w := range t.warned {
@@ -57,7 +57,7 @@ func (t *LogThrottle) add(key string, now time.Time) *warning {
 	}
 	w := &warning{}
 	if len(t.warned) >= throttleKeys {
-		return w // warned of each time, until there is room
+		return w // every occurrence is a warning until there is room
 	}
 	if t.warned == nil {
 		t.warned = map[string]*warning{}

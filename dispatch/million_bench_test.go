@@ -20,9 +20,9 @@ import (
 // bodies of 1000 bytes in 1000 batches.
 const million = 1_000_000
 
-// BenchmarkMillionPending opens a file with a million pending entries, looks
-// for the next due one again and again, at rest and while they are delivered,
-// and compares the rate of the delivery with a bare client.
+// BenchmarkMillionPending opens a file with a million pending entries and repeatedly
+// finds the next due one, at rest and during delivery. It compares the rate of the
+// delivery with a bare client.
 func BenchmarkMillionPending(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "million.db")
 	fillMillion(b, path)
@@ -77,8 +77,8 @@ func fillMillion(b *testing.B, path string) {
 	}
 }
 
-// drainSome delivers for a while and tells how fast, and how long it took to
-// find the next due entry in the file meanwhile.
+// drainSome delivers for a while and returns the rate, and how long it took to find the
+// next due entry in the file meanwhile.
 func drainSome(b *testing.B, s *file, url string) (rate float64, picks []time.Duration) {
 	b.Helper()
 	r := startRelay(b, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: url, Workers: benchWorkers, Sender: NewSender(SenderConfig{Connections: benchWorkers})})
@@ -96,7 +96,7 @@ func drainSome(b *testing.B, s *file, url string) (rate float64, picks []time.Du
 	return rate, picks
 }
 
-// picksAtRest looks for the next due entry while nothing else happens.
+// picksAtRest finds the next due entry repeatedly while nothing else runs.
 func picksAtRest(b *testing.B, s *file) (picks []time.Duration) {
 	b.Helper()
 	for range 10_000 {

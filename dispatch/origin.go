@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Many lanes may lead to one receiver, told by its host and port: endpoints of
-// many instances at one company. What a receiver that is slow has in flight is
-// bounded for all of them together, since each delivery on its way costs a
-// connection and three goroutines, however long it waits.
+// Many lanes may lead to one receiver, identified by host and port: endpoints of many
+// instances at one company. The deliveries in flight to a slow receiver are bounded for
+// all of its lanes together, since each costs a connection and three goroutines for as
+// long as it waits.
 
-// mostSlow is how many deliveries a receiver may have in flight whose last answer
-// took longer than patience, or has yet to come, and how many without an answer
-// for that long any receiver may have.
+// mostSlow bounds the deliveries in flight to a receiver whose last answer took longer
+// than patience, or has not come yet. It also bounds, for any receiver, the deliveries
+// that have waited that long for an answer.
 const mostSlow = 32
 
-// origin is a receiver with something in flight, or lanes that wait for it. The
-// budget's lock guards it.
+// origin is a receiver with deliveries in flight, or for which lanes wait. The budget's
+// lock guards it.
 type origin struct {
 	name     string
 	flying   int
@@ -26,12 +26,12 @@ type origin struct {
 	promised int // lanes that were called and have not come yet
 }
 
-// room reports whether one more delivery may go out.
+// room reports whether one more delivery may be sent.
 func (o *origin) room() bool {
 	return o.late+o.promised < mostSlow && (!o.slow || o.flying+o.promised < mostSlow)
 }
 
-// origin returns what is known of a receiver. The caller holds b.mu.
+// origin returns the state of a receiver. The caller holds b.mu.
 func (b *budget) origin(name string) *origin {
 	o := b.origins[name]
 	if o == nil {
@@ -41,8 +41,8 @@ func (b *budget) origin(name string) *origin {
 	return o
 }
 
-// admits reports whether a lane may send to its receiver now. If not, it is
-// nudged in its turn. The caller holds b.mu.
+// admits reports whether a lane may send to its receiver now. If not, the lane is nudged
+// in its turn. The caller holds b.mu.
 func (b *budget) admits(o *origin, l *lane) bool {
 	if l.calledBy == o {
 		b.answersCall(l)
@@ -66,15 +66,15 @@ func (b *budget) admits(o *origin, l *lane) bool {
 // answered notes how long an attempt took.
 func (b *budget) answered(s seat, took time.Duration) {
 	if s.origin == nil {
-		return // the lane of the outbox has places of its own
+		return // the lane of the outbox has its own places
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s.origin.slow = took >= patience
 }
 
-// stopsWaiting takes a lane off the list of the receiver for which it waits, or
-// has another one called in its place. The caller holds b.mu.
+// stopsWaiting takes a lane off the list of the receiver for which it waits; if that has
+// called the lane, it calls another one instead. The caller holds b.mu.
 func (b *budget) stopsWaiting(l *lane) {
 	if o := l.waitsFor; o != nil {
 		l.waitsFor = nil
@@ -86,8 +86,7 @@ func (b *budget) stopsWaiting(l *lane) {
 	}
 }
 
-// answersCall returns the receiver that had called a lane, nil when none had. The
-// caller holds b.mu.
+// answersCall returns the receiver that had called a lane, or nil. The caller holds b.mu.
 func (b *budget) answersCall(l *lane) *origin {
 	o := l.calledBy
 	if o != nil {
@@ -110,7 +109,7 @@ func (b *budget) callOrigin(o *origin) {
 	b.tidyOrigin(o)
 }
 
-// tidyOrigin forgets a receiver that nobody uses. The caller holds b.mu.
+// tidyOrigin removes an unused receiver. The caller holds b.mu.
 func (b *budget) tidyOrigin(o *origin) {
 	if o.flying == 0 && len(o.waiting) == 0 && o.promised == 0 {
 		delete(b.origins, o.name)

@@ -9,8 +9,8 @@ import (
 	"postern/event"
 )
 
-// sharing is what the relay did for instances of which each has one destination at
-// a receiver of its own and one at a receiver that all of them share.
+// sharing is the result of a relay for instances that each have one destination at a
+// receiver of their own and one at a receiver shared by all.
 type sharing struct {
 	steps, rows float64 // of feeders, and read by them, for each event
 	most        int     // in flight at once to the shared receiver

@@ -10,9 +10,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// What the global webhook gets when it was away for a while.
+// This file tests what the global webhook gets after an outage.
 
-// order is what arrived and was accepted, batch by batch.
+// order returns what arrived and was accepted, batch by batch.
 func (h *scripted) order(since time.Time) map[string][]int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -33,7 +33,7 @@ func (h *scripted) order(since time.Time) map[string][]int {
 	return numbers
 }
 
-// lastTry is when the last delivery went out.
+// lastTry returns when the last delivery was sent.
 func (h *scripted) lastTry() (last time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -45,9 +45,8 @@ func (h *scripted) lastTry() (last time.Time) {
 	return last
 }
 
-// TestAReceiverThatIsBackAfter30sHasEverythingWithin6s has batches go on while
-// the receiver is away. Ten deliveries take 10 ms, which is what the backlog
-// costs a bare loop.
+// TestAReceiverThatIsBackAfter30sHasEverythingWithin6s: batches continue during the
+// outage. Ten deliveries take 10 ms, which is what the backlog costs a bare loop.
 func TestAReceiverThatIsBackAfter30sHasEverythingWithin6s(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
@@ -160,8 +159,8 @@ func TestAProbeIsTheOldestOfItsBatchAndTheBatchesTakeTurns(t *testing.T) {
 	})
 }
 
-// TestEventsThatTheReceiverCannotTakeDoNotKeepTheOthersForEver has a receiver
-// that fails over the first event of every batch.
+// TestEventsThatTheReceiverCannotTakeDoNotKeepTheOthersForEver: the receiver fails on the
+// first event of every batch.
 func TestEventsThatTheReceiverCannotTakeDoNotKeepTheOthersForEver(t *testing.T) {
 	inBubble(t, "v.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = func(e emitted, _ int) (int, string) {
@@ -182,8 +181,8 @@ func TestEventsThatTheReceiverCannotTakeDoNotKeepTheOthersForEver(t *testing.T) 
 	})
 }
 
-// TestWhatIsInBackoffGoesOutWithTheRestWhenTheReceiverIsBack has entries that
-// failed long before the outage, whose time is an hour away.
+// TestWhatIsInBackoffGoesOutWithTheRestWhenTheReceiverIsBack: some entries failed long
+// before the outage and are due in an hour.
 func TestWhatIsInBackoffGoesOutWithTheRestWhenTheReceiverIsBack(t *testing.T) {
 	inBubble(t, "b.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(404, "")
@@ -214,8 +213,8 @@ func TestWhatIsInBackoffGoesOutWithTheRestWhenTheReceiverIsBack(t *testing.T) {
 	})
 }
 
-// TestABacklogLargerThanTheBoardGoesOutInOrder has more pending than is kept in
-// memory, in some batches with more than a line holds.
+// TestABacklogLargerThanTheBoardGoesOutInOrder: more entries are pending than fit in
+// memory, in some batches more than a line holds.
 func TestABacklogLargerThanTheBoardGoesOutInOrder(t *testing.T) {
 	inBubble(t, "l.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(0, "")

@@ -10,8 +10,8 @@ import (
 	"postern/store"
 )
 
-// entries is the outbox as a lane sees it. A line is a batch. A row has the sequence of the
-// entry, since the order of the outbox is that of its batches.
+// entries is the outbox as a lane uses it. A line is a batch. A row carries the sequence
+// of the entry, since the outbox is ordered by the sequences of its batches.
 type entries struct {
 	store *store.Store
 	box   *outbox.Outbox
@@ -52,7 +52,7 @@ func (entries) lined(tx *store.Tx, batch uuid.UUID, after uint64, limit int) (ro
 	return rowsOf(found), last, len(found) == limit, err
 }
 
-// rowsOf are the rows of what is pending.
+// rowsOf returns the rows of pending entries.
 func rowsOf(found []outbox.Entry) (rows []row) {
 	for _, e := range found {
 		if e.State == outbox.Pending {
@@ -62,8 +62,8 @@ func rowsOf(found []outbox.Entry) (rows []row) {
 	return rows
 }
 
-// load need not read what the tail just did: only the relay itself changes what
-// was never attempted.
+// load need not read an entry that the tail has just read: only the relay changes entries
+// that were never attempted.
 func (o entries) load(f flight) (p parcel, err error) {
 	e, known := o.new.take(f.seq)
 	if !known {
@@ -83,8 +83,8 @@ func (o entries) load(f flight) (p parcel, err error) {
 	}, nil
 }
 
-// settle notes an attempt. An entry whose record cannot be read gets another one: it must
-// not be lost for that.
+// settle stores an attempt. An entry with an unreadable record gets a new one, so that it
+// is not lost.
 func (o entries) settle(tx *store.Tx, r result) (settled, error) {
 	out := r.outcome
 	note := func(record uint64) error {
@@ -105,5 +105,5 @@ func (o entries) cutOff(tx *store.Tx, r result) error {
 	return o.log.CutOff(tx, r.parcel.record.ID, r.attempt())
 }
 
-// lose leaves a damaged entry where it is: nobody can say what it was.
+// lose leaves a damaged entry in place: its contents are unknown.
 func (entries) lose(flight, error) (*row, error) { return nil, nil }

@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// patience is how long an answer may take before its destination is held to
-// hang, until it comes.
+// patience is how long an answer may take before its destination counts as hung, until
+// the answer comes.
 const patience = time.Second
 
-// credit is how long a destination is remembered at least that has nothing
-// waiting and nothing in flight.
+// credit is the minimum time for which a destination without waiting deliveries or
+// flights is remembered.
 const credit = time.Minute
 
-// fewHosts is how many destinations are remembered without looking for those
-// to forget.
+// fewHosts is the number of destinations up to which no old ones are searched for and
+// removed.
 const fewHosts = 1024
 
-// standing is what the last outcome told about a destination.
+// standing is what the last outcome says about a destination.
 type standing int
 
 const (
 	untried standing = iota
 	good             // accepted
-	failed           // did not, at once
-	hung             // did not, and took its time over it
+	failed           // did not accept, at once
+	hung             // did not accept, after a long time
 )
 
 // host is one destination.
@@ -39,15 +39,15 @@ type host struct {
 	flying   int
 	late     int // of these, without an answer for longer than patience
 	standing standing
-	proved   uint64        // the attempts up to this one cannot take the standing away
+	proved   uint64        // attempts up to this one cannot reduce the standing
 	answered time.Time     // when it last accepted
-	slowest  time.Duration // that an accepted delivery took
-	since    time.Time     // when it last began to have something in flight
+	slowest  time.Duration // the longest time in which a delivery was accepted
+	since    time.Time     // when it last went from rest to a flight
 	spoke    time.Time     // when it last answered, whatever the status
 	pace     usual         // how long its answers take
 	answers  tally
-	mute     bool      // it had no answer while one in flight became late, and others did
-	idle     time.Time // since when there was nothing to do
+	mute     bool      // it had no answer while one of its flights became late, and others had
+	idle     time.Time // since when it has had nothing to do
 	blamed   int       // how many of its deliveries in flight plan.blamed counts
 
 	line *list.List    // of plan's lines, nil when it is in none
@@ -57,34 +57,34 @@ type host struct {
 	seat int           // in plan.busy, while something is in flight
 }
 
-// suspect reports whether the host seems to hang: it did so last time, or it
-// does so now and has not accepted anything lately.
+// suspect reports whether the host seems to hang: it hung last time, or it hangs now and
+// has not accepted anything lately.
 func (l *host) suspect() bool {
 	return l.standing == hung || l.late > 0 && (l.standing != good || l.mute)
 }
 
-// plan decides which destination a worker serves next, and who pays when all
-// places are taken. It is guarded by its owner's lock.
+// plan decides which destination a worker serves next, and which one loses a place when
+// all are taken. Its owner's lock guards it.
 //
-// There are workers for so many deliveries. One that is late lends its worker
-// to destinations that have none late, so that those that hang cannot stop the
-// others; that is bounded by as many again.
+// There is a worker for each of a fixed number of deliveries. A late delivery lends its
+// worker to destinations without late ones, so that hung destinations cannot block the
+// others. As many workers can be lent as there are.
 type plan struct {
 	workers, share int
 	hosts          map[string]*host
-	sweepAt        int // number of hosts at which to look for those to forget
+	sweepAt        int // number of hosts from which on old ones are searched for
 
-	// Lanes with something waiting that may be served, in the order of their
-	// turns: within their share, the same of those never tried, suspects within
-	// theirs, and beyond it.
+	// Hosts with waiting deliveries that may be served, in the order of their turns:
+	// within their share, never tried and within it, suspects within theirs, and beyond
+	// it.
 	fair, trials, suspects, eager list.List
 	turns                         uint64
 	holders                       holders
 
-	busy        []*host   // those with something in flight
-	speaker     *host     // who answered last
+	busy        []*host   // those with a flight
+	speaker     *host     // the last to answer
 	spoke       time.Time // when
-	spokeBefore time.Time // when another one answered last
+	spokeBefore time.Time // when another one last answered
 	answers     tally     // of all
 
 	waiting  int
@@ -98,8 +98,7 @@ func newPlan(workers, share int) *plan {
 	return &plan{workers: workers, share: share, hosts: map[string]*host{}, sweepAt: fewHosts}
 }
 
-// destination is the host:port of a URL, which is what is tried, and judged,
-// as one.
+// destination returns the host:port of a URL, which is attempted and judged as one.
 func destination(target string) string {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -124,7 +123,7 @@ func (p *plan) host(name string) *host {
 	return l
 }
 
-// sweep forgets hosts that were idle for long enough.
+// sweep removes hosts that were idle for long enough.
 func (p *plan) sweep(now time.Time) {
 	for name, l := range p.hosts {
 		if l.flying == 0 && len(l.waiting) == 0 && now.Sub(l.idle) >= credit {
@@ -134,7 +133,7 @@ func (p *plan) sweep(now time.Time) {
 	p.sweepAt = max(fewHosts, 2*len(p.hosts))
 }
 
-// add puts a delivery at the end of its host.
+// add appends a delivery to those of its host.
 func (p *plan) add(d posting) {
 	d.host.waiting = append(d.host.waiting, d)
 	p.waiting++
@@ -142,9 +141,8 @@ func (p *plan) add(d posting) {
 	p.place(d.host)
 }
 
-// displace makes a place for a newcomer of l, by dropping the newest delivery
-// of the host that holds most. When that is l, the newcomer has to pay itself
-// and ok is false.
+// displace makes a place for a new delivery of l by dropping the newest delivery of the
+// host that holds most. If that is l, the new delivery must be refused and ok is false.
 func (p *plan) displace(l *host) (dropped posting, ok bool) {
 	payer := p.holders[0]
 	if len(l.waiting) >= len(payer.waiting) {
@@ -160,7 +158,8 @@ func (p *plan) displace(l *host) (dropped posting, ok bool) {
 	return dropped, true
 }
 
-// withdraw takes off all hosts what waits and is meant, and returns it.
+// withdraw removes the waiting deliveries that meant selects from all hosts, and returns
+// them.
 func (p *plan) withdraw(meant func(posting) bool) (all []posting) {
 	for _, l := range slices.Clone(p.holders) {
 		n := len(all)
@@ -180,7 +179,7 @@ func (p *plan) withdraw(meant func(posting) bool) (all []posting) {
 	return all
 }
 
-// drop takes everything off the host that waits and returns it.
+// drop removes all waiting deliveries of the host and returns them.
 func (p *plan) drop(l *host) (dropped []posting) {
 	dropped = l.waiting
 	l.waiting = nil
@@ -190,7 +189,7 @@ func (p *plan) drop(l *host) (dropped []posting) {
 	return dropped
 }
 
-// take returns the next delivery that may go out, and counts it as in flight.
+// take returns the next delivery that may be sent, and counts it as in flight.
 func (p *plan) take() (d posting, number uint64, ok bool) {
 	l := p.next()
 	if l == nil {
@@ -211,9 +210,8 @@ func (p *plan) take() (d posting, number uint64, ok bool) {
 	return d, p.attempts, true
 }
 
-// next is the host whose turn it is, or nil when no delivery may go out. Only
-// hosts with something in flight are passed over, so that the search is short
-// however many wait.
+// next returns the host whose turn it is, or nil if no delivery may be sent. The search
+// skips only hosts with flights, so it is short however many wait.
 func (p *plan) next() *host {
 	if p.flying-p.late >= p.workers || p.flying >= 2*p.workers {
 		return nil
@@ -229,7 +227,7 @@ func (p *plan) next() *host {
 	return l
 }
 
-// earlier is the one of two hosts whose turn comes first. Either may be nil.
+// earlier returns the host whose turn comes first. Either may be nil.
 func earlier(a, b *host) *host {
 	if a == nil || b != nil && b.turn < a.turn {
 		return b
@@ -244,7 +242,7 @@ func (p *plan) first(line *list.List, now time.Time) *host {
 			return l
 		}
 		if l.flying == 0 {
-			return nil // nor is there for the others that were never tried
+			return nil // nor is there room for the others that were never tried
 		}
 	}
 	return nil
@@ -263,16 +261,16 @@ func front(line *list.List) *host {
 func (p *plan) room(l *host, now time.Time) bool {
 	switch {
 	case p.flying >= p.workers && (l.late > 0 || l.flying > 0 && now.Sub(l.answered) >= patience):
-		return false // only to one that answers is a worker lent, or to find out whether it does
+		return false // a worker is lent only to a host that answers, or to find out whether it does
 	case l.standing == untried && l.flying > 0 && len(p.hosts) > 1:
-		// What it has in flight may hang; a share is left for the others.
+		// Its flights may hang; a share is left for the others.
 		return p.flying < max(1, p.workers-p.share) && p.may(l, now)
 	default:
 		return p.may(l, now)
 	}
 }
 
-// overdue notes that a delivery that began then has become late.
+// overdue notes that a delivery that began at that time has become late.
 func (p *plan) overdue(l *host, began time.Time) {
 	if now := time.Now(); l.spoke.Before(began) && p.company(l, now) {
 		l.mute = true
@@ -300,7 +298,7 @@ func (p *plan) landed(l *host, number uint64, late bool, o Outcome) {
 		l.standing, l.proved, l.answered = good, p.attempts, now
 		l.slowest = max(l.slowest, o.Duration)
 	case number <= l.proved:
-		// It went out before the last success came back, and tells nothing new.
+		// It was sent before the last success, and says nothing new.
 	case o.Duration >= patience:
 		l.standing = hung
 	default:
@@ -312,8 +310,7 @@ func (p *plan) landed(l *host, number uint64, late bool, o Outcome) {
 	p.place(l)
 }
 
-// place puts the host at the end of the line where it belongs, if it is not
-// there already.
+// place puts the host at the end of its line, unless it is already there.
 func (p *plan) place(l *host) {
 	blamed := 0
 	if l.suspect() {
@@ -359,10 +356,10 @@ func (p *plan) lineOf(l *host) *list.List {
 	}
 }
 
-// holders is the hosts with something waiting, the one with most in front.
+// holders is a heap of the hosts with waiting deliveries, the one with most first.
 type holders []*host
 
-// changed puts the host where its number of places belongs.
+// changed moves the host to the position that its number of places requires.
 func (h *holders) changed(l *host) {
 	switch {
 	case len(l.waiting) == 0 && l.rank >= 0:

@@ -2,10 +2,10 @@ package dispatch
 
 import "time"
 
-// Which places a destination may take while other destinations answer. A
-// receiver that stops answering is known to hang only after patience; until then
-// its deliveries hold their places. So a destination holds many places only while
-// its answers keep coming.
+// This file decides which places a destination may take while other destinations answer.
+// A receiver that stops answering is known to hang only after patience; until then its
+// deliveries hold their places. A destination therefore holds many places only while its
+// answers keep coming.
 
 const (
 	// companyFor is how long an answer of one destination restricts the others.
@@ -14,20 +14,19 @@ const (
 	promptness = 20 * time.Millisecond
 )
 
-// doubtfulPlaces is how many places destinations in doubt may hold together, whether
-// or not they hold one already.
+// doubtfulPlaces bounds the places that destinations in doubt hold together, whether or
+// not they already hold one.
 func (p *plan) doubtfulPlaces() int { return max(1, p.workers/2) }
 
-// doubtfulSeconds is up to how many places held in doubt a destination in doubt
-// gets a second one.
+// doubtfulSeconds is the number of places held in doubt up to which a destination in
+// doubt gets a second one.
 func (p *plan) doubtfulSeconds() int { return max(1, p.workers/4) }
 
-// kept is how many places are left to destinations that need no more than their
+// kept is the number of places reserved for destinations that need no more than their
 // share, while those have many answers.
 func (p *plan) kept() int { return p.workers * 3 / 10 }
 
-// may reports whether the host may have one more in flight, as far as the
-// destinations that answer are concerned.
+// may reports whether the destinations that answer allow the host one more in flight.
 func (p *plan) may(l *host, now time.Time) bool {
 	switch {
 	case !p.company(l, now):
@@ -59,8 +58,8 @@ func (p *plan) crowded(l *host, now time.Time) bool {
 	return p.answers.lately(now)-l.answers.lately(now) >= p.workers
 }
 
-// doubtful reports whether the host has something in flight and is silent for
-// longer than its answers usually take.
+// doubtful reports whether the host has a flight and is silent for longer than its
+// answers usually take.
 func (l *host) doubtful(now time.Time) bool {
 	since := l.since
 	if l.spoke.After(since) {
@@ -69,13 +68,13 @@ func (l *host) doubtful(now time.Time) bool {
 	return l.flying > 0 && now.Sub(since) > min(patience, max(promptness, 2*l.pace.most()))
 }
 
-// usualFlights is how many were in flight lately at most, by Little's law: as
-// many as were answered in the time that an answer takes.
+// usualFlights returns the highest recent number of flights by Little's law: as many as
+// were answered in the time that an answer takes.
 func (l *host) usualFlights(now time.Time) int {
 	return int(l.answers.rate(now) * l.pace.most().Seconds())
 }
 
-// doubts is how many places doubtful hosts hold that are not lent.
+// doubts returns the number of places of doubtful hosts that are not lent.
 func (p *plan) doubts(now time.Time) (n int) {
 	for _, l := range p.busy {
 		if l.doubtful(now) {
@@ -85,8 +84,8 @@ func (p *plan) doubts(now time.Time) (n int) {
 	return n
 }
 
-// wide is how many places hosts hold that have at least their share, and l,
-// without those that are lent.
+// wide returns the number of places of l and of the hosts that have at least their share,
+// without lent ones.
 func (p *plan) wide(l *host) (n int) {
 	for _, one := range p.busy {
 		if one == l || one.flying >= p.share {
@@ -108,7 +107,7 @@ func (p *plan) heard(l *host, took time.Duration, now time.Time) {
 	p.spoke = now
 }
 
-// began notes that the host has something in flight, or one more.
+// began notes one more flight of the host.
 func (p *plan) began(l *host, now time.Time) {
 	if l.flying == 0 {
 		l.since, l.seat = now, len(p.busy)
@@ -118,7 +117,7 @@ func (p *plan) began(l *host, now time.Time) {
 	p.flying++
 }
 
-// rests notes that the host has nothing in flight any more.
+// rests notes that the host has no flight any more.
 func (p *plan) rests(l *host) {
 	last := len(p.busy) - 1
 	p.busy[l.seat] = p.busy[last]
@@ -138,13 +137,13 @@ func (t *tally) add(at time.Time) {
 	t.now++
 }
 
-// lately is the count of the last one to two seconds.
+// lately returns the count of the last one to two seconds.
 func (t *tally) lately(at time.Time) int {
 	t.turn(at)
 	return t.now + t.before
 }
 
-// rate is the count in a second, of the same time.
+// rate returns the count per second over the same time.
 func (t *tally) rate(at time.Time) float64 {
 	n := t.lately(at)
 	return float64(n) / (time.Second + at.Sub(t.since)).Seconds()

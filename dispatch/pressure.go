@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// Who makes events of batches faster than they can be sent is held up a little, so that
-// they are told soon after they happened. Only where it is the program that cannot keep
-// pace: a receiver that answers slowly, or not, holds nobody up, and what is for it waits
+// A caller that makes events of batches faster than they can be sent is delayed a little,
+// so that events are sent soon after they happened. This applies only if the program
+// itself cannot keep pace: a slow or dead receiver delays no caller, and its events wait
 // in the file.
 const (
 	mostLag   = 50 * time.Millisecond  // from a commit to the first attempt, from which on the relay is behind
-	quickly   = 10 * time.Millisecond  // in which a receiver answers that is not to blame for it
-	mostPause = 100 * time.Millisecond // for which one call is held up
+	quickly   = 10 * time.Millisecond  // a receiver that answers within it is not the cause
+	mostPause = 100 * time.Millisecond // for which one call is delayed
 	lookAgain = 2 * time.Millisecond
-	lagIsNews = time.Second // for how long a lag that was seen says anything
+	lagIsNews = time.Second // for how long an observed lag is valid
 )
 
-// pressure is how far the relay is behind with the events of batches.
+// pressure measures how far the relay is behind with the events of batches.
 type pressure struct {
 	mu   sync.Mutex
-	lag  time.Duration // of the first attempt that began last
-	at   time.Time     // when that was; zero: the receiver is to blame
+	lag  time.Duration // of the newest first attempt
+	at   time.Time     // when that was; zero: the receiver is the cause
 	took time.Duration // about how long the receiver takes to accept
 }
 
@@ -50,9 +50,9 @@ func (p *pressure) behind(now time.Time) bool {
 	return p.lag > mostLag && p.took < quickly && now.Sub(p.at) < lagIsNews
 }
 
-// KeepPace waits while events of batches come faster than they can be sent to a receiver
-// that answers at once, for a tenth of a second at most. Who is about to make some in
-// numbers calls it first.
+// KeepPace waits while events of batches are made faster than they can be sent to a
+// receiver that answers at once, for at most a tenth of a second. Call it before making
+// many such events.
 func (r *Relay) KeepPace(ctx context.Context) {
 	for left := mostPause; left > 0 && ctx.Err() == nil && r.pressure.behind(time.Now()); left -= lookAgain {
 		select {

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestOnlyWhoMakesEventsFasterThanTheyLeaveIsHeldUp: to a receiver that answers at once,
-// and a tenth of a second at most.
+// TestOnlyWhoMakesEventsFasterThanTheyLeaveIsHeldUp: only with a receiver that answers at
+// once, and for at most a tenth of a second.
 func TestOnlyWhoMakesEventsFasterThanTheyLeaveIsHeldUp(t *testing.T) {
 	answers := func(p *pressure, took time.Duration, accepted bool) {
 		for range 50 {
@@ -67,8 +67,8 @@ func TestOnlyWhoMakesEventsFasterThanTheyLeaveIsHeldUp(t *testing.T) {
 	})
 }
 
-// TestTheRelayKnowsWhetherItIsBehind with a real receiver: one that accepts, one that
-// refuses, one that takes its time.
+// TestTheRelayKnowsWhetherItIsBehind with real receivers: one that accepts, one that
+// refuses, and a slow one.
 func TestTheRelayKnowsWhetherItIsBehind(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer func(emitted) int

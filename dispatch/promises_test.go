@@ -17,8 +17,7 @@ import (
 	"postern/store"
 )
 
-// A test for each promise about the outbox that no other file of this package
-// has.
+// One test for each promise about the outbox that no other file of this package covers.
 
 // always is a receiver with one answer.
 func always(status int, retryAfter string) func(emitted, int) (int, string) {
@@ -203,9 +202,8 @@ func TestOnSuccessEverythingDueGoesOut(t *testing.T) {
 	})
 }
 
-// TestAReceiverThatIsDownForAWeekCostsOneAttemptAMinute has a backlog larger
-// than what is kept in memory. The attempts of all entries together are those
-// that the receiver saw.
+// TestAReceiverThatIsDownForAWeekCostsOneAttemptAMinute: the backlog is larger than the
+// memory of the lane. The attempts of all entries add up to those that the receiver saw.
 func TestAReceiverThatIsDownForAWeekCostsOneAttemptAMinute(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lives through a week")
@@ -301,14 +299,14 @@ func TestOnlyEntriesThatEndedLongAgoArePruned(t *testing.T) {
 	})
 }
 
-// answer changes what the receiver answers.
+// answer changes the answers of the receiver.
 func (h *scripted) answer(status func(emitted, int) (int, string)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.status = status
 }
 
-// span returns when the first and the last try after the first n ones were.
+// span returns the times of the first and the last attempt after the first n.
 func (h *scripted) span(n int) (first, last time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

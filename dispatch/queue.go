@@ -16,8 +16,8 @@ import (
 
 // Errors of Enqueue.
 var (
-	// ErrQueueFull: all places are taken, and no destination holds more of them;
-	// the delivery was dropped.
+	// ErrQueueFull: all places are taken, and no destination holds more of them; the
+	// delivery was dropped.
 	ErrQueueFull = errors.New("webhook queue is full")
 	// ErrQueueClosed: the program is stopping; the delivery was dropped.
 	ErrQueueClosed = errors.New("webhook queue is closed")
@@ -29,13 +29,12 @@ type QueueConfig struct {
 	Workers        int // concurrent deliveries, and of one destination at most, default 10
 	Size           int // deliveries that may wait, default 1000
 	PerDestination int // in flight to one host:port while others wait, default 2
-	// Ledger keeps the log of the deliveries, which none of them waits for. nil:
-	// nobody does.
+	// Ledger keeps the log of the deliveries, which none of them waits for. nil: no log.
 	Ledger *delivery.Ledger
-	// Resolve tells where a lane leads now, and how. It must not block. nil: what
-	// waits goes where it was to go when it came.
+	// Resolve returns the current destination of a lane and its status. It must not
+	// block. nil: a delivery goes to the address that it had when it came.
 	Resolve func(delivery.Lane) (event.Destination, delivery.Status)
-	Observe func(event.Notice, event.Target, Outcome) // called after each delivery; nil: nobody
+	Observe func(event.Notice, event.Target, Outcome) // called after each delivery; nil: no call
 	Logger  *slog.Logger
 }
 
@@ -66,7 +65,7 @@ type QueueStats struct {
 	Waiting   int
 	InFlight  int
 	Delivered uint64
-	Refused   uint64 // answered, not with 2xx
+	Refused   uint64 // answered with another status than 2xx
 	Failed    uint64 // no answer
 	Full      uint64 // dropped: no place
 	Closed    uint64 // dropped: stopping
@@ -79,22 +78,22 @@ type posting struct {
 	to     event.Destination
 	host   *host
 	entry  *delivery.Entry // of the log
-	moved  bool            // the URL is another than the entry's
+	moved  bool            // the URL differs from the entry's
 }
 
-// attempt is a delivery on its way.
+// attempt is a delivery in flight.
 type attempt struct {
 	posting
-	ctx    context.Context // ends when nobody waits for the answer any more
+	ctx    context.Context // ends when the answer is no longer awaited
 	cancel context.CancelFunc
 	began  time.Time
 	number uint64
-	alarm  *time.Timer // goes off when it is late; nil when it is from the start
+	alarm  *time.Timer // goes off when it is late; nil if it is late from the start
 	late   bool
 	landed bool
 }
 
-// NewQueue returns a queue that delivers from now on.
+// NewQueue returns a queue that is ready to deliver.
 func NewQueue(cfg QueueConfig) *Queue {
 	cfg.Workers = orDefault(cfg.Workers, 10)
 	cfg.Size = orDefault(cfg.Size, 1000)
@@ -115,10 +114,10 @@ func orDefault(n, def int) int {
 	return n
 }
 
-// Enqueue takes one delivery for each destination of n and never blocks. Each
-// destination is judged alone: when some found no place, the others are
-// delivered all the same and the error wraps ErrQueueFull or ErrQueueClosed. A
-// delivery that loses its place to n is logged and counted here.
+// Enqueue takes one delivery for each destination of n and never blocks. Each destination
+// is treated separately: if some find no place, the others are delivered all the same and
+// the error wraps ErrQueueFull or ErrQueueClosed. A delivery that loses its place to n is
+// logged and counted here.
 func (q *Queue) Enqueue(n event.Notice) error {
 	if n.ID == uuid.Nil {
 		n.ID = uuid.New()
@@ -148,7 +147,7 @@ func (q *Queue) take(n event.Notice) (dropped []posting, err error) {
 	return dropped, err
 }
 
-// posting is the delivery of a notice to one of its destinations.
+// posting returns the delivery of a notice to one of its destinations.
 func (q *Queue) posting(n event.Notice, to event.Destination) posting {
 	if n.RequestID == "" {
 		n.RequestID = uuid.NewString()
@@ -160,12 +159,12 @@ func (q *Queue) posting(n event.Notice, to event.Destination) posting {
 	return d
 }
 
-// drop tells the log that the delivery was never attempted.
+// drop records in the log that the delivery was never attempted.
 func (d posting) drop(why error) {
 	d.entry.Done(delivery.Dropped, delivery.Attempt{Error: why.Error()})
 }
 
-// place finds a place for d, if need be that of another.
+// place finds a place for d, if necessary by taking that of another delivery.
 func (q *Queue) place(d posting, dropped *[]posting) error {
 	if q.closed {
 		q.stats.Closed++
@@ -192,15 +191,14 @@ func (q *Queue) Stats() QueueStats {
 	return s
 }
 
-// launch starts a worker for each delivery that may go out. The caller holds
-// q.mu.
+// launch starts a worker for each delivery that may be sent. The caller holds q.mu.
 func (q *Queue) launch() {
 	for a := q.begin(); a != nil; a = q.begin() {
 		q.work.Go(func() { q.deliver(a) })
 	}
 }
 
-// begin is the next attempt, nil when none may begin. The caller holds q.mu.
+// begin returns the next attempt, or nil if none may begin. The caller holds q.mu.
 func (q *Queue) begin() *attempt {
 	d, number, ok := q.plan.take()
 	if !ok {
@@ -228,7 +226,7 @@ func (q *Queue) overdue(a *attempt) {
 	}
 }
 
-// deliver is a worker: it goes on as long as something may go out.
+// deliver is a worker: it continues as long as deliveries may be sent.
 func (q *Queue) deliver(a *attempt) {
 	for a != nil {
 		at := time.Now()
@@ -246,7 +244,7 @@ func (q *Queue) deliver(a *attempt) {
 	}
 }
 
-// note tells the log how the attempt ended.
+// note records in the log how the attempt ended.
 func (a *attempt) note(at time.Time, o Outcome) {
 	state := delivery.Failed
 	if o.Delivered() {
@@ -280,13 +278,13 @@ func (q *Queue) landed(a *attempt, o Outcome) *attempt {
 	}
 	q.plan.landed(a.host, a.number, a.late, o)
 	next := q.begin()
-	q.launch() // a success may allow more than the one that follows
+	q.launch() // a success may allow more than the next one
 	return next
 }
 
-// PostNow sends a notice to its first destination at once, past the queue and its
-// workers, and waits for the answer, until Interrupt: for a test that somebody
-// asked for.
+// PostNow sends a notice to its first destination at once, bypassing the queue and its
+// workers, and waits for the answer or for Interrupt. It serves tests that a user
+// requests.
 func (q *Queue) PostNow(ctx context.Context, n event.Notice) Outcome {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -297,5 +295,5 @@ func (q *Queue) PostNow(ctx context.Context, n event.Notice) Outcome {
 	return q.cfg.Sender.Send(ctx, n.To[0], n.ID, instanceHeaders(n), n.Body)
 }
 
-// Interrupt ends the waits of PostNow, now and later.
+// Interrupt ends all current and later waits of PostNow.
 func (q *Queue) Interrupt() { q.endTests() }

@@ -5,10 +5,11 @@ import (
 	"postern/event"
 )
 
-// Changed tells that lanes may lead elsewhere than before, or were removed: what waits
-// in memory for a further endpoint goes to where that leads now, or is cancelled, and
-// so is each credential that waits for a former destination. What is on its way, and
-// all else that waits for an instance's own or the global webhook, stays as it was.
+// Changed reports lanes that may lead to a new address, or were removed. A delivery in
+// memory that waits for a further endpoint goes to its current address, or is cancelled.
+// A credential that waits for a former destination is cancelled too. Deliveries in
+// flight, and all others that wait for an instance's own or the global webhook, do not
+// change.
 func (q *Queue) Changed(lanes []delivery.Lane) {
 	if q.cfg.Resolve == nil {
 		return
@@ -25,7 +26,7 @@ func (q *Queue) Changed(lanes []delivery.Lane) {
 			continue
 		}
 		if status != delivery.Ready && status != delivery.Gone {
-			continue // it was enabled when these were made
+			continue // the endpoint was enabled when these were made
 		}
 		for _, d := range q.plan.withdraw(func(d posting) bool { return d.isFor(is) && (status == delivery.Gone || !sameAccess(d.to, to)) }) {
 			if status == delivery.Gone {
@@ -44,7 +45,7 @@ func (q *Queue) Changed(lanes []delivery.Lane) {
 // caller holds q.mu.
 func (q *Queue) withhold(is delivery.Lane, to event.Destination, status delivery.Status) {
 	if status != delivery.Gone && to.URL == "" {
-		return // it leads nowhere now, or nobody knows where
+		return // it leads nowhere now, or its address is unknown
 	}
 	for _, d := range q.plan.withdraw(func(d posting) bool {
 		return d.isFor(is) && d.notice.Kind.IsCredential() && (status == delivery.Gone || d.to.Access() != to.Access())
@@ -54,7 +55,7 @@ func (q *Queue) withhold(is delivery.Lane, to event.Destination, status delivery
 	}
 }
 
-// isFor tells whether the delivery is one of a lane.
+// isFor reports whether the delivery belongs to a lane.
 func (d posting) isFor(is delivery.Lane) bool {
 	return d.to.Target == is.Target && d.to.Endpoint == is.Endpoint && (is.Target == event.TargetGlobal || d.notice.InstanceID == is.Instance)
 }

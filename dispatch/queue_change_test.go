@@ -8,7 +8,7 @@ import (
 	"postern/event"
 )
 
-// forEndpoint is a notice for an endpoint of an instance.
+// forEndpoint returns a notice for an endpoint of an instance.
 func forEndpoint(instance int64, id, url string) event.Notice {
 	return event.Notice{
 		Kind: event.MessagesUpsert, Body: []byte(`{}`), InstanceID: instance, InstanceName: "shop",

@@ -15,8 +15,8 @@ import (
 	"postern/store"
 )
 
-// logged runs a queue of the in-memory flow with a log, and returns the records
-// that it left, by the host that they were for.
+// logged runs a queue of the in-memory flow with a log, and returns the records of the
+// log by host.
 func logged(t *testing.T, cfg QueueConfig, fn func(t *testing.T, c *crowd, q *Queue)) (records map[string][]delivery.Listed) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "log.db")
@@ -55,7 +55,7 @@ func logged(t *testing.T, cfg QueueConfig, fn func(t *testing.T, c *crowd, q *Qu
 	return records
 }
 
-// to is a notice for an instance's webhook at some hosts.
+// to returns a notice for an instance's webhook at some hosts.
 func to(n int, hosts ...string) event.Notice {
 	e := event.Notice{Kind: event.MessagesUpsert, Body: fmt.Appendf(nil, "%d", n), InstanceID: 7, InstanceName: "shop"}
 	for _, host := range hosts {

@@ -261,8 +261,8 @@ func TestADestinationMayUseAllWorkersWhenTheOthersOnlyHaveDeliveriesInFlight(t *
 	}
 }
 
-// TestNineDeadReceiversOfTenLoseNothingOfTheTenth floods nine that hang on real
-// sockets; every event for the tenth arrives, and none of its waits for theirs.
+// TestNineDeadReceiversOfTenLoseNothingOfTheTenth floods nine receivers that hang on real
+// sockets; every event for the tenth arrives, and none waits for the others.
 func TestNineDeadReceiversOfTenLoseNothingOfTheTenth(t *testing.T) {
 	var urls []string
 	for range 9 {

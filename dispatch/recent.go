@@ -6,20 +6,20 @@ import (
 	"sync"
 )
 
-// recentBytes bounds the bodies that are kept for those who send.
+// recentBytes bounds the bodies that are kept for senders.
 const recentBytes = 8 << 20
 
-// recent is what was read last, by number: it is sent within milliseconds, to ten
-// destinations maybe, and need not be read from the file again. The oldest go
-// first. What is not here is in the file.
+// recent keeps the values read last, by number: they are sent within milliseconds, to
+// maybe ten destinations, and need not be read from the file again. The oldest are
+// removed first. Values that are not here are in the file.
 type recent[T any] struct {
 	mu    sync.Mutex
 	all   map[uint64]kept[T]
-	order []uint64 // as they came; some may be gone
+	order []uint64 // in the order of arrival; some may be removed
 	bytes int
 
-	// Of take: the newest number that came, and those after it that were asked for
-	// before they came.
+	// For take: the newest number that was put, and those after it that were requested
+	// before they were put.
 	newest uint64
 	early  map[uint64]bool
 }
@@ -29,15 +29,15 @@ type kept[T any] struct {
 	bytes int
 }
 
-// since notes that what came before was not put here: numbers up to newest.
+// since notes that the numbers up to newest were not put here.
 func (r *recent[T]) since(newest uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.newest = newest
 }
 
-// put keeps what has so many bytes. What take was asked for before is in the file
-// only: it may have changed since it was read.
+// put keeps a value of so many bytes. A value that take requested before is not kept: it
+// may have changed since it was read, so only the file has it.
 func (r *recent[T]) put(number uint64, what T, bytes int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,15 +62,15 @@ func (r *recent[T]) put(number uint64, what T, bytes int) {
 		delete(r.all, r.order[0])
 		r.order = r.order[1:]
 	}
-	if len(r.order) > 2*len(r.all)+fewGone { // behind one that stays, many went
+	if len(r.order) > 2*len(r.all)+fewGone { // many may be removed behind one that stays
 		r.order = slices.DeleteFunc(r.order, func(n uint64) bool { _, there := r.all[n]; return !there })
 	}
 }
 
-// fewGone is how many may be gone and have their place yet.
+// fewGone bounds the removed numbers that stay in order.
 const fewGone = 512
 
-// get returns what is kept under a number.
+// get returns the value of a number.
 func (r *recent[T]) get(number uint64) (what T, there bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,8 +78,8 @@ func (r *recent[T]) get(number uint64) (what T, there bool) {
 	return k.what, there
 }
 
-// take is get for one who alone asks for it, and once. What is put comes in the
-// order of its numbers.
+// take is get for a single caller that requests each number once. Values are put in the
+// order of their numbers.
 func (r *recent[T]) take(number uint64) (what T, there bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

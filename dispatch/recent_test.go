@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestRecentKeepsTheNewestWithinItsBound.
 func TestRecentKeepsTheNewestWithinItsBound(t *testing.T) {
 	const size = recentBytes / 4
 	var r recent[string]
@@ -42,8 +41,8 @@ func TestRecentKeepsTheNewestWithinItsBound(t *testing.T) {
 	}
 }
 
-// TestAnOutcomeGoesWithTheNextCommit of anybody, and asks for one of its own when
-// none comes, or when something waits for it.
+// TestAnOutcomeGoesWithTheNextCommit of any caller, and requests one of its own if none
+// comes or if a delivery waits for it.
 func TestAnOutcomeGoesWithTheNextCommit(t *testing.T) {
 	inBubble(t, "o.db", func(t *testing.T, s *file, hook *scripted) {
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})

@@ -12,9 +12,8 @@ import (
 	"postern/store"
 )
 
-// records is what package delivery has of one lane. What has to wait for others
-// of its line is not in the indexes that are read here, so each record is a line
-// of its own.
+// records is one lane of package delivery. The indexes that it reads do not contain
+// records that wait for others of their line, so each record is a line of its own.
 type records struct {
 	store *store.Store
 	log   *delivery.Ledger
@@ -22,7 +21,7 @@ type records struct {
 	new   *recent[delivery.Event]
 }
 
-// recordRow is a row of a lane of package delivery.
+// recordRow returns the row of a record.
 func recordRow(d delivery.Due) row {
 	r := row{At: d.At, Seq: d.Record, Once: d.Once}
 	binary.BigEndian.PutUint64(r.Line[8:], d.Record)
@@ -51,7 +50,7 @@ func (r records) pending(tx *store.Tx, after uint64, limit int) ([]row, error) {
 	return recordRows(found), err
 }
 
-// lined finds nothing: there is no other in the line of a record.
+// lined finds nothing: the line of a record holds no other.
 func (records) lined(*store.Tx, uuid.UUID, uint64, int) (rows []row, last uint64, more bool, err error) {
 	return nil, 0, false, nil
 }
@@ -68,7 +67,7 @@ func (r records) load(f flight) (p parcel, err error) {
 		return parcel{}, err
 	}
 	if e.Seq != 0 {
-		r.new.put(e.Seq, e, len(e.Body)) // others may be about to send it too
+		r.new.put(e.Seq, e, len(e.Body)) // other lanes may be about to send it too
 	}
 	p = parcel{
 		kind: e.Kind, line: f.line.batch, pending: true, due: rec.NextAttemptAt, expires: rec.ExpiresAt, attempts: rec.Attempts,
@@ -90,7 +89,8 @@ func (r records) load(f flight) (p parcel, err error) {
 func (r records) settle(tx *store.Tx, res result) (settled, error) {
 	follows, rec, err := r.log.Settle(tx, res.flight.seq, res.attempt(), res.outcome.Delivered(), res.next)
 	if errors.Is(err, store.ErrDamaged) {
-		// It can be neither noted nor sent again; what waits for it may leave.
+		// The attempt cannot be stored, nor the delivery sent again; the one behind it
+		// may leave.
 		follows, err = r.log.Lose(tx, r.lane, res.flight.seq, unreadableWords)
 		rec = delivery.Record{}
 	}
@@ -109,10 +109,10 @@ func (r records) cutOff(tx *store.Tx, res result) error {
 // unreadableWords is the reason of a delivery whose record or event is damaged.
 const unreadableWords = "the event cannot be read any more"
 
-// errChanged: a credential is not for the destination of now.
+// errChanged: a credential does not belong to the current destination.
 var errChanged = errors.New("the destination is another than the one that it was made for")
 
-// lose cancels what cannot be sent, so that it keeps nothing from leaving.
+// lose cancels a delivery that cannot be sent, so that it does not block others.
 func (r records) lose(f flight, why error) (follows *row, err error) {
 	end := func(tx *store.Tx) (*delivery.Due, error) { return r.log.Lose(tx, r.lane, f.seq, unreadableWords) }
 	switch {

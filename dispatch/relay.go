@@ -16,8 +16,8 @@ import (
 	"postern/store"
 )
 
-// Publisher takes every batch event after its commit, in the order of the
-// commits. It must not block.
+// Publisher receives every batch event after its commit, in the order of the commits. It
+// must not block.
 type Publisher interface {
 	PublishBatch(kind event.Kind, owner uuid.UUID, ownerSeq uint64, body []byte)
 }
@@ -28,41 +28,41 @@ type RelayConfig struct {
 	Outbox    *outbox.Outbox // of Store
 	Sender    *Sender
 	URL       string        // the global webhook; empty: no batch event is delivered. See SetURL
-	Workers   int           // deliveries of batch events in flight at most; 0 means 10
-	Publisher Publisher     // nil: nobody
+	Workers   int           // maximum batch events in flight; 0 means 10
+	Publisher Publisher     // nil: none
 	Retention time.Duration // of delivered entries of the outbox; 0 keeps them
 
-	// Ledger has the deliveries that wait, those of the outbox among them, and the log of all.
+	// Ledger holds the pending deliveries, including those of the outbox, and the log of
+	// all.
 	Ledger *delivery.Ledger
-	// Resolve tells where a lane leads now, and how. It must not block. nil: batch
-	// events go to URL, and nothing else is delivered.
+	// Resolve returns the current destination of a lane and its status. It must not
+	// block. nil: batch events go to URL, and nothing else is delivered.
 	Resolve func(delivery.Lane) (event.Destination, delivery.Status)
-	// PublishInstance takes every numbered event of an instance after its commit, in
-	// the order of the commits. It must not block. nil: nobody does.
+	// PublishInstance receives every numbered event of an instance after its commit, in
+	// the order of the commits. It must not block. nil: no call.
 	PublishInstance func(event.Notice)
 
-	Observe func(delivery.Lane, Outcome) // called after each attempt; nil: nobody
+	Observe func(delivery.Lane, Outcome) // called after each attempt; nil: no call
 	Logger  *slog.Logger                 // nil discards
 }
 
-// Relay delivers what the file keeps until it is delivered: batch events, and the
-// durable events of instances. See the package comment for what it
-// promises.
+// Relay delivers the pending deliveries in the file: batch events, and the durable events
+// of instances. See the package comment for what it promises.
 type Relay struct {
 	cfg     RelayConfig
 	log     *slog.Logger
 	work    sync.WaitGroup
-	senders sync.WaitGroup // and feeders of lanes that sleep, which start them
+	senders sync.WaitGroup // and feeders of sleeping lanes, which start them
 
 	reading context.Context // ends when Stop begins: no new entries
 	stop    context.CancelFunc
-	sending context.Context // ends with the time of Stop: outcomes are no longer stored either
+	sending context.Context // ends with the deadline of Stop: outcomes are no longer stored either
 	abort   context.CancelFunc
 
-	results   chan result   // outcomes on their way to the file
-	crowded   chan struct{} // size 1: many outcomes are on their way, or one that something waits for
-	holding   atomic.Int64  // outcomes on their way that something waits for
-	forgotten chan uint64   // size 1: up to where events of removed batches may go
+	results   chan result   // outcomes that are not stored yet
+	crowded   chan struct{} // size 1: many outcomes wait, or one that a delivery waits for
+	holding   atomic.Int64  // waiting outcomes that a delivery waits for
+	forgotten chan uint64   // size 1: the sequence up to which events of removed batches may be removed
 
 	newBatch  recent[outbox.Entry]
 	newEvents recent[delivery.Event]
@@ -89,7 +89,7 @@ type Relay struct {
 	returns           LogThrottle // and that closed
 }
 
-// NewRelay returns a relay that does nothing yet.
+// NewRelay returns a relay that is not started.
 func NewRelay(cfg RelayConfig) *Relay {
 	cfg.Workers = orDefault(cfg.Workers, 10)
 	if cfg.Logger == nil {
@@ -107,8 +107,8 @@ func NewRelay(cfg RelayConfig) *Relay {
 	return r
 }
 
-// Start begins to publish and to deliver, with everything that is due from
-// earlier lives of the file.
+// Start begins to publish and to deliver, including everything that is due from earlier
+// runs.
 func (r *Relay) Start() error {
 	newest, err := r.newest()
 	if err != nil {
@@ -162,8 +162,8 @@ func (r *Relay) startOutbox() {
 	}
 }
 
-// SetURL has batch events go to another global webhook from now on: what waits, too.
-// With an empty one they wait in the file.
+// SetURL changes the global webhook for batch events, including those that wait. If url
+// is empty, they wait in the file.
 func (r *Relay) SetURL(url string) {
 	if !r.sends.Load() {
 		r.batch.tick() // it has not been silent yet
@@ -173,17 +173,17 @@ func (r *Relay) SetURL(url string) {
 	r.batch.change()
 }
 
-// globalURL is the global webhook, empty when there is none.
+// globalURL returns the global webhook, or "" if there is none.
 func (r *Relay) globalURL() string { return *r.url.Load() }
 
-// lastWords is how long Stop goes on delivering to a receiver that accepts, so
-// that it hears of the stop itself.
+// lastWords is how long Stop still delivers to a receiver that accepts, so that it gets
+// the events of the stop itself.
 const lastWords = 2 * time.Second
 
-// Stop delivers what is due for a moment, takes no further entries and waits
-// for those in flight as long as the slowest accepted one of their lane took, or
-// until ctx ends; then they are cut off, each a line of the log of deliveries.
-// Whatever was not delivered stays pending in the file, and the log says how much that is.
+// Stop delivers due entries for a moment and then takes no further ones. It waits for
+// flights as long as the slowest accepted delivery of their lane took, or until ctx ends,
+// and then cuts them off, each with a line in the log of deliveries. Undelivered entries
+// stay pending in the file, and the log gives their number.
 func (r *Relay) Stop(ctx context.Context) error {
 	if !r.started {
 		return nil
@@ -210,8 +210,8 @@ func (r *Relay) Stop(ctx context.Context) error {
 	return nil
 }
 
-// lastWords gives the lanes a moment for what was committed before, and returns
-// the one that is always awake.
+// lastWords gives the lanes a moment for what was committed before, and returns the one
+// that is always awake.
 func (r *Relay) lastWords(ctx context.Context) []*lane {
 	last, cancel := context.WithTimeout(ctx, lastWords)
 	defer cancel()
@@ -227,7 +227,7 @@ func (r *Relay) lastWords(ctx context.Context) []*lane {
 	return []*lane{r.batch}
 }
 
-// tellLeft says what the next start has to deliver.
+// tellLeft logs what the next start has to deliver.
 func (r *Relay) tellLeft() {
 	if n := r.cfg.Outbox.Counts().Of(outbox.Pending); n > 0 && r.globalURL() != "" {
 		r.log.Warn("batch events are left for the next start: the global webhook has not accepted them; see to its receiver", "count", n)
@@ -255,7 +255,7 @@ func (r *Relay) newest() (seq uint64, err error) {
 	return seq, err
 }
 
-// resolve returns where a lane leads now.
+// resolve returns the current destination of a lane.
 func (r *Relay) resolve(is delivery.Lane) (event.Destination, delivery.Status) {
 	switch {
 	case r.cfg.Resolve != nil:
@@ -269,13 +269,13 @@ func (r *Relay) resolve(is delivery.Lane) (event.Destination, delivery.Status) {
 	}
 }
 
-// reaches tells whether the destination of a lane is there, enabled or not.
+// reaches reports whether the destination of a lane exists, enabled or not.
 func (r *Relay) reaches(is delivery.Lane) bool {
 	_, status := r.resolve(is)
 	return status == delivery.Ready || status == delivery.Paused
 }
 
-// laneName stands for a lane where things are told apart.
+// laneName identifies a lane in logs and throttles.
 func laneName(is delivery.Lane) string {
 	return fmt.Sprint(is.Flow, " ", is.Instance, " ", is.Target, " ", is.Endpoint)
 }
@@ -290,23 +290,23 @@ type RelayStats struct {
 	Open      bool // the breaker holds deliveries back
 
 	// Of durable instance events, all destinations together.
-	Lanes         int // destinations with something waiting that may be sent
-	LanesOpen     int // of these, those that are held to be down
+	Lanes         int // destinations with a delivery that may be sent
+	LanesOpen     int // of these, those with an open breaker
 	LanesInFlight int
 	Expired       uint64 // since Start
 	Removed       uint64 // cancelled with their destination, since Start
 
 	Wakes RelayWakes // since Start
 
-	LastTurn time.Time // of the loop that was silent for longest
+	LastTurn time.Time // of the loop with the longest silence
 }
 
-// RelayWakes is how often the loops of a relay went on after they had waited.
+// RelayWakes counts how often the loops of a relay woke.
 type RelayWakes struct {
-	Outbox  uint64 // that follows the outbox
-	Events  uint64 // that follows the stored events of instances
-	Feeders uint64 // those of the destinations, all together
-	Settles uint64 // that stores outcomes
+	Outbox  uint64 // the loop that follows the outbox
+	Events  uint64 // the loop that follows the stored events of instances
+	Feeders uint64 // the feeders of all destinations together
+	Settles uint64 // the loop that stores outcomes
 }
 
 type wakes struct {
@@ -343,7 +343,7 @@ func (r *Relay) Stats() RelayStats {
 	return s
 }
 
-// turned is the earlier of a time and a loop's last turn.
+// turned returns the earlier of a time and a loop's last turn.
 func turned(earliest time.Time, ticks *atomic.Int64) time.Time {
 	if at := time.Unix(0, ticks.Load()); at.Before(earliest) {
 		return at

@@ -24,7 +24,7 @@ import (
 	"postern/store"
 )
 
-// receiver is a global webhook whose answers a test decides.
+// receiver is a global webhook with answers that a test sets.
 type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -33,7 +33,7 @@ type receiver struct {
 	got    []emitted
 }
 
-// emitted is an event of these tests: batch and number.
+// emitted identifies an event of these tests by batch and number.
 type emitted struct {
 	Batch string
 	N     int
@@ -73,14 +73,14 @@ func (r *receiver) set(answer func(emitted) int) {
 	r.answer = answer
 }
 
-// file is a data file with its outbox and its deliveries, of which no log is kept.
+// file is a data file with its outbox and its deliveries, without a log.
 type file struct {
 	*store.Store
 	*outbox.Outbox
 	ledger *delivery.Ledger
 }
 
-// retry notes a failed attempt of an entry.
+// retry stores a failed attempt of an entry.
 func (s *file) retry(tx *store.Tx, seq uint64, at time.Time, status int, reason string) error {
 	e, _, err := outbox.Head(tx, seq)
 	if err == nil {
@@ -105,7 +105,7 @@ func openStore(t testing.TB, path string, change ...func(*file)) *file {
 	return s
 }
 
-// openFile opens what the caller closes.
+// openFile opens a file that the caller closes.
 func openFile(t testing.TB, o store.Options) *file {
 	t.Helper()
 	s := openBare(t, o)
@@ -386,8 +386,8 @@ func TestStopCutsOffWhatIsInFlightAndKeepsItPending(t *testing.T) {
 	}
 }
 
-// TestStopWaitsTwoSecondsForAReceiverThatHangsAndSaysWhatIsLeft: a hanging one,
-// and one that is slow but accepts, which is waited for.
+// TestStopWaitsTwoSecondsForAReceiverThatHangsAndSaysWhatIsLeft, with a hanging receiver
+// and with a slow one that accepts, for which the stop waits.
 func TestStopWaitsTwoSecondsForAReceiverThatHangsAndSaysWhatIsLeft(t *testing.T) {
 	for name, c := range map[string]struct {
 		before  time.Duration // the receiver's time for an answer before the stop, 0 for none

@@ -21,10 +21,9 @@ var (
 	ErrNotPending = errors.New("only a pending entry can be retried")
 )
 
-// RetryNow makes a pending entry due at once, whatever its backoff and the
-// breaker say, and returns it as it is then. An attempt that is under way is
-// not repeated. Errors are ErrNoEntry, ErrNotPending, and delivery.ErrEndpointGone
-// without a global webhook.
+// RetryNow makes a pending entry due at once, regardless of its backoff and the breaker,
+// and returns its new state. It does not repeat an attempt that is under way. Errors are
+// ErrNoEntry, ErrNotPending, and delivery.ErrEndpointGone without a global webhook.
 func (r *Relay) RetryNow(ctx context.Context, seq uint64) (e outbox.Entry, err error) {
 	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		var found bool
@@ -61,11 +60,11 @@ func (r *Relay) urgeEntry(batch uuid.UUID, seq uint64) {
 	}
 }
 
-// Retry has a delivery of the log sent now, by one attempt more, and returns its
-// record as it is then. One that is under way is not repeated. One that waits behind
-// another in an order leaves after it all the same: that one is sent now, and the
-// record names it. may is asked about the record first and may be called twice: its
-// error is that of Retry, and nothing changes. The others are those of
+// Retry sends a delivery of the log now, by one more attempt, and returns the new state
+// of its record. It does not repeat an attempt that is under way. A delivery that waits
+// behind another in an order still leaves after it: Retry sends that one now, and the
+// returned record names it. Retry first calls may with the record, possibly twice. If may
+// returns an error, Retry returns it and changes nothing. Other errors are those of
 // [delivery.Ledger.Retry].
 func (r *Relay) Retry(ctx context.Context, record uint64, may func(delivery.Record) error) (delivery.Listed, error) {
 	var rec delivery.Record
@@ -109,9 +108,8 @@ func (r *Relay) urge(is delivery.Lane, now row) {
 	}
 }
 
-// RetryAll makes all pending entries due at once, in small commits, and
-// returns how many are pending. When it fails halfway, those that were moved
-// stay due.
+// RetryAll makes all pending entries due at once, in small commits, and returns how many
+// are pending. If it fails halfway, the entries that were moved stay due.
 func (r *Relay) RetryAll(ctx context.Context) (pending int, err error) {
 	pending = r.cfg.Outbox.Counts().Pending
 	for after, more := (delivery.Due{At: time.Now()}), true; more; {
@@ -124,8 +122,7 @@ func (r *Relay) RetryAll(ctx context.Context) (pending int, err error) {
 	return pending, nil
 }
 
-// hasten makes the next entries after a row of the due index due, in one
-// commit.
+// hasten makes the next entries after a row of the due index due, in one commit.
 func (r *Relay) hasten(ctx context.Context, after delivery.Due) (last delivery.Due, more bool, err error) {
 	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		rows, err := delivery.DueAfter(tx, delivery.OutboxLane, after, upkeepStep)

@@ -135,8 +135,8 @@ func TestRetryAllDoesNotWaitForTheBreaker(t *testing.T) {
 	})
 }
 
-// TestARetryOfBatchEventsMovesTheirRecordsToo: the log shows the time at which they go
-// out, and its attempts stay as they were.
+// TestARetryOfBatchEventsMovesTheirRecordsToo: the log shows the time at which they are
+// sent, and their attempts do not change.
 func TestARetryOfBatchEventsMovesTheirRecordsToo(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		c.add(delivery.BatchLane, "global", event.OrderNone)

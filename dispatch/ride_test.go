@@ -10,8 +10,8 @@ import (
 	"postern/event"
 )
 
-// TestOutcomesThatWaitForACommitHoldUpNoOther: what comes next in an order waits for
-// its own outcome, and not for those of neighbours that have time.
+// TestOutcomesThatWaitForACommitHoldUpNoOther: the next delivery of an order waits for
+// the outcome before it, and not for outcomes of neighbours that are not urgent.
 func TestOutcomesThatWaitForACommitHoldUpNoOther(t *testing.T) {
 	took := func(neighbour bool) (took time.Duration) {
 		inTown(t, func(t *testing.T, c *town) {
@@ -38,13 +38,13 @@ func TestOutcomesThatWaitForACommitHoldUpNoOther(t *testing.T) {
 	}
 }
 
-// late is told of batch events, and takes its time over it.
+// late receives batch events, and sleeps for each.
 type late time.Duration
 
 func (l late) PublishBatch(event.Kind, uuid.UUID, uint64, []byte) { time.Sleep(time.Duration(l)) }
 
-// TestAnEntryThatAPassFoundFirstIsPostedOnce: who follows the outbox comes to it
-// when it is delivered already.
+// TestAnEntryThatAPassFoundFirstIsPostedOnce: the tail reaches the entry when it is
+// already delivered.
 func TestAnEntryThatAPassFoundFirstIsPostedOnce(t *testing.T) {
 	inBubble(t, "p.db", func(t *testing.T, s *file, hook *scripted) {
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender(), Publisher: late(time.Second)})
@@ -62,8 +62,8 @@ func TestAnEntryThatAPassFoundFirstIsPostedOnce(t *testing.T) {
 	})
 }
 
-// TestARetryGoesOutThoughItTookTheLastOutcomeIntoTheFile: it is one attempt more, at
-// once, and not that of the backoff.
+// TestARetryGoesOutThoughItTookTheLastOutcomeIntoTheFile: the retry is one more attempt,
+// at once, and not that of the backoff.
 func TestARetryGoesOutThoughItTookTheLastOutcomeIntoTheFile(t *testing.T) {
 	for _, answer := range []int{404, 200} {
 		inTown(t, func(t *testing.T, c *town) {
@@ -84,7 +84,7 @@ func TestARetryGoesOutThoughItTookTheLastOutcomeIntoTheFile(t *testing.T) {
 	}
 }
 
-// TestRecentForgetsTheOrderOfWhatWasTaken although the first of all stays.
+// TestRecentForgetsTheOrderOfWhatWasTaken although the first value stays.
 func TestRecentForgetsTheOrderOfWhatWasTaken(t *testing.T) {
 	var r recent[string]
 	for n := range uint64(100_000) {

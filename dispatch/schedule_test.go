@@ -81,7 +81,7 @@ func (h *scripted) at(batch uuid.UUID, n int) []time.Time {
 	return slices.Clone(h.tries[emitted{batch.String(), n}])
 }
 
-// peak returns how many were in flight at once since it was last asked.
+// peak returns the maximum number in flight at once since the last call.
 func (h *scripted) peak() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -20,25 +20,25 @@ import (
 	"postern/internal/netfault"
 )
 
-// DefaultTimeout bounds one delivery, its answer included.
+// DefaultTimeout bounds one delivery, including its answer.
 const DefaultTimeout = 15 * time.Second
 
-// maxAnswer is how much of an answer is read, so that the connection can be
-// used again; a longer one costs the connection.
+// maxAnswer bounds the bytes of an answer that are read so that the connection can be
+// reused. After a longer answer the connection is closed.
 const maxAnswer = 64 << 10
 
 // SenderConfig is what a Sender needs.
 type SenderConfig struct {
 	Timeout     time.Duration // of one delivery; 0 means DefaultTimeout
-	Connections int           // kept open per host, as many as there are workers; 0 means 10
+	Connections int           // kept open per host, one for each worker; 0 means 10
 	Guard       Guard
-	Resolver    *net.Resolver // of the receivers' names; nil means net.DefaultResolver
+	Resolver    *net.Resolver // for the receivers' names; nil means net.DefaultResolver
 }
 
 // Sender posts webhooks. It is safe for concurrent use.
 type Sender struct {
-	// Each request is one exchange: a redirect could lead anywhere, and would turn
-	// the POST into a GET. So there is no http.Client around it.
+	// Each request is one exchange: a redirect could lead anywhere, and would turn the
+	// POST into a GET. The sender therefore uses no http.Client.
 	wire    http.RoundTripper
 	timeout time.Duration
 }
@@ -56,7 +56,7 @@ func NewSender(cfg SenderConfig) *Sender {
 		timeout: cfg.Timeout,
 		wire: &http.Transport{
 			DialContext: dialer.DialContext,
-			// The end of a request does not end the handshake that was begun for it.
+			// The end of a request does not end the handshake that it began.
 			TLSHandshakeTimeout: cfg.Timeout,
 			MaxIdleConnsPerHost: cfg.Connections,
 			IdleConnTimeout:     90 * time.Second,
@@ -67,29 +67,29 @@ func NewSender(cfg SenderConfig) *Sender {
 	}
 }
 
-// Close drops the idle connections.
+// Close closes the idle connections.
 func (s *Sender) Close() { (&http.Client{Transport: s.wire}).CloseIdleConnections() }
 
-// Outcome is how one delivery ended.
+// Outcome is the result of one delivery.
 type Outcome struct {
-	Status     int    // of the answer, 0 when there was none
-	Err        error  // why there was none, as netfault.Plain puts it
+	Status     int    // of the answer, 0 if there was none
+	Err        error  // why there was none, in the form of netfault.Plain
 	Answer     string // the beginning of an answer that was not 2xx, as text
 	RetryAfter time.Duration
 	Duration   time.Duration
 }
 
-// Delivered reports whether the receiver accepted: any 2xx whose body ended,
-// or went past 64 KiB, in time.
+// Delivered reports whether the receiver accepted: any 2xx whose body ended, or exceeded
+// 64 KiB, in time.
 func (o Outcome) Delivered() bool { return o.Err == nil && o.Status >= 200 && o.Status < 300 }
 
-// Down reports whether the outcome says that the receiver is not there or
-// overloaded, rather than that it dislikes this event: no answer, 5xx or 429.
+// Down reports whether the outcome shows that the receiver is missing or overloaded,
+// rather than that it refuses this event: no answer, 5xx or 429.
 func (o Outcome) Down() bool {
 	return o.Err != nil || o.Status >= 500 || o.Status == http.StatusTooManyRequests
 }
 
-// Reason is the failure in words, empty when delivered.
+// Reason describes the failure; it is empty if the event was delivered.
 func (o Outcome) Reason() string {
 	switch {
 	case o.Delivered():
@@ -101,11 +101,11 @@ func (o Outcome) Reason() string {
 	}
 }
 
-// cause is why there was no answer, for the log of the operator.
+// cause describes why there was no answer, for the operator's log.
 func (o Outcome) cause() string { return netfault.Cause(o.Err) }
 
-// Send posts an event to a destination: with the headers of the event, those of
-// the destination, and id and signature when it wants them.
+// Send posts an event to a destination, with the headers of the event, those of the
+// destination, and id and signature if the destination requires them.
 func (s *Sender) Send(ctx context.Context, to event.Destination, id uuid.UUID, headers http.Header, body []byte) Outcome {
 	headers, err := addressed(headers, to, id, time.Now(), body)
 	if err != nil {
@@ -114,8 +114,8 @@ func (s *Sender) Send(ctx context.Context, to event.Destination, id uuid.UUID, h
 	return s.Post(ctx, to.URL, headers, body)
 }
 
-// Post sends body to target with exactly the given headers. Their names reach
-// the wire as they are written.
+// Post sends body to target with exactly the given headers. Their names are sent as
+// spelled.
 func (s *Sender) Post(ctx context.Context, target string, headers http.Header, body []byte) Outcome {
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
@@ -130,7 +130,7 @@ func (s *Sender) post(ctx context.Context, target string, headers http.Header, b
 	if err != nil {
 		return Outcome{Err: errNoURL}
 	}
-	req.URL.User = nil // else it would be sent as an Authorization header
+	req.URL.User = nil // otherwise it would be sent as an Authorization header
 	req.URL.RawQuery = event.EscapeQuery(req.URL.RawQuery)
 	req.Header = headers
 	resp, err := s.wire.RoundTrip(req)
@@ -140,7 +140,7 @@ func (s *Sender) post(ctx context.Context, target string, headers http.Header, b
 	defer resp.Body.Close()
 	o := Outcome{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now())}
 	if o.Status == http.StatusSwitchingProtocols {
-		return o // what can be read now is the connection itself, which no timeout ends
+		return o // further reads would read the connection itself, without a timeout
 	}
 	if o.Answer, err = answer(resp.Body, !o.Delivered()); err != nil {
 		return Outcome{Err: plain(err)}
@@ -148,9 +148,9 @@ func (s *Sender) post(ctx context.Context, target string, headers http.Header, b
 	return o
 }
 
-// answer reads the answer's body. Its text is for people, when it is kept at all,
-// but it belongs to the answer: one that does not end in time is none. A long one
-// is left, with its connection.
+// answer reads the answer's body. The body counts as part of the answer: if it does not
+// end in time, the answer is a failure. A long one is abandoned, with its connection. The
+// text is for people, and returned only if keep is set.
 func answer(body io.Reader, keep bool) (text string, err error) {
 	if body == http.NoBody {
 		return "", nil
@@ -168,8 +168,7 @@ func answer(body io.Reader, keep bool) (text string, err error) {
 	return readable(beginning), nil
 }
 
-// readable makes text of the beginning of some bytes, which may end within a
-// character.
+// readable converts the beginning of a body to text. It may end within a character.
 func readable(b []byte) string {
 	for cut := 1; cut < utf8.UTFMax && cut <= len(b) && len(b) == delivery.MaxAnswer; cut++ {
 		if tail := b[len(b)-cut:]; utf8.RuneStart(tail[0]) {
@@ -180,7 +179,7 @@ func readable(b []byte) string {
 		}
 	}
 	text := strings.ToValidUTF8(string(b), "\uFFFD")
-	for len(text) > delivery.MaxAnswer { // the replacement is longer than what it replaces
+	for len(text) > delivery.MaxAnswer { // the replacement is longer than the bytes that it replaces
 		_, size := utf8.DecodeLastRuneInString(text)
 		text = text[:len(text)-size]
 	}
@@ -189,14 +188,14 @@ func readable(b []byte) string {
 
 var (
 	errNoURL = errors.New("the URL cannot be read")
-	// errCutOff: whoever sent it waits no longer, as when the program stops.
+	// errCutOff: the sender no longer waits, for example because the program stops.
 	errCutOff = errors.New("it was cut off before its answer came")
-	// errRemoved is errCutOff where the destination was removed meanwhile.
+	// errRemoved is errCutOff if the destination was removed meanwhile.
 	errRemoved = errors.New("its endpoint was removed before its answer came")
 )
 
-// plain takes the URL out of an error, whose path or query may be secret, and
-// whatever else is not for whoever set the URL.
+// plain removes from an error the URL, whose path or query may be secret, and everything
+// else that the user who set the URL must not see.
 func plain(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
@@ -218,7 +217,7 @@ func retryAfter(value string, now time.Time) time.Duration {
 	if digits(value) {
 		seconds, err := strconv.ParseUint(value, 10, 31)
 		if err != nil {
-			return maxRetryAfter // more digits than any number that matters
+			return maxRetryAfter // more digits than any relevant number
 		}
 		return min(time.Duration(seconds)*time.Second, maxRetryAfter)
 	}

@@ -22,8 +22,8 @@ import (
 	"postern/event"
 )
 
-// rawReceiver answers each request with the given bytes and hands over what it
-// read, header lines as they were on the wire.
+// rawReceiver answers each request with the given bytes and returns what it read, with
+// header lines as they were on the wire.
 func rawReceiver(t *testing.T, answer string) (url string, requests <-chan []string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -163,8 +163,8 @@ func TestTheTimeoutCoversTheAnswersBody(t *testing.T) {
 	}
 }
 
-// TestAnAnswerThatTakesTheConnectionOverIsARefusal: only 2xx counts, and whatever is
-// behind the answer, nobody waits for it.
+// TestAnAnswerThatTakesTheConnectionOverIsARefusal: only 2xx counts, and the sender does
+// not read what follows the answer.
 func TestAnAnswerThatTakesTheConnectionOverIsARefusal(t *testing.T) {
 	url, _ := rawReceiver(t, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: anything\r\n\r\n")
 	ended := make(chan Outcome, 1)
@@ -181,8 +181,8 @@ func TestAnAnswerThatTakesTheConnectionOverIsARefusal(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOfADeliveryToAReceiverThatNeverShakesHands: not its connection
-// either, of which each attempt would leave one.
+// TestNothingIsLeftOfADeliveryToAReceiverThatNeverShakesHands: not even a connection, of
+// which each attempt would leave one.
 func TestNothingIsLeftOfADeliveryToAReceiverThatNeverShakesHands(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -274,8 +274,8 @@ func TestAUserInTheURLIsNotSentAsACredential(t *testing.T) {
 	}
 }
 
-// TestAnAddressIsOneWordOfTheRequest: what the configuration takes as a URL, a
-// receiver must be able to read as one.
+// TestAnAddressIsOneWordOfTheRequest: a receiver must be able to read as a URL what the
+// configuration accepts as one.
 func TestAnAddressIsOneWordOfTheRequest(t *testing.T) {
 	for given, sent := range map[string]string{
 		"/a b?name=my shop&é=ü": "/a%20b?name=my%20shop&%C3%A9=%C3%BC",
@@ -299,8 +299,8 @@ func TestEndlessHeadersAreAFailure(t *testing.T) {
 	}
 }
 
-// TestAFailureTellsWhyAndNotWhere: the reason is stored with batch events and
-// shown to whoever tries a webhook.
+// TestAFailureTellsWhyAndNotWhere: the reason is stored with batch events and shown to
+// users who test a webhook.
 func TestAFailureTellsWhyAndNotWhere(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -15,14 +15,14 @@ type result struct {
 	flight  flight
 	parcel  parcel
 	outcome Outcome
-	at      time.Time // when it went out
+	at      time.Time // when it was sent
 	url     string
-	next    time.Time // of the next attempt, when it was not accepted
+	next    time.Time // of the next attempt, if it was not accepted
 
-	followed bool // the next of its line is under way already
+	followed bool // the next of its line is already in flight
 }
 
-// attempt is the result as the log has it.
+// attempt returns the result in the form of the log.
 func (r result) attempt() delivery.Attempt {
 	return delivery.Attempt{
 		StartedAt: r.at, Duration: r.outcome.Duration, Status: r.outcome.Status, Error: r.outcome.Reason(),
@@ -30,12 +30,12 @@ func (r result) attempt() delivery.Attempt {
 	}
 }
 
-// resultsSize is how many outcomes may wait to be stored while workers send on.
-// It bounds what a crash can make the relay deliver a second time, and how many
-// outcomes share a commit.
+// resultsSize bounds the outcomes that may wait to be stored while workers continue. It
+// limits what a crash can make the relay deliver a second time, and how many outcomes
+// share a commit.
 const resultsSize = 128
 
-// report sends an outcome on its way to the file.
+// report queues an outcome to be stored.
 func (r *Relay) report(g result) {
 	if g.holdsOthers() {
 		r.holding.Add(1)
@@ -49,11 +49,11 @@ func (r *Relay) report(g result) {
 	}
 }
 
-// pressed tells that outcomes which wait for a commit must not wait longer, for
-// those behind them.
+// pressed reports whether outcomes that ride must be committed now, because deliveries
+// wait for them.
 func (r *Relay) pressed() bool { return len(r.results) >= plenty || r.holding.Load() > 0 }
 
-// settle writes outcomes into the file, as many in one commit as there are.
+// settle stores outcomes, as many in one commit as are waiting.
 func (r *Relay) settle() {
 	group := make([]result, 0, cap(r.results))
 	for first := range r.results {
@@ -64,11 +64,11 @@ func (r *Relay) settle() {
 	}
 }
 
-// gatherFor is how long an outcome waits for others to share its commit. It is
-// added to what a crash can repeat, and to nothing else.
+// gatherFor is how long an outcome waits for others to share its commit. It only adds to
+// what a crash can repeat.
 const gatherFor = 2 * time.Millisecond
 
-// collect adds to a group what else comes within a moment.
+// collect adds to a group the outcomes that arrive within a moment.
 func (r *Relay) collect(group []result) (all []result) {
 	defer func() {
 		for _, g := range all {
@@ -93,17 +93,18 @@ func (r *Relay) collect(group []result) (all []result) {
 	return group
 }
 
-// recordPause is the time between two tries to store outcomes.
+// recordPause is the time between two attempts to store outcomes.
 const recordPause = time.Second
 
-// record stores the outcomes. While that fails, for example because the disk
-// is full, it is tried again: the entries must not be sent twice for it. Once the
-// relay takes no further entries it is not: what is stopped after it needs the
-// time, and the next start sends them as after a crash.
+// record stores the outcomes. If that fails, for example because the disk is full, it
+// tries again, so that the entries are not sent twice. Once the relay takes no further
+// entries, it does not try again: the parts that stop after it need the time, and the
+// next start sends the entries as after a crash.
 func (r *Relay) record(group []result) {
 	for i, g := range group {
 		if !g.outcome.Delivered() {
-			// The file keeps whole milliseconds; the next one, so that it is never early.
+			// The file keeps whole milliseconds; this rounds up, so that an attempt is
+			// never early.
 			group[i].next = time.Now().Add(max(backoff(g.parcel.attempts+1), g.outcome.RetryAfter) + time.Millisecond)
 		}
 	}
@@ -124,8 +125,8 @@ func (r *Relay) record(group []result) {
 	}
 }
 
-// rideFor is how long outcomes wait for the commit of somebody else, before they
-// ask for one. It is added to what a crash can repeat.
+// rideFor is how long outcomes wait for the commit of another caller before they request
+// one. It adds to what a crash can repeat.
 const rideFor = 20 * time.Millisecond
 
 // plenty is how many outcomes are worth a commit of their own.
@@ -142,8 +143,8 @@ func (r *Relay) store(group []result, became []settled) error {
 	return err
 }
 
-// noteCutOff has the log know of an attempt that Stop cut off. It goes with whatever is
-// committed next, at the latest when the store closes: the stop waits for nothing.
+// noteCutOff records in the log an attempt that Stop cut off. It rides with the next
+// commit, at the latest when the store closes, so that the stop does not wait.
 func (r *Relay) noteCutOff(g result) {
 	if _, err := r.cfg.Store.Attach(func(tx *store.Tx) error { return g.lane.file.cutOff(tx, g) }); err != nil {
 		r.log.Warn("an attempt that was cut off is not in the log of deliveries", "error", err)
@@ -160,9 +161,9 @@ func settleAll(tx *store.Tx, group []result, became []settled) (err error) {
 	return nil
 }
 
-// ride commits what becomes of a group: with the next commit of anybody, unless
-// none comes for a while, something waits for it, or there are many outcomes. They
-// are known and are written even while stopping.
+// ride commits the outcomes of a group with the next commit of another caller. It
+// requests a commit if none comes for a while, if a delivery waits for an outcome, or if
+// there are many. The outcomes are known, and are written even while stopping.
 func (r *Relay) ride(group []result, fn func(*store.Tx) error) error {
 	sub, err := r.cfg.Store.Attach(fn)
 	if err != nil {
@@ -175,7 +176,7 @@ func (r *Relay) ride(group []result, fn func(*store.Tx) error) error {
 	return sub.Wait()
 }
 
-// await waits for the commit of somebody else, as long as there is time.
+// await waits for the commit of another caller, as long as there is time.
 func (r *Relay) await(sub *store.Submitted) {
 	enough := time.NewTimer(rideFor)
 	defer enough.Stop()
@@ -185,19 +186,19 @@ func (r *Relay) await(sub *store.Submitted) {
 			return
 		case <-enough.C:
 			return
-		case <-r.crowded: // maybe by what is in this commit
+		case <-r.crowded: // possibly by an outcome in this commit
 		case <-r.reading.Done():
 			return
 		}
 	}
 }
 
-// holdsOthers tells that something waits until the file has the outcome: in a
-// lane with an order the next of the line, unless that is under way, and behind a
-// failure the next of the batch.
+// holdsOthers reports whether a delivery waits until the outcome is in the file: in a
+// lane with an order the next of the line, unless that is in flight, and after a failure
+// the next of the batch.
 func (r result) holdsOthers() bool { return r.parcel.inLine && !r.followed || r.outcome.Down() }
 
-// became tells the lane what the file says of an attempt.
+// became applies to the lane the stored effect of an attempt.
 func (r *Relay) became(g result, s settled) {
 	l, kept, urged := g.lane, false, false
 	l.follow(s.follows)
@@ -212,7 +213,7 @@ func (r *Relay) became(g result, s settled) {
 		r.ended.expired.Add(1)
 	}
 	switch {
-	case urged: // the file has another time for it by now, maybe
+	case urged: // the file may have another time for it by now
 		l.askForPass()
 	case !s.ended && !kept:
 		l.handBack(row{At: s.next, Seq: g.flight.seq, Line: g.flight.line.batch})

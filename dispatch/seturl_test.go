@@ -44,7 +44,7 @@ func TestBatchEventsFollowTheGlobalWebhookWhileTheRelayRuns(t *testing.T) {
 	}
 }
 
-// TestAWebhookThatComesAfterTheStopDeliversNothing and keeps nobody waiting.
+// TestAWebhookThatComesAfterTheStopDeliversNothing and blocks no caller.
 func TestAWebhookThatComesAfterTheStopDeliversNothing(t *testing.T) {
 	to := newReceiver(t)
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// errNoSecret tells that an event was to be signed and cannot be. It is not sent
-// without its signature.
+// errNoSecret says that an event must be signed and cannot be. It is not sent unsigned.
 var errNoSecret = errors.New("the signing secret cannot be read")
 
 // sign returns the webhook-signature of Standard Webhooks: for each secret, the

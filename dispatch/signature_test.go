@@ -47,8 +47,8 @@ func wire(t *testing.T, to event.Destination, id uuid.UUID, body string) []strin
 	return got
 }
 
-// headerNames returns the names of header lines, in order, but for the request line
-// and the body.
+// headerNames returns the names of header lines, in order, without the request line and
+// the body.
 func headerNames(lines []string) (all []string) {
 	for _, line := range lines {
 		if name, _, ok := strings.Cut(line, ": "); ok && name != "body" {
@@ -126,8 +126,8 @@ func TestHeadersOfTheConsumerAreWrittenInLowerCase(t *testing.T) {
 	}
 }
 
-// TestHeadersOfTheConsumerOverrideNothingAndSplitNothing gives what the
-// interface would refuse.
+// TestHeadersOfTheConsumerOverrideNothingAndSplitNothing uses headers that the interface
+// would refuse.
 func TestHeadersOfTheConsumerOverrideNothingAndSplitNothing(t *testing.T) {
 	hostile := map[string]string{
 		"Host": "evil.example", "content-LENGTH": "0", "Content-Type": "text/plain", "content-encoding": "gzip", "User-Agent": "me",

@@ -18,9 +18,9 @@ import (
 )
 
 // BenchmarkSlowOfFive commits 200 events a second of 50 instances, each for five
-// receivers that all instances share, of which one takes two seconds for an answer
-// or none does. It reports the processor time of each event, receivers included, as
-// a ratio to the same without a slow one, and how many goroutines there were, as a median.
+// receivers that all instances share. One of these takes two seconds for an answer, or
+// none is slow. It reports the processor time of each event, including the receivers, as
+// a ratio to the run without a slow one, and the median number of goroutines.
 func BenchmarkSlowOfFive(b *testing.B) {
 	for _, order := range []event.Order{event.OrderNone, event.OrderChat} {
 		b.Run("order="+string(order), func(b *testing.B) {

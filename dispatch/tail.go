@@ -17,8 +17,7 @@ type eventTail struct {
 	ticks atomic.Int64 // Unix nanoseconds of the last turn
 }
 
-// startEvents notes where the events begin that are live, and returns the lanes
-// that have something waiting.
+// startEvents notes where the live events begin, and returns the lanes with a backlog.
 func (r *Relay) startEvents() (waiting []delivery.Backlog, err error) {
 	err = r.cfg.Store.View(func(tx *store.Tx) error {
 		if r.events.after, err = delivery.NewestEvent(tx); err != nil {
@@ -39,10 +38,10 @@ func (r *Relay) tailEvents() {
 		timer := time.NewTimer(idle)
 		select {
 		case <-wake:
-		case <-timer.C: // so that its turns can be watched
+		case <-timer.C: // so that its turns can be monitored
 		case <-r.reading.Done():
 			timer.Stop()
-			return // Stop has had the last look
+			return // Stop reads the events a last time
 		}
 		timer.Stop()
 		r.wakes.events.Add(1)
@@ -52,7 +51,7 @@ func (r *Relay) tailEvents() {
 // eventStep is how many events are read at once; each may be large.
 const eventStep = 64
 
-// readEvents takes what was committed since it was last called.
+// readEvents reads what was committed since the last call.
 func (r *Relay) readEvents() {
 	t := &r.events
 	t.mu.Lock()
@@ -74,8 +73,7 @@ func (r *Relay) readEvents() {
 	}
 }
 
-// eventsAfter returns the next events, and when the first delivery that is not
-// over yet comes to the end of its time.
+// eventsAfter returns the next events, and the earliest expiry of a pending delivery.
 func (r *Relay) eventsAfter(after uint64) (events []delivery.Event, until time.Time, err error) {
 	err = r.cfg.Store.View(func(tx *store.Tx) error {
 		if events, err = delivery.EventsAfter(tx, after, eventStep); err != nil {
@@ -87,8 +85,8 @@ func (r *Relay) eventsAfter(after uint64) (events []delivery.Event, until time.T
 	return events, until, err
 }
 
-// publish tells WebSocket clients of a numbered event. Of the others they heard
-// when it was made.
+// publish sends a numbered event to WebSocket clients. They received other events when
+// those were made.
 func (r *Relay) publish(e delivery.Event) {
 	if r.cfg.PublishInstance == nil || e.Sequence == 0 {
 		return
@@ -99,8 +97,8 @@ func (r *Relay) publish(e delivery.Event) {
 	})
 }
 
-// handOut gives the lanes what may be sent of new events. What has to wait in a
-// line comes when the one before it has ended.
+// handOut gives the lanes the deliveries of new events that may be sent. One that waits
+// in a line follows when the previous one has ended.
 func (r *Relay) handOut(events []delivery.Event) {
 	rows := map[delivery.Lane][]row{}
 	for _, e := range events {

@@ -11,8 +11,8 @@ import (
 // tailStep is how many entries of the outbox are read at once.
 const tailStep = 256
 
-// tail follows the outbox by sequence: every new entry is published, and
-// handed to the feeder when it is to be delivered.
+// tail follows the outbox by sequence. It publishes every new entry, and hands it to the
+// feeder if it must be delivered.
 func (r *Relay) tail(after uint64) {
 	for {
 		wake := r.cfg.Outbox.Emitted()
@@ -40,7 +40,7 @@ func (r *Relay) tail(after uint64) {
 		}
 		select {
 		case <-wake:
-		case <-r.reading.Done(): // one last look
+		case <-r.reading.Done(): // one last turn
 		}
 		r.wakes.outbox.Add(1)
 	}
@@ -59,7 +59,7 @@ func (r *Relay) handOver(entries []outbox.Entry) {
 	r.batch.hand(rowsOf(entries))
 }
 
-// newEntries returns the next entries, and whether those of some batch are to be
+// newEntries returns the next entries, and whether entries of a removed batch must be
 // removed.
 func (r *Relay) newEntries(after uint64) (entries []outbox.Entry, forgotten bool, err error) {
 	err = r.cfg.Store.View(func(tx *store.Tx) error {
@@ -81,12 +81,12 @@ func (r *Relay) newEntries(after uint64) (entries []outbox.Entry, forgotten bool
 	return entries, forgotten, err
 }
 
-// askForSweep has the entries of removed batches removed that were made up to a
-// sequence. An older wish that waits yet is replaced.
+// askForSweep requests the removal of entries of removed batches up to a sequence. It
+// replaces an older request that still waits.
 func (r *Relay) askForSweep(upTo uint64) {
 	select {
 	case <-r.forgotten:
 	default:
 	}
-	r.forgotten <- upTo // tail alone fills it
+	r.forgotten <- upTo // only tail fills it
 }

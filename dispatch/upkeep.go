@@ -23,8 +23,8 @@ func (r *Relay) prune() {
 	})
 }
 
-// pruneOnce looks in read transactions and removes in small commits. It returns
-// when the oldest entry that is left was finished, or made.
+// pruneOnce searches in read transactions and removes in small commits. It returns the
+// time at which the oldest remaining entry ended or was made.
 func (r *Relay) pruneOnce(before time.Time) (oldest time.Time, err error) {
 	for _, state := range []outbox.State{outbox.Delivered, outbox.Disabled} {
 		for next, more := uint64(0), true; more; more = next != 0 {
@@ -61,9 +61,8 @@ func (r *Relay) remove(expired []uint64) error {
 	return r.reading.Err()
 }
 
-// sweep removes the entries of batches that were removed, whenever tail has
-// published what came before the removal: an event is told to those who listen
-// before it is forgotten.
+// sweep removes the entries of removed batches, once tail has published what was written
+// before the removal: an event is published before it is removed.
 func (r *Relay) sweep() {
 	for {
 		select {
@@ -95,7 +94,7 @@ func (r *Relay) sweepAll(upTo uint64) error {
 	}
 }
 
-// sweepBatches removes entries of batches in small commits, each of as many
+// sweepBatches removes entries of batches in small commits. Each commit covers as many
 // batches as it has room for.
 func (r *Relay) sweepBatches(batches []uuid.UUID, upTo uint64) error {
 	for next := uint64(0); len(batches) > 0; {
@@ -112,8 +111,8 @@ func (r *Relay) sweepBatches(batches []uuid.UUID, upTo uint64) error {
 	return nil
 }
 
-// sweepSome makes one commit. It returns how many batches are done, and the
-// sequence from which the next one goes on.
+// sweepSome makes one commit. It returns how many batches are done, and the sequence from
+// which the next commit continues.
 func (r *Relay) sweepSome(tx *store.Tx, batches []uuid.UUID, after, upTo uint64) (done int, next uint64, err error) {
 	next = after
 	for room := upkeepStep; done < len(batches) && room > 0; {

@@ -28,7 +28,8 @@ func (c *town) emitCode(is delivery.Lane) (e delivery.Event) {
 	return e
 }
 
-// A code that the change's commit did not see is held back when it is to be sent.
+// A code that the commit of the change did not see is withheld when it is about to be
+// sent.
 func TestCodeForAFormerDestinationIsNeverSent(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)

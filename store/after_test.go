@@ -12,7 +12,7 @@ import (
 )
 
 // TestWhatIsToFollowACommitIsCalledOnceItIsOnTheDiskAndOnceOnly: not for a closure that
-// failed, and not for the first run of one that ran again because of another.
+// failed, and not for the first run of a closure that ran again because of another.
 func TestWhatIsToFollowACommitIsCalledOnceItIsOnTheDiskAndOnceOnly(t *testing.T) {
 	var commits atomic.Int64
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"), func(o *Options) {

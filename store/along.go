@@ -2,14 +2,14 @@ package store
 
 import "context"
 
-// alongKey is where a context has what goes along with its commits.
+// alongKey is the context key of the function that [Along] adds.
 type alongKey struct{}
 
-// Along returns a context that has fn run in the transaction of each [Store.Update]
-// with it, after what that was called for and only when that had no error. fn keeps
-// the rules of Update's closures, and puts the same thing each time that it is
-// called: a caller may commit several times. What goes along with ctx already comes
-// before it. With a nil fn nothing goes along.
+// Along returns a context with which each [Store.Update] also runs fn in its transaction,
+// after the closure of the call and only if that closure returned no error. fn follows
+// the rules of Update's closures. It must write the same each time that it is called,
+// since a caller may commit several times. A function that ctx already carries runs
+// before fn. If fn is nil, ctx carries nothing.
 func Along(ctx context.Context, fn func(*Tx) error) context.Context {
 	if before, _ := ctx.Value(alongKey{}).(func(*Tx) error); before != nil && fn != nil {
 		added := fn
@@ -23,7 +23,7 @@ func Along(ctx context.Context, fn func(*Tx) error) context.Context {
 	return context.WithValue(ctx, alongKey{}, fn)
 }
 
-// withAlong returns fn and what goes along with it.
+// withAlong returns a closure that calls fn and then the function that ctx carries.
 func withAlong(ctx context.Context, fn func(*Tx) error) func(*Tx) error {
 	along, _ := ctx.Value(alongKey{}).(func(*Tx) error)
 	if along == nil {

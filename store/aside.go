@@ -13,10 +13,10 @@ import (
 	"postern/internal/plural"
 )
 
-// A record that cannot be read ends nothing but itself. It stays where it is,
-// so that its owner meets ErrDamaged and not a record that never was; a copy of
-// its bytes goes into the bucket damaged at the next start, before anything can
-// overwrite them, and leaves it once the record is whole again or gone.
+// A damaged record affects no other record. It stays in its place, so that its owner gets
+// ErrDamaged instead of a missing record. The next start copies its bytes into the bucket
+// damaged before anything can overwrite them. The copy is removed once the record is
+// whole again or deleted.
 
 var damagedBucket = Bucket{
 	Name: "damaged", Owner: "store", Key: "bucket, 0, key",
@@ -25,13 +25,13 @@ var damagedBucket = Bucket{
 
 func asideKey(bucket string, key []byte) []byte { return Key(bucket, byte(0), key) }
 
-// setAside copies the damaged records, drops the copies that are not needed any
-// more, and returns the tally of the bucket.
+// setAside copies the damaged records, removes the copies that are no longer needed, and
+// returns the tally of the bucket.
 func setAside(tx *bolt.Tx, damaged []Damaged) (t tally, err error) {
 	wanted := map[string][]byte{}
 	for _, d := range damaged {
 		if d.Bucket == metaBucket.Name {
-			err = tx.Bucket([]byte(d.Bucket)).Delete(d.Key) // written anew
+			err = tx.Bucket([]byte(d.Bucket)).Delete(d.Key) // overwritten
 		} else if d.Bucket != damagedBucket.Name {
 			raw := tx.Bucket([]byte(d.Bucket)).Get(d.Key)
 			wanted[string(asideKey(d.Bucket, d.Key))] = bytes.Clone(raw)
@@ -63,13 +63,13 @@ func setAside(tx *bolt.Tx, damaged []Damaged) (t tally, err error) {
 	return t, nil
 }
 
-// asideSet is the records that are known to be damaged now.
+// asideSet is the set of records known to be damaged now.
 type asideSet struct {
 	mu  sync.Mutex
 	all map[string]struct{}
 }
 
-// add reports whether the record was not known yet.
+// add reports whether the record is new to the set.
 func (a *asideSet) add(record string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -83,7 +83,7 @@ func (a *asideSet) add(record string) bool {
 	return true
 }
 
-// heal forgets records that were overwritten or deleted.
+// heal removes records that were overwritten or deleted.
 func (a *asideSet) heal(records []string) {
 	if len(records) == 0 {
 		return
@@ -101,7 +101,7 @@ func (a *asideSet) len() int {
 	return len(a.all)
 }
 
-// Damaged reports whether records of the bucket are known to be damaged.
+// Damaged reports whether the bucket has records known to be damaged.
 func (s *Store) Damaged(bucket string) bool {
 	s.aside.mu.Lock()
 	defer s.aside.mu.Unlock()
@@ -113,7 +113,7 @@ func (s *Store) Damaged(bucket string) bool {
 	return false
 }
 
-// Warnings says what is wrong with the data file although it works, for people.
+// Warnings returns, as sentences, the faults of a data file that still works.
 func (s *Store) Warnings() (all []string) {
 	if n := s.aside.len(); n > 0 {
 		all = append(all, fmt.Sprintf("%s of the data file %s set aside; the log names %s", plural.Of(n, "damaged record"), plural.Noun(n, "is", "are"), plural.Noun(n, "it", "them")))
@@ -124,10 +124,10 @@ func (s *Store) Warnings() (all []string) {
 	return all
 }
 
-// maxToldAtStart bounds how many damaged records a start names in the log.
+// maxToldAtStart bounds the damaged records that a start names in the log.
 const maxToldAtStart = 100
 
-// tellFound logs what the survey at the start put right or set aside.
+// tellFound logs what the survey at the start repaired or set aside.
 func (s *Store) tellFound(found *survey) {
 	for i, what := range found.mended {
 		if i == maxToldAtStart {
@@ -160,8 +160,8 @@ func (s *Store) tellDamage(bucket, record string) {
 	s.log.Error("a record is damaged and set aside; put back a copy of the data file if it is needed", "record", record, "holds", s.schema[bucket].Value)
 }
 
-// reportDamage counts the damaged records that a transaction met, and names
-// those that nobody knew of.
+// reportDamage counts the damaged records that a transaction met, and logs those that
+// were not known before.
 func (s *Store) reportDamage(tx *Tx) {
 	for _, d := range tx.damaged {
 		s.stats.damaged.Add(1)

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// keeper is a file with a hundred records of which some were found by their
-// bytes, to be damaged.
+// keeper makes a file with a hundred records and finds some of them by their bytes, to
+// damage them.
 func keeper(t *testing.T) (path string, image []byte) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "p.db")
@@ -38,8 +38,8 @@ func keeper(t *testing.T) (path string, image []byte) {
 	return path, image
 }
 
-// flip flips a bit of every place in the image where text stands: stale copies
-// of pages have it too.
+// flip flips a bit at every place in the image where text occurs, including stale copies
+// of pages.
 func flip(t *testing.T, image []byte, text string, offset, bit int) []byte {
 	t.Helper()
 	broken := bytes.Clone(image)
@@ -167,5 +167,5 @@ func TestARecordThatIsNotWhatItsOwnerStoresIsDamaged(t *testing.T) {
 	}
 }
 
-// TestAnOwnerWhoseNumberIsDamagedGetsNoNumberTwice: nor does a due row without
-// its batch keep an event from being delivered.
+// TestAnOwnerWhoseNumberIsDamagedGetsNoNumberTwice, nor does a due row without its batch
+// keep an event from being delivered.

@@ -16,7 +16,7 @@ func attach(t *testing.T, s *Store, key, value string) *Submitted {
 	return a
 }
 
-// TestWhatIsAttachedCausesNoCommit and goes with the next one, in its place.
+// TestWhatIsAttachedCausesNoCommit and is part of the next one, in its place.
 func TestWhatIsAttachedCausesNoCommit(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
 	before := s.Stats().Commits
@@ -52,7 +52,7 @@ func TestWhatIsAttachedKeepsItsPlace(t *testing.T) {
 	}
 }
 
-// TestCloseCommitsWhatIsAttached, with nobody asking.
+// TestCloseCommitsWhatIsAttached, without a request for a commit.
 func TestCloseCommitsWhatIsAttached(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openTest(t, path)
@@ -71,7 +71,7 @@ func TestCloseCommitsWhatIsAttached(t *testing.T) {
 	}
 }
 
-// TestHurryAsksForACommit of what was attached, once.
+// TestHurryAsksForACommit of attached calls, once.
 func TestHurryAsksForACommit(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
 	before := s.Stats().Commits

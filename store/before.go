@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 )
 
-// beforeSuffix is the end of the name of a copy of the file as an earlier release left it.
+// beforeSuffix ends the name of the copy of a file of an earlier release.
 const beforeSuffix = ".before-upgrade"
 
-// older reports whether an earlier release wrote the file, which refuses it once this one
-// has opened it.
+// older reports whether an earlier release wrote the file. That release can no longer
+// open the file once this one has opened it.
 func (s *survey) older(sch schema) bool {
 	if version, known := s.version(); known && version < schemaVersion {
 		return true
@@ -27,9 +27,9 @@ func (s *survey) older(sch schema) bool {
 	return false
 }
 
-// keepBefore copies the file at path, whose lock is held and which nobody has written to.
-// There is all of the copy or none of it under its name, whatever ends the process. spare
-// bytes of the disk stay free.
+// keepBefore copies the file at path, which the caller has locked and not yet written to.
+// The copy appears under its name complete or not at all, even if the process is killed.
+// It leaves spare bytes of the disk free.
 func keepBefore(path string, spare uint64) (err error) {
 	path, err = filepath.EvalSymlinks(path)
 	if err != nil {
@@ -69,7 +69,7 @@ func keepBefore(path string, spare uint64) (err error) {
 
 var errOlder = errors.New("the data file is of an earlier release")
 
-// DropBefore removes the copy that Open kept of the file at path, if it did.
+// DropBefore removes the copy that Open kept of the file at path, if there is one.
 func DropBefore(path string) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real

@@ -13,7 +13,8 @@ import (
 )
 
 // TestAFileOfAnEarlierReleaseIsKeptBeforeItIsChanged, whether the schema is older or a
-// bucket is missing, again after a start that was killed; of one of this release nothing is.
+// bucket is missing, and again after a start that was killed. A file of this release is
+// not copied.
 func TestAFileOfAnEarlierReleaseIsKeptBeforeItIsChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*bolt.Tx) error
@@ -70,7 +71,6 @@ func TestAFileOfAnEarlierReleaseIsKeptBeforeItIsChanged(t *testing.T) {
 	}
 }
 
-// TestWithoutACopyAFileOfAnEarlierReleaseStaysAsItIs.
 func TestWithoutACopyAFileOfAnEarlierReleaseStaysAsItIs(t *testing.T) {
 	path := filled(t, func(tx *bolt.Tx) error {
 		return tx.Bucket([]byte("meta")).Put(metaVersion, seal(metaVersion, []byte{0, 0, 0, schemaVersion - 1}))

@@ -9,9 +9,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// The figures of BENCHMARKS.md: how many durable commits a second the group
-// commit gives, as a ratio to bare db.Update and db.Batch of the same bbolt
-// options, measured in the same run.
+// The figures of BENCHMARKS.md: durable commits per second with group commit, as a ratio
+// to bare db.Update and db.Batch with the same bbolt options, measured in the same run.
 
 func BenchmarkUpdateOneCaller(b *testing.B)   { benchmarkUpdate(b, 1) }
 func BenchmarkUpdateManyCallers(b *testing.B) { benchmarkUpdate(b, 64) }

@@ -11,19 +11,19 @@ import (
 // Report is what Check found.
 type Report struct {
 	Buckets int   `json:"buckets"`
-	Records int   `json:"records"` // without the store's own notes
+	Records int   `json:"records"` // without the store's own records
 	Bytes   int64 `json:"bytes"`
-	// Faults are what is damaged, what it costs, and whether a start puts it
-	// right, for people; none in a whole file.
+	// Faults says, in sentences, what is damaged, what it costs, and whether a start
+	// repairs it. It is empty for a whole file.
 	Faults []string `json:"faults"`
 }
 
-// Check reads the file at path and changes nothing: its pages, the checksum of
-// every record, what the buckets are to hold, and, where all pages can be read, what
-// records need of each other (Bucket.Needs). Its memory does not grow with the file. buckets are those of all
-// packages but store, as for Open. The errors are those of Open that tell that
-// the file cannot be looked at: ErrLocked while a program runs on it,
-// ErrForeign, ErrNewer.
+// Check reads the file at path and changes nothing. It verifies the pages, the checksum
+// of every record, the contents of the buckets and, if all pages can be read, what
+// records need of each other (Bucket.Needs). Its memory does not grow with the file.
+// buckets are those of all packages but store, as for Open. The errors are those of Open
+// for a file that cannot be examined: ErrLocked while a program has it open, ErrForeign,
+// ErrNewer.
 func Check(ctx context.Context, path string, buckets []Bucket) (Report, error) {
 	sch, err := newSchema(buckets)
 	if err != nil {
@@ -65,7 +65,7 @@ func check(ctx context.Context, f *os.File, sch schema) (r Report, err error) {
 	return r, err
 }
 
-// report is all that was found in the file that is read by data, but for its size.
+// report returns everything found in the file that data reads, except its size.
 func (s *survey) report(ctx context.Context, data io.ReaderAt, sch schema) (r Report, err error) {
 	r.Buckets = len(s.buckets)
 	for name, t := range s.buckets {
@@ -84,7 +84,7 @@ func (s *survey) report(ctx context.Context, data io.ReaderAt, sch schema) (r Re
 
 const putRight = "; the next start puts it right"
 
-// tell lists all that is wrong.
+// tell lists all faults.
 func (s *survey) tell(sch schema) (all []string) {
 	if len(s.file.Mends) > 0 {
 		all = append(all, "a head page has a flipped bit"+putRight)

@@ -10,14 +10,15 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// A clock that is wrong by weeks makes everything look old. Before the time of day decides what
-// is removed, the store compares it with the last one that it trusted, which is kept in the file.
-// A clock that is behind by as much does not date records: see [Tx.Now].
+// A clock that is wrong by weeks makes every record look old. Before the time of day
+// decides what is removed, the store compares it with the last trusted time, which is
+// kept in the file. A clock that is behind by as much does not date records: see
+// [Tx.Now].
 const (
 	clockLeap  = 48 * time.Hour // how far ahead the clock may be after a stop
-	clockTrial = 24 * time.Hour // how long a clock that is further ahead has to run before it is trusted
-	clockSaved = time.Minute    // how old the kept times may be while commits are made
-	clockSlack = time.Minute    // smaller steps back do not count
+	clockTrial = 24 * time.Hour // how long a clock that is further ahead must run before it is trusted
+	clockSaved = time.Minute    // the age at which a commit writes the times again
+	clockSlack = time.Minute    // smaller steps back are ignored
 )
 
 var (
@@ -31,25 +32,27 @@ type clock struct {
 
 	mu       sync.Mutex
 	known    time.Time     // the last trusted time of day; zero: none
-	seen     time.Duration // when the last look was, by the monotonic clock
+	seen     time.Duration // when the clock was last read, by the monotonic clock
 	distrust bool
 	since    time.Duration // when distrust began
-	behind   bool          // the time of day is far behind the known one, and not used
-	lag      time.Duration // when behind began
+	behind   bool          // the time of day is far behind the known time and is not used
+	lag      time.Duration // when the clock was first behind
 	wrong    atomic.Bool   // behind, for readers
 	saved    time.Time     // the time in the file
 
-	// high is the latest trusted time of day, going on with the monotonic clock: a clock that is set back does
-	// not take it along. former is the known time as it would be without the clock that was ahead and
-	// came to be trusted for having run so long; zero: there was none.
+	// high is the latest trusted time of day. It advances with the monotonic clock, so
+	// setting the clock back does not lower it. former is the known time as it would be
+	// without a clock that was ahead and became trusted because it ran long enough; zero:
+	// there was none.
 	high, former time.Time
 
-	// The steady time is steady + the monotonic clock since the file was opened, see [Tx.Steady].
+	// The steady time is steady plus the time on the monotonic clock since the file was
+	// opened, see [Tx.Steady].
 	steady      time.Time     // when the file was opened; zero: not known yet
-	steadySaved time.Duration // when it was written to the file last, by the monotonic clock; negative: never
+	steadySaved time.Duration // when it was last written to the file, by the monotonic clock; negative: never
 }
 
-// open takes the times that the file keeps. now is the time of day.
+// open reads the times in the file. now is the time of day.
 func (c *clock) open(db *bolt.DB, now time.Time) error {
 	return db.View(func(tx *bolt.Tx) error {
 		meta := tx.Bucket([]byte(metaBucket.Name))
@@ -67,17 +70,20 @@ func (c *clock) open(db *bolt.DB, now time.Time) error {
 	})
 }
 
-// steadyState is what the file keeps for the steady time, in Unix milliseconds of one moment.
+// steadyState is what the file keeps of the steady time, as Unix milliseconds of one
+// moment.
 type steadyState struct {
 	Steady int64 `json:"steady"`
 	High   int64 `json:"high"`
 	Former int64 `json:"former,omitempty"`
 }
 
-// begin sets the steady time at which a run begins. st is what the file keeps, the zero value when it has
-// nothing. From then on as much steady time went by as the clock went on past the latest time that it had
-// shown, unless that is more than clockLeap: such a clock was set, or the program did not run for long, and either counts
-// as no time. No time is negative: what was made under a clock that was behind would end early once it is right.
+// begin sets the steady time at the start of a run. st is the state in the file, or the
+// zero value if there is none. The steady time advances by as much as the clock shows
+// beyond the latest time that it had shown. If that is more than clockLeap, the clock was
+// set or the program was stopped for long, and the steady time does not advance. It never
+// goes back: what was made under a clock that was behind would otherwise end early once
+// the clock is right.
 func (c *clock) begin(now time.Time, st steadyState) {
 	now = now.Round(0).UTC()
 	c.steady, c.high, c.steadySaved = now, now, -1
@@ -96,11 +102,11 @@ func (c *clock) begin(now time.Time, st steadyState) {
 	}
 }
 
-// steadyAt is the steady time of a moment by the monotonic clock.
+// steadyAt returns the steady time at a moment of the monotonic clock.
 func (c *clock) steadyAt(running time.Duration) time.Time { return c.steady.Add(running) }
 
-// keepSteady writes the steady time into a commit that is made anyway, once a minute, and with
-// force in any case. The caller holds c.mu and has looked at the clock.
+// keepSteady writes the steady time into a commit that is made anyway, once a minute;
+// force writes it in any case. The caller holds c.mu and has read the clock.
 func (c *clock) keepSteady(tx *bolt.Tx, running time.Duration, force bool) error {
 	if !force && c.steadySaved >= 0 && running-c.steadySaved < clockSaved {
 		return nil
@@ -117,9 +123,9 @@ func (c *clock) keepSteady(tx *bolt.Tx, running time.Duration, force bool) error
 	return tx.Bucket([]byte(metaBucket.Name)).Put(metaSteady, seal(metaSteady, value))
 }
 
-// trusted compares the time of day with the known one. running is the monotonic clock since the file was
-// opened. While the clock is trusted, the known time goes on with the monotonic clock, so that only a
-// jump of the time of day is noticed.
+// trusted compares the time of day with the known time. running is the time on the
+// monotonic clock since the file was opened. While the clock is trusted, the known time
+// advances with the monotonic clock, so that only a jump of the time of day is noticed.
 func (c *clock) trusted(now time.Time, running time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,8 +158,8 @@ func (c *clock) look(now time.Time, running time.Duration) bool {
 	return !c.distrust
 }
 
-// goOn has the times go on with the monotonic clock. A clock that shows what it would have shown without the
-// one that came to be trusted was corrected.
+// goOn advances the times by the monotonic clock. A clock that shows the time it would
+// have shown without the one that became trusted counts as corrected.
 func (c *clock) goOn(now time.Time, running time.Duration) {
 	if c.known.IsZero() {
 		c.known = now
@@ -176,8 +182,8 @@ func (c *clock) goOn(now time.Time, running time.Duration) {
 	}
 }
 
-// lookBehind notices a clock that is far behind the known time. What was stored under it would look
-// old once it is corrected.
+// lookBehind notices a clock that is far behind the known time. Records dated by it would
+// look old once it is corrected.
 func (c *clock) lookBehind(now time.Time, running time.Duration) {
 	switch far := c.known.Sub(now) > clockLeap; {
 	case !far:
@@ -192,8 +198,8 @@ func (c *clock) lookBehind(now time.Time, running time.Duration) {
 	c.wrong.Store(c.behind)
 }
 
-// date is the time that records of a moment get: the time of day or, while that is far behind, the
-// known time.
+// date returns the time that dates the records of a moment: the time of day or, while
+// that is far behind, the known time.
 func (c *clock) date(now time.Time, running time.Duration) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -203,7 +209,8 @@ func (c *clock) date(now time.Time, running time.Duration) time.Time {
 	return now
 }
 
-// dateOfView is date without a look at the clock: that of the last commit holds.
+// dateOfView is like date but does not read the clock: it uses the result of the last
+// commit.
 func (c *clock) dateOfView(now time.Time, running time.Duration) time.Time {
 	if !c.wrong.Load() {
 		return now
@@ -211,7 +218,8 @@ func (c *clock) dateOfView(now time.Time, running time.Duration) time.Time {
 	return c.date(now, running)
 }
 
-// keep writes the times into a commit that is made anyway, once a minute, and with force in any case.
+// keep writes the times into a commit that is made anyway, once a minute; force writes
+// them in any case.
 func (c *clock) keep(tx *bolt.Tx, now time.Time, running time.Duration, force bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -230,30 +238,31 @@ func (c *clock) keep(tx *bolt.Tx, now time.Time, running time.Duration, force bo
 	return tx.Bucket([]byte(metaBucket.Name)).Put(metaClock, seal(metaClock, value))
 }
 
-// unsaved notes that a commit with the times did not happen.
+// unsaved notes that the commit with the times failed.
 func (c *clock) unsaved() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.saved, c.steadySaved = time.Time{}, -1
 }
 
-// TrustsClock reports whether the time of day may decide what is removed: it is false for a day
-// after the clock has jumped ahead by more than 48 hours, in this run or since the last one, unless
-// it is corrected before.
+// TrustsClock reports whether the time of day may decide what is removed. It returns
+// false for a day after the clock jumped ahead by more than 48 hours, in this run or
+// since the last one, unless the clock is corrected before.
 func (s *Store) TrustsClock() bool { return s.clock.trusted(s.opts.Now(), s.running()) }
 
-// Now is the time of this moment as transactions have it, see [Tx.Now], but with the monotonic
-// reading of the clock where that is right.
+// Now returns the current time as transactions see it, see [Tx.Now], but with the
+// monotonic reading of the clock where that is right.
 func (s *Store) Now() time.Time {
 	now := s.opts.Now()
 	return s.clock.dateOfView(now, now.Sub(s.opened))
 }
 
-// Steady is the time by which lives of limited length are counted: see [Tx.Steady].
+// Steady returns the time by which lives of limited length are counted: see [Tx.Steady].
 func (s *Store) Steady() time.Time { return s.clock.steadyAt(s.running()).Truncate(time.Millisecond) }
 
-// ClockWentBack reports whether the clock shows a time more than a minute before one that it showed before, in
-// this run or an earlier one: a time that was set before is not to be waited for.
+// ClockWentBack reports whether the clock shows a time more than a minute before one that
+// it showed earlier, in this run or a previous one. The caller must then not wait for a
+// time that was set before.
 func (s *Store) ClockWentBack() bool {
 	s.clock.mu.Lock()
 	defer s.clock.mu.Unlock()
@@ -262,5 +271,5 @@ func (s *Store) ClockWentBack() bool {
 	return now.Round(0).Before(s.clock.high.Add(-clockSlack))
 }
 
-// running is how long the file has been open.
+// running returns how long the file has been open.
 func (s *Store) running() time.Duration { return s.opts.Now().Sub(s.opened) }

@@ -39,7 +39,8 @@ func TestClockThatJumpsAheadIsDistrustedForADay(t *testing.T) {
 	}
 }
 
-// TestTrustedTimeIsKeptInTheFile opens a file again and again: a wrong clock does not become right by a restart.
+// TestTrustedTimeIsKeptInTheFile reopens a file repeatedly: a restart does not make a
+// wrong clock right.
 func TestTrustedTimeIsKeptInTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -146,8 +147,9 @@ func TestClockFarBehindDatesNoRecord(t *testing.T) {
 	}
 }
 
-// TestClockThatWasBelievedIsCorrectedAtOnce has a clock that is ten years ahead run for days, which is
-// believed then, and corrects it: records get the right time from then on, after a restart too.
+// TestClockThatWasBelievedIsCorrectedAtOnce: a clock that is ten years ahead runs for
+// days, until it is trusted, and is then corrected. From then on records get the right
+// time, also after a restart.
 func TestClockThatWasBelievedIsCorrectedAtOnce(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		path := filepath.Join(t.TempDir(), "s.db")
@@ -202,9 +204,10 @@ func TestClockThatWasBelievedIsCorrectedAtOnce(t *testing.T) {
 	}
 }
 
-// TestNoSettingOfTheClockEndsLivesEarly sets the clock at random while a program runs and while it is
-// stopped. Steady time goes on by what the program ran, and never goes back. It is ahead of the time that
-// went by in truth only by starts under a clock that is ahead, each by two days at most.
+// TestNoSettingOfTheClockEndsLivesEarly sets the clock at random while a program runs and
+// while it is stopped. Steady time advances by the time that the program ran, and never
+// goes back. Only starts under a clock that is ahead can put it ahead of the true time,
+// each by at most two days.
 func TestNoSettingOfTheClockEndsLivesEarly(t *testing.T) {
 	days := func(n float64) time.Duration { return time.Duration(n * 24 * float64(time.Hour)) }
 	settings := []time.Duration{0, 0, 0, 0, days(3650), days(-3650), days(-20500), days(21), days(-21), days(2.5), days(1.9), days(-1.9)}

@@ -14,19 +14,19 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
-// maxGroup bounds how many calls share one commit, so that one huge group does
-// not hold up the first of them for long.
+// maxGroup bounds the calls that share one commit, so that a huge group does not delay
+// its first calls for long.
 const maxGroup = 1024
 
-// States of an update. The writer and a caller whose context ended race for
-// the step out of waiting.
+// States of an update. The writer and a caller whose context ended compete to move it out
+// of the waiting state.
 const (
 	waiting int32 = iota
 	taken
 	withdrawn
 )
 
-// update is one call of Update on its way through the writer.
+// update is one call of Update in the queue of the writer.
 type update struct {
 	fn       func(*Tx) error
 	rides    bool // waits for the commit of another
@@ -37,7 +37,7 @@ type update struct {
 	broken   error // the damage of the file that the closure met
 }
 
-// wait returns when the update has its result.
+// wait blocks until the update has its result.
 func (u *update) wait() error {
 	<-u.done
 	if u.panicked != nil {
@@ -64,11 +64,10 @@ func (s *Store) write() {
 	}
 }
 
-// gather lets the callers run who were just answered, until they wait again
-// beside those who wait already. Without it the callers fall into two camps
-// that are committed in turns, with twice the fsyncs. It only yields, and not
-// for long: a lone caller waits for nobody, and callers who do not come back
-// cost some microseconds.
+// gather yields to the callers that were just answered until they wait again beside those
+// that already wait. Without it the callers form two groups that are committed in turns,
+// with twice the fsyncs. gather only yields, and not for long: a lone caller does not
+// wait for others, and callers that do not come back cost a few microseconds.
 func (s *Store) gather(answered int) {
 	expected := answered + s.waiting()
 	for range maxYields {
@@ -79,7 +78,7 @@ func (s *Store) gather(answered int) {
 	}
 }
 
-// asked counts those of a group that wanted a commit.
+// asked counts the calls of a group that requested a commit.
 func asked(group []*update) (n int) {
 	for _, u := range group {
 		if !u.rides {
@@ -95,12 +94,12 @@ func (s *Store) waiting() int {
 	return s.asking
 }
 
-// maxYields bounds gather: with nothing else to run, a yield takes well under
-// a microsecond.
+// maxYields bounds gather: a yield takes well under a microsecond when nothing else can
+// run.
 const maxYields = 128
 
-// take removes up to maxGroup calls from the queue and claims them. What rides
-// along stays, as long as there is nobody to go with.
+// take removes up to maxGroup calls from the queue and claims them. Calls that ride stay
+// in the queue until another call requests a commit.
 func (s *Store) take() []*update {
 	s.mu.Lock()
 	n := min(len(s.queue), maxGroup)
@@ -131,10 +130,10 @@ func (s *Store) take() []*update {
 	return claimed
 }
 
-// commit runs the group in one transaction. A closure that failed after it
-// wrote spoils the transaction, which then starts again without it. Those that
-// failed are answered after the commit, like the others: what they found may be
-// what one of the others wrote, and nobody hears of that before it is on disk.
+// commit runs the group in one transaction. A closure that failed after it wrote spoils
+// the transaction, which is then started again without it. Failed calls are answered
+// after the commit, like the others: their error may depend on what another closure
+// wrote, and no caller may see that before it is on disk.
 func (s *Store) commit(group []*update) {
 	var refused []*update
 	var err error
@@ -154,8 +153,8 @@ func (s *Store) commit(group []*update) {
 	}
 }
 
-// attempt runs the group once and commits it. When a closure had to be thrown
-// out of the started transaction, again is true and rest is to be run once more.
+// attempt runs the group once and commits it. If a closure had to be removed from the
+// started transaction, again is true and rest must be run once more.
 func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, err error) {
 	if s.failed.Load() {
 		return group, nil, false, ErrFailed
@@ -215,7 +214,7 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 	return good, refused, false, nil
 }
 
-// did is what the closures of a commit ask for once it is on the disk.
+// did is what the closures of a commit request for the time after the commit.
 type did struct {
 	woken  bool
 	healed []string
@@ -248,8 +247,8 @@ func (s *Store) finishShared(tx *Tx, made *did) error {
 	return nil
 }
 
-// begin starts the writer's transaction, or goes on with the one in which
-// nothing was written.
+// begin starts the writer's transaction, or continues the one in which nothing was
+// written.
 func (s *Store) begin() (btx *bolt.Tx, err error) {
 	if btx, s.unused = s.unused, nil; btx != nil {
 		return btx, nil
@@ -261,18 +260,18 @@ func (s *Store) begin() (btx *bolt.Tx, err error) {
 	return btx, err
 }
 
-// end ends a transaction of begin. To roll one back, bbolt reads all pages of
-// the file, in a goroutine of its own: seconds where the file is large, and the
-// end of the process where it is damaged. So one that was not written to is
-// kept for the next group.
+// end ends a transaction of begin. To roll one back, bbolt reads all pages of the file in
+// a goroutine of its own. That takes seconds for a large file and crashes the process for
+// a damaged one. A transaction that was not written to is therefore kept for the next
+// group.
 func (s *Store) end(btx *bolt.Tx) {
 	if btx != s.unused && !s.broken.Load() {
 		rollback(btx)
 	}
 }
 
-// finishCommit commits what so many calls did. Its error is ErrDiskFull when
-// nothing happened, and ErrFailed when nobody can say.
+// finishCommit commits the transaction of the given number of calls. It returns
+// ErrDiskFull if nothing was changed, and ErrFailed if the outcome is unknown.
 func (s *Store) finishCommit(btx *bolt.Tx, calls int) error {
 	id := btx.ID()
 	size := btx.Size()
@@ -306,10 +305,10 @@ func (s *Store) finishCommit(btx *bolt.Tx, calls int) error {
 	return s.fail(fmt.Errorf("commit: %w", err))
 }
 
-// visible reports whether the transaction with the given id is the file's
-// current state although its commit failed. A full disk refuses the data
-// pages, before the meta page that would make them current; only when the meta
-// page still is the old one is it certain that nothing happened.
+// visible reports whether the transaction with the given id is the current state of the
+// file although its commit failed. A full disk refuses the data pages before the meta
+// page that would make them current. Only if the old meta page is still in place is it
+// certain that nothing was changed.
 func (s *Store) visible(id int) bool {
 	current := id
 	err := s.db.View(func(b *bolt.Tx) error {
@@ -319,15 +318,15 @@ func (s *Store) visible(id int) bool {
 	return err != nil || current >= id
 }
 
-// IsFull reports whether err, of a write to any file, says that the file may not
-// grow: for want of space, by a quota, or by a limit on the size of files. It is
-// true of ErrDiskFull too.
+// IsFull reports whether err, returned by a write to any file, says that the file cannot
+// grow: the disk is full, or a quota or a limit on the size of files is reached. It is
+// also true for ErrDiskFull.
 func IsFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) ||
 		errors.Is(err, berrors.ErrMaxSizeReached) || errors.Is(err, ErrDiskFull)
 }
 
-// bell wakes all who wait for the same thing.
+// bell wakes all goroutines that wait for the same event.
 type bell struct {
 	mu   sync.Mutex
 	rung chan struct{} // closed and replaced with each ring
@@ -348,7 +347,7 @@ func (b *bell) ring() {
 	b.rung = make(chan struct{})
 }
 
-// run calls the closure and catches its panic for the caller.
+// run calls the closure and recovers its panic for the caller.
 func (u *update) run(tx *Tx) {
 	u.panicked = nil
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -364,7 +363,7 @@ func (u *update) run(tx *Tx) {
 	u.err = u.fn(tx)
 }
 
-// finish answers all with err.
+// finish answers all calls with err.
 func finish(group []*update, err error) {
 	for _, u := range group {
 		u.err = err
@@ -372,13 +371,13 @@ func finish(group []*update, err error) {
 	answer(group)
 }
 
-// answer answers each with what its closure returned.
+// answer answers each call with the result of its closure.
 func answer(group []*update) {
 	for _, u := range group {
 		close(u.done)
 	}
 }
 
-// rollback ends a transaction whose result no longer matters; its only error
-// is that it has ended already.
+// rollback ends a transaction whose result no longer matters. Its only possible error is
+// that the transaction has already ended.
 func rollback(btx *bolt.Tx) { _ = btx.Rollback() }

@@ -14,24 +14,24 @@ import (
 	"postern/store/pages"
 )
 
-// compactStep is how many bytes of records one transaction of a compaction writes:
-// they are in memory until it ends.
+// compactStep is the number of bytes of records that one transaction of a compaction
+// writes. They stay in memory until it ends.
 const (
 	compactStep = 32 << 20
-	nodeBytes   = 128 // that bbolt has for a record besides
+	nodeBytes   = 128 // the memory that bbolt uses for a record besides
 )
 
-// Compact writes the file at path anew, with full pages and without free ones, holds
-// the copy against the file, and puts it in its place in one step: a kill at any
-// moment, or the end of ctx, leaves the file as it was. It needs as much room as the
-// file has records. before and after are its sizes in bytes. Errors are those of
-// [Check], and ErrCorrupt for a file with any fault, which stays as it is.
+// Compact rewrites the file at path with full pages and without free ones. It compares
+// the copy with the file and puts it in place in one step: a kill at any moment, or the
+// end of ctx, leaves the file as it was. It needs as much free space as the file has
+// records. before and after are the sizes in bytes. Errors are those of [Check], and
+// ErrCorrupt for a file with any fault, which is not changed.
 func Compact(ctx context.Context, path string, buckets []Bucket) (before, after int64, err error) {
 	sch, err := newSchema(buckets)
 	if err != nil {
 		return 0, 0, err
 	}
-	path, err = filepath.EvalSymlinks(path) // the file moves, not what points to it
+	path, err = filepath.EvalSymlinks(path) // replace the file, not a link to it
 	if err != nil {
 		return 0, 0, fmt.Errorf("compact: %w", explain(err))
 	}
@@ -73,16 +73,16 @@ func compact(ctx context.Context, f *os.File, path string, sch schema) (before, 
 		return 0, 0, err
 	}
 	defer os.Remove(copied)       // of one that was not put in place
-	_ = os.Remove(notePath(path)) // it speaks of the other file
+	_ = os.Remove(notePath(path)) // it describes the old file
 	if err := putInPlace(copied, f, path); err != nil {
 		return 0, 0, err
 	}
 	return before, after, SyncFolder(filepath.Dir(path))
 }
 
-// makeCopy writes the copy beside the file at path, with the rights that other has,
-// and returns its name and its size when it is on the disk and closed: systems that
-// move no open file put it in place too. On an error there is none.
+// makeCopy writes the copy beside the file at path, with the permissions of other. It
+// returns the name and the size of the copy once that is on disk and closed, since some
+// systems cannot rename an open file. On an error there is no copy.
 func makeCopy(ctx context.Context, found *survey, path string, other os.FileInfo) (name string, size int64, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+leftoverSuffix+"*")
 	if err != nil {
@@ -105,7 +105,7 @@ func makeCopy(ctx context.Context, found *survey, path string, other os.FileInfo
 	return f.Name(), size, f.Sync()
 }
 
-// writeCompact copies the records as they are, in the order of their keys.
+// writeCompact copies the records unchanged, in key order.
 func writeCompact(ctx context.Context, from *pages.File, to *os.File) error {
 	f, err := reopened(to)
 	if err != nil {
@@ -135,13 +135,13 @@ func writeCompact(ctx context.Context, from *pages.File, to *os.File) error {
 	} else {
 		err = c.commit()
 	}
-	if err == nil { // the older head has all of it too
+	if err == nil { // the older head then has all of it too
 		err = db.Update(func(*bolt.Tx) error { return nil })
 	}
 	return errors.Join(err, db.Close())
 }
 
-// reopened opens a file once more, and no other that was put in its place.
+// reopened opens the same file once more. It fails if another file was put in its place.
 func reopened(f *os.File) (again *os.File, err error) {
 	if again, err = os.OpenFile(f.Name(), os.O_RDWR, 0); err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (c *copying) drop() {
 	}
 }
 
-// sameAs holds a copy against what was found in the original.
+// sameAs compares a copy with what was found in the original.
 func sameAs(f *os.File, original *survey) (size int64, err error) {
 	info, err := f.Stat()
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// marked is the value of one record, which is in no other.
+// marked is the value of exactly one record.
 const marked = "the one that is marked, of some length"
 
-// holey is a file with a hole for nearly each record, and what it holds.
+// holey makes a file with a hole for nearly each record, and returns its contents.
 func holey(t *testing.T) (path string, want map[string]string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "p.db")
@@ -107,7 +107,7 @@ func TestACompactedFileHoldsTheSameInLessRoom(t *testing.T) {
 	onlyFile(t, path)
 }
 
-// onlyFile wants nothing beside the file.
+// onlyFile fails unless the file is alone in its folder.
 func onlyFile(t *testing.T, path string) {
 	t.Helper()
 	names, err := os.ReadDir(filepath.Dir(path))
@@ -158,7 +158,7 @@ func TestACompactionThatCannotBeDoneLeavesTheFileAsItIs(t *testing.T) {
 	}
 }
 
-// broken changes what concerns the marked record, wherever an image has it.
+// broken changes the bytes of the marked record at every place in an image.
 func broken(image []byte, where func(at int) int) []byte {
 	for at := 0; ; {
 		next := bytes.Index(image[at:], []byte(marked))
@@ -183,8 +183,8 @@ func TestARunningProgramIsNotCompactedUnder(t *testing.T) {
 	}
 }
 
-// TestAProgramThatWaitsForACompactionGetsTheNewFile, and does not go on in the one
-// that the compaction took the name from.
+// TestAProgramThatWaitsForACompactionGetsTheNewFile, and does not continue in the file
+// that lost its name to the compaction.
 func TestAProgramThatWaitsForACompactionGetsTheNewFile(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files that are open have no other name here")
@@ -232,8 +232,8 @@ func mustSchema(t *testing.T) schema {
 	return sch
 }
 
-// TestAKilledCompactionLeavesTheFileAndWhatTheNextStartRemoves: each kill is the
-// folder as it was at that moment.
+// TestAKilledCompactionLeavesTheFileAndWhatTheNextStartRemoves: each kill is a copy of
+// the folder at that moment.
 func TestAKilledCompactionLeavesTheFileAndWhatTheNextStartRemoves(t *testing.T) {
 	path, want := holey(t)
 	if err := os.WriteFile(path+leftoverSuffix+"123", bytes.Repeat([]byte{1}, 5000), 0o600); err != nil {
@@ -246,8 +246,8 @@ func TestAKilledCompactionLeavesTheFileAndWhatTheNextStartRemoves(t *testing.T) 
 	onlyFile(t, path)
 }
 
-// TestACompactionRemovesWhatAKilledOneLeft, which may be what fills the disk, also
-// beside a file that no program opens, and nothing of another file.
+// TestACompactionRemovesWhatAKilledOneLeft, which may be what fills the disk, also beside
+// a file that no program opens. It removes nothing of another file.
 func TestACompactionRemovesWhatAKilledOneLeft(t *testing.T) {
 	from, _ := holey(t)
 	path := filepath.Join(t.TempDir(), "p[1].db")
@@ -267,8 +267,8 @@ func TestACompactionRemovesWhatAKilledOneLeft(t *testing.T) {
 	onlyFile(t, path)
 }
 
-// TestEitherHeadOfACompactedFileHasAllOfIt: the older one would have the state of a
-// moment of the compaction.
+// TestEitherHeadOfACompactedFileHasAllOfIt: otherwise the older one would have a state
+// from the middle of the compaction.
 func TestEitherHeadOfACompactedFileHasAllOfIt(t *testing.T) {
 	path, want := holey(t)
 	if _, _, err := Compact(t.Context(), path, declared); err != nil {
@@ -295,7 +295,8 @@ func TestEitherHeadOfACompactedFileHasAllOfIt(t *testing.T) {
 	}
 }
 
-// TestNothingHoldsTheCopyOpenWhenItIsPutInPlace, since Windows moves no open file.
+// TestNothingHoldsTheCopyOpenWhenItIsPutInPlace, since Windows cannot rename an open
+// file.
 func TestNothingHoldsTheCopyOpenWhenItIsPutInPlace(t *testing.T) {
 	const open = "/proc/self/fd"
 	if _, err := os.Stat(open); err != nil {
@@ -334,7 +335,7 @@ func TestNothingHoldsTheCopyOpenWhenItIsPutInPlace(t *testing.T) {
 	}
 }
 
-// TestTheCopyIsWrittenToTheFileThatWasMade, whoever puts a link in its place: root may
+// TestTheCopyIsWrittenToTheFileThatWasMade, even if a link is put in its place: root may
 // compact a file in a folder of another user.
 func TestTheCopyIsWrittenToTheFileThatWasMade(t *testing.T) {
 	path, _ := holey(t)
@@ -372,7 +373,7 @@ func TestTheCopyIsWrittenToTheFileThatWasMade(t *testing.T) {
 	}
 }
 
-// TestACopyThatTheDiskCannotReadEndsTheCompaction, and does not have it stand still.
+// TestACopyThatTheDiskCannotReadEndsTheCompaction, and does not make it hang.
 func TestACopyThatTheDiskCannotReadEndsTheCompaction(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a mapped file is not cut off here")

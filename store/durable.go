@@ -8,16 +8,15 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// bbolt writes the meta page that makes a commit current, syncs it, and
-// returns after that: in between, a new bbolt transaction reads what a power
-// cut, or an error of the sync, may take back. So a commit is in flight until
-// bbolt has returned, and a reader that meets one in flight gets the state
-// before it instead, which is the newest one that anybody was told of.
+// bbolt writes the meta page that makes a commit current, syncs it, and then returns.
+// Between the write and the return, a new bbolt transaction reads a state that a power
+// cut, or an error of the sync, may undo. A commit is therefore in flight until bbolt has
+// returned. A reader that starts while a commit is in flight gets the state before it,
+// which is the newest one that any caller has been answered with.
 
-// stateLease is how long a flight keeps the state before it open for readers.
-// bbolt waits for all readers when the file outgrows its mapping, so without
-// an end the commit would wait for itself there. Readers that come later wait
-// for the flight to land.
+// stateLease is how long a flight keeps the state before it open for readers. bbolt waits
+// for all readers when the file outgrows its mapping, so without a limit the commit would
+// wait for its own flight. Later readers wait until the flight has landed.
 const stateLease = 100 * time.Millisecond
 
 // flight is a commit on its way to the disk.
@@ -33,7 +32,7 @@ type flight struct {
 	closed  bool // no further reader may have before
 }
 
-// trust takes the current state of the file as one that is on the disk.
+// trust takes the current state of the file as durable.
 func (s *Store) trust() error {
 	s.flight.Store(&flight{})
 	return s.db.View(func(b *bolt.Tx) error {
@@ -61,10 +60,10 @@ func (s *Store) land(btx *bolt.Tx) error {
 	return f.err
 }
 
-// read calls fn with a state of the file that is on the disk. It holds one bbolt
-// transaction at a time: to end one, bbolt takes a lock with which others, Close
-// and readers that begin while the file is mapped anew, wait for all that are
-// open. Who ended one and held another would wait for them as they for him.
+// read calls fn with a durable state of the file. It holds one bbolt transaction at a
+// time. To end a transaction, bbolt takes a lock with which Close, and readers that start
+// while the file is remapped, wait for all open transactions. A goroutine that ended one
+// transaction while it held another would deadlock with them.
 func (s *Store) read(fn func(*bolt.Tx) error) error {
 	for {
 		b, err := s.db.Begin(false)
@@ -87,14 +86,14 @@ func (s *Store) read(fn func(*bolt.Tx) error) error {
 	}
 }
 
-// flightOf is the commit that made the state of b, or nil when that has landed.
+// flightOf returns the commit that made the state of b, or nil if that has landed.
 func (s *Store) flightOf(b *bolt.Tx) *flight {
 	if int64(b.ID()) <= s.durable.Load() {
 		return nil
 	}
 	f := s.flight.Load()
 	if f.id != b.ID() {
-		return nil // another one is in the air: that of b has landed
+		return nil // another commit is in flight: that of b has landed
 	}
 	return f
 }
@@ -120,7 +119,7 @@ func (f *flight) leave() {
 	}
 }
 
-// close lets no further reader join, so that before ends with those it has.
+// close admits no further reader, so that before ends with its present ones.
 func (f *flight) close() {
 	f.mu.Lock()
 	f.closed = true

@@ -30,7 +30,7 @@ func hold(s *Store) (visible chan struct{}, land func(error)) {
 	return visible, func(err error) { result <- err }
 }
 
-// seen is all that a reader can learn from the store.
+// seen is everything that a reader can learn from the store.
 type seen struct {
 	value string
 	last  uint64
@@ -140,8 +140,8 @@ func TestACommitThatFailsAfterItWasVisibleIsNeverSeen(t *testing.T) {
 	}
 }
 
-// TestAReaderThatWaitsForAFailingCommitGetsErrFailed: the state before the
-// commit is no longer offered, so the reader waits, and no other commit comes.
+// TestAReaderThatWaitsForAFailingCommitGetsErrFailed: the state before the commit is no
+// longer available, so the reader waits, and no further commit comes.
 func TestAReaderThatWaitsForAFailingCommitGetsErrFailed(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"), func(o *Options) { o.Fatal = func(error) {} })
 	visible, land := hold(s)
@@ -197,8 +197,8 @@ func TestARefusalIsToldOnceItsReasonIsOnTheDisk(t *testing.T) {
 	}
 }
 
-// TestARefusalWhoseReasonDidNotHappenIsTakenBack: the disk had no room for the
-// first creation, so the second one has the name, if there is room for it.
+// TestARefusalWhoseReasonDidNotHappenIsTakenBack: the disk has no room for the first
+// creation, so the second gets the name, if there is room for it.
 func TestARefusalWhoseReasonDidNotHappenIsTakenBack(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
 	create := func(tx *Tx) error {
@@ -224,7 +224,7 @@ func TestARefusalWhoseReasonDidNotHappenIsTakenBack(t *testing.T) {
 	}
 }
 
-// together makes two calls that the writer will find waiting at once.
+// together makes two calls that the writer finds waiting at the same time.
 func together(t *testing.T, s *Store, fn func(*Tx) error) (first, second *update) {
 	t.Helper()
 	put(t, s, "writer", "idle")
@@ -239,8 +239,8 @@ func begin(s *Store, group ...*update) {
 	s.kick <- struct{}{}
 }
 
-// TestReadersDoNotHoldUpAFileThatOutgrowsItsMapping: bbolt maps the file anew
-// when there is no reader, and the commit itself keeps one for the others.
+// TestReadersDoNotHoldUpAFileThatOutgrowsItsMapping: bbolt remaps the file when there is
+// no reader, and the commit itself keeps a read transaction for the readers.
 func TestReadersDoNotHoldUpAFileThatOutgrowsItsMapping(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openTest(t, path)
@@ -276,8 +276,8 @@ func TestReadersDoNotHoldUpAFileThatOutgrowsItsMapping(t *testing.T) {
 	readers.Wait()
 }
 
-// TestAReaderNeverGoesBackInTime: what was seen once, by anybody, is seen by
-// every later reader, and no reader sees half of a commit.
+// TestAReaderNeverGoesBackInTime: what one reader has seen, every later reader sees, and
+// no reader sees half of a commit.
 func TestAReaderNeverGoesBackInTime(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"), func(o *Options) { o.NoSync = false })
 	var newest struct {
@@ -337,8 +337,8 @@ func number(key []byte) (n uint64) {
 	return n
 }
 
-// TestAReaderOfTheStateBeforeACommitDoesNotHoldCloseUp has a reader that began
-// while a commit was in flight and goes on until Close waits for it.
+// TestAReaderOfTheStateBeforeACommitDoesNotHoldCloseUp: a reader starts while a commit is
+// in flight and runs until Close waits for it.
 func TestAReaderOfTheStateBeforeACommitDoesNotHoldCloseUp(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
 	visible, land := hold(s)
@@ -387,8 +387,8 @@ func TestAReaderOfTheStateBeforeACommitDoesNotHoldCloseUp(t *testing.T) {
 	}
 }
 
-// TestReadersAndCloseNeverWaitForEachOther closes stores in the middle of reads
-// and commits, again and again.
+// TestReadersAndCloseNeverWaitForEachOther repeatedly closes stores during reads and
+// commits.
 func TestReadersAndCloseNeverWaitForEachOther(t *testing.T) {
 	for range 60 {
 		s := openTest(t, filepath.Join(t.TempDir(), "p.db"))

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// The file is mapped into memory. What breaks after the survey at the start (a
-// disk that no longer reads a page, a file that somebody cuts off) shows as a
-// fault of a memory access, or as a panic of bbolt, which asserts what it reads.
+// The file is mapped into memory. Damage after the survey at the start (a disk that no
+// longer reads a page, a file that is truncated) appears as a fault of a memory access,
+// or as a panic of bbolt, which asserts what it reads.
 
-// shielded calls fn and returns an error that wraps ErrCorrupt when it meets
-// such damage. Any other panic goes on.
+// shielded calls fn and returns an error that wraps ErrCorrupt if fn meets such damage.
+// It does not recover any other panic.
 func shielded(fn func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -30,10 +30,9 @@ func damageMet(panicked any) error {
 	return fmt.Errorf("%w: a transaction met what cannot be: %v", ErrCorrupt, panicked)
 }
 
-// byDamage reports whether the panic that is being recovered is the file's
-// fault: an access to memory that is not there, which nothing but the mapping
-// can cause, or a panic that bbolt itself raised. Only a deferred function may
-// call it.
+// byDamage reports whether damage of the file caused the panic that is being recovered:
+// an access to memory that is not there, which only the mapping can cause, or a panic
+// that bbolt itself raised. Only a deferred function may call it.
 func byDamage(panicked any) bool {
 	if _, fault := panicked.(interface{ Addr() uintptr }); fault {
 		return true
@@ -55,8 +54,8 @@ func byDamage(panicked any) bool {
 	}
 }
 
-// fromStandardLibrary tells by the first element of the import path: those of
-// others have a dot in it, and ours are named.
+// fromStandardLibrary reports whether a function is of the standard library: the import
+// paths of others have a dot in their first element, and ours are excluded by name.
 func fromStandardLibrary(function string) bool {
 	function, _, _ = strings.Cut(function, "[") // type arguments
 	path, _, nested := strings.Cut(function, "/")
@@ -66,8 +65,8 @@ func fromStandardLibrary(function string) bool {
 	return !strings.Contains(path, ".") && path != "postern" && path != "main"
 }
 
-// doom ends the process: the file is damaged, and nothing that a transaction
-// holds open may be read again, not even to roll it back.
+// doom ends the process: the file is damaged, and no page of an open transaction may be
+// read again, not even to roll it back.
 func (s *Store) doom(err error) error {
 	s.broken.Store(true)
 	return s.fail(advise(s.opts.Path, err))

@@ -38,7 +38,7 @@ func breakable(t *testing.T) (s *Store, path string, fatal *atomic.Pointer[error
 	return s, path, fatal
 }
 
-// breakages are what can become of the file below a running store.
+// breakages are the kinds of damage to the file of a running store.
 var breakages = map[string]func(t *testing.T, path string){
 	"cut off": func(t *testing.T, path string) {
 		t.Helper()
@@ -162,7 +162,8 @@ func TestAnUpdateThatIsRefusedDoesNotReadTheFile(t *testing.T) {
 	if err := refuse(); !errors.Is(err, no) {
 		t.Fatal(err)
 	}
-	// bbolt would walk into these pages in a goroutine that nobody shields.
+	// bbolt would read these pages in a goroutine of its own, where the panic is not
+	// recovered.
 	breakages["pages that are no pages"](t, path)
 	for range 3 {
 		if err := refuse(); !errors.Is(err, no) || fatal.Load() != nil {

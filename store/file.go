@@ -22,13 +22,14 @@ const (
 	lockTimeout = time.Second
 	fileMode    = 0o600
 	folderMode  = 0o700
-	// mmapSize is the address space reserved at once: remapping while the file
-	// grows would make the writer wait for every reader.
+	// mmapSize is the address space reserved at once: to remap a growing file, the writer
+	// would have to wait for every reader.
 	mmapSize = 1 << 30
 )
 
-// openFile opens the bbolt file at path, made aside and moved into place when
-// there is none. The file is surveyed before bbolt sees it, under bbolt's lock.
+// openFile opens the bbolt file at path. If there is none, it creates the file under
+// another name and moves it into place. The file is surveyed under bbolt's lock before
+// bbolt reads it.
 func openFile(path string, sch schema, noSync bool) (*bolt.DB, *survey, error) {
 	folder := filepath.Dir(path)
 	if err := makeFolder(folder, noSync); err != nil {
@@ -39,7 +40,7 @@ func openFile(path string, sch schema, noSync bool) (*bolt.DB, *survey, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		err = create(path, sch)
 	case err == nil && !noSync:
-		// A process that was killed may have made the file without coming to this.
+		// A process that was killed may have created the file without this sync.
 		err = SyncFolder(folder)
 	}
 	if err != nil {
@@ -62,9 +63,9 @@ func openFile(path string, sch schema, noSync bool) (*bolt.DB, *survey, error) {
 	return db, found, nil
 }
 
-// create builds a complete empty file under another name and links it to its
-// place, so that a crash leaves either no file or a whole one, and a second
-// process that creates at the same moment loses the race instead of the data.
+// create builds a complete empty file under another name and links it to its place. A
+// crash leaves either no file or a whole one. A second process that creates the file at
+// the same moment keeps the first one's file instead of replacing it.
 func create(path string, sch schema) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+leftoverSuffix+"*")
 	if err != nil {
@@ -92,8 +93,8 @@ func create(path string, sch schema) error {
 	return SyncFolder(filepath.Dir(path))
 }
 
-// moveNew gives temp the name path unless that name is taken. File systems
-// without hard links get a rename.
+// moveNew gives temp the name path unless that name is taken. On file systems without
+// hard links it renames.
 func moveNew(temp, path string) error {
 	err := os.Link(temp, path)
 	if err == nil || errors.Is(err, fs.ErrExist) {
@@ -104,9 +105,9 @@ func moveNew(temp, path string) error {
 
 const leftoverSuffix = ".new-"
 
-// removeLeftovers deletes what a crash during creation or compaction left. The lock
-// on the real file is held, so nobody is creating it. What cannot be deleted is
-// harmless.
+// removeLeftovers deletes the files that a crash during creation or compaction left. The
+// caller holds the lock of the real file, so no process is creating it. A file that
+// cannot be deleted does no harm.
 func removeLeftovers(path string) {
 	for _, left := range Leftovers(filepath.Dir(path), filepath.Base(path), leftoverSuffix) {
 		_ = os.Remove(left)
@@ -120,9 +121,9 @@ func makeFolder(path string, noSync bool) error {
 	return MakeFolder(path)
 }
 
-// openBolt opens the file with bbolt and turns the panics with which bbolt
-// meets some damaged files into errors.
-// file is the file, when it is already open and locked; bbolt closes it.
+// openBolt opens the file with bbolt and turns the panics that bbolt raises on some
+// damaged files into errors. If file is not nil, it is the open and locked file; bbolt
+// closes it.
 func openBolt(path string, noSync bool, file *os.File) (db *bolt.DB, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -144,8 +145,8 @@ func openBolt(path string, noSync bool, file *os.File) (db *bolt.DB, err error) 
 	})
 }
 
-// initialMmap is mmapSize where it is address space only: bbolt on Windows makes the
-// file as long as its mapping.
+// initialMmap returns mmapSize where that reserves address space only: bbolt on Windows
+// makes the file as long as its mapping.
 func initialMmap() int {
 	if strconv.IntSize < 64 || runtime.GOOS == "windows" {
 		return 0
@@ -153,7 +154,7 @@ func initialMmap() int {
 	return mmapSize
 }
 
-// openPlain opens what is a file: to open a pipe would be to wait for whoever is at its
+// openPlain opens a regular file: opening a pipe would block until a process opens its
 // other end.
 func openPlain(path string, flag int) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
@@ -166,7 +167,7 @@ func openPlain(path string, flag int) (*os.File, error) {
 	return f, err
 }
 
-// explain wraps err in the sentinel that tells the operator what to do.
+// explain wraps err in the sentinel error that says what the operator can do.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):

@@ -95,8 +95,9 @@ func newerSchema(t *testing.T) []byte {
 	return b
 }
 
-// TestAFileOfANewerProgramIsRefusedWithBothVersions by whatever opens it, and nothing is
-// changed or left beside it: what a program of before makes of today's file.
+// TestAFileOfANewerProgramIsRefusedWithBothVersions by every function that opens it, and
+// nothing is changed or left beside it: an older program does the same with a file of
+// today.
 func TestAFileOfANewerProgramIsRefusedWithBothVersions(t *testing.T) {
 	image := newerSchema(t)
 	path := filepath.Join(t.TempDir(), "p.db")
@@ -126,7 +127,7 @@ func TestAFileOfANewerProgramIsRefusedWithBothVersions(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoFileIsRefusedAtOnce: a pipe is not waited for.
+// TestWhatIsNoFileIsRefusedAtOnce, without waiting for a pipe.
 func TestWhatIsNoFileIsRefusedAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -301,8 +302,8 @@ func atoi(s string) (n int) {
 	return n
 }
 
-// A file of an earlier version is taken over, and is of this version then, so
-// that the earlier release refuses it.
+// A file of an earlier version is accepted and then has this version, so that the earlier
+// release refuses it.
 func TestAnOlderFileIsTakenOver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "o.db")
 	s := openTest(t, path)
@@ -338,8 +339,8 @@ func TestAnOlderFileIsTakenOver(t *testing.T) {
 	}
 }
 
-// TestAnEmptyBucketOfAnEarlierVersionGoes when no release declares it any more; one with a
-// record makes the file one of a newer release.
+// TestAnEmptyBucketOfAnEarlierVersionGoes if no release declares it any more; a bucket
+// with a record makes the file one of a newer release.
 func TestAnEmptyBucketOfAnEarlierVersionGoes(t *testing.T) {
 	former := Bucket{Name: "former", Owner: "test", Key: "any", Value: "any"}
 	for rows, want := range []error{nil, ErrNewer} {
@@ -382,7 +383,7 @@ func TestAnEmptyBucketOfAnEarlierVersionGoes(t *testing.T) {
 	}
 }
 
-// earlier makes a closed file one of the version before this one.
+// earlier turns a closed file into one of the previous version.
 func earlier(t *testing.T, path string) {
 	t.Helper()
 	db, err := bolt.Open(path, 0o600, nil)

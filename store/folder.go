@@ -9,10 +9,9 @@ import (
 	"syscall"
 )
 
-// MakeFolder makes a folder, and those above it that are missing, for the
-// owner alone. When it returns, a power cut takes none of their names away.
-// That holds for folders that were there already too: a process that was killed
-// may have made them without coming to the sync.
+// MakeFolder creates a folder and its missing parents for the owner alone. When it
+// returns, their names survive a power cut. This includes folders that existed before: a
+// process that was killed may have created them without the sync.
 func MakeFolder(path string) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -22,7 +21,7 @@ func MakeFolder(path string) error {
 		return err
 	}
 	for parent := filepath.Dir(path); ; parent = filepath.Dir(parent) {
-		// A folder that may not be read was not made by this program.
+		// A folder that this process may not read was not made by this program.
 		if err := SyncFolder(parent); err != nil && !errors.Is(err, fs.ErrPermission) && !isReadOnlyFS(err) {
 			return err
 		}
@@ -32,8 +31,8 @@ func MakeFolder(path string) error {
 	}
 }
 
-// SyncFolder makes the names in a folder as durable as a file is after its
-// sync: those that were made, changed and removed.
+// SyncFolder makes the names in a folder durable: those that were added, changed and
+// removed.
 func SyncFolder(path string) error {
 	d, err := os.Open(path)
 	if err != nil {
@@ -41,7 +40,7 @@ func SyncFolder(path string) error {
 	}
 	err = d.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) || runtime.GOOS == "windows" {
-		err = nil // the file system has no such thing, and Windows none for folders
+		err = nil // the file system has no such operation, and Windows has none for folders
 	}
 	return errors.Join(err, d.Close())
 }

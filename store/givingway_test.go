@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestABackupRestsWhileOthersCommit, after each megabyte for as long as that took, while
-// it is copied, looked through and written. While nobody commits it does not.
+// TestABackupRestsWhileOthersCommit: the backup pauses after each megabyte for as long as
+// that took, while it is copied, read and written. Without commits it does not pause.
 func TestABackupRestsWhileOthersCommit(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
 	change(t, s, func(tx *Tx) error {
@@ -50,14 +50,15 @@ func TestABackupRestsWhileOthersCommit(t *testing.T) {
 		if err := errors.Join(n.Close()); err != nil {
 			t.Error(err)
 		}
-		// Nobody rests after the first, of which it is not known how long it took.
+		// There is no pause after the first megabyte, since it is not known how long that
+		// took.
 		if least := megabytes - 2; busy && (megabytes < 4 || made < 2*least || written < least) || !busy && rests > 0 {
 			t.Errorf("others commit: %v; of %d MB it rested %d times while it was made, and %d while it was written", busy, megabytes, made, written)
 		}
 	}
 }
 
-// TestARestIsShort, however long a slow reader of a backup has taken.
+// TestARestIsShort, however long a slow reader of a backup took.
 func TestARestIsShort(t *testing.T) {
 	s := &Store{}
 	now, slept := time.Unix(1, 0), time.Duration(0)

@@ -5,19 +5,17 @@ import (
 	"fmt"
 )
 
-// bbolt never splits a page without leaving three of its records to the right
-// half. Where each commit brings one record of some hundred bytes, that leaves
-// pages of four or five records half empty for good. So behind the last record
-// of a series stand three keys without content, the guards: they are what goes
-// to the right, and the page that is left behind is as full as can be. No
-// reader gets to see them.
+// bbolt never splits a page without leaving three of its records to the right half. Where
+// each commit adds one record of some hundred bytes, that leaves pages of four or five
+// records half empty for good. Three keys without content, the guards, therefore stand
+// behind the last record of a series. They move to the right half, and the page that is
+// left behind is as full as possible. Readers never see them.
 const (
 	guardTail  = 8 // bytes of a guard's key behind the name of its series
 	firstGuard = 0xFD
 )
 
-// guard puts the guards behind the series that key belongs to, unless they are
-// there already.
+// guard puts the guards behind the series of key, unless they are there already.
 func (tx *Tx) guard(b *opened, key []byte) error {
 	declared := b.declared
 	if b.guarded {
@@ -39,8 +37,8 @@ func (tx *Tx) guard(b *opened, key []byte) error {
 	return nil
 }
 
-// isGuard reports whether a key of the bucket is a guard. Numbers in keys do
-// not come near it.
+// isGuard reports whether a key of the bucket is a guard. Numbers in keys never get as
+// large as those of guards.
 func (b Bucket) isGuard(key []byte) bool {
 	if !b.Guards || len(key) != b.Series+guardTail || key[len(key)-1] < firstGuard {
 		return false

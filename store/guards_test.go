@@ -22,7 +22,7 @@ func guardedStore(t *testing.T, series int) *Store {
 	return s
 }
 
-// Records that come one a commit, in many series at once, fill their pages
+// Records that are added one per commit, in many series at once, fill their pages
 // whatever their size.
 func TestRecordsThatComeOneByOneFillTheirPages(t *testing.T) {
 	if testing.Short() {

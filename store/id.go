@@ -12,12 +12,13 @@ import (
 
 var metaID = []byte("id")
 
-// ID tells this data file from others: 32 hexadecimal digits, drawn when a program first
-// opens it. What is made of the file has it too: a copy, a backup, what a compaction, a
-// repair or a restore puts in its place.
+// ID returns the identity of this data file: 32 hexadecimal digits, drawn when a program
+// first opens it. Everything made of the file has the same ID: a copy, a backup, and the
+// result of a compaction, a repair or a restore.
 func (s *Store) ID() string { return s.id }
 
-// identified is the ID of a file that was surveyed, drawn and written when it has none.
+// identified returns the ID of a surveyed file. If it has none, identified draws and
+// writes one.
 func identified(tx *bolt.Tx, found *survey) (string, error) {
 	if id := found.meta[string(metaID)]; len(id) > 0 {
 		return string(id), nil
@@ -28,7 +29,7 @@ func identified(tx *bolt.Tx, found *survey) (string, error) {
 	return id, tx.Bucket([]byte(metaBucket.Name)).Put(metaID, seal(metaID, []byte(id)))
 }
 
-// FileID is the ID of the file at path, which no program has open; empty for one that has
+// FileID returns the ID of the file at path, which no program has open; empty if it has
 // none yet. Errors are those of [Check].
 func FileID(path string) (string, error) {
 	f, err := lockShared(path)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestAFileIsToldFromOthers by an ID that it keeps, and that what is made of it has too.
+// TestAFileIsToldFromOthers by an ID that it keeps and that everything made of it shares.
 func TestAFileIsToldFromOthers(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "p.db")

@@ -4,11 +4,11 @@ package store
 
 import "os"
 
-// identify knows no time here that nobody could have set.
+// identify reports false: here a program can set every time of a file.
 func (*note) identify(*os.File) (known bool) { return false }
 
-// OwnAs does nothing: a file belongs to whose folder it is in.
+// OwnAs does nothing: a file belongs to the owner of its folder.
 func OwnAs(_, _ string) error { return nil }
 
-// ownedAs gives a new file the rights of another.
+// ownedAs gives a new file the permissions of another.
 func ownedAs(f *os.File, other os.FileInfo) error { return f.Chmod(other.Mode().Perm()) }

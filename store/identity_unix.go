@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// identify fills in which file f is and when it was changed last, by whatever
-// means: programs can set every time of a file but this one.
+// identify fills in the identity of f and the time of its last change of any kind:
+// programs can set every time of a file but this one.
 func (n *note) identify(f *os.File) (known bool) {
 	var s unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &s); err != nil {
@@ -20,8 +20,8 @@ func (n *note) identify(f *os.File) (known bool) {
 	return true
 }
 
-// ownedAs gives a new file the owner and the rights of another, so that a command
-// of root does not take a file away from the program's user.
+// ownedAs gives a new file the owner and the permissions of another, so that a command
+// run by root does not take a file away from the program's user.
 func ownedAs(f *os.File, other os.FileInfo) error {
 	if err := f.Chmod(other.Mode().Perm()); err != nil {
 		return err
@@ -33,7 +33,7 @@ func ownedAs(f *os.File, other os.FileInfo) error {
 }
 
 // OwnAs gives a file that root made the owner of another file or folder, for the same
-// reason. What somebody else made stays theirs.
+// reason. Files that another user made keep their owner.
 func OwnAs(file, like string) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -45,7 +45,7 @@ func OwnAs(file, like string) error {
 	return os.Lchown(file, int(s.Uid), int(s.Gid))
 }
 
-// moved reports whether path is another file by now than the open one.
+// moved reports whether path is no longer the open file.
 func moved(f *os.File, path string) bool {
 	is, err := f.Stat()
 	if err != nil {

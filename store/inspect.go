@@ -12,29 +12,29 @@ import (
 	"postern/store/pages"
 )
 
-// Size is what a bucket holds and takes of the file.
+// Size is the contents of a bucket and the room that it takes in the file.
 type Size struct {
 	Bucket string `json:"bucket"`
-	Owner  string `json:"owner"` // package; empty for a bucket that this release does not know
-	Rows   int    `json:"rows"`  // records, damaged ones too
+	Owner  string `json:"owner"` // package; empty for a bucket unknown to this release
+	Rows   int    `json:"rows"`  // records, including damaged ones
 	Bytes  int64  `json:"bytes"` // of keys and values
-	Pages  int64  `json:"pages"` // bytes of the pages that hold them, half-empty ones whole
+	Pages  int64  `json:"pages"` // bytes of the pages that hold them, half-empty pages counted in full
 
-	// Oldest and Newest are those of the records that tell a time; null when none does.
+	// Oldest and Newest are the times of the records that have one; null if none has.
 	Oldest *time.Time `json:"oldest"`
 	Newest *time.Time `json:"newest"`
 }
 
-// Inspection is what a data file holds.
+// Inspection is the contents of a data file.
 type Inspection struct {
 	Path    string `json:"path"`
 	Bytes   int64  `json:"bytes"`
-	Free    int64  `json:"free"` // of them in pages that will be used again, or that a compaction gives back
+	Free    int64  `json:"free"` // of them in pages that will be reused, or that a compaction frees
 	Buckets []Size `json:"buckets"`
 }
 
 // Inspect reads the file at path and changes nothing. buckets and errors are those of
-// [Check], and ErrCorrupt for a file of which pages cannot be read.
+// [Check], and ErrCorrupt for a file with unreadable pages.
 func Inspect(path string, buckets []Bucket) (i Inspection, err error) {
 	i.Path = path
 	sch, err := newSchema(buckets)
@@ -52,8 +52,8 @@ func Inspect(path string, buckets []Bucket) (i Inspection, err error) {
 	return i, nil
 }
 
-// Inspect is [Inspect] of the open file, as it is at one moment. It needs as much room
-// beside it as a Snapshot does, and has its errors.
+// Inspect is [Inspect] of the open file at one moment. It needs as much free space as a
+// Snapshot, and returns the same errors.
 func (s *Store) Inspect(ctx context.Context) (i Inspection, err error) {
 	n, err := s.snapshot(ctx)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// Key joins parts into a key whose byte order is the order of the parts:
-// unsigned integers and times (nanoseconds since 1970) become big-endian, byte
-// arrays, byte slices and strings stay as they are. Negative integers and any
-// other type panic: they are mistakes of the caller.
+// Key joins parts into a key whose byte order is the order of the parts. Unsigned
+// integers and times (nanoseconds since 1970) become big-endian; byte arrays, byte slices
+// and strings stay as they are. Negative integers and any other type panic: they are
+// mistakes of the caller.
 func Key(parts ...any) []byte {
 	k := make([]byte, 0, 32)
 	for _, p := range parts {
@@ -21,8 +21,8 @@ func Key(parts ...any) []byte {
 	return k
 }
 
-// appendPart does not keep part, nor show it to anything that might: so the parts of a
-// key need no memory of their own.
+// appendPart neither keeps part nor passes it to code that might. The parts of a key
+// therefore need no heap memory of their own.
 func appendPart(k []byte, part any) []byte {
 	switch v := part.(type) {
 	case uint64:

@@ -7,11 +7,12 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// A start counts and verifies what lies beside its records, such as numbers by state. In a
-// large file that is not in memory that takes longer than all the rest. So an orderly stop
-// leaves the result in meta, with the tallies of the buckets that it is about: a bucket with
-// the same tally holds the same records, whichever release wrote to it in between. Only a
-// start that does not read the file uses it, so that after a kill all is counted again.
+// A start counts and verifies data kept beside its records, such as numbers by state. In
+// a large file that is not in memory, that takes longer than the rest of the start. An
+// orderly stop therefore leaves the result in meta, with the tallies of the buckets that
+// it covers: a bucket with the same tally holds the same records, whichever release wrote
+// to it in between. Only a start that does not read the file uses the result, so that
+// after a kill everything is counted again.
 
 const leftPrefix = "left/"
 
@@ -24,18 +25,18 @@ type leaving struct {
 	value   func() []byte
 }
 
-// AtStop has an orderly Close ask value for what a start would have to find out by reading
-// the buckets, and leave it to [Store.Left] of the next start; nil leaves nothing. value is
-// called when nothing is written any more. It must not use the store.
+// AtStop has an orderly Close call value and keep the result for [Store.Left] of the next
+// start, which would otherwise have to read the buckets for it. A nil result is not kept.
+// value is called after the last write. It must not use the store.
 func (s *Store) AtStop(name string, buckets []string, value func() []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.leaving = append(s.leaving, leaving{name, buckets, value})
 }
 
-// Left returns what AtStop left of the buckets, as they were when the file was opened. ok is
-// false when there is nothing, when a bucket was changed since, and when Open read the whole
-// file. It is to be called before the buckets are changed.
+// Left returns what AtStop left about the buckets, as they were when the file was opened.
+// ok is false if nothing was left, if a bucket was changed since, or if Open read the
+// whole file. Call it before the buckets are changed.
 func (s *Store) Left(name string, buckets []string) (value []byte, ok bool) {
 	raw, found := s.left.records[name]
 	tallies := s.left.tallies.seal(buckets)
@@ -51,7 +52,7 @@ type left struct {
 	tallies tallies
 }
 
-// leftBy is what a survey found of it, nothing when the file was read.
+// leftBy returns what a survey found of it; nothing if the whole file was read.
 func leftBy(found *survey) left {
 	if !found.unread {
 		return left{}
@@ -65,8 +66,8 @@ func leftBy(found *survey) left {
 	return l
 }
 
-// seal is the tallies of some buckets as a record has them, nil when one is not known
-// exactly.
+// seal returns the tallies of some buckets as a record stores them; nil if one is not
+// known exactly.
 func (t tallies) seal(buckets []string) (raw []byte) {
 	for _, bucket := range buckets {
 		one, known := t[bucket]
@@ -78,7 +79,7 @@ func (t tallies) seal(buckets []string) (raw []byte) {
 	return raw
 }
 
-// leave writes what a stop leaves, and removes what an earlier one left.
+// leave writes what this stop leaves, and removes what an earlier one left.
 func (s *Store) leave(btx *bolt.Tx) error {
 	s.mu.Lock()
 	all := slices.Clone(s.leaving)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// leaves opens the file as a program that leaves a value about the bucket thing.
+// leaves opens the file like a program that leaves a value about the bucket thing.
 func leaves(t *testing.T, path, value string) (s *Store, was string) {
 	t.Helper()
 	s = openTest(t, path, large)

@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// Leftovers are the files and folders in a folder that are called as [os.CreateTemp] and
-// [os.MkdirTemp] call them: begins, mark, and digits. An empty begins is any. What
-// somebody else named is not among them, such as a copy called postern.db.new-disk. It
-// is empty where the folder cannot be read.
+// Leftovers returns the files and folders in a folder whose names are of the form that
+// [os.CreateTemp] and [os.MkdirTemp] produce: begins, mark, and digits. An empty begins
+// matches any beginning. Files with other names, such as a copy called
+// postern.db.new-disk, are not returned. If the folder cannot be read, the result is
+// empty.
 func Leftovers(folder, begins, mark string) (paths []string) {
 	files, err := os.ReadDir(folder)
 	if err != nil {

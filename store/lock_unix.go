@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile opens the file and takes the lock that bbolt takes, on the very
-// description that bbolt is then given, so that nobody comes in between.
+// lockFile opens the file and takes the lock that bbolt takes, on the same file
+// description that bbolt is then given, so that no other process can take it in between.
 func lockFile(path string) (*os.File, error) { return lock(path, os.O_RDWR, unix.LOCK_EX) }
 
 // lockShared opens the file for reading and keeps writers out.
@@ -28,7 +28,7 @@ func lock(path string, flag, kind int) (*os.File, error) {
 		switch {
 		case err == nil && !moved(f, path):
 			return f, nil
-		case err == nil: // a compaction put another in its place meanwhile
+		case err == nil: // a compaction replaced the file meanwhile
 			_ = f.Close()
 			if f, err = openPlain(path, flag); err != nil {
 				return nil, err
@@ -41,8 +41,8 @@ func lock(path string, flag, kind int) (*os.File, error) {
 	}
 }
 
-// LockName takes the lock of the folder or file at path, until unlock or the end of the
-// process. ErrLocked: another has it.
+// LockName locks the folder or file at path until unlock is called or the process ends.
+// It returns ErrLocked if another process holds the lock.
 func LockName(path string) (unlock func() error, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -57,5 +57,5 @@ func LockName(path string) (unlock func() error, err error) {
 	return f.Close, nil
 }
 
-// putInPlace gives the copy the name of f, whose lock is held until it has it.
+// putInPlace gives the copy the name of f, whose lock is held meanwhile.
 func putInPlace(copied string, _ *os.File, path string) error { return os.Rename(copied, path) }

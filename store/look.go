@@ -7,10 +7,10 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// Look calls fn for each record of r in key order until fn returns false or an
-// error, and hands out what lies in the file: neither key nor value may be kept
-// or changed. It is Scan without the copies. The value of a damaged record, which
-// is counted, is nil. Range.Limit is ignored, and fn must not write to the bucket.
+// Look calls fn for each record of r in key order until fn returns false or an error. It
+// is Scan without the copies: key and value lie in the file and may be neither kept nor
+// changed. The value of a damaged record is nil, and the record is counted. Range.Limit
+// is ignored, and fn must not write to the bucket.
 func (tx *Tx) Look(bucket string, r Range, fn func(key, value []byte) (bool, error)) error {
 	return tx.look(bucket, r, func(k, raw []byte) (bool, error) {
 		value, ok := verify(k, raw)
@@ -22,9 +22,9 @@ func (tx *Tx) Look(bucket string, r Range, fn func(key, value []byte) (bool, err
 	})
 }
 
-// Skim is Look without the checksums, for an owner who goes through tens of
-// megabytes in some milliseconds, and does not show what he finds before he has
-// seen what it stands for. Only what is too short to be a record is nil.
+// Skim is Look without verifying checksums, for an owner that reads tens of megabytes in
+// some milliseconds and verifies what it found before it shows it. Only a value that is
+// too short to be a record is nil.
 func (tx *Tx) Skim(bucket string, r Range, fn func(key, value []byte) (bool, error)) error {
 	return tx.look(bucket, r, func(k, raw []byte) (bool, error) {
 		if len(raw) < checksumSize {
@@ -59,8 +59,8 @@ func (tx *Tx) look(bucket string, r Range, fn func(key, raw []byte) (bool, error
 	return nil
 }
 
-// Rows returns how many records the bucket has, damaged ones included, without
-// counting them. It is for a View: what an Update changes shows after it.
+// Rows returns the number of records in the bucket, including damaged ones, without
+// counting them. It is for a View: the changes of an Update show only after it.
 func (tx *Tx) Rows(bucket string) (uint64, error) {
 	b, err := tx.bucket(bucket)
 	if err != nil {
@@ -87,8 +87,8 @@ func (tx *Tx) Rows(bucket string) (uint64, error) {
 	return t.rows, nil
 }
 
-// Peek is Get without the copy: the value must neither be kept nor changed, and is
-// good until the transaction writes or ends.
+// Peek is Get without the copy: the value may be neither kept nor changed, and is valid
+// until the transaction writes or ends.
 func (tx *Tx) Peek(bucket string, key []byte) (value []byte, found bool, err error) {
 	b, err := tx.bucket(bucket)
 	if err != nil {
@@ -107,9 +107,9 @@ func (tx *Tx) Peek(bucket string, key []byte) (value []byte, found bool, err err
 	return value, true, nil
 }
 
-// Walk calls fn for each key of r until fn returns false or an error, those of
-// damaged records too. Values are not read; keys must not be kept. Range.Limit
-// is ignored. fn must not write to the bucket.
+// Walk calls fn for each key of r, including those of damaged records, until fn returns
+// false or an error. It does not read values. fn may not keep keys and must not write to
+// the bucket. Range.Limit is ignored.
 func (tx *Tx) Walk(bucket string, r Range, fn func(key []byte) (bool, error)) error {
 	return tx.look(bucket, r, func(k, _ []byte) (bool, error) { return fn(k) })
 }

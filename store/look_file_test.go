@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLookIntoTellsOneBucketOfAFileThatNobodyHasOpenAndChangesNothing also wants
-// the refusals that tell what to do.
+// TestLookIntoTellsOneBucketOfAFileThatNobodyHasOpenAndChangesNothing also checks the
+// errors that say what to do.
 func TestLookIntoTellsOneBucketOfAFileThatNobodyHasOpenAndChangesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	buckets := []Bucket{{Name: "a", Owner: "test", Key: "k", Value: "v"}, {Name: "b", Owner: "test", Key: "k", Value: "v"}}

@@ -12,12 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapped reads a file by way of memory: a system call for each of a million pages
-// takes as long as all that is done with them.
+// mapped reads a file through a memory mapping: a system call for each of a million pages
+// takes as long as all further work on them.
 type mapped []byte
 
-// mapFile maps the file for reading, until done is called. Where the address space
-// is small, it is read by system calls.
+// mapFile maps the file for reading until done is called. Where the address space is
+// small, the file is read by system calls.
 func mapFile(f *os.File, size int64) (r io.ReaderAt, done func()) {
 	if strconv.IntSize < 64 {
 		return f, func() {}
@@ -29,8 +29,8 @@ func mapFile(f *os.File, size int64) (r io.ReaderAt, done func()) {
 	return mapped(m), func() { _ = unix.Munmap(m) }
 }
 
-// ReadAt implements [io.ReaderAt]. What the disk cannot read is an error here, and
-// not the end of the process.
+// ReadAt implements [io.ReaderAt]. If the disk cannot read a page, it returns an error
+// instead of ending the process.
 func (m mapped) ReadAt(p []byte, at int64) (n int, err error) {
 	if at < 0 || at >= int64(len(m)) {
 		return 0, io.EOF

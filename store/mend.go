@@ -10,16 +10,14 @@ import (
 	"postern/store/pages"
 )
 
-// A flipped bit in the key, the checksum or the sizes of a record takes nothing
-// of what it says: there is one bit with which the checksum fits again. Bits of values
-// are not guessed, since among the many bits of a long one there would sooner
-// or later be one that fits by chance.
+// A flipped bit in the key, the checksum or the sizes of a record loses no information:
+// only one bit makes the checksum fit again. Bits of values are not guessed, since among
+// the many bits of a long value one would sooner or later fit by chance.
 
 // mendable is the longest record whose key is searched for a flipped bit.
 const mendable = 1 << 20
 
-// mendOf returns the bit that makes a damaged record whole, nil when there is
-// none.
+// mendOf returns the bit that makes a damaged record whole, or nil if there is none.
 func mendOf(r pages.Record) *pages.Mend {
 	if len(r.Value) > mendable {
 		return nil
@@ -44,8 +42,8 @@ func mendOf(r pages.Record) *pages.Mend {
 	return nil
 }
 
-// mendSizes is mendOf for the sizes of the last record of a page: those of the
-// others follow from the record behind them.
+// mendSizes is mendOf for the sizes of the last record of a page. The sizes of other
+// records follow from the record behind them.
 func mendSizes(r pages.Record) *pages.Mend {
 	var sizes [8]byte
 	native := binary.NativeEndian
@@ -64,13 +62,13 @@ func mendSizes(r pages.Record) *pages.Mend {
 	return nil
 }
 
-// maxPasses bounds how often the file is mended and surveyed again: head pages
-// and records, then the branches above them.
+// maxPasses bounds how often the file is mended and surveyed again: first head pages and
+// records, then the branches above them.
 const maxPasses = 3
 
-// surveyed reads the file and decides whether it may be opened. Flipped bits of
-// which it is certain what they were are put right first, each by writing one
-// byte, so that a crash in between leaves nothing new.
+// surveyed reads the file and decides whether it may be opened. It first repairs the
+// flipped bits that are known with certainty. Each repair writes one byte, so that a
+// crash in between causes no new damage.
 func surveyed(f *os.File, sch schema) (*survey, error) {
 	info, err := f.Stat()
 	switch {
@@ -114,8 +112,8 @@ func surveyed(f *os.File, sch schema) (*survey, error) {
 	return nil, fmt.Errorf("%w: flipped bits cannot be put right, they come back", ErrCorrupt)
 }
 
-// mends are the bytes to be put right, and what they belong to. Those of
-// branches come last: a branch is held against the key of a record.
+// mends returns the bytes to repair and what they belong to. Those of branches come last,
+// because a branch is compared with the key of a record.
 func (s *survey) mends() (what []string, all []pages.Mend) {
 	for _, m := range s.file.Mends {
 		what, all = append(what, "a head page"), append(all, m)

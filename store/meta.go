@@ -17,7 +17,7 @@ var (
 	metaProgram     = []byte("program")
 )
 
-// initialise writes what makes an empty bbolt file ours.
+// initialise turns an empty bbolt file into a Postern file.
 func initialise(tx *bolt.Tx, sch schema) error {
 	if err := makeBuckets(tx, sch); err != nil {
 		return err
@@ -26,7 +26,7 @@ func initialise(tx *bolt.Tx, sch schema) error {
 	return err
 }
 
-// makeBuckets makes the buckets that the file lacks.
+// makeBuckets creates the buckets that the file lacks.
 func makeBuckets(tx *bolt.Tx, sch schema) error {
 	for _, b := range sch.sorted() {
 		if _, err := tx.CreateBucketIfNotExists([]byte(b.Name)); err != nil {
@@ -36,8 +36,8 @@ func makeBuckets(tx *bolt.Tx, sch schema) error {
 	return nil
 }
 
-// complete writes the records of meta, with known as the tallies and zero for
-// the buckets that it does not name, and returns all tallies.
+// complete writes the records of meta and returns all tallies. known holds the tallies; a
+// bucket that it does not name gets a zero tally.
 func complete(tx *bolt.Tx, sch schema, known tallies) (tallies, error) {
 	all := maps.Clone(known)
 	meta := tx.Bucket([]byte(metaBucket.Name))
@@ -57,9 +57,9 @@ func complete(tx *bolt.Tx, sch schema, known tallies) (tallies, error) {
 	return all, nil
 }
 
-// prepare makes an opened file that was surveyed ready for work: it adds what
-// this release has more than the one that wrote it, settles it, and takes away the mark of
-// an orderly shutdown, and notes which program opened it. It returns the tallies and the ID.
+// prepare makes a surveyed and opened file ready for work. It adds what the release that
+// wrote the file did not have, settles the file, removes the mark of an orderly shutdown,
+// and notes which program opened it. It returns the tallies and the ID.
 func prepare(db *bolt.DB, sch schema, found *survey, program string) (all tallies, id string, err error) {
 	err = db.Update(func(tx *bolt.Tx) error {
 		if !db.NoSync {
@@ -98,8 +98,8 @@ func prepare(db *bolt.DB, sch schema, found *survey, program string) (all tallie
 	return all, id, nil
 }
 
-// dropFormer removes the empty buckets of an earlier version that nobody declares, with their
-// tallies, which it takes out of holds.
+// dropFormer removes the empty buckets of an earlier version that are no longer declared,
+// with their tallies, which it also deletes from holds.
 func dropFormer(tx *bolt.Tx, sch schema, found *survey, holds tallies) error {
 	meta := tx.Bucket([]byte(metaBucket.Name))
 	for name := range found.buckets {

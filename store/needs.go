@@ -11,30 +11,30 @@ import (
 	"postern/store/pages"
 )
 
-// Need is what a record asks of another one. Where that is missing it is made, if its
-// value is known; otherwise the record that needs it is an orphan.
+// Need is another record that a record requires. If that is missing, a repair makes it if
+// its value is known; otherwise the record that needs it is an orphan.
 type Need struct {
-	// Bucket and Key name the record that is needed. Without a Bucket the record that
-	// needs says nothing that its owner understands.
+	// Bucket and Key name the needed record. An empty Bucket says that the owner of the
+	// needing record cannot understand it.
 	Bucket string
 	Key    []byte
-	// Is tells whether the record that is there is the right one; nil: any is. It is
-	// not asked about one that is damaged.
+	// Is reports whether the existing record is the right one; nil: any is. It is not
+	// called for a damaged record.
 	Is func(value []byte) bool
-	// Value is with what it can be made, nil when nobody knows: what has no content
-	// has an empty one.
+	// Value is the value with which the record can be made; nil if it is unknown, empty
+	// for a record without content.
 	Value []byte
 	Why   string // what does not work without it
 }
 
-// Lookup reads the file that is checked. Damaged records are there, and have no value.
-// What it returns is valid until the next call.
+// Lookup reads the file that is checked. Damaged records exist in it, but have no value.
+// Results are valid until the next call.
 type Lookup struct {
 	find *pages.Finder
 	err  error // of a page that cannot be read
 }
 
-// Get returns the value of a record, nil when it is damaged.
+// Get returns the value of a record, or nil if it is damaged.
 func (l *Lookup) Get(bucket string, key []byte) (value []byte, found bool) {
 	k, sealed := l.seek(bucket, key)
 	if k == nil || !bytes.Equal(k, key) {
@@ -46,13 +46,13 @@ func (l *Lookup) Get(bucket string, key []byte) (value []byte, found bool) {
 	return nil, true
 }
 
-// Has reports whether there is a record, damaged or not.
+// Has reports whether a record exists, damaged or not.
 func (l *Lookup) Has(bucket string, key []byte) bool {
 	k, _ := l.seek(bucket, key)
 	return k != nil && bytes.Equal(k, key)
 }
 
-// First returns the first key with a prefix that is not before from, nil when there is
+// First returns the first key with a prefix that is not before from, or nil if there is
 // none.
 func (l *Lookup) First(bucket string, prefix, from []byte) []byte {
 	if bytes.Compare(from, prefix) < 0 {
@@ -72,13 +72,13 @@ func (l *Lookup) seek(bucket string, key []byte) (k, sealed []byte) {
 	return k, sealed
 }
 
-// Needs is made for one walk through a bucket. It is given each readable record in the
-// order of the keys, without those by which the bucket keeps its pages full, and a nil
-// key at the end; it returns what that needs. Key and value are valid during the call.
+// Needs is created for one walk through a bucket. It is called with each readable record
+// in key order, without guards, and with a nil key at the end. It returns the needs of
+// that record. Key and value are valid during the call.
 type Needs func(key, value []byte) []Need
 
-// OwnedBy returns buckets whose records need, beside what they do already, their owner, and
-// of which none says that an owner is gone that is there: of is the need of the owner with
+// OwnedBy returns copies of the buckets whose records also need their owner, and in which
+// no record says that an existing owner is gone. of returns the need of the owner with
 // that key.
 func OwnedBy(of func(key []byte) Need, all []Bucket) []Bucket {
 	all = slices.Clone(all)
@@ -111,20 +111,21 @@ func ownedNeeds(l *Lookup, b Bucket, of func(key []byte) Need) Needs {
 	}
 }
 
-// FirstID is [Bucket.Of] for keys that begin with the eight bytes of their owner's.
+// FirstID is a [Bucket.Of] for keys that begin with the eight bytes of their owner's key.
 func FirstID(_ *Lookup, key, _ []byte) []byte {
 	return key[:min(8, len(key))]
 }
 
-// lack is a need that is not met.
+// lack is an unmet need.
 type lack struct {
 	bucket string
 	key    []byte // of the record that needs; nil at the end of a bucket
 	need   Need
-	other  bool // the record that is needed is there, and another one
+	other  bool // the needed record exists, but is the wrong one
 }
 
-// repaired is what is done about it: a record is made, or the one that needs it removed.
+// made reports how the lack is repaired: the needed record is made, or else the record
+// that needs it is removed.
 func (l lack) made() bool { return l.need.Bucket != "" && l.need.Value != nil }
 
 // subject names the record that is missing or wrong, or the orphan.
@@ -135,7 +136,7 @@ func (l lack) subject() string {
 	return recordName(l.bucket, l.key)
 }
 
-// String tells what is wrong and what it costs.
+// String says what is wrong and what it costs.
 func (l lack) String() string {
 	needed := recordName(l.need.Bucket, l.need.Key)
 	switch {
@@ -149,11 +150,11 @@ func (l lack) String() string {
 	return fmt.Sprintf("record %s is missing: %s", l.subject(), l.need.Why)
 }
 
-// errEnough ends a walk that found enough.
+// errEnough ends a walk that has found enough.
 var errEnough = errors.New("enough")
 
-// eachLack walks through a file whose pages are whole and tells of each need that is not
-// met, until told returns an error, which is returned.
+// eachLack walks through a file with whole pages and calls told for each unmet need. It
+// stops when told returns an error, and returns that error.
 func eachLack(ctx context.Context, r io.ReaderAt, size int64, sch schema, told func(lack) error) error {
 	file, err := pages.Open(r, size)
 	if err != nil {
@@ -178,7 +179,7 @@ func eachLack(ctx context.Context, r io.ReaderAt, size int64, sch schema, told f
 	return err
 }
 
-// needing is a walk that looks at what records need.
+// needing is a walk that checks what records need.
 type needing struct {
 	ctx   context.Context
 	sch   schema
@@ -197,7 +198,7 @@ func (w *needing) begin(name string, _ uint64) error {
 	return nil
 }
 
-// end asks what the bucket as a whole needs.
+// end checks the needs of the bucket as a whole.
 func (w *needing) end() error {
 	if w.needs == nil {
 		return nil
@@ -221,7 +222,8 @@ func (w *needing) record(r pages.Record) error {
 	return w.hold(r.Key, w.needs(r.Key, value))
 }
 
-// hold tells of those needs that are not met. An orphan asks for nothing else.
+// hold reports the needs that are not met. For an orphan, it reports only the need that
+// makes it one.
 func (w *needing) hold(key []byte, needs []Need) error {
 	var unmet []lack
 	for _, n := range needs {
@@ -252,15 +254,15 @@ func (w *needing) hold(key []byte, needs []Need) error {
 }
 
 const (
-	// maxLacksTold bounds how many a report lists: where a whole bucket is gone, there is
-	// one for each record of others.
+	// maxLacksTold bounds the lacks that a report lists: a missing bucket causes one for
+	// each record that needs it.
 	maxLacksTold = 1000
-	// maxLacksKnown bounds how many of the records that are missing or wrong are kept in
-	// mind, so that one on which many depend is told once.
+	// maxLacksKnown bounds the missing or wrong records that are remembered, so that a
+	// record that many others need is reported once.
 	maxLacksKnown = 10_000
 )
 
-// lacks lists what the records of a file with whole pages need and do not have.
+// lacks lists the unmet needs of the records in a file with whole pages.
 func lacks(ctx context.Context, r io.ReaderAt, size int64, sch schema) (all []string, err error) {
 	more, known := 0, map[string]bool{}
 	err = eachLack(ctx, r, size, sch, func(l lack) error {

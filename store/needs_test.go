@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestCheckTellsWhatManyNeedOnce: where one record is missing on which many depend, and
-// where all of a bucket is.
+// TestCheckTellsWhatManyNeedOnce: if a record is missing that many others need, and if a
+// whole bucket is missing.
 func TestCheckTellsWhatManyNeedOnce(t *testing.T) {
 	many := thing
 	many.Needs = func(*Lookup) Needs {

@@ -7,9 +7,9 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// opened is a bucket in a bbolt transaction, with what bbolt makes anew for each
-// key that it is asked for: the bucket itself, when it only reads, and a cursor
-// with its path through the pages.
+// opened is a bucket in a bbolt transaction, with the objects that bbolt otherwise makes
+// for each key: the bucket itself, if the transaction only reads, and a cursor with its
+// path through the pages.
 type opened struct {
 	*bolt.Bucket
 	declared Bucket
@@ -19,9 +19,9 @@ type opened struct {
 	change   tally // by how much; all arithmetic wraps around, so that a difference is a number like any other
 }
 
-// openings are the buckets that one bbolt transaction was asked for, by one
-// goroutine. They are few, so that looking through them is all it takes. A
-// closure that fails changed nothing in them, or its transaction starts again.
+// openings are the buckets that one goroutine has opened in a bbolt transaction. They are
+// few, so a linear search is enough. A closure that fails either changed nothing in them,
+// or its transaction starts again.
 type openings struct {
 	all   []*opened
 	spare []byte // for the records of this transaction, which bbolt keeps until its end
@@ -30,7 +30,8 @@ type openings struct {
 	looked uint64 // records and keys that were read
 }
 
-// spareSize is how much memory for records is taken at once; a large one gets its own.
+// spareSize is the memory for records that is allocated at once. A larger record gets its
+// own.
 const spareSize = 4 << 10
 
 func (tx *Tx) bucket(name string) (*opened, error) {
@@ -49,7 +50,7 @@ func (tx *Tx) bucket(name string) (*opened, error) {
 	return b, nil
 }
 
-// seal is the record of key and value as it lies in the file, in memory that nobody else has.
+// seal encodes key and value as they lie in the file, in memory that is not shared.
 func (o *openings) seal(key, value []byte) []byte {
 	n := checksumSize + len(value)
 	switch {
@@ -63,7 +64,7 @@ func (o *openings) seal(key, value []byte) []byte {
 	return appendSealed(to, key, value)
 }
 
-// Get returns the value of key as it lies in the file, nil when there is none.
+// Get returns the value of key as it lies in the file, or nil if there is none.
 func (b *opened) Get(key []byte) []byte {
 	if k, v := b.cursor.Seek(key); bytes.Equal(k, key) {
 		return v

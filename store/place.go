@@ -9,10 +9,11 @@ import (
 	"path/filepath"
 )
 
-// Put gives a whole and closed data file, which lies beside path, its place there, and
-// syncs it. A file that is there is refused with an error that wraps [fs.ErrExist],
-// unless aside names where it is to be kept; one that a program has open is ErrLocked.
-// A kill leaves one of both in its place: where there was a file there always is one.
+// Put moves a whole and closed data file, which lies beside path, to path, and syncs both
+// the file and its folder. If a file exists at path, Put returns an error that wraps
+// [fs.ErrExist], unless aside names where to keep it; it returns ErrLocked if a program
+// has it open. A kill leaves one of the two in place: where there was a file, there
+// always is one.
 func Put(file, path, aside string) (err error) {
 	f, err := os.Open(file)
 	if err == nil {
@@ -35,24 +36,24 @@ func Put(file, path, aside string) (err error) {
 	if err != nil {
 		return explain(err)
 	}
-	defer old.Close() // whoever waits for it finds another file then
+	defer old.Close() // a program that waits for its lock then finds another file
 	return replaceBy(file, old, path, aside)
 }
 
-// replaceBy puts a synced file into the place of the one at path, which is locked as f
-// and kept under the name aside, unless that fails.
+// replaceBy moves a synced file into the place of the one at path, which is locked as f.
+// The old file is kept under the name aside, unless that fails.
 func replaceBy(copied string, f *os.File, path, aside string) error {
 	if err := keep(path, aside); err != nil {
 		return err
 	}
-	_ = os.Remove(notePath(path)) // it speaks of the other file
+	_ = os.Remove(notePath(path)) // it describes the old file
 	if err := putInPlace(copied, f, path); err != nil {
 		return errors.Join(err, os.Remove(aside))
 	}
 	return SyncFolder(filepath.Dir(path))
 }
 
-// keep gives a file a second name, or a copy where it cannot have one. The name must be
+// keep gives a file a second name or, if it cannot have one, copies it. The name must be
 // free.
 func keep(path, aside string) error {
 	err := os.Link(path, aside)
@@ -78,7 +79,8 @@ func keep(path, aside string) error {
 	return nil
 }
 
-// InUse reports whether a program has the data file open; a missing one is not.
+// InUse reports whether a program has the data file open. It returns false for a missing
+// file.
 func InUse(path string) (bool, error) {
 	f, err := lockFile(path)
 	switch err := explain(err); {

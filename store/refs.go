@@ -6,14 +6,14 @@ import (
 	"errors"
 )
 
-// A Ref is a reference of a record: the other record that it needs, given its key and
-// its decoded value. The zero Need stands for none. Key and value are valid during the
-// call, and the needs may share their bytes.
+// A Ref is a reference of a record: it returns the other record that the record with this
+// key and decoded value needs. The zero Need stands for none. Key and value are valid
+// during the call, and the needs may share their bytes.
 type Ref[T any] func(l *Lookup, key []byte, value T) Need
 
 // References declares the records of a bucket for [Bucket.Needs]. decode decodes a
-// record; one that it cannot decode is an orphan, and unreadable says what is lost with
-// it. refs are the references of the others.
+// record. A record that cannot be decoded is an orphan, and unreadable says what is lost
+// with it. refs are the references of the other records.
 func References[T any](decode func(key, value []byte) (T, error), unreadable string, refs ...Ref[T]) func(*Lookup) Needs {
 	return func(l *Lookup) Needs {
 		return func(key, raw []byte) (needs []Need) {
@@ -35,11 +35,12 @@ func References[T any](decode func(key, value []byte) (T, error), unreadable str
 	}
 }
 
-// errShape is the error of a record whose key has another length than those of its bucket.
+// errShape is the error for a record whose key differs in length from those of its
+// bucket.
 var errShape = errors.New("the key has another length")
 
-// Sized decodes records whose keys have size bytes; any length if size is 0. Their value
-// stays encoded.
+// Sized returns a decoder of records whose keys have size bytes; any length if size is 0.
+// It leaves the value encoded.
 func Sized(size int) func(key, value []byte) ([]byte, error) {
 	return func(key, value []byte) ([]byte, error) {
 		if size > 0 && len(key) != size {
@@ -49,7 +50,8 @@ func Sized(size int) func(key, value []byte) ([]byte, error) {
 	}
 }
 
-// JSONOf decodes records in JSON whose keys have size bytes; any length if size is 0.
+// JSONOf returns a decoder of JSON records whose keys have size bytes; any length if size
+// is 0.
 func JSONOf[T any](size int) func(key, value []byte) (T, error) {
 	return func(key, value []byte) (v T, err error) {
 		if size > 0 && len(key) != size {
@@ -59,8 +61,8 @@ func JSONOf[T any](size int) func(key, value []byte) (T, error) {
 	}
 }
 
-// ToSameKey is a reference to the record with the same key in another bucket. why says
-// what is wrong without it.
+// ToSameKey returns a reference to the record with the same key in another bucket. why
+// says what is wrong without it.
 func ToSameKey[T any](bucket, why string) Ref[T] {
 	return func(_ *Lookup, key []byte, _ T) Need { return Need{Bucket: bucket, Key: key, Why: why} }
 }

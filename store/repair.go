@@ -17,15 +17,15 @@ import (
 	"postern/store/pages"
 )
 
-// Repaired is what Repair did.
+// Repaired is the result of a Repair.
 type Repaired struct {
-	Kept    string // where the file is now that was there; empty: there was nothing to repair
-	Records int    // that the new file has, without the store's own notes
+	Kept    string // where the old file is now; empty: there was nothing to repair
+	Records int    // in the new file, without the store's own records
 	Damaged int    // records that could not be read
 	Removed int    // orphans
-	Made    int    // records that others tell of, and counts
-	// Told are what was lost, removed and made, for people, the first of them only where
-	// they are very many.
+	Made    int    // records that other records imply, and counts
+	// Told says, in sentences, what was lost, removed and made. If there are very many
+	// entries, it holds only the first ones.
 	Told []string
 }
 
@@ -42,17 +42,17 @@ func (r *Repaired) tell(format string, parts ...any) {
 }
 
 const (
-	repairStep   = 100_000 // lacks that one walk collects
-	repairPasses = 300     // walks until there are none
+	repairStep   = 100_000 // lacks collected by one walk
+	repairPasses = 300     // maximum number of walks
 )
 
-// Repair writes the file at path anew with all records that can be read, removes those
-// that stand for something that is lost, makes what others tell of, holds the new file
-// to the same check, and puts it in the place of the old one in one step; that is kept
-// beside it, under its name with the suffix: a kill at any moment, or the end of ctx, leaves the file as it was. A file
-// without a fault is left alone. It needs as much room as the file has records. Errors
-// are those of [Check], [fs.ErrExist] when that name is taken, and ErrCorrupt for a file of
-// which nothing can be read.
+// Repair rewrites the file at path with all records that can be read. It removes records
+// that stand for something lost, makes those that other records imply, applies the same
+// check to the new file, and replaces the old file in one step. The old file is kept
+// beside it, under its name with the suffix. A kill at any moment, or the end of ctx,
+// leaves the file as it was. A file without a fault is not changed. Repair needs as much
+// free space as the file has records. Errors are those of [Check], [fs.ErrExist] if that
+// name is taken, and ErrCorrupt for a file of which nothing can be read.
 func Repair(ctx context.Context, path string, buckets []Bucket, suffix string) (r Repaired, err error) {
 	sch, err := newSchema(buckets)
 	if err == nil {
@@ -69,7 +69,7 @@ func Repair(ctx context.Context, path string, buckets []Bucket, suffix string) (
 	m := &repairing{ctx: ctx, sch: sch}
 	copied, err := m.copy(f)
 	if copied != "" {
-		defer os.Remove(copied) // one that was not put in place
+		defer os.Remove(copied) // unless it was put in place
 	}
 	if err == nil && copied != "" {
 		err = replaceBy(copied, f, path, path+suffix)
@@ -83,17 +83,17 @@ func Repair(ctx context.Context, path string, buckets []Bucket, suffix string) (
 	return m.done, nil
 }
 
-// repairing is a repair on its way.
+// repairing is a repair in progress.
 type repairing struct {
 	ctx   context.Context
 	sch   schema
-	found *survey // of the file that is damaged
-	to    copying // the new one
-	skip  bool    // the bucket that is read is not taken over
+	found *survey // in the damaged file
+	to    copying // the new file
+	skip  bool    // the current bucket is not copied
 	done  Repaired
 }
 
-// copy returns the name of a whole file, which lies beside f; none when f has no fault.
+// copy returns the name of a whole file beside f, or "" if f has no fault.
 func (m *repairing) copy(f *os.File) (name string, err error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -157,7 +157,7 @@ func (m *repairing) write(to *os.File) error {
 	return errors.Join(err, db.Close())
 }
 
-// records takes over what can be read.
+// records copies the records that can be read.
 func (m *repairing) records() error {
 	m.tellFaults()
 	_, err := m.found.file.Walk(pages.Visitor{Bucket: m.bucket, Record: m.record})
@@ -175,7 +175,7 @@ func (m *repairing) records() error {
 				return err
 			}
 		}
-		for name, t := range all { // what they say is held by a checksum
+		for name, t := range all { // a checksum already covers what they say
 			if _, declared := m.sch[name]; !declared {
 				continue
 			}
@@ -191,7 +191,7 @@ func (m *repairing) records() error {
 	})
 }
 
-// tellFaults tells what is lost with pages and buckets.
+// tellFaults reports what is lost with pages and buckets.
 func (m *repairing) tellFaults() {
 	if m.found.file.HeadLost {
 		m.done.tell("a head page could not be read, which costs the last commit if it was the newer one")
@@ -220,7 +220,7 @@ func (m *repairing) bucket(name string, sequence uint64) error {
 	return m.to.begin(is, sequence)
 }
 
-// misnamed returns the bucket that is missing and has that name but for one bit.
+// misnamed returns the missing bucket whose name differs from name in one bit.
 func (m *repairing) misnamed(name string) string {
 	for declared := range m.sch {
 		if len(declared) != len(name) || m.found.buckets[declared] != nil {
@@ -262,7 +262,7 @@ func (m *repairing) record(r pages.Record) error {
 	return m.to.put(r)
 }
 
-// mended is a record with one byte put right.
+// mended returns a record with one byte repaired.
 func mended(r pages.Record, m *pages.Mend) pages.Record {
 	room := bytes.Clone(r.Room)
 	key, value := len(r.Key), len(r.Value)
@@ -280,8 +280,9 @@ func mended(r pages.Record, m *pages.Mend) pages.Record {
 	return r
 }
 
-// mend makes what is missing, and then removes orphans, until nothing lacks anything: what
-// is made may be what others stand for, and what is removed may leave others alone.
+// mend makes missing records and then removes orphans, until no need is unmet. A record
+// that is made may be needed by others, and one that is removed may leave others without
+// what they need.
 func (m *repairing) mend(to *os.File) error {
 	for range repairPasses {
 		found, err := m.lacks(to, true)
@@ -300,7 +301,8 @@ func (m *repairing) mend(to *os.File) error {
 	return fmt.Errorf("%w: its records contradict each other in ways that cannot be put right", ErrCorrupt)
 }
 
-// lacks collects some of what the new file lacks: what can be made, or what is an orphan.
+// lacks collects some unmet needs of the new file: those that can be made, or the
+// orphans.
 func (m *repairing) lacks(to *os.File, made bool) (found []lack, err error) {
 	info, err := to.Stat()
 	if err != nil {
@@ -342,7 +344,7 @@ func (m *repairing) apply(tx *bolt.Tx, some []lack) error {
 		}
 		b := tx.Bucket([]byte(l.bucket))
 		if l.key == nil || b.Get(l.key) == nil {
-			continue // it went with another need
+			continue // removed with another need
 		}
 		m.done.Removed++
 		m.done.tell("removed: %s", l)
@@ -353,7 +355,7 @@ func (m *repairing) apply(tx *bolt.Tx, some []lack) error {
 	return nil
 }
 
-// finish writes the store's own records, which tell what the file holds.
+// finish writes the store's own records, which describe the contents of the file.
 func (m *repairing) finish(to *os.File) error {
 	info, err := to.Stat()
 	if err != nil {
@@ -384,13 +386,13 @@ func (m *repairing) finish(to *os.File) error {
 		}
 		return nil
 	})
-	if err == nil { // the older head has all of it too
+	if err == nil { // the older head then has all of it too
 		err = m.to.db.Update(func(*bolt.Tx) error { return nil })
 	}
 	return err
 }
 
-// verify holds the new file to what Check asks of every file.
+// verify applies to the new file what Check verifies in every file.
 func (m *repairing) verify(to *os.File) error {
 	report, err := check(m.ctx, to, m.sch)
 	if err == nil && len(report.Faults) > 0 {

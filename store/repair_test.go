@@ -61,8 +61,8 @@ func TestARepairMakesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestARepairThatCannotBeDoneLeavesTheFileAsItIs: interrupted, in a folder that takes no
-// file, beside a file of the name of the kept one, under a program.
+// TestARepairThatCannotBeDoneLeavesTheFileAsItIs: interrupted, in a folder that is not
+// writable, beside a file with the name of the kept one, while a program has it open.
 func TestARepairThatCannotBeDoneLeavesTheFileAsItIs(t *testing.T) {
 	ended, end := context.WithCancelCause(t.Context())
 	end(errors.New("interrupted"))
@@ -102,8 +102,8 @@ func TestARepairThatCannotBeDoneLeavesTheFileAsItIs(t *testing.T) {
 	}
 }
 
-// TestARepairEndsOnRecordsThatContradictEachOther: what can never be right is refused,
-// and not written for ever.
+// TestARepairEndsOnRecordsThatContradictEachOther: a contradiction is refused, instead of
+// repaired forever.
 func TestARepairEndsOnRecordsThatContradictEachOther(t *testing.T) {
 	torn := thing
 	torn.Needs = func(*Lookup) Needs {

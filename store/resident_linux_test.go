@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestWritesDoNotKeepTheFileResident commits 128 MB, a record behind the other, and looks
-// how much of the file is mapped then.
+// TestWritesDoNotKeepTheFileResident commits 128 MB, one record after the other, and then
+// measures how much of the file is mapped.
 func TestWritesDoNotKeepTheFileResident(t *testing.T) {
 	if os.Getpagesize() != 4096 {
 		t.Skip("counted for pages of 4096 bytes")
@@ -39,7 +39,7 @@ func TestWritesDoNotKeepTheFileResident(t *testing.T) {
 	}
 }
 
-// residentFile is how many bytes of files the process has mapped and resident.
+// residentFile returns the bytes of files that the process has mapped and resident.
 func residentFile(t *testing.T) int64 {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")

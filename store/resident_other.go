@@ -2,5 +2,6 @@
 
 package store
 
-// trimResident does nothing: elsewhere the advice may drop what was not written yet.
+// trimResident does nothing: on other systems the advice may drop data that is not yet
+// written.
 func (s *Store) trimResident(_, _ int64) {}

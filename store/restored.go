@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Restored says that the file came from a backup, and that no program has started on
-// it since.
+// Restored says that the file came from a backup and that no program has started on it
+// since.
 type Restored struct {
-	At     time.Time // of the backup
-	Resume bool      // what was under way may go on by itself
+	At     time.Time // time of the backup
+	Resume bool      // interrupted work may go on by itself
 }
 
 var metaRestored = []byte("restored")
 
-// MarkRestored leaves the mark that Restored returns.
+// MarkRestored writes the mark that Restored returns.
 func (s *Store) MarkRestored(ctx context.Context, r Restored) error {
 	raw, err := json.Marshal(r)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Store) Restored() (r Restored, is bool, err error) {
 	return r, is, nil
 }
 
-// ForgetRestored takes the mark away.
+// ForgetRestored removes the mark.
 func (s *Store) ForgetRestored(ctx context.Context) error {
 	return s.Update(ctx, func(tx *Tx) error {
 		tx.writes++

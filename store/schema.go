@@ -7,44 +7,44 @@ import (
 	"time"
 )
 
-// schemaVersion is the version of the file's layout. It is raised when a
-// release can no longer be read by the one before it, or when a bucket goes.
-// A bucket more needs no step: it is made by the release that declares it, and
-// one that does not know it refuses the file as newer. Version 1 had no
-// tallies, which Open makes from what it finds, and no guards (see guards.go),
-// which come with the first record. Version 2 had no items of batches that are
-// packed, which are written as they are sent. Version 3 had the buckets of the outbox in every
-// file: where nobody declares them they are empty, and removed when the file is opened.
+// schemaVersion is the version of the file's layout. It is raised when the previous
+// release can no longer read a file of the new one, or when a bucket is dropped. A new
+// bucket needs no upgrade step: the release that declares it creates it, and a release
+// that does not know it refuses the file as newer. Version 1 had no tallies, which Open
+// makes from what it finds, and no guards (see guards.go), which are added with the first
+// record. Version 2 had no packed items of batches, which are written as they are sent.
+// Version 3 had the buckets of the outbox in every file; where no package declares them
+// they are empty, and Open removes them.
 const schemaVersion = 4
 
-// application marks the file as ours, so that another program's bbolt file is
-// not mistaken for an empty one of ours.
+// application marks the file as Postern's, so that the bbolt file of another program is
+// not mistaken for an empty one.
 const application = "postern"
 
-// Bucket describes one bucket: its name, the package that alone writes it, and
-// its encoding in words, as `postern schema` prints it.
+// Bucket describes one bucket: its name, the only package that writes it, and its
+// encoding in words, as `postern schema` prints it.
 type Bucket struct {
 	Name  string // lower case and underscores
 	Owner string // package name
 	Key   string // how a key is built, for readers
 	Value string // what a value is, for readers
-	// Append tells that keys are written in rising order, so that pages are
-	// filled instead of split in halves: of the whole bucket or, with Series,
-	// of each series in it.
+	// Append says that keys are written in rising order, of the whole bucket or, with
+	// Series, of each series in it. Pages are then filled instead of split in halves.
 	Append bool
 	Series int // how many bytes at the beginning of a key name its series
-	// Guards keep pages full where each commit appends one record of some
-	// hundred bytes. The part of a key behind its series has eight bytes then.
+	// Guards keeps pages full where each commit appends one record of some hundred bytes.
+	// The part of a key behind its series then has eight bytes.
 	Guards bool
-	// Fill is how full a page is left when it is split, from 0.5 to 1, where
-	// keys do not rise; 0 means half. Records that grow later need room.
+	// Fill is how full a page is left when it is split, from 0.5 to 1, where keys do not
+	// rise; 0 means half. Records that grow later need free room.
 	Fill float64
-	// Dense tells keys that come many in one commit, in rising order, of records
-	// that never grow: pages that such a commit splits are filled. nil: none do.
+	// Dense reports whether a key is one of many that a commit writes in rising order,
+	// whose records never grow. Pages that such a commit splits are filled. nil: no key
+	// is.
 	Dense func(key []byte) bool
 
-	// When is when a record was made, for readers; zero when it does not tell. nil:
-	// none does.
+	// When returns the time at which a record was made, for readers; zero if the record
+	// does not say. nil: no record does.
 	When func(key, value []byte) time.Time
 
 	// Needs declares, usually by [References], how `postern check` and a repair decode
@@ -52,22 +52,23 @@ type Bucket struct {
 	// leaves a file in which a need is unmet.
 	Needs func(*Lookup) Needs
 
-	// Instead is what a repair puts in the place of a record that cannot be read, where it
-	// would be wrong to go on as if there were none. nil: nothing.
+	// Instead returns the value that a repair writes in place of an unreadable record
+	// that must not be missing. nil: none.
 	Instead func(key []byte) []byte
 
-	// Of is the key of the record of another package to which a record belongs, nil for
-	// one that belongs to nobody, or that goes by itself. Which bucket that is in, whoever
-	// puts the buckets together knows: see [OwnedBy]. nil: none belongs to anybody.
+	// Of returns the key of the record of another package that owns a record; nil for a
+	// record without an owner, or one that is removed by itself. The caller that
+	// assembles the buckets knows the owner's bucket: see [OwnedBy]. nil: no record has
+	// an owner.
 	Of func(l *Lookup, key, value []byte) []byte
 
-	// Gone is the key of the record of another package that a record says is deleted, nil
-	// for one that says so of none: where that is there, the record says something wrong.
-	// nil: none does.
+	// Gone returns the key of the record of another package that a record says is
+	// deleted, or nil if it says so of none. If that record exists, the statement is
+	// wrong. nil: no record says so.
 	Gone func(key []byte) []byte
 }
 
-// fill is how full bbolt leaves the first page of a split in a commit that puts key.
+// fill returns how full bbolt leaves the first page of a split in a commit that puts key.
 func (b Bucket) fill(key []byte) float64 {
 	switch {
 	case b.Append, b.Dense != nil && b.Dense(key):

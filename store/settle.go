@@ -6,12 +6,12 @@ import (
 	"os"
 )
 
-// settle makes what bbolt reads in the two meta pages what the disk has in
-// them. After a failed sync, or a kill before it, the newest of them may be in
-// the system's memory only. bbolt would take it for the state of the file, and
-// reuse pages that the state on the disk still needs: a power cut would then
-// leave neither of the two. So both pages are written back as they are, and
-// synced, before the first commit. The caller holds the lock on the file.
+// settle makes the disk hold the two meta pages that bbolt reads. After a failed sync, or
+// a kill before it, the newer of them may exist in the system's memory only. bbolt would
+// take it for the state of the file and reuse pages that the state on disk still needs:
+// after a power cut, neither state would be whole. settle therefore writes both pages
+// back unchanged and syncs the file before the first commit. The caller holds the lock on
+// the file.
 func settle(path string, pageSize int) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// TestSettlingWritesTheMetaPagesBackAsTheyAre: whatever the size of a page, and
-// when one of the two is damaged.
+// TestSettlingWritesTheMetaPagesBackAsTheyAre for every page size, and if one of the two
+// is damaged.
 func TestSettlingWritesTheMetaPagesBackAsTheyAre(t *testing.T) {
 	for _, pageSize := range []int{1024, 4096, 16384, 65536} {
 		t.Run(fmt.Sprint(pageSize), func(t *testing.T) {

@@ -2,17 +2,18 @@ package store
 
 import "fmt"
 
-// Shared is what the closures of one commit add to rows that they share, such as numbers
-// of what there is. It is written once, behind the last of them, and not with each. Who
-// reads such a row in an Update has to look here first.
+// Shared collects what the closures of one commit add to rows that they share, such as
+// counts. It is written once, after the last closure, and not with each. A closure that
+// reads such a row in an Update must look here first.
 type Shared interface {
-	// Finish writes it. An error fails the whole commit.
+	// Finish writes the rows. An error fails the whole commit.
 	Finish(tx *Tx) error
 }
 
-// Shared returns what the commit of tx shares under a key. With a function to make it, it is
-// made where there is none; without one, and in a View, that is nil. A closure that fails takes
-// back nothing of it, so it must not fail once it has changed something without an own write.
+// Shared returns the object that the commit of tx shares under key. If there is none,
+// Shared makes one with make; if make is nil, or in a View, it returns nil. A failed
+// closure does not undo its changes to the object, so it must not fail once it has
+// changed it, unless it also wrote by itself.
 func (tx *Tx) Shared(key any, make func() Shared) Shared {
 	for _, s := range tx.openings.shared {
 		if s.key == key {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// added counts what the closures of one commit added, and is told when it is written.
+// added counts what the closures of one commit added, and calls told when it is written.
 type added struct {
 	n    uint64
 	err  error
@@ -28,8 +28,8 @@ func (a *added) Finish(tx *Tx) error {
 	return a.err
 }
 
-// TestWhatACommitSharesIsWrittenOnceBehindTheLastOfIt: with what each closure added, but for one
-// that failed, and in the same commit.
+// TestWhatACommitSharesIsWrittenOnceBehindTheLastOfIt: with the additions of each
+// closure, except a failed one, and in the same commit.
 func TestWhatACommitSharesIsWrittenOnceBehindTheLastOfIt(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "s.db"))
 	var written []uint64

@@ -14,38 +14,40 @@ import (
 	"postern/store/pages"
 )
 
-// A transaction that reads the whole file keeps every page that it can see from being
-// used again, so that the file grows, and has the writer wait for it where the file
-// outgrows its mapping. So a snapshot has none. The file is copied page by page while it
-// changes, and the writer notes after each commit which pages that wrote: their copies
-// are no longer right, and are made again, until few are left. Those are copied while
-// the writer rests between two commits, with heads that name the state of that moment.
+// A transaction that reads the whole file prevents reuse of every page that it can see.
+// The file grows, and the writer waits for the transaction when the file outgrows its
+// mapping. A snapshot therefore uses none. It copies the file page by page while the file
+// changes, and the writer notes after each commit which pages that wrote. The copies of
+// these pages are outdated and are made again, until few are left. The last ones are
+// copied while the writer rests between two commits, with heads that name the state of
+// that moment.
 
 const (
 	copyStep     = 256 << 10 // bytes copied at once
-	copySync     = 8 << 20   // bytes that wait for the disk: more would be written all at once, with commits behind them
-	copyFewPages = 1024      // that the writer waits for
-	copyRounds   = 20        // after which it waits for all of them
+	copySync     = 8 << 20   // bytes written before a sync: more would reach the disk all at once, with commits behind them
+	copyFewPages = 1024      // copied while the writer waits
+	copyRounds   = 20        // after which the writer waits for all of them
 )
 
 // ErrSnapshotting refuses a second snapshot at the same time.
 var ErrSnapshotting = errors.New("a snapshot of the data file is being made already")
 
-// Snapshot is the file as it was at one moment, in a file of its own. It is for one
-// goroutine.
+// Snapshot is the file as it was at one moment, in a file of its own. Only one goroutine
+// may use it.
 type Snapshot struct {
 	f     *os.File
 	size  int64
 	at    time.Time
 	found *survey
 	close func() error
-	store *Store // that others write to meanwhile; nil: it is nobody's
+	store *Store // the store that others write to meanwhile; nil: none
 }
 
-// Snapshot copies the file as it is at a moment before it returns, beside itself, and
-// reads the copy back. Writers wait for some milliseconds in all. It needs as much room
-// as the file has. Errors are ErrDiskFull, ErrSnapshotting, ErrCorrupt for pages that
-// are damaged, the cause of ctx's end, and those of Update.
+// Snapshot copies the file, as it is at a moment before Snapshot returns, to a file
+// beside it, and reads the copy back. Writers wait for some milliseconds in all. Snapshot
+// needs as much free space as the size of the file. Errors are ErrDiskFull,
+// ErrSnapshotting, ErrCorrupt for damaged pages, the cause of ctx's end, and those of
+// Update.
 func (s *Store) Snapshot(ctx context.Context) (*Snapshot, error) {
 	n, err := s.snapshot(ctx)
 	if err == nil {
@@ -59,8 +61,8 @@ func (s *Store) Snapshot(ctx context.Context) (*Snapshot, error) {
 	return n, nil
 }
 
-// Check is [Check] of the open file, as it is at one moment. It needs as much room
-// beside it as a Snapshot does, and has its errors but for damage, which it reports.
+// Check is [Check] of the open file at one moment. It needs as much free space as a
+// Snapshot and returns the same errors, except for damage, which it reports.
 func (s *Store) Check(ctx context.Context) (r Report, err error) {
 	n, err := s.snapshot(ctx)
 	if err != nil {
@@ -71,7 +73,7 @@ func (s *Store) Check(ctx context.Context) (r Report, err error) {
 	return r, errors.Join(err, n.Close())
 }
 
-// snapshot copies the file and reads the copy, whatever it finds.
+// snapshot copies the file and reads the copy, damaged or not.
 func (s *Store) snapshot(ctx context.Context) (_ *Snapshot, err error) {
 	folder := filepath.Dir(s.opts.Path)
 	size := fileSize(s.opts.Path)
@@ -102,8 +104,8 @@ func (s *Store) snapshot(ctx context.Context) (_ *Snapshot, err error) {
 	return n, n.read(ctx, s.schema)
 }
 
-// SnapshotFile is the snapshot of a file that no program has open. It is locked
-// until Close. Errors are those of [Check], and ErrCorrupt.
+// SnapshotFile returns the snapshot of a file that no program has open. The file is
+// locked until Close. Errors are those of [Check], and ErrCorrupt.
 func SnapshotFile(path string, buckets []Bucket) (n *Snapshot, err error) {
 	sch, err := newSchema(buckets)
 	if err != nil {
@@ -127,11 +129,11 @@ func SnapshotFile(path string, buckets []Bucket) (n *Snapshot, err error) {
 	return n, nil
 }
 
-// read looks at the whole snapshot.
+// read surveys the whole snapshot.
 func (n *Snapshot) read(ctx context.Context, sch schema) (err error) {
 	n.found, err = readSurveyFrom(&givingWay{r: untilEnded{ctx, n.f}, store: n.store}, n.size) // mapped, it would be resident memory
 	if ctx.Err() != nil {
-		return context.Cause(ctx) // the pages that were not read any more are not damaged
+		return context.Cause(ctx) // the pages that were not read are not damaged
 	}
 	if err != nil {
 		return err
@@ -157,16 +159,16 @@ func (u untilEnded) ReadAt(p []byte, at int64) (int, error) {
 	return u.r.ReadAt(p, at)
 }
 
-// givingWay reads a file that nobody waits for: others get their turn of the processor
-// every copyStep bytes, and not when the runtime takes it away after ten milliseconds. While
-// somebody commits to the store, processor and disk are left to others for as long as giveWay
-// bytes took, with whatever was done with them.
+// givingWay reads a file for a caller that is not urgent. It yields the processor every
+// copyStep bytes, instead of when the runtime preempts it after ten milliseconds. While
+// the store has commits, it also pauses for as long as it took to read and process
+// giveWay bytes, which leaves processor and disk to others.
 type givingWay struct {
 	r     io.ReaderAt
-	store *Store // nil: nobody's
+	store *Store // nil: none
 
-	read    int // since others had their turn
-	taken   int // since they had some time
+	read    int // since the last yield
+	taken   int // since the last pause
 	began   time.Time
 	commits uint64
 }
@@ -198,20 +200,19 @@ func (g *givingWay) rest() {
 	g.began = g.store.watch.now()
 }
 
-// watch is by what whoever reads a file for long takes and gives time.
+// watch is the clock of a long read: it measures time and pauses.
 type watch struct {
 	now   func() time.Time
 	sleep func(time.Duration)
 }
 
-// At is the moment of which it is.
+// At returns the moment of the snapshot.
 func (n *Snapshot) At() time.Time { return n.at }
 
-// Size is how many bytes WriteTo writes.
+// Size returns the number of bytes that WriteTo writes.
 func (n *Snapshot) Size() int64 { return n.size }
 
-// Records is how many records a bucket has, with those by which it keeps its pages
-// full.
+// Records returns the number of records in a bucket, including its guards.
 func (n *Snapshot) Records(bucket string) uint64 {
 	if t := n.found.buckets[bucket]; t != nil {
 		return t.rows
@@ -219,11 +220,11 @@ func (n *Snapshot) Records(bucket string) uint64 {
 	return 0
 }
 
-// Damaged is how many records cannot be read.
+// Damaged returns the number of records that cannot be read.
 func (n *Snapshot) Damaged() int { return len(n.found.damaged) }
 
-// WriteTo writes the data file. Pages that hold nothing are zeros: what was deleted is
-// in no copy. It may be called again.
+// WriteTo writes the data file. Unused pages are written as zeros, so no copy contains
+// deleted data. It may be called again.
 func (n *Snapshot) WriteTo(w io.Writer) (written int64, err error) {
 	file, source := n.found.file, &givingWay{r: n.f, store: n.store}
 	page := int64(file.PageSize())
@@ -233,7 +234,7 @@ func (n *Snapshot) WriteTo(w io.Writer) (written int64, err error) {
 		if _, err := source.ReadAt(part, at); err != nil {
 			return written, err
 		}
-		if at == 0 { // one of a stopped file may name a list of free pages, which are zeros here
+		if at == 0 { // the head of a stopped file may name a list of free pages, which are zeros here
 			if err := file.WriteHeads(inMemory(part)); err != nil {
 				return written, err
 			}
@@ -264,10 +265,10 @@ func (m inMemory) WriteAt(p []byte, at int64) (int, error) {
 	return copy(m[at:], p), nil
 }
 
-// VerifyCopy reads a copy of a data file that a Snapshot wrote: every page, the checksum of
-// every record, and what the buckets are to hold. Errors are those that would refuse to
-// open it; damaged records, with which a program lives, are none. Its memory does not grow
-// with the copy but for a bit a page.
+// VerifyCopy reads a copy of a data file that a Snapshot wrote, and verifies every page,
+// the checksum of every record, and the contents of the buckets. Errors are those for
+// which Open would refuse the file; damaged records, with which a program can run, are no
+// error. Its memory does not grow with the copy but for one bit a page.
 func VerifyCopy(r io.ReaderAt, size int64, buckets []Bucket) error {
 	sch, err := newSchema(buckets)
 	if err != nil {
@@ -276,8 +277,8 @@ func VerifyCopy(r io.ReaderAt, size int64, buckets []Bucket) error {
 	return verifyCopy(&givingWay{r: r}, size, sch)
 }
 
-// VerifyCopy is the function of that name, which leaves processor and disk to those who
-// commit meanwhile.
+// VerifyCopy is the function of that name, but leaves processor and disk to concurrent
+// commits.
 func (s *Store) VerifyCopy(r io.ReaderAt, size int64) error {
 	return verifyCopy(&givingWay{r: r, store: s}, size, s.schema)
 }
@@ -296,7 +297,7 @@ func verifyCopy(r io.ReaderAt, size int64, sch schema) error {
 // Close removes the snapshot.
 func (n *Snapshot) Close() error { return n.close() }
 
-// snapshotting is a snapshot on its way.
+// snapshotting is a snapshot in progress.
 type snapshotting struct {
 	ctx      context.Context
 	store    *Store
@@ -317,7 +318,7 @@ func (c *snapshotting) run() error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = c.store.atRest(c.end) }() // one that is closed commits nothing more
+	defer func() { _ = c.store.atRest(c.end) }() // a closed store commits nothing more
 	all := c.take()
 	for round := 0; round < copyRounds && all.Len() > copyFewPages; round++ {
 		if err := c.copy(all, true); err != nil {
@@ -340,7 +341,7 @@ func (c *snapshotting) atRest(fn func() error) (err error) {
 	return err
 }
 
-// begin has the writer tell of each commit from now on.
+// begin has the writer report each commit from now on.
 func (c *snapshotting) begin() (err error) {
 	if c.store.snapshots != nil {
 		return ErrSnapshotting
@@ -382,7 +383,7 @@ func (c *snapshotting) committed() {
 	c.state, c.err = now, err
 }
 
-// take returns the pages that are to be copied again.
+// take returns the pages that must be copied again.
 func (c *snapshotting) take() (all pages.Set) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -390,7 +391,7 @@ func (c *snapshotting) take() (all pages.Set) {
 	return all
 }
 
-// add gives pages back.
+// add puts pages back.
 func (c *snapshotting) add(all pages.Set) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -400,7 +401,7 @@ func (c *snapshotting) add(all pages.Set) {
 	})
 }
 
-// finish copies what is left and the heads, while the writer rests.
+// finish copies the remaining pages and the heads while the writer rests.
 func (c *snapshotting) finish() error {
 	c.end()
 	c.at = time.Now()
@@ -444,8 +445,8 @@ func (c *snapshotting) copy(what pages.Set, sync bool) error {
 	})
 }
 
-// atRest has the writer call fn while no commit is under way, and returns after that.
-// Its error is ErrClosed, and fn was not called then.
+// atRest has the writer call fn while no commit is under way, and returns after that. If
+// it returns ErrClosed, fn was not called.
 func (s *Store) atRest(fn func()) error {
 	done := make(chan struct{})
 	s.mu.Lock()
@@ -475,7 +476,7 @@ func (s *Store) atRest(fn func()) error {
 	}
 }
 
-// rest calls what waits for the writer to rest.
+// rest calls the functions that wait for the writer to rest.
 func (s *Store) rest() {
 	s.mu.Lock()
 	waiting := s.resting

@@ -16,7 +16,7 @@ import (
 	"postern/store/pages"
 )
 
-// opens makes a file of a snapshot and opens it.
+// opens writes a snapshot to a file and opens that.
 func opens(t *testing.T, n *Snapshot) *Store {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "copy.db")
@@ -41,9 +41,9 @@ func alone(t *testing.T, path string) {
 	}
 }
 
-// Each commit of a writer changes three records at places far apart; a snapshot has all
-// three or none, each commit that was told before it began, and none that began after
-// it was there.
+// Each commit of a writer changes three records at places far apart. A snapshot has all
+// three or none, each commit that returned before the snapshot began, and none that began
+// after it was made.
 func TestASnapshotIsOneMomentOfTheFileWhileOthersWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openTest(t, path)
@@ -292,8 +292,8 @@ func TestADamagedPageIsInNoSnapshot(t *testing.T) {
 	}
 }
 
-// An orderly stop of a large file leaves the list of its free pages in it. A snapshot has
-// these as zeros, and no list.
+// An orderly stop of a large file leaves the list of its free pages in it. A snapshot
+// contains zeros in place of these pages, and no list.
 func TestASnapshotOfAStoppedFileHasNoListOfFreePages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openTest(t, path, func(o *Options) { o.NoSync, o.SurveyFrom = false, 1 })
@@ -339,7 +339,7 @@ func TestASnapshotOfAStoppedFileHasNoListOfFreePages(t *testing.T) {
 	}
 }
 
-// endsAt is a context that ends when it is looked at for so many times.
+// endsAt is a context that ends after a number of calls of Err.
 type endsAt struct {
 	context.Context
 	left int
@@ -354,7 +354,7 @@ func (c *endsAt) Err() error {
 	return nil
 }
 
-// TestWhoStopsWaitingEndsTheSnapshot at every step, and gets no word of damage.
+// TestWhoStopsWaitingEndsTheSnapshot at every step, without an error about damage.
 func TestWhoStopsWaitingEndsTheSnapshot(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openTest(t, path)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// spaceEvery bounds how often the free space is asked for.
+// spaceEvery bounds how often the free space is read.
 const spaceEvery = time.Second
 
 // space watches the free bytes of the disk that holds the file.
@@ -21,10 +21,10 @@ type space struct {
 	known   bool
 }
 
-// Admit reports whether new work may begin: it returns ErrDiskFull while fewer
-// than Options.MinFree bytes are free, ErrFailed after an unknown commit, and
-// nil otherwise. Deliveries and deletions do not ask, so that they can make
-// room. The free space is asked for at most once a second.
+// Admit reports whether new work may begin. It returns ErrDiskFull while fewer than
+// Options.MinFree bytes are free, ErrFailed after a commit with an unknown outcome, and
+// nil otherwise. Deliveries and deletions do not call it, so that they can free space.
+// The free space is read at most once a second.
 func (s *Store) Admit() error {
 	if s.failed.Load() {
 		return ErrFailed
@@ -35,16 +35,16 @@ func (s *Store) Admit() error {
 	return nil
 }
 
-// probeTimeout is how long the writer may take to come to a change before the store
-// is taken to hang: longer than its largest commits on a slow disk.
+// probeTimeout is how long the writer may take to begin a change before the store counts
+// as hung. It is longer than the largest commits on a slow disk.
 const probeTimeout = 5 * time.Second
 
-// errProbe takes a change back that was only to be begun.
+// errProbe undoes the change of a probe.
 var errProbe = errors.New("only a probe")
 
-// Probe begins a change and takes it back, which costs no commit. It fails when the
-// writer does not come to it within five seconds: the disk hangs, or the store has
-// failed or is closed.
+// Probe begins a change and undoes it, which costs no commit. It fails if the writer does
+// not begin the change within five seconds: the disk hangs, or the store has failed or is
+// closed.
 func (s *Store) Probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, errors.New("the data file takes no changes; its disk may hang"))
 	defer cancel()
@@ -65,13 +65,12 @@ func (p *space) bytes() (free uint64, known bool) {
 	return p.free, p.known
 }
 
-// full notes that a write just failed for lack of space, whatever the last
-// look said.
+// full notes that a write just failed for lack of space, whatever the last reading was.
 func (p *space) full() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.checked, p.free, p.known = time.Now(), 0, true
 }
 
-// FreeBytes is how much room the disk of a folder has, and whether the system tells.
+// FreeBytes returns the free space on the disk of a folder, and whether it is known.
 func FreeBytes(folder string) (free uint64, known bool) { return freeBytes(folder) }

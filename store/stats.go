@@ -8,7 +8,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// counters are what the store counts about itself since Open.
+// counters are the store's counters since Open.
 type counters struct {
 	commits, updates, damaged atomic.Uint64
 	pages, writes, wakes      atomic.Uint64
@@ -16,27 +16,27 @@ type counters struct {
 	looked                    atomic.Uint64
 }
 
-// commit counts one of so many calls; what is bbolt's account of it.
+// commit counts one commit of group calls; what is bbolt's account of it.
 func (c *counters) commit(group int, took time.Duration, what bolt.TxStats) {
 	c.commits.Add(1)
 	c.updates.Add(uint64(group))
-	c.pages.Add(uint64(what.GetPageCount()) + 1) // that of the meta is not among them
+	c.pages.Add(uint64(what.GetPageCount()) + 1) // the meta page is not among them
 	c.writes.Add(uint64(what.GetWrite()))
 	c.commitNanos.Add(int64(took))
 }
 
-// Stats is what the store counts since Open, for metrics.
+// Stats holds the store's counters since Open, for metrics.
 type Stats struct {
 	Commits    uint64        // bbolt commits, each with its fsync
 	Updates    uint64        // calls of Update that they carried
 	Pages      uint64        // that the commits wrote, each of PageSize bytes
 	Writes     uint64        // system calls that wrote them
 	Looked     uint64        // records and keys that Views read
-	Wakes      uint64        // how often the writer was woken; it goes on until nobody waits
+	Wakes      uint64        // how often the writer was woken; it then runs until no call waits
 	CommitTime time.Duration // time spent in commits, all together
-	WriteTime  time.Duration // the part of it for writing and fsync
+	WriteTime  time.Duration // the part of it spent on writing and fsync
 	Damaged    uint64        // how often a damaged record was met
-	PagesMade  uint64        // pages that commits wrote anew, each instead of an old one
+	PagesMade  uint64        // pages that commits wrote, each replacing an old one
 	SetAside   int           // records that are known to be damaged now
 	FreeBytes  uint64        // on the disk, 0 when not known
 	FileBytes  int64         // size of the data file, 0 when not known

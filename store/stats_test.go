@@ -22,8 +22,8 @@ func TestStatsTellTheTimeOfWritingAndTheFreePages(t *testing.T) {
 	}
 }
 
-// TestStatsCountThePagesThatACommitWrote holds the count against the pages of
-// the file that are others than before.
+// TestStatsCountThePagesThatACommitWrote compares the count with the pages of the file
+// that changed.
 func TestStatsCountThePagesThatACommitWrote(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.db")
 	s := openTest(t, path)

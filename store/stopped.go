@@ -10,28 +10,29 @@ import (
 	"postern/store/pages"
 )
 
-// To read a large file at each start takes seconds, most of them bbolt's and ours
-// to see that the pages fit together and which are free. A file that was closed in
-// order and that nobody wrote to since is what it was while the program ran, which
-// reads no page twice either: what is damaged in it is met when it is used, ends
-// the process, and has the next start read the whole. So an orderly stop of a large
-// file leaves the list of its free pages in it, and beside it a note of the state
-// that it left. A start that finds the very same state goes on from there; any
-// other reads the whole file, after a kill for example, or when the file is a copy.
+// Reading a large file at each start takes seconds. Most of that is spent, by bbolt and
+// by the survey, on verifying that the pages fit together and which of them are free. A
+// file that was closed in order and not written to since is as it was while the program
+// ran, which does not read pages twice either: damage in it is found when a page is used,
+// ends the process, and makes the next start read the whole file. An orderly stop of a
+// large file therefore leaves the list of its free pages in the file, and a note of the
+// final state beside it. A start that finds exactly this state continues from there. Any
+// other start reads the whole file, for example after a kill, or if the file is a copy.
 
-// surveyFrom is the default of Options.SurveyFrom: 256 MiB, a good part of a second.
+// surveyFrom is the default of Options.SurveyFrom: 256 MiB, which takes a good part of a
+// second to read.
 const surveyFrom = 256 << 20
 
-// note is what an orderly stop says of the file that it left.
+// note describes the file that an orderly stop left.
 type note struct {
 	Device, Inode uint64
 	Size          int64
-	Changed       int64  // when anything of it was, in nanoseconds
+	Changed       int64  // time of the last change of any kind, in nanoseconds
 	Transaction   uint64 // the last one
 	List          uint32 // checksum of the free list
 }
 
-// clockStep is more than the steps in which file systems tell times.
+// clockStep is more than the resolution of file times.
 const clockStep = 20 * time.Millisecond
 
 // maxNote is longer than any note.
@@ -48,8 +49,7 @@ func noteOf(f *os.File, file *pages.File) (n note, err error) {
 	return n, err
 }
 
-// takeNote reads the note of the last stop, which is none any more then: it is
-// for one start.
+// takeNote reads and removes the note of the last stop: it is valid for one start.
 func takeNote(path string) (n note, found bool) {
 	var raw []byte
 	info, err := os.Lstat(notePath(path))
@@ -65,8 +65,8 @@ func takeNote(path string) (n note, found bool) {
 	return n, json.Unmarshal(raw, &n) == nil
 }
 
-// unread is the survey of a file that is as an orderly stop left it: of the store's
-// own records only. nil when the whole file has to be read.
+// unread returns the survey of a file that is as an orderly stop left it, which covers
+// the store's own records only. It returns nil if the whole file has to be read.
 func unread(f *os.File, size int64, sch schema) *survey {
 	n, found := takeNote(f.Name())
 	if !found {
@@ -93,8 +93,8 @@ func unread(f *os.File, size int64, sch schema) *survey {
 	return s
 }
 
-// leaveNote is the last that an orderly stop does to a large file in which nothing
-// is known to be damaged. Without it the next start takes longer.
+// leaveNote is the last step of an orderly stop of a large file without known damage.
+// Without the note, the next start takes longer.
 func (s *Store) leaveNote() {
 	if err := s.tryNote(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		s.log.Warn("the next start will read the whole data file; it takes longer, nothing else: free some space if the error says so", "error", err)
@@ -136,11 +136,11 @@ func (s *Store) tryNote() (err error) {
 	if err != nil {
 		return err
 	}
-	time.Sleep(clockStep) // whoever changes it from now on changes its time, which may be that of another machine
+	time.Sleep(clockStep) // a later change changes the file's time, which may be that of another machine
 	return writeNote(notePath(path), raw)
 }
 
-// writeNote makes the file anew: one that is there may be another user's, or a link.
+// writeNote creates a new file: an existing one may belong to another user, or be a link.
 func writeNote(path string, raw []byte) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -153,8 +153,8 @@ func writeNote(path string, raw []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// dropList has bbolt find out which pages of a file are free that somebody may have
-// changed since its list was written.
+// dropList makes bbolt determine the free pages of a file whose list may be outdated
+// because another program wrote to the file since.
 func (s *survey) dropList(f *os.File) error {
 	if !s.file.HasList() {
 		return nil

@@ -18,10 +18,10 @@ import (
 	"postern/store/pages"
 )
 
-// large has the store take every file for a large one.
+// large makes the store treat every file as a large one.
 func large(o *Options) { o.NoSync, o.SurveyFrom = false, 1 }
 
-// stopped is a file that was closed in order, with free pages in it.
+// stopped makes a file that was closed in order, with free pages in it.
 func stopped(t *testing.T) (path string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -56,7 +56,7 @@ func fillThings(t *testing.T, s *Store, n int) {
 	})
 }
 
-// whole closes the store and holds the file against what it is to hold.
+// whole closes the store and compares the file with its expected contents.
 func whole(t *testing.T, s *Store, rows int) {
 	t.Helper()
 	path := s.opts.Path
@@ -96,8 +96,8 @@ func TestALargeFileThatWasClosedInOrderIsNotReadAgain(t *testing.T) {
 	whole(t, s, 5000)
 }
 
-// TestAFileThatAnybodyTouchedSinceIsRead: also when its time, its size and its
-// content are what they were.
+// TestAFileThatAnybodyTouchedSinceIsRead, even if its time, its size and its content are
+// unchanged.
 func TestAFileThatAnybodyTouchedSinceIsRead(t *testing.T) {
 	for name, touch := range map[string]func(path string) error{
 		"a byte written as it was": func(path string) error { return rewrite(path, func([]byte) {}) },
@@ -156,7 +156,7 @@ func rewrite(path string, do func([]byte)) error {
 	return errors.Join(err, err2, err3, f.Close())
 }
 
-// TestAWrongListOfFreePagesCostsNothing: bbolt would write over pages that are used.
+// TestAWrongListOfFreePagesCostsNothing: bbolt would overwrite pages in use.
 func TestAWrongListOfFreePagesCostsNothing(t *testing.T) {
 	for _, noted := range []bool{true, false} {
 		path := stopped(t)
@@ -211,7 +211,7 @@ func TestAWrongListOfFreePagesCostsNothing(t *testing.T) {
 	}
 }
 
-// again writes the note that fits the file, but for its list.
+// again writes a note that fits the file except for its list.
 func again(t *testing.T, path string) {
 	t.Helper()
 	raw, err := os.ReadFile(notePath(path))
@@ -239,7 +239,7 @@ func again(t *testing.T, path string) {
 	}
 }
 
-// TestAKillAfterAnOrderlyStopHasTheFileRead at every moment of the next life.
+// TestAKillAfterAnOrderlyStopHasTheFileRead at every moment of the next run.
 func TestAKillAfterAnOrderlyStopHasTheFileRead(t *testing.T) {
 	path := stopped(t)
 	s := openTest(t, path, large)
@@ -257,7 +257,8 @@ func TestAKillAfterAnOrderlyStopHasTheFileRead(t *testing.T) {
 	whole(t, s, 1001)
 }
 
-// TestDamageThatIsKnownHasTheWholeFileReadAtTheNextStart, so that it is set aside.
+// TestDamageThatIsKnownHasTheWholeFileReadAtTheNextStart, so that the record is set
+// aside.
 func TestDamageThatIsKnownHasTheWholeFileReadAtTheNextStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openTest(t, path, large)
@@ -272,7 +273,6 @@ func TestDamageThatIsKnownHasTheWholeFileReadAtTheNextStart(t *testing.T) {
 	whole(t, s, 100)
 }
 
-// TestAStopWithoutRoomForTheListIsOneInOrder.
 func TestAStopWithoutRoomForTheListIsOneInOrder(t *testing.T) {
 	path := stopped(t)
 	s := openTest(t, path, large)
@@ -295,8 +295,8 @@ func TestAStopWithoutRoomForTheListIsOneInOrder(t *testing.T) {
 	whole(t, s, 1001)
 }
 
-// TestTheNoteOfAStopIsAFileOfItsOwn: what lies in its place, of another user perhaps
-// who ran the program once, is neither followed nor in the way.
+// TestTheNoteOfAStopIsAFileOfItsOwn: a file in its place, perhaps of another user who
+// once ran the program, is neither followed nor an obstacle.
 func TestTheNoteOfAStopIsAFileOfItsOwn(t *testing.T) {
 	path := stopped(t)
 	victim := filepath.Join(t.TempDir(), "victim")
@@ -333,8 +333,8 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// BenchmarkStop closes and opens a file of about a gigabyte, which bbolt and a survey
-// read before: with a note and without.
+// BenchmarkStop closes and reopens a file of about a gigabyte that bbolt and a survey
+// have read, with and without a note.
 func BenchmarkStop(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "p.db")
 	appended := thing

@@ -19,41 +19,41 @@ import (
 // DefaultMinFree is the default of Options.MinFree: 64 MiB.
 const DefaultMinFree = 64 << 20
 
-// Options tell Open what to open. The zero values of all but Path are usable.
+// Options says what Open opens. The zero values of all fields but Path are usable.
 type Options struct {
 	Path    string   // the file; its folder is made when missing
 	Buckets []Bucket // of all packages but store itself
 	Logger  *slog.Logger
 
-	// Fatal is called, once, when a commit may or may not have happened, or
-	// when a transaction meets damage that the survey at the start did not
-	// find. It should end the process; nil logs the reason and exits with
-	// status 3.
+	// Fatal is called once, when the outcome of a commit is unknown, or when a
+	// transaction meets damage that the survey at the start did not find. It should end
+	// the process; nil logs the reason and exits with status 3.
 	Fatal func(error)
 
 	// MinFree is how many bytes must be free on the disk for Admit to accept
 	// new work; 0 means DefaultMinFree.
 	MinFree uint64
 
-	// OnCommit is called by the writer after each commit with the number of
-	// calls of Update that it carried and the time it took, its fsync
-	// included. It must not block. nil: nobody.
+	// OnCommit is called by the writer after each commit with the number of calls of
+	// Update that it carried and its duration, fsync included. It must not block. nil: no
+	// call.
 	OnCommit func(calls int, took time.Duration)
 
-	// Now is the clock that transactions go by; nil: the machine's.
+	// Now is the clock of transactions; nil: the machine's.
 	Now func() time.Time
 
-	// SurveyFrom is the size of a file, in bytes, from which on one that was closed in
-	// order, and that nobody changed since, is not read as a whole at the start; 0
-	// means 256 MiB.
+	// SurveyFrom is a file size in bytes. A file of at least this size that was closed in
+	// order and not changed since is not read as a whole at the start; 0 means 256 MiB.
 	SurveyFrom int64
 
-	// Program is the version of the program, such as v1.2.0, which a release that is too
-	// old for the file names when it refuses it. Empty: what the file names is kept.
+	// Program is the version of the program, such as v1.2.0. A release that is too old
+	// for the file names it when it refuses the file. Empty: the version in the file is
+	// kept.
 	Program string
 
-	// KeepBefore has Open copy a file of an earlier release, which cannot open it any more
-	// then, to Path with the end ".before-upgrade". [DropBefore] removes the copy.
+	// KeepBefore has Open first copy a file of an earlier release to Path with the suffix
+	// ".before-upgrade", since that release cannot open the file afterwards. [DropBefore]
+	// removes the copy.
 	KeepBefore bool
 
 	// NoSync skips every fsync, for benchmarks and tests of other packages.
@@ -76,19 +76,19 @@ type Store struct {
 
 	mu     sync.Mutex
 	queue  []*update // waiting calls, drained by the writer
-	asking int       // those of them that want a commit of their own
+	asking int       // those of them that request a commit of their own
 	closed bool      // no further calls are taken
 	woken  *bell
 
 	kick         chan struct{} // size 1: the queue is not empty
 	done         chan struct{} // the writer has ended
-	ended        chan struct{} // so has Close
+	ended        chan struct{} // Close has ended
 	failed       atomic.Bool
-	broken       atomic.Bool // the file is damaged, and no transaction of bbolt may be ended
+	broken       atomic.Bool // the file is damaged, and no bbolt transaction may be ended
 	unused       *bolt.Tx    // the writer's, begun and not written to
-	writtenPages int64       // by commits since trimResident last gave the mapping back; of the writer
+	writtenPages int64       // by commits since trimResident last released the mapping; the writer's
 
-	resting   []func()      // what the writer is to call between two commits; under mu
+	resting   []func()      // functions that the writer calls between two commits; under mu
 	snapshots *snapshotting // the writer's; nil: none is being made
 
 	clean  bool
@@ -108,9 +108,9 @@ type Store struct {
 	opened time.Time // with the monotonic reading of Options.Now, where it has one
 }
 
-// Open opens the file at o.Path, or creates it. It takes an exclusive lock
-// that is held until Close. Errors wrap one of ErrLocked, ErrForeign,
-// ErrCorrupt, ErrNewer and ErrReadOnly where one of them applies.
+// Open opens the file at o.Path, or creates it. It takes an exclusive lock that is held
+// until Close. Errors wrap ErrLocked, ErrForeign, ErrCorrupt, ErrNewer or ErrReadOnly
+// where one of them applies.
 func Open(o Options) (*Store, error) {
 	s, err := open(o)
 	if errors.Is(err, ErrNewer) && o.Program != "" {
@@ -185,11 +185,11 @@ func open(o Options) (*Store, error) {
 	return s, nil
 }
 
-// View runs fn in a read transaction: one unchanging state of the file, which
-// is on the disk, and no older than any commit whose Update has returned. It
-// must be short, since pages that it can see are not reused until it ends, and
-// must copy out whatever is needed afterwards (Get and Scan already do). It
-// returns ErrFailed when the newest commit failed and may have happened.
+// View runs fn in a read transaction. fn sees one unchanging state of the file that is on
+// disk and no older than any commit whose Update has returned. fn must be short, since
+// pages that it can see are not reused until it ends, and must copy what it needs
+// afterwards (Get and Scan do so). View returns ErrFailed if the outcome of the newest
+// commit is unknown.
 func (s *Store) View(fn func(*Tx) error) error {
 	now := s.opts.Now()
 	running := now.Sub(s.opened)
@@ -211,12 +211,12 @@ func (s *Store) View(fn func(*Tx) error) error {
 	return err
 }
 
-// Update runs fn in a write transaction and returns once its changes are on
-// disk. See the package comment for what fn may do, and [Along] for what ctx may
-// add. Update returns fn's error, or ErrClosed, ErrFailed or ErrDiskFull; in all
-// these cases nothing was changed. When ctx ends while the call still waits for its turn, Update
-// returns ctx's error and fn will not run; from then on it runs to its end. A
-// panic of fn is passed on to the caller.
+// Update runs fn in a write transaction and returns once its changes are on disk. See the
+// package comment for what fn may do, and [Along] for what ctx may add. Update returns
+// fn's error, or ErrClosed, ErrFailed or ErrDiskFull; in all these cases nothing was
+// changed. If ctx ends while the call still waits for its turn, Update returns ctx's
+// error and fn does not run. After that, the call always runs to its end. Update passes a
+// panic of fn on to the caller.
 func (s *Store) Update(ctx context.Context, fn func(*Tx) error) error {
 	u := &update{fn: withAlong(ctx, fn), done: make(chan struct{})}
 	if err := s.enqueue(u); err != nil {
@@ -232,8 +232,8 @@ func (s *Store) Update(ctx context.Context, fn func(*Tx) error) error {
 	return u.wait()
 }
 
-// Submit is Update without the wait: fn has its place before every later call
-// when Submit returns.
+// Submit is Update without the wait. When it returns, fn is queued before every later
+// call.
 func (s *Store) Submit(fn func(*Tx) error) (*Submitted, error) {
 	u := &update{fn: fn, done: make(chan struct{})}
 	if err := s.enqueue(u); err != nil {
@@ -242,9 +242,9 @@ func (s *Store) Submit(fn func(*Tx) error) (*Submitted, error) {
 	return &Submitted{u}, nil
 }
 
-// Attach is Submit without a commit of its own: fn goes with the next commit
-// that anybody else asks for, or with the last one of Close. It costs no fsync,
-// and may wait for long.
+// Attach is Submit without a commit of its own: fn is part of the next commit that
+// another caller requests, or of the last one of Close. It costs no fsync, and may wait
+// for long.
 func (s *Store) Attach(fn func(*Tx) error) (*Submitted, error) {
 	u := &update{fn: fn, rides: true, done: make(chan struct{})}
 	if err := s.enqueue(u); err != nil {
@@ -253,7 +253,7 @@ func (s *Store) Attach(fn func(*Tx) error) (*Submitted, error) {
 	return &Submitted{u}, nil
 }
 
-// Hurry asks for the commit that what was attached waits for.
+// Hurry requests a commit for the attached call.
 func (s *Store) Hurry(a *Submitted) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,11 +264,11 @@ func (s *Store) Hurry(a *Submitted) {
 	s.ask()
 }
 
-// Submitted is what Submit did not wait for. Its methods may be called again,
+// Submitted is a call that Submit or Attach queued. Its methods may be called repeatedly,
 // from any goroutine.
 type Submitted struct{ u *update }
 
-// Wait waits for the commit and returns what Update would have.
+// Wait waits for the commit and returns what Update would have returned.
 func (s *Submitted) Wait() error { return s.u.wait() }
 
 // Ended is closed when Wait would return at once.
@@ -298,8 +298,8 @@ func (s *Store) enqueue(u *update) error {
 	return nil
 }
 
-// ask has the writer look at the queue for one more that asks for a commit. The
-// caller holds s.mu.
+// ask counts one more call that requests a commit, and wakes the writer. The caller holds
+// s.mu.
 func (s *Store) ask() {
 	s.asking++
 	select {
@@ -308,16 +308,16 @@ func (s *Store) ask() {
 	}
 }
 
-// Woken returns a channel that is closed after the next commit that called Tx.Wake. Take
-// it before reading what is waited for.
+// Woken returns a channel that is closed after the next commit that called Tx.Wake. Get
+// the channel before reading the awaited state.
 func (s *Store) Woken() <-chan struct{} { return s.woken.next() }
 
 // WasClean reports whether the last process closed the file in order. It is
 // true for a new file.
 func (s *Store) WasClean() bool { return s.clean }
 
-// Close commits what is still waiting, marks the file as closed in order and
-// releases its lock. Later calls of Update and View return ErrClosed.
+// Close commits the waiting calls, marks the file as closed in order and releases its
+// lock. Later calls of Update and View return ErrClosed.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	already := s.closed
@@ -333,7 +333,7 @@ func (s *Store) Close() error {
 	}
 	defer close(s.ended)
 	if s.broken.Load() {
-		return ErrFailed // bbolt would wait for what cannot be ended
+		return ErrFailed // bbolt would wait for a transaction that cannot be ended
 	}
 	var err error
 	if !s.failed.Load() {
@@ -346,5 +346,5 @@ func (s *Store) Close() error {
 	return errors.Join(err, s.db.Close())
 }
 
-// now is what transactions take the time to be.
+// stamp returns the time of a transaction that begins at now.
 func stamp(now time.Time) time.Time { return now.UTC().Truncate(time.Millisecond) }

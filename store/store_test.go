@@ -435,8 +435,8 @@ func TestAProbeFailsWhileTheWriterHangs(t *testing.T) {
 	})
 }
 
-// Whoever closes gets the lock released, however many do so at once: in the bubble, who
-// finds it taken sees time pass.
+// Every caller of Close gets the lock released, however many call it at once. In the
+// bubble, a caller that finds the lock taken sees time pass.
 func TestCloseReturnsWhenTheFileIsFreeToEveryCaller(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	synctest.Test(t, func(t *testing.T) {

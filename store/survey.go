@@ -14,23 +14,23 @@ import (
 	"postern/store/pages"
 )
 
-// survey is what reading the whole file found, before bbolt touches it.
+// survey is the result of reading the whole file before bbolt opens it.
 type survey struct {
 	file    *pages.File
 	faults  []*pages.Fault
 	buckets map[string]*tally // what each bucket really holds
 	meta    map[string][]byte // the readable records of the meta bucket
 	damaged []Damaged
-	mended  []string // what had a flipped bit that was put right
+	mended  []string // records in which a flipped bit was repaired
 	unread  bool     // only the store's own records were read
 }
 
-// Damaged is a record whose checksum is wrong. When the damage is in its key,
-// this is not the key that it had.
+// Damaged is a record with a wrong checksum. If the damage is in its key, Key is not the
+// original key.
 type Damaged struct {
 	Bucket string
 	Key    []byte
-	mend   *pages.Mend // one bit that puts it right; nil when there is none
+	mend   *pages.Mend // one bit that repairs it; nil if there is none
 }
 
 // String names the record as the log does.
@@ -38,14 +38,14 @@ func (d Damaged) String() string { return recordName(d.Bucket, d.Key) }
 
 func recordName(bucket string, key []byte) string { return fmt.Sprintf("%s/%x", bucket, key) }
 
-// maxDamaged bounds how many damaged records are set aside: with more of them
-// the disk is broken, and so may be what still looks whole.
+// maxDamaged bounds the damaged records that are set aside. With more of them the disk is
+// broken, and even records that look whole may be wrong.
 const maxDamaged = 10_000
 
 var errTooManyDamaged = fmt.Errorf("more than %d records are damaged", maxDamaged)
 
-// readSurvey surveys the file of size bytes. Its memory does not grow with the
-// file but for a bit a page.
+// readSurvey surveys the file of size bytes. Its memory does not grow with the file but
+// for one bit a page.
 func readSurvey(f *os.File, size int64) (*survey, error) {
 	r, done := mapFile(f, size)
 	defer done()
@@ -64,7 +64,7 @@ func readSurveyFrom(r io.ReaderAt, size int64) (*survey, error) {
 	return surveyOf(file, nil)
 }
 
-// surveyOf surveys all buckets but those to skip.
+// surveyOf surveys all buckets that skip does not exclude.
 func surveyOf(file *pages.File, skip func(bucket string) bool) (s *survey, err error) {
 	s = newSurvey(file)
 	s.faults, err = file.Walk(s.visitor(skip))
@@ -75,7 +75,7 @@ func newSurvey(file *pages.File) *survey {
 	return &survey{file: file, buckets: map[string]*tally{}, meta: map[string][]byte{}}
 }
 
-// visitor has the survey told what a walk meets.
+// visitor returns the functions that enter the results of a walk in the survey.
 func (s *survey) visitor(skip func(bucket string) bool) pages.Visitor {
 	var bucket string
 	return pages.Visitor{
@@ -107,7 +107,7 @@ func (s *survey) record(bucket string, r pages.Record) error {
 	return nil
 }
 
-// judge says why the file must not be opened; nil when it may.
+// judge returns an error that says why the file must not be opened, or nil if it may.
 func (s *survey) judge(sch schema) error {
 	if len(s.faults) > 0 {
 		return describe(s.faults)
@@ -115,7 +115,7 @@ func (s *survey) judge(sch schema) error {
 	return s.judgeBuckets(sch)
 }
 
-// identify says whether the file is one of ours that this release can read.
+// identify returns an error unless the file is one of ours that this release can read.
 func (s *survey) identify(sch schema) error {
 	if !s.ours(sch) {
 		return ErrForeign
@@ -126,7 +126,7 @@ func (s *survey) identify(sch schema) error {
 	return nil
 }
 
-// writer names the program that opened the file last, where that is known, for an error.
+// writer names the program that last opened the file, if known, for an error.
 func (s *survey) writer() string {
 	if program := s.meta[string(metaProgram)]; len(program) > 0 {
 		return fmt.Sprintf("of %.60q, ", program)
@@ -134,7 +134,7 @@ func (s *survey) writer() string {
 	return ""
 }
 
-// ours reports whether this is a Postern file, however damaged.
+// ours reports whether this is a Postern file, damaged or not.
 func (s *survey) ours(sch schema) bool {
 	if app, ok := s.meta[string(metaApplication)]; ok {
 		return string(app) == application
@@ -147,7 +147,7 @@ func (s *survey) ours(sch schema) bool {
 	return len(s.buckets) == 0 && len(s.faults) > 0
 }
 
-// version is the file's schema version, when it can be read.
+// version returns the file's schema version, if it can be read.
 func (s *survey) version() (v uint32, known bool) {
 	raw, ok := s.meta[string(metaVersion)]
 	if !ok || len(raw) != 4 {
@@ -156,11 +156,11 @@ func (s *survey) version() (v uint32, known bool) {
 	return binary.BigEndian.Uint32(raw), true
 }
 
-// clean is the mark of an orderly shutdown.
+// clean reports whether the file has the mark of an orderly shutdown.
 func (s *survey) clean() bool { return bytes.Equal(s.meta[string(metaClean)], []byte{1}) }
 
-// tallies are the readable ones. complete is false for a file of the version
-// that had none, and when a damaged record of meta may be one of them.
+// tallies returns the readable tallies. complete is false for a file of the version
+// without tallies, and if a damaged record of meta may be one.
 func (s *survey) tallies() (all tallies, complete bool) {
 	version, known := s.version()
 	all, complete = tallies{}, !known || version > 1
@@ -179,7 +179,7 @@ func (s *survey) tallies() (all tallies, complete bool) {
 	return all, complete
 }
 
-// holds is what the buckets hold, as the tallies from which the store goes on.
+// holds returns the contents of the buckets as tallies, from which the store continues.
 func (s *survey) holds() tallies {
 	all := tallies{}
 	if s.unread {
@@ -194,7 +194,7 @@ func (s *survey) holds() tallies {
 	return all
 }
 
-// judgeBuckets holds what the buckets hold against their tallies.
+// judgeBuckets compares the contents of the buckets with their tallies.
 func (s *survey) judgeBuckets(sch schema) error { return errors.Join(s.judgeAll(sch)...) }
 
 func (s *survey) judgeAll(sch schema) (errs []error) {
@@ -237,8 +237,8 @@ func (s *survey) judgeBucket(sch schema, name string, want tally) error {
 	return nil
 }
 
-// former reports whether a bucket of a file of an earlier version goes when the file is opened:
-// nobody declares it any more, and it has no record.
+// former reports whether a bucket of a file of an earlier version is removed when the
+// file is opened: it is no longer declared, and it is empty.
 func (s *survey) former(sch schema, name string) bool {
 	version, known := s.version()
 	_, declared := sch[name]
@@ -246,7 +246,7 @@ func (s *survey) former(sch schema, name string) bool {
 	return known && version < schemaVersion && !declared && name != metaBucket.Name && b != nil && b.rows == 0
 }
 
-// describe makes one error of the faults of pages.
+// describe makes one error of the page faults.
 func describe(faults []*pages.Fault) error {
 	text := faults[0].Error()
 	if cost := faults[0].Cost(); cost != "" {

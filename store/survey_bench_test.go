@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// BenchmarkSurvey reads a file of a million records before bbolt does, as each
-// start does, and compares with what bbolt's own walk through the pages takes.
+// BenchmarkSurvey reads a file of a million records before bbolt does, as each start
+// does, and compares the time with that of bbolt's own walk through the pages.
 func BenchmarkSurvey(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "p.db")
 	appended := thing

@@ -15,8 +15,8 @@ var other = Bucket{Name: "other", Owner: "test", Key: "any", Value: "any"}
 
 func withOther(o *Options) { o.Buckets = []Bucket{thing, entry, other} }
 
-// filled makes a file with records and numbers, closed in order, and lets
-// change do with it what no Postern does.
+// filled makes a file with records and numbers, closed in order, and lets change modify
+// it as no Postern does.
 func filled(t *testing.T, change func(tx *bolt.Tx) error) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "p.db")
@@ -107,8 +107,8 @@ func TestAReleaseWithABucketMoreOpensTheFileAndOneWithoutRefusesIt(t *testing.T)
 	}
 }
 
-// TestAFileThatANewerProgramOpenedIsRefusedWithTheVersionsOfBoth, although its schema is the
-// same: it has a bucket more.
+// TestAFileThatANewerProgramOpenedIsRefusedWithTheVersionsOfBoth, although its schema is
+// the same: it has one bucket more.
 func TestAFileThatANewerProgramOpenedIsRefusedWithTheVersionsOfBoth(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	for _, program := range []string{"v1.4.0", ""} { // a command that does not say keeps it

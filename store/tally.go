@@ -9,19 +9,19 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// bbolt's own records of a bucket, where its pages begin and which number it
-// gave last, have no checksum: one flipped bit can make a bucket an older or an
-// empty one. So each commit notes in meta what the buckets that it changed are
-// to hold, and the next start holds the file against it. The same records are
-// the list of the buckets that the file was made with.
+// bbolt's own records of a bucket, the place where its pages begin and the number given
+// last, have no checksum: one flipped bit can turn a bucket into an older or an empty
+// one. Each commit therefore notes in meta what the buckets that it changed must contain,
+// and the next start compares the file with it. The same records list the buckets that
+// the file was made with.
 
-// tally is what a bucket is to hold.
+// tally is the expected contents of a bucket.
 type tally struct {
 	rows     uint64
 	sum      uint64 // of the digests of all records
 	sequence uint64 // the number given last
-	// vague tells that sum is not to be trusted, because a damaged record was
-	// replaced, whose digest was not that of the record once written.
+	// vague says that sum is not reliable, because a damaged record was replaced and its
+	// digest was not that of the record once written.
 	vague bool
 }
 
@@ -29,7 +29,7 @@ const tallyPrefix = "bucket/"
 
 func tallyKey(bucket string) []byte { return []byte(tallyPrefix + bucket) }
 
-// tallied returns the bucket whose tally the meta record with this key is.
+// tallied returns the bucket whose tally is in the meta record with this key.
 func tallied(key []byte) (bucket string, is bool) {
 	return strings.CutPrefix(string(key), tallyPrefix)
 }
@@ -50,8 +50,8 @@ func decodeTally(raw []byte) (t tally, ok bool) {
 	return tally{rows: e.Uint64(raw), sum: e.Uint64(raw[8:]), sequence: e.Uint64(raw[16:]), vague: raw[24] == 1}, true
 }
 
-// digest maps a record's checksum, which covers key and value, so that sums of
-// digests differ where the records do.
+// digest maps a record's checksum, which covers key and value, so that the sums of
+// digests differ if the records do.
 func digest(sealed []byte) uint64 {
 	if len(sealed) < checksumSize {
 		return 0
@@ -67,8 +67,7 @@ func (t *tally) add(sealed []byte) {
 	t.sum += digest(sealed)
 }
 
-// replaced notes that the record old, nil for none, becomes the record sealed,
-// nil for none.
+// replaced notes that the record old becomes the record sealed; nil stands for no record.
 func (tx *Tx) replaced(b *opened, key, old, sealed []byte) {
 	b.changed = true
 	if old != nil {
@@ -84,7 +83,7 @@ func (tx *Tx) replaced(b *opened, key, old, sealed []byte) {
 	}
 }
 
-// tallies are those of the file's buckets by name.
+// tallies holds the tallies of the file's buckets by name.
 type tallies map[string]tally
 
 // write puts the tallies of the buckets that btx changed into its commit and
@@ -111,7 +110,7 @@ func (t tallies) write(btx *bolt.Tx, o *openings) (tallies, error) {
 	return changed, nil
 }
 
-// apply takes over what write returned, once it is on the disk.
+// apply adopts what write returned, once that is on disk.
 func (t tallies) apply(changed tallies) {
 	maps.Copy(t, changed)
 }

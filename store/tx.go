@@ -13,9 +13,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// Tx is one transaction, valid only inside the closure it was given to and
-// only on that goroutine. All of its reads see one state of the file plus its
-// own writes.
+// Tx is a transaction. It is valid only inside the closure that it was passed to, and
+// only on that goroutine. All of its reads see one state of the file plus its own writes.
 type Tx struct {
 	bolt     *bolt.Tx
 	openings *openings
@@ -23,7 +22,7 @@ type Tx struct {
 	now      time.Time
 	steady   time.Time
 	woken    bool
-	after    []func()  // once this is on the disk
+	after    []func()  // called once the commit is on disk
 	writes   int       // Puts and Deletes so far
 	damaged  []Damaged // records that could not be read
 	healed   []string  // damaged records that were replaced or deleted
@@ -40,15 +39,16 @@ type Range struct {
 
 const checksumSize = 4
 
-// Now is the transaction's one timestamp, in UTC, cut to milliseconds. All
-// records and events of one commit carry it. While the clock is more than 48 hours behind the
-// last time in the file, it goes on from that time, for a day at most.
+// Now returns the timestamp of the transaction, in UTC, cut to milliseconds. All records
+// and events of one commit carry it. While the clock is more than 48 hours behind the
+// last time in the file, Now continues from that time, for a day at most.
 func (tx *Tx) Now() time.Time { return tx.now }
 
-// Steady is the time by which the file counts lives of limited length, in UTC, cut to
-// milliseconds. It begins as the time of day and goes on with the monotonic clock; a stop adds
-// what the time of day says, up to 48 hours. A clock that is set, by however much, therefore
-// ends no life early. It differs from the time of day: compare it with itself only.
+// Steady returns the time by which the file counts lives of limited length, in UTC, cut
+// to milliseconds. It begins as the time of day and advances with the monotonic clock. A
+// stop adds the difference in the time of day, up to 48 hours. Setting the clock, by any
+// amount, therefore ends no life early. The steady time differs from the time of day:
+// compare it only with itself.
 func (tx *Tx) Steady() time.Time { return tx.steady.Truncate(time.Millisecond) }
 
 // Get returns a copy of the value of key, or nil when there is none. It
@@ -78,7 +78,7 @@ func (tx *Tx) Has(bucket string, key []byte) bool {
 	return err == nil && b.Get(key) != nil
 }
 
-// Put stores value under key. Neither is kept by the store.
+// Put stores value under key. It keeps neither.
 func (tx *Tx) Put(bucket string, key, value []byte) error {
 	b, err := tx.bucket(bucket)
 	if err != nil {
@@ -99,7 +99,7 @@ func (tx *Tx) Put(bucket string, key, value []byte) error {
 	return nil
 }
 
-// Delete removes key; a missing one is no error.
+// Delete removes key. A missing key is no error.
 func (tx *Tx) Delete(bucket string, key []byte) error {
 	b, err := tx.bucket(bucket)
 	if err != nil {
@@ -118,14 +118,14 @@ func (tx *Tx) Delete(bucket string, key []byte) error {
 	return nil
 }
 
-// DeletePrefix removes every record whose key begins with prefix, the damaged
-// ones too, which no reader gets to see. It returns how many there were.
+// DeletePrefix removes every record whose key begins with prefix, including damaged ones,
+// which readers never see. It returns the number of records removed.
 func (tx *Tx) DeletePrefix(bucket string, prefix []byte) (n int, err error) {
 	return tx.DeleteSome(bucket, prefix, math.MaxInt)
 }
 
-// DeleteSome is DeletePrefix for at most limit records, for what has more than
-// one commit should take: as long as it returns limit there may be more.
+// DeleteSome is DeletePrefix for at most limit records, for deletions that are too large
+// for one commit. If it returns limit, there may be more.
 func (tx *Tx) DeleteSome(bucket string, prefix []byte, limit int) (n int, err error) {
 	b, err := tx.bucket(bucket)
 	if err != nil {
@@ -147,13 +147,13 @@ func (tx *Tx) DeleteSome(bucket string, prefix []byte, limit int) (n int, err er
 	return n, nil
 }
 
-// Count counts the records whose keys begin with prefix, damaged ones too. It
-// walks through the keys, some nanoseconds each.
+// Count counts the records whose keys begin with prefix, including damaged ones. It walks
+// through the keys, at some nanoseconds each.
 func (tx *Tx) Count(bucket string, prefix []byte) (n int, err error) {
 	return tx.CountSome(bucket, prefix, math.MaxInt)
 }
 
-// CountSome is Count up to most: when it returns that, there may be more.
+// CountSome is Count up to most. If it returns most, there may be more.
 func (tx *Tx) CountSome(bucket string, prefix []byte, most int) (n int, err error) {
 	if most <= 0 {
 		return 0, nil
@@ -165,8 +165,8 @@ func (tx *Tx) CountSome(bucket string, prefix []byte, most int) (n int, err erro
 	return n, err
 }
 
-// NextID returns the bucket's next number, from 1. Numbers are not reused, not
-// even when all records were deleted; those of a failed Update are.
+// NextID returns the bucket's next number, starting at 1. Numbers are not reused, even if
+// all records are deleted; those of a failed Update are.
 func (tx *Tx) NextID(bucket string) (uint64, error) {
 	b, err := tx.bucket(bucket)
 	if err != nil {
@@ -181,7 +181,7 @@ func (tx *Tx) NextID(bucket string) (uint64, error) {
 	return id, nil
 }
 
-// LastID returns the number that NextID or TakeID gave last, 0 when none was.
+// LastID returns the last number that NextID or TakeID gave, or 0.
 func (tx *Tx) LastID(bucket string) (uint64, error) {
 	b, err := tx.bucket(bucket)
 	if err != nil {
@@ -190,8 +190,8 @@ func (tx *Tx) LastID(bucket string) (uint64, error) {
 	return b.Sequence(), nil
 }
 
-// TakeID notes that the caller gave the number id, and maybe all below it, by
-// itself: NextID and LastID go on from there. A lower number changes nothing.
+// TakeID notes that the caller assigned the number id by itself, and maybe all below it.
+// NextID and LastID continue from there. A lower number changes nothing.
 func (tx *Tx) TakeID(bucket string, id uint64) error {
 	b, err := tx.bucket(bucket)
 	if err != nil || id <= b.Sequence() {
@@ -205,18 +205,19 @@ func (tx *Tx) TakeID(bucket string, id uint64) error {
 	return nil
 }
 
-// Wake has this commit wake whoever waits for Store.Woken.
+// Wake has this commit close the channel of Store.Woken.
 func (tx *Tx) Wake() { tx.woken = true }
 
-// After has fn called once this commit is on the disk and before Update returns, in the
-// order of the commits. It is not called when the closure fails, and once when it ran
-// twice. The store's writer calls it: it must not block, and not use the store.
+// After has fn called once this commit is on disk and before Update returns, in the order
+// of the commits. fn is not called if the closure fails, and is called once if the
+// closure ran twice. The store's writer calls fn, which must neither block nor use the
+// store.
 func (tx *Tx) After(fn func()) { tx.after = append(tx.after, fn) }
 
-// Scan calls fn for each record of r in key order until fn returns false or an
-// error. key and value are copies. Damaged records are counted and left out,
-// and so are those of which fn says so by an error that wraps ErrDamaged.
-// fn must not write to the scanned bucket: collect first, then write.
+// Scan calls fn for each record of r in key order until fn returns false or an error. key
+// and value are copies. Scan counts and skips damaged records, including those for which
+// fn returns an error that wraps ErrDamaged. fn must not write to the scanned bucket:
+// collect first, then write.
 func (tx *Tx) Scan(bucket string, r Range, fn func(key, value []byte) (bool, error)) error {
 	b, err := tx.bucket(bucket)
 	if err != nil {
@@ -290,9 +291,9 @@ func (tx *Tx) damage(bucket string, key []byte) {
 	tx.damaged = append(tx.damaged, Damaged{Bucket: bucket, Key: bytes.Clone(key)})
 }
 
-// Unreadable reports a record that its owner cannot decode although its
-// checksum is right. It is counted and logged like a damaged one, and the error
-// wraps ErrDamaged and err.
+// Unreadable reports a record that its owner cannot decode although its checksum is
+// right. The record is counted and logged like a damaged one. The returned error wraps
+// ErrDamaged and err.
 func (tx *Tx) Unreadable(bucket string, key []byte, err error) error {
 	tx.damage(bucket, key)
 	return fmt.Errorf("store: %s key %x: %w: %w", bucket, key, ErrDamaged, err)
@@ -320,11 +321,11 @@ func checksum(key, value []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value)
 }
 
-// maxLevels is how deep the decoder goes.
+// maxLevels is the nesting depth at which the JSON decoder stops.
 const maxLevels = 10_000
 
-// PutJSON stores v as JSON. It refuses what GetJSON could not read: an encoder
-// takes raw JSON of any shape into a record, and the decoder stops at maxLevels.
+// PutJSON stores v as JSON. It refuses a value that GetJSON could not read: an encoder
+// accepts raw JSON of any depth, and the decoder stops at maxLevels.
 func PutJSON(tx *Tx, bucket string, key []byte, v any) error {
 	raw, err := EncodeJSON(v)
 	if err != nil {
@@ -333,8 +334,8 @@ func PutJSON(tx *Tx, bucket string, key []byte, v any) error {
 	return tx.Put(bucket, key, raw)
 }
 
-// EncodeJSON is what PutJSON stores of v, for what can be encoded before the transaction:
-// the writer, which all wait for, need not do it then.
+// EncodeJSON returns what PutJSON stores for v. Values that can be encoded before the
+// transaction spare the writer, which all callers wait for, the work.
 func EncodeJSON(v any) ([]byte, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -346,8 +347,8 @@ func EncodeJSON(v any) ([]byte, error) {
 	return raw, nil
 }
 
-// GetJSON reads a value that PutJSON stored; found is false when there is none.
-// One that is not what v can hold is damaged: the error wraps ErrDamaged.
+// GetJSON reads a value that PutJSON stored; found is false if there is none. A value
+// that does not fit v is damaged: the error wraps ErrDamaged.
 func GetJSON[T any](tx *Tx, bucket string, key []byte) (v T, found bool, err error) {
 	raw, err := tx.Get(bucket, key)
 	if err != nil || raw == nil {

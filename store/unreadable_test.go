@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestARecordThatCouldNotBeReadBackIsNotWritten: raw JSON that is just readable
-// alone is one level deeper in its record.
+// TestARecordThatCouldNotBeReadBackIsNotWritten: raw JSON that is just readable by itself
+// is one level deeper inside its record.
 func TestARecordThatCouldNotBeReadBackIsNotWritten(t *testing.T) {
 	type record struct{ Raw json.RawMessage }
 	s := openTest(t, filepath.Join(t.TempDir(), "t.db"))

@@ -2,15 +2,15 @@ package store
 
 import bolt "go.etcd.io/bbolt"
 
-// Usage is what a bucket takes of the file.
+// Usage is the room that a bucket takes in the file.
 type Usage struct {
 	Rows    int   // records, damaged ones too
 	Records int64 // bytes of their keys and values
-	Pages   int64 // bytes of the pages that hold them, half-empty ones whole
+	Pages   int64 // bytes of the pages that hold them, half-empty pages counted in full
 }
 
-// Usage measures a bucket. It walks through all of its records: a million take
-// some tenths of a second.
+// Usage measures a bucket. It walks through all records: a million take some tenths of a
+// second.
 func (s *Store) Usage(bucket string) (u Usage, err error) {
 	err = s.View(func(tx *Tx) error {
 		b, err := tx.bucket(bucket)
@@ -33,7 +33,7 @@ func (s *Store) Usage(bucket string) (u Usage, err error) {
 	return u, err
 }
 
-// Rows returns how many records a bucket has, damaged ones too. It walks
+// Rows returns the number of records in a bucket, including damaged ones. It walks
 // through all keys: a million take about a tenth of a second.
 func (s *Store) Rows(bucket string) (n int, err error) {
 	err = s.View(func(tx *Tx) error {

@@ -12,9 +12,9 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// What it costs that a reader sees only what is on the disk: as a ratio to the
-// same reads in a plain bbolt transaction, which sees commits that a power cut
-// takes back, measured in turns in the same run.
+// The cost of showing readers only what is on disk, as a ratio to the same reads in a
+// plain bbolt transaction, which sees commits that a power cut may undo. Both are
+// measured in turns in the same run.
 
 func BenchmarkViewAlone(b *testing.B)              { benchmarkView(b, 0, 1) }
 func BenchmarkViewBeside64Writers(b *testing.B)    { benchmarkView(b, 64, 1) }

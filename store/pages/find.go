@@ -7,22 +7,22 @@ import (
 	"sort"
 )
 
-// Finder looks records up by their keys. It trusts the file no more than a Walk
-// does, and keeps of each bucket the way to the record found last, so that keys
-// that lie near each other cost little. It is not safe for concurrent use.
+// Finder looks up records by key. It trusts the file no more than a Walk does. For each
+// bucket it keeps the path to the record found last, so that lookups of neighbouring keys
+// are cheap. It is not safe for concurrent use.
 type Finder struct {
 	file  *File
 	trees map[string]*tree
 }
 
-// tree is a bucket with the way to the page that was looked at last.
+// tree is a bucket with the path to the page that was read last.
 type tree struct {
 	root   uint64
 	levels []*node // from the root to a leaf
 }
 
-// node is a page on that way. The keys of what is below it are not before from, and
-// before before; nil is the bucket's beginning and end.
+// node is a page on that path. The keys below it are at or after from and before before;
+// nil is the bucket's beginning or end.
 type node struct {
 	level
 	page         page
@@ -33,7 +33,7 @@ func (n *node) covers(key []byte) bool {
 	return bytes.Compare(n.from, key) <= 0 && (n.before == nil || bytes.Compare(key, n.before) < 0)
 }
 
-// NewFinder reads where the buckets begin. The error tells of a page that cannot be
+// NewFinder reads where the buckets begin. The error describes a page that cannot be
 // read, which Walk returns as a Fault.
 func (f *File) NewFinder() (*Finder, error) {
 	x := &Finder{file: f, trees: map[string]*tree{}}
@@ -73,8 +73,8 @@ func treeOf(value []byte) (*tree, error) {
 // Has reports whether the file has the bucket.
 func (x *Finder) Has(bucket string) bool { return x.trees[bucket] != nil }
 
-// Seek returns the first record of a bucket whose key is not before key, nil when there
-// is none. What it returns is valid until the next call. The error tells of a page that
+// Seek returns the first record of a bucket whose key is not before key, or nil if there
+// is none. The result is valid until the next call. The error describes a page that
 // cannot be read.
 func (x *Finder) Seek(bucket string, key []byte) (found, value []byte, err error) {
 	t := x.trees[bucket]
@@ -100,7 +100,7 @@ func (x *Finder) Seek(bucket string, key []byte) (found, value []byte, err error
 	return nil, nil, nil
 }
 
-// leaf returns the leaf in which a key belongs.
+// leaf returns the leaf to which a key belongs.
 func (x *Finder) leaf(t *tree, key []byte) (*node, error) {
 	depth := 0
 	for depth+1 < len(t.levels) && t.levels[depth+1].covers(key) {
@@ -131,7 +131,7 @@ func (x *Finder) leaf(t *tree, key []byte) (*node, error) {
 	}
 }
 
-// below reads the page below n in which a key belongs.
+// below returns the page below n to which a key belongs.
 func (x *Finder) below(t *tree, n *node, depth int, key []byte) (*node, error) {
 	if len(n.elements) == 0 {
 		return nil, fmt.Errorf("page %d is empty", n.page.id)
@@ -139,7 +139,7 @@ func (x *Finder) below(t *tree, n *node, depth int, key []byte) (*node, error) {
 	i := max(1, sort.Search(len(n.elements), func(i int) bool { return bytes.Compare(n.elements[i].key, key) > 0 })) - 1
 	child := &node{}
 	if spare := t.levels[:cap(t.levels)]; depth < len(spare) && spare[depth] != nil {
-		child = spare[depth] // its memory
+		child = spare[depth] // reuses its memory
 	}
 	from, before := n.from, n.before
 	if i > 0 {
@@ -155,7 +155,7 @@ func (x *Finder) below(t *tree, n *node, depth int, key []byte) (*node, error) {
 	return child, x.load(n.elements[i].child, child)
 }
 
-// load reads a page with all that can be held against itself.
+// load reads a page and checks everything in it that the page alone determines.
 func (x *Finder) load(id uint64, n *node) error {
 	n.data = grow(n.data, x.file.size(0))
 	p, err := x.file.load(id, n.data)

@@ -10,8 +10,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// TestEachRecordIsFoundAndNoOther holds what is found against bbolt, key by key, near
-// each other and far apart, in a file whose pages were moved about.
+// TestEachRecordIsFoundAndNoOther compares the results with bbolt, key by key, near each
+// other and far apart, in a file whose pages were moved.
 func TestEachRecordIsFoundAndNoOther(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	path := filepath.Join(t.TempDir(), "f.db")
@@ -54,8 +54,8 @@ func TestEachRecordIsFoundAndNoOther(t *testing.T) {
 	}
 }
 
-// TestADamagedPageIsAnErrorForWhoLooksARecordUp: no flipped bit crashes a look-up or has
-// it go on for ever.
+// TestADamagedPageIsAnErrorForWhoLooksARecordUp: no flipped bit makes a lookup crash or
+// run forever.
 func TestADamagedPageIsAnErrorForWhoLooksARecordUp(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	path := filepath.Join(t.TempDir(), "f.db")

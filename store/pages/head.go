@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// ErrForeign is what is no bbolt file.
+// ErrForeign is the error for a file that is no bbolt file.
 var ErrForeign = errors.New("not a bbolt file")
 
 // Layout of the two head pages: a page header, then magic, version, page size,
@@ -37,17 +37,17 @@ type head struct {
 // headPage is the kind of a head page.
 const headPage = 4
 
-// noList is what a head has in the place of a free list that is not in the file.
+// noList stands in a head in place of the page of a free list that is not in the file.
 const noList = 1<<64 - 1
 
-// Mend is a byte of a head page that had a flipped bit, and its right value:
-// the only damage of which the checksum says what it was.
+// Mend is a byte of a head page in which a bit was flipped, and its right value. It is
+// the only damage that the checksum can undo.
 type Mend struct {
 	Offset int64
 	Byte   byte
 }
 
-// heads reads both head pages; those that cannot be read are left out.
+// heads reads both head pages and leaves out unreadable ones.
 func (f *File) heads() (found []*head) {
 	if first := f.headAt(0); first != nil {
 		found = append(found, first)
@@ -64,8 +64,8 @@ func (f *File) heads() (found []*head) {
 	return nil
 }
 
-// headAt reads the head of the page at offset; nil when it is damaged beyond
-// one bit.
+// headAt reads the head of the page at offset. It returns nil if more than one bit is
+// damaged.
 func (f *File) headAt(offset int64) *head {
 	var raw [headSize]byte
 	offset += headOffset
@@ -101,7 +101,7 @@ func decodeHead(raw []byte) *head {
 	return h
 }
 
-// isBolt reports whether one of the places where a head can be looks like one.
+// isBolt reports whether one of the possible places of a head looks like one.
 func (f *File) isBolt() bool {
 	places := []int64{0}
 	for size := int64(minPageSize); size <= maxPageSize; size *= 2 {
@@ -116,8 +116,8 @@ func (f *File) isBolt() bool {
 	return false
 }
 
-// WriteHeads writes the heads of a copy of the state: without a list of its free
-// pages, which bbolt finds itself, and both with all of it.
+// WriteHeads writes the heads of a copy of the state. Both are complete, but without a
+// list of free pages, which bbolt determines itself.
 func (f *File) WriteHeads(w io.WriterAt) error {
 	for i := range uint64(2) {
 		data := make([]byte, headOffset+headSize)
@@ -128,7 +128,7 @@ func (f *File) WriteHeads(w io.WriterAt) error {
 		if decodeHead(raw) == nil {
 			return errors.New("the newest head page is damaged")
 		}
-		id := (f.head.tx - i) % 2 // where bbolt would have it
+		id := (f.head.tx - i) % 2 // where bbolt would put it
 		e.PutUint64(data, id)
 		e.PutUint16(data[8:], headPage)
 		e.PutUint64(raw[32:], noList)

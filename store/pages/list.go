@@ -8,17 +8,17 @@ import (
 	"io"
 )
 
-// freeListPage is the kind of a page with the list of the free ones.
+// freeListPage is the kind of a page with the list of free pages.
 const freeListPage = 16
 
-// Transaction is the number of the one that made the state.
+// Transaction returns the number of the transaction that made the state.
 func (f *File) Transaction() uint64 { return f.head.tx }
 
-// HasList reports whether the state has the list of its free pages with it.
+// HasList reports whether the state includes the list of its free pages.
 func (f *File) HasList() bool { return f.head.list != noList }
 
-// ListSum is the checksum of the list of free pages: bbolt keeps none, and would
-// write over what a page holds that a wrong list calls free.
+// ListSum returns the checksum of the list of free pages. bbolt keeps none, and would
+// overwrite pages that a wrong list calls free.
 func (f *File) ListSum() (uint32, error) {
 	if id := f.head.list; id < 2 || id >= f.head.pages {
 		return 0, errors.New("the file has no list of its free pages")
@@ -37,8 +37,9 @@ func (f *File) ListSum() (uint32, error) {
 	return sum.Sum32(), err
 }
 
-// DropList has bbolt find the free pages itself, which takes it a walk through
-// the file. It writes the newest head; when that is torn, the state before is left.
+// DropList removes the list, so that bbolt determines the free pages itself by walking
+// through the file. It writes the newest head; if that write is torn, the previous state
+// remains.
 func (f *File) DropList(w io.WriterAt) error {
 	var raw [headSize]byte
 	if _, err := f.r.ReadAt(raw[:], f.head.at); err != nil {

@@ -16,31 +16,30 @@ type File struct {
 	used uint64
 	seen []uint64 // a bit for each page that a Walk met
 
-	// Mends are bytes of the head pages to be put right before bbolt reads
-	// them: without, it would go back to the state before the last commit.
+	// Mends are bytes of the head pages to be repaired before bbolt reads them: otherwise
+	// bbolt would return to the state before the last commit.
 	Mends []Mend
-	// HeadLost tells that one of the two head pages cannot be read. When it
-	// was the newer one, this is the state before the last commit.
+	// HeadLost says that one of the two head pages cannot be read. If that was the newer
+	// one, this is the state before the last commit.
 	HeadLost bool
 }
 
-// Fault is one damage of the file's pages, and what cannot be reached for it.
+// Fault is one damage of the file's pages, and what cannot be reached because of it.
 type Fault struct {
 	Page   uint64
 	Bucket string // empty: the root
 	What   string
-	// Misplaced tells that all records are still there and only their order
-	// is damaged. Otherwise those from the key From up to Before are lost, nil
-	// being the bucket's beginning and end.
+	// Misplaced says that all records are still there and only their order is damaged.
+	// Otherwise the records from the key From up to Before are lost, where nil is the
+	// bucket's beginning or end.
 	Misplaced    bool
 	From, Before []byte
 
-	// Mend is what would put the fault right, when that is one bit; nil
-	// otherwise.
+	// Mend repairs the fault if that takes one bit; otherwise nil.
 	Mend *Mend
 }
 
-// Error tells the fault in words.
+// Error describes the fault.
 func (f *Fault) Error() string {
 	if f.Bucket == "" {
 		return fmt.Sprintf("page %d: %s", f.Page, f.What)
@@ -48,7 +47,7 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("page %d of bucket %s: %s", f.Page, f.Bucket, f.What)
 }
 
-// Cost tells in words what cannot be reached, empty for nothing.
+// Cost describes what cannot be reached, or returns "" if nothing is lost.
 func (f *Fault) Cost() string {
 	switch {
 	case f.Misplaced:
@@ -66,8 +65,8 @@ func (f *Fault) Cost() string {
 	}
 }
 
-// Open finds the newest state of a bbolt file of size bytes. The error is
-// ErrForeign, or a *Fault when no state can be found.
+// Open finds the newest state of a bbolt file of size bytes. The error is ErrForeign, or
+// a *Fault if no state can be found.
 func Open(r io.ReaderAt, size int64) (*File, error) {
 	f := &File{r: r}
 	heads := f.heads()
@@ -92,29 +91,29 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	return f, nil
 }
 
-// ReadFrom has what is read from now on be read from r, the same file.
+// ReadFrom makes later reads use r, which must be the same file.
 func (f *File) ReadFrom(r io.ReaderAt) { f.r = r }
 
-// Pages is how many pages the state has, free ones included.
+// Pages returns the number of pages of the state, including free ones.
 func (f *File) Pages() uint64 { return f.head.pages }
 
-// Used is how many of them a Walk met, with the two heads.
+// Used returns the number of them that a Walk reached, including the two heads.
 func (f *File) Used() uint64 { return 2 + f.used }
 
-// Holds reports whether a Walk met the page, so that it holds anything.
+// Holds reports whether a Walk reached the page, so that it is in use.
 func (f *File) Holds(id uint64) bool {
 	return id < 2 || id/64 < uint64(len(f.seen)) && f.seen[id/64]&(1<<(id%64)) != 0
 }
 
-// PageSize is how many bytes each of them has.
+// PageSize returns the size of a page in bytes.
 func (f *File) PageSize() int { return int(f.head.pageSize) }
 
-// size is how many bytes a page with so many pages behind it takes.
+// size returns the bytes of a page with overflow further pages.
 func (f *File) size(overflow uint32) int64 {
 	return (1 + int64(overflow)) * int64(f.head.pageSize)
 }
 
-// fits holds how many bytes a page uses against how many it says to take.
+// fits compares the bytes that a page uses with the size that it claims.
 func (f *File) fits(p page, used int64) error {
 	if pages := (used + f.size(0) - 1) / f.size(0); pages != 1+int64(p.overflow) {
 		return fmt.Errorf("it says that it takes %s, and its elements need %d", plural.Of(1+int64(p.overflow), "page"), pages)
@@ -142,7 +141,7 @@ type page struct {
 	flags    uint16
 	count    int
 	overflow uint32
-	data     []byte // header included
+	data     []byte // including the header
 	at       int64  // where data lies in the file
 }
 
@@ -157,11 +156,10 @@ type element struct {
 	flags      uint32
 	child      uint64
 	key, value []byte
-	at         int64 // where the key lies in the page, and behind it the value
+	at         int64 // where the key lies in the page; the value follows it
 }
 
-// elements appends the page's elements to all and returns how many bytes the
-// page uses.
+// elements appends the page's elements to all and returns the bytes that the page uses.
 func (p *page) elements(all []element) ([]element, int64, error) {
 	at := pageHeader + int64(p.count)*elementHeader
 	if at > int64(len(p.data)) {
@@ -177,8 +175,8 @@ func (p *page) elements(all []element) ([]element, int64, error) {
 	return all, at, nil
 }
 
-// uses sums up the sizes that the page's element headers tell, which alone
-// need to be there.
+// uses adds up the sizes in the page's element headers. Only the headers need to be
+// loaded.
 func (p *page) uses() (used int64, err error) {
 	used = pageHeader + int64(p.count)*elementHeader
 	if used > int64(len(p.data)) {
@@ -191,8 +189,8 @@ func (p *page) uses() (used int64, err error) {
 	return used, nil
 }
 
-// sizes decodes an element's header: where its key lies, counted from the
-// header, and how long key and value are.
+// sizes decodes an element's header: the position of its key, relative to the header, and
+// the lengths of key and value.
 func (p *page) sizes(h []byte) (pos, key, value int64) {
 	e := binary.NativeEndian
 	if p.flags == leafPage {
@@ -201,8 +199,8 @@ func (p *page) sizes(h []byte) (pos, key, value int64) {
 	return int64(e.Uint32(h)), int64(e.Uint32(h[4:])), 0
 }
 
-// element decodes the element with index i, whose key must lie at offset at,
-// and returns where it ends.
+// element decodes the element with index i, whose key must lie at offset at, and returns
+// the offset of its end.
 func (p *page) element(i int, at int64) (el element, end int64, err error) {
 	header := pageHeader + i*elementHeader
 	h := p.data[header : header+elementHeader]

@@ -12,7 +12,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// held is what a file holds: bucket/key -> value, and bucket -> sequence.
+// held is the contents of a file: bucket/key -> value, and bucket -> sequence.
 type held map[string]string
 
 func TestAWholeFileHasNoFaultsWhateverWasDoneToIt(t *testing.T) {
@@ -44,8 +44,8 @@ func TestAWholeFileHasNoFaultsWhateverWasDoneToIt(t *testing.T) {
 	}
 }
 
-// shake does what moves pages: puts in all places, deletions of single keys
-// and of ranges, long values, numbers.
+// shake makes changes that move pages: puts in all places, deletions of single keys and
+// of ranges, long values, numbers.
 func shake(t *testing.T, tx *bolt.Tx, r *rand.Rand) {
 	t.Helper()
 	for _, name := range []string{"a", "b", "c"} {

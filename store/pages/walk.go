@@ -9,32 +9,32 @@ import (
 	"postern/internal/plural"
 )
 
-// Visitor is told what a file holds, in the order of the buckets' names and of
-// the keys within each. What it gets is valid during the call only; an error
-// ends the walk.
+// Visitor receives the contents of a file, in the order of the buckets' names and of the
+// keys within each. Arguments are valid during the call only; an error ends the walk.
 type Visitor struct {
 	Bucket func(name string, sequence uint64) error
 	Record func(Record) error
-	// Page is told of how many pages each page of a bucket consists; nil: nobody.
+	// Page is called with the number of pages that each page of a bucket spans; nil: no
+	// call.
 	Page func(pages int)
-	// Skip tells which buckets are not to be read; nil: none.
+	// Skip reports whether a bucket is not to be read; nil: none.
 	Skip func(name string) bool
 }
 
-// Record is a record where it lies.
+// Record is a record as it lies in the file.
 type Record struct {
 	Key, Value []byte
-	At         int64 // offset of the key in the file; the value lies behind it
-	Sizes      int64 // offset of the key's and the value's size, four bytes each
-	// Room is what key and value could take if their sizes were others: more
-	// than they have in the last record of a page only, the one whose end
-	// nothing else tells.
+	At         int64 // offset of the key in the file; the value follows it
+	Sizes      int64 // offset of the sizes of key and value, four bytes each
+	// Room is the bytes that key and value could take if their sizes were different. It
+	// is more than they have only in the last record of a page, whose end nothing else
+	// determines.
 	Room []byte
 }
 
-// Walk reads the whole state and returns its faults; what lies behind them is
-// left out. Its memory is the longest way from the root to a leaf and a bit a
-// page. The error is the visitor's.
+// Walk reads the whole state and returns its faults; it leaves out what lies behind them.
+// Its memory is the longest path from the root to a leaf and one bit a page. The error is
+// the visitor's.
 func (f *File) Walk(v Visitor) ([]*Fault, error) {
 	w := &walk{file: f, visitor: v, seen: make([]uint64, f.head.pages/64+1)}
 	w.tree(f.head.root, 0, edge{}, nil)
@@ -42,25 +42,25 @@ func (f *File) Walk(v Visitor) ([]*Fault, error) {
 	return w.faults, w.err
 }
 
-// maxDepth bounds the way from the root to a leaf: bbolt's trees have three or
-// four levels with a thousand million records.
+// maxDepth bounds the path from the root to a leaf: bbolt's trees have three or four
+// levels with a thousand million records.
 const maxDepth = 64
 
 type walk struct {
 	file    *File
 	visitor Visitor
-	header  func(name string, value []byte) error // is given each bucket's header; nil: nobody
+	header  func(name string, value []byte) error // is called with each bucket's header; nil: no call
 	seen    []uint64                              // a bit a page
-	used    uint64                                // of them so many
+	used    uint64                                // the number of pages in seen
 	levels  [maxDepth]level
 	faults  []*Fault
 	err     error
 
 	bucket string // empty in the root
-	last   []byte // the key before
+	last   []byte // the previous key
 }
 
-// level is what one step of the way is read into.
+// level is the memory into which one step of the path is read.
 type level struct {
 	data     []byte
 	elements []element
@@ -72,15 +72,15 @@ func (w *walk) fault(f Fault) {
 	w.faults = append(w.faults, &f)
 }
 
-// edge is a key by which a branch finds a page, and where it lies in the file;
-// the zero edge is the beginning of a bucket.
+// edge is a key by which a branch refers to a page, and where it lies in the file. The
+// zero edge is the beginning of a bucket.
 type edge struct {
 	key []byte
 	at  int64
 }
 
-// mend is what makes the edge the key that its page begins with, when that is
-// one bit.
+// mend returns the repair that makes the edge equal to the first key of its page, if that
+// takes one bit.
 func (e edge) mend(begins []byte) *Mend {
 	var m *Mend
 	if len(e.key) != len(begins) {
@@ -101,9 +101,9 @@ func (e edge) mend(begins []byte) *Mend {
 	return m
 }
 
-// tree walks the page with the given number and what is below it. first is
-// what it begins with and before the key of its right neighbour, nil where the
-// bucket ends.
+// tree walks the page with the given number and the pages below it. first is the key with
+// which it begins, and before the key of its right neighbour, or nil at the end of the
+// bucket.
 func (w *walk) tree(id uint64, depth int, first edge, before []byte) {
 	p, elements, err := w.read(id, depth)
 	if err != nil {
@@ -133,7 +133,7 @@ func (w *walk) tree(id uint64, depth int, first edge, before []byte) {
 	}
 }
 
-// read reads a page of a tree, with all that can be held against itself.
+// read reads a page of a tree and checks everything in it that the page alone determines.
 func (w *walk) read(id uint64, depth int) (page, []element, error) {
 	if depth >= maxDepth {
 		return page{}, nil, fmt.Errorf("it lies %d levels below the root", depth)
@@ -161,8 +161,8 @@ func (w *walk) read(id uint64, depth int) (page, []element, error) {
 	return p, elements, nil
 }
 
-// loadAll reads a page of which the first part is known. Its sizes come first,
-// so that no wrong one makes it ask for memory.
+// loadAll reads a page whose first part is known. It checks the sizes first, so that a
+// wrong one cannot make it allocate memory.
 func (f *File) loadAll(p page, l *level) (page, error) {
 	headers := pageHeader + int64(p.count)*elementHeader
 	l.data = grow(l.data, min(headers+f.size(0)-headers%f.size(0), f.size(p.overflow)))
@@ -188,7 +188,7 @@ func grow(b []byte, size int64) []byte {
 	return b[:size]
 }
 
-// load fills data with the page and those behind it.
+// load fills data with the page and the pages behind it.
 func (f *File) load(id uint64, data []byte) (page, error) {
 	if id < 2 || id >= f.head.pages {
 		return page{}, fmt.Errorf("there is no such page, the file has %d", f.head.pages)
@@ -209,7 +209,7 @@ func (f *File) load(id uint64, data []byte) (page, error) {
 	return p, nil
 }
 
-// claim notes that a page was reached, which happens once.
+// claim notes that a page was reached, and returns an error if it was reached before.
 func (w *walk) claim(id uint64, overflow uint32) error {
 	for n := id; n <= id+uint64(overflow); n++ {
 		if w.seen[n/64]&(1<<(n%64)) != 0 {
@@ -224,8 +224,8 @@ func (w *walk) claim(id uint64, overflow uint32) error {
 	return nil
 }
 
-// leaf hands out the records of a leaf, and in the root goes on with the
-// buckets that it holds.
+// leaf reports the records of a leaf. In the root, it walks the buckets that the leaf
+// holds.
 func (w *walk) leaf(p page, elements []element, depth int) {
 	if w.bucket == "" {
 		w.buckets(p, elements, depth)
@@ -254,7 +254,7 @@ func (w *walk) leaf(p page, elements []element, depth int) {
 	}
 }
 
-// after is the smallest key behind key.
+// after returns the smallest key greater than key.
 func after(key []byte) []byte { return append(bytes.Clone(key), 0) }
 
 func (w *walk) buckets(p page, elements []element, depth int) {
@@ -286,8 +286,8 @@ func (w *walk) buckets(p page, elements []element, depth int) {
 	}
 }
 
-// inside walks one bucket: the tree that its header points to, or the page
-// behind the header. value lies at the offset at.
+// inside walks one bucket: the tree that its header points to, or the page behind the
+// header. value lies at the offset at.
 func (w *walk) inside(id uint64, value []byte, at int64, depth int) {
 	root, sequence := binary.NativeEndian.Uint64(value), binary.NativeEndian.Uint64(value[8:])
 	if w.err = w.visitor.Bucket(w.bucket, sequence); w.err != nil {

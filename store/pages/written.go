@@ -8,22 +8,21 @@ import (
 	"slices"
 )
 
-// Comparison compares states of a file, one pair after the other, and keeps the memory
-// that it needs for that: a bit a page. The zero value is ready. It is for one
-// goroutine.
+// Comparison compares states of a file, one pair after the other, and reuses its memory:
+// one bit a page. The zero value is ready to use. It is not safe for concurrent use.
 type Comparison struct {
 	before, after *File
 	tell          func(id uint64, pages int)
-	old           []uint64 // a bit a page, all 0 between two uses
+	old           []uint64 // one bit a page, all 0 between two uses
 	level         level
 }
 
-// Written calls tell for each page that the state after has and the state before it
-// has not: it is what the commit between them wrote, but for the head. It reads no more
-// than the branches that the commit touched, and a few bytes of each leaf. Both are
-// states of the same file, before the last but one and after the last that was
-// committed: bbolt writes over no page of the current state, so both are whole until
-// the next commit begins.
+// Written calls tell for each page that the state after has and the state before lacks,
+// which are the pages that the commit between them wrote, except the head. It reads only
+// the branches that the commit touched, and a few bytes of each leaf. Both are states of
+// the same file: after is that of the last commit, and before that of the one before it.
+// bbolt does not overwrite pages of the current state, so both are whole until the next
+// commit begins.
 func (c *Comparison) Written(before, after *File, tell func(id uint64, pages int)) error {
 	c.before, c.after, c.tell = before, after, tell
 	if words := int(max(before.head.pages, after.head.pages)/64 + 1); words > len(c.old) {
@@ -55,9 +54,10 @@ func (c *Comparison) Written(before, after *File, tell func(id uint64, pages int
 
 var errUneven = errors.New("not all leaves of a tree are as far from its root")
 
-// trees compares two trees by the numbers of their pages, from the roots down: what
-// both have, they have with all that is below it. It tells of branches that the new one
-// alone has, and returns the leaves that only one of them has. Root 0 is no tree.
+// trees compares two trees by the numbers of their pages, from the roots down: a page
+// that both have is equal in both with all pages below it. It reports the branches that
+// only the new tree has, and returns the leaves that only one of them has. Root 0 is no
+// tree.
 func (c *Comparison) trees(before, after uint64) (left, made []uint64, err error) {
 	if before == after {
 		return nil, nil, nil
@@ -89,7 +89,7 @@ func (c *Comparison) trees(before, after uint64) (left, made []uint64, err error
 	}
 }
 
-// height is how many branches stand above each leaf of a tree; -1 for no tree.
+// height returns the number of branches above each leaf of a tree; -1 for no tree.
 func (c *Comparison) height(f *File, root uint64) (int, error) {
 	if root == 0 {
 		return -1, nil
@@ -108,8 +108,8 @@ func (c *Comparison) height(f *File, root uint64) (int, error) {
 	return 0, errUneven
 }
 
-// below returns the pages to which the branches with these numbers point, and tells of
-// the branches.
+// below returns the pages to which the branches with these numbers point, and reports the
+// branches.
 func (c *Comparison) below(f *File, branches []uint64, tell func(id uint64, pages int)) (all []uint64, err error) {
 	for _, id := range branches {
 		p, err := c.read(f, id)
@@ -130,7 +130,7 @@ func (c *Comparison) below(f *File, branches []uint64, tell func(id uint64, page
 	return all, nil
 }
 
-// apart takes out what both lists have.
+// apart removes the pages that are in both lists.
 func (c *Comparison) apart(left, made []uint64) (onlyLeft, onlyMade []uint64) {
 	for _, id := range left {
 		if id/64 < uint64(len(c.old)) {
@@ -162,8 +162,8 @@ func (c *Comparison) tellLeaves(leaves []uint64) error {
 	return nil
 }
 
-// roots returns the root of each bucket of these leaves of the tree of buckets, and
-// tells of them; 0 is a bucket that has no page of its own.
+// roots returns the root of each bucket in these leaves of the tree of buckets, and
+// reports the leaves; 0 is a bucket without a page of its own.
 func (c *Comparison) roots(f *File, leaves []uint64, tell func(id uint64, pages int)) (map[string]uint64, error) {
 	all := map[string]uint64{}
 	for _, id := range leaves {
@@ -191,7 +191,8 @@ func (c *Comparison) roots(f *File, leaves []uint64, tell func(id uint64, pages 
 	return all, nil
 }
 
-// read reads the first page of those that belong together, and all of a branch.
+// read reads a page without its overflow pages, except for a branch, which it reads
+// completely.
 func (c *Comparison) read(f *File, id uint64) (page, error) {
 	c.level.data = grow(c.level.data, f.size(0))
 	p, err := f.load(id, c.level.data)
@@ -218,7 +219,7 @@ func (p *page) children(all []uint64) ([]uint64, error) {
 // Set is a set of pages. The zero value is empty.
 type Set struct{ bits []uint64 }
 
-// Add adds so many pages from id on.
+// Add adds pages consecutive pages, beginning with id.
 func (s *Set) Add(id uint64, pages int) {
 	last := id + uint64(pages) - 1
 	if need := last/64 + 1; need > uint64(len(s.bits)) {
@@ -229,7 +230,7 @@ func (s *Set) Add(id uint64, pages int) {
 	}
 }
 
-// Len is how many pages the set has.
+// Len returns the number of pages in the set.
 func (s *Set) Len() (n int) {
 	for _, word := range s.bits {
 		n += bits.OnesCount64(word)
@@ -237,7 +238,7 @@ func (s *Set) Len() (n int) {
 	return n
 }
 
-// Runs calls fn for each run of pages without a gap, in order, of at most limit pages,
+// Runs calls fn for each run of consecutive pages, in order, of at most limit pages,
 // until fn returns an error.
 func (s *Set) Runs(limit int, fn func(id uint64, pages int) error) error {
 	var from, n uint64

@@ -11,7 +11,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// A copy that gets nothing but the pages that are told of, and the heads, is the file.
+// A copy that receives only the pages that Written reports, and the heads, equals the
+// file.
 func TestWhatACommitWroteIsAllThatACopyOfTheStateBeforeItLacks(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	path := filepath.Join(t.TempDir(), "f.db")
@@ -138,8 +139,8 @@ func TestACopyWithNewHeadsIsOpenedByBboltWithItsPages(t *testing.T) {
 	}
 }
 
-// BenchmarkWhatACommitWrote is of a commit of one record to a file of 5 GB, whose size
-// is only said.
+// BenchmarkWhatACommitWrote measures a commit of one record to a file that claims a size
+// of 5 GB.
 func BenchmarkWhatACommitWrote(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "f.db")
 	db := open(b, path)
