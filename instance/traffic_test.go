@@ -9,9 +9,9 @@ import (
 	"postern/messages"
 )
 
-// TestTrafficIsCountedOnceAMessage: those of others when they come, not again when
-// WhatsApp repeats them, not what the account wrote elsewhere, and with messages that
-// are not stored too.
+// TestTrafficIsCountedOnceAMessage: received messages count on arrival, once even if WhatsApp
+// repeats them, and also if they are not stored. Messages that the account wrote on another device
+// do not count.
 func TestTrafficIsCountedOnceAMessage(t *testing.T) {
 	for _, saves := range []bool{true, false} {
 		r := newRigKeeping(t, func(c *messages.Config) { c.SaveMessages = saves })
