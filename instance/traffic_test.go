@@ -53,7 +53,7 @@ func TestWhatWentThroughADeletedInstanceStillCounts(t *testing.T) {
 	if err := r.reg.Delete(context.Background(), a.ID, true); err != nil {
 		t.Fatal(err)
 	}
-	r.reg.countSent(a.ID) // late, and nobody's
+	r.reg.countSent(a.ID) // late: the instance is deleted
 	r.reg.countSent(b.ID)
 	if got := r.reg.Flow(); got.Sent != 5 {
 		t.Errorf("sent %d, want 5", got.Sent)
