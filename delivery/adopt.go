@@ -12,9 +12,9 @@ import (
 // adoptStep is how many entries of the outbox one commit takes over: some 25 ms of work.
 const adoptStep = 1000
 
-// adopt takes over what the outbox of a file of schema version 3 has pending: there it was
-// a queue of its own, and a record followed each entry. Each step is one commit that moves
-// some entries whole, so that after a kill the next start goes on with the others.
+// adopt takes over the pending entries of the outbox from a file of schema version 3. In such
+// a file the outbox was a queue of its own, and each entry had a record. Each step is one
+// commit that moves some entries completely, so that the next start continues after a kill.
 func (l *Ledger) adopt(step int) error {
 	if l.cfg.Outbox == nil {
 		return nil
@@ -54,8 +54,8 @@ func (l *Ledger) adoptSome(tx *store.Tx, rows []outbox.Former) error {
 	return nil
 }
 
-// adoptOne puts an entry into its lane, with its record as the entry is. One whose record is
-// missing or damaged gets another one.
+// adoptOne puts an entry into its lane and makes its record match the entry. An entry whose
+// record is missing or damaged gets a new one.
 func (l *Ledger) adoptOne(tx *store.Tx, e outbox.Entry) error {
 	old, found, err := getRecord(tx, e.Record)
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
@@ -63,7 +63,7 @@ func (l *Ledger) adoptOne(tx *store.Tx, e outbox.Entry) error {
 	}
 	switch same := found && err == nil && old.OutboxSeq == e.Seq; {
 	case same && old.waits() && old.Lane == OutboxLane:
-		return nil // mend was first
+		return nil // mend has already enqueued it
 	case !same || !old.ofVersion3():
 		return l.enqueue(tx, e)
 	}
@@ -74,14 +74,14 @@ func (l *Ledger) adoptOne(tx *store.Tx, e outbox.Entry) error {
 	return err
 }
 
-// enqueue makes a record for a pending entry that has none, and puts it into its lane.
+// enqueue makes a record for a pending entry that has none, and puts the entry into its lane.
 func (l *Ledger) enqueue(tx *store.Tx, e outbox.Entry) error {
 	r := l.renewedRecord(e)
 	_, err := l.addPending(tx, r, nil)
 	return errors.Join(err, outbox.SetRecord(tx, e.Seq, r.ID))
 }
 
-// renewedRecord is a new record for a pending entry, with what the entry says of its attempts.
+// renewedRecord returns a new record for a pending entry, with the attempts that the entry states.
 func (l *Ledger) renewedRecord(e outbox.Entry) Record {
 	r := l.batchRecord(e)
 	r.Attempts, r.LastStatus, r.LastError = e.Attempts, e.LastStatus, e.LastError
@@ -96,8 +96,8 @@ func (r *Record) dueLike(e outbox.Entry) {
 	}
 }
 
-// Renew gives a pending entry whose record cannot be read another one, which it returns: 0
-// when it is not pending any more. The attempts so far are forgotten.
+// Renew replaces the unreadable record of a pending entry and returns the new record's id, or
+// 0 if the entry is no longer pending. It discards the attempts so far.
 func (l *Ledger) Renew(tx *store.Tx, seq, lost uint64) (record uint64, err error) {
 	e, found, err := outbox.Get(tx, seq)
 	if err != nil || !found || e.State != outbox.Pending || e.Record != lost {
@@ -113,15 +113,15 @@ func (l *Ledger) Renew(tx *store.Tx, seq, lost uint64) (record uint64, err error
 	return e.Record, err
 }
 
-// IsNew reports whether a pending entry is due since it was made, as when it was never
-// attempted. It reads no record.
+// IsNew reports whether a pending entry is due since it was made, as if it was never
+// attempted. It does not read the record.
 func IsNew(tx *store.Tx, e outbox.Entry) bool {
 	p := place{lane: OutboxLane, record: e.Record}
 	return e.State == outbox.Pending && e.Record != 0 && tx.Has(dues, p.dueKey(e.CreatedAt))
 }
 
-// Queued is an entry of the outbox with what its record says of it while it is pending:
-// its attempts, and when the next one is due.
+// Queued is an entry of the outbox. While it is pending, Queued includes the attempts and the
+// time of the next one from its record.
 func Queued(tx *store.Tx, e outbox.Entry) (outbox.Entry, error) {
 	if e.State != outbox.Pending || e.Record == 0 {
 		return e, nil

@@ -17,8 +17,8 @@ import (
 	"postern/store"
 )
 
-// former turns what waits in the outbox's lane into what schema version 3 had of it: a queue
-// of the outbox, with records that follow it.
+// former converts what waits in the outbox's lane to schema version 3: a queue in the outbox,
+// with records that follow it.
 func (r *rig) former(e outbox.Entry) error {
 	return r.s.Update(r.t.Context(), func(tx *store.Tx) error {
 		old, _, err := getRecord(tx, e.Record)
@@ -43,7 +43,7 @@ func (r *rig) former(e outbox.Entry) error {
 	})
 }
 
-// waiting is what a file says of an entry that is pending.
+// waiting is what a file states of a pending entry.
 type waiting struct {
 	Entry    outbox.Entry
 	Record   Record
@@ -86,8 +86,9 @@ func (r *rig) waiting() (all map[uint64]waiting) {
 	return all
 }
 
-// formerFile is a file of schema version 3 with entries of two batches in every state, an
-// instance's event that waits, a retry and a replay of batch events; and what waits in it.
+// formerFile is a file of schema version 3 with entries of two batches in every state, a
+// pending event of an instance, a retry and a replay of batch events. It also lists what is
+// pending.
 func formerFile(t *testing.T) (r *rig, want map[uint64]waiting) {
 	t.Helper()
 	r = newRig(t, Config{Log: true, GlobalURL: "https://global.example/in"})
@@ -122,8 +123,8 @@ func formerFile(t *testing.T) (r *rig, want map[uint64]waiting) {
 	return r, want
 }
 
-// TestTheOutboxOfSchemaVersion3IsTakenOver as it was, whenever the start that does it is
-// killed: the file of each commit is one from which the next start goes on.
+// TestTheOutboxOfSchemaVersion3IsTakenOver unchanged, whenever the start that does it is
+// killed: the next start can continue from the file after each commit.
 func TestTheOutboxOfSchemaVersion3IsTakenOver(t *testing.T) {
 	r, want := formerFile(t)
 	lanes := r.due(BatchLane)
@@ -157,8 +158,8 @@ func TestTheOutboxOfSchemaVersion3IsTakenOver(t *testing.T) {
 	}
 }
 
-// images takes the outbox over, a few entries a commit, and returns copies of the file before
-// it and after each commit.
+// images takes the outbox over, a few entries per commit, and returns copies of the file from
+// before and after each commit.
 func (r *rig) images(step int) (paths []string) {
 	r.t.Helper()
 	folder := r.t.TempDir()
@@ -197,7 +198,7 @@ func (r *rig) images(step int) (paths []string) {
 	return paths
 }
 
-// whole wants a check of the open file to find nothing.
+// whole requires that a check of the open file finds nothing.
 func (r *rig) whole(when string) {
 	r.t.Helper()
 	if report, err := r.s.Check(r.t.Context()); err != nil || len(report.Faults) > 0 {
@@ -205,7 +206,7 @@ func (r *rig) whole(when string) {
 	}
 }
 
-// TestAnEntryOlderThanTheLogGetsARecord, and one whose record is damaged another one, with
+// TestAnEntryOlderThanTheLogGetsARecord, and an entry with a damaged record a new one, with
 // the attempts that the outbox counted.
 func TestAnEntryOlderThanTheLogGetsARecord(t *testing.T) {
 	r, want := formerFile(t)
@@ -229,8 +230,8 @@ func TestAnEntryOlderThanTheLogGetsARecord(t *testing.T) {
 	}
 }
 
-// TestDamageInAFileOfSchemaVersion3CostsNoEntry: a start that finds damaged records of what
-// is pending takes the attempts from the outbox, and sends nothing twice.
+// TestDamageInAFileOfSchemaVersion3CostsNoEntry: a start that finds damaged records of pending
+// entries takes the attempts from the outbox, and sends nothing twice.
 func TestDamageInAFileOfSchemaVersion3CostsNoEntry(t *testing.T) {
 	r, want := formerFile(t)
 	var patterns [][]byte

@@ -8,12 +8,12 @@ import (
 	"postern/store"
 )
 
-// maxAttempts is how many attempts of a record are kept, the newest: those of
-// 41 days at one an hour.
+// maxAttempts is the number of attempts kept of a record, the newest ones: 41 days at one
+// attempt an hour.
 const maxAttempts = 1000
 
-// A stored attempt begins with what it has in common with the next one, which a
-// receiver that is down answers all alike.
+// A stored attempt begins with a mark that says what it shares with the next one, because a
+// receiver that is down gives the same answer each time.
 const (
 	attemptWhole = byte(iota)
 	attemptAlike // error and answer are those of the next one
@@ -21,8 +21,8 @@ const (
 
 func attemptKey(record uint64, number int) []byte { return store.Key(record, number) }
 
-// keepAttempt stores the last attempt of old beside its record, whose last one
-// is another now, and forgets the oldest when there are too many.
+// keepAttempt stores the last attempt of old beside its record, which now holds a later one.
+// It removes the oldest attempt if there are too many.
 func (l *Ledger) keepAttempt(tx *store.Tx, now, old Record) error {
 	next := now.lastAttempt()
 	err := errors.Join(
@@ -35,8 +35,8 @@ func (l *Ledger) keepAttempt(tx *store.Tx, now, old Record) error {
 	return err
 }
 
-// putAttempt stores an attempt. One that is stored already is as it was before
-// the record took another reason for its end, and stays.
+// putAttempt stores an attempt. It leaves an attempt that is already stored unchanged: that
+// one dates from before the record took another reason for its end.
 func putAttempt(tx *store.Tx, record uint64, a Attempt, next *Attempt) error {
 	key := attemptKey(record, a.Number)
 	if tx.Has(attempts, key) {
@@ -58,7 +58,7 @@ func (l *Ledger) dropAttempt(tx *store.Tx, record uint64, number int) error {
 	return errors.Join(tx.Delete(attempts, key), tx.Delete(requests, l.key.request(a.RequestID, record)))
 }
 
-// readAttempt reads a stored attempt; its number is 0 when there is none.
+// readAttempt reads a stored attempt; its number is 0 if there is none.
 func readAttempt(tx *store.Tx, key []byte) (a Attempt, err error) {
 	raw, err := tx.Get(attempts, key)
 	if err != nil || raw == nil {
@@ -79,7 +79,7 @@ func decodeKept(tx *store.Tx, key, raw []byte) (a Attempt, alike bool, err error
 	return a, raw[0] == attemptAlike, nil
 }
 
-// attemptsOf returns the attempts of a record, the last one last.
+// attemptsOf returns the attempts of a record in order.
 func attemptsOf(tx *store.Tx, r Record) (all []Attempt, err error) {
 	if r.Attempts == 0 {
 		return nil, nil
@@ -105,8 +105,8 @@ func attemptsOf(tx *store.Tx, r Record) (all []Attempt, err error) {
 	return all, err
 }
 
-// firstAttempt returns the first attempt of a record of more than one; its
-// number is 0 when it is not kept.
+// firstAttempt returns the first attempt of a record that has several; its number is 0 if it
+// was not kept.
 func firstAttempt(tx *store.Tx, r Record) (Attempt, error) {
 	if r.Attempts < 2 {
 		return Attempt{}, nil
@@ -136,8 +136,8 @@ func (k hashKey) request(id string, record uint64) []byte {
 	return store.Key(k.hash64(id), record)
 }
 
-// laterAttempts returns the records with an attempt after the first that may
-// have had the given request id.
+// laterAttempts returns the records with an attempt after the first that may have the given
+// request id.
 func (k hashKey) laterAttempts(tx *store.Tx, id string) (found []uint64, err error) {
 	if id == "" {
 		return nil, nil

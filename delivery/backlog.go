@@ -7,26 +7,25 @@ import (
 	"postern/store"
 )
 
-// allLanes is the key of the row that counts all lanes together. No lane is as
-// short.
+// allLanes is the key of the row for the total of all lanes. No key of a lane is as short.
 var allLanes = []byte{0}
 
-// addBacklog counts what waits: of a lane, or of an instance's share of one,
-// and of all.
+// addBacklog adds to the backlog of a lane, or of an instance's share of a lane, and to the
+// total.
 func (l *Ledger) addBacklog(tx *store.Tx, share Lane, count int, bytes int64) {
 	t := l.together(tx)
 	t.wait(share.key(), count, bytes)
 	t.wait(allLanes, count, bytes)
 }
 
-// waitMore changes one row of what waits. When too much does, some of it has to
-// go.
+// waitMore changes one row of the backlog. If the backlog exceeds its limit, deliveries are
+// cancelled.
 func (l *Ledger) waitMore(tx *store.Tx, key []byte, count int, bytes int64) error {
 	b, err := readBacklog(tx, key)
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
 		return err
 	}
-	// A damaged row counts from nothing until the next start counts anew.
+	// A damaged row counts from zero until the next start recounts it.
 	b.Pending, b.Bytes = max(0, b.Pending+count), max(0, b.Bytes+bytes)
 	if b.Pending == 0 {
 		return tx.Delete(backlogs, key)
@@ -58,8 +57,8 @@ func parseBacklog(tx *store.Tx, key, raw []byte) (b Backlog, err error) {
 	return b, nil
 }
 
-// Backlogs returns the lanes for which something is pending here. Batch events
-// that wait in the outbox are not counted.
+// Backlogs returns the lanes with pending deliveries. It does not count batch events that
+// wait in the outbox.
 func Backlogs(tx *store.Tx) ([]Backlog, error) {
 	shares, err := sharesOf(tx, nil)
 	var all []Backlog
@@ -77,7 +76,7 @@ func Backlogs(tx *store.Tx) ([]Backlog, error) {
 	return all, err
 }
 
-// BacklogOf returns what waits for one lane.
+// BacklogOf returns the backlog of one lane.
 func BacklogOf(tx *store.Tx, lane Lane) (Backlog, error) {
 	if lane == GlobalLane {
 		all, err := Backlogs(tx)
@@ -93,8 +92,7 @@ func BacklogOf(tx *store.Tx, lane Lane) (Backlog, error) {
 	return b, err
 }
 
-// sharesOf returns what waits by lane and instance: of all keys that begin with
-// the prefix.
+// sharesOf returns the backlog by lane and instance for all keys with the prefix.
 func sharesOf(tx *store.Tx, prefix []byte) (all []Backlog, err error) {
 	if err := settleShared(tx); err != nil {
 		return nil, err
@@ -102,7 +100,7 @@ func sharesOf(tx *store.Tx, prefix []byte) (all []Backlog, err error) {
 	err = tx.Scan(backlogs, store.Range{Prefix: prefix}, func(k, v []byte) (bool, error) {
 		lane, rest, ok := parseLane(k)
 		if !ok || len(rest) > 0 {
-			return true, nil // that of all together
+			return true, nil // the total of all lanes
 		}
 		b, err := parseBacklog(tx, k, v)
 		if err != nil {

@@ -56,8 +56,8 @@ func (r *rig) settleBatch(seq uint64, accepted bool, next time.Time) {
 	})
 }
 
-// TestTheRecordOfABatchEventFollowsItsEntry: made in its commit, and changed in
-// the commits of its attempts.
+// TestTheRecordOfABatchEventFollowsItsEntry: the commit of the entry makes it, and the commits
+// of its attempts change it.
 func TestTheRecordOfABatchEventFollowsItsEntry(t *testing.T) {
 	r := newRig(t, Config{Log: true, GlobalURL: "https://u:p@global.example/in?token=1"})
 	batch := uuid.New()
@@ -87,8 +87,8 @@ func TestTheRecordOfABatchEventFollowsItsEntry(t *testing.T) {
 	}
 }
 
-// TestAnEventOfARemovedBatchIsDeliveredAndLogged: its entry goes with the
-// delivery, its record tells of it.
+// TestAnEventOfARemovedBatchIsDeliveredAndLogged: the delivery removes its entry, and its
+// record stays.
 func TestAnEventOfARemovedBatchIsDeliveredAndLogged(t *testing.T) {
 	r := newRig(t, Config{Log: true})
 	batch := uuid.New()
@@ -107,7 +107,7 @@ func TestAnEventOfARemovedBatchIsDeliveredAndLogged(t *testing.T) {
 	})
 }
 
-// TestWithTheLogOffOnlyWhatWaitsIsKept: of both flows.
+// TestWithTheLogOffOnlyWhatWaitsIsKept in both flows.
 func TestWithTheLogOffOnlyWhatWaitsIsKept(t *testing.T) {
 	r := newRig(t, Config{})
 	batch := r.emitBatch(uuid.New())
@@ -132,8 +132,8 @@ func TestWithTheLogOffOnlyWhatWaitsIsKept(t *testing.T) {
 	}
 }
 
-// TestARetryOfABatchEvent: one that waits is due at once, in the outbox; one
-// that was delivered goes once more by the lane, with its bytes.
+// TestARetryOfABatchEvent: a pending event becomes due at once, in the outbox; a delivered
+// one is sent again through the lane, with the same bytes.
 func TestARetryOfABatchEvent(t *testing.T) {
 	r := newRig(t, Config{Log: true})
 	e := r.emitBatch(uuid.New())

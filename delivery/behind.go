@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// behind is what the in-memory flow left to be written. Whoever delivers holds
-// its lock for some nanoseconds and never waits for the file.
+// behind holds the records of the in-memory flow that are not written yet. The code that
+// delivers holds its lock for some nanoseconds and never waits for the file.
 //
-// A delivery is written once it ended, with others that ended within company. One
-// that is on its way longer than patience is written as pending before, and again
-// when it ends.
+// A delivery is written after it ended, together with others that ended within company. A
+// delivery that takes longer than patience is first written as pending, and again when it
+// ends.
 type behind struct {
 	mu      sync.Mutex
-	waiting []*Entry // in the order of their ids; those that ended meanwhile are passed over
+	waiting []*Entry // in the order of their ids; entries that have ended are skipped
 	ended   []*Entry // with an end that is not written
 	bytes   int      // of the bodies in ended
 
@@ -33,8 +33,8 @@ const (
 
 	// behindStep is how many records a commit takes.
 	behindStep = 512
-	// maxBehind and maxBehindBytes bound what may wait to be written: some seconds
-	// of the fastest deliveries. What comes then is not recorded.
+	// maxBehind and maxBehindBytes bound what may wait to be written: some seconds of the fastest
+	// deliveries. Deliveries beyond the bounds are not recorded.
 	maxBehind      = 20_000
 	maxBehindBytes = 64 << 20
 )
@@ -50,8 +50,8 @@ func signal(c chan struct{}) {
 	}
 }
 
-// queued takes an entry and gives it its id, in the order of the calls; false
-// when there is no room for it.
+// queued adds an entry and assigns its id, in the order of the calls. It returns false if
+// there is no room.
 func (b *behind) queued(e *Entry, ids *atomic.Uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,16 +88,16 @@ func (b *behind) done(e *Entry, state State, a Attempt, body bool) {
 	}
 }
 
-// writing is what is to be written of an entry.
+// writing is the pending write of an entry.
 type writing struct {
 	*Entry
 	body   []byte // nil: not to be kept
-	ended  bool   // as its state and attempt tell; else it is pending
+	ended  bool   // with the state and attempt of the entry; otherwise it is pending
 	update bool   // the file has it as pending
 }
 
-// take returns what is to be written now: what ended, and what waits longer
-// than patience or, with young, whatever waits.
+// take returns what is to be written now: entries that ended, and those that waited longer
+// than patience or, with young, all that wait.
 func (b *behind) take(young bool) []writing {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -109,8 +109,8 @@ func TestBodiesAreKeptAsConfigured(t *testing.T) {
 	}
 }
 
-// TestABodyIsKeptForEverythingButDelivered: one of the old way that a retry or
-// a replay delivered is delivered as any other, and what it told is not kept.
+// TestABodyIsKeptForEverythingButDelivered: a delivery of the in-memory flow that a retry or a
+// replay delivered counts as any other delivered one, and its body is not kept.
 func TestABodyIsKeptForEverythingButDelivered(t *testing.T) {
 	for _, c := range []struct {
 		bodies   Bodies
@@ -320,7 +320,7 @@ func TestOnAFullDiskRecordsAreCountedAndListsGoOn(t *testing.T) {
 	}
 }
 
-// TestWhatCouldNotBeWrittenIsWrittenWithTheNext has commits fail.
+// TestWhatCouldNotBeWrittenIsWrittenWithTheNext makes commits fail.
 func TestWhatCouldNotBeWrittenIsWrittenWithTheNext(t *testing.T) {
 	r := newRig(t, Config{Log: true})
 	known := r.l.Queued(notice(1), oldWay())

@@ -11,7 +11,7 @@ import (
 	"postern/store"
 )
 
-// writeBehind writes what deliveries left, until done is closed.
+// writeBehind writes the records of the in-memory flow until done is closed.
 func (l *Ledger) writeBehind(done <-chan struct{}) {
 	for {
 		select {
@@ -29,14 +29,14 @@ func (l *Ledger) writeBehind(done <-chan struct{}) {
 		}
 		wait.Stop()
 		l.behind.turn <- struct{}{}
-		_ = l.writeAll(l.behind.take(false)) // told and counted there
+		_ = l.writeAll(l.behind.take(false)) // writeAll logs and counts errors
 		<-l.behind.turn
 		signal(l.grown)
 		l.behind.again()
 	}
 }
 
-// again has the writer come back for what take left.
+// again makes the writer return for what take left.
 func (b *behind) again() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -45,7 +45,7 @@ func (b *behind) again() {
 	}
 }
 
-// Flush returns once all that was noted before is in the file.
+// Flush returns once everything noted before the call is in the file.
 func (l *Ledger) Flush(ctx context.Context) error {
 	if !l.cfg.Log {
 		return nil
@@ -59,18 +59,17 @@ func (l *Ledger) Flush(ctx context.Context) error {
 	return l.writeAll(l.behind.take(true))
 }
 
-// catchUp has a reader see all that was noted before. What cannot be written is
-// no reason not to show the rest.
+// catchUp lets a reader see everything noted before the call. If a record cannot be written,
+// the reader still sees the others.
 func (l *Ledger) catchUp(ctx context.Context) error {
 	_ = l.Flush(ctx)
 	return ctx.Err()
 }
 
-// LogDropped returns how many records were not written because the writer
-// could not follow.
+// LogDropped returns how many records were not written because the writer could not keep up.
 func (l *Ledger) LogDropped() uint64 { return l.behind.dropped.Load() }
 
-// writeAll writes in the order of the ids, which lie in the same blocks then.
+// writeAll writes in the order of the ids, so that the records share blocks.
 func (l *Ledger) writeAll(all []writing) (err error) {
 	for _, w := range all {
 		w.shown = ShownURL(w.url)
@@ -82,12 +81,12 @@ func (l *Ledger) writeAll(all []writing) (err error) {
 	return err
 }
 
-// writeSome makes one commit. When that fails new records are lost, and counted;
-// those that the file has as pending are written with the next ones.
+// writeSome makes one commit. If it fails, new records are lost and counted; records that the
+// file has as pending are written with the next ones.
 func (l *Ledger) writeSome(some []writing) error {
 	err := l.store.Admit()
 	if err != nil {
-		// Of what the file has already the end is written all the same.
+		// The end of records that the file already has is written anyway.
 		var fresh, known []writing
 		for _, w := range some {
 			if w.update {
@@ -111,8 +110,8 @@ func (l *Ledger) writeSome(some []writing) error {
 	return err
 }
 
-// putFlow writes records of the in-memory flow, in the order of their ids. Who
-// calls it has the turn.
+// putFlow writes records of the in-memory flow, in the order of their ids. The caller must
+// hold turn.
 func (l *Ledger) putFlow(tx *store.Tx, some []writing) error {
 	rows, last := l.behind.rows, uint64(0)
 	gone, w, key := map[int64]bool{}, writer{make([]byte, 0, 512)}, make([]byte, 8)
@@ -150,8 +149,8 @@ func (l *Ledger) putFlow(tx *store.Tx, some []writing) error {
 	return tx.TakeID(records, last)
 }
 
-// changeOf is what a writing does, with the record as it is then in r; nothing
-// when its record is no pending one any more.
+// changeOf returns the change that a writing makes, with the resulting record in r. It
+// returns no change if the record is no longer pending.
 func (l *Ledger) changeOf(tx *store.Tx, w writing, r *Record) (c change, err error) {
 	if !w.update {
 		*r = w.record()
@@ -168,7 +167,7 @@ func (l *Ledger) changeOf(tx *store.Tx, w writing, r *Record) (c change, err err
 	return change{now: r, old: &old}, nil
 }
 
-// strip takes the body from what is to be written of a credential.
+// strip removes the body of a credential from a writing.
 func (l *Ledger) strip(tx *store.Tx, c change) error {
 	*c.now = c.now.withheld()
 	if c.old == nil || !c.old.OwnBody {
@@ -177,7 +176,7 @@ func (l *Ledger) strip(tx *store.Tx, c change) error {
 	return tx.Delete(bodies, store.Key(c.now.ID))
 }
 
-// putFlowBody keeps the body or lets it go.
+// putFlowBody stores the body or discards it.
 func (l *Ledger) putFlowBody(tx *store.Tx, c change, w writing) error {
 	switch {
 	case !l.cfg.wantsBody(c.now.State):
@@ -191,7 +190,7 @@ func (l *Ledger) putFlowBody(tx *store.Tx, c change, w writing) error {
 	return nil
 }
 
-// written notes what became of writings.
+// written notes the outcome of writings.
 func (b *behind) written(some []writing, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

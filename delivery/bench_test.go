@@ -14,7 +14,7 @@ import (
 	"postern/store"
 )
 
-// body is as long as that of a short text message.
+// body is as long as the body of a short text message.
 var benchBody = []byte(`{"event":"messages.upsert","data":"` + strings.Repeat("x", 900) + `"}`)
 
 func benchEvent(instance int64, chat int) Event {
@@ -31,7 +31,7 @@ func tenDestinations(order event.Order) (to []event.Destination) {
 	return to
 }
 
-// rows is what a file holds of this package.
+// rows returns the rows of this package in a file.
 func (r *rig) rows() (n, bytes int) {
 	r.view(func(tx *store.Tx) error {
 		for _, b := range Buckets() {
@@ -48,9 +48,9 @@ func (r *rig) rows() (n, bytes int) {
 	return n, bytes
 }
 
-// BenchmarkEmission writes an event for ten destinations and settles all of
-// them, as a ratio to commits that write and delete as many rows of the same
-// sizes and know nothing; fsync included.
+// BenchmarkEmission writes an event for ten destinations and settles all of them. It reports
+// the ratio to plain commits that write and delete as many rows of the same sizes, fsync
+// included.
 func BenchmarkEmission(b *testing.B) {
 	for _, order := range []event.Order{event.OrderNone, event.OrderChat} {
 		b.Run(string(order), func(b *testing.B) {
@@ -87,8 +87,8 @@ func BenchmarkEmission(b *testing.B) {
 	}
 }
 
-// BenchmarkPacked is BenchmarkEmission without the disk and with a hundred
-// events in a commit: what the processor does for each delivery.
+// BenchmarkPacked is BenchmarkEmission without the disk and with a hundred events in a commit:
+// the processor time for each delivery.
 func BenchmarkPacked(b *testing.B) {
 	for _, order := range []event.Order{event.OrderNone, event.OrderChat} {
 		b.Run(string(order), func(b *testing.B) {
@@ -128,10 +128,10 @@ func (r *rig) packed(to []event.Destination, chat, each int) {
 	})
 }
 
-// wrote is how much the process has written so far.
+// wrote returns how much the process has written so far.
 func wrote(tb testing.TB) (bytes int64) { return proc(tb, "io", "wchar: %d") }
 
-// cycle emits one event and has all its deliveries accepted, in two commits.
+// cycle emits one event and settles all its deliveries as accepted, in two commits.
 func (r *rig) cycle(to []event.Destination, chat int) {
 	var e Event
 	r.update(func(tx *store.Tx) (err error) {
@@ -162,9 +162,8 @@ func (r *rig) bare(n, rows, size int) {
 	}
 }
 
-// BenchmarkMillionPending fills a file with a million pending deliveries, once,
-// and measures what they cost a program: its start, its memory, and the next
-// delivery of each lane.
+// BenchmarkMillionPending fills a file with a million pending deliveries, once, and measures
+// their cost: the start of the program, its memory, and the next delivery of each lane.
 func BenchmarkMillionPending(b *testing.B) {
 	const lanes, count = 100, 1_000_000
 	r := newRig(b, Config{Log: true})
@@ -223,7 +222,7 @@ func BenchmarkMillionPending(b *testing.B) {
 	b.ReportMetric(float64(p99(settle).Microseconds()), "µs-settle-p99")
 }
 
-// fill emits count events, each for one of so many lanes, in chats.
+// fill emits count events, each for one of the given number of lanes, in chats.
 func (r *rig) fill(lanes, count int) {
 	const each = 1000
 	for done := 0; done < count; done += each {
@@ -239,10 +238,10 @@ func (r *rig) fill(lanes, count int) {
 	}
 }
 
-// anonymous is the memory of the process that is not a part of a file.
+// anonymous returns the memory of the process that is not part of a file.
 func anonymous(tb testing.TB) (bytes int64) { return proc(tb, "status", "RssAnon: %d kB") << 10 }
 
-// proc is a number of a file of the process in /proc.
+// proc returns a number from a file of the process in /proc.
 func proc(tb testing.TB, name, format string) (n int64) {
 	raw, err := os.ReadFile(filepath.Join("/proc", "self", name))
 	if err != nil {

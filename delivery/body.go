@@ -14,8 +14,7 @@ func putOwn(tx *store.Tx, record uint64, ownerJID string, body []byte) error {
 	return tx.Put(bodies, store.Key(record), store.Key(uint16(len(owner)), owner, body))
 }
 
-// ownBody returns the body that is stored beside a record; found is false when
-// there is none.
+// ownBody returns the body stored beside a record; found is false if there is none.
 func ownBody(tx *store.Tx, record uint64) (ownerJID string, body []byte, found bool, err error) {
 	key := store.Key(record)
 	raw, err := tx.Get(bodies, key)
@@ -43,8 +42,8 @@ func decodeOwn(raw []byte) (ownerJID string, body []byte, ok bool) {
 	return string(raw[2:n]), raw[n:], true
 }
 
-// dropOwn removes what is stored beside a record: its attempts before the last
-// and its own body.
+// dropOwn removes what is stored beside a record: its own body and its attempts before the
+// last.
 func (l *Ledger) dropOwn(tx *store.Tx, old Record) error {
 	err := tx.Delete(bodies, store.Key(old.ID))
 	if old.Attempts < 2 {
@@ -64,7 +63,7 @@ func (l *Ledger) dropOwn(tx *store.Tx, old Record) error {
 	return errors.Join(err, gone)
 }
 
-// errNotJSON is the fault of a body of which a part is missing.
+// errNotJSON is the error of an incomplete body.
 var errNotJSON = errors.New("its body is not JSON")
 
 // wantsBody reports whether the body of a record of the in-memory flow is kept.

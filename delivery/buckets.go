@@ -30,7 +30,7 @@ const (
 	logs      = "delivery_log"
 )
 
-// Buckets returns the buckets of this package, and those of the outbox, which it
+// Buckets returns the buckets of this package and those of the outbox, whose events it
 // delivers.
 func Buckets() []store.Bucket {
 	return append(queuedBuckets(), []store.Bucket{
@@ -54,10 +54,10 @@ func Buckets() []store.Bucket {
 	}...)
 }
 
-// queued tells keys of what the outbox has pending: they rise, but for those of retries.
+// queued reports whether a key is that of a pending entry of the outbox. Such keys ascend, except those of retries.
 func queued(key []byte) bool { return len(key) > 8 && key[8] == tagOutbox }
 
-// queuedBuckets are the buckets of the outbox, of which pending entries need what is here.
+// queuedBuckets are the buckets of the outbox whose pending entries need records of this package.
 func queuedBuckets() []store.Bucket {
 	all := outbox.Buckets()
 	for i, b := range all {
@@ -72,7 +72,7 @@ func queuedBuckets() []store.Bucket {
 	return all
 }
 
-// markedGone and goneFromLog are the instances that are marked as deleted.
+// markedGone and goneFromLog return the instances that are marked as deleted.
 func markedGone(key []byte) []byte { return key }
 
 func goneFromLog(key []byte) []byte {
@@ -82,7 +82,7 @@ func goneFromLog(key []byte) []byte {
 	return nil
 }
 
-// recordMade and eventMade are when a record and an event were made.
+// recordMade and eventMade return when a record and an event were made.
 func recordMade(_, value []byte) time.Time {
 	r, _ := decodeRecord(0, value)
 	return r.CreatedAt

@@ -6,9 +6,9 @@ import (
 	"postern/store"
 )
 
-// CancelLane ends up to limit pending deliveries of a lane, the oldest first,
-// as CANCELLED with the reason. more tells that some are left. Batch events
-// that wait in the outbox stay.
+// CancelLane ends up to limit pending deliveries of a lane, oldest first, as CANCELLED with
+// the reason. more reports whether some are left. Batch events that wait in the outbox are
+// not cancelled.
 func (l *Ledger) CancelLane(tx *store.Tx, lane Lane, reason string, limit int) (ended []Ended, more bool, err error) {
 	for done := 0; done < limit; {
 		first, err := headsAfter(tx, lane, 0, limit-done)
@@ -29,8 +29,8 @@ func (l *Ledger) CancelLane(tx *store.Tx, lane Lane, reason string, limit int) (
 	return ended, len(first) > 0, err
 }
 
-// cancel ends the head of a line. known is false when its record cannot be read
-// or was not pending: it is out of the indexes all the same.
+// cancel ends the head of a line. known is false if its record cannot be read or was not
+// pending; cancel removes the delivery from the indexes in any case.
 func (l *Ledger) cancel(tx *store.Tx, p place, reason string) (ended Ended, known bool, err error) {
 	old, found, err := getRecord(tx, p.record)
 	if err != nil && !errors.Is(err, store.ErrDamaged) {

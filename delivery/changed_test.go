@@ -10,8 +10,8 @@ import (
 	"postern/store"
 )
 
-// TestEveryRecordThatIsNewOrOtherThanBeforeIsToldAfterItsCommit, by either flow, and its
-// row is in the file by then.
+// TestEveryRecordThatIsNewOrOtherThanBeforeIsToldAfterItsCommit covers both flows. By then the
+// row of the record is in the file.
 func TestEveryRecordThatIsNewOrOtherThanBeforeIsToldAfterItsCommit(t *testing.T) {
 	var mu sync.Mutex
 	var told []Changed
@@ -20,7 +20,7 @@ func TestEveryRecordThatIsNewOrOtherThanBeforeIsToldAfterItsCommit(t *testing.T)
 		mu.Lock()
 		defer mu.Unlock()
 		told = append(told, all...)
-		for _, c := range all { // who is told may not read; this test sees by it that the commit is over
+		for _, c := range all { // Changed must not read the store; the test does, to see that the commit is over
 			if rows, err := r.l.Rows([]uint64{c.ID}); err != nil || len(rows) != 1 {
 				t.Errorf("told of %d, which is not in the file: %v", c.ID, err)
 			}

@@ -66,8 +66,8 @@ func TestWrongClockExpiresNoDelivery(t *testing.T) {
 	}
 }
 
-// TestCheckAsksNoClockWhatIsOver holds a file against its rules whose clock was years ahead: what is over there
-// is not by the clock of the check. A row that is missing is found all the same.
+// TestCheckAsksNoClockWhatIsOver checks a file whose clock was years ahead: what has expired
+// there has not by the clock of the check. The check still finds a missing row.
 func TestCheckAsksNoClockWhatIsOver(t *testing.T) {
 	r := newRig(t, Config{Log: true})
 	if err := r.s.Close(); err != nil {

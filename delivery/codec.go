@@ -10,9 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Values begin with the version of their layout. Whatever is of a fixed size
-// comes first, so that the record of a delivery does not grow, and move its
-// neighbours, by an attempt that was accepted.
+// Values begin with the version of their layout. Parts of a fixed size come first, so that an
+// accepted attempt does not make the record grow and move its neighbours.
 const layout = 1
 
 var (
@@ -45,7 +44,7 @@ func (w *writer) text(s string) {
 	w.raw = append(w.raw, s...)
 }
 
-// name writes a text that is mostly a UUID, which takes 17 bytes then.
+// name writes a text that is usually a UUID, which takes 17 bytes.
 func (w *writer) name(s string) {
 	if len(s) == 36 && strings.ToLower(s) == s {
 		if id, err := uuid.Parse(s); err == nil {
@@ -58,7 +57,7 @@ func (w *writer) name(s string) {
 	w.raw = append(w.raw, s...)
 }
 
-// reader takes the parts from a value. After an error all are zero.
+// reader reads the parts of a value. After an error it returns zero values.
 type reader struct {
 	raw []byte
 	err error
@@ -161,7 +160,7 @@ func (r *reader) fail(err error) {
 	}
 }
 
-// millis is a time as the file has it; zero and what was before 1970 are 0.
+// millis returns a time as the file stores it; zero and times before 1970 are 0.
 func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

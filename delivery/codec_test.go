@@ -36,7 +36,7 @@ func TestARecordIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-// TestAnAcceptedAttemptDoesNotGrowARecord: pages that are full stay as they are.
+// TestAnAcceptedAttemptDoesNotGrowARecord, so that full pages do not change.
 func TestAnAcceptedAttemptDoesNotGrowARecord(t *testing.T) {
 	r := fullRecord()
 	r.Former, r.Attempts, r.LastError, r.Answer, r.LastStatus, r.LastAttemptAt = "", 0, "", "", 0, time.Time{}

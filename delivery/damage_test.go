@@ -12,9 +12,9 @@ import (
 	"postern/store"
 )
 
-// TestDamagedRecordsCostOnlyThemselves: with any of the rows of this package
-// damaged, what still can be read is where it belongs, goes on, and keeps its
-// order; what waited behind a delivery that is lost does not wait for ever.
+// TestDamagedRecordsCostOnlyThemselves: with any row of this package damaged, the readable
+// deliveries are where they belong, continue, and keep their order. Deliveries behind a lost
+// one do not wait forever.
 func TestDamagedRecordsCostOnlyThemselves(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestDamagedRecordsCostOnlyThemselves(t *testing.T) {
 	}
 }
 
-// damage closes the file, spoils some rows of each bucket, and opens it again.
+// damage closes the file, damages some rows of each bucket, and opens it again.
 func (m *model) damage() {
 	m.t.Helper()
 	var patterns [][]byte
@@ -63,7 +63,7 @@ func (m *model) damage() {
 	}
 }
 
-// lose takes what a damaged row stood for out of the model.
+// lose removes the delivery of a damaged row from the model.
 func (m *model) lose(bucket string, key []byte) {
 	switch bucket {
 	case records:
@@ -73,14 +73,14 @@ func (m *model) lose(bucket string, key []byte) {
 	}
 }
 
-// sealed is a row as it lies in the file.
+// sealed is a row as it is stored in the file.
 func sealed(key, value []byte) []byte {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	raw := binary.BigEndian.AppendUint32(bytes.Clone(key), crc32.Update(crc32.Checksum(key, table), table, value))
 	return append(raw, value...)
 }
 
-// spoil flips bits of the checksums of rows, more than could be put right.
+// spoil flips bits of the checksums of rows, too many to be corrected.
 func spoil(t testing.TB, path string, rows [][]byte) {
 	t.Helper()
 	raw, err := os.ReadFile(path)

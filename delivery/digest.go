@@ -7,28 +7,28 @@ import (
 	"postern/store"
 )
 
-// The digest holds what filters ask for of every record, in blocks of
+// The digest holds the fields of every record that filters use, in blocks of
 // blockRows rows for as many consecutive ids, two blocks to a page of the file.
-// A list of any filter goes through all of it, some milliseconds a million
+// A list with any filter scans all of it, in some milliseconds per million
 // records, and reads the records that it shows. A block is always written in
-// the commit that writes its records; one that is damaged is made of them anew.
+// the commit that writes its records; a damaged block is rebuilt from them.
 //
-// A block is the first words of its rows, then their second ones and so on,
-// little-endian: most rows are passed over by the first.
+// A block holds the first words of its rows, then the second ones and so on,
+// little-endian: the first word is enough to rule out most rows.
 const (
 	blockRows = 50
 	column    = 8 * blockRows
 	blockSize = 5 * column
 )
 
-// maxID is beyond all ids.
+// maxID is greater than every id.
 const maxID = 1 << 62
 
 func blockOf(id uint64) uint64    { return id / blockRows }
 func blockKey(no uint64) []byte   { return store.Key(no) }
 func firstOf(block uint64) uint64 { return block * blockRows }
 
-// block is the rows of firstOf(no) and those that follow.
+// block holds the rows of firstOf(no) and those that follow.
 type block []byte
 
 func (b block) word(col, i int) uint64 { return binary.LittleEndian.Uint64(b[col*column+8*i:]) }
@@ -54,8 +54,8 @@ func (b block) empty() bool {
 	return true
 }
 
-// edit changes rows, which may be those of many blocks, in the order of their ids:
-// one that is followed by others of its block costs little.
+// edit changes rows, of one or many blocks, in the order of their ids. Successive changes to
+// one block cost little.
 func (k hashKey) edit(tx *store.Tx, rows []digestChange) error {
 	var b block
 	for i, c := range rows {
@@ -80,7 +80,7 @@ func (k hashKey) edit(tx *store.Tx, rows []digestChange) error {
 	return nil
 }
 
-// block is a copy of a block, made of the records when it is damaged.
+// block returns a copy of a block, rebuilt from the records if it is damaged.
 func (k hashKey) block(tx *store.Tx, no uint64) (block, error) {
 	raw, err := tx.Get(digests, blockKey(no))
 	switch {
@@ -99,7 +99,7 @@ func putBlock(tx *store.Tx, no uint64, b block) error {
 	return tx.Put(digests, blockKey(no), b)
 }
 
-// rebuilt is a block made of its records.
+// rebuilt returns a block made from its records.
 func (k hashKey) rebuilt(tx *store.Tx, no uint64) (block, error) {
 	b := make(block, blockSize)
 	err := eachRecord(tx, firstOf(no), firstOf(no+1), func(r Record) error {
@@ -115,7 +115,7 @@ type idRange struct{ first, last uint64 }
 
 var allIDs = idRange{0, maxID}
 
-// stretch is rows of a block: those from i to before j.
+// stretch is the rows of a block from i to before j.
 type stretch struct {
 	block
 	first uint64 // id of the first row of the block
@@ -126,12 +126,12 @@ type stretch struct {
 func (s stretch) asked() uint64 { return (1<<s.j - 1) &^ (1<<s.i - 1) }
 
 // scan calls fn for the blocks of a range of ids, and returns the numbers of those
-// that are damaged and were made of records. What fn gets must not be kept.
+// that are damaged and were rebuilt from records. fn must not keep its argument.
 //
-// Unless it is asked to verify, it does not look at checksums, which take longer
-// than all the rest: that is done at each start or behind it, when a block is written, and
-// when what is past its life is looked for. Who shows a record holds it against
-// the filter again.
+// Unless it is asked to verify, scan skips checksums, which take longer than the
+// rest. They are verified at or after each start, when a block is written, and when
+// expired records are searched. A caller that shows a record matches it against the
+// filter again.
 func (k hashKey) scan(tx *store.Tx, in idRange, reverse, verify bool, fn func(stretch) (bool, error)) (damaged []uint64, err error) {
 	if err := settleShared(tx); err != nil || in.last <= in.first {
 		return nil, err
@@ -171,7 +171,7 @@ func (k hashKey) scan(tx *store.Tx, in idRange, reverse, verify bool, fn func(st
 	return damaged, err
 }
 
-// idOf is the number that a key is.
+// idOf returns the number that a key encodes.
 func idOf(key []byte) (id uint64, ok bool) {
 	if len(key) != 8 {
 		return 0, false

@@ -9,9 +9,8 @@ import (
 	"postern/store"
 )
 
-// leftDigest is what an orderly stop leaves of the digest: that it has a row for each
-// record, that the numbers by state are those of its rows, and that nothing is pending in
-// memory only.
+// leftDigest is what an orderly stop records of the digest: it has a row for each record, the
+// numbers by state match its rows, and nothing is pending in memory only.
 const leftDigest = "delivery digest"
 
 var digestOf = []string{records, digests, logs}
@@ -23,19 +22,20 @@ func (l *Ledger) leaveDigest() []byte {
 	return nil
 }
 
-// settled reports whether the file has the end of every delivery that it has as pending in
-// memory.
+// settled reports whether the file has the end of every delivery that it records as pending
+// in memory.
 func (b *behind) settled() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.stored == 0
 }
 
-// readStep is how many blocks of the digest one read goes through: 1 MB.
+// readStep is the number of blocks of the digest that one read covers: 1 MB.
 const readStep = 500
 
-// readDigest verifies the digest of a file that the start did not read, makes damaged blocks
-// anew, and has the system hold it in memory for the first list. It rests as long as it reads.
+// readDigest verifies the digest of a file that the start did not read, rebuilds damaged
+// blocks, and so brings it into the system's page cache for the first list. It pauses after
+// each read for as long as the read took.
 func (l *Ledger) readDigest(ctx context.Context) {
 	for from := uint64(0); ctx.Err() == nil; {
 		began := time.Now()
@@ -59,7 +59,7 @@ func (l *Ledger) readDigest(ctx context.Context) {
 	}
 }
 
-// verifyFrom looks at readStep blocks. next is the one to go on with, 0 for none.
+// verifyFrom verifies readStep blocks. next is the block to continue with, 0 at the end.
 func (l *Ledger) verifyFrom(from uint64) (next uint64, damaged []uint64, err error) {
 	err = l.store.View(func(tx *store.Tx) error {
 		seen := 0

@@ -21,7 +21,7 @@ func newLargeRig(t *testing.T) *rig {
 	return r
 }
 
-// stopped is a log of ten blocks behind an orderly stop, opened again.
+// stopped is a log of ten blocks, opened again after an orderly stop.
 func (r *rig) stopped() (ids []uint64) {
 	r.t.Helper()
 	ids = r.failed(1, 10*blockRows)
@@ -42,7 +42,7 @@ func TestAStartAfterAStopReadsNoDigest(t *testing.T) {
 	}
 }
 
-// TestWhatAStopCouldNotEndIsDropped: it waits in no memory any more.
+// TestWhatAStopCouldNotEndIsDropped: no memory holds it any more.
 func TestWhatAStopCouldNotEndIsDropped(t *testing.T) {
 	r := newLargeRig(t)
 	hanging, ended := r.l.Queued(notice(1), oldWay()), r.l.Queued(notice(1), oldWay())
@@ -61,7 +61,7 @@ func TestWhatAStopCouldNotEndIsDropped(t *testing.T) {
 	}
 }
 
-// TestDamageOfAnUnreadDigestIsFoundBehindTheStart, without anybody who asks for a list.
+// TestDamageOfAnUnreadDigestIsFoundBehindTheStart without a request for a list.
 func TestDamageOfAnUnreadDigestIsFoundBehindTheStart(t *testing.T) {
 	r := newLargeRig(t)
 	ids := r.stopped()
@@ -94,7 +94,7 @@ func TestDamageOfAnUnreadDigestIsFoundBehindTheStart(t *testing.T) {
 	}
 }
 
-// spoilInPlace flips bits of a row in a file that is open.
+// spoilInPlace flips bits of a row in an open file.
 func spoilInPlace(t *testing.T, path string, row []byte) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)

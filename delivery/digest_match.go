@@ -12,7 +12,7 @@ import (
 	"postern/store"
 )
 
-// selection is a filter with what only replays and a log that is off ask for.
+// selection is a filter with further conditions that only replays and a disabled log use.
 type selection struct {
 	Filter
 	events  []event.Kind // one of them; none: all
@@ -21,8 +21,8 @@ type selection struct {
 	nothing bool         // no record at all
 }
 
-// match is a selection as the digest knows it: one comparison of the first word
-// of a row, one look into a table, and what is left for the few that pass.
+// match is a selection in terms of the digest: one comparison of the first word
+// of a row, one table lookup, and further conditions for the few rows that pass.
 type match struct {
 	mask, want uint64         // of the first word
 	allowed    [1 << 11]uint8 // 1: by state and target, five bits, and event, six
@@ -64,7 +64,7 @@ func (k hashKey) match(s selection) *match {
 	return m
 }
 
-// allow makes the table of states, targets and events.
+// allow builds the table of states, targets and events.
 func (m *match) allow(s selection) {
 	for _, target := range []event.Target{event.TargetWebhook, event.TargetGlobal, event.TargetEndpoint} {
 		if s.Target != "" && s.Target != target || s.NoGlobal && target == event.TargetGlobal {
@@ -83,8 +83,8 @@ func (m *match) allow(s selection) {
 	}
 }
 
-// rows counts the rows that match. While fn is not nil it is called for each of
-// them, and tells whether it wants to hear of the next one.
+// rows counts the rows that match. It calls fn for each of them until fn returns false; a nil
+// fn is not called.
 func (m *match) rows(in stretch, reverse bool, fn func(id uint64) (bool, error)) (n int, err error) {
 	hits := m.hits(in)
 	n = bits.OnesCount64(hits)
@@ -105,9 +105,9 @@ func (m *match) rows(in stretch, reverse bool, fn func(id uint64) (bool, error))
 	return n, nil
 }
 
-// hits has a bit for each row that matches. It goes column by column, and only as
-// long as there is a row left. Where rows differ as they like, nothing branches on
-// what they hold: a wrong guess of the processor costs more than all the rest.
+// hits has a bit for each row that matches. It scans column by column and stops when no row
+// is left. Where values vary at random, it does not branch on them: a mispredicted branch
+// costs more than the rest.
 func (m *match) hits(in stretch) (hits uint64) {
 	heads, mask, want, allowed := in.column(0), m.mask, m.want, &m.allowed
 	for i := blockRows - 1; i >= 0; i-- {
@@ -131,7 +131,7 @@ func (m *match) hits(in stretch) (hits uint64) {
 	return hits
 }
 
-// named has a bit for each row with one of the hashes that are asked for.
+// named has a bit for each row with one of the requested hashes.
 func (m *match) named(in stretch) (hits uint64) {
 	ids, chats := in.column(3), in.column(4)
 	for i := range blockRows {
@@ -179,8 +179,8 @@ func (m *match) led(in stretch, endpoint uint32) (hits uint64) {
 	return hits
 }
 
-// holds looks up in a record what its row says, lest a hash that two texts share,
-// or a bit that flipped, shows what was not asked for.
+// holds verifies a match against the record itself, because two texts may share a hash and a
+// bit of the row may have flipped.
 func (s selection) holds(tx *store.Tx, r Record) bool {
 	f, made := s.Filter, r.CreatedAt
 	return (f.Instance == 0 || f.Instance == r.Instance) &&
@@ -201,7 +201,7 @@ func (s selection) named(tx *store.Tx, r Record) bool {
 	return is && r.EventID == id || r.RequestID == q || r.Chat == q || r.ChatLID == q || attemptedAs(tx, r, q)
 }
 
-// idIn is the event id that a query is, in whatever case its letters are.
+// idIn returns the event id that a query spells, in upper or lower case.
 func idIn(query string) (id uuid.UUID, is bool) {
 	if len(query) != 36 {
 		return id, false

@@ -14,13 +14,13 @@ const (
 	lostStep   = 500 // records of one commit
 )
 
-// interrupted is why a delivery of the in-memory flow has ended that nobody
-// knows of any more.
+// interrupted is the reason of a delivery of the in-memory flow that was lost with its
+// process.
 const interrupted = "the program ended before it was delivered"
 
-// openDigest makes sure that the digest has a row for each record, and ends what
-// waited in the memory of a process that was killed. Where an orderly stop left both
-// right, nothing is read: what is damaged in it is found behind the start.
+// openDigest makes sure that the digest has a row for each record, and ends the deliveries
+// that waited in the memory of a killed process. After an orderly stop it reads nothing:
+// damage to the digest is then found after the start.
 func (l *Ledger) openDigest(anew bool) error {
 	if _, l.unread = l.store.Left(leftDigest, digestOf); l.unread && !anew {
 		return nil
@@ -57,7 +57,7 @@ func (l *Ledger) openDigest(anew bool) error {
 	return nil
 }
 
-// inspection is what a look at the whole digest found.
+// inspection is the result of reading the whole digest.
 type inspection struct {
 	counts  counts
 	damaged []uint64 // blocks
@@ -93,8 +93,8 @@ func (l *Ledger) inspect() (found inspection, err error) {
 	return found, err
 }
 
-// mendDigest makes blocks anew: all, or those that are damaged or do not have the rows
-// of the records that there are.
+// mendDigest rebuilds blocks: all, or those that are damaged or whose rows do not match the
+// existing records.
 func (l *Ledger) mendDigest(all bool, damaged []uint64) (n int, err error) {
 	wrong := map[uint64]bool{}
 	for _, no := range damaged {
@@ -135,7 +135,7 @@ func (l *Ledger) mendDigest(all bool, damaged []uint64) (n int, err error) {
 	return n, nil
 }
 
-// rebuild makes some blocks of the records that they are of.
+// rebuild builds some blocks from their records.
 func (l *Ledger) rebuild(blocks []uint64) error {
 	return l.store.Update(context.Background(), func(tx *store.Tx) error {
 		for _, no := range blocks {
@@ -169,7 +169,7 @@ func (l *Ledger) dropRequests() error {
 	return nil
 }
 
-// recordMasks tells by block which ids have a record.
+// recordMasks returns, by block, which ids have a record.
 func recordMasks(tx *store.Tx) (map[uint64]uint64, error) {
 	masks := map[uint64]uint64{}
 	err := tx.Walk(records, store.Range{}, func(key []byte) (bool, error) {

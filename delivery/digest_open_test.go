@@ -11,7 +11,7 @@ import (
 	"postern/store"
 )
 
-// TestAFirstStartHasNothingToSetRight, and so warns of nothing.
+// TestAFirstStartHasNothingToSetRight and so logs no warning.
 func TestAFirstStartHasNothingToSetRight(t *testing.T) {
 	st, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), "t.db"), Buckets: Buckets(), NoSync: true, MinFree: 1})
 	if err != nil {
@@ -27,7 +27,7 @@ func TestAFirstStartHasNothingToSetRight(t *testing.T) {
 	}
 }
 
-// TestAKillWhileTheHashesAreMadeAnewLeavesNoOldOnes: the next start goes on with it,
+// TestAKillWhileTheHashesAreMadeAnewLeavesNoOldOnes: the next start continues the rebuild,
 // whichever commit was the last.
 func TestAKillWhileTheHashesAreMadeAnewLeavesNoOldOnes(t *testing.T) {
 	r := newRig(t, Config{Log: true})

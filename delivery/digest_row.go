@@ -10,9 +10,8 @@ import (
 	"postern/event"
 )
 
-// digestRow is the part of a record that filters ask for, in five words, the
-// highest bits first. What it says by a hash is looked up in the record before
-// it is shown.
+// digestRow is the part of a record that filters use, in five words, highest bits first. A
+// match by hash is verified against the record before the record is shown.
 type digestRow struct {
 	head  uint64 // instance 32, bits 16, event 6, nothing 10
 	made  uint64 // Unix milliseconds 48, upper half of the endpoint's hash 16
@@ -21,8 +20,7 @@ type digestRow struct {
 	chat  uint64 // hashes of the chat 32 and of its LID 32
 }
 
-// lifeUnit is what the time from the making of a record to its end is counted
-// in, rounded up.
+// lifeUnit is the unit, rounded up, of the time from the making of a record to its end.
 const lifeUnit = 4 * time.Second
 
 const max24 = 1<<24 - 1
@@ -73,7 +71,7 @@ func (w digestRow) madeAt() int64  { return int64(w.made >> 16) }
 func (w digestRow) lived() uint64  { return w.spent >> 16 & max24 }
 func (w digestRow) endedAt() int64 { return w.madeAt() + int64(w.lived())*lifeUnit.Milliseconds() }
 
-// next is the row of r, where it was w before, or nothing. now is the time of the
+// next returns the row of r, which may be nil. w is the row before, and now the time of the
 // change: what ends, ends then.
 func (w digestRow) next(k hashKey, r *Record, now time.Time) digestRow {
 	age := units(now.Sub(r.CreatedAt))
@@ -100,7 +98,7 @@ func (w digestRow) next(k hashKey, r *Record, now time.Time) digestRow {
 	return w
 }
 
-// restored is the row of a record of which nothing but the record is left.
+// restored returns the row of a record from the record alone.
 func restored(k hashKey, r Record, first Attempt) digestRow {
 	w := digestRow{}.next(k, &r, endedAt(r))
 	if first.Number > 0 {
@@ -109,7 +107,7 @@ func restored(k hashKey, r Record, first Attempt) digestRow {
 	return w
 }
 
-// endedAt is when a record ended, as far as it tells.
+// endedAt returns when a record ended, as far as the record states it.
 func endedAt(r Record) time.Time {
 	switch {
 	case r.State == Expired && !r.ExpiresAt.IsZero():
@@ -120,16 +118,16 @@ func endedAt(r Record) time.Time {
 	return r.CreatedAt
 }
 
-// units is an age as rows keep it.
+// units converts a duration to the unit of rows.
 func units(age time.Duration) uint64 {
 	return uint64(min(max(0, (age+lifeUnit-1)/lifeUnit), max24))
 }
 
-// hashKey is the file's own: who sends messages cannot make chats or ids that
-// look the same in the digest. It is that of SipHash.
+// hashKey is a SipHash key of this file's own. Without it, those who send messages cannot
+// make chats or ids that collide in the digest.
 type hashKey [16]byte
 
-// hash is 0 for an empty text, and for no other.
+// hash returns 0 for an empty text, and for no other.
 func (k hashKey) hash(text string) uint32 {
 	if text == "" {
 		return 0
@@ -137,7 +135,7 @@ func (k hashKey) hash(text string) uint32 {
 	return max(uint32(k.hash64(text)>>32), 1)
 }
 
-// hashID is the hash of an event's id.
+// hashID returns the hash of an event's id.
 func (k hashKey) hashID(id uuid.UUID) uint32 {
 	return max(uint32(k.sum(id[:])>>32), 1)
 }

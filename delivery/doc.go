@@ -1,81 +1,80 @@
-// Package delivery is what the file knows about webhook deliveries: the log of
-// all of them, and those that wait.
+// Package delivery keeps webhook deliveries in the data file: the log of all
+// deliveries, and those that are pending.
 //
-// # Two ways out
+// # Two flows
 //
-// An event leaves for each of its destinations on its own, as one delivery, and
-// each delivery leaves one [Record] with a line for each attempt.
+// An event goes to each of its destinations separately, as one delivery. Each
+// delivery makes one [Record] with a line for each attempt.
 //
-// The old way is memory: package dispatch queues the delivery and tries once.
-// Its record is written behind, many in one commit ([Ledger.Queued]); a
-// delivery never waits for it, and a crash may lose the last second of them.
+// The in-memory flow: package dispatch queues the delivery in memory and makes one
+// attempt. The record is written behind, many in one commit ([Ledger.Queued]). A
+// delivery never waits for its record, and a crash may lose the records of the last
+// second.
 //
-// The durable way is this file: [Ledger.Emit] writes the event, once, and a
-// pending record for each destination, in the commit that stores what the event
-// tells of. A destination is a [Lane]. What may be sent of a lane is in its due
-// index: everything, or, in a lane with an order, the first of each [Line].
-// [Ledger.Settle], [Ledger.Expire], [Ledger.CancelLane] and all else that ends
-// a delivery let the next one of the line follow in the same commit. Therefore
-// the order holds through every crash, and whoever delivers never looks at what
-// has to wait.
+// The durable flow: [Ledger.Emit] writes the event, once, and a pending record for
+// each destination, in the commit that stores the cause of the event. A destination
+// is a [Lane]. The due index of a lane holds what may be sent: all deliveries or, in
+// a lane with an order, the first of each [Line]. [Ledger.Settle], [Ledger.Expire],
+// [Ledger.CancelLane] and all other functions that end a delivery release the next
+// one of the line in the same commit. Therefore the order holds through every crash,
+// and package dispatch never reads deliveries that have to wait.
 //
 // A [Writer] writes the events of one commit about an instance: the durable ones in that
-// commit, the others after it, and it publishes all of them after the commit. What it
-// has to know of the instance, it asks an [Origin].
+// commit, the others after it. It publishes all of them after the commit. It asks an
+// [Origin] about the instance.
 //
-// Batch events are in the outbox (package outbox): their bodies, the numbers of each user,
-// and what is kept for replay. What of them is pending waits here like all else, in
-// [OutboxLane], with a record that is made in the commit of the entry and a place in the due
-// index; the commit that ends the record ends the entry. Their order is that of the outbox,
-// and of each batch one is in flight, which package dispatch sees to. Retries and replays of
-// them wait in [BatchLane]. Files of schema version 3 had a queue in the outbox, which the
-// first start takes over (adopt.go).
+// Package outbox stores the batch events: their bodies, the numbers of each user, and
+// what is kept for replay. Pending batch events wait here, in [OutboxLane]: the commit of
+// the entry also makes its record and its place in the due index, and the commit that ends
+// the record ends the entry. Their order is that of the outbox. Package dispatch ensures
+// that one event of each batch is in flight. Retries and replays of batch events wait in
+// [BatchLane]. Files of schema version 3 had a queue in the outbox; the first start takes
+// it over (adopt.go).
 //
 // # The log
 //
-// Every change of a record goes with what the log knows beside it (note.go): its
-// row of the digest, which all filters, totals and replays read; the attempt
-// before; the numbers by state and those of its replay. A list goes through the
-// digest once, some milliseconds a million records, and shows a record only
-// after it held it against the filter: hashes in a row may be shared, and their
-// key is the file's own, so that nobody who sends messages can make such.
+// Each commit that changes a record also changes what the log keeps beside it (note.go):
+// its row of the digest, which all filters, totals and replays read; the attempt before;
+// the numbers by state and those of its replay. A list scans the digest once, in some
+// milliseconds per million records. It matches a record against the filter before it
+// shows it, because rows may share a hash. The key of the hashes is this file's own, so
+// that those who send messages cannot cause collisions.
 //
-// A record ends with its delivery and stays for Config.Retention from then on,
-// the oldest going sooner when there are more than Config.MaxEntries. A replay
-// keeps the list of what it repeats and how far it is; the deliveries it makes
-// are in the commit that moves it on, its numbers change in the commits that end
-// them, so that no kill repeats or loses one.
+// A record ends with its delivery and is kept for Config.Retention from then on. If there
+// are more than Config.MaxEntries, the oldest go sooner. A replay stores the list of the
+// records that it repeats, and its progress. Its deliveries are made in the commit that
+// advances it, and its numbers change in the commits that end them, so that no kill
+// repeats or loses a delivery.
 //
-// What the in-memory flow leaves waits in memory (behind.go) for at most a second.
-// Whoever delivers holds a lock for some nanoseconds; when the file does not
-// follow, records are lost and counted. Pending ones of a process that was killed
-// are DROPPED at the next start. With the log off there is nothing of all this but
-// the digest of what waits in the file.
+// Records of the in-memory flow wait in memory (behind.go) for at most a second. The code
+// that delivers holds a lock for some nanoseconds; if the file cannot keep up, records are
+// lost and counted. Pending records of a killed process become DROPPED at the next start.
+// With the log off, only the digest of the deliveries that are pending in the file exists.
 //
 // # What must hold
 //
 //   - A record is pending and in the indexes of its lane, or neither. Exactly the
-//     first of each line, and whatever has no line, is due.
+//     first of each line, and every delivery without a line, is due.
 //   - An entry of the outbox is pending and has a pending record, or neither.
-//   - The backlog of a lane is how many records of it are pending, and their bytes.
-//   - Each that waits has an alarm in the expiry index: the one of its event, or
-//     one of its own when it was made, or made pending again, later.
-//   - An event is there as long as it is not over, and as long as a record that
-//     has its body is pending, or is kept with its body (Config.Bodies).
-//   - Each record has its row in the digest; a start that finds fewer, or other
-//     ones, makes them anew.
-//   - The numbers of an instance's events have no holes, and none is given twice;
-//     neither is the id of a record.
+//   - The backlog of a lane is the number of its pending records, and their bytes.
+//   - Each pending delivery has an alarm in the expiry index: that of its event or,
+//     if it was made or became pending again later, one of its own.
+//   - An event exists until it expires, and as long as a record with its body is
+//     pending, or is kept with its body (Config.Bodies).
+//   - Each record has its row in the digest. A start that finds missing or
+//     superfluous rows rebuilds them.
+//   - The numbers of an instance's events have no holes, and none is given twice.
+//     No record id is given twice.
 //
-// The indexes are made anew from records and events when a start finds damaged
-// rows (mend.go). A delivery whose record is damaged is out of them: it is not
-// delivered, and what waited behind it is. So is one whose event is damaged, as
-// soon as somebody tries to send it.
+// A start that finds damaged rows rebuilds the indexes from records and events
+// (mend.go). A delivery whose record is damaged is removed from the indexes: it is not
+// delivered, but those behind it are. A delivery whose event is damaged is removed when
+// it is about to be sent.
 //
 // # Buckets
 //
-// Numbers and times (Unix milliseconds) are eight bytes, big-endian; lanes are
-// as lanekey.go says.
+// Numbers and times (Unix milliseconds) are eight bytes, big-endian; lanekey.go
+// describes lanes.
 //
 //	delivery           record                        the Record
 //	delivery_attempt   record, number                an attempt before the last

@@ -17,12 +17,12 @@ import (
 	"postern/store"
 )
 
-// Emit writes an instance event, and a pending record for each destination, as
-// part of this commit, and wakes who waits for Store.Woken. Only durable destinations may
-// be given. A numbered event gets the next number of its instance, and is kept
-// until ExpiresAt, at least until the last of its deliveries is over and as long
-// as the one before it; another one as long as a delivery needs it, and with no destination not at all. Seq,
-// Sequence, CreatedAt and To are set here; a zero ID gets a new one.
+// Emit writes an instance event and a pending record for each destination as part of this
+// commit, and wakes those who wait for Store.Woken. All destinations must be durable. A
+// numbered event gets the next number of its instance. It is kept until ExpiresAt, and at
+// least until the last of its deliveries is over and as long as the event before it. An
+// event without a number is kept while a delivery needs it, and is not stored without a
+// destination. Emit sets Seq, Sequence, CreatedAt and To; a zero ID gets a new one.
 //
 // It returns the event as it is stored.
 func (l *Ledger) Emit(tx *store.Tx, e Event, numbered bool, to []event.Destination) (Event, error) {
@@ -63,8 +63,8 @@ func (l *Ledger) Emit(tx *store.Tx, e Event, numbered bool, to []event.Destinati
 	return e, errors.Join(err, tx.Put(events, store.Key(e.Seq), encodeEvent(e)))
 }
 
-// address makes the records of an event. It returns the times at which the
-// event or one of them is over.
+// address makes the records of an event. It returns the times at which the event and its
+// records expire.
 func (l *Ledger) address(tx *store.Tx, e *Event, to []event.Destination) (map[time.Time]bool, error) {
 	e.To = make([]Addressee, 0, len(to))
 	ends := map[time.Time]bool{}
@@ -92,7 +92,7 @@ func (l *Ledger) address(tx *store.Tx, e *Event, to []event.Destination) (map[ti
 	return ends, nil
 }
 
-// recordFor is the record of a delivery of e that is made at the given steady time.
+// recordFor returns the record of a delivery of e that is made at the given steady time.
 func (e Event) recordFor(d event.Destination, made time.Time) Record {
 	if d.MaxAge <= 0 {
 		d.MaxAge = DefaultMaxAge
@@ -111,8 +111,8 @@ func (e Event) recordFor(d event.Destination, made time.Time) Record {
 	return r
 }
 
-// ShownURL is a URL as the log shows it: scheme, host, port and path; empty when it is
-// none. It remembers the few to which most deliveries go.
+// ShownURL returns a URL as the log shows it: scheme, host, port and path, or "" for a text
+// that is no URL. It caches the few URLs to which most deliveries go.
 func ShownURL(raw string) string {
 	shown.RLock()
 	url, known := shown.of[raw]
@@ -129,7 +129,7 @@ func ShownURL(raw string) string {
 	return url
 }
 
-// shown are URLs that were shown lately, maxShown at most.
+// shown caches recently shown URLs, maxShown at most.
 var shown = struct {
 	sync.RWMutex
 	of map[string]string
@@ -145,9 +145,9 @@ func shownURL(raw string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
 }
 
-// lineFor is where a new event waits for a destination. A chat is known by its
-// phone, its LID or both, and the first may become the second while events
-// wait: what concerns it waits where others do.
+// lineFor returns the line in which a new event waits for a destination. A chat is known by
+// its phone, its LID or both, and the phone may be replaced by the LID while events wait: a
+// new event joins the line in which events of the same chat already wait.
 func lineFor(tx *store.Tx, e Event, d event.Destination) (Line, error) {
 	switch d.Order {
 	case event.OrderInstance:
@@ -176,15 +176,14 @@ func lineFor(tx *store.Tx, e Event, d event.Destination) (Line, error) {
 	return line, err
 }
 
-// lineOfChat is a number for the line. Two lines that share one lose speed, and
-// nothing else.
+// lineOfChat returns the number of a line. If two lines share a number, they only lose speed.
 func lineOfChat(instance int64, order, chat string) Line {
 	h := fnv.New64a()
 	_, _ = fmt.Fprintf(h, "%s\x00%d\x00%s", order, instance, chat)
 	return Line(max(h.Sum64(), 1))
 }
 
-// nextIDs gives n consecutive ids of new records and returns the first.
+// nextIDs reserves n consecutive ids for new records and returns the first.
 func (l *Ledger) nextIDs(n int) (first uint64) { return l.ids.Add(uint64(n)) - uint64(n) + 1 }
 
 func later(a, b time.Time) time.Time {
@@ -216,8 +215,7 @@ func batchRecord(e outbox.Entry, url string) Record {
 }
 
 // BatchEventID returns the id of a batch event: the webhook-id of all attempts
-// to deliver it. It follows from the event's owner and number, which no other
-// event has.
+// to deliver it. It is derived from the event's owner and number, which are unique.
 func BatchEventID(e outbox.Entry) uuid.UUID {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64(e.Owner[:], e.OwnerSeq))
 	id := uuid.UUID(sum[:16])

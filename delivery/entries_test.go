@@ -38,8 +38,8 @@ func entriesFile(t *testing.T) *rig {
 // name is what faults call a record of the file.
 func name(bucket string, key []byte) string { return fmt.Sprintf("%s/%x", bucket, key) }
 
-// TestCheckReportsEachMissingRecordOfTheOutbox takes one record after the other
-// away, of the outbox and of its lane. Of most, another one tells.
+// TestCheckReportsEachMissingRecordOfTheOutbox removes one record after the other from the
+// outbox and its lane. Most are referred to by another record.
 func TestCheckReportsEachMissingRecordOfTheOutbox(t *testing.T) {
 	r := entriesFile(t)
 	for _, bucket := range []string{outbox.EntryBucket, outbox.StateBucket, "outbox_owner", "outbox_replay", "outbox_batch", dues, records} {
@@ -76,7 +76,7 @@ func TestCheckReportsEachMissingRecordOfTheOutbox(t *testing.T) {
 	r.whole("with all of it again")
 }
 
-// TestARepairOfTheOutbox makes what is missing and removes orphans. An entry without its
+// TestARepairOfTheOutbox makes missing records and removes orphans. An entry without its
 // record, or without its place in the lane, is delivered again.
 func TestARepairOfTheOutbox(t *testing.T) {
 	r := entriesFile(t)
@@ -127,7 +127,7 @@ func TestARepairOfTheOutbox(t *testing.T) {
 	}
 }
 
-// TestAnEntryWhoseRecordIsDamagedIsDeliveredStill by another record.
+// TestAnEntryWhoseRecordIsDamagedIsDeliveredStill by a new record.
 func TestAnEntryWhoseRecordIsDamagedIsDeliveredStill(t *testing.T) {
 	r := entriesFile(t)
 	damaged := r.entry(1).Record
@@ -155,8 +155,8 @@ func (r *rig) renewed(seq uint64) (record uint64, err error) {
 	return record, err
 }
 
-// TestAStartMakesDamagedRecordsOfEntriesAnew, and their places in the lane: nothing that is
-// pending is lost for a flipped bit.
+// TestAStartMakesDamagedRecordsOfEntriesAnew, and their places in the lane: a flipped bit
+// loses no pending entry.
 func TestAStartMakesDamagedRecordsOfEntriesAnew(t *testing.T) {
 	for _, bucket := range []string{records, dues} {
 		r := entriesFile(t)

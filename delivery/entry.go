@@ -8,13 +8,13 @@ import (
 	"postern/event"
 )
 
-// Entry is a delivery of the in-memory flow on its way into the log. A nil one
+// Entry is a delivery of the in-memory flow on its way into the log. A nil Entry
 // is valid and does nothing.
 type Entry struct {
 	ledger *Ledger
 	id     uint64
 	made   time.Time
-	notice event.Notice // its body is let go of as soon as it is known not to be kept
+	notice event.Notice // its body is released once it is known not to be kept
 	to     Lane
 	url    string
 	shown  string // the URL as the log shows it, once it is being written
@@ -27,8 +27,8 @@ type Entry struct {
 	stored  bool // a record of it is in the file, or is being written
 }
 
-// Queued notes that a delivery waits in memory. It never blocks, and returns
-// nil when the log is off or cannot follow.
+// Queued notes that a delivery waits in memory. It never blocks. It returns nil if the log is
+// off or cannot keep up.
 func (l *Ledger) Queued(n event.Notice, to event.Destination) *Entry {
 	if !l.cfg.Log {
 		return nil
@@ -44,7 +44,7 @@ func (l *Ledger) Queued(n event.Notice, to event.Destination) *Entry {
 	return e
 }
 
-// Done notes how it ended: after its attempt, or without one as Dropped or
+// Done notes the end of the delivery: after its attempt, or without an attempt as Dropped or
 // Cancelled, with the reason as the attempt's error.
 func (e *Entry) Done(state State, a Attempt) {
 	if e == nil {
@@ -54,15 +54,15 @@ func (e *Entry) Done(state State, a Attempt) {
 	e.ledger.behind.done(e, state, a, e.ledger.cfg.wantsBody(state))
 }
 
-// Withhold cancels a delivery that waits: it is a credential, and its destination is
-// another now. Its body is not kept.
+// Withhold cancels a waiting delivery of a credential whose destination has changed. Its body
+// is not kept.
 func (e *Entry) Withhold() {
 	if e != nil {
 		e.ledger.behind.done(e, Cancelled, Attempt{Error: ReasonChanged}, false)
 	}
 }
 
-// record is what the file is to have of an entry.
+// record returns the record of an entry for the file.
 func (e writing) record() Record {
 	r := Record{
 		ID: e.id, EventID: e.notice.ID, Event: e.notice.Kind, Lane: e.to, Instance: e.notice.InstanceID, Name: e.notice.InstanceName,
@@ -75,7 +75,7 @@ func (e writing) record() Record {
 	return r.after(e.state, e.attempt)
 }
 
-// after is r once it ended by what a tells: an attempt, or why there was none.
+// after returns r after it ended with a, which holds an attempt or the reason why there was none.
 func (r Record) after(state State, a Attempt) Record {
 	r.State, r.LastError = state, a.Error
 	if state == Dropped || state == Cancelled {
@@ -92,8 +92,8 @@ func (r Record) after(state State, a Attempt) Record {
 	return r
 }
 
-// CutAnswer is as much of an answer as the log keeps, as text: what is no UTF-8
-// is replaced, and no character is cut in two.
+// CutAnswer returns as much of an answer as the log keeps, as text: it replaces invalid UTF-8
+// and does not cut a character in two.
 func CutAnswer(answer string) string {
 	answer = strings.ToValidUTF8(answer[:min(len(answer), MaxAnswer)], "\uFFFD")
 	if len(answer) <= MaxAnswer {

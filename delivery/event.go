@@ -20,21 +20,21 @@ type Event struct {
 	About     event.About
 	Sequence  uint64 // among the numbered events of the instance, from 1 without holes; 0: not numbered
 	CreatedAt time.Time
-	ExpiresAt time.Time // in steady time: until then it can be read by its number, and is kept
+	ExpiresAt time.Time // in steady time: until then the event is kept and can be read by its number
 	Body      []byte    // the final envelope
 	To        []Addressee
 }
 
-// Addressee is a destination that an event was written for, as it was in that
+// Addressee is a destination that an event was written for, as it was configured in that
 // commit.
 type Addressee struct {
 	Lane Lane
 	Due  Due
-	Head bool // it may be sent at once; else it waits for others of its line
+	Head bool // it may be sent at once; otherwise it waits for others of its line
 }
 
-// First returns the first of the event's records, 0 when it has none. Those of
-// one event have consecutive ids.
+// First returns the id of the event's first record, 0 if it has none. The records of one event
+// have consecutive ids.
 func (e Event) First() uint64 {
 	if len(e.To) == 0 {
 		return 0

@@ -8,8 +8,8 @@ import (
 	"postern/store"
 )
 
-// Rows of the expiry index: of an event, for all that was written with it, and
-// of a record that was made, or is pending again, later.
+// Rows of the expiry index: of an event, for all records written with it, and of a record
+// that was made, or became pending again, later.
 const (
 	expiryEvent  = byte('e')
 	expiryRecord = byte('r')
@@ -27,7 +27,7 @@ type expiry struct {
 
 func (e expiry) key() []byte { return store.Key(uint64(millis(e.at)), e.tag, e.id) }
 
-// firstExpiries returns up to limit rows in order.
+// firstExpiries returns the first rows, up to limit, in order.
 func firstExpiries(tx *store.Tx, limit int) (rows []expiry, err error) {
 	err = tx.Walk(expiries, store.Range{}, func(k []byte) (bool, error) {
 		if len(k) == 17 {
@@ -38,12 +38,12 @@ func firstExpiries(tx *store.Tx, limit int) (rows []expiry, err error) {
 	return rows, err
 }
 
-// Expire ends pending deliveries whose time is over by now, and removes stored
-// events that nobody needs any more; about limit of both together, in small
-// steps. One that is in flight ends as well, since its outcome may never come;
-// Settle notes that outcome all the same, and an accepted one is delivered. next is
-// when to call again: zero when nothing waits for its end, not after now when
-// there is more to do. What is emitted later ends by its own ExpiresAt.
+// Expire ends pending deliveries that have expired by now and removes stored events that are
+// no longer needed, about limit of both together, in small steps. A delivery in flight
+// ends as well, because its outcome may never come; Settle still notes a late outcome, and
+// an accepted delivery then is DELIVERED. next is the time of the next call: zero if nothing
+// is left to expire, not after now if there is more to do. It ignores what is emitted later,
+// which ends by its own ExpiresAt.
 func (l *Ledger) Expire(tx *store.Tx, now time.Time, limit int) (ended []Ended, next time.Time, err error) {
 	rows, err := firstExpiries(tx, limit+1)
 	if err != nil {
@@ -76,7 +76,7 @@ type expiring struct {
 	ended []Ended
 }
 
-// event ends what was written with an event, and the event.
+// event ends the deliveries that were written with an event, and removes the event.
 func (x *expiring) event(seq uint64) error {
 	e, found, err := getEvent(x.tx, seq)
 	if err != nil || !found {
@@ -90,7 +90,7 @@ func (x *expiring) event(seq uint64) error {
 	if x.now.Before(e.ExpiresAt) {
 		return nil
 	}
-	if e.Sequence != 0 { // it is over by both, or by neither, whichever of its alarms this is
+	if e.Sequence != 0 { // both or neither has expired, whichever of its alarms this is
 		alarm := expiry{e.ExpiresAt, expiryEvent, e.Seq}
 		if err := errors.Join(x.tx.Delete(positions, e.positionKey()), x.tx.Delete(expiries, alarm.key())); err != nil {
 			return err

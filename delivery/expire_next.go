@@ -7,8 +7,8 @@ import (
 	"postern/store"
 )
 
-// ExpiryAfter returns when the first delivery, or stored event, whose time is not
-// over at now comes to its end, zero when there is none.
+// ExpiryAfter returns when the first delivery or stored event expires that has not expired at
+// now; zero if there is none.
 func ExpiryAfter(tx *store.Tx, now time.Time) (at time.Time, err error) {
 	from := store.Key(uint64(max(0, now.UnixMilli())) + 1)
 	err = tx.Walk(expiries, store.Range{From: from}, func(k []byte) (bool, error) {

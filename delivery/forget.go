@@ -8,17 +8,15 @@ import (
 	"postern/store"
 )
 
-// ForgetInstance has everything of an instance removed: its events, records,
-// bodies and replays. It costs the same whatever there is; Start's goroutine
-// removes it in small steps, after a crash too. The instance must not emit any
-// more.
+// ForgetInstance marks everything of an instance for removal: its events, records, bodies and
+// replays. Its cost does not depend on their number; Start's goroutine removes them in small
+// steps, also after a crash. The instance must not emit any more.
 func (l *Ledger) ForgetInstance(tx *store.Tx, instance int64) error {
 	l.kick()
 	return tx.Put(forgets, store.Key(instance), nil)
 }
 
-// forgotten returns the first instance of which something is to be removed, 0
-// when there is none.
+// forgotten returns the first instance with something left to remove, 0 if there is none.
 func forgotten(tx *store.Tx) (instance int64, err error) {
 	err = tx.Walk(forgets, store.Range{}, func(k []byte) (bool, error) {
 		if len(k) == 8 {
@@ -29,8 +27,8 @@ func forgotten(tx *store.Tx) (instance int64, err error) {
 	return instance, err
 }
 
-// sweepInstance removes about limit things of a deleted instance, and forgets
-// it once there is none.
+// sweepInstance removes about limit things of a deleted instance, and removes its mark once
+// nothing is left.
 func (l *Ledger) sweepInstance(tx *store.Tx, instance int64, limit int) error {
 	for _, sweep := range []func(*store.Tx, int64, int) (bool, error){l.sweepWaiting, l.sweepEvents, l.forgetLogged} {
 		if some, err := sweep(tx, instance, limit); err != nil || some {
@@ -40,7 +38,7 @@ func (l *Ledger) sweepInstance(tx *store.Tx, instance int64, limit int) error {
 	return errors.Join(tx.Delete(newest, store.Key(instance)), tx.Delete(forgets, store.Key(instance)))
 }
 
-// sweepWaiting removes what waits: the heads, whose followers become heads.
+// sweepWaiting removes pending deliveries: the heads, whose followers become heads.
 func (l *Ledger) sweepWaiting(tx *store.Tx, instance int64, limit int) (some bool, err error) {
 	var first []place
 	err = tx.Walk(heads, store.Range{Prefix: store.Key(instance)}, func(k []byte) (bool, error) {
@@ -72,8 +70,7 @@ func (l *Ledger) sweepOne(tx *store.Tx, p place) error {
 	return l.dropRecord(tx, old)
 }
 
-// sweepEvents removes stored events with the records that were written with
-// them.
+// sweepEvents removes stored events with the records that were written with them.
 func (l *Ledger) sweepEvents(tx *store.Tx, instance int64, limit int) (some bool, err error) {
 	var keys [][]byte
 	err = tx.Walk(positions, store.Range{Prefix: store.Key(instance)}, func(k []byte) (bool, error) {
@@ -99,7 +96,7 @@ func (l *Ledger) sweepEvent(tx *store.Tx, seq uint64) error {
 		return err
 	}
 	if !found {
-		return tx.Delete(events, store.Key(seq)) // damaged: nobody knows whose records it had
+		return tx.Delete(events, store.Key(seq)) // damaged: the owners of its records are unknown
 	}
 	for _, a := range e.To {
 		r, known, err := getRecord(tx, a.Due.Record)

@@ -7,15 +7,15 @@ import (
 	"postern/store"
 )
 
-// A deleted instance may have deliveries in memory still, whose records must not
-// be written any more. So its mark in delivery_log stays until the next start,
-// with which the memory is gone; until it is swept it holds where to go on.
+// A deleted instance may still have deliveries in memory, whose records must no longer be
+// written. So its mark in delivery_log stays until the next start, when that memory is gone.
+// During the sweep the mark holds the place to continue from.
 
 var gonePrefix = []byte("gone")
 
 func goneKey(instance int64) []byte { return store.Key(gonePrefix, instance) }
 
-// isGone reports whether an instance was deleted; known remembers it.
+// isGone reports whether an instance was deleted; known caches it.
 func isGone(tx *store.Tx, instance int64, known map[int64]bool) bool {
 	gone, looked := known[instance]
 	if !looked {
@@ -25,8 +25,8 @@ func isGone(tx *store.Tx, instance int64, known map[int64]bool) bool {
 	return gone
 }
 
-// forgetLogged removes up to limit records of a deleted instance that are in no
-// index of a lane, and its replays. more tells that some may be left.
+// forgetLogged removes up to limit records of a deleted instance that are in no index of a
+// lane, and its replays. more reports whether some may be left.
 func (l *Ledger) forgetLogged(tx *store.Tx, instance int64, limit int) (more bool, err error) {
 	raw, err := tx.Get(logs, goneKey(instance))
 	if err = ignoreDamage(err); err != nil {
@@ -51,8 +51,8 @@ func (l *Ledger) forgetLogged(tx *store.Tx, instance int64, limit int) (more boo
 	return false, l.forgetReplays(tx, instance)
 }
 
-// recordsOf returns some records of an instance from an id on, and where to go
-// on: maxID at the end.
+// recordsOf returns some records of an instance from an id on, and the id to continue with:
+// maxID at the end.
 func (l *Ledger) recordsOf(tx *store.Tx, instance int64, from uint64, limit int) (found []uint64, next uint64, err error) {
 	m, seen := l.key.match(selection{Filter: Filter{Instance: instance}}), 0
 	next = maxID
@@ -74,8 +74,8 @@ func (l *Ledger) recordsOf(tx *store.Tx, instance int64, from uint64, limit int)
 	return found, next, err
 }
 
-// forgetOne removes a record that is in no index. One that is, as can only be
-// when the indexes were damaged, goes when its time is over.
+// forgetOne removes a record that is in no index. A record that still is in one, which only
+// damaged indexes can cause, goes when it expires.
 func (l *Ledger) forgetOne(tx *store.Tx, instance int64, id uint64) error {
 	r, found, err := getRecord(tx, id)
 	switch {

@@ -10,7 +10,7 @@ import (
 	"postern/store"
 )
 
-// place is what the indexes know of a pending delivery.
+// place is what the indexes hold of a pending delivery.
 type place struct {
 	lane     Lane
 	instance int64 // whose share of the lane it belongs to
@@ -23,7 +23,7 @@ type place struct {
 	outbox uint64    // sequence of the entry, in OutboxLane
 }
 
-// onceMark is set beside the bytes of a delivery that has one attempt.
+// onceMark is set in the bytes of a delivery that has one attempt.
 const onceMark = 1 << 31
 
 func placeOf(r Record) place {
@@ -44,9 +44,9 @@ func (p place) headKey() []byte  { return store.Key(p.lane.key(), p.record) }
 func (p place) shareKey() []byte { return store.Key(p.share().key(), p.record) }
 func (p place) lineKey() []byte  { return store.Key(p.share().key(), uint64(p.line), p.record) }
 
-// value is what the rows of the due and lane indexes say besides their keys:
-// bytes with onceMark (4), and the line (8) and the instance (8) where they are not what the
-// key says; in OutboxLane the batch (16) and the sequence of the entry (8).
+// value returns the value of the rows in the due and lane indexes: bytes with onceMark (4),
+// and the line (8) and the instance (8) if the key does not imply them; in OutboxLane the
+// batch (16) and the sequence of the entry (8).
 func (p place) value() []byte {
 	size := uint32(p.bytes)
 	if p.once {
@@ -66,8 +66,8 @@ func (p place) value() []byte {
 	return v
 }
 
-// lineValue is what the row of a line says: when the delivery will be due, and
-// its bytes.
+// lineValue returns the value of the row of a line: when the delivery will be due, and its
+// bytes.
 func (p place) lineValue(at time.Time) []byte {
 	v := binary.BigEndian.AppendUint64(make([]byte, 0, 12), uint64(millis(at)))
 	return binary.BigEndian.AppendUint32(v, uint32(p.bytes))
@@ -94,8 +94,8 @@ func (p *place) parse(v []byte) bool {
 	return false
 }
 
-// enter puts a pending delivery into the indexes of its lane. It is a head when
-// it waits for no other one of its line.
+// enter puts a pending delivery into the indexes of its lane. It becomes a head if no other
+// delivery of its line is before it.
 func (l *Ledger) enter(tx *store.Tx, p place, at time.Time) (head bool, err error) {
 	if p.lane == OutboxLane {
 		return true, tx.Put(dues, p.dueKey(at), p.value())
@@ -129,8 +129,8 @@ func putHead(tx *store.Tx, p place, at time.Time) error {
 	return err
 }
 
-// leave takes a delivery out of the indexes. follows is what may be sent
-// instead, nil when there is nothing new.
+// leave removes a delivery from the indexes. follows is the delivery that may be sent next,
+// nil if there is none.
 func (l *Ledger) leave(tx *store.Tx, p place, at time.Time) (follows *Due, err error) {
 	if p.lane == OutboxLane {
 		return nil, tx.Delete(dues, p.dueKey(at))
@@ -149,7 +149,7 @@ func (l *Ledger) leave(tx *store.Tx, p place, at time.Time) (follows *Due, err e
 	return promote(tx, p)
 }
 
-// promote makes the first of a line a head, unless it is one.
+// promote makes the first delivery of a line a head, unless it already is.
 func promote(tx *store.Tx, p place) (*Due, error) {
 	first, waits, err := firstOfLine(tx, p)
 	if err != nil || !waits || tx.Has(heads, first.headKey()) {
@@ -162,7 +162,7 @@ func promote(tx *store.Tx, p place) (*Due, error) {
 	return &Due{At: at, Record: first.record, Line: first.line}, putHead(tx, first, at)
 }
 
-// firstOfLine returns the first of those that wait in the line of p.
+// firstOfLine returns the first delivery that waits in the line of p.
 func firstOfLine(tx *store.Tx, p place) (first place, waits bool, err error) {
 	prefix := store.Key(p.share().key(), uint64(p.line))
 	err = tx.Walk(lines, store.Range{Prefix: prefix}, func(k []byte) (bool, error) {
@@ -175,9 +175,9 @@ func firstOfLine(tx *store.Tx, p place) (first place, waits bool, err error) {
 	return first, waits, err
 }
 
-// lineDue returns when one that waits in a line will be due, and fills in its
-// bytes. When its row is damaged its record knows; when that is, too, it is due
-// now, and found to be lost.
+// lineDue returns when a delivery that waits in a line will be due, and sets its bytes. If
+// its row is damaged, lineDue uses the record; if that is damaged too, the delivery is due
+// now and will then be found lost.
 func lineDue(tx *store.Tx, p *place) (time.Time, error) {
 	raw, err := tx.Get(lines, p.lineKey())
 	if err == nil && len(raw) == 12 {

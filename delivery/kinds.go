@@ -21,7 +21,7 @@ func kindNumber(k event.Kind) byte {
 	return d.Number
 }
 
-// kindOf returns the event of a number; known is false when there is none.
+// kindOf returns the event with a number; known is false if there is none.
 func kindOf(number byte) (k event.Kind, known bool) {
 	if int(number) >= len(kinds) || kinds[number] == "" {
 		return "", false
@@ -34,7 +34,7 @@ var states = [...]State{"", Pending, Delivered, Failed, Dropped, Expired, Cancel
 
 func stateNumber(s State) byte { return byte(max(0, slices.Index(states[:], s))) }
 
-// stateOf returns the state of a number; known is false when there is none.
+// stateOf returns the state with a number; known is false if there is none.
 func stateOf(number byte) (s State, known bool) {
 	if number == 0 || int(number) >= len(states) {
 		return "", false

@@ -8,8 +8,8 @@ import (
 	"postern/event"
 )
 
-// Lane names a destination. Each has a breaker, an order and a backlog of its
-// own. It is comparable.
+// Lane names a destination. Each lane has a breaker, an order and a backlog of its own. It is
+// comparable.
 type Lane struct {
 	Flow     Flow
 	Instance int64 // 0: the global webhook
@@ -18,32 +18,32 @@ type Lane struct {
 	Outbox   bool   // OutboxLane
 }
 
-// OutboxLane is where the events of the outbox wait for their delivery to the global
-// webhook. What is due in it has a batch: of each only one is to be in flight. Their order
-// is that of the outbox, which knows what is pending, so that this lane has a due index
-// and no other one.
+// OutboxLane is the lane in which the events of the outbox wait for their delivery to the
+// global webhook. Each due delivery names its batch: only one of each batch is to be in
+// flight. The outbox knows their order and which are pending, so this lane has a due index and
+// no other.
 var OutboxLane = Lane{Flow: FlowBatch, Target: event.TargetGlobal, Outbox: true}
 
-// BatchLane is where retries and replays of batch events wait, and where records of batch
-// events belong that have ended.
+// BatchLane is the lane in which retries and replays of batch events wait. Records of ended
+// batch events belong to it too.
 var BatchLane = Lane{Flow: FlowBatch, Target: event.TargetGlobal}
 
-// GlobalLane is where instance events go beside their own instance's webhook.
+// GlobalLane is the lane of instance events for the global webhook.
 var GlobalLane = Lane{Flow: FlowInstance, Target: event.TargetGlobal}
 
-// Line is what has to go one after the other in a lane with an order: a chat,
-// or an instance. Zero is none: nobody waits for it and it waits for nobody.
+// Line names what has to go in sequence in a lane with an order: a chat, or an instance. A
+// delivery with the zero Line does not wait for others, and no other waits for it.
 type Line uint64
 
-// Status is whether a destination takes deliveries now.
+// Status says whether a destination takes deliveries now.
 type Status int
 
 // The statuses.
 const (
-	Gone   Status = iota // it was removed: what waits for it is cancelled
-	Paused               // it is disabled: what waits stays until it expires
+	Gone   Status = iota // it was removed: its pending deliveries are cancelled
+	Paused               // it is disabled: its pending deliveries stay until they expire
 	Ready
-	Absent // it has no URL: what waits stays until it expires, and nothing is sent by hand
+	Absent // it has no URL: its pending deliveries stay until they expire, and none can be sent by hand
 )
 
 // Due is a pending delivery that may be sent once its time has come.
@@ -58,15 +58,15 @@ type Due struct {
 	OutboxSeq uint64
 }
 
-// Backlog is what waits for a lane.
+// Backlog is the pending deliveries of a lane.
 type Backlog struct {
 	Lane    Lane
 	Pending int
 	Bytes   int64 // of bodies
 }
 
-// Ended is a delivery that came to its end, and what may leave instead.
+// Ended is a delivery that ended, and the one that may be sent next.
 type Ended struct {
 	Record  Record
-	Follows *Due // the next one of its line, nil when there is none
+	Follows *Due // the next one of its line, nil if there is none
 }

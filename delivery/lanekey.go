@@ -6,11 +6,10 @@ import (
 	"postern/event"
 )
 
-// A lane in a key is its instance (eight bytes), a tag, and the length and text
-// of an endpoint's id. Therefore all lanes of an instance lie together, and none
-// is the beginning of another. What waits for the global webhook lies in
-// GlobalLane, whose instance is 0, and, by whose event it is, in the share of
-// that instance.
+// A lane in a key is its instance (eight bytes), a tag, and the length and text of an
+// endpoint's id. Therefore all lanes of an instance are adjacent, and none is a prefix of
+// another. Deliveries to the global webhook are in GlobalLane, whose instance is 0, and also
+// in the share of the instance whose event it is.
 const (
 	tagWebhook  = 'w'
 	tagEndpoint = 'e'
@@ -33,13 +32,13 @@ func (l Lane) tag() byte {
 	return tagWebhook
 }
 
-// laneOf is the lane of a destination of an instance's event.
+// laneOf returns the lane of a destination of an instance's event.
 func laneOf(instance int64, to event.Destination) Lane {
 	return laneBy(Lane{Flow: FlowInstance, Target: to.Target}.tag(), instance, to.Endpoint)
 }
 
-// laneBy is the lane of a tag. The instance and the endpoint count where there
-// is one.
+// laneBy returns the lane of a tag. It uses the instance and the endpoint only if the tag has
+// them.
 func laneBy(tag byte, instance int64, endpoint string) Lane {
 	switch tag {
 	case tagOutbox:
@@ -58,13 +57,13 @@ func validTag(tag byte) bool {
 	return tag == tagWebhook || tag == tagEndpoint || tag == tagGlobal || tag == tagBatch || tag == tagOutbox
 }
 
-// share is the part of a lane that is about one instance.
+// share returns the part of a lane that is about one instance.
 func (l Lane) share(instance int64) Lane {
 	l.Instance = instance
 	return l
 }
 
-// whole is the lane that l is a share of.
+// whole returns the lane that l is a share of.
 func (l Lane) whole() Lane {
 	if l.Target == event.TargetGlobal {
 		l.Instance = 0
@@ -72,7 +71,7 @@ func (l Lane) whole() Lane {
 	return l
 }
 
-// again is the lane in which a delivery of l is repeated.
+// again returns the lane in which a delivery of l is repeated.
 func (l Lane) again() Lane {
 	if l == OutboxLane {
 		return BatchLane
@@ -80,7 +79,7 @@ func (l Lane) again() Lane {
 	return l
 }
 
-// key is how the lane begins a key.
+// key returns the lane as the beginning of a key.
 func (l Lane) key() []byte {
 	k := make([]byte, 0, 64)
 	k = binary.BigEndian.AppendUint64(k, uint64(l.Instance))

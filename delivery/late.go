@@ -6,9 +6,9 @@ import (
 	"postern/store"
 )
 
-// settleLate notes an attempt that was under way when its delivery expired, was
-// cancelled, or became again what it was before a retry. An accepted one is delivered,
-// whatever was decided meanwhile; after another one the reason of the end stays.
+// settleLate notes an attempt that was under way when its delivery expired, was cancelled, or
+// returned to its state before a retry. If the attempt was accepted, the delivery becomes
+// DELIVERED in any case; otherwise the reason of its end stays.
 func (l *Ledger) settleLate(tx *store.Tx, old Record, a Attempt, accepted bool) error {
 	r := old.attempted(a)
 	if !accepted && old.State == Expired { // the reason is that of the last attempt

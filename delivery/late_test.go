@@ -8,9 +8,9 @@ import (
 	"postern/store"
 )
 
-// TestAnAttemptThatWasUnderWayAsItsDeliveryWasCancelledIsALineOfItsRecord: what the
-// receiver accepted is DELIVERED, whatever was decided meanwhile; else it stays
-// CANCELLED for the reason that it was.
+// TestAnAttemptThatWasUnderWayAsItsDeliveryWasCancelledIsALineOfItsRecord: a delivery that the
+// receiver accepted becomes DELIVERED in any case; otherwise it stays CANCELLED with its
+// reason.
 func TestAnAttemptThatWasUnderWayAsItsDeliveryWasCancelledIsALineOfItsRecord(t *testing.T) {
 	lane := laneOf(1, hook(event.OrderChat))
 	for _, tried := range []bool{false, true} {
@@ -56,8 +56,8 @@ func TestAnAttemptThatWasUnderWayAsItsDeliveryWasCancelledIsALineOfItsRecord(t *
 	}
 }
 
-// TestWhatAStoppedReplayHadUnderWayCountsAsItEnded: the numbers of the replay tell of
-// it, and what it repeats is not matched again.
+// TestWhatAStoppedReplayHadUnderWayCountsAsItEnded: the numbers of the replay include it, and
+// the record that it repeats is not matched again.
 func TestWhatAStoppedReplayHadUnderWayCountsAsItEnded(t *testing.T) {
 	r := newRig(t, oldSettings().config())
 	r.failed(1, 1)
@@ -83,8 +83,8 @@ func TestWhatAStoppedReplayHadUnderWayCountsAsItEnded(t *testing.T) {
 	}
 }
 
-// TestARetryThatWasUnderWayAsItWasCancelledIsALineOfItsRecord: it is what it was before,
-// until the receiver says that it accepted.
+// TestARetryThatWasUnderWayAsItWasCancelledIsALineOfItsRecord: the record returns to its former
+// state, until the receiver accepts the attempt.
 func TestARetryThatWasUnderWayAsItWasCancelledIsALineOfItsRecord(t *testing.T) {
 	for _, accepted := range []bool{false, true} {
 		r := newRig(t, Config{Log: true})

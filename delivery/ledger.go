@@ -29,7 +29,7 @@ var (
 	ErrCursor = errors.New("the cursor is not one that a list of deliveries gave")
 )
 
-// Bodies says of which deliveries of the in-memory flow the log keeps the body.
+// Bodies says for which deliveries of the in-memory flow the log keeps the body.
 type Bodies string
 
 // Whose bodies are kept.
@@ -48,7 +48,7 @@ const (
 	DefaultMaxAge          = 72 * time.Hour // of a destination without one
 )
 
-// Config is what a Ledger needs. Zero values mean the defaults, but for Log.
+// Config configures a Ledger. Zero values mean the defaults, except for Log.
 type Config struct {
 	Log             bool          // records of what ended are kept
 	Bodies          Bodies        // default BodiesFailed
@@ -61,24 +61,23 @@ type Config struct {
 	Outbox *outbox.Outbox
 	// GlobalURL is what the log shows of batch events. See SetGlobalURL.
 	GlobalURL string
-	// Resolve tells how a destination is configured now. It must not block and
-	// must not use the store.
+	// Resolve returns the current configuration of a destination. It must not block and must not
+	// use the store.
 	Resolve func(Lane) (event.Destination, Status)
-	// Ended is called after the commit in which deliveries came to their end
-	// other than by a call of whoever delivers: for want of room, or because
-	// their instance was deleted. nil: nobody.
+	// Ended is called after a commit in which the ledger itself ended deliveries: for lack of
+	// room, or because their instance was deleted, their replay was stopped or their body
+	// withheld. It may be nil.
 	Ended func([]Ended)
-	// Made is called after the commit in which deliveries came to wait in a lane
-	// that nobody else tells of: those of a replay. They are due. nil: nobody.
+	// Made is called after a commit in which a replay made deliveries of a lane. They are due.
+	// It may be nil.
 	Made func(Lane, []Due)
-	// Changed is told of records that are new or other than before, after their
-	// commit, by the store's writer: it must not block, and not use the store. It may
-	// keep what it is given. nil: nobody is told.
+	// Changed is called with new and changed records after their commit, by the store's writer:
+	// it must not block, and must not use the store. It may keep its argument. It may be nil.
 	Changed func([]Changed)
 	Logger  *slog.Logger // nil discards
 }
 
-// Changed is a record that is new or another than before.
+// Changed is a record that is new or has changed.
 type Changed struct {
 	ID       uint64
 	Instance string // the name of whose event it is, empty for a batch event
@@ -116,13 +115,13 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Ledger is the deliveries of a data file. Its methods may be called from any
-// goroutine; those that take a Tx, inside the transaction.
+// Ledger holds the deliveries of a data file. Its methods may be called from any goroutine;
+// those that take a Tx, inside the transaction.
 type Ledger struct {
 	store *store.Store
 	cfg   Config
 	log   *slog.Logger
-	ids   atomic.Uint64          // the record id given last
+	ids   atomic.Uint64          // the last record id that was given
 	url   atomic.Pointer[string] // of the global webhook
 	work  sync.WaitGroup
 
@@ -131,11 +130,11 @@ type Ledger struct {
 	logbook // what the log keeps in memory, see logbook.go
 }
 
-// SetGlobalURL is what the log shows of batch events from now on.
+// SetGlobalURL sets the URL that the log shows for batch events from now on.
 func (l *Ledger) SetGlobalURL(url string) { l.url.Store(&url) }
 
-// Open makes the Ledger of a data file, and has it hear of batch events from
-// now on. It reads what little it needs; damaged indexes are made anew.
+// Open opens the Ledger of a data file and registers it for batch events. It reads little;
+// damaged indexes are rebuilt.
 func Open(s *store.Store, cfg Config) (*Ledger, error) {
 	cfg = cfg.withDefaults()
 	l := &Ledger{store: s, cfg: cfg, log: cfg.Logger.With("component", "delivery")}
@@ -164,15 +163,15 @@ func Open(s *store.Store, cfg Config) (*Ledger, error) {
 	return l, nil
 }
 
-// Start runs what is to be done beside deliveries, until Stop.
+// Start runs the background work until Stop.
 func (l *Ledger) Start(context.Context) error {
 	l.startLog()
 	l.startTidy()
 	return nil
 }
 
-// Stop ends what Start began. What the log has in memory is written before, as
-// long as ctx allows.
+// Stop ends what Start began. It first writes the records that the log has in memory, as far
+// as ctx allows.
 func (l *Ledger) Stop(ctx context.Context) error {
 	l.stopTidy(ctx)
 	err := l.stopLog(ctx)
@@ -180,5 +179,5 @@ func (l *Ledger) Stop(ctx context.Context) error {
 	return err
 }
 
-// nextID gives the id of a new record.
+// nextID returns the id for a new record.
 func (l *Ledger) nextID() uint64 { return l.ids.Add(1) }

@@ -26,7 +26,7 @@ type Filter struct {
 // Listed is a record of a list.
 type Listed struct {
 	Record
-	Replayable bool // its body is still in the file, and its destination there
+	Replayable bool // its body is still in the file, and its destination exists
 
 	// WaitsFor is the first of its line, which has to end before it leaves; 0 when it
 	// is that itself, and in lists, which do not look.
@@ -41,8 +41,8 @@ type Page struct {
 	Previous string // cursor to newer ones, empty when there are none
 }
 
-// List returns a page of the records that f selects. Cursors stay valid while
-// records come and go; a strange one is ErrCursor.
+// List returns a page of the records that f selects. Cursors stay valid while records come
+// and go; an invalid cursor is ErrCursor.
 func (l *Ledger) List(ctx context.Context, f Filter, at string, limit int) (Page, error) {
 	c, err := parseCursor(at)
 	if err != nil {
@@ -60,7 +60,7 @@ func (l *Ledger) List(ctx context.Context, f Filter, at string, limit int) (Page
 	return page.page(), err
 }
 
-// visible is what a list may show: when the log is off, what waits in the file.
+// visible restricts a list to what it may show: with the log off, pending deliveries in the file.
 func (l *Ledger) visible(f Filter) selection {
 	s := selection{Filter: f}
 	if l.cfg.Log {
@@ -74,8 +74,8 @@ func (l *Ledger) visible(f Filter) selection {
 	return s
 }
 
-// lister reads one page. It goes through the digest once: from the cursor on it
-// reads records until it has enough, and counts the others on both sides.
+// lister reads one page. It scans the digest once: from the cursor on it reads records until
+// the page is full, and counts the others on both sides.
 type lister struct {
 	key   hashKey
 	to    destinations
@@ -119,8 +119,8 @@ func (p *lister) read(tx *store.Tx) (err error) {
 	return nil
 }
 
-// sides are the ids in the direction of the page and those on the other side of
-// the cursor.
+// sides returns the ids in the direction of the page and those on the other side of the
+// cursor.
 func (p *lister) sides() (ahead, behind idRange) {
 	switch {
 	case p.at.id == 0:
@@ -132,8 +132,8 @@ func (p *lister) sides() (ahead, behind idRange) {
 	}
 }
 
-// scan goes through a side, or as much of it as tells whether there is anything
-// beyond the page, where the total is known otherwise.
+// scan scans a side. If the total is known otherwise, it stops once it knows whether there
+// are records beyond the page.
 func (p *lister) scan(tx *store.Tx, side idRange, reverse, known bool, show func(uint64) (bool, error)) error {
 	damaged, err := p.key.scan(tx, side, reverse, false, func(in stretch) (bool, error) {
 		n, err := p.match.rows(in, reverse, show)
@@ -148,7 +148,7 @@ func (p *lister) scan(tx *store.Tx, side idRange, reverse, known bool, show func
 	return err
 }
 
-// show reads the records of the page, and one match more to know that there is.
+// show reads the records of the page, and looks for one more match to learn whether more follow.
 func (p *lister) show(tx *store.Tx) func(uint64) (bool, error) {
 	return func(id uint64) (bool, error) {
 		if p.beyond = len(p.records) == p.limit; p.beyond {
@@ -173,7 +173,7 @@ func (p *lister) page() Page {
 		slices.Reverse(page.Records)
 		older, newer = newer, older
 	}
-	// An empty page has cursors all the same: beside it others may be.
+	// An empty page still has cursors: there may be records on either side.
 	oldest, newest := p.at.id, max(p.at.id, 1)-1
 	if p.at.newer {
 		oldest, newest = p.at.id+1, p.at.id
@@ -190,14 +190,14 @@ func (p *lister) page() Page {
 	return page
 }
 
-// countedByState reports whether the numbers by state tell how many there are.
+// countedByState reports whether the numbers by state give the total.
 func (s selection) countedByState() bool {
 	f := s.Filter
 	return !s.durable && !s.fresh && len(s.events) == 0 && f.Instance == 0 && !f.NoGlobal && f.Event == "" && f.Target == "" &&
 		f.Endpoint == nil && f.From.IsZero() && f.To.IsZero() && f.MinDuration == 0 && f.Query == ""
 }
 
-// of sums the numbers of some states, of all when none is given.
+// of sums the numbers of some states, of all if none is given.
 func (c counts) of(some []State) (n uint64) {
 	for code, count := range c {
 		if code > 0 && (len(some) == 0 || slices.Contains(some, states[code])) {
@@ -207,8 +207,8 @@ func (c counts) of(some []State) (n uint64) {
 	return n
 }
 
-// Record returns one record with all its attempts, the last one last, and its
-// body, nil when it is not kept. ErrNotFound when there is none.
+// Record returns one record with all its attempts in order, and its body, nil if it was not
+// kept. The error is ErrNotFound if there is no such record.
 func (l *Ledger) Record(ctx context.Context, id uint64) (r Listed, all []Attempt, body []byte, err error) {
 	if err := l.catchUp(ctx); err != nil {
 		return r, nil, nil, err
@@ -241,8 +241,8 @@ func (l *Ledger) Record(ctx context.Context, id uint64) (r Listed, all []Attempt
 	return r, all, body, err
 }
 
-// Rows returns the records with these ids as lists have them, in that order and as they
-// are in the file now; those that are gone, or cannot be read, are left out.
+// Rows returns the records with these ids as in lists, in that order and with their current
+// contents. It leaves out records that do not exist or cannot be read.
 func (l *Ledger) Rows(ids []uint64) (rows []Listed, err error) {
 	to := l.destinations()
 	err = l.store.View(func(tx *store.Tx) error {
@@ -260,7 +260,7 @@ func (l *Ledger) Rows(ids []uint64) (rows []Listed, err error) {
 	return rows, err
 }
 
-// Counts returns how many records are in each state, without reading them.
+// Counts returns the number of records in each state, without reading them.
 func (l *Ledger) Counts(ctx context.Context) (map[State]int, error) {
 	if err := l.catchUp(ctx); err != nil {
 		return nil, err

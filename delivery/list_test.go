@@ -13,9 +13,9 @@ import (
 	"postern/store"
 )
 
-// TestPagesShowEachRecordOnceWhileOthersComeAndGo walks from one end to the
-// other while records are made and removed: those that were there all the time
-// are seen once, in order, and none is seen twice.
+// TestPagesShowEachRecordOnceWhileOthersComeAndGo pages from one end to the other while records
+// are made and removed. It sees each record that exists all the time once, in order, and none
+// twice.
 func TestPagesShowEachRecordOnceWhileOthersComeAndGo(t *testing.T) {
 	for _, newer := range []bool{false, true} {
 		rnd := rand.New(rand.NewPCG(7, 8))
@@ -90,8 +90,8 @@ func FuzzParseCursor(f *testing.F) {
 	})
 }
 
-// TestAFlippedBitShowsNoRecordOfAnotherInstance spoils a row of the digest: what
-// is shown is what the records say.
+// TestAFlippedBitShowsNoRecordOfAnotherInstance damages a row of the digest: lists show what
+// the records state.
 func TestAFlippedBitShowsNoRecordOfAnotherInstance(t *testing.T) {
 	r := newRig(t, Config{Log: true})
 	id := r.failed(1, 1)[0]
@@ -124,8 +124,8 @@ func TestAFlippedBitShowsNoRecordOfAnotherInstance(t *testing.T) {
 	}
 }
 
-// TestADamagedBlockIsMadeAnew covers a block that is damaged while the program
-// runs: lists are right at once, and the block is whole again soon after.
+// TestADamagedBlockIsMadeAnew damages a block while the program runs: lists are correct at
+// once, and the block is rebuilt soon after.
 func TestADamagedBlockIsMadeAnew(t *testing.T) {
 	r := newRig(t, Config{Log: true})
 	ids := r.failed(1, 3)
@@ -205,8 +205,8 @@ func TestDamagedNumbersAreCountedAnewAtTheNextStart(t *testing.T) {
 	}
 }
 
-// TestTheFirstRequestIDIsFoundThoughTheDigestWasDamaged: the block that a second
-// attempt finds damaged is made anew of what the file has in that commit.
+// TestTheFirstRequestIDIsFoundThoughTheDigestWasDamaged: a second attempt finds the block
+// damaged, which is then rebuilt from the contents of the file in that commit.
 func TestTheFirstRequestIDIsFoundThoughTheDigestWasDamaged(t *testing.T) {
 	m := newRig(t, Config{Log: true})
 	var e Event

@@ -8,16 +8,16 @@ import (
 	"postern/store"
 )
 
-// Load returns a pending delivery with its event, as far as headers and body
-// need it; Seq is 0 and To is empty where the event is no stored one. found is
-// false when it is not pending any more, or its instance was deleted. When the
-// record or the body cannot be read, the error wraps store.ErrDamaged, and when
-// the body is gone it is ErrBodyGone: [Ledger.Lose] ends such a delivery.
+// Load returns a pending delivery with its event, as far as headers and body need it. If the
+// event is not a stored one, Seq is 0 and To is empty. found is false if the delivery is no
+// longer pending, or its instance was deleted. If the record or the body cannot be read, the
+// error wraps store.ErrDamaged; if the body is gone, it is ErrBodyGone. [Ledger.Lose] ends
+// such a delivery.
 func (l *Ledger) Load(tx *store.Tx, record uint64) (r Record, e Event, found bool, err error) {
 	return l.LoadKnown(tx, record, func(uint64) (e Event, known bool) { return e, false })
 }
 
-// LoadKnown is Load without reading an event that the caller has, by its Seq.
+// LoadKnown is Load without reading an event that the caller already has, identified by its Seq.
 func (l *Ledger) LoadKnown(tx *store.Tx, record uint64, known func(seq uint64) (Event, bool)) (r Record, e Event, found bool, err error) {
 	r, found, err = getRecord(tx, record)
 	if err != nil || !found || !r.waits() || tx.Has(forgets, store.Key(r.Instance)) {
@@ -33,8 +33,8 @@ func (l *Ledger) LoadKnown(tx *store.Tx, record uint64, known func(seq uint64) (
 	return r, e, err == nil, err
 }
 
-// bodyOf returns what a record delivers, from where it is kept: the stored
-// event, the outbox or beside the record. kept is false when it is gone.
+// bodyOf returns the body that a record delivers, from the stored event, the outbox or beside
+// the record. kept is false if it is gone.
 func bodyOf(tx *store.Tx, r Record) (e Event, kept bool, err error) {
 	switch {
 	case r.OwnBody:
@@ -53,7 +53,7 @@ func bodyOf(tx *store.Tx, r Record) (e Event, kept bool, err error) {
 	return e, false, nil
 }
 
-// keepsBody tells whether the body of a record is still in the file.
+// keepsBody reports whether the body of a record is still in the file.
 func keepsBody(tx *store.Tx, r Record) bool {
 	switch {
 	case r.OwnBody:
@@ -66,7 +66,7 @@ func keepsBody(tx *store.Tx, r Record) bool {
 	return false
 }
 
-// event is what a record knows of its event.
+// event returns what a record holds of its event.
 func (r Record) event() Event {
 	e := Event{ID: r.EventID, Kind: r.Event, Instance: r.Instance, Name: r.Name, CreatedAt: r.CreatedAt}
 	e.About.Chat, e.About.LID = r.Chat, r.ChatLID
@@ -82,8 +82,8 @@ func getEvent(tx *store.Tx, seq uint64) (e Event, found bool, err error) {
 	return e, err == nil, err
 }
 
-// readEvent decodes an event. A body that is cut off is nothing to deliver,
-// whatever its checksum says.
+// readEvent decodes an event. A truncated body counts as damaged even if its checksum
+// matches.
 func readEvent(tx *store.Tx, seq uint64, raw []byte) (Event, error) {
 	e, err := decodeEvent(seq, raw)
 	if err == nil && !json.Valid(e.Body) {
@@ -95,9 +95,8 @@ func readEvent(tx *store.Tx, seq uint64, raw []byte) (Event, error) {
 	return e, nil
 }
 
-// Lose ends a delivery that cannot be sent, see Load: it is cancelled, with why
-// as its last error, or only taken out of the indexes when its record cannot be
-// read.
+// Lose ends a delivery that cannot be sent, see Load. It cancels the delivery with why as the
+// last error or, if its record cannot be read, only removes it from the indexes.
 func (l *Ledger) Lose(tx *store.Tx, lane Lane, record uint64, why string) (follows *Due, err error) {
 	old, found, err := getRecord(tx, record)
 	switch {
@@ -112,8 +111,8 @@ func (l *Ledger) Lose(tx *store.Tx, lane Lane, record uint64, why string) (follo
 	return ended.Follows, err
 }
 
-// unindex takes a delivery whose record cannot be read out of the indexes, by
-// what they say themselves.
+// unindex removes a delivery whose record cannot be read from the indexes, by their own
+// contents.
 func (l *Ledger) unindex(tx *store.Tx, p place) (follows *Due, err error) {
 	if p.instance != p.lane.Instance {
 		if err := tx.Delete(heads, p.shareKey()); err != nil {
@@ -134,7 +133,7 @@ func (l *Ledger) unindex(tx *store.Tx, p place) (follows *Due, err error) {
 	return l.leave(tx, p, due.At)
 }
 
-// dueOf finds the row of a delivery in the due index, from its front.
+// dueOf finds the row of a delivery in the due index by a scan from the front.
 func dueOf(tx *store.Tx, p place) (due Due, found bool, err error) {
 	for {
 		rows, err := DueAfter(tx, p.lane, due, 1000)

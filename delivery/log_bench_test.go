@@ -24,8 +24,8 @@ import (
 
 const millionRecords = 1_000_000
 
-// million is a file with a million records of mixed kind, instance and state.
-// The one in the middle is the only one with what the rare filters ask for.
+// million is a file with a million records of mixed kind, instance and state. Only the record
+// in the middle matches the rare filters.
 type million struct {
 	*rig
 	rare Record
@@ -78,9 +78,8 @@ func mixed(rnd *rand.Rand, id uint64, at time.Time) Record {
 	return r
 }
 
-// BenchmarkListsOfAMillionRecords reads pages of every filter, and of some
-// together, at their worst: what matches is rare, or nothing does, or all but
-// the last condition are common.
+// BenchmarkListsOfAMillionRecords reads pages with every filter, and with some combined, in the
+// worst cases: few records match, or none, or most match all conditions but the last.
 func BenchmarkListsOfAMillionRecords(b *testing.B) {
 	m := newMillion(b)
 	crm, none := "e1", "none"
@@ -136,8 +135,8 @@ func (m *million) pages(b *testing.B, f Filter, where string) {
 	reportTimes(b, took)
 }
 
-// cpuTime is what the process has used of the processors, which says more than
-// the clock on a machine that is busy with other work.
+// cpuTime returns the processor time of the process, which is more reliable than the clock on
+// a busy machine.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
@@ -164,8 +163,8 @@ func BenchmarkCountsOfAMillionRecords(b *testing.B) {
 	}
 }
 
-// BenchmarkOpenWithAMillionRecords starts on a file with a million records: its
-// own part, and that of the store, which reads all of the file.
+// BenchmarkOpenWithAMillionRecords opens a file with a million records. It measures the part of
+// this package, and that of the store, which reads the whole file.
 func BenchmarkOpenWithAMillionRecords(b *testing.B) {
 	m := newMillion(b)
 	if info, err := os.Stat(m.path); err == nil {
@@ -199,8 +198,8 @@ func heapMB() float64 {
 	return float64(s.HeapAlloc) / (1 << 20)
 }
 
-// BenchmarkWriteBehind is what the log costs a delivery of the in-memory flow:
-// the time of who delivers, and all of the processor's time with the commits.
+// BenchmarkWriteBehind measures what the log costs a delivery of the in-memory flow: the time
+// of the code that delivers, and all processor time including the commits.
 func BenchmarkWriteBehind(b *testing.B) {
 	for _, c := range []struct {
 		name  string

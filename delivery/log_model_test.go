@@ -15,7 +15,7 @@ import (
 	"postern/store"
 )
 
-// logModel is the log as a plain slice, and the deliveries that are on their way.
+// logModel is the log as a plain slice, and the deliveries in flight.
 type logModel struct {
 	*rig
 	rnd    *rand.Rand
@@ -23,7 +23,7 @@ type logModel struct {
 	flying map[uint64]*Entry
 }
 
-// loggedRecord is what the model knows of a record.
+// loggedRecord is a record of the model.
 type loggedRecord struct {
 	Record
 	requests []string // of its attempts
@@ -66,7 +66,7 @@ func (m *logModel) destination(durable bool) event.Destination {
 	}
 }
 
-// step does one thing at random.
+// step does one random thing.
 func (m *logModel) step() {
 	m.t.Helper()
 	switch m.rnd.IntN(12) {
@@ -177,7 +177,7 @@ func (m *logModel) retrySome() {
 	})
 }
 
-// prune removes the oldest that ended until at most some are left.
+// prune removes the oldest ended records until the given number is left.
 func (m *logModel) prune() {
 	if err := m.l.Flush(m.t.Context()); err != nil {
 		m.t.Fatal(err)
@@ -198,7 +198,7 @@ func (m *logModel) prune() {
 	}
 }
 
-// damage spoils a block of the digest, which has to be made anew.
+// damage damages a block of the digest, which has to be rebuilt.
 func (m *logModel) damage() {
 	m.update(func(tx *store.Tx) error {
 		var keys [][]byte
@@ -213,7 +213,7 @@ func (m *logModel) damage() {
 	})
 }
 
-// restart opens the file again, as after a kill: what was in memory is gone.
+// restart opens the file again, as after a kill: the contents of the memory are lost.
 func (m *logModel) restart() {
 	if err := m.l.Flush(m.t.Context()); err != nil {
 		m.t.Fatal(err)
@@ -295,7 +295,7 @@ func (m *logModel) selects(f Filter, r *loggedRecord) bool {
 	return f.Query == "" || strings.EqualFold(f.Query, r.EventID.String()) || slices.Contains(r.requests, f.Query) || f.Query == r.Chat || f.Query == r.ChatLID
 }
 
-// compare walks through a list in both directions and holds it against the model.
+// compare pages through a list in both directions and compares it with the model.
 func (m *logModel) compare(f Filter) {
 	m.t.Helper()
 	var want []uint64
@@ -340,7 +340,7 @@ func (m *logModel) page(f Filter, at string, limit, total int) Page {
 	return page
 }
 
-// back goes from the last page to the first.
+// back pages from the last page to the first.
 func (m *logModel) back(f Filter, page Page, pages [][]uint64, limit int) {
 	m.t.Helper()
 	for i := len(pages) - 2; i >= 0; i-- {
@@ -361,9 +361,8 @@ func (p Page) ids() (ids []uint64) {
 	return ids
 }
 
-// TestTheLogIsWhatAPlainListWouldBe does things at random, also while the digest
-// is damaged and across restarts, and holds every filter, total and page against
-// a plain list.
+// TestTheLogIsWhatAPlainListWouldBe does random things, also while the digest is damaged and
+// across restarts, and compares every filter, total and page with a plain list.
 func TestTheLogIsWhatAPlainListWouldBe(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"postern/store"
 )
 
-// hashKind stands before the key of the hashes: another function makes all of them
-// anew, and so does hashBegun, with which some of them were made.
+// hashKind stands before the key of the hashes. After a change of the hash function all hashes
+// are rebuilt, as they are after hashBegun, which marks an unfinished rebuild.
 const (
 	hashKind  = 2
 	hashBegun = 0
@@ -20,20 +20,20 @@ const (
 
 var hashKeyKey = []byte("hash key")
 
-// logbook is what the log keeps in memory.
+// logbook is the state that the log keeps in memory.
 type logbook struct {
 	key    hashKey
 	behind behind
 	stop   context.CancelFunc
-	repair chan uint64   // blocks of the digest that were found damaged; what finds no room is found again
+	repair chan uint64   // damaged blocks of the digest; a block for which there is no room is found again later
 	grown  chan struct{} // size 1: records were written behind
 	gaps   tellOnce
 	runner runner
 	unread bool // the digest, by this start
 }
 
-// openLog reads what the log needs at the start, and sets right what a crash
-// left: records of the in-memory flow that were on their way.
+// openLog reads what the log needs at the start, and ends the records of the in-memory flow
+// that a crash interrupted.
 func (l *Ledger) openLog() error {
 	l.behind = newBehind()
 	l.stop = func() {}
@@ -54,8 +54,8 @@ func (l *Ledger) openLog() error {
 	return nil
 }
 
-// openKey reads the key of the hashes, or makes one, with which all rows have to
-// be made anew.
+// openKey reads the key of the hashes, or makes one; with a new key all rows have to be
+// rebuilt.
 func (l *Ledger) openKey() (made bool, err error) {
 	err = l.store.Update(context.Background(), func(tx *store.Tx) error {
 		if _, err := tx.DeletePrefix(logs, gonePrefix); err != nil {
@@ -94,7 +94,7 @@ func (l *Ledger) stopLog(ctx context.Context) error {
 	return l.Flush(ctx)
 }
 
-// tellOnce bounds how often the same is logged.
+// tellOnce limits how often the same message is logged.
 type tellOnce struct {
 	mu sync.Mutex
 	at time.Time

@@ -10,9 +10,9 @@ import (
 	"postern/store"
 )
 
-// mend makes the indexes anew from records and events when the file has damaged
-// ones: what waits is in exactly the rows that it belongs into, and nothing else
-// is. What a damaged record stood for is out of them.
+// mend rebuilds the indexes from records and events if the file has damaged ones. Afterwards
+// each pending delivery is in exactly the rows where it belongs, and no other rows exist.
+// Deliveries whose record is damaged are removed from the indexes.
 func (l *Ledger) mend() error {
 	damaged := false
 	for _, bucket := range []string{records, events, positions, dues, heads, lines, expiries, backlogs} {
@@ -33,8 +33,8 @@ func (l *Ledger) mend() error {
 	})
 }
 
-// mender holds what one run finds. All of it is one transaction, so that a
-// crash leaves the damage for the next start to see.
+// mender holds the findings of one run. The run is one transaction, so that after a crash the
+// next start still sees the damage.
 type mender struct {
 	l     *Ledger
 	tx    *store.Tx
@@ -54,7 +54,7 @@ type row struct {
 	key, value []byte
 }
 
-// want has a row written unless it is there and can be read.
+// want writes a row unless it exists and can be read.
 func (m *mender) want(bucket string, key, value []byte) {
 	if raw, err := m.tx.Get(bucket, key); err != nil || raw == nil {
 		m.puts = append(m.puts, row{bucket, key, value})
@@ -71,7 +71,7 @@ func (m *mender) write() error {
 	return nil
 }
 
-// events has every event put where it is found.
+// events writes the missing index rows of every event.
 func (m *mender) events() error {
 	err := m.tx.Walk(events, store.Range{}, func(k []byte) (bool, error) {
 		seq := binary.BigEndian.Uint64(k)
@@ -81,15 +81,15 @@ func (m *mender) events() error {
 			return true, ignoreDamage(err)
 		}
 		m.want(positions, e.positionKey(), store.Key(e.Seq))
-		// One that is over is looked at again: what needed it may be lost.
+		// An expired event is checked again, because the record that needed it may be lost.
 		m.want(expiries, expiry{e.ExpiresAt, expiryEvent, e.Seq}.key(), nil)
 		return true, nil
 	})
 	return errors.Join(err, m.write())
 }
 
-// entries makes records for pending entries of the outbox that lost theirs: it has to be
-// known what waits for a delivery, and its record tells it.
+// entries makes records for pending entries of the outbox that lost theirs. A pending entry
+// needs a record, which states what waits for delivery.
 func (m *mender) entries() error {
 	if m.l.cfg.Outbox == nil {
 		return nil
@@ -127,10 +127,10 @@ func (m *mender) entries() error {
 	return nil
 }
 
-// mendStep is how many entries are looked at between two that are written.
+// mendStep is the number of entries that are checked between two writes.
 const mendStep = 1000
 
-// records has every pending record put where it belongs.
+// records writes the missing index rows of every pending record.
 func (m *mender) records() error {
 	err := m.tx.Scan(records, store.Range{}, func(k, v []byte) (bool, error) {
 		r, err := decodeRecord(binary.BigEndian.Uint64(k), v)
@@ -176,7 +176,7 @@ func (m *mender) record(r Record) {
 	m.want(expiries, end.key(), nil)
 }
 
-// indexes removes the rows that stand for nothing.
+// indexes removes the rows that belong to no pending delivery.
 func (m *mender) indexes() error {
 	for bucket, right := range map[string]func(place, []byte) bool{dues: m.rightDue, heads: m.rightHead, lines: m.rightLine} {
 		var wrong [][]byte
@@ -197,7 +197,7 @@ func (m *mender) indexes() error {
 	return nil
 }
 
-// waiting returns the record of a row, and where it belongs.
+// waiting returns the record of a row, and the place where it belongs.
 func (m *mender) waiting(id uint64) (p place, at time.Time, head, waits bool) {
 	r, found, err := getRecord(m.tx, id)
 	if err != nil || !found || !r.waits() {
@@ -222,8 +222,7 @@ func (m *mender) rightLine(row place, key []byte) bool {
 	return waits && string(p.lineKey()) == string(key)
 }
 
-// expiries writes the rows anew that cannot be read: all that they say is in
-// their keys.
+// expiries rewrites rows that cannot be read, whose keys hold all that they state.
 func (m *mender) expiries() error {
 	err := m.tx.Walk(expiries, store.Range{}, func(k []byte) (bool, error) {
 		m.want(expiries, append([]byte(nil), k...), nil)
@@ -252,7 +251,7 @@ func (m *mender) positions() error {
 	return err
 }
 
-// backlogs counts anew.
+// backlogs recounts the backlogs.
 func (m *mender) backlogs() error {
 	_, err := m.tx.DeletePrefix(backlogs, nil)
 	var all Backlog

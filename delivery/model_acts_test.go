@@ -12,7 +12,7 @@ import (
 	"postern/store"
 )
 
-// What happens to deliveries besides their attempts.
+// What happens to deliveries other than attempts.
 
 func (m *model) expireSome() {
 	time.Sleep(time.Duration(m.rng.IntN(40)) * time.Minute)
@@ -85,7 +85,7 @@ func (m *model) cancelled(ended []Ended, lane Lane) {
 	}
 }
 
-// shedSome makes room, and holds each choice against who holds most then.
+// shedSome makes room, and checks each choice against the instance with the largest backlog.
 func (m *model) shedSome() {
 	var ended []Ended
 	for more := true; more; {
@@ -161,8 +161,8 @@ func (m *model) retrySome() {
 	}
 }
 
-// repeatSome makes a further delivery of what was emitted, as a replay does: it
-// needs the body for itself.
+// repeatSome makes a further delivery of an emitted event, as a replay does. The delivery needs
+// its own copy of the body.
 func (m *model) repeatSome() {
 	o := m.any(slices.Collect(maps.Values(m.records)))
 	if o == nil || m.events[o.event] == nil {
@@ -209,8 +209,7 @@ func (m *model) undone() {
 	}
 }
 
-// forgetOne deletes an instance, step by step with kills in between, and begins
-// another one.
+// forgetOne deletes an instance, step by step with kills in between, and makes another.
 func (m *model) forgetOne() {
 	i := m.rng.IntN(len(m.instances))
 	gone := m.instances[i]

@@ -9,7 +9,7 @@ import (
 	"postern/store"
 )
 
-// check holds the whole file against the model.
+// check compares the whole file with the model.
 func (m *model) check() {
 	m.t.Helper()
 	m.view(func(tx *store.Tx) error {
@@ -45,7 +45,7 @@ func (m *model) checkRecords(tx *store.Tx) {
 	want := 0
 	for _, r := range m.records {
 		want += max(0, r.attempts-1)
-		// One that was cancelled keeps what its last attempt said, beside the reason.
+		// A cancelled record keeps the result of its last attempt, beside the reason.
 		if r.attempts > 0 && r.cancelled {
 			want++
 		}
@@ -55,7 +55,7 @@ func (m *model) checkRecords(tx *store.Tx) {
 	}
 }
 
-// checkIndexes holds all of the lanes against who may be sent.
+// checkIndexes compares all lanes with the deliveries that may be sent.
 func (m *model) checkIndexes(tx *store.Tx) {
 	byLane := map[Lane][]Due{}
 	globals, inLines := 0, 0
@@ -91,7 +91,7 @@ func (m *model) checkIndexes(tx *store.Tx) {
 	}
 }
 
-// checkPaging: a reader that goes on from the last row sees all, once.
+// checkPaging: a reader that continues from the last row sees all rows once.
 func (m *model) checkPaging(tx *store.Tx, lane Lane, all []Due) {
 	var paged []Due
 	var after Due
@@ -128,7 +128,7 @@ func (m *model) checkBacklogs(tx *store.Tx) {
 	}
 }
 
-// checkExpiries: of each that waits there is a row that will end it.
+// checkExpiries: each pending delivery has a row that will end it.
 func (m *model) checkExpiries(tx *store.Tx) {
 	rows, err := firstExpiries(tx, 1<<30)
 	if err != nil {
@@ -145,8 +145,7 @@ func (m *model) checkExpiries(tx *store.Tx) {
 	}
 }
 
-// checkEvents: what is needed is there; once expiry was looked after, nothing
-// else is.
+// checkEvents: needed events exist and, after Expire, no others.
 func (m *model) checkEvents(exact bool) {
 	m.t.Helper()
 	now := time.Now()

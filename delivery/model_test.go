@@ -17,11 +17,10 @@ import (
 	"postern/store"
 )
 
-// TestThePendingAreWhereTheyBelong runs random emissions, outcomes, expiries,
-// removals, retries and deletions against a plain model, with kills between the
-// commits, and looks after every step: whatever waits is in exactly the right
-// indexes, heads are right, the order holds, nothing is lost and nothing is
-// there twice, and the backlog is what waits.
+// TestThePendingAreWhereTheyBelong runs random emissions, outcomes, expiries, removals, retries
+// and deletions against a plain model, with kills between the commits. After every step it
+// checks that each pending delivery is in exactly the right indexes, heads are right, the order
+// holds, nothing is lost or duplicated, and the backlog matches.
 func TestThePendingAreWhereTheyBelong(t *testing.T) {
 	runs := 8
 	if testing.Short() {
@@ -34,16 +33,16 @@ func TestThePendingAreWhereTheyBelong(t *testing.T) {
 	}
 }
 
-// modelRecord is what the model knows of a delivery.
+// modelRecord is a delivery of the model.
 type modelRecord struct {
 	id       uint64
 	lane     Lane
 	instance int64
-	line     string // who waits for whom; empty: nobody
+	line     string // deliveries of the same line wait for each other; empty: it has none
 	event    uint64
 	bytes    int
 	attempts int
-	// It was cancelled since its last attempt.
+	// It was cancelled after its last attempt.
 	cancelled bool
 	state     State
 	former    State
@@ -101,7 +100,7 @@ func (m *model) run(steps int) {
 	}
 }
 
-// kill goes on from what the file is now, as after a kill -9.
+// kill continues from the current contents of the file, as after a kill -9.
 func (m *model) kill() {
 	raw, err := os.ReadFile(m.path)
 	if err == nil {
@@ -175,7 +174,7 @@ func (m *model) emitOne() {
 	}
 }
 
-// about is what is known of a person: the LID alone for a while, then both.
+// about returns what is known of a person: for a time the LID alone, then both.
 func (m *model) about(instance int64, person int) event.About {
 	name := fmt.Sprint(instance, person)
 	if m.rng.IntN(10) == 0 {
@@ -203,7 +202,7 @@ func (m *model) destinations(atLeastOne bool) (to []event.Destination) {
 	return to
 }
 
-// first returns who has to go first in the line of a pending record.
+// first returns the first record in the line of a pending one.
 func (m *model) first(r *modelRecord) *modelRecord {
 	if r.line == "" {
 		return r
@@ -217,7 +216,7 @@ func (m *model) first(r *modelRecord) *modelRecord {
 	return first
 }
 
-// pending returns those that wait, by id: all, or the heads only.
+// pending returns the pending records by id: all, or only the heads.
 func (m *model) pending(headsOnly bool) (all []*modelRecord) {
 	for _, id := range slices.Sorted(maps.Keys(m.records)) {
 		if r := m.records[id]; r.state == Pending && (!headsOnly || m.first(r) == r) {
@@ -234,8 +233,7 @@ func (m *model) any(from []*modelRecord) *modelRecord {
 	return from[m.rng.IntN(len(from))]
 }
 
-// ended brings a record of the model to its end and holds against it what the
-// ledger says.
+// ended ends a record of the model and compares it with what the ledger returned.
 func (m *model) ended(r *modelRecord, state State, follows *Due, got Record) {
 	m.t.Helper()
 	wasHead := m.first(r) == r

@@ -8,8 +8,8 @@ import (
 	"postern/store"
 )
 
-// What must hold between the buckets (see doc.go), for `postern check`. Of the digest a
-// start makes what is missing; what does not fit it would not see.
+// The rules between the buckets (see doc.go), for `postern check`. A start rebuilds missing
+// rows of the digest, but does not notice rows that do not match their records.
 
 const noDelivery = "it is of a delivery that is not there"
 
@@ -27,7 +27,7 @@ func ask(of func(n needs, key, value []byte) []store.Need) func(*store.Lookup) s
 	}
 }
 
-// recordIs tells that a record is one of which ok is true.
+// recordIs returns the rule that a record exists for which ok returns true.
 func recordIs(id []byte, ok func(Record) bool) func([]byte) bool {
 	id = bytes.Clone(id)
 	return func(raw []byte) bool {
@@ -36,13 +36,13 @@ func recordIs(id []byte, ok func(Record) bool) func([]byte) bool {
 	}
 }
 
-// first tells that nobody waits before p in its line, or that it has none.
+// first reports whether p is the first of its line, or has none.
 func (n needs) first(p place) bool {
 	k := n.look.First(lines, store.Key(p.share().key(), uint64(p.line)), nil)
 	return p.line == 0 || k == nil || bytes.Compare(k, p.lineKey()) >= 0
 }
 
-// ofRecord: what waits is in the indexes of its lane, has an alarm, and its event.
+// ofRecord: a pending record is in the indexes of its lane, and has an alarm and its event.
 func (n needs) ofRecord(key, value []byte) (all []store.Need) {
 	if len(key) != 8 {
 		return []store.Need{{Why: "a delivery is lost"}}
@@ -89,7 +89,7 @@ func (n needs) ofRecord(key, value []byte) (all []store.Need) {
 	return all
 }
 
-// ofDue, ofHead and ofLine: in an index is what waits.
+// ofDue, ofHead and ofLine: each row of an index is about a pending record.
 func (n needs) ofDue(key, _ []byte) []store.Need {
 	return n.waiting(key, 16, func(p place, r Record) bool { return bytes.Equal(p.dueKey(r.dueAt()), key) && n.first(p) })
 }
@@ -117,8 +117,8 @@ func (n needs) waiting(key []byte, size int, right func(place, Record) bool) []s
 	}}
 }
 
-// ofPending: an entry of the outbox that is pending has a record that waits, or waits in the
-// queue of schema version 3.
+// ofPending: a pending entry of the outbox has a pending record, or waits in the queue of
+// schema version 3.
 func (n needs) ofPending(key, _ []byte) []store.Need {
 	seq, pending := outbox.PendingSeq(key)
 	if !pending {
@@ -141,7 +141,7 @@ func (n needs) ofPending(key, _ []byte) []store.Need {
 	}}
 }
 
-// ofPart is for what has its record's id in its key, from an offset on.
+// ofPart: rows with a record's id in their key, from an offset on, belong to an existing record.
 func ofPart(at int) func(needs, []byte, []byte) []store.Need {
 	return func(_ needs, key, _ []byte) []store.Need {
 		if len(key) < at+8 {
@@ -159,7 +159,7 @@ func (n needs) ofHold(key, value []byte) []store.Need {
 	return all
 }
 
-// ofEvent: an event is found by its number, and has an alarm, until it is over: then it has neither.
+// ofEvent: an event that has not expired is found by its number and has an alarm; an expired one has neither.
 func (n needs) ofEvent(key, value []byte) (all []store.Need) {
 	if len(key) != 8 {
 		return []store.Need{{Why: "an event is lost"}}
@@ -194,7 +194,7 @@ func (n needs) ofPosition(key, value []byte) []store.Need {
 	}}
 }
 
-// ofExpiry: an alarm is of an event or a delivery. What it is of may have gone before.
+// ofExpiry: an alarm is about an event or a delivery, which may have been removed before it.
 func (n needs) ofExpiry(key, _ []byte) []store.Need {
 	if len(key) == 17 && (key[8] == expiryEvent || key[8] == expiryRecord) {
 		return nil
@@ -202,7 +202,7 @@ func (n needs) ofExpiry(key, _ []byte) []store.Need {
 	return []store.Need{{Why: "it is the end of no event and no delivery"}}
 }
 
-// ofForget: a mark is of an instance.
+// ofForget: a mark is about an instance.
 func (n needs) ofForget(key, _ []byte) []store.Need {
 	if len(key) == 8 {
 		return nil
@@ -224,7 +224,7 @@ func (n needs) ofLog(key, value []byte) []store.Need {
 	return []store.Need{{Why: "the log does not know what it is"}}
 }
 
-// ofBlock: a block of the digest has a row for each record that there is, and no other.
+// ofBlock: a block of the digest has a row for each existing record, and no other.
 func (n needs) ofBlock(key, value []byte) []store.Need {
 	wrong := []store.Need{{Why: "lists and totals of deliveries may be wrong; the next start makes it anew"}}
 	if len(key) != 8 || len(value) != blockSize {
@@ -248,7 +248,7 @@ func (n needs) ofBlock(key, value []byte) []store.Need {
 	return nil
 }
 
-// ofBacklog: a count is of something that waits.
+// ofBacklog: a count is about pending deliveries.
 func (n needs) ofBacklog(key, _ []byte) []store.Need {
 	prefix := key
 	if bytes.Equal(key, allLanes) {
@@ -260,9 +260,9 @@ func (n needs) ofBacklog(key, _ []byte) []store.Need {
 	return nil
 }
 
-// lineNeeds goes through all that waits in lines, and at the end through what waits in
-// none, and holds both against what is counted. Its memory is a number for each
-// destination of each instance.
+// lineNeeds scans the deliveries that wait in lines, then those that wait in none, and
+// compares both with the backlogs. It keeps one number in memory for each destination of each
+// instance.
 func lineNeeds(look *store.Lookup) store.Needs {
 	n, waits, whole := needs{look}, map[string]Backlog{}, true
 	count := func(share []byte, size int) {
@@ -283,7 +283,7 @@ func lineNeeds(look *store.Lookup) store.Needs {
 		for k := look.First(heads, nil, nil); k != nil && whole; k = look.First(heads, nil, append(bytes.Clone(k), 0)) {
 			lane, _, ok := parseLane(k)
 			if ok && lane != lane.whole() {
-				continue // the same once more, by its instance
+				continue // counted a second time, by its instance
 			}
 			p := place{lane: lane}
 			row, _ := look.Get(heads, k)
@@ -292,7 +292,7 @@ func lineNeeds(look *store.Lookup) store.Needs {
 			}
 		}
 		if !whole {
-			return nil // nobody knows what the damaged ones counted for
+			return nil // the shares of the damaged ones are unknown
 		}
 		for key, b := range waits {
 			right := store.Key(b.Pending, b.Bytes)
@@ -305,7 +305,7 @@ func lineNeeds(look *store.Lookup) store.Needs {
 	}
 }
 
-// ofReplay: what a replay repeats is of one that is there.
+// ofReplay: the list of a replay belongs to an existing replay.
 func (n needs) ofReplay(key, value []byte) []store.Need {
 	if id, ok := idOf(key); ok {
 		if _, err := decodeReplay(id, value); err != nil {
@@ -320,8 +320,8 @@ func (n needs) ofReplay(key, value []byte) []store.Need {
 	return []store.Need{{Bucket: replays, Key: bytes.Clone(key[:8]), Why: why}}
 }
 
-// owner is the key of an instance, nil for none, and for one that was deleted and whose
-// rows are being removed.
+// owner returns the key of an instance, nil for none and for a deleted instance whose rows
+// are being removed.
 func owner(look *store.Lookup, instance int64) []byte {
 	key := store.Key(instance)
 	if instance == 0 || look.Has(forgets, key) {

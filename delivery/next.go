@@ -6,9 +6,9 @@ import (
 	"postern/store"
 )
 
-// NextInLine returns what waits behind a delivery in its line: what may leave once that
-// was accepted, whether the file has that yet or not. found is false when nothing waits,
-// and for a delivery without a line.
+// NextInLine returns the delivery behind another in its line: the one that may be sent once
+// that was accepted, whether or not the file has the outcome yet. found is false if there is
+// none, and for a delivery without a line.
 func NextInLine(tx *store.Tx, r Record) (next Due, found bool, err error) {
 	if r.Line == 0 {
 		return next, false, nil

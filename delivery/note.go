@@ -7,8 +7,8 @@ import (
 	"postern/store"
 )
 
-// change is a record that is stored, or goes: old is nil for a new one, now for
-// one that goes.
+// change is a record that is stored or removed: old is nil for a new record, now for a removed
+// one.
 type change struct{ now, old *Record }
 
 func (c change) record() *Record {
@@ -18,20 +18,20 @@ func (c change) record() *Record {
 	return c.old
 }
 
-// note keeps what the log knows of a record beside it, its digest and the
-// numbers by state and of its replay, in the commit that changes it. old is nil
-// for a new record, now for one that goes.
+// note updates what the log keeps beside a record, its row of the digest, the numbers by
+// state and those of its replay, in the commit that changes the record. old is nil for a new
+// record, now for a removed one.
 func (l *Ledger) note(tx *store.Tx, now, old *Record) error {
 	c := change{now, old}
-	if err := l.noteAttempt(tx, c); err != nil { // a row that is made anew asks for it
+	if err := l.noteAttempt(tx, c); err != nil { // a row that is rebuilt reads the attempts
 		return err
 	}
 	l.together(tx).note(c)
 	return l.noteReplay(tx, c)
 }
 
-// noteAttempt keeps what a change takes out of the record: the attempt before,
-// and the reason of the last one where the record ends for another.
+// noteAttempt keeps what a change removes from the record: the attempt before, and the reason
+// of the last one if the record ends for another reason.
 func (l *Ledger) noteAttempt(tx *store.Tx, c change) error {
 	if c.now == nil || c.old == nil || c.old.LastAttemptAt.IsZero() {
 		return nil
@@ -46,7 +46,7 @@ func (l *Ledger) noteAttempt(tx *store.Tx, c change) error {
 	return nil
 }
 
-// counts are how many records are in each state, by its code.
+// counts holds the number of records in each state, by the state's code.
 type counts [len(states)]uint64
 
 var countsKey = []byte("counts")
@@ -58,7 +58,7 @@ func countMore(tx *store.Tx, delta counts) error {
 	}
 	sum, err := readCounts(tx)
 	if err != nil {
-		return ignoreDamage(err) // the next start counts anew
+		return ignoreDamage(err) // the next start recounts
 	}
 	for i := range sum {
 		sum[i] += delta[i]

@@ -13,8 +13,8 @@ var (
 	bruno = event.About{Chat: "5522@s.whatsapp.net", LID: "22@lid"}
 )
 
-// TestTheNextOfAChatLeavesWhenTheOneBeforeWasAccepted: one that was refused is
-// not, and chats do not wait for each other.
+// TestTheNextOfAChatLeavesWhenTheOneBeforeWasAccepted: a refusal does not release the next one,
+// and chats do not wait for each other.
 func TestTheNextOfAChatLeavesWhenTheOneBeforeWasAccepted(t *testing.T) {
 	r := newRig(t, Config{Log: true})
 	lane := laneBy(tagWebhook, 1, "")
@@ -43,8 +43,8 @@ func TestTheNextOfAChatLeavesWhenTheOneBeforeWasAccepted(t *testing.T) {
 	}
 }
 
-// TestADeliveryTellsBehindWhichItWaits while that is pending, and a retry of it sends
-// that one.
+// TestADeliveryTellsBehindWhichItWaits while that delivery is pending, and a retry of it sends
+// that delivery.
 func TestADeliveryTellsBehindWhichItWaits(t *testing.T) {
 	r := newRig(t, Config{Log: true})
 	first, second, third := r.emit(ana, hook(event.OrderChat)).First(), r.emit(ana, hook(event.OrderChat)).First(), r.emit(ana, hook(event.OrderChat)).First()
@@ -67,14 +67,14 @@ func TestADeliveryTellsBehindWhichItWaits(t *testing.T) {
 	want(other, 0)
 }
 
-// TestWhoBecomesKnownByPhoneStaysOneChat: what concerns a person waits behind
-// what was emitted while only the LID was known.
+// TestWhoBecomesKnownByPhoneStaysOneChat: events about a person wait behind those emitted while
+// only the LID was known.
 func TestWhoBecomesKnownByPhoneStaysOneChat(t *testing.T) {
 	r := newRig(t, Config{Log: true})
 	first := r.emit(event.About{Chat: ana.LID, LID: ana.LID}, hook(event.OrderChat))
 	second := r.emit(ana, hook(event.OrderChat))
 	third := r.emit(event.About{Chat: ana.Chat}, hook(event.OrderChat))
-	_ = third // known by phone alone: nobody can tell whose it is
+	_ = third // known by phone alone: whose it is cannot be known
 	if second.To[0].Head {
 		t.Error("the second does not wait for the first")
 	}
@@ -100,8 +100,8 @@ func TestEventsWithoutAChatAreOneChat(t *testing.T) {
 	}
 }
 
-// TestDestinationsDoNotWaitForEachOther: each has its own lane, and the shown
-// URL has no credentials and no query.
+// TestDestinationsDoNotWaitForEachOther: each has its own lane, and the shown URL has no
+// credentials and no query.
 func TestDestinationsDoNotWaitForEachOther(t *testing.T) {
 	r := newRig(t, Config{Log: true})
 	e := r.emit(ana, hook(event.OrderChat), endpoint("crm", event.OrderNone), global(event.OrderInstance))

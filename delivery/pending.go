@@ -7,10 +7,9 @@ import (
 	"postern/store"
 )
 
-// DueAfter returns up to limit deliveries of a lane that may be sent once their
-// time has come, in the order of time and record, beginning after the given
-// one; the zero Due begins at the front. Those whose time is yet to come are
-// included.
+// DueAfter returns up to limit deliveries of a lane that may be sent once they are due, in the
+// order of time and record, after the given one; the zero Due starts at the front. It includes
+// deliveries that are due in the future.
 func DueAfter(tx *store.Tx, lane Lane, after Due, limit int) (all []Due, err error) {
 	prefix := lane.key()
 	r := store.Range{Prefix: prefix}
@@ -39,9 +38,9 @@ func DueAfter(tx *store.Tx, lane Lane, after Due, limit int) (all []Due, err err
 	return all, nil
 }
 
-// PendingAfter is DueAfter in the order in which the deliveries were made,
-// whenever they are due, beginning after the given record: what a sweep sends.
-// At is not told. OutboxLane has no such order: the outbox lists what is pending.
+// PendingAfter returns the deliveries of DueAfter in the order in which they were made, due or
+// not, after the given record: what a sweep sends. It does not set At. OutboxLane has no such
+// order; the outbox lists its pending entries.
 func PendingAfter(tx *store.Tx, lane Lane, record uint64, limit int) (all []Due, err error) {
 	all, err = headsAfter(tx, lane, record, limit)
 	for i := range all {
@@ -54,7 +53,7 @@ func PendingAfter(tx *store.Tx, lane Lane, record uint64, limit int) (all []Due,
 	return all, err
 }
 
-// headsAfter is PendingAfter without the lines, of a lane or a share.
+// headsAfter is PendingAfter for a lane or a share, without the lines.
 func headsAfter(tx *store.Tx, lane Lane, record uint64, limit int) (all []Due, err error) {
 	prefix := lane.key()
 	err = tx.Walk(heads, store.Range{Prefix: prefix, From: store.Key(prefix, record+1)}, func(k []byte) (bool, error) {
@@ -66,8 +65,8 @@ func headsAfter(tx *store.Tx, lane Lane, record uint64, limit int) (all []Due, e
 	return all, err
 }
 
-// lineOf fills in what the row of an index says besides its key; when the row is
-// damaged, what its record says.
+// lineOf sets what the row of an index states besides its key; if the row is damaged, it uses
+// the record.
 func lineOf(tx *store.Tx, bucket string, key []byte, p *place) error {
 	raw, err := tx.Get(bucket, key)
 	if err == nil && p.parse(raw) {

@@ -7,8 +7,8 @@ import (
 	"postern/store"
 )
 
-// putRecord stores a record. Every change of a record goes through here or
-// through dropRecord: old is what is stored now, nil when it is new.
+// putRecord stores a record. All changes of records go through putRecord or dropRecord. old is
+// the record stored now, nil for a new one.
 func (l *Ledger) putRecord(tx *store.Tx, r Record, old *Record) error {
 	return errors.Join(
 		tx.TakeID(records, r.ID),
@@ -17,8 +17,8 @@ func (l *Ledger) putRecord(tx *store.Tx, r Record, old *Record) error {
 	)
 }
 
-// dropRecord removes a record with its attempts, and the bodies that nobody
-// else needs. It must not be in the indexes of a lane.
+// dropRecord removes a record with its attempts, and the bodies that no other record needs.
+// The record must not be in the indexes of a lane.
 func (l *Ledger) dropRecord(tx *store.Tx, old Record) error {
 	err := errors.Join(
 		tx.Delete(records, store.Key(old.ID)),
@@ -34,7 +34,7 @@ func (l *Ledger) dropRecord(tx *store.Tx, old Record) error {
 	return l.release(tx, old.EventSeq)
 }
 
-// getRecord returns one record; found is false when there is none.
+// getRecord returns one record; found is false if there is none.
 func getRecord(tx *store.Tx, id uint64) (r Record, found bool, err error) {
 	raw, err := tx.Get(records, store.Key(id))
 	if err != nil || raw == nil {
@@ -46,9 +46,9 @@ func getRecord(tx *store.Tx, id uint64) (r Record, found bool, err error) {
 	return r, true, nil
 }
 
-// addPending stores a new record of a lane, or one that is pending again, and
-// puts it into the indexes: due at dueAt, given up at ExpiresAt. It returns
-// whether it may be sent at once.
+// addPending stores a record of a lane that is new or pending again, and adds it to the
+// indexes: due at dueAt, given up at ExpiresAt. It reports whether the delivery may be sent at
+// once.
 func (l *Ledger) addPending(tx *store.Tx, r Record, old *Record) (head bool, err error) {
 	if err := l.putRecord(tx, r, old); err != nil {
 		return false, err
@@ -65,8 +65,8 @@ func (l *Ledger) addPending(tx *store.Tx, r Record, old *Record) (head bool, err
 	return l.enter(tx, placeOf(r), r.dueAt())
 }
 
-// end brings a pending record that is in the indexes to its end, and lets the
-// next one of its line follow. A retried one whose retry failed is what it was.
+// end ends a pending record that is in the indexes, and releases the next one of its line. A
+// record whose retry failed returns to its former state.
 func (l *Ledger) end(tx *store.Tx, old, r Record, state State) (ended Ended, err error) {
 	follows, err := l.leave(tx, placeOf(old), old.dueAt())
 	if err != nil {
@@ -95,8 +95,8 @@ func (l *Ledger) end(tx *store.Tx, old, r Record, state State) (ended Ended, err
 	return Ended{Record: r, Follows: follows}, err
 }
 
-// former is what a retried record is again when its retry failed. One that was
-// dropped without an attempt has failed now, if there was one.
+// former returns the state of a retried record after its retry failed. A delivery that was
+// dropped without an attempt becomes FAILED if an attempt was made.
 func (r Record) former() State {
 	if r.Former == Dropped && r.Attempts > 0 {
 		return Failed
@@ -104,9 +104,8 @@ func (r Record) former() State {
 	return r.Former
 }
 
-// keepsEvent tells that the event of a record that ends now stays in any case:
-// a numbered one lives as long as any of the deliveries that it was written for
-// may.
+// keepsEvent reports whether the event of a record that ends now is kept in any case: a
+// numbered event lives as long as any of the deliveries that it was written for may.
 func (r Record) keepsEvent(tx *store.Tx) bool {
 	return r.State == Pending && r.ReplayOf == 0 && r.Former == "" && tx.Steady().Before(r.ExpiresAt) &&
 		!tx.Has(positions, Event{Seq: r.EventSeq, Instance: r.Instance}.positionKey())

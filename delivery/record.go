@@ -17,17 +17,16 @@ const (
 	FlowBatch    Flow = "batch"
 )
 
-// State is what became of a delivery.
+// State is the state of a delivery.
 type State string
 
-// The states of a delivery. A suppressed one, which no flag asked for, leaves
-// no record.
+// The states of a delivery. A suppressed event, which no flag requested, makes no record.
 const (
 	Pending   State = "PENDING"
 	Delivered State = "DELIVERED" // a receiver answered 2xx
 	Failed    State = "FAILED"    // its one attempt was not accepted
 	Dropped   State = "DROPPED"   // never attempted: the queue was full, or the program stopped
-	Expired   State = "EXPIRED"   // not accepted until its time was over
+	Expired   State = "EXPIRED"   // not accepted before it expired
 	Cancelled State = "CANCELLED" // given up for the reason in LastError
 )
 
@@ -36,9 +35,9 @@ func States() []State { return []State{Pending, Delivered, Failed, Dropped, Expi
 
 // Reasons of a cancelled delivery.
 const (
-	ReasonRemoved  = "REMOVED"  // its endpoint is gone
-	ReasonCapacity = "CAPACITY" // more waited than may
-	ReasonChanged  = "CHANGED"  // it is a credential, and its destination is another now
+	ReasonRemoved  = "REMOVED"  // its endpoint was removed
+	ReasonCapacity = "CAPACITY" // the backlog exceeded its limit
+	ReasonChanged  = "CHANGED"  // it is a credential, and its destination has changed
 )
 
 // Record is one delivery of the log: one event on its way to one destination.
@@ -46,21 +45,21 @@ type Record struct {
 	ID        uint64 // ascending in the order in which deliveries were made
 	EventID   uuid.UUID
 	Event     event.Kind
-	Lane      Lane   // where to; its Instance is 0 for the global webhook
-	Instance  int64  // whose event it is, 0 for a batch event
+	Lane      Lane   // the destination; its Instance is 0 for the global webhook
+	Instance  int64  // the instance whose event it is, 0 for a batch event
 	Name      string // of that instance
 	Batch     uuid.UUID
-	Chat      string // JID of the chat by phone that the event is about, empty when none
+	Chat      string // JID by phone of the chat that the event is about, empty if none
 	ChatLID   string // the same by LID
 	URL       string // scheme, host, port and path
 	RequestID string // of the first attempt until one was made, then of the last
 	State     State
-	Once      bool // one attempt: it waits for its turn only
+	Once      bool // one attempt: it waits only for its turn
 	Bytes     int  // of the body
 
 	CreatedAt     time.Time
 	ExpiresAt     time.Time // in steady time; zero: never
-	NextAttemptAt time.Time // zero when none is to come
+	NextAttemptAt time.Time // zero if there is none to come
 
 	// The last attempt. Earlier ones are read with Attempts.
 	Attempts      int
@@ -73,15 +72,15 @@ type Record struct {
 	ReplayOf uint64 // the record whose event this one repeats, 0 when none
 	Replay   uint64 // the replay that made it, 0 when none
 	Replayed bool   // a replay of it was delivered
-	Former   State  // of a record that is retried after its end: what it is when that fails
+	Former   State  // of a record that is retried after its end: its state if the retry fails
 
-	Line      Line   // what it waits in while it is pending
+	Line      Line   // the line in which it waits while it is pending
 	EventSeq  uint64 // of the stored event whose body it has, 0 when none
 	OutboxSeq uint64 // of the outbox entry whose body it has, 0 when none
 	OwnBody   bool   // its body is stored beside it
 
 	// Access is that of the destination for which a credential was made, see
-	// event.Kind.IsCredential: it goes nowhere else. 0 for all other events.
+	// event.Kind.IsCredential: it is sent to no other destination. 0 for all other events.
 	Access uint64
 }
 
@@ -95,8 +94,8 @@ type Attempt struct {
 	RequestID string
 	Answer    string // at most MaxAnswer bytes of an answer that was not 2xx, as text
 
-	// URL is where it went, as far as the log shows it; it is the record's from
-	// then on, and kept only there. Empty: as before.
+	// URL is where the attempt went, as the log shows it. It becomes the record's URL and is kept
+	// only there. Empty: unchanged.
 	URL string
 }
 
@@ -109,16 +108,16 @@ func (r *Record) ofVersion3() bool {
 	return r.State == Pending && r.OutboxSeq != 0 && r.ReplayOf == 0 && r.Former == "" && r.Lane == BatchLane
 }
 
-// inMemory tells that the record follows a delivery of the in-memory flow.
+// inMemory reports whether the record follows a delivery of the in-memory flow.
 func (r *Record) inMemory() bool {
 	return r.State == Pending && r.OutboxSeq == 0 && r.EventSeq == 0 && r.ReplayOf == 0 && r.Former == ""
 }
 
-// waits tells that the record is in the indexes of its lane.
+// waits reports whether the record is in the indexes of its lane.
 func (r Record) waits() bool { return r.State == Pending && !r.ofVersion3() && !r.inMemory() }
 
-// dueAt is the time under which a pending record that may be sent is in the due
-// index. One that was never attempted is due since it was made.
+// dueAt returns the time of a pending record in the due index. A record that was never
+// attempted is due since it was made.
 func (r Record) dueAt() time.Time {
 	if r.NextAttemptAt.IsZero() {
 		return r.CreatedAt

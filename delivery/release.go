@@ -7,7 +7,7 @@ import (
 	"postern/store"
 )
 
-// release removes a stored event once it is over and nobody needs its body.
+// release removes a stored event once it has expired and no record needs its body.
 func (l *Ledger) release(tx *store.Tx, seq uint64) error {
 	e, found, err := getEvent(tx, seq)
 	if errors.Is(err, store.ErrDamaged) || err == nil && !found {
@@ -23,7 +23,7 @@ func (l *Ledger) release(tx *store.Tx, seq uint64) error {
 	return dropEvent(tx, e)
 }
 
-// needed tells whether a delivery of the event waits, or may be repeated.
+// needed reports whether a delivery of the event is pending, or may be repeated.
 func (l *Ledger) needed(tx *store.Tx, e Event) (bool, error) {
 	ids, err := heldBy(tx, e.Seq)
 	if err != nil {
@@ -44,8 +44,7 @@ func (l *Ledger) needed(tx *store.Tx, e Event) (bool, error) {
 	return false, nil
 }
 
-// wantsBody tells whether the body of a record is kept beyond the life of its
-// event.
+// wantsBody reports whether the body of a record is kept beyond the life of its event.
 func (l *Ledger) wantsBody(r Record) bool {
 	switch {
 	case r.State == Pending || l.cfg.Bodies == BodiesAll:
@@ -56,7 +55,7 @@ func (l *Ledger) wantsBody(r Record) bool {
 	return r.State != Delivered
 }
 
-// heldBy returns the records made later that have the event's body.
+// heldBy returns the later records that have the event's body.
 func heldBy(tx *store.Tx, seq uint64) (ids []uint64, err error) {
 	err = tx.Walk(holds, store.Range{Prefix: store.Key(seq)}, func(k []byte) (bool, error) {
 		if len(k) == 16 {
@@ -67,7 +66,7 @@ func heldBy(tx *store.Tx, seq uint64) (ids []uint64, err error) {
 	return ids, err
 }
 
-// dropEvent removes an event. What the expiry index has of it is passed over.
+// dropEvent removes an event. Its rows in the expiry index stay and are skipped later.
 func dropEvent(tx *store.Tx, e Event) error {
 	_, err := tx.DeletePrefix(holds, store.Key(e.Seq))
 	return errors.Join(err, tx.Delete(events, store.Key(e.Seq)), tx.Delete(positions, e.positionKey()))

@@ -13,53 +13,53 @@ import (
 // MaxReplay is how many records one replay repeats at most.
 const MaxReplay = 100_000
 
-// DefaultReplayStates are the states that a replay selects where none is named.
+// DefaultReplayStates are the states that a replay selects if the request names none.
 func DefaultReplayStates() []State { return []State{Failed, Dropped, Expired} }
 
-// ReplayRequest selects what is to be delivered again.
+// ReplayRequest selects deliveries to be repeated.
 type ReplayRequest struct {
 	Instance int64 // 0: all, and batch events
 	NoGlobal bool  // without what went to the global webhook
 	From, To time.Time
 	Events   []event.Kind // empty: all
-	States   []State      // empty: DefaultReplayStates; what is pending is on its way, and never selected
+	States   []State      // empty: DefaultReplayStates; pending deliveries are never selected
 	Target   event.Target
 	Endpoint *string
 	Limit    int  // 0: MaxReplay
 	NoCodes  bool // without credentials
 
-	// Keep is called in the commit that stores the replay, for what has to be
-	// stored with it, and may be called twice; its error is that of Replay. nil:
-	// nothing.
+	// Keep is called in the commit that stores the replay, to store something with it, and may be
+	// called twice. If it fails, Replay returns its error. It may be nil.
 	Keep func(*store.Tx, Replay) error
 }
 
-// ReplayState is what a replay does.
+// ReplayState is the state of a replay.
 type ReplayState string
 
 // The states of a replay.
 const (
 	ReplayRunning   ReplayState = "RUNNING"
-	ReplayDone      ReplayState = "DONE"      // all that matched was sent and came to its end
-	ReplayCancelled ReplayState = "CANCELLED" // it was stopped, and what of it still waited is cancelled
+	ReplayDone      ReplayState = "DONE"      // all that matched was sent and ended
+	ReplayCancelled ReplayState = "CANCELLED" // it was stopped, and its pending deliveries are cancelled
 )
 
-// Replay is a request that was accepted, and how far it is.
+// Replay is an accepted request and its progress.
 type Replay struct {
 	ID       uint64
 	Instance int64
 	Matched  int // records that were selected and could be sent
-	Sent     int // of them, those of which a delivery was made
-	// How these ended. One that could not be sent, because its record or body was
-	// gone by then, has failed.
+	Sent     int // those of which a delivery was made
+	// The outcomes of these deliveries. A delivery that could not be sent because its record or
+	// body was gone counts as failed.
 	Delivered, Failed int
 	State             ReplayState
 	CreatedAt         time.Time
 }
 
-// Replay begins to deliver again what the request selects, the oldest first.
-// It is DONE at once when nothing is. ErrReplayRuns while another one of the
-// same instance runs, or of all instances where it is of all; ErrLogOff.
+// Replay starts to repeat the deliveries that the request selects, the oldest first. If the
+// request selects none, the replay is DONE at once. The error is ErrReplayRuns while another
+// replay of the same instance runs or, for a replay of all instances, another such replay;
+// and ErrLogOff.
 func (l *Ledger) Replay(ctx context.Context, q ReplayRequest) (Replay, error) {
 	if !l.cfg.Log {
 		return Replay{}, ErrLogOff
@@ -102,7 +102,7 @@ func makeReplay(tx *store.Tx, q ReplayRequest, ids []uint64) (r replayRow, err e
 	return r, q.Keep(tx, r.Replay)
 }
 
-// noneRuns is ErrReplayRuns while a replay of the instance runs.
+// noneRuns returns ErrReplayRuns while a replay of the instance runs.
 func noneRuns(tx *store.Tx, instance int64) error {
 	return eachReplay(tx, func(r replayRow) error {
 		if r.Instance == instance && r.State == ReplayRunning {
@@ -112,14 +112,14 @@ func noneRuns(tx *store.Tx, instance int64) error {
 	})
 }
 
-// finish ends a replay of which nothing is left to be done.
+// finish ends a replay that has nothing left to do.
 func (r *replayRow) finish(now time.Time) {
 	if r.State == ReplayRunning && r.Delivered+r.Failed >= r.Matched {
 		r.State, r.EndedAt = ReplayDone, now
 	}
 }
 
-// selectStep is how many records one read looks at.
+// selectStep is the number of records that one read checks.
 const selectStep = 5000
 
 // selected returns the records that a request selects and that can be sent.
@@ -158,7 +158,7 @@ func (l *Ledger) selected(ctx context.Context, q ReplayRequest) (ids []uint64, e
 	return ids, ctx.Err()
 }
 
-// withoutCodes are these events, or all when there are none, but for credentials.
+// withoutCodes returns these events, or all if there are none, except credentials.
 func withoutCodes(asked []event.Kind) []event.Kind {
 	if len(asked) == 0 {
 		asked = kinds[1:]
@@ -166,8 +166,7 @@ func withoutCodes(asked []event.Kind) []event.Kind {
 	return slices.DeleteFunc(slices.Clone(asked), event.Kind.IsCredential)
 }
 
-// selectSome looks at the next records of a selection. after is where to go on,
-// 0 at the end.
+// selectSome checks the next records of a selection. after is where to continue, 0 at the end.
 func (l *Ledger) selectSome(tx *store.Tx, sel selection, to destinations, from uint64, limit int) (found []uint64, after uint64, err error) {
 	m, seen := l.key.match(sel), 0
 	_, err = l.key.scan(tx, idRange{from, maxID}, false, true, func(in stretch) (bool, error) {
@@ -187,8 +186,8 @@ func (l *Ledger) selectSome(tx *store.Tx, sel selection, to destinations, from u
 	return found, after, err
 }
 
-// ReplayStatus returns a replay; ErrNotFound when there is none. With an
-// instance only its own are found.
+// ReplayStatus returns a replay; ErrNotFound if there is none. With an instance it finds only
+// replays of that instance.
 func (l *Ledger) ReplayStatus(_ context.Context, instance int64, id uint64) (Replay, error) {
 	var r replayRow
 	err := l.store.View(func(tx *store.Tx) (err error) {
@@ -206,8 +205,8 @@ func replayOf(tx *store.Tx, instance int64, id uint64) (replayRow, error) {
 	return r, err
 }
 
-// CancelReplay stops a replay; one that ended stays as it is. What of it still
-// waits is cancelled soon after.
+// CancelReplay stops a replay; one that has ended does not change. Its pending deliveries are
+// cancelled soon after.
 func (l *Ledger) CancelReplay(ctx context.Context, instance int64, id uint64) (Replay, error) {
 	var r replayRow
 	err := l.store.Update(ctx, func(tx *store.Tx) (err error) {

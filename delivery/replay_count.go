@@ -8,8 +8,8 @@ import (
 	"postern/store"
 )
 
-// outcome is what a record adds to the numbers of its replay. One that is tried
-// again after its end is what it was until then.
+// outcome returns what a record adds to the numbers of its replay. A record that is retried
+// after its end keeps its outcome until the retry ends.
 func (r Record) outcome() (delivered, failed int) {
 	state := r.State
 	if state == Pending {
@@ -25,8 +25,8 @@ func (r Record) outcome() (delivered, failed int) {
 	}
 }
 
-// noteReplay keeps the numbers of the replay that made a record, and marks the
-// one that it repeats when it was delivered.
+// noteReplay updates the numbers of the replay that made a record, and marks the record that
+// it repeats once the repetition was delivered.
 func (l *Ledger) noteReplay(tx *store.Tx, c change) error {
 	if c.old == nil || c.old.Replay == 0 {
 		return nil
@@ -36,7 +36,7 @@ func (l *Ledger) noteReplay(tx *store.Tx, c change) error {
 	switch {
 	case c.now != nil:
 		delivered, failed = c.now.outcome()
-	case before+lost == 0: // it goes while it waits
+	case before+lost == 0: // it is removed while it is pending
 		failed = 1
 	}
 	if delivered == before && failed == lost {
@@ -70,7 +70,7 @@ func (l *Ledger) markReplayed(tx *store.Tx, id uint64) error {
 	return l.putRecord(tx, now, &old)
 }
 
-// sweepReplay cancels what waits of a replay that was stopped, in small steps.
+// sweepReplay cancels the pending deliveries of a stopped replay, in small steps.
 func (l *Ledger) sweepReplay(ctx context.Context, r replayRow) error {
 	for next := r.Sweep; next > 0; {
 		var ended []Ended
@@ -97,8 +97,7 @@ func (l *Ledger) sweepReplay(ctx context.Context, r replayRow) error {
 	return nil
 }
 
-// waitingOf returns some pending records of a replay. after is where to go on, 0
-// at the end.
+// waitingOf returns some pending records of a replay. after is where to continue, 0 at the end.
 func (l *Ledger) waitingOf(tx *store.Tx, r replayRow, from uint64) (found []uint64, after uint64, err error) {
 	m, seen := l.key.match(selection{Filter: Filter{Instance: r.Instance, States: []State{Pending}}}), 0
 	m.mask, m.want = m.mask|bitReplay<<16, m.want|bitReplay<<16

@@ -11,11 +11,10 @@ import (
 	"postern/store"
 )
 
-// ReasonReplay is the reason of what waited for a replay that was stopped.
+// ReasonReplay is the reason of deliveries that were cancelled with their replay.
 const ReasonReplay = "REPLAY_CANCELLED"
 
-// runner makes the deliveries of replays, one replay after the other in turns,
-// all together at the rate of one.
+// runner makes the deliveries of replays. The replays take turns and share the rate of one.
 type runner struct {
 	kick chan struct{} // size 1: there may be something to do
 	turn int
@@ -25,8 +24,8 @@ func newRunner() runner { return runner{kick: make(chan struct{}, 1)} }
 
 const repeatPause = time.Second // after an error
 
-// repeat carries on what replays there are, until ctx ends. It begins with the
-// pause after a step: one may have been the last thing before a restart.
+// repeat carries out the replays until ctx ends. It first pauses as after a step, because a
+// step may have been made right before a restart.
 func (l *Ledger) repeat(ctx context.Context) {
 	began := time.Now()
 	for rest(ctx, began.Add(l.cfg.repeatPace(l.cfg.repeatStep()))); ctx.Err() == nil; {
@@ -60,8 +59,8 @@ func rest(ctx context.Context, until time.Time) {
 	}
 }
 
-// repeatTurn takes one step of one replay. It returns how many records it
-// handled, 0 when there is nothing to do.
+// repeatTurn makes one step of one replay. It returns the number of records that it handled, 0
+// if there is nothing to do.
 func (l *Ledger) repeatTurn(ctx context.Context) (n int, err error) {
 	var running, stopped []replayRow
 	err = l.store.View(func(tx *store.Tx) error {
@@ -98,22 +97,21 @@ func (l *Ledger) repeatTurn(ctx context.Context) (n int, err error) {
 	return l.repeatSome(ctx, r)
 }
 
-// repeatStep is how many records are made in one commit: a tenth of a second's.
+// repeatStep is the number of records made in one commit: those of a tenth of a second.
 func (c Config) repeatStep() int { return max(1, min(c.ReplayRate/10, 250)) }
 
-// repeatPace is how long n records take at the rate.
+// repeatPace returns the time for n records at the rate.
 func (c Config) repeatPace(n int) time.Duration {
 	return time.Duration(n) * time.Second / time.Duration(c.ReplayRate)
 }
 
-// destinationNow is a destination as it is configured now.
+// destinationNow is the current configuration of a destination.
 type destinationNow struct {
 	event.Destination
 	status Status
 }
 
-// repeatSome makes the next deliveries of a replay, in one commit with how far it
-// is.
+// repeatSome makes the next deliveries of a replay, in one commit with its progress.
 func (l *Ledger) repeatSome(ctx context.Context, r replayRow) (n int, err error) {
 	var originals []uint64
 	to := map[Lane]destinationNow{}
@@ -173,8 +171,8 @@ func (l *Ledger) repeatAll(tx *store.Tx, seen replayRow, originals []uint64, to 
 	return made, putReplay(tx, r)
 }
 
-// repeatOne makes the delivery that repeats a record; ok is false when that, or
-// its body, is gone.
+// repeatOne makes the delivery that repeats a record; ok is false if the record or its body is
+// gone.
 func (l *Ledger) repeatOne(tx *store.Tx, replay, id uint64, to map[Lane]destinationNow) (r Record, ok bool, err error) {
 	o, found, err := getRecord(tx, id)
 	if errors.Is(err, store.ErrDamaged) || err == nil && (!found || !keepsBody(tx, o)) {
@@ -210,8 +208,8 @@ func (l *Ledger) repeatOne(tx *store.Tx, replay, id uint64, to map[Lane]destinat
 	return r, true, err
 }
 
-// until is how long the repetition of a delivery waits for its one attempt, or,
-// where the destination is durable, is tried: as long as a new one would be.
+// until returns when the repetition of a delivery expires: for a durable destination as for a
+// new delivery, otherwise it limits the wait for its one attempt.
 func (d destinationNow) until(made time.Time) time.Time {
 	if d.Durable && d.MaxAge > 0 {
 		return made.Add(d.MaxAge)
@@ -219,7 +217,7 @@ func (d destinationNow) until(made time.Time) time.Time {
 	return made.Add(DefaultMaxAge)
 }
 
-// tellMade tells whoever delivers what there is for them.
+// tellMade reports new deliveries to Config.Made.
 func (l *Ledger) tellMade(made []Record) {
 	by := map[Lane][]Due{}
 	for _, r := range made {

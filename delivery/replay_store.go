@@ -8,14 +8,14 @@ import (
 	"postern/store"
 )
 
-// replayRow is a replay in the file: its key is its id, and behind it, with a
-// number each, come the records that it repeats, replayChunk to a row.
+// replayRow is a replay in the file, with its id as the key. The numbered rows behind it list
+// the records that it repeats, replayChunk to a row.
 type replayRow struct {
 	Replay
 	NoGlobal bool
-	Next     int       // of the matched records, the first that was not handled yet
+	Next     int       // of the matched records, the first that is not handled yet
 	EndedAt  time.Time // zero while it runs
-	Sweep    uint64    // of a cancelled one: deliveries of it that wait are cancelled from this record on; 0: all are
+	Sweep    uint64    // of a cancelled one: its pending deliveries from this record on are still to be cancelled; 0: none is
 }
 
 const replayChunk = 500
@@ -128,8 +128,8 @@ func putMatched(tx *store.Tx, replay uint64, ids []uint64) error {
 	return nil
 }
 
-// matched returns up to n of the records that a replay repeats, from a place on.
-// When they cannot be read any more, they are 0.
+// matched returns up to n of the records that a replay repeats, from a place on. Records that
+// can no longer be read are 0.
 func matched(tx *store.Tx, r replayRow, from, n int) ([]uint64, error) {
 	no := from / replayChunk
 	want := min(r.Matched-from, (no+1)*replayChunk-from, n)
@@ -145,7 +145,7 @@ func matched(tx *store.Tx, r replayRow, from, n int) ([]uint64, error) {
 	return ids[from : from+want], nil
 }
 
-// encodeIDs writes rising numbers by their differences.
+// encodeIDs encodes ascending numbers as differences.
 func encodeIDs(ids []uint64) []byte {
 	raw, before := make([]byte, 0, 2*len(ids)), uint64(0)
 	for _, id := range ids {

@@ -13,7 +13,7 @@ import (
 	"postern/store"
 )
 
-// failed queues deliveries of an instance that were tried once, and failed.
+// failed queues deliveries of an instance that failed at their one attempt.
 func (r *rig) failed(instance int64, n int) (ids []uint64) {
 	r.t.Helper()
 	for range n {
@@ -24,7 +24,7 @@ func (r *rig) failed(instance int64, n int) (ids []uint64) {
 	return ids
 }
 
-// settings is what Resolve tells, to be changed while a test runs.
+// settings is what Resolve returns; a test may change it while it runs.
 type settings struct {
 	mu     sync.Mutex
 	to     event.Destination
@@ -66,7 +66,7 @@ func (r *rig) replayNow(id uint64) Replay {
 	return got
 }
 
-// turn lets the runner take one step.
+// turn makes the runner take one step.
 func (r *rig) turn() int {
 	r.t.Helper()
 	n, err := r.l.repeatTurn(context.Background())
@@ -81,7 +81,7 @@ func (r *rig) turns() {
 	}
 }
 
-// repeats are the records that a replay made, the oldest first.
+// repeats returns the records that a replay made, the oldest first.
 func (r *rig) repeats(replay uint64) (all []Listed) {
 	for _, rec := range r.list(Filter{}) {
 		if rec.Replay == replay {
@@ -154,11 +154,11 @@ func TestTheNumbersOfAReplayAreExact(t *testing.T) {
 	if o, _ := r.record(lost[1]); o.Replayed {
 		t.Errorf("%+v", o)
 	}
-	// What was delivered is not repeated again, what a replay made is never.
+	// Delivered records are not repeated again, and records made by a replay never are.
 	if got := r.replay(ReplayRequest{}); got.Matched != 1 {
 		t.Errorf("%+v", got)
 	}
-	// A retry of one that failed counts where it belongs.
+	// A retry of a failed one counts for its replay.
 	r.update(func(tx *store.Tx) error { _, _, err := r.l.Retry(tx, again[1].ID); return err })
 	check(Replay{Delivered: 2, Failed: 1, State: ReplayDone})
 	r.settle(again[1].ID, true, time.Time{})
@@ -273,8 +273,8 @@ func TestAStoppedReplayMakesNothingMoreAndCancelsWhatWaits(t *testing.T) {
 	}
 }
 
-// TestAReplayGoesOnAfterAKillWhereItWas ends the process after each of its
-// commits: each record is repeated once.
+// TestAReplayGoesOnAfterAKillWhereItWas ends the process after each of its commits: each record
+// is repeated once.
 func TestAReplayGoesOnAfterAKillWhereItWas(t *testing.T) {
 	cfg := oldSettings().config()
 	cfg.ReplayRate = 30 // three at a time
@@ -406,7 +406,7 @@ func TestReplaysTogetherKeepTheRate(t *testing.T) {
 	}
 }
 
-// TestARestartKeepsTheRateOfAReplay: what was repeated right before it counts.
+// TestARestartKeepsTheRateOfAReplay: what was repeated right before the restart counts.
 func TestARestartKeepsTheRateOfAReplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := oldSettings().config()

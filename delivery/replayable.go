@@ -5,13 +5,13 @@ import (
 	"postern/store"
 )
 
-// here tells whether a destination is there, enabled or not.
+// here reports whether a destination exists, enabled or not.
 func (l *Ledger) here(lane Lane) (to event.Destination, here bool) {
 	to, status := l.cfg.Resolve(lane)
 	return to, status == Paused || status == Ready
 }
 
-// destinations remembers where lanes lead while one list or selection is read.
+// destinations caches the destinations of lanes during one list or selection.
 type destinations struct {
 	l     *Ledger
 	known map[Lane]whereabouts
@@ -24,8 +24,8 @@ type whereabouts struct {
 
 func (l *Ledger) destinations() destinations { return destinations{l, map[Lane]whereabouts{}} }
 
-// replayable tells whether a record can be sent again: its body is kept, and its
-// destination is there; that of a credential is still the same.
+// replayable reports whether a record can be sent again: its body is kept, and its destination
+// exists; for a credential it must be unchanged.
 func (d destinations) replayable(tx *store.Tx, r Record) bool {
 	now, known := d.known[r.Lane]
 	if !known {

@@ -53,7 +53,7 @@ func TestRecordOfAMissingDestinationIsNotReplayable(t *testing.T) {
 	}
 }
 
-// A body that is gone too changes nothing: what is missing first is where to send it.
+// A missing body changes nothing: the missing destination is reported first.
 func TestMissingDestinationIsToldBeforeMissingBody(t *testing.T) {
 	s := oldSettings()
 	r := newRig(t, s.config())

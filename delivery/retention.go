@@ -13,13 +13,12 @@ const (
 	pruneLook  = 2000 // blocks of the digest that one read goes through
 	pruneStep  = 500  // records of one commit
 	excessRest = time.Second
-	// excessAfresh is how long the search for the oldest goes on where it was,
-	// before it looks for what ended further back meanwhile.
+	// excessAfresh is how long the search for the oldest continues from its last place before it
+	// starts over, to find records further back that ended meanwhile.
 	excessAfresh = time.Minute
 )
 
-// tend removes what is past its life or more than may be, and repairs the digest,
-// until ctx ends.
+// tend removes records that are too old or too many, and repairs the digest, until ctx ends.
 func (l *Ledger) tend(ctx context.Context) {
 	l.work.Go(func() {
 		prune.Loop(ctx, l.store, l.cfg.Retention, func(before time.Time) (time.Time, error) { return l.pruneAged(ctx, before) },
@@ -38,7 +37,7 @@ func (l *Ledger) tend(ctx context.Context) {
 	}
 }
 
-// mendLater has damaged blocks made anew.
+// mendLater rebuilds damaged blocks.
 func (l *Ledger) mendLater(blocks []uint64) {
 	for _, no := range blocks {
 		select {
@@ -48,8 +47,8 @@ func (l *Ledger) mendLater(blocks []uint64) {
 	}
 }
 
-// pruneAged removes records that ended before the given time, and returns when
-// the oldest that is left ended, or a time before that.
+// pruneAged removes records that ended before the given time, and returns when the oldest of
+// the others ended, or an earlier time.
 func (l *Ledger) pruneAged(ctx context.Context, before time.Time) (oldest time.Time, err error) {
 	for from := uint64(0); ; {
 		var found aged
@@ -74,16 +73,16 @@ func (l *Ledger) pruneAged(ctx context.Context, before time.Time) (oldest time.T
 	}
 }
 
-// aged is what one read found of what is past its life.
+// aged is the result of one search for expired records.
 type aged struct {
 	ids     []uint64
 	damaged []uint64  // blocks
 	oldest  time.Time // when the first of the others ended, or was made; zero: there is none
-	next    uint64    // block to go on with, 0: none
+	next    uint64    // block to continue with, 0: none
 }
 
-// agedFrom looks at some blocks. Nothing ends before it is made, so that it
-// stops where all is young.
+// agedFrom checks some blocks. It stops where all records are too young, since no record ends
+// before it is made.
 func (l *Ledger) agedFrom(tx *store.Tx, from uint64, before time.Time) (found aged, err error) {
 	limit, now, oldest, seen := before.UnixMilli(), tx.Now().UnixMilli(), int64(0), 0
 	older := func(at int64) {
@@ -95,7 +94,7 @@ func (l *Ledger) agedFrom(tx *store.Tx, from uint64, before time.Time) (found ag
 		young := true
 		for i := range blockRows {
 			w := in.row(i)
-			// What was made in the future was made under another clock.
+			// A record with a future time was made under another clock.
 			young = young && (!w.exists() || w.madeAt() >= limit && w.madeAt() <= now)
 			switch {
 			case !w.exists() || w.state() == Pending:
@@ -118,8 +117,8 @@ func (l *Ledger) agedFrom(tx *store.Tx, from uint64, before time.Time) (found ag
 	return found, err
 }
 
-// bound keeps the number of records that ended within its bounds. It looks
-// after commits that make records, once in a while.
+// bound limits the number of records that ended. It checks after commits that make records,
+// from time to time.
 func (l *Ledger) bound(ctx context.Context) {
 	from, since := uint64(0), time.Now()
 	for {
@@ -148,7 +147,7 @@ func (l *Ledger) bound(ctx context.Context) {
 	}
 }
 
-// emitted is closed after the next commit that emitted a batch event; nil: none does.
+// emitted returns a channel that is closed after the next commit that emits a batch event; nil without an outbox.
 func (l *Ledger) emitted() <-chan struct{} {
 	if l.cfg.Outbox == nil {
 		return nil
@@ -156,8 +155,8 @@ func (l *Ledger) emitted() <-chan struct{} {
 	return l.cfg.Outbox.Emitted()
 }
 
-// pruneExcess removes the oldest records that ended, from a block on, while
-// there are more than may be. It returns the block to go on with.
+// pruneExcess removes the oldest records that ended, from a block on, while there are too
+// many. It returns the block to continue with.
 func (l *Ledger) pruneExcess(ctx context.Context, from uint64) (next uint64, err error) {
 	for next = from; ctx.Err() == nil; {
 		var ids []uint64
@@ -180,7 +179,7 @@ func (l *Ledger) pruneExcess(ctx context.Context, from uint64) (next uint64, err
 	return next, nil
 }
 
-// ended is how many records came to their end.
+// ended returns the number of records that ended.
 func (c counts) ended() (n uint64) {
 	for code, count := range c {
 		if code != 0 && states[code] != Pending {
@@ -239,8 +238,8 @@ func (l *Ledger) removeOne(tx *store.Tx, id uint64) error {
 	return l.removeUnreadable(tx, id)
 }
 
-// removeUnreadable removes what is left of a record that cannot be read: nobody
-// knows what else it points to.
+// removeUnreadable removes the rows of a record that cannot be read. What else it refers to is
+// unknown.
 func (l *Ledger) removeUnreadable(tx *store.Tx, id uint64) error {
 	if err := settleShared(tx); err != nil {
 		return err

@@ -7,26 +7,25 @@ import (
 	"postern/store"
 )
 
-// retryWait is how long a retry of what had ended waits for its one attempt,
-// which it does only while its destination is disabled.
+// retryWait is how long the retry of an ended delivery waits for its one attempt. It waits
+// only while its destination is disabled.
 const retryWait = time.Hour
 
-// Retry has a delivery sent now. A pending one becomes due at once; where it
-// waits in a line, whoever is first of it does, since the order holds. One that
-// ended is PENDING again for one attempt, outside of all orders, and what it
-// was before when that fails. One of the in-memory flow that is on its way
-// stays as it is. It wakes who waits for Store.Woken; due is what is due now, in the
-// record's lane, nil for a delivery on its way in memory.
+// Retry sends a delivery now. A pending delivery becomes due at once; if it waits in a line,
+// the first of that line does, because the order holds. An ended delivery becomes PENDING for
+// one attempt, outside of all orders, and returns to its state if that fails. A delivery in
+// the memory queue does not change. Retry wakes those who wait for Store.Woken. due is the
+// delivery that is due now, in the record's lane, nil for a delivery in the memory queue.
 //
-// Errors are ErrNotFound, ErrEndpointGone and ErrBodyGone, both with the record as
-// it stays, and ErrLogOff.
+// Errors are ErrNotFound, ErrEndpointGone and ErrBodyGone, the latter two with the unchanged
+// record, and ErrLogOff.
 func (l *Ledger) Retry(tx *store.Tx, record uint64) (r Record, due *Due, err error) {
 	old, found, err := getRecord(tx, record)
 	switch {
 	case err != nil:
 		return r, nil, err
 	case !l.cfg.Log && (!found || !old.waits()):
-		return r, nil, ErrLogOff // also of what is left from when it was on
+		return r, nil, ErrLogOff // also for records left from when it was on
 	case !found:
 		return r, nil, ErrNotFound
 	}
@@ -47,7 +46,7 @@ func (l *Ledger) Retry(tx *store.Tx, record uint64) (r Record, due *Due, err err
 	return l.revive(tx, old)
 }
 
-// hurry makes a pending delivery due now, or whoever it waits for.
+// hurry makes a pending delivery, or the one it waits for, due now.
 func (l *Ledger) hurry(tx *store.Tx, old Record) (r Record, due *Due, err error) {
 	first, err := headOf(tx, old)
 	if err != nil {
@@ -60,8 +59,7 @@ func (l *Ledger) hurry(tx *store.Tx, old Record) (r Record, due *Due, err error)
 	return r, &Due{At: tx.Now(), Record: first.record, Line: first.line, Once: first.once, Batch: first.batch, OutboxSeq: first.outbox}, err
 }
 
-// headOf is who leaves before all others of a record's line: itself where it waits in
-// none.
+// headOf returns the first of a record's line: the record itself if it waits in none.
 func headOf(tx *store.Tx, r Record) (first place, err error) {
 	if first = placeOf(r); !r.waits() || r.Line == 0 {
 		return first, nil

@@ -10,14 +10,13 @@ import (
 // maxError is how much of an error the file keeps, in bytes.
 const maxError = 1 << 10
 
-// Settle notes an attempt of a pending delivery. One that was accepted is
-// delivered. Another one waits until next, or has come to its end: when it was
-// to have one attempt only, when its time is over, and when next is zero. The
-// attempt's number is set here. follows is what may leave instead, the next of
-// its line. The record is returned as it is now; its ID is 0 when it was not
-// pending any more: then nothing was changed, but for one that was given up while
-// the attempt was under way, whose record has it all the same. When it cannot be read, the error
-// wraps store.ErrDamaged: [Ledger.Lose] ends it.
+// Settle notes an attempt of a pending delivery. An accepted delivery becomes DELIVERED.
+// Another waits until next or, if it allows only one attempt, has expired or next is zero,
+// ends. Settle sets the attempt's number. follows is the delivery of the line that may be sent
+// next. Settle returns the changed record. If the delivery was no longer pending, the record's
+// ID is 0 and nothing changes, except that a delivery given up during the attempt gets the
+// attempt in its record. If the record cannot be read, the error wraps store.ErrDamaged:
+// [Ledger.Lose] ends it.
 func (l *Ledger) Settle(tx *store.Tx, record uint64, a Attempt, accepted bool, next time.Time) (follows *Due, r Record, err error) {
 	old, found, err := getRecord(tx, record)
 	switch {
@@ -43,9 +42,9 @@ func (l *Ledger) Settle(tx *store.Tx, record uint64, a Attempt, accepted bool, n
 	return ended.Follows, ended.Record, err
 }
 
-// CutOff notes an attempt of a pending delivery that was cut off by whoever made it:
-// nothing else changes, and the next one is due as it was. One that is not pending any
-// more is no error.
+// CutOff notes an attempt of a pending delivery that the sender cut off. Nothing else changes,
+// and the next attempt is due as before. If the delivery is no longer pending, CutOff returns
+// no error.
 func (l *Ledger) CutOff(tx *store.Tx, record uint64, a Attempt) error {
 	old, found, err := getRecord(tx, record)
 	if err != nil || !found || !old.waits() {
@@ -58,8 +57,8 @@ func (l *Ledger) CutOff(tx *store.Tx, record uint64, a Attempt) error {
 	return l.putRecord(tx, r, &old)
 }
 
-// attempted returns the record with one attempt more. The one before it gets a
-// row of its own when the record is stored.
+// attempted returns the record with one more attempt. The attempt before it gets a row of its
+// own when the record is stored.
 func (r Record) attempted(a Attempt) Record {
 	r.Attempts++
 	r.LastAttemptAt, r.Duration, r.LastStatus = a.StartedAt, a.Duration, a.Status
@@ -70,7 +69,7 @@ func (r Record) attempted(a Attempt) Record {
 	return r
 }
 
-// lastAttempt is the attempt that the record holds.
+// lastAttempt returns the attempt that the record holds.
 func (r Record) lastAttempt() Attempt {
 	return Attempt{
 		Number: r.Attempts, StartedAt: r.LastAttemptAt, Duration: r.Duration, Status: r.LastStatus,
@@ -78,8 +77,8 @@ func (r Record) lastAttempt() Attempt {
 	}
 }
 
-// move gives a pending delivery another time. One that waits in a line will be
-// due then once it is the first.
+// move changes the due time of a pending delivery. A delivery that waits in a line uses it
+// once it is the first.
 func (l *Ledger) move(tx *store.Tx, old Record, r *Record, at time.Time) error {
 	r.NextAttemptAt = fromMillis(millis(at))
 	p := placeOf(*r)
@@ -90,8 +89,7 @@ func (l *Ledger) move(tx *store.Tx, old Record, r *Record, at time.Time) error {
 	return errors.Join(err, tx.Put(lines, p.lineKey(), p.lineValue(r.dueAt())))
 }
 
-// Reschedule moves a pending delivery to another time without counting an
-// attempt.
+// Reschedule changes the due time of a pending delivery without counting an attempt.
 func (l *Ledger) Reschedule(tx *store.Tx, record uint64, at time.Time) error {
 	old, found, err := getRecord(tx, record)
 	if err != nil || !found || !old.waits() {
@@ -101,5 +99,5 @@ func (l *Ledger) Reschedule(tx *store.Tx, record uint64, at time.Time) error {
 	return l.move(tx, old, &r, at)
 }
 
-// over reports whether the time of a delivery is over at a steady time.
+// over reports whether a delivery has expired at a steady time.
 func (r *Record) over(now time.Time) bool { return !r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt) }

@@ -4,8 +4,8 @@ import (
 	"postern/store"
 )
 
-// shedSome cancels up to limit deliveries while more waits than may: the oldest
-// of the instance that holds most.
+// shedSome cancels up to limit deliveries while the backlog exceeds its limit: the oldest of
+// the instance with the largest backlog.
 func (l *Ledger) shedSome(tx *store.Tx, limit int) (ended []Ended, more bool, err error) {
 	all, err := readBacklog(tx, allLanes)
 	over := all.Bytes - l.cfg.DurableMaxBytes
@@ -39,7 +39,7 @@ func (l *Ledger) shedSome(tx *store.Tx, limit int) (ended []Ended, more bool, er
 	return ended, over > 0, nil
 }
 
-// holder is what waits of one instance.
+// holder is the backlog of one instance.
 type holder struct {
 	bytes  int64
 	shares []Lane
@@ -62,7 +62,7 @@ func holders(tx *store.Tx) (holderSet, error) {
 	return held, err
 }
 
-// most returns who holds most, the lowest id of equals; nil when nobody is left.
+// most returns the holder with the largest backlog, the lowest id of equals; nil if none is left.
 func (s holderSet) most() (instance int64, most *holder) {
 	for id, h := range s {
 		if most == nil || h.bytes > most.bytes || h.bytes == most.bytes && id < instance {
@@ -72,8 +72,8 @@ func (s holderSet) most() (instance int64, most *holder) {
 	return instance, most
 }
 
-// oldest returns the oldest delivery that waits: the first of a line, since the
-// others of it are younger. Its record is 0 when there is none.
+// oldest returns the oldest pending delivery: a head, because the others of its line are
+// younger. Its record is 0 if there is none.
 func (h *holder) oldest(tx *store.Tx) (oldest place, err error) {
 	for _, share := range h.shares {
 		first, err := headsAfter(tx, share, 0, 1)

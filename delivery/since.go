@@ -8,8 +8,8 @@ import (
 	"postern/store"
 )
 
-// unnumbered is set in the position of an event without a number, which is
-// there so that it is found when its instance is deleted.
+// unnumbered is set in the position of an event without a number. The position exists so that
+// the deletion of the instance finds the event.
 const unnumbered = 1 << 63
 
 func (e Event) positionKey() []byte {
@@ -19,9 +19,9 @@ func (e Event) positionKey() []byte {
 	return store.Key(e.Instance, e.Sequence)
 }
 
-// number gives a new event its number. A numbered one is kept at least as long
-// as the one before it, whatever maxAge is by now: what can be read by its number
-// has no holes.
+// number gives a new event its number. A numbered event is kept at least as long as the one
+// before it, even if maxAge is shorter now: the events that can be read by number have no
+// holes.
 func number(tx *store.Tx, e *Event, numbered bool) error {
 	e.Sequence = 0
 	if numbered {
@@ -34,13 +34,13 @@ func number(tx *store.Tx, e *Event, numbered bool) error {
 	return tx.Put(positions, e.positionKey(), store.Key(e.Seq))
 }
 
-// putNewest notes a numbered event as the newest of its instance.
+// putNewest stores a numbered event as the newest of its instance.
 func putNewest(tx *store.Tx, e Event) error {
 	return tx.Put(newest, store.Key(e.Instance), store.Key(e.Sequence, uint64(max(0, millis(e.ExpiresAt)))))
 }
 
-// EventsAfter returns up to limit stored events with a sequence greater than
-// seq, in order: the commits' order over all instances.
+// EventsAfter returns up to limit stored events with a sequence greater than seq, in commit
+// order over all instances.
 func EventsAfter(tx *store.Tx, seq uint64, limit int) (all []Event, err error) {
 	err = tx.Scan(events, store.Range{From: store.Key(seq + 1), Limit: limit}, func(k, v []byte) (bool, error) {
 		e, err := readEvent(tx, binary.BigEndian.Uint64(k), v)
@@ -52,20 +52,18 @@ func EventsAfter(tx *store.Tx, seq uint64, limit int) (all []Event, err error) {
 	return all, err
 }
 
-// NewestEvent returns the sequence of the newest stored event, 0 when there
-// never was one.
+// NewestEvent returns the sequence of the newest stored event, 0 if there never was one.
 func NewestEvent(tx *store.Tx) (uint64, error) { return tx.LastID(events) }
 
-// NewestOf returns the number of the newest event of an instance, 0 when there
-// never was one. When it cannot be read, it is a higher one that no event of
-// the instance had: no number is given twice.
+// NewestOf returns the number of the newest event of an instance, 0 if there never was one. If
+// it cannot be read, NewestOf returns a higher number that no event of the instance had, so
+// that no number is given twice.
 func NewestOf(tx *store.Tx, instance int64) (uint64, error) {
 	last, _, err := newestOf(tx, instance)
 	return last, err
 }
 
-// newestOf is NewestOf, with the time until which that event is kept: zero when
-// it is not known.
+// newestOf is NewestOf with the time until which that event is kept, zero if unknown.
 func newestOf(tx *store.Tx, instance int64) (last uint64, until time.Time, err error) {
 	raw, err := tx.Get(newest, store.Key(instance))
 	switch {
@@ -85,8 +83,8 @@ func newestOf(tx *store.Tx, instance int64) (last uint64, until time.Time, err e
 	return last, until, err
 }
 
-// OldestOf returns the number of the oldest event of an instance that
-// PositionAfter still returns, 0 when there is none.
+// OldestOf returns the number of the oldest event of an instance that PositionAfter still
+// returns, 0 if there is none.
 func OldestOf(tx *store.Tx, instance int64) (oldest uint64, err error) {
 	err = eachPosition(tx, instance, 0, func(e Event) bool {
 		oldest = e.Sequence
@@ -95,8 +93,8 @@ func OldestOf(tx *store.Tx, instance int64) (oldest uint64, err error) {
 	return oldest, err
 }
 
-// PositionAfter returns up to limit numbered events of an instance with a
-// number greater than after, in order, that are not expired.
+// PositionAfter returns, in order, up to limit numbered events of an instance that have not
+// expired and whose number is greater than after.
 func PositionAfter(tx *store.Tx, instance int64, after uint64, limit int) (all []Event, err error) {
 	err = eachPosition(tx, instance, after, func(e Event) bool {
 		all = append(all, e)
@@ -105,8 +103,8 @@ func PositionAfter(tx *store.Tx, instance int64, after uint64, limit int) (all [
 	return all, err
 }
 
-// eachPosition passes the numbered events of an instance that are not expired
-// to fn, until it returns false.
+// eachPosition calls fn with the numbered events of an instance that have not expired, until
+// fn returns false.
 func eachPosition(tx *store.Tx, instance int64, after uint64, fn func(Event) bool) error {
 	r := store.Range{Prefix: store.Key(instance), From: store.Key(instance, after+1), Before: store.Key(instance, uint64(unnumbered))}
 	return tx.Scan(positions, r, func(k, v []byte) (bool, error) {

@@ -9,8 +9,8 @@ import (
 	"postern/store"
 )
 
-// TestEventsAfterAPositionHaveNoGap: also when maxAge is shorter for a while,
-// and events made under it are over before older ones.
+// TestEventsAfterAPositionHaveNoGap even if maxAge is shorter for a time, and events made under
+// it expire before older ones.
 func TestEventsAfterAPositionHaveNoGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Log: true})

@@ -9,27 +9,27 @@ import (
 	"postern/store"
 )
 
-// tidy is what goes on by itself: to make room when too much waits, and to
-// remove what is left of deleted instances.
+// tidy is the background work: it makes room when the backlog exceeds its limit, and removes
+// what is left of deleted instances.
 type tidy struct {
 	kicks  chan struct{} // size 1: there may be something to do
 	halt   context.CancelFunc
 	halted chan struct{}
-	shed   atomic.Uint64 // deliveries cancelled for want of room
-	told   atomic.Uint64 // those of them that the log names
+	shed   atomic.Uint64 // deliveries cancelled for lack of room
+	told   atomic.Uint64 // of these, those that the log has reported
 }
 
 const (
 	tidyStep = 200         // things that one commit does at most
 	tidyTell = time.Minute // between two lines of the log about the same
-	tidyWait = time.Second // before what failed is tried again, and for the last look
+	tidyWait = time.Second // before a retry after an error, and for the last run
 )
 
-// Shed returns how many deliveries were cancelled for want of room so far.
+// Shed returns how many deliveries were cancelled for lack of room so far.
 func (l *Ledger) Shed() uint64 { return l.shed.Load() }
 
-// kick has the goroutine look. It may be called inside a transaction, which is
-// on the disk, or was undone, before the look: that is a transaction, too.
+// kick wakes the goroutine. It may be called inside a transaction: the goroutine looks in a
+// transaction of its own, after that one was committed or undone.
 func (l *Ledger) kick() {
 	select {
 	case l.kicks <- struct{}{}:
@@ -40,7 +40,7 @@ func (l *Ledger) kick() {
 func (l *Ledger) startTidy() {
 	var ctx context.Context
 	ctx, l.halt = context.WithCancel(context.Background())
-	if l.untidy() { // as a crash left it
+	if l.untidy() { // left by a crash
 		l.kick()
 	}
 	l.halted = make(chan struct{})
@@ -65,8 +65,8 @@ func (l *Ledger) startTidy() {
 	})
 }
 
-// stopTidy ends the goroutine. What it can bring to its end within a moment it
-// does; the next start does the rest.
+// stopTidy ends the goroutine. It first completes what it can within a moment; the next start
+// does the rest.
 func (l *Ledger) stopTidy(ctx context.Context) {
 	if l.halt == nil {
 		return
@@ -107,7 +107,7 @@ func (l *Ledger) tidyUp(ctx context.Context) error {
 	return nil
 }
 
-// untidy tells whether there is something to do in the file.
+// untidy reports whether the file has work for tidy.
 func (l *Ledger) untidy() (is bool) {
 	err := l.store.View(func(tx *store.Tx) error {
 		all, err := readBacklog(tx, allLanes)
@@ -121,7 +121,7 @@ func (l *Ledger) untidy() (is bool) {
 	return is || err != nil
 }
 
-// tellShed writes how many were cancelled since it was told last.
+// tellShed logs how many deliveries were cancelled since it last did.
 func (l *Ledger) tellShed() {
 	total := l.shed.Load()
 	if n := total - l.told.Swap(total); n > 0 {

@@ -29,8 +29,8 @@ func (r *rig) wait(what string, until func() bool) {
 	}
 }
 
-// TestMoreThanMayWaitIsCancelled: the oldest of the instance that holds most;
-// whoever delivers is told, and what is counted is what was cancelled.
+// TestMoreThanMayWaitIsCancelled: the oldest deliveries of the instance with the largest backlog
+// are cancelled, Config.Ended receives them, and the count matches.
 func TestMoreThanMayWaitIsCancelled(t *testing.T) {
 	var told atomic.Int64
 	r := newRig(t, Config{Log: true, DurableMaxBytes: 1000, Ended: func(all []Ended) { told.Add(int64(len(all))) }})
@@ -60,8 +60,8 @@ func TestMoreThanMayWaitIsCancelled(t *testing.T) {
 	}
 }
 
-// TestEverythingOfADeletedInstanceGoes: also when the program ends before it is
-// gone. Others lose nothing.
+// TestEverythingOfADeletedInstanceGoes, also if the program ends during the removal. Other
+// instances lose nothing.
 func TestEverythingOfADeletedInstanceGoes(t *testing.T) {
 	r := newRig(t, Config{Log: true})
 	to := []event.Destination{hook(event.OrderChat), endpoint("crm", event.OrderNone), global(event.OrderInstance)}
@@ -105,7 +105,7 @@ func TestEverythingOfADeletedInstanceGoes(t *testing.T) {
 	})
 }
 
-// TestTheEventOfADeliveryIsWhatWasEmitted: with what its headers need.
+// TestTheEventOfADeliveryIsWhatWasEmitted, with what its headers need.
 func TestTheEventOfADeliveryIsWhatWasEmitted(t *testing.T) {
 	r := newRig(t, Config{Log: true})
 	e := r.emit(ana, hook(event.OrderNone), global(event.OrderNone))
@@ -133,7 +133,7 @@ func TestTheEventOfADeliveryIsWhatWasEmitted(t *testing.T) {
 	}
 }
 
-// TestADroppedDeliveryThatIsRetriedHasFailed, for it was attempted then.
+// TestADroppedDeliveryThatIsRetriedHasFailed, because an attempt was then made.
 func TestADroppedDeliveryThatIsRetriedHasFailed(t *testing.T) {
 	r := newRig(t, Config{Log: true})
 	e := r.emit(ana, hook(event.OrderNone))
@@ -153,8 +153,7 @@ func TestADroppedDeliveryThatIsRetriedHasFailed(t *testing.T) {
 	}
 }
 
-// TestAnIDIsNotGivenTwice: not even those of records that are gone, and not
-// after a restart.
+// TestAnIDIsNotGivenTwice, not even that of a removed record, and not after a restart.
 func TestAnIDIsNotGivenTwice(t *testing.T) {
 	r := newRig(t, Config{})
 	first := r.emit(ana, hook(event.OrderNone)).First()
@@ -165,8 +164,8 @@ func TestAnIDIsNotGivenTwice(t *testing.T) {
 	}
 }
 
-// TestAnEventWithoutANumberGoesWithItsLastDelivery: nobody can read it any more.
-// One with a number stays, and one that was not accepted stays with its record.
+// TestAnEventWithoutANumberGoesWithItsLastDelivery, because it can no longer be read. A
+// numbered event stays, and the event of a delivery that was not accepted stays with its record.
 func TestAnEventWithoutANumberGoesWithItsLastDelivery(t *testing.T) {
 	r := newRig(t, Config{Log: true})
 	emit := func(numbered bool) (e Event) {

@@ -9,18 +9,18 @@ import (
 	"postern/store"
 )
 
-// together is what the changes of one commit make of rows that they share:
-// blocks of the digest, the numbers by state and those of what waits. It is
-// written once, at the commit's end, or when somebody reads such a row before.
+// together collects the changes that the transactions of one commit make to rows that they
+// share: blocks of the digest, the numbers by state and the backlogs. They are written once,
+// at the end of the commit or before such a row is read.
 type together struct {
 	l        *Ledger
 	rows     []digestChange
-	counts   counts             // by how many there are more
-	backlogs map[string]Backlog // by key, how much more of it waits
-	told     []Changed          // a record that goes is none: nobody waits to hear that something old is not kept any more
+	counts   counts             // differences
+	backlogs map[string]Backlog // differences by key
+	told     []Changed          // without removed records, whose removal is not reported
 }
 
-// digestChange is a record with this id as it is now, nil when it goes.
+// digestChange is the record with this id as it is now, nil if it is removed.
 type digestChange struct {
 	id  uint64
 	now *Record
@@ -28,14 +28,14 @@ type digestChange struct {
 
 type togetherKey struct{}
 
-// together returns what tx shares with the others of its commit.
+// together returns what tx shares with the other transactions of its commit.
 func (l *Ledger) together(tx *store.Tx) *together {
 	t, _ := tx.Shared(togetherKey{}, func() store.Shared { return &together{l: l} }).(*together)
 	return t
 }
 
-// settleShared writes what this transaction, or another of its commit, has not written yet: who
-// reads a row that many share sees all changes.
+// settleShared writes the collected changes of this transaction and the others of its commit,
+// so that a reader of a shared row sees them.
 func settleShared(tx *store.Tx) error {
 	if t, some := tx.Shared(togetherKey{}, nil).(*together); some {
 		return t.Finish(tx)
@@ -57,7 +57,7 @@ func (t *together) note(c change) {
 	}
 }
 
-// wait notes how much more waits under a key.
+// wait notes a change of the backlog under a key.
 func (t *together) wait(key []byte, count int, bytes int64) {
 	if t.backlogs == nil {
 		t.backlogs = map[string]Backlog{}
@@ -71,7 +71,7 @@ func (t *together) wait(key []byte, count int, bytes int64) {
 // Finish implements [store.Shared].
 func (t *together) Finish(tx *store.Tx) error {
 	now := *t
-	*t = together{l: t.l} // what is read from here on is not to be written again
+	*t = together{l: t.l} // what is read from here on must not be written again
 	if len(now.told) > 0 {
 		tx.After(func() { now.l.cfg.Changed(now.told) })
 	}

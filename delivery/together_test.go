@@ -9,10 +9,10 @@ import (
 	"postern/store"
 )
 
-// TestTogetherIsWhatEachWouldBe settles some deliveries of two events in one
-// commit: accepted ones, one of them the first of a line, and one that fails.
-// The file has to have the same numbers, backlogs and rows of the digest as when
-// each is settled by a commit of its own, and as when somebody reads them in between.
+// TestTogetherIsWhatEachWouldBe settles some deliveries of two events in one commit: accepted
+// ones, one of them the first of a line, and one that fails. The file must have the same
+// numbers, backlogs and rows of the digest as if each were settled in a commit of its own, and
+// as if the rows were read in between.
 func TestTogetherIsWhatEachWouldBe(t *testing.T) {
 	type held struct {
 		counts   counts

@@ -8,17 +8,17 @@ import (
 	"postern/store"
 )
 
-// The body of a credential is for the destination that it was made for: whoever moves
-// the destination must not get it. The commit that changes a URL or a header withholds
-// what is stored and what waits. Record.Access holds through everything that happens
-// beside that commit: a credential is sent, written, retried and replayed only where its
-// Access is that of the destination.
+// The body of a credential is for the destination that it was made for: someone who changes
+// the destination must not get it. The commit that changes a URL or a header withholds the
+// bodies that are stored and pending. Record.Access covers everything that happens beside
+// that commit: a credential is sent, written, retried and replayed only if its Access is that
+// of the destination.
 
-// Withhold takes the bodies of credentials that were made for another destination than
-// one with this access out of a lane: 0 for a destination that goes. What waits, or is
-// kept, is CANCELLED with ReasonChanged; what was delivered keeps its state. It belongs
-// into the commit that changes the destination; [Ledger.Freed] is to be called after it.
-// It takes some milliseconds for a million records.
+// Withhold removes the bodies of credentials of a lane that were made for a destination with
+// another access; access 0 means that the destination is removed. Pending records become
+// CANCELLED with ReasonChanged, as do ended ones whose body is kept, except delivered ones,
+// which keep their state. It must be called in the commit that changes the destination, and
+// [Ledger.Freed] after it. It takes some milliseconds for a million records.
 func (l *Ledger) Withhold(tx *store.Tx, lane Lane, access uint64) (ended []Ended, err error) {
 	ids, err := l.credentials(tx, lane)
 	for _, id := range ids {
@@ -34,14 +34,14 @@ func (l *Ledger) Withhold(tx *store.Tx, lane Lane, access uint64) (ended []Ended
 	return ended, err
 }
 
-// Freed lets out what waited behind deliveries that were withheld.
+// Freed releases the deliveries that waited behind withheld ones.
 func (l *Ledger) Freed(ended []Ended) {
 	if len(ended) > 0 {
 		l.cfg.Ended(ended)
 	}
 }
 
-// credentials are the records of credentials of a lane.
+// credentials returns the records of credentials of a lane.
 func (l *Ledger) credentials(tx *store.Tx, lane Lane) (ids []uint64, err error) {
 	sel := selection{Filter: Filter{Instance: lane.Instance, Target: lane.Target}}
 	if lane.Endpoint != "" {
@@ -76,7 +76,7 @@ func (l *Ledger) withholdOne(tx *store.Tx, lane Lane, access uint64, id uint64) 
 	return ended, err == nil, err
 }
 
-// withhold takes the body of a credential out of its record.
+// withhold removes the body of a credential.
 func (l *Ledger) withhold(tx *store.Tx, old Record) (ended Ended, err error) {
 	ended.Record = old.withheld()
 	if old.waits() {
@@ -100,8 +100,8 @@ func (l *Ledger) withhold(tx *store.Tx, old Record) (ended Ended, err error) {
 	return ended, l.release(tx, old.EventSeq)
 }
 
-// withheld is the record without its body. Of one that is on its way in memory the end
-// is still to come.
+// withheld returns the record without its body. If its delivery is in the memory queue, its
+// end is still to come.
 func (r Record) withheld() Record {
 	waitsInMemory := r.inMemory()
 	r.OwnBody, r.EventSeq = false, 0
@@ -117,13 +117,13 @@ func (r Record) withheld() Record {
 	return r
 }
 
-// MadeFor tells whether a record may go to a destination: a credential only to the one
-// that it was made for.
+// MadeFor reports whether a record may go to a destination: a credential may go only to the
+// destination that it was made for.
 func (r *Record) MadeFor(to event.Destination) bool {
 	return !r.Event.IsCredential() || to.URL != "" && r.Access == to.Access()
 }
 
-// astray tells whether the destination of a credential is known to be another by now.
+// astray reports whether the destination of a credential is known to have changed.
 func (l *Ledger) astray(r *Record) bool {
 	if !r.Event.IsCredential() {
 		return false
@@ -132,8 +132,8 @@ func (l *Ledger) astray(r *Record) bool {
 	return status == Gone || to.URL != "" && !r.MadeFor(to)
 }
 
-// WithholdPending is Withhold for one delivery that was found to be for another
-// destination when it was to be sent.
+// WithholdPending is Withhold for one delivery that was found at its sending to be for another
+// destination.
 func (l *Ledger) WithholdPending(tx *store.Tx, record uint64) (follows *Due, err error) {
 	old, found, err := getRecord(tx, record)
 	if err != nil || !found || !old.waits() {
@@ -145,8 +145,8 @@ func (l *Ledger) WithholdPending(tx *store.Tx, record uint64) (follows *Due, err
 
 var globalAccessKey = []byte("global access")
 
-// WithholdGlobal is Withhold for the global webhook, whose URL is not in the file: it
-// knows the access that counted last.
+// WithholdGlobal is Withhold for the global webhook. Its URL is not in the file, so it stores
+// the access that applied last.
 func (l *Ledger) WithholdGlobal(tx *store.Tx, access uint64) ([]Ended, error) {
 	same, err := SameGlobal(tx, access)
 	if err != nil || same {
@@ -158,7 +158,7 @@ func (l *Ledger) WithholdGlobal(tx *store.Tx, access uint64) ([]Ended, error) {
 	return l.Withhold(tx, GlobalLane, access)
 }
 
-// SameGlobal tells whether the access of the global webhook is the one that counted last.
+// SameGlobal reports whether the access of the global webhook is the one that applied last.
 func SameGlobal(tx *store.Tx, access uint64) (bool, error) {
 	raw, err := tx.Get(logs, globalAccessKey)
 	return string(raw) == string(store.Key(access)), ignoreDamage(err)

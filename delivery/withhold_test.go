@@ -21,7 +21,7 @@ func (r *rig) emitCode(to ...event.Destination) (e Event) {
 	return e
 }
 
-// failedCode has a pairing code of the in-memory flow in the log, as it ended.
+// failedCode has a failed pairing code of the in-memory flow in the log.
 func (r *rig) failedCode(to event.Destination, state State) uint64 {
 	r.t.Helper()
 	n := notice(1)
@@ -45,7 +45,7 @@ func (r *rig) move(lane Lane, to *event.Destination, url string) (ended []Ended)
 	return ended
 }
 
-// wantWithheld wants a record in a state, without a body that it could be sent by.
+// wantWithheld requires a record in a state, without a body that could be sent.
 func (r *rig) wantWithheld(what string, id uint64, state State, lastError string) {
 	r.t.Helper()
 	got, _, body, err := r.l.Record(r.t.(*testing.T).Context(), id)
@@ -134,7 +134,7 @@ func TestMovedDestinationGetsNoStoredCodes(t *testing.T) {
 	}
 }
 
-// The file does not have yet what ended, or waits, in memory.
+// The file does not yet have what ended, or waits, in memory.
 func TestCodesWrittenAfterAMoveHaveNoBody(t *testing.T) {
 	s := oldSettings()
 	r := newRig(t, s.config())
@@ -170,7 +170,7 @@ func TestCodesWrittenAfterAMoveHaveNoBody(t *testing.T) {
 	}
 }
 
-// An attempt that was under way goes to the destination of before.
+// An attempt that was under way goes to the former destination.
 func TestLateOutcomeOfAWithheldCode(t *testing.T) {
 	for _, accepted := range []bool{true, false} {
 		s := oldSettings()

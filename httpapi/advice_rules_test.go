@@ -50,7 +50,7 @@ func TestRefusedCredentialNamesWhatTheRouteTakes(t *testing.T) {
 	}
 }
 
-// otherKind is a valid token that the route of a path does not take.
+// otherKind returns a valid token of a kind that the route of a path does not take.
 func (r *rig) otherKind(path, instance string) string {
 	if strings.HasPrefix(path, "/message/batches") {
 		return instance

@@ -17,7 +17,7 @@ import (
 	"postern/instance/webhooks"
 )
 
-// answerOf has the fields of an answer by their names.
+// answerOf returns the fields of an answer by name.
 func answerOf(t *testing.T, res *http.Response) map[string]json.RawMessage {
 	t.Helper()
 	return decoded[map[string]json.RawMessage](t, res)

@@ -35,8 +35,8 @@ func emptyArchive(t *testing.T) *backup.Archive {
 	return a
 }
 
-// TestStopBeforeFirstByteAnswers503 begins the stop at each step of a backup, an export
-// and an import that comes before the first byte of the answer.
+// TestStopBeforeFirstByteAnswers503 begins the stop at each step of a backup, an export and an import
+// before the first byte of the answer.
 func TestStopBeforeFirstByteAnswers503(t *testing.T) {
 	released := 0
 	release := func() error { released++; return nil }

@@ -9,10 +9,9 @@ import (
 	"postern/httpapi/rest"
 )
 
-// Below serves h below a path such as /postern, for a reverse proxy that keeps the
-// path, and at its own paths too, for one that strips it. base has no slash at its
-// end; empty is none. It fails when base begins with a word of the API's own
-// paths, because requests would be ambiguous.
+// Below serves h below a path such as /postern, for a reverse proxy that keeps the path, and also at its own
+// paths, for a proxy that strips it. base has no slash at its end; empty means none. Below fails if base
+// begins with the first word of an API path, because requests would be ambiguous.
 func Below(h http.Handler, base string) (http.Handler, error) {
 	if base == "" {
 		return h, nil
@@ -47,7 +46,7 @@ func Below(h http.Handler, base string) (http.Handler, error) {
 	}), nil
 }
 
-// ownWords are the first words of all paths.
+// ownWords returns the first words of all paths.
 func ownWords() (words []string) {
 	for _, r := range slices.Concat(routes(), unlisted()) {
 		words = append(words, firstWord(r.Path))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// echo answers with the path that it was asked for.
+// echo answers with the path of the request.
 func echo(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Path", r.URL.Path)
 	w.Header().Set("Raw", r.URL.EscapedPath())
@@ -65,8 +65,7 @@ func TestTheBaseItselfLeadsToThePageBelowIt(t *testing.T) {
 	}
 }
 
-// TestABaseThatIsAPathOfTheInterfaceIsRefused whatever its case: legacy paths are read
-// in any.
+// TestABaseThatIsAPathOfTheInterfaceIsRefused in any case, because legacy paths are case-insensitive.
 func TestABaseThatIsAPathOfTheInterfaceIsRefused(t *testing.T) {
 	for _, base := range []string{"/instance", "/INSTANCE/x", "/docs", "/metrics", "/ws", "/sandbox/y", "/dashboard", "/mcp", "/chat", "/health", "/admin", "/openapi.json"} {
 		if _, err := Below(http.HandlerFunc(echo), base); err == nil {

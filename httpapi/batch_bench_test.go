@@ -24,10 +24,9 @@ import (
 	"postern/store"
 )
 
-// BenchmarkMemoryOfALargeBatch reports by how much the resident memory of the
-// process grows at most while a batch of 100 000 is created over HTTP, while it
-// is processed, and while all of it is read. The pages of the data file that
-// the process touched are a part of it, and given once more by themselves.
+// BenchmarkMemoryOfALargeBatch reports the maximum growth of the resident memory of the process while a batch of 100 000 is created
+// over HTTP, while it is processed, and while all of it is read. This includes the pages of the data file that the process touched,
+// which are also reported separately.
 func BenchmarkMemoryOfALargeBatch(b *testing.B) {
 	const n = 100_000
 	most := map[string]float64{}
@@ -89,7 +88,7 @@ func (r *rig) fetch(method, url string, body io.Reader) *http.Response {
 	return res
 }
 
-// postLarge creates a batch whose body is made as it is sent.
+// postLarge creates a batch whose body is generated while it is sent.
 func (r *rig) postLarge(base string, n int) batch.View {
 	r.t.Helper()
 	read, write := io.Pipe()
@@ -165,8 +164,7 @@ func (r *rig) readWhole(url string, want int) {
 	}
 }
 
-// watchResident samples the resident memory until the returned function is
-// called, which gives the largest.
+// watchResident samples the resident memory until the returned function is called, which returns the maximum.
 func watchResident(b *testing.B) (peak func() float64) {
 	end, most := make(chan struct{}), make(chan float64)
 	go func() {
@@ -185,7 +183,7 @@ func watchResident(b *testing.B) (peak func() float64) {
 	return func() float64 { close(end); return <-most }
 }
 
-// residentMB reads a line of the process's own status.
+// residentMB reads a line of the process's own status in /proc.
 func residentMB(b *testing.B, line string) float64 {
 	raw, err := os.ReadFile("/proc/self/status")
 	if err != nil {

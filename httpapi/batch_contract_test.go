@@ -58,8 +58,7 @@ func TestEveryReadOfABatchHasTheSameFields(t *testing.T) {
 	}
 }
 
-// TestAPageHas50RecordsUnlessAskedForFrom1To200 looks at the batches and at
-// the items of one.
+// TestAPageHas50RecordsUnlessAskedForFrom1To200 covers the list of batches and the items of one.
 func TestAPageHas50RecordsUnlessAskedForFrom1To200(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")

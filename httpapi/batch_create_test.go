@@ -10,7 +10,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-// batchBody is a good creation with one field replaced, or added.
+// batchBody returns a valid creation with one field replaced, or added.
 func batchBody(field, value string) string {
 	fields := map[string]json.RawMessage{
 		"name":       json.RawMessage(`"b"`),

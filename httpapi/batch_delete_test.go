@@ -50,8 +50,8 @@ func TestABatchIsDeletedByItsOwnerOnceItIsFinal(t *testing.T) {
 	wantError(t, r.do(http.MethodDelete, "/message/batches/nothing", ""), http.StatusNotFound, "BATCH_NOT_FOUND")
 }
 
-// A creation that is repeated after its batch was deleted, because the client
-// never got the answer, makes no second batch: it would send everything again.
+// A client that never received the answer repeats a creation after its batch was deleted: this makes no second batch, which
+// would send everything again.
 func TestARepeatedCreationOfADeletedBatchMakesNoOther(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
@@ -104,7 +104,7 @@ func TestAnOperatorListsPausesAndStopsTheBatchesOfAllUsers(t *testing.T) {
 	for _, query := range []string{"?ownerUserId=", "?ownerUserId=x", "?ownerUserId={" + owner.String() + "}", "?status=x", "?limit=0", "?owner=x"} {
 		wantError(t, r.admin(http.MethodGet, "/admin/batches"+query, ""), http.StatusBadRequest, rest.CodeInvalidQuery)
 	}
-	// A cursor of one list is none of another.
+	// A cursor of one list is not valid for another.
 	wantError(t, r.admin(http.MethodGet, "/admin/batches?ownerUserId="+owner.String()+"&nextCursor="+*first.NextCursor, ""), http.StatusBadRequest, rest.CodeNoCursor)
 
 	path := "/admin/batches/" + theirs.ID.String()

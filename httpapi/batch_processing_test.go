@@ -18,7 +18,7 @@ import (
 	"postern/store"
 )
 
-// drafted puts a draft with n recipients into the file.
+// drafted stores a draft with n recipients.
 func (r *rig) drafted(n int) batch.View {
 	r.t.Helper()
 	draft := false
@@ -67,7 +67,7 @@ func TestProcessingOfAnothersOrNoBatchIs404(t *testing.T) {
 	wantError(t, r.do("GET", "/message/batches/x/processing", ""), 404, "BATCH_NOT_FOUND")
 }
 
-// closingWriter closes the file once a part of the answer is out.
+// closingWriter closes the file once a part of the answer was written.
 type closingWriter struct {
 	http.ResponseWriter
 	s *store.Store

@@ -8,7 +8,7 @@ import (
 	"postern/batch"
 )
 
-// TestEventsOfABatchOfSeveralNameTheKeysInstances and keep everything else.
+// TestEventsOfABatchOfSeveralNameTheKeysInstances and do not change otherwise.
 func TestEventsOfABatchOfSeveralNameTheKeysInstances(t *testing.T) {
 	r := newRig(t)
 	r.instance("mine")

@@ -40,7 +40,7 @@ func (r *rig) newUser() (uuid.UUID, string) {
 	return id, token
 }
 
-// create puts a draft into the file.
+// create stores a draft.
 func (r *rig) create(name string) batch.View {
 	r.t.Helper()
 	draft := false
@@ -67,7 +67,7 @@ func (r *rig) do(method, path, body string) *http.Response {
 	return r.as(r.token, method, path, body)
 }
 
-// decoded reads an answer of 200 or 201 into a T.
+// decoded decodes an answer with status 200 or 201 into a T.
 func decoded[T any](t testing.TB, res *http.Response) T {
 	t.Helper()
 	var v T
@@ -231,8 +231,7 @@ func TestUserTokensAreIssuedToTheHolderOfTheKey(t *testing.T) {
 	wantError(t, r.do("POST", "/auth/user-token", `{"expiresIn":1}`), 401, "UNAUTHORIZED")
 }
 
-// TestARepeatedStatusIsAskedForOnce: each batch, and each item, is held against
-// all of them.
+// TestARepeatedStatusIsAskedForOnce, because each batch, and each item, is compared with all of them.
 func TestARepeatedStatusIsAskedForOnce(t *testing.T) {
 	many := slices.Repeat([]string{"QUEUED", "PAUSED"}, 50_000)
 	if got := rest.Distinct(many); !slices.Equal(got, []string{"PAUSED", "QUEUED"}) {

@@ -17,8 +17,8 @@ import (
 	"postern/httpapi/strict"
 )
 
-// upload gives script a connection to a rig's server in a bubble, on which the
-// header of a creation of size bytes was sent. Afterwards there must be no batch.
+// upload gives script a connection to a rig's server in a bubble, on which the header of a creation of size bytes was sent.
+// Afterwards there must be no batch.
 func upload(t *testing.T, size int, script func(t *testing.T, r *rig, c net.Conn)) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -80,7 +80,7 @@ func TestABodyTooLargeForAnyBatchIs413AndOneTooManyRecipientsIs422(t *testing.T)
 	wantError(t, r.do("POST", "/message/batches", batchBody("recipients", huge)), 413, "BODY_TOO_LARGE")
 }
 
-// TestEntriesThatAreNotKeptAreCheckedAllTheSame keeps two of four.
+// TestEntriesThatAreNotKeptAreCheckedAllTheSame keeps two entries of four.
 func TestEntriesThatAreNotKeptAreCheckedAllTheSame(t *testing.T) {
 	var in batches.BatchRequest
 	body := batchBody("recipients", `["1","2","3","4"]`)

@@ -25,10 +25,9 @@ import (
 
 const benchClients = 64
 
-// BenchmarkAPI serves keep-alive clients over loopback and reports requests
-// per second, their processor time, that of the clients included, and the 99th
-// percentile, each also against a bare router on the same server that answers a
-// constant, taken in turns.
+// BenchmarkAPI serves keep-alive clients over loopback. It reports requests per second, their processor time
+// including the clients', and the 99th percentile, each also relative to a bare router on the same server that
+// answers a constant, measured alternately.
 func BenchmarkAPI(b *testing.B) {
 	r := newBenchRig(b, store.Options{})     // every PUT is on the disk before its answer
 	users := make([]benchUser, benchClients) // each has an instance of its own
@@ -66,8 +65,8 @@ func BenchmarkAPI(b *testing.B) {
 	}
 }
 
-// newBenchRig is a rig whose interface writes its log as the program does, to
-// no one. It measures r.api, without checks against the document.
+// newBenchRig returns a rig whose interface formats its log as the program does, and discards it. It measures r.api,
+// without checks against the document.
 func newBenchRig(b *testing.B, o store.Options) *rig {
 	b.Helper()
 	r := newRigWith(b, o)
@@ -77,7 +76,7 @@ func newBenchRig(b *testing.B, o store.Options) *rig {
 
 type benchUser struct{ name, token string }
 
-// measured is what rounds of requests took.
+// measured is the result of rounds of requests.
 type measured struct {
 	took time.Duration
 	used time.Duration // of the processors
@@ -97,7 +96,7 @@ func (m *measured) p99() time.Duration {
 	return m.each[len(m.each)*99/100]
 }
 
-// load has the clients send for a second.
+// load makes the clients send for a second.
 func load(b *testing.B, h http.Handler, users []benchUser, method, path, body string) measured {
 	b.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(b.Context(), "tcp", "127.0.0.1:0")
@@ -148,7 +147,7 @@ func load(b *testing.B, h http.Handler, users []benchUser, method, path, body st
 	return measured{time.Since(begin), cpuTime(b) - used, slices.Concat(all...)}
 }
 
-// cpuTime is what the process has used of the processors.
+// cpuTime returns the processor time of the process.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
@@ -158,7 +157,7 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkAuthenticated is one request without the network.
+// BenchmarkAuthenticated measures one request without the network.
 func BenchmarkAuthenticated(b *testing.B) {
 	r := newBenchRig(b, store.Options{NoSync: true, MinFree: 1})
 	token := r.instance("a")
@@ -170,8 +169,7 @@ func BenchmarkAuthenticated(b *testing.B) {
 	}
 }
 
-// BenchmarkUnauthenticated is what of that the test itself and the answer's
-// frame cost.
+// BenchmarkUnauthenticated measures the part of that which the test itself and the processing of the answer take.
 func BenchmarkUnauthenticated(b *testing.B) {
 	r := newBenchRig(b, store.Options{NoSync: true, MinFree: 1})
 	b.ReportAllocs()

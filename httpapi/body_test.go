@@ -8,8 +8,7 @@ import (
 	"postern/httpapi/strict"
 )
 
-// TestTheNamesOfIgnoredFieldsCannotEndTheHeaderThatTellsThem nor hide in it:
-// they are the caller's.
+// TestTheNamesOfIgnoredFieldsCannotEndTheHeaderThatTellsThem, nor be invisible in it: the caller chooses them.
 func TestTheNamesOfIgnoredFieldsCannotEndTheHeaderThatTellsThem(t *testing.T) {
 	read := func(body string) string {
 		o := strict.Options{Ignored: &strict.Ignored{}}

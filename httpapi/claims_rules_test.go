@@ -22,7 +22,7 @@ import (
 	"postern/httpapi/tokens/tokenstest"
 )
 
-// claimsOf is what a token says, unread.
+// claimsOf returns the claims of a token without verifying it.
 func claimsOf(t *testing.T, token string) map[string]json.RawMessage {
 	t.Helper()
 	raw, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
@@ -76,8 +76,7 @@ func TestAUserTokenNamesItsUserAndExpiresWhenTheAnswerSays(t *testing.T) {
 	}
 }
 
-// TestNoAnswerIsKeptByACacheOrTakenForAnotherType: answers carry tokens, and
-// files that strangers sent.
+// TestNoAnswerIsKeptByACacheOrTakenForAnotherType, because answers contain tokens, and files from strangers.
 func TestNoAnswerIsKeptByACacheOrTakenForAnotherType(t *testing.T) {
 	r := newRig(t)
 	for _, path := range []string{"/instance", "/health", "/nowhere"} {
@@ -88,8 +87,7 @@ func TestNoAnswerIsKeptByACacheOrTakenForAnotherType(t *testing.T) {
 	}
 }
 
-// TestTheTimeForABodyDoesNotBoundTheHandler: a send may take longer than its
-// body had.
+// TestTheTimeForABodyDoesNotBoundTheHandler: a send may take longer than the time limit of its body.
 func TestTheTimeForABodyDoesNotBoundTheHandler(t *testing.T) {
 	slowlyWith(t, func(c *rest.Call) error {
 		if err := c.NoBody(); err != nil {

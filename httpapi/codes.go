@@ -20,9 +20,8 @@ import (
 // Code describes one machine code of the error body, for people.
 type Code = openapi.Code
 
-// Seconds that a caller waits for what passes by itself. The first is a
-// reconnect's usual length, the second that of a restart, the third gives an
-// operator the time to make room.
+// Seconds to wait for temporary conditions. The first is the usual length of a reconnect, the second that of a
+// restart, the third gives an operator time to make room.
 const (
 	retryConnection = 5
 	retryRestart    = rest.RetryRestart
@@ -32,7 +31,7 @@ const (
 	retryFailures   = 60  // the most; the answer has what is left of the minute
 )
 
-// Codes returns every code that the interface answers with, by status.
+// Codes returns every code of the interface, by status.
 func Codes() []Code {
 	var all []Code
 	for _, part := range [][]Code{inputCodes(), credentialCodes(), accessCodes(), stateCodes(), ruleCodes(), faultCodes(), sandboxCodes()} {
@@ -41,7 +40,7 @@ func Codes() []Code {
 	return all
 }
 
-// retryAfter returns the seconds to name with a code, 0 for none.
+// retryAfter returns the Retry-After of a code in seconds, 0 for none.
 func retryAfter(code string) int {
 	for _, c := range slices.Concat(faultCodes(), credentialCodes(), accessCodes()) {
 		if c.Code == code {
@@ -51,7 +50,7 @@ func retryAfter(code string) int {
 	return 0
 }
 
-// inputCodes are about requests that are not what the route takes.
+// inputCodes are about requests that do not have the form that the route requires.
 func inputCodes() []Code {
 	return []Code{
 		{Code: rest.CodeMalformedJSON, Status: http.StatusBadRequest, Meaning: "The body is not one JSON object in UTF-8, or something follows it.", Next: "Correct the body; the message says where the reader stopped."},
@@ -76,7 +75,7 @@ func inputCodes() []Code {
 	}
 }
 
-// credentialCodes are about who asks.
+// credentialCodes are about credentials.
 func credentialCodes() []Code {
 	return []Code{
 		{Code: rest.CodeUnauthorized, Status: http.StatusUnauthorized, Meaning: "The credential is missing, malformed, expired, revoked or wrong. The answer does not say which.", Next: "Send the credential that the second message names; get a new token when it may have expired or been replaced."},
@@ -211,7 +210,7 @@ func sandboxCodes() []Code {
 	}
 }
 
-// accessCodes are about keys, sessions and what they may do.
+// accessCodes are about keys, sessions and their rights.
 func accessCodes() []Code {
 	return []Code{
 		{Code: rest.CodeScope, Status: http.StatusForbidden, Meaning: "The scoped key is valid, but lacks the scope that the message names, in general or for this instance, or the route accepts no scoped key.", Next: "Use a key with that scope and instance; GET /session shows what a key may do."},

@@ -93,7 +93,7 @@ func arguments(files []*ast.File, name string, arg int) []string {
 	return found
 }
 
-// nameOf is the name that an expression consists of, without its package.
+// nameOf returns the name that an expression consists of, without its package.
 func nameOf(e ast.Expr) (name string, ok bool) {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -131,7 +131,7 @@ func fields(files []*ast.File, name, field string) []string {
 	return found
 }
 
-// codesOf are the codes that a package declares.
+// codesOf returns the codes that a package declares.
 func codesOf(files []*ast.File) (codes []string) {
 	for name, text := range constants(files) {
 		if strings.HasPrefix(name, "Code") {
@@ -150,8 +150,7 @@ func each(files []*ast.File, visit func(ast.Node)) {
 	}
 }
 
-// TestEveryCodeIsDescribed reads the sources, so that a code cannot be
-// forgotten where it is made.
+// TestEveryCodeIsDescribed reads the sources, so that it covers every code where it is declared.
 func TestEveryCodeIsDescribed(t *testing.T) {
 	own, sandbox := slices.Concat(sources(t, "."), sources(t, "rest"), sources(t, "ref"), sources(t, "operator"), sources(t, "instances"), sources(t, "chats"), sources(t, "sends"), sources(t, "batches"), sources(t, "deliveries"), sources(t, "sockets")), sources(t, filepath.Join("..", "sandbox"))
 	used := map[string][]string{

@@ -27,14 +27,14 @@ type consoleMessage struct {
 	Figures  *operator.MinuteShown      `json:"figures,omitempty"`
 }
 
-// ConsoleInstance is an instance as /ws/console sends it: as GET /instance lists it,
-// but without its token. hook is nil when it has no webhook.
+// ConsoleInstance returns an instance as /ws/console sends it: as GET /instance lists it, but without its
+// token. hook is nil if it has no webhook.
 func ConsoleInstance(rec instance.Record, hook *webhooks.Webhook) any {
 	return instances.Listed(rec, hook)
 }
 
-// ConsoleDelivery is a delivery as GET /webhook/deliveries lists it.
+// ConsoleDelivery returns a delivery as GET /webhook/deliveries lists it.
 func ConsoleDelivery(r delivery.Listed) any { return deliveries.NewDeliveryRecord(r) }
 
-// ConsoleFigures is a sample as GET /admin/samples has it.
+// ConsoleFigures returns a sample as GET /admin/samples lists it.
 func ConsoleFigures(s samples.Sample) any { return operator.ShowMinute(s) }

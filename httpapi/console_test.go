@@ -61,8 +61,8 @@ func TestTheConsoleAsksForTheKeyThenTheUpgradeThenTheQueryThenTheOrigin(t *testi
 	}
 }
 
-// TestWhatTheConsoleTellsIsWhatTheDocumentSays: every message fits the type that the
-// document is made of, whatever it tells, and no instance has its token in it.
+// TestWhatTheConsoleTellsIsWhatTheDocumentSays: every message matches the type from which the document is made, and no instance
+// includes its token.
 func TestWhatTheConsoleTellsIsWhatTheDocumentSays(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
@@ -198,7 +198,7 @@ func consolePayloads(t *testing.T) map[string][]string {
 	return all
 }
 
-// value is what JSON says.
+// value returns a decoded JSON value.
 func value(t *testing.T, raw []byte) (v any) {
 	t.Helper()
 	if err := json.Unmarshal(raw, &v); err != nil {

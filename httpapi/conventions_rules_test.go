@@ -10,8 +10,8 @@ import (
 	"postern/httpapi/rest"
 )
 
-// TestChecksHaveTheOrderPathMethodCredentialBody repairs one fault of a
-// request after the other and looks at what is answered.
+// TestChecksHaveTheOrderPathMethodCredentialBody corrects one fault of a request after the other and checks each
+// answer.
 func TestChecksHaveTheOrderPathMethodCredentialBody(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
@@ -120,8 +120,7 @@ func TestAPathThatNamesTheInstanceTwiceNeedsBothEqual(t *testing.T) {
 	}
 }
 
-// TestEveryAliasAnswersLikeItsCurrentPath asks both without a credential that
-// does, so that nothing is changed.
+// TestEveryAliasAnswersLikeItsCurrentPath calls both without a valid credential, so that nothing changes.
 func TestEveryAliasAnswersLikeItsCurrentPath(t *testing.T) {
 	r := newRig(t)
 	for _, row := range aliases() {
@@ -150,8 +149,7 @@ func TestABodyIsOptionalWhereEveryFieldIs(t *testing.T) {
 	wantError(t, r.admin("POST", "/auth/user-token", ""), 400, "MISSING_FIELD")
 }
 
-// TestEveryBodyIsReadStrictly sends the faults of any body to every route that
-// reads one.
+// TestEveryBodyIsReadStrictly sends all faults of bodies to every route that reads one.
 func TestEveryBodyIsReadStrictly(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("some-instance")
@@ -194,8 +192,7 @@ func TestEveryBodyIsReadStrictly(t *testing.T) {
 	}
 }
 
-// takesAnyField tells that a route passes over fields that it does not know. What it
-// finds missing next is in its query.
+// takesAnyField reports that a route ignores unknown fields. The next fault that it finds is in its query.
 func takesAnyField(row rest.Route) bool {
 	return types()[descriptions()[row.Method+" "+row.Path].In].Open
 }

@@ -58,7 +58,7 @@ func TestPagesOfTheOriginsThatAreNamedMayCallAndNoOthers(t *testing.T) {
 	if res := ask(rest.AllowOrigins(r.h, nil), "GET", ours, ""); allowed(res) != "" {
 		t.Errorf("by default: %v", res.Header)
 	}
-	// What is refused can be read, too.
+	// Pages can read refusals too.
 	req := httptest.NewRequest("GET", "/instance/shop", nil)
 	req.Header.Set("Origin", ours)
 	if res := do(h, req); res.StatusCode != 401 || allowed(res) != ours {

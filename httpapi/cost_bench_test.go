@@ -11,9 +11,9 @@ import (
 	"postern/store"
 )
 
-// BenchmarkCost is one request without the network, on a file whose commits wait
-// for no disk: allocations and bytes do not depend on the machine. Those of the
-// commit are in them, on whichever goroutine they are made.
+// BenchmarkCost measures one request without the network, on a file whose commits do not wait for the
+// disk: allocations and bytes do not depend on the machine. They include those of the commit, on any
+// goroutine.
 func BenchmarkCost(b *testing.B) {
 	const batch = `{"name":"n","instances":["a"],"recipients":["+49 151 12345678"],"message":{"type":"text","payload":{"text":"hello"}},"autoStart":false}`
 	for _, c := range []struct{ name, method, path, body string }{

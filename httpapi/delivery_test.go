@@ -23,8 +23,7 @@ import (
 
 type deliveryPage = batch.List[deliveries.DeliveryRecord]
 
-// deliveryList asks for a page of an instance's log, or of the operator's
-// without a token.
+// deliveryList requests a page of an instance's log or, without a token, of the operator's.
 func (r *rig) deliveryList(token, query string) deliveryPage {
 	r.t.Helper()
 	res := r.logCall(token, "GET", "/deliveries"+query, "")
@@ -34,8 +33,7 @@ func (r *rig) deliveryList(token, query string) deliveryPage {
 	return decoded[deliveryPage](r.t, res)
 }
 
-// logCall calls a route of the log of instance a, or of the operator's without a
-// token.
+// logCall calls a route of the log of instance a or, without a token, of the operator's.
 func (r *rig) logCall(token, method, path, body string) *http.Response {
 	if token == "" {
 		return r.admin(method, "/webhook"+path, body)
@@ -43,7 +41,7 @@ func (r *rig) logCall(token, method, path, body string) *http.Response {
 	return r.as(token, method, "/instance/a/webhook"+path, body)
 }
 
-// aboutEvent is what tests tell apart of an event.
+// aboutEvent holds the attributes by which tests distinguish events.
 type aboutEvent struct {
 	kind event.Kind // default messages.upsert
 	chat event.About
@@ -51,7 +49,7 @@ type aboutEvent struct {
 	body string
 }
 
-// notice is an event of the instance of that id.
+// notice returns an event of the instance with that id.
 func (e aboutEvent) notice(instance int64) event.Notice {
 	if e.kind == "" {
 		e.kind = event.MessagesUpsert
@@ -69,7 +67,7 @@ func (e aboutEvent) notice(instance int64) event.Notice {
 
 var toWebhook = event.Destination{Target: event.TargetWebhook, URL: "https://example.org/hook?key=secret"}
 
-// inLog has a delivery of the in-memory flow in the log, as it ended.
+// inLog adds a delivery of the in-memory flow to the log, with its end.
 func (r *rig) inLog(n event.Notice, to event.Destination, state delivery.State, a delivery.Attempt) {
 	r.t.Helper()
 	if a.StartedAt.IsZero() {
@@ -195,7 +193,7 @@ func TestADeliveryIsShownWithItsExactBodyAndAttempts(t *testing.T) {
 	if at["number"] != 1.0 || at["status"] != nil || at["error"] != "no answer in time" || at["answer"] != nil || at["durationMs"] != 15000.0 || at["requestId"] != "q" {
 		t.Errorf("%v", at)
 	}
-	// What was delivered keeps no body, by default.
+	// By default, a delivered one keeps no body.
 	if done := get(list[0].ID); done.Body != nil || len(done.Attempts) != 1 || done.Attempts[0]["status"] != 204.0 || done.Attempts[0]["error"] != nil {
 		t.Errorf("%+v", done)
 	}
@@ -204,8 +202,8 @@ func TestADeliveryIsShownWithItsExactBodyAndAttempts(t *testing.T) {
 	}
 }
 
-// TestAnInstanceSeesItsOwnLogWithoutTheOperatorsWebhook: another's deliveries and
-// those to the global webhook do not exist for it, by whatever route.
+// TestAnInstanceSeesItsOwnLogWithoutTheOperatorsWebhook: deliveries of another instance and those to the global webhook do
+// not exist for it, on any route.
 func TestAnInstanceSeesItsOwnLogWithoutTheOperatorsWebhook(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
@@ -378,8 +376,8 @@ func TestRetryWithoutDestinationIsRefused(t *testing.T) {
 	}
 }
 
-// TestTheDeliveriesOfOthersAreNotThereForARetry: neither another instance's nor
-// the operator's, whatever became of them and of their bodies.
+// TestTheDeliveriesOfOthersAreNotThereForARetry: neither another instance's nor the operator's, in any state, with or without
+// their bodies.
 func TestTheDeliveriesOfOthersAreNotThereForARetry(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
@@ -397,8 +395,7 @@ func TestTheDeliveriesOfOthersAreNotThereForARetry(t *testing.T) {
 	}
 }
 
-// TestWithTheLogOffOnlyPendingDeliveriesAreKnown: lists are empty, and nothing can
-// be sent again.
+// TestWithTheLogOffOnlyPendingDeliveriesAreKnown: lists are empty, and no delivery can be sent again.
 func TestWithTheLogOffOnlyPendingDeliveriesAreKnown(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")

@@ -12,13 +12,13 @@ import (
 	"postern/httpapi/rest"
 )
 
-// levels is a body with a field that no route knows, which nests so deep.
+// levels returns a body with a field that no route knows, nested that deep.
 func levels(n int) string {
 	return `{"anything":` + strings.Repeat(`[`, n-1) + strings.Repeat(`]`, n-1) + `}`
 }
 
-// TestEveryBodyOfJSONThatNestsTooDeepIsRefusedBeforeItsOtherFaults walks the
-// table, so that a new route cannot be forgotten.
+// TestEveryBodyOfJSONThatNestsTooDeepIsRefusedBeforeItsOtherFaults iterates over the table, so that it covers new
+// routes.
 func TestEveryBodyOfJSONThatNestsTooDeepIsRefusedBeforeItsOtherFaults(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("some-instance")
@@ -58,8 +58,8 @@ func TestEveryBodyOfJSONThatNestsTooDeepIsRefusedBeforeItsOtherFaults(t *testing
 	}
 }
 
-// TestAFieldOfAFormIsADocumentOfItsOwn: its depth counts from its own first
-// bracket, and a text may hold as many brackets as it likes.
+// TestAFieldOfAFormIsADocumentOfItsOwn: its depth counts from its own first bracket, and a text may contain any number
+// of brackets.
 func TestAFieldOfAFormIsADocumentOfItsOwn(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("some-instance")
@@ -81,8 +81,8 @@ func TestAFieldOfAFormIsADocumentOfItsOwn(t *testing.T) {
 	wantError(t, r.form("/instance/some-instance/send/media-file", token, body, kind), 400, "MISSING_FIELD")
 }
 
-// TestTheStreamOfABatchIsRefusedAsSoonAsItNestsTooDeep: recipients are kept as
-// they are read, so the depth is looked at meanwhile.
+// TestTheStreamOfABatchIsRefusedAsSoonAsItNestsTooDeep: recipients are kept as they are read, so the depth is checked
+// during the reading.
 func TestTheStreamOfABatchIsRefusedAsSoonAsItNestsTooDeep(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
@@ -99,8 +99,8 @@ func TestTheStreamOfABatchIsRefusedAsSoonAsItNestsTooDeep(t *testing.T) {
 	}
 }
 
-// TestABodyOfManyFieldsIsReadInTimeThatGrowsWithItsLength: unknown fields of a
-// legacy path are ignored, and each has to be distinguished from those before it.
+// TestABodyOfManyFieldsIsReadInTimeThatGrowsWithItsLength: unknown fields of a legacy path are ignored, and each has
+// to be distinguished from those before it.
 func TestABodyOfManyFieldsIsReadInTimeThatGrowsWithItsLength(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")

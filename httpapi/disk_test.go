@@ -15,7 +15,7 @@ import (
 	"postern/instance"
 )
 
-// instanceOnDisk makes an instance although the disk counts as full.
+// instanceOnDisk creates an instance although the disk counts as full.
 func (r *rig) instanceOnDisk(name string) (token string) {
 	r.t.Helper()
 	made, err := r.registry.Create(r.t.Context(), instance.New{Name: name, Mint: func(name string) (string, error) {
@@ -27,8 +27,8 @@ func (r *rig) instanceOnDisk(name string) (token string) {
 	return made.Token.Value
 }
 
-// TestNoFileIsAcceptedWhileTheDiskIsNearlyFull: each form breaks off where its
-// file begins, so an answer other than DISK_FULL means that the file was read.
+// TestNoFileIsAcceptedWhileTheDiskIsNearlyFull: each form ends where its file begins, so an answer other than
+// DISK_FULL means that the file was read.
 func TestNoFileIsAcceptedWhileTheDiskIsNearlyFull(t *testing.T) {
 	r := newRigOnDisk(t, math.MaxUint64)
 	token := r.instanceOnDisk("a")

@@ -12,7 +12,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-// documentOf is bytes that do not change, as they are served.
+// documentOf holds constant bytes in the form in which they are served.
 type documentOf struct {
 	media, policy string
 	content       []byte
@@ -20,8 +20,7 @@ type documentOf struct {
 	err           error
 }
 
-// addDocuments adds the paths that describe the interface itself. They are made
-// when somebody first asks for one.
+// addDocuments adds the paths that describe the interface itself. The documents are made at the first request for one.
 func (a *api) addDocuments(version string) {
 	docs := sync.OnceValue(func() map[string]documentOf { return documents(a.BaseURL, a.BasePath, version) })
 	for _, path := range []string{pathOpenAPI, pathAliases, pathAsyncAPI, pathDocs} {
@@ -32,7 +31,7 @@ func (a *api) addDocuments(version string) {
 	}
 }
 
-// documents are all of them, by path.
+// documents returns all of them, by path.
 func documents(server, base, version string) map[string]documentOf {
 	docs := openapi.Build(describe(server, base, version))
 	const nothing = "default-src 'none'"
@@ -56,8 +55,7 @@ func newDocument(media, policy string, content []byte, err error) documentOf {
 	return documentOf{media, policy, content, small.Bytes(), err}
 }
 
-// serve answers with the document, compressed to those who take that: the
-// documents are long and repeat themselves.
+// serve answers with the document, compressed if the client accepts it, because the documents are long and repetitive.
 func (d documentOf) serve(c *rest.Call) error {
 	if d.err != nil {
 		return d.err
@@ -76,7 +74,7 @@ func (d documentOf) serve(c *rest.Call) error {
 	return err
 }
 
-// takesGzip reports whether the client names gzip, and not with the weight 0.
+// takesGzip reports whether the client accepts gzip, with a weight other than 0.
 func takesGzip(h http.Header) bool {
 	for _, line := range h.Values("Accept-Encoding") {
 		for coding := range strings.SplitSeq(line, ",") {

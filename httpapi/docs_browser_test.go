@@ -39,7 +39,7 @@ func TestThePageOfTheInterfaceInABrowser(t *testing.T) {
 	}
 }
 
-// walked is the interface with the walk behind the script of its page.
+// walked serves the interface, with the test's script after the script of its page.
 func walked(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != pathDocs {

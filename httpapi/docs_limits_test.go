@@ -13,10 +13,9 @@ import (
 	"postern/httpapi/rest"
 )
 
-// TestWhatTheOpenAPIDocumentForbidsIsRefusedAndNothingElse takes the example of
-// every body apart: each field in turn is left out, gets another type, goes to a
-// limit that its schema names and just beyond. What the document forbids and the
-// program does, or the other way round, is a lie in one of the two.
+// TestWhatTheOpenAPIDocumentForbidsIsRefusedAndNothingElse varies the example of every body: each field in turn is omitted,
+// gets another type, and is set to a limit of its schema and just beyond it. The program must refuse exactly what the
+// document forbids.
 func TestWhatTheOpenAPIDocumentForbidsIsRefusedAndNothingElse(t *testing.T) {
 	r, token, _ := doing(t)
 	r.instance("sales")
@@ -104,8 +103,8 @@ type breakage struct {
 	allowed     bool
 }
 
-// dependent are fields whose values at the limit go with others than those of
-// the example, or need a file that can be fetched.
+// dependent are fields whose values at the limit need other values than the example's beside them, or a file that can be
+// fetched.
 var dependent = []string{
 	"/instance/{instanceName}/send/media mediaMessage.mediatype",     // the caption
 	"/instance/{instanceName}/send/poll pollMessage.selectableCount", // the answers
@@ -122,7 +121,7 @@ var dependent = []string{
 	"/message/batches options.delay.maxMs",                           // minMs
 }
 
-// breakages are the example of a schema with one fault each.
+// breakages returns the example of a schema with one fault each.
 func breakages(schemas, schema object, example any, where string) (all []breakage) {
 	schema = resolved(schemas, schema, example)
 	properties, _ := schema["properties"].(object)
@@ -169,7 +168,7 @@ func breakages(schemas, schema object, example any, where string) (all []breakag
 	return all
 }
 
-// resolved follows references, and of a union the shape that the value has.
+// resolved follows references, and selects the shape of a union that the value has.
 func resolved(schemas, schema object, value any) object {
 	if name, ok := strings.CutPrefix(fmt.Sprint(schema["$ref"]), "#/components/schemas/"); ok {
 		merged := maps.Clone(schemas[name].(object))
@@ -195,7 +194,7 @@ func resolved(schemas, schema object, value any) object {
 	return schema
 }
 
-// beyond are values that a schema forbids, just outside its limits.
+// beyond returns values that a schema forbids, just outside its limits.
 func beyond(s object) (all []any) {
 	number := func(key string) (int, bool) {
 		f, ok := s[key].(float64)
@@ -246,11 +245,10 @@ func beyond(s object) (all []any) {
 	return all
 }
 
-// atLimit begins the name of a body that is allowed.
+// atLimit is the beginning of the name of an allowed body.
 const atLimit = "at its limit"
 
-// within are values just inside the limits of a schema, of the kinds that have
-// no other rule.
+// within returns values just inside the limits of a schema, for kinds without other rules.
 func within(s object) (all []any) {
 	if n, ok := s["maxLength"].(float64); ok && s["format"] == nil && s["pattern"] == nil && s["enum"] == nil {
 		all = append(all, strings.Repeat("x", int(n)))

@@ -15,9 +15,8 @@ import (
 	"postern/httpapi/rest"
 )
 
-// TestTheQueryParametersOfTheDocumentAreThoseOfTheRoutes asks every operation
-// with each of its parameters: with the example, which it has to know, and with
-// what the schema forbids, which it has to refuse, as it refuses any other name.
+// TestTheQueryParametersOfTheDocumentAreThoseOfTheRoutes calls every operation with each of its parameters: with the example, which it
+// must know, and with values that the schema forbids, which it must refuse, as it refuses any other name.
 func TestTheQueryParametersOfTheDocumentAreThoseOfTheRoutes(t *testing.T) {
 	r, token, _ := doing(t)
 	chat := rest.ExampleJID
@@ -72,8 +71,7 @@ func TestTheQueryParametersOfTheDocumentAreThoseOfTheRoutes(t *testing.T) {
 				cancel()
 				with.Set("nothingOfThatName", "1")
 				if p.Name == "network" {
-					// The routes that connect took no parameter before this one, and any:
-					// clients of other gateways send some.
+					// The routes that connect had no parameter before this one and accepted any, because clients of other gateways send some.
 				} else if status, text := ask(t.Context(), strings.ToUpper(method), path, auth, body, with); status != 400 || !strings.Contains(text, "nothingOfThatName") {
 					t.Errorf("%s takes any parameter: %d %s", o.OperationID, status, text)
 				}

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// maxDocument is how long the OpenAPI document may be, in bytes. Generators make some
-// hundred lines of each kilobyte.
+// maxDocument is the maximum length of the OpenAPI document, in bytes. Generators make some hundred lines of each kilobyte.
 const maxDocument = 600_000
 
 func TestOpenAPIDocumentIsShort(t *testing.T) {
@@ -28,8 +27,7 @@ func TestOpenAPIDocumentIsShort(t *testing.T) {
 	}
 }
 
-// TestNoSchemaIsABareObject: of an object that says nothing about its fields,
-// generators make a type that takes none.
+// TestNoSchemaIsABareObject: from an object without a statement about its fields, generators make a type without fields.
 func TestNoSchemaIsABareObject(t *testing.T) {
 	for name, document := range map[string]func(server, version string) ([]byte, error){"current": OpenAPI, "aliases": OpenAPIAliases} {
 		raw, err := document("", "test")
@@ -61,7 +59,7 @@ func TestNoSchemaIsABareObject(t *testing.T) {
 	}
 }
 
-// eachPart visits every object of a document but what is in examples.
+// eachPart visits every object of a document, except those in examples.
 func eachPart(v any, at string, visit func(at string, o object)) {
 	switch v := v.(type) {
 	case object:
@@ -97,8 +95,8 @@ func TestFreeFormObjectsTakeAnyField(t *testing.T) {
 	}
 }
 
-// TestSendResultsAreDistinguishable by status: it is absent in a message, and a constant
-// of what is sent later.
+// TestSendResultsAreDistinguishable by status: a message has none, and the answer to a send that is performed later has a
+// constant.
 func TestSendResultsAreDistinguishable(t *testing.T) {
 	doc := theDocument(t)
 	for path, methods := range doc.Paths {

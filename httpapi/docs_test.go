@@ -15,7 +15,7 @@ import (
 	"postern/httpapi/openapi"
 )
 
-// documented is what the tests read of the OpenAPI document.
+// documented is the part of the OpenAPI document that the tests read.
 type documented struct {
 	OpenAPI    string
 	Paths      map[string]map[string]operationOfDocument
@@ -53,7 +53,7 @@ func theDocument(t *testing.T) documented {
 	return documentBy(t, OpenAPI)
 }
 
-// documentBy has the parameters of a document in the place of references to them.
+// documentBy returns a document with its parameters in place of references to them.
 func documentBy(t *testing.T, make func(server, version string) ([]byte, error)) (doc documented) {
 	t.Helper()
 	raw, err := make("", "test")
@@ -118,8 +118,7 @@ func TestEveryRouteAndAliasIsInAnOpenAPIDocument(t *testing.T) {
 	}
 }
 
-// logoutTwice is the end of the one path that names its instance twice, which a
-// document cannot.
+// logoutTwice is the end of the only path that names its instance twice, which a document cannot express.
 func logoutTwice(path string) string {
 	if strings.Count(path, "{i}") == 2 {
 		return "logout/{again}"
@@ -278,7 +277,7 @@ func TestTheDocumentsNeedNoCredentialAndLoadNothing(t *testing.T) {
 	}
 }
 
-// checkPage looks for every route, and for whatever would be loaded or refused.
+// checkPage searches the page for every route, and for resources that would be loaded or blocked.
 func checkPage(t *testing.T, page, policy string) {
 	t.Helper()
 	for _, route := range Routes() {

@@ -25,8 +25,8 @@ import (
 	"postern/whatsapp/proxy"
 )
 
-// mapping is one row of the error table: errors that wrap err are answered
-// with status and code. The text is the error's own, unless the row has one.
+// mapping is one row of the error table: errors that wrap err are answered with status and code. The text is that of
+// the row or, if it has none, of the error.
 type mapping struct {
 	err    error
 	status int

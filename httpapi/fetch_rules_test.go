@@ -23,8 +23,8 @@ import (
 	"postern/media"
 )
 
-// names is a DNS server: each question for a name is answered with the next of
-// its addresses, the last one again and again. Unknown names do not exist.
+// names is a DNS server: it answers each query for a name with the next of its addresses, and repeats the
+// last one. Unknown names do not exist.
 type names struct {
 	mu      sync.Mutex
 	answers map[string][]netip.Addr
@@ -38,7 +38,7 @@ func (n *names) resolver() *net.Resolver {
 	}}
 }
 
-// serve answers one question, framed as over TCP.
+// serve answers one query, framed as over TCP.
 func (n *names) serve(conn net.Conn) {
 	defer conn.Close()
 	var size [2]byte
@@ -100,8 +100,8 @@ func inside(t *testing.T) (port string, calls *atomic.Int32) {
 	return port, calls
 }
 
-// outside is a server that stands for one in the internet: it has the example
-// picture, and redirects to the query's u.
+// outside is a server that represents one on the internet: it has the example picture, and redirects to the
+// query's u.
 func outside(t *testing.T) *httptest.Server {
 	t.Helper()
 	photo, err := os.ReadFile(filepath.Join("..", "media", "testdata", "photo.jpg"))
@@ -120,8 +120,8 @@ func outside(t *testing.T) *httptest.Server {
 	return srv
 }
 
-// fetching is a rig whose files come from anywhere but private addresses, with
-// one exception: the server outside.
+// fetching is a rig that fetches files from any address except private ones; only the server outside is
+// exempt.
 func fetching(t *testing.T, dns *names, outside string) (*rig, string) {
 	r, token, _ := doing(t)
 	guard := dispatch.Guard{DenyPrivate: true}
@@ -164,7 +164,7 @@ func TestNoURLLeadsToAPrivateAddress(t *testing.T) {
 		"localhost", "inside.test", "six.test", "mapped.test", "rebind.test", "2130706433", "0x7f000001", "0177.0.0.1", "127.1", "unknown.test",
 	} {
 		for _, url := range []string{"http://" + host + ":" + port + "/x", open.URL + "?u=http://" + host + ":" + port + "/x"} {
-			// The first look finds an address that is allowed, the second another.
+			// The first lookup returns an allowed address, the second another.
 			dns.mu.Lock()
 			dns.answers["rebind.test"] = []netip.Addr{netip.MustParseAddr("203.0.114.1"), netip.MustParseAddr("127.0.0.1")}
 			dns.mu.Unlock()

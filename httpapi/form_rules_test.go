@@ -40,7 +40,7 @@ func formBody(t *testing.T, parts ...part) (body []byte, contentType string) {
 	return b.Bytes(), w.FormDataContentType()
 }
 
-// form sends a form with a token; an empty one is the operator's key.
+// form sends a form with a token; an empty one means the operator's key.
 func (r *rig) form(path, token string, body []byte, contentType string) *http.Response {
 	req := httptest.NewRequest(http.MethodPost, path, bytes.NewReader(body))
 	if token == "" {
@@ -52,8 +52,7 @@ func (r *rig) form(path, token string, body []byte, contentType string) *http.Re
 	return do(r.h, req)
 }
 
-// TestEveryFormIsReadStrictly sends the faults of any form to every route that
-// takes one.
+// TestEveryFormIsReadStrictly sends all faults of forms to every route that takes one.
 func TestEveryFormIsReadStrictly(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("some-instance")
@@ -104,8 +103,8 @@ func TestEveryFormIsReadStrictly(t *testing.T) {
 	}
 }
 
-// TestAnEmptyFieldOfAFormIsAbsentAndSoIsANullOfJSON: what is left to refuse is
-// that the instance is not connected.
+// TestAnEmptyFieldOfAFormIsAbsentAndSoIsANullOfJSON: the only remaining reason for a refusal is that the instance is
+// not connected.
 func TestAnEmptyFieldOfAFormIsAbsentAndSoIsANullOfJSON(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("some-instance")
@@ -146,7 +145,7 @@ func TestAnEmptyFieldOfAFormIsAbsentAndSoIsANullOfJSON(t *testing.T) {
 	}
 }
 
-// renamed gives the fields that forms of sends have another name.
+// renamed lists the fields that have another name in forms of sends.
 func renamed(parts []part, name string) (all []part) {
 	for _, p := range parts {
 		if p.name == "mediaType" {

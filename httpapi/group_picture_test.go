@@ -15,7 +15,7 @@ import (
 	"postern/media"
 )
 
-// Fetch writes a picture of 40 × 20.
+// Fetch writes a picture of 40 × 20 pixels.
 func (d *doer) Fetch(_ context.Context, u event.Uploaded, to *os.File, _ int64) error {
 	if err := png.Encode(to, image.NewGray(image.Rect(0, 0, 40, 20))); err != nil {
 		return err

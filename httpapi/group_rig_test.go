@@ -12,8 +12,7 @@ import (
 	"postern/instance"
 )
 
-// doer notes what an account is asked to do with groups, newsletters and
-// labels, and answers with err.
+// doer records the calls of an account's methods for groups, newsletters and labels, and returns err from them.
 type doer struct {
 	instance.Account
 
@@ -136,7 +135,7 @@ func (d *doer) LabelChat(_ context.Context, label, chat string, labeled bool) er
 
 func (d *doer) ResetAppState(context.Context) error { return d.note("reset the app state") }
 
-// doing is a rig with instance "a" online, whose account is a doer.
+// doing returns a rig with instance "a" online, whose account is a doer.
 func doing(t *testing.T) (*rig, string, *doer) {
 	t.Helper()
 	r, token := online(t)
@@ -145,7 +144,7 @@ func doing(t *testing.T) (*rig, string, *doer) {
 	return r, token, d
 }
 
-// request is a call, what the account is to be asked and the answer.
+// request is a request, the expected call of the account and the answer.
 type request struct{ method, path, body, asked, answer string }
 
 func (r *rig) asks(t *testing.T, token string, d *doer, rows []request) {
@@ -166,7 +165,7 @@ func (r *rig) asks(t *testing.T, token string, d *doer, rows []request) {
 	}
 }
 
-// refusedCall is a call that is refused before the account is asked.
+// refusedCall is a request that is refused before the account is called.
 type refusedCall struct {
 	method, path, body string
 	status             int

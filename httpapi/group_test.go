@@ -135,7 +135,7 @@ func TestABadGroupCallAsksForNothing(t *testing.T) {
 	})
 }
 
-// refuses also checks that the account was not asked.
+// refuses also checks that the account was not called.
 func (r *rig) refuses(t *testing.T, token string, d *doer, rows []refusedCall) {
 	t.Helper()
 	for _, c := range rows {
@@ -199,8 +199,7 @@ func TestAGroupIsMadeOnceForOneIdempotencyKey(t *testing.T) {
 	}
 }
 
-// A crash before the answer then leaves the outcome unknown, and no retry makes
-// a second one.
+// A crash before the answer then leaves the outcome unknown, and no retry makes a second one.
 func TestTheKeyOfACreationIsInTheFileBeforeWhatsAppIsAsked(t *testing.T) {
 	for path, body := range map[string]string{
 		"/instance/a/group": `{"subject":"x","participants":["4915112345678"]}`, "/instance/a/label": `{"name":"x"}`,

@@ -17,8 +17,8 @@ import (
 	"postern/internal/peers"
 )
 
-// guarded is an interface that takes perMinute wrong credentials, believes
-// 10.0.0.0/8, and has the routes of the table that do nothing but let in.
+// guarded is an interface that accepts perMinute wrong credentials, trusts 10.0.0.0/8, and has the routes of the table with
+// handlers that do nothing.
 func guarded(t *testing.T, logs *bytes.Buffer, perMinute int) *rest.Server {
 	t.Helper()
 	proxies, err := peers.ParseProxies([]string{"10.0.0.0/8"})
@@ -76,7 +76,7 @@ func TestAfterTenWrongCredentialsInAMinuteFurtherOnesAre429AndARightOnePasses(t 
 	})
 }
 
-// TestAMissingCredentialIsNoGuess: monitors and browsers ask without one.
+// TestAMissingCredentialIsNoGuess: monitors and browsers send requests without one.
 func TestAMissingCredentialIsNoGuess(t *testing.T) {
 	a := guarded(t, &bytes.Buffer{}, 1)
 	for range 5 {
@@ -91,7 +91,7 @@ func TestAMissingCredentialIsNoGuess(t *testing.T) {
 	wantError(t, from(a, "203.0.113.5:1", "/key"), 401, "UNAUTHORIZED")
 }
 
-// TestEveryRouteWithACredentialCountsGuesses walks the table.
+// TestEveryRouteWithACredentialCountsGuesses covers the whole table.
 func TestEveryRouteWithACredentialCountsGuesses(t *testing.T) {
 	r := newRig(t)
 	a := r.api.Server
@@ -124,8 +124,7 @@ func TestEveryRouteWithACredentialCountsGuesses(t *testing.T) {
 	}
 }
 
-// TestTheLogLineOfARefusalHasTheClientsAddress before anything that the client
-// wrote.
+// TestTheLogLineOfARefusalHasTheClientsAddress before any text that the client sent.
 func TestTheLogLineOfARefusalHasTheClientsAddress(t *testing.T) {
 	var logs bytes.Buffer
 	a := guarded(t, &logs, 10)

@@ -11,8 +11,8 @@ import (
 	"postern/event"
 )
 
-// TestHEADIsAnsweredAsGETWithoutTheBody: the method, the credential and what there is are
-// looked at as for GET, and the headers are those of its answer, over the wire too.
+// TestHEADIsAnsweredAsGETWithoutTheBody: the method, the credential and the resource are checked as for GET, and the
+// headers are those of its answer, also over the network.
 func TestHEADIsAnsweredAsGETWithoutTheBody(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")

@@ -76,7 +76,7 @@ func TestReadyNamesEachReasonOfTheProgram(t *testing.T) {
 	}
 }
 
-// decodedAs is the JSON of an answer that has the status.
+// decodedAs decodes the JSON of an answer with that status.
 func decodedAs[T any](t *testing.T, res *http.Response, status int) (v T) {
 	t.Helper()
 	if err := json.NewDecoder(res.Body).Decode(&v); err != nil || res.StatusCode != status {
@@ -137,7 +137,7 @@ func TestHeadersOverTheirLimitAreRefused(t *testing.T) {
 	}
 }
 
-// TestEveryAnswerHasARequestID, also the one to a question about the whole server.
+// TestEveryAnswerHasARequestID, also the answer to OPTIONS *.
 func TestEveryAnswerHasARequestID(t *testing.T) {
 	c := dial(t, newRig(t).h)
 	_, _ = io.WriteString(c, "OPTIONS * HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine\r\nConnection: close\r\n\r\n")

@@ -34,8 +34,7 @@ import (
 	"postern/store"
 )
 
-// Config is what the interface needs. All fields are required but those that
-// say otherwise.
+// Config configures the interface. All fields are required unless they say otherwise.
 type Config struct {
 	Registry   *instance.Registry
 	Messages   *messages.Archive
@@ -47,9 +46,8 @@ type Config struct {
 	Store      *store.Store
 	Outbox     *outbox.Outbox // of Store
 
-	// Post sends a notice to its first address, at once, and returns the
-	// status of the answer, 0 when there was none; the error says why the
-	// receiver did not accept.
+	// Post sends a notice to its first address, at once, and returns the status of the answer, 0 if there
+	// was none; the error says why the receiver did not accept it.
 	Post func(context.Context, event.Notice) (status int, err error)
 
 	// Relay delivers the outbox of Store.
@@ -58,30 +56,27 @@ type Config struct {
 	// Deliveries is the log of webhook deliveries in Store.
 	Deliveries *delivery.Ledger
 
-	// Access has the scoped keys, the sessions and the audit log in Store.
+	// Access holds the scoped keys, the sessions and the audit log in Store.
 	Access rest.Access
 
-	// Alerts remembers which alerts were sent. nil: a new book, which is not
-	// started.
+	// Alerts records which alerts were sent. nil: a new book, which is not started.
 	Alerts *alerts.Book
 
 	// NewMessageID makes the WhatsApp id of one send.
 	NewMessageID func() string
 
 	APIKey string // the GlobalApiKey
-	// KeyOpensInstances lets the GlobalApiKey open the routes of instances, too.
+	// KeyOpensInstances lets the GlobalApiKey also open the routes of instances.
 	KeyOpensInstances bool
 	JWTSecret         []byte        // HS256, 32 bytes or more
 	TokenTTL          time.Duration // life of an instance token; 0: it does not expire
 
-	// Proxies are believed when they say whom a request comes from.
+	// Proxies are trusted to state where a request comes from.
 	Proxies peers.Proxies
-	// Failures counts wrong credentials, and limits how many of them one address
-	// can try. nil: no limit.
+	// Failures counts wrong credentials and limits their number for each address. nil: no limit.
 	Failures *peers.Failures
 
-	// MaxRecipients of a batch; it sizes the body that batch creation takes.
-	// 0 means 100 000.
+	// MaxRecipients of a batch; it determines the maximum body of a batch creation. 0 means 100 000.
 	MaxRecipients int
 
 	// MaxMedia bounds the file of a multipart body, in bytes; the library
@@ -90,53 +85,49 @@ type Config struct {
 
 	Version string // of the program, shown in the documents
 	BaseURL string // public address, for the OpenAPI document; empty: where it came from
-	// BasePath is the path below which a client calls, part of BaseURL where that is
-	// known; empty: none. See Below.
+	// BasePath is the path below which clients call. It is part of BaseURL, if that is set; empty: none.
+	// See Below.
 	BasePath string
 
-	// Ready returns why the program is not ready, nothing when it is. nil:
-	// always ready.
+	// Ready returns why the program is not ready, nothing if it is. nil: always ready.
 	Ready func() []string
-	// Stopping is closed when the program begins to stop, and ends long requests
-	// that only their caller needs. nil: never.
+	// Stopping is closed when the program begins to stop. It ends long requests that only their caller
+	// needs. nil: never.
 	Stopping <-chan struct{}
-	// Backup makes an archive of the program's data; release is to be called when it
-	// was written.
+	// Backup makes an archive of the program's data; release must be called after it was written.
 	Backup func(ctx context.Context, withoutSecrets bool) (a *backup.Archive, release func() error, err error)
 	// Transfers move accounts between programs.
 	Transfers instances.Transfers
-	// Warnings are what an operator should look at though the program works, besides
-	// those of the store. nil: none.
+	// Warnings returns faults to report to an operator although the program works, besides those of the
+	// store. nil: none.
 	Warnings func() []string
 
-	// Settings is the configuration in force, without secrets. nil: GET /admin/config
-	// answers with no setting.
+	// Settings returns the configuration in force, without secrets. nil: GET /admin/config answers
+	// without settings.
 	Settings func() operator.SettingList
-	// Support writes a redacted support bundle as a zip file; its error is ErrNoSupport
-	// when that is not possible. nil: it is not.
+	// Support writes a redacted support bundle as a zip file; if that is not possible, its error is
+	// ErrNoSupport. nil: it is not possible.
 	Support func(ctx context.Context, to io.Writer) error
 
-	// Backups returns the state of the scheduled backups. nil: it
-	// makes none.
+	// Backups returns the state of the scheduled backups. nil: there are none.
 	Backups func() backup.State
-	// Samples are what GET /admin/samples shows. nil: there are none.
+	// Samples returns the samples of GET /admin/samples. nil: there are none.
 	Samples *samples.Recorder
 
-	// LogLevel is that of Logger, or of none. nil: one that nothing goes by.
+	// LogLevel is the level of Logger. nil: a level without effect.
 	LogLevel *loglevel.Level
-	// LogLines are the last lines of the log. nil: none are kept.
+	// LogLines returns the last lines of the log. nil: none are kept.
 	LogLines *loglines.Ring
-	// Metrics answers GET /metrics: of the instances that opens reports, and nothing else;
-	// with a nil opens, of the whole program. nil: that path answers 404.
+	// Metrics answers GET /metrics: with a non-nil opens, only for the instances that it reports; with a
+	// nil opens, for the whole program. nil: that path answers 404.
 	Metrics func(opens func(instance int64) bool) http.Handler
 	// Pages are served with GET, each at its path and without a credential.
 	Pages map[string]http.Handler
-	// AgentTools are the names of what agents may call, for POST /session/calls.
+	// AgentTools are the names of the tools that agents may call, for POST /session/calls.
 	AgentTools []string
-	// MCP serves POST and DELETE /mcp, and checks who calls there itself. nil: that
-	// path answers 404.
+	// MCP serves POST and DELETE /mcp, and checks credentials itself. nil: that path answers 404.
 	MCP http.Handler
-	// Portal is the page for whom a portal link leads to.
+	// Portal is the page behind portal links.
 	Portal instances.Portal
 	// Sandbox owns every path under /sandbox/, behind the GlobalApiKey. nil:
 	// these paths answer 404.
@@ -204,8 +195,7 @@ func newAPI(c Config) *api {
 	return a
 }
 
-// New returns the handler of every path. It fails when a required field of c
-// is missing or too weak.
+// New returns the handler of every path. It fails if a required field of c is missing or too weak.
 func New(c Config) (http.Handler, error) {
 	switch {
 	case c.Registry == nil || c.Messages == nil || c.Supervisor == nil || c.Engine == nil || c.Store == nil || c.NewMessageID == nil || c.Post == nil || c.Media == nil || c.Processor == nil:
@@ -278,16 +268,15 @@ const (
 	maxHeaderBytes    = 32 << 10
 )
 
-// The same over HTTP/2, whose connections carry many requests.
+// The same limits over HTTP/2, whose connections carry many requests.
 const (
 	maxStreams       = 100       // at once on a connection, see peers.Listener
 	streamBuffer     = 256 << 10 // of a body that is not read yet
 	connectionBuffer = 512 << 10 // of all bodies of a connection
 )
 
-// NewServer returns a server for h with its limits set. It has no overall read
-// or write timeout, for WebSockets and long sends; bodies have their own. Where the
-// listener negotiates it, it speaks HTTP/2.
+// NewServer returns a server for h with its limits set. It has no overall read or write timeout, because of
+// WebSockets and long sends; bodies have their own. It speaks HTTP/2 if the listener negotiates it.
 func NewServer(h http.Handler, logger *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,
@@ -305,8 +294,8 @@ func NewServer(h http.Handler, logger *slog.Logger) *http.Server {
 	}
 }
 
-// NewMetrics returns the handler of a listener that has GET /metrics alone,
-// answered by h without a credential.
+// NewMetrics returns the handler of a listener that serves only GET /metrics, answered by h without a
+// credential.
 func NewMetrics(h http.Handler, log *slog.Logger) http.Handler {
 	a := rest.Bare(rest.Config{Logger: log})
 	r := rest.Route{Method: http.MethodGet, Path: rest.PathMetrics, Auth: rest.Public, Handle: rest.ServeWith(h)}

@@ -16,7 +16,7 @@ import (
 	"postern/store"
 )
 
-// exported is an account as an export writes it.
+// exported returns an account as an export writes it.
 func exported() *instance.Received {
 	raw := func(text string) json.RawMessage { return json.RawMessage(text) }
 	return &instance.Received{
@@ -41,13 +41,13 @@ func message(text string) (m messages.Exported) {
 	return m
 }
 
-// nested is an object of so many levels.
+// nested returns an object with that many levels.
 func nested(levels int) string {
 	return strings.Repeat(`{"a":`, levels-1) + "{}" + strings.Repeat("}", levels-1)
 }
 
-// TestImportedAccountMeetsRequestRules changes one part of an account at a time into what
-// the API refuses. The import must name the field and leave nothing of the account.
+// TestImportedAccountMeetsRequestRules changes one part of an account at a time to a value that the API refuses. The import must
+// name the field and leave nothing of the account.
 func TestImportedAccountMeetsRequestRules(t *testing.T) {
 	r := newRig(t)
 	registry, err := instance.Open(t.Context(), instance.Config{Store: r.store, Messages: r.messages, CheckURL: dispatch.Guard{}.CheckURL, CheckProxy: dispatch.Guard{}.CheckURL})

@@ -17,7 +17,7 @@ import (
 
 const scriptPath = "/instance/a/connect/passkey/script"
 
-// needsSignature lets the one session of a rig wait for the signature of a challenge.
+// needsSignature makes the only session of a rig wait for the signature of a challenge.
 func (r *rig) needsSignature(challenge string) {
 	r.line.passkey = &event.PasskeyChallenge{ID: "c-1", Step: event.PasskeyRequired, PublicKey: json.RawMessage(challenge)}
 }
@@ -92,14 +92,14 @@ func TestAnAssertionOfMegabytesIsRefused(t *testing.T) {
 	}
 }
 
-// hostileTexts are what a server may send where a name belongs.
+// hostileTexts are texts that a server may send instead of a name.
 var hostileTexts = []string{
 	`');window.broken=1;('`, `\');window.broken=1;//`, `\u0027);window.broken=1;(\u0027`, "');\nwindow.broken=1;('", "\u2028');window.broken=1;('\u2029",
 	"`${window.broken=1}`", `</script><script>window.broken=1</script>`, "<!--", `"});window.broken=1;({"`, "OPTIONS", "\u202e;1=nekorb.wodniw",
 	"\x00\x1b[31m", "\xff\xfe", "𝒜é", strings.Repeat(`\'`, 5000),
 }
 
-// hostile is a challenge with text wherever a server can put one.
+// hostile returns a challenge with text wherever a server can put one.
 func hostile(t *testing.T, text string) json.RawMessage {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{
@@ -112,7 +112,7 @@ func hostile(t *testing.T, text string) json.RawMessage {
 	return raw
 }
 
-// TestThePasskeyScriptIsTheSameWhateverTheServerSent: all of that is one string.
+// TestThePasskeyScriptIsTheSameWhateverTheServerSent, because all of that is one string.
 func TestThePasskeyScriptIsTheSameWhateverTheServerSent(t *testing.T) {
 	frame := func(text string) string {
 		line, err := instances.PasskeyLine(hostile(t, text))
@@ -157,8 +157,8 @@ func FuzzPasskeyLine(f *testing.F) {
 	})
 }
 
-// TestThePasskeyScriptInABrowser pastes it into the console of a page whose
-// navigator.credentials the test plays.
+// TestThePasskeyScriptInABrowser pastes the script into the console of a page whose
+// navigator.credentials the test replaces.
 func TestThePasskeyScriptInABrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
@@ -208,7 +208,7 @@ func TestThePasskeyScriptInABrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The answer is what the route takes, as it is.
+	// The route accepts the answer unchanged.
 	r, token := unpaired(t)
 	r.needsSignature(`{"challenge":"AQIDBA"}`)
 	if res := r.as(token, "POST", assertionPath, page.Text(line)); res.StatusCode != http.StatusAccepted {
@@ -238,7 +238,7 @@ func TestThePasskeyScriptInABrowser(t *testing.T) {
 	}
 }
 
-// unpaired returns a rig with an instance whose pairing is under way, and its token.
+// unpaired returns a rig with an instance whose pairing is in progress, and its token.
 func unpaired(t *testing.T) (*rig, string) {
 	t.Helper()
 	r := newRig(t)

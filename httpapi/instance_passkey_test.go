@@ -66,7 +66,7 @@ func TestAnAssertionIsDecodedAndHandedOn(t *testing.T) {
 	}
 }
 
-// TestAnAssertionMayNameItsChallenge is how older clients send it.
+// TestAnAssertionMayNameItsChallenge, as older clients send it.
 func TestAnAssertionMayNameItsChallenge(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
@@ -117,8 +117,7 @@ func TestACodeToCompareIsConfirmed(t *testing.T) {
 	wantError(t, r.as(token, "POST", confirmPath, ""), 409, "PASSKEY_NOT_EXPECTED")
 }
 
-// TestQRCodeWhileNothingIsToBeScannedSaysWhatIsWaitedFor: no phone is linked yet,
-// so ALREADY_CONNECTED would be a lie.
+// TestQRCodeWhileNothingIsToBeScannedSaysWhatIsWaitedFor: no phone is linked yet, so ALREADY_CONNECTED would be wrong.
 func TestQRCodeWhileNothingIsToBeScannedSaysWhatIsWaitedFor(t *testing.T) {
 	r, token := unpaired(t)
 	r.needsSignature(`{"challenge":"AQIDBA"}`)

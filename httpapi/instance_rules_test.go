@@ -180,8 +180,7 @@ func TestAWebhookURLIsWholeAndHTTP(t *testing.T) {
 	}
 }
 
-// TestNullIsNoChangeOfAWebhook: null for the url, the flags or one of them
-// leaves what was there.
+// TestNullIsNoChangeOfAWebhook: null for the url, the flags or one of them leaves the former value.
 func TestNullIsNoChangeOfAWebhook(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")

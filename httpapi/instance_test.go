@@ -189,7 +189,7 @@ func TestOfManyUnknownFlagsTheFirstAreNamedAndTheRestCounted(t *testing.T) {
 	}
 	body := `{"url":"https://example.org","events":{` + strings.Join(flags, ",") + `}}`
 	b := wantError(t, r.as(token, "PUT", "/instance/a/webhook", body), 400, "UNKNOWN_FIELD")
-	// Eleven names of nine letters are what an error repeats.
+	// An error repeats at most eleven names of nine letters.
 	if len(b.Messages) != 12 || !strings.HasPrefix(b.Messages[0], "events.flag10000 ") || !strings.Contains(b.Messages[10], "the nearest is") || !strings.Contains(b.Messages[11], "9989 more") {
 		t.Errorf("%d messages, the first %q", len(b.Messages), b.Messages[0])
 	}

@@ -13,15 +13,15 @@ import (
 	"postern/httpapi/operator"
 )
 
-// bring sends a form to the import.
+// bring posts a form to the import.
 func (r *rig) bring(t *testing.T, parts ...part) *http.Response {
 	t.Helper()
 	body, contentType := formBody(t, parts...)
 	return r.form("/admin/import", "", body, contentType)
 }
 
-// TestAnExportMarksTheInstanceAndItsUndoTakesTheMarkBack: only that of the request that
-// made it, when one is named.
+// TestAnExportMarksTheInstanceAndItsUndoTakesTheMarkBack: if the undo names a request, it removes only the
+// mark of that request.
 func TestAnExportMarksTheInstanceAndItsUndoTakesTheMarkBack(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
@@ -49,7 +49,7 @@ func TestAnExportMarksTheInstanceAndItsUndoTakesTheMarkBack(t *testing.T) {
 	wantError(t, r.admin("DELETE", "/instance/a/export", ""), 409, "INSTANCE_NOT_MOVED")
 }
 
-// TestAnExportThatIsCutOffIsTakenBack: the account stays here.
+// TestAnExportThatIsCutOffIsTakenBack: the account remains here.
 func TestAnExportThatIsCutOffIsTakenBack(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
@@ -69,8 +69,8 @@ func TestAnExportThatIsCutOffIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestAnExportThatWasSentStaysThoughItsReaderIsGone: the client has all of it, hangs up, and
-// has the account.
+// TestAnExportThatWasSentStaysThoughItsReaderIsGone: the client has received all of it, disconnects, and has
+// the account.
 func TestAnExportThatWasSentStaysThoughItsReaderIsGone(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
@@ -84,7 +84,7 @@ func TestAnExportThatWasSentStaysThoughItsReaderIsGone(t *testing.T) {
 	}
 }
 
-// hangingUp is a client that takes the answer and goes away at once.
+// hangingUp is a client that reads the answer and disconnects at once.
 type hangingUp struct {
 	*httptest.ResponseRecorder
 	gone func()
@@ -95,13 +95,13 @@ func (h hangingUp) Write(p []byte) (int, error) {
 	return h.ResponseRecorder.Write(p)
 }
 
-// broken is a client that went away.
+// broken is a client that has disconnected.
 type broken struct{ *httptest.ResponseRecorder }
 
 func (broken) Write([]byte) (int, error) { return 0, http.ErrHandlerTimeout }
 
-// TestAnImportIsWholeOrNothing: what is no account, or whose name is taken or none, makes
-// no instance and leaves no file.
+// TestAnImportIsWholeOrNothing: a file without an account, or a name that is taken or invalid, creates no
+// instance and leaves no file.
 func TestAnImportIsWholeOrNothing(t *testing.T) {
 	r := newRig(t)
 	r.instance("taken")

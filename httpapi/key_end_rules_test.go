@@ -17,7 +17,7 @@ import (
 	"postern/store"
 )
 
-// endRig is a rig with a key that set batches and webhooks running, and others that did.
+// endRig is a rig with a key that started batches and set webhooks, and with others that did.
 type endRig struct {
 	*rig
 
@@ -91,7 +91,7 @@ func (r *endRig) mine() (ids []uuid.UUID) {
 	return ids
 }
 
-// check holds what a key has running, or had, against what it set running.
+// check compares what a key has running, or had, with what it started.
 func (r *endRig) check(what string, got operator.KeyRunning) {
 	r.t.Helper()
 	var ids []uuid.UUID
@@ -123,7 +123,7 @@ func (r *endRig) idOf(name string) int64 {
 	return rec.ID
 }
 
-// statuses are those of the batches of the key, and of the others.
+// statuses returns the statuses of the key's batches, and of the others.
 func (r *endRig) statuses() (mine, others []event.BatchStatus) {
 	r.t.Helper()
 	of := func(ids ...uuid.UUID) (all []event.BatchStatus) {
@@ -139,7 +139,7 @@ func (r *endRig) statuses() (mine, others []event.BatchStatus) {
 	return of(r.created, r.started, r.both, r.taken), of(r.foreign, r.theirs)
 }
 
-// enabled are the receivers that are enabled.
+// enabled returns the enabled receivers.
 func (r *endRig) enabled() (all []string) {
 	r.t.Helper()
 	for _, name := range []string{"a", "b", "c", "d"} {
@@ -163,7 +163,7 @@ func (r *endRig) enabled() (all []string) {
 	return all
 }
 
-// wantStopped holds everything against what is left when the key's part is stopped.
+// wantStopped compares everything with what must remain once the key's part is stopped.
 func (r *endRig) wantStopped() {
 	r.t.Helper()
 	mine, others := r.statuses()
@@ -184,7 +184,7 @@ func (r *endRig) wantStopped() {
 	}
 }
 
-// TestADeletionTellsWhatTheKeyLeavesRunning and changes nothing of it.
+// TestADeletionTellsWhatTheKeyLeavesRunning and does not change it.
 func TestADeletionTellsWhatTheKeyLeavesRunning(t *testing.T) {
 	r := newEndRig(t)
 	path := "/keys/" + r.key.ID.String()
@@ -207,7 +207,7 @@ func TestADeletionTellsWhatTheKeyLeavesRunning(t *testing.T) {
 	wantError(t, r.admin("DELETE", "/keys/"+r.other.ID.String()+"?stop=perhaps", ""), 400, "INVALID_QUERY")
 }
 
-// TestADeletionWithStopStopsWhatTheKeySetRunning and nothing else; the audit log tells of it.
+// TestADeletionWithStopStopsWhatTheKeySetRunning and nothing else; the audit log records it.
 func TestADeletionWithStopStopsWhatTheKeySetRunning(t *testing.T) {
 	r := newEndRig(t)
 	first := decoded[operator.AuditList](t, r.admin("GET", "/audit?limit=1", "")).Records[0].ID
@@ -284,7 +284,7 @@ func (m *meanwhile) Read(p []byte) (int, error) {
 	return m.Reader.Read(p)
 }
 
-// TestNothingIsSetRunningBehindADeletion by a request that was let in before it.
+// TestNothingIsSetRunningBehindADeletion by a request that was admitted before it.
 func TestNothingIsSetRunningBehindADeletion(t *testing.T) {
 	const many = 300 // recipients, which take several commits
 	var numbers []string

@@ -11,7 +11,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-// adviceOf is what the OpenAPI document says that a caller does about a code of a route.
+// adviceOf returns the OpenAPI document's advice to callers about a code of a route.
 func adviceOf(t *testing.T, method, path, status, code string) string {
 	t.Helper()
 	raw, err := OpenAPI("", "test")

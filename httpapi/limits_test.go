@@ -42,7 +42,7 @@ func TestLimitsAreNoneAtFirstAndReplacedAsAWhole(t *testing.T) {
 	}
 }
 
-// TestAWarmUpBeginsOnce: repeating the limits does not make the account young again.
+// TestAWarmUpBeginsOnce: repeating the limits does not restart it.
 func TestAWarmUpBeginsOnce(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
@@ -151,8 +151,8 @@ func TestLimitsGoWithTheInstance(t *testing.T) {
 	}
 }
 
-// TestASendOverALimitIs429 with the limit's name and the time to wait; the
-// instance beside it does not share it, and a replay counts once.
+// TestASendOverALimitIs429 with the limit's name and the time to wait; another instance does not share the limit, and a replay
+// counts once.
 func TestASendOverALimitIs429(t *testing.T) {
 	r := newRig(t)
 	r.line.paired.Store(true)

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestARefusalReachesAClientThatSendsAllOfItsBodyFirst: the body is more than
-// what the two ends of a connection hold.
+// TestARefusalReachesAClientThatSendsAllOfItsBodyFirst: the body is larger than the buffers at both ends of a connection.
 func TestARefusalReachesAClientThatSendsAllOfItsBodyFirst(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")

@@ -67,8 +67,7 @@ func TestTheFileOfAMessageComesRawOrInJSON(t *testing.T) {
 	}
 }
 
-// TestAFileWithoutANameAndWithoutAMessageIsNamedAfterItsKind: what an event sent
-// of it is asked with, and no keyId beside that.
+// TestAFileWithoutANameAndWithoutAMessageIsNamedAfterItsKind: the request has the content from an event, and no keyId.
 func TestAFileWithoutANameAndWithoutAMessageIsNamedAfterItsKind(t *testing.T) {
 	r, token, _ := doing(t)
 	for body, want := range map[string]string{

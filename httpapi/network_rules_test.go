@@ -9,8 +9,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-// elsewhere has the account of the rig's session belong to WhatsApp, and the program to
-// a sandbox.
+// elsewhere makes the account of the rig's session belong to WhatsApp, and the program to a sandbox.
 func (r *rig) elsewhere() {
 	r.line.paired.Store(true)
 	r.line.wrong.Store(&event.NetworkError{Device: event.WhatsApp, Program: event.SandboxNetwork([32]byte{1})})

@@ -30,7 +30,7 @@ func over(name string) string {
 	return strings.Replace(firing(name), `"firing"`, `"resolved"`, 1)
 }
 
-// notified posts a body and wants that answer.
+// notified posts a body and requires that answer.
 func (r *rig) notified(token, path, body, want string) {
 	r.t.Helper()
 	res := r.as(token, "POST", path, body)
@@ -43,8 +43,8 @@ func (r *rig) notified(token, path, body, want string) {
 	}
 }
 
-// TestOneTextForAGroupAndNoRepeatIn24Hours: what is the same by status, fingerprint, start
-// and recipient is sent once, and the text of a group has only new alerts.
+// TestOneTextForAGroupAndNoRepeatIn24Hours: alerts with the same status, fingerprint, start and recipient are sent once, and
+// the text of a group has only new alerts.
 func TestOneTextForAGroupAndNoRepeatIn24Hours(t *testing.T) {
 	r, token, left := sender(t)
 	r.notified(token, notifyPath, group(firing("x"), firing("y")), `{"sent":2,"suppressed":0}`)
@@ -106,8 +106,8 @@ func TestConcurrentPostsOfTheSameAlertsSendOnce(t *testing.T) {
 	}
 }
 
-// TestAnAlertIsKeptOnlyAfterASendThatWorked: what was definitely not sent is sent by the
-// next post; what may have left is not, and is said to be unknown.
+// TestAnAlertIsKeptOnlyAfterASendThatWorked: the next post sends an alert that was definitely not sent; it does not send one
+// that may have left, and reports it as unknown.
 func TestAnAlertIsKeptOnlyAfterASendThatWorked(t *testing.T) {
 	r, token, left := sender(t)
 	for _, refused := range []error{event.ErrNotConnected, event.ErrNotOnWhatsApp, event.ErrSendRefused, event.ErrTimelocked} {
@@ -132,8 +132,8 @@ func TestAnAlertIsKeptOnlyAfterASendThatWorked(t *testing.T) {
 	}
 }
 
-// TestAKillBetweenTheSendAndItsCommitSendsNothingTwice looks at the file as a process has it
-// that begins while a text leaves.
+// TestAKillBetweenTheSendAndItsCommitSendsNothingTwice uses the file as a process finds it that starts while a text is being
+// sent.
 func TestAKillBetweenTheSendAndItsCommitSendsNothingTwice(t *testing.T) {
 	r, token, left := sender(t)
 	ask := func() string {
@@ -158,7 +158,7 @@ func TestAKillBetweenTheSendAndItsCommitSendsNothingTwice(t *testing.T) {
 	}
 }
 
-// TestANotificationTakesAnIdempotencyKey, which is for its recipient too.
+// TestANotificationTakesAnIdempotencyKey, which also covers its recipient.
 func TestANotificationTakesAnIdempotencyKey(t *testing.T) {
 	r, token, left := sender(t)
 	const body = `{"message":"tonight's backup failed"}`
@@ -177,8 +177,7 @@ func TestANotificationTakesAnIdempotencyKey(t *testing.T) {
 	}
 }
 
-// TestTheLimitsOfAnInstanceHoldForNotifications: one over a limit is refused, and is sent
-// later.
+// TestTheLimitsOfAnInstanceHoldForNotifications: one above a limit is refused, and can be sent later.
 func TestTheLimitsOfAnInstanceHoldForNotifications(t *testing.T) {
 	r, token, _ := sender(t)
 	r.as(token, "PUT", "/instance/a/limits", `{"perHour":1}`)

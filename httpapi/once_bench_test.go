@@ -13,8 +13,8 @@ import (
 	"postern/store"
 )
 
-// BenchmarkSend measures what a key costs a send: everything but the network,
-// on a real disk, for one caller at a time and for 64 at once.
+// BenchmarkSend measures the cost of a key for a send, without the network, on a real disk, for one caller at a time and for 64
+// concurrent ones.
 func BenchmarkSend(b *testing.B) {
 	for _, callers := range []int{1, 64} {
 		for _, name := range []string{"without", "with", "replay"} {
@@ -39,7 +39,7 @@ func benchmarkSend(b *testing.B, callers int, key string) {
 		case "without":
 			req.Header.Del("Idempotency-Key")
 		}
-		// A replay of several callers at once may find the key in use.
+		// With several concurrent callers a replay may find the key in use.
 		if res := do(r.h, req); res.StatusCode != 200 && res.StatusCode != 409 {
 			b.Error(res.Status)
 		}
@@ -60,8 +60,7 @@ func benchmarkSend(b *testing.B, callers int, key string) {
 	b.ReportMetric(float64(commits.Load()-before)/float64(b.N), "commits/op")
 }
 
-// BenchmarkDigestOfALargeBody is what a key adds to the reading of the largest
-// batch.
+// BenchmarkDigestOfALargeBody measures what a key adds to the reading of the largest batch.
 func BenchmarkDigestOfALargeBody(b *testing.B) {
 	const size = 15 << 20
 	body := strings.Repeat("x", size)

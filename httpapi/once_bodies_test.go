@@ -76,7 +76,7 @@ func TestABatchThatIsRefusedFreesItsKey(t *testing.T) {
 	}
 }
 
-// multipartBody is the same two parts with a boundary of its own.
+// multipartBody returns the same two parts with a new boundary.
 func multipartBody(boundary, file string) string {
 	part := func(disposition, content string) string {
 		return "--" + boundary + "\r\nContent-Disposition: form-data; " + disposition + "\r\n\r\n" + content + "\r\n"

@@ -28,7 +28,7 @@ const (
 	bucketTimes = "idempotency_time"
 )
 
-// keptRecord is a record of a key as it is in the file.
+// keptRecord is the record of a key as stored.
 type keptRecord struct {
 	Route     string `json:"route"`
 	Digest    []byte `json:"digest"`
@@ -38,7 +38,7 @@ type keptRecord struct {
 	body []byte
 }
 
-// record returns the one record that is in the file.
+// record returns the only record in the file.
 func (r *rig) record() (rec keptRecord) {
 	r.t.Helper()
 	err := r.store.View(func(tx *store.Tx) error {
@@ -68,7 +68,7 @@ func TestTheKeyIsInTheFileAsInFlightBeforeTheMessageLeaves(t *testing.T) {
 	}
 }
 
-// restarted is another interface on the same file, as the next process has it.
+// restarted returns another interface on the same file, as the next process has it.
 func (r *rig) restarted() *api {
 	a := r.api
 	next := newAPI(r.config)
@@ -188,8 +188,8 @@ func TestAClientThatLeavesInMidSendDoesNotStopItAndItsRetryGetsTheAnswer(t *test
 	})
 }
 
-// TestAClientThatLeavesInMidSendHasItStoredWithoutAKeyToo: what WhatsApp took is stored
-// and reported, with or without a client.
+// TestAClientThatLeavesInMidSendHasItStoredWithoutAKeyToo: a message that WhatsApp accepted is stored and reported, whether or
+// not the client is still connected.
 func TestAClientThatLeavesInMidSendHasItStoredWithoutAKeyToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, token, left := sender(t)
@@ -224,8 +224,7 @@ func TestAClientThatLeavesBeforeTheSendStopsItAndItsKeyIsFree(t *testing.T) {
 	}
 }
 
-// TestTheClientsLeavingReachesWorkThatHasNotBegun is about what comes before a
-// send: its delay, the fetch of a file.
+// TestTheClientsLeavingReachesWorkThatHasNotBegun covers the work before a send: its delay, the fetch of a file.
 func TestTheClientsLeavingReachesWorkThatHasNotBegun(t *testing.T) {
 	r := newRig(t)
 	request, leave := context.WithCancelCause(t.Context())
@@ -258,8 +257,7 @@ func TestASendThatNothingCouldStoreIsAnsweredAllTheSame(t *testing.T) {
 	}
 }
 
-// TestABatchAndItsAnswerAreOneCommit counts the commits, and looks from inside
-// the one that makes the batch visible.
+// TestABatchAndItsAnswerAreOneCommit counts the commits, and reads the file inside the commit that makes the batch visible.
 func TestABatchAndItsAnswerAreOneCommit(t *testing.T) {
 	var commits int
 	r := newRigWith(t, store.Options{NoSync: true, MinFree: 1, OnCommit: func(int, time.Duration) { commits++ }})
@@ -325,8 +323,7 @@ func TestAFullDiskStillGivesKnownAnswers(t *testing.T) {
 	}
 }
 
-// TestASentMessageAndItsAnswerAreOneCommit: with a key a send has one commit
-// more than without, for the record in flight.
+// TestASentMessageAndItsAnswerAreOneCommit: a send with a key makes one commit more than one without, for the record in flight.
 func TestASentMessageAndItsAnswerAreOneCommit(t *testing.T) {
 	var commits int
 	r := newRigWith(t, store.Options{NoSync: true, MinFree: 1, OnCommit: func(int, time.Duration) { commits++ }})

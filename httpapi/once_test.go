@@ -28,7 +28,7 @@ import (
 
 const hello = `{"number":"4915112345678","textMessage":{"text":"hi"}}`
 
-// answer is an answer read to its end.
+// answer is a completely read answer.
 type answer struct {
 	status   int
 	body     string
@@ -45,7 +45,7 @@ func read(t testing.TB, res *http.Response) answer {
 	return answer{res.StatusCode, string(body), res.Header, res.Header.Get("idempotency-replayed") == "true"}
 }
 
-// code is the machine code of a refusal, "" for an answer that is none.
+// code returns the machine code of a refusal, "" for other answers.
 func (a answer) code() string {
 	var b struct{ Code string }
 	_ = json.Unmarshal([]byte(a.body), &b)
@@ -73,7 +73,7 @@ func keyedRequest(ctx context.Context, token, key, path, body string) *http.Requ
 	return req
 }
 
-// sender is a rig with an instance online, and counts what leaves.
+// sender is a rig with a connected instance, and counts the sent messages.
 func sender(t testing.TB) (r *rig, token string, left *atomic.Int64) {
 	r = newRig(t)
 	left = &atomic.Int64{}
@@ -245,8 +245,7 @@ func TestABodyThatIsRefusedLeavesTheKeyFree(t *testing.T) {
 	}
 }
 
-// TestOf64EqualRequestsAtOnceOneIsSent lets the send wait until all others have
-// been answered.
+// TestOf64EqualRequestsAtOnceOneIsSent makes the send wait until all others have been answered.
 func TestOf64EqualRequestsAtOnceOneIsSent(t *testing.T) {
 	r, token, left := sender(t)
 	const others = 63
@@ -293,8 +292,8 @@ func TestWithoutAKeyEachRequestIsSentAndNothingIsKept(t *testing.T) {
 	}
 }
 
-// TestTheDocumentsTellWhichRoutesTakeAKey asks each route: one that takes keys
-// refuses an empty one before it looks at the body.
+// TestTheDocumentsTellWhichRoutesTakeAKey calls each route: a route that takes keys refuses an empty one
+// before it reads the body.
 func TestTheDocumentsTellWhichRoutesTakeAKey(t *testing.T) {
 	r, token, _ := sender(t)
 	about := descriptions()
@@ -351,7 +350,7 @@ func TestAnAnswerIsKeptByItsOwnRequestID(t *testing.T) {
 	}
 }
 
-// count returns how many records a bucket has.
+// count returns the number of records in a bucket.
 func (r *rig) count(bucket string) (n int) {
 	r.t.Helper()
 	err := r.store.View(func(tx *store.Tx) error {

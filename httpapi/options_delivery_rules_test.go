@@ -16,8 +16,8 @@ import (
 	"postern/store"
 )
 
-// hostsOf are spellings of an IPv4 address that a resolver, a parser or a network
-// on the way takes for it, as hosts of a URL.
+// hostsOf returns the spellings of an IPv4 address, as hosts of a URL, that a resolver, a parser or a network may
+// interpret as that address.
 func hostsOf(v4 string) []string {
 	a := netip.MustParseAddr(v4).As4()
 	n := uint32(a[0])<<24 | uint32(a[1])<<16 | uint32(a[2])<<8 | uint32(a[3])
@@ -30,8 +30,8 @@ func hostsOf(v4 string) []string {
 	}
 }
 
-// TestAnEndpointIsRefusedAtEveryAddressThatWebhooksAreRefusedAt: at the same
-// ones, by the same guard, and nothing is stored.
+// TestAnEndpointIsRefusedAtEveryAddressThatWebhooksAreRefusedAt: the same guard refuses the same addresses, and
+// nothing is stored.
 func TestAnEndpointIsRefusedAtEveryAddressThatWebhooksAreRefusedAt(t *testing.T) {
 	r := newRigWith(t, store.Options{NoSync: true, MinFree: 1}, func(c *instance.Config) { c.CheckURL = dispatch.Guard{DenyPrivate: true}.CheckURL })
 	token := r.instance("a")
@@ -58,8 +58,8 @@ func TestAnEndpointIsRefusedAtEveryAddressThatWebhooksAreRefusedAt(t *testing.T)
 	}
 }
 
-// TestAnExampleIsSignedAndCarriesTheHeaders as any other delivery to the
-// webhook, whatever the filter and the flags are.
+// TestAnExampleIsSignedAndCarriesTheHeaders like any other delivery to the webhook, regardless of the filter and
+// the flags.
 func TestAnExampleIsSignedAndCarriesTheHeaders(t *testing.T) {
 	r := newRig(t)
 	r.answers = http.StatusOK

@@ -10,9 +10,9 @@ import (
 	"postern/event"
 )
 
-// FuzzOptionsThatAreTakenCanBePutAgainAndSplitNothing gives the route any body.
-// What it takes is shown as something that it takes again, with the same result,
-// and what receivers get of it cannot end a header or take the place of one.
+// FuzzOptionsThatAreTakenCanBePutAgainAndSplitNothing sends any body to the route. The options that it accepts are
+// shown in a form that it accepts again, with the same result, and the headers that receivers get cannot be
+// terminated or replaced by them.
 func FuzzOptionsThatAreTakenCanBePutAgainAndSplitNothing(f *testing.F) {
 	for _, body := range []string{
 		`{}`, `{"durable":true,"order":"chat","maxAge":"90s","headers":{"X-Api-Key":"k","Authorization":"Bearer x"},"signing":{"enabled":true}}`,

@@ -16,7 +16,7 @@ import (
 	"postern/store"
 )
 
-// The options of who has set none.
+// The options of a scope that has set none.
 const (
 	plainGlobal  = `{"durable":false,"order":"none","maxAge":"72h","headers":{},"signing":{"enabled":false}}`
 	plainOptions = `{"durable":false,"order":"none","maxAge":"72h","headers":{},"signing":{"enabled":false},` +
@@ -25,7 +25,7 @@ const (
 
 const ofA = "/instance/a/webhook/options"
 
-// scopes are the two places that have options, each with how it is asked.
+// scopes are the two places that have options, each with its request.
 func (r *rig) scopes() map[string]func(method, under, body string) *http.Response {
 	token := r.instance("a")
 	return map[string]func(method, under, body string) *http.Response{
@@ -36,7 +36,7 @@ func (r *rig) scopes() map[string]func(method, under, body string) *http.Respons
 	}
 }
 
-// textOf is an answer of 200 as it was written.
+// textOf returns the text of an answer with status 200.
 func textOf(t testing.TB, res *http.Response) string {
 	t.Helper()
 	raw, err := io.ReadAll(res.Body)
@@ -46,7 +46,7 @@ func textOf(t testing.TB, res *http.Response) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// someEndpoints are n of them.
+// someEndpoints returns n endpoints.
 func someEndpoints(n int) string {
 	all := make([]string, n)
 	for i := range all {
@@ -55,7 +55,7 @@ func someEndpoints(n int) string {
 	return `{"endpoints":[` + strings.Join(all, ",") + `]}`
 }
 
-// someHeaders are n of them.
+// someHeaders returns n headers.
 func someHeaders(n int) string {
 	all := make([]string, n)
 	for i := range all {
@@ -112,7 +112,7 @@ func TestPUTReplacesTheWholeObjectAndAMissingFieldTakesItsDefault(t *testing.T) 
 	}
 }
 
-// refusedOptions are bodies of both scopes, and what their refusal names.
+// refusedOptions are bodies of both scopes, with what their refusal names.
 func refusedOptions() map[string]string {
 	refused := map[string]string{
 		`{"durability":true}`: "durability", `{"Durable":true}`: "Durable", `{"signing":{"secret":"whsec_x"}}`: "signing.secret", `{"durable":1}`: "durable",
@@ -183,8 +183,7 @@ func TestOptionsThatBreakARuleAre400AndChangeNothing(t *testing.T) {
 	}
 }
 
-// refusedEndpoints are bodies of an instance's options, and what their refusal
-// names.
+// refusedEndpoints are bodies of an instance's options, with what their refusal names.
 func refusedEndpoints() map[string]string {
 	with := func(fields string) string { return `{"endpoints":[{"id":"ok","url":"http://ok"},{` + fields + `}]}` }
 	refused := map[string]string{
@@ -301,8 +300,8 @@ func TestDurableDefaultIsWhatInstancesCreatedLaterAndADELETEGet(t *testing.T) {
 	}
 }
 
-// TestPUTsAtOnceLeaveTheOptionsOfOneOfThem, whole: no header of one beside the
-// endpoints of another, and one secret that both kept.
+// TestPUTsAtOnceLeaveTheOptionsOfOneOfThem, completely: no header of one beside the endpoints of another, and one secret
+// that both kept.
 func TestPUTsAtOnceLeaveTheOptionsOfOneOfThem(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")

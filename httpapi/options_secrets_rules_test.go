@@ -48,16 +48,16 @@ func TestValuesOfHeadersAreSecretsAndThreeStarsKeepTheOldOne(t *testing.T) {
 	if got := sent("crm"); got["Api-Key"] != "two" || len(got) != 1 {
 		t.Errorf("the endpoint gets %v: the webhook's own headers never apply to it", got)
 	}
-	// The webhook's value is no old value of an endpoint, nor one endpoint's that of another.
+	// The webhook's value is not a former value of an endpoint, nor is one endpoint's that of another.
 	wantError(t, r.as(token, "PUT", ofA, `{"endpoints":[{"id":"crm","url":"http://crm","headers":{"Authorization":"***"}}]}`), 400, "INVALID_WEBHOOK")
 	wantError(t, r.as(token, "PUT", ofA, `{"endpoints":[{"id":"CRM","url":"http://crm","headers":{"Api-Key":"***"}}]}`), 400, "INVALID_WEBHOOK")
-	// One that was left out is forgotten.
+	// A value that was omitted is not kept.
 	put(`{"headers":{"New":"***"}}`)
 	wantError(t, r.as(token, "PUT", ofA, `{"headers":{"Authorization":"***"}}`), 400, "INVALID_WEBHOOK")
 	wantError(t, r.as(token, "PUT", ofA, fmt.Sprintf("{"+crm+"}", "***")), 400, "INVALID_WEBHOOK")
 }
 
-// secretsIn are the signing secrets that an answer shows, by endpoint.
+// secretsIn returns the signing secrets in an answer, by endpoint.
 func secretsIn(t testing.TB, answer string) map[string]string {
 	t.Helper()
 	var o struct {

@@ -14,7 +14,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-// said is all of an answer that its reader can compare.
+// said is the part of an answer that a client can compare.
 func said(t *testing.T, res *http.Response) string {
 	t.Helper()
 	body := text(t, res)
@@ -26,9 +26,9 @@ func said(t *testing.T, res *http.Response) string {
 	return fmt.Sprint(res.StatusCode, h, strings.ReplaceAll(body, id, "ID"))
 }
 
-// TestForeignAndUnknownNamesAreAnsweredAlike on every route that names an instance or a
-// batch, byte for byte but for the request's id. What is sent of a batch of several instances
-// does not name those of others.
+// TestForeignAndUnknownNamesAreAnsweredAlike on every route that names an instance or a batch, byte for byte
+// except for the request id. What a caller sees of a batch of several instances does not name those of
+// others.
 func TestForeignAndUnknownNamesAreAnsweredAlike(t *testing.T) {
 	r := newRig(t)
 	for _, name := range []string{"mine", "foreign"} {

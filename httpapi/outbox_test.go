@@ -25,7 +25,7 @@ import (
 
 type outboxPage = batch.List[deliveries.OutboxRecord]
 
-// emit puts events of a batch of the rig's user into the outbox.
+// emit adds events of a batch of the rig's user to the outbox.
 func (r *rig) emit(batchID uuid.UUID, n int, data any) {
 	r.t.Helper()
 	r.update(func(tx *store.Tx) error {
@@ -46,7 +46,7 @@ func (r *rig) update(fn func(*store.Tx) error) {
 	}
 }
 
-// attempt notes an attempt of an entry; one without a reason was accepted.
+// attempt records an attempt of an entry; one without a reason was accepted.
 func (r *rig) attempt(tx *store.Tx, seq uint64, status int, reason string, next time.Time) error {
 	e, found, err := outbox.Head(tx, seq)
 	if err == nil && found {
@@ -55,7 +55,7 @@ func (r *rig) attempt(tx *store.Tx, seq uint64, status int, reason string, next 
 	return err
 }
 
-// outbox asks for a page with the global key.
+// outbox requests a page with the global key.
 func (r *rig) outbox(query string) outboxPage {
 	r.t.Helper()
 	res := r.admin("GET", "/outbox"+query, "")
@@ -149,8 +149,8 @@ func TestAnEventRecordHasExactlyItsFields(t *testing.T) {
 	}
 }
 
-// TestAWalkThroughPagesMissesNothingWhileTheOutboxChanges delivers, emits and
-// removes between the pages; what is there all the time is seen exactly once.
+// TestAWalkThroughPagesMissesNothingWhileTheOutboxChanges delivers, emits and removes events between the
+// pages; it sees each event that exists all the time exactly once.
 func TestAWalkThroughPagesMissesNothingWhileTheOutboxChanges(t *testing.T) {
 	r := newRig(t)
 	const n = 95
@@ -283,8 +283,8 @@ func TestRetryMakesOneOrAllPendingEventsDue(t *testing.T) {
 	}
 }
 
-// TestAPageOfLargeEventsCostsTheMemoryOfItsRecords has bodies of 300 KB: a
-// page that read them would take 60 MB.
+// TestAPageOfLargeEventsCostsTheMemoryOfItsRecords uses bodies of 300 KB: a page that read them would take
+// 60 MB.
 func TestAPageOfLargeEventsCostsTheMemoryOfItsRecords(t *testing.T) {
 	r := newRig(t)
 	for range 4 {

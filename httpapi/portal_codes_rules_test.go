@@ -12,14 +12,14 @@ import (
 	"postern/access"
 )
 
-// askCode asks for a pairing code by a portal link.
+// askCode requests a pairing code through a portal link.
 func (r *rig) askCode(path string, n int) *http.Response {
 	body := fmt.Sprintf(`{"phoneNumber":"49151000%04d"}`, n)
 	return do(r.h, httptest.NewRequest("POST", path+"/connect/code", strings.NewReader(body)))
 }
 
-// TestPortalLinkAsksForFewCodes: five by one link, twenty by all of an instance, also by
-// those that are made later; other credentials are not bounded, nor is another instance.
+// TestPortalLinkAsksForFewCodes: five by one link, twenty by all links of an instance, including later ones; other credentials
+// and other instances are not limited.
 func TestPortalLinkAsksForFewCodes(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")

@@ -14,7 +14,7 @@ import (
 	"postern/instance"
 )
 
-// portalPath is the path of a link that a credential makes.
+// portalPath returns the path of a link made with a credential.
 func (r *rig) portalPath(token string, seconds int) string {
 	r.t.Helper()
 	res := r.with(token, "POST", "/instance/a/portal-link", fmt.Sprintf(`{"expiresIn":%d}`, seconds))
@@ -29,7 +29,7 @@ func (r *rig) open(method, path string) *http.Response {
 	return do(r.h, httptest.NewRequest(method, path, nil))
 }
 
-// linkTo is the path of a link to an instance that its own token makes.
+// linkTo returns the path of a link to an instance made with its own token.
 func (r *rig) linkTo(rec instance.Record) string {
 	r.t.Helper()
 	return r.linkUntil(rec, time.Now().Add(time.Hour))
@@ -44,7 +44,7 @@ func (r *rig) linkUntil(rec instance.Record, end time.Time) string {
 	return "/portal/" + secret
 }
 
-// TestAPortalLinkEndsWithWhatMadeIt, and at its time.
+// TestAPortalLinkEndsWithWhatMadeIt, and when it expires.
 func TestAPortalLinkEndsWithWhatMadeIt(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
@@ -83,14 +83,14 @@ func TestAPortalLinkEndsWithWhatMadeIt(t *testing.T) {
 	wantError(t, r.open("GET", short+"/state"), 404, "PORTAL_NOT_FOUND")
 }
 
-// TestPortalLinkCannotLogOut: what it may give up is a pairing, not a linked account.
+// TestPortalLinkCannotLogOut: it can cancel a pairing, not unlink an account.
 func TestPortalLinkCannotLogOut(t *testing.T) {
 	r, token := online(t)
 	path := r.portalPath(token, 60)
 	wantError(t, r.open("DELETE", path+"/connect"), 409, "ALREADY_CONNECTED")
 }
 
-// TestAPortalLinkTellsNothingButNameStateAndPairing: not even the number that was linked.
+// TestAPortalLinkTellsNothingButNameStateAndPairing: not even the linked number.
 func TestAPortalLinkTellsNothingButNameStateAndPairing(t *testing.T) {
 	r, token := online(t)
 	rec, err := r.registry.ByName("a")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestUnsentPresenceIsAWarning: the message goes out all the same.
+// TestUnsentPresenceIsAWarning: the message is sent anyway.
 func TestUnsentPresenceIsAWarning(t *testing.T) {
 	r, token, _ := sender(t)
 	r.line.onSend = func(context.Context) error {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// unpacked is the protocol buffer of a profile.
+// unpacked returns the protocol buffer of a profile.
 func unpacked(t *testing.T, res *http.Response) []byte {
 	t.Helper()
 	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "application/octet-stream" {
@@ -56,8 +56,8 @@ func TestAProfileRefusesWhatItDoesNotKnow(t *testing.T) {
 	wantError(t, r.do("GET", "/admin/profile/heap", ""), 401, "UNAUTHORIZED") // a user's token
 }
 
-// TestOneProfileIsMadeAtATimeAndEndsWithTheProgram asks for others, of each kind,
-// beside one of two minutes, which ends at once when it is no longer needed.
+// TestOneProfileIsMadeAtATimeAndEndsWithTheProgram requests others, of each kind, during one of two minutes, which ends at
+// once when it is no longer needed.
 func TestOneProfileIsMadeAtATimeAndEndsWithTheProgram(t *testing.T) {
 	for name, want := range map[string]int{"the program stops": http.StatusOK, "the client goes away": http.StatusInternalServerError} {
 		t.Run(name, func(t *testing.T) {

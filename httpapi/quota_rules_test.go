@@ -21,7 +21,7 @@ import (
 	"postern/media"
 )
 
-// wantLimit is a 429 that names the setting.
+// wantLimit requires a 429 that names the setting.
 func wantLimit(t *testing.T, res *http.Response, name string) {
 	t.Helper()
 	e := wantError(t, res, 429, "LIMIT_REACHED")
@@ -66,7 +66,7 @@ func TestTheDocumentTellsWhichRoutesHaveALimit(t *testing.T) {
 	}
 }
 
-// TestAnEventThatIsNamedAgainIsSubscribedToOnce: a query has room for a thousand.
+// TestAnEventThatIsNamedAgainIsSubscribedToOnce: a query has room for a thousand names.
 func TestAnEventThatIsNamedAgainIsSubscribedToOnce(t *testing.T) {
 	r := newRig(t)
 	do(r.h, handshakeOf("/ws/global/events?event=message.batch.paused"+strings.Repeat(",message.batch.paused", 1000)+"&token="+r.token, nil))
@@ -88,14 +88,14 @@ func TestAWebSocketOverTheTokensLimitIs429(t *testing.T) {
 	}
 }
 
-// uploader is an account that takes every file.
+// uploader is an account that accepts every file.
 type uploader struct{ instance.Account }
 
 func (uploader) Upload(context.Context, event.MediaFile) (event.Uploaded, error) {
 	return event.Uploaded{MediaInfo: event.MediaInfo{Kind: event.MediaImage}, UploadedAt: event.At(time.Now())}, nil
 }
 
-// TestAFileForEverybodyThatIsNotAcceptedLeavesNoUpload: none was requested.
+// TestAFileForEverybodyThatIsNotAcceptedLeavesNoUpload, because none was requested.
 func TestAFileForEverybodyThatIsNotAcceptedLeavesNoUpload(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
@@ -121,8 +121,7 @@ func TestAFileForEverybodyThatIsNotAcceptedLeavesNoUpload(t *testing.T) {
 	}
 }
 
-// TestAnUploadOverTheInstancesLimitIs429BeforeItsFileIsLookedAt, which takes
-// time and goes to WhatsApp.
+// TestAnUploadOverTheInstancesLimitIs429BeforeItsFileIsLookedAt, because that takes time and calls WhatsApp.
 func TestAnUploadOverTheInstancesLimitIs429BeforeItsFileIsLookedAt(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")

@@ -15,8 +15,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-// TestASocketThatOpensWhileItsKeyIsNarrowedIsRefused: what the change ends are the
-// sockets that are there.
+// TestASocketThatOpensWhileItsKeyIsNarrowedIsRefused: the change itself closes only existing sockets.
 func TestASocketThatOpensWhileItsKeyIsNarrowedIsRefused(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
@@ -40,8 +39,8 @@ func TestASocketThatOpensWhileItsKeyIsNarrowedIsRefused(t *testing.T) {
 	}
 }
 
-// TestNoRouteSendsToWhomTheKeyMayNotWriteTo walks every route with the scope send: by the
-// example of the document, which names somebody, and before anything is sent or looked up.
+// TestNoRouteSendsToWhomTheKeyMayNotWriteTo covers every route with the scope send: it sends the document's example,
+// which names a recipient. The refusal comes before anything is sent or looked up.
 func TestNoRouteSendsToWhomTheKeyMayNotWriteTo(t *testing.T) {
 	r, _, d := doing(t)
 	chat := rest.ExampleJID
@@ -89,8 +88,8 @@ func TestNoRouteSendsToWhomTheKeyMayNotWriteTo(t *testing.T) {
 	}
 }
 
-// TestKeyWithRecipientsCannotBroadcast: no status, and no mention of everybody,
-// not even in a group that it may write to.
+// TestKeyWithRecipientsCannotBroadcast: no status, and no mention of everybody, not even in a group that it may write
+// to.
 func TestKeyWithRecipientsCannotBroadcast(t *testing.T) {
 	r, _, d := doing(t)
 	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["send"],"recipients":["` + chats.ExampleGroup + `","4915112345678"]}`).Key

@@ -14,7 +14,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-// document is as much of the OpenAPI document as says what a route takes.
+// document is the part of the OpenAPI document that describes what a route takes.
 type document struct {
 	Paths      map[string]map[string]described
 	Components struct{ Schemas map[string]schema }
@@ -40,7 +40,7 @@ type schema struct {
 	AnyOf      []schema
 }
 
-// leaves are the places of all texts that a body may have.
+// leaves returns the positions of all strings in a body.
 func (d *document) leaves(s schema, at []any, depth int, add func([]any)) {
 	if depth > 6 {
 		return
@@ -63,7 +63,7 @@ func (d *document) leaves(s schema, at []any, depth int, add func([]any)) {
 	}
 }
 
-// with puts a value at a place in a copy of what JSON holds.
+// with returns a copy of a JSON value with another value at a position.
 func with(body any, at []any, value any) any {
 	if len(at) == 0 {
 		return value
@@ -86,8 +86,8 @@ func with(body any, at []any, value any) any {
 	return copied
 }
 
-// TestNoErrorRepeatsMoreThanAHundredCharactersOfWhatWasSent: every text that
-// every route takes, its parameters and names that it does not know.
+// TestNoErrorRepeatsMoreThanAHundredCharactersOfWhatWasSent covers every string of every route, its
+// parameters, and unknown names.
 func TestNoErrorRepeatsMoreThanAHundredCharactersOfWhatWasSent(t *testing.T) {
 	r, token, _ := doing(t)
 	var d document

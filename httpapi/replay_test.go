@@ -47,7 +47,7 @@ func TestAReplayThatBreaksARuleIsRefusedByItsField(t *testing.T) {
 	}
 }
 
-// replay begins one and returns its id and how many it matched.
+// replay starts a replay and returns its id and the number of matches.
 func (r *rig) replay(token, body string) (id uint64, matched int) {
 	r.t.Helper()
 	res := r.logCall(token, "POST", "/deliveries/replay", body)
@@ -85,7 +85,7 @@ func TestAReplayThatMatchesNothingIsDoneAtOnce(t *testing.T) {
 	}
 }
 
-// TestAReplayRunsUntilItIsDeleted replays more than the first seconds can.
+// TestAReplayRunsUntilItIsDeleted replays more deliveries than fit in the first seconds.
 func TestAReplayRunsUntilItIsDeleted(t *testing.T) {
 	r := newRig(t)
 	token, other := r.instance("a"), r.instance("b")

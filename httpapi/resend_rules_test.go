@@ -11,7 +11,7 @@ import (
 	"postern/event"
 )
 
-// failedCode has a pairing code for the webhook in the log, as it failed.
+// failedCode adds a failed pairing code for the webhook to the log.
 func (r *rig) failedCode() uint64 {
 	r.t.Helper()
 	to := event.Destination{Target: event.TargetWebhook, URL: "http://own.example/"}
@@ -68,7 +68,7 @@ func decodedReplay(t *testing.T, raw []byte) (id uint64) {
 	return id
 }
 
-// The check of the flags sees only what is asked for, which is harmless here.
+// The check of the flags sees only what is requested, which is harmless here.
 func TestMovingTheWebhookYieldsNoStoredCode(t *testing.T) {
 	r := newRig(t)
 	r.withOwnWebhook()

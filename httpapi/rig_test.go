@@ -46,13 +46,12 @@ import (
 	"postern/whatsapp/proxy"
 )
 
-// connectTimeout is what a test of an unanswered connect waits for.
+// connectTimeout is the wait in tests of an unanswered connect.
 const connectTimeout = 300 * time.Millisecond
 
 var testSecret = tokenstest.Secret()
 
-// rig is the interface over a real registry, engine and file. Only WhatsApp
-// and the hub are the test's own.
+// rig is the interface over a real registry, engine and file. Only WhatsApp and the hub are simulated.
 type rig struct {
 	spool    string // the folder of files on their way
 	media    *media.Library
@@ -89,7 +88,7 @@ func (r *rig) post(_ context.Context, n event.Notice) (int, error) {
 	return r.answers, nil
 }
 
-// Write takes what is logged.
+// Write receives the log.
 func (r *rig) Write(line []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,7 +105,7 @@ func (r *rig) publish(n event.Notice) {
 	r.published = append(r.published, n)
 }
 
-// notices are the events since the last call.
+// notices returns the events since the last call.
 func (r *rig) notices() (all []event.Notice) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,14 +118,13 @@ func newRig(t testing.TB) *rig {
 	return newRigWith(t, store.Options{NoSync: true, MinFree: 1})
 }
 
-// newRigOnDisk is a rig whose disk counts as full below minFree bytes.
+// newRigOnDisk returns a rig whose disk counts as full below minFree bytes.
 func newRigOnDisk(t testing.TB, minFree uint64) *rig {
 	t.Helper()
 	return newRigWith(t, store.Options{NoSync: true, MinFree: minFree})
 }
 
-// newRigWith is a rig whose file is opened with these options, and whose
-// instances are what adapt says.
+// newRigWith returns a rig whose file is opened with these options, and whose instances are configured by adapt.
 func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) *rig {
 	t.Helper()
 	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), instance.Buckets(), webhooks.Buckets(), messages.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), access.Buckets())
@@ -221,7 +219,7 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 	return r
 }
 
-// spooled are the files in the spool folder.
+// spooled returns the files in the spool folder.
 func (r *rig) spooled() []string {
 	r.t.Helper()
 	left, err := filepath.Glob(filepath.Join(r.spool, "*"))
@@ -245,8 +243,7 @@ func (r *rig) instance(name string) (token string) {
 	return created.Auth.Token
 }
 
-// timelessToken creates an instance whose token does not say when it was issued:
-// in a bubble it is the year 2000.
+// timelessToken creates an instance whose token does not state when it was issued, because the year is 2000 in a bubble.
 func (r *rig) timelessToken(name string) (token string) {
 	r.t.Helper()
 	r.instance(name)
@@ -261,7 +258,7 @@ func (r *rig) timelessToken(name string) (token string) {
 	return token
 }
 
-// line is the one scripted session of a rig: WhatsApp as far as the API sees it.
+// line is the only, scripted session of a rig: WhatsApp as the API sees it.
 type line struct {
 	instance.Account // nil: what no test of this package asks for
 
@@ -305,7 +302,7 @@ func (l *line) Open(_ context.Context, _ int64, report func(context.Context, eve
 	return l, nil
 }
 
-// fact is published by the one session of a rig.
+// fact is published by the only session of a rig.
 func (r *rig) fact(f event.Fact) {
 	r.t.Helper()
 	if err := r.line.report(r.t.Context(), f); err != nil {
@@ -328,7 +325,7 @@ func (l *line) Paired() bool { return l.paired.Load() }
 
 func (l *line) Online() bool { return l.online.Load() }
 
-// Connect shows a QR code, or logs in when a phone is linked.
+// Connect shows a QR code, or logs in if a phone is linked.
 func (l *line) Connect(ctx context.Context) error {
 	switch {
 	case l.silent.Load():
@@ -402,7 +399,7 @@ func (l *line) Probe(context.Context, proxy.Server, []proxy.Use) error { return 
 
 func (l *line) Disconnect() { l.online.Store(false) }
 
-// recordingHub remembers whom it served.
+// recordingHub records the clients that it served.
 type recordingHub struct {
 	err      error
 	user     uuid.UUID
@@ -448,8 +445,8 @@ func (h *recordingHub) ServeConsole(w http.ResponseWriter, _ *http.Request, v fe
 
 func (l *line) Hold(context.Context) (func(), error) { return func() {}, nil }
 
-// backup is one of the rig's file.
-// export is that of a program, of an account that is a text.
+// backup returns a backup of the rig's file.
+// export returns an export as the program's, of an account that is a text.
 func (r *rig) export(ctx context.Context, id int64, by string, _ bool, _ []age.Recipient) (instances.Outgoing, error) {
 	const account = "the account"
 	out := instances.Outgoing{Content: strings.NewReader(account), Size: int64(len(account)), End: func(whole bool) error {
@@ -461,7 +458,7 @@ func (r *rig) export(ctx context.Context, id int64, by string, _ bool, _ []age.R
 	return out, r.registry.Move(ctx, id, by)
 }
 
-// importAccount makes an instance of that text.
+// importAccount creates an instance from that text.
 func (r *rig) importAccount(ctx context.Context, file io.Reader, name string, before func(string)) (in instances.Imported, err error) {
 	raw, err := io.ReadAll(file)
 	if err == nil && string(raw) != "the account" {

@@ -18,8 +18,8 @@ import (
 	"postern/httpapi/rest"
 )
 
-// TestAKeyShowsNoInstanceThatIsGone: its name may be that of another by now, and who sends
-// the list back with a change would open that.
+// TestAKeyShowsNoInstanceThatIsGone: its name may now belong to another instance, which a client would open by sending the
+// list back with a change.
 func TestAKeyShowsNoInstanceThatIsGone(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
@@ -41,7 +41,7 @@ func TestAKeyShowsNoInstanceThatIsGone(t *testing.T) {
 	}
 }
 
-// TestAKeyWithoutPairHearsNoCode: a code links the account.
+// TestAKeyWithoutPairHearsNoCode, because a code links the account.
 func TestAKeyWithoutPairHearsNoCode(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
@@ -62,8 +62,8 @@ func TestAKeyWithoutPairHearsNoCode(t *testing.T) {
 	}
 }
 
-// TestAKeyWithoutReadSendsNothingOnThatIsStored, by quoting, by forwarding and by a batch:
-// the answer and the message would tell what it may not read.
+// TestAKeyWithoutReadSendsNothingOnThatIsStored, by quoting, by forwarding and by a batch: the answer and the message would
+// show what it may not read.
 func TestAKeyWithoutReadSendsNothingOnThatIsStored(t *testing.T) {
 	r, _, _ := doing(t)
 	chat := rest.ExampleJID
@@ -85,9 +85,9 @@ func TestAKeyWithoutReadSendsNothingOnThatIsStored(t *testing.T) {
 	}
 }
 
-// TestABatchByOtherInstancesIsNotTheKeys: 404 on every route of a batch, and
-// it is in no list, in no event and not sent to the console; of the user's other keys it is.
-// One that goes out by an instance of the key as well can be looked at, and not changed.
+// TestABatchByOtherInstancesIsNotTheKeys: every route of a batch answers 404, and the batch is in no list, in no event and
+// not sent to the console. For the user's other keys it is. A batch that an instance of the key also sends can be read, but
+// not changed.
 func TestABatchByOtherInstancesIsNotTheKeys(t *testing.T) {
 	r, _, _ := doing(t)
 	r.instance("b")
@@ -166,8 +166,8 @@ func TestABatchByOtherInstancesIsNotTheKeys(t *testing.T) {
 	}
 }
 
-// TestAKeyWithoutPairSeesNoCodeInTheLog: neither the body of a delivery nor what the
-// receiver answered to it; all else of the record, and other deliveries, it sees.
+// TestAKeyWithoutPairSeesNoCodeInTheLog: neither the body of a delivery nor the receiver's answer; it sees the rest of the
+// record, and other deliveries.
 func TestAKeyWithoutPairSeesNoCodeInTheLog(t *testing.T) {
 	r := newRig(t)
 	r.resolve = func(delivery.Lane) (event.Destination, delivery.Status) { return toWebhook, delivery.Ready }
@@ -209,8 +209,8 @@ func TestAKeyWithoutPairSeesNoCodeInTheLog(t *testing.T) {
 	}
 }
 
-// TestAKeyWithoutPairSendsCodesToNoReceiverThatDidNotHaveThem: a code links the
-// account. What it may not is named, and changes nothing.
+// TestAKeyWithoutPairSendsCodesToNoReceiverThatDidNotHaveThem, because a code links the account. The refusal names what the
+// key may not do, and changes nothing.
 func TestAKeyWithoutPairSendsCodesToNoReceiverThatDidNotHaveThem(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")

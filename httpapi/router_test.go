@@ -40,7 +40,7 @@ func TestLegacyPathsAreRewrittenToTheCurrentOnes(t *testing.T) {
 	}
 }
 
-// TestAPathIsHeldAgainstEveryAliasThatMayFit: the few that are asked answer as all would.
+// TestAPathIsHeldAgainstEveryAliasThatMayFit: the few compared aliases give the same result as all would.
 func TestAPathIsHeldAgainstEveryAliasThatMayFit(t *testing.T) {
 	all := aliases()
 	rt := rest.NewRouter(all)

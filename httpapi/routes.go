@@ -8,15 +8,14 @@ import (
 	"postern/httpapi/rest"
 )
 
-// routesPage has a line for each route: method, path, credential and the scopes of
-// which a scoped key needs one. A test holds it against the tables; with -update it
-// writes the page. Documents have the routes in its order.
+// routesPage has a line for each route: method, path, credential and the scopes of which a scoped key needs one. A
+// test compares it with the tables; with -update it writes the page. Documents list the routes in its order.
 //
 //go:embed routes.txt
 var routesPage string
 
-// routes is every path of the program but those of mounted handlers and of
-// [unlisted]. Older paths are in [aliases].
+// routes returns every path of the program except those of mounted handlers and of [unlisted]. Older paths are in
+// [aliases].
 func routes() []rest.Route { return newAPI(Config{}).routes() }
 
 // routes joins the tables of the resources, in the order of the page.

@@ -7,13 +7,12 @@ import (
 	"postern/httpapi/rest"
 )
 
-// aliases is applied before routing, at most once per request, so an alias can
-// only mean what its current path means. Its words stand where the current paths
-// have an instance name, which is why no instance may have one of them as its
-// name, and why the router alone could not hold both.
+// aliases is applied before routing, at most once per request, so an alias has exactly the meaning of its
+// current path. Its words are where the current paths have an instance name. Therefore no instance may have
+// one of them as its name, and the router alone could not hold both.
 func aliases() []rest.Alias { return slices.Concat(legacyPaths(), otherPaths()) }
 
-// withHEAD gives HEAD to the aliases of routes that answer it.
+// withHEAD adds HEAD to the aliases of routes that answer it.
 func withHEAD(table []rest.Alias) []rest.Alias {
 	answers := map[string]bool{}
 	for _, r := range slices.Concat(routes(), unlisted()) {
@@ -27,7 +26,7 @@ func withHEAD(table []rest.Alias) []rest.Alias {
 	return table
 }
 
-// legacyPaths are older than the current ones and stay in use.
+// legacyPaths are older than the current ones and still in use.
 func legacyPaths() []rest.Alias {
 	return []rest.Alias{
 		{Methods: []string{"GET", "POST"}, From: "/instance/create", To: "/instance", Legacy: true},
@@ -70,8 +69,8 @@ func legacyPaths() []rest.Alias {
 	}
 }
 
-// otherPaths are second names of current paths, and documented paths moved to
-// where the router can hold them.
+// otherPaths are second names of current paths, and documented paths that the router could not hold in their
+// place.
 func otherPaths() []rest.Alias {
 	return []rest.Alias{
 		{Methods: []string{"PUT"}, From: "/instance/refreshToken/{i}", To: "/instance/{i}/refreshToken"},

@@ -1,7 +1,7 @@
 package httpapi
 
-// Habit is a compatibility rule for programs written for older gateways of this
-// family, beyond the routes' own forms. A test sends at least one request for each.
+// Habit is a compatibility rule for programs written for older gateways of this family, besides the forms of the routes
+// themselves. A test sends at least one request for each.
 type Habit struct {
 	Name    string
 	Routes  []string // method and path, or a path's end; none: all

@@ -14,13 +14,13 @@ type Route struct {
 	Auth   Auth
 	// Aliases are the other paths with the same meaning, for this method.
 	Aliases []string
-	// Scopes are those of which a scoped key needs one; none: no such key opens it.
+	// Scopes are those of which a scoped key needs one; none: no scoped key opens it.
 	Scopes []access.Scope
 	// Everywhere requires a key for all instances.
 	Everywhere bool
 }
 
-// Auth names the credential that a route asks for.
+// Auth is the credential that a route requires.
 type Auth string
 
 // The credentials.
@@ -29,8 +29,7 @@ const (
 	AuthKey      Auth = "GlobalApiKey"
 	AuthInstance Auth = "InstanceBearer"
 	AuthUser     Auth = "UserBearer"
-	// AuthHandshake is the token of a WebSocket, which may also stand in the
-	// query.
+	// AuthHandshake is the token of a WebSocket, which may also be in the query.
 	AuthHandshake Auth = "token"
 	// AuthCredential is the GlobalApiKey, a scoped key or the cookie of a session.
 	AuthCredential Auth = "key"
@@ -38,8 +37,8 @@ const (
 	AuthLink Auth = "link"
 )
 
-// Routes returns every path of the interface, with those that depend on the
-// configuration. The sandbox's own paths are not in it.
+// Routes returns every path of the interface, including those that depend on the configuration, without the
+// sandbox's own paths.
 func Routes() []Route {
 	var all []Route
 	for _, r := range append(routes(), unlisted()...) {
@@ -73,7 +72,7 @@ func authName(s rest.Scheme) Auth {
 	}
 }
 
-// Paths whose handlers are made from the configuration.
+// Paths whose handlers depend on the configuration.
 const (
 	pathOpenAPI  = "/openapi.json"
 	pathAliases  = "/openapi-aliases.json" // the same for older paths

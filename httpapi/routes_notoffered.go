@@ -8,9 +8,8 @@ import (
 
 const codeNotOffered = "NOT_OFFERED"
 
-// Features of other gateways of this family that this program does not offer. A
-// client that asks for one gets a 501 that says so, after its credential was
-// checked; a 404 would look like a mistake of the client.
+// Features of other gateways of this family that this program does not offer. A request for one is answered,
+// after its credential was checked, with a 501 that states this; a 404 would look like an error of the client.
 
 const (
 	noInteraction = "interactive messages of ordinary accounts do not arrive at today's phones; send a poll (send/poll) or a link (send/link) instead"
@@ -18,7 +17,7 @@ const (
 	noCalls       = "calls are not offered here: the event call.upsert reports incoming ones, and chat/reject-call rejects them"
 )
 
-// notOffered are the ends of the paths below /instance/{i}/send/, and why.
+// notOffered lists the ends of the paths below /instance/{i}/send/, with the reasons.
 func notOffered() map[string]string {
 	return map[string]string{
 		"buttons": noInteraction, "reply": noInteraction, "url": noInteraction, "copy": noInteraction, "list": noInteraction,
@@ -30,8 +29,7 @@ func notOffered() map[string]string {
 // callsPath is the beginning of every path about calls.
 const callsPath = "/call/"
 
-// notOfferedMethods are those with a body: published documents differ in which one
-// such a path has.
+// notOfferedMethods are the methods with a body: published documents differ in the method of such a path.
 func notOfferedMethods() []string {
 	return []string{http.MethodPatch, http.MethodPost, http.MethodPut}
 }

@@ -7,8 +7,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-// The whole table of what is not offered, by every method that a client may have
-// for it.
+// The whole table of features that are not offered, with every method that a client may use.
 func TestNotOfferedIs501ByEveryMethod(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")

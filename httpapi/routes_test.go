@@ -18,7 +18,7 @@ func concrete(path string) string {
 	).Replace(path)
 }
 
-// at is concrete for a row, with a link that leads to some-instance where it wants one.
+// at is concrete for a row, with a link to some-instance if the row needs one.
 func (r *rig) at(row rest.Route) string {
 	r.t.Helper()
 	if row.Auth != rest.PortalLink {

@@ -11,7 +11,7 @@ import (
 	"postern/httpapi/operator"
 )
 
-// samples are those of a program that sends a message in each minute, since an hour.
+// samples returns the samples of a program that has sent a message in each minute of the last hour.
 func (r *rig) samples() *samples.Recorder {
 	at, sent := time.Now().Add(-time.Hour).Truncate(time.Minute), uint64(0)
 	s := samples.New(func() samples.Reading {

@@ -29,7 +29,7 @@ func TestAnInstanceOfTheSameNameIsAnother(t *testing.T) {
 	wantError(t, r.with(key, "GET", "/instance/a", ""), 403, "SCOPE")
 }
 
-// TestAKeyIsTakenInApikeyToo, and two that differ are none.
+// TestAKeyIsTakenInApikeyToo; two different keys are refused.
 func TestAKeyIsTakenInApikeyToo(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
@@ -53,7 +53,7 @@ func TestAKeyIsTakenInApikeyToo(t *testing.T) {
 	wantError(t, ask("apikey", key[:len(key)-1]+"!"), 401, "UNAUTHORIZED")
 }
 
-// TestTheGlobalKeyOpensInstancesWhereThatIsSet, and nowhere else.
+// TestTheGlobalKeyOpensInstancesWhereThatIsSet, and not otherwise.
 func TestTheGlobalKeyOpensInstancesWhereThatIsSet(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
@@ -65,7 +65,7 @@ func TestTheGlobalKeyOpensInstancesWhereThatIsSet(t *testing.T) {
 	wantError(t, r.admin("GET", "/instance/nobody", ""), 404, "INSTANCE_NOT_FOUND")
 }
 
-// TestRecipientsHold: nothing is sent to anybody else, by whatever route.
+// TestRecipientsHold: no route sends to other recipients.
 func TestRecipientsHold(t *testing.T) {
 	r, _, _ := doing(t)
 	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["send","batch"],"userId":"` + rest.ExampleUUID + `","recipients":["+49 151 12345678"]}`).Key
@@ -86,7 +86,7 @@ func TestRecipientsHold(t *testing.T) {
 	}
 }
 
-// TestKeyWithRecipientsCannotSetCallReply; one that is there stays as it is.
+// TestKeyWithRecipientsCannotSetCallReply; an existing reply does not change.
 func TestKeyWithRecipientsCannotSetCallReply(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
@@ -107,8 +107,8 @@ func TestKeyWithRecipientsCannotSetCallReply(t *testing.T) {
 	}
 }
 
-// TestABatchOfAKeyTakesUploadsOfItsInstancesOnly: of the others it does not even learn
-// whether there are any. A user's may take those of all.
+// TestABatchOfAKeyTakesUploadsOfItsInstancesOnly: it does not learn whether other instances have any. A user's batch may use the
+// uploads of all instances.
 func TestABatchOfAKeyTakesUploadsOfItsInstancesOnly(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
@@ -143,8 +143,7 @@ func TestABatchOfAKeyTakesUploadsOfItsInstancesOnly(t *testing.T) {
 	}
 }
 
-// TestUploadsByIDNeedMedia wherever an id of an upload is taken, whether or not there is
-// such an upload.
+// TestUploadsByIDNeedMedia wherever the id of an upload is accepted, whether or not the upload exists.
 func TestUploadsByIDNeedMedia(t *testing.T) {
 	r, _, _ := doing(t)
 	u, err := r.media.Keep(t.Context(), 1, event.Uploaded{
@@ -186,8 +185,7 @@ func TestUploadsByIDNeedMedia(t *testing.T) {
 	}
 }
 
-// TestAKeyStartsNoBatchThatItCouldNotHaveMade: somebody else of the same user may
-// have made it.
+// TestAKeyStartsNoBatchThatItCouldNotHaveMade, because another caller of the same user may have made it.
 func TestAKeyStartsNoBatchThatItCouldNotHaveMade(t *testing.T) {
 	r, _, _ := doing(t)
 	r.instance("b")
@@ -223,7 +221,7 @@ func TestARateLimitHolds(t *testing.T) {
 	}
 }
 
-// TestTwoKeysHaveTheirOwnIdempotencyKeys: none learns what another was answered.
+// TestTwoKeysHaveTheirOwnIdempotencyKeys: neither learns the answers to the other.
 func TestTwoKeysHaveTheirOwnIdempotencyKeys(t *testing.T) {
 	r, token, _ := doing(t)
 	send := func(key string) string {

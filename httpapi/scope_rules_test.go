@@ -26,15 +26,15 @@ func (r *rig) newKey(body string) operator.CreatedKey {
 	return decoded[operator.CreatedKey](r.t, res)
 }
 
-// with sends a request with a scoped key as a Bearer.
+// with sends a request with a scoped key as a Bearer token.
 func (r *rig) with(key, method, path, body string) *http.Response {
 	req := httptest.NewRequest(method, path, strings.NewReader(body))
 	req.Header.Set("Authorization", "Bearer "+key)
 	return do(r.h, req)
 }
 
-// contractScopes is what the contract says a route needs, by how its path goes on
-// behind the instance; the first row that fits counts. Empty: no scoped key opens it.
+// contractScopes are the scopes that a route needs by the API's contract, by the part of its path after the instance; the
+// first matching row counts. Empty: no scoped key opens it.
 var contractScopes = []struct{ method, path, scopes string }{
 	{"GET", "/instance", "read"},
 	{"POST", "/instance", "manage"},
@@ -84,8 +84,8 @@ func contractScope(method, path string) []string {
 	return nil
 }
 
-// TestEveryRouteOpensToItsScopeAndToNoOther walks each route with a key of each
-// scope: for the right instance, for another one, expired and deleted.
+// TestEveryRouteOpensToItsScopeAndToNoOther calls each route with a key of each scope: for the right instance, for
+// another one, expired and deleted.
 func TestEveryRouteOpensToItsScopeAndToNoOther(t *testing.T) {
 	r := newRig(t)
 	r.instance("some-instance")
@@ -284,8 +284,8 @@ func TestAKeySeesItsInstancesWithoutTokens(t *testing.T) {
 	}
 }
 
-// TestAKeyWithoutWebhookSeesNoAddress: GET /instance/{i}/webhook is not for it, and what
-// shows the instance tells no more.
+// TestAKeyWithoutWebhookSeesNoAddress: GET /instance/{i}/webhook refuses it, and the answers about the instance do not
+// contain more.
 func TestAKeyWithoutWebhookSeesNoAddress(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")

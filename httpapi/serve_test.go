@@ -24,7 +24,7 @@ import (
 
 const testKey = "the-global-key"
 
-// bare returns the interface with routes of the test's own and nothing below.
+// bare returns the interface with only the given routes and no packages below it.
 func bare(logs io.Writer, rows ...rest.Route) *rest.Server {
 	s := rest.Bare(rest.Config{
 		APIKey: testKey, JWTSecret: testSecret, Aliases: aliases(), Errors: answerTo, RetryAfter: retryAfter,
@@ -335,8 +335,7 @@ func TestLogTellsTheCodeOfARefusalAndNotItsMessages(t *testing.T) {
 	}
 }
 
-// TestLogNeverHasAPath: what a path has in it is a phone number, a key, or what a stranger
-// made up, and the pattern is enough for an operator.
+// TestLogNeverHasAPath: a path may contain a phone number, a key, or a text of a stranger, and the pattern is enough for an operator.
 func TestLogNeverHasAPath(t *testing.T) {
 	var logs bytes.Buffer
 	a := bare(&logs,

@@ -35,7 +35,7 @@ func TestCSRFIsRandomPerSession(t *testing.T) {
 	}
 }
 
-// TestAllSessionsOfAnActorEnd and none of another's.
+// TestAllSessionsOfAnActorEnd, and none of another actor's.
 func TestAllSessionsOfAnActorEnd(t *testing.T) {
 	for name, how := range map[string]func(r *rig, first *signedIn, header, value string) *http.Response{
 		"by a session": func(_ *rig, s *signedIn, _, _ string) *http.Response { return s.ask("DELETE", "/session?all=true", "") },
@@ -72,7 +72,7 @@ func TestAllSessionsOfAnActorEnd(t *testing.T) {
 	}
 }
 
-// TestHTTPSCookiesBelongToTheHost: the browser takes no __Host- cookie from a neighbour.
+// TestHTTPSCookiesBelongToTheHost: the browser accepts no __Host- cookie from a neighbouring host.
 func TestHTTPSCookiesBelongToTheHost(t *testing.T) {
 	r := newRig(t)
 	trusted, err := peers.ParseProxies([]string{"192.0.2.1"})
@@ -123,7 +123,7 @@ func TestHTTPSCookiesBelongToTheHost(t *testing.T) {
 	}
 }
 
-// TestAddressBeginsTenSessionsAMinute, and a refused one is in no log.
+// TestAddressBeginsTenSessionsAMinute, and a refused one is not logged.
 func TestAddressBeginsTenSessionsAMinute(t *testing.T) {
 	r := newRig(t)
 	ask := func(from string) *http.Response {

@@ -58,8 +58,7 @@ func TestTheCookieOfASession(t *testing.T) {
 	}
 }
 
-// TestASessionOfTheOperatorOpensEverything: its routes, any instance, and the batches
-// of the user who is named.
+// TestASessionOfTheOperatorOpensEverything: its routes, any instance, and the batches of the named user.
 func TestASessionOfTheOperatorOpensEverything(t *testing.T) {
 	r, _, _ := doing(t)
 	s := r.signIn("apikey", testKey)
@@ -152,8 +151,8 @@ func TestASignedOutSessionCannotBeReplayed(t *testing.T) {
 	wantError(t, s.ask("DELETE", "/session", ""), 401, "UNAUTHORIZED")
 }
 
-// TestASessionIsNeverTakenOver: whatever cookie a browser already had, signing in
-// makes another; and a session makes no further one.
+// TestASessionIsNeverTakenOver: whatever cookie a browser already had, signing in makes another; and a session cannot make another
+// session.
 func TestASessionIsNeverTakenOver(t *testing.T) {
 	r := newRig(t)
 	planted := r.signIn("apikey", testKey)
@@ -164,7 +163,7 @@ func TestASessionIsNeverTakenOver(t *testing.T) {
 	wantError(t, planted.ask("POST", "/session", ""), 401, "UNAUTHORIZED")
 }
 
-// TestASessionEndsWithTheOperatorsKey: it is worth nothing once that was replaced.
+// TestASessionEndsWithTheOperatorsKey: it is invalid once that key was replaced.
 func TestASessionEndsWithTheOperatorsKey(t *testing.T) {
 	r := newRig(t)
 	s := r.signIn("apikey", testKey)
@@ -172,8 +171,7 @@ func TestASessionEndsWithTheOperatorsKey(t *testing.T) {
 	wantError(t, s.ask("GET", "/instance", ""), 401, "UNAUTHORIZED")
 }
 
-// TestACookieNeverAddsToAnotherCredential: a wrong key stays wrong, whatever cookie
-// comes along.
+// TestACookieNeverAddsToAnotherCredential: a wrong key stays wrong with any cookie.
 func TestACookieNeverAddsToAnotherCredential(t *testing.T) {
 	r := newRig(t)
 	s := r.signIn("apikey", testKey)
@@ -199,8 +197,8 @@ func TestSocketsOfACookieAreForPagesOfThisHost(t *testing.T) {
 	}
 }
 
-// TestWhatChangesIsInTheAuditLog: keys, instances, tokens, webhooks, options, limits,
-// backups and the log level, with who did it; what was refused is not.
+// TestWhatChangesIsInTheAuditLog: keys, instances, tokens, webhooks, options, limits, backups and the log level, with the actor;
+// refused changes are not.
 func TestWhatChangesIsInTheAuditLog(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
@@ -251,7 +249,7 @@ func TestWhatChangesIsInTheAuditLog(t *testing.T) {
 	}
 }
 
-// TestACallOfAnAgentIsOneLineOfTheAuditLog, and no key fills the log.
+// TestACallOfAnAgentIsOneLineOfTheAuditLog, and no key can fill the log.
 func TestACallOfAnAgentIsOneLineOfTheAuditLog(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
@@ -290,7 +288,7 @@ func TestACallOfAnAgentIsOneLineOfTheAuditLog(t *testing.T) {
 	wantError(t, r.admin("POST", "/session/calls", `{"tool":"x","outcome":"done"}`), 403, "SCOPE")
 }
 
-// TestKeyTextIsShownOnce: neither the lists nor the file nor the log has it.
+// TestKeyTextIsShownOnce: neither the lists nor the file nor the log contains it.
 func TestKeyTextIsShownOnce(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// allOff is what an instance does by itself at first.
+// allOff is the default of an instance's automatic actions.
 const allOff = `{"ignore":{"groups":false,"status":false,"newsletters":false,"broadcasts":false,"jids":[]},"rejectCalls":{"enabled":false,"message":""},"readMessages":false,"alwaysOnline":false,"history":{"days":0,"groups":false}}`
 
 func TestSettingsAreAllOffAtFirstAndShownWhole(t *testing.T) {
@@ -29,7 +29,7 @@ func TestSettingsAreAllOffAtFirstAndShownWhole(t *testing.T) {
 	if got := settings(); put != want || got != want {
 		t.Errorf("after a change: answered %s\nshown %s", put, got)
 	}
-	// What a body does not name is off.
+	// Fields that the body does not name are off.
 	if got := string(decoded[json.RawMessage](t, r.as(token, "PUT", "/instance/a/settings", `{}`))); got != allOff {
 		t.Errorf("after {}: %s", got)
 	}

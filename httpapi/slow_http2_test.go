@@ -20,14 +20,14 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// talker is a connection of HTTP/2 to the program's server, frame by frame.
+// talker is an HTTP/2 connection to the program's server, frame by frame.
 type talker struct {
 	net.Conn
 	*http2.Framer
 	frames chan http2.Frame // what the server sent; closed at the end
 }
 
-// talking is connected for a client of HTTP/2. begin is called in the bubble.
+// talking is connected for an HTTP/2 client. It calls begin in the bubble.
 func talking(t *testing.T, settings []http2.Setting, begin func() (h http.Handler, script func(k *talker))) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -59,8 +59,7 @@ func talking(t *testing.T, settings []http2.Setting, begin func() (h http.Handle
 	})
 }
 
-// hear reads as long as there is something: a pipe has no buffer, and a peer that does not
-// read holds the server up.
+// hear reads everything that arrives: a pipe has no buffer, and a peer that does not read blocks the server.
 func (k *talker) hear() {
 	defer close(k.frames)
 	for {
@@ -83,7 +82,7 @@ type headersFrame struct {
 	block []byte
 }
 
-// post begins a request with a body that is to come.
+// post begins a request whose body follows.
 func (k *talker) post(t *testing.T, path string) {
 	t.Helper()
 	var block bytes.Buffer
@@ -96,7 +95,7 @@ func (k *talker) post(t *testing.T, path string) {
 	}
 }
 
-// status is the answer of the next header frame.
+// status returns the status in the next header frame.
 func statusOfFrame(t *testing.T, f http2.Frame) (status string) {
 	t.Helper()
 	h, ok := f.(headersFrame)
@@ -112,7 +111,7 @@ func statusOfFrame(t *testing.T, f http2.Frame) (status string) {
 	return status
 }
 
-// TestABodyOverHTTP2ThatDoesNotArriveIn60SecondsIs408 and the connection serves on.
+// TestABodyOverHTTP2ThatDoesNotArriveIn60SecondsIs408 and the connection continues.
 func TestABodyOverHTTP2ThatDoesNotArriveIn60SecondsIs408(t *testing.T) {
 	h := bare(io.Discard, rest.Route{Method: "POST", Path: "/x", Auth: rest.GlobalKey, Right: rest.Never, Handle: func(c *rest.Call) error { return c.NoBody() }})
 	talking(t, nil, func() (http.Handler, func(*talker)) {
@@ -130,8 +129,7 @@ func TestABodyOverHTTP2ThatDoesNotArriveIn60SecondsIs408(t *testing.T) {
 	})
 }
 
-// TestUnreadHTTP2AnswerIsCutOff: the client's window is shut, or opens
-// by one byte a second.
+// TestUnreadHTTP2AnswerIsCutOff: the client's window is closed, or opens by one byte a second.
 func TestUnreadHTTP2AnswerIsCutOff(t *testing.T) {
 	for _, c := range []struct {
 		window uint32

@@ -15,8 +15,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-// pipes is a listener of connections in memory, whose deadlines follow the
-// clock of a bubble.
+// pipes is a listener of in-memory connections, whose deadlines use the clock of a bubble.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -38,8 +37,8 @@ func (p pipes) Close() error {
 
 func (p pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
-// slowly gives script a connection to the program's server, with the
-// program's own limits, in a bubble where waiting costs nothing.
+// slowly gives script a connection to the program's server, with the program's own limits, in a bubble where
+// waiting takes no real time.
 func slowly(t *testing.T, script func(t *testing.T, c net.Conn)) {
 	t.Helper()
 	slowlyWith(t, func(c *rest.Call) error {
@@ -58,8 +57,8 @@ func slowlyWith(t *testing.T, read rest.Handler, script func(t *testing.T, c net
 	})
 }
 
-// connected serves h, with the program's own limits, and gives script one
-// connection. It is called in a bubble.
+// connected serves h, with the program's own limits, and gives script one connection. It must be called in a
+// bubble.
 func connected(t *testing.T, h http.Handler, script func(c net.Conn)) {
 	t.Helper()
 	srv := NewServer(h, slog.New(slog.DiscardHandler))
@@ -78,7 +77,7 @@ func connected(t *testing.T, h http.Handler, script func(c net.Conn)) {
 	}
 }
 
-// cut returns what arrives until the server closes, and after how long.
+// cut returns the bytes received until the server closes, and the time until then.
 func cut(t *testing.T, c net.Conn) (answer string, after time.Duration) {
 	t.Helper()
 	start := time.Now()
@@ -117,8 +116,7 @@ func TestABodyThatDoesNotArriveIn60SecondsIs408(t *testing.T) {
 	})
 }
 
-// TestUnreadBodyHoldsNothing: the server swallows what is left of a
-// body before it answers.
+// TestUnreadBodyHoldsNothing: the server discards the rest of a body before it answers.
 func TestUnreadBodyHoldsNothing(t *testing.T) {
 	slowly(t, func(t *testing.T, c net.Conn) {
 		_, _ = io.WriteString(c, "POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
@@ -129,8 +127,8 @@ func TestUnreadBodyHoldsNothing(t *testing.T) {
 	})
 }
 
-// TestABodyHoldsNoConnectionForLongWithoutACredential, nor where none is read:
-// a minute for each would take all connections with little effort.
+// TestABodyHoldsNoConnectionForLongWithoutACredential, nor on a route that reads none: with a minute for each, a
+// client could occupy all connections with little effort.
 func TestABodyHoldsNoConnectionForLongWithoutACredential(t *testing.T) {
 	for request, status := range map[string]string{"POST /key": "401", "GET /free": "200", "PUT /free": "405", "POST /free": "408"} {
 		t.Run(request, func(t *testing.T) {
@@ -150,7 +148,7 @@ func TestABodyHoldsNoConnectionForLongWithoutACredential(t *testing.T) {
 	}
 }
 
-// TestABodyThatDripsIsCutOffToo: a byte now and then does not win time.
+// TestABodyThatDripsIsCutOffToo: a byte now and then does not extend the time.
 func TestABodyThatDripsIsCutOffToo(t *testing.T) {
 	slowly(t, func(t *testing.T, c net.Conn) {
 		_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x\r\nApikey: "+testKey+"\r\nContent-Length: 1000\r\n\r\n")
@@ -160,7 +158,7 @@ func TestABodyThatDripsIsCutOffToo(t *testing.T) {
 	})
 }
 
-// dripping sends a blank every five seconds, until stop returns.
+// dripping sends a space every five seconds, until stop returns.
 func dripping(c net.Conn) (stop func()) {
 	end, dripped := make(chan struct{}), make(chan struct{})
 	go func() {

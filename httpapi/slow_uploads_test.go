@@ -22,10 +22,9 @@ func formRoutes() (all []rest.Route) {
 	return all
 }
 
-// uploading begins an upload of a mebibyte to each route that takes a file, and
-// gives the connection to script when the half of it is sent. The clock is that
-// of a bubble, the interface and the spool folder are real. Afterwards nothing
-// may be left in that.
+// uploading begins an upload of a mebibyte to each route that takes a file, and passes the connection to script when
+// half of it is sent. The clock is that of a bubble; the interface and the spool folder are real. Afterwards the
+// spool folder must be empty.
 func uploading(t *testing.T, script func(t *testing.T, r *rig, c net.Conn)) {
 	for _, row := range formRoutes() {
 		t.Run(row.Path, func(t *testing.T) {
@@ -59,7 +58,7 @@ func TestAnUploadThatStallsIsCutOffAndItsFileRemoved(t *testing.T) {
 	uploading(t, func(t *testing.T, _ *rig, c net.Conn) { cutOff(t, c, rest.UploadTimeout) })
 }
 
-// TestAnUploadThatTricklesIsCutOffToo: a byte now and then does not win time.
+// TestAnUploadThatTricklesIsCutOffToo: a byte now and then does not extend the time.
 func TestAnUploadThatTricklesIsCutOffToo(t *testing.T) {
 	uploading(t, func(t *testing.T, _ *rig, c net.Conn) {
 		stop := dripping(c)
@@ -72,8 +71,8 @@ func TestAnUploadThatIsBrokenOffLeavesNoFile(t *testing.T) {
 	uploading(t, func(_ *testing.T, _ *rig, c net.Conn) { c.Close() })
 }
 
-// TestAFormThatEndsBeforeItsBodyHoldsNothing: the server swallows what is left
-// of a body before it answers, if that is little.
+// TestAFormThatEndsBeforeItsBodyHoldsNothing: the server discards the rest of a body before it answers, if the rest
+// is small.
 func TestAFormThatEndsBeforeItsBodyHoldsNothing(t *testing.T) {
 	uploading(t, func(t *testing.T, _ *rig, c net.Conn) {
 		_, _ = io.WriteString(c, strings.Repeat("x", 1<<19-1000))

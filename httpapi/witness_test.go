@@ -8,7 +8,7 @@ import (
 	"postern/httpapi/openapi/witness"
 )
 
-// theWitness knows the OpenAPI document of the tests.
+// theWitness has the OpenAPI document of the tests.
 var theWitness = sync.OnceValues(func() (*witness.Witness, error) {
 	raw, err := OpenAPI("", "test")
 	if err != nil {
@@ -21,8 +21,8 @@ var theWitness = sync.OnceValues(func() (*witness.Witness, error) {
 	return witness.New(raw, older)
 })
 
-// witnessed holds every answer of h in a test against the document, so that
-// each test of the interface is one of its documentation too.
+// witnessed checks every answer of h in a test against the document, so that each test of the interface also tests
+// its documentation.
 func witnessed(t testing.TB, h http.Handler) http.Handler {
 	t.Helper()
 	w, err := theWitness()

@@ -109,8 +109,7 @@ func TestHandshakeServesWhomTheTokenNames(t *testing.T) {
 	}
 }
 
-// TestSinceIsForInstancesWhoseEventsAreStored: from the PUT that says so, until
-// the one that takes it back.
+// TestSinceIsForInstancesWhoseEventsAreStored: from the PUT that makes them durable until the one that reverts it.
 func TestSinceIsForInstancesWhoseEventsAreStored(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")

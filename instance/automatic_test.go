@@ -28,7 +28,7 @@ func TestCallerIsAnsweredOnceAnHour(t *testing.T) {
 		}
 		return due
 	}
-	// last makes the last answer so long ago.
+	// last changes the time of the last answer to that long ago.
 	last := func(ago time.Duration) {
 		t.Helper()
 		err := r.s.Update(t.Context(), func(tx *store.Tx) error {
@@ -60,13 +60,13 @@ func TestCallerIsAnsweredOnceAnHour(t *testing.T) {
 	if !claim(id, annPhone) {
 		t.Error("a clock that was set back silences a caller")
 	}
-	// What is over is removed: these are the callers of an hour.
+	// Expired records are removed: these are the callers of an hour.
 	if n := r.count(callAnswers, id); n != 2 {
 		t.Errorf("%d records", n)
 	}
 }
 
-// recorder is an account that notes what is done by itself.
+// recorder is an account that records the automatic actions.
 type recorder struct {
 	Account
 	mu    sync.Mutex

@@ -10,10 +10,9 @@ import (
 	"postern/store"
 )
 
-// BenchmarkReportOfAMessage measures a message from the connector to its
-// published event, the commit included, against a bare commit of one record
-// of the same size on the same file. Commits dominate: the ratio says what the
-// package adds to them.
+// BenchmarkReportOfAMessage measures a message from the connector to its published event, commit
+// included, against a commit of one record of the same size to the same file. Commits dominate:
+// the ratio is the cost that the package adds.
 func BenchmarkReportOfAMessage(b *testing.B) {
 	r := newRig(b, nil, nil)
 	defer r.stop()
@@ -40,8 +39,8 @@ func BenchmarkReportOfAMessage(b *testing.B) {
 	b.ReportMetric(float64(reports)/float64(commits), "report/update")
 }
 
-// BenchmarkReport measures the work of a report without the disk's: what stores
-// nothing, what stores a message, and what stores a receipt.
+// BenchmarkReport measures a report without the disk: of a fact that stores nothing, of a message,
+// and of a receipt.
 func BenchmarkReport(b *testing.B) {
 	for name, fact := range map[string]func(i int) event.Fact{
 		"presence": func(int) event.Fact {
@@ -83,5 +82,5 @@ func BenchmarkReport(b *testing.B) {
 	}
 }
 
-// quick is a benchmark whose commits do not wait for the disk.
+// quick runs a benchmark whose commits do not wait for the disk.
 type quick struct{ testing.TB }

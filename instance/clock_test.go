@@ -7,8 +7,8 @@ import (
 	"postern/event"
 )
 
-// TestRestrictionsOfWrongClocksEndOnceCorrected infers restrictions, and is told of some, under clocks that are
-// wrong, and looks at them under the right one: none lasts for years.
+// TestRestrictionsOfWrongClocksEndOnceCorrected infers restrictions, and receives notices of some,
+// under wrong clocks, and checks them under the right one: none lasts for years.
 func TestRestrictionsOfWrongClocksEndOnceCorrected(t *testing.T) {
 	right := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	const year = 365 * 24 * time.Hour

@@ -10,7 +10,7 @@ import (
 	"postern/event"
 )
 
-// inBubble runs fn on a fresh rig under fake time and stops the rig after it.
+// inBubble runs fn on a new rig under fake time, then stops the rig.
 func inBubble(t *testing.T, adapt func(*SupervisorConfig), fn func(r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,7 +15,7 @@ var (
 	elsewhere = event.Between(event.WhatsApp, aSandbox)
 )
 
-// standing is a rig whose registry gets these standings at each boot.
+// standing returns a rig whose registry gets these standings at each boot.
 func standing(t *testing.T, standings map[int64]Standing) *rig {
 	t.Helper()
 	return newRig(t, func(c *Config) { c.Standings = func() (map[int64]Standing, error) { return standings, nil } }, nil)

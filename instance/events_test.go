@@ -35,9 +35,8 @@ func (r *rig) openLedger() {
 	r.reg.events = r.reg.cfg.publisher()
 }
 
-// durableRig is an instance whose events are durable, with a webhook that wants
-// all of them, an endpoint that wants messages, and a global webhook in the old
-// way.
+// durableRig is an instance whose events are durable. It has a webhook for all events, an endpoint
+// for messages, and a global webhook of the in-memory flow.
 func durableRig(t testing.TB) (r *rig, id int64) {
 	t.Helper()
 	r = newRig(t, func(c *Config) {
@@ -61,7 +60,7 @@ func allFlags() (flags []event.Flag) {
 	return flags
 }
 
-// events are the stored events of an instance, whether they are numbered or not.
+// events returns the stored events of an instance, numbered or not.
 func (r *rig) events(id int64) (all []delivery.Event) {
 	r.Helper()
 	return storedEvents(r, r.s, id)
@@ -84,8 +83,7 @@ func storedEvents(t testing.TB, s *store.Store, id int64) (all []delivery.Event)
 	return all
 }
 
-// camera keeps the file as each commit leaves it: what a kill right behind it
-// would leave.
+// camera keeps a copy of the file after each commit: what a kill right after it would leave.
 type camera struct {
 	mu     sync.Mutex
 	r      *rig
@@ -106,7 +104,7 @@ func (r *rig) film() *camera {
 	return c
 }
 
-// each opens every image.
+// each calls fn with every copy, opened.
 func (c *camera) each(fn func(s *store.Store)) {
 	c.r.Helper()
 	c.mu.Lock()
@@ -127,7 +125,7 @@ func (c *camera) each(fn func(s *store.Store)) {
 	}
 }
 
-// cause is something that causes an event.
+// cause is an action that causes an event.
 type cause struct {
 	name   string
 	kind   event.Kind
@@ -154,7 +152,7 @@ func published(f event.Fact) func(*rig, int64) {
 	return func(r *rig, id int64) { r.report(id, f) }
 }
 
-// causes are all ways in which an event comes about.
+// causes lists all ways in which an event is caused.
 func causes() []cause {
 	const chat = "1@s.whatsapp.net"
 	sent := published(event.Fact{Kind: event.SendMessage, Data: text("S", chat, true)})
@@ -210,8 +208,7 @@ func causes() []cause {
 	}
 }
 
-// TestKillLeavesCauseAndEventOrNeither looks at the file as every commit
-// leaves it.
+// TestKillLeavesCauseAndEventOrNeither checks the file after every commit.
 func TestKillLeavesCauseAndEventOrNeither(t *testing.T) {
 	for _, c := range causes() {
 		t.Run(c.name, func(t *testing.T) {
@@ -245,8 +242,7 @@ func TestKillLeavesCauseAndEventOrNeither(t *testing.T) {
 	}
 }
 
-// TestWithoutDurableReportsCostNoExtraCommits also sees to it that no event
-// comes into the file.
+// TestWithoutDurableReportsCostNoExtraCommits also checks that no event is stored.
 func TestWithoutDurableReportsCostNoExtraCommits(t *testing.T) {
 	for _, c := range causes() {
 		t.Run(c.name, func(t *testing.T) {
@@ -276,8 +272,8 @@ func TestWithoutDurableReportsCostNoExtraCommits(t *testing.T) {
 	}
 }
 
-// TestDurableEventHasOneRecordPerDestination: what is
-// not durable gets the same event from memory.
+// TestDurableEventHasOneRecordPerDestination: destinations that are not durable get the same event
+// from memory.
 func TestDurableEventHasOneRecordPerDestination(t *testing.T) {
 	for _, c := range causes() {
 		t.Run(c.name, func(t *testing.T) {
@@ -317,8 +313,8 @@ func TestDurableEventHasOneRecordPerDestination(t *testing.T) {
 	}
 }
 
-// TestEventSnapshotMatchesItsCommit: a state that is stored by the
-// same commit, and which memory does not have yet, is there.
+// TestEventSnapshotMatchesItsCommit: the snapshot has a state that the same commit stores and
+// memory does not have yet.
 func TestEventSnapshotMatchesItsCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, id := durableRig(t)
@@ -340,8 +336,8 @@ func TestEventSnapshotMatchesItsCommit(t *testing.T) {
 	})
 }
 
-// together has calls that store something share one commit, in their order. It is
-// for bubbles.
+// together makes calls that store something share one commit, in their order. It works only in
+// bubbles.
 func together(r *rig, calls ...func()) {
 	r.Helper()
 	hold, holding := make(chan struct{}), make(chan struct{})
@@ -366,8 +362,8 @@ func together(r *rig, calls ...func()) {
 	work.Wait()
 }
 
-// TestDurableCountsFromTheCommitOfItsOptions: an event that is stored by that
-// very commit is durable, though memory has the former options.
+// TestDurableCountsFromTheCommitOfItsOptions: an event that this commit stores is durable, although
+// memory has the former options.
 func TestDurableCountsFromTheCommitOfItsOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, withLedger(t), nil)
@@ -396,8 +392,7 @@ func TestDurableCountsFromTheCommitOfItsOptions(t *testing.T) {
 	})
 }
 
-// TestSequenceContinuesWhenDurableAgain: what happened between has
-// none.
+// TestSequenceContinuesWhenDurableAgain: events in between have no number.
 func TestSequenceContinuesWhenDurableAgain(t *testing.T) {
 	r, id := durableRig(t)
 	defer r.stop()
@@ -416,8 +411,8 @@ func TestSequenceContinuesWhenDurableAgain(t *testing.T) {
 	}
 }
 
-// TestDurableGlobalWebhookStoresAllEvents, without numbers,
-// while their own webhooks go the old way.
+// TestDurableGlobalWebhookStoresAllEvents, without numbers, while their own webhooks use the
+// in-memory flow.
 func TestDurableGlobalWebhookStoresAllEvents(t *testing.T) {
 	r := newRig(t, func(c *Config) {
 		withLedger(t)(c)

@@ -6,8 +6,7 @@ import (
 	"postern/event"
 )
 
-// TestEventWithoutReceiverIsNotBuilt: one without a destination is for WebSocket
-// clients only.
+// TestEventWithoutReceiverIsNotBuilt: an event without a destination is for WebSocket clients only.
 func TestEventWithoutReceiverIsNotBuilt(t *testing.T) {
 	watched := false
 	r := newRig(t, func(c *Config) { c.Watched = func(int64) bool { return watched } }, nil)

@@ -18,8 +18,8 @@ import (
 	"postern/store"
 )
 
-// TestResentMessageKeepsItsEventID: WhatsApp did not hear of the
-// commit, but the event was in it.
+// TestResentMessageKeepsItsEventID: the commit had the event, but WhatsApp received no
+// acknowledgement.
 func TestResentMessageKeepsItsEventID(t *testing.T) {
 	r, id := durableRig(t)
 	defer r.stop()
@@ -42,7 +42,7 @@ func TestResentMessageKeepsItsEventID(t *testing.T) {
 	}
 }
 
-// TestResentMessagePublishedFromMemoryIsPublishedAgain, durably by now.
+// TestResentMessagePublishedFromMemoryIsPublishedAgain, this time as a durable event.
 func TestResentMessagePublishedFromMemoryIsPublishedAgain(t *testing.T) {
 	r := newRig(t, withLedger(t), nil)
 	defer r.stop()
@@ -57,7 +57,7 @@ func TestResentMessagePublishedFromMemoryIsPublishedAgain(t *testing.T) {
 	}
 }
 
-// TestFailedCommitPublishesNothing: an error, and neither event nor cause.
+// TestFailedCommitPublishesNothing: the result is an error, without event or cause.
 func TestFailedCommitPublishesNothing(t *testing.T) {
 	for _, c := range causes() {
 		if c.name == "a restriction that refusals show" {
@@ -83,7 +83,7 @@ func TestFailedCommitPublishesNothing(t *testing.T) {
 	}
 }
 
-// quiet is a test of which a failure is what is wanted.
+// quiet is a testing.TB whose Fatal ignores the error of a closed store.
 type quiet struct{ testing.TB }
 
 func (q quiet) Fatal(args ...any) {
@@ -95,7 +95,7 @@ func (q quiet) Fatal(args ...any) {
 	q.TB.Fatal(args...)
 }
 
-// TestNearlyFullDiskDeliversFromMemory and the log says so.
+// TestNearlyFullDiskDeliversFromMemory and logs a warning.
 func TestNearlyFullDiskDeliversFromMemory(t *testing.T) {
 	for _, c := range causes() {
 		t.Run(c.name, func(t *testing.T) {
@@ -149,8 +149,7 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// TestAsynchronousSendEventIsInItsCommit, whether it went
-// well or not.
+// TestAsynchronousSendEventIsInItsCommit, for a success and for a failure.
 func TestAsynchronousSendEventIsInItsCommit(t *testing.T) {
 	for name, fail := range map[string]error{"sent": nil, "failed": event.ErrOutcomeUnknown} {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +188,6 @@ func TestAsynchronousSendEventIsInItsCommit(t *testing.T) {
 	}
 }
 
-// TestPasskeyEndEventIsInStateCommit.
 func TestPasskeyEndEventIsInStateCommit(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		r.openLedger()
@@ -222,8 +220,7 @@ func TestPasskeyEndEventIsInStateCommit(t *testing.T) {
 	})
 }
 
-// TestUnreadableOptionsBlockDeliveryFromMemory, where the
-// disk has no room for it to wait.
+// TestUnreadableOptionsBlockDeliveryFromMemory even if the disk has no room to store the event.
 func TestUnreadableOptionsBlockDeliveryFromMemory(t *testing.T) {
 	r, id := durableRig(t)
 	err := r.s.Update(bg, func(tx *store.Tx) error { return tx.Put("webhook_options", store.Key(id), []byte("{")) })
@@ -243,7 +240,6 @@ func TestUnreadableOptionsBlockDeliveryFromMemory(t *testing.T) {
 	}
 }
 
-// TestBatchItemResultEventIsInItsCommit.
 func TestBatchItemResultEventIsInItsCommit(t *testing.T) {
 	r, id := durableRig(t)
 	defer r.stop()
@@ -277,8 +273,8 @@ func TestBatchItemResultEventIsInItsCommit(t *testing.T) {
 	}
 }
 
-// TestKillAroundNoticeRemovalKeepsTheEvent: a durable event is in
-// the file in the commit that forgets its notice; any other is published before.
+// TestKillAroundNoticeRemovalKeepsTheEvent: the commit that removes its notice stores a durable
+// event; any other is published before.
 func TestKillAroundNoticeRemovalKeepsTheEvent(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		var order []string
@@ -310,8 +306,7 @@ func TestKillAroundNoticeRemovalKeepsTheEvent(t *testing.T) {
 	}
 }
 
-// TestNoticeIsRemovedInItsEventCommit, with durable and without, in one
-// commit.
+// TestNoticeIsRemovedInItsEventCommit, with and without durable events, in one commit.
 func TestNoticeIsRemovedInItsEventCommit(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		var dropped []string
@@ -354,7 +349,6 @@ func TestDeletedInstanceStoresAndPublishesNothing(t *testing.T) {
 	}
 }
 
-// TestEventIDIsSharedByItsDestinations.
 func TestEventIDIsSharedByItsDestinations(t *testing.T) {
 	r := newRig(t, withLedger(t), nil)
 	defer r.stop()

@@ -20,8 +20,7 @@ import (
 	"postern/store"
 )
 
-// rig is a registry and a supervisor on a real file, with a network that does
-// what a test says.
+// rig is a registry and a supervisor on a real file, with a network that the test controls.
 type rig struct {
 	testing.TB
 	path string
@@ -54,7 +53,7 @@ func newRig(t testing.TB, adapt func(*Config), adaptSup func(*SupervisorConfig))
 	return r
 }
 
-// newRigKeeping is a rig whose archive is what keeps says.
+// newRigKeeping returns a rig whose archive is configured by keeps.
 func newRigKeeping(t testing.TB, keeps func(*messages.Config)) *rig {
 	t.Helper()
 	r := newRig(t, nil, nil)
@@ -63,7 +62,7 @@ func newRigKeeping(t testing.TB, keeps func(*messages.Config)) *rig {
 	return r
 }
 
-// boot opens the file, as a process does. The supervisor is not started.
+// boot opens the file as a process does. It does not start the supervisor.
 func (r *rig) boot() {
 	r.Helper()
 	var err error
@@ -122,7 +121,7 @@ func (r *rig) boot() {
 	r.sup = NewSupervisor(sup)
 }
 
-// stop ends everything, as an orderly shutdown does.
+// stop stops everything, as an orderly shutdown does.
 func (r *rig) stop() {
 	r.Helper()
 	if err := r.sup.Stop(context.Background()); err != nil {
@@ -141,7 +140,7 @@ func (r *rig) reboot() {
 	r.boot()
 }
 
-// damage changes a byte of every place of the file that holds text.
+// damage changes a byte wherever the file holds the text.
 func (r *rig) damage(text string) {
 	r.Helper()
 	r.stop()
@@ -166,7 +165,7 @@ func (r *rig) create(name string) Record {
 	return rec
 }
 
-// linked creates an instance that is paired and has that state.
+// linked creates a paired instance in that state.
 func (r *rig) linked(name string, state event.State) Record {
 	r.Helper()
 	rec := r.create(name)
@@ -215,7 +214,7 @@ func (r *rig) hook(id int64, url string, flags ...event.Flag) {
 	}
 }
 
-// published returns what was published since the last call.
+// published returns the notices published since the last call.
 func (r *rig) published() []event.Notice {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -224,7 +223,7 @@ func (r *rig) published() []event.Notice {
 	return n
 }
 
-// seen returns the states that were announced since the last call.
+// seen returns the states announced since the last call.
 func (r *rig) seen() []event.State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -233,7 +232,7 @@ func (r *rig) seen() []event.State {
 	return s
 }
 
-// one is the only notice since the last call.
+// one returns the only notice since the last call.
 func (r *rig) one() event.Notice {
 	r.Helper()
 	n := r.published()
@@ -276,7 +275,7 @@ const (
 	bobPhone         = "492@s.whatsapp.net"
 )
 
-// met returns a contact change from the network with one JID or both.
+// met returns a contact change reported by the network with one JID or both.
 func met(jid, lid, pushName string) event.ContactChange {
 	return event.ContactChange{JID: jid, LID: lid, Source: event.SourcePushName, PushName: given(pushName)}
 }

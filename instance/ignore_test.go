@@ -11,7 +11,7 @@ import (
 
 const ignoredGroupJID = "120363012345678901@g.us"
 
-// newsOf is a piece of news of every kind that is about a chat.
+// newsOf returns one fact of every kind that is about a chat.
 func newsOf(chat string) map[string]event.Fact {
 	message := text("K", chat, false)
 	all := map[string]event.Fact{"message": {Kind: event.MessagesUpsert, Data: message}}
@@ -45,7 +45,7 @@ func (r *rig) settle(id int64, s Settings) {
 	}
 }
 
-// records counts what the file has of messages and contacts.
+// records counts the messages and contacts in the file.
 func (r *rig) records() (n int) {
 	r.Helper()
 	err := r.s.View(func(tx *store.Tx) error {

@@ -10,9 +10,9 @@ import (
 	"postern/event"
 )
 
-// TestMovedInstanceNeverDialsAgain: what is on its way is waited for,
-// who waits for the instance is refused, listeners are informed, and it stays away until
-// that very mark is taken back.
+// TestMovedInstanceNeverDialsAgain: the move waits for pending sends, calls that wait for the
+// instance are refused, listeners are informed, and the instance stays offline until the same mark
+// is removed.
 func TestMovedInstanceNeverDialsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, nil)
@@ -89,8 +89,7 @@ func TestMovedInstanceNeverDialsAgain(t *testing.T) {
 	})
 }
 
-// TestAnInstanceThatCannotMoveGoesOn: one that is not paired, and one whose sends do not
-// end.
+// TestAnInstanceThatCannotMoveGoesOn: one that is not paired, and one whose sends do not end.
 func TestAnInstanceThatCannotMoveGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, nil)

@@ -18,7 +18,7 @@ type network struct {
 	refuse   map[int64]error // Open fails
 	sessions map[int64]*session
 
-	// dial is what Connect of every session does; nil: the login follows.
+	// dial is what Connect of every session does; nil: the login succeeds.
 	dial func(ctx context.Context, s *session) error
 
 	dialling, most int // connections being made at the same time
@@ -54,14 +54,14 @@ func (n *network) Open(_ context.Context, id int64, report func(context.Context,
 	return s, nil
 }
 
-// pair says whether the phone has the instance linked.
+// pair sets whether the phone has the instance linked.
 func (n *network) pair(id int64, linked bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.paired[id] = linked
 }
 
-// clear forgets the sessions, as a process does that ends.
+// clear removes the sessions, as the end of a process does.
 func (n *network) clear() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -74,8 +74,8 @@ func (n *network) session(id int64) *session {
 	return n.sessions[id]
 }
 
-// session is a second implementation of Session. Like the real one its calls
-// exclude each other, and Disconnect waits for what is being reported.
+// session is a second implementation of Session. As in the real one, calls exclude each other, and
+// Disconnect waits for reports in progress.
 type session struct {
 	Account // nil: what no test of this package asks for
 
@@ -145,7 +145,7 @@ func (s *session) Connect(ctx context.Context) error {
 	return nil
 }
 
-// count counts the dials that run and returns what one does.
+// count adds d to the number of running dials and returns the function of a dial.
 func (n *network) count(d int) func(context.Context, *session) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -303,7 +303,7 @@ func (s *session) drop(paired bool) {
 	s.gate.Unlock()
 }
 
-// dialled returns when Connect was called since the last forget.
+// dialled returns the times of the calls of Connect since the last forget.
 func (s *session) dialled() []time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -350,7 +350,7 @@ func (s *session) ConfirmPasskey(context.Context) error {
 	return nil
 }
 
-// Hold waits for what is on its way: until busy is closed.
+// Hold waits until busy is closed.
 func (s *session) Hold(ctx context.Context) (func(), error) {
 	s.mu.Lock()
 	busy := s.busy

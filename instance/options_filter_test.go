@@ -20,18 +20,18 @@ const (
 	aHidden     = "133742133742133@lid"
 )
 
-// inChat is a message as it comes in.
+// inChat returns an incoming message of a chat.
 func inChat(keyID, chat string, mine bool) *event.Message { return text(keyID, chat, mine) }
 
-// byList is a message of a person that was sent to a broadcast list.
+// byList returns a message that a person sent to a broadcast list.
 func byList(keyID string) *event.Message {
 	m := text(keyID, aPerson, false)
 	m.Metadata = json.RawMessage(`{"broadcast":"` + aList + `"}`)
 	return m
 }
 
-// TestFilterExcludesEvents to the webhook and the endpoints,
-// and to the global webhook it is; it is stored as before.
+// TestFilterExcludesEvents from the webhook and the endpoints. The event still goes to the global
+// webhook, and the message is stored.
 func TestFilterExcludesEvents(t *testing.T) {
 	all := webhooks.Filter{Groups: true, Status: true, Newsletters: true, Broadcasts: true, FromMe: true}
 	without := func(change func(*webhooks.Filter)) webhooks.Filter {
@@ -104,7 +104,7 @@ func TestFilterExcludesEvents(t *testing.T) {
 	}
 }
 
-// has tells whether a message is stored.
+// has reports whether a message is stored.
 func (r *rig) has(id int64, keyID string) (found bool) {
 	r.Helper()
 	_, err := r.archive.MessageByKey(id, keyID)

@@ -13,7 +13,7 @@ import (
 	"postern/event"
 )
 
-// versions answers for what knows the versions of the client.
+// versions is a test double of the source of client versions.
 type versions struct {
 	mu           sync.Mutex
 	known, asked bool
@@ -40,7 +40,7 @@ func refusedClient() event.Fact {
 	}
 }
 
-// refuseUntil has the client of every dial refused until told is true.
+// refuseUntil makes the client of every dial be refused until told is true.
 func (r *rig) refuseUntil(better *atomic.Bool) {
 	r.net.onDial(func(_ context.Context, s *session) error {
 		switch {
@@ -131,8 +131,8 @@ func TestOutdatedClientWithoutUpdateIsReportedAtOnce(t *testing.T) {
 	})
 }
 
-// TestOutdatedInstancesRedialWithNewerVersion: whether or not it was
-// refused in this run, paired or not, and no other instance does.
+// TestOutdatedInstancesRedialWithNewerVersion, whether or not they were refused in this run,
+// paired or not; other instances do not.
 func TestOutdatedInstancesRedialWithNewerVersion(t *testing.T) {
 	withVersions(t, nil, func(r *rig, _ *versions, better *atomic.Bool) {
 		refused := []int64{r.linked("a", event.Disconnected).ID, r.linked("b", event.Disconnected).ID}
@@ -216,8 +216,8 @@ func TestPairingByCodeContinuesWithNewerVersion(t *testing.T) {
 	})
 }
 
-// TestNewerVersionWithoutAutoReconnectWaitsForCall: with reconnecting switched off, a
-// newer version is used by the next call, or by the one that waits.
+// TestNewerVersionWithoutAutoReconnectWaitsForCall: if automatic reconnecting is off, the next
+// call, or the one that waits, uses a newer version.
 func TestNewerVersionWithoutAutoReconnectWaitsForCall(t *testing.T) {
 	manual := func(c *SupervisorConfig) { c.AutoReconnect = false }
 	withVersions(t, manual, func(r *rig, _ *versions, better *atomic.Bool) {

@@ -12,8 +12,8 @@ import (
 	"postern/store"
 )
 
-// TestJitterCountsFromDepartures: what a line does between the limits and the wire,
-// such as asking for the keys of a new contact, shortens no gap.
+// TestJitterCountsFromDepartures: work between the limits and the wire, such as the request for
+// the keys of a new contact, shortens no gap.
 func TestJitterCountsFromDepartures(t *testing.T) {
 	var s *store.Store
 	inBubble(t, func(c *SupervisorConfig) {

@@ -17,7 +17,7 @@ func TestPasskeyWaitsUntilThePairingAsksForIt(t *testing.T) {
 		id := r.create("a").ID
 		r.net.onDial(func(_ context.Context, s *session) error {
 			go func() {
-				time.Sleep(time.Second) // somebody scans the code
+				time.Sleep(time.Second) // the user scans the code
 				s.mu.Lock()
 				s.passkey = &event.PasskeyChallenge{Step: event.PasskeyRequired, PublicKey: json.RawMessage(`{}`)}
 				s.mu.Unlock()
@@ -73,7 +73,7 @@ func TestPasskeyNotAcceptedTimesOut(t *testing.T) {
 	})
 }
 
-// asked returns a rig's instance whose pairing waits for a passkey.
+// asked returns an instance whose pairing waits for a passkey, with its rig.
 func (r *rig) asked(name string) int64 {
 	r.Helper()
 	id := r.create(name).ID
@@ -140,8 +140,8 @@ func TestPasskeyAskedDoesNotWait(t *testing.T) {
 	})
 }
 
-// TestAPasskeyIsGivenUpByALogout, which drops the connection: else a phone
-// could complete an unwanted link.
+// TestAPasskeyIsGivenUpByALogout, which drops the connection: otherwise a phone could complete an
+// unwanted link.
 func TestAPasskeyIsGivenUpByALogout(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.asked("a")
@@ -172,8 +172,7 @@ func TestConnectReturnsAtOnceDuringPasskeyWait(t *testing.T) {
 	})
 }
 
-// TestScannedCodeIsNotShown, from the moment on in which the status
-// has the passkey.
+// TestScannedCodeIsNotShown once the status has the passkey.
 func TestScannedCodeIsNotShown(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID

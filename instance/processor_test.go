@@ -14,7 +14,7 @@ import (
 
 var greeting = event.Outgoing{ID: "OUT", To: "123@g.us", MentionAll: true}
 
-// processor starts one on the rig's file.
+// processor starts a Processor on the rig's file.
 func (r *rig) processor(adapt func(*ProcessorConfig)) *Processor {
 	r.Helper()
 	cfg := ProcessorConfig{Store: r.s, Registry: r.reg, Supervisor: r.sup}
@@ -170,8 +170,8 @@ func TestSendInProgressAtExitIsNotRepeated(t *testing.T) {
 	})
 }
 
-// TestSendWaitingForItsTurnHasNotBegun: the program ends meanwhile, and the
-// next start sends it.
+// TestSendWaitingForItsTurnHasNotBegun: the program ends during the wait, and the next start sends
+// the message.
 func TestSendWaitingForItsTurnHasNotBegun(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		s.turn = func(ctx context.Context) error {
@@ -214,8 +214,7 @@ func TestSendWithoutTurnInTimeIsBusy(t *testing.T) {
 	})
 }
 
-// TestWaitDoesNotCountAsSendTime: its turn comes after 50 s, and WhatsApp
-// acknowledges 20 s later.
+// TestWaitDoesNotCountAsSendTime: its turn comes after 50 s, and WhatsApp acknowledges 20 s later.
 func TestWaitDoesNotCountAsSendTime(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		s.turn = func(context.Context) error {

@@ -27,8 +27,7 @@ func (r *rig) setProxy(id int64, c ProxyChange) Proxy {
 	return p
 }
 
-// wantVia holds what would be dialled through against the URL of a proxy, ""
-// for none.
+// wantVia compares the proxy for the next dial with a URL, "" for none.
 func (r *rig) wantVia(id int64, use proxy.Use, want string) {
 	r.Helper()
 	var server proxy.Server

@@ -14,7 +14,7 @@ import (
 	"postern/store"
 )
 
-// forget returns a Config.Forget that keeps who was forgotten.
+// forget returns a Config.Forget that records the forgotten instances.
 func forget(ids *[]int64) func(*store.Tx, int64) error {
 	return func(_ *store.Tx, id int64) error {
 		*ids = append(*ids, id)
@@ -37,7 +37,7 @@ func (r *rig) count(bucket string, id int64) (n int) {
 	return n
 }
 
-// The table of triggers: what each publishes, and the status its envelope shows.
+// The table of triggers: the event that each publishes, and the status in its envelope.
 func TestEnvelopeShowsStoredStatus(t *testing.T) {
 	for kind, c := range map[event.ConnectionType]struct {
 		connection event.Connection
@@ -181,8 +181,7 @@ func TestConnectionEndReportsItsStart(t *testing.T) {
 	})
 }
 
-// The store's keys have a limit, and what cannot be stored is sent again for
-// ever.
+// The store limits the length of keys, and WhatsApp would resend forever what cannot be stored.
 func TestMessageWithUnusableKeyIsDropped(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
@@ -223,8 +222,8 @@ func TestDisabledGateDropsMessagesAndReceipts(t *testing.T) {
 	}
 }
 
-// The receipts of a message that is being sent wait until it is stored, however long
-// that takes, and go with another commit; they are published after it, in their order.
+// The receipts of a message that is being sent wait until it is stored, however long that takes,
+// and are stored in another commit; they are published after it, in their order.
 func TestEarlyReceiptsWaitForTheirMessage(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		statuses := []event.UpdateStatus{event.StatusDelivered, event.StatusRead}

@@ -13,7 +13,7 @@ import (
 
 const ann = "4915150000001@s.whatsapp.net"
 
-// online is an instance that is online with the account ann.
+// online returns an instance that is online with the account ann.
 func (r *rig) online(name string) int64 {
 	r.Helper()
 	id := r.create(name).ID

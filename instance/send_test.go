@@ -9,7 +9,7 @@ import (
 	"postern/event"
 )
 
-// connected is a rig with one instance online.
+// connected returns a rig with one instance online.
 func connected(t *testing.T, fn func(r *rig, id int64, s *session)) {
 	t.Helper()
 	inBubble(t, nil, func(r *rig) {

@@ -10,8 +10,8 @@ import (
 	"postern/messages"
 )
 
-// The three gates in every combination: each decides about its own events and
-// about nothing else, and what the API sends has none.
+// The three gates in every combination: each controls only its own events, and messages sent by
+// the API have no gate.
 func TestGatesAreIndependent(t *testing.T) {
 	for mask := range 8 {
 		inbound, updates, people := mask&1 != 0, mask&2 != 0, mask&4 != 0

@@ -7,8 +7,8 @@ import (
 	"postern/messages"
 )
 
-// TestStrangerIsMetByAStoredMessage: one that is not stored leaves them a stranger, and
-// batches have nothing to look at.
+// TestStrangerIsMetByAStoredMessage: after a message that is not stored the sender is still a
+// stranger, and batches have nothing to check.
 func TestStrangerIsMetByAStoredMessage(t *testing.T) {
 	for _, stored := range []bool{true, false} {
 		r := newRig(t, func(c *Config) { c.KeepsStrangers = func(int64) bool { return true } }, nil)

@@ -10,7 +10,7 @@ import (
 	"postern/event"
 )
 
-// refusing is a rig with one instance online and a limit of five refusals.
+// refusing returns a rig with one instance online and a limit of five refusals.
 func refusing(t *testing.T, fn func(r *refusals)) {
 	t.Helper()
 	known := map[string]bool{}
@@ -33,7 +33,7 @@ type refusals struct {
 	known map[string]bool
 }
 
-// ends has a send to the nth person end in err and returns what the caller gets.
+// ends makes a send to the nth person fail with err, and returns the caller's error.
 func (r *refusals) ends(n int, err error) error {
 	r.Helper()
 	r.net.session(r.id).send = func() error { return err }

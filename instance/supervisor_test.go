@@ -372,8 +372,8 @@ func TestDevicesArePrunedAtStartAndWhenDue(t *testing.T) {
 		r.sup.Start()
 		time.Sleep(6 * day)
 		synctest.Wait()
-		// After the failure some hours, then when the first is old, and not at once
-		// again when another is a minute later.
+		// After the failure, some hours; then when the first is old, and not again at once
+		// when another follows a minute later.
 		want := []time.Duration{0, deviceGrace, 3 * day, 3*day + deviceGrace}
 		for id := range dues {
 			if !slices.Equal(looks[id], want) {

@@ -9,9 +9,9 @@ import (
 	"postern/messages"
 )
 
-// TestTrafficIsCountedOnceAMessage: those of others when they come, not again when
-// WhatsApp repeats them, not what the account wrote elsewhere, and with messages that
-// are not stored too.
+// TestTrafficIsCountedOnceAMessage: received messages count on arrival, once even if WhatsApp
+// repeats them, and also if they are not stored. Messages that the account wrote on another device
+// do not count.
 func TestTrafficIsCountedOnceAMessage(t *testing.T) {
 	for _, saves := range []bool{true, false} {
 		r := newRigKeeping(t, func(c *messages.Config) { c.SaveMessages = saves })
@@ -53,7 +53,7 @@ func TestWhatWentThroughADeletedInstanceStillCounts(t *testing.T) {
 	if err := r.reg.Delete(context.Background(), a.ID, true); err != nil {
 		t.Fatal(err)
 	}
-	r.reg.countSent(a.ID) // late, and nobody's
+	r.reg.countSent(a.ID) // late: the instance is deleted
 	r.reg.countSent(b.ID)
 	if got := r.reg.Flow(); got.Sent != 5 {
 		t.Errorf("sent %d, want 5", got.Sent)

@@ -65,8 +65,8 @@ func TestChangedWebhookAppliesToNextEvent(t *testing.T) {
 	}
 }
 
-// TestOptionsApplyFromTheResponseOn, with events all the while: none
-// after the answer goes the way before it.
+// TestOptionsApplyFromTheResponseOn while events are published: no event uses the former options
+// after the response.
 func TestOptionsApplyFromTheResponseOn(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()

@@ -9,7 +9,7 @@ import (
 	"postern/instance/webhooks"
 )
 
-// codes are the deliveries of pairing codes, by state and destination.
+// codes returns the deliveries of pairing codes, by state and destination.
 func (r *rig) codesTo(target event.Target) (all []delivery.Listed) {
 	r.Helper()
 	page, err := r.reg.cfg.Ledger.List(bg, delivery.Filter{Event: event.QRCodeUpdated, Target: target}, "", 50)
@@ -23,7 +23,7 @@ func qrCode() event.Fact {
 	return event.Fact{Kind: event.QRCodeUpdated, Status: event.QRCodeState, Data: event.QRCode{Count: 1, Code: "2@secret", ExpiresAt: event.At(time.Now())}}
 }
 
-// wantCodes wants one code to a target, withheld or waiting.
+// wantCodes requires one code for a target, withheld or pending.
 func (r *rig) wantCodes(step string, target event.Target, withheld bool) {
 	r.Helper()
 	all := r.codesTo(target)

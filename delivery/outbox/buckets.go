@@ -8,9 +8,8 @@ const (
 	StateBucket = stateRows
 )
 
-// The outbox's buckets. An entry is written once and never changed; what
-// becomes of it is a small record beside it, so that an acknowledgement does
-// not rewrite the event.
+// The outbox's buckets. An entry is written once and never changed. Its state is a small record
+// beside it, so that an acknowledgement does not rewrite the event.
 const (
 	entryRows  = "outbox"
 	stateRows  = "outbox_state"

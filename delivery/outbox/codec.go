@@ -18,7 +18,7 @@ func fromMilli(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// entryMade is when an entry was made.
+// entryMade returns when an entry was made.
 func entryMade(_, value []byte) time.Time {
 	e, err := decodeEntry(0, value)
 	if err != nil {
@@ -55,7 +55,7 @@ func encodeEntry(e Entry) []byte {
 	return append(raw, e.Body...)
 }
 
-// entryFixed is what every entry has but for its kind: owner, batch, owner sequence, time and
+// entryFixed is the size of the parts of fixed size: owner, batch, owner sequence, time and
 // marks.
 const entryFixed = 16 + 16 + 8 + 8 + 1
 

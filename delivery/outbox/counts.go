@@ -8,12 +8,12 @@ import (
 	"postern/store"
 )
 
-// Counts is how many entries the outbox has in each state.
+// Counts is the number of entries in each state.
 type Counts struct {
 	Pending, Delivered, Disabled int
 }
 
-// Of returns the number of entries in a state, of all for the empty one.
+// Of returns the number of entries in a state, or of all entries for the empty state.
 func (c Counts) Of(s State) int {
 	switch s {
 	case Pending:
@@ -27,7 +27,7 @@ func (c Counts) Of(s State) int {
 	}
 }
 
-// add counts n entries more in a state.
+// add adds n entries to a state.
 func (c *Counts) add(s State, n int) {
 	switch s {
 	case Pending:
@@ -45,17 +45,15 @@ func (c *Counts) sum(d Counts) {
 	c.Disabled += d.Disabled
 }
 
-// Counts returns how many entries are in each state. It reads nothing of
-// the file.
+// Counts returns the number of entries in each state, without reading the file.
 func (o *Outbox) Counts() Counts {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.counts
 }
 
-// Backlog returns how many entries are pending and when the oldest of
-// them was made; zero when there is none. Its cost does not grow with the
-// backlog.
+// Backlog returns the number of pending entries and when the oldest of them was made, zero if
+// there is none. Its cost does not grow with the backlog.
 func (o *Outbox) Backlog() (pending int64, oldest time.Time, err error) {
 	if pending = int64(o.Counts().Pending); pending <= 0 {
 		return 0, time.Time{}, nil
@@ -73,7 +71,7 @@ func (o *Outbox) Backlog() (pending int64, oldest time.Time, err error) {
 	return pending, oldest, nil
 }
 
-// count takes the numbers of entries that the last stop left, or counts them.
+// count uses the numbers of entries that the last stop left, or counts them.
 func (o *Outbox) count() error {
 	of := []string{stateRows}
 	raw, known := o.store.Left("outbox", of)

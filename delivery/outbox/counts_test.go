@@ -74,7 +74,7 @@ func emitOne(t *testing.T, s *opened, batch uuid.UUID) {
 	}
 }
 
-// wantBacklog compares with the time that the entry seq was made at.
+// wantBacklog compares the backlog with the time at which the entry seq was made.
 func wantBacklog(t *testing.T, s *opened, want int64, seq uint64) {
 	t.Helper()
 	n, oldest, err := s.Backlog()
@@ -92,7 +92,7 @@ func wantBacklog(t *testing.T, s *opened, want int64, seq uint64) {
 	}
 }
 
-// TestTheOutboxIsCountedOnlyByAStartThatReadsTheFile, with the same result.
+// TestTheOutboxIsCountedOnlyByAStartThatReadsTheFile: other starts have the same result.
 func TestTheOutboxIsCountedOnlyByAStartThatReadsTheFile(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("every start reads the file here")
@@ -152,7 +152,7 @@ func recount(s *opened) (counts Counts, err error) {
 	return counts, err
 }
 
-// openLarge takes a file of any size for one that is not read at the start.
+// openLarge opens a file as if it were too large to be read at the start.
 func openLarge(t *testing.T, path string) *opened {
 	return openWith(t, store.Options{Path: path, SurveyFrom: 1})
 }

@@ -1,12 +1,12 @@
 // Package outbox keeps the batch events of a data file: written in the commits that cause
 // them, numbered for each user, and kept for replay after their delivery.
 //
-// [Outbox.Emit] appends an event in the caller's commit. [Outbox.Emitted] wakes a
-// reader after a commit that emitted something; the reader then follows the outbox
-// by sequence. [Outbox.OnEmit] has package delivery queue each entry in the same commit:
-// attempts, and when the next one is due, are in the record of the delivery, and
-// [Outbox.Ended] comes with the commit that ends it. [Outbox.Forget] has the events of a
-// batch removed, and the sequences that they had become gaps that readers know of.
+// [Outbox.Emit] appends an event in the caller's commit. [Outbox.Emitted] wakes a reader after a
+// commit that emitted something; the reader then follows the outbox by sequence. [Outbox.OnEmit]
+// registers a function by which package delivery queues each entry in the same commit: the record
+// of the delivery holds the attempts and the time of the next one, and [Outbox.Ended] is called in
+// the commit that ends it. [Outbox.Forget] removes the events of a batch; their sequences become
+// gaps that readers can ask for.
 //
 // # Buckets
 //

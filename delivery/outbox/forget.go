@@ -16,9 +16,9 @@ const (
 	forgetLater = byte('f')
 )
 
-// Forget has all events of a batch removed: the finished ones with
-// Forgotten and Sweep, pending ones in the commit that notes their delivery. It costs the same whatever the batch has,
-// and wakes as Emit does. The batch must not emit any more.
+// Forget marks all events of a batch for removal. Forgotten and Sweep remove the finished ones;
+// a pending one is removed in the commit that notes its delivery. The cost of Forget does not
+// depend on the batch, and it wakes as Emit does. The batch must not emit any more.
 func (o *Outbox) Forget(tx *store.Tx, batch uuid.UUID) error {
 	o.commit(tx).emitted = true
 	return errors.Join(
@@ -40,10 +40,10 @@ func Forgotten(tx *store.Tx, after uuid.UUID, limit int) ([]uuid.UUID, error) {
 	return batches, err
 }
 
-// Sweep looks at up to limit entries of a forgotten batch with a sequence
-// greater than after, and removes those that are not pending. Entries after
-// upTo are left for another sweep. seen is how many it looked at, next the
-// sequence to go on with, 0 when this sweep is over.
+// Sweep examines up to limit entries of a forgotten batch with a sequence greater than after,
+// and removes those that are not pending. It leaves entries after upTo for another sweep. seen
+// is the number of examined entries, next the sequence to continue with, 0 at the end of this
+// sweep.
 func (o *Outbox) Sweep(tx *store.Tx, batch uuid.UUID, after, upTo uint64, limit int) (seen int, next uint64, err error) {
 	var seqs []uint64
 	young := false
@@ -72,8 +72,8 @@ func (o *Outbox) Sweep(tx *store.Tx, batch uuid.UUID, after, upTo uint64, limit 
 	return 0, 0, errors.Join(tx.Delete(forgetRows, store.Key(forgetSweep, batch)), forgotten(tx, batch))
 }
 
-// sweepEntry removes an entry unless it is pending. The batch of a
-// damaged one is unknown; it goes with the retention.
+// sweepEntry removes an entry unless it is pending. The batch of a damaged entry is unknown;
+// the retention removes it.
 func (o *Outbox) sweepEntry(tx *store.Tx, seq uint64) error {
 	e, found, err := Head(tx, seq)
 	if errors.Is(err, store.ErrDamaged) {
@@ -85,8 +85,7 @@ func (o *Outbox) sweepEntry(tx *store.Tx, seq uint64) error {
 	return o.dropEntry(tx, e)
 }
 
-// endForgotten removes a pending entry that was delivered if its batch is
-// forgotten.
+// endForgotten removes a pending entry that was delivered if its batch is forgotten.
 func (o *Outbox) endForgotten(tx *store.Tx, e Entry) (removed bool, err error) {
 	if e.State != Pending || !tx.Has(forgetRows, store.Key(forgetLater, e.Batch)) {
 		return false, nil
@@ -94,7 +93,7 @@ func (o *Outbox) endForgotten(tx *store.Tx, e Entry) (removed bool, err error) {
 	return true, errors.Join(o.dropEntry(tx, e), forgotten(tx, e.Batch))
 }
 
-// forgotten takes the mark of a batch away once it has no entry.
+// forgotten removes the mark of a batch once the batch has no entry.
 func forgotten(tx *store.Tx, batch uuid.UUID) error {
 	left := false
 	err := tx.Walk(batchRows, store.Range{Prefix: batch[:]}, func([]byte) (bool, error) {
@@ -107,8 +106,8 @@ func forgotten(tx *store.Tx, batch uuid.UUID) error {
 	return tx.Delete(forgetRows, store.Key(forgetLater, batch))
 }
 
-// dropEntry removes an entry as if it had never been: a reader passes over its
-// sequence, which is part of a gap.
+// dropEntry removes an entry without a trace: a reader skips its sequence, which is part of a
+// gap.
 func (o *Outbox) dropEntry(tx *store.Tx, e Entry) error {
 	return errors.Join(o.removeEntry(tx, e), widenGap(tx, e.Owner, e.OwnerSeq))
 }
@@ -131,7 +130,7 @@ func Gaps(tx *store.Tx, owner uuid.UUID, after uint64, limit int) ([]Gap, error)
 	return gaps, err
 }
 
-// widenGap makes seq part of a gap, and one gap of those on both sides of it.
+// widenGap adds seq to the gaps, and joins it with the gaps on both sides.
 func widenGap(tx *store.Tx, owner uuid.UUID, seq uint64) error {
 	first, last := seq, seq
 	near, err := Gaps(tx, owner, seq-2, 2) // those that end at seq-1 or later
@@ -151,13 +150,13 @@ func widenGap(tx *store.Tx, owner uuid.UUID, seq uint64) error {
 	}
 	newest, err := NewestOf(tx, owner)
 	if err != nil || last < newest && !tx.Has(replayRows, store.Key(owner, last+1)) {
-		return err // the event behind it went with the retention: no reader goes on from here
+		return err // the retention removed the event behind it: no reader continues from here
 	}
 	return tx.Put(gapRows, store.Key(owner, last), store.Key(first))
 }
 
-// closeGap forgets the gap before an event that the retention removes: no
-// reader goes on from there.
+// closeGap removes the gap before an event that the retention removes: no reader continues from
+// there.
 func closeGap(tx *store.Tx, e Entry) error {
 	return tx.Delete(gapRows, store.Key(e.Owner, e.OwnerSeq-1))
 }

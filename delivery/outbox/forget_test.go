@@ -13,7 +13,7 @@ import (
 	"postern/store"
 )
 
-// forgetWorld is an outbox and what a plain program says that it holds.
+// forgetWorld is an outbox and the expected contents.
 type forgetWorld struct {
 	*testing.T
 	s       *opened
@@ -87,8 +87,8 @@ func (w *forgetWorld) step() {
 	}
 }
 
-// forget removes a batch's events in steps of two, with a restart of the sweep
-// between them now and then, as after a crash.
+// forget removes a batch's events in steps of two, and now and then restarts the sweep between
+// them, as after a crash.
 func (w *forgetWorld) forget(batch uuid.UUID) {
 	w.batches[batch] = true
 	w.update(func(tx *store.Tx) error { return w.s.Forget(tx, batch) })
@@ -106,8 +106,8 @@ func (w *forgetWorld) forget(batch uuid.UUID) {
 	}
 }
 
-// gaps are the runs of removed sequences from which somebody can read on: the
-// event behind them is kept or yet to come.
+// gaps returns the runs of removed sequences from which a reader may continue: the event behind
+// them is kept or yet to come.
 func (w *forgetWorld) gaps(owner uuid.UUID) (all []Gap) {
 	var run *Gap
 	for _, e := range w.entries {
@@ -164,9 +164,9 @@ func view2[T any](t *testing.T, s *opened, fn func(*store.Tx) (T, bool, error)) 
 	return v, ok, err
 }
 
-// Whatever is made, delivered, removed with its batch and pruned, and in
-// whatever order: a batch's events go, but no pending one; and what went with a
-// batch, and nothing else, is a gap that can be read over.
+// Whatever is made, delivered, removed with its batch and pruned, in any order: the events of a
+// removed batch are removed, except pending ones. Exactly these removed events form gaps that
+// a reader may skip.
 func TestEventsOfRemovedBatchesGoAndLeaveGapsThatAreTold(t *testing.T) {
 	for seed := range uint64(20) {
 		w := &forgetWorld{T: t, rng: rand.New(rand.NewPCG(seed, 1)), batches: map[uuid.UUID]bool{}}
@@ -217,7 +217,7 @@ func TestEventsThatWereNotPublishedYetAreNotSwept(t *testing.T) {
 	}
 }
 
-// A look for old entries reads those that are old, and some to find out which.
+// A search for old entries reads the old ones, and some others to find them.
 func TestALookForOldEntriesDoesNotReadTheYoung(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openTest(t, filepath.Join(t.TempDir(), "f.db"))

@@ -8,9 +8,9 @@ import (
 	"postern/store"
 )
 
-// Up to schema version 3 the outbox was a queue of its own: outbox_due had what was pending
-// by due time, and outbox_state what happened to it. Package delivery takes over what such
-// a file has of it.
+// Up to schema version 3 the outbox was a queue of its own: outbox_due had the pending entries
+// by due time, and outbox_state their attempts. Package delivery takes over this part of such
+// a file.
 
 // Former is a row of the queue of schema version 3.
 type Former struct {
@@ -31,8 +31,8 @@ func FormerQueue(tx *store.Tx, limit int) (rows []Former, err error) {
 	return rows, err
 }
 
-// TakeFormer removes a row of the queue of schema version 3 and returns its entry, with what
-// happened to it so far. found is false for one that is damaged, gone or not pending.
+// TakeFormer removes a row of the queue of schema version 3 and returns its entry, with its
+// attempts so far. found is false if the entry is damaged, gone or not pending.
 func TakeFormer(tx *store.Tx, f Former) (e Entry, found bool, err error) {
 	e, found, err = Get(tx, f.Seq)
 	if err != nil && !errors.Is(err, store.ErrDamaged) {

@@ -19,9 +19,8 @@ type Query struct {
 	Limit   int
 }
 
-// List returns up to q.Limit entries without their bodies, which may be
-// large, in the order of their sequences. Damaged entries are left out. Its
-// cost does not grow with the outbox.
+// List returns up to q.Limit entries in the order of their sequences, without their bodies,
+// which may be large. It leaves out damaged entries. Its cost does not grow with the outbox.
 func List(tx *store.Tx, q Query) ([]Entry, error) {
 	bucket, prefix := entryRows, []byte(nil)
 	switch {
@@ -55,8 +54,8 @@ func (q Query) bounds(prefix []byte) store.Range {
 	return r
 }
 
-// CountOfBatch counts the entries of a batch up to most: when it returns
-// that, there may be more. It walks their keys, some nanoseconds each.
+// CountOfBatch counts the entries of a batch up to most: if it returns most, there may be more.
+// It scans their keys, which takes some nanoseconds each.
 func CountOfBatch(tx *store.Tx, batch uuid.UUID, most int) (n int, err error) {
 	return tx.CountSome(batchRows, batch[:], most)
 }

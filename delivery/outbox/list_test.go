@@ -70,7 +70,7 @@ func TestADamagedEntryIsLeftOutOfAListAndTakesNoPlaceInIt(t *testing.T) {
 	}
 }
 
-// journal is what an outbox should look like.
+// journal is the expected state of an outbox.
 type journal struct {
 	state    map[uint64]State
 	batch    map[uint64]uuid.UUID
@@ -90,9 +90,8 @@ func (j *journal) in(state State) (seqs []uint64) {
 
 func (j *journal) pick() uint64 { return 1 + rand.Uint64N(uint64(j.emitted+1)) }
 
-// TestListsCountsAndIndexesAgreeWhateverHappens does things at random, also to
-// entries that do not exist or have ended, and compares the file with a
-// journal, before and after restarts.
+// TestListsCountsAndIndexesAgreeWhateverHappens does random things, also to entries that do not
+// exist or have ended, and compares the file with a journal, before and after restarts.
 func TestListsCountsAndIndexesAgreeWhateverHappens(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	owner, batches := uuid.New(), []uuid.UUID{uuid.New(), uuid.New()}

@@ -7,11 +7,11 @@ import (
 	"postern/store"
 )
 
-// needs are what entries of the outbox and their indexes need of each other. An
-// entry without a state counts as one that was never delivered: it is sent once more.
+// needs are the rules between entries of the outbox and their indexes. An entry without a state
+// counts as never delivered: it is sent once more.
 type needs struct{ look *store.Lookup }
 
-// entry reads an entry that an index names. known is false when it is damaged.
+// entry reads the entry of an index row. known is false if it is damaged.
 func (o needs) entry(seq []byte) (e Entry, known bool) {
 	raw, _ := o.look.Get(entryRows, seq)
 	if raw == nil || len(seq) != 8 {
@@ -30,7 +30,7 @@ func entryIs(ok func(Entry) bool) func([]byte) bool {
 
 func nonsense(why string) []store.Need { return []store.Need{{Why: why}} }
 
-// ofEntry is what an entry needs.
+// ofEntry returns what an entry needs.
 func (o needs) ofEntry(key, value []byte) []store.Need {
 	if key == nil {
 		return nil
@@ -55,7 +55,7 @@ func (o needs) ofEntry(key, value []byte) []store.Need {
 	return needs
 }
 
-// ofState is what a state needs: the entry, and its place among what is due.
+// ofState returns what a state needs: the entry, and its row in the due index.
 func (o needs) ofState(key, value []byte) []store.Need {
 	if key == nil {
 		return nil
@@ -71,7 +71,7 @@ func (o needs) ofState(key, value []byte) []store.Need {
 	return needs
 }
 
-// dueBy is where an entry with a status is in the due index.
+// dueBy returns the key of an entry with a status in the due index.
 func (e Entry) dueBy(status []byte) []byte {
 	at := e.CreatedAt
 	if s, err := decodeStatus(status); err == nil && s.Next != 0 {
@@ -80,7 +80,7 @@ func (e Entry) dueBy(status []byte) []byte {
 	return dueKey(at, e.Seq)
 }
 
-// ofDue is what a place among what is due needs: an entry that waits for that time.
+// ofDue returns what a row of the due index needs: an entry that waits for that time.
 func (o needs) ofDue(key, _ []byte) []store.Need {
 	if key == nil {
 		return nil
@@ -96,7 +96,7 @@ func (o needs) ofDue(key, _ []byte) []store.Need {
 	}
 }
 
-// ofReplay and ofBatch are what the orders by owner and by batch need.
+// ofReplay and ofBatch return what the orders by owner and by batch need.
 func (o needs) ofReplay(key, value []byte) []store.Need {
 	if key == nil {
 		return nil
@@ -120,12 +120,12 @@ func (o needs) ofBatch(key, _ []byte) []store.Need {
 	}}
 }
 
-// is tells that a value is the given one.
+// is returns a function that reports whether a value is the given one.
 func is(value []byte) func([]byte) bool {
 	return func(other []byte) bool { return bytes.Equal(other, value) }
 }
 
-// DecodeEntry decodes an entry as it lies in [EntryBucket], for checks of what refers to it.
+// DecodeEntry decodes an entry stored in [EntryBucket], for checks of records that refer to it.
 func DecodeEntry(seq uint64, raw []byte) (Entry, error) { return decodeEntry(seq, raw) }
 
 // PendingSeq returns the sequence of the entry that a key of [StateBucket] says is pending.

@@ -14,7 +14,7 @@ import (
 	"postern/store"
 )
 
-// State tells what is to become of an entry.
+// State is the state of an entry.
 type State string
 
 // The states of an entry.
@@ -32,7 +32,7 @@ type Emission struct {
 	Data  any // the payload; marshalled at once
 }
 
-// Entry is one event of the outbox and what happened to it.
+// Entry is one event of the outbox with its state and attempts.
 type Entry struct {
 	Seq       uint64 // in commit order, over all owners
 	Kind      event.Kind
@@ -45,7 +45,7 @@ type Entry struct {
 
 	State State
 
-	// Of one that was delivered. What is pending is told of by its record.
+	// Of a delivered entry. The record of a pending entry states its attempts.
 	Attempts      int
 	LastStatus    int    // HTTP status of the last attempt, 0 when there was no answer
 	LastError     string // why the last attempt failed
@@ -77,13 +77,13 @@ func Open(s *store.Store) (*Outbox, error) {
 	return o, nil
 }
 
-// SetDelivery has Emit store entries for delivery, which is the default, or as disabled:
-// kept for replay, never due. It applies to commits that begin later.
+// SetDelivery selects whether Emit stores entries for delivery, which is the default, or as
+// disabled: kept for replay, never due. It applies to commits that begin later.
 func (o *Outbox) SetDelivery(on bool) { o.disable.Store(!on) }
 
-// OnEmit has every entry that Emit makes for delivery go through fn first, in
-// the same transaction. What fn returns is kept as Entry.Record; its error
-// is that of Emit. It is to be called before anything is emitted.
+// OnEmit registers fn, which Emit calls in its transaction for every entry that is for
+// delivery. Entry.Record keeps the result of fn; if fn fails, Emit returns its error. OnEmit
+// must be called before anything is emitted.
 func (o *Outbox) OnEmit(fn func(*store.Tx, Entry) (record uint64, err error)) { o.onEmit.Store(&fn) }
 
 // Emitted returns a channel that is closed after the next commit that emitted an event
@@ -94,8 +94,8 @@ func (o *Outbox) Emitted() <-chan struct{} {
 	return o.emitted
 }
 
-// Emit appends an event to the outbox as part of this commit. Its envelope's
-// timestamp is tx.Now, its bytes are final. It is due at once.
+// Emit appends an event to the outbox as part of this commit. The timestamp of its envelope is
+// tx.Now, and its bytes are final. It is due at once.
 func (o *Outbox) Emit(tx *store.Tx, e Emission) error {
 	body, err := event.MarshalBatch(e.Kind, e.Data, tx.Now())
 	if err != nil {
@@ -123,8 +123,7 @@ func (o *Outbox) Emit(tx *store.Tx, e Emission) error {
 	return o.putEntry(tx, entry)
 }
 
-// SetRecord gives an entry that was made without one its Record. A missing
-// entry is no error.
+// SetRecord sets the Record of an entry that was made without one. A missing entry is no error.
 func SetRecord(tx *store.Tx, seq, record uint64) error {
 	e, found, err := Get(tx, seq)
 	if err != nil || !found {
@@ -150,8 +149,8 @@ func (o *Outbox) putEntry(tx *store.Tx, e Entry) error {
 	return err
 }
 
-// nextOwnerSeq gives the owner's next number. When the newest one cannot be
-// read, it goes on where all owners together are: no number is given twice.
+// nextOwnerSeq returns the owner's next number. If the newest number cannot be read, it continues
+// from the sequence over all owners, so that no number is given twice.
 func (o *Outbox) nextOwnerSeq(tx *store.Tx, owner uuid.UUID) (uint64, error) {
 	last, err := NewestOf(tx, owner)
 	switch {
@@ -166,8 +165,8 @@ func (o *Outbox) nextOwnerSeq(tx *store.Tx, owner uuid.UUID) (uint64, error) {
 	return last + 1, nil
 }
 
-// commit is what one commit shares: rows of owners that are written once at its end, and
-// what is to be known in memory after it.
+// commit is what the transactions of one commit share: rows of owners, which are written once at
+// its end, and the changes to make in memory after it.
 type commit struct {
 	o       *Outbox
 	newest  map[uuid.UUID]uint64
@@ -193,7 +192,7 @@ func (c *commit) Finish(tx *store.Tx) error {
 	return nil
 }
 
-// committed keeps the numbers equal to the file, and wakes who waits for Emitted.
+// committed updates the numbers in memory, and wakes those who wait for Emitted.
 func (o *Outbox) committed(more Counts, emitted bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -141,7 +141,7 @@ func TestAnEntryEndsOnce(t *testing.T) {
 	}
 }
 
-// TestADamagedEntryEnds: it was delivered, and counts as such.
+// TestADamagedEntryEnds: it was delivered, and counts as delivered.
 func TestADamagedEntryEnds(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
 	emit(t, s, uuid.New(), uuid.New(), 2)
@@ -237,8 +237,8 @@ func FuzzDecodeEntry(f *testing.F) {
 	})
 }
 
-// TestARecordIsKeptWithItsEntry: what OnEmit's function returns is read with the
-// entry, before its delivery and after; an older entry gets one later.
+// TestARecordIsKeptWithItsEntry: the result of OnEmit's function is read with the entry, before
+// its delivery and after; an older entry gets one later.
 func TestARecordIsKeptWithItsEntry(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "o.db"))
 	owner, batch := uuid.New(), uuid.New()
@@ -262,7 +262,7 @@ func TestARecordIsKeptWithItsEntry(t *testing.T) {
 	}
 }
 
-// TestATakenNumberIsNotGivenAgain: not even after the file was opened anew.
+// TestATakenNumberIsNotGivenAgain, not even after the file was opened again.
 func TestATakenNumberIsNotGivenAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "o.db")
 	s := openTest(t, path)

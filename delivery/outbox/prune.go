@@ -8,15 +8,14 @@ import (
 	"postern/store"
 )
 
-// Expired looks at up to limit finished entries of one state after the
-// given sequence, and returns those that were finished before the given time:
-// delivered, or made as disabled. Pending entries never expire. next is the
-// sequence to go on with, 0 when no later one can have expired. oldest is when
-// the first of those that it leaves was finished, or made where nothing of it
-// was read; zero when none is left.
+// Expired examines up to limit finished entries of one state after the given sequence, and
+// returns those that were finished before the given time: delivered, or made as disabled.
+// Pending entries never expire. next is the sequence to continue with, 0 if no later entry can
+// have expired. oldest is when the first of the remaining entries was finished or, if nothing
+// of it was read, made; zero if none remains.
 //
-// An entry is never finished before it is made, so that it looks at no entry
-// made after the given time.
+// An entry is never finished before it is made, so Expired does not examine entries made after
+// the given time.
 func Expired(tx *store.Tx, state State, after uint64, before time.Time, limit int) (expired []uint64, next uint64, oldest time.Time, err error) {
 	if state == Pending {
 		return nil, 0, oldest, nil
@@ -48,10 +47,10 @@ func Expired(tx *store.Tx, state State, after uint64, before time.Time, limit in
 	return expired, next, oldest, err
 }
 
-// madeBy returns the sequence of the first entry that was made at a time
-// or later, and when; a sequence behind the last one, and zero, when there is
-// none. It looks at some twenty entries, whatever the outbox holds. One that
-// was made in the future, under another clock, counts as made before.
+// madeBy returns the sequence of the first entry that was made at a time or later, and when it
+// was made; if there is none, a sequence behind the last one, and zero. It reads some twenty
+// entries, however many the outbox holds. An entry with a future time, made under another clock,
+// counts as made before.
 func madeBy(tx *store.Tx, at time.Time) (seq uint64, made time.Time, err error) {
 	last, err := Newest(tx)
 	if err != nil {
@@ -76,8 +75,8 @@ func madeBy(tx *store.Tx, at time.Time) (seq uint64, made time.Time, err error) 
 	return low, made, nil
 }
 
-// entryFrom returns the first readable entry with a sequence from first to
-// before one, and when it was made; 0 when there is none.
+// entryFrom returns the first readable entry with a sequence from first to before one, and when
+// it was made; 0 if there is none.
 func entryFrom(tx *store.Tx, first, before uint64) (seq uint64, made time.Time, err error) {
 	r := store.Range{From: store.Key(first), Before: store.Key(before)}
 	err = tx.Walk(entryRows, r, func(k []byte) (bool, error) {
@@ -93,12 +92,12 @@ func entryFrom(tx *store.Tx, first, before uint64) (seq uint64, made time.Time, 
 	return seq, made, err
 }
 
-// finished tells when an entry that is not pending came to its end.
+// finished returns when an entry that is not pending ended.
 func finished(tx *store.Tx, state State, seq uint64, status []byte) (time.Time, error) {
 	if state == Delivered {
 		s, err := decodeStatus(status)
 		if err != nil {
-			return time.Time{}, nil //nolint:nilerr // a damaged status has no time: it goes with the oldest
+			return time.Time{}, nil //nolint:nilerr // a damaged status has no time: it is removed with the oldest
 		}
 		return fromMilli(s.Delivered), nil
 	}
@@ -109,8 +108,8 @@ func finished(tx *store.Tx, state State, seq uint64, status []byte) (time.Time, 
 	return e.CreatedAt, err
 }
 
-// Remove removes entries with their indexes. Pending ones and missing
-// ones are left alone, so that a list of expired entries may be old.
+// Remove removes entries with their indexes. It skips pending and missing entries, so that a list
+// of expired entries may be outdated.
 func (o *Outbox) Remove(tx *store.Tx, seqs []uint64) (removed int, err error) {
 	for _, seq := range seqs {
 		e, found, err := Head(tx, seq)

@@ -10,8 +10,7 @@ import (
 	"postern/store"
 )
 
-// Get returns one entry; found is false when it does not exist, or no
-// longer does.
+// Get returns one entry; found is false if it does not exist.
 func Get(tx *store.Tx, seq uint64) (e Entry, found bool, err error) {
 	raw, err := tx.Get(entryRows, store.Key(seq))
 	if err != nil || raw == nil {
@@ -21,7 +20,7 @@ func Get(tx *store.Tx, seq uint64) (e Entry, found bool, err error) {
 	return e, err == nil, err
 }
 
-// Load is Get for a delivery. It takes the body of what this process wrote for whole.
+// Load is Get for a delivery. It does not verify a body that this process wrote.
 func (o *Outbox) Load(tx *store.Tx, seq uint64) (e Entry, found bool, err error) {
 	if seq <= o.foundNewest {
 		return Get(tx, seq)
@@ -34,8 +33,8 @@ func (o *Outbox) Load(tx *store.Tx, seq uint64) (e Entry, found bool, err error)
 	return e, err == nil, err
 }
 
-// After returns up to limit entries with a sequence greater than seq, in
-// order. Those who follow the outbox read what this process wrote: bodies are not looked at.
+// After returns up to limit entries with a sequence greater than seq, in order. It does not verify
+// bodies, because those who follow the outbox read what this process wrote.
 func After(tx *store.Tx, seq uint64, limit int) ([]Entry, error) {
 	var entries []Entry
 	err := tx.Scan(entryRows, store.Range{From: store.Key(seq + 1), Limit: limit}, func(k, v []byte) (bool, error) {
@@ -80,8 +79,8 @@ func entriesBy(tx *store.Tx, index string, r store.Range, seq func(k, v []byte) 
 	return entries, err
 }
 
-// whole is entry for those who pass the body on: one that is cut off is nothing
-// to deliver, whatever its checksum says.
+// whole is entry for callers that pass the body on: a truncated body counts as damaged even if its
+// checksum matches.
 func whole(tx *store.Tx, seq uint64, raw []byte) (Entry, error) {
 	e, err := entry(tx, seq, raw)
 	if err == nil && !json.Valid(e.Body) {

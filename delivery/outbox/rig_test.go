@@ -35,7 +35,7 @@ func openWith(t testing.TB, o store.Options, change ...func(*Outbox)) *opened {
 	return &opened{s, box}
 }
 
-// thing is a bucket of somebody else in the same file.
+// thing is a bucket of another owner in the same file.
 var thing = store.Bucket{Name: "thing", Owner: "test", Key: "any", Value: "any"}
 
 func disabledDelivery(o *Outbox) { o.SetDelivery(false) }

@@ -8,8 +8,8 @@ import (
 	"postern/store"
 )
 
-// status is what became of an entry that was delivered, the value in outbox_state. That of
-// a pending entry is in its record, and was here up to schema version 3.
+// status is the value in outbox_state: the outcome of a delivered entry. The record of a pending
+// entry holds its attempts; up to schema version 3 the status held them.
 type status struct {
 	Attempts  int
 	Status    int
@@ -18,8 +18,8 @@ type status struct {
 	Error     string
 }
 
-// stateKey orders the entries of each state by sequence, so that a list of one
-// state need not pass over the others.
+// stateKey orders the entries of each state by sequence, so that a list of one state need not scan
+// the others.
 func stateKey(s State, seq uint64) []byte { return store.Key(s.prefix(), seq) }
 
 func (s State) prefix() byte {
@@ -33,9 +33,9 @@ func (s State) prefix() byte {
 	}
 }
 
-// Ended notes that the pending entry was accepted, by which attempt and with which status.
-// An entry whose batch was removed is removed itself. A missing entry is no error, and a
-// damaged one ends like any other.
+// Ended notes that the pending entry was accepted, by which attempt and with which status. It
+// removes an entry whose batch was removed. A missing entry is no error, and a damaged entry ends
+// like any other.
 func (o *Outbox) Ended(tx *store.Tx, seq uint64, attempts, code int) error {
 	e, found, err := Head(tx, seq)
 	switch {
@@ -61,8 +61,8 @@ func (o *Outbox) Ended(tx *store.Tx, seq uint64, attempts, code int) error {
 	)
 }
 
-// withStatus joins a decoded entry with its status. A damaged status counts as
-// none: the entry is sent once more.
+// withStatus joins a decoded entry with its status. A damaged status counts as none: the entry is
+// sent once more.
 func withStatus(tx *store.Tx, e Entry) (Entry, error) {
 	states := []State{Pending, Delivered}
 	if e.State == Disabled {

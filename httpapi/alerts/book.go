@@ -16,9 +16,9 @@ import (
 const (
 	bucket = "notify"
 
-	// Life is how long an alert that was sent is not sent again.
+	// Life is how long an alert is not sent again after it was sent.
 	Life = 24 * time.Hour
-	// MaxKept is how many alerts are remembered for a recipient of an instance.
+	// MaxKept is the maximum number of alerts that are kept for a recipient of an instance.
 	MaxKept = 50_000
 
 	pruneStep = 200 // rows that one commit removes
@@ -46,7 +46,7 @@ type Book struct {
 	work sync.WaitGroup
 }
 
-// NewBook returns the book in s; a nil logger is silent.
+// NewBook returns the book in s; a nil logger discards.
 func NewBook(s *store.Store, log *slog.Logger) *Book {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -111,8 +111,7 @@ type Known struct {
 	Unknown int    // the number of the others with an unknown outcome
 }
 
-// Known looks marks up. One that comes twice is new once. It is called in the recipient's
-// turn.
+// Known looks marks up. A duplicate mark is new only once. Known is called in the recipient's turn.
 func (b *Book) Known(instance int64, to string, marks []Mark) (k Known, err error) {
 	sure := map[Mark]bool{} // whether it was sent for certain
 	err = b.store.View(func(tx *store.Tx) error {
@@ -189,14 +188,13 @@ func (n *Note) Undo(ctx context.Context) error {
 	return n.book.store.Update(ctx, func(tx *store.Tx) error { return tx.Delete(bucket, n.key) })
 }
 
-// Forget removes what is kept of an instance, in the commit that deletes it.
+// Forget removes the records of an instance, in the commit that deletes it.
 func Forget(tx *store.Tx, instance int64) error {
 	_, err := tx.DeletePrefix(bucket, store.Key(instance))
 	return err
 }
 
-// makeRoom removes the expired rows of a recipient, and the oldest when there would be
-// too many.
+// makeRoom removes the expired rows of a recipient, and the oldest ones if there would be too many.
 func makeRoom(tx *store.Tx, of []byte, more int) error {
 	type old struct {
 		key   []byte

@@ -37,7 +37,7 @@ func marks(from, n int) (all []Mark) {
 	return all
 }
 
-// noteSent notes marks as sent.
+// noteSent records marks as sent.
 func (b *Book) noteSent(t *testing.T, to string, all []Mark) {
 	t.Helper()
 	n, err := b.Begin(t.Context(), 1, to, all, there)
@@ -102,7 +102,7 @@ func TestSentAlertsAreKnownForADay(t *testing.T) {
 	})
 }
 
-// TestManyRowsThatAreOverAreForgottenInSteps, what cannot be read among them.
+// TestManyRowsThatAreOverAreForgottenInSteps, including unreadable ones.
 func TestManyRowsThatAreOverAreForgottenInSteps(t *testing.T) {
 	b, s := newBook(t)
 	err := s.Update(t.Context(), func(tx *store.Tx) (err error) {
@@ -140,7 +140,7 @@ func TestTheCheckTellsOfWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestWhatIsRememberedOfARecipientIsBounded: the oldest goes first.
+// TestWhatIsRememberedOfARecipientIsBounded: the oldest rows are removed first.
 func TestWhatIsRememberedOfARecipientIsBounded(t *testing.T) {
 	b, s := newBook(t)
 	for i := range MaxKept/MaxAlerts + 3 {
@@ -154,7 +154,7 @@ func TestWhatIsRememberedOfARecipientIsBounded(t *testing.T) {
 	}
 }
 
-// TestWhatDidNotLeaveIsForgotten and what is about to leave counts, as unknown.
+// TestWhatDidNotLeaveIsForgotten, and a text about to be sent counts, as unknown.
 func TestWhatDidNotLeaveIsForgotten(t *testing.T) {
 	b, s := newBook(t)
 	n, err := b.Begin(t.Context(), 1, anne, marks(0, 2), there)
@@ -181,8 +181,7 @@ func TestWhatDidNotLeaveIsForgotten(t *testing.T) {
 	}
 }
 
-// TestOneAfterTheOtherTellsARecipient, others are not held up, and who leaves leaves
-// nothing behind.
+// TestOneAfterTheOtherTellsARecipient: posts to other recipients do not wait, and a caller that gives up leaves nothing behind.
 func TestOneAfterTheOtherTellsARecipient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, s := newBook(t)

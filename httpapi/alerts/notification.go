@@ -10,11 +10,10 @@ import (
 	"postern/event"
 )
 
-// MaxAlerts is how many alerts a post may have. Alertmanager's max_alerts bounds them.
+// MaxAlerts is the maximum number of alerts in a post. Alertmanager's max_alerts limits them.
 const MaxAlerts = 2000
 
-// Notification is the body of a post, of which only what is made use of is read: alerts, or a
-// title or message.
+// Notification is the body of a post, reduced to the fields in use: alerts, or a title or message.
 type Notification struct {
 	Status      string             `json:"status"` // of alerts that have none: firing, resolved
 	Alerts      []Alert            `json:"alerts"`
@@ -25,12 +24,12 @@ type Notification struct {
 	Message string `json:"message"`
 	Msg     string `json:"msg"` // the message, as Uptime Kuma calls it
 
-	// Of a title and message that is sent once.
+	// Of a title and message that is sent only once.
 	Fingerprint string `json:"fingerprint"`
 	StartsAt    string `json:"startsAt"`
 }
 
-// Alert is one of the alerts of a post. Values that are null count as missing.
+// Alert is one alert of a post. Null values count as missing.
 type Alert struct {
 	Status      string             `json:"status"` // firing or resolved; anything else counts as firing
 	Labels      map[string]*string `json:"labels"`
@@ -46,8 +45,8 @@ type Alert struct {
 
 const resolved = "resolved"
 
-// Check refuses a post of which no text can be made, with an error that wraps
-// [event.ErrContent], and completes one that has what others call otherwise.
+// Check refuses a post from which no text can be made, with an error that wraps [event.ErrContent]. It completes a
+// post that uses the field names of other programs.
 func (n *Notification) Check() error {
 	switch {
 	case len(n.Alerts) > MaxAlerts:
@@ -72,8 +71,8 @@ func (n *Notification) Check() error {
 // Mark identifies an alert.
 type Mark [16]byte
 
-// Marks are the marks of a post to a recipient, one for each alert, in their order. A
-// title and message has one when it has a fingerprint, else none.
+// Marks returns the marks of a post to a recipient, one for each alert, in order. A title and message has one if it
+// has a fingerprint, otherwise none.
 func (n *Notification) Marks(to string) (all []Mark) {
 	if len(n.Alerts) == 0 && n.Fingerprint != "" {
 		return []Mark{markOf(n.Status, n.Fingerprint, n.StartsAt, to)}
@@ -93,7 +92,7 @@ func markOf(status, fingerprint, start, to string) Mark {
 	return Mark(sum[:])
 }
 
-// digest is a hash of texts, none of which can pass for a part of another.
+// digest hashes texts so that none can be confused with a part of another.
 func digest(parts ...string) [sha256.Size]byte {
 	var raw []byte
 	for _, part := range parts {
@@ -103,7 +102,7 @@ func digest(parts ...string) [sha256.Size]byte {
 	return sha256.Sum256(raw)
 }
 
-// fingerprint is the sender's, or one of all labels; without any, of the annotations.
+// fingerprint returns the sender's fingerprint, or one of all labels or, without labels, of the annotations.
 func (a *Alert) fingerprint() string {
 	if a.Fingerprint != "" {
 		return a.Fingerprint
@@ -120,7 +119,7 @@ func (a *Alert) fingerprint() string {
 	return string(sum[:])
 }
 
-// names are those of what has a value, in order.
+// names returns the names with a value, in order.
 func names(of map[string]*string) (all []string) {
 	for name, value := range of {
 		if value != nil {
@@ -131,7 +130,7 @@ func names(of map[string]*string) (all []string) {
 	return all
 }
 
-// instant reads a time; the year 1 is none.
+// instant parses a time; the year 1 means none.
 func instant(text string) (at time.Time, ok bool) {
 	at, err := time.Parse(time.RFC3339, text)
 	return at, err == nil && at.Year() > 1

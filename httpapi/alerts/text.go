@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// A text is read on a phone, at night. How long its parts may be, in characters.
+// A text is read on a phone, at night. The maximum lengths of its parts, in characters.
 const (
 	maxText    = 3000 // all of it, but for a message
 	maxShown   = 20   // alerts
@@ -27,8 +27,8 @@ const (
 	iconResolved = "🟢"
 )
 
-// Text is the text about those of the post's alerts, by their places in Alerts; what
-// fires comes first. Of a title and message it is both. The same post has the same text.
+// Text returns the text about the alerts at these positions in Alerts; firing alerts come first. For a title and
+// message it contains both. The same post always gives the same text.
 func (n *Notification) Text(which []int) string {
 	if len(n.Alerts) == 0 {
 		return joined("\n", bold(clean(n.Title, maxTitle)), cleanLines(n.Message, maxMessage))
@@ -65,13 +65,13 @@ func (n *Notification) Text(which []int) string {
 	return t.b.String()
 }
 
-// text is a text that grows by lines.
+// text is a text that is built line by line.
 type text struct {
 	b     strings.Builder
 	chars int
 }
 
-// add adds lines but those that are empty.
+// add adds lines, except empty ones.
 func (t *text) add(lines ...string) {
 	for _, line := range lines {
 		if line == "" {
@@ -85,13 +85,13 @@ func (t *text) add(lines ...string) {
 	}
 }
 
-// gap has an empty line follow.
+// gap inserts an empty line before the next one.
 func (t *text) gap() {
 	t.b.WriteByte('\n')
 	t.chars++
 }
 
-// block adds lines behind an empty one, unless the text becomes too long.
+// block adds lines after an empty one, unless the text becomes too long.
 func (t *text) block(lines []string) bool {
 	chars := t.chars
 	for _, line := range lines {
@@ -105,7 +105,7 @@ func (t *text) block(lines []string) bool {
 	return true
 }
 
-// head is the first line: what it is about, and how much of it.
+// head returns the first line: the subject and the number of alerts.
 func (n *Notification) head(firing, over int, common map[string]string) string {
 	name := common["alertname"]
 	if name == "" {
@@ -135,7 +135,7 @@ func (n *Notification) head(firing, over int, common map[string]string) string {
 	return fmt.Sprintf("%s %s: %d firing, %d resolved", iconFiring, name, firing, over)
 }
 
-// block is an alert among others.
+// block returns the lines of an alert among others.
 func (a *Alert) block(common map[string]string) []string {
 	icon := iconFiring
 	if a.Status == resolved {
@@ -149,7 +149,7 @@ func (a *Alert) block(common map[string]string) []string {
 	return lines
 }
 
-// lines are the details of an alert that are not common to all.
+// lines returns the details of an alert that are not common to all.
 func (a *Alert) lines(common map[string]string, named bool) (lines []string) {
 	name := ""
 	if named && common["alertname"] == "" {
@@ -170,7 +170,7 @@ func (a *Alert) lines(common map[string]string, named bool) (lines []string) {
 	return lines
 }
 
-// when says since when an alert fires, or how long it fired.
+// when says since when an alert has been firing, or how long it fired.
 func (a *Alert) when() string {
 	start, known := instant(a.StartsAt)
 	if !known {
@@ -198,7 +198,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d d %d h", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 }
 
-// link is the link to further information.
+// link returns the link to further information.
 func (a *Alert) link() string {
 	for _, url := range []string{value(a.Annotations, "runbook_url"), a.DashboardURL, a.PanelURL, a.GeneratorURL} {
 		web := strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")
@@ -209,7 +209,7 @@ func (a *Alert) link() string {
 	return ""
 }
 
-// labels are the shown labels.
+// labels returns the shown labels.
 func (a *Alert) labels() map[string]string {
 	shown := map[string]string{}
 	for name, value := range a.Labels {
@@ -220,7 +220,7 @@ func (a *Alert) labels() map[string]string {
 	return shown
 }
 
-// commonLabels are the labels that all have.
+// commonLabels returns the labels that all alerts have.
 func commonLabels(all []*Alert) map[string]string {
 	common := all[0].labels()
 	for _, a := range all[1:] {
@@ -274,7 +274,7 @@ func joined(with string, parts ...string) string {
 	return strings.Join(all, with)
 }
 
-// bold is how WhatsApp writes it. A star inside would end it.
+// bold formats a text as WhatsApp does for bold. It removes stars, which would end it.
 func bold(s string) string {
 	if s = strings.TrimSpace(strings.ReplaceAll(s, "*", "")); s == "" {
 		return ""
@@ -282,7 +282,7 @@ func bold(s string) string {
 	return "*" + s + "*"
 }
 
-// clean is a text on one line, without what is not seen, cut to so many characters.
+// clean returns a text on one line, without invisible characters, cut to a number of characters.
 func clean(s string, most int) string {
 	seen := strings.Map(func(r rune) rune {
 		switch {
@@ -296,8 +296,7 @@ func clean(s string, most int) string {
 	return cut(strings.Join(strings.Fields(seen), " "), most)
 }
 
-// cleanLines is clean for each line, without empty lines at the ends and with at most one
-// between two.
+// cleanLines is clean for each line, without empty lines at the ends and with at most one empty line between two.
 func cleanLines(s string, most int) string {
 	var lines []string
 	for line := range strings.Lines(s) {
@@ -309,8 +308,8 @@ func cleanLines(s string, most int) string {
 	return cut(strings.TrimSpace(strings.Join(lines, "\n")), most)
 }
 
-// hidden are marks that are not seen, those that turn the order of a text around among
-// them. What joins emoji, and what flags of regions are made of, is none of them.
+// hidden reports invisible characters, including those that reverse the direction of a text. It does not include the
+// characters that join emoji or make up flags of regions.
 func hidden(r rune) bool {
 	return unicode.Is(unicode.Cf, r) && r != '\u200d' && (r < 0xE0020 || r > 0xE007F)
 }

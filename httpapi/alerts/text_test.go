@@ -37,8 +37,8 @@ func all(n *Notification) (which []int) {
 	return which
 }
 
-// TestWhatMonitoringPostsBecomesAReadableText holds the text of each body in testdata, as
-// Alertmanager, Grafana and Uptime Kuma post them, against the file beside it.
+// TestWhatMonitoringPostsBecomesAReadableText compares the text of each body in testdata, as Alertmanager, Grafana and Uptime Kuma
+// post them, with the file beside it.
 func TestWhatMonitoringPostsBecomesAReadableText(t *testing.T) {
 	bodies, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(bodies) < 8 {
@@ -70,7 +70,7 @@ func alert(i int, more string) string {
 	return fmt.Sprintf(`{"status":"firing","labels":{"alertname":"Down","instance":"host-%d"},"startsAt":"2026-11-20T10:00:00Z","fingerprint":"f%d"%s}`, i, i, more)
 }
 
-// TestTextLimitsShowOmissions whatever there is of it.
+// TestTextLimitsShowOmissions for any amount of text.
 func TestTextLimitsShowOmissions(t *testing.T) {
 	var many []string
 	for i := range MaxAlerts {
@@ -99,8 +99,8 @@ func TestTextLimitsShowOmissions(t *testing.T) {
 	}
 }
 
-// TestHostileBodiesMakeNoHostileTexts: labels in thousands, values of a megabyte, control
-// characters and marks that turn a text around.
+// TestHostileBodiesMakeNoHostileTexts: thousands of labels, values of a megabyte, control characters and marks that reverse the
+// direction of a text.
 func TestHostileBodiesMakeNoHostileTexts(t *testing.T) {
 	labels := map[string]string{"alertname": "a*b\x00\u202egnp.exe\u2066\n\n*c", "severity": strings.Repeat("\n", 1000) + "x"}
 	for i := range 3000 {
@@ -195,7 +195,7 @@ func TestAnAlertIsTheSameByStatusFingerprintStartAndRecipient(t *testing.T) {
 	}
 }
 
-// FuzzANotificationMakesABoundedText of whatever is posted, and never fails.
+// FuzzANotificationMakesABoundedText of any post, and never fails.
 func FuzzANotificationMakesABoundedText(f *testing.F) {
 	bodies, err := filepath.Glob("testdata/*.json")
 	if err != nil {
@@ -228,7 +228,7 @@ func FuzzANotificationMakesABoundedText(f *testing.F) {
 	})
 }
 
-// FuzzARowOfTheBook is read as it was written, or not at all.
+// FuzzARowOfTheBook: a row is read as it was written, or not at all.
 func FuzzARowOfTheBook(f *testing.F) {
 	f.Add((&row{sent: true, marks: []Mark{{1}, {2}}}).encode())
 	f.Fuzz(func(t *testing.T, raw []byte) {

@@ -42,8 +42,8 @@ func (a *API) showItem(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, view)
 }
 
-// startBatch starts no batch with a key that could not have made it: somebody else of
-// the user may have. For its instances the key is: see keyBatch.
+// startBatch refuses to start a batch with a key that could not have made it, because another caller of the same user
+// may have made it. keyBatch has already checked that the key is for its instances.
 func (a *API) startBatch(c *rest.Call) error {
 	return control(c, func(_ context.Context, id uuid.UUID) (batch.View, error) {
 		if err := a.mayStart(c, id); err != nil {
@@ -97,7 +97,7 @@ func owned(c *rest.Call, act func(ctx context.Context, owner, id uuid.UUID) (bat
 	return func(ctx context.Context, id uuid.UUID) (batch.View, error) { return act(ctx, c.User, id) }
 }
 
-// control answers with the batch as act left it.
+// control answers with the batch after act.
 func control(c *rest.Call, act func(ctx context.Context, id uuid.UUID) (batch.View, error)) error {
 	if err := c.NoBody(); err != nil {
 		return err
@@ -113,7 +113,7 @@ func control(c *rest.Call, act func(ctx context.Context, id uuid.UUID) (batch.Vi
 	return c.Response.JSON(http.StatusOK, view)
 }
 
-// deleteBatch answers without a body. A repetition finds no batch.
+// deleteBatch answers without a body. A repeated call finds no batch.
 func (a *API) deleteBatch(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err

@@ -45,8 +45,8 @@ type BatchMessage struct {
 	Payload batchPayload `json:"payload" strict:"required"`
 }
 
-// batchPayload is an object, or an array of contacts as older clients send them.
-// It is kept as an object: of one contact, or with contacts in it.
+// batchPayload is an object, or an array of contacts as older clients send it. It is stored as an object: of one contact,
+// or with contacts in it.
 type batchPayload []byte
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -80,7 +80,7 @@ type BatchOptions struct {
 	Replicable         *bool            `json:"replicable"`         // of no effect
 }
 
-// batchSchedule is the shape of a schedule. The engine reads its values.
+// batchSchedule is the shape of a schedule. The engine checks its values.
 type batchSchedule struct {
 	WindowStartAt string `json:"windowStartAt" strict:"required"`
 	WindowEndAt   string `json:"windowEndAt" strict:"required"`
@@ -88,8 +88,7 @@ type batchSchedule struct {
 	Timezone      string `json:"timezone"`
 }
 
-// createBatch decodes as it reads: the recipients of a large batch are in
-// memory once.
+// createBatch decodes the body while it reads: the recipients of a large batch are in memory once.
 func (a *API) createBatch(c *rest.Call) error {
 	var in BatchRequest
 	limit := int64(BatchBodyBase + BatchBodyRecipient*a.MaxRecipients)
@@ -127,8 +126,8 @@ func (a *API) createBatch(c *rest.Call) error {
 	return c.Response.JSON(http.StatusCreated, view)
 }
 
-// checkFile refuses a message whose file was uploaded before, when there is no
-// such upload: every item would fail. It may still expire before its turn.
+// checkFile refuses a message with an earlier upload that does not exist, because every item would fail. The upload may
+// still expire before its turn.
 func (a *API) checkFile(c *rest.Call, payload event.Payload) error {
 	if payload == nil {
 		return nil
@@ -151,12 +150,10 @@ func (a *API) checkFile(c *rest.Call, payload event.Payload) error {
 	return nil
 }
 
-// entriesKept is how many entries of a list in a creation are kept: enough to
-// see that they are too many.
+// entriesKept is the number of entries of a list in a creation that are kept: enough to see that there are too many.
 func (a *API) entriesKept() int { return max(a.MaxRecipients, MaxInstances) + 1 }
 
-// checkShapes decodes the parts that are kept as given, and returns the
-// message's payload; nil when its type is unknown.
+// checkShapes decodes the parts that are kept as sent, and returns the message's payload, nil if its type is unknown.
 func (in *BatchRequest) checkShapes() (event.Payload, error) {
 	if in.Schedule != nil {
 		if err := strict.Decode(bytes.NewReader(*in.Schedule), &batchSchedule{}, strict.Options{}); err != nil {
@@ -174,9 +171,8 @@ func (in *BatchRequest) checkShapes() (event.Payload, error) {
 	return payload, strict.Under(strict.Under(err, "payload"), "message")
 }
 
-// quotedByBatch sets the message that each message of the batch quotes. Any of its
-// instances may have it, and all of them send: so its author is set explicitly, which
-// otherwise would be the sending account.
+// quotedByBatch sets the message that each message of the batch quotes. Any of its instances may have the quoted message,
+// and all of them send; so its author is set explicitly, and does not default to the sending account.
 func (a *API) quotedByBatch(c *rest.Call, create *batch.CreateRequest, named ref.Quoted, refs []batch.InstanceRef) error {
 	if !named.Given() {
 		return nil
@@ -226,7 +222,7 @@ func (in *BatchRequest) Request(refs []batch.InstanceRef) batch.CreateRequest {
 	return r
 }
 
-// instanceRefs resolves the names; each unknown one is named in the refusal.
+// instanceRefs resolves the names; the refusal names each unknown one.
 func (a *API) instanceRefs(c *rest.Call, names []string) ([]batch.InstanceRef, error) {
 	if len(names) > MaxInstances {
 		return nil, rest.Refuse(http.StatusUnprocessableEntity, batch.InvalidInstances, fmt.Sprintf("instances has more than %d entries", MaxInstances))

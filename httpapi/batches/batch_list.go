@@ -14,8 +14,8 @@ import (
 	"postern/httpapi/rest"
 )
 
-// BatchFilter is the body of POST /message/batches/list, and as query
-// parameters of the same names that of GET /message/batches and /admin/batches.
+// BatchFilter is the body of POST /message/batches/list. GET /message/batches and GET /admin/batches take the same names
+// as query parameters.
 type BatchFilter struct {
 	Status         OneOrMore `json:"status"`
 	InstanceName   string    `json:"instanceName"`
@@ -56,8 +56,7 @@ func (a *API) listBatchesByQuery(c *rest.Call) error {
 	return a.listBatches(c, in, a.ofUser(c.User))
 }
 
-// listAllBatches lists the batches of all users, or of the one that the query
-// names.
+// listAllBatches lists the batches of all users, or of the user named in the query.
 func (a *API) listAllBatches(c *rest.Call) error {
 	in, q, err := batchQuery(c, "ownerUserId")
 	if err != nil {
@@ -74,8 +73,7 @@ func (a *API) listAllBatches(c *rest.Call) error {
 	return a.listBatches(c, in, a.ofUser(owner))
 }
 
-// batchQuery reads the filters of a list of batches, and returns the query for
-// what else the route takes.
+// batchQuery reads the filters of a list of batches, and returns the query for the route's other parameters.
 func batchQuery(c *rest.Call, more ...string) (BatchFilter, url.Values, error) {
 	q, err := c.Query(append([]string{
 		"instanceName", "createdFrom", "createdTo", "name", "query", "limit", "nextCursor", "previousCursor",
@@ -100,8 +98,7 @@ func batchQuery(c *rest.Call, more ...string) (BatchFilter, url.Values, error) {
 	}, q, nil
 }
 
-// listBatches answers with one page of the batches of the caller or, for an
-// operator, of the user that is named, or of all.
+// listBatches answers with one page of the batches of the caller or, for an operator, of the named user or of all.
 func (a *API) listBatches(c *rest.Call, in BatchFilter, list batchLister) error {
 	page, err := rest.PageRequest{Limit: in.Limit, Next: in.NextCursor, Previous: in.PreviousCursor}.Page()
 	if err != nil {

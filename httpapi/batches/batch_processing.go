@@ -6,8 +6,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-// Processing is the answer of the route of that name. It is never in memory as
-// a whole: see showProcessing.
+// Processing is the answer of the route of that name. It is never completely in memory: see showProcessing.
 type Processing struct {
 	batch.View
 
@@ -15,9 +14,8 @@ type Processing struct {
 	Recipients []batch.ItemWithAttempts `json:"recipients"`
 }
 
-// showProcessing writes a batch with all that became of its recipients, part
-// by part as it is read. An answer that cannot be brought to its end breaks the
-// connection, so that half of it never looks like the whole.
+// showProcessing writes a batch with the results of all its recipients, part by part as they are read. If the answer
+// cannot be completed it breaks the connection, so that a partial answer never looks complete.
 func (a *API) showProcessing(c *rest.Call) error {
 	id, err := c.UUID("id", batch.ErrNotFound)
 	if err != nil {
@@ -52,8 +50,8 @@ func (a *API) showProcessing(c *rest.Call) error {
 	return c.Response.More(append(text, "]}"...))
 }
 
-// appendRecords appends the records of a part with commas between them and
-// before in front, unless err says that they could not be read.
+// appendRecords appends the records of a part, separated by commas and preceded by before, unless err says that they could
+// not be read.
 func appendRecords[T any](text []byte, before byte, part []T, err error) ([]byte, error) {
 	if err != nil {
 		return text, err

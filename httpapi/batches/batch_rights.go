@@ -14,8 +14,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-// mayBatch refuses a batch to people who are not recipients of the key of c. The engine
-// reports invalid recipients.
+// mayBatch refuses a batch to people who are not recipients of the key of c. The engine reports invalid recipients.
 func mayBatch(c *rest.Call, recipients *batch.Packed) error {
 	if c.Key == nil || c.Key.Recipients == nil {
 		return nil
@@ -37,11 +36,11 @@ func mayBatchTo(c *rest.Call, recipient string) error {
 	return c.MayWriteTo(who.JID())
 }
 
-// shown is the view of the user's batches that the key of c may see.
+// shown returns the view of the user's batches that the key of c may see.
 func (a *API) shown(c *rest.Call) batch.Shown { return a.Engine.Shown(c.User, c.Opens()) }
 
-// KeyBatch refuses the batch in the path, if there is one, as not found when none of its
-// instances is one of the key's. Changing a batch needs a key for all of its instances.
+// KeyBatch answers not found for the batch in the path, if there is one, if none of its instances is one of the key's.
+// Changing a batch needs a key for all of its instances.
 func (a *API) KeyBatch(c *rest.Call) error {
 	if c.Key.Everywhere() || c.Params.ByName("id") == "" {
 		return nil
@@ -100,7 +99,7 @@ func (a *API) Tells(k *access.Key) func(body []byte) []byte {
 	}
 }
 
-// batchOf is the batch that an event is about.
+// batchOf returns the batch that an event is about.
 func batchOf(body []byte) uuid.UUID {
 	var e struct {
 		Data struct {
@@ -119,8 +118,8 @@ func batchOf(body []byte) uuid.UUID {
 	return e.Data.Batch.ID
 }
 
-// narrowed is an event about a batch without the instances that opens excludes; nil for
-// an event about an item of such an instance.
+// narrowed returns an event about a batch without the instances that opens excludes, nil for an event about an item of such
+// an instance.
 func narrowed(body []byte, opens func(instance int64) bool) []byte {
 	var envelope, data, about map[string]json.RawMessage
 	if json.Unmarshal(body, &envelope) != nil || json.Unmarshal(envelope["data"], &data) != nil {
@@ -173,8 +172,7 @@ func narrowed(body []byte, opens func(instance int64) bool) []byte {
 	return out
 }
 
-// errBatchElsewhere is the same for an instance that a key is not for and one that does
-// not exist.
+// errBatchElsewhere is the same for an instance that a key is not for and for one that does not exist.
 func errBatchElsewhere(at int) error {
 	return rest.MissingScope(fmt.Sprintf("the key needs the scope batch for instances[%d]", at))
 }

@@ -1,9 +1,8 @@
-// Package batches has the routes of batches and their items. What a scoped key may see
-// of a batch depends on the instances of both.
+// Package batches has the routes of batches and their items. What a scoped key may see of a batch depends on the
+// instances of both.
 //
-// [API.Routes] are the rows: method, path, credential, rights, handler, and the words for
-// the documents. No resource imports another: a call that one needs of another is a
-// function or an interface in [Config].
+// [API.Routes] returns the rows: method, path, credential, rights, handler, and the texts for the documents. No resource
+// imports another: if one needs a call of another, it declares a function or an interface in [Config].
 package batches
 
 import (
@@ -15,8 +14,7 @@ import (
 	"postern/store"
 )
 
-// Config is what the handlers need. All fields are required but those that say
-// otherwise.
+// Config configures the handlers. All fields are required unless they say otherwise.
 type Config struct {
 	Engine   *batch.Engine
 	Store    *store.Store
@@ -33,5 +31,5 @@ type API struct {
 	Config
 }
 
-// New returns the handlers, which need c.
+// New returns the handlers, configured by c.
 func New(c Config) *API { return &API{Config: c} }

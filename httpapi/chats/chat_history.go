@@ -17,8 +17,7 @@ const (
 	maxSearch       = 255 // characters of a query
 )
 
-// historyRequest asks for messages of a chat that are older than Before, or
-// than all that are stored.
+// historyRequest requests messages of a chat that are older than Before, or than all stored ones.
 type historyRequest struct {
 	Chat   string     `json:"chat" strict:"required"`
 	Before ref.Quoted `json:"before"`
@@ -35,14 +34,14 @@ func (r *historyRequest) check() error {
 	return readChat("chat", &r.Chat)
 }
 
-// historyAnswer says what the phone was asked for.
+// historyAnswer says what was requested from the phone.
 type historyAnswer struct {
 	Chat   string `json:"chat"`
 	Before int64  `json:"before"` // id of the message that they are older than
 	Count  int64  `json:"count"`
 }
 
-// askHistory asks the phone and does not wait for what it says.
+// askHistory sends the request to the phone and does not wait for its answer.
 func (a *API) askHistory(c *rest.Call) error {
 	var in historyRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
@@ -69,7 +68,7 @@ func (a *API) askHistory(c *rest.Call) error {
 	return c.Response.JSON(http.StatusAccepted, historyAnswer{in.Chat, anchor.ID, *in.Count})
 }
 
-// anchor is the message that the wanted ones are older than.
+// anchor returns the message before which messages are requested.
 func (a *API) anchor(c *rest.Call, in *historyRequest) (event.Message, error) {
 	id := int64(0)
 	if in.Before.Given() {
@@ -82,8 +81,8 @@ func (a *API) anchor(c *rest.Call, in *historyRequest) (event.Message, error) {
 	return a.Messages.Anchor(c.Instance.ID, in.Chat, id)
 }
 
-// chatMessages is a page of the messages of a chat, the newest first. A page may
-// have fewer records than its limit, even none, and still have a next one.
+// chatMessages is a page of the messages of a chat, newest first. A page may have fewer records than
+// its limit, even none, and still have a next one.
 type chatMessages struct {
 	NextCursor     *string           `json:"nextCursor"`     // null at the end
 	PreviousCursor *string           `json:"previousCursor"` // null at the beginning

@@ -9,7 +9,7 @@ import (
 	"postern/messages"
 )
 
-// contactList and chatList are pages of what is stored of an account.
+// contactList and chatList are pages of an account's stored contacts and chats.
 type contactList struct {
 	NextCursor *string            `json:"nextCursor"` // null at the end
 	Records    []messages.Contact `json:"records"`

@@ -10,10 +10,9 @@ import (
 	"postern/httpapi/rest"
 )
 
-// readRequest names messages in one of three ways: by MessageID the stored
-// ones, by ReadMessages any with their keys, by Chat, Sender and KeyIDs those
-// of one sender. IDs is MessageID, and MessageIDs is KeyIDs, as older clients
-// name them.
+// readRequest names messages in one of three ways: stored ones by MessageID, any by their keys in
+// ReadMessages, or those of one sender by Chat, Sender and KeyIDs. Older clients send MessageID as
+// IDs and KeyIDs as MessageIDs.
 type readRequest struct {
 	MessageID    []ref.Message      `json:"messageId"`
 	IDs          []ref.Message      `json:"ids"`
@@ -41,7 +40,7 @@ func (r *readRequest) check() error {
 	return nil
 }
 
-// keys are the messages of a request.
+// keys returns the messages of a request.
 func (a *API) readKeys(c *rest.Call, r *readRequest) (keys []event.MessageKey, err error) {
 	for i, named := range r.MessageID {
 		m, err := ref.Find(a.Messages, c.Instance.ID, named)

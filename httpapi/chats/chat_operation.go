@@ -10,7 +10,7 @@ import (
 	"postern/instance"
 )
 
-// account is the connected session that a request is about.
+// account returns the connected session of the instance that a request is about.
 func (a *API) account(c *rest.Call) (instance.Account, error) {
 	return a.Supervisor.Account(c.Request.Context(), c.Instance.ID)
 }
@@ -28,8 +28,8 @@ func tell[T any](a *API, c *rest.Call, ask func(instance.Account, context.Contex
 	return c.Response.JSON(http.StatusOK, out)
 }
 
-// chatOperation is the handler of a route that takes a body of type B and
-// answers with a T. check is done before the connection is looked for.
+// chatOperation returns the handler of a route that takes a body of type B and answers with a T. It
+// calls check before it looks up the connection.
 func chatOperation[B, T any](a *API, check func(*B) error, do func(*rest.Call, instance.Account, *B) (T, error)) rest.Handler {
 	return onAccount(a, check, func(c *rest.Call, account instance.Account, in *B) error {
 		out, err := do(c, account, in)
@@ -40,7 +40,7 @@ func chatOperation[B, T any](a *API, check func(*B) error, do func(*rest.Call, i
 	})
 }
 
-// quietOperation is chatOperation without a result: it answers 204.
+// quietOperation is chatOperation for operations without a result: it answers 204.
 func quietOperation[B any](a *API, check func(*B) error, do func(*rest.Call, instance.Account, *B) error) rest.Handler {
 	return onAccount(a, check, func(c *rest.Call, account instance.Account, in *B) error {
 		if err := do(c, account, in); err != nil {
@@ -50,7 +50,7 @@ func quietOperation[B any](a *API, check func(*B) error, do func(*rest.Call, ins
 	})
 }
 
-// onAccount is what both have in common; do answers.
+// onAccount is the common part of both; do answers.
 func onAccount[B any](a *API, check func(*B) error, do func(*rest.Call, instance.Account, *B) error) rest.Handler {
 	return func(c *rest.Call) error {
 		var in B

@@ -13,7 +13,7 @@ type numbersRequest struct {
 	Numbers []string `json:"numbers" strict:"required"`
 }
 
-// check reads the numbers to digits.
+// check normalizes the numbers to digits.
 func (r *numbersRequest) check() error {
 	if n := len(r.Numbers); n < 1 || n > maxNumbers {
 		return rest.InvalidField(fmt.Sprintf("numbers must have 1 to %d entries", maxNumbers))
@@ -48,7 +48,7 @@ type blockRequest struct {
 
 func (r *blockRequest) check() error { return readPerson("number", &r.Number) }
 
-// blockedPeople is whom an account blocks.
+// blockedPeople lists the people whom an account blocks.
 type blockedPeople struct {
 	Blocked []event.Person `json:"blocked"`
 }

@@ -14,7 +14,7 @@ type presenceRequest struct {
 	Chat     string `json:"chat"`
 }
 
-// The presences that are none of a chat.
+// The presences that are not those of a chat.
 const (
 	presenceAvailable   = "available"
 	presenceUnavailable = "unavailable"

@@ -13,7 +13,7 @@ const (
 	maxRead    = 100 // messages that one request marks as read
 )
 
-// lastMessage is the newest message of a chat as existing clients give it.
+// lastMessage is the newest message of a chat, as existing clients send it.
 type lastMessage struct {
 	Key              *event.MessageKey `json:"key"`
 	MessageTimestamp int64             `json:"messageTimestamp"` // Unix seconds
@@ -35,7 +35,7 @@ func (r *archiveRequest) check() error {
 	return readChat("chat", &r.Chat)
 }
 
-// chatState is what a chat is after a change.
+// chatState is the state of a chat after a change.
 type chatState struct {
 	Chat   string      `json:"chat"`
 	Pinned *bool       `json:"pinned,omitempty"`
@@ -84,7 +84,7 @@ func (r *MuteRequest) check() error {
 	return readChat("chat", &r.Chat)
 }
 
-// end is the zero time for ever.
+// end returns the zero time for a mute without an end.
 func (r *MuteRequest) end() (time.Time, error) {
 	if r.Until == "" {
 		return time.Time{}, nil

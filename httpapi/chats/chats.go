@@ -1,9 +1,9 @@
-// Package chats has the routes of chats and what is in them: stored messages, contacts,
-// groups, newsletters and labels.
+// Package chats has the routes of chats and their contents: stored messages, contacts, groups,
+// newsletters and labels.
 //
-// [API.Routes] are the rows: method, path, credential, rights, handler, and the words for
-// the documents. No resource imports another: a call that one needs of another is a
-// function or an interface in [Config].
+// [API.Routes] returns the rows: method, path, credential, rights, handler, and the texts for the
+// documents. No resource imports another: if one needs a call of another, it declares a function or
+// an interface in [Config].
 package chats
 
 import (
@@ -12,8 +12,7 @@ import (
 	"postern/messages"
 )
 
-// Config is what the handlers need. All fields are required but those that say
-// otherwise.
+// Config configures the handlers. All fields are required unless they say otherwise.
 type Config struct {
 	Registry   *instance.Registry
 	Messages   *messages.Archive
@@ -27,5 +26,5 @@ type API struct {
 	Config
 }
 
-// New returns the handlers, which need c.
+// New returns the handlers, configured by c.
 func New(c Config) *API { return &API{Config: c} }

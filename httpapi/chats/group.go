@@ -12,13 +12,12 @@ import (
 	"postern/instance"
 )
 
-// groupTarget is the part of a body that names a group. It may stand in the
-// query instead, where the routes without a body have it.
+// groupTarget is the part of a body that names a group. Routes without a body have it in the query.
 type groupTarget struct {
 	GroupJID string `json:"groupJid"`
 }
 
-// group is the group that a request is about. The query may have the others too.
+// group returns the group that a request is about. The query may have other parameters too.
 func groupOf(c *rest.Call, body groupTarget, others ...string) (string, error) {
 	q, err := c.Query(append(others, "groupJid"))
 	if err != nil {
@@ -46,8 +45,7 @@ type createGroupRequest struct {
 	Participants []string `json:"participants" strict:"required"`
 }
 
-// createGroup takes an Idempotency-Key: a repeated creation would make a
-// second group.
+// createGroup takes an Idempotency-Key, because a repeated creation would make a second group.
 func (a *API) createGroup(c *rest.Call) error {
 	var in createGroupRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
@@ -96,7 +94,7 @@ func (a *API) listGroups(c *rest.Call) error {
 	return tell(a, c, instance.Account.JoinedGroups)
 }
 
-// details is the query parameter that asks for an answer with a body.
+// details is the query parameter that requests an answer with a body.
 const details = "details"
 
 func (a *API) leaveGroup(c *rest.Call) error {
@@ -124,8 +122,7 @@ type membersRequest struct {
 	Participants []string                `json:"participants" strict:"required"`
 }
 
-// membersAnswer is given when a change failed for somebody, or when it was asked
-// for.
+// membersAnswer is sent if a change failed for some people, or on request.
 type membersAnswer struct {
 	GroupJID     string                  `json:"groupJid"`
 	Action       event.ParticipantAction `json:"action"`
@@ -186,7 +183,7 @@ func (a *API) showInvite(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, inviteAnswer{event.InviteLinkPrefix + code, code, group})
 }
 
-// newInvite is given when it was asked for.
+// newInvite is sent on request.
 type newInvite struct {
 	Invitation string `json:"invitation"` // a URL
 }
@@ -244,8 +241,7 @@ type JoinRequest struct {
 	InviteCode string `json:"inviteCode" strict:"required"`
 }
 
-// joinedGroup says whether the account is in the group, or waits for an
-// admin's approval.
+// joinedGroup says whether the account is in the group, or waits for an admin's approval.
 type joinedGroup struct {
 	GroupJID string `json:"groupJid"`
 	Joined   bool   `json:"joined"`

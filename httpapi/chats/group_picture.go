@@ -14,8 +14,8 @@ import (
 	"postern/media"
 )
 
-// pictureRequest has the URL of the image, or "" to remove the picture; or the
-// id of an image that was uploaded before.
+// pictureRequest has the URL of the image, or "" to remove the picture; or the id of an earlier
+// upload.
 type pictureRequest struct {
 	groupTarget
 
@@ -42,7 +42,7 @@ func (a *API) changePicture(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	// Asked for before the image is fetched: an account that is away needs none.
+	// The account is checked before the image is fetched, in case it is not connected.
 	account, err := a.account(c)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (a *API) changePicture(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	// Asked for first: an answer that fails must not hide a change.
+	// Read first: an answer that fails must not hide a change.
 	shown, err := account.Group(c.Request.Context(), group)
 	if err != nil {
 		return err
@@ -63,8 +63,8 @@ func (a *API) changePicture(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, PicturedGroup{shown, id})
 }
 
-// readPicture reads either body. Of a form, the file's path is set; of JSON,
-// one of the two fields.
+// readPicture reads either form of body. For a form it sets the file's path; for JSON one of the two
+// fields.
 func (a *API) readPicture(c *rest.Call) (in pictureRequest, f rest.Form, err error) {
 	if !rest.IsForm(c.Request.Header) {
 		if err := c.Decode(&in, rest.MaxBody); err != nil {
@@ -92,7 +92,7 @@ func (r *pictureRequest) check() error {
 	return nil
 }
 
-// avatar is the JPEG for a picture, nothing for the end of one.
+// avatar returns the JPEG for a picture, or nothing to remove it.
 func (a *API) avatar(c *rest.Call, account instance.Account, in pictureRequest, f rest.Form) ([]byte, error) {
 	if in.Image != nil && *in.Image == "" {
 		return nil, nil
@@ -105,7 +105,7 @@ func (a *API) avatar(c *rest.Call, account instance.Account, in pictureRequest, 
 	return a.Media.Avatar(c.Request.Context(), c.Instance.ID, file)
 }
 
-// imageFile is the image of a request, and how it is removed.
+// imageFile returns the image of a request, and a function that removes it.
 func (a *API) imageFile(c *rest.Call, account instance.Account, in pictureRequest, f rest.Form) (event.MediaFile, func(), error) {
 	m := event.Media{Kind: event.MediaImage}
 	switch {
@@ -122,8 +122,7 @@ func (a *API) imageFile(c *rest.Call, account instance.Account, in pictureReques
 	return ref.OpenFile(c, a.Media, m, f)
 }
 
-// fetchBack brings a file that was uploaded before back from WhatsApp: it is
-// kept nowhere else.
+// fetchBack downloads an earlier upload from WhatsApp, because no copy is kept here.
 func (a *API) fetchBack(c *rest.Call, account instance.Account, m event.Media) (event.MediaFile, error) {
 	source, err := a.Media.Open(c.Request.Context(), c.Instance.ID, &m)
 	if err != nil {

@@ -20,7 +20,7 @@ func (a *API) listJoinRequests(c *rest.Call) error {
 	})
 }
 
-// decision is what an admin says to people who asked to join.
+// decision is an admin's decision about people who asked to join.
 type decision string
 
 const (

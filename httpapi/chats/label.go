@@ -73,7 +73,7 @@ func (a *API) editLabel(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, changed)
 }
 
-// deletedLabel is the label as it was.
+// deletedLabel is the label before its deletion.
 type deletedLabel struct {
 	event.Label
 

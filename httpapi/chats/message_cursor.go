@@ -12,11 +12,11 @@ import (
 	"postern/messages"
 )
 
-// MessageCursor is the field cursor of a list of messages: a cursor of pageInfo as
-// it was answered, or a [MessagePlace]. Older clients send both.
+// MessageCursor is the field cursor of a list of messages: a cursor from pageInfo, or a
+// [MessagePlace]. Older clients send both.
 type MessageCursor struct{ raw json.RawMessage }
 
-// MessagePlace names the page beside a message.
+// MessagePlace names a page by the message beside it.
 type MessagePlace struct {
 	Type string     `json:"type" strict:"required"` // next: older ones; previous: newer ones
 	ID   ref.Quoted `json:"id" strict:"required"`   // 0: the beginning; or a cursor of pageInfo
@@ -31,10 +31,10 @@ func (m *MessageCursor) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// given reports whether there is a cursor: an empty text is none.
+// given reports whether there is a cursor. An empty text is none.
 func (m MessageCursor) given() bool { return len(m.raw) > 0 && string(m.raw) != `""` }
 
-// placeAt reads a cursor that was given into q.
+// placeAt reads a given cursor into q.
 func (a *API) placeAt(c *rest.Call, m MessageCursor, q *messages.Query) error {
 	if m.raw[0] == '{' {
 		return a.placeBeside(c, m.raw, q)
@@ -72,7 +72,7 @@ func (a *API) placeBeside(c *rest.Call, raw []byte, q *messages.Query) error {
 	return nil
 }
 
-// besideOf is the id of the message that a place names, 0 for the beginning.
+// besideOf returns the id of the message that a place names, 0 for the beginning.
 func (a *API) besideOf(instanceID int64, ref ref.Quoted) (int64, error) {
 	if n := ref.Number(); n != 0 || !ref.Given() {
 		return n, nil
@@ -86,11 +86,11 @@ func (a *API) besideOf(instanceID int64, ref ref.Quoted) (int64, error) {
 	return m.ID, err
 }
 
-// back begins the bytes of a cursor that leads to newer messages, so that it says
-// so wherever it is passed back.
+// back is the first byte of a cursor to newer messages, which marks its direction wherever it is
+// used.
 const back = 'p'
 
-// cursorBefore is [rest.CursorAt] of the page of newer messages.
+// cursorBefore returns the [rest.CursorAt] of the page of newer messages.
 func cursorBefore(id int64) *string {
 	text := rest.CursorAt(id)
 	if text == nil {

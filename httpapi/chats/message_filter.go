@@ -30,7 +30,7 @@ type messageFilter struct {
 	IsGroup        *Flag              `json:"isGroup"`
 }
 
-// Flag is a boolean that may come as a text.
+// Flag is a boolean that may be sent as a string.
 type Flag bool
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -46,7 +46,7 @@ func (f *Flag) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// UpdateStatuses are what the newest update of a message can say.
+// UpdateStatuses returns the possible statuses of a message's newest update.
 func UpdateStatuses() []event.UpdateStatus {
 	return []event.UpdateStatus{
 		event.StatusDelivered, event.StatusSent, event.StatusRead, event.StatusPlayed,
@@ -54,8 +54,8 @@ func UpdateStatuses() []event.UpdateStatus {
 	}
 }
 
-// familyStatuses are the words of older gateways for what became of a message,
-// which are read in any case, and two that have no other name here.
+// familyStatuses are the names that older gateways use for the status of a message, in any case, and
+// two statuses without another name here.
 func familyStatuses() map[string]event.UpdateStatus {
 	return map[string]event.UpdateStatus{
 		"ERROR": event.StatusServerError, "FAILED": event.StatusServerError,
@@ -68,7 +68,7 @@ func familyStatuses() map[string]event.UpdateStatus {
 // a message is not stored, so it selects nothing.
 const statusPending event.UpdateStatus = "pending"
 
-// status reads the wanted status, whatever its name.
+// status reads the requested status, by any of its names.
 func (f messageFilter) status() (event.UpdateStatus, error) {
 	one, err := readStatus(f.MessageStatus)
 	if err != nil {
@@ -92,8 +92,8 @@ func readStatus(word event.UpdateStatus) (event.UpdateStatus, error) {
 	return "", rest.InvalidQuery(fmt.Sprintf("status %.100q is not one of %s, nor one of the names of other gateways: %s", word, rest.Joined(UpdateStatuses()), rest.Joined(others)))
 }
 
-// query checks the filter. The types of messages are WhatsApp's, which adds to
-// them: one that is not known here selects nothing.
+// query checks the filter. WhatsApp defines the types of messages and adds to them, so an unknown
+// type selects nothing.
 func (f messageFilter) query() (q messages.Query, err error) {
 	q = messages.Query{FromMe: (*bool)(f.KeyFromMe), IsGroup: (*bool)(f.IsGroup), KeyID: f.KeyID, Type: f.MessageType, PushName: f.PushName}
 	if q.Status, err = f.status(); err != nil {
@@ -126,7 +126,7 @@ func (f messageFilter) query() (q messages.Query, err error) {
 	return q, nil
 }
 
-// oneOf is the value of a field that has two names.
+// oneOf returns the value of a field that has two names.
 func oneOf[T ~string](name string, value T, other string, same T) (T, error) {
 	if value != "" && same != "" && value != same {
 		return "", rest.InvalidQuery(name + " and " + other + " mean the same but have different values")

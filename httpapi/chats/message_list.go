@@ -21,8 +21,7 @@ type listMessagesRequest struct {
 	Cursor         MessageCursor `json:"cursor"`
 }
 
-// findMessagesRequest is the body of the older path. Offset is the length of a
-// page there.
+// findMessagesRequest is the body of the older path. There, Offset is the length of a page.
 type findMessagesRequest struct {
 	Where  foundFilter   `json:"where"`
 	Offset *int64        `json:"offset"`
@@ -30,13 +29,13 @@ type findMessagesRequest struct {
 	Cursor MessageCursor `json:"cursor"` // instead of page
 }
 
-// foundFilter has one name more than messageFilter.
+// foundFilter adds a second name of one field to messageFilter.
 type foundFilter struct {
 	messageFilter
 	AlsoKeyID string `json:"keyid"`
 }
 
-// MessageList is a page of stored messages, the newest first.
+// MessageList is a page of stored messages, newest first.
 type MessageList struct {
 	Messages messageRecords `json:"messages"`
 }
@@ -46,7 +45,7 @@ type messageRecords struct {
 	PageInfo pageInfo          `json:"pageInfo"`
 }
 
-// FoundList is a numbered page of stored messages, the newest first.
+// FoundList is a numbered page of stored messages, newest first.
 type FoundList struct {
 	Messages foundRecords `json:"messages"`
 }
@@ -65,8 +64,8 @@ type foundMessage struct {
 	AlsoUpdates []messages.StoredUpdate `json:"MessageUpdate"`
 }
 
-// pageInfo says where the page lies. A page may have fewer records than its
-// limit and still have a next one.
+// pageInfo is the position of the page. A page may have fewer records than its limit and still have
+// a next one.
 type pageInfo struct {
 	Limit          int     `json:"limit"`
 	HasNext        bool    `json:"hasNext"`
@@ -111,8 +110,8 @@ func (a *API) placeOf(c *rest.Call, in *listMessagesRequest, q *messages.Query) 
 	return err
 }
 
-// findMessages is listMessages with numbered pages. Each page costs what all
-// before it cost, so that they end somewhere.
+// findMessages is listMessages with numbered pages. A page costs as much as all pages before it, so
+// their number is limited.
 func (a *API) findMessages(c *rest.Call) error {
 	var in findMessagesRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {

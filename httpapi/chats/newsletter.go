@@ -103,7 +103,7 @@ func (a *API) mute(c *rest.Call, muted bool) error {
 	return c.Response.JSON(http.StatusOK, MuteAnswer{jid, muted})
 }
 
-// channelOf is the newsletter that a body names, and who is asked about it.
+// channelOf returns the newsletter that a body names, and the session to ask about it.
 func (a *API) channelOf(c *rest.Call) (string, instance.Account, error) {
 	var in channelRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {

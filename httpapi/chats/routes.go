@@ -2,7 +2,7 @@ package chats
 
 import "postern/httpapi/rest"
 
-// Routes are the paths of the package, with their handlers.
+// Routes returns the paths of the package, with their handlers.
 func (a *API) Routes() []rest.Route {
 	return rest.Describe([]rest.Route{
 		{Method: "POST", Path: "/instance/{i}/chat/is-account", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: chatOperation(a, (*numbersRequest).check, lookUpNumbers)},

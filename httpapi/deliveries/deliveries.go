@@ -1,8 +1,8 @@
 // Package deliveries has the routes of the delivery log, of replays and of the outbox.
 //
-// [API.Routes] are the rows: method, path, credential, rights, handler, and the words for
-// the documents. No resource imports another: a call that one needs of another is a
-// function or an interface in [Config].
+// [API.Routes] returns the rows: method, path, credential, rights, handler, and the texts for the
+// documents. No resource imports another: if one needs a call of another, it declares a function or an
+// interface in [Config].
 package deliveries
 
 import (
@@ -14,8 +14,7 @@ import (
 	"postern/store"
 )
 
-// Config is what the handlers need. All fields are required but those that say
-// otherwise.
+// Config configures the handlers. All fields are required unless they say otherwise.
 type Config struct {
 	Deliveries *delivery.Ledger
 	Relay      *dispatch.Relay
@@ -31,5 +30,5 @@ type API struct {
 	Config
 }
 
-// New returns the handlers, which need c.
+// New returns the handlers, configured by c.
 func New(c Config) *API { return &API{Config: c} }

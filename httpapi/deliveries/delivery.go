@@ -82,7 +82,7 @@ func newDeliveryAttempt(a delivery.Attempt) DeliveryAttempt {
 	}
 }
 
-// deliveryID is the delivery or replay that the path names.
+// deliveryID returns the delivery or replay that the path names.
 func deliveryID(c *rest.Call) (uint64, error) {
 	id, err := strconv.ParseUint(c.Params.ByName("id"), 10, 64)
 	if err != nil || id == 0 || id > math.MaxInt64 {
@@ -91,14 +91,14 @@ func deliveryID(c *rest.Call) (uint64, error) {
 	return id, nil
 }
 
-// sees reports whether the caller's log has the record: the operator's has
-// all, an instance's its own but for what went to the operator's webhook.
+// sees reports whether the caller may see the record: the operator sees all, an instance its own except
+// deliveries to the operator's webhook.
 func seesDelivery(c *rest.Call, r delivery.Record) bool {
 	return c.Instance.ID == 0 || r.Instance == c.Instance.ID && r.Lane.Target != event.TargetGlobal
 }
 
-// mayResend refuses a retry of a delivery that the caller may not see, or of a code
-// when the caller may not pair.
+// mayResend refuses a retry of a delivery that the caller may not see, or of a code if the caller may
+// not pair.
 func mayResend(c *rest.Call, r delivery.Record) error {
 	switch {
 	case !seesDelivery(c, r):

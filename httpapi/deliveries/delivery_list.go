@@ -20,8 +20,7 @@ const (
 	maxDurationMs    = 86_400_000
 )
 
-// listDeliveries lists the deliveries of the instance, or all for the operator,
-// the newest first.
+// listDeliveries lists the deliveries of the instance, or all for the operator, newest first.
 func (a *API) listDeliveries(c *rest.Call) error {
 	q, err := c.Query([]string{
 		"event", "target", "endpointId", "from", "to", "minDurationMs", "query", "limit", "nextCursor", "previousCursor",
@@ -52,8 +51,7 @@ func (a *API) listDeliveries(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, out)
 }
 
-// deliveryFilter reads the filters of a list. The first that breaks its rule is
-// refused by its name.
+// deliveryFilter reads the filters of a list. The error names the first that breaks its rule.
 func deliveryFilter(q url.Values) (f delivery.Filter, err error) {
 	if f.States, err = deliveryStates(rest.QueryList(q, "state"), delivery.States()); err != nil {
 		return f, rest.InvalidQuery(err.Error())
@@ -85,7 +83,7 @@ func deliveryFilter(q url.Values) (f delivery.Filter, err error) {
 	return f, nil
 }
 
-// rule is the text of a broken rule, for the answer.
+// rule returns the text of a violated rule, for the answer.
 type rule string
 
 func (r rule) Error() string { return string(r) }
@@ -101,7 +99,7 @@ func deliveryStates(names []string, allowed []delivery.State) (all []delivery.St
 	return all, nil
 }
 
-// deliveryEvent checks the name of an event; empty is all of them.
+// deliveryEvent checks the name of an event; empty means all.
 func deliveryEvent(field, name string) (event.Kind, error) {
 	if name == "" {
 		return "", nil
@@ -116,7 +114,7 @@ func deliveryEvent(field, name string) (event.Kind, error) {
 	return event.Kind(name), nil
 }
 
-// deliveryTarget checks a target and the id of an endpoint; nothing is all.
+// deliveryTarget checks a target and the id of an endpoint; empty means all.
 func deliveryTarget(target string, endpoint *string) (event.Target, *string, error) {
 	targets := []event.Target{event.TargetWebhook, event.TargetGlobal, event.TargetEndpoint}
 	if target != "" && !slices.Contains(targets, event.Target(target)) {

@@ -27,8 +27,7 @@ type ReplayRequest struct {
 	Limit      *int64   `json:"limit"`
 }
 
-// query checks the fields. Each rule that is broken is refused by the name of
-// its field.
+// query checks the fields. An error names the field that breaks its rule.
 func (in ReplayRequest) query() (q delivery.ReplayRequest, err error) {
 	if q.From, q.To, err = span(in.From, in.To); err != nil {
 		return q, err
@@ -52,7 +51,7 @@ func (in ReplayRequest) query() (q delivery.ReplayRequest, err error) {
 	if in.State != nil && len(in.State) == 0 {
 		return q, rule("state must name one state or more; leave it out for " + rest.Joined(delivery.DefaultReplayStates()))
 	}
-	// Pending deliveries are sent by themselves.
+	// Pending deliveries are sent anyway.
 	ended := slices.DeleteFunc(delivery.States(), func(s delivery.State) bool { return s == delivery.Pending })
 	if q.States, err = deliveryStates(in.State, ended); err != nil {
 		return q, err

@@ -16,8 +16,8 @@ import (
 	"postern/store"
 )
 
-// OutboxRecord is an event of the outbox and what happened to it, without the
-// body that the receiver gets.
+// OutboxRecord is an event of the outbox with its state and attempts, without the body for the
+// receiver.
 type OutboxRecord struct {
 	ID            uint64      `json:"id"`       // over all users, in commit order
 	Sequence      uint64      `json:"sequence"` // of the user, from 1, without holes
@@ -81,10 +81,10 @@ func (a *API) listOutbox(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, answer)
 }
 
-// maxEventCount bounds how many events of a batch are counted.
+// maxEventCount bounds the number of events of a batch that are counted.
 const maxEventCount = 100_000
 
-// listEvents lists the events of one batch as they happened, oldest first.
+// listEvents lists the events of one batch in order, oldest first.
 func (a *API) listEvents(c *rest.Call) error {
 	q, err := c.Query([]string{"limit", "nextCursor", "previousCursor"})
 	if err != nil {
@@ -109,7 +109,7 @@ func (a *API) listEvents(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	// Its events go after a batch does: when it is still there, they all were.
+	// Its events are removed after the batch: if the batch still exists, all of them did.
 	if _, err := a.Engine.Shown(c.User, c.Opens()).Batch(id); err != nil {
 		return err
 	}

@@ -13,16 +13,15 @@ import (
 	"postern/store"
 )
 
-// outboxList is a list of events. An event never changes its place in it, so a
-// cursor stays good while events come, are delivered and are removed.
+// outboxList is a list of events. An event never changes its position in it, so a cursor stays valid
+// while events are added, delivered and removed.
 type outboxList struct {
 	name        string // ties a cursor to its list
 	newestFirst bool
 	query       outbox.Query
 }
 
-// page reads the records beside p's cursor, and one more to know whether there
-// are others behind them.
+// page reads the records beside p's cursor, and one more to learn whether others follow.
 func (l outboxList) page(tx *store.Tx, p batch.Page) (batch.List[OutboxRecord], error) {
 	list := batch.List[OutboxRecord]{Records: []OutboxRecord{}}
 	back := p.Previous != ""
@@ -58,7 +57,7 @@ func (l outboxList) page(tx *store.Tx, p batch.Page) (batch.List[OutboxRecord], 
 	return list, nil
 }
 
-// cursor makes the opaque form of a position.
+// cursor encodes a position as an opaque text.
 func (l outboxList) cursor(seq uint64) *string {
 	at := binary.BigEndian.AppendUint64(nil, seq)
 	s := base64.RawURLEncoding.EncodeToString(append(l.sum(at), at...))
@@ -69,7 +68,7 @@ func (l outboxList) sum(at []byte) []byte {
 	return binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(append([]byte(l.name+"/"), at...)))
 }
 
-// position is the sequence that a cursor stands for, 0 for none.
+// position returns the sequence of a cursor, 0 for none.
 func (l outboxList) position(cursor string) (uint64, error) {
 	if cursor == "" {
 		return 0, nil

@@ -2,7 +2,7 @@ package deliveries
 
 import "postern/httpapi/rest"
 
-// Routes are the paths of the package, with their handlers.
+// Routes returns the paths of the package, with their handlers.
 func (a *API) Routes() []rest.Route {
 	return rest.Describe([]rest.Route{
 		{Method: "GET", Path: "/instance/{i}/webhook/deliveries", Auth: rest.InstanceBearer, Right: rest.ScopeDeliveries, Handle: a.listDeliveries},

@@ -9,7 +9,7 @@ import (
 	"postern/store"
 )
 
-// TestClockThatIsAheadExpiresNoKey repeats a request under clocks that are wrong: it must not be carried out again.
+// TestClockThatIsAheadExpiresNoKey repeats a request under wrong clocks: it must not be executed again.
 func TestClockThatIsAheadExpiresNoKey(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	path := filepath.Join(t.TempDir(), "k.db")

@@ -9,8 +9,7 @@ import (
 	"postern/store"
 )
 
-// Keys are the keys of a data file, and those that are in use now. It is safe
-// for concurrent use. A file has only one.
+// Keys holds the keys of a data file, and those in use now. It is safe for concurrent use. A file has only one.
 type Keys struct {
 	store *store.Store
 	busy  busyKeys
@@ -19,9 +18,8 @@ type Keys struct {
 // New returns the keys in s.
 func New(s *store.Store) *Keys { return &Keys{store: s} }
 
-// Request is a request with the key id, one of [OfInstance], [OfUser] or [OfOperator]. Its
-// route distinguishes requests with the same key and body, and its requestID is
-// reported to retries of a request whose answer was lost.
+// Request returns a request with the key id, one of [OfInstance], [OfUser] or [OfOperator]. route distinguishes
+// requests with the same key and body. requestID is reported to retries of a request whose answer was lost.
 func (k *Keys) Request(id []byte, route, requestID string) *Request {
 	return &Request{keys: k, id: id, route: route, requestID: requestID, body: sha256.New()}
 }
@@ -33,18 +31,18 @@ const (
 	ownedByOperator = byte('o')
 )
 
-// OfInstance is the caller's key under an instance's token. Ids of instances are
-// not used again, names may be.
+// OfInstance returns the id of the caller's key under an instance's token. Ids of instances are not reused; names
+// may be.
 func OfInstance(id int64, key string) []byte { return store.Key(ownedByInstance, id, key) }
 
-// OfUser is the caller's key under a user's token.
+// OfUser returns the id of the caller's key under a user's token.
 func OfUser(id uuid.UUID, key string) []byte { return store.Key(ownedByUser, id, key) }
 
-// OfOperator is the caller's key under the GlobalApiKey.
+// OfOperator returns the id of the caller's key under the GlobalApiKey.
 func OfOperator(key string) []byte { return store.Key(ownedByOperator, key) }
 
-// busyKeys are the keys whose handlers run now. A record in the file that is
-// in flight, and not here, was left by a handler that did not finish. The zero value is ready.
+// busyKeys are the keys whose handlers are running. A record in the file that is in flight, but not here, was left
+// by a handler that did not finish. The zero value is ready to use.
 type busyKeys struct {
 	mu   sync.Mutex
 	keys map[string]struct{}

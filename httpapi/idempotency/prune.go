@@ -13,8 +13,8 @@ import (
 	"postern/store"
 )
 
-// pruneStep is how many records one commit removes: with the largest answers,
-// those of batches, some tens of MB of pages.
+// pruneStep is the number of records that one commit removes: with the largest answers, those of batches, some
+// tens of MB of pages.
 const pruneStep = 50
 
 // Pruner removes idempotency keys a day after they were used.
@@ -26,7 +26,7 @@ type Pruner struct {
 	work   sync.WaitGroup
 }
 
-// NewPruner returns a pruner for the keys in s; a nil logger is silent.
+// NewPruner returns a pruner for the keys in s; a nil logger discards.
 func NewPruner(s *store.Store, log *slog.Logger) *Pruner {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -36,10 +36,10 @@ func NewPruner(s *store.Store, log *slog.Logger) *Pruner {
 	return p
 }
 
-// Start prunes from now on, in the background.
+// Start begins to prune in the background.
 func (p *Pruner) Start() { p.work.Go(p.run) }
 
-// Stop ends the pruner and waits for the commit that it is in, which is short.
+// Stop ends the pruner and waits for its current commit, which is short.
 func (p *Pruner) Stop(context.Context) error {
 	p.cancel()
 	p.work.Wait()
@@ -55,7 +55,7 @@ func (p *Pruner) run() {
 	}, func(err error) { p.log.Warn("idempotency keys not pruned", "error", err) })
 }
 
-// oldest is when the oldest key was used, zero when there is none.
+// oldest returns when the oldest key was used, zero if there is none.
 func oldest(s *store.Store) (at time.Time, err error) {
 	err = s.View(func(tx *store.Tx) error {
 		entries, err := times(tx, store.Range{Limit: 1})
@@ -67,9 +67,9 @@ func oldest(s *store.Store) (at time.Time, err error) {
 	return at, err
 }
 
-// pruneOld removes the keys older than a day, and gives those that are from
-// the future, because a former release counted by a clock that was set back, the time of now: they are kept for
-// a day from here on, not for the years that the clock was wrong by.
+// pruneOld removes the keys older than a day. A key from the future, which an earlier release stored before a clock
+// was set back, gets the time of now: it is kept for a day from then on, not for the years by which the clock was
+// wrong.
 func pruneOld(ctx context.Context, s *store.Store) error {
 	old := func(now int64) store.Range {
 		return store.Range{Before: timeKey(now-Life.Milliseconds()+1, nil), Limit: pruneStep}
@@ -116,13 +116,13 @@ func times(tx *store.Tx, r store.Range) (entries [][]byte, err error) {
 	return entries, err
 }
 
-// drop removes an entry and its record, a damaged one too.
+// drop removes an entry and its record, even if that is damaged.
 func drop(tx *store.Tx, entry []byte) error {
 	id := timedID(entry)
 	return errors.Join(tx.Delete(bucketTimes, entry), tx.Delete(bucketKeys, id))
 }
 
-// redate moves a record to now. A damaged one is removed.
+// redate sets the time of a record to now. It removes a damaged one.
 func redate(tx *store.Tx, entry []byte) error {
 	id := timedID(entry)
 	r, found, err := load(tx, id)

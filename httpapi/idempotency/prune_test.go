@@ -46,7 +46,7 @@ func (r *rig) count(bucket string) (n int) {
 	return n
 }
 
-// putKeys stores n records of a time, with keys that begin with name.
+// putKeys stores n records with a time, with keys that begin with name.
 func (r *rig) putKeys(name string, n int, at time.Time) {
 	r.t.Helper()
 	err := r.store.Update(context.Background(), func(tx *store.Tx) error {
@@ -100,8 +100,8 @@ func TestOldKeysArePrunedAtStartAndWhenTheNextAreOldInSmallSteps(t *testing.T) {
 	})
 }
 
-// TestAClockThatIsSetBackDoesNotKeepKeysForever: a record from next year counts
-// at first, and its day begins with the first look at it.
+// TestAClockThatIsSetBackDoesNotKeepKeysForever: a record from next year counts at first, and its day begins when the pruner first
+// finds it.
 func TestAClockThatIsSetBackDoesNotKeepKeysForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

@@ -18,7 +18,7 @@ const (
 	Life = 24 * time.Hour
 )
 
-// Buckets declares what this package keeps in the data file.
+// Buckets returns the buckets of this package.
 func Buckets() []store.Bucket {
 	const owner = "httpapi"
 	return []store.Bucket{
@@ -27,8 +27,7 @@ func Buckets() []store.Bucket {
 	}
 }
 
-// record is the stored record of a key. Status 0 is a request in flight,
-// or one that never finished.
+// record is the stored record of a key. Status 0 means a request in flight, or one that never finished.
 type record struct {
 	At          int64  `json:"at"` // Unix milliseconds of steady time, which no clock that is set makes old; its life counts from here
 	Route       string `json:"route"`
@@ -57,8 +56,8 @@ func decode(raw []byte) (r record, err error) {
 	return r, nil
 }
 
-// expired reports whether the record counts no more at a steady time. One from the future, which
-// a former release made before a clock was set back, does count; the pruner gives it a new time.
+// expired reports whether the record has expired at a steady time. A record from the future, which an earlier release
+// made before a clock was set back, has not; the pruner gives it a new time.
 func (r *record) expired(now time.Time) bool {
 	return now.UnixMilli()-r.At >= Life.Milliseconds()
 }
@@ -84,7 +83,7 @@ func load(tx *store.Tx, id []byte) (r record, found bool, err error) {
 	return r, true, nil
 }
 
-// put stores a record in the place of any other under that id.
+// put stores a record and replaces any other with that id.
 func put(tx *store.Tx, id []byte, r record) error {
 	if err := remove(tx, id); err != nil {
 		return err
@@ -106,16 +105,16 @@ func remove(tx *store.Tx, id []byte) error {
 
 func timeKey(at int64, id []byte) []byte { return store.Key(uint64(max(0, at)), id) }
 
-// timedID is the record that an entry of the index of times names.
+// timedID returns the id of the record that an entry of the index of times names.
 func timedID(entry []byte) []byte { return entry[8:] }
 
-// ForgetInstance deletes the keys of an instance, whose answers hold messages.
-// It is for the commit that deletes the instance.
+// ForgetInstance deletes the keys of an instance, whose answers contain messages, in the commit that deletes the
+// instance.
 func ForgetInstance(tx *store.Tx, instance int64) error {
 	// Remaining entries in the index of times expire after a day.
 	_, err := tx.DeletePrefix(bucketKeys, store.Key(ownedByInstance, instance))
 	return err
 }
 
-// Count returns how many keys s keeps. It reads through all.
+// Count returns the number of keys in s. It scans all of them.
 func Count(s *store.Store) (int, error) { return s.Rows(bucketTimes) }

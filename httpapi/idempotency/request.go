@@ -23,8 +23,7 @@ var (
 	ErrOtherBody  = fmt.Errorf("%w with another body", ErrReused)
 )
 
-// Answer is the answer to a request. Status 0: unknown, because its handler did not
-// finish.
+// Answer is the answer to a request. Status 0 means unknown, because its handler did not finish.
 type Answer struct {
 	Status      int
 	ContentType string // empty when there is no body
@@ -41,8 +40,8 @@ type Ending struct {
 	Answer Answer
 }
 
-// Request is one request with a key. It is for one goroutine. A nil Request is one
-// without a key: what a handler calls of it does nothing.
+// Request is one request with a key. It is for one goroutine. A nil Request is a request without a key: its methods
+// do nothing.
 type Request struct {
 	keys *Keys
 
@@ -57,8 +56,7 @@ type Request struct {
 	inCommit bool // the handler stores its answer itself
 }
 
-// Body passes a body on and computes its digest on the way: a large one is never
-// in memory for it.
+// Body returns a reader of a body that computes its digest, so that a large body need not be in memory.
 func (r *Request) Body(body io.Reader) io.Reader {
 	if r == nil {
 		return body
@@ -66,7 +64,7 @@ func (r *Request) Body(body io.Reader) io.Reader {
 	return io.TeeReader(body, r.body)
 }
 
-// Names adds the subject of the request when it is not in the body.
+// Names adds the subject of the request to the digest if it is not in the body.
 func (r *Request) Names(what string) {
 	if r == nil {
 		return
@@ -85,11 +83,10 @@ func (r *Request) ClaimBody() (known *Answer, err error) {
 	return r.Claim(digest)
 }
 
-// Claim takes the key for a body with that digest. It returns the answer that
-// the request has already, or nil when it has none and must be executed;
-// [ErrInUse], [ErrOtherRoute] or [ErrOtherBody] when it may not. It is called when
-// the body was read, and before anything else about it is checked, for a retry
-// gets its answer even if its body would be refused by now.
+// Claim claims the key for a body with that digest. It returns the answer that the request already has, or nil if it
+// has none and must be executed; it returns [ErrInUse], [ErrOtherRoute] or [ErrOtherBody] if the request is refused.
+// It is called once the body was read, before any other check of it, because a retry gets its answer even if its body
+// would now be refused.
 func (r *Request) Claim(digest [sha256.Size]byte) (known *Answer, err error) {
 	if r == nil {
 		return nil, nil
@@ -133,9 +130,8 @@ func (r *Request) Begin(request context.Context) error {
 	return nil
 }
 
-// InCommit returns a function that stores an answer in the commit of its change, so
-// that a crash leaves both or none. The handler then has to answer with
-// just that. It returns nil without a key.
+// InCommit returns a function that stores an answer in the commit of its change, so that a crash leaves both or
+// neither. The handler must then answer with exactly that. Without a key it returns nil.
 func (r *Request) InCommit() func(*store.Tx, Answer) error {
 	if r == nil {
 		return nil
@@ -144,8 +140,7 @@ func (r *Request) InCommit() func(*store.Tx, Answer) error {
 	return r.answer
 }
 
-// Settle stores how the request ended: an answer to keep, or that the key is
-// free again.
+// Settle stores how the request ended: with an answer to keep, or with a key that is free again.
 func (r *Request) Settle(e Ending) error {
 	switch {
 	case !r.claimed && e.Kept:
@@ -169,8 +164,8 @@ func (r *Request) Release() {
 	}
 }
 
-// answer puts an answer into the record that was begun, or a new one. Nothing is
-// stored when that was deleted meanwhile, with its instance.
+// answer stores an answer in the record that was begun, or in a new one. It stores nothing if the record was deleted
+// in the meantime, with its instance.
 func (r *Request) answer(tx *store.Tx, a Answer) error {
 	rec := r.record(tx)
 	if r.begun {
@@ -184,7 +179,7 @@ func (r *Request) answer(tx *store.Tx, a Answer) error {
 	return put(tx, r.id, rec)
 }
 
-// record is the record of a key in flight.
+// record returns the record of a key in flight.
 func (r *Request) record(tx *store.Tx) record {
 	return record{At: tx.Steady().UnixMilli(), Route: r.route, Digest: r.digest[:], RequestID: r.requestID}
 }

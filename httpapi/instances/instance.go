@@ -55,8 +55,7 @@ func (a *API) Mint(name string) (string, error) {
 	return tokens.ForInstance(a.JWTSecret, name, a.TokenTTL, a.Store.Now())
 }
 
-// listInstances answers with an array; a name that no instance has gives an
-// empty one.
+// listInstances answers with an array; an unknown name gives an empty one.
 func (a *API) listInstances(c *rest.Call) error {
 	q, err := c.Query([]string{"instanceName"})
 	if err != nil {
@@ -92,8 +91,8 @@ func (a *API) showInstance(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, ShownInstance{viewOf(rec), hook})
 }
 
-// shownWebhook is the webhook of an instance beside the rest of it. A scoped key that may
-// not look at webhooks sees none: addresses have secrets in them.
+// shownWebhook returns the webhook shown with an instance. A scoped key without the right to see webhooks
+// sees none, because URLs contain secrets.
 func (a *API) shownWebhook(c *rest.Call, id int64) (*webhooks.Webhook, error) {
 	if c.Key != nil && !c.Key.Has(access.Webhook) {
 		return nil, nil
@@ -113,8 +112,7 @@ func (a *API) webhookOf(id int64) (*webhooks.Webhook, error) {
 	return &w, nil
 }
 
-// issueInstanceToken is for the operator, when the old token expired or was
-// lost. The old one is worth nothing from here on.
+// issueInstanceToken is for the operator, if the old token expired or was lost. It invalidates the old token.
 func (a *API) issueInstanceToken(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
@@ -145,8 +143,7 @@ func (a *API) refreshToken(c *rest.Call) error {
 	return err
 }
 
-// rotate issues a new token and so revokes the former one, which must still be
-// old unless old is empty.
+// rotate issues a new token and so revokes the former one, which must equal old unless old is empty.
 func (a *API) rotate(c *rest.Call, id int64, name, old string) error {
 	token, err := a.Mint(name)
 	if err != nil {
@@ -161,8 +158,7 @@ func (a *API) rotate(c *rest.Call, id int64, name, old string) error {
 	return c.Response.JSON(http.StatusOK, RotatedToken{rec.ID, t.CreatedAt, t.UpdatedAt, t.Value, rec.ID})
 }
 
-// revoke closes the WebSockets that were opened with a token that is worth
-// nothing any more.
+// revoke closes the WebSockets that were opened with a revoked token.
 func (a *API) revoke(id int64) {
 	if a.Hub != nil {
 		a.Hub.RevokeInstance(id)
@@ -176,8 +172,8 @@ type DeletedInstance struct {
 	Message      string `json:"message"`
 }
 
-// deleteInstance removes an instance and all that is stored of it. Without
-// force, one with stored messages or with an unfinished batch stays.
+// deleteInstance removes an instance and all its stored data. Without force, it keeps an instance with stored
+// messages or an unfinished batch.
 func (a *API) deleteInstance(c *rest.Call) error {
 	force, err := c.Flag("force")
 	if err != nil {

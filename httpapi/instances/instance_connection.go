@@ -15,8 +15,7 @@ import (
 
 const CodeNoQRCode = "NO_QR_CODE"
 
-// ConnectAnswer is the state of a connect. Code and Base64 are left out when
-// there is nothing to scan.
+// ConnectAnswer is the state of a connect. Code and Base64 are omitted if there is nothing to scan.
 type ConnectAnswer struct {
 	Count             int        `json:"count"`
 	Code              *string    `json:"code,omitempty"`
@@ -71,10 +70,10 @@ type phoneRequest struct {
 	PhoneNumber string `json:"phoneNumber" strict:"required"`
 }
 
-// upper is the form of a state in the answers about the connection.
+// upper returns a state as the answers about the connection write it.
 func upper(s event.State) string { return strings.ToUpper(string(s)) }
 
-// SocketState reduces a state to the three words of the status answer.
+// SocketState reduces a state to the three values of the status answer.
 func SocketState(s event.State) string {
 	switch s {
 	case event.Online:
@@ -118,8 +117,8 @@ func (a *API) connect(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, answer)
 }
 
-// showCode is connect for people who only want to look: the code to scan as a
-// picture. The codes change; a picture is good until the next.
+// showCode is connect for people in a browser: it answers with the code to scan as a picture. The codes
+// change; a picture is valid until the next one.
 func (a *API) showCode(c *rest.Call) error {
 	got, err := a.Supervisor.Connect(c.Request.Context(), c.Instance.ID, c.RequestID)
 	if err != nil {
@@ -218,8 +217,8 @@ func (a *API) connectionStatus(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, &answer)
 }
 
-// forgetsNetwork reports whether the query says network=forget. Other parameters are not
-// looked at: these routes have always taken any. A portal link cannot ask for it.
+// forgetsNetwork reports whether the query has network=forget. It ignores other parameters, because these
+// routes have always accepted any. A portal link cannot request it.
 func forgetsNetwork(c *rest.Call) (bool, error) {
 	values := c.Request.URL.Query()["network"]
 	switch {
@@ -233,8 +232,8 @@ func forgetsNetwork(c *rest.Call) (bool, error) {
 	return true, nil
 }
 
-// forgetNetwork removes the device of an instance that belongs to another network when
-// the request wants that, and reports whether it did.
+// forgetNetwork removes the device of an instance that belongs to another network if the request asks for
+// it, and reports whether it did.
 func (a *API) forgetNetwork(c *rest.Call, wanted bool) (forgot bool, err error) {
 	if !wanted {
 		return false, nil
@@ -266,7 +265,7 @@ func (a *API) logout(c *rest.Call) error {
 	})
 }
 
-// restart drops and reopens the socket, and answers with the state then.
+// restart drops and reopens the socket, and answers with the resulting state.
 func (a *API) restart(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err

@@ -7,8 +7,7 @@ import (
 	"postern/instance/pace"
 )
 
-// putLimits replaces the limits of an instance. What the body does not name sets
-// none.
+// putLimits replaces the limits of an instance. A field that the body does not name sets no limit.
 func (a *API) putLimits(c *rest.Call) error {
 	var in pace.Limits
 	if err := c.Decode(&in, rest.MaxBody); err != nil {

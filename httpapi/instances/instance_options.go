@@ -9,8 +9,8 @@ import (
 	"postern/instance/webhooks"
 )
 
-// globalOptionsRequest is the body that replaces the options of the global
-// webhook. What is absent or null takes its default.
+// globalOptionsRequest is the body that replaces the options of the global webhook. Absent and null fields
+// take their defaults.
 type globalOptionsRequest struct {
 	Durable bool               `json:"durable"`
 	Order   *event.Order       `json:"order"`
@@ -72,7 +72,7 @@ func (in *optionsRequest) change() (webhooks.OptionsChange, error) {
 	return c, nil
 }
 
-// given leaves out what is null.
+// given omits null fields.
 func given(all map[string]*string) map[string]string {
 	values := map[string]string{}
 	for name, value := range all {
@@ -124,8 +124,7 @@ func (a *API) dropOptions(c *rest.Call) error {
 
 const endpointID = "endpointId"
 
-// rotateSecret is about the webhook's own secret, or the endpoint's that the
-// query names.
+// rotateSecret replaces the secret of the webhook, or of the endpoint named in the query.
 func (a *API) rotateSecret(c *rest.Call) error {
 	q, err := c.Query([]string{endpointID})
 	if err != nil {
@@ -172,7 +171,7 @@ func (a *API) dropGlobalOptions(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, o.GlobalOptions)
 }
 
-// rotateGlobalSecret takes an endpointId that is empty: there is but one secret.
+// rotateGlobalSecret accepts an empty endpointId: there is only one secret.
 func (a *API) rotateGlobalSecret(c *rest.Call) error {
 	q, err := c.Query([]string{endpointID})
 	if err != nil {

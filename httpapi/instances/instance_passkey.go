@@ -13,8 +13,8 @@ import (
 
 const CodeInvalidAssertion = "INVALID_ASSERTION"
 
-// ChallengeAnswer is what a pairing waits for: a signature for PublicKey, or
-// somebody who compares Code with the phone's. The other is null.
+// ChallengeAnswer is what a pairing waits for: a signature for PublicKey, or a user's confirmation that Code
+// matches the phone's. The other field is null.
 type ChallengeAnswer struct {
 	InstanceName     string          `json:"instanceName"`
 	ConnectionStatus string          `json:"connectionStatus"`
@@ -26,8 +26,8 @@ type ChallengeAnswer struct {
 	Code             *string         `json:"code"`
 }
 
-// assertionRequest is an authenticator's answer as browsers write it in JSON, or
-// has it as Assertion, as older clients send it, with the id of the challenge.
+// assertionRequest is an authenticator's answer in the JSON of browsers or, from older clients, in Assertion
+// with the id of the challenge.
 type assertionRequest struct {
 	RequestID string      `json:"requestId"` // of the challenge
 	Assertion *credential `json:"assertion"`
@@ -40,8 +40,7 @@ type assertionRequest struct {
 	ClientExtensionResults *strict.Object     `json:"clientExtensionResults"`
 }
 
-// credential is an authenticator's answer. What it says about the authenticator
-// itself is taken and not used.
+// credential is an authenticator's answer. Its data about the authenticator itself is accepted and ignored.
 type credential struct {
 	ID                     string            `json:"id" strict:"required"`
 	RawID                  string            `json:"rawId" strict:"required"`
@@ -51,7 +50,7 @@ type credential struct {
 	ClientExtensionResults *strict.Object    `json:"clientExtensionResults"`
 }
 
-// credential is the answer in either form.
+// credential returns the answer from either form.
 func (in *assertionRequest) credential() (*credential, error) {
 	flat := in.ID != "" || in.RawID != "" || in.Type != "" || in.Response != nil
 	switch {
@@ -84,7 +83,7 @@ const (
 	awaitsConfirmation = "AWAITING_CONFIRMATION"
 )
 
-// passkeyChallenge waits until the pairing asks for a passkey.
+// passkeyChallenge waits until the pairing requests a passkey.
 func (a *API) passkeyChallenge(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
@@ -129,7 +128,7 @@ func (a *API) passkeyAssertion(c *rest.Call) error {
 	return a.passkeyAccepted(c, "the passkey was accepted; the pairing continues")
 }
 
-// confirmPasskey says that the code of the challenge is the phone's.
+// confirmPasskey confirms that the challenge's code matches the phone's.
 func (a *API) confirmPasskey(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
@@ -148,12 +147,11 @@ func (a *API) passkeyAccepted(c *rest.Call, message string) error {
 	return c.Response.JSON(http.StatusAccepted, passkeyAnswer{rec.Name, upper(rec.Status), message})
 }
 
-// MaxAssertionPart bounds each part of an assertion, in characters. WebAuthn
-// allows credential ids of 1023 bytes and gives no other bound; what
-// authenticators make is below 1 KiB.
+// MaxAssertionPart bounds each part of an assertion, in characters. WebAuthn allows credential ids of 1023
+// bytes and sets no other bound; parts made by authenticators are below 1 KiB.
 const MaxAssertionPart = 16 << 10
 
-// assertion decodes the parts; every fault is named at once.
+// assertion decodes the parts; the error names all faults.
 func (in *credential) assertion() (event.PasskeyAssertion, error) {
 	out := event.PasskeyAssertion{ID: in.ID}
 	var faults []string

@@ -12,14 +12,14 @@ import (
 	"postern/httpapi/rest"
 )
 
-// passkeySource is the script as people read it; what is handed out is one
-// line. None of its lines may need the break after it.
+// passkeySource is the script in readable form; it is served as one line. None of its lines may depend on
+// the line break after it.
 //
 //go:embed instance_passkey_script.js
 var passkeySource string
 
-// scriptOptions is what the script asks an authenticator. The challenge's
-// extensions are left out: the answer has no place for what they say.
+// scriptOptions is the script's request to an authenticator. It leaves out the challenge's extensions,
+// because the answer has no field for their results.
 type scriptOptions struct {
 	Challenge        string             `json:"challenge"`
 	Timeout          int                `json:"timeout,omitempty"` // milliseconds
@@ -37,8 +37,8 @@ type scriptCredential struct {
 // maxScriptTimeout is in milliseconds. No pairing lasts longer.
 const maxScriptTimeout = 3_600_000
 
-// passkeyScript answers with the line that asks a browser for the signature, on
-// the one site where browsers give it.
+// passkeyScript answers with the line that requests the signature from a browser, on the only site where
+// browsers give it.
 func (a *API) passkeyScript(c *rest.Call) error {
 	asked, err := a.Supervisor.PasskeyAsked(c.Instance.ID)
 	if err != nil {
@@ -56,8 +56,8 @@ func (a *API) passkeyScript(c *rest.Call) error {
 	return err
 }
 
-// PasskeyLine is the script for a challenge, in one line of printable ASCII. It
-// does the same whatever the challenge says: all of that is inside one string.
+// PasskeyLine returns the script for a challenge, in one line of printable ASCII. The contents of the
+// challenge cannot change what it does, because all of them are inside one string.
 func PasskeyLine(challenge json.RawMessage) (string, error) {
 	var options scriptOptions
 	if err := json.Unmarshal(challenge, &options); err != nil {
@@ -81,8 +81,7 @@ func PasskeyLine(challenge json.RawMessage) (string, error) {
 	return strings.Replace(line.String(), "OPTIONS", inQuotes(string(raw)), 1), nil
 }
 
-// inQuotes is text as it stands between single quotes in JavaScript, in
-// printable ASCII.
+// inQuotes returns text as it is written between single quotes in JavaScript, in printable ASCII.
 func inQuotes(text string) string {
 	var out strings.Builder
 	for _, r := range text {

@@ -25,13 +25,13 @@ type ProxyView struct {
 	UpdatedAt event.Time  `json:"updatedAt"`
 }
 
-// DeletedProxy says whether there was something to delete.
+// DeletedProxy says whether there was a proxy to delete.
 type DeletedProxy struct {
 	InstanceName string `json:"instanceName"`
 	Deleted      bool   `json:"deleted"`
 }
 
-// ProxyTrial is how a dial through the proxy went.
+// ProxyTrial is the result of a dial through the proxy.
 type ProxyTrial struct {
 	OK        bool        `json:"ok"`
 	LatencyMs int64       `json:"latencyMs"`
@@ -63,7 +63,7 @@ func (a *API) showProxy(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, viewProxy(p))
 }
 
-// deleteProxy may be repeated: afterwards there is none, whatever was before.
+// deleteProxy may be repeated: afterwards the instance has no proxy in any case.
 func (a *API) deleteProxy(c *rest.Call) error {
 	had, err := a.Supervisor.DropProxy(c.Request.Context(), c.Instance.ID, c.RequestID)
 	if err != nil {
@@ -72,8 +72,7 @@ func (a *API) deleteProxy(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, DeletedProxy{InstanceName: c.Instance.Name, Deleted: had})
 }
 
-// tryProxy dials through the proxy and changes nothing. That it does not work is
-// no refusal of the request.
+// tryProxy dials through the proxy and changes nothing. A failed dial is not a refusal of the request.
 func (a *API) tryProxy(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
@@ -93,23 +92,23 @@ func viewTrial(trial instance.ProxyTrial) ProxyTrial {
 	return v
 }
 
-// proxyTrials is how the dials through the proxies of all instances went.
+// proxyTrials holds the results of the dials through the proxies of all instances.
 type proxyTrials struct {
 	Proxies []sharedTrial `json:"proxies"`
 	Untried int           `json:"untried"` // proxies, beyond maxTrials
 }
 
-// sharedTrial is how a dial went through a proxy that some instances have.
+// sharedTrial is the result of a dial through a proxy that some instances share.
 type sharedTrial struct {
 	URL       string     `json:"url"` // without user and password
 	Instances []string   `json:"instances"`
 	Trial     ProxyTrial `json:"trial"`
 }
 
-// maxTrials is how many proxies one call dials.
+// maxTrials is the maximum number of proxies that one call dials.
 const maxTrials = 100
 
-// tryProxies dials through the proxy of every instance that has one, through each once.
+// tryProxies dials once through each proxy that instances use.
 func (a *API) tryProxies(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err

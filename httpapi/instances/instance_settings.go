@@ -7,8 +7,7 @@ import (
 	"postern/instance"
 )
 
-// putSettings sets what an instance does by itself. What the body does not name
-// is off.
+// putSettings sets the automatic actions of an instance. Fields that the body does not name are off.
 func (a *API) putSettings(c *rest.Call) error {
 	var in instance.Settings
 	if err := c.Decode(&in, rest.MaxBody); err != nil {

@@ -6,13 +6,13 @@ import (
 	"postern/httpapi/rest"
 )
 
-// ResetAnswer confirms that the phone was asked to reset the app state.
+// ResetAnswer confirms that the phone was requested to reset the app state.
 type ResetAnswer struct {
 	InstanceName string `json:"instanceName"`
 	Message      string `json:"message"`
 }
 
-// resetAppState asks the phone to give up what the account's devices have in common.
+// resetAppState requests the phone to reset the state that the account's devices share.
 func (a *API) resetAppState(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err

@@ -20,31 +20,30 @@ import (
 
 // Transfers move accounts between programs. All fields are required.
 type Transfers struct {
-	// Export marks an instance as moved, by which request, disconnects it, and returns
-	// its account, encrypted for the recipients. When it fails the mark is gone again,
-	// unless the instance had moved before. Errors are ErrTransferring and those of
-	// instance.Supervisor.MoveAway.
+	// Export marks an instance as moved, with the id of the request, disconnects it, and returns its
+	// account, encrypted for the recipients. If it fails it removes the mark, unless the instance had
+	// moved before. Errors are ErrTransferring and those of instance.Supervisor.MoveAway.
 	Export func(ctx context.Context, id int64, by string, messages bool, to []age.Recipient) (Outgoing, error)
-	// Undo takes the mark away, with by only that of this request, and connects the
-	// instance. Errors are ErrTransferring while an export does not end,
-	// instance.ErrNotMoved and instance.ErrAccountExists.
+	// Undo removes the mark, with a non-empty by only that of this request, and connects the instance.
+	// Errors are ErrTransferring while an export is still running, instance.ErrNotMoved and
+	// instance.ErrAccountExists.
 	Undo func(ctx context.Context, id int64, by string) error
-	// Import makes an instance of an exported account and connects it; name is empty or
-	// another one than it had. before is called with the name ahead of the commit.
-	// Errors are ErrArchive, ErrArchiveSize, ErrTransferring, instance.ErrAccountExists
-	// and those of instance.Registry.Receive; nothing has changed then.
+	// Import creates an instance from an exported account and connects it; name is empty or a new name.
+	// before is called with the name before the commit. Errors are ErrArchive, ErrArchiveSize,
+	// ErrTransferring, instance.ErrAccountExists and those of instance.Registry.Receive; nothing has
+	// changed then.
 	Import func(ctx context.Context, file io.Reader, name string, before func(name string)) (Imported, error)
 }
 
-// Outgoing is an account on its way to another program.
+// Outgoing is an account that is being exported.
 type Outgoing struct {
 	Content io.Reader
 	Size    int64 // bytes
-	// End is called once. Unless the whole was sent it takes the export back.
+	// End is called once. Unless the whole account was sent it reverts the export.
 	End func(whole bool) error
 }
 
-// Imported is an instance that was made of an exported account.
+// Imported is an instance created from an exported account.
 type Imported struct {
 	Record             instance.Record
 	Fresh              bool // it has another token than it had
@@ -58,14 +57,14 @@ var (
 	ErrArchiveSize  = errors.New("attachment is too large")
 )
 
-// exportRequest says what goes along, and who may read it.
+// exportRequest selects the data to export and its recipients.
 type exportRequest struct {
 	Messages   bool     `json:"messages"`
 	Recipients []string `json:"recipients"`
 }
 
-// exportInstance answers with the account of an instance, which never connects here
-// again. When it could not be sent as a whole, the instance has not moved.
+// exportInstance answers with the account of an instance, which then never connects here again. If the
+// account was not sent completely, the instance has not moved.
 func (a *API) exportInstance(c *rest.Call) error {
 	var in exportRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
@@ -91,8 +90,8 @@ func (a *API) exportInstance(c *rest.Call) error {
 	h.Set("Content-Disposition", `attachment; filename="`+rec.Name+`.account"`)
 	sent, err := io.Copy(c.Response, untilDone{ctx, out.Content})
 	if sent == out.Size {
-		// The client may have the whole file and be gone because of that. If it does not,
-		// the client undoes the export: better no program has the account than two.
+		// The client may have received the whole file and disconnected for that reason. If it has not, it
+		// undoes the export: it is better that no program has the account than that two have it.
 		err = nil
 	}
 	if ended := out.End(err == nil); ended != nil {
@@ -101,7 +100,7 @@ func (a *API) exportInstance(c *rest.Call) error {
 	return c.CutOff(err, "an export was interrupted and undone", "instance", rec.Name)
 }
 
-// untilDone reads until a context ends.
+// untilDone is a reader that fails once a context ends.
 type untilDone struct {
 	ctx context.Context
 	r   io.Reader
@@ -115,7 +114,7 @@ func (u untilDone) Read(p []byte) (int, error) {
 	return u.r.Read(p)
 }
 
-// undoExport has an exported instance connect here again.
+// undoExport makes an exported instance connect here again.
 func (a *API) undoExport(c *rest.Call) error {
 	q, err := c.Query([]string{"requestId"})
 	if err != nil {
@@ -145,7 +144,7 @@ type ImportedInstance struct {
 	Auth          *IssuedToken `json:"Auth"` // null for a session
 }
 
-// importInstance makes an instance of the file of a form, and connects it.
+// importInstance creates an instance from the file of a form, and connects it.
 func (a *API) importInstance(c *rest.Call) error {
 	f, err := c.ReadForm(a.Media.Spool, a.MaxMedia, "name")
 	defer f.Discard()

@@ -15,7 +15,7 @@ type CreateRequest struct {
 	ExternalAttributes *strict.Object `json:"externalAttributes"`
 }
 
-// IssuedToken is "Auth" with the token: the capital is the contract's.
+// IssuedToken has the token in "Auth"; the API defines the capital letter.
 type IssuedToken struct {
 	ID    int64  `json:"id"`
 	Token string `json:"token"`
@@ -30,7 +30,7 @@ type CreatedInstance struct {
 	Auth        *IssuedToken `json:"Auth"` // null for a scoped key
 }
 
-// instanceView is an instance as its own token sees it.
+// instanceView is an instance as shown to its own token.
 type instanceView struct {
 	ID                 int64            `json:"id"`
 	Name               string           `json:"name"`
@@ -44,20 +44,20 @@ type instanceView struct {
 	UpdatedAt          event.Time       `json:"updatedAt"`
 }
 
-// ListedInstance is an instance as the operator sees it.
+// ListedInstance is an instance as shown to the operator.
 type ListedInstance struct {
 	instanceView
 	Auth    *authView         `json:"Auth"`
 	Webhook *webhooks.Webhook `json:"Webhook"`
 }
 
-// Listed returns an instance as GET /instance lists it, but without its token. hook is nil
-// when it has no webhook.
+// Listed returns an instance as GET /instance lists it, but without its token. hook is nil if it has no
+// webhook.
 func Listed(rec instance.Record, hook *webhooks.Webhook) ListedInstance {
 	return ListedInstance{viewOf(rec), nil, hook}
 }
 
-// ShownInstance is listedInstance without the token.
+// ShownInstance is ListedInstance without the token.
 type ShownInstance struct {
 	instanceView
 	Webhook *webhooks.Webhook `json:"Webhook"`
@@ -97,8 +97,7 @@ func viewOf(in instance.Record) instanceView {
 	}
 }
 
-// authOf is the token of an instance; a record has one token, so its id is the
-// record's.
+// authOf returns the token of an instance. A record has one token, so the token's id is that of the record.
 func authOf(in instance.Record) *authView {
 	if in.Token.Value == "" {
 		return nil

@@ -24,8 +24,7 @@ type webhookRequest struct {
 	Events  map[string]*bool `json:"events"` // null: as if it were not there
 }
 
-// flagsIn reads the flags of events, which errors name below at. nil means that
-// there are none.
+// flagsIn reads the flags of events; errors name them below at. nil means that there are none.
 func flagsIn(at string, events map[string]*bool) (map[event.Flag]bool, error) {
 	if events == nil {
 		return nil, nil
@@ -47,8 +46,8 @@ func flagsIn(at string, events map[string]*bool) (map[event.Flag]bool, error) {
 	return flags, nil
 }
 
-// unknownFlags names the first of the unknown keys and what each was probably
-// meant to be, as many as an error repeats, and counts the others.
+// unknownFlags names the first unknown keys and what each was probably meant to be, up to the limit of an
+// error, and counts the others.
 func unknownFlags(at string, keys []string) error {
 	slices.Sort(keys)
 	var messages []string
@@ -63,11 +62,10 @@ func unknownFlags(at string, keys []string) error {
 	return rest.Refuse(http.StatusBadRequest, rest.CodeUnknownField, messages...)
 }
 
-// maxRepeated is how many characters of a request the messages of one answer
-// repeat together.
+// maxRepeated is the maximum number of characters of a request that the messages of one answer repeat in total.
 const maxRepeated = 100
 
-// nearestFlag is the flag that key was probably meant to be.
+// nearestFlag returns the flag that key was probably meant to be.
 func nearestFlag(key string) string {
 	var flags []string
 	for _, d := range event.Catalogue() {
@@ -102,12 +100,12 @@ func (a *API) showWebhook(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, w)
 }
 
-// TryRequest is the body that asks for an example delivery.
+// TryRequest is the body that requests an example delivery.
 type TryRequest struct {
 	Event string `json:"event" strict:"required"`
 }
 
-// TryAnswer is how the example delivery went.
+// TryAnswer is the result of the example delivery.
 type TryAnswer struct {
 	Delivered  bool    `json:"delivered"`
 	StatusCode int     `json:"statusCode"` // 0 when there was no answer
@@ -115,8 +113,8 @@ type TryAnswer struct {
 	Error      *string `json:"error"`
 }
 
-// tryWebhook sends one example of an event to the instance's webhook, whatever
-// its flags are, and answers with the receiver's response.
+// tryWebhook sends one example of an event to the instance's webhook, regardless of its flags, and answers
+// with the receiver's response.
 func (a *API) tryWebhook(c *rest.Call) error {
 	var in TryRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {

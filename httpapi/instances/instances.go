@@ -1,9 +1,9 @@
 // Package instances has the routes of instances: their tokens, connection, webhook,
 // settings, limits and proxy, portal links, and the transfer of an account.
 //
-// [API.Routes] are the rows: method, path, credential, rights, handler, and the words for
-// the documents. No resource imports another: a call that one needs of another is a
-// function or an interface in [Config].
+// [API.Routes] returns the rows: method, path, credential, rights, handler, and the texts for the
+// documents. No resource imports another: if one needs a call of another, it declares a function or an
+// interface in [Config].
 package instances
 
 import (
@@ -18,8 +18,7 @@ import (
 	"postern/store"
 )
 
-// Config is what the handlers need. All fields are required but those that say
-// otherwise.
+// Config configures the handlers. All fields are required unless they say otherwise.
 type Config struct {
 	Store      *store.Store
 	Registry   *instance.Registry
@@ -34,13 +33,12 @@ type Config struct {
 	Transfers  Transfers
 	Portal     Portal
 
-	// Post sends a notice to its first address, at once, and returns the
-	// status of the answer, 0 when there was none; the error says why the
-	// receiver did not accept.
+	// Post sends a notice to its first address, at once, and returns the status of the answer, 0 if there
+	// was none; the error says why the receiver did not accept it.
 	Post func(context.Context, event.Notice) (status int, err error)
 }
 
-// instanceHub ends the WebSockets of instances.
+// instanceHub closes the WebSockets of instances.
 type instanceHub interface {
 	// RevokeInstance closes the clients of an instance whose token was replaced.
 	RevokeInstance(instance int64)
@@ -53,5 +51,5 @@ type API struct {
 	Config
 }
 
-// New returns the handlers, which need c.
+// New returns the handlers, configured by c.
 func New(c Config) *API { return &API{Config: c} }

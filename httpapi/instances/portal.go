@@ -10,7 +10,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-// Portal is how the page that a portal link leads to looks.
+// Portal is the appearance of the page behind a portal link.
 type Portal struct {
 	Page     http.Handler // of the page itself; nil: there are no portal links
 	Title    string
@@ -32,8 +32,8 @@ func PortalLinkLife() rest.Lifetime {
 	return rest.Lifetime{Least: 1, Most: int64(access.MaxLinkLife / time.Second)}
 }
 
-// makePortalLink makes a link to the pairing of the instance. It is worth no more than
-// the credential that it is made with, and ends with that.
+// makePortalLink makes a link to the pairing of the instance. The link has no more rights than the credential
+// that makes it, and ends with that credential.
 func (a *API) makePortalLink(c *rest.Call) error {
 	var in portalLinkRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
@@ -79,8 +79,7 @@ func (a *API) takeCode(c *rest.Call) error {
 	return nil
 }
 
-// portalPage sends the page. For an expired link it is 404, and says so in
-// its reader's language.
+// portalPage sends the page. For an expired link it answers 404, with a page in the reader's language.
 func (a *API) portalPage(c *rest.Call) error {
 	err := c.OpenPortal()
 	if r, _ := c.AnswerTo(err); err != nil && r.Status != http.StatusNotFound || a.Portal.Page == nil {
@@ -96,7 +95,7 @@ func (a *API) portalPage(c *rest.Call) error {
 	return nil
 }
 
-// notFoundWriter answers 404, whatever its writer says.
+// notFoundWriter answers 404, whatever status its writer sets.
 type notFoundWriter struct{ http.ResponseWriter }
 
 // Write implements http.ResponseWriter.
@@ -108,7 +107,7 @@ func (w notFoundWriter) Write(p []byte) (int, error) {
 // WriteHeader implements http.ResponseWriter.
 func (w notFoundWriter) WriteHeader(int) { w.ResponseWriter.WriteHeader(http.StatusNotFound) }
 
-// PortalState is all that the page shows.
+// PortalState is all data that the page shows.
 type PortalState struct {
 	InstanceName     string              `json:"instanceName"`
 	State            string              `json:"state"`

@@ -2,7 +2,7 @@ package instances
 
 import "postern/httpapi/rest"
 
-// Routes are the paths of the package, with their handlers.
+// Routes returns the paths of the package, with their handlers.
 func (a *API) Routes() []rest.Route {
 	return rest.Describe([]rest.Route{
 		{Method: "POST", Path: "/instance", Auth: rest.GlobalKey, Right: rest.ScopeManage | rest.Everywhere, Handle: rest.Audited("instance.create", a.createInstance)},

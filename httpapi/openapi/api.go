@@ -5,16 +5,14 @@ import "reflect"
 // Object is a part of a document.
 type Object = map[string]any
 
-// API is what the documents describe.
+// API is the input of the documents.
 type API struct {
 	Title, About, Version string
-	// Server is the public address, empty when it is the one that a document
-	// came from.
+	// Server is the public address, empty if it is the address from which the document was loaded.
 	Server string
-	// Base is the path of that address, such as /postern, empty for none. It is used
-	// without a Server.
+	// Base is the path of that address, such as /postern, empty for none. It is used if Server is empty.
 	Base string
-	// DocumentPath and AliasesPath are where the two OpenAPI documents are.
+	// DocumentPath and AliasesPath are the paths of the two OpenAPI documents.
 	DocumentPath, AliasesPath string
 
 	Tags        []Tag // in the order of the page
@@ -32,7 +30,7 @@ type API struct {
 // Tag is a group of operations.
 type Tag struct{ Name, About string }
 
-// Credential is one that an operation takes.
+// Credential is one credential that an operation accepts.
 type Credential struct {
 	Name   string   // of API.Credentials
 	Scopes []string // of which it needs one; none: it has no scopes
@@ -57,7 +55,7 @@ type Operation struct {
 
 	Answers []Answer // successes, the usual one first; a status may come again with another Media
 	Codes   []string // of its refusals; CODE/STATUS for a code with its other status
-	// Advice replaces the Next of codes that stand for another limit at each operation.
+	// Advice replaces the Next of codes whose limit differs by operation.
 	Advice map[string]string
 
 	Aliases []Alias
@@ -66,7 +64,7 @@ type Operation struct {
 // Alias is an older path of an operation.
 type Alias struct{ Path, ID string }
 
-// Answer is a success of an operation.
+// Answer is a successful answer of an operation.
 type Answer struct {
 	Status int
 	Type   reflect.Type // of a JSON body; nil: none
@@ -82,8 +80,8 @@ type Code struct {
 	Meaning string // what happened
 	Next    string // what the caller does about it
 
-	// RetryAfter is sent with the answer as the header of that name, in
-	// seconds; 0: the answer has none, for waiting alone would not help.
+	// RetryAfter is the value of the answer's Retry-After header, in seconds; 0: the answer has none, because
+	// waiting alone would not help.
 	RetryAfter int
 
 	Sandbox bool // only the paths under /sandbox/ answer with it
@@ -91,18 +89,16 @@ type Code struct {
 	own bool // Next is the advice of one operation
 }
 
-// Type overrules what a Go type looks like in the documents. A zero field
-// leaves that part to the type.
+// Type overrides the schema of a Go type in the documents. A zero field leaves that part to the type.
 type Type struct {
-	// Name of the component. A type with a Schema and without a Name is
-	// written out where it occurs.
+	// Name of the component. A type with a Schema and without a Name is written inline.
 	Name  string
 	About string
 	Words string // whose words in [Fields] it shares
 	// Open allows other fields in a request; they are ignored.
 	Open bool
-	// Schema makes the schema; ref gives those of other types as they stand in
-	// requests or, with Answers, in answers.
+	// Schema returns the schema; ref returns those of other types in the form of requests or, with Answers,
+	// of answers.
 	Schema  Shape
 	Answers bool
 }
@@ -118,8 +114,7 @@ type Socket struct {
 	Messages []Message // of a socket that sends no events
 }
 
-// Message is a kind of what a socket sends that is no event: a body whose field type
-// has its name.
+// Message is a kind of message of a socket that is not an event: a body whose field type has its name.
 type Message struct {
 	Name   string
 	About  string

@@ -10,8 +10,7 @@ import (
 	"postern/event"
 )
 
-// asyncAPI describes the WebSockets with the schemas of the webhooks: both
-// carry the same bodies.
+// asyncAPI describes the WebSockets with the schemas of the webhooks, because both carry the same bodies.
 func (d *document) asyncAPI() Object {
 	channels, operations, messages := Object{}, Object{}, Object{}
 	schemes := Object{"bearer": Object{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The token in the header Authorization of the handshake."}}
@@ -55,8 +54,8 @@ func (d *document) asyncAPI() Object {
 	return doc
 }
 
-// opens lists what a handshake takes, any of which opens it, and puts the schemes that
-// it names among schemes.
+// opens lists the credentials of a handshake, any of which is sufficient, and adds their schemes to
+// schemes.
 func (d *document) opens(handshake Operation, schemes Object) (all []Object) {
 	for _, c := range handshake.Credentials {
 		scheme := maps.Clone(d.api.Credentials[c.Name])
@@ -72,7 +71,7 @@ func (d *document) opens(handshake Operation, schemes Object) (all []Object) {
 	return all
 }
 
-// plainMessage describes a message that is no event.
+// plainMessage describes a message other than an event.
 func (d *document) plainMessage(m Message) Object {
 	return Object{
 		"name": m.Name, "title": m.Name, "summary": m.About, "contentType": "application/json",
@@ -82,8 +81,7 @@ func (d *document) plainMessage(m Message) Object {
 	}
 }
 
-// plainDiscriminators copies schemas for AsyncAPI, where a discriminator is the
-// name of its property.
+// plainDiscriminators copies schemas for AsyncAPI, where a discriminator is the name of its property.
 func plainDiscriminators(part any) any {
 	switch part := part.(type) {
 	case Object:
@@ -114,7 +112,7 @@ func (d *document) operationOf(id string) Operation {
 	return d.api.Operations[i]
 }
 
-// query is the schema of the parameters of a handshake.
+// query returns the schema of the parameters of a handshake.
 func (d *document) query(o Operation) Object {
 	properties, required := Object{}, []string{}
 	for _, name := range o.Query {
@@ -151,8 +149,8 @@ func (d *document) message(k event.Kind) Object {
 	return m
 }
 
-// socketServer is where the sockets are; a program that does not know its own
-// public address leaves it to the reader.
+// socketServer returns the address of the sockets. A program without a known public address leaves it to
+// the reader.
 func (d *document) socketServer() Object {
 	scheme, host, known := strings.Cut(d.api.Server, "://")
 	if !known {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// compose writes a type that embeds another as that one and its own fields, where both
-// are components: a whole group would be in the document three times otherwise.
+// compose writes a type that embeds another as the other with its own fields, if both are components.
+// Otherwise a whole group would be in the document three times.
 func (c *schemas) compose() {
 	flat, bases := maps.Clone(c.all), []string{}
 	for d, name := range c.names {
@@ -32,7 +32,7 @@ func (c *schemas) compose() {
 	}
 }
 
-// open lets a component be a part of others, which have further fields.
+// open lets a component be part of others, which have further fields.
 func (c *schemas) open(name string) {
 	s := maps.Clone(c.all[name].(Object))
 	delete(s, "additionalProperties")
@@ -40,8 +40,8 @@ func (c *schemas) open(name string) {
 	c.all[name] = s
 }
 
-// without is a schema as base and what it has besides; nil when it does not have all
-// fields of base as base has them. ref refers to base.
+// without splits a schema into base and the rest. It returns nil if the schema does not have all fields
+// of base, unchanged. ref refers to base.
 func without(whole, base, ref Object) Object {
 	fields, ok := whole["properties"].(Object)
 	common, has := base["properties"].(Object)

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Documents are what [Build] makes of an [API].
+// Documents are the documents that [Build] makes of an [API].
 type Documents struct {
 	OpenAPI  Object
 	Aliases  Object // OpenAPI too, of the older paths
@@ -17,14 +17,14 @@ type Documents struct {
 	Codes    []Code
 	Order    []string // ids of the operations, as the page is to have them
 
-	// What the tables lack. Tests hold the lists empty.
+	// Gaps in the tables. Tests require these lists to be empty.
 	Undescribed []string // "Component.field" that Fields has no words for
 	Unused      []string // keys of Fields that describe nothing
 	Problems    []string // two types of one name, unknown codes, examples that are no JSON
 }
 
-// Build writes the documents. They are whole whatever is missing in the tables,
-// so that a program does not fail for its documentation.
+// Build writes the documents. They are complete even if the tables have gaps, so that the program does
+// not fail because of its documentation.
 func Build(api API) Documents {
 	d := &document{api: &api, schemas: newSchemas(&api), responseParts: Object{}, refusalSets: map[string]string{}, parameterParts: Object{}}
 	d.refusal = d.answer(api.Refusal)
@@ -64,7 +64,7 @@ func Build(api API) Documents {
 	return docs
 }
 
-// whole is a document of some paths, with all components.
+// whole returns a document of some paths, with all components.
 func (d *document) whole(title, about string, paths Object) Object {
 	return Object{
 		"openapi": "3.1.0",
@@ -83,7 +83,7 @@ func (d *document) whole(title, about string, paths Object) Object {
 	}
 }
 
-// server is the address before all paths, without a slash at its end.
+// server returns the address that precedes all paths, without a slash at the end.
 func (a *API) server() string {
 	if a.Server == "" {
 		return a.Base
@@ -113,7 +113,7 @@ func (d *document) tags() []Object {
 	return append(all, Object{"name": eventsTag, "description": "Events posted to webhooks and sent on WebSockets."})
 }
 
-// paths are the operations by path and method: the current ones, and the older.
+// paths returns the operations by path and method: those of current paths, and those of older ones.
 func (d *document) paths() (current, older Object) {
 	current, older = Object{}, Object{}
 	put := func(all Object, method, path string, o Object) {
@@ -137,12 +137,10 @@ func (d *document) paths() (current, older Object) {
 	return current, older
 }
 
-// aliasOf names, in the description of an older path, the operation of the
-// current one.
+// aliasOf names the current operation in the description of an older path.
 const aliasOf = "x-alias-of"
 
-// distinct renames a parameter that a path has twice, which a document cannot
-// have.
+// distinct renames a parameter that occurs twice in a path, which a document does not allow.
 func distinct(path string) (renamed, about string) {
 	segments := strings.Split(path, "/")
 	for i, s := range segments {
@@ -173,7 +171,7 @@ func (d *document) operation(o Operation, path string) Object {
 	return op
 }
 
-// securityOf lists alternatives. Several scopes in one of them would all be needed.
+// securityOf lists alternatives. Several scopes in one alternative would all be required.
 func securityOf(credentials []Credential) []Object {
 	all := []Object{}
 	for _, c := range credentials {
@@ -187,7 +185,7 @@ func securityOf(credentials []Credential) []Object {
 	return all
 }
 
-// needsBody reports whether a request without a body lacks something.
+// needsBody reports whether the body of a request is required.
 func (d *document) needsBody(o Operation) bool {
 	if o.In == nil || o.Form != nil {
 		return true
@@ -199,7 +197,7 @@ func (d *document) needsBody(o Operation) bool {
 // formMedia is the type of a body with a file.
 const formMedia = "multipart/form-data"
 
-// bodies are those that an operation takes, by content type.
+// bodies returns the request bodies of an operation, by content type.
 func (d *document) bodies(o Operation) Object {
 	content := Object{}
 	if o.In != nil {

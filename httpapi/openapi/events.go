@@ -31,7 +31,7 @@ func (d *document) events() {
 	}
 }
 
-// EventName is the component of an event: MessagesUpsertEvent.
+// EventName returns the component name of an event: MessagesUpsertEvent.
 func EventName(k event.Kind) string { return words(string(k)) + "Event" }
 
 // words joins the words of a name: messages.upsert becomes MessagesUpsert.
@@ -54,8 +54,8 @@ func aboutEvent(e event.Descriptor) string {
 	return about
 }
 
-// webhooks describes what receivers get, by event. Whole examples are in the AsyncAPI
-// document, whose messages have the same bodies: here each field has one.
+// webhooks describes the webhook bodies, by event. The AsyncAPI document, whose messages have the same
+// bodies, has complete examples; here each field has one.
 func (d *document) webhooks() Object {
 	d.responseParts["EventAccepted"] = Object{"description": "Accepted."}
 	d.responseParts["EventNotAccepted"] = Object{"description": "Not accepted, like every other status: an instance event is lost then, a batch event is tried again."}

@@ -6,20 +6,20 @@ import (
 	"slices"
 )
 
-// Fields explains fields by "Component.field", and by "field" alone for a name
-// that means the same wherever it stands. "?name" is a query parameter,
-// "{name}" one of a path, and "Form.name" a field of any multipart body.
+// Fields describes fields by "Component.field", and by "field" alone for a name with the same meaning
+// everywhere. "?name" is a query parameter, "{name}" a path parameter, and "Form.name" a field of any
+// multipart body.
 type Fields map[string]Field
 
-// Field is what a type cannot say.
+// Field is the part of a field's description that its type cannot express.
 type Field struct {
 	About   string
 	Example any    // nil: none
 	Rules   Object // words of JSON Schema
 }
 
-// Say makes a Field. It is called some 600 times in tables that are read once:
-// inlined there, it and the rules below made the program 0.2 MB larger.
+// Say makes a Field. It is called some 600 times in tables that are read once: when it and the rules
+// below were inlined there, the program was 0.2 MB larger.
 //
 //go:noinline
 func Say(about string, example any, rules ...Object) Field {
@@ -33,7 +33,7 @@ func Say(about string, example any, rules ...Object) Field {
 	return f
 }
 
-// Chars is the length of a string in characters.
+// Chars sets the length of a string in characters.
 //
 //go:noinline
 func Chars(least, most int) Object {
@@ -44,23 +44,22 @@ func Chars(least, most int) Object {
 	return o
 }
 
-// AtLeastChars is the least length of a string that has no other bound than
-// that of the body.
+// AtLeastChars sets the minimum length of a string that is otherwise bounded only by the body.
 //
 //go:noinline
 func AtLeastChars(n int) Object { return Object{"minLength": n} }
 
-// Range is what a number lies within, the bounds included.
+// Range sets the bounds of a number, both inclusive.
 func Range[N int | int64 | float64](least, most N) Object {
 	return Object{"minimum": least, "maximum": most}
 }
 
-// AtLeast is the least that a number may be.
+// AtLeast sets the minimum of a number.
 //
 //go:noinline
 func AtLeast(n int) Object { return Object{"minimum": n} }
 
-// Items is how many entries a list may have.
+// Items sets the number of entries that a list may have.
 func Items(least, most int) Object {
 	o := Object{"maxItems": most}
 	if least > 0 {
@@ -69,7 +68,7 @@ func Items(least, most int) Object {
 	return o
 }
 
-// OneOf is all values that there are.
+// OneOf lists all possible values.
 //
 //go:noinline
 func OneOf[S ~string](values ...S) Object {
@@ -80,38 +79,37 @@ func OneOf[S ~string](values ...S) Object {
 	return Object{"enum": all}
 }
 
-// Format names the form of a string.
+// Format sets the format of a string.
 //
 //go:noinline
 func Format(name string) Object { return Object{"format": name} }
 
-// Pattern is a regular expression for a string.
+// Pattern sets a regular expression for a string.
 func Pattern(re string) Object { return Object{"pattern": re} }
 
-// Default is what an absent field means.
+// Default sets the value that an absent field means.
 func Default(v any) Object { return Object{"default": v} }
 
-// Kind is the type of a value whose Go type is raw JSON or text.
+// Kind sets the type of a value whose Go type is raw JSON or text.
 func Kind(name string) Object { return Object{"type": name} }
 
-// As is the type that a value has whose Go type is raw JSON, as requests have
-// it.
+// As sets the type, in the form of requests, of a value whose Go type is raw JSON.
 func As[T any]() Object { return Object{asType: reflect.TypeFor[T]()} }
 
 // OrNull marks a value that may be null although its Go type cannot.
 func OrNull() Object { return Object{mayBeNull: true} }
 
-// Required marks a query parameter that must be there.
+// Required marks a required query parameter.
 func Required() Object { return Object{mustBeThere: true} }
 
-// Words of rules that are none of JSON Schema.
+// Keywords of rules that are not part of JSON Schema.
 const (
 	asType      = "x-as"
 	mayBeNull   = "x-null"
 	mustBeThere = "x-required"
 )
 
-// explain puts the words about a field into its schema.
+// explain adds a field's description to its schema.
 func (f Field) explain(s Object) {
 	if f.About != "" {
 		s["description"] = f.About

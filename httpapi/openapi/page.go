@@ -25,7 +25,7 @@ var (
 	pageScript string
 )
 
-// Page is the interface for people, with the policy that a browser is to hold it to.
+// Page is the documentation page, with the policy that the browser must enforce.
 type Page struct {
 	HTML   []byte
 	Policy string
@@ -50,7 +50,7 @@ func hashOf(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// pageView is what the page shows.
+// pageView is the content of the page.
 type pageView struct {
 	Title, Version string
 	Base           string // path before all paths, empty or such as /postern
@@ -99,7 +99,7 @@ type pageField struct {
 	File                 bool
 }
 
-// typePart is a piece of a type in words; Ref is the component that it names.
+// typePart is a piece of a type in words; Ref is the component that it refers to.
 type typePart struct{ Text, Ref string }
 
 type pageAnswer struct {
@@ -120,7 +120,7 @@ type pageSchema struct {
 	Type        []typePart // of what is no object
 }
 
-// viewOf reads the document through JSON, so that the page has what clients have.
+// viewOf reads the document through JSON, so that the page has the same contents as clients.
 func viewOf(docs Documents) (pageView, error) {
 	doc, err := plainly(docs.OpenAPI)
 	if err != nil {
@@ -133,7 +133,7 @@ func viewOf(docs Documents) (pageView, error) {
 	return newPageView(doc, older, docs), nil
 }
 
-// plainly is a document as a client decodes it.
+// plainly returns a document as a client decodes it.
 func plainly(o Object) (doc Object, err error) {
 	raw, err := json.Marshal(o)
 	if err == nil {
@@ -142,7 +142,7 @@ func plainly(o Object) (doc Object, err error) {
 	return doc, err
 }
 
-// aliasesIn are the older paths, with their methods, by the operation that they name.
+// aliasesIn returns the older paths with their methods, by the current operation.
 func aliasesIn(doc Object) map[string][]string {
 	older := map[string][]string{}
 	paths := doc["paths"].(Object)
@@ -155,7 +155,7 @@ func aliasesIn(doc Object) map[string][]string {
 	return older
 }
 
-// resolved is a part of a document, or what it refers to.
+// resolved returns a part of a document, following a reference.
 func resolved(doc, part Object) Object {
 	kind, name, ok := strings.Cut(strings.TrimPrefix(text(part, "$ref"), "#/components/"), "/")
 	if !ok {
@@ -164,7 +164,7 @@ func resolved(doc, part Object) Object {
 	return doc["components"].(Object)[kind].(Object)[name].(Object)
 }
 
-// basePath is the path of the server that a document names.
+// basePath returns the path of the server that a document names.
 func basePath(doc Object) string {
 	u, err := url.Parse(text(doc["servers"].([]any)[0].(Object), "url"))
 	if err != nil {
@@ -299,7 +299,7 @@ func newPageSchema(doc Object, name string, schema Object) pageSchema {
 	return s
 }
 
-// merged is an object with the fields of all parts that it is made of.
+// merged returns an object with the fields of all its parts.
 func merged(doc, schema Object) (properties Object, required []any) {
 	properties = Object{}
 	parts, _ := schema["allOf"].([]any)
@@ -314,7 +314,7 @@ func merged(doc, schema Object) (properties Object, required []any) {
 	return properties, append(required, needed...)
 }
 
-// fieldsOf are the fields of an object, the required ones first.
+// fieldsOf returns the fields of an object, the required ones first.
 func fieldsOf(doc, schema Object) []pageField {
 	properties, required := merged(doc, schema)
 	var all []pageField
@@ -338,7 +338,7 @@ func text(o Object, key string) string {
 	return s
 }
 
-// texts are the strings of a list.
+// texts returns the strings of a list.
 func texts(list any) (all []string) {
 	values, _ := list.([]any)
 	for _, v := range values {

@@ -7,18 +7,17 @@ import (
 	"strings"
 )
 
-// The page is written by hand: html/template calls methods by names that it
-// finds in texts, and a program that can do this keeps every exported method of
-// every type that it ever holds in an interface.
+// The page is written by hand: html/template calls methods by names found in texts, and a program that can
+// do this keeps every exported method of every type that it ever stores in an interface.
 
-// markup is HTML as it is to stand in the page.
+// markup is HTML that is written unchanged.
 type markup string
 
 // markupWriter writes the page.
 type markupWriter struct{ bytes.Buffer }
 
-// put writes the format with its arguments. Strings among them are text and are
-// escaped, so they stand between tags or between double quotes; markup is not.
+// put writes the format with its arguments. It escapes strings among them, which may be placed between
+// tags or double quotes; it does not escape markup.
 func (w *markupWriter) put(format string, args ...any) {
 	for i, a := range args {
 		if s, ok := a.(string); ok {
@@ -28,7 +27,7 @@ func (w *markupWriter) put(format string, args ...any) {
 	fmt.Fprintf(&w.Buffer, format, args...)
 }
 
-// prose is a text for people: what stands between backticks is code.
+// prose returns a text as markup: text between backticks is code.
 func prose(text string) markup {
 	var w markupWriter
 	for i, part := range strings.Split(text, "`") {
@@ -41,7 +40,7 @@ func prose(text string) markup {
 	return markup(w.String())
 }
 
-// when is the markup if the condition holds, else nothing.
+// when returns the markup if the condition holds, otherwise nothing.
 func when(holds bool, m markup) markup {
 	if holds {
 		return m
@@ -49,7 +48,7 @@ func when(holds bool, m markup) markup {
 	return ""
 }
 
-// typeMarkup is a type with links to the components that it names.
+// typeMarkup returns a type with links to the components that it names.
 func typeMarkup(parts []typePart) markup {
 	var w markupWriter
 	for _, p := range parts {
@@ -62,7 +61,7 @@ func typeMarkup(parts []typePart) markup {
 	return markup(w.String())
 }
 
-// exampleMarkup follows a description when there is an example.
+// exampleMarkup returns the example after a description, if there is one.
 func exampleMarkup(example string) markup {
 	if example == "" {
 		return ""
@@ -140,7 +139,7 @@ func (w *markupWriter) head(v pageView) {
 `, v.Base)
 }
 
-// fields is the table of an object's fields.
+// fields returns the table of an object's fields.
 func (w *markupWriter) fields(fields []pageField) {
 	w.put(`<table><thead><tr><th scope="col">Field</th><th scope="col">What it is</th></tr></thead><tbody>`)
 	for _, f := range fields {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestNoTextIsMarkup puts one hostile text into every string that the page
-// shows: it must stand there as text, between tags and in attributes.
+// TestNoTextIsMarkup puts one hostile text into every string that the page shows: the page must contain it as text,
+// between tags and in attributes.
 func TestNoTextIsMarkup(t *testing.T) {
 	const hostile = `<b id="x" onclick='y'>&`
 	var v pageView

@@ -1,6 +1,6 @@
 package openapi
 
-// operation is the article of one operation.
+// operation returns the article of one operation.
 func (w *markupWriter) operation(o *pageOperation) {
 	w.put("\n<article id=\"%s\" data-method=\"%s\" data-path=\"%s\" data-credential=\"%s\"%s>\n", o.ID, o.Method, o.Path, o.Credential, when(o.Socket, " data-socket"))
 	w.put("<h3><a href=\"#%s\"><span class=\"method %s\">%s</span> <code>%s</code></a></h3>\n", o.ID, o.Method, o.Method, o.Path)
@@ -19,7 +19,7 @@ func (w *markupWriter) operation(o *pageOperation) {
 	w.put("</article>\n")
 }
 
-// facts is the line with the names and the credential of an operation.
+// facts returns the line with the names and the credential of an operation.
 func (w *markupWriter) facts(o *pageOperation) {
 	w.put("<p class=\"facts\"><code>%s</code>", o.ID)
 	if o.Credential != "" {
@@ -94,7 +94,7 @@ func (w *markupWriter) samples(samples []sample) {
 	w.put("\n")
 }
 
-// try is the form with which the page's script carries the operation out.
+// try returns the form with which the page's script calls the operation.
 func (w *markupWriter) try(o *pageOperation) {
 	w.put("<details class=\"try\"><summary>Try it</summary>\n<form>\n")
 	for _, p := range o.Parameters {

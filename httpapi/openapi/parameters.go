@@ -41,12 +41,11 @@ func (d *document) parameter(o Operation, in, name, key string) Object {
 	return p
 }
 
-// sharedFrom is in how many operations a parameter stands that is a component.
+// sharedFrom is the number of operations from which a parameter becomes a component.
 const sharedFrom = 4
 
-// shareParameters makes components of the parameters that many operations have, and
-// puts references in their place. Of several that have one name, the most frequent
-// is shared.
+// shareParameters makes components of the parameters that many operations have, and replaces them by
+// references. Of several parameters with the same name, it shares the most frequent one.
 func (d *document) shareParameters(paths ...Object) {
 	type use struct {
 		parameter Object

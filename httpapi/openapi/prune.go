@@ -2,7 +2,7 @@ package openapi
 
 import "strings"
 
-// prune removes the components that nothing refers to.
+// prune removes unreferenced components.
 func prune(doc Object) {
 	components := doc["components"].(Object)
 	for {
@@ -27,7 +27,7 @@ func prune(doc Object) {
 	}
 }
 
-// references collects what a part of a document refers to.
+// references collects the references in a part of a document.
 func references(part any, found map[string]bool) {
 	switch part := part.(type) {
 	case Object:

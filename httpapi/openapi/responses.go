@@ -21,7 +21,7 @@ func (d *document) answersOf(o Operation) Object {
 			content["application/json"] = Object{"schema": d.answer(a.Type)}
 		}
 		if a.Status == http.StatusSwitchingProtocols && a.Type == nil {
-			// What the messages are, which are events; also, generators leave out what no path uses.
+			// The messages, which are events; generators leave out components that no path uses.
 			content["application/json"] = Object{"schema": reference("schemas", d.unionOf(o.ID))}
 		}
 		if a.Media != "" {
@@ -48,7 +48,7 @@ func (d *document) answersOf(o Operation) Object {
 	return all
 }
 
-// unionOf is the component of all messages of a socket.
+// unionOf returns the component of all messages of a socket.
 func (d *document) unionOf(handshake string) string {
 	for _, s := range d.api.Sockets {
 		if s.ID == handshake {
@@ -59,8 +59,8 @@ func (d *document) unionOf(handshake string) string {
 	return d.api.Sockets[0].Union
 }
 
-// sharedRefusal is a reference to the response of a status with these codes, which
-// many routes have. Of several codes it is named after the first of them.
+// sharedRefusal returns a reference to the response of a status with these codes, which many routes
+// share. A response with several codes is named after the first.
 func (d *document) sharedRefusal(o Operation, status int, codes []Code) Object {
 	set := strconv.Itoa(status)
 	for _, c := range codes {
@@ -90,8 +90,8 @@ func (d *document) sharedRefusal(o Operation, status int, codes []Code) Object {
 	return reference("responses", name)
 }
 
-// shortStatus is a status as the name of a response begins: with the whole texts of all
-// statuses, the references to responses would be a tenth of the document longer.
+// shortStatus returns the beginning of a response's name for a status. The full texts of all statuses
+// would make the document a tenth longer.
 func shortStatus(status int) string {
 	switch status {
 	case http.StatusRequestTimeout:
@@ -112,7 +112,7 @@ func shortStatus(status int) string {
 
 func capital(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
 
-// mediaSchema is the schema of a body that is no JSON.
+// mediaSchema returns the schema of a body that is not JSON.
 func mediaSchema(media string) Object {
 	if strings.HasPrefix(media, "text/") {
 		return Object{"type": "string"}
@@ -147,11 +147,11 @@ func (d *document) byStatus(o Operation) map[int][]Code {
 	return all
 }
 
-// codesOf names, in the description of a response, the codes that its body may have.
+// codesOf lists, in the description of a response, the codes that its body may have.
 const codesOf = "x-codes"
 
-// refused is the response of a status with its codes; success is the answer of
-// the same status that is no refusal, or nil.
+// refused returns the response of a status with its codes; success is a successful answer with the same
+// status, or nil.
 func (d *document) refused(success any, codes []Code) Object {
 	names, advice := []string{}, []string{}
 	headers := Object{}

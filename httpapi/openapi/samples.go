@@ -10,14 +10,13 @@ import (
 	"postern/event"
 )
 
-// sampleBase stands for the address of the program in samples; the page's
-// script puts its own in its place.
+// sampleBase is a placeholder for the address of the program in samples; the page's script replaces it.
 const sampleBase = "http://localhost:8084"
 
-// sample is a request in a language.
+// sample is a request in one language.
 type sample struct{ Language, Label, Code string }
 
-// call is what all samples of an operation say.
+// call is the content that all samples of an operation share.
 type call struct {
 	method, url  string
 	header, cred string // name and value of the credential; empty: none
@@ -173,7 +172,7 @@ func (c call) goCode() string {
 	return b.String()
 }
 
-// quoted is a string of JavaScript, Python and Go alike.
+// quoted returns a string literal that is valid in JavaScript, Python and Go.
 func quoted(s string) string {
 	raw, err := event.Marshal(s)
 	if err != nil {

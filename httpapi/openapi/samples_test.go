@@ -15,11 +15,11 @@ import (
 	"postern/event"
 )
 
-// asked is a request as the program would get it.
+// asked is a request as the program receives it.
 type asked struct{ method, path, key, token, kind, body string }
 
-// sampled are operations whose examples are hard to write: with quotes of all
-// kinds, without a body, with a query, and with a file.
+// sampled are operations whose examples are hard to write: with quotes of all kinds, without a body, with a query,
+// and with a file.
 func sampled() []Operation {
 	type body struct {
 		Text string `json:"text" strict:"required"`
@@ -55,8 +55,7 @@ func sampledPage(t *testing.T) []*pageOperation {
 	return view.Groups[0].Operations
 }
 
-// TestTheExamplesOfThePageAskWhatTheySay runs those of every language that is
-// here against a server.
+// TestTheExamplesOfThePageAskWhatTheySay runs the examples of every language that is installed here against a server.
 func TestTheExamplesOfThePageAskWhatTheySay(t *testing.T) {
 	want := map[string]asked{
 		"createThing": {"POST", "/things/a%20b", "YOUR_KEY", "", "application/json", "{\"text\":\"it's `so` \\\"quoted\\\" & <b>é</b> $HOME \\\\n\"}"},

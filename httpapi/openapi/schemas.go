@@ -24,7 +24,7 @@ type schemas struct {
 	problems  []string
 }
 
-// direction is a type as it is read or as it is written.
+// direction is a type in requests or in answers.
 type direction struct {
 	t  reflect.Type
 	in bool
@@ -40,7 +40,7 @@ func (c *schemas) fail(problem string) {
 	}
 }
 
-// nameOf is the name of a type, whatever its direction.
+// nameOf returns the name of a type, the same in both directions.
 func (c *schemas) nameOf(t reflect.Type) string {
 	if name := c.api.Types[t].Name; name != "" {
 		return name
@@ -52,8 +52,7 @@ func (c *schemas) nameOf(t reflect.Type) string {
 	return string(name)
 }
 
-// component returns a reference to the schema of d, which make makes unless it
-// is there already.
+// component returns a reference to the schema of d, which it makes with make on first use.
 func (c *schemas) component(d direction, make func() Object) Object {
 	name, known := c.names[d]
 	if !known {
@@ -77,7 +76,7 @@ func (c *schemas) component(d direction, make func() Object) Object {
 
 func reference(kind, name string) Object { return Object{"$ref": "#/components/" + kind + "/" + name} }
 
-// overruled is the schema of a type that has one of its own.
+// overruled returns the schema of a type that overrides it.
 func (c *schemas) overruled(d direction) Object {
 	o, ok := c.api.Types[d.t]
 	if !ok || o.Schema == nil {
@@ -90,7 +89,7 @@ func (c *schemas) overruled(d direction) Object {
 	if o.Name == "" {
 		return o.Schema(ref)
 	}
-	// The same in both directions, so it is there once.
+	// The same in both directions, so it exists once.
 	other := direction{d.t, !d.in}
 	if name, ok := c.names[other]; ok {
 		return reference("schemas", name)
@@ -98,14 +97,14 @@ func (c *schemas) overruled(d direction) Object {
 	return c.component(d, func() Object { return o.Schema(ref) })
 }
 
-// written is the schema of a type in answers and events.
+// written returns the schema of a type in answers and events.
 func (c *schemas) written(t reflect.Type) Object { return c.answers().Type(t) }
 
 func (c *schemas) answers() event.Schemas {
 	return event.Schemas{Ref: c.writtenRef, Note: c.note}
 }
 
-// answer is the schema of a whole answer: a reference where it has a name.
+// answer returns the schema of a whole answer: a reference if it has a name.
 func (c *schemas) answer(t reflect.Type) Object {
 	if ref := c.writtenRef(t); ref != nil {
 		return ref
@@ -127,12 +126,12 @@ func (c *schemas) writtenRef(t reflect.Type) Object {
 	return nil
 }
 
-// note puts the words about a field into its schema.
+// note adds a field's description to its schema.
 func (c *schemas) note(owner reflect.Type, field string, s Object) {
 	c.explain(field, s, c.nameOf(owner), c.api.Types[owner].Words)
 }
 
-// explain looks a field up under each of its owner's names, then alone.
+// explain looks a field up under each of its owner's names, then by its own name.
 func (c *schemas) explain(field string, s Object, owners ...string) {
 	for _, owner := range append(owners, "") {
 		key := strings.TrimPrefix(owner+"."+field, ".")
@@ -148,7 +147,7 @@ func (c *schemas) explain(field string, s Object, owners ...string) {
 	}
 }
 
-// retype gives a schema the type that its field's description sets.
+// retype sets the type of a schema as its field's description requires.
 func (c *schemas) retype(f Field, s Object) {
 	null := f.Rules[mayBeNull] == true
 	if kinds, ok := s["type"].([]any); ok && slices.Contains(kinds, any("null")) {
@@ -169,7 +168,7 @@ func (c *schemas) retype(f Field, s Object) {
 	maps.Copy(s, typed)
 }
 
-// read is the schema of a type in requests.
+// read returns the schema of a type in requests.
 func (c *schemas) read(t reflect.Type) Object {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -192,7 +191,7 @@ func (c *schemas) read(t reflect.Type) Object {
 	return c.answer(t)
 }
 
-// body is the schema of a struct as the decoder of requests reads it.
+// body returns the schema of a struct as the decoder of requests reads it.
 func (c *schemas) body(t reflect.Type) Object {
 	properties, required := Object{}, []string{}
 	for _, f := range reflect.VisibleFields(t) {
@@ -219,7 +218,7 @@ func (c *schemas) body(t reflect.Type) Object {
 	return o
 }
 
-// declaredBy is the struct that f stands in: t, or one embedded in it.
+// declaredBy returns the struct that declares f: t, or one embedded in it.
 func declaredBy(t reflect.Type, f reflect.StructField) reflect.Type {
 	for _, i := range f.Index[:len(f.Index)-1] {
 		t = t.Field(i).Type
@@ -227,7 +226,7 @@ func declaredBy(t reflect.Type, f reflect.StructField) reflect.Type {
 	return t
 }
 
-// orNull is s, or null.
+// orNull returns s, or null, as a schema.
 func orNull(s Object) Object {
 	if _, several := s["type"].([]any); several {
 		return s

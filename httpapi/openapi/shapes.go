@@ -2,11 +2,10 @@ package openapi
 
 import "reflect"
 
-// Shape makes the schema of a type, as [Type] has it. It may refer to the schemas
-// of others by ref.
+// Shape returns the schema of a type, see [Type]. It may refer to other schemas by ref.
 type Shape = func(ref func(reflect.Type) Object) Object
 
-// Words is the shape of a text that is one of values.
+// Words is the shape of a string with one of the given values.
 func Words[S ~string](values ...S) Shape {
 	return func(func(reflect.Type) Object) Object {
 		o := OneOf(values...)
@@ -15,7 +14,7 @@ func Words[S ~string](values ...S) Shape {
 	}
 }
 
-// AnyObject is the shape of an object that may have any fields.
+// AnyObject is the shape of an object with any fields.
 func AnyObject(func(reflect.Type) Object) Object {
 	return Object{"type": "object", "additionalProperties": true}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// typeOf is a schema in a few words.
+// typeOf describes a schema in a few words.
 func typeOf(s Object) []typePart {
 	if name := refName(s); name != "" {
 		return []typePart{{Text: name, Ref: name}}
@@ -60,7 +60,7 @@ func kindsOf(s Object) []string {
 	return []string{"any"}
 }
 
-// rulesOf are the limits of a schema in words.
+// rulesOf describes the limits of a schema in words.
 func rulesOf(s Object) string {
 	var all []string
 	if format := text(s, "format"); format != "" && format != "binary" {
@@ -97,7 +97,7 @@ func rulesOf(s Object) string {
 	return strings.Join(all, "; ")
 }
 
-// plain is a type without links.
+// plain returns a type without links.
 func plain(parts []typePart) string {
 	var b strings.Builder
 	for _, p := range parts {

@@ -10,7 +10,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-// AuditRecord is one change, and who made it.
+// AuditRecord is one change with its actor.
 type AuditRecord struct {
 	ID      uint64     `json:"id"`
 	At      event.Time `json:"at"`
@@ -21,7 +21,7 @@ type AuditRecord struct {
 	Count   int        `json:"count,omitempty"` // changes that a record of the action audit.more combines
 }
 
-// AuditList is a page of the log, the newest first.
+// AuditList is a page of the log, newest first.
 type AuditList struct {
 	NextCursor     *string       `json:"nextCursor"`     // null at the end
 	PreviousCursor *string       `json:"previousCursor"` // null at the beginning

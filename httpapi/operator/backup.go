@@ -27,8 +27,8 @@ type backupRequest struct {
 	Recipients     []string `json:"recipients"`
 }
 
-// makeBackup answers with an archive of the data file and the secrets. A slow client
-// holds a copy on the disk but no lock; one that stops reading is disconnected.
+// makeBackup answers with an archive of the data file and the secrets. A slow client keeps a copy on
+// the disk but no lock; a client that stops reading is disconnected.
 func (a *API) makeBackup(c *rest.Call) error {
 	var in backupRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {

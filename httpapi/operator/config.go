@@ -20,7 +20,7 @@ type SettingList struct {
 	Pending  []string        `json:"pending"`  // names of settings that were changed since and count from the next start on
 }
 
-// ConfigSetting is one setting as it may be seen by others.
+// ConfigSetting is one setting without secrets.
 type ConfigSetting struct {
 	Name    string        `json:"name"`    // such as server.listen
 	Value   SettingValue  `json:"value"`   // without what may be a credential
@@ -29,7 +29,7 @@ type ConfigSetting struct {
 	About   string        `json:"about"`
 }
 
-// SettingValue is a text, a number, true or false, or a list of texts, in JSON.
+// SettingValue is a JSON string, number, boolean or list of strings.
 type SettingValue string
 
 // MarshalJSON implements json.Marshaler.
@@ -61,8 +61,8 @@ var ErrNoSupport = errors.New("this program cannot write support bundles; run po
 
 const mediaZip = "application/zip"
 
-// makeSupport answers with a support bundle, once all of it is gathered: it takes some
-// ten seconds, and half of it is worth nothing.
+// makeSupport answers with a support bundle once it is complete: gathering takes some ten seconds, and
+// a partial bundle is useless.
 func (a *API) makeSupport(c *rest.Call) error {
 	if a.Support == nil {
 		return ErrNoSupport

@@ -18,8 +18,8 @@ func (a *API) health(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, Health{Status: "ok"})
 }
 
-// ShowReady reports whether the program can do its work, if not, why, and what is
-// wrong with the data file although it can.
+// ShowReady reports whether the program is ready and, if not, the reasons. It also reports faults of
+// the data file that do not prevent it.
 func (a *API) ShowReady(c *rest.Call) error {
 	var reasons []string
 	if a.Ready != nil {
@@ -47,8 +47,8 @@ func (a *API) warnings() []string {
 	return all
 }
 
-// ShowMetrics answers a scrape. A scoped key that is not for all instances gets the rows of
-// its own, and none of the program's figures.
+// ShowMetrics answers a scrape. A scoped key that is not for all instances gets the rows of its own
+// instances, and no metrics of the program.
 func (a *API) ShowMetrics(c *rest.Call) error {
 	var opens func(int64) bool
 	if c.Key != nil && !c.Key.Everywhere() {

@@ -36,16 +36,16 @@ type KeyRate struct {
 	PerMinute int `json:"perMinute" strict:"required"`
 }
 
-// CreatedKey is the only answer with the key's text.
+// CreatedKey is the answer to a creation, the only one with the key's text.
 type CreatedKey struct {
 	KeyView
 	Key string `json:"key"`
 }
 
-// all stands for all instances, or all recipients, where it stands alone.
+// all means all instances, or all recipients, if it is the only entry.
 const all = "*"
 
-// keyView shows the instances by the names that they have now.
+// keyView shows the instances by their current names.
 func (a *API) keyView(k access.Key) KeyView {
 	v := KeyView{
 		ID: k.ID, Name: k.Name, Instances: []string{}, Scopes: k.Scopes, Recipients: k.Recipients,
@@ -123,7 +123,7 @@ func (a *API) createKey(c *rest.Call) error {
 	return c.Response.JSON(http.StatusCreated, CreatedKey{a.keyView(k), text})
 }
 
-// keyInstances finds the instances that a key is for, nil for all of them.
+// keyInstances returns the instances of a key, nil for all.
 func (a *API) keyInstances(given []string) ([]access.Instance, error) {
 	if slices.Contains(given, all) {
 		if len(given) > 1 {
@@ -159,7 +159,7 @@ func keyExpiry(text string) (at time.Time, err error) {
 	return at.UTC(), nil
 }
 
-// listKeys lists all keys, the newest first, with those that expired.
+// listKeys lists all keys, newest first, including expired ones.
 func (a *API) listKeys(c *rest.Call) error {
 	q, err := c.Query([]string{"limit", "nextCursor", "previousCursor"})
 	if err != nil {
@@ -176,7 +176,7 @@ func (a *API) listKeys(c *rest.Call) error {
 		if err != nil {
 			return rest.InvalidCursor()
 		}
-		// The key of the cursor may be deleted: its position counts.
+		// The key of the cursor may have been deleted; only its position matters.
 		at, there := slices.BinarySearchFunc(keys, id, func(k access.Key, at uuid.UUID) int { return slices.Compare(at[:], k.ID[:]) })
 		switch first = at; {
 		case page.Previous != "":
@@ -215,7 +215,7 @@ func (a *API) showKey(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, out)
 }
 
-// keyID is the id in the path, which is the subject in the audit log. Only a UUID of 36
+// keyID returns the id in the path, which is the subject in the audit log. Only a UUID of 36
 // characters is the id of a key.
 func idOfKey(c *rest.Call) (uuid.UUID, error) {
 	text := c.Params.ByName("id")
@@ -293,7 +293,7 @@ func (a *API) applyKeyChange(k *access.Key, in *changeKeyRequest) (err error) {
 	return err
 }
 
-// keyRecipients is nil for all recipients.
+// keyRecipients returns nil for all recipients.
 func keyRecipients(given []string) []string {
 	if len(given) == 1 && given[0] == all {
 		return nil

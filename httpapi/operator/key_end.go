@@ -32,15 +32,15 @@ type ShownKey struct {
 	KeyRunning
 }
 
-// DeletedKey is a key as it was, and what it left running.
+// DeletedKey is a key before its deletion, with the work that it left running.
 type DeletedKey struct {
 	ShownKey
 	Stopped *KeyRunning `json:"stopped,omitempty"` // as it is now
 }
 
-// deleteKey answers with the key as it was. With stop=true, what it left running is stopped
-// in further commits; when these fail, or the program ends, another DELETE or the next
-// start continues them.
+// deleteKey answers with the key before its deletion. With stop=true, further commits stop the work
+// that it left running; if these fail, or the program ends, another DELETE or the next start
+// continues them.
 func (a *API) deleteKey(c *rest.Call) error {
 	stop, err := c.Flag("stop")
 	if err != nil {
@@ -110,7 +110,7 @@ func (e keyEnds) running(id uuid.UUID) (r KeyRunning, err error) {
 	return r.with(e.registry.OfKey(id)), err
 }
 
-// with is r with these webhooks, and without null.
+// with returns r with these webhooks, and with empty lists instead of null.
 func (r KeyRunning) with(webhooks []instance.KeyReceiver) KeyRunning {
 	r.TotalWebhooks = len(webhooks)
 	r.Webhooks = append([]instance.KeyReceiver{}, webhooks[:min(len(webhooks), MaxRunning)]...)
@@ -120,8 +120,8 @@ func (r KeyRunning) with(webhooks []instance.KeyReceiver) KeyRunning {
 	return r
 }
 
-// stop stops what a key that was deleted left running, and returns that as it is now. It
-// may be repeated.
+// stop stops the work that a deleted key left running, and returns its state afterwards. It may be
+// repeated.
 func (e keyEnds) stop(ctx context.Context, id uuid.UUID) (stopped KeyRunning, err error) {
 	webhooks, err := e.disable(ctx, id)
 	if err == nil {
@@ -133,8 +133,8 @@ func (e keyEnds) stop(ctx context.Context, id uuid.UUID) (stopped KeyRunning, er
 	return stopped.with(webhooks), err
 }
 
-// disable disables the webhooks of a key; each instance has its record in the audit log, in
-// the commit that changes it.
+// disable disables the webhooks of a key. Each instance gets a record in the audit log, in the commit
+// that changes it.
 func (e keyEnds) disable(ctx context.Context, id uuid.UUID) ([]instance.KeyReceiver, error) {
 	type change struct{ instance, action string }
 	of := func(r instance.KeyReceiver) change {

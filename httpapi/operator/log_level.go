@@ -21,7 +21,7 @@ const (
 	maxLogMinutes = 1440
 )
 
-// logChange asks for another log level.
+// logChange requests another log level.
 type logChange struct {
 	Level   string `json:"level"`
 	Minutes *int   `json:"minutes"` // null: 15
@@ -63,12 +63,12 @@ func (a *API) putLog(c *rest.Call) error {
 		return rest.Refuse(http.StatusUnprocessableEntity, CodeLogLevel, fmt.Sprintf("minutes must be a whole number from 1 to %d", maxLogMinutes))
 	}
 	is := showLevel(a.LogLevel.Change(level, time.Duration(minutes)*time.Minute))
-	// At the level that is set, so that the line is there to explain what follows.
+	// Logged at the new level, so that the line appears and explains those that follow.
 	c.Log().Log(context.WithoutCancel(c.Request.Context()), max(level, slog.LevelInfo), "the log level was changed for a while", "level", is.Level, "usual", is.Usual, "until", is.Until)
 	return c.Response.JSON(http.StatusOK, is)
 }
 
-// showLogLines answers with the last lines of the log, as they were written.
+// showLogLines answers with the last lines of the log, unchanged.
 func (a *API) showLogLines(c *rest.Call) error {
 	c.Response.Header().Set("Content-Type", mediaLines)
 	_, err := c.Response.Write(a.LogLines.Text())
@@ -77,7 +77,7 @@ func (a *API) showLogLines(c *rest.Call) error {
 
 const mediaLines = "text/plain; charset=utf-8"
 
-// resetLog goes back to the level of the configuration.
+// resetLog restores the level of the configuration.
 func (a *API) resetLog(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, showLevel(a.LogLevel.Reset()))
 }

@@ -1,9 +1,9 @@
-// Package operator has the routes of the program itself: scoped keys, sessions, the audit
-// log, backups, settings, logs, profiles, samples, and whether the program is ready.
+// Package operator has the routes of the program itself: scoped keys, sessions, the audit log,
+// backups, settings, logs, profiles, samples, and readiness.
 //
-// [API.Routes] are the rows: method, path, credential, rights, handler, and the words for
-// the documents. No resource imports another: a call that one needs of another is a
-// function or an interface in [Config].
+// [API.Routes] returns the rows: method, path, credential, rights, handler, and the texts for the
+// documents. No resource imports another: if one needs a call of another, it declares a function or an
+// interface in [Config].
 package operator
 
 import (
@@ -25,8 +25,7 @@ import (
 	"postern/store"
 )
 
-// Config is what the handlers need. All fields are required but those that say
-// otherwise.
+// Config configures the handlers. All fields are required unless they say otherwise.
 type Config struct {
 	Access     rest.Access
 	AgentTools []string // names of what agents may call, for POST /session/calls
@@ -36,39 +35,37 @@ type Config struct {
 	Store      *store.Store
 	Hub        keyHub // nil: there are no WebSockets
 
-	// Backup makes an archive of the program's data; release is to be called when it
-	// was written.
+	// Backup makes an archive of the program's data; release must be called after it was written.
 	Backup func(ctx context.Context, withoutSecrets bool) (a *backup.Archive, release func() error, err error)
-	// Backups returns the state of the scheduled backups. nil: it makes none.
+	// Backups returns the state of the scheduled backups. nil: there are none.
 	Backups func() backup.State
-	// Ready returns why the program is not ready, nothing when it is. nil:
-	// always ready.
+	// Ready returns why the program is not ready, nothing if it is. nil: always ready.
 	Ready func() []string
-	// Warnings are what an operator should look at though the program works, besides
-	// those of the store. nil: none.
+	// Warnings returns faults to report to an operator although the program works, besides those of the
+	// store. nil: none.
 	Warnings func() []string
-	// Settings is the configuration in force, without secrets. nil: GET /admin/config
-	// answers with no setting.
+	// Settings returns the configuration in force, without secrets. nil: GET /admin/config answers
+	// without settings.
 	Settings func() SettingList
-	// Support writes a redacted support bundle as a zip file; its error is ErrNoSupport
-	// when that is not possible. nil: it is not.
+	// Support writes a redacted support bundle as a zip file; if that is not possible, its error is
+	// ErrNoSupport. nil: it is not possible.
 	Support func(ctx context.Context, to io.Writer) error
-	// Samples are what GET /admin/samples shows. nil: there are none.
+	// Samples returns the samples of GET /admin/samples. nil: there are none.
 	Samples *samples.Recorder
-	// LogLevel is that of the program's log.
+	// LogLevel is the level of the program's log.
 	LogLevel *loglevel.Level
-	// LogLines are the last lines of the log.
+	// LogLines returns the last lines of the log.
 	LogLines *loglines.Ring
-	// Metrics answers GET /metrics: of the instances that opens reports, and nothing else;
-	// with a nil opens, of the whole program. nil: that path answers 404.
+	// Metrics answers GET /metrics: with a non-nil opens, only for the instances that it reports; with a
+	// nil opens, for the whole program. nil: that path answers 404.
 	Metrics func(opens func(instance int64) bool) http.Handler
 }
 
-// keyHub ends WebSockets.
+// keyHub closes WebSockets.
 type keyHub interface {
-	// Revoke closes the clients whose token or holder this is, within a second.
+	// Revoke closes the clients with this token or holder, within a second.
 	Revoke(token [sha256.Size]byte)
-	// Renew has the clients with this token end at another time; zero: never.
+	// Renew changes when the clients with this token end; zero: never.
 	Renew(token [sha256.Size]byte, expires time.Time)
 }
 
@@ -82,7 +79,7 @@ type API struct {
 	gathering sync.Mutex // held while a support bundle is made
 }
 
-// New returns the handlers, which need c.
+// New returns the handlers, configured by c.
 func New(c Config) *API {
 	return &API{Config: c, SignIns: peers.NewFailures(signInsPerMinute)}
 }

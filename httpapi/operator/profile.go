@@ -12,17 +12,17 @@ import (
 
 const CodeProfiling = "PROFILE_RUNNING"
 
-// How long a profile of the processor takes, in seconds.
+// The duration of a processor profile, in seconds.
 const (
 	ProfileSeconds    = 30 // unless the call says
 	MaxProfileSeconds = 120
 )
 
-// profileMemory answers with where the memory was allocated: what is in use as
-// of the last collection, and all since the start.
+// profileMemory answers with an allocation profile: memory in use as of the last collection, and all
+// allocations since the start.
 func (a *API) profileMemory(c *rest.Call) error { return a.profileNow(c, "heap") }
 
-// profileGoroutines answers with where the goroutines stand.
+// profileGoroutines answers with the stacks of all goroutines.
 func (a *API) profileGoroutines(c *rest.Call) error { return a.profileNow(c, "goroutine") }
 
 func (a *API) profileNow(c *rest.Call, name string) error {
@@ -43,8 +43,8 @@ func (a *API) profileNow(c *rest.Call, name string) error {
 	return a.profile(c, name, func(to *bytes.Buffer) error { return pprof.Lookup(name).WriteTo(to, debug) })
 }
 
-// profileProcessor answers with what the processor did for the seconds to come.
-// It ends early when the client goes away or the program stops.
+// profileProcessor answers with a processor profile of the next seconds. It ends early if the client
+// disconnects or the program stops.
 func (a *API) profileProcessor(c *rest.Call) error {
 	q, err := c.Query([]string{"seconds"})
 	if err != nil {
@@ -73,8 +73,8 @@ func (a *API) profileProcessor(c *rest.Call) error {
 	})
 }
 
-// profile answers with what write writes, in the format of pprof. Only one is
-// made at a time: each costs something, and there is one of the processor.
+// profile answers with the output of write, in the format of pprof. Only one profile is made at a
+// time, because each has a cost and the runtime allows one processor profile.
 func (a *API) profile(c *rest.Call, name string, write func(*bytes.Buffer) error) error {
 	if !a.Profiling.TryLock() {
 		return rest.Refuse(http.StatusConflict, CodeProfiling, "another profile is being taken; wait for its end")

@@ -2,7 +2,7 @@ package operator
 
 import "postern/httpapi/rest"
 
-// Routes are the paths of the package, with their handlers.
+// Routes returns the paths of the package, with their handlers.
 func (a *API) Routes() []rest.Route {
 	return rest.Describe([]rest.Route{
 		{Method: "GET", Path: "/health", Auth: rest.Public, Right: rest.Never, Handle: a.health},

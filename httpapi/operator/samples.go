@@ -10,14 +10,14 @@ import (
 	"postern/httpapi/rest"
 )
 
-// SampleList is the last day, a minute each.
+// SampleList holds the samples of the last day, one for each minute.
 type SampleList struct {
 	Interval int           `json:"interval"` // seconds from one sample to the next
 	Backup   *BackupState  `json:"backup"`   // null: the program makes none by itself
 	Samples  []MinuteShown `json:"samples"`  // the oldest first
 }
 
-// BackupState is how the backups stand that the program makes by itself.
+// BackupState is the state of the scheduled backups.
 type BackupState struct {
 	Every    int64       `json:"every"`  // seconds from one to the next
 	LastAt   *event.Time `json:"lastAt"` // null: there is none yet
@@ -26,7 +26,7 @@ type BackupState struct {
 	FailedAt *event.Time `json:"failedAt"`
 }
 
-// MinuteShown is how the program stood in one minute.
+// MinuteShown is the state of the program in one minute.
 type MinuteShown struct {
 	At            event.Time            `json:"at"`        // when it began
 	Instances     map[event.State]int32 `json:"instances"` // by connection state, each of them
@@ -69,7 +69,7 @@ func showBackups(s backup.State) *BackupState {
 	return out
 }
 
-// ShowMinute is a sample whose instances are in the order of event.States.
+// ShowMinute shows a sample, with its instances in the order of event.States.
 func ShowMinute(s samples.Sample) MinuteShown {
 	counts := map[event.State]int32{}
 	for i, state := range event.States() {

@@ -24,7 +24,7 @@ type ShownSession struct {
 	Key       *KeyView    `json:"key"`            // null for the operator
 }
 
-// signInsPerMinute is how many sessions one address may start in any minute.
+// signInsPerMinute is the number of sessions that one address may start in any minute.
 const signInsPerMinute = 10
 
 // fewSignIns limits how often handle is called for one address.
@@ -82,8 +82,8 @@ func (a *API) showSession(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, out)
 }
 
-// endSession signs the browser out: the cookie and all copies of it become invalid. With all=true it ends all sessions of the key, for its holder without
-// a session too.
+// endSession signs the browser out: the cookie and all copies of it become invalid. With all=true it
+// ends all sessions of the key, also for a holder without a session.
 func (a *API) endSession(c *rest.Call) error {
 	everywhere, err := c.Flag("all")
 	if err != nil {

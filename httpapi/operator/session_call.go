@@ -7,23 +7,23 @@ import (
 	"postern/httpapi/rest"
 )
 
-// callsPerMinute is how many calls of an agent a key may have noted: as many as a server of
-// agents takes of it in any minute. callsAtOnce are those of two such minutes and what runs
-// beside them: some are noted late, and a key may be with two servers.
+// callsPerMinute is how many agent calls a key may record in any minute: as many as a server of agents
+// accepts from it. callsAtOnce allows for two such minutes and the calls in progress, because some are
+// recorded late and a key may use two servers.
 const (
 	callsPerMinute = 120
 	callsAtOnce    = 256
 )
 
-// agentCall is a call of an agent's program, as `postern mcp` reports it.
+// agentCall is a call of an agent program, as `postern mcp` reports it.
 type agentCall struct {
 	Tool     string `json:"tool" strict:"required"`
 	Outcome  string `json:"outcome" strict:"required"`
 	Instance string `json:"instance"`
 }
 
-// noteCall puts a call into the audit log of which the program has seen the requests
-// only: an agent that is served beside it makes several for each.
+// noteCall records a call in the audit log. The program itself sees only the requests that the call
+// causes: an agent server beside it makes several for each call.
 func (a *API) noteCall(c *rest.Call) error {
 	var in agentCall
 	if err := c.Decode(&in, rest.MaxBody); err != nil {

@@ -8,14 +8,14 @@ import (
 	"postern/event"
 )
 
-// Message names a stored message: a number is its id here, a string its id
-// at WhatsApp. A string of digits may be either.
+// Message names a stored message: by its id here if it is a number, by its id at WhatsApp if it is a string. A
+// string of digits may be either.
 type Message struct {
 	id    int64
 	KeyID string
 }
 
-// Number is the id here, 0 when it is the other one.
+// Number returns the id here, 0 if it is an id at WhatsApp.
 func (m Message) Number() int64 {
 	if m.KeyID != "" {
 		if n, err := strconv.ParseInt(m.KeyID, 10, 64); err == nil && n > 0 {
@@ -36,7 +36,7 @@ func (m *Message) UnmarshalJSON(raw []byte) error {
 	return errors.New("it must be the id of a message: a positive integer, or the key id as a string")
 }
 
-// Quoted is a messageRef that may be 0: none.
+// Quoted is a Message that may be 0, for none.
 type Quoted struct{ Message }
 
 func (q Quoted) Given() bool { return q != Quoted{} }
@@ -74,8 +74,8 @@ func FindByText(in Messages, instance int64, text string) (event.Message, error)
 	return in.MessageByKey(instance, text)
 }
 
-// Original is a stored message as one to be quoted, forwarded or changed. In
-// groups the LID of the sender is preferred: it is what groups know people by.
+// Original returns a stored message as one to be quoted, forwarded or changed. In groups it prefers the LID of
+// the sender, by which groups know people.
 func Original(m event.Message) *event.Original {
 	o := &event.Original{MessageType: m.MessageType, Content: m.Content}
 	o.Key = event.MessageKey{
@@ -85,7 +85,7 @@ func Original(m event.Message) *event.Original {
 	return o
 }
 
-// FirstGiven is the first text that is neither absent nor empty.
+// FirstGiven returns the first text that is neither absent nor empty.
 func FirstGiven(texts ...*string) string {
 	for _, t := range texts {
 		if t != nil && *t != "" {

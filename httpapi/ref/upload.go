@@ -17,8 +17,8 @@ type Files interface {
 	Prepare(ctx context.Context, path string, w media.Wish) (event.MediaFile, error)
 }
 
-// CheckUpload refuses a file that was uploaded before when the key of c may not use
-// it, when the instance has no such upload, or when it cannot be sent as m says.
+// CheckUpload refuses an earlier upload if the key of c may not use it, if the instance does not have it, or if
+// it cannot be sent as m requires.
 func CheckUpload(c *rest.Call, files Files, instance int64, m *event.Media) error {
 	if m == nil || m.UploadID == "" {
 		return nil
@@ -37,8 +37,8 @@ func CheckUpload(c *rest.Call, files Files, instance int64, m *event.Media) erro
 	return m.CheckAs(source.Uploaded.Kind)
 }
 
-// MayUseUpload refuses a file that was uploaded by an instance that the key of c does
-// not open, as if there were none: batches may use those of every instance.
+// MayUseUpload refuses a file that was uploaded by an instance that the key of c does not open, as if it did not
+// exist, because batches may use the uploads of every instance.
 func MayUseUpload(c *rest.Call, files Files, m *event.Media) error {
 	if err := c.MayUseUploads(m); err != nil {
 		return err
@@ -56,7 +56,7 @@ func MayUseUpload(c *rest.Call, files Files, m *event.Media) error {
 	return err
 }
 
-// OpenFile is the file of an upload, ready to be sent, and how it is removed.
+// OpenFile returns the file of an upload, ready to be sent, and a function that removes it.
 func OpenFile(c *rest.Call, files Files, m event.Media, f rest.Form) (event.MediaFile, func(), error) {
 	if f.Path != "" {
 		file, err := PrepareFile(c, files, f, m)

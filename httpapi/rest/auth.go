@@ -13,7 +13,7 @@ import (
 	"postern/httpapi/tokens"
 )
 
-// Scheme is the credential that a route asks for.
+// Scheme is the credential that a route requires.
 type Scheme int
 
 const (
@@ -122,8 +122,8 @@ func sameSecret(got, want string) bool {
 	return want != "" && subtle.ConstantTimeCompare(g[:], w[:]) == 1
 }
 
-// Bearer returns the token of the Authorization header, empty when there is
-// none, more than one, or another scheme.
+// Bearer returns the token of the Authorization header, empty if there is none, more than one, or
+// another scheme.
 func Bearer(h http.Header) string {
 	values := h["Authorization"]
 	if len(values) != 1 {
@@ -136,9 +136,8 @@ func Bearer(h http.Header) string {
 	return strings.TrimSpace(token)
 }
 
-// instanceToken is the token of a request to an instance: the Authorization
-// header's or, where there is none, that of the header apikey, where older
-// clients put it.
+// instanceToken returns the token of a request to an instance: that of the Authorization header or,
+// without it, of the header apikey, which older clients use.
 func instanceToken(h http.Header) (string, error) {
 	given := h["Apikey"]
 	if len(h["Authorization"]) > 0 || len(given) == 0 {
@@ -165,9 +164,8 @@ func (s *Server) bearerUser(token string) (uuid.UUID, error) {
 	return id, nil
 }
 
-// bearerInstance returns the instance that the token of a request was last issued
-// for, when its name is one of names. The order of the checks is the contract's:
-// 401, 403, 404, 401.
+// bearerInstance returns the instance for which the token of a request was last issued, if its name
+// is one of names. The API defines the order of the checks: 401, 403, 404, 401.
 func (c *Call) bearerInstance(names ...string) (Instance, error) {
 	token, err := instanceToken(c.Request.Header)
 	if err != nil {
@@ -187,8 +185,8 @@ func (c *Call) bearerInstance(names ...string) (Instance, error) {
 	return c.TokenHolder(token, claimed)
 }
 
-// TokenHolder returns the instance called name when token is the one that was last
-// issued for it: an older one was revoked by that issue.
+// TokenHolder returns the instance called name if token is the last one issued for it; issuing a
+// token revokes the older ones.
 func (c *Call) TokenHolder(token, name string) (Instance, error) {
 	in, err := c.Server.Instances.Named(name)
 	if err != nil {

@@ -22,8 +22,8 @@ func withAdvice(err error, r Route) error {
 	return &advised
 }
 
-// takes says which credential a route takes and where it comes from, empty where there
-// is no one answer.
+// takes says which credential a route takes and where it comes from. It is empty if there is no
+// single answer.
 func (r Route) takes() string {
 	text := ""
 	switch r.Auth {

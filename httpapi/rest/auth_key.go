@@ -23,15 +23,15 @@ const (
 	userHeader    = "X-Postern-User"
 )
 
-// Words of the audit log that are used in more than one place.
+// Terms of the audit log that are used in several places.
 const (
 	ActorGlobal   = "global"
 	ActionWebhook = "webhook.change"
 	ActionOptions = "webhook.options.change"
 )
 
-// KeyText is the text of a scoped key in a request: that of the Authorization header
-// or, where there is none, of apikey or x-api-key.
+// KeyText returns the text of a scoped key in a request: that of the Authorization header or,
+// without it, of apikey or x-api-key.
 func KeyText(h http.Header) (text string, given bool, err error) {
 	if len(h["Authorization"]) > 0 {
 		text = Bearer(h)
@@ -129,8 +129,8 @@ func (s *Server) operatorBinding() []byte {
 // all its paths.
 const hostPrefix = "__Host-"
 
-// cookieName is the name of the session cookie of a request. Over https, programs below
-// different base paths of one host share its paths, so each has a name of its own.
+// cookieName returns the name of the session cookie of a request. Over https, programs below
+// different base paths of one host share its paths, so each uses its own name.
 func (s *Server) cookieName(r *http.Request) string {
 	if !s.secure(r) {
 		return SessionCookie
@@ -142,13 +142,13 @@ func (s *Server) cookieName(r *http.Request) string {
 	return hostPrefix + SessionCookie + "_" + hex.EncodeToString(sum[:4])
 }
 
-// secure reports whether a client uses https: here, at a trusted proxy that says so, or
-// at the public address.
+// secure reports whether a client uses https: here, at a trusted proxy that states it, or at
+// the public address.
 func (s *Server) secure(r *http.Request) bool {
 	return r.TLS != nil || strings.HasPrefix(s.BaseURL, "https://") || s.Proxies.Secure(r)
 }
 
-// CookieOf is the session cookie of a request that has no other credential.
+// CookieOf returns the session cookie of a request that has no other credential.
 func (c *Call) CookieOf() (cookie string, given bool) {
 	r := c.Request
 	for _, name := range []string{"Authorization", "Apikey", "X-Api-Key"} {
@@ -224,7 +224,7 @@ func (c *Call) openAsOperator(r Route) (err error) {
 	return err
 }
 
-// ScopedKey is the scoped key of a request, or of its session; zero: it has another
+// ScopedKey returns the scoped key of a request, or of its session; zero if it has another
 // credential.
 func (c *Call) ScopedKey() uuid.UUID {
 	if c.Key == nil {
@@ -233,7 +233,7 @@ func (c *Call) ScopedKey() uuid.UUID {
 	return c.Key.ID
 }
 
-// KeyContext is the context for work that a request starts: with a scoped key, its commits
+// KeyContext returns the context for work that a request starts. With a scoped key, its commits
 // fail once the key is deleted, so that no deletion misses it.
 func (c *Call) KeyContext() context.Context {
 	if c.Key == nil {
@@ -242,7 +242,7 @@ func (c *Call) KeyContext() context.Context {
 	return access.While(c.Request.Context(), c.Key.ID)
 }
 
-// Actor is who makes a request, for the audit log.
+// Actor returns the maker of a request, for the audit log.
 func (c *Call) Actor() string {
 	switch {
 	case c.Key != nil:
@@ -283,12 +283,12 @@ func Audited(action string, handle Handler) Handler {
 	}
 }
 
-// logLate logs that something was done, or not, while its record says otherwise.
+// logLate logs an error that leaves the audit record of a request missing or wrong.
 func (s *Server) logLate(w *Response, err error) {
 	s.Log.Error("the audit record of a request is missing or wrong", slog.String("route", w.Pattern), slog.String("request_id", w.requestID), slog.Any("error", err))
 }
 
-// Until is when a credential of c ends, zero for never.
+// Until returns when a credential of c ends, zero for never.
 func (c *Call) Until() time.Time {
 	var ends time.Time
 	if c.Session != nil {
@@ -300,5 +300,5 @@ func (c *Call) Until() time.Time {
 	return ends
 }
 
-// KeyToken stands for a scoped key where WebSockets are counted and ended.
+// KeyToken identifies a scoped key where WebSockets are counted and closed.
 func KeyToken(id uuid.UUID) [sha256.Size]byte { return sha256.Sum256(append([]byte("key "), id[:]...)) }

@@ -18,8 +18,8 @@ func LinkExpired() error {
 	return Refuse(http.StatusNotFound, codeNoLink, "this link has expired; ask for a new one")
 }
 
-// OpenPortal finds the instance that the link in the path leads to, as long as what
-// made the link could still pair that.
+// OpenPortal finds the instance of the link in the path, as long as the credential that made the
+// link may still pair that instance.
 func (c *Call) OpenPortal() error {
 	s := c.Server
 	link, found := s.Access.Links.Find(c.Params.ByName("token"))

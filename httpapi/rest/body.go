@@ -16,22 +16,20 @@ const (
 	BodyTimeout = time.Minute // for the whole body to arrive
 )
 
-// Decode reads the body of c into v, a pointer to a struct, with the rules of
-// [strict.Decode] and at most limit bytes. With an Idempotency-Key it claims that
-// key for the bytes that it read.
-// A request by a legacy path may have fields that are unknown: they are ignored.
+// Decode reads the body of c into v, a pointer to a struct, by the rules of [strict.Decode]. It
+// reads at most limit bytes. With an Idempotency-Key it claims that key for the bytes that it
+// read. It ignores unknown fields in a request by a legacy path.
 func (c *Call) Decode(v any, limit int64) error { return c.DecodeKeeping(v, limit, 0) }
 
-// DecodeKeeping is decode, and keeps no more than the first most entries of any
-// slice; 0: all.
+// DecodeKeeping is Decode, but keeps only the first most entries of any slice; 0: all.
 func (c *Call) DecodeKeeping(v any, limit int64, most int) error {
 	how := c.Options()
 	how.MaxEntries = most
 	return c.decodeBy(how, v, limit)
 }
 
-// DecodeForeign is decodeKeeping for posts of third-party programs: unknown fields
-// are ignored, without a warning.
+// DecodeForeign is DecodeKeeping for posts of third-party programs: it ignores unknown fields
+// without a warning.
 func (c *Call) DecodeForeign(v any, limit int64, most int) error {
 	return c.decodeBy(strict.Options{Ignored: &strict.Ignored{}, MaxEntries: most}, v, limit)
 }
@@ -46,15 +44,14 @@ func (c *Call) decodeBy(how strict.Options, v any, limit int64) error {
 	if c.Response.legacy {
 		c.warn(how.Ignored)
 	}
-	// From here on the handler may take its time.
+	// From here on the handler has no deadline.
 	_ = http.NewResponseController(c.Response).SetReadDeadline(time.Time{})
 	return c.claimBody()
 }
 
-// Options are those with which the JSON of a request is read. Programs that were
-// written for older gateways of this family send what those ignored: on the paths
-// that only such programs use, a field that is unknown here is ignored too, and
-// the answer names it.
+// Options returns the options for reading the JSON of a request. Programs written for older
+// gateways of this family send fields that those ignored. On the paths that only such programs
+// use, unknown fields are ignored too, and the answer names them.
 func (c *Call) Options() strict.Options {
 	var o strict.Options
 	if c.Response.legacy {
@@ -75,8 +72,8 @@ func (c *Call) Warn(problem string) {
 	c.Response.Header().Add("Warning", fmt.Sprintf("299 - %+q", problem))
 }
 
-// IgnoredHeader is the value of a Warning header, RFC 7234: the names, with
-// whatever could end the header or hide in it escaped.
+// IgnoredHeader returns the value of a Warning header, RFC 7234: the names, with characters
+// escaped that could end the header or be invisible in it.
 func IgnoredHeader(f *strict.Ignored) string {
 	text := fmt.Sprintf("%+q", "ignored unknown fields: "+strings.Join(f.Names, ", "))
 	if f.More > 0 {
@@ -85,9 +82,9 @@ func IgnoredHeader(f *strict.Ignored) string {
 	return "299 - " + text
 }
 
-// limitBody starts the time in which the body of r has to arrive. It also
-// holds for unread bodies: the server drains them before it answers, and would
-// wait for one that never comes. Only tests have writers without deadlines.
+// limitBody starts the time limit for the body of r. The limit also applies to unread bodies:
+// the server drains them before it answers, and would wait for one that never arrives. Only
+// tests have writers without deadlines.
 func limitBody(w http.ResponseWriter, r *http.Request, within time.Duration) {
 	if r.ContentLength != 0 {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(within))
@@ -113,13 +110,12 @@ func checkContentType(h http.Header) error {
 	return nil
 }
 
-// LingerTime is how long the rest of a body is read after its request was
-// refused.
+// LingerTime is how long the rest of a body is read after its request was refused.
 const LingerTime = 5 * time.Second
 
-// linger sends a refusal and reads on for a moment: a client that is still
-// sending when its connection closes is reset, and never sees the answer. This
-// is not used for callers without access to the route.
+// linger sends a refusal and then reads on for a moment: a client that is still sending when its
+// connection closes is reset, and never sees the answer. It is not used for callers without
+// access to the route.
 func (c *Call) linger(refusal error) {
 	if c.Request.ContentLength == 0 || c.Response.Lost || isTimeout(refusal) {
 		return

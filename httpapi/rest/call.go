@@ -15,7 +15,7 @@ import (
 	"postern/internal/peers"
 )
 
-// Call is one request on its way, and whom its credential speaks for.
+// Call is one request, with the owner of its credential.
 type Call struct {
 	Server    *Server
 	Response  *Response
@@ -35,22 +35,22 @@ type Call struct {
 	Link     *access.Link    // set for portalLink
 }
 
-// Client is the address that a request comes from, as a number.
+// Client returns the address that a request comes from, as a number.
 func (c *Call) Client() netip.Addr { return c.Server.Proxies.Client(c.Request) }
 
-// Address is the address that a request comes from.
+// Address returns the address that a request comes from.
 func (c *Call) Address() string { return peers.Name(c.Client()) }
 
-// Log is where handlers log.
+// Log returns the logger for handlers.
 func (c *Call) Log() *slog.Logger { return c.Server.Log }
 
-// Stopping is closed when the program begins to stop.
+// Stopping returns a channel that is closed when the program begins to stop.
 func (c *Call) Stopping() <-chan struct{} { return c.Server.Stopping }
 
 // OperatorBinding stands for the operator's key in a session or a link.
 func (c *Call) OperatorBinding() []byte { return c.Server.operatorBinding() }
 
-// UntilStopped is the request's context, which ends when the program begins to stop, too.
+// UntilStopped returns the request's context, which also ends when the program begins to stop.
 func (c *Call) UntilStopped() (context.Context, context.CancelCauseFunc) {
 	s := c.Server
 	ctx, cancel := context.WithCancelCause(c.Request.Context())
@@ -68,8 +68,8 @@ func (c *Call) UntilStopped() (context.Context, context.CancelCauseFunc) {
 	return ctx, cancel
 }
 
-// PublicURL is where the program is reached: as it is configured, or as the request
-// says. It ends without a slash.
+// PublicURL returns the URL of the program: as configured, or as the request states it. It
+// has no slash at the end.
 func (c *Call) PublicURL() string {
 	s, r := c.Server, c.Request
 	if s.BaseURL != "" {
@@ -82,8 +82,8 @@ func (c *Call) PublicURL() string {
 	return scheme + r.Host + s.BasePath
 }
 
-// SessionCookie is that of a session; no script can read it, and no page of another site
-// has it sent.
+// SessionCookie returns the cookie of a session. Scripts cannot read it, and browsers do not
+// send it with requests of other sites.
 func (c *Call) SessionCookie(value string, seconds int) *http.Cookie {
 	s, r := c.Server, c.Request
 	cookie := &http.Cookie{
@@ -95,8 +95,8 @@ func (c *Call) SessionCookie(value string, seconds int) *http.Cookie {
 	return cookie
 }
 
-// uuidOf returns a path parameter that names a batch or an item. What is not a
-// uuidOf names nothing.
+// uuidOf returns a path parameter that names a batch or an item. A text that is not a UUID
+// names nothing.
 func (c *Call) UUID(param string, missing error) (uuid.UUID, error) {
 	text := c.Params.ByName(param)
 	id, err := uuid.Parse(text)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// What a page of another origin may send and read, of which browsers ask first.
+// What a page of another origin may send and read; browsers ask this first.
 const (
 	corsMethods = "GET, POST, PUT, PATCH, DELETE"
 	corsHeaders = "Authorization, apikey, x-api-key, Content-Type, Idempotency-Key, X-Request-Id, Mcp-Session-Id, Mcp-Protocol-Version"
@@ -13,9 +13,9 @@ const (
 	corsMaxAge  = "600" // seconds that a browser need not ask again
 )
 
-// AllowOrigins lets pages of these origins call h from a browser; each is as browsers
-// send it. Who else calls notices nothing. Cookies are none of what may be sent: a
-// page needs the key or a token of its own.
+// AllowOrigins lets pages of these origins call h from a browser; each origin is written as browsers
+// send it. Other callers are not affected. Cookies are not allowed: a page needs its own key or
+// token.
 func AllowOrigins(h http.Handler, origins []string) http.Handler {
 	if len(origins) == 0 {
 		return h

@@ -13,7 +13,7 @@ import (
 	"postern/httpapi/strict"
 )
 
-// The codes of refusals that this package makes itself, and the reader of bodies for it.
+// The codes of refusals that this package or its reader of bodies makes.
 const (
 	CodeNotFound         = "NOT_FOUND"
 	CodeMethodNotAllowed = "METHOD_NOT_ALLOWED"
@@ -54,7 +54,7 @@ const (
 	CodeShuttingDown = "SHUTTING_DOWN"
 )
 
-// Error is an answer that is not a success.
+// Error is an answer other than a success.
 type Error struct {
 	Status   int
 	Code     string
@@ -63,7 +63,7 @@ type Error struct {
 	Wait     time.Duration // for a Retry-After; 0: that of the code
 }
 
-// FailedStep is the step of a dial through a proxy that failed.
+// FailedStep is the step at which a dial through a proxy failed.
 type FailedStep string
 
 // Error implements error.
@@ -73,23 +73,23 @@ func ErrorOf(status int, code string, messages ...string) Error {
 	return Error{Status: status, Code: code, Messages: messages}
 }
 
-// Refuse is the error that is answered with this status and code.
+// Refuse returns an error that is answered with this status and code.
 func Refuse(status int, code string, messages ...string) error {
 	r := ErrorOf(status, code, messages...)
 	return &r
 }
 
-// TryLater is a refusal with the status 429 and its own Retry-After.
+// TryLater returns a refusal with the status 429 and its own Retry-After.
 func TryLater(wait time.Duration, code, text string) error {
 	r := ErrorOf(http.StatusTooManyRequests, code, text)
 	r.Wait = wait
 	return &r
 }
 
-// retryAfter is the wait in seconds, rounded up.
+// retryAfter returns the wait in seconds, rounded up.
 func (r Error) retryAfter() int { return max(1, int(math.Ceil(r.Wait.Seconds()))) }
 
-// SecondsToWait is the Retry-After of a refusal; 0: none.
+// SecondsToWait returns the Retry-After of a refusal; 0: none.
 func (s *Server) SecondsToWait(r Error) int {
 	switch {
 	case r.Wait != 0:
@@ -123,7 +123,7 @@ func (s *Server) AnswerTo(err error) (r Error, known bool) {
 	return ErrorOf(http.StatusInternalServerError, CodeInternal, "internal error"), false
 }
 
-// AnswerTo maps an error to the answer that it gets.
+// AnswerTo maps an error to its answer.
 func (c *Call) AnswerTo(err error) (r Error, known bool) { return c.Server.AnswerTo(err) }
 
 func stopping() Error {
@@ -146,8 +146,8 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// ErrorBody is the body of every refusal. The messages appear twice because
-// clients of both spellings exist.
+// ErrorBody is the body of every refusal. It has the messages twice, because there are clients for
+// both spellings.
 type ErrorBody struct {
 	StatusCode int      `json:"statusCode"`
 	Error      string   `json:"error"` // the status text in kebab case
@@ -166,10 +166,10 @@ func (r Error) body(requestID string) ErrorBody {
 	}
 }
 
-// MaxMessages bounds the list of what is wrong with one request.
+// MaxMessages bounds the number of faults listed for one request.
 const MaxMessages = 100
 
-// InvalidField is the error of a field that breaks a rule.
+// InvalidField returns the error of a field that breaks a rule.
 func InvalidField(text string) error { return fmt.Errorf("%w: %s", event.ErrArgument, text) }
 
 func Joined[T ~string](words []T) string {

@@ -35,20 +35,19 @@ type Form struct {
 	FileName string         // as the client calls it, without a folder
 }
 
-// formReader reads a multipart body part by part; the file goes to the disk as
-// it arrives.
+// formReader reads a multipart body part by part and writes the file to the disk as it arrives.
 type formReader struct {
 	parts   *multipart.Reader
 	known   []string
 	ignored *strict.Ignored // as of how
 	spool   func(io.Reader) (path string, err error)
 	digest  *idempotency.Parts
-	// tooLarge is the error of a spool when the file is larger than it takes.
+	// tooLarge is the error of the spool for a file above its limit.
 	tooLarge error
 	form     Form
 }
 
-// fileField is the name of the part that is the file; otherFileField is taken too.
+// fileField is the name of the file's part; otherFileField is accepted too.
 const (
 	FileField      = "attachment"
 	otherFileField = "file"
@@ -84,8 +83,8 @@ func (c *Call) ReadForm(spool func(io.Reader) (string, error), maxFile int64, kn
 	if err := r.all(); err != nil {
 		return Form{}, err
 	}
-	// Otherwise the server itself would read the rest before it answers, and
-	// without a deadline: that is lifted below.
+	// Otherwise the server itself would read the rest before it answers, without a deadline, because
+	// that is lifted below.
 	if _, err := io.Copy(io.Discard, body); err != nil {
 		return Form{}, malformedForm(err)
 	}
@@ -182,8 +181,8 @@ func (r *formReader) part(p *multipart.Part) (err error) {
 	return nil
 }
 
-// failingReader remembers why its reader failed: the spool's error is about the
-// file, this one about the request.
+// failingReader keeps the error of its reader: the spool's error is about the file, this one about
+// the request.
 type failingReader struct {
 	r   io.Reader
 	err error
@@ -205,7 +204,7 @@ func (f Form) Discard() {
 	}
 }
 
-// Flag reads a field that is true or false; absent or empty is false.
+// Flag reads a field that is true or false; absent or empty means false.
 func (f Form) Flag(name string) (bool, error) {
 	switch f.Fields[name] {
 	case "", "false":
@@ -216,7 +215,7 @@ func (f Form) Flag(name string) (bool, error) {
 	return false, strict.WrongType("true or false").In(name)
 }
 
-// Number reads a field that is an integer; absent or empty is 0.
+// Number reads a field that is an integer; absent or empty means 0.
 func (f Form) Number(name string) (int64, error) {
 	if f.Fields[name] == "" {
 		return 0, nil
@@ -228,8 +227,8 @@ func (f Form) Number(name string) (int64, error) {
 	return n, nil
 }
 
-// JSON reads a field that is a JSON object into v, a pointer to a struct. given is
-// false when the field is absent or empty.
+// JSON reads a field that is a JSON object into v, a pointer to a struct. given is false if the
+// field is absent or empty.
 func (f Form) JSON(name string, v any) (given bool, err error) {
 	if f.Fields[name] == "" {
 		return false, nil
@@ -237,7 +236,7 @@ func (f Form) JSON(name string, v any) (given bool, err error) {
 	return true, strict.Under(strict.Decode(strings.NewReader(f.Fields[name]), v, f.how), name)
 }
 
-// MediaType reads the field of that name, which every form that has it needs.
+// MediaType reads the field of that name, which is required.
 func (f Form) MediaType() (event.MediaKind, error) {
 	kind, ok := f.Fields["mediaType"]
 	if !ok {
@@ -246,8 +245,8 @@ func (f Form) MediaType() (event.MediaKind, error) {
 	return event.MediaKind(kind), nil
 }
 
-// Filled is given for a field that is none when it is empty: tools for forms send
-// all that they know of.
+// Filled is Given for a field that counts as absent if it is empty: form tools send all fields that
+// they know.
 func (f Form) Filled(name string) *string {
 	if f.Fields[name] == "" {
 		return nil
@@ -255,7 +254,7 @@ func (f Form) Filled(name string) *string {
 	return f.Given(name)
 }
 
-// Given is a field as an optional one of JSON.
+// Given returns a field as an optional JSON value.
 func (f Form) Given(name string) *string {
 	if text, ok := f.Fields[name]; ok {
 		return &text
@@ -263,7 +262,7 @@ func (f Form) Given(name string) *string {
 	return nil
 }
 
-// NeedKind fails when the kind of message for a file is not given.
+// NeedKind fails if the kind of message for a file is missing.
 func NeedKind(m *event.MediaContent) error {
 	if m.Kind == "" && m.UploadID == "" {
 		return strict.Missing("mediatype", "is required: only an upload has its own")

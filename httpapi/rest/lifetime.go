@@ -17,7 +17,7 @@ func (l Lifetime) Check(seconds int64) error {
 	return nil
 }
 
-// Advice is what a caller does about a value that check refuses.
+// Advice says how to correct a value that check refuses.
 func (l Lifetime) Advice() string { return fmt.Sprintf("Send %d to %d seconds.", l.Least, l.Most) }
 
 func (l Lifetime) Schema() openapi.Object { return openapi.Range(l.Least, l.Most) }

@@ -8,13 +8,13 @@ import (
 	"postern/internal/peers"
 )
 
-// PathMetrics is the path of the figures for Prometheus.
+// PathMetrics is the path of the Prometheus metrics.
 const PathMetrics = "/metrics"
 
-// logRequest names the pattern and never the path nor the query: both may have phone
-// numbers, tokens and whole keys in them, also where there is no such path. Of a
-// refusal it has the code, which shows an operator why, and not the messages, which may repeat what
-// the caller sent.
+// logRequest logs the pattern of a request and never its path or query: both may contain phone
+// numbers, tokens and whole keys, even if no such path exists. For a refusal it logs the code,
+// which shows an operator the reason, and not the messages, which may repeat what the caller
+// sent.
 func (s *Server) logRequest(w *Response, r *http.Request, took time.Duration) {
 	log := s.Log
 	if w.code != "" {
@@ -43,7 +43,7 @@ func (w *Response) logLevel() slog.Level {
 	return slog.LevelInfo
 }
 
-// knownMethod is a method, or "other" for an unknown one, which may be any text.
+// knownMethod returns a known method, or "other" for an unknown one, which may be any text.
 func knownMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
@@ -53,5 +53,5 @@ func knownMethod(method string) string {
 	return "other"
 }
 
-// printable truncates an unknown method to printable text.
+// printable truncates an unknown method.
 func printable(method string) string { return method[:min(len(method), 16)] }

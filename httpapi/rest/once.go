@@ -18,14 +18,12 @@ const (
 	MaxIdempotencyKey = 255
 )
 
-// Once makes a route take an Idempotency-Key. A request with a key that has an
-// answer already gets that answer, and its handler stops at the end of the body.
-// Without the header nothing changes.
+// Once makes a route take an Idempotency-Key. If a request with a key already has an answer, it gets
+// that answer, and its handler stops at the end of the body. Without the header nothing changes.
 //
-// The handler reads its body with [Call.Decode], or with another reader that
-// ends in [Call.Claim]. Then it does one of two things, or a crash in the
-// middle would let a retry do the work again: it calls [Call.Begin] before an
-// irreversible send, as [api.sendContent] does, or it
+// The handler reads its body with [Call.Decode], or with another reader that ends in [Call.Claim].
+// Then it does one of two things, because otherwise a crash in the middle would let a retry repeat
+// the work: it calls [Call.Begin] before an irreversible send, as [api.sendContent] does, or it
 // stores its answer in its own commit, by [KeepInCommit]. A send does both.
 func Once(handle Handler) Handler {
 	return func(c *Call) error {
@@ -63,8 +61,7 @@ func invalidKey(rule string) error {
 	return Refuse(http.StatusBadRequest, CodeInvalidKey, IdempotencyHeader+" "+rule)
 }
 
-// runOnce runs the handler under the key. The answer is held back until it is
-// stored.
+// runOnce runs the handler under the key. It holds the answer back until it is stored.
 func (s *Server) runOnce(c *Call, key string, handle Handler) error {
 	o := s.keys.Request(keyID(c, key), c.Request.Method+" "+c.Response.Pattern, c.RequestID)
 	defer o.Release() // a panic's too: what has begun then counts as unknown
@@ -91,8 +88,8 @@ func (s *Server) runOnce(c *Call, key string, handle Handler) error {
 	return err
 }
 
-// keyID is whose credential c has, and the caller's key. Each scoped key has its own
-// keys: it must not learn what another was answered.
+// keyID returns the key's id: the owner of the credential of c, and the caller's key. Each scoped
+// key has its own ids, because it must not learn the answers to another.
 func keyID(c *Call, key string) []byte {
 	if c.Key != nil {
 		key = c.Key.ID.String() + "\x00" + key // no caller's key has a zero byte
@@ -106,11 +103,11 @@ func keyID(c *Call, key string) []byte {
 	return idempotency.OfUser(c.User, key)
 }
 
-// Claim takes the key of c for a body with that digest, or returns the error
-// that the handler has to return: a refusal, or the stored answer.
+// Claim claims the key of c for a body with that digest. The handler must return its error: a
+// refusal, or the stored answer.
 func (c *Call) Claim(digest [sha256.Size]byte) error { return replayed(c.Once.Claim(digest)) }
 
-// claimBody is claim for the body that was decoded.
+// claimBody is Claim for the decoded body.
 func (c *Call) claimBody() error { return replayed(c.Once.ClaimBody()) }
 
 func replayed(known *idempotency.Answer, err error) error {
@@ -145,9 +142,9 @@ func (c *Call) Begin() error {
 	return nil
 }
 
-// KeepInCommit returns a function that stores an answer in the commit of its
-// change, so that a crash leaves both or none. The handler then has to
-// answer with that status and value. It returns nil without a key.
+// KeepInCommit returns a function that stores an answer in the commit of its change, so that a crash
+// leaves both or neither. The handler must then answer with that status and value. Without a key it
+// returns nil.
 func KeepInCommit[T any](c *Call, status int) func(*store.Tx, T) error {
 	keep := c.Once.InCommit()
 	if keep == nil {

@@ -19,8 +19,7 @@ type heldAnswer struct {
 	body bytes.Buffer
 }
 
-// WriteHeader implements http.ResponseWriter; the status is held by the
-// [Response] around it.
+// WriteHeader implements http.ResponseWriter; the [Response] around it holds the status.
 func (h *heldAnswer) WriteHeader(int) {}
 
 // Write implements http.ResponseWriter.
@@ -29,8 +28,8 @@ func (h *heldAnswer) Write(p []byte) (int, error) { return h.body.Write(p) }
 // Unwrap lets http.ResponseController reach the server's own writer.
 func (h *heldAnswer) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
-// ending returns how the request ends for its key: from what the handler wrote or,
-// when it failed, from the answer to its error.
+// ending returns how the request ends for its key: from the written answer or, if the handler
+// failed, from the answer to its error.
 func (h *heldAnswer) ending(c *Call, status int, err error) idempotency.Ending {
 	if err == nil {
 		ok := status >= 200 && status < 300

@@ -14,19 +14,19 @@ const (
 	MaxLimit     = 200
 )
 
-// PageRequest is the part that the filters of all lists share.
+// PageRequest holds the fields that the filters of all lists share.
 type PageRequest struct {
 	Limit          *int64
 	Next, Previous string
 }
 
-// Page is a page of a list that a request asks for.
+// Page is the page of a list that a request selects.
 type Page struct {
 	Limit          int
 	Next, Previous string
 }
 
-// Page checks the bounds; the cursors are the engine's to read.
+// Page checks the bounds; the engine reads the cursors.
 func (p PageRequest) Page() (Page, error) {
 	limit := int64(DefaultLimit)
 	if p.Limit != nil {
@@ -75,7 +75,7 @@ func InvalidCursor() error {
 	return Refuse(http.StatusBadRequest, CodeNoCursor, "the cursor was not made by this list")
 }
 
-// CursorAt is a position that a caller passes back as it is; nil for none.
+// CursorAt returns the opaque cursor of a position; nil for none.
 func CursorAt(id int64) *string {
 	if id <= 0 {
 		return nil

@@ -29,7 +29,7 @@ func (c *Call) Query(known []string, repeatable ...string) (url.Values, error) {
 	return q, nil
 }
 
-// meant names the one of the known names that an unknown one was probably meant as.
+// meant returns the known name that an unknown one was probably meant to be.
 func meant(name string, known []string) string {
 	if near, ok := event.Near(name, known); ok {
 		return "; use " + near
@@ -37,8 +37,8 @@ func meant(name string, known []string) string {
 	return ""
 }
 
-// Flag reads a query parameter that is true or false, false when it is absent,
-// and refuses any other parameter but those in others.
+// Flag reads a query parameter that is true or false, false if absent, and refuses other
+// parameters except those in others.
 func (c *Call) Flag(name string, others ...string) (bool, error) {
 	q, err := c.Query(append(others, name))
 	if err != nil || !q.Has(name) {
@@ -60,8 +60,7 @@ func QueryFlag(q url.Values, name string) (bool, error) {
 
 func InvalidQuery(text string) error { return Refuse(http.StatusBadRequest, CodeInvalidQuery, text) }
 
-// QueryList reads a query parameter that may be repeated or hold a list with
-// commas.
+// QueryList reads a query parameter that may be repeated or hold a comma-separated list.
 func QueryList(q url.Values, name string) []string {
 	var all []string
 	for _, v := range q[name] {
@@ -70,8 +69,8 @@ func QueryList(q url.Values, name string) []string {
 	return all
 }
 
-// Distinct drops what is there again: every record is held against each of the
-// values, and a body has room for a hundred thousand.
+// Distinct removes duplicates: every record is compared with each of the values, and a body has
+// room for a hundred thousand.
 func Distinct(values []string) []string {
 	values = slices.Clone(values)
 	slices.Sort(values)

@@ -27,7 +27,7 @@ func (t *OneRecipient) Parse() (event.Recipient, error) {
 	return event.ParseRecipient(given[0])
 }
 
-// Presences are those of a send, none of them the first.
+// Presences returns the presences of a send; the first is none.
 func Presences() []event.Presence {
 	return []event.Presence{
 		"", event.PresenceComposing, event.PresenceRecording, event.PresencePaused, event.PresenceAvailable, event.PresenceUnavailable,

@@ -32,8 +32,8 @@ type Response struct {
 	used   int       // how many of them
 }
 
-// set is Header().Set for a name in its canonical form. The values of the
-// headers that nearly every answer has lie in w, for each would be an allocation.
+// set is Header().Set for a name in canonical form. w holds the values of the headers that nearly
+// every answer has, to avoid an allocation for each.
 func (w *Response) set(name, value string) {
 	if w.used == len(w.values) {
 		w.Header().Set(name, value)
@@ -80,18 +80,16 @@ func (w *Response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// An answer is written in pieces of writePiece bytes, with writeTimeout for each: a
-// slow client gets all of it; one that stops reading is disconnected and holds no
-// resources. The time begins when the server gets the
-// piece, which may first wait for the rest of an unread body: so it is
-// longer than bodyTimeout. The server lifts the limit at the end of the answer.
+// An answer is written in pieces of writePiece bytes, with writeTimeout for each: a slow client
+// gets all of it; a client that stops reading is disconnected and holds no resources. The time
+// starts when the server gets the piece. It may first wait for the rest of an unread body, so
+// writeTimeout is longer than bodyTimeout. The server lifts the limit at the end of the answer.
 const (
 	WritePiece   = 256 << 10
 	WriteTimeout = BodyTimeout + 30*time.Second
 )
 
-// write passes p on to the server. Only tests and in-memory answers have writers
-// without deadlines.
+// write passes p to the server. Only tests and in-memory answers have writers without deadlines.
 func (w *Response) write(p []byte) (n int, err error) {
 	deadline := http.NewResponseController(w.ResponseWriter)
 	for {
@@ -125,7 +123,7 @@ func (w *Response) JSON(status int, v any) error {
 	return err
 }
 
-// OrNull is nil for the empty string.
+// OrNull returns s, or nil if it is empty.
 func OrNull(s string) *string {
 	if s == "" {
 		return nil
@@ -142,9 +140,9 @@ func (w *Response) More(text []byte) error {
 	return err
 }
 
-// CutOff ends the answer of a download that failed with err, which may be nil. Before the
-// first byte the caller gets an error body. After it the connection is closed, because half
-// a file must not look like a whole one.
+// CutOff ends the answer of a download that failed with err, which may be nil. Before the first
+// byte the caller gets an error body. After it the connection is closed, because a partial file
+// must not look complete.
 func (c *Call) CutOff(err error, text string, args ...any) error {
 	if err == nil {
 		return nil
@@ -159,8 +157,8 @@ func (c *Call) CutOff(err error, text string, args ...any) error {
 	panic(http.ErrAbortHandler)
 }
 
-// BreakOff ends an answer that cannot go on. Once a part of it is out, only a
-// broken connection shows the client.
+// BreakOff ends an answer that cannot continue. After its first part, only a broken connection
+// shows this to the client.
 func (c *Call) BreakOff(err error) error {
 	if c.Response.Status == 0 {
 		return err
@@ -169,7 +167,7 @@ func (c *Call) BreakOff(err error) error {
 	panic(http.ErrAbortHandler)
 }
 
-// UnlessZero is v, or null for the zero value.
+// UnlessZero returns v, or null for the zero value.
 func UnlessZero[T comparable](v T) *T {
 	if v == *new(T) {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"postern/event"
 )
 
-// Right is what a scoped key needs for a route: one of the scopes that are in it.
+// Right is what a scoped key needs for a route: one of the scopes in it.
 type Right uint16
 
 // The rights of the route table.
@@ -30,11 +30,11 @@ const (
 	Everywhere // and the key is for all instances
 	toNamed    // the handler checks the recipient against the key's recipients
 
-	// ScopeSendTo writes to somebody whom the request names.
+	// ScopeSendTo writes to a recipient named by the request.
 	ScopeSendTo = ScopeSend | toNamed
 )
 
-// Needs are the scopes of which a key needs one.
+// Needs returns the scopes of which a key needs one.
 func (r Right) Needs() (all []access.Scope) {
 	for i, s := range access.Scopes() { // in the order of the rights
 		if r&(ScopeRead<<i) != 0 {
@@ -44,11 +44,10 @@ func (r Right) Needs() (all []access.Scope) {
 	return all
 }
 
-// MissingScope refuses a valid key without the needed scope.
+// MissingScope returns the refusal of a valid key without the needed scope.
 func MissingScope(text string) error { return Refuse(http.StatusForbidden, CodeScope, text) }
 
-// MayOpen reports why a key does not open a route, whatever instance it is asked
-// about.
+// MayOpen returns why a key does not open a route, for any instance.
 func (r Right) MayOpen(k *access.Key) error {
 	if r == Never {
 		return MissingScope("this route accepts no scoped key: use the GlobalApiKey, or the token of the route")
@@ -77,7 +76,7 @@ func RecipientNotAllowed(text string) error {
 	return Refuse(http.StatusForbidden, CodeRecipientNotAllowed, text)
 }
 
-// MayWriteTo refuses an address that is none of the key's recipients.
+// MayWriteTo refuses an address that is not one of the key's recipients.
 func (c *Call) MayWriteTo(jid string) error {
 	if c.Key == nil || c.Key.MayWriteTo(jid) {
 		return nil
@@ -94,12 +93,11 @@ func (c *Call) MayShow(field string) error {
 	return MissingScope("the key needs the scope read for " + field + ", which forwards or quotes a stored message")
 }
 
-// MayPair reports whether the caller may link accounts, and so see the codes in the
-// data of qrcode.updated, which link one.
+// MayPair reports whether the caller may link accounts, and therefore see the codes in the data of
+// qrcode.updated.
 func (c *Call) MayPair() bool { return c.Key == nil || c.Key.Has(access.Pair) }
 
-// MayHear is which of the kinds of events that a subscription asks for, nil for all, it
-// gets.
+// MayHear returns those of the requested kinds of events, nil for all, that a subscription may get.
 func (c *Call) MayHear(kinds []event.Kind) ([]event.Kind, error) {
 	switch {
 	case c.MayPair():
@@ -117,8 +115,8 @@ func (c *Call) MayHear(kinds []event.Kind) ([]event.Kind, error) {
 	return kinds, nil
 }
 
-// Opens returns a function that reports whether the key of c is for an instance; nil: it
-// is for all.
+// Opens returns a function that reports whether the key of c is for an instance, nil if it is for
+// all.
 func (c *Call) Opens() func(instance int64) bool {
 	if c.Key == nil || c.Key.Everywhere() {
 		return nil
@@ -126,15 +124,15 @@ func (c *Call) Opens() func(instance int64) bool {
 	return c.Key.Opens
 }
 
-// MayHaveTokens reports whether tokens of instances may be in the answer: never in
-// that to a scoped key. A session needs none.
+// MayHaveTokens reports whether the answer may contain tokens of instances: not for a scoped key, nor
+// for a session, which needs none.
 func (c *Call) MayHaveTokens() bool { return c.Key == nil && c.Session == nil }
 
 // Scoped reports whether c came with a scoped key or a session.
 func (c *Call) Scoped() bool { return c.Key != nil || c.Session != nil }
 
-// MayUseUploads refuses a key that may not use files that were uploaded before, whether
-// or not there is the one that m names.
+// MayUseUploads refuses a key that may not use earlier uploads, whether or not the upload named in m
+// exists.
 func (c *Call) MayUseUploads(m *event.Media) error {
 	if c.Key == nil || m == nil || m.UploadID == "" || c.Key.Has(access.Media) {
 		return nil

@@ -9,8 +9,8 @@ import (
 // Handler answers a request, or returns the error that is answered.
 type Handler func(*Call) error
 
-// Route is one row of the route table. In path, a segment in braces is a
-// parameter: {i} an instance name, {id} what the path is about, such as a batch, {item} an item of it.
+// Route is one row of the route table. A segment of the path in braces is a parameter: {i} is the
+// name of an instance, {id} the subject of the path, such as a batch, and {item} an item of it.
 type Route struct {
 	Method string
 	Path   string
@@ -21,17 +21,17 @@ type Route struct {
 	Check  func(*Call) error // of a scoped key on a userBearer route; nil: none
 }
 
-// IsSocket reports whether a path is a WebSocket.
+// IsSocket reports whether a path is that of a WebSocket.
 func (r Route) IsSocket() bool { return strings.HasPrefix(r.Path, "/ws/") }
 
-// AnswersHEAD reports whether HEAD is answered as GET is, without the body: everywhere but
-// where GET begins a pairing or carries it on, which HEAD must not, and at handshakes.
+// AnswersHEAD reports whether HEAD is answered as GET is, without the body. It is not at
+// handshakes, and where GET begins or continues a pairing, which HEAD must not.
 func (r Route) AnswersHEAD() bool {
 	return r.Method == http.MethodGet && !r.IsSocket() && r.Right != ScopePair && !slices.Contains(strings.Split(r.Path, "/"), "connect")
 }
 
-// Describe gives each row what the maps say about it, by method and path. It panics when
-// a map describes a route that is not among the rows, which is a fault of the program.
+// Describe sets the words of each row from the maps, by method and path. It panics if a map
+// describes a route that is not among the rows, which is a programming error.
 func Describe(rows []Route, words ...map[string]Words) []Route {
 	at := map[string]int{}
 	for i, r := range rows {

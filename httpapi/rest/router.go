@@ -8,12 +8,11 @@ import (
 	"github.com/julienschmidt/httprouter"
 )
 
-// Router finds the handler of a request. Paths without parameters are looked
-// up in a map, the others in an httprouter: that one is fast, and redirects
-// nothing when it is asked by Lookup, but cannot hold a fixed word and a
-// parameter at the same place, such as /message/batches/list beside
-// /message/batches/{id}. Therefore each length of path has one of its own:
-// …/deliveries/replay is none of …/deliveries/{id}/retry.
+// Router finds the handler of a request. It looks up paths without parameters in a map, the others
+// in an httprouter. That is fast, and does not redirect when used by Lookup, but cannot hold a fixed
+// word and a parameter at the same place, such as /message/batches/list beside
+// /message/batches/{id}. Therefore each length of path has its own httprouter:
+// …/deliveries/replay does not conflict with …/deliveries/{id}/retry.
 type Router struct {
 	aliases map[shape][]Alias
 	fixed   map[string]map[string]httprouter.Handle // path -> method -> handler
@@ -28,9 +27,8 @@ type mount struct {
 	handle httprouter.Handle
 }
 
-// Found is what the router knows about a request: a handler with its
-// parameters or, when handle is nil, the methods that the path has; none means
-// that there is no such path.
+// Found is the result of a lookup: a handler with its parameters or, if handle is nil, the methods of
+// the path; no methods means that there is no such path.
 type Found struct {
 	Handle  httprouter.Handle
 	Params  httprouter.Params
@@ -42,8 +40,8 @@ func NewRouter(table []Alias) *Router {
 	return &Router{aliases: byShape(table), fixed: map[string]map[string]httprouter.Handle{}, trees: map[int]*httprouter.Router{}}
 }
 
-// shape is what a path has in common with every alias that fits it, so that a
-// request is held against few of them.
+// shape is what a path has in common with the aliases that may match it, so that a request is
+// compared with few of them.
 type shape struct {
 	slashes int
 	initial byte // of the first word, which is no parameter, in lower case
@@ -61,8 +59,8 @@ func shapeOf(path string) shape {
 	return s
 }
 
-// byShape has the aliases of each shape in their order. One that ends in a parameter
-// fits any last word, so it is also among those of each.
+// byShape lists the aliases of each shape in order. An alias that ends in a parameter matches any
+// last word, so it is listed under all of them.
 func byShape(table []Alias) map[shape][]Alias {
 	sorted := map[shape][]Alias{}
 	for _, a := range table {
@@ -82,7 +80,7 @@ func byShape(table []Alias) map[shape][]Alias {
 	return sorted
 }
 
-// Likely are the aliases that a path may be.
+// Likely returns the aliases that may match a path.
 func (rt *Router) Likely(path string) []Alias {
 	s := shapeOf(path)
 	if all, known := rt.aliases[s]; known {
@@ -163,8 +161,8 @@ func (rt *Router) findInTrees(method, path string) Found {
 	return f
 }
 
-// lookup asks the tree of the path's length. It matches an empty segment with a parameter, which is
-// no path of ours.
+// lookup searches the tree for the path's length. The tree matches an empty segment with a parameter,
+// which is not a valid path.
 func (rt *Router) lookup(method, path string) (httprouter.Handle, httprouter.Params) {
 	tree := rt.trees[strings.Count(path, "/")]
 	if tree == nil {
@@ -179,9 +177,8 @@ func (rt *Router) lookup(method, path string) (httprouter.Handle, httprouter.Par
 	return h, params
 }
 
-// withoutSlash returns r, or a copy of it without the slash at the end of its
-// path. What is left after it is not looked at again: of two slashes one stays,
-// and is an empty segment.
+// withoutSlash returns r, or a copy of it without the slash at the end of its path. It removes only
+// one: of two slashes one stays, as an empty segment.
 func withoutSlash(r *http.Request) *http.Request {
 	path, ok := strings.CutSuffix(r.URL.Path, "/")
 	if !ok || path == "" || hidesSlash(r) {
@@ -194,15 +191,14 @@ func withoutSlash(r *http.Request) *http.Request {
 	return trimmed
 }
 
-// hidesSlash reports whether a segment has an escaped slash in it: decoded, the
-// request would mean another path than it was written for.
+// hidesSlash reports whether a segment contains an escaped slash: decoded, the request would address
+// another path.
 func hidesSlash(r *http.Request) bool {
 	return r.URL.RawPath != "" && strings.Count(r.URL.EscapedPath(), "/") != strings.Count(r.URL.Path, "/")
 }
 
-// Rewrite returns the current path of an alias, and whether that is a legacy
-// one; or path itself. When path is an alias, but not for this method, allowed
-// lists its methods, and is not empty.
+// Rewrite returns the current path of an alias and whether the alias is a legacy path; for any other
+// path it returns path itself. If path is an alias for other methods only, allowed lists them.
 func Rewrite(table []Alias, method, path string) (current string, legacy bool, allowed []string) {
 	for i := range table {
 		a := &table[i]
@@ -219,9 +215,9 @@ func Rewrite(table []Alias, method, path string) (current string, legacy bool, a
 	return path, false, allowed
 }
 
-// matchPath reports whether a path is an alias, and what stands for each of its
-// names. An empty segment never fits. Every request is held against some aliases:
-// one that does not fit costs no memory.
+// matchPath reports whether a path matches an alias, and returns the text for each name. An empty
+// segment never matches. Every request is compared with some aliases, so a mismatch allocates no
+// memory.
 func matchPath(a *Alias, path string) (values map[string]string, ok bool) {
 	if !a.fits(path) {
 		return nil, false

@@ -46,9 +46,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Handler serves a route: it checks the credential, then calls the handler, which
-// reads the body. Only a valid credential gets the full time for a body, and keeps
-// its connection when a new client needs one, see [peers.Prove].
+// Handler serves a route: it checks the credential, then calls the handler, which reads the body. A
+// request with a valid credential gets the full time for a body, and its connection stays open when
+// a new client needs one, see [peers.Prove].
 func (s *Server) Handler(r Route) httprouter.Handle {
 	return func(w http.ResponseWriter, req *http.Request, params httprouter.Params) {
 		res := w.(*Response)
@@ -121,11 +121,11 @@ func (s *Server) panicked(w *Response, cause any) {
 	s.fail(w, Refuse(http.StatusInternalServerError, CodeInternal, "internal error"))
 }
 
-// maxRequestID is the longest request id that is taken over from a caller.
+// maxRequestID is the maximum length of a request id of a caller.
 const maxRequestID = 128
 
-// RequestID is the caller's, if it is a single value of visible ASCII characters,
-// or a new one.
+// RequestID returns the caller's id, if it is a single value of visible ASCII characters, or a new
+// one.
 func RequestID(h http.Header) string {
 	values := h[RequestIDHeader]
 	if len(values) != 1 || values[0] == "" || len(values[0]) > maxRequestID {

@@ -13,37 +13,34 @@ import (
 	"postern/store"
 )
 
-// Config is what a server needs. All fields are required but those that
-// say otherwise.
+// Config configures a server. All fields are required unless they say otherwise.
 type Config struct {
 	Access    Access
 	Instances Instances
 	Store     *store.Store
 
 	APIKey string // the GlobalApiKey
-	// KeyOpensInstances lets the GlobalApiKey open the routes of instances, too.
+	// KeyOpensInstances lets the GlobalApiKey also open the routes of instances.
 	KeyOpensInstances bool
 	JWTSecret         []byte // HS256, 32 bytes or more
 
-	// Proxies are believed when they say whom a request comes from.
+	// Proxies are trusted to state where a request comes from.
 	Proxies peers.Proxies
-	// Failures counts wrong credentials, and limits how many of them one address
-	// can try. nil: no limit.
+	// Failures counts wrong credentials and limits their number for each address. nil: no limit.
 	Failures *peers.Failures
 
 	BaseURL string // public address; empty: where a request came from
-	// BasePath is the path below which a client calls, part of BaseURL where that is
-	// known; empty: none.
+	// BasePath is the path below which clients call. It is part of BaseURL, if that is set; empty: none.
 	BasePath string
 
-	// Stopping is closed when the program begins to stop, and ends long requests
-	// that only their caller needs. nil: never.
+	// Stopping is closed when the program begins to stop. It ends long requests that only their caller
+	// needs. nil: never.
 	Stopping <-chan struct{}
 
 	Aliases []Alias // other names of paths
 	// Errors maps the errors of handlers to answers, besides those of the server itself.
 	Errors func(error) (Error, bool)
-	// ErrTooLarge is the error of spools when a file is larger than they take.
+	// ErrTooLarge is the error of spools for a file above their limit.
 	ErrTooLarge error
 	// RetryAfter is the Retry-After of a code in seconds; 0: none.
 	RetryAfter func(code string) int
@@ -51,7 +48,7 @@ type Config struct {
 	Logger *slog.Logger // nil: silent
 }
 
-// Access is who may do what, and who did. All fields are required.
+// Access holds permissions and the audit log. All fields are required.
 type Access struct {
 	Keys     *access.Keys
 	Sessions *access.Sessions
@@ -66,13 +63,13 @@ type Instance struct {
 	Token string // the one that was issued last
 }
 
-// Instances finds instances. Its error is ErrNoInstance when there is none.
+// Instances finds instances. Its error is ErrNoInstance if there is none.
 type Instances interface {
 	Named(name string) (Instance, error)
 	Numbered(id int64) (Instance, error)
 }
 
-// ErrNoInstance is returned by Instances when there is no such instance.
+// ErrNoInstance is returned by Instances if there is no such instance.
 var ErrNoInstance = errors.New("there is no such instance")
 
 // ErrStopping is the cause of contexts that end because the program stops.
@@ -82,8 +79,8 @@ var ErrStopping = errors.New("the program is stopping")
 // (RFC 7518, 3.2).
 const minSecret = 32
 
-// Server processes requests: it finds their routes, checks their credentials and
-// answers the errors of their handlers.
+// Server processes requests: it finds their routes, checks their credentials and answers the errors
+// of their handlers.
 type Server struct {
 	Config
 	Router *Router
@@ -92,8 +89,7 @@ type Server struct {
 	tokens *tokens.Reader
 }
 
-// New returns a server without routes. It fails when a required field of c is
-// missing or too weak.
+// New returns a server without routes. It fails if a required field of c is missing or too weak.
 func New(c Config) (*Server, error) {
 	switch {
 	case c.Store == nil || c.Instances == nil:
@@ -126,7 +122,7 @@ func Bare(c Config) *Server {
 	return s
 }
 
-// Add registers a route, for HEAD as well where that answers as GET does.
+// Add registers a route, also for HEAD if HEAD is answered as GET is.
 func (s *Server) Add(r Route) {
 	s.Router.Add(r.Method, r.Path, s.Handler(r))
 	if r.AnswersHEAD() {
@@ -134,12 +130,12 @@ func (s *Server) Add(r Route) {
 	}
 }
 
-// Mount gives every path below the prefix r.path to its handler, with any method.
+// Mount passes every path below the prefix r.path, with any method, to its handler.
 func (s *Server) Mount(r Route) {
 	s.Router.mounts = append(s.Router.mounts, mount{r.Path, s.Handler(r)})
 }
 
-// ServeWith is a handler that leaves the answer to h.
+// ServeWith returns a handler that lets h answer.
 func ServeWith(h http.Handler) Handler {
 	return func(c *Call) error {
 		h.ServeHTTP(c.Response, c.Request)

@@ -8,8 +8,7 @@ import (
 	"postern/httpapi/openapi"
 )
 
-// Words is what the documents say about a route beyond its method, path
-// and credential.
+// Words is the description of a route in the documents, besides its method, path and credential.
 type Words struct {
 	ID      string // as a person would name it
 	Summary string // one sentence
@@ -37,21 +36,21 @@ type Codes []string
 
 func (c Codes) And(more ...string) Codes { return slices.Concat(c, Codes(more)) }
 
-// Asking are the codes of a request to WhatsApp.
+// Asking holds the codes of a request to WhatsApp.
 func Asking(more ...string) Codes {
 	return Codes{"INSTANCE_NOT_CONNECTED", "WHATSAPP_TIMEOUT", "REFUSED_BY_WHATSAPP", "INVALID_ARGUMENT"}.And(more...)
 }
 
-// Sharing are those of a request that changes what an account's devices have in common.
+// Sharing holds the codes of a request that changes what an account's devices share.
 func Sharing(more ...string) Codes { return Asking("APP_STATE_CONFLICT").And(more...) }
 
-// AboutPeople are those of a request that names people, chats or groups.
+// AboutPeople holds the codes of a request that names people, chats or groups.
 func AboutPeople(more ...string) Codes { return Asking("INVALID_RECIPIENT").And(more...) }
 
-// AboutGroup are those of a request that names a group in its query or its body.
+// AboutGroup holds the codes of a request that names a group in its query or body.
 func AboutGroup(more ...string) Codes { return AboutPeople(CodeMissingField).And(more...) }
 
-// Sending are those of a send.
+// Sending holds the codes of a send.
 func Sending(more ...string) Codes {
 	return Codes{
 		"INSTANCE_NOT_CONNECTED", "INSTANCE_BUSY", codeSendLimit, "INVALID_MESSAGE", "INVALID_RECIPIENT", "RECIPIENT_NOT_ON_WHATSAPP", "SEND_MESSAGE_FAILED",
@@ -59,12 +58,12 @@ func Sending(more ...string) Codes {
 	}.And(more...)
 }
 
-// SendingTo are those of a send whose body names a recipient and options.
+// SendingTo holds the codes of a send whose body names a recipient and options.
 func SendingTo(more ...string) Codes {
 	return Sending("ONE_RECIPIENT", "QUOTED_MESSAGE_NOT_FOUND", "MESSAGE_PROCESSING_QUEUE_FULL").And(more...)
 }
 
-// SendingFile are those of a send with a file.
+// SendingFile holds the codes of a send with a file.
 func SendingFile(more ...string) Codes {
 	return SendingTo("INVALID_MEDIA", "MEDIA_TYPE_UNSUPPORTED", "UPLOAD_NOT_FOUND").And(more...)
 }
@@ -77,7 +76,7 @@ func Cursors(more ...string) []string {
 // codeSendLimit is the code of a send that an instance's limits do not allow now.
 const codeSendLimit = "INSTANCE_LIMIT"
 
-// EventKinds are the events of a family.
+// EventKinds returns the events of a family.
 func EventKinds(f event.Family) (all []event.Kind) {
 	for _, d := range event.Catalogue() {
 		if d.Family == f {
@@ -87,5 +86,5 @@ func EventKinds(f event.Family) (all []event.Kind) {
 	return all
 }
 
-// Ref returns the schema of a type where another schema refers to it.
+// Ref returns the schema of a type as another schema refers to it.
 type Ref = func(reflect.Type) openapi.Object

@@ -29,8 +29,8 @@ func (r editRequest) named() (ref.Message, error) {
 	return ref.Message{}, rest.InvalidField("give exactly one of messageId and id")
 }
 
-// editMessage replaces the text of an own message, at WhatsApp and then here:
-// the commit that stores the edit changes the stored message too.
+// editMessage replaces the text of an own message, first at WhatsApp and then here: the commit that stores the edit
+// also changes the stored message.
 func (a *API) editMessage(c *rest.Call) error {
 	var in editRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
@@ -65,8 +65,8 @@ func mayEdit(m event.Message, edit event.EditContent) error {
 	return edit.Check()
 }
 
-// deleteMessage deletes a message for everyone at WhatsApp. The message stays
-// stored here, as one that somebody else deletes does.
+// deleteMessage deletes a message for everyone at WhatsApp. The message remains stored here, as does a message that
+// another person deletes.
 func (a *API) deleteMessage(c *rest.Call) error {
 	q, err := c.Query([]string{"id"})
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"postern/messages"
 )
 
-// mediaDataRequest names a stored message in one of three ways, or has the content
-// of one from an event; a KeyID beside that identifies the message.
+// mediaDataRequest names a stored message in one of three ways, or has the content of a message from an event; a
+// KeyID beside the content identifies the message.
 type mediaDataRequest struct {
 	MessageID   *ref.Message   `json:"messageId"`
 	ID          *ref.Message   `json:"id"`
@@ -31,7 +31,7 @@ type mediaDataRequest struct {
 	Content     *strict.Object `json:"content"`
 }
 
-// ofMedia is the message that a request is about.
+// ofMedia returns the message that a request is about.
 func (a *API) ofMedia(c *rest.Call, in *mediaDataRequest) (event.Message, error) {
 	inBody := in.MessageType != "" || in.Content != nil
 	ways := 0
@@ -64,7 +64,7 @@ func (a *API) ofMedia(c *rest.Call, in *mediaDataRequest) (event.Message, error)
 	return m, nil
 }
 
-// storedFile is what a stored message says about its file.
+// storedFile is the description of a file in a stored message.
 type storedFile struct {
 	kind     event.MediaKind
 	MimeType string `json:"mimetype"`
@@ -75,8 +75,7 @@ type storedFile struct {
 	Height   int    `json:"height"`
 }
 
-// fileOf describes the file of a message. The error wraps event.ErrNoMedia
-// when it has none.
+// fileOf describes the file of a message. If there is none, the error wraps event.ErrNoMedia.
 func fileOf(m event.Message) (f storedFile, err error) {
 	if f.kind = mediaKindOf(m.MessageType); f.kind == "" {
 		return f, fmt.Errorf("%w: it is of type %s", event.ErrNoMedia, m.MessageType)
@@ -87,7 +86,7 @@ func fileOf(m event.Message) (f storedFile, err error) {
 	if f.Voice {
 		f.kind = event.MediaVoice
 	}
-	// Untrusted values go into headers: only those that parse.
+	// Untrusted values go into headers: only those that parse are used.
 	kind, params, err := mime.ParseMediaType(f.MimeType)
 	if err != nil {
 		kind, params = rest.MediaBytes, nil
@@ -101,8 +100,8 @@ func fileOf(m event.Message) (f storedFile, err error) {
 	return f, nil
 }
 
-// suffixOf is the end of a file's name, for the types that WhatsApp's clients make
-// themselves; a system's table of types would differ from one to the next.
+// suffixOf returns the file name extension of the types that WhatsApp's clients make. The type tables of systems
+// differ.
 func suffixOf(kind string) string {
 	switch kind {
 	case "image/jpeg":
@@ -141,8 +140,8 @@ func mediaKindOf(messageType string) event.MediaKind {
 	return ""
 }
 
-// mediaData sends the file of a stored message by way of the spool folder: the answer
-// starts only when the file is complete and verified.
+// mediaData sends the file of a stored message through the spool folder: the answer starts only when the file is
+// complete and verified.
 func (a *API) mediaData(c *rest.Call) error {
 	raw, err := c.Flag("binary")
 	if err != nil {
@@ -171,8 +170,7 @@ func (a *API) mediaData(c *rest.Call) error {
 	return a.answerJSON(c, file, about)
 }
 
-// download is the file of a message, open at its beginning; closeSpooled ends
-// it.
+// download returns the file of a message, open at its beginning; closeSpooled closes and removes it.
 func (a *API) download(c *rest.Call, m event.Message) (*os.File, error) {
 	account, err := a.Supervisor.Account(c.Request.Context(), c.Instance.ID)
 	if err != nil {
@@ -197,8 +195,7 @@ func closeSpooled(f *os.File) {
 	_ = os.Remove(f.Name())
 }
 
-// answerFile answers with the bytes alone. The Content-Length lets a client detect a
-// truncated answer.
+// answerFile answers with the bytes alone. The Content-Length lets a client detect a truncated answer.
 func (a *API) answerFile(c *rest.Call, file *os.File, about storedFile) error {
 	info, err := file.Stat()
 	if err != nil {
@@ -232,16 +229,15 @@ type FileAnswer struct {
 	Base64   string          `json:"base64"`
 }
 
-// FileSize is how large a file is; width and height, in pixels, are what its
-// sender said.
+// FileSize is the size of a file; width and height, in pixels, are those stated by its sender.
 type FileSize struct {
 	FileLength int64 `json:"fileLength"` // bytes
 	Height     int   `json:"height,omitempty"`
 	Width      int   `json:"width,omitempty"`
 }
 
-// answerJSON answers with a fileAnswer. The file is streamed, because
-// otherwise a large one would be in memory several times.
+// answerJSON answers with a FileAnswer. It streams the file, because otherwise a large file would be in memory
+// several times.
 func (a *API) answerJSON(c *rest.Call, file *os.File, about storedFile) error {
 	info, err := file.Stat()
 	if err != nil {

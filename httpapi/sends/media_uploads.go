@@ -17,7 +17,7 @@ import (
 	"postern/media"
 )
 
-// UploadView is an upload without the key that opens it.
+// UploadView is an upload without the key that decrypts it.
 type UploadView struct {
 	ID                 int64            `json:"id"`
 	UUID               uuid.UUID        `json:"uuid"`
@@ -38,7 +38,7 @@ type UploadView struct {
 	UpdatedAt          event.Time       `json:"updatedAt"`
 }
 
-// uploadedFile is where the file lies at WhatsApp, encrypted.
+// uploadedFile is the location of the encrypted file at WhatsApp.
 type uploadedFile struct {
 	URL           string `json:"url"`
 	DirectPath    string `json:"directPath"`
@@ -46,7 +46,7 @@ type uploadedFile struct {
 	FileEncSHA256 []byte `json:"fileEncSha256"`
 	FileLength    int64  `json:"fileLength"` // bytes, before encryption
 
-	// The same again, under the names that older clients read.
+	// The same fields under the names that older clients read.
 	AlsoFileSHA256    []byte `json:"fileSHA256"`
 	AlsoFileEncSHA256 []byte `json:"fileEncSHA256"`
 }
@@ -60,7 +60,7 @@ func (a *API) viewUpload(instance int64, u media.Upload) UploadView {
 	}
 }
 
-// uploadRequest is an upload whose file is fetched.
+// uploadRequest is an upload of a file to be fetched.
 type uploadRequest struct {
 	Kind               event.MediaKind `json:"mediaType" strict:"required"`
 	URL                string          `json:"media" strict:"required"`
@@ -70,12 +70,12 @@ type uploadRequest struct {
 	ExternalAttributes *strict.Object  `json:"externalAttributes"`
 }
 
-// uploadFields are the fields of the form that has the file itself.
+// uploadFields are the fields of the form that contains the file itself.
 func uploadFields() []string {
 	return []string{"mediaType", "fileName", "mimetype", "externalId", "externalAttributes"}
 }
 
-// request is a form as the request that it is without its file.
+// request returns a form as an uploadRequest without its file.
 func uploadOf(f rest.Form) (in uploadRequest, err error) {
 	if in.Kind, err = f.MediaType(); err != nil {
 		return in, err
@@ -88,7 +88,7 @@ func uploadOf(f rest.Form) (in uploadRequest, err error) {
 
 const maxExternalID = 255 // characters
 
-// tags checks what the upload is to be found by.
+// tags checks the tags by which the upload can be found.
 func (in *uploadRequest) tags() (t media.Tags, err error) {
 	if n := utf8.RuneCountInString(in.ExternalID); n > maxExternalID {
 		return t, rest.InvalidField(fmt.Sprintf("externalId must have at most %d characters, this one has %d", maxExternalID, n))
@@ -103,8 +103,7 @@ func (in *uploadRequest) tags() (t media.Tags, err error) {
 	return t, nil
 }
 
-// createUpload brings a file to WhatsApp before it is needed: from the body,
-// or from a URL.
+// createUpload uploads a file to WhatsApp before it is needed: from the body, or from a URL.
 func (a *API) createUpload(c *rest.Call) error {
 	m, tags, f, err := a.readUpload(c)
 	if err != nil {
@@ -128,7 +127,7 @@ func (a *API) createUpload(c *rest.Call) error {
 	return c.Response.JSON(http.StatusCreated, a.viewUpload(c.Instance.ID, kept))
 }
 
-// keepFile brings a file to WhatsApp and stores where it lies.
+// keepFile uploads a file to WhatsApp and stores its location.
 func (a *API) keepFile(c *rest.Call, file event.MediaFile, tags media.Tags) (media.Upload, error) {
 	account, err := a.Supervisor.Account(c.Request.Context(), c.Instance.ID)
 	if err != nil {
@@ -141,7 +140,7 @@ func (a *API) keepFile(c *rest.Call, file event.MediaFile, tags media.Tags) (med
 	return a.Media.Keep(c.Request.Context(), c.Instance.ID, uploaded, tags)
 }
 
-// readUpload reads either body. Of a form, the file's path is set.
+// readUpload reads either form of body. For a form it sets the file's path.
 func (a *API) readUpload(c *rest.Call) (m event.Media, tags media.Tags, f rest.Form, err error) {
 	var in uploadRequest
 	if rest.IsForm(c.Request.Header) {
@@ -200,7 +199,7 @@ func uploadQueryOf(c *rest.Call) (want media.UploadQuery, err error) {
 	return want, err
 }
 
-// uploadCursor is the upload at which a page ended.
+// uploadCursor is the position at which a page ended.
 func uploadCursor(text string) (id uuid.UUID, err error) {
 	if text == "" {
 		return id, nil

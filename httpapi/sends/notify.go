@@ -11,20 +11,20 @@ import (
 	"postern/store"
 )
 
-// MaxNotification has room for the alerts that a post may have, with 2 KB each.
+// MaxNotification has room for the maximum number of alerts in a post, with 2 KB each.
 const MaxNotification = 4 << 20
 
-// NotifyAnswer is the answer to a notification: how many of its alerts are in a text that
-// was sent, and how many were sent before. A title and message counts as one.
+// NotifyAnswer is the answer to a notification: the number of its alerts that were sent, and of those that were
+// sent before. A title with a message counts as one.
 type NotifyAnswer struct {
 	Sent       int `json:"sent"`
 	Suppressed int `json:"suppressed"`
-	// Unknown is how many of Suppressed were in a text with an unknown outcome.
+	// Unknown is the number of those in Suppressed whose text has an unknown outcome.
 	Unknown int `json:"unknown,omitempty"`
 }
 
-// notify sends one text with the alerts of the body that were not sent yet; see package
-// alerts for its guarantees.
+// notify sends one text with the alerts of the body that were not yet sent; see package alerts for its
+// guarantees.
 func (a *API) notify(c *rest.Call) error {
 	c.Once.Names(c.Request.URL.RawQuery)
 	var in alerts.Notification
@@ -84,7 +84,7 @@ func (a *API) notify(c *rest.Call) error {
 	return a.sendAlerts(c, out, known.Marks, answer)
 }
 
-// sendAlerts sends the text, and notes it before the send and in the commit that stores it.
+// sendAlerts sends the text. It records it before the send and in the commit that stores it.
 func (a *API) sendAlerts(c *rest.Call, out event.Outgoing, marks []alerts.Mark, answer NotifyAnswer) error {
 	ctx, done := c.SendContext()
 	defer done()

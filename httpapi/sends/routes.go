@@ -2,7 +2,7 @@ package sends
 
 import "postern/httpapi/rest"
 
-// Routes are the paths of the package, with their handlers.
+// Routes returns the paths of the package, with their handlers.
 func (a *API) Routes() []rest.Route {
 	return rest.Describe([]rest.Route{
 		{Method: "POST", Path: "/instance/{i}/send/text", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: rest.Once(Send[SendTextRequest](a))},

@@ -18,19 +18,19 @@ import (
 	"postern/store"
 )
 
-// The longest delay before a send, in milliseconds.
+// The maximum delay before a send, in milliseconds.
 const (
 	maxDelay      = 120_000
 	maxVoiceDelay = 300_000
 )
 
-// sendTarget is what every send's body holds besides its content.
+// sendTarget is the part of every send's body besides its content.
 type sendTarget struct {
 	rest.OneRecipient
 	Options sendOptions `json:"options"`
 }
 
-// sendOptions say how a message is sent.
+// sendOptions control how a message is sent.
 type sendOptions struct {
 	Delay              int64          `json:"delay"` // milliseconds before the send
 	Presence           event.Presence `json:"presence"`
@@ -85,9 +85,8 @@ func (a *API) sendContent(c *rest.Call, t *sendTarget, content event.Content) er
 	return a.sendNow(c, http.StatusOK, out, t.Options.attributes(), nil)
 }
 
-// sendNow sends a message and answers with it as it is stored, or with nothing
-// when that is the status. also, unless it is nil, is called with it in the commit
-// that stores it.
+// sendNow sends a message and answers with it as stored or, if that is the status, without a body. A non-nil also is
+// called with the message in the commit that stores it.
 func (a *API) sendNow(c *rest.Call, status int, out event.Outgoing, attributes event.Attributes, also func(*store.Tx, event.Message) error) error {
 	if err := c.MayWriteTo(out.To); err != nil {
 		return err
@@ -124,7 +123,7 @@ func both(first, second func(*store.Tx, event.Message) error) func(*store.Tx, ev
 	}
 }
 
-// acceptedSend is the answer to a send that is carried out later.
+// acceptedSend is the answer to a send that is performed later.
 type acceptedSend struct {
 	StatusCode   int    `json:"statusCode"`
 	Status       string `json:"status"`
@@ -169,7 +168,7 @@ func (a *API) sendLater(c *rest.Call, out event.Outgoing, attributes event.Attri
 	return c.Response.JSON(http.StatusAccepted, answer)
 }
 
-// dropUpload forgets the file of a send that was not accepted.
+// dropUpload removes the file of a send that was not accepted.
 func (a *API) dropUpload(c *rest.Call, d instance.Deferred) {
 	if !d.OwnUpload {
 		return
@@ -182,7 +181,7 @@ func (a *API) dropUpload(c *rest.Call, d instance.Deferred) {
 	}
 }
 
-// outgoing makes the message of a request.
+// outgoing returns the message of a request.
 func (a *API) outgoing(c *rest.Call, t *sendTarget, content event.Content) (event.Outgoing, error) {
 	to, err := t.Parse()
 	if err != nil {
@@ -240,7 +239,7 @@ func (o *sendOptions) attributes() event.Attributes {
 	return event.Attributes(*o.ExternalAttributes)
 }
 
-// quoted is the message that a send answers, nil when there is none.
+// quoted returns the message that a send replies to, nil if there is none.
 func (a *API) quoted(c *rest.Call, o sendOptions) (*event.Original, error) {
 	switch {
 	case o.QuotedMessage.given():

@@ -9,8 +9,7 @@ import (
 	"postern/httpapi/strict"
 )
 
-// The bodies of the send routes that take JSON. Each names its content as
-// existing clients do.
+// The bodies of the send routes that take JSON. Each names its content as existing clients do.
 
 type SendTextRequest struct {
 	sendTarget
@@ -55,7 +54,7 @@ func (r *sendVoiceRequest) content() (event.Content, error) {
 	return r.AudioMessage.Content()
 }
 
-// oneUpload takes an upload that is named beside a content over into it.
+// oneUpload copies an upload that is named beside a content into the content.
 func oneUpload(inside *event.UploadID, beside event.UploadID) error {
 	if *inside != "" && beside != "" && *inside != beside {
 		return fmt.Errorf("%w: mediaUploadId is given twice with different values", event.ErrContent)
@@ -94,8 +93,7 @@ type sendReactionRequest struct {
 	ReactionMessage event.ReactionContent `json:"reactionMessage" strict:"required"`
 }
 
-// content is for the chat of the message that is reacted to, when no other is
-// named.
+// content is addressed to the chat of the message that it reacts to, unless another chat is named.
 func (r *sendReactionRequest) content() (event.Content, error) {
 	if r.Number == nil && r.Chat == nil && r.Recipient == nil {
 		r.Chat = &r.ReactionMessage.Key.RemoteJID

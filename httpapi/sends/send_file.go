@@ -13,8 +13,8 @@ import (
 	"postern/media"
 )
 
-// targetFields are the fields of a form that sendTarget has in JSON. options
-// is the JSON object itself; its fields may stand in the form too.
+// targetFields are the form fields that correspond to sendTarget in JSON. options is the JSON object itself; its
+// fields may also be fields of the form.
 func targetFields(more ...string) []string {
 	return slices.Concat([]string{"number", "chat", "recipient", "options"}, optionFields(), more)
 }
@@ -32,7 +32,7 @@ func targetOf(f rest.Form) (*sendTarget, error) {
 	return t, formOptions(f, &t.Options)
 }
 
-// withoutOptions fails when a form with options has one of them beside it too.
+// withoutOptions fails if a form with options also has one of their fields.
 func withoutOptions(f rest.Form) error {
 	for _, name := range optionFields() {
 		if f.Fields[name] != "" {
@@ -42,8 +42,8 @@ func withoutOptions(f rest.Form) error {
 	return nil
 }
 
-// options reads the options that stand in the form itself. Empty fields are none:
-// tools for forms send all that they know of.
+// options reads the options that are fields of the form. Empty fields count as absent, because form tools send all
+// fields that they know.
 func formOptions(f rest.Form, o *sendOptions) (err error) {
 	if o.Delay, err = f.Number("delay"); err != nil {
 		return err
@@ -65,7 +65,7 @@ func formOptions(f rest.Form, o *sendOptions) (err error) {
 	return err
 }
 
-// object is a field that is any JSON object, nil when it is absent or empty.
+// object returns a field that is any JSON object, nil if it is absent or empty.
 func formObject(f rest.Form, name string) (*strict.Object, error) {
 	text := f.Fields[name]
 	if text == "" {

@@ -9,10 +9,9 @@ import (
 	"postern/httpapi/strict"
 )
 
-// quotedMessage is a message that need not be stored here, in one of two forms,
-// or none at all when it is empty: by Key and Message, where Message has one
-// field, named by the messageType, that holds the content; or by the other
-// fields of an event.
+// quotedMessage is a message that need not be stored here, in one of two forms, or none if it is empty. The first
+// form is Key and Message; Message has one field, named by the messageType, with the content. The second form is
+// the other fields, those of an event.
 type quotedMessage struct {
 	Key     *event.MessageKey `json:"key"`
 	Message strict.Object     `json:"message"`
@@ -72,8 +71,8 @@ func (q *quotedMessage) ofEvent() (*event.Original, error) {
 	return &o, o.Check("options.quotedMessage")
 }
 
-// textContent is the content of a message as it is stored: clients write a plain
-// text as a string, which is {"text":…} here.
+// textContent returns the content of a message as it is stored: clients write a plain text as a string, which is
+// stored as {"text":…}.
 func textContent(raw json.RawMessage) json.RawMessage {
 	if bytes.HasPrefix(raw, []byte(`"`)) {
 		return append(append([]byte(`{"text":`), raw...), '}')

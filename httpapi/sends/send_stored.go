@@ -9,7 +9,7 @@ import (
 	"postern/store"
 )
 
-// The sends that are about a message which is stored here, and the status.
+// The sends that refer to a stored message, and the status.
 
 func (a *API) sendForward(c *rest.Call) error {
 	var in sendForwardRequest

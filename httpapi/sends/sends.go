@@ -1,9 +1,8 @@
 // Package sends has the routes that send, edit or delete a message, and those of files:
 // uploads ahead of a send, and the files of stored messages.
 //
-// [API.Routes] are the rows: method, path, credential, rights, handler, and the words for
-// the documents. No resource imports another: a call that one needs of another is a
-// function or an interface in [Config].
+// [API.Routes] returns the rows: method, path, credential, rights, handler, and the texts for the documents. No
+// resource imports another: if one needs a call of another, it declares a function or an interface in [Config].
 package sends
 
 import (
@@ -14,8 +13,7 @@ import (
 	"postern/store"
 )
 
-// Config is what the handlers need. All fields are required but those that say
-// otherwise.
+// Config configures the handlers. All fields are required unless they say otherwise.
 type Config struct {
 	Store        *store.Store
 	Messages     *messages.Archive
@@ -32,5 +30,5 @@ type API struct {
 	Config
 }
 
-// New returns the handlers, which need c.
+// New returns the handlers, configured by c.
 func New(c Config) *API { return &API{Config: c} }

@@ -2,7 +2,7 @@ package sockets
 
 import "postern/httpapi/rest"
 
-// Routes are the paths of the package, with their handlers.
+// Routes returns the paths of the package, with their handlers.
 func (a *API) Routes() []rest.Route {
 	return rest.Describe([]rest.Route{
 		{Method: "GET", Path: "/ws/global/events", Auth: rest.Handshake, Right: rest.ScopeBatch, Handle: a.globalEvents},

@@ -1,8 +1,8 @@
 // Package sockets opens the WebSockets of events and of the console. [Hub] serves them.
 //
-// [API.Routes] are the rows: method, path, credential, rights, handler, and the words for
-// the documents. No resource imports another: a call that one needs of another is a
-// function or an interface in [Config].
+// [API.Routes] returns the rows: method, path, credential, rights, handler, and the texts for the
+// documents. No resource imports another: if one needs a call of another, it declares a function or an
+// interface in [Config].
 package sockets
 
 import (
@@ -15,8 +15,7 @@ import (
 	"postern/instance"
 )
 
-// Config is what the handlers need. All fields are required but those that say
-// otherwise.
+// Config configures the handlers. All fields are required unless they say otherwise.
 type Config struct {
 	Hub      Hub // nil: there are no WebSockets
 	Registry *instance.Registry
@@ -38,5 +37,5 @@ type API struct {
 	Config
 }
 
-// New returns the handlers, which need c.
+// New returns the handlers, configured by c.
 func New(c Config) *API { return &API{Config: c} }

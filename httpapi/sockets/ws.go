@@ -21,15 +21,15 @@ import (
 
 const CodeInvalidSubscription = "INVALID_SUBSCRIPTION"
 
-// subscription is what the query of a WebSocket path asks for.
+// subscription is the query of a WebSocket path.
 type subscription struct {
 	kinds []event.Kind // nil: all
 	token string
 	since *uint64
 }
 
-// WantsUpgrade answers 426 to a request that is no WebSocket handshake of
-// RFC 6455, and 400 to one without a proper key.
+// WantsUpgrade answers 426 to a request that is not a WebSocket handshake of RFC 6455, and 400 to one
+// without a valid key.
 func WantsUpgrade(c *rest.Call) error {
 	h := c.Request.Header
 	if !c.Request.ProtoAtLeast(1, 1) || !hasToken(h, "Connection", "upgrade") || !hasToken(h, "Upgrade", "websocket") ||
@@ -54,7 +54,7 @@ func isNonce(key string) bool {
 	return err == nil && len(nonce) == 16
 }
 
-// hasToken reports whether a header that holds a list has the token.
+// hasToken reports whether a list-valued header contains the token.
 func hasToken(h http.Header, name, token string) bool {
 	for _, line := range h.Values(name) {
 		for t := range strings.SplitSeq(line, ",") {
@@ -142,9 +142,9 @@ func wrongKind() error {
 	return rest.Refuse(http.StatusForbidden, rest.CodeForbidden, "this path does not accept this kind of token")
 }
 
-// admit does the checks that both paths share: 426, 400, 401, and 403 for a
-// token of the other kind. own reports from the claims whether it is of this one.
-// Without claims, c has the key or the session that was given in place of a token.
+// admit makes the checks that both paths share: 426, 400, 401, and 403 for a token of the other kind.
+// own reports from the claims whether the token is of this kind. If it returns no claims, c has the key
+// or the session that was used instead of a token.
 func (a *API) admit(c *rest.Call, family event.Family, own func(tokens.Claims) bool, known ...string) (subscription, tokens.Claims, error) {
 	if err := WantsUpgrade(c); err != nil {
 		return subscription{}, tokens.Claims{}, err
@@ -180,8 +180,8 @@ func (a *API) admitKey(c *rest.Call, text string) (err error) {
 	return c.Response.Right.MayOpen(c.Key)
 }
 
-// scopedStream is stream for c's key or session. A page of another origin has none of
-// its own, whatever origins may connect with a token.
+// scopedStream returns the stream for c's key or session. Pages of another origin cannot have such a
+// stream, whatever origins may connect with a token.
 func (a *API) scopedStream(c *rest.Call, s subscription) Stream {
 	st := Stream{Kinds: s.kinds, Since: s.since, ExpiresAt: c.Until(), Scoped: true}
 	switch {
@@ -252,7 +252,7 @@ func (a *API) globalEvents(c *rest.Call) error {
 	return a.Hub.ServeGlobal(c.Response, c.Request, user, stream)
 }
 
-// userOf is the user whose events are requested. The operator names the user in the query.
+// userOf returns the user whose events are requested. The operator names the user in the query.
 func (a *API) userOf(c *rest.Call, token tokens.Claims) (user uuid.UUID, err error) {
 	asked := c.Request.URL.Query().Get("user")
 	switch {
@@ -273,9 +273,8 @@ func (a *API) userOf(c *rest.Call, token tokens.Claims) (user uuid.UUID, err err
 	return user, nil
 }
 
-// instanceEvents serves the events of one instance. The order of the
-// checks is: token replaced, origin refused, instance deleted, instance without
-// positions, position unknown.
+// instanceEvents serves the events of one instance. The order of the checks is: token replaced, origin
+// refused, instance deleted, instance without positions, position unknown.
 func (a *API) instanceEvents(c *rest.Call) error {
 	s, token, err := a.admit(c, event.Instance, tokens.Claims.OfInstance, "since", "instance")
 	if err != nil {
@@ -309,8 +308,8 @@ func (a *API) instanceEvents(c *rest.Call) error {
 	return a.serveInstance(c, in, stream)
 }
 
-// scopedEvents serves the events of the instance that the query names, or of the
-// only one that the key is for.
+// scopedEvents serves the events of the instance named in the query, or of the only instance of the
+// key.
 func (a *API) scopedEvents(c *rest.Call, s subscription) (err error) {
 	name := c.Request.URL.Query().Get("instance")
 	if name == "" && c.Key != nil && len(c.Key.Instances) == 1 {
@@ -348,7 +347,7 @@ func (a *API) serveInstance(c *rest.Call, in rest.Instance, stream Stream) error
 	return a.Hub.ServeInstance(c.Response, c.Request, in.ID, stream)
 }
 
-// sameOrigin reports whether a request comes from a page of the host that it asks.
+// sameOrigin reports whether a request comes from a page of the host that it addresses.
 func sameOrigin(r *http.Request) bool {
 	origin := r.Header.Values("Origin")
 	if len(origin) != 1 {

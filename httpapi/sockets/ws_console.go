@@ -29,7 +29,7 @@ func (a *API) openConsole(c *rest.Call) error {
 	return a.Hub.ServeConsole(c.Response, c.Request, a.viewer(c), stream)
 }
 
-// viewer is what the credential of a request may see of what changes.
+// viewer returns what the credential of a request may see of the changes.
 func (a *API) viewer(c *rest.Call) feed.Viewer {
 	k := c.Key
 	if k == nil {
@@ -45,7 +45,7 @@ func (a *API) viewer(c *rest.Call) feed.Viewer {
 	return v
 }
 
-// sees reports whether a key is for the instance of a name, which may be gone already.
+// sees reports whether a key is for the instance with a name, which may already be deleted.
 func (a *API) sees(k *access.Key, name string) bool {
 	rec, err := a.Registry.ByName(name)
 	if err == nil {

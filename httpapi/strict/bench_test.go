@@ -24,8 +24,7 @@ type batchBody struct {
 	Attributes json.RawMessage `json:"externalAttributes"`
 }
 
-// BenchmarkDecode reads the body of a send, one of 100 000 recipients, and one
-// that is kept as it was written.
+// BenchmarkDecode reads the body of a send, one of 100 000 recipients, and one that is kept unchanged.
 func BenchmarkDecode(b *testing.B) {
 	recipients := strings.Repeat(`"+49 151 12345678",`, 99_999) + `"+49 151 12345678"`
 	attributes := `{"items":[` + strings.Repeat(`{"id":12345,"name":"a name of some length","ok":true},`, 999) + `null]}`

@@ -68,8 +68,7 @@ func TestStrictAcceptsWhatTheStructSays(t *testing.T) {
 	}
 }
 
-// TestWhatIsKeptHasNoHalfRune: it goes out again in events, which everybody has to
-// be able to read.
+// TestWhatIsKeptHasNoHalfRune: kept values are sent in events, which every client must be able to read.
 func TestWhatIsKeptHasNoHalfRune(t *testing.T) {
 	for given, want := range map[string]string{
 		`{"a":"x\ud83d"}`:               "{\"a\":\"x\uFFFD\"}",
@@ -157,8 +156,7 @@ func TestStrictRefusesNullForWhatMustBeThere(t *testing.T) {
 	}
 }
 
-// TestUnknownFieldsAreIgnoredWhereThatWasAskedFor, and nothing else is: what is
-// known is read as strictly as ever.
+// TestUnknownFieldsAreIgnoredWhereThatWasAskedFor, and only they: known fields are read as strictly as always.
 func TestUnknownFieldsAreIgnoredWhereThatWasAskedFor(t *testing.T) {
 	read := func(body string) (strictOuter, *Ignored, error) {
 		var v strictOuter
@@ -226,8 +224,7 @@ func TestUTF8IsJudgedAcrossReads(t *testing.T) {
 	}
 }
 
-// cutOff ends as a request does whose client went away: with an error once, and
-// then as if it were whole.
+// cutOff ends like a request whose client disconnected: with an error once, and then as if it were complete.
 type cutOff struct {
 	text  string
 	broke bool
@@ -259,7 +256,7 @@ func TestABodyThatWasCutOffIsNotWhole(t *testing.T) {
 	}
 }
 
-// What the strict decoder takes, encoding/json takes too and reads the same.
+// Documents that the strict decoder accepts, encoding/json accepts too with the same result.
 func FuzzStrictIsPartOfEncodingJSON(f *testing.F) {
 	for _, s := range []string{
 		``, `{}`, `{"name":"x","count":1}`, `{"deep":[{"minMs":1,"ratio":1e3}]}`, `{"flags":{"a":true}}`,

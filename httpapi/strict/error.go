@@ -19,8 +19,8 @@ const (
 	CodeInvalidType    = "INVALID_TYPE"
 )
 
-// Error reports an invalid body. Other readers of a body, such as those of forms, use
-// it with their own codes.
+// Error reports an invalid body. Other readers of bodies, such as those of forms, use it with their own
+// codes.
 type Error struct {
 	Code string
 	Path string // of the field, for example "recipients[3]"; empty for the body itself
@@ -42,7 +42,7 @@ func (e *Error) Error() string {
 // Unwrap returns the error behind it.
 func (e *Error) Unwrap() error { return e.Err }
 
-// In puts the error one level down, under name, and returns it.
+// In moves the error one level down, under name, and returns it.
 func (e *Error) In(name string) *Error {
 	sep := ""
 	if e.Path != "" && e.Path[0] != '[' {
@@ -52,8 +52,8 @@ func (e *Error) In(name string) *Error {
 	return e
 }
 
-// Under puts an error about a field one level down, under name. Any other error,
-// and one of syntax, which is the whole body's, stays as it is.
+// Under moves an error about a field one level down, under name. It returns any other error, and a syntax
+// error, which concerns the whole body, unchanged.
 func Under(err error, name string) error {
 	if e, ok := errors.AsType[*Error](err); ok && e.Code != CodeMalformed {
 		return e.In(name)
@@ -61,27 +61,27 @@ func Under(err error, name string) error {
 	return err
 }
 
-// Unknown is the refusal of a field that the body does not have.
+// Unknown returns the refusal of an unknown field.
 func Unknown(name string) *Error {
 	return &Error{Code: CodeUnknownField, Path: name, Text: "is not a known field"}
 }
 
-// Duplicate is the refusal of a field that is there twice.
+// Duplicate returns the refusal of a field that occurs twice.
 func Duplicate(name string) *Error {
 	return &Error{Code: CodeDuplicateField, Path: name, Text: "is given twice"}
 }
 
-// Missing is the refusal of a body without a field; text goes on after the path.
+// Missing returns the refusal of a body without a field; text continues the message after the path.
 func Missing(path, text string) *Error {
 	return &Error{Code: CodeMissingField, Path: path, Text: text}
 }
 
-// WrongType is the refusal of a value that is not what want says.
+// WrongType returns the refusal of a value that does not have the type want.
 func WrongType(want string) *Error {
 	return &Error{Code: CodeInvalidType, Text: "must be " + want}
 }
 
-// TooDeep is the refusal of a value that nests deeper than [nesting.Max].
+// TooDeep returns the refusal of a value that nests deeper than [nesting.Max].
 func TooDeep() *Error {
 	return &Error{Code: CodeTooDeep, Text: fmt.Sprintf("nests objects and arrays more than %d deep", nesting.Max)}
 }

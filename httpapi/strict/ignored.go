@@ -8,14 +8,14 @@ const (
 	MaxIgnoredName = 64 // bytes of one
 )
 
-// Ignored are the names of the fields that a body has and its reader does not
-// know, for a reader that lets them pass. The zero value is ready.
+// Ignored holds the names of the unknown fields in a body, for a reader that ignores them. The zero value
+// is ready to use.
 type Ignored struct {
 	Names []string // the first MaxIgnored, with dots between a field and the one in it
 	More  int      // how many there were after them
 }
 
-// Add notes a field by the names of those around it and its own.
+// Add adds a field by its name and the names of the fields around it.
 func (f *Ignored) Add(path ...string) {
 	if len(f.Names) == MaxIgnored {
 		f.More++

@@ -9,14 +9,12 @@ import (
 	"postern/event"
 )
 
-// meantDepth is how far below a struct the field is looked for that was meant by an
-// unknown one.
+// meantDepth is the maximum depth below a struct at which the field meant by an unknown one is searched.
 const meantDepth = 2
 
-// meantBy is the field that was probably meant by one that a struct does not have, as a
-// path below the struct: one of that name further inside, then one whose name differs in
-// case or by a slip. It is empty when none is close. Where several are, it is the one
-// whose path comes first.
+// meantBy returns the field that was probably meant by an unknown one, as a path below the struct: one of
+// that name further inside, otherwise one whose name differs in case or by a typing error. It is empty if
+// none is close. Of several it returns the first by path.
 func meantBy(t reflect.Type, name string) string {
 	inside := fieldsBelow(t, meantDepth)
 	for _, path := range inside {
@@ -36,9 +34,9 @@ func meantBy(t reflect.Type, name string) string {
 	return ""
 }
 
-// fieldsBelow are the paths of the fields inside the fields of a struct, required ones
-// first and then the shorter. The deepest are those with a single value: an object there
-// is a thing of its own, and its name says little.
+// fieldsBelow returns the paths of the fields inside the fields of a struct, required ones first, then the
+// shorter ones. At the greatest depth it returns only fields with a single value: an object there is
+// independent, and its name says little.
 func fieldsBelow(t reflect.Type, depth int) (paths []string) {
 	s := shapeOf(t)
 	names := slices.Sorted(maps.Keys(s.fields))
@@ -65,7 +63,7 @@ func fieldsBelow(t reflect.Type, depth int) (paths []string) {
 	return paths
 }
 
-// single tells whether a field holds one value, neither an object nor a list.
+// single reports whether a field holds one value, neither an object nor a list.
 func single(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -2,7 +2,7 @@ package strict
 
 import "errors"
 
-// Object is a JSON object that is kept as it was written.
+// Object is a JSON object that is kept unchanged.
 type Object []byte
 
 // UnmarshalJSON implements json.Unmarshaler. Anything but an object fails.

@@ -35,9 +35,8 @@ func malformed(err error) error {
 	return &Error{Code: CodeMalformed, Text: "is not valid JSON", Err: err}
 }
 
-// path is a place in the body as people write it: recipients[3]. Of what was read
-// as a whole the kinds of the values are not known; there a number counts as a
-// position.
+// path returns a position in the body in its usual notation: recipients[3]. In parts that were read as a
+// whole the kinds of the values are unknown; there a number counts as an index.
 func (d *decoder) path(at jsontext.Pointer) string {
 	var path strings.Builder
 	depth := 0
@@ -60,14 +59,13 @@ func (d *decoder) path(at jsontext.Pointer) string {
 	return path.String()
 }
 
-// here is e about the value that was read last.
+// here returns e with the position of the last value read.
 func (d *decoder) here(e *Error) error {
 	e.Path = d.path(d.dec.StackPointer())
 	return e
 }
 
-// names are those of the objects around the value that was read last, and its
-// own.
+// names returns the names of the fields around the last value read, and its own.
 func (d *decoder) names() (names []string) {
 	depth := 0
 	for name := range d.dec.StackPointer().Tokens() {

@@ -9,8 +9,7 @@ import (
 	"sync"
 )
 
-// requiredTag is the `strict` tag of a required field. For any other
-// field null means absent.
+// requiredTag is the `strict` tag of a required field. For other fields null means absent.
 const requiredTag = "required"
 
 // shape describes how to decode a type.
@@ -21,8 +20,7 @@ type shape struct {
 	needed []string         // the names of those that are required, in their order
 }
 
-// required is a set of the required fields of a struct: a bit for each, in the order
-// of shape.needed.
+// required is a set of required fields of a struct: a bit for each, in the order of shape.needed.
 type required uint64
 
 type field struct {
@@ -35,13 +33,13 @@ var (
 	textList    = reflect.TypeFor[TextList]()
 )
 
-// TextList is a struct that takes the strings of an array one after the other, for a
-// long array of which not each string is to be a piece of memory. AddText copies text.
+// TextList is a struct that receives the strings of an array one by one, for a long array whose strings
+// should not each be allocated. AddText copies text.
 type TextList interface {
 	AddText(text []byte)
 }
 
-// shapes are those of the types that were read: the program's own.
+// shapes caches the shapes of the types that were read, which are the program's own.
 var shapes sync.Map // reflect.Type -> *shape
 
 func shapeOf(t reflect.Type) *shape {
@@ -61,8 +59,8 @@ func shapeOf(t reflect.Type) *shape {
 	return known.(*shape)
 }
 
-// add adds the fields of struct type t, which is embedded at an index, or the struct
-// itself. Of two with the same name the first counts.
+// add adds the fields of the struct type t, which is embedded at an index, or is the struct itself. Of two
+// fields with the same name the first counts.
 func (s *shape) add(t reflect.Type, at []int) {
 	for f := range t.Fields() {
 		index := append(slices.Clip(at), f.Index...)
@@ -83,7 +81,7 @@ func (s *shape) add(t reflect.Type, at []int) {
 	}
 }
 
-// firstMissing is the first required field that is not among those seen.
+// firstMissing returns the first required field that is not in the set of seen ones.
 func (s *shape) firstMissing(seen required) (name string, ok bool) {
 	missing := bits.TrailingZeros64(^uint64(seen))
 	if missing >= len(s.needed) {

@@ -8,17 +8,16 @@ import (
 
 var errNotUTF8 = errors.New("the text is not UTF-8")
 
-// textPiece is how much of a text is looked at together, in bytes.
+// textPiece is the number of bytes of a text that are checked together.
 const textPiece = 4 << 10
 
-// textReader passes a text on, up to the first byte that is not UTF-8. The zero
-// value is to be reset.
+// textReader passes a text on up to the first byte that is not UTF-8. It must be reset before use.
 type textReader struct {
 	r   io.Reader
 	err error // what comes after what was read
 
-	// Of what was read, from is passed on next, and up to valid it is whole runes.
-	// Up to end there is the beginning of one.
+	// Of the bytes read, from is the next to pass on, those up to valid are whole runes, and those up to end are
+	// the beginning of a rune.
 	from, valid, end int
 	buf              [textPiece]byte
 }
@@ -28,8 +27,7 @@ func (t *textReader) reset(r io.Reader) {
 	t.from, t.valid, t.end = 0, 0, 0
 }
 
-// Read implements io.Reader. It fails with errNotUTF8 from the first byte on that
-// is not UTF-8.
+// Read implements io.Reader. It fails with errNotUTF8 at the first byte that is not UTF-8.
 func (t *textReader) Read(p []byte) (int, error) {
 	for t.from == t.valid {
 		if t.err != nil {
@@ -42,7 +40,7 @@ func (t *textReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill reads on, when all whole runes were passed on.
+// fill reads more bytes once all whole runes were passed on.
 func (t *textReader) fill() {
 	rest := copy(t.buf[:], t.buf[t.valid:t.end])
 	var n int
@@ -56,8 +54,7 @@ func (t *textReader) fill() {
 	}
 }
 
-// wholeTo is where the whole runes of text end, and whether that is because of a
-// byte that can be in none.
+// wholeTo returns where the whole runes of text end, and whether a byte that is part of no rune follows.
 func wholeTo(text []byte) (end int, wrong bool) {
 	for cut := range min(utf8.UTFMax, len(text)+1) {
 		if whole := text[:len(text)-cut]; !utf8.FullRune(text[len(whole):]) && utf8.Valid(whole) {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// wellFormed is what of text comes before the first byte that is not UTF-8.
+// wellFormed returns the part of text before the first byte that is not UTF-8.
 func wellFormed(text []byte) []byte {
 	end := 0
 	for end < len(text) {
@@ -32,8 +32,7 @@ func readText(r io.Reader) ([]byte, error) {
 	return io.ReadAll(&t)
 }
 
-// FuzzTextIsPassedOnUpToTheFirstByteThatIsNotUTF8 reads it in pieces of any length,
-// in which runes are cut.
+// FuzzTextIsPassedOnUpToTheFirstByteThatIsNotUTF8 reads it in pieces of any length, which split runes.
 func FuzzTextIsPassedOnUpToTheFirstByteThatIsNotUTF8(f *testing.F) {
 	for _, s := range []string{"", "a", "é", "€uro", "😀", "a\xff", "\xf0\x9f\x98", "\xed\xa0\x80", "\xc0\x80", "\xe2\x82", "a\x80b", "\xf4\x90\x80\x80"} {
 		f.Add([]byte(s), uint8(0))
@@ -80,8 +79,7 @@ func TestATextThatBreaksOffFailsWithWhatBrokeIt(t *testing.T) {
 	}
 }
 
-// TestWhatWasReadStaysWhileTheNextIsRead: a decoder reads one document after the
-// other, in the same memory.
+// TestWhatWasReadStaysWhileTheNextIsRead: a decoder reads one document after the other into the same memory.
 func TestWhatWasReadStaysWhileTheNextIsRead(t *testing.T) {
 	body := `{"name":"X","list":["XX"],"deep":[{"minMs":1}],"inner":{"ratio":0.5},"flags":{"XXX":true},"raw":{"XXXX":1},"rawPtr":["XXXXX"]}`
 	decode := func(body string) (v strictOuter, o Object) {
@@ -107,8 +105,7 @@ func TestWhatWasReadStaysWhileTheNextIsRead(t *testing.T) {
 	}
 }
 
-// TestADecoderIsFreeOfTheDocumentBefore: neither its faults nor what was left of it
-// are in the next one's.
+// TestADecoderIsFreeOfTheDocumentBefore: neither its errors nor its unread rest affect the next one.
 func TestADecoderIsFreeOfTheDocumentBefore(t *testing.T) {
 	for _, before := range []string{
 		`{"name":"a","count":1`, `{"name":"a"} {}`, `{"name":1}`, `{"name":"a","name":"b"}`, "{\"name\":\"\xff\"}", strings.Repeat("[", 99),
@@ -126,7 +123,7 @@ func TestADecoderIsFreeOfTheDocumentBefore(t *testing.T) {
 	}
 }
 
-// TestAPlaceInWhatIsKeptIsNamed: jsontext confuses names when its buffer moves meanwhile.
+// TestAPlaceInWhatIsKeptIsNamed: jsontext reports wrong names if its buffer moves in the meantime.
 func TestAPlaceInWhatIsKeptIsNamed(t *testing.T) {
 	body := `{"raw":[{"number":{"flag":"` + strings.Repeat("long ", 30) + `","inner":{"strs":{"a":1,"a":2}}}}]}`
 	var v strictOuter
@@ -150,7 +147,7 @@ func TestAFieldThatHasNoNameInJSONIsNotKnown(t *testing.T) {
 	}
 }
 
-// TestAShortBodyCostsItsTextsAndLittleElse: what every request pays.
+// TestAShortBodyCostsItsTextsAndLittleElse: every request pays this cost.
 func TestAShortBodyCostsItsTextsAndLittleElse(t *testing.T) {
 	const body = `{"number":"4915112345678","options":{"delay":1200,"presence":"composing"},"textMessage":{"text":"hello"}}`
 	var r strings.Reader

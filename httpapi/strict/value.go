@@ -38,8 +38,8 @@ func (d *decoder) itself(v reflect.Value, nullable bool) error {
 	return err
 }
 
-// raw hands the bytes of the next value to a type that unmarshals itself.
-// given is false for an accepted null.
+// raw passes the bytes of the next value to a type that unmarshals itself. given is false for an accepted
+// null.
 func (d *decoder) raw(u json.Unmarshaler, nullable bool) (given bool, err error) {
 	raw, err := d.dec.ReadValue()
 	if err != nil {
@@ -57,9 +57,8 @@ func (d *decoder) raw(u json.Unmarshaler, nullable bool) (given bool, err error)
 	return true, nil
 }
 
-// wholeRunes writes U+FFFD for escapes of half a rune, as ReadToken reads them.
-// Kept values are sent in events, and many readers refuse a document with such an
-// escape.
+// wholeRunes replaces escapes of half a surrogate pair by U+FFFD, as ReadToken does. Kept values are sent
+// in events, and many readers refuse a document with such an escape.
 func wholeRunes(raw jsontext.Value) (jsontext.Value, error) {
 	if !bytes.Contains(raw, []byte(`\ud`)) && !bytes.Contains(raw, []byte(`\uD`)) || raw.IsValid() {
 		return raw, nil
@@ -69,7 +68,7 @@ func wholeRunes(raw jsontext.Value) (jsontext.Value, error) {
 	return whole, err
 }
 
-// skip reads the next value and forgets it.
+// skip reads the next value and discards it.
 func (d *decoder) skip() error {
 	if err := d.dec.SkipValue(); err != nil {
 		return d.failed(err)
@@ -110,7 +109,7 @@ func (d *decoder) token(tok jsontext.Token, v reflect.Value, nullable bool) erro
 	}
 }
 
-// scalar puts tok into v, or returns what it must be instead.
+// scalar stores tok in v, or returns the required type.
 func scalar(tok jsontext.Token, v reflect.Value) (want string) {
 	kind := tok.Kind()
 	switch v.Kind() {
@@ -150,8 +149,7 @@ func (d *decoder) open(tok jsontext.Token) error {
 	return nil
 }
 
-// name reads the name of the next field of an object. more is false at the end of
-// the object.
+// name reads the name of the next field of an object. more is false at the end of the object.
 func (d *decoder) name() (name jsontext.Token, more bool, err error) {
 	name, err = d.dec.ReadToken()
 	if err != nil {
@@ -186,8 +184,7 @@ func (d *decoder) object(tok jsontext.Token, v reflect.Value) error {
 	}
 }
 
-// unknown refuses the field whose name was read, or passes over it. in is the struct
-// that does not have it.
+// unknown refuses or skips the field whose name was read. in is the struct that does not have it.
 func (d *decoder) unknown(in reflect.Type, name string) error {
 	if d.Ignored == nil {
 		e := Unknown(d.path(d.dec.StackPointer()))
@@ -200,8 +197,8 @@ func (d *decoder) unknown(in reflect.Type, name string) error {
 	return d.skip()
 }
 
-// mapping reads an object of any keys. Where the values are pointers, null is
-// accepted and means absent: the key stays, with nil.
+// mapping reads an object with any keys. If the values are pointers, null is accepted and means absent: the
+// key is kept, with nil.
 func (d *decoder) mapping(tok jsontext.Token, v reflect.Value) error {
 	if err := d.open(tok); err != nil {
 		return err
@@ -282,8 +279,7 @@ func (d *decoder) textList(tok jsontext.Token, to TextList) error {
 	return nil
 }
 
-// missing fails when a required field of an object of shape s is not among those
-// seen.
+// missing fails if a required field of an object of shape s is not in the set of seen ones.
 func (d *decoder) missing(s *shape, seen required) error {
 	name, ok := s.firstMissing(seen)
 	if !ok {

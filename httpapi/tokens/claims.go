@@ -14,17 +14,16 @@ import (
 	"postern/httpapi/strict"
 )
 
-// Claims are those of both kinds of token. An instance token has InstanceName,
-// a user token UserID; one with both is neither.
+// Claims are the claims of both kinds of token. An instance token has InstanceName, a user token UserID; a token with
+// both is neither.
 type Claims struct {
 	InstanceName string `json:"instanceName,omitempty"`
 	UserID       string `json:"userId,omitempty"`
 	jwt.RegisteredClaims
 }
 
-// UnmarshalJSON reads the used claims: case-sensitive names, times that are numbers. encoding/json alone takes EXP for exp and
-// the library a time in quotes, so that two readers of one token could differ.
-// Other claims are ignored.
+// UnmarshalJSON reads the used claims: case-sensitive names, times that are numbers. encoding/json alone accepts EXP for
+// exp and the library a time in quotes, so that two readers could read one token differently. Other claims are ignored.
 func (c *Claims) UnmarshalJSON(raw []byte) error {
 	if err := strict.Check(raw); err != nil {
 		return err
@@ -53,8 +52,7 @@ func (c *Claims) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// lastSecond is the end of the year 9999, after which a time has no form in
-// RFC 3339.
+// lastSecond is the end of the year 9999, after which a time cannot be written in RFC 3339.
 const lastSecond = 253402300799
 
 // numericDate reads seconds since 1970, with or without a fraction.
@@ -70,10 +68,9 @@ func numericDate(raw json.RawMessage) (*jwt.NumericDate, error) {
 // clockSkew is how far the clock of another issuer of user tokens may be ahead.
 const clockSkew = time.Minute
 
-// inTime checks the times of a token. Of an instance token only the expiry counts:
-// it is one of ours, and the caller compares it with the stored one. A clock that was
-// wrong when it was issued must not lock it out afterwards. A user token may come from
-// another issuer, so its other times are checked if it names them.
+// inTime checks the times of a token. For an instance token only the expiry counts: this program issues these tokens,
+// and the caller compares the token with the stored one. A clock that was wrong when it was issued must not invalidate
+// it later. A user token may come from another issuer, so its other times are checked if present.
 func (c Claims) inTime(now time.Time) error {
 	switch {
 	case c.ExpiresAt != nil && !now.Before(c.ExpiresAt.Time):
@@ -88,8 +85,7 @@ func (c Claims) inTime(now time.Time) error {
 	return nil
 }
 
-// OfInstance reports whether these are the claims of an instance token, and
-// nothing of a user's.
+// OfInstance reports whether these are the claims of an instance token, without those of a user token.
 func (c Claims) OfInstance() bool { return c.UserID == "" }
 
 // OfUser reports the same for a user token.

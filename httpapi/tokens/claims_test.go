@@ -14,7 +14,7 @@ import (
 	"postern/httpapi/tokens/tokenstest"
 )
 
-// signedRaw makes a token of claims as they are written.
+// signedRaw makes a token of claims given as text.
 func signedRaw(t *testing.T, claims string) string {
 	t.Helper()
 	text := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims))
@@ -25,8 +25,7 @@ func signedRaw(t *testing.T, claims string) string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
 
-// TestTheClaimsOfATokenAreReadExactly signs what other writers of tokens could
-// make, with the right secret.
+// TestTheClaimsOfATokenAreReadExactly signs claims that other programs could write, with the right secret.
 func TestTheClaimsOfATokenAreReadExactly(t *testing.T) {
 	const user = "5a7c1d0e-3c39-4a55-9f57-0b1d2c3e4f50"
 	now := time.Now().Unix()

@@ -14,8 +14,7 @@ import (
 	"postern/httpapi/tokens/tokenstest"
 )
 
-// goodTokens returns one token of each kind, the same in every process: a fuzz
-// target has several.
+// goodTokens returns one token of each kind, the same in every process, because a fuzz target runs in several.
 func goodTokens(t testing.TB) []string {
 	t.Helper()
 	const far = 32503680000 // the year 3000
@@ -27,8 +26,7 @@ func goodTokens(t testing.TB) []string {
 
 const tokenAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_."
 
-// mutators change a token that is not theirs to make. Each may return the
-// token unchanged; such a round does not count.
+// mutators change a token as an attacker could. A mutator may return the token unchanged; such a round does not count.
 func mutators() map[string]func(r *rand.Rand, token string) string {
 	return map[string]func(r *rand.Rand, token string) string{
 		"a bit flipped": func(r *rand.Rand, s string) string {
@@ -93,7 +91,7 @@ func inPart(part int, old string, to ...string) func(*rand.Rand, string) string 
 	}
 }
 
-// resigned signs the same claims with a secret of one changed bit.
+// resigned signs the same claims with a secret that differs in one bit.
 func resigned(method jwt.SigningMethod) func(*rand.Rand, string) string {
 	return func(r *rand.Rand, s string) string {
 		secret := slices.Clone(tokenstest.Secret())
@@ -107,9 +105,8 @@ func resigned(method jwt.SigningMethod) func(*rand.Rand, string) string {
 	}
 }
 
-// TestNoMutatedTokenIsAccepted makes MUTATIONS mutated tokens, 20 000 when that
-// is not set. Any that is read is a way to be somebody else, or a second
-// spelling of a token that a list of revoked ones would miss.
+// TestNoMutatedTokenIsAccepted makes MUTATIONS mutated tokens, 20 000 by default. Any that is accepted would allow impersonation, or
+// would be a second encoding of a token that a list of revoked tokens would miss.
 func TestNoMutatedTokenIsAccepted(t *testing.T) {
 	rounds := 20_000
 	if text := os.Getenv("MUTATIONS"); text != "" {
@@ -146,8 +143,7 @@ func TestNoMutatedTokenIsAccepted(t *testing.T) {
 	t.Logf("%d mutated tokens, none accepted: %v", rounds, refused)
 }
 
-// FuzzNoOtherTokenIsAccepted holds that the tokens that were made are the only
-// ones that are read.
+// FuzzNoOtherTokenIsAccepted checks that only the tokens that were made are accepted.
 func FuzzNoOtherTokenIsAccepted(f *testing.F) {
 	good := goodTokens(f)
 	r := rand.New(rand.NewPCG(3, 4))

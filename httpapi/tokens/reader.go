@@ -26,10 +26,10 @@ type Reader struct {
 	known map[[sha256.Size]byte]*Claims // each is never changed
 }
 
-// mostKnown is how many tokens are remembered: some 400 bytes each.
+// mostKnown is the number of cached tokens, of some 400 bytes each.
 const mostKnown = 4096
 
-// NewReader returns a reader of the tokens that secret signs, whose times are held against now.
+// NewReader returns a reader of the tokens that secret signs; now is the clock for their times.
 func NewReader(secret []byte, now func() time.Time) *Reader {
 	return &Reader{
 		secret: secret, most: mostKnown, now: now, known: map[[sha256.Size]byte]*Claims{},
@@ -50,8 +50,7 @@ func (r *Reader) Read(token string) (Claims, error) {
 	return *c, nil
 }
 
-// verified returns the claims of a token with a good signature, at whatever time
-// they hold.
+// verified returns the claims of a token with a valid signature, regardless of their times.
 func (r *Reader) verified(token string) (*Claims, error) {
 	var room [512]byte // on the stack, for nearly all tokens
 	digest := sha256.Sum256(append(room[:0], token...))
@@ -75,8 +74,7 @@ func (r *Reader) verified(token string) (*Claims, error) {
 }
 
 func (r *Reader) verify(token string) (*Claims, error) {
-	// The base64 decoder skips line breaks, even a strict one, so that a token
-	// would have more than one spelling.
+	// Even a strict base64 decoder skips line breaks, so a token would have several encodings.
 	if strings.ContainsAny(token, "\r\n") {
 		return nil, errors.New("line break")
 	}

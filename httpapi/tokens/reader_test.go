@@ -14,8 +14,7 @@ import (
 	"postern/httpapi/tokens/tokenstest"
 )
 
-// read reads a token twice, so that every test of this package is one of what is
-// remembered, too.
+// read reads a token twice, so that every test of this package also tests the cache.
 func read(token string) (Claims, error) {
 	r := NewReader(tokenstest.Secret(), time.Now)
 	first, err := r.Read(token)
@@ -26,8 +25,8 @@ func read(token string) (Claims, error) {
 	return first, err
 }
 
-// TestTheTimesOfARememberedTokenAreLookedAtEachTime: it is good from its
-// beginning to its end, whenever it was read before.
+// TestTheTimesOfARememberedTokenAreLookedAtEachTime: a cached token is valid from its beginning to its end, whenever it was read
+// before.
 func TestTheTimesOfARememberedTokenAreLookedAtEachTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()

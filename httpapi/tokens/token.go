@@ -12,9 +12,8 @@ import (
 // algorithm is the only algorithm used or accepted.
 var algorithm = jwt.SigningMethodHS256
 
-// ForInstance makes a bearer token for the instance called name. It
-// expires ttl after now, or never when ttl is 0. Two calls never make the same
-// token. The token is valid only once it is stored as the instance's token.
+// ForInstance makes a bearer token for the instance called name. The token expires ttl after now, or never if ttl is
+// 0. Two calls never make the same token. The token is valid only once it is stored as the instance's token.
 func ForInstance(secret []byte, name string, ttl time.Duration, now time.Time) (string, error) {
 	c := Claims{InstanceName: name}
 	c.ID = uuid.NewString()
@@ -25,9 +24,8 @@ func ForInstance(secret []byte, name string, ttl time.Duration, now time.Time) (
 	return sign(secret, c)
 }
 
-// ForUser makes a bearer token for the user id. It expires ttl after now. It names no
-// other time: the clock of this program must not lock out its own tokens when it is
-// corrected.
+// ForUser makes a bearer token for the user id. It expires ttl after now. It contains no other time: a correction of
+// this program's clock must not invalidate its own tokens.
 func ForUser(secret []byte, id uuid.UUID, ttl time.Duration, now time.Time) (string, error) {
 	c := Claims{UserID: id.String()}
 	c.ID = uuid.NewString()
@@ -43,6 +41,5 @@ func sign(secret []byte, c Claims) (string, error) {
 	return token, nil
 }
 
-// ErrInvalid is the error of a token that is not ours, not valid any more, or of
-// the wrong kind.
+// ErrInvalid is the error of a token that is not ours, no longer valid, or of the wrong kind.
 var ErrInvalid = errors.New("token is not valid")

@@ -70,8 +70,7 @@ func TestInstanceTokenLivesAsLongAsConfigured(t *testing.T) {
 	}
 }
 
-// TestTokensOutliveClockCorrections: the clock that issued them was hours or years
-// ahead or behind.
+// TestTokensOutliveClockCorrections: the clock that issued them was hours or years ahead or behind.
 func TestTokensOutliveClockCorrections(t *testing.T) {
 	for _, off := range []time.Duration{5 * time.Minute, 24 * time.Hour, 10 * 365 * 24 * time.Hour, -time.Hour, -10 * 365 * 24 * time.Hour} {
 		then := time.Now().Add(off)

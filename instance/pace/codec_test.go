@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// FuzzRecords: whatever stands in the file, reading it ends, and what was read
-// is written the same way again.
+// FuzzRecords: reading any bytes of a file terminates, and what was read is encoded to the same
+// bytes.
 func FuzzRecords(f *testing.F) {
 	now := moment{time.UnixMilli(1_800_000_000_000), time.Hour}
 	f.Add(head{3, 70, 72}.encode(now, []departure{{time.Minute, 0}, {2 * time.Minute, 7}}))

@@ -26,7 +26,7 @@ func newPacer(t *testing.T, s *store.Store, limits Limits) *Pacer {
 	return p
 }
 
-// commit is what every send does once it is acknowledged.
+// commit does what every send does once it is acknowledged.
 func commit(t *testing.T, s *store.Store) {
 	t.Helper()
 	if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Put(bucket, store.Key(int64(99)), []byte("x")) }); err != nil {
@@ -34,8 +34,8 @@ func commit(t *testing.T, s *store.Store) {
 	}
 }
 
-// TestCountingCostsNoCommitWhileAnInstanceSends: one for the first message after
-// a pause, one to withdraw the grant, none for the thousand between.
+// TestCountingCostsNoCommitWhileAnInstanceSends: one commit for the first message after a pause, one
+// to withdraw the grant, none for the thousand messages between.
 func TestCountingCostsNoCommitWhileAnInstanceSends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
@@ -69,7 +69,7 @@ func TestCountingCostsNoCommitWhileAnInstanceSends(t *testing.T) {
 	})
 }
 
-// TestWithoutLimitsNothingIsWritten, and nothing kept.
+// TestWithoutLimitsNothingIsWritten, and nothing is kept in memory.
 func TestWithoutLimitsNothingIsWritten(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	defer func() { _ = s.Close() }()
@@ -91,7 +91,7 @@ func TestWithoutLimitsNothingIsWritten(t *testing.T) {
 	}
 }
 
-// TestSpaceLeavesTimeBetweenTwoMessages, also over a restart.
+// TestSpaceLeavesTimeBetweenTwoMessages, also across a restart.
 func TestSpaceLeavesTimeBetweenTwoMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
@@ -125,7 +125,7 @@ func TestSpaceLeavesTimeBetweenTwoMessages(t *testing.T) {
 	})
 }
 
-// TestDamagedRecordStillLimits: what is missing counts as of the start.
+// TestDamagedRecordStillLimits: missing departures count as of the start.
 func TestDamagedRecordStillLimits(t *testing.T) {
 	for name, spoil := range map[string]func(*store.Tx) error{
 		"head": func(tx *store.Tx) error { return tx.Put(heads, headKey(1), []byte{1}) },
@@ -161,8 +161,8 @@ func TestDamagedRecordStillLimits(t *testing.T) {
 	}
 }
 
-// TestSpaceCountsFromTheDeparture sends with preparations of random length between Leave
-// and Left, and bytes that are repeated: the gaps are those between two departures.
+// TestSpaceCountsFromTheDeparture sends with preparations of random length between Leave and Left,
+// and with repeated bytes: the gaps are those between departures.
 func TestSpaceCountsFromTheDeparture(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t, filepath.Join(t.TempDir(), "p.db"))

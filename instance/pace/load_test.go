@@ -8,8 +8,8 @@ import (
 	"postern/store"
 )
 
-// TestAFileWithoutHeadsKeepsWhatLeft: files were written that had the head
-// beside the limits, and none for an instance that had sent nothing.
+// TestAFileWithoutHeadsKeepsWhatLeft: older files had the head beside the limits, and no head for an
+// instance that had sent nothing.
 func TestAFileWithoutHeadsKeepsWhatLeft(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	defer func() { _ = s.Close() }()
@@ -57,8 +57,7 @@ func TestAFileWithoutHeadsKeepsWhatLeft(t *testing.T) {
 	})
 }
 
-// TestKillLeavesOnlyPendingSendsInDoubt, in every step of the head and
-// its chunks.
+// TestKillLeavesOnlyPendingSendsInDoubt, at every step of the head and its chunks.
 func TestKillLeavesOnlyPendingSendsInDoubt(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	defer func() { _ = s.Close() }()

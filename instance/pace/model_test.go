@@ -17,9 +17,8 @@ import (
 
 var lives = flag.Int("pace.lives", 2000, "random lives of the model test; make lives has more")
 
-// life is one random life of an instance: a book of what left, kept apart from
-// the program's, and the rules of the limits in their plainest form. They know
-// nothing of windows that are slid, days that are cached, files or grants.
+// life is one random life of an instance: a book of departures, separate from the program's, and the
+// limits in their simplest form, without sliding windows, cached days, files or grants.
 type life struct {
 	t      *testing.T
 	r      *rand.Rand
@@ -95,7 +94,7 @@ func newLife(t *testing.T, s *store.Store, path string, id int64, seed uint64) *
 		t: t, r: rand.New(rand.NewPCG(seed, 1)), seed: seed, store: s, path: path, id: id,
 		known: map[string]bool{}, holds: map[string]bool{}, wait: map[string]time.Time{},
 	}
-	// Around the changes of the clock of some zone, as often as not.
+	// In half of the cases, around a clock change of the zone.
 	days := []string{"2026-03-28", "2026-03-08", "2026-10-24", "2026-11-01", "2026-04-24", "2026-10-30", "2026-07-15", "2026-04-04"}
 	begin, _ := time.Parse("2006-01-02", days[l.r.IntN(len(days))])
 	l.wall = begin.Add(time.Duration(l.r.Int64N(int64(48 * time.Hour))))
@@ -137,7 +136,7 @@ func (l *life) must(err error) {
 	}
 }
 
-// set draws limits that are met within some steps.
+// set draws limits that are reached within some steps.
 func (l *life) set() {
 	some := func(least, most int64) *int64 {
 		if l.r.IntN(2) == 0 {
@@ -204,8 +203,8 @@ func (l *life) step() string {
 	return ""
 }
 
-// restarted begins the process again. What the file says of the past is by the
-// wall clock, to the millisecond.
+// restarted starts the process again. The file states past times by the wall clock, to the
+// millisecond.
 func (l *life) restarted() {
 	l.jumped = false
 	for i := range l.left {
@@ -214,7 +213,7 @@ func (l *life) restarted() {
 	l.open()
 }
 
-// crash goes on with the file as a kill leaves it: without what is on its way.
+// crash continues with the file that a kill leaves: without pending writes.
 func (l *life) crash() {
 	raw, err := os.ReadFile(l.path)
 	l.must(err)
@@ -234,7 +233,7 @@ func (l *life) pass(d time.Duration) {
 	l.wall, l.awake = l.wall.Add(d), l.awake+d
 }
 
-// send is one message from the API, or of a sender that holds a place.
+// send sends one message from the API, or of a sender that holds a place.
 func (l *life) send(to, sender string) string {
 	pass, err := l.p.Begin(l.id, to, sender)
 	if err == nil {
@@ -264,7 +263,7 @@ func (l *life) send(to, sender string) string {
 	return "send"
 }
 
-// hold is a batch that asks for its turn, and sends when it has it.
+// hold is a batch that asks for its turn, and sends once it has it.
 func (l *life) hold(sender string) string {
 	to := l.person()
 	refused := l.p.Hold(l.id, to, sender)
@@ -284,8 +283,8 @@ func (l *life) hold(sender string) string {
 	return l.send(to, sender)
 }
 
-// refused holds a refusal against the rules: it must be true now, and until the
-// last moment before the time that it names.
+// refused checks a refusal against the rules: it must hold now, and until the last moment before
+// the time that it names.
 func (l *life) refused(err error, to, sender string) {
 	e, ok := errors.AsType[*event.NotNowError](err)
 	if !ok || e.Code != Code {
@@ -312,8 +311,8 @@ func (l *life) refused(err error, to, sender string) {
 	l.wall, l.awake = wall, awake
 }
 
-// forbids is why a message must not leave now; empty: it may. Places that
-// others hold may be needed by them.
+// forbids returns why a message must not leave now, "" if it may. Places that other senders hold may
+// be needed by them.
 func (l *life) forbids(to string, held int) string {
 	count := func(in func(left) bool) (n int64) {
 		for _, m := range l.left {
@@ -356,7 +355,7 @@ func (l *life) today(m left) bool {
 	return date(l.wall.Add(m.awake-l.awake)) == date(l.wall)
 }
 
-// people are the new contacts that messages went to.
+// people returns the new contacts that messages were sent to.
 func (l *life) people(in func(left) bool) map[string]bool {
 	people := map[string]bool{}
 	for _, m := range l.left {
@@ -375,8 +374,8 @@ func (l *life) tooNew(to string, held int) bool {
 	return int64(len(people)+held) >= *l.limits.NewContactsPerDay
 }
 
-// quiet walks through the minutes: it is quiet since the clock first showed
-// from, or a later time of that day, until it first shows to.
+// quiet scans the minutes of the day: quiet hours begin when the clock first shows from, or a later
+// time of that day, and end when it first shows to.
 func (l *life) quiet() bool {
 	at := func(hhmm string) time.Duration {
 		var h, m int

@@ -8,8 +8,8 @@ import (
 	"postern/store"
 )
 
-// TestCheckReportsUnreadableLimits: what is unreadable of an instance's limits is a
-// fault, and what can be is none.
+// TestCheckReportsUnreadableLimits: each unreadable record of an instance's limits is a fault, and
+// no readable one is.
 func TestCheckReportsUnreadableLimits(t *testing.T) {
 	s, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), "t.db"), Buckets: Buckets(), NoSync: true, MinFree: 1})
 	if err != nil {

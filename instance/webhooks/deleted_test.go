@@ -9,8 +9,8 @@ import (
 	"postern/delivery"
 )
 
-// TestDeletedInstanceStoresNothing: the commit that deletes the instance comes before its
-// end in the directory, and a change may come in between.
+// TestDeletedInstanceStoresNothing: the commit that deletes the instance precedes its removal from
+// the directory, and a change may come in between.
 func TestDeletedInstanceStoresNothing(t *testing.T) {
 	r := newRig(t, nil)
 	defer r.stop()

@@ -92,7 +92,7 @@ func (r *rig) reboot() {
 	r.boot()
 }
 
-// damage changes a byte of every place of the file that holds text.
+// damage changes a byte wherever the file holds the text.
 func (r *rig) damage(text string) {
 	r.Helper()
 	r.stop()
@@ -133,7 +133,7 @@ func (r *rig) create() (id int64) {
 	return id
 }
 
-// erase is the commit that deletes an instance, drop the whole of it.
+// erase makes the commit that deletes an instance; drop deletes it completely.
 func (r *rig) erase(id int64) {
 	r.Helper()
 	r.update(func(tx *store.Tx) error { return errors.Join(Forget(tx, id), tx.Delete(instances, store.Key(id))) })
@@ -156,13 +156,13 @@ func (r *rig) hook(id int64, url string, flags ...event.Flag) {
 	}
 }
 
-// where is the URL that a lane leads to, or why it leads nowhere.
+// where returns the URL that a lane leads to, or why it leads to none.
 func (r *rig) where(lane delivery.Lane) string {
 	d, state := r.e.Resolve(lane)
 	return map[delivery.Status]string{delivery.Gone: "gone", delivery.Paused: "paused", delivery.Absent: "absent", delivery.Ready: d.URL}[state]
 }
 
-// without is the buckets of a release that did not know one.
+// without returns the buckets of a release that did not have one of them.
 func without(name string) []store.Bucket {
 	return slices.DeleteFunc(buckets(), func(b store.Bucket) bool { return b.Name == name })
 }

@@ -146,7 +146,7 @@ func TestRotatedSecretOverlapsForADay(t *testing.T) {
 	})
 }
 
-// TestOnLanesReportsChangedLanes, after the change is in force.
+// TestOnLanesReportsChangedLanes once the change is in force.
 func TestOnLanesReportsChangedLanes(t *testing.T) {
 	var published []string
 	var r *rig
@@ -285,8 +285,8 @@ func TestOptionsLeaveTheFileWithTheirInstance(t *testing.T) {
 	}
 }
 
-// TestUnreadableOptionsBlockDelivery: what is for
-// the webhook waits in the file until they are set again.
+// TestUnreadableOptionsBlockDelivery: events for the webhook wait in the file until the options are
+// set again.
 func TestUnreadableOptionsBlockDelivery(t *testing.T) {
 	r := newRig(t, nil)
 	defer func() { r.stop() }()
@@ -400,8 +400,8 @@ func TestEndpointURLRules(t *testing.T) {
 	}
 }
 
-// TestAuditOfOptionsCommitsWithThem and not a commit earlier, with which room is made
-// for an endpoint: after a power cut between both nothing has changed yet.
+// TestAuditOfOptionsCommitsWithThem and not with an earlier commit that makes room for an endpoint:
+// after a power cut between the two nothing has changed yet.
 func TestAuditOfOptionsCommitsWithThem(t *testing.T) {
 	var r *rig
 	published, early := 0, -1

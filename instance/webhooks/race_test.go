@@ -8,9 +8,9 @@ import (
 	"postern/delivery"
 )
 
-// TestConcurrentOptionChangesApplyInCommitOrder: an endpoint that one
-// removes and the other adds is a new one, with nothing that waits from before, a secret
-// of its own that the answer shows, and no header of the old one.
+// TestConcurrentOptionChangesApplyInCommitOrder: an endpoint that one change removes and the other
+// adds is a new one. It has no pending events from before, a secret of its own that the answer
+// shows, and no header of the old one.
 func TestConcurrentOptionChangesApplyInCommitOrder(t *testing.T) {
 	var r *rig
 	var cleared []string // with what waits for it

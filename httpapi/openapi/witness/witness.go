@@ -1,6 +1,6 @@
-// Package witness holds what a program answers against its OpenAPI document, in
-// tests: a status or a code that the document does not name for the operation,
-// and a body that does not fit its schema, are errors. No program links it.
+// Package witness checks a program's answers against its OpenAPI document, in tests: a status or a code
+// that the document does not list for the operation, and a body that does not match its schema, are
+// errors. No program links it.
 package witness
 
 import (
@@ -46,7 +46,7 @@ type response struct {
 	place   string
 }
 
-// New reads documents that describe one program together.
+// New reads documents that together describe one program.
 func New(documents ...[]byte) (*Witness, error) {
 	w := &Witness{compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}, seen: map[string]bool{}}
 	w.compiler.AssertFormat()
@@ -55,7 +55,7 @@ func New(documents ...[]byte) (*Witness, error) {
 			return nil, err
 		}
 	}
-	// Words come before parameters, where a path fits both.
+	// Literal segments come before parameters, because a path may match both.
 	slices.SortFunc(w.operations, func(a, b operation) int {
 		return strings.Compare(strings.Join(b.path, "/"), strings.Join(a.path, "/")) // "{" is behind all letters
 	})
@@ -63,7 +63,7 @@ func New(documents ...[]byte) (*Witness, error) {
 	return w, nil
 }
 
-// add reads a document that is to be known by that name.
+// add reads a document and registers it by a name.
 func (w *Witness) add(root string, document []byte) error {
 	var doc struct {
 		Paths map[string]map[string]struct {
@@ -109,8 +109,7 @@ func escape(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(key)
 }
 
-// Operation returns the id of the operation that a request is for, empty when
-// the document has none.
+// Operation returns the id of the operation of a request, empty if the document has none.
 func (w *Witness) Operation(method, path string) string {
 	if o := w.find(method, path); o != nil {
 		return o.id
@@ -145,8 +144,8 @@ func fits(pattern, path []string, same func(a, b string) bool) bool {
 	return true
 }
 
-// Answer returns what the document does not say about an answer. A path that it
-// does not have may be answered anyhow.
+// Answer returns the deviations of an answer from the document. A path that the document does not have
+// may be answered in any way.
 func (w *Witness) Answer(method, path string, status int, header http.Header, body []byte) error {
 	o := w.find(method, path)
 	if o == nil {
@@ -203,8 +202,7 @@ func (w *Witness) content(id string, r response, status int, code string, header
 	return w.check(fmt.Sprintf("%s %d", id, status), r.place+"/content/"+escape(media)+"/schema", body)
 }
 
-// Request returns what about the JSON body of a request its schema does not
-// allow.
+// Request returns the violations of its schema in the JSON body of a request.
 func (w *Witness) Request(method, path string, body []byte) error {
 	o := w.find(method, path)
 	if o == nil {
@@ -244,8 +242,8 @@ func (w *Witness) schema(place string) (*jsonschema.Schema, error) {
 	return s, err
 }
 
-// Unseen are the operations of which no success was held against the document,
-// by id. One of an older path counts for its operation.
+// Unseen returns the ids of the operations of which no success was checked. An answer on an older path
+// counts for its operation.
 func (w *Witness) Unseen() (ids []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -259,10 +257,9 @@ func (w *Witness) Unseen() (ids []string) {
 	return ids
 }
 
-// Handler passes requests to h and complains about answers that the document
-// does not describe. Only answers into an [httptest.ResponseRecorder] are
-// looked at: with a real connection behind them some are hijacked or broken
-// off, see [Witness.Transport] for these.
+// Handler passes requests to h and reports answers that the document does not describe. It checks only
+// answers written to an [httptest.ResponseRecorder]: with a real connection some are hijacked or broken
+// off; for these see [Witness.Transport].
 func (w *Witness) Handler(h http.Handler, complain func(error)) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		path := r.URL.Path // before anybody rewrites it
@@ -275,7 +272,7 @@ func (w *Witness) Handler(h http.Handler, complain func(error)) http.Handler {
 	})
 }
 
-// Transport is next with an eye on what it brings.
+// Transport returns next with checks of its answers.
 func (w *Witness) Transport(next http.RoundTripper, complain func(error)) http.RoundTripper {
 	return transport{w, next, complain}
 }
@@ -310,7 +307,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// failing is the end of a body that broke off, or that did not.
+// failing is the end of a body, with the error if it broke off.
 type failing struct{ err error }
 
 // Read implements io.Reader.

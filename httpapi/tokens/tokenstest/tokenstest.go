@@ -14,10 +14,10 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Secret is the one that the good tokens are signed with.
+// Secret signs the valid tokens.
 func Secret() []byte { return []byte("0123456789abcdef0123456789abcdef") }
 
-// Signed makes a token of any claims, also one that the program would not make.
+// Signed makes a token with any claims, also one that the program would not make.
 func Signed(t testing.TB, method jwt.SigningMethod, key any, c jwt.MapClaims, header map[string]any) string {
 	t.Helper()
 	tok := jwt.NewWithClaims(method, c)
