@@ -41,7 +41,7 @@ type simProcess struct {
 	*simWriter
 }
 
-// simWriter is what is known of the writer of a store, and what it is ordered to
+// simWriter is the known state of a store's writer, and what it is ordered to
 // do after a commit.
 type simWriter struct {
 	path string

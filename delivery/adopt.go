@@ -19,7 +19,7 @@ func (l *Ledger) adopt(step int) error {
 	if l.cfg.Outbox == nil {
 		return nil
 	}
-	for adopted := 0; ; {
+	for first := true; ; first = false {
 		var rows []outbox.Former
 		err := l.store.View(func(tx *store.Tx) (err error) {
 			rows, err = outbox.FormerQueue(tx, step)
@@ -34,10 +34,9 @@ func (l *Ledger) adopt(step int) error {
 		if len(rows) == 0 {
 			return nil
 		}
-		if adopted == 0 {
+		if first {
 			l.log.Info("pending batch events of an earlier release are taken over, some 20 000 a second", "count", l.cfg.Outbox.Counts().Pending)
 		}
-		adopted += len(rows)
 	}
 }
 

@@ -55,14 +55,14 @@ func (n needs) ofRecord(key, value []byte) (all []store.Need) {
 		return nil
 	}
 	if r.EventSeq != 0 {
-		all = append(all, store.Need{Bucket: events, Key: store.Key(r.EventSeq), Why: "what is to be delivered is lost"})
+		all = append(all, store.Need{Bucket: events, Key: store.Key(r.EventSeq), Why: "the event to deliver is lost"})
 	}
 	p := placeOf(r)
 	if p.lane == OutboxLane {
 		entry := store.Key(r.OutboxSeq)
 		return append(
 			all,
-			store.Need{Bucket: outbox.EntryBucket, Key: entry, Why: "what is to be delivered is lost"},
+			store.Need{Bucket: outbox.EntryBucket, Key: entry, Why: "the event to deliver is lost"},
 			store.Need{Bucket: dues, Key: p.dueKey(r.dueAt()), Value: p.value(), Why: "a delivery is never sent"},
 		)
 	}

@@ -96,7 +96,7 @@ func (b *board) sweepOver() bool {
 	return over
 }
 
-// swept reports whether a sweep that has read everything is over: its entries can be
+// swept reports whether a complete sweep has ended: its entries can be
 // sent, and no line waits for the rest of its batch.
 func (b *board) swept() bool {
 	b.mu.Lock()

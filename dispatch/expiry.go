@@ -58,7 +58,7 @@ func (a *alarm) due(now time.Time) (off bool, pause time.Duration) {
 // expireStep bounds the deliveries that expire in one commit.
 const expireStep = 500
 
-// expire ends deliveries whose time is over. Expiry is an event of its own, whether or
+// expire ends deliveries that are past their maxAge. Expiry is an event of its own, whether or
 // not an attempt would be due then. The alarm is set for the earliest in the file.
 func (r *Relay) expire() {
 	r.expiry.look()
@@ -108,7 +108,7 @@ func (r *Relay) expireNow() time.Duration {
 	})
 	if err != nil {
 		if r.reading.Err() == nil {
-			r.log.Error("deliveries whose time is over not ended, trying again", "error", err)
+			r.log.Error("expired deliveries not ended, trying again", "error", err)
 		}
 		r.expiry.set(now.Add(recordPause))
 		return recordPause

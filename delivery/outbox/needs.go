@@ -48,7 +48,7 @@ func (o needs) ofEntry(key, value []byte) []store.Need {
 			Is: func(newest []byte) bool { return len(newest) == 8 && binary.BigEndian.Uint64(newest) >= e.OwnerSeq },
 		},
 	}
-	state := store.Need{Bucket: stateRows, Key: stateKey(e.State, e.Seq), Value: []byte{}, Why: "nobody knows whether an event was delivered: it is sent once more"}
+	state := store.Need{Bucket: stateRows, Key: stateKey(e.State, e.Seq), Value: []byte{}, Why: "the state of an event is unknown: it is sent again"}
 	if e.State == Disabled || !o.look.Has(stateRows, stateKey(Delivered, e.Seq)) {
 		needs = append(needs, state)
 	}
@@ -86,7 +86,7 @@ func (o needs) ofDue(key, _ []byte) []store.Need {
 		return nil
 	}
 	if len(key) != 16 {
-		return nonsense("what is due and is no event")
+		return nonsense("a due row names no event")
 	}
 	e, known := o.entry(key[8:])
 	right := func(status []byte) bool { return !known || bytes.Equal(e.dueBy(status), key) }
