@@ -38,6 +38,7 @@ type clock struct {
 	behind   bool          // the time of day is far behind the known time and is not used
 	lag      time.Duration // when the clock was first behind
 	wrong    atomic.Bool   // behind, for readers
+	floor    atomic.Int64  // no record is dated before it, in Unix milliseconds; see [Store.Lead]
 	saved    time.Time     // the time in the file
 
 	// high is the latest trusted time of day. It advances with the monotonic clock, so
@@ -52,8 +53,34 @@ type clock struct {
 	steadySaved time.Duration // when it was last written to the file, by the monotonic clock; negative: never
 }
 
-// open reads the times in the file. now is the time of day.
-func (c *clock) open(db *bolt.DB, now time.Time) error {
+// takeOver reads the times that the owner before this process left.
+func (c *clock) takeOver(db *bolt.DB, now time.Time, running time.Duration, stamp time.Time) error {
+	c.mu.Lock()
+	c.known, c.high, c.former, c.saved, c.seen = time.Time{}, time.Time{}, time.Time{}, time.Time{}, running
+	c.distrust, c.behind = false, false
+	c.mu.Unlock()
+	c.notBefore(stamp)
+	return c.open(db, now, running)
+}
+
+// notBefore has date return no time before t.
+func (c *clock) notBefore(t time.Time) {
+	if ms := t.UnixMilli(); ms > c.floor.Load() {
+		c.floor.Store(ms)
+	}
+}
+
+// raised returns t, or the floor if t is before it.
+func (c *clock) raised(t time.Time) time.Time {
+	if floor := c.floor.Load(); floor != 0 && t.UnixMilli() < floor {
+		return time.UnixMilli(floor)
+	}
+	return t
+}
+
+// open reads the times in the file. now is the time of day, at a moment of the monotonic
+// clock.
+func (c *clock) open(db *bolt.DB, now time.Time, running time.Duration) error {
 	return db.View(func(tx *bolt.Tx) error {
 		meta := tx.Bucket([]byte(metaBucket.Name))
 		value, ok := verify(metaClock, meta.Get(metaClock))
@@ -65,7 +92,8 @@ func (c *clock) open(db *bolt.DB, now time.Time) error {
 			st = steadyState{}
 		}
 		c.begin(now, st)
-		_ = c.date(now, 0)
+		c.steady = c.steady.Add(-running)
+		_ = c.date(now, running)
 		return nil
 	})
 }
@@ -107,7 +135,7 @@ func (c *clock) steadyAt(running time.Duration) time.Time { return c.steady.Add(
 
 // keepSteady writes the steady time into a commit that is made anyway, once a minute;
 // force writes it in any case. The caller holds c.mu and has read the clock.
-func (c *clock) keepSteady(tx *bolt.Tx, running time.Duration, force bool) error {
+func (c *clock) keepSteady(put func(key, value []byte) error, running time.Duration, force bool) error {
 	if !force && c.steadySaved >= 0 && running-c.steadySaved < clockSaved {
 		return nil
 	}
@@ -120,7 +148,7 @@ func (c *clock) keepSteady(tx *bolt.Tx, running time.Duration, force bool) error
 		return err
 	}
 	c.steadySaved = running
-	return tx.Bucket([]byte(metaBucket.Name)).Put(metaSteady, seal(metaSteady, value))
+	return put(metaSteady, value)
 }
 
 // trusted compares the time of day with the known time. running is the time on the
@@ -204,27 +232,27 @@ func (c *clock) date(now time.Time, running time.Duration) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.look(now, running); c.behind {
-		return c.known
+		now = c.known
 	}
-	return now
+	return c.raised(now)
 }
 
 // dateOfView is like date but does not read the clock: it uses the result of the last
 // commit.
 func (c *clock) dateOfView(now time.Time, running time.Duration) time.Time {
 	if !c.wrong.Load() {
-		return now
+		return c.raised(now)
 	}
 	return c.date(now, running)
 }
 
 // keep writes the times into a commit that is made anyway, once a minute; force writes
 // them in any case.
-func (c *clock) keep(tx *bolt.Tx, now time.Time, running time.Duration, force bool) error {
+func (c *clock) keep(put func(key, value []byte) error, now time.Time, running time.Duration, force bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	trusted := c.look(now, running)
-	if err := c.keepSteady(tx, running, force); err != nil {
+	if err := c.keepSteady(put, running, force); err != nil {
 		return err
 	}
 	if !trusted || !force && c.known.Sub(c.saved).Abs() < clockSaved {
@@ -235,7 +263,7 @@ func (c *clock) keep(tx *bolt.Tx, now time.Time, running time.Duration, force bo
 		return err
 	}
 	c.saved = c.known
-	return tx.Bucket([]byte(metaBucket.Name)).Put(metaClock, seal(metaClock, value))
+	return put(metaClock, value)
 }
 
 // unsaved notes that the commit with the times failed.

@@ -159,13 +159,16 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 	if s.failed.Load() {
 		return group, nil, false, ErrFailed
 	}
+	if err := s.room(); err != nil {
+		return group, nil, false, err
+	}
 	btx, err := s.begin()
 	if err != nil {
 		return group, nil, false, fmt.Errorf("store: begin: %w", err)
 	}
 	defer s.end(btx)
 	good := make([]*update, 0, len(group))
-	open, made := openings{}, did{}
+	open, made := openings{rows: s.writeSet()}, did{}
 	at := s.opts.Now()
 	running := at.Sub(s.opened)
 	now, steady := stamp(s.clock.date(at, running)), s.clock.steadyAt(running)
@@ -197,6 +200,12 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 		return good, refused, false, err
 	}
 	next, err := s.tallies.write(btx, &open)
+	if err == nil && !s.follows() {
+		err = s.clock.keep(start().putMeta, s.opts.Now(), s.running(), false)
+	}
+	if err == nil {
+		err = s.replicate(btx, open.rows, now)
+	}
 	if err == nil {
 		err = s.finishCommit(btx, len(good))
 	}
@@ -276,10 +285,7 @@ func (s *Store) finishCommit(btx *bolt.Tx, calls int) error {
 	id := btx.ID()
 	size := btx.Size()
 	start := time.Now()
-	err := s.clock.keep(btx, s.opts.Now(), s.running(), false)
-	if err == nil {
-		err = s.land(btx)
-	}
+	err := s.land(btx)
 	took := time.Since(start)
 	written := btx.Stats()
 	s.stats.commit(calls, took, written)

@@ -27,6 +27,9 @@ type Engine interface {
 	// returns.
 	Commit(c Change) error
 
+	// Room asks whether the engine has room again, after ErrDiskFull.
+	Room() error
+
 	// Valid reports whether this process may act for the cell now. It costs as much as
 	// reading a clock.
 	Valid() bool

@@ -121,7 +121,8 @@ func (s *Store) markClean() error {
 		return err
 	}
 	defer s.end(btx)
-	if err := errors.Join(setClean(btx, true), s.clock.keep(btx, s.opts.Now(), s.running(), true), s.leave(btx)); err != nil {
+	keep := func(key, value []byte) error { return putMeta(btx, key, value) }
+	if err := errors.Join(setClean(btx, true), s.clock.keep(keep, s.opts.Now(), s.running(), true), s.leave(btx), s.leaveCell(btx)); err != nil {
 		return err
 	}
 	return s.land(btx)

@@ -27,7 +27,8 @@ type openings struct {
 	spare []byte // for the records of this transaction, which bbolt keeps until its end
 
 	shared []sharedBy
-	looked uint64 // records and keys that were read
+	rows   *writeSet // what the transaction writes, for an engine; nil: there is none
+	looked uint64    // records and keys that were read
 }
 
 // spareSize is the memory for records that is allocated at once. A larger record gets its

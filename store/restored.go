@@ -23,8 +23,7 @@ func (s *Store) MarkRestored(ctx context.Context, r Restored) error {
 		return err
 	}
 	return s.Update(ctx, func(tx *Tx) error {
-		tx.writes++
-		return tx.bolt.Bucket([]byte(metaBucket.Name)).Put(metaRestored, seal(metaRestored, raw)) // meta has no tally
+		return tx.putMeta(metaRestored, raw)
 	})
 }
 
@@ -48,6 +47,7 @@ func (s *Store) Restored() (r Restored, is bool, err error) {
 func (s *Store) ForgetRestored(ctx context.Context) error {
 	return s.Update(ctx, func(tx *Tx) error {
 		tx.writes++
+		tx.openings.rows.note(metaBucket.Name, metaRestored, nil)
 		return tx.bolt.Bucket([]byte(metaBucket.Name)).Delete(metaRestored)
 	})
 }

@@ -56,6 +56,10 @@ type Options struct {
 	// removes the copy.
 	KeepBefore bool
 
+	// Follow is the ID of the cell that the file is a copy of, see [Store.Lead]. Empty: the
+	// file stands alone.
+	Follow string
+
 	// NoSync skips every fsync, for benchmarks and tests of other packages.
 	// A power cut can then lose or damage everything.
 	NoSync bool
@@ -90,6 +94,9 @@ type Store struct {
 
 	resting   []func()      // functions that the writer calls between two commits; under mu
 	snapshots *snapshotting // the writer's; nil: none is being made
+
+	cell    *membership // nil: the file stands alone
+	crowded bool        // the engine had no room for the last change; the writer's
 
 	clean  bool
 	unread bool // the start did not read the whole file
@@ -147,9 +154,13 @@ func open(o Options) (*Store, error) {
 			os.Exit(3)
 		}
 	}
-	db, found, err := openFile(o.Path, sch, o.NoSync)
+	db, found, err := openFile(o.Path, sch, o.NoSync || o.Follow != "")
 	if err != nil {
 		return nil, err
+	}
+	cell, err := o.place(found)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
 	}
 	s := &Store{
 		db: db, schema: sch, opts: o, log: log,
@@ -175,8 +186,11 @@ func open(o Options) (*Store, error) {
 	if s.tallies, s.id, err = prepare(db, sch, found, o.Program); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	if err := s.join(cell); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	s.left = leftBy(found)
-	if err := s.clock.open(db, s.opened); err != nil {
+	if err := s.clock.open(db, s.opened, 0); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	if err := s.trust(); err != nil {
@@ -287,8 +301,11 @@ func (s *Submitted) Done() bool {
 func (s *Store) enqueue(u *update) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	switch {
+	case s.closed:
 		return ErrClosed
+	case s.cell != nil && s.cell.engine == nil:
+		return ErrStandby
 	}
 	s.queue = append(s.queue, u)
 	if u.rides {
@@ -339,6 +356,9 @@ func (s *Store) Close() error {
 	if !s.failed.Load() {
 		if err = s.markClean(); err == nil {
 			s.leaveNote()
+		}
+		if s.cell != nil && !s.opts.NoSync {
+			err = errors.Join(err, s.db.Sync())
 		}
 	} else if s.unused != nil {
 		rollback(s.unused)

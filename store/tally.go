@@ -102,7 +102,9 @@ func (t tallies) write(btx *bolt.Tx, o *openings) (tallies, error) {
 		next.vague = next.vague || b.change.vague
 		next.sequence = b.Sequence()
 		key := tallyKey(bucket)
-		if err := meta.Put(key, o.seal(key, next.encode())); err != nil {
+		sealed := o.seal(key, next.encode())
+		o.rows.note(metaBucket.Name, key, sealed)
+		if err := meta.Put(key, sealed); err != nil {
 			return nil, fmt.Errorf("store: tally of %s: %w", bucket, err)
 		}
 		changed[bucket] = next

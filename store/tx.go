@@ -93,10 +93,19 @@ func (tx *Tx) Put(bucket string, key, value []byte) error {
 	}
 	old, sealed := b.Get(key), tx.openings.seal(key, value)
 	tx.replaced(b, key, old, sealed)
+	tx.openings.rows.note(bucket, key, sealed)
 	if err := b.Put(key, sealed); err != nil {
 		return fmt.Errorf("store: put %s key %x: %w", bucket, key, err)
 	}
 	return nil
+}
+
+// putMeta stores a record of meta, which no tally counts.
+func (tx *Tx) putMeta(key, value []byte) error {
+	tx.writes++
+	sealed := seal(key, value)
+	tx.openings.rows.note(metaBucket.Name, key, sealed)
+	return tx.bolt.Bucket([]byte(metaBucket.Name)).Put(key, sealed)
 }
 
 // Delete removes key. A missing key is no error.
@@ -112,6 +121,7 @@ func (tx *Tx) Delete(bucket string, key []byte) error {
 	tx.writes++
 	b.guarded = b.guarded && !b.declared.isGuard(key)
 	tx.replaced(b, key, old, nil)
+	tx.openings.rows.note(bucket, key, nil)
 	if err := b.Delete(key); err != nil {
 		return fmt.Errorf("store: delete %s key %x: %w", bucket, key, err)
 	}

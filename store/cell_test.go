@@ -1,0 +1,493 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+const testCell = "0123456789abcdef0123456789abcdef"
+
+// database is a cell in memory.
+type database struct {
+	changes []Change
+	rows    map[string]Row
+	stamp   time.Time
+
+	commit func(Change) error // called before a change happens; nil: it happens
+	asked  int                // calls of Room
+	room   error
+	over   atomic.Bool // the grant
+}
+
+func newDatabase() *database { return &database{rows: map[string]Row{}} }
+
+func (d *database) Commit(c Change) error {
+	if d.commit != nil {
+		if err := d.commit(c); err != nil {
+			return err
+		}
+	}
+	if c.Version != d.version()+1 {
+		return fmt.Errorf("%w: version %d after %d", ErrDiverged, c.Version, d.version())
+	}
+	c.Rows = slices.Clone(c.Rows)
+	for i, r := range c.Rows {
+		r.Value = bytes.Clone(r.Value)
+		c.Rows[i] = r
+		if r.Value == nil {
+			delete(d.rows, r.Bucket+"\x00"+string(r.Key))
+		} else {
+			d.rows[r.Bucket+"\x00"+string(r.Key)] = r
+		}
+	}
+	d.changes, d.stamp = append(d.changes, c), c.Stamp
+	return nil
+}
+
+func (d *database) Valid() bool     { return !d.over.Load() }
+func (d *database) Room() error     { d.asked++; return d.room }
+func (d *database) version() uint64 { return uint64(len(d.changes)) }
+
+// after returns the changes after a version.
+func (d *database) after(version uint64) []Change { return d.changes[version:] }
+
+// load fills a new file at path.
+func (d *database) load(t *testing.T, path string) {
+	t.Helper()
+	err := Load(Options{Path: path, Buckets: declared, Follow: testCell}, d.version(), func(put func(Row) error) (uint64, error) {
+		for _, name := range slices.Sorted(maps.Keys(d.rows)) {
+			if err := put(d.rows[name]); err != nil {
+				return 0, err
+			}
+		}
+		return d.version(), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func follow(o *Options) { o.Follow, o.NoSync = testCell, false }
+
+// owner opens a file and makes it the owner of d.
+func (d *database) owner(t *testing.T, path string, change ...func(*Options)) *Store {
+	t.Helper()
+	s := openTest(t, path, append([]func(*Options){follow}, change...)...)
+	d.catchUp(t, s)
+	if err := s.Lead(t.Context(), d, d.version(), d.stamp); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (d *database) catchUp(t *testing.T, s *Store) {
+	t.Helper()
+	if err := s.Apply(d.after(markOfStore(t, s).Version)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func markOfStore(t *testing.T, s *Store) CellMark {
+	t.Helper()
+	m, _, err := s.Mark()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// contents returns all that a file shares with its cell, and the numbers given last.
+func contents(t *testing.T, s *Store) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := s.db.View(func(tx *bolt.Tx) error {
+		return tx.ForEach(func(name []byte, b *bolt.Bucket) error {
+			if string(name) == damagedBucket.Name {
+				return nil
+			}
+			all[string(name)] = fmt.Sprint(b.Sequence())
+			return b.ForEach(func(k, v []byte) error {
+				if string(name) != metaBucket.Name || !isLocalMeta(k) {
+					all[string(name)+"/"+string(k)] = string(v)
+				}
+				return nil
+			})
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func sameContents(t *testing.T, what string, got, want map[string]string) {
+	t.Helper()
+	for k, v := range want {
+		if got[k] != v {
+			t.Errorf("%s: %q is %q, not %q", what, k, got[k], v)
+		}
+	}
+	for k, v := range got {
+		if _, is := want[k]; !is {
+			t.Errorf("%s: %q is %q, and should not be there", what, k, v)
+		}
+	}
+}
+
+// randomChange makes one of the changes that a transaction can make.
+func randomChange(r *rand.Rand) func(tx *Tx) error {
+	key, value := []byte(fmt.Sprint(r.IntN(200))), bytes.Repeat([]byte{byte(r.IntN(256))}, r.IntN(700))
+	switch r.IntN(8) {
+	case 0:
+		return func(tx *Tx) error { return tx.Delete("thing", key) }
+	case 1:
+		return func(tx *Tx) error { return tx.TakeID("thing", uint64(r.IntN(1000))) }
+	case 2:
+		return func(tx *Tx) error {
+			_, err := tx.DeleteSome("thing", key[:1], 10)
+			return err
+		}
+	case 3:
+		return func(tx *Tx) error {
+			id, err := tx.NextID("entry")
+			return errors.Join(err, tx.Put("entry", Key(id), Key(uint64(tx.Now().UnixMilli()))))
+		}
+	case 4:
+		return func(tx *Tx) error {
+			_, err := tx.NextID("entry")
+			return errors.Join(err, tx.Put("thing", key, value), errors.New("refused after a write"))
+		}
+	}
+	return func(tx *Tx) error { return tx.Put("thing", key, value) }
+}
+
+func TestFollowerHoldsWhatTheOwnerHolds(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	r := rand.New(rand.NewPCG(seed, 1))
+	d := newDatabase()
+	s := d.owner(t, filepath.Join(t.TempDir(), "owner.db"))
+	f := openTest(t, filepath.Join(t.TempDir(), "follower.db"), follow)
+	for range 40 {
+		for range r.IntN(20) {
+			_ = s.Update(t.Context(), randomChange(r))
+		}
+		if r.IntN(4) == 0 {
+			if err := errors.Join(s.MarkRestored(t.Context(), Restored{At: time.Now()}), s.ForgetRestored(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.catchUp(t, f)
+	}
+	sameContents(t, fmt.Sprintf("a follower, seed %d", seed), contents(t, f), contents(t, s))
+
+	loaded := filepath.Join(t.TempDir(), "loaded.db")
+	d.load(t, loaded)
+	l := openTest(t, loaded, follow)
+	sameContents(t, fmt.Sprintf("a loaded file, seed %d", seed), contents(t, l), contents(t, s))
+	change(t, s, func(tx *Tx) error { return tx.Put("thing", []byte("last"), nil) })
+	d.catchUp(t, l)
+	if err := l.Lead(t.Context(), d, d.version(), d.stamp); err != nil {
+		t.Fatal(err)
+	}
+	put(t, l, "own", "change")
+}
+
+func TestLoadedRowsMayBeNewerThanTheirVersion(t *testing.T) {
+	d := newDatabase()
+	s := d.owner(t, filepath.Join(t.TempDir(), "owner.db"))
+	put(t, s, "a", "1")
+	put(t, s, "b", "1")
+	began := d.version()
+	path := filepath.Join(t.TempDir(), "loaded.db")
+	err := Load(Options{Path: path, Buckets: declared, Follow: testCell}, began, func(into func(Row) error) (uint64, error) {
+		put(t, s, "b", "2") // seen by the load
+		put(t, s, "c", "2")
+		for _, name := range slices.Sorted(maps.Keys(d.rows)) {
+			if err := into(d.rows[name]); err != nil {
+				return 0, err
+			}
+		}
+		put(t, s, "a", "3") // not seen by it
+		return d.version(), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := openTest(t, path, follow)
+	if err := l.Apply(d.after(began)[:1]); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Lead(t.Context(), d, began+1, d.stamp); !errors.Is(err, ErrDiverged) {
+		t.Errorf("Lead of a file whose rows are newer than its version: %v", err)
+	}
+	d.catchUp(t, l)
+	sameContents(t, "a file loaded while the owner wrote", contents(t, l), contents(t, s))
+}
+
+func TestStandbyTakesNoChanges(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "a.db"), follow)
+	err := s.Update(t.Context(), func(tx *Tx) error { return tx.Put("thing", []byte("a"), nil) })
+	if !errors.Is(err, ErrStandby) {
+		t.Errorf("Update of a standby returned %v", err)
+	}
+	if s.Valid() {
+		t.Error("a standby is valid")
+	}
+}
+
+func TestFencedCommitEndsTheProcess(t *testing.T) {
+	d, ended := newDatabase(), make(chan error, 1)
+	path := filepath.Join(t.TempDir(), "a.db")
+	s := d.owner(t, path, func(o *Options) { o.Fatal = func(err error) { ended <- err } })
+	put(t, s, "a", "kept")
+	d.commit = func(Change) error { return ErrFenced }
+	err := s.Update(t.Context(), func(tx *Tx) error { return tx.Put("thing", []byte("a"), []byte("lost")) })
+	if !errors.Is(err, ErrFailed) {
+		t.Errorf("Update returned %v", err)
+	}
+	if err := <-ended; !errors.Is(err, ErrFenced) {
+		t.Errorf("Fatal got %v", err)
+	}
+	_ = s.Close()
+	d.commit = nil
+	if got := getOf(t, openTest(t, path, follow), "a"); got != "kept" {
+		t.Errorf("the file has %q", got)
+	}
+}
+
+func getOf(t *testing.T, s *Store, key string) string {
+	t.Helper()
+	return string(view(t, s, func(tx *Tx) ([]byte, error) { return tx.Get("thing", []byte(key)) }))
+}
+
+func TestFullDatabaseRefusesChangesAndIsAskedAgain(t *testing.T) {
+	d := newDatabase()
+	s := d.owner(t, filepath.Join(t.TempDir(), "a.db"))
+	full := fmt.Errorf("%w: of the database", ErrDiskFull)
+	d.commit, d.room = func(Change) error { return full }, full
+	write := func() error {
+		return s.Update(t.Context(), func(tx *Tx) error { return tx.Put("thing", []byte("a"), nil) })
+	}
+	for range 3 {
+		if err := write(); !errors.Is(err, ErrDiskFull) {
+			t.Fatalf("Update returned %v", err)
+		}
+	}
+	if d.asked != 2 {
+		t.Errorf("the database was asked for room %d times by two changes after the refused one", d.asked)
+	}
+	if err := s.Admit(); !errors.Is(err, ErrDiskFull) {
+		t.Errorf("Admit returned %v", err)
+	}
+	d.commit, d.room = nil, nil
+	if err := write(); err != nil {
+		t.Error(err)
+	}
+	sameVersion(t, s, d)
+}
+
+func sameVersion(t *testing.T, s *Store, d *database) {
+	t.Helper()
+	if m := markOfStore(t, s); m.Version != d.version() {
+		t.Errorf("the file is at version %d, the cell at %d", m.Version, d.version())
+	}
+}
+
+func TestKillBetweenTheTwoCommitsLosesNothing(t *testing.T) {
+	d := newDatabase()
+	path, killed := filepath.Join(t.TempDir(), "a.db"), filepath.Join(t.TempDir(), "killed.db")
+	s := d.owner(t, path)
+	put(t, s, "a", "1")
+	d.commit = func(Change) error { return copyOf(path, killed) }
+	put(t, s, "a", "2")
+	d.commit = nil
+
+	k := openTest(t, killed, follow)
+	if got := getOf(t, k, "a"); got != "1" {
+		t.Fatalf("the copy has %q", got)
+	}
+	if err := k.Lead(t.Context(), d, d.version(), d.stamp); !errors.Is(err, ErrDiverged) {
+		t.Errorf("Lead of a file that is behind: %v", err)
+	}
+	d.catchUp(t, k)
+	if got := getOf(t, k, "a"); got != "2" {
+		t.Errorf("after the change the copy has %q", got)
+	}
+}
+
+func copyOf(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+func TestFollowerNoticesThatItDiffers(t *testing.T) {
+	d := newDatabase()
+	path := filepath.Join(t.TempDir(), "follower.db")
+	s := d.owner(t, filepath.Join(t.TempDir(), "owner.db"))
+	put(t, s, "a", "1")
+	f := openTest(t, path, follow)
+	d.catchUp(t, f)
+	f.tallies["thing"] = tally{rows: 1, sum: 7}
+	put(t, s, "b", "1")
+	if err := f.Apply(d.after(markOfStore(t, f).Version)); !errors.Is(err, ErrDiverged) {
+		t.Errorf("Apply returned %v", err)
+	}
+	if getOf(t, f, "b") != "" {
+		t.Error("a refused change was applied")
+	}
+}
+
+func TestFollowerAppliesOnlyTheNextChange(t *testing.T) {
+	d := newDatabase()
+	s := d.owner(t, filepath.Join(t.TempDir(), "owner.db"))
+	for _, k := range []string{"a", "b", "c"} {
+		put(t, s, k, k)
+	}
+	f := openTest(t, filepath.Join(t.TempDir(), "follower.db"), follow)
+	if err := f.Apply(d.after(1)); !errors.Is(err, ErrDiverged) {
+		t.Errorf("Apply with a hole returned %v", err)
+	}
+	for range 2 { // what it has is skipped
+		if err := f.Apply(d.after(0)); err != nil {
+			t.Error(err)
+		}
+	}
+	sameVersion(t, f, d)
+}
+
+func TestStandbyRefusesWhatANewerReleaseWrote(t *testing.T) {
+	version := func(n byte) Row {
+		return Row{metaBucket.Name, metaVersion, seal(metaVersion, []byte{0, 0, 0, n})}
+	}
+	for name, row := range map[string]Row{
+		"schema": version(schemaVersion + 1),
+		"bucket": {"later", []byte("a"), seal([]byte("a"), nil)},
+		"tally":  {metaBucket.Name, tallyKey("later"), seal(tallyKey("later"), tally{}.encode())},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := openTest(t, filepath.Join(t.TempDir(), "a.db"), follow)
+			if err := f.Apply([]Change{{Version: 1, Rows: []Row{version(schemaVersion), row}}}); !errors.Is(err, ErrNewer) {
+				t.Errorf("Apply returned %v", err)
+			}
+			if m := markOfStore(t, f); m.Version != 0 {
+				t.Errorf("the file is at version %d", m.Version)
+			}
+		})
+	}
+	f := openTest(t, filepath.Join(t.TempDir(), "b.db"), follow)
+	broken := Row{"thing", []byte("a"), []byte("0000 not its checksum")}
+	if err := f.Apply([]Change{{Version: 1, Rows: []Row{broken}}}); !errors.Is(err, ErrDiverged) {
+		t.Errorf("a row with a wrong checksum: %v", err)
+	}
+}
+
+func TestTimeNeverGoesBackAtATakeover(t *testing.T) {
+	d := newDatabase()
+	ahead := time.Now().Add(time.Hour)
+	s := d.owner(t, filepath.Join(t.TempDir(), "ahead.db"), func(o *Options) {
+		o.Now = func() time.Time { return ahead }
+	})
+	put(t, s, "a", "1")
+	next := d.owner(t, filepath.Join(t.TempDir(), "right.db"))
+	change(t, next, func(tx *Tx) error {
+		if tx.Now().Before(stamp(ahead)) {
+			t.Errorf("Tx.Now is %s, after a record of %s", tx.Now(), stamp(ahead))
+		}
+		return tx.Put("thing", []byte("b"), nil)
+	})
+}
+
+func TestWhichFilesBelongToACell(t *testing.T) {
+	open := func(path string, change func(*Options)) error {
+		o := Options{Path: path, Buckets: declared, MinFree: 1}
+		change(&o)
+		s, err := Open(o)
+		if err == nil {
+			err = s.Close()
+		}
+		return err
+	}
+	alone := func(*Options) {}
+	other := func(o *Options) { o.Follow = "ffffffffffffffffffffffffffffffff" }
+
+	path := filepath.Join(t.TempDir(), "alone.db")
+	s := openTest(t, path)
+	put(t, s, "a", "1")
+	_ = s.Close()
+	if err := open(path, follow); !errors.Is(err, ErrNoCell) {
+		t.Errorf("a file with records that belongs to no cell: %v", err)
+	}
+
+	d := newDatabase()
+	path = filepath.Join(t.TempDir(), "owner.db")
+	s = d.owner(t, path)
+	put(t, s, "a", "1")
+	crashed := filepath.Join(t.TempDir(), "crashed.db")
+	if err := copyOf(path, crashed); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(crashed, alone); !errors.Is(err, ErrCopy) {
+		t.Errorf("the file of an owner that was killed, alone: %v", err)
+	}
+	if err := open(path, other); !errors.Is(err, ErrOtherCell) {
+		t.Errorf("a file of another cell: %v", err)
+	}
+	if err := open(path, alone); err != nil {
+		t.Errorf("the file of an owner that stopped in order, alone: %v", err)
+	}
+	if err := open(path, alone); err != nil {
+		t.Errorf("the same once more: %v", err)
+	}
+	if err := open(path, follow); !errors.Is(err, ErrNoCell) {
+		t.Errorf("a file that went on alone, as a copy again: %v", err)
+	}
+
+	standby := filepath.Join(t.TempDir(), "standby.db")
+	f := openTest(t, standby, follow)
+	d.catchUp(t, f)
+	_ = f.Close()
+	if err := open(standby, alone); !errors.Is(err, ErrCopy) {
+		t.Errorf("the file of a standby, alone: %v", err)
+	}
+}
+
+func TestOwnersFileGoesOnAfterAnOrderlyStop(t *testing.T) {
+	d := newDatabase()
+	path := filepath.Join(t.TempDir(), "a.db")
+	s := d.owner(t, path)
+	put(t, s, "a", "1")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = d.owner(t, path)
+	sameVersion(t, s, d)
+	if !s.WasClean() {
+		t.Error("an orderly stop was not noticed")
+	}
+	put(t, s, "a", "2")
+	sameVersion(t, s, d)
+}
