@@ -49,6 +49,11 @@ type Database interface {
 	// ctx ends; only then does it return an error that wraps ErrInDoubt.
 	Commit(ctx context.Context, g Grant, c store.Change) error
 
+	// Barrier returns once all that the server has shown before is in every copy that it
+	// waits for. A server shows a commit that still waits for its second copy to others; a
+	// failover would undo it.
+	Barrier(ctx context.Context, cell string) error
+
 	// Changes returns the changes after a version, oldest first, at most limit of them.
 	// complete is false if those right after the version are no longer kept: the cell
 	// must be loaded then.
@@ -63,8 +68,8 @@ type Database interface {
 	Fill(ctx context.Context, cell string, rows []store.Row) error
 
 	// Join registers a node of a cell or renews its registration, and notes which version
-	// it has. It returns ErrNameTaken if another process renews the name: run tells two
-	// processes with the same name apart.
+	// it has. It does not wait for the second copy. It returns ErrNameTaken if another process
+	// registered the name, by Member.Run, and renewed it within its lease.
 	Join(ctx context.Context, cell string, m Member) error
 
 	// Leave removes the registration, if it is that of the process run.
