@@ -30,6 +30,8 @@ var mayImport = map[string][]string{
 	"store/pages":              {"internal/plural"},
 	"store/pages/pagestest":    {"store/pages"},
 	"store":                    {"internal/plural", "store/pages"},
+	"cluster":                  {"store"},
+	"cluster/memory":           {"cluster", "store"},
 	"whatsapp/device":          {"store", "event"},
 	"whatsapp/translate":       {"internal/nesting", "event", "internal/netfault"},
 	"whatsapp":                 {"internal/plural", "whatsapp/device", "store", "event", "internal/netfault", "whatsapp/proxy", "whatsapp/translate"},

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package cluster
+
+import "time"
+
+func awake() time.Duration { return elapsed() }

@@ -1,0 +1,305 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"postern/store"
+)
+
+// grant is the lease of an owner. It implements store.Engine.
+type grant struct {
+	n     *Node
+	g     Grant
+	until atomic.Int64 // the end of the lease by Config.Awake, in nanoseconds
+
+	ctx  context.Context // ends with the lease
+	end  context.CancelCauseFunc
+	done chan struct{} // closed when renewing has ended
+
+	mu     sync.Mutex
+	single chan struct{} // closed when commits wait for a second copy again; nil: they do
+}
+
+const (
+	renewals   = 6 // in a lease
+	marginPart = 5 // the part of the lease in which the owner no longer acts
+
+	pruneEvery  = 10 * time.Second
+	keepChanges = 1000 // for a node that was away for a moment
+)
+
+// acquire makes the node the owner and its file one that takes changes. If the error
+// wraps ErrChanged or store.ErrDiverged, the file still follows.
+func (n *Node) acquire(ctx context.Context, s *store.Store, seen Cell) error {
+	began := n.cfg.Awake()
+	mark, _, err := s.Mark()
+	if err != nil {
+		return err
+	}
+	g, err := n.cfg.Database.Acquire(ctx, n.cfg.Cell, n.member(Owner, mark.Version), seen)
+	if err != nil {
+		return err
+	}
+	o := &grant{n: n, g: g, done: make(chan struct{})}
+	o.ctx, o.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	o.until.Store(int64(began + n.cfg.Lease))
+	n.mu.Lock()
+	n.grant = o
+	n.state.Cell.Epoch, n.state.Cell.Version = g.Epoch, g.Version
+	n.mu.Unlock()
+	if r, err := o.renew(callTimeout); err == nil {
+		o.synchronous(len(r.Synchronous) > 0 || n.cfg.AcceptLoss)
+	}
+	go o.keep()
+	if err := n.lead(ctx, s, g, o); err != nil {
+		o.stop(err)
+		n.mu.Lock()
+		n.grant = nil
+		n.mu.Unlock()
+		return errors.Join(err, n.cfg.Database.Release(ctx, g))
+	}
+	go o.upkeep()
+	n.become(Owner, nil)
+	n.log.Info("this node owns the cell", "cell", n.cfg.Cell, "epoch", g.Epoch, "version", g.Version, "from", seen.Owner.Name, "reason", reasonOf(seen))
+	return nil
+}
+
+func reasonOf(seen Cell) string {
+	switch {
+	case seen.Owner.Name == "":
+		return "new"
+	case seen.Released:
+		return "released"
+	}
+	return "expired"
+}
+
+// lead brings the file to the version of the grant, which no other process can change any
+// more, and begins to write.
+func (n *Node) lead(ctx context.Context, s *store.Store, g Grant, e store.Engine) error {
+	mark, _, err := s.Mark()
+	if err == nil && mark.Version > g.Version {
+		err = n.wentBack(mark.Version, Cell{Version: g.Version, Stamp: g.Stamp})
+	}
+	if err == nil {
+		err = n.catchUp(ctx, s, mark.Version, Cell{Version: g.Version})
+	}
+	if err != nil {
+		return err
+	}
+	return s.Lead(ctx, e, g.Version, g.Stamp)
+}
+
+// keep renews the lease until it is over, and then ends the process.
+func (o *grant) keep() {
+	defer close(o.done)
+	lease := o.n.cfg.Lease
+	wait := lease / renewals
+	for {
+		o.n.pause(o.ctx, wait)
+		if o.ctx.Err() != nil {
+			return
+		}
+		began := o.n.cfg.Awake()
+		left := time.Duration(o.until.Load()) - began
+		if left <= 0 {
+			o.lost(fmt.Errorf("the lease was not renewed for %s", lease))
+			return
+		}
+		r, err := o.renew(min(left, lease/3))
+		switch {
+		case err == nil:
+			o.until.Store(int64(began + lease))
+			o.synchronous(len(r.Synchronous) > 0 || o.n.cfg.AcceptLoss)
+			wait = lease / renewals
+		case errors.Is(err, store.ErrFenced):
+			o.lost(err)
+			return
+		default:
+			o.n.log.Warn("the lease was not renewed", "left", left.Round(time.Millisecond), "error", err)
+			wait = lease / 50
+		}
+	}
+}
+
+// upkeep renews the registration and removes changes that no node needs, until the lease
+// is over.
+func (o *grant) upkeep() {
+	pruned := o.n.cfg.Awake()
+	for o.ctx.Err() == nil {
+		o.registered()
+		if now := o.n.cfg.Awake(); now-pruned >= pruneEvery {
+			pruned = now
+			o.prune()
+		}
+		o.n.pause(o.ctx, joinEvery)
+	}
+}
+
+func (o *grant) prune() {
+	ctx, cancel := context.WithTimeout(o.ctx, pruneEvery)
+	defer cancel()
+	for ctx.Err() == nil {
+		n, err := o.n.cfg.Database.Prune(ctx, o.n.cfg.Cell, keepChanges)
+		if err != nil && o.ctx.Err() == nil {
+			o.n.log.Warn("old changes were not removed from the database", "error", err)
+		}
+		if n == 0 || err != nil {
+			return
+		}
+	}
+}
+
+func (o *grant) renew(timeout time.Duration) (Renewal, error) {
+	ctx, cancel := context.WithTimeout(o.ctx, timeout)
+	defer cancel()
+	return o.n.cfg.Database.Renew(ctx, o.g)
+}
+
+func (o *grant) registered() {
+	ctx, cancel := context.WithTimeout(o.ctx, o.n.cfg.Lease/renewals)
+	defer cancel()
+	version := uint64(0)
+	if s := o.n.File(); s != nil {
+		if mark, _, err := s.Mark(); err == nil {
+			version = mark.Version
+		}
+	}
+	if err := o.n.join(ctx, Owner, version); err != nil && o.ctx.Err() == nil {
+		o.n.log.Warn("this node was not registered with the cell", "error", err)
+	}
+}
+
+// lost ends the process.
+func (o *grant) lost(cause error) {
+	o.until.Store(0)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	owner := "no other owner is known"
+	if c, found, err := o.n.cfg.Database.Look(ctx, o.n.cfg.Cell); err == nil && found && c.Epoch != o.g.Epoch {
+		owner = fmt.Sprintf("%s owns the cell since %s", c.Owner, c.Since.UTC().Format(time.RFC3339))
+	}
+	err := fmt.Errorf("%w: %w; %s", store.ErrFenced, cause, owner)
+	o.end(err)
+	o.n.cfg.Ended(err)
+}
+
+// stop ends the renewals.
+func (o *grant) stop(cause error) {
+	o.end(cause)
+	<-o.done
+}
+
+// synchronous notes whether commits wait for a second copy.
+func (o *grant) synchronous(is bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case is && o.single != nil:
+		close(o.single)
+		o.single = nil
+		o.n.log.Info("the database server waits for a second copy again; changes go on")
+	case !is && o.single == nil:
+		o.single = make(chan struct{})
+		o.n.log.Error("synchronous_standby_names of the database server became empty; changes wait until it names a server again")
+	}
+}
+
+// isSynchronous reports whether the server waits for a second copy, or need not.
+func (o *grant) isSynchronous() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.single == nil
+}
+
+// Valid implements [store.Engine].
+func (o *grant) Valid() bool {
+	return o.n.cfg.Awake() < time.Duration(o.until.Load())-o.n.cfg.Lease/marginPart
+}
+
+// Commit implements [store.Engine].
+func (o *grant) Commit(c store.Change) error {
+	o.mu.Lock()
+	single := o.single
+	o.mu.Unlock()
+	if single != nil {
+		select {
+		case <-single:
+		case <-o.ctx.Done():
+			return store.ErrFenced
+		}
+	}
+	err := o.n.cfg.Database.Commit(o.ctx, o.g, c)
+	if errors.Is(err, ErrInDoubt) {
+		return fmt.Errorf("%w: the lease ended before the outcome of a commit was known", store.ErrFenced)
+	}
+	return err
+}
+
+// Room implements [store.Engine].
+func (o *grant) Room() error {
+	_, err := o.renew(callTimeout)
+	return err
+}
+
+// Valid reports whether this node may act for the cell now.
+func (n *Node) Valid() bool {
+	n.mu.Lock()
+	o := n.grant
+	n.mu.Unlock()
+	return o != nil && o.Valid()
+}
+
+// Synchronous reports whether commits wait for a second copy, or need not.
+func (n *Node) Synchronous() bool {
+	n.mu.Lock()
+	o := n.grant
+	n.mu.Unlock()
+	return o == nil || o.isSynchronous()
+}
+
+// LeaseLeft returns how long the lease of an owner lasts without a renewal, 0 for others.
+func (n *Node) LeaseLeft() time.Duration {
+	n.mu.Lock()
+	o := n.grant
+	n.mu.Unlock()
+	if o == nil {
+		return 0
+	}
+	return max(0, time.Duration(o.until.Load())-n.cfg.Awake())
+}
+
+// fatal is Options.Fatal of the file.
+func (n *Node) fatal(err error) {
+	n.mu.Lock()
+	o := n.grant
+	n.mu.Unlock()
+	if o != nil {
+		o.until.Store(0)
+	}
+	n.cfg.Ended(err)
+}
+
+// Stop hands the cell over: it ends the lease of an owner whose file is closed, and the
+// registration of any node.
+func (n *Node) Stop(ctx context.Context) error {
+	n.mu.Lock()
+	o := n.grant
+	n.mu.Unlock()
+	var err error
+	if o != nil {
+		o.stop(errors.New("this process stops"))
+		err = n.cfg.Database.Release(ctx, o.g)
+		if errors.Is(err, store.ErrFenced) {
+			err = nil
+		}
+	} else {
+		err = n.closeFile()
+	}
+	return errors.Join(err, n.cfg.Database.Leave(ctx, n.cfg.Cell, n.cfg.Name, n.run))
+}
