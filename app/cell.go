@@ -15,11 +15,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"postern/backup"
 	"postern/cluster"
 	"postern/cluster/postgres"
 	"postern/config"
+	"postern/httpapi"
 	"postern/httpapi/rest"
 	"postern/httpapi/standby"
+	"postern/internal/peers"
 	"postern/store"
 )
 
@@ -27,11 +30,12 @@ import (
 // the start: as a standby until the other parts run. A nil cell is that of a program whose
 // file stands alone.
 type cell struct {
-	node  *cluster.Node
-	db    cluster.Database
-	name  string
-	front front
-	key   atomic.Pointer[string] // with which nodes know each other
+	node    *cluster.Node
+	db      cluster.Database
+	name    string
+	front   front
+	standby *standby.API           // answers until the other parts run
+	key     atomic.Pointer[string] // with which nodes know each other
 
 	listeners []func(context.Context) error // that stop them
 
@@ -81,9 +85,10 @@ func (a *App) joinCell(ctx context.Context, taken Addresses) error {
 	a.cell = c
 	proxies, err := a.proxies()
 	if err == nil {
-		c.front.use(standby.New(standby.Config{
-			State: c.node.State, Owned: c.owned, Forward: a.cfg.Cluster.Forward, Key: c.secretKey, Proxies: proxies, Logger: a.log,
-		}))
+		c.standby = standby.New(standby.Config{
+			State: c.node.State, Owned: c.owned, Forward: a.cfg.Cluster.Forward, Key: c.secretKey, Local: a.localHandler(proxies), IsLocal: httpapi.IsLocal, Proxies: proxies, Logger: a.log,
+		})
+		c.front.use(c.standby)
 		err = a.open(taken, proxies, &c.front, a.metrics.handler())
 	}
 	if err != nil {
@@ -120,6 +125,33 @@ func (a *App) openStore(ctx context.Context) (*store.Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// localHandler returns what answers the routes that concern this process while it does not
+// own its cell: nil until the key of the cell and the file are there.
+func (a *App) localHandler(proxies peers.Proxies) func() http.Handler {
+	var made atomic.Pointer[http.Handler]
+	return func() http.Handler {
+		if h := made.Load(); h != nil {
+			return *h
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		key, err := a.cell.db.Secret(ctx, a.cell.name, "authentication.global_auth_token")
+		file := a.cell.node.File()
+		if err != nil || len(key) == 0 || file == nil {
+			return nil
+		}
+		h := httpapi.NewLocal(httpapi.Config{
+			APIKey: string(key), Store: file, Metrics: func(func(int64) bool) http.Handler { return a.metrics.handler() }, LogLevel: a.level, LogLines: a.lines,
+			Settings: a.settingList, Support: a.writeSupport, Cluster: a.cell.node.Status, Proxies: proxies, Failures: a.failures, Stopping: a.stopping, Logger: a.log,
+			Backup: func(ctx context.Context, withoutSecrets bool) (*backup.Archive, func() error, error) {
+				return a.archiveOf(ctx, file, withoutSecrets)
+			},
+		})
+		made.Store(&h)
+		return h
+	}
 }
 
 // warnAlone warns of a file that was taken out of a cell.
@@ -235,6 +267,22 @@ func (c *cell) role() string {
 		return ""
 	}
 	return string(cluster.Owner)
+}
+
+// status returns what reports the state of the cell; nil: the file stands alone.
+func (c *cell) status() func(context.Context) cluster.Status {
+	if c == nil {
+		return nil
+	}
+	return c.node.Status
+}
+
+// forwarded returns how many requests this node forwarded, by result.
+func (c *cell) forwarded() map[string]uint64 {
+	if c.standby == nil {
+		return nil
+	}
+	return c.standby.Forwarded()
 }
 
 // leave ends the start of a node that does not own its cell, and waits for its end.

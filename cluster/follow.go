@@ -109,6 +109,9 @@ func (n *Node) step(ctx context.Context, s *store.Store) (Cell, error) {
 		err = n.catchUp(ctx, s, mark.Version, cell)
 	}
 	if err == nil {
+		n.mu.Lock()
+		n.level = n.cfg.Awake()
+		n.mu.Unlock()
 		n.become(Standby, nil)
 	}
 	return cell, err

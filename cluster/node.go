@@ -86,8 +86,9 @@ type Node struct {
 
 	mu    sync.Mutex
 	state State
-	file  *store.Store // nil before it is open
-	grant *grant       // nil before the node is owner
+	file  *store.Store  // nil before it is open
+	grant *grant        // nil before the node is owner
+	level time.Duration // when the file had all changes, by Config.Awake; 0: not yet
 }
 
 // New returns a node that has not begun.
@@ -229,8 +230,18 @@ func (n *Node) join(ctx context.Context, role Role, version uint64) error {
 func (n *Node) member(role Role, version uint64) Member {
 	return Member{
 		Name: n.cfg.Name, Run: n.run, Address: n.cfg.Address, Program: n.cfg.Program, Role: string(role), Version: version,
-		Lease: n.cfg.Lease, Digests: n.digests(),
+		Lease: n.cfg.Lease, Behind: n.Behind(), Digests: n.digests(),
 	}
+}
+
+// Behind returns how long the file of a standby has lacked changes.
+func (n *Node) Behind() time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.level == 0 || n.state.Role == Owner {
+		return 0
+	}
+	return max(0, n.cfg.Awake()-n.level-2*pollEvery)
 }
 
 // SetDigest adds the digest of a setting that must agree on all nodes.

@@ -32,7 +32,7 @@ type forwarder struct {
 	cfg  Config
 	wire *http.Transport
 
-	// Results counts forwarded requests by their result.
+	// Forwarded requests, by their result.
 	ok, lost, refused atomic.Uint64
 }
 
