@@ -65,7 +65,10 @@ type App struct {
 	failures *peers.Failures // credentials that were guessed
 	clients  *peers.Listener // of the API
 
-	started    bool // all parts
+	cell *cell // that the data belong to; nil: the file stands alone
+
+	started    bool          // all parts
+	led        chan struct{} // closed when they are
 	store      *store.Store
 	outbox     *outbox.Outbox
 	hub        *wsbus.Hub
@@ -135,9 +138,20 @@ var ErrInterrupted = errors.New("ended during the start")
 // or ctx ends, those before it are stopped again. level is that of log, when it can
 // be changed, lines are its last when they are kept.
 func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec config.Secrets, log *slog.Logger, level *loglevel.Level, lines *loglines.Ring) (*App, error) {
-	a := &App{cfg: cfg, sec: sec, log: log, level: level, lines: lines, failed: make(chan error, 1), stopping: make(chan struct{}), stops: &stopStack{log: log}}
+	a := &App{cfg: cfg, sec: sec, log: log, level: level, lines: lines, failed: make(chan error, 1), stopping: make(chan struct{}), led: make(chan struct{}), stops: &stopStack{log: log}}
 	a.failures = peers.NewFailures(int(cfg.Authentication.FailuresPerMinute))
 	a.metrics = newMetrics(a)
+	if cfg.Store.URL != "" {
+		return a, a.joinCell(ctx, taken)
+	}
+	if err := a.start(ctx, taken); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// start starts all parts in order.
+func (a *App) start(ctx context.Context, taken Addresses) error {
 	for _, part := range []func(context.Context) error{
 		a.startStore, a.startAccess, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startMessages, a.startInstances, a.startDispatch, a.startBatches, a.endKeys, a.startProcessor, a.startBackups, a.startSamples,
 		func(context.Context) error { return a.serve(taken) },
@@ -147,13 +161,23 @@ func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec confi
 			err = part(ctx)
 		}
 		if err != nil {
-			taken.Close()
-			return nil, a.takeBack(ctx, err)
+			if a.cell == nil { // otherwise they serve
+				taken.Close()
+			}
+			return a.takeBack(ctx, err)
 		}
 	}
 	a.started = true
-	return a, nil
+	close(a.led)
+	return nil
 }
+
+// Led is closed when all parts run: when StartOn has returned or, at a node of a cell,
+// when this process owns the cell.
+func (a *App) Led() <-chan struct{} { return a.led }
+
+// APIKey returns the key in force, once all parts run: in a cell it is the cell's.
+func (a *App) APIKey() string { return a.sec.GlobalAuthToken }
 
 // takeBack stops the parts that were started before cause ended the start. Once ctx has
 // ended, the cause is not a failure: the start was cancelled.
@@ -162,7 +186,7 @@ func (a *App) takeBack(ctx context.Context, cause error) error {
 	a.stops.quiet = interrupted // one line tells all, and the caller writes it
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.Server.ShutdownTimeout)
 	defer cancel()
-	err := a.Stop(stopping)
+	err := a.stops.stop(stopping)
 	if interrupted && err == nil {
 		return fmt.Errorf("%w: %w", ErrInterrupted, cause)
 	}
@@ -170,13 +194,20 @@ func (a *App) takeBack(ctx context.Context, cause error) error {
 }
 
 // Stop stops everything until ctx ends; the rest is then aborted.
-func (a *App) Stop(ctx context.Context) error { return a.stops.stop(ctx) }
+func (a *App) Stop(ctx context.Context) error {
+	a.cell.leave()
+	return a.stops.stop(ctx)
+}
 
-func (a *App) startStore(context.Context) (err error) {
-	a.store, err = store.Open(store.Options{
+// fileOptions returns how the data file is opened.
+func (a *App) fileOptions() store.Options {
+	return store.Options{
 		Path: a.cfg.Store.Path, Buckets: Buckets(), Logger: a.log, OnCommit: a.metrics.committed, Program: version, KeepBefore: a.cfg.Store.KeepBefore,
-	})
-	if err != nil {
+	}
+}
+
+func (a *App) startStore(ctx context.Context) (err error) {
+	if a.store, err = a.openStore(ctx); err != nil {
 		return err
 	}
 	if !a.store.WasClean() {
@@ -216,7 +247,7 @@ func (a *App) startHub(context.Context) error {
 	a.hub = wsbus.New(wsbus.Config{
 		Events: eventLog{a.store}, InstanceEvents: instanceLog{a.store}, SendBuffer: int(ws.SendBuffer), PingInterval: ws.PingInterval, PongTimeout: ws.PongTimeout, WriteTimeout: ws.WriteTimeout,
 		MaxPerToken:    int(ws.MaxPerToken),
-		AllowedOrigins: ws.AllowedOrigins, AllowEmptyOrigin: ws.AllowEmptyOrigin, Logger: a.log,
+		AllowedOrigins: ws.AllowedOrigins, AllowEmptyOrigin: ws.AllowEmptyOrigin, Valid: a.store.Valid, Logger: a.log,
 	})
 	a.stops.push("websocket hub", a.hub.Close)
 	a.console = a.newConsole()
@@ -327,7 +358,7 @@ func (a *App) startInstances(ctx context.Context) error {
 	a.supervisor = instance.NewSupervisor(instance.SupervisorConfig{
 		Registry: a.registry, Connector: connector, AutoReconnect: wa.AutoReconnect,
 		StartupConcurrency: int(wa.StartupReconnectConcurrency), ConnectTimeout: seconds(wa.ConnectTimeout),
-		InitialDelay: seconds(wa.ReconnectInitialDelay), MaxDelay: seconds(wa.ReconnectMaxDelay),
+		InitialDelay: seconds(wa.ReconnectInitialDelay), MaxDelay: seconds(wa.ReconnectMaxDelay), Valid: a.cell.valid(),
 		PruneDevice: devices.Prune, DropLoggedOut: devices.DropAside, KeepLoggedOut: wa.KeepLoggedOut, Outdated: a.versions.Outdated, Taken: a.versions.Taken, NewMessageID: whatsapp.NewMessageID, OnCode: a.pairing.scan,
 		Knows: a.known.know, Pacer: a.pacer, FailureStreak: int(a.cfg.Batch.FailureStreak), Logger: a.log,
 	})

@@ -14,6 +14,10 @@ const (
 	scrapeConnections = 64 // at the metrics' own address
 )
 
+// cellInstances is how many instances a node of a cell is assumed to have before it owns
+// the cell.
+const cellInstances = 1000
+
 // ownDescriptors is the number of descriptors besides connections: the data
 // file, the log, files on their way.
 const ownDescriptors = 64
@@ -39,7 +43,10 @@ func perAddress(configured int64, total int) int {
 
 // ours returns how many descriptors the program needs for itself.
 func (a *App) ours() int {
-	instances := len(a.registry.List())
+	instances := cellInstances
+	if a.registry != nil {
+		instances = len(a.registry.List())
+	}
 	if a.sandbox != nil {
 		instances *= 2 // the other end of each connection is here too
 	}

@@ -33,7 +33,7 @@ func (a *App) openDispatch(context.Context) (err error) {
 	}
 	a.stops.push("log of deliveries", a.ledger.Stop)
 	sender := dispatch.NewSender(dispatch.SenderConfig{
-		Timeout: hook.Timeout, Connections: max(int(hook.Workers), relayConnections), Guard: dispatch.Guard{DenyPrivate: hook.DenyPrivate},
+		Timeout: hook.Timeout, Connections: max(int(hook.Workers), relayConnections), Guard: dispatch.Guard{DenyPrivate: hook.DenyPrivate}, Valid: a.store.Valid,
 	})
 	a.stops.push("webhook connections", func(context.Context) error {
 		sender.Close()

@@ -21,6 +21,9 @@ func (a *App) notReady() (reasons []string) {
 // Stuck returns the stalled loops, for which only a restart may help; nothing when
 // all run. Unlike readiness it does not check the free space of the disk.
 func (a *App) Stuck(ctx context.Context) (reasons []string) {
+	if !a.leads() {
+		return nil // it waits for the database or for its turn, and a restart would not help
+	}
 	reasons = a.notReady()
 	if err := a.store.Probe(ctx); err != nil {
 		reasons = append(reasons, err.Error())

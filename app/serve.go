@@ -109,9 +109,9 @@ func (t Addresses) Close() {
 
 // serve starts to answer requests.
 func (a *App) serve(taken Addresses) error {
-	proxies, err := peers.ParseProxies(a.cfg.Server.TrustedProxies)
+	proxies, err := a.proxies()
 	if err != nil {
-		return fmt.Errorf("server.trusted_proxies: %w", err)
+		return err
 	}
 	api := httpapi.Config{
 		Proxies: proxies, Failures: a.failures,
@@ -119,7 +119,7 @@ func (a *App) serve(taken Addresses) error {
 		Media: a.media, MaxMedia: a.cfg.Media.MaxBytes, Store: a.store, Outbox: a.outbox,
 		NewMessageID: whatsapp.NewMessageID, Post: a.postNow, Version: version, BaseURL: a.cfg.PublicURL(), BasePath: a.cfg.Server.BasePath,
 		APIKey: a.sec.GlobalAuthToken, JWTSecret: []byte(a.sec.JWTSecret), TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
-		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Stopping: a.stopping, Metrics: a.metrics.of, Pages: page.Pages(), Logger: a.log,
+		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Role: a.cell.role(), Stopping: a.stopping, Metrics: a.metrics.of, Pages: page.Pages(), Logger: a.log,
 	}
 	api.LogLines, api.Samples = a.lines, a.samples
 	if a.backups != nil {
@@ -151,28 +151,17 @@ func (a *App) serve(taken Addresses) error {
 	if handler, err = httpapi.Below(handler, a.cfg.Server.BasePath); err != nil {
 		return err
 	}
-	secure, err := a.serverTLS()
-	if err != nil {
-		return err
-	}
 	api.Alerts.Start()
 	a.stops.push("sent alerts", api.Alerts.Stop)
 	keys := idempotency.NewPruner(a.store, a.log)
 	keys.Start()
 	a.stops.push("idempotency keys", keys.Stop)
 	warnRoom(a.log, len(a.registry.List()), peers.Descriptors(), debug.SetMemoryLimit(-1))
-	a.clients = a.limited(taken.api(), clientConnections(peers.Descriptors(), a.ours()), proxies, true)
-	if taken.metrics != nil { // without a credential, at an address of its own
-		scrapes := a.limited(taken.metrics, scrapeConnections, proxies, false)
-		a.listen("metrics listener", httpapi.NewServer(httpapi.NewMetrics(a.metrics.handler(), a.log), a.log), scrapes)
-	}
-	a.url = taken.url(secure != nil, a.cfg.Server.BasePath)
-	if taken.socket != nil {
-		a.socket = taken.socket.Addr().String()
-	}
-	a.listenSecurely("listener", httpapi.NewServer(rest.AllowOrigins(handler, a.cfg.Server.CORSOrigins), a.log), a.clients, secure)
-	if a.authorized != nil { // which asks at the listener whether it is us
-		a.authorized.watch()
+	handler = rest.AllowOrigins(handler, a.cfg.Server.CORSOrigins)
+	if a.cell != nil {
+		a.cell.serve(a, handler)
+	} else if err := a.open(taken, proxies, handler, a.metrics.handler()); err != nil {
+		return err
 	}
 	a.stops.push("waits for phones and receivers", func(context.Context) error { // they would hold the shutdown up
 		close(a.stopping)
@@ -181,6 +170,37 @@ func (a *App) serve(taken Addresses) error {
 		return nil
 	})
 	return nil
+}
+
+// open begins to answer at the listeners.
+func (a *App) open(taken Addresses, proxies peers.Proxies, api, scraped http.Handler) error {
+	secure, err := a.serverTLS()
+	if err != nil {
+		return err
+	}
+	a.clients = a.limited(taken.api(), clientConnections(peers.Descriptors(), a.ours()), proxies, true)
+	if taken.metrics != nil { // without a credential, at an address of its own
+		scrapes := a.limited(taken.metrics, scrapeConnections, proxies, false)
+		a.listen("metrics listener", httpapi.NewServer(httpapi.NewMetrics(scraped, a.log), a.log), scrapes)
+	}
+	a.url = taken.url(secure != nil, a.cfg.Server.BasePath)
+	if taken.socket != nil {
+		a.socket = taken.socket.Addr().String()
+	}
+	a.listenSecurely("listener", httpapi.NewServer(api, a.log), a.clients, secure)
+	if a.authorized != nil { // which asks at the listener whether it is us
+		a.authorized.watch()
+	}
+	return nil
+}
+
+// proxies returns the reverse proxies that are trusted.
+func (a *App) proxies() (peers.Proxies, error) {
+	proxies, err := peers.ParseProxies(a.cfg.Server.TrustedProxies)
+	if err != nil {
+		return proxies, fmt.Errorf("server.trusted_proxies: %w", err)
+	}
+	return proxies, nil
 }
 
 // serverTLS returns the TLS configuration of the API, nil without TLS.
@@ -248,12 +268,16 @@ func (a *App) listenSecurely(name string, srv *http.Server, l *peers.Listener, s
 			}
 		}
 	}()
-	a.stops.push(name, func(ctx context.Context) error {
+	stop := func(ctx context.Context) error {
 		err := srv.Shutdown(ctx)
 		if err != nil {
 			err = errors.Join(err, srv.Close())
 		}
 		<-ended
 		return err
-	})
+	}
+	a.stops.push(name, stop)
+	if a.cell != nil {
+		a.cell.listeners = append(a.cell.listeners, stop)
+	}
 }

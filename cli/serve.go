@@ -69,6 +69,9 @@ func serve(ctx context.Context, path string, out io.Writer) error {
 		case <-ctx.Done():
 			log.Info("stopping; a second signal ends at once")
 		case err = <-a.Failed():
+			if !led(a) {
+				err = unstarted{err}
+			}
 		}
 		serving = false
 	}
@@ -116,6 +119,34 @@ func startServing(ctx context.Context, cfg *config.Config, to journal, out io.Wr
 		}
 		return nil, err
 	}
+	if led(a) {
+		report(a, cfg, sec, made, log, out)
+		return a, nil
+	}
+	a.GatherSupport(gatherFor(a, sec))
+	log.Info("listening as a node of a cell", "url", a.URL(), "cell", cfg.Cluster.Cell, "version", app.Version())
+	go func() {
+		select {
+		case <-a.Led():
+			report(a, cfg, sec, made && a.APIKey() == sec.GlobalAuthToken, log, out)
+		case <-ctx.Done():
+		}
+	}()
+	return a, nil
+}
+
+// led reports whether all parts of the program run.
+func led(a *app.App) bool {
+	select {
+	case <-a.Led():
+		return true
+	default:
+		return false
+	}
+}
+
+// report says where a program that serves is reached, and prints a key that was made.
+func report(a *app.App, cfg *config.Config, sec config.Secrets, made bool, log *slog.Logger, out io.Writer) {
 	for _, left := range config.LeftSecrets(cfg) { // no other program creates secrets while the data file is locked
 		if err := os.Remove(left); err != nil {
 			log.Warn("cannot remove secrets that a killed start left; delete the file", "file", left, "error", err)
@@ -137,7 +168,6 @@ func startServing(ctx context.Context, cfg *config.Config, to journal, out io.Wr
 		log = log.With("socket", a.Socket())
 	}
 	log.Info("ready", "url", a.URL(), "dashboard", a.Dashboard(), "key", config.KeySource(cfg), "data", config.Absolute(cfg.Store.Path), "version", app.Version())
-	return a, nil
 }
 
 // configFlag gives the command --config.

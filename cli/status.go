@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 
+	"postern/cluster"
 	"postern/config"
 	"postern/store"
 )
@@ -13,6 +14,7 @@ const (
 	statusFailed  = 1
 	statusUsage   = 2  // also that of a Go program that crashes
 	statusStopped = 3  // see store.Options.Fatal
+	statusFenced  = 4  // see app.endedByCell
 	statusConfig  = 78 // EX_CONFIG of sysexits.h, which systemd calls CONFIG
 )
 
@@ -29,6 +31,7 @@ func statuses() []struct {
 		{statusFailed, "failure; standard error has the cause and what to do"},
 		{statusUsage, "invalid command line, or a checked file has faults"},
 		{statusStopped, "serve stopped to protect the data file: the file is damaged, or the disk failed"},
+		{statusFenced, "serve stopped because another node of its cell owns the data, or may own it"},
 		{statusConfig, "serve cannot start until the configuration, the data file or a permission is changed"},
 	}
 }
@@ -43,7 +46,8 @@ func (u unstarted) Unwrap() error { return u.error }
 // permission. An address or a file in use, a full disk and other system errors
 // may be temporary.
 func (u unstarted) lasts() bool {
-	for _, lasting := range []error{store.ErrForeign, store.ErrCorrupt, store.ErrNewer, store.ErrReadOnly, fs.ErrPermission} {
+	for _, lasting := range []error{store.ErrForeign, store.ErrCorrupt, store.ErrNewer, store.ErrReadOnly, fs.ErrPermission,
+		store.ErrOtherCell, store.ErrNoCell, store.ErrCopy, cluster.ErrUnfit, cluster.ErrNotSynchronous, cluster.ErrLeft, cluster.ErrWentBack, cluster.ErrSettings, cluster.ErrNameTaken} {
 		if errors.Is(u, lasting) {
 			return true
 		}

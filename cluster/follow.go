@@ -58,10 +58,14 @@ func (n *Node) follow(ctx context.Context) (*store.Store, error) {
 			}
 			joined = now
 		}
+		expired := w.expired(cell, now, n.cfg.Lease)
+		n.mu.Lock()
+		n.state.OwnerSilent = now - w.since
+		n.mu.Unlock()
 		switch {
 		case cell.Left:
 			return nil, fmt.Errorf("%w of the database: `postern migrate --to URL --force` moves a file in again", ErrLeft)
-		case cell.vacant(), w.expired(cell, now, n.cfg.Lease):
+		case cell.vacant(), expired:
 			if err = n.acquire(ctx, s, cell); err == nil {
 				return s, nil
 			}

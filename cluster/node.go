@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -67,11 +68,14 @@ const (
 // State is what a node reports.
 type State struct {
 	Role   Role
-	Reason error // why it is Connecting, nil otherwise
-	Cell   Cell  // as the node saw it last
-	Behind uint64
+	Reason error     // why it is Connecting, nil otherwise
+	Cell   Cell      // as the node saw it last
+	Behind uint64    // versions that the file lacks
 	Since  time.Time // of the role
 	Server Server
+
+	Lease       time.Duration
+	OwnerSilent time.Duration // how long a standby has seen no renewal
 }
 
 // Node is this process in a cell.
@@ -93,7 +97,7 @@ func New(cfg Config) *Node {
 	if cfg.Awake == nil {
 		cfg.Awake = awake
 	}
-	return &Node{cfg: cfg, run: hex.EncodeToString(run[:]), log: cfg.Logger.With("component", "cluster"), state: State{Role: Connecting, Since: time.Now()}}
+	return &Node{cfg: cfg, run: hex.EncodeToString(run[:]), log: cfg.Logger.With("component", "cluster"), state: State{Role: Connecting, Since: time.Now(), Lease: cfg.Lease}}
 }
 
 // pauses of a node
@@ -209,7 +213,7 @@ func (n *Node) agree(ctx context.Context) error {
 		if m.Lease != n.cfg.Lease {
 			return fmt.Errorf("%w: cluster.lease is %s here and %s on %s", ErrSettings, n.cfg.Lease, m.Lease, m.Name)
 		}
-		for setting, digest := range n.cfg.Digests {
+		for setting, digest := range n.digests() {
 			if other, has := m.Digests[setting]; has && other != digest {
 				return fmt.Errorf("%w: %s here is not the one that %s uses", ErrSettings, setting, m.Name)
 			}
@@ -225,8 +229,26 @@ func (n *Node) join(ctx context.Context, role Role, version uint64) error {
 func (n *Node) member(role Role, version uint64) Member {
 	return Member{
 		Name: n.cfg.Name, Run: n.run, Address: n.cfg.Address, Program: n.cfg.Program, Role: string(role), Version: version,
-		Lease: n.cfg.Lease, Digests: n.cfg.Digests,
+		Lease: n.cfg.Lease, Digests: n.digests(),
 	}
+}
+
+// SetDigest adds the digest of a setting that must agree on all nodes.
+func (n *Node) SetDigest(setting, digest string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	all := maps.Clone(n.cfg.Digests)
+	if all == nil {
+		all = map[string]string{}
+	}
+	all[setting] = digest
+	n.cfg.Digests = all
+}
+
+func (n *Node) digests() map[string]string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.cfg.Digests
 }
 
 // State returns what the node is doing.

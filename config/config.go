@@ -48,6 +48,13 @@ type Config struct {
 	Store struct {
 		Path       string
 		KeepBefore bool
+		URL        string // of a PostgreSQL database; empty: the file stands alone
+		AcceptLoss bool
+	}
+	Cluster struct {
+		Cell, Node, Advertise string
+		Lease                 time.Duration
+		Forward               bool
 	}
 	Log struct{ Level, Format string }
 
@@ -170,7 +177,7 @@ func (c *Config) rules() []rule {
 	all := e.Endpoint != "" && e.EndpointCA != "" && e.EndpointRootKey != ""
 	none := e.Endpoint == "" && e.EndpointCA == "" && e.EndpointRootKey == ""
 	sec := Secrets{c.Authentication.GlobalAuthToken, c.Authentication.JWTSecret}
-	return []rule{
+	return append(c.clusterRules(), []rule{
 		{
 			sec.JWTSecret != "" && sec.same(),
 			sameSecrets,
@@ -241,7 +248,7 @@ func (c *Config) rules() []rule {
 			"cannot be true together with whatsapp.endpoint; choose one of them",
 			[]string{"sandbox.enabled", "whatsapp.endpoint"},
 		},
-	}
+	}...)
 }
 
 // Secure reports whether the API is served with TLS at its address.

@@ -38,7 +38,8 @@ func TestEverySettingHasItsDefault(t *testing.T) {
 	want := map[string]string{
 		"server.listen": `"127.0.0.1:8084"`, "server.port": "0", "server.base_url": `""`, "server.base_path": `""`, "server.socket": `""`, "server.socket_mode": `"0660"`, "server.shutdown_timeout": `"20s"`, "server.cors_origins": "[]", "server.tls.cert": `""`, "server.tls.domain": "[]", "server.tls.acme_directory": `""`, "server.tls.acme_ca": `""`, "server.tls.key": `""`, "metrics.per_instance": "false",
 		"server.max_connections_per_address": "256", "message.batch.max_open": "1000", "message.batch.failure_streak": "10", "websocket.max_per_token": "100", "media.max_uploads": "1000", "server.trusted_proxies": "[]", "authentication.failures_per_minute": "10",
-		"store.path": `"data/postern.db"`, "store.keep_before_migration": "true", "log.level": `"info"`, "log.format": `"text"`,
+		"store.path": `"data/postern.db"`, "store.keep_before_migration": "true", "store.url": `""`, "store.accept_loss": "false",
+		"cluster.cell": `"main"`, "cluster.node": `""`, "cluster.advertise": `""`, "cluster.lease": `"10s"`, "cluster.forward": "true", "log.level": `"info"`, "log.format": `"text"`,
 		"authentication.global_auth_token": `""`, "authentication.jwt_secret": `""`, "authentication.jwt_expires_in": "0", "authentication.global_key_opens_instances": "false", "audit.retention": `"2160h"`, "audit.max_entries": "200000", "console.title": `"Postern"`, "console.accent": `""`, "console.logo_file": `""`, "mcp.enabled": "false",
 		"webhook.global.url": `""`, "webhook.global.enabled": "false", "webhook.workers": "10", "webhook.queue_size": "1000",
 		"webhook.timeout": `"15s"`, "webhook.per_destination": "2", "webhook.deny_private": "false", "webhook.durable_default": "false",

@@ -88,6 +88,8 @@ func (s setting) shown() string {
 	switch {
 	case s.kind == hidden:
 		return quote(mask)
+	case s.kind == credential:
+		return quote(maskDatabase(s.text()))
 	case s.kind == private || strings.Contains(s.text(), "://"):
 		return quote(MaskURL(s.text()))
 	default:

@@ -33,6 +33,9 @@ type SenderConfig struct {
 	Connections int           // kept open per host, one for each worker; 0 means 10
 	Guard       Guard
 	Resolver    *net.Resolver // for the receivers' names; nil means net.DefaultResolver
+
+	// Valid reports whether this process may still deliver; nil: it always may.
+	Valid func() bool
 }
 
 // Sender posts webhooks. It is safe for concurrent use.
@@ -41,6 +44,7 @@ type Sender struct {
 	// POST into a GET. The sender therefore uses no http.Client.
 	wire    http.RoundTripper
 	timeout time.Duration
+	valid   func() bool // nil: always
 }
 
 // NewSender returns a sender with its own connections.
@@ -53,7 +57,7 @@ func NewSender(cfg SenderConfig) *Sender {
 	}
 	dialer := &net.Dialer{Timeout: cfg.Timeout, Control: cfg.Guard.Control, Resolver: cfg.Resolver}
 	return &Sender{
-		timeout: cfg.Timeout,
+		timeout: cfg.Timeout, valid: cfg.Valid,
 		wire: &http.Transport{
 			DialContext: dialer.DialContext,
 			// The end of a request does not end the handshake that it began.
@@ -66,6 +70,9 @@ func NewSender(cfg SenderConfig) *Sender {
 		},
 	}
 }
+
+// errNotOwner: another process may deliver the same by now.
+var errNotOwner = errors.New("not sent: this process no longer owns the data")
 
 // Close closes the idle connections.
 func (s *Sender) Close() { (&http.Client{Transport: s.wire}).CloseIdleConnections() }
@@ -133,6 +140,9 @@ func (s *Sender) post(ctx context.Context, target string, headers http.Header, b
 	req.URL.User = nil // otherwise it would be sent as an Authorization header
 	req.URL.RawQuery = event.EscapeQuery(req.URL.RawQuery)
 	req.Header = headers
+	if s.valid != nil && !s.valid() {
+		return Outcome{Err: errNotOwner}
+	}
 	resp, err := s.wire.RoundTrip(req)
 	if err != nil {
 		return Outcome{Err: plain(err)}

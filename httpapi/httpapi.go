@@ -91,6 +91,8 @@ type Config struct {
 
 	// Ready returns why the program is not ready, nothing if it is. nil: always ready.
 	Ready func() []string
+	// Role is what this process is in its cell; empty: its file stands alone.
+	Role string
 	// Stopping is closed when the program begins to stop. It ends long requests that only their caller
 	// needs. nil: never.
 	Stopping <-chan struct{}
@@ -176,7 +178,7 @@ func newAPI(c Config) *api {
 		batches: batches,
 		operator: operator.New(operator.Config{
 			Access: c.Access, AgentTools: c.AgentTools, JWTSecret: c.JWTSecret, Registry: c.Registry, Engine: c.Engine, Store: c.Store, Backup: c.Backup, Backups: c.Backups,
-			Ready: c.Ready, Warnings: c.Warnings, Settings: c.Settings, Support: c.Support, Samples: c.Samples, LogLevel: c.LogLevel, LogLines: c.LogLines, Metrics: c.Metrics,
+			Ready: c.Ready, Role: c.Role, Warnings: c.Warnings, Settings: c.Settings, Support: c.Support, Samples: c.Samples, LogLevel: c.LogLevel, LogLines: c.LogLines, Metrics: c.Metrics,
 		}),
 		sockets:    sockets.New(sockets.Config{Hub: c.Hub, Registry: c.Registry, Access: c.Access, APIKey: c.APIKey, ConsoleMessage: rest.TypeOf[consoleMessage](), Tells: batches.Tells, MaySee: batches.MaySee}),
 		deliveries: deliveries.New(deliveries.Config{Deliveries: c.Deliveries, Relay: c.Relay, Store: c.Store, Outbox: c.Outbox, Engine: c.Engine, CheckBatch: batches.KeyBatch}),

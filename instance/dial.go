@@ -2,9 +2,11 @@ package instance
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"postern/event"
+	"postern/store"
 )
 
 // startDial dials at once with a reset backoff, unless a dial is in progress.
@@ -64,6 +66,9 @@ func (k *keeper) dialOnce(ctx context.Context, delay time.Duration) error {
 	k.mu.Lock()
 	k.redial = false
 	k.mu.Unlock()
+	if valid := k.sup.cfg.Valid; valid != nil && !valid() {
+		return fmt.Errorf("%w: %w", event.ErrNotConnected, store.ErrFenced)
+	}
 	ctx, cancel := context.WithTimeout(ctx, k.sup.cfg.ConnectTimeout)
 	defer cancel()
 	return k.session.Connect(ctx)

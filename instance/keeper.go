@@ -39,6 +39,7 @@ type keeper struct {
 	streak  streak        // of refusals
 
 	lastReceived, lastSent time.Time
+	replaced               time.Time // the connection, by another one of the account
 
 	auto automatic
 }
@@ -156,7 +157,13 @@ func (k *keeper) follow(f event.Fact) {
 		}
 	case event.ClientOutdated:
 		k.outdated(f.ClientVersion)
-	case event.LoggedOut, event.StreamReplaced, event.TemporaryBan:
+	case event.StreamReplaced:
+		if k.sup.cfg.Valid == nil || !k.mayRetry() {
+			k.settle()
+			break
+		}
+		k.dialAfter(k.afterReplacement(time.Now()))
+	case event.LoggedOut, event.TemporaryBan:
 		k.settle()
 	default:
 	}
@@ -225,6 +232,17 @@ func (k *keeper) underWay() bool {
 	default:
 		return false
 	}
+}
+
+// afterReplacement returns the pause before an account whose connection was replaced is
+// dialled again. The first time it was a former owner of the account; soon after, it is
+// another client, with which this one must not compete. The caller holds k.mu.
+func (k *keeper) afterReplacement(now time.Time) time.Duration {
+	again := now.Sub(k.replaced) < 10*k.sup.cfg.MaxDelay
+	if k.replaced = now; again {
+		return k.sup.cfg.MaxDelay
+	}
+	return k.sup.cfg.InitialDelay
 }
 
 // delay returns the pause before the next dial: exponential from InitialDelay to

@@ -90,6 +90,12 @@ type SupervisorConfig struct {
 	InitialDelay       time.Duration // before the first retry
 	MaxDelay           time.Duration // between two retries
 
+	// Valid reports whether this process still owns the instances, which another one may
+	// take over. Nothing is dialled while it does not. An account whose connection is
+	// replaced while it does is dialled again. nil: no other process takes them over, and
+	// only another client replaces a connection.
+	Valid func() bool
+
 	// PruneDevice removes unneeded data of an instance's paired device, and returns when
 	// to call it again, zero if there is nothing left. It scans the whole device, so it
 	// is called only every few hours. nil: nothing is removed.
@@ -268,11 +274,11 @@ func (s *Supervisor) keeper(ctx context.Context, id int64) (*keeper, error) {
 func (s *Supervisor) restore() {
 	var linked []Record
 	for _, rec := range s.reg.List() {
-		if rec.OwnerJID != "" && retries(rec.Status) && !rec.HasMoved() && rec.Elsewhere == "" {
+		if rec.OwnerJID != "" && s.retries(rec.Status) && !rec.HasMoved() && rec.Elsewhere == "" {
 			linked = append(linked, rec)
 		}
 	}
-	slots := make(chan struct{}, max(1, s.cfg.StartupConcurrency))
+	slots := make(chan struct{}, s.concurrency(len(linked)))
 	s.spawn(func() {
 		for _, rec := range linked {
 			select {
@@ -288,9 +294,24 @@ func (s *Supervisor) restore() {
 	})
 }
 
+// concurrency returns how many of the accounts reconnect at once. Where another process
+// may have had them a moment ago, a large fleet must not take long.
+func (s *Supervisor) concurrency(accounts int) int {
+	n := max(1, s.cfg.StartupConcurrency)
+	if s.cfg.Valid == nil {
+		return n
+	}
+	return min(max(n, accounts/40), max(n, 100))
+}
+
 // retries reports whether an instance that stopped in this state is dialled again at the
 // next start. Other states need a user's action; an outdated client may have been
 // replaced by this one.
+func (s *Supervisor) retries(state event.State) bool {
+	return retries(state) || state == event.StreamReplaced && s.cfg.Valid != nil
+}
+
+// retries is Supervisor.retries where no other process may take instances over.
 func retries(state event.State) bool {
 	switch state {
 	case event.LoggedOut, event.TemporaryBan, event.StreamReplaced:
@@ -325,7 +346,7 @@ func (k *keeper) resume() bool {
 	}
 	defer k.release()
 	rec, err := k.sup.reg.ByID(k.id)
-	if err != nil || rec.OwnerJID == "" || !retries(rec.Status) {
+	if err != nil || rec.OwnerJID == "" || !k.sup.retries(rec.Status) {
 		return false
 	}
 	if k.stayElsewhere() {

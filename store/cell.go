@@ -51,11 +51,11 @@ type CellMark struct {
 // Errors of Open that concern cells.
 var (
 	// ErrOtherCell: the file is a copy of another cell.
-	ErrOtherCell = errors.New("the data file belongs to another cell")
+	ErrOtherCell = errors.New("the data file belongs to another cell; set store.path to another file, or cluster.cell and store.url to its cell")
 	// ErrNoCell: the file has records and belongs to no cell.
-	ErrNoCell = errors.New("the data file belongs to no cell and has records")
+	ErrNoCell = errors.New("the data file belongs to no cell and has records; postern migrate --to moves them into one, or set store.path to another file")
 	// ErrCopy: the file is a copy that cannot go on alone.
-	ErrCopy = errors.New("the data file is a copy of a cell, and was not the last one of its owner, stopped in order")
+	ErrCopy = errors.New("the data file is a copy of a cell, and not the one of its last owner, stopped in order: set store.url again, or take the data out with postern migrate --from")
 )
 
 // membership is the state of a store that follows or owns a cell.

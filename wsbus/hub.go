@@ -39,6 +39,10 @@ type Config struct {
 	AllowedOrigins   []string // empty: the same host only
 	AllowEmptyOrigin bool     // let clients without an Origin header in
 
+	// Valid reports whether this process may still report what happens. Clients of one
+	// that may not are closed with 1012. nil: it always may.
+	Valid func() bool
+
 	Logger *slog.Logger // nil discards
 }
 

@@ -154,6 +154,10 @@ func (c *client) send(ctx context.Context, conn *websocket.Conn, body []byte) bo
 			return true
 		}
 	}
+	if valid := c.hub.cfg.Valid; valid != nil && !valid() {
+		c.kick(websocket.StatusServiceRestart, "another node takes over")
+		return false
+	}
 	err := conn.Write(ctx, websocket.MessageText, body)
 	if err == nil {
 		return true

@@ -9,13 +9,14 @@ import (
 
 type Health struct {
 	Status   string   `json:"status"`
+	Role     string   `json:"role,omitempty"`     // owner, of a node of a cell; absent without store.url
 	Reasons  []string `json:"reasons,omitempty"`  // why the program is not ready
 	Warnings []string `json:"warnings,omitempty"` // what an operator should look at though it is
 }
 
 // health reports only that the process is alive.
 func (a *API) health(c *rest.Call) error {
-	return c.Response.JSON(http.StatusOK, Health{Status: "ok"})
+	return c.Response.JSON(http.StatusOK, Health{Status: "ok", Role: a.Role})
 }
 
 // ShowReady reports whether the program is ready and, if not, the reasons. It also reports faults of
@@ -34,9 +35,9 @@ func (a *API) ShowReady(c *rest.Call) error {
 	}
 	if len(reasons) > 0 {
 		c.Response.Header().Set("Retry-After", strconv.Itoa(rest.RetryRestart))
-		return c.Response.JSON(http.StatusServiceUnavailable, Health{"not ready", reasons, a.warnings()})
+		return c.Response.JSON(http.StatusServiceUnavailable, Health{"not ready", a.Role, reasons, a.warnings()})
 	}
-	return c.Response.JSON(http.StatusOK, Health{Status: "ready", Warnings: a.warnings()})
+	return c.Response.JSON(http.StatusOK, Health{Status: "ready", Role: a.Role, Warnings: a.warnings()})
 }
 
 func (a *API) warnings() []string {

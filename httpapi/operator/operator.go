@@ -41,6 +41,8 @@ type Config struct {
 	Backups func() backup.State
 	// Ready returns why the program is not ready, nothing if it is. nil: always ready.
 	Ready func() []string
+	// Role is what this process is in its cell; empty: its file stands alone.
+	Role string
 	// Warnings returns faults to report to an operator although the program works, besides those of the
 	// store. nil: none.
 	Warnings func() []string

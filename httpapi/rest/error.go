@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -164,6 +165,17 @@ func (r Error) body(requestID string) ErrorBody {
 	return ErrorBody{
 		StatusCode: r.Status, Error: text, Code: r.Code, Messages: r.Messages, Message: r.Messages, RequestID: requestID, Step: r.Step,
 	}
+}
+
+// WriteRefusal answers a request that reaches no server with r. retry is the Retry-After in
+// seconds, 0 for none.
+func WriteRefusal(w http.ResponseWriter, req *http.Request, r Error, retry int) {
+	answer := &Response{ResponseWriter: w, requestID: RequestID(req.Header)}
+	w.Header().Set(RequestIDHeader, answer.requestID)
+	if retry > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(retry))
+	}
+	_ = answer.JSON(r.Status, r.body(answer.requestID)) // the client is gone
 }
 
 // MaxMessages bounds the number of faults listed for one request.

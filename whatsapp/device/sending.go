@@ -2,9 +2,11 @@ package device
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
+	"postern/event"
 	"postern/store"
 )
 
@@ -38,7 +40,7 @@ func sendingOf(ctx context.Context) *sending {
 // called once before the first of these writes: the library has then reached this
 // message, and sent nothing of it. Its error ends the send.
 func (c *Container) Sending(ctx context.Context, leaving func() error, send func(context.Context) error) error {
-	s := &sending{leaving: leaving}
+	s := &sending{leaving: func() error { return c.mayLeave(leaving) }}
 	err := s.run(ctx, send)
 	ctx = context.WithoutCancel(ctx)
 	if s.left != nil {
@@ -54,6 +56,17 @@ func (c *Container) Sending(ctx context.Context, leaving func() error, send func
 		c.log.Warn("sent message not stored for a retry", "error", err)
 	}
 	return nil
+}
+
+// mayLeave calls leaving, unless this process must no longer act on the file.
+func (c *Container) mayLeave(leaving func() error) error {
+	switch {
+	case !c.store.Valid():
+		return fmt.Errorf("%w: %w", event.ErrNotConnected, store.ErrFenced)
+	case leaving == nil:
+		return nil
+	}
+	return leaving()
 }
 
 func (s *sending) run(ctx context.Context, send func(context.Context) error) error {

@@ -1,0 +1,355 @@
+package app
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"postern/cluster"
+	"postern/cluster/postgres"
+	"postern/config"
+	"postern/httpapi/rest"
+	"postern/httpapi/standby"
+	"postern/store"
+)
+
+// cell is this program as a node of a cell, see package cluster. It answers requests from
+// the start: as a standby until the other parts run. A nil cell is that of a program whose
+// file stands alone.
+type cell struct {
+	node  *cluster.Node
+	db    cluster.Database
+	name  string
+	front front
+	key   atomic.Pointer[string] // with which nodes know each other
+
+	listeners []func(context.Context) error // that stop them
+
+	cancel context.CancelFunc // ends the start
+	done   chan struct{}      // closed when the start has ended
+}
+
+// front is a handler that can be replaced while it serves.
+type front struct{ is atomic.Pointer[http.Handler] }
+
+func (f *front) use(h http.Handler) { f.is.Store(&h) }
+
+// ServeHTTP implements http.Handler.
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*f.is.Load()).ServeHTTP(w, r) }
+
+// The exit statuses of a process that its cell ends.
+const (
+	statusNotOwner = 4  // another process owns the data
+	statusRefused  = 78 // a person has to change something
+)
+
+// joinCell opens the listeners and starts the other parts in the background, once this
+// process owns the cell.
+func (a *App) joinCell(ctx context.Context, taken Addresses) error {
+	name, err := a.cfg.NodeName()
+	if err != nil {
+		taken.Close()
+		return err
+	}
+	db, err := postgres.Open(a.cfg.Store.URL, postgres.Options{Noticed: a.cfg.Cluster.Lease / 5})
+	if err != nil {
+		taken.Close()
+		return fmt.Errorf("store.url: %w", err)
+	}
+	c := &cell{db: db, done: make(chan struct{})}
+	digests := map[string]string{}
+	for setting, secret := range configuredSecrets(a.cfg) {
+		if secret != "" {
+			digests[setting] = digestOf(secret)
+		}
+	}
+	c.name = a.cfg.Cluster.Cell
+	c.node = cluster.New(cluster.Config{
+		Database: db, Cell: a.cfg.Cluster.Cell, Name: name, Address: a.cfg.Cluster.Advertise, Program: version, Lease: a.cfg.Cluster.Lease,
+		AcceptLoss: a.cfg.Store.AcceptLoss, Digests: digests, File: a.fileOptions(), Ended: a.endedByCell, Logger: a.log,
+	})
+	a.cell = c
+	proxies, err := a.proxies()
+	if err == nil {
+		c.front.use(standby.New(standby.Config{
+			State: c.node.State, Owned: c.owned, Forward: a.cfg.Cluster.Forward, Key: c.secretKey, Proxies: proxies, Logger: a.log,
+		}))
+		err = a.open(taken, proxies, &c.front, a.metrics.handler())
+	}
+	if err != nil {
+		db.Close()
+		taken.Close()
+		return err
+	}
+	a.stops.push("cell", c.stop)
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	c.cancel = cancel
+	go func() {
+		defer close(c.done)
+		if err := a.start(life, taken); err != nil && life.Err() == nil {
+			a.failed <- err
+		}
+	}()
+	return nil
+}
+
+// openStore opens the data file, or waits until this process owns its cell.
+func (a *App) openStore(ctx context.Context) (*store.Store, error) {
+	if a.cell == nil {
+		s, err := store.Open(a.fileOptions())
+		if err == nil {
+			a.warnAlone(s)
+		}
+		return s, err
+	}
+	s, err := a.cell.node.Lead(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.shareSecrets(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// warnAlone warns of a file that was taken out of a cell.
+func (a *App) warnAlone(s *store.Store) {
+	if mark, is, err := s.Mark(); is && err == nil && mark.Alone {
+		a.log.Warn("this data file was the last one of a cell and goes on alone: no node may start on that cell again, since both would act for the same accounts; postern migrate --to moves the file into a cell", "version", mark.Version)
+	}
+}
+
+// shareSecrets takes the secrets of the cell, or puts those of this process there.
+func (a *App) shareSecrets(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	own := map[string]*string{"authentication.global_auth_token": &a.sec.GlobalAuthToken, "authentication.jwt_secret": &a.sec.JWTSecret}
+	for name, configured := range configuredSecrets(a.cfg) {
+		kept, err := a.cell.db.Secret(ctx, a.cfg.Cluster.Cell, name)
+		switch {
+		case err != nil:
+			return err
+		case len(kept) > 0 && configured == "":
+			*own[name] = string(kept)
+		case string(kept) != *own[name]:
+			if err := a.cell.db.SetSecret(ctx, a.cfg.Cluster.Cell, name, []byte(*own[name])); err != nil {
+				return err
+			}
+		}
+		a.cell.node.SetDigest(name, digestOf(*own[name]))
+	}
+	if a.cell.secretKey() == "" {
+		if err := a.cell.db.SetSecret(ctx, a.cfg.Cluster.Cell, nodeKey, []byte(newNodeKey())); err != nil {
+			return err
+		}
+	}
+	if a.cfg.Authentication.GlobalAuthToken != "" && a.cfg.Authentication.JWTSecret != "" {
+		return nil
+	}
+	file, err := a.sec.File()
+	if err != nil {
+		return err
+	}
+	_, err = config.RestoreSecrets(a.cfg, file, true, time.Now().UTC().Format("20060102T150405Z"))
+	return err
+}
+
+// nodeKey is the name of the secret with which nodes know each other.
+const nodeKey = "node_key"
+
+// configuredSecrets returns the secrets that the configuration has, by setting; empty for
+// those that are made.
+func configuredSecrets(cfg *config.Config) map[string]string {
+	return map[string]string{"authentication.global_auth_token": cfg.Authentication.GlobalAuthToken, "authentication.jwt_secret": cfg.Authentication.JWTSecret}
+}
+
+// digestOf returns what other nodes compare a secret with.
+func digestOf(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// leads reports whether all parts run.
+func (a *App) leads() bool {
+	select {
+	case <-a.led:
+		return true
+	default:
+		return a.cell == nil
+	}
+}
+
+// endedByCell ends the process, whose data another one may change by now.
+func (a *App) endedByCell(err error) {
+	status := statusNotOwner
+	if errors.Is(err, store.ErrDiverged) {
+		status = statusRefused
+	}
+	a.log.Error("this process no longer owns the data and ends; the service manager starts it again as a standby", "error", err)
+	os.Exit(status)
+}
+
+// owned reports whether the owner that a node sees may still hold its lease.
+func (c *cell) owned(s cluster.State) bool {
+	return s.Cell.Owner.Name != "" && !s.Cell.Released && s.OwnerSilent < s.Lease
+}
+
+// secretKey returns the key with which the nodes of the cell know each other, empty as
+// long as there is none.
+func (c *cell) secretKey() string {
+	if key := c.key.Load(); key != nil {
+		return *key
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	raw, err := c.db.Secret(ctx, c.name, nodeKey)
+	if err != nil || len(raw) == 0 {
+		return ""
+	}
+	key := string(raw)
+	c.key.Store(&key)
+	return key
+}
+
+// valid returns what instances ask before they dial; nil for a file that stands alone.
+func (c *cell) valid() func() bool {
+	if c == nil {
+		return nil
+	}
+	return c.node.Valid
+}
+
+// role returns what a program whose parts run is in its cell; empty: it is in none.
+func (c *cell) role() string {
+	if c == nil {
+		return ""
+	}
+	return string(cluster.Owner)
+}
+
+// leave ends the start of a node that does not own its cell, and waits for its end.
+func (c *cell) leave() {
+	if c != nil && c.cancel != nil {
+		c.cancel()
+		<-c.done
+	}
+}
+
+// stop hands the cell over, after the file was closed.
+func (c *cell) stop(ctx context.Context) error {
+	err := c.node.Stop(ctx)
+	c.db.Close()
+	if errors.Is(err, cluster.ErrUnreachable) {
+		return nil // the lease ends by itself
+	}
+	return err
+}
+
+// serve lets the handler of the whole program answer.
+func (c *cell) serve(a *App, h http.Handler) {
+	c.front.use(&owner{h, c})
+	a.stops.push("listeners", func(ctx context.Context) (err error) { // before the parts that answer
+		for _, stop := range c.listeners {
+			err = errors.Join(err, stop(ctx))
+		}
+		return err
+	})
+}
+
+// owner answers while this process owns the cell.
+type owner struct {
+	http.Handler
+	cell *cell
+}
+
+// ServeHTTP implements http.Handler.
+func (o *owner) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !o.cell.node.Synchronous() && r.URL.Path != "/health" {
+		rest.WriteRefusal(w, r, rest.ErrorOf(http.StatusServiceUnavailable, standby.CodeNotSynchronous, "the database server waits for no second copy; changes go on when it does"), 1)
+		return
+	}
+	o.Handler.ServeHTTP(&guarded{ResponseWriter: w, request: r, valid: o.cell.node.Valid}, standby.Accept(r, o.cell.secretKey()))
+}
+
+// guarded is an answer that is replaced if this process does not own the cell when it
+// begins.
+type guarded struct {
+	http.ResponseWriter
+	request *http.Request
+	valid   func() bool
+
+	once    sync.Once
+	refused bool
+}
+
+var errNotOwner = errors.New("this process no longer owns the data")
+
+// begin decides once whether the answer may go out.
+func (g *guarded) begin() (may bool) {
+	g.once.Do(func() {
+		if g.refused = !g.valid(); g.refused {
+			refuseWithoutOwner(g.ResponseWriter, g.request)
+		}
+	})
+	return !g.refused
+}
+
+// refuseWithoutOwner answers 503 NO_OWNER.
+func refuseWithoutOwner(w http.ResponseWriter, r *http.Request) {
+	clear(w.Header())
+	rest.WriteRefusal(w, r, rest.ErrorOf(http.StatusServiceUnavailable, standby.CodeNoOwner, "no node owns the data now; one takes over within a lease"), 1)
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (g *guarded) WriteHeader(status int) {
+	if status < 200 || g.begin() {
+		g.ResponseWriter.WriteHeader(status)
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (g *guarded) Write(p []byte) (int, error) {
+	if !g.begin() {
+		return 0, errNotOwner
+	}
+	return g.ResponseWriter.Write(p)
+}
+
+// FlushError is called by http.ResponseController.
+func (g *guarded) FlushError() error {
+	if !g.begin() {
+		return errNotOwner
+	}
+	return http.NewResponseController(g.ResponseWriter).Flush()
+}
+
+// Flush implements http.Flusher.
+func (g *guarded) Flush() { _ = g.FlushError() }
+
+// Hijack implements http.Hijacker.
+func (g *guarded) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if !g.begin() {
+		return nil, nil, errNotOwner
+	}
+	return http.NewResponseController(g.ResponseWriter).Hijack()
+}
+
+// Unwrap is called by http.ResponseController.
+func (g *guarded) Unwrap() http.ResponseWriter { return g.ResponseWriter }
+
+// newNodeKey returns a key with which nodes know each other.
+func newNodeKey() string {
+	var raw [32]byte
+	rand.Read(raw[:])
+	return hex.EncodeToString(raw[:])
+}
