@@ -68,13 +68,13 @@ func (s *session) checkTables(ctx context.Context) error {
 	if err == nil && !found[0].flag(0) {
 		err = s.makeTables(ctx)
 	}
-	if err != nil {
-		return err
+	var versions []row
+	if err == nil {
+		versions, err = s.query(ctx, `select tables_version::bigint from postern.program`)
 	}
-	versions, err := s.query(ctx, `select tables_version::bigint from postern.program`)
-	switch code := sqlState(err); {
-	case code == "42501":
-		return unfit("%s: %s", err, advice)
+	switch {
+	case sqlState(err) == "42501":
+		return unfit("%s: %s", describeText(err), advice)
 	case err != nil:
 		return err
 	case len(versions) != 1:
@@ -112,6 +112,7 @@ func (s *session) makeTables(ctx context.Context) error {
 	return err
 }
 
+// describeText returns the text of an error without what follows from it.
 func describeText(err error) string {
 	_, text := describe(err)
 	text, _, _ = strings.Cut(text, " (SQLSTATE")

@@ -42,37 +42,39 @@ const askSQL = `update postern.cell set version = version where name = $1::text 
 // Commit implements [cluster.Database].
 func (d *Database) Commit(ctx context.Context, g cluster.Grant, c store.Change) error {
 	sql, args := commitOf(g, c)
-	doubt, ask := false, false // it may have happened; find out before it is sent again
+	// doubt: it was sent, and may have happened or happen yet, so nothing but a new version or
+	// a new owner rules it out. ask: find out before it is sent again.
+	doubt, ask := false, false
 	wait := firstPause
 	for {
 		again, err := d.attempt(ctx, func(s *session) (bool, error) {
 			if ask {
 				happened, err := s.asked(ctx, g, c, doubt)
 				if err != nil || happened || s.warned {
-					return !happened || s.warned, err
+					return !happened, err
 				}
-				doubt, ask = false, false
+				ask = false
 			}
 			rows, err := s.query(ctx, sql, args...)
 			switch {
 			case err == nil && len(rows) == 1 && !s.warned:
 				return false, nil
+			case err != nil && !lost(err) && doubt:
+				return true, err
 			case err != nil && !lost(err):
 				return true, refused(err)
 			}
-			ask = true
-			doubt = doubt || err != nil || len(rows) == 1
+			ask, doubt = true, doubt || err != nil || len(rows) == 1
 			return true, err
 		})
 		if !again {
 			return err
 		}
 		if ctx.Err() != nil {
-			err = d.fault(ctx, err)
-			if doubt {
-				return fmt.Errorf("%w: version %d of cell %s: %w", cluster.ErrInDoubt, c.Version, g.Cell, orEnded(ctx, err))
+			if err = orEnded(ctx, d.fault(ctx, err)); doubt {
+				err = fmt.Errorf("%w: version %d of cell %s: %w", cluster.ErrInDoubt, c.Version, g.Cell, err)
 			}
-			return orEnded(ctx, err)
+			return err
 		}
 		if err != nil {
 			wait = pause(ctx, wait)
@@ -105,7 +107,7 @@ func commitOf(g cluster.Grant, c store.Change) (sql string, args []any) {
 // attempt calls fn with a connection for writes. again is true if the connection could not be
 // had, or was lost, or fn says so.
 func (d *Database) attempt(ctx context.Context, fn func(*session) (again bool, err error)) (again bool, err error) {
-	s, err := d.take(ctx, writes)
+	s, err := d.take(ctx, writes, false)
 	if err != nil {
 		return true, err
 	}

@@ -1,3 +1,5 @@
+//go:build linux
+
 package postgres
 
 import (
@@ -34,8 +36,7 @@ func (o *owned) holds() {
 	}
 }
 
-func TestLostConnectionsLoseNoCommit(t *testing.T) {
-	server := pgtest.Start(t, unsynced)
+func lostConnectionsLoseNoCommit(t *testing.T, server *pgtest.Server) {
 	name := server.Database(t)
 	proxy := server.StartProxy(t)
 	o := own(t, open(t, proxy.URL(name)))
@@ -119,9 +120,7 @@ func (o *owned) ends(r ran) {
 
 const inSync = `select count(*) from pg_stat_activity where wait_event = 'SyncRep'`
 
-func TestCommitWaitsForTheSecondCopy(t *testing.T) {
-	primary := pgtest.Start(t)
-	second := primary.AddStandby(t, "second")
+func commitWaitsForTheSecondCopy(t *testing.T, primary, second *pgtest.Server) {
 	name := primary.Database(t)
 	d := open(t, pgtest.URL(name, primary))
 	o := own(t, d)
@@ -131,6 +130,7 @@ func TestCommitWaitsForTheSecondCopy(t *testing.T) {
 		t.Errorf("the commits wait for %q", server.Synchronous)
 	}
 	second.Pause()
+	defer second.Resume()
 	commit := o.begin()
 	commit.waits(t, "the server waits for the second copy", func() bool { return primary.SQL(t, inSync) == "1" })
 
@@ -165,9 +165,7 @@ func TestCommitWaitsForTheSecondCopy(t *testing.T) {
 	o.holds()
 }
 
-func TestPromotedCopyHasEveryCommit(t *testing.T) {
-	primary := pgtest.Start(t)
-	second := primary.AddStandby(t, "second")
+func promotedCopyHasEveryCommit(t *testing.T, primary, second *pgtest.Server) {
 	o := own(t, open(t, pgtest.URL(primary.Database(t), primary, second)))
 	done := make(chan error, 1)
 	after := make(chan struct{})
@@ -198,8 +196,7 @@ func TestPromotedCopyHasEveryCommit(t *testing.T) {
 	}
 }
 
-func TestDatabaseThatWentBackIsNoticed(t *testing.T) {
-	server := pgtest.Start(t, unsynced)
+func databaseThatWentBackIsNoticed(t *testing.T, server *pgtest.Server) {
 	name := server.Database(t)
 	o := own(t, open(t, pgtest.URL(name, server)))
 	for range 5 {
@@ -223,11 +220,10 @@ func TestDatabaseThatWentBackIsNoticed(t *testing.T) {
 	contains(t, err, "from epoch 1 to 0")
 }
 
-func TestCommitEndsInDoubtWithTheContext(t *testing.T) {
-	primary := pgtest.Start(t, unsynced)
-	name := primary.Database(t)
-	o := own(t, open(t, pgtest.URL(name, primary)))
-	primary.SetSynchronous(t, "nobody")
+func commitEndsInDoubtWithTheContext(t *testing.T, server *pgtest.Server) {
+	name := server.Database(t)
+	o := own(t, open(t, pgtest.URL(name, server)))
+	server.SetSynchronous(t, "nobody")
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	err := o.Commit(ctx, o.g, o.next())
@@ -235,23 +231,22 @@ func TestCommitEndsInDoubtWithTheContext(t *testing.T) {
 		t.Errorf("a commit without second copy returns %v", err)
 	}
 	// The program sends no request to cancel, so the server still waits.
-	if n := primary.SQL(t, inSync); n != "1" {
+	if n := server.SQL(t, inSync); n != "1" {
 		t.Errorf("%s sessions wait for the second copy", n)
 	}
-	primary.SetSynchronous(t, "")
+	server.SetSynchronous(t, "")
 	o.acquire("n2")
 	if o.version != 1 {
 		t.Errorf("the next owner begins at version %d", o.version)
 	}
 }
 
-func TestAcquireWaitsForACommitThatRuns(t *testing.T) {
-	primary := pgtest.Start(t, unsynced)
-	o := own(t, open(t, pgtest.URL(primary.Database(t), primary)))
+func acquireWaitsForACommitThatRuns(t *testing.T, server *pgtest.Server) {
+	o := own(t, open(t, pgtest.URL(server.Database(t), server)))
 	o.must(o.commit())
-	primary.SetSynchronous(t, "nobody")
+	server.SetSynchronous(t, "nobody")
 	commit := o.begin()
-	commit.waits(t, "it waits for the second copy", func() bool { return primary.SQL(t, inSync) == "1" })
+	commit.waits(t, "it waits for the second copy", func() bool { return server.SQL(t, inSync) == "1" })
 	seen, _, err := o.Look(t.Context(), "main")
 	o.must(err)
 	grant := make(chan cluster.Grant, 1)
@@ -263,9 +258,9 @@ func TestAcquireWaitsForACommitThatRuns(t *testing.T) {
 		grant <- g
 	}()
 	commit.waits(t, "the acquisition waits", func() bool {
-		return primary.SQL(t, "select count(*) from pg_stat_activity where wait_event_type = 'Lock'") == "1"
+		return server.SQL(t, "select count(*) from pg_stat_activity where wait_event_type = 'Lock'") == "1"
 	})
-	primary.SetSynchronous(t, "")
+	server.SetSynchronous(t, "")
 	o.ends(commit)
 	if g := <-grant; g.Version != 2 || g.Epoch != 2 {
 		t.Errorf("the grant is %+v, want the version of the commit", g)

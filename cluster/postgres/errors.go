@@ -53,14 +53,8 @@ func ours(err error) bool {
 		}
 	}
 	_, is := errors.AsType[*fault](err)
-	_, caller := errors.AsType[*callerError](err)
-	return is || caller
+	return is
 }
-
-// callerError is an error of a caller's function, which is returned as it is.
-type callerError struct{ error }
-
-func (e *callerError) Unwrap() error { return e.error }
 
 // describe returns what kind of error err is, and why it happened.
 func describe(err error) (kinds []error, text string) {
@@ -132,7 +126,7 @@ func plain(err error) string {
 // lost reports whether a statement that failed with err may have been carried out.
 func lost(err error) bool {
 	pe, is := errors.AsType[*pgconn.PgError](err)
-	return !is || pe.SeverityUnlocalized == "FATAL" || pe.SeverityUnlocalized == "PANIC" || pe.Severity == "FATAL" || pe.Severity == "PANIC"
+	return !is || pe.SeverityUnlocalized == "FATAL" || pe.SeverityUnlocalized == "PANIC"
 }
 
 // sqlState returns the code of an error of the server, empty for others.

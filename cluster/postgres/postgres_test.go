@@ -1,3 +1,5 @@
+//go:build linux
+
 package postgres
 
 import (
@@ -29,9 +31,49 @@ func open(t testing.TB, url string) *Database {
 // unsynced is for tests that kill no server.
 const unsynced = "fsync = off"
 
-func TestDatabaseKeepsTheRules(t *testing.T) {
+// TestServer runs the tests that leave their server as it was: a start takes seconds.
+func TestServer(t *testing.T) {
 	server := pgtest.Start(t, unsynced)
-	clustertest.Run(t, func(t *testing.T) cluster.Database { return open(t, pgtest.URL(server.Database(t), server)) })
+	t.Run("DatabaseKeepsTheRules", func(t *testing.T) {
+		clustertest.Run(t, func(t *testing.T) cluster.Database { return open(t, pgtest.URL(server.Database(t), server)) })
+	})
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *pgtest.Server)
+	}{
+		{"LostConnectionsLoseNoCommit", lostConnectionsLoseNoCommit},
+		{"DatabaseThatWentBackIsNoticed", databaseThatWentBackIsNoticed},
+		{"CommitEndsInDoubtWithTheContext", commitEndsInDoubtWithTheContext},
+		{"AcquireWaitsForACommitThatRuns", acquireWaitsForACommitThatRuns},
+		{"ServerThatIsUnfitIsRefused", serverThatIsUnfitIsRefused},
+		{"RefusalsSayWhatToDo", refusalsSayWhatToDo},
+		{"ServerWithoutRoomRefusesTheCommit", serverWithoutRoomRefusesTheCommit},
+		{"ChangeThatNoServerTakesIsRefused", changeThatNoServerTakesIsRefused},
+		{"SessionsIgnoreSettingsOfTheRole", sessionsIgnoreSettingsOfTheRole},
+		{"CellWithOwnerTakesNoFilling", cellWithOwnerTakesNoFilling},
+		{"LargeChangesComeInSteps", largeChangesComeInSteps},
+		{"EndedContextEndsAHangingCall", endedContextEndsAHangingCall},
+		{"PasswordIsNeverShown", passwordIsNeverShown},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, server) })
+	}
+}
+
+// TestSynchronousPair runs tests of a primary whose commits wait for a copy. The last one ends
+// the primary.
+func TestSynchronousPair(t *testing.T) {
+	primary := pgtest.Start(t)
+	second := primary.AddStandby(t, "second")
+	for _, test := range []struct {
+		name string
+		run  func(t *testing.T, primary, second *pgtest.Server)
+	}{
+		{"StandbyIsReadOnly", standbyIsReadOnly},
+		{"CommitWaitsForTheSecondCopy", commitWaitsForTheSecondCopy},
+		{"PromotedCopyHasEveryCommit", promotedCopyHasEveryCommit},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, primary, second) })
+	}
 }
 
 // owned is a database with a cell main, owned by n1.
@@ -45,7 +87,10 @@ type owned struct {
 
 func own(t testing.TB, d *Database) *owned {
 	t.Helper()
-	o := &owned{TB: t, Database: d, ctx: t.Context()}
+	// A commit that the server never answers must end with the test.
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	o := &owned{TB: t, Database: d, ctx: ctx}
 	if _, err := d.Check(o.ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	changesBytes = 32 << 20 // about as much of the change log is returned at once
-	rangeRows    = 20000    // rows that one statement reads
-	chunkBytes   = 1 << 20  // rows that are handed over at once
-	pruneAtOnce  = 5000     // changes
+	changesBytes = 8 << 20 // about as much of the change log is returned at once
+	rangeRows    = 20000   // rows that one statement reads
+	chunkBytes   = 1 << 20 // rows that are handed over at once
+	pruneAtOnce  = 5000    // changes
 )
 
 // Changes implements [cluster.Database].
@@ -122,8 +122,7 @@ func (s *session) ranges(ctx context.Context, cell string, to chan<- []store.Row
 			n++
 			if c.add(bucket, v); c.size >= chunkBytes {
 				if err := send(ctx, to, c.rows); err != nil {
-					s.abandon(ctx)
-					return err
+					return err // put ends a connection in the middle of a result
 				}
 				bucket, key, c = c.last(bucket, key)
 			}
@@ -138,9 +137,6 @@ func (s *session) ranges(ctx context.Context, cell string, to chan<- []store.Row
 	}
 	return nil
 }
-
-// abandon ends a connection in the middle of a result.
-func (s *session) abandon(context.Context) { s.conn.Conn().Close() }
 
 func send(ctx context.Context, to chan<- []store.Row, rows []store.Row) error {
 	if len(rows) == 0 {

@@ -28,18 +28,20 @@ const kept = 2
 const pingAfter = time.Second
 
 // settings are those of each session, on servers that know them.
-const settings = `select set_config(name, case
+const settings = `set statement_timeout = 0;
+select set_config(name, case
 	when name = 'synchronous_commit' then case when %[1]s then 'local' when setting = 'remote_apply' then setting else 'on' end
 	when name in ('enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit') then case when %[2]s then 'off' else setting end
+	when name = 'plan_cache_mode' then case when %[2]s then 'force_generic_plan' else setting end
 	when name = 'default_transaction_isolation' then 'read committed'
 	when name = 'client_encoding' then 'UTF8'
 	when name = 'tcp_keepalives_idle' then '5'
 	when name = 'tcp_keepalives_interval' then '2'
 	when name = 'tcp_keepalives_count' then '3'
 	else '0' end, false)
-from pg_settings where name in ('synchronous_commit', 'enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit', 'default_transaction_isolation',
+from pg_settings where name in ('synchronous_commit', 'enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit', 'plan_cache_mode', 'default_transaction_isolation',
 	'client_encoding', 'tcp_keepalives_idle', 'tcp_keepalives_interval', 'tcp_keepalives_count',
-	'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout', 'transaction_timeout');
+	'lock_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout', 'transaction_timeout');
 select pg_backend_pid(), pg_is_in_recovery() or current_setting('transaction_read_only')::boolean`
 
 // session is a connection. It is used by one call at a time.
@@ -118,8 +120,9 @@ func dialer(noticed time.Duration) pgconn.DialFunc {
 	return nd.DialContext
 }
 
-// take returns a connection of a lane. The caller gives it back with put.
-func (d *Database) take(ctx context.Context, of lane) (*session, error) {
+// take returns a connection of a lane. The caller gives it back with put. sure: it is asked
+// whether it lives if it was idle for long.
+func (d *Database) take(ctx context.Context, of lane, sure bool) (*session, error) {
 	for {
 		s, err := d.idle(of)
 		if err != nil {
@@ -128,7 +131,7 @@ func (d *Database) take(ctx context.Context, of lane) (*session, error) {
 		if s == nil {
 			return d.dial(ctx, of)
 		}
-		if time.Since(s.used) < pingAfter || s.conn.Ping(ctx) == nil {
+		if !sure || time.Since(s.used) < pingAfter || s.conn.Ping(ctx) == nil {
 			s.warned = false
 			return s, nil
 		}
@@ -158,7 +161,7 @@ func (d *Database) idle(of lane) (*session, error) {
 func (d *Database) put(s *session) {
 	s.used = time.Now()
 	d.mu.Lock()
-	if !s.conn.IsClosed() && !d.closed && s.conn.TxStatus() == 'I' && len(d.free[s.lane]) < kept {
+	if !s.conn.IsClosed() && !s.conn.IsBusy() && !d.closed && s.conn.TxStatus() == 'I' && len(d.free[s.lane]) < kept {
 		d.free[s.lane] = append(d.free[s.lane], s)
 		s = nil
 	}
@@ -176,7 +179,7 @@ func (s *session) close() {
 
 // do calls fn with a connection of a lane. Its errors are those for callers.
 func (d *Database) do(ctx context.Context, of lane, fn func(*session) error) error {
-	s, err := d.take(ctx, of)
+	s, err := d.take(ctx, of, true)
 	if err == nil {
 		err = fn(s)
 		d.put(s)

@@ -1,3 +1,5 @@
+//go:build linux
+
 package pgtest
 
 import (
@@ -10,7 +12,12 @@ import (
 
 // Proxy is an address that leads to a server until it is cut.
 type Proxy struct {
-	Port   int
+	Port int
+
+	// Answer changes what the server sends; nil: it stays as it is. It is set before the
+	// first connection.
+	Answer func([]byte) []byte
+
 	server *Server
 
 	mu   sync.Mutex
@@ -61,11 +68,11 @@ func (p *Proxy) serve(c net.Conn) {
 		delete(p.open, up)
 		p.mu.Unlock()
 	}()
-	go p.copy(c, up)
-	p.copy(up, c)
+	go p.copy(c, up, p.Answer)
+	p.copy(up, c, nil)
 }
 
-func (p *Proxy) copy(to, from net.Conn) {
+func (p *Proxy) copy(to, from net.Conn, change func([]byte) []byte) {
 	defer to.Close()
 	defer from.Close()
 	b := make([]byte, 32<<10)
@@ -75,7 +82,11 @@ func (p *Proxy) copy(to, from net.Conn) {
 		dark := p.dark
 		p.mu.Unlock()
 		if n > 0 && !dark {
-			if _, err := to.Write(b[:n]); err != nil {
+			sent := b[:n]
+			if change != nil {
+				sent = change(sent)
+			}
+			if _, err := to.Write(sent); err != nil {
 				return
 			}
 		}
