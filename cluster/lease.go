@@ -213,7 +213,7 @@ func (o *grant) synchronous(is bool) {
 		o.n.log.Info("the database server waits for a second copy again; changes go on")
 	case !is && o.single == nil:
 		o.single = make(chan struct{})
-		o.n.log.Error("synchronous_standby_names of the database server became empty; changes wait until it names a server again")
+		o.n.log.Error("synchronous_standby_names of the database server became empty, and changes wait: name a synchronous standby in it, or set store.accept_loss")
 	}
 }
 
