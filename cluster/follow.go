@@ -60,7 +60,7 @@ func (n *Node) follow(ctx context.Context) (*store.Store, error) {
 		}
 		expired := w.expired(cell, now, n.cfg.Lease)
 		n.mu.Lock()
-		n.state.OwnerSilent = now - w.since
+		n.renewed = w.since
 		n.mu.Unlock()
 		switch {
 		case cell.Left:

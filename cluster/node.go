@@ -89,6 +89,8 @@ type Node struct {
 	file  *store.Store  // nil before it is open
 	grant *grant        // nil before the node is owner
 	level time.Duration // when the file had all changes, by Config.Awake; 0: not yet
+
+	renewed time.Duration // when a standby saw the newest renewal, by Config.Awake; 0: not yet
 }
 
 // New returns a node that has not begun.
@@ -266,7 +268,11 @@ func (n *Node) digests() map[string]string {
 func (n *Node) State() State {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.state
+	s := n.state
+	if n.renewed != 0 {
+		s.OwnerSilent = n.cfg.Awake() - n.renewed
+	}
+	return s
 }
 
 // become notes a role, and logs a change.

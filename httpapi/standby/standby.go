@@ -136,7 +136,7 @@ func (a *API) other(c *rest.Call) error {
 	case c.Request.Header.Get(headerForwarded) != "" && a.forward.genuine(c.Request):
 		code, reason = CodeNoOwner, fmt.Sprintf("the request was forwarded to this node, which is a standby; the owner is %s", s.Cell.Owner)
 	default:
-		return a.forward.serve(c, s.Cell.Owner)
+		return a.forward.serve(c, s.Cell)
 	}
 	if code == CodeLoading {
 		code = CodeNoOwner
