@@ -11,6 +11,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,16 +73,11 @@ func (a *App) joinCell(ctx context.Context, taken Addresses) error {
 		return fmt.Errorf("store.url: %w", err)
 	}
 	c := &cell{db: db, done: make(chan struct{})}
-	digests := map[string]string{}
-	for setting, secret := range configuredSecrets(a.cfg) {
-		if secret != "" {
-			digests[setting] = digestOf(secret)
-		}
-	}
+	digests, agree := a.digests()
 	c.name = a.cfg.Cluster.Cell
 	c.node = cluster.New(cluster.Config{
 		Database: db, Cell: a.cfg.Cluster.Cell, Name: name, Address: a.cfg.Cluster.Advertise, Program: version, Lease: a.cfg.Cluster.Lease,
-		AcceptLoss: a.cfg.Store.AcceptLoss, Digests: digests, File: a.fileOptions(), Ended: a.endedByCell, Logger: a.log,
+		AcceptLoss: a.cfg.Store.AcceptLoss, Digests: digests, Agree: agree, File: a.fileOptions(), Ended: a.endedByCell, OnStandby: func() { a.warnDifferences(context.WithoutCancel(ctx)) }, Logger: a.log,
 	})
 	a.cell = c
 	proxies, err := a.proxies()
@@ -125,6 +122,52 @@ func (a *App) openStore(ctx context.Context) (*store.Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// ownSettings are the sections, and the settings, in which nodes may differ.
+var ownSettings = []string{"server.", "store.", "cluster.", "log.", "metrics.", "backup.dir", "authentication."}
+
+// digests returns the digests of the settings that other nodes compare, and the names of
+// those that must agree.
+func (a *App) digests() (digests map[string]string, agree []string) {
+	digests = map[string]string{}
+	for _, s := range config.Settings(a.cfg) {
+		if !slices.ContainsFunc(ownSettings, func(own string) bool { return strings.HasPrefix(s.Name, own) }) {
+			digests[s.Name] = digestOf(s.Value)
+		}
+	}
+	for setting, secret := range configuredSecrets(a.cfg) {
+		agree = append(agree, setting)
+		if secret != "" {
+			digests[setting] = digestOf(secret)
+		}
+	}
+	return digests, agree
+}
+
+// noteTakeover writes an audit record of a takeover.
+func (a *App) noteTakeover(ctx context.Context) error {
+	if a.cell == nil {
+		return nil
+	}
+	from, reason := a.cell.node.Takeover()
+	if from == "" {
+		return nil
+	}
+	name, err := a.cfg.NodeName()
+	if err != nil {
+		return err
+	}
+	return a.access.Book.Note("cluster", "cluster.takeover", from+" → "+name+" "+reason, "").Keep(ctx)
+}
+
+// warnDifferences names the settings in which this node differs from the owner.
+func (a *App) warnDifferences(ctx context.Context) {
+	for _, p := range a.cell.node.Status(ctx).Nodes {
+		if name, err := a.cfg.NodeName(); err == nil && p.Node == name && len(p.Differs) > 0 {
+			a.log.Warn("settings of this node differ from those of the owner, and count when this node owns the data: make them the same", "settings", strings.Join(p.Differs, ", "))
+		}
+	}
 }
 
 // localHandler returns what answers the routes that concern this process while it does not

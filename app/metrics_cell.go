@@ -9,12 +9,13 @@ func (m *metrics) collectCell(c collection) {
 	}
 	node := m.app.cell.node
 	s := node.State()
+	from, _ := node.Takeover()
 	c.gauge("postern_cluster_owner", "1 if this node owns the cell and its lease is valid.", oneIf(node.Valid()))
 	c.gauge("postern_cluster_epoch", "How often the cell was taken over, as this node knows it.", float64(s.Cell.Epoch))
 	c.gauge("postern_cluster_lease_seconds", "What is left of the lease of this node; 0 on a standby.", node.LeaseLeft().Seconds())
 	c.gauge("postern_cluster_behind_versions", "Changes that the file of a standby lacks.", float64(s.Behind))
 	c.gauge("postern_cluster_behind_seconds", "How long the file of a standby has lacked changes.", node.Behind().Seconds())
-	c.counter("postern_cluster_takeovers_total", "How often this process took the cell from another node.", oneIf(node.TookOver()))
+	c.counter("postern_cluster_takeovers_total", "How often this process took the cell from another node.", oneIf(from != ""))
 	c.gauge("postern_cluster_engine_up", "1 if the database answered the last call of this node.", oneIf(s.Role != cluster.Connecting))
 	c.gauge("postern_cluster_engine_synchronous", "1 if commits wait for a second copy; 0 also with store.accept_loss and none.", oneIf(node.SecondCopy()))
 	for result, n := range m.app.cell.forwarded() {

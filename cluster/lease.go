@@ -21,7 +21,7 @@ type grant struct {
 	end  context.CancelCauseFunc
 	done chan struct{} // closed when renewing has ended
 
-	took bool // the cell from another node
+	from Cell // as it was before
 
 	mu     sync.Mutex
 	single chan struct{} // closed when commits wait for a second copy again; nil: they do, or need not
@@ -48,7 +48,7 @@ func (n *Node) acquire(ctx context.Context, s *store.Store, seen Cell) error {
 	if err != nil {
 		return err
 	}
-	o := &grant{n: n, g: g, done: make(chan struct{}), took: seen.Owner.Name != "" && seen.Owner.Name != n.cfg.Name}
+	o := &grant{n: n, g: g, done: make(chan struct{}), from: seen}
 	o.ctx, o.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	o.until.Store(int64(began + n.cfg.Lease))
 	n.mu.Lock()
@@ -283,11 +283,16 @@ func (n *Node) SecondCopy() bool {
 	return o.copies
 }
 
-// TookOver reports whether this process took the cell from another node.
-func (n *Node) TookOver() bool {
+// Takeover returns from which node this process took the cell, and whether that one
+// released it or its lease expired. It is empty for the first owner, and for a node that
+// owned the cell before.
+func (n *Node) Takeover() (from, reason string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.grant != nil && n.grant.took
+	if n.grant == nil || n.grant.from.Owner.Name == n.cfg.Name {
+		return "", ""
+	}
+	return n.grant.from.Owner.Name, reasonOf(n.grant.from)
 }
 
 // LeaseLeft returns how long the lease of an owner lasts without a renewal, 0 for others.
