@@ -1,4 +1,4 @@
-package faults
+package proxies
 
 import (
 	"bytes"
@@ -49,7 +49,7 @@ func TestTheReverseProxiesOfThePageWork(t *testing.T) {
 				}
 				config = strings.ReplaceAll(config, "127.0.0.1:8084", to)
 				run(t, front(t, config, at))
-				behind(t, w, at)
+				serves(t, w, at)
 				w.Stop()
 			})
 		}
@@ -133,8 +133,8 @@ func ownCertificate(t *testing.T, path string) {
 	}
 }
 
-// behind looks at all that a proxy has to hand on, from an address of its own.
-func behind(t *testing.T, w *rig.World, at string) {
+// serves looks at all that a proxy has to hand on, from an address of its own.
+func serves(t *testing.T, w *rig.World, at string) {
 	t.Helper()
 	_, port, err := net.SplitHostPort(at)
 	if err != nil {
