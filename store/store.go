@@ -119,6 +119,17 @@ type Store struct {
 // until Close. Errors wrap ErrLocked, ErrForeign, ErrCorrupt, ErrNewer or ErrReadOnly
 // where one of them applies.
 func Open(o Options) (*Store, error) {
+	if o.Follow == "" {
+		return openAlone(o)
+	}
+	return openStore(o)
+}
+
+// openAlone opens a file that stands alone. Tests with the build tag everycell make it the
+// copy of a cell.
+var openAlone = openStore
+
+func openStore(o Options) (*Store, error) {
 	s, err := open(o)
 	if errors.Is(err, ErrNewer) && o.Program != "" {
 		err = fmt.Errorf("%w; this is %s", err, o.Program)
