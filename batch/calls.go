@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/schedule"
 	"postern/event"
 	"postern/store"
 )
@@ -73,7 +74,7 @@ func (e *Engine) call(ctx context.Context, owner, id uuid.UUID, on Trigger, also
 		}
 		done = full{id: id, header: h, spec: b.spec, message: b.message}
 		window, _ := done.windowAt(tx.Now())
-		if h.Status == event.BatchDraft && on == OnStart && window == WindowSpent {
+		if h.Status == event.BatchDraft && on == OnStart && window == schedule.Spent {
 			return invalid(InvalidSchedule, "schedule: the window is wholly in the past")
 		}
 		if err := e.step(tx, &done, Input{On: on}, states, nil); err != nil || also == nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/schedule"
 	"postern/event"
 	"postern/store"
 )
@@ -162,11 +163,11 @@ func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, recipients, e
 	if err := e.validate(&r); err != nil {
 		return nil, none, err
 	}
-	window, err := ParseSchedule(r.Schedule, e.cfg.Location)
+	window, err := schedule.Parse(r.Schedule, e.cfg.Location)
 	if err != nil {
 		return nil, none, invalid(InvalidSchedule, err.Error())
 	}
-	if w, _ := window.At(e.now()); w == WindowSpent {
+	if w, _ := window.At(e.now()); w == schedule.Spent {
 		return nil, none, invalid(InvalidSchedule, "schedule: the window is wholly in the past")
 	}
 	given := r.given()

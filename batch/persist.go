@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/schedule"
 	"postern/event"
 	"postern/store"
 )
@@ -93,8 +94,8 @@ type spec struct {
 	Received   int                `json:"received"`
 	Duplicates int                `json:"duplicates,omitempty"`
 
-	window  *Schedule // parsed from Schedule, nil when there is none
-	partial bool      // Instances are not all that the batch goes out by
+	window  *schedule.Schedule // parsed from Schedule, nil when there is none
+	partial bool               // Instances are not all that the batch goes out by
 }
 
 type messageRecord struct {
@@ -226,7 +227,7 @@ func loadSpec(tx *store.Tx, id uuid.UUID) (*spec, error) {
 		if err != nil {
 			return nil, fmt.Errorf("batch %s: stored zone: %w: %w", id, store.ErrDamaged, err)
 		}
-		if s.window, err = ParseSchedule(s.Schedule, zone); err != nil {
+		if s.window, err = schedule.Parse(s.Schedule, zone); err != nil {
 			return nil, fmt.Errorf("batch %s: stored schedule: %w: %w", id, store.ErrDamaged, err)
 		}
 	}

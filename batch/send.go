@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"postern/batch/schedule"
 	"postern/event"
 	"postern/store"
 )
@@ -72,7 +73,7 @@ func (w *worker) begin() (item *itemRecord, err error) {
 				return err
 			}
 			return w.e.step(tx, b, Input{On: OnNothingLeft}, states, &subject{b.Current, last})
-		case window != WindowOpen:
+		case window != schedule.Open:
 			return w.e.step(tx, b, Input{On: OnWindowEnds}, states, nil)
 		case c.none():
 			return w.e.step(tx, b, Input{On: OnNoInstance}, states, nil)
@@ -98,7 +99,7 @@ func (w *worker) pickReady() (choice, error) {
 	for {
 		c, err := w.pick(nil)
 		window, _ := w.b.windowAt(w.e.now())
-		if err != nil || c.instance == 0 || c.ready(w.e.now()) || window != WindowOpen || w.distracted() {
+		if err != nil || c.instance == 0 || c.ready(w.e.now()) || window != schedule.Open || w.distracted() {
 			return c, err
 		}
 		w.wait(c.after.Sub(w.e.now()))
@@ -190,11 +191,11 @@ const cancelGrace = 20 * time.Millisecond
 // function that ends the wait for it.
 func (w *worker) shuts() (over <-chan struct{}, halt func()) {
 	window, ends := w.b.windowAt(w.e.now())
-	if window != WindowOpen || ends.IsZero() {
+	if window != schedule.Open || ends.IsZero() {
 		return nil, func() {}
 	}
 	shut := make(chan struct{})
-	return shut, newAlarm(ends, w.e.now, func() { close(shut) }).stop
+	return shut, schedule.NewAlarm(ends, w.e.now, func() { close(shut) }).Stop
 }
 
 // calledOff returns the outcome of a send that was still being prepared, or waited
@@ -342,10 +343,10 @@ func (f finishing) input(b *full, now time.Time) Input {
 	case b.Status != event.BatchProcessing:
 		in.On = OnSafePoint
 	case f.outcome.move != MoveBack:
-		in.Give = f.delay == 0 && f.ready && !f.stopping && window == WindowOpen && b.Counts.Pending > 0
+		in.Give = f.delay == 0 && f.ready && !f.stopping && window == schedule.Open && b.Counts.Pending > 0
 	case f.stopping:
 		in.On = OnShutdown
-	case window != WindowOpen:
+	case window != schedule.Open:
 		in.On = OnWindowEnds
 	case f.next.none():
 		in.On = OnNoInstance
@@ -366,7 +367,7 @@ func (w *worker) delay() time.Duration {
 
 // wait waits for d, or until pause, stop, the window's end or Stop.
 func (w *worker) wait(d time.Duration) {
-	if window, _ := w.b.windowAt(w.e.now()); d <= 0 || window != WindowOpen {
+	if window, _ := w.b.windowAt(w.e.now()); d <= 0 || window != schedule.Open {
 		return
 	}
 	over, halt := w.shuts()

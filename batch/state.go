@@ -3,6 +3,7 @@ package batch
 import (
 	"slices"
 
+	"postern/batch/schedule"
 	"postern/event"
 )
 
@@ -34,16 +35,6 @@ const (
 	OnRecover     Trigger = "automatic recovery"
 )
 
-// Window is the state of a batch's schedule. Without a schedule the window is open.
-type Window string
-
-// The positions of a window.
-const (
-	WindowOpen  Window = "open"
-	WindowShut  Window = "shut"  // another one will open
-	WindowSpent Window = "spent" // the only one has ended
-)
-
 // Move is the fate of the item in SENDING in the same commit.
 type Move string
 
@@ -60,7 +51,7 @@ const (
 // Input is one step of a batch.
 type Input struct {
 	On     Trigger
-	Window Window // matters to create, start and recovery
+	Window schedule.Window // matters to create, start and recovery
 	Item   Move
 	Give   bool // the next item becomes SENDING in this commit
 }

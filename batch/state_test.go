@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"postern/batch/schedule"
 	"postern/event"
 )
 
@@ -15,7 +16,7 @@ var allTriggers = []Trigger{
 }
 
 var (
-	allWindows = []Window{WindowOpen, WindowShut, WindowSpent}
+	allWindows = []schedule.Window{schedule.Open, schedule.Shut, schedule.Spent}
 	allMoves   = []Move{MoveNone, MoveSuccess, MoveFailed, MoveSkipped, MoveUnknown, MoveBack}
 )
 
@@ -49,9 +50,9 @@ func TestEveryRowOfTheTable(t *testing.T) {
 	done := Counts{Total: 2, Success: 2}
 	doubt := Counts{Total: 2, Success: 1, Unknown: 1}
 	many := Counts{Total: 1000, Pending: 899, Sending: 1, Success: 100}
-	on := func(tr Trigger) Input { return Input{On: tr, Window: WindowOpen} }
-	shutAt := func(tr Trigger) Input { return Input{On: tr, Window: WindowShut} }
-	item := func(tr Trigger, m Move) Input { return Input{On: tr, Window: WindowOpen, Item: m} }
+	on := func(tr Trigger) Input { return Input{On: tr, Window: schedule.Open} }
+	shutAt := func(tr Trigger) Input { return Input{On: tr, Window: schedule.Shut} }
+	item := func(tr Trigger, m Move) Input { return Input{On: tr, Window: schedule.Open, Item: m} }
 	ran := func(s event.BatchStatus, c Counts) Core {
 		return Core{Status: s, Counts: c, Started: true, AutoResume: true}
 	}
@@ -108,7 +109,7 @@ func TestEveryRowOfTheTable(t *testing.T) {
 		{"pause while waiting for a window", ran(waitWin, two), on(OnPause), paused, "pause-requested paused"},
 		{"start of a paused batch", ran(paused, two), on(OnStart), queued, ""},
 		{"start of an interrupted batch", ran(interr, two), on(OnStart), queued, ""},
-		{"start ignores a spent window", ran(paused, two), Input{On: OnStart, Window: WindowSpent}, queued, ""},
+		{"start ignores a spent window", ran(paused, two), Input{On: OnStart, Window: schedule.Spent}, queued, ""},
 		{"start before the first window", fresh(paused, two), shutAt(OnStart), schedul, "scheduled"},
 		{"start between windows", ran(paused, two), shutAt(OnStart), waitWin, "waiting-window"},
 		{"stop while processing", ran(process, sending), on(OnStop), stopping, "stop-requested"},
@@ -136,7 +137,7 @@ func TestEveryRowOfTheTable(t *testing.T) {
 		{"recovery", ran(interr, two), on(OnRecover), queued, "recovered"},
 		{"recovery before the first window", fresh(interr, two), shutAt(OnRecover), schedul, "recovered"},
 		{"recovery with the window shut", ran(interr, two), shutAt(OnRecover), waitWin, "recovered"},
-		{"recovery with the window spent", ran(interr, two), Input{On: OnRecover, Window: WindowSpent}, waitWin, "recovered"},
+		{"recovery with the window spent", ran(interr, two), Input{On: OnRecover, Window: schedule.Spent}, waitWin, "recovered"},
 	} {
 		t.Run(tc.rule, func(t *testing.T) {
 			d, err := Next(tc.from, tc.in)
@@ -161,7 +162,7 @@ func TestCallsAreTakenWithoutEffectOrRefused(t *testing.T) {
 	} {
 		for _, status := range all {
 			c := Core{Status: status, Counts: Counts{Total: 2, Pending: 2}}
-			d, err := Next(c, Input{On: trigger, Window: WindowOpen})
+			d, err := Next(c, Input{On: trigger, Window: schedule.Open})
 			if got := errors.Is(err, ErrInvalidTransition); got != slices.Contains(want.refused, status) {
 				t.Errorf("%s in %s: refused = %v", trigger, status, got)
 			}

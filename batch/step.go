@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"postern/batch/schedule"
 	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
@@ -63,9 +64,9 @@ func (e *Engine) step(tx *store.Tx, b *full, in Input, states []event.State, ite
 	return nil
 }
 
-func (b *full) windowAt(now time.Time) (Window, time.Time) {
+func (b *full) windowAt(now time.Time) (schedule.Window, time.Time) {
 	if b.WindowOff {
-		return WindowOpen, time.Time{}
+		return schedule.Open, time.Time{}
 	}
 	return b.spec.window.At(now)
 }
@@ -77,7 +78,7 @@ func (b *full) advance(d Decision, in Input, at time.Time) {
 	b.UpdatedAt = at.UnixMilli()
 	if in.On == OnStart || in.On == OnRecover {
 		b.Reason = ""
-		b.WindowOff = b.WindowOff || in.On == OnStart && in.Window == WindowSpent
+		b.WindowOff = b.WindowOff || in.On == OnStart && in.Window == schedule.Spent
 	}
 	if from != b.Status {
 		b.enter(in, at)
@@ -108,7 +109,7 @@ func (b *full) enter(in Input, at time.Time) {
 	case event.BatchIsCompleted, event.BatchIsWithErrors:
 		b.CompletedAt = now
 	case event.BatchIsScheduled, event.BatchWaitingForWindow:
-		if w, until := b.windowAt(at); w == WindowShut {
+		if w, until := b.windowAt(at); w == schedule.Shut {
 			b.NextRunAt = until.UnixMilli()
 		}
 	default:

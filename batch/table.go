@@ -1,6 +1,9 @@
 package batch
 
-import "postern/event"
+import (
+	"postern/batch/schedule"
+	"postern/event"
+)
 
 // row is one line of the state machine: in one of From, when the trigger occurs
 // and If holds (nil: always), the batch goes To and emits Events. The first
@@ -40,10 +43,10 @@ func emit(k ...event.Kind) []event.Kind { return k }
 
 func first(c Core, _ Input) bool     { return !c.Started }
 func again(c Core, _ Input) bool     { return c.Started }
-func open(_ Core, i Input) bool      { return i.Window == WindowOpen }
-func shut(_ Core, i Input) bool      { return i.Window == WindowShut }
-func notSpent(_ Core, i Input) bool  { return i.Window != WindowSpent }
-func spent(_ Core, i Input) bool     { return i.Window == WindowSpent }
+func open(_ Core, i Input) bool      { return i.Window == schedule.Open }
+func shut(_ Core, i Input) bool      { return i.Window == schedule.Shut }
+func notSpent(_ Core, i Input) bool  { return i.Window != schedule.Spent }
+func spent(_ Core, i Input) bool     { return i.Window == schedule.Spent }
 func itemsLeft(c Core, _ Input) bool { return c.Counts.Open() > 0 }
 func waiting(c Core, _ Input) bool   { return c.Counts.Pending > 0 }
 func clean(c Core, _ Input) bool {

@@ -3,6 +3,7 @@ package batch
 import (
 	"time"
 
+	"postern/batch/schedule"
 	"postern/event"
 )
 
@@ -146,11 +147,11 @@ func (b *full) view(states []event.State, now time.Time) View {
 func (b *full) nextRun(now time.Time) *event.Time {
 	if b.Status == event.BatchIsScheduled || b.Status == event.BatchWaitingForWindow {
 		switch w, opens := b.windowAt(now); w {
-		case WindowShut:
+		case schedule.Shut:
 			return milliPtr(opens.UnixMilli())
-		case WindowSpent:
+		case schedule.Spent:
 			return nil
-		case WindowOpen: // the worker is about to notice
+		case schedule.Open: // the worker is about to notice
 		}
 	}
 	return milliPtr(b.NextRunAt)

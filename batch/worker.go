@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/schedule"
 	"postern/event"
 	"postern/store"
 )
@@ -22,7 +23,7 @@ type worker struct {
 
 	// Guarded by Engine.mu.
 	running, again, waiting bool
-	alarm                   *alarm
+	alarm                   *schedule.Alarm
 	instances               []int64
 
 	// Of the goroutine.
@@ -49,7 +50,7 @@ func (w *worker) launch() {
 		return
 	}
 	w.running, w.waiting = true, false
-	w.alarm.stop()
+	w.alarm.Stop()
 	w.e.work.Go(w.run)
 }
 
@@ -107,7 +108,7 @@ func (w *worker) idle(r rest) {
 	w.b, w.fresh, w.content = nil, false, event.Content{}
 	w.reread()
 	if !r.until.IsZero() {
-		w.alarm = newLook(r.until, w.e.now, func() { w.e.wake(w.id) })
+		w.alarm = schedule.NewLook(r.until, w.e.now, func() { w.e.wake(w.id) })
 	}
 }
 
@@ -135,7 +136,7 @@ func (w *worker) look() (r rest, settled bool, err error) {
 		}
 		return r, false, w.claim()
 	case event.BatchWaitingForInstance:
-		if window != WindowOpen {
+		if window != schedule.Open {
 			return r, false, ignoreRefused(w.row(OnWindowEnds))
 		}
 		if !w.e.cfg.Enabled {
@@ -171,10 +172,10 @@ func (w *worker) shut() (r rest, waits bool) {
 		return rest{}, false
 	}
 	window, until := w.b.windowAt(w.e.now())
-	if window == WindowSpent { // unless the clock is set back
+	if window == schedule.Spent { // unless the clock is set back
 		until = w.e.now().AddDate(100, 0, 0)
 	}
-	return rest{keep: true, until: until}, window != WindowOpen
+	return rest{keep: true, until: until}, window != schedule.Open
 }
 
 // claim starts work on the batch, unless an item is pending and no instance could send

@@ -1,4 +1,4 @@
-package batch
+package schedule
 
 import (
 	"sync/atomic"
@@ -34,8 +34,8 @@ func TestAnAlarmFollowsTheClockOnTheWall(t *testing.T) {
 				begin := time.Now()
 				rung := make(chan time.Duration, 2)
 				at := begin.Add(weeks).Round(0) // as a window's edge, of the clock alone
-				a := newAlarm(at, clock.now, func() { rung <- time.Since(begin) })
-				defer a.stop()
+				a := NewAlarm(at, clock.now, func() { rung <- time.Since(begin) })
+				defer a.Stop()
 				time.Sleep(tc.after)
 				clock.set(tc.skew)
 				if got := <-rung; got < tc.earliest || got > tc.due {
@@ -52,12 +52,12 @@ func TestAnAlarmFollowsTheClockOnTheWall(t *testing.T) {
 
 func TestAStoppedAlarmIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAlarm(time.Now().Add(time.Hour), time.Now, func() { t.Error("it rang") })
+		a := NewAlarm(time.Now().Add(time.Hour), time.Now, func() { t.Error("it rang") })
 		time.Sleep(30 * time.Minute)
-		a.stop()
-		a.stop()
+		a.Stop()
+		a.Stop()
 		time.Sleep(2 * time.Hour)
-		var none *alarm
-		none.stop()
+		var none *Alarm
+		none.Stop()
 	})
 }

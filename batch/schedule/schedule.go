@@ -1,4 +1,6 @@
-package batch
+// Package schedule determines when a batch may send: by the windows of its schedule, and
+// with alarms, by the wall clock.
+package schedule
 
 import (
 	"bytes"
@@ -8,6 +10,16 @@ import (
 	"time"
 
 	"postern/internal/wallclock"
+)
+
+// Window is the state of a batch's schedule. Without a schedule the window is open.
+type Window string
+
+// The positions of a window.
+const (
+	Open  Window = "open"
+	Shut  Window = "shut"  // another one will open
+	Spent Window = "spent" // the only one has ended
 )
 
 // Schedule is when a batch may send: once (NONE), or every day at the same
@@ -24,11 +36,11 @@ type Schedule struct {
 	daily      bool
 }
 
-// ParseSchedule reads the schedule of a creation request; zone is used when it
+// Parse reads the schedule of a creation request; zone is used when it
 // names none. null gives nil. Edges are cut to milliseconds, as the time of
 // every commit is: else a clock read before a commit and the commit itself
 // could disagree on whether a window is open.
-func ParseSchedule(raw json.RawMessage, zone *time.Location) (*Schedule, error) {
+func Parse(raw json.RawMessage, zone *time.Location) (*Schedule, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
@@ -108,21 +120,21 @@ func (s *Schedule) check() error {
 func (s *Schedule) At(now time.Time) (w Window, until time.Time) {
 	switch {
 	case s == nil:
-		return WindowOpen, time.Time{}
+		return Open, time.Time{}
 	case now.Before(s.start):
-		return WindowShut, s.start
+		return Shut, s.start
 	case s.daily:
 		return s.dailyAt(now)
 	case now.Before(s.end):
-		return WindowOpen, s.end
+		return Open, s.end
 	}
-	return WindowSpent, time.Time{}
+	return Spent, time.Time{}
 }
 
 // dailyAt is At once the first window has opened.
 func (s *Schedule) dailyAt(now time.Time) (Window, time.Time) {
 	if wallclock.Reading(s.end).Sub(wallclock.Reading(s.start)) >= 24*time.Hour {
-		return WindowOpen, time.Time{} // each window begins where the last one ends
+		return Open, time.Time{} // each window begins where the last one ends
 	}
 	for day := max(0, s.daysTo(now)); ; day++ {
 		opens, ends := s.window(day)
@@ -130,13 +142,13 @@ func (s *Schedule) dailyAt(now time.Time) (Window, time.Time) {
 		case !ends.After(now) || !ends.After(opens):
 			continue // over, or skipped by the clock
 		case now.Before(opens):
-			return WindowShut, opens
+			return Shut, opens
 		}
 		// The first window may end in the second run of a repeated hour.
 		if next, later := s.window(day + 1); !next.After(ends) {
 			ends = later
 		}
-		return WindowOpen, ends
+		return Open, ends
 	}
 }
 

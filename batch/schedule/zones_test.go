@@ -1,4 +1,4 @@
-package batch
+package schedule
 
 import (
 	"fmt"
@@ -128,7 +128,7 @@ func edges(windows []opening) (all []time.Time) {
 func agree(s *Schedule, windows []opening, now time.Time) error {
 	want, until := stands(windows, now)
 	got, at := s.At(now)
-	if got == WindowOpen && wallclock.Reading(s.end).Sub(wallclock.Reading(s.start)) == 24*time.Hour {
+	if got == Open && wallclock.Reading(s.end).Sub(wallclock.Reading(s.start)) == 24*time.Hour {
 		until = time.Time{} // it never ends
 	}
 	if got != want || !at.Equal(until) {
@@ -143,14 +143,14 @@ func stands(windows []opening, now time.Time) (Window, time.Time) {
 		case !one.to.After(now) || !one.to.After(one.from):
 			continue
 		case now.Before(one.from):
-			return WindowShut, one.from
+			return Shut, one.from
 		}
 		if next := windows[day+1]; !next.from.After(one.to) { // what was between them is skipped
-			return WindowOpen, next.to
+			return Open, next.to
 		}
-		return WindowOpen, one.to
+		return Open, one.to
 	}
-	return WindowSpent, time.Time{}
+	return Spent, time.Time{}
 }
 
 func mustZone(t testing.TB, name string) *time.Location {
@@ -174,5 +174,5 @@ func daily(t testing.TB, zone *time.Location, start, end time.Time) *Schedule {
 func parse(start, end time.Time, recurrence, zone string) (*Schedule, error) {
 	raw := fmt.Appendf(nil, `{"windowStartAt":%q,"windowEndAt":%q,"recurrence":%q,"timezone":%q}`,
 		start.Format(time.RFC3339Nano), end.Format(time.RFC3339Nano), recurrence, zone)
-	return ParseSchedule(raw, time.UTC)
+	return Parse(raw, time.UTC)
 }

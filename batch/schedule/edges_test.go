@@ -1,4 +1,4 @@
-package batch
+package schedule
 
 import (
 	"encoding/json"
@@ -15,19 +15,19 @@ func TestEdgesInSkippedAndRepeatedHours(t *testing.T) {
 		until                       string
 	}{
 		// 29 March 2026, 02:00 to 03:00 does not exist in Berlin; 8 March in New York.
-		{"a skipped start, east of Greenwich", "Europe/Berlin", "03-01T02:30:00+01:00", "03-01T05:00:00+01:00", "03-29T00:00:00Z", WindowShut, "03-29T01:00:00Z"},
-		{"a skipped start, west of Greenwich", "America/New_York", "03-01T02:30:00-05:00", "03-01T05:00:00-05:00", "03-08T06:59:59Z", WindowShut, "03-08T07:00:00Z"},
-		{"a skipped end, east", "Europe/Berlin", "03-01T01:45:00+01:00", "03-01T02:30:00+01:00", "03-29T00:50:00Z", WindowOpen, "03-29T01:00:00Z"},
-		{"a skipped end, west", "America/New_York", "03-01T01:45:00-05:00", "03-01T02:30:00-05:00", "03-08T06:50:00Z", WindowOpen, "03-08T07:00:00Z"},
-		{"a window that is skipped whole is not made up for", "Europe/Berlin", "03-01T02:10:00+01:00", "03-01T02:40:00+01:00", "03-28T02:00:00Z", WindowShut, "03-30T00:10:00Z"},
+		{"a skipped start, east of Greenwich", "Europe/Berlin", "03-01T02:30:00+01:00", "03-01T05:00:00+01:00", "03-29T00:00:00Z", Shut, "03-29T01:00:00Z"},
+		{"a skipped start, west of Greenwich", "America/New_York", "03-01T02:30:00-05:00", "03-01T05:00:00-05:00", "03-08T06:59:59Z", Shut, "03-08T07:00:00Z"},
+		{"a skipped end, east", "Europe/Berlin", "03-01T01:45:00+01:00", "03-01T02:30:00+01:00", "03-29T00:50:00Z", Open, "03-29T01:00:00Z"},
+		{"a skipped end, west", "America/New_York", "03-01T01:45:00-05:00", "03-01T02:30:00-05:00", "03-08T06:50:00Z", Open, "03-08T07:00:00Z"},
+		{"a window that is skipped whole is not made up for", "Europe/Berlin", "03-01T02:10:00+01:00", "03-01T02:40:00+01:00", "03-28T02:00:00Z", Shut, "03-30T00:10:00Z"},
 		// 25 October 2026, 02:00 to 03:00 comes twice in Berlin; 1 November 01:00 to 02:00 in New York.
-		{"a repeated start", "Europe/Berlin", "10-01T02:30:00+02:00", "10-01T05:00:00+02:00", "10-24T23:00:00Z", WindowShut, "10-25T00:30:00Z"},
-		{"a repeated end", "Europe/Berlin", "10-01T01:00:00+02:00", "10-01T02:30:00+02:00", "10-25T00:00:00Z", WindowOpen, "10-25T00:30:00Z"},
-		{"a window within what is repeated comes once", "America/New_York", "10-01T01:10:00-04:00", "10-01T01:40:00-04:00", "11-01T05:50:00Z", WindowShut, "11-02T06:10:00Z"},
-		{"half an hour is skipped", "Australia/Lord_Howe", "09-20T02:15:00+10:30", "09-20T02:45:00+10:30", "10-03T15:00:00Z", WindowShut, "10-03T15:30:00Z"},
-		{"midnight is skipped", "America/Santiago", "09-01T00:00:00-04:00", "09-01T00:30:00-04:00", "09-06T03:00:00Z", WindowShut, "09-07T03:00:00Z"},
-		{"a first window in the second run keeps its instants", "Europe/Berlin", "10-25T02:15:00+01:00", "10-25T02:45:00+01:00", "10-25T00:20:00Z", WindowShut, "10-25T01:15:00Z"},
-		{"a first window over both runs", "Europe/Berlin", "10-25T02:15:00+02:00", "10-25T02:45:00+01:00", "10-25T01:00:00Z", WindowOpen, "10-25T01:45:00Z"},
+		{"a repeated start", "Europe/Berlin", "10-01T02:30:00+02:00", "10-01T05:00:00+02:00", "10-24T23:00:00Z", Shut, "10-25T00:30:00Z"},
+		{"a repeated end", "Europe/Berlin", "10-01T01:00:00+02:00", "10-01T02:30:00+02:00", "10-25T00:00:00Z", Open, "10-25T00:30:00Z"},
+		{"a window within what is repeated comes once", "America/New_York", "10-01T01:10:00-04:00", "10-01T01:40:00-04:00", "11-01T05:50:00Z", Shut, "11-02T06:10:00Z"},
+		{"half an hour is skipped", "Australia/Lord_Howe", "09-20T02:15:00+10:30", "09-20T02:45:00+10:30", "10-03T15:00:00Z", Shut, "10-03T15:30:00Z"},
+		{"midnight is skipped", "America/Santiago", "09-01T00:00:00-04:00", "09-01T00:30:00-04:00", "09-06T03:00:00Z", Shut, "09-07T03:00:00Z"},
+		{"a first window in the second run keeps its instants", "Europe/Berlin", "10-25T02:15:00+01:00", "10-25T02:45:00+01:00", "10-25T00:20:00Z", Shut, "10-25T01:15:00Z"},
+		{"a first window over both runs", "Europe/Berlin", "10-25T02:15:00+02:00", "10-25T02:45:00+01:00", "10-25T01:00:00Z", Open, "10-25T01:45:00Z"},
 	} {
 		t.Run(tc.rule, func(t *testing.T) {
 			s := daily(t, mustZone(t, tc.zone), instant(t, "2026-"+tc.start), instant(t, "2026-"+tc.end))
@@ -78,7 +78,7 @@ func TestDailyWindowLengthAcrossClockChanges(t *testing.T) {
 		if !tc.want {
 			continue
 		}
-		if w, until := s.At(s.start.AddDate(0, 3, 0)); w != WindowOpen || !until.IsZero() {
+		if w, until := s.At(s.start.AddDate(0, 3, 0)); w != Open || !until.IsZero() {
 			t.Errorf("%s: later it is %s until %s", tc.rule, w, until)
 		}
 	}
@@ -89,7 +89,7 @@ func TestDailyWindowLengthAcrossClockChanges(t *testing.T) {
 func TestEdgesAreTruncatedToMilliseconds(t *testing.T) {
 	start := instant(t, "2026-06-01T08:00:00.0005Z")
 	s := daily(t, time.UTC, start, start.Add(time.Hour))
-	if w, _ := s.At(start.Truncate(time.Millisecond)); w != WindowOpen {
+	if w, _ := s.At(start.Truncate(time.Millisecond)); w != Open {
 		t.Errorf("%s in the millisecond of its start", w)
 	}
 	if _, err := parse(start, start.Add(100*time.Microsecond), "NONE", "UTC"); err == nil {
@@ -103,7 +103,7 @@ func TestAScheduleOutsideOfTheCalendarIsRefused(t *testing.T) {
 		`{"windowStartAt":"0001-01-01T00:00:00+05:00","windowEndAt":"2026-01-01T00:00:00Z","recurrence":"NONE"}`,
 		`{"windowStartAt":"2026-01-01T00:00:00Z","windowEndAt":"2026-01-01T01:00:00Z","recurrence":"NONE","timezone":"Local"}`,
 	} {
-		if _, err := ParseSchedule([]byte(raw), time.UTC); err == nil {
+		if _, err := Parse([]byte(raw), time.UTC); err == nil {
 			t.Errorf("%s was accepted", raw)
 		}
 	}
@@ -123,7 +123,7 @@ func FuzzSchedule(f *testing.F) {
 	f.Add([]byte(`{"windowStartAt":"0001-01-01T00:00:01Z","windowEndAt":"0001-01-01T23:00:00Z","recurrence":"DAILY"}`), int64(1_800_000_000))
 	f.Add([]byte(`null`), int64(0))
 	f.Fuzz(func(t *testing.T, raw []byte, at int64) {
-		s, err := ParseSchedule(json.RawMessage(raw), time.UTC)
+		s, err := Parse(json.RawMessage(raw), time.UTC)
 		if err != nil || s == nil {
 			return
 		}
@@ -144,12 +144,12 @@ func holds(t *testing.T, s *Schedule, now time.Time) {
 		t.Errorf("%s for the answer at %s", took, now)
 	}
 	if until.IsZero() {
-		if w == WindowShut {
+		if w == Shut {
 			t.Errorf("at %s it is shut and opens never", now)
 		}
 		return
 	}
-	if !until.After(now) || w == WindowShut && until.Before(s.start) {
+	if !until.After(now) || w == Shut && until.Before(s.start) {
 		t.Errorf("at %s it is %s until %s", now, w, until)
 	}
 	if next, _ := s.At(until); next == w {

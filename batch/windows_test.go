@@ -27,7 +27,7 @@ func scheduled(n int, delay time.Duration, start, end time.Time, recurrence stri
 // clock.
 func (r *rig) eventTimes(kind event.Kind) (at, next []string) {
 	r.Helper()
-	zone := mustZone(r, "Europe/Berlin")
+	zone := zoneNamed(r, "Europe/Berlin")
 	for _, e := range r.entries() {
 		if e.Kind != kind {
 			continue
@@ -51,7 +51,7 @@ func (r *rig) eventTimes(kind event.Kind) (at, next []string) {
 // A bubble begins on 1 January 2000; Berlin's clock is set forward on 26 March.
 func TestDailyBatchKeepsItsLocalTime(t *testing.T) {
 	bubble(t, newFleet(1, 2), func(r *rig) {
-		start := time.Date(2000, 3, 24, 2, 30, 0, 0, mustZone(t, "Europe/Berlin"))
+		start := time.Date(2000, 3, 24, 2, 30, 0, 0, zoneNamed(t, "Europe/Berlin"))
 		r.create(scheduled(8, 40*time.Minute, start, start.Add(time.Hour), "DAILY"))
 		time.Sleep(time.Until(start.AddDate(0, 0, 5)))
 		r.status(complete)
@@ -210,4 +210,13 @@ func TestOldDailyScheduleCountsFromToday(t *testing.T) {
 		time.Sleep(time.Hour)
 		r.status(complete)
 	})
+}
+
+func zoneNamed(t testing.TB, name string) *time.Location {
+	t.Helper()
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return zone
 }
