@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"postern/batch/table"
 	"postern/event"
 )
 
@@ -54,7 +55,7 @@ func (f ItemFilter) empty() bool {
 }
 
 // totalOf returns how many items f selects, if the counts of the batch suffice.
-func (f ItemFilter) totalOf(c Counts) int {
+func (f ItemFilter) totalOf(c table.Counts) int {
 	switch {
 	case f.empty():
 		return c.Total

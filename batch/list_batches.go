@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/table"
 	"postern/event"
 	"postern/store"
 )
@@ -75,7 +76,7 @@ func (l batchList) all() listSource {
 // others as possible.
 func (l batchList) sources(tx *store.Tx, n byStatus, known bool) ([]listSource, error) {
 	whole := []listSource{l.all()}
-	unfinished := slices.DeleteFunc(slices.Clone(l.want.Status), Final)
+	unfinished := slices.DeleteFunc(slices.Clone(l.want.Status), table.Final)
 	switch {
 	case len(l.want.Status) == 0:
 		return whole, nil
@@ -96,7 +97,7 @@ func (l batchList) sources(tx *store.Tx, n byStatus, known bool) ([]listSource, 
 		some = append(some, listSource{bucket: bucketOpen})
 	}
 	for _, s := range l.want.Status {
-		if Final(s) {
+		if table.Final(s) {
 			some = append(some, listSource{bucketEnded, endedPrefix(*l.owner, s)})
 		}
 	}

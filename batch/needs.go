@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/table"
 	"postern/store"
 )
 
@@ -32,7 +33,7 @@ func toOpenBatch(_ *store.Lookup, key, _ []byte) store.Need {
 	n := belongs(bucketHeader, key, "a batch counts as open that is not")
 	n.Is = func(raw []byte) bool {
 		h, err := decodeHeader(raw)
-		return err != nil || !Final(h.Status)
+		return err != nil || !table.Final(h.Status)
 	}
 	return n
 }
@@ -43,7 +44,7 @@ func toEndedBatch(_ *store.Lookup, key, _ []byte) store.Need {
 	code := key[16]
 	n.Is = func(raw []byte) bool {
 		h, err := decodeHeader(raw)
-		return err != nil || Final(h.Status) && endedCode(h.Status) == code
+		return err != nil || table.Final(h.Status) && endedCode(h.Status) == code
 	}
 	return n
 }
@@ -79,7 +80,7 @@ func headerNeeds(look *store.Lookup) store.Needs {
 			return []store.Need{{Why: lostPart}}
 		}
 		needs := []store.Need{belongs(bucketSpec, key, lostPart), belongs(bucketMessage, key, lostPart)}
-		if !Final(h.Status) {
+		if !table.Final(h.Status) {
 			open := belongs(bucketOpen, key, "a batch that has not ended is not taken up after a start")
 			open.Value = []byte{}
 			needs = append(needs, open)
@@ -131,7 +132,7 @@ type itemCount struct {
 	header header // of one that can be read
 	whole  bool   // it can, and so can all items so far
 	next   int    // position that has not been seen
-	counts Counts
+	counts table.Counts
 }
 
 func (c *itemCount) begin(key []byte) {
@@ -210,7 +211,7 @@ const maxMissing = 1000
 // recipient. A pending one fails in its turn; one that was sent is UNKNOWN.
 func lostItem(id []byte, h *header, position int) store.Need {
 	var r itemRecord
-	if Final(h.Status) || position < h.Cursor {
+	if table.Final(h.Status) || position < h.Cursor {
 		r = itemRecord{Status: ItemUnknown, Code: codeDamaged, Error: "the item's record in the data file was lost", UpdatedAt: h.UpdatedAt, EndedAt: h.UpdatedAt}
 	}
 	raw := r.encode()

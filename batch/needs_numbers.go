@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/table"
 	"postern/event"
 	"postern/store"
 )
@@ -36,7 +37,7 @@ func (n *heldNumbers) add(id, owner uuid.UUID, status event.BatchStatus) []store
 		n.more = numberChanges{}
 	}
 	n.more.note(owner, "", status)
-	if !Final(status) {
+	if !table.Final(status) {
 		return nil
 	}
 	ended := belongs(bucketEnded, endedKey(owner, status, id), "a list of finished batches leaves one out")

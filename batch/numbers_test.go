@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/table"
 	"postern/event"
 	"postern/store"
 )
@@ -32,7 +33,7 @@ func fillBatches(t testing.TB, s *store.Store, owner uuid.UUID, n int, plain boo
 				id := uuid.Must(uuid.NewV7())
 				ids = append(ids, id)
 				sp := spec{Owner: owner, Name: fmt.Sprint("Batch ", len(ids)), Instances: []InstanceRef{{1, "i1"}}, CreatedAt: tx.Now().UnixMilli()}
-				h := header{Core: Core{Status: status, Counts: Counts{Total: 1, Success: 1}}, Shares: make([]share, 1), CompletedAt: sp.CreatedAt, StoppedAt: sp.CreatedAt}
+				h := header{Core: table.Core{Status: status, Counts: table.Counts{Total: 1, Success: 1}}, Shares: make([]share, 1), CompletedAt: sp.CreatedAt, StoppedAt: sp.CreatedAt}
 				r := itemRecord{Input: "4915112345678", Status: ItemSuccess, Instance: 1, Attempts: 1}
 				row := encodeListed(&sp)
 				if plain {

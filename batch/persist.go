@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/batch/schedule"
+	"postern/batch/table"
 	"postern/event"
 	"postern/store"
 )
@@ -57,7 +58,7 @@ func batchMade(key, _ []byte) (at time.Time) {
 
 // header is the variable part of a batch. Times are Unix milliseconds, 0 unset.
 type header struct {
-	Core
+	table.Core
 	Fence         uint64
 	Cursor        int // no item before this position is PENDING
 	Current       int // position of the item given last

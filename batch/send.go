@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"postern/batch/schedule"
+	"postern/batch/table"
 	"postern/event"
 	"postern/store"
 )
@@ -14,18 +15,18 @@ import (
 type outcome struct {
 	attempt AttemptStatus
 	status  ItemStatus
-	move    Move
+	move    table.Move
 	code    string
 	reason  string
 	receipt Receipt
-	changes uint64  // of the instance, before the send
-	busy    bool    // the instance can send, only not this now
-	held    bool    // the Fleet's gate was shut behind the choice
-	on      Trigger // set when the send was given up: OnLeaseLost or OnShutdown
+	changes uint64        // of the instance, before the send
+	busy    bool          // the instance can send, only not this now
+	held    bool          // the Fleet's gate was shut behind the choice
+	on      table.Trigger // set when the send was given up: OnLeaseLost or OnShutdown
 }
 
 func unknown(reason string) outcome {
-	return outcome{attempt: AttemptUnknown, status: ItemUnknown, move: MoveUnknown, code: event.SendResultUnknown, reason: reason}
+	return outcome{attempt: AttemptUnknown, status: ItemUnknown, move: table.MoveUnknown, code: event.SendResultUnknown, reason: reason}
 }
 
 // recordError means that the message left but its record cannot be stored.
@@ -66,17 +67,17 @@ func (w *worker) begin() (item *itemRecord, err error) {
 		case b.Status != event.BatchProcessing:
 			return errUnchanged
 		case stopping:
-			return w.e.step(tx, b, Input{On: OnShutdown}, states, nil)
+			return w.e.step(tx, b, table.Input{On: table.OnShutdown}, states, nil)
 		case b.Counts.Open() == 0:
 			last, err := b.loadOrLost(tx, b.Current)
 			if err != nil {
 				return err
 			}
-			return w.e.step(tx, b, Input{On: OnNothingLeft}, states, &subject{b.Current, last})
+			return w.e.step(tx, b, table.Input{On: table.OnNothingLeft}, states, &subject{b.Current, last})
 		case window != schedule.Open:
-			return w.e.step(tx, b, Input{On: OnWindowEnds}, states, nil)
+			return w.e.step(tx, b, table.Input{On: table.OnWindowEnds}, states, nil)
 		case c.none():
-			return w.e.step(tx, b, Input{On: OnNoInstance}, states, nil)
+			return w.e.step(tx, b, table.Input{On: table.OnNoInstance}, states, nil)
 		case c.cut:
 			return errUnchanged
 		}
@@ -85,7 +86,7 @@ func (w *worker) begin() (item *itemRecord, err error) {
 		if err != nil {
 			return err
 		}
-		return w.e.step(tx, b, Input{On: OnGive, Give: true}, states, nil)
+		return w.e.step(tx, b, table.Input{On: table.OnGive, Give: true}, states, nil)
 	})
 	if err == nil && item != nil {
 		w.gave(c.position)
@@ -112,7 +113,7 @@ func (w *worker) pickReady() (choice, error) {
 func (w *worker) send(r itemRecord) outcome {
 	if r.lost() {
 		return outcome{
-			attempt: AttemptFailed, status: ItemFailed, move: MoveFailed,
+			attempt: AttemptFailed, status: ItemFailed, move: table.MoveFailed,
 			code: codeDamaged, reason: "the item's record in the data file is damaged; nothing was sent",
 		}
 	}
@@ -159,7 +160,7 @@ func (w *worker) send(r itemRecord) outcome {
 				return calledOff()
 			}
 			o := unknown("the send did not come back within its lease")
-			o.on = OnLeaseLost
+			o.on = table.OnLeaseLost
 			return o
 		case <-w.nudge:
 			halts = time.After(cancelGrace)
@@ -177,7 +178,7 @@ func (w *worker) send(r itemRecord) outcome {
 				return calledOff()
 			}
 			o := unknown("the program stopped before the send came back")
-			o.on = OnShutdown
+			o.on = table.OnShutdown
 			return o
 		}
 	}
@@ -201,7 +202,7 @@ func (w *worker) shuts() (over <-chan struct{}, halt func()) {
 // calledOff returns the outcome of a send that was still being prepared, or waited
 // for its turn, when its batch could not continue: it goes back to wait.
 func calledOff() outcome {
-	return outcome{attempt: AttemptUnavailable, status: ItemPending, move: MoveBack, busy: true, reason: errCalledOff.Error()}
+	return outcome{attempt: AttemptUnavailable, status: ItemPending, move: table.MoveBack, busy: true, reason: errCalledOff.Error()}
 }
 
 // bounds returns the longest time for a send of the content, and the longest time
@@ -214,20 +215,20 @@ func (c *Config) bounds(content event.Content) (timeout, lease time.Duration) {
 }
 
 func (w *worker) outcomeOf(receipt Receipt, err error) outcome {
-	failed := outcome{attempt: AttemptFailed, status: ItemFailed, move: MoveFailed, code: event.SendMessageFailed}
+	failed := outcome{attempt: AttemptFailed, status: ItemFailed, move: table.MoveFailed, code: event.SendMessageFailed}
 	switch {
 	case err == nil:
-		return outcome{attempt: AttemptSuccess, status: ItemSuccess, move: MoveSuccess, receipt: receipt}
+		return outcome{attempt: AttemptSuccess, status: ItemSuccess, move: table.MoveSuccess, receipt: receipt}
 	case errors.Is(err, event.ErrOutcomeUnknown):
 		return unknown(err.Error())
 	case errors.Is(err, event.ErrBusy):
-		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: MoveBack, busy: true, reason: err.Error()}
+		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: table.MoveBack, busy: true, reason: err.Error()}
 	case errors.Is(err, event.ErrNotNow):
-		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: MoveBack, held: true, code: event.NotNowCode(err), reason: err.Error()}
+		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: table.MoveBack, held: true, code: event.NotNowCode(err), reason: err.Error()}
 	case errors.Is(err, event.ErrNotConnected), isFullDisk(err):
-		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: MoveBack, reason: err.Error()}
+		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: table.MoveBack, reason: err.Error()}
 	case errors.Is(err, event.ErrNotOnWhatsApp) && w.b.spec.Options.SkipUnregistered:
-		return outcome{attempt: AttemptFailed, status: ItemSkipped, move: MoveSkipped, code: codeNotOnWhatsApp, reason: err.Error()}
+		return outcome{attempt: AttemptFailed, status: ItemSkipped, move: table.MoveSkipped, code: codeNotOnWhatsApp, reason: err.Error()}
 	case errors.Is(err, event.ErrNotOnWhatsApp), errors.Is(err, event.ErrSendRefused):
 		failed.reason = err.Error()
 		return failed
@@ -279,7 +280,7 @@ func (w *worker) finish(r itemRecord, o outcome) (next *itemRecord, delay time.D
 // judge updates the state of the instance after an outcome, and returns
 // the item if it waits again.
 func (w *worker) judge(r itemRecord, o outcome) (back *unsent) {
-	if o.move != MoveBack {
+	if o.move != table.MoveBack {
 		delete(w.dropped, r.Instance)
 		return nil
 	}
@@ -306,16 +307,16 @@ type finishing struct {
 func (f finishing) apply(tx *store.Tx, e *Engine, b *full) (next *itemRecord, err error) {
 	in := f.input(b, tx.Now())
 	item, o := f.item, f.outcome
-	if o.receipt.Record != nil && o.move == MoveSuccess {
+	if o.receipt.Record != nil && o.move == table.MoveSuccess {
 		if item.MessageID, err = o.receipt.Record(tx); err != nil {
 			return nil, recordError{err}
 		}
 	}
 	item.WhatsApp, item.JID = o.receipt.WhatsAppID, o.receipt.RecipientJID
-	if in.On == OnLeaseLost {
+	if in.On == table.OnLeaseLost {
 		b.Fence++
 	}
-	if o.move != MoveBack && b.Counts.Pending > 0 {
+	if o.move != table.MoveBack && b.Counts.Pending > 0 {
 		ms := f.delay.Milliseconds()
 		item.DelayMs = &ms
 	}
@@ -323,7 +324,7 @@ func (f finishing) apply(tx *store.Tx, e *Engine, b *full) (next *itemRecord, er
 	if err := b.end(tx, &ended.record, o); err != nil {
 		return nil, err
 	}
-	if in.Give || in.On == OnRegive {
+	if in.Give || in.On == table.OnRegive {
 		given, err := b.give(tx, f.next)
 		if err != nil {
 			return nil, err
@@ -334,26 +335,26 @@ func (f finishing) apply(tx *store.Tx, e *Engine, b *full) (next *itemRecord, er
 }
 
 // input returns the input of the table for the outcome.
-func (f finishing) input(b *full, now time.Time) Input {
+func (f finishing) input(b *full, now time.Time) table.Input {
 	window, _ := b.windowAt(now)
-	in := Input{On: OnItemEnded, Item: f.outcome.move}
+	in := table.Input{On: table.OnItemEnded, Item: f.outcome.move}
 	switch {
 	case f.outcome.on != "":
 		in.On = f.outcome.on
 	case b.Status != event.BatchProcessing:
-		in.On = OnSafePoint
-	case f.outcome.move != MoveBack:
+		in.On = table.OnSafePoint
+	case f.outcome.move != table.MoveBack:
 		in.Give = f.delay == 0 && f.ready && !f.stopping && window == schedule.Open && b.Counts.Pending > 0
 	case f.stopping:
-		in.On = OnShutdown
+		in.On = table.OnShutdown
 	case window != schedule.Open:
-		in.On = OnWindowEnds
+		in.On = table.OnWindowEnds
 	case f.next.none():
-		in.On = OnNoInstance
+		in.On = table.OnNoInstance
 	case f.next.instance != 0 && f.next.position == b.Current:
-		in.On, in.Item = OnRegive, MoveNone
+		in.On, in.Item = table.OnRegive, table.MoveNone
 	default:
-		in.On = OnItemBack
+		in.On = table.OnItemBack
 		in.Give = f.next.instance != 0 && (f.delay == 0 || !f.outcome.held)
 	}
 	return in

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"postern/batch/schedule"
+	"postern/batch/table"
 	"postern/event"
 )
 
@@ -157,7 +158,7 @@ func (b *full) nextRun(now time.Time) *event.Time {
 	return milliPtr(b.NextRunAt)
 }
 
-func counts(c Counts) event.BatchCounts {
+func counts(c table.Counts) event.BatchCounts {
 	return event.BatchCounts{
 		Failed: c.Failed, Pending: c.Pending, Processed: c.Processed(), Sending: c.Sending,
 		Skipped: c.Skipped, Success: c.Success, Total: c.Total, Unknown: c.Unknown,

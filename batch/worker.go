@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/batch/schedule"
+	"postern/batch/table"
 	"postern/event"
 	"postern/store"
 )
@@ -121,7 +122,7 @@ func (w *worker) look() (r rest, settled bool, err error) {
 		return rest{}, true, err
 	}
 	if w.e.stopping() {
-		return rest{}, true, ignoreRefused(w.row(OnShutdown))
+		return rest{}, true, ignoreRefused(w.row(table.OnShutdown))
 	}
 	if r, waits := w.shut(); waits {
 		return r, true, nil
@@ -129,7 +130,7 @@ func (w *worker) look() (r rest, settled bool, err error) {
 	window, until := w.b.windowAt(w.e.now())
 	switch w.b.Status {
 	case event.BatchIsScheduled, event.BatchWaitingForWindow:
-		return r, false, ignoreRefused(w.row(OnWindowOpens))
+		return r, false, ignoreRefused(w.row(table.OnWindowOpens))
 	case event.BatchQueued:
 		if !w.e.cfg.Enabled {
 			return rest{keep: true}, true, nil
@@ -137,7 +138,7 @@ func (w *worker) look() (r rest, settled bool, err error) {
 		return r, false, w.claim()
 	case event.BatchWaitingForInstance:
 		if window != schedule.Open {
-			return r, false, ignoreRefused(w.row(OnWindowEnds))
+			return r, false, ignoreRefused(w.row(table.OnWindowEnds))
 		}
 		if !w.e.cfg.Enabled {
 			return rest{keep: true, until: until, instance: true}, true, nil
@@ -152,14 +153,14 @@ func (w *worker) look() (r rest, settled bool, err error) {
 		if c.cut {
 			return r, false, nil
 		}
-		return r, false, ignoreRefused(w.row(OnInstance))
+		return r, false, ignoreRefused(w.row(table.OnInstance))
 	case event.BatchProcessing:
 		return r, false, w.process()
 	case event.BatchPauseAsked, event.BatchStopAsked:
-		return r, false, ignoreRefused(w.row(OnSafePoint))
+		return r, false, ignoreRefused(w.row(table.OnSafePoint))
 	case event.BatchIsInterrupted:
 		if w.b.AutoResume && w.b.Reason != reasonRestored {
-			return r, false, ignoreRefused(w.row(OnRecover))
+			return r, false, ignoreRefused(w.row(table.OnRecover))
 		}
 	default:
 	}
@@ -181,14 +182,14 @@ func (w *worker) shut() (r rest, waits bool) {
 // claim starts work on the batch, unless an item is pending and no instance could send
 // it.
 func (w *worker) claim() error {
-	on := OnClaim
+	on := table.OnClaim
 	if w.b.Counts.Pending > 0 {
 		c, err := w.pick(nil)
 		if err != nil || c.cut {
 			return err
 		}
 		if c.none() {
-			on = OnNoInstance
+			on = table.OnNoInstance
 		}
 	}
 	return ignoreRefused(w.row(on))
@@ -221,13 +222,13 @@ func (w *worker) read() error {
 
 // row commits a row that concerns no item. Entering PROCESSING raises the
 // fencing number.
-func (w *worker) row(on Trigger) error {
+func (w *worker) row(on table.Trigger) error {
 	states := w.e.states(w.b.spec)
 	return w.commit(func(tx *store.Tx, b *full) error {
-		if on == OnClaim || on == OnInstance {
+		if on == table.OnClaim || on == table.OnInstance {
 			b.Fence++
 		}
-		return w.e.step(tx, b, Input{On: on}, states, nil)
+		return w.e.step(tx, b, table.Input{On: on}, states, nil)
 	})
 }
 

@@ -1,4 +1,4 @@
-package batch
+package table
 
 import (
 	"errors"
@@ -182,7 +182,7 @@ func check(t *testing.T, from Core, i Input, d Decision) {
 		t.Fatalf("%+v on %+v: counts do not add up: %+v", from, i, c)
 	case c.Processed() < from.Counts.Processed():
 		t.Fatalf("%+v on %+v: an ended item came back: %+v", from, i, c)
-	case c.Sending > 0 && !busy(d.Core.Status):
+	case c.Sending > 0 && !Busy(d.Core.Status):
 		t.Fatalf("%+v on %+v: an item is in SENDING while %s", from, i, d.Core.Status)
 	case Final(from.Status) && d.Row != "":
 		t.Fatalf("%+v on %+v: a final batch changed to %+v", from, i, d.Core)
@@ -207,7 +207,7 @@ func check(t *testing.T, from Core, i Input, d Decision) {
 // and every row is reached.
 func TestNoSequenceLeavesTheTable(t *testing.T) {
 	inputs := allInputs()
-	rows := map[string]bool{}
+	reached := map[string]bool{}
 	seen := map[Core]bool{}
 	var queue []Core
 	for total := 1; total <= 3; total++ {
@@ -224,15 +224,15 @@ func TestNoSequenceLeavesTheTable(t *testing.T) {
 				continue
 			}
 			check(t, c, i, d)
-			rows[d.Row] = true
+			reached[d.Row] = true
 			if !seen[d.Core] {
 				seen[d.Core] = true
 				queue = append(queue, d.Core)
 			}
 		}
 	}
-	for _, r := range table {
-		if !rows[r.Name] {
+	for _, r := range rows {
+		if !reached[r.Name] {
 			t.Errorf("row %q is never reached", r.Name)
 		}
 	}

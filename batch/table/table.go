@@ -1,16 +1,18 @@
-package batch
+package table
 
 import (
+	"slices"
+
 	"postern/batch/schedule"
 	"postern/event"
 )
 
-// row is one line of the state machine: in one of From, when the trigger occurs
+// Row is one line of the state machine: in one of From, when the trigger occurs
 // and If holds (nil: always), the batch goes To and emits Events. The first
 // matching row applies. The event of an item that ended FAILED or UNKNOWN in the same
 // commit precedes them; progress is reported only when the integer percent
 // differs from the last reported one.
-type row struct {
+type Row struct {
 	Name   string
 	From   []event.BatchStatus
 	On     Trigger
@@ -58,8 +60,8 @@ func both(f, g func(Core, Input) bool) func(Core, Input) bool {
 	return func(c Core, i Input) bool { return f(c, i) && g(c, i) }
 }
 
-// table is the whole state machine. Nothing else changes a batch.
-var table = []row{
+// rows is the whole state machine. Nothing else changes a batch.
+var rows = []Row{
 	{"create inside the window", in(unborn), OnCreate, open, queued, emit(event.BatchCreated)},
 	{"create before its first window", in(unborn), OnCreate, shut, schedul, emit(event.BatchCreated, event.BatchScheduled)},
 	{"create as a draft", in(unborn), OnDraft, notSpent, draft, nil},
@@ -116,6 +118,9 @@ var table = []row{
 }
 
 func resumes(c Core, _ Input) bool { return c.AutoResume }
+
+// Rows returns the rows of the table, in the order in which they are tried.
+func Rows() []Row { return slices.Clone(rows) }
 
 // accepted are the calls that are accepted and change nothing.
 var accepted = map[Trigger][]event.BatchStatus{

@@ -1,6 +1,10 @@
-package batch
+// Package table is the state machine of batches: what happens to a batch in each status,
+// and the events of that. It is pure, and knows no file and no clock.
+package table
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 
 	"postern/batch/schedule"
@@ -34,6 +38,10 @@ const (
 	OnRestored    Trigger = "found restored" // the file is from a backup: what was sent since is unknown
 	OnRecover     Trigger = "automatic recovery"
 )
+
+// OnDelete is the trigger of a *TransitionError when a batch that is not final
+// was to be deleted. It is not a row of the table: afterwards there is no batch.
+const OnDelete Trigger = "delete"
 
 // Move is the fate of the item in SENDING in the same commit.
 type Move string
@@ -120,7 +128,7 @@ func Next(c Core, in Input) (Decision, error) {
 	if in.Give && !next.give() || (in.On == OnGive) && !in.Give {
 		return Decision{}, refused
 	}
-	if next.Counts.Sending > 0 && !busy(r.To) {
+	if next.Counts.Sending > 0 && !Busy(r.To) {
 		return Decision{}, refused
 	}
 	d := Decision{Row: r.Name, Events: itemEvents(in.Item)}
@@ -138,17 +146,17 @@ func Next(c Core, in Input) (Decision, error) {
 }
 
 // find returns the row for the step; the counts are those after the move.
-func find(c Core, in Input) (row, bool) {
-	for _, r := range table {
+func find(c Core, in Input) (Row, bool) {
+	for _, r := range rows {
 		if r.On == in.On && slices.Contains(r.From, c.Status) && (r.If == nil || r.If(c, in)) {
 			return r, true
 		}
 	}
-	return row{}, false
+	return Row{}, false
 }
 
-// busy reports whether an item may be in SENDING.
-func busy(s event.BatchStatus) bool {
+// Busy reports whether an item may be in SENDING.
+func Busy(s event.BatchStatus) bool {
 	return s == event.BatchProcessing || s == event.BatchPauseAsked || s == event.BatchStopAsked
 }
 
@@ -202,3 +210,22 @@ func itemEvents(m Move) []event.Kind {
 	}
 	return nil
 }
+
+// ErrInvalidTransition is wrapped by every *TransitionError.
+var ErrInvalidTransition = errors.New("the batch does not allow this now")
+
+// TransitionError means that the table has no row for a trigger in a status.
+type TransitionError struct {
+	Status  event.BatchStatus
+	Trigger Trigger
+}
+
+func (e *TransitionError) Error() string {
+	if e.Trigger == OnDelete {
+		return fmt.Sprintf("a batch that is %s cannot be deleted; stop it first, and wait until it is STOPPED", e.Status)
+	}
+	return fmt.Sprintf("a batch that is %s cannot take %q", e.Status, e.Trigger)
+}
+
+// Unwrap returns ErrInvalidTransition.
+func (e *TransitionError) Unwrap() error { return ErrInvalidTransition }

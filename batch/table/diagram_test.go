@@ -1,4 +1,4 @@
-package batch
+package table
 
 import (
 	"flag"
@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "rewrite what docs/batches.md shows of t
 // batch's own. One drawing of everything would be a knot.
 var hard = []Trigger{OnStop, OnShutdown, OnLeaseLost, OnFound, OnRestored, OnRecover}
 
-func inSecondDrawing(r row, from event.BatchStatus) bool {
+func inSecondDrawing(r Row, from event.BatchStatus) bool {
 	return slices.Contains(hard, r.On) || from == stopping || from == interr
 }
 
@@ -27,7 +27,7 @@ func inSecondDrawing(r row, from event.BatchStatus) bool {
 func drawing(second bool) string {
 	var arrows []string
 	labels := map[string][]string{}
-	for _, r := range table {
+	for _, r := range rows {
 		for _, from := range r.From {
 			if from == r.To || inSecondDrawing(r, from) != second {
 				continue
@@ -69,7 +69,7 @@ func everyStatus() (all []event.BatchStatus) {
 			all = append(all, s)
 		}
 	}
-	for _, r := range table {
+	for _, r := range rows {
 		for _, from := range r.From {
 			add(from)
 		}
@@ -82,7 +82,7 @@ func everyStatus() (all []event.BatchStatus) {
 func rowsTable() string {
 	var b strings.Builder
 	b.WriteString("| From | On | Case | To | Events |\n|---|---|---|---|---|\n")
-	for _, r := range table {
+	for _, r := range rows {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", joined(r.From), r.On, r.Name, r.To, orDash(strings.ReplaceAll(names(r.Events), " ", ", ")))
 	}
 	return b.String()
@@ -97,7 +97,7 @@ func callsTable() string {
 		for _, s := range everyStatus() {
 			switch {
 			case slices.Contains(accepted[on], s):
-			case slices.ContainsFunc(table, func(r row) bool { return r.On == on && slices.Contains(r.From, s) }):
+			case slices.ContainsFunc(rows, func(r Row) bool { return r.On == on && slices.Contains(r.From, s) }):
 				acts = append(acts, s)
 			default:
 				refused = append(refused, s)
@@ -123,7 +123,7 @@ func orDash(s string) string {
 	return s
 }
 
-var batchPage = filepath.Join("..", "docs", "batches.md")
+var batchPage = filepath.Join("..", "..", "docs", "batches.md")
 
 // TestTheBatchPageShowsTheTable also writes the parts that are made from the
 // table, with -update.
