@@ -3,6 +3,7 @@ package batch
 import (
 	"errors"
 
+	"postern/batch/paging"
 	"postern/batch/table"
 )
 
@@ -13,7 +14,7 @@ var (
 	// ErrInvalidTransition is wrapped by every *table.TransitionError.
 	ErrInvalidTransition = table.ErrInvalidTransition
 	// ErrInvalidCursor: a cursor that no list of this kind returned.
-	ErrInvalidCursor = errors.New("invalid cursor")
+	ErrInvalidCursor = paging.ErrInvalidCursor
 )
 
 // InvalidError is the reason for a refused batch: well-formed input that breaks a
