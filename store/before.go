@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"postern/store/files"
 )
 
 // beforeSuffix ends the name of the copy of a file of an earlier release.
@@ -44,7 +46,7 @@ func keepBefore(path string, spare uint64) (err error) {
 	if err != nil {
 		return err
 	}
-	if free, known := freeBytes(filepath.Dir(path)); known && free < uint64(info.Size())+spare { //nolint:gosec // never negative
+	if free, known := files.FreeBytes(filepath.Dir(path)); known && free < uint64(info.Size())+spare { //nolint:gosec // never negative
 		return fmt.Errorf("%w: a copy of it is kept until the first orderly stop, which takes %d MiB, and %d MiB are free, of which %d MiB are kept free: make room first, or set store.keep_before_migration to false", errOlder, info.Size()>>20, free>>20, spare>>20)
 	}
 	to, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+leftoverSuffix+"*")
@@ -52,7 +54,7 @@ func keepBefore(path string, spare uint64) (err error) {
 		return err
 	}
 	defer os.Remove(to.Name())
-	if err = ownedAs(to, info); err == nil {
+	if err = files.OwnedAs(to, info); err == nil {
 		_, err = io.Copy(to, from)
 	}
 	if err == nil {
@@ -64,7 +66,7 @@ func keepBefore(path string, spare uint64) (err error) {
 	if err != nil {
 		return fmt.Errorf("%w: a copy of it is kept until the first orderly stop: %w", errOlder, err)
 	}
-	return SyncFolder(filepath.Dir(path))
+	return files.SyncFolder(filepath.Dir(path))
 }
 
 var errOlder = errors.New("the data file is of an earlier release")

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
+
+	"postern/store/files"
 )
 
 // TestAFileOfAnEarlierReleaseIsKeptBeforeItIsChanged, whether the schema is older or a
@@ -55,7 +57,7 @@ func TestAFileOfAnEarlierReleaseIsKeptBeforeItIsChanged(t *testing.T) {
 					t.Errorf("kept: %v, %v", err == nil, err)
 				}
 			}
-			if info, err := os.Stat(path + beforeSuffix); err == nil && info.Mode().Perm() != fileMode {
+			if info, err := os.Stat(path + beforeSuffix); err == nil && info.Mode().Perm() != files.Mode {
 				t.Errorf("others may read it: %v", info.Mode())
 			}
 			if err := DropBefore(link); err != nil {

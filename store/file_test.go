@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
+
+	"postern/store/files"
 )
 
 func TestOpenExplainsWhatIsWrongWithTheFile(t *testing.T) {
@@ -216,7 +218,7 @@ func TestACrashDuringCreationLeavesNothingInTheWay(t *testing.T) {
 		t.Errorf("in the folder are %v", names)
 	}
 	info, _ := os.Stat(path)
-	if info.Mode().Perm() != fileMode {
+	if info.Mode().Perm() != files.Mode {
 		t.Errorf("mode %v", info.Mode())
 	}
 }

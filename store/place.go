@@ -3,10 +3,11 @@ package store
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"postern/store/files"
 )
 
 // Put moves a whole and closed data file, which lies beside path, to path, and syncs both
@@ -23,16 +24,16 @@ func Put(file, path, aside string) (err error) {
 		return err
 	}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		if err := moveNew(file, path); err != nil {
+		if err := files.MoveNew(file, path); err != nil {
 			return err
 		}
 		_ = os.Remove(file) // its other name
-		return SyncFolder(filepath.Dir(path))
+		return files.SyncFolder(filepath.Dir(path))
 	}
 	if aside == "" {
 		return fmt.Errorf("%s is there already: %w", path, fs.ErrExist)
 	}
-	old, err := lockFile(path)
+	old, err := files.Lock(path)
 	if err != nil {
 		return explain(err)
 	}
@@ -43,46 +44,20 @@ func Put(file, path, aside string) (err error) {
 // replaceBy moves a synced file into the place of the one at path, which is locked as f.
 // The old file is kept under the name aside, unless that fails.
 func replaceBy(copied string, f *os.File, path, aside string) error {
-	if err := keep(path, aside); err != nil {
+	if err := files.Keep(path, aside); err != nil {
 		return err
 	}
 	_ = os.Remove(notePath(path)) // it describes the old file
-	if err := putInPlace(copied, f, path); err != nil {
+	if err := files.PutInPlace(copied, f, path); err != nil {
 		return errors.Join(err, os.Remove(aside))
 	}
-	return SyncFolder(filepath.Dir(path))
-}
-
-// keep gives a file a second name or, if it cannot have one, copies it. The name must be
-// free.
-func keep(path, aside string) error {
-	err := os.Link(path, aside)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	from, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	to, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(to, from)
-	if err == nil {
-		err = to.Sync()
-	}
-	if err := errors.Join(err, to.Close()); err != nil {
-		return errors.Join(err, os.Remove(aside))
-	}
-	return nil
+	return files.SyncFolder(filepath.Dir(path))
 }
 
 // InUse reports whether a program has the data file open. It returns false for a missing
 // file.
 func InUse(path string) (bool, error) {
-	f, err := lockFile(path)
+	f, err := files.Lock(path)
 	switch err := explain(err); {
 	case errors.Is(err, ErrLocked):
 		return true, nil

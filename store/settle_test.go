@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
+
+	"postern/store/files"
 )
 
 // TestSettlingWritesTheMetaPagesBackAsTheyAre for every page size, and if one of the two
@@ -16,7 +18,7 @@ func TestSettlingWritesTheMetaPagesBackAsTheyAre(t *testing.T) {
 	for _, pageSize := range []int{1024, 4096, 16384, 65536} {
 		t.Run(fmt.Sprint(pageSize), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "p.db")
-			db, err := bolt.Open(path, fileMode, &bolt.Options{PageSize: pageSize, NoFreelistSync: true})
+			db, err := bolt.Open(path, files.Mode, &bolt.Options{PageSize: pageSize, NoFreelistSync: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -36,7 +38,7 @@ func TestSettlingWritesTheMetaPagesBackAsTheyAre(t *testing.T) {
 			}
 			// The first page is the newest: it was written last.
 			for name, image := range map[string][]byte{"whole": whole, "older meta damaged": damage(whole, pageSize+60)} {
-				if err := os.WriteFile(path, image, fileMode); err != nil {
+				if err := os.WriteFile(path, image, files.Mode); err != nil {
 					t.Fatal(err)
 				}
 				if err := settle(path, pageSize); err != nil {

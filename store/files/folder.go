@@ -1,4 +1,4 @@
-package store
+package files
 
 import (
 	"errors"
@@ -17,12 +17,12 @@ func MakeFolder(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(path, folderMode); err != nil {
+	if err := os.MkdirAll(path, FolderMode); err != nil {
 		return err
 	}
 	for parent := filepath.Dir(path); ; parent = filepath.Dir(parent) {
 		// A folder that this process may not read was not made by this program.
-		if err := SyncFolder(parent); err != nil && !errors.Is(err, fs.ErrPermission) && !isReadOnlyFS(err) {
+		if err := SyncFolder(parent); err != nil && !errors.Is(err, fs.ErrPermission) && !IsReadOnly(err) {
 			return err
 		}
 		if parent == filepath.Dir(parent) {

@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
 
-package store
+package files
 
 import (
 	"fmt"
@@ -16,9 +16,9 @@ import (
 // takes as long as all further work on them.
 type mapped []byte
 
-// mapFile maps the file for reading until done is called. Where the address space is
+// Map maps the file for reading until done is called. Where the address space is
 // small, the file is read by system calls.
-func mapFile(f *os.File, size int64) (r io.ReaderAt, done func()) {
+func Map(f *os.File, size int64) (r io.ReaderAt, done func()) {
 	if strconv.IntSize < 64 {
 		return f, func() {}
 	}

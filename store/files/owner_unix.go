@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
 
-package store
+package files
 
 import (
 	"os"
@@ -9,20 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// identify fills in the identity of f and the time of its last change of any kind:
-// programs can set every time of a file but this one.
-func (n *note) identify(f *os.File) (known bool) {
+// Identify returns the identity of f. The time of its last change of any kind is the one
+// time of a file that programs cannot set.
+func Identify(f *os.File) (i Identity, known bool) {
 	var s unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &s); err != nil {
-		return false
+		return i, false
 	}
-	n.Device, n.Inode, n.Size, n.Changed = uint64(s.Dev), s.Ino, s.Size, s.Ctim.Nano()
-	return true
+	return Identity{uint64(s.Dev), s.Ino, s.Size, s.Ctim.Nano()}, true
 }
 
-// ownedAs gives a new file the owner and the permissions of another, so that a command
+// OwnedAs gives a new file the owner and the permissions of another, so that a command
 // run by root does not take a file away from the program's user.
-func ownedAs(f *os.File, other os.FileInfo) error {
+func OwnedAs(f *os.File, other os.FileInfo) error {
 	if err := f.Chmod(other.Mode().Perm()); err != nil {
 		return err
 	}
