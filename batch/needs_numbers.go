@@ -23,7 +23,6 @@ func markOf(look *store.Lookup) []byte {
 
 // heldNumbers checks the numbers by status against the existing batches.
 type heldNumbers struct {
-	look *store.Lookup
 	mark []byte
 	more numberChanges
 }
@@ -40,9 +39,7 @@ func (n *heldNumbers) add(id, owner uuid.UUID, status event.BatchStatus) []store
 	if !table.Final(status) {
 		return nil
 	}
-	ended := belongs(bucketEnded, endedKey(owner, status, id), "a list of finished batches leaves one out")
-	ended.Value = []byte{}
-	return []store.Need{ended}
+	return []store.Need{{Bucket: bucketEnded, Key: endedKey(owner, status, id), Value: []byte{}, Why: "a list of finished batches leaves one out"}}
 }
 
 // needs returns the needs of all batches together.
@@ -50,7 +47,7 @@ func (n *heldNumbers) needs() (all []store.Need) {
 	for _, key := range slices.Sorted(maps.Keys(n.more)) {
 		right := n.more[key]
 		delete(right, "")
-		need := belongs(bucketNumber, []byte(key), wrongNumber)
+		need := store.Need{Bucket: bucketNumber, Key: []byte(key), Why: wrongNumber}
 		need.Value, _ = json.Marshal(right)
 		need.Is = func(raw []byte) bool {
 			var is byStatus
