@@ -41,7 +41,7 @@ func TestSettlingWritesTheMetaPagesBackAsTheyAre(t *testing.T) {
 				if err := os.WriteFile(path, image, files.Mode); err != nil {
 					t.Fatal(err)
 				}
-				if err := settle(path, pageSize); err != nil {
+				if err := writeBackMetas(path, pageSize); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 				if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, image) {

@@ -6,11 +6,11 @@ import (
 	"postern/store/pages"
 )
 
-// LookInto calls fn for each record of one bucket of the file at path, in key order,
+// ScanFile calls fn for each record of one bucket of the file at path, in key order,
 // until fn returns an error. It changes nothing. The arguments of fn are valid during the
 // call only; the value of a damaged record is nil. buckets and errors are those of
 // [Check], and ErrCorrupt for a file with unreadable pages.
-func LookInto(path string, buckets []Bucket, bucket string, fn func(key, value []byte) error) error {
+func ScanFile(path string, buckets []Bucket, bucket string, fn func(key, value []byte) error) error {
 	sch, err := newSchema(buckets)
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ func TestLookIntoTellsOneBucketOfAFileThatNobodyHasOpenAndChangesNothing(t *test
 	}
 	look := func() (seen map[string]string, err error) {
 		seen = map[string]string{}
-		err = LookInto(path, buckets, "a", func(k, v []byte) error {
+		err = ScanFile(path, buckets, "a", func(k, v []byte) error {
 			seen[string(k)] = string(v)
 			return nil
 		})
@@ -48,7 +48,7 @@ func TestLookIntoTellsOneBucketOfAFileThatNobodyHasOpenAndChangesNothing(t *test
 		t.Error("the file changed")
 	}
 	stop := errors.New("stop")
-	if err := LookInto(path, buckets, "a", func(_, _ []byte) error { return stop }); !errors.Is(err, stop) {
+	if err := ScanFile(path, buckets, "a", func(_, _ []byte) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("%v", err)
 	}
 	if err := os.WriteFile(path, []byte("hello"), 0o600); err != nil {
