@@ -12,6 +12,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"postern/store/files"
 )
 
 // With the build tag everycell, every data file of a test is the copy of a cell in
@@ -162,7 +164,7 @@ func (c *memoryCell) holds(all tallies) bool {
 
 // lockedElsewhere returns ErrLocked if the file is open.
 func lockedElsewhere(o Options) error {
-	f, err := lockFile(o.Path)
+	f, err := files.Lock(o.Path)
 	if err != nil {
 		return explain(err)
 	}
