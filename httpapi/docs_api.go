@@ -42,7 +42,7 @@ func describe(server, base, version string) openapi.API {
 		About: "WhatsApp accounts as an HTTP API: instances, webhooks, WebSockets and durable message batches.\n\n" +
 			"Every answer has the header x-request-id: the caller's own, or a new one; it is in the log.",
 		Tags: tags(), Operations: operations(), Credentials: credentials(), Codes: Codes(), Refusal: rest.TypeOf[rest.ErrorBody](),
-		Types: types(), Fields: fieldWords(), Sockets: socketDocuments(),
+		Types: types(), Fields: fieldWords(), Examples: rest.Examples(), Sockets: socketDocuments(),
 	}
 }
 

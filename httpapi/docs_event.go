@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"postern/event"
-	"postern/httpapi/chats"
 	"postern/httpapi/openapi"
 	"postern/httpapi/rest"
 )
@@ -34,7 +33,7 @@ func eventFields() openapi.Fields {
 		"Call.from":      rest.Say("The JID of the caller.", rest.ExampleJID),
 		"Call.callerPn":  rest.Say("The phone JID of the caller; null when unknown.", rest.ExampleJID),
 		"Call.isGroup":   rest.Say("Whether it is a group call; null when unknown.", false),
-		"Call.groupJid":  rest.Say("The JID of the group; null when unknown.", chats.ExampleGroup),
+		"Call.groupJid":  rest.Say("The JID of the group; null when unknown.", rest.ExampleGroup),
 		"Call.id":        rest.Say("The id of the call.", "6F1C1A520D6B4C56"),
 		"Call.date":      rest.Say("When it happened.", rest.ExampleTime),
 		"Call.isVideo":   rest.Say("Whether it is a video call; null when unknown.", false),
@@ -55,13 +54,13 @@ func eventFields() openapi.Fields {
 		"ContactUpsert.id":                rest.Say("The contact's id here.", 7),
 		"ContactUpsert.action":            rest.Say("What happened to the contact.", nil),
 
-		"GroupParticipantsUpdate.id":           rest.Say("The JID of the group.", chats.ExampleGroup),
+		"GroupParticipantsUpdate.id":           rest.Say("The JID of the group.", rest.ExampleGroup),
 		"GroupParticipantsUpdate.author":       rest.Say("The JID of who did it; empty when unknown.", rest.ExampleJID),
 		"GroupParticipantsUpdate.authorPn":     rest.Say("The phone JID of who did it, where it is known.", rest.ExampleJID),
 		"GroupParticipantsUpdate.participants": rest.Say("The participants concerned.", nil),
 		"GroupParticipantsUpdate.action":       rest.Say("The change.", string(event.ParticipantAdd)),
 		"GroupUpdate.partial":                  rest.Say("What changed.", nil),
-		"GroupPartial.id":                      rest.Say("The JID of the group.", chats.ExampleGroup),
+		"GroupPartial.id":                      rest.Say("The JID of the group.", rest.ExampleGroup),
 		"GroupPartial.subject":                 rest.Say("The new subject.", "Winter party"),
 
 		"HistoryUpdate.type":           rest.Say("That it is history.", nil),
@@ -73,10 +72,10 @@ func eventFields() openapi.Fields {
 		"HistoryContent.messages":      rest.Say("How many messages.", 120, count),
 		"HistoryContent.pushNames":     rest.Say("How many names.", 40, count),
 
-		"InstanceStatus.type":    kind,
-		"InstanceStatus.status":  rest.Say("The state that it leads to.", "ok"),
-		"InstanceStatus.message": rest.Say("More about it, for people.", "the client is outdated"),
-		"InstanceStatus.data":    rest.Say("Further data from WhatsApp.", openapi.Object{}),
+		"InstanceStatusUpdate.type":    kind,
+		"InstanceStatusUpdate.status":  rest.Say("The state that it leads to.", "ok"),
+		"InstanceStatusUpdate.message": rest.Say("More about it, for people.", "the client is outdated"),
+		"InstanceStatusUpdate.data":    rest.Say("Further data from WhatsApp.", openapi.Object{}),
 
 		"LabelAssociation.type":      rest.Say("What has the label.", string(event.LabelOnChat)),
 		"LabelAssociation.messageId": rest.Say("The message's id at WhatsApp, where a message has the label.", rest.ExampleKeyID),

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"postern/event"
-	"postern/httpapi/chats"
 	"postern/httpapi/instances"
 	"postern/httpapi/openapi"
 	"postern/httpapi/operator"
@@ -31,7 +30,7 @@ func sharedFields() openapi.Fields {
 		"recipient":          rest.Say("The recipient, as number.", rest.ExamplePhone),
 		"chatJid":            rest.Say("The JID of the chat.", rest.ExampleJID),
 		"senderJid":          rest.Say("The JID of the sender, where it is known.", rest.ExampleJID),
-		"groupJid":           rest.Say("The JID of the group.", chats.ExampleGroup),
+		"groupJid":           rest.Say("The JID of the group.", rest.ExampleGroup),
 		"newsletterJid":      rest.Say("The JID of the newsletter.", "120363012345678901@newsletter"),
 		"lid":                rest.Say("The hidden address of the person, where it is known.", rest.ExampleLID),
 		"jid":                rest.Say("The address: the phone JID where it is known, else the LID; for a group its JID.", rest.ExampleJID),
@@ -123,7 +122,7 @@ func parameterFields() openapi.Fields {
 		"?mediaType":      rest.Say("The kind of message that the file was uploaded for.", string(event.MediaImage), openapi.OneOf(event.UploadKinds()...)),
 		"?expired":        rest.Say("Whether it has expired.", false, openapi.Kind("boolean")),
 		"?externalId":     rest.Say("The caller's name for it.", "cat-7"),
-		"?groupJid":       rest.Say("The JID of the group, where the body does not name it.", chats.ExampleGroup),
+		"?groupJid":       rest.Say("The JID of the group, where the body does not name it.", rest.ExampleGroup),
 		"?inviteCode":     rest.Say("The code of an invitation, or the link that ends in it.", "AbCdEfGhIjKlMnOpQrStUv"),
 		"?newsletterJid":  rest.Say("The JID of the newsletter.", "120363012345678901@newsletter"),
 		"?labelId":        rest.Say("The label's id: digits.", "4", openapi.Required()),

@@ -8,9 +8,6 @@ import (
 	"postern/httpapi/rest"
 )
 
-// ExampleGroup is the JID of a group.
-const ExampleGroup = "120363012345678901@g.us"
-
 func groupDescriptions() map[string]rest.Words {
 	group := []string{"groupJid"}
 	return map[string]rest.Words{
@@ -23,31 +20,31 @@ func groupDescriptions() map[string]rest.Words {
 		"GET /instance/{i}/groups": {ID: "listGroups", Summary: "List the groups that the account is in.", Out: rest.TypeOf[[]event.GroupUpsert](), Codes: rest.Asking(rest.CodeInvalidQuery)},
 		"PUT /instance/{i}/group/update-picture": {
 			ID: "setGroupPicture", Summary: "Change or remove a group's picture: from a URL, an upload, or as a multipart body.", Query: group, In: rest.TypeOf[pictureRequest](),
-			Example: `{"groupJid":"` + ExampleGroup + `","image":"https://example.org/group.jpg"}`, Form: group, Out: rest.TypeOf[PicturedGroup](),
+			Example: `{"groupJid":"` + rest.ExampleGroup + `","image":"https://example.org/group.jpg"}`, Form: group, Out: rest.TypeOf[PicturedGroup](),
 			Codes: rest.AboutGroup("INVALID_MEDIA", "INVALID_MESSAGE", "UPLOAD_NOT_FOUND", "MEDIA_GONE", "DISK_FULL"),
 		},
 		"PUT /instance/{i}/group/update-participants": {
 			ID: "updateGroupParticipants", Summary: "Add, remove, promote or demote members of a group.", About: "204 when all changes succeeded; the result for each member when one failed, or with details=true.", Query: []string{"groupJid", details}, In: rest.TypeOf[membersRequest](),
-			Example: `{"groupJid":"` + ExampleGroup + `","action":"add","participants":["4915112345678"]}`, Out: rest.TypeOf[membersAnswer](), Also: []openapi.Answer{{Status: http.StatusNoContent}}, Codes: rest.AboutGroup(),
+			Example: `{"groupJid":"` + rest.ExampleGroup + `","action":"add","participants":["4915112345678"]}`, Out: rest.TypeOf[membersAnswer](), Also: []openapi.Answer{{Status: http.StatusNoContent}}, Codes: rest.AboutGroup(),
 		},
 		"PUT /instance/{i}/group/subject": {
 			ID: "setGroupSubject", Summary: "Change a group's subject.", Query: group, In: rest.TypeOf[subjectRequest](),
-			Example: `{"groupJid":"` + ExampleGroup + `","subject":"Winter party"}`, Out: rest.TypeOf[subjectAnswer](), Codes: rest.AboutGroup(),
+			Example: `{"groupJid":"` + rest.ExampleGroup + `","subject":"Winter party"}`, Out: rest.TypeOf[subjectAnswer](), Codes: rest.AboutGroup(),
 		},
 		"PUT /instance/{i}/group/description": {
 			ID: "setGroupDescription", Summary: "Change or remove a group's description.", Query: group, In: rest.TypeOf[descriptionRequest](),
-			Example: `{"groupJid":"` + ExampleGroup + `","description":"We meet at eight."}`, Out: rest.TypeOf[descriptionAnswer](), Codes: rest.AboutGroup(),
+			Example: `{"groupJid":"` + rest.ExampleGroup + `","description":"We meet at eight."}`, Out: rest.TypeOf[descriptionAnswer](), Codes: rest.AboutGroup(),
 		},
 		"PUT /instance/{i}/group/settings": {
 			ID: "setGroupSettings", Summary: "Change the settings of a group.", Query: group, In: rest.TypeOf[settingsRequest](),
-			Example: `{"groupJid":"` + ExampleGroup + `","announce":true}`, Out: rest.TypeOf[settingsAnswer](), Codes: rest.AboutGroup(),
+			Example: `{"groupJid":"` + rest.ExampleGroup + `","announce":true}`, Out: rest.TypeOf[settingsAnswer](), Codes: rest.AboutGroup(),
 		},
 		"GET /instance/{i}/group/invitation-code": {
 			ID: "getGroupInvitation", Summary: "Show the invite code of a group.", Query: group, Out: rest.TypeOf[inviteAnswer](), Codes: rest.AboutGroup(),
 		},
 		"PUT /instance/{i}/group/revoke-invitation": {
 			ID: "revokeGroupInvitation", Summary: "Replace the invite code of a group.", About: "204, or with details=true the new code.", Query: []string{"groupJid", details}, In: rest.TypeOf[groupTarget](),
-			Example: `{"groupJid":"` + ExampleGroup + `"}`, Status: http.StatusNoContent, Also: []openapi.Answer{{Status: http.StatusOK, Type: rest.TypeOf[newInvite]()}}, Codes: rest.AboutGroup(),
+			Example: `{"groupJid":"` + rest.ExampleGroup + `"}`, Status: http.StatusNoContent, Also: []openapi.Answer{{Status: http.StatusOK, Type: rest.TypeOf[newInvite]()}}, Codes: rest.AboutGroup(),
 		},
 		"GET /instance/{i}/group/invitation": {
 			ID: "getInvitedGroup", Summary: "Show the group of an invite code, without joining it.", Query: []string{"inviteCode"}, Out: rest.TypeOf[event.GroupUpsert](), Codes: rest.AboutPeople(),
@@ -60,7 +57,7 @@ func groupDescriptions() map[string]rest.Words {
 		},
 		"PUT /instance/{i}/group/join-requests": {
 			ID: "decideJoinRequests", Summary: "Approve or reject requests to join a group.", Query: group, In: rest.TypeOf[decideRequest](),
-			Example: `{"groupJid":"` + ExampleGroup + `","action":"approve","participants":["4915112345678"]}`, Out: rest.TypeOf[decideAnswer](), Codes: rest.AboutGroup(),
+			Example: `{"groupJid":"` + rest.ExampleGroup + `","action":"approve","participants":["4915112345678"]}`, Out: rest.TypeOf[decideAnswer](), Codes: rest.AboutGroup(),
 		},
 		"DELETE /instance/{i}/group/leave": {ID: "leaveGroup", Summary: "Leave a group.", Query: group, Status: http.StatusNoContent, Codes: rest.AboutGroup()},
 	}
@@ -116,7 +113,7 @@ func GroupFields() openapi.Fields {
 	people := rest.Say("The people: phone numbers or JIDs.", []any{rest.ExamplePhone}, openapi.Items(1, event.MaxMembers-1))
 	results := rest.Say("The result for each.", nil)
 	all := openapi.Fields{
-		"Group.id":                      rest.Say("The JID of the group.", ExampleGroup),
+		"Group.id":                      rest.Say("The JID of the group.", rest.ExampleGroup),
 		"Group.subject":                 rest.Say("Its subject.", "Summer party"),
 		"Group.participants":            rest.Say("Its members.", nil),
 		"Participant.id":                rest.Say("The JID of the member: the phone JID where it is known, else the LID.", rest.ExampleJID),
@@ -177,7 +174,7 @@ func GroupFields() openapi.Fields {
 		"descTime":             rest.Say("When the description was written, in Unix seconds.", 1772366400),
 		"isCommunity":          rest.Say("Whether it is a community.", false),
 		"isCommunityAnnounce":  rest.Say("Whether it is the announcement group of a community.", false),
-		"linkedParent":         rest.Say("The JID of the community that it belongs to.", ExampleGroup),
+		"linkedParent":         rest.Say("The JID of the community that it belongs to.", rest.ExampleGroup),
 		"notify":               rest.Say("The name that its creator chose.", "Ada"),
 		"owner":                rest.Say("The JID of the creator.", rest.ExampleJID),
 		"ownerCountryCode":     rest.Say("The country of the creator.", "DE"),

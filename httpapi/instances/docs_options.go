@@ -56,16 +56,16 @@ func optionsDescriptions() map[string]rest.Words {
 // OptionsTypes are the types of options and their names.
 func OptionsTypes() map[reflect.Type]openapi.Type {
 	return map[reflect.Type]openapi.Type{
-		rest.TypeOf[webhooks.Options]():       {Name: "WebhookOptions", Words: "GlobalWebhookOptions", About: "How the events of an instance are delivered, without secrets."},
-		rest.TypeOf[optionsRequest]():         {Name: "WebhookOptionsRequest", Words: "WebhookOptions"},
+		rest.TypeOf[webhooks.Options]():       {Name: "WebhookOptions", Words: rest.TypeOf[webhooks.GlobalOptions](), About: "How the events of an instance are delivered, without secrets."},
+		rest.TypeOf[optionsRequest]():         {Name: "WebhookOptionsRequest", Words: rest.TypeOf[webhooks.Options]()},
 		rest.TypeOf[webhooks.GlobalOptions](): {Name: "GlobalWebhookOptions", About: "How events are delivered to the global webhook, without secrets."},
-		rest.TypeOf[globalOptionsRequest]():   {Name: "GlobalWebhookOptionsRequest", Words: "GlobalWebhookOptions"},
+		rest.TypeOf[globalOptionsRequest]():   {Name: "GlobalWebhookOptionsRequest", Words: rest.TypeOf[webhooks.GlobalOptions]()},
 		rest.TypeOf[webhooks.Endpoint]():      {Name: "WebhookEndpoint", About: "A further receiver of an instance's events."},
-		rest.TypeOf[endpointRequest]():        {Name: "WebhookEndpointRequest", Words: "WebhookEndpoint"},
+		rest.TypeOf[endpointRequest]():        {Name: "WebhookEndpointRequest", Words: rest.TypeOf[webhooks.Endpoint]()},
 		rest.TypeOf[webhooks.Filter]():        {Name: "WebhookFilter", About: "What the webhook and its endpoints receive; false excludes it."},
-		rest.TypeOf[filterRequest]():          {Name: "WebhookFilterRequest", Words: "WebhookFilter"},
+		rest.TypeOf[filterRequest]():          {Name: "WebhookFilterRequest", Words: rest.TypeOf[webhooks.Filter]()},
 		rest.TypeOf[webhooks.Signing]():       {Name: "WebhookSigning", About: "Whether deliveries are signed, as Standard Webhooks describe."},
-		rest.TypeOf[signingRequest]():         {Name: "WebhookSigningRequest", Words: "WebhookSigning"},
+		rest.TypeOf[signingRequest]():         {Name: "WebhookSigningRequest", Words: rest.TypeOf[webhooks.Signing]()},
 		rest.TypeOf[event.Order]():            {Name: "WebhookOrder", About: "The order in which a receiver gets events.", Schema: openapi.Words(event.OrderNone, event.OrderChat, event.OrderInstance)},
 	}
 }
