@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -61,14 +62,13 @@ func credentials() map[string]object {
 // groups and of the table.
 func operations() []openapi.Operation {
 	var all []openapi.Operation
-	about := descriptions()
 	for _, r := range Routes() {
-		d := about[r.Method+" "+r.Path]
+		d := r.row
 		o := openapi.Operation{
 			Method: r.Method, Path: documentPath(r.Path), ID: d.ID, Tag: tagOf(r.Path), Summary: d.Summary, About: d.About,
 			Query: d.Query, Once: d.Once, In: d.In, Example: d.Example, Form: d.Form, File: rest.FileField,
-			Answers: append([]openapi.Answer{{Status: d.Status, Type: d.Out, Media: d.Media}}, d.Also...),
-			Codes:   commonCodes(r, d).And(d.Codes...), Advice: d.Advice,
+			Answers: append([]openapi.Answer{{Status: cmp.Or(d.Status, http.StatusOK), Type: d.Out, Media: d.Media}}, d.Also...),
+			Codes:   commonCodes(r).And(d.Codes...), Advice: d.Advice,
 		}
 		o.Credentials = credentialsOf(r)
 		for _, path := range r.Aliases {

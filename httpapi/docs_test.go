@@ -113,8 +113,8 @@ func TestEveryRouteAndAliasIsInAnOpenAPIDocument(t *testing.T) {
 			described += len(methods)
 		}
 	}
-	if described != rows || len(descriptions()) != len(Routes()) {
-		t.Errorf("%d operations and %d descriptions for %d routes and %d with aliases", described, len(descriptions()), len(Routes()), rows)
+	if described != rows {
+		t.Errorf("%d operations for %d routes and aliases", described, rows)
 	}
 }
 

@@ -5,7 +5,7 @@ import "postern/httpapi/rest"
 // Routes returns the paths of the package, with their handlers.
 func (a *API) Routes() []rest.Route {
 	return rest.Describe([]rest.Route{
-		{Method: "POST", Path: "/message/batches", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: rest.Once(a.createBatch)},
+		{Method: "POST", Path: "/message/batches", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.createBatch},
 		{Method: "GET", Path: "/message/batches", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.listBatchesByQuery},
 		{Method: "POST", Path: "/message/batches/list", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.listBatchesByBody},
 		{Method: "GET", Path: "/message/batches/{id}", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.showBatch},

@@ -8,7 +8,7 @@ func (a *API) Routes() []rest.Route {
 		{Method: "GET", Path: "/instance/{i}/webhook/deliveries", Auth: rest.InstanceBearer, Right: rest.ScopeDeliveries, Handle: a.listDeliveries},
 		{Method: "GET", Path: "/instance/{i}/webhook/deliveries/{id}", Auth: rest.InstanceBearer, Right: rest.ScopeDeliveries, Handle: a.showDelivery},
 		{Method: "POST", Path: "/instance/{i}/webhook/deliveries/{id}/retry", Auth: rest.InstanceBearer, Right: rest.ScopeDeliveries, Handle: a.retryDelivery},
-		{Method: "POST", Path: "/instance/{i}/webhook/deliveries/replay", Auth: rest.InstanceBearer, Right: rest.ScopeDeliveries, Handle: rest.Once(a.replayDeliveries)},
+		{Method: "POST", Path: "/instance/{i}/webhook/deliveries/replay", Auth: rest.InstanceBearer, Right: rest.ScopeDeliveries, Handle: a.replayDeliveries},
 		{Method: "GET", Path: "/instance/{i}/webhook/replays/{id}", Auth: rest.InstanceBearer, Right: rest.ScopeDeliveries, Handle: a.showReplay},
 		{Method: "DELETE", Path: "/instance/{i}/webhook/replays/{id}", Auth: rest.InstanceBearer, Right: rest.ScopeDeliveries, Handle: a.cancelReplay},
 		{Method: "GET", Path: "/message/batches/{id}/events", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.CheckBatch, Handle: a.listEvents},
@@ -18,7 +18,7 @@ func (a *API) Routes() []rest.Route {
 		{Method: "GET", Path: "/webhook/deliveries", Auth: rest.GlobalKey, Right: rest.ScopeDeliveries | rest.Everywhere, Handle: a.listDeliveries},
 		{Method: "GET", Path: "/webhook/deliveries/{id}", Auth: rest.GlobalKey, Right: rest.ScopeDeliveries | rest.Everywhere, Handle: a.showDelivery},
 		{Method: "POST", Path: "/webhook/deliveries/{id}/retry", Auth: rest.GlobalKey, Right: rest.ScopeDeliveries | rest.Everywhere, Handle: a.retryDelivery},
-		{Method: "POST", Path: "/webhook/deliveries/replay", Auth: rest.GlobalKey, Right: rest.ScopeDeliveries | rest.Everywhere, Handle: rest.Once(a.replayDeliveries)},
+		{Method: "POST", Path: "/webhook/deliveries/replay", Auth: rest.GlobalKey, Right: rest.ScopeDeliveries | rest.Everywhere, Handle: a.replayDeliveries},
 		{Method: "GET", Path: "/webhook/replays/{id}", Auth: rest.GlobalKey, Right: rest.ScopeDeliveries | rest.Everywhere, Handle: a.showReplay},
 		{Method: "DELETE", Path: "/webhook/replays/{id}", Auth: rest.GlobalKey, Right: rest.ScopeDeliveries | rest.Everywhere, Handle: a.cancelReplay},
 	}, deliveryDescriptions(), outboxDescriptions())

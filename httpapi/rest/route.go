@@ -2,24 +2,48 @@ package rest
 
 import (
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
+
+	"postern/httpapi/openapi"
 )
 
 // Handler answers a request, or returns the error that is answered.
 type Handler func(*Call) error
 
-// Route is one row of the route table. A segment of the path in braces is a parameter: {i} is the
-// name of an instance, {id} the subject of the path, such as a batch, and {item} an item of it.
+// Route is one row of the route table: a path, what answers there, and what the documents say about it. A segment of
+// the path in braces is a parameter: {i} is the name of an instance, {id} the subject of the path, such as a batch, and
+// {item} an item of it.
 type Route struct {
 	Method string
 	Path   string
 	Auth   Scheme
-	Right  Right // of a scoped key
-	Handle Handler
-	Words  Words             // what the documents say about it
+	Right  Right             // of a scoped key
 	Check  func(*Call) error // of a scoped key on a userBearer route; nil: none
+	Handle Handler
+	Once   bool // takes an Idempotency-Key, see [Call.Begin] and [KeepInCommit]
+
+	ID      string // of the operation, as a person would name it
+	Summary string // one sentence
+	About   string // more, or empty
+
+	In      reflect.Type // of a JSON body, nil when there is none
+	Example string       // of that body
+	Form    []string     // fields of a multipart body, beside the file; nil when the body is none
+	Query   []string
+
+	Status int          // of the success; 0: 200
+	Out    reflect.Type // of the answer, nil when it is no JSON
+	Media  string       // of an answer that is no JSON, or may be other than JSON
+	Also   []openapi.Answer
+
+	Codes  Codes             // of refusals, besides those that follow from the fields above
+	Advice map[string]string // by code, where the route has a limit of its own
 }
+
+// Words is a route without a path, until [Describe] gives it one.
+type Words = Route
 
 // IsSocket reports whether a path is that of a WebSocket.
 func (r Route) IsSocket() bool { return strings.HasPrefix(r.Path, "/ws/") }
@@ -43,10 +67,9 @@ func Describe(rows []Route, words ...map[string]Words) []Route {
 			if !known {
 				panic("rest: words about " + key + ", which is no route")
 			}
-			if w.Status == 0 {
-				w.Status = http.StatusOK
-			}
-			rows[i].Words = w
+			r := rows[i]
+			w.Method, w.Path, w.Auth, w.Right, w.Check, w.Handle = r.Method, r.Path, r.Auth, r.Right, r.Check, r.Handle
+			rows[i] = w
 		}
 	}
 	return rows
