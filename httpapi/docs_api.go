@@ -171,7 +171,7 @@ func socketDocuments() []openapi.Socket {
 func fieldWords() openapi.Fields {
 	all := openapi.Fields{}
 	for _, theme := range []openapi.Fields{
-		sharedFields(), errorFields(), parameterFields(), operator.OperationFields(), consoleFields(), instances.InstanceFields(), instances.ProxyFields(), sends.SendFields(), sends.NotifyFields(), sends.FormFields(), sends.ContentFields(), chats.ChatFields(), instances.SettingsFields(), instances.LimitsFields(), instances.OptionsFields(), deliveries.DeliveryFields(), deliveries.DeliveryParameters(), operator.AccessFields(), instances.PortalFields(),
+		sharedFields(), errorFields(), parameterFields(), operator.OperationFields(), consoleFields(), instances.Fields(), sends.SendFields(), sends.NotifyFields(), sends.FormFields(), sends.ContentFields(), chats.ChatFields(), deliveries.DeliveryFields(), deliveries.DeliveryParameters(), operator.AccessFields(),
 		chats.MessageFields(), chats.GroupFields(), batches.BatchFields(), eventFields(),
 	} {
 		for key := range theme {
