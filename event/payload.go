@@ -60,20 +60,20 @@ func (ConnectionUpdate) about() About { return About{} }
 // Message is the data of messages.upsert and of send.message, and the answer
 // of the send routes.
 type Message struct {
-	ID                int64           `json:"id"`    // internal id, given by the store
+	ID                int64           `json:"id" doc:"The message's id here." example:"42" rules:"minimum=1"`
 	KeyID             string          `json:"keyId"` // WhatsApp's message id
-	KeyRemoteJID      *string         `json:"keyRemoteJid"`
-	KeyLID            *string         `json:"keyLid"`
+	KeyRemoteJID      *string         `json:"keyRemoteJid" doc:"The JID of the chat." example:"$jid"`
+	KeyLID            *string         `json:"keyLid" doc:"The LID of the chat; null when unknown." example:"$lid"`
 	KeyFromMe         bool            `json:"keyFromMe"`
-	KeyParticipant    *string         `json:"keyParticipant"`
-	KeyParticipantLID *string         `json:"keyParticipantLid"`
+	KeyParticipant    *string         `json:"keyParticipant" doc:"The JID of the sender in a group; null elsewhere." example:"$jid"`
+	KeyParticipantLID *string         `json:"keyParticipantLid" doc:"The LID of the sender in a group; null elsewhere or when unknown." example:"$lid"`
 	PushName          *string         `json:"pushName"`
 	MessageType       string          `json:"messageType"`             // name of the protobuf field
 	Content           json.RawMessage `json:"content" schema:"object"` // protobuf JSON of that field
-	MessageTimestamp  int64           `json:"messageTimestamp"`
-	Device            *string         `json:"device"`
+	MessageTimestamp  int64           `json:"messageTimestamp" doc:"When WhatsApp accepted it, in Unix seconds." example:"1772366400" rules:"minimum=0"`
+	Device            *string         `json:"device" doc:"The kind of device that sent it; null when unknown." example:"web"`
 	IsGroup           bool            `json:"isGroup"`
-	Metadata          json.RawMessage `json:"metadata" schema:"object,null"`
+	Metadata          json.RawMessage `json:"metadata" schema:"object,null" doc:"Further data of the message; null when there is none."`
 
 	// Only in send.message and the answers of the send routes.
 	InstanceID         int64      `json:"instanceId,omitempty"`

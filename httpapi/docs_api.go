@@ -171,8 +171,8 @@ func socketDocuments() []openapi.Socket {
 func fieldWords() openapi.Fields {
 	all := openapi.Fields{}
 	for _, theme := range []openapi.Fields{
-		sharedFields(), errorFields(), parameterFields(), operator.OperationFields(), consoleFields(), instances.Fields(), sends.SendFields(), sends.NotifyFields(), sends.FormFields(), sends.ContentFields(), chats.ChatFields(), deliveries.DeliveryFields(), deliveries.DeliveryParameters(), operator.AccessFields(),
-		chats.MessageFields(), chats.GroupFields(), batches.BatchFields(), eventFields(),
+		sharedFields(), errorFields(), parameterFields(), operator.OperationFields(), consoleFields(), instances.Fields(), sends.SendFields(), sends.NotifyFields(), sends.FormFields(), sends.ContentFields(), chats.Fields(), deliveries.DeliveryFields(), deliveries.DeliveryParameters(), operator.AccessFields(),
+		batches.BatchFields(), eventFields(),
 	} {
 		for key := range theme {
 			if _, twice := all[key]; twice {

@@ -122,6 +122,7 @@ func SendFields() openapi.Fields {
 		"SendPollRequest.pollMessage":         content,
 		"SendStatusRequest.statusMessage":     content,
 		"SendContactRequest.contactMessage":   rest.Say("The contacts.", nil, openapi.Items(1, event.MaxContacts)),
+		"EditRequest.text":                    rest.Say("The new text, or the new caption.", "Your order arrives tomorrow.", openapi.Chars(1, event.MaxText)),
 		"SendForwardRequest.messageId":        rest.Say("The stored message: its id here, or its id at WhatsApp.", 42),
 		"SendStatusRequest.options":           rest.Say("How it is sent.", nil),
 
