@@ -68,7 +68,7 @@ func (c *ContactContent) Content() (Content, error) {
 
 // ContactsContent is several contacts in one message of a batch.
 type ContactsContent struct {
-	Contacts []ContactContent `json:"contacts" strict:"required"`
+	Contacts []ContactContent `json:"contacts" strict:"required" doc:"The contacts of one message."`
 }
 
 // Content implements [Payload].

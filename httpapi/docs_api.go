@@ -172,7 +172,7 @@ func fieldWords() openapi.Fields {
 	all := openapi.Fields{}
 	for _, theme := range []openapi.Fields{
 		sharedFields(), errorFields(), parameterFields(), operator.OperationFields(), consoleFields(), instances.Fields(), sends.Fields(), chats.Fields(), deliveries.DeliveryFields(), deliveries.DeliveryParameters(), operator.AccessFields(),
-		batches.BatchFields(), eventFields(),
+		batches.Fields(), eventFields(),
 	} {
 		for key := range theme {
 			if _, twice := all[key]; twice {
