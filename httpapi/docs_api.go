@@ -171,7 +171,7 @@ func socketDocuments() []openapi.Socket {
 func fieldWords() openapi.Fields {
 	all := openapi.Fields{}
 	for _, theme := range []openapi.Fields{
-		sharedFields(), errorFields(), parameterFields(), operator.OperationFields(), consoleFields(), instances.Fields(), sends.Fields(), chats.Fields(), deliveries.Fields(), operator.AccessFields(),
+		sharedFields(), errorFields(), parameterFields(), operator.Fields(), consoleFields(), instances.Fields(), sends.Fields(), chats.Fields(), deliveries.Fields(),
 		batches.Fields(), eventFields(),
 	} {
 		for key := range theme {

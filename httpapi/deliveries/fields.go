@@ -26,6 +26,8 @@ func Fields() openapi.Fields {
 
 		"DeliveryAttempt.answer": rest.Say("The beginning of the body of an answer other than 2xx, up to 2 KiB; null when there is none, and for qrcode.updated when the key lacks the scope pair.", "upstream is down"),
 
+		"OutboxEvent.event": rest.Say("Its name.", string(event.BatchCompleted), openapi.OneOf(rest.EventKinds(event.Batch)...)),
+
 		"ReplayRequest.state":      rest.Say("Only those in these states; FAILED, DROPPED and EXPIRED when absent. PENDING deliveries are sent by themselves.", []any{"FAILED"}, openapi.Object{"minItems": 1}),
 		"ReplayRequest.target":     rest.Say("Only those for this kind of destination.", "webhook", targets),
 		"ReplayRequest.endpointId": rest.Say("Only those for this endpoint.", "crm", endpoint),
