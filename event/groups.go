@@ -50,11 +50,12 @@ func (p Participants) MarshalJSON() ([]byte, error) {
 
 // GroupParticipantsUpdate is the data of groups.participants.update.
 type GroupParticipantsUpdate struct {
-	ID           string            `json:"id"`     // group JID
-	Author       string            `json:"author"` // empty when unknown, yet present
-	AuthorPN     string            `json:"authorPn,omitempty"`
-	Participants Participants      `json:"participants"`
-	Action       ParticipantAction `json:"action"`
+	ID string `json:"id" doc:"The JID of the group." example:"$group"`
+	// empty when unknown, yet present
+	Author       string            `json:"author" doc:"The JID of who did it; empty when unknown." example:"$jid"`
+	AuthorPN     string            `json:"authorPn,omitempty" doc:"The phone JID of who did it, where it is known." example:"$jid"`
+	Participants Participants      `json:"participants" doc:"The participants concerned."`
+	Action       ParticipantAction `json:"action" doc:"The change." example:"add"`
 }
 
 func (g GroupParticipantsUpdate) about() About { return ofChat(g.ID, false) }
@@ -98,15 +99,15 @@ type GroupMetadata struct {
 
 // GroupUpdate is one item of the data of groups.update, an array.
 type GroupUpdate struct {
-	Partial GroupPartial `json:"partial"`
+	Partial GroupPartial `json:"partial" doc:"What changed."`
 }
 
 func (g GroupUpdate) about() About { return ofChat(g.Partial.ID, false) }
 
 // GroupPartial is what changed in a group.
 type GroupPartial struct {
-	ID      string `json:"id"` // group JID
-	Subject string `json:"subject,omitempty"`
+	ID      string `json:"id" doc:"The JID of the group." example:"$group"`
+	Subject string `json:"subject,omitempty" doc:"The new subject." example:"Winter party"`
 	GroupMetadata
 }
 

@@ -4,10 +4,10 @@ import "encoding/json"
 
 // QRCode is the data of qrcode.updated.
 type QRCode struct {
-	Count            int    `json:"count"`            // codes made in this attempt, from 1
-	Code             string `json:"code"`             // the raw text of the code
-	Base64           string `json:"base64"`           // the code as a PNG data URL
-	ExpiresInSeconds int    `json:"expiresInSeconds"` // real life of this code
+	Count            int    `json:"count" doc:"How many codes this attempt has produced." example:"1" rules:"minimum=1"`
+	Code             string `json:"code" doc:"The text of the code." example:"2@abc"`
+	Base64           string `json:"base64" doc:"The code as a PNG in a data URL." example:"data:image/png;base64,iVBORw=="`
+	ExpiresInSeconds int    `json:"expiresInSeconds" doc:"How long this code is valid." example:"20" rules:"minimum=0"`
 	ExpiresAt        Time   `json:"expiresAt"`
 }
 
@@ -47,11 +47,11 @@ const (
 
 // ConnectionUpdate is the data of connection.update.
 type ConnectionUpdate struct {
-	Type           ConnectionType `json:"type"`
-	Connection     Connection     `json:"connection"`
-	StatusReason   int            `json:"statusReason,omitempty"`  // the code that WhatsApp gave
-	LastConnection Time           `json:"lastConnection,omitzero"` // when it was last connected; absent before the first time
-	Message        string         `json:"message,omitempty"`
+	Type           ConnectionType `json:"type" doc:"What happened."`
+	Connection     Connection     `json:"connection" doc:"The state of the connection in a word." example:"open"`
+	StatusReason   int            `json:"statusReason,omitempty" doc:"WhatsApp's code for it, where there is one." example:"401"`
+	LastConnection Time           `json:"lastConnection,omitzero" doc:"When it was last connected; absent before the first time." example:"$time"`
+	Message        string         `json:"message,omitempty" doc:"More about it, for people." example:"logged out from the phone"`
 	Passkey        *PasskeyState  `json:"passkey,omitempty" schema:"null"` // with TypePasskey only
 }
 
@@ -107,8 +107,8 @@ const (
 
 // MessageUpdate is the data of messages.update.
 type MessageUpdate struct {
-	MessageID int64        `json:"messageId"` // internal id of the stored message
-	Status    UpdateStatus `json:"status"`
+	MessageID int64        `json:"messageId" doc:"The message's id here." example:"42"`
+	Status    UpdateStatus `json:"status" doc:"The status of the message." example:"read"`
 	DateTime  Time         `json:"dateTime"`
 }
 

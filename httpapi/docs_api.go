@@ -172,7 +172,7 @@ func fieldWords() openapi.Fields {
 	all := openapi.Fields{}
 	for _, theme := range []openapi.Fields{
 		sharedFields(), errorFields(), parameterFields(), operator.Fields(), consoleFields(), instances.Fields(), sends.Fields(), chats.Fields(), deliveries.Fields(),
-		batches.Fields(), eventFields(),
+		batches.Fields(),
 	} {
 		for key := range theme {
 			if _, twice := all[key]; twice {

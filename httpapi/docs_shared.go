@@ -82,6 +82,10 @@ func sharedFields() openapi.Fields {
 		"dateTime":  rest.Say("When it happened according to WhatsApp, else when it was received.", rest.ExampleTime),
 		"timestamp": rest.Say("When the event was created.", rest.ExampleTime),
 
+		// Events.
+		"ConnectionUpdate.passkey":  rest.Say("With the type passkey only: the step of a pairing with a passkey; null once it is paired or cancelled.", nil),
+		"InstanceStatusUpdate.data": rest.Say("Further data from WhatsApp.", openapi.Object{}),
+
 		// Lists.
 		"limit":          rest.Say("The maximum number of records of a page.", rest.DefaultLimit, openapi.Range(1, rest.MaxLimit)),
 		"nextCursor":     rest.Say("The cursor of the next page; null at the end. Pass it unchanged.", "djE6MTIzNDU2", openapi.OrNull()),
@@ -133,10 +137,7 @@ func parameterFields() openapi.Fields {
 		"?token":          rest.Say("The token, where the client cannot send Authorization: Bearer.", nil),
 		"?instance":       rest.Say("The instance; needed with a scoped key for several instances, or with a session.", rest.ExampleName),
 		"?user":           rest.Say("The user whose batches to use, with the session of the GlobalApiKey.", rest.ExampleUUID, openapi.Format("uuid")),
-		"?seconds":        rest.Say("The duration of the profile, in seconds.", operator.ProfileSeconds, openapi.Kind("integer"), openapi.Range(1, operator.MaxProfileSeconds), openapi.Default(operator.ProfileSeconds)),
 		"?since":          rest.Say("A position: kept events after this sequence are sent first.", 0, openapi.Kind("integer"), openapi.Object{"minimum": 0}),
-
-		"deleteMessage.?id": rest.Say("A stored message: its id here, or its id at WhatsApp.", "42", openapi.Required()),
 	}
 }
 
@@ -149,12 +150,8 @@ func errorFields() openapi.Fields {
 		}
 	}
 	return openapi.Fields{
-		"Error.statusCode": rest.Say("The status of the answer.", 422, openapi.Range(400, 599)),
-		"Error.error":      rest.Say("The text of the status, with hyphens.", "unprocessable-entity"),
-		"Error.code":       rest.Say("The error code, for programs.", "INVALID_RECIPIENT", openapi.OneOf(operator.Unique(codes)...)),
-		"Error.messages":   rest.Say("The error for people; each message names the field and the rule.", []any{"number has 5 digits, 7 to 15 are allowed"}),
-		"Error.message":    rest.Say("The same as messages.", []any{"number has 5 digits, 7 to 15 are allowed"}),
-		"Error.step":       rest.Say("The step that failed; only with the code PROXY_UNREACHABLE.", "auth"),
-		"Error.requestId":  rest.Say("The id of the request, as in the header x-request-id and in the log.", rest.ExampleUUID),
+		"Error.code":     rest.Say("The error code, for programs.", "INVALID_RECIPIENT", openapi.OneOf(operator.Unique(codes)...)),
+		"Error.messages": rest.Say("The error for people; each message names the field and the rule.", []any{"number has 5 digits, 7 to 15 are allowed"}),
+		"Error.message":  rest.Say("The same as messages.", []any{"number has 5 digits, 7 to 15 are allowed"}),
 	}
 }

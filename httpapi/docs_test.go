@@ -132,10 +132,10 @@ func TestEveryFieldIsExplainedAndEveryExplanationHasAField(t *testing.T) {
 		t.Error(problem)
 	}
 	for _, field := range docs.Undescribed {
-		t.Errorf("%s has no words: add them to the docs_ file of its resource", field)
+		t.Errorf("%s has no description: give the field a doc tag, or a row in fields.go of its resource", field)
 	}
 	for _, key := range docs.Unused {
-		t.Errorf("the words for %q describe nothing", key)
+		t.Errorf("the row %q describes nothing, or a field with a doc tag", key)
 	}
 }
 

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"postern/access"
+	"postern/event"
 	"postern/httpapi/openapi"
 	"postern/httpapi/rest"
 )
@@ -47,6 +48,10 @@ func Fields() openapi.Fields {
 		"LogChange.minutes": rest.Say("The duration in minutes; null or absent: 15.", 10, openapi.Range(1, maxLogMinutes)),
 
 		"UserTokenRequest.expiresIn": rest.Say("How long the token is valid, in seconds.", 86_400, UserTokenLife().Schema()),
+
+		"listSamples.?since": rest.Say("Only the minutes that began at this time or later.", rest.ExampleTime, openapi.Format("date-time")),
+		"Sample.instances":   rest.Say("How many instances are in each state of the connection, at the end of the minute.", openapi.Object{string(event.Online): 3}),
+		"?seconds":           rest.Say("The duration of the profile, in seconds.", ProfileSeconds, openapi.Kind("integer"), openapi.Range(1, MaxProfileSeconds), openapi.Default(ProfileSeconds)),
 	}
 }
 

@@ -42,9 +42,6 @@ type Route struct {
 	Advice map[string]string // by code, where the route has a limit of its own
 }
 
-// Words is a route without a path, until [Describe] gives it one.
-type Words = Route
-
 // IsSocket reports whether a path is that of a WebSocket.
 func (r Route) IsSocket() bool { return strings.HasPrefix(r.Path, "/ws/") }
 
@@ -52,25 +49,4 @@ func (r Route) IsSocket() bool { return strings.HasPrefix(r.Path, "/ws/") }
 // handshakes, and where GET begins or continues a pairing, which HEAD must not.
 func (r Route) AnswersHEAD() bool {
 	return r.Method == http.MethodGet && !r.IsSocket() && r.Right != ScopePair && !slices.Contains(strings.Split(r.Path, "/"), "connect")
-}
-
-// Describe sets the words of each row from the maps, by method and path. It panics if a map
-// describes a route that is not among the rows, which is a programming error.
-func Describe(rows []Route, words ...map[string]Words) []Route {
-	at := map[string]int{}
-	for i, r := range rows {
-		at[r.Method+" "+r.Path] = i
-	}
-	for _, theme := range words {
-		for key, w := range theme {
-			i, known := at[key]
-			if !known {
-				panic("rest: words about " + key + ", which is no route")
-			}
-			r := rows[i]
-			w.Method, w.Path, w.Auth, w.Right, w.Check, w.Handle = r.Method, r.Path, r.Auth, r.Right, r.Check, r.Handle
-			rows[i] = w
-		}
-	}
-	return rows
 }

@@ -23,6 +23,7 @@ func Fields() openapi.Fields {
 		"Alert.annotations":        rest.Say("Words for people: summary, description and runbook_url are shown.", openapi.Object{"summary": "4 % are free"}),
 
 		"SendContactRequest.contactMessage": rest.Say("The contacts.", nil, openapi.Items(1, event.MaxContacts)),
+		"deleteMessage.?id":                 rest.Say("A stored message: its id here, or its id at WhatsApp.", "42", openapi.Required()),
 		"EditRequest.text":                  rest.Say("The new text, or the new caption.", "Your order arrives tomorrow.", openapi.Chars(1, event.MaxText)),
 
 		"SendOptions.delay":     rest.Say("Milliseconds to wait before the send, while the chat shows the presence. Up to 120000, for voice notes up to 300000.", 1200, openapi.Range(0, maxVoiceDelay)),
