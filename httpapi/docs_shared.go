@@ -9,8 +9,7 @@ import (
 	"postern/httpapi/sends"
 )
 
-// The docs_ files say what the fields of bodies, answers and events mean; see
-// [openapi.Fields].
+// The rest of the fields have their descriptions in tags, or in fields.go of their resource; see [openapi.Fields].
 
 // sharedFields are the fields that mean the same in every type.
 func sharedFields() openapi.Fields {
