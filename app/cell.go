@@ -22,6 +22,7 @@ import (
 	"postern/cluster/postgres"
 	"postern/config"
 	"postern/httpapi"
+	"postern/httpapi/operator"
 	"postern/httpapi/rest"
 	"postern/httpapi/standby"
 	"postern/internal/peers"
@@ -181,15 +182,19 @@ func (a *App) localHandler(proxies peers.Proxies) func() http.Handler {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
 		key, err := a.cell.db.Secret(ctx, a.cell.name, "authentication.global_auth_token")
+		signs, errSigns := a.cell.db.Secret(ctx, a.cell.name, "authentication.jwt_secret")
 		file := a.cell.node.File()
-		if err != nil || len(key) == 0 || file == nil {
+		if err != nil || errSigns != nil || len(key) == 0 || file == nil {
 			return nil
 		}
 		h := httpapi.NewLocal(httpapi.Config{
-			APIKey: string(key), Store: file, Metrics: func(func(int64) bool) http.Handler { return a.metrics.handler() }, LogLevel: a.level, LogLines: a.lines,
-			Settings: a.settingList, Support: a.writeSupport, Cluster: a.cell.node.Status, Proxies: proxies, Failures: a.failures, Stopping: a.stopping, Logger: a.log,
-			Backup: func(ctx context.Context, withoutSecrets bool) (*backup.Archive, func() error, error) {
-				return a.archiveOf(ctx, file, withoutSecrets)
+			Config: rest.Config{APIKey: string(key), Store: file, Proxies: proxies, Failures: a.failures, Stopping: a.stopping, Logger: a.log},
+			Program: operator.Program{
+				Metrics:  func(func(int64) bool) http.Handler { return a.metrics.handler() },
+				LogLevel: a.level, LogLines: a.lines, Settings: a.settingList, Support: a.writeSupport, Cluster: a.cell.node.Status,
+				Backup: func(ctx context.Context, withoutSecrets bool) (*backup.Archive, func() error, error) {
+					return a.archiveOf(ctx, file, config.Secrets{GlobalAuthToken: string(key), JWTSecret: string(signs)}, withoutSecrets)
+				},
 			},
 		})
 		made.Store(&h)
@@ -313,7 +318,7 @@ func (c *cell) role() string {
 }
 
 // status returns what reports the state of the cell; nil: the file stands alone.
-func (c *cell) status() func(context.Context) cluster.Status {
+func (c *cell) status() func(context.Context) cluster.CellStatus {
 	if c == nil {
 		return nil
 	}
