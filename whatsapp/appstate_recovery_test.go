@@ -30,7 +30,7 @@ func (r *rig) stateReported(kind event.InstanceStatusType, collection string, re
 // eventually waits for a condition that no fact reports.
 func (r *rig) eventually(what string, ok func() bool) {
 	r.t.Helper()
-	for end := time.Now().Add(15 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			r.t.Fatalf("never: %s; recoveries %v", what, r.conn.Stats().Recoveries)
 		}
