@@ -10,6 +10,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"postern/internal/nightly"
 )
 
 // hold lets the next commit of s do all that bbolt does and then keeps it from
@@ -390,7 +392,7 @@ func TestAReaderOfTheStateBeforeACommitDoesNotHoldCloseUp(t *testing.T) {
 // TestReadersAndCloseNeverWaitForEachOther repeatedly closes stores during reads and
 // commits.
 func TestReadersAndCloseNeverWaitForEachOther(t *testing.T) {
-	for range 60 {
+	for range nightly.Or(15, 60) {
 		s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
 		var work sync.WaitGroup
 		for range 8 {
