@@ -12,6 +12,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"postern/internal/nightly"
+	"postern/store/files"
 )
 
 // hold lets the next commit of s do all that bbolt does and then keeps it from
@@ -250,7 +251,7 @@ func TestReadersDoNotHoldUpAFileThatOutgrowsItsMapping(t *testing.T) {
 		t.Fatal(err)
 	}
 	var err error
-	s.db, err = bolt.Open(path, fileMode, &bolt.Options{NoFreelistSync: true, FreelistType: bolt.FreelistMapType, NoSync: true})
+	s.db, err = bolt.Open(path, files.Mode, &bolt.Options{NoFreelistSync: true, FreelistType: bolt.FreelistMapType, NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
