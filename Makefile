@@ -99,7 +99,8 @@ clients: ## the documents of the interface before linters and generators; genera
 # The packages whose goroutines share the most: all of them, with nothing in the cache, take twelve minutes more (BENCHMARKS.md).
 SHARING := ./access ./app ./batch ./console/feed ./dispatch ./httpapi/alerts ./instance ./instance/pace ./instance/webhooks ./mcp ./messages ./store ./wsbus
 
-nightly: ## what make test is too short for: kills, mistakes, model, limits, power cuts, bit flips, clients, the package, races (an hour or two)
+nightly: ## what make test is too short for: all tests in full, kills, mistakes, model, limits, power cuts, bit flips, clients, the package, races (an hour or two)
+	NIGHTLY=1 $(MAKE) test
 	$(MAKE) crash ROUNDS=200
 	$(MAKE) mistakes ROUNDS=1000
 	$(MAKE) model STEPS=200000

@@ -15,6 +15,7 @@ import (
 
 	"postern/delivery"
 	"postern/event"
+	"postern/internal/nightly"
 	"postern/store"
 )
 
@@ -57,7 +58,7 @@ func TestAfterAKillAtAnyCommitEveryStoredEventArrivesInOrderUnderTheSameID(t *te
 	if images < 30 {
 		t.Fatalf("%d commits", images)
 	}
-	for n := 1; n <= images; n++ {
+	for n := 1; n <= images; n += nightly.Or(3, 1) {
 		inTown(t, func(t *testing.T, c *town) {
 			c.close()
 			town3(c)
@@ -144,10 +145,10 @@ func TestAThousandReceiversThatHangCostAHealthyOneNothing(t *testing.T) {
 			host := fmt.Sprint("dead", i)
 			c.add(is, host, event.OrderNone)
 			c.set(host, say(-1))
-			c.emitAll(int64(i+2), "", numbers(20), is)
+			c.emitAll(int64(i+2), "", numbers(nightly.Or(3, 20)), is)
 		}
 		sent := map[string]time.Time{}
-		for i := range 600 {
+		for i := range nightly.Or(300, 600) {
 			body := fmt.Sprint("live", i)
 			sent[body] = time.Now()
 			c.emit(1, "", body, good)

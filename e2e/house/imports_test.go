@@ -21,6 +21,7 @@ var mayImport = map[string][]string{
 	"event":                    {},
 	"event/witness":            {},
 	"internal/nesting":         {},
+	"internal/nightly":         {},
 	"internal/plural":          {},
 	"internal/budget":          {},
 	"internal/netfault":        {},
