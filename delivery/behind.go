@@ -129,3 +129,11 @@ func drop(queue []*Entry, n int) []*Entry {
 	clear(queue[:n])
 	return queue[n:]
 }
+
+// settled reports whether the file has the end of every delivery that it records as pending
+// in memory.
+func (b *behind) settled() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.stored == 0
+}

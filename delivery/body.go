@@ -57,7 +57,7 @@ func (l *Ledger) dropOwn(tx *store.Tx, old Record) error {
 	})
 	err = errors.Join(err, scan)
 	for _, id := range append(ids, old.RequestID) {
-		err = errors.Join(err, tx.Delete(requests, l.key.request(id, old.ID)))
+		err = errors.Join(err, l.digest.DropName(tx, old.ID, id))
 	}
 	_, gone := tx.DeletePrefix(attempts, store.Key(old.ID))
 	return errors.Join(err, gone)

@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"hash/crc32"
+
+	"postern/delivery/digest"
 )
 
 // place of a list: beside a record, which may be gone.
@@ -17,6 +19,14 @@ const (
 	cursorOlder = byte('o')
 	cursorNewer = byte('n')
 )
+
+// way returns the direction of the page.
+func (c cursor) way() digest.How {
+	if c.newer {
+		return 0
+	}
+	return digest.Reverse
+}
 
 func (c cursor) String() string {
 	way := cursorOlder
@@ -41,7 +51,7 @@ func parseCursor(text string) (c cursor, err error) {
 		return c, ErrCursor
 	}
 	c = cursor{newer: raw[sumSize] == cursorNewer, id: binary.BigEndian.Uint64(raw[sumSize+1:])}
-	if c.String() != text || c.id == 0 || c.id >= maxID {
+	if c.String() != text || c.id == 0 || c.id >= digest.MaxID {
 		return cursor{}, ErrCursor
 	}
 	return c, nil

@@ -34,11 +34,10 @@
 // # The log
 //
 // Each commit that changes a record also changes what the log keeps beside it (note.go):
-// its row of the digest, which all filters, totals and replays read; the attempt before;
-// the numbers by state and those of its replay. A list scans the digest once, in some
-// milliseconds per million records. It matches a record against the filter before it
-// shows it, because rows may share a hash. The key of the hashes is this file's own, so
-// that those who send messages cannot cause collisions.
+// its row of the digest, which all filters, totals and replays read (package digest); the
+// attempt before; the numbers by state and those of its replay. A list scans the digest
+// once, in some milliseconds per million records. It matches a record against the filter
+// before it shows it, because rows may share a hash.
 //
 // A record ends with its delivery and is kept for Config.Retention from then on. If there
 // are more than Config.MaxEntries, the oldest go sooner. A replay stores the list of the

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"postern/delivery/digest"
 	"postern/store"
 )
 
@@ -45,23 +46,26 @@ func (l *Ledger) forgetLogged(tx *store.Tx, instance int64, limit int) (more boo
 			return false, err
 		}
 	}
-	if err := tx.Put(logs, goneKey(instance), store.Key(next)); err != nil || next != maxID {
+	if err := tx.Put(logs, goneKey(instance), store.Key(next)); err != nil || next != digest.MaxID {
 		return true, err
 	}
 	return false, l.forgetReplays(tx, instance)
 }
 
 // recordsOf returns some records of an instance from an id on, and the id to continue with:
-// maxID at the end.
+// digest.MaxID at the end.
 func (l *Ledger) recordsOf(tx *store.Tx, instance int64, from uint64, limit int) (found []uint64, next uint64, err error) {
-	m, seen := l.key.match(selection{Filter: Filter{Instance: instance}}), 0
-	next = maxID
-	_, err = l.key.scan(tx, idRange{from, maxID}, false, true, func(in stretch) (bool, error) {
+	m, err := l.digest.Match(tx, digest.Query{Instance: instance})
+	if err != nil {
+		return nil, 0, err
+	}
+	next, seen := uint64(digest.MaxID), 0
+	_, err = l.digest.Scan(tx, digest.From(from), 0, func(in digest.Block) (bool, error) {
 		if seen++; seen > pruneLook {
-			next = in.first
+			next = digest.FirstOf(in.No())
 			return false, nil
 		}
-		_, err := m.rows(in, false, func(id uint64) (bool, error) {
+		_, err := m.Rows(in, 0, func(id uint64) (bool, error) {
 			if len(found) == limit {
 				next = id
 				return false, nil
@@ -69,7 +73,7 @@ func (l *Ledger) recordsOf(tx *store.Tx, instance int64, from uint64, limit int)
 			found = append(found, id)
 			return true, nil
 		})
-		return next == maxID, err
+		return next == digest.MaxID, err
 	})
 	return found, next, err
 }

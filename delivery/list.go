@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"postern/delivery/digest"
 	"postern/event"
 	"postern/store"
 )
@@ -53,7 +54,7 @@ func (l *Ledger) List(ctx context.Context, f Filter, at string, limit int) (Page
 	}
 	var page lister
 	err = l.store.View(func(tx *store.Tx) error {
-		page = lister{key: l.key, to: l.destinations(), sel: l.visible(f), at: c, limit: limit}
+		page = lister{from: l.digest, to: l.destinations(), sel: l.visible(f), at: c, limit: limit}
 		return page.read(tx)
 	})
 	l.mendLater(page.damaged)
@@ -77,13 +78,13 @@ func (l *Ledger) visible(f Filter) selection {
 // lister reads one page. It scans the digest once: from the cursor on it reads records until
 // the page is full, and counts the others on both sides.
 type lister struct {
-	key   hashKey
+	from  *digest.Digest
 	to    destinations
 	sel   selection
 	at    cursor
 	limit int
 
-	match   *match
+	match   *digest.Match
 	records []Listed
 	total   int
 	beyond  bool // there are more behind the page
@@ -95,8 +96,7 @@ func (p *lister) read(tx *store.Tx) (err error) {
 	if p.sel.nothing {
 		return nil
 	}
-	p.match = p.key.match(p.sel)
-	if p.match.also, err = p.key.laterAttempts(tx, p.sel.Query); err != nil {
+	if p.match, err = p.from.Match(tx, p.sel.query()); err != nil {
 		return err
 	}
 	sum, err := readCounts(tx)
@@ -105,11 +105,11 @@ func (p *lister) read(tx *store.Tx) (err error) {
 	}
 	known := err == nil && p.sel.countedByState()
 	ahead, behind := p.sides()
-	if err := p.scan(tx, ahead, !p.at.newer, known, p.show(tx)); err != nil {
+	if err := p.scan(tx, ahead, p.at.way(), known, p.show(tx)); err != nil {
 		return err
 	}
 	n := p.total
-	if err := p.scan(tx, behind, p.at.newer, known, nil); err != nil {
+	if err := p.scan(tx, behind, p.at.way()^digest.Reverse, known, nil); err != nil {
 		return err
 	}
 	p.before = p.total > n
@@ -121,22 +121,22 @@ func (p *lister) read(tx *store.Tx) (err error) {
 
 // sides returns the ids in the direction of the page and those on the other side of the
 // cursor.
-func (p *lister) sides() (ahead, behind idRange) {
+func (p *lister) sides() (ahead, behind digest.Range) {
 	switch {
 	case p.at.id == 0:
-		return allIDs, idRange{}
+		return digest.All, digest.Range{}
 	case p.at.newer:
-		return idRange{p.at.id + 1, maxID}, idRange{0, p.at.id + 1}
+		return digest.From(p.at.id + 1), digest.Range{Last: p.at.id + 1}
 	default:
-		return idRange{0, p.at.id}, idRange{p.at.id, maxID}
+		return digest.Range{Last: p.at.id}, digest.From(p.at.id)
 	}
 }
 
 // scan scans a side. If the total is known otherwise, it stops once it knows whether there
 // are records beyond the page.
-func (p *lister) scan(tx *store.Tx, side idRange, reverse, known bool, show func(uint64) (bool, error)) error {
-	damaged, err := p.key.scan(tx, side, reverse, false, func(in stretch) (bool, error) {
-		n, err := p.match.rows(in, reverse, show)
+func (p *lister) scan(tx *store.Tx, side digest.Range, way digest.How, known bool, show func(uint64) (bool, error)) error {
+	damaged, err := p.from.Scan(tx, side, way|digest.Quick, func(in digest.Block) (bool, error) {
+		n, err := p.match.Rows(in, way, show)
 		p.total += n
 		enough := p.beyond
 		if show == nil {

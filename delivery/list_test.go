@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery/digest"
 	"postern/event"
 	"postern/store"
 )
@@ -73,7 +74,7 @@ func TestPagesShowEachRecordOnceWhileOthersComeAndGo(t *testing.T) {
 
 func TestAStrangeCursorIsRefused(t *testing.T) {
 	r := newRig(t, Config{Log: true})
-	for _, at := range []string{"x", "AAAA", cursor{id: 5}.String() + "A", cursor{id: 5}.String()[1:], cursor{}.String(), cursor{id: maxID}.String(), "\n" + cursor{id: 5}.String()} {
+	for _, at := range []string{"x", "AAAA", cursor{id: 5}.String() + "A", cursor{id: 5}.String()[1:], cursor{}.String(), cursor{id: digest.MaxID}.String(), "\n" + cursor{id: 5}.String()} {
 		if _, err := r.l.List(t.Context(), Filter{}, at, 10); !errors.Is(err, ErrCursor) {
 			t.Errorf("%q: %v", at, err)
 		}
@@ -98,15 +99,13 @@ func TestAFlippedBitShowsNoRecordOfAnotherInstance(t *testing.T) {
 	r.failed(2, 1)
 	r.flush()
 	r.update(func(tx *store.Tx) error {
-		b, err := r.l.key.block(tx, blockOf(id))
+		key := store.Key(digest.BlockOf(id))
+		block, err := tx.Get(digests, key)
 		if err != nil {
 			return err
 		}
-		at := int(id - firstOf(blockOf(id)))
-		w := b.row(at)
-		w.head += 1 << 32 // instance 2
-		b.set(at, w)
-		return putBlock(tx, blockOf(id), b)
+		block[8*(id%digest.BlockRows)+4]++ // instance 2
+		return tx.Put(digests, key, block)
 	})
 	page, err := r.l.List(t.Context(), Filter{Instance: 2}, "", 10)
 	if err != nil || len(page.Records) != 1 || page.Records[0].Instance != 2 || page.Total != 1 {
@@ -134,15 +133,15 @@ func TestADamagedBlockIsMadeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.l.Stop(t.Context())
-	r.update(func(tx *store.Tx) error { return tx.Put(digests, blockKey(blockOf(ids[0])), []byte("no")) })
+	r.update(func(tx *store.Tx) error { return tx.Put(digests, store.Key(digest.BlockOf(ids[0])), []byte("no")) })
 	page, err := r.l.List(t.Context(), Filter{States: []State{Failed}, Instance: 1}, "", 10)
 	if err != nil || page.Total != 3 || len(page.Records) != 3 {
 		t.Errorf("%+v, %v", page, err)
 	}
 	waitFor(t, func() (whole bool) {
 		r.view(func(tx *store.Tx) error {
-			raw, err := tx.Get(digests, blockKey(blockOf(ids[0])))
-			whole = len(raw) == blockSize
+			raw, err := tx.Get(digests, store.Key(digest.BlockOf(ids[0])))
+			whole = len(raw) == digest.BlockSize
 			return err
 		})
 		return whole
@@ -157,7 +156,7 @@ func TestADamagedKeyOfTheHashesIsReplacedWithAllRows(t *testing.T) {
 	r.settle(rec.First(), false, time.Now())
 	_, now := r.settle(rec.First(), false, time.Now())
 	r.flush()
-	r.update(func(tx *store.Tx) error { return tx.Put(logs, hashKeyKey, []byte("short")) })
+	r.update(func(tx *store.Tx) error { return tx.Put(logs, []byte(digest.KeyName), []byte("short")) })
 	r.reopen()
 	for _, q := range []string{notice(1).About.Chat, now.RequestID} {
 		want := 1
@@ -216,7 +215,9 @@ func TestTheFirstRequestIDIsFoundThoughTheDigestWasDamaged(t *testing.T) {
 	})
 	ids := []string{uuid.NewString(), uuid.NewString()}
 	for _, id := range ids {
-		m.update(func(tx *store.Tx) error { return tx.Put(digests, store.Key(blockOf(e.First())), []byte("no rows")) })
+		m.update(func(tx *store.Tx) error {
+			return tx.Put(digests, store.Key(digest.BlockOf(e.First())), []byte("no rows"))
+		})
 		m.update(func(tx *store.Tx) error {
 			_, _, err := m.l.Settle(tx, e.First(), Attempt{StartedAt: time.Now(), Status: 500, RequestID: id}, false, time.Now().Add(time.Minute))
 			return err

@@ -2,27 +2,17 @@ package delivery
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"postern/delivery/digest"
 	"postern/store"
 )
 
-// hashKind stands before the key of the hashes. After a change of the hash function all hashes
-// are rebuilt, as they are after hashBegun, which marks an unfinished rebuild.
-const (
-	hashKind  = 2
-	hashBegun = 0
-)
-
-var hashKeyKey = []byte("hash key")
-
 // logbook is the state that the log keeps in memory.
 type logbook struct {
-	key    hashKey
+	digest *digest.Digest
 	behind behind
 	stop   context.CancelFunc
 	repair chan uint64   // damaged blocks of the digest; a block for which there is no room is found again later
@@ -40,42 +30,18 @@ func (l *Ledger) openLog() error {
 	l.repair = make(chan uint64, 16)
 	l.grown = make(chan struct{}, 1)
 	l.runner = newRunner()
-	made, err := l.openKey()
+	err := l.store.Update(context.Background(), func(tx *store.Tx) error {
+		_, err := tx.DeletePrefix(logs, gonePrefix)
+		return err
+	})
 	if err == nil {
-		err = l.openDigest(made)
-	}
-	if err == nil && made {
-		err = l.store.Update(context.Background(), func(tx *store.Tx) error { return l.putKey(tx, hashKind) })
+		err = l.openDigest()
 	}
 	if err != nil {
 		return fmt.Errorf("delivery: open the log: %w", err)
 	}
 	l.store.AtStop(leftDigest, digestOf, l.leaveDigest)
 	return nil
-}
-
-// openKey reads the key of the hashes, or makes one; with a new key all rows have to be
-// rebuilt.
-func (l *Ledger) openKey() (made bool, err error) {
-	err = l.store.Update(context.Background(), func(tx *store.Tx) error {
-		if _, err := tx.DeletePrefix(logs, gonePrefix); err != nil {
-			return err
-		}
-		raw, err := tx.Get(logs, hashKeyKey)
-		if made = err == nil && (len(raw) != 1+len(l.key) || raw[0] != hashKind) || errors.Is(err, store.ErrDamaged); !made && err == nil {
-			copy(l.key[:], raw[1:])
-		}
-		if !made {
-			return err
-		}
-		_, _ = rand.Read(l.key[:])
-		return l.putKey(tx, hashBegun)
-	})
-	return made, err
-}
-
-func (l *Ledger) putKey(tx *store.Tx, kind byte) error {
-	return tx.Put(logs, hashKeyKey, append([]byte{kind}, l.key[:]...))
 }
 
 func (l *Ledger) startLog() {
@@ -85,7 +51,7 @@ func (l *Ledger) startLog() {
 	l.work.Go(func() { l.tend(ctx) })
 	l.work.Go(func() { l.repeat(ctx) })
 	if l.unread {
-		l.work.Go(func() { l.readDigest(ctx) })
+		l.work.Go(func() { l.verifyDigest(ctx) })
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 
+	"postern/delivery/digest"
 	"postern/delivery/outbox"
 	"postern/store"
 )
@@ -213,12 +214,12 @@ func (n needs) ofForget(key, _ []byte) []store.Need {
 // ofLog: what the log keeps beside its records can be read.
 func (n needs) ofLog(key, value []byte) []store.Need {
 	switch {
-	case bytes.Equal(key, hashKeyKey) && len(value) == 1+len(hashKey{}),
+	case string(key) == digest.KeyName && len(value) == digest.KeySize,
 		bytes.Equal(key, countsKey) && len(value) == 8*len(counts{}),
 		bytes.Equal(key, globalAccessKey) && len(value) == 8,
 		bytes.HasPrefix(key, gonePrefix) && len(key) == len(gonePrefix)+8 && len(value) == 8:
 		return nil
-	case bytes.Equal(key, hashKeyKey), bytes.Equal(key, countsKey), bytes.Equal(key, globalAccessKey):
+	case string(key) == digest.KeyName, bytes.Equal(key, countsKey), bytes.Equal(key, globalAccessKey):
 		return []store.Need{{Why: "the next start makes it anew"}}
 	}
 	return []store.Need{{Why: "the log does not know what it is"}}
@@ -227,23 +228,20 @@ func (n needs) ofLog(key, value []byte) []store.Need {
 // ofBlock: a block of the digest has a row for each existing record, and no other.
 func (n needs) ofBlock(key, value []byte) []store.Need {
 	wrong := []store.Need{{Why: "lists and totals of deliveries may be wrong; the next start makes it anew"}}
-	if len(key) != 8 || len(value) != blockSize {
+	if len(key) != 8 {
 		return wrong
 	}
-	b := block(value)
-	first := firstOf(binary.BigEndian.Uint64(key))
-	var there [blockRows]bool
+	first := digest.FirstOf(binary.BigEndian.Uint64(key))
+	var there [digest.BlockRows]bool
 	for k := n.look.First(records, nil, store.Key(first)); len(k) == 8; k = n.look.First(records, nil, append(bytes.Clone(k), 0)) {
 		id := binary.BigEndian.Uint64(k)
-		if id >= first+blockRows {
+		if id >= first+digest.BlockRows {
 			break
 		}
 		there[id-first] = true
 	}
-	for i := range blockRows {
-		if b.row(i).exists() != there[i] {
-			return wrong
-		}
+	if !digest.Matches(value, func(row int) bool { return there[row] }) {
+		return wrong
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"postern/delivery/digest"
 	"postern/store"
 )
 
@@ -26,8 +27,19 @@ func (l *Ledger) note(tx *store.Tx, now, old *Record) error {
 	if err := l.noteAttempt(tx, c); err != nil { // a row that is rebuilt reads the attempts
 		return err
 	}
-	l.together(tx).note(c)
+	l.noteRow(tx, c)
 	return l.noteReplay(tx, c)
+}
+
+// noteRow updates the row of the digest and the numbers by state.
+func (l *Ledger) noteRow(tx *store.Tx, c change) {
+	var now *digest.Fields
+	if c.now != nil {
+		f := c.now.fields()
+		now = &f
+	}
+	l.digest.Note(tx, c.record().ID, now)
+	l.together(tx).note(c)
 }
 
 // noteAttempt keeps what a change removes from the record: the attempt before, and the reason

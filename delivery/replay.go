@@ -163,25 +163,22 @@ func withoutCodes(asked []event.Kind) []event.Kind {
 	if len(asked) == 0 {
 		asked = kinds[1:]
 	}
-	return slices.DeleteFunc(slices.Clone(asked), event.Kind.IsCredential)
+	return slices.DeleteFunc(slices.Clone(asked), func(k event.Kind) bool { return k == "" || k.IsCredential() })
 }
 
 // selectSome checks the next records of a selection. after is where to continue, 0 at the end.
 func (l *Ledger) selectSome(tx *store.Tx, sel selection, to destinations, from uint64, limit int) (found []uint64, after uint64, err error) {
-	m, seen := l.key.match(sel), 0
-	_, err = l.key.scan(tx, idRange{from, maxID}, false, true, func(in stretch) (bool, error) {
-		_, err := m.rows(in, false, func(id uint64) (bool, error) {
-			if seen++; seen > selectStep || len(found) == limit {
-				after = id
-				return false, nil
-			}
-			r, is, err := getRecord(tx, id)
-			if is && sel.holds(tx, r) && to.replayable(tx, r) {
-				found = append(found, id)
-			}
-			return true, ignoreDamage(err)
-		})
-		return after == 0, err
+	seen := 0
+	err = l.each(tx, sel, from, 0, func(id uint64) (bool, error) {
+		if seen++; seen > selectStep || len(found) == limit {
+			after = id
+			return false, nil
+		}
+		r, is, err := getRecord(tx, id)
+		if is && sel.holds(tx, r) && to.replayable(tx, r) {
+			found = append(found, id)
+		}
+		return true, ignoreDamage(err)
 	})
 	return found, after, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"postern/delivery/digest"
 	"postern/store"
 )
 
@@ -99,21 +100,17 @@ func (l *Ledger) sweepReplay(ctx context.Context, r replayRow) error {
 
 // waitingOf returns some pending records of a replay. after is where to continue, 0 at the end.
 func (l *Ledger) waitingOf(tx *store.Tx, r replayRow, from uint64) (found []uint64, after uint64, err error) {
-	m, seen := l.key.match(selection{Filter: Filter{Instance: r.Instance, States: []State{Pending}}}), 0
-	m.mask, m.want = m.mask|bitReplay<<16, m.want|bitReplay<<16
-	_, err = l.key.scan(tx, idRange{from, maxID}, false, false, func(in stretch) (bool, error) {
-		_, err := m.rows(in, false, func(id uint64) (bool, error) {
-			if seen++; seen > selectStep || len(found) == pruneStep {
-				after = id
-				return false, nil
-			}
-			rec, is, err := getRecord(tx, id)
-			if is && rec.Replay == r.ID {
-				found = append(found, id)
-			}
-			return true, ignoreDamage(err)
-		})
-		return after == 0, err
+	sel, seen := selection{Filter: Filter{Instance: r.Instance, States: []State{Pending}}, again: true}, 0
+	err = l.each(tx, sel, from, digest.Quick, func(id uint64) (bool, error) {
+		if seen++; seen > selectStep || len(found) == pruneStep {
+			after = id
+			return false, nil
+		}
+		rec, is, err := getRecord(tx, id)
+		if is && rec.Replay == r.ID {
+			found = append(found, id)
+		}
+		return true, ignoreDamage(err)
 	})
 	return found, after, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"postern/delivery/digest"
 	"postern/store"
 )
 
@@ -158,7 +159,7 @@ func encodeIDs(ids []uint64) []byte {
 func decodeIDs(raw []byte) (ids []uint64, ok bool) {
 	for at := uint64(0); len(raw) > 0; {
 		step, n := binary.Uvarint(raw)
-		if n <= 0 || step == 0 || step > maxID || at+step > maxID || len(ids) == replayChunk {
+		if n <= 0 || step == 0 || step > digest.MaxID || at+step > digest.MaxID || len(ids) == replayChunk {
 			return nil, false
 		}
 		at, raw = at+step, raw[n:]

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"postern/delivery/digest"
 	"postern/internal/prune"
 	"postern/store"
 )
@@ -28,7 +29,7 @@ func (l *Ledger) tend(ctx context.Context) {
 	for {
 		select {
 		case no := <-l.repair:
-			if err := l.rebuild([]uint64{no}); err != nil {
+			if err := l.digest.Rebuild([]uint64{no}); err != nil {
 				l.log.Warn("a block of the digest of deliveries was not made anew", "error", err)
 			}
 		case <-ctx.Done():
@@ -90,23 +91,22 @@ func (l *Ledger) agedFrom(tx *store.Tx, from uint64, before time.Time) (found ag
 			oldest = at
 		}
 	}
-	found.damaged, err = l.key.scan(tx, idRange{firstOf(from), maxID}, false, true, func(in stretch) (bool, error) {
+	found.damaged, err = l.digest.Scan(tx, digest.From(digest.FirstOf(from)), 0, func(in digest.Block) (bool, error) {
 		young := true
-		for i := range blockRows {
-			w := in.row(i)
+		in.Rows(func(id uint64, w digest.Row) {
 			// A record with a future time was made under another clock.
-			young = young && (!w.exists() || w.madeAt() >= limit && w.madeAt() <= now)
+			young = young && w.MadeAt() >= limit && w.MadeAt() <= now
 			switch {
-			case !w.exists() || w.state() == Pending:
-			case w.endedAt() < limit:
-				found.ids = append(found.ids, in.first+uint64(i))
+			case w.State() == digest.Pending:
+			case w.EndedAt() < limit:
+				found.ids = append(found.ids, id)
 			default:
-				older(w.endedAt())
+				older(w.EndedAt())
 			}
-		}
+		})
 		seen++
 		if more := seen < pruneLook && len(found.ids) < pruneStep; !more {
-			found.next = blockOf(in.first) + 1
+			found.next = in.No() + 1
 			return false, nil
 		}
 		return !young, nil
@@ -192,13 +192,13 @@ func (c counts) ended() (n uint64) {
 // oldest returns up to n records that ended, the oldest, from a block on.
 func (l *Ledger) oldest(tx *store.Tx, from uint64, n int) (found []uint64, next uint64, err error) {
 	next = from
-	_, err = l.key.scan(tx, idRange{firstOf(from), maxID}, false, true, func(in stretch) (bool, error) {
-		next = blockOf(in.first)
-		for i := 0; i < blockRows && len(found) < n; i++ {
-			if w := in.row(i); w.exists() && w.state() != Pending {
-				found = append(found, in.first+uint64(i))
+	_, err = l.digest.Scan(tx, digest.From(digest.FirstOf(from)), 0, func(in digest.Block) (bool, error) {
+		next = in.No()
+		in.Rows(func(id uint64, w digest.Row) {
+			if len(found) < n && w.State() != digest.Pending {
+				found = append(found, id)
 			}
-		}
+		})
 		return len(found) < n, nil
 	})
 	return found, next, err
@@ -241,15 +241,12 @@ func (l *Ledger) removeOne(tx *store.Tx, id uint64) error {
 // removeUnreadable removes the rows of a record that cannot be read. What else it refers to is
 // unknown.
 func (l *Ledger) removeUnreadable(tx *store.Tx, id uint64) error {
-	if err := settleShared(tx); err != nil {
-		return err
-	}
-	b, err := l.key.block(tx, blockOf(id))
+	w, err := l.digest.Row(tx, id)
 	if err != nil {
 		return err
 	}
-	if w := b.row(int(id - firstOf(blockOf(id)))); w.exists() {
-		l.together(tx).note(change{old: &Record{ID: id, State: w.state()}})
+	if w.Exists() {
+		l.noteRow(tx, change{old: &Record{ID: id, State: states[min(int(w.State()), len(states)-1)]}})
 	}
 	_, gone := tx.DeletePrefix(attempts, store.Key(id))
 	return errors.Join(err, gone, tx.Delete(records, store.Key(id)), tx.Delete(bodies, store.Key(id)))

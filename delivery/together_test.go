@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"postern/delivery/digest"
 	"postern/event"
 	"postern/store"
 )
@@ -81,12 +82,8 @@ func TestTogetherIsWhatEachWouldBe(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_, err = r.l.key.scan(tx, allIDs, false, true, func(s stretch) (bool, error) {
-				for i := s.i; i < s.j; i++ {
-					if w := s.row(i); w.exists() {
-						h.states[s.first+uint64(i)] = w.state()
-					}
-				}
+			_, err = r.l.digest.Scan(tx, digest.All, 0, func(b digest.Block) (bool, error) {
+				b.Rows(func(id uint64, w digest.Row) { h.states[id] = states[w.State()] })
 				return true, nil
 			})
 			return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"postern/delivery/digest"
 	"postern/event"
 	"postern/store"
 )
@@ -52,13 +53,9 @@ func (l *Ledger) credentials(tx *store.Tx, lane Lane) (ids []uint64, err error) 
 			sel.events = append(sel.events, kind)
 		}
 	}
-	m := l.key.match(sel)
-	_, err = l.key.scan(tx, allIDs, false, false, func(in stretch) (bool, error) {
-		_, err := m.rows(in, false, func(id uint64) (bool, error) {
-			ids = append(ids, id)
-			return true, nil
-		})
-		return true, err
+	err = l.each(tx, sel, 0, digest.Quick, func(id uint64) (bool, error) {
+		ids = append(ids, id)
+		return true, nil
 	})
 	return ids, err
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"postern/delivery/digest"
 	"postern/store"
 )
 
@@ -24,7 +25,7 @@ func newLargeRig(t *testing.T) *rig {
 // stopped is a log of ten blocks, opened again after an orderly stop.
 func (r *rig) stopped() (ids []uint64) {
 	r.t.Helper()
-	ids = r.failed(1, 10*blockRows)
+	ids = r.failed(1, 10*digest.BlockRows)
 	r.flush()
 	r.reopen()
 	return ids
@@ -37,7 +38,7 @@ func TestAStartAfterAStopReadsNoDigest(t *testing.T) {
 		t.Errorf("%d records and keys of 10 blocks were read", looked)
 	}
 	page, err := r.l.List(t.Context(), Filter{States: []State{Failed}}, "", 5)
-	if err != nil || page.Total != 10*blockRows || len(page.Records) != 5 {
+	if err != nil || page.Total != 10*digest.BlockRows || len(page.Records) != 5 {
 		t.Errorf("%d of %d, %v", len(page.Records), page.Total, err)
 	}
 }
@@ -67,7 +68,7 @@ func TestDamageOfAnUnreadDigestIsFoundBehindTheStart(t *testing.T) {
 	ids := r.stopped()
 	var key, block []byte
 	r.view(func(tx *store.Tx) (err error) {
-		key = blockKey(blockOf(ids[3*blockRows]))
+		key = store.Key(digest.BlockOf(ids[3*digest.BlockRows]))
 		block, err = tx.Get(digests, key)
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"postern/delivery/digest"
 	"postern/store"
 )
 
@@ -31,9 +32,9 @@ func TestAFirstStartHasNothingToSetRight(t *testing.T) {
 // whichever commit was the last.
 func TestAKillWhileTheHashesAreMadeAnewLeavesNoOldOnes(t *testing.T) {
 	r := newRig(t, Config{Log: true})
-	r.failed(1, 3*blockRows)
+	r.failed(1, 3*digest.BlockRows)
 	r.flush()
-	r.update(func(tx *store.Tx) error { return tx.Put(logs, hashKeyKey, make([]byte, len(r.l.key))) }) // that of a former release
+	r.update(func(tx *store.Tx) error { return tx.Put(logs, []byte(digest.KeyName), make([]byte, digest.KeySize-1)) }) // that of a former release
 	if err := r.s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func TestAKillWhileTheHashesAreMadeAnewLeavesNoOldOnes(t *testing.T) {
 		k := &rig{t: t, path: image, cfg: r.cfg}
 		k.open()
 		page, err := k.l.List(t.Context(), Filter{Query: notice(1).About.Chat}, "", 10)
-		if err != nil || page.Total != 3*blockRows {
+		if err != nil || page.Total != 3*digest.BlockRows {
 			t.Errorf("after commit %d of %d: %d are found, %v", n+1, len(images), page.Total, err)
 		}
 		if err := k.s.Close(); err != nil {
