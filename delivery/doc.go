@@ -19,9 +19,7 @@
 // one of the line in the same commit. Therefore the order holds through every crash,
 // and package dispatch never reads deliveries that have to wait.
 //
-// A [Writer] writes the events of one commit about an instance: the durable ones in that
-// commit, the others after it. It publishes all of them after the commit. It asks an
-// [Origin] about the instance.
+// Package publish writes the events of an instance and calls [Ledger.Emit].
 //
 // Package outbox stores the batch events: their bodies, the numbers of each user, and
 // what is kept for replay. Pending batch events wait here, in [OutboxLane]: the commit of

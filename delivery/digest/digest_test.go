@@ -163,7 +163,9 @@ func TestOpenRebuildsWhatDoesNotMatch(t *testing.T) {
 		delete(r.has, 60)
 		return tx.Delete("records", store.Key(60))
 	})
-	r.update(func(tx *store.Tx) error { return errors.Join(tx.Delete("blocks", store.Key(0)), tx.Delete("blocks", store.Key(2))) })
+	r.update(func(tx *store.Tx) error {
+		return errors.Join(tx.Delete("blocks", store.Key(0)), tx.Delete("blocks", store.Key(2)))
+	})
 	if found, rebuilt := r.open(false); rebuilt != 3 || found.States != [8]uint64{1: 1, 3: 1} {
 		t.Errorf("%+v, %d blocks", found, rebuilt)
 	}

@@ -1,9 +1,10 @@
-package delivery
+package publish
 
 import (
 	"log/slog"
 	"time"
 
+	"postern/delivery"
 	"postern/event"
 	"postern/store"
 )
@@ -41,7 +42,7 @@ type Routes interface {
 // PublisherConfig configures a Publisher. Store and Publish are required.
 type PublisherConfig struct {
 	Store  *store.Store
-	Ledger *Ledger // receives durable events; nil: no event is durable, regardless of routes
+	Ledger *delivery.Ledger // receives durable events; nil: no event is durable, regardless of routes
 
 	// Publish receives each event after its commit. It must not block.
 	Publish func(event.Notice)

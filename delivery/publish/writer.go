@@ -1,4 +1,4 @@
-package delivery
+package publish
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery"
 	"postern/event"
 	"postern/store"
 )
@@ -106,7 +107,7 @@ func (w *Writer) writeOne(tx *store.Tx, n *PendingEvent, from event.Snapshot) er
 	}
 	durable, rest := split(w.routes.To(n.kind, n.about))
 	numbered, maxAge := w.routes.Own()
-	e := Event{
+	e := delivery.Event{
 		ID: n.id, Kind: n.kind, Instance: w.src.ID, Name: from.Name, OwnerJID: ownerOf(from),
 		RequestID: n.requestID, About: n.about, Body: body,
 	}

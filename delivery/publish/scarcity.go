@@ -1,4 +1,4 @@
-package delivery
+package publish
 
 import (
 	"log/slog"
