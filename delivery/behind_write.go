@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"postern/delivery/layout"
 	"postern/store"
 )
 
@@ -114,7 +115,7 @@ func (l *Ledger) writeSome(some []writing) error {
 // hold turn.
 func (l *Ledger) putFlow(tx *store.Tx, some []writing) error {
 	rows, last := l.behind.rows, uint64(0)
-	gone, w, key := map[int64]bool{}, writer{make([]byte, 0, 512)}, make([]byte, 8)
+	gone, w, key := map[int64]bool{}, layout.New(512), make([]byte, 8)
 	for i, one := range some {
 		if isGone(tx, one.notice.InstanceID, gone) {
 			continue
@@ -135,10 +136,10 @@ func (l *Ledger) putFlow(tx *store.Tx, some []writing) error {
 		if err := l.putFlowBody(tx, c, one); err != nil {
 			return err
 		}
-		w.raw = w.raw[:0]
-		w.record(c.now)
+		w.Reset()
+		writeRecord(w, c.now)
 		binary.BigEndian.PutUint64(key, c.now.ID)
-		if err := tx.Put(records, key, w.raw); err != nil {
+		if err := tx.Put(records, key, w.Raw); err != nil {
 			return err
 		}
 		if err := l.note(tx, c.now, c.old); err != nil {

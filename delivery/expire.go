@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"postern/delivery/layout"
 	"postern/store"
 )
 
@@ -16,7 +17,7 @@ const (
 )
 
 func putExpiry(tx *store.Tx, at time.Time, tag byte, id uint64) error {
-	return tx.Put(expiries, store.Key(uint64(millis(at)), tag, id), nil)
+	return tx.Put(expiries, store.Key(uint64(layout.Millis(at)), tag, id), nil)
 }
 
 type expiry struct {
@@ -25,13 +26,13 @@ type expiry struct {
 	id  uint64
 }
 
-func (e expiry) key() []byte { return store.Key(uint64(millis(e.at)), e.tag, e.id) }
+func (e expiry) key() []byte { return store.Key(uint64(layout.Millis(e.at)), e.tag, e.id) }
 
 // firstExpiries returns the first rows, up to limit, in order.
 func firstExpiries(tx *store.Tx, limit int) (rows []expiry, err error) {
 	err = tx.Walk(expiries, store.Range{}, func(k []byte) (bool, error) {
 		if len(k) == 17 {
-			rows = append(rows, expiry{fromMillis(int64(binary.BigEndian.Uint64(k))), k[8], binary.BigEndian.Uint64(k[9:])})
+			rows = append(rows, expiry{layout.FromMillis(int64(binary.BigEndian.Uint64(k))), k[8], binary.BigEndian.Uint64(k[9:])})
 		}
 		return len(rows) < limit, nil
 	})

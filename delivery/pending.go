@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"postern/delivery/layout"
 	"postern/store"
 )
 
@@ -14,14 +15,14 @@ func DueAfter(tx *store.Tx, lane Lane, after Due, limit int) (all []Due, err err
 	prefix := lane.key()
 	r := store.Range{Prefix: prefix}
 	if after != (Due{}) {
-		r.From = store.Key(prefix, uint64(millis(after.At)), after.Record+1)
+		r.From = store.Key(prefix, uint64(layout.Millis(after.At)), after.Record+1)
 	}
 	err = tx.Walk(dues, r, func(k []byte) (bool, error) {
 		tail := k[len(prefix):]
 		if len(tail) != 16 {
 			return true, nil
 		}
-		d := Due{At: fromMillis(int64(binary.BigEndian.Uint64(tail))), Record: binary.BigEndian.Uint64(tail[8:])}
+		d := Due{At: layout.FromMillis(int64(binary.BigEndian.Uint64(tail))), Record: binary.BigEndian.Uint64(tail[8:])}
 		all = append(all, d)
 		return limit == 0 || len(all) < limit, nil
 	})

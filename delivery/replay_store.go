@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"postern/delivery/digest"
+	"postern/delivery/layout"
 	"postern/store"
 )
 
@@ -26,50 +27,49 @@ var replayStates = [...]ReplayState{ReplayRunning, ReplayDone, ReplayCancelled}
 func chunkKey(replay uint64, no int) []byte { return store.Key(replay, uint32(no)) }
 
 func (r replayRow) encode() []byte {
-	w := &writer{make([]byte, 0, 64)}
-	w.byte(layout)
+	w := layout.New(64)
 	for code, state := range replayStates {
 		if r.State == state {
-			w.byte(byte(code))
+			w.Byte(byte(code))
 		}
 	}
-	w.byte(mark(1, r.NoGlobal))
-	w.time(r.CreatedAt)
-	w.time(r.EndedAt)
+	w.Byte(mark(1, r.NoGlobal))
+	w.Time(r.CreatedAt)
+	w.Time(r.EndedAt)
 	for _, n := range []uint64{uint64(r.Instance), uint64(r.Matched), uint64(r.Sent), uint64(r.Delivered), uint64(r.Failed), uint64(r.Next), r.Sweep} {
-		w.number(n)
+		w.Number(n)
 	}
-	return w.raw
+	return w.Raw
 }
 
 func decodeReplay(id uint64, raw []byte) (r replayRow, err error) {
-	d := read(raw)
+	d := layout.Read(raw)
 	r.ID = id
-	state, marks := d.byte(), d.byte()
+	state, marks := d.Byte(), d.Byte()
 	if int(state) >= len(replayStates) {
-		d.fail(errValue)
+		d.Fail(layout.ErrValue)
 		state = 0
 	}
 	r.State, r.NoGlobal = replayStates[state], marks&1 != 0
-	r.CreatedAt, r.EndedAt = d.time(), d.time()
-	if r.Instance = int64(d.number()); r.Instance < 0 {
-		d.fail(errValue)
+	r.CreatedAt, r.EndedAt = d.Time(), d.Time()
+	if r.Instance = int64(d.Number()); r.Instance < 0 {
+		d.Fail(layout.ErrValue)
 	}
 	for _, n := range []*int{&r.Matched, &r.Sent, &r.Delivered, &r.Failed, &r.Next} {
-		*n = d.count()
+		*n = readCount(d)
 	}
-	r.Sweep = d.number()
+	r.Sweep = d.Number()
 	if r.Next > r.Matched {
-		d.fail(errValue)
+		d.Fail(layout.ErrValue)
 	}
-	return r, d.err
+	return r, d.Err
 }
 
-// count is a number of records.
-func (r *reader) count() int {
-	n := r.number()
+// readCount reads a number of records.
+func readCount(r *layout.Reader) int {
+	n := r.Number()
 	if n > MaxReplay {
-		r.fail(errValue)
+		r.Fail(layout.ErrValue)
 		return 0
 	}
 	return int(n)

@@ -3,7 +3,9 @@ package delivery
 import (
 	"errors"
 	"time"
+	"unicode/utf8"
 
+	"postern/delivery/layout"
 	"postern/store"
 )
 
@@ -80,7 +82,7 @@ func (r Record) lastAttempt() Attempt {
 // move changes the due time of a pending delivery. A delivery that waits in a line uses it
 // once it is the first.
 func (l *Ledger) move(tx *store.Tx, old Record, r *Record, at time.Time) error {
-	r.NextAttemptAt = fromMillis(millis(at))
+	r.NextAttemptAt = layout.FromMillis(layout.Millis(at))
 	p := placeOf(*r)
 	err := l.putRecord(tx, *r, &old)
 	if p.lane == OutboxLane || tx.Has(heads, p.headKey()) {
@@ -101,3 +103,14 @@ func (l *Ledger) Reschedule(tx *store.Tx, record uint64, at time.Time) error {
 
 // over reports whether a delivery has expired at a steady time.
 func (r *Record) over(now time.Time) bool { return !r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt) }
+
+// cut shortens a text to at most n bytes of whole characters.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
