@@ -130,7 +130,7 @@ func (a *App) serve(taken Addresses) error {
 		return err
 	}
 	api.Access, api.KeyOpensInstances = a.access, a.cfg.Authentication.GlobalKeyOpensInstances
-	api.Relay, api.Deliveries = a.relay, a.ledger
+	api.Relay, api.Deliveries = a.relay, a.deliveries
 	api.Alerts = alerts.NewBook(a.store, a.log)
 	if a.cfg.Websocket.Enabled {
 		api.Hub = hubAdapter{a.hub, a.console}

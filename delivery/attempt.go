@@ -79,8 +79,8 @@ func decodeKept(tx *store.Tx, key, raw []byte) (a Attempt, alike bool, err error
 	return a, raw[0] == attemptAlike, nil
 }
 
-// attemptsOf returns the attempts of a record in order.
-func attemptsOf(tx *store.Tx, r Record) (all []Attempt, err error) {
+// AttemptsOf returns the attempts of a record in order.
+func AttemptsOf(tx *store.Tx, r Record) (all []Attempt, err error) {
 	if r.Attempts == 0 {
 		return nil, nil
 	}
@@ -123,6 +123,6 @@ func attemptedAs(tx *store.Tx, r Record, id string) bool {
 	if r.Attempts < 2 {
 		return false
 	}
-	all, err := attemptsOf(tx, r)
+	all, err := AttemptsOf(tx, r)
 	return err == nil && slices.ContainsFunc(all, func(a Attempt) bool { return a.RequestID == id })
 }

@@ -25,7 +25,6 @@ const (
 	lines     = "delivery_line"
 	expiries  = "delivery_expiry"
 	backlogs  = "delivery_backlog"
-	replays   = "delivery_replay"
 	forgets   = "delivery_forget"
 	logs      = "delivery_log"
 )
@@ -48,7 +47,6 @@ func Buckets() []store.Bucket {
 		{Name: lines, Owner: "delivery", Key: "lane + line + record", Value: "when it is due and its bytes; all pending of the lines", Fill: 0.75, Needs: lineNeeds},
 		{Name: expiries, Owner: "delivery", Key: "time + e or r + event sequence or record", Value: "nothing; whose time is over then", Append: true, Needs: ask(needs.ofExpiry)},
 		{Name: backlogs, Owner: "delivery", Key: "lane, with the instance for the global one; nothing for all together", Value: "how many are pending, and their bytes", Needs: ask(needs.ofBacklog)},
-		{Name: replays, Owner: "delivery", Key: "replay, or replay + number of a part of its list", Value: "how far it is, and its numbers; or records that it repeats", Needs: ask(needs.ofReplay), Of: replayOwner},
 		{Name: forgets, Owner: "delivery", Key: "instance", Value: "nothing; an instance that was deleted, of which everything is to be removed", Needs: ask(needs.ofForget), Gone: markedGone},
 		{Name: logs, Owner: "delivery", Key: "name; gone + instance", Value: "key of the hashes, numbers by state; where the removal of a deleted instance's records goes on", Needs: ask(needs.ofLog), Gone: goneFromLog},
 	}...)

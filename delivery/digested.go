@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"slices"
 	"time"
@@ -27,6 +26,14 @@ const lostStep = 500 // records of one commit
 // openDigest opens the digest, and ends the deliveries that waited in the memory of a killed
 // process.
 func (l *Ledger) openDigest() error {
+	err := l.store.Update(context.Background(), func(tx *store.Tx) error {
+		_, err := tx.DeletePrefix(logs, gonePrefix)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	l.store.AtStop(leftDigest, digestOf, l.leaveDigest)
 	_, trusted := l.store.Left(leftDigest, digestOf)
 	cfg := digest.Config{
 		Store: l.store, Records: records, Blocks: digests, Names: requests, Keys: logs,
@@ -42,9 +49,9 @@ func (l *Ledger) openDigest() error {
 	if l.unread = found == nil; l.unread {
 		return nil
 	}
-	now := counts(found.States[:len(states)])
+	now := Counts(found.States[:len(states)])
 	err = l.store.Update(context.Background(), func(tx *store.Tx) error {
-		stored, err := readCounts(tx)
+		stored, err := ReadCounts(tx)
 		if err == nil && stored == now || err != nil && !errors.Is(err, store.ErrDamaged) {
 			return err
 		}
@@ -65,8 +72,8 @@ func (l *Ledger) openDigest() error {
 func (l *Ledger) endLost(ids []uint64) error {
 	return l.store.Update(context.Background(), func(tx *store.Tx) error {
 		for _, id := range ids {
-			old, found, err := getRecord(tx, id)
-			if errors.Is(err, store.ErrDamaged) || err == nil && (!found || !old.inMemory()) {
+			old, found, err := Find(tx, id)
+			if errors.Is(err, store.ErrDamaged) || err == nil && (!found || !old.InMemory()) {
 				continue
 			}
 			if err != nil {
@@ -84,11 +91,12 @@ func (l *Ledger) endLost(ids []uint64) error {
 	})
 }
 
+// leaveDigest is called at an orderly stop.
 func (l *Ledger) leaveDigest() []byte {
-	if l.behind.settled() {
-		return []byte{}
+	if l.hooks.Settled != nil && !l.hooks.Settled() {
+		return nil
 	}
-	return nil
+	return []byte{}
 }
 
 // verifyDigest verifies the digest of a file that the start did not read, rebuilds damaged
@@ -106,7 +114,12 @@ func (l *Ledger) verifyDigest(ctx context.Context) {
 			return
 		}
 		from = next
-		rest(ctx, time.Now().Add(time.Since(began)))
+		pause := time.NewTimer(time.Since(began))
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+		}
 	}
 }
 
@@ -124,7 +137,7 @@ func (r *Record) fields() digest.Fields {
 		{digest.Batch, r.Lane.Flow == FlowBatch},
 		{digest.Replay, r.ReplayOf != 0},
 		{digest.Replayed, r.Replayed},
-		{digest.Memory, r.inMemory()},
+		{digest.Memory, r.InMemory()},
 	} {
 		if mark.is {
 			f.Marks |= mark.mark
@@ -170,7 +183,7 @@ func laterNames(tx *store.Tx, first, last uint64, fn func(id uint64, name string
 		if r.Attempts < 2 {
 			return nil
 		}
-		all, err := attemptsOf(tx, r)
+		all, err := AttemptsOf(tx, r)
 		for _, a := range all {
 			if err == nil && a.Number > 1 {
 				err = fn(r.ID, a.RequestID)
@@ -183,19 +196,11 @@ func laterNames(tx *store.Tx, first, last uint64, fn func(id uint64, name string
 // eachRecord calls fn for the readable records from the id first to before last.
 func eachRecord(tx *store.Tx, first, last uint64, fn func(Record) error) error {
 	return tx.Scan(records, store.Range{From: store.Key(first), Before: store.Key(last)}, func(key, raw []byte) (bool, error) {
-		id, _ := idOf(key)
+		id, _ := digest.IDOf(key)
 		r, err := decodeRecord(id, raw)
 		if err != nil {
 			return true, tx.Unreadable(records, key, err)
 		}
 		return true, fn(r)
 	})
-}
-
-// idOf returns the number that a key encodes.
-func idOf(key []byte) (id uint64, ok bool) {
-	if len(key) != 8 {
-		return 0, false
-	}
-	return binary.BigEndian.Uint64(key), true
 }

@@ -27,10 +27,10 @@ func isGone(tx *store.Tx, instance int64, known map[int64]bool) bool {
 }
 
 // forgetLogged removes up to limit records of a deleted instance that are in no index of a
-// lane, and its replays. more reports whether some may be left.
+// lane. more reports whether some may be left.
 func (l *Ledger) forgetLogged(tx *store.Tx, instance int64, limit int) (more bool, err error) {
 	raw, err := tx.Get(logs, goneKey(instance))
-	if err = ignoreDamage(err); err != nil {
+	if err = IgnoreDamage(err); err != nil {
 		return false, err
 	}
 	from := uint64(1)
@@ -46,11 +46,11 @@ func (l *Ledger) forgetLogged(tx *store.Tx, instance int64, limit int) (more boo
 			return false, err
 		}
 	}
-	if err := tx.Put(logs, goneKey(instance), store.Key(next)); err != nil || next != digest.MaxID {
-		return true, err
-	}
-	return false, l.forgetReplays(tx, instance)
+	return next != digest.MaxID, tx.Put(logs, goneKey(instance), store.Key(next))
 }
+
+// forgetLook is the number of blocks of the digest that one search covers.
+const forgetLook = 2000
 
 // recordsOf returns some records of an instance from an id on, and the id to continue with:
 // digest.MaxID at the end.
@@ -61,7 +61,7 @@ func (l *Ledger) recordsOf(tx *store.Tx, instance int64, from uint64, limit int)
 	}
 	next, seen := uint64(digest.MaxID), 0
 	_, err = l.digest.Scan(tx, digest.From(from), 0, func(in digest.Block) (bool, error) {
-		if seen++; seen > pruneLook {
+		if seen++; seen > forgetLook {
 			next = digest.FirstOf(in.No())
 			return false, nil
 		}
@@ -81,9 +81,9 @@ func (l *Ledger) recordsOf(tx *store.Tx, instance int64, from uint64, limit int)
 // forgetOne removes a record that is in no index. A record that still is in one, which only
 // damaged indexes can cause, goes when it expires.
 func (l *Ledger) forgetOne(tx *store.Tx, instance int64, id uint64) error {
-	r, found, err := getRecord(tx, id)
+	r, found, err := Find(tx, id)
 	switch {
-	case found && (r.Instance != instance || r.waits()):
+	case found && (r.Instance != instance || r.Waits()):
 		return nil
 	case found:
 		return l.dropRecord(tx, r)
@@ -91,13 +91,4 @@ func (l *Ledger) forgetOne(tx *store.Tx, instance int64, id uint64) error {
 		return l.removeUnreadable(tx, id)
 	}
 	return err
-}
-
-func (l *Ledger) forgetReplays(tx *store.Tx, instance int64) error {
-	return eachReplay(tx, func(r replayRow) error {
-		if r.Instance != instance {
-			return nil
-		}
-		return dropReplay(tx, r.ID)
-	})
 }

@@ -188,7 +188,7 @@ func lineDue(tx *store.Tx, p *place) (time.Time, error) {
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
 		return time.Time{}, err
 	}
-	r, found, err := getRecord(tx, p.record)
+	r, found, err := Find(tx, p.record)
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
 		return time.Time{}, err
 	}
@@ -196,5 +196,5 @@ func lineDue(tx *store.Tx, p *place) (time.Time, error) {
 		return tx.Now(), nil
 	}
 	p.bytes = r.Bytes
-	return r.dueAt(), nil
+	return r.DueAt(), nil
 }

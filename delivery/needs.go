@@ -52,7 +52,7 @@ func (n needs) ofRecord(key, value []byte) (all []store.Need) {
 	if err != nil {
 		return []store.Need{{Why: "a delivery is lost"}}
 	}
-	if !r.waits() {
+	if !r.Waits() {
 		return nil
 	}
 	if r.EventSeq != 0 {
@@ -64,19 +64,19 @@ func (n needs) ofRecord(key, value []byte) (all []store.Need) {
 		return append(
 			all,
 			store.Need{Bucket: outbox.EntryBucket, Key: entry, Why: "the event to deliver is lost"},
-			store.Need{Bucket: dues, Key: p.dueKey(r.dueAt()), Value: p.value(), Why: "a delivery is never sent"},
+			store.Need{Bucket: dues, Key: p.dueKey(r.DueAt()), Value: p.value(), Why: "a delivery is never sent"},
 		)
 	}
 	if p.line != 0 {
 		all = append(all, store.Need{
-			Bucket: lines, Key: p.lineKey(), Value: p.lineValue(r.dueAt()), Why: "a delivery does not wait for its turn",
+			Bucket: lines, Key: p.lineKey(), Value: p.lineValue(r.DueAt()), Why: "a delivery does not wait for its turn",
 			Is: func(raw []byte) bool { return len(raw) == 12 },
 		})
 	}
 	if n.first(p) {
 		all = append(
 			all,
-			store.Need{Bucket: dues, Key: p.dueKey(r.dueAt()), Value: p.value(), Why: "a delivery is never sent"},
+			store.Need{Bucket: dues, Key: p.dueKey(r.DueAt()), Value: p.value(), Why: "a delivery is never sent"},
 			store.Need{Bucket: heads, Key: p.headKey(), Value: p.value(), Why: "a delivery is not among what waits"},
 		)
 		if p.instance != p.lane.Instance {
@@ -92,7 +92,7 @@ func (n needs) ofRecord(key, value []byte) (all []store.Need) {
 
 // ofDue, ofHead and ofLine: each row of an index is about a pending record.
 func (n needs) ofDue(key, _ []byte) []store.Need {
-	return n.waiting(key, 16, func(p place, r Record) bool { return bytes.Equal(p.dueKey(r.dueAt()), key) && n.first(p) })
+	return n.waiting(key, 16, func(p place, r Record) bool { return bytes.Equal(p.dueKey(r.DueAt()), key) && n.first(p) })
 }
 
 func (n needs) ofHead(key, _ []byte) []store.Need {
@@ -114,7 +114,7 @@ func (n needs) waiting(key []byte, size int, right func(place, Record) bool) []s
 	id := rest[size-8:]
 	return []store.Need{{
 		Bucket: records, Key: bytes.Clone(id), Why: why,
-		Is: recordIs(id, func(r Record) bool { return r.waits() && right(placeOf(r), r) }),
+		Is: recordIs(id, func(r Record) bool { return r.Waits() && right(placeOf(r), r) }),
 	}}
 }
 
@@ -138,7 +138,7 @@ func (n needs) ofPending(key, _ []byte) []store.Need {
 	r.ID = e.Record
 	return []store.Need{{
 		Bucket: records, Key: store.Key(e.Record), Value: encodeRecord(r), Why: why,
-		Is: recordIs(store.Key(e.Record), func(r Record) bool { return r.waits() && r.Lane == OutboxLane && r.OutboxSeq == seq }),
+		Is: recordIs(store.Key(e.Record), func(r Record) bool { return r.Waits() && r.Lane == OutboxLane && r.OutboxSeq == seq }),
 	}}
 }
 
@@ -215,7 +215,7 @@ func (n needs) ofForget(key, _ []byte) []store.Need {
 func (n needs) ofLog(key, value []byte) []store.Need {
 	switch {
 	case string(key) == digest.KeyName && len(value) == digest.KeySize,
-		bytes.Equal(key, countsKey) && len(value) == 8*len(counts{}),
+		bytes.Equal(key, countsKey) && len(value) == 8*len(Counts{}),
 		bytes.Equal(key, globalAccessKey) && len(value) == 8,
 		bytes.HasPrefix(key, gonePrefix) && len(key) == len(gonePrefix)+8 && len(value) == 8:
 		return nil
@@ -303,24 +303,9 @@ func lineNeeds(look *store.Lookup) store.Needs {
 	}
 }
 
-// ofReplay: the list of a replay belongs to an existing replay.
-func (n needs) ofReplay(key, value []byte) []store.Need {
-	if id, ok := idOf(key); ok {
-		if _, err := decodeReplay(id, value); err != nil {
-			return []store.Need{{Why: "a replay is lost"}}
-		}
-		return nil
-	}
-	const why = "it is the list of a replay that is not there"
-	if len(key) < 8 {
-		return []store.Need{{Why: why}}
-	}
-	return []store.Need{{Bucket: replays, Key: bytes.Clone(key[:8]), Why: why}}
-}
-
-// owner returns the key of an instance, nil for none and for a deleted instance whose rows
+// Owner returns the key of an instance, nil for none and for a deleted instance whose rows
 // are being removed.
-func owner(look *store.Lookup, instance int64) []byte {
+func Owner(look *store.Lookup, instance int64) []byte {
 	key := store.Key(instance)
 	if instance == 0 || look.Has(forgets, key) {
 		return nil
@@ -332,7 +317,7 @@ func keyOwner(look *store.Lookup, key, _ []byte) []byte {
 	if len(key) < 8 {
 		return key
 	}
-	return owner(look, int64(binary.BigEndian.Uint64(key)))
+	return Owner(look, int64(binary.BigEndian.Uint64(key)))
 }
 
 func recordOwner(look *store.Lookup, _, value []byte) []byte {
@@ -340,7 +325,7 @@ func recordOwner(look *store.Lookup, _, value []byte) []byte {
 	if err != nil {
 		return nil
 	}
-	return owner(look, r.Instance)
+	return Owner(look, r.Instance)
 }
 
 func eventOwner(look *store.Lookup, _, value []byte) []byte {
@@ -348,17 +333,5 @@ func eventOwner(look *store.Lookup, _, value []byte) []byte {
 	if err != nil {
 		return nil
 	}
-	return owner(look, e.Instance)
-}
-
-func replayOwner(look *store.Lookup, key, value []byte) []byte {
-	id, ok := idOf(key)
-	if !ok {
-		return nil
-	}
-	r, err := decodeReplay(id, value)
-	if err != nil {
-		return nil
-	}
-	return owner(look, r.Instance)
+	return Owner(look, e.Instance)
 }

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -10,18 +11,40 @@ import (
 	"postern/store"
 )
 
-// selection is a filter with further conditions that only replays and a disabled log use.
-type selection struct {
+// Filter selects records of a list. The zero value selects all.
+type Filter struct {
+	Instance    int64 // 0: all, and batch events
+	NoGlobal    bool  // without what went to the global webhook
+	States      []State
+	Event       event.Kind
+	Target      event.Target
+	Endpoint    *string
+	From, To    time.Time // when they were made, both inclusive
+	MinDuration time.Duration
+	Query       string // a request id, an event id, or a JID
+}
+
+// Listed is a record of a list.
+type Listed struct {
+	Record
+	Replayable bool // its body is still in the file, and its destination exists
+
+	// WaitsFor is the first of its line, which has to end before it leaves; 0 when it
+	// is that itself, and in lists, which do not look.
+	WaitsFor uint64
+}
+
+// Selection is a filter with further conditions that only replays and a disabled log use.
+type Selection struct {
 	Filter
-	events  []event.Kind // one of them; none: all
-	durable bool         // not what waits in memory only
-	fresh   bool         // neither a replay nor replayed with success
-	again   bool         // a replay
-	nothing bool         // no record at all
+	Events  []event.Kind // one of them; none: all
+	Durable bool         // not what waits in memory only
+	Fresh   bool         // neither a replay nor replayed with success
+	Again   bool         // a replay
 }
 
 // query returns the selection in terms of the digest.
-func (s selection) query() digest.Query {
+func (s Selection) query() digest.Query {
 	q := digest.Query{
 		Instance: s.Instance, Targets: digest.SetOf(0), // of no record
 		Endpoint: s.Endpoint, From: s.From, To: s.To, MinDuration: s.MinDuration, Name: s.Query,
@@ -35,51 +58,56 @@ func (s selection) query() digest.Query {
 			q.Targets |= digest.SetOf(uint8(number))
 		}
 	}
-	if s.Event != "" || len(s.events) > 0 {
+	if s.Event != "" || len(s.Events) > 0 {
 		q.Events = &digest.EventSet{}
 		for number, kind := range kinds {
-			q.Events[number] = kind != "" && (s.Event == "" || s.Event == kind) && (len(s.events) == 0 || slices.Contains(s.events, kind))
+			q.Events[number] = kind != "" && (s.Event == "" || s.Event == kind) && (len(s.Events) == 0 || slices.Contains(s.Events, kind))
 		}
 	}
-	if s.durable {
+	if s.Durable {
 		q.Without |= digest.Memory
 	}
-	if s.fresh {
+	if s.Fresh {
 		q.Without |= digest.Replay | digest.Replayed
 	}
-	if s.again {
+	if s.Again {
 		q.With |= digest.Replay
 	}
 	return q
 }
 
-// each calls fn for the records from an id on that a selection may match, until fn returns
-// false.
-func (l *Ledger) each(tx *store.Tx, s selection, from uint64, how digest.How, fn func(id uint64) (bool, error)) error {
-	m, err := l.digest.Match(tx, s.query())
+// Match prepares a selection for a scan of the digest.
+func (l *Ledger) Match(tx *store.Tx, s Selection) (*digest.Match, error) {
+	return l.digest.Match(tx, s.query())
+}
+
+// Each calls fn for the records from an id on that a selection may match, oldest first, until
+// fn returns false.
+func (l *Ledger) Each(tx *store.Tx, s Selection, from uint64, how digest.How, fn func(id uint64) (bool, error)) error {
+	m, err := l.Match(tx, s)
 	if err != nil {
 		return err
 	}
 	return l.digest.Each(tx, m, digest.From(from), how, fn)
 }
 
-// holds verifies a match against the record itself, because two texts may share a hash and a
+// Holds verifies a match against the record itself, because two texts may share a hash and a
 // bit of the row may have flipped.
-func (s selection) holds(tx *store.Tx, r Record) bool {
+func (s Selection) Holds(tx *store.Tx, r Record) bool {
 	f, made := s.Filter, r.CreatedAt
 	return (f.Instance == 0 || f.Instance == r.Instance) &&
 		(!f.NoGlobal || r.Lane.Target != event.TargetGlobal) &&
 		(len(f.States) == 0 || slices.Contains(f.States, r.State)) &&
-		(f.Event == "" || f.Event == r.Event) && (len(s.events) == 0 || slices.Contains(s.events, r.Event)) &&
+		(f.Event == "" || f.Event == r.Event) && (len(s.Events) == 0 || slices.Contains(s.Events, r.Event)) &&
 		(f.Target == "" || f.Target == r.Lane.Target) &&
 		(f.Endpoint == nil || *f.Endpoint == r.Lane.Endpoint) &&
 		(f.From.IsZero() || !made.Before(f.From)) && (f.To.IsZero() || !made.After(f.To)) &&
-		r.Duration >= f.MinDuration && (!s.durable || !r.inMemory()) && (!s.fresh || r.ReplayOf == 0 && !r.Replayed) && (!s.again || r.ReplayOf != 0) &&
+		r.Duration >= f.MinDuration && (!s.Durable || !r.InMemory()) && (!s.Fresh || r.ReplayOf == 0 && !r.Replayed) && (!s.Again || r.ReplayOf != 0) &&
 		(f.Query == "" || s.named(tx, r))
 }
 
 // named reports whether the query is one of the names of a record.
-func (s selection) named(tx *store.Tx, r Record) bool {
+func (s Selection) named(tx *store.Tx, r Record) bool {
 	q := s.Query
 	id, is := idIn(q)
 	return is && r.EventID == id || r.RequestID == q || r.Chat == q || r.ChatLID == q || attemptedAs(tx, r, q)

@@ -20,11 +20,11 @@ const maxError = 1 << 10
 // attempt in its record. If the record cannot be read, the error wraps store.ErrDamaged:
 // [Ledger.Lose] ends it.
 func (l *Ledger) Settle(tx *store.Tx, record uint64, a Attempt, accepted bool, next time.Time) (follows *Due, r Record, err error) {
-	old, found, err := getRecord(tx, record)
+	old, found, err := Find(tx, record)
 	switch {
-	case err != nil || !found || !old.waits() && (old.State == Pending || old.State == Delivered):
+	case err != nil || !found || !old.Waits() && (old.State == Pending || old.State == Delivered):
 		return nil, Record{}, err
-	case !old.waits():
+	case !old.Waits():
 		return nil, Record{}, l.settleLate(tx, old, a, accepted)
 	}
 	r = old.attempted(a)
@@ -48,13 +48,13 @@ func (l *Ledger) Settle(tx *store.Tx, record uint64, a Attempt, accepted bool, n
 // and the next attempt is due as before. If the delivery is no longer pending, CutOff returns
 // no error.
 func (l *Ledger) CutOff(tx *store.Tx, record uint64, a Attempt) error {
-	old, found, err := getRecord(tx, record)
-	if err != nil || !found || !old.waits() {
+	old, found, err := Find(tx, record)
+	if err != nil || !found || !old.Waits() {
 		return err
 	}
 	r := old.attempted(a)
 	if r.Lane == OutboxLane {
-		r.NextAttemptAt = old.dueAt()
+		r.NextAttemptAt = old.DueAt()
 	}
 	return l.putRecord(tx, r, &old)
 }
@@ -86,15 +86,15 @@ func (l *Ledger) move(tx *store.Tx, old Record, r *Record, at time.Time) error {
 	p := placeOf(*r)
 	err := l.putRecord(tx, *r, &old)
 	if p.lane == OutboxLane || tx.Has(heads, p.headKey()) {
-		return errors.Join(err, tx.Delete(dues, p.dueKey(old.dueAt())), tx.Put(dues, p.dueKey(r.dueAt()), p.value()))
+		return errors.Join(err, tx.Delete(dues, p.dueKey(old.DueAt())), tx.Put(dues, p.dueKey(r.DueAt()), p.value()))
 	}
-	return errors.Join(err, tx.Put(lines, p.lineKey(), p.lineValue(r.dueAt())))
+	return errors.Join(err, tx.Put(lines, p.lineKey(), p.lineValue(r.DueAt())))
 }
 
 // Reschedule changes the due time of a pending delivery without counting an attempt.
 func (l *Ledger) Reschedule(tx *store.Tx, record uint64, at time.Time) error {
-	old, found, err := getRecord(tx, record)
-	if err != nil || !found || !old.waits() {
+	old, found, err := Find(tx, record)
+	if err != nil || !found || !old.Waits() {
 		return err
 	}
 	r := old

@@ -12,7 +12,7 @@ import (
 // at the end of the commit or before such a row is read.
 type together struct {
 	l        *Ledger
-	counts   counts             // differences
+	counts   Counts             // differences
 	backlogs map[string]Backlog // differences by key
 	told     []Changed          // without removed records, whose removal is not reported
 }

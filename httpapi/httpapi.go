@@ -12,7 +12,7 @@ import (
 	"postern/backup"
 	"postern/batch"
 	"postern/console/samples"
-	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/delivery/outbox"
 	"postern/dispatch"
 	"postern/event"
@@ -54,7 +54,7 @@ type Config struct {
 	Relay *dispatch.Relay
 
 	// Deliveries is the log of webhook deliveries in Store.
-	Deliveries *delivery.Ledger
+	Deliveries *logbook.Log
 
 	// Access holds the scoped keys, the sessions and the audit log in Store.
 	Access rest.Access

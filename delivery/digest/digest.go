@@ -230,7 +230,7 @@ func (d *Digest) Scan(tx *store.Tx, in Range, how How, fn func(Block) (bool, err
 		r.Before = store.Key(BlockOf(in.Last-1) + 1)
 	}
 	err = look(d.cfg.Blocks, r, func(key, value []byte) (bool, error) {
-		no, ok := idOf(key)
+		no, ok := IDOf(key)
 		if !ok {
 			return true, nil
 		}

@@ -106,7 +106,7 @@ func (d *Digest) mend(all bool, damaged []uint64) (n int, err error) {
 func (d *Digest) recordMasks(tx *store.Tx) (map[uint64]uint64, error) {
 	masks := map[uint64]uint64{}
 	err := tx.Walk(d.cfg.Records, store.Range{}, func(key []byte) (bool, error) {
-		if id, ok := idOf(key); ok {
+		if id, ok := IDOf(key); ok {
 			masks[BlockOf(id)] |= 1 << (id - FirstOf(BlockOf(id)))
 		}
 		return true, nil
@@ -190,8 +190,8 @@ func (d *Digest) Verify(from uint64) (damaged []uint64, next uint64, err error) 
 	return damaged, next, err
 }
 
-// idOf returns the number that a key encodes.
-func idOf(key []byte) (id uint64, ok bool) {
+// IDOf returns the number that a key encodes.
+func IDOf(key []byte) (id uint64, ok bool) {
 	if len(key) != 8 {
 		return 0, false
 	}

@@ -6,6 +6,7 @@ import (
 
 	"postern/batch"
 	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/event"
 	"postern/httpapi/openapi"
 	"postern/httpapi/rest"
@@ -95,14 +96,14 @@ func DeliveryFields() openapi.Fields {
 		"ReplayRequest.state":      rest.Say("Only those in these states; FAILED, DROPPED and EXPIRED when absent. PENDING deliveries are sent by themselves.", []any{"FAILED"}, openapi.Object{"minItems": 1}),
 		"ReplayRequest.target":     rest.Say("Only those for this kind of destination.", "webhook", targets),
 		"ReplayRequest.endpointId": rest.Say("Only those for this endpoint.", "crm", endpoint),
-		"ReplayRequest.limit":      rest.Say("The maximum number, oldest first.", 1000, openapi.Range(1, delivery.MaxReplay), openapi.Default(delivery.MaxReplay)),
+		"ReplayRequest.limit":      rest.Say("The maximum number, oldest first.", 1000, openapi.Range(1, logbook.MaxReplay), openapi.Default(logbook.MaxReplay)),
 		"ReplayAccepted.replayId":  rest.Say("The replay's id.", 3, openapi.AtLeast(1)),
 		"ReplayAccepted.matched":   rest.Say("How many deliveries it will send again.", 41, none),
 		"Replay.matched":           rest.Say("How many deliveries it sends again.", 41, none),
 		"Replay.sent":              rest.Say("How many of them it has queued for delivery.", 20, none),
 		"Replay.delivered":         rest.Say("How many of those a receiver accepted.", 18, none),
 		"Replay.failed":            rest.Say("How many of those ended otherwise.", 1, none),
-		"Replay.state":             rest.Say("The state of the replay.", "RUNNING", openapi.OneOf(delivery.ReplayRunning, delivery.ReplayDone, delivery.ReplayCancelled)),
+		"Replay.state":             rest.Say("The state of the replay.", "RUNNING", openapi.OneOf(logbook.ReplayRunning, logbook.ReplayDone, logbook.ReplayCancelled)),
 
 		"{deliveryId}":   rest.Say("The delivery's id.", 17, openapi.Kind("integer"), openapi.Object{"minimum": 1}),
 		"{replayId}":     rest.Say("The replay's id.", 3, openapi.Kind("integer"), openapi.Object{"minimum": 1}),

@@ -1,11 +1,13 @@
-package delivery
+package logbook
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
+	"postern/delivery"
 	"postern/event"
 	"postern/store"
 )
@@ -14,15 +16,17 @@ import (
 const MaxReplay = 100_000
 
 // DefaultReplayStates are the states that a replay selects if the request names none.
-func DefaultReplayStates() []State { return []State{Failed, Dropped, Expired} }
+func DefaultReplayStates() []delivery.State {
+	return []delivery.State{delivery.Failed, delivery.Dropped, delivery.Expired}
+}
 
 // ReplayRequest selects deliveries to be repeated.
 type ReplayRequest struct {
 	Instance int64 // 0: all, and batch events
 	NoGlobal bool  // without what went to the global webhook
 	From, To time.Time
-	Events   []event.Kind // empty: all
-	States   []State      // empty: DefaultReplayStates; pending deliveries are never selected
+	Events   []event.Kind     // empty: all
+	States   []delivery.State // empty: DefaultReplayStates; pending deliveries are never selected
 	Target   event.Target
 	Endpoint *string
 	Limit    int  // 0: MaxReplay
@@ -56,31 +60,45 @@ type Replay struct {
 	CreatedAt         time.Time
 }
 
-// Replay starts to repeat the deliveries that the request selects, the oldest first. If the
+// Replays keeps the replays of a log. A replay stores the list of the records that it repeats,
+// and its progress.
+type Replays struct {
+	store   *store.Store
+	ledger  *delivery.Ledger
+	cfg     Config
+	log     *slog.Logger
+	catchUp func(context.Context) error // of the log
+
+	kick chan struct{} // size 1: there may be something to do
+	turn int
+	gaps tellOnce
+}
+
+// Start starts to repeat the deliveries that the request selects, the oldest first. If the
 // request selects none, the replay is DONE at once. The error is ErrReplayRuns while another
 // replay of the same instance runs or, for a replay of all instances, another such replay;
 // and ErrLogOff.
-func (l *Ledger) Replay(ctx context.Context, q ReplayRequest) (Replay, error) {
-	if !l.cfg.Log {
-		return Replay{}, ErrLogOff
+func (p *Replays) Start(ctx context.Context, q ReplayRequest) (Replay, error) {
+	if !p.ledger.LogIsOn() {
+		return Replay{}, delivery.ErrLogOff
 	}
-	if err := l.catchUp(ctx); err != nil {
+	if err := p.catchUp(ctx); err != nil {
 		return Replay{}, err
 	}
-	if err := l.store.View(func(tx *store.Tx) error { return noneRuns(tx, q.Instance) }); err != nil {
+	if err := p.store.View(func(tx *store.Tx) error { return noneRuns(tx, q.Instance) }); err != nil {
 		return Replay{}, err
 	}
-	ids, err := l.selected(ctx, q)
+	ids, err := p.selected(ctx, q)
 	if err != nil {
 		return Replay{}, err
 	}
 	var made replayRow
-	err = l.store.Update(ctx, func(tx *store.Tx) error {
+	err = p.store.Update(ctx, func(tx *store.Tx) error {
 		made, err = makeReplay(tx, q, ids)
 		return err
 	})
 	if err == nil {
-		signal(l.runner.kick)
+		signal(p.kick)
 	}
 	return made.Replay, err
 }
@@ -123,20 +141,20 @@ func (r *replayRow) finish(now time.Time) {
 const selectStep = 5000
 
 // selected returns the records that a request selects and that can be sent.
-func (l *Ledger) selected(ctx context.Context, q ReplayRequest) (ids []uint64, err error) {
-	sel := selection{
-		Filter: Filter{Instance: q.Instance, NoGlobal: q.NoGlobal, States: q.States, Target: q.Target, Endpoint: q.Endpoint, From: q.From, To: q.To},
-		events: q.Events, fresh: true,
+func (p *Replays) selected(ctx context.Context, q ReplayRequest) (ids []uint64, err error) {
+	sel := delivery.Selection{
+		Filter: delivery.Filter{Instance: q.Instance, NoGlobal: q.NoGlobal, States: q.States, Target: q.Target, Endpoint: q.Endpoint, From: q.From, To: q.To},
+		Events: q.Events, Fresh: true,
 	}
 	if q.NoCodes {
-		if sel.events = withoutCodes(q.Events); len(sel.events) == 0 {
+		if sel.Events = withoutCodes(q.Events); len(sel.Events) == 0 {
 			return nil, nil
 		}
 	}
 	if len(sel.States) == 0 {
 		sel.States = DefaultReplayStates()
 	}
-	sel.States = slices.DeleteFunc(slices.Clone(sel.States), func(s State) bool { return s == Pending })
+	sel.States = slices.DeleteFunc(slices.Clone(sel.States), func(s delivery.State) bool { return s == delivery.Pending })
 	if len(sel.States) == 0 {
 		return nil, nil
 	}
@@ -144,10 +162,10 @@ func (l *Ledger) selected(ctx context.Context, q ReplayRequest) (ids []uint64, e
 	if q.Limit > 0 {
 		limit = min(q.Limit, limit)
 	}
-	to := l.destinations()
+	to := p.ledger.Destinations()
 	for next := uint64(1); next > 0 && len(ids) < limit && ctx.Err() == nil; {
-		err := l.store.View(func(tx *store.Tx) error {
-			some, after, err := l.selectSome(tx, sel, to, next, limit-len(ids))
+		err := p.store.View(func(tx *store.Tx) error {
+			some, after, err := p.selectSome(tx, sel, to, next, limit-len(ids))
 			ids, next = append(ids, some...), after
 			return err
 		})
@@ -161,33 +179,35 @@ func (l *Ledger) selected(ctx context.Context, q ReplayRequest) (ids []uint64, e
 // withoutCodes returns these events, or all if there are none, except credentials.
 func withoutCodes(asked []event.Kind) []event.Kind {
 	if len(asked) == 0 {
-		asked = kinds[1:]
+		for _, d := range event.Catalogue() {
+			asked = append(asked, d.Kind)
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(asked), func(k event.Kind) bool { return k == "" || k.IsCredential() })
+	return slices.DeleteFunc(slices.Clone(asked), event.Kind.IsCredential)
 }
 
 // selectSome checks the next records of a selection. after is where to continue, 0 at the end.
-func (l *Ledger) selectSome(tx *store.Tx, sel selection, to destinations, from uint64, limit int) (found []uint64, after uint64, err error) {
+func (p *Replays) selectSome(tx *store.Tx, sel delivery.Selection, to delivery.Destinations, from uint64, limit int) (found []uint64, after uint64, err error) {
 	seen := 0
-	err = l.each(tx, sel, from, 0, func(id uint64) (bool, error) {
+	err = p.ledger.Each(tx, sel, from, 0, func(id uint64) (bool, error) {
 		if seen++; seen > selectStep || len(found) == limit {
 			after = id
 			return false, nil
 		}
-		r, is, err := getRecord(tx, id)
-		if is && sel.holds(tx, r) && to.replayable(tx, r) {
+		r, is, err := delivery.Find(tx, id)
+		if is && sel.Holds(tx, r) && to.Replayable(tx, r) {
 			found = append(found, id)
 		}
-		return true, ignoreDamage(err)
+		return true, delivery.IgnoreDamage(err)
 	})
 	return found, after, err
 }
 
-// ReplayStatus returns a replay; ErrNotFound if there is none. With an instance it finds only
+// Status returns a replay; ErrNotFound if there is none. With an instance it finds only
 // replays of that instance.
-func (l *Ledger) ReplayStatus(_ context.Context, instance int64, id uint64) (Replay, error) {
+func (p *Replays) Status(_ context.Context, instance int64, id uint64) (Replay, error) {
 	var r replayRow
-	err := l.store.View(func(tx *store.Tx) (err error) {
+	err := p.store.View(func(tx *store.Tx) (err error) {
 		r, err = replayOf(tx, instance, id)
 		return err
 	})
@@ -197,16 +217,16 @@ func (l *Ledger) ReplayStatus(_ context.Context, instance int64, id uint64) (Rep
 func replayOf(tx *store.Tx, instance int64, id uint64) (replayRow, error) {
 	r, found, err := getReplay(tx, id)
 	if err == nil && (!found || instance != 0 && r.Instance != instance) {
-		return replayRow{}, ErrNotFound
+		return replayRow{}, delivery.ErrNotFound
 	}
 	return r, err
 }
 
-// CancelReplay stops a replay; one that has ended does not change. Its pending deliveries are
+// Cancel stops a replay; one that has ended does not change. Its pending deliveries are
 // cancelled soon after.
-func (l *Ledger) CancelReplay(ctx context.Context, instance int64, id uint64) (Replay, error) {
+func (p *Replays) Cancel(ctx context.Context, instance int64, id uint64) (Replay, error) {
 	var r replayRow
-	err := l.store.Update(ctx, func(tx *store.Tx) (err error) {
+	err := p.store.Update(ctx, func(tx *store.Tx) (err error) {
 		if r, err = replayOf(tx, instance, id); err != nil || r.State != ReplayRunning {
 			return err
 		}
@@ -214,7 +234,7 @@ func (l *Ledger) CancelReplay(ctx context.Context, instance int64, id uint64) (R
 		return putReplay(tx, r)
 	})
 	if err == nil {
-		signal(l.runner.kick)
+		signal(p.kick)
 	}
 	return r.Replay, err
 }

@@ -1,4 +1,4 @@
-package delivery
+package logbook
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"postern/delivery"
 	"postern/delivery/digest"
 	"postern/store"
 )
@@ -16,7 +17,7 @@ func newLargeRig(t *testing.T) *rig {
 	if runtime.GOOS == "windows" {
 		t.Skip("every start reads the file here")
 	}
-	r := newRig(t, Config{Log: true})
+	r := newRig(t, options{Log: true})
 	r.large = true
 	r.reopen()
 	return r
@@ -37,7 +38,7 @@ func TestAStartAfterAStopReadsNoDigest(t *testing.T) {
 	if looked := r.s.Stats().Looked; looked >= 10 {
 		t.Errorf("%d records and keys of 10 blocks were read", looked)
 	}
-	page, err := r.l.List(t.Context(), Filter{States: []State{Failed}}, "", 5)
+	page, err := r.log.List(t.Context(), delivery.Filter{States: []delivery.State{delivery.Failed}}, "", 5)
 	if err != nil || page.Total != 10*digest.BlockRows || len(page.Records) != 5 {
 		t.Errorf("%d of %d, %v", len(page.Records), page.Total, err)
 	}
@@ -46,18 +47,19 @@ func TestAStartAfterAStopReadsNoDigest(t *testing.T) {
 // TestWhatAStopCouldNotEndIsDropped: no memory holds it any more.
 func TestWhatAStopCouldNotEndIsDropped(t *testing.T) {
 	r := newLargeRig(t)
-	hanging, ended := r.l.Queued(notice(1), oldWay()), r.l.Queued(notice(1), oldWay())
+	hanging, ended := r.log.Queued(notice(1), oldWay()), r.log.Queued(notice(1), oldWay())
 	r.flush()
-	ended.Done(Delivered, Attempt{Status: 200})
+	ended.Done(delivery.Delivered, delivery.Attempt{Status: 200})
 	r.flush()
 	r.reopen()
-	if rec, _ := r.record(hanging.id); rec.State != Dropped || rec.LastError != interrupted {
+	if rec, _ := r.record(hanging.id); rec.State != delivery.Dropped || rec.LastError != interrupted {
 		t.Errorf("%+v", rec)
 	}
-	if rec, _ := r.record(ended.id); rec.State != Delivered {
+	if rec, _ := r.record(ended.id); rec.State != delivery.Delivered {
 		t.Errorf("%+v", rec)
 	}
-	if r.reopen(); !r.l.unread {
+	r.reopen()
+	if _, left := r.s.Left("delivery digest", []string{records, digests, logs}); !left {
 		t.Error("the digest was read although nothing is pending")
 	}
 }
@@ -73,11 +75,11 @@ func TestDamageOfAnUnreadDigestIsFoundBehindTheStart(t *testing.T) {
 		return err
 	})
 	spoilInPlace(t, r.path, sealed(key, block))
-	if err := r.l.Start(t.Context()); err != nil {
+	if err := r.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := r.l.Stop(t.Context()); err != nil {
+		if err := r.stop(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -90,7 +92,7 @@ func TestDamageOfAnUnreadDigestIsFoundBehindTheStart(t *testing.T) {
 			return err
 		})
 	}
-	if page, err := r.l.List(t.Context(), Filter{}, "", 1); err != nil || page.Total != len(ids) {
+	if page, err := r.log.List(t.Context(), delivery.Filter{}, "", 1); err != nil || page.Total != len(ids) {
 		t.Errorf("%d records, %v", page.Total, err)
 	}
 }

@@ -1,10 +1,10 @@
-package delivery
+package logbook
 
 import (
 	"context"
-	"errors"
 	"time"
 
+	"postern/delivery"
 	"postern/delivery/digest"
 	"postern/internal/prune"
 	"postern/store"
@@ -20,7 +20,7 @@ const (
 )
 
 // tend removes records that are too old or too many, and repairs the digest, until ctx ends.
-func (l *Ledger) tend(ctx context.Context) {
+func (l *Log) tend(ctx context.Context) {
 	l.work.Go(func() {
 		prune.Loop(ctx, l.store, l.cfg.Retention, func(before time.Time) (time.Time, error) { return l.pruneAged(ctx, before) },
 			func(err error) { l.log.Warn("the log of deliveries was not pruned", "error", err) })
@@ -39,7 +39,7 @@ func (l *Ledger) tend(ctx context.Context) {
 }
 
 // mendLater rebuilds damaged blocks.
-func (l *Ledger) mendLater(blocks []uint64) {
+func (l *Log) mendLater(blocks []uint64) {
 	for _, no := range blocks {
 		select {
 		case l.repair <- no:
@@ -50,7 +50,7 @@ func (l *Ledger) mendLater(blocks []uint64) {
 
 // pruneAged removes records that ended before the given time, and returns when the oldest of
 // the others ended, or an earlier time.
-func (l *Ledger) pruneAged(ctx context.Context, before time.Time) (oldest time.Time, err error) {
+func (l *Log) pruneAged(ctx context.Context, before time.Time) (oldest time.Time, err error) {
 	for from := uint64(0); ; {
 		var found aged
 		err := l.store.View(func(tx *store.Tx) (err error) {
@@ -68,7 +68,7 @@ func (l *Ledger) pruneAged(ctx context.Context, before time.Time) (oldest time.T
 			oldest = found.oldest
 		}
 		if found.next == 0 {
-			return oldest, l.pruneReplays(ctx, before)
+			return oldest, l.Replays.prune(ctx, before)
 		}
 		from = found.next
 	}
@@ -84,7 +84,7 @@ type aged struct {
 
 // agedFrom checks some blocks. It stops where all records are too young, since no record ends
 // before it is made.
-func (l *Ledger) agedFrom(tx *store.Tx, from uint64, before time.Time) (found aged, err error) {
+func (l *Log) agedFrom(tx *store.Tx, from uint64, before time.Time) (found aged, err error) {
 	limit, now, oldest, seen := before.UnixMilli(), tx.Now().UnixMilli(), int64(0), 0
 	older := func(at int64) {
 		if oldest == 0 || at < oldest {
@@ -119,10 +119,10 @@ func (l *Ledger) agedFrom(tx *store.Tx, from uint64, before time.Time) (found ag
 
 // bound limits the number of records that ended. It checks after commits that make records,
 // from time to time.
-func (l *Ledger) bound(ctx context.Context) {
+func (l *Log) bound(ctx context.Context) {
 	from, since := uint64(0), time.Now()
 	for {
-		made, emitted := l.store.Woken(), l.emitted()
+		made, emitted := l.store.Woken(), l.ledger.Emitted()
 		if time.Since(since) > excessAfresh {
 			from, since = 0, time.Now()
 		}
@@ -147,22 +147,14 @@ func (l *Ledger) bound(ctx context.Context) {
 	}
 }
 
-// emitted returns a channel that is closed after the next commit that emits a batch event; nil without an outbox.
-func (l *Ledger) emitted() <-chan struct{} {
-	if l.cfg.Outbox == nil {
-		return nil
-	}
-	return l.cfg.Outbox.Emitted()
-}
-
 // pruneExcess removes the oldest records that ended, from a block on, while there are too
 // many. It returns the block to continue with.
-func (l *Ledger) pruneExcess(ctx context.Context, from uint64) (next uint64, err error) {
+func (l *Log) pruneExcess(ctx context.Context, from uint64) (next uint64, err error) {
 	for next = from; ctx.Err() == nil; {
 		var ids []uint64
 		err := l.store.View(func(tx *store.Tx) error {
-			sum, err := readCounts(tx)
-			over := int(sum.ended()) - l.cfg.MaxEntries
+			sum, err := delivery.ReadCounts(tx)
+			over := int(sum.Ended()) - l.cfg.MaxEntries
 			if err != nil || over <= 0 {
 				return err
 			}
@@ -179,18 +171,8 @@ func (l *Ledger) pruneExcess(ctx context.Context, from uint64) (next uint64, err
 	return next, nil
 }
 
-// ended returns the number of records that ended.
-func (c counts) ended() (n uint64) {
-	for code, count := range c {
-		if code != 0 && states[code] != Pending {
-			n += count
-		}
-	}
-	return n
-}
-
 // oldest returns up to n records that ended, the oldest, from a block on.
-func (l *Ledger) oldest(tx *store.Tx, from uint64, n int) (found []uint64, next uint64, err error) {
+func (l *Log) oldest(tx *store.Tx, from uint64, n int) (found []uint64, next uint64, err error) {
 	next = from
 	_, err = l.digest.Scan(tx, digest.From(digest.FirstOf(from)), 0, func(in digest.Block) (bool, error) {
 		next = in.No()
@@ -205,12 +187,12 @@ func (l *Ledger) oldest(tx *store.Tx, from uint64, n int) (found []uint64, next 
 }
 
 // remove removes records that ended in small commits.
-func (l *Ledger) remove(ctx context.Context, ids []uint64) error {
+func (l *Log) remove(ctx context.Context, ids []uint64) error {
 	for len(ids) > 0 {
 		some := ids[:min(len(ids), pruneStep)]
 		err := l.store.Update(ctx, func(tx *store.Tx) error {
 			for _, id := range some {
-				if err := l.removeOne(tx, id); err != nil {
+				if err := l.ledger.Remove(tx, id); err != nil {
 					return err
 				}
 			}
@@ -222,32 +204,4 @@ func (l *Ledger) remove(ctx context.Context, ids []uint64) error {
 		ids = ids[len(some):]
 	}
 	return ctx.Err()
-}
-
-// removeOne removes a record unless it is pending again.
-func (l *Ledger) removeOne(tx *store.Tx, id uint64) error {
-	r, found, err := getRecord(tx, id)
-	switch {
-	case err != nil && !errors.Is(err, store.ErrDamaged):
-		return err
-	case found && r.State == Pending:
-		return nil
-	case found:
-		return l.dropRecord(tx, r)
-	}
-	return l.removeUnreadable(tx, id)
-}
-
-// removeUnreadable removes the rows of a record that cannot be read. What else it refers to is
-// unknown.
-func (l *Ledger) removeUnreadable(tx *store.Tx, id uint64) error {
-	w, err := l.digest.Row(tx, id)
-	if err != nil {
-		return err
-	}
-	if w.Exists() {
-		l.noteRow(tx, change{old: &Record{ID: id, State: states[min(int(w.State()), len(states)-1)]}})
-	}
-	_, gone := tx.DeletePrefix(attempts, store.Key(id))
-	return errors.Join(err, gone, tx.Delete(records, store.Key(id)), tx.Delete(bodies, store.Key(id)))
 }

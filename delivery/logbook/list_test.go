@@ -1,4 +1,4 @@
-package delivery
+package logbook
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery"
 	"postern/delivery/digest"
 	"postern/event"
 	"postern/store"
@@ -20,16 +21,16 @@ import (
 func TestPagesShowEachRecordOnceWhileOthersComeAndGo(t *testing.T) {
 	for _, newer := range []bool{false, true} {
 		rnd := rand.New(rand.NewPCG(7, 8))
-		r := newRig(t, Config{Log: true})
+		r := newRig(t, options{Log: true})
 		there := r.failed(1, 300)
-		f, at := Filter{Instance: 1}, ""
+		f, at := delivery.Filter{Instance: 1}, ""
 		if newer {
 			at = cursor{newer: true, id: there[0] - 1 + 1}.String()
 		}
 		var seen []uint64
 		gone := map[uint64]bool{}
 		for {
-			page, err := r.l.List(t.Context(), f, at, 1+rnd.IntN(20))
+			page, err := r.log.List(t.Context(), f, at, 1+rnd.IntN(20))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +49,7 @@ func TestPagesShowEachRecordOnceWhileOthersComeAndGo(t *testing.T) {
 				id := page.Records[n-1].ID
 				some, gone[id] = append(some, id), true
 			}
-			if err := r.l.remove(t.Context(), some); err != nil {
+			if err := r.log.remove(t.Context(), some); err != nil {
 				t.Fatal(err)
 			}
 			if at = page.Next; newer {
@@ -73,9 +74,9 @@ func TestPagesShowEachRecordOnceWhileOthersComeAndGo(t *testing.T) {
 }
 
 func TestAStrangeCursorIsRefused(t *testing.T) {
-	r := newRig(t, Config{Log: true})
+	r := newRig(t, options{Log: true})
 	for _, at := range []string{"x", "AAAA", cursor{id: 5}.String() + "A", cursor{id: 5}.String()[1:], cursor{}.String(), cursor{id: digest.MaxID}.String(), "\n" + cursor{id: 5}.String()} {
-		if _, err := r.l.List(t.Context(), Filter{}, at, 10); !errors.Is(err, ErrCursor) {
+		if _, err := r.log.List(t.Context(), delivery.Filter{}, at, 10); !errors.Is(err, ErrCursor) {
 			t.Errorf("%q: %v", at, err)
 		}
 	}
@@ -94,7 +95,7 @@ func FuzzParseCursor(f *testing.F) {
 // TestAFlippedBitShowsNoRecordOfAnotherInstance damages a row of the digest: lists show what
 // the records state.
 func TestAFlippedBitShowsNoRecordOfAnotherInstance(t *testing.T) {
-	r := newRig(t, Config{Log: true})
+	r := newRig(t, options{Log: true})
 	id := r.failed(1, 1)[0]
 	r.failed(2, 1)
 	r.flush()
@@ -107,7 +108,7 @@ func TestAFlippedBitShowsNoRecordOfAnotherInstance(t *testing.T) {
 		block[8*(id%digest.BlockRows)+4]++ // instance 2
 		return tx.Put(digests, key, block)
 	})
-	page, err := r.l.List(t.Context(), Filter{Instance: 2}, "", 10)
+	page, err := r.log.List(t.Context(), delivery.Filter{Instance: 2}, "", 10)
 	if err != nil || len(page.Records) != 1 || page.Records[0].Instance != 2 || page.Total != 1 {
 		t.Errorf("%+v, %v", page, err)
 	}
@@ -115,9 +116,7 @@ func TestAFlippedBitShowsNoRecordOfAnotherInstance(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	r.update(func(tx *store.Tx) error { return r.l.ForgetInstance(tx, 2) })
-	if err := r.l.tidyUp(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	r.sweep()
 	if rec, found := r.record(id); !found || rec.Instance != 1 {
 		t.Errorf("it went with another instance: %+v", rec)
 	}
@@ -126,15 +125,15 @@ func TestAFlippedBitShowsNoRecordOfAnotherInstance(t *testing.T) {
 // TestADamagedBlockIsMadeAnew damages a block while the program runs: lists are correct at
 // once, and the block is rebuilt soon after.
 func TestADamagedBlockIsMadeAnew(t *testing.T) {
-	r := newRig(t, Config{Log: true})
+	r := newRig(t, options{Log: true})
 	ids := r.failed(1, 3)
 	r.flush()
-	if err := r.l.Start(t.Context()); err != nil {
+	if err := r.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	defer r.l.Stop(t.Context())
+	defer r.stop(t.Context())
 	r.update(func(tx *store.Tx) error { return tx.Put(digests, store.Key(digest.BlockOf(ids[0])), []byte("no")) })
-	page, err := r.l.List(t.Context(), Filter{States: []State{Failed}, Instance: 1}, "", 10)
+	page, err := r.log.List(t.Context(), delivery.Filter{States: []delivery.State{delivery.Failed}, Instance: 1}, "", 10)
 	if err != nil || page.Total != 3 || len(page.Records) != 3 {
 		t.Errorf("%+v, %v", page, err)
 	}
@@ -149,7 +148,7 @@ func TestADamagedBlockIsMadeAnew(t *testing.T) {
 }
 
 func TestADamagedKeyOfTheHashesIsReplacedWithAllRows(t *testing.T) {
-	r := newRig(t, Config{Log: true})
+	r := newRig(t, options{Log: true})
 	r.failed(1, 60)
 	last := r.failed(1, 1)[0]
 	rec := r.emit(event.About{}, hook(event.OrderNone))
@@ -163,7 +162,7 @@ func TestADamagedKeyOfTheHashesIsReplacedWithAllRows(t *testing.T) {
 		if q == notice(1).About.Chat {
 			want = 61
 		}
-		page, err := r.l.List(t.Context(), Filter{Query: q}, "", 10)
+		page, err := r.log.List(t.Context(), delivery.Filter{Query: q}, "", 10)
 		if err != nil || page.Total != want {
 			t.Errorf("%s: %d, %v", q, page.Total, err)
 		}
@@ -174,7 +173,7 @@ func TestADamagedKeyOfTheHashesIsReplacedWithAllRows(t *testing.T) {
 }
 
 func TestTheTimesOfAFilterAreInclusive(t *testing.T) {
-	r := newRig(t, Config{Log: true})
+	r := newRig(t, options{Log: true})
 	id := r.failed(1, 1)[0]
 	r.flush()
 	rec, _ := r.record(id)
@@ -182,7 +181,7 @@ func TestTheTimesOfAFilterAreInclusive(t *testing.T) {
 		from, to time.Duration
 		want     int
 	}{{0, 0, 1}, {-time.Millisecond, time.Millisecond, 1}, {1, time.Hour, 0}, {-time.Hour, -1, 0}, {-time.Hour, 1, 1}} {
-		page, err := r.l.List(t.Context(), Filter{From: rec.CreatedAt.Add(c.from), To: rec.CreatedAt.Add(c.to)}, "", 10)
+		page, err := r.log.List(t.Context(), delivery.Filter{From: rec.CreatedAt.Add(c.from), To: rec.CreatedAt.Add(c.to)}, "", 10)
 		if err != nil || page.Total != c.want || len(page.Records) != c.want {
 			t.Errorf("%s to %s: %d, %v", c.from, c.to, page.Total, err)
 		}
@@ -190,16 +189,16 @@ func TestTheTimesOfAFilterAreInclusive(t *testing.T) {
 }
 
 func TestDamagedNumbersAreCountedAnewAtTheNextStart(t *testing.T) {
-	r := newRig(t, Config{Log: true})
+	r := newRig(t, options{Log: true})
 	r.failed(1, 3)
 	r.flush()
-	r.update(func(tx *store.Tx) error { return tx.Put(logs, countsKey, []byte("no")) })
+	r.update(func(tx *store.Tx) error { return tx.Put(logs, []byte("counts"), []byte("no")) })
 	r.failed(1, 2)
-	if page, err := r.l.List(t.Context(), Filter{}, "", 2); err != nil || page.Total != 5 || len(page.Records) != 2 {
+	if page, err := r.log.List(t.Context(), delivery.Filter{}, "", 2); err != nil || page.Total != 5 || len(page.Records) != 2 {
 		t.Errorf("%+v, %v", page, err)
 	}
 	r.reopen()
-	if sum, err := r.l.Counts(t.Context()); err != nil || sum[Failed] != 5 {
+	if sum, err := r.log.Counts(t.Context()); err != nil || sum[delivery.Failed] != 5 {
 		t.Errorf("%v, %v", sum, err)
 	}
 }
@@ -207,8 +206,8 @@ func TestDamagedNumbersAreCountedAnewAtTheNextStart(t *testing.T) {
 // TestTheFirstRequestIDIsFoundThoughTheDigestWasDamaged: a second attempt finds the block
 // damaged, which is then rebuilt from the contents of the file in that commit.
 func TestTheFirstRequestIDIsFoundThoughTheDigestWasDamaged(t *testing.T) {
-	m := newRig(t, Config{Log: true})
-	var e Event
+	m := newRig(t, options{Log: true})
+	var e delivery.Event
 	m.update(func(tx *store.Tx) (err error) {
 		e, err = m.l.Emit(tx, testEvent(1, event.About{}), true, []event.Destination{hook(event.OrderNone)})
 		return err
@@ -219,12 +218,12 @@ func TestTheFirstRequestIDIsFoundThoughTheDigestWasDamaged(t *testing.T) {
 			return tx.Put(digests, store.Key(digest.BlockOf(e.First())), []byte("no rows"))
 		})
 		m.update(func(tx *store.Tx) error {
-			_, _, err := m.l.Settle(tx, e.First(), Attempt{StartedAt: time.Now(), Status: 500, RequestID: id}, false, time.Now().Add(time.Minute))
+			_, _, err := m.l.Settle(tx, e.First(), delivery.Attempt{StartedAt: time.Now(), Status: 500, RequestID: id}, false, time.Now().Add(time.Minute))
 			return err
 		})
 	}
 	for _, id := range ids {
-		page, err := m.l.List(t.Context(), Filter{Query: id}, "", 10)
+		page, err := m.log.List(t.Context(), delivery.Filter{Query: id}, "", 10)
 		if err != nil || len(page.Records) != 1 {
 			t.Errorf("%s: %d records, %v", id, len(page.Records), err)
 		}

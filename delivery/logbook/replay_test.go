@@ -1,4 +1,4 @@
-package delivery
+package logbook
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"postern/delivery"
 	"postern/event"
 	"postern/store"
 )
@@ -17,8 +18,8 @@ import (
 func (r *rig) failed(instance int64, n int) (ids []uint64) {
 	r.t.Helper()
 	for range n {
-		e := r.l.Queued(notice(instance), oldWay())
-		e.Done(Failed, Attempt{StartedAt: time.Now(), Status: 500, Error: "receiver answered 500", RequestID: "first"})
+		e := r.log.Queued(notice(instance), oldWay())
+		e.Done(delivery.Failed, delivery.Attempt{StartedAt: time.Now(), Status: 500, Error: "receiver answered 500", RequestID: "first"})
 		ids = append(ids, e.id)
 	}
 	return ids
@@ -28,29 +29,29 @@ func (r *rig) failed(instance int64, n int) (ids []uint64) {
 type settings struct {
 	mu     sync.Mutex
 	to     event.Destination
-	status Status
-	made   []Due
+	status delivery.Status
+	made   []delivery.Due
 }
 
-func (s *settings) config() Config {
-	return Config{Log: true, ReplayRate: 10_000, Resolve: s.resolve, Made: func(_ Lane, dues []Due) {
+func (s *settings) config() options {
+	return options{Log: true, ReplayRate: 10_000, Resolve: s.resolve, Made: func(_ delivery.Lane, dues []delivery.Due) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.made = append(s.made, dues...)
 	}}
 }
 
-func (s *settings) resolve(Lane) (event.Destination, Status) {
+func (s *settings) resolve(delivery.Lane) (event.Destination, delivery.Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.to, s.status
 }
 
-func oldSettings() *settings { return &settings{to: oldWay(), status: Ready} }
+func oldSettings() *settings { return &settings{to: oldWay(), status: delivery.Ready} }
 
 func (r *rig) replay(q ReplayRequest) Replay {
 	r.t.Helper()
-	made, err := r.l.Replay(r.t.(*testing.T).Context(), q)
+	made, err := r.log.Replays.Start(r.t.(*testing.T).Context(), q)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -59,7 +60,7 @@ func (r *rig) replay(q ReplayRequest) Replay {
 
 func (r *rig) replayNow(id uint64) Replay {
 	r.t.Helper()
-	got, err := r.l.ReplayStatus(context.Background(), 0, id)
+	got, err := r.log.Replays.Status(context.Background(), 0, id)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func (r *rig) replayNow(id uint64) Replay {
 // turn makes the runner take one step.
 func (r *rig) turn() int {
 	r.t.Helper()
-	n, err := r.l.repeatTurn(context.Background())
+	n, err := r.log.Replays.repeatTurn(context.Background())
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -82,8 +83,8 @@ func (r *rig) turns() {
 }
 
 // repeats returns the records that a replay made, the oldest first.
-func (r *rig) repeats(replay uint64) (all []Listed) {
-	for _, rec := range r.list(Filter{}) {
+func (r *rig) repeats(replay uint64) (all []delivery.Listed) {
+	for _, rec := range r.list(delivery.Filter{}) {
 		if rec.Replay == replay {
 			all = append(all, rec)
 		}
@@ -96,7 +97,7 @@ func TestAReplayRepeatsWhatFailedTheOldestFirst(t *testing.T) {
 	s := oldSettings()
 	r := newRig(t, s.config())
 	lost := r.failed(1, 3)
-	r.l.Queued(notice(1), oldWay()).Done(Delivered, Attempt{})
+	r.log.Queued(notice(1), oldWay()).Done(delivery.Delivered, delivery.Attempt{})
 	r.failed(2, 2)
 	got := r.replay(ReplayRequest{Instance: 1})
 	if got.Matched != 3 || got.State != ReplayRunning || got.Sent != 0 {
@@ -109,8 +110,8 @@ func TestAReplayRepeatsWhatFailedTheOldestFirst(t *testing.T) {
 	}
 	for i, rec := range again {
 		o, _ := r.record(lost[i])
-		if rec.ReplayOf != o.ID || rec.EventID != o.EventID || rec.Lane != o.Lane || rec.RequestID == o.RequestID || rec.State != Pending || !rec.Once ||
-			rec.Chat != o.Chat || rec.Name != o.Name || o.State != Failed || rec.Line != 0 {
+		if rec.ReplayOf != o.ID || rec.EventID != o.EventID || rec.Lane != o.Lane || rec.RequestID == o.RequestID || rec.State != delivery.Pending || !rec.Once ||
+			rec.Chat != o.Chat || rec.Name != o.Name || o.State != delivery.Failed || rec.Line != 0 {
 			t.Errorf("%+v repeats %+v", rec.Record, o)
 		}
 		r.view(func(tx *store.Tx) error {
@@ -121,7 +122,7 @@ func TestAReplayRepeatsWhatFailedTheOldestFirst(t *testing.T) {
 			return err
 		})
 	}
-	if got := r.due(Lane{Flow: FlowInstance, Instance: 1, Target: event.TargetWebhook}); len(got) != 3 {
+	if got := r.due(delivery.Lane{Flow: delivery.FlowInstance, Instance: 1, Target: event.TargetWebhook}); len(got) != 3 {
 		t.Errorf("%v are due", got)
 	}
 }
@@ -148,7 +149,7 @@ func TestTheNumbersOfAReplayAreExact(t *testing.T) {
 	check(Replay{Delivered: 1, Failed: 1, State: ReplayRunning})
 	r.settle(again[2].ID, true, time.Time{})
 	check(Replay{Delivered: 2, Failed: 1, State: ReplayDone})
-	if o, _ := r.record(lost[0]); !o.Replayed || o.State != Failed {
+	if o, _ := r.record(lost[0]); !o.Replayed || o.State != delivery.Failed {
 		t.Errorf("%+v", o)
 	}
 	if o, _ := r.record(lost[1]); o.Replayed {
@@ -168,11 +169,11 @@ func TestTheNumbersOfAReplayAreExact(t *testing.T) {
 func TestAReplayMatchesWhatItsFiltersSelect(t *testing.T) {
 	r := newRig(t, oldSettings().config())
 	since := time.Now().UTC().Truncate(time.Millisecond)
-	add := func(instance int64, kind event.Kind, to event.Destination, state State) uint64 {
+	add := func(instance int64, kind event.Kind, to event.Destination, state delivery.State) uint64 {
 		n := notice(instance)
 		n.Kind = kind
-		e := r.l.Queued(n, to)
-		e.Done(state, Attempt{})
+		e := r.log.Queued(n, to)
+		e.Done(state, delivery.Attempt{})
 		return e.id
 	}
 	crm := "crm"
@@ -180,13 +181,13 @@ func TestAReplayMatchesWhatItsFiltersSelect(t *testing.T) {
 	to.Target, to.Endpoint = event.TargetEndpoint, crm
 	everywhere := oldWay()
 	everywhere.Target = event.TargetGlobal
-	add(1, event.MessagesUpsert, oldWay(), Failed)
-	add(1, event.CallUpsert, oldWay(), Dropped)
-	add(1, event.CallUpsert, to, Failed)
-	add(1, event.MessagesUpsert, everywhere, Failed)
-	add(1, event.MessagesUpsert, oldWay(), Delivered)
-	add(2, event.MessagesUpsert, oldWay(), Failed)
-	r.l.Queued(notice(1), oldWay())
+	add(1, event.MessagesUpsert, oldWay(), delivery.Failed)
+	add(1, event.CallUpsert, oldWay(), delivery.Dropped)
+	add(1, event.CallUpsert, to, delivery.Failed)
+	add(1, event.MessagesUpsert, everywhere, delivery.Failed)
+	add(1, event.MessagesUpsert, oldWay(), delivery.Delivered)
+	add(2, event.MessagesUpsert, oldWay(), delivery.Failed)
+	r.log.Queued(notice(1), oldWay())
 	for name, c := range map[string]struct {
 		q    ReplayRequest
 		want int
@@ -194,8 +195,8 @@ func TestAReplayMatchesWhatItsFiltersSelect(t *testing.T) {
 		"all":                   {ReplayRequest{}, 5},
 		"an instance":           {ReplayRequest{Instance: 1}, 4},
 		"its own log":           {ReplayRequest{Instance: 1, NoGlobal: true}, 3},
-		"a state":               {ReplayRequest{States: []State{Dropped}}, 1},
-		"delivered, no body":    {ReplayRequest{States: []State{Delivered}}, 0},
+		"a state":               {ReplayRequest{States: []delivery.State{delivery.Dropped}}, 1},
+		"delivered, no body":    {ReplayRequest{States: []delivery.State{delivery.Delivered}}, 0},
 		"events":                {ReplayRequest{Events: []event.Kind{event.CallUpsert, event.PresenceUpdated}}, 2},
 		"a target":              {ReplayRequest{Target: event.TargetWebhook}, 3},
 		"an endpoint":           {ReplayRequest{Endpoint: &crm}, 1},
@@ -203,14 +204,14 @@ func TestAReplayMatchesWhatItsFiltersSelect(t *testing.T) {
 		"from later":            {ReplayRequest{From: time.Now().Add(time.Hour)}, 0},
 		"to before":             {ReplayRequest{To: since.Add(-time.Hour)}, 0},
 		"at most":               {ReplayRequest{Limit: 2}, 2},
-		"what waits is no part": {ReplayRequest{States: []State{Pending}}, 0},
+		"what waits is no part": {ReplayRequest{States: []delivery.State{delivery.Pending}}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := r.replay(c.q)
 			if got.Matched != c.want || (got.State == ReplayDone) != (c.want == 0) {
 				t.Errorf("%+v, want %d", got, c.want)
 			}
-			if got, err := r.l.CancelReplay(t.Context(), 0, got.ID); err != nil || (got.State == ReplayDone) != (c.want == 0) {
+			if got, err := r.log.Replays.Cancel(t.Context(), 0, got.ID); err != nil || (got.State == ReplayDone) != (c.want == 0) {
 				t.Errorf("%+v, %v", got, err)
 			}
 		})
@@ -222,22 +223,22 @@ func TestASecondReplayOfTheSameInstanceIsRefused(t *testing.T) {
 	r.failed(1, 1)
 	r.failed(2, 1)
 	first := r.replay(ReplayRequest{Instance: 1})
-	if _, err := r.l.Replay(t.Context(), ReplayRequest{Instance: 1}); !errors.Is(err, ErrReplayRuns) {
+	if _, err := r.log.Replays.Start(t.Context(), ReplayRequest{Instance: 1}); !errors.Is(err, ErrReplayRuns) {
 		t.Errorf("%v", err)
 	}
 	r.replay(ReplayRequest{Instance: 2}) // another one
 	r.replay(ReplayRequest{})            // that of all is its own
-	if _, err := r.l.Replay(t.Context(), ReplayRequest{}); !errors.Is(err, ErrReplayRuns) {
+	if _, err := r.log.Replays.Start(t.Context(), ReplayRequest{}); !errors.Is(err, ErrReplayRuns) {
 		t.Errorf("%v", err)
 	}
-	if _, err := r.l.CancelReplay(t.Context(), 1, first.ID); err != nil {
+	if _, err := r.log.Replays.Cancel(t.Context(), 1, first.ID); err != nil {
 		t.Fatal(err)
 	}
 	r.replay(ReplayRequest{Instance: 1})
-	if _, err := r.l.ReplayStatus(t.Context(), 2, first.ID); !errors.Is(err, ErrNotFound) {
+	if _, err := r.log.Replays.Status(t.Context(), 2, first.ID); !errors.Is(err, delivery.ErrNotFound) {
 		t.Errorf("a replay of another instance: %v", err)
 	}
-	if _, err := r.l.CancelReplay(t.Context(), 2, first.ID); !errors.Is(err, ErrNotFound) {
+	if _, err := r.log.Replays.Cancel(t.Context(), 2, first.ID); !errors.Is(err, delivery.ErrNotFound) {
 		t.Errorf("a replay of another instance: %v", err)
 	}
 }
@@ -246,14 +247,14 @@ func TestAStoppedReplayMakesNothingMoreAndCancelsWhatWaits(t *testing.T) {
 	s := oldSettings()
 	cfg := s.config()
 	cfg.ReplayRate = 20 // two at a time
-	var ended []Ended
-	cfg.Ended = func(some []Ended) { ended = append(ended, some...) }
+	var ended []delivery.Ended
+	cfg.Ended = func(some []delivery.Ended) { ended = append(ended, some...) }
 	r := newRig(t, cfg)
 	r.failed(1, 5)
 	id := r.replay(ReplayRequest{}).ID
 	r.turn()
 	r.settle(r.repeats(id)[0].ID, true, time.Time{})
-	got, err := r.l.CancelReplay(t.Context(), 0, id)
+	got, err := r.log.Replays.Cancel(t.Context(), 0, id)
 	if err != nil || got.State != ReplayCancelled || got.Sent != 2 || got.Delivered != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -262,13 +263,13 @@ func TestAStoppedReplayMakesNothingMoreAndCancelsWhatWaits(t *testing.T) {
 	if got := r.replayNow(id); got.State != ReplayCancelled || got.Sent != 2 || got.Delivered != 1 || got.Failed != 1 {
 		t.Errorf("%+v", got)
 	}
-	if rec := r.repeats(id)[1]; rec.State != Cancelled || rec.LastError != ReasonReplay {
+	if rec := r.repeats(id)[1]; rec.State != delivery.Cancelled || rec.LastError != delivery.ReasonReplay {
 		t.Errorf("%+v", rec)
 	}
 	if len(ended) != 1 {
 		t.Errorf("%+v were told", ended)
 	}
-	if got, err := r.l.CancelReplay(t.Context(), 0, id); err != nil || got.State != ReplayCancelled {
+	if got, err := r.log.Replays.Cancel(t.Context(), 0, id); err != nil || got.State != ReplayCancelled {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -306,19 +307,23 @@ func TestAReplayFollowsTheDestinationAsItIsNow(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		to     event.Destination
-		status Status
-		want   func(Record) bool
+		status delivery.Status
+		want   func(delivery.Record) bool
 	}{
-		{"durable", hook(event.OrderChat), Ready, func(r Record) bool {
-			return r.State == Pending && !r.Once && r.ExpiresAt.Equal(r.CreatedAt.Add(time.Hour)) && r.Line == 0
+		{"durable", hook(event.OrderChat), delivery.Ready, func(r delivery.Record) bool {
+			return r.State == delivery.Pending && !r.Once && r.ExpiresAt.Equal(r.CreatedAt.Add(time.Hour)) && r.Line == 0
 		}},
-		{"another URL", event.Destination{Target: event.TargetWebhook, URL: "https://b.example/x?y=z"}, Ready, func(r Record) bool {
-			return r.State == Pending && r.Once && r.URL == "https://b.example/x"
+		{"another URL", event.Destination{Target: event.TargetWebhook, URL: "https://b.example/x?y=z"}, delivery.Ready, func(r delivery.Record) bool {
+			return r.State == delivery.Pending && r.Once && r.URL == "https://b.example/x"
 		}},
-		{"disabled", event.Destination{}, Paused, func(r Record) bool { return r.State == Pending && r.URL == "https://a.example:8443/in" }},
-		{"removed", event.Destination{}, Gone, func(r Record) bool { return r.State == Cancelled && r.LastError == ReasonRemoved }},
+		{"disabled", event.Destination{}, delivery.Paused, func(r delivery.Record) bool {
+			return r.State == delivery.Pending && r.URL == "https://a.example:8443/in"
+		}},
+		{"removed", event.Destination{}, delivery.Gone, func(r delivery.Record) bool {
+			return r.State == delivery.Cancelled && r.LastError == delivery.ReasonRemoved
+		}},
 	} {
-		if c.status != Gone {
+		if c.status != delivery.Gone {
 			s.to, s.status = c.to, c.status
 		}
 		id := r.replay(ReplayRequest{}).ID
@@ -327,10 +332,10 @@ func TestAReplayFollowsTheDestinationAsItIsNow(t *testing.T) {
 		if all := r.repeats(id); len(all) != 1 || !c.want(all[0].Record) {
 			t.Errorf("%s: %+v", c.name, all)
 		}
-		if got := r.replayNow(id); (got.State == ReplayDone) != (c.status == Gone) || got.Sent != 1 {
+		if got := r.replayNow(id); (got.State == ReplayDone) != (c.status == delivery.Gone) || got.Sent != 1 {
 			t.Errorf("%s: %+v", c.name, got)
 		}
-		if _, err := r.l.CancelReplay(t.Context(), 0, id); err != nil {
+		if _, err := r.log.Replays.Cancel(t.Context(), 0, id); err != nil {
 			t.Error(err)
 		}
 		r.turns()
@@ -342,8 +347,7 @@ func TestWhatIsGoneBeforeItsTurnHasFailed(t *testing.T) {
 	lost := r.failed(1, 3)
 	id := r.replay(ReplayRequest{}).ID
 	r.update(func(tx *store.Tx) error {
-		gone, _, err := getRecord(tx, lost[0])
-		return errors.Join(err, r.l.dropRecord(tx, gone), tx.Delete(bodies, store.Key(lost[1])))
+		return errors.Join(r.l.Remove(tx, lost[0]), tx.Delete(bodies, store.Key(lost[1])))
 	})
 	r.turns()
 	if got := r.replayNow(id); got.Sent != 1 || got.Failed != 2 || got.State != ReplayRunning {
@@ -365,7 +369,7 @@ func TestAReplayKeepsTheEventThatItRepeats(t *testing.T) {
 	if len(again) != 1 || again[0].EventSeq != e.Seq || again[0].OwnBody {
 		t.Fatalf("%+v", again)
 	}
-	if err := r.l.remove(t.Context(), []uint64{e.First()}); err != nil { // the original goes first
+	if err := r.log.remove(t.Context(), []uint64{e.First()}); err != nil { // the original goes first
 		t.Fatal(err)
 	}
 	r.update(func(tx *store.Tx) error {
@@ -387,10 +391,10 @@ func TestReplaysTogetherKeepTheRate(t *testing.T) {
 	r := newRig(t, cfg)
 	r.failed(1, 40)
 	r.failed(2, 40)
-	if err := r.l.Start(t.Context()); err != nil {
+	if err := r.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	defer r.l.Stop(context.Background())
+	defer r.stop(context.Background())
 	began := time.Now()
 	a, b := r.replay(ReplayRequest{Instance: 1}), r.replay(ReplayRequest{Instance: 2})
 	sent := func() int { return r.replayNow(a.ID).Sent + r.replayNow(b.ID).Sent }
@@ -415,11 +419,11 @@ func TestARestartKeepsTheRateOfAReplay(t *testing.T) {
 		r.failed(1, 3)
 		id := r.replay(ReplayRequest{}).ID
 		for life := range 3 {
-			if err := r.l.Start(t.Context()); err != nil {
+			if err := r.start(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(1200 * time.Millisecond)
-			r.l.Stop(context.Background())
+			r.stop(context.Background())
 			r.reopen()
 			if sent := r.replayNow(id).Sent; sent != life+1 {
 				t.Errorf("after %d lives of 1.2 s each %d were sent", life+1, sent)

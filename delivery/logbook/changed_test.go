@@ -1,4 +1,4 @@
-package delivery
+package logbook
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"postern/delivery"
 	"postern/event"
 	"postern/store"
 )
@@ -14,19 +15,19 @@ import (
 // row of the record is in the file.
 func TestEveryRecordThatIsNewOrOtherThanBeforeIsToldAfterItsCommit(t *testing.T) {
 	var mu sync.Mutex
-	var told []Changed
+	var told []delivery.Changed
 	var r *rig
-	r = newRig(t, Config{Log: true, Changed: func(all []Changed) {
+	r = newRig(t, options{Log: true, Changed: func(all []delivery.Changed) {
 		mu.Lock()
 		defer mu.Unlock()
 		told = append(told, all...)
 		for _, c := range all { // Changed must not read the store; the test does, to see that the commit is over
-			if rows, err := r.l.Rows([]uint64{c.ID}); err != nil || len(rows) != 1 {
+			if rows, err := r.log.Rows([]uint64{c.ID}); err != nil || len(rows) != 1 {
 				t.Errorf("told of %d, which is not in the file: %v", c.ID, err)
 			}
 		}
 	}})
-	news := func() (all []Changed) {
+	news := func() (all []delivery.Changed) {
 		mu.Lock()
 		defer mu.Unlock()
 		all, told = told, nil
@@ -34,11 +35,11 @@ func TestEveryRecordThatIsNewOrOtherThanBeforeIsToldAfterItsCommit(t *testing.T)
 	}
 	e := r.emit(event.About{}, hook(event.OrderNone))
 	first := news()
-	if len(first) != 1 || first[0] != (Changed{ID: e.To[0].Due.Record, Instance: "shop"}) {
+	if len(first) != 1 || first[0] != (delivery.Changed{ID: e.To[0].Due.Record, Instance: "shop"}) {
 		t.Fatalf("a new one is told as %+v", first)
 	}
 	r.update(func(tx *store.Tx) error {
-		_, _, err := r.l.Settle(tx, first[0].ID, Attempt{StartedAt: time.Now(), Status: 200}, true, time.Time{})
+		_, _, err := r.l.Settle(tx, first[0].ID, delivery.Attempt{StartedAt: time.Now(), Status: 200}, true, time.Time{})
 		return err
 	})
 	if again := news(); len(again) != 1 || again[0].ID != first[0].ID {
@@ -46,12 +47,12 @@ func TestEveryRecordThatIsNewOrOtherThanBeforeIsToldAfterItsCommit(t *testing.T)
 	}
 	n := event.Notice{Kind: event.MessagesUpsert, InstanceID: 1, InstanceName: "shop", Body: []byte("{}")}
 	for range 3 {
-		r.l.Queued(n, event.Destination{Target: event.TargetGlobal, URL: "http://a.example"}).Done(Delivered, Attempt{StartedAt: time.Now(), Status: 200})
+		r.log.Queued(n, event.Destination{Target: event.TargetGlobal, URL: "http://a.example"}).Done(delivery.Delivered, delivery.Attempt{StartedAt: time.Now(), Status: 200})
 	}
 	if early := news(); len(early) != 0 {
 		t.Errorf("told before it is in the file: %+v", early)
 	}
-	if err := r.l.Flush(context.Background()); err != nil {
+	if err := r.log.Flush(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	three := news()
@@ -62,8 +63,8 @@ func TestEveryRecordThatIsNewOrOtherThanBeforeIsToldAfterItsCommit(t *testing.T)
 		}
 		ids = append(ids, c.ID)
 	}
-	rows, err := r.l.Rows(append(ids, 999_999))
-	if err != nil || len(ids) != 3 || len(rows) != 3 || rows[2].ID != ids[2] || rows[2].State != Delivered {
+	rows, err := r.log.Rows(append(ids, 999_999))
+	if err != nil || len(ids) != 3 || len(rows) != 3 || rows[2].ID != ids[2] || rows[2].State != delivery.Delivered {
 		t.Errorf("the rows of %v are %+v, %v", ids, rows, err)
 	}
 }

@@ -1,42 +1,18 @@
-package delivery
+package logbook
 
 import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
+	"postern/delivery"
 	"postern/delivery/digest"
-	"postern/event"
 	"postern/store"
 )
 
-// Filter selects records of a list. The zero value selects all.
-type Filter struct {
-	Instance    int64 // 0: all, and batch events
-	NoGlobal    bool  // without what went to the global webhook
-	States      []State
-	Event       event.Kind
-	Target      event.Target
-	Endpoint    *string
-	From, To    time.Time // when they were made, both inclusive
-	MinDuration time.Duration
-	Query       string // a request id, an event id, or a JID
-}
-
-// Listed is a record of a list.
-type Listed struct {
-	Record
-	Replayable bool // its body is still in the file, and its destination exists
-
-	// WaitsFor is the first of its line, which has to end before it leaves; 0 when it
-	// is that itself, and in lists, which do not look.
-	WaitsFor uint64
-}
-
 // Page is a part of a list, newest first.
 type Page struct {
-	Records  []Listed
+	Records  []delivery.Listed
 	Total    int    // that the filter selects
 	Next     string // cursor to older ones, empty when there are none
 	Previous string // cursor to newer ones, empty when there are none
@@ -44,7 +20,7 @@ type Page struct {
 
 // List returns a page of the records that f selects. Cursors stay valid while records come
 // and go; an invalid cursor is ErrCursor.
-func (l *Ledger) List(ctx context.Context, f Filter, at string, limit int) (Page, error) {
+func (l *Log) List(ctx context.Context, f delivery.Filter, at string, limit int) (Page, error) {
 	c, err := parseCursor(at)
 	if err != nil {
 		return Page{}, err
@@ -52,40 +28,43 @@ func (l *Ledger) List(ctx context.Context, f Filter, at string, limit int) (Page
 	if err := l.catchUp(ctx); err != nil {
 		return Page{}, err
 	}
-	var page lister
+	sel, some := l.visible(f)
+	page := lister{at: c}
 	err = l.store.View(func(tx *store.Tx) error {
-		page = lister{from: l.digest, to: l.destinations(), sel: l.visible(f), at: c, limit: limit}
+		page = lister{ledger: l.ledger, to: l.ledger.Destinations(), sel: sel, at: c, limit: limit}
+		if !some {
+			return nil
+		}
 		return page.read(tx)
 	})
 	l.mendLater(page.damaged)
 	return page.page(), err
 }
 
-// visible restricts a list to what it may show: with the log off, pending deliveries in the file.
-func (l *Ledger) visible(f Filter) selection {
-	s := selection{Filter: f}
-	if l.cfg.Log {
-		return s
+// visible restricts a list to what it may show: with the log off, pending deliveries in the
+// file. some is false if that is nothing.
+func (l *Log) visible(f delivery.Filter) (s delivery.Selection, some bool) {
+	s.Filter = f
+	if l.ledger.LogIsOn() {
+		return s, true
 	}
-	s.durable = true
-	if len(f.States) > 0 && !slices.Contains(f.States, Pending) {
-		s.nothing = true
-	}
-	s.States = []State{Pending}
-	return s
+	s.Durable = true
+	some = len(f.States) == 0 || slices.Contains(f.States, delivery.Pending)
+	s.States = []delivery.State{delivery.Pending}
+	return s, some
 }
 
 // lister reads one page. It scans the digest once: from the cursor on it reads records until
 // the page is full, and counts the others on both sides.
 type lister struct {
-	from  *digest.Digest
-	to    destinations
-	sel   selection
-	at    cursor
-	limit int
+	ledger *delivery.Ledger
+	to     delivery.Destinations
+	sel    delivery.Selection
+	at     cursor
+	limit  int
 
 	match   *digest.Match
-	records []Listed
+	records []delivery.Listed
 	total   int
 	beyond  bool // there are more behind the page
 	before  bool // there are some on the other side of the cursor
@@ -93,17 +72,14 @@ type lister struct {
 }
 
 func (p *lister) read(tx *store.Tx) (err error) {
-	if p.sel.nothing {
-		return nil
-	}
-	if p.match, err = p.from.Match(tx, p.sel.query()); err != nil {
+	if p.match, err = p.ledger.Match(tx, p.sel); err != nil {
 		return err
 	}
-	sum, err := readCounts(tx)
-	if ignoreDamage(err) != nil {
+	sum, err := delivery.ReadCounts(tx)
+	if delivery.IgnoreDamage(err) != nil {
 		return err
 	}
-	known := err == nil && p.sel.countedByState()
+	known := err == nil && countedByState(p.sel)
 	ahead, behind := p.sides()
 	if err := p.scan(tx, ahead, p.at.way(), known, p.show(tx)); err != nil {
 		return err
@@ -114,7 +90,7 @@ func (p *lister) read(tx *store.Tx) (err error) {
 	}
 	p.before = p.total > n
 	if known {
-		p.total = int(sum.of(p.sel.States))
+		p.total = int(sum.Of(p.sel.States))
 	}
 	return nil
 }
@@ -135,7 +111,7 @@ func (p *lister) sides() (ahead, behind digest.Range) {
 // scan scans a side. If the total is known otherwise, it stops once it knows whether there
 // are records beyond the page.
 func (p *lister) scan(tx *store.Tx, side digest.Range, way digest.How, known bool, show func(uint64) (bool, error)) error {
-	damaged, err := p.from.Scan(tx, side, way|digest.Quick, func(in digest.Block) (bool, error) {
+	damaged, err := p.ledger.Digest().Scan(tx, side, way|digest.Quick, func(in digest.Block) (bool, error) {
 		n, err := p.match.Rows(in, way, show)
 		p.total += n
 		enough := p.beyond
@@ -154,13 +130,13 @@ func (p *lister) show(tx *store.Tx) func(uint64) (bool, error) {
 		if p.beyond = len(p.records) == p.limit; p.beyond {
 			return false, nil
 		}
-		r, found, err := getRecord(tx, id)
-		if errors.Is(err, store.ErrDamaged) || err == nil && (!found || !p.sel.holds(tx, r)) {
+		r, found, err := delivery.Find(tx, id)
+		if errors.Is(err, store.ErrDamaged) || err == nil && (!found || !p.sel.Holds(tx, r)) {
 			p.total--
 			return true, nil
 		}
 		if err == nil {
-			p.records = append(p.records, Listed{Record: r, Replayable: p.to.replayable(tx, r)})
+			p.records = append(p.records, delivery.Listed{Record: r, Replayable: p.to.Replayable(tx, r)})
 		}
 		return true, err
 	}
@@ -191,51 +167,37 @@ func (p *lister) page() Page {
 }
 
 // countedByState reports whether the numbers by state give the total.
-func (s selection) countedByState() bool {
+func countedByState(s delivery.Selection) bool {
 	f := s.Filter
-	return !s.durable && !s.fresh && len(s.events) == 0 && f.Instance == 0 && !f.NoGlobal && f.Event == "" && f.Target == "" &&
+	return !s.Durable && !s.Fresh && !s.Again && len(s.Events) == 0 && f.Instance == 0 && !f.NoGlobal && f.Event == "" && f.Target == "" &&
 		f.Endpoint == nil && f.From.IsZero() && f.To.IsZero() && f.MinDuration == 0 && f.Query == ""
-}
-
-// of sums the numbers of some states, of all if none is given.
-func (c counts) of(some []State) (n uint64) {
-	for code, count := range c {
-		if code > 0 && (len(some) == 0 || slices.Contains(some, states[code])) {
-			n += count
-		}
-	}
-	return n
 }
 
 // Record returns one record with all its attempts in order, and its body, nil if it was not
 // kept. The error is ErrNotFound if there is no such record.
-func (l *Ledger) Record(ctx context.Context, id uint64) (r Listed, all []Attempt, body []byte, err error) {
+func (l *Log) Record(ctx context.Context, id uint64) (r delivery.Listed, all []delivery.Attempt, body []byte, err error) {
 	if err := l.catchUp(ctx); err != nil {
 		return r, nil, nil, err
 	}
 	err = l.store.View(func(tx *store.Tx) error {
-		rec, found, err := getRecord(tx, id)
+		rec, found, err := delivery.Find(tx, id)
 		if err != nil {
 			return err
 		}
-		if !found || !l.cfg.Log && (rec.State != Pending || rec.inMemory()) {
-			return ErrNotFound
+		if !found || !l.ledger.LogIsOn() && (rec.State != delivery.Pending || rec.InMemory()) {
+			return delivery.ErrNotFound
 		}
-		e, kept, err := bodyOf(tx, rec)
-		if err = ignoreDamage(err); err != nil {
+		e, kept, err := delivery.BodyOf(tx, rec)
+		if err = delivery.IgnoreDamage(err); err != nil {
 			return err
 		}
-		if r = (Listed{Record: rec, Replayable: l.destinations().replayable(tx, rec)}); kept {
+		if r = (delivery.Listed{Record: rec, Replayable: l.ledger.Destinations().Replayable(tx, rec)}); kept {
 			body = e.Body
 		}
-		first, err := headOf(tx, rec)
-		if err != nil {
+		if r.WaitsFor, err = delivery.WaitsFor(tx, rec); err != nil {
 			return err
 		}
-		if first.record != rec.ID {
-			r.WaitsFor = first.record
-		}
-		all, err = attemptsOf(tx, rec)
+		all, err = delivery.AttemptsOf(tx, rec)
 		return err
 	})
 	return r, all, body, err
@@ -243,16 +205,16 @@ func (l *Ledger) Record(ctx context.Context, id uint64) (r Listed, all []Attempt
 
 // Rows returns the records with these ids as in lists, in that order and with their current
 // contents. It leaves out records that do not exist or cannot be read.
-func (l *Ledger) Rows(ids []uint64) (rows []Listed, err error) {
-	to := l.destinations()
+func (l *Log) Rows(ids []uint64) (rows []delivery.Listed, err error) {
+	to := l.ledger.Destinations()
 	err = l.store.View(func(tx *store.Tx) error {
 		for _, id := range ids {
-			r, found, err := getRecord(tx, id)
-			if ignoreDamage(err) != nil {
+			r, found, err := delivery.Find(tx, id)
+			if delivery.IgnoreDamage(err) != nil {
 				return err
 			}
-			if err == nil && found && (l.cfg.Log || r.State == Pending && !r.inMemory()) {
-				rows = append(rows, Listed{Record: r, Replayable: to.replayable(tx, r)})
+			if err == nil && found && (l.ledger.LogIsOn() || r.State == delivery.Pending && !r.InMemory()) {
+				rows = append(rows, delivery.Listed{Record: r, Replayable: to.Replayable(tx, r)})
 			}
 		}
 		return nil
@@ -261,15 +223,15 @@ func (l *Ledger) Rows(ids []uint64) (rows []Listed, err error) {
 }
 
 // Counts returns the number of records in each state, without reading them.
-func (l *Ledger) Counts(ctx context.Context) (map[State]int, error) {
+func (l *Log) Counts(ctx context.Context) (map[delivery.State]int, error) {
 	if err := l.catchUp(ctx); err != nil {
 		return nil, err
 	}
-	byState := make(map[State]int, len(states)-1)
+	byState := map[delivery.State]int{}
 	err := l.store.View(func(tx *store.Tx) error {
-		sum, err := readCounts(tx)
-		for code, state := range states[1:] {
-			byState[state] = int(sum[code+1])
+		sum, err := delivery.ReadCounts(tx)
+		for _, state := range delivery.States() {
+			byState[state] = int(sum.Of([]delivery.State{state}))
 		}
 		return err
 	})

@@ -1,4 +1,4 @@
-package delivery
+package logbook
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery"
 	"postern/event"
 	"postern/store"
 )
@@ -25,7 +26,7 @@ type logModel struct {
 
 // loggedRecord is a record of the model.
 type loggedRecord struct {
-	Record
+	delivery.Record
 	requests []string // of its attempts
 }
 
@@ -39,7 +40,7 @@ var (
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-func (m *logModel) some(state State, waits bool) *loggedRecord {
+func (m *logModel) some(state delivery.State, waits bool) *loggedRecord {
 	var ids []uint64
 	for id, r := range m.all {
 		if (state == "" || r.State == state) && (r.EventSeq != 0) == waits {
@@ -101,9 +102,9 @@ func (m *logModel) emitDurable() {
 		return err
 	})
 	for i, a := range e.To {
-		rec := loggedRecord{Record: Record{
+		rec := loggedRecord{Record: delivery.Record{
 			ID: a.Due.Record, EventID: e.ID, Event: e.Kind, Lane: a.Lane, Instance: e.Instance, Chat: e.About.Chat, ChatLID: e.About.LID,
-			State: Pending, CreatedAt: e.CreatedAt, EventSeq: e.Seq, URL: to[i].URL,
+			State: delivery.Pending, CreatedAt: e.CreatedAt, EventSeq: e.Seq, URL: to[i].URL,
 		}}
 		stored, _ := m.record(rec.ID)
 		rec.requests = []string{stored.RequestID}
@@ -117,20 +118,20 @@ func (m *logModel) queue() {
 		RequestID: uuid.NewString(), ID: uuid.New(), About: pick(m.rnd, modelChats),
 	}
 	to := m.destination(false)
-	e := m.l.Queued(n, to)
+	e := m.log.Queued(n, to)
 	m.flying[e.id] = e
-	m.all[e.id] = &loggedRecord{requests: []string{n.RequestID}, Record: Record{
-		ID: e.id, EventID: n.ID, Event: n.Kind, Lane: laneOf(n.InstanceID, to), Instance: n.InstanceID, Chat: n.About.Chat, ChatLID: n.About.LID,
-		State: Pending, CreatedAt: e.made.UTC().Truncate(time.Millisecond),
+	m.all[e.id] = &loggedRecord{requests: []string{n.RequestID}, Record: delivery.Record{
+		ID: e.id, EventID: n.ID, Event: n.Kind, Lane: delivery.LaneOf(n.InstanceID, to), Instance: n.InstanceID, Chat: n.About.Chat, ChatLID: n.About.LID,
+		State: delivery.Pending, CreatedAt: e.made.UTC().Truncate(time.Millisecond),
 	}}
 }
 
 func (m *logModel) endFlying() {
 	for id, e := range m.flying {
-		r, state := m.all[id], pick(m.rnd, []State{Delivered, Delivered, Failed, Dropped})
-		a := Attempt{StartedAt: time.Now(), Duration: time.Duration(m.rnd.IntN(3000)) * time.Millisecond, Status: 500, RequestID: r.requests[0]}
+		r, state := m.all[id], pick(m.rnd, []delivery.State{delivery.Delivered, delivery.Delivered, delivery.Failed, delivery.Dropped})
+		a := delivery.Attempt{StartedAt: time.Now(), Duration: time.Duration(m.rnd.IntN(3000)) * time.Millisecond, Status: 500, RequestID: r.requests[0]}
 		e.Done(state, a)
-		if r.State = state; state != Dropped {
+		if r.State = state; state != delivery.Dropped {
 			r.Duration = a.Duration
 		}
 		delete(m.flying, id)
@@ -139,11 +140,11 @@ func (m *logModel) endFlying() {
 }
 
 func (m *logModel) settleSome() {
-	r := m.some(Pending, true)
+	r := m.some(delivery.Pending, true)
 	if r == nil {
 		return
 	}
-	a := Attempt{StartedAt: time.Now(), Duration: time.Duration(m.rnd.IntN(3000)) * time.Millisecond, Status: 200, RequestID: uuid.NewString()}
+	a := delivery.Attempt{StartedAt: time.Now(), Duration: time.Duration(m.rnd.IntN(3000)) * time.Millisecond, Status: 200, RequestID: uuid.NewString()}
 	next, ok := time.Now().Add(time.Minute), m.rnd.IntN(2) == 0
 	if m.rnd.IntN(4) == 0 {
 		next = time.Time{}
@@ -164,7 +165,7 @@ func (m *logModel) settleSome() {
 }
 
 func (m *logModel) retrySome() {
-	r := m.some(pick(m.rnd, []State{Failed, Delivered}), true)
+	r := m.some(pick(m.rnd, []delivery.State{delivery.Failed, delivery.Delivered}), true)
 	if r == nil {
 		return
 	}
@@ -179,21 +180,21 @@ func (m *logModel) retrySome() {
 
 // prune removes the oldest ended records until the given number is left.
 func (m *logModel) prune() {
-	if err := m.l.Flush(m.t.Context()); err != nil {
+	if err := m.log.Flush(m.t.Context()); err != nil {
 		m.t.Fatal(err)
 	}
 	var ended []uint64
 	for id, r := range m.all {
-		if r.State != Pending {
+		if r.State != delivery.Pending {
 			ended = append(ended, id)
 		}
 	}
 	slices.Sort(ended)
-	m.l.cfg.MaxEntries = len(ended) * 3 / 4
-	if _, err := m.l.pruneExcess(m.t.Context(), 0); err != nil {
+	m.log.cfg.MaxEntries = len(ended) * 3 / 4
+	if _, err := m.log.pruneExcess(m.t.Context(), 0); err != nil {
 		m.t.Fatal(err)
 	}
-	for _, id := range ended[:len(ended)-m.l.cfg.MaxEntries] {
+	for _, id := range ended[:len(ended)-m.log.cfg.MaxEntries] {
 		delete(m.all, id)
 	}
 }
@@ -215,7 +216,7 @@ func (m *logModel) damage() {
 
 // restart opens the file again, as after a kill: the contents of the memory are lost.
 func (m *logModel) restart() {
-	if err := m.l.Flush(m.t.Context()); err != nil {
+	if err := m.log.Flush(m.t.Context()); err != nil {
 		m.t.Fatal(err)
 	}
 	switch some := m.rnd.IntN(2) == 0; {
@@ -223,7 +224,7 @@ func (m *logModel) restart() {
 		for len(m.flying) > 0 {
 			m.endFlying()
 		}
-		if err := m.l.Flush(m.t.Context()); err != nil {
+		if err := m.log.Flush(m.t.Context()); err != nil {
 			m.t.Fatal(err)
 		}
 	case some:
@@ -241,13 +242,13 @@ func (m *logModel) restart() {
 	}
 	m.reopen()
 	for id := range m.flying {
-		m.all[id].State = Dropped
+		m.all[id].State = delivery.Dropped
 	}
 	clear(m.flying)
 }
 
-func (m *logModel) filter() Filter {
-	f := Filter{}
+func (m *logModel) filter() delivery.Filter {
+	f := delivery.Filter{}
 	for range m.rnd.IntN(4) {
 		switch m.rnd.IntN(9) {
 		case 0:
@@ -255,7 +256,7 @@ func (m *logModel) filter() Filter {
 		case 1:
 			f.NoGlobal = true
 		case 2:
-			f.States = append(f.States, pick(m.rnd, states[1:]))
+			f.States = append(f.States, pick(m.rnd, delivery.States()))
 		case 3:
 			f.Event = pick(m.rnd, modelKinds)
 		case 4:
@@ -284,7 +285,7 @@ func (m *logModel) filter() Filter {
 	return f
 }
 
-func (m *logModel) selects(f Filter, r *loggedRecord) bool {
+func (m *logModel) selects(f delivery.Filter, r *loggedRecord) bool {
 	switch {
 	case f.Instance != 0 && r.Instance != f.Instance, f.NoGlobal && r.Lane.Target == event.TargetGlobal,
 		len(f.States) > 0 && !slices.Contains(f.States, r.State), f.Event != "" && f.Event != r.Event,
@@ -296,7 +297,7 @@ func (m *logModel) selects(f Filter, r *loggedRecord) bool {
 }
 
 // compare pages through a list in both directions and compares it with the model.
-func (m *logModel) compare(f Filter) {
+func (m *logModel) compare(f delivery.Filter) {
 	m.t.Helper()
 	var want []uint64
 	for id, r := range m.all {
@@ -322,9 +323,9 @@ func (m *logModel) compare(f Filter) {
 	}
 }
 
-func (m *logModel) page(f Filter, at string, limit, total int) Page {
+func (m *logModel) page(f delivery.Filter, at string, limit, total int) Page {
 	m.t.Helper()
-	page, err := m.l.List(context.Background(), f, at, limit)
+	page, err := m.log.List(context.Background(), f, at, limit)
 	if err != nil {
 		m.t.Fatalf("%+v: %v", f, err)
 	}
@@ -341,7 +342,7 @@ func (m *logModel) page(f Filter, at string, limit, total int) Page {
 }
 
 // back pages from the last page to the first.
-func (m *logModel) back(f Filter, page Page, pages [][]uint64, limit int) {
+func (m *logModel) back(f delivery.Filter, page Page, pages [][]uint64, limit int) {
 	m.t.Helper()
 	for i := len(pages) - 2; i >= 0; i-- {
 		page = m.page(f, page.Previous, limit, page.Total)
@@ -366,7 +367,7 @@ func (p Page) ids() (ids []uint64) {
 func TestTheLogIsWhatAPlainListWouldBe(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			m := &logModel{rig: newRig(t, Config{Log: true}), rnd: rand.New(rand.NewPCG(seed, 1)), all: map[uint64]*loggedRecord{}, flying: map[uint64]*Entry{}}
+			m := &logModel{rig: newRig(t, options{Log: true}), rnd: rand.New(rand.NewPCG(seed, 1)), all: map[uint64]*loggedRecord{}, flying: map[uint64]*Entry{}}
 			m.large = seed >= 6
 			for life := range 4 {
 				for range 150 {
@@ -375,11 +376,11 @@ func TestTheLogIsWhatAPlainListWouldBe(t *testing.T) {
 						m.compare(m.filter())
 					}
 				}
-				m.compare(Filter{})
+				m.compare(delivery.Filter{})
 				m.counts()
 				if life < 3 {
 					m.restart()
-					m.compare(Filter{})
+					m.compare(delivery.Filter{})
 					m.counts()
 				}
 			}
@@ -389,11 +390,11 @@ func TestTheLogIsWhatAPlainListWouldBe(t *testing.T) {
 
 func (m *logModel) counts() {
 	m.t.Helper()
-	got, err := m.l.Counts(m.t.Context())
+	got, err := m.log.Counts(m.t.Context())
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	for _, state := range states[1:] {
+	for _, state := range delivery.States() {
 		want := 0
 		for _, r := range m.all {
 			if r.State == state {

@@ -1,16 +1,17 @@
-package delivery
+package logbook
 
 import (
 	"errors"
 	"testing"
 	"time"
 
+	"postern/delivery"
 	"postern/event"
 	"postern/store"
 )
 
 // emitCode writes a durable pairing code of instance 1.
-func (r *rig) emitCode(to ...event.Destination) (e Event) {
+func (r *rig) emitCode(to ...event.Destination) (e delivery.Event) {
 	r.t.Helper()
 	r.update(func(tx *store.Tx) (err error) {
 		code := testEvent(1, event.About{})
@@ -22,20 +23,20 @@ func (r *rig) emitCode(to ...event.Destination) (e Event) {
 }
 
 // failedCode has a failed pairing code of the in-memory flow in the log.
-func (r *rig) failedCode(to event.Destination, state State) uint64 {
+func (r *rig) failedCode(to event.Destination, state delivery.State) uint64 {
 	r.t.Helper()
 	n := notice(1)
 	n.Kind = event.QRCodeUpdated
-	e := r.l.Queued(n, to)
-	e.Done(state, Attempt{StartedAt: time.Now(), Status: 500, Error: "receiver answered 500", RequestID: "first"})
-	if err := r.l.Flush(r.t.(*testing.T).Context()); err != nil {
+	e := r.log.Queued(n, to)
+	e.Done(state, delivery.Attempt{StartedAt: time.Now(), Status: 500, Error: "receiver answered 500", RequestID: "first"})
+	if err := r.log.Flush(r.t.(*testing.T).Context()); err != nil {
 		r.t.Fatal(err)
 	}
 	return e.id
 }
 
 // move changes the URL of a destination as a commit does.
-func (r *rig) move(lane Lane, to *event.Destination, url string) (ended []Ended) {
+func (r *rig) move(lane delivery.Lane, to *event.Destination, url string) (ended []delivery.Ended) {
 	r.t.Helper()
 	to.URL = url
 	r.update(func(tx *store.Tx) (err error) {
@@ -46,14 +47,14 @@ func (r *rig) move(lane Lane, to *event.Destination, url string) (ended []Ended)
 }
 
 // wantWithheld requires a record in a state, without a body that could be sent.
-func (r *rig) wantWithheld(what string, id uint64, state State, lastError string) {
+func (r *rig) wantWithheld(what string, id uint64, state delivery.State, lastError string) {
 	r.t.Helper()
-	got, _, body, err := r.l.Record(r.t.(*testing.T).Context(), id)
+	got, _, body, err := r.log.Record(r.t.(*testing.T).Context(), id)
 	if err != nil || got.State != state || got.LastError != lastError || got.Replayable || body != nil || !got.NextAttemptAt.IsZero() {
 		r.t.Errorf("%s: %+v, body %s, %v", what, got, body, err)
 	}
 	err = r.s.Update(r.t.(*testing.T).Context(), func(tx *store.Tx) error { _, _, err := r.l.Retry(tx, id); return err })
-	if !errors.Is(err, ErrBodyGone) {
+	if !errors.Is(err, delivery.ErrBodyGone) {
 		r.t.Errorf("%s: a retry says %v", what, err)
 	}
 }
@@ -74,61 +75,61 @@ func TestMovedDestinationGetsNoWaitingCodes(t *testing.T) {
 	if len(ended) != 2 || ended[0].Follows == nil || ended[0].Follows.Record != behind.First() || ended[1].Follows != nil {
 		t.Fatalf("%+v", ended)
 	}
-	r.wantWithheld("the first of its line", first.First(), Cancelled, ReasonChanged)
-	r.wantWithheld("one that waited", second.First(), Cancelled, ReasonChanged)
+	r.wantWithheld("the first of its line", first.First(), delivery.Cancelled, delivery.ReasonChanged)
+	r.wantWithheld("one that waited", second.First(), delivery.Cancelled, delivery.ReasonChanged)
 	if got := r.due(lane); len(got) != 1 || got[0] != behind.First() {
 		t.Errorf("due are %v", got)
 	}
-	if got := r.due(Lane{Flow: FlowInstance, Instance: 1, Target: event.TargetEndpoint, Endpoint: "crm"}); len(got) != 1 {
+	if got := r.due(delivery.Lane{Flow: delivery.FlowInstance, Instance: 1, Target: event.TargetEndpoint, Endpoint: "crm"}); len(got) != 1 {
 		t.Errorf("the endpoint, which is where it was, has %v", got)
 	}
 	r.view(func(tx *store.Tx) error {
-		all, err := PositionAfter(tx, 1, 0, 10)
+		all, err := delivery.PositionAfter(tx, 1, 0, 10)
 		if len(all) != 3 {
 			t.Errorf("%d events can be read by their number", len(all))
 		}
 		return err
 	})
 	r.reopen()
-	r.wantWithheld("after a restart", first.First(), Cancelled, ReasonChanged)
+	r.wantWithheld("after a restart", first.First(), delivery.Cancelled, delivery.ReasonChanged)
 }
 
 func TestMovedDestinationGetsNoStoredCodes(t *testing.T) {
-	for _, bodies := range []Bodies{BodiesFailed, BodiesAll} {
+	for _, bodies := range []delivery.Bodies{delivery.BodiesFailed, delivery.BodiesAll} {
 		s := oldSettings()
 		cfg := s.config()
 		cfg.Bodies = bodies
 		r := newRig(t, cfg)
-		states := map[uint64]State{}
-		for _, state := range []State{Delivered, Failed, Dropped, Cancelled} {
+		states := map[uint64]delivery.State{}
+		for _, state := range []delivery.State{delivery.Delivered, delivery.Failed, delivery.Dropped, delivery.Cancelled} {
 			states[r.failedCode(s.to, state)] = state
 		}
 		message := r.failed(1, 1)[0]
-		retried := r.failedCode(s.to, Delivered)
-		if bodies == BodiesAll {
+		retried := r.failedCode(s.to, delivery.Delivered)
+		if bodies == delivery.BodiesAll {
 			r.update(func(tx *store.Tx) error { _, _, err := r.l.Retry(tx, retried); return err })
 		}
 		replay := r.replay(ReplayRequest{Events: []event.Kind{event.QRCodeUpdated}})
 		r.move(webhookLaneOf(1), &s.to, "https://evil.example/")
 		for id, was := range states {
-			want, reason := Cancelled, ReasonChanged
-			if was == Delivered {
-				want, reason = Delivered, "receiver answered 500"
+			want, reason := delivery.Cancelled, delivery.ReasonChanged
+			if was == delivery.Delivered {
+				want, reason = delivery.Delivered, "receiver answered 500"
 			}
 			r.wantWithheld(string(was), id, want, reason)
 		}
-		r.wantWithheld("one that was delivered and is retried", retried, Delivered, "receiver answered 500")
+		r.wantWithheld("one that was delivered and is retried", retried, delivery.Delivered, "receiver answered 500")
 		r.turns()
 		if got := r.replayNow(replay.ID); got.Matched != 2 || got.Sent != 0 || got.State != ReplayDone {
 			t.Errorf("a replay that was accepted before: %+v", got)
 		}
-		if got := r.replay(ReplayRequest{States: States()}); got.Matched != 1 {
+		if got := r.replay(ReplayRequest{States: delivery.States()}); got.Matched != 1 {
 			t.Errorf("a replay matches %+v, want the message alone", got)
 		}
-		if rec, _ := r.record(message); rec.State != Failed || !rec.OwnBody {
+		if rec, _ := r.record(message); rec.State != delivery.Failed || !rec.OwnBody {
 			t.Errorf("a message: %+v", rec)
 		}
-		if err := r.l.Stop(t.Context()); err != nil {
+		if err := r.stop(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -140,27 +141,27 @@ func TestCodesWrittenAfterAMoveHaveNoBody(t *testing.T) {
 	r := newRig(t, s.config())
 	n := notice(1)
 	n.Kind = event.QRCodeUpdated
-	ended, waiting, stored, delivered := r.l.Queued(n, s.to), r.l.Queued(n, s.to), r.l.Queued(n, s.to), r.l.Queued(n, s.to)
-	if err := r.l.Flush(t.Context()); err != nil { // as pending ones, with their bodies
+	ended, waiting, stored, delivered := r.log.Queued(n, s.to), r.log.Queued(n, s.to), r.log.Queued(n, s.to), r.log.Queued(n, s.to)
+	if err := r.log.Flush(t.Context()); err != nil { // as pending ones, with their bodies
 		t.Fatal(err)
 	}
-	fresh := r.l.Queued(n, s.to)
-	ended.Done(Failed, Attempt{Status: 500, Error: "receiver answered 500"})
-	fresh.Done(Failed, Attempt{Status: 500, Error: "receiver answered 500"})
+	fresh := r.log.Queued(n, s.to)
+	ended.Done(delivery.Failed, delivery.Attempt{Status: 500, Error: "receiver answered 500"})
+	fresh.Done(delivery.Failed, delivery.Attempt{Status: 500, Error: "receiver answered 500"})
 	r.move(webhookLaneOf(1), &s.to, "https://evil.example/")
-	if rec, _ := r.record(stored.id); rec.State != Pending || rec.OwnBody {
+	if rec, _ := r.record(stored.id); rec.State != delivery.Pending || rec.OwnBody {
 		t.Errorf("one that waits in memory: %+v", rec)
 	}
 	waiting.Withhold()
-	delivered.Done(Delivered, Attempt{Status: 200})
-	stored.Done(Failed, Attempt{Status: 500, Error: "receiver answered 500"})
-	if err := r.l.Flush(t.Context()); err != nil {
+	delivered.Done(delivery.Delivered, delivery.Attempt{Status: 200})
+	stored.Done(delivery.Failed, delivery.Attempt{Status: 500, Error: "receiver answered 500"})
+	if err := r.log.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for what, e := range map[string]*Entry{"ended before": ended, "withheld": waiting, "ended after": stored, "never written before": fresh} {
-		r.wantWithheld(what, e.id, Cancelled, ReasonChanged)
+		r.wantWithheld(what, e.id, delivery.Cancelled, delivery.ReasonChanged)
 	}
-	r.wantWithheld("delivered", delivered.id, Delivered, "")
+	r.wantWithheld("delivered", delivered.id, delivery.Delivered, "")
 	kept := 0
 	r.view(func(tx *store.Tx) error {
 		return tx.Scan(bodies, store.Range{}, func(_, _ []byte) (bool, error) { kept++; return true, nil })
@@ -180,9 +181,9 @@ func TestLateOutcomeOfAWithheldCode(t *testing.T) {
 		r.move(webhookLaneOf(1), &s.to, "https://evil.example/")
 		r.settle(e.First(), accepted, time.Time{})
 		if accepted {
-			r.wantWithheld("accepted", e.First(), Delivered, "")
+			r.wantWithheld("accepted", e.First(), delivery.Delivered, "")
 		} else {
-			r.wantWithheld("refused", e.First(), Cancelled, ReasonChanged)
+			r.wantWithheld("refused", e.First(), delivery.Cancelled, delivery.ReasonChanged)
 		}
 	}
 }
@@ -206,7 +207,7 @@ func TestGlobalWebhookRemembersItsAccess(t *testing.T) {
 	s := oldSettings()
 	s.to = global(event.OrderNone)
 	r := newRig(t, s.config())
-	withhold := func() (ended []Ended) {
+	withhold := func() (ended []delivery.Ended) {
 		t.Helper()
 		r.update(func(tx *store.Tx) (err error) {
 			ended, err = r.l.WithholdGlobal(tx, s.to.Access())
@@ -224,13 +225,13 @@ func TestGlobalWebhookRemembersItsAccess(t *testing.T) {
 	if ended := withhold(); len(ended) != 1 {
 		t.Errorf("with another header: %+v", ended)
 	}
-	r.wantWithheld("another header", first.First(), Cancelled, ReasonChanged)
+	r.wantWithheld("another header", first.First(), delivery.Cancelled, delivery.ReasonChanged)
 }
 
 func TestReplayWithoutCodesPassesThemOver(t *testing.T) {
 	s := oldSettings()
 	r := newRig(t, s.config())
-	r.failedCode(s.to, Failed)
+	r.failedCode(s.to, delivery.Failed)
 	message := r.failed(1, 1)[0]
 	only := r.replay(ReplayRequest{NoCodes: true, Events: []event.Kind{event.QRCodeUpdated}})
 	if only.Matched != 0 {
@@ -243,6 +244,6 @@ func TestReplayWithoutCodesPassesThemOver(t *testing.T) {
 	}
 }
 
-func webhookLaneOf(instance int64) Lane {
-	return Lane{Flow: FlowInstance, Instance: instance, Target: event.TargetWebhook}
+func webhookLaneOf(instance int64) delivery.Lane {
+	return delivery.Lane{Flow: delivery.FlowInstance, Instance: instance, Target: event.TargetWebhook}
 }

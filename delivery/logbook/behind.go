@@ -1,9 +1,11 @@
-package delivery
+package logbook
 
 import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"postern/delivery"
 )
 
 // behind holds the records of the in-memory flow that are not written yet. The code that
@@ -18,10 +20,10 @@ type behind struct {
 	ended   []*Entry // with an end that is not written
 	bytes   int      // of the bodies in ended
 
-	kick    chan struct{} // size 1: there is something
-	full    chan struct{} // size 1: there is enough for a commit
-	turn    chan struct{} // size 1: held by who writes, who alone has
-	rows    []Record      // room for those of a commit
+	kick    chan struct{}     // size 1: there is something
+	full    chan struct{}     // size 1: there is enough for a commit
+	turn    chan struct{}     // size 1: held by who writes, who alone has
+	rows    []delivery.Flowed // room for those of a commit
 	dropped atomic.Uint64
 
 	stored int // deliveries that the file has as pending
@@ -40,7 +42,7 @@ const (
 )
 
 func newBehind() behind {
-	return behind{kick: make(chan struct{}, 1), full: make(chan struct{}, 1), turn: make(chan struct{}, 1), rows: make([]Record, behindStep)}
+	return behind{kick: make(chan struct{}, 1), full: make(chan struct{}, 1), turn: make(chan struct{}, 1), rows: make([]delivery.Flowed, behindStep)}
 }
 
 func signal(c chan struct{}) {
@@ -52,14 +54,14 @@ func signal(c chan struct{}) {
 
 // queued adds an entry and assigns its id, in the order of the calls. It returns false if
 // there is no room.
-func (b *behind) queued(e *Entry, ids *atomic.Uint64) bool {
+func (b *behind) queued(e *Entry, nextID func() uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.waiting)+len(b.ended) >= maxBehind || b.bytes >= maxBehindBytes {
 		b.dropped.Add(1)
 		return false
 	}
-	e.id = ids.Add(1)
+	e.id = nextID()
 	b.waiting = append(b.waiting, e)
 	if len(b.waiting) == 1 {
 		signal(b.kick)
@@ -68,10 +70,10 @@ func (b *behind) queued(e *Entry, ids *atomic.Uint64) bool {
 }
 
 // done notes the end of an entry, once.
-func (b *behind) done(e *Entry, state State, a Attempt, body bool) {
+func (b *behind) done(e *Entry, state delivery.State, a delivery.Attempt, body bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if e.state != Pending {
+	if e.state != delivery.Pending {
 		return
 	}
 	e.state, e.attempt = state, a
@@ -104,7 +106,7 @@ func (b *behind) take(young bool) []writing {
 	since, n := time.Now().Add(-patience), 0
 	all := make([]writing, 0, len(b.ended))
 	for _, e := range b.waiting {
-		if e.state == Pending {
+		if e.state == delivery.Pending {
 			if !young && e.made.After(since) {
 				break
 			}

@@ -1,4 +1,4 @@
-package delivery
+package logbook
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"postern/delivery"
 	"postern/store"
 )
 
@@ -19,7 +20,7 @@ func TestTheListOfAReplayIsReadInParts(t *testing.T) {
 	if got := r.replayNow(id); got.Sent != n || got.Matched != n {
 		t.Errorf("%+v", got)
 	}
-	page, err := r.l.List(t.Context(), Filter{States: []State{Pending}}, "", 5000)
+	page, err := r.log.List(t.Context(), delivery.Filter{States: []delivery.State{delivery.Pending}}, "", 5000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,10 +49,10 @@ func TestReplaysThatEndedGoWithTheRetention(t *testing.T) {
 	r := newRig(t, oldSettings().config())
 	r.failed(1, 1)
 	running, done := r.replay(ReplayRequest{}), r.replay(ReplayRequest{Instance: 7})
-	if _, err := r.l.pruneAged(t.Context(), time.Now().Add(time.Hour)); err != nil {
+	if _, err := r.log.pruneAged(t.Context(), time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.l.ReplayStatus(t.Context(), 0, done.ID); !errors.Is(err, ErrNotFound) {
+	if _, err := r.log.Replays.Status(t.Context(), 0, done.ID); !errors.Is(err, delivery.ErrNotFound) {
 		t.Errorf("%v", err)
 	}
 	r.replayNow(running.ID)
@@ -61,7 +62,7 @@ func TestWhatIsKeptWithAReplayIsInItsCommit(t *testing.T) {
 	r := newRig(t, oldSettings().config())
 	r.failed(1, 1)
 	no := errors.New("no")
-	_, err := r.l.Replay(t.Context(), ReplayRequest{Keep: func(_ *store.Tx, got Replay) error {
+	_, err := r.log.Replays.Start(t.Context(), ReplayRequest{Keep: func(_ *store.Tx, got Replay) error {
 		if got.ID == 0 || got.Matched != 1 {
 			t.Errorf("%+v", got)
 		}
@@ -110,16 +111,14 @@ func TestADeletedInstanceTakesItsReplaysAlongAndHoldsUpNoOther(t *testing.T) {
 	r.failed(1, 2)
 	all, own := r.replay(ReplayRequest{}), r.replay(ReplayRequest{Instance: 1})
 	r.turns()
-	waits := r.l.Queued(notice(1), oldWay())
+	waits := r.log.Queued(notice(1), oldWay())
 	r.flush()
-	late := r.l.Queued(notice(1), oldWay())
+	late := r.log.Queued(notice(1), oldWay())
 	r.update(func(tx *store.Tx) error { return r.l.ForgetInstance(tx, 1) })
-	if err := r.l.tidyUp(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	waits.Done(Failed, Attempt{})
-	late.Done(Failed, Attempt{})
-	if page, err := r.l.List(t.Context(), Filter{}, "", 50); err != nil || page.Total != 0 {
+	r.sweep()
+	waits.Done(delivery.Failed, delivery.Attempt{})
+	late.Done(delivery.Failed, delivery.Attempt{})
+	if page, err := r.log.List(t.Context(), delivery.Filter{}, "", 50); err != nil || page.Total != 0 {
 		t.Errorf("%+v, %v", page, err)
 	}
 	for bucket, want := range map[string]int{records: 0, bodies: 0, attempts: 0, digests: 0, forgets: 0} {
@@ -130,7 +129,7 @@ func TestADeletedInstanceTakesItsReplaysAlongAndHoldsUpNoOther(t *testing.T) {
 			return nil
 		})
 	}
-	if _, err := r.l.ReplayStatus(t.Context(), 0, own.ID); !errors.Is(err, ErrNotFound) {
+	if _, err := r.log.Replays.Status(t.Context(), 0, own.ID); !errors.Is(err, delivery.ErrNotFound) {
 		t.Errorf("its own replay: %v", err)
 	}
 	if got := r.replayNow(all.ID); got.State != ReplayDone || got.Failed != 2 {

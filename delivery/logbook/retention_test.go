@@ -1,4 +1,4 @@
-package delivery
+package logbook
 
 import (
 	"errors"
@@ -9,13 +9,14 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery"
 	"postern/event"
 	"postern/store"
 )
 
 // all returns the ids of all records, the newest first.
 func (r *rig) all() (ids []uint64) {
-	for _, rec := range r.list(Filter{}) {
+	for _, rec := range r.list(delivery.Filter{}) {
 		ids = append(ids, rec.ID)
 	}
 	return ids
@@ -23,7 +24,7 @@ func (r *rig) all() (ids []uint64) {
 
 func (r *rig) pruneAt(at time.Time) (oldest time.Time) {
 	r.t.Helper()
-	oldest, err := r.l.pruneAged(r.t.(*testing.T).Context(), at.Add(-r.l.cfg.Retention))
+	oldest, err := r.log.pruneAged(r.t.(*testing.T).Context(), at.Add(-r.log.cfg.Retention))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -32,9 +33,9 @@ func (r *rig) pruneAt(at time.Time) (oldest time.Time) {
 
 func TestARecordIsKeptForTheRetentionAfterItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{Log: true, Retention: 10 * time.Hour})
+		r := newRig(t, options{Log: true, Retention: 10 * time.Hour})
 		defer r.s.Close()
-		r.l.Queued(notice(1), oldWay()).Done(Delivered, Attempt{StartedAt: time.Now()})
+		r.log.Queued(notice(1), oldWay()).Done(delivery.Delivered, delivery.Attempt{StartedAt: time.Now()})
 		r.flush()
 		late := r.emit(event.About{}, hook(event.OrderNone))    // ends after seven hours
 		waiting := r.emit(event.About{}, hook(event.OrderNone)) // never
@@ -65,14 +66,14 @@ func TestARecordIsKeptForTheRetentionAfterItsEnd(t *testing.T) {
 }
 
 func TestMoreRecordsThanMayBeGoTheOldestFirstAndNoneThatWaits(t *testing.T) {
-	r := newRig(t, Config{Log: true, MaxEntries: 100})
+	r := newRig(t, options{Log: true, MaxEntries: 100})
 	waiting := r.emit(event.About{}, hook(event.OrderNone)).First()
 	ids := r.failed(1, 1200) // more than a step
 	r.flush()
-	if err := r.l.Start(t.Context()); err != nil {
+	if err := r.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	defer r.l.Stop(t.Context())
+	defer r.stop(t.Context())
 	want := append([]uint64{waiting}, ids[1100:]...)
 	slices.Reverse(want)
 	waitFor(t, func() bool { return slices.Equal(r.all(), want) })
@@ -83,11 +84,11 @@ func TestMoreRecordsThanMayBeGoTheOldestFirstAndNoneThatWaits(t *testing.T) {
 }
 
 func TestTheDamagedGoWithTheRetention(t *testing.T) {
-	r := newRig(t, Config{Log: true})
+	r := newRig(t, options{Log: true})
 	id := r.failed(1, 1)[0]
 	r.flush()
 	r.update(func(tx *store.Tx) error { return tx.Put(records, store.Key(id), []byte{0xff}) })
-	if page, err := r.l.List(t.Context(), Filter{Instance: 1}, "", 10); err != nil || len(page.Records) != 0 || page.Total != 0 {
+	if page, err := r.log.List(t.Context(), delivery.Filter{Instance: 1}, "", 10); err != nil || len(page.Records) != 0 || page.Total != 0 {
 		t.Errorf("%+v, %v", page, err)
 	}
 	r.pruneAt(time.Now().Add(2 * DefaultRetention))
@@ -99,13 +100,13 @@ func TestTheDamagedGoWithTheRetention(t *testing.T) {
 			return nil
 		})
 	}
-	if sum, err := r.l.Counts(t.Context()); err != nil || sum[Failed] != 0 {
+	if sum, err := r.log.Counts(t.Context()); err != nil || sum[delivery.Failed] != 0 {
 		t.Errorf("%v, %v", sum, err)
 	}
 }
 
 func TestTheNewestThousandAttemptsAreKept(t *testing.T) {
-	r := newRig(t, Config{Log: true})
+	r := newRig(t, options{Log: true})
 	e := r.emit(event.About{}, hook(event.OrderNone))
 	id, first := e.First(), ""
 	const more = 24*30 + 300
@@ -115,12 +116,12 @@ func TestTheNewestThousandAttemptsAreKept(t *testing.T) {
 			first = rec.RequestID
 		}
 	}
-	rec, all, _, err := r.l.Record(t.Context(), id)
-	if err != nil || rec.Attempts != more || len(all) != maxAttempts {
+	rec, all, _, err := r.log.Record(t.Context(), id)
+	if err != nil || rec.Attempts != more || len(all) != 1000 {
 		t.Fatalf("%d of %d attempts, %v", len(all), rec.Attempts, err)
 	}
 	for i, a := range all {
-		if a.Number != more-maxAttempts+1+i || a.Status != 503 || a.Error != "status 503" || a.Answer != "no" || a.RequestID == "" {
+		if a.Number != more-1000+1+i || a.Status != 503 || a.Error != "status 503" || a.Answer != "no" || a.RequestID == "" {
 			t.Fatalf("attempt %d is %+v", i, a)
 		}
 	}
@@ -128,7 +129,7 @@ func TestTheNewestThousandAttemptsAreKept(t *testing.T) {
 		id   string
 		want int
 	}{{first, 1}, {all[0].RequestID, 1}, {all[500].RequestID, 1}, {rec.RequestID, 1}, {uuid.NewString(), 0}} {
-		page, err := r.l.List(t.Context(), Filter{Query: c.id}, "", 10)
+		page, err := r.log.List(t.Context(), delivery.Filter{Query: c.id}, "", 10)
 		if c.id == first {
 			c.want = 0 // that attempt is forgotten
 		}
@@ -136,11 +137,14 @@ func TestTheNewestThousandAttemptsAreKept(t *testing.T) {
 			t.Errorf("%d records of %s, want %d, %v", page.Total, c.id, c.want, err)
 		}
 	}
-	if err := r.l.remove(t.Context(), []uint64{id}); err != nil {
+	if err := r.log.remove(t.Context(), []uint64{id}); err != nil {
 		t.Fatal(err)
 	}
-	r.update(func(tx *store.Tx) error { _, _, err := r.l.CancelLane(tx, rec.Lane, ReasonRemoved, 10); return err })
-	if err := r.l.remove(t.Context(), []uint64{id}); err != nil {
+	r.update(func(tx *store.Tx) error {
+		_, _, err := r.l.CancelLane(tx, rec.Lane, delivery.ReasonRemoved, 10)
+		return err
+	})
+	if err := r.log.remove(t.Context(), []uint64{id}); err != nil {
 		t.Fatal(err)
 	}
 	r.view(func(tx *store.Tx) error {
@@ -154,13 +158,16 @@ func TestTheNewestThousandAttemptsAreKept(t *testing.T) {
 }
 
 func TestWhatTheLastAttemptSaidStaysBesideTheReasonOfTheEnd(t *testing.T) {
-	r := newRig(t, Config{Log: true})
+	r := newRig(t, options{Log: true})
 	id := r.emit(event.About{}, hook(event.OrderNone)).First()
 	r.settle(id, false, time.Now())
 	_, rec := r.settle(id, false, time.Now())
-	r.update(func(tx *store.Tx) error { _, _, err := r.l.CancelLane(tx, rec.Lane, ReasonRemoved, 10); return err })
-	got, all, _, err := r.l.Record(t.Context(), id)
-	if err != nil || got.State != Cancelled || got.LastError != ReasonRemoved || len(all) != 2 {
+	r.update(func(tx *store.Tx) error {
+		_, _, err := r.l.CancelLane(tx, rec.Lane, delivery.ReasonRemoved, 10)
+		return err
+	})
+	got, all, _, err := r.log.Record(t.Context(), id)
+	if err != nil || got.State != delivery.Cancelled || got.LastError != delivery.ReasonRemoved || len(all) != 2 {
 		t.Fatalf("%+v, %+v, %v", got, all, err)
 	}
 	for i, a := range all {

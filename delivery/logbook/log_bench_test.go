@@ -1,6 +1,6 @@
 //go:build unix
 
-package delivery
+package logbook
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery"
 	"postern/event"
 	"postern/store"
 )
@@ -28,52 +29,47 @@ const millionRecords = 1_000_000
 // in the middle matches the rare filters.
 type million struct {
 	*rig
-	rare Record
+	rare delivery.Record
 }
 
 func newMillion(b *testing.B) *million {
 	b.Helper()
-	m := &million{rig: &rig{t: b, path: filepath.Join(b.TempDir(), "d.db"), cfg: Config{Log: true, MaxEntries: 2 * millionRecords, Retention: 8760 * time.Hour}}}
+	m := &million{rig: &rig{t: b, path: filepath.Join(b.TempDir(), "d.db"), cfg: options{Log: true, MaxEntries: 2 * millionRecords, Retention: 8760 * time.Hour}}}
 	m.open()
 	b.Cleanup(func() { _ = m.s.Close() })
 	rnd := rand.New(rand.NewPCG(1, 2))
 	begin := time.Now().Add(-48 * time.Hour)
 	for at := 0; at < millionRecords; at += 1000 {
+		rows := make([]delivery.Flowed, 1000)
 		m.update(func(tx *store.Tx) error {
-			for i := range 1000 {
+			for i := range rows {
 				r := mixed(rnd, uint64(at+i+1), begin.Add(time.Duration(at+i)*150*time.Millisecond))
 				if at+i == millionRecords/2 {
 					r.Instance, r.Lane.Instance, r.Chat, r.Duration = 4711, 4711, "5511000000000@s.whatsapp.net", 99*time.Second
 					m.rare = r
 				}
-				if err := tx.Put(records, store.Key(r.ID), encodeRecord(r)); err != nil {
-					return err
-				}
-				if err := m.l.note(tx, &r, nil); err != nil {
-					return err
-				}
+				rows[i] = delivery.Flowed{Record: r}
 			}
-			return nil
+			return m.l.PutFlow(tx, rows)
 		})
 	}
-	m.update(func(tx *store.Tx) error { return tx.TakeID(records, millionRecords) })
 	return m
 }
 
-func mixed(rnd *rand.Rand, id uint64, at time.Time) Record {
-	r := Record{
-		ID: id, EventID: uuid.New(), Event: kinds[1+rnd.IntN(27)], Instance: 1 + rnd.Int64N(200), Name: "shop" + strconv.Itoa(rnd.IntN(200)),
+func mixed(rnd *rand.Rand, id uint64, at time.Time) delivery.Record {
+	r := delivery.Record{
+		ID: id, EventID: uuid.New(), Event: event.Catalogue()[rnd.IntN(27)].Kind, Instance: 1 + rnd.Int64N(200), Name: "shop" + strconv.Itoa(rnd.IntN(200)),
 		Chat: fmt.Sprintf("55119%08d@s.whatsapp.net", rnd.IntN(50_000)), URL: "https://receiver.example/hooks/whatsapp", RequestID: uuid.NewString(),
-		State: Delivered, Bytes: 700, CreatedAt: at, Attempts: 1, LastAttemptAt: at, Duration: time.Duration(rnd.IntN(800)) * time.Millisecond, LastStatus: 200,
+		State: delivery.Delivered, Bytes: 700, CreatedAt: at, Attempts: 1, LastAttemptAt: at, Duration: time.Duration(rnd.IntN(800)) * time.Millisecond, LastStatus: 200,
 	}
-	r.Lane = laneOf(r.Instance, event.Destination{Target: []event.Target{event.TargetWebhook, event.TargetWebhook, event.TargetGlobal, event.TargetEndpoint}[rnd.IntN(4)], Endpoint: "e" + strconv.Itoa(rnd.IntN(8))})
+	r.Lane = delivery.LaneOf(r.Instance, event.Destination{Target: []event.Target{event.TargetWebhook, event.TargetWebhook, event.TargetGlobal, event.TargetEndpoint}[rnd.IntN(4)], Endpoint: "e" + strconv.Itoa(rnd.IntN(8))})
 	switch n := rnd.IntN(100); {
 	case n < 10:
-		r.State, r.LastStatus, r.LastError, r.Answer = Failed, 500, "receiver answered 500", strings.Repeat("x", 200)
+		r.State, r.LastStatus, r.LastError, r.Answer = delivery.Failed, 500, "receiver answered 500", strings.Repeat("x", 200)
 	case n < 12:
-		r.State, r.EventSeq, r.ExpiresAt = Pending, id, at.Add(1000*time.Hour)
+		r.State, r.EventSeq, r.ExpiresAt = delivery.Pending, id, at.Add(1000*time.Hour)
 	case n < 13:
-		r.State, r.Attempts, r.LastAttemptAt = Dropped, 0, time.Time{}
+		r.State, r.Attempts, r.LastAttemptAt = delivery.Dropped, 0, time.Time{}
 	}
 	return r
 }
@@ -86,27 +82,27 @@ func BenchmarkListsOfAMillionRecords(b *testing.B) {
 	middle := m.rare.CreatedAt
 	for _, c := range []struct {
 		name string
-		f    Filter
+		f    delivery.Filter
 	}{
-		{"all", Filter{}},
-		{"state", Filter{States: []State{Failed, Dropped}}},
-		{"state nobody has", Filter{States: []State{Cancelled}}},
-		{"instance", Filter{Instance: 7, NoGlobal: true}},
-		{"instance nobody has", Filter{Instance: 9999}},
-		{"event", Filter{Event: event.MessagesUpsert}},
-		{"target", Filter{Target: event.TargetEndpoint}},
-		{"endpoint", Filter{Endpoint: &crm}},
-		{"endpoint nobody has", Filter{Endpoint: &none}},
-		{"from", Filter{From: middle, To: middle.Add(time.Second)}},
-		{"slow", Filter{MinDuration: 790 * time.Millisecond}},
-		{"slow and rare", Filter{MinDuration: 90 * time.Second}},
-		{"chat", Filter{Query: "5511900000123@s.whatsapp.net"}},
-		{"chat of one", Filter{Query: m.rare.Chat}},
-		{"chat of nobody", Filter{Query: "nobody@lid"}},
-		{"event id", Filter{Query: m.rare.EventID.String()}},
-		{"request id", Filter{Query: m.rare.RequestID}},
-		{"rare and common", Filter{Instance: 4711, States: []State{Delivered, Failed, Dropped}, From: middle.Add(-40 * time.Hour), MinDuration: time.Millisecond, Query: m.rare.Chat}},
-		{"all at once, nothing", Filter{NoGlobal: true, States: []State{Delivered}, Event: event.CallUpsert, Target: event.TargetEndpoint, Endpoint: &crm, From: middle.Add(-40 * time.Hour), To: middle.Add(40 * time.Hour), MinDuration: time.Millisecond, Query: "nobody@lid"}},
+		{"all", delivery.Filter{}},
+		{"state", delivery.Filter{States: []delivery.State{delivery.Failed, delivery.Dropped}}},
+		{"state nobody has", delivery.Filter{States: []delivery.State{delivery.Cancelled}}},
+		{"instance", delivery.Filter{Instance: 7, NoGlobal: true}},
+		{"instance nobody has", delivery.Filter{Instance: 9999}},
+		{"event", delivery.Filter{Event: event.MessagesUpsert}},
+		{"target", delivery.Filter{Target: event.TargetEndpoint}},
+		{"endpoint", delivery.Filter{Endpoint: &crm}},
+		{"endpoint nobody has", delivery.Filter{Endpoint: &none}},
+		{"from", delivery.Filter{From: middle, To: middle.Add(time.Second)}},
+		{"slow", delivery.Filter{MinDuration: 790 * time.Millisecond}},
+		{"slow and rare", delivery.Filter{MinDuration: 90 * time.Second}},
+		{"chat", delivery.Filter{Query: "5511900000123@s.whatsapp.net"}},
+		{"chat of one", delivery.Filter{Query: m.rare.Chat}},
+		{"chat of nobody", delivery.Filter{Query: "nobody@lid"}},
+		{"event id", delivery.Filter{Query: m.rare.EventID.String()}},
+		{"request id", delivery.Filter{Query: m.rare.RequestID}},
+		{"rare and common", delivery.Filter{Instance: 4711, States: []delivery.State{delivery.Delivered, delivery.Failed, delivery.Dropped}, From: middle.Add(-40 * time.Hour), MinDuration: time.Millisecond, Query: m.rare.Chat}},
+		{"all at once, nothing", delivery.Filter{NoGlobal: true, States: []delivery.State{delivery.Delivered}, Event: event.CallUpsert, Target: event.TargetEndpoint, Endpoint: &crm, From: middle.Add(-40 * time.Hour), To: middle.Add(40 * time.Hour), MinDuration: time.Millisecond, Query: "nobody@lid"}},
 	} {
 		for _, where := range []string{"first", "middle", "back"} {
 			b.Run(c.name+"/"+where, func(b *testing.B) { m.pages(b, c.f, where) })
@@ -114,7 +110,7 @@ func BenchmarkListsOfAMillionRecords(b *testing.B) {
 	}
 }
 
-func (m *million) pages(b *testing.B, f Filter, where string) {
+func (m *million) pages(b *testing.B, f delivery.Filter, where string) {
 	at := ""
 	switch where {
 	case "middle":
@@ -126,7 +122,7 @@ func (m *million) pages(b *testing.B, f Filter, where string) {
 	cpu := cpuTime(b)
 	for b.Loop() {
 		began := time.Now()
-		if _, err := m.l.List(context.Background(), f, at, 200); err != nil {
+		if _, err := m.log.List(context.Background(), f, at, 200); err != nil {
 			b.Fatal(err)
 		}
 		took = append(took, time.Since(began))
@@ -157,7 +153,7 @@ func reportTimes(b *testing.B, took []time.Duration) {
 func BenchmarkCountsOfAMillionRecords(b *testing.B) {
 	m := newMillion(b)
 	for b.Loop() {
-		if _, err := m.l.Counts(context.Background()); err != nil {
+		if _, err := m.log.Counts(context.Background()); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -174,13 +170,13 @@ func BenchmarkOpenWithAMillionRecords(b *testing.B) {
 	for b.Loop() {
 		_ = m.s.Close()
 		began := time.Now()
-		s, err := store.Open(store.Options{Path: m.path, Buckets: Buckets(), NoSync: true, MinFree: 1})
+		s, err := store.Open(store.Options{Path: m.path, Buckets: buckets(), NoSync: true, MinFree: 1})
 		if err != nil {
 			b.Fatal(err)
 		}
 		m.s = s
 		opened := time.Now()
-		if m.l, err = Open(s, m.cfg); err != nil {
+		if m.l, m.log, err = m.cfg.open(s, nil); err != nil {
 			b.Fatal(err)
 		}
 		whole, ours = whole+time.Since(began), ours+time.Since(opened)
@@ -203,31 +199,31 @@ func heapMB() float64 {
 func BenchmarkWriteBehind(b *testing.B) {
 	for _, c := range []struct {
 		name  string
-		state State
-	}{{"delivered", Delivered}, {"failed", Failed}} {
+		state delivery.State
+	}{{"delivered", delivery.Delivered}, {"failed", delivery.Failed}} {
 		b.Run(c.name, func(b *testing.B) {
-			r := newRig(b, Config{Log: true})
-			if err := r.l.Start(b.Context()); err != nil {
+			r := newRig(b, options{Log: true})
+			if err := r.start(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 			n, to := notice(1), oldWay()
-			a := Attempt{StartedAt: time.Now(), Duration: time.Millisecond, Status: 200, RequestID: n.RequestID}
+			a := delivery.Attempt{StartedAt: time.Now(), Duration: time.Millisecond, Status: 200, RequestID: n.RequestID}
 			b.ReportAllocs()
 			var caller time.Duration
 			for b.Loop() {
 				began := time.Now()
-				e := r.l.Queued(n, to)
+				e := r.log.Queued(n, to)
 				e.Done(c.state, a)
 				caller += time.Since(began)
-				if len(r.l.behind.full) > 0 {
+				if len(r.log.behind.full) > 0 {
 					r.flush()
 				}
 			}
-			if err := r.l.Stop(b.Context()); err != nil {
+			if err := r.stop(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 			b.ReportMetric(float64(caller.Nanoseconds())/float64(b.N), "ns-caller/op")
-			b.ReportMetric(float64(r.l.LogDropped()), "dropped")
+			b.ReportMetric(float64(r.log.LogDropped()), "dropped")
 		})
 	}
 }

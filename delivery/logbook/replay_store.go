@@ -1,4 +1,4 @@
-package delivery
+package logbook
 
 import (
 	"encoding/binary"
@@ -33,7 +33,11 @@ func (r replayRow) encode() []byte {
 			w.Byte(byte(code))
 		}
 	}
-	w.Byte(mark(1, r.NoGlobal))
+	marks := byte(0)
+	if r.NoGlobal {
+		marks = 1
+	}
+	w.Byte(marks)
 	w.Time(r.CreatedAt)
 	w.Time(r.EndedAt)
 	for _, n := range []uint64{uint64(r.Instance), uint64(r.Matched), uint64(r.Sent), uint64(r.Delivered), uint64(r.Failed), uint64(r.Next), r.Sweep} {
@@ -95,7 +99,7 @@ func getReplay(tx *store.Tx, id uint64) (r replayRow, found bool, err error) {
 func eachReplay(tx *store.Tx, fn func(replayRow) error) error {
 	var ids []uint64
 	err := tx.Walk(replays, store.Range{}, func(key []byte) (bool, error) {
-		if id, ok := idOf(key); ok {
+		if id, ok := digest.IDOf(key); ok {
 			ids = append(ids, id)
 		}
 		return true, nil
