@@ -42,7 +42,7 @@ func (l *Ledger) PutFlow(tx *store.Tx, some []Flowed) error {
 		}
 		if l.astray(c.now) {
 			one.Body = nil
-			if err := l.strip(tx, c); err != nil {
+			if err := strip(tx, c); err != nil {
 				return err
 			}
 		}
@@ -83,7 +83,7 @@ func changeOf(tx *store.Tx, f *Flowed) (c change, err error) {
 }
 
 // strip removes the body of a credential from a writing.
-func (l *Ledger) strip(tx *store.Tx, c change) error {
+func strip(tx *store.Tx, c change) error {
 	*c.now = c.now.withheld()
 	if c.old == nil || !c.old.OwnBody {
 		return nil
