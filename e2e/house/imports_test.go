@@ -56,7 +56,7 @@ var mayImport = map[string][]string{
 	"delivery/logbook":         {"delivery", "delivery/digest", "delivery/layout", "internal/prune", "store", "event"},
 	"delivery/publish":         {"delivery", "store", "event"},
 	"delivery/outbox":          {"store", "event"},
-	"dispatch":                 {"internal/prune", "delivery", "delivery/outbox", "store", "event", "internal/netfault"},
+	"dispatch":                 {"internal/prune", "delivery", "delivery/logbook", "delivery/outbox", "store", "event", "internal/netfault"},
 	"media":                    {"internal/prune", "store", "store/files", "event", "internal/netfault"},
 	"wsbus":                    {"event"},
 
@@ -105,7 +105,7 @@ var mayImport = map[string][]string{
 	"backup/transfer": {"backup", "instance", "messages", "whatsapp/device", "event"},
 
 	"config":       {"internal/plural", "backup", "whatsapp/clientversion", "store/files", "event", "internal/peers", "whatsapp/proxy", "whatsapp"},
-	"app":          {"access", "backup", "backup/transfer", "batch", "config", "console/feed", "console/page", "console/samples", "delivery", "delivery/outbox", "dispatch", "event", "httpapi", "httpapi/alerts", "httpapi/idempotency", "httpapi/instances", "httpapi/operator", "httpapi/rest", "httpapi/sockets", "httpapi/tokens", "instance", "instance/pace", "instance/webhooks", "internal/loglevel", "internal/loglines", "internal/peers", "internal/plural", "mcp", "media", "messages", "migrate", "sandbox", "store", "whatsapp", "whatsapp/clientversion", "whatsapp/device", "whatsapp/proxy", "wsbus"},
+	"app":          {"access", "backup", "backup/transfer", "batch", "config", "console/feed", "console/page", "console/samples", "delivery", "delivery/logbook", "delivery/outbox", "dispatch", "event", "httpapi", "httpapi/alerts", "httpapi/idempotency", "httpapi/instances", "httpapi/operator", "httpapi/rest", "httpapi/sockets", "httpapi/tokens", "instance", "instance/pace", "instance/webhooks", "internal/loglevel", "internal/loglines", "internal/peers", "internal/plural", "mcp", "media", "messages", "migrate", "sandbox", "store", "whatsapp", "whatsapp/clientversion", "whatsapp/device", "whatsapp/proxy", "wsbus"},
 	"cli/doctor":   {"internal/plural", "app", "backup", "config", "dispatch", "instance", "instance/webhooks", "media", "internal/netfault", "internal/peers", "store", "store/files"},
 	"cli/consumer": {},
 	"cli":          {"internal/plural", "mcp", "backup", "cli/doctor", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "cli/support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "store/files", "event", "internal/peers"},
