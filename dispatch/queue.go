@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/event"
 )
 
@@ -29,8 +30,8 @@ type QueueConfig struct {
 	Workers        int // concurrent deliveries, and of one destination at most, default 10
 	Size           int // deliveries that may wait, default 1000
 	PerDestination int // in flight to one host:port while others wait, default 2
-	// Ledger keeps the log of the deliveries, which none of them waits for. nil: no log.
-	Ledger *delivery.Ledger
+	// Log keeps records of the deliveries, which none of them waits for. nil: no log.
+	Log *logbook.Log
 	// Resolve returns the current destination of a lane and its status. It must not
 	// block. nil: a delivery goes to the address that it had when it came.
 	Resolve func(delivery.Lane) (event.Destination, delivery.Status)
@@ -77,8 +78,8 @@ type posting struct {
 	notice event.Notice // its RequestID is the delivery's own
 	to     event.Destination
 	host   *host
-	entry  *delivery.Entry // of the log
-	moved  bool            // the URL differs from the entry's
+	entry  *logbook.Entry // of the log
+	moved  bool           // the URL differs from the entry's
 }
 
 // attempt is a delivery in flight.
@@ -153,8 +154,8 @@ func (q *Queue) posting(n event.Notice, to event.Destination) posting {
 		n.RequestID = uuid.NewString()
 	}
 	d := posting{notice: n, to: to, host: q.plan.host(destination(to.URL))}
-	if q.cfg.Ledger != nil {
-		d.entry = q.cfg.Ledger.Queued(n, to)
+	if q.cfg.Log != nil {
+		d.entry = q.cfg.Log.Queued(n, to)
 	}
 	return d
 }
