@@ -116,7 +116,7 @@ const laneSize = 128
 // outboxLane returns the lane of the outbox. Handing rows to its feeder blocks until they
 // are taken.
 func (r *Relay) outboxLane() *lane {
-	l := r.newLane(delivery.BatchLane, entries{r.cfg.Store, r.cfg.Outbox, r.cfg.Ledger, &r.newBatch}, newPool(2*r.cfg.Workers, 2*r.cfg.Workers, r.cfg.Workers, r.cfg.Workers, &r.senders))
+	l := r.newLane(delivery.BatchLane, entries{r.cfg.Store, r.cfg.Outbox, r.cfg.Ledger, &r.newBatch}, newPool(outboxBounds(r.cfg.Workers), &r.senders))
 	l.board = newBoard(boardSize, r.cfg.Workers, r.cfg.Workers, l.nudge)
 	l.fresh, l.retries = make(chan []row), make(chan row)
 	return l

@@ -71,10 +71,7 @@ func (l *host[T]) suspect() bool {
 // A late delivery lends its slot to destinations without late ones, so that hung
 // destinations cannot block the others. As many slots can be lent as there are.
 type plan[T any] struct {
-	slots  int
-	tries  int    // of these, for destinations that did not accept the last time
-	share  int    // of a destination while others wait
-	slow   int    // in flight to a slow destination, or late to any
+	bounds
 	launch func() // sends what may begin; called when a delivery has become late
 
 	mu      sync.Mutex
@@ -115,8 +112,16 @@ type slot[T any] struct {
 	over   bool
 }
 
-func newPlan[T any](slots, tries, share, slow int, launch func()) *plan[T] {
-	return &plan[T]{slots: slots, tries: tries, share: share, slow: slow, launch: launch, hosts: map[string]*host[T]{}, sweepAt: fewHosts}
+// bounds are those of the deliveries in flight.
+type bounds struct {
+	slots int // without lent ones
+	tries int // of these, for destinations that did not accept the last time
+	share int // of a destination while others wait
+	slow  int // in flight to a slow destination, or late to any
+}
+
+func newPlan[T any](b bounds, launch func()) *plan[T] {
+	return &plan[T]{bounds: b, launch: launch, hosts: map[string]*host[T]{}, sweepAt: fewHosts}
 }
 
 // destination returns the host:port of a URL, which is attempted and judged as one.

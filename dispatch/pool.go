@@ -2,16 +2,22 @@ package dispatch
 
 import "sync"
 
-// Bounds of what all lanes together, except the outbox's, may have in flight, so that
-// dead receivers never use up what the others need.
+// laneBounds are those of all lanes together, except the outbox's, so that dead receivers
+// never use up what the others need.
+var laneBounds = bounds{slots: mostFlights, tries: mostFlights / 2, share: mostSlow, slow: mostSlow}
+
 const (
-	mostFlights = 512 // except late ones
-	mostTries   = 256 // of these, to receivers that did not accept the last time
-	// mostSlow bounds those to one receiver, identified by host and port, while its
-	// answers take longer than patience, and those that are late. Each costs a connection
-	// and three goroutines for as long as it waits.
+	mostFlights = 512
+	// mostSlow is small, since each of these costs a connection and three goroutines for
+	// as long as it waits.
 	mostSlow = 32
 )
+
+// outboxBounds let the outbox have so many in flight, even if the receiver hangs: that may
+// take half of the slots.
+func outboxBounds(workers int) bounds {
+	return bounds{slots: 2 * workers, tries: 2 * workers, share: workers, slow: workers}
+}
 
 // pool sends what lanes have, in the order of a plan. The plan's lock guards its lanes.
 type pool struct {
@@ -27,9 +33,9 @@ type ticket struct {
 
 type laneSlot = slot[*ticket]
 
-func newPool(slots, tries, share, slow int, senders *sync.WaitGroup) *pool {
+func newPool(b bounds, senders *sync.WaitGroup) *pool {
 	p := &pool{senders: senders}
-	p.plan = newPlan[*ticket](slots, tries, share, slow, p.start)
+	p.plan = newPlan[*ticket](b, p.start)
 	return p
 }
 

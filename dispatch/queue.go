@@ -97,7 +97,7 @@ func NewQueue(cfg QueueConfig) *Queue {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	q := &Queue{cfg: cfg, log: cfg.Logger.With("component", "dispatch"), flights: map[*attempt]bool{}, left: leftovers{}}
-	q.plan = newPlan[posting](cfg.Workers, cfg.Workers, cfg.PerDestination, cfg.Workers, q.launch)
+	q.plan = newPlan[posting](bounds{slots: cfg.Workers, tries: cfg.Workers, share: cfg.PerDestination, slow: cfg.Workers}, q.launch)
 	q.life, q.end = context.WithCancel(context.Background())
 	q.tests, q.endTests = context.WithCancel(q.life)
 	return q

@@ -99,7 +99,7 @@ func NewRelay(cfg RelayConfig) *Relay {
 		cfg: cfg, log: cfg.Logger.With("component", "relay"), lanes: map[delivery.Lane]*lane{},
 		results: make(chan result, resultsSize), crowded: make(chan struct{}, 1), forgotten: make(chan uint64, 1),
 	}
-	r.pool = newPool(mostFlights, mostTries, mostSlow, mostSlow, &r.senders)
+	r.pool = newPool(laneBounds, &r.senders)
 	r.expiry = newAlarm()
 	r.reading, r.stop = context.WithCancel(context.Background())
 	r.sending, r.abort = context.WithCancel(context.Background())
