@@ -34,6 +34,7 @@ import (
 	"postern/httpapi/alerts"
 	"postern/httpapi/idempotency"
 	"postern/httpapi/instances"
+	"postern/httpapi/operator"
 	"postern/httpapi/rest"
 	"postern/httpapi/sockets"
 	"postern/httpapi/tokens/tokenstest"
@@ -190,24 +191,26 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 		t.Fatal(err)
 	}
 	r.config = Config{
-		Access:     who,
-		AgentTools: []string{"read_messages", "send_message", "unknown"},
-		Metrics: func(opens func(int64) bool) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				for _, rec := range r.registry.List() {
-					if opens == nil || opens(rec.ID) {
-						_, _ = io.WriteString(w, "up "+rec.Name+"\n")
+		Config: rest.Config{Access: who, Store: st, APIKey: testKey, JWTSecret: testSecret, Logger: r.logger()},
+		Program: operator.Program{
+			AgentTools: []string{"read_messages", "send_message", "unknown"}, Backup: r.backup, Samples: r.samples(),
+			Metrics: func(opens func(int64) bool) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					for _, rec := range r.registry.List() {
+						if opens == nil || opens(rec.ID) {
+							_, _ = io.WriteString(w, "up "+rec.Name+"\n")
+						}
 					}
-				}
-				if opens == nil {
-					_, _ = io.WriteString(w, "program 1\n")
-				}
-			})
+					if opens == nil {
+						_, _ = io.WriteString(w, "program 1\n")
+					}
+				})
+			},
 		},
-		Registry: r.registry, Messages: r.messages, Supervisor: sup, Engine: r.engine, Media: r.media, Processor: processor, Hub: r.hub, Store: st, Outbox: r.box,
+		Registry: r.registry, Messages: r.messages, Supervisor: sup, Engine: r.engine, Media: r.media, Processor: processor, Hub: r.hub, Outbox: r.box,
 		Transfers:    instances.Transfers{Export: r.export, Undo: r.registry.MoveBack, Import: r.importAccount},
-		NewMessageID: uuid.NewString, Backup: r.backup, Post: r.post, APIKey: testKey, JWTSecret: testSecret,
-		Samples: r.samples(), Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Outbox: r.box, Ledger: ledger, Resolve: resolve}), Deliveries: ledger, Logger: r.logger(),
+		NewMessageID: uuid.NewString, Post: r.post,
+		Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Outbox: r.box, Ledger: ledger, Resolve: resolve}), Deliveries: ledger,
 	}
 	r.h, err = New(r.config)
 	if err != nil {

@@ -18,9 +18,9 @@ const CodeInvalidReplay = "INVALID_REPLAY"
 
 // ReplayRequest selects the deliveries to send again. An absent field selects all.
 type ReplayRequest struct {
-	From       string   `json:"from"`
-	To         string   `json:"to"`
-	Events     []string `json:"events"`
+	From       string   `json:"from" doc:"Only those created at this time or later." example:"$time" rules:"format=date-time"`
+	To         string   `json:"to" doc:"Only those created at this time or earlier." example:"$time" rules:"format=date-time"`
+	Events     []string `json:"events" doc:"Only these events; all when absent." example:"messages.upsert" rules:"minItems=1"`
 	State      []string `json:"state"`
 	Target     string   `json:"target"`
 	EndpointID *string  `json:"endpointId"`
@@ -70,8 +70,8 @@ func (in ReplayRequest) query() (q delivery.ReplayRequest, err error) {
 
 // ReplayAccepted names the replay that a request started.
 type ReplayAccepted struct {
-	ReplayID uint64 `json:"replayId"`
-	Matched  int    `json:"matched"`
+	ReplayID uint64 `json:"replayId" doc:"The replay's id." example:"3" rules:"minimum=1"`
+	Matched  int    `json:"matched" doc:"How many deliveries it will send again." example:"41" rules:"minimum=0"`
 }
 
 // replayDeliveries starts a replay of the selected deliveries.
@@ -108,10 +108,10 @@ func invalidReplay(err error) error {
 
 // ReplayStatus is the progress of a replay.
 type ReplayStatus struct {
-	Matched   int                  `json:"matched"`
-	Sent      int                  `json:"sent"`
-	Delivered int                  `json:"delivered"`
-	Failed    int                  `json:"failed"`
+	Matched   int                  `json:"matched" doc:"How many deliveries it sends again." example:"41" rules:"minimum=0"`
+	Sent      int                  `json:"sent" doc:"How many of them it has queued for delivery." example:"20" rules:"minimum=0"`
+	Delivered int                  `json:"delivered" doc:"How many of those a receiver accepted." example:"18" rules:"minimum=0"`
+	Failed    int                  `json:"failed" doc:"How many of those ended otherwise." example:"1" rules:"minimum=0"`
 	State     delivery.ReplayState `json:"state"`
 }
 
