@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"postern/batch"
-	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/delivery/outbox"
 	"postern/dispatch"
 	"postern/event"
@@ -42,10 +42,10 @@ type Config struct {
 	Engine     *batch.Engine
 	Processor  *instance.Processor // carries out asynchronous sends
 	Media      *media.Library
-	Hub        sockets.Hub      // nil: the WebSocket paths answer 404
-	Outbox     *outbox.Outbox   // of Store
-	Relay      *dispatch.Relay  // delivers the outbox of Store
-	Deliveries *delivery.Ledger // the log of webhook deliveries in Store
+	Hub        sockets.Hub     // nil: the WebSocket paths answer 404
+	Outbox     *outbox.Outbox  // of Store
+	Relay      *dispatch.Relay // delivers the outbox of Store
+	Deliveries *logbook.Log    // the log of webhook deliveries in Store
 
 	// Post sends a notice to its first address, at once, and returns the status of the answer, 0 if there
 	// was none; the error says why the receiver did not accept it.

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/event"
 	"postern/httpapi/openapi"
 	"postern/httpapi/rest"
@@ -31,8 +32,8 @@ func Fields() openapi.Fields {
 		"ReplayRequest.state":      rest.Say("Only those in these states; FAILED, DROPPED and EXPIRED when absent. PENDING deliveries are sent by themselves.", []any{"FAILED"}, openapi.Object{"minItems": 1}),
 		"ReplayRequest.target":     rest.Say("Only those for this kind of destination.", "webhook", targets),
 		"ReplayRequest.endpointId": rest.Say("Only those for this endpoint.", "crm", endpoint),
-		"ReplayRequest.limit":      rest.Say("The maximum number, oldest first.", 1000, openapi.Range(1, delivery.MaxReplay), openapi.Default(delivery.MaxReplay)),
-		"Replay.state":             rest.Say("The state of the replay.", "RUNNING", openapi.OneOf(delivery.ReplayRunning, delivery.ReplayDone, delivery.ReplayCancelled)),
+		"ReplayRequest.limit":      rest.Say("The maximum number, oldest first.", 1000, openapi.Range(1, logbook.MaxReplay), openapi.Default(logbook.MaxReplay)),
+		"Replay.state":             rest.Say("The state of the replay.", "RUNNING", openapi.OneOf(logbook.ReplayRunning, logbook.ReplayDone, logbook.ReplayCancelled)),
 
 		"{deliveryId}":   rest.Say("The delivery's id.", 17, openapi.Kind("integer"), openapi.Object{"minimum": 1}),
 		"{replayId}":     rest.Say("The replay's id.", 3, openapi.Kind("integer"), openapi.Object{"minimum": 1}),
