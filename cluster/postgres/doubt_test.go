@@ -53,7 +53,10 @@ func lostConnectionsLoseNoCommit(t *testing.T, server *pgtest.Server) {
 			}
 		}
 	})
-	for range 400 {
+	for n := range 400 {
+		if n%4 == 0 {
+			proxy.Lose()
+		}
 		o.must(o.commit())
 	}
 	stop()

@@ -117,8 +117,15 @@ func refusedPlain(err error) bool {
 
 // plain returns the text of an error of the connection in one line.
 func plain(err error) string {
+	if all, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // the outermost one is of several hosts
+		var texts []string
+		for _, one := range all.Unwrap() {
+			texts = append(texts, plain(one))
+		}
+		return strings.Join(texts, "; ")
+	}
 	if ce, is := errors.AsType[*pgconn.ConnectError](err); is {
-		err = ce.Unwrap()
+		return plain(ce.Unwrap())
 	}
 	return strings.ReplaceAll(err.Error(), "\n", "; ")
 }

@@ -62,10 +62,79 @@ const (
 	adminShutdown = "57P01"
 )
 
-// dial opens a connection to the server that takes changes.
+// stagger is the time after which the next host is tried beside one that does not answer.
+const stagger = 300 * time.Millisecond
+
+// dial opens a connection to the server that takes changes. The host of the last connection is
+// tried first, so that a dead one holds up no later call.
 func (d *Database) dial(ctx context.Context, of lane) (*session, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type result struct {
+		*session
+		host int
+		err  error
+	}
+	results := make(chan result, len(d.hosts))
+	begun, running := 0, 0
+	try := func() {
+		host := (int(d.last.Load()) + begun) % len(d.hosts)
+		begun, running = begun+1, running+1
+		go func() {
+			s, err := dialHost(ctx, d.hosts[host], of)
+			results <- result{s, host, err}
+		}()
+	}
+	var errs []error
+	for try(); running > 0; {
+		var next <-chan time.Time
+		if begun < len(d.hosts) {
+			next = time.After(stagger)
+		}
+		select {
+		case <-next:
+			try()
+		case r := <-results:
+			running--
+			if r.err == nil {
+				d.last.Store(int32(r.host))
+				go func() {
+					for range running {
+						if late := <-results; late.err == nil {
+							late.close()
+						}
+					}
+				}()
+				return r.session, nil
+			}
+			if errs = append(errs, r.err); begun < len(d.hosts) {
+				try()
+			}
+		}
+	}
+	return nil, errors.Join(errs...)
+}
+
+// hostsOf returns the configuration of each host, with and without TLS as it says.
+func hostsOf(cfg *pgconn.Config) (hosts []*pgconn.Config) {
+	variants := append([]*pgconn.FallbackConfig{{Host: cfg.Host, Port: cfg.Port, TLSConfig: cfg.TLSConfig}}, cfg.Fallbacks...)
+	for i, v := range variants {
+		if i == 0 || v.Host != variants[i-1].Host || v.Port != variants[i-1].Port {
+			host := cfg.Copy()
+			host.Host, host.Port, host.TLSConfig, host.Fallbacks = v.Host, v.Port, v.TLSConfig, nil
+			hosts = append(hosts, host)
+		} else {
+			last := hosts[len(hosts)-1]
+			last.Fallbacks = append(last.Fallbacks, v)
+		}
+	}
+	return hosts
+}
+
+// dialHost opens a connection to one host.
+func dialHost(ctx context.Context, host *pgconn.Config, of lane) (*session, error) {
 	s := &session{lane: of, prepared: map[string]*pgconn.StatementDescription{}}
-	cfg := d.cfg.Copy()
+	cfg := host.Copy()
 	cfg.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
 		s.warned = s.warned || n.Code == warning || n.Code == adminShutdown
 	}

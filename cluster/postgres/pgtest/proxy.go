@@ -23,6 +23,7 @@ type Proxy struct {
 	mu   sync.Mutex
 	open map[net.Conn]struct{}
 	dark bool // what arrives is not handed on
+	lose bool // the next answer is lost with its connection
 }
 
 // StartProxy starts a proxy in front of s.
@@ -68,23 +69,27 @@ func (p *Proxy) serve(c net.Conn) {
 		delete(p.open, up)
 		p.mu.Unlock()
 	}()
-	go p.copy(c, up, p.Answer)
-	p.copy(up, c, nil)
+	go p.copy(c, up, true)
+	p.copy(up, c, false)
 }
 
-func (p *Proxy) copy(to, from net.Conn, change func([]byte) []byte) {
+func (p *Proxy) copy(to, from net.Conn, answers bool) {
 	defer to.Close()
 	defer from.Close()
 	b := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(b)
 		p.mu.Lock()
-		dark := p.dark
+		dark, lost := p.dark, answers && p.lose
+		p.lose = p.lose && !lost
 		p.mu.Unlock()
+		if lost {
+			return
+		}
 		if n > 0 && !dark {
 			sent := b[:n]
-			if change != nil {
-				sent = change(sent)
+			if answers && p.Answer != nil {
+				sent = p.Answer(sent)
 			}
 			if _, err := to.Write(sent); err != nil {
 				return
@@ -114,4 +119,11 @@ func (p *Proxy) Darken(dark bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dark = dark
+}
+
+// Lose has the next answer of the server lost, with its connection.
+func (p *Proxy) Lose() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lose = true
 }
