@@ -117,8 +117,8 @@ func (d *Database) attempt(ctx context.Context, fn func(*session) (again bool, e
 	if err != nil {
 		return true, err
 	}
-	defer d.put(s)
 	again, err = fn(s)
+	d.put(s, err)
 	if ours(err) {
 		again = false
 	}

@@ -80,7 +80,7 @@ func kindOf(code string) (kinds []error, advice string) {
 		return []error{store.ErrDiskFull, cluster.ErrRefused}, ": free space on the server"
 	case code == "53300":
 		return one(cluster.ErrRefused, ": raise max_connections of the server, or let other programs use fewer connections")
-	case code == "25006":
+	case code == readOnly:
 		return one(cluster.ErrReadOnly, "")
 	case strings.HasPrefix(code, "28"):
 		return one(cluster.ErrRefused, ": check user and password of store.url, and pg_hba.conf of the server")
@@ -135,6 +135,9 @@ func lost(err error) bool {
 	pe, is := errors.AsType[*pgconn.PgError](err)
 	return !is || pe.SeverityUnlocalized == "FATAL" || pe.SeverityUnlocalized == "PANIC"
 }
+
+// readOnly is the code of a server that takes no changes.
+const readOnly = "25006"
 
 // sqlState returns the code of an error of the server, empty for others.
 func sqlState(err error) string {

@@ -54,6 +54,7 @@ func TestServer(t *testing.T) {
 		{"LargeChangesComeInSteps", largeChangesComeInSteps},
 		{"EndedContextEndsAHangingCall", endedContextEndsAHangingCall},
 		{"PasswordIsNeverShown", passwordIsNeverShown},
+		{"ServerThatBecameReadOnlyIsLeft", serverThatBecameReadOnlyIsLeft},
 		{"SilentHostHoldsUpNoCall", silentHostHoldsUpNoCall},
 		{"DeadConnectionIsNoticed", deadConnectionIsNoticed},
 	} {

@@ -380,3 +380,16 @@ func deadConnectionIsNoticed(t *testing.T, server *pgtest.Server) {
 		t.Fatal(err)
 	}
 }
+
+func serverThatBecameReadOnlyIsLeft(t *testing.T, server *pgtest.Server) {
+	name := server.Database(t)
+	o := own(t, open(t, pgtest.URL(name, server)))
+	o.must(o.commit())
+	err := o.do(t.Context(), writes, func(s *session) error { // as a server does that is demoted
+		_, err := s.query(t.Context(), "select set_config('transaction_read_only', 'on', false), set_config('default_transaction_read_only', 'on', false)")
+		return err
+	})
+	o.must(err)
+	o.must(o.commit())
+	o.holds()
+}

@@ -204,7 +204,7 @@ func (d *Database) take(ctx context.Context, of lane, sure bool) (*session, erro
 			s.warned = false
 			return s, nil
 		}
-		d.put(s)
+		d.put(s, nil)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -226,11 +226,12 @@ func (d *Database) idle(of lane) (*session, error) {
 	return s, nil
 }
 
-// put gives a connection back, or ends it if it is of no use any more.
-func (d *Database) put(s *session) {
+// put gives a connection back, or ends it if it is of no use any more. err is that of its last
+// call: a server that takes no more changes has a successor.
+func (d *Database) put(s *session, err error) {
 	s.used = time.Now()
 	d.mu.Lock()
-	if !s.conn.IsClosed() && !s.conn.IsBusy() && !d.closed && s.conn.TxStatus() == 'I' && len(d.free[s.lane]) < kept {
+	if sqlState(err) != readOnly && !s.conn.IsClosed() && !s.conn.IsBusy() && !d.closed && s.conn.TxStatus() == 'I' && len(d.free[s.lane]) < kept {
 		d.free[s.lane] = append(d.free[s.lane], s)
 		s = nil
 	}
@@ -251,7 +252,7 @@ func (d *Database) do(ctx context.Context, of lane, fn func(*session) error) err
 	s, err := d.take(ctx, of, true)
 	if err == nil {
 		err = fn(s)
-		d.put(s)
+		d.put(s, err)
 	}
 	return d.fault(ctx, err)
 }

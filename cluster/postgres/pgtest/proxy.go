@@ -3,7 +3,7 @@
 package pgtest
 
 import (
-	"io"
+	"context"
 	"net"
 	"strconv"
 	"sync"
@@ -29,7 +29,7 @@ type Proxy struct {
 // StartProxy starts a proxy in front of s.
 func (s *Server) StartProxy(t testing.TB) *Proxy {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func (s *Server) StartProxy(t testing.TB) *Proxy {
 			if err != nil {
 				return
 			}
-			go p.serve(c)
+			go p.serve(t.Context(), c)
 		}
 	}()
 	return p
@@ -53,9 +53,9 @@ func (s *Server) StartProxy(t testing.TB) *Proxy {
 // URL returns the address of a database by way of the proxy.
 func (p *Proxy) URL(database string) string { return urlOf(database, []string{strconv.Itoa(p.Port)}) }
 
-func (p *Proxy) serve(c net.Conn) {
+func (p *Proxy) serve(ctx context.Context, c net.Conn) {
 	defer c.Close()
-	up, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(p.server.Port)))
+	up, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(p.server.Port)))
 	if err != nil {
 		return
 	}
@@ -94,9 +94,6 @@ func (p *Proxy) copy(to, from net.Conn, answers bool) {
 			if _, err := to.Write(sent); err != nil {
 				return
 			}
-		}
-		if err == io.EOF && dark {
-			continue
 		}
 		if err != nil {
 			return
