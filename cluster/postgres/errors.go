@@ -88,6 +88,8 @@ func kindOf(code string) (kinds []error, advice string) {
 		return one(cluster.ErrRefused, ": create the database, or correct its name in store.url")
 	case code == "42501":
 		return one(cluster.ErrRefused, ": grant the user of store.url the rights that `postern migrate --print-sql` names")
+	case code == "42704":
+		return one(cluster.ErrRefused, ": check the parameters of store.url")
 	case strings.HasPrefix(code, "42"), strings.HasPrefix(code, "3F"):
 		return one(cluster.ErrUnfit, ": compare the schema postern with `postern migrate --print-sql`")
 	case strings.HasPrefix(code, "22"), strings.HasPrefix(code, "23"), strings.HasPrefix(code, "54"):

@@ -116,6 +116,7 @@ func refusalsSayWhatToDo(t *testing.T, server *pgtest.Server) {
 		{good, cluster.ErrRefused, "max_connections"},
 		{forbidden, cluster.ErrRefused, "grant"},
 		{readOnly, cluster.ErrReadOnly, "read-only"},
+		{pgtest.URL(name, server) + "&no_such_parameter=1", cluster.ErrRefused, "parameters of store.url"},
 		{strings.Replace(good, "sslmode=disable", "sslmode=require", 1), cluster.ErrRefused, "sslmode"},
 		{strings.Replace(good, fmt.Sprint(server.Port), "1", 1), cluster.ErrUnreachable, "connection refused"},
 		{strings.Replace(good, "127.0.0.1", "no-such-host.invalid", 1), cluster.ErrUnreachable, "no-such-host.invalid"},

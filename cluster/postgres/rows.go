@@ -186,7 +186,8 @@ func (c *chunk) last(bucket string, key []byte) (string, []byte) {
 	return bucket, key
 }
 
-// Fill implements [cluster.Database].
+// Fill implements [cluster.Database]. If the server ends its wait for the second copy early, the
+// rows are there with the first commit.
 func (d *Database) Fill(ctx context.Context, cell string, rows []store.Row) error {
 	return d.do(ctx, loads, func(s *session) error {
 		return s.inTransaction(ctx, func() error {
