@@ -14,6 +14,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"postern/internal/plural"
+	"postern/store/files"
 )
 
 // A cell is a data set whose truth lies in a database, see [Engine]. The file of each
@@ -422,7 +423,7 @@ func Load(o Options, version uint64, rows func(put func(Row) error) (until uint6
 	if err = errors.Join(err, db.Close()); err != nil {
 		return explain(err)
 	}
-	return explain(errors.Join(os.Chmod(temp, fileMode), os.Rename(temp, o.Path), SyncFolder(filepath.Dir(o.Path))))
+	return explain(errors.Join(os.Chmod(temp, files.Mode), os.Rename(temp, o.Path), files.SyncFolder(filepath.Dir(o.Path))))
 }
 
 // loader fills a new file.
