@@ -45,7 +45,9 @@ func Run(t *testing.T, open func(t *testing.T) cluster.Database) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := open(t)
-			test.run(fixture{t, d, t.Context()})
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			test.run(fixture{t, d, ctx})
 		})
 	}
 }
