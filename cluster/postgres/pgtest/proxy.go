@@ -1,0 +1,115 @@
+package pgtest
+
+import (
+	"io"
+	"net"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+// Proxy is an address that leads to a server until it is cut.
+type Proxy struct {
+	Port int
+
+	// Answer changes what the server sends; nil: it stays as it is. It is set before the
+	// first connection.
+	Answer func([]byte) []byte
+
+	server *Server
+
+	mu   sync.Mutex
+	open map[net.Conn]struct{}
+	dark bool // what arrives is not handed on
+}
+
+// StartProxy starts a proxy in front of s.
+func (s *Server) StartProxy(t testing.TB) *Proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{Port: l.Addr().(*net.TCPAddr).Port, server: s, open: map[net.Conn]struct{}{}}
+	t.Cleanup(func() {
+		l.Close()
+		p.Cut()
+	})
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go p.serve(c)
+		}
+	}()
+	return p
+}
+
+// URL returns the address of a database by way of the proxy.
+func (p *Proxy) URL(database string) string { return urlOf(database, []string{strconv.Itoa(p.Port)}) }
+
+func (p *Proxy) serve(c net.Conn) {
+	defer c.Close()
+	up, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(p.server.Port)))
+	if err != nil {
+		return
+	}
+	defer up.Close()
+	p.mu.Lock()
+	p.open[c], p.open[up] = struct{}{}, struct{}{}
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		delete(p.open, c)
+		delete(p.open, up)
+		p.mu.Unlock()
+	}()
+	go p.copy(c, up, p.Answer)
+	p.copy(up, c, nil)
+}
+
+func (p *Proxy) copy(to, from net.Conn, change func([]byte) []byte) {
+	defer to.Close()
+	defer from.Close()
+	b := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(b)
+		p.mu.Lock()
+		dark := p.dark
+		p.mu.Unlock()
+		if n > 0 && !dark {
+			sent := b[:n]
+			if change != nil {
+				sent = change(sent)
+			}
+			if _, err := to.Write(sent); err != nil {
+				return
+			}
+		}
+		if err == io.EOF && dark {
+			continue
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Cut ends all connections.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.open {
+		c.Close()
+	}
+}
+
+// Darken keeps all that arrives, in both directions, from being handed on, or lets it pass
+// again.
+func (p *Proxy) Darken(dark bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dark = dark
+}
