@@ -11,7 +11,12 @@ import (
 
 // archive writes a backup of all durable data as of now.
 func (a *App) archive(ctx context.Context, withoutSecrets bool) (*backup.Archive, func() error, error) {
-	snapshot, err := a.store.Snapshot(ctx)
+	return a.archiveOf(ctx, a.store, withoutSecrets)
+}
+
+// archiveOf is archive for an open data file, which may be that of a standby.
+func (a *App) archiveOf(ctx context.Context, s *store.Store, withoutSecrets bool) (*backup.Archive, func() error, error) {
+	snapshot, err := s.Snapshot(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -21,7 +26,7 @@ func (a *App) archive(ctx context.Context, withoutSecrets bool) (*backup.Archive
 	}
 	if err == nil {
 		var made *backup.Archive
-		if made, err = makeArchive(ctx, snapshot, secrets, a.backupChecks()); err == nil {
+		if made, err = makeArchive(ctx, snapshot, secrets, backupChecks(s)); err == nil {
 			if n := snapshot.Damaged(); n > 0 {
 				a.log.Warn("the backup contains the damaged records of the data file; postern check names them, postern check --repair removes them", "count", n)
 			}
@@ -33,9 +38,9 @@ func (a *App) archive(ctx context.Context, withoutSecrets bool) (*backup.Archive
 }
 
 // backupChecks returns those of BackupChecks, which give way to the program's own work.
-func (a *App) backupChecks() *backup.Checks {
+func backupChecks(s *store.Store) *backup.Checks {
 	c := BackupChecks()
-	c.Data = func(_ context.Context, r io.ReaderAt, size int64) error { return a.store.VerifyCopy(r, size) }
+	c.Data = func(_ context.Context, r io.ReaderAt, size int64) error { return s.VerifyCopy(r, size) }
 	return c
 }
 

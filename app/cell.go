@@ -11,15 +11,20 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"postern/backup"
 	"postern/cluster"
 	"postern/cluster/postgres"
 	"postern/config"
+	"postern/httpapi"
 	"postern/httpapi/rest"
 	"postern/httpapi/standby"
+	"postern/internal/peers"
 	"postern/store"
 )
 
@@ -27,11 +32,12 @@ import (
 // the start: as a standby until the other parts run. A nil cell is that of a program whose
 // file stands alone.
 type cell struct {
-	node  *cluster.Node
-	db    cluster.Database
-	name  string
-	front front
-	key   atomic.Pointer[string] // with which nodes know each other
+	node    *cluster.Node
+	db      cluster.Database
+	name    string
+	front   front
+	standby *standby.API           // answers until the other parts run
+	key     atomic.Pointer[string] // with which nodes know each other
 
 	listeners []func(context.Context) error // that stop them
 
@@ -67,23 +73,19 @@ func (a *App) joinCell(ctx context.Context, taken Addresses) error {
 		return fmt.Errorf("store.url: %w", err)
 	}
 	c := &cell{db: db, done: make(chan struct{})}
-	digests := map[string]string{}
-	for setting, secret := range configuredSecrets(a.cfg) {
-		if secret != "" {
-			digests[setting] = digestOf(secret)
-		}
-	}
+	digests, agree := a.digests()
 	c.name = a.cfg.Cluster.Cell
 	c.node = cluster.New(cluster.Config{
 		Database: db, Cell: a.cfg.Cluster.Cell, Name: name, Address: a.cfg.Cluster.Advertise, Program: version, Lease: a.cfg.Cluster.Lease,
-		AcceptLoss: a.cfg.Store.AcceptLoss, Digests: digests, File: a.fileOptions(), Ended: a.endedByCell, Logger: a.log,
+		AcceptLoss: a.cfg.Store.AcceptLoss, Digests: digests, Agree: agree, File: a.fileOptions(), Ended: a.endedByCell, OnStandby: func() { a.warnDifferences(context.WithoutCancel(ctx)) }, Logger: a.log,
 	})
 	a.cell = c
 	proxies, err := a.proxies()
 	if err == nil {
-		c.front.use(standby.New(standby.Config{
-			State: c.node.State, Owned: c.owned, Forward: a.cfg.Cluster.Forward, Key: c.secretKey, Proxies: proxies, Logger: a.log,
-		}))
+		c.standby = standby.New(standby.Config{
+			State: c.node.State, Owned: c.owned, Forward: a.cfg.Cluster.Forward, Key: c.secretKey, Local: a.localHandler(proxies), IsLocal: httpapi.IsLocal, Proxies: proxies, Logger: a.log,
+		})
+		c.front.use(c.standby)
 		err = a.open(taken, proxies, &c.front, a.metrics.handler())
 	}
 	if err != nil {
@@ -120,6 +122,79 @@ func (a *App) openStore(ctx context.Context) (*store.Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// ownSettings are the sections, and the settings, in which nodes may differ.
+var ownSettings = []string{"server.", "store.", "cluster.", "log.", "metrics.", "backup.dir", "authentication."}
+
+// digests returns the digests of the settings that other nodes compare, and the names of
+// those that must agree.
+func (a *App) digests() (digests map[string]string, agree []string) {
+	digests = map[string]string{}
+	for _, s := range config.Settings(a.cfg) {
+		if !slices.ContainsFunc(ownSettings, func(own string) bool { return strings.HasPrefix(s.Name, own) }) {
+			digests[s.Name] = digestOf(s.Value)
+		}
+	}
+	for setting, secret := range configuredSecrets(a.cfg) {
+		agree = append(agree, setting)
+		if secret != "" {
+			digests[setting] = digestOf(secret)
+		}
+	}
+	return digests, agree
+}
+
+// noteTakeover writes an audit record of a takeover.
+func (a *App) noteTakeover(ctx context.Context) error {
+	if a.cell == nil {
+		return nil
+	}
+	from, reason := a.cell.node.Takeover()
+	if from == "" {
+		return nil
+	}
+	name, err := a.cfg.NodeName()
+	if err != nil {
+		return err
+	}
+	return a.access.Book.Note("cluster", "cluster.takeover", from+" → "+name+" "+reason, "").Keep(ctx)
+}
+
+// warnDifferences names the settings in which this node differs from the owner.
+func (a *App) warnDifferences(ctx context.Context) {
+	for _, p := range a.cell.node.Status(ctx).Nodes {
+		if name, err := a.cfg.NodeName(); err == nil && p.Node == name && len(p.Differs) > 0 {
+			a.log.Warn("settings of this node differ from those of the owner, and count when this node owns the data: make them the same", "settings", strings.Join(p.Differs, ", "))
+		}
+	}
+}
+
+// localHandler returns what answers the routes that concern this process while it does not
+// own its cell: nil until the key of the cell and the file are there.
+func (a *App) localHandler(proxies peers.Proxies) func() http.Handler {
+	var made atomic.Pointer[http.Handler]
+	return func() http.Handler {
+		if h := made.Load(); h != nil {
+			return *h
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		key, err := a.cell.db.Secret(ctx, a.cell.name, "authentication.global_auth_token")
+		file := a.cell.node.File()
+		if err != nil || len(key) == 0 || file == nil {
+			return nil
+		}
+		h := httpapi.NewLocal(httpapi.Config{
+			APIKey: string(key), Store: file, Metrics: func(func(int64) bool) http.Handler { return a.metrics.handler() }, LogLevel: a.level, LogLines: a.lines,
+			Settings: a.settingList, Support: a.writeSupport, Cluster: a.cell.node.Status, Proxies: proxies, Failures: a.failures, Stopping: a.stopping, Logger: a.log,
+			Backup: func(ctx context.Context, withoutSecrets bool) (*backup.Archive, func() error, error) {
+				return a.archiveOf(ctx, file, withoutSecrets)
+			},
+		})
+		made.Store(&h)
+		return h
+	}
 }
 
 // warnAlone warns of a file that was taken out of a cell.
@@ -235,6 +310,22 @@ func (c *cell) role() string {
 		return ""
 	}
 	return string(cluster.Owner)
+}
+
+// status returns what reports the state of the cell; nil: the file stands alone.
+func (c *cell) status() func(context.Context) cluster.Status {
+	if c == nil {
+		return nil
+	}
+	return c.node.Status
+}
+
+// forwarded returns how many requests this node forwarded, by result.
+func (c *cell) forwarded() map[string]uint64 {
+	if c.standby == nil {
+		return nil
+	}
+	return c.standby.Forwarded()
 }
 
 // leave ends the start of a node that does not own its cell, and waits for its end.

@@ -131,6 +131,7 @@ func (m *metrics) Describe(chan<- *prometheus.Desc) {}
 func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	c := collection{out}
 	c.gauge("postern_build_info", "Always 1; the labels tell what runs.", 1, "version", version, "go_version", runtime.Version())
+	m.collectCell(c)
 	if !m.app.leads() {
 		return // the parts do not run
 	}

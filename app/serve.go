@@ -119,7 +119,7 @@ func (a *App) serve(taken Addresses) error {
 		Media: a.media, MaxMedia: a.cfg.Media.MaxBytes, Store: a.store, Outbox: a.outbox,
 		NewMessageID: whatsapp.NewMessageID, Post: a.postNow, Version: version, BaseURL: a.cfg.PublicURL(), BasePath: a.cfg.Server.BasePath,
 		APIKey: a.sec.GlobalAuthToken, JWTSecret: []byte(a.sec.JWTSecret), TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
-		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Role: a.cell.role(), Stopping: a.stopping, Metrics: a.metrics.of, Pages: page.Pages(), Logger: a.log,
+		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Role: a.cell.role(), Cluster: a.cell.status(), Stopping: a.stopping, Metrics: a.metrics.of, Pages: page.Pages(), Logger: a.log,
 	}
 	api.LogLines, api.Samples = a.lines, a.samples
 	if a.backups != nil {

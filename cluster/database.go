@@ -167,6 +167,7 @@ type Member struct {
 	Version uint64 // the newest change that it has
 	Lease   time.Duration
 	Seen    time.Time         // by the server's clock; set by Members
+	Behind  time.Duration     // how long it has lacked changes; 0: it has all
 	Digests map[string]string // of settings that must agree, by name; never their values
 }
 

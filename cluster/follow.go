@@ -60,7 +60,7 @@ func (n *Node) follow(ctx context.Context) (*store.Store, error) {
 		}
 		expired := w.expired(cell, now, n.cfg.Lease)
 		n.mu.Lock()
-		n.state.OwnerSilent = now - w.since
+		n.renewed = w.since
 		n.mu.Unlock()
 		switch {
 		case cell.Left:
@@ -109,6 +109,9 @@ func (n *Node) step(ctx context.Context, s *store.Store) (Cell, error) {
 		err = n.catchUp(ctx, s, mark.Version, cell)
 	}
 	if err == nil {
+		n.mu.Lock()
+		n.level = n.cfg.Awake()
+		n.mu.Unlock()
 		n.become(Standby, nil)
 	}
 	return cell, err

@@ -21,8 +21,11 @@ type grant struct {
 	end  context.CancelCauseFunc
 	done chan struct{} // closed when renewing has ended
 
+	from Cell // as it was before
+
 	mu     sync.Mutex
-	single chan struct{} // closed when commits wait for a second copy again; nil: they do
+	single chan struct{} // closed when commits wait for a second copy again; nil: they do, or need not
+	copies bool          // they do
 }
 
 const (
@@ -45,7 +48,7 @@ func (n *Node) acquire(ctx context.Context, s *store.Store, seen Cell) error {
 	if err != nil {
 		return err
 	}
-	o := &grant{n: n, g: g, done: make(chan struct{})}
+	o := &grant{n: n, g: g, done: make(chan struct{}), from: seen}
 	o.ctx, o.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	o.until.Store(int64(began + n.cfg.Lease))
 	n.mu.Lock()
@@ -53,7 +56,7 @@ func (n *Node) acquire(ctx context.Context, s *store.Store, seen Cell) error {
 	n.state.Cell.Epoch, n.state.Cell.Version = g.Epoch, g.Version
 	n.mu.Unlock()
 	if r, err := o.renew(callTimeout); err == nil {
-		o.synchronous(len(r.Synchronous) > 0 || n.cfg.AcceptLoss)
+		o.synchronous(len(r.Synchronous) > 0)
 	}
 	go o.keep()
 	if err := n.lead(ctx, s, g, o); err != nil {
@@ -115,7 +118,7 @@ func (o *grant) keep() {
 		switch {
 		case err == nil:
 			o.until.Store(int64(began + lease))
-			o.synchronous(len(r.Synchronous) > 0 || o.n.cfg.AcceptLoss)
+			o.synchronous(len(r.Synchronous) > 0)
 			wait = lease / renewals
 		case errors.Is(err, store.ErrFenced):
 			o.lost(err)
@@ -199,6 +202,10 @@ func (o *grant) stop(cause error) {
 func (o *grant) synchronous(is bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.copies = is
+	if !is && o.n.cfg.AcceptLoss {
+		return
+	}
 	switch {
 	case is && o.single != nil:
 		close(o.single)
@@ -206,7 +213,7 @@ func (o *grant) synchronous(is bool) {
 		o.n.log.Info("the database server waits for a second copy again; changes go on")
 	case !is && o.single == nil:
 		o.single = make(chan struct{})
-		o.n.log.Error("synchronous_standby_names of the database server became empty; changes wait until it names a server again")
+		o.n.log.Error("synchronous_standby_names of the database server became empty, and changes wait: name a synchronous standby in it, or set store.accept_loss")
 	}
 }
 
@@ -261,6 +268,31 @@ func (n *Node) Synchronous() bool {
 	o := n.grant
 	n.mu.Unlock()
 	return o == nil || o.isSynchronous()
+}
+
+// SecondCopy reports whether commits of an owner wait for a second copy.
+func (n *Node) SecondCopy() bool {
+	n.mu.Lock()
+	o, server := n.grant, n.state.Server
+	n.mu.Unlock()
+	if o == nil {
+		return len(server.Synchronous) > 0
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.copies
+}
+
+// Takeover returns from which node this process took the cell, and whether that one
+// released it or its lease expired. It is empty for the first owner, and for a node that
+// owned the cell before.
+func (n *Node) Takeover() (from, reason string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.grant == nil || n.grant.from.Owner.Name == n.cfg.Name {
+		return "", ""
+	}
+	return n.grant.from.Owner.Name, reasonOf(n.grant.from)
 }
 
 // LeaseLeft returns how long the lease of an owner lasts without a renewal, 0 for others.

@@ -24,9 +24,11 @@ type Config struct {
 	Lease      time.Duration
 	AcceptLoss bool // accept a server whose commits wait for no second copy
 
-	// Digests are digests of settings that must agree on all nodes, by the name of the
-	// setting; optional.
+	// Digests are digests of settings, by the name of the setting: those in which a node
+	// differs from the owner are reported. A node that differs from a live one in one of
+	// Agree is refused. Optional.
 	Digests map[string]string
+	Agree   []string
 
 	// File opens the data file. Its Follow, and the end of the process in Fatal, are the
 	// node's.
@@ -35,6 +37,10 @@ type Config struct {
 	// Ended is called once when the process must end because the lease is over: err says
 	// who owns the cell.
 	Ended func(err error)
+
+	// OnStandby is called in a goroutine of its own each time the node becomes a standby;
+	// nil: no call.
+	OnStandby func()
 
 	Logger *slog.Logger
 
@@ -86,8 +92,11 @@ type Node struct {
 
 	mu    sync.Mutex
 	state State
-	file  *store.Store // nil before it is open
-	grant *grant       // nil before the node is owner
+	file  *store.Store  // nil before it is open
+	grant *grant        // nil before the node is owner
+	level time.Duration // when the file had all changes, by Config.Awake; 0: not yet
+
+	renewed time.Duration // when a standby saw the newest renewal, by Config.Awake; 0: not yet
 }
 
 // New returns a node that has not begun.
@@ -213,8 +222,9 @@ func (n *Node) agree(ctx context.Context) error {
 		if m.Lease != n.cfg.Lease {
 			return fmt.Errorf("%w: cluster.lease is %s here and %s on %s", ErrSettings, n.cfg.Lease, m.Lease, m.Name)
 		}
-		for setting, digest := range n.digests() {
-			if other, has := m.Digests[setting]; has && other != digest {
+		for _, setting := range n.cfg.Agree {
+			own, has := n.digests()[setting]
+			if other, have := m.Digests[setting]; has && have && other != own {
 				return fmt.Errorf("%w: %s here is not the one that %s uses", ErrSettings, setting, m.Name)
 			}
 		}
@@ -229,8 +239,18 @@ func (n *Node) join(ctx context.Context, role Role, version uint64) error {
 func (n *Node) member(role Role, version uint64) Member {
 	return Member{
 		Name: n.cfg.Name, Run: n.run, Address: n.cfg.Address, Program: n.cfg.Program, Role: string(role), Version: version,
-		Lease: n.cfg.Lease, Digests: n.digests(),
+		Lease: n.cfg.Lease, Behind: n.Behind(), Digests: n.digests(),
 	}
+}
+
+// Behind returns how long the file of a standby has lacked changes.
+func (n *Node) Behind() time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.level == 0 || n.state.Role == Owner {
+		return 0
+	}
+	return max(0, n.cfg.Awake()-n.level-2*pollEvery)
 }
 
 // SetDigest adds the digest of a setting that must agree on all nodes.
@@ -255,7 +275,11 @@ func (n *Node) digests() map[string]string {
 func (n *Node) State() State {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.state
+	s := n.state
+	if n.renewed != 0 {
+		s.OwnerSilent = n.cfg.Awake() - n.renewed
+	}
+	return s
 }
 
 // become notes a role, and logs a change.
@@ -268,6 +292,9 @@ func (n *Node) become(role Role, reason error) {
 	}
 	epoch := n.state.Cell.Epoch
 	n.mu.Unlock()
+	if role == Standby && was != Standby && n.cfg.OnStandby != nil {
+		go n.cfg.OnStandby()
+	}
 	switch {
 	case reason != nil && (why == nil || why.Error() != reason.Error()):
 		n.log.Warn("waiting for the database", "cell", n.cfg.Cell, "error", reason)

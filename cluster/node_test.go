@@ -374,7 +374,9 @@ func TestNodesThatDisagreeAreRefused(t *testing.T) {
 			want   error
 		}{
 			{"b", func(c *cluster.Config) { c.Lease = 20 * time.Second }, cluster.ErrSettings},
-			{"c", func(c *cluster.Config) { c.Digests = map[string]string{"jwt.secret": "2"} }, cluster.ErrSettings},
+			{"c", func(c *cluster.Config) {
+				c.Digests, c.Agree = map[string]string{"jwt.secret": "2"}, []string{"jwt.secret"}
+			}, cluster.ErrSettings},
 			{"a", func(*cluster.Config) {}, cluster.ErrNameTaken},
 		} {
 			p := w.process(row.name, "", row.change)

@@ -14,6 +14,7 @@ import (
 	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 	"postern/httpapi/sockets"
+	"postern/httpapi/standby"
 	"postern/instance/pace"
 )
 
@@ -189,6 +190,15 @@ func faultCodes() []Code {
 		{Code: "BATCHES_BEING_CREATED", Status: http.StatusServiceUnavailable, Meaning: "Batches of more than 250 recipients are created one after the other. This one waited for a minute, or the queue is full: it holds 128 batches, 64 of one user. Nothing was stored.", Next: "Try again with the same Idempotency-Key when the others have finished.", RetryAfter: retryConnection},
 		{Code: "MESSAGE_PROCESSING_QUEUE_FULL", Status: http.StatusServiceUnavailable, Meaning: "The queue of asynchronous sends is full (message.processing.queue_size).", Next: "Try again when some of them have ended.", RetryAfter: retryConnection},
 		{Code: "DISK_FULL", Status: http.StatusServiceUnavailable, Meaning: "The disk is full or nearly full; nothing was changed.", Next: "Free disk space; the program continues by itself.", RetryAfter: retryDisk},
+		{Code: standby.CodeNoOwner, Status: http.StatusServiceUnavailable, Meaning: "With store.url: no node owns the data now, or the owner cannot be reached. Nothing was changed.", Next: "Try again: a standby takes over within a lease.", RetryAfter: 1},
+		{Code: standby.CodeStandby, Status: http.StatusServiceUnavailable, Meaning: "With store.url: this node is a standby and does not forward requests. The header Postern-Owner names the owner.", Next: "Ask the owner.", RetryAfter: 1},
+		{Code: standby.CodeLoading, Status: http.StatusServiceUnavailable, Meaning: "With store.url, in /ready: this node loads the data from the database.", Next: "Wait.", RetryAfter: 1},
+		{Code: standby.CodeUnreachable, Status: http.StatusServiceUnavailable, Meaning: "With store.url: the database cannot be reached.", Next: "Start the database, or correct store.url; the node goes on by itself.", RetryAfter: 1},
+		{Code: standby.CodeRefused, Status: http.StatusServiceUnavailable, Meaning: "With store.url: the database refuses the user, the password, the database or the number of connections.", Next: "Correct it in the database or in store.url.", RetryAfter: 1},
+		{Code: standby.CodeReadOnly, Status: http.StatusServiceUnavailable, Meaning: "With store.url: the database server is read-only, such as a standby that was not promoted.", Next: "Promote it, or name the primary in store.url.", RetryAfter: 1},
+		{Code: standby.CodeNotSynchronous, Status: http.StatusServiceUnavailable, Meaning: "With store.url: the database server waits for no second copy. Changes wait until it does.", Next: "Set synchronous_standby_names of the server, or store.accept_loss.", RetryAfter: 1},
+		{Code: standby.CodeOwnerLost, Status: http.StatusBadGateway, Meaning: "With store.url: the owner was lost before it answered a request that this node forwarded.", Next: "Repeat it with the same Idempotency-Key; without one, see whether it happened."},
+		{Code: operator.CodeNotClustered, Status: http.StatusNotFound, Meaning: "The program runs alone: store.url is not set.", Next: "None."},
 		{Code: rest.CodeShuttingDown, Status: http.StatusServiceUnavailable, Meaning: "The program is stopping.", Next: "Try again after the restart.", RetryAfter: retryRestart},
 	}
 }

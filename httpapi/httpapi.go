@@ -11,6 +11,7 @@ import (
 
 	"postern/backup"
 	"postern/batch"
+	"postern/cluster"
 	"postern/console/samples"
 	"postern/delivery"
 	"postern/delivery/outbox"
@@ -93,6 +94,8 @@ type Config struct {
 	Ready func() []string
 	// Role is what this process is in its cell; empty: its file stands alone.
 	Role string
+	// Cluster returns the state of the cell. nil: the file stands alone.
+	Cluster func(context.Context) cluster.Status
 	// Stopping is closed when the program begins to stop. It ends long requests that only their caller
 	// needs. nil: never.
 	Stopping <-chan struct{}
@@ -175,11 +178,8 @@ func instanceOf(rec instance.Record, err error) (rest.Instance, error) {
 func newAPI(c Config) *api {
 	batches := batches.New(batches.Config{Engine: c.Engine, Store: c.Store, Relay: c.Relay, Registry: c.Registry, Messages: c.Messages, Media: c.Media, MaxRecipients: c.MaxRecipients})
 	a := &api{
-		batches: batches,
-		operator: operator.New(operator.Config{
-			Access: c.Access, AgentTools: c.AgentTools, JWTSecret: c.JWTSecret, Registry: c.Registry, Engine: c.Engine, Store: c.Store, Backup: c.Backup, Backups: c.Backups,
-			Ready: c.Ready, Role: c.Role, Warnings: c.Warnings, Settings: c.Settings, Support: c.Support, Samples: c.Samples, LogLevel: c.LogLevel, LogLines: c.LogLines, Metrics: c.Metrics,
-		}),
+		batches:    batches,
+		operator:   operator.New(c.operator()),
 		sockets:    sockets.New(sockets.Config{Hub: c.Hub, Registry: c.Registry, Access: c.Access, APIKey: c.APIKey, ConsoleMessage: rest.TypeOf[consoleMessage](), Tells: batches.Tells, MaySee: batches.MaySee}),
 		deliveries: deliveries.New(deliveries.Config{Deliveries: c.Deliveries, Relay: c.Relay, Store: c.Store, Outbox: c.Outbox, Engine: c.Engine, CheckBatch: batches.KeyBatch}),
 		sends: sends.New(sends.Config{
@@ -195,6 +195,13 @@ func newAPI(c Config) *api {
 		a.operator.Hub, a.instances.Hub = c.Hub, c.Hub
 	}
 	return a
+}
+
+func (c Config) operator() operator.Config {
+	return operator.Config{
+		Access: c.Access, AgentTools: c.AgentTools, JWTSecret: c.JWTSecret, Registry: c.Registry, Engine: c.Engine, Store: c.Store, Backup: c.Backup, Backups: c.Backups,
+		Ready: c.Ready, Role: c.Role, Cluster: c.Cluster, Warnings: c.Warnings, Settings: c.Settings, Support: c.Support, Samples: c.Samples, LogLevel: c.LogLevel, LogLines: c.LogLines, Metrics: c.Metrics,
+	}
 }
 
 // New returns the handler of every path. It fails if a required field of c is missing or too weak.

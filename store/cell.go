@@ -12,6 +12,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"postern/internal/plural"
 )
 
 // A cell is a data set whose truth lies in a database, see [Engine]. The file of each
@@ -250,7 +252,7 @@ func (s *Store) apply(tx *Tx, changes []Change) (CellMark, error) {
 		got := s.tallies[name]
 		got.rows, got.sum = got.rows+b.change.rows, got.sum+b.change.sum
 		if mark.Version >= mark.Until && (got.rows != want.rows || got.sum != want.sum && !want.vague) {
-			return mark, fmt.Errorf("%w: at version %d its bucket %s has %d records, and the cell has %d", ErrDiverged, mark.Version, name, got.rows, want.rows)
+			return mark, fmt.Errorf("%w: at version %d its bucket %s has %s, and the cell has %d", ErrDiverged, mark.Version, name, plural.Of(got.rows, "record"), want.rows)
 		}
 	}
 	tx.writes++

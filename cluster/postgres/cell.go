@@ -17,7 +17,7 @@ var errNoCell = errors.New("the database has no cell")
 func (d *Database) Look(ctx context.Context, cell string) (c cluster.Cell, found bool, err error) {
 	err = d.do(ctx, aside, func(s *session) error {
 		rows, err := s.query(ctx, `select c.id, c.epoch, c.version, c.stamp_ms, c.moved_out, l.beat, l.released, (extract(epoch from l.since) * 1000000)::bigint,
-				l.node, l.run, l.address, l.program, l.role, l.version, l.lease_ms, l.digests
+				l.node, l.run, l.address, l.program, l.role, l.version, l.lease_ms, l.details
 			from postern.cell c join postern.lease l on l.cell = c.name where c.name = $1::text`, cell)
 		if found = len(rows) == 1; !found {
 			return err
@@ -60,7 +60,7 @@ func (d *Database) Create(ctx context.Context, cell, id string) error {
 // cluster.ErrChanged, the node may own the cell without knowing it, and the cell is free after
 // a lease.
 func (d *Database) Acquire(ctx context.Context, cell string, node cluster.Member, seen cluster.Cell) (cluster.Grant, error) {
-	digests, err := json.Marshal(node.Digests)
+	more, err := details(node)
 	if err != nil {
 		return cluster.Grant{}, err
 	}
@@ -68,8 +68,8 @@ func (d *Database) Acquire(ctx context.Context, cell string, node cluster.Member
 	statements := []statement{
 		{`select from postern.cell where name = $1::text for update`, []any{cell}},
 		{`update postern.lease set epoch = $2::bigint + 1, beat = beat + 1 + floor(random() * 1000000)::bigint, released = false, since = clock_timestamp(),
-				node = $4::text, run = $5::text, address = $6::text, program = $7::text, role = $8::text, version = $9::bigint, lease_ms = $10::bigint, digests = $11::text
-			where cell = $1::text and epoch = $2::bigint and beat = $3::bigint`, append([]any{cell, seen.Epoch, seen.Beat}, memberArgs(node, digests)...)},
+				node = $4::text, run = $5::text, address = $6::text, program = $7::text, role = $8::text, version = $9::bigint, lease_ms = $10::bigint, details = $11::text
+			where cell = $1::text and epoch = $2::bigint and beat = $3::bigint`, append([]any{cell, seen.Epoch, seen.Beat}, memberArgs(node, more)...)},
 		{`update postern.cell set epoch = $2::bigint + 1, released = false
 			where name = $1::text and epoch = $2::bigint and exists (select from postern.lease where cell = $1::text and epoch = $2::bigint + 1)
 			returning id, epoch, version, stamp_ms`, []any{cell, seen.Epoch}},
@@ -180,11 +180,11 @@ func (d *Database) SetSecret(ctx context.Context, cell, name string, value []byt
 }
 
 // memberArgs are the parameters that memberOf reads as columns.
-func memberArgs(m cluster.Member, digests []byte) []any {
-	return []any{m.Name, m.Run, m.Address, m.Program, m.Role, m.Version, m.Lease.Milliseconds(), string(digests)}
+func memberArgs(m cluster.Member, more []byte) []any {
+	return []any{m.Name, m.Run, m.Address, m.Program, m.Role, m.Version, m.Lease.Milliseconds(), string(more)}
 }
 
-// memberOf reads node, run, address, program, role, version, lease_ms and digests.
+// memberOf reads node, run, address, program, role, version, lease_ms and details.
 func memberOf(r row) (cluster.Member, error) {
 	m := cluster.Member{
 		Name: r.text(0), Run: r.text(1), Address: r.text(2), Program: r.text(3), Role: r.text(4), Version: r.count(5),
@@ -193,5 +193,18 @@ func memberOf(r row) (cluster.Member, error) {
 	if r.null(7) {
 		return m, nil
 	}
-	return m, json.Unmarshal(r[7], &m.Digests)
+	var d memberDetails
+	err := json.Unmarshal(r[7], &d)
+	m.Digests, m.Behind = d.Digests, time.Duration(d.BehindMs)*time.Millisecond
+	return m, err
+}
+
+// memberDetails is the JSON of what no statement compares.
+type memberDetails struct {
+	Digests  map[string]string `json:"digests,omitempty"`
+	BehindMs int64             `json:"behindMs,omitempty"`
+}
+
+func details(m cluster.Member) ([]byte, error) {
+	return json.Marshal(memberDetails{m.Digests, m.Behind.Milliseconds()})
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 package postgres
 
 import (
@@ -128,6 +130,7 @@ func commitWaitsForTheSecondCopy(t *testing.T, primary, second *pgtest.Server) {
 		t.Errorf("the commits wait for %q", server.Synchronous)
 	}
 	second.Pause()
+	defer second.Resume()
 	commit := o.begin()
 	commit.waits(t, "the server waits for the second copy", func() bool { return primary.SQL(t, inSync) == "1" })
 

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"postern/cluster"
@@ -10,18 +9,18 @@ import (
 
 // Join implements [cluster.Database].
 func (d *Database) Join(ctx context.Context, cell string, m cluster.Member) error {
-	digests, err := json.Marshal(m.Digests)
+	more, err := details(m)
 	if err != nil {
 		return err
 	}
 	return d.do(ctx, aside, func(s *session) error {
 		// A registration that seems to come from the future is one of before the clock was set.
-		rows, err := s.query(ctx, `insert into postern.member (cell, node, run, address, program, role, version, lease_ms, digests, seen)
+		rows, err := s.query(ctx, `insert into postern.member (cell, node, run, address, program, role, version, lease_ms, details, seen)
 			select name, $2::text, $3::text, $4::text, $5::text, $6::text, $7::bigint, $8::bigint, $9::text, clock_timestamp() from postern.cell where name = $1::text
 			on conflict (cell, node) do update set run = excluded.run, address = excluded.address, program = excluded.program, role = excluded.role,
-				version = excluded.version, lease_ms = excluded.lease_ms, digests = excluded.digests, seen = excluded.seen
+				version = excluded.version, lease_ms = excluded.lease_ms, details = excluded.details, seen = excluded.seen
 			where member.run = excluded.run or abs(extract(epoch from clock_timestamp() - member.seen)) * 1000 >= member.lease_ms
-			returning 1`, append([]any{cell}, memberArgs(m, digests)...)...)
+			returning 1`, append([]any{cell}, memberArgs(m, more)...)...)
 		if err != nil || len(rows) == 1 {
 			return err
 		}
@@ -49,7 +48,7 @@ func (d *Database) Leave(ctx context.Context, cell, node, run string) error {
 // Members implements [cluster.Database].
 func (d *Database) Members(ctx context.Context, cell string) (members []cluster.Member, err error) {
 	err = d.do(ctx, aside, func(s *session) error {
-		rows, err := s.query(ctx, `select node, run, address, program, role, version, lease_ms, digests, (extract(epoch from seen) * 1000000)::bigint
+		rows, err := s.query(ctx, `select node, run, address, program, role, version, lease_ms, details, (extract(epoch from seen) * 1000000)::bigint
 			from postern.member where cell = $1::text and seen > clock_timestamp() - interval '1 hour' order by node`, cell)
 		if err != nil {
 			return err

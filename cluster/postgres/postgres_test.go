@@ -1,3 +1,5 @@
+//go:build linux
+
 package postgres
 
 import (
@@ -85,7 +87,10 @@ type owned struct {
 
 func own(t testing.TB, d *Database) *owned {
 	t.Helper()
-	o := &owned{TB: t, Database: d, ctx: t.Context()}
+	// A commit that the server never answers must end with the test.
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	o := &owned{TB: t, Database: d, ctx: ctx}
 	if _, err := d.Check(o.ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ create table if not exists postern.lease (
 	beat bigint not null default 0,
 	released boolean not null default false,
 	since timestamptz,
-	node text, run text, address text, program text, role text, version bigint, lease_ms bigint, digests text
+	node text, run text, address text, program text, role text, version bigint, lease_ms bigint, details text
 ) with (fillfactor = 10, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
 create table if not exists postern.barrier (
@@ -72,7 +72,7 @@ create table if not exists postern.member (
 	cell text collate "C" not null,
 	node text collate "C" not null,
 	run text not null, address text not null, program text not null, role text not null,
-	version bigint not null, lease_ms bigint not null, digests text not null,
+	version bigint not null, lease_ms bigint not null, details text not null,
 	seen timestamptz not null,
 	primary key (cell, node)
 ) with (fillfactor = 10, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);

@@ -51,6 +51,7 @@ var mayImport = map[string][]string{
 	"batch":                    {"internal/prune", "delivery/outbox", "store", "event", "internal/wallclock"},
 	"internal/wallclock":       {},
 	"instance/pace":            {"internal/plural", "store", "event", "internal/wallclock"},
+	"httpapi/standby":          {"cluster", "httpapi/rest", "internal/peers"},
 	"httpapi/alerts":           {"internal/prune", "store", "event"},
 	"delivery":                 {"internal/prune", "delivery/outbox", "store", "event"},
 	"delivery/outbox":          {"store", "event"},
@@ -67,8 +68,8 @@ var mayImport = map[string][]string{
 	"sandbox/handset":           {},
 
 	"access":                    {"internal/budget", "internal/prune", "store", "event"},
-	"httpapi":                   {"access", "backup", "batch", "console/samples", "delivery", "delivery/outbox", "dispatch", "event", "httpapi/alerts", "httpapi/batches", "httpapi/chats", "httpapi/deliveries", "httpapi/idempotency", "httpapi/instances", "httpapi/openapi", "httpapi/operator", "httpapi/ref", "httpapi/rest", "httpapi/sends", "httpapi/sockets", "httpapi/strict", "instance", "instance/pace", "instance/webhooks", "internal/loglevel", "internal/loglines", "internal/nesting", "internal/peers", "media", "messages", "store", "whatsapp/proxy"},
-	"httpapi/operator":          {"access", "backup", "batch", "console/samples", "event", "httpapi/openapi", "httpapi/rest", "httpapi/tokens", "instance", "internal/loglevel", "internal/loglines", "internal/peers", "store"},
+	"httpapi":                   {"access", "backup", "batch", "console/samples", "delivery", "delivery/outbox", "dispatch", "event", "httpapi/alerts", "httpapi/batches", "httpapi/chats", "httpapi/deliveries", "httpapi/idempotency", "httpapi/instances", "httpapi/openapi", "httpapi/operator", "httpapi/ref", "httpapi/rest", "httpapi/sends", "httpapi/sockets", "httpapi/strict", "instance", "instance/pace", "instance/webhooks", "internal/loglevel", "internal/loglines", "internal/nesting", "internal/peers", "media", "messages", "store", "whatsapp/proxy", "cluster", "httpapi/standby"},
+	"httpapi/operator":          {"access", "backup", "batch", "console/samples", "event", "httpapi/openapi", "httpapi/rest", "httpapi/tokens", "instance", "internal/loglevel", "internal/loglines", "internal/peers", "store", "cluster"},
 	"httpapi/sockets":           {"access", "console/feed", "event", "httpapi/rest", "httpapi/tokens", "instance", "internal/peers"},
 	"httpapi/batches":           {"access", "batch", "dispatch", "event", "httpapi/openapi", "httpapi/ref", "httpapi/rest", "httpapi/strict", "instance", "media", "messages", "store"},
 	"httpapi/deliveries":        {"batch", "delivery", "delivery/outbox", "dispatch", "event", "httpapi/openapi", "httpapi/rest", "instance/webhooks", "store"},
@@ -103,14 +104,14 @@ var mayImport = map[string][]string{
 	"backup/transfer": {"backup", "instance", "messages", "whatsapp/device", "event"},
 
 	"config":       {"internal/plural", "backup", "whatsapp/clientversion", "store", "event", "internal/peers", "whatsapp/proxy", "whatsapp"},
-	"app":          {"access", "backup", "backup/transfer", "batch", "config", "console/feed", "console/page", "console/samples", "delivery", "delivery/outbox", "dispatch", "event", "httpapi", "httpapi/alerts", "httpapi/idempotency", "httpapi/instances", "httpapi/operator", "httpapi/rest", "httpapi/sockets", "httpapi/tokens", "instance", "instance/pace", "instance/webhooks", "internal/loglevel", "internal/loglines", "internal/peers", "internal/plural", "mcp", "media", "messages", "migrate", "sandbox", "store", "whatsapp", "whatsapp/clientversion", "whatsapp/device", "whatsapp/proxy", "wsbus"},
+	"app":          {"access", "backup", "backup/transfer", "batch", "config", "console/feed", "console/page", "console/samples", "delivery", "delivery/outbox", "dispatch", "event", "httpapi", "httpapi/alerts", "httpapi/idempotency", "httpapi/instances", "httpapi/operator", "httpapi/rest", "httpapi/sockets", "httpapi/tokens", "instance", "instance/pace", "instance/webhooks", "internal/loglevel", "internal/loglines", "internal/peers", "internal/plural", "mcp", "media", "messages", "migrate", "sandbox", "store", "whatsapp", "whatsapp/clientversion", "whatsapp/device", "whatsapp/proxy", "wsbus", "cluster", "cluster/postgres", "httpapi/standby"},
 	"cli/doctor":   {"internal/plural", "app", "backup", "config", "dispatch", "instance", "instance/webhooks", "media", "internal/netfault", "internal/peers", "store"},
 	"cli/consumer": {},
-	"cli":          {"internal/plural", "mcp", "backup", "cli/doctor", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "cli/support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "internal/peers"},
+	"cli":          {"internal/plural", "mcp", "backup", "cli/doctor", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "cli/support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "internal/peers", "cluster", "cluster/postgres"},
 	"":             {"cli"},
 	// Tests of the whole program may see all of it.
 	"e2e/accounts": {"*"}, "e2e/backup": {"*"}, "e2e/bare": {},
-	"e2e/bench": {"*"}, "e2e/browser": {}, "e2e/capture": {}, "e2e/crash": {"*"}, "e2e/delivery": {"*"}, "e2e/diagnosis": {"*"}, "e2e/docs": {"*"}, "e2e/events": {"*"}, "e2e/faults": {"*"},
+	"e2e/bench": {"*"}, "e2e/browser": {}, "e2e/capture": {}, "e2e/crash": {"*"}, "e2e/delivery": {"*"}, "e2e/diagnosis": {"*"}, "e2e/docs": {"*"}, "e2e/events": {"*"}, "e2e/faults": {"*"}, "e2e/fleetsim": {},
 	"e2e/agents": {"*"}, "e2e/house": {}, "e2e/mistakes": {"*"}, "e2e/packages": {}, "e2e/upgrades": {"*"}, "e2e/moving": {"*"}, "e2e/proxies": {"*"}, "e2e/rig": {"*"}, "e2e/sends": {"*"}, "e2e/settings": {"*"}, "e2e/soak": {"*"},
 }
 

@@ -1,5 +1,5 @@
-// Package proxies runs the whole program behind proxies, and watches for what
-// goes another way.
+// Package proxies runs the whole program behind proxies: those through which it reaches
+// WhatsApp, and the reverse proxies of the pages, through which clients reach it.
 package proxies
 
 import (

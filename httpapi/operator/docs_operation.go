@@ -3,6 +3,7 @@ package operator
 import (
 	"net/http"
 
+	"postern/cluster"
 	"postern/event"
 	"postern/httpapi/openapi"
 	"postern/httpapi/rest"
@@ -122,6 +123,11 @@ func viewDescriptions() map[string]rest.Words {
 			ID: "listSamples", Summary: "List samples of the program, one per minute of the last day.",
 			About: "They are kept in memory and lost on restart. Minutes may be missing when the machine slept or its clock was changed. The last sample is the current minute.",
 			Query: []string{"since"}, Out: rest.TypeOf[SampleList](),
+		},
+		"GET /admin/cluster": {
+			ID: "getCluster", Summary: "Show which node owns the data, and how far the others are.",
+			About: "Only with `store.url`. Every node answers for itself. `owner` is null while no lease is valid, `engine` while the database does not answer. `nodes` has nodes that live and, with the role `gone`, those of the last hour.",
+			Out:   rest.TypeOf[cluster.Status](), Codes: rest.Codes{CodeNotClustered},
 		},
 		"GET /admin/config": {
 			ID: "getConfig", Summary: "Show the configuration in effect, each setting with its source.",

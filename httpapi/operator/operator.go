@@ -16,6 +16,7 @@ import (
 
 	"postern/backup"
 	"postern/batch"
+	"postern/cluster"
 	"postern/console/samples"
 	"postern/httpapi/rest"
 	"postern/instance"
@@ -43,6 +44,8 @@ type Config struct {
 	Ready func() []string
 	// Role is what this process is in its cell; empty: its file stands alone.
 	Role string
+	// Cluster returns the state of the cell. nil: the file stands alone.
+	Cluster func(context.Context) cluster.Status
 	// Warnings returns faults to report to an operator although the program works, besides those of the
 	// store. nil: none.
 	Warnings func() []string

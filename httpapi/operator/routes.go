@@ -24,6 +24,7 @@ func (a *API) Routes() []rest.Route {
 		{Method: "PUT", Path: "/admin/log", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited("log.change", a.putLog)},
 		{Method: "DELETE", Path: "/admin/log", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited("log.reset", a.resetLog)},
 		{Method: "GET", Path: "/admin/log/lines", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.showLogLines},
+		{Method: "GET", Path: "/admin/cluster", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.showCluster},
 		{Method: "GET", Path: "/admin/config", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.showConfig},
 		{Method: "GET", Path: "/admin/support", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.makeSupport},
 		{Method: "GET", Path: "/admin/stats", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.showStats},

@@ -1,6 +1,7 @@
 package standby
 
 import (
+	"context"
 	"crypto/subtle"
 	"errors"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,7 +34,10 @@ type forwarder struct {
 	cfg  Config
 	wire *http.Transport
 
-	// Results counts forwarded requests by their result.
+	mu    sync.Mutex
+	owner ownership // of the requests that are on their way
+
+	// Forwarded requests, by their result.
 	ok, lost, refused atomic.Uint64
 }
 
@@ -44,6 +49,46 @@ func newForwarder(c Config) *forwarder {
 		IdleConnTimeout:     30 * time.Second,
 		DisableCompression:  true,
 	}}
+}
+
+// ownership is the time during which one owner is known.
+type ownership struct {
+	epoch uint64
+	ctx   context.Context
+	end   context.CancelFunc
+}
+
+// watchEvery is how often a node looks whether the owner of its forwarded requests is
+// still the one that they were forwarded to.
+const watchEvery = 100 * time.Millisecond
+
+// during returns a context that ends with r, and when the owner is lost: when its lease
+// is over, or another node owns the cell.
+func (f *forwarder) during(r *http.Request, epoch uint64) (context.Context, context.CancelFunc) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.owner.ctx == nil || f.owner.epoch != epoch || f.owner.ctx.Err() != nil {
+		if f.owner.end != nil {
+			f.owner.end()
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		f.owner = ownership{epoch, ctx, cancel}
+		go f.watch(f.owner)
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	stop := context.AfterFunc(f.owner.ctx, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// watch ends the requests to an owner when it is lost.
+func (f *forwarder) watch(o ownership) {
+	defer o.end()
+	for o.ctx.Err() == nil {
+		if s := f.cfg.State(); s.Cell.Epoch != o.epoch || s.Role == cluster.Owner || s.Role == cluster.Standby && !f.cfg.Owned(s) {
+			return
+		}
+		time.Sleep(watchEvery)
+	}
 }
 
 // genuine reports whether another node of the cell forwarded the request.
@@ -87,7 +132,8 @@ func (b body) Read(p []byte) (int, error) {
 }
 
 // serve forwards the request to the owner and streams its answer.
-func (f *forwarder) serve(c *rest.Call, owner cluster.Member) error {
+func (f *forwarder) serve(c *rest.Call, cell cluster.Cell) error {
+	owner := cell.Owner
 	to, err := url.Parse(owner.Address)
 	if err != nil {
 		return rest.Refuse(http.StatusServiceUnavailable, CodeNoOwner, "the address of the owner cannot be read")
@@ -126,7 +172,9 @@ func (f *forwarder) serve(c *rest.Call, owner cluster.Member) error {
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
 	}
-	r := c.Request
+	ctx, done := f.during(c.Request, cell.Epoch)
+	defer done()
+	r := c.Request.WithContext(ctx)
 	proxy.ServeHTTP(c.Response, r)
 	if failed == nil {
 		f.ok.Add(1)
@@ -141,7 +189,7 @@ func (f *forwarder) fail(c *rest.Call, proxy *httputil.ReverseProxy, r *http.Req
 	case unsent(err):
 		f.refused.Add(1)
 		return rest.Refuse(http.StatusServiceUnavailable, CodeNoOwner, "the owner cannot be reached: "+errText(err))
-	case safe(r.Method) && !state.written.Load():
+	case safe(r.Method) && !state.written.Load() && r.Context().Err() == nil:
 		again := error(nil)
 		proxy.ErrorHandler = func(_ http.ResponseWriter, _ *http.Request, err error) { again = err }
 		if proxy.ServeHTTP(c.Response, r); again == nil {

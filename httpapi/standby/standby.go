@@ -34,7 +34,11 @@ type Config struct {
 	State   func() cluster.State
 	Owned   func(cluster.State) bool // whether the owner's lease may be valid
 	Forward bool                     // hand requests on to the owner
-	Key     func() string            // with which nodes know each other; empty: not known yet
+	// Local returns the handler of the routes that concern this process, which IsLocal
+	// reports; nil as long as the key that opens them is not known.
+	Local   func() http.Handler
+	IsLocal func(path string) bool
+	Key     func() string // with which nodes know each other; empty: not known yet
 	Proxies peers.Proxies
 	Logger  *slog.Logger
 }
@@ -47,31 +51,39 @@ type health struct {
 	Reasons []string     `json:"reasons,omitempty"`
 }
 
-type api struct {
+// API answers requests at a node that does not own its cell.
+type API struct {
+	http.Handler
 	Config
 	forward *forwarder
 }
 
-// New returns the handler of a node that does not own its cell.
-func New(c Config) http.Handler {
-	a := &api{Config: c, forward: newForwarder(c)}
-	s := rest.Bare(rest.Config{Logger: c.Logger, Proxies: c.Proxies, RetryAfter: func(string) int { return 1 }})
-	s.Mount(rest.Route{Path: "/", Auth: rest.Public, Handle: a.answer})
-	return s
+// Forwarded returns how many requests were forwarded, by result.
+func (a *API) Forwarded() map[string]uint64 {
+	return map[string]uint64{"ok": a.forward.ok.Load(), "lost": a.forward.lost.Load(), "refused": a.forward.refused.Load()}
 }
 
-func (a *api) health(c *rest.Call) error {
+// New returns the handler of a node that does not own its cell.
+func New(c Config) *API {
+	a := &API{Config: c, forward: newForwarder(c)}
+	s := rest.Bare(rest.Config{Logger: c.Logger, Proxies: c.Proxies, RetryAfter: func(string) int { return 1 }})
+	s.Mount(rest.Route{Path: "/", Auth: rest.Public, Handle: a.answer})
+	a.Handler = s
+	return a
+}
+
+func (a *API) health(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, health{Status: "ok", Role: cluster.Standby})
 }
 
-func (a *api) ready(c *rest.Call) error {
+func (a *API) ready(c *rest.Call) error {
 	code, reason := a.refusal(a.State())
 	c.Response.Header().Set("Retry-After", "1")
 	return c.Response.JSON(http.StatusServiceUnavailable, health{Status: "not ready", Role: cluster.Standby, Code: code, Reasons: []string{reason}})
 }
 
 // refusal says why the node does not answer by itself.
-func (a *api) refusal(s cluster.State) (code, reason string) {
+func (a *API) refusal(s cluster.State) (code, reason string) {
 	switch {
 	case s.Role == cluster.Connecting && errors.Is(s.Reason, cluster.ErrRefused):
 		return CodeRefused, s.Reason.Error()
@@ -88,7 +100,7 @@ func (a *api) refusal(s cluster.State) (code, reason string) {
 }
 
 // answer answers a request. What concerns the process it answers itself.
-func (a *api) answer(c *rest.Call) error {
+func (a *API) answer(c *rest.Call) error {
 	if get := c.Request.Method == http.MethodGet || c.Request.Method == http.MethodHead; get {
 		switch c.Request.URL.Path {
 		case "/health":
@@ -97,11 +109,24 @@ func (a *api) answer(c *rest.Call) error {
 			return a.ready(c)
 		}
 	}
+	if a.IsLocal(c.Request.URL.Path) {
+		return a.local(c)
+	}
 	return a.other(c)
 }
 
+// local answers a route that concerns this process.
+func (a *API) local(c *rest.Call) error {
+	if h := a.Local(); h != nil {
+		h.ServeHTTP(c.Response, c.Request)
+		return nil
+	}
+	code, reason := a.refusal(a.State())
+	return rest.Refuse(http.StatusServiceUnavailable, code, reason)
+}
+
 // other answers everything else.
-func (a *api) other(c *rest.Call) error {
+func (a *API) other(c *rest.Call) error {
 	s := a.State()
 	code, reason := a.refusal(s)
 	switch {
@@ -111,7 +136,7 @@ func (a *api) other(c *rest.Call) error {
 	case c.Request.Header.Get(headerForwarded) != "" && a.forward.genuine(c.Request):
 		code, reason = CodeNoOwner, fmt.Sprintf("the request was forwarded to this node, which is a standby; the owner is %s", s.Cell.Owner)
 	default:
-		return a.forward.serve(c, s.Cell.Owner)
+		return a.forward.serve(c, s.Cell)
 	}
 	if code == CodeLoading {
 		code = CodeNoOwner

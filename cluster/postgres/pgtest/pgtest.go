@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package pgtest starts PostgreSQL servers of Debian's packages for tests. They are processes
 // of the test, not services of the system, and end with it.
 package pgtest
@@ -52,7 +54,7 @@ func versionOf(folder string) int {
 // user is the one that servers run as: PostgreSQL refuses to run as root.
 func user(t testing.TB) *syscall.SysProcAttr {
 	t.Helper()
-	attr := &syscall.SysProcAttr{Setpgid: true}
+	attr := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGQUIT} // QUIT: the server ends at once
 	if os.Getuid() == 0 {
 		attr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
 	}

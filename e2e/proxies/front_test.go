@@ -1,4 +1,4 @@
-package faults
+package proxies
 
 import (
 	"bytes"
@@ -30,40 +30,55 @@ func TestTheReverseProxiesOfThePageWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the program and proxies")
 	}
-	for name, front := range map[string]func(t *testing.T, config, at string) *exec.Cmd{"nginx": nginx, "caddy": caddy} {
+	for _, front := range fronts {
 		for _, socket := range []bool{false, true} {
-			t.Run(fmt.Sprint(name, " by the socket: ", socket), func(t *testing.T) {
-				if _, err := exec.LookPath(name); err != nil {
-					t.Skipf("%s is not here; Debian has it", name)
-				}
+			t.Run(fmt.Sprint(front.name, " by the socket: ", socket), func(t *testing.T) {
+				front.skipWithout(t)
 				w := rig.NewWorld(t)
 				path := filepath.Join(t.TempDir(), "s")
 				w.Env = []string{"SERVER_BASE_PATH=/postern", "SERVER_BASE_URL=https://tools.example.org", "SERVER_TRUSTED_PROXIES=127.0.0.1,unix", "SERVER_SOCKET=" + path, "SERVER_SOCKET_MODE=0666"}
 				w.Start()
 				at := rig.FreeAddress(t)
-				config := block(t, map[string]string{"nginx": "nginx", "caddy": "caddyfile"}[name])
+				config := block(t, "docs/operation.md", front.kind)
 				to := strings.TrimPrefix(w.API.Base, "http://")
 				if socket {
 					config = strings.ReplaceAll(config, "http://127.0.0.1:8084", "http://unix:"+path)
 					to = "unix/" + path
 				}
 				config = strings.ReplaceAll(config, "127.0.0.1:8084", to)
-				run(t, front(t, config, at))
-				behind(t, w, at)
+				run(t, front.command(t, config, at, "tools.example.org"))
+				serves(t, w, at)
 				w.Stop()
 			})
 		}
 	}
 }
 
-// block returns the one block of code of that kind on the page.
-func block(t *testing.T, kind string) string {
+// front is a reverse proxy that the pages have a configuration for.
+type front struct {
+	name string // of the program
+	kind string // of the block of code
+	// command makes the command that runs it with config at an address, with a certificate for sites.
+	command func(t *testing.T, config, at string, sites ...string) *exec.Cmd
+}
+
+var fronts = []front{{"nginx", "nginx", nginx}, {"caddy", "caddyfile", caddy}}
+
+func (f front) skipWithout(t *testing.T) {
 	t.Helper()
-	page, err := os.ReadFile("docs/operation.md")
+	if _, err := exec.LookPath(f.name); err != nil {
+		t.Skipf("%s is not here; Debian has it", f.name)
+	}
+}
+
+// block returns the one block of code of that kind on a page.
+func block(t *testing.T, page, kind string) string {
+	t.Helper()
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile("(?s)\n```"+kind+"\n(.*?)```").FindAllSubmatch(page, -1)
+	found := regexp.MustCompile("(?s)\n```"+kind+"\n(.*?)```").FindAllSubmatch(text, -1)
 	if len(found) != 1 {
 		t.Fatalf("the page has %d blocks of %s", len(found), kind)
 	}
@@ -89,14 +104,14 @@ func run(t *testing.T, cmd *exec.Cmd) {
 	})
 }
 
-func nginx(t *testing.T, config, at string) *exec.Cmd {
+func nginx(t *testing.T, config, at string, sites ...string) *exec.Cmd {
 	folder := t.TempDir()
 	if err := os.Chmod(folder, 0o755); err != nil { // its workers have another user
 		t.Fatal(err)
 	}
 	config = strings.ReplaceAll(config, "listen 443 ssl", "listen "+at+" ssl")
-	config = strings.ReplaceAll(config, "/etc/ssl/tools.example.org", filepath.Join(folder, "tls"))
-	ownCertificate(t, filepath.Join(folder, "tls"))
+	config = regexp.MustCompile(`/etc/ssl/[a-z.]*example\.org`).ReplaceAllString(config, filepath.Join(folder, "tls"))
+	ownCertificate(t, filepath.Join(folder, "tls"), sites)
 	whole := "daemon off; user root; worker_processes 1; pid " + folder + "/pid; error_log stderr;\nevents {}\nhttp {\naccess_log off;\n"
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		whole += kind + "_temp_path " + filepath.Join(folder, kind) + ";\n"
@@ -108,11 +123,12 @@ func nginx(t *testing.T, config, at string) *exec.Cmd {
 	return exec.CommandContext(context.WithoutCancel(t.Context()), "nginx", "-c", path, "-p", folder)
 }
 
-func caddy(t *testing.T, config, at string) *exec.Cmd {
+func caddy(t *testing.T, config, at string, sites ...string) *exec.Cmd {
 	folder := t.TempDir()
-	ownCertificate(t, filepath.Join(folder, "tls"))
+	ownCertificate(t, filepath.Join(folder, "tls"), sites)
 	// A certificate of ours, for there is no authority here.
-	config = strings.Replace(config, "tools.example.org {", "https://tools.example.org:"+at[strings.LastIndexByte(at, ':')+1:]+" {\n tls "+folder+"/tls.pem "+folder+"/tls.key", 1)
+	port := at[strings.LastIndexByte(at, ':'):]
+	config = strings.Replace(config, strings.Join(sites, ", ")+" {", "https://"+strings.Join(sites, port+", https://")+port+" {\n tls "+folder+"/tls.pem "+folder+"/tls.key", 1)
 	path := filepath.Join(folder, "Caddyfile")
 	if err := os.WriteFile(path, []byte("{\n admin off\n auto_https disable_redirects\n}\n"+config), 0o600); err != nil {
 		t.Fatal(err)
@@ -122,10 +138,10 @@ func caddy(t *testing.T, config, at string) *exec.Cmd {
 	return cmd
 }
 
-// ownCertificate writes one for tools.example.org that no authority signed.
-func ownCertificate(t *testing.T, path string) {
+// ownCertificate writes one for the names that no authority signed.
+func ownCertificate(t *testing.T, path string, names []string) {
 	t.Helper()
-	cert, key := proxytest.PEM(t, proxytest.SelfSigned(t, x509.Certificate{DNSNames: []string{"tools.example.org"}}))
+	cert, key := proxytest.PEM(t, proxytest.SelfSigned(t, x509.Certificate{DNSNames: names}))
 	for name, raw := range map[string][]byte{".pem": cert, ".key": key} {
 		if err := os.WriteFile(path+name, raw, 0o600); err != nil {
 			t.Fatal(err)
@@ -133,20 +149,26 @@ func ownCertificate(t *testing.T, path string) {
 	}
 }
 
-// behind looks at all that a proxy has to hand on, from an address of its own.
-func behind(t *testing.T, w *rig.World, at string) {
+// through returns a client for which every host is the proxy at an address, and which has an
+// address of its own.
+func through(at string) *http.Client {
+	return &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).DialContext(ctx, "tcp", at)
+		},
+	}}
+}
+
+// serves looks at all that a proxy has to hand on, from an address of its own.
+func serves(t *testing.T, w *rig.World, at string) {
 	t.Helper()
 	_, port, err := net.SplitHostPort(at)
 	if err != nil {
 		t.Fatal(err)
 	}
 	host := "tools.example.org:" + port
-	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).DialContext(ctx, "tcp", at)
-		},
-	}}
+	client := through(at)
 	get := func(path string, header http.Header) (status int, text string) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+host+path, nil)
 		if err != nil {

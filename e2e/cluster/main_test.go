@@ -1,0 +1,9 @@
+package cluster
+
+import (
+	"testing"
+
+	"postern/e2e/rig"
+)
+
+func TestMain(m *testing.M) { rig.Main(m) }
