@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 
 	"filippo.io/age"
@@ -68,7 +69,13 @@ func (p *place) either(ctx context.Context, here func(*config.Config) error, the
 		}
 		return there(at)
 	}
-	err = here(cfg)
+	if cfg.Store.URL == "" {
+		err = here(cfg)
+	} else if err = askRunning(cfg)(ctx, http.MethodGet, "/health", &struct{}{}); err != nil {
+		return inCell(cfg, "instance")
+	} else {
+		err = store.ErrLocked
+	}
 	if !errors.Is(err, store.ErrLocked) {
 		return err
 	}
