@@ -130,7 +130,7 @@ type Cell struct {
 // Contents are what a cell is made of by [Database.MoveIn].
 type Contents struct {
 	ID      string // of the data set
-	Version uint64 // not 0, so that an empty file is no copy of the cell
+	Version uint64 // more than any copy of the data has, and not 0, which an empty file has
 	Stamp   time.Time
 	Secrets map[string][]byte
 

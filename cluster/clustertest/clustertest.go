@@ -518,11 +518,13 @@ func movedInCellIsWhole(t fixture) {
 	g := t.acquire("a", "n1")
 	t.commit(g, 8, put("b", "000000", "new"))
 	t.must(t.d.SetSecret(t.ctx, "a", "old", []byte("old")))
-	t.must(t.d.MoveIn(t.ctx, "a", t.look("a"), contentsOf(want[:2]...)))
+	newer := contentsOf(want[:2]...)
+	newer.Version = 20
+	t.must(t.d.MoveIn(t.ctx, "a", t.look("a"), newer))
 	if got := t.rows("a"); !reflect.DeepEqual(got, want[:2]) {
 		t.Errorf("the rows are %q", keysOf(got))
 	}
-	if c := t.look("a"); c.Epoch != 3 || c.Version != 7 || c.Owner.Name != "" {
+	if c := t.look("a"); c.Epoch != 3 || c.Version != 20 || c.Owner.Name != "" {
 		t.Errorf("the replaced cell is %+v", c)
 	}
 	_, err = t.d.Renew(t.ctx, g)
@@ -536,7 +538,7 @@ func movedInCellIsWhole(t fixture) {
 		t.Errorf("changes of the replaced cell are kept: %v, error %v", changes, err)
 	}
 	t.must(t.d.Barrier(t.ctx, "a"))
-	t.commit(t.acquire("a", "n2"), 8)
+	t.commit(t.acquire("a", "n2"), 21)
 }
 
 func moveInNeedsTheStateAsSeen(t fixture) {
