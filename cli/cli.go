@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	}
 	c, rest := find(root, inFull(args))
 	if c == root && len(rest) > 0 && !isHelp(rest[0]) {
-		fmt.Fprintf(errOut, "postern: unknown command %.100q;%s postern --help lists all\n", rest[0], suggestion(rest[0], names(commands())))
+		fmt.Fprintf(errOut, "postern: unknown command %.100q;%s postern --help lists all\n", withoutPasswords(rest, rest[0]), suggestion(rest[0], names(commands())))
 		return statusUsage
 	}
 	err := execute(ctx, c, rest)

@@ -43,9 +43,10 @@ func instanceCommand() *cobra.Command {
 }
 
 // place has the flags by which a command finds the program.
-type place struct{ settings, url, key string }
+type place struct{ settings, url, key, command string }
 
 func (p *place) flags(c *cobra.Command) {
+	p.command = "instance " + c.Name()
 	configFlag(c, &p.settings)
 	c.Flags().StringVar(&p.url, "url", "", "`URL` of a program on another machine")
 	c.Flags().StringVar(&p.key, "key", "", "its API `KEY` (default: from the configuration)")
@@ -53,7 +54,8 @@ func (p *place) flags(c *cobra.Command) {
 }
 
 // either calls here with the data file if no program has it open, else there with the
-// program that has it open, or with that of --url.
+// program that has it open, or with that of --url. The data of a cell are changed by a
+// program only.
 func (p *place) either(ctx context.Context, here func(*config.Config) error, there func(program) error) error {
 	cfg, err := prepare(ctx, p.settings)
 	if err != nil {
@@ -70,14 +72,11 @@ func (p *place) either(ctx context.Context, here func(*config.Config) error, the
 		return there(at)
 	}
 	if cfg.Store.URL == "" {
-		err = here(cfg)
-	} else if err = askRunning(cfg)(ctx, http.MethodGet, "/health", &struct{}{}); err != nil {
-		return inCell(cfg, "instance")
-	} else {
-		err = store.ErrLocked
-	}
-	if !errors.Is(err, store.ErrLocked) {
-		return err
+		if err = here(cfg); !errors.Is(err, store.ErrLocked) {
+			return err
+		}
+	} else if askRunning(cfg)(ctx, http.MethodGet, "/health", &struct{}{}) != nil {
+		return inCell(cfg, p.command)
 	}
 	at, err := running(cfg, p.key)
 	if err != nil {
