@@ -15,6 +15,7 @@ import (
 // MoveIn implements [cluster.Database]. It is one transaction, which a lost connection undoes.
 func (d *Database) MoveIn(ctx context.Context, cell string, seen cluster.Cell, m cluster.Contents) error {
 	sent, warned := false, false
+	m, own := watched(m)
 	err := d.do(ctx, loads, func(s *session) error {
 		if err := s.conn.Exec(ctx, "begin").Close(); err != nil {
 			return err
@@ -31,6 +32,9 @@ func (d *Database) MoveIn(ctx context.Context, cell string, seen cluster.Cell, m
 		warned = s.warned
 		return err
 	})
+	if *own != nil {
+		return *own
+	}
 	if !sent || err == nil && !warned {
 		return err
 	}
@@ -46,6 +50,42 @@ func (d *Database) MoveIn(ctx context.Context, cell string, seen cluster.Cell, m
 		return fmt.Errorf("%w: %s", cluster.ErrChanged, cell)
 	}
 	return err
+}
+
+// watched returns m, and where its functions leave an error that is not the database's.
+func watched(m cluster.Contents) (cluster.Contents, *error) {
+	var own error
+	rows, verify := m.Rows, m.Verify
+	m.Rows = func(put func(store.Row) error) error {
+		var of error
+		err := rows(func(r store.Row) error {
+			of = put(r)
+			return of
+		})
+		if of == nil {
+			own = err
+		}
+		return err
+	}
+	m.Verify = func(back func(func(store.Row) error) error) error {
+		var of error
+		err := verify(func(fn func(store.Row) error) error {
+			var refused error
+			err := back(func(r store.Row) error {
+				refused = fn(r)
+				return refused
+			})
+			if refused == nil {
+				of = err
+			}
+			return err
+		})
+		if of == nil {
+			own = err
+		}
+		return err
+	}
+	return m, &own
 }
 
 // movedIn finds out what happened to a transaction whose end is unknown.
