@@ -133,7 +133,7 @@ pictures: ## every page of the console as a picture in bin/pictures, those of th
 
 docs: ## regenerate what is generated: config.toml.example, cli/licences.txt, docs/configuration.md, docs/events.md, docs/errors.md, docs/clients.md, the states in docs/batches.md, the tables in docs/cluster.md, the console's events
 	$(GO) test -run '^(TestExampleConfig|TestNoTrigger|TestTheErrorPage|TestThePageOfClients|TestEveryLinkedModule)' ./config ./cli ./e2e/docs ./e2e/events -args -update
-	$(GO) test -run '^(TestBatchPage|TestEventsFile|TestFleetPage)' ./batch ./console/page ./e2e/fleetsim -args -update
+	$(GO) test -run '^(TestBatchPage|TestEventsFile|TestFleetPage)' ./batch/table ./console/page ./e2e/fleetsim -args -update
 
 check: lint ## lint, vet, race tests, import table, short fuzz
 	$(GO) vet ./...

@@ -213,7 +213,7 @@ func (e *Entry) Along(ctx context.Context) context.Context { return Along(ctx, [
 
 // Along returns a context whose commits include the records.
 func Along(ctx context.Context, entries []*Entry) context.Context {
-	return store.Along(ctx, func(tx *store.Tx) error {
+	return store.WithUpdate(ctx, func(tx *store.Tx) error {
 		for _, e := range entries {
 			if err := e.put(tx); err != nil {
 				return err

@@ -13,7 +13,7 @@ import (
 // While returns a context whose commits fail with ErrUnknown once the key is deleted.
 // Expiry of the key and loss of rights since the request do not count.
 func While(ctx context.Context, id uuid.UUID) context.Context {
-	return store.Along(ctx, func(tx *store.Tx) error {
+	return store.WithUpdate(ctx, func(tx *store.Tx) error {
 		if !tx.Has(bucketKeys, id[:]) {
 			return ErrUnknown
 		}

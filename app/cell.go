@@ -165,7 +165,7 @@ func (a *App) noteTakeover(ctx context.Context) error {
 func (a *App) warnDifferences(ctx context.Context) {
 	for _, p := range a.cell.node.Status(ctx).Nodes {
 		if name, err := a.cfg.NodeName(); err == nil && p.Node == name && len(p.Differs) > 0 {
-			a.log.Warn("settings of this node differ from those of the owner, and count when this node owns the data: make them the same", "settings", strings.Join(p.Differs, ", "))
+			a.log.Warn("settings of this node differ from those of the owner, and count when this node owns the data: set them alike", "settings", strings.Join(p.Differs, ", "))
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 // ImportOptions returns what a plan needs from this installation: its rules, and what
 // its data file already has, which is only read. Errors are those of
-// store.LookInto: the program must be stopped.
+// store.ScanFile: the program must be stopped.
 func ImportOptions(cfg *config.Config) (o migrate.Options, err error) {
 	whatsapp.Quiet()
 	o.Rules = instance.Rules{

@@ -9,7 +9,7 @@ import (
 )
 
 // InstanceNames returns the names of the instances in a data file that no program has open.
-// buckets and errors are those of store.LookInto.
+// buckets and errors are those of store.ScanFile.
 func InstanceNames(path string, buckets []store.Bucket) (names []string, err error) {
 	ids, err := instance.Names(path, buckets)
 	return slices.Sorted(maps.Keys(ids)), err

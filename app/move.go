@@ -11,7 +11,7 @@ import (
 	"postern/cluster/move"
 	"postern/cluster/postgres"
 	"postern/config"
-	"postern/store"
+	"postern/store/files"
 )
 
 // Moving says what [MoveIn] and [MoveOut] move.
@@ -80,7 +80,7 @@ func keepBeside(cfg *config.Config, kept map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	if err := store.MakeFolder(filepath.Dir(config.SecretsPath(cfg))); err != nil {
+	if err := files.MakeFolder(filepath.Dir(config.SecretsPath(cfg))); err != nil {
 		return err
 	}
 	_, err = config.RestoreSecrets(cfg, file, false, "")

@@ -89,7 +89,7 @@ func NetworkOf(cfg *config.Config) (event.Network, error) {
 
 // StrayAccounts returns the accounts of a data file that no program has open by network,
 // without those of the given one. all counts all accounts. Errors are those of
-// store.LookInto.
+// store.ScanFile.
 func StrayAccounts(path string, program event.Network) (stray map[event.Network]int, all int, err error) {
 	known, err := device.StandingsIn(path, Buckets())
 	stray = map[event.Network]int{}

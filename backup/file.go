@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"postern/store"
+	"postern/store/files"
 )
 
 // unfinished and digits end the name of a file or restore folder that is being written,
@@ -64,7 +65,7 @@ func writeFile(path string, write func(io.Writer) error, verify func(f *os.File,
 			return err
 		}
 	}
-	if err := store.SyncFolder(folder); err != nil {
+	if err := files.SyncFolder(folder); err != nil {
 		if left := os.Remove(path); left != nil {
 			err = fmt.Errorf("%w; %w: %w", err, ErrLeft, left)
 		}
@@ -110,8 +111,8 @@ func aside(path string) (f *os.File, unlock func() error, err error) {
 		if f, err = os.CreateTemp(filepath.Dir(path), begins(filepath.Base(path))+unfinished+"*"); err != nil {
 			return nil, nil, err
 		}
-		unlock, err = store.LockName(f.Name())
-		if !errors.Is(err, store.ErrLocked) && !errors.Is(err, fs.ErrNotExist) {
+		unlock, err = files.LockName(f.Name())
+		if !errors.Is(err, files.ErrLocked) && !errors.Is(err, fs.ErrNotExist) {
 			if err != nil { // the file system has no locks
 				unlock = func() error { return nil }
 			}
@@ -138,9 +139,9 @@ func begins(name string) string {
 // removes one that a killed process left. It is locked until remove; if another one is
 // locked, Folder fails.
 func Folder(path string) (folder string, remove func() error, err error) {
-	for _, left := range store.Leftovers(filepath.Dir(path), begins(filepath.Base(path)), unfinished) {
+	for _, left := range files.Leftovers(filepath.Dir(path), begins(filepath.Base(path)), unfinished) {
 		unlock, err := taken(left, fs.FileMode.IsDir)
-		if errors.Is(err, store.ErrLocked) {
+		if errors.Is(err, files.ErrLocked) {
 			return "", nil, fmt.Errorf("another restore to %s is running, in %s: wait until it ends", path, left)
 		}
 		if err == nil {
@@ -150,7 +151,7 @@ func Folder(path string) (folder string, remove func() error, err error) {
 	if folder, err = os.MkdirTemp(filepath.Dir(path), begins(filepath.Base(path))+unfinished+"*"); err != nil {
 		return "", nil, fmt.Errorf("cannot write to the folder %s: %w; run this command as the user that runs Postern", filepath.Dir(path), pathless(err))
 	}
-	unlock, err := store.LockName(folder)
+	unlock, err := files.LockName(folder)
 	if err != nil {
 		return "", nil, fmt.Errorf("another restore to %s started at the same time: %w", path, errors.Join(err, os.RemoveAll(folder)))
 	}
@@ -160,7 +161,7 @@ func Folder(path string) (folder string, remove func() error, err error) {
 // Unfinished returns the temporary files that killed processes left in a folder of
 // backups, restores and other outputs of WriteFile: those that no process has locked.
 func Unfinished(folder string) (paths []string) {
-	for _, path := range store.Leftovers(folder, "", unfinished) {
+	for _, path := range files.Leftovers(folder, "", unfinished) {
 		unlock, err := taken(path, func(m fs.FileMode) bool { return m.IsRegular() || m.IsDir() })
 		if err == nil {
 			_ = unlock()
@@ -173,7 +174,7 @@ func Unfinished(folder string) (paths []string) {
 // sweep removes the files of Unfinished. It leaves folders, which the next restore to the
 // same file removes.
 func sweep(folder string) {
-	for _, path := range store.Leftovers(folder, "", unfinished) {
+	for _, path := range files.Leftovers(folder, "", unfinished) {
 		if unlock, err := taken(path, fs.FileMode.IsRegular); err == nil {
 			_ = errors.Join(os.Remove(path), unlock())
 		}
@@ -190,7 +191,7 @@ func taken(path string, kind func(fs.FileMode) bool) (unlock func() error, err e
 	case !kind(info.Mode()):
 		return nil, fs.ErrInvalid
 	}
-	return store.LockName(path)
+	return files.LockName(path)
 }
 
 // pathless strips the file name, which is a temporary one, from an error.
@@ -214,7 +215,7 @@ func room(folder string, size int64) error {
 	if folder == "" {
 		return nil
 	}
-	if free, known := store.FreeBytes(folder); known && free < uint64(size)+spare { //nolint:gosec // never negative
+	if free, known := files.FreeBytes(folder); known && free < uint64(size)+spare { //nolint:gosec // never negative
 		return fmt.Errorf("%w: %d MiB are needed in %s; %d MiB are free, of which %d MiB are reserved: free space first", syscall.ENOSPC, size>>20, folder, free>>20, spare>>20)
 	}
 	return nil

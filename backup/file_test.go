@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"postern/store"
+	"postern/store/files"
 )
 
 // TestTemporaryFilesOfKilledProcessesAreRemoved, but no other files and none being
@@ -32,7 +32,7 @@ func TestTemporaryFilesOfKilledProcessesAreRemoved(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(full, "in"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := store.LockName(filepath.Join(folder, "living.unfinished-postern-3"))
+	unlock, err := files.LockName(filepath.Join(folder, "living.unfinished-postern-3"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestTemporaryFilesOfKilledProcessesAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(kept)
-	if got := files(t, folder); !slices.Equal(got, kept) {
+	if got := listed(t, folder); !slices.Equal(got, kept) {
 		t.Errorf("files are\n%v, want\n%v", got, kept)
 	}
 	if err := unlock(); err != nil {
@@ -93,7 +93,7 @@ func TestFolderOfKilledRestoreIsRemoved(t *testing.T) {
 	if err := remove(); err != nil {
 		t.Fatal(err)
 	}
-	if got := files(t, beside); !slices.Equal(got, append(kept, "x")) {
+	if got := listed(t, beside); !slices.Equal(got, append(kept, "x")) {
 		t.Errorf("folder has %v", got)
 	}
 }

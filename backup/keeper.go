@@ -16,6 +16,7 @@ import (
 	"filippo.io/age"
 
 	"postern/store"
+	"postern/store/files"
 )
 
 // KeeperConfig configures a [Keeper]. Dir, Every, Keep and Make are required.
@@ -182,7 +183,7 @@ func (k *Keeper) keep(ctx context.Context) {
 }
 
 func (k *Keeper) make(ctx context.Context) (name string, err error) {
-	if err := store.MakeFolder(k.cfg.Dir); err != nil {
+	if err := files.MakeFolder(k.cfg.Dir); err != nil {
 		return "", err
 	}
 	a, release, err := k.cfg.Make(ctx)

@@ -46,7 +46,7 @@ func keepingOf(t *testing.T, folder, id string, fn func(t *testing.T, k *Keeper,
 	})
 }
 
-func files(t *testing.T, folder string) (names []string) {
+func listed(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	all, err := os.ReadDir(folder)
 	if err != nil {
@@ -74,12 +74,12 @@ func TestScheduleAndRetention(t *testing.T) {
 		began := time.Now()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if got := files(t, folder); len(got) != 2 || !slices.Contains(got, Name(began, "", false)) {
+		if got := listed(t, folder); len(got) != 2 || !slices.Contains(got, Name(began, "", false)) {
 			t.Errorf("at once: %v", got)
 		}
 		time.Sleep(5 * time.Hour)
 		synctest.Wait()
-		got := files(t, folder)
+		got := listed(t, folder)
 		if len(got) != 4 || !slices.Contains(got, "postern-notes.tar") || slices.Contains(got, Name(began, "", false)) {
 			t.Errorf("after some hours: %v", got)
 		}
@@ -87,7 +87,7 @@ func TestScheduleAndRetention(t *testing.T) {
 			t.Errorf("last success %v, warning %q", last, k.Warning())
 		}
 	})
-	for _, name := range files(t, folder) {
+	for _, name := range listed(t, folder) {
 		if name == "postern-notes.tar" {
 			continue
 		}
@@ -113,12 +113,12 @@ func TestFailedBackupIsReportedAndRetried(t *testing.T) {
 	keeping(t, folder, func(t *testing.T, k *Keeper, fail *atomic.Pointer[error]) {
 		time.Sleep(3*time.Hour + 10*time.Minute)
 		synctest.Wait()
-		before := files(t, folder)
+		before := listed(t, folder)
 		boom := errors.New("the folder is gone")
 		fail.Store(&boom)
 		time.Sleep(10 * time.Hour)
 		synctest.Wait()
-		if after := files(t, folder); !slices.Equal(before, after) {
+		if after := listed(t, folder); !slices.Equal(before, after) {
 			t.Errorf("%v became %v", before, after)
 		}
 		if w := k.Warning(); !strings.Contains(w, "the last backup failed") || strings.Contains(w, "folder") || !strings.Contains(w, "the newest backup is of 2") {
@@ -130,7 +130,7 @@ func TestFailedBackupIsReportedAndRetried(t *testing.T) {
 		fail.Store(nil)
 		time.Sleep(retryAfter + lookEvery)
 		synctest.Wait()
-		if after := files(t, folder); slices.Equal(before, after) || k.Warning() != "" {
+		if after := listed(t, folder); slices.Equal(before, after) || k.Warning() != "" {
 			t.Errorf("no retry: %v, %q", after, k.Warning())
 		}
 		busy := error(store.ErrSnapshotting)
@@ -149,7 +149,7 @@ func TestKeeperState(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		is := k.State()
-		info, err := os.Stat(filepath.Join(folder, files(t, folder)[0]))
+		info, err := os.Stat(filepath.Join(folder, listed(t, folder)[0]))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +192,7 @@ func TestRetentionPerDataFile(t *testing.T) {
 	hours(red, 10)
 	hours(blue, 20)
 	of := map[string]int{}
-	for _, name := range files(t, folder) {
+	for _, name := range listed(t, folder) {
 		k, is := parse(name)
 		if !is {
 			t.Errorf("%s was not parsed as a backup", name)
@@ -228,7 +228,7 @@ func TestBackupsOfFormerReleaseCountAsOwn(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			synctest.Wait()
 		})
-		left := files(t, folder)
+		left := listed(t, folder)
 		if beside == nil && (len(left) != 3 || slices.Contains(left, former[1])) || beside != nil && len(left) != 6 {
 			t.Errorf("%s: %v", what, left)
 		}
@@ -250,7 +250,7 @@ func TestBackupsNamedByClockAheadGoFirst(t *testing.T) {
 		for hours, ahead := range []int{2, 1, 0} { // three are kept
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			names := files(t, folder)
+			names := listed(t, folder)
 			future := slices.IndexFunc(names, func(name string) bool { k, _ := parse(name); return k.at.After(time.Now()) })
 			if n := len(names) - max(future, 0); future < 0 && ahead != 0 || future >= 0 && n != ahead || len(names) != 3 {
 				t.Errorf("after %d hours: %v", hours, names)

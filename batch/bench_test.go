@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/table"
 	"postern/event"
 	"postern/store"
 )
@@ -101,7 +102,7 @@ func batchRate(b *testing.B, s *store.Store, e *Engine, batches, items int) floa
 // await waits for the end of a batch, looking at it after each event only.
 func await(b *testing.B, s *store.Store, e *Engine, id uuid.UUID) {
 	b.Helper()
-	awaitStatus(b, s, e, id, Final)
+	awaitStatus(b, s, e, id, table.Final)
 }
 
 func awaitStatus(b *testing.B, s *store.Store, e *Engine, id uuid.UUID, is func(event.BatchStatus) bool) {

@@ -7,45 +7,47 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/schedule"
+	"postern/batch/table"
 	"postern/event"
 	"postern/store"
 )
 
 // StartBatch starts a batch that is a draft, paused or interrupted. It accepts
 // and changes nothing while the batch runs or waits. Errors are ErrNotFound,
-// *TransitionError, and *InvalidError for a draft whose only window has ended.
+// *table.TransitionError, and *InvalidError for a draft whose only window has ended.
 func (e *Engine) StartBatch(ctx context.Context, owner, id uuid.UUID) (View, error) {
 	return e.StartWithKey(ctx, owner, id, uuid.Nil)
 }
 
 // StartWithKey is StartBatch with a scoped key, to which the batch then belongs: see OfKey.
 func (e *Engine) StartWithKey(ctx context.Context, owner, id, key uuid.UUID) (View, error) {
-	return e.call(ctx, owner, id, OnStart, func(tx *store.Tx) error { return noteStarted(tx, id, key) })
+	return e.call(ctx, owner, id, table.OnStart, func(tx *store.Tx) error { return noteStarted(tx, id, key) })
 }
 
 // Pause pauses the batch at its next safe point. Errors are ErrNotFound and
-// *TransitionError.
+// *table.TransitionError.
 func (e *Engine) Pause(ctx context.Context, owner, id uuid.UUID) (View, error) {
-	return e.call(ctx, owner, id, OnPause, nil)
+	return e.call(ctx, owner, id, table.OnPause, nil)
 }
 
 // StopBatch ends the batch at its next safe point, for good. Errors are
-// ErrNotFound and *TransitionError.
+// ErrNotFound and *table.TransitionError.
 func (e *Engine) StopBatch(ctx context.Context, owner, id uuid.UUID) (View, error) {
-	return e.call(ctx, owner, id, OnStop, nil)
+	return e.call(ctx, owner, id, table.OnStop, nil)
 }
 
 // PauseAny is Pause for a batch of any user.
 func (e *Engine) PauseAny(ctx context.Context, id uuid.UUID) (View, error) {
-	return e.callAny(ctx, id, OnPause)
+	return e.callAny(ctx, id, table.OnPause)
 }
 
 // StopAny is StopBatch for a batch of any user.
 func (e *Engine) StopAny(ctx context.Context, id uuid.UUID) (View, error) {
-	return e.callAny(ctx, id, OnStop)
+	return e.callAny(ctx, id, table.OnStop)
 }
 
-func (e *Engine) callAny(ctx context.Context, id uuid.UUID, on Trigger) (View, error) {
+func (e *Engine) callAny(ctx context.Context, id uuid.UUID, on table.Trigger) (View, error) {
 	var s *spec
 	err := e.cfg.Store.View(func(tx *store.Tx) (err error) {
 		s, err = loadSpec(tx, id)
@@ -59,7 +61,7 @@ func (e *Engine) callAny(ctx context.Context, id uuid.UUID, on Trigger) (View, e
 
 // call commits the change of an API call, with also unless that is nil, and wakes the
 // worker.
-func (e *Engine) call(ctx context.Context, owner, id uuid.UUID, on Trigger, also func(*store.Tx) error) (View, error) {
+func (e *Engine) call(ctx context.Context, owner, id uuid.UUID, on table.Trigger, also func(*store.Tx) error) (View, error) {
 	b, err := e.read(owner, id)
 	if err != nil {
 		return View{}, err
@@ -73,10 +75,10 @@ func (e *Engine) call(ctx context.Context, owner, id uuid.UUID, on Trigger, also
 		}
 		done = full{id: id, header: h, spec: b.spec, message: b.message}
 		window, _ := done.windowAt(tx.Now())
-		if h.Status == event.BatchDraft && on == OnStart && window == WindowSpent {
+		if h.Status == event.BatchDraft && on == table.OnStart && window == schedule.Spent {
 			return invalid(InvalidSchedule, "schedule: the window is wholly in the past")
 		}
-		if err := e.step(tx, &done, Input{On: on}, states, nil); err != nil || also == nil {
+		if err := e.step(tx, &done, table.Input{On: on}, states, nil); err != nil || also == nil {
 			return err
 		}
 		return also(tx)

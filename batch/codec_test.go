@@ -7,15 +7,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"postern/batch/table"
 	"postern/event"
 	"postern/store"
 )
 
 func sampleHeader() header {
 	return header{
-		Core: Core{
+		Core: table.Core{
 			Status: event.BatchIsInterrupted, Started: true, Reported: 42, AutoResume: true,
-			Counts: Counts{Total: 28, Pending: 1, Sending: 2, Success: 3, Failed: 4, Skipped: 5, Unknown: 6},
+			Counts: table.Counts{Total: 28, Pending: 1, Sending: 2, Success: 3, Failed: 4, Skipped: 5, Unknown: 6},
 		},
 		Fence: 1<<64 - 1, Cursor: 8, Current: 7, Reason: reasonLease, WindowOff: true,
 		UpdatedAt: 1, StartedAt: 2, CompletedAt: 3, PausedAt: 4, StoppedAt: 5, InterruptedAt: 6, RecoveredAt: 7, NextRunAt: -8,

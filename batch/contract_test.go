@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/table"
 	"postern/event"
 )
 
@@ -188,14 +189,14 @@ func TestItemsAndAttemptsHaveExactlyTheirFields(t *testing.T) {
 
 func TestProgressIsTheRoundedDownPercentage(t *testing.T) {
 	for _, tc := range []struct {
-		c    Counts
+		c    table.Counts
 		want int
 	}{
-		{Counts{Total: 3, Pending: 3}, 0},
-		{Counts{Total: 3, Pending: 2, Skipped: 1}, 33},
-		{Counts{Total: 3, Sending: 1, Success: 1, Unknown: 1}, 66},
-		{Counts{Total: 200, Sending: 1, Success: 100, Failed: 50, Skipped: 40, Unknown: 9}, 99},
-		{Counts{Total: 4, Success: 1, Failed: 1, Skipped: 1, Unknown: 1}, 100},
+		{table.Counts{Total: 3, Pending: 3}, 0},
+		{table.Counts{Total: 3, Pending: 2, Skipped: 1}, 33},
+		{table.Counts{Total: 3, Sending: 1, Success: 1, Unknown: 1}, 66},
+		{table.Counts{Total: 200, Sending: 1, Success: 100, Failed: 50, Skipped: 40, Unknown: 9}, 99},
+		{table.Counts{Total: 4, Success: 1, Failed: 1, Skipped: 1, Unknown: 1}, 100},
 	} {
 		if got := tc.c.Percent(); got != tc.want || counts(tc.c).Processed != tc.c.Total-tc.c.Pending-tc.c.Sending {
 			t.Errorf("%+v: %d %%, %d processed", tc.c, got, counts(tc.c).Processed)

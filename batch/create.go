@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/schedule"
+	"postern/batch/table"
 	"postern/event"
 	"postern/store"
 )
@@ -49,9 +51,9 @@ func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (
 	if err := e.open.add(owner, b.id, e.cfg.MaxOpen); err != nil {
 		return View{}, err
 	}
-	on := OnCreate
+	on := table.OnCreate
 	if r.AutoStart != nil && !*r.AutoStart {
-		on = OnDraft
+		on = table.OnDraft
 	}
 	staged := to.len() > chunk
 	if staged {
@@ -60,7 +62,7 @@ func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (
 	}
 	states := e.states(b.spec)
 	if err == nil {
-		err = e.appear(ctx, b, to, Input{On: on}, states, &r)
+		err = e.appear(ctx, b, to, table.Input{On: on}, states, &r)
 	}
 	if err != nil {
 		e.open.drop(owner, b.id)
@@ -92,7 +94,7 @@ func (e *Engine) stage(ctx context.Context, id uuid.UUID, all recipients) error 
 // appear commits the batch itself, with its items unless they are staged and
 // whatever else the request wants in that commit, and leaves in b what was
 // committed.
-func (e *Engine) appear(ctx context.Context, b *full, to recipients, in Input, states []event.State, r *CreateRequest) error {
+func (e *Engine) appear(ctx context.Context, b *full, to recipients, in table.Input, states []event.State, r *CreateRequest) error {
 	message, err := store.EncodeJSON(b.message)
 	if err != nil {
 		return fmt.Errorf("encode the message: %w", err)
@@ -162,11 +164,11 @@ func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, recipients, e
 	if err := e.validate(&r); err != nil {
 		return nil, none, err
 	}
-	window, err := ParseSchedule(r.Schedule, e.cfg.Location)
+	window, err := schedule.Parse(r.Schedule, e.cfg.Location)
 	if err != nil {
 		return nil, none, invalid(InvalidSchedule, err.Error())
 	}
-	if w, _ := window.At(e.now()); w == WindowSpent {
+	if w, _ := window.At(e.now()); w == schedule.Spent {
 		return nil, none, invalid(InvalidSchedule, "schedule: the window is wholly in the past")
 	}
 	given := r.given()
@@ -178,8 +180,8 @@ func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, recipients, e
 	if err != nil {
 		return nil, none, fmt.Errorf("batch: new id: %w", err)
 	}
-	core := Core{
-		Counts:     Counts{Total: to.len(), Pending: to.len()},
+	core := table.Core{
+		Counts:     table.Counts{Total: to.len(), Pending: to.len()},
 		AutoResume: r.AutoResume == nil || *r.AutoResume,
 	}
 	s := &spec{

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"postern/batch/table"
 	"postern/event"
 	"postern/store"
 )
@@ -34,7 +35,7 @@ func TestALargeCreationAppearsAtOnceAndWhole(t *testing.T) {
 		if !errors.Is(err, ErrNotFound) || !errors.Is(other, ErrNotFound) || len(r.entries()) != 0 {
 			t.Errorf("half a batch is visible: %v, %v, %d events", err, other, len(r.entries()))
 		}
-		if err := r.e.appear(r.Context(), b, recipients{}, Input{On: OnCreate}, r.e.states(b.spec), &CreateRequest{}); err != nil {
+		if err := r.e.appear(r.Context(), b, recipients{}, table.Input{On: table.OnCreate}, r.e.states(b.spec), &CreateRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		l, err := r.e.Items(owner, b.id, ItemFilter{Recipient: fmt.Sprint(n - 1)}, Page{})

@@ -11,7 +11,7 @@
 //
 // # Guarantees
 //
-// Every change is one row of the table in table.go and one commit: the batch,
+// Every change is one row of the table in package table and one commit: the batch,
 // its item, its attempt and the events of that row are in the file together or
 // not at all. Events are written through outbox.Outbox.Emit; this package does not
 // deliver them.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/table"
 	"postern/event"
 	"postern/store"
 )
@@ -129,11 +130,11 @@ func (e *Engine) found(ctx context.Context, id uuid.UUID) error {
 		return err
 	}
 	_ = e.open.add(b.spec.Owner, id, 0) // it is there, whatever the limit is by now
-	in := Input{On: OnFound}
+	in := table.Input{On: table.OnFound}
 	if e.cfg.Restored && e.sentSince(b) {
-		in.On = OnRestored
+		in.On = table.OnRestored
 	}
-	if in.On == OnFound && !busy(b.Status) {
+	if in.On == table.OnFound && !table.Busy(b.Status) {
 		return nil
 	}
 	states := e.states(b.spec)
@@ -149,7 +150,7 @@ func (e *Engine) found(ctx context.Context, id uuid.UUID) error {
 			if err != nil {
 				return err
 			}
-			in.Item = MoveUnknown
+			in.Item = table.MoveUnknown
 			if err := c.end(tx, &r, unknown("the process ended before the result was stored")); err != nil {
 				return err
 			}
@@ -183,7 +184,7 @@ func (e *Engine) committed(owner, id uuid.UUID, status event.BatchStatus, err er
 	if err != nil {
 		return
 	}
-	if Final(status) {
+	if table.Final(status) {
 		e.open.drop(owner, id)
 	}
 	e.cfg.Changed(owner, id, false)

@@ -2,36 +2,20 @@ package batch
 
 import (
 	"errors"
-	"fmt"
 
-	"postern/event"
+	"postern/batch/paging"
+	"postern/batch/table"
 )
 
 // Errors of the Engine's methods.
 var (
 	// ErrNotFound: no such batch or item, or it belongs to another user.
 	ErrNotFound = errors.New("batch not found")
-	// ErrInvalidTransition is wrapped by every *TransitionError.
-	ErrInvalidTransition = errors.New("the batch does not allow this now")
+	// ErrInvalidTransition is wrapped by every *table.TransitionError.
+	ErrInvalidTransition = table.ErrInvalidTransition
 	// ErrInvalidCursor: a cursor that no list of this kind returned.
-	ErrInvalidCursor = errors.New("invalid cursor")
+	ErrInvalidCursor = paging.ErrInvalidCursor
 )
-
-// TransitionError means that the table has no row for a trigger in a status.
-type TransitionError struct {
-	Status  event.BatchStatus
-	Trigger Trigger
-}
-
-func (e *TransitionError) Error() string {
-	if e.Trigger == OnDelete {
-		return fmt.Sprintf("a batch that is %s cannot be deleted; stop it first, and wait until it is STOPPED", e.Status)
-	}
-	return fmt.Sprintf("a batch that is %s cannot take %q", e.Status, e.Trigger)
-}
-
-// Unwrap returns ErrInvalidTransition.
-func (e *TransitionError) Unwrap() error { return ErrInvalidTransition }
 
 // InvalidError is the reason for a refused batch: well-formed input that breaks a
 // rule. Code is a machine code such as INVALID_RECIPIENT.

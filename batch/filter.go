@@ -6,26 +6,16 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"postern/batch/paging"
+	"postern/batch/table"
 	"postern/event"
 )
 
-// Page selects a part of a list: at most Limit records (0 means 50) after
-// Next, or before Previous. Setting both is a mistake of the caller and gives
-// ErrInvalidCursor.
-type Page struct {
-	Limit          int
-	Next, Previous string
-}
+// Page selects a part of a list.
+type Page = paging.Page
 
-// List is one page. A cursor is null at its end of the list: a page with one may be
-// short, even empty, where many records were looked at that the filter does not select.
-type List[T any] struct {
-	NextCursor     *string `json:"nextCursor"`
-	PreviousCursor *string `json:"previousCursor"`
-	TotalRecords   int     `json:"totalRecords"`
-	TotalIsMinimum bool    `json:"totalIsMinimum,omitempty"` // there may be more than TotalRecords
-	Records        []T     `json:"records"`
-}
+// List is one page of a list.
+type List[T any] = paging.List[T]
 
 // Filter selects batches. Zero fields select all.
 type Filter struct {
@@ -54,12 +44,12 @@ func (f ItemFilter) empty() bool {
 }
 
 // totalOf returns how many items f selects, if the counts of the batch suffice.
-func (f ItemFilter) totalOf(c Counts) int {
+func (f ItemFilter) totalOf(c table.Counts) int {
 	switch {
 	case f.empty():
 		return c.Total
 	case f.Recipient != "" || f.InstanceName != "":
-		return unknownTotal
+		return paging.UnknownTotal
 	}
 	n := 0
 	for status, count := range map[ItemStatus]int{

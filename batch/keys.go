@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/table"
 	"postern/event"
 	"postern/store"
 )
@@ -198,9 +199,9 @@ func (e *Engine) stopOne(tx *store.Tx, b *full, states []event.State) (*full, er
 		return nil, ignoreLost(err)
 	}
 	now := &full{id: b.id, header: h, spec: b.spec, message: b.message}
-	err = e.step(tx, now, Input{On: OnStop}, states, nil)
+	err = e.step(tx, now, table.Input{On: table.OnStop}, states, nil)
 	switch {
-	case errors.Is(err, ErrInvalidTransition), errors.Is(err, errUnchanged) && Final(now.Status):
+	case errors.Is(err, ErrInvalidTransition), errors.Is(err, errUnchanged) && table.Final(now.Status):
 		return nil, nil
 	case errors.Is(err, errUnchanged): // it stops already
 		return now, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/table"
 	"postern/store"
 )
 
@@ -74,6 +75,6 @@ func putDraft(tx *store.Tx, e *Engine, key uuid.UUID) error {
 		store.PutJSON(tx, bucketMessage, b.id[:], b.message),
 		tx.Put(bucketOwner, store.Key(owner, b.id), encodeListed(b.spec)),
 		tx.Put(bucketOpen, b.id[:], runsFor{created: key}.encode()),
-		e.step(tx, b, Input{On: OnDraft}, e.states(b.spec), nil),
+		e.step(tx, b, table.Input{On: table.OnDraft}, e.states(b.spec), nil),
 	)
 }

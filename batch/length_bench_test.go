@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/table"
 	"postern/event"
 	"postern/store"
 )
@@ -110,7 +111,7 @@ func (l *timedRun) runTo(b *testing.B, until int, noSync bool) (bare time.Durati
 			b.Fatal(err)
 		}
 	}
-	awaitStatus(b, l.s, l.e, l.id, func(s event.BatchStatus) bool { return s == event.BatchIsPaused || Final(s) })
+	awaitStatus(b, l.s, l.e, l.id, func(s event.BatchStatus) bool { return s == event.BatchIsPaused || table.Final(s) })
 	times = append(times, someCommits(b, l.s)...)
 	slices.Sort(times)
 	return times[len(times)/2]

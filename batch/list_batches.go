@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/paging"
+	"postern/batch/table"
 	"postern/event"
 	"postern/store"
 )
@@ -28,34 +30,34 @@ type batchList struct {
 // query returns the query of a page of the list. With known numbers, one that
 // selects by status only has its total, and one of an owner goes through the batches of
 // these statuses only.
-func (l batchList) query(tx *store.Tx) (q query[uuid.UUID], err error) {
-	q = query[uuid.UUID]{list: l.name, total: unknownTotal, most: l.most}
+func (l batchList) query(tx *store.Tx) (q paging.Query[uuid.UUID], err error) {
+	q = paging.Query[uuid.UUID]{List: l.name, Total: paging.UnknownTotal, Most: l.most}
 	key := allNumbersKey
 	if l.owner != nil {
-		q.prefix, key = l.owner[:], ownerNumbersKey(*l.owner)
+		q.Prefix, key = l.owner[:], ownerNumbersKey(*l.owner)
 	}
 	n, known, err := numbersOf(tx, key)
 	switch {
 	case err != nil:
 		return q, err
 	case known && l.want.byStatusOnly():
-		q.total = n.of(l.want.Status)
+		q.Total = n.of(l.want.Status)
 	case l.want.empty():
-		if q.total, err = tx.CountSome(l.all().bucket, q.prefix, maxCounted); err != nil {
+		if q.Total, err = tx.CountSome(l.all().Bucket, q.Prefix, maxCounted); err != nil {
 			return q, err
 		}
-		q.atLeast = q.total == maxCounted
+		q.AtLeast = q.Total == maxCounted
 	}
 	sources, err := l.sources(tx, n, known)
-	q.rows = func(tx *store.Tx, at []byte, back bool, fn func(listRow[uuid.UUID]) (bool, error)) error {
-		return merged(tx, sources, at, !back, func(id [16]byte, from string, value []byte) (bool, error) {
+	q.Rows = func(tx *store.Tx, at []byte, back bool, fn func(paging.Row[uuid.UUID]) (bool, error)) error {
+		return paging.Merged(tx, sources, at, !back, func(id [16]byte, from string, value []byte) (bool, error) {
 			fits, cost, err := l.fits(tx, id, from, value)
 			if err != nil {
 				return false, err
 			}
-			r := listRow[uuid.UUID]{first: id[:], last: id[:], cost: cost}
+			r := paging.Row[uuid.UUID]{First: id[:], Last: id[:], Cost: cost}
 			if fits {
-				r.lines = []line[uuid.UUID]{{id[:], id}}
+				r.Lines = []paging.Line[uuid.UUID]{{At: id[:], Value: id}}
 			}
 			return fn(r)
 		})
@@ -64,40 +66,40 @@ func (l batchList) query(tx *store.Tx) (q query[uuid.UUID], err error) {
 }
 
 // all returns the source of the whole list.
-func (l batchList) all() listSource {
+func (l batchList) all() paging.Source {
 	if l.owner == nil {
-		return listSource{bucket: bucketHeader}
+		return paging.Source{Bucket: bucketHeader}
 	}
-	return listSource{bucketOwner, l.owner[:]}
+	return paging.Source{Bucket: bucketOwner, Prefix: l.owner[:]}
 }
 
 // sources returns the indexes that have all batches that the list may show, and as few
 // others as possible.
-func (l batchList) sources(tx *store.Tx, n byStatus, known bool) ([]listSource, error) {
-	whole := []listSource{l.all()}
-	unfinished := slices.DeleteFunc(slices.Clone(l.want.Status), Final)
+func (l batchList) sources(tx *store.Tx, n byStatus, known bool) ([]paging.Source, error) {
+	whole := []paging.Source{l.all()}
+	unfinished := slices.DeleteFunc(slices.Clone(l.want.Status), table.Final)
 	switch {
 	case len(l.want.Status) == 0:
 		return whole, nil
 	case l.owner == nil:
 		if len(unfinished) == len(l.want.Status) {
-			return []listSource{{bucket: bucketOpen}}, nil
+			return []paging.Source{{Bucket: bucketOpen}}, nil
 		}
 		return whole, nil
 	case !known:
 		return whole, nil
 	}
-	var some []listSource
+	var some []paging.Source
 	if len(unfinished) > 0 && n.of(unfinished) > 0 {
 		rows, err := tx.Rows(bucketOpen)
 		if err != nil || rows > uint64(n.of(nil)) { //nolint:gosec // never negative
 			return whole, ignoreDamage(err)
 		}
-		some = append(some, listSource{bucket: bucketOpen})
+		some = append(some, paging.Source{Bucket: bucketOpen})
 	}
 	for _, s := range l.want.Status {
-		if Final(s) {
-			some = append(some, listSource{bucketEnded, endedPrefix(*l.owner, s)})
+		if table.Final(s) {
+			some = append(some, paging.Source{Bucket: bucketEnded, Prefix: endedPrefix(*l.owner, s)})
 		}
 	}
 	return some, nil

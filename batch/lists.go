@@ -52,7 +52,7 @@ func (e *Engine) list(l batchList, p Page) (List[View], error) {
 		if err != nil {
 			return err
 		}
-		ids, err := q.page(tx, p)
+		ids, err := q.Page(tx, p)
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (e *Engine) list(l batchList, p Page) (List[View], error) {
 		}
 		return nil
 	})
-	list := List[View]{found.NextCursor, found.PreviousCursor, found.TotalRecords, found.TotalIsMinimum, []View{}}
+	list := List[View]{NextCursor: found.NextCursor, PreviousCursor: found.PreviousCursor, TotalRecords: found.TotalRecords, TotalIsMinimum: found.TotalIsMinimum, Records: []View{}}
 	for _, b := range found.Records {
 		list.Records = append(list.Records, b.view(e.states(b.spec), e.now()))
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"postern/batch/table"
 	"postern/event"
 )
 
@@ -69,11 +70,11 @@ func (m *modelBatch) begin() {
 }
 
 // call is one API call.
-func (m *modelBatch) call(on Trigger) verdict {
+func (m *modelBatch) call(on table.Trigger) verdict {
 	switch on {
-	case OnStart:
+	case table.OnStart:
 		return m.start()
-	case OnPause:
+	case table.OnPause:
 		return m.pause()
 	default:
 		return m.halt()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"postern/batch/table"
 	"postern/event"
 )
 
@@ -13,14 +14,14 @@ type ending struct {
 	status  ItemStatus // PENDING: it found no instance
 	try     AttemptStatus
 	code    string
-	on      Trigger // OnLeaseLost or OnShutdown when no worker waits for it any more
-	message int64   // id of the stored message
-	changes int     // of the instance, before the send
-	busy    bool    // the instance could send, only not this then
-	held    bool    // WhatsApp does not let the account write to strangers
+	on      table.Trigger // OnLeaseLost or OnShutdown when no worker waits for it any more
+	message int64         // id of the stored message
+	changes int           // of the instance, before the send
+	busy    bool          // the instance could send, only not this then
+	held    bool          // WhatsApp does not let the account write to strangers
 }
 
-func doubtful(on Trigger) ending {
+func doubtful(on table.Trigger) ending {
 	return ending{status: ItemUnknown, try: AttemptUnknown, code: event.SendResultUnknown, on: on}
 }
 
@@ -102,11 +103,11 @@ func (m *modelBatch) itemKinds(e ending) []event.Kind {
 
 // leave ends PROCESSING, or what was asked of it, with the item that ended.
 func (m *modelBatch) leave(e ending) {
-	if e.on == OnLeaseLost {
+	if e.on == table.OnLeaseLost {
 		m.fence++
 	}
 	reason := reasonLease
-	if e.on == OnShutdown {
+	if e.on == table.OnShutdown {
 		reason = reasonShutdown
 	}
 	m.rest(reason, m.itemKinds(e))
@@ -219,7 +220,7 @@ func (m *modelBatch) found() {
 	m.fence++
 	var kinds []event.Kind
 	if m.count(ItemSending) > 0 {
-		e := doubtful(OnFound)
+		e := doubtful(table.OnFound)
 		m.subject = m.current
 		m.settleItem(&m.items[m.current], e)
 		kinds = m.itemKinds(e)

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"postern/batch/table"
 )
 
 // lifetime is how many steps one life has, unless a test says otherwise.
@@ -99,8 +101,8 @@ func (s *simSum) walked(t *testing.T) {
 	if s.Deletions == 0 || s.Expired == 0 {
 		t.Errorf("%d batches were deleted, and %d went with their retention", s.Deletions, s.Expired)
 	}
-	for _, r := range table {
-		if r.On == OnRestored {
+	for _, r := range table.Rows() {
+		if r.On == table.OnRestored {
 			continue // no life of an engine: restoreTests drives these rows
 		}
 		for _, from := range r.From {

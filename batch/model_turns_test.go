@@ -3,6 +3,7 @@ package batch
 import (
 	"time"
 
+	"postern/batch/schedule"
 	"postern/event"
 )
 
@@ -84,7 +85,7 @@ func (m *modelBatch) instanceTurn() (at time.Time) {
 func (m *modelBatch) clockSet() {
 	now := m.env.now
 	if m.status == waitInst { // which looked right now
-		m.look, m.stops = now.Add(alarmStep), nil
+		m.look, m.stops = now.Add(schedule.AlarmStep), nil
 		_, turn := m.open()
 		m.stops = append(m.stops, m.env.awake(turn))
 		asleep := turn.IsZero() // without an alarm
@@ -108,7 +109,7 @@ func (m *modelBatch) clockSet() {
 	if m.status == process && rings.IsZero() {
 		return // it waits for no window's end
 	}
-	m.look = earlier(rings, m.eye.Add((now.Sub(m.eye)/alarmStep+1)*alarmStep))
+	m.look = earlier(rings, m.eye.Add((now.Sub(m.eye)/schedule.AlarmStep+1)*schedule.AlarmStep))
 }
 
 // looks notes that the batch looks at the clock now, and sets its alarm again.

@@ -1,11 +1,12 @@
 package batch
 
 import (
-	"bytes"
 	"encoding/json"
+	"math"
 
 	"github.com/google/uuid"
 
+	"postern/batch/table"
 	"postern/store"
 )
 
@@ -16,37 +17,27 @@ import (
 const (
 	noBatch  = "it belongs to no batch"
 	lostPart = "the content of the batch is unknown: it is lost, with its items"
+	noItem   = "the recipient of an item is unknown"
 )
 
-func belongs(bucket string, id []byte, why string) store.Need {
-	return store.Need{Bucket: bucket, Key: bytes.Clone(id), Why: why}
-}
-
-// toOwned is the reference of an entry of an owner's list.
-func toOwned(_ *store.Lookup, key, _ []byte) store.Need {
-	return belongs(bucketHeader, key[16:], noBatch)
-}
-
-// toOpenBatch is the reference of an entry of the list of open batches.
-func toOpenBatch(_ *store.Lookup, key, _ []byte) store.Need {
-	n := belongs(bucketHeader, key, "a batch counts as open that is not")
-	n.Is = func(raw []byte) bool {
-		h, err := decodeHeader(raw)
-		return err != nil || !Final(h.Status)
+// toHeader returns a reference to the batch whose id is in the key, from a byte on. ok
+// reports whether the batch has the right status.
+func toHeader(at int, why string, ok func(key []byte, h *header) bool) store.Ref[[]byte] {
+	return func(_ *store.Lookup, key, _ []byte) store.Need {
+		return store.Need{Bucket: bucketHeader, Key: key[at:], Why: why, Is: func(raw []byte) bool {
+			h, err := decodeHeader(raw)
+			return err != nil || ok(key, &h)
+		}}
 	}
-	return n
 }
 
-// toEndedBatch is the reference of an entry of the list of finished batches.
-func toEndedBatch(_ *store.Lookup, key, _ []byte) store.Need {
-	n := belongs(bucketHeader, key[17:], "a list of finished batches has one that is not")
-	code := key[16]
-	n.Is = func(raw []byte) bool {
-		h, err := decodeHeader(raw)
-		return err != nil || Final(h.Status) && endedCode(h.Status) == code
-	}
-	return n
-}
+var (
+	toOwned = toHeader(16, noBatch, func([]byte, *header) bool { return true })
+	toOpen  = toHeader(0, "a batch counts as open that is not", func(_ []byte, h *header) bool { return !table.Final(h.Status) })
+	toEnded = toHeader(17, "a list of finished batches has one that is not", func(key []byte, h *header) bool {
+		return table.Final(h.Status) && endedCode(h.Status) == key[16]
+	})
+)
 
 // noHeader is an unmet need of a mark, which excludes the header: the mark of a batch that
 // is being created or removed.
@@ -57,185 +48,121 @@ func noHeader(look *store.Lookup, key, _ []byte) (n store.Need) {
 	return n
 }
 
-// toHeaderUnlessRemoved is the reference of an attempt.
-func toHeaderUnlessRemoved(look *store.Lookup, key, _ []byte) store.Need {
+// toBatch is the reference of an item or an attempt to its batch, which has no header
+// while it is created or removed.
+func toBatch[T any](look *store.Lookup, key []byte, _ T) store.Need {
+	id := key[:16]
+	header, found := look.Get(bucketHeader, id)
 	switch {
-	case len(key) < 16:
-		return store.Need{Why: noBatch}
-	case look.Has(bucketRemoving, key[:16]):
+	case found && itemKeyPosition(key) >= totalIn(header):
+		return store.Need{Why: "its batch has fewer items"}
+	case found || look.Has(bucketCreating, id) || look.Has(bucketRemoving, id):
 		return store.Need{}
 	}
-	return belongs(bucketHeader, key[:16], noBatch)
+	return store.Need{Bucket: bucketHeader, Key: id, Why: noBatch}
+}
+
+// totalIn returns the number of items in a header, without decoding the rest; of a damaged
+// one more than any.
+func totalIn(raw []byte) int {
+	d := decoder{rest: raw}
+	d.version(recordVersion)
+	d.byte()  // flags
+	d.bytes() // status
+	d.bytes() // reason
+	total := int(d.number())
+	if d.bad {
+		return math.MaxInt
+	}
+	return total
+}
+
+func openNeed(_ *store.Lookup, key []byte, h header) (n store.Need) {
+	if !table.Final(h.Status) {
+		n = store.Need{Bucket: bucketOpen, Key: key, Value: []byte{}, Why: "a batch that has not ended is not taken up after a start"}
+	}
+	return n
+}
+
+func ownedNeed(look *store.Lookup, key []byte, _ header) (n store.Need) {
+	if owner, known := ownerIn(look, key); known {
+		n = store.Need{Bucket: bucketOwner, Key: store.Key(owner, key), Value: []byte{}, Why: "its owner does not see a batch"}
+	}
+	return n
+}
+
+// ownerIn returns the owner of a batch.
+func ownerIn(look *store.Lookup, id []byte) (owner uuid.UUID, known bool) {
+	var s struct{ Owner uuid.UUID }
+	raw, _ := look.Get(bucketSpec, id)
+	return s.Owner, raw != nil && json.Unmarshal(raw, &s) == nil
 }
 
 func headerNeeds(look *store.Lookup) store.Needs {
-	numbers := heldNumbers{look: look, mark: markOf(look)}
+	refs := store.References(store.Decoded(16, decodeHeader), lostPart,
+		store.ToSameKey[header](bucketSpec, lostPart), store.ToSameKey[header](bucketMessage, lostPart), openNeed, ownedNeed)(look)
+	numbers := heldNumbers{mark: markOf(look)}
 	return func(key, value []byte) []store.Need {
 		if key == nil {
 			return numbers.needs()
 		}
+		needs := refs(key, value)
 		h, err := decodeHeader(value)
 		if err != nil || len(key) != 16 {
-			return []store.Need{{Why: lostPart}}
+			return needs
 		}
-		needs := []store.Need{belongs(bucketSpec, key, lostPart), belongs(bucketMessage, key, lostPart)}
-		if !Final(h.Status) {
-			open := belongs(bucketOpen, key, "a batch that has not ended is not taken up after a start")
-			open.Value = []byte{}
-			needs = append(needs, open)
+		if owner, known := ownerIn(look, key); known {
+			needs = append(needs, numbers.add(uuid.UUID(key), owner, h.Status)...)
 		}
-		var s struct{ Owner uuid.UUID }
-		if raw, _ := look.Get(bucketSpec, key); raw != nil && json.Unmarshal(raw, &s) == nil {
-			owned := belongs(bucketOwner, store.Key(s.Owner, key), "its owner does not see a batch")
-			owned.Value = []byte{}
-			needs = append(needs, owned)
-			needs = append(needs, numbers.add(uuid.UUID(key), s.Owner, h.Status)...)
-		}
-		if h.Counts.Total > 0 && look.First(bucketItem, key, nil) == nil {
-			needs = append(needs, lostItem(key, &h, 0)) // no other check reads its items
-		}
-		return needs
+		return append(needs, itemsOf(look, uuid.UUID(key), &h)...)
 	}
-}
-
-// itemNeeds goes through the items of one batch after another, and checks them against
-// the numbers in its header.
-func itemNeeds(look *store.Lookup) store.Needs {
-	c := itemCount{look: look}
-	return func(key, value []byte) []store.Need {
-		if key != nil && len(key) != 24 {
-			return []store.Need{{Why: noBatch}}
-		}
-		var needs []store.Need
-		if key == nil || !bytes.Equal(c.id, key[:16]) {
-			needs = c.end()
-			c.begin(key)
-		}
-		switch {
-		case key == nil || c.staged:
-		case !c.known:
-			needs = append(needs, belongs(bucketHeader, c.id, noBatch))
-		default:
-			needs = append(needs, c.add(key, value)...)
-		}
-		return needs
-	}
-}
-
-// itemCount counts the items of a batch.
-type itemCount struct {
-	look   *store.Lookup
-	id     []byte
-	staged bool   // it is being made, or removed: it has no header
-	known  bool   // it has a header
-	header header // of one that can be read
-	whole  bool   // it can, and so can all items so far
-	next   int    // position that has not been seen
-	counts Counts
-}
-
-func (c *itemCount) begin(key []byte) {
-	*c = itemCount{look: c.look}
-	if key == nil {
-		return
-	}
-	c.id = bytes.Clone(key[:16])
-	c.staged = c.look.Has(bucketCreating, c.id) || c.look.Has(bucketRemoving, c.id)
-	raw, found := c.look.Get(bucketHeader, c.id)
-	if c.known = found; raw != nil {
-		var err error
-		c.header, err = decodeHeader(bytes.Clone(raw)) // of which it is a part
-		c.whole = err == nil
-	}
-}
-
-// add takes the next item, and reports those that are missing before it.
-func (c *itemCount) add(key, value []byte) []store.Need {
-	position := itemKeyPosition(key)
-	if c.whole && position >= c.header.Counts.Total {
-		return []store.Need{{Why: "its batch has fewer items"}}
-	}
-	needs := c.missing(position)
-	c.next = position + 1
-	if newer := c.header.recent(position); newer != nil {
-		value = newer
-	}
-	r, err := decodeItem(value)
-	if err != nil {
-		return append(needs, store.Need{Why: "the recipient of an item is unknown"})
-	}
-	c.count(r.Status)
-	return needs
-}
-
-func (c *itemCount) count(s ItemStatus) {
-	c.counts.Total++
-	switch s {
-	case ItemSending:
-		c.counts.Sending++
-	case ItemSuccess:
-		c.counts.Success++
-	case ItemFailed:
-		c.counts.Failed++
-	case ItemSkipped:
-		c.counts.Skipped++
-	case ItemUnknown:
-		c.counts.Unknown++
-	default:
-		c.counts.Pending++
-	}
-}
-
-// missing reports missing items before a position. With a damaged one,
-// nothing can be counted.
-func (c *itemCount) missing(before int) (needs []store.Need) {
-	for ; c.whole && c.next < before; c.next++ {
-		if c.look.Has(bucketItem, itemKey(uuid.UUID(c.id), c.next)) {
-			c.whole = false
-			break
-		}
-		needs = append(needs, lostItem(c.id, &c.header, c.next))
-		if len(needs) == maxMissing {
-			c.whole = false
-		}
-	}
-	return needs
 }
 
 // maxMissing bounds how many missing items of a batch are reported at once; the next check finds
 // more.
 const maxMissing = 1000
 
+// itemsOf returns the needs of a batch to have its items, and to have counted them. While
+// one is missing or cannot be read, the counts are not known.
+func itemsOf(look *store.Lookup, id uuid.UUID, h *header) (needs []store.Need) {
+	n, whole := map[ItemStatus]int{}, true
+	for p := 0; p < h.Counts.Total && len(needs) < maxMissing; p++ {
+		raw, found := look.Get(bucketItem, itemKey(id, p))
+		if !found {
+			needs = append(needs, lostItem(id, h, p))
+			continue
+		}
+		if newer := h.recent(p); newer != nil {
+			raw = newer
+		}
+		r, err := decodeItem(raw)
+		whole = whole && err == nil
+		n[r.shownStatus()]++
+	}
+	right := *h
+	right.Counts = table.Counts{
+		Total: h.Counts.Total, Pending: n[ItemPending], Sending: n[ItemSending],
+		Success: n[ItemSuccess], Failed: n[ItemFailed], Skipped: n[ItemSkipped], Unknown: n[ItemUnknown],
+	}
+	if len(needs) > 0 || !whole || right.Counts == h.Counts {
+		return needs
+	}
+	return []store.Need{{
+		Bucket: bucketHeader, Key: id[:], Value: right.encode(), Why: "the numbers of a batch are not those of its items",
+		Is: func([]byte) bool { return false },
+	}}
+}
+
 // lostItem returns the need of an item, which is rebuilt as one with an unknown
 // recipient. A pending one fails in its turn; one that was sent is UNKNOWN.
-func lostItem(id []byte, h *header, position int) store.Need {
+func lostItem(id uuid.UUID, h *header, position int) store.Need {
 	var r itemRecord
-	if Final(h.Status) || position < h.Cursor {
+	if table.Final(h.Status) || position < h.Cursor {
 		r = itemRecord{Status: ItemUnknown, Code: codeDamaged, Error: "the item's record in the data file was lost", UpdatedAt: h.UpdatedAt, EndedAt: h.UpdatedAt}
 	}
 	raw := r.encode()
 	if newer := h.recent(position); newer != nil {
-		raw = bytes.Clone(newer)
+		raw = newer
 	}
-	return store.Need{Bucket: bucketItem, Key: itemKey(uuid.UUID(id), position), Value: raw, Why: "the recipient of an item is unknown"}
-}
-
-// end checks the counts against the header. With items missing or damaged, they are not
-// known yet.
-func (c *itemCount) end() []store.Need {
-	if !c.known || c.staged || !c.whole {
-		return nil
-	}
-	if needs := c.missing(c.header.Counts.Total); len(needs) > 0 || c.counts.Total != c.header.Counts.Total {
-		return needs
-	}
-	h, right := c.header, c.counts
-	h.Counts = right
-	n := belongs(bucketHeader, c.id, "the numbers of a batch are not those of its items")
-	n.Value = h.encode()
-	n.Is = func(raw []byte) bool {
-		is, err := decodeHeader(raw)
-		return err == nil && is.Counts == right
-	}
-	return []store.Need{n}
+	return store.Need{Bucket: bucketItem, Key: itemKey(id, position), Value: raw, Why: noItem}
 }

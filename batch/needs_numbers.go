@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/table"
 	"postern/event"
 	"postern/store"
 )
@@ -22,7 +23,6 @@ func markOf(look *store.Lookup) []byte {
 
 // heldNumbers checks the numbers by status against the existing batches.
 type heldNumbers struct {
-	look *store.Lookup
 	mark []byte
 	more numberChanges
 }
@@ -36,12 +36,10 @@ func (n *heldNumbers) add(id, owner uuid.UUID, status event.BatchStatus) []store
 		n.more = numberChanges{}
 	}
 	n.more.note(owner, "", status)
-	if !Final(status) {
+	if !table.Final(status) {
 		return nil
 	}
-	ended := belongs(bucketEnded, endedKey(owner, status, id), "a list of finished batches leaves one out")
-	ended.Value = []byte{}
-	return []store.Need{ended}
+	return []store.Need{{Bucket: bucketEnded, Key: endedKey(owner, status, id), Value: []byte{}, Why: "a list of finished batches leaves one out"}}
 }
 
 // needs returns the needs of all batches together.
@@ -49,7 +47,7 @@ func (n *heldNumbers) needs() (all []store.Need) {
 	for _, key := range slices.Sorted(maps.Keys(n.more)) {
 		right := n.more[key]
 		delete(right, "")
-		need := belongs(bucketNumber, []byte(key), wrongNumber)
+		need := store.Need{Bucket: bucketNumber, Key: []byte(key), Why: wrongNumber}
 		need.Value, _ = json.Marshal(right)
 		need.Is = func(raw []byte) bool {
 			var is byStatus

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/table"
 	"postern/event"
 	"postern/store"
 )
@@ -105,10 +106,10 @@ func noteStatus(tx *store.Tx, owner, id uuid.UUID, from, to event.BatchStatus) e
 	if err != nil || bytes.Compare(id[:], mark) > 0 {
 		return err
 	}
-	if Final(from) {
+	if table.Final(from) {
 		err = tx.Delete(bucketEnded, endedKey(owner, from, id))
 	}
-	if Final(to) && err == nil {
+	if table.Final(to) && err == nil {
 		err = tx.Put(bucketEnded, endedKey(owner, to, id), nil)
 	}
 	if err == nil {
@@ -280,7 +281,7 @@ func countOne(tx *store.Tx, id uuid.UUID, status event.BatchStatus) error {
 	if err == nil && row != nil && len(row) == 0 || errors.Is(err, store.ErrDamaged) {
 		err = tx.Put(bucketOwner, key, encodeListed(&s))
 	}
-	if err == nil && Final(status) {
+	if err == nil && table.Final(status) {
 		err = tx.Put(bucketEnded, endedKey(s.Owner, status, id), nil)
 	}
 	if err == nil {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/paging"
+	"postern/batch/table"
 	"postern/event"
 	"postern/store"
 )
@@ -32,7 +34,7 @@ func fillBatches(t testing.TB, s *store.Store, owner uuid.UUID, n int, plain boo
 				id := uuid.Must(uuid.NewV7())
 				ids = append(ids, id)
 				sp := spec{Owner: owner, Name: fmt.Sprint("Batch ", len(ids)), Instances: []InstanceRef{{1, "i1"}}, CreatedAt: tx.Now().UnixMilli()}
-				h := header{Core: Core{Status: status, Counts: Counts{Total: 1, Success: 1}}, Shares: make([]share, 1), CompletedAt: sp.CreatedAt, StoppedAt: sp.CreatedAt}
+				h := header{Core: table.Core{Status: status, Counts: table.Counts{Total: 1, Success: 1}}, Shares: make([]share, 1), CompletedAt: sp.CreatedAt, StoppedAt: sp.CreatedAt}
 				r := itemRecord{Input: "4915112345678", Status: ItemSuccess, Instance: 1, Attempts: 1}
 				row := encodeListed(&sp)
 				if plain {
@@ -88,7 +90,7 @@ func looked(s *store.Store, call func()) uint64 {
 // TestEveryListLooksAtBoundedRecords holds the worst filters against many batches. The
 // walk through all pages finds the one that fits.
 func TestEveryListLooksAtBoundedRecords(t *testing.T) {
-	const n = 3*maxExamined + 500
+	const n = 3*paging.MaxExamined + 500
 	s := openTestStore(t)
 	ids := fillBatches(t, s, owner, n, false)
 	fillBatches(t, s, uuid.New(), 1000, false)
@@ -103,11 +105,11 @@ func TestEveryListLooksAtBoundedRecords(t *testing.T) {
 		{"a status that all have", Filter{Status: []event.BatchStatus{event.BatchIsCompleted}}, n - 1, 1000},
 		{"a status that one has", Filter{Status: []event.BatchStatus{event.BatchIsStopped}}, 1, 1000},
 		{"a status that none has", Filter{Status: []event.BatchStatus{event.BatchProcessing}}, 0, 1000},
-		{"a name that one has", Filter{Query: "bATCH 1", Name: "Batch 1"}, -1, 3 * maxExamined},
-		{"a text that none has", Filter{Query: "nothing"}, -1, 3 * maxExamined},
-		{"a text and a status", Filter{Query: "nothing", Status: []event.BatchStatus{event.BatchIsCompleted}}, -1, 6 * maxExamined},
-		{"an instance that none has", Filter{InstanceName: "other"}, -1, 3 * maxExamined},
-		{"a time before all", Filter{CreatedTo: time.UnixMilli(1)}, -1, 3 * maxExamined},
+		{"a name that one has", Filter{Query: "bATCH 1", Name: "Batch 1"}, -1, 3 * paging.MaxExamined},
+		{"a text that none has", Filter{Query: "nothing"}, -1, 3 * paging.MaxExamined},
+		{"a text and a status", Filter{Query: "nothing", Status: []event.BatchStatus{event.BatchIsCompleted}}, -1, 6 * paging.MaxExamined},
+		{"an instance that none has", Filter{InstanceName: "other"}, -1, 3 * paging.MaxExamined},
+		{"a time before all", Filter{CreatedTo: time.UnixMilli(1)}, -1, 3 * paging.MaxExamined},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for owned, list := range map[bool]func(Filter, Page) (List[View], error){
@@ -119,7 +121,7 @@ func TestEveryListLooksAtBoundedRecords(t *testing.T) {
 				for pages := 0; ; pages++ {
 					var l List[View]
 					var err error
-					if n := looked(s, func() { l, err = list(c.f, page) }); err != nil || owned && n > c.most || n > 6*maxExamined {
+					if n := looked(s, func() { l, err = list(c.f, page) }); err != nil || owned && n > c.most || n > 6*paging.MaxExamined {
 						t.Fatalf("owned %t: a page looks at %d records, at most %d are allowed, %v", owned, n, c.most, err)
 					}
 					if owned && c.total >= 0 && (l.TotalRecords != c.total || l.TotalIsMinimum) || owned && c.total < 0 && !l.TotalIsMinimum {

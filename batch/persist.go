@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/schedule"
+	"postern/batch/table"
 	"postern/event"
 	"postern/store"
 )
@@ -35,13 +37,13 @@ func Buckets() []store.Bucket {
 		{Name: bucketHeader, Owner: owner, Key: "batch", Value: "binary, version 1: status, counts, times, fencing number, the last items", Needs: headerNeeds},
 		{Name: bucketSpec, Owner: owner, Key: "batch", Value: "JSON: owner, name, instances, options, schedule", Append: true, When: batchMade, Needs: store.References(store.Sized(0), "", store.ToSameKey[[]byte](bucketHeader, noBatch))},
 		{Name: bucketMessage, Owner: owner, Key: "batch", Value: "JSON: message, external attributes, what it answers", Append: true, Needs: store.References(store.Sized(0), "", store.ToSameKey[[]byte](bucketHeader, noBatch))},
-		{Name: bucketItem, Owner: owner, Key: "batch + position", Value: "binary, version 1 or 2: recipient, status, outcome; the header may hold a newer one", Fill: 0.6, Needs: itemNeeds},
-		{Name: bucketAttempt, Owner: owner, Key: "batch + position + attempt number", Value: "JSON: instance, outcome, of attempts that found no instance; the last attempt is in the item", Append: true, Needs: store.References(store.Sized(0), "", toHeaderUnlessRemoved)},
+		{Name: bucketItem, Owner: owner, Key: "batch + position", Value: "binary, version 1 or 2: recipient, status, outcome; the header may hold a newer one", Fill: 0.6, Needs: store.References(store.Decoded(24, decodeItem), noItem, toBatch)},
+		{Name: bucketAttempt, Owner: owner, Key: "batch + position + attempt number", Value: "JSON: instance, outcome, of attempts that found no instance; the last attempt is in the item", Append: true, Needs: store.References(store.Sized(28), noBatch, toBatch[[]byte])},
 		{Name: bucketOwner, Owner: owner, Key: "owner + batch", Value: "binary, version 1: when it was made, its name, its instances; nothing until it is counted", Needs: store.References(store.Sized(32), noBatch, toOwned)},
-		{Name: bucketOpen, Owner: owner, Key: "batch", Value: "nothing, or binary, version 1: the scoped keys that it was created and last started with; absent once the batch is final", Append: true, Needs: store.References(store.Sized(0), "", toOpenBatch)},
+		{Name: bucketOpen, Owner: owner, Key: "batch", Value: "nothing, or binary, version 1: the scoped keys that it was created and last started with; absent once the batch is final", Append: true, Needs: store.References(store.Sized(0), "", toOpen)},
 		{Name: bucketCreating, Owner: owner, Key: "batch", Value: "nothing; a creation under way, swept at start", Needs: store.References(store.Sized(16), noBatch, noHeader)},
 		{Name: bucketRemoving, Owner: owner, Key: "batch", Value: "nothing; a batch that was deleted and has items or attempts yet", Needs: store.References(store.Sized(16), noBatch, noHeader)},
-		{Name: bucketEnded, Owner: owner, Key: "owner + s, c or e (stopped, completed, with errors) + batch", Value: "nothing; a final batch", Fill: 0.75, Needs: store.References(store.Sized(33), noBatch, toEndedBatch)},
+		{Name: bucketEnded, Owner: owner, Key: "owner + s, c or e (stopped, completed, with errors) + batch", Value: "nothing; a final batch", Fill: 0.75, Needs: store.References(store.Sized(33), noBatch, toEnded)},
 		{Name: bucketNumber, Owner: owner, Key: "all; user + owner; counted", Value: "JSON: how many batches there are in each status; the id up to which they are counted", Needs: store.References(store.Sized(0), "", batchesCounted)},
 	}
 }
@@ -56,7 +58,7 @@ func batchMade(key, _ []byte) (at time.Time) {
 
 // header is the variable part of a batch. Times are Unix milliseconds, 0 unset.
 type header struct {
-	Core
+	table.Core
 	Fence         uint64
 	Cursor        int // no item before this position is PENDING
 	Current       int // position of the item given last
@@ -93,8 +95,8 @@ type spec struct {
 	Received   int                `json:"received"`
 	Duplicates int                `json:"duplicates,omitempty"`
 
-	window  *Schedule // parsed from Schedule, nil when there is none
-	partial bool      // Instances are not all that the batch goes out by
+	window  *schedule.Schedule // parsed from Schedule, nil when there is none
+	partial bool               // Instances are not all that the batch goes out by
 }
 
 type messageRecord struct {
@@ -226,7 +228,7 @@ func loadSpec(tx *store.Tx, id uuid.UUID) (*spec, error) {
 		if err != nil {
 			return nil, fmt.Errorf("batch %s: stored zone: %w: %w", id, store.ErrDamaged, err)
 		}
-		if s.window, err = ParseSchedule(s.Schedule, zone); err != nil {
+		if s.window, err = schedule.Parse(s.Schedule, zone); err != nil {
 			return nil, fmt.Errorf("batch %s: stored schedule: %w: %w", id, store.ErrDamaged, err)
 		}
 	}

@@ -78,7 +78,7 @@ func (b *full) itemWithAttempts(tx *store.Tx, key, value []byte) (ItemWithAttemp
 	attempts, err := b.attempts(tx, position, r)
 	item := ItemWithAttempts{Item: b.item(position, r), Attempts: make([]Attempt, len(attempts))}
 	for i, a := range attempts {
-		item.Attempts[i] = a.value
+		item.Attempts[i] = a.Value
 	}
 	return item, err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"postern/batch/table"
 	"postern/store"
 )
 
@@ -100,7 +101,7 @@ func (b *full) turn() bool {
 // settle moves the items to their own place, except the one being sent, when it
 // is the batch's turn or it comes to rest.
 func (b *full) settle(tx *store.Tx) error {
-	if busy(b.Status) && (len(b.Recent) < 2 || !b.turn()) {
+	if table.Busy(b.Status) && (len(b.Recent) < 2 || !b.turn()) {
 		return nil
 	}
 	sending := func(i recentItem) bool { return b.Counts.Sending > 0 && i.position == b.Current }

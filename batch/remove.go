@@ -11,14 +11,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/table"
 	"postern/event"
 	"postern/internal/prune"
 	"postern/store"
 )
-
-// OnDelete is the trigger of a *TransitionError when a batch that is not final
-// was to be deleted. It is not a row of the table: afterwards there is no batch.
-const OnDelete Trigger = "delete"
 
 const (
 	removeStep = 1000 // records that one commit removes
@@ -28,7 +25,7 @@ const (
 
 // Delete removes a final batch. It is gone for every reader when Delete
 // returns; its items and attempts are removed in the background, and its events
-// once they are delivered. Errors are ErrNotFound, and *TransitionError for a
+// once they are delivered. Errors are ErrNotFound, and *table.TransitionError for a
 // batch that is not final.
 func (e *Engine) Delete(ctx context.Context, owner, id uuid.UUID) error {
 	err := e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
@@ -39,8 +36,8 @@ func (e *Engine) Delete(ctx context.Context, owner, id uuid.UUID) error {
 		if err != nil {
 			return err
 		}
-		if !Final(h.Status) {
-			return &TransitionError{Status: h.Status, Trigger: OnDelete}
+		if !table.Final(h.Status) {
+			return &table.TransitionError{Status: h.Status, Trigger: table.OnDelete}
 		}
 		return e.withdraw(tx, owner, id, h.Status)
 	})
@@ -222,7 +219,7 @@ func (l *expiryLook) read(tx *store.Tx, r store.Range, before time.Time) error {
 			return true, nil //nolint:nilerr // no batch has such a key
 		}
 		h, err := decodeHeader(v)
-		if err != nil || !Final(h.Status) {
+		if err != nil || !table.Final(h.Status) {
 			return true, nil //nolint:nilerr // a damaged batch is left alone
 		}
 		if ended := h.finalAt(); ended.Before(before) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/table"
 	"postern/event"
 	"postern/store"
 )
@@ -90,7 +91,7 @@ func TestOnlyOwnFinalBatchesCanBeDeleted(t *testing.T) {
 		req := delayed(2, time.Hour)
 		r.create(req)
 		r.status(process)
-		var refused *TransitionError
+		var refused *table.TransitionError
 		if err := r.e.Delete(t.Context(), owner, r.batch); !errors.As(err, &refused) || !errors.Is(err, ErrInvalidTransition) || refused.Status != process {
 			t.Errorf("while it sends: %v", err)
 		}
@@ -275,7 +276,7 @@ func TestFutureIDDoesNotPreventRetention(t *testing.T) {
 			copy(id[:6], idAt(time.Now().Add(ahead)))
 			err := r.s.Update(t.Context(), func(tx *store.Tx) error {
 				now := tx.Now().UnixMilli()
-				h := header{Core: Core{Status: complete}, CompletedAt: now}
+				h := header{Core: table.Core{Status: complete}, CompletedAt: now}
 				return errors.Join(
 					putHeader(tx, id, &h), store.PutJSON(tx, bucketSpec, id[:], spec{Owner: owner, CreatedAt: now}),
 					store.PutJSON(tx, bucketMessage, id[:], messageRecord{}), tx.Put(bucketOwner, store.Key(owner, id), nil),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/table"
 	"postern/event"
 )
 
@@ -65,7 +66,7 @@ func TestStartPauseAndStopFromEveryStatus(t *testing.T) {
 	seen := map[event.BatchStatus]bool{}
 	for _, s := range stances() {
 		seen[s.status] = true
-		for on, want := range map[Trigger]event.BatchStatus{OnStart: s.start, OnPause: s.pause, OnStop: s.stop} {
+		for on, want := range map[table.Trigger]event.BatchStatus{table.OnStart: s.start, table.OnPause: s.pause, table.OnStop: s.stop} {
 			t.Run(string(on)+" in "+string(s.status)+" is "+string(want), func(t *testing.T) {
 				journalled(t, newFleet(1, 2), func(c *Config) { c.Enabled = !s.idle }, func(j *journal) {
 					s.reach(j)
@@ -82,16 +83,16 @@ func TestStartPauseAndStopFromEveryStatus(t *testing.T) {
 }
 
 // calls makes a call in a status, twice: a repeated call is as good as one.
-func (j *journal) calls(status event.BatchStatus, on Trigger, want event.BatchStatus) {
+func (j *journal) calls(status event.BatchStatus, on table.Trigger, want event.BatchStatus) {
 	j.Helper()
-	call := map[Trigger]func(context.Context, uuid.UUID, uuid.UUID) (View, error){
-		OnStart: j.e.StartBatch, OnPause: j.e.Pause, OnStop: j.e.StopBatch,
+	call := map[table.Trigger]func(context.Context, uuid.UUID, uuid.UUID) (View, error){
+		table.OnStart: j.e.StartBatch, table.OnPause: j.e.Pause, table.OnStop: j.e.StopBatch,
 	}[on]
 	j.status(status)
 	before := j.read()
 	v, err := call(j.Context(), owner, j.batch)
 	added := strings.TrimPrefix(strings.TrimPrefix(j.read(), before), " | ")
-	var refusal *TransitionError
+	var refusal *table.TransitionError
 	switch want {
 	case refused:
 		if !errors.As(err, &refusal) || refusal.Status != status || refusal.Trigger != on || !errors.Is(err, ErrInvalidTransition) {
@@ -131,7 +132,7 @@ func TestACallOnAnotherUsersBatchFindsNothing(t *testing.T) {
 
 func TestRestartKeepsABatchAtRest(t *testing.T) {
 	for _, s := range stances() {
-		if busy(s.status) {
+		if table.Busy(s.status) {
 			continue
 		}
 		t.Run(string(s.status), func(t *testing.T) {

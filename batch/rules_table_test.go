@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"postern/batch/table"
 	"postern/event"
 )
 
@@ -309,7 +310,7 @@ func TestEveryRowIsOneCommit(t *testing.T) {
 			})
 		})
 	}
-	for _, r := range table {
+	for _, r := range table.Rows() {
 		for _, from := range r.From {
 			if !tested[r.Name+" from "+string(from)] {
 				t.Errorf("no test drives the row %q from %q", r.Name, from)
@@ -335,11 +336,11 @@ func (tc rowTest) starred(t *testing.T) (from, to event.BatchStatus, events []st
 // fits checks that the starred commit is what the row says.
 func (tc rowTest) fits(t *testing.T, from, to event.BatchStatus, events []string) {
 	t.Helper()
-	at := slices.IndexFunc(table, func(r row) bool { return r.Name == tc.row })
+	at := slices.IndexFunc(table.Rows(), func(r table.Row) bool { return r.Name == tc.row })
 	if at < 0 {
 		t.Fatalf("the table has no row %q", tc.row)
 	}
-	r := table[at]
+	r := table.Rows()[at]
 	reported := slices.DeleteFunc(slices.Clone(events), func(e string) bool { return strings.HasPrefix(e, "item.") })
 	want := strings.Fields(names(r.Events))
 	if !slices.Contains(reported, "progress") {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"postern/batch/schedule"
+	"postern/batch/table"
 	"postern/event"
 	"postern/store"
 )
@@ -13,18 +15,18 @@ import (
 type outcome struct {
 	attempt AttemptStatus
 	status  ItemStatus
-	move    Move
+	move    table.Move
 	code    string
 	reason  string
 	receipt Receipt
-	changes uint64  // of the instance, before the send
-	busy    bool    // the instance can send, only not this now
-	held    bool    // the Fleet's gate was shut behind the choice
-	on      Trigger // set when the send was given up: OnLeaseLost or OnShutdown
+	changes uint64        // of the instance, before the send
+	busy    bool          // the instance can send, only not this now
+	held    bool          // the Fleet's gate was shut behind the choice
+	on      table.Trigger // set when the send was given up: OnLeaseLost or OnShutdown
 }
 
 func unknown(reason string) outcome {
-	return outcome{attempt: AttemptUnknown, status: ItemUnknown, move: MoveUnknown, code: event.SendResultUnknown, reason: reason}
+	return outcome{attempt: AttemptUnknown, status: ItemUnknown, move: table.MoveUnknown, code: event.SendResultUnknown, reason: reason}
 }
 
 // recordError means that the message left but its record cannot be stored.
@@ -65,17 +67,17 @@ func (w *worker) begin() (item *itemRecord, err error) {
 		case b.Status != event.BatchProcessing:
 			return errUnchanged
 		case stopping:
-			return w.e.step(tx, b, Input{On: OnShutdown}, states, nil)
+			return w.e.step(tx, b, table.Input{On: table.OnShutdown}, states, nil)
 		case b.Counts.Open() == 0:
 			last, err := b.loadOrLost(tx, b.Current)
 			if err != nil {
 				return err
 			}
-			return w.e.step(tx, b, Input{On: OnNothingLeft}, states, &subject{b.Current, last})
-		case window != WindowOpen:
-			return w.e.step(tx, b, Input{On: OnWindowEnds}, states, nil)
+			return w.e.step(tx, b, table.Input{On: table.OnNothingLeft}, states, &subject{b.Current, last})
+		case window != schedule.Open:
+			return w.e.step(tx, b, table.Input{On: table.OnWindowEnds}, states, nil)
 		case c.none():
-			return w.e.step(tx, b, Input{On: OnNoInstance}, states, nil)
+			return w.e.step(tx, b, table.Input{On: table.OnNoInstance}, states, nil)
 		case c.cut:
 			return errUnchanged
 		}
@@ -84,7 +86,7 @@ func (w *worker) begin() (item *itemRecord, err error) {
 		if err != nil {
 			return err
 		}
-		return w.e.step(tx, b, Input{On: OnGive, Give: true}, states, nil)
+		return w.e.step(tx, b, table.Input{On: table.OnGive, Give: true}, states, nil)
 	})
 	if err == nil && item != nil {
 		w.gave(c.position)
@@ -98,7 +100,7 @@ func (w *worker) pickReady() (choice, error) {
 	for {
 		c, err := w.pick(nil)
 		window, _ := w.b.windowAt(w.e.now())
-		if err != nil || c.instance == 0 || c.ready(w.e.now()) || window != WindowOpen || w.distracted() {
+		if err != nil || c.instance == 0 || c.ready(w.e.now()) || window != schedule.Open || w.distracted() {
 			return c, err
 		}
 		w.wait(c.after.Sub(w.e.now()))
@@ -111,7 +113,7 @@ func (w *worker) pickReady() (choice, error) {
 func (w *worker) send(r itemRecord) outcome {
 	if r.lost() {
 		return outcome{
-			attempt: AttemptFailed, status: ItemFailed, move: MoveFailed,
+			attempt: AttemptFailed, status: ItemFailed, move: table.MoveFailed,
 			code: codeDamaged, reason: "the item's record in the data file is damaged; nothing was sent",
 		}
 	}
@@ -158,7 +160,7 @@ func (w *worker) send(r itemRecord) outcome {
 				return calledOff()
 			}
 			o := unknown("the send did not come back within its lease")
-			o.on = OnLeaseLost
+			o.on = table.OnLeaseLost
 			return o
 		case <-w.nudge:
 			halts = time.After(cancelGrace)
@@ -176,7 +178,7 @@ func (w *worker) send(r itemRecord) outcome {
 				return calledOff()
 			}
 			o := unknown("the program stopped before the send came back")
-			o.on = OnShutdown
+			o.on = table.OnShutdown
 			return o
 		}
 	}
@@ -190,17 +192,17 @@ const cancelGrace = 20 * time.Millisecond
 // function that ends the wait for it.
 func (w *worker) shuts() (over <-chan struct{}, halt func()) {
 	window, ends := w.b.windowAt(w.e.now())
-	if window != WindowOpen || ends.IsZero() {
+	if window != schedule.Open || ends.IsZero() {
 		return nil, func() {}
 	}
 	shut := make(chan struct{})
-	return shut, newAlarm(ends, w.e.now, func() { close(shut) }).stop
+	return shut, schedule.NewAlarm(ends, w.e.now, func() { close(shut) }).Stop
 }
 
 // calledOff returns the outcome of a send that was still being prepared, or waited
 // for its turn, when its batch could not continue: it goes back to wait.
 func calledOff() outcome {
-	return outcome{attempt: AttemptUnavailable, status: ItemPending, move: MoveBack, busy: true, reason: errCalledOff.Error()}
+	return outcome{attempt: AttemptUnavailable, status: ItemPending, move: table.MoveBack, busy: true, reason: errCalledOff.Error()}
 }
 
 // bounds returns the longest time for a send of the content, and the longest time
@@ -213,20 +215,20 @@ func (c *Config) bounds(content event.Content) (timeout, lease time.Duration) {
 }
 
 func (w *worker) outcomeOf(receipt Receipt, err error) outcome {
-	failed := outcome{attempt: AttemptFailed, status: ItemFailed, move: MoveFailed, code: event.SendMessageFailed}
+	failed := outcome{attempt: AttemptFailed, status: ItemFailed, move: table.MoveFailed, code: event.SendMessageFailed}
 	switch {
 	case err == nil:
-		return outcome{attempt: AttemptSuccess, status: ItemSuccess, move: MoveSuccess, receipt: receipt}
+		return outcome{attempt: AttemptSuccess, status: ItemSuccess, move: table.MoveSuccess, receipt: receipt}
 	case errors.Is(err, event.ErrOutcomeUnknown):
 		return unknown(err.Error())
 	case errors.Is(err, event.ErrBusy):
-		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: MoveBack, busy: true, reason: err.Error()}
+		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: table.MoveBack, busy: true, reason: err.Error()}
 	case errors.Is(err, event.ErrNotNow):
-		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: MoveBack, held: true, code: event.NotNowCode(err), reason: err.Error()}
+		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: table.MoveBack, held: true, code: event.NotNowCode(err), reason: err.Error()}
 	case errors.Is(err, event.ErrNotConnected), isFullDisk(err):
-		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: MoveBack, reason: err.Error()}
+		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: table.MoveBack, reason: err.Error()}
 	case errors.Is(err, event.ErrNotOnWhatsApp) && w.b.spec.Options.SkipUnregistered:
-		return outcome{attempt: AttemptFailed, status: ItemSkipped, move: MoveSkipped, code: codeNotOnWhatsApp, reason: err.Error()}
+		return outcome{attempt: AttemptFailed, status: ItemSkipped, move: table.MoveSkipped, code: codeNotOnWhatsApp, reason: err.Error()}
 	case errors.Is(err, event.ErrNotOnWhatsApp), errors.Is(err, event.ErrSendRefused):
 		failed.reason = err.Error()
 		return failed
@@ -278,7 +280,7 @@ func (w *worker) finish(r itemRecord, o outcome) (next *itemRecord, delay time.D
 // judge updates the state of the instance after an outcome, and returns
 // the item if it waits again.
 func (w *worker) judge(r itemRecord, o outcome) (back *unsent) {
-	if o.move != MoveBack {
+	if o.move != table.MoveBack {
 		delete(w.dropped, r.Instance)
 		return nil
 	}
@@ -305,16 +307,16 @@ type finishing struct {
 func (f finishing) apply(tx *store.Tx, e *Engine, b *full) (next *itemRecord, err error) {
 	in := f.input(b, tx.Now())
 	item, o := f.item, f.outcome
-	if o.receipt.Record != nil && o.move == MoveSuccess {
+	if o.receipt.Record != nil && o.move == table.MoveSuccess {
 		if item.MessageID, err = o.receipt.Record(tx); err != nil {
 			return nil, recordError{err}
 		}
 	}
 	item.WhatsApp, item.JID = o.receipt.WhatsAppID, o.receipt.RecipientJID
-	if in.On == OnLeaseLost {
+	if in.On == table.OnLeaseLost {
 		b.Fence++
 	}
-	if o.move != MoveBack && b.Counts.Pending > 0 {
+	if o.move != table.MoveBack && b.Counts.Pending > 0 {
 		ms := f.delay.Milliseconds()
 		item.DelayMs = &ms
 	}
@@ -322,7 +324,7 @@ func (f finishing) apply(tx *store.Tx, e *Engine, b *full) (next *itemRecord, er
 	if err := b.end(tx, &ended.record, o); err != nil {
 		return nil, err
 	}
-	if in.Give || in.On == OnRegive {
+	if in.Give || in.On == table.OnRegive {
 		given, err := b.give(tx, f.next)
 		if err != nil {
 			return nil, err
@@ -333,26 +335,26 @@ func (f finishing) apply(tx *store.Tx, e *Engine, b *full) (next *itemRecord, er
 }
 
 // input returns the input of the table for the outcome.
-func (f finishing) input(b *full, now time.Time) Input {
+func (f finishing) input(b *full, now time.Time) table.Input {
 	window, _ := b.windowAt(now)
-	in := Input{On: OnItemEnded, Item: f.outcome.move}
+	in := table.Input{On: table.OnItemEnded, Item: f.outcome.move}
 	switch {
 	case f.outcome.on != "":
 		in.On = f.outcome.on
 	case b.Status != event.BatchProcessing:
-		in.On = OnSafePoint
-	case f.outcome.move != MoveBack:
-		in.Give = f.delay == 0 && f.ready && !f.stopping && window == WindowOpen && b.Counts.Pending > 0
+		in.On = table.OnSafePoint
+	case f.outcome.move != table.MoveBack:
+		in.Give = f.delay == 0 && f.ready && !f.stopping && window == schedule.Open && b.Counts.Pending > 0
 	case f.stopping:
-		in.On = OnShutdown
-	case window != WindowOpen:
-		in.On = OnWindowEnds
+		in.On = table.OnShutdown
+	case window != schedule.Open:
+		in.On = table.OnWindowEnds
 	case f.next.none():
-		in.On = OnNoInstance
+		in.On = table.OnNoInstance
 	case f.next.instance != 0 && f.next.position == b.Current:
-		in.On, in.Item = OnRegive, MoveNone
+		in.On, in.Item = table.OnRegive, table.MoveNone
 	default:
-		in.On = OnItemBack
+		in.On = table.OnItemBack
 		in.Give = f.next.instance != 0 && (f.delay == 0 || !f.outcome.held)
 	}
 	return in
@@ -366,7 +368,7 @@ func (w *worker) delay() time.Duration {
 
 // wait waits for d, or until pause, stop, the window's end or Stop.
 func (w *worker) wait(d time.Duration) {
-	if window, _ := w.b.windowAt(w.e.now()); d <= 0 || window != WindowOpen {
+	if window, _ := w.b.windowAt(w.e.now()); d <= 0 || window != schedule.Open {
 		return
 	}
 	over, halt := w.shuts()

@@ -3,6 +3,7 @@ package batch
 import (
 	"github.com/google/uuid"
 
+	"postern/batch/paging"
 	"postern/store"
 )
 
@@ -106,9 +107,11 @@ func (s Shown) Items(id uuid.UUID, f ItemFilter, p Page) (List[Item], error) {
 		if err != nil {
 			return err
 		}
-		q := query[Item]{list: "items", prefix: id[:], total: f.totalOf(b.Counts)}
-		q.rows = itemRows(id, func(_ *store.Tx, key, value []byte) ([]line[Item], int, error) { return b.listItem(key, value, f) })
-		list, err = q.page(tx, p)
+		q := paging.Query[Item]{List: "items", Prefix: id[:], Total: f.totalOf(b.Counts)}
+		q.Rows = itemRows(id, func(_ *store.Tx, key, value []byte) ([]paging.Line[Item], int, error) {
+			return b.listItem(key, value, f)
+		})
+		list, err = q.Page(tx, p)
 		return err
 	})
 	return list, err
@@ -124,16 +127,16 @@ func (s Shown) Attempts(id uuid.UUID, f ItemFilter, p Page) (List[Attempt], erro
 		if err != nil {
 			return err
 		}
-		q := query[Attempt]{list: "attempts", prefix: id[:], total: unknownTotal}
+		q := paging.Query[Attempt]{List: "attempts", Prefix: id[:], Total: paging.UnknownTotal}
 		if f.empty() && !b.spec.partial {
-			if q.total, q.atLeast, err = b.attemptTotal(tx); err != nil {
+			if q.Total, q.AtLeast, err = b.attemptTotal(tx); err != nil {
 				return err
 			}
 		}
-		q.rows = itemRows(id, func(tx *store.Tx, key, value []byte) ([]line[Attempt], int, error) {
+		q.Rows = itemRows(id, func(tx *store.Tx, key, value []byte) ([]paging.Line[Attempt], int, error) {
 			return b.listAttempts(tx, key, value, f)
 		})
-		list, err = q.page(tx, p)
+		list, err = q.Page(tx, p)
 		return err
 	})
 	return list, err
@@ -159,7 +162,7 @@ func (s Shown) Item(id, item uuid.UUID) (ItemWithAttempts, error) {
 		found = ItemWithAttempts{Item: b.item(position, r), Attempts: []Attempt{}}
 		attempts, err := b.attempts(tx, position, r)
 		for _, a := range attempts {
-			found.Attempts = append(found.Attempts, a.value)
+			found.Attempts = append(found.Attempts, a.Value)
 		}
 		return err
 	})

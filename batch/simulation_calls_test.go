@@ -10,15 +10,16 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/table"
 	"postern/event"
 )
 
 // callOf makes a call and returns what it must have done, but for what the
 // worker makes of it.
-func (s *sim) callOf(m *modelBatch, on Trigger) effect {
+func (s *sim) callOf(m *modelBatch, on table.Trigger) effect {
 	e := s.proc.engine
-	call := map[Trigger]func(context.Context, uuid.UUID, uuid.UUID) (View, error){
-		OnStart: e.StartBatch, OnPause: e.Pause, OnStop: e.StopBatch,
+	call := map[table.Trigger]func(context.Context, uuid.UUID, uuid.UUID) (View, error){
+		table.OnStart: e.StartBatch, table.OnPause: e.Pause, table.OnStop: e.StopBatch,
 	}[on]
 	v, err := call(context.Background(), m.spec.owner, m.id)
 	return func(m *modelBatch) {

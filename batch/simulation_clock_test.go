@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"postern/batch/table"
 	"postern/event"
 )
 
@@ -63,10 +64,10 @@ func (s *sim) due(m *modelBatch) {
 	switch {
 	case !s.env.hard.IsZero() && !s.env.hard.After(s.env.now):
 		s.net.change(func() { c.lapsed = true })
-		m.end(doubtful(OnShutdown))
+		m.end(doubtful(table.OnShutdown))
 	case deaf:
 		s.net.change(func() { c.lapsed = true })
-		m.end(doubtful(OnLeaseLost))
+		m.end(doubtful(table.OnLeaseLost))
 	default:
 		m.end(endingOf(c, simReply{err: late}, m.spec.request.Options.SkipUnregistered))
 	}

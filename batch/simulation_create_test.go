@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/table"
 	"postern/delivery/outbox"
 	"postern/event"
 )
@@ -38,7 +39,7 @@ func (s *sim) stepCreate(step simStep) {
 		return
 	}
 	if m := s.oldestOpen(); m != nil {
-		s.restOf(m, s.calls(m, OnStop))
+		s.restOf(m, s.calls(m, table.OnStop))
 		return
 	}
 	m := s.newModel(d, &draws{uint64(step.c)})
@@ -78,7 +79,7 @@ func (s *sim) createBadly(d *draws) {
 func (s *sim) oldestOpen() (oldest *modelBatch) {
 	n := 0
 	for _, m := range s.batches {
-		if Final(m.status) {
+		if table.Final(m.status) {
 			continue
 		}
 		if n++; oldest == nil && m.status != stopping {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing/synctest"
 
+	"postern/batch/table"
 	"postern/store"
 )
 
@@ -127,7 +128,7 @@ func (s *sim) stepKillCreation(step simStep) {
 	})
 	s.nothingLeft()
 	if err == nil {
-		s.restOf(m, s.calls(m, OnStop))
+		s.restOf(m, s.calls(m, table.OnStop))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"postern/batch/table"
 	"postern/event"
 	"postern/instance/pace"
 	"postern/store"
@@ -133,7 +134,7 @@ func (s *sim) stepDirect(step simStep) {
 // shared reports whether a batch other than m may send from an instance.
 func (s *sim) shared(id int64, m *modelBatch) bool {
 	return slices.ContainsFunc(s.batches, func(o *modelBatch) bool {
-		return o != m && !Final(o.status) && o.uses(id)
+		return o != m && !table.Final(o.status) && o.uses(id)
 	})
 }
 

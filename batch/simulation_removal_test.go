@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/table"
 	"postern/delivery/outbox"
 	"postern/event"
 	"postern/internal/prune"
@@ -33,7 +34,7 @@ func (m *modelBatch) endedAt() time.Time {
 
 // remove returns what a deletion by its owner does.
 func (m *modelBatch) remove() verdict {
-	if !Final(m.status) {
+	if !table.Final(m.status) {
 		return conflict
 	}
 	m.gone = true
@@ -101,10 +102,10 @@ func (s *sim) deletes(m *modelBatch) effect {
 }
 
 // callGone makes a call to a batch that there is no more.
-func (s *sim) callGone(m *modelBatch, on Trigger) {
+func (s *sim) callGone(m *modelBatch, on table.Trigger) {
 	e := s.proc.engine
-	call := map[Trigger]func(context.Context, uuid.UUID, uuid.UUID) (View, error){
-		OnStart: e.StartBatch, OnPause: e.Pause, OnStop: e.StopBatch,
+	call := map[table.Trigger]func(context.Context, uuid.UUID, uuid.UUID) (View, error){
+		table.OnStart: e.StartBatch, table.OnPause: e.Pause, table.OnStop: e.StopBatch,
 	}[on]
 	if _, err := call(context.Background(), m.spec.owner, m.id); !errors.Is(err, ErrNotFound) {
 		s.fail("%s of a deleted batch answered %v", on, err)
@@ -139,7 +140,7 @@ func (s *sim) stepRaceRemoval(step simStep) {
 // next one removes what was left.
 func (s *sim) stepKillRemoval(step simStep) {
 	m := s.anyOf(step.a)
-	if m == nil || s.proc.stopped != nil || !Final(m.status) {
+	if m == nil || s.proc.stopped != nil || !table.Final(m.status) {
 		return
 	}
 	s.known(m)
@@ -176,7 +177,7 @@ func (s *sim) expire() (n int) {
 		return 0
 	}
 	for _, m := range s.all {
-		if m.gone || m.deleting || !Final(m.status) {
+		if m.gone || m.deleting || !table.Final(m.status) {
 			continue
 		}
 		over := m.endedAt().Add(simRetention)
@@ -206,7 +207,7 @@ func (s *sim) mayExpire(by time.Time) bool {
 		return false
 	}
 	for _, m := range s.all {
-		if !m.gone && Final(m.status) && !m.endedAt().Add(simRetention).After(by) {
+		if !m.gone && table.Final(m.status) && !m.endedAt().Add(simRetention).After(by) {
 			return true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"postern/batch/table"
 	"postern/event"
 )
 
@@ -98,7 +99,7 @@ func (s *sim) stepCall(step simStep) {
 
 // batch picks one, and seldom one that is final.
 func (s *sim) batch(n uint32) *modelBatch {
-	open := slices.DeleteFunc(slices.Clone(s.batches), func(m *modelBatch) bool { return Final(m.status) })
+	open := slices.DeleteFunc(slices.Clone(s.batches), func(m *modelBatch) bool { return table.Final(m.status) })
 	if n%8 == 0 {
 		open = s.batches
 	}
@@ -106,10 +107,10 @@ func (s *sim) batch(n uint32) *modelBatch {
 }
 
 // simCalls has start more often than stop, or nothing would ever happen.
-var simCalls = []Trigger{OnStart, OnPause, OnStart, OnPause, OnStart, OnPause, OnStart, OnStart, OnStart, OnPause, OnStart, OnStop}
+var simCalls = []table.Trigger{table.OnStart, table.OnPause, table.OnStart, table.OnPause, table.OnStart, table.OnPause, table.OnStart, table.OnStart, table.OnStart, table.OnPause, table.OnStart, table.OnStop}
 
 // calls makes a call and returns what it must have done.
-func (s *sim) calls(m *modelBatch, on Trigger) effect {
+func (s *sim) calls(m *modelBatch, on table.Trigger) effect {
 	said := s.callOf(m, on)
 	return func(m *modelBatch) {
 		said(m)

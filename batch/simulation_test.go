@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/table"
 	"postern/delivery/outbox"
 	"postern/event"
 	"postern/event/witness"
@@ -232,10 +233,10 @@ func (s *sim) forgetFinal() {
 		if m.gone {
 			return true
 		}
-		if Final(m.status) {
+		if table.Final(m.status) {
 			final++
 		}
-		return Final(m.status) && len(s.batches) > 8 && final == 1
+		return table.Final(m.status) && len(s.batches) > 8 && final == 1
 	})
 }
 

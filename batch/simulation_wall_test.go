@@ -3,6 +3,7 @@ package batch
 import (
 	"time"
 
+	"postern/batch/table"
 	"postern/event"
 )
 
@@ -76,7 +77,7 @@ func (s *sim) edges() (all []time.Time) {
 		}
 	}
 	for _, m := range s.batches {
-		if w := m.spec.window; w != nil && !Final(m.status) {
+		if w := m.spec.window; w != nil && !table.Final(m.status) {
 			_, turn := m.open()
 			all = append(all, w.start, w.end, turn, s.env.wall().Add(modelDay)) // the same time tomorrow
 		}

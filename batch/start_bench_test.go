@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"postern/batch/table"
 	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
@@ -40,7 +41,7 @@ func finishedBatch(b *testing.B, s *store.Store, e *Engine, items, events int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	made.Status, made.Counts = event.BatchIsCompleted, Counts{Total: items, Success: items}
+	made.Status, made.Counts = event.BatchIsCompleted, table.Counts{Total: items, Success: items}
 	states := e.states(made.spec)
 	err = s.Update(b.Context(), func(tx *store.Tx) error {
 		err := errors.Join(

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"time"
 
+	"postern/batch/schedule"
+	"postern/batch/table"
 	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
@@ -29,9 +31,9 @@ type subject struct {
 // index of open batches and the events. The item and its attempt are the
 // caller's. A call that changes nothing is errUnchanged, so that it costs no
 // commit.
-func (e *Engine) step(tx *store.Tx, b *full, in Input, states []event.State, item *subject) error {
+func (e *Engine) step(tx *store.Tx, b *full, in table.Input, states []event.State, item *subject) error {
 	in.Window, _ = b.windowAt(tx.Now())
-	d, err := Next(b.Core, in)
+	d, err := table.Next(b.Core, in)
 	if err == nil && d.Row == "" {
 		err = errUnchanged
 	}
@@ -46,7 +48,7 @@ func (e *Engine) step(tx *store.Tx, b *full, in Input, states []event.State, ite
 	if err := putHeader(tx, b.id, &b.header); err != nil {
 		return err
 	}
-	if Final(b.Status) {
+	if table.Final(b.Status) {
 		if err := tx.Delete(bucketOpen, b.id[:]); err != nil {
 			return err
 		}
@@ -63,32 +65,32 @@ func (e *Engine) step(tx *store.Tx, b *full, in Input, states []event.State, ite
 	return nil
 }
 
-func (b *full) windowAt(now time.Time) (Window, time.Time) {
+func (b *full) windowAt(now time.Time) (schedule.Window, time.Time) {
 	if b.WindowOff {
-		return WindowOpen, time.Time{}
+		return schedule.Open, time.Time{}
 	}
 	return b.spec.window.At(now)
 }
 
 // advance applies a decision.
-func (b *full) advance(d Decision, in Input, at time.Time) {
+func (b *full) advance(d table.Decision, in table.Input, at time.Time) {
 	from := b.Status
 	b.Core = d.Core
 	b.UpdatedAt = at.UnixMilli()
-	if in.On == OnStart || in.On == OnRecover {
+	if in.On == table.OnStart || in.On == table.OnRecover {
 		b.Reason = ""
-		b.WindowOff = b.WindowOff || in.On == OnStart && in.Window == WindowSpent
+		b.WindowOff = b.WindowOff || in.On == table.OnStart && in.Window == schedule.Spent
 	}
 	if from != b.Status {
 		b.enter(in, at)
 	}
-	if in.On == OnRestored && b.Status == event.BatchIsInterrupted {
+	if in.On == table.OnRestored && b.Status == event.BatchIsInterrupted {
 		b.Reason = reasonRestored
 	}
 }
 
 // enter sets the times of the status that the batch has now.
-func (b *full) enter(in Input, at time.Time) {
+func (b *full) enter(in table.Input, at time.Time) {
 	now := at.UnixMilli()
 	b.NextRunAt = 0
 	switch b.Status {
@@ -102,18 +104,18 @@ func (b *full) enter(in Input, at time.Time) {
 		b.StoppedAt = now
 	case event.BatchIsInterrupted:
 		b.InterruptedAt, b.Reason = now, reasonLease
-		if in.On == OnShutdown {
+		if in.On == table.OnShutdown {
 			b.Reason = reasonShutdown
 		}
 	case event.BatchIsCompleted, event.BatchIsWithErrors:
 		b.CompletedAt = now
 	case event.BatchIsScheduled, event.BatchWaitingForWindow:
-		if w, until := b.windowAt(at); w == WindowShut {
+		if w, until := b.windowAt(at); w == schedule.Shut {
 			b.NextRunAt = until.UnixMilli()
 		}
 	default:
 	}
-	if in.On == OnRecover {
+	if in.On == table.OnRecover {
 		b.RecoveredAt = now
 	}
 }
@@ -164,9 +166,9 @@ func (b *full) end(tx *store.Tx, r *itemRecord, o outcome) error {
 	r.Code, r.Error = o.code, o.reason
 	s := b.share(r.Instance)
 	switch o.move {
-	case MoveSuccess:
+	case table.MoveSuccess:
 		s.Success++
-	case MoveFailed:
+	case table.MoveFailed:
 		s.Failed++
 	default:
 	}

@@ -3,6 +3,8 @@ package batch
 import (
 	"time"
 
+	"postern/batch/schedule"
+	"postern/batch/table"
 	"postern/event"
 )
 
@@ -146,17 +148,17 @@ func (b *full) view(states []event.State, now time.Time) View {
 func (b *full) nextRun(now time.Time) *event.Time {
 	if b.Status == event.BatchIsScheduled || b.Status == event.BatchWaitingForWindow {
 		switch w, opens := b.windowAt(now); w {
-		case WindowShut:
+		case schedule.Shut:
 			return milliPtr(opens.UnixMilli())
-		case WindowSpent:
+		case schedule.Spent:
 			return nil
-		case WindowOpen: // the worker is about to notice
+		case schedule.Open: // the worker is about to notice
 		}
 	}
 	return milliPtr(b.NextRunAt)
 }
 
-func counts(c Counts) event.BatchCounts {
+func counts(c table.Counts) event.BatchCounts {
 	return event.BatchCounts{
 		Failed: c.Failed, Pending: c.Pending, Processed: c.Processed(), Sending: c.Sending,
 		Skipped: c.Skipped, Success: c.Success, Total: c.Total, Unknown: c.Unknown,

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/schedule"
+	"postern/batch/table"
 	"postern/event"
 	"postern/store"
 )
@@ -22,7 +24,7 @@ type worker struct {
 
 	// Guarded by Engine.mu.
 	running, again, waiting bool
-	alarm                   *alarm
+	alarm                   *schedule.Alarm
 	instances               []int64
 
 	// Of the goroutine.
@@ -49,7 +51,7 @@ func (w *worker) launch() {
 		return
 	}
 	w.running, w.waiting = true, false
-	w.alarm.stop()
+	w.alarm.Stop()
 	w.e.work.Go(w.run)
 }
 
@@ -107,7 +109,7 @@ func (w *worker) idle(r rest) {
 	w.b, w.fresh, w.content = nil, false, event.Content{}
 	w.reread()
 	if !r.until.IsZero() {
-		w.alarm = newLook(r.until, w.e.now, func() { w.e.wake(w.id) })
+		w.alarm = schedule.NewLook(r.until, w.e.now, func() { w.e.wake(w.id) })
 	}
 }
 
@@ -120,7 +122,7 @@ func (w *worker) look() (r rest, settled bool, err error) {
 		return rest{}, true, err
 	}
 	if w.e.stopping() {
-		return rest{}, true, ignoreRefused(w.row(OnShutdown))
+		return rest{}, true, ignoreRefused(w.row(table.OnShutdown))
 	}
 	if r, waits := w.shut(); waits {
 		return r, true, nil
@@ -128,15 +130,15 @@ func (w *worker) look() (r rest, settled bool, err error) {
 	window, until := w.b.windowAt(w.e.now())
 	switch w.b.Status {
 	case event.BatchIsScheduled, event.BatchWaitingForWindow:
-		return r, false, ignoreRefused(w.row(OnWindowOpens))
+		return r, false, ignoreRefused(w.row(table.OnWindowOpens))
 	case event.BatchQueued:
 		if !w.e.cfg.Enabled {
 			return rest{keep: true}, true, nil
 		}
 		return r, false, w.claim()
 	case event.BatchWaitingForInstance:
-		if window != WindowOpen {
-			return r, false, ignoreRefused(w.row(OnWindowEnds))
+		if window != schedule.Open {
+			return r, false, ignoreRefused(w.row(table.OnWindowEnds))
 		}
 		if !w.e.cfg.Enabled {
 			return rest{keep: true, until: until, instance: true}, true, nil
@@ -151,14 +153,14 @@ func (w *worker) look() (r rest, settled bool, err error) {
 		if c.cut {
 			return r, false, nil
 		}
-		return r, false, ignoreRefused(w.row(OnInstance))
+		return r, false, ignoreRefused(w.row(table.OnInstance))
 	case event.BatchProcessing:
 		return r, false, w.process()
 	case event.BatchPauseAsked, event.BatchStopAsked:
-		return r, false, ignoreRefused(w.row(OnSafePoint))
+		return r, false, ignoreRefused(w.row(table.OnSafePoint))
 	case event.BatchIsInterrupted:
 		if w.b.AutoResume && w.b.Reason != reasonRestored {
-			return r, false, ignoreRefused(w.row(OnRecover))
+			return r, false, ignoreRefused(w.row(table.OnRecover))
 		}
 	default:
 	}
@@ -171,23 +173,23 @@ func (w *worker) shut() (r rest, waits bool) {
 		return rest{}, false
 	}
 	window, until := w.b.windowAt(w.e.now())
-	if window == WindowSpent { // unless the clock is set back
+	if window == schedule.Spent { // unless the clock is set back
 		until = w.e.now().AddDate(100, 0, 0)
 	}
-	return rest{keep: true, until: until}, window != WindowOpen
+	return rest{keep: true, until: until}, window != schedule.Open
 }
 
 // claim starts work on the batch, unless an item is pending and no instance could send
 // it.
 func (w *worker) claim() error {
-	on := OnClaim
+	on := table.OnClaim
 	if w.b.Counts.Pending > 0 {
 		c, err := w.pick(nil)
 		if err != nil || c.cut {
 			return err
 		}
 		if c.none() {
-			on = OnNoInstance
+			on = table.OnNoInstance
 		}
 	}
 	return ignoreRefused(w.row(on))
@@ -220,13 +222,13 @@ func (w *worker) read() error {
 
 // row commits a row that concerns no item. Entering PROCESSING raises the
 // fencing number.
-func (w *worker) row(on Trigger) error {
+func (w *worker) row(on table.Trigger) error {
 	states := w.e.states(w.b.spec)
 	return w.commit(func(tx *store.Tx, b *full) error {
-		if on == OnClaim || on == OnInstance {
+		if on == table.OnClaim || on == table.OnInstance {
 			b.Fence++
 		}
-		return w.e.step(tx, b, Input{On: on}, states, nil)
+		return w.e.step(tx, b, table.Input{On: on}, states, nil)
 	})
 }
 

@@ -22,6 +22,7 @@ import (
 	"postern/config"
 	"postern/internal/plural"
 	"postern/store"
+	"postern/store/files"
 )
 
 // restoreOptions are the flags of `postern restore`.
@@ -89,7 +90,7 @@ func (o *restoreOptions) run(c *cobra.Command, from string) (err error) {
 		return err
 	}
 	defer func() { _ = in.Close() }()
-	if err := store.MakeFolder(filepath.Dir(path)); err != nil {
+	if err := files.MakeFolder(filepath.Dir(path)); err != nil {
 		return err
 	}
 	folder, remove, err := backup.Folder(path)
@@ -167,7 +168,7 @@ func (o *restoreOptions) place(cfg *config.Config, path, folder, stamp string) (
 	if missing != nil {
 		like = filepath.Dir(path)
 	}
-	if err := store.OwnAs(file, like); err != nil {
+	if err := files.OwnAs(file, like); err != nil {
 		return nil, err
 	}
 	raw, err := os.ReadFile(filepath.Join(folder, backup.SecretsMember))

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"unicode/utf8"
 
-	"postern/store"
+	"postern/store/files"
 )
 
 // Secrets are the two secrets of the program: the API key and the key that
@@ -249,14 +249,14 @@ const unplaced = ".new-"
 // LeftSecrets returns unfinished files of secrets that a kill left. They
 // may still be in progress while no program has the data file.
 func LeftSecrets(c *Config) (paths []string) {
-	return store.Leftovers(filepath.Dir(c.Store.Path), secretsFile, unplaced)
+	return files.Leftovers(filepath.Dir(c.Store.Path), secretsFile, unplaced)
 }
 
 // writeSecrets writes the file aside and moves it into place, so that a crash
 // leaves no half of it, and a power cut does not take it away again.
 func writeSecrets(path string, s Secrets) error {
 	folder := filepath.Dir(path)
-	if err := store.MakeFolder(folder); err != nil {
+	if err := files.MakeFolder(folder); err != nil {
 		return err
 	}
 	raw, err := s.File()
@@ -268,13 +268,13 @@ func writeSecrets(path string, s Secrets) error {
 		return err
 	}
 	_, err = f.Write(raw)
-	if err := errors.Join(err, f.Sync(), f.Close(), store.OwnAs(f.Name(), folder)); err != nil {
+	if err := errors.Join(err, f.Sync(), f.Close(), files.OwnAs(f.Name(), folder)); err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	if err := os.Rename(f.Name(), path); err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return store.SyncFolder(folder)
+	return files.SyncFolder(folder)
 }
 
 // NewSecrets generates both secrets.

@@ -176,10 +176,10 @@ func (r *Registry) importSettings(tx *store.Tx, in *Import, id int64) error {
 }
 
 // Names returns the ids of the instances in a data file that no program has open, by
-// name. buckets and errors are those of store.LookInto.
+// name. buckets and errors are those of store.ScanFile.
 func Names(path string, buckets []store.Bucket) (map[string]int64, error) {
 	names := map[string]int64{}
-	err := store.LookInto(path, buckets, instanceName, func(k, v []byte) error {
+	err := store.ScanFile(path, buckets, instanceName, func(k, v []byte) error {
 		names[string(k)] = number(v)
 		return nil
 	})

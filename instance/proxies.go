@@ -68,10 +68,10 @@ func (r *Registry) Proxies() []SharedProxy {
 }
 
 // ProxiesIn is Proxies for a data file that no program has open. buckets and errors are
-// those of store.LookInto.
+// those of store.ScanFile.
 func ProxiesIn(path string, buckets []store.Bucket) ([]SharedProxy, error) {
 	names := map[int64]string{}
-	err := store.LookInto(path, buckets, instances, func(k, v []byte) error {
+	err := store.ScanFile(path, buckets, instances, func(k, v []byte) error {
 		var rec Record
 		if json.Unmarshal(v, &rec) == nil && !rec.HasMoved() {
 			names[number(k)] = rec.Name
@@ -82,7 +82,7 @@ func ProxiesIn(path string, buckets []store.Bucket) ([]SharedProxy, error) {
 		return nil, err
 	}
 	all := shared{}
-	err = store.LookInto(path, buckets, proxies, func(k, v []byte) error {
+	err = store.ScanFile(path, buckets, proxies, func(k, v []byte) error {
 		var p storedProxy
 		name, there := names[number(k)]
 		if !there || json.Unmarshal(v, &p) != nil || checkUses(p.For) != nil {

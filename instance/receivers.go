@@ -16,7 +16,7 @@ type Receiver struct {
 
 // Receivers returns the instances in a data file that no program has open, by name, with
 // their webhooks. It skips unreadable records. buckets and errors are those of
-// store.LookInto.
+// store.ScanFile.
 func Receivers(path string, buckets []store.Bucket) (all []Receiver, err error) {
 	urls, err := webhooks.URLs(path, buckets)
 	if err != nil {

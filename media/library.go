@@ -16,6 +16,7 @@ import (
 	"postern/event"
 	"postern/internal/prune"
 	"postern/store"
+	"postern/store/files"
 )
 
 // Config configures a Library. Store and Dir are required.
@@ -79,7 +80,7 @@ func New(cfg Config) (*Library, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	cfg.Logger = cfg.Logger.With("component", "media")
-	if err := store.MakeFolder(cfg.Dir); err != nil {
+	if err := files.MakeFolder(cfg.Dir); err != nil {
 		return nil, fmt.Errorf("media: create the spool folder: %w", err)
 	}
 	left, err := filepath.Glob(filepath.Join(cfg.Dir, spoolPattern))

@@ -54,5 +54,5 @@ func (s *Server) Control() http.Handler { return newControl(s.Server, s.log) }
 func Buckets() []store.Bucket { return network.Buckets() }
 
 // RootKey returns the public root key of the sandbox with the data file at path. Its
-// errors are those of store.LookInto.
+// errors are those of store.ScanFile.
 func RootKey(path string) ([32]byte, error) { return network.RootKey(path) }

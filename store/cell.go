@@ -14,6 +14,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"postern/internal/plural"
+	"postern/store/files"
 )
 
 // A cell is a data set whose truth lies in a database, see [Engine]. The file of each
@@ -412,7 +413,7 @@ func Load(o Options, version uint64, rows func(put func(Row) error) (until uint6
 		return err
 	}
 	defer os.Remove(temp)
-	return explain(errors.Join(os.Rename(temp, o.Path), SyncFolder(filepath.Dir(o.Path))))
+	return explain(errors.Join(os.Rename(temp, o.Path), files.SyncFolder(filepath.Dir(o.Path))))
 }
 
 // build makes a new file beside o.Path, which fill fills, and returns its name.
@@ -443,7 +444,7 @@ func build(o Options, fill func(*loader) error) (temp string, err error) {
 	if err = fill(&loader{db: db, schema: sch}); err == nil && !o.NoSync {
 		err = db.Sync()
 	}
-	return f.Name(), explain(errors.Join(err, db.Close(), os.Chmod(f.Name(), fileMode)))
+	return f.Name(), explain(errors.Join(err, db.Close(), os.Chmod(f.Name(), files.Mode)))
 }
 
 // loader fills a new file.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"postern/store/files"
 )
 
 // Report is what Check found.
@@ -58,7 +60,7 @@ func check(ctx context.Context, f *os.File, sch schema) (r Report, err error) {
 	if err != nil {
 		return r, err
 	}
-	data, done := mapFile(f, info.Size())
+	data, done := files.Map(f, info.Size())
 	defer done()
 	r, err = found.report(ctx, data, sch)
 	r.Bytes = info.Size()

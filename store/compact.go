@@ -11,6 +11,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"postern/store/files"
 	"postern/store/pages"
 )
 
@@ -35,7 +36,7 @@ func Compact(ctx context.Context, path string, buckets []Bucket) (before, after 
 	if err != nil {
 		return 0, 0, fmt.Errorf("compact: %w", explain(err))
 	}
-	f, err := lockFile(path)
+	f, err := files.Lock(path)
 	if err != nil {
 		return 0, 0, fmt.Errorf("compact %s: %w", path, explain(err))
 	}
@@ -65,7 +66,7 @@ func compact(ctx context.Context, f *os.File, path string, sch schema) (before, 
 	}
 	removeLeftovers(path) // of a compaction that was killed
 	needs := found.file.Used() * uint64(found.file.PageSize())
-	if free, known := freeBytes(filepath.Dir(path)); known && free < needs {
+	if free, known := files.FreeBytes(filepath.Dir(path)); known && free < needs {
 		return 0, 0, fmt.Errorf("the copy takes up to %d MiB beside the file, and %d MiB are free: make room first", needs>>20, free>>20)
 	}
 	copied, after, err := makeCopy(ctx, found, path, info)
@@ -74,10 +75,10 @@ func compact(ctx context.Context, f *os.File, path string, sch schema) (before, 
 	}
 	defer os.Remove(copied)       // of one that was not put in place
 	_ = os.Remove(notePath(path)) // it describes the old file
-	if err := putInPlace(copied, f, path); err != nil {
+	if err := files.PutInPlace(copied, f, path); err != nil {
 		return 0, 0, err
 	}
-	return before, after, SyncFolder(filepath.Dir(path))
+	return before, after, files.SyncFolder(filepath.Dir(path))
 }
 
 // makeCopy writes the copy beside the file at path, with the permissions of other. It
@@ -93,7 +94,7 @@ func makeCopy(ctx context.Context, found *survey, path string, other os.FileInfo
 			_ = os.Remove(f.Name())
 		}
 	}()
-	if err := ownedAs(f, other); err != nil {
+	if err := files.OwnedAs(f, other); err != nil {
 		return "", 0, err
 	}
 	if err := writeCompact(ctx, found.file, f); err != nil {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"postern/store/files"
 )
 
 // marked is the value of exactly one record.
@@ -190,7 +192,7 @@ func TestAProgramThatWaitsForACompactionGetsTheNewFile(t *testing.T) {
 		t.Skip("files that are open have no other name here")
 	}
 	path, want := holey(t)
-	f, err := lockFile(path)
+	f, err := files.Lock(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +204,7 @@ func TestAProgramThatWaitsForACompactionGetsTheNewFile(t *testing.T) {
 		}
 		opened <- s
 	}()
-	time.Sleep(2 * lockTimeout / 20) // it waits for the lock
+	time.Sleep(2 * files.LockTimeout / 20) // it waits for the lock
 	if _, _, err := compact(t.Context(), f, path, mustSchema(t)); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"postern/store/files"
 )
 
 // hold lets the next commit of s do all that bbolt does and then keeps it from
@@ -248,7 +250,7 @@ func TestReadersDoNotHoldUpAFileThatOutgrowsItsMapping(t *testing.T) {
 		t.Fatal(err)
 	}
 	var err error
-	s.db, err = bolt.Open(path, fileMode, &bolt.Options{NoFreelistSync: true, FreelistType: bolt.FreelistMapType, NoSync: true})
+	s.db, err = bolt.Open(path, files.Mode, &bolt.Options{NoFreelistSync: true, FreelistType: bolt.FreelistMapType, NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,22 +10,17 @@ import (
 	"runtime/debug"
 	"strconv"
 	"syscall"
-	"time"
 
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 
+	"postern/store/files"
 	"postern/store/pages"
 )
 
-const (
-	lockTimeout = time.Second
-	fileMode    = 0o600
-	folderMode  = 0o700
-	// mmapSize is the address space reserved at once: to remap a growing file, the writer
-	// would have to wait for every reader.
-	mmapSize = 1 << 30
-)
+// mmapSize is the address space reserved at once: to remap a growing file, the writer would
+// have to wait for every reader.
+const mmapSize = 1 << 30
 
 // openFile opens the bbolt file at path. If there is none, it creates the file under
 // another name and moves it into place. The file is surveyed under bbolt's lock before
@@ -41,12 +36,12 @@ func openFile(path string, sch schema, noSync bool) (*bolt.DB, *survey, error) {
 		err = create(path, sch)
 	case err == nil && !noSync:
 		// A process that was killed may have created the file without this sync.
-		err = SyncFolder(folder)
+		err = files.SyncFolder(folder)
 	}
 	if err != nil {
 		return nil, nil, explain(err)
 	}
-	f, err := lockFile(path)
+	f, err := files.Lock(path)
 	if err != nil {
 		return nil, nil, explain(err)
 	}
@@ -84,23 +79,13 @@ func create(path string, sch schema) error {
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
 	}
-	if err := os.Chmod(temp, fileMode); err != nil {
+	if err := os.Chmod(temp, files.Mode); err != nil {
 		return err
 	}
-	if err := moveNew(temp, path); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := files.MoveNew(temp, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return SyncFolder(filepath.Dir(path))
-}
-
-// moveNew gives temp the name path unless that name is taken. On file systems without
-// hard links it renames.
-func moveNew(temp, path string) error {
-	err := os.Link(temp, path)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return os.Rename(temp, path)
+	return files.SyncFolder(filepath.Dir(path))
 }
 
 const leftoverSuffix = ".new-"
@@ -109,16 +94,16 @@ const leftoverSuffix = ".new-"
 // caller holds the lock of the real file, so no process is creating it. A file that
 // cannot be deleted does no harm.
 func removeLeftovers(path string) {
-	for _, left := range Leftovers(filepath.Dir(path), filepath.Base(path), leftoverSuffix) {
+	for _, left := range files.Leftovers(filepath.Dir(path), filepath.Base(path), leftoverSuffix) {
 		_ = os.Remove(left)
 	}
 }
 
 func makeFolder(path string, noSync bool) error {
 	if noSync {
-		return os.MkdirAll(path, folderMode)
+		return os.MkdirAll(path, files.FolderMode)
 	}
-	return MakeFolder(path)
+	return files.MakeFolder(path)
 }
 
 // openBolt opens the file with bbolt and turns the panics that bbolt raises on some
@@ -135,9 +120,9 @@ func openBolt(path string, noSync bool, file *os.File) (db *bolt.DB, err error) 
 	if file != nil {
 		open = func(string, int, os.FileMode) (*os.File, error) { return file, nil }
 	}
-	return bolt.Open(path, fileMode, &bolt.Options{
+	return bolt.Open(path, files.Mode, &bolt.Options{
 		OpenFile:        open,
-		Timeout:         lockTimeout,
+		Timeout:         files.LockTimeout,
 		NoFreelistSync:  true,
 		FreelistType:    bolt.FreelistMapType,
 		InitialMmapSize: initialMmap(),
@@ -154,15 +139,11 @@ func initialMmap() int {
 	return mmapSize
 }
 
-// openPlain opens a regular file: opening a pipe would block until a process opens its
-// other end.
-func openPlain(path string, flag int) (*os.File, error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w (%s is no file)", ErrForeign, path)
-	}
-	f, err := os.OpenFile(path, flag, 0)
-	if flag == os.O_RDONLY && errors.Is(err, fs.ErrPermission) {
-		return nil, fmt.Errorf("%w (%w)", ErrNoAccess, err)
+// lockShared opens the file for reading and keeps writers out.
+func lockShared(path string) (*os.File, error) {
+	f, err := files.LockShared(path)
+	if errors.Is(err, fs.ErrPermission) {
+		err = fmt.Errorf("%w (%w)", ErrNoAccess, err)
 	}
 	return f, err
 }
@@ -170,8 +151,10 @@ func openPlain(path string, flag int) (*os.File, error) {
 // explain wraps err in the sentinel error that says what the operator can do.
 func explain(err error) error {
 	switch {
-	case errors.Is(err, berrors.ErrTimeout):
+	case errors.Is(err, files.ErrLocked), errors.Is(err, berrors.ErrTimeout):
 		return ErrLocked
+	case errors.Is(err, files.ErrNoFile):
+		return fmt.Errorf("%w (%w)", ErrForeign, err)
 	case errors.Is(err, ErrNoAccess), errors.Is(err, ErrForeign):
 		return err
 	case errors.Is(err, fs.ErrNotExist):
@@ -180,7 +163,7 @@ func explain(err error) error {
 		return ErrForeign
 	case errors.As(err, new(*pages.Fault)), errors.Is(err, errTooManyDamaged):
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
-	case errors.Is(err, fs.ErrPermission), isReadOnlyFS(err):
+	case errors.Is(err, fs.ErrPermission), files.IsReadOnly(err):
 		return fmt.Errorf("%w (%w)", ErrReadOnly, err)
 	case IsFull(err):
 		return fmt.Errorf("%w (%w)", ErrDiskFull, err)

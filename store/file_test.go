@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
+
+	"postern/store/files"
 )
 
 func TestOpenExplainsWhatIsWrongWithTheFile(t *testing.T) {
@@ -113,7 +115,7 @@ func TestAFileOfANewerProgramIsRefusedWithBothVersions(t *testing.T) {
 		"Compact":      func() error { _, _, err := Compact(t.Context(), path, buckets); return err },
 		"Repair":       func() error { _, err := Repair(t.Context(), path, buckets, ".old"); return err },
 		"SnapshotFile": func() error { _, err := SnapshotFile(path, buckets); return err },
-		"LookInto":     func() error { return LookInto(path, buckets, "thing", nil) },
+		"ScanFile":     func() error { return ScanFile(path, buckets, "thing", nil) },
 	} {
 		if err := open(); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), versions) || !strings.Contains(err.Error(), "start that version") {
 			t.Errorf("%s: %v", what, err)
@@ -216,7 +218,7 @@ func TestACrashDuringCreationLeavesNothingInTheWay(t *testing.T) {
 		t.Errorf("in the folder are %v", names)
 	}
 	info, _ := os.Stat(path)
-	if info.Mode().Perm() != fileMode {
+	if info.Mode().Perm() != files.Mode {
 		t.Errorf("mode %v", info.Mode())
 	}
 }

@@ -23,10 +23,15 @@ func identified(tx *bolt.Tx, found *survey) (string, error) {
 	if id := found.meta[string(metaID)]; len(id) > 0 {
 		return string(id), nil
 	}
+	id := newFileID()
+	return id, tx.Bucket([]byte(metaBucket.Name)).Put(metaID, seal(metaID, []byte(id)))
+}
+
+// newFileID draws the ID of a new data file.
+func newFileID() string {
 	var drawn [16]byte
 	rand.Read(drawn[:])
-	id := hex.EncodeToString(drawn[:])
-	return id, tx.Bucket([]byte(metaBucket.Name)).Put(metaID, seal(metaID, []byte(id)))
+	return hex.EncodeToString(drawn[:])
 }
 
 // FileID returns the ID of the file at path, which no program has open; empty if it has

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"postern/store/files"
 	"postern/store/pages"
 )
 
@@ -72,7 +73,7 @@ func (i *Inspection) read(ctx context.Context, f *os.File, sch schema) error {
 		return err
 	}
 	i.Bytes = info.Size()
-	r, done := mapFile(f, i.Bytes)
+	r, done := files.Map(f, i.Bytes)
 	defer done()
 	file, err := pages.Open(r, i.Bytes)
 	if err != nil {

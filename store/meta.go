@@ -58,12 +58,12 @@ func complete(tx *bolt.Tx, sch schema, known tallies) (tallies, error) {
 }
 
 // prepare makes a surveyed and opened file ready for work. It adds what the release that
-// wrote the file did not have, settles the file, removes the mark of an orderly shutdown,
+// wrote the file did not have, writes back its meta pages, removes the mark of an orderly shutdown,
 // and notes which program opened it. It returns the tallies and the ID.
 func prepare(db *bolt.DB, sch schema, found *survey, program string) (all tallies, id string, err error) {
 	err = db.Update(func(tx *bolt.Tx) error {
 		if !db.NoSync {
-			if err := settle(db.Path(), db.Info().PageSize); err != nil {
+			if err := writeBackMetas(db.Path(), db.Info().PageSize); err != nil {
 				return err
 			}
 		}

@@ -42,23 +42,23 @@ var errShape = errors.New("the key has another length")
 // Sized returns a decoder of records whose keys have size bytes; any length if size is 0.
 // It leaves the value encoded.
 func Sized(size int) func(key, value []byte) ([]byte, error) {
-	return func(key, value []byte) ([]byte, error) {
-		if size > 0 && len(key) != size {
-			return nil, errShape
-		}
-		return value, nil
-	}
+	return Decoded(size, func(value []byte) ([]byte, error) { return value, nil })
 }
 
-// JSONOf returns a decoder of JSON records whose keys have size bytes; any length if size
-// is 0.
-func JSONOf[T any](size int) func(key, value []byte) (T, error) {
+// Decoded returns a decoder of records whose keys have size bytes, any length if size is
+// 0, and whose values decode decodes.
+func Decoded[T any](size int, decode func(value []byte) (T, error)) func(key, value []byte) (T, error) {
 	return func(key, value []byte) (v T, err error) {
 		if size > 0 && len(key) != size {
 			return v, errShape
 		}
-		return v, json.Unmarshal(value, &v)
+		return decode(value)
 	}
+}
+
+// JSONOf is [Decoded] for JSON records.
+func JSONOf[T any](size int) func(key, value []byte) (T, error) {
+	return Decoded(size, func(value []byte) (v T, err error) { return v, json.Unmarshal(value, &v) })
 }
 
 // ToSameKey returns a reference to the record with the same key in another bucket. why

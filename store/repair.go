@@ -14,6 +14,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"postern/internal/plural"
+	"postern/store/files"
 	"postern/store/pages"
 )
 
@@ -61,7 +62,7 @@ func Repair(ctx context.Context, path string, buckets []Bucket, suffix string) (
 	if err != nil {
 		return r, fmt.Errorf("repair: %w", explain(err))
 	}
-	f, err := lockFile(path)
+	f, err := files.Lock(path)
 	if err != nil {
 		return r, fmt.Errorf("repair %s: %w", path, explain(err))
 	}
@@ -111,7 +112,7 @@ func (m *repairing) copy(f *os.File) (name string, err error) {
 	}
 	removeLeftovers(f.Name())
 	needs := m.found.file.Used() * uint64(m.found.file.PageSize())
-	if free, known := freeBytes(filepath.Dir(f.Name())); known && free < needs {
+	if free, known := files.FreeBytes(filepath.Dir(f.Name())); known && free < needs {
 		return "", fmt.Errorf("the new file takes up to %d MiB beside the old one, and %d MiB are free: make room first", needs>>20, free>>20)
 	}
 	to, err := os.CreateTemp(filepath.Dir(f.Name()), filepath.Base(f.Name())+leftoverSuffix+"*")
@@ -124,7 +125,7 @@ func (m *repairing) copy(f *os.File) (name string, err error) {
 			name = ""
 		}
 	}()
-	if err := ownedAs(to, info); err != nil {
+	if err := files.OwnedAs(to, info); err != nil {
 		return "", err
 	}
 	if err := m.write(to); err != nil {
@@ -308,7 +309,7 @@ func (m *repairing) lacks(to *os.File, made bool) (found []lack, err error) {
 	if err != nil {
 		return nil, err
 	}
-	data, done := mapFile(to, info.Size())
+	data, done := files.Map(to, info.Size())
 	defer done()
 	err = eachLack(m.ctx, data, info.Size(), m.sch, func(l lack) error {
 		if l.made() == made {

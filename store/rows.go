@@ -14,6 +14,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"postern/store/files"
 	"postern/store/pages"
 )
 
@@ -61,7 +62,7 @@ func OpenOffline(path string, buckets []Bucket) (o *Offline, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := lockFile(path)
+	f, err := files.Lock(path)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, explain(err))
 	}
@@ -190,7 +191,7 @@ func (o *Offline) openBolt() error {
 		return err
 	}
 	o.db, o.f = db, nil
-	return settle(o.path, o.db.Info().PageSize)
+	return writeBackMetas(o.path, o.db.Info().PageSize)
 }
 
 // Close unlocks the file.
@@ -240,10 +241,10 @@ func (c *Copy) Place() error {
 	if _, err := os.Lstat(c.path); err == nil {
 		return fmt.Errorf("%s: %w", c.path, fs.ErrExist)
 	}
-	if err := errors.Join(OwnAs(c.temp, filepath.Dir(c.path)), moveNew(c.temp, c.path)); err != nil {
+	if err := errors.Join(files.OwnAs(c.temp, filepath.Dir(c.path)), files.MoveNew(c.temp, c.path)); err != nil {
 		return explain(err)
 	}
-	return explain(errors.Join(c.Discard(), SyncFolder(filepath.Dir(c.path))))
+	return explain(errors.Join(c.Discard(), files.SyncFolder(filepath.Dir(c.path))))
 }
 
 // Discard removes what has no name.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"postern/store/files"
 	"postern/store/pages"
 )
 
@@ -77,7 +78,7 @@ func (s *Store) Check(ctx context.Context) (r Report, err error) {
 func (s *Store) snapshot(ctx context.Context) (_ *Snapshot, err error) {
 	folder := filepath.Dir(s.opts.Path)
 	size := fileSize(s.opts.Path)
-	if free, known := freeBytes(folder); known && free < uint64(size)+s.opts.MinFree {
+	if free, known := files.FreeBytes(folder); known && free < uint64(size)+s.opts.MinFree {
 		return nil, fmt.Errorf("%w: the copy takes %d MiB beside the file, and %d MiB are free, of which %d MiB are kept free: make room first",
 			ErrDiskFull, size>>20, free>>20, s.opts.MinFree>>20)
 	}

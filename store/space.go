@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"postern/store/files"
 )
 
 // spaceEvery bounds how often the free space is read.
@@ -63,7 +65,7 @@ func (p *space) bytes() (free uint64, known bool) {
 	defer p.mu.Unlock()
 	if t := time.Now(); p.checked.IsZero() || t.Sub(p.checked) >= spaceEvery || t.Before(p.checked) {
 		p.checked = t
-		p.free, p.known = freeBytes(p.folder)
+		p.free, p.known = files.FreeBytes(p.folder)
 	}
 	return p.free, p.known
 }
@@ -74,6 +76,3 @@ func (p *space) full() {
 	defer p.mu.Unlock()
 	p.checked, p.free, p.known = time.Now(), 0, true
 }
-
-// FreeBytes returns the free space on the disk of a folder, and whether it is known.
-func FreeBytes(folder string) (free uint64, known bool) { return freeBytes(folder) }

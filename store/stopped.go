@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"postern/store/files"
 	"postern/store/pages"
 )
 
@@ -25,11 +26,9 @@ const surveyFrom = 256 << 20
 
 // note describes the file that an orderly stop left.
 type note struct {
-	Device, Inode uint64
-	Size          int64
-	Changed       int64  // time of the last change of any kind, in nanoseconds
-	Transaction   uint64 // the last one
-	List          uint32 // checksum of the free list
+	files.Identity
+	Transaction uint64 // the last one
+	List        uint32 // checksum of the free list
 }
 
 // clockStep is more than the resolution of file times.
@@ -41,7 +40,8 @@ const maxNote = 4096
 func notePath(path string) string { return path + ".stopped" }
 
 func noteOf(f *os.File, file *pages.File) (n note, err error) {
-	if !n.identify(f) {
+	var known bool
+	if n.Identity, known = files.Identify(f); !known {
 		return n, errors.ErrUnsupported
 	}
 	n.Transaction = file.Transaction()
@@ -145,7 +145,7 @@ func writeNote(path string, raw []byte) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, files.Mode)
 	if err != nil {
 		return err
 	}

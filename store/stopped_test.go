@@ -15,6 +15,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"postern/store/files"
 	"postern/store/pages"
 )
 
@@ -223,15 +224,15 @@ func again(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	var is, was note
-	if !is.identify(f) {
-		t.Fatal("it has no identity")
-	}
-	if err := json.Unmarshal(raw, &was); err != nil {
+	var n note
+	if err := json.Unmarshal(raw, &n); err != nil {
 		t.Fatal(err)
 	}
-	is.Transaction, is.List = was.Transaction, was.List
-	if raw, err = json.Marshal(is); err == nil {
+	var known bool
+	if n.Identity, known = files.Identify(f); !known {
+		t.Fatal("it has no identity")
+	}
+	if raw, err = json.Marshal(n); err == nil {
 		err = os.WriteFile(notePath(path), raw, 0o600)
 	}
 	if err != nil {

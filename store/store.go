@@ -122,6 +122,17 @@ type Store struct {
 // until Close. Errors wrap ErrLocked, ErrForeign, ErrCorrupt, ErrNewer or ErrReadOnly
 // where one of them applies.
 func Open(o Options) (*Store, error) {
+	if o.Follow == "" {
+		return openAlone(o)
+	}
+	return openStore(o)
+}
+
+// openAlone opens a file that stands alone. Tests with the build tag everycell make it the
+// copy of a cell.
+var openAlone = openStore
+
+func openStore(o Options) (*Store, error) {
 	s, err := open(o)
 	if errors.Is(err, ErrNewer) && o.Program != "" {
 		err = fmt.Errorf("%w; this is %s", err, o.Program)
@@ -229,13 +240,13 @@ func (s *Store) View(fn func(*Tx) error) error {
 }
 
 // Update runs fn in a write transaction and returns once its changes are on disk. See the
-// package comment for what fn may do, and [Along] for what ctx may add. Update returns
+// package comment for what fn may do, and [WithUpdate] for what ctx may add. Update returns
 // fn's error, or ErrClosed, ErrFailed or ErrDiskFull; in all these cases nothing was
 // changed. If ctx ends while the call still waits for its turn, Update returns ctx's
 // error and fn does not run. After that, the call always runs to its end. Update passes a
 // panic of fn on to the caller.
 func (s *Store) Update(ctx context.Context, fn func(*Tx) error) error {
-	u := &update{fn: withAlong(ctx, fn), done: make(chan struct{})}
+	u := &update{fn: withCarried(ctx, fn), done: make(chan struct{})}
 	if err := s.enqueue(u); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"postern/internal/plural"
+	"postern/store/files"
 	"postern/store/pages"
 )
 
@@ -47,7 +48,7 @@ var errTooManyDamaged = fmt.Errorf("more than %d records are damaged", maxDamage
 // readSurvey surveys the file of size bytes. Its memory does not grow with the file but
 // for one bit a page.
 func readSurvey(f *os.File, size int64) (*survey, error) {
-	r, done := mapFile(f, size)
+	r, done := files.Map(f, size)
 	defer done()
 	s, err := readSurveyFrom(r, size)
 	if err == nil {

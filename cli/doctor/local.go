@@ -13,6 +13,7 @@ import (
 	"postern/app"
 	"postern/config"
 	"postern/store"
+	"postern/store/files"
 )
 
 func (r *examination) configuration() (all []Finding) {
@@ -149,7 +150,7 @@ func (r *examination) syncs(ctx context.Context) []Finding {
 // to reach the disk.
 func measureSyncs(ctx context.Context, folder, begins string) (took []time.Duration, err error) {
 	const mark = ".doctor-"
-	for _, left := range store.Leftovers(folder, begins, mark) { // of one that was killed before it took the name away
+	for _, left := range files.Leftovers(folder, begins, mark) { // of one that was killed before it took the name away
 		_ = os.Remove(left)
 	}
 	f, err := os.CreateTemp(folder, begins+mark+"*")
@@ -179,7 +180,7 @@ func measureSyncs(ctx context.Context, folder, begins string) (took []time.Durat
 }
 
 func (r *examination) space() []Finding {
-	free, known := store.FreeBytes(r.nearest())
+	free, known := files.FreeBytes(r.nearest())
 	if !known {
 		return one("free space", OK, "", "cannot be determined on this system")
 	}

@@ -32,7 +32,7 @@ func TestNewEventIsComplete(t *testing.T) {
 		if d.Family == event.Instance {
 			c.instanceEvent(d)
 		} else {
-			c.need("batch/table.go", c.sources["batch"], c.constant(d.Kind), "the row of a transition or the commit that emits it")
+			c.need("batch/table/table.go", c.sources["batch"], c.constant(d.Kind), "the row of a transition or the commit that emits it")
 			c.contains("docs/batches.md", "\n| `"+string(d.Kind)+"` |", "a row")
 		}
 	}

@@ -29,7 +29,7 @@ func Buckets() []store.Bucket {
 	return []store.Bucket{{
 		Name: bucket, Owner: "notify", Key: "instance id + hash of a recipient + number of a text",
 		Value: "whether it was sent, when, and hashes of its alerts", Of: store.FirstID,
-		Needs: store.References(decodeRow, "the record of sent alerts is unreadable: an alert may be sent again"),
+		Needs: store.References(store.Decoded(0, decode), "the record of sent alerts is unreadable: an alert may be sent again"),
 	}}
 }
 
@@ -289,8 +289,6 @@ func (r *row) encode() []byte {
 }
 
 var errMalformed = errors.New("notify: malformed record")
-
-func decodeRow(_, raw []byte) (row, error) { return decode(raw) }
 
 func decode(raw []byte) (r row, err error) {
 	const head, size = 9, len(Mark{})

@@ -6,8 +6,6 @@ import (
 	"postern/store"
 )
 
-func decodeRecord(_, value []byte) (record, error) { return decode(value) }
-
 // toTime is the reference of a key to its time, through which it is removed.
 func toTime(_ *store.Lookup, key []byte, r record) store.Need {
 	return store.Need{Bucket: bucketTimes, Key: timeKey(r.At, key), Value: []byte{}, Why: "an Idempotency-Key is never removed"}

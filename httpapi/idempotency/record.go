@@ -22,7 +22,7 @@ const (
 func Buckets() []store.Bucket {
 	const owner = "httpapi"
 	return []store.Bucket{
-		{Name: bucketKeys, Owner: owner, Key: "i + instance, u + user or o, then the Idempotency-Key", Value: "JSON: time, route, digest of the body, request id, status; then a line feed and the answer; no status: in flight", Needs: store.References(decodeRecord, "an Idempotency-Key is not known any more: what it was used for may be done again", toTime)},
+		{Name: bucketKeys, Owner: owner, Key: "i + instance, u + user or o, then the Idempotency-Key", Value: "JSON: time, route, digest of the body, request id, status; then a line feed and the answer; no status: in flight", Needs: store.References(store.Decoded(0, decode), "an Idempotency-Key is not known any more: what it was used for may be done again", toTime)},
 		{Name: bucketTimes, Owner: owner, Key: "steady time of the record in Unix milliseconds + its key", Value: "nothing", Needs: store.References(store.Sized(0), "", toKey)},
 	}
 }

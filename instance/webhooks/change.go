@@ -169,7 +169,7 @@ func (e *Editor) clearAdded(ctx context.Context, id int64, c OptionsChange) (see
 	}
 	seen = s.chosen()
 	if added := seen.added(id, c); len(added) > 0 && e.cfg.ClearLanes != nil {
-		err = e.cfg.ClearLanes(store.Along(ctx, nil), added) // events of this change belong to a later commit
+		err = e.cfg.ClearLanes(store.WithUpdate(ctx, nil), added) // events of this change belong to a later commit
 	}
 	return seen, err
 }

@@ -414,7 +414,7 @@ func TestAuditOfOptionsCommitsWithThem(t *testing.T) {
 	})
 	defer r.stop()
 	id := r.create()
-	ctx := store.Along(t.Context(), func(*store.Tx) error { published++; return nil })
+	ctx := store.WithUpdate(t.Context(), func(*store.Tx) error { published++; return nil })
 	if _, err := r.e.PutOptions(ctx, id, OptionsChange{Endpoints: []EndpointChange{{ID: "b", URL: "http://b"}}}); err != nil {
 		t.Fatal(err)
 	}

@@ -57,10 +57,10 @@ func (s *Scope) WebhookNow() (to event.Destination, err error) {
 }
 
 // URLs returns the enabled webhooks in a data file that no program has open, by instance.
-// It skips unreadable records. buckets and errors are those of store.LookInto.
+// It skips unreadable records. buckets and errors are those of store.ScanFile.
 func URLs(path string, buckets []store.Bucket) (map[int64]string, error) {
 	urls := map[int64]string{}
-	err := store.LookInto(path, buckets, webhooks, func(_, v []byte) error {
+	err := store.ScanFile(path, buckets, webhooks, func(_, v []byte) error {
 		var hook Webhook
 		if json.Unmarshal(v, &hook) == nil && hook.Enabled {
 			urls[hook.InstanceID] = hook.URL

@@ -71,11 +71,11 @@ func (p *persistence) saveAuthority(a *Authority) error {
 var authorityKey = []byte("authority")
 
 // RootKey returns the public root key of the authority in the file at path, which no
-// sandbox has open. Errors are those of store.LookInto, and fs.ErrNotExist if the file
+// sandbox has open. Errors are those of store.ScanFile, and fs.ErrNotExist if the file
 // has no authority.
 func RootKey(path string) (key [32]byte, err error) {
 	found := false
-	err = store.LookInto(path, Buckets(), bucketAuthority, func(_, v []byte) error {
+	err = store.ScanFile(path, Buckets(), bucketAuthority, func(_, v []byte) error {
 		var saved savedAuthority
 		if json.Unmarshal(v, &saved) != nil {
 			return nil

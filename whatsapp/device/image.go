@@ -278,10 +278,10 @@ func (c *Container) SameDevice(a, b int64) (same bool, err error) {
 }
 
 // DevicesIn returns, by instance, the JIDs of the devices in a data file that no
-// program has open. buckets and errors are those of store.LookInto.
+// program has open. buckets and errors are those of store.ScanFile.
 func DevicesIn(path string, buckets []store.Bucket) (map[int64]string, error) {
 	jids := map[int64]string{}
-	err := store.LookInto(path, buckets, deviceBucket, func(k, v []byte) error {
+	err := store.ScanFile(path, buckets, deviceBucket, func(k, v []byte) error {
 		var rec record
 		if len(k) == 9 && k[8] == 'D' && json.Unmarshal(v, &rec) == nil { // a damaged one connects nowhere
 			jids[int64(binary.BigEndian.Uint64(k))] = rec.JID.String() //nolint:gosec // as written

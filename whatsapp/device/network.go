@@ -65,10 +65,10 @@ func (c *Container) Standings() (map[int64]Standing, error) {
 }
 
 // StandingsIn is Standings for a data file that no program has open. buckets and errors
-// are those of store.LookInto.
+// are those of store.ScanFile.
 func StandingsIn(path string, buckets []store.Bucket) (map[int64]Standing, error) {
 	all := map[int64]Standing{}
-	err := store.LookInto(path, buckets, deviceBucket, func(k, v []byte) error {
+	err := store.ScanFile(path, buckets, deviceBucket, func(k, v []byte) error {
 		var r record
 		if len(k) == 9 && k[8] == 'D' && json.Unmarshal(v, &r) == nil {
 			all[int64(binary.BigEndian.Uint64(k))] = Standing{r.Network, r.Aside != 0} //nolint:gosec // as it was written

@@ -1,0 +1,138 @@
+package batch
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"postern/batch/paging"
+	"postern/store"
+)
+
+// itemRows goes through the items of a batch by position; lines returns the lines of one.
+// Keys of lines are those of their item, or begin with it.
+func itemRows[T any](id uuid.UUID, lines func(tx *store.Tx, key, value []byte) ([]paging.Line[T], int, error)) func(*store.Tx, []byte, bool, func(paging.Row[T]) (bool, error)) error {
+	const size = 8 // of a position
+	return func(tx *store.Tx, at []byte, back bool, fn func(paging.Row[T]) (bool, error)) error {
+		r := store.Range{Prefix: id[:], Reverse: back}
+		switch {
+		case at == nil:
+		case back:
+			r.Before = store.Key(id, at)
+		default:
+			r.From = store.Key(id, at[:min(len(at), size)])
+		}
+		return tx.Scan(bucketItem, r, func(key, value []byte) (bool, error) {
+			all, cost, err := lines(tx, key, value)
+			if err != nil {
+				return true, err
+			}
+			beside := func(l paging.Line[T]) bool {
+				side := bytes.Compare(l.At, at)
+				return at != nil && (back && side >= 0 || !back && side <= 0)
+			}
+			own := key[len(id):]
+			return fn(paging.Row[T]{
+				First: own, Last: append(slices.Clone(own), 0xff, 0xff, 0xff, 0xff),
+				Lines: slices.DeleteFunc(all, beside), Cost: cost,
+			})
+		})
+	}
+}
+
+// listItem returns an item when f selects it.
+func (b *full) listItem(key, value []byte, f ItemFilter) ([]paging.Line[Item], int, error) {
+	position, r, err := b.readItem(key, value)
+	if err != nil || !f.holds(string(r.shownStatus()), b.spec.instanceName(r.Instance), r) {
+		return nil, 1, err
+	}
+	return []paging.Line[Item]{{At: key[len(b.id):], Value: b.item(position, r)}}, 1, nil
+}
+
+// shownStatus returns the status of an item as in the API.
+func (r itemRecord) shownStatus() ItemStatus {
+	if r.Status == "" {
+		return ItemPending
+	}
+	return r.Status
+}
+
+// attempts returns the attempts of one item, oldest first.
+func (b *full) attempts(tx *store.Tx, position int, r itemRecord) (all []paging.Line[Attempt], err error) {
+	if r.Attempts > 1 || r.Attempts == 1 && r.Instance == 0 {
+		prefix := itemKey(b.id, position)
+		err = tx.Scan(bucketAttempt, store.Range{Prefix: prefix}, func(key, value []byte) (bool, error) {
+			var a attemptRecord
+			if err := json.Unmarshal(value, &a); err != nil {
+				return true, tx.Unreadable(bucketAttempt, key, err)
+			}
+			number := int(binary.BigEndian.Uint32(key[len(prefix):]))
+			all = append(all, paging.Line[Attempt]{At: key[len(b.id):], Value: b.attempt(position, number, a)})
+			return true, nil
+		})
+	}
+	if r.Instance != 0 {
+		key := attemptKey(b.id, position, r.Attempts)
+		all = append(all, paging.Line[Attempt]{At: key[len(b.id):], Value: b.attempt(position, r.Attempts, r.lastAttempt())})
+	}
+	return slices.DeleteFunc(all, func(l paging.Line[Attempt]) bool { return b.spec.hides(l.Value.InstanceID) }), err
+}
+
+func (b *full) attempt(position, number int, a attemptRecord) Attempt {
+	item := itemID(b.id, position)
+	return Attempt{
+		ID: attemptID(item, number), BatchID: b.id, BatchItemID: item, AttemptNumber: number,
+		InstanceID: a.Instance, InstanceName: b.spec.instanceName(a.Instance), ClientMessageID: a.ClientID,
+		Status: a.Status, ErrorCode: stringPtr(a.Code), ErrorMessage: stringPtr(a.Error),
+		CreatedAt: milli(a.StartedAt), StartedAt: milli(a.StartedAt), FinishedAt: milliPtr(a.EndedAt),
+	}
+}
+
+// listAttempts returns the attempts of an item that f selects.
+func (b *full) listAttempts(tx *store.Tx, key, value []byte, f ItemFilter) ([]paging.Line[Attempt], int, error) {
+	position, r, err := b.readItem(key, value)
+	if err != nil {
+		return nil, 1, err
+	}
+	all, err := b.attempts(tx, position, r)
+	return slices.DeleteFunc(all, func(l paging.Line[Attempt]) bool {
+		return !f.holds(string(l.Value.Status), l.Value.InstanceName, r)
+	}), 1 + r.Attempts, err
+}
+
+// attemptTotal returns how many attempts the items of a batch have: one for each that has an
+// instance, and those that have records of their own.
+func (b *full) attemptTotal(tx *store.Tx) (n int, atLeast bool, err error) {
+	n, err = tx.CountSome(bucketAttempt, b.id[:], paging.MaxExamined)
+	atLeast = n == paging.MaxExamined
+	for _, s := range b.Shares {
+		n += s.Selected
+	}
+	return n, atLeast, err
+}
+
+func (b *full) item(position int, r itemRecord) Item {
+	item := Item{
+		ID: itemID(b.id, position), BatchID: b.id, Position: position,
+		RecipientInput: r.Input, NormalizedRecipient: r.recipient(), RecipientJID: stringPtr(r.JID),
+		Status: r.shownStatus(), ClientMessageID: stringPtr(r.ClientID), WhatsAppMessageID: stringPtr(r.WhatsApp),
+		AttemptCount: r.Attempts, SelectedDelayMs: r.DelayMs,
+		LastErrorCode: stringPtr(r.Code), LastErrorMessage: stringPtr(r.Error),
+		CreatedAt: milli(b.spec.CreatedAt), UpdatedAt: milli(max(r.UpdatedAt, b.spec.CreatedAt)),
+		ProcessingStartedAt: milliPtr(r.StartedAt), FinishedAt: milliPtr(r.EndedAt),
+	}
+	if b.spec.hides(r.Instance) { // nor the message, which is in its chats
+		item.ClientMessageID, item.WhatsAppMessageID = nil, nil
+		return item
+	}
+	if r.Instance != 0 {
+		item.SelectedInstanceID, item.SelectedInstanceName = &r.Instance, stringPtr(b.spec.instanceName(r.Instance))
+	}
+	if r.MessageID != 0 {
+		item.MessageID = &r.MessageID
+	}
+	return item
+}

@@ -1,0 +1,83 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"postern/store/files"
+)
+
+// beforeSuffix ends the name of the copy of a file of an earlier release.
+const beforeSuffix = ".before-upgrade"
+
+// older reports whether an earlier release wrote the file. That release can no longer
+// open the file once this one has opened it.
+func (s *survey) older(sch schema) bool {
+	if version, known := s.version(); known && version < schemaVersion {
+		return true
+	}
+	counted, _ := s.tallies()
+	for name := range sch {
+		if _, is := counted[name]; !is && s.buckets[name] == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// keepBefore copies the file at path, which the caller has locked and not yet written to.
+// The copy appears under its name complete or not at all, even if the process is killed.
+// It leaves spare bytes of the disk free.
+func keepBefore(path string, spare uint64) (err error) {
+	path, err = filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	from, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	info, err := from.Stat()
+	if err != nil {
+		return err
+	}
+	if free, known := files.FreeBytes(filepath.Dir(path)); known && free < uint64(info.Size())+spare { //nolint:gosec // never negative
+		return fmt.Errorf("%w: a copy of it is kept until the first orderly stop, which takes %d MiB, and %d MiB are free, of which %d MiB are kept free: make room first, or set store.keep_before_migration to false", errOlder, info.Size()>>20, free>>20, spare>>20)
+	}
+	to, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+leftoverSuffix+"*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(to.Name())
+	if err = files.OwnedAs(to, info); err == nil {
+		_, err = io.Copy(to, from)
+	}
+	if err == nil {
+		err = to.Sync()
+	}
+	if err = errors.Join(err, to.Close()); err == nil {
+		err = os.Rename(to.Name(), path+beforeSuffix)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: a copy of it is kept until the first orderly stop: %w", errOlder, err)
+	}
+	return files.SyncFolder(filepath.Dir(path))
+}
+
+var errOlder = errors.New("the data file is of an earlier release")
+
+// DropBefore removes the copy that Open kept of the file at path, if there is one.
+func DropBefore(path string) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if err := os.Remove(path + beforeSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the copy of before the upgrade: %w", err)
+	}
+	return nil
+}
