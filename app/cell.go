@@ -213,7 +213,7 @@ func (a *App) warnAlone(s *store.Store) {
 func (a *App) shareSecrets(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	own := map[string]*string{"authentication.global_auth_token": &a.sec.GlobalAuthToken, "authentication.jwt_secret": &a.sec.JWTSecret}
+	own := secretsOf(&a.sec)
 	for name, configured := range configuredSecrets(a.cfg) {
 		kept, err := a.cell.db.Secret(ctx, a.cfg.Cluster.Cell, name)
 		switch {
@@ -250,7 +250,18 @@ const nodeKey = "node_key"
 // configuredSecrets returns the secrets that the configuration has, by setting; empty for
 // those that are made.
 func configuredSecrets(cfg *config.Config) map[string]string {
-	return map[string]string{"authentication.global_auth_token": cfg.Authentication.GlobalAuthToken, "authentication.jwt_secret": cfg.Authentication.JWTSecret}
+	return map[string]string{nameGlobalKey: cfg.Authentication.GlobalAuthToken, nameJWTSecret: cfg.Authentication.JWTSecret}
+}
+
+// The names of the secrets in a cell, as settings have them.
+const (
+	nameGlobalKey = "authentication.global_auth_token"
+	nameJWTSecret = "authentication.jwt_secret"
+)
+
+// secretsOf returns the secrets that a cell keeps, by name.
+func secretsOf(s *config.Secrets) map[string]*string {
+	return map[string]*string{nameGlobalKey: &s.GlobalAuthToken, nameJWTSecret: &s.JWTSecret}
 }
 
 // digestOf returns what other nodes compare a secret with.

@@ -29,7 +29,7 @@ func Restore(ctx context.Context, path string, at time.Time, resume bool, log *s
 	if _, err := os.Stat(path); err != nil {
 		return done, err // none is made
 	}
-	s, err := store.Open(store.Options{Path: path, Buckets: Buckets(), Logger: log})
+	s, err := store.Open(store.Options{Path: path, Buckets: Buckets(), Logger: log, Alone: true})
 	if err != nil {
 		return done, err
 	}

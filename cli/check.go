@@ -54,6 +54,9 @@ func repairFile(c *cobra.Command, settings string, args []string, sure bool) err
 	if err != nil {
 		return err
 	}
+	if err := notCopy(ctx, settings, args, "check --repair"); err != nil {
+		return err
+	}
 	report, err := store.Check(ctx, path, everyBucket())
 	switch {
 	case errors.Is(err, store.ErrLocked):

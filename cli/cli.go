@@ -17,6 +17,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"postern/cluster/postgres"
 )
 
 // signalWindow is how long a further signal counts as the first one, which arrives twice
@@ -46,7 +48,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	}
 	c, rest := find(root, inFull(args))
 	if c == root && len(rest) > 0 && !isHelp(rest[0]) {
-		fmt.Fprintf(errOut, "postern: unknown command %.100q;%s postern --help lists all\n", rest[0], suggestion(rest[0], names(commands())))
+		fmt.Fprintf(errOut, "postern: unknown command %.100q;%s postern --help lists all\n", withoutPasswords(rest, rest[0]), suggestion(rest[0], names(commands())))
 		return statusUsage
 	}
 	err := execute(ctx, c, rest)
@@ -58,15 +60,25 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	case err == nil:
 		return 0
 	case errors.As(err, new(usageError)):
-		fmt.Fprintf(errOut, "postern %s: %v\nusage: %s\nrun %s --help for details\n", top.Name(), err, strings.Join(usages(c), "\n       "), nameOf(c))
+		fmt.Fprintf(errOut, "postern %s: %s\nusage: %s\nrun %s --help for details\n", top.Name(), withoutPasswords(args, err.Error()), strings.Join(usages(c), "\n       "), nameOf(c))
 		return statusUsage
 	case errors.As(err, new(faultyInput)):
 		fmt.Fprintln(errOut, err)
 		return statusUsage
 	default:
-		fmt.Fprintf(errOut, "postern %s: %v\n", top.Name(), err)
+		fmt.Fprintf(errOut, "postern %s: %s\n", top.Name(), withoutPasswords(args, err.Error()))
 		return statusOf(err)
 	}
+}
+
+// withoutPasswords hides passwords of URLs of databases in the command line.
+func withoutPasswords(args []string, text string) string {
+	for _, arg := range args {
+		if at := strings.Index(arg, "postgres"); at >= 0 && strings.Contains(arg, "://") {
+			text = postgres.Redact(arg[at:], text)
+		}
+	}
+	return text
 }
 
 // output is standard output. A failed write fails a command that otherwise succeeded.

@@ -25,6 +25,9 @@ func compactCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := notCopy(c.Context(), settings, args, "compact"); err != nil {
+				return err
+			}
 			before, after, err := store.Compact(c.Context(), path, everyBucket())
 			if err != nil {
 				return err

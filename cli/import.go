@@ -126,6 +126,11 @@ func takeOver(ctx context.Context, settings string, plan func(context.Context, m
 	if err != nil {
 		return err
 	}
+	if !dry {
+		if err := inCell(cfg, "import"); err != nil {
+			return err
+		}
+	}
 	o, err := app.ImportOptions(cfg)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 
 	"filippo.io/age"
@@ -42,9 +43,10 @@ func instanceCommand() *cobra.Command {
 }
 
 // place has the flags by which a command finds the program.
-type place struct{ settings, url, key string }
+type place struct{ settings, url, key, command string }
 
 func (p *place) flags(c *cobra.Command) {
+	p.command = "instance " + c.Name()
 	configFlag(c, &p.settings)
 	c.Flags().StringVar(&p.url, "url", "", "`URL` of a program on another machine")
 	c.Flags().StringVar(&p.key, "key", "", "its API `KEY` (default: from the configuration)")
@@ -52,7 +54,8 @@ func (p *place) flags(c *cobra.Command) {
 }
 
 // either calls here with the data file if no program has it open, else there with the
-// program that has it open, or with that of --url.
+// program that has it open, or with that of --url. The data of a cell are changed by a
+// program only.
 func (p *place) either(ctx context.Context, here func(*config.Config) error, there func(program) error) error {
 	cfg, err := prepare(ctx, p.settings)
 	if err != nil {
@@ -68,9 +71,12 @@ func (p *place) either(ctx context.Context, here func(*config.Config) error, the
 		}
 		return there(at)
 	}
-	err = here(cfg)
-	if !errors.Is(err, store.ErrLocked) {
-		return err
+	if cfg.Store.URL == "" {
+		if err = here(cfg); !errors.Is(err, store.ErrLocked) {
+			return err
+		}
+	} else if askRunning(cfg)(ctx, http.MethodGet, "/health", &struct{}{}) != nil {
+		return inCell(cfg, p.command)
 	}
 	at, err := running(cfg, p.key)
 	if err != nil {

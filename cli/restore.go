@@ -65,6 +65,9 @@ func (o *restoreOptions) run(c *cobra.Command, from string) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := inCell(cfg, "restore"); err != nil {
+		return err
+	}
 	identities, err := readIdentities(ctx, o.identity)
 	if err != nil {
 		return err

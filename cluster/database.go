@@ -64,6 +64,17 @@ type Database interface {
 	// began. The change log must be applied from that version on.
 	Rows(ctx context.Context, cell string, fn func(store.Row) error) error
 
+	// MoveIn makes a cell of m, in place of the one that was seen, or of none if seen is the
+	// zero value. The cell has no owner and the next epoch, so that older grants end, and
+	// none of its changes is kept. Afterwards all of it is there, durable like a commit, or
+	// nothing changed. MoveIn returns ErrChanged if the cell is not as seen, and the errors
+	// of m. Only one that wraps ErrInDoubt says that it may have happened.
+	MoveIn(ctx context.Context, cell string, seen Cell, m Contents) error
+
+	// MoveOut ends the grant and marks the cell as left. It is durable like a commit. The
+	// mark stays until MoveIn.
+	MoveOut(ctx context.Context, g Grant) error
+
 	// Fill adds rows to a cell that has no owner and version 0, for migrations.
 	Fill(ctx context.Context, cell string, rows []store.Row) error
 
@@ -113,7 +124,22 @@ type Cell struct {
 	Since    time.Time // when the owner acquired the cell, by the server's clock
 	Beat     uint64    // changes with each renewal
 	Released bool      // the owner released it
-	Left     bool      // the data were moved out
+	Left     bool      // the data were moved out; stays until they are moved in
+}
+
+// Contents are what a cell is made of by [Database.MoveIn].
+type Contents struct {
+	ID      string // of the data set
+	Version uint64 // more than any copy of the data has, and not 0, which an empty file has
+	Stamp   time.Time
+	Secrets map[string][]byte
+
+	// Rows calls put with each row.
+	Rows func(put func(store.Row) error) error
+
+	// Verify is called before the cell is there. rows calls fn with each row that the
+	// database has got.
+	Verify func(rows func(fn func(store.Row) error) error) error
 }
 
 // Grant is the ownership of a cell until another node acquires it.

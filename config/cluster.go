@@ -10,7 +10,8 @@ import (
 
 // Rules of store.url and of the settings of a cell.
 
-func checkDatabaseURL(s string) error {
+// CheckDatabaseURL returns the rule that a text breaks as store.url, without the text.
+func CheckDatabaseURL(s string) error {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" || u.Opaque != "" {
 		return errors.New("must be a URL of PostgreSQL: postgres://user:password@host:port/database, with every special character of the password percent-encoded")
@@ -37,7 +38,8 @@ func maskDatabase(text string) string {
 	return u.Redacted()
 }
 
-func checkCell(s string) error {
+// CheckCell returns the rule that a text breaks as cluster.cell.
+func CheckCell(s string) error {
 	if !named(s, "abcdefghijklmnopqrstuvwxyz0123456789_-") {
 		return errors.New("must have 1 to 63 characters of a-z, 0-9, _ and -")
 	}

@@ -69,10 +69,10 @@ func settings(c *Config) []setting {
 
 		text("store.path", &c.Store.Path, "data/postern.db", notEmpty, "The data file. Its folder also contains generated secrets."),
 		boolean("store.keep_before_migration", &c.Store.KeepBefore, true, "Keep a copy of the data file of an earlier release, which cannot open the migrated file, until the first orderly stop."),
-		secret(credential, text("store.url", &c.Store.URL, "", orEmpty(checkDatabaseURL), "PostgreSQL database that holds the data, postgres://user@host1,host2/name: the data file is a copy of it, and another node takes over when this one fails. Empty: the data file alone.")),
+		secret(credential, text("store.url", &c.Store.URL, "", orEmpty(CheckDatabaseURL), "PostgreSQL database that holds the data, postgres://user@host1,host2/name: the data file is a copy of it, and another node takes over when this one fails. Empty: the data file alone.")),
 		boolean("store.accept_loss", &c.Store.AcceptLoss, false, "Accept a database server that waits for no second copy: its loss loses what was answered."),
 
-		text("cluster.cell", &c.Cluster.Cell, "main", checkCell, "Name of the data in the database of store.url: 1 to 63 of a-z, 0-9, _ and -."),
+		text("cluster.cell", &c.Cluster.Cell, "main", CheckCell, "Name of the data in the database of store.url: 1 to 63 of a-z, 0-9, _ and -."),
 		text("cluster.node", &c.Cluster.Node, "", orEmpty(checkNode), "Name of this node in the cell: 1 to 63 of letters, digits, dot, _ and -. Empty: the host name."),
 		text("cluster.advertise", &c.Cluster.Advertise, "", orEmpty(checkAdvertise), "Address where other nodes reach this one, http(s)://host:port with server.base_path. Empty: they do not."),
 		duration("cluster.lease", &c.Cluster.Lease, 10*s, 3*s, time.Minute, "How long a node owns the cell without renewing; a standby takes over after it. All nodes need the same value."),

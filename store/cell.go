@@ -49,6 +49,10 @@ type CellMark struct {
 	Until   uint64 `json:"until,omitempty"` // while Version is less, rows may be newer than it
 	Owned   bool   `json:"owned,omitempty"` // its process owned the cell, and stopped in order
 	Alone   bool   `json:"alone,omitempty"` // it went on without the cell
+
+	// Moving is the version that its records had in a cell when they were about to be moved
+	// into it; 0: they were not.
+	Moving uint64 `json:"moving,omitempty"`
 }
 
 // Errors of Open that concern cells.
@@ -60,6 +64,10 @@ var (
 	// ErrCopy: the file is a copy that cannot go on alone.
 	ErrCopy = errors.New("the data file is a copy of a cell, and not the one of its last owner, stopped in order: set store.url again, or take the data out with postern migrate --from")
 )
+
+// alone reports whether the file may be opened without a cell. One that was never a copy
+// has a mark if it was about to be moved.
+func (m CellMark) alone() bool { return m.Alone || m.Version == 0 && m.Moving > 0 }
 
 // membership is the state of a store that follows or owns a cell.
 type membership struct {
@@ -83,19 +91,23 @@ func markOf(found *survey) (m CellMark, is bool, err error) {
 // alone.
 func (o *Options) place(found *survey) (*membership, error) {
 	mark, is, err := markOf(found)
-	switch id := string(found.meta[string(metaID)]); {
+	id := string(found.meta[string(metaID)])
+	if mark.Moving > 0 && id == o.Follow {
+		mark = CellMark{Version: mark.Moving}
+	}
+	switch {
 	case err != nil:
 		return nil, err
-	case o.Follow == "" && (!is || mark.Alone):
+	case o.Follow == "" && (!is || mark.Alone && mark.Moving == 0):
 		return nil, nil
-	case o.Follow == "" && mark.Owned && found.clean():
-		mark.Alone = true
+	case o.Follow == "" && (mark.alone() || o.Alone || mark.Owned && found.clean()):
+		mark.Alone, mark.Moving = true, 0
 		return &membership{mark: mark}, nil
 	case o.Follow == "":
 		return nil, ErrCopy
-	case (!is || mark.Alone) && found.empty():
+	case (!is || mark.alone()) && found.empty():
 		return &membership{}, nil
-	case !is || mark.Alone:
+	case !is || mark.alone():
 		return nil, ErrNoCell
 	case id != o.Follow:
 		return nil, ErrOtherCell
@@ -396,34 +408,43 @@ const loadStep = 20_000
 // be newer than version, and must then not be newer than until, which rows returns. The
 // file appears whole or not at all. No process may have it open.
 func Load(o Options, version uint64, rows func(put func(Row) error) (until uint64, err error)) (err error) {
-	sch, err := newSchema(o.Buckets)
+	temp, err := build(o, func(l *loader) error { return l.fill(o.Follow, CellMark{Version: version}, rows) })
 	if err != nil {
 		return err
 	}
+	defer os.Remove(temp)
+	return explain(errors.Join(os.Rename(temp, o.Path), files.SyncFolder(filepath.Dir(o.Path))))
+}
+
+// build makes a new file beside o.Path, which fill fills, and returns its name.
+func build(o Options, fill func(*loader) error) (temp string, err error) {
+	sch, err := newSchema(o.Buckets)
+	if err != nil {
+		return "", err
+	}
 	if err := makeFolder(filepath.Dir(o.Path), o.NoSync); err != nil {
-		return explain(err)
+		return "", explain(err)
 	}
 	f, err := os.CreateTemp(filepath.Dir(o.Path), filepath.Base(o.Path)+leftoverSuffix+"*")
 	if err != nil {
-		return explain(err)
+		return "", explain(err)
 	}
-	temp := f.Name()
-	defer os.Remove(temp)
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
 	if err := f.Close(); err != nil {
-		return err
+		return "", err
 	}
-	db, err := openBolt(temp, true, nil)
+	db, err := openBolt(f.Name(), true, nil)
 	if err != nil {
-		return err
+		return "", err
 	}
-	l := &loader{db: db, schema: sch}
-	if err = l.fill(o.Follow, version, rows); err == nil && !o.NoSync {
+	if err = fill(&loader{db: db, schema: sch}); err == nil && !o.NoSync {
 		err = db.Sync()
 	}
-	if err = errors.Join(err, db.Close()); err != nil {
-		return explain(err)
-	}
-	return explain(errors.Join(os.Chmod(temp, files.Mode), os.Rename(temp, o.Path), files.SyncFolder(filepath.Dir(o.Path))))
+	return f.Name(), explain(errors.Join(err, db.Close(), os.Chmod(f.Name(), files.Mode)))
 }
 
 // loader fills a new file.
@@ -436,13 +457,14 @@ type loader struct {
 	cell    map[string]tally
 }
 
-func (l *loader) fill(id string, version uint64, rows func(put func(Row) error) (uint64, error)) error {
+// fill writes rows, the ID and the mark, of which rows returns Until.
+func (l *loader) fill(id string, mark CellMark, rows func(put func(Row) error) (uint64, error)) error {
 	l.tallies, l.cell = tallies{}, map[string]tally{}
 	err := l.db.Update(func(tx *bolt.Tx) error { return initialise(tx, l.schema) })
 	if err != nil {
 		return err
 	}
-	until, err := rows(l.put)
+	mark.Until, err = rows(l.put)
 	if err != nil && l.tx != nil {
 		rollback(l.tx.bolt)
 	}
@@ -463,7 +485,7 @@ func (l *loader) fill(id string, version uint64, rows func(put func(Row) error) 
 				return err
 			}
 		}
-		return errors.Join(putMeta(tx, metaID, []byte(id)), CellMark{Version: version, Until: until}.put(tx))
+		return errors.Join(putMeta(tx, metaID, []byte(id)), mark.put(tx))
 	})
 }
 

@@ -60,6 +60,9 @@ type Options struct {
 	// file stands alone.
 	Follow string
 
+	// Alone has Open take a copy of a cell out of it, such as the file of a backup.
+	Alone bool
+
 	// NoSync skips every fsync, for benchmarks and tests of other packages.
 	// A power cut can then lose or damage everything.
 	NoSync bool

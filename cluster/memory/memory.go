@@ -144,12 +144,21 @@ func (d *Database) Create(ctx context.Context, name, id string) error {
 		if c != nil {
 			return cluster.ErrExists
 		}
-		if d.cells == nil {
-			d.cells = map[string]*cell{}
-		}
-		d.cells[name] = &cell{state: cluster.Cell{ID: id}, rows: map[string]store.Row{}, members: map[string]cluster.Member{}, secrets: map[string][]byte{}}
+		d.put(name, newCell(id))
 		return nil
 	})
+}
+
+func newCell(id string) *cell {
+	return &cell{state: cluster.Cell{ID: id}, rows: map[string]store.Row{}, members: map[string]cluster.Member{}, secrets: map[string][]byte{}}
+}
+
+// put adds or replaces a cell. The caller holds d.mu.
+func (d *Database) put(name string, c *cell) {
+	if d.cells == nil {
+		d.cells = map[string]*cell{}
+	}
+	d.cells[name] = c
 }
 
 // Acquire implements [cluster.Database].
@@ -160,7 +169,7 @@ func (d *Database) Acquire(ctx context.Context, name string, node cluster.Member
 		}
 		c.state.Epoch++
 		c.state.Beat++
-		c.state.Owner, c.state.Since, c.state.Released, c.state.Left = node, d.now(), false, false
+		c.state.Owner, c.state.Since, c.state.Released = node, d.now(), false
 		g = cluster.Grant{Cell: name, ID: c.state.ID, Epoch: c.state.Epoch, Version: c.state.Version, Stamp: c.state.Stamp}
 		return nil
 	})
@@ -287,20 +296,25 @@ func (d *Database) Changes(ctx context.Context, name string, after uint64, limit
 
 // Rows implements [cluster.Database].
 func (d *Database) Rows(ctx context.Context, name string, fn func(store.Row) error) error {
-	var rows []store.Row
+	var now cell
 	err := d.there(ctx, name, func(c *cell) error {
-		rows = slices.SortedFunc(maps.Values(c.rows), func(a, b store.Row) int {
-			return cmp(a, b)
-		})
+		now.rows = maps.Clone(c.rows)
 		return nil
 	})
-	for _, r := range rows {
-		err = errors.Join(err, fn(r))
-		if err != nil {
+	if err != nil {
+		return err
+	}
+	return now.each(fn)
+}
+
+// each calls fn with every row, bucket by bucket in key order.
+func (c *cell) each(fn func(store.Row) error) error {
+	for _, r := range slices.SortedFunc(maps.Values(c.rows), cmp) {
+		if err := fn(r); err != nil {
 			return err
 		}
 	}
-	return err
+	return nil
 }
 
 func cmp(a, b store.Row) int {
@@ -308,6 +322,43 @@ func cmp(a, b store.Row) int {
 		return strings.Compare(a.Bucket, b.Bucket)
 	}
 	return bytes.Compare(a.Key, b.Key)
+}
+
+// MoveIn implements [cluster.Database].
+func (d *Database) MoveIn(ctx context.Context, name string, seen cluster.Cell, m cluster.Contents) error {
+	made := newCell(m.ID)
+	made.state.Version, made.state.Stamp, made.state.Epoch = m.Version, m.Stamp, seen.Epoch+1
+	maps.Copy(made.secrets, m.Secrets)
+	err := m.Rows(func(r store.Row) error {
+		made.put(store.Row{Bucket: r.Bucket, Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value)})
+		return ctx.Err()
+	})
+	if err == nil {
+		err = m.Verify(made.each)
+	}
+	if err != nil {
+		return err
+	}
+	return d.in(ctx, name, func(c *cell) error {
+		var is cluster.Cell
+		if c != nil {
+			is, made.members, made.state.Beat = c.state, c.members, c.state.Beat+1
+		}
+		if (c == nil) != (seen.ID == "") || is.Epoch != seen.Epoch || is.Beat != seen.Beat {
+			return cluster.ErrChanged
+		}
+		d.put(name, made)
+		return nil
+	})
+}
+
+// MoveOut implements [cluster.Database].
+func (d *Database) MoveOut(ctx context.Context, g cluster.Grant) error {
+	return d.held(ctx, g, func(c *cell) error {
+		c.state.Released, c.state.Left = true, true
+		c.state.Beat++
+		return nil
+	})
 }
 
 // Fill implements [cluster.Database].

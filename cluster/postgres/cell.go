@@ -70,7 +70,7 @@ func (d *Database) Acquire(ctx context.Context, cell string, node cluster.Member
 		{`update postern.lease set epoch = $2::bigint + 1, beat = beat + 1 + floor(random() * 1000000)::bigint, released = false, since = clock_timestamp(),
 				node = $4::text, run = $5::text, address = $6::text, program = $7::text, role = $8::text, version = $9::bigint, lease_ms = $10::bigint, details = $11::text
 			where cell = $1::text and epoch = $2::bigint and beat = $3::bigint`, append([]any{cell, seen.Epoch, seen.Beat}, memberArgs(node, more)...)},
-		{`update postern.cell set epoch = $2::bigint + 1, released = false, moved_out = false
+		{`update postern.cell set epoch = $2::bigint + 1, released = false
 			where name = $1::text and epoch = $2::bigint and exists (select from postern.lease where cell = $1::text and epoch = $2::bigint + 1)
 			returning id, epoch, version, stamp_ms`, []any{cell, seen.Epoch}},
 	}

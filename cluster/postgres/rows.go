@@ -80,12 +80,19 @@ func changeOf(r row) (store.Change, error) {
 
 // Rows implements [cluster.Database].
 func (d *Database) Rows(ctx context.Context, cell string, fn func(store.Row) error) error {
+	return deliver(ctx, fn, func(ctx context.Context, chunks chan<- []store.Row) error {
+		return d.do(ctx, loads, func(s *session) error { return s.ranges(ctx, cell, chunks) })
+	})
+}
+
+// deliver calls fn with the rows that read sends.
+func deliver(ctx context.Context, fn func(store.Row) error, read func(context.Context, chan<- []store.Row) error) error {
 	inner, stop := context.WithCancel(ctx)
 	defer stop()
-	chunks, read := make(chan []store.Row, 4), make(chan error, 1)
+	chunks, done := make(chan []store.Row, 4), make(chan error, 1)
 	go func() {
 		defer close(chunks)
-		read <- d.do(inner, loads, func(s *session) error { return s.ranges(inner, cell, chunks) })
+		done <- read(inner, chunks)
 	}()
 	var own error
 	for chunk := range chunks {
@@ -98,7 +105,7 @@ func (d *Database) Rows(ctx context.Context, cell string, fn func(store.Row) err
 			stop()
 		}
 	}
-	if err := <-read; own == nil {
+	if err := <-done; own == nil {
 		return err
 	}
 	return own

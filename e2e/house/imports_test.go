@@ -34,6 +34,7 @@ var mayImport = map[string][]string{
 	"store":                    {"internal/plural", "store/files", "store/pages"},
 	"cluster":                  {"store"},
 	"cluster/memory":           {"cluster", "store"},
+	"cluster/move":             {"cluster", "store"},
 	"cluster/postgres":         {"cluster", "store"},
 	"cluster/postgres/pgtest":  {},
 	"cluster/clustertest":      {"cluster", "store"},
@@ -112,10 +113,10 @@ var mayImport = map[string][]string{
 	"backup/transfer": {"backup", "instance", "messages", "whatsapp/device", "event"},
 
 	"config":       {"internal/plural", "backup", "whatsapp/clientversion", "store/files", "event", "internal/peers", "whatsapp/proxy", "whatsapp"},
-	"app":          {"access", "backup", "backup/transfer", "batch", "config", "console/feed", "console/page", "console/samples", "delivery", "delivery/logbook", "delivery/outbox", "dispatch", "event", "httpapi", "httpapi/alerts", "httpapi/idempotency", "httpapi/instances", "httpapi/operator", "httpapi/rest", "httpapi/sockets", "httpapi/tokens", "instance", "instance/pace", "instance/webhooks", "internal/loglevel", "internal/loglines", "internal/peers", "internal/plural", "mcp", "media", "messages", "migrate", "sandbox", "store", "whatsapp", "whatsapp/clientversion", "whatsapp/device", "whatsapp/proxy", "wsbus", "cluster", "cluster/postgres", "httpapi/standby"},
+	"app":          {"access", "backup", "backup/transfer", "batch", "config", "console/feed", "console/page", "console/samples", "delivery", "delivery/logbook", "delivery/outbox", "dispatch", "event", "httpapi", "httpapi/alerts", "httpapi/idempotency", "httpapi/instances", "httpapi/operator", "httpapi/rest", "httpapi/sockets", "httpapi/tokens", "instance", "instance/pace", "instance/webhooks", "internal/loglevel", "internal/loglines", "internal/peers", "internal/plural", "mcp", "media", "messages", "migrate", "sandbox", "store", "whatsapp", "whatsapp/clientversion", "whatsapp/device", "whatsapp/proxy", "wsbus", "cluster", "cluster/postgres", "httpapi/standby", "cluster/move"},
 	"cli/doctor":   {"internal/plural", "app", "backup", "config", "dispatch", "instance", "instance/webhooks", "media", "internal/netfault", "internal/peers", "store", "store/files"},
 	"cli/consumer": {},
-	"cli":          {"internal/plural", "mcp", "backup", "cli/doctor", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "cli/support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "store/files", "event", "internal/peers", "cluster", "cluster/postgres"},
+	"cli":          {"internal/plural", "mcp", "backup", "cli/doctor", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "cli/support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "store/files", "event", "internal/peers", "cluster", "cluster/move", "cluster/postgres"},
 	"":             {"cli"},
 	// Tests of the whole program may see all of it.
 	"e2e/accounts": {"*"}, "e2e/backup": {"*"}, "e2e/bare": {},
@@ -140,6 +141,7 @@ var why = map[string]string{
 	"internal/plural":        "plural writes numbers with their noun for any output",
 	"internal/netfault":      "netfault words network errors for any caller",
 	"store":                  "store keeps bytes; the owner of a bucket knows what they mean",
+	"cluster/move":           "it moves records of a file, whatever they mean and whoever asks",
 	"store/files":            "it asks the operating system about files; what is in them, it does not know",
 	"cluster/postgres":       "it holds cells; who owns one, and what its records mean, is decided above it",
 	"cluster/clustertest":    "it holds an interface against its rules, whatever is behind it",
