@@ -56,6 +56,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*f.is.Load(
 
 // The exit statuses of a process that its cell ends.
 const (
+	statusStopped  = 3  // see store.Options.Fatal
 	statusNotOwner = 4  // another process owns the data
 	statusRefused  = 78 // a person has to change something
 )
@@ -100,7 +101,10 @@ func (a *App) joinCell(ctx context.Context, taken Addresses) error {
 	go func() {
 		defer close(c.done)
 		if err := a.start(life, taken); err != nil && life.Err() == nil {
-			a.failed <- err
+			select {
+			case a.failed <- err:
+			default: // a listener has failed before
+			}
 		}
 	}()
 	return nil
@@ -282,11 +286,17 @@ func (a *App) leads() bool {
 
 // endedByCell ends the process, whose data another one may change by now.
 func (a *App) endedByCell(err error) {
-	status := statusNotOwner
-	if errors.Is(err, store.ErrDiverged) {
+	status := statusStopped
+	switch {
+	case errors.Is(err, store.ErrFenced):
+		status = statusNotOwner
+		a.log.Error("this process no longer owns the data and ends; restart it, as the service manager does, and it is a standby", "error", err)
+	case errors.Is(err, store.ErrDiverged):
 		status = statusRefused
+		a.log.Error("the database does not have what this process wrote; see that no other database is restored over it, and move the newest data file in with postern migrate --to URL --force", "error", err)
+	default:
+		a.log.Error("stopping for the sake of the data file; look after the disk, and start again", "error", err)
 	}
-	a.log.Error("this process no longer owns the data and ends; the service manager starts it again as a standby", "error", err)
 	os.Exit(status)
 }
 
