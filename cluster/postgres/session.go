@@ -247,14 +247,23 @@ func (s *session) close() {
 	_ = s.conn.Close(ctx) // it may be dead
 }
 
-// do calls fn with a connection of a lane. Its errors are those for callers.
+// do calls fn with a connection of a lane. Its errors are those for callers. If a
+// connection that was idle turns out to be dead, as all are after the promotion of another
+// server, fn is called again with the next one, but for loads, which may not be repeated.
 func (d *Database) do(ctx context.Context, of lane, fn func(*session) error) error {
-	s, err := d.take(ctx, of, true)
-	if err == nil {
+	for {
+		s, err := d.take(ctx, of, true)
+		if err != nil {
+			return d.fault(ctx, err)
+		}
+		idle := !s.used.IsZero()
 		err = fn(s)
+		dead := err != nil && s.conn.IsClosed()
 		d.put(s, err)
+		if !dead || !idle || of == loads || ctx.Err() != nil {
+			return d.fault(ctx, err)
+		}
 	}
-	return d.fault(ctx, err)
 }
 
 // prepare returns the statement, which the server knows by a number from then on.

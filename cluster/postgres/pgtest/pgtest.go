@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,7 +55,7 @@ func versionOf(folder string) int {
 // user is the one that servers run as: PostgreSQL refuses to run as root.
 func user(t testing.TB) *syscall.SysProcAttr {
 	t.Helper()
-	attr := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGQUIT} // QUIT: the server ends at once
+	attr := &syscall.SysProcAttr{Setpgid: true}
 	if os.Getuid() == 0 {
 		attr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
 	}
@@ -144,13 +145,20 @@ func (s *Server) Restart(t testing.TB) {
 	s.cmd = command(t, "postgres", "-D", s.dir, "-p", strconv.Itoa(s.Port))
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	s.done = make(chan struct{})
-	if err := s.cmd.Start(); err != nil {
+	s.cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT // it ends at once with the test
+	started := make(chan error)
+	go func(cmd *exec.Cmd, done chan struct{}) {
+		runtime.LockOSThread() // the signal comes when the thread ends that started the server
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // it ends by a signal
+			close(done)
+		}
+	}(s.cmd, s.done)
+	if err := <-started; err != nil {
 		t.Fatal(err)
 	}
-	go func(cmd *exec.Cmd, done chan struct{}) {
-		_ = cmd.Wait() // it ends by a signal
-		close(done)
-	}(s.cmd, s.done)
 	t.Cleanup(func() {
 		s.Kill()
 		if t.Failed() {
