@@ -14,6 +14,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"postern/internal/plural"
 	"postern/store/files"
 	"postern/store/pages"
 )
@@ -229,7 +230,7 @@ func (l *loader) compare() error {
 	for name := range l.schema {
 		got, want := l.tallies[name], l.cell[name]
 		if name != metaBucket.Name && (got.rows != want.rows || got.sum != want.sum && !want.vague) {
-			return fmt.Errorf("%w: its bucket %s has %d records, and should have %d", ErrDiverged, name, got.rows, want.rows)
+			return fmt.Errorf("%w: its bucket %s has %s, and should have %d", ErrDiverged, name, plural.Of(got.rows, "record"), want.rows)
 		}
 	}
 	return nil

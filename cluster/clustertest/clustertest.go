@@ -509,7 +509,7 @@ func movedInCellIsWhole(t fixture) {
 		t.Errorf("the cell is %+v", c)
 	}
 	if got := t.rows("a"); !reflect.DeepEqual(got, want) {
-		t.Errorf("of %d rows there are %d", len(want), len(got))
+		t.Errorf("of %d there are %d", len(want), len(got))
 	}
 	if _, complete, err := t.d.Changes(t.ctx, "a", 0, 10); err != nil || complete {
 		t.Errorf("an empty file may follow: complete %v, error %v", complete, err)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"postern/cluster"
+	"postern/internal/plural"
 	"postern/store"
 )
 
@@ -86,7 +87,7 @@ func In(ctx context.Context, c Config, secrets map[string][]byte) (r Result, err
 				return err
 			}
 			if !maps.Equal(sent, got) {
-				return fmt.Errorf("the database has %d rows that differ from the %d of the file; nothing was moved", got.Rows(), sent.Rows())
+				return fmt.Errorf("the database got %s, which are not the %d of the file; nothing was moved", plural.Of(got.Rows(), "row"), sent.Rows())
 			}
 			marked = true
 			return file.MoveTo(r.Version)

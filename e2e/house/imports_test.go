@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	"store":                    {"internal/plural", "store/files", "store/pages"},
 	"cluster":                  {"store"},
 	"cluster/memory":           {"cluster", "store"},
-	"cluster/move":             {"cluster", "store"},
+	"cluster/move":             {"internal/plural", "cluster", "store"},
 	"cluster/postgres":         {"cluster", "store"},
 	"cluster/postgres/pgtest":  {},
 	"cluster/clustertest":      {"cluster", "store"},
@@ -108,7 +108,7 @@ var mayImport = map[string][]string{
 	"backup/transfer": {"backup", "instance", "messages", "whatsapp/device", "event"},
 
 	"config":       {"internal/plural", "backup", "whatsapp/clientversion", "store/files", "event", "internal/peers", "whatsapp/proxy", "whatsapp"},
-	"app":          {"access", "backup", "backup/transfer", "batch", "config", "console/feed", "console/page", "console/samples", "delivery", "delivery/outbox", "dispatch", "event", "httpapi", "httpapi/alerts", "httpapi/idempotency", "httpapi/instances", "httpapi/operator", "httpapi/rest", "httpapi/sockets", "httpapi/tokens", "instance", "instance/pace", "instance/webhooks", "internal/loglevel", "internal/loglines", "internal/peers", "internal/plural", "mcp", "media", "messages", "migrate", "sandbox", "store", "whatsapp", "whatsapp/clientversion", "whatsapp/device", "whatsapp/proxy", "wsbus", "cluster", "cluster/move", "cluster/postgres", "httpapi/standby"},
+	"app":          {"access", "backup", "backup/transfer", "batch", "config", "console/feed", "console/page", "console/samples", "delivery", "delivery/outbox", "dispatch", "event", "httpapi", "httpapi/alerts", "httpapi/idempotency", "httpapi/instances", "httpapi/operator", "httpapi/rest", "httpapi/sockets", "httpapi/tokens", "instance", "instance/pace", "instance/webhooks", "internal/loglevel", "internal/loglines", "internal/peers", "internal/plural", "mcp", "media", "messages", "migrate", "sandbox", "store", "store/files", "whatsapp", "whatsapp/clientversion", "whatsapp/device", "whatsapp/proxy", "wsbus", "cluster", "cluster/move", "cluster/postgres", "httpapi/standby"},
 	"cli/doctor":   {"internal/plural", "app", "backup", "config", "dispatch", "instance", "instance/webhooks", "media", "internal/netfault", "internal/peers", "store", "store/files"},
 	"cli/consumer": {},
 	"cli":          {"internal/plural", "mcp", "backup", "cli/doctor", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "cli/support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "store/files", "event", "internal/peers", "cluster", "cluster/move", "cluster/postgres"},
