@@ -25,7 +25,7 @@ AT_ONCE := $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: mistakes nightly help build dist packages systemd size run demo test race bench fuzz crash clients powerloss model lives bitflips soak lint vuln fmt pictures docs check
+.PHONY: mistakes nightly help build dist packages systemd size run demo test race bench fuzz crash clients powerloss model lives bitflips cells nemesis soak lint vuln fmt pictures docs check
 
 help: ## print the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,19 +99,31 @@ clients: ## the documents of the interface before linters and generators; genera
 # The packages whose goroutines share the most: all of them, with nothing in the cache, take twelve minutes more (BENCHMARKS.md).
 SHARING := ./access ./app ./batch ./console/feed ./dispatch ./httpapi/alerts ./instance ./instance/pace ./instance/webhooks ./mcp ./messages ./store ./wsbus
 
-nightly: ## what make test is too short for: kills, mistakes, model, limits, power cuts, bit flips, clients, the package, races (an hour or two)
+nightly: ## what make test is too short for: all tests in full, kills, mistakes, model, limits, power cuts, bit flips, clients, the package, races (an hour or two)
+	NIGHTLY=1 $(MAKE) test
 	$(MAKE) crash ROUNDS=200
 	$(MAKE) mistakes ROUNDS=1000
 	$(MAKE) model STEPS=200000
 	$(MAKE) lives LIVES=20000
 	$(MAKE) powerloss IMAGES=3000
 	$(MAKE) bitflips FLIPS=1000
+	$(MAKE) cells
+	$(MAKE) nemesis ROUNDS=60
 	$(MAKE) clients
 	$(MAKE) packages ONLY=TestTheDeb
 	$(MAKE) race RACEFLAGS=-short OF='$(SHARING)'
 
 bitflips: ## single flipped bits of a rich data file, against the store and the whole program (FLIPS=10000 SEED=any)
 	FLIPS=$(or $(FLIPS),10000) SEED=$(SEED) $(GO) test -run '^Test(FlippedBits|UnreadableRecords)' -count 1 -timeout 3h -v ./e2e/crash
+
+# Tests that damage a file behind the store's back, or set a clock back: a copy of a cell is loaded again, and its time never goes back.
+BEHIND := Damage|Unreadable|TestARepair|TestUnknownCrash|TestDeletionIsAtomic|TestTheEngineDoesWhat|DeletedMessageEventHasItsID|OutboxIsCounted|AStartAfterAStop|WhatAStopCould|SchemaVersion3|TheOutboxOf
+
+cells: ## the packages that store, with every data file thrown away at each open and loaded from a database in memory
+	$(GO) test -tags everycell -count 1 -skip '$(BEHIND)' ./delivery/... ./messages/... ./instance/... ./batch/... ./whatsapp/device ./access ./media
+
+nemesis: ## nodes of a cell on PostgreSQL that are killed, paused and cut off (ROUNDS=200 SEED=any)
+	ROUNDS=$(or $(ROUNDS),200) SEED=$(SEED) $(GO) test -run '^TestNemesis' -count 1 -timeout 6h -v ./e2e/cluster
 
 soak: ## the real program for hours at RATE=500 events a second to ten destinations, one dead and one slow (SOAK=2h)
 	SOAK=$(or $(SOAK),2h) RATE=$(or $(RATE),500) $(GO) test -run '^TestSoak$$' -count 1 -timeout 24h -v ./e2e/soak
@@ -131,8 +143,8 @@ pictures: ## every page of the console as a picture in bin/pictures, those of th
 	@mkdir -p docs/pictures
 	@for p in $(README_PICTURES); do cp bin/pictures/$$p.png docs/pictures/; done
 
-docs: ## regenerate what is generated: config.toml.example, cli/licences.txt, docs/configuration.md, docs/events.md, docs/errors.md, docs/clients.md, the states in docs/batches.md, the tables in docs/cluster.md, the console's events
-	$(GO) test -run '^(TestExampleConfig|TestNoTrigger|TestTheErrorPage|TestThePageOfClients|TestEveryLinkedModule)' ./config ./cli ./e2e/docs ./e2e/events -args -update
+docs: ## regenerate what is generated: config.toml.example, cli/licences.txt, docs/configuration.md, docs/events.md, docs/errors.md, docs/clients.md, httpapi/routes.txt, the states in docs/batches.md, the tables in docs/cluster.md, the console's events
+	$(GO) test -run '^(TestExampleConfig|TestNoTrigger|TestTheErrorPage|TestThePageOfClients|TestEveryLinkedModule|TestRoutesPage)' ./config ./cli ./e2e/docs ./e2e/events ./httpapi -args -update
 	$(GO) test -run '^(TestBatchPage|TestEventsFile|TestFleetPage)' ./batch/table ./console/page ./e2e/fleetsim -args -update
 
 check: lint ## lint, vet, race tests, import table, short fuzz

@@ -18,6 +18,7 @@ import (
 	"postern/console/feed"
 	"postern/console/samples"
 	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/delivery/outbox"
 	"postern/dispatch"
 	"postern/event"
@@ -74,6 +75,7 @@ type App struct {
 	hub        *wsbus.Hub
 	console    *feed.Feed
 	ledger     *delivery.Ledger
+	deliveries *logbook.Log
 	queue      *dispatch.Queue
 	drops      dispatch.LogThrottle // of the queue
 	relay      *dispatch.Relay
@@ -117,7 +119,7 @@ func (a *App) Phone(number string) (p *sandbox.Phone, ok bool) {
 
 // Buckets returns the buckets of the data file, except the store's own.
 func Buckets() []store.Bucket {
-	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), webhooks.Buckets(), messages.Buckets(), device.Buckets(), batch.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), access.Buckets()))
+	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), webhooks.Buckets(), messages.Buckets(), device.Buckets(), batch.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), logbook.Buckets(), access.Buckets()))
 }
 
 // Start opens the listeners and starts everything behind them.

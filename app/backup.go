@@ -11,18 +11,18 @@ import (
 
 // archive writes a backup of all durable data as of now.
 func (a *App) archive(ctx context.Context, withoutSecrets bool) (*backup.Archive, func() error, error) {
-	return a.archiveOf(ctx, a.store, withoutSecrets)
+	return a.archiveOf(ctx, a.store, a.sec, withoutSecrets)
 }
 
 // archiveOf is archive for an open data file, which may be that of a standby.
-func (a *App) archiveOf(ctx context.Context, s *store.Store, withoutSecrets bool) (*backup.Archive, func() error, error) {
+func (a *App) archiveOf(ctx context.Context, s *store.Store, sec config.Secrets, withoutSecrets bool) (*backup.Archive, func() error, error) {
 	snapshot, err := s.Snapshot(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	var secrets []byte
 	if !withoutSecrets {
-		secrets, err = a.sec.File()
+		secrets, err = sec.File()
 	}
 	if err == nil {
 		var made *backup.Archive

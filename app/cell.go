@@ -22,6 +22,7 @@ import (
 	"postern/cluster/postgres"
 	"postern/config"
 	"postern/httpapi"
+	"postern/httpapi/operator"
 	"postern/httpapi/rest"
 	"postern/httpapi/standby"
 	"postern/internal/peers"
@@ -55,6 +56,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*f.is.Load(
 
 // The exit statuses of a process that its cell ends.
 const (
+	statusStopped  = 3  // see store.Options.Fatal
 	statusNotOwner = 4  // another process owns the data
 	statusRefused  = 78 // a person has to change something
 )
@@ -99,7 +101,10 @@ func (a *App) joinCell(ctx context.Context, taken Addresses) error {
 	go func() {
 		defer close(c.done)
 		if err := a.start(life, taken); err != nil && life.Err() == nil {
-			a.failed <- err
+			select {
+			case a.failed <- err:
+			default: // a listener has failed before
+			}
 		}
 	}()
 	return nil
@@ -181,15 +186,19 @@ func (a *App) localHandler(proxies peers.Proxies) func() http.Handler {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
 		key, err := a.cell.db.Secret(ctx, a.cell.name, "authentication.global_auth_token")
+		signs, errSigns := a.cell.db.Secret(ctx, a.cell.name, "authentication.jwt_secret")
 		file := a.cell.node.File()
-		if err != nil || len(key) == 0 || file == nil {
+		if err != nil || errSigns != nil || len(key) == 0 || file == nil {
 			return nil
 		}
 		h := httpapi.NewLocal(httpapi.Config{
-			APIKey: string(key), Store: file, Metrics: func(func(int64) bool) http.Handler { return a.metrics.handler() }, LogLevel: a.level, LogLines: a.lines,
-			Settings: a.settingList, Support: a.writeSupport, Cluster: a.cell.node.Status, Proxies: proxies, Failures: a.failures, Stopping: a.stopping, Logger: a.log,
-			Backup: func(ctx context.Context, withoutSecrets bool) (*backup.Archive, func() error, error) {
-				return a.archiveOf(ctx, file, withoutSecrets)
+			Config: rest.Config{APIKey: string(key), Store: file, Proxies: proxies, Failures: a.failures, Stopping: a.stopping, Logger: a.log},
+			Program: operator.Program{
+				Metrics:  func(func(int64) bool) http.Handler { return a.metrics.handler() },
+				LogLevel: a.level, LogLines: a.lines, Settings: a.settingList, Support: a.writeSupport, Cluster: a.cell.node.Status,
+				Backup: func(ctx context.Context, withoutSecrets bool) (*backup.Archive, func() error, error) {
+					return a.archiveOf(ctx, file, config.Secrets{GlobalAuthToken: string(key), JWTSecret: string(signs)}, withoutSecrets)
+				},
 			},
 		})
 		made.Store(&h)
@@ -277,11 +286,17 @@ func (a *App) leads() bool {
 
 // endedByCell ends the process, whose data another one may change by now.
 func (a *App) endedByCell(err error) {
-	status := statusNotOwner
-	if errors.Is(err, store.ErrDiverged) {
+	status := statusStopped
+	switch {
+	case errors.Is(err, store.ErrFenced):
+		status = statusNotOwner
+		a.log.Error("this process no longer owns the data and ends; restart it, as the service manager does, and it is a standby", "error", err)
+	case errors.Is(err, store.ErrDiverged):
 		status = statusRefused
+		a.log.Error("the database does not have what this process wrote; see that no other database is restored over it, and move the newest data file in with postern migrate --to URL --force", "error", err)
+	default:
+		a.log.Error("stopping for the sake of the data file; look after the disk, and start again", "error", err)
 	}
-	a.log.Error("this process no longer owns the data and ends; the service manager starts it again as a standby", "error", err)
 	os.Exit(status)
 }
 
@@ -324,7 +339,7 @@ func (c *cell) role() string {
 }
 
 // status returns what reports the state of the cell; nil: the file stands alone.
-func (c *cell) status() func(context.Context) cluster.Status {
+func (c *cell) status() func(context.Context) cluster.CellStatus {
 	if c == nil {
 		return nil
 	}

@@ -35,7 +35,7 @@ func (a *App) consoleBatch(id uuid.UUID, opens func(instance int64) bool) (owner
 }
 
 func (a *App) consoleDeliveries(ids []uint64) (rows []any) {
-	all, err := a.ledger.Rows(ids)
+	all, err := a.deliveries.Rows(ids)
 	if err != nil {
 		a.log.Warn("cannot read changed deliveries", "error", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/dispatch"
 	"postern/instance/webhooks"
 )
@@ -22,16 +23,19 @@ func (a *App) openDispatch(context.Context) (err error) {
 	hook := a.cfg.Webhook
 	a.webhooks = webhooks.New(webhooks.Config{Store: a.store, GlobalURL: a.globalURL(), DurableDefault: hook.DurableDefault})
 	a.ledger, err = delivery.Open(a.store, delivery.Config{
-		Log: hook.Log, Bodies: delivery.Bodies(hook.LogBodies), Retention: hook.LogRetention, MaxEntries: int(hook.LogMaxEntries),
-		DurableMaxBytes: hook.DurableMaxBytes, ReplayRate: int(hook.ReplayRate), GlobalURL: a.globalURL(),
+		Log: hook.Log, Bodies: delivery.Bodies(hook.LogBodies), DurableMaxBytes: hook.DurableMaxBytes, GlobalURL: a.globalURL(),
 		Resolve: a.webhooks.Resolve, Ended: func(all []delivery.Ended) { a.relay.Ended(all) },
-		Made:    func(lane delivery.Lane, dues []delivery.Due) { a.relay.Made(lane, dues) },
 		Changed: a.deliveriesChanged, Outbox: a.outbox, Logger: a.log,
 	})
 	if err != nil {
 		return fmt.Errorf("deliveries: %w", err)
 	}
-	a.stops.push("log of deliveries", a.ledger.Stop)
+	a.stops.push("ledger of deliveries", a.ledger.Stop)
+	a.deliveries = logbook.New(a.ledger, logbook.Config{
+		Retention: hook.LogRetention, MaxEntries: int(hook.LogMaxEntries), ReplayRate: int(hook.ReplayRate),
+		Made: func(lane delivery.Lane, dues []delivery.Due) { a.relay.Made(lane, dues) }, Logger: a.log,
+	})
+	a.stops.push("log of deliveries", a.deliveries.Stop)
 	sender := dispatch.NewSender(dispatch.SenderConfig{
 		Timeout: hook.Timeout, Connections: max(int(hook.Workers), relayConnections), Guard: dispatch.Guard{DenyPrivate: hook.DenyPrivate}, Valid: a.store.Valid,
 	})
@@ -41,7 +45,7 @@ func (a *App) openDispatch(context.Context) (err error) {
 	})
 	a.queue = dispatch.NewQueue(dispatch.QueueConfig{
 		Sender: sender, Workers: int(hook.Workers), Size: int(hook.QueueSize), PerDestination: int(hook.PerDestination),
-		Ledger: a.ledger, Resolve: a.webhooks.Resolve, Observe: a.metrics.queued, Logger: a.log,
+		Log: a.deliveries, Resolve: a.webhooks.Resolve, Observe: a.metrics.queued, Logger: a.log,
 	})
 	a.relay = dispatch.NewRelay(dispatch.RelayConfig{
 		Store: a.store, Outbox: a.outbox, Sender: sender, URL: a.globalURL(), Publisher: a.hub, Retention: a.cfg.Outbox.Retention,
@@ -64,10 +68,7 @@ func (a *App) startDispatch(ctx context.Context) error {
 	if err := a.relay.Start(); err != nil {
 		return fmt.Errorf("relay: %w", err)
 	}
-	if err := a.ledger.Start(ctx); err != nil {
-		return fmt.Errorf("log of deliveries: %w", err)
-	}
-	return nil
+	return errors.Join(a.ledger.Start(ctx), a.deliveries.Start(ctx))
 }
 
 // globalURL returns the global webhook with which the program was started, empty when it

@@ -239,7 +239,7 @@ func (m *metrics) collectDurable(c collection, r dispatch.RelayStats) {
 	const why = "Deliveries of instance events that were cancelled, by reason: removed (their endpoint) or capacity (webhook.durable_max_bytes)."
 	c.counter(cancelled, why, float64(r.Removed+m.app.queue.Stats().Removed), "reason", "removed")
 	c.counter(cancelled, why, float64(m.app.ledger.Shed()), "reason", "capacity")
-	c.counter("postern_webhook_log_dropped_total", "Deliveries that the log does not have because it could not follow.", float64(m.app.ledger.LogDropped()))
+	c.counter("postern_webhook_log_dropped_total", "Deliveries that the log does not have because it could not follow.", float64(m.app.deliveries.LogDropped()))
 	w, err := m.app.relay.Waiting()
 	if err != nil {
 		return

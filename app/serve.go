@@ -16,6 +16,7 @@ import (
 	"postern/httpapi/alerts"
 	"postern/httpapi/idempotency"
 	"postern/httpapi/instances"
+	"postern/httpapi/operator"
 	"postern/httpapi/rest"
 	"postern/internal/peers"
 	"postern/mcp"
@@ -114,33 +115,31 @@ func (a *App) serve(taken Addresses) error {
 		return err
 	}
 	api := httpapi.Config{
-		Proxies: proxies, Failures: a.failures,
-		Registry: a.registry, Messages: a.messages, Supervisor: a.supervisor, Engine: a.engine, Processor: a.processor,
-		Media: a.media, MaxMedia: a.cfg.Media.MaxBytes, Store: a.store, Outbox: a.outbox,
-		NewMessageID: whatsapp.NewMessageID, Post: a.postNow, Version: version, BaseURL: a.cfg.PublicURL(), BasePath: a.cfg.Server.BasePath,
-		APIKey: a.sec.GlobalAuthToken, JWTSecret: []byte(a.sec.JWTSecret), TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
-		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Role: a.cell.role(), Cluster: a.cell.status(), Stopping: a.stopping, Metrics: a.metrics.of, Pages: page.Pages(), Logger: a.log,
+		Config: rest.Config{
+			Access: a.access, Store: a.store, APIKey: a.sec.GlobalAuthToken, KeyOpensInstances: a.cfg.Authentication.GlobalKeyOpensInstances, JWTSecret: []byte(a.sec.JWTSecret),
+			Proxies: proxies, Failures: a.failures, BaseURL: a.cfg.PublicURL(), BasePath: a.cfg.Server.BasePath, Stopping: a.stopping, Logger: a.log,
+		},
+		Program: operator.Program{
+			Backup: a.archive, Ready: a.notReady, Role: a.cell.role(), Cluster: a.cell.status(), Warnings: a.warnings, Settings: a.settingList, Support: a.writeSupport, Samples: a.samples,
+			LogLevel: a.level, LogLines: a.lines, Metrics: a.metrics.of, AgentTools: mcp.Calls(),
+		},
+		Registry: a.registry, Messages: a.messages, Supervisor: a.supervisor, Engine: a.engine, Processor: a.processor, Media: a.media, MaxMedia: a.cfg.Media.MaxBytes,
+		Outbox: a.outbox, Relay: a.relay, Deliveries: a.deliveries, Alerts: alerts.NewBook(a.store, a.log), NewMessageID: whatsapp.NewMessageID, Post: a.postNow,
+		Transfers: instances.Transfers{Export: a.exportAccount, Undo: a.undoExport, Import: a.importAccount}, TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
+		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Version: version, Pages: page.Pages(),
 	}
-	api.LogLines, api.Samples = a.lines, a.samples
-	if a.backups != nil {
-		api.Backups = a.backups.State
-	}
-	api.LogLevel, api.Backup, api.Warnings = a.level, a.archive, a.warnings
 	if api.Portal, err = a.portal(); err != nil {
 		return err
 	}
-	api.Access, api.KeyOpensInstances = a.access, a.cfg.Authentication.GlobalKeyOpensInstances
-	api.Relay, api.Deliveries = a.relay, a.ledger
-	api.Alerts = alerts.NewBook(a.store, a.log)
+	if a.backups != nil {
+		api.Backups = a.backups.State
+	}
 	if a.cfg.Websocket.Enabled {
 		api.Hub = hubAdapter{a.hub, a.console}
 	}
-	api.Settings, api.Support = a.settingList, a.writeSupport
-	api.Transfers = instances.Transfers{Export: a.exportAccount, Undo: a.undoExport, Import: a.importAccount}
 	if a.sandbox != nil {
 		api.Sandbox = a.sandbox.Control()
 	}
-	api.AgentTools = mcp.Calls()
 	own := a.startAgents(&api, proxies)
 	handler, err := httpapi.New(api)
 	if err != nil {

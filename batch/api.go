@@ -41,28 +41,28 @@ type CreateRequest struct {
 
 // View is a batch as the API shows it. Times of phases not reached are omitted.
 type View struct {
-	ID                 uuid.UUID             `json:"id"`
-	Name               string                `json:"name"`
-	Status             event.BatchStatus     `json:"status"`
-	Progress           int                   `json:"progress"`
-	Counts             event.BatchCounts     `json:"counts"`
+	ID                 uuid.UUID             `json:"id" doc:"The batch's id." example:"$uuid"`
+	Name               string                `json:"name" doc:"Its name." example:"Summer offer"`
+	Status             event.BatchStatus     `json:"status" doc:"The status of the batch." example:"COMPLETED"`
+	Progress           int                   `json:"progress" doc:"How much of it is processed, in percent." example:"100" rules:"minimum=0,maximum=100"`
+	Counts             event.BatchCounts     `json:"counts" doc:"The number of items in each state."`
 	CreatedAt          event.Time            `json:"createdAt"`
 	UpdatedAt          event.Time            `json:"updatedAt"`
-	StartedAt          *event.Time           `json:"startedAt,omitempty"`
-	CompletedAt        *event.Time           `json:"completedAt,omitempty"`
-	PausedAt           *event.Time           `json:"pausedAt,omitempty"`
-	StoppedAt          *event.Time           `json:"stoppedAt,omitempty"`
-	InterruptedAt      *event.Time           `json:"interruptedAt,omitempty"`
-	NextRunAt          *event.Time           `json:"nextRunAt"`
+	StartedAt          *event.Time           `json:"startedAt,omitempty" doc:"When it last started to send." example:"$time"`
+	CompletedAt        *event.Time           `json:"completedAt,omitempty" doc:"When it was completed." example:"$time"`
+	PausedAt           *event.Time           `json:"pausedAt,omitempty" doc:"When it was paused." example:"$time"`
+	StoppedAt          *event.Time           `json:"stoppedAt,omitempty" doc:"When it was stopped." example:"$time"`
+	InterruptedAt      *event.Time           `json:"interruptedAt,omitempty" doc:"When it was interrupted." example:"$time"`
+	NextRunAt          *event.Time           `json:"nextRunAt" doc:"The start of its next window; null when it waits for none." example:"$time"`
 	Schedule           json.RawMessage       `json:"schedule"`
-	AutoResume         bool                  `json:"autoResume"`
-	Options            event.BatchOptions    `json:"options"`
-	Message            event.BatchMessage    `json:"message"`
+	AutoResume         bool                  `json:"autoResume" doc:"Whether it resumes by itself after a restart of the program." example:"true"`
+	Options            event.BatchOptions    `json:"options" doc:"The send options."`
+	Message            event.BatchMessage    `json:"message" doc:"The message to send."`
 	OwnerUserID        uuid.UUID             `json:"ownerUserId"`
-	Instances          []event.BatchInstance `json:"instances"`
-	InterruptionReason *string               `json:"interruptionReason"`
-	LastInterruptedAt  *event.Time           `json:"lastInterruptedAt"`
-	LastRecoveredAt    *event.Time           `json:"lastRecoveredAt"`
+	Instances          []event.BatchInstance `json:"instances" doc:"The instances that send, with counts of their items."`
+	InterruptionReason *string               `json:"interruptionReason" doc:"Why it was interrupted; null when it is not." example:"PROCESS_RESTART"`
+	LastInterruptedAt  *event.Time           `json:"lastInterruptedAt" doc:"When it was last interrupted; null when it never was." example:"$time"`
+	LastRecoveredAt    *event.Time           `json:"lastRecoveredAt" doc:"When it last resumed after an interruption; null when it never did." example:"$time"`
 	ExternalAttributes event.Attributes      `json:"externalAttributes"`
 }
 
@@ -94,47 +94,47 @@ const (
 // Item is one recipient of a batch as the API shows it. A delay and errors are left
 // out when there are none.
 type Item struct {
-	ID                   uuid.UUID   `json:"id"`
+	ID                   uuid.UUID   `json:"id" doc:"The item's id." example:"$uuid"`
 	BatchID              uuid.UUID   `json:"batchId"`
-	Position             int         `json:"position"` // from 0
-	RecipientInput       string      `json:"recipientInput"`
-	NormalizedRecipient  string      `json:"normalizedRecipient"`
-	RecipientJID         *string     `json:"recipientJid"`
-	Status               ItemStatus  `json:"status"`
-	SelectedInstanceID   *int64      `json:"selectedInstanceId"`
-	SelectedInstanceName *string     `json:"selectedInstanceName"`
-	ClientMessageID      *string     `json:"clientMessageId"`
-	WhatsAppMessageID    *string     `json:"whatsappMessageId"`
-	MessageID            *int64      `json:"messageId"`
-	AttemptCount         int         `json:"attemptCount"`
-	SelectedDelayMs      *int64      `json:"selectedDelayMs,omitempty"`
-	LastErrorCode        *string     `json:"lastErrorCode,omitempty"`
-	LastErrorMessage     *string     `json:"lastErrorMessage,omitempty"`
+	Position             int         `json:"position" doc:"Its position in the batch, from 0." example:"0" rules:"minimum=0"`
+	RecipientInput       string      `json:"recipientInput" doc:"The recipient as given." example:"+49 151 1234-5678"`
+	NormalizedRecipient  string      `json:"normalizedRecipient" doc:"The recipient, normalized." example:"$phone"`
+	RecipientJID         *string     `json:"recipientJid" doc:"The recipient's JID; null until it is known." example:"$jid"`
+	Status               ItemStatus  `json:"status" doc:"The status of the item." example:"SUCCESS"`
+	SelectedInstanceID   *int64      `json:"selectedInstanceId" doc:"The instance that it was assigned to; null until then." example:"1"`
+	SelectedInstanceName *string     `json:"selectedInstanceName" doc:"Its name; null until then." example:"$name"`
+	ClientMessageID      *string     `json:"clientMessageId" doc:"The id at WhatsApp that was chosen for the message; null until then." example:"$keyid"`
+	WhatsAppMessageID    *string     `json:"whatsappMessageId" doc:"The id at WhatsApp that was acknowledged; null until then." example:"$keyid"`
+	MessageID            *int64      `json:"messageId" doc:"The id of the stored message; null until then." example:"42"`
+	AttemptCount         int         `json:"attemptCount" doc:"The number of attempts." example:"1" rules:"minimum=0"`
+	SelectedDelayMs      *int64      `json:"selectedDelayMs,omitempty" doc:"The pause after it, in milliseconds." example:"2300" rules:"minimum=0"`
+	LastErrorCode        *string     `json:"lastErrorCode,omitempty" doc:"Why the last attempt failed, as a code." example:"SEND_MESSAGE_FAILED"`
+	LastErrorMessage     *string     `json:"lastErrorMessage,omitempty" doc:"The same for people." example:"recipient is not on WhatsApp"`
 	CreatedAt            event.Time  `json:"createdAt"`
 	UpdatedAt            event.Time  `json:"updatedAt"`
-	ProcessingStartedAt  *event.Time `json:"processingStartedAt"`
-	FinishedAt           *event.Time `json:"finishedAt"`
+	ProcessingStartedAt  *event.Time `json:"processingStartedAt" doc:"When it was first tried; null until then." example:"$time"`
+	FinishedAt           *event.Time `json:"finishedAt" doc:"When it ended; null until then." example:"$time"`
 }
 
 // ItemWithAttempts is an item with its history.
 type ItemWithAttempts struct {
 	Item
-	Attempts []Attempt `json:"attempts"`
+	Attempts []Attempt `json:"attempts" doc:"Its attempts, the oldest first."`
 }
 
 // Attempt is one try to send an item. Errors are left out when there are none.
 type Attempt struct {
-	ID              uuid.UUID     `json:"id"`
+	ID              uuid.UUID     `json:"id" doc:"The attempt's id." example:"$uuid"`
 	BatchID         uuid.UUID     `json:"batchId"`
-	BatchItemID     uuid.UUID     `json:"batchItemId"`
-	AttemptNumber   int           `json:"attemptNumber"` // from 1
+	BatchItemID     uuid.UUID     `json:"batchItemId" doc:"The item." example:"$uuid"`
+	AttemptNumber   int           `json:"attemptNumber" doc:"Its number within the item, from 1." example:"1" rules:"minimum=1"`
 	InstanceID      int64         `json:"instanceId"`
 	InstanceName    string        `json:"instanceName"`
-	ClientMessageID string        `json:"clientMessageId"`
-	Status          AttemptStatus `json:"status"`
-	ErrorCode       *string       `json:"errorCode,omitempty"`
-	ErrorMessage    *string       `json:"errorMessage,omitempty"`
+	ClientMessageID string        `json:"clientMessageId" doc:"The id at WhatsApp that was chosen for it." example:"$keyid"`
+	Status          AttemptStatus `json:"status" doc:"The status of the attempt." example:"SUCCESS"`
+	ErrorCode       *string       `json:"errorCode,omitempty" doc:"Why it failed, as a code." example:"SEND_MESSAGE_FAILED"`
+	ErrorMessage    *string       `json:"errorMessage,omitempty" doc:"The same for people." example:"recipient is not on WhatsApp"`
 	CreatedAt       event.Time    `json:"createdAt"` // the same as StartedAt
 	StartedAt       event.Time    `json:"startedAt"`
-	FinishedAt      *event.Time   `json:"finishedAt"`
+	FinishedAt      *event.Time   `json:"finishedAt" doc:"When it ended; null until then." example:"$time"`
 }

@@ -6,12 +6,12 @@ import (
 
 // Held is the reason why one of a batch's instances cannot send now.
 type Held struct {
-	InstanceID    int64      `json:"instanceId"`
-	InstanceName  string     `json:"instanceName"`
-	Reason        string     `json:"reason"`  // a code, such as REACHOUT_TIMELOCKED
-	Message       string     `json:"message"` // the same for people
-	Until         event.Time `json:"until"`   // when it is tried again, should nothing happen before
-	StrangersOnly bool       `json:"strangersOnly"`
+	InstanceID    int64      `json:"instanceId" doc:"The instance." example:"1"`
+	InstanceName  string     `json:"instanceName" doc:"Its name." example:"$name"`
+	Reason        string     `json:"reason" doc:"Why, as a code." example:"REACHOUT_TIMELOCKED"`
+	Message       string     `json:"message" doc:"The same for people." example:"WhatsApp does not let the account write to people it does not know"`
+	Until         event.Time `json:"until" doc:"The time of the next try at the latest." example:"$time"`
+	StrangersOnly bool       `json:"strangersOnly" doc:"Whether messages to people whom the account knows are still sent." example:"true"`
 }
 
 // Held returns why the instances of a batch cannot send now, even if only

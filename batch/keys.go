@@ -50,9 +50,9 @@ func noteStarted(tx *store.Tx, id, key uuid.UUID) error {
 
 // KeyBatch is an unfinished batch of a scoped key.
 type KeyBatch struct {
-	ID     uuid.UUID         `json:"id"`
-	Name   string            `json:"name"`
-	Status event.BatchStatus `json:"status"`
+	ID     uuid.UUID         `json:"id" doc:"The batch." example:"$uuid"`
+	Name   string            `json:"name" doc:"Its name." example:"news"`
+	Status event.BatchStatus `json:"status" doc:"Its status." example:"PROCESSING"`
 }
 
 // OfKey returns the unfinished batches that were created or last started with a scoped key,

@@ -20,7 +20,7 @@ import (
 const lifetime = 200
 
 // enough is how many steps take batches along every way that there is.
-const enough = 20_000
+const enough = 8_000
 
 // TestTheEngineDoesWhatTheModelSays lives random lives and compares the engine
 // with a model after every step. STEPS is how many there are in all, SEED lives

@@ -62,7 +62,7 @@ func showStatus(ctx context.Context, cfg *config.Config, out io.Writer, asJSON b
 }
 
 // cellStatus asks the running program or, without one, the database.
-func cellStatus(ctx context.Context, cfg *config.Config) (s cluster.Status, err error) {
+func cellStatus(ctx context.Context, cfg *config.Config) (s cluster.CellStatus, err error) {
 	if askRunning(cfg)(ctx, http.MethodGet, "/admin/cluster", &s) == nil {
 		return s, nil
 	}
@@ -80,7 +80,7 @@ func cellStatus(ctx context.Context, cfg *config.Config) (s cluster.Status, err 
 	return s, err
 }
 
-func printStatus(out io.Writer, s cluster.Status) error {
+func printStatus(out io.Writer, s cluster.CellStatus) error {
 	owner := "none"
 	if s.Owner != nil {
 		owner = fmt.Sprintf("%s since %s", s.Owner.Node, s.Owner.Since.Format(time.RFC3339))

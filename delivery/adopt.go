@@ -56,12 +56,12 @@ func (l *Ledger) adoptSome(tx *store.Tx, rows []outbox.Former) error {
 // adoptOne puts an entry into its lane and makes its record match the entry. An entry whose
 // record is missing or damaged gets a new one.
 func (l *Ledger) adoptOne(tx *store.Tx, e outbox.Entry) error {
-	old, found, err := getRecord(tx, e.Record)
+	old, found, err := Find(tx, e.Record)
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
 		return err
 	}
 	switch same := found && err == nil && old.OutboxSeq == e.Seq; {
-	case same && old.waits() && old.Lane == OutboxLane:
+	case same && old.Waits() && old.Lane == OutboxLane:
 		return nil // mend has already enqueued it
 	case !same || !old.ofVersion3():
 		return l.enqueue(tx, e)
@@ -90,7 +90,7 @@ func (l *Ledger) renewedRecord(e outbox.Entry) Record {
 
 // dueLike makes a record due when its entry is.
 func (r *Record) dueLike(e outbox.Entry) {
-	if !r.dueAt().Equal(e.NextAttemptAt) {
+	if !r.DueAt().Equal(e.NextAttemptAt) {
 		r.NextAttemptAt = e.NextAttemptAt
 	}
 }
@@ -125,10 +125,10 @@ func Queued(tx *store.Tx, e outbox.Entry) (outbox.Entry, error) {
 	if e.State != outbox.Pending || e.Record == 0 {
 		return e, nil
 	}
-	r, found, err := getRecord(tx, e.Record)
+	r, found, err := Find(tx, e.Record)
 	if err != nil || !found || r.Lane != OutboxLane || r.OutboxSeq != e.Seq {
-		return e, ignoreDamage(err) // it counts as never attempted
+		return e, IgnoreDamage(err) // it counts as never attempted
 	}
-	e.Attempts, e.LastStatus, e.LastError, e.NextAttemptAt = r.Attempts, r.LastStatus, r.LastError, r.dueAt()
+	e.Attempts, e.LastStatus, e.LastError, e.NextAttemptAt = r.Attempts, r.LastStatus, r.LastError, r.DueAt()
 	return e, nil
 }

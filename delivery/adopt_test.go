@@ -21,7 +21,7 @@ import (
 // with records that follow it.
 func (r *rig) former(e outbox.Entry) error {
 	return r.s.Update(r.t.Context(), func(tx *store.Tx) error {
-		old, _, err := getRecord(tx, e.Record)
+		old, _, err := Find(tx, e.Record)
 		if err != nil {
 			return err
 		}
@@ -35,9 +35,9 @@ func (r *rig) former(e outbox.Entry) error {
 			status = append(append(status, make([]byte, 8)...), old.LastError...)
 		}
 		return errors.Join(
-			tx.Delete(dues, placeOf(old).dueKey(old.dueAt())),
+			tx.Delete(dues, placeOf(old).dueKey(old.DueAt())),
 			r.l.putRecord(tx, was, &old),
-			tx.Put("outbox_due", store.Key(uint64(old.dueAt().UnixMilli()), e.Seq), e.Batch[:]),
+			tx.Put("outbox_due", store.Key(uint64(old.DueAt().UnixMilli()), e.Seq), e.Batch[:]),
 			tx.Put("outbox_state", store.Key(byte('p'), e.Seq), status),
 		)
 	})
@@ -66,7 +66,10 @@ func (r *rig) waiting() (all map[uint64]waiting) {
 				w.Entry, err = Queued(tx, w.Entry)
 			}
 			if err == nil {
-				w.Record, _, err = getRecord(tx, d.Record)
+				w.Record, _, err = Find(tx, d.Record)
+			}
+			if err == nil {
+				w.Attempts, err = AttemptsOf(tx, w.Record)
 			}
 			if err != nil {
 				return err
@@ -75,14 +78,6 @@ func (r *rig) waiting() (all map[uint64]waiting) {
 		}
 		return err
 	})
-	for seq, w := range all {
-		_, attempts, _, err := r.l.Record(r.t.Context(), w.Record.ID)
-		if err != nil {
-			r.t.Error(err)
-		}
-		w.Attempts = attempts
-		all[seq] = w
-	}
 	return all
 }
 
@@ -192,7 +187,7 @@ func (r *rig) images(step int) (paths []string) {
 		l.ids.Store(last)
 		return err
 	})
-	if err := errors.Join(l.openLog(), l.adopt(step), r.s.Close()); err != nil {
+	if err := errors.Join(l.openDigest(), l.adopt(step), r.s.Close()); err != nil {
 		r.t.Fatal(err)
 	}
 	return paths

@@ -27,7 +27,7 @@ func (l *Ledger) keepAttempt(tx *store.Tx, now, old Record) error {
 	next := now.lastAttempt()
 	err := errors.Join(
 		putAttempt(tx, old.ID, old.lastAttempt(), &next),
-		tx.Put(requests, l.key.request(now.RequestID, now.ID), nil),
+		l.digest.AddName(tx, now.ID, now.RequestID),
 	)
 	if now.Attempts > maxAttempts {
 		err = errors.Join(err, l.dropAttempt(tx, now.ID, now.Attempts-maxAttempts))
@@ -55,7 +55,7 @@ func (l *Ledger) dropAttempt(tx *store.Tx, record uint64, number int) error {
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
 		return err
 	}
-	return errors.Join(tx.Delete(attempts, key), tx.Delete(requests, l.key.request(a.RequestID, record)))
+	return errors.Join(tx.Delete(attempts, key), l.digest.DropName(tx, record, a.RequestID))
 }
 
 // readAttempt reads a stored attempt; its number is 0 if there is none.
@@ -79,8 +79,8 @@ func decodeKept(tx *store.Tx, key, raw []byte) (a Attempt, alike bool, err error
 	return a, raw[0] == attemptAlike, nil
 }
 
-// attemptsOf returns the attempts of a record in order.
-func attemptsOf(tx *store.Tx, r Record) (all []Attempt, err error) {
+// AttemptsOf returns the attempts of a record in order.
+func AttemptsOf(tx *store.Tx, r Record) (all []Attempt, err error) {
 	if r.Attempts == 0 {
 		return nil, nil
 	}
@@ -118,44 +118,11 @@ func firstAttempt(tx *store.Tx, r Record) (Attempt, error) {
 	return a, err
 }
 
-// index puts the request ids of a record's attempts into their index.
-func (k hashKey) index(tx *store.Tx, r Record) error {
-	if r.Attempts < 2 {
-		return nil
-	}
-	all, err := attemptsOf(tx, r)
-	for _, a := range all {
-		if err == nil && a.Number > 1 {
-			err = tx.Put(requests, k.request(a.RequestID, r.ID), nil)
-		}
-	}
-	return err
-}
-
-func (k hashKey) request(id string, record uint64) []byte {
-	return store.Key(k.hash64(id), record)
-}
-
-// laterAttempts returns the records with an attempt after the first that may have the given
-// request id.
-func (k hashKey) laterAttempts(tx *store.Tx, id string) (found []uint64, err error) {
-	if id == "" {
-		return nil, nil
-	}
-	err = tx.Walk(requests, store.Range{Prefix: store.Key(k.hash64(id))}, func(key []byte) (bool, error) {
-		if len(key) == 16 {
-			found = append(found, binary.BigEndian.Uint64(key[8:]))
-		}
-		return true, nil
-	})
-	return found, err
-}
-
 // attemptedAs reports whether an attempt before the last had that request id.
 func attemptedAs(tx *store.Tx, r Record, id string) bool {
 	if r.Attempts < 2 {
 		return false
 	}
-	all, err := attemptsOf(tx, r)
+	all, err := AttemptsOf(tx, r)
 	return err == nil && slices.ContainsFunc(all, func(a Attempt) bool { return a.RequestID == id })
 }

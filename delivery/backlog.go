@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"postern/delivery/layout"
 	"postern/store"
 )
 
@@ -52,7 +53,7 @@ func parseBacklog(tx *store.Tx, key, raw []byte) (b Backlog, err error) {
 		b.Pending, b.Bytes = int(binary.BigEndian.Uint64(raw)), int64(binary.BigEndian.Uint64(raw[8:]))
 	}
 	if len(raw) != 16 || b.Pending < 0 || b.Bytes < 0 {
-		return Backlog{}, tx.Unreadable(backlogs, key, errValue)
+		return Backlog{}, tx.Unreadable(backlogs, key, layout.ErrValue)
 	}
 	return b, nil
 }

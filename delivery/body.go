@@ -57,7 +57,7 @@ func (l *Ledger) dropOwn(tx *store.Tx, old Record) error {
 	})
 	err = errors.Join(err, scan)
 	for _, id := range append(ids, old.RequestID) {
-		err = errors.Join(err, tx.Delete(requests, l.key.request(id, old.ID)))
+		err = errors.Join(err, l.digest.DropName(tx, old.ID, id))
 	}
 	_, gone := tx.DeletePrefix(attempts, store.Key(old.ID))
 	return errors.Join(err, gone)
@@ -66,7 +66,7 @@ func (l *Ledger) dropOwn(tx *store.Tx, old Record) error {
 // errNotJSON is the error of an incomplete body.
 var errNotJSON = errors.New("its body is not JSON")
 
-// wantsBody reports whether the body of a record of the in-memory flow is kept.
-func (c Config) wantsBody(s State) bool {
-	return c.Bodies == BodiesAll || c.Bodies == BodiesFailed && s != Delivered
+// KeepsBodyOf reports whether the body of a record of the in-memory flow in that state is kept.
+func (l *Ledger) KeepsBodyOf(s State) bool {
+	return l.cfg.Bodies == BodiesAll || l.cfg.Bodies == BodiesFailed && s != Delivered
 }

@@ -25,7 +25,6 @@ const (
 	lines     = "delivery_line"
 	expiries  = "delivery_expiry"
 	backlogs  = "delivery_backlog"
-	replays   = "delivery_replay"
 	forgets   = "delivery_forget"
 	logs      = "delivery_log"
 )
@@ -35,22 +34,21 @@ const (
 func Buckets() []store.Bucket {
 	return append(queuedBuckets(), []store.Bucket{
 		{Name: records, Owner: "delivery", Key: "record", Value: "a delivery: its lane, state, last attempt and whose body it has", Append: true, Guards: true, When: recordMade, Needs: ask(needs.ofRecord), Of: recordOwner},
-		{Name: attempts, Owner: "delivery", Key: "record + number", Value: "1 when error and answer are those of the next one, else 0; an attempt before the last", Fill: 0.75, Needs: ask(ofPart(0))},
-		{Name: digests, Owner: "delivery", Key: "block of records", Value: "a row for each record of the block, with what filters ask for", Append: true, Needs: ask(needs.ofBlock)},
-		{Name: requests, Owner: "delivery", Key: "hash of a request id + record", Value: "nothing; of attempts after the first", Needs: ask(ofPart(8))},
-		{Name: bodies, Owner: "delivery", Key: "record", Value: "owner JID and body of an event that is stored nowhere else", Append: true, Needs: ask(ofPart(0))},
+		{Name: attempts, Owner: "delivery", Key: "record + number", Value: "1 when error and answer are those of the next one, else 0; an attempt before the last", Fill: 0.75, Needs: store.References(store.Sized(16), noDelivery, toRecord(0))},
+		{Name: digests, Owner: "delivery", Key: "block of records", Value: "a row for each record of the block, with what filters ask for", Append: true, Needs: store.References(store.Sized(8), wrongBlock, blockToRecords)},
+		{Name: requests, Owner: "delivery", Key: "hash of a request id + record", Value: "nothing; of attempts after the first", Needs: store.References(store.Sized(16), noDelivery, toRecord(8))},
+		{Name: bodies, Owner: "delivery", Key: "record", Value: "owner JID and body of an event that is stored nowhere else", Append: true, Needs: store.References(store.Sized(8), noDelivery, toRecord(0))},
 		{Name: events, Owner: "delivery", Key: "sequence", Value: "an instance event: what its headers need, whom it went to, body; written once", Append: true, Guards: true, When: eventMade, Needs: ask(needs.ofEvent), Of: eventOwner},
-		{Name: positions, Owner: "delivery", Key: "instance + the event's number among those of the instance, or 2^63 + sequence of one without", Value: "sequence", Append: true, Series: 8, Needs: ask(needs.ofPosition), Of: keyOwner},
+		{Name: positions, Owner: "delivery", Key: "instance + the event's number among those of the instance, or 2^63 + sequence of one without", Value: "sequence", Append: true, Series: 8, Needs: store.References(store.Sized(0), "", positionToEvent), Of: keyOwner},
 		{Name: newest, Owner: "delivery", Key: "instance", Value: "the number of its newest event and its end", Of: keyOwner},
-		{Name: holds, Owner: "delivery", Key: "event sequence + record", Value: "nothing; a record made later that has the event's body", Needs: ask(needs.ofHold)},
+		{Name: holds, Owner: "delivery", Key: "event sequence + record", Value: "nothing; a record made later that has the event's body", Needs: store.References(store.Sized(16), noDelivery, toRecord(8), holdToEvent)},
 		{Name: dues, Owner: "delivery", Key: "lane + due time + record", Value: "line; what may be sent when its time has come", Fill: 0.75, Dense: queued, Needs: ask(needs.ofDue)},
 		{Name: heads, Owner: "delivery", Key: "lane + record", Value: "line; of each line of a lane the first that is pending, all where there is no order", Fill: 0.75, Needs: ask(needs.ofHead)},
 		{Name: lines, Owner: "delivery", Key: "lane + line + record", Value: "when it is due and its bytes; all pending of the lines", Fill: 0.75, Needs: lineNeeds},
-		{Name: expiries, Owner: "delivery", Key: "time + e or r + event sequence or record", Value: "nothing; whose time is over then", Append: true, Needs: ask(needs.ofExpiry)},
-		{Name: backlogs, Owner: "delivery", Key: "lane, with the instance for the global one; nothing for all together", Value: "how many are pending, and their bytes", Needs: ask(needs.ofBacklog)},
-		{Name: replays, Owner: "delivery", Key: "replay, or replay + number of a part of its list", Value: "how far it is, and its numbers; or records that it repeats", Needs: ask(needs.ofReplay), Of: replayOwner},
-		{Name: forgets, Owner: "delivery", Key: "instance", Value: "nothing; an instance that was deleted, of which everything is to be removed", Needs: ask(needs.ofForget), Gone: markedGone},
-		{Name: logs, Owner: "delivery", Key: "name; gone + instance", Value: "key of the hashes, numbers by state; where the removal of a deleted instance's records goes on", Needs: ask(needs.ofLog), Gone: goneFromLog},
+		{Name: expiries, Owner: "delivery", Key: "time + e or r + event sequence or record", Value: "nothing; whose time is over then", Append: true, Needs: store.References(decodeExpiry, "it is the end of no event and no delivery")},
+		{Name: backlogs, Owner: "delivery", Key: "lane, with the instance for the global one; nothing for all together", Value: "how many are pending, and their bytes", Needs: store.References(store.Sized(0), "", backlogToPending)},
+		{Name: forgets, Owner: "delivery", Key: "instance", Value: "nothing; an instance that was deleted, of which everything is to be removed", Needs: store.References(store.Sized(8), "it marks no instance as deleted"), Gone: markedGone},
+		{Name: logs, Owner: "delivery", Key: "name; gone + instance", Value: "key of the hashes, numbers by state; where the removal of a deleted instance's records goes on", Needs: store.References(store.Sized(0), "", logReadable), Gone: goneFromLog},
 	}...)
 }
 
@@ -65,7 +63,7 @@ func queuedBuckets() []store.Bucket {
 			continue
 		}
 		all[i].Needs = func(look *store.Lookup) store.Needs {
-			own, here := b.Needs(look), ask(needs.ofPending)(look)
+			own, here := b.Needs(look), store.References(store.Sized(0), "", entryToRecord)(look)
 			return func(key, value []byte) []store.Need { return append(own(key, value), here(key, value)...) }
 		}
 	}

@@ -32,11 +32,11 @@ func (l *Ledger) CancelLane(tx *store.Tx, lane Lane, reason string, limit int) (
 // cancel ends the head of a line. known is false if its record cannot be read or was not
 // pending; cancel removes the delivery from the indexes in any case.
 func (l *Ledger) cancel(tx *store.Tx, p place, reason string) (ended Ended, known bool, err error) {
-	old, found, err := getRecord(tx, p.record)
+	old, found, err := Find(tx, p.record)
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
 		return ended, false, err
 	}
-	if !found || !old.waits() {
+	if !found || !old.Waits() {
 		_, err = l.unindex(tx, p)
 		return ended, false, err
 	}
@@ -44,4 +44,17 @@ func (l *Ledger) cancel(tx *store.Tx, p place, reason string) (ended Ended, know
 	r.LastError = reason
 	ended, err = l.end(tx, old, r, Cancelled)
 	return ended, true, err
+}
+
+// CancelRecord ends a pending delivery as CANCELLED with the reason. done is false if it was not
+// pending, or cannot be read.
+func (l *Ledger) CancelRecord(tx *store.Tx, record uint64, reason string) (ended Ended, done bool, err error) {
+	old, found, err := Find(tx, record)
+	if err != nil || !found || !old.Waits() {
+		return ended, false, IgnoreDamage(err)
+	}
+	r := old
+	r.LastError = reason
+	ended, err = l.end(tx, old, r, Cancelled)
+	return ended, err == nil, err
 }

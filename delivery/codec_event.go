@@ -1,64 +1,65 @@
 package delivery
 
+import "postern/delivery/layout"
+
 const (
 	markFromMe = 1    // of an event
 	markHead   = 0x80 // of an addressee's tag: it may be sent at once
 )
 
 func encodeEvent(e Event) []byte {
-	w := &writer{make([]byte, 0, 256+len(e.Body))}
-	w.byte(layout)
-	w.byte(kindNumber(e.Kind))
-	w.byte(mark(markFromMe, e.About.FromMe))
-	w.id(e.ID)
-	w.time(e.CreatedAt)
-	w.time(e.ExpiresAt)
-	w.number(uint64(e.Instance))
-	w.number(e.Sequence)
+	w := layout.New(256 + len(e.Body))
+	w.Byte(kindNumber(e.Kind))
+	w.Byte(mark(markFromMe, e.About.FromMe))
+	w.ID(e.ID)
+	w.Time(e.CreatedAt)
+	w.Time(e.ExpiresAt)
+	w.Number(uint64(e.Instance))
+	w.Number(e.Sequence)
 	for _, s := range []string{e.Name, e.OwnerJID, e.About.Chat, e.About.LID} {
-		w.text(s)
+		w.Text(s)
 	}
-	w.name(e.RequestID)
-	w.number(uint64(len(e.To)))
+	w.Name(e.RequestID)
+	w.Number(uint64(len(e.To)))
 	if len(e.To) > 0 {
-		w.number(e.First())
+		w.Number(e.First())
 	}
 	for _, a := range e.To {
-		w.byte(a.Lane.tag() | mark(markHead, a.Head))
-		w.text(a.Lane.Endpoint)
-		w.u64(uint64(a.Due.Line))
+		w.Byte(a.Lane.tag() | mark(markHead, a.Head))
+		w.Text(a.Lane.Endpoint)
+		w.U64(uint64(a.Due.Line))
 	}
-	w.raw = append(w.raw, e.Body...)
-	return w.raw
+	w.Raw = append(w.Raw, e.Body...)
+	return w.Raw
 }
 
 func decodeEvent(seq uint64, raw []byte) (Event, error) {
-	d := read(raw)
-	e := Event{Seq: seq, Kind: d.kind()}
-	e.About.FromMe = d.byte()&markFromMe != 0
-	e.ID = d.id()
-	e.CreatedAt, e.ExpiresAt = d.time(), d.time()
-	if e.Instance = int64(d.number()); e.Instance < 0 {
-		d.fail(errValue)
+	d := layout.Read(raw)
+	e := Event{Seq: seq, Kind: readKind(d)}
+	e.About.FromMe = d.Byte()&markFromMe != 0
+	e.ID = d.ID()
+	e.CreatedAt, e.ExpiresAt = d.Time(), d.Time()
+	if e.Instance = int64(d.Number()); e.Instance < 0 {
+		d.Fail(layout.ErrValue)
 	}
-	e.Sequence = d.number()
-	e.Name, e.OwnerJID, e.About.Chat, e.About.LID = d.text(), d.text(), d.text(), d.text()
-	e.RequestID = d.name()
-	count := d.number()
-	if count > uint64(len(d.raw)) {
-		d.fail(errShort)
+	e.Sequence = d.Number()
+	e.Name, e.OwnerJID, e.About.Chat, e.About.LID = d.Text(), d.Text(), d.Text(), d.Text()
+	e.RequestID = d.Name()
+	count := d.Number()
+	if count > uint64(len(d.Raw)) {
+		d.Fail(layout.ErrValue)
 	}
 	first := uint64(0)
 	if count > 0 {
-		first = d.number()
+		first = d.Number()
 	}
-	if d.err == nil {
+	if d.Err == nil {
 		e.To = make([]Addressee, 0, min(count, 16))
 	}
-	for i := uint64(0); i < count && d.err == nil; i++ {
-		tag, endpoint, line := d.byte(), d.text(), Line(d.u64())
+	for i := uint64(0); i < count && d.Err == nil; i++ {
+		tag, endpoint, line := d.Byte(), d.Text(), Line(d.U64())
 		if !validTag(tag&^markHead) || len(endpoint) > 255 {
-			d.fail(errValue)
+			d.Fail(layout.ErrValue)
 		}
 		e.To = append(e.To, Addressee{
 			Lane: laneBy(tag&^markHead, e.Instance, endpoint),
@@ -66,8 +67,8 @@ func decodeEvent(seq uint64, raw []byte) (Event, error) {
 			Head: tag&markHead != 0,
 		})
 	}
-	if d.err == nil {
-		e.Body = d.raw
+	if d.Err == nil {
+		e.Body = d.Raw
 	}
-	return e, d.err
+	return e, d.Err
 }

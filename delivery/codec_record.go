@@ -1,6 +1,9 @@
 package delivery
 
-import "postern/event"
+import (
+	"postern/delivery/layout"
+	"postern/event"
+)
 
 // Marks of a record.
 const (
@@ -24,118 +27,115 @@ func mark(bit byte, set bool) byte {
 }
 
 func encodeRecord(r Record) []byte {
-	w := writer{make([]byte, 0, 320)}
-	w.record(&r)
-	return w.raw
+	w := layout.New(320)
+	writeRecord(w, &r)
+	return w.Raw
 }
 
-func (w *writer) record(r *Record) {
+func writeRecord(w *layout.Writer, r *Record) {
 	marks := r.marks()
-	w.byte(layout)
-	w.byte(stateNumber(r.State))
-	w.byte(stateNumber(r.Former))
-	w.byte(marks)
-	w.byte(r.Lane.tag())
-	w.byte(kindNumber(r.Event))
-	w.u16(r.LastStatus)
-	w.u32(int64(r.Attempts))
-	w.millis(r.Duration)
-	w.u32(int64(r.Bytes))
-	w.time(r.CreatedAt)
-	w.time(r.ExpiresAt)
-	w.time(r.NextAttemptAt)
-	w.time(r.LastAttemptAt)
-	w.id(r.EventID)
+	w.Byte(stateNumber(r.State))
+	w.Byte(stateNumber(r.Former))
+	w.Byte(marks)
+	w.Byte(r.Lane.tag())
+	w.Byte(kindNumber(r.Event))
+	w.U16(r.LastStatus)
+	w.U32(int64(r.Attempts))
+	w.Millis(r.Duration)
+	w.U32(int64(r.Bytes))
+	w.Time(r.CreatedAt)
+	w.Time(r.ExpiresAt)
+	w.Time(r.NextAttemptAt)
+	w.Time(r.LastAttemptAt)
+	w.ID(r.EventID)
 	if marks&markBatch != 0 {
-		w.id(r.Batch)
+		w.ID(r.Batch)
 	}
 	if marks&markLine != 0 {
-		w.u64(uint64(r.Line))
+		w.U64(uint64(r.Line))
 	}
 	for _, n := range [...]uint64{uint64(r.Instance), r.EventSeq, r.OutboxSeq, r.ReplayOf, r.Replay} {
-		w.number(n)
+		w.Number(n)
 	}
 	for _, s := range [...]string{r.Lane.Endpoint, r.Name, r.Chat, r.ChatLID, r.URL} {
-		w.text(s)
+		w.Text(s)
 	}
-	w.name(r.RequestID)
-	w.text(r.LastError)
-	w.text(r.Answer)
+	w.Name(r.RequestID)
+	w.Text(r.LastError)
+	w.Text(r.Answer)
 	if r.Access != 0 { // records of earlier versions end here
-		w.u64(r.Access)
+		w.U64(r.Access)
 	}
 }
 
 func decodeRecord(id uint64, raw []byte) (Record, error) {
-	d := read(raw)
+	d := layout.Read(raw)
 	r := Record{ID: id}
-	r.State = d.state()
-	if former := d.byte(); former != 0 {
-		r.Former = d.known(stateOf(former))
+	r.State = readState(d, d.Byte())
+	if former := d.Byte(); former != 0 {
+		r.Former = readState(d, former)
 	}
-	marks, tag := d.byte(), d.byte()
+	marks, tag := d.Byte(), d.Byte()
 	r.Once, r.Replayed, r.OwnBody = marks&markOnce != 0, marks&markReplayed != 0, marks&markOwnBody != 0
-	r.Event = d.kind()
-	r.LastStatus = d.u16()
-	r.Attempts = int(d.u32())
-	r.Duration = d.millis()
-	r.Bytes = int(d.u32())
-	r.CreatedAt, r.ExpiresAt, r.NextAttemptAt, r.LastAttemptAt = d.time(), d.time(), d.time(), d.time()
-	r.EventID = d.id()
+	r.Event = readKind(d)
+	r.LastStatus = d.U16()
+	r.Attempts = int(d.U32())
+	r.Duration = d.Millis()
+	r.Bytes = int(d.U32())
+	r.CreatedAt, r.ExpiresAt, r.NextAttemptAt, r.LastAttemptAt = d.Time(), d.Time(), d.Time(), d.Time()
+	r.EventID = d.ID()
 	if marks&markBatch != 0 {
-		r.Batch = d.id()
+		r.Batch = d.ID()
 	}
 	if marks&markLine != 0 {
-		r.Line = Line(d.u64())
+		r.Line = Line(d.U64())
 	}
-	if r.Instance = int64(d.number()); r.Instance < 0 {
-		d.fail(errValue)
+	if r.Instance = int64(d.Number()); r.Instance < 0 {
+		d.Fail(layout.ErrValue)
 	}
-	r.EventSeq, r.OutboxSeq, r.ReplayOf, r.Replay = d.number(), d.number(), d.number(), d.number()
-	endpoint := d.text()
+	r.EventSeq, r.OutboxSeq, r.ReplayOf, r.Replay = d.Number(), d.Number(), d.Number(), d.Number()
+	endpoint := d.Text()
 	if r.Lane = laneBy(tag, r.Instance, endpoint); !validTag(tag) || len(endpoint) > 255 {
-		d.fail(errValue)
+		d.Fail(layout.ErrValue)
 	}
-	r.Name, r.Chat, r.ChatLID, r.URL = d.text(), d.text(), d.text(), d.text()
-	r.RequestID, r.LastError, r.Answer = d.name(), d.text(), d.text()
-	if len(d.raw) > 0 {
-		r.Access = d.u64()
+	r.Name, r.Chat, r.ChatLID, r.URL = d.Text(), d.Text(), d.Text(), d.Text()
+	r.RequestID, r.LastError, r.Answer = d.Name(), d.Text(), d.Text()
+	if len(d.Raw) > 0 {
+		r.Access = d.U64()
 	}
-	return r, d.err
+	return r, d.Err
 }
 
-func (r *reader) state() State { return r.known(stateOf(r.byte())) }
-
-func (r *reader) known(s State, known bool) State {
+func readState(d *layout.Reader, number byte) State {
+	s, known := stateOf(number)
 	if !known {
-		r.fail(errValue)
+		d.Fail(layout.ErrValue)
 	}
 	return s
 }
 
-func (r *reader) kind() event.Kind {
-	k, known := kindOf(r.byte())
+func readKind(d *layout.Reader) event.Kind {
+	k, known := kindOf(d.Byte())
 	if !known {
-		r.fail(errValue)
+		d.Fail(layout.ErrValue)
 	}
 	return k
 }
 
 func encodeAttempt(a Attempt) []byte {
-	w := &writer{make([]byte, 0, 64+len(a.Error)+len(a.Answer))}
-	w.byte(layout)
-	w.u16(a.Status)
-	w.millis(a.Duration)
-	w.time(a.StartedAt)
-	w.name(a.RequestID)
-	w.text(a.Error)
-	w.text(a.Answer)
-	return w.raw
+	w := layout.New(64 + len(a.Error) + len(a.Answer))
+	w.U16(a.Status)
+	w.Millis(a.Duration)
+	w.Time(a.StartedAt)
+	w.Name(a.RequestID)
+	w.Text(a.Error)
+	w.Text(a.Answer)
+	return w.Raw
 }
 
 func decodeAttempt(number int, raw []byte) (Attempt, error) {
-	d := read(raw)
-	a := Attempt{Number: number, Status: d.u16(), Duration: d.millis(), StartedAt: d.time(), RequestID: d.name()}
-	a.Error, a.Answer = d.text(), d.text()
-	return a, d.err
+	d := layout.Read(raw)
+	a := Attempt{Number: number, Status: d.U16(), Duration: d.Millis(), StartedAt: d.Time(), RequestID: d.Name()}
+	a.Error, a.Answer = d.Text(), d.Text()
+	return a, d.Err
 }

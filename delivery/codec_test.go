@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/event"
+	"postern/store"
 )
 
 func fullRecord() Record {
@@ -146,6 +147,17 @@ func FuzzParseLane(f *testing.F) {
 			if !ok || again != lane || !bytes.Equal(left, rest) {
 				t.Errorf("%x: %+v became %+v", raw, lane, again)
 			}
+		}
+	})
+}
+
+func FuzzDecodeOwn(f *testing.F) {
+	f.Add(store.Key(uint16(3), "jid", "body"))
+	f.Add([]byte{0xff, 0xff})
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		owner, body, ok := decodeOwn(raw)
+		if ok && string(store.Key(uint16(len(owner)), owner, body)) != string(raw) {
+			t.Errorf("%q and %q are not %q", owner, body, raw)
 		}
 	})
 }

@@ -1,5 +1,5 @@
-// Package delivery keeps webhook deliveries in the data file: the log of all
-// deliveries, and those that are pending.
+// Package delivery keeps webhook deliveries in the data file: a record of each, and the
+// durable queue of those that are pending.
 //
 // # Two flows
 //
@@ -7,9 +7,9 @@
 // delivery makes one [Record] with a line for each attempt.
 //
 // The in-memory flow: package dispatch queues the delivery in memory and makes one
-// attempt. The record is written behind, many in one commit ([Ledger.Queued]). A
-// delivery never waits for its record, and a crash may lose the records of the last
-// second.
+// attempt. The record is written behind, many in one commit ([Ledger.PutFlow], called by
+// package logbook). A delivery never waits for its record, and a crash may lose the
+// records of the last second.
 //
 // The durable flow: [Ledger.Emit] writes the event, once, and a pending record for
 // each destination, in the commit that stores the cause of the event. A destination
@@ -19,9 +19,7 @@
 // one of the line in the same commit. Therefore the order holds through every crash,
 // and package dispatch never reads deliveries that have to wait.
 //
-// A [Writer] writes the events of one commit about an instance: the durable ones in that
-// commit, the others after it. It publishes all of them after the commit. It asks an
-// [Origin] about the instance.
+// Package publish writes the events of an instance and calls [Ledger.Emit].
 //
 // Package outbox stores the batch events: their bodies, the numbers of each user, and
 // what is kept for replay. Pending batch events wait here, in [OutboxLane]: the commit of
@@ -31,25 +29,16 @@
 // [BatchLane]. Files of schema version 3 had a queue in the outbox; the first start takes
 // it over (adopt.go).
 //
-// # The log
+// # Records
 //
-// Each commit that changes a record also changes what the log keeps beside it (note.go):
-// its row of the digest, which all filters, totals and replays read; the attempt before;
-// the numbers by state and those of its replay. A list scans the digest once, in some
-// milliseconds per million records. It matches a record against the filter before it
-// shows it, because rows may share a hash. The key of the hashes is this file's own, so
-// that those who send messages cannot cause collisions.
+// Each commit that changes a record also changes what is kept beside it (note.go): its row
+// of the digest, which all filters, totals and replays read (package digest); the attempt
+// before; the numbers by state and, by way of [Hooks], those of its replay. Package logbook
+// lists records, removes old ones and replays them.
 //
-// A record ends with its delivery and is kept for Config.Retention from then on. If there
-// are more than Config.MaxEntries, the oldest go sooner. A replay stores the list of the
-// records that it repeats, and its progress. Its deliveries are made in the commit that
-// advances it, and its numbers change in the commits that end them, so that no kill
-// repeats or loses a delivery.
-//
-// Records of the in-memory flow wait in memory (behind.go) for at most a second. The code
-// that delivers holds a lock for some nanoseconds; if the file cannot keep up, records are
-// lost and counted. Pending records of a killed process become DROPPED at the next start.
-// With the log off, only the digest of the deliveries that are pending in the file exists.
+// Pending records of the in-memory flow of a killed process become DROPPED at the next
+// start. With the log off, only the records of the deliveries that are pending in the file
+// exist.
 //
 // # What must hold
 //
@@ -90,8 +79,6 @@
 //	delivery_line      lane, line, record            due time; all that is in a line
 //	delivery_expiry    time, e or r, id              whose time is over then
 //	delivery_backlog   lane                          how many are pending, their bytes
-//	delivery_replay    replay                        how far a replay is, its numbers
-//	                   replay, part (4 bytes)        records that it repeats
 //	delivery_forget    instance                      everything of it is to go
 //	delivery_log       name                          key of the hashes, numbers by state
 package delivery

@@ -98,7 +98,7 @@ func (e Event) recordFor(d event.Destination, made time.Time) Record {
 		d.MaxAge = DefaultMaxAge
 	}
 	r := Record{
-		EventID: e.ID, Event: e.Kind, Lane: laneOf(e.Instance, d), Instance: e.Instance, Name: e.Name,
+		EventID: e.ID, Event: e.Kind, Lane: LaneOf(e.Instance, d), Instance: e.Instance, Name: e.Name,
 		Chat: e.About.Chat, ChatLID: e.About.LID, URL: ShownURL(d.URL), RequestID: e.RequestID,
 		State: Pending, Bytes: len(e.Body), CreatedAt: e.CreatedAt, ExpiresAt: made.Add(d.MaxAge), EventSeq: e.Seq,
 	}
@@ -164,7 +164,7 @@ func lineFor(tx *store.Tx, e Event, d event.Destination) (Line, error) {
 	if lid == "" || lid == chat {
 		return line, nil
 	}
-	p := place{lane: laneOf(e.Instance, d), instance: e.Instance, line: line}
+	p := place{lane: LaneOf(e.Instance, d), instance: e.Instance, line: line}
 	_, waits, err := firstOfLine(tx, p)
 	if err != nil || waits {
 		return line, err
@@ -203,7 +203,7 @@ func (l *Ledger) EmitBatch(tx *store.Tx, e outbox.Entry) (record uint64, err err
 
 func (l *Ledger) batchRecord(e outbox.Entry) Record {
 	r := batchRecord(e, ShownURL(*l.url.Load()))
-	r.ID = l.nextID()
+	r.ID = l.NextID()
 	return r
 }
 
@@ -222,4 +222,13 @@ func BatchEventID(e outbox.Entry) uuid.UUID {
 	id[6] = id[6]&0x0f | 8<<4 // version 8
 	id[8] = id[8]&0x3f | 0x80 // the variant of RFC 9562
 	return id
+}
+
+// Emitted returns a channel that is closed after the next commit that emits a batch event; nil
+// without an outbox.
+func (l *Ledger) Emitted() <-chan struct{} {
+	if l.cfg.Outbox == nil {
+		return nil
+	}
+	return l.cfg.Outbox.Emitted()
 }

@@ -47,7 +47,7 @@ func TestCheckReportsEachMissingRecordOfTheOutbox(t *testing.T) {
 		r.view(func(tx *store.Tx) error {
 			return tx.Scan(bucket, store.Range{}, func(k, v []byte) (bool, error) {
 				rec, err := decodeRecord(0, v)
-				if bucket != records || err == nil && rec.waits() {
+				if bucket != records || err == nil && rec.Waits() {
 					keys = append(keys, k)
 				}
 				return true, nil
@@ -82,13 +82,13 @@ func TestARepairOfTheOutbox(t *testing.T) {
 	r := entriesFile(t)
 	first, fourth := r.entry(1), r.entry(4)
 	r.update(func(tx *store.Tx) error {
-		rec, _, err := getRecord(tx, fourth.Record)
+		rec, _, err := Find(tx, fourth.Record)
 		return errors.Join(
 			err,
 			tx.Delete("outbox_replay", store.Key(uuid.UUID{1}, uint64(1))),
 			tx.Delete(outbox.EntryBucket, store.Key(uint64(5))),
 			tx.Delete(records, store.Key(first.Record)),
-			tx.Delete(dues, placeOf(rec).dueKey(rec.dueAt())),
+			tx.Delete(dues, placeOf(rec).dueKey(rec.DueAt())),
 		)
 	})
 	if err := r.s.Close(); err != nil {
@@ -164,7 +164,7 @@ func TestAStartMakesDamagedRecordsOfEntriesAnew(t *testing.T) {
 		var patterns [][]byte
 		r.view(func(tx *store.Tx) error {
 			return tx.Scan(bucket, store.Range{}, func(k, v []byte) (bool, error) {
-				if rec, err := decodeRecord(0, v); bucket == dues || err == nil && rec.waits() {
+				if rec, err := decodeRecord(0, v); bucket == dues || err == nil && rec.Waits() {
 					patterns = append(patterns, sealed(k, v))
 				}
 				return true, nil

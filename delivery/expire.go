@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"postern/delivery/layout"
 	"postern/store"
 )
 
@@ -16,7 +17,7 @@ const (
 )
 
 func putExpiry(tx *store.Tx, at time.Time, tag byte, id uint64) error {
-	return tx.Put(expiries, store.Key(uint64(millis(at)), tag, id), nil)
+	return tx.Put(expiries, store.Key(uint64(layout.Millis(at)), tag, id), nil)
 }
 
 type expiry struct {
@@ -25,13 +26,13 @@ type expiry struct {
 	id  uint64
 }
 
-func (e expiry) key() []byte { return store.Key(uint64(millis(e.at)), e.tag, e.id) }
+func (e expiry) key() []byte { return store.Key(uint64(layout.Millis(e.at)), e.tag, e.id) }
 
 // firstExpiries returns the first rows, up to limit, in order.
 func firstExpiries(tx *store.Tx, limit int) (rows []expiry, err error) {
 	err = tx.Walk(expiries, store.Range{}, func(k []byte) (bool, error) {
 		if len(k) == 17 {
-			rows = append(rows, expiry{fromMillis(int64(binary.BigEndian.Uint64(k))), k[8], binary.BigEndian.Uint64(k[9:])})
+			rows = append(rows, expiry{layout.FromMillis(int64(binary.BigEndian.Uint64(k))), k[8], binary.BigEndian.Uint64(k[9:])})
 		}
 		return len(rows) < limit, nil
 	})
@@ -80,7 +81,7 @@ type expiring struct {
 func (x *expiring) event(seq uint64) error {
 	e, found, err := getEvent(x.tx, seq)
 	if err != nil || !found {
-		return ignoreDamage(err)
+		return IgnoreDamage(err)
 	}
 	for _, a := range e.To {
 		if err := x.record(a.Due.Record); err != nil {
@@ -104,11 +105,11 @@ func (x *expiring) event(seq uint64) error {
 }
 
 func (x *expiring) record(id uint64) error {
-	old, found, err := getRecord(x.tx, id)
+	old, found, err := Find(x.tx, id)
 	if err != nil || !found {
-		return ignoreDamage(err)
+		return IgnoreDamage(err)
 	}
-	if !old.waits() || !old.over(x.now) {
+	if !old.Waits() || !old.over(x.now) {
 		return nil
 	}
 	ended, err := x.l.end(x.tx, old, old, Expired)
@@ -116,9 +117,24 @@ func (x *expiring) record(id uint64) error {
 	return err
 }
 
-func ignoreDamage(err error) error {
+// IgnoreDamage returns nil for an error that wraps store.ErrDamaged, and err otherwise.
+func IgnoreDamage(err error) error {
 	if errors.Is(err, store.ErrDamaged) {
 		return nil
 	}
 	return err
+}
+
+// ExpiryAfter returns when the first delivery or stored event expires that has not expired at
+// now; zero if there is none.
+func ExpiryAfter(tx *store.Tx, now time.Time) (at time.Time, err error) {
+	from := store.Key(uint64(max(0, now.UnixMilli())) + 1)
+	err = tx.Walk(expiries, store.Range{From: from}, func(k []byte) (bool, error) {
+		if len(k) < 8 {
+			return true, nil
+		}
+		at = time.UnixMilli(int64(binary.BigEndian.Uint64(k))).UTC()
+		return false, nil
+	})
+	return at, err
 }

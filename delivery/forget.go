@@ -35,7 +35,11 @@ func (l *Ledger) sweepInstance(tx *store.Tx, instance int64, limit int) error {
 			return err
 		}
 	}
-	return errors.Join(tx.Delete(newest, store.Key(instance)), tx.Delete(forgets, store.Key(instance)))
+	var err error
+	if l.hooks.Forget != nil {
+		err = l.hooks.Forget(tx, instance)
+	}
+	return errors.Join(err, tx.Delete(newest, store.Key(instance)), tx.Delete(forgets, store.Key(instance)))
 }
 
 // sweepWaiting removes pending deliveries: the heads, whose followers become heads.
@@ -56,15 +60,15 @@ func (l *Ledger) sweepWaiting(tx *store.Tx, instance int64, limit int) (some boo
 }
 
 func (l *Ledger) sweepOne(tx *store.Tx, p place) error {
-	old, found, err := getRecord(tx, p.record)
+	old, found, err := Find(tx, p.record)
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
 		return err
 	}
-	if !found || !old.waits() {
+	if !found || !old.Waits() {
 		_, err := l.unindex(tx, p)
 		return err
 	}
-	if _, err := l.leave(tx, placeOf(old), old.dueAt()); err != nil {
+	if _, err := l.leave(tx, placeOf(old), old.DueAt()); err != nil {
 		return err
 	}
 	return l.dropRecord(tx, old)
@@ -82,7 +86,7 @@ func (l *Ledger) sweepEvents(tx *store.Tx, instance int64, limit int) (some bool
 			return true, err
 		}
 		raw, errGet := tx.Get(positions, k)
-		if err = ignoreDamage(errGet); err == nil && len(raw) == 8 {
+		if err = IgnoreDamage(errGet); err == nil && len(raw) == 8 {
 			err = l.sweepEvent(tx, binary.BigEndian.Uint64(raw))
 		}
 		err = errors.Join(err, tx.Delete(positions, k))
@@ -99,8 +103,8 @@ func (l *Ledger) sweepEvent(tx *store.Tx, seq uint64) error {
 		return tx.Delete(events, store.Key(seq)) // damaged: the owners of its records are unknown
 	}
 	for _, a := range e.To {
-		r, known, err := getRecord(tx, a.Due.Record)
-		if err = ignoreDamage(err); err == nil && known && r.EventSeq == seq {
+		r, known, err := Find(tx, a.Due.Record)
+		if err = IgnoreDamage(err); err == nil && known && r.EventSeq == seq {
 			err = l.dropRecord(tx, r)
 		}
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"postern/delivery/digest"
 	"postern/store"
 )
 
@@ -26,10 +27,10 @@ func isGone(tx *store.Tx, instance int64, known map[int64]bool) bool {
 }
 
 // forgetLogged removes up to limit records of a deleted instance that are in no index of a
-// lane, and its replays. more reports whether some may be left.
+// lane. more reports whether some may be left.
 func (l *Ledger) forgetLogged(tx *store.Tx, instance int64, limit int) (more bool, err error) {
 	raw, err := tx.Get(logs, goneKey(instance))
-	if err = ignoreDamage(err); err != nil {
+	if err = IgnoreDamage(err); err != nil {
 		return false, err
 	}
 	from := uint64(1)
@@ -45,23 +46,26 @@ func (l *Ledger) forgetLogged(tx *store.Tx, instance int64, limit int) (more boo
 			return false, err
 		}
 	}
-	if err := tx.Put(logs, goneKey(instance), store.Key(next)); err != nil || next != maxID {
-		return true, err
-	}
-	return false, l.forgetReplays(tx, instance)
+	return next != digest.MaxID, tx.Put(logs, goneKey(instance), store.Key(next))
 }
 
+// forgetLook is the number of blocks of the digest that one search covers.
+const forgetLook = 2000
+
 // recordsOf returns some records of an instance from an id on, and the id to continue with:
-// maxID at the end.
+// digest.MaxID at the end.
 func (l *Ledger) recordsOf(tx *store.Tx, instance int64, from uint64, limit int) (found []uint64, next uint64, err error) {
-	m, seen := l.key.match(selection{Filter: Filter{Instance: instance}}), 0
-	next = maxID
-	_, err = l.key.scan(tx, idRange{from, maxID}, false, true, func(in stretch) (bool, error) {
-		if seen++; seen > pruneLook {
-			next = in.first
+	m, err := l.digest.Match(tx, digest.Query{Instance: instance})
+	if err != nil {
+		return nil, 0, err
+	}
+	next, seen := uint64(digest.MaxID), 0
+	_, err = l.digest.Scan(tx, digest.From(from), 0, func(in digest.Block) (bool, error) {
+		if seen++; seen > forgetLook {
+			next = digest.FirstOf(in.No())
 			return false, nil
 		}
-		_, err := m.rows(in, false, func(id uint64) (bool, error) {
+		_, err := m.Rows(in, 0, func(id uint64) (bool, error) {
 			if len(found) == limit {
 				next = id
 				return false, nil
@@ -69,7 +73,7 @@ func (l *Ledger) recordsOf(tx *store.Tx, instance int64, from uint64, limit int)
 			found = append(found, id)
 			return true, nil
 		})
-		return next == maxID, err
+		return next == digest.MaxID, err
 	})
 	return found, next, err
 }
@@ -77,9 +81,9 @@ func (l *Ledger) recordsOf(tx *store.Tx, instance int64, from uint64, limit int)
 // forgetOne removes a record that is in no index. A record that still is in one, which only
 // damaged indexes can cause, goes when it expires.
 func (l *Ledger) forgetOne(tx *store.Tx, instance int64, id uint64) error {
-	r, found, err := getRecord(tx, id)
+	r, found, err := Find(tx, id)
 	switch {
-	case found && (r.Instance != instance || r.waits()):
+	case found && (r.Instance != instance || r.Waits()):
 		return nil
 	case found:
 		return l.dropRecord(tx, r)
@@ -87,13 +91,4 @@ func (l *Ledger) forgetOne(tx *store.Tx, instance int64, id uint64) error {
 		return l.removeUnreadable(tx, id)
 	}
 	return err
-}
-
-func (l *Ledger) forgetReplays(tx *store.Tx, instance int64) error {
-	return eachReplay(tx, func(r replayRow) error {
-		if r.Instance != instance {
-			return nil
-		}
-		return dropReplay(tx, r.ID)
-	})
 }

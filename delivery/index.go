@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery/layout"
 	"postern/store"
 )
 
@@ -37,7 +38,7 @@ func placeOf(r Record) place {
 func (p place) share() Lane { return p.lane.share(p.instance) }
 
 func (p place) dueKey(at time.Time) []byte {
-	return store.Key(p.lane.key(), uint64(millis(at)), p.record)
+	return store.Key(p.lane.key(), uint64(layout.Millis(at)), p.record)
 }
 
 func (p place) headKey() []byte  { return store.Key(p.lane.key(), p.record) }
@@ -69,7 +70,7 @@ func (p place) value() []byte {
 // lineValue returns the value of the row of a line: when the delivery will be due, and its
 // bytes.
 func (p place) lineValue(at time.Time) []byte {
-	v := binary.BigEndian.AppendUint64(make([]byte, 0, 12), uint64(millis(at)))
+	v := binary.BigEndian.AppendUint64(make([]byte, 0, 12), uint64(layout.Millis(at)))
 	return binary.BigEndian.AppendUint32(v, uint32(p.bytes))
 }
 
@@ -182,12 +183,12 @@ func lineDue(tx *store.Tx, p *place) (time.Time, error) {
 	raw, err := tx.Get(lines, p.lineKey())
 	if err == nil && len(raw) == 12 {
 		p.bytes = int(binary.BigEndian.Uint32(raw[8:]))
-		return fromMillis(int64(binary.BigEndian.Uint64(raw))), nil
+		return layout.FromMillis(int64(binary.BigEndian.Uint64(raw))), nil
 	}
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
 		return time.Time{}, err
 	}
-	r, found, err := getRecord(tx, p.record)
+	r, found, err := Find(tx, p.record)
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
 		return time.Time{}, err
 	}
@@ -195,5 +196,5 @@ func lineDue(tx *store.Tx, p *place) (time.Time, error) {
 		return tx.Now(), nil
 	}
 	p.bytes = r.Bytes
-	return r.dueAt(), nil
+	return r.DueAt(), nil
 }

@@ -6,9 +6,8 @@ import (
 	"postern/event"
 )
 
-// kinds holds each event at its number in the file, [event.Descriptor.Number]. Rows of the
-// digest have room for numbers below 64.
-var kinds = func() (all [64]event.Kind) {
+// kinds holds each event at its number in the file, [event.Descriptor.Number].
+var kinds = func() (all [256]event.Kind) {
 	for _, d := range event.Catalogue() {
 		all[d.Number] = d.Kind
 	}
@@ -23,10 +22,8 @@ func kindNumber(k event.Kind) byte {
 
 // kindOf returns the event with a number; known is false if there is none.
 func kindOf(number byte) (k event.Kind, known bool) {
-	if int(number) >= len(kinds) || kinds[number] == "" {
-		return "", false
-	}
-	return kinds[number], true
+	k = kinds[number]
+	return k, k != ""
 }
 
 // states gives each state its number in the file; 0 is none.

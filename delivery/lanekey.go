@@ -32,8 +32,8 @@ func (l Lane) tag() byte {
 	return tagWebhook
 }
 
-// laneOf returns the lane of a destination of an instance's event.
-func laneOf(instance int64, to event.Destination) Lane {
+// LaneOf returns the lane of a destination of an instance's event.
+func LaneOf(instance int64, to event.Destination) Lane {
 	return laneBy(Lane{Flow: FlowInstance, Target: to.Target}.tag(), instance, to.Endpoint)
 }
 

@@ -3,11 +3,13 @@ package delivery
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"postern/delivery/digest"
 	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
@@ -23,10 +25,6 @@ var (
 	ErrEndpointGone = errors.New("the destination of the delivery is not there any more")
 	// ErrLogOff: the log is off, and only pending durable deliveries are known.
 	ErrLogOff = errors.New("the log of deliveries is off")
-	// ErrReplayRuns: another replay of the same scope runs.
-	ErrReplayRuns = errors.New("a replay is running already")
-	// ErrCursor: the cursor of a list is not one that a list gave.
-	ErrCursor = errors.New("the cursor is not one that a list of deliveries gave")
 )
 
 // Bodies says for which deliveries of the in-memory flow the log keeps the body.
@@ -41,21 +39,15 @@ const (
 
 // Defaults of Config.
 const (
-	DefaultRetention       = 72 * time.Hour
-	DefaultMaxEntries      = 1_000_000
 	DefaultDurableMaxBytes = 1 << 30
-	DefaultReplayRate      = 50
 	DefaultMaxAge          = 72 * time.Hour // of a destination without one
 )
 
 // Config configures a Ledger. Zero values mean the defaults, except for Log.
 type Config struct {
-	Log             bool          // records of what ended are kept
-	Bodies          Bodies        // default BodiesFailed
-	Retention       time.Duration // of records that ended
-	MaxEntries      int           // records that are kept at most, pending ones aside
-	DurableMaxBytes int64         // bodies of pending deliveries, each destination counted
-	ReplayRate      int           // records that a replay makes in a second at most
+	Log             bool   // records of what ended are kept
+	Bodies          Bodies // default BodiesFailed
+	DurableMaxBytes int64  // bodies of pending deliveries, each destination counted
 
 	// Outbox has the batch events of the same file. nil: there are none.
 	Outbox *outbox.Outbox
@@ -68,9 +60,6 @@ type Config struct {
 	// room, or because their instance was deleted, their replay was stopped or their body
 	// withheld. It may be nil.
 	Ended func([]Ended)
-	// Made is called after a commit in which a replay made deliveries of a lane. They are due.
-	// It may be nil.
-	Made func(Lane, []Due)
 	// Changed is called with new and changed records after their commit, by the store's writer:
 	// it must not block, and must not use the store. It may keep its argument. It may be nil.
 	Changed func([]Changed)
@@ -88,26 +77,14 @@ func (c Config) withDefaults() Config {
 	if c.Bodies == "" {
 		c.Bodies = BodiesFailed
 	}
-	if c.Retention == 0 {
-		c.Retention = DefaultRetention
-	}
-	if c.MaxEntries == 0 {
-		c.MaxEntries = DefaultMaxEntries
-	}
 	if c.DurableMaxBytes == 0 {
 		c.DurableMaxBytes = DefaultDurableMaxBytes
-	}
-	if c.ReplayRate == 0 {
-		c.ReplayRate = DefaultReplayRate
 	}
 	if c.Resolve == nil {
 		c.Resolve = func(Lane) (event.Destination, Status) { return event.Destination{}, Paused }
 	}
 	if c.Ended == nil {
 		c.Ended = func([]Ended) {}
-	}
-	if c.Made == nil {
-		c.Made = func(Lane, []Due) {}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -125,10 +102,27 @@ type Ledger struct {
 	url   atomic.Pointer[string] // of the global webhook
 	work  sync.WaitGroup
 
-	tidy
+	digest *digest.Digest
+	unread bool // the digest, by this start
+	hooks  Hooks
 
-	logbook // what the log keeps in memory, see logbook.go
+	tidy
 }
+
+// Hooks are what the log above a ledger does with it (package logbook).
+type Hooks struct {
+	// Changed is called in each commit that changes a record that a replay made; now is nil if
+	// the record is removed.
+	Changed func(tx *store.Tx, now, old *Record) error
+	// Forget removes what the log has of a deleted instance beside its records.
+	Forget func(tx *store.Tx, instance int64) error
+	// Settled reports whether the file has the end of every delivery that it records as pending
+	// in memory.
+	Settled func() bool
+}
+
+// Hook sets the hooks. It must be called once, before the ledger is used.
+func (l *Ledger) Hook(h Hooks) { l.hooks = h }
 
 // SetGlobalURL sets the URL that the log shows for batch events from now on.
 func (l *Ledger) SetGlobalURL(url string) { l.url.Store(&url) }
@@ -151,8 +145,8 @@ func Open(s *store.Store, cfg Config) (*Ledger, error) {
 	if err := l.mend(); err != nil {
 		return nil, err
 	}
-	if err := l.openLog(); err != nil {
-		return nil, err
+	if err := l.openDigest(); err != nil {
+		return nil, fmt.Errorf("delivery: open the digest: %w", err)
 	}
 	if err := l.adopt(adoptStep); err != nil {
 		return nil, err
@@ -165,19 +159,35 @@ func Open(s *store.Store, cfg Config) (*Ledger, error) {
 
 // Start runs the background work until Stop.
 func (l *Ledger) Start(context.Context) error {
-	l.startLog()
 	l.startTidy()
 	return nil
 }
 
-// Stop ends what Start began. It first writes the records that the log has in memory, as far
-// as ctx allows.
+// Stop ends what Start began.
 func (l *Ledger) Stop(ctx context.Context) error {
 	l.stopTidy(ctx)
-	err := l.stopLog(ctx)
 	l.work.Wait()
-	return err
+	return nil
 }
 
-// nextID returns the id for a new record.
-func (l *Ledger) nextID() uint64 { return l.ids.Add(1) }
+// NextID returns the id for a new record.
+func (l *Ledger) NextID() uint64 { return l.ids.Add(1) }
+
+// LogIsOn reports whether records of what ended are kept.
+func (l *Ledger) LogIsOn() bool { return l.cfg.Log }
+
+// Store returns the file of the ledger.
+func (l *Ledger) Store() *store.Store { return l.store }
+
+// Digest returns the digest of the records.
+func (l *Ledger) Digest() *digest.Digest { return l.digest }
+
+// Resolve returns the current configuration of a destination.
+func (l *Ledger) Resolve(lane Lane) (event.Destination, Status) { return l.cfg.Resolve(lane) }
+
+// Freed reports deliveries that ended in a commit to Config.Ended, which releases those behind them.
+func (l *Ledger) Freed(ended []Ended) {
+	if len(ended) > 0 {
+		l.cfg.Ended(ended)
+	}
+}

@@ -19,23 +19,23 @@ func (l *Ledger) Load(tx *store.Tx, record uint64) (r Record, e Event, found boo
 
 // LoadKnown is Load without reading an event that the caller already has, identified by its Seq.
 func (l *Ledger) LoadKnown(tx *store.Tx, record uint64, known func(seq uint64) (Event, bool)) (r Record, e Event, found bool, err error) {
-	r, found, err = getRecord(tx, record)
-	if err != nil || !found || !r.waits() || tx.Has(forgets, store.Key(r.Instance)) {
+	r, found, err = Find(tx, record)
+	if err != nil || !found || !r.Waits() || tx.Has(forgets, store.Key(r.Instance)) {
 		return Record{}, e, false, err
 	}
 	if e, kept := known(r.EventSeq); kept && e.ID == r.EventID && !r.OwnBody {
 		return r, e, true, nil
 	}
-	e, kept, err := bodyOf(tx, r)
+	e, kept, err := BodyOf(tx, r)
 	if err == nil && !kept {
 		err = ErrBodyGone
 	}
 	return r, e, err == nil, err
 }
 
-// bodyOf returns the body that a record delivers, from the stored event, the outbox or beside
+// BodyOf returns the body that a record delivers, from the stored event, the outbox or beside
 // the record. kept is false if it is gone.
-func bodyOf(tx *store.Tx, r Record) (e Event, kept bool, err error) {
+func BodyOf(tx *store.Tx, r Record) (e Event, kept bool, err error) {
 	switch {
 	case r.OwnBody:
 		e = r.event()
@@ -53,8 +53,8 @@ func bodyOf(tx *store.Tx, r Record) (e Event, kept bool, err error) {
 	return e, false, nil
 }
 
-// keepsBody reports whether the body of a record is still in the file.
-func keepsBody(tx *store.Tx, r Record) bool {
+// KeepsBody reports whether the body of a record is still in the file.
+func KeepsBody(tx *store.Tx, r Record) bool {
 	switch {
 	case r.OwnBody:
 		return tx.Has(bodies, store.Key(r.ID))
@@ -98,11 +98,11 @@ func readEvent(tx *store.Tx, seq uint64, raw []byte) (Event, error) {
 // Lose ends a delivery that cannot be sent, see Load. It cancels the delivery with why as the
 // last error or, if its record cannot be read, only removes it from the indexes.
 func (l *Ledger) Lose(tx *store.Tx, lane Lane, record uint64, why string) (follows *Due, err error) {
-	old, found, err := getRecord(tx, record)
+	old, found, err := Find(tx, record)
 	switch {
 	case errors.Is(err, store.ErrDamaged) || err == nil && !found:
 		return l.unindex(tx, place{lane: lane, instance: lane.Instance, record: record})
-	case err != nil || !old.waits():
+	case err != nil || !old.Waits():
 		return nil, err
 	}
 	r := old

@@ -78,7 +78,7 @@ func (m *mender) events() error {
 		e, _, err := getEvent(m.tx, seq)
 		if err != nil {
 			m.lost[seq] = true
-			return true, ignoreDamage(err)
+			return true, IgnoreDamage(err)
 		}
 		m.want(positions, e.positionKey(), store.Key(e.Seq))
 		// An expired event is checked again, because the record that needed it may be lost.
@@ -102,8 +102,8 @@ func (m *mender) entries() error {
 		}
 		for _, e := range some {
 			after = e.Seq
-			r, found, err := getRecord(m.tx, e.Record)
-			if ignoreDamage(err) != nil {
+			r, found, err := Find(m.tx, e.Record)
+			if IgnoreDamage(err) != nil {
 				return err
 			}
 			if err != nil || !found || r.State != Pending || r.OutboxSeq != e.Seq {
@@ -120,7 +120,7 @@ func (m *mender) entries() error {
 			r := m.l.renewedRecord(whole)
 			err = errors.Join(m.tx.TakeID(records, r.ID), m.tx.Put(records, store.Key(r.ID), encodeRecord(r)), outbox.SetRecord(m.tx, e.Seq, r.ID))
 		}
-		if ignoreDamage(err) != nil {
+		if IgnoreDamage(err) != nil {
 			return err
 		}
 	}
@@ -137,7 +137,7 @@ func (m *mender) records() error {
 		if err != nil {
 			return true, m.tx.Unreadable(records, k, err)
 		}
-		if r.waits() {
+		if r.Waits() {
 			m.record(r)
 		}
 		return true, nil
@@ -153,14 +153,14 @@ func (m *mender) record(r Record) {
 		} else {
 			m.first[name] = p.record
 		}
-		m.want(lines, p.lineKey(), p.lineValue(r.dueAt()))
+		m.want(lines, p.lineKey(), p.lineValue(r.DueAt()))
 	}
 	if p.lane == OutboxLane {
-		m.want(dues, p.dueKey(r.dueAt()), p.value())
+		m.want(dues, p.dueKey(r.DueAt()), p.value())
 		return
 	}
 	if head {
-		m.want(dues, p.dueKey(r.dueAt()), p.value())
+		m.want(dues, p.dueKey(r.DueAt()), p.value())
 		m.want(heads, p.headKey(), p.value())
 		if p.instance != p.lane.Instance {
 			m.want(heads, p.shareKey(), nil)
@@ -199,12 +199,12 @@ func (m *mender) indexes() error {
 
 // waiting returns the record of a row, and the place where it belongs.
 func (m *mender) waiting(id uint64) (p place, at time.Time, head, waits bool) {
-	r, found, err := getRecord(m.tx, id)
-	if err != nil || !found || !r.waits() {
+	r, found, err := Find(m.tx, id)
+	if err != nil || !found || !r.Waits() {
 		return p, at, false, false
 	}
 	p = placeOf(r)
-	return p, r.dueAt(), p.line == 0 || m.first[lineName{p.share(), p.line}] == id, true
+	return p, r.DueAt(), p.line == 0 || m.first[lineName{p.share(), p.line}] == id, true
 }
 
 func (m *mender) rightDue(row place, key []byte) bool {

@@ -169,13 +169,13 @@ func (m *model) repeatSome() {
 		return
 	}
 	r := &modelRecord{
-		id: m.l.nextID(), lane: o.lane, instance: o.instance, event: o.event, bytes: o.bytes, state: Pending, once: m.rng.IntN(2) == 0,
+		id: m.l.NextID(), lane: o.lane, instance: o.instance, event: o.event, bytes: o.bytes, state: Pending, once: m.rng.IntN(2) == 0,
 		due: time.Now().UTC().Truncate(time.Millisecond), expires: time.Now().UTC().Truncate(time.Millisecond).Add(time.Duration(1+m.rng.IntN(200)) * time.Minute),
 	}
 	made := false
 	m.update(func(tx *store.Tx) error {
-		old, _, err := getRecord(tx, o.id)
-		if err != nil || !keepsBody(tx, old) {
+		old, _, err := Find(tx, o.id)
+		if err != nil || !KeepsBody(tx, old) {
 			return err
 		}
 		made = true

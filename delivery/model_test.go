@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/internal/nightly"
 	"postern/store"
 )
 
@@ -22,11 +23,7 @@ import (
 // checks that each pending delivery is in exactly the right indexes, heads are right, the order
 // holds, nothing is lost or duplicated, and the backlog matches.
 func TestThePendingAreWhereTheyBelong(t *testing.T) {
-	runs := 8
-	if testing.Short() {
-		runs = 2
-	}
-	for seed := range uint64(runs) {
+	for seed := range nightly.Or[uint64](3, 8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { newModel(t, seed).run(300) })
 		})

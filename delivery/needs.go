@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 
+	"postern/delivery/digest"
+	"postern/delivery/layout"
 	"postern/delivery/outbox"
 	"postern/store"
 )
@@ -51,7 +53,7 @@ func (n needs) ofRecord(key, value []byte) (all []store.Need) {
 	if err != nil {
 		return []store.Need{{Why: "a delivery is lost"}}
 	}
-	if !r.waits() {
+	if !r.Waits() {
 		return nil
 	}
 	if r.EventSeq != 0 {
@@ -63,19 +65,19 @@ func (n needs) ofRecord(key, value []byte) (all []store.Need) {
 		return append(
 			all,
 			store.Need{Bucket: outbox.EntryBucket, Key: entry, Why: "the event to deliver is lost"},
-			store.Need{Bucket: dues, Key: p.dueKey(r.dueAt()), Value: p.value(), Why: "a delivery is never sent"},
+			store.Need{Bucket: dues, Key: p.dueKey(r.DueAt()), Value: p.value(), Why: "a delivery is never sent"},
 		)
 	}
 	if p.line != 0 {
 		all = append(all, store.Need{
-			Bucket: lines, Key: p.lineKey(), Value: p.lineValue(r.dueAt()), Why: "a delivery does not wait for its turn",
+			Bucket: lines, Key: p.lineKey(), Value: p.lineValue(r.DueAt()), Why: "a delivery does not wait for its turn",
 			Is: func(raw []byte) bool { return len(raw) == 12 },
 		})
 	}
 	if n.first(p) {
 		all = append(
 			all,
-			store.Need{Bucket: dues, Key: p.dueKey(r.dueAt()), Value: p.value(), Why: "a delivery is never sent"},
+			store.Need{Bucket: dues, Key: p.dueKey(r.DueAt()), Value: p.value(), Why: "a delivery is never sent"},
 			store.Need{Bucket: heads, Key: p.headKey(), Value: p.value(), Why: "a delivery is not among what waits"},
 		)
 		if p.instance != p.lane.Instance {
@@ -91,7 +93,7 @@ func (n needs) ofRecord(key, value []byte) (all []store.Need) {
 
 // ofDue, ofHead and ofLine: each row of an index is about a pending record.
 func (n needs) ofDue(key, _ []byte) []store.Need {
-	return n.waiting(key, 16, func(p place, r Record) bool { return bytes.Equal(p.dueKey(r.dueAt()), key) && n.first(p) })
+	return n.waiting(key, 16, func(p place, r Record) bool { return bytes.Equal(p.dueKey(r.DueAt()), key) && n.first(p) })
 }
 
 func (n needs) ofHead(key, _ []byte) []store.Need {
@@ -113,50 +115,43 @@ func (n needs) waiting(key []byte, size int, right func(place, Record) bool) []s
 	id := rest[size-8:]
 	return []store.Need{{
 		Bucket: records, Key: bytes.Clone(id), Why: why,
-		Is: recordIs(id, func(r Record) bool { return r.waits() && right(placeOf(r), r) }),
+		Is: recordIs(id, func(r Record) bool { return r.Waits() && right(placeOf(r), r) }),
 	}}
 }
 
-// ofPending: a pending entry of the outbox has a pending record, or waits in the queue of
+// entryToRecord: a pending entry of the outbox has a pending record, or waits in the queue of
 // schema version 3.
-func (n needs) ofPending(key, _ []byte) []store.Need {
+func entryToRecord(look *store.Lookup, key, _ []byte) (n store.Need) {
 	seq, pending := outbox.PendingSeq(key)
 	if !pending {
-		return nil
+		return n
 	}
-	raw, _ := n.look.Get(outbox.EntryBucket, store.Key(seq))
+	raw, _ := look.Get(outbox.EntryBucket, store.Key(seq))
 	e, err := outbox.DecodeEntry(seq, raw)
-	if raw == nil || err != nil || outbox.WaitsInFormer(n.look, e, key) {
-		return nil
+	if raw == nil || err != nil || outbox.WaitsInFormer(look, e, key) {
+		return n
 	}
 	const why = "an event that waits is never sent"
 	if e.Record == 0 {
-		return []store.Need{{Why: why + "; the next start makes its record if it finds damage"}}
+		return store.Need{Why: why + "; the next start makes its record if it finds damage"}
 	}
 	r := batchRecord(e, "")
 	r.ID = e.Record
-	return []store.Need{{
+	return store.Need{
 		Bucket: records, Key: store.Key(e.Record), Value: encodeRecord(r), Why: why,
-		Is: recordIs(store.Key(e.Record), func(r Record) bool { return r.waits() && r.Lane == OutboxLane && r.OutboxSeq == seq }),
-	}}
-}
-
-// ofPart: rows with a record's id in their key, from an offset on, belong to an existing record.
-func ofPart(at int) func(needs, []byte, []byte) []store.Need {
-	return func(_ needs, key, _ []byte) []store.Need {
-		if len(key) < at+8 {
-			return []store.Need{{Why: noDelivery}}
-		}
-		return []store.Need{{Bucket: records, Key: bytes.Clone(key[at : at+8]), Why: noDelivery}}
+		Is: recordIs(store.Key(e.Record), func(r Record) bool { return r.Waits() && r.Lane == OutboxLane && r.OutboxSeq == seq }),
 	}
 }
 
-func (n needs) ofHold(key, value []byte) []store.Need {
-	all := ofPart(8)(n, key, value)
-	if len(key) == 16 {
-		all = append(all, store.Need{Bucket: events, Key: bytes.Clone(key[:8]), Why: "it holds an event that is not there"})
+// toRecord refers from a row with a record's id in its key, at an offset, to the record.
+func toRecord(at int) store.Ref[[]byte] {
+	return func(_ *store.Lookup, key, _ []byte) store.Need {
+		return store.Need{Bucket: records, Key: key[at : at+8], Why: noDelivery}
 	}
-	return all
+}
+
+func holdToEvent(_ *store.Lookup, key, _ []byte) store.Need {
+	return store.Need{Bucket: events, Key: key[:8], Why: "it holds an event that is not there"}
 }
 
 // ofEvent: an event that has not expired is found by its number and has an alarm; an expired one has neither.
@@ -179,85 +174,68 @@ func (n needs) ofEvent(key, value []byte) (all []store.Need) {
 	return all
 }
 
-func (n needs) ofPosition(key, value []byte) []store.Need {
-	const why = "a number is of no event"
-	if len(value) != 8 {
-		return []store.Need{{Why: why}}
-	}
-	seq := binary.BigEndian.Uint64(value)
-	return []store.Need{{
-		Bucket: events, Key: bytes.Clone(value), Why: why,
-		Is: func(raw []byte) bool {
+// positionToEvent refers from a number to the event that has it.
+func positionToEvent(_ *store.Lookup, key, value []byte) store.Need {
+	n := store.Need{Why: "a number is of no event"}
+	if seq, ok := digest.IDOf(value); ok {
+		n.Bucket, n.Key = events, value
+		n.Is = func(raw []byte) bool {
 			e, err := decodeEvent(seq, raw)
 			return err == nil && bytes.Equal(e.positionKey(), key)
-		},
-	}}
+		}
+	}
+	return n
 }
 
-// ofExpiry: an alarm is about an event or a delivery, which may have been removed before it.
-func (n needs) ofExpiry(key, _ []byte) []store.Need {
-	if len(key) == 17 && (key[8] == expiryEvent || key[8] == expiryRecord) {
-		return nil
+// decodeExpiry accepts an alarm. What it is about may have been removed before it.
+func decodeExpiry(key, _ []byte) (none struct{}, err error) {
+	if len(key) != 17 || key[8] != expiryEvent && key[8] != expiryRecord {
+		err = layout.ErrValue
 	}
-	return []store.Need{{Why: "it is the end of no event and no delivery"}}
+	return none, err
 }
 
-// ofForget: a mark is about an instance.
-func (n needs) ofForget(key, _ []byte) []store.Need {
-	if len(key) == 8 {
-		return nil
+// logReadable: what is kept beside the records can be read.
+func logReadable(_ *store.Lookup, key, value []byte) (n store.Need) {
+	sizes := map[string]int{digest.KeyName: digest.KeySize, string(countsKey): 8 * len(Counts{}), string(globalAccessKey): 8}
+	switch size, known := sizes[string(key)]; {
+	case known && len(value) != size:
+		n.Why = "the next start makes it anew"
+	case !known && (!bytes.HasPrefix(key, gonePrefix) || len(key) != len(gonePrefix)+8 || len(value) != 8):
+		n.Why = "the log does not know what it is"
 	}
-	return []store.Need{{Why: "it marks no instance as deleted"}}
+	return n
 }
 
-// ofLog: what the log keeps beside its records can be read.
-func (n needs) ofLog(key, value []byte) []store.Need {
-	switch {
-	case bytes.Equal(key, hashKeyKey) && len(value) == 1+len(hashKey{}),
-		bytes.Equal(key, countsKey) && len(value) == 8*len(counts{}),
-		bytes.Equal(key, globalAccessKey) && len(value) == 8,
-		bytes.HasPrefix(key, gonePrefix) && len(key) == len(gonePrefix)+8 && len(value) == 8:
-		return nil
-	case bytes.Equal(key, hashKeyKey), bytes.Equal(key, countsKey), bytes.Equal(key, globalAccessKey):
-		return []store.Need{{Why: "the next start makes it anew"}}
-	}
-	return []store.Need{{Why: "the log does not know what it is"}}
-}
-
-// ofBlock: a block of the digest has a row for each existing record, and no other.
-func (n needs) ofBlock(key, value []byte) []store.Need {
-	wrong := []store.Need{{Why: "lists and totals of deliveries may be wrong; the next start makes it anew"}}
-	if len(key) != 8 || len(value) != blockSize {
-		return wrong
-	}
-	b := block(value)
-	first := firstOf(binary.BigEndian.Uint64(key))
-	var there [blockRows]bool
-	for k := n.look.First(records, nil, store.Key(first)); len(k) == 8; k = n.look.First(records, nil, append(bytes.Clone(k), 0)) {
+// blockToRecords: a block of the digest has a row for each existing record, and no other.
+func blockToRecords(look *store.Lookup, key, value []byte) (n store.Need) {
+	first := digest.FirstOf(binary.BigEndian.Uint64(key))
+	var there [digest.BlockRows]bool
+	for k := look.First(records, nil, store.Key(first)); len(k) == 8; k = look.First(records, nil, append(bytes.Clone(k), 0)) {
 		id := binary.BigEndian.Uint64(k)
-		if id >= first+blockRows {
+		if id >= first+digest.BlockRows {
 			break
 		}
 		there[id-first] = true
 	}
-	for i := range blockRows {
-		if b.row(i).exists() != there[i] {
-			return wrong
-		}
+	if !digest.Matches(value, func(row int) bool { return there[row] }) {
+		n.Why = wrongBlock
 	}
-	return nil
+	return n
 }
 
-// ofBacklog: a count is about pending deliveries.
-func (n needs) ofBacklog(key, _ []byte) []store.Need {
+const wrongBlock = "lists and totals of deliveries may be wrong; the next start makes it anew"
+
+// backlogToPending: a count is about pending deliveries.
+func backlogToPending(look *store.Lookup, key, _ []byte) (n store.Need) {
 	prefix := key
 	if bytes.Equal(key, allLanes) {
 		prefix = nil
 	}
-	if n.look.First(heads, prefix, nil) == nil && n.look.First(lines, prefix, nil) == nil {
-		return []store.Need{{Why: "what does not wait is counted"}}
+	if look.First(heads, prefix, nil) == nil && look.First(lines, prefix, nil) == nil {
+		n.Why = "what does not wait is counted"
 	}
-	return nil
+	return n
 }
 
 // lineNeeds scans the deliveries that wait in lines, then those that wait in none, and
@@ -305,24 +283,9 @@ func lineNeeds(look *store.Lookup) store.Needs {
 	}
 }
 
-// ofReplay: the list of a replay belongs to an existing replay.
-func (n needs) ofReplay(key, value []byte) []store.Need {
-	if id, ok := idOf(key); ok {
-		if _, err := decodeReplay(id, value); err != nil {
-			return []store.Need{{Why: "a replay is lost"}}
-		}
-		return nil
-	}
-	const why = "it is the list of a replay that is not there"
-	if len(key) < 8 {
-		return []store.Need{{Why: why}}
-	}
-	return []store.Need{{Bucket: replays, Key: bytes.Clone(key[:8]), Why: why}}
-}
-
-// owner returns the key of an instance, nil for none and for a deleted instance whose rows
+// Owner returns the key of an instance, nil for none and for a deleted instance whose rows
 // are being removed.
-func owner(look *store.Lookup, instance int64) []byte {
+func Owner(look *store.Lookup, instance int64) []byte {
 	key := store.Key(instance)
 	if instance == 0 || look.Has(forgets, key) {
 		return nil
@@ -334,7 +297,7 @@ func keyOwner(look *store.Lookup, key, _ []byte) []byte {
 	if len(key) < 8 {
 		return key
 	}
-	return owner(look, int64(binary.BigEndian.Uint64(key)))
+	return Owner(look, int64(binary.BigEndian.Uint64(key)))
 }
 
 func recordOwner(look *store.Lookup, _, value []byte) []byte {
@@ -342,7 +305,7 @@ func recordOwner(look *store.Lookup, _, value []byte) []byte {
 	if err != nil {
 		return nil
 	}
-	return owner(look, r.Instance)
+	return Owner(look, r.Instance)
 }
 
 func eventOwner(look *store.Lookup, _, value []byte) []byte {
@@ -350,17 +313,5 @@ func eventOwner(look *store.Lookup, _, value []byte) []byte {
 	if err != nil {
 		return nil
 	}
-	return owner(look, e.Instance)
-}
-
-func replayOwner(look *store.Lookup, key, value []byte) []byte {
-	id, ok := idOf(key)
-	if !ok {
-		return nil
-	}
-	r, err := decodeReplay(id, value)
-	if err != nil {
-		return nil
-	}
-	return owner(look, r.Instance)
+	return Owner(look, e.Instance)
 }

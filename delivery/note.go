@@ -3,7 +3,9 @@ package delivery
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 
+	"postern/delivery/digest"
 	"postern/store"
 )
 
@@ -26,8 +28,22 @@ func (l *Ledger) note(tx *store.Tx, now, old *Record) error {
 	if err := l.noteAttempt(tx, c); err != nil { // a row that is rebuilt reads the attempts
 		return err
 	}
+	l.noteRow(tx, c)
+	if old == nil || old.Replay == 0 || l.hooks.Changed == nil {
+		return nil
+	}
+	return l.hooks.Changed(tx, now, old)
+}
+
+// noteRow updates the row of the digest and the numbers by state.
+func (l *Ledger) noteRow(tx *store.Tx, c change) {
+	var now *digest.Fields
+	if c.now != nil {
+		f := c.now.fields()
+		now = &f
+	}
+	l.digest.Note(tx, c.record().ID, now)
 	l.together(tx).note(c)
-	return l.noteReplay(tx, c)
 }
 
 // noteAttempt keeps what a change removes from the record: the attempt before, and the reason
@@ -46,19 +62,19 @@ func (l *Ledger) noteAttempt(tx *store.Tx, c change) error {
 	return nil
 }
 
-// counts holds the number of records in each state, by the state's code.
-type counts [len(states)]uint64
+// Counts holds the number of records in each state, by the state's code.
+type Counts [len(states)]uint64
 
 var countsKey = []byte("counts")
 
 // countMore adds to the numbers by state.
-func countMore(tx *store.Tx, delta counts) error {
-	if delta == (counts{}) {
+func countMore(tx *store.Tx, delta Counts) error {
+	if delta == (Counts{}) {
 		return nil
 	}
-	sum, err := readCounts(tx)
+	sum, err := ReadCounts(tx)
 	if err != nil {
-		return ignoreDamage(err) // the next start recounts
+		return IgnoreDamage(err) // the next start recounts
 	}
 	for i := range sum {
 		sum[i] += delta[i]
@@ -66,7 +82,7 @@ func countMore(tx *store.Tx, delta counts) error {
 	return putCounts(tx, sum)
 }
 
-func putCounts(tx *store.Tx, c counts) error {
+func putCounts(tx *store.Tx, c Counts) error {
 	raw := make([]byte, 0, 8*len(c))
 	for _, n := range c {
 		raw = binary.BigEndian.AppendUint64(raw, n)
@@ -74,7 +90,8 @@ func putCounts(tx *store.Tx, c counts) error {
 	return tx.Put(logs, countsKey, raw)
 }
 
-func readCounts(tx *store.Tx) (c counts, err error) {
+// ReadCounts returns the number of records in each state, without reading them.
+func ReadCounts(tx *store.Tx) (c Counts, err error) {
 	if err := settleShared(tx); err != nil {
 		return c, err
 	}
@@ -89,4 +106,24 @@ func readCounts(tx *store.Tx) (c counts, err error) {
 		c[i] = binary.BigEndian.Uint64(raw[8*i:])
 	}
 	return c, nil
+}
+
+// Of sums the numbers of some states, of all if none is given.
+func (c Counts) Of(some []State) (n uint64) {
+	for code, count := range c {
+		if code > 0 && (len(some) == 0 || slices.Contains(some, states[code])) {
+			n += count
+		}
+	}
+	return n
+}
+
+// Ended returns the number of records that ended.
+func (c Counts) Ended() (n uint64) {
+	for code, count := range c {
+		if code != 0 && states[code] != Pending {
+			n += count
+		}
+	}
+	return n
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/store"
 )
 
 var (
@@ -50,9 +51,13 @@ func TestADeliveryTellsBehindWhichItWaits(t *testing.T) {
 	first, second, third := r.emit(ana, hook(event.OrderChat)).First(), r.emit(ana, hook(event.OrderChat)).First(), r.emit(ana, hook(event.OrderChat)).First()
 	want := func(id, waitsFor uint64) {
 		t.Helper()
-		if rec, _, _, err := r.l.Record(t.Context(), id); err != nil || rec.WaitsFor != waitsFor {
-			t.Errorf("%d waits for %d, want %d; %v", id, rec.WaitsFor, waitsFor, err)
-		}
+		rec, _ := r.record(id)
+		r.view(func(tx *store.Tx) error {
+			if got, err := WaitsFor(tx, rec); err != nil || got != waitsFor {
+				t.Errorf("%d waits for %d, want %d; %v", id, got, waitsFor, err)
+			}
+			return nil
+		})
 	}
 	want(first, 0)
 	want(second, first)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"postern/delivery/layout"
 	"postern/store"
 )
 
@@ -14,14 +15,14 @@ func DueAfter(tx *store.Tx, lane Lane, after Due, limit int) (all []Due, err err
 	prefix := lane.key()
 	r := store.Range{Prefix: prefix}
 	if after != (Due{}) {
-		r.From = store.Key(prefix, uint64(millis(after.At)), after.Record+1)
+		r.From = store.Key(prefix, uint64(layout.Millis(after.At)), after.Record+1)
 	}
 	err = tx.Walk(dues, r, func(k []byte) (bool, error) {
 		tail := k[len(prefix):]
 		if len(tail) != 16 {
 			return true, nil
 		}
-		d := Due{At: fromMillis(int64(binary.BigEndian.Uint64(tail))), Record: binary.BigEndian.Uint64(tail[8:])}
+		d := Due{At: layout.FromMillis(int64(binary.BigEndian.Uint64(tail))), Record: binary.BigEndian.Uint64(tail[8:])}
 		all = append(all, d)
 		return limit == 0 || len(all) < limit, nil
 	})
@@ -75,7 +76,7 @@ func lineOf(tx *store.Tx, bucket string, key []byte, p *place) error {
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
 		return err
 	}
-	r, found, err := getRecord(tx, p.record)
+	r, found, err := Find(tx, p.record)
 	if found {
 		*p = placeOf(r)
 	}
@@ -83,4 +84,26 @@ func lineOf(tx *store.Tx, bucket string, key []byte, p *place) error {
 		return nil
 	}
 	return err
+}
+
+// NextInLine returns the delivery behind another in its line: the one that may be sent once
+// that was accepted, whether or not the file has the outcome yet. found is false if there is
+// none, and for a delivery without a line.
+func NextInLine(tx *store.Tx, r Record) (next Due, found bool, err error) {
+	if r.Line == 0 {
+		return next, false, nil
+	}
+	p := placeOf(r)
+	prefix := store.Key(p.share().key(), uint64(r.Line))
+	err = tx.Walk(lines, store.Range{Prefix: prefix, From: store.Key(prefix, r.ID+1)}, func(k []byte) (bool, error) {
+		if found = len(k) == len(prefix)+8; found {
+			p.record = binary.BigEndian.Uint64(k[len(prefix):])
+		}
+		return !found, nil
+	})
+	if err != nil || !found {
+		return next, false, err
+	}
+	at, err := lineDue(tx, &p)
+	return Due{At: at, Record: p.record, Line: p.line}, err == nil, err
 }

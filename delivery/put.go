@@ -34,8 +34,8 @@ func (l *Ledger) dropRecord(tx *store.Tx, old Record) error {
 	return l.release(tx, old.EventSeq)
 }
 
-// getRecord returns one record; found is false if there is none.
-func getRecord(tx *store.Tx, id uint64) (r Record, found bool, err error) {
+// Find returns one record; found is false if there is none.
+func Find(tx *store.Tx, id uint64) (r Record, found bool, err error) {
 	raw, err := tx.Get(records, store.Key(id))
 	if err != nil || raw == nil {
 		return r, false, err
@@ -62,13 +62,13 @@ func (l *Ledger) addPending(tx *store.Tx, r Record, old *Record) (head bool, err
 	if err != nil {
 		return false, err
 	}
-	return l.enter(tx, placeOf(r), r.dueAt())
+	return l.enter(tx, placeOf(r), r.DueAt())
 }
 
 // end ends a pending record that is in the indexes, and releases the next one of its line. A
 // record whose retry failed returns to its former state.
 func (l *Ledger) end(tx *store.Tx, old, r Record, state State) (ended Ended, err error) {
-	follows, err := l.leave(tx, placeOf(old), old.dueAt())
+	follows, err := l.leave(tx, placeOf(old), old.DueAt())
 	if err != nil {
 		return ended, err
 	}
@@ -109,4 +109,32 @@ func (r Record) former() State {
 func (r Record) keepsEvent(tx *store.Tx) bool {
 	return r.State == Pending && r.ReplayOf == 0 && r.Former == "" && tx.Steady().Before(r.ExpiresAt) &&
 		!tx.Has(positions, Event{Seq: r.EventSeq, Instance: r.Instance}.positionKey())
+}
+
+// Remove removes a record with all that belongs to it, unless it is pending again.
+func (l *Ledger) Remove(tx *store.Tx, id uint64) error {
+	r, found, err := Find(tx, id)
+	switch {
+	case err != nil && !errors.Is(err, store.ErrDamaged):
+		return err
+	case found && r.State == Pending:
+		return nil
+	case found:
+		return l.dropRecord(tx, r)
+	}
+	return l.removeUnreadable(tx, id)
+}
+
+// removeUnreadable removes the rows of a record that cannot be read. What else it refers to is
+// unknown.
+func (l *Ledger) removeUnreadable(tx *store.Tx, id uint64) error {
+	w, err := l.digest.Row(tx, id)
+	if err != nil {
+		return err
+	}
+	if w.Exists() {
+		l.noteRow(tx, change{old: &Record{ID: id, State: states[min(int(w.State()), len(states)-1)]}})
+	}
+	_, gone := tx.DeletePrefix(attempts, store.Key(id))
+	return errors.Join(err, gone, tx.Delete(records, store.Key(id)), tx.Delete(bodies, store.Key(id)))
 }

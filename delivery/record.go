@@ -35,9 +35,10 @@ func States() []State { return []State{Pending, Delivered, Failed, Dropped, Expi
 
 // Reasons of a cancelled delivery.
 const (
-	ReasonRemoved  = "REMOVED"  // its endpoint was removed
-	ReasonCapacity = "CAPACITY" // the backlog exceeded its limit
-	ReasonChanged  = "CHANGED"  // it is a credential, and its destination has changed
+	ReasonRemoved  = "REMOVED"          // its endpoint was removed
+	ReasonCapacity = "CAPACITY"         // the backlog exceeded its limit
+	ReasonChanged  = "CHANGED"          // it is a credential, and its destination has changed
+	ReasonReplay   = "REPLAY_CANCELLED" // its replay was stopped
 )
 
 // Record is one delivery of the log: one event on its way to one destination.
@@ -108,17 +109,17 @@ func (r *Record) ofVersion3() bool {
 	return r.State == Pending && r.OutboxSeq != 0 && r.ReplayOf == 0 && r.Former == "" && r.Lane == BatchLane
 }
 
-// inMemory reports whether the record follows a delivery of the in-memory flow.
-func (r *Record) inMemory() bool {
+// InMemory reports whether the record follows a delivery of the in-memory flow.
+func (r *Record) InMemory() bool {
 	return r.State == Pending && r.OutboxSeq == 0 && r.EventSeq == 0 && r.ReplayOf == 0 && r.Former == ""
 }
 
-// waits reports whether the record is in the indexes of its lane.
-func (r Record) waits() bool { return r.State == Pending && !r.ofVersion3() && !r.inMemory() }
+// Waits reports whether the record is in the indexes of its lane.
+func (r Record) Waits() bool { return r.State == Pending && !r.ofVersion3() && !r.InMemory() }
 
-// dueAt returns the time of a pending record in the due index. A record that was never
+// DueAt returns the time of a pending record in the due index. A record that was never
 // attempted is due since it was made.
-func (r Record) dueAt() time.Time {
+func (r Record) DueAt() time.Time {
 	if r.NextAttemptAt.IsZero() {
 		return r.CreatedAt
 	}

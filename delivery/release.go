@@ -33,7 +33,7 @@ func (l *Ledger) needed(tx *store.Tx, e Event) (bool, error) {
 		ids = append(ids, a.Due.Record)
 	}
 	for _, id := range ids {
-		r, found, err := getRecord(tx, id)
+		r, found, err := Find(tx, id)
 		if err != nil && !errors.Is(err, store.ErrDamaged) {
 			return false, err
 		}

@@ -11,8 +11,8 @@ func (l *Ledger) here(lane Lane) (to event.Destination, here bool) {
 	return to, status == Paused || status == Ready
 }
 
-// destinations caches the destinations of lanes during one list or selection.
-type destinations struct {
+// Destinations caches the destinations of lanes during one list or selection.
+type Destinations struct {
 	l     *Ledger
 	known map[Lane]whereabouts
 }
@@ -22,15 +22,16 @@ type whereabouts struct {
 	here bool
 }
 
-func (l *Ledger) destinations() destinations { return destinations{l, map[Lane]whereabouts{}} }
+// Destinations returns an empty cache.
+func (l *Ledger) Destinations() Destinations { return Destinations{l, map[Lane]whereabouts{}} }
 
-// replayable reports whether a record can be sent again: its body is kept, and its destination
+// Replayable reports whether a record can be sent again: its body is kept, and its destination
 // exists; for a credential it must be unchanged.
-func (d destinations) replayable(tx *store.Tx, r Record) bool {
+func (d Destinations) Replayable(tx *store.Tx, r Record) bool {
 	now, known := d.known[r.Lane]
 	if !known {
 		now.to, now.here = d.l.here(r.Lane)
 		d.known[r.Lane] = now
 	}
-	return now.here && r.MadeFor(now.to) && keepsBody(tx, r)
+	return now.here && r.MadeFor(now.to) && KeepsBody(tx, r)
 }

@@ -20,11 +20,11 @@ const retryWait = time.Hour
 // Errors are ErrNotFound, ErrEndpointGone and ErrBodyGone, the latter two with the unchanged
 // record, and ErrLogOff.
 func (l *Ledger) Retry(tx *store.Tx, record uint64) (r Record, due *Due, err error) {
-	old, found, err := getRecord(tx, record)
+	old, found, err := Find(tx, record)
 	switch {
 	case err != nil:
 		return r, nil, err
-	case !l.cfg.Log && (!found || !old.waits()):
+	case !l.cfg.Log && (!found || !old.Waits()):
 		return r, nil, ErrLogOff // also for records left from when it was on
 	case !found:
 		return r, nil, ErrNotFound
@@ -38,9 +38,9 @@ func (l *Ledger) Retry(tx *store.Tx, record uint64) (r Record, due *Due, err err
 	}
 	tx.Wake()
 	switch {
-	case old.inMemory():
+	case old.InMemory():
 		return old, nil, nil
-	case old.waits():
+	case old.Waits():
 		return l.hurry(tx, old)
 	}
 	return l.revive(tx, old)
@@ -55,22 +55,32 @@ func (l *Ledger) hurry(tx *store.Tx, old Record) (r Record, due *Due, err error)
 	if err := l.Reschedule(tx, first.record, tx.Now()); err != nil && !errors.Is(err, store.ErrDamaged) {
 		return r, nil, err
 	}
-	r, _, err = getRecord(tx, old.ID)
+	r, _, err = Find(tx, old.ID)
 	return r, &Due{At: tx.Now(), Record: first.record, Line: first.line, Once: first.once, Batch: first.batch, OutboxSeq: first.outbox}, err
 }
 
 // headOf returns the first of a record's line: the record itself if it waits in none.
 func headOf(tx *store.Tx, r Record) (first place, err error) {
-	if first = placeOf(r); !r.waits() || r.Line == 0 {
+	if first = placeOf(r); !r.Waits() || r.Line == 0 {
 		return first, nil
 	}
 	first, _, err = firstOfLine(tx, first)
 	return first, err
 }
 
+// WaitsFor returns the first of a record's line, which has to end before the record is sent; 0
+// if that is the record itself.
+func WaitsFor(tx *store.Tx, r Record) (record uint64, err error) {
+	first, err := headOf(tx, r)
+	if first.record == r.ID {
+		return 0, err
+	}
+	return first.record, err
+}
+
 // revive makes a delivery that ended pending again.
 func (l *Ledger) revive(tx *store.Tx, old Record) (r Record, due *Due, err error) {
-	if !keepsBody(tx, old) {
+	if !KeepsBody(tx, old) {
 		return old, nil, ErrBodyGone
 	}
 	r = old

@@ -136,7 +136,7 @@ func (r *rig) settle(id uint64, accepted bool, next time.Time) (follows *Due, re
 func (r *rig) record(id uint64) (rec Record, found bool) {
 	r.t.Helper()
 	r.view(func(tx *store.Tx) (err error) {
-		rec, found, err = getRecord(tx, id)
+		rec, found, err = Find(tx, id)
 		return err
 	})
 	return rec, found

@@ -3,7 +3,9 @@ package delivery
 import (
 	"errors"
 	"time"
+	"unicode/utf8"
 
+	"postern/delivery/layout"
 	"postern/store"
 )
 
@@ -18,11 +20,11 @@ const maxError = 1 << 10
 // attempt in its record. If the record cannot be read, the error wraps store.ErrDamaged:
 // [Ledger.Lose] ends it.
 func (l *Ledger) Settle(tx *store.Tx, record uint64, a Attempt, accepted bool, next time.Time) (follows *Due, r Record, err error) {
-	old, found, err := getRecord(tx, record)
+	old, found, err := Find(tx, record)
 	switch {
-	case err != nil || !found || !old.waits() && (old.State == Pending || old.State == Delivered):
+	case err != nil || !found || !old.Waits() && (old.State == Pending || old.State == Delivered):
 		return nil, Record{}, err
-	case !old.waits():
+	case !old.Waits():
 		return nil, Record{}, l.settleLate(tx, old, a, accepted)
 	}
 	r = old.attempted(a)
@@ -46,13 +48,13 @@ func (l *Ledger) Settle(tx *store.Tx, record uint64, a Attempt, accepted bool, n
 // and the next attempt is due as before. If the delivery is no longer pending, CutOff returns
 // no error.
 func (l *Ledger) CutOff(tx *store.Tx, record uint64, a Attempt) error {
-	old, found, err := getRecord(tx, record)
-	if err != nil || !found || !old.waits() {
+	old, found, err := Find(tx, record)
+	if err != nil || !found || !old.Waits() {
 		return err
 	}
 	r := old.attempted(a)
 	if r.Lane == OutboxLane {
-		r.NextAttemptAt = old.dueAt()
+		r.NextAttemptAt = old.DueAt()
 	}
 	return l.putRecord(tx, r, &old)
 }
@@ -80,19 +82,19 @@ func (r Record) lastAttempt() Attempt {
 // move changes the due time of a pending delivery. A delivery that waits in a line uses it
 // once it is the first.
 func (l *Ledger) move(tx *store.Tx, old Record, r *Record, at time.Time) error {
-	r.NextAttemptAt = fromMillis(millis(at))
+	r.NextAttemptAt = layout.FromMillis(layout.Millis(at))
 	p := placeOf(*r)
 	err := l.putRecord(tx, *r, &old)
 	if p.lane == OutboxLane || tx.Has(heads, p.headKey()) {
-		return errors.Join(err, tx.Delete(dues, p.dueKey(old.dueAt())), tx.Put(dues, p.dueKey(r.dueAt()), p.value()))
+		return errors.Join(err, tx.Delete(dues, p.dueKey(old.DueAt())), tx.Put(dues, p.dueKey(r.DueAt()), p.value()))
 	}
-	return errors.Join(err, tx.Put(lines, p.lineKey(), p.lineValue(r.dueAt())))
+	return errors.Join(err, tx.Put(lines, p.lineKey(), p.lineValue(r.DueAt())))
 }
 
 // Reschedule changes the due time of a pending delivery without counting an attempt.
 func (l *Ledger) Reschedule(tx *store.Tx, record uint64, at time.Time) error {
-	old, found, err := getRecord(tx, record)
-	if err != nil || !found || !old.waits() {
+	old, found, err := Find(tx, record)
+	if err != nil || !found || !old.Waits() {
 		return err
 	}
 	r := old
@@ -101,3 +103,14 @@ func (l *Ledger) Reschedule(tx *store.Tx, record uint64, at time.Time) error {
 
 // over reports whether a delivery has expired at a steady time.
 func (r *Record) over(now time.Time) bool { return !r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt) }
+
+// cut shortens a text to at most n bytes of whole characters.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}

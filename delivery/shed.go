@@ -10,7 +10,7 @@ func (l *Ledger) shedSome(tx *store.Tx, limit int) (ended []Ended, more bool, er
 	all, err := readBacklog(tx, allLanes)
 	over := all.Bytes - l.cfg.DurableMaxBytes
 	if err != nil || over <= 0 {
-		return nil, false, ignoreDamage(err)
+		return nil, false, IgnoreDamage(err)
 	}
 	held, err := holders(tx)
 	for range limit {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"postern/delivery/layout"
 	"postern/store"
 )
 
@@ -36,7 +37,7 @@ func number(tx *store.Tx, e *Event, numbered bool) error {
 
 // putNewest stores a numbered event as the newest of its instance.
 func putNewest(tx *store.Tx, e Event) error {
-	return tx.Put(newest, store.Key(e.Instance), store.Key(e.Sequence, uint64(max(0, millis(e.ExpiresAt)))))
+	return tx.Put(newest, store.Key(e.Instance), store.Key(e.Sequence, uint64(max(0, layout.Millis(e.ExpiresAt)))))
 }
 
 // EventsAfter returns up to limit stored events with a sequence greater than seq, in commit
@@ -70,11 +71,11 @@ func newestOf(tx *store.Tx, instance int64) (last uint64, until time.Time, err e
 	case err == nil && raw == nil:
 		return 0, until, nil
 	case err == nil && len(raw) == 16:
-		return binary.BigEndian.Uint64(raw), fromMillis(int64(binary.BigEndian.Uint64(raw[8:]))), nil
+		return binary.BigEndian.Uint64(raw), layout.FromMillis(int64(binary.BigEndian.Uint64(raw[8:]))), nil
 	case err == nil && len(raw) == 8: // of an earlier version
 		return binary.BigEndian.Uint64(raw), until, nil
 	case err == nil:
-		err = tx.Unreadable(newest, store.Key(instance), errValue)
+		err = tx.Unreadable(newest, store.Key(instance), layout.ErrValue)
 	}
 	if !errors.Is(err, store.ErrDamaged) {
 		return 0, until, err
@@ -109,7 +110,7 @@ func eachPosition(tx *store.Tx, instance int64, after uint64, fn func(Event) boo
 	r := store.Range{Prefix: store.Key(instance), From: store.Key(instance, after+1), Before: store.Key(instance, uint64(unnumbered))}
 	return tx.Scan(positions, r, func(k, v []byte) (bool, error) {
 		if len(v) != 8 {
-			return true, tx.Unreadable(positions, k, errValue)
+			return true, tx.Unreadable(positions, k, layout.ErrValue)
 		}
 		e, found, err := getEvent(tx, binary.BigEndian.Uint64(v))
 		if err != nil || !found || !tx.Steady().Before(e.ExpiresAt) {

@@ -43,6 +43,9 @@ func (l *Ledger) startTidy() {
 	if l.untidy() { // left by a crash
 		l.kick()
 	}
+	if l.unread {
+		l.work.Go(func() { l.verifyDigest(ctx) })
+	}
 	l.halted = make(chan struct{})
 	l.work.Go(func() {
 		defer close(l.halted)
@@ -100,9 +103,7 @@ func (l *Ledger) tidyUp(ctx context.Context) error {
 			return err
 		}
 		l.shed.Add(uint64(len(ended)))
-		if len(ended) > 0 {
-			l.cfg.Ended(ended)
-		}
+		l.Freed(ended)
 	}
 	return nil
 }
@@ -111,7 +112,7 @@ func (l *Ledger) tidyUp(ctx context.Context) error {
 func (l *Ledger) untidy() (is bool) {
 	err := l.store.View(func(tx *store.Tx) error {
 		all, err := readBacklog(tx, allLanes)
-		if ignoreDamage(err) != nil {
+		if IgnoreDamage(err) != nil {
 			return err
 		}
 		instance, err := forgotten(tx)

@@ -139,7 +139,7 @@ func TestADroppedDeliveryThatIsRetriedHasFailed(t *testing.T) {
 	e := r.emit(ana, hook(event.OrderNone))
 	r.settle(e.First(), true, time.Time{})
 	r.update(func(tx *store.Tx) error {
-		old, _, err := getRecord(tx, e.First())
+		old, _, err := Find(tx, e.First())
 		rec := old
 		rec.State = Dropped
 		return errors.Join(err, r.l.putRecord(tx, rec, &old))

@@ -1,29 +1,20 @@
 package delivery
 
 import (
-	"cmp"
 	"errors"
-	"slices"
 
 	"postern/event"
 	"postern/store"
 )
 
 // together collects the changes that the transactions of one commit make to rows that they
-// share: blocks of the digest, the numbers by state and the backlogs. They are written once,
+// share: the numbers by state and the backlogs. They are written once,
 // at the end of the commit or before such a row is read.
 type together struct {
 	l        *Ledger
-	rows     []digestChange
-	counts   counts             // differences
+	counts   Counts             // differences
 	backlogs map[string]Backlog // differences by key
 	told     []Changed          // without removed records, whose removal is not reported
-}
-
-// digestChange is the record with this id as it is now, nil if it is removed.
-type digestChange struct {
-	id  uint64
-	now *Record
 }
 
 type togetherKey struct{}
@@ -45,7 +36,6 @@ func settleShared(tx *store.Tx) error {
 
 // note adds the change of a record.
 func (t *together) note(c change) {
-	t.rows = append(t.rows, digestChange{c.record().ID, c.now})
 	if c.now != nil {
 		t.counts[stateNumber(c.now.State)]++
 		if t.l.cfg.Changed != nil {
@@ -75,8 +65,7 @@ func (t *together) Finish(tx *store.Tx) error {
 	if len(now.told) > 0 {
 		tx.After(func() { now.l.cfg.Changed(now.told) })
 	}
-	slices.SortStableFunc(now.rows, func(a, b digestChange) int { return cmp.Compare(a.id, b.id) })
-	err := errors.Join(now.l.key.edit(tx, now.rows), countMore(tx, now.counts))
+	err := countMore(tx, now.counts)
 	for key, more := range now.backlogs {
 		err = errors.Join(err, now.l.waitMore(tx, []byte(key), more.Pending, more.Bytes))
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"postern/delivery/digest"
 	"postern/event"
 	"postern/store"
 )
@@ -15,7 +16,7 @@ import (
 // as if the rows were read in between.
 func TestTogetherIsWhatEachWouldBe(t *testing.T) {
 	type held struct {
-		counts   counts
+		counts   Counts
 		backlogs map[Lane]Backlog
 		states   map[uint64]State
 	}
@@ -57,7 +58,7 @@ func TestTogetherIsWhatEachWouldBe(t *testing.T) {
 					if sum, err := readBacklog(tx, allLanes); err != nil || sum.Pending != waits {
 						t.Errorf("after %d it says that %d wait, not %d: %v", i, sum.Pending, waits, err)
 					}
-					if sum, err := readCounts(tx); err != nil || sum[stateNumber(Pending)] != uint64(waits) {
+					if sum, err := ReadCounts(tx); err != nil || sum[stateNumber(Pending)] != uint64(waits) {
 						t.Errorf("after %d the numbers are %v: %v", i, sum, err)
 					}
 				}
@@ -66,7 +67,7 @@ func TestTogetherIsWhatEachWouldBe(t *testing.T) {
 		}
 		h.backlogs, h.states = map[Lane]Backlog{}, map[uint64]State{}
 		r.view(func(tx *store.Tx) (err error) {
-			if h.counts, err = readCounts(tx); err != nil {
+			if h.counts, err = ReadCounts(tx); err != nil {
 				return err
 			}
 			all, err := Backlogs(tx)
@@ -81,12 +82,8 @@ func TestTogetherIsWhatEachWouldBe(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_, err = r.l.key.scan(tx, allIDs, false, true, func(s stretch) (bool, error) {
-				for i := s.i; i < s.j; i++ {
-					if w := s.row(i); w.exists() {
-						h.states[s.first+uint64(i)] = w.state()
-					}
-				}
+			_, err = r.l.digest.Scan(tx, digest.All, 0, func(b digest.Block) (bool, error) {
+				b.Rows(func(id uint64, w digest.Row) { h.states[id] = states[w.State()] })
 				return true, nil
 			})
 			return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"postern/delivery/digest"
 	"postern/event"
 	"postern/store"
 )
@@ -34,42 +35,31 @@ func (l *Ledger) Withhold(tx *store.Tx, lane Lane, access uint64) (ended []Ended
 	return ended, err
 }
 
-// Freed releases the deliveries that waited behind withheld ones.
-func (l *Ledger) Freed(ended []Ended) {
-	if len(ended) > 0 {
-		l.cfg.Ended(ended)
-	}
-}
-
 // credentials returns the records of credentials of a lane.
 func (l *Ledger) credentials(tx *store.Tx, lane Lane) (ids []uint64, err error) {
-	sel := selection{Filter: Filter{Instance: lane.Instance, Target: lane.Target}}
+	sel := Selection{Filter: Filter{Instance: lane.Instance, Target: lane.Target}}
 	if lane.Endpoint != "" {
 		sel.Endpoint = &lane.Endpoint
 	}
 	for _, kind := range kinds {
 		if kind.IsCredential() {
-			sel.events = append(sel.events, kind)
+			sel.Events = append(sel.Events, kind)
 		}
 	}
-	m := l.key.match(sel)
-	_, err = l.key.scan(tx, allIDs, false, false, func(in stretch) (bool, error) {
-		_, err := m.rows(in, false, func(id uint64) (bool, error) {
-			ids = append(ids, id)
-			return true, nil
-		})
-		return true, err
+	err = l.Each(tx, sel, 0, digest.Quick, func(id uint64) (bool, error) {
+		ids = append(ids, id)
+		return true, nil
 	})
 	return ids, err
 }
 
 // withholdOne is Withhold for one record.
 func (l *Ledger) withholdOne(tx *store.Tx, lane Lane, access uint64, id uint64) (ended Ended, done bool, err error) {
-	old, found, err := getRecord(tx, id)
+	old, found, err := Find(tx, id)
 	if err != nil || !found {
-		return ended, false, ignoreDamage(err)
+		return ended, false, IgnoreDamage(err)
 	}
-	if old.Lane != lane || !old.Event.IsCredential() || old.Access == access || !old.waits() && !keepsBody(tx, old) {
+	if old.Lane != lane || !old.Event.IsCredential() || old.Access == access || !old.Waits() && !KeepsBody(tx, old) {
 		return ended, false, nil
 	}
 	ended, err = l.withhold(tx, old)
@@ -79,8 +69,8 @@ func (l *Ledger) withholdOne(tx *store.Tx, lane Lane, access uint64, id uint64) 
 // withhold removes the body of a credential.
 func (l *Ledger) withhold(tx *store.Tx, old Record) (ended Ended, err error) {
 	ended.Record = old.withheld()
-	if old.waits() {
-		if ended.Follows, err = l.leave(tx, placeOf(old), old.dueAt()); err != nil {
+	if old.Waits() {
+		if ended.Follows, err = l.leave(tx, placeOf(old), old.DueAt()); err != nil {
 			return ended, err
 		}
 	}
@@ -103,7 +93,7 @@ func (l *Ledger) withhold(tx *store.Tx, old Record) (ended Ended, err error) {
 // withheld returns the record without its body. If its delivery is in the memory queue, its
 // end is still to come.
 func (r Record) withheld() Record {
-	waitsInMemory := r.inMemory()
+	waitsInMemory := r.InMemory()
 	r.OwnBody, r.EventSeq = false, 0
 	if waitsInMemory {
 		return r
@@ -135,8 +125,8 @@ func (l *Ledger) astray(r *Record) bool {
 // WithholdPending is Withhold for one delivery that was found at its sending to be for another
 // destination.
 func (l *Ledger) WithholdPending(tx *store.Tx, record uint64) (follows *Due, err error) {
-	old, found, err := getRecord(tx, record)
-	if err != nil || !found || !old.waits() {
+	old, found, err := Find(tx, record)
+	if err != nil || !found || !old.Waits() {
 		return nil, err
 	}
 	ended, err := l.withhold(tx, old)
@@ -161,5 +151,5 @@ func (l *Ledger) WithholdGlobal(tx *store.Tx, access uint64) ([]Ended, error) {
 // SameGlobal reports whether the access of the global webhook is the one that applied last.
 func SameGlobal(tx *store.Tx, access uint64) (bool, error) {
 	raw, err := tx.Get(logs, globalAccessKey)
-	return string(raw) == string(store.Key(access)), ignoreDamage(err)
+	return string(raw) == string(store.Key(access)), IgnoreDamage(err)
 }

@@ -15,13 +15,14 @@ import (
 // their events are delivered again, from the first of them on and in the same order.
 
 // maxAhead bounds the events that leave in a row this way, and therefore how many of one
-// line a crash can repeat, and how long a line keeps its place.
+// line a crash can repeat, and how long a line keeps its slot.
 const maxAhead = 64
 
-// ahead takes the delivery that waits behind an accepted one, to be sent in the same
-// place. It finds nothing if another lane waits for that place.
-func (l *lane) ahead(f flight, p parcel) (next flight, found bool) {
-	if f.ahead+1 >= maxAhead || l.outbox() || !p.inLine || l.r.budget.wanted(f.seat) {
+// ahead takes the delivery that waits behind an accepted one, to be sent in the same slot.
+// It finds nothing if another lane waits for that slot.
+func (l *lane) ahead(s *laneSlot, p parcel) (next flight, found bool) {
+	f := s.what.flight
+	if f.ahead+1 >= maxAhead || l.outbox() || !p.inLine || l.pool.othersWait(s) {
 		return next, false
 	}
 	behind, found, err := l.file.behind(p)
@@ -31,11 +32,11 @@ func (l *lane) ahead(f flight, p parcel) (next flight, found bool) {
 	if next, found = l.board.ahead(behind.Line, behind.Seq); !found {
 		return next, false
 	}
-	next.seat, next.ahead = f.seat, f.ahead+1
+	next.ahead = f.ahead + 1
 	return next, true
 }
 
-// ahead is launch for the next delivery of a line, in the place of the one just accepted.
+// ahead is launch for the next delivery of a line, in the slot of the one just accepted.
 // It takes nothing if the receiver has failed since, or if other entries wait on the
 // board.
 func (b *board) ahead(is uuid.UUID, seq uint64) (f flight, ok bool) {

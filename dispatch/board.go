@@ -25,14 +25,14 @@ const (
 // releases, are then the first of their batches.
 type board struct {
 	size int // maximum number of entries
-	most int // maximum in flight; 0: as many as there are senders
+	most int // maximum in flight
+	few  int // the same while the receiver is not proven, or quick
 	// wanted is called when an entry may be sent. It is not called for entries that the
 	// feeder itself put here or for what the landing of a sender allows: both check by
-	// themselves. nil: senders wait at work.
+	// themselves.
 	wanted func()
 
 	mu      sync.Mutex
-	work    *sync.Cond // for workers: a line is ready, or the breaker changed its state
 	calm    *sync.Cond // for drain: fewer entries are left
 	lines   map[uuid.UUID]*line
 	ready   []*line         // lines with a waiting entry and none in flight
@@ -71,13 +71,12 @@ type flight struct {
 	anyway bool   // whether due or not
 	detour bool   // a probe that is not the first of its batch
 	era    uint64 // of the board when it was sent
-	seat   seat   // its place in the budget
 	ahead  int    // how many of its line were sent before it whose outcomes may not be in the file
 }
 
-func newBoard() *board {
-	b := &board{size: boardSize, lines: map[uuid.UUID]*line{}, known: map[uint64]bool{}, urged: map[uint64]bool{}, damaged: map[uint64]bool{}}
-	b.work, b.calm = sync.NewCond(&b.mu), sync.NewCond(&b.mu)
+func newBoard(size, most, few int, wanted func()) *board {
+	b := &board{size: size, most: most, few: few, wanted: wanted, lines: map[uuid.UUID]*line{}, known: map[uint64]bool{}, urged: map[uint64]bool{}, damaged: map[uint64]bool{}}
+	b.calm = sync.NewCond(&b.mu)
 	return b
 }
 
@@ -151,7 +150,6 @@ func (b *board) put(batch uuid.UUID, seq uint64, anyway bool) {
 	l.waiting = slices.Insert(l.waiting, at, seq)
 	if len(l.waiting) == 1 && !l.busy {
 		b.ready = append(b.ready, l)
-		b.work.Signal()
 	}
 }
 
@@ -199,5 +197,4 @@ func (b *board) close() {
 	if b.timer != nil {
 		b.timer.Stop()
 	}
-	b.work.Broadcast()
 }

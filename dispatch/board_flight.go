@@ -9,20 +9,7 @@ import (
 // This file handles entries that leave the board: they are sent, answered, and their
 // outcome is stored.
 
-// next blocks until an entry may be sent; ok is false if the board is closed.
-func (b *board) next() (f flight, ok bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for !b.closed && !b.sendable() {
-		b.work.Wait()
-	}
-	if b.closed {
-		return flight{}, false
-	}
-	return b.launch(), true
-}
-
-// take is next without the wait; ok is false if nothing may be sent now.
+// take returns the next entry; ok is false if nothing may be sent now.
 func (b *board) take() (f flight, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -32,41 +19,24 @@ func (b *board) take() (f flight, ok bool) {
 	return b.launch(), true
 }
 
-// place returns the kind of place that the next entry needs; ok is false if nothing may
-// be sent now.
-func (b *board) place() (p place, ok bool) {
+// sends reports whether an entry may be sent now.
+func (b *board) sends() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch {
-	case b.closed || !b.sendable():
-		return p, false
-	case b.breaker.open && len(b.rush) == 0:
-		return probePlace, true
-	case b.proven:
-		return provenPlace, true
-	default:
-		return trialPlace, true
-	}
+	return !b.closed && b.sendable()
 }
 
 // sendable reports whether an entry may be sent now. The caller holds b.mu.
 func (b *board) sendable() bool {
-	if b.most > 0 && b.flying >= b.limit() {
-		return false
-	}
-	return len(b.rush) > 0 || len(b.ready) > 0 && b.allowed()
+	return b.flying < b.limit() && (len(b.rush) > 0 || len(b.ready) > 0 && b.allowed())
 }
 
 // limit returns how many may be in flight. The caller holds b.mu.
 func (b *board) limit() int {
-	switch {
-	case !b.proven:
-		return trialFlights
-	case b.pace < quick:
-		return quickFlights
-	default:
-		return b.most
+	if !b.proven || b.pace < quick {
+		return b.few
 	}
+	return b.most
 }
 
 // paced notes how long an accepted delivery took. The caller holds b.mu.
@@ -117,7 +87,7 @@ func (b *board) allowed() bool {
 func (b *board) wake() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.broadcast()
+	b.wanted()
 	b.calm.Broadcast()
 }
 
@@ -142,22 +112,13 @@ func (b *board) answered(f flight, o Outcome) (opened, closed bool) {
 	opened, closed = !was && b.breaker.open, was && !b.breaker.open
 	if closed {
 		b.reopen(f.detour && wary)
-		b.broadcast()
+		b.wanted()
 	}
 	if opened {
 		b.restart()
 		b.calm.Broadcast()
 	}
-	b.work.Signal() // for the next probe
 	return opened, closed
-}
-
-// broadcast wakes all senders. The caller holds b.mu.
-func (b *board) broadcast() {
-	b.work.Broadcast()
-	if b.wanted != nil {
-		b.wanted()
-	}
 }
 
 // skipped returns an entry that was not attempted. A damaged one is not offered again.
@@ -173,12 +134,11 @@ func (b *board) skipped(f flight, damaged bool) {
 	b.free(f.line)
 }
 
-// free ends the turn of a line and wakes the senders. The caller holds b.mu.
+// free ends the turn of a line, of which no sender takes the next entry by itself. The
+// caller holds b.mu.
 func (b *board) free(l *line) {
 	b.release(l)
-	if b.wanted != nil {
-		b.wanted()
-	}
+	b.wanted()
 }
 
 // release ends the turn of a line. The caller holds b.mu.
@@ -188,9 +148,6 @@ func (b *board) release(l *line) {
 		b.ready = append(b.ready, l)
 	}
 	b.tidy(l)
-	// The worker that landed the entry continues by itself. One more is enough for what
-	// the landing allows, a next entry of the line or a next probe.
-	b.work.Signal()
 }
 
 // settled removes an entry whose outcome is stored. An entry that failed while the

@@ -142,7 +142,7 @@ func (b *board) hurry() {
 	defer b.mu.Unlock()
 	b.restart()
 	b.breaker.probeAt = time.Time{}
-	b.broadcast()
+	b.wanted()
 }
 
 // urge puts an entry on the board even if that is full, with its line before the others,
@@ -152,7 +152,7 @@ func (b *board) urge(batch uuid.UUID, seq uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.breaker.probeAt = time.Time{}
-	b.broadcast()
+	b.wanted()
 	b.noteUrged(seq, true)
 	if !b.has(seq) {
 		if len(b.known) >= 2*b.size {

@@ -1,10 +1,8 @@
 package dispatch
 
 import (
-	"context"
 	"slices"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/uuid"
 )
@@ -22,7 +20,7 @@ func sendAll(t *testing.T, b *board) (seqs []uint64) {
 }
 
 func TestAnEarlierEntryThatIsDueAgainGoesBeforeLaterOnesOfItsBatch(t *testing.T) {
-	b, batch := newBoard(), uuid.New()
+	b, batch := bareBoard(), uuid.New()
 	for _, seq := range []uint64{4, 5, 6, 2, 3, 1} { // 1 to 3 were tried before
 		b.offer(batch, seq, false)
 	}
@@ -32,7 +30,7 @@ func TestAnEarlierEntryThatIsDueAgainGoesBeforeLaterOnesOfItsBatch(t *testing.T)
 }
 
 func TestALineTakesNoLaterEntryOnceOneWasLeftOut(t *testing.T) {
-	b, batch := newBoard(), uuid.New()
+	b, batch := bareBoard(), uuid.New()
 	for seq := range uint64(lineSize + 10) {
 		if !b.offer(batch, seq+1, false) {
 			t.Fatal("the board is full")
@@ -47,7 +45,7 @@ func TestALineTakesNoLaterEntryOnceOneWasLeftOut(t *testing.T) {
 }
 
 func TestDamagedEntriesAreNotOfferedAgainAndTakeNoPlace(t *testing.T) {
-	b, batch := newBoard(), uuid.New()
+	b, batch := bareBoard(), uuid.New()
 	b.offer(batch, 1, false)
 	room := b.room()
 	b.skipped(fly(t, b, 1)[0], true)
@@ -72,26 +70,4 @@ func TestAFullBoardTakesNothing(t *testing.T) {
 	if !b.offer(uuid.New(), boardSize+1, false) {
 		t.Error("it has a place and took nothing")
 	}
-}
-
-func TestAnEntryThatComesWhileStopDrainsFindsAWorker(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBoard()
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		go b.drain(ctx, 1)
-		synctest.Wait()
-		taken := make(chan flight, 1)
-		go func() {
-			f, _ := b.next()
-			taken <- f
-		}()
-		synctest.Wait()
-		b.offer(uuid.New(), 1, false)
-		synctest.Wait()
-		if len(taken) != 1 {
-			t.Error("drain was woken in place of the worker")
-			b.close()
-		}
-	})
 }

@@ -20,17 +20,19 @@ func fly(t *testing.T, b *board, n int) []flight {
 	t.Helper()
 	flights := make([]flight, n)
 	for i := range flights {
-		f, ok := b.next()
+		f, ok := b.take()
 		if !ok {
-			t.Fatal("the board is closed")
+			t.Fatal("nothing may be sent")
 		}
 		flights[i] = f
 	}
 	return flights
 }
 
+func bareBoard() *board { return newBoard(boardSize, boardSize, boardSize, func() {}) }
+
 func fullBoard(n int) *board {
-	b := newBoard()
+	b := bareBoard()
 	for seq := range n {
 		b.offer(uuid.New(), uint64(seq+1), false)
 	}

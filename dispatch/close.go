@@ -21,10 +21,10 @@ const glance = 50 * time.Millisecond
 // seconds more than its slowest accepted delivery took; a destination that never accepted
 // has two seconds.
 func (q *Queue) Close(ctx context.Context) error {
-	q.mu.Lock()
+	q.plan.mu.Lock()
 	q.closed = true
 	q.closing = time.Now()
-	q.mu.Unlock()
+	q.plan.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
 		q.work.Wait()
@@ -50,7 +50,7 @@ func (q *Queue) Close(ctx context.Context) error {
 }
 
 // worth returns how long a stop waits for the host without an accepted delivery.
-func (l *host) worth() time.Duration {
+func (l *host[T]) worth() time.Duration {
 	if l.standing == good {
 		return l.slowest + grace
 	}
@@ -61,8 +61,8 @@ func (l *host) worth() time.Duration {
 // or for all, and cuts off those in flight to them. A destination that waits for its turn
 // is worth waiting for unless it is known to hang.
 func (q *Queue) giveUp(all bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.plan.mu.Lock()
+	defer q.plan.mu.Unlock()
 	now := time.Now()
 	for a := range q.flights {
 		silent := min(now.Sub(q.closing), now.Sub(a.began), now.Sub(a.host.answered))
@@ -81,8 +81,8 @@ func (q *Queue) giveUp(all bool) {
 	}
 }
 
-// abandon drops the deliveries that wait for the host. The caller holds q.mu.
-func (q *Queue) abandon(l *host) {
+// abandon drops the deliveries that wait for the host. The caller holds q.plan.mu.
+func (q *Queue) abandon(l *host[posting]) {
 	dropped := q.plan.drop(l)
 	for _, d := range dropped {
 		d.drop(ErrQueueClosed)
@@ -104,8 +104,8 @@ func (l leftovers) add(destination string, n int) {
 const maxTold = 10
 
 func (q *Queue) tellLeftovers() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.plan.mu.Lock()
+	defer q.plan.mu.Unlock()
 	names := slices.SortedFunc(maps.Keys(q.left), func(a, b string) int {
 		return cmp.Or(cmp.Compare(q.left[b], q.left[a]), cmp.Compare(a, b))
 	})

@@ -14,8 +14,9 @@
 // place is one delivery, which is an event for one destination. There is no promise about
 // order. A crash loses the queued events.
 //
-// Destinations are distinguished by host and port, whichever webhook names them. Those
-// with a waiting delivery take turns. While others wait, a destination has at most
+// A plan decides which destination gets a worker next. It does the same for the lanes of
+// the relay, where workers are called slots. Destinations are distinguished by host and
+// port, whichever webhook names them. Those with a waiting delivery take turns. While others wait, a destination has at most
 // PerDestination in flight. A worker that no other destination needs goes to one that
 // accepted the last time, or was never tried, until an attempt fails or hangs. What is
 // known of a destination is remembered for at least a minute.
@@ -107,13 +108,15 @@
 //
 // At most 10 deliveries are in flight to a destination. The limit is 2 if it has not
 // answered since it failed or since the lane woke, and 2 if it answers within two
-// milliseconds. All lanes together have 512 places, of which 256 are for lanes without a
-// recent success, and 64 more for probes of receivers taken to be down. A delivery
-// without an answer for a second lends its place; as many can be lent as there are. Lanes
-// that found no place take turns. Dead receivers therefore do not use up what the others
-// need. A receiver to which many lanes lead, identified by host and port, has at most 32
-// in flight while its last answer took longer than a second or none has come yet, and at
-// most 32 that have waited that long for an answer. Its lanes take turns too.
+// milliseconds. All lanes together, except that of the outbox, have 512 slots, which the
+// plan assigns to receivers, identified by host and port, by the rules for the workers of
+// the queue, with 32 in place of PerDestination. Lanes that lead to one receiver take
+// turns. Receivers that did not accept the last time, or were never tried, have at most
+// 256 slots, without lent ones, and get no more while 768 deliveries are in flight. Dead
+// receivers therefore do not use up what the others need. A receiver has at most 32 in
+// flight while its last answer took longer than a second or none has come yet, and at
+// most 32 that have waited that long for an answer. The lane of the outbox has slots of
+// its own, so that no other receiver delays it.
 //
 // Expiry is an event of its own. One alarm is set for the earliest expiry in the file,
 // and every start checks for expired deliveries before anything is sent. A delivery in

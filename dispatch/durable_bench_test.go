@@ -5,6 +5,7 @@ package dispatch
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/event"
 	"postern/store"
 )
@@ -27,6 +29,7 @@ import (
 type bench struct {
 	s      *file
 	ledger *delivery.Ledger
+	log    *logbook.Log
 	relay  *Relay
 	to     []event.Destination
 	lanes  map[delivery.Lane]event.Destination
@@ -54,6 +57,7 @@ func openBench(b *testing.B, urls []string, order event.Order) *bench {
 	if c.ledger, err = delivery.Open(c.s.Store, delivery.Config{Log: true, Outbox: c.s.Outbox, Resolve: resolve}); err != nil {
 		b.Fatal(err)
 	}
+	c.log = logbook.New(c.ledger, logbook.Config{})
 	c.relay = NewRelay(RelayConfig{
 		Store: c.s.Store, Outbox: c.s.Outbox, Ledger: c.ledger, Resolve: resolve, Sender: NewSender(SenderConfig{Connections: 2 * mostSlow}),
 	})
@@ -65,7 +69,7 @@ func (c *bench) start(b *testing.B) {
 	if err := c.relay.Start(); err != nil {
 		b.Fatal(err)
 	}
-	if err := c.ledger.Start(b.Context()); err != nil {
+	if err := errors.Join(c.ledger.Start(b.Context()), c.log.Start(b.Context())); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -77,7 +81,7 @@ func (c *bench) stop(b *testing.B) {
 	if err := c.relay.Stop(ctx); err != nil {
 		b.Error(err)
 	}
-	if err := c.ledger.Stop(ctx); err != nil {
+	if err := errors.Join(c.log.Stop(ctx), c.ledger.Stop(ctx)); err != nil {
 		b.Error(err)
 	}
 	if err := c.s.Close(); err != nil {
@@ -320,15 +324,16 @@ func BenchmarkQueueLogged(b *testing.B) {
 	}
 	defer s.Close()
 	ledger, err := delivery.Open(s, delivery.Config{Log: true})
-	if err == nil {
-		err = ledger.Start(b.Context())
-	}
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer func() { _ = ledger.Stop(context.Background()) }()
-	queued := func(l *delivery.Ledger) costs {
-		q := NewQueue(QueueConfig{Sender: sender, Workers: benchWorkers, Size: benchDeliveries, Ledger: l})
+	log := logbook.New(ledger, logbook.Config{})
+	if err := log.Start(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = log.Stop(context.Background()) }()
+	queued := func(l *logbook.Log) costs {
+		q := NewQueue(QueueConfig{Sender: sender, Workers: benchWorkers, Size: benchDeliveries, Log: l})
 		count.Store(0)
 		done := watch(b, benchDeliveries)
 		for range benchDeliveries {
@@ -355,13 +360,13 @@ func BenchmarkQueueLogged(b *testing.B) {
 	var rounds [3][]costs // the medians count: others may work on the machine
 	for b.Loop() {
 		rounds[0] = append(rounds[0], queued(nil))
-		rounds[1] = append(rounds[1], queued(ledger))
+		rounds[1] = append(rounds[1], queued(log))
 		rounds[2] = append(rounds[2], bareTo(b, []string{url}))
 	}
 	off, on := median(rounds[0]), median(rounds[1])
 	on.report(b, median(rounds[2]))
 	b.ReportMetric(off.all.Seconds()/on.all.Seconds(), "x-unlogged")
 	b.ReportMetric(off.cpu.Seconds()/on.cpu.Seconds(), "x-unlogged-cpu")
-	b.ReportMetric(float64(ledger.LogDropped()), "not-logged")
+	b.ReportMetric(float64(log.LogDropped()), "not-logged")
 	b.ReportMetric(0, "ns/op")
 }

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/event"
 	"postern/store"
 )
@@ -26,6 +28,7 @@ type town struct {
 	t      *testing.T
 	s      *file
 	ledger *delivery.Ledger
+	log    *logbook.Log
 	relay  *Relay
 	config delivery.Config
 	path   string
@@ -84,10 +87,10 @@ func (c *town) open(path string) {
 	cfg := c.config
 	cfg.Resolve, cfg.Outbox = c.resolve, c.s.Outbox
 	cfg.Ended = func(all []delivery.Ended) { c.relay.Ended(all) }
-	cfg.Made = func(l delivery.Lane, dues []delivery.Due) { c.relay.Made(l, dues) }
 	if c.ledger, err = delivery.Open(c.s.Store, cfg); err != nil {
 		c.t.Fatal(err)
 	}
+	c.log = logbook.New(c.ledger, logbook.Config{Made: func(l delivery.Lane, dues []delivery.Due) { c.relay.Made(l, dues) }})
 	c.relay = NewRelay(RelayConfig{
 		Store: c.s.Store, Outbox: c.s.Outbox, Ledger: c.ledger, Resolve: c.resolve, Sender: &Sender{timeout: DefaultTimeout, wire: c},
 		PublishInstance: func(n event.Notice) { c.told = append(c.told, n) },
@@ -95,7 +98,7 @@ func (c *town) open(path string) {
 	if err := c.relay.Start(); err != nil {
 		c.t.Fatal(err)
 	}
-	if err := c.ledger.Start(c.t.Context()); err != nil {
+	if err := errors.Join(c.ledger.Start(c.t.Context()), c.log.Start(c.t.Context())); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -107,7 +110,7 @@ func (c *town) close() {
 	if err := c.relay.Stop(ctx); err != nil {
 		c.t.Error(err)
 	}
-	if err := c.ledger.Stop(ctx); err != nil {
+	if err := errors.Join(c.log.Stop(ctx), c.ledger.Stop(ctx)); err != nil {
 		c.t.Error(err)
 	}
 	if err := c.s.Close(); err != nil {
@@ -282,7 +285,7 @@ func (c *town) emitAll(instance int64, chat string, bodies []string, lanes ...de
 // record returns a delivery as it is in the file.
 func (c *town) record(id uint64) (delivery.Record, []delivery.Attempt) {
 	c.t.Helper()
-	r, attempts, _, err := c.ledger.Record(c.t.Context(), id)
+	r, attempts, _, err := c.log.Record(c.t.Context(), id)
 	if err != nil {
 		c.t.Fatalf("record %d: %v", id, err)
 	}

@@ -23,8 +23,8 @@ func numbered(host string, n int) event.Notice {
 
 // waitingIDs returns the numbers of the events that wait for a host, in order.
 func waitingIDs(q *Queue, host string) (ids []string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.plan.mu.Lock()
+	defer q.plan.mu.Unlock()
 	if l := q.plan.hosts[host+":80"]; l != nil {
 		for _, d := range l.waiting {
 			ids = append(ids, d.notice.RequestID)

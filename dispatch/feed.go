@@ -61,25 +61,20 @@ func (l *lane) feed() {
 			break
 		}
 	}
-	l.r.budget.forget(l)
+	l.pool.turn(l, "")
 }
 
 // serve does what can be done now. It reports whether the lane has gone to sleep.
 func (f *feeder) serve() (asleep bool) {
 	l, ready := f.l, f.leads()
-	switch {
-	case !ready:
+	if !ready {
 		l.board.halt()
 		f.active, f.sweeping, f.again, f.later, f.cursor, f.pause = true, false, false, nil, row{}, idle
 		return !l.outbox() && l.r.retire(l)
-	case l.outbox():
-		f.pause = f.turn()
-		return false
 	}
 	f.pause = f.turn()
-	l.launch()
-	l.r.budget.pass(l)
-	return f.drowsy(time.Now()) && l.r.retire(l)
+	l.pool.send(l)
+	return !l.outbox() && f.drowsy(time.Now()) && l.r.retire(l)
 }
 
 // wait returns when there is something to do, with what was handed over meanwhile; on is
@@ -359,8 +354,7 @@ func (f *feeder) leads() bool {
 		l.board.hurry()
 	}
 	f.to = to
-	at := destination(to.URL)
-	l.to.Store(&at)
+	l.pool.turn(l, destination(to.URL))
 	return true
 }
 

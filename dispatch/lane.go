@@ -35,10 +35,10 @@ type lane struct {
 	changed    atomic.Bool   // the destination may have changed
 	tasks      atomic.Int64  // handed over, and not on the board yet
 
-	to atomic.Pointer[string] // host and port of the receiver; nil: not known yet
-	// The budget's lock guards these: the receiver for which the lane waits, and the one
-	// that has called it since.
-	waitsFor, calledBy *origin
+	pool *pool
+	// The lock of the pool guards these.
+	to   string // host and port of the receiver; empty: not known yet
+	asks bool   // it waits for a slot
 }
 
 // row is a pending delivery as the indexes hold it.
@@ -99,43 +99,42 @@ type settled struct {
 	follows *row      // the delivery that may now leave
 }
 
-// Bounds of the deliveries that a lane may have in flight.
+// Bounds of the deliveries that a lane, except that of the outbox, may have in flight.
 const (
 	laneFlights = 10
-	// trialFlights is for a lane whose receiver has accepted nothing since it failed or
-	// since the lane woke.
-	trialFlights = 2
-	// quickFlights is for a receiver that answers within quick: more would not arrive
-	// sooner, and would cost more than they gain.
-	quickFlights = 2
-	quick        = 2 * time.Millisecond
+	// fewFlights is for a lane whose receiver has accepted nothing since it failed or since
+	// the lane woke, and for one that answers within quick: more would not arrive sooner,
+	// and would cost more than they gain.
+	fewFlights = 2
+	quick      = 2 * time.Millisecond
 )
 
 // laneSize bounds the board of a lane of package delivery: enough for the flights and the
 // outcomes that wait to be stored.
 const laneSize = 128
 
-// outboxLane returns the lane of the outbox. Its senders wait at the board, and handing
-// rows to its feeder blocks until they are taken.
+// outboxLane returns the lane of the outbox. Handing rows to its feeder blocks until they
+// are taken.
 func (r *Relay) outboxLane() *lane {
-	l := r.newLane(delivery.BatchLane, entries{r.cfg.Store, r.cfg.Outbox, r.cfg.Ledger, &r.newBatch}, newBoard())
+	l := r.newLane(delivery.BatchLane, entries{r.cfg.Store, r.cfg.Outbox, r.cfg.Ledger, &r.newBatch}, newPool(outboxBounds(r.cfg.Workers), &r.senders))
+	l.board = newBoard(boardSize, r.cfg.Workers, r.cfg.Workers, l.nudge)
 	l.fresh, l.retries = make(chan []row), make(chan row)
 	return l
 }
 
-// durableLane returns a lane of package delivery. Its feeder starts senders on demand,
-// and handing rows to it never blocks: another pass finds the rows that had no room.
+// durableLane returns a lane of package delivery. Handing rows to its feeder never
+// blocks: another pass finds the rows that had no room.
 func (r *Relay) durableLane(is delivery.Lane) *lane {
-	b := newBoard()
-	l := r.newLane(is, records{r.cfg.Store, r.cfg.Ledger, is, &r.newEvents}, b)
-	b.size, b.most, b.wanted, b.sweep = laneSize, laneFlights, l.nudge, r.anew
+	l := r.newLane(is, records{r.cfg.Store, r.cfg.Ledger, is, &r.newEvents}, r.pool)
+	l.board = newBoard(laneSize, laneFlights, fewFlights, l.nudge)
+	l.board.sweep = r.anew
 	l.fresh, l.retries = make(chan []row, 16), make(chan row, laneSize)
 	l.tick()
 	return l
 }
 
-func (r *Relay) newLane(is delivery.Lane, file ledger, b *board) *lane {
-	l := &lane{r: r, is: is, file: file, board: b, nudges: make(chan struct{}, 1)}
+func (r *Relay) newLane(is delivery.Lane, file ledger, p *pool) *lane {
+	l := &lane{r: r, is: is, file: file, pool: p, nudges: make(chan struct{}, 1)}
 	l.posting, l.hangUp = context.WithCancelCause(r.sending)
 	l.tasks.Store(1) // to read the file
 	return l
@@ -188,65 +187,9 @@ func (l *lane) nudge() {
 	}
 }
 
-// send is a sender of the outbox: it takes entries from the board and posts them.
-func (l *lane) send() {
-	for f, ok := l.board.next(); ok; f, ok = l.board.next() {
-		l.deliver(f)
-	}
-}
-
-// launch starts senders for the entries that may be sent now.
-func (l *lane) launch() {
-	for f, ok := l.begin(); ok; f, ok = l.begin() {
-		l.r.senders.Go(func() { l.sendOn(f) })
-	}
-}
-
-// sendOn is a sender that ends when nothing more may be sent.
-func (l *lane) sendOn(f flight) {
-	for ok := true; ok; f, ok = l.begin() {
-		if _, more := l.board.place(); more {
-			l.nudge() // the feeder starts others
-		}
-		l.run(f)
-	}
-}
-
-// run delivers an entry and those that follow in its line, and then returns the place.
-func (l *lane) run(f flight) {
-	for on := true; on; {
-		late := l.r.budget.watch(f.seat)
-		next, more := l.deliver(f)
-		lent := late()
-		if on = more; !on {
-			l.r.budget.leave(f.seat, lent)
-			return
-		}
-		l.r.budget.returned(f.seat, lent)
-		f = next
-	}
-}
-
-// begin takes the next entry off the board if there is a place for it.
-func (l *lane) begin() (f flight, ok bool) {
-	p, ok := l.board.place()
-	if !ok {
-		return flight{}, false
-	}
-	s, ok := l.r.budget.enter(p, *l.to.Load(), l)
-	if !ok {
-		return flight{}, false
-	}
-	if f, ok = l.board.take(); !ok {
-		l.r.budget.leave(s, false)
-		return f, false
-	}
-	f.seat = s
-	return f, true
-}
-
 // deliver makes one attempt. next is the entry to be sent at once in its place.
-func (l *lane) deliver(f flight) (next flight, more bool) {
+func (l *lane) deliver(s *laneSlot) (next flight, more bool) {
+	f := s.what.flight
 	p, to, ready := l.load(f)
 	if !ready {
 		if f.ahead > 0 {
@@ -262,7 +205,7 @@ func (l *lane) deliver(f flight) (next flight, more bool) {
 	if l.outbox() {
 		l.r.pressure.ended(time.Since(at), o.Delivered())
 	}
-	l.r.budget.answered(f.seat, o.Duration)
+	l.pool.judge(s, o)
 	if l.r.cfg.Observe != nil {
 		l.r.cfg.Observe(l.is, o)
 	}
@@ -283,7 +226,7 @@ func (l *lane) deliver(f flight) (next flight, more bool) {
 		}
 	}
 	if o.Delivered() {
-		next, more = l.ahead(f, p)
+		next, more = l.ahead(s, p)
 	}
 	l.r.report(result{lane: l, flight: f, parcel: p, outcome: o, at: at, url: to.URL, followed: more})
 	return next, more

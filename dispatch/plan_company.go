@@ -2,9 +2,9 @@ package dispatch
 
 import "time"
 
-// This file decides which places a destination may take while other destinations answer.
-// A receiver that stops answering is known to hang only after patience; until then its
-// deliveries hold their places. A destination therefore holds many places only while its
+// This file decides which slots a destination may take while other destinations answer. A
+// receiver that stops answering is known to hang only after patience; until then its
+// deliveries hold their slots. A destination therefore holds many slots only while its
 // answers keep coming.
 
 const (
@@ -14,37 +14,37 @@ const (
 	promptness = 20 * time.Millisecond
 )
 
-// doubtfulPlaces bounds the places that destinations in doubt hold together, whether or
-// not they already hold one.
-func (p *plan) doubtfulPlaces() int { return max(1, p.workers/2) }
+// doubtfulSlots bounds the slots that destinations in doubt hold together, whether or not
+// they already hold one.
+func (p *plan[T]) doubtfulSlots() int { return max(1, p.slots/2) }
 
-// doubtfulSeconds is the number of places held in doubt up to which a destination in
+// doubtfulSeconds is the number of slots held in doubt up to which a destination in
 // doubt gets a second one.
-func (p *plan) doubtfulSeconds() int { return max(1, p.workers/4) }
+func (p *plan[T]) doubtfulSeconds() int { return max(1, p.slots/4) }
 
-// kept is the number of places reserved for destinations that need no more than their
+// kept is the number of slots reserved for destinations that need no more than their
 // share, while those have many answers.
-func (p *plan) kept() int { return p.workers * 3 / 10 }
+func (p *plan[T]) kept() int { return p.slots * 3 / 10 }
 
 // may reports whether the destinations that answer allow the host one more in flight.
-func (p *plan) may(l *host, now time.Time) bool {
+func (p *plan[T]) may(l *host[T], now time.Time) bool {
 	switch {
 	case !p.company(l, now):
 		return true
 	case l.flying == 0:
-		return l.standing != untried || p.doubts(now) < p.doubtfulPlaces()
+		return l.standing != untried || p.doubts(now) < p.doubtfulSlots()
 	case l.doubtful(now):
 		return l.flying < p.share && p.doubts(now) < p.doubtfulSeconds()
 	case l.flying < p.share:
 		return true
 	default:
 		answers := !l.spoke.Before(l.since) || l.flying < p.share+l.usualFlights(now)
-		return answers && (p.wide(l) < p.workers-p.kept() || !p.crowded(l, now))
+		return answers && (p.wide(now) < p.slots-p.kept() || !p.crowded(l, now))
 	}
 }
 
 // company reports whether another destination answered lately.
-func (p *plan) company(l *host, now time.Time) bool {
+func (p *plan[T]) company(l *host[T], now time.Time) bool {
 	at := p.spoke
 	if p.speaker == l {
 		at = p.spokeBefore
@@ -53,14 +53,14 @@ func (p *plan) company(l *host, now time.Time) bool {
 }
 
 // crowded reports whether the other destinations have as many answers a second
-// as there are workers.
-func (p *plan) crowded(l *host, now time.Time) bool {
-	return p.answers.lately(now)-l.answers.lately(now) >= p.workers
+// as there are slots.
+func (p *plan[T]) crowded(l *host[T], now time.Time) bool {
+	return p.answers.lately(now)-l.answers.lately(now) >= p.slots
 }
 
 // doubtful reports whether the host has a flight and is silent for longer than its
 // answers usually take.
-func (l *host) doubtful(now time.Time) bool {
+func (l *host[T]) doubtful(now time.Time) bool {
 	since := l.since
 	if l.spoke.After(since) {
 		since = l.spoke
@@ -70,33 +70,38 @@ func (l *host) doubtful(now time.Time) bool {
 
 // usualFlights returns the highest recent number of flights by Little's law: as many as
 // were answered in the time that an answer takes.
-func (l *host) usualFlights(now time.Time) int {
+func (l *host[T]) usualFlights(now time.Time) int {
 	return int(l.answers.rate(now) * l.pace.most().Seconds())
 }
 
-// doubts returns the number of places of doubtful hosts that are not lent.
-func (p *plan) doubts(now time.Time) (n int) {
+// doubts returns the number of slots of doubtful hosts that are not lent.
+func (p *plan[T]) doubts(now time.Time) int { return p.count(now).doubtful }
+
+// wide returns the number of slots of hosts that have at least their share, without lent
+// ones.
+func (p *plan[T]) wide(now time.Time) int { return p.count(now).wide }
+
+// count counts once for each search, since there may be many hosts.
+func (p *plan[T]) count(now time.Time) *counts {
+	if p.counts != nil {
+		return p.counts
+	}
+	p.counts = &counts{}
 	for _, l := range p.busy {
 		if l.doubtful(now) {
-			n += l.flying - l.late
+			p.counts.doubtful += l.flying - l.late
+		}
+		if l.flying >= p.share {
+			p.counts.wide += l.flying - l.late
 		}
 	}
-	return n
+	return p.counts
 }
 
-// wide returns the number of places of l and of the hosts that have at least their share,
-// without lent ones.
-func (p *plan) wide(l *host) (n int) {
-	for _, one := range p.busy {
-		if one == l || one.flying >= p.share {
-			n += one.flying - one.late
-		}
-	}
-	return n
-}
+type counts struct{ doubtful, wide int }
 
 // heard notes an answer of the host, of whatever status.
-func (p *plan) heard(l *host, took time.Duration, now time.Time) {
+func (p *plan[T]) heard(l *host[T], took time.Duration, now time.Time) {
 	l.spoke, l.mute = now, false
 	l.pace.add(took, now)
 	l.answers.add(now)
@@ -108,7 +113,7 @@ func (p *plan) heard(l *host, took time.Duration, now time.Time) {
 }
 
 // began notes one more flight of the host.
-func (p *plan) began(l *host, now time.Time) {
+func (p *plan[T]) began(l *host[T], now time.Time) {
 	if l.flying == 0 {
 		l.since, l.seat = now, len(p.busy)
 		p.busy = append(p.busy, l)
@@ -118,7 +123,7 @@ func (p *plan) began(l *host, now time.Time) {
 }
 
 // rests notes that the host has no flight any more.
-func (p *plan) rests(l *host) {
+func (p *plan[T]) rests(l *host[T]) {
 	last := len(p.busy) - 1
 	p.busy[l.seat] = p.busy[last]
 	p.busy[l.seat].seat = l.seat

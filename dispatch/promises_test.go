@@ -14,6 +14,7 @@ import (
 	"postern/delivery"
 	"postern/delivery/outbox"
 	"postern/event"
+	"postern/internal/nightly"
 	"postern/store"
 )
 
@@ -131,8 +132,8 @@ func TestAnEntryIsNeverGivenUp(t *testing.T) {
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender(), Retention: time.Hour})
 		defer stopRelay(t, r)
 		emit(t, s, uuid.New(), 1)
-		const days = 14
-		time.Sleep(days * 24 * time.Hour)
+		days := nightly.Or(3, 14)
+		time.Sleep(time.Duration(days) * 24 * time.Hour)
 		e := entry(t, s, 1)
 		if e.State != outbox.Pending || e.Attempts != hook.count() || e.Attempts < days*24*10/11 || e.LastStatus != 404 {
 			t.Fatalf("after %d days: %+v", days, e)
@@ -216,10 +217,12 @@ func TestAReceiverThatIsDownForAWeekCostsOneAttemptAMinute(t *testing.T) {
 		}
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
-		time.Sleep(7 * 24 * time.Hour)
+		days := nightly.Or(1, 7)
+		time.Sleep(time.Duration(days) * 24 * time.Hour)
 		// 5 to 15 open the breaker; a probe every 5 to 5.5 s for 15 minutes, then every 60 to 66 s.
-		if got := hook.count(); got < 5+163+9150 || got > 15+181+10065 {
-			t.Errorf("%d attempts in a week", got)
+		minutes := days*24*60 - 15
+		if got := hook.count(); got < 5+163+minutes*10/11 || got > 15+181+minutes {
+			t.Errorf("%d attempts in %d days", got, days)
 		}
 		attempts := 0
 		for _, e := range pendingEntries(t, s) {
@@ -292,7 +295,7 @@ func TestOnlyEntriesThatEndedLongAgoArePruned(t *testing.T) {
 		if got := s.Counts(); got != (outbox.Counts{Pending: 1, Delivered: 1, Disabled: 1}) {
 			t.Errorf("within the retention: %+v", got)
 		}
-		time.Sleep(30 * 24 * time.Hour)
+		time.Sleep(nightly.Or[time.Duration](2, 30) * 24 * time.Hour)
 		if got := s.Counts(); got != (outbox.Counts{Pending: 1}) {
 			t.Errorf("after the retention: %+v", got)
 		}

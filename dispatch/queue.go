@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/event"
 )
 
@@ -29,8 +30,8 @@ type QueueConfig struct {
 	Workers        int // concurrent deliveries, and of one destination at most, default 10
 	Size           int // deliveries that may wait, default 1000
 	PerDestination int // in flight to one host:port while others wait, default 2
-	// Ledger keeps the log of the deliveries, which none of them waits for. nil: no log.
-	Ledger *delivery.Ledger
+	// Log keeps records of the deliveries, which none of them waits for. nil: no log.
+	Log *logbook.Log
 	// Resolve returns the current destination of a lane and its status. It must not
 	// block. nil: a delivery goes to the address that it had when it came.
 	Resolve func(delivery.Lane) (event.Destination, delivery.Status)
@@ -51,8 +52,8 @@ type Queue struct {
 	losses LogThrottle // by destination
 	drops  LogThrottle // by destination
 
-	mu      sync.Mutex
-	plan    *plan
+	plan *plan[posting]
+	// The plan's lock guards these.
 	flights map[*attempt]bool
 	closed  bool
 	closing time.Time // when closed was set
@@ -76,21 +77,16 @@ type QueueStats struct {
 type posting struct {
 	notice event.Notice // its RequestID is the delivery's own
 	to     event.Destination
-	host   *host
-	entry  *delivery.Entry // of the log
-	moved  bool            // the URL differs from the entry's
+	entry  *logbook.Entry // of the log
+	moved  bool           // the URL differs from the entry's
 }
 
 // attempt is a delivery in flight.
 type attempt struct {
 	posting
+	*slot[posting]
 	ctx    context.Context // ends when the answer is no longer awaited
 	cancel context.CancelFunc
-	began  time.Time
-	number uint64
-	alarm  *time.Timer // goes off when it is late; nil if it is late from the start
-	late   bool
-	landed bool
 }
 
 // NewQueue returns a queue that is ready to deliver.
@@ -101,7 +97,8 @@ func NewQueue(cfg QueueConfig) *Queue {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	q := &Queue{cfg: cfg, log: cfg.Logger.With("component", "dispatch"), plan: newPlan(cfg.Workers, cfg.PerDestination), flights: map[*attempt]bool{}, left: leftovers{}}
+	q := &Queue{cfg: cfg, log: cfg.Logger.With("component", "dispatch"), flights: map[*attempt]bool{}, left: leftovers{}}
+	q.plan = newPlan[posting](bounds{slots: cfg.Workers, tries: cfg.Workers, share: cfg.PerDestination, slow: cfg.Workers}, q.launch)
 	q.life, q.end = context.WithCancel(context.Background())
 	q.tests, q.endTests = context.WithCancel(q.life)
 	return q
@@ -125,16 +122,17 @@ func (q *Queue) Enqueue(n event.Notice) error {
 	dropped, err := q.take(n)
 	for _, d := range dropped {
 		d.drop(ErrQueueFull)
-		level, times := q.drops.Count(d.host.name)
+		to := destination(d.to.URL)
+		level, times := q.drops.Count(to)
 		q.log.Log(q.life, level, "webhook dropped", "event", string(d.notice.Kind), "instance", d.notice.InstanceName,
-			"destination", d.host.name, "error", ErrQueueFull, "count", times)
+			"destination", to, "error", ErrQueueFull, "count", times)
 	}
 	return err
 }
 
 func (q *Queue) take(n event.Notice) (dropped []posting, err error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.plan.mu.Lock()
+	defer q.plan.mu.Unlock()
 	for _, to := range n.To {
 		d := q.posting(n, to)
 		if e := q.place(d, &dropped); e != nil {
@@ -152,9 +150,9 @@ func (q *Queue) posting(n event.Notice, to event.Destination) posting {
 	if n.RequestID == "" {
 		n.RequestID = uuid.NewString()
 	}
-	d := posting{notice: n, to: to, host: q.plan.host(destination(to.URL))}
-	if q.cfg.Ledger != nil {
-		d.entry = q.cfg.Ledger.Queued(n, to)
+	d := posting{notice: n, to: to}
+	if q.cfg.Log != nil {
+		d.entry = q.cfg.Log.Queued(n, to)
 	}
 	return d
 }
@@ -166,64 +164,49 @@ func (d posting) drop(why error) {
 
 // place finds a place for d, if necessary by taking that of another delivery.
 func (q *Queue) place(d posting, dropped *[]posting) error {
+	at := q.plan.host(destination(d.to.URL))
 	if q.closed {
 		q.stats.Closed++
 		return ErrQueueClosed
 	}
 	if q.plan.waiting >= q.cfg.Size {
 		q.stats.Full++
-		other, ok := q.plan.displace(d.host)
+		other, ok := q.plan.displace(at)
 		if !ok {
 			return ErrQueueFull
 		}
 		*dropped = append(*dropped, other)
 	}
-	q.plan.add(d)
+	q.plan.add(at, d)
 	return nil
 }
 
 // Stats returns the counters.
 func (q *Queue) Stats() QueueStats {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.plan.mu.Lock()
+	defer q.plan.mu.Unlock()
 	s := q.stats
 	s.Waiting, s.InFlight = q.plan.waiting, q.plan.flying
 	return s
 }
 
-// launch starts a worker for each delivery that may be sent. The caller holds q.mu.
+// launch starts a worker for each delivery that may be sent. The caller holds q.plan.mu.
 func (q *Queue) launch() {
 	for a := q.begin(); a != nil; a = q.begin() {
 		q.work.Go(func() { q.deliver(a) })
 	}
 }
 
-// begin returns the next attempt, or nil if none may begin. The caller holds q.mu.
+// begin returns the next attempt, or nil if none may begin. The caller holds q.plan.mu.
 func (q *Queue) begin() *attempt {
-	d, number, ok := q.plan.take()
-	if !ok {
+	s := q.plan.begin()
+	if s == nil {
 		return nil
 	}
-	a := &attempt{posting: d, began: time.Now(), number: number, late: d.host.suspect()}
+	a := &attempt{posting: s.what, slot: s}
 	a.ctx, a.cancel = context.WithCancel(q.life)
 	q.flights[a] = true
-	if a.late {
-		q.plan.overdue(a.host, a.began) // its worker is lent from the start
-	} else {
-		a.alarm = time.AfterFunc(patience, func() { q.overdue(a) })
-	}
 	return a
-}
-
-// overdue lends the worker of a late attempt to others.
-func (q *Queue) overdue(a *attempt) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if !a.landed {
-		a.late = true
-		q.plan.overdue(a.host, a.began)
-		q.launch()
-	}
 }
 
 // deliver is a worker: it continues as long as deliveries may be sent.
@@ -261,11 +244,8 @@ func (a *attempt) note(at time.Time, o Outcome) {
 
 // landed notes the outcome and returns the worker's next attempt, if any.
 func (q *Queue) landed(a *attempt, o Outcome) *attempt {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if a.landed = true; a.alarm != nil {
-		a.alarm.Stop()
-	}
+	q.plan.mu.Lock()
+	defer q.plan.mu.Unlock()
 	a.cancel()
 	delete(q.flights, a)
 	switch {
@@ -276,7 +256,8 @@ func (q *Queue) landed(a *attempt, o Outcome) *attempt {
 	default:
 		q.stats.Refused++
 	}
-	q.plan.landed(a.host, a.number, a.late, o)
+	q.plan.answered(a.slot, o)
+	q.plan.leave(a.slot)
 	next := q.begin()
 	q.launch() // a success may allow more than the next one
 	return next

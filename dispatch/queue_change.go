@@ -14,8 +14,8 @@ func (q *Queue) Changed(lanes []delivery.Lane) {
 	if q.cfg.Resolve == nil {
 		return
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.plan.mu.Lock()
+	defer q.plan.mu.Unlock()
 	for _, is := range lanes {
 		if is == delivery.BatchLane || q.plan.waiting == 0 {
 			continue
@@ -34,15 +34,15 @@ func (q *Queue) Changed(lanes []delivery.Lane) {
 				d.entry.Done(delivery.Cancelled, delivery.Attempt{Error: delivery.ReasonRemoved})
 				continue
 			}
-			d.to, d.host, d.moved = to, q.plan.host(destination(to.URL)), true
-			q.plan.add(d)
+			d.to, d.moved = to, true
+			q.plan.add(q.plan.host(destination(to.URL)), d)
 		}
 	}
 	q.launch()
 }
 
 // withhold cancels the credentials that wait for a former destination of a lane. The
-// caller holds q.mu.
+// caller holds q.plan.mu.
 func (q *Queue) withhold(is delivery.Lane, to event.Destination, status delivery.Status) {
 	if status != delivery.Gone && to.URL == "" {
 		return // it leads nowhere now, or its address is unknown

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/event"
 	"postern/store"
 )
@@ -27,14 +28,15 @@ func logged(t *testing.T, cfg QueueConfig, fn func(t *testing.T, c *crowd, q *Qu
 			t.Fatal(err)
 		}
 		defer s.Close()
-		l, err := delivery.Open(s, delivery.Config{Log: true})
-		if err == nil {
-			err = l.Start(t.Context())
-		}
+		ledger, err := delivery.Open(s, delivery.Config{Log: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg.Ledger = l
+		l := logbook.New(ledger, logbook.Config{})
+		if err := l.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		cfg.Log = l
 		c := newCrowd()
 		q := c.queue(t, cfg)
 		fn(t, c, q)

@@ -70,8 +70,8 @@ type Relay struct {
 	batch    *lane // of the outbox
 	url      atomic.Pointer[string]
 	sends    atomic.Bool // the lane of the outbox is at work
-	budget   *budget
-	pressure pressure // of the events of batches
+	pool     *pool       // of all lanes but that of the outbox
+	pressure pressure    // of the events of batches
 	expiry   *alarm
 	events   eventTail
 
@@ -96,9 +96,10 @@ func NewRelay(cfg RelayConfig) *Relay {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	r := &Relay{
-		cfg: cfg, log: cfg.Logger.With("component", "relay"), lanes: map[delivery.Lane]*lane{}, budget: newBudget(),
+		cfg: cfg, log: cfg.Logger.With("component", "relay"), lanes: map[delivery.Lane]*lane{},
 		results: make(chan result, resultsSize), crowded: make(chan struct{}, 1), forgotten: make(chan uint64, 1),
 	}
+	r.pool = newPool(laneBounds, &r.senders)
 	r.expiry = newAlarm()
 	r.reading, r.stop = context.WithCancel(context.Background())
 	r.sending, r.abort = context.WithCancel(context.Background())
@@ -156,10 +157,7 @@ func (r *Relay) startOutbox() {
 	}
 	r.batch.tick()
 	r.sends.Store(true)
-	r.work.Go(r.batch.feed)
-	for range r.cfg.Workers {
-		r.senders.Go(r.batch.send)
-	}
+	r.senders.Go(r.batch.feed)
 }
 
 // SetURL changes the global webhook for batch events, including those that wait. If url

@@ -80,7 +80,7 @@ func TestQueuedCodesForAFormerDestinationAreCancelled(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		for _, is := range []delivery.Lane{webhookLane(1), endpointLane(1, "crm"), delivery.GlobalLane} {
 			to := c.add(is, "old", event.OrderNone)
-			q := NewQueue(QueueConfig{Sender: &Sender{timeout: DefaultTimeout, wire: c}, Workers: 1, PerDestination: 1, Ledger: c.ledger, Resolve: c.resolve})
+			q := NewQueue(QueueConfig{Sender: &Sender{timeout: DefaultTimeout, wire: c}, Workers: 1, PerDestination: 1, Log: c.log, Resolve: c.resolve})
 			c.set("old", func(*http.Request, int) (int, http.Header) {
 				c.mu.Unlock()
 				time.Sleep(5 * time.Second)
@@ -113,7 +113,7 @@ func TestQueuedCodesForAFormerDestinationAreCancelled(t *testing.T) {
 			if err := q.Close(t.Context()); err != nil {
 				t.Error(err)
 			}
-			list, err := c.ledger.List(t.Context(), delivery.Filter{Event: event.QRCodeUpdated, Target: is.Target}, "", 10)
+			list, err := c.log.List(t.Context(), delivery.Filter{Event: event.QRCodeUpdated, Target: is.Target}, "", 10)
 			if err != nil || len(list.Records) != 1 || list.Records[0].State != delivery.Cancelled || list.Records[0].LastError != delivery.ReasonChanged || list.Records[0].Replayable {
 				t.Errorf("%s: %+v, %v", is.Target, list.Records, err)
 			}

@@ -21,10 +21,10 @@ type Person struct {
 
 // Registration reports whether a phone number has an account.
 type Registration struct {
-	Number string `json:"number"` // the digits that were asked for
+	Number string `json:"number" doc:"The digits that were asked for." example:"$phone"`
 	Person
 
-	Exists bool `json:"exists"`
+	Exists bool `json:"exists" doc:"Whether the number has an account." example:"true"`
 }
 
 // Picture locates the profile picture of a person or a group. The URL can be fetched

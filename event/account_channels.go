@@ -10,18 +10,18 @@ const ChannelLinkPrefix = "https://whatsapp.com/channel/"
 
 // Channel is a newsletter, with the account's role in it.
 type Channel struct {
-	JID          string `json:"jid"`
-	Name         string `json:"name"`
-	Description  string `json:"description"`
+	JID          string `json:"jid" doc:"The JID of the newsletter." example:"120363012345678901@newsletter"`
+	Name         string `json:"name" doc:"Its name." example:"News of the engine"`
+	Description  string `json:"description" doc:"Its description." example:"Once a week"`
 	InviteCode   string `json:"inviteCode,omitempty"`
-	Subscribers  int    `json:"subscribers"`
-	Verification string `json:"verification,omitempty"` // verified or unverified
-	State        string `json:"state,omitempty"`        // active, suspended or geosuspended
+	Subscribers  int    `json:"subscribers" doc:"The number of followers." example:"1200" rules:"minimum=0"`
+	Verification string `json:"verification,omitempty" doc:"Whether WhatsApp verified it." example:"verified" rules:"enum=verified|unverified"`
+	State        string `json:"state,omitempty" doc:"The state of the newsletter." example:"active" rules:"enum=active|suspended|geosuspended"`
 	CreatedAt    Time   `json:"createdAt,omitzero"`
 
 	// The role of the account (owner, admin, subscriber or guest), and whether it
 	// muted the channel; unknown when the channel was found by its invite.
-	Role  string `json:"role,omitempty"`
+	Role  string `json:"role,omitempty" doc:"The role of the account; absent when the newsletter was found by its invitation." example:"subscriber" rules:"enum=owner|admin|subscriber|guest"`
 	Muted *bool  `json:"muted,omitempty"`
 }
 

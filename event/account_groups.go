@@ -104,8 +104,8 @@ type NewGroup struct {
 type CreatedGroup struct {
 	GroupUpsert
 
-	NotAdded         []MemberResult `json:"notAdded"`                   // people who were not added, and why
-	DescriptionError string         `json:"descriptionError,omitempty"` // why the description was not set
+	NotAdded         []MemberResult `json:"notAdded" doc:"The people who were not added, and why."`
+	DescriptionError string         `json:"descriptionError,omitempty" doc:"Why the description could not be set; absent when it was, or none was given." example:"refused"`
 }
 
 // Codes of a MemberResult, as WhatsApp gives them.
@@ -116,18 +116,19 @@ const (
 
 // MemberResult is the result of a change for one participant.
 type MemberResult struct {
-	JID    string `json:"jid"` // phone JID when known, else the LID
-	LID    string `json:"lid,omitempty"`
-	Status int    `json:"status"` // MemberChanged, or WhatsApp's code for the refusal
+	JID string `json:"jid"` // phone JID when known, else the LID
+	LID string `json:"lid,omitempty"`
+	// MemberChanged, or WhatsApp's code for the refusal
+	Status int `json:"status" doc:"200 on success, else WhatsApp's code for the refusal." example:"200"`
 
 	// Invitation is what the account may send to a person who can only be
 	// invited; nil for others.
-	Invitation *Invitation `json:"invitation,omitempty"`
+	Invitation *Invitation `json:"invitation,omitempty" doc:"An invitation to send to a person who cannot be added directly."`
 }
 
 // Invitation lets one person join a group.
 type Invitation struct {
-	Code      string `json:"code"`
+	Code      string `json:"code" doc:"The code of the invitation." example:"AbCdEfGh"`
 	ExpiresAt Time   `json:"expiresAt"`
 }
 
@@ -135,7 +136,7 @@ type Invitation struct {
 type JoinRequest struct {
 	JID         string `json:"jid"` // phone JID when known, else the LID
 	LID         string `json:"lid,omitempty"`
-	RequestedAt Time   `json:"requestedAt"`
+	RequestedAt Time   `json:"requestedAt" doc:"When the person asked." example:"$time"`
 }
 
 // GroupSettings are changes of a group; nil leaves a setting as it is.

@@ -18,8 +18,8 @@ const (
 // Label is a label of a business account. Color is an index into the palette
 // of WhatsApp's clients, 0 to 19.
 type Label struct {
-	ID    string `json:"id"` // a number in text form, as WhatsApp writes it
-	Name  string `json:"name"`
+	ID    string `json:"id" doc:"The label's id: digits." example:"4"`
+	Name  string `json:"name" doc:"The label's name." example:"Paid"`
 	Color int    `json:"color"`
 }
 

@@ -24,28 +24,29 @@ const (
 
 // BatchData is the data of every batch event that is not about one item.
 type BatchData struct {
-	Batch any `json:"batch"` // *BatchView, or a reduced shape
+	// *BatchView, or a reduced shape
+	Batch any `json:"batch" doc:"The batch after the event."`
 }
 
 // BatchCounts is the "counts" of a batch. Received and DuplicatesIgnored are
 // in REST answers only.
 type BatchCounts struct {
-	Failed            int  `json:"failed"`
-	Pending           int  `json:"pending"`
-	Processed         int  `json:"processed"` // success + failed + skipped + unknown
-	Sending           int  `json:"sending"`
-	Skipped           int  `json:"skipped"`
-	Success           int  `json:"success"`
-	Total             int  `json:"total"`
-	Unknown           int  `json:"unknown"`
-	Received          *int `json:"received,omitempty"`
-	DuplicatesIgnored *int `json:"duplicatesIgnored,omitempty"`
+	Failed            int  `json:"failed" doc:"How many were definitely not sent." example:"0" rules:"minimum=0"`
+	Pending           int  `json:"pending" doc:"How many wait." example:"0" rules:"minimum=0"`
+	Processed         int  `json:"processed" doc:"success, failed, skipped and unknown together." example:"2" rules:"minimum=0"`
+	Sending           int  `json:"sending" doc:"How many are being sent." example:"0" rules:"minimum=0"`
+	Skipped           int  `json:"skipped" doc:"How many were skipped." example:"0" rules:"minimum=0"`
+	Success           int  `json:"success" doc:"How many were sent." example:"2" rules:"minimum=0"`
+	Total             int  `json:"total" doc:"How many items there are." example:"2" rules:"minimum=0"`
+	Unknown           int  `json:"unknown" doc:"How many have an unknown outcome." example:"0" rules:"minimum=0"`
+	Received          *int `json:"received,omitempty" doc:"How many recipients the request had." example:"3" rules:"minimum=0"`
+	DuplicatesIgnored *int `json:"duplicatesIgnored,omitempty" doc:"How many of them were duplicates." example:"1" rules:"minimum=0"`
 }
 
 // BatchDelay bounds the random pause after each item, in milliseconds.
 type BatchDelay struct {
-	MinMs int64 `json:"minMs"`
-	MaxMs int64 `json:"maxMs"`
+	MinMs int64 `json:"minMs" doc:"The shortest pause, in milliseconds." example:"1000" rules:"minimum=0"`
+	MaxMs int64 `json:"maxMs" doc:"The longest pause, in milliseconds; not less than minMs, at most message.batch.max_delay_ms." example:"5000" rules:"minimum=0"`
 }
 
 // WhenRestricted is what a batch does while an account may not write to
@@ -62,14 +63,14 @@ func (WhenRestricted) values() []string { return list(RestrictedKnown, Restricte
 
 // BatchOptions is the "options" of a batch.
 type BatchOptions struct {
-	Delay            BatchDelay `json:"delay"`
+	Delay            BatchDelay `json:"delay" doc:"The pause after each item."`
 	Presence         string     `json:"presence,omitempty"`
-	SkipUnregistered bool       `json:"skipUnregistered,omitempty"`
+	SkipUnregistered bool       `json:"skipUnregistered,omitempty" doc:"Whether numbers without an account count as skipped instead of failed." example:"false"`
 	// WhenRestricted is what to do while the account of an instance may not write to
 	// strangers; empty means RestrictedKnown.
 	WhenRestricted WhenRestricted `json:"whenRestricted,omitempty"`
 
-	QuotedMessageID    int64      `json:"quotedMessageId,omitempty"`    // the stored message that each message answers
+	QuotedMessageID    int64      `json:"quotedMessageId,omitempty" doc:"The stored message that each message of the batch quotes: its id here." example:"42"`
 	ExternalAttributes Attributes `json:"externalAttributes,omitempty"` // of each message
 }
 
@@ -81,20 +82,20 @@ type BatchMessage struct {
 
 // BatchInstance is one instance of a batch and its share of the items.
 type BatchInstance struct {
-	ID               int64  `json:"id"`
-	Name             string `json:"name"`
+	ID               int64  `json:"id" doc:"The instance's id." example:"1"`
+	Name             string `json:"name" doc:"The instance's name." example:"$name"`
 	ConnectionStatus State  `json:"connectionStatus"`
-	SelectedCount    int    `json:"selectedCount"`
-	FailedCount      int    `json:"failedCount"`
-	SuccessCount     int    `json:"successCount"`
+	SelectedCount    int    `json:"selectedCount" doc:"How many items were assigned to it." example:"2" rules:"minimum=0"`
+	FailedCount      int    `json:"failedCount" doc:"How many of them failed." example:"0" rules:"minimum=0"`
+	SuccessCount     int    `json:"successCount" doc:"How many of them were sent." example:"2" rules:"minimum=0"`
 }
 
 // BatchItemRef is the current item in a progress event.
 type BatchItemRef struct {
-	ID           string `json:"id" schema:"uuid"`
+	ID           string `json:"id" schema:"uuid" doc:"The item's id." example:"$uuid"`
 	InstanceName string `json:"instanceName"`
-	Position     int    `json:"position"`
-	Recipient    string `json:"recipient"`
+	Position     int    `json:"position" doc:"Its position in the batch, from 0." example:"0" rules:"minimum=0"`
+	Recipient    string `json:"recipient" doc:"Its recipient." example:"$phone"`
 }
 
 // BatchView is "data.batch" in its full shape. The five phase times are
@@ -123,7 +124,8 @@ type BatchView struct {
 	InterruptionReason *string         `json:"interruptionReason"`
 	LastInterruptedAt  *Time           `json:"lastInterruptedAt"`
 	LastRecoveredAt    *Time           `json:"lastRecoveredAt"`
-	CurrentItem        *BatchItemRef   `json:"currentItem,omitempty"` // progress only
+	// progress only
+	CurrentItem *BatchItemRef `json:"currentItem,omitempty" doc:"The item that the event is about."`
 }
 
 // BatchInstanceReduced is an instance in the reduced progress shape.
@@ -139,7 +141,7 @@ type BatchInstanceReduced struct {
 type BatchProgressReduced struct {
 	Counts      BatchCounts            `json:"counts"`
 	CreatedAt   Time                   `json:"createdAt"`
-	CurrentItem *BatchItemRef          `json:"currentItem"`
+	CurrentItem *BatchItemRef          `json:"currentItem" doc:"The item that the event is about."`
 	ID          string                 `json:"id" schema:"uuid"`
 	Instances   []BatchInstanceReduced `json:"instances"`
 	Name        string                 `json:"name"`
@@ -165,22 +167,23 @@ type BatchCompletedReduced struct {
 // message.batch.item.unknown.
 type BatchItemData struct {
 	BatchID   string          `json:"batchId" schema:"uuid"`
-	ItemID    string          `json:"itemId" schema:"uuid"`
-	Recipient string          `json:"recipient"`
-	Instance  BatchItemSender `json:"instance"`
-	Error     BatchItemError  `json:"error"`
+	ItemID    string          `json:"itemId" schema:"uuid" doc:"The item." example:"$uuid"`
+	Recipient string          `json:"recipient" doc:"Its recipient." example:"$phone"`
+	Instance  BatchItemSender `json:"instance" doc:"The instance that it was assigned to."`
+	Error     BatchItemError  `json:"error" doc:"Why it failed."`
 }
 
 // BatchItemSender names the instance that an item was given to.
 type BatchItemSender struct {
-	ID   int64  `json:"id"`
-	Name string `json:"name"`
+	ID   int64  `json:"id" doc:"The instance's id." example:"1"`
+	Name string `json:"name" doc:"The instance's name." example:"$name"`
 }
 
 // BatchItemError is why an item failed or has an unknown result.
 type BatchItemError struct {
-	Code    string `json:"code"` // SEND_MESSAGE_FAILED or SEND_RESULT_UNKNOWN
-	Message string `json:"message"`
+	// SEND_MESSAGE_FAILED or SEND_RESULT_UNKNOWN
+	Code    string `json:"code" doc:"What happened, for programs." example:"SEND_MESSAGE_FAILED"`
+	Message string `json:"message" doc:"The same for people." example:"recipient is not on WhatsApp"`
 }
 
 // The error codes of batch items.

@@ -21,17 +21,18 @@ func (CallStatus) values() []string {
 
 // Call is the data of call.upsert. Null fields are unknown.
 type Call struct {
-	ChatID    string     `json:"chatId"` // JID of the call's chat
-	From      string     `json:"from"`   // JID of the origin
-	CallerPN  *string    `json:"callerPn"`
-	IsGroup   *bool      `json:"isGroup"`
-	GroupJID  *string    `json:"groupJid"`
-	ID        string     `json:"id"`
-	Date      Time       `json:"date"` // of the call, else of its processing
-	IsVideo   *bool      `json:"isVideo"`
-	Status    CallStatus `json:"status"`
-	Offline   bool       `json:"offline"` // it happened while the instance was offline
-	LatencyMs *int64     `json:"latencyMs"`
+	ChatID   string  `json:"chatId" doc:"The JID of the call's chat." example:"$jid"`
+	From     string  `json:"from" doc:"The JID of the caller." example:"$jid"`
+	CallerPN *string `json:"callerPn" doc:"The phone JID of the caller; null when unknown." example:"$jid"`
+	IsGroup  *bool   `json:"isGroup" doc:"Whether it is a group call; null when unknown." example:"false"`
+	GroupJID *string `json:"groupJid" doc:"The JID of the group; null when unknown." example:"$group"`
+	ID       string  `json:"id" doc:"The id of the call." example:"6F1C1A520D6B4C56"`
+	// of the call, else of its processing
+	Date      Time       `json:"date" doc:"When it happened." example:"$time"`
+	IsVideo   *bool      `json:"isVideo" doc:"Whether it is a video call; null when unknown." example:"false"`
+	Status    CallStatus `json:"status" doc:"What happened."`
+	Offline   bool       `json:"offline" doc:"Whether it happened while the instance was offline." example:"false"`
+	LatencyMs *int64     `json:"latencyMs" doc:"WhatsApp's latency, in milliseconds; null when unknown." example:"40"`
 }
 
 func (c Call) about() About { return ofChat(c.ChatID, false) }

@@ -21,7 +21,7 @@ func (ChatUpdateType) values() []string {
 
 // ChatUpdate is the data of chats.updated.
 type ChatUpdate struct {
-	Type         ChatUpdateType `json:"type"`
+	Type         ChatUpdateType `json:"type" doc:"What happened."`
 	DateTime     Time           `json:"dateTime"`
 	ChatJID      string         `json:"chatJid,omitempty"`      // when the type is about one chat
 	FromFullSync *bool          `json:"fromFullSync,omitempty"` // nil if the source does not say

@@ -145,10 +145,10 @@ type Outgoing struct {
 
 // MessageKey names one message at WhatsApp.
 type MessageKey struct {
-	RemoteJID   string `json:"remoteJid" strict:"required"` // the chat
-	ID          string `json:"id" strict:"required"`
-	FromMe      bool   `json:"fromMe"`
-	Participant string `json:"participant"` // its sender, in groups
+	RemoteJID   string `json:"remoteJid" strict:"required" doc:"The JID of the chat." example:"$jid" rules:"minLength=1"`
+	ID          string `json:"id" strict:"required" doc:"The message's id at WhatsApp." example:"$keyid" rules:"minLength=1"`
+	FromMe      bool   `json:"fromMe" doc:"Whether the account itself sent it." example:"false"`
+	Participant string `json:"participant" doc:"The JID of the sender; needed in groups." example:"$jid"`
 }
 
 // check returns an error if the key, which has the given name in the request, is invalid.

@@ -55,9 +55,9 @@ func (l *LinkContent) Content() (Content, error) {
 // of the other fields.
 type ContactContent struct {
 	FullName     string `json:"fullName" strict:"required"`
-	PhoneNumber  string `json:"phoneNumber"`
-	WUID         string `json:"wuid"` // the JID, where it is not the number's
-	VCard        string `json:"vcard"`
+	PhoneNumber  string `json:"phoneNumber" doc:"Its number with country code. One of phoneNumber, wuid and vcard is needed." example:"4915187654321"`
+	WUID         string `json:"wuid" doc:"Its JID, where it differs from the number's." example:"4915187654321@s.whatsapp.net"`
+	VCard        string `json:"vcard" doc:"A complete vCard, sent unchanged; at most 65536 bytes." example:"BEGIN:VCARD\nVERSION:3.0\nFN:Ada Lovelace\nEND:VCARD"`
 	Organization string `json:"organization"`
 }
 
@@ -68,7 +68,7 @@ func (c *ContactContent) Content() (Content, error) {
 
 // ContactsContent is several contacts in one message of a batch.
 type ContactsContent struct {
-	Contacts []ContactContent `json:"contacts" strict:"required"`
+	Contacts []ContactContent `json:"contacts" strict:"required" doc:"The contacts of one message."`
 }
 
 // Content implements [Payload].
@@ -108,8 +108,8 @@ func (c *ContactContent) check(prefix string) error {
 
 // LocationContent is a place, in degrees.
 type LocationContent struct {
-	Latitude  float64 `json:"latitude" strict:"required"`
-	Longitude float64 `json:"longitude" strict:"required"`
+	Latitude  float64 `json:"latitude" strict:"required" doc:"Degrees north." example:"52.5163" rules:"minimum=-90,maximum=90"`
+	Longitude float64 `json:"longitude" strict:"required" doc:"Degrees east." example:"13.3777" rules:"minimum=-180,maximum=180"`
 	Name      string  `json:"name"`
 	Address   string  `json:"address"`
 	URL       string  `json:"url"`
@@ -128,7 +128,7 @@ func (l *LocationContent) Content() (Content, error) {
 
 // ReactionContent is a reaction to a message; an empty one takes it back.
 type ReactionContent struct {
-	Key      MessageKey `json:"key" strict:"required"`
+	Key      MessageKey `json:"key" strict:"required" doc:"The message to react to."`
 	Reaction string     `json:"reaction" strict:"required"`
 }
 
@@ -172,9 +172,10 @@ func (p *PollContent) Content() (Content, error) {
 // StatusContent is a text for the account's status, which its contacts see
 // for 24 hours.
 type StatusContent struct {
-	Text            string `json:"text" strict:"required"`
-	BackgroundColor string `json:"backgroundColor"` // #rrggbb; empty: the client's choice
-	Font            int    `json:"font"`            // 0 to 10, WhatsApp's fonts
+	Text string `json:"text" strict:"required"`
+	// #rrggbb; empty: the client's choice
+	BackgroundColor string `json:"backgroundColor" doc:"The background colour, as #rrggbb." example:"#1b5e20" rules:"pattern=^(#[0-9A-Fa-f]{6})?$"`
+	Font            int    `json:"font"` // 0 to 10, WhatsApp's fonts
 }
 
 // Content implements [Payload].

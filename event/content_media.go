@@ -165,7 +165,7 @@ type AudioContent struct {
 	ViewOnce bool     `json:"viewOnce"`
 	Seconds  int      `json:"seconds"`  // its length; 0: as the file says
 	Waveform string   `json:"waveform"` // base64 of WaveformLength volumes; empty: as the file says
-	PTT      *bool    `json:"ptt"`      // of no effect: it is one
+	PTT      *bool    `json:"ptt" doc:"Accepted without effect: it is always a voice note." example:"true"`
 }
 
 // Content implements [Payload].

@@ -31,15 +31,15 @@ type Notice struct {
 }
 
 type instanceEnvelope struct {
-	Event     Kind     `json:"event"`
-	Instance  Snapshot `json:"instance"`
-	Data      any      `json:"data"`
+	Event     Kind     `json:"event" doc:"The name of the event."`
+	Instance  Snapshot `json:"instance" doc:"The instance as it was then."`
+	Data      any      `json:"data" doc:"The content of the event."`
 	Timestamp Time     `json:"timestamp"`
 }
 
 type batchEnvelope struct {
-	Event     Kind `json:"event"`
-	Data      any  `json:"data"`
+	Event     Kind `json:"event" doc:"The name of the event."`
+	Data      any  `json:"data" doc:"The content of the event."`
 	Timestamp Time `json:"timestamp"`
 }
 

@@ -24,13 +24,15 @@ func (LabelAction) values() []string { return list(LabelAdd, LabelRemove) }
 
 // LabelAssociation is the data of labels.association.
 type LabelAssociation struct {
-	Type      LabelTarget `json:"type"`
-	ChatJID   string      `json:"chatJid"`
-	MessageID string      `json:"messageId,omitempty"` // with LabelOnMessage
-	LabelID   string      `json:"labelId"`
-	Action    LabelAction `json:"action,omitempty"` // empty if the source does not say
-	DateTime  Time        `json:"dateTime"`
-	Extra     Extra       `json:"-"`
+	Type    LabelTarget `json:"type" doc:"What has the label." example:"chat"`
+	ChatJID string      `json:"chatJid"`
+	// with LabelOnMessage
+	MessageID string `json:"messageId,omitempty" doc:"The message's id at WhatsApp, where a message has the label." example:"$keyid"`
+	LabelID   string `json:"labelId"`
+	// empty if the source does not say
+	Action   LabelAction `json:"action,omitempty" doc:"Whether it was added or removed." example:"add"`
+	DateTime Time        `json:"dateTime"`
+	Extra    Extra       `json:"-"`
 }
 
 func (l LabelAssociation) about() About { return ofChat(l.ChatJID, false) }
@@ -44,10 +46,10 @@ func (l LabelAssociation) MarshalJSON() ([]byte, error) {
 // LabelEdit is the data of labels.edit, which has neither type nor time. Color
 // is an index into WhatsApp's palette, where 0 is a colour too.
 type LabelEdit struct {
-	ID      string `json:"id"`
-	Name    string `json:"name,omitempty"`
+	ID      string `json:"id" doc:"The label's id: digits." example:"4"`
+	Name    string `json:"name,omitempty" doc:"Its name." example:"Paid"`
 	Color   *int   `json:"color,omitempty"`
-	Deleted *bool  `json:"deleted,omitempty"`
+	Deleted *bool  `json:"deleted,omitempty" doc:"Whether it was deleted." example:"false"`
 	Extra   Extra  `json:"-"`
 }
 

@@ -2,15 +2,15 @@ package event
 
 // MessageDelete is the data of messages.delete.
 type MessageDelete struct {
-	ID           int64  `json:"id,omitempty"` // internal id, when the message is stored
+	ID           int64  `json:"id,omitempty" doc:"The message's id here, where it is stored." example:"42"`
 	ChatJID      string `json:"chatJid"`
 	SenderJID    string `json:"senderJid,omitempty"`
 	KeyFromMe    bool   `json:"keyFromMe"`
-	MessageID    string `json:"messageId"` // WhatsApp's id
+	MessageID    string `json:"messageId" doc:"The message's id at WhatsApp." example:"$keyid"`
 	DeleteMedia  bool   `json:"deleteMedia"`
 	FromFullSync bool   `json:"fromFullSync"`
 	DateTime     Time   `json:"dateTime"`
-	MessageTime  Time   `json:"messageTime,omitzero"` // of the deleted message
+	MessageTime  Time   `json:"messageTime,omitzero" doc:"When the message was sent, where it is known." example:"$time"`
 }
 
 func (m MessageDelete) about() About { return ofChat(m.ChatJID, m.KeyFromMe) }
@@ -20,7 +20,7 @@ type MessageStar struct {
 	ChatJID      string `json:"chatJid"`
 	SenderJID    string `json:"senderJid,omitempty"`
 	KeyFromMe    bool   `json:"keyFromMe"`
-	MessageID    string `json:"messageId"` // WhatsApp's id
+	MessageID    string `json:"messageId" doc:"The message's id at WhatsApp." example:"$keyid"`
 	Starred      bool   `json:"starred"`
 	FromFullSync bool   `json:"fromFullSync"`
 	DateTime     Time   `json:"dateTime"`
@@ -50,9 +50,9 @@ type MessageUndecryptable struct {
 	ChatJID         string          `json:"chatJid"`
 	SenderJID       string          `json:"senderJid,omitempty"`
 	KeyFromMe       bool            `json:"keyFromMe"`
-	IsUnavailable   bool            `json:"isUnavailable"` // the server kept it from this device
-	UnavailableType UnavailableType `json:"unavailableType,omitempty"`
-	DecryptFailMode DecryptFailMode `json:"decryptFailMode,omitempty"`
+	IsUnavailable   bool            `json:"isUnavailable" doc:"Whether WhatsApp withheld it from this device." example:"false"`
+	UnavailableType UnavailableType `json:"unavailableType,omitempty" doc:"Why it was withheld." example:"view_once"`
+	DecryptFailMode DecryptFailMode `json:"decryptFailMode,omitempty" doc:"How clients should show it." example:"hide"`
 	DateTime        Time            `json:"dateTime"`
 }
 
@@ -61,12 +61,12 @@ func (m MessageUndecryptable) about() About { return ofChat(m.ChatJID, m.KeyFrom
 // MediaAnswer is the data of media.retry: what a phone answered when it was
 // asked to upload a file again. The ciphertext itself is never published.
 type MediaAnswer struct {
-	MessageID     string `json:"messageId"` // WhatsApp's id
+	MessageID     string `json:"messageId" doc:"The message's id at WhatsApp." example:"$keyid"`
 	ChatJID       string `json:"chatJid"`
 	SenderJID     string `json:"senderJid,omitempty"`
 	KeyFromMe     bool   `json:"keyFromMe"`
-	HasCiphertext bool   `json:"hasCiphertext"`
-	ErrorCode     int    `json:"errorCode,omitempty"`
+	HasCiphertext bool   `json:"hasCiphertext" doc:"Whether the phone sent the new address of the file." example:"true"`
+	ErrorCode     int    `json:"errorCode,omitempty" doc:"The phone's error code, when it could not." example:"2"`
 	DateTime      Time   `json:"dateTime"`
 }
 
@@ -86,12 +86,12 @@ func (AsyncStatus) values() []string { return list(AsyncSent, AsyncFailed) }
 // SendResult is the other data of send.message: the end of a send that was
 // accepted with mentionAll. Data is set on success, Error on failure.
 type SendResult struct {
-	ProcessID          string         `json:"processId"` // as the 202 answer gave it
-	Status             AsyncStatus    `json:"status"`
+	ProcessID          string         `json:"processId" doc:"The processId of the answer 202." example:"$uuid"`
+	Status             AsyncStatus    `json:"status" doc:"How the send ended."`
 	MentionAll         bool           `json:"mentionAll"`
 	ExternalAttributes Attributes     `json:"externalAttributes"`
-	Data               *AsyncMessage  `json:"data,omitempty"`
-	Error              *AsyncSendFail `json:"error,omitempty"`
+	Data               *AsyncMessage  `json:"data,omitempty" doc:"The message, when it was sent."`
+	Error              *AsyncSendFail `json:"error,omitempty" doc:"Why it was not sent."`
 }
 
 func (s SendResult) about() About {
@@ -103,14 +103,14 @@ func (s SendResult) about() About {
 
 // AsyncMessage is the message that an asynchronous send made.
 type AsyncMessage struct {
-	MessageID        string `json:"messageId"` // WhatsApp's id
+	MessageID        string `json:"messageId" doc:"The message's id at WhatsApp." example:"$keyid"`
 	RemoteJID        string `json:"remoteJid"`
-	ParticipantCount int    `json:"participantCount"`
-	Timestamp        Time   `json:"timestamp"` // as WhatsApp acknowledged it
+	ParticipantCount int    `json:"participantCount" doc:"How many members were mentioned." example:"12" rules:"minimum=0"`
+	Timestamp        Time   `json:"timestamp" doc:"When WhatsApp accepted it." example:"$time"`
 }
 
 // AsyncSendFail says why an asynchronous send failed.
 type AsyncSendFail struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
+	Code    string `json:"code" doc:"What happened, for programs." example:"INSTANCE_NOT_CONNECTED"`
+	Message string `json:"message" doc:"The same for people." example:"instance is not connected"`
 }

@@ -18,7 +18,7 @@ func (NewsletterType) values() []string {
 
 // NewsletterUpdate is the data of news.letter.
 type NewsletterUpdate struct {
-	Type          NewsletterType `json:"type"`
+	Type          NewsletterType `json:"type" doc:"What happened."`
 	NewsletterJID string         `json:"newsletterJid,omitempty"`
 	DateTime      Time           `json:"dateTime"`
 	Extra         Extra          `json:"-"`

@@ -31,7 +31,7 @@ func (PasskeyStep) values() []string { return list(PasskeyRequired, PasskeyCompa
 // a connection. Without a step it is null: no passkey is asked for.
 type PasskeyState struct {
 	Step PasskeyStep `json:"step"`
-	Code *string     `json:"code"` // "ABCD-EFGH" while it is to be compared, else null
+	Code *string     `json:"code" doc:"The code to compare with the phone's; null in the other steps." example:"ABCD-EFGH"`
 }
 
 // MarshalJSON implements json.Marshaler.

@@ -4,10 +4,10 @@ import "encoding/json"
 
 // QRCode is the data of qrcode.updated.
 type QRCode struct {
-	Count            int    `json:"count"`            // codes made in this attempt, from 1
-	Code             string `json:"code"`             // the raw text of the code
-	Base64           string `json:"base64"`           // the code as a PNG data URL
-	ExpiresInSeconds int    `json:"expiresInSeconds"` // real life of this code
+	Count            int    `json:"count" doc:"How many codes this attempt has produced." example:"1" rules:"minimum=1"`
+	Code             string `json:"code" doc:"The text of the code." example:"2@abc"`
+	Base64           string `json:"base64" doc:"The code as a PNG in a data URL." example:"data:image/png;base64,iVBORw=="`
+	ExpiresInSeconds int    `json:"expiresInSeconds" doc:"How long this code is valid." example:"20" rules:"minimum=0"`
 	ExpiresAt        Time   `json:"expiresAt"`
 }
 
@@ -47,11 +47,11 @@ const (
 
 // ConnectionUpdate is the data of connection.update.
 type ConnectionUpdate struct {
-	Type           ConnectionType `json:"type"`
-	Connection     Connection     `json:"connection"`
-	StatusReason   int            `json:"statusReason,omitempty"`  // the code that WhatsApp gave
-	LastConnection Time           `json:"lastConnection,omitzero"` // when it was last connected; absent before the first time
-	Message        string         `json:"message,omitempty"`
+	Type           ConnectionType `json:"type" doc:"What happened."`
+	Connection     Connection     `json:"connection" doc:"The state of the connection in a word." example:"open"`
+	StatusReason   int            `json:"statusReason,omitempty" doc:"WhatsApp's code for it, where there is one." example:"401"`
+	LastConnection Time           `json:"lastConnection,omitzero" doc:"When it was last connected; absent before the first time." example:"$time"`
+	Message        string         `json:"message,omitempty" doc:"More about it, for people." example:"logged out from the phone"`
 	Passkey        *PasskeyState  `json:"passkey,omitempty" schema:"null"` // with TypePasskey only
 }
 
@@ -60,20 +60,20 @@ func (ConnectionUpdate) about() About { return About{} }
 // Message is the data of messages.upsert and of send.message, and the answer
 // of the send routes.
 type Message struct {
-	ID                int64           `json:"id"`    // internal id, given by the store
+	ID                int64           `json:"id" doc:"The message's id here." example:"42" rules:"minimum=1"`
 	KeyID             string          `json:"keyId"` // WhatsApp's message id
-	KeyRemoteJID      *string         `json:"keyRemoteJid"`
-	KeyLID            *string         `json:"keyLid"`
+	KeyRemoteJID      *string         `json:"keyRemoteJid" doc:"The JID of the chat." example:"$jid"`
+	KeyLID            *string         `json:"keyLid" doc:"The LID of the chat; null when unknown." example:"$lid"`
 	KeyFromMe         bool            `json:"keyFromMe"`
-	KeyParticipant    *string         `json:"keyParticipant"`
-	KeyParticipantLID *string         `json:"keyParticipantLid"`
+	KeyParticipant    *string         `json:"keyParticipant" doc:"The JID of the sender in a group; null elsewhere." example:"$jid"`
+	KeyParticipantLID *string         `json:"keyParticipantLid" doc:"The LID of the sender in a group; null elsewhere or when unknown." example:"$lid"`
 	PushName          *string         `json:"pushName"`
 	MessageType       string          `json:"messageType"`             // name of the protobuf field
 	Content           json.RawMessage `json:"content" schema:"object"` // protobuf JSON of that field
-	MessageTimestamp  int64           `json:"messageTimestamp"`
-	Device            *string         `json:"device"`
+	MessageTimestamp  int64           `json:"messageTimestamp" doc:"When WhatsApp accepted it, in Unix seconds." example:"1772366400" rules:"minimum=0"`
+	Device            *string         `json:"device" doc:"The kind of device that sent it; null when unknown." example:"web"`
 	IsGroup           bool            `json:"isGroup"`
-	Metadata          json.RawMessage `json:"metadata" schema:"object,null"`
+	Metadata          json.RawMessage `json:"metadata" schema:"object,null" doc:"Further data of the message; null when there is none."`
 
 	// Only in send.message and the answers of the send routes.
 	InstanceID         int64      `json:"instanceId,omitempty"`
@@ -107,8 +107,8 @@ const (
 
 // MessageUpdate is the data of messages.update.
 type MessageUpdate struct {
-	MessageID int64        `json:"messageId"` // internal id of the stored message
-	Status    UpdateStatus `json:"status"`
+	MessageID int64        `json:"messageId" doc:"The message's id here." example:"42"`
+	Status    UpdateStatus `json:"status" doc:"The status of the message." example:"read"`
 	DateTime  Time         `json:"dateTime"`
 }
 

@@ -15,14 +15,14 @@ const (
 // in a chat sets ChatJID, SenderJID, State and Media; a person coming or going
 // sets Type, JID, Unavailable and, when shown, LastSeen.
 type PresenceUpdate struct {
-	Type        string `json:"type,omitempty" schema:"const=presence"`
+	Type        string `json:"type,omitempty" schema:"const=presence" doc:"Which of WhatsApp's notices it was."`
 	ChatJID     string `json:"chatJid,omitempty"`
 	SenderJID   string `json:"senderJid,omitempty"`
-	State       string `json:"state,omitempty"`
-	Media       string `json:"media,omitempty"`
+	State       string `json:"state,omitempty" doc:"What the person does in the chat." example:"composing"`
+	Media       string `json:"media,omitempty" doc:"What is being recorded, if anything." example:"audio"`
 	JID         string `json:"jid,omitempty"`
-	Unavailable *bool  `json:"unavailable,omitempty"` // false: came online
-	LastSeen    Time   `json:"lastSeen,omitzero"`
+	Unavailable *bool  `json:"unavailable,omitempty" doc:"Whether the person is away." example:"false"`
+	LastSeen    Time   `json:"lastSeen,omitzero" doc:"When the person was last seen, where it is known." example:"$time"`
 	DateTime    Time   `json:"dateTime"`
 	Extra       Extra  `json:"-"`
 }
@@ -42,20 +42,21 @@ func (p PresenceUpdate) MarshalJSON() ([]byte, error) {
 
 // PictureUpdate is the data of profile.picture.update.
 type PictureUpdate struct {
-	JID       string `json:"jid"`
+	JID       string `json:"jid" doc:"The JID of the person or the group." example:"$jid"`
 	Author    string `json:"author,omitempty"`
 	DateTime  Time   `json:"dateTime"`
-	Remove    bool   `json:"remove"`
+	Remove    bool   `json:"remove" doc:"Whether the picture was removed." example:"false"`
 	PictureID string `json:"pictureId,omitempty"`
-	IsGroup   bool   `json:"isGroup"`
+	IsGroup   bool   `json:"isGroup" doc:"Whether it is the picture of a group." example:"false"`
 }
 
 func (p PictureUpdate) about() About { return ofChat(p.JID, false) }
 
 // AboutUpdate is the data of user.about.update.
 type AboutUpdate struct {
-	JID      string `json:"jid"`
-	Status   string `json:"status,omitempty"` // the about text, absent when it was removed
+	JID string `json:"jid"`
+	// the about text, absent when it was removed
+	Status   string `json:"status,omitempty" doc:"The new text about the person." example:"At work"`
 	DateTime Time   `json:"dateTime"`
 }
 
@@ -66,7 +67,7 @@ func (a AboutUpdate) about() About { return ofChat(a.JID, false) }
 type IdentityChange struct {
 	JID      string `json:"jid"`
 	DateTime Time   `json:"dateTime"`
-	Implicit bool   `json:"implicit"` // noticed from a message, not announced by the server
+	Implicit bool   `json:"implicit" doc:"Whether it was inferred from a message rather than announced." example:"false"`
 }
 
 func (i IdentityChange) about() About { return ofChat(i.JID, false) }

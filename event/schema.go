@@ -42,7 +42,7 @@ type Schemas struct {
 	// inlines the type.
 	Ref func(reflect.Type) map[string]any
 	// Note adds to the schema of a field of owner.
-	Note func(owner reflect.Type, field string, schema map[string]any)
+	Note func(owner reflect.Type, field reflect.StructField, schema map[string]any)
 }
 
 // Event is the schema of the whole body of an event, nil when there is no such
@@ -215,7 +215,7 @@ func (b Schemas) structure(t reflect.Type) object {
 		}
 		s := b.tagged(f, must && f.Type.Kind() == reflect.Pointer)
 		if b.Note != nil {
-			b.Note(ownerOf(t, f), name, s)
+			b.Note(ownerOf(t, f), f, s)
 		}
 		properties[name] = s
 	}

@@ -13,12 +13,13 @@ func (SettingsType) values() []string { return list(SettingPushName, SettingUser
 
 // SettingsChange is the data of settings.update.
 type SettingsChange struct {
-	Type         SettingsType `json:"type"`
-	JID          string       `json:"jid,omitempty"`
-	Name         string       `json:"name,omitempty"`  // with SettingPushName
-	Muted        *bool        `json:"muted,omitempty"` // with SettingUserStatusMute
-	FromFullSync bool         `json:"fromFullSync"`
-	DateTime     Time         `json:"dateTime"`
+	Type SettingsType `json:"type" doc:"What happened."`
+	JID  string       `json:"jid,omitempty"`
+	// with SettingPushName
+	Name         string `json:"name,omitempty" doc:"The new name of the account." example:"Ada"`
+	Muted        *bool  `json:"muted,omitempty"` // with SettingUserStatusMute
+	FromFullSync bool   `json:"fromFullSync"`
+	DateTime     Time   `json:"dateTime"`
 }
 
 func (SettingsChange) about() About { return About{} }

@@ -39,8 +39,8 @@ func States() []State {
 
 // Snapshot is the "instance" key of an instance event's envelope.
 type Snapshot struct {
-	ID                 int64      `json:"id"`
-	Name               string     `json:"name"`
+	ID                 int64      `json:"id" doc:"The instance's id." example:"1"`
+	Name               string     `json:"name" doc:"The instance's name." example:"$name"`
 	ConnectionStatus   State      `json:"connectionStatus"`
 	OwnerJID           *string    `json:"ownerJid"` // null until paired
 	ExternalAttributes Attributes `json:"externalAttributes"`

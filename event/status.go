@@ -25,9 +25,9 @@ func (InstanceStatusType) values() []string {
 
 // InstanceStatus is the data of status.instance.
 type InstanceStatus struct {
-	Type    InstanceStatusType `json:"type"`
-	Status  string             `json:"status,omitempty"`
-	Message string             `json:"message,omitempty"`
+	Type    InstanceStatusType `json:"type" doc:"What happened."`
+	Status  string             `json:"status,omitempty" doc:"The state that it leads to." example:"ok"`
+	Message string             `json:"message,omitempty" doc:"More about it, for people." example:"the client is outdated"`
 	Data    Extra              `json:"data,omitempty"` // further fields of the source
 	Extra   Extra              `json:"-"`
 }

@@ -17,14 +17,14 @@ import (
 // consoleMessage is a message on /ws/console.
 type consoleMessage struct {
 	Type     string                     `json:"type"`
-	At       *event.Time                `json:"at,omitempty"`
-	Name     string                     `json:"name,omitempty"`
-	Instance *instances.ListedInstance  `json:"instance,omitempty"`
-	Batch    *batch.View                `json:"batch,omitempty"`
-	ID       *uuid.UUID                 `json:"id,omitempty"`
-	Delivery *deliveries.DeliveryRecord `json:"delivery,omitempty"`
+	At       *event.Time                `json:"at,omitempty" doc:"With hello: the server's time." example:"$time"`
+	Name     string                     `json:"name,omitempty" doc:"With instance and instanceDeleted: the name of the instance." example:"$name"`
+	Instance *instances.ListedInstance  `json:"instance,omitempty" doc:"The instance as GET /instance lists it, without its token."`
+	Batch    *batch.View                `json:"batch,omitempty" doc:"The batch as GET /admin/batches lists it."`
+	ID       *uuid.UUID                 `json:"id,omitempty" doc:"With batchDeleted: the id of the batch." example:"$uuid"`
+	Delivery *deliveries.DeliveryRecord `json:"delivery,omitempty" doc:"The delivery as GET /webhook/deliveries lists it."`
 	Changed  int                        `json:"changed,omitempty"`
-	Figures  *operator.MinuteShown      `json:"figures,omitempty"`
+	Figures  *operator.MinuteShown      `json:"figures,omitempty" doc:"The sample of the current minute, every five seconds."`
 }
 
 // ConsoleInstance returns an instance as /ws/console sends it: as GET /instance lists it, but without its

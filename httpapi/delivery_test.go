@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -15,6 +16,7 @@ import (
 
 	"postern/batch"
 	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/deliveries"
@@ -73,8 +75,8 @@ func (r *rig) inLog(n event.Notice, to event.Destination, state delivery.State, 
 	if a.StartedAt.IsZero() {
 		a.StartedAt = time.Now()
 	}
-	r.ledger.Queued(n, to).Done(state, a)
-	if err := r.ledger.Flush(r.t.Context()); err != nil {
+	r.log.Queued(n, to).Done(state, a)
+	if err := r.log.Flush(r.t.Context()); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -279,7 +281,7 @@ func TestCursorsOfDeliveriesStayValidWhileRecordsCome(t *testing.T) {
 	token := r.instance("a")
 	fill := func(n int) {
 		for range n {
-			r.ledger.Queued(aboutEvent{}.notice(1), toWebhook).Done(delivery.Failed, delivery.Attempt{StartedAt: time.Now(), Error: "x"})
+			r.log.Queued(aboutEvent{}.notice(1), toWebhook).Done(delivery.Failed, delivery.Attempt{StartedAt: time.Now(), Error: "x"})
 		}
 	}
 	fill(25)
@@ -403,12 +405,13 @@ func TestWithTheLogOffOnlyPendingDeliveriesAreKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.api.deliveries.Deliveries, r.api.deliveries.Relay = off, dispatch.NewRelay(dispatch.RelayConfig{Store: r.store, Ledger: off})
-	r.ledger = off
-	if err := off.Start(t.Context()); err != nil {
+	log := logbook.New(off, logbook.Config{})
+	r.api.deliveries.Deliveries, r.api.deliveries.Relay = log, dispatch.NewRelay(dispatch.RelayConfig{Store: r.store, Ledger: off})
+	r.ledger, r.log = off, log
+	if err := errors.Join(off.Start(t.Context()), log.Start(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = off.Stop(t.Context()) })
+	t.Cleanup(func() { _, _ = log.Stop(t.Context()), off.Stop(t.Context()) })
 	r.inLog(aboutEvent{}.notice(1), toWebhook, delivery.Failed, delivery.Attempt{Error: "x"})
 	durable := toWebhook
 	durable.Durable, durable.MaxAge = true, time.Hour

@@ -24,8 +24,7 @@ func TestEveryBodyOfJSONThatNestsTooDeepIsRefusedBeforeItsOtherFaults(t *testing
 	token := r.instance("some-instance")
 	walked := 0
 	for _, row := range routes() {
-		d := descriptions()[row.Method+" "+row.Path]
-		if row.Method == http.MethodGet || row.Method == http.MethodDelete && d.In == nil || d.Form != nil && d.In == nil {
+		if row.Method == http.MethodGet || row.Method == http.MethodDelete && row.In == nil || row.Form != nil && row.In == nil {
 			continue
 		}
 		walked++
@@ -64,8 +63,7 @@ func TestAFieldOfAFormIsADocumentOfItsOwn(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("some-instance")
 	for _, row := range routes() {
-		d := descriptions()[row.Method+" "+row.Path]
-		if d.Form == nil || !slices.Contains(d.Form, "options") {
+		if row.Form == nil || !slices.Contains(row.Form, "options") {
 			continue
 		}
 		t.Run(row.Path, func(t *testing.T) {

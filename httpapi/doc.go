@@ -18,8 +18,8 @@
 //     bodies, pages, idempotency. errors.go holds the one table that maps the errors
 //     of every package to a status and a code.
 //   - instances, chats, sends, batches, deliveries, sockets and operator are the
-//     resources: in each, routes.go has its rows, docs_….go the words of the documents.
-//     None imports another.
+//     resources: in each, routes.go has its rows with their descriptions. Fields are
+//     described by the tags of their types, or in fields.go. None imports another.
 //   - ref resolves references in bodies to stored messages and uploads.
 //   - strict reads JSON, tokens makes and reads tokens, idempotency keeps keys,
 //     openapi writes the documents from the tables.

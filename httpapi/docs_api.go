@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -42,7 +43,7 @@ func describe(server, base, version string) openapi.API {
 		About: "WhatsApp accounts as an HTTP API: instances, webhooks, WebSockets and durable message batches.\n\n" +
 			"Every answer has the header x-request-id: the caller's own, or a new one; it is in the log.",
 		Tags: tags(), Operations: operations(), Credentials: credentials(), Codes: Codes(), Refusal: rest.TypeOf[rest.ErrorBody](),
-		Types: types(), Fields: fieldWords(), Sockets: socketDocuments(),
+		Types: types(), Fields: fieldWords(), Examples: rest.Examples(), Sockets: socketDocuments(),
 	}
 }
 
@@ -61,14 +62,13 @@ func credentials() map[string]object {
 // groups and of the table.
 func operations() []openapi.Operation {
 	var all []openapi.Operation
-	about := descriptions()
 	for _, r := range Routes() {
-		d := about[r.Method+" "+r.Path]
+		d := r.row
 		o := openapi.Operation{
 			Method: r.Method, Path: documentPath(r.Path), ID: d.ID, Tag: tagOf(r.Path), Summary: d.Summary, About: d.About,
 			Query: d.Query, Once: d.Once, In: d.In, Example: d.Example, Form: d.Form, File: rest.FileField,
-			Answers: append([]openapi.Answer{{Status: d.Status, Type: d.Out, Media: d.Media}}, d.Also...),
-			Codes:   commonCodes(r, d).And(d.Codes...), Advice: d.Advice,
+			Answers: append([]openapi.Answer{{Status: cmp.Or(d.Status, http.StatusOK), Type: d.Out, Media: d.Media}}, d.Also...),
+			Codes:   commonCodes(r).And(d.Codes...), Advice: d.Advice,
 		}
 		o.Credentials = credentialsOf(r)
 		for _, path := range r.Aliases {
@@ -171,8 +171,8 @@ func socketDocuments() []openapi.Socket {
 func fieldWords() openapi.Fields {
 	all := openapi.Fields{}
 	for _, theme := range []openapi.Fields{
-		sharedFields(), errorFields(), parameterFields(), operator.OperationFields(), consoleFields(), instances.InstanceFields(), instances.ProxyFields(), sends.SendFields(), sends.NotifyFields(), sends.FormFields(), sends.ContentFields(), chats.ChatFields(), instances.SettingsFields(), instances.LimitsFields(), instances.OptionsFields(), deliveries.DeliveryFields(), deliveries.DeliveryParameters(), operator.AccessFields(), instances.PortalFields(),
-		chats.MessageFields(), chats.GroupFields(), batches.BatchFields(), eventFields(),
+		sharedFields(), errorFields(), parameterFields(), operator.Fields(), consoleFields(), instances.Fields(), sends.Fields(), chats.Fields(), deliveries.Fields(),
+		batches.Fields(),
 	} {
 		for key := range theme {
 			if _, twice := all[key]; twice {

@@ -15,15 +15,14 @@ import (
 )
 
 // TestThePageOfTheInterfaceInABrowser runs testdata/docs_walk.js in the page,
-// under the page's own policy, in a wide, a narrow and a dark window.
+// under the page's own policy, in a wide window and in a narrow, dark one.
 func TestThePageOfTheInterfaceInABrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("drives a browser")
 	}
 	for name, args := range map[string][]string{
-		"wide":   {"--window-size=1300,900"},
-		"narrow": {"--window-size=500,900"},
-		"dark":   {"--window-size=1300,900", "--blink-settings=preferredColorScheme=0"},
+		"wide":            {"--window-size=1300,900"},
+		"narrow and dark": {"--window-size=500,900", "--blink-settings=preferredColorScheme=0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(walked(newRig(t).api))

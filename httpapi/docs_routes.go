@@ -9,20 +9,10 @@ import (
 	"postern/httpapi/sockets"
 )
 
-// descriptions are what the documents say about each route, by method and path. A test
-// holds them complete.
-func descriptions() map[string]rest.Words {
-	all := map[string]rest.Words{}
-	for _, r := range slices.Concat(routes(), rest.Describe(unlisted(), unlistedDescriptions())) {
-		all[r.Method+" "+r.Path] = r.Words
-	}
-	return all
-}
-
 // commonCodes are the refusals that follow from what every route of a kind
 // does before its own work.
-func commonCodes(r Route, d rest.Words) rest.Codes {
-	all := rest.Codes{rest.CodeInternal}
+func commonCodes(r Route) rest.Codes {
+	d, all := r.row, rest.Codes{rest.CodeInternal}
 	if r.Auth != AuthNone || d.In != nil {
 		all = all.And(rest.CodeShuttingDown)
 	}
@@ -67,19 +57,4 @@ func commonCodes(r Route, d rest.Words) rest.Codes {
 		all = all.And(rest.CodeInvalidKey, rest.CodeKeyInUse, rest.CodeKeyReused, "DISK_FULL")
 	}
 	return all
-}
-
-// unlistedDescriptions are those of [unlisted].
-func unlistedDescriptions() map[string]rest.Words {
-	return map[string]rest.Words{
-		"GET /metrics": {ID: "getMetrics", Summary: "Get metrics for Prometheus.",
-			About: "The GlobalApiKey is also accepted as `Authorization: Bearer`. A scoped key gets the rows of its instances (`metrics.per_instance`), and the program's own figures only when it is for all instances.",
-			Media: "text/plain"},
-		"GET /openapi.json":         {ID: "getOpenAPI", Summary: "Get the OpenAPI document of this API.", Media: "application/json"},
-		"GET /openapi-aliases.json": {ID: "getOpenAPIAliases", Summary: "Get the OpenAPI document of the older paths, which are aliases of current ones.", Media: "application/json"},
-		"GET /asyncapi.json": {
-			ID: "getAsyncAPI", Summary: "Get the AsyncAPI document of the WebSockets.", Media: "application/json",
-		},
-		"GET /docs": {ID: "getDocs", Summary: "Get the API reference as an interactive page.", Media: "text/html"},
-	}
 }

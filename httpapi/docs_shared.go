@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"postern/event"
-	"postern/httpapi/chats"
 	"postern/httpapi/instances"
 	"postern/httpapi/openapi"
 	"postern/httpapi/operator"
@@ -10,8 +9,7 @@ import (
 	"postern/httpapi/sends"
 )
 
-// The docs_ files say what the fields of bodies, answers and events mean; see
-// [openapi.Fields].
+// The rest of the fields have their descriptions in tags, or in fields.go of their resource; see [openapi.Fields].
 
 // sharedFields are the fields that mean the same in every type.
 func sharedFields() openapi.Fields {
@@ -31,7 +29,7 @@ func sharedFields() openapi.Fields {
 		"recipient":          rest.Say("The recipient, as number.", rest.ExamplePhone),
 		"chatJid":            rest.Say("The JID of the chat.", rest.ExampleJID),
 		"senderJid":          rest.Say("The JID of the sender, where it is known.", rest.ExampleJID),
-		"groupJid":           rest.Say("The JID of the group.", chats.ExampleGroup),
+		"groupJid":           rest.Say("The JID of the group.", rest.ExampleGroup),
 		"newsletterJid":      rest.Say("The JID of the newsletter.", "120363012345678901@newsletter"),
 		"lid":                rest.Say("The hidden address of the person, where it is known.", rest.ExampleLID),
 		"jid":                rest.Say("The address: the phone JID where it is known, else the LID; for a group its JID.", rest.ExampleJID),
@@ -83,6 +81,10 @@ func sharedFields() openapi.Fields {
 		"dateTime":  rest.Say("When it happened according to WhatsApp, else when it was received.", rest.ExampleTime),
 		"timestamp": rest.Say("When the event was created.", rest.ExampleTime),
 
+		// Events.
+		"ConnectionUpdate.passkey":  rest.Say("With the type passkey only: the step of a pairing with a passkey; null once it is paired or cancelled.", nil),
+		"InstanceStatusUpdate.data": rest.Say("Further data from WhatsApp.", openapi.Object{}),
+
 		// Lists.
 		"limit":          rest.Say("The maximum number of records of a page.", rest.DefaultLimit, openapi.Range(1, rest.MaxLimit)),
 		"nextCursor":     rest.Say("The cursor of the next page; null at the end. Pass it unchanged.", "djE6MTIzNDU2", openapi.OrNull()),
@@ -123,7 +125,7 @@ func parameterFields() openapi.Fields {
 		"?mediaType":      rest.Say("The kind of message that the file was uploaded for.", string(event.MediaImage), openapi.OneOf(event.UploadKinds()...)),
 		"?expired":        rest.Say("Whether it has expired.", false, openapi.Kind("boolean")),
 		"?externalId":     rest.Say("The caller's name for it.", "cat-7"),
-		"?groupJid":       rest.Say("The JID of the group, where the body does not name it.", chats.ExampleGroup),
+		"?groupJid":       rest.Say("The JID of the group, where the body does not name it.", rest.ExampleGroup),
 		"?inviteCode":     rest.Say("The code of an invitation, or the link that ends in it.", "AbCdEfGhIjKlMnOpQrStUv"),
 		"?newsletterJid":  rest.Say("The JID of the newsletter.", "120363012345678901@newsletter"),
 		"?labelId":        rest.Say("The label's id: digits.", "4", openapi.Required()),
@@ -134,10 +136,7 @@ func parameterFields() openapi.Fields {
 		"?token":          rest.Say("The token, where the client cannot send Authorization: Bearer.", nil),
 		"?instance":       rest.Say("The instance; needed with a scoped key for several instances, or with a session.", rest.ExampleName),
 		"?user":           rest.Say("The user whose batches to use, with the session of the GlobalApiKey.", rest.ExampleUUID, openapi.Format("uuid")),
-		"?seconds":        rest.Say("The duration of the profile, in seconds.", operator.ProfileSeconds, openapi.Kind("integer"), openapi.Range(1, operator.MaxProfileSeconds), openapi.Default(operator.ProfileSeconds)),
 		"?since":          rest.Say("A position: kept events after this sequence are sent first.", 0, openapi.Kind("integer"), openapi.Object{"minimum": 0}),
-
-		"deleteMessage.?id": rest.Say("A stored message: its id here, or its id at WhatsApp.", "42", openapi.Required()),
 	}
 }
 
@@ -150,12 +149,8 @@ func errorFields() openapi.Fields {
 		}
 	}
 	return openapi.Fields{
-		"Error.statusCode": rest.Say("The status of the answer.", 422, openapi.Range(400, 599)),
-		"Error.error":      rest.Say("The text of the status, with hyphens.", "unprocessable-entity"),
-		"Error.code":       rest.Say("The error code, for programs.", "INVALID_RECIPIENT", openapi.OneOf(operator.Unique(codes)...)),
-		"Error.messages":   rest.Say("The error for people; each message names the field and the rule.", []any{"number has 5 digits, 7 to 15 are allowed"}),
-		"Error.message":    rest.Say("The same as messages.", []any{"number has 5 digits, 7 to 15 are allowed"}),
-		"Error.step":       rest.Say("The step that failed; only with the code PROXY_UNREACHABLE.", "auth"),
-		"Error.requestId":  rest.Say("The id of the request, as in the header x-request-id and in the log.", rest.ExampleUUID),
+		"Error.code":     rest.Say("The error code, for programs.", "INVALID_RECIPIENT", openapi.OneOf(operator.Unique(codes)...)),
+		"Error.messages": rest.Say("The error for people; each message names the field and the rule.", []any{"number has 5 digits, 7 to 15 are allowed"}),
+		"Error.message":  rest.Say("The same as messages.", []any{"number has 5 digits, 7 to 15 are allowed"}),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"postern/access"
 	"postern/batch"
 	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/idempotency"
@@ -94,11 +95,11 @@ func errorTable() []mapping {
 		{dispatch.ErrNoEntry, http.StatusNotFound, "OUTBOX_ENTRY_NOT_FOUND", "there is no such event in the outbox"},
 		{dispatch.ErrNotPending, http.StatusConflict, "OUTBOX_ENTRY_NOT_PENDING", ""},
 		{delivery.ErrNotFound, http.StatusNotFound, "DELIVERY_NOT_FOUND", "there is no such delivery"},
-		{delivery.ErrCursor, http.StatusBadRequest, rest.CodeNoCursor, ""},
+		{logbook.ErrCursor, http.StatusBadRequest, rest.CodeNoCursor, ""},
 		{delivery.ErrBodyGone, http.StatusConflict, "BODY_GONE", "the body of the delivery is no longer kept"},
 		{delivery.ErrEndpointGone, http.StatusConflict, "ENDPOINT_GONE", ""},
 		{delivery.ErrLogOff, http.StatusConflict, "LOG_OFF", "the delivery log is off: only pending durable deliveries are known"},
-		{delivery.ErrReplayRuns, http.StatusConflict, "REPLAY_RUNNING", "a replay is already running; wait for its end or delete it"},
+		{logbook.ErrReplayRuns, http.StatusConflict, "REPLAY_RUNNING", "a replay is already running; wait for its end or delete it"},
 		{messages.ErrNoAnchor, http.StatusConflict, "NO_ANCHOR", ""},
 		{messages.ErrNoMessage, http.StatusNotFound, "MESSAGE_NOT_FOUND", ""},
 		{instance.ErrQueueFull, http.StatusServiceUnavailable, "MESSAGE_PROCESSING_QUEUE_FULL", ""},

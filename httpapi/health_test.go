@@ -65,7 +65,7 @@ func TestReadyTellsWhenTheDataFileTakesNoChanges(t *testing.T) {
 
 func TestReadyNamesEachReasonOfTheProgram(t *testing.T) {
 	r := newRig(t)
-	a := operator.New(operator.Config{Store: r.store, Ready: func() []string { return []string{"one loop stands", "another too"} }})
+	a := operator.New(operator.Config{Store: r.store, Program: operator.Program{Ready: func() []string { return []string{"one loop stands", "another too"} }}})
 	w := &rest.Response{ResponseWriter: httptest.NewRecorder()}
 	if err := a.ShowReady(&rest.Call{Response: w, Request: httptest.NewRequest("GET", "/ready", nil)}); err != nil {
 		t.Fatal(err)

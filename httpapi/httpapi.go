@@ -3,17 +3,13 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"slices"
 	"time"
 
-	"postern/backup"
 	"postern/batch"
-	"postern/cluster"
-	"postern/console/samples"
-	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/delivery/outbox"
 	"postern/dispatch"
 	"postern/event"
@@ -29,116 +25,55 @@ import (
 	"postern/instance"
 	"postern/internal/loglevel"
 	"postern/internal/loglines"
-	"postern/internal/peers"
 	"postern/media"
 	"postern/messages"
-	"postern/store"
 )
 
 // Config configures the interface. All fields are required unless they say otherwise.
 type Config struct {
+	// Config is that of the server. New sets its Instances, Aliases, Errors, RetryAfter and ErrTooLarge.
+	rest.Config
+	// Program has defaults: without LogLevel a level without effect, without LogLines no lines.
+	operator.Program
+
 	Registry   *instance.Registry
 	Messages   *messages.Archive
 	Supervisor *instance.Supervisor
 	Engine     *batch.Engine
 	Processor  *instance.Processor // carries out asynchronous sends
 	Media      *media.Library
-	Hub        sockets.Hub // nil: the WebSocket paths answer 404
-	Store      *store.Store
-	Outbox     *outbox.Outbox // of Store
+	Hub        sockets.Hub     // nil: the WebSocket paths answer 404
+	Outbox     *outbox.Outbox  // of Store
+	Relay      *dispatch.Relay // delivers the outbox of Store
+	Deliveries *logbook.Log    // the log of webhook deliveries in Store
 
 	// Post sends a notice to its first address, at once, and returns the status of the answer, 0 if there
 	// was none; the error says why the receiver did not accept it.
 	Post func(context.Context, event.Notice) (status int, err error)
-
-	// Relay delivers the outbox of Store.
-	Relay *dispatch.Relay
-
-	// Deliveries is the log of webhook deliveries in Store.
-	Deliveries *delivery.Ledger
-
-	// Access holds the scoped keys, the sessions and the audit log in Store.
-	Access rest.Access
-
+	// Transfers move accounts between programs.
+	Transfers instances.Transfers
 	// Alerts records which alerts were sent. nil: a new book, which is not started.
 	Alerts *alerts.Book
-
 	// NewMessageID makes the WhatsApp id of one send.
 	NewMessageID func() string
 
-	APIKey string // the GlobalApiKey
-	// KeyOpensInstances lets the GlobalApiKey also open the routes of instances.
-	KeyOpensInstances bool
-	JWTSecret         []byte        // HS256, 32 bytes or more
-	TokenTTL          time.Duration // life of an instance token; 0: it does not expire
-
-	// Proxies are trusted to state where a request comes from.
-	Proxies peers.Proxies
-	// Failures counts wrong credentials and limits their number for each address. nil: no limit.
-	Failures *peers.Failures
-
+	TokenTTL time.Duration // life of an instance token; 0: it does not expire
 	// MaxRecipients of a batch; it determines the maximum body of a batch creation. 0 means 100 000.
 	MaxRecipients int
-
 	// MaxMedia bounds the file of a multipart body, in bytes; the library
 	// bounds it too. 0 means 100 MiB.
 	MaxMedia int64
 
 	Version string // of the program, shown in the documents
-	BaseURL string // public address, for the OpenAPI document; empty: where it came from
-	// BasePath is the path below which clients call. It is part of BaseURL, if that is set; empty: none.
-	// See Below.
-	BasePath string
-
-	// Ready returns why the program is not ready, nothing if it is. nil: always ready.
-	Ready func() []string
-	// Role is what this process is in its cell; empty: its file stands alone.
-	Role string
-	// Cluster returns the state of the cell. nil: the file stands alone.
-	Cluster func(context.Context) cluster.Status
-	// Stopping is closed when the program begins to stop. It ends long requests that only their caller
-	// needs. nil: never.
-	Stopping <-chan struct{}
-	// Backup makes an archive of the program's data; release must be called after it was written.
-	Backup func(ctx context.Context, withoutSecrets bool) (a *backup.Archive, release func() error, err error)
-	// Transfers move accounts between programs.
-	Transfers instances.Transfers
-	// Warnings returns faults to report to an operator although the program works, besides those of the
-	// store. nil: none.
-	Warnings func() []string
-
-	// Settings returns the configuration in force, without secrets. nil: GET /admin/config answers
-	// without settings.
-	Settings func() operator.SettingList
-	// Support writes a redacted support bundle as a zip file; if that is not possible, its error is
-	// ErrNoSupport. nil: it is not possible.
-	Support func(ctx context.Context, to io.Writer) error
-
-	// Backups returns the state of the scheduled backups. nil: there are none.
-	Backups func() backup.State
-	// Samples returns the samples of GET /admin/samples. nil: there are none.
-	Samples *samples.Recorder
-
-	// LogLevel is the level of Logger. nil: a level without effect.
-	LogLevel *loglevel.Level
-	// LogLines returns the last lines of the log. nil: none are kept.
-	LogLines *loglines.Ring
-	// Metrics answers GET /metrics: with a non-nil opens, only for the instances that it reports; with a
-	// nil opens, for the whole program. nil: that path answers 404.
-	Metrics func(opens func(instance int64) bool) http.Handler
 	// Pages are served with GET, each at its path and without a credential.
 	Pages map[string]http.Handler
-	// AgentTools are the names of the tools that agents may call, for POST /session/calls.
-	AgentTools []string
-	// MCP serves POST and DELETE /mcp, and checks credentials itself. nil: that path answers 404.
-	MCP http.Handler
 	// Portal is the page behind portal links.
 	Portal instances.Portal
+	// MCP serves POST and DELETE /mcp, and checks credentials itself. nil: that path answers 404.
+	MCP http.Handler
 	// Sandbox owns every path under /sandbox/, behind the GlobalApiKey. nil:
 	// these paths answer 404.
 	Sandbox http.Handler
-
-	Logger *slog.Logger // nil: silent
 }
 
 const (
@@ -179,7 +114,7 @@ func newAPI(c Config) *api {
 	batches := batches.New(batches.Config{Engine: c.Engine, Store: c.Store, Relay: c.Relay, Registry: c.Registry, Messages: c.Messages, Media: c.Media, MaxRecipients: c.MaxRecipients})
 	a := &api{
 		batches:    batches,
-		operator:   operator.New(c.operator()),
+		operator:   operator.New(operator.Config{Program: c.Program, Access: c.Access, JWTSecret: c.JWTSecret, Registry: c.Registry, Engine: c.Engine, Store: c.Store}),
 		sockets:    sockets.New(sockets.Config{Hub: c.Hub, Registry: c.Registry, Access: c.Access, APIKey: c.APIKey, ConsoleMessage: rest.TypeOf[consoleMessage](), Tells: batches.Tells, MaySee: batches.MaySee}),
 		deliveries: deliveries.New(deliveries.Config{Deliveries: c.Deliveries, Relay: c.Relay, Store: c.Store, Outbox: c.Outbox, Engine: c.Engine, CheckBatch: batches.KeyBatch}),
 		sends: sends.New(sends.Config{
@@ -195,13 +130,6 @@ func newAPI(c Config) *api {
 		a.operator.Hub, a.instances.Hub = c.Hub, c.Hub
 	}
 	return a
-}
-
-func (c Config) operator() operator.Config {
-	return operator.Config{
-		Access: c.Access, AgentTools: c.AgentTools, JWTSecret: c.JWTSecret, Registry: c.Registry, Engine: c.Engine, Store: c.Store, Backup: c.Backup, Backups: c.Backups,
-		Ready: c.Ready, Role: c.Role, Cluster: c.Cluster, Warnings: c.Warnings, Settings: c.Settings, Support: c.Support, Samples: c.Samples, LogLevel: c.LogLevel, LogLines: c.LogLines, Metrics: c.Metrics,
-	}
 }
 
 // New returns the handler of every path. It fails if a required field of c is missing or too weak.
@@ -232,11 +160,9 @@ func New(c Config) (http.Handler, error) {
 	if c.LogLines == nil {
 		c.LogLines = loglines.New(1)
 	}
-	srv, err := rest.New(rest.Config{
-		Access: c.Access, Instances: named{c.Registry}, Store: c.Store, APIKey: c.APIKey, KeyOpensInstances: c.KeyOpensInstances, JWTSecret: c.JWTSecret,
-		Proxies: c.Proxies, Failures: c.Failures, BaseURL: c.BaseURL, BasePath: c.BasePath, Stopping: c.Stopping, Logger: c.Logger,
-		Aliases: withHEAD(slices.Concat(aliases(), notOfferedAliases())), Errors: answerTo, RetryAfter: retryAfter, ErrTooLarge: media.ErrTooLarge,
-	})
+	c.Instances, c.Aliases = named{c.Registry}, withHEAD(slices.Concat(aliases(), notOfferedAliases()))
+	c.Errors, c.RetryAfter, c.ErrTooLarge = answerTo, retryAfter, media.ErrTooLarge
+	srv, err := rest.New(c.Config)
 	if err != nil {
 		return nil, err
 	}

@@ -25,11 +25,13 @@ func IsLocal(path string) bool {
 	})
 }
 
-// NewLocal returns the handler of these routes. Of c it needs APIKey, Store, Metrics, Cluster
-// and what the routes report.
+// NewLocal returns the handler of these routes. Of c it needs the key, the
+// store and Program.
 func NewLocal(c Config) http.Handler {
-	api := operator.New(c.operator())
-	s := rest.Bare(rest.Config{APIKey: c.APIKey, Proxies: c.Proxies, Failures: c.Failures, Stopping: c.Stopping, Logger: c.Logger, Errors: answerTo, RetryAfter: retryAfter})
+	api := operator.New(operator.Config{Program: c.Program, Store: c.Store})
+	served := c.Config
+	served.Store, served.Errors, served.RetryAfter = nil, answerTo, retryAfter
+	s := rest.Bare(served)
 	for _, r := range api.Routes() {
 		if slices.Contains(localRoutes, r.Method+" "+r.Path) {
 			r.Auth = rest.GlobalKey

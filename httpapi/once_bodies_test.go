@@ -112,7 +112,7 @@ func TestAMultipartBodyIsTheSameWhenItsPartsAre(t *testing.T) {
 		ran++
 		return c.Response.JSON(http.StatusAccepted, struct{}{})
 	}
-	row := rest.Route{Method: "POST", Path: "/instance/{i}/upload", Auth: rest.InstanceBearer, Right: rest.Never, Handle: rest.Once(upload)}
+	row := rest.Route{Method: "POST", Path: "/instance/{i}/upload", Auth: rest.InstanceBearer, Right: rest.Never, Handle: upload, Once: true}
 	a := r.api.Server
 	a.Router.Add(row.Method, row.Path, a.Handler(row))
 	post := func(boundary, file string) answer {

@@ -152,7 +152,7 @@ func TestAPanicBeforeTheSendFreesTheKey(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	times := 0
-	row := rest.Route{Method: "POST", Path: "/instance/{i}/panics", Auth: rest.InstanceBearer, Right: rest.Never, Handle: rest.Once(func(c *rest.Call) error {
+	row := rest.Route{Method: "POST", Path: "/instance/{i}/panics", Auth: rest.InstanceBearer, Right: rest.Never, Once: true, Handle: func(c *rest.Call) error {
 		if err := c.NoBody(); err != nil {
 			return err
 		}
@@ -160,7 +160,7 @@ func TestAPanicBeforeTheSendFreesTheKey(t *testing.T) {
 			panic("boom")
 		}
 		return c.Response.JSON(http.StatusOK, struct{}{})
-	})}
+	}}
 	a := r.api.Server
 	a.Router.Add(row.Method, row.Path, a.Handler(row))
 	if got := r.keyed(token, "k", "/instance/a/panics", ""); got.status != 500 {
@@ -277,7 +277,7 @@ func TestACreationThatDoesNotGetToItsEndLeavesNeitherBatchNorAnswer(t *testing.T
 	r.instance("a")
 	lost := errors.New("the process ends here")
 	a := r.api.Server
-	row := rest.Route{Method: "POST", Path: "/lost", Auth: rest.UserBearer, Right: rest.Never, Handle: rest.Once(func(c *rest.Call) error {
+	row := rest.Route{Method: "POST", Path: "/lost", Auth: rest.UserBearer, Right: rest.Never, Once: true, Handle: func(c *rest.Call) error {
 		var in batches.BatchRequest
 		if err := c.Decode(&in, rest.MaxBody); err != nil {
 			return err
@@ -287,7 +287,7 @@ func TestACreationThatDoesNotGetToItsEndLeavesNeitherBatchNorAnswer(t *testing.T
 		create.InCommit = func(tx *store.Tx, v batch.View) error { return errors.Join(keep(tx, v), lost) }
 		_, err := r.engine.Create(c.Request.Context(), c.User, create)
 		return err
-	})}
+	}}
 	a.Router.Add(row.Method, row.Path, a.Handler(row))
 	if got := r.keyed(r.token, "k", "/lost", batchBody("", "")); got.status != 500 {
 		t.Fatal(got)

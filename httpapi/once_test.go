@@ -131,7 +131,7 @@ func TestAKeyWithAnotherBodyOrOnAnotherRouteIs409AndDoesNothing(t *testing.T) {
 
 func TestTheSameBodyOnAnotherRouteIs409(t *testing.T) {
 	r, token, _ := sender(t)
-	twin := rest.Route{Method: "POST", Path: "/instance/{i}/twin", Auth: rest.InstanceBearer, Right: rest.Never, Handle: rest.Once(sends.Send[sends.SendTextRequest](r.api.sends))}
+	twin := rest.Route{Method: "POST", Path: "/instance/{i}/twin", Auth: rest.InstanceBearer, Right: rest.Never, Handle: sends.Send[sends.SendTextRequest](r.api.sends), Once: true}
 	a := r.api.Server
 	a.Router.Add(twin.Method, twin.Path, a.Handler(twin))
 	r.keyed(token, "k", sendPath, hello)
@@ -296,11 +296,10 @@ func TestWithoutAKeyEachRequestIsSentAndNothingIsKept(t *testing.T) {
 // before it reads the body.
 func TestTheDocumentsTellWhichRoutesTakeAKey(t *testing.T) {
 	r, token, _ := sender(t)
-	about := descriptions()
 	keyed := 0
 	for _, row := range routes() {
 		if row.Method != "POST" { // the one that deletes a message, see TestADeletionIsDoneOnceForOneIdempotencyKey
-			if about[row.Method+" "+row.Path].Once {
+			if row.Once {
 				keyed++
 			}
 			continue
@@ -311,7 +310,7 @@ func TestTheDocumentsTellWhichRoutesTakeAKey(t *testing.T) {
 		if takes {
 			keyed++
 		}
-		if takes != about[row.Method+" "+row.Path].Once {
+		if takes != row.Once {
 			t.Errorf("%s takes a key: %t, which its description does not say", row.Path, takes)
 		}
 		if strings.Contains(row.Path, "/send/") && !takes {

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"postern/event"
-	"postern/httpapi/chats"
 	"postern/httpapi/rest"
 )
 
@@ -92,10 +91,10 @@ func TestNoRouteSendsToWhomTheKeyMayNotWriteTo(t *testing.T) {
 // to.
 func TestKeyWithRecipientsCannotBroadcast(t *testing.T) {
 	r, _, d := doing(t)
-	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["send"],"recipients":["` + chats.ExampleGroup + `","4915112345678"]}`).Key
-	body, kind := formBody(t, part{"attachment", "a.png", "\x89PNG\r\n\x1a\n"}, part{name: "mediaType", text: "image"}, part{name: "chat", text: chats.ExampleGroup}, part{name: "options", text: `{"mentionAll":true}`})
+	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["send"],"recipients":["` + rest.ExampleGroup + `","4915112345678"]}`).Key
+	body, kind := formBody(t, part{"attachment", "a.png", "\x89PNG\r\n\x1a\n"}, part{name: "mediaType", text: "image"}, part{name: "chat", text: rest.ExampleGroup}, part{name: "options", text: `{"mentionAll":true}`})
 	wantError(t, r.form("/instance/a/send/media-file", key, body, kind), 403, "RECIPIENT_NOT_ALLOWED")
-	wantError(t, r.with(key, "POST", "/instance/a/send/text", `{"chat":"`+chats.ExampleGroup+`","textMessage":{"text":"x"},"options":{"mentionAll":true}}`), 403, "RECIPIENT_NOT_ALLOWED")
+	wantError(t, r.with(key, "POST", "/instance/a/send/text", `{"chat":"`+rest.ExampleGroup+`","textMessage":{"text":"x"},"options":{"mentionAll":true}}`), 403, "RECIPIENT_NOT_ALLOWED")
 	wantError(t, r.with(key, "POST", "/instance/a/send/status", `{"statusMessage":{"text":"x"}}`), 403, "RECIPIENT_NOT_ALLOWED")
 	if len(d.asked) > 0 || r.line.sent.ID != "" {
 		t.Errorf("WhatsApp was asked %v, and got %+v", d.asked, r.line.sent)

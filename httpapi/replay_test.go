@@ -90,8 +90,8 @@ func TestAReplayRunsUntilItIsDeleted(t *testing.T) {
 	r := newRig(t)
 	token, other := r.instance("a"), r.instance("b")
 	for range 300 {
-		r.ledger.Queued(aboutEvent{}.notice(1), toWebhook).Done(delivery.Failed, delivery.Attempt{StartedAt: time.Now(), Error: "x"})
-		r.ledger.Queued(aboutEvent{}.notice(1), toWebhook).Done(delivery.Delivered, delivery.Attempt{StartedAt: time.Now(), Status: 200})
+		r.log.Queued(aboutEvent{}.notice(1), toWebhook).Done(delivery.Failed, delivery.Attempt{StartedAt: time.Now(), Error: "x"})
+		r.log.Queued(aboutEvent{}.notice(1), toWebhook).Done(delivery.Delivered, delivery.Attempt{StartedAt: time.Now(), Status: 200})
 	}
 	id, matched := r.replay(token, `{"limit":250}`)
 	if matched != 250 {

@@ -40,7 +40,7 @@ func TestResendingACodeNeedsScopePair(t *testing.T) {
 			t.Errorf("%q", e.Messages)
 		}
 		wantError(t, r.with(without, "POST", base+"/deliveries/replay", `{"events":["messages.upsert","qrcode.updated"]}`), 403, "SCOPE")
-		if rec, _, _, err := r.ledger.Record(t.Context(), code); err != nil || rec.State != delivery.Failed {
+		if rec, _, _, err := r.log.Record(t.Context(), code); err != nil || rec.State != delivery.Failed {
 			t.Errorf("%+v, %v", rec, err)
 		}
 		for key, want := range map[string]string{without: `"matched":1`, pairs: `"matched":2`} {

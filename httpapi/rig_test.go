@@ -28,12 +28,14 @@ import (
 	"postern/batch"
 	"postern/console/feed"
 	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/delivery/outbox"
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/alerts"
 	"postern/httpapi/idempotency"
 	"postern/httpapi/instances"
+	"postern/httpapi/operator"
 	"postern/httpapi/rest"
 	"postern/httpapi/sockets"
 	"postern/httpapi/tokens/tokenstest"
@@ -62,6 +64,7 @@ type rig struct {
 	store    *store.Store
 	box      *outbox.Outbox
 	ledger   *delivery.Ledger
+	log      *logbook.Log
 	resolve  func(delivery.Lane) (event.Destination, delivery.Status) // of the ledger; nil: all are paused
 	registry *instance.Registry
 	messages *messages.Archive
@@ -127,7 +130,7 @@ func newRigOnDisk(t testing.TB, minFree uint64) *rig {
 // newRigWith returns a rig whose file is opened with these options, and whose instances are configured by adapt.
 func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) *rig {
 	t.Helper()
-	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), instance.Buckets(), webhooks.Buckets(), messages.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), access.Buckets())
+	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), instance.Buckets(), webhooks.Buckets(), messages.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), logbook.Buckets(), access.Buckets())
 	st, err := store.Open(o)
 	if err != nil {
 		t.Fatal(err)
@@ -147,11 +150,12 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := ledger.Start(t.Context()); err != nil {
+	log := logbook.New(ledger, logbook.Config{})
+	if err := errors.Join(ledger.Start(t.Context()), log.Start(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = ledger.Stop(context.Background()) })
-	r.ledger = ledger
+	t.Cleanup(func() { _, _ = log.Stop(context.Background()), ledger.Stop(context.Background()) })
+	r.ledger, r.log = ledger, log
 	if r.messages, err = messages.Open(t.Context(), messages.Config{Store: st, Owner: instance.There, SaveUpdates: true, Logger: r.logger()}); err != nil {
 		t.Fatal(err)
 	}
@@ -190,24 +194,26 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 		t.Fatal(err)
 	}
 	r.config = Config{
-		Access:     who,
-		AgentTools: []string{"read_messages", "send_message", "unknown"},
-		Metrics: func(opens func(int64) bool) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				for _, rec := range r.registry.List() {
-					if opens == nil || opens(rec.ID) {
-						_, _ = io.WriteString(w, "up "+rec.Name+"\n")
+		Config: rest.Config{Access: who, Store: st, APIKey: testKey, JWTSecret: testSecret, Logger: r.logger()},
+		Program: operator.Program{
+			AgentTools: []string{"read_messages", "send_message", "unknown"}, Backup: r.backup, Samples: r.samples(),
+			Metrics: func(opens func(int64) bool) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					for _, rec := range r.registry.List() {
+						if opens == nil || opens(rec.ID) {
+							_, _ = io.WriteString(w, "up "+rec.Name+"\n")
+						}
 					}
-				}
-				if opens == nil {
-					_, _ = io.WriteString(w, "program 1\n")
-				}
-			})
+					if opens == nil {
+						_, _ = io.WriteString(w, "program 1\n")
+					}
+				})
+			},
 		},
-		Registry: r.registry, Messages: r.messages, Supervisor: sup, Engine: r.engine, Media: r.media, Processor: processor, Hub: r.hub, Store: st, Outbox: r.box,
+		Registry: r.registry, Messages: r.messages, Supervisor: sup, Engine: r.engine, Media: r.media, Processor: processor, Hub: r.hub, Outbox: r.box,
 		Transfers:    instances.Transfers{Export: r.export, Undo: r.registry.MoveBack, Import: r.importAccount},
-		NewMessageID: uuid.NewString, Backup: r.backup, Post: r.post, APIKey: testKey, JWTSecret: testSecret,
-		Samples: r.samples(), Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Outbox: r.box, Ledger: ledger, Resolve: resolve}), Deliveries: ledger, Logger: r.logger(),
+		NewMessageID: uuid.NewString, Post: r.post,
+		Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Outbox: r.box, Ledger: ledger, Resolve: resolve}), Deliveries: log,
 	}
 	r.h, err = New(r.config)
 	if err != nil {

@@ -18,6 +18,8 @@ type Route struct {
 	Scopes []access.Scope
 	// Everywhere requires a key for all instances.
 	Everywhere bool
+
+	row rest.Route
 }
 
 // Auth is the credential that a route requires.
@@ -42,7 +44,7 @@ const (
 func Routes() []Route {
 	var all []Route
 	for _, r := range append(routes(), unlisted()...) {
-		listed := Route{Method: r.Method, Path: r.Path, Auth: authName(r.Auth), Scopes: r.Right.Needs(), Everywhere: r.Right&rest.Everywhere != 0}
+		listed := Route{Method: r.Method, Path: r.Path, Auth: authName(r.Auth), Scopes: r.Right.Needs(), Everywhere: r.Right&rest.Everywhere != 0, row: r}
 		for _, a := range aliases() {
 			if a.To == r.Path && slices.Contains(a.Methods, r.Method) {
 				listed.Aliases = append(listed.Aliases, a.From)
@@ -84,10 +86,15 @@ const (
 // unlisted are the routes that New adds to those of the table.
 func unlisted() []rest.Route {
 	return []rest.Route{
-		{Method: "GET", Path: rest.PathMetrics, Auth: rest.GlobalKey, Right: rest.ScopeMetrics},
-		{Method: "GET", Path: pathOpenAPI, Auth: rest.Public},
-		{Method: "GET", Path: pathAliases, Auth: rest.Public},
-		{Method: "GET", Path: pathAsyncAPI, Auth: rest.Public},
-		{Method: "GET", Path: pathDocs, Auth: rest.Public},
+		{
+			Method: "GET", Path: rest.PathMetrics, Auth: rest.GlobalKey, Right: rest.ScopeMetrics,
+			ID: "getMetrics", Summary: "Get metrics for Prometheus.",
+			About: "The GlobalApiKey is also accepted as `Authorization: Bearer`. A scoped key gets the rows of its instances (`metrics.per_instance`), and the program's own figures only when it is for all instances.",
+			Media: "text/plain",
+		},
+		{Method: "GET", Path: pathOpenAPI, Auth: rest.Public, ID: "getOpenAPI", Summary: "Get the OpenAPI document of this API.", Media: "application/json"},
+		{Method: "GET", Path: pathAliases, Auth: rest.Public, ID: "getOpenAPIAliases", Summary: "Get the OpenAPI document of the older paths, which are aliases of current ones.", Media: "application/json"},
+		{Method: "GET", Path: pathAsyncAPI, Auth: rest.Public, ID: "getAsyncAPI", Summary: "Get the AsyncAPI document of the WebSockets.", Media: "application/json"},
+		{Method: "GET", Path: pathDocs, Auth: rest.Public, ID: "getDocs", Summary: "Get the API reference as an interactive page.", Media: "text/html"},
 	}
 }

@@ -15,7 +15,7 @@ import (
 // formRoutes are the routes that take a file in their body.
 func formRoutes() (all []rest.Route) {
 	for _, row := range routes() {
-		if descriptions()[row.Method+" "+row.Path].Form != nil {
+		if row.Form != nil {
 			all = append(all, row)
 		}
 	}

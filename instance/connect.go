@@ -31,7 +31,11 @@ func (s *Supervisor) Connect(ctx context.Context, id int64, requestID string) (C
 	if err := k.takeUnlessStopping(ctx); err != nil {
 		return Connection{}, fmt.Errorf("connect: %w", err)
 	}
-	if err := k.here(); err != nil {
+	err = k.here()
+	if err == nil { // a caller may know the new state by its event already
+		err = k.await(ctx, func() bool { return k.telling == 0 })
+	}
+	if err != nil {
 		k.release()
 		return Connection{}, fmt.Errorf("connect: %w", err)
 	}

@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,6 +93,40 @@ func TestConcurrentConnectJoinsTheFirst(t *testing.T) {
 		}
 		if n := len(r.net.session(id).dialled()); n != 1 {
 			t.Errorf("dialled %d times: the second call cut the first one's login off", n)
+		}
+	})
+}
+
+// TestConnectAfterPairErrorGetsNewCode: a receiver of the event calls before the
+// report of it has returned.
+func TestConnectAfterPairErrorGetsNewCode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(n event.Notice) {
+			if n.Kind == event.ConnectionUpdated {
+				time.Sleep(time.Second)
+			}
+		}
+		r := newRig(t, func(cfg *Config) { cfg.Publish = slow }, nil)
+		defer r.stop()
+		id := r.create("a").ID
+		codes := []string{"2@old", "2@new"}
+		r.net.onDial(func(_ context.Context, s *session) error {
+			s.qr(codes[0])
+			codes = codes[1:]
+			return nil
+		})
+		if got, err := r.sup.Connect(bg, id, ""); err != nil || got.Code == nil || got.Code.Code != "2@old" {
+			t.Fatal(got, err)
+		}
+		var report sync.WaitGroup
+		report.Go(func() {
+			_ = r.net.session(id).tell(connection(event.PairError, event.ConnectionClose, event.ConnectionError))
+		})
+		defer report.Wait()
+		synctest.Wait() // the event is out
+		got, err := r.sup.Connect(bg, id, "")
+		if err != nil || got.Code == nil || got.Code.Code != "2@new" || got.AlreadyConnecting {
+			t.Errorf("%+v, %v", got, err)
 		}
 	})
 }

@@ -16,7 +16,7 @@
 // record: destinations that are not durable are tried once.
 //
 // For durable destinations and instances the event is part of that commit, with its final
-// bytes and the snapshot of the instance as the commit leaves it: see [delivery.Writer].
+// bytes and the snapshot of the instance as the commit leaves it: see [publish.Writer].
 // Facts that store nothing get a commit for their event alone. So a crash leaves both the
 // cause and its event, or neither. Code that changes state adds its events in the closure
 // that stores the change, and publishes after the commit.

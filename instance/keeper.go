@@ -25,6 +25,7 @@ type keeper struct {
 	changed chan struct{} // closed and replaced after each fact and each dial
 	state   event.State   // state of the connection, as last reported
 	unsaved event.State   // that state if storing it failed, else empty
+	telling int           // facts with a new state that are being stored and published
 	dialing bool          // a goroutine waits to dial, or is dialling
 	hangup  context.CancelFunc
 	redial  bool          // a loss was reported during the dial; dial again
@@ -83,11 +84,17 @@ func (k *keeper) report(ctx context.Context, f event.Fact) error {
 	if f.Status == event.Reconnecting && !k.mayRetry() {
 		f.Status = event.Disconnected
 	}
+	if f.Status != "" {
+		k.telling++
+	}
 	k.mu.Unlock()
 
 	err := k.sup.reg.Report(ctx, k.id, f)
 	if err == nil || f.Status != "" {
 		k.note(f, err) // the connection has this state, stored or not
+	}
+	if f.Status != "" {
+		k.told()
 	}
 	if err != nil {
 		return err
@@ -97,6 +104,14 @@ func (k *keeper) report(ctx context.Context, f event.Fact) error {
 		k.sup.cfg.OnCode(k.id, code.Code)
 	}
 	return nil
+}
+
+// told ends the report of a new state.
+func (k *keeper) told() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.telling--
+	k.broadcast()
 }
 
 // mayRetry reports whether a lost connection is dialled again. The caller holds k.mu.

@@ -13,11 +13,11 @@ import (
 // changed: the URL of its webhook, or one of its endpoints. A change of options counts
 // for all endpoints.
 type KeyReceiver struct {
-	InstanceID   int64        `json:"instanceId"`
-	InstanceName string       `json:"instanceName"`
-	Target       event.Target `json:"target"`
-	EndpointID   string       `json:"endpointId,omitempty"` // if an endpoint
-	URL          string       `json:"url"`                  // without query
+	InstanceID   int64        `json:"instanceId" doc:"The instance whose events it receives." example:"1"`
+	InstanceName string       `json:"instanceName" doc:"The name of that instance." example:"$name"`
+	Target       event.Target `json:"target" doc:"The instance's webhook, or an endpoint of its options." example:"webhook" rules:"enum=webhook|endpoint"`
+	EndpointID   string       `json:"endpointId,omitempty" doc:"The endpoint's id; absent for the webhook." example:"crm"`
+	URL          string       `json:"url" doc:"Where it goes, without the query." example:"https://example.org/hook"`
 }
 
 // OfKey returns the enabled receivers that a scoped key last changed, by instance.

@@ -3,14 +3,14 @@ package instance
 import (
 	"errors"
 
-	"postern/delivery"
+	"postern/delivery/publish"
 	"postern/event"
 	"postern/store"
 )
 
 // source returns an instance as the source of events. The scope of its webhooks answers
 // where they go, the entry what it looks like in them.
-func (r *Registry) source(id int64) delivery.Source {
+func (r *Registry) source(id int64) publish.Source {
 	if e := r.entry(id); e != nil {
 		return r.events.Source(id, e)
 	}
@@ -21,12 +21,12 @@ func (r *Registry) source(id int64) delivery.Source {
 type absent struct{}
 
 func (absent) Durable() bool                                            { return false }
-func (absent) RoutesIn(*store.Tx) (delivery.Routes, error)              { return nil, ErrNotFound }
+func (absent) RoutesIn(*store.Tx) (publish.Routes, error)               { return nil, ErrNotFound }
 func (absent) SnapshotIn(*store.Tx) (s event.Snapshot, err error)       { return s, ErrNotFound }
 func (absent) Snapshot() (s event.Snapshot, err error)                  { return s, ErrNotFound }
 func (absent) Destinations(event.Kind, event.About) []event.Destination { return nil }
 
-// SnapshotIn implements [delivery.Origin].
+// SnapshotIn implements [publish.Origin].
 func (e *entry) SnapshotIn(tx *store.Tx) (event.Snapshot, error) {
 	rec, found, err := store.GetJSON[Record](tx, instances, store.Key(e.id()))
 	switch {
@@ -40,7 +40,7 @@ func (e *entry) SnapshotIn(tx *store.Tx) (event.Snapshot, error) {
 	return rec.Snapshot(), nil
 }
 
-// Snapshot implements [delivery.Origin].
+// Snapshot implements [publish.Origin].
 func (e *entry) Snapshot() (event.Snapshot, error) {
 	if e.reg.entry(e.id()) != e {
 		return event.Snapshot{}, ErrNotFound

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"postern/delivery"
+	"postern/delivery/publish"
 	"postern/event"
 	"postern/instance/webhooks"
 	"postern/messages"
@@ -104,7 +105,7 @@ type Registry struct {
 	cfg Config
 	log *slog.Logger
 
-	events  *delivery.Publisher
+	events  *publish.Publisher
 	ignored ignoreCounts
 
 	hooks *webhooks.Editor
@@ -175,8 +176,8 @@ func (r *Registry) webhookChanged(id int64) {
 	}
 }
 
-func (cfg Config) publisher() *delivery.Publisher {
-	return delivery.NewPublisher(delivery.PublisherConfig{
+func (cfg Config) publisher() *publish.Publisher {
+	return publish.NewPublisher(publish.PublisherConfig{
 		Store: cfg.Store, Ledger: cfg.Ledger, Publish: cfg.Publish, Watched: cfg.Watched, Twin: cfg.Twin, Logger: cfg.Logger,
 	})
 }
@@ -362,7 +363,7 @@ func (r *Registry) change(ctx context.Context, id int64, fn func(*Record) bool) 
 // changeAndTell is change that also writes the events which tell adds to t, given the
 // record at that point. Durable events are in the commit of the change, even if nothing
 // else is. The caller publishes them.
-func (r *Registry) changeAndTell(ctx context.Context, id int64, fn func(*Record) bool, t *delivery.Writer, tell func(*Record)) (rec Record, changed bool, err error) {
+func (r *Registry) changeAndTell(ctx context.Context, id int64, fn func(*Record) bool, t *publish.Writer, tell func(*Record)) (rec Record, changed bool, err error) {
 	e := r.entry(id)
 	if e == nil {
 		return rec, false, ErrNotFound

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"postern/delivery"
+	"postern/delivery/publish"
 	"postern/event"
 	"postern/messages"
 	"postern/store"
@@ -113,7 +113,7 @@ func (r *Registry) forgetNotice(ctx context.Context, id int64, notice string) er
 }
 
 // reportStored stores what accompanies an event, and makes tell add the event.
-func (r *Registry) reportStored(ctx context.Context, id int64, f event.Fact, t *delivery.Writer, tell func(*Record)) error {
+func (r *Registry) reportStored(ctx context.Context, id int64, f event.Fact, t *publish.Writer, tell func(*Record)) error {
 	if changesState(f) {
 		return r.reportState(ctx, id, f, t, tell)
 	}
@@ -152,7 +152,7 @@ func changesState(f event.Fact) bool {
 
 // reportState stores the connection state, link, own picture and restriction of a fact,
 // with the events that tell adds to t.
-func (r *Registry) reportState(ctx context.Context, id int64, f event.Fact, t *delivery.Writer, tell func(*Record)) error {
+func (r *Registry) reportState(ctx context.Context, id int64, f event.Fact, t *publish.Writer, tell func(*Record)) error {
 	now := r.cfg.Store.Now()
 	f.Restriction = bounded(f.Restriction, now)
 	_, _, err := r.changeAndTell(ctx, id, func(rec *Record) bool { return applyFact(rec, f, now) }, t, tell)

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"postern/delivery"
+	"postern/delivery/publish"
 	"postern/event"
 	"postern/messages"
 	"postern/store"
@@ -241,7 +241,7 @@ func TestEarlyReceiptsWaitForTheirMessage(t *testing.T) {
 		if n := r.one(); n.Kind != event.SendMessage || r.count("message_update", id) != 0 {
 			t.Fatalf("first published: %s", n.Kind)
 		}
-		time.Sleep(delivery.MaxRide)
+		time.Sleep(publish.MaxRide)
 		synctest.Wait()
 		published := r.published()
 		if len(published) != 2 || r.count("message_update", id) != 2 || r.s.Stats().Commits != before+2 {

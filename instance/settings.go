@@ -21,25 +21,25 @@ const (
 // Settings are the automatic actions of an instance. The zero value, with Ignore.JIDs
 // empty, is the default: none.
 type Settings struct {
-	Ignore       Ignore      `json:"ignore"`
-	RejectCalls  RejectCalls `json:"rejectCalls"`
-	ReadMessages bool        `json:"readMessages"` // mark every incoming message as read
-	AlwaysOnline bool        `json:"alwaysOnline"` // show the account as available while connected
-	History      History     `json:"history"`
+	Ignore       Ignore      `json:"ignore" doc:"Chats to ignore: nothing of them is stored or reported."`
+	RejectCalls  RejectCalls `json:"rejectCalls" doc:"The handling of incoming calls."`
+	ReadMessages bool        `json:"readMessages" doc:"Whether incoming messages are marked as read." example:"false"`
+	AlwaysOnline bool        `json:"alwaysOnline" doc:"Whether the account is shown as available while it is connected." example:"false"`
+	History      History     `json:"history" doc:"Which history is requested at pairing and stored; it applies to the next pairing."`
 }
 
 // Ignore selects chats of which nothing is stored or published.
 type Ignore struct {
-	Groups      bool     `json:"groups"`
-	Status      bool     `json:"status"`
-	Newsletters bool     `json:"newsletters"`
-	Broadcasts  bool     `json:"broadcasts"` // messages sent through a broadcast list
-	JIDs        []string `json:"jids"`       // single chats; either address of a person
+	Groups      bool     `json:"groups" doc:"All groups." example:"true"`
+	Status      bool     `json:"status" doc:"Status posts of contacts." example:"true"`
+	Newsletters bool     `json:"newsletters" doc:"All newsletters." example:"false"`
+	Broadcasts  bool     `json:"broadcasts" doc:"Messages to broadcast lists that include the account." example:"false"`
+	JIDs        []string `json:"jids"` // single chats; either address of a person
 }
 
 // RejectCalls says how incoming calls are handled.
 type RejectCalls struct {
-	Enabled bool   `json:"enabled"`
+	Enabled bool   `json:"enabled" doc:"Whether calls are rejected." example:"true"`
 	Message string `json:"message"` // sent to the caller, at most once an hour; empty: none
 }
 
@@ -47,7 +47,7 @@ type RejectCalls struct {
 // next pairing.
 type History struct {
 	Days   int  `json:"days"` // 0: none
-	Groups bool `json:"groups"`
+	Groups bool `json:"groups" doc:"Whether history of groups is stored too." example:"false"`
 }
 
 // check normalizes the addresses and returns the first violated rule.

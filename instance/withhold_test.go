@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/event"
 	"postern/instance/webhooks"
 )
@@ -12,7 +13,7 @@ import (
 // codes returns the deliveries of pairing codes, by state and destination.
 func (r *rig) codesTo(target event.Target) (all []delivery.Listed) {
 	r.Helper()
-	page, err := r.reg.cfg.Ledger.List(bg, delivery.Filter{Event: event.QRCodeUpdated, Target: target}, "", 50)
+	page, err := logbook.New(r.reg.cfg.Ledger, logbook.Config{}).List(bg, delivery.Filter{Event: event.QRCodeUpdated, Target: target}, "", 50)
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -16,9 +16,9 @@ import (
 type Chat struct {
 	JID     string        `json:"jid"`           // the phone JID if known, else the LID, or the group's JID
 	LID     string        `json:"lid,omitempty"` // empty when unknown
-	Name    string        `json:"name,omitempty"`
+	Name    string        `json:"name,omitempty" doc:"Its name, where it is known." example:"Ada"`
 	IsGroup bool          `json:"isGroup"`
-	Last    event.Message `json:"lastMessage"`
+	Last    event.Message `json:"lastMessage" doc:"Its newest stored message."`
 }
 
 // chatEnd is a chat with the id of its newest message.

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"postern/delivery"
+	"postern/delivery/publish"
 	"postern/event"
 	"postern/store"
 )
 
 // ReportContact stores a change of a contact and publishes the stored contact.
-func (a *Archive) ReportContact(ctx context.Context, src delivery.Source, f event.Fact, c *event.ContactChange) error {
+func (a *Archive) ReportContact(ctx context.Context, src publish.Source, f event.Fact, c *event.ContactChange) error {
 	if !a.cfg.SaveContacts {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (a *Archive) ReportContact(ctx context.Context, src delivery.Source, f even
 
 // saveContact stores a change and calls tell with the contact as stored. A change without
 // effect makes no commit, since the network repeats itself.
-func (a *Archive) saveContact(ctx context.Context, id int64, ids contactIDs, c *event.ContactChange, w *delivery.Writer, tell func(*Contact)) error {
+func (a *Archive) saveContact(ctx context.Context, id int64, ids contactIDs, c *event.ContactChange, w *publish.Writer, tell func(*Contact)) error {
 	var edit contactEdit
 	err := a.cfg.Store.View(func(tx *store.Tx) (err error) {
 		edit, err = editContact(tx, id, ids, c)

@@ -19,12 +19,12 @@ const (
 
 // Contact is a stored contact of an account. Unknown names are empty.
 type Contact struct {
-	ID           int64      `json:"id"`
+	ID           int64      `json:"id" doc:"The contact's id here." example:"7"`
 	JID          string     `json:"jid"`           // the phone JID if known, else the LID
 	LID          string     `json:"lid,omitempty"` // empty when unknown
 	PushName     string     `json:"pushName,omitempty"`
 	BusinessName string     `json:"businessName,omitempty"`
-	FullName     string     `json:"fullName,omitempty"` // of the account's own address book
+	FullName     string     `json:"fullName,omitempty" doc:"Its name in the account's own address book." example:"Ada Lovelace"`
 	CreatedAt    event.Time `json:"createdAt"`
 	UpdatedAt    event.Time `json:"updatedAt"`
 }

@@ -6,7 +6,7 @@
 //
 // [Archive] is the only writer of its buckets. A message, its indexes, its events and the
 // deliveries of these are one commit, made by the writer of the source that the caller
-// gives ([delivery.Source]): a crash leaves all of them or none. What else belongs into
+// gives ([publish.Source]): a crash leaves all of them or none. What else belongs into
 // that commit is the caller's [Keeping].InCommit. Events are published after the commit.
 //
 // Calls go down: package instance hands messages, receipts, history and contacts to the

@@ -3,7 +3,7 @@ package messages
 import (
 	"sync"
 
-	"postern/delivery"
+	"postern/delivery/publish"
 	"postern/event"
 	"postern/store"
 )
@@ -69,7 +69,7 @@ func (d *departures) end(m sentMessage) []earlyReceipt {
 
 // Departing announces that a message is being sent: its receipts wait until done is
 // called with the id of the stored message, 0 if it was not stored.
-func (a *Archive) Departing(src delivery.Source, keyID string) (done func(stored int64)) {
+func (a *Archive) Departing(src publish.Source, keyID string) (done func(stored int64)) {
 	m := sentMessage{src.ID, keyID}
 	a.departures.begin(m)
 	return func(stored int64) {
@@ -81,7 +81,7 @@ func (a *Archive) Departing(src delivery.Source, keyID string) (done func(stored
 
 // reportEarly stores and publishes the receipts of a newly stored message, with the next
 // commit. If it was not stored (found is 0), they are looked up like others.
-func (a *Archive) reportEarly(src delivery.Source, found int64, waiting []earlyReceipt) {
+func (a *Archive) reportEarly(src publish.Source, found int64, waiting []earlyReceipt) {
 	var err error
 	if found == 0 {
 		for _, w := range waiting {
@@ -97,7 +97,7 @@ func (a *Archive) reportEarly(src delivery.Source, found int64, waiting []earlyR
 	}
 }
 
-func (a *Archive) storeEarly(src delivery.Source, found int64, waiting []earlyReceipt) error {
+func (a *Archive) storeEarly(src publish.Source, found int64, waiting []earlyReceipt) error {
 	out, about := src.Writer(), make([]event.About, len(waiting))
 	for i, w := range waiting {
 		about[i] = src.About(w.receipt)

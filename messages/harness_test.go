@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"postern/delivery"
+	"postern/delivery/publish"
 	"postern/event"
 	"postern/store"
 )
@@ -29,7 +30,7 @@ type rig struct {
 
 	durable bool // commits reach the disk, as in production
 	a       *Archive
-	events  *delivery.Publisher
+	events  *publish.Publisher
 
 	mu      sync.Mutex
 	notices []event.Notice
@@ -75,7 +76,7 @@ func (r *rig) boot() {
 	if r.a, err = Open(bg, cfg); err != nil {
 		r.Fatal(err)
 	}
-	r.events = delivery.NewPublisher(delivery.PublisherConfig{Store: r.s, Publish: func(n event.Notice) {
+	r.events = publish.NewPublisher(publish.PublisherConfig{Store: r.s, Publish: func(n event.Notice) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.notices = append(r.notices, n)
@@ -144,13 +145,13 @@ func (o origin) snapshot() event.Snapshot {
 }
 
 func (o origin) Durable() bool                                { return false }
-func (o origin) RoutesIn(*store.Tx) (delivery.Routes, error)  { return nil, nil }
+func (o origin) RoutesIn(*store.Tx) (publish.Routes, error)   { return nil, nil }
 func (o origin) SnapshotIn(*store.Tx) (event.Snapshot, error) { return o.snapshot(), nil }
 
 func (o origin) Snapshot() (event.Snapshot, error)                            { return o.snapshot(), nil }
 func (o origin) Destinations(event.Kind, event.About) (d []event.Destination) { return d }
 
-func (r *rig) source(id int64) delivery.Source { return r.events.Source(id, origin(id)) }
+func (r *rig) source(id int64) publish.Source { return r.events.Source(id, origin(id)) }
 
 // tell reports a fact as package instance does.
 func (r *rig) tell(id int64, f event.Fact) (err error) {

@@ -54,12 +54,12 @@ func (q *Query) narrow() bool {
 // Stored is a message with its updates.
 type Stored struct {
 	event.Message
-	Updates []StoredUpdate `json:"messageUpdates"` // oldest first
+	Updates []StoredUpdate `json:"messageUpdates" doc:"Its status updates, oldest first."`
 }
 
 // StoredUpdate is one update of a stored message.
 type StoredUpdate struct {
-	Status event.UpdateStatus `json:"status"`
+	Status event.UpdateStatus `json:"status" doc:"The status of the message." example:"delivered"`
 	At     event.Time         `json:"dateTime"`
 }
 

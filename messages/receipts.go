@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"postern/delivery"
+	"postern/delivery/publish"
 	"postern/event"
 	"postern/store"
 )
@@ -21,7 +21,7 @@ const (
 // Receipt stores a receipt and publishes one update for each stored message. Missing messages are looked
 // up again in the background, so that receipts for messages that are never stored delay
 // nothing.
-func (a *Archive) Receipt(ctx context.Context, src delivery.Source, f event.Fact, receipt event.Receipt) error {
+func (a *Archive) Receipt(ctx context.Context, src publish.Source, f event.Fact, receipt event.Receipt) error {
 	if !a.cfg.SaveUpdates || a.departures.keep(src.ID, f, receipt) {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (a *Archive) Receipt(ctx context.Context, src delivery.Source, f event.Fact
 }
 
 // lookAgain repeats the lookup.
-func (a *Archive) lookAgain(src delivery.Source, f event.Fact, receipt event.Receipt, missing []string) {
+func (a *Archive) lookAgain(src publish.Source, f event.Fact, receipt event.Receipt, missing []string) {
 	pause := receiptPause
 	for range receiptLooks - 1 {
 		select {
@@ -69,7 +69,7 @@ func (a *Archive) lookAgain(src delivery.Source, f event.Fact, receipt event.Rec
 
 // updateMessages stores and publishes the receipt for the stored messages, by a commit of
 // w, and returns the key ids of the others.
-func (a *Archive) updateMessages(ctx context.Context, src delivery.Source, w *delivery.Writer, commit func(func(*store.Tx) error) error,
+func (a *Archive) updateMessages(ctx context.Context, src publish.Source, w *publish.Writer, commit func(func(*store.Tx) error) error,
 	f event.Fact, receipt event.Receipt, keyIDs []string,
 ) (missing []string, err error) {
 	known, err := a.anyStored(src.ID, keyIDs)

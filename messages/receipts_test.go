@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"postern/delivery"
+	"postern/delivery/publish"
 	"postern/event"
 )
 
@@ -34,7 +34,7 @@ func TestEarlyReceiptJoinsAnotherCommit(t *testing.T) {
 			t.Errorf("%d updates in %d commits, want 1 in those of two messages", n, commits)
 		}
 		overtake("B")
-		time.Sleep(delivery.MaxRide)
+		time.Sleep(publish.MaxRide)
 		synctest.Wait()
 		if n, commits := r.count(messageUpdates, id), r.s.Stats().Commits-before; n != 2 || commits != 4 {
 			t.Errorf("%d updates in %d commits, want 2 in those of three messages and one more", n, commits)

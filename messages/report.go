@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"postern/delivery"
+	"postern/delivery/publish"
 	"postern/event"
 	"postern/store"
 )
@@ -27,7 +27,7 @@ func (a *Archive) Stores(kind event.Kind) bool {
 
 // Receive is Keep for a message that WhatsApp delivers. Unless received messages are
 // stored, it only makes the commit of InCommit. known reports a copy of a stored message.
-func (a *Archive) Receive(ctx context.Context, src delivery.Source, m *event.Message, k Keeping) (known bool, err error) {
+func (a *Archive) Receive(ctx context.Context, src publish.Source, m *event.Message, k Keeping) (known bool, err error) {
 	if !a.Stores(k.Kind) {
 		return false, a.justCommit(ctx, src.ID, m, k.InCommit)
 	}
@@ -53,8 +53,8 @@ func (a *Archive) justCommit(ctx context.Context, instance int64, m *event.Messa
 // Keep stores a message unless it is known, and reads it back. In the same commit it
 // stores the event, if that is durable, unless the message is a further copy of a
 // published one. It publishes the event after the commit.
-func (a *Archive) Keep(ctx context.Context, src delivery.Source, m *event.Message, k Keeping) (stored event.Message, known bool, err error) {
-	w, about, eventID := src.Writer(), src.About(m), delivery.NewEventID()
+func (a *Archive) Keep(ctx context.Context, src publish.Source, m *event.Message, k Keeping) (stored event.Message, known bool, err error) {
+	w, about, eventID := src.Writer(), src.About(m), publish.NewEventID()
 	err = w.Commit(ctx, func(tx *store.Tx) error {
 		n, was, err := a.knownCopy(tx, src.ID, m)
 		if err == nil && !was {
@@ -88,7 +88,7 @@ func (a *Archive) Keep(ctx context.Context, src delivery.Source, m *event.Messag
 // marker returns the event id to store with a message: that of its event if the event is
 // in the file. So a message that WhatsApp resends for lack of an acknowledgement is not
 // published under another id. It may run in a closure only.
-func (k *Keeping) marker(w *delivery.Writer, eventID uuid.UUID) uuid.UUID {
+func (k *Keeping) marker(w *publish.Writer, eventID uuid.UUID) uuid.UUID {
 	if k.Kind == event.MessagesUpsert && w.Stores() {
 		return eventID
 	}
@@ -98,14 +98,14 @@ func (k *Keeping) marker(w *delivery.Writer, eventID uuid.UUID) uuid.UUID {
 // Sent is a message that WhatsApp accepted, to be stored in another commit.
 type Sent struct {
 	archive *Archive
-	src     delivery.Source
+	src     publish.Source
 	message event.Message
 	about   event.About
-	w       *delivery.Writer
+	w       *publish.Writer
 }
 
 // Sent prepares storing m, which the instance has sent.
-func (a *Archive) Sent(src delivery.Source, m *event.Message) *Sent {
+func (a *Archive) Sent(src publish.Source, m *event.Message) *Sent {
 	return &Sent{a, src, *m, src.About(m), src.Writer()}
 }
 

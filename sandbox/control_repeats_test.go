@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"postern/internal/nightly"
 )
 
 // TestControlErrorsQuoteAtMost100Characters: every
@@ -58,7 +60,9 @@ func TestControlErrorsQuoteAtMost100Characters(t *testing.T) {
 		for name := range a.Fields {
 			for _, v := range values {
 				for _, value := range []any{v, []string{v, v}, fields{v: v}} {
-					ask("POST", "/sandbox/phones/5511911111111/act", encode(fields{"do": a.Do, name: value}))
+					if nightly.Or(false, true) {
+						ask("POST", "/sandbox/phones/5511911111111/act", encode(fields{"do": a.Do, name: value}))
+					}
 					full := fields{"do": a.Do, "to": otherNumber, "chat": otherNumber}
 					full[name] = value
 					ask("POST", "/sandbox/phones/5511911111111/act", encode(full))

@@ -12,12 +12,12 @@ import (
 
 // Report is what Check found.
 type Report struct {
-	Buckets int   `json:"buckets"`
-	Records int   `json:"records"` // without the store's own records
-	Bytes   int64 `json:"bytes"`
+	Buckets int   `json:"buckets" doc:"The number of buckets." example:"62"`
+	Records int   `json:"records" doc:"The number of records, without the store's internal ones." example:"1042"`
+	Bytes   int64 `json:"bytes" doc:"The size of the file, in bytes." example:"16805888"`
 	// Faults says, in sentences, what is damaged, what it costs, and whether a start
 	// repairs it. It is empty for a whole file.
-	Faults []string `json:"faults"`
+	Faults []string `json:"faults" doc:"The faults, each with its effect and whether a start repairs it; empty when there is none." example:""`
 }
 
 // Check reads the file at path and changes nothing. It verifies the pages, the checksum

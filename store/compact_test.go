@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -19,10 +20,28 @@ import (
 // marked is the value of exactly one record.
 const marked = "the one that is marked, of some length"
 
+// holeyFile is the file of holey, made once.
+var holeyFile struct {
+	image []byte
+	holds map[string]string
+}
+
 // holey makes a file with a hole for nearly each record, and returns its contents.
 func holey(t *testing.T) (path string, want map[string]string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "p.db")
+	if holeyFile.image == nil {
+		makeHoley(t)
+	}
+	if err := os.WriteFile(path, holeyFile.image, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path, maps.Clone(holeyFile.holds)
+}
+
+func makeHoley(t *testing.T) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "p.db")
 	s := openTest(t, path)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
@@ -47,11 +66,14 @@ func holey(t *testing.T) (path string, want map[string]string) {
 		return tx.Put("thing", Key(7), []byte(marked))
 	})
 	appendEntries(t, s, 5)
-	want = held(t, s)
+	holeyFile.holds = held(t, s)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return path, want
+	var err error
+	if holeyFile.image, err = os.ReadFile(path); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func held(t *testing.T, s *Store) map[string]string {

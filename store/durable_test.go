@@ -11,6 +11,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"postern/internal/nightly"
 	"postern/store/files"
 )
 
@@ -392,7 +393,7 @@ func TestAReaderOfTheStateBeforeACommitDoesNotHoldCloseUp(t *testing.T) {
 // TestReadersAndCloseNeverWaitForEachOther repeatedly closes stores during reads and
 // commits.
 func TestReadersAndCloseNeverWaitForEachOther(t *testing.T) {
-	for range 60 {
+	for range nightly.Or(15, 60) {
 		s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
 		var work sync.WaitGroup
 		for range 8 {

@@ -230,7 +230,7 @@ func (l *loader) compare() error {
 	for name := range l.schema {
 		got, want := l.tallies[name], l.cell[name]
 		if name != metaBucket.Name && (got.rows != want.rows || got.sum != want.sum && !want.vague) {
-			return fmt.Errorf("%w: its bucket %s has %s, and should have %d", ErrDiverged, name, plural.Of(got.rows, "record"), want.rows)
+			return fmt.Errorf("%w: its bucket %s has %s instead of %d", ErrDiverged, name, plural.Of(got.rows, "record"), want.rows)
 		}
 	}
 	return nil

@@ -29,7 +29,7 @@ func TestAppStateIsReadAfterAnOutage(t *testing.T) {
 	r.net.SetFaults(sandbox.Faults{StateError: 503})
 	defer r.net.SetFaults(sandbox.Faults{})
 	phone := r.pair()
-	for end := time.Now().Add(15 * time.Second); !r.net.StateRead(phone); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience); !r.net.StateRead(phone); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the state was not asked for")
 		}

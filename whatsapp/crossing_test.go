@@ -116,7 +116,7 @@ func TestRetriesSucceedAmongCrossingTexts(t *testing.T) {
 			r.cross(ada, chat.there, chat.back, what, 60)
 			asking.Wait()
 			for _, id := range ids {
-				for end := time.Now().Add(15 * time.Second); ada.ReceivedCount(id) < 1+times; time.Sleep(time.Millisecond) {
+				for end := time.Now().Add(patience); ada.ReceivedCount(id) < 1+times; time.Sleep(time.Millisecond) {
 					if time.Now().After(end) {
 						t.Fatalf("a text came %d times, want %d", ada.ReceivedCount(id), 1+times)
 					}

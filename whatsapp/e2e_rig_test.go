@@ -22,6 +22,9 @@ import (
 	"postern/whatsapp/device"
 )
 
+// patience is the time limit of a wait for a condition, for a machine under load.
+const patience = 2 * time.Minute
+
 // authorityOfAll signs for every sandbox of this test process: the certificate root of
 // whatsmeow is a package variable. So is the logger of libsignal, which concurrent
 // sandboxes would set without a lock.
@@ -184,7 +187,7 @@ func (r *rig) report(ctx context.Context, f event.Fact) error {
 // await returns the first fact, from the earliest on, that match accepts.
 func (r *rig) await(what string, match func(event.Fact) bool) event.Fact {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
 	for {
 		r.mu.Lock()
@@ -254,7 +257,7 @@ func message(text string) func(event.Fact) bool {
 
 func reads(t testing.TB, p *sandbox.Phone, text string) sandbox.Received {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	got, err := p.WaitReceived(ctx, func(r sandbox.Received) bool { return r.Text == text })
 	if err != nil {

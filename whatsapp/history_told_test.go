@@ -110,7 +110,7 @@ func TestHistoryDownloadIsRetried(t *testing.T) {
 	r.net.SetFaults(sandbox.Faults{MediaError: 500})
 	refused := func(n int) {
 		t.Helper()
-		for deadline := time.Now().Add(15 * time.Second); r.net.MediaRefused() < n; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(patience); r.net.MediaRefused() < n; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%d downloads were refused, not %d", r.net.MediaRefused(), n)
 			}

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"go.mau.fi/whatsmeow/proto/waE2E"
 	"google.golang.org/protobuf/proto"
@@ -61,7 +60,7 @@ func (r *rig) sends(to *sandbox.Phone, out event.Outgoing) *waE2E.Message {
 
 func (r *rig) received(by *sandbox.Phone, id string) sandbox.Received {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
 	got, err := by.WaitReceived(ctx, func(m sandbox.Received) bool { return m.ID == id })
 	if err != nil {

@@ -108,11 +108,11 @@ func TestProxyFailureIsNotBypassed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits more than it works
-			patience := 20 * time.Second
+			timeout := 20 * time.Second
 			if tc.words == "no answer in time" {
-				patience = 5 * time.Second
+				timeout = 5 * time.Second
 			}
-			p := newProxied(t, Config{ConnectTimeout: patience}, false)
+			p := newProxied(t, Config{ConnectTimeout: timeout}, false)
 			px := p.proxy(t, tc.scheme)
 			p.through(t, px.URL(""), proxy.Uses()...)
 			p.pair()

@@ -49,7 +49,9 @@ func Run(t *testing.T, open func(t *testing.T) cluster.Database) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := open(t)
-			test.run(fixture{t, d, t.Context()})
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			test.run(fixture{t, d, ctx})
 		})
 	}
 }
@@ -509,7 +511,7 @@ func movedInCellIsWhole(t fixture) {
 		t.Errorf("the cell is %+v", c)
 	}
 	if got := t.rows("a"); !reflect.DeepEqual(got, want) {
-		t.Errorf("of %d there are %d", len(want), len(got))
+		t.Errorf("want %d of rows, got %d", len(want), len(got))
 	}
 	if _, complete, err := t.d.Changes(t.ctx, "a", 0, 10); err != nil || complete {
 		t.Errorf("an empty file may follow: complete %v, error %v", complete, err)

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"postern/cluster"
-	"postern/internal/plural"
 	"postern/store"
 )
 
@@ -87,7 +86,7 @@ func In(ctx context.Context, c Config, secrets map[string][]byte) (r Result, err
 				return err
 			}
 			if !maps.Equal(sent, got) {
-				return fmt.Errorf("the database got %s, which are not the %d of the file; nothing was moved", plural.Of(got.Rows(), "row"), sent.Rows())
+				return fmt.Errorf("what the database has (rows: %d) is not what the file has (%d); nothing was moved", got.Rows(), sent.Rows())
 			}
 			marked = true
 			return file.MoveTo(r.Version)

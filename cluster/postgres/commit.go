@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"postern/cluster"
 	"postern/store"
@@ -45,7 +47,7 @@ func (d *Database) Commit(ctx context.Context, g cluster.Grant, c store.Change) 
 	// doubt: it was sent, and may have happened or happen yet, so nothing but a new version or
 	// a new owner rules it out. ask: find out before it is sent again.
 	doubt, ask := false, false
-	wait := firstPause
+	wait, say := firstPause, time.Now().Add(logAfter)
 	for {
 		again, err := d.attempt(ctx, func(s *session) (bool, error) {
 			if ask {
@@ -77,6 +79,10 @@ func (d *Database) Commit(ctx context.Context, g cluster.Grant, c store.Change) 
 			return err
 		}
 		if err != nil {
+			if now := time.Now(); now.After(say) {
+				say = now.Add(logEvery)
+				d.opts.Logger.Warn("a commit waits for the database, and is tried on", "cell", g.Cell, "version", c.Version, "error", d.fault(ctx, err))
+			}
 			wait = pause(ctx, wait)
 		}
 	}
@@ -111,8 +117,8 @@ func (d *Database) attempt(ctx context.Context, fn func(*session) (again bool, e
 	if err != nil {
 		return true, err
 	}
-	defer d.put(s)
 	again, err = fn(s)
+	d.put(s, err)
 	if ours(err) {
 		again = false
 	}
@@ -150,12 +156,11 @@ func (s *session) asked(ctx context.Context, g cluster.Grant, c store.Change, do
 // refused returns the error of a change that the server refuses for good, or err if it may
 // take it later.
 func refused(err error) error {
-	kinds, text := describe(err)
-	switch kinds[0] {
-	case store.ErrDiskFull:
+	switch kinds, text := describe(err); {
+	case errors.Is(kinds[0], store.ErrDiskFull):
 		return fmt.Errorf("%w: %s", store.ErrDiskFull, text)
-	case errStatement:
-		return &fault{kinds, fmt.Sprintf("%s: %s", errStatement, text)}
+	case errors.Is(kinds[0], errStatement), errors.Is(kinds[0], cluster.ErrUnfit):
+		return &fault{kinds, fmt.Sprintf("%s: %s", kinds[0], text)}
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,10 +43,14 @@ func lostConnectionsLoseNoCommit(t *testing.T, server *pgtest.Server) {
 	o := own(t, open(t, proxy.URL(name)))
 	ctx, stop := context.WithCancel(t.Context())
 	var cutter sync.WaitGroup
+	var done atomic.Int64
 	cuts := 0
 	cutter.Go(func() {
 		for ctx.Err() == nil {
-			time.Sleep(rand.N(30 * time.Millisecond)) //nolint:gosec // of a test
+			// At a random moment of the next commit but one: a connection needs its time.
+			for before := done.Load(); done.Load() < before+2 && ctx.Err() == nil; {
+				time.Sleep(rand.N(3 * time.Millisecond)) //nolint:gosec // of a test
+			}
 			if cuts++; cuts%3 == 0 {
 				server.In(t, "postgres", "select pg_terminate_backend(pid) from pg_stat_activity where datname = '"+name+"'")
 			} else {
@@ -53,8 +58,14 @@ func lostConnectionsLoseNoCommit(t *testing.T, server *pgtest.Server) {
 			}
 		}
 	})
-	for range 400 {
+	defer cutter.Wait()
+	defer stop()
+	for n := range 400 {
+		if n%4 == 0 {
+			proxy.Lose()
+		}
 		o.must(o.commit())
+		done.Add(1)
 	}
 	stop()
 	cutter.Wait()

@@ -80,7 +80,7 @@ func kindOf(code string) (kinds []error, advice string) {
 		return []error{store.ErrDiskFull, cluster.ErrRefused}, ": free space on the server"
 	case code == "53300":
 		return one(cluster.ErrRefused, ": raise max_connections of the server, or let other programs use fewer connections")
-	case code == "25006":
+	case code == readOnly:
 		return one(cluster.ErrReadOnly, "")
 	case strings.HasPrefix(code, "28"):
 		return one(cluster.ErrRefused, ": check user and password of store.url, and pg_hba.conf of the server")
@@ -88,6 +88,8 @@ func kindOf(code string) (kinds []error, advice string) {
 		return one(cluster.ErrRefused, ": create the database, or correct its name in store.url")
 	case code == "42501":
 		return one(cluster.ErrRefused, ": grant the user of store.url the rights that `postern migrate --print-sql` names")
+	case code == "42704":
+		return one(cluster.ErrRefused, ": check the parameters of store.url")
 	case strings.HasPrefix(code, "42"), strings.HasPrefix(code, "3F"):
 		return one(cluster.ErrUnfit, ": compare the schema postern with `postern migrate --print-sql`")
 	case strings.HasPrefix(code, "22"), strings.HasPrefix(code, "23"), strings.HasPrefix(code, "54"):
@@ -117,8 +119,15 @@ func refusedPlain(err error) bool {
 
 // plain returns the text of an error of the connection in one line.
 func plain(err error) string {
+	if all, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // the outermost one is of several hosts
+		var texts []string
+		for _, one := range all.Unwrap() {
+			texts = append(texts, plain(one))
+		}
+		return strings.Join(texts, "; ")
+	}
 	if ce, is := errors.AsType[*pgconn.ConnectError](err); is {
-		err = ce.Unwrap()
+		return plain(ce.Unwrap())
 	}
 	return strings.ReplaceAll(err.Error(), "\n", "; ")
 }
@@ -128,6 +137,9 @@ func lost(err error) bool {
 	pe, is := errors.AsType[*pgconn.PgError](err)
 	return !is || pe.SeverityUnlocalized == "FATAL" || pe.SeverityUnlocalized == "PANIC"
 }
+
+// readOnly is the code of a server that takes no changes.
+const readOnly = "25006"
 
 // sqlState returns the code of an error of the server, empty for others.
 func sqlState(err error) string {

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -20,13 +23,17 @@ type Options struct {
 	// It should be a part of the lease.
 	Noticed time.Duration
 
+	// Logger gets a line when a commit has to wait for the server; nil: it does not.
+	Logger *slog.Logger
+
 	// withoutSync accepts a server with fsync = off, in tests.
 	withoutSync bool
 }
 
 // Database implements [cluster.Database]. It dials when it needs a connection.
 type Database struct {
-	cfg     *pgconn.Config
+	hosts   []*pgconn.Config
+	last    atomic.Int32 // index of the host of the newest connection
 	opts    Options
 	secrets []string // what must not be shown
 
@@ -55,6 +62,9 @@ func Open(rawURL string, o Options) (*Database, error) {
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = o.Noticed
 	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
 	cfg.DialFunc = dialer(o.Noticed)
 	if cfg.RuntimeParams["application_name"] == "" {
 		cfg.RuntimeParams["application_name"] = "postern"
@@ -62,7 +72,7 @@ func Open(rawURL string, o Options) (*Database, error) {
 	if cfg.Password != "" {
 		secrets = longestFirst(append(secrets, forms(cfg.Password)...))
 	}
-	return &Database{cfg: cfg, opts: o, secrets: secrets, shown: map[string]uint64{}}, nil
+	return &Database{hosts: hostsOf(cfg), opts: o, secrets: secrets, shown: map[string]uint64{}}, nil
 }
 
 // Close implements [cluster.Database].
@@ -81,7 +91,11 @@ func (d *Database) Close() {
 
 // String names the database without its password.
 func (d *Database) String() string {
-	return fmt.Sprintf("postgres://%s:%d/%s", d.cfg.Host, d.cfg.Port, d.cfg.Database)
+	hosts := make([]string, len(d.hosts))
+	for i, host := range d.hosts {
+		hosts[i] = net.JoinHostPort(host.Host, strconv.Itoa(int(host.Port)))
+	}
+	return "postgres://" + strings.Join(hosts, ",") + "/" + d.hosts[0].Database
 }
 
 // GoString is String.
@@ -106,10 +120,13 @@ func (d *Database) shownOf(cell string) uint64 {
 	return d.shown[cell]
 }
 
-// firstPause and longestPause are the pauses between attempts of a commit.
+// firstPause and longestPause are the pauses between attempts of a commit. What it waits for is
+// logged after logAfter, and then each logEvery.
 const (
 	firstPause   = 10 * time.Millisecond
 	longestPause = time.Second
+	logAfter     = time.Second
+	logEvery     = time.Minute
 )
 
 // pause waits before an attempt and returns the next pause.

@@ -54,6 +54,9 @@ func TestServer(t *testing.T) {
 		{"LargeChangesComeInSteps", largeChangesComeInSteps},
 		{"EndedContextEndsAHangingCall", endedContextEndsAHangingCall},
 		{"PasswordIsNeverShown", passwordIsNeverShown},
+		{"ServerThatBecameReadOnlyIsLeft", serverThatBecameReadOnlyIsLeft},
+		{"SilentHostHoldsUpNoCall", silentHostHoldsUpNoCall},
+		{"DeadConnectionIsNoticed", deadConnectionIsNoticed},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, server) })
 	}

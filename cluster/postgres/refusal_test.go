@@ -7,11 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"postern/cluster"
 	"postern/cluster/postgres/pgtest"
@@ -113,6 +116,7 @@ func refusalsSayWhatToDo(t *testing.T, server *pgtest.Server) {
 		{good, cluster.ErrRefused, "max_connections"},
 		{forbidden, cluster.ErrRefused, "grant"},
 		{readOnly, cluster.ErrReadOnly, "read-only"},
+		{pgtest.URL(name, server) + "&no_such_parameter=1", cluster.ErrRefused, "parameters of store.url"},
 		{strings.Replace(good, "sslmode=disable", "sslmode=require", 1), cluster.ErrRefused, "sslmode"},
 		{strings.Replace(good, fmt.Sprint(server.Port), "1", 1), cluster.ErrUnreachable, "connection refused"},
 		{strings.Replace(good, "127.0.0.1", "no-such-host.invalid", 1), cluster.ErrUnreachable, "no-such-host.invalid"},
@@ -160,13 +164,19 @@ func serverWithoutRoomRefusesTheCommit(t *testing.T, server *pgtest.Server) {
 }
 
 func changeThatNoServerTakesIsRefused(t *testing.T, server *pgtest.Server) {
-	o := own(t, open(t, pgtest.URL(server.Database(t), server)))
+	name := server.Database(t)
+	o := own(t, open(t, pgtest.URL(name, server)))
 	c := o.next()
 	c.Rows[0].Bucket = "no UTF-8 \xff"
 	err := o.Commit(t.Context(), o.g, c)
 	if err == nil || errors.Is(err, cluster.ErrInDoubt) || errors.Is(err, cluster.ErrUnreachable) {
 		t.Errorf("the commit returns %v", err)
 	}
+	server.In(t, name, "alter table postern.kv rename to other")
+	if err := o.commit(); !errors.Is(err, cluster.ErrUnfit) || errors.Is(err, cluster.ErrInDoubt) {
+		t.Errorf("a commit without the table returns %v", err)
+	}
+	server.In(t, name, "alter table postern.other rename to kv")
 	o.must(o.commit())
 }
 
@@ -328,4 +338,59 @@ func passwordIsNeverShown(t *testing.T, server *pgtest.Server) {
 	if text := d.fault(t.Context(), errors.New("from-the-environment")).Error(); strings.Contains(text, "from-the-environment") {
 		t.Errorf("a password of the environment is shown: %s", text)
 	}
+}
+
+func silentHostHoldsUpNoCall(t *testing.T, server *pgtest.Server) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // it takes connections and never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	name := server.Database(t)
+	address := strings.Replace(pgtest.URL(name, server), "@", fmt.Sprintf("@127.0.0.1:%d,", silent.Addr().(*net.TCPAddr).Port), 1)
+	d, err := Open(address, Options{withoutSync: true, Noticed: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	found, err := d.Check(t.Context())
+	if err != nil || found.Primary != fmt.Sprintf("127.0.0.1:%d", server.Port) {
+		t.Errorf("the primary is %q, error %v", found.Primary, err)
+	}
+	if d.last.Load() != 1 {
+		t.Errorf("the next connection begins with host %d", d.last.Load())
+	}
+}
+
+func deadConnectionIsNoticed(t *testing.T, server *pgtest.Server) {
+	d := open(t, pgtest.URL(server.Database(t), server))
+	err := d.do(t.Context(), aside, func(s *session) error {
+		raw, err := s.conn.Conn().(*net.TCPConn).SyscallConn()
+		if err != nil {
+			return err
+		}
+		return raw.Control(func(fd uintptr) {
+			for option, most := range map[int]int{unix.TCP_USER_TIMEOUT: 3000, unix.TCP_KEEPIDLE: 1, unix.TCP_KEEPINTVL: 1, unix.TCP_KEEPCNT: 2} {
+				if n, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, option); err != nil || n == 0 || n > most {
+					t.Errorf("socket option %d is %d, error %v", option, n, err)
+				}
+			}
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func serverThatBecameReadOnlyIsLeft(t *testing.T, server *pgtest.Server) {
+	name := server.Database(t)
+	o := own(t, open(t, pgtest.URL(name, server)))
+	o.must(o.commit())
+	err := o.do(t.Context(), writes, func(s *session) error { // as a server does that is demoted
+		_, err := s.query(t.Context(), "select set_config('transaction_read_only', 'on', false), set_config('default_transaction_read_only', 'on', false)")
+		return err
+	})
+	o.must(err)
+	o.must(o.commit())
+	o.holds()
 }

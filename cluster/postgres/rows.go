@@ -131,7 +131,8 @@ func (s *session) ranges(ctx context.Context, cell string, to chan<- []store.Row
 				if err := send(ctx, to, c.rows); err != nil {
 					return err // put ends a connection in the middle of a result
 				}
-				bucket, key, c = c.last(bucket, key)
+				bucket, key = c.last(bucket, key)
+				c = chunk{}
 			}
 		}
 		if _, err := result.Close(); err != nil {
@@ -140,7 +141,7 @@ func (s *session) ranges(ctx context.Context, cell string, to chan<- []store.Row
 		if err := send(ctx, to, c.rows); err != nil {
 			return err
 		}
-		bucket, key, c = c.last(bucket, key)
+		bucket, key = c.last(bucket, key)
 	}
 	return nil
 }
@@ -184,16 +185,16 @@ func (c *chunk) copy(b []byte) []byte {
 	return c.free[at:len(c.free):len(c.free)]
 }
 
-// last returns the place of the last row, or the one given if there is none, and an empty
-// chunk.
-func (c *chunk) last(bucket string, key []byte) (string, []byte, chunk) {
+// last returns the place of the last row, or the one given if there is none.
+func (c *chunk) last(bucket string, key []byte) (string, []byte) {
 	if n := len(c.rows); n > 0 {
-		return c.rows[n-1].Bucket, c.rows[n-1].Key, chunk{}
+		return c.rows[n-1].Bucket, c.rows[n-1].Key
 	}
-	return bucket, key, chunk{}
+	return bucket, key
 }
 
-// Fill implements [cluster.Database].
+// Fill implements [cluster.Database]. If the server ends its wait for the second copy early, the
+// rows are there with the first commit.
 func (d *Database) Fill(ctx context.Context, cell string, rows []store.Row) error {
 	return d.do(ctx, loads, func(s *session) error {
 		return s.inTransaction(ctx, func() error {
@@ -251,7 +252,7 @@ func appendField[T string | []byte](b []byte, field T) []byte {
 }
 
 // Prune implements [cluster.Database]. It removes the oldest changes only, so that those that
-// stay have no gap.
+// stay have no gap, and frees their room when it has removed the last.
 func (d *Database) Prune(ctx context.Context, cell string, keep int) (n int, err error) {
 	err = d.do(ctx, aside, func(s *session) error {
 		rows, err := s.query(ctx, `with oldest as (
@@ -265,10 +266,15 @@ func (d *Database) Prune(ctx context.Context, cell string, keep int) (n int, err
 				delete from postern.change_log where cell = $1::text and version <= (select version from bound) returning 1
 			)
 			select count(*) from gone`, cell, keep, pruneAtOnce)
-		if err == nil {
-			n = int(rows[0].number(0))
+		if err != nil {
+			return err
 		}
-		return err
+		if n = int(rows[0].number(0)); n == 0 || n == pruneAtOnce {
+			return nil
+		}
+		// What autovacuum does once a minute would leave dead changes many times those that
+		// live. The server skips it, with a warning, if the user does not own the table.
+		return s.conn.Exec(ctx, "vacuum (skip_locked, truncate false) postern.change_log").Close()
 	})
 	return n, err
 }

@@ -62,10 +62,79 @@ const (
 	adminShutdown = "57P01"
 )
 
-// dial opens a connection to the server that takes changes.
+// stagger is the time after which the next host is tried beside one that does not answer.
+const stagger = 300 * time.Millisecond
+
+// dial opens a connection to the server that takes changes. The host of the last connection is
+// tried first, so that a dead one holds up no later call.
 func (d *Database) dial(ctx context.Context, of lane) (*session, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type result struct {
+		*session
+		host int
+		err  error
+	}
+	results := make(chan result, len(d.hosts))
+	begun, running := 0, 0
+	try := func() {
+		host := (int(d.last.Load()) + begun) % len(d.hosts)
+		begun, running = begun+1, running+1
+		go func() {
+			s, err := dialHost(ctx, d.hosts[host], of)
+			results <- result{s, host, err}
+		}()
+	}
+	var errs []error
+	for try(); running > 0; {
+		var next <-chan time.Time
+		if begun < len(d.hosts) {
+			next = time.After(stagger)
+		}
+		select {
+		case <-next:
+			try()
+		case r := <-results:
+			running--
+			if r.err == nil {
+				d.last.Store(int32(r.host))
+				go func() {
+					for range running {
+						if late := <-results; late.err == nil {
+							late.close()
+						}
+					}
+				}()
+				return r.session, nil
+			}
+			if errs = append(errs, r.err); begun < len(d.hosts) {
+				try()
+			}
+		}
+	}
+	return nil, errors.Join(errs...)
+}
+
+// hostsOf returns the configuration of each host, with and without TLS as it says.
+func hostsOf(cfg *pgconn.Config) (hosts []*pgconn.Config) {
+	variants := append([]*pgconn.FallbackConfig{{Host: cfg.Host, Port: cfg.Port, TLSConfig: cfg.TLSConfig}}, cfg.Fallbacks...)
+	for i, v := range variants {
+		if i == 0 || v.Host != variants[i-1].Host || v.Port != variants[i-1].Port {
+			host := cfg.Copy()
+			host.Host, host.Port, host.TLSConfig, host.Fallbacks = v.Host, v.Port, v.TLSConfig, nil
+			hosts = append(hosts, host)
+		} else {
+			last := hosts[len(hosts)-1]
+			last.Fallbacks = append(last.Fallbacks, v)
+		}
+	}
+	return hosts
+}
+
+// dialHost opens a connection to one host.
+func dialHost(ctx context.Context, host *pgconn.Config, of lane) (*session, error) {
 	s := &session{lane: of, prepared: map[string]*pgconn.StatementDescription{}}
-	cfg := d.cfg.Copy()
+	cfg := host.Copy()
 	cfg.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
 		s.warned = s.warned || n.Code == warning || n.Code == adminShutdown
 	}
@@ -135,7 +204,7 @@ func (d *Database) take(ctx context.Context, of lane, sure bool) (*session, erro
 			s.warned = false
 			return s, nil
 		}
-		d.put(s)
+		d.put(s, nil)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -157,11 +226,12 @@ func (d *Database) idle(of lane) (*session, error) {
 	return s, nil
 }
 
-// put gives a connection back, or ends it if it is of no use any more.
-func (d *Database) put(s *session) {
+// put gives a connection back, or ends it if it is of no use any more. err is that of its last
+// call: a server that takes no more changes has a successor.
+func (d *Database) put(s *session, err error) {
 	s.used = time.Now()
 	d.mu.Lock()
-	if !s.conn.IsClosed() && !s.conn.IsBusy() && !d.closed && s.conn.TxStatus() == 'I' && len(d.free[s.lane]) < kept {
+	if sqlState(err) != readOnly && !s.conn.IsClosed() && !s.conn.IsBusy() && !d.closed && s.conn.TxStatus() == 'I' && len(d.free[s.lane]) < kept {
 		d.free[s.lane] = append(d.free[s.lane], s)
 		s = nil
 	}
@@ -182,7 +252,7 @@ func (d *Database) do(ctx context.Context, of lane, fn func(*session) error) err
 	s, err := d.take(ctx, of, true)
 	if err == nil {
 		err = fn(s)
-		d.put(s)
+		d.put(s, err)
 	}
 	return d.fault(ctx, err)
 }

@@ -24,12 +24,12 @@ const (
 // Buckets returns the buckets of this package.
 func Buckets() []store.Bucket {
 	return []store.Bucket{
-		{Name: entryRows, Owner: "outbox", Key: "sequence", Value: "event kind, owner, batch, owner sequence, time, body", Append: true, Guards: true, When: entryMade, Needs: func(l *store.Lookup) store.Needs { return needs{l}.ofEntry }},
-		{Name: stateRows, Owner: "outbox", Key: "state + sequence", Value: "attempts, last outcome; empty while it is pending", Append: true, Needs: func(l *store.Lookup) store.Needs { return needs{l}.ofState }},
-		{Name: dueRows, Owner: "outbox", Key: "due time + sequence", Value: "batch; what is pending, of files up to schema version 3", Append: true, Needs: func(l *store.Lookup) store.Needs { return needs{l}.ofDue }},
+		{Name: entryRows, Owner: "outbox", Key: "sequence", Value: "event kind, owner, batch, owner sequence, time, body", Append: true, Guards: true, When: entryMade, Needs: store.References(decodeRow, "an event of a batch is lost", toReplay, toBatch, toOwner, toState)},
+		{Name: stateRows, Owner: "outbox", Key: "state + sequence", Value: "attempts, last outcome; empty while it is pending", Append: true, Needs: store.References(store.Sized(9), noState, stateToEntry)},
+		{Name: dueRows, Owner: "outbox", Key: "due time + sequence", Value: "batch; what is pending, of files up to schema version 3", Append: true, Needs: store.References(store.Sized(16), "a due row names no event", dueToEntry, dueToState)},
 		{Name: ownerRows, Owner: "outbox", Key: "owner", Value: "the owner's newest sequence"},
-		{Name: replayRows, Owner: "outbox", Key: "owner + owner sequence", Value: "sequence", Fill: 0.75, Needs: func(l *store.Lookup) store.Needs { return needs{l}.ofReplay }},
-		{Name: batchRows, Owner: "outbox", Key: "batch + sequence", Value: "nothing", Needs: func(l *store.Lookup) store.Needs { return needs{l}.ofBatch }},
+		{Name: replayRows, Owner: "outbox", Key: "owner + owner sequence", Value: "sequence", Fill: 0.75, Needs: store.References(store.Sized(0), "", replayToEntry)},
+		{Name: batchRows, Owner: "outbox", Key: "batch + sequence", Value: "nothing", Needs: store.References(store.Sized(24), "an event of no batch", batchToEntry)},
 		{Name: forgetRows, Owner: "outbox", Key: "s or f + batch", Value: "nothing; a batch that was removed: its finished entries are to be swept, its pending ones go when they are delivered"},
 		{Name: gapRows, Owner: "outbox", Key: "owner + last owner sequence of a gap", Value: "its first"},
 	}

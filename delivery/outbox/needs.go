@@ -3,23 +3,13 @@ package outbox
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 
 	"postern/store"
 )
 
-// needs are the rules between entries of the outbox and their indexes. An entry without a state
-// counts as never delivered: it is sent once more.
-type needs struct{ look *store.Lookup }
-
-// entry reads the entry of an index row. known is false if it is damaged.
-func (o needs) entry(seq []byte) (e Entry, known bool) {
-	raw, _ := o.look.Get(entryRows, seq)
-	if raw == nil || len(seq) != 8 {
-		return e, false
-	}
-	e, err := decodeEntry(binary.BigEndian.Uint64(seq), raw)
-	return e, err == nil
-}
+// References between entries of the outbox and their indexes. An entry without a state counts
+// as never delivered: it is sent once more.
 
 func entryIs(ok func(Entry) bool) func([]byte) bool {
 	return func(raw []byte) bool {
@@ -28,47 +18,43 @@ func entryIs(ok func(Entry) bool) func([]byte) bool {
 	}
 }
 
-func nonsense(why string) []store.Need { return []store.Need{{Why: why}} }
-
-// ofEntry returns what an entry needs.
-func (o needs) ofEntry(key, value []byte) []store.Need {
-	if key == nil {
-		return nil
+func decodeRow(key, value []byte) (e Entry, err error) {
+	if len(key) != 8 {
+		return e, errors.New("the key has another length")
 	}
-	e, err := decodeEntry(0, value)
-	if err != nil || len(key) != 8 {
-		return nonsense("an event of a batch is lost")
-	}
-	e.Seq = binary.BigEndian.Uint64(key)
-	needs := []store.Need{
-		{Bucket: replayRows, Key: store.Key(e.Owner, e.OwnerSeq), Is: is(key), Value: bytes.Clone(key), Why: "an event cannot be told again"},
-		{Bucket: batchRows, Key: store.Key(e.Batch, e.Seq), Value: []byte{}, Why: "an event is not listed with its batch"},
-		{
-			Bucket: ownerRows, Key: store.Key(e.Owner), Value: store.Key(e.OwnerSeq), Why: "events get numbers that were given already",
-			Is: func(newest []byte) bool { return len(newest) == 8 && binary.BigEndian.Uint64(newest) >= e.OwnerSeq },
-		},
-	}
-	state := store.Need{Bucket: stateRows, Key: stateKey(e.State, e.Seq), Value: []byte{}, Why: "the state of an event is unknown: it is sent again"}
-	if e.State == Disabled || !o.look.Has(stateRows, stateKey(Delivered, e.Seq)) {
-		needs = append(needs, state)
-	}
-	return needs
+	return decodeEntry(binary.BigEndian.Uint64(key), value)
 }
 
-// ofState returns what a state needs: the entry, and its row in the due index.
-func (o needs) ofState(key, value []byte) []store.Need {
-	if key == nil {
-		return nil
+func toReplay(_ *store.Lookup, key []byte, e Entry) store.Need {
+	return store.Need{Bucket: replayRows, Key: store.Key(e.Owner, e.OwnerSeq), Is: is(key), Value: key, Why: "an event cannot be told again"}
+}
+
+func toBatch(_ *store.Lookup, _ []byte, e Entry) store.Need {
+	return store.Need{Bucket: batchRows, Key: store.Key(e.Batch, e.Seq), Value: []byte{}, Why: "an event is not listed with its batch"}
+}
+
+func toOwner(_ *store.Lookup, _ []byte, e Entry) store.Need {
+	return store.Need{
+		Bucket: ownerRows, Key: store.Key(e.Owner), Value: store.Key(e.OwnerSeq), Why: "events get numbers that were given already",
+		Is: func(newest []byte) bool { return len(newest) == 8 && binary.BigEndian.Uint64(newest) >= e.OwnerSeq },
 	}
-	if len(key) != 9 {
-		return nonsense("the state of no event")
+}
+
+func toState(look *store.Lookup, _ []byte, e Entry) (n store.Need) {
+	if e.State == Disabled || !look.Has(stateRows, stateKey(Delivered, e.Seq)) {
+		n = store.Need{Bucket: stateRows, Key: stateKey(e.State, e.Seq), Value: []byte{}, Why: "the state of an event is unknown: it is sent again"}
 	}
+	return n
+}
+
+const noState = "the state of no event"
+
+func stateToEntry(_ *store.Lookup, key, _ []byte) store.Need {
 	disabled := key[0] == Disabled.prefix()
-	needs := []store.Need{{
-		Bucket: entryRows, Key: bytes.Clone(key[1:]), Why: "the state of no event",
+	return store.Need{
+		Bucket: entryRows, Key: key[1:], Why: noState,
 		Is: entryIs(func(e Entry) bool { return (e.State == Disabled) == disabled }),
-	}}
-	return needs
+	}
 }
 
 // dueBy returns the key of an entry with a status in the due index.
@@ -80,44 +66,30 @@ func (e Entry) dueBy(status []byte) []byte {
 	return dueKey(at, e.Seq)
 }
 
-// ofDue returns what a row of the due index needs: an entry that waits for that time.
-func (o needs) ofDue(key, _ []byte) []store.Need {
-	if key == nil {
-		return nil
-	}
-	if len(key) != 16 {
-		return nonsense("a due row names no event")
-	}
-	e, known := o.entry(key[8:])
-	right := func(status []byte) bool { return !known || bytes.Equal(e.dueBy(status), key) }
-	return []store.Need{
-		{Bucket: entryRows, Key: bytes.Clone(key[8:]), Why: "an event is due that is not there"},
-		{Bucket: stateRows, Key: append([]byte{Pending.prefix()}, key[8:]...), Is: right, Why: "an event is due that does not wait for that time"},
-	}
+func dueToEntry(_ *store.Lookup, key, _ []byte) store.Need {
+	return store.Need{Bucket: entryRows, Key: key[8:], Why: "an event is due that is not there"}
 }
 
-// ofReplay and ofBatch return what the orders by owner and by batch need.
-func (o needs) ofReplay(key, value []byte) []store.Need {
-	if key == nil {
-		return nil
-	}
-	return []store.Need{{
-		Bucket: entryRows, Key: bytes.Clone(value), Why: "an event is to be told again that is not there",
+// dueToState refers from a row of the due index to an entry that waits for that time.
+func dueToState(look *store.Lookup, key, _ []byte) store.Need {
+	raw, _ := look.Get(entryRows, key[8:])
+	e, err := decodeRow(key[8:], raw)
+	right := func(status []byte) bool { return raw == nil || err != nil || bytes.Equal(e.dueBy(status), key) }
+	return store.Need{Bucket: stateRows, Key: append([]byte{Pending.prefix()}, key[8:]...), Is: right, Why: "an event is due that does not wait for that time"}
+}
+
+func replayToEntry(_ *store.Lookup, key, value []byte) store.Need {
+	return store.Need{
+		Bucket: entryRows, Key: value, Why: "an event is to be told again that is not there",
 		Is: entryIs(func(e Entry) bool { return bytes.Equal(store.Key(e.Owner, e.OwnerSeq), key) }),
-	}}
+	}
 }
 
-func (o needs) ofBatch(key, _ []byte) []store.Need {
-	if key == nil {
-		return nil
-	}
-	if len(key) != 24 {
-		return nonsense("an event of no batch")
-	}
-	return []store.Need{{
-		Bucket: entryRows, Key: bytes.Clone(key[16:]), Why: "a batch lists an event that is not there",
+func batchToEntry(_ *store.Lookup, key, _ []byte) store.Need {
+	return store.Need{
+		Bucket: entryRows, Key: key[16:], Why: "a batch lists an event that is not there",
 		Is: entryIs(func(e Entry) bool { return bytes.Equal(e.Batch[:], key[:16]) }),
-	}}
+	}
 }
 
 // is returns a function that reports whether a value is the given one.

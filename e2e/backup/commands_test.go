@@ -19,6 +19,7 @@ import (
 	"postern/cli/consumer"
 	"postern/e2e/rig"
 	"postern/event"
+	"postern/internal/nightly"
 )
 
 func TestBackupOfRunningAndStoppedProgram(t *testing.T) {
@@ -191,23 +192,25 @@ func TestAnInterruptedBackupOrRestoreLeavesNothing(t *testing.T) {
 	}
 	folder := t.TempDir()
 	file := filepath.Join(folder, "b.tar")
-	o.Says(0, "", "backup", file)
+	took := timed(func() { o.Says(0, "", "backup", file) })
+	moments := nightly.Or[time.Duration](8, 20)
 	interrupted := 0
-	for after := time.Millisecond; after < 400*time.Millisecond; after = after * 3 / 2 {
+	for n := range moments {
 		before := o.Files()
-		if ended(o, os.Interrupt, after, "backup", filepath.Join(folder, "again.tar")) {
+		if ended(o, os.Interrupt, took*n/moments, "backup", filepath.Join(folder, "again.tar")) {
 			interrupted++
 			if left, _ := filepath.Glob(filepath.Join(folder, "again*")); len(left) > 0 {
-				t.Fatalf("after %v: %v", after, left)
+				t.Fatalf("%d/%d of the time: %v", n, moments, left)
 			}
 		}
 		_ = os.Remove(filepath.Join(folder, "again.tar"))
 		o.Await("the snapshot to be gone", func() bool { return slices.Equal(before, o.Files()) })
 	}
 	o.Stop()
-	for after := time.Millisecond; after < 400*time.Millisecond; after = after * 3 / 2 {
+	took = timed(func() { o.Says(0, "", "restore", "--force", "--yes", file) })
+	for n := range moments {
 		before := o.Files()
-		if ended(o, os.Interrupt, after, "restore", "--force", "--yes", file) {
+		if ended(o, os.Interrupt, took*n/moments, "restore", "--force", "--yes", file) {
 			interrupted++
 			o.Untouched(before)
 		}
@@ -227,6 +230,12 @@ func numbers(n int) (all []string) {
 	return all
 }
 
+func timed(do func()) time.Duration {
+	began := time.Now()
+	do()
+	return time.Since(began)
+}
+
 // ended runs a command and sends it a signal; it reports whether that came before the
 // end.
 func ended(o *rig.Operator, with os.Signal, after time.Duration, args ...string) bool {
@@ -243,9 +252,10 @@ func TestAKilledRestoreLeavesOneOfBothFiles(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "b.tar")
 	o.Says(0, "", "backup", file)
 	o.Stop()
-	killed := 0
-	for after := 5 * time.Millisecond; after < 600*time.Millisecond; after = after * 5 / 4 {
-		if ended(o, os.Kill, after, "restore", "--force", "--yes", file) {
+	took := timed(func() { o.Says(0, "", "restore", "--force", "--yes", file) })
+	moments, killed := nightly.Or[time.Duration](8, 20), 0
+	for n := range moments {
+		if ended(o, os.Kill, took*n/moments, "restore", "--force", "--yes", file) {
 			killed++
 		}
 		o.Says(0, "no fault", "check")

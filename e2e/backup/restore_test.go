@@ -17,6 +17,7 @@ import (
 	"postern/cli/consumer"
 	"postern/e2e/rig"
 	"postern/event"
+	"postern/internal/nightly"
 	"postern/sandbox"
 )
 
@@ -132,10 +133,10 @@ func (c *chatting) postern(t *testing.T, want int, args ...string) string {
 }
 
 // TestRestoredAccountUsesNoKeyTwice makes a backup in the middle of
-// a chat, continues for 500 messages each way, kills the program, restores, and continues for
-// 500 more: with people and in a group, with messages that come while nothing runs.
+// a chat, continues for some hundred messages each way, kills the program, restores, and continues
+// for as many: with people and in a group, with messages that come while nothing runs.
 func TestRestoredAccountUsesNoKeyTwice(t *testing.T) {
-	const more = 500
+	more := nightly.Or(120, 500)
 	c := newChatting(t)
 	c.chat(t, "before", 20, true)
 	c.everythingIsRead(t)

@@ -12,7 +12,7 @@ import (
 )
 
 // patience is the time limit of a command, for a machine under load.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // Browser is a running Chromium. Its methods may be called from any goroutine; they end
 // the test if the browser fails.

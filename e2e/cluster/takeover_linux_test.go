@@ -82,7 +82,7 @@ func (n *node) ready() (role, code string, status int) {
 		return health.Role, health.Code, http.StatusOK
 	}
 	for _, known := range []string{"STANDBY", "NO_OWNER", "LOADING", "ENGINE_UNREACHABLE", "ENGINE_REFUSED", "ENGINE_READ_ONLY", "ENGINE_NOT_SYNCHRONOUS"} {
-		if strings.Contains(err.Error(), `"`+known+`"`) {
+		if containsCode(err, known) {
 			return "standby", known, http.StatusServiceUnavailable
 		}
 	}
@@ -126,10 +126,21 @@ func (n *node) pause() {
 	_ = n.Cmd.Process.Signal(syscall.SIGSTOP)
 	n.Await("it is stopped", func() bool {
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.Cmd.Process.Pid))
-		_, after, _ := strings.Cut(string(stat), ") ")
-		return strings.HasPrefix(after, "T")
+		return stateOf(string(stat)) == 'T'
 	})
 }
+
+// stateOf returns the state in the line of /proc/PID/stat, 0 if there is none.
+func stateOf(stat string) byte {
+	_, after, _ := strings.Cut(stat, ") ")
+	if after == "" {
+		return 0
+	}
+	return after[0]
+}
+
+// containsCode reports whether an error of the API has a code.
+func containsCode(err error, code string) bool { return strings.Contains(err.Error(), `"`+code+`"`) }
 
 // exit waits for the end of the program and returns its status.
 func (n *node) exit() int {

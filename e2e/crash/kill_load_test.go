@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	killsByDefault = 20 // in `go test`; `make crash ROUNDS=n` asks for more
+	killsByDefault = 8 // in `go test`; `make crash ROUNDS=n` asks for more
 	killsPerSiege  = 50
 	siegeAccounts  = 3
 	siegeUsers     = 2

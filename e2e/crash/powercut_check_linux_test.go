@@ -15,7 +15,7 @@ import (
 
 	"postern/app"
 	"postern/batch"
-	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/delivery/outbox"
 	"postern/e2e/powerloss"
 	"postern/event"
@@ -51,7 +51,7 @@ type afterCut struct {
 	durable   map[string]string // bodies of durable events by webhook-id
 	numbered  map[uint64]string // and by number
 	records   []uint64          // of their deliveries
-	ledger    *delivery.Ledger
+	log       *logbook.Log
 }
 
 // check opens an image and checks it against what was reported before the cut.

@@ -14,6 +14,7 @@ import (
 
 	"postern/cli/consumer"
 	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/store"
 )
 
@@ -110,7 +111,7 @@ func (d *afterCut) hasNumber(n uint64, body string) error {
 
 // hasDelivery: what has ended stays so.
 func (d *afterCut) hasDelivery(id uint64, state delivery.State) error {
-	r, _, _, err := d.ledger.Record(context.Background(), id)
+	r, _, _, err := d.log.Record(context.Background(), id)
 	if err == nil && state != delivery.Pending && r.State != state {
 		err = fmt.Errorf("it is %q", r.State)
 	}
@@ -143,11 +144,13 @@ func (d *afterCut) readDurable(tx *store.Tx) error {
 
 // hasRecords: every stored event has a record for each of its destinations.
 func (d *afterCut) hasRecords() (err error) {
-	if d.ledger, err = delivery.Open(d.file, delivery.Config{Log: true}); err != nil {
+	ledger, err := delivery.Open(d.file, delivery.Config{Log: true})
+	if err != nil {
 		return err
 	}
+	d.log = logbook.New(ledger, logbook.Config{})
 	for _, id := range d.records {
-		if _, _, _, err := d.ledger.Record(context.Background(), id); err != nil {
+		if _, _, _, err := d.log.Record(context.Background(), id); err != nil {
 			return fmt.Errorf("the record %d of a stored event: %w", id, err)
 		}
 	}

@@ -34,7 +34,7 @@ const asRecorded = "POSTERN_TEST_RECORDED"
 const stranger = "4917200000001"
 
 const (
-	imagesByDefault    = 300  // in `go test`; `make powerloss IMAGES=n` asks for more
+	imagesByDefault    = 100  // in `go test`; `make powerloss IMAGES=n` asks for more
 	imagesPerRecording = 5000 // of some seconds
 )
 

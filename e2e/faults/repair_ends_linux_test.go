@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"postern/e2e/rig"
+	"postern/internal/nightly"
 	"postern/store"
 )
 
@@ -91,13 +92,14 @@ func repairTime(t *testing.T, o *rig.Operator, image []byte) time.Duration {
 func TestInterruptedRepairKeepsTheFile(t *testing.T) {
 	o, image := damagedFile(t)
 	took, interrupted := repairTime(t, o, image), 0
-	for n := range time.Duration(20) {
+	moments := nightly.Or[time.Duration](8, 20)
+	for n := range moments {
 		putFile(t, o.DataFile(), image)
 		before := o.Files()
-		status, late := o.Signalled(os.Interrupt, took*n/18, nil, "check", "--repair", "--yes")
+		status, late := o.Signalled(os.Interrupt, took*n/(moments-2), nil, "check", "--repair", "--yes")
 		old := whole(t, o, image, "interrupted")
 		if old != (status != 0) {
-			t.Errorf("%d/18 of the time: status %d, and the file is the old one: %v", n, status, old)
+			t.Errorf("%d/%d of the time: status %d, and the file is the old one: %v", n, moments-2, status, old)
 		}
 		if old {
 			interrupted++
@@ -107,7 +109,7 @@ func TestInterruptedRepairKeepsTheFile(t *testing.T) {
 			t.Errorf("it took %v to end", late)
 		}
 	}
-	if interrupted < 4 {
+	if interrupted < int(moments)/5 {
 		t.Errorf("only %d were interrupted before their end", interrupted)
 	}
 }
@@ -117,9 +119,10 @@ func TestInterruptedRepairKeepsTheFile(t *testing.T) {
 func TestAKilledRepairLeavesOneOfBothFiles(t *testing.T) {
 	o, image := damagedFile(t)
 	took, killed := repairTime(t, o, image), 0
-	for n := range time.Duration(20) {
+	moments := nightly.Or[time.Duration](8, 20)
+	for n := range moments {
 		putFile(t, o.DataFile(), image)
-		if status, _ := o.Signalled(os.Kill, took*n/18, nil, "check", "--repair", "--yes"); status != 0 {
+		if status, _ := o.Signalled(os.Kill, took*n/(moments-2), nil, "check", "--repair", "--yes"); status != 0 {
 			killed++
 		}
 		if whole(t, o, image, "killed") {
@@ -135,7 +138,7 @@ func TestAKilledRepairLeavesOneOfBothFiles(t *testing.T) {
 			t.Errorf("left behind: %v", left)
 		}
 	}
-	if killed < 4 {
+	if killed < int(moments)/5 {
 		t.Errorf("only %d were killed before their end", killed)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"postern/delivery"
 	"postern/delivery/outbox"
 	"postern/e2e/rig"
+	"postern/internal/nightly"
 	"postern/store"
 	"postern/store/pages"
 )
@@ -360,7 +361,8 @@ func TestARandomDamageIsRepairedOrRefused(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	outcomes := map[string]int{}
-	for n := range 150 {
+	files := nightly.Or(45, 150)
+	for n := range files {
 		broken, at := bytes.Clone(image), used[rng.IntN(len(used))]+rng.IntN(4096)
 		what := fmt.Sprintf("bit %d of byte %d", n%8, at)
 		if n%3 == 0 {
@@ -404,7 +406,7 @@ func TestARandomDamageIsRepairedOrRefused(t *testing.T) {
 		}
 	}
 	t.Log(outcomes)
-	if outcomes["repaired"] < 50 {
+	if outcomes["repaired"] < files/3 {
 		t.Error("little was repaired")
 	}
 }

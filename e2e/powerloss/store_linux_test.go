@@ -292,7 +292,7 @@ func report(t *testing.T, findings []error) {
 
 func TestPowerLossKeepsWhatTheStoreReported(t *testing.T) {
 	folder := imageFolder(t)
-	for left, seed := amount(t, 300), seedOf(t); left > 0; left, seed = left-perRecording, seed+1 {
+	for left, seed := amount(t, 100), seedOf(t); left > 0; left, seed = left-perRecording, seed+1 {
 		s := &storeTrial{Recording: newRecording(t)}
 		rng := rand.New(rand.NewPCG(seed, 0))
 		s.Sync = func(string) SyncFault { return slowly(rng) }
@@ -311,7 +311,7 @@ func TestPowerLossKeepsWhatTheStoreReported(t *testing.T) {
 func TestPowerLossWhileTheFileGrows(t *testing.T) {
 	s := &storeTrial{Recording: newRecording(t)}
 	s.reported, _ = record(t, s.Recording, "grow")
-	c := Campaign{Images: amount(t, 3000) / 50, Seed: seedOf(t), Folder: imageFolder(t)} // large ones
+	c := Campaign{Images: amount(t, 1000) / 50, Seed: seedOf(t), Folder: imageFolder(t)} // large ones
 	findings := s.try(c)
 	report(t, findings)
 	t.Logf("SEED=%d: %d images of %d positions: %d findings", c.Seed, c.Images, s.Pos(), len(findings))
@@ -339,7 +339,7 @@ func TestTheProverNoticesSyncsThatAreLeftOut(t *testing.T) {
 func TestAFailedSyncAndARestartDamageNothing(t *testing.T) {
 	folder := imageFolder(t)
 	all := 0
-	for left, seed := amount(t, 300), seedOf(t); left > 0; left, seed = left-perFailures, seed+1 {
+	for left, seed := amount(t, 100), seedOf(t); left > 0; left, seed = left-perFailures, seed+1 {
 		s := &storeTrial{Recording: newRecording(t)}
 		rng := rand.New(rand.NewPCG(seed, 1))
 		failures := 0

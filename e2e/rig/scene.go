@@ -145,7 +145,7 @@ func (s *Scene) remember(prefix string, fields map[string]any) {
 // state, pairing it when it has to be.
 func (s *Scene) Online(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	for deadline := time.Now().Add(patience); ; {
 		var status struct {
 			ConnectionStatus string
 			LoggedIn         bool
@@ -181,7 +181,7 @@ func (s *Scene) AwaitEvent(t *testing.T, from int, kind event.Kind, want string)
 	if err := json.Unmarshal([]byte(s.Fill(want)), &wanted); err != nil {
 		t.Fatalf("%s: %v", s.Fill(want), err)
 	}
-	for deadline := time.Now().Add(15 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		log := s.Webhooks()[from:]
 		for _, r := range log {
 			var e struct{ Data any }

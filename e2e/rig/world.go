@@ -225,10 +225,13 @@ func (w *World) Stop() {
 	}
 }
 
-// Await polls until ok, for a minute at most, since machines may be slow.
+// patience is the time limit of a wait for a condition, for a machine under load.
+const patience = 3 * time.Minute
+
+// Await polls until ok, for as long as patience at most.
 func (w *World) Await(what string, ok func() bool) {
 	w.T.Helper()
-	w.AwaitFor(time.Minute, what, ok)
+	w.AwaitFor(patience, what, ok)
 }
 
 // AwaitFor polls until ok, for as long as limit at most.

@@ -17,6 +17,7 @@ import (
 	"postern/app"
 	"postern/cli/consumer"
 	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/e2e/rig"
 	"postern/event"
 	"postern/store"
@@ -311,11 +312,11 @@ func (s scene) deliveries(t *testing.T, f delivery.Filter) (all []delivery.Liste
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	log, err := delivery.Open(file, delivery.Config{Log: true})
+	ledger, err := delivery.Open(file, delivery.Config{Log: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := log.List(t.Context(), f, "", 100)
+	page, err := logbook.New(ledger, logbook.Config{}).List(t.Context(), f, "", 100)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,32 +15,33 @@ const MaxAlerts = 2000
 
 // Notification is the body of a post, reduced to the fields in use: alerts, or a title or message.
 type Notification struct {
-	Status      string             `json:"status"` // of alerts that have none: firing, resolved
+	Status      string             `json:"status" doc:"The status of alerts without their own, and of a title or message with a fingerprint." example:"firing"`
 	Alerts      []Alert            `json:"alerts"`
 	GroupLabels map[string]*string `json:"groupLabels"`
-	Truncated   int64              `json:"truncatedAlerts"` // that the sender left out
+	Truncated   int64              `json:"truncatedAlerts" doc:"How many alerts the sender left out." example:"0"`
 
-	Title   string `json:"title"`
-	Message string `json:"message"`
-	Msg     string `json:"msg"` // the message, as Uptime Kuma calls it
+	Title   string `json:"title" doc:"A title, where there are no alerts." example:"Backup"`
+	Message string `json:"message" doc:"A message, where there are no alerts." example:"The backup of tonight failed."`
+	Msg     string `json:"msg" doc:"The message, as Uptime Kuma calls it." example:"[Shop] [🔴 Down] timeout"`
 
 	// Of a title and message that is sent only once.
-	Fingerprint string `json:"fingerprint"`
-	StartsAt    string `json:"startsAt"`
+	Fingerprint string `json:"fingerprint" doc:"Identifies a title or message: with a fingerprint, it is sent once in 24 hours." example:"backup-2026-11-20"`
+	StartsAt    string `json:"startsAt" doc:"When it began." example:"$time"`
 }
 
 // Alert is one alert of a post. Null values count as missing.
 type Alert struct {
-	Status      string             `json:"status"` // firing or resolved; anything else counts as firing
+	Status      string             `json:"status" doc:"firing or resolved; anything else counts as firing." example:"firing"`
 	Labels      map[string]*string `json:"labels"`
 	Annotations map[string]*string `json:"annotations"`
-	StartsAt    string             `json:"startsAt"` // RFC 3339; anything else is not shown
-	EndsAt      string             `json:"endsAt"`
-	Fingerprint string             `json:"fingerprint"` // empty: made of the labels
+	// RFC 3339; anything else is not shown
+	StartsAt    string `json:"startsAt" doc:"When it began." example:"$time"`
+	EndsAt      string `json:"endsAt" doc:"When a resolved alert ended." example:"$time"`
+	Fingerprint string `json:"fingerprint" doc:"Identifies the alert; absent: its labels identify it." example:"c6eadffa33fcdf37"`
 
-	GeneratorURL string `json:"generatorURL"`
-	DashboardURL string `json:"dashboardURL"`
-	PanelURL     string `json:"panelURL"`
+	GeneratorURL string `json:"generatorURL" doc:"Its source: shown when there is no better link and it is the only alert." example:"https://prometheus.example.org/graph"`
+	DashboardURL string `json:"dashboardURL" doc:"Its dashboard." example:"https://grafana.example.org/d/1"`
+	PanelURL     string `json:"panelURL" doc:"Its panel." example:"https://grafana.example.org/d/1?viewPanel=2"`
 }
 
 const resolved = "resolved"

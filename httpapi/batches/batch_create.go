@@ -30,12 +30,12 @@ const MaxInstances = 100_000
 // BatchRequest is the body that creates a batch.
 type BatchRequest struct {
 	Name               string           `json:"name" strict:"required"`
-	Instances          []string         `json:"instances" strict:"required"`
-	Recipients         batch.Packed     `json:"recipients" strict:"required"`
-	Message            BatchMessage     `json:"message" strict:"required"`
-	Options            BatchOptions     `json:"options"`
-	AutoStart          *bool            `json:"autoStart"`
-	AutoResume         *bool            `json:"autoResume"`
+	Instances          []string         `json:"instances" strict:"required" doc:"The names of the instances that send; the items are shared among them." example:"$name" rules:"minItems=1"`
+	Recipients         batch.Packed     `json:"recipients" strict:"required" doc:"Phone numbers with their country codes; duplicates are ignored." example:"[\"4915112345678\"]" rules:"minItems=1"`
+	Message            BatchMessage     `json:"message" strict:"required" doc:"The message to send."`
+	Options            BatchOptions     `json:"options" doc:"The send options."`
+	AutoStart          *bool            `json:"autoStart" doc:"Whether it starts by itself; true when absent." example:"true"`
+	AutoResume         *bool            `json:"autoResume" doc:"Whether it resumes by itself after a restart of the program; true when absent." example:"true"`
 	Schedule           *json.RawMessage `json:"schedule"`
 	ExternalAttributes *strict.Object   `json:"externalAttributes"`
 }
@@ -75,17 +75,17 @@ type BatchOptions struct {
 	Presence           string           `json:"presence"`
 	SkipUnregistered   bool             `json:"skipUnregistered"`
 	WhenRestricted     string           `json:"whenRestricted"`
-	QuotedMessageID    ref.Quoted       `json:"quotedMessageId"`
+	QuotedMessageID    ref.Quoted       `json:"quotedMessageId" doc:"The stored message, of one of the instances, that each message quotes; 0: none." example:"42"`
 	ExternalAttributes *strict.Object   `json:"externalAttributes"` // of each message
-	Replicable         *bool            `json:"replicable"`         // of no effect
+	Replicable         *bool            `json:"replicable" doc:"Accepted without effect." example:"true"`
 }
 
 // batchSchedule is the shape of a schedule. The engine checks its values.
 type batchSchedule struct {
-	WindowStartAt string `json:"windowStartAt" strict:"required"`
-	WindowEndAt   string `json:"windowEndAt" strict:"required"`
-	Recurrence    string `json:"recurrence" strict:"required"`
-	Timezone      string `json:"timezone"`
+	WindowStartAt string `json:"windowStartAt" strict:"required" doc:"The start of the first window, as local time of the zone or RFC 3339." example:"2026-03-01T09:00:00"`
+	WindowEndAt   string `json:"windowEndAt" strict:"required" doc:"The end of the first window." example:"2026-03-01T17:00:00"`
+	Recurrence    string `json:"recurrence" strict:"required" doc:"Whether the window occurs once or daily." example:"DAILY" rules:"enum=NONE|DAILY"`
+	Timezone      string `json:"timezone" doc:"An IANA time zone; that of the program when absent." example:"Europe/Berlin"`
 }
 
 // createBatch decodes the body while it reads: the recipients of a large batch are in memory once.

@@ -18,11 +18,11 @@ import (
 // as query parameters.
 type BatchFilter struct {
 	Status         OneOrMore `json:"status"`
-	InstanceName   string    `json:"instanceName"`
-	CreatedFrom    string    `json:"createdFrom"`
-	CreatedTo      string    `json:"createdTo"`
-	Name           string    `json:"name"`
-	Query          string    `json:"query"`
+	InstanceName   string    `json:"instanceName" doc:"Only those with this instance." example:"$name"`
+	CreatedFrom    string    `json:"createdFrom" doc:"Only those created at this time or later." example:"$time" rules:"format=date-time"`
+	CreatedTo      string    `json:"createdTo" doc:"Only those created before this time." example:"$time" rules:"format=date-time"`
+	Name           string    `json:"name" doc:"Only those whose name contains this text." example:"offer"`
+	Query          string    `json:"query" doc:"Only those with this text in their name, or with this id." example:"offer"`
 	Limit          *int64    `json:"limit"`
 	NextCursor     string    `json:"nextCursor"`
 	PreviousCursor string    `json:"previousCursor"`

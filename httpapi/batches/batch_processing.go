@@ -11,7 +11,7 @@ type Processing struct {
 	batch.View
 
 	Held       []batch.Held             `json:"held"`
-	Recipients []batch.ItemWithAttempts `json:"recipients"`
+	Recipients []batch.ItemWithAttempts `json:"recipients" doc:"All its items with their attempts, by position."`
 }
 
 // showProcessing writes a batch with the results of all its recipients, part by part as they are read. If the answer

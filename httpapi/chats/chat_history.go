@@ -20,7 +20,7 @@ const (
 // historyRequest requests messages of a chat that are older than Before, or than all stored ones.
 type historyRequest struct {
 	Chat   string     `json:"chat" strict:"required"`
-	Before ref.Quoted `json:"before"`
+	Before ref.Quoted `json:"before" doc:"The stored message before which to start; 0 or absent: the oldest of the chat." example:"42"`
 	Count  *int64     `json:"count"`
 }
 
@@ -37,8 +37,8 @@ func (r *historyRequest) check() error {
 // historyAnswer says what was requested from the phone.
 type historyAnswer struct {
 	Chat   string `json:"chat"`
-	Before int64  `json:"before"` // id of the message that they are older than
-	Count  int64  `json:"count"`
+	Before int64  `json:"before" doc:"The id of the message before which they start." example:"42"`
+	Count  int64  `json:"count" doc:"How many messages were asked for." example:"50"`
 }
 
 // askHistory sends the request to the phone and does not wait for its answer.
@@ -86,7 +86,7 @@ func (a *API) anchor(c *rest.Call, in *historyRequest) (event.Message, error) {
 type chatMessages struct {
 	NextCursor     *string           `json:"nextCursor"`     // null at the end
 	PreviousCursor *string           `json:"previousCursor"` // null at the beginning
-	TotalRecords   *int              `json:"totalRecords"`   // null when counting would cost too much
+	TotalRecords   *int              `json:"totalRecords" doc:"How many messages of the chat are stored; null with a query, or when there are too many to count." example:"120" rules:"minimum=0"`
 	Records        []messages.Stored `json:"records"`
 }
 

@@ -17,8 +17,8 @@ type readRequest struct {
 	MessageID    []ref.Message      `json:"messageId"`
 	IDs          []ref.Message      `json:"ids"`
 	ReadMessages []event.MessageKey `json:"readMessages"`
-	Chat         string             `json:"chat"`
-	Sender       string             `json:"sender"` // needed in groups
+	Chat         string             `json:"chat" doc:"The chat of keyIds: a phone number with its country code, or the JID of a person or a group." example:"$jid"`
+	Sender       string             `json:"sender" doc:"Who sent the messages of keyIds; needed in groups." example:"$jid"`
 	KeyIDs       []string           `json:"keyIds"`
 	MessageIDs   []string           `json:"messageIds"`
 }
@@ -84,8 +84,8 @@ func checkRead(k *event.MessageKey) error {
 }
 
 type readAnswer struct {
-	Message string `json:"message"`
-	Read    string `json:"read"` // "success"
+	Message string `json:"message" doc:"What was done, in words." example:"Read messages"`
+	Read    string `json:"read" doc:"That it was done." example:"success"`
 }
 
 // readMessages sends one receipt for each chat and sender.

@@ -43,14 +43,14 @@ func lookUpNumbers(c *rest.Call, account instance.Account, in *numbersRequest) (
 // blockRequest names a person.
 type blockRequest struct {
 	Number  string `json:"number" strict:"required"`
-	Blocked bool   `json:"blocked" strict:"required"`
+	Blocked bool   `json:"blocked" strict:"required" doc:"Whether to block or unblock the person." example:"true"`
 }
 
 func (r *blockRequest) check() error { return readPerson("number", &r.Number) }
 
 // blockedPeople lists the people whom an account blocks.
 type blockedPeople struct {
-	Blocked []event.Person `json:"blocked"`
+	Blocked []event.Person `json:"blocked" doc:"Whom the account blocks."`
 }
 
 func blockPerson(c *rest.Call, account instance.Account, in *blockRequest) (blockedPeople, error) {
@@ -72,7 +72,7 @@ func (a *API) listBlocked(c *rest.Call) error {
 
 type profilePictureRequest struct {
 	rest.OneRecipient
-	Preview bool `json:"preview"` // the small picture
+	Preview bool `json:"preview" doc:"Whether to get the small picture." example:"false"`
 
 	of string // the address, set by check
 }
@@ -84,8 +84,8 @@ func (r *profilePictureRequest) check() error {
 }
 
 type profilePictureAnswer struct {
-	WUID string  `json:"wuid"`
-	URL  *string `json:"profilePictureUrl"` // null: none that the account may see
+	WUID string  `json:"wuid" doc:"The JID of the person or the group." example:"$jid"`
+	URL  *string `json:"profilePictureUrl" doc:"The URL of the picture; null when the account can see none." example:"https://pps.whatsapp.net/v/t61/1.jpg"`
 	ID   *string `json:"pictureId"`
 }
 
@@ -98,8 +98,8 @@ func showPicture(c *rest.Call, account instance.Account, in *profilePictureReque
 }
 
 type rejectRequest struct {
-	CallID   string `json:"callId" strict:"required"`
-	CallFrom string `json:"callFrom" strict:"required"`
+	CallID   string `json:"callId" strict:"required" doc:"The id of the call, from call.upsert." example:"6F1C1A520D6B4C56" rules:"minLength=1"`
+	CallFrom string `json:"callFrom" strict:"required" doc:"The caller, from call.upsert." example:"$jid"`
 }
 
 func (r *rejectRequest) check() error {

@@ -42,7 +42,7 @@ func (r *presenceRequest) check() error {
 }
 
 type presenceAnswer struct {
-	Presence string `json:"presence"`
+	Presence string `json:"presence" doc:"The presence shown now, or subscribe." example:"composing"`
 	Chat     string `json:"chat,omitempty"`
 }
 

@@ -15,14 +15,14 @@ const (
 
 // lastMessage is the newest message of a chat, as existing clients send it.
 type lastMessage struct {
-	Key              *event.MessageKey `json:"key"`
-	MessageTimestamp int64             `json:"messageTimestamp"` // Unix seconds
+	Key              *event.MessageKey `json:"key" doc:"Which message it is."`
+	MessageTimestamp int64             `json:"messageTimestamp" doc:"When it was sent, in Unix seconds." example:"1772366400" rules:"minimum=0"`
 }
 
 type archiveRequest struct {
 	Chat        string       `json:"chat"` // may be missing where lastMessage names it
-	Archive     bool         `json:"archive" strict:"required"`
-	LastMessage *lastMessage `json:"lastMessage"`
+	Archive     bool         `json:"archive" strict:"required" doc:"Whether to archive or unarchive it." example:"true"`
+	LastMessage *lastMessage `json:"lastMessage" doc:"The newest message of the chat, where the caller knows it; it may stand for chat."`
 }
 
 func (r *archiveRequest) check() error {
@@ -37,10 +37,10 @@ func (r *archiveRequest) check() error {
 
 // chatState is the state of a chat after a change.
 type chatState struct {
-	Chat   string      `json:"chat"`
-	Pinned *bool       `json:"pinned,omitempty"`
+	Chat   string      `json:"chat" doc:"The JID of the chat." example:"$jid"`
+	Pinned *bool       `json:"pinned,omitempty" doc:"Whether it is pinned." example:"true"`
 	Muted  *bool       `json:"muted,omitempty"`
-	Until  *event.Time `json:"until,omitempty"` // of muted; absent: for ever
+	Until  *event.Time `json:"until,omitempty" doc:"When the mute ends; absent: never." example:"$time"`
 }
 
 func archiveChat(c *rest.Call, account instance.Account, in *archiveRequest) error {
@@ -56,7 +56,7 @@ func archiveChat(c *rest.Call, account instance.Account, in *archiveRequest) err
 
 type pinRequest struct {
 	Chat   string `json:"chat" strict:"required"`
-	Pinned bool   `json:"pinned" strict:"required"`
+	Pinned bool   `json:"pinned" strict:"required" doc:"Whether to pin or unpin it." example:"true"`
 }
 
 func (r *pinRequest) check() error { return readChat("chat", &r.Chat) }
@@ -68,7 +68,7 @@ func pinChat(c *rest.Call, account instance.Account, in *pinRequest) (chatState,
 type MuteRequest struct {
 	Chat  string `json:"chat" strict:"required"`
 	Muted bool   `json:"muted" strict:"required"`
-	Until string `json:"until"` // RFC 3339; absent: for ever
+	Until string `json:"until" doc:"When the mute ends; absent: never." example:"$time" rules:"format=date-time"`
 }
 
 func (r *MuteRequest) check() error {

@@ -118,15 +118,15 @@ func (a *API) leaveGroup(c *rest.Call) error {
 type membersRequest struct {
 	groupTarget
 
-	Action       event.ParticipantAction `json:"action" strict:"required"`
+	Action       event.ParticipantAction `json:"action" strict:"required" doc:"The change." example:"add"`
 	Participants []string                `json:"participants" strict:"required"`
 }
 
 // membersAnswer is sent if a change failed for some people, or on request.
 type membersAnswer struct {
 	GroupJID     string                  `json:"groupJid"`
-	Action       event.ParticipantAction `json:"action"`
-	Participants []event.MemberResult    `json:"participants"`
+	Action       event.ParticipantAction `json:"action" doc:"The change." example:"add"`
+	Participants []event.MemberResult    `json:"participants" doc:"The result for each."`
 }
 
 func (a *API) changeMembers(c *rest.Call) error {
@@ -166,7 +166,7 @@ func (a *API) changeMembers(c *rest.Call) error {
 }
 
 type inviteAnswer struct {
-	Invitation string `json:"invitation"` // a URL
+	Invitation string `json:"invitation" doc:"The link of the invitation." example:"https://chat.whatsapp.com/AbCdEfGhIjKlMnOpQrStUv" rules:"format=uri"`
 	InviteCode string `json:"inviteCode"`
 	GroupJID   string `json:"groupJid"`
 }
@@ -185,7 +185,7 @@ func (a *API) showInvite(c *rest.Call) error {
 
 // newInvite is sent on request.
 type newInvite struct {
-	Invitation string `json:"invitation"` // a URL
+	Invitation string `json:"invitation" doc:"The link of the new invitation." example:"https://chat.whatsapp.com/AbCdEfGhIjKlMnOpQrStUv" rules:"format=uri"`
 }
 
 func (a *API) revokeInvite(c *rest.Call) error {
@@ -244,7 +244,7 @@ type JoinRequest struct {
 // joinedGroup says whether the account is in the group, or waits for an admin's approval.
 type joinedGroup struct {
 	GroupJID string `json:"groupJid"`
-	Joined   bool   `json:"joined"`
+	Joined   bool   `json:"joined" doc:"Whether the account is a member now; false while admins decide." example:"true"`
 }
 
 func (a *API) joinGroup(c *rest.Call) error {

@@ -49,7 +49,7 @@ type descriptionRequest struct {
 
 type descriptionAnswer struct {
 	GroupJID    string `json:"groupJid"`
-	Description string `json:"description"`
+	Description string `json:"description" doc:"The group's description now." example:"We meet at eight."`
 }
 
 func (a *API) changeDescription(c *rest.Call) error {

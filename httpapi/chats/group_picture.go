@@ -27,7 +27,7 @@ type pictureRequest struct {
 type PicturedGroup struct {
 	event.GroupUpsert
 
-	PictureID string `json:"pictureId"` // empty: it was removed
+	PictureID string `json:"pictureId" doc:"WhatsApp's id of the new picture; empty when it was removed." example:"1709294400"`
 }
 
 func (a *API) changePicture(c *rest.Call) error {

@@ -38,7 +38,7 @@ type decideRequest struct {
 type decideAnswer struct {
 	GroupJID     string               `json:"groupJid"`
 	Action       decision             `json:"action"`
-	Participants []event.MemberResult `json:"participants"`
+	Participants []event.MemberResult `json:"participants" doc:"The result for each."`
 }
 
 func (a *API) decideJoinRequests(c *rest.Call) error {

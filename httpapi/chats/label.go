@@ -77,7 +77,7 @@ func (a *API) editLabel(c *rest.Call) error {
 type deletedLabel struct {
 	event.Label
 
-	Deleted bool `json:"deleted"`
+	Deleted bool `json:"deleted" doc:"Always true." example:"true"`
 }
 
 func (a *API) deleteLabel(c *rest.Call) error {
@@ -114,7 +114,7 @@ type labelChatRequest struct {
 type labelChatAnswer struct {
 	LabelID string `json:"labelId"`
 	ChatJID string `json:"chatJid"`
-	Labeled bool   `json:"labeled"`
+	Labeled bool   `json:"labeled" doc:"Whether the chat has the label now." example:"true"`
 }
 
 func (a *API) assignLabel(c *rest.Call) error   { return a.labelChat(c, true) }

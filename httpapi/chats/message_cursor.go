@@ -18,8 +18,9 @@ type MessageCursor struct{ raw json.RawMessage }
 
 // MessagePlace names a page by the message beside it.
 type MessagePlace struct {
-	Type string     `json:"type" strict:"required"` // next: older ones; previous: newer ones
-	ID   ref.Quoted `json:"id" strict:"required"`   // 0: the beginning; or a cursor of pageInfo
+	Type string `json:"type" strict:"required" doc:"next: older messages; previous: newer messages." example:"next" rules:"enum=next|previous"`
+	// 0: the beginning; or a cursor of pageInfo
+	ID ref.Quoted `json:"id" strict:"required" doc:"The message: its id here, or its id at WhatsApp. A cursor of pageInfo is accepted too." example:"42"`
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

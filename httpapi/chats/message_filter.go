@@ -16,16 +16,16 @@ import (
 // messageFilter selects stored messages. Addresses of people find both the phone
 // JID and the LID.
 type messageFilter struct {
-	ID             *ref.Message       `json:"id"`
+	ID             *ref.Message       `json:"id" doc:"The id of a message here, or its id at WhatsApp." example:"42"`
 	KeyID          string             `json:"keyId"`
-	KeyRemoteJID   string             `json:"keyRemoteJid"`
-	KeyFromMe      *Flag              `json:"keyFromMe"`
-	KeyParticipant string             `json:"keyParticipant"`
-	MessageType    string             `json:"messageType"`
+	KeyRemoteJID   string             `json:"keyRemoteJid" doc:"Only messages of this chat." example:"$jid"`
+	KeyFromMe      *Flag              `json:"keyFromMe" doc:"true: only messages that the account sent; false: only others." example:"true"`
+	KeyParticipant string             `json:"keyParticipant" doc:"The sender in a group: the phone JID or the LID." example:"$jid"`
+	MessageType    string             `json:"messageType" doc:"Only messages of this type." example:"conversation"`
 	Status         event.UpdateStatus `json:"status"`        // of the newest update
 	MessageStatus  event.UpdateStatus `json:"messageStatus"` // the same
-	Source         string             `json:"source"`        // the device
-	Device         string             `json:"device"`        // the same
+	Source         string             `json:"source" doc:"The kind of device that sent it." example:"web"`
+	Device         string             `json:"device" doc:"The same as source." example:"web"`
 	PushName       string             `json:"pushName"`
 	IsGroup        *Flag              `json:"isGroup"`
 }

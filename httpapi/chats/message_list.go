@@ -14,62 +14,62 @@ const (
 
 // listMessagesRequest is the body of db/messages.
 type listMessagesRequest struct {
-	Filter         messageFilter `json:"filter"`
+	Filter         messageFilter `json:"filter" doc:"The messages to select."`
 	Limit          *int64        `json:"limit"`
 	NextCursor     string        `json:"nextCursor"`
 	PreviousCursor string        `json:"previousCursor"`
-	Cursor         MessageCursor `json:"cursor"`
+	Cursor         MessageCursor `json:"cursor" doc:"The start of the page, instead of the other cursors."`
 }
 
 // findMessagesRequest is the body of the older path. There, Offset is the length of a page.
 type findMessagesRequest struct {
-	Where  foundFilter   `json:"where"`
+	Where  foundFilter   `json:"where" doc:"The messages to select."`
 	Offset *int64        `json:"offset"`
-	Page   *int64        `json:"page"`   // from 1
-	Cursor MessageCursor `json:"cursor"` // instead of page
+	Page   *int64        `json:"page" doc:"The number of the page, from 1." example:"1" rules:"minimum=1"`
+	Cursor MessageCursor `json:"cursor" doc:"The start of the page, instead of page."`
 }
 
 // foundFilter adds a second name of one field to messageFilter.
 type foundFilter struct {
 	messageFilter
-	AlsoKeyID string `json:"keyid"`
+	AlsoKeyID string `json:"keyid" doc:"The same as keyId." example:"$keyid"`
 }
 
 // MessageList is a page of stored messages, newest first.
 type MessageList struct {
-	Messages messageRecords `json:"messages"`
+	Messages messageRecords `json:"messages" doc:"The page."`
 }
 
 type messageRecords struct {
 	Records  []messages.Stored `json:"records"`
-	PageInfo pageInfo          `json:"pageInfo"`
+	PageInfo pageInfo          `json:"pageInfo" doc:"The position of the page."`
 }
 
 // FoundList is a numbered page of stored messages, newest first.
 type FoundList struct {
-	Messages foundRecords `json:"messages"`
+	Messages foundRecords `json:"messages" doc:"The page."`
 }
 
 type foundRecords struct {
 	Total       int            `json:"total"`
-	Pages       int            `json:"pages"`
-	CurrentPage int            `json:"currentPage"`
+	Pages       int            `json:"pages" doc:"The number of pages." example:"3" rules:"minimum=0"`
+	CurrentPage int            `json:"currentPage" doc:"The number of this page, from 1." example:"1" rules:"minimum=1"`
 	Records     []foundMessage `json:"records"`
-	PageInfo    pageInfo       `json:"pageInfo"`
+	PageInfo    pageInfo       `json:"pageInfo" doc:"The position of the page."`
 }
 
 // foundMessage has its updates under two names.
 type foundMessage struct {
 	messages.Stored
-	AlsoUpdates []messages.StoredUpdate `json:"MessageUpdate"`
+	AlsoUpdates []messages.StoredUpdate `json:"MessageUpdate" doc:"The same as messageUpdates."`
 }
 
 // pageInfo is the position of the page. A page may have fewer records than its limit and still have
 // a next one.
 type pageInfo struct {
 	Limit          int     `json:"limit"`
-	HasNext        bool    `json:"hasNext"`
-	HasPrevious    bool    `json:"hasPrevious"`
+	HasNext        bool    `json:"hasNext" doc:"Whether there is a next page." example:"true"`
+	HasPrevious    bool    `json:"hasPrevious" doc:"Whether there is a previous page." example:"false"`
 	NextCursor     *string `json:"nextCursor"`
 	PreviousCursor *string `json:"previousCursor"`
 }

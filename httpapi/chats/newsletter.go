@@ -68,7 +68,7 @@ type channelRequest struct {
 
 type followAnswer struct {
 	NewsletterJID string `json:"newsletterJid"`
-	Following     bool   `json:"following"`
+	Following     bool   `json:"following" doc:"Whether the account follows it now." example:"true"`
 }
 
 type MuteAnswer struct {

@@ -7,7 +7,7 @@ package deliveries
 
 import (
 	"postern/batch"
-	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/delivery/outbox"
 	"postern/dispatch"
 	"postern/httpapi/rest"
@@ -16,7 +16,7 @@ import (
 
 // Config configures the handlers. All fields are required unless they say otherwise.
 type Config struct {
-	Deliveries *delivery.Ledger
+	Deliveries *logbook.Log
 	Relay      *dispatch.Relay
 	Store      *store.Store
 	Outbox     *outbox.Outbox // of Store

@@ -14,28 +14,28 @@ import (
 
 // DeliveryRecord is one delivery of the log, without its body and attempts.
 type DeliveryRecord struct {
-	ID            uint64         `json:"id"` // ascending in the order in which deliveries were made
+	ID            uint64         `json:"id" doc:"Its number, ascending in the order of creation." example:"17" rules:"minimum=1"`
 	EventID       uuid.UUID      `json:"eventId"`
 	Event         event.Kind     `json:"event"`
 	Flow          delivery.Flow  `json:"flow"`
-	InstanceID    *int64         `json:"instanceId"` // null of a batch event, as the name
-	InstanceName  *string        `json:"instanceName"`
-	BatchID       *uuid.UUID     `json:"batchId"`
+	InstanceID    *int64         `json:"instanceId" doc:"The instance of the event; null for batch events." example:"1"`
+	InstanceName  *string        `json:"instanceName" doc:"Its name when the event happened." example:"$name"`
+	BatchID       *uuid.UUID     `json:"batchId" doc:"The batch of the event; null for instance events." example:"$uuid"`
 	Target        event.Target   `json:"target"`
-	EndpointID    *string        `json:"endpointId"`
-	URL           string         `json:"url"` // without query
-	State         delivery.State `json:"state"`
-	AttemptCount  int            `json:"attemptCount"`
-	LastStatus    *int           `json:"lastStatus"` // null when there was no answer
-	LastError     *string        `json:"lastError"`
-	DurationMs    *int64         `json:"durationMs"` // of the last attempt
-	Bytes         int            `json:"bytes"`      // of the body
-	RequestID     *string        `json:"requestId"`
+	EndpointID    *string        `json:"endpointId" doc:"Which endpoint; null for other targets." example:"crm"`
+	URL           string         `json:"url" doc:"Where it goes, without the query." example:"https://example.org/hook"`
+	State         delivery.State `json:"state" doc:"The state of the delivery." example:"FAILED"`
+	AttemptCount  int            `json:"attemptCount" doc:"The number of attempts." example:"1" rules:"minimum=0"`
+	LastStatus    *int           `json:"lastStatus" doc:"The status of the last answer; null when there was none." example:"503"`
+	LastError     *string        `json:"lastError" doc:"Why the last attempt failed, or why there will be none; null when it was accepted." example:"receiver answered 503"`
+	DurationMs    *int64         `json:"durationMs" doc:"How long the last attempt took, in milliseconds; null when there was none." example:"31" rules:"minimum=0"`
+	Bytes         int            `json:"bytes" doc:"The length of the body in bytes." example:"1204" rules:"minimum=0"`
+	RequestID     *string        `json:"requestId" doc:"The x-request-id of the last attempt, or of the first one to come; each attempt has its own." example:"$uuid"`
 	CreatedAt     event.Time     `json:"createdAt"`
-	LastAttemptAt *event.Time    `json:"lastAttemptAt"`
-	NextAttemptAt *event.Time    `json:"nextAttemptAt"`
-	ReplayOf      *uint64        `json:"replayOf"`
-	Replayable    bool           `json:"replayable"`
+	LastAttemptAt *event.Time    `json:"lastAttemptAt" doc:"The time of the last attempt; null when there was none." example:"$time"`
+	NextAttemptAt *event.Time    `json:"nextAttemptAt" doc:"The time of the next attempt; null when it is sent as soon as its turn comes, and when it has ended." example:"$time"`
+	ReplayOf      *uint64        `json:"replayOf" doc:"The delivery that it replays; null when it is no replay." example:"12"`
+	Replayable    bool           `json:"replayable" doc:"Whether it can be sent again: its body is still stored, and its destination exists." example:"true"`
 	WaitsFor      *uint64        `json:"waitsFor,omitempty"` // lists do not have it
 }
 
@@ -44,17 +44,17 @@ type DeliveryDetails struct {
 	DeliveryRecord
 
 	Body     *string           `json:"body"` // the exact bytes; null when they are not kept
-	Attempts []DeliveryAttempt `json:"attempts"`
+	Attempts []DeliveryAttempt `json:"attempts" doc:"Its newest 1000 attempts, oldest first."`
 }
 
 // DeliveryAttempt is one attempt of a delivery.
 type DeliveryAttempt struct {
-	Number     int        `json:"number"` // from 1
+	Number     int        `json:"number" doc:"The number of the attempt, from 1." example:"1" rules:"minimum=1"`
 	StartedAt  event.Time `json:"startedAt"`
-	DurationMs int64      `json:"durationMs"`
-	Status     *int       `json:"status"` // null when there was no answer
-	Error      *string    `json:"error"`
-	RequestID  *string    `json:"requestId"`
+	DurationMs int64      `json:"durationMs" doc:"How long it took, in milliseconds." example:"31" rules:"minimum=0"`
+	Status     *int       `json:"status" doc:"The status of the answer; null when there was none." example:"503"`
+	Error      *string    `json:"error" doc:"Why it failed; null when it was accepted." example:"receiver answered 503"`
+	RequestID  *string    `json:"requestId" doc:"Its x-request-id." example:"$uuid"`
 	Answer     *string    `json:"answer"` // the beginning of one that was not 2xx
 }
 

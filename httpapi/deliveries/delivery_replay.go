@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/event"
 	"postern/httpapi/rest"
 	"postern/store"
@@ -18,9 +19,9 @@ const CodeInvalidReplay = "INVALID_REPLAY"
 
 // ReplayRequest selects the deliveries to send again. An absent field selects all.
 type ReplayRequest struct {
-	From       string   `json:"from"`
-	To         string   `json:"to"`
-	Events     []string `json:"events"`
+	From       string   `json:"from" doc:"Only those created at this time or later." example:"$time" rules:"format=date-time"`
+	To         string   `json:"to" doc:"Only those created at this time or earlier." example:"$time" rules:"format=date-time"`
+	Events     []string `json:"events" doc:"Only these events; all when absent." example:"messages.upsert" rules:"minItems=1"`
 	State      []string `json:"state"`
 	Target     string   `json:"target"`
 	EndpointID *string  `json:"endpointId"`
@@ -28,7 +29,7 @@ type ReplayRequest struct {
 }
 
 // query checks the fields. An error names the field that breaks its rule.
-func (in ReplayRequest) query() (q delivery.ReplayRequest, err error) {
+func (in ReplayRequest) query() (q logbook.ReplayRequest, err error) {
 	if q.From, q.To, err = span(in.From, in.To); err != nil {
 		return q, err
 	}
@@ -49,7 +50,7 @@ func (in ReplayRequest) query() (q delivery.ReplayRequest, err error) {
 		}
 	}
 	if in.State != nil && len(in.State) == 0 {
-		return q, rule("state must name one state or more; leave it out for " + rest.Joined(delivery.DefaultReplayStates()))
+		return q, rule("state must name one state or more; leave it out for " + rest.Joined(logbook.DefaultReplayStates()))
 	}
 	// Pending deliveries are sent anyway.
 	ended := slices.DeleteFunc(delivery.States(), func(s delivery.State) bool { return s == delivery.Pending })
@@ -60,8 +61,8 @@ func (in ReplayRequest) query() (q delivery.ReplayRequest, err error) {
 		return q, err
 	}
 	if in.Limit != nil {
-		if *in.Limit < 1 || *in.Limit > delivery.MaxReplay {
-			return q, rule("limit must be from 1 to " + strconv.Itoa(delivery.MaxReplay))
+		if *in.Limit < 1 || *in.Limit > logbook.MaxReplay {
+			return q, rule("limit must be from 1 to " + strconv.Itoa(logbook.MaxReplay))
 		}
 		q.Limit = int(*in.Limit)
 	}
@@ -70,8 +71,8 @@ func (in ReplayRequest) query() (q delivery.ReplayRequest, err error) {
 
 // ReplayAccepted names the replay that a request started.
 type ReplayAccepted struct {
-	ReplayID uint64 `json:"replayId"`
-	Matched  int    `json:"matched"`
+	ReplayID uint64 `json:"replayId" doc:"The replay's id." example:"3" rules:"minimum=1"`
+	Matched  int    `json:"matched" doc:"How many deliveries it will send again." example:"41" rules:"minimum=0"`
 }
 
 // replayDeliveries starts a replay of the selected deliveries.
@@ -89,9 +90,9 @@ func (a *API) replayDeliveries(c *rest.Call) error {
 	}
 	q.Instance, q.NoGlobal = c.Instance.ID, c.Instance.ID != 0
 	if keep := rest.KeepInCommit[ReplayAccepted](c, http.StatusAccepted); keep != nil {
-		q.Keep = func(tx *store.Tx, r delivery.Replay) error { return keep(tx, ReplayAccepted{r.ID, r.Matched}) }
+		q.Keep = func(tx *store.Tx, r logbook.Replay) error { return keep(tx, ReplayAccepted{r.ID, r.Matched}) }
 	}
-	r, err := a.Deliveries.Replay(c.Request.Context(), q)
+	r, err := a.Deliveries.Replays.Start(c.Request.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -108,11 +109,11 @@ func invalidReplay(err error) error {
 
 // ReplayStatus is the progress of a replay.
 type ReplayStatus struct {
-	Matched   int                  `json:"matched"`
-	Sent      int                  `json:"sent"`
-	Delivered int                  `json:"delivered"`
-	Failed    int                  `json:"failed"`
-	State     delivery.ReplayState `json:"state"`
+	Matched   int                 `json:"matched" doc:"How many deliveries it sends again." example:"41" rules:"minimum=0"`
+	Sent      int                 `json:"sent" doc:"How many of them it has queued for delivery." example:"20" rules:"minimum=0"`
+	Delivered int                 `json:"delivered" doc:"How many of those a receiver accepted." example:"18" rules:"minimum=0"`
+	Failed    int                 `json:"failed" doc:"How many of those ended otherwise." example:"1" rules:"minimum=0"`
+	State     logbook.ReplayState `json:"state"`
 }
 
 func (a *API) showReplay(c *rest.Call) error {
@@ -120,7 +121,7 @@ func (a *API) showReplay(c *rest.Call) error {
 	if err != nil {
 		return noReplay(err)
 	}
-	r, err := a.Deliveries.ReplayStatus(c.Request.Context(), c.Instance.ID, id)
+	r, err := a.Deliveries.Replays.Status(c.Request.Context(), c.Instance.ID, id)
 	if err != nil {
 		return noReplay(err)
 	}
@@ -136,14 +137,14 @@ func (a *API) cancelReplay(c *rest.Call) error {
 	if err != nil {
 		return noReplay(err)
 	}
-	r, err := a.Deliveries.CancelReplay(c.Request.Context(), c.Instance.ID, id)
+	r, err := a.Deliveries.Replays.Cancel(c.Request.Context(), c.Instance.ID, id)
 	if err != nil {
 		return noReplay(err)
 	}
 	return c.Response.JSON(http.StatusOK, newReplayStatus(r))
 }
 
-func newReplayStatus(r delivery.Replay) ReplayStatus {
+func newReplayStatus(r logbook.Replay) ReplayStatus {
 	return ReplayStatus{Matched: r.Matched, Sent: r.Sent, Delivered: r.Delivered, Failed: r.Failed, State: r.State}
 }
 

@@ -19,18 +19,18 @@ import (
 // OutboxRecord is an event of the outbox with its state and attempts, without the body for the
 // receiver.
 type OutboxRecord struct {
-	ID            uint64      `json:"id"`       // over all users, in commit order
-	Sequence      uint64      `json:"sequence"` // of the user, from 1, without holes
+	ID            uint64      `json:"id" doc:"Its number among the events of all users, in commit order." example:"17" rules:"minimum=1"`
+	Sequence      uint64      `json:"sequence" doc:"Its sequence number for its user, from 1 and without gaps; since of the WebSocket refers to it." example:"5" rules:"minimum=1"`
 	Event         event.Kind  `json:"event"`
 	BatchID       uuid.UUID   `json:"batchId"`
 	OwnerUserID   uuid.UUID   `json:"ownerUserId"`
-	Timestamp     event.Time  `json:"timestamp"` // that of the event's envelope
-	State         string      `json:"state"`
-	Attempts      int         `json:"attempts"`
-	LastStatus    *int        `json:"lastStatus"` // null when there was no answer
-	LastError     *string     `json:"lastError"`
-	NextAttemptAt *event.Time `json:"nextAttemptAt"` // null unless it is pending
-	DeliveredAt   *event.Time `json:"deliveredAt"`
+	Timestamp     event.Time  `json:"timestamp" doc:"The time in the event's body." example:"$time"`
+	State         string      `json:"state" doc:"pending, delivered, or created while the global webhook was disabled." example:"delivered" rules:"enum=pending|delivered|disabled"`
+	Attempts      int         `json:"attempts" doc:"The number of attempts." example:"1" rules:"minimum=0"`
+	LastStatus    *int        `json:"lastStatus" doc:"The status of the receiver's last answer; null when there was none." example:"200"`
+	LastError     *string     `json:"lastError" doc:"Why the last attempt failed; null when none did." example:"connection refused"`
+	NextAttemptAt *event.Time `json:"nextAttemptAt" doc:"The time of the next attempt; null unless it is pending." example:"$time"`
+	DeliveredAt   *event.Time `json:"deliveredAt" doc:"When the receiver accepted it; null until then." example:"$time"`
 }
 
 func newOutboxRecord(e outbox.Entry) OutboxRecord {
@@ -144,7 +144,7 @@ func (a *API) retryEntry(c *rest.Call) error {
 }
 
 type RetryAnswer struct {
-	Retried int `json:"retried"` // pending events, all of them due now
+	Retried int `json:"retried" doc:"How many pending events are due now." example:"3" rules:"minimum=0"`
 }
 
 // retryOutbox makes all pending events due at once.

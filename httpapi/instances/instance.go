@@ -125,7 +125,7 @@ func (a *API) issueInstanceToken(c *rest.Call) error {
 }
 
 type refreshRequest struct {
-	OldToken string `json:"oldToken" strict:"required"`
+	OldToken string `json:"oldToken" strict:"required" doc:"The token to replace." example:"eyJhbGciOiJIUzI1NiJ9.e30.signature"`
 }
 
 func (a *API) refreshToken(c *rest.Call) error {
@@ -167,9 +167,9 @@ func (a *API) revoke(id int64) {
 
 type DeletedInstance struct {
 	InstanceName string `json:"instanceName"`
-	Deleted      bool   `json:"deleted"`
-	Forced       bool   `json:"forced"`
-	Message      string `json:"message"`
+	Deleted      bool   `json:"deleted" doc:"Always true." example:"true"`
+	Forced       bool   `json:"forced" doc:"Whether stored messages were deleted too." example:"false"`
+	Message      string `json:"message" doc:"What happened, for people." example:"the instance was deleted"`
 }
 
 // deleteInstance removes an instance and all its stored data. Without force, it keeps an instance with stored

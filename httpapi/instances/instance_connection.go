@@ -17,61 +17,71 @@ const CodeNoQRCode = "NO_QR_CODE"
 
 // ConnectAnswer is the state of a connect. Code and Base64 are omitted if there is nothing to scan.
 type ConnectAnswer struct {
-	Count             int        `json:"count"`
-	Code              *string    `json:"code,omitempty"`
-	Base64            *string    `json:"base64,omitempty"`
-	ExpiresAt         event.Time `json:"expiresAt,omitzero"` // of the code
-	InstanceName      string     `json:"instanceName"`
-	ConnectionStatus  string     `json:"connectionStatus"`
-	AlreadyConnected  bool       `json:"alreadyConnected"`
-	AlreadyConnecting bool       `json:"alreadyConnecting"`
-	OwnerJID          *string    `json:"ownerJid"`
+	Count             int             `json:"count" doc:"How many codes this attempt has produced." example:"1" rules:"minimum=0"`
+	Code              *string         `json:"code,omitempty" doc:"The text of the code to scan, when there is one." example:"2@abc"`
+	Base64            *string         `json:"base64,omitempty" doc:"The code to scan as a PNG in a data URL, when there is one." example:"data:image/png;base64,iVBORw=="`
+	ExpiresAt         event.Time      `json:"expiresAt,omitzero" doc:"When the code expires, when there is one."`
+	InstanceName      string          `json:"instanceName"`
+	ConnectionStatus  StateInCapitals `json:"connectionStatus" doc:"The state of the connection, in capitals." example:"ONLINE"`
+	AlreadyConnected  bool            `json:"alreadyConnected" doc:"Whether it was already connected." example:"false"`
+	AlreadyConnecting bool            `json:"alreadyConnecting" doc:"Whether another request was already connecting it." example:"false"`
+	OwnerJID          *string         `json:"ownerJid"`
 }
 
 // StatusAnswer is the state of the socket.
 type StatusAnswer struct {
-	State            string      `json:"state"`        // open, close or connecting
-	StatusReason     int         `json:"statusReason"` // WhatsApp's code; 0: none
-	InstanceName     string      `json:"instanceName"`
-	ConnectionStatus string      `json:"connectionStatus"`
-	Connected        bool        `json:"connected"`
-	LoggedIn         bool        `json:"loggedIn"`
-	OwnerJID         *string     `json:"ownerJid"`
-	LastConnectedAt  *event.Time `json:"lastConnectedAt"`
-	LastReceivedAt   *event.Time `json:"lastReceivedAt"`
-	LastSentAt       *event.Time `json:"lastSentAt"`
-	LastError        *string     `json:"lastError"`
+	State string `json:"state" doc:"The state of the connection: open, close or connecting." example:"open" rules:"enum=open|close|connecting"`
+	// WhatsApp's code; 0: none
+	StatusReason     int             `json:"statusReason" doc:"WhatsApp's code for the last failure." example:"401"`
+	InstanceName     string          `json:"instanceName"`
+	ConnectionStatus StateInCapitals `json:"connectionStatus" doc:"The state of the connection, in capitals." example:"ONLINE"`
+	Connected        bool            `json:"connected" doc:"Whether there is a connection to WhatsApp." example:"true"`
+	LoggedIn         bool            `json:"loggedIn" doc:"Whether the account is logged in on it." example:"true"`
+	OwnerJID         *string         `json:"ownerJid"`
+	LastConnectedAt  *event.Time     `json:"lastConnectedAt" doc:"When it was last connected; null before the first time." example:"$time"`
+	LastReceivedAt   *event.Time     `json:"lastReceivedAt" doc:"When data was last received; null when none was since the start." example:"$time"`
+	LastSentAt       *event.Time     `json:"lastSentAt" doc:"When data was last sent; null when none was since the start." example:"$time"`
+	LastError        *string         `json:"lastError" doc:"The last failure of the connection; null when there was none." example:"stream error 503"`
 
 	Restriction *Restriction        `json:"restriction"` // null when there is none
-	Passkey     *event.PasskeyState `json:"passkey"`     // null when none was asked for
-	Limits      *pace.Status        `json:"limits"`      // null when none are set
+	Passkey     *event.PasskeyState `json:"passkey" doc:"The state of a passkey pairing; null when none was requested, and once it is paired or cancelled."`
+	Limits      *pace.Status        `json:"limits" doc:"How much of its limits the instance has used; null when it has none."`
 }
 
 // Restriction is what WhatsApp forbids the account, or what its refusals show.
 type Restriction struct {
-	Kind   string      `json:"kind"` // reachout_timelock, temporary_ban or failure_streak
-	Since  *event.Time `json:"since"`
-	Until  event.Time  `json:"until"`
-	Source string      `json:"source"` // notified or inferred
-	Reason string      `json:"reason,omitempty"`
-	Code   int         `json:"code,omitempty"`
-	Count  int         `json:"count,omitempty"`
+	Kind   string      `json:"kind" doc:"The kind: no messages to strangers, a temporary ban, or consecutive refusals." example:"reachout_timelock" rules:"enum=reachout_timelock|temporary_ban|failure_streak"`
+	Since  *event.Time `json:"since" doc:"When it began; null when unknown." example:"$time"`
+	Until  event.Time  `json:"until" doc:"When it ends." example:"$time"`
+	Source string      `json:"source" doc:"Whether WhatsApp announced it, or it was inferred from refusals." example:"notified" rules:"enum=notified|inferred"`
+	Reason string      `json:"reason,omitempty" doc:"WhatsApp's name or code for it." example:"BIZ_QUALITY"`
+	Code   int         `json:"code,omitempty" doc:"The code of the refusals." example:"463"`
+	Count  int         `json:"count,omitempty" doc:"The number of consecutive refusals." example:"10"`
 }
 
 type LogoutAnswer struct {
-	InstanceName     string `json:"instanceName"`
-	State            string `json:"state"`
-	ConnectionStatus string `json:"connectionStatus"`
-	Message          string `json:"message"`
+	InstanceName     string          `json:"instanceName"`
+	State            string          `json:"state" doc:"The state of the instance now." example:"logged_out"`
+	ConnectionStatus StateInCapitals `json:"connectionStatus" doc:"The state of the connection, in capitals." example:"ONLINE"`
+	Message          string          `json:"message" doc:"What happened, for people." example:"the instance was logged out"`
 }
 
 // phoneRequest is the body that asks for a pairing code.
 type phoneRequest struct {
-	PhoneNumber string `json:"phoneNumber" strict:"required"`
+	PhoneNumber string `json:"phoneNumber" strict:"required" doc:"The number of the phone to link, with its country code." example:"$phone" rules:"minLength=7"`
 }
 
-// upper returns a state as the answers about the connection write it.
-func upper(s event.State) string { return strings.ToUpper(string(s)) }
+// StateInCapitals is a state as the answers about the connection write it.
+type StateInCapitals string
+
+func upper(s event.State) StateInCapitals { return StateInCapitals(strings.ToUpper(string(s))) }
+
+func StatesInCapitals() (all []StateInCapitals) {
+	for _, s := range event.States() {
+		all = append(all, upper(s))
+	}
+	return all
+}
 
 // SocketState reduces a state to the three values of the status answer.
 func SocketState(s event.State) string {
@@ -185,7 +195,7 @@ func (a *API) pair(c *rest.Call, phone string) error {
 }
 
 type PairingCode struct {
-	Code string `json:"code"`
+	Code string `json:"code" doc:"The code to type on the phone." example:"ABCD-EFGH"`
 }
 
 func (a *API) connectionStatus(c *rest.Call) error {

@@ -17,26 +17,26 @@ const CodeInvalidAssertion = "INVALID_ASSERTION"
 // matches the phone's. The other field is null.
 type ChallengeAnswer struct {
 	InstanceName     string          `json:"instanceName"`
-	ConnectionStatus string          `json:"connectionStatus"`
-	RequestID        string          `json:"requestId"`
-	State            string          `json:"state"`     // AWAITING_ASSERTION or AWAITING_CONFIRMATION
-	Message          string          `json:"message"`   // what to do next
-	ExpiresAt        *event.Time     `json:"expiresAt"` // the end of the pairing
+	ConnectionStatus StateInCapitals `json:"connectionStatus" doc:"The state of the connection, in capitals." example:"ONLINE"`
+	RequestID        string          `json:"requestId" doc:"The id of the current step; the next step has another one." example:"$uuid"`
+	State            string          `json:"state"` // AWAITING_ASSERTION or AWAITING_CONFIRMATION
+	Message          string          `json:"message" doc:"What to do next, for people." example:"sign publicKey with the account's passkey and post the assertion"`
+	ExpiresAt        *event.Time     `json:"expiresAt" doc:"When the pairing ends."`
 	PublicKey        json.RawMessage `json:"publicKey"`
-	Code             *string         `json:"code"`
+	Code             *string         `json:"code" doc:"The code to compare with the phone's; null when a signature is needed." example:"ABCD-EFGH"`
 }
 
 // assertionRequest is an authenticator's answer in the JSON of browsers or, from older clients, in Assertion
 // with the id of the challenge.
 type assertionRequest struct {
-	RequestID string      `json:"requestId"` // of the challenge
-	Assertion *credential `json:"assertion"`
+	RequestID string      `json:"requestId" doc:"The requestId of the challenge; 409 when it is not the current one." example:"$uuid"`
+	Assertion *credential `json:"assertion" doc:"The authenticator's answer, instead of its fields here."`
 
 	ID                     string             `json:"id"`
 	RawID                  string             `json:"rawId"`
-	Type                   string             `json:"type"`
-	Response               *assertionResponse `json:"response"`
-	Attachment             string             `json:"authenticatorAttachment"`
+	Type                   string             `json:"type" doc:"What it is." example:"public-key" rules:"enum=public-key"`
+	Response               *assertionResponse `json:"response" doc:"What the authenticator answered."`
+	Attachment             string             `json:"authenticatorAttachment" doc:"Where the authenticator is; not used." example:"platform"`
 	ClientExtensionResults *strict.Object     `json:"clientExtensionResults"`
 }
 
@@ -44,9 +44,9 @@ type assertionRequest struct {
 type credential struct {
 	ID                     string            `json:"id" strict:"required"`
 	RawID                  string            `json:"rawId" strict:"required"`
-	Type                   string            `json:"type" strict:"required"`
-	Response               assertionResponse `json:"response" strict:"required"`
-	Attachment             string            `json:"authenticatorAttachment"`
+	Type                   string            `json:"type" strict:"required" doc:"What it is." example:"public-key" rules:"enum=public-key"`
+	Response               assertionResponse `json:"response" strict:"required" doc:"What the authenticator answered."`
+	Attachment             string            `json:"authenticatorAttachment" doc:"Where the authenticator is; not used." example:"platform"`
 	ClientExtensionResults *strict.Object    `json:"clientExtensionResults"`
 }
 
@@ -72,9 +72,9 @@ type assertionResponse struct {
 }
 
 type passkeyAnswer struct {
-	InstanceName     string `json:"instanceName"`
-	ConnectionStatus string `json:"connectionStatus"`
-	Message          string `json:"message"`
+	InstanceName     string          `json:"instanceName"`
+	ConnectionStatus StateInCapitals `json:"connectionStatus" doc:"The state of the connection, in capitals." example:"ONLINE"`
+	Message          string          `json:"message" doc:"What happened, for people." example:"the passkey was accepted; the pairing continues"`
 }
 
 // What a pairing with a passkey waits for.

@@ -19,24 +19,24 @@ type proxyRequest struct {
 
 // ProxyView is a proxy without its password.
 type ProxyView struct {
-	URL       string      `json:"url"`
-	For       []proxy.Use `json:"for"`
+	URL       string      `json:"url" doc:"Its URL, with *** in place of the password." example:"socks5://user:***@proxy.example.org:1080"`
+	For       []proxy.Use `json:"for" doc:"What goes through it." example:"socket,media"`
 	CreatedAt event.Time  `json:"createdAt"`
 	UpdatedAt event.Time  `json:"updatedAt"`
 }
 
 // DeletedProxy says whether there was a proxy to delete.
 type DeletedProxy struct {
-	InstanceName string `json:"instanceName"`
-	Deleted      bool   `json:"deleted"`
+	InstanceName string `json:"instanceName" doc:"The instance's name." example:"$name"`
+	Deleted      bool   `json:"deleted" doc:"Whether there was one." example:"true"`
 }
 
 // ProxyTrial is the result of a dial through the proxy.
 type ProxyTrial struct {
-	OK        bool        `json:"ok"`
-	LatencyMs int64       `json:"latencyMs"`
-	Step      *proxy.Step `json:"step"`
-	Error     *string     `json:"error"`
+	OK        bool        `json:"ok" doc:"Whether WhatsApp answered through it." example:"true"`
+	LatencyMs int64       `json:"latencyMs" doc:"The duration of the attempt, in milliseconds." example:"180" rules:"minimum=0"`
+	Step      *proxy.Step `json:"step" doc:"The step that failed; null when none did." example:"auth"`
+	Error     *string     `json:"error" doc:"Why it failed; null when it did not." example:"the proxy failed at auth: it requires a user and password"`
 }
 
 func viewProxy(p instance.Proxy) ProxyView {
@@ -94,15 +94,15 @@ func viewTrial(trial instance.ProxyTrial) ProxyTrial {
 
 // proxyTrials holds the results of the dials through the proxies of all instances.
 type proxyTrials struct {
-	Proxies []sharedTrial `json:"proxies"`
-	Untried int           `json:"untried"` // proxies, beyond maxTrials
+	Proxies []sharedTrial `json:"proxies" doc:"The results, those of most instances first."`
+	Untried int           `json:"untried" doc:"How many proxies were not tried, beyond 100." example:"0" rules:"minimum=0"`
 }
 
 // sharedTrial is the result of a dial through a proxy that some instances share.
 type sharedTrial struct {
-	URL       string     `json:"url"` // without user and password
-	Instances []string   `json:"instances"`
-	Trial     ProxyTrial `json:"trial"`
+	URL       string     `json:"url" doc:"The URL of the proxy, without user and password." example:"socks5://proxy.example.org:1080"`
+	Instances []string   `json:"instances" doc:"The instances that have it." example:"$name"`
+	Trial     ProxyTrial `json:"trial" doc:"The result."`
 }
 
 // maxTrials is the maximum number of proxies that one call dials.

@@ -9,7 +9,7 @@ import (
 // ResetAnswer confirms that the phone was requested to reset the app state.
 type ResetAnswer struct {
 	InstanceName string `json:"instanceName"`
-	Message      string `json:"message"`
+	Message      string `json:"message" doc:"What happens now, for people." example:"the phone was asked to reset the app state"`
 }
 
 // resetAppState requests the phone to reset the state that the account's devices share.

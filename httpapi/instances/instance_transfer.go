@@ -59,8 +59,8 @@ var (
 
 // exportRequest selects the data to export and its recipients.
 type exportRequest struct {
-	Messages   bool     `json:"messages"`
-	Recipients []string `json:"recipients"`
+	Messages   bool     `json:"messages" doc:"Whether to include its contacts and stored messages." example:"true"`
+	Recipients []string `json:"recipients" doc:"Public keys of age, any of which can decrypt the file; empty: it is not encrypted." example:"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"`
 }
 
 // exportInstance answers with the account of an instance, which then never connects here again. If the
@@ -137,11 +137,11 @@ func (a *API) undoExport(c *rest.Call) error {
 type ImportedInstance struct {
 	InstanceName  string       `json:"instanceName"`
 	OwnerJID      string       `json:"ownerJid"`
-	Contacts      int          `json:"contacts"`
-	Messages      int          `json:"messages"`
-	TokenReplaced bool         `json:"tokenReplaced"`
+	Contacts      int          `json:"contacts" doc:"Imported contacts." example:"12" rules:"minimum=0"`
+	Messages      int          `json:"messages" doc:"Imported messages." example:"240" rules:"minimum=0"`
+	TokenReplaced bool         `json:"tokenReplaced" doc:"Whether a new token was issued because the old one is not valid here." example:"false"`
 	CreatedAt     event.Time   `json:"createdAt"`
-	Auth          *IssuedToken `json:"Auth"` // null for a session
+	Auth          *IssuedToken `json:"Auth" doc:"Its token; null for a session."`
 }
 
 // importInstance creates an instance from the file of a form, and connects it.

@@ -11,31 +11,32 @@ import (
 // CreateRequest is the body that creates an instance. null counts as absent.
 type CreateRequest struct {
 	InstanceName       *string        `json:"instanceName"`
-	Description        *string        `json:"description"`
+	Description        *string        `json:"description" doc:"A description for people." example:"Sales desk" rules:"maxLength=255"`
 	ExternalAttributes *strict.Object `json:"externalAttributes"`
 }
 
 // IssuedToken has the token in "Auth"; the API defines the capital letter.
 type IssuedToken struct {
-	ID    int64  `json:"id"`
-	Token string `json:"token"`
+	ID    int64  `json:"id" doc:"The token's id." example:"1"`
+	Token string `json:"token" doc:"The token, for Authorization: Bearer." example:"eyJhbGciOiJIUzI1NiJ9.e30.signature"`
 }
 
 type CreatedInstance struct {
-	ID          int64        `json:"id"`
-	Name        string       `json:"name"`
-	Description *string      `json:"description"`
-	CreatedAt   event.Time   `json:"createdAt"`
-	UpdatedAt   event.Time   `json:"updatedAt"`
-	Auth        *IssuedToken `json:"Auth"` // null for a scoped key
+	ID          int64      `json:"id" doc:"The instance's id." example:"1"`
+	Name        string     `json:"name" doc:"The instance's name." example:"$name"`
+	Description *string    `json:"description" doc:"Its description." example:"Sales desk"`
+	CreatedAt   event.Time `json:"createdAt"`
+	UpdatedAt   event.Time `json:"updatedAt"`
+	// null for a scoped key
+	Auth *IssuedToken `json:"Auth" doc:"Its token."`
 }
 
 // instanceView is an instance as shown to its own token.
 type instanceView struct {
-	ID                 int64            `json:"id"`
-	Name               string           `json:"name"`
-	Description        *string          `json:"description"`
-	Status             string           `json:"status"` // ONLINE or OFFLINE
+	ID                 int64            `json:"id" doc:"The instance's id." example:"1"`
+	Name               string           `json:"name" doc:"The instance's name." example:"$name"`
+	Description        *string          `json:"description" doc:"Its description." example:"Sales desk"`
+	Status             string           `json:"status" doc:"Whether it can send and receive." example:"ONLINE" rules:"enum=ONLINE|OFFLINE"`
 	ConnectionStatus   event.State      `json:"connectionStatus"`
 	OwnerJID           *string          `json:"ownerJid"`
 	ProfilePicURL      *string          `json:"profilePicUrl"`
@@ -47,8 +48,8 @@ type instanceView struct {
 // ListedInstance is an instance as shown to the operator.
 type ListedInstance struct {
 	instanceView
-	Auth    *authView         `json:"Auth"`
-	Webhook *webhooks.Webhook `json:"Webhook"`
+	Auth    *authView         `json:"Auth" doc:"Its token; null when it has none."`
+	Webhook *webhooks.Webhook `json:"Webhook" doc:"Its webhook; null when it has none, and for a scoped key without the scope webhook."`
 }
 
 // Listed returns an instance as GET /instance lists it, but without its token. hook is nil if it has no
@@ -60,21 +61,21 @@ func Listed(rec instance.Record, hook *webhooks.Webhook) ListedInstance {
 // ShownInstance is ListedInstance without the token.
 type ShownInstance struct {
 	instanceView
-	Webhook *webhooks.Webhook `json:"Webhook"`
+	Webhook *webhooks.Webhook `json:"Webhook" doc:"Its webhook; null when it has none, and for a scoped key without the scope webhook."`
 }
 
 type authView struct {
-	ID        int64      `json:"id"`
-	Token     string     `json:"token"`
+	ID        int64      `json:"id" doc:"The token's id." example:"1"`
+	Token     string     `json:"token" doc:"The token, for Authorization: Bearer." example:"eyJhbGciOiJIUzI1NiJ9.e30.signature"`
 	CreatedAt event.Time `json:"createdAt"`
 	UpdatedAt event.Time `json:"updatedAt"`
 }
 
 type RotatedToken struct {
-	ID         int64      `json:"id"`
+	ID         int64      `json:"id" doc:"The token's id." example:"1"`
 	CreatedAt  event.Time `json:"createdAt"`
 	UpdatedAt  event.Time `json:"updatedAt"`
-	Token      string     `json:"token"`
+	Token      string     `json:"token" doc:"The new token." example:"eyJhbGciOiJIUzI1NiJ9.e30.signature"`
 	InstanceID int64      `json:"instanceId"`
 }
 

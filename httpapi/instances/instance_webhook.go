@@ -19,8 +19,8 @@ const CodeUnknownEvent = "UNKNOWN_EVENT"
 
 // webhookRequest is the body that sets an instance's webhook.
 type webhookRequest struct {
-	URL     *string          `json:"url"`
-	Enabled *bool            `json:"enabled"`
+	URL     *string          `json:"url" doc:"An http or https URL without user and password; required when the webhook is created." example:"https://example.org/hook" rules:"format=uri,minLength=1,maxLength=500"`
+	Enabled *bool            `json:"enabled" doc:"Whether events are sent at all; true when the webhook is created." example:"true"`
 	Events  map[string]*bool `json:"events"` // null: as if it were not there
 }
 
@@ -107,10 +107,10 @@ type TryRequest struct {
 
 // TryAnswer is the result of the example delivery.
 type TryAnswer struct {
-	Delivered  bool    `json:"delivered"`
-	StatusCode int     `json:"statusCode"` // 0 when there was no answer
-	DurationMs int64   `json:"durationMs"`
-	Error      *string `json:"error"`
+	Delivered  bool    `json:"delivered" doc:"Whether the receiver accepted it." example:"true"`
+	StatusCode int     `json:"statusCode" doc:"What it answered; 0 when there was no answer." example:"200"`
+	DurationMs int64   `json:"durationMs" doc:"How long it took, in milliseconds." example:"35" rules:"minimum=0"`
+	Error      *string `json:"error" doc:"Why the attempt failed; null when it was accepted." example:"connection refused"`
 }
 
 // tryWebhook sends one example of an event to the instance's webhook, regardless of its flags, and answers

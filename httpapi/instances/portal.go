@@ -24,8 +24,8 @@ type portalLinkRequest struct {
 }
 
 type MadePortalLink struct {
-	URL       string     `json:"url"`
-	ExpiresAt event.Time `json:"expiresAt"`
+	URL       string     `json:"url" doc:"The link." example:"https://postern.example.org/portal/q2Zk"`
+	ExpiresAt event.Time `json:"expiresAt" doc:"When it expires." example:"$time"`
 }
 
 func PortalLinkLife() rest.Lifetime {
@@ -110,14 +110,14 @@ func (w notFoundWriter) WriteHeader(int) { w.ResponseWriter.WriteHeader(http.Sta
 // PortalState is all data that the page shows.
 type PortalState struct {
 	InstanceName     string              `json:"instanceName"`
-	State            string              `json:"state"`
+	State            string              `json:"state" doc:"open, connecting or close." example:"connecting"`
 	ConnectionStatus string              `json:"connectionStatus"`
-	LastError        *string             `json:"lastError"`
-	Passkey          *event.PasskeyState `json:"passkey,omitempty"`
-	ExpiresAt        event.Time          `json:"expiresAt"` // of the link
-	Title            string              `json:"title"`
-	Accent           string              `json:"accent"` // #rrggbb, or empty
-	Logo             bool                `json:"logo"`
+	LastError        *string             `json:"lastError" doc:"The last error; null when there was none." rules:"null"`
+	Passkey          *event.PasskeyState `json:"passkey,omitempty" doc:"The state of a passkey pairing; absent otherwise."`
+	ExpiresAt        event.Time          `json:"expiresAt" doc:"When the link expires." example:"$time"`
+	Title            string              `json:"title" doc:"The setting console.title." example:"Postern"`
+	Accent           string              `json:"accent" doc:"The setting console.accent; empty: the page's default colour." example:"#2f47b8"`
+	Logo             bool                `json:"logo" doc:"Whether there is a logo." example:"false"`
 }
 
 func (a *API) showPortal(c *rest.Call) error {
@@ -126,7 +126,7 @@ func (a *API) showPortal(c *rest.Call) error {
 		return err
 	}
 	out := PortalState{
-		InstanceName: got.Record.Name, State: SocketState(got.Record.Status), ConnectionStatus: upper(got.Record.Status), LastError: rest.OrNull(got.Record.LastError),
+		InstanceName: got.Record.Name, State: SocketState(got.Record.Status), ConnectionStatus: string(upper(got.Record.Status)), LastError: rest.OrNull(got.Record.LastError),
 		ExpiresAt: event.At(c.Link.ExpiresAt), Title: a.Portal.Title, Accent: a.Portal.Accent, Logo: len(a.Portal.Logo) > 0,
 	}
 	if got.Passkey.Step != "" {

@@ -23,6 +23,8 @@ type API struct {
 
 	Types  map[reflect.Type]Type
 	Fields Fields
+	// Examples are values that many fields share, by the name that stands in their tags with a $ in front.
+	Examples map[string]string
 
 	Sockets []Socket
 }
@@ -94,7 +96,8 @@ type Type struct {
 	// Name of the component. A type with a Schema and without a Name is written inline.
 	Name  string
 	About string
-	Words string // whose words in [Fields] it shares
+	// Words is the type whose descriptions of fields it shares; nil: none.
+	Words reflect.Type
 	// Open allows other fields in a request; they are ignored.
 	Open bool
 	// Schema returns the schema; ref returns those of other types in the form of requests or, with Answers,

@@ -6,10 +6,15 @@
 // An [API] consists of tables: operations with the Go types of their bodies and
 // answers, error codes, and field descriptions. Schemas are derived from the types,
 // by the same tags that the decoder of requests and the encoder of answers use, so
-// code and document have the same fields. [Fields] adds what a type cannot express:
-// a description, an example, limits. [Build] reports fields without a description,
-// descriptions without a field, and other gaps; the caller's tests require these
-// lists to be empty.
+// code and document have the same fields. The tags doc, example and rules of a field
+// add what its type cannot express:
+//
+//	Width int `json:"width" doc:"Width in pixels." example:"1280" rules:"minimum=0"`
+//
+// A row of [Fields] does the same for a name with one meaning everywhere, for a
+// parameter, and for a field whose limits are constants or whose text is too long for
+// a tag. [Build] reports fields without a description, descriptions without a field,
+// and other gaps; the caller's tests require these lists to be empty.
 //
 // # Shared schemas
 //

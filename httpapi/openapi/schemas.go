@@ -126,9 +126,38 @@ func (c *schemas) writtenRef(t reflect.Type) Object {
 	return nil
 }
 
-// note adds a field's description to its schema.
-func (c *schemas) note(owner reflect.Type, field string, s Object) {
-	c.explain(field, s, c.nameOf(owner), c.api.Types[owner].Words)
+// note adds the description of a field of owner to its schema: that of its tags, or else that of Fields.
+func (c *schemas) note(owner reflect.Type, field reflect.StructField, s Object) {
+	name, like := jsonName(field), c.api.Types[owner].Words
+	tagged := field
+	if _, ok := tagged.Tag.Lookup("doc"); !ok && like != nil {
+		tagged = fieldNamed(like, name)
+	}
+	if f, ok := fieldOf(tagged, c.api.Examples); ok {
+		c.describe(f, s)
+		return
+	}
+	owners := []string{c.nameOf(owner)}
+	if like != nil {
+		owners = append(owners, c.nameOf(like))
+	}
+	c.explain(name, s, owners...)
+}
+
+// fieldNamed returns the field of a struct by its name in JSON, or the zero value.
+func fieldNamed(t reflect.Type, name string) reflect.StructField {
+	for _, f := range reflect.VisibleFields(t) {
+		if jsonName(f) == name {
+			return f
+		}
+	}
+	return reflect.StructField{}
+}
+
+// jsonName returns the name of a field in JSON, empty if it has no tag.
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
 }
 
 // explain looks a field up under each of its owner's names, then by its own name.
@@ -137,14 +166,19 @@ func (c *schemas) explain(field string, s Object, owners ...string) {
 		key := strings.TrimPrefix(owner+"."+field, ".")
 		if f, ok := c.api.Fields[key]; ok {
 			c.explained[key] = true
-			c.retype(f, s)
-			f.explain(s)
+			c.describe(f, s)
 			return
 		}
 	}
 	if missing := owners[0] + "." + field; !slices.Contains(c.missing, missing) {
 		c.missing = append(c.missing, missing)
 	}
+}
+
+// describe adds a description to the schema of a field.
+func (c *schemas) describe(f Field, s Object) {
+	c.retype(f, s)
+	f.explain(s)
 }
 
 // retype sets the type of a schema as its field's description requires.
@@ -195,7 +229,7 @@ func (c *schemas) read(t reflect.Type) Object {
 func (c *schemas) body(t reflect.Type) Object {
 	properties, required := Object{}, []string{}
 	for _, f := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		name := jsonName(f)
 		if name == "" || name == "-" {
 			continue
 		}
@@ -204,7 +238,7 @@ func (c *schemas) body(t reflect.Type) Object {
 		if slices.Contains(tag, "null") {
 			s = orNull(s)
 		}
-		c.note(declaredBy(t, f), name, s)
+		c.note(declaredBy(t, f), f, s)
 		properties[name] = s
 		if slices.Contains(tag, "required") {
 			required = append(required, name)

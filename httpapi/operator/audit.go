@@ -12,12 +12,12 @@ import (
 
 // AuditRecord is one change with its actor.
 type AuditRecord struct {
-	ID      uint64     `json:"id"`
-	At      event.Time `json:"at"`
+	ID      uint64     `json:"id" doc:"The number of the record." example:"42"`
+	At      event.Time `json:"at" doc:"When the change was made." example:"$time"`
 	Actor   string     `json:"actor"` // a key's id, global, instance:NAME or user:UUID
-	Action  string     `json:"action"`
-	Subject string     `json:"subject"`
-	From    string     `json:"from"`            // the address
+	Action  string     `json:"action" doc:"What was done." example:"instance.create"`
+	Subject string     `json:"subject" doc:"What was changed: the name of an instance, or an id; empty for the program itself." example:"$name"`
+	From    string     `json:"from" doc:"The address that the request came from." example:"192.0.2.7"`
 	Count   int        `json:"count,omitempty"` // changes that a record of the action audit.more combines
 }
 
@@ -25,7 +25,7 @@ type AuditRecord struct {
 type AuditList struct {
 	NextCursor     *string       `json:"nextCursor"`     // null at the end
 	PreviousCursor *string       `json:"previousCursor"` // null at the beginning
-	TotalRecords   *int          `json:"totalRecords"`   // null with a filter
+	TotalRecords   *int          `json:"totalRecords" doc:"How many records the log has; null with a filter." example:"120" rules:"minimum=0"`
 	Records        []AuditRecord `json:"records"`
 }
 

@@ -23,8 +23,8 @@ const mediaTar = "application/x-tar"
 
 // backupRequest selects the contents and the recipients of a backup.
 type backupRequest struct {
-	WithoutSecrets bool     `json:"withoutSecrets"`
-	Recipients     []string `json:"recipients"`
+	WithoutSecrets bool     `json:"withoutSecrets" doc:"Whether to leave out the API key and the token secret." example:"false"`
+	Recipients     []string `json:"recipients" doc:"age public keys; any of their private keys can decrypt the backup; empty: it is not encrypted." example:"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"`
 }
 
 // makeBackup answers with an archive of the data file and the secrets. A slow client keeps a copy on

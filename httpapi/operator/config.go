@@ -15,18 +15,18 @@ const CodeSupport = "SUPPORT_RUNNING"
 
 // SettingList is the configuration in force.
 type SettingList struct {
-	Settings []ConfigSetting `json:"settings"` // in the order of config.toml.example
-	Warnings []string        `json:"warnings"` // what is worth one about it
-	Pending  []string        `json:"pending"`  // names of settings that were changed since and count from the next start on
+	Settings []ConfigSetting `json:"settings" doc:"All settings, in the order of config.toml.example."`
+	Warnings []string        `json:"warnings" doc:"Warnings about the configuration." example:""`
+	Pending  []string        `json:"pending" doc:"Settings that were changed since the start and take effect at the next one." example:""`
 }
 
 // ConfigSetting is one setting without secrets.
 type ConfigSetting struct {
-	Name    string        `json:"name"`    // such as server.listen
-	Value   SettingValue  `json:"value"`   // without what may be a credential
-	Default *SettingValue `json:"default"` // null of a secret that the program makes
-	Source  string        `json:"source"`  // a file, a variable, or default
-	About   string        `json:"about"`
+	Name    string        `json:"name" doc:"The path of the setting." example:"server.listen"`
+	Value   SettingValue  `json:"value" doc:"The value in effect, without credentials." example:"127.0.0.1:8084"`
+	Default *SettingValue `json:"default" doc:"The value when the setting is absent; null for a secret that the program generates." example:"127.0.0.1:8084"`
+	Source  string        `json:"source" doc:"The source of the value: a file, an environment variable, or default." example:"environment SERVER_LISTEN"`
+	About   string        `json:"about" doc:"What the setting is for." example:"Address to listen on."`
 }
 
 // SettingValue is a JSON string, number, boolean or list of strings.

@@ -8,10 +8,10 @@ import (
 )
 
 type Health struct {
-	Status   string   `json:"status"`
-	Role     string   `json:"role,omitempty"`     // owner, of a node of a cell; absent without store.url
-	Reasons  []string `json:"reasons,omitempty"`  // why the program is not ready
-	Warnings []string `json:"warnings,omitempty"` // what an operator should look at though it is
+	Status   string   `json:"status" doc:"ok for a live process; ready, or that it is not ready." example:"ready"`
+	Role     string   `json:"role,omitempty" doc:"Only with store.url: what this node is, owner or standby." example:"owner"`
+	Reasons  []string `json:"reasons,omitempty" doc:"Why the program cannot do its work."`
+	Warnings []string `json:"warnings,omitempty" doc:"Problems that need the operator's attention although the program works."`
 }
 
 // health reports only that the process is alive.

@@ -18,22 +18,22 @@ import (
 
 // KeyView is a scoped key as the operator sees it.
 type KeyView struct {
-	ID           uuid.UUID      `json:"id"`
-	Name         string         `json:"name"`
+	ID           uuid.UUID      `json:"id" doc:"The key's id, which is in the log and in the audit log." example:"$uuid"`
+	Name         string         `json:"name" doc:"A name for people." example:"monitoring"`
 	Instances    []string       `json:"instances"` // names, or "*" alone
 	Scopes       []access.Scope `json:"scopes"`
-	UserID       *uuid.UUID     `json:"userId"`     // whose batches it opens
-	Recipients   []string       `json:"recipients"` // null: all
-	RateLimit    *KeyRate       `json:"rateLimit"`  // null: none
-	ExpiresAt    *event.Time    `json:"expiresAt"`  // null: never
+	UserID       *uuid.UUID     `json:"userId" doc:"The user whose batches it opens; null for none." example:"$uuid" rules:"null"`
+	Recipients   []string       `json:"recipients" doc:"The addresses that it may write to; null: all." example:"$jid" rules:"null"`
+	RateLimit    *KeyRate       `json:"rateLimit" doc:"How many requests it may make; null: unlimited."`
+	ExpiresAt    *event.Time    `json:"expiresAt" doc:"When it expires; null: never." example:"$time" rules:"null"`
 	CreatedAt    event.Time     `json:"createdAt"`
 	UpdatedAt    event.Time     `json:"updatedAt"`
-	LastUsedAt   *event.Time    `json:"lastUsedAt"` // null: never
-	LastUsedFrom *string        `json:"lastUsedFrom"`
+	LastUsedAt   *event.Time    `json:"lastUsedAt" doc:"When it was used last; null: never. It may be a minute late after a crash." example:"$time" rules:"null"`
+	LastUsedFrom *string        `json:"lastUsedFrom" doc:"The address that it was used from." example:"192.0.2.7" rules:"null"`
 }
 
 type KeyRate struct {
-	PerMinute int `json:"perMinute" strict:"required"`
+	PerMinute int `json:"perMinute" strict:"required" doc:"Requests in any 60 seconds. 0 means unlimited, and is valid in a change only." example:"60" rules:"minimum=0,maximum=1000000"`
 }
 
 // CreatedKey is the answer to a creation, the only one with the key's text.
@@ -76,13 +76,13 @@ func (a *API) keyView(k access.Key) KeyView {
 }
 
 type createKeyRequest struct {
-	Name       string   `json:"name" strict:"required"`
+	Name       string   `json:"name" strict:"required" doc:"A name for people." example:"monitoring" rules:"minLength=1,maxLength=255"`
 	Instances  []string `json:"instances" strict:"required"`
 	Scopes     []string `json:"scopes" strict:"required"`
-	UserID     *string  `json:"userId"`
+	UserID     *string  `json:"userId" doc:"The user whose batches it opens; required with the scope batch." example:"$uuid" rules:"format=uuid"`
 	Recipients []string `json:"recipients"`
-	ExpiresAt  *string  `json:"expiresAt"`
-	RateLimit  *KeyRate `json:"rateLimit"`
+	ExpiresAt  *string  `json:"expiresAt" doc:"When it expires; absent: never." example:"$time" rules:"format=date-time"`
+	RateLimit  *KeyRate `json:"rateLimit" doc:"How many requests it may make; absent: unlimited."`
 }
 
 func (a *API) createKey(c *rest.Call) error {
@@ -232,11 +232,11 @@ func idOfKey(c *rest.Call) (uuid.UUID, error) {
 // changeKeyRequest has the fields to change. "*" alone, an empty time and a rate of 0
 // remove a restriction: null counts as absent.
 type changeKeyRequest struct {
-	Name       *string  `json:"name"`
+	Name       *string  `json:"name" doc:"A name for people." example:"monitoring" rules:"minLength=1,maxLength=255"`
 	Instances  []string `json:"instances"`
 	Recipients []string `json:"recipients"`
-	ExpiresAt  *string  `json:"expiresAt"`
-	RateLimit  *KeyRate `json:"rateLimit"`
+	ExpiresAt  *string  `json:"expiresAt" doc:"When it expires; empty: never." example:"$time"`
+	RateLimit  *KeyRate `json:"rateLimit" doc:"How many requests it may make; a perMinute of 0: unlimited."`
 }
 
 func (a *API) changeKey(c *rest.Call) error {

@@ -20,10 +20,10 @@ const MaxRunning = 1000
 
 // KeyRunning is the work of a scoped key that continues without further requests.
 type KeyRunning struct {
-	Batches       []batch.KeyBatch       `json:"batches"` // unfinished, created or last started with it
-	TotalBatches  int                    `json:"totalBatches"`
+	Batches       []batch.KeyBatch       `json:"batches" doc:"Unfinished batches that it created or started last, the oldest first, 1,000 at most."`
+	TotalBatches  int                    `json:"totalBatches" doc:"How many such batches there are." example:"1" rules:"minimum=0"`
 	Webhooks      []instance.KeyReceiver `json:"webhooks"` // enabled, changed with it last
-	TotalWebhooks int                    `json:"totalWebhooks"`
+	TotalWebhooks int                    `json:"totalWebhooks" doc:"How many such webhooks and endpoints there are." example:"1" rules:"minimum=0"`
 }
 
 // ShownKey is a key with what keeps running when it is deleted.

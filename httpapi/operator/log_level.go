@@ -23,15 +23,15 @@ const (
 
 // logChange requests another log level.
 type logChange struct {
-	Level   string `json:"level"`
+	Level   string `json:"level" doc:"The new log level." example:"debug" rules:"enum=debug|info|warn|error"`
 	Minutes *int   `json:"minutes"` // null: 15
 }
 
 // LogState is the level of the log.
 type LogState struct {
-	Level string      `json:"level"`
-	Usual string      `json:"usual"` // log.level of the configuration
-	Until *event.Time `json:"until"` // when it falls back to the usual one; null when it is that
+	Level string      `json:"level" doc:"The current log level." example:"debug"`
+	Usual string      `json:"usual" doc:"The configured level, to which it reverts." example:"info"`
+	Until *event.Time `json:"until" doc:"When it reverts; null when it is the configured one." example:"2026-03-04T05:06:07.000Z"`
 }
 
 // logLevels are the names of the configuration.

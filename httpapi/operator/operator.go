@@ -28,14 +28,17 @@ import (
 
 // Config configures the handlers. All fields are required unless they say otherwise.
 type Config struct {
-	Access     rest.Access
-	AgentTools []string // names of what agents may call, for POST /session/calls
-	JWTSecret  []byte   // HS256, of user tokens
-	Registry   *instance.Registry
-	Engine     *batch.Engine
-	Store      *store.Store
-	Hub        keyHub // nil: there are no WebSockets
+	Program
+	Access    rest.Access
+	JWTSecret []byte // HS256, of user tokens
+	Registry  *instance.Registry
+	Engine    *batch.Engine
+	Store     *store.Store
+	Hub       keyHub // nil: there are no WebSockets
+}
 
+// Program is what the handlers ask the program that they are part of. All fields are required unless they say otherwise.
+type Program struct {
 	// Backup makes an archive of the program's data; release must be called after it was written.
 	Backup func(ctx context.Context, withoutSecrets bool) (a *backup.Archive, release func() error, err error)
 	// Backups returns the state of the scheduled backups. nil: there are none.
@@ -45,7 +48,7 @@ type Config struct {
 	// Role is what this process is in its cell; empty: its file stands alone.
 	Role string
 	// Cluster returns the state of the cell. nil: the file stands alone.
-	Cluster func(context.Context) cluster.Status
+	Cluster func(context.Context) cluster.CellStatus
 	// Warnings returns faults to report to an operator although the program works, besides those of the
 	// store. nil: none.
 	Warnings func() []string
@@ -64,6 +67,8 @@ type Config struct {
 	// Metrics answers GET /metrics: with a non-nil opens, only for the instances that it reports; with a
 	// nil opens, for the whole program. nil: that path answers 404.
 	Metrics func(opens func(instance int64) bool) http.Handler
+	// AgentTools are the names of the tools that agents may call, for POST /session/calls.
+	AgentTools []string
 }
 
 // keyHub closes WebSockets.

@@ -12,31 +12,31 @@ import (
 
 // SampleList holds the samples of the last day, one for each minute.
 type SampleList struct {
-	Interval int           `json:"interval"` // seconds from one sample to the next
-	Backup   *BackupState  `json:"backup"`   // null: the program makes none by itself
-	Samples  []MinuteShown `json:"samples"`  // the oldest first
+	Interval int           `json:"interval" doc:"Seconds from one sample to the next." example:"60"`
+	Backup   *BackupState  `json:"backup" doc:"The scheduled backups; null when none are configured."`
+	Samples  []MinuteShown `json:"samples" doc:"The samples, oldest first."`
 }
 
 // BackupState is the state of the scheduled backups.
 type BackupState struct {
-	Every    int64       `json:"every"`  // seconds from one to the next
-	LastAt   *event.Time `json:"lastAt"` // null: there is none yet
-	Bytes    *int64      `json:"bytes"`
-	Failure  *string     `json:"failure"` // of the last attempt, null when it went well
-	FailedAt *event.Time `json:"failedAt"`
+	Every    int64       `json:"every" doc:"Seconds from one backup to the next." example:"86400"`
+	LastAt   *event.Time `json:"lastAt" doc:"The time of the newest backup; null when there is none." example:"$time"`
+	Bytes    *int64      `json:"bytes" doc:"The size of the newest one; null when unknown." example:"16805888"`
+	Failure  *string     `json:"failure" doc:"Why the last attempt failed; null when it did not." example:"no space left on device"`
+	FailedAt *event.Time `json:"failedAt" doc:"When it failed; null when it did not." example:"$time"`
 }
 
 // MinuteShown is the state of the program in one minute.
 type MinuteShown struct {
-	At            event.Time            `json:"at"`        // when it began
+	At            event.Time            `json:"at" doc:"When the minute began." example:"$time"`
 	Instances     map[event.State]int32 `json:"instances"` // by connection state, each of them
-	Sent          uint64                `json:"sent"`
-	Received      uint64                `json:"received"`
-	Deliveries    uint64                `json:"deliveries"`
-	Failed        uint64                `json:"failed"`
-	OldestPending int64                 `json:"oldestPendingSeconds"`
-	FileBytes     int64                 `json:"fileBytes"`
-	MemoryBytes   int64                 `json:"memoryBytes"`
+	Sent          uint64                `json:"sent" doc:"Messages that WhatsApp accepted in this minute." example:"12" rules:"minimum=0"`
+	Received      uint64                `json:"received" doc:"Messages from others received in this minute." example:"30" rules:"minimum=0"`
+	Deliveries    uint64                `json:"deliveries" doc:"Delivery attempts that a receiver accepted in this minute." example:"42" rules:"minimum=0"`
+	Failed        uint64                `json:"failed" doc:"Delivery attempts that failed in this minute." example:"0" rules:"minimum=0"`
+	OldestPending int64                 `json:"oldestPendingSeconds" doc:"Age of the oldest event pending delivery; 0 when there is none." example:"0" rules:"minimum=0"`
+	FileBytes     int64                 `json:"fileBytes" doc:"Size of the data file." example:"16805888" rules:"minimum=0"`
+	MemoryBytes   int64                 `json:"memoryBytes" doc:"Memory obtained from the system, without the mapped data file." example:"52428800" rules:"minimum=0"`
 }
 
 // listSamples answers with the samples of the last day, or those since a time.

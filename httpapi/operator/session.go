@@ -13,15 +13,15 @@ import (
 
 type BegunSession struct {
 	CSRF      string     `json:"csrf"`
-	ExpiresAt event.Time `json:"expiresAt"`
+	ExpiresAt event.Time `json:"expiresAt" doc:"When the session expires." example:"$time"`
 }
 
 // ShownSession is what the credential of a request may do.
 type ShownSession struct {
 	CSRF      string      `json:"csrf,omitempty"` // of a session
-	ExpiresAt *event.Time `json:"expiresAt"`      // null: never
-	Operator  bool        `json:"operator"`       // whether it is the GlobalApiKey, or stands for it
-	Key       *KeyView    `json:"key"`            // null for the operator
+	ExpiresAt *event.Time `json:"expiresAt" doc:"When the credential expires; null: never." example:"$time" rules:"null"`
+	Operator  bool        `json:"operator" doc:"Whether it is the GlobalApiKey, or a session of it." example:"false"`
+	Key       *KeyView    `json:"key" doc:"The scoped key; null for the operator."`
 }
 
 // signInsPerMinute is the number of sessions that one address may start in any minute.

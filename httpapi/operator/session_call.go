@@ -18,8 +18,8 @@ const (
 // agentCall is a call of an agent program, as `postern mcp` reports it.
 type agentCall struct {
 	Tool     string `json:"tool" strict:"required"`
-	Outcome  string `json:"outcome" strict:"required"`
-	Instance string `json:"instance"`
+	Outcome  string `json:"outcome" strict:"required" doc:"How it ended." example:"done" rules:"enum=done|refused|failed"`
+	Instance string `json:"instance" doc:"The instance of the call; recorded only if the key is for that instance." example:"$name" rules:"maxLength=255"`
 }
 
 // noteCall records a call in the audit log. The program itself sees only the requests that the call

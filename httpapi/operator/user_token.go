@@ -14,13 +14,13 @@ import (
 func UserTokenLife() rest.Lifetime { return rest.Lifetime{Least: 1, Most: 31_536_000} }
 
 type userTokenRequest struct {
-	UserID    *string `json:"userId"`
+	UserID    *string `json:"userId" doc:"The user; a new one when absent." example:"$uuid" rules:"format=uuid"`
 	ExpiresIn int64   `json:"expiresIn" strict:"required"`
 }
 
 type UserToken struct {
-	Token     string     `json:"token"`
-	UserID    string     `json:"userId"`
+	Token     string     `json:"token" doc:"The token, for Authorization: Bearer." example:"eyJhbGciOiJIUzI1NiJ9.e30.signature"`
+	UserID    string     `json:"userId" doc:"The user that it is for." example:"$uuid" rules:"format=uuid"`
 	ExpiresAt event.Time `json:"expiresAt"`
 }
 

@@ -12,6 +12,6 @@
 // ([ErrorBody]); an error is an [Error] or one that [Config.Errors] maps to an
 // answer, and any other is an internal fault: 500, with the error in the log only.
 //
-// [Once] makes a route take an Idempotency-Key, [Audited] records it in the audit
-// log. [Words] are what the OpenAPI document says about a route.
+// A route with [Route.Once] takes an Idempotency-Key, [Audited] records it in the
+// audit log.
 package rest

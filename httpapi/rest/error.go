@@ -150,14 +150,14 @@ func isTimeout(err error) bool {
 // ErrorBody is the body of every refusal. It has the messages twice, because there are clients for
 // both spellings.
 type ErrorBody struct {
-	StatusCode int      `json:"statusCode"`
-	Error      string   `json:"error"` // the status text in kebab case
+	StatusCode int      `json:"statusCode" doc:"The status of the answer." example:"422" rules:"minimum=400,maximum=599"`
+	Error      string   `json:"error" doc:"The text of the status, with hyphens." example:"unprocessable-entity"`
 	Code       string   `json:"code"`
 	Messages   []string `json:"messages"`
 	Message    []string `json:"message"`
-	RequestID  string   `json:"requestId"`
+	RequestID  string   `json:"requestId" doc:"The id of the request, as in the header x-request-id and in the log." example:"$uuid"`
 
-	Step FailedStep `json:"step,omitempty"` // that failed, when a proxy did
+	Step FailedStep `json:"step,omitempty" doc:"The step that failed; only with the code PROXY_UNREACHABLE." example:"auth"`
 }
 
 func (r Error) body(requestID string) ErrorBody {

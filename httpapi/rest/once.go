@@ -18,14 +18,14 @@ const (
 	MaxIdempotencyKey = 255
 )
 
-// Once makes a route take an Idempotency-Key. If a request with a key already has an answer, it gets
+// once makes a handler take an Idempotency-Key, see [Route.Once]. If a request with a key already has an answer, it gets
 // that answer, and its handler stops at the end of the body. Without the header nothing changes.
 //
 // The handler reads its body with [Call.Decode], or with another reader that ends in [Call.Claim].
 // Then it does one of two things, because otherwise a crash in the middle would let a retry repeat
 // the work: it calls [Call.Begin] before an irreversible send, as [api.sendContent] does, or it
 // stores its answer in its own commit, by [KeepInCommit]. A send does both.
-func Once(handle Handler) Handler {
+func once(handle Handler) Handler {
 	return func(c *Call) error {
 		key, given, err := idempotencyKey(c.Request.Header)
 		if err != nil {

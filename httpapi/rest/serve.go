@@ -50,6 +50,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // request with a valid credential gets the full time for a body, and its connection stays open when
 // a new client needs one, see [peers.Prove].
 func (s *Server) Handler(r Route) httprouter.Handle {
+	if r.Once {
+		r.Handle = once(r.Handle)
+	}
 	return func(w http.ResponseWriter, req *http.Request, params httprouter.Params) {
 		res := w.(*Response)
 		res.Pattern, res.auth, res.Right = r.Path, r.Auth, r.Right

@@ -8,27 +8,6 @@ import (
 	"postern/httpapi/openapi"
 )
 
-// Words is the description of a route in the documents, besides its method, path and credential.
-type Words struct {
-	ID      string // as a person would name it
-	Summary string // one sentence
-	About   string // more, or empty
-
-	In      reflect.Type // of a JSON body, nil when there is none
-	Example string       // of that body
-	Form    []string     // fields of a multipart body, beside the file; nil when the body is none
-	Query   []string
-	Once    bool // takes an Idempotency-Key
-
-	Status int          // of the success; 0: 200
-	Out    reflect.Type // of the answer, nil when it is no JSON
-	Media  string       // of an answer that is no JSON, or may be other than JSON
-	Also   []openapi.Answer
-
-	Codes  Codes             // of refusals, besides those that commonCodes knows
-	Advice map[string]string // by code, where the route has a limit of its own
-}
-
 func TypeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 // Codes are names of [Codes].

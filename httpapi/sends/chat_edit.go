@@ -15,7 +15,7 @@ import (
 // editRequest names the message by one of its two fields.
 type editRequest struct {
 	MessageID *ref.Message `json:"messageId"`
-	ID        *ref.Message `json:"id"`
+	ID        *ref.Message `json:"id" doc:"The same as messageId, under its other name." example:"42"`
 	Text      string       `json:"text" strict:"required"`
 }
 

@@ -24,11 +24,11 @@ import (
 // mediaDataRequest names a stored message in one of three ways, or has the content of a message from an event; a
 // KeyID beside the content identifies the message.
 type mediaDataRequest struct {
-	MessageID   *ref.Message   `json:"messageId"`
-	ID          *ref.Message   `json:"id"`
+	MessageID   *ref.Message   `json:"messageId" doc:"The stored message: its id here, or its id at WhatsApp." example:"42"`
+	ID          *ref.Message   `json:"id" doc:"The stored message, as in messageId." example:"42"`
 	KeyID       string         `json:"keyId"`
 	MessageType string         `json:"messageType"`
-	Content     *strict.Object `json:"content"`
+	Content     *strict.Object `json:"content" doc:"The content of a message as in an event, with its messageType."`
 }
 
 // ofMedia returns the message that a request is about.
@@ -225,13 +225,13 @@ type FileAnswer struct {
 	FileName string          `json:"fileName"`
 	MimeType string          `json:"mimetype"`
 	Caption  string          `json:"caption,omitempty"`
-	Size     FileSize        `json:"size"`
-	Base64   string          `json:"base64"`
+	Size     FileSize        `json:"size" doc:"The size of the file."`
+	Base64   string          `json:"base64" doc:"The file." example:"/9j/4AAQSkZJRg=="`
 }
 
 // FileSize is the size of a file; width and height, in pixels, are those stated by its sender.
 type FileSize struct {
-	FileLength int64 `json:"fileLength"` // bytes
+	FileLength int64 `json:"fileLength" doc:"The file's length in bytes." example:"48213" rules:"minimum=0"`
 	Height     int   `json:"height,omitempty"`
 	Width      int   `json:"width,omitempty"`
 }

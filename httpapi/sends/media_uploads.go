@@ -19,20 +19,20 @@ import (
 
 // UploadView is an upload without the key that decrypts it.
 type UploadView struct {
-	ID                 int64            `json:"id"`
-	UUID               uuid.UUID        `json:"uuid"`
+	ID                 int64            `json:"id" doc:"The upload's number, over all instances." example:"17" rules:"minimum=1"`
+	UUID               uuid.UUID        `json:"uuid" doc:"The upload's UUID, an alternative to its number." example:"$uuid"`
 	InstanceID         int64            `json:"instanceId"`
-	ExternalID         *string          `json:"externalId"`
+	ExternalID         *string          `json:"externalId" doc:"The caller's name for it; null when none was given." example:"cat-7"`
 	ExternalAttributes event.Attributes `json:"externalAttributes"`
 	Kind               event.MediaKind  `json:"mediaType"`
-	FileName           string           `json:"originalFileName"`
-	Size               int64            `json:"originalFileSize"` // bytes
+	FileName           string           `json:"originalFileName" doc:"The file's name." example:"cat.jpg"`
+	Size               int64            `json:"originalFileSize" doc:"The length of the file in bytes." example:"48213" rules:"minimum=0"`
 	MimeType           string           `json:"mimetype"`
 	Width              int              `json:"width,omitempty"`
 	Height             int              `json:"height,omitempty"`
 	Seconds            int              `json:"seconds,omitempty"`
-	Upload             uploadedFile     `json:"upload"`
-	Expired            bool             `json:"expired"`
+	Upload             uploadedFile     `json:"upload" doc:"The address of the encrypted file at WhatsApp, without its key."`
+	Expired            bool             `json:"expired" doc:"Whether it has expired, so that messages can no longer use it." example:"false"`
 	ExpiresAt          event.Time       `json:"expiresAt"`
 	CreatedAt          event.Time       `json:"createdAt"`
 	UpdatedAt          event.Time       `json:"updatedAt"`
@@ -40,15 +40,15 @@ type UploadView struct {
 
 // uploadedFile is the location of the encrypted file at WhatsApp.
 type uploadedFile struct {
-	URL           string `json:"url"`
-	DirectPath    string `json:"directPath"`
-	FileSHA256    []byte `json:"fileSha256"`
-	FileEncSHA256 []byte `json:"fileEncSha256"`
-	FileLength    int64  `json:"fileLength"` // bytes, before encryption
+	URL           string `json:"url" doc:"The address of the encrypted file." example:"https://mmg.whatsapp.net/v/t62.7118-24/1" rules:"format=uri"`
+	DirectPath    string `json:"directPath" doc:"Its path on any of WhatsApp's hosts." example:"/v/t62.7118-24/1"`
+	FileSHA256    []byte `json:"fileSha256" doc:"The SHA-256 of the file." example:"iFHmzHYLUhaZM3ZScsKTpinwJZaR1D41BnY2sIudWM0="`
+	FileEncSHA256 []byte `json:"fileEncSha256" doc:"The SHA-256 of the encrypted file." example:"OvAA3++DhQrVBjQsrEhaOVU5q6M51ah6ujY0sryMdlo="`
+	FileLength    int64  `json:"fileLength" doc:"The length of the file in bytes, before encryption." example:"48213" rules:"minimum=0"`
 
 	// The same fields under the names that older clients read.
-	AlsoFileSHA256    []byte `json:"fileSHA256"`
-	AlsoFileEncSHA256 []byte `json:"fileEncSHA256"`
+	AlsoFileSHA256    []byte `json:"fileSHA256" doc:"The same as fileSha256." example:"iFHmzHYLUhaZM3ZScsKTpinwJZaR1D41BnY2sIudWM0="`
+	AlsoFileEncSHA256 []byte `json:"fileEncSHA256" doc:"The same as fileEncSha256." example:"OvAA3++DhQrVBjQsrEhaOVU5q6M51ah6ujY0sryMdlo="`
 }
 
 func (a *API) viewUpload(instance int64, u media.Upload) UploadView {

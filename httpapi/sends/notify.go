@@ -17,10 +17,10 @@ const MaxNotification = 4 << 20
 // NotifyAnswer is the answer to a notification: the number of its alerts that were sent, and of those that were
 // sent before. A title with a message counts as one.
 type NotifyAnswer struct {
-	Sent       int `json:"sent"`
-	Suppressed int `json:"suppressed"`
+	Sent       int `json:"sent" doc:"The number of alerts in the text; 0: no text was sent." example:"1"`
+	Suppressed int `json:"suppressed" doc:"The number of alerts already sent before." example:"0"`
 	// Unknown is the number of those in Suppressed whose text has an unknown outcome.
-	Unknown int `json:"unknown,omitempty"`
+	Unknown int `json:"unknown,omitempty" doc:"How many of those have an unknown outcome: they may not have arrived." example:"0"`
 }
 
 // notify sends one text with the alerts of the body that were not yet sent; see package alerts for its

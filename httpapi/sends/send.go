@@ -27,15 +27,15 @@ const (
 // sendTarget is the part of every send's body besides its content.
 type sendTarget struct {
 	rest.OneRecipient
-	Options sendOptions `json:"options"`
+	Options sendOptions `json:"options" doc:"How it is sent."`
 }
 
 // sendOptions control how a message is sent.
 type sendOptions struct {
 	Delay              int64          `json:"delay"` // milliseconds before the send
 	Presence           event.Presence `json:"presence"`
-	QuotedMessageID    ref.Quoted     `json:"quotedMessageId"`
-	QuotedMessage      *quotedMessage `json:"quotedMessage"`
+	QuotedMessageID    ref.Quoted     `json:"quotedMessageId" doc:"The stored message to quote: its id here, or its id at WhatsApp." example:"42"`
+	QuotedMessage      *quotedMessage `json:"quotedMessage" doc:"The message to quote, which need not be stored here."`
 	ExternalAttributes *strict.Object `json:"externalAttributes"`
 	MentionAll         bool           `json:"mentionAll"`
 }
@@ -126,9 +126,9 @@ func both(first, second func(*store.Tx, event.Message) error) func(*store.Tx, ev
 // acceptedSend is the answer to a send that is performed later.
 type acceptedSend struct {
 	StatusCode   int    `json:"statusCode"`
-	Status       string `json:"status"`
-	Message      string `json:"message"`
-	ProcessID    string `json:"processId"`
+	Status       string `json:"status" doc:"Always processing; distinguishes this answer from one with the message." example:"processing" rules:"enum=processing"`
+	Message      string `json:"message" doc:"What happens, for people." example:"the message is being sent"`
+	ProcessID    string `json:"processId" doc:"The processId of the event send.message with the result." example:"$uuid"`
 	InstanceName string `json:"instanceName"`
 }
 

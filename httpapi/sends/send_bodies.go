@@ -13,21 +13,21 @@ import (
 
 type SendTextRequest struct {
 	sendTarget
-	TextMessage event.TextContent `json:"textMessage" strict:"required"`
+	TextMessage event.TextContent `json:"textMessage" strict:"required" doc:"The content of the message."`
 }
 
 func (r *SendTextRequest) content() (event.Content, error) { return r.TextMessage.Content() }
 
 type sendLinkRequest struct {
 	sendTarget
-	LinkMessage event.LinkContent `json:"linkMessage" strict:"required"`
+	LinkMessage event.LinkContent `json:"linkMessage" strict:"required" doc:"The content of the message."`
 }
 
 func (r *sendLinkRequest) content() (event.Content, error) { return r.LinkMessage.Content() }
 
 type sendMediaRequest struct {
 	sendTarget
-	MediaMessage event.MediaContent `json:"mediaMessage" strict:"required"`
+	MediaMessage event.MediaContent `json:"mediaMessage" strict:"required" doc:"The content of the message."`
 	UploadID     event.UploadID     `json:"mediaUploadId"` // beside the content instead of in it
 }
 
@@ -43,7 +43,7 @@ func (r *sendMediaRequest) content() (event.Content, error) {
 
 type sendVoiceRequest struct {
 	sendTarget
-	AudioMessage event.AudioContent `json:"audioMessage" strict:"required"`
+	AudioMessage event.AudioContent `json:"audioMessage" strict:"required" doc:"The content of the message."`
 	UploadID     event.UploadID     `json:"mediaUploadId"` // beside the content instead of in it
 }
 
@@ -67,7 +67,7 @@ func oneUpload(inside *event.UploadID, beside event.UploadID) error {
 
 type sendStickerRequest struct {
 	sendTarget
-	StickerMessage event.StickerContent `json:"stickerMessage" strict:"required"`
+	StickerMessage event.StickerContent `json:"stickerMessage" strict:"required" doc:"The content of the message."`
 }
 
 func (r *sendStickerRequest) content() (event.Content, error) { return r.StickerMessage.Content() }
@@ -83,14 +83,14 @@ func (r *sendContactRequest) content() (event.Content, error) {
 
 type sendLocationRequest struct {
 	sendTarget
-	LocationMessage event.LocationContent `json:"locationMessage" strict:"required"`
+	LocationMessage event.LocationContent `json:"locationMessage" strict:"required" doc:"The content of the message."`
 }
 
 func (r *sendLocationRequest) content() (event.Content, error) { return r.LocationMessage.Content() }
 
 type sendReactionRequest struct {
 	sendTarget
-	ReactionMessage event.ReactionContent `json:"reactionMessage" strict:"required"`
+	ReactionMessage event.ReactionContent `json:"reactionMessage" strict:"required" doc:"The content of the message."`
 }
 
 // content is addressed to the chat of the message that it reacts to, unless another chat is named.
@@ -103,20 +103,20 @@ func (r *sendReactionRequest) content() (event.Content, error) {
 
 type sendPollRequest struct {
 	sendTarget
-	PollMessage event.PollContent `json:"pollMessage" strict:"required"`
+	PollMessage event.PollContent `json:"pollMessage" strict:"required" doc:"The content of the message."`
 }
 
 func (r *sendPollRequest) content() (event.Content, error) { return r.PollMessage.Content() }
 
 type sendForwardRequest struct {
 	sendTarget
-	MessageID ref.Message `json:"messageId" strict:"required"` // a stored message
+	MessageID ref.Message `json:"messageId" strict:"required" doc:"The stored message: its id here, or its id at WhatsApp." example:"42"`
 }
 
 // sendStatusRequest has no recipient: a status is for the account's contacts.
 type sendStatusRequest struct {
-	StatusMessage event.StatusContent `json:"statusMessage" strict:"required"`
-	Options       statusOptions       `json:"options"`
+	StatusMessage event.StatusContent `json:"statusMessage" strict:"required" doc:"The content of the message."`
+	Options       statusOptions       `json:"options" doc:"How it is sent."`
 }
 
 type statusOptions struct {

@@ -13,15 +13,15 @@ import (
 // form is Key and Message; Message has one field, named by the messageType, with the content. The second form is
 // the other fields, those of an event.
 type quotedMessage struct {
-	Key     *event.MessageKey `json:"key"`
+	Key     *event.MessageKey `json:"key" doc:"Which message it is."`
 	Message strict.Object     `json:"message"`
 
 	KeyID          string          `json:"keyId"`
-	KeyRemoteJID   string          `json:"keyRemoteJid"`
+	KeyRemoteJID   string          `json:"keyRemoteJid" doc:"The JID of the chat, where key is not given." example:"$jid"`
 	KeyFromMe      bool            `json:"keyFromMe"`
-	KeyParticipant string          `json:"keyParticipant"`
+	KeyParticipant string          `json:"keyParticipant" doc:"The JID of the sender in a group, where key is not given." example:"$jid"`
 	MessageType    string          `json:"messageType"`
-	Content        json.RawMessage `json:"content"`
+	Content        json.RawMessage `json:"content" doc:"Its content in the form of an event, where message is not given."`
 }
 
 func (q *quotedMessage) nested() bool { return q.Key != nil || q.Message != nil }

@@ -20,18 +20,20 @@ type Limits struct {
 	PerHour           *int64      `json:"perHour,omitempty"`           // messages in any 60 minutes, from 1
 	PerDay            *int64      `json:"perDay,omitempty"`            // messages a local day, from 1
 	NewContactsPerDay *int64      `json:"newContactsPerDay,omitempty"` // people a local day who never wrote, from 0
-	WarmUp            *WarmUp     `json:"warmUp,omitempty"`            // messages a day of a young account
-	QuietHours        *QuietHours `json:"quietHours,omitempty"`        // times without sending
-	Timezone          string      `json:"timezone,omitempty"`          // of days and quiet hours; empty: Config.Location
-	JitterMs          *Jitter     `json:"jitterMs,omitempty"`          // between two messages
+	WarmUp            *WarmUp     `json:"warmUp,omitempty" doc:"The daily limit while the account is new."`
+	QuietHours        *QuietHours `json:"quietHours,omitempty" doc:"When nothing is sent, in the time zone."`
+	// of days and quiet hours; empty: Config.Location
+	Timezone string  `json:"timezone,omitempty" doc:"The IANA time zone of days and quiet hours; message.batch.timezone when absent." example:"Europe/Berlin"`
+	JitterMs *Jitter `json:"jitterMs,omitempty" doc:"The pause between two messages, chosen at random each time."`
 }
 
 // WarmUp raises the messages a day from From to To over Days days.
 type WarmUp struct {
-	From      int64  `json:"from" strict:"required"`
-	To        int64  `json:"to" strict:"required"`
-	Days      int64  `json:"days" strict:"required"` // of 24 hours
-	StartedAt string `json:"startedAt,omitempty"`    // RFC 3339; empty when set: unchanged, or now
+	From int64 `json:"from" strict:"required"`
+	To   int64 `json:"to" strict:"required"`
+	Days int64 `json:"days" strict:"required"` // of 24 hours
+	// RFC 3339; empty when set: unchanged, or now
+	StartedAt string `json:"startedAt,omitempty" doc:"When it began; absent: unchanged, or now." example:"$time" rules:"format=date-time"`
 }
 
 // QuietHours are daily hours without sending, from From until To, past midnight if To is

@@ -8,18 +8,18 @@ import (
 
 // Use is the usage of a limit.
 type Use struct {
-	Limit    int64       `json:"limit"`
-	Used     int64       `json:"used"`
-	ResetsAt *event.Time `json:"resetsAt"` // when Used decreases; null: nothing is used
+	Limit    int64       `json:"limit" doc:"The limit." example:"200" rules:"minimum=0"`
+	Used     int64       `json:"used" doc:"How much was sent." example:"17" rules:"minimum=0"`
+	ResetsAt *event.Time `json:"resetsAt" doc:"When used next decreases; null when it is 0." example:"$time"`
 }
 
 // Status is the usage of an instance's limits. Unset limits are omitted.
 type Status struct {
-	PerMinute         *Use        `json:"perMinute,omitempty"`
-	PerHour           *Use        `json:"perHour,omitempty"`
-	PerDay            *Use        `json:"perDay,omitempty"` // the lower of perDay and warmUp
-	NewContactsPerDay *Use        `json:"newContactsPerDay,omitempty"`
-	QuietUntil        *event.Time `json:"quietUntil,omitempty"` // end of quiet hours; null: not in quiet hours
+	PerMinute         *Use        `json:"perMinute,omitempty" doc:"Of any 60 seconds."`
+	PerHour           *Use        `json:"perHour,omitempty" doc:"Of any 60 minutes."`
+	PerDay            *Use        `json:"perDay,omitempty" doc:"Of the local day: the lower of perDay and the warm-up."`
+	NewContactsPerDay *Use        `json:"newContactsPerDay,omitempty" doc:"Of the local day."`
+	QuietUntil        *event.Time `json:"quietUntil,omitempty" doc:"When the current quiet hours end; null outside quiet hours." example:"$time" rules:"null"`
 }
 
 func (b *book) status(now moment) Status {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"postern/delivery"
+	"postern/delivery/publish"
 	"postern/event"
 	"postern/store"
 )
@@ -100,8 +101,8 @@ func (s *Scope) destinations(kind event.Kind, about event.About, o, forAll *held
 }
 
 // RoutesIn returns the routes of the instance's events as of a commit: see
-// [delivery.Origin].
-func (s *Scope) RoutesIn(tx *store.Tx) (delivery.Routes, error) {
+// [publish.Origin].
+func (s *Scope) RoutesIn(tx *store.Tx) (publish.Routes, error) {
 	own, err := s.optionsIn(tx)
 	if err != nil {
 		return nil, err
@@ -139,13 +140,13 @@ type routes struct {
 	own, global *heldOptions
 }
 
-// Durable implements [delivery.Routes].
+// Durable implements [publish.Routes].
 func (r *routes) Durable() bool { return r.own.Durable || r.global.Durable }
 
-// Own implements [delivery.Routes].
+// Own implements [publish.Routes].
 func (r *routes) Own() (durable bool, maxAge time.Duration) { return r.own.Durable, r.own.maxAge }
 
-// To implements [delivery.Routes].
+// To implements [publish.Routes].
 func (r *routes) To(kind event.Kind, about event.About) []event.Destination {
 	return r.s.destinations(kind, about, r.own, r.global)
 }

@@ -46,44 +46,45 @@ var (
 // GlobalOptions are the options of the global webhook, and the common part of those of
 // instances, as shown: without secrets.
 type GlobalOptions struct {
-	Durable bool              `json:"durable"`
-	Order   event.Order       `json:"order"`
-	MaxAge  string            `json:"maxAge"`  // as given
+	Durable bool        `json:"durable"`
+	Order   event.Order `json:"order"`
+	// as given
+	MaxAge  string            `json:"maxAge" doc:"How long a durable event is tried, from 1s to 720h; fixed when it is created." example:"72h"`
 	Headers map[string]string `json:"headers"` // *** for every value
-	Signing Signing           `json:"signing"`
+	Signing Signing           `json:"signing" doc:"Whether deliveries are signed."`
 }
 
 // Options are the options of an instance's webhook, as shown.
 type Options struct {
 	GlobalOptions
 
-	Filter    Filter     `json:"filter"`
+	Filter    Filter     `json:"filter" doc:"What the webhook and the endpoints receive."`
 	Endpoints []Endpoint `json:"endpoints"`
 }
 
 // Signing says whether deliveries are signed.
 type Signing struct {
-	Enabled bool   `json:"enabled"`
-	Secret  string `json:"secret,omitempty"` // only in the response to the request that created it
+	Enabled bool   `json:"enabled" doc:"Whether webhook-id, webhook-timestamp and webhook-signature are sent." example:"true"`
+	Secret  string `json:"secret,omitempty" doc:"The secret, whsec_ and base64; only in the answer to the request that created it." example:"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="`
 }
 
 // Filter selects what a webhook and its endpoints receive; false excludes.
 type Filter struct {
-	Groups      bool `json:"groups"`
-	Status      bool `json:"status"`
-	Newsletters bool `json:"newsletters"`
-	Broadcasts  bool `json:"broadcasts"`
-	FromMe      bool `json:"fromMe"` // of messages.upsert only
+	Groups      bool `json:"groups" doc:"Events of groups." example:"true"`
+	Status      bool `json:"status" doc:"Status posts of contacts." example:"false"`
+	Newsletters bool `json:"newsletters" doc:"Events of newsletters, and the event news.letter." example:"true"`
+	Broadcasts  bool `json:"broadcasts" doc:"Messages to broadcast lists that include the account." example:"true"`
+	FromMe      bool `json:"fromMe" doc:"messages.upsert for messages that the account itself sent." example:"false"`
 }
 
 // Endpoint is a further destination of an instance's events, as shown.
 type Endpoint struct {
 	ID      string              `json:"id"`
 	URL     string              `json:"url"`
-	Enabled bool                `json:"enabled"`
+	Enabled bool                `json:"enabled" doc:"Whether events are sent at all; true when absent." example:"true"`
 	Events  map[event.Flag]bool `json:"events"`
 	Headers map[string]string   `json:"headers"` // *** for every value
-	Signing Signing             `json:"signing"`
+	Signing Signing             `json:"signing" doc:"Whether its deliveries are signed, with a secret of its own."`
 }
 
 // keptOptions are options as stored, secrets included. They have a bucket of their own: a

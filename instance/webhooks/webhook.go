@@ -18,9 +18,9 @@ const MaxURL = 500
 
 // Webhook is the webhook configuration of an instance.
 type Webhook struct {
-	ID         int64               `json:"id"`
-	URL        string              `json:"url"`
-	Enabled    bool                `json:"enabled"`
+	ID         int64               `json:"id" doc:"The webhook's id." example:"1"`
+	URL        string              `json:"url" doc:"Where events go." example:"https://example.org/hook" rules:"format=uri"`
+	Enabled    bool                `json:"enabled" doc:"Whether events are sent at all." example:"true"`
 	Events     map[event.Flag]bool `json:"events"` // the flags set, true or false
 	CreatedAt  event.Time          `json:"createdAt"`
 	UpdatedAt  event.Time          `json:"updatedAt"`

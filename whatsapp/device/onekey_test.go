@@ -13,6 +13,7 @@ import (
 	signal "go.mau.fi/libsignal/state/record"
 	wastore "go.mau.fi/whatsmeow/store"
 
+	"postern/internal/nightly"
 	"postern/store"
 )
 
@@ -221,7 +222,7 @@ func (m *messenger) step(depth int) {
 }
 
 func TestNoKeyEncryptsTwoMessages(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range nightly.Or[uint64](1, 4) {
 		f := newFile(t)
 		m := &messenger{Rand: rand.New(rand.NewPCG(seed, 3)), t: t, f: f, s: f.stores(t, 1), used: map[string]bool{}}
 		for range 800 {

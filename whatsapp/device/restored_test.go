@@ -9,6 +9,7 @@ import (
 
 	"go.mau.fi/whatsmeow/types"
 
+	"postern/internal/nightly"
 	"postern/store"
 )
 
@@ -40,7 +41,7 @@ func (f *file) restore(t *testing.T, image []byte) {
 }
 
 func TestNoKeyEncryptsTwoMessagesWhateverIsRestored(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range nightly.Or[uint64](1, 4) {
 		f := newFile(t)
 		f.pair(t, 1, phone.ToNonAD())
 		m := &messenger{Rand: rand.New(rand.NewPCG(seed, 4)), t: t, f: f, s: f.stores(t, 1), used: map[string]bool{}}

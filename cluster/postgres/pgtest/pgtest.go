@@ -66,7 +66,7 @@ const nobody = 65534
 // command returns one of the server's programs, which runs as its user.
 func command(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(Programs(t), name), args...)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(Programs(t), name), args...)
 	cmd.SysProcAttr, cmd.Dir = user(t), "/"
 	cmd.Env = []string{"LC_ALL=C.UTF-8", "TZ=UTC", "PATH=" + os.Getenv("PATH"), "PGPASSWORD=" + Password}
 	return cmd
@@ -129,7 +129,7 @@ func (s *Server) append(t testing.TB, file string, lines ...string) {
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	if s.Port == 0 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ func (s *Server) Restart(t testing.TB) {
 		}
 	})
 	s.wait(t, "it answers", func() bool {
-		return exec.Command(filepath.Join(Programs(t), "pg_isready"), "-q", "-h", "127.0.0.1", "-p", strconv.Itoa(s.Port)).Run() == nil
+		return exec.CommandContext(t.Context(), filepath.Join(Programs(t), "pg_isready"), "-q", "-h", "127.0.0.1", "-p", strconv.Itoa(s.Port)).Run() == nil
 	})
 }
 

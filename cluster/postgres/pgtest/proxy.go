@@ -3,7 +3,7 @@
 package pgtest
 
 import (
-	"io"
+	"context"
 	"net"
 	"strconv"
 	"sync"
@@ -23,12 +23,13 @@ type Proxy struct {
 	mu   sync.Mutex
 	open map[net.Conn]struct{}
 	dark bool // what arrives is not handed on
+	lose bool // the next answer is lost with its connection
 }
 
 // StartProxy starts a proxy in front of s.
 func (s *Server) StartProxy(t testing.TB) *Proxy {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,7 @@ func (s *Server) StartProxy(t testing.TB) *Proxy {
 			if err != nil {
 				return
 			}
-			go p.serve(c)
+			go p.serve(t.Context(), c)
 		}
 	}()
 	return p
@@ -52,9 +53,9 @@ func (s *Server) StartProxy(t testing.TB) *Proxy {
 // URL returns the address of a database by way of the proxy.
 func (p *Proxy) URL(database string) string { return urlOf(database, []string{strconv.Itoa(p.Port)}) }
 
-func (p *Proxy) serve(c net.Conn) {
+func (p *Proxy) serve(ctx context.Context, c net.Conn) {
 	defer c.Close()
-	up, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(p.server.Port)))
+	up, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(p.server.Port)))
 	if err != nil {
 		return
 	}
@@ -68,30 +69,31 @@ func (p *Proxy) serve(c net.Conn) {
 		delete(p.open, up)
 		p.mu.Unlock()
 	}()
-	go p.copy(c, up, p.Answer)
-	p.copy(up, c, nil)
+	go p.copy(c, up, true)
+	p.copy(up, c, false)
 }
 
-func (p *Proxy) copy(to, from net.Conn, change func([]byte) []byte) {
+func (p *Proxy) copy(to, from net.Conn, answers bool) {
 	defer to.Close()
 	defer from.Close()
 	b := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(b)
 		p.mu.Lock()
-		dark := p.dark
+		dark, lost := p.dark, answers && p.lose
+		p.lose = p.lose && !lost
 		p.mu.Unlock()
+		if lost {
+			return
+		}
 		if n > 0 && !dark {
 			sent := b[:n]
-			if change != nil {
-				sent = change(sent)
+			if answers && p.Answer != nil {
+				sent = p.Answer(sent)
 			}
 			if _, err := to.Write(sent); err != nil {
 				return
 			}
-		}
-		if err == io.EOF && dark {
-			continue
 		}
 		if err != nil {
 			return
@@ -114,4 +116,11 @@ func (p *Proxy) Darken(dark bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dark = dark
+}
+
+// Lose has the next answer of the server lost, with its connection.
+func (p *Proxy) Lose() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lose = true
 }

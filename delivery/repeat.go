@@ -1,0 +1,75 @@
+package delivery
+
+import (
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+)
+
+// Resolved is the current configuration of a destination.
+type Resolved struct {
+	event.Destination
+	Status Status
+}
+
+// Repeat makes the delivery of a replay that repeats a record, to the current configuration of
+// its destination: a record that is pending or, if the destination was removed, cancelled. ok
+// is false if the record or its body is gone, or if to lacks its destination.
+func (l *Ledger) Repeat(tx *store.Tx, replay, id uint64, to map[Lane]Resolved) (r Record, ok bool, err error) {
+	o, found, err := Find(tx, id)
+	if errors.Is(err, store.ErrDamaged) || err == nil && (!found || !KeepsBody(tx, o)) {
+		return r, false, nil
+	}
+	now, known := to[o.Lane]
+	if err != nil || !known || now.Status != Gone && !o.MadeFor(now.Destination) {
+		return r, false, err
+	}
+	r = Record{
+		ID: l.NextID(), EventID: o.EventID, Event: o.Event, Lane: o.Lane.again(), Instance: o.Instance, Name: o.Name, Batch: o.Batch,
+		Chat: o.Chat, ChatLID: o.ChatLID, URL: o.URL, RequestID: uuid.NewString(), State: Pending, Bytes: o.Bytes,
+		Once: !now.Durable && o.Lane.Flow != FlowBatch, CreatedAt: tx.Now(), ExpiresAt: now.until(tx.Steady()), ReplayOf: o.ID, Replay: replay, EventSeq: o.EventSeq, OutboxSeq: o.OutboxSeq, Access: o.Access,
+	}
+	if now.URL != "" {
+		r.URL = ShownURL(now.URL)
+	}
+	if o.OwnBody {
+		owner, body, found, err := ownBody(tx, o.ID)
+		if err != nil || !found {
+			return r, false, IgnoreDamage(err)
+		}
+		r.OwnBody = true
+		if err := putOwn(tx, r.ID, owner, body); err != nil {
+			return r, false, err
+		}
+	}
+	if now.Status == Gone {
+		r.State, r.LastError = Cancelled, ReasonRemoved
+		return r, true, l.putRecord(tx, r, nil)
+	}
+	_, err = l.addPending(tx, r, nil)
+	return r, true, err
+}
+
+// until returns when the repetition of a delivery expires: for a durable destination as for a
+// new delivery, otherwise it limits the wait for its one attempt.
+func (d Resolved) until(made time.Time) time.Time {
+	if d.Durable && d.MaxAge > 0 {
+		return made.Add(d.MaxAge)
+	}
+	return made.Add(DefaultMaxAge)
+}
+
+// MarkReplayed marks a record of which a repetition was delivered.
+func (l *Ledger) MarkReplayed(tx *store.Tx, id uint64) error {
+	old, found, err := Find(tx, id)
+	if err != nil || !found || old.Replayed {
+		return IgnoreDamage(err)
+	}
+	now := old
+	now.Replayed = true
+	return l.putRecord(tx, now, &old)
+}

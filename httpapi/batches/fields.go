@@ -1,0 +1,26 @@
+package batches
+
+import (
+	"postern/batch"
+	"postern/event"
+	"postern/httpapi/openapi"
+	"postern/httpapi/rest"
+)
+
+// Fields describes the fields of bodies that need more than their tags: a constant, another type or a long text.
+func Fields() openapi.Fields {
+	return openapi.Fields{
+		"CreateBatchRequest.name":     rest.Say("A name for people.", "Summer offer", openapi.Chars(1, batch.MaxName)),
+		"CreateBatchRequest.schedule": rest.Say("The time windows for sending; absent: at any time.", nil, openapi.As[batchSchedule]()),
+		"BatchFilter.status":          rest.Say("Only those with this status, or one of several.", "PAUSED"),
+		"BatchOptions.presence":       rest.Say("The presence that the chat shows before the message.", string(event.PresenceComposing), openapi.OneOf(batchPresences()...)),
+		"BatchOptions.whenRestricted": rest.Say("While an account may not write to people it does not know: known sends to known people, wait sends nothing.", "known", openapi.OneOf("known", "wait")),
+		"BatchProcessing.held":        rest.Say("Instances of the batch that cannot send now, or not to people they do not know, and why; empty when all can.", nil),
+		"Batch.schedule":              rest.Say("The schedule as given; null: it may send at any time.", nil, openapi.As[batchSchedule](), openapi.OrNull()),
+	}
+}
+
+// batchPresences are the presences that a batch can show before a message.
+func batchPresences() []event.Presence {
+	return []event.Presence{event.PresenceComposing, event.PresenceRecording, event.PresencePaused}
+}
