@@ -69,7 +69,7 @@ func (a *App) joinCell(ctx context.Context, taken Addresses) error {
 		taken.Close()
 		return err
 	}
-	db, err := postgres.Open(a.cfg.Store.URL, postgres.Options{Noticed: a.cfg.Cluster.Lease / 5})
+	db, err := postgres.Open(a.cfg.Store.URL, postgres.Options{Noticed: a.cfg.Cluster.Lease / 5, Logger: a.log})
 	if err != nil {
 		taken.Close()
 		return fmt.Errorf("store.url: %w", err)

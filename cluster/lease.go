@@ -33,7 +33,7 @@ const (
 	marginPart = 5 // the part of the lease in which the owner no longer acts
 
 	pruneEvery  = 10 * time.Second
-	keepChanges = 1000 // for a node that was away for a moment
+	keepChanges = 5000 // for a node that was away for a moment
 )
 
 // acquire makes the node the owner and its file one that takes changes. If the error

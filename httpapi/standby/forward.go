@@ -175,7 +175,7 @@ func (f *forwarder) serve(c *rest.Call, cell cluster.Cell) error {
 	ctx, done := f.during(c.Request, cell.Epoch)
 	defer done()
 	r := c.Request.WithContext(ctx)
-	proxy.ServeHTTP(c.Response, r)
+	proxy.ServeHTTP(socketWriter{c.Response}, r)
 	if failed == nil {
 		f.ok.Add(1)
 		return nil
