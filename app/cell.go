@@ -79,7 +79,7 @@ func (a *App) joinCell(ctx context.Context, taken Addresses) error {
 	c.name = a.cfg.Cluster.Cell
 	c.node = cluster.New(cluster.Config{
 		Database: db, Cell: a.cfg.Cluster.Cell, Name: name, Address: a.cfg.Cluster.Advertise, Program: version, Lease: a.cfg.Cluster.Lease,
-		AcceptLoss: a.cfg.Store.AcceptLoss, Digests: digests, Agree: agree, File: a.fileOptions(), Ended: a.endedByCell, OnStandby: func() { a.warnDifferences(context.WithoutCancel(ctx)) }, Logger: a.log,
+		AcceptLoss: a.cfg.Store.AcceptLoss, Digests: digests, Agree: agree, File: a.fileOptions(), Ended: a.endedByCell, OnCommit: a.metrics.observeCell(), OnStandby: func() { a.warnDifferences(context.WithoutCancel(ctx)) }, Logger: a.log,
 	})
 	a.cell = c
 	proxies, err := a.proxies()

@@ -1,6 +1,23 @@
 package app
 
-import "postern/cluster"
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"postern/cluster"
+)
+
+// observeCell adds the histogram of what the database takes for a commit, and returns what
+// fills it.
+func (m *metrics) observeCell() func(time.Duration) {
+	commits := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "postern_cluster_commit_seconds", Help: "Time that the database took for a commit of the cell.",
+		Buckets: []float64{.00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5},
+	})
+	m.registry.MustRegister(commits)
+	return func(took time.Duration) { commits.Observe(took.Seconds()) }
+}
 
 // collectCell reports the node of a program with store.url.
 func (m *metrics) collectCell(c collection) {

@@ -241,7 +241,11 @@ func (o *grant) Commit(c store.Change) error {
 			return store.ErrFenced
 		}
 	}
+	began := time.Now()
 	err := o.n.cfg.Database.Commit(o.ctx, o.g, c)
+	if o.n.cfg.OnCommit != nil {
+		o.n.cfg.OnCommit(time.Since(began))
+	}
 	if errors.Is(err, ErrInDoubt) {
 		return fmt.Errorf("%w: the lease ended before the outcome of a commit was known", store.ErrFenced)
 	}

@@ -38,6 +38,9 @@ type Config struct {
 	// who owns the cell.
 	Ended func(err error)
 
+	// OnCommit is called with the time that the database took for a commit; nil: no call.
+	OnCommit func(took time.Duration)
+
 	// OnStandby is called in a goroutine of its own each time the node becomes a standby;
 	// nil: no call.
 	OnStandby func()
