@@ -105,16 +105,20 @@ func (n *Node) step(ctx context.Context, s *store.Store) (Cell, error) {
 	if mark.Version > cell.Version {
 		return cell, n.wentBack(mark.Version, cell)
 	}
+	level := true
 	if mark.Version < cell.Version {
-		err = n.catchUp(ctx, s, mark.Version, cell)
+		level, err = n.catchUp(ctx, s, mark.Version, cell, false)
 	}
-	if err == nil {
+	if err != nil {
+		return cell, err
+	}
+	if level {
 		n.mu.Lock()
 		n.level = n.cfg.Awake()
 		n.mu.Unlock()
-		n.become(Standby, nil)
 	}
-	return cell, err
+	n.become(Standby, nil)
+	return cell, nil
 }
 
 // note keeps what the node saw, for [Node.State].
@@ -129,25 +133,71 @@ func (n *Node) wentBack(version uint64, cell Cell) error {
 	return fmt.Errorf("%w: the file has version %d, and the cell is at version %d of %s; the database lost acknowledged commits: `postern migrate --to URL --force` with the newest file brings them back", ErrWentBack, version, cell.Version, cell.Stamp.UTC().Format(time.RFC3339))
 }
 
-// catchUp applies the changes after a version up to that of the cell.
-func (n *Node) catchUp(ctx context.Context, s *store.Store, version uint64, cell Cell) error {
+// catchUp applies the changes after a version up to that of the cell, and reports whether
+// it got there. durable: no failover of the database undoes them. Others wait until they
+// are in every copy, which may take as long as a copy is away.
+func (n *Node) catchUp(ctx context.Context, s *store.Store, version uint64, cell Cell, durable bool) (level bool, err error) {
 	for version < cell.Version {
-		changes, complete, err := n.cfg.Database.Changes(ctx, n.cfg.Cell, version, changesStep)
-		if err != nil {
-			return err
-		}
-		if !complete || len(changes) == 0 {
-			return fmt.Errorf("%w: the changes after version %d are no longer kept", store.ErrDiverged, version)
-		}
-		if err := n.cfg.Database.Barrier(ctx, n.cfg.Cell); err != nil {
-			return err
+		changes, err := n.changes(ctx, version, durable)
+		if err != nil || changes == nil {
+			return false, err
 		}
 		if err := s.Apply(changes); err != nil {
-			return err
+			return false, err
 		}
 		version = changes[len(changes)-1].Version
 	}
-	return nil
+	return true, nil
+}
+
+// changes returns the next changes that may be applied; nil: they are not in every copy
+// yet.
+func (n *Node) changes(ctx context.Context, version uint64, durable bool) ([]store.Change, error) {
+	if !durable && n.held != nil {
+		return n.held.wait(n)
+	}
+	changes, complete, err := n.cfg.Database.Changes(ctx, n.cfg.Cell, version, changesStep)
+	if err != nil {
+		return nil, err
+	}
+	if !complete || len(changes) == 0 {
+		return nil, fmt.Errorf("%w: the changes after version %d are no longer kept", store.ErrDiverged, version)
+	}
+	if durable {
+		return changes, nil
+	}
+	n.held = &held{changes: changes, done: make(chan struct{})}
+	go n.held.pass(n.life, n.cfg)
+	return n.held.wait(n)
+}
+
+// held are changes that wait until they are in every copy of the database. One call waits
+// for that, however long it takes: each call holds a connection at the server.
+type held struct {
+	changes []store.Change
+	done    chan struct{} // closed when err is final
+	err     error
+}
+
+func (h *held) pass(ctx context.Context, cfg Config) {
+	defer close(h.done)
+	h.err = cfg.Database.Barrier(ctx, cfg.Cell)
+}
+
+// wait waits a moment, and returns the changes if they may be applied.
+func (h *held) wait(n *Node) ([]store.Change, error) {
+	t := time.NewTimer(barrierWait)
+	defer t.Stop()
+	select {
+	case <-h.done:
+		n.held = nil
+		if h.err != nil {
+			return nil, h.err
+		}
+		return h.changes, nil
+	case <-t.C:
+		return nil, nil
+	}
 }
 
 func (n *Node) registered(ctx context.Context, s *store.Store) error {
@@ -166,15 +216,13 @@ func (n *Node) openFile(ctx context.Context) (*store.Store, error) {
 	if s := n.File(); s != nil {
 		return s, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	cell, found, err := n.cfg.Database.Look(ctx, n.cfg.Cell)
+	cell, found, err := n.look(ctx)
 	if err != nil || !found {
 		return nil, errors.Join(err, missing(found, n.cfg.Cell))
 	}
 	s, err := store.Open(n.options(cell))
 	if errors.Is(err, store.ErrDiverged) || errors.Is(err, store.ErrCorrupt) {
-		return n.load(context.WithoutCancel(ctx), err)
+		return n.load(ctx, err)
 	}
 	if err != nil {
 		return nil, err
@@ -183,6 +231,12 @@ func (n *Node) openFile(ctx context.Context) (*store.Store, error) {
 	n.file = s
 	n.mu.Unlock()
 	return s, nil
+}
+
+func (n *Node) look(ctx context.Context) (c Cell, found bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return n.cfg.Database.Look(ctx, n.cfg.Cell)
 }
 
 func missing(found bool, cell string) error {
@@ -212,7 +266,7 @@ func (n *Node) load(ctx context.Context, cause error) (*store.Store, error) {
 	n.become(Loading, nil)
 	n.log.Info("loading the data file from the database", "cell", n.cfg.Cell, "reason", cause)
 	began := n.cfg.Awake()
-	cell, found, err := n.cfg.Database.Look(ctx, n.cfg.Cell)
+	cell, found, err := n.look(ctx)
 	if err != nil || !found {
 		return nil, errors.Join(err, missing(found, n.cfg.Cell))
 	}
@@ -225,7 +279,7 @@ func (n *Node) load(ctx context.Context, cause error) (*store.Store, error) {
 		if err != nil {
 			return 0, err
 		}
-		last, _, err := n.cfg.Database.Look(ctx, n.cfg.Cell)
+		last, _, err := n.look(ctx)
 		if err != nil {
 			return 0, err
 		}

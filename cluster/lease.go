@@ -55,7 +55,10 @@ func (n *Node) acquire(ctx context.Context, s *store.Store, seen Cell) error {
 	n.grant = o
 	n.state.Cell.Epoch, n.state.Cell.Version = g.Epoch, g.Version
 	n.mu.Unlock()
+	// The acquisition may have waited for a second copy for longer than a lease.
+	began = n.cfg.Awake()
 	if r, err := o.renew(callTimeout); err == nil {
+		o.until.Store(int64(began + n.cfg.Lease))
 		o.synchronous(len(r.Synchronous) > 0)
 	}
 	go o.keep()
@@ -90,7 +93,7 @@ func (n *Node) lead(ctx context.Context, s *store.Store, g Grant, e store.Engine
 		err = n.wentBack(mark.Version, Cell{Version: g.Version, Stamp: g.Stamp})
 	}
 	if err == nil {
-		err = n.catchUp(ctx, s, mark.Version, Cell{Version: g.Version})
+		_, err = n.catchUp(ctx, s, mark.Version, Cell{Version: g.Version}, true)
 	}
 	if err != nil {
 		return err

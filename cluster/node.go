@@ -99,6 +99,10 @@ type Node struct {
 	grant *grant        // nil before the node is owner
 	level time.Duration // when the file had all changes, by Config.Awake; 0: not yet
 
+	// Of the goroutine of Lead.
+	life context.Context // of Lead
+	held *held           // changes that a standby may not apply yet; nil: there are none
+
 	renewed time.Duration // when a standby saw the newest renewal, by Config.Awake; 0: not yet
 }
 
@@ -118,6 +122,7 @@ const (
 	joinEvery   = time.Second            // between two renewals of a registration
 	connectWait = time.Second            // between two attempts to reach the database
 	callTimeout = 5 * time.Second        // of one call
+	barrierWait = time.Second            // of one look for changes that are not in every copy
 	changesStep = 512                    // changes that are applied at once
 )
 
@@ -126,6 +131,7 @@ const (
 // an operator: they wrap ErrUnfit, ErrNotSynchronous, ErrLeft, ErrWentBack, ErrSettings,
 // ErrNameTaken, or an error of store.Open.
 func (n *Node) Lead(ctx context.Context) (*store.Store, error) {
+	n.life = ctx
 	if err := n.connect(ctx); err != nil {
 		return nil, err
 	}
@@ -147,7 +153,7 @@ func (n *Node) Lead(ctx context.Context) (*store.Store, error) {
 
 // away reports whether an error of the database may pass by itself.
 func away(err error) bool {
-	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrRefused) || errors.Is(err, ErrReadOnly)
+	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrRefused) || errors.Is(err, ErrReadOnly) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // connect waits for the database, examines it and registers the node.

@@ -50,6 +50,8 @@ type link struct {
 	*memory.Database
 	mu     sync.Mutex
 	frozen chan struct{}
+	held   chan struct{} // while no second copy gets what is written; nil: it does
+	waits  atomic.Int64  // calls of Barrier that wait
 }
 
 func (l *link) freeze(on bool) {
@@ -89,6 +91,22 @@ func (l *link) Look(ctx context.Context, cell string) (cluster.Cell, bool, error
 func (l *link) Commit(ctx context.Context, g cluster.Grant, c store.Change) error {
 	l.wait(ctx)
 	return l.Database.Commit(ctx, g, c)
+}
+
+func (l *link) Barrier(ctx context.Context, cell string) error {
+	l.mu.Lock()
+	held := l.held
+	l.mu.Unlock()
+	if held != nil {
+		l.waits.Add(1)
+		defer l.waits.Add(-1)
+		select {
+		case <-held:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return l.Database.Barrier(ctx, cell)
 }
 
 func newWorld(t *testing.T) *world {
@@ -358,6 +376,35 @@ func TestChangesWaitForASecondCopy(t *testing.T) {
 		w.db.SetSynchronous([]string{"second"})
 		if err := <-outcome; err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+func TestStandbyAppliesOnlyWhatHasASecondCopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		a := w.process("a", "")
+		w.until("a leads", time.Second, a.leads)
+		b := w.process("b", "")
+		w.until("b stands by", 2*time.Second, b.standsBy)
+		held := make(chan struct{})
+		b.db.mu.Lock()
+		b.db.held = held
+		b.db.mu.Unlock()
+		if err := a.put("shown to others too early"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if s := b.State(); s.Role != cluster.Standby || s.Behind == 0 || b.Behind() < 50*time.Second {
+			t.Errorf("it is %s, %d changes and %s behind, for %v", s.Role, s.Behind, b.Behind(), s.Reason)
+		}
+		if n := b.db.waits.Load(); n != 1 {
+			t.Errorf("%d calls wait at the database", n)
+		}
+		close(held)
+		w.until("b stands by again", 2*time.Second, b.standsBy)
+		if b.Behind() != 0 || a.ended.Load() != nil {
+			t.Error("it is not level again")
 		}
 	})
 }
