@@ -34,7 +34,7 @@ type Database interface {
 	// commit.
 	Acquire(ctx context.Context, cell string, node Member, seen Cell) (Grant, error)
 
-	// Renew raises the beat of the cell. It returns store.ErrFenced if the grant is over.
+	// Renew raises the beat of the cell. It returns store.ErrFenced if the grant has ended.
 	// It does not wait for the second copy.
 	Renew(ctx context.Context, g Grant) (Renewal, error)
 

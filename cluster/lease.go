@@ -101,7 +101,7 @@ func (n *Node) lead(ctx context.Context, s *store.Store, g Grant, e store.Engine
 	return s.Lead(ctx, e, g.Version, g.Stamp)
 }
 
-// keep renews the lease until it is over, and then ends the process.
+// keep renews the lease until it has ended, and then ends the process.
 func (o *grant) keep() {
 	defer close(o.done)
 	lease := o.n.cfg.Lease
@@ -133,8 +133,8 @@ func (o *grant) keep() {
 	}
 }
 
-// upkeep renews the registration and removes changes that no node needs, until the lease
-// is over.
+// upkeep renews the registration and removes changes that no node needs, until the
+// lease has ended.
 func (o *grant) upkeep() {
 	pruned := o.n.cfg.Awake()
 	for o.ctx.Err() == nil {

@@ -34,7 +34,7 @@ type Config struct {
 	// node's.
 	File store.Options
 
-	// Ended is called once when the process must end because the lease is over: err says
+	// Ended is called once when the process must end because the lease has ended: err says
 	// who owns the cell.
 	Ended func(err error)
 

@@ -131,7 +131,7 @@ func (c Config) replaceable(ctx context.Context, file *store.Offline) (cluster.C
 // lookEvery is the pause between two looks at a cell.
 const lookEvery = 200 * time.Millisecond
 
-// unowned returns the cell once nobody owns it: at once if it was released, or when its
+// unowned returns the cell once it has no owner: at once if it was released, or when its
 // lease was not renewed for as long as it lasts.
 func (c Config) unowned(ctx context.Context, seen cluster.Cell) (cluster.Cell, error) {
 	if seen.Owner.Name == "" || seen.Released {
