@@ -37,6 +37,7 @@ type network struct {
 // node is one program.
 type node struct {
 	*rig.World
+	first         *rig.World // which the webhooks reach
 	name, address string
 }
 
@@ -60,7 +61,7 @@ func (n *network) node(name string, env ...string) *node {
 		n.first = w
 	}
 	w.Sandbox, w.Hook, w.Sec, w.User, w.Owner = n.first.Sandbox, n.first.Hook, n.first.Sec, n.first.User, n.first.Owner
-	made := &node{World: w, name: name, address: rig.FreeAddress(n.t)}
+	made := &node{World: w, first: n.first, name: name, address: rig.FreeAddress(n.t)}
 	w.Env = append([]string{"STORE_URL=" + n.url, "CLUSTER_NODE=" + name, "CLUSTER_ADVERTISE=http://" + made.address, "CLUSTER_LEASE=" + lease.String()}, env...)
 	n.nodes = append(n.nodes, made)
 	return made
@@ -193,7 +194,8 @@ func (n *node) finish(id uuid.UUID, name string) {
 	n.Await("the batch ends", func() bool {
 		return strings.HasPrefix(string(n.Batch(id).Status), "COMPLETED") // with or without errors
 	})
-	n.CheckItems(id, name)
+	n.first.API = n.API // it knows the webhooks
+	n.first.CheckItems(id, name)
 }
 
 // batch begins a batch, and waits until some of its messages were sent.
