@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"postern/cluster/postgres/pgtest"
+	"postern/e2e/rig"
 )
 
 // The metrics of a cell in docs/api.md are those that a node with store.url has.
@@ -41,6 +42,18 @@ func TestMetricsOfTheCellAreDocumented(t *testing.T) {
 	if len(there) < 10 || !slices.Equal(told, there) {
 		t.Errorf("docs/api.md has\n%q, and a scrape has\n%q", told, there)
 	}
+}
+
+// The doctor of a standby says that it is one, and finds no fault in it.
+func TestDoctorKnowsAStandby(t *testing.T) {
+	n := newNetwork(t)
+	a, b := n.node("a"), n.node("b")
+	a.launch()
+	a.awaitOwner()
+	b.launch()
+	b.awaitStandby()
+	rig.Beside(t, b.World).Says(0, "it runs as a standby of a", "doctor")
+	rig.Beside(t, a.World).Says(0, "it runs and is ready", "doctor")
 }
 
 // names returns what the group of an expression matches, sorted.
