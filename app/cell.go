@@ -85,7 +85,7 @@ func (a *App) joinCell(ctx context.Context, taken Addresses) error {
 	proxies, err := a.proxies()
 	if err == nil {
 		c.standby = standby.New(standby.Config{
-			State: c.node.State, Owned: c.owned, Forward: a.cfg.Cluster.Forward, Key: c.secretKey, Local: a.localHandler(proxies), IsLocal: httpapi.IsLocal, Proxies: proxies, Logger: a.log,
+			State: c.node.State, Owned: c.owned, Forward: a.cfg.Cluster.Forward, Key: c.secretKey, Local: a.localHandler(proxies), IsLocal: httpapi.IsLocal, Proxies: proxies, Warnings: c.node.Warnings, Logger: a.log,
 		})
 		c.front.use(c.standby)
 		err = a.open(taken, proxies, &c.front, a.metrics.handler())

@@ -35,7 +35,7 @@ func (n *Node) follow(ctx context.Context) (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, joined := watch{since: -1}, n.cfg.Awake()-joinEvery
+	w, joined, examined := watch{since: -1}, n.cfg.Awake()-joinEvery, n.cfg.Awake()
 	for {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -57,6 +57,10 @@ func (n *Node) follow(ctx context.Context) (*store.Store, error) {
 				return nil, err
 			}
 			joined = now
+		}
+		if now-examined >= lookEvery {
+			n.glance(ctx)
+			examined = now
 		}
 		expired := w.expired(cell, now, n.cfg.Lease)
 		n.mu.Lock()
@@ -81,6 +85,15 @@ func (n *Node) follow(ctx context.Context) (*store.Store, error) {
 			w.missed()
 		}
 		n.pause(ctx, pollEvery)
+	}
+}
+
+// glance examines the server again. Other calls report its failures.
+func (n *Node) glance(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if _, err := n.examine(ctx); err != nil {
+		n.log.Debug("the database was not examined", "error", err)
 	}
 }
 

@@ -122,6 +122,7 @@ func (o *grant) keep() {
 		case err == nil:
 			o.until.Store(int64(began + lease))
 			o.synchronous(len(r.Synchronous) > 0)
+			o.n.compareClock(r.Now)
 			wait = lease / renewals
 		case errors.Is(err, store.ErrFenced):
 			o.lost(err)

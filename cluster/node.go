@@ -49,6 +49,8 @@ type Config struct {
 
 	// Awake is a clock that goes on while the machine sleeps; nil: the machine's.
 	Awake func() time.Duration
+	// Now is the clock of the machine; nil: time.Now.
+	Now func() time.Time
 }
 
 // Errors of [Node.Lead] that a restart does not cure.
@@ -99,6 +101,9 @@ type Node struct {
 	grant *grant        // nil before the node is owner
 	level time.Duration // when the file had all changes, by Config.Awake; 0: not yet
 
+	ahead  time.Duration // of the server's clock
+	warned int           // warnings that were logged
+
 	// Of the goroutine of Lead.
 	life context.Context // of Lead
 	held *held           // changes that a standby may not apply yet; nil: there are none
@@ -113,6 +118,9 @@ func New(cfg Config) *Node {
 	if cfg.Awake == nil {
 		cfg.Awake = awake
 	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
 	return &Node{cfg: cfg, run: hex.EncodeToString(run[:]), log: cfg.Logger.With("component", "cluster"), state: State{Role: Connecting, Since: time.Now(), Lease: cfg.Lease}}
 }
 
@@ -120,6 +128,7 @@ func New(cfg Config) *Node {
 const (
 	pollEvery   = 200 * time.Millisecond // between two looks of a standby at the cell
 	joinEvery   = time.Second            // between two renewals of a registration
+	lookEvery   = time.Minute            // between two looks of a standby at the server
 	connectWait = time.Second            // between two attempts to reach the database
 	callTimeout = 5 * time.Second        // of one call
 	barrierWait = time.Second            // of one look for changes that are not in every copy
@@ -179,13 +188,10 @@ func (n *Node) connect(ctx context.Context) error {
 func (n *Node) tryConnect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*callTimeout)
 	defer cancel()
-	server, err := n.cfg.Database.Check(ctx)
+	server, err := n.examine(ctx)
 	if err != nil {
 		return err
 	}
-	n.mu.Lock()
-	n.state.Server = server
-	n.mu.Unlock()
 	_, found, err := n.cfg.Database.Look(ctx, n.cfg.Cell)
 	if err != nil {
 		return err
@@ -202,6 +208,19 @@ func (n *Node) tryConnect(ctx context.Context) error {
 		return err
 	}
 	return n.join(ctx, Connecting, 0)
+}
+
+// examine asks what the server is, and what its clock says.
+func (n *Node) examine(ctx context.Context) (Server, error) {
+	server, err := n.cfg.Database.Check(ctx)
+	if err != nil {
+		return server, err
+	}
+	n.mu.Lock()
+	n.state.Server = server
+	n.mu.Unlock()
+	n.compareClock(server.Now)
+	return server, nil
 }
 
 // newID returns the ID of a new data set.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -581,4 +582,87 @@ func failures(t *testing.T, r *rand.Rand) {
 		t.Errorf("only %d changes were accepted", len(accepted))
 	}
 	t.Log(len(accepted), "changes were accepted; the epoch is", last.State().Cell.Epoch)
+}
+
+func TestClockThatIsOffIsReported(t *testing.T) {
+	for name, off := range map[string]time.Duration{"ahead": 2 * time.Hour, "behind": -2 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				var engine atomic.Int64 // how far its clock is behind
+				w.db.Now = func() time.Time { return time.Now().Add(-time.Duration(engine.Load())) }
+				var logged lines
+				logs := func(c *cluster.Config) { c.Logger = slog.New(slog.NewTextHandler(&logged, nil)) }
+				a := w.process("a", "", logs)
+				w.until("a leads", time.Second, a.leads)
+				b := w.process("b", "", logs)
+				w.until("b stands by", 2*time.Second, b.standsBy)
+				if len(a.Warnings())+len(b.Warnings())+logged.count("level=WARN") > 0 {
+					t.Errorf("clocks that agree: %q %q", a.Warnings(), b.Warnings())
+				}
+				engine.Store(int64(off))
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				for _, p := range []*process{a, b} {
+					if all := p.Warnings(); len(all) != 1 || !strings.Contains(all[0], "2h0m0s "+name) || !strings.Contains(all[0], "NTP") {
+						t.Errorf("%s warns of %q", p.name, all)
+					}
+				}
+				if n := logged.count("level=WARN"); n != 2 {
+					t.Errorf("%d warnings were logged", n)
+				}
+				if !a.Valid() || b.leads() {
+					t.Error("the clock decided about the lease")
+				}
+				engine.Store(0)
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				if len(a.Warnings())+len(b.Warnings()) > 0 {
+					t.Errorf("clocks that agree again: %q %q", a.Warnings(), b.Warnings())
+				}
+			})
+		})
+	}
+}
+
+func TestChangesFromTheFutureAreReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		ahead := func() time.Time { return time.Now().Add(3 * time.Hour) }
+		a := w.process("a", "", func(c *cluster.Config) { c.Now, c.File.Now = ahead, ahead })
+		w.until("a leads", time.Second, a.leads)
+		b := w.process("b", "")
+		w.until("b stands by", 2*time.Second, b.standsBy)
+		if err := a.put("late"); err != nil {
+			t.Fatal(err)
+		}
+		a.kill()
+		w.until("b leads", lease+time.Second, b.leads)
+		if all := b.Warnings(); len(all) != 1 || !strings.Contains(all[0], "in the future") {
+			t.Errorf("the new owner warns of %q", all)
+		}
+		time.Sleep(3 * time.Hour)
+		synctest.Wait()
+		if all := b.Warnings(); len(all) != 0 {
+			t.Errorf("once the time is reached it warns of %q", all)
+		}
+	})
+}
+
+// lines are those of a log.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) count(words string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), words)
 }

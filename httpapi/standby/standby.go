@@ -40,15 +40,18 @@ type Config struct {
 	IsLocal func(path string) bool
 	Key     func() string // with which nodes know each other; empty: not known yet
 	Proxies peers.Proxies
-	Logger  *slog.Logger
+	// Warnings returns what an operator should look at; nil: nothing.
+	Warnings func() []string
+	Logger   *slog.Logger
 }
 
 // health is the answer of /health and /ready.
 type health struct {
-	Status  string       `json:"status"`
-	Role    cluster.Role `json:"role"`
-	Code    string       `json:"code,omitempty"`
-	Reasons []string     `json:"reasons,omitempty"`
+	Status   string       `json:"status"`
+	Role     cluster.Role `json:"role"`
+	Code     string       `json:"code,omitempty"`
+	Reasons  []string     `json:"reasons,omitempty"`
+	Warnings []string     `json:"warnings,omitempty"`
 }
 
 // API answers requests at a node that does not own its cell.
@@ -79,7 +82,11 @@ func (a *API) health(c *rest.Call) error {
 func (a *API) ready(c *rest.Call) error {
 	code, reason := a.refusal(a.State())
 	c.Response.Header().Set("Retry-After", "1")
-	return c.Response.JSON(http.StatusServiceUnavailable, health{Status: "not ready", Role: cluster.Standby, Code: code, Reasons: []string{reason}})
+	h := health{Status: "not ready", Role: cluster.Standby, Code: code, Reasons: []string{reason}}
+	if a.Warnings != nil {
+		h.Warnings = a.Warnings()
+	}
+	return c.Response.JSON(http.StatusServiceUnavailable, h)
 }
 
 // refusal says why the node does not answer by itself.
