@@ -79,7 +79,7 @@ func (a *App) joinCell(ctx context.Context, taken Addresses) error {
 	c.name = a.cfg.Cluster.Cell
 	c.node = cluster.New(cluster.Config{
 		Database: db, Cell: a.cfg.Cluster.Cell, Name: name, Address: a.cfg.Cluster.Advertise, Program: version, Lease: a.cfg.Cluster.Lease,
-		AcceptLoss: a.cfg.Store.AcceptLoss, Digests: digests, Agree: agree, File: a.fileOptions(), Ended: a.endedByCell, OnCommit: a.metrics.observeCell(), OnStandby: func() { a.warnDifferences(context.WithoutCancel(ctx)) }, Logger: a.log,
+		AcceptLoss: a.cfg.Store.AcceptLoss, Digests: digests, Agree: agree, File: a.fileOptions(), Ended: a.endedByCell, HandOver: a.handOver, OnCommit: a.metrics.observeCell(), OnStandby: func() { a.warnDifferences(context.WithoutCancel(ctx)) }, Logger: a.log,
 	})
 	a.cell = c
 	proxies, err := a.proxies()
@@ -272,6 +272,17 @@ func secretsOf(s *config.Secrets) map[string]*string {
 func digestOf(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
+}
+
+// ErrHandedOver ends a process that hands its cell over because its disk is full.
+var ErrHandedOver = errors.New("this process handed its cell over because its disk is full or nearly full; free some space; the restart makes it a standby")
+
+// handOver makes the program stop in order.
+func (a *App) handOver() {
+	select {
+	case a.failed <- ErrHandedOver:
+	default: // it stops for another reason
+	}
 }
 
 // leads reports whether all parts run.

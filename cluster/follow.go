@@ -69,7 +69,7 @@ func (n *Node) follow(ctx context.Context) (*store.Store, error) {
 		switch {
 		case cell.Left:
 			return nil, fmt.Errorf("%w of the database: `postern migrate --to URL --force` moves a file in again", ErrLeft)
-		case cell.vacant(), expired:
+		case (cell.vacant() || expired) && !n.yields(ctx):
 			if err = n.acquire(ctx, s, cell); err == nil {
 				return s, nil
 			}
@@ -118,9 +118,14 @@ func (n *Node) step(ctx context.Context, s *store.Store) (Cell, error) {
 	if mark.Version > cell.Version {
 		return cell, n.wentBack(mark.Version, cell)
 	}
-	level := true
-	if mark.Version < cell.Version {
+	level, full := mark.Version >= cell.Version, n.measure(s)
+	if !level && !full {
 		level, err = n.catchUp(ctx, s, mark.Version, cell, false)
+	}
+	if errors.Is(err, store.ErrDiskFull) && !away(err) {
+		n.filled()
+		n.measure(s)
+		err = nil
 	}
 	if err != nil {
 		return cell, err

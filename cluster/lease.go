@@ -21,7 +21,8 @@ type grant struct {
 	end  context.CancelCauseFunc
 	done chan struct{} // closed when renewing has ended
 
-	from Cell // as it was before
+	from   Cell // as it was before
+	leaves bool // the process stops to hand the cell over; of upkeep
 
 	mu     sync.Mutex
 	single chan struct{} // closed when commits wait for a second copy again; nil: they do, or need not
@@ -140,6 +141,7 @@ func (o *grant) upkeep() {
 	pruned := o.n.cfg.Awake()
 	for o.ctx.Err() == nil {
 		o.registered()
+		o.relieve()
 		if now := o.n.cfg.Awake(); now-pruned >= pruneEvery {
 			pruned = now
 			o.prune()

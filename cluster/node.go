@@ -38,6 +38,14 @@ type Config struct {
 	// who owns the cell.
 	Ended func(err error)
 
+	// HandOver is called once to stop the process in order, when the disk is full and a
+	// standby has room; nil: an owner goes on.
+	HandOver func()
+
+	// DiskFull reports whether the disk of the file is full or nearly full; nil:
+	// store.Store.DiskFull.
+	DiskFull func(*store.Store) bool
+
 	// OnCommit is called with the time that the database took for a commit; nil: no call.
 	OnCommit func(took time.Duration)
 
@@ -82,6 +90,7 @@ type State struct {
 	Reason error     // why it is Connecting, nil otherwise
 	Cell   Cell      // as the node saw it last
 	Behind uint64    // versions that the file lacks
+	Full   bool      // the disk of the file is full: a standby does not follow
 	Since  time.Time // of the role
 	Server Server
 
@@ -103,6 +112,7 @@ type Node struct {
 
 	ahead  time.Duration // of the server's clock
 	warned int           // warnings that were logged
+	noRoom time.Duration // when a write failed because the disk was full, by Config.Awake; 0: none did
 
 	// Of the goroutine of Lead.
 	life context.Context // of Lead
@@ -117,6 +127,9 @@ func New(cfg Config) *Node {
 	rand.Read(run[:])
 	if cfg.Awake == nil {
 		cfg.Awake = awake
+	}
+	if cfg.DiskFull == nil {
+		cfg.DiskFull = (*store.Store).DiskFull
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -154,6 +167,8 @@ func (n *Node) Lead(ctx context.Context) (*store.Store, error) {
 		case away(err):
 			n.become(Connecting, err)
 			n.pause(ctx, connectWait)
+		case errors.Is(err, store.ErrDiskFull):
+			n.waitForRoom(ctx, err)
 		default:
 			return nil, errors.Join(err, n.closeFile())
 		}
@@ -267,7 +282,7 @@ func (n *Node) join(ctx context.Context, role Role, version uint64) error {
 func (n *Node) member(role Role, version uint64) Member {
 	return Member{
 		Name: n.cfg.Name, Run: n.run, Address: n.cfg.Address, Program: n.cfg.Program, Role: string(role), Version: version,
-		Lease: n.cfg.Lease, Behind: n.Behind(), Digests: n.digests(),
+		Lease: n.cfg.Lease, Behind: n.Behind(), Digests: n.digests(), Full: n.State().Full,
 	}
 }
 

@@ -24,6 +24,7 @@ const (
 	CodeRefused        = "ENGINE_REFUSED"
 	CodeReadOnly       = "ENGINE_READ_ONLY"
 	CodeNotSynchronous = "ENGINE_NOT_SYNCHRONOUS"
+	CodeDiskFull       = "DISK_FULL"
 )
 
 // HeaderOwner names the owner in an answer that another node gave or could give.
@@ -80,7 +81,11 @@ func (a *API) health(c *rest.Call) error {
 }
 
 func (a *API) ready(c *rest.Call) error {
-	code, reason := a.refusal(a.State())
+	s := a.State()
+	code, reason := a.refusal(s)
+	if s.Full {
+		code, reason = CodeDiskFull, "the disk of this node is full or nearly full: free some space; it follows no changes until then"
+	}
 	c.Response.Header().Set("Retry-After", "1")
 	h := health{Status: "not ready", Role: cluster.Standby, Code: code, Reasons: []string{reason}}
 	if a.Warnings != nil {
