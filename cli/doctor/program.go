@@ -31,10 +31,8 @@ func (r *examination) program(ctx context.Context) (all []Finding) {
 	}
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	if r.Config.Store.URL != "" {
-		if waits, found := r.standsBy(ctx); waits {
-			return found
-		}
+	if waits, found := r.standsBy(ctx); waits {
+		return found
 	}
 	var is struct{ Reasons, Warnings []string }
 	if err := r.Ask(ctx, "GET", "/ready", &is); err != nil {
@@ -49,11 +47,16 @@ func (r *examination) program(ctx context.Context) (all []Finding) {
 	return all
 }
 
+// isStandby reports whether the running program does not own its cell.
+func (r *examination) isStandby(ctx context.Context) bool {
+	var health struct{ Role cluster.Role }
+	return r.running && r.Config.Store.URL != "" && r.Ask(ctx, "GET", "/health", &health) == nil && health.Role == cluster.Standby
+}
+
 // standsBy examines a program that does not own its cell.
 func (r *examination) standsBy(ctx context.Context) (waits bool, found []Finding) {
 	const check = "program"
-	var health struct{ Role cluster.Role }
-	if err := r.Ask(ctx, "GET", "/health", &health); err != nil || health.Role != cluster.Standby {
+	if !r.isStandby(ctx) {
 		return false, nil
 	}
 	var is cluster.CellStatus

@@ -47,12 +47,13 @@ func TestMetricsOfTheCellAreDocumented(t *testing.T) {
 // The doctor of a standby says that it is one, and finds no fault in it.
 func TestDoctorKnowsAStandby(t *testing.T) {
 	n := newNetwork(t)
-	a, b := n.node("a"), n.node("b")
+	a, b := n.node("a"), n.node("b", "BACKUP_EVERY=24h", "BACKUP_DIR="+t.TempDir())
 	a.launch()
 	a.awaitOwner()
 	b.launch()
 	b.awaitStandby()
 	rig.Beside(t, b.World).Says(0, "it runs as a standby of a", "doctor")
+	rig.Beside(t, b.World).Says(0, "the owner of the cell makes the backups", "doctor")
 	rig.Beside(t, a.World).Says(0, "it runs and is ready", "doctor")
 }
 
