@@ -304,7 +304,7 @@ func (a *App) endedByCell(err error) {
 		a.log.Error("this process no longer owns the data and ends; restart it, as the service manager does, and it is a standby", "error", err)
 	case errors.Is(err, store.ErrDiverged):
 		status = statusRefused
-		a.log.Error("the database does not have what this process wrote; see that no other database is restored over it, and move the newest data file in with postern migrate --to URL --force", "error", err)
+		a.log.Error("ENGINE_WENT_BACK: the database does not have what this process wrote; see that no other database is restored over it, and move the newest data file in with postern migrate --to URL --force", "error", err)
 	default:
 		a.log.Error("stopping for the sake of the data file; look after the disk, and start again", "error", err)
 	}

@@ -68,7 +68,7 @@ var (
 	// ErrNotSynchronous: no second copy of a commit exists when it is answered.
 	ErrNotSynchronous = errors.New("the database server does not wait for a second copy")
 	// ErrWentBack: the cell is older than the file.
-	ErrWentBack = errors.New("the cell in the database is older than the data file")
+	ErrWentBack = errors.New("ENGINE_WENT_BACK: the database is older than the data file")
 	// ErrSettings: the nodes of a cell do not agree on a setting.
 	ErrSettings = errors.New("the nodes of the cell have different settings")
 )
@@ -212,6 +212,9 @@ func (n *Node) tryConnect(ctx context.Context) error {
 		return err
 	}
 	if !found {
+		if mark, is, err := store.FileMark(n.cfg.File.Path); err == nil && is && !mark.Alone && mark.Version > 0 {
+			return fmt.Errorf("%w: the database has no cell %q, and the data file is a copy of one, at version %d: `postern migrate --to URL` with the newest file makes the cell again; for a new cell set store.path to a new file", ErrWentBack, n.cfg.Cell, mark.Version)
+		}
 		if len(server.Synchronous) == 0 && !n.cfg.AcceptLoss {
 			return fmt.Errorf("%w: synchronous_standby_names is empty, so the loss of the database machine loses what was answered: configure a synchronous standby, or set store.accept_loss", ErrNotSynchronous)
 		}
