@@ -333,11 +333,17 @@ func TestShortAbsenceOfTheDatabaseIsSurvived(t *testing.T) {
 			outcome := make(chan error, 1)
 			go func() { outcome <- a.put(fmt.Sprint(i)) }()
 			time.Sleep(lease / 2)
+			if a.Answered() || b.Answered() {
+				t.Error("a node says that the database answers, which is away")
+			}
 			w.db.SetAway(false)
 			if err := <-outcome; err != nil {
 				t.Error(err)
 			}
 			time.Sleep(lease)
+			if !a.Answered() || !b.Answered() {
+				t.Error("a node says that the database does not answer, which is back")
+			}
 		}
 		if b.leads() || a.ended.Load() != nil {
 			t.Error("the owner changed")
