@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"postern/internal/plural"
 	"postern/store/files"
 )
 
@@ -223,7 +224,7 @@ func (c *memoryCell) load(o Options) error {
 			if !slices.EqualFunc(stored, rows, func(a, b Row) bool {
 				return a.Bucket == b.Bucket && bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Value, b.Value)
 			}) {
-				return 0, fmt.Errorf("the database has %d rows, and they are not the %d that were committed", len(stored), len(rows))
+				return 0, fmt.Errorf("the database has %s, and not the %s that were committed", plural.Of(len(stored), "row"), plural.Of(len(rows), "row"))
 			}
 			rows = stored
 		}
