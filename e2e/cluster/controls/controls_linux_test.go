@@ -52,10 +52,6 @@ var controls = []control{
 		"e2e/cluster", "^TestPausedOwnerEndsWithoutAnAnswer$", "a former owner answered with success", true,
 	},
 	{
-		"CommitOfAFormerOwnerCounts", "cluster/postgres/commit.go", "and epoch = $2::bigint and version = $3::bigint - 1 and not released", "and $2::bigint > 0",
-		"e2e/cluster", "^TestCommitOfAFormerOwnerArrivesLate$", "the cell has ", true,
-	},
-	{
 		"StandbyAppliesAtOnce", "cluster/follow.go", "\tif durable {\n", "\tif true {\n",
 		"cluster", "^TestStandbyAppliesOnlyWhatHasASecondCopy$", "it is ", false,
 	},
