@@ -57,6 +57,7 @@ func TestServer(t *testing.T) {
 		{"ServerThatBecameReadOnlyIsLeft", serverThatBecameReadOnlyIsLeft},
 		{"SilentHostHoldsUpNoCall", silentHostHoldsUpNoCall},
 		{"DeadConnectionIsNoticed", deadConnectionIsNoticed},
+		{"SlowServerIsReached", slowServerIsReached},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, server) })
 	}

@@ -371,6 +371,19 @@ func silentHostHoldsUpNoCall(t *testing.T, server *pgtest.Server) {
 	}
 }
 
+func slowServerIsReached(t *testing.T, server *pgtest.Server) {
+	proxy := server.StartProxy(t)
+	d, err := Open(proxy.URL(server.Database(t)), Options{Noticed: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	time.AfterFunc(time.Second, proxy.Hold())
+	if _, err := d.Check(t.Context()); errors.Is(err, cluster.ErrUnreachable) {
+		t.Error(err)
+	}
+}
+
 func deadConnectionIsNoticed(t *testing.T, server *pgtest.Server) {
 	d := open(t, pgtest.URL(server.Database(t), server))
 	err := d.do(t.Context(), aside, func(s *session) error {

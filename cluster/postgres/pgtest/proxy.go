@@ -18,22 +18,25 @@ type Proxy struct {
 	// first connection.
 	Answer func([]byte) []byte
 
-	server *Server
-
 	mu   sync.Mutex
+	to   int // the port that it leads to
 	open map[net.Conn]struct{}
-	dark bool // what arrives is not handed on
-	lose bool // the next answer is lost with its connection
+	dark bool          // what arrives is not handed on
+	lose bool          // the next answer is lost with its connection
+	held chan struct{} // closed when what arrived is handed on; nil: it is at once
 }
 
 // StartProxy starts a proxy in front of s.
-func (s *Server) StartProxy(t testing.TB) *Proxy {
+func (s *Server) StartProxy(t testing.TB) *Proxy { t.Helper(); return ProxyTo(t, s.Port) }
+
+// ProxyTo starts a proxy in front of a port of this machine.
+func ProxyTo(t testing.TB, port int) *Proxy {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{Port: l.Addr().(*net.TCPAddr).Port, server: s, open: map[net.Conn]struct{}{}}
+	p := &Proxy{Port: l.Addr().(*net.TCPAddr).Port, to: port, open: map[net.Conn]struct{}{}}
 	t.Cleanup(func() {
 		l.Close()
 		p.Cut()
@@ -55,7 +58,10 @@ func (p *Proxy) URL(database string) string { return urlOf(database, []string{st
 
 func (p *Proxy) serve(ctx context.Context, c net.Conn) {
 	defer c.Close()
-	up, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(p.server.Port)))
+	p.mu.Lock()
+	to := p.to
+	p.mu.Unlock()
+	up, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(to)))
 	if err != nil {
 		return
 	}
@@ -80,9 +86,12 @@ func (p *Proxy) copy(to, from net.Conn, answers bool) {
 	for {
 		n, err := from.Read(b)
 		p.mu.Lock()
-		dark, lost := p.dark, answers && p.lose
+		dark, lost, held := p.dark, answers && p.lose, p.held
 		p.lose = p.lose && !lost
 		p.mu.Unlock()
+		if held != nil {
+			<-held
+		}
 		if lost {
 			return
 		}
@@ -116,6 +125,29 @@ func (p *Proxy) Darken(dark bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dark = dark
+}
+
+// Lead has new connections lead to another port, and ends those that are open.
+func (p *Proxy) Lead(port int) {
+	p.mu.Lock()
+	p.to = port
+	p.mu.Unlock()
+	p.Cut()
+}
+
+// Hold keeps what arrives until release is called, and then hands it on, even if who sent
+// it is gone.
+func (p *Proxy) Hold() (release func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	held := make(chan struct{})
+	p.held = held
+	return sync.OnceFunc(func() {
+		p.mu.Lock()
+		p.held = nil
+		p.mu.Unlock()
+		close(held)
+	})
 }
 
 // Lose has the next answer of the server lost, with its connection.
