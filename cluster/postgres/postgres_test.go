@@ -52,6 +52,7 @@ func TestServer(t *testing.T) {
 		{"SessionsIgnoreSettingsOfTheRole", sessionsIgnoreSettingsOfTheRole},
 		{"CellWithOwnerTakesNoFilling", cellWithOwnerTakesNoFilling},
 		{"LargeChangesComeInSteps", largeChangesComeInSteps},
+		{"ChangesOfAnHourAgoAreRemoved", changesOfAnHourAgoAreRemoved},
 		{"EndedContextEndsAHangingCall", endedContextEndsAHangingCall},
 		{"PasswordIsNeverShown", passwordIsNeverShown},
 		{"ServerThatBecameReadOnlyIsLeft", serverThatBecameReadOnlyIsLeft},

@@ -3,11 +3,13 @@
 package pgtest
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Proxy is an address that leads to a server until it is cut.
@@ -18,12 +20,14 @@ type Proxy struct {
 	// first connection.
 	Answer func([]byte) []byte
 
-	mu   sync.Mutex
-	to   int // the port that it leads to
-	open map[net.Conn]struct{}
-	dark bool          // what arrives is not handed on
-	lose bool          // the next answer is lost with its connection
-	held chan struct{} // closed when what arrived is handed on; nil: it is at once
+	// Delay is what the proxy adds to a round trip. It is set before the first connection.
+	Delay time.Duration
+	mu    sync.Mutex
+	to    int // the port that it leads to
+	open  map[net.Conn]struct{}
+	dark  bool          // what arrives is not handed on
+	lose  bool          // the next answer is lost with its connection
+	held  chan struct{} // closed when what arrived is handed on; nil: it is at once
 }
 
 // StartProxy starts a proxy in front of s.
@@ -82,6 +86,16 @@ func (p *Proxy) serve(ctx context.Context, c net.Conn) {
 func (p *Proxy) copy(to, from net.Conn, answers bool) {
 	defer to.Close()
 	defer from.Close()
+	write := to.Write
+	if p.Delay > 0 {
+		late := make(chan part, 1000)
+		defer close(late)
+		go handOn(to, late)
+		write = func(b []byte) (int, error) {
+			late <- part{time.Now().Add(p.Delay / 2), bytes.Clone(b)}
+			return len(b), nil
+		}
+	}
 	b := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(b)
@@ -100,12 +114,29 @@ func (p *Proxy) copy(to, from net.Conn, answers bool) {
 			if answers && p.Answer != nil {
 				sent = p.Answer(sent)
 			}
-			if _, err := to.Write(sent); err != nil {
+			if _, err := write(sent); err != nil {
 				return
 			}
 		}
 		if err != nil {
 			return
+		}
+	}
+}
+
+// part is what arrived, and when it is handed on.
+type part struct {
+	at    time.Time
+	bytes []byte
+}
+
+func handOn(to net.Conn, late <-chan part) {
+	broken := false
+	for p := range late {
+		time.Sleep(time.Until(p.at))
+		if _, err := to.Write(p.bytes); err != nil && !broken {
+			broken = true
+			to.Close()
 		}
 	}
 }
