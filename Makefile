@@ -61,8 +61,8 @@ run: build ## build and serve with ./config.toml or the defaults
 demo: build ## the main job: sandbox, two paired instances, a batch, the webhooks as they arrive
 	./bin/postern demo
 
-test: ## all tests; what failed is told at the end
-	@$(GOTEST) -p $(AT_ONCE)
+test: ## all tests; what failed is told at the end (TESTFLAGS=-vet=off where go vet is run anyway)
+	@$(GOTEST) -p $(AT_ONCE) $(TESTFLAGS)
 
 race: ## all tests, or those of packages (OF=./store), under the race detector (needs a C compiler)
 	CGO_ENABLED=1 GORACE=suppressions=$(CURDIR)/.ci/race.suppressions $(GOTEST) -race -timeout 20m $(RACEFLAGS)
@@ -133,7 +133,7 @@ nemesis: ## nodes of a cell on PostgreSQL that are killed, paused and cut off, a
 	NIGHTLY=1 $(GO) test -count 1 -timeout 2h -v ./e2e/cluster/controls
 
 soak: ## the real program for hours at RATE=500 events a second to ten destinations, one dead and one slow (SOAK=2h)
-	SOAK=$(or $(SOAK),2h) RATE=$(or $(RATE),500) $(GO) test -run '^TestSoak$$' -count 1 -timeout 24h -v ./e2e/soak
+	SOAK=$(or $(SOAK),2h) RATE=$(or $(RATE),500) $(GO) test -run '^TestSoak$$' -count 1 -timeout 24h -v ./e2e/bench
 
 lint: ## golangci-lint
 	CGO_ENABLED=0 $(LINT) run ./...
