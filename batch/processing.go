@@ -3,6 +3,7 @@ package batch
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -29,20 +30,17 @@ func (s Shown) Processing(id uuid.UUID) (View, iter.Seq2[[]ItemWithAttempts, err
 	if err != nil {
 		return View{}, nil, err
 	}
-	parts := func(yield func([]ItemWithAttempts, error) bool) {
-		for from := 0; ; {
-			part, err := e.part(b, from)
-			if err != nil {
-				yield(nil, fmt.Errorf("batch %s: items from %d: %w", id, from, err))
-				return
-			}
-			if len(part) > 0 && !yield(part, nil) || len(part) < partSize {
-				return
-			}
-			from = part[len(part)-1].Position + 1
-		}
+	return b.view(e.states(b.spec), e.now()), parts(e, b, (*full).itemWithAttempts), nil
+}
+
+// Rows returns the names of the variables of a batch, sorted, and its items by position, in parts as those of
+// [Shown.Processing].
+func (s Shown) Rows(id uuid.UUID) (variables []string, items iter.Seq2[[]Item, error], err error) {
+	b, err := s.read(id)
+	if err != nil {
+		return nil, nil, err
 	}
-	return b.view(e.states(b.spec), e.now()), parts, nil
+	return slices.Sorted(slices.Values(b.message.Variables)), parts(s.e, b, (*full).readRow), nil
 }
 
 // Processing is Shown.Processing by all instances.
@@ -50,24 +48,50 @@ func (e *Engine) Processing(owner, id uuid.UUID) (View, iter.Seq2[[]ItemWithAtte
 	return e.Shown(owner, nil).Processing(id)
 }
 
-// part reads the items from a position on. Only the header of b is read again:
-// it holds the newest records of some items.
-func (e *Engine) part(b *full, from int) (part []ItemWithAttempts, err error) {
+// parts returns what read makes of the items of b.
+func parts[T any](e *Engine, b *full, read func(b *full, tx *store.Tx, key, value []byte) (T, error)) iter.Seq2[[]T, error] {
+	return func(yield func([]T, error) bool) {
+		for next := []byte(nil); ; {
+			part, last, err := partFrom(e, b, next, read)
+			if err != nil {
+				yield(nil, fmt.Errorf("batch %s: items after %x: %w", b.id, next, err))
+				return
+			}
+			if len(part) > 0 && !yield(part, nil) || len(part) < partSize {
+				return
+			}
+			next = append(last, 0)
+		}
+	}
+}
+
+// partFrom reads the items from a key on, and returns the key of the last one. Only the header of b is read
+// again: it holds the newest records of some items.
+func partFrom[T any](e *Engine, b *full, from []byte, read func(b *full, tx *store.Tx, key, value []byte) (T, error)) (part []T, last []byte, err error) {
 	err = e.cfg.Store.View(func(tx *store.Tx) error {
 		h, err := loadHeader(tx, b.id)
 		if err != nil {
 			return err
 		}
-		now := full{id: b.id, header: h, spec: b.spec, message: b.message, content: b.content}
-		r := store.Range{Prefix: b.id[:], From: itemKey(b.id, from), Limit: partSize}
-		part = make([]ItemWithAttempts, 0, min(partSize, h.Counts.Total))
-		return tx.Scan(bucketItem, r, func(key, value []byte) (bool, error) {
-			item, err := now.itemWithAttempts(tx, key, value)
-			part = append(part, item)
+		now := &full{id: b.id, header: h, spec: b.spec, message: b.message, content: b.content}
+		part = make([]T, 0, min(partSize, h.Counts.Total))
+		return tx.Scan(bucketItem, store.Range{Prefix: b.id[:], From: from, Limit: partSize}, func(key, value []byte) (bool, error) {
+			item, err := read(now, tx, key, value)
+			if err == nil {
+				part, last = append(part, item), key
+			}
 			return true, err
 		})
 	})
-	return part, err
+	return part, last, err
+}
+
+func (b *full) readRow(tx *store.Tx, key, value []byte) (Item, error) {
+	position, r, err := b.readItem(key, value)
+	if err != nil {
+		return Item{}, err
+	}
+	return b.item(tx, position, r)
 }
 
 func (b *full) itemWithAttempts(tx *store.Tx, key, value []byte) (ItemWithAttempts, error) {
