@@ -315,11 +315,13 @@ func TestWordOfAContactedPersonAddsThem(t *testing.T) {
 		"a caption":                 {1, with(text(jid, "stop"), func(m *event.Message) { m.MessageType = "imageMessage" }), 0, false},
 		"in a group":                {1, with(text("1-2@g.us", "stop"), func(m *event.Message) { m.IsGroup, m.KeyParticipant = true, &jid }), 0, false},
 		"by the account itself":     {1, with(text(jid, "stop"), func(m *event.Message) { m.KeyFromMe = true }), 0, false},
-		"a button":                  {1, with(text(jid, ""), func(m *event.Message) { m.MessageType, m.Content = "buttonsResponseMessage", []byte(`{"selectedDisplayText":"Stop"}`) }), 0, true},
-		"very long":                 {1, text(jid, "stop "+strings.Repeat("x", 1<<20)), 0, false},
-		"no text":                   {1, text(jid, ""), 0, false},
-		"broken content":            {1, with(text(jid, ""), func(m *event.Message) { m.Content = []byte(`{"text":5}`) }), 0, false},
-		"without a chat":            {1, with(text(jid, "stop"), func(m *event.Message) { m.KeyRemoteJID = nil }), 0, false},
+		"a button": {1, with(text(jid, ""), func(m *event.Message) {
+			m.MessageType, m.Content = "buttonsResponseMessage", []byte(`{"selectedDisplayText":"Stop"}`)
+		}), 0, true},
+		"very long":      {1, text(jid, "stop "+strings.Repeat("x", 1<<20)), 0, false},
+		"no text":        {1, text(jid, ""), 0, false},
+		"broken content": {1, with(text(jid, ""), func(m *event.Message) { m.Content = []byte(`{"text":5}`) }), 0, false},
+		"without a chat": {1, with(text(jid, "stop"), func(m *event.Message) { m.KeyRemoteJID = nil }), 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)

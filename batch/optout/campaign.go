@@ -28,7 +28,7 @@ type campaign struct {
 // CheckWords reports which rule the opt-out words of a batch break, empty for none.
 func CheckWords(words []string) string {
 	if len(words) > MaxWords {
-		return fmt.Sprintf("has %d words, at most %d are allowed", len(words), MaxWords)
+		return fmt.Sprintf(" has %d words, at most %d are allowed", len(words), MaxWords)
 	}
 	for i, w := range words {
 		switch n := utf8.RuneCountInString(strings.TrimSpace(w)); {

@@ -40,8 +40,8 @@ func TestWordsMatchInAnyScript(t *testing.T) {
 		{"停止", "停止", true},
 		{"停止", "停", false},
 		{"ストップ", "ｽﾄｯﾌﾟ", true},
-		{"パス", "バス", false}, // pass, bus: voicing is no accent
-		{"बंद", "बद", false},  // closed, bad
+		{"パス", "バス", false},  // pass, bus: voicing is no accent
+		{"बंद", "बद", false}, // closed, bad
 		{"หยุด", "หยด", false},
 		{"그만", "그만", true},
 		{"dừng", "DUNG", true},
