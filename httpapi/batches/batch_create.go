@@ -75,6 +75,7 @@ type BatchOptions struct {
 	Presence           string           `json:"presence"`
 	SkipUnregistered   bool             `json:"skipUnregistered"`
 	WhenRestricted     string           `json:"whenRestricted"`
+	OptOutWords        []string         `json:"optOutWords"`
 	QuotedMessageID    ref.Quoted       `json:"quotedMessageId" doc:"The stored message, of one of the instances, that each message quotes; 0: none." example:"42"`
 	ExternalAttributes *strict.Object   `json:"externalAttributes"` // of each message
 	Replicable         *bool            `json:"replicable" doc:"Accepted without effect." example:"true"`
@@ -206,6 +207,7 @@ func (in *BatchRequest) Request(refs []batch.InstanceRef) batch.CreateRequest {
 			Presence:         in.Options.Presence,
 			SkipUnregistered: in.Options.SkipUnregistered,
 			WhenRestricted:   event.WhenRestricted(in.Options.WhenRestricted),
+			OptOutWords:      in.Options.OptOutWords,
 		},
 		AutoStart:  in.AutoStart,
 		AutoResume: in.AutoResume,
