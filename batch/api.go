@@ -20,8 +20,8 @@ type InstanceRef struct {
 type CreateRequest struct {
 	Name               string
 	Instances          []InstanceRef
-	Recipients         []string // as the caller wrote them
-	Packed             Packed   // the same instead of Recipients
+	Recipients         []string    // numbers as the caller wrote them
+	List               *Recipients // the same instead of Recipients, with what belongs to each
 	Message            event.BatchMessage
 	Options            event.BatchOptions
 	Quoted             *event.Original // what each message answers; nil: nothing
@@ -94,26 +94,29 @@ const (
 // Item is one recipient of a batch as the API shows it. A delay and errors are left
 // out when there are none.
 type Item struct {
-	ID                   uuid.UUID   `json:"id" doc:"The item's id." example:"$uuid"`
-	BatchID              uuid.UUID   `json:"batchId"`
-	Position             int         `json:"position" doc:"Its position in the batch, from 0." example:"0" rules:"minimum=0"`
-	RecipientInput       string      `json:"recipientInput" doc:"The recipient as given." example:"+49 151 1234-5678"`
-	NormalizedRecipient  string      `json:"normalizedRecipient" doc:"The recipient, normalized." example:"$phone"`
-	RecipientJID         *string     `json:"recipientJid" doc:"The recipient's JID; null until it is known." example:"$jid"`
-	Status               ItemStatus  `json:"status" doc:"The status of the item." example:"SUCCESS"`
-	SelectedInstanceID   *int64      `json:"selectedInstanceId" doc:"The instance that it was assigned to; null until then." example:"1"`
-	SelectedInstanceName *string     `json:"selectedInstanceName" doc:"Its name; null until then." example:"$name"`
-	ClientMessageID      *string     `json:"clientMessageId" doc:"The id at WhatsApp that was chosen for the message; null until then." example:"$keyid"`
-	WhatsAppMessageID    *string     `json:"whatsappMessageId" doc:"The id at WhatsApp that was acknowledged; null until then." example:"$keyid"`
-	MessageID            *int64      `json:"messageId" doc:"The id of the stored message; null until then." example:"42"`
-	AttemptCount         int         `json:"attemptCount" doc:"The number of attempts." example:"1" rules:"minimum=0"`
-	SelectedDelayMs      *int64      `json:"selectedDelayMs,omitempty" doc:"The pause after it, in milliseconds." example:"2300" rules:"minimum=0"`
-	LastErrorCode        *string     `json:"lastErrorCode,omitempty" doc:"Why the last attempt failed, as a code." example:"SEND_MESSAGE_FAILED"`
-	LastErrorMessage     *string     `json:"lastErrorMessage,omitempty" doc:"The same for people." example:"recipient is not on WhatsApp"`
-	CreatedAt            event.Time  `json:"createdAt"`
-	UpdatedAt            event.Time  `json:"updatedAt"`
-	ProcessingStartedAt  *event.Time `json:"processingStartedAt" doc:"When it was first tried; null until then." example:"$time"`
-	FinishedAt           *event.Time `json:"finishedAt" doc:"When it ended; null until then." example:"$time"`
+	ID                   uuid.UUID         `json:"id" doc:"The item's id." example:"$uuid"`
+	BatchID              uuid.UUID         `json:"batchId"`
+	Position             int               `json:"position" doc:"Its position in the batch, from 0." example:"0" rules:"minimum=0"`
+	RecipientInput       string            `json:"recipientInput" doc:"The recipient as given." example:"+49 151 1234-5678"`
+	NormalizedRecipient  string            `json:"normalizedRecipient" doc:"The recipient, normalized." example:"$phone"`
+	RecipientJID         *string           `json:"recipientJid" doc:"The recipient's JID; null until it is known." example:"$jid"`
+	Status               ItemStatus        `json:"status" doc:"The status of the item." example:"SUCCESS"`
+	SelectedInstanceID   *int64            `json:"selectedInstanceId" doc:"The instance that it was assigned to; null until then." example:"1"`
+	SelectedInstanceName *string           `json:"selectedInstanceName" doc:"Its name; null until then." example:"$name"`
+	ClientMessageID      *string           `json:"clientMessageId" doc:"The id at WhatsApp that was chosen for the message; null until then." example:"$keyid"`
+	WhatsAppMessageID    *string           `json:"whatsappMessageId" doc:"The id at WhatsApp that was acknowledged; null until then." example:"$keyid"`
+	MessageID            *int64            `json:"messageId" doc:"The id of the stored message; null until then." example:"42"`
+	ExternalID           string            `json:"externalId,omitempty" doc:"The caller's id of the recipient." example:"customer-17"`
+	Variables            map[string]string `json:"variables,omitempty" doc:"The values of the recipient's variables." example:"{\"name\":\"Ana\"}"`
+	RenderedPreview      string            `json:"renderedPreview,omitempty" doc:"The first 200 characters of what it sends, in a batch whose texts are templates." example:"Hello Ana"`
+	AttemptCount         int               `json:"attemptCount" doc:"The number of attempts." example:"1" rules:"minimum=0"`
+	SelectedDelayMs      *int64            `json:"selectedDelayMs,omitempty" doc:"The pause after it, in milliseconds." example:"2300" rules:"minimum=0"`
+	LastErrorCode        *string           `json:"lastErrorCode,omitempty" doc:"Why the last attempt failed, as a code." example:"SEND_MESSAGE_FAILED"`
+	LastErrorMessage     *string           `json:"lastErrorMessage,omitempty" doc:"The same for people." example:"recipient is not on WhatsApp"`
+	CreatedAt            event.Time        `json:"createdAt"`
+	UpdatedAt            event.Time        `json:"updatedAt"`
+	ProcessingStartedAt  *event.Time       `json:"processingStartedAt" doc:"When it was first tried; null until then." example:"$time"`
+	FinishedAt           *event.Time       `json:"finishedAt" doc:"When it ended; null until then." example:"$time"`
 }
 
 // ItemWithAttempts is an item with its history.

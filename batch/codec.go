@@ -16,10 +16,12 @@ import (
 // every item that is sent, so they are compact and not JSON: numbers are zigzag
 // varints, texts have their length in front, the fields follow each other in the
 // order of the code below. In items of version 2 texts are short (appendShort);
-// those of version 1 are read as well.
+// those of version 1 are read as well. Items of version 3 are those of version 2 whose
+// recipients have details.
 const (
-	recordVersion = 1 // of headers, and of items before
-	itemVersion   = 2
+	recordVersion   = 1 // of headers, and of items before
+	itemVersion     = 2
+	detailedVersion = 3
 )
 
 // Flags of a header.
@@ -100,8 +102,8 @@ func decodeHeader(raw []byte) (h header, err error) {
 // unchanged item only the recipient is stored; a record grows by half
 // or more when it is sent, for which pages are left with room (Buckets).
 func (r *itemRecord) encode() []byte {
-	raw := appendWaiting(make([]byte, 0, 96), r.Input, r.To)
-	if *r == (itemRecord{Input: r.Input, To: r.To}) {
+	raw := appendWaiting(make([]byte, 0, 96), r.Detailed, r.Input, r.To)
+	if *r == (itemRecord{Input: r.Input, To: r.To, Detailed: r.Detailed}) {
 		return raw
 	}
 	usual, own := r.JID == r.usualJID(), r.WhatsApp == r.ClientID
@@ -122,8 +124,12 @@ func (r *itemRecord) encode() []byte {
 }
 
 // appendWaiting appends the record of an item that has not changed since it was accepted.
-func appendWaiting(raw []byte, input, to string) []byte {
-	return appendShort(append(raw, itemVersion), input, to)
+func appendWaiting(raw []byte, detailed bool, input, to string) []byte {
+	version := byte(itemVersion)
+	if detailed {
+		version = detailedVersion
+	}
+	return appendShort(append(raw, version), input, to)
 }
 
 func decodeItem(raw []byte) (r itemRecord, err error) {
@@ -132,7 +138,8 @@ func decodeItem(raw []byte) (r itemRecord, err error) {
 	if len(raw) > 0 && raw[0] == recordVersion {
 		text = d.text
 	}
-	d.version(recordVersion, itemVersion)
+	r.Detailed = len(raw) > 0 && raw[0] == detailedVersion
+	d.version(recordVersion, itemVersion, detailedVersion)
 	r.Input, r.To = text(), text()
 	if len(d.rest) == 0 {
 		return r, d.end("item")

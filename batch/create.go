@@ -34,7 +34,7 @@ const (
 // the background. A large one waits for its turn, see creations. Errors are *InvalidError, ErrTooManyOpen, ErrCreating, store.ErrDiskFull and those of the
 // store.
 func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (View, error) {
-	if r.given().len() > chunk {
+	if r.given().Len() > chunk {
 		leave, err := e.creations.enter(ctx, owner)
 		if err != nil {
 			return View{}, err
@@ -143,7 +143,7 @@ func (e *Engine) sweepLater(id uuid.UUID) {
 func putItems(tx *store.Tx, id uuid.UUID, all recipients, from, before int) error {
 	var raw []byte
 	for i := from; i < before; i++ {
-		input := all.at(i)
+		input := all.given.At(all.index(i))
 		to, err := phone(input)
 		if err != nil {
 			return err
@@ -151,8 +151,15 @@ func putItems(tx *store.Tx, id uuid.UUID, all recipients, from, before int) erro
 		if to == input {
 			to = ""
 		}
-		raw = appendWaiting(raw[:0], input, to)
+		details := all.given.detailsAt(all.index(i))
+		raw = appendWaiting(raw[:0], len(details) > 0, input, to)
 		if err := tx.Put(bucketItem, itemKey(id, i), raw); err != nil {
+			return err
+		}
+		if len(details) == 0 {
+			continue
+		}
+		if err := tx.Put(bucketDetails, itemKey(id, i), details); err != nil {
 			return err
 		}
 	}
@@ -187,16 +194,20 @@ func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, recipients, e
 	}
 	s := &spec{
 		Owner: owner, Name: r.Name, Instances: r.Instances, Options: r.Options,
-		Received: given.len(), Duplicates: duplicates, window: window,
+		Received: given.Len(), Duplicates: duplicates, window: window,
 	}
 	if window != nil {
 		s.Schedule, s.Zone = r.Schedule, e.cfg.Location.String()
 	}
-	return &full{
+	b := &full{
 		id: id, spec: s,
-		header:  header{Core: core, Shares: make([]share, len(r.Instances))},
-		message: &messageRecord{Message: r.Message, Attributes: r.ExternalAttributes, Quoted: r.Quoted},
-	}, to, nil
+		header: header{Core: core, Shares: make([]share, len(r.Instances))},
+		message: &messageRecord{
+			Message: r.Message, Attributes: r.ExternalAttributes, Quoted: r.Quoted,
+			Templated: given.objects || r.Options.Spin, Variables: given.names,
+		},
+	}
+	return b, to, e.checkContent(b, to)
 }
 
 func invalid(code string, messages ...string) error {

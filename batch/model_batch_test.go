@@ -68,6 +68,22 @@ type modelSpec struct {
 	recipients []string // normalised
 	auto       bool
 	text       string
+	own        []modelOwn // what each recipient has, of a batch with templates; nil: nothing
+}
+
+// modelOwn is what one recipient has besides its number, and the text that it gets.
+type modelOwn struct {
+	externalID string
+	variables  map[string]string
+	text       string
+}
+
+// textOf returns the text that an item sends.
+func (s *modelSpec) textOf(at int) string {
+	if s.own == nil {
+		return s.text
+	}
+	return s.own[at].text
 }
 
 type modelItem struct {

@@ -148,7 +148,8 @@ func (m *modelBatch) instances() []event.BatchInstance {
 // view returns the batch as REST must show it.
 func (m *modelBatch) view() View {
 	r, c := m.spec.request, m.counts()
-	received, duplicates := len(r.Recipients), len(r.Recipients)-len(m.items)
+	given := r.given().Len()
+	received, duplicates := given, given-len(m.items)
 	c.Received, c.DuplicatesIgnored = &received, &duplicates
 	next := m.nextRun
 	if m.status == schedul || m.status == waitWin {
@@ -181,6 +182,10 @@ func (m *modelBatch) item(at int) ItemWithAttempts {
 		Status: i.status, AttemptCount: len(i.tries), SelectedDelayMs: i.delay,
 		CreatedAt: event.At(m.spec.created), UpdatedAt: event.At(changed),
 	}}
+	if m.spec.own != nil {
+		own := m.spec.own[at]
+		v.ExternalID, v.Variables, v.RenderedPreview = own.externalID, own.variables, firstRunes(own.text, 200)
+	}
 	for n, a := range i.tries {
 		v.Attempts[n] = Attempt{
 			ID: attemptID(id, n+1), BatchID: m.id, BatchItemID: id, AttemptNumber: n + 1, InstanceID: a.instance,

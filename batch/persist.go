@@ -21,6 +21,7 @@ const (
 	bucketSpec     = "batch_spec"
 	bucketMessage  = "batch_message"
 	bucketItem     = "batch_item"
+	bucketDetails  = "batch_details"
 	bucketAttempt  = "batch_attempt"
 	bucketOwner    = "batch_owner"
 	bucketOpen     = "batch_open"
@@ -37,7 +38,8 @@ func Buckets() []store.Bucket {
 		{Name: bucketHeader, Owner: owner, Key: "batch", Value: "binary, version 1: status, counts, times, fencing number, the last items", Needs: headerNeeds},
 		{Name: bucketSpec, Owner: owner, Key: "batch", Value: "JSON: owner, name, instances, options, schedule", Append: true, When: batchMade, Needs: store.References(store.Sized(0), "", store.ToSameKey[[]byte](bucketHeader, noBatch))},
 		{Name: bucketMessage, Owner: owner, Key: "batch", Value: "JSON: message, external attributes, what it answers", Append: true, Needs: store.References(store.Sized(0), "", store.ToSameKey[[]byte](bucketHeader, noBatch))},
-		{Name: bucketItem, Owner: owner, Key: "batch + position", Value: "binary, version 1 or 2: recipient, status, outcome; the header may hold a newer one", Fill: 0.6, Needs: store.References(store.Decoded(24, decodeItem), noItem, toBatch)},
+		{Name: bucketItem, Owner: owner, Key: "batch + position", Value: "binary, version 1, 2 or 3: recipient, status, outcome; the header may hold a newer one", Fill: 0.6, Needs: store.References(store.Decoded(24, decodeItem), noItem, toBatch)},
+		{Name: bucketDetails, Owner: owner, Key: "batch + position", Value: "binary, version 1: external id and variables of a recipient that has any", Append: true, Needs: store.References(store.Decoded(24, decodeDetails), noBatch, toBatch)},
 		{Name: bucketAttempt, Owner: owner, Key: "batch + position + attempt number", Value: "JSON: instance, outcome, of attempts that found no instance; the last attempt is in the item", Append: true, Needs: store.References(store.Sized(28), noBatch, toBatch[[]byte])},
 		{Name: bucketOwner, Owner: owner, Key: "owner + batch", Value: "binary, version 1: when it was made, its name, its instances; nothing until it is counted", Needs: store.References(store.Sized(32), noBatch, toOwned)},
 		{Name: bucketOpen, Owner: owner, Key: "batch", Value: "nothing, or binary, version 1: the scoped keys that it was created and last started with; absent once the batch is final", Append: true, Needs: store.References(store.Sized(0), "", toOpen)},
@@ -103,11 +105,14 @@ type messageRecord struct {
 	Message    event.BatchMessage `json:"message"`
 	Attributes json.RawMessage    `json:"attributes,omitempty"`
 	Quoted     *event.Original    `json:"quoted,omitempty"`
+	Templated  bool               `json:"templated,omitempty"` // its texts are templates
+	Variables  []string           `json:"variables,omitempty"` // names to which details refer
 }
 
 type itemRecord struct {
 	Input     string
 	To        string     // digits; empty when Input is them
+	Detailed  bool       // it has details
 	Status    ItemStatus // empty means PENDING
 	JID       string
 	Instance  int64
@@ -158,6 +163,7 @@ type full struct {
 	header
 	spec    *spec
 	message *messageRecord
+	content *content // of message, when it was parsed
 }
 
 func itemKey(id uuid.UUID, position int) []byte {
@@ -270,8 +276,10 @@ func ids(tx *store.Tx, bucket string) ([]uuid.UUID, error) {
 func (e *Engine) sweep(id uuid.UUID) error {
 	for n := removeStep; n == removeStep; {
 		err := e.update(func(tx *store.Tx) (err error) {
-			if n, err = tx.DeleteSome(bucketItem, id[:], removeStep); err != nil || n == removeStep {
-				return err
+			for _, bucket := range []string{bucketItem, bucketDetails} {
+				if n, err = tx.DeleteSome(bucket, id[:], removeStep); err != nil || n == removeStep {
+					return err
+				}
 			}
 			return tx.Delete(bucketCreating, id[:])
 		})

@@ -34,7 +34,7 @@ type recordError struct{ error }
 
 // process sends items until the batch leaves PROCESSING.
 func (w *worker) process() error {
-	content, err := event.ParseContent(w.b.message.Message.Type, w.b.message.Message.Payload)
+	content, err := parseContent(w.b.message, w.b.spec.Options.Spin)
 	if err != nil {
 		return err
 	}
@@ -116,12 +116,13 @@ func (w *worker) pickReady() (choice, error) {
 // the message has not left, anything that ends the work on the batch cancels it.
 func (w *worker) send(r itemRecord) outcome {
 	if r.lost() {
-		return outcome{
-			attempt: AttemptFailed, status: ItemFailed, move: table.MoveFailed,
-			code: codeDamaged, reason: "the item's record in the data file is damaged; nothing was sent",
-		}
+		return damaged("the item's record in the data file is damaged; nothing was sent")
 	}
-	timeout, term := w.e.cfg.bounds(w.content)
+	content, err := w.render(&r)
+	if err != nil {
+		return damaged(err.Error())
+	}
+	timeout, term := w.e.cfg.bounds(content)
 	turn := w.e.cfg.TurnTimeout
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -140,7 +141,7 @@ func (w *worker) send(r itemRecord) outcome {
 	results := make(chan result, 1)
 	changes := w.e.changesOf(r.Instance)
 	out := event.Outgoing{
-		ID: r.ClientID, To: r.recipient() + "@" + event.UserServer, Content: w.content,
+		ID: r.ClientID, To: r.recipient() + "@" + event.UserServer, Content: content,
 		Presence: event.Presence(w.b.spec.Options.Presence), By: event.ByBatch, Holder: w.id.String(), Leaving: leaves.leave,
 		Quoted: w.b.message.Quoted, Attributes: w.b.spec.Options.ExternalAttributes,
 	}
@@ -186,6 +187,27 @@ func (w *worker) send(r itemRecord) outcome {
 			return o
 		}
 	}
+}
+
+// damaged returns the outcome of an item of which the file has no intact record.
+func damaged(reason string) outcome {
+	return outcome{attempt: AttemptFailed, status: ItemFailed, move: table.MoveFailed, code: codeDamaged, reason: reason}
+}
+
+// render returns what the current item sends. An error means that it cannot be known.
+func (w *worker) render(r *itemRecord) (event.Content, error) {
+	if w.content.texts == nil {
+		return w.content.fixed, nil
+	}
+	var d details
+	err := w.e.cfg.Store.View(func(tx *store.Tx) (err error) {
+		d, err = loadDetails(tx, w.id, w.b.Current, r)
+		return err
+	})
+	if err != nil {
+		return event.Content{}, err
+	}
+	return w.content.render(itemID(w.id, w.b.Current), d)
 }
 
 // cancelGrace is how long a message still has to leave when its batch cannot continue:

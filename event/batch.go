@@ -69,6 +69,7 @@ type BatchOptions struct {
 	// WhenRestricted is what to do while the account of an instance may not write to
 	// strangers; empty means RestrictedKnown.
 	WhenRestricted WhenRestricted `json:"whenRestricted,omitempty"`
+	Spin           bool           `json:"spin,omitempty" doc:"Whether one of several alternatives is chosen for each recipient, as in {Hello|Hi}." example:"false"`
 
 	// OptOutWords are the texts by which a recipient opts out of the batches of this user.
 	OptOutWords []string `json:"optOutWords,omitempty" doc:"A recipient who answers with one of these words gets no more batches of this user." example:"stop,sair" rules:"maxItems=20"`

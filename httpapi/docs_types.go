@@ -139,7 +139,7 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[contactPayload]():                        {Schema: contactPayloadSchema},
 		rest.TypeOf[chats.Flag]():                            {Schema: flagSchema},
 		rest.TypeOf[batches.OneOrMore]():                     {Schema: oneOrMoreSchema},
-		rest.TypeOf[batch.Packed]():                          {Schema: textsSchema},
+		rest.TypeOf[batch.Recipients]():                      {Schema: recipientsSchema},
 		rest.TypeOf[strict.Object]():                         {Schema: openapi.AnyObject},
 		rest.TypeOf[event.Attributes]():                      {Schema: openapi.AnyObject},
 		rest.TypeOf[json.RawMessage]():                       {Schema: openapi.AnyObject},
@@ -182,8 +182,10 @@ func uploadRefSchema(rest.Ref) openapi.Object {
 // already, and those that are generated should send what it is.
 func flagSchema(rest.Ref) openapi.Object { return openapi.Object{"type": "boolean"} }
 
-func textsSchema(rest.Ref) openapi.Object {
-	return openapi.Object{"type": "array", "items": openapi.Object{"type": "string"}}
+func recipientsSchema(r rest.Ref) openapi.Object {
+	return openapi.Object{"type": "array", "items": openapi.Object{"oneOf": []openapi.Object{
+		{"type": "string", "description": "A phone number with its country code."}, r(rest.TypeOf[batch.Recipient]()),
+	}}}
 }
 
 func oneOrMoreSchema(rest.Ref) openapi.Object {

@@ -21,7 +21,7 @@ import (
 // and for each recipient.
 const (
 	BatchBodyBase      = 2 << 20
-	BatchBodyRecipient = 128
+	BatchBodyRecipient = 512
 )
 
 // MaxInstances bounds the names in a batch, repeated ones included.
@@ -31,7 +31,7 @@ const MaxInstances = 100_000
 type BatchRequest struct {
 	Name               string           `json:"name" strict:"required"`
 	Instances          []string         `json:"instances" strict:"required" doc:"The names of the instances that send; the items are shared among them." example:"$name" rules:"minItems=1"`
-	Recipients         batch.Packed     `json:"recipients" strict:"required" doc:"Phone numbers with their country codes; duplicates are ignored." example:"[\"4915112345678\"]" rules:"minItems=1"`
+	Recipients         batch.Recipients `json:"recipients" strict:"required" doc:"Phone numbers with their country codes, or objects with a number and what belongs to it; duplicates are ignored." example:"[\"4915112345678\"]" rules:"minItems=1"`
 	Message            BatchMessage     `json:"message" strict:"required" doc:"The message to send."`
 	Options            BatchOptions     `json:"options" doc:"The send options."`
 	AutoStart          *bool            `json:"autoStart" doc:"Whether it starts by itself; true when absent." example:"true"`
@@ -76,6 +76,7 @@ type BatchOptions struct {
 	SkipUnregistered   bool             `json:"skipUnregistered"`
 	WhenRestricted     string           `json:"whenRestricted"`
 	OptOutWords        []string         `json:"optOutWords"`
+	Spin               bool             `json:"spin" doc:"Whether one of several alternatives in the texts is chosen for each recipient, as in {Hello|Hi}." example:"false"`
 	QuotedMessageID    ref.Quoted       `json:"quotedMessageId" doc:"The stored message, of one of the instances, that each message quotes; 0: none." example:"42"`
 	ExternalAttributes *strict.Object   `json:"externalAttributes"` // of each message
 	Replicable         *bool            `json:"replicable" doc:"Accepted without effect." example:"true"`
@@ -200,7 +201,7 @@ func (in *BatchRequest) Request(refs []batch.InstanceRef) batch.CreateRequest {
 	r := batch.CreateRequest{
 		Name:      in.Name,
 		Instances: refs,
-		Packed:    in.Recipients,
+		List:      &in.Recipients,
 		Message:   event.BatchMessage{Type: in.Message.Type, Payload: json.RawMessage(in.Message.Payload)},
 		Options: event.BatchOptions{
 			Delay:            in.Options.Delay,
@@ -208,6 +209,7 @@ func (in *BatchRequest) Request(refs []batch.InstanceRef) batch.CreateRequest {
 			SkipUnregistered: in.Options.SkipUnregistered,
 			WhenRestricted:   event.WhenRestricted(in.Options.WhenRestricted),
 			OptOutWords:      in.Options.OptOutWords,
+			Spin:             in.Options.Spin,
 		},
 		AutoStart:  in.AutoStart,
 		AutoResume: in.AutoResume,

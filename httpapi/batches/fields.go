@@ -2,7 +2,6 @@ package batches
 
 import (
 	"postern/batch"
-	"postern/batch/optout"
 	"postern/event"
 	"postern/httpapi/openapi"
 	"postern/httpapi/rest"
@@ -11,17 +10,17 @@ import (
 // Fields describes the fields of bodies that need more than their tags: a constant, another type or a long text.
 func Fields() openapi.Fields {
 	return openapi.Fields{
-		"CreateBatchRequest.name":     rest.Say("A name for people.", "Summer offer", openapi.Chars(1, batch.MaxName)),
-		"CreateBatchRequest.schedule": rest.Say("The time windows for sending; absent: at any time.", nil, openapi.As[batchSchedule]()),
-		"BatchFilter.status":          rest.Say("Only those with this status, or one of several.", "PAUSED"),
-		"BatchOptions.presence":       rest.Say("The presence that the chat shows before the message.", string(event.PresenceComposing), openapi.OneOf(batchPresences()...)),
-		"BatchOptions.whenRestricted": rest.Say("While an account may not write to people it does not know: known sends to known people, wait sends nothing.", "known", openapi.OneOf("known", "wait")),
-		"BatchOptions.optOutWords":    rest.Say("Words by which recipients opt out: an answer that is one of them, whatever its case and accents, adds the sender to the opt-outs of this user.", []string{"stop", "sair"}, openapi.Items(0, optout.MaxWords)),
-		"AddOptOutsRequest.numbers":   rest.Say("Phone numbers with their country codes, or LIDs.", []string{"4915112345678"}, openapi.Items(1, MaxOptOuts)),
-		"AddOptOutsRequest.reason":    rest.Say("Why, in words.", "asked by phone", openapi.Chars(0, MaxOptOutText)),
-		"AddOptOutsRequest.source":    rest.Say("Where it comes from.", "crm", openapi.Chars(0, MaxOptOutText)),
-		"BatchProcessing.held":        rest.Say("Instances of the batch that cannot send now, or not to people they do not know, and why; empty when all can.", nil),
-		"Batch.schedule":              rest.Say("The schedule as given; null: it may send at any time.", nil, openapi.As[batchSchedule](), openapi.OrNull()),
+		"CreateBatchRequest.name":      rest.Say("A name for people.", "Summer offer", openapi.Chars(1, batch.MaxName)),
+		"CreateBatchRequest.schedule":  rest.Say("The time windows for sending; absent: at any time.", nil, openapi.As[batchSchedule]()),
+		"BatchFilter.status":           rest.Say("Only those with this status, or one of several.", "PAUSED"),
+		"BatchOptions.presence":        rest.Say("The presence that the chat shows before the message.", string(event.PresenceComposing), openapi.OneOf(batchPresences()...)),
+		"BatchOptions.whenRestricted":  rest.Say("While an account may not write to people it does not know: known sends to known people, wait sends nothing.", "known", openapi.OneOf("known", "wait")),
+		"AddOptOutsRequest.numbers":    rest.Say("Phone numbers with their country codes, or LIDs.", []string{"4915112345678"}, openapi.Items(1, MaxOptOuts)),
+		"RemoveOptOutsRequest.numbers": rest.Say("Phone numbers with their country codes, or LIDs.", []string{"4915112345678"}, openapi.Items(1, MaxOptOuts)),
+		"AddOptOutsRequest.reason":     rest.Say("Why, in words.", "asked by phone", openapi.Chars(0, MaxOptOutText)),
+		"AddOptOutsRequest.source":     rest.Say("Where it comes from.", "crm", openapi.Chars(0, MaxOptOutText)),
+		"BatchProcessing.held":         rest.Say("Instances of the batch that cannot send now, or not to people they do not know, and why; empty when all can.", nil),
+		"Batch.schedule":               rest.Say("The schedule as given; null: it may send at any time.", nil, openapi.As[batchSchedule](), openapi.OrNull()),
 	}
 }
 
