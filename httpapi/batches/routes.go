@@ -16,6 +16,7 @@ func (a *API) Routes() []rest.Route {
 	items := rest.Cursors("status", "recipient", "instanceName")
 	unknown := rest.Codes{"BATCH_NOT_FOUND"}
 	command := unknown.And("INVALID_BATCH_TRANSITION")
+	optOuts := rest.Codes{codeInvalidRecipient, "INVALID_ARGUMENT", rest.CodeRecipientNotAllowed}
 	return []rest.Route{
 		{
 			Method: "POST", Path: "/message/batches", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.createBatch,
@@ -82,18 +83,18 @@ func (a *API) Routes() []rest.Route {
 			Method: "POST", Path: "/optouts", Auth: rest.UserBearer, Right: rest.ScopeBatch, Handle: a.addOptOuts,
 			ID: "addOptOuts", Summary: "Add people who want no more batches of the user.",
 			About: "Their items end SKIPPED with OPTED_OUT, in running batches too. An opt-out holds for all forms of a number and for the LID. Adding somebody again changes nothing.",
-			In:    rest.TypeOf[OptOutRequest](), Example: `{"numbers":["4915112345678"],"reason":"asked by phone","source":"crm"}`, Out: rest.TypeOf[AddedOptOuts](), Codes: rest.Codes{codeInvalidRecipient},
+			In:    rest.TypeOf[OptOutRequest](), Example: `{"numbers":["4915112345678"],"reason":"asked by phone","source":"crm"}`, Out: rest.TypeOf[AddedOptOuts](), Codes: optOuts,
 		},
 		{
 			Method: "DELETE", Path: "/optouts", Auth: rest.UserBearer, Right: rest.ScopeBatch | rest.Everywhere, Handle: rest.Audited("optout.delete", a.removeOptOuts),
 			ID: "removeOptOuts", Summary: "Remove opt-outs of people who agreed to batches again.",
-			In: rest.TypeOf[OptInRequest](), Example: `{"numbers":["4915112345678"]}`, Out: rest.TypeOf[RemovedOptOuts](), Codes: rest.Codes{codeInvalidRecipient},
+			In: rest.TypeOf[OptInRequest](), Example: `{"numbers":["4915112345678"]}`, Out: rest.TypeOf[RemovedOptOuts](), Codes: optOuts,
 		},
 		{
 			Method: "POST", Path: "/optouts/csv", Auth: rest.UserBearer, Right: rest.ScopeBatch, Handle: a.importOptOuts,
 			ID: "importOptOuts", Summary: "Add the people of a CSV table.",
 			About: "The table is the file of the form, or the whole body as text/csv: UTF-8, with commas, semicolons or tabs, at most 100 000 rows and 10 MiB. The first column has the numbers, the second may have reasons; or a header names the columns number and reason. Nothing is added if a row is invalid.",
-			Form:  []string{}, Out: rest.TypeOf[AddedOptOuts](), Codes: rest.Codes{codeInvalidRecipient, "INVALID_MEDIA"},
+			Form:  []string{}, Out: rest.TypeOf[AddedOptOuts](), Codes: optOuts.And("INVALID_MEDIA"),
 		},
 		{
 			Method: "GET", Path: "/admin/batches", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.listAllBatches,
