@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -32,20 +33,21 @@ var unaccented = map[rune]string{'ł': "l", 'ø': "o", 'đ': "d", 'ħ': "h", 'ŧ
 // these have the same form, in any script.
 func Fold(text string) string {
 	var out strings.Builder
-	var it norm.Iter
-	it.InitString(norm.NFKD, text)
-	for !it.Done() {
-		for _, r := range string(it.Next()) {
-			if accent(norm.NFKD.PropertiesString(string(r)).CCC()) || unicode.In(r, unicode.Cf, unicode.Variation_Selector) {
-				continue
-			}
-			r = foldCase(r)
-			if plain, ok := unaccented[r]; ok {
-				out.WriteString(plain)
-				continue
-			}
-			out.WriteRune(r)
+	text = norm.NFKD.String(text)
+	for i, r := range text {
+		if r < utf8.RuneSelf {
+			out.WriteRune(unicode.ToLower(r))
+			continue
 		}
+		if accent(norm.NFKD.PropertiesString(text[i:]).CCC()) || unicode.In(r, unicode.Cf, unicode.Variation_Selector) {
+			continue
+		}
+		r = foldCase(r)
+		if plain, ok := unaccented[r]; ok {
+			out.WriteString(plain)
+			continue
+		}
+		out.WriteRune(r)
 	}
 	return strings.Join(strings.Fields(out.String()), " ")
 }
