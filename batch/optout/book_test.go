@@ -224,6 +224,20 @@ func TestOptOutHoldsForEveryAddressOfThePerson(t *testing.T) {
 	r.reboot() // and checks the file
 }
 
+func TestRemovedOptOutLeavesNoLID(t *testing.T) {
+	r := newRig(t)
+	r.met(number, "77")
+	r.add(anna, number)
+	clear(r.twins)
+	if n := r.remove(anna, number); n != 1 {
+		t.Errorf("%d were removed", n)
+	}
+	r.reboot() // and checks the file
+	if n := r.add(anna, "77@lid"); n != 1 {
+		t.Error("the LID of a removed opt-out still counts")
+	}
+}
+
 func TestOptOutOfALIDHoldsForItsNumber(t *testing.T) {
 	r := newRig(t)
 	r.add(anna, "88@lid")
@@ -450,6 +464,20 @@ func TestOldContactsAreRemoved(t *testing.T) {
 		t.Error("the words of a removed campaign are still looked for, or those of an open one are not")
 	}
 	r.reboot()
+}
+
+// TestContactDuringASweepIsKept: it was old when it was read, and is new when it would be
+// removed.
+func TestContactDuringASweepIsKept(t *testing.T) {
+	r := newRig(t)
+	r.campaign(sale, anna, []string{"stop"}, number)
+	k := store.Key(contactNumber(number), sale)
+	if err := r.b.removeContacts([][]byte{k}, r.s.Now().Add(-time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if r.says(1, text(number+"@s.whatsapp.net", "stop")); !r.out(anna, number) {
+		t.Error("a new contact was removed")
+	}
 }
 
 func TestStopEndsTheSweep(t *testing.T) {

@@ -28,3 +28,14 @@ func TestFormsOfANumberAreOnePerson(t *testing.T) {
 		}
 	}
 }
+
+func TestContactsTellNumbersApart(t *testing.T) {
+	seen := map[uint64]string{}
+	for _, number := range []string{"1234567", "01234567", "12345670", "999999999999999"} {
+		n := contactNumber(number)
+		if other, again := seen[n]; again {
+			t.Errorf("%s and %s have the same key", number, other)
+		}
+		seen[n] = number
+	}
+}
