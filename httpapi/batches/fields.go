@@ -4,6 +4,7 @@ import (
 	"postern/batch"
 	"postern/event"
 	"postern/httpapi/openapi"
+	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 )
 
@@ -21,6 +22,7 @@ func Fields() openapi.Fields {
 		"AddOptOutsRequest.source":     rest.Say("Where it comes from.", "crm", openapi.Chars(0, MaxOptOutText)),
 		"BatchProcessing.held":         rest.Say("Instances of the batch that cannot send now, or not to people they do not know, and why; empty when all can.", nil),
 		"Batch.schedule":               rest.Say("The schedule as given; null: it may send at any time.", nil, openapi.As[batchSchedule](), openapi.OrNull()),
+		"ForwardContent.messageId":     rest.Say("The stored message, of one of the batch's instances: its id here, or its id at WhatsApp as a string.", 42, openapi.As[ref.Message]()),
 	}
 }
 
