@@ -14,6 +14,7 @@ import (
 	"postern/access"
 	"postern/backup"
 	"postern/batch"
+	"postern/batch/optout"
 	"postern/config"
 	"postern/console/feed"
 	"postern/console/samples"
@@ -88,6 +89,7 @@ type App struct {
 	supervisor *instance.Supervisor
 	processor  *instance.Processor
 	engine     *batch.Engine
+	optouts    *optout.Book
 	whatsapp   *whatsapp.Connector
 	home       event.Network // that instances connect to
 	versions   *clientversion.Refresher
@@ -119,7 +121,7 @@ func (a *App) Phone(number string) (p *sandbox.Phone, ok bool) {
 
 // Buckets returns the buckets of the data file, except the store's own.
 func Buckets() []store.Bucket {
-	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), webhooks.Buckets(), messages.Buckets(), device.Buckets(), batch.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), logbook.Buckets(), access.Buckets()))
+	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), webhooks.Buckets(), messages.Buckets(), device.Buckets(), batch.Buckets(), optout.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), logbook.Buckets(), access.Buckets()))
 }
 
 // Start opens the listeners and starts everything behind them.
@@ -321,6 +323,10 @@ func (a *App) startInstances(ctx context.Context) error {
 		return err
 	}
 	a.stops.push("devices", devices.Close)
+	a.optouts, err = optout.Open(optout.Config{Store: a.store, Twin: devices.Twin, Open: batch.MayStillSend, Logger: a.log})
+	if err != nil {
+		return err
+	}
 	forAll, err := a.proxyForAll()
 	if err != nil {
 		return err
@@ -331,7 +337,7 @@ func (a *App) startInstances(ctx context.Context) error {
 	}
 	a.registry, err = instance.Open(ctx, instance.Config{
 		Store: a.store, Messages: a.messages, Webhooks: a.webhooks, Publish: a.publish, Watched: a.hub.Watched, OnStatus: a.statusChanged, OnChange: a.instanceChanged, KeepsStrangers: a.keepsStrangers,
-		Twin: devices.Twin, Standings: func() (map[int64]instance.Standing, error) { return standings(devices, a.home) },
+		OptOuts: a.optouts, Twin: devices.Twin, Standings: func() (map[int64]instance.Standing, error) { return standings(devices, a.home) },
 		Proxy: forAll, CheckProxy: dispatch.Guard{}.CheckURL,
 		CheckURL:   dispatch.Guard{DenyPrivate: a.cfg.Webhook.DenyPrivate}.CheckURL,
 		DropNotice: devices.DropNoticeTx,
@@ -377,7 +383,7 @@ func (a *App) startBatches(ctx context.Context) error {
 		return err
 	}
 	a.engine, err = batch.New(batch.Config{
-		Store: a.store, Outbox: a.outbox, Fleet: fleet{a.registry, a.supervisor, a.known.know, a.pacer}, LetGo: a.letGo, Changed: a.batchChanged, NewMessageID: whatsapp.NewMessageID, Enabled: a.cfg.Batch.WorkerEnabled,
+		Store: a.store, Outbox: a.outbox, OptOuts: a.optouts, Fleet: fleet{a.registry, a.supervisor, a.known.know, a.pacer}, LetGo: a.letGo, Changed: a.batchChanged, NewMessageID: whatsapp.NewMessageID, Enabled: a.cfg.Batch.WorkerEnabled,
 		MaxDelay:        time.Duration(a.cfg.Batch.MaxDelayMs) * time.Millisecond,
 		MaxRecipients:   int(a.cfg.Batch.MaxRecipients),
 		MaxOpen:         int(a.cfg.Batch.MaxOpen),
@@ -398,6 +404,8 @@ func (a *App) startBatches(ctx context.Context) error {
 		return fmt.Errorf("batch engine: %w", err)
 	}
 	a.stops.push("batch engine", a.engine.Stop)
+	a.optouts.Start()
+	a.stops.push("opt-outs", a.optouts.Stop)
 	return nil
 }
 

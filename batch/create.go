@@ -113,6 +113,7 @@ func (e *Engine) appear(ctx context.Context, b *full, to recipients, in table.In
 			tx.Put(bucketOwner, store.Key(s.Owner, b.id), encodeListed(&s)),
 			tx.Put(bucketOpen, b.id[:], runsFor{created: r.Key}.encode()),
 			tx.Delete(bucketCreating, b.id[:]),
+			e.putWords(tx, b.id, &s),
 			e.step(tx, &made, in, states, nil),
 			inCommit(tx, r.InCommit, &made, states),
 		)
@@ -238,6 +239,9 @@ func (e *Engine) validate(r *CreateRequest) error {
 	}
 	if w := r.Options.WhenRestricted; w != "" && w != event.RestrictedKnown && w != event.RestrictedWait {
 		return invalid(InvalidOptions, fmt.Sprintf("options.whenRestricted: %.100q is not one of known, wait", w))
+	}
+	if broken := e.checkWords(r.Options.OptOutWords); broken != "" {
+		return invalid(InvalidOptions, "options.optOutWords"+broken)
 	}
 	if n := len(r.Options.ExternalAttributes); n > maxAttributes {
 		return invalid(InvalidOptions, fmt.Sprintf("options.externalAttributes has %d bytes, at most %d are allowed", n, maxAttributes))

@@ -23,6 +23,10 @@
 // costs one. With a delay, SENDING is committed after the delay, so that an item that
 // was never sent is never uncertain.
 //
+// An item whose recipient opted out of the batches of its user is skipped in the commit
+// that would make it SENDING, which reads the opt-outs (package optout). If that commit
+// also has the result of the item before, it is both rows.
+//
 // The last few items of a batch at work are kept in its header, which every
 // commit writes anyway, and move to their own place together. Readers see no
 // difference: they take the newer of the two.

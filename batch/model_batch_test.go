@@ -52,6 +52,7 @@ type modelBatch struct {
 
 	events  []modelEvent // not compared yet
 	commits int          // not compared yet
+	passed  *int         // how many items were skipped, of all batches
 	trail   *[]*modelBatch
 	wrong   string // what was observed and is not allowed
 }
@@ -95,6 +96,7 @@ func (s *modelSpec) textOf(at, part int) string {
 
 type modelItem struct {
 	status  ItemStatus
+	out     bool // ended because its recipient opted out
 	tries   []modelTry
 	delay   *int64
 	changed time.Time // zero: never
@@ -130,6 +132,7 @@ type modelEnv struct {
 	hard      time.Time     // when Stop gives up waiting; zero: not stopping
 	instances map[int64]*modelInstance
 	learned   map[string]bool   // numbers that wrote to the accounts
+	optedOut  map[string]bool   // numbers that the owner of their batch may not write to
 	moves     map[modelMove]int // how often
 }
 
@@ -198,12 +201,17 @@ func (m *modelBatch) clone() *modelBatch {
 // stored together with these events.
 func (m *modelBatch) commit(kinds ...event.Kind) {
 	m.commits++
+	m.report(kinds...)
+	if m.trail != nil {
+		*m.trail = append(*m.trail, m.clone())
+	}
+}
+
+// report reports events with the batch as it is now, in the commit under way.
+func (m *modelBatch) report(kinds ...event.Kind) {
 	m.updated = m.env.wall()
 	for _, kind := range kinds {
 		m.events = append(m.events, m.event(kind))
-	}
-	if m.trail != nil {
-		*m.trail = append(*m.trail, m.clone())
 	}
 }
 

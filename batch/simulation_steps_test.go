@@ -34,6 +34,7 @@ var simDeeds = []struct {
 	{"restrict", 3, (*sim).stepRestrict},
 	{"lock", 6, (*sim).stepLock},
 	{"learn", 4, (*sim).stepLearn},
+	{"opt out", 5, (*sim).stepOptOut},
 	{"limit", 5, (*sim).stepLimit},
 	{"direct", 7, (*sim).stepDirect},
 	{"clock", 3, (*sim).stepClock},

@@ -150,12 +150,17 @@ func (b *full) give(tx *store.Tx, c choice) (itemRecord, error) {
 	r.Attempts++
 	r.StartedAt, r.EndedAt = tx.Now().UnixMilli(), 0
 	b.share(c.instance).Selected++
+	b.pointAt(c)
+	b.putItem(tx, c.position, &r)
+	return r, nil
+}
+
+// pointAt makes the chosen item the current one.
+func (b *full) pointAt(c choice) {
 	b.Current, b.Cursor = c.position, c.first
 	if c.position == c.first {
 		b.Cursor++
 	}
-	b.putItem(tx, c.position, &r)
-	return r, nil
 }
 
 // end stores the outcome of the current item. An attempt that found no instance

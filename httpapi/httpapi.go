@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"postern/batch"
+	"postern/batch/optout"
 	"postern/delivery/logbook"
 	"postern/delivery/outbox"
 	"postern/dispatch"
@@ -40,6 +41,7 @@ type Config struct {
 	Messages   *messages.Archive
 	Supervisor *instance.Supervisor
 	Engine     *batch.Engine
+	OptOuts    *optout.Book        // of Store
 	Processor  *instance.Processor // carries out asynchronous sends
 	Media      *media.Library
 	Hub        sockets.Hub     // nil: the WebSocket paths answer 404
@@ -111,7 +113,7 @@ func instanceOf(rec instance.Record, err error) (rest.Instance, error) {
 
 // newAPI returns the handlers of every resource, without a server.
 func newAPI(c Config) *api {
-	batches := batches.New(batches.Config{Engine: c.Engine, Store: c.Store, Relay: c.Relay, Registry: c.Registry, Messages: c.Messages, Media: c.Media, MaxRecipients: c.MaxRecipients})
+	batches := batches.New(batches.Config{Engine: c.Engine, OptOuts: c.OptOuts, Store: c.Store, Relay: c.Relay, Registry: c.Registry, Messages: c.Messages, Media: c.Media, MaxRecipients: c.MaxRecipients})
 	a := &api{
 		batches:    batches,
 		operator:   operator.New(operator.Config{Program: c.Program, Access: c.Access, JWTSecret: c.JWTSecret, Registry: c.Registry, Engine: c.Engine, Store: c.Store}),

@@ -26,6 +26,7 @@ import (
 	"postern/access"
 	"postern/backup"
 	"postern/batch"
+	"postern/batch/optout"
 	"postern/console/feed"
 	"postern/delivery"
 	"postern/delivery/logbook"
@@ -69,6 +70,7 @@ type rig struct {
 	registry *instance.Registry
 	messages *messages.Archive
 	engine   *batch.Engine
+	optouts  *optout.Book
 	line     *line
 	hub      *recordingHub
 	user     uuid.UUID
@@ -130,7 +132,7 @@ func newRigOnDisk(t testing.TB, minFree uint64) *rig {
 // newRigWith returns a rig whose file is opened with these options, and whose instances are configured by adapt.
 func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) *rig {
 	t.Helper()
-	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), instance.Buckets(), webhooks.Buckets(), messages.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), logbook.Buckets(), access.Buckets())
+	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), optout.Buckets(), instance.Buckets(), webhooks.Buckets(), messages.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), logbook.Buckets(), access.Buckets())
 	st, err := store.Open(o)
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +170,10 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.engine, err = batch.New(batch.Config{Store: st, Outbox: r.box, Fleet: noFleet{}, NewMessageID: uuid.NewString})
+	if r.optouts, err = optout.Open(optout.Config{Store: st, Open: batch.MayStillSend}); err != nil {
+		t.Fatal(err)
+	}
+	r.engine, err = batch.New(batch.Config{Store: st, Outbox: r.box, OptOuts: r.optouts, Fleet: noFleet{}, NewMessageID: uuid.NewString})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +215,7 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 				})
 			},
 		},
-		Registry: r.registry, Messages: r.messages, Supervisor: sup, Engine: r.engine, Media: r.media, Processor: processor, Hub: r.hub, Outbox: r.box,
+		Registry: r.registry, Messages: r.messages, Supervisor: sup, Engine: r.engine, OptOuts: r.optouts, Media: r.media, Processor: processor, Hub: r.hub, Outbox: r.box,
 		Transfers:    instances.Transfers{Export: r.export, Undo: r.registry.MoveBack, Import: r.importAccount},
 		NewMessageID: uuid.NewString, Post: r.post,
 		Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Outbox: r.box, Ledger: ledger, Resolve: resolve}), Deliveries: log,

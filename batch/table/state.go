@@ -26,6 +26,7 @@ const (
 	OnItemBack    Trigger = "item goes back"  // another may be sent before it
 	OnPart        Trigger = "part sent"       // and the item has more of them
 	OnNothingLeft Trigger = "nothing left"    // claimed, and every item had ended already
+	OnOptedOut    Trigger = "item opted out"  // chosen, and its recipient wants no batches: it ends SKIPPED
 	OnNoInstance  Trigger = "no instance online"
 	OnInstance    Trigger = "instance online"
 	OnWindowEnds  Trigger = "window ends"
@@ -176,8 +177,17 @@ func (c *Core) give() bool {
 	return true
 }
 
-// move ends the item in SENDING or returns it to PENDING, where the trigger allows it.
+// move ends the item in SENDING or returns it to PENDING, where the trigger allows it. An
+// item that is opted out was not SENDING.
 func (c *Counts) move(on Trigger, m Move) bool {
+	if on == OnOptedOut {
+		if m != MoveNone || c.Sending > 0 || c.Pending == 0 {
+			return false
+		}
+		c.Pending--
+		c.Skipped++
+		return true
+	}
 	if m == MoveNone {
 		return on != OnItemEnded && on != OnItemBack
 	}

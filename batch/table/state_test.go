@@ -11,7 +11,7 @@ import (
 )
 
 var allTriggers = []Trigger{
-	OnCreate, OnDraft, OnWindowOpens, OnClaim, OnGive, OnRegive, OnItemEnded, OnItemBack, OnPart, OnNothingLeft, OnNoInstance,
+	OnCreate, OnDraft, OnWindowOpens, OnClaim, OnGive, OnRegive, OnItemEnded, OnItemBack, OnPart, OnNothingLeft, OnOptedOut, OnNoInstance,
 	OnInstance, OnWindowEnds, OnPause, OnStart, OnStop, OnSafePoint, OnShutdown, OnLeaseLost, OnFound, OnRestored, OnRecover,
 }
 
@@ -47,6 +47,8 @@ func TestEveryRowOfTheTable(t *testing.T) {
 	lastBad := Counts{Total: 2, Sending: 1, Failed: 1}
 	lastUnknown := Counts{Total: 2, Sending: 1, Unknown: 1}
 	lastSkipped := Counts{Total: 2, Sending: 1, Skipped: 1}
+	lastWaits := Counts{Total: 2, Pending: 1, Success: 1}
+	lastWaitsBad := Counts{Total: 2, Pending: 1, Failed: 1}
 	done := Counts{Total: 2, Success: 2}
 	doubt := Counts{Total: 2, Success: 1, Unknown: 1}
 	many := Counts{Total: 1000, Pending: 899, Sending: 1, Success: 100}
@@ -94,6 +96,9 @@ func TestEveryRowOfTheTable(t *testing.T) {
 		{"the last item ended well after an unknown", ran(process, lastUnknown), item(OnItemEnded, MoveSuccess), witherr, "progress completed-with-errors"},
 		{"claimed with nothing left", ran(process, done), on(OnNothingLeft), complete, "progress completed"},
 		{"claimed with nothing left but doubt", ran(process, doubt), on(OnNothingLeft), witherr, "progress completed-with-errors"},
+		{"a recipient opted out", ran(process, two), on(OnOptedOut), process, "progress"},
+		{"the last recipient opted out", ran(process, lastWaits), on(OnOptedOut), complete, "progress completed"},
+		{"the last recipient opted out after a failure", ran(process, lastWaitsBad), on(OnOptedOut), witherr, "progress completed-with-errors"},
 		{"no instance online when queued", fresh(queued, two), on(OnNoInstance), waitInst, "waiting-instance"},
 		{"no instance online when processing", ran(process, sending), item(OnNoInstance, MoveBack), waitInst, "waiting-instance"},
 		{"an instance comes online", ran(waitInst, two), on(OnInstance), process, "resumed"},
@@ -258,4 +263,19 @@ func FuzzNext(f *testing.F) {
 			c = d.Core
 		}
 	})
+}
+
+// TestNoItemIsSkippedDuringASend holds that an opted out item was PENDING, and the only
+// change of its step.
+func TestNoItemIsSkippedDuringASend(t *testing.T) {
+	for _, c := range []Counts{{Total: 2, Pending: 1, Sending: 1}, {Total: 1, Success: 1}} {
+		if d, err := Next(Core{Status: process, Counts: c, Started: true}, Input{On: OnOptedOut}); err == nil {
+			t.Errorf("%+v: %+v", c, d)
+		}
+	}
+	for _, status := range in(draft, queued, schedul, waitWin, pausing, paused, waitInst, stopping, stopped, interr, complete, witherr) {
+		if _, err := Next(Core{Status: status, Counts: Counts{Total: 2, Pending: 2}}, Input{On: OnOptedOut}); err == nil {
+			t.Errorf("an item is skipped while %s", status)
+		}
+	}
 }

@@ -81,6 +81,9 @@ var rows = []Row{
 	{"last item ended, some badly", in(process), OnItemEnded, dirty, witherr, emit(event.BatchProgress, event.BatchCompletedWithErrors)},
 	{"nothing was left, all well", in(process), OnNothingLeft, clean, complete, emit(event.BatchProgress, event.BatchCompleted)},
 	{"nothing was left, some badly", in(process), OnNothingLeft, dirty, witherr, emit(event.BatchProgress, event.BatchCompletedWithErrors)},
+	{"item skipped, for its recipient opted out", in(process), OnOptedOut, itemsLeft, process, emit(event.BatchProgress)},
+	{"last item skipped, all well", in(process), OnOptedOut, clean, complete, emit(event.BatchProgress, event.BatchCompleted)},
+	{"last item skipped, some ended badly", in(process), OnOptedOut, dirty, witherr, emit(event.BatchProgress, event.BatchCompletedWithErrors)},
 
 	{"no instance online", in(queued, process), OnNoInstance, waiting, waitInst, emit(event.BatchWaitingInstance)},
 	{"an instance comes online, never ran", in(waitInst), OnInstance, first, process, emit(event.BatchStarted)},

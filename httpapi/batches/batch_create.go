@@ -122,6 +122,7 @@ type BatchOptions struct {
 	Presence           string           `json:"presence"`
 	SkipUnregistered   bool             `json:"skipUnregistered"`
 	WhenRestricted     string           `json:"whenRestricted"`
+	OptOutWords        []string         `json:"optOutWords"`
 	Spin               bool             `json:"spin" doc:"Whether one of several alternatives in the texts is chosen for each recipient, as in {Hello|Hi}." example:"false"`
 	QuotedMessageID    ref.Quoted       `json:"quotedMessageId" doc:"The stored message, of one of the instances, that each message quotes; 0: none." example:"42"`
 	ExternalAttributes *strict.Object   `json:"externalAttributes"` // of each message
@@ -318,6 +319,7 @@ func (in *BatchRequest) request(refs []batch.InstanceRef) batch.CreateRequest {
 			Presence:         in.Options.Presence,
 			SkipUnregistered: in.Options.SkipUnregistered,
 			WhenRestricted:   event.WhenRestricted(in.Options.WhenRestricted),
+			OptOutWords:      in.Options.OptOutWords,
 			Spin:             in.Options.Spin,
 		},
 		AutoStart:  in.AutoStart,

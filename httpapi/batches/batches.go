@@ -7,6 +7,7 @@ package batches
 
 import (
 	"postern/batch"
+	"postern/batch/optout"
 	"postern/dispatch"
 	"postern/instance"
 	"postern/media"
@@ -17,6 +18,7 @@ import (
 // Config configures the handlers. All fields are required unless they say otherwise.
 type Config struct {
 	Engine   *batch.Engine
+	OptOuts  *optout.Book
 	Store    *store.Store
 	Relay    *dispatch.Relay
 	Registry *instance.Registry

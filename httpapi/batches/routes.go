@@ -4,6 +4,8 @@ import (
 	"net/http"
 
 	"postern/batch"
+	"postern/batch/optout"
+	"postern/batch/paging"
 	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 )
@@ -18,6 +20,7 @@ func (a *API) Routes() []rest.Route {
 		batch.InvalidName, batch.InvalidInstances, batch.InvalidRecipient, batch.TooManyRecipients, batch.InvalidMessage, batch.MissingVariable,
 		batch.InvalidOptions, batch.InvalidSchedule, batch.InvalidAttributes, "UPLOAD_NOT_FOUND", "INVALID_MEDIA", ref.CodeNoQuoted, rest.CodeLimitReached, "BATCHES_BEING_CREATED",
 	}
+	optOuts := rest.Codes{codeInvalidRecipient, "INVALID_ARGUMENT", rest.CodeRecipientNotAllowed}
 	return []rest.Route{
 		{
 			Method: "POST", Path: "/message/batches", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.createBatch,
@@ -83,6 +86,28 @@ func (a *API) Routes() []rest.Route {
 		{
 			Method: "POST", Path: "/message/batches/{id}/stop", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.stopBatch,
 			ID: "stopBatch", Summary: "Stop a batch permanently.", Out: rest.TypeOf[batch.View](), Codes: command,
+		},
+		{
+			Method: "GET", Path: "/optouts", Auth: rest.UserBearer, Right: rest.ScopeBatch | rest.Everywhere, Handle: a.listOptOuts,
+			ID: "listOptOuts", Summary: "List who opted out of the user's batches, by number.",
+			Query: rest.Cursors(), Out: rest.TypeOf[paging.List[optout.Entry]](), Codes: rest.Codes{rest.CodeNoCursor},
+		},
+		{
+			Method: "POST", Path: "/optouts", Auth: rest.UserBearer, Right: rest.ScopeBatch, Handle: a.addOptOuts,
+			ID: "addOptOuts", Summary: "Add people who want no more batches of the user.",
+			About: "Their items end SKIPPED with OPTED_OUT, in running batches too. An opt-out holds for all forms of a number and for the LID. Adding somebody again changes nothing.",
+			In:    rest.TypeOf[OptOutRequest](), Example: `{"numbers":["4915112345678"],"reason":"asked by phone","source":"crm"}`, Out: rest.TypeOf[AddedOptOuts](), Codes: optOuts,
+		},
+		{
+			Method: "DELETE", Path: "/optouts", Auth: rest.UserBearer, Right: rest.ScopeBatch | rest.Everywhere, Handle: rest.Audited("optout.delete", a.removeOptOuts),
+			ID: "removeOptOuts", Summary: "Remove opt-outs of people who agreed to batches again.",
+			In: rest.TypeOf[OptInRequest](), Example: `{"numbers":["4915112345678"]}`, Out: rest.TypeOf[RemovedOptOuts](), Codes: optOuts,
+		},
+		{
+			Method: "POST", Path: "/optouts/csv", Auth: rest.UserBearer, Right: rest.ScopeBatch, Handle: a.importOptOuts,
+			ID: "importOptOuts", Summary: "Add the people of a CSV table.",
+			About: "The table is the file of the form, or the whole body as text/csv: UTF-8, with commas, semicolons or tabs, at most 100 000 rows and 10 MiB. The first column has the numbers, the second may have reasons; or a header names the columns number and reason. Nothing is added if a row is invalid.",
+			Form:  []string{}, Out: rest.TypeOf[AddedOptOuts](), Codes: optOuts.And("INVALID_MEDIA"),
 		},
 		{
 			Method: "GET", Path: "/admin/batches", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.listAllBatches,
