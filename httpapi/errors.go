@@ -17,6 +17,7 @@ import (
 	"postern/httpapi/rest"
 	"postern/httpapi/sockets"
 	"postern/instance"
+	"postern/instance/later"
 	"postern/instance/pace"
 	"postern/instance/webhooks"
 	"postern/internal/nesting"
@@ -108,6 +109,9 @@ func errorTable() []mapping {
 		{event.ErrMediaGone, http.StatusGone, "MEDIA_GONE", ""},
 		{event.ErrMediaType, http.StatusUnsupportedMediaType, "MEDIA_TYPE_UNSUPPORTED", ""},
 		{event.ErrMedia, http.StatusUnprocessableEntity, "INVALID_MEDIA", ""},
+		{later.ErrNotFound, http.StatusNotFound, "SCHEDULED_NOT_FOUND", ""},
+		{later.ErrBegun, http.StatusConflict, "SCHEDULED_BEGUN", ""},
+		{later.ErrTooMany, http.StatusTooManyRequests, rest.CodeLimitReached, ""},
 		{batch.ErrCreating, http.StatusServiceUnavailable, "BATCHES_BEING_CREATED", ""},
 		{batch.ErrTooManyOpen, http.StatusTooManyRequests, rest.CodeLimitReached, ""},
 		{media.ErrTooMany, http.StatusTooManyRequests, rest.CodeLimitReached, ""},
