@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"postern/event"
@@ -105,4 +107,42 @@ func startsOn(t *testing.T, before *rig, of int64, img image) {
 		}
 	}
 	r.wantEmpty()
+}
+
+// TestMemoryDoesNotGrowWithSends starts on a file with many sends.
+func TestMemoryDoesNotGrowWithSends(t *testing.T) {
+	const many = 30_000
+	inBubble(t, nil, func(r *rig) {
+		id := r.instance("a", false)
+		at := r.store.Now().Add(time.Hour)
+		for first := 0; first < many; first += 5000 {
+			err := r.store.Update(bg, func(tx *store.Tx) error {
+				for i := range 5000 {
+					w := &waiting{instance: id, id: newID(at, at.Add(time.Duration(first+i)*time.Millisecond))}
+					w.Out, w.LateMax = event.Outgoing{ID: fmt.Sprint(i), To: "1@s.whatsapp.net", Content: event.Content{Text: &event.TextContent{Text: "hello"}}}, 1000
+					if err := errors.Join(store.PutJSON(tx, sends, w.key(), w.record), tx.Put(late, w.deadline(), nil)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		held := func() uint64 {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			return m.HeapAlloc
+		}
+		r.stop()
+		before := held()
+		r.boot()
+		synctest.Wait()
+		if grown := int64(held()) - int64(before); r.s.Kept() != many || grown > many*100 {
+			t.Errorf("%d sends hold %d bytes", r.s.Kept(), grown)
+		}
+	})
 }
