@@ -114,7 +114,7 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[event.GroupParticipantsUpdate]():         {Name: "GroupParticipantsUpdate"},
 		rest.TypeOf[messages.Stored]():                       {Name: "StoredMessage", About: "A message with what became of it."},
 		rest.TypeOf[sends.SentMessage]():                     {Name: "SentMessage", About: "The message that was sent, as it is stored.", Answers: true, Schema: sends.SentMessageSchema},
-		rest.TypeOf[sends.AcceptedAnswer]():                  {Schema: sends.AcceptedAnswerSchema},
+		rest.TypeOf[sends.AcceptedAnswer]():                  {Answers: true, Schema: sends.AcceptedAnswerSchema},
 		rest.TypeOf[sends.ScheduledView]():                   {Name: "ScheduledSend", About: "A message that is sent at a later time."},
 		rest.TypeOf[batch.List[sends.ScheduledView]]():       {Name: "ScheduledSendList"},
 		rest.TypeOf[batches.BatchMessage]():                  {Schema: func(r rest.Ref) openapi.Object { return r(rest.TypeOf[event.BatchMessage]()) }},

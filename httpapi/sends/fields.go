@@ -15,10 +15,6 @@ func Fields() openapi.Fields {
 	labels := openapi.Object{"alertname": "DiskFull", "instance": "db1"}
 	flag := openapi.OneOf("true", "false")
 	chars, uri := openapi.Chars, openapi.Format("uri")
-	const sendAt = "When to send it, up to 90 days ahead. The answer is then 202 with a scheduledId, and a file is kept until then. Absent: now."
-	const lateMax = "How many milliseconds after sendAt it may be sent at the latest, when the instance is offline or a limit holds it back; then it fails with TOO_LATE. 600000 when absent."
-	sendAtField := rest.Say(sendAt, rest.ExampleTime, openapi.Format("date-time"))
-	lateMaxField := rest.Say(lateMax, later.DefaultLateMax.Milliseconds(), openapi.Range(int(later.MinLateMax.Milliseconds()), int(later.MaxLateMax.Milliseconds())))
 	return openapi.Fields{
 		"notify.?to": rest.Say("Who gets the text: a phone number with its country code, or the JID of a person or a group.", rest.ExamplePhone, openapi.Required()),
 
@@ -33,10 +29,8 @@ func Fields() openapi.Fields {
 
 		"SendOptions.delay":     rest.Say("Milliseconds to wait before the send, while the chat shows the presence. Up to 120000, for voice notes up to 300000.", 1200, openapi.Range(0, maxVoiceDelay)),
 		"SendOptions.presence":  rest.Say("The presence shown before the message. available and unavailable apply to the account, the others to the chat. If it cannot be sent, the message is sent anyway, and the header warning says why.", string(event.PresenceComposing), openapi.OneOf(rest.Presences()[1:]...)),
-		"SendOptions.sendAt":    sendAtField,
-		"SendOptions.lateMax":   lateMaxField,
-		"StatusOptions.sendAt":  sendAtField,
-		"StatusOptions.lateMax": lateMaxField,
+		"LaterOptions.sendAt":   rest.Say("When to send it, up to 90 days ahead. The answer is then 202 with a scheduledId, and a file is kept until then. Absent: now.", rest.ExampleTime, openapi.Format("date-time")),
+		"LaterOptions.lateMax":  rest.Say("How many milliseconds after sendAt it may be sent at the latest, when the instance is offline or a limit holds it back; then it fails with TOO_LATE. 600000 when absent.", later.DefaultLateMax.Milliseconds(), openapi.Range(int(later.MinLateMax.Milliseconds()), int(later.MaxLateMax.Milliseconds()))),
 		"QuotedMessage.message": rest.Say("Its content: one field, named by its messageType.", openapi.Object{"conversation": "When does it come?"}),
 
 		"SendMediaFileForm.mediaType": rest.Say("The kind of message to send the file as.", string(event.MediaImage), openapi.OneOf(mediaKinds()...)),
@@ -105,7 +99,7 @@ type AcceptedAnswer struct{}
 
 // AcceptedAnswerSchema is either of the two.
 func AcceptedAnswerSchema(r rest.Ref) openapi.Object {
-	return openapi.Object{"oneOf": []openapi.Object{r(rest.TypeOf[acceptedSend]()), r(rest.TypeOf[scheduledSend]())}}
+	return openapi.Object{"oneOf": []openapi.Object{r(rest.TypeOf[acceptedSend]()), r(rest.TypeOf[acceptedLater]())}}
 }
 
 // SentMessage is a stored message as the answer to a send.

@@ -96,7 +96,7 @@ func (a *API) sendRoutes() []rest.Route {
 		ID: "sendStatus", Summary: "Post a text status, which all contacts see for a day.", Once: true, In: rest.TypeOf[sendStatusRequest](),
 		Example: `{"statusMessage":{"text":"Open until eight today.","backgroundColor":"#1b5e20"}}`, Out: rest.TypeOf[SentMessage](), Codes: rest.Sending(rest.CodeLimitReached),
 		Also: []openapi.Answer{{
-			Status: http.StatusAccepted, Type: rest.TypeOf[scheduledSend](), About: "With `options.sendAt` the status is posted at that time; the event `send.message` has the scheduledId.",
+			Status: http.StatusAccepted, Type: rest.TypeOf[acceptedLater](), About: "With `options.sendAt` the status is posted at that time; the event `send.message` has the scheduledId.",
 		}},
 	})
 }

@@ -16,7 +16,7 @@ import (
 
 // laterOptions have a message sent at a later time.
 type laterOptions struct {
-	SendAt  string `json:"sendAt" example:"$time" rules:"format=date-time"`
+	SendAt  string `json:"sendAt"`
 	LateMax *int64 `json:"lateMax"`
 }
 
@@ -54,8 +54,8 @@ func (o laterOptions) when(now time.Time) (*appointment, error) {
 	return a, nil
 }
 
-// scheduledSend is the answer to a send at a later time.
-type scheduledSend struct {
+// acceptedLater is the answer to a send at a later time.
+type acceptedLater struct {
 	ScheduledID uuid.UUID  `json:"scheduledId" doc:"The id of the send until it ends, and in the event send.message with its end." example:"$uuid"`
 	Status      string     `json:"status" doc:"Always scheduled; distinguishes this answer from the others." example:"scheduled" rules:"enum=scheduled"`
 	SendAt      event.Time `json:"sendAt" doc:"When it is sent, in UTC." example:"$time"`
@@ -70,13 +70,13 @@ func (a *API) schedule(c *rest.Call, out event.Outgoing, attributes event.Attrib
 	if err := a.outlives(c, out, when); err != nil {
 		return err
 	}
-	answer := func(id uuid.UUID) scheduledSend {
-		return scheduledSend{ScheduledID: id, Status: "scheduled", SendAt: event.At(when.at)}
+	answer := func(id uuid.UUID) acceptedLater {
+		return acceptedLater{ScheduledID: id, Status: "scheduled", SendAt: event.At(when.at)}
 	}
 	d := later.Send{
 		Instance: c.Instance.ID, Out: out, At: when.at, LateMax: when.lateMax, Attributes: attributes, RequestID: c.RequestID,
 	}
-	if keep := rest.KeepInCommit[scheduledSend](c, http.StatusAccepted); keep != nil {
+	if keep := rest.KeepInCommit[acceptedLater](c, http.StatusAccepted); keep != nil {
 		d.InCommit = func(tx *store.Tx, id uuid.UUID) error { return keep(tx, answer(id)) }
 	}
 	id, err := a.Scheduled.Accept(c.Request.Context(), d)
