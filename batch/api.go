@@ -20,9 +20,11 @@ type InstanceRef struct {
 type CreateRequest struct {
 	Name               string
 	Instances          []InstanceRef
-	Recipients         []string // as the caller wrote them
-	Packed             Packed   // the same instead of Recipients
+	Recipients         []string    // numbers as the caller wrote them
+	List               *Recipients // the same instead of Recipients, with what belongs to each
 	Message            event.BatchMessage
+	Original           *event.Original // what Message forwards
+	More               []Part          // after Message, up to MaxParts in all
 	Options            event.BatchOptions
 	Quoted             *event.Original // what each message answers; nil: nothing
 	AutoStart          *bool           // nil means true; false makes a DRAFT
@@ -37,6 +39,36 @@ type CreateRequest struct {
 	// it visible, so that what it writes exists if and only if the batch does.
 	// Like every store closure it may run twice; its error refuses the batch.
 	InCommit func(tx *store.Tx, created View) error
+}
+
+// MaxParts is how many messages a batch sends to one recipient at most.
+const MaxParts = 5
+
+// Part is one of the messages that each recipient gets.
+type Part struct {
+	event.BatchMessage
+
+	Original *event.Original `json:"original,omitempty"` // what is forwarded
+}
+
+// Messages are the parts of a batch as the API shows them: one is an object, several are an array.
+type Messages []event.BatchMessage
+
+// MarshalJSON implements json.Marshaler.
+func (m Messages) MarshalJSON() ([]byte, error) {
+	if len(m) == 1 {
+		return event.Marshal(m[0])
+	}
+	return event.Marshal([]event.BatchMessage(m))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *Messages) UnmarshalJSON(raw []byte) error {
+	if len(raw) > 0 && raw[0] == '[' {
+		return json.Unmarshal(raw, (*[]event.BatchMessage)(m))
+	}
+	*m = make(Messages, 1)
+	return json.Unmarshal(raw, &(*m)[0])
 }
 
 // View is a batch as the API shows it. Times of phases not reached are omitted.
@@ -57,7 +89,7 @@ type View struct {
 	Schedule           json.RawMessage       `json:"schedule"`
 	AutoResume         bool                  `json:"autoResume" doc:"Whether it resumes by itself after a restart of the program." example:"true"`
 	Options            event.BatchOptions    `json:"options" doc:"The send options."`
-	Message            event.BatchMessage    `json:"message" doc:"The message to send."`
+	Message            Messages              `json:"message" doc:"The message to send, or several in their order."`
 	OwnerUserID        uuid.UUID             `json:"ownerUserId"`
 	Instances          []event.BatchInstance `json:"instances" doc:"The instances that send, with counts of their items."`
 	InterruptionReason *string               `json:"interruptionReason" doc:"Why it was interrupted; null when it is not." example:"PROCESS_RESTART"`
@@ -94,26 +126,29 @@ const (
 // Item is one recipient of a batch as the API shows it. A delay and errors are left
 // out when there are none.
 type Item struct {
-	ID                   uuid.UUID   `json:"id" doc:"The item's id." example:"$uuid"`
-	BatchID              uuid.UUID   `json:"batchId"`
-	Position             int         `json:"position" doc:"Its position in the batch, from 0." example:"0" rules:"minimum=0"`
-	RecipientInput       string      `json:"recipientInput" doc:"The recipient as given." example:"+49 151 1234-5678"`
-	NormalizedRecipient  string      `json:"normalizedRecipient" doc:"The recipient, normalized." example:"$phone"`
-	RecipientJID         *string     `json:"recipientJid" doc:"The recipient's JID; null until it is known." example:"$jid"`
-	Status               ItemStatus  `json:"status" doc:"The status of the item." example:"SUCCESS"`
-	SelectedInstanceID   *int64      `json:"selectedInstanceId" doc:"The instance that it was assigned to; null until then." example:"1"`
-	SelectedInstanceName *string     `json:"selectedInstanceName" doc:"Its name; null until then." example:"$name"`
-	ClientMessageID      *string     `json:"clientMessageId" doc:"The id at WhatsApp that was chosen for the message; null until then." example:"$keyid"`
-	WhatsAppMessageID    *string     `json:"whatsappMessageId" doc:"The id at WhatsApp that was acknowledged; null until then." example:"$keyid"`
-	MessageID            *int64      `json:"messageId" doc:"The id of the stored message; null until then." example:"42"`
-	AttemptCount         int         `json:"attemptCount" doc:"The number of attempts." example:"1" rules:"minimum=0"`
-	SelectedDelayMs      *int64      `json:"selectedDelayMs,omitempty" doc:"The pause after it, in milliseconds." example:"2300" rules:"minimum=0"`
-	LastErrorCode        *string     `json:"lastErrorCode,omitempty" doc:"Why the last attempt failed, as a code." example:"SEND_MESSAGE_FAILED"`
-	LastErrorMessage     *string     `json:"lastErrorMessage,omitempty" doc:"The same for people." example:"recipient is not on WhatsApp"`
-	CreatedAt            event.Time  `json:"createdAt"`
-	UpdatedAt            event.Time  `json:"updatedAt"`
-	ProcessingStartedAt  *event.Time `json:"processingStartedAt" doc:"When it was first tried; null until then." example:"$time"`
-	FinishedAt           *event.Time `json:"finishedAt" doc:"When it ended; null until then." example:"$time"`
+	ID                   uuid.UUID         `json:"id" doc:"The item's id." example:"$uuid"`
+	BatchID              uuid.UUID         `json:"batchId"`
+	Position             int               `json:"position" doc:"Its position in the batch, from 0." example:"0" rules:"minimum=0"`
+	RecipientInput       string            `json:"recipientInput" doc:"The recipient as given." example:"+49 151 1234-5678"`
+	NormalizedRecipient  string            `json:"normalizedRecipient" doc:"The recipient, normalized." example:"$phone"`
+	RecipientJID         *string           `json:"recipientJid" doc:"The recipient's JID; null until it is known." example:"$jid"`
+	Status               ItemStatus        `json:"status" doc:"The status of the item." example:"SUCCESS"`
+	SelectedInstanceID   *int64            `json:"selectedInstanceId" doc:"The instance that it was assigned to; null until then." example:"1"`
+	SelectedInstanceName *string           `json:"selectedInstanceName" doc:"Its name; null until then." example:"$name"`
+	ClientMessageID      *string           `json:"clientMessageId" doc:"The id at WhatsApp that was chosen for the message; null until then." example:"$keyid"`
+	WhatsAppMessageID    *string           `json:"whatsappMessageId" doc:"The id at WhatsApp that was acknowledged; null until then." example:"$keyid"`
+	MessageID            *int64            `json:"messageId" doc:"The id of the stored message; null until then." example:"42"`
+	ExternalID           string            `json:"externalId,omitempty" doc:"The caller's id of the recipient." example:"customer-17"`
+	Variables            map[string]string `json:"variables,omitempty" doc:"The values of the recipient's variables." example:"{\"name\":\"Ana\"}"`
+	RenderedPreview      string            `json:"renderedPreview,omitempty" doc:"The first 200 characters of what it sends, in a batch whose texts are templates." example:"Hello Ana"`
+	AttemptCount         int               `json:"attemptCount" doc:"The number of attempts." example:"1" rules:"minimum=0"`
+	SelectedDelayMs      *int64            `json:"selectedDelayMs,omitempty" doc:"The pause after it, in milliseconds." example:"2300" rules:"minimum=0"`
+	LastErrorCode        *string           `json:"lastErrorCode,omitempty" doc:"Why the last attempt failed, as a code." example:"SEND_MESSAGE_FAILED"`
+	LastErrorMessage     *string           `json:"lastErrorMessage,omitempty" doc:"The same for people." example:"recipient is not on WhatsApp"`
+	CreatedAt            event.Time        `json:"createdAt"`
+	UpdatedAt            event.Time        `json:"updatedAt"`
+	ProcessingStartedAt  *event.Time       `json:"processingStartedAt" doc:"When it was first tried; null until then." example:"$time"`
+	FinishedAt           *event.Time       `json:"finishedAt" doc:"When it ended; null until then." example:"$time"`
 }
 
 // ItemWithAttempts is an item with its history.
@@ -134,7 +169,15 @@ type Attempt struct {
 	Status          AttemptStatus `json:"status" doc:"The status of the attempt." example:"SUCCESS"`
 	ErrorCode       *string       `json:"errorCode,omitempty" doc:"Why it failed, as a code." example:"SEND_MESSAGE_FAILED"`
 	ErrorMessage    *string       `json:"errorMessage,omitempty" doc:"The same for people." example:"recipient is not on WhatsApp"`
+	Parts           []AttemptPart `json:"parts,omitempty" doc:"The messages that were sent or tried, in a batch with several; those of earlier attempts among them."`
 	CreatedAt       event.Time    `json:"createdAt"` // the same as StartedAt
 	StartedAt       event.Time    `json:"startedAt"`
 	FinishedAt      *event.Time   `json:"finishedAt" doc:"When it ended; null until then." example:"$time"`
+}
+
+// AttemptPart is one message of an attempt.
+type AttemptPart struct {
+	Status            AttemptStatus `json:"status" doc:"Its status." example:"SUCCESS"`
+	WhatsAppMessageID *string       `json:"whatsappMessageId" doc:"The id at WhatsApp that was acknowledged; null until then." example:"$keyid"`
+	ErrorCode         *string       `json:"errorCode" doc:"Why it failed, as a code; null when it did not." example:"SEND_MESSAGE_FAILED"`
 }

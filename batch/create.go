@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -13,6 +14,7 @@ import (
 	"postern/batch/schedule"
 	"postern/batch/table"
 	"postern/event"
+	"postern/internal/plural"
 	"postern/store"
 )
 
@@ -34,7 +36,7 @@ const (
 // the background. A large one waits for its turn, see creations. Errors are *InvalidError, ErrTooManyOpen, ErrCreating, store.ErrDiskFull and those of the
 // store.
 func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (View, error) {
-	if r.given().len() > chunk {
+	if r.given().Len() > chunk {
 		leave, err := e.creations.enter(ctx, owner)
 		if err != nil {
 			return View{}, err
@@ -142,7 +144,7 @@ func (e *Engine) sweepLater(id uuid.UUID) {
 func putItems(tx *store.Tx, id uuid.UUID, all recipients, from, before int) error {
 	var raw []byte
 	for i := from; i < before; i++ {
-		input := all.at(i)
+		input := all.given.At(all.index(i))
 		to, err := phone(input)
 		if err != nil {
 			return err
@@ -150,8 +152,15 @@ func putItems(tx *store.Tx, id uuid.UUID, all recipients, from, before int) erro
 		if to == input {
 			to = ""
 		}
-		raw = appendWaiting(raw[:0], input, to)
+		details := all.given.detailsAt(all.index(i))
+		raw = appendWaiting(raw[:0], len(details) > 0, false, input, to)
 		if err := tx.Put(bucketItem, itemKey(id, i), raw); err != nil {
+			return err
+		}
+		if len(details) == 0 {
+			continue
+		}
+		if err := tx.Put(bucketDetails, itemKey(id, i), details); err != nil {
 			return err
 		}
 	}
@@ -186,16 +195,21 @@ func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, recipients, e
 	}
 	s := &spec{
 		Owner: owner, Name: r.Name, Instances: r.Instances, Options: r.Options,
-		Received: given.len(), Duplicates: duplicates, window: window,
+		Received: given.Len(), Duplicates: duplicates, window: window,
 	}
 	if window != nil {
 		s.Schedule, s.Zone = r.Schedule, e.cfg.Location.String()
 	}
-	return &full{
+	b := &full{
 		id: id, spec: s,
-		header:  header{Core: core, Shares: make([]share, len(r.Instances))},
-		message: &messageRecord{Message: r.Message, Attributes: r.ExternalAttributes, Quoted: r.Quoted},
-	}, to, nil
+		header: header{Core: core, Shares: make([]share, len(r.Instances))},
+		message: &messageRecord{
+			Message: r.Message, Original: r.Original, More: r.More,
+			Attributes: r.ExternalAttributes, Quoted: r.Quoted,
+			Templated: given.objects || r.Options.Spin, Variables: given.names,
+		},
+	}
+	return b, to, e.checkContent(b, to)
 }
 
 func invalid(code string, messages ...string) error {
@@ -212,13 +226,9 @@ func (e *Engine) validate(r *CreateRequest) error {
 	if len(r.Instances) == 0 {
 		return invalid(InvalidInstances, "instances must name at least one instance")
 	}
-	if len(r.Message.Payload) > maxPayload {
-		return invalid(InvalidMessage, fmt.Sprintf("message.payload has %d bytes, at most %d are allowed", len(r.Message.Payload), maxPayload))
+	if err := validateParts(r); err != nil {
+		return err
 	}
-	if _, err := event.ParseContent(r.Message.Type, r.Message.Payload); err != nil {
-		return invalid(InvalidMessage, "message: "+err.Error())
-	}
-	r.Message.Payload = compact(r.Message.Payload)
 	d := r.Options.Delay
 	if most := e.cfg.MaxDelay.Milliseconds(); d.MinMs < 0 || d.MaxMs < d.MinMs || d.MaxMs > most {
 		return invalid(InvalidOptions, fmt.Sprintf("options.delay needs 0 <= minMs <= maxMs <= %d", most))
@@ -233,6 +243,26 @@ func (e *Engine) validate(r *CreateRequest) error {
 		return invalid(InvalidOptions, fmt.Sprintf("options.externalAttributes has %d bytes, at most %d are allowed", n, maxAttributes))
 	}
 	return validateAttributes(r)
+}
+
+// validateParts checks the messages, except what they are for each recipient.
+func validateParts(r *CreateRequest) error {
+	if n := 1 + len(r.More); n > MaxParts {
+		return invalid(InvalidMessage, fmt.Sprintf("message has %s, at most %d are allowed", plural.Of(n, "part"), MaxParts))
+	}
+	r.More = slices.Clone(r.More)
+	payloads := []*json.RawMessage{&r.Message.Payload}
+	for i := range r.More {
+		payloads = append(payloads, &r.More[i].Payload)
+	}
+	size := 0
+	for i, p := range payloads {
+		if size += len(*p); size > maxPayload {
+			return invalid(InvalidMessage, fmt.Sprintf("%s.payload has %d bytes, at most %d are allowed in all", partName(i, len(r.More) > 0), len(*p), maxPayload))
+		}
+		*p = compact(*p)
+	}
+	return nil
 }
 
 func validateAttributes(r *CreateRequest) error {

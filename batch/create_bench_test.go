@@ -1,6 +1,8 @@
 package batch
 
 import (
+	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -17,11 +19,29 @@ const large = 100_000
 // BenchmarkCreate reports how fast a batch of 100 000 is created, as a share of
 // what bbolt alone takes for the same records in as many transactions.
 func BenchmarkCreate(b *testing.B) {
+	b.Run("numbers", func(b *testing.B) { benchCreate(b, func() CreateRequest { return draftOf(large) }) })
+	b.Run("variables", func(b *testing.B) { benchCreate(b, func() CreateRequest { return personalDraft(large) }) })
+}
+
+// personalDraft is draftOf with an external id and three short variables for each recipient.
+func personalDraft(n int) CreateRequest {
+	req := draftOf(0)
+	req.Message.Payload = []byte(`{"text":"Hello {{name}}, {{amount}} are due on {{due|Friday}}."}`)
+	req.List = &Recipients{}
+	for i := range n {
+		name, amount, due := fmt.Sprint("Ana ", i%977), fmt.Sprint(i%100, ".50"), fmt.Sprint(1+i%28, " May")
+		req.List.Add(Recipient{Number: fmt.Sprintf("49151%08d", i), Variables: map[string]*string{"name": &name, "amount": &amount, "due": &due}})
+	}
+	return req
+}
+
+func benchCreate(b *testing.B, request func() CreateRequest) {
+	b.Helper()
 	var ratios []float64
 	var took time.Duration
 	for b.Loop() {
 		s, e := benchEngine(b)
-		req := draftOf(large)
+		req := request()
 		before := s.Stats().Commits
 		begin := time.Now()
 		v, err := e.Create(b.Context(), owner, req)
@@ -29,7 +49,7 @@ func BenchmarkCreate(b *testing.B) {
 			b.Fatal(err)
 		}
 		took = time.Since(begin)
-		bare := bareInserts(b, v.ID, req.Recipients, int(s.Stats().Commits-before))
+		bare := bareInserts(b, v.ID, req.given(), int(s.Stats().Commits-before))
 		ratios = append(ratios, bare.Seconds()/took.Seconds())
 	}
 	slices.Sort(ratios)
@@ -47,7 +67,7 @@ func draftOf(n int) CreateRequest {
 
 // bareInserts returns how long bbolt takes for the records of a batch, with the
 // options of the store.
-func bareInserts(b *testing.B, id uuid.UUID, recipients []string, commits int) time.Duration {
+func bareInserts(b *testing.B, id uuid.UUID, recipients *Recipients, commits int) time.Duration {
 	b.Helper()
 	db, err := bolt.Open(filepath.Join(b.TempDir(), "bare.db"), 0o600, &bolt.Options{
 		NoFreelistSync: true, FreelistType: bolt.FreelistMapType, InitialMmapSize: 1 << 30, NoStatistics: true,
@@ -56,21 +76,29 @@ func bareInserts(b *testing.B, id uuid.UUID, recipients []string, commits int) t
 		b.Fatal(err)
 	}
 	defer db.Close()
-	name := []byte(bucketItem)
-	if err := db.Update(func(tx *bolt.Tx) error { _, err := tx.CreateBucket(name); return err }); err != nil {
-		b.Fatal(err)
+	names := [][]byte{[]byte(bucketItem), []byte(bucketDetails)}
+	for _, name := range names {
+		if err := db.Update(func(tx *bolt.Tx) error { _, err := tx.CreateBucket(name); return err }); err != nil {
+			b.Fatal(err)
+		}
 	}
-	var records [][]byte
-	for _, to := range recipients {
-		r := itemRecord{Input: to}
-		records = append(records, append(make([]byte, 4), r.encode()...)) // with room for a checksum
+	sum := make([]byte, 4) // room for a checksum
+	var records, details [][]byte
+	for i := range recipients.Len() {
+		own := recipients.detailsAt(i)
+		r := itemRecord{Input: recipients.At(i), Detailed: len(own) > 0}
+		records, details = append(records, slices.Concat(sum, r.encode())), append(details, slices.Concat(sum, own))
 	}
 	begin := time.Now()
 	for n := range commits {
 		err := db.Update(func(tx *bolt.Tx) error {
-			items := tx.Bucket(name)
+			items, of := tx.Bucket(names[0]), tx.Bucket(names[1])
 			for i := n * len(records) / commits; i < (n+1)*len(records)/commits; i++ {
-				if err := items.Put(itemKey(id, i), records[i]); err != nil {
+				err := items.Put(itemKey(id, i), records[i])
+				if len(details[i]) > len(sum) {
+					err = errors.Join(err, of.Put(itemKey(id, i), details[i]))
+				}
+				if err != nil {
 					return err
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -119,9 +120,9 @@ func TestPackedRecipientsAreThoseGiven(t *testing.T) {
 		e := listEngine(t, s)
 		req := draftOf(0)
 		if req.Recipients = given; i == 1 {
-			req.Recipients = nil
+			req.Recipients, req.List = nil, &Recipients{}
 			for _, text := range given {
-				req.Packed.AddText([]byte(text))
+				req.List.AddText([]byte(text))
 			}
 		}
 		v, err := e.Create(t.Context(), owner, req)
@@ -146,7 +147,7 @@ func TestPackedRecipientsAreThoseGiven(t *testing.T) {
 			p.Next = *l.NextCursor
 		}
 	}
-	if !slices.Equal(all[0], all[1]) || len(all[0]) != 3*packedTexts+2 {
+	if !reflect.DeepEqual(all[0], all[1]) || len(all[0]) != 3*packedTexts+2 {
 		t.Errorf("%d and %d items, or others", len(all[0]), len(all[1]))
 	}
 }

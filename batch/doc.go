@@ -91,8 +91,9 @@
 //
 //	batch           batch                       -> status, counts, times, fencing number, the last items (binary)
 //	batch_spec      batch                       -> JSON of owner, name, instances, options, schedule
-//	batch_message   batch                       -> JSON of the message, its attributes, what it answers
+//	batch_message   batch                       -> JSON of the message, its attributes, what it answers, the names of its variables
 //	batch_item      batch + position            -> recipient, status, outcome (binary); the header may hold a newer one
+//	batch_details   batch + position            -> external id and variables of a recipient that has any (binary); never changed
 //	batch_attempt   batch + position + number   -> JSON of instance and outcome; the last attempt is in the item
 //	batch_owner     owner + batch               -> when it was made, its name, its instances (binary)
 //	batch_open      batch                       -> the scoped keys that it was created and last started with (binary), or nothing; absent once the batch is final

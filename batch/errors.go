@@ -38,6 +38,7 @@ const (
 	InvalidRecipient  = "INVALID_RECIPIENT"
 	TooManyRecipients = "TOO_MANY_RECIPIENTS"
 	InvalidMessage    = "INVALID_MESSAGE"
+	MissingVariable   = "MISSING_VARIABLE"
 	InvalidOptions    = "INVALID_OPTIONS"
 	InvalidSchedule   = "INVALID_SCHEDULE"
 	InvalidAttributes = "INVALID_EXTERNAL_ATTRIBUTES"

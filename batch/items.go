@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
@@ -44,12 +45,13 @@ func itemRows[T any](id uuid.UUID, lines func(tx *store.Tx, key, value []byte) (
 }
 
 // listItem returns an item when f selects it.
-func (b *full) listItem(key, value []byte, f ItemFilter) ([]paging.Line[Item], int, error) {
+func (b *full) listItem(tx *store.Tx, key, value []byte, f ItemFilter) ([]paging.Line[Item], int, error) {
 	position, r, err := b.readItem(key, value)
 	if err != nil || !f.holds(string(r.shownStatus()), b.spec.instanceName(r.Instance), r) {
 		return nil, 1, err
 	}
-	return []paging.Line[Item]{{At: key[len(b.id):], Value: b.item(position, r)}}, 1, nil
+	item, err := b.item(tx, position, r)
+	return []paging.Line[Item]{{At: key[len(b.id):], Value: item}}, 1, err
 }
 
 // shownStatus returns the status of an item as in the API.
@@ -83,12 +85,22 @@ func (b *full) attempts(tx *store.Tx, position int, r itemRecord) (all []paging.
 
 func (b *full) attempt(position, number int, a attemptRecord) Attempt {
 	item := itemID(b.id, position)
-	return Attempt{
+	shown := Attempt{
 		ID: attemptID(item, number), BatchID: b.id, BatchItemID: item, AttemptNumber: number,
 		InstanceID: a.Instance, InstanceName: b.spec.instanceName(a.Instance), ClientMessageID: a.ClientID,
 		Status: a.Status, ErrorCode: stringPtr(a.Code), ErrorMessage: stringPtr(a.Error),
 		CreatedAt: milli(a.StartedAt), StartedAt: milli(a.StartedAt), FinishedAt: milliPtr(a.EndedAt),
 	}
+	if len(b.message.More) == 0 {
+		return shown
+	}
+	for _, p := range a.Parts {
+		shown.Parts = append(shown.Parts, AttemptPart{Status: AttemptSuccess, WhatsAppMessageID: stringPtr(p.WhatsApp)})
+	}
+	if len(a.Parts) <= len(b.message.More) {
+		shown.Parts = append(shown.Parts, AttemptPart{Status: a.Status, WhatsAppMessageID: stringPtr(a.WhatsApp), ErrorCode: stringPtr(a.Code)})
+	}
+	return shown
 }
 
 // listAttempts returns the attempts of an item that f selects.
@@ -114,7 +126,7 @@ func (b *full) attemptTotal(tx *store.Tx) (n int, atLeast bool, err error) {
 	return n, atLeast, err
 }
 
-func (b *full) item(position int, r itemRecord) Item {
+func (b *full) item(tx *store.Tx, position int, r itemRecord) (Item, error) {
 	item := Item{
 		ID: itemID(b.id, position), BatchID: b.id, Position: position,
 		RecipientInput: r.Input, NormalizedRecipient: r.recipient(), RecipientJID: stringPtr(r.JID),
@@ -124,9 +136,12 @@ func (b *full) item(position int, r itemRecord) Item {
 		CreatedAt: milli(b.spec.CreatedAt), UpdatedAt: milli(max(r.UpdatedAt, b.spec.CreatedAt)),
 		ProcessingStartedAt: milliPtr(r.StartedAt), FinishedAt: milliPtr(r.EndedAt),
 	}
+	if err := b.showDetails(tx, &item, r); err != nil {
+		return item, err
+	}
 	if b.spec.hides(r.Instance) { // nor the message, which is in its chats
 		item.ClientMessageID, item.WhatsAppMessageID = nil, nil
-		return item
+		return item, nil
 	}
 	if r.Instance != 0 {
 		item.SelectedInstanceID, item.SelectedInstanceName = &r.Instance, stringPtr(b.spec.instanceName(r.Instance))
@@ -134,5 +149,24 @@ func (b *full) item(position int, r itemRecord) Item {
 	if r.MessageID != 0 {
 		item.MessageID = &r.MessageID
 	}
-	return item
+	return item, nil
+}
+
+// showDetails adds what an item of a batch with templates has besides its number, unless the
+// record is damaged.
+func (b *full) showDetails(tx *store.Tx, item *Item, r itemRecord) (err error) {
+	if !b.message.Templated {
+		return nil
+	}
+	if b.content == nil {
+		if b.content, err = parseContent(b.message, b.spec.Options.Spin); err != nil {
+			return fmt.Errorf("batch %s: stored message: %w: %w", b.id, store.ErrDamaged, err)
+		}
+	}
+	d, err := loadDetails(tx, b.id, item.Position, &r)
+	if err != nil {
+		return ignoreDamage(err)
+	}
+	item.ExternalID, item.Variables, item.RenderedPreview = d.ExternalID, b.content.variables(d), b.content.preview(item.ID, d)
+	return nil
 }

@@ -67,6 +67,30 @@ type modelSpec struct {
 	recipients []string // normalised
 	auto       bool
 	text       string
+	more       int        // messages after the first one that each recipient gets
+	own        []modelOwn // what each recipient has, of a batch with templates; nil: nothing
+}
+
+// modelOwn is what one recipient has besides its number, and the text that it gets.
+type modelOwn struct {
+	externalID string
+	variables  map[string]string
+	text       string
+}
+
+// textOf returns the text that an item sends as one of its messages.
+func (s *modelSpec) textOf(at, part int) string {
+	text := s.text
+	if s.own != nil {
+		text = s.own[at].text
+	}
+	if part > 0 {
+		text = fmt.Sprint("more ", part)
+		if s.own != nil {
+			text += s.own[at].variables["code"]
+		}
+	}
+	return text
 }
 
 type modelItem struct {
@@ -75,6 +99,7 @@ type modelItem struct {
 	delay   *int64
 	changed time.Time // zero: never
 	message int64
+	sent    []modelTry // its messages that were sent, but for the last one
 }
 
 type modelTry struct {
@@ -83,6 +108,7 @@ type modelTry struct {
 	status       AttemptStatus
 	code         string
 	began, ended time.Time
+	sent         int // messages of the item that were sent by then, but for the last one
 }
 
 type modelFlight struct {
@@ -161,7 +187,7 @@ func (m *modelBatch) clone() *modelBatch {
 	c := *m
 	c.items = slices.Clone(m.items)
 	for i := range c.items {
-		c.items[i].tries = slices.Clone(m.items[i].tries)
+		c.items[i].tries, c.items[i].sent = slices.Clone(m.items[i].tries), slices.Clone(m.items[i].sent)
 	}
 	c.shares, c.drops, c.events = slices.Clone(m.shares), maps.Clone(m.drops), slices.Clone(m.events)
 	c.trail = nil

@@ -21,6 +21,7 @@ const (
 	bucketSpec     = "batch_spec"
 	bucketMessage  = "batch_message"
 	bucketItem     = "batch_item"
+	bucketDetails  = "batch_details"
 	bucketAttempt  = "batch_attempt"
 	bucketOwner    = "batch_owner"
 	bucketOpen     = "batch_open"
@@ -37,7 +38,8 @@ func Buckets() []store.Bucket {
 		{Name: bucketHeader, Owner: owner, Key: "batch", Value: "binary, version 1: status, counts, times, fencing number, the last items", Needs: headerNeeds},
 		{Name: bucketSpec, Owner: owner, Key: "batch", Value: "JSON: owner, name, instances, options, schedule", Append: true, When: batchMade, Needs: store.References(store.Sized(0), "", store.ToSameKey[[]byte](bucketHeader, noBatch))},
 		{Name: bucketMessage, Owner: owner, Key: "batch", Value: "JSON: message, external attributes, what it answers", Append: true, Needs: store.References(store.Sized(0), "", store.ToSameKey[[]byte](bucketHeader, noBatch))},
-		{Name: bucketItem, Owner: owner, Key: "batch + position", Value: "binary, version 1 or 2: recipient, status, outcome; the header may hold a newer one", Fill: 0.6, Needs: store.References(store.Decoded(24, decodeItem), noItem, toBatch)},
+		{Name: bucketItem, Owner: owner, Key: "batch + position", Value: "binary, version 1, 2 or 3: recipient, status, outcome; the header may hold a newer one", Fill: 0.6, Needs: store.References(store.Decoded(24, decodeItem), noItem, toBatch)},
+		{Name: bucketDetails, Owner: owner, Key: "batch + position", Value: "binary, version 1: external id and variables of a recipient that has any", Append: true, Needs: store.References(store.Decoded(24, decodeDetails), noBatch, toBatch)},
 		{Name: bucketAttempt, Owner: owner, Key: "batch + position + attempt number", Value: "JSON: instance, outcome, of attempts that found no instance; the last attempt is in the item", Append: true, Needs: store.References(store.Sized(28), noBatch, toBatch[[]byte])},
 		{Name: bucketOwner, Owner: owner, Key: "owner + batch", Value: "binary, version 1: when it was made, its name, its instances; nothing until it is counted", Needs: store.References(store.Sized(32), noBatch, toOwned)},
 		{Name: bucketOpen, Owner: owner, Key: "batch", Value: "nothing, or binary, version 1: the scoped keys that it was created and last started with; absent once the batch is final", Append: true, Needs: store.References(store.Sized(0), "", toOpen)},
@@ -101,13 +103,40 @@ type spec struct {
 
 type messageRecord struct {
 	Message    event.BatchMessage `json:"message"`
+	Original   *event.Original    `json:"original,omitempty"` // that Message forwards
+	More       []Part             `json:"more,omitempty"`     // after Message
 	Attributes json.RawMessage    `json:"attributes,omitempty"`
 	Quoted     *event.Original    `json:"quoted,omitempty"`
+	Templated  bool               `json:"templated,omitempty"` // its texts are templates
+	Variables  []string           `json:"variables,omitempty"` // names to which details refer
+}
+
+// parts returns what each recipient gets, in order.
+func (m *messageRecord) parts() []Part {
+	return append([]Part{{m.Message, m.Original}}, m.More...)
+}
+
+// messages is parts as the API shows them.
+func (m *messageRecord) messages() Messages {
+	all := Messages{m.Message}
+	for _, p := range m.More {
+		all = append(all, p.BatchMessage)
+	}
+	return all
+}
+
+// sentPart is a message of an item that was acknowledged, and is not its last one.
+type sentPart struct {
+	Instance  int64  `json:"inst"`
+	WhatsApp  string `json:"wa"`
+	MessageID int64  `json:"msg,omitempty"`
 }
 
 type itemRecord struct {
 	Input     string
 	To        string     // digits; empty when Input is them
+	Detailed  bool       // it has details
+	Parts     []sentPart // the next one of its batch's is that of ClientID
 	Status    ItemStatus // empty means PENDING
 	JID       string
 	Instance  int64
@@ -135,6 +164,7 @@ func (r itemRecord) lastAttempt() attemptRecord {
 	a := attemptRecord{
 		Instance: r.Instance, ClientID: r.ClientID, Status: AttemptStatus(r.Status),
 		Code: r.Code, Error: r.Error, StartedAt: r.StartedAt, EndedAt: r.EndedAt,
+		Parts: r.Parts, WhatsApp: r.WhatsApp,
 	}
 	if r.Status == ItemSkipped {
 		a.Status = AttemptFailed
@@ -150,6 +180,8 @@ type attemptRecord struct {
 	Error     string        `json:"err,omitempty"`
 	StartedAt int64         `json:"began"`
 	EndedAt   int64         `json:"ended"`
+	Parts     []sentPart    `json:"parts,omitempty"` // that were sent by then
+	WhatsApp  string        `json:"-"`               // of the part after them, in an item's own record
 }
 
 // full is a batch as it is in the file.
@@ -158,6 +190,7 @@ type full struct {
 	header
 	spec    *spec
 	message *messageRecord
+	content *content // of message, when it was parsed
 }
 
 func itemKey(id uuid.UUID, position int) []byte {
@@ -270,8 +303,10 @@ func ids(tx *store.Tx, bucket string) ([]uuid.UUID, error) {
 func (e *Engine) sweep(id uuid.UUID) error {
 	for n := removeStep; n == removeStep; {
 		err := e.update(func(tx *store.Tx) (err error) {
-			if n, err = tx.DeleteSome(bucketItem, id[:], removeStep); err != nil || n == removeStep {
-				return err
+			for _, bucket := range []string{bucketItem, bucketDetails} {
+				if n, err = tx.DeleteSome(bucket, id[:], removeStep); err != nil || n == removeStep {
+					return err
+				}
 			}
 			return tx.Delete(bucketCreating, id[:])
 		})

@@ -58,7 +58,7 @@ func (e *Engine) part(b *full, from int) (part []ItemWithAttempts, err error) {
 		if err != nil {
 			return err
 		}
-		now := full{id: b.id, header: h, spec: b.spec, message: b.message}
+		now := full{id: b.id, header: h, spec: b.spec, message: b.message, content: b.content}
 		r := store.Range{Prefix: b.id[:], From: itemKey(b.id, from), Limit: partSize}
 		part = make([]ItemWithAttempts, 0, min(partSize, h.Counts.Total))
 		return tx.Scan(bucketItem, r, func(key, value []byte) (bool, error) {
@@ -76,7 +76,11 @@ func (b *full) itemWithAttempts(tx *store.Tx, key, value []byte) (ItemWithAttemp
 		return ItemWithAttempts{}, err
 	}
 	attempts, err := b.attempts(tx, position, r)
-	item := ItemWithAttempts{Item: b.item(position, r), Attempts: make([]Attempt, len(attempts))}
+	if err != nil {
+		return ItemWithAttempts{}, err
+	}
+	shown, err := b.item(tx, position, r)
+	item := ItemWithAttempts{Item: shown, Attempts: make([]Attempt, len(attempts))}
 	for i, a := range attempts {
 		item.Attempts[i] = a.Value
 	}

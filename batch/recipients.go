@@ -1,15 +1,155 @@
 package batch
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
+	"postern/batch/template"
 	"postern/event"
+	"postern/internal/plural"
 )
 
-// Packed is a compact list of texts: 100 000 recipients take 2 MB, and as
-// strings they would take three times as much. The zero value is empty.
-type Packed struct {
+// Limits of what a recipient of a batch may have.
+const (
+	MaxVariables     = 32
+	MaxValue         = 1024 // characters of a variable's value
+	MaxExternalID    = 255  // characters
+	maxVariableNames = 256  // different names in one batch
+)
+
+// Recipients are the recipients of a new batch. They are kept compact: 100 000 numbers take 2 MB, and
+// as strings they would take three times as much. The zero value is empty.
+type Recipients struct {
+	numbers packed // as the caller wrote them
+	details packed // of each one up to the last that has any
+	names   []string
+	index   map[string]int // of names
+	objects bool           // one of them is an object
+	invalid map[int]error  // the first of those whose details break a rule
+	raw     []byte         // of Add, reused
+}
+
+// Recipient is a recipient with what belongs to it alone.
+type Recipient struct {
+	Number     string `json:"number" strict:"required" doc:"The phone number with its country code." example:"4915112345678"`
+	ExternalID string `json:"externalId" doc:"An id of the caller's, at most 255 characters; items show it." example:"customer-17"`
+	// Variables are the values of {{name}} in the texts of the batch.
+	Variables map[string]*string `json:"variables" doc:"The values of the variables in the texts of the batch, by name: at most 32, of at most 1024 characters." example:"{\"name\":\"Ana\"}"`
+}
+
+// Numbers returns recipients that are numbers only.
+func Numbers(all ...string) *Recipients {
+	var r Recipients
+	for _, number := range all {
+		r.AddText([]byte(number))
+	}
+	return &r
+}
+
+// AddText adds a number, which it copies.
+func (r *Recipients) AddText(number []byte) { r.numbers.add(number) }
+
+// NewEntry returns a *Recipient to be decoded and added.
+func (r *Recipients) NewEntry() any { return &Recipient{} }
+
+// AddEntry adds a decoded entry.
+func (r *Recipients) AddEntry(entry any) { r.Add(*entry.(*Recipient)) }
+
+// Add adds a recipient. If it breaks a rule, the creation of the batch names it.
+func (r *Recipients) Add(to Recipient) {
+	at := r.numbers.len()
+	r.numbers.add([]byte(to.Number))
+	r.objects = true
+	raw, err := r.encode(to)
+	if err != nil && len(r.invalid) < maxReported {
+		if r.invalid == nil {
+			r.invalid = map[int]error{}
+		}
+		r.invalid[at] = err
+	}
+	if len(raw) == 0 {
+		return
+	}
+	for r.details.len() < at {
+		r.details.add(nil)
+	}
+	r.details.add(raw)
+}
+
+// encode returns the details of a recipient, valid until the next call, empty if there are none.
+func (r *Recipients) encode(to Recipient) ([]byte, error) {
+	if n := utf8.RuneCountInString(to.ExternalID); n > MaxExternalID {
+		return nil, fmt.Errorf("externalId has %d characters, at most %d are allowed", n, MaxExternalID)
+	}
+	if n := len(to.Variables); n > MaxVariables {
+		return nil, fmt.Errorf("variables has %s, at most %d are allowed", plural.Of(n, "entry"), MaxVariables)
+	}
+	d := details{ExternalID: to.ExternalID}
+	for name, value := range to.Variables {
+		if value == nil {
+			continue
+		}
+		i, err := r.nameIndex(strings.TrimSpace(name))
+		if err != nil {
+			return nil, err
+		}
+		if n := utf8.RuneCountInString(*value); n > MaxValue {
+			return nil, fmt.Errorf("variables: %q has %d characters, at most %d are allowed", name, n, MaxValue)
+		}
+		d.Values = append(d.Values, detailValue{i, *value})
+	}
+	slices.SortFunc(d.Values, func(a, b detailValue) int { return a.name - b.name })
+	for i := range d.Values {
+		if i > 0 && d.Values[i].name == d.Values[i-1].name {
+			return nil, fmt.Errorf("variables names %q twice", r.names[d.Values[i].name])
+		}
+	}
+	if d.ExternalID == "" && len(d.Values) == 0 {
+		return nil, nil
+	}
+	r.raw = d.encode(r.raw[:0])
+	return r.raw, nil
+}
+
+// nameIndex returns the index of a variable's name, a new one if it is new.
+func (r *Recipients) nameIndex(name string) (int, error) {
+	if i, known := r.index[name]; known {
+		return i, nil
+	}
+	if err := template.CheckName(name); err != nil {
+		return 0, fmt.Errorf("variables: %w", err)
+	}
+	if len(r.names) == maxVariableNames {
+		return 0, fmt.Errorf("variables: %q is one name too many; the recipients of a batch may use %d different names", name, maxVariableNames)
+	}
+	if r.index == nil {
+		r.index = map[string]int{}
+	}
+	r.index[name] = len(r.names)
+	r.names = append(r.names, name)
+	return r.index[name], nil
+}
+
+// Len returns the number of recipients.
+func (r *Recipients) Len() int { return r.numbers.len() }
+
+// At returns a recipient as the caller wrote it.
+func (r *Recipients) At(i int) string { return string(r.numbers.at(i)) }
+
+// detailsAt returns the details of a recipient, empty if it has none.
+func (r *Recipients) detailsAt(i int) []byte {
+	if i >= r.details.len() {
+		return nil
+	}
+	return r.details.at(i)
+}
+
+// packed is a compact list of byte strings.
+type packed struct {
 	blocks []packedBlock
 	n      int
 }
@@ -21,8 +161,7 @@ type packedBlock struct {
 
 const packedTexts = 1024 // of a block
 
-// AddText adds a text, which it copies.
-func (p *Packed) AddText(text []byte) {
+func (p *packed) add(text []byte) {
 	if p.n%packedTexts == 0 {
 		p.blocks = append(p.blocks, packedBlock{make([]byte, 0, 16*packedTexts), make([]uint32, 0, packedTexts)})
 	}
@@ -32,33 +171,22 @@ func (p *Packed) AddText(text []byte) {
 	p.n++
 }
 
-// Len returns the number of texts.
-func (p *Packed) Len() int { return p.n }
+func (p *packed) len() int { return p.n }
 
-// At returns a text by its index.
-func (p *Packed) At(i int) string {
+func (p *packed) at(i int) []byte {
 	b, at := &p.blocks[i/packedTexts], i%packedTexts
 	from := uint32(0)
 	if at > 0 {
 		from = b.ends[at-1]
 	}
-	return string(b.text[from:b.ends[at]])
+	return b.text[from:b.ends[at]:b.ends[at]]
 }
 
-// texts is a list of texts, packed or not.
-type texts []string
-
-func (t texts) Len() int        { return len(t) }
-func (t texts) At(i int) string { return t[i] }
-
-// recipients are the recipients of a batch as the caller wrote them. Their digits are
+// recipients are those of a new batch without duplicates. Their digits are
 // parsed again where they are needed, and not stored.
 type recipients struct {
-	given interface {
-		Len() int
-		At(i int) string
-	}
-	kept []uint32 // which of them, by index, when there are duplicates; nil: all
+	given *Recipients
+	kept  []uint32 // which of them, by index, when there are duplicates; nil: all
 }
 
 func (r recipients) len() int {
@@ -71,26 +199,26 @@ func (r recipients) len() int {
 	return r.given.Len()
 }
 
-// at returns a recipient as the caller wrote it.
-func (r recipients) at(i int) string {
+// index returns where the caller wrote a recipient.
+func (r recipients) index(i int) int {
 	if r.kept != nil {
-		i = int(r.kept[i])
+		return int(r.kept[i])
 	}
-	return r.given.At(i)
+	return i
 }
 
 // given returns the recipients of a request.
-func (r *CreateRequest) given() recipients {
-	if r.Packed.Len() > 0 {
-		return recipients{given: &r.Packed}
+func (r *CreateRequest) given() *Recipients {
+	if r.List == nil {
+		r.List = Numbers(r.Recipients...)
 	}
-	return recipients{given: texts(r.Recipients)}
+	return r.List
 }
 
 // distinct validates the recipients and drops duplicates. One that
 // is invalid refuses all; the first 100 invalid ones are named by index.
-func (e *Engine) distinct(all recipients) (distinct recipients, duplicates int, err error) {
-	n := all.len()
+func (e *Engine) distinct(given *Recipients) (distinct recipients, duplicates int, err error) {
+	n := given.Len()
 	if n == 0 {
 		return recipients{}, 0, invalid(InvalidRecipient, "recipients must not be empty")
 	}
@@ -98,10 +226,13 @@ func (e *Engine) distinct(all recipients) (distinct recipients, duplicates int, 
 		return recipients{}, 0, invalid(TooManyRecipients, fmt.Sprintf("recipients has more than the %d entries that are allowed", most))
 	}
 	seen := make(map[uint64]struct{}, n)
-	distinct.given = all.given
+	distinct.given = given
 	var complaints []string
 	for i := range n {
-		digits, err := phone(all.at(i))
+		digits, err := phone(given.At(i))
+		if err == nil {
+			err = given.invalid[i]
+		}
 		if err != nil {
 			if complaints = append(complaints, fmt.Sprintf("recipients[%d] %v", i, err)); len(complaints) == maxReported {
 				break
@@ -153,4 +284,51 @@ func phone(input string) (digits string, err error) {
 		return "", err
 	}
 	return to.User, nil
+}
+
+// details are what one recipient has besides its number. They never change.
+type details struct {
+	ExternalID string
+	Values     []detailValue // by name
+}
+
+// detailValue is the value of a variable, which is named by its index among the names of the batch.
+type detailValue struct {
+	name  int
+	value string
+}
+
+const detailsVersion = 1
+
+// encode appends the record: its version, the external id, and index and value of each variable.
+// Numbers are unsigned varints, and texts have their length in bytes in front.
+func (d details) encode(raw []byte) []byte {
+	raw = appendText(append(raw, detailsVersion), d.ExternalID)
+	for _, v := range d.Values {
+		raw = appendText(binary.AppendUvarint(raw, uint64(v.name)), v.value)
+	}
+	return raw
+}
+
+func decodeDetails(raw []byte) (details, error) {
+	var r details
+	d := decoder{rest: raw}
+	d.version(detailsVersion)
+	r.ExternalID = d.text()
+	for len(d.rest) > 0 && !d.bad {
+		v := detailValue{name: int(d.natural())} //nolint:gosec // an index, which is checked where it is used
+		v.value = d.text()
+		r.Values = append(r.Values, v)
+	}
+	return r, d.end("details of a recipient")
+}
+
+// value returns the value of the variable with that index among the names of the batch.
+func (d details) value(name int) (value string, present bool) {
+	for _, v := range d.Values {
+		if v.name == name {
+			return v.value, true
+		}
+	}
+	return "", false
 }

@@ -122,7 +122,7 @@ func removeSome(tx *store.Tx) error {
 	})
 	room := removeStep
 	for _, id := range withdrawn {
-		for _, bucket := range []string{bucketItem, bucketAttempt} {
+		for _, bucket := range []string{bucketItem, bucketDetails, bucketAttempt} {
 			if err != nil || room <= 0 {
 				return err
 			}

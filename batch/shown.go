@@ -108,8 +108,8 @@ func (s Shown) Items(id uuid.UUID, f ItemFilter, p Page) (List[Item], error) {
 			return err
 		}
 		q := paging.Query[Item]{List: "items", Prefix: id[:], Total: f.totalOf(b.Counts)}
-		q.Rows = itemRows(id, func(_ *store.Tx, key, value []byte) ([]paging.Line[Item], int, error) {
-			return b.listItem(key, value, f)
+		q.Rows = itemRows(id, func(tx *store.Tx, key, value []byte) ([]paging.Line[Item], int, error) {
+			return b.listItem(tx, key, value, f)
 		})
 		list, err = q.Page(tx, p)
 		return err
@@ -159,7 +159,10 @@ func (s Shown) Item(id, item uuid.UUID) (ItemWithAttempts, error) {
 		if err != nil {
 			return err
 		}
-		found = ItemWithAttempts{Item: b.item(position, r), Attempts: []Attempt{}}
+		found.Attempts = []Attempt{}
+		if found.Item, err = b.item(tx, position, r); err != nil {
+			return err
+		}
 		attempts, err := b.attempts(tx, position, r)
 		for _, a := range attempts {
 			found.Attempts = append(found.Attempts, a.Value)

@@ -126,7 +126,21 @@ func (s *sim) newModel(d, w *draws) *modelBatch {
 	if d.one(15) {
 		spec.text = strings.Repeat("long ", 1000)
 	}
-	r.Message = event.BatchMessage{Type: "text", Payload: fmt.Appendf(nil, `{"text":%q}`, spec.text)}
+	templated := spec.number%3 == 1
+	template := spec.text
+	if templated {
+		r.List, template = &Recipients{}, "Hi {{name|friend}}{{{, {{code}}! "+spec.text
+	}
+	r.Message = event.BatchMessage{Type: "text", Payload: fmt.Appendf(nil, `{"text":%q}`, template)}
+	if spec.more = max(0, spec.number%5-2); spec.more > 0 {
+		for part := range spec.more {
+			text := fmt.Sprint("more ", part+1)
+			if templated {
+				text += "{{code}}"
+			}
+			r.More = append(r.More, Part{BatchMessage: event.BatchMessage{Type: "text", Payload: fmt.Appendf(nil, `{"text":%q}`, text)}})
+		}
+	}
 	if d.one(4) {
 		r.ExternalAttributes = json.RawMessage(`{"campaign":"spring"}`)
 	}
@@ -163,9 +177,34 @@ func (s *sim) recipients(spec *modelSpec, d *draws) {
 			input = "+" + to[:2] + " " + to[2:]
 		}
 		spec.inputs, spec.recipients = append(spec.inputs, input), append(spec.recipients, to)
-		if r.Recipients = append(r.Recipients, input); d.one(7) {
+		again := d.one(7)
+		if r.List != nil {
+			spec.addOwn(i, input, again)
+			continue
+		}
+		if r.Recipients = append(r.Recipients, input); again {
 			r.Recipients = append(r.Recipients, to)
 		}
+	}
+}
+
+// addOwn adds a recipient with variables, and what it gets.
+func (spec *modelSpec) addOwn(n int, input string, again bool) {
+	own := modelOwn{variables: map[string]string{"code": fmt.Sprint("{{", n, "}}")}}
+	name := "friend"
+	if n%2 == 1 {
+		name = fmt.Sprint("Nº ", n)
+		own.variables["name"], own.externalID = name, fmt.Sprint("row ", n)
+	}
+	own.text = "Hi " + name + "{{, " + own.variables["code"] + "! " + spec.text
+	spec.own = append(spec.own, own)
+	to := Recipient{Number: input, ExternalID: own.externalID, Variables: map[string]*string{}}
+	for k, v := range own.variables {
+		to.Variables[k] = &v
+	}
+	if spec.request.List.Add(to); again {
+		to.ExternalID = "of a duplicate"
+		spec.request.List.Add(to)
 	}
 }
 

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing/synctest"
@@ -137,7 +138,11 @@ func (m *modelBatch) grow(n int) {
 	for i := len(m.items); i < n; i++ {
 		to := simNumber(m.spec.number, i)
 		m.spec.inputs, m.spec.recipients = append(m.spec.inputs, to), append(m.spec.recipients, to)
-		m.spec.request.Recipients = append(m.spec.request.Recipients, to)
+		if m.spec.request.List != nil {
+			m.spec.addOwn(i, to, false)
+		} else {
+			m.spec.request.Recipients = append(m.spec.request.Recipients, to)
+		}
 		m.items = append(m.items, modelItem{status: ItemPending})
 	}
 }
@@ -148,7 +153,7 @@ func (s *sim) nothingLeft() {
 	want, got := 0, 0
 	for _, m := range s.all {
 		if !m.gone {
-			want += len(m.items)
+			want += len(m.items) + len(m.spec.own)
 		}
 	}
 	err := s.proc.store.View(func(tx *store.Tx) error {
@@ -158,14 +163,15 @@ func (s *sim) nothingLeft() {
 		if under, err := ids(tx, bucketRemoving); err != nil || len(under) > 0 {
 			return fmt.Errorf("%d removals are under way: %w", len(under), err)
 		}
-		return tx.Scan(bucketItem, store.Range{}, func(_, _ []byte) (bool, error) {
+		count := func(_, _ []byte) (bool, error) {
 			got++
 			return true, nil
-		})
+		}
+		return errors.Join(tx.Scan(bucketItem, store.Range{}, count), tx.Scan(bucketDetails, store.Range{}, count))
 	})
 	s.must(err, "count the items")
 	if got != want {
-		s.fail("the file has %d items, the batches %d", got, want)
+		s.fail("the file has %d items and details, the batches %d", got, want)
 	}
 }
 

@@ -51,13 +51,13 @@ func finishedBatch(b *testing.B, s *store.Store, e *Engine, items, events int) {
 			tx.Put(bucketOwner, store.Key(owner, made.id), nil),
 		)
 		for i := range to.len() {
-			r := itemRecord{Input: to.at(i)}
+			r := itemRecord{Input: to.given.At(i)}
 			r.Status, r.Instance, r.ClientID, r.Attempts = ItemSuccess, 1, "3EB0C7A1D2E3F4051627", 1
 			r.WhatsApp, r.JID = r.ClientID, r.usualJID()
 			err = errors.Join(err, tx.Put(bucketItem, itemKey(made.id, i), r.encode()))
 		}
 		for range events {
-			progress := made.payload(event.BatchProgress, states, &subject{0, itemRecord{Input: to.at(0)}}, "")
+			progress := made.payload(event.BatchProgress, states, &subject{0, itemRecord{Input: to.given.At(0)}}, "")
 			err = errors.Join(err, e.cfg.Outbox.Emit(tx, outbox.Emission{Kind: event.BatchProgress, Owner: owner, Batch: made.id, Data: progress}))
 		}
 		return err

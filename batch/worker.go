@@ -30,7 +30,7 @@ type worker struct {
 	// Of the goroutine.
 	b       *full
 	fresh   bool // b is what was committed last, as far as anyone knows
-	content event.Content
+	content *content
 	dropped map[int64]drop
 	able    []int64 // of pick, reused
 	front   shelf   // the first items that wait
@@ -106,7 +106,7 @@ func (w *worker) idle(r rest) {
 	for _, ref := range w.b.spec.Instances {
 		w.instances = append(w.instances, ref.ID)
 	}
-	w.b, w.fresh, w.content = nil, false, event.Content{}
+	w.b, w.fresh, w.content = nil, false, nil
 	w.reread()
 	if !r.until.IsZero() {
 		w.alarm = schedule.NewLook(r.until, w.e.now, func() { w.e.wake(w.id) })

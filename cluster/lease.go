@@ -21,7 +21,9 @@ type grant struct {
 	end  context.CancelCauseFunc
 	done chan struct{} // closed when renewing has ended
 
-	from Cell // as it was before
+	mute   atomic.Bool // the database did not answer the last renewal
+	from   Cell        // as it was before
+	leaves bool        // the process stops to hand the cell over; of upkeep
 
 	mu     sync.Mutex
 	single chan struct{} // closed when commits wait for a second copy again; nil: they do, or need not
@@ -121,12 +123,15 @@ func (o *grant) keep() {
 		switch {
 		case err == nil:
 			o.until.Store(int64(began + lease))
+			o.mute.Store(false)
 			o.synchronous(len(r.Synchronous) > 0)
+			o.n.compareClock(r.Now)
 			wait = lease / renewals
 		case errors.Is(err, store.ErrFenced):
 			o.lost(err)
 			return
 		default:
+			o.mute.Store(true)
 			o.n.log.Warn("the lease was not renewed", "left", left.Round(time.Millisecond), "error", err)
 			wait = lease / 50
 		}
@@ -139,6 +144,7 @@ func (o *grant) upkeep() {
 	pruned := o.n.cfg.Awake()
 	for o.ctx.Err() == nil {
 		o.registered()
+		o.relieve()
 		if now := o.n.cfg.Awake(); now-pruned >= pruneEvery {
 			pruned = now
 			o.prune()
@@ -275,6 +281,16 @@ func (n *Node) Synchronous() bool {
 	o := n.grant
 	n.mu.Unlock()
 	return o == nil || o.isSynchronous()
+}
+
+// Answered reports whether the database answered the last time.
+func (n *Node) Answered() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.grant != nil {
+		return !n.grant.mute.Load()
+	}
+	return n.state.Role != Connecting
 }
 
 // SecondCopy reports whether commits of an owner wait for a second copy.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -332,11 +333,17 @@ func TestShortAbsenceOfTheDatabaseIsSurvived(t *testing.T) {
 			outcome := make(chan error, 1)
 			go func() { outcome <- a.put(fmt.Sprint(i)) }()
 			time.Sleep(lease / 2)
+			if a.Answered() || b.Answered() {
+				t.Error("a node says that the database answers, which is away")
+			}
 			w.db.SetAway(false)
 			if err := <-outcome; err != nil {
 				t.Error(err)
 			}
 			time.Sleep(lease)
+			if !a.Answered() || !b.Answered() {
+				t.Error("a node says that the database does not answer, which is back")
+			}
 		}
 		if b.leads() || a.ended.Load() != nil {
 			t.Error("the owner changed")
@@ -581,4 +588,183 @@ func failures(t *testing.T, r *rand.Rand) {
 		t.Errorf("only %d changes were accepted", len(accepted))
 	}
 	t.Log(len(accepted), "changes were accepted; the epoch is", last.State().Cell.Epoch)
+}
+
+// disk is that of a process.
+type disk struct {
+	full, leaves atomic.Bool
+}
+
+func (d *disk) of(c *cluster.Config) {
+	c.DiskFull = func(*store.Store) bool { return d.full.Load() }
+	c.HandOver = func() { d.leaves.Store(true) }
+}
+
+func TestOwnerWithAFullDiskHandsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var ofA, ofB disk
+		a := w.process("a", "", ofA.of)
+		w.until("a leads", time.Second, a.leads)
+		ofA.full.Store(true)
+		time.Sleep(time.Minute)
+		if ofA.leaves.Load() {
+			t.Fatal("an owner without a standby stops")
+		}
+		b := w.process("b", "", ofB.of)
+		w.until("a hands over", 5*time.Second, ofA.leaves.Load)
+		a.stop()
+		w.until("b leads", time.Second, b.leads)
+
+		a = w.process("a", a.file, ofA.of)
+		w.until("a stands by", 2*time.Second, func() bool { return a.State().Role == cluster.Standby })
+		if err := b.put("more"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		if s := a.State(); !s.Full || s.Behind == 0 || s.Role != cluster.Standby {
+			t.Errorf("a standby with a full disk follows: %+v", s)
+		}
+		ofB.full.Store(true)
+		time.Sleep(2 * time.Hour)
+		if ofB.leaves.Load() {
+			t.Fatal("an owner hands over to a standby whose disk is full")
+		}
+		ofB.full.Store(false)
+		ofA.full.Store(false)
+		w.until("a follows again", 2*time.Second, a.standsBy)
+	})
+}
+
+func TestCellIsHandedOverOnceAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var ofA, ofB disk
+		a := w.process("a", "", ofA.of)
+		w.until("a leads", time.Second, a.leads)
+		b := w.process("b", "", ofB.of)
+		w.until("b stands by", 2*time.Second, b.standsBy)
+		ofA.full.Store(true)
+		w.until("a hands over", 5*time.Second, ofA.leaves.Load)
+		a.stop()
+		w.until("b leads", time.Second, b.leads)
+		ofA.full.Store(false)
+		a = w.process("a", a.file, ofA.of)
+		w.until("a stands by", 2*time.Second, a.standsBy)
+		ofB.full.Store(true)
+		time.Sleep(59 * time.Minute)
+		if ofB.leaves.Load() {
+			t.Fatal("the cell is handed over twice within an hour")
+		}
+		w.until("b hands over", 2*time.Minute, ofB.leaves.Load)
+	})
+}
+
+func TestStandbyWithRoomGoesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var ofB disk
+		a := w.process("a", "")
+		w.until("a leads", time.Second, a.leads)
+		b := w.process("b", "", ofB.of)
+		w.until("b stands by", 2*time.Second, b.standsBy)
+		c := w.process("c", "")
+		w.until("c stands by", 2*time.Second, c.standsBy)
+		ofB.full.Store(true)
+		time.Sleep(5 * time.Second)
+		a.kill()
+		w.until("c leads", lease+2*time.Second, c.leads)
+		if err := c.put("kept"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		c.kill()
+		w.until("b leads when there is no other", 3*lease, b.leads)
+		if !b.has("kept") {
+			t.Error("the new owner lacks a change")
+		}
+	})
+}
+
+func TestClockThatIsOffIsReported(t *testing.T) {
+	for name, off := range map[string]time.Duration{"ahead": 2 * time.Hour, "behind": -2 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				var engine atomic.Int64 // how far its clock is behind
+				w.db.Now = func() time.Time { return time.Now().Add(-time.Duration(engine.Load())) }
+				var logged lines
+				logs := func(c *cluster.Config) { c.Logger = slog.New(slog.NewTextHandler(&logged, nil)) }
+				a := w.process("a", "", logs)
+				w.until("a leads", time.Second, a.leads)
+				b := w.process("b", "", logs)
+				w.until("b stands by", 2*time.Second, b.standsBy)
+				if len(a.Warnings())+len(b.Warnings())+logged.count("level=WARN") > 0 {
+					t.Errorf("clocks that agree: %q %q", a.Warnings(), b.Warnings())
+				}
+				engine.Store(int64(off))
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				for _, p := range []*process{a, b} {
+					if all := p.Warnings(); len(all) != 1 || !strings.Contains(all[0], "2h0m0s "+name) || !strings.Contains(all[0], "NTP") {
+						t.Errorf("%s warns of %q", p.name, all)
+					}
+				}
+				if n := logged.count("level=WARN"); n != 2 {
+					t.Errorf("%d warnings were logged", n)
+				}
+				if !a.Valid() || b.leads() {
+					t.Error("the clock decided about the lease")
+				}
+				engine.Store(0)
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				if len(a.Warnings())+len(b.Warnings()) > 0 {
+					t.Errorf("clocks that agree again: %q %q", a.Warnings(), b.Warnings())
+				}
+			})
+		})
+	}
+}
+
+func TestChangesFromTheFutureAreReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		ahead := func() time.Time { return time.Now().Add(3 * time.Hour) }
+		a := w.process("a", "", func(c *cluster.Config) { c.Now, c.File.Now = ahead, ahead })
+		w.until("a leads", time.Second, a.leads)
+		b := w.process("b", "")
+		w.until("b stands by", 2*time.Second, b.standsBy)
+		if err := a.put("late"); err != nil {
+			t.Fatal(err)
+		}
+		a.kill()
+		w.until("b leads", lease+time.Second, b.leads)
+		if all := b.Warnings(); len(all) != 1 || !strings.Contains(all[0], "in the future") {
+			t.Errorf("the new owner warns of %q", all)
+		}
+		time.Sleep(3 * time.Hour)
+		synctest.Wait()
+		if all := b.Warnings(); len(all) != 0 {
+			t.Errorf("once the time is reached it warns of %q", all)
+		}
+	})
+}
+
+// lines are those of a log.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) count(words string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), words)
 }

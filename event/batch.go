@@ -69,6 +69,7 @@ type BatchOptions struct {
 	// WhenRestricted is what to do while the account of an instance may not write to
 	// strangers; empty means RestrictedKnown.
 	WhenRestricted WhenRestricted `json:"whenRestricted,omitempty"`
+	Spin           bool           `json:"spin,omitempty" doc:"Whether one of several alternatives is chosen for each recipient, as in {Hello|Hi}." example:"false"`
 
 	QuotedMessageID    int64      `json:"quotedMessageId,omitempty" doc:"The stored message that each message of the batch quotes: its id here." example:"42"`
 	ExternalAttributes Attributes `json:"externalAttributes,omitempty"` // of each message

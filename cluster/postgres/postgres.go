@@ -26,6 +26,9 @@ type Options struct {
 	// Logger gets a line when a commit has to wait for the server; nil: it does not.
 	Logger *slog.Logger
 
+	// ReadOnly makes Check examine a database without tables, instead of making them.
+	ReadOnly bool
+
 	// withoutSync accepts a server with fsync = off, in tests.
 	withoutSync bool
 }

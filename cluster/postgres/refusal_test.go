@@ -63,7 +63,16 @@ func serverThatIsUnfitIsRefused(t *testing.T, server *pgtest.Server) {
 	refused(check(pgtest.URL("ascii", server), trusting), "SQL_ASCII", "UTF8")
 
 	name := server.Database(t)
-	refused(check(user(t, server, name, "nothing"), trusting), "may not create the tables", "postern migrate --print-sql")
+	nothing := user(t, server, name, "nothing")
+	refused(check(nothing, trusting), "may not create the tables", "postern migrate --print-sql")
+	looking := Options{withoutSync: true, ReadOnly: true}
+	refused(check(nothing, looking), "may not create the tables", "postern migrate --print-sql")
+	if err := check(pgtest.URL(name, server), looking); err != nil {
+		t.Errorf("a user who may create the tables: %v", err)
+	}
+	if made := server.In(t, name, "select to_regnamespace('postern') is not null"); made != "f" {
+		t.Errorf("a check that changes nothing made the tables: %q", made)
+	}
 
 	// The statements and rights on the tables are enough for a user who may not create them.
 	if err := check(pgtest.URL(name, server), trusting); err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // mayBatch refuses a batch to people who are not recipients of the key of c. The engine reports invalid recipients.
-func mayBatch(c *rest.Call, recipients *batch.Packed) error {
+func mayBatch(c *rest.Call, recipients *batch.Recipients) error {
 	if c.Key == nil || c.Key.Recipients == nil {
 		return nil
 	}

@@ -39,6 +39,14 @@ type TextList interface {
 	AddText(text []byte)
 }
 
+// EntryList is a TextList whose array may have objects, too. NewEntry returns a pointer to a struct, and
+// AddEntry takes it when it was decoded.
+type EntryList interface {
+	TextList
+	NewEntry() any
+	AddEntry(entry any)
+}
+
 // shapes caches the shapes of the types that were read, which are the program's own.
 var shapes sync.Map // reflect.Type -> *shape
 

@@ -246,13 +246,28 @@ func (d *decoder) list(tok jsontext.Token, v reflect.Value) error {
 	return nil
 }
 
-// textList reads an array of strings.
+// textList reads an array of strings, or of objects for an EntryList.
 func (d *decoder) textList(tok jsontext.Token, to TextList) error {
 	if tok.Kind() != '[' {
 		return d.here(WrongType("an array"))
 	}
+	entries, _ := to.(EntryList)
+	want := "a string"
+	if entries != nil {
+		want = "a string or an object"
+	}
 	var text []byte
 	for i := 0; d.dec.PeekKind() != ']'; i++ {
+		if entries != nil && d.dec.PeekKind() == '{' {
+			entry := entries.NewEntry()
+			if err := d.value(reflect.ValueOf(entry).Elem(), false); err != nil {
+				return err
+			}
+			if d.MaxEntries == 0 || i < d.MaxEntries {
+				entries.AddEntry(entry)
+			}
+			continue
+		}
 		raw, err := d.dec.ReadValue()
 		switch {
 		case err != nil:
@@ -260,7 +275,7 @@ func (d *decoder) textList(tok jsontext.Token, to TextList) error {
 		case raw.Kind() == 'n':
 			return d.null(false)
 		case raw.Kind() != '"':
-			return d.here(WrongType("a string"))
+			return d.here(WrongType(want))
 		}
 		if d.MaxEntries > 0 && i >= d.MaxEntries {
 			continue

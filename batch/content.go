@@ -1,0 +1,237 @@
+package batch
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/google/uuid"
+
+	"postern/batch/template"
+	"postern/event"
+	"postern/store"
+)
+
+// maxPreview is the longest rendered preview of an item, in characters.
+const maxPreview = 200
+
+// content is what a batch sends to each recipient: the same to all, or by templates.
+type content struct {
+	parts []partContent
+	names []string // of the variables that details refer to; templates only
+	spin  bool
+}
+
+// partContent is one message.
+type partContent struct {
+	fixed event.Content
+	texts []template.Text // those of fixed, in the order of MapTexts; nil: they are sent as they are
+}
+
+// parseContent checks what a batch sends. Errors wrap event.ErrContent.
+func parseContent(m *messageRecord, spin bool) (*content, error) {
+	c := &content{names: m.Variables, spin: spin}
+	for i, p := range m.parts() {
+		part, err := parsePart(p, m.Templated, spin)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", partName(i, len(m.More) > 0), err)
+		}
+		c.parts = append(c.parts, part)
+	}
+	return c, nil
+}
+
+// partName names a part in errors.
+func partName(i int, several bool) string {
+	if several {
+		return fmt.Sprintf("message[%d]", i)
+	}
+	return "message"
+}
+
+func parsePart(p Part, templated, spin bool) (part partContent, err error) {
+	if part.fixed, err = event.ParseContent(p.Type, p.Payload); err != nil {
+		return part, err
+	}
+	if part.fixed.Forward != nil {
+		if p.Original == nil {
+			return part, fmt.Errorf("%w: payload: messageId names no stored message", event.ErrContent)
+		}
+		part.fixed.Forward = p.Original
+	}
+	if !templated {
+		return part, nil
+	}
+	part.texts = []template.Text{}
+	_, _ = part.fixed.MapTexts(func(text string) string {
+		t, parseErr := template.Parse(text, spin)
+		if parseErr != nil && err == nil {
+			err = fmt.Errorf("%w: payload: %w", event.ErrContent, parseErr)
+		}
+		part.texts = append(part.texts, t)
+		return text
+	})
+	return part, err
+}
+
+// templated reports whether recipients get different texts.
+func (c *content) templated() bool { return c.parts[0].texts != nil }
+
+// required returns the names of the variables that every recipient has to have.
+func (c *content) required() []string {
+	var all []string
+	for _, p := range c.parts {
+		for _, t := range p.texts {
+			for _, v := range t.Variables() {
+				if !v.Optional {
+					all = append(all, v.Name)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// missing returns the name of a required variable that a recipient does not have, or "".
+func (c *content) missing(required []string, d details) string {
+	for _, name := range required {
+		if _, present := c.value(d, name); !present {
+			return name
+		}
+	}
+	return ""
+}
+
+func (c *content) value(d details, name string) (value string, present bool) {
+	for i, known := range c.names {
+		if known == name {
+			return d.value(i)
+		}
+	}
+	return "", false
+}
+
+// render returns one part of what an item sends. Alternatives are chosen by the item's id,
+// so that each call returns the same. Its error wraps event.ErrContent.
+func (c *content) render(part int, item uuid.UUID, d details) (event.Content, error) {
+	p := c.parts[part]
+	if p.texts == nil {
+		return p.fixed, nil
+	}
+	var choose func(n int) int
+	if c.spin {
+		seed := [32]byte{len(item): byte(part)}
+		copy(seed[:], item[:])
+		choose = rand.New(rand.NewChaCha8(seed)).IntN //nolint:gosec // it chooses words
+	}
+	n := 0
+	return p.fixed.MapTexts(func(string) string {
+		t := p.texts[n]
+		n++
+		return t.Render(func(name string) string {
+			value, _ := c.value(d, name)
+			return value
+		}, choose)
+	})
+}
+
+// preview returns the beginning of the first part of what an item sends.
+func (c *content) preview(item uuid.UUID, d details) string {
+	rendered, _ := c.render(0, item, d)
+	return firstRunes(rendered.Summary(), maxPreview)
+}
+
+// firstRunes returns at most n characters of a text.
+func firstRunes(text string, n int) string {
+	for i := range text {
+		if n--; n < 0 {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+var errNoDetails = errors.New("the record of the recipient's variables is damaged; nothing was sent")
+
+// loadDetails reads what a recipient has besides its number.
+func loadDetails(tx *store.Tx, id uuid.UUID, position int, r *itemRecord) (details, error) {
+	if !r.Detailed {
+		return details{}, nil
+	}
+	key := itemKey(id, position)
+	raw, err := tx.Get(bucketDetails, key)
+	if err != nil {
+		return details{}, err
+	}
+	if raw == nil {
+		return details{}, fmt.Errorf("batch %s: item %d: %w: %w", id, position, store.ErrDamaged, errNoDetails)
+	}
+	d, err := decodeDetails(raw)
+	if err != nil {
+		err = tx.Unreadable(bucketDetails, key, err)
+	}
+	return d, err
+}
+
+// checkContent returns what a new batch sends, after it rendered it for each recipient. It
+// refuses with *InvalidError.
+func (e *Engine) checkContent(b *full, to recipients) error {
+	c, err := parseContent(b.message, b.spec.Options.Spin)
+	if err != nil {
+		return invalid(InvalidMessage, err.Error())
+	}
+	if !c.templated() {
+		return nil
+	}
+	required := c.required()
+	var complaints []string
+	code := MissingVariable
+	complain := func(kind, text string, i int) {
+		if complaints == nil {
+			code = kind
+		}
+		if code == kind && len(complaints) < maxReported {
+			complaints = append(complaints, fmt.Sprintf("recipients[%d] %s", to.index(i), text))
+		}
+	}
+	for i := range to.len() {
+		d, err := to.details(i)
+		if err != nil {
+			return err
+		}
+		if name := c.missing(required, d); name != "" {
+			complain(MissingVariable, fmt.Sprintf("has no variable %q; give it one, or the text a fallback: {{%s|…}}", name, name), i)
+			continue
+		}
+		for part := range c.parts {
+			if _, err := c.render(part, itemID(b.id, i), d); err != nil {
+				complain(InvalidMessage, partName(part, len(c.parts) > 1)+": "+err.Error(), i)
+				break
+			}
+		}
+	}
+	if complaints != nil {
+		return invalid(code, complaints...)
+	}
+	return nil
+}
+
+// details returns the details of a recipient.
+func (r recipients) details(i int) (details, error) {
+	raw := r.given.detailsAt(r.index(i))
+	if len(raw) == 0 {
+		return details{}, nil
+	}
+	return decodeDetails(raw)
+}
+
+// variables returns the values of a recipient by their names.
+func (c *content) variables(d details) map[string]string {
+	all := make(map[string]string, len(d.Values))
+	for _, v := range d.Values {
+		if v.name < len(c.names) {
+			all[c.names[v.name]] = v.value
+		}
+	}
+	return all
+}
