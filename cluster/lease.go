@@ -33,9 +33,13 @@ type grant struct {
 const (
 	renewals   = 6 // in a lease
 	marginPart = 5 // the part of the lease in which the owner no longer acts
+)
 
-	pruneEvery  = 10 * time.Second
-	keepChanges = 5000 // for a node that was away for a moment
+// KeepChanges is the number of changes that the database keeps for a node that was away for a
+// moment, and PruneEvery how many more there are until the owner removes old ones.
+const (
+	KeepChanges = 5000
+	PruneEvery  = 250
 )
 
 // acquire makes the node the owner and its file one that takes changes. If the error
@@ -141,12 +145,12 @@ func (o *grant) keep() {
 // upkeep renews the registration and removes changes that no node needs, until the
 // lease has ended.
 func (o *grant) upkeep() {
-	pruned := o.n.cfg.Awake()
+	pruned := o.g.Version
 	for o.ctx.Err() == nil {
-		o.registered()
+		version := o.registered()
 		o.relieve()
-		if now := o.n.cfg.Awake(); now-pruned >= pruneEvery {
-			pruned = now
+		if version >= pruned+PruneEvery {
+			pruned = version
 			o.prune()
 		}
 		o.n.pause(o.ctx, joinEvery)
@@ -154,16 +158,10 @@ func (o *grant) upkeep() {
 }
 
 func (o *grant) prune() {
-	ctx, cancel := context.WithTimeout(o.ctx, pruneEvery)
+	ctx, cancel := context.WithTimeout(o.ctx, callTimeout)
 	defer cancel()
-	for ctx.Err() == nil {
-		n, err := o.n.cfg.Database.Prune(ctx, o.n.cfg.Cell, keepChanges)
-		if err != nil && o.ctx.Err() == nil {
-			o.n.log.Warn("old changes were not removed from the database", "error", err)
-		}
-		if n == 0 || err != nil {
-			return
-		}
+	if _, err := o.n.cfg.Database.Prune(ctx, o.n.cfg.Cell, KeepChanges); err != nil && o.ctx.Err() == nil {
+		o.n.log.Warn("old changes were not removed from the database", "error", err)
 	}
 }
 
@@ -173,10 +171,10 @@ func (o *grant) renew(timeout time.Duration) (Renewal, error) {
 	return o.n.cfg.Database.Renew(ctx, o.g)
 }
 
-func (o *grant) registered() {
+// registered renews the registration, and returns the version of the file.
+func (o *grant) registered() (version uint64) {
 	ctx, cancel := context.WithTimeout(o.ctx, o.n.cfg.Lease/renewals)
 	defer cancel()
-	version := uint64(0)
 	if s := o.n.File(); s != nil {
 		if mark, _, err := s.Mark(); err == nil {
 			version = mark.Version
@@ -185,6 +183,7 @@ func (o *grant) registered() {
 	if err := o.n.join(ctx, Owner, version); err != nil && o.ctx.Err() == nil {
 		o.n.log.Warn("this node was not registered with the cell", "error", err)
 	}
+	return version
 }
 
 // lost ends the process.

@@ -1,12 +1,15 @@
 package cluster_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -53,6 +56,37 @@ type link struct {
 	frozen chan struct{}
 	held   chan struct{} // while no second copy gets what is written; nil: it does
 	waits  atomic.Int64  // calls of Barrier that wait
+	late   time.Duration // after which the next commit arrives, while the line is frozen for as long as outage; 0: it is not late
+	outage time.Duration
+}
+
+// delay has the next commit arrive late, perhaps after the process that sent it gave it up.
+func (l *link) delay(late, outage time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.late, l.outage = late, outage
+}
+
+// send begins the journey of a commit that arrives late.
+func (l *link) send(g cluster.Grant, c store.Change) {
+	l.mu.Lock()
+	late, outage := l.late, l.outage
+	l.late = 0
+	l.mu.Unlock()
+	if late == 0 {
+		return
+	}
+	c.Rows = slices.Clone(c.Rows)
+	for i, r := range c.Rows {
+		c.Rows[i].Value = bytes.Clone(r.Value)
+	}
+	time.AfterFunc(late, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		_ = l.Database.Commit(ctx, g, c) // nobody waits for the answer
+	})
+	l.freeze(true)
+	time.AfterFunc(outage, func() { l.freeze(false) })
 }
 
 func (l *link) freeze(on bool) {
@@ -90,6 +124,7 @@ func (l *link) Look(ctx context.Context, cell string) (cluster.Cell, bool, error
 }
 
 func (l *link) Commit(ctx context.Context, g cluster.Grant, c store.Change) error {
+	l.send(g, c)
 	l.wait(ctx)
 	return l.Database.Commit(ctx, g, c)
 }
@@ -184,13 +219,46 @@ func (p *process) put(key string) error {
 	return s.Update(context.Background(), func(tx *store.Tx) error { return tx.Put("thing", []byte(key), []byte(key)) })
 }
 
-func (p *process) has(key string) bool {
-	found := false
+// count numbers a change: it stores key under the next number, like the event of a user.
+func (p *process) count(key string) (n uint64, err error) {
+	s := p.store.Load()
+	if s == nil {
+		return 0, store.ErrStandby
+	}
+	err = s.Update(context.Background(), func(tx *store.Tx) error {
+		raw, err := tx.Get("thing", []byte("counter"))
+		if err != nil {
+			return err
+		}
+		n = 1
+		if raw != nil {
+			n = binary.BigEndian.Uint64(raw) + 1
+		}
+		return errors.Join(tx.Put("thing", []byte("counter"), binary.BigEndian.AppendUint64(nil, n)), tx.Put("thing", fmt.Append(nil, "number ", n), []byte(key)))
+	})
+	return n, err
+}
+
+// counted returns the newest number.
+func (p *process) counted() (n uint64) {
 	_ = p.store.Load().View(func(tx *store.Tx) error {
-		found = tx.Has("thing", []byte(key))
+		if raw, err := tx.Get("thing", []byte("counter")); err == nil && raw != nil {
+			n = binary.BigEndian.Uint64(raw)
+		}
 		return nil
 	})
-	return found
+	return n
+}
+
+func (p *process) has(key string) bool { return p.get(key) == key }
+
+func (p *process) get(key string) (value string) {
+	_ = p.store.Load().View(func(tx *store.Tx) error {
+		raw, err := tx.Get("thing", []byte(key))
+		value = string(raw)
+		return err
+	})
+	return value
 }
 
 // until waits in steps of 50 ms, at most max, and returns how long it took.
@@ -205,6 +273,17 @@ func (w *world) until(what string, most time.Duration, is func() bool) time.Dura
 		synctest.Wait()
 	}
 	return time.Since(began)
+}
+
+// reason returns why a process ended.
+func (p *process) reason() error {
+	if err := p.ended.Load(); err != nil {
+		return *err
+	}
+	if err := p.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 func (p *process) leads() bool { return p.store.Load() != nil }
@@ -491,7 +570,8 @@ func TestNodeLoadsWhatIsNoLongerInTheLog(t *testing.T) {
 }
 
 // Three nodes, and what can happen to them, by chance. Each change that was answered must
-// be there at the end, and two nodes must never act at once.
+// be there at the end under its number, no read that is answered may lack it, and two nodes
+// must never act at once.
 func TestNothingAcceptedIsLostInRandomFailures(t *testing.T) {
 	rounds := 4
 	if testing.Short() {
@@ -520,7 +600,7 @@ func failures(t *testing.T, r *rand.Rand) {
 		return memory.Happens
 	}
 	live := []*process{w.process("a", ""), w.process("b", ""), w.process("c", "")}
-	var accepted []string
+	var accepted []string // by number, from 1 on; empty: it was not answered
 	valid := func() (n int) {
 		for _, p := range live {
 			if p.Valid() {
@@ -537,6 +617,9 @@ func failures(t *testing.T, r *rand.Rand) {
 		}
 		for k, p := range live {
 			if p.ended.Load() != nil || p.failed.Load() != nil {
+				if err := p.reason(); errors.Is(err, cluster.ErrWentBack) || errors.Is(err, store.ErrDiverged) {
+					t.Fatalf("%s ended, although the database lost nothing: %v", p.name, err)
+				}
 				p.kill()
 				live[k] = w.process(p.name, p.file)
 				continue
@@ -544,19 +627,34 @@ func failures(t *testing.T, r *rand.Rand) {
 			if !p.leads() || !p.Valid() {
 				continue
 			}
+			if n := p.counted(); n+1 < uint64(len(accepted)) {
+				t.Fatalf("%s answers a read with the number %d, and %d was given", p.name, n, len(accepted)-1)
+			}
 			key := fmt.Sprint(p.name, i)
-			answered := make(chan error, 1)
-			go func() { answered <- p.put(key) }()
+			answered := make(chan uint64, 1)
+			go func() {
+				n, err := p.count(key)
+				if err != nil {
+					n = 0
+				}
+				answered <- n
+			}()
 			select {
-			case err := <-answered:
-				if err == nil && p.Valid() {
-					accepted = append(accepted, key)
+			case n := <-answered:
+				if n > 0 && p.Valid() {
+					for uint64(len(accepted)) <= n {
+						accepted = append(accepted, "")
+					}
+					if accepted[n] != "" {
+						t.Fatalf("the number %d was given to %s and to %s", n, accepted[n], key)
+					}
+					accepted[n] = key
 				}
 			case <-time.After(time.Second):
 			}
 		}
 		k := chance(3)
-		switch chance(240) {
+		switch chance(300) {
 		case 0:
 			live[k].kill()
 			live[k] = w.process(live[k].name, live[k].file)
@@ -570,6 +668,8 @@ func failures(t *testing.T, r *rand.Rand) {
 		case 3:
 			w.db.SetAway(true)
 			time.AfterFunc(time.Duration(chance(15))*time.Second, func() { w.db.SetAway(false) })
+		case 4:
+			live[k].db.delay(time.Duration(1+chance(30))*time.Second, time.Duration(chance(25))*time.Second)
 		}
 	}
 	w.db.SetAway(false)
@@ -579,15 +679,20 @@ func failures(t *testing.T, r *rand.Rand) {
 	}
 	last := w.process("last", "")
 	w.until("the last node leads", 2*lease, last.leads)
-	for _, key := range accepted {
-		if !last.has(key) {
-			t.Errorf("%s was accepted and is lost", key)
+	answers := 0
+	for n, key := range accepted {
+		if key == "" {
+			continue
+		}
+		answers++
+		if got := last.get(fmt.Sprint("number ", n)); got != key {
+			t.Errorf("the number %d was given to %s and belongs to %q", n, key, got)
 		}
 	}
-	if len(accepted) < 400 {
-		t.Errorf("only %d changes were accepted", len(accepted))
+	if answers < 400 {
+		t.Errorf("only %d changes were accepted", answers)
 	}
-	t.Log(len(accepted), "changes were accepted; the epoch is", last.State().Cell.Epoch)
+	t.Log(answers, "changes were accepted; the epoch is", last.State().Cell.Epoch)
 }
 
 // disk is that of a process.

@@ -244,6 +244,21 @@ func cellWithOwnerTakesNoFilling(t *testing.T, server *pgtest.Server) {
 	o.must(o.Fill(t.Context(), "other", []store.Row{row}))
 }
 
+func changesOfAnHourAgoAreRemoved(t *testing.T, server *pgtest.Server) {
+	database := server.Database(t)
+	o := own(t, open(t, pgtest.URL(database, server)))
+	for range 20 {
+		o.must(o.commit())
+	}
+	o.must(o.Join(o.ctx, "main", cluster.Member{Name: "behind", Run: "r", Version: 8}))
+	for _, step := range []struct{ old, want int }{{0, 8}, {12, 4}, {20, 5}} { // the newest three stay
+		server.In(t, database, fmt.Sprintf("update postern.change_log set made = clock_timestamp() - interval '61 minutes' where version <= %d", step.old))
+		if n, err := o.Prune(o.ctx, "main", 3); n != step.want || err != nil {
+			t.Errorf("with %d old changes %d are removed, want %d; error %v", step.old, n, step.want, err)
+		}
+	}
+}
+
 func largeChangesComeInSteps(t *testing.T, server *pgtest.Server) {
 	o := own(t, open(t, pgtest.URL(server.Database(t), server)))
 	large := bytes.Repeat([]byte("0123456789abcdef"), changesBytes/16/4)
@@ -368,6 +383,19 @@ func silentHostHoldsUpNoCall(t *testing.T, server *pgtest.Server) {
 	}
 	if d.last.Load() != 1 {
 		t.Errorf("the next connection begins with host %d", d.last.Load())
+	}
+}
+
+func slowServerIsReached(t *testing.T, server *pgtest.Server) {
+	proxy := server.StartProxy(t)
+	d, err := Open(proxy.URL(server.Database(t)), Options{Noticed: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	time.AfterFunc(time.Second, proxy.Hold())
+	if _, err := d.Check(t.Context()); errors.Is(err, cluster.ErrUnreachable) {
+		t.Error(err)
 	}
 }
 

@@ -210,6 +210,9 @@ func (in *BatchRequest) checkShapes() ([]event.Payload, error) {
 		}
 		return nil, strict.Under(err, "message")
 	}
+	if len(in.Message.parts) == 0 {
+		return nil, rest.Refuse(http.StatusUnprocessableEntity, batch.InvalidMessage, fmt.Sprintf("message must have 1 to %d messages", batch.MaxParts))
+	}
 	payloads := make([]event.Payload, len(in.Message.parts))
 	for i, m := range in.Message.parts {
 		payload, err := event.NewPayload(m.Type, m.Payload)
