@@ -24,6 +24,7 @@ import (
 	"postern/httpapi/sends"
 	"postern/httpapi/sockets"
 	"postern/instance"
+	"postern/instance/later"
 	"postern/internal/loglevel"
 	"postern/internal/loglines"
 	"postern/media"
@@ -43,6 +44,7 @@ type Config struct {
 	Engine     *batch.Engine
 	OptOuts    *optout.Book        // of Store
 	Processor  *instance.Processor // carries out asynchronous sends
+	Scheduled  *later.Scheduler    // keeps the sends of a later time
 	Media      *media.Library
 	Hub        sockets.Hub     // nil: the WebSocket paths answer 404
 	Outbox     *outbox.Outbox  // of Store
@@ -120,7 +122,7 @@ func newAPI(c Config) *api {
 		sockets:    sockets.New(sockets.Config{Hub: c.Hub, Registry: c.Registry, Access: c.Access, APIKey: c.APIKey, ConsoleMessage: rest.TypeOf[consoleMessage](), Tells: batches.Tells, MaySee: batches.MaySee}),
 		deliveries: deliveries.New(deliveries.Config{Deliveries: c.Deliveries, Relay: c.Relay, Store: c.Store, Outbox: c.Outbox, Engine: c.Engine, CheckBatch: batches.KeyBatch}),
 		sends: sends.New(sends.Config{
-			Store: c.Store, Messages: c.Messages, Supervisor: c.Supervisor, Processor: c.Processor, Media: c.Media, MaxMedia: c.MaxMedia, Alerts: c.Alerts, NewMessageID: c.NewMessageID,
+			Store: c.Store, Messages: c.Messages, Supervisor: c.Supervisor, Processor: c.Processor, Scheduled: c.Scheduled, Media: c.Media, MaxMedia: c.MaxMedia, Alerts: c.Alerts, NewMessageID: c.NewMessageID,
 		}),
 		chats: chats.New(chats.Config{Registry: c.Registry, Messages: c.Messages, Supervisor: c.Supervisor, Media: c.Media, MaxMedia: c.MaxMedia}),
 		instances: instances.New(instances.Config{
@@ -137,8 +139,8 @@ func newAPI(c Config) *api {
 // New returns the handler of every path. It fails if a required field of c is missing or too weak.
 func New(c Config) (http.Handler, error) {
 	switch {
-	case c.Registry == nil || c.Messages == nil || c.Supervisor == nil || c.Engine == nil || c.Store == nil || c.NewMessageID == nil || c.Post == nil || c.Media == nil || c.Processor == nil:
-		return nil, errors.New("httpapi: Registry, Supervisor, Engine, Store, Media, Processor, Post and NewMessageID are required")
+	case c.Registry == nil || c.Messages == nil || c.Supervisor == nil || c.Engine == nil || c.Store == nil || c.NewMessageID == nil || c.Post == nil || c.Media == nil || c.Processor == nil || c.Scheduled == nil:
+		return nil, errors.New("httpapi: Registry, Supervisor, Engine, Store, Media, Processor, Scheduled, Post and NewMessageID are required")
 	case c.Relay == nil || c.Deliveries == nil || c.Backup == nil:
 		return nil, errors.New("httpapi: Relay, Deliveries and Backup are required")
 	case c.Transfers.Export == nil || c.Transfers.Undo == nil || c.Transfers.Import == nil:
