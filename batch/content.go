@@ -134,8 +134,8 @@ func loadDetails(tx *store.Tx, id uuid.UUID, position int, r *itemRecord) (detai
 	return d, err
 }
 
-// checkContent returns what a new batch sends, after it rendered it for each recipient. It
-// refuses with *InvalidError.
+// checkContent renders what a batch sends for each of its new recipients. It refuses with
+// *InvalidError.
 func (e *Engine) checkContent(b *full, to recipients) error {
 	c, err := parseContent(b.message, b.spec.Options.Spin)
 	if err != nil {
@@ -162,7 +162,7 @@ func (e *Engine) checkContent(b *full, to recipients) error {
 		}
 		if name := c.missing(required, d); name != "" {
 			complain(MissingVariable, fmt.Sprintf("has no variable %q; give it one, or the text a fallback: {{%s|…}}", name, name), i)
-		} else if _, err := c.render(itemID(b.id, i), d); err != nil {
+		} else if _, err := c.render(itemID(b.id, to.base+i), d); err != nil {
 			complain(InvalidMessage, "message: "+err.Error(), i)
 		}
 	}

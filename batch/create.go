@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
-	"postern/batch/schedule"
 	"postern/batch/table"
 	"postern/event"
 	"postern/store"
@@ -152,13 +150,14 @@ func putItems(tx *store.Tx, id uuid.UUID, all recipients, from, before int) erro
 		}
 		details := all.given.detailsAt(all.index(i))
 		raw = appendWaiting(raw[:0], len(details) > 0, input, to)
-		if err := tx.Put(bucketItem, itemKey(id, i), raw); err != nil {
+		key := itemKey(id, all.base+i)
+		if err := tx.Put(bucketItem, key, raw); err != nil {
 			return err
 		}
 		if len(details) == 0 {
 			continue
 		}
-		if err := tx.Put(bucketDetails, itemKey(id, i), details); err != nil {
+		if err := tx.Put(bucketDetails, key, details); err != nil {
 			return err
 		}
 	}
@@ -171,15 +170,12 @@ func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, recipients, e
 	if err := e.validate(&r); err != nil {
 		return nil, none, err
 	}
-	window, err := schedule.Parse(r.Schedule, e.cfg.Location)
+	window, err := e.checkSchedule(r.Schedule)
 	if err != nil {
-		return nil, none, invalid(InvalidSchedule, err.Error())
-	}
-	if w, _ := window.At(e.now()); w == schedule.Spent {
-		return nil, none, invalid(InvalidSchedule, "schedule: the window is wholly in the past")
+		return nil, none, err
 	}
 	given := r.given()
-	to, duplicates, err := e.distinct(given)
+	to, duplicates, err := e.distinct(given, map[uint64]struct{}{})
 	if err != nil {
 		return nil, none, err
 	}
@@ -215,13 +211,12 @@ func invalid(code string, messages ...string) error {
 
 // validate checks everything except schedule and recipients, and converts the request to
 // the form that is stored.
-func (e *Engine) validate(r *CreateRequest) error {
-	if n := utf8.RuneCountInString(r.Name); n < 1 || n > MaxName {
-		return invalid(InvalidName, fmt.Sprintf("name has %d characters, 1 to %d are allowed", n, MaxName))
+func (e *Engine) validate(r *CreateRequest) (err error) {
+	if err := checkName(r.Name); err != nil {
+		return err
 	}
-	r.Instances = unique(r.Instances)
-	if len(r.Instances) == 0 {
-		return invalid(InvalidInstances, "instances must name at least one instance")
+	if r.Instances, err = checkInstances(r.Instances); err != nil {
+		return err
 	}
 	if len(r.Message.Payload) > maxPayload {
 		return invalid(InvalidMessage, fmt.Sprintf("message.payload has %d bytes, at most %d are allowed", len(r.Message.Payload), maxPayload))
@@ -230,9 +225,8 @@ func (e *Engine) validate(r *CreateRequest) error {
 		return invalid(InvalidMessage, "message: "+err.Error())
 	}
 	r.Message.Payload = compact(r.Message.Payload)
-	d := r.Options.Delay
-	if most := e.cfg.MaxDelay.Milliseconds(); d.MinMs < 0 || d.MaxMs < d.MinMs || d.MaxMs > most {
-		return invalid(InvalidOptions, fmt.Sprintf("options.delay needs 0 <= minMs <= maxMs <= %d", most))
+	if err := e.checkDelay(r.Options.Delay); err != nil {
+		return err
 	}
 	if p := r.Options.Presence; p != "" && p != "composing" && p != "recording" && p != "paused" {
 		return invalid(InvalidOptions, fmt.Sprintf("options.presence: %.100q is not one of composing, recording, paused", p))

@@ -79,6 +79,13 @@
 // what was counted, and the list says that there may be more. A file of a release
 // without these numbers is counted after the start, in small commits.
 //
+// # Changes
+//
+// While a batch is a draft, scheduled or paused, a call may change its name, delay, schedule
+// and instances. That raises the edition in its header, in the same commit. Who read the
+// batch before, a worker or a call, finds another edition in its own commit, and reads it
+// again. Instances that were removed keep their name and their share of the items.
+//
 // # Ownership
 //
 // A worker is the only one to move the items of its batch while the batch is
@@ -90,7 +97,7 @@
 // # Buckets
 //
 //	batch           batch                       -> status, counts, times, fencing number, the last items (binary)
-//	batch_spec      batch                       -> JSON of owner, name, instances, options, schedule
+//	batch_spec      batch                       -> JSON of owner, name, instances, those it had before, options, schedule
 //	batch_message   batch                       -> JSON of the message, its attributes, what it answers, the names of its variables
 //	batch_item      batch + position            -> recipient, status, outcome (binary); the header may hold a newer one
 //	batch_details   batch + position            -> external id and variables of a recipient that has any (binary); never changed

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 
@@ -31,7 +32,7 @@ func (s Shown) Processing(id uuid.UUID) (View, iter.Seq2[[]ItemWithAttempts, err
 	}
 	parts := func(yield func([]ItemWithAttempts, error) bool) {
 		for from := 0; ; {
-			part, err := e.part(b, from)
+			part, err := s.part(b, from)
 			if err != nil {
 				yield(nil, fmt.Errorf("batch %s: items from %d: %w", id, from, err))
 				return
@@ -50,17 +51,24 @@ func (e *Engine) Processing(owner, id uuid.UUID) (View, iter.Seq2[[]ItemWithAtte
 	return e.Shown(owner, nil).Processing(id)
 }
 
-// part reads the items from a position on. Only the header of b is read again:
-// it holds the newest records of some items.
-func (e *Engine) part(b *full, from int) (part []ItemWithAttempts, err error) {
-	err = e.cfg.Store.View(func(tx *store.Tx) error {
-		h, err := loadHeader(tx, b.id)
+// part reads the items from a position on. Of b only the header is read again, which
+// holds the newest records of some items, unless a call changed the rest.
+func (s Shown) part(b *full, from int) (part []ItemWithAttempts, err error) {
+	err = s.e.cfg.Store.View(func(tx *store.Tx) error {
+		now, err := b.again(tx)
+		if errors.Is(err, errEdited) {
+			var edited *full
+			if edited, err = s.load(tx, b.id); err == nil {
+				now = *edited
+			}
+		}
 		if err != nil {
 			return err
 		}
-		now := full{id: b.id, header: h, spec: b.spec, message: b.message, content: b.content}
-		r := store.Range{Prefix: b.id[:], From: itemKey(b.id, from), Limit: partSize}
-		part = make([]ItemWithAttempts, 0, min(partSize, h.Counts.Total))
+		now.content = b.content
+		r := now.itemRange()
+		r.From, r.Limit = itemKey(b.id, from), partSize
+		part = make([]ItemWithAttempts, 0, min(partSize, now.Counts.Total))
 		return tx.Scan(bucketItem, r, func(key, value []byte) (bool, error) {
 			item, err := now.itemWithAttempts(tx, key, value)
 			part = append(part, item)

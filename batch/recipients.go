@@ -182,11 +182,12 @@ func (p *packed) at(i int) []byte {
 	return b.text[from:b.ends[at]:b.ends[at]]
 }
 
-// recipients are those of a new batch without duplicates. Their digits are
+// recipients are new ones of a batch without duplicates. Their digits are
 // parsed again where they are needed, and not stored.
 type recipients struct {
 	given *Recipients
 	kept  []uint32 // which of them, by index, when there are duplicates; nil: all
+	base  int      // the position of the first
 }
 
 func (r recipients) len() int {
@@ -215,9 +216,9 @@ func (r *CreateRequest) given() *Recipients {
 	return r.List
 }
 
-// distinct validates the recipients and drops duplicates. One that
-// is invalid refuses all; the first 100 invalid ones are named by index.
-func (e *Engine) distinct(given *Recipients) (distinct recipients, duplicates int, err error) {
+// distinct validates the recipients and drops duplicates, also of those that were seen
+// before. One that is invalid refuses all; the first 100 invalid ones are named by index.
+func (e *Engine) distinct(given *Recipients, seen map[uint64]struct{}) (distinct recipients, duplicates int, err error) {
 	n := given.Len()
 	if n == 0 {
 		return recipients{}, 0, invalid(InvalidRecipient, "recipients must not be empty")
@@ -225,7 +226,6 @@ func (e *Engine) distinct(given *Recipients) (distinct recipients, duplicates in
 	if most := e.cfg.MaxRecipients; n > most {
 		return recipients{}, 0, invalid(TooManyRecipients, fmt.Sprintf("recipients has more than the %d entries that are allowed", most))
 	}
-	seen := make(map[uint64]struct{}, n)
 	distinct.given = given
 	var complaints []string
 	for i := range n {

@@ -31,6 +31,8 @@ const (
 	OnPause       Trigger = "pause" // API call; so are start and stop
 	OnStart       Trigger = "start"
 	OnStop        Trigger = "stop"
+	OnAppend      Trigger = "append"     // of recipients, by a call
+	OnChange      Trigger = "change"     // of name, delay, schedule or instances, by a call
 	OnSafePoint   Trigger = "safe point" // the worker has no send in flight
 	OnShutdown    Trigger = "graceful shutdown"
 	OnLeaseLost   Trigger = "lease expired"  // a send ignored its context
@@ -62,6 +64,8 @@ type Input struct {
 	Window schedule.Window // matters to create, start and recovery
 	Item   Move
 	Give   bool // the next item becomes SENDING in this commit
+	Moved  bool // a change is one of the schedule
+	More   int  // items that an append adds
 }
 
 // Counts are a batch's items by status. They always add up to Total.
@@ -114,6 +118,7 @@ func Next(c Core, in Input) (Decision, error) {
 	}
 	refused := &TransitionError{Status: c.Status, Trigger: in.On}
 	next := c
+	next.Counts.Total, next.Counts.Pending = c.Counts.Total+in.More, c.Counts.Pending+in.More
 	if !next.Counts.move(in.On, in.Item) {
 		return Decision{}, refused
 	}

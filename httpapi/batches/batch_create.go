@@ -157,8 +157,8 @@ func (a *API) entriesKept() int { return max(a.MaxRecipients, MaxInstances) + 1 
 // checkShapes decodes the parts that are kept as sent, and returns the message's payload, nil if its type is unknown.
 func (in *BatchRequest) checkShapes() (event.Payload, error) {
 	if in.Schedule != nil {
-		if err := strict.Decode(bytes.NewReader(*in.Schedule), &batchSchedule{}, strict.Options{}); err != nil {
-			return nil, strict.Under(err, "schedule")
+		if err := checkSchedule(*in.Schedule); err != nil {
+			return nil, err
 		}
 	}
 	payload, err := event.NewPayload(in.Message.Type, in.Message.Payload)

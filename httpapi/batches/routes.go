@@ -39,6 +39,13 @@ func (a *API) Routes() []rest.Route {
 			ID: "getBatch", Summary: "Show a batch.", Out: rest.TypeOf[batch.View](), Codes: unknown,
 		},
 		{
+			Method: "PATCH", Path: "/message/batches/{id}", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.changeBatch,
+			ID: "changeBatch", Summary: "Change the name, delay, schedule or instances of a batch that is DRAFT, SCHEDULED or PAUSED.",
+			About: "Fields that are absent stay as they are. The others are changed all or none.",
+			In:    rest.TypeOf[BatchChange](), Example: `{"name":"Autumn offer","options":{"delay":{"minMs":2000,"maxMs":8000}}}`, Out: rest.TypeOf[batch.View](),
+			Codes: command.And(batch.InvalidName, batch.InvalidInstances, batch.InvalidOptions, batch.InvalidSchedule),
+		},
+		{
 			Method: "DELETE", Path: "/message/batches/{id}", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.deleteBatch,
 			ID: "deleteBatch", Summary: "Delete a final batch.", About: "The batch disappears at once. Its items are removed in the background, its events after their delivery.",
 			Status: http.StatusNoContent, Codes: command,
