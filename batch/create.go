@@ -191,6 +191,9 @@ func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, recipients, e
 		Owner: owner, Name: r.Name, Instances: r.Instances, Options: r.Options,
 		Received: given.Len(), Duplicates: duplicates, window: window,
 	}
+	if r.retryOf != uuid.Nil {
+		s.RetryOf = &r.retryOf
+	}
 	if window != nil {
 		s.Schedule, s.Zone = r.Schedule, e.cfg.Location.String()
 	}

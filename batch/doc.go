@@ -86,6 +86,9 @@
 // batch before, a worker or a call, finds another edition in its own commit, and reads it
 // again. Instances that were removed keep their name and their share of the items.
 //
+// Recipients that are appended to a draft are written behind its last item, which no reader
+// sees, and one commit makes them its own.
+//
 // # Ownership
 //
 // A worker is the only one to move the items of its batch while the batch is
@@ -104,7 +107,7 @@
 //	batch_attempt   batch + position + number   -> JSON of instance and outcome; the last attempt is in the item
 //	batch_owner     owner + batch               -> when it was made, its name, its instances (binary)
 //	batch_open      batch                       -> the scoped keys that it was created and last started with (binary), or nothing; absent once the batch is final
-//	batch_creating  batch                       -> nothing; a creation under way, swept at start
+//	batch_creating  batch                       -> nothing; a creation or an append under way, swept at start
 //	batch_removing  batch                       -> nothing; deleted, with records left to remove
 //	batch_ended     owner + status + batch      -> nothing; a final batch
 //	batch_number    all, or owner               -> JSON: how many batches there are in each status

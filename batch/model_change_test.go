@@ -81,7 +81,7 @@ func (m *modelBatch) grows(given *Recipients, own []modelOwn, inputs, numbers []
 	switch {
 	case m.status != draft:
 		return conflict
-	case m.spec.own != nil && own == nil: // without the variables that the text needs
+	case m.spec.request.List != nil && own == nil: // without the variables that the text needs
 		return invalided
 	}
 	spec := *m.spec
@@ -90,6 +90,11 @@ func (m *modelBatch) grows(given *Recipients, own []modelOwn, inputs, numbers []
 	if spec.own == nil && own != nil { // its text is a template from now on
 		for range m.items {
 			spec.own = append(spec.own, modelOwn{variables: map[string]string{}, text: spec.text})
+		}
+	}
+	for range len(inputs) - len(own) {
+		if spec.own != nil {
+			own = append(own, modelOwn{variables: map[string]string{}, text: spec.text})
 		}
 	}
 	spec.own = slices.Concat(spec.own, own)

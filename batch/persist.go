@@ -100,6 +100,7 @@ type spec struct {
 	CreatedAt  int64              `json:"createdAt"`
 	Received   int                `json:"received"`
 	Duplicates int                `json:"duplicates,omitempty"`
+	RetryOf    *uuid.UUID         `json:"retryOf,omitempty"`
 
 	window  *schedule.Schedule // parsed from Schedule, nil when there is none
 	partial bool               // Instances are not all that the batch goes out by

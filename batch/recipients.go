@@ -62,7 +62,6 @@ func (r *Recipients) AddEntry(entry any) { r.Add(*entry.(*Recipient)) }
 // Add adds a recipient. If it breaks a rule, the creation of the batch names it.
 func (r *Recipients) Add(to Recipient) {
 	at := r.numbers.len()
-	r.numbers.add([]byte(to.Number))
 	r.objects = true
 	raw, err := r.encode(to)
 	if err != nil && len(r.invalid) < maxReported {
@@ -71,13 +70,20 @@ func (r *Recipients) Add(to Recipient) {
 		}
 		r.invalid[at] = err
 	}
-	if len(raw) == 0 {
+	r.add([]byte(to.Number), raw)
+}
+
+// add adds a recipient with its encoded details, both of which it copies.
+func (r *Recipients) add(number, details []byte) {
+	at := r.numbers.len()
+	r.numbers.add(number)
+	if len(details) == 0 {
 		return
 	}
 	for r.details.len() < at {
 		r.details.add(nil)
 	}
-	r.details.add(raw)
+	r.details.add(details)
 }
 
 // encode returns the details of a recipient, valid until the next call, empty if there are none.

@@ -116,7 +116,7 @@ func (s *sim) stepRaceChange(step simStep) {
 
 // appendOf appends recipients to a batch, some of which it has already, and returns what
 // that must have done. They are more than least.
-func (s *sim) appendOf(m *modelBatch, n uint32, least int) effect {
+func (s *sim) appendOf(m *modelBatch, n uint32, least int) (effect, error) {
 	d := &draws{uint64(n)}
 	given, templated := &Recipients{}, d.one(2)
 	var own []modelOwn
@@ -131,7 +131,7 @@ func (s *sim) appendOf(m *modelBatch, n uint32, least int) effect {
 		}
 		code := fmt.Sprint("later ", i)
 		o := modelOwn{variables: map[string]string{"more": "x", "code": code}, text: text}
-		if m.spec.own != nil {
+		if m.spec.request.List != nil {
 			o.text = "Hi friend{{, " + code + "! " + text
 		}
 		own = append(own, o)
@@ -150,7 +150,7 @@ func (s *sim) appendOf(m *modelBatch, n uint32, least int) effect {
 		if err == nil && v.Counts.Total != len(m.items) {
 			m.refuse("append answered %d recipients, want %d", v.Counts.Total, len(m.items))
 		}
-	}
+	}, err
 }
 
 // stepAppend appends to a draft, and sometimes to another batch.
@@ -159,7 +159,7 @@ func (s *sim) stepAppend(step simStep) {
 	if m == nil {
 		return
 	}
-	said := s.appendOf(m, step.b, 0)
+	said, _ := s.appendOf(m, step.b, 0)
 	s.restOf(m, func(m *modelBatch) {
 		said(m)
 		s.settled(m)
@@ -184,15 +184,14 @@ func (s *sim) stepKillAppend(step simStep) {
 		return
 	}
 	s.proc.arm(1 + int(step.c%4))
-	said := s.appendOf(m, step.b|1, chunk) // plain ones, which a template refuses
+	said, err := s.appendOf(m, step.b|1, chunk) // numbers, which a template refuses
 	s.tally.Kills++
 	s.must(s.proc.bury(), "kill")
 	s.boots++
 	s.boot(s.proc.path, true)
-	s.observe()
-	if s.see(m).view.Counts.Total == len(m.items) {
+	if verdict := verdictOf(err); verdict != done && verdict != invalided {
 		said = none
-		s.checked = s.proc.total() // the sweep, if there was something to sweep
+		s.checked++ // the sweep
 	}
 	s.rests(func(o *modelBatch) {
 		if o == m {

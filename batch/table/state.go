@@ -45,6 +45,10 @@ const (
 // was to be deleted. It is not a row of the table: afterwards there is no batch.
 const OnDelete Trigger = "delete"
 
+// OnRetry is the trigger of a *TransitionError when items of a batch that is not final were
+// to be retried. It is not a row either: the batch does not change.
+const OnRetry Trigger = "retry"
+
 // Move is the fate of the item in SENDING in the same commit.
 type Move string
 
@@ -228,6 +232,9 @@ type TransitionError struct {
 func (e *TransitionError) Error() string {
 	if e.Trigger == OnDelete {
 		return fmt.Sprintf("a batch that is %s cannot be deleted; stop it first, and wait until it is STOPPED", e.Status)
+	}
+	if e.Trigger == OnRetry {
+		return fmt.Sprintf("a batch that is %s cannot be retried; stop it first, and wait until it is STOPPED", e.Status)
 	}
 	return fmt.Sprintf("a batch that is %s cannot take %q", e.Status, e.Trigger)
 }

@@ -70,3 +70,30 @@ func newSchedule(raw json.RawMessage) (json.RawMessage, error) {
 func checkSchedule(raw json.RawMessage) error {
 	return strict.Under(strict.Decode(bytes.NewReader(raw), &batchSchedule{}, strict.Options{}), "schedule")
 }
+
+// BatchRecipients is the body that appends recipients to a draft.
+type BatchRecipients struct {
+	Recipients batch.Recipients `json:"recipients" strict:"required" doc:"As at a creation; those that the batch has already are ignored." example:"[\"4915112345678\"]" rules:"minItems=1"`
+}
+
+func (a *API) appendRecipients(c *rest.Call) error {
+	var in BatchRecipients
+	if err := c.DecodeKeeping(&in, int64(BatchBodyBase+BatchBodyRecipient*a.MaxRecipients), a.entriesKept()); err != nil {
+		return err
+	}
+	id, err := c.UUID("id", batch.ErrNotFound)
+	if err != nil {
+		return err
+	}
+	if err := mayBatch(c, &in.Recipients); err != nil {
+		return err
+	}
+	a.Relay.KeepPace(c.Request.Context())
+	view, err := a.Engine.Append(c.KeyContext(), c.User, id, batch.AppendRequest{
+		List: &in.Recipients, InCommit: rest.KeepInCommit[batch.View](c, http.StatusOK),
+	})
+	if err != nil {
+		return err
+	}
+	return c.Response.JSON(http.StatusOK, view)
+}

@@ -141,9 +141,13 @@ func (a *API) checkFile(c *rest.Call, payload event.Payload) error {
 		return nil
 	}
 	content.Media.Shared = true // as every batch's, see event.ParseContent
-	err = ref.MayUseUpload(c, a.Media, content.Media)
+	return a.checkMedia(c, content.Media)
+}
+
+func (a *API) checkMedia(c *rest.Call, file *event.Media) error {
+	err := ref.MayUseUpload(c, a.Media, file)
 	if err == nil {
-		err = ref.CheckUpload(c, a.Media, 0, content.Media)
+		err = ref.CheckUpload(c, a.Media, 0, file)
 	}
 	if err != nil {
 		return fmt.Errorf("message.payload: %w", err)

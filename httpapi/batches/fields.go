@@ -13,6 +13,7 @@ func Fields() openapi.Fields {
 		"CreateBatchRequest.name":     rest.Say("A name for people.", "Summer offer", openapi.Chars(1, batch.MaxName)),
 		"CreateBatchRequest.schedule": rest.Say("The time windows for sending; absent: at any time.", nil, openapi.As[batchSchedule]()),
 		"BatchChange.name":            rest.Say("A name for people.", "Autumn offer", openapi.Chars(1, batch.MaxName)),
+		"BatchRetry.name":             rest.Say("The name of the new batch; the same as before when absent.", "Summer offer, again", openapi.Chars(1, batch.MaxName)),
 		"BatchChange.schedule":        rest.Say("Other time windows for sending; an empty object: it may send at any time.", nil, openapi.As[batchSchedule]()),
 		"BatchFilter.status":          rest.Say("Only those with this status, or one of several.", "PAUSED"),
 		"BatchOptions.presence":       rest.Say("The presence that the chat shows before the message.", string(event.PresenceComposing), openapi.OneOf(batchPresences()...)),

@@ -46,6 +46,19 @@ func (a *API) Routes() []rest.Route {
 			Codes: command.And(batch.InvalidName, batch.InvalidInstances, batch.InvalidOptions, batch.InvalidSchedule),
 		},
 		{
+			Method: "POST", Path: "/message/batches/{id}/recipients", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.appendRecipients,
+			ID: "appendBatchRecipients", Summary: "Append recipients to a draft.", About: "The rules are those of a creation with all recipients.",
+			Once: true, In: rest.TypeOf[BatchRecipients](), Example: `{"recipients":["4915112345678"]}`, Out: rest.TypeOf[batch.View](),
+			Codes: command.And(batch.InvalidRecipient, batch.TooManyRecipients, batch.MissingVariable, batch.InvalidMessage, "BATCHES_BEING_CREATED"),
+		},
+		{
+			Method: "POST", Path: "/message/batches/{id}/retry", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.retryBatch,
+			ID: "retryBatch", Summary: "Create a batch for the recipients of a final one who did not get the message.",
+			About: "It has the same message, variables and options, no schedule, and starts at once.",
+			Once:  true, In: rest.TypeOf[BatchRetry](), Example: `{"status":["FAILED"],"codes":["SEND_MESSAGE_FAILED"]}`, Status: http.StatusCreated, Out: rest.TypeOf[RetriedBatch](),
+			Codes: command.And(batch.InvalidRetry, batch.NothingToRetry, batch.InvalidName, batch.InvalidInstances, "UPLOAD_NOT_FOUND", "INVALID_MEDIA", rest.CodeLimitReached, "BATCHES_BEING_CREATED"),
+		},
+		{
 			Method: "DELETE", Path: "/message/batches/{id}", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.deleteBatch,
 			ID: "deleteBatch", Summary: "Delete a final batch.", About: "The batch disappears at once. Its items are removed in the background, its events after their delivery.",
 			Status: http.StatusNoContent, Codes: command,
