@@ -101,7 +101,7 @@ func (e *Engine) prepareAppend(owner, id uuid.UUID, given *Recipients) (b *full,
 	if b.Status != event.BatchDraft {
 		return nil, to, 0, &table.TransitionError{Status: b.Status, Trigger: table.OnAppend}
 	}
-	if to, duplicates, err = e.distinct(given, seen); err != nil {
+	if to, duplicates, err = e.distinct(given, seen, nil); err != nil {
 		return nil, to, 0, err
 	}
 	if most := e.cfg.MaxRecipients; b.Counts.Total+to.len() > most {

@@ -39,7 +39,7 @@ func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (
 		}
 		defer leave()
 	}
-	b, to, err := e.prepare(owner, r)
+	b, to, err := e.prepare(owner, r, nil)
 	if err != nil {
 		return View{}, err
 	}
@@ -164,8 +164,9 @@ func putItems(tx *store.Tx, id uuid.UUID, all recipients, from, before int) erro
 	return nil
 }
 
-// prepare checks the request and builds the batch and its recipients.
-func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, recipients, error) {
+// prepare checks the request and builds the batch and its recipients. Malformed ones refuse it, or
+// are appended to bad unless that is nil.
+func (e *Engine) prepare(owner uuid.UUID, r CreateRequest, bad *[]Malformed) (*full, recipients, error) {
 	var none recipients
 	if err := e.validate(&r); err != nil {
 		return nil, none, err
@@ -175,7 +176,7 @@ func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, recipients, e
 		return nil, none, err
 	}
 	given := r.given()
-	to, duplicates, err := e.distinct(given, map[uint64]struct{}{})
+	to, duplicates, err := e.distinct(given, map[uint64]struct{}{}, bad)
 	if err != nil {
 		return nil, none, err
 	}

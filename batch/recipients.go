@@ -223,8 +223,9 @@ func (r *CreateRequest) given() *Recipients {
 }
 
 // distinct validates the recipients and drops duplicates, also of those that were seen
-// before. One that is invalid refuses all; the first 100 invalid ones are named by index.
-func (e *Engine) distinct(given *Recipients, seen map[uint64]struct{}) (distinct recipients, duplicates int, err error) {
+// before. One that is invalid refuses all; the first 100 invalid ones are named by index. Or they
+// are left out, and appended to bad, unless that is nil.
+func (e *Engine) distinct(given *Recipients, seen map[uint64]struct{}, bad *[]Malformed) (distinct recipients, duplicates int, err error) {
 	n := given.Len()
 	if n == 0 {
 		return recipients{}, 0, invalid(InvalidRecipient, "recipients must not be empty")
@@ -234,10 +235,23 @@ func (e *Engine) distinct(given *Recipients, seen map[uint64]struct{}) (distinct
 	}
 	distinct.given = given
 	var complaints []string
+	leaveOut := func(i int) {
+		if distinct.kept == nil {
+			distinct.kept = make([]uint32, i, n)
+			for j := range distinct.kept {
+				distinct.kept[j] = uint32(j) //nolint:gosec // bodies are smaller
+			}
+		}
+	}
 	for i := range n {
 		digits, err := phone(given.At(i))
 		if err == nil {
 			err = given.invalid[i]
+		}
+		if err != nil && bad != nil {
+			*bad = append(*bad, Malformed{Index: &i, Input: given.At(i), Error: err.Error()})
+			leaveOut(i)
+			continue
 		}
 		if err != nil {
 			if complaints = append(complaints, fmt.Sprintf("recipients[%d] %v", i, err)); len(complaints) == maxReported {
@@ -250,17 +264,12 @@ func (e *Engine) distinct(given *Recipients, seen map[uint64]struct{}) (distinct
 		}
 		number := recipientNumber(digits)
 		if _, again := seen[number]; again {
-			if distinct.kept == nil {
-				distinct.kept = make([]uint32, i, n)
-				for j := range distinct.kept {
-					distinct.kept[j] = uint32(j) //nolint:gosec // bodies are smaller
-				}
-			}
+			leaveOut(i)
 			duplicates++
 			continue
 		}
 		seen[number] = struct{}{}
-		if duplicates > 0 {
+		if distinct.kept != nil {
 			distinct.kept = append(distinct.kept, uint32(i)) //nolint:gosec // bodies are smaller
 		}
 	}

@@ -14,7 +14,9 @@ import (
 type RetryRequest struct {
 	Status []ItemStatus // empty: those that FAILED
 	Codes  []string     // only items with one of these error codes; empty: with any or none
-	Name   string       // of the new batch
+
+	Name      string // of the new batch
+	Instances []InstanceRef
 
 	// MayUnknown allows UNKNOWN in Status: the message may reach these recipients twice.
 	MayUnknown bool
@@ -54,20 +56,13 @@ func (e *Engine) Retry(ctx context.Context, owner, id uuid.UUID, r RetryRequest)
 	if list.Len() == 0 {
 		return View{}, invalid(NothingToRetry, "no item of the batch has such a status and error code")
 	}
-	instances := slices.DeleteFunc(slices.Clone(b.spec.Instances), func(ref InstanceRef) bool {
-		_, _, exists := e.cfg.Fleet.Instance(ref.ID)
-		return !exists
-	})
-	if len(instances) == 0 {
-		return View{}, invalid(InvalidInstances, "none of the instances of the batch exists any more")
-	}
 	if r.Check != nil {
 		if err := r.Check(list); err != nil {
 			return View{}, err
 		}
 	}
 	return e.Create(ctx, owner, CreateRequest{
-		Name: r.Name, Instances: instances, List: list, Message: b.message.Message, Options: b.spec.Options, Quoted: b.message.Quoted,
+		Name: r.Name, Instances: r.Instances, List: list, Message: b.message.Message, Options: b.spec.Options, Quoted: b.message.Quoted,
 		AutoResume: &b.AutoResume, ExternalAttributes: b.message.Attributes, Key: r.Key, InCommit: r.InCommit, retryOf: id,
 	})
 }

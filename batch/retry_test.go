@@ -45,7 +45,7 @@ func TestARetryGoesToTheItemsThatFailed(t *testing.T) {
 			"Bo":        {Status: []ItemStatus{ItemUnknown, ItemFailed}, MayUnknown: true, Codes: []string{event.SendResultUnknown}},
 			"Ana Bo Di": {Status: []ItemStatus{ItemFailed, ItemSkipped, ItemUnknown}, MayUnknown: true},
 		} {
-			req.Name = "again"
+			req.Name, req.Instances = "again", request(0).Instances
 			v, err := r.e.Retry(t.Context(), owner, old.ID, req)
 			if err != nil {
 				t.Fatal(want, err)
@@ -86,7 +86,7 @@ func TestARetryIsRefused(t *testing.T) {
 			"no status":                 {RetryRequest{Status: []ItemStatus{"LOST"}}, InvalidRetry},
 			"nothing of that status":    {RetryRequest{Status: []ItemStatus{ItemPending}}, NothingToRetry},
 			"nothing of that code":      {RetryRequest{Codes: []string{event.SendResultUnknown}}, NothingToRetry},
-			"a name that is too long":   {RetryRequest{Name: strings.Repeat("x", MaxName+1)}, InvalidName},
+			"a name that is too long":   {RetryRequest{Instances: request(0).Instances, Name: strings.Repeat("x", MaxName+1)}, InvalidName},
 		} {
 			_, err := r.e.Retry(t.Context(), owner, old.ID, c.req)
 			if refused, ok := errors.AsType[*InvalidError](err); !ok || refused.Code != c.code {
@@ -94,7 +94,7 @@ func TestARetryIsRefused(t *testing.T) {
 			}
 		}
 		refused := errors.New("not these")
-		_, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x", Check: func(to *Recipients) error {
+		_, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x", Instances: request(0).Instances, Check: func(to *Recipients) error {
 			if to.Len() != 1 {
 				t.Errorf("%d recipients", to.Len())
 			}
@@ -104,7 +104,7 @@ func TestARetryIsRefused(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		r.aDraft(request(1))
-		if _, err := r.e.Retry(t.Context(), owner, r.batch, RetryRequest{Name: "x"}); !errors.Is(err, ErrInvalidTransition) {
+		if _, err := r.e.Retry(t.Context(), owner, r.batch, RetryRequest{Name: "x", Instances: request(0).Instances}); !errors.Is(err, ErrInvalidTransition) {
 			t.Errorf("a draft: %v", err)
 		}
 	})
@@ -116,10 +116,10 @@ func TestPendingItemsOfAStoppedBatchAreRetriedByName(t *testing.T) {
 		defer r.stop()
 		old := r.aDraft(request(3))
 		r.do(r.e.StopBatch)
-		if _, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x"}); err == nil {
+		if _, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x", Instances: request(0).Instances}); err == nil {
 			t.Error("without their name")
 		}
-		v, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x", Status: []ItemStatus{ItemPending}})
+		v, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x", Instances: request(0).Instances, Status: []ItemStatus{ItemPending}})
 		if err != nil || v.Counts.Total != 3 {
 			t.Errorf("%+v, %v", v, err)
 		}
@@ -134,7 +134,7 @@ func TestAKillAroundARetryLeavesAllOrNothing(t *testing.T) {
 			defer func() { r.stop() }()
 			old := r.aDraft(request(2*chunk + 1))
 			r.do(r.e.StopBatch)
-			_, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x", Status: []ItemStatus{ItemPending}, InCommit: func(*store.Tx, View) error {
+			_, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x", Instances: request(0).Instances, Status: []ItemStatus{ItemPending}, InCommit: func(*store.Tx, View) error {
 				if !last {
 					return context.Canceled
 				}

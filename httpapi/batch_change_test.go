@@ -35,12 +35,12 @@ func TestABatchThatWaitsIsChanged(t *testing.T) {
 		status int
 		code   string
 	}{
-		`{"recipients":["4915112345678"]}`:           {400, "UNKNOWN_FIELD"},
-		`{"options":{"presence":"composing"}}`:       {400, "UNKNOWN_FIELD"},
-		`{"schedule":{"recurrence":"NONE"}}`:         {400, "MISSING_FIELD"},
-		`{"name":"x","instances":["nobody"]}`:        {422, "INVALID_INSTANCES"},
-		`{"name":"x","instances":[]}`:                {422, "INVALID_INSTANCES"},
-		`{"name":""}`:                                {422, "INVALID_NAME"},
+		`{"recipients":["4915112345678"]}`:            {400, "UNKNOWN_FIELD"},
+		`{"options":{"presence":"composing"}}`:        {400, "UNKNOWN_FIELD"},
+		`{"schedule":{"recurrence":"NONE"}}`:          {400, "MISSING_FIELD"},
+		`{"name":"x","instances":["nobody"]}`:         {422, "INVALID_INSTANCES"},
+		`{"name":"x","instances":[]}`:                 {422, "INVALID_INSTANCES"},
+		`{"name":""}`:                                 {422, "INVALID_NAME"},
 		`{"options":{"delay":{"minMs":2,"maxMs":1}}}`: {422, "INVALID_OPTIONS"},
 	} {
 		wantError(t, r.do("PATCH", at, body), want.status, want.code)
@@ -62,10 +62,10 @@ func TestAKeyChangesABatchWithinItsRights(t *testing.T) {
 		t.Errorf("its own instance: %s", res.Status)
 	}
 	wantError(t, r.with(narrow, "PATCH", at, `{"instances":["a","b"]}`), 403, "SCOPE")
-	wantError(t, r.with(few, "PATCH", at, `{"name":"y"}`), 403, "SCOPE")
-	wantError(t, r.with(few, "POST", at+"/recipients", `{"recipients":["4915112345679"]}`), 403, "SCOPE")
+	wantError(t, r.with(few, "PATCH", at, `{"name":"y"}`), 403, "RECIPIENT_NOT_ALLOWED")
+	wantError(t, r.with(few, "POST", at+"/recipients", `{"recipients":["4915112345679"]}`), 403, "RECIPIENT_NOT_ALLOWED")
 	r.do("POST", at+"/stop", "")
-	wantError(t, r.with(few, "POST", at+"/retry", `{"status":["PENDING"]}`), 403, "SCOPE")
+	wantError(t, r.with(few, "POST", at+"/retry", `{"status":["PENDING"]}`), 403, "RECIPIENT_NOT_ALLOWED")
 	if res := r.with(narrow, "POST", at+"/retry", `{"status":["PENDING"]}`); res.StatusCode != 201 {
 		t.Errorf("a retry of its own: %s", res.Status)
 	}

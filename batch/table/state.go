@@ -49,6 +49,9 @@ const OnDelete Trigger = "delete"
 // to be retried. It is not a row either: the batch does not change.
 const OnRetry Trigger = "retry"
 
+// OnCheck is the same for the dry run of a batch that is not a draft.
+const OnCheck Trigger = "check"
+
 // Move is the fate of the item in SENDING in the same commit.
 type Move string
 

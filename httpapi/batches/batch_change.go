@@ -20,7 +20,7 @@ type BatchChange struct {
 }
 
 type batchChangeOptions struct {
-	Delay *event.BatchDelay `json:"delay"`
+	Delay *event.BatchDelay `json:"delay" doc:"The random pause after each message."`
 }
 
 // changeBatch asks of a key what a start asks: what it changes may be sent by itself.

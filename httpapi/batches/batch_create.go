@@ -38,6 +38,7 @@ type BatchRequest struct {
 	AutoResume         *bool            `json:"autoResume" doc:"Whether it resumes by itself after a restart of the program; true when absent." example:"true"`
 	Schedule           *json.RawMessage `json:"schedule"`
 	ExternalAttributes *strict.Object   `json:"externalAttributes"`
+	DryRun             bool             `json:"dryRun" doc:"Whether the batch is only checked: nothing is stored or sent." example:"false"`
 }
 
 type BatchMessage struct {
@@ -116,6 +117,9 @@ func (a *API) createBatch(c *rest.Call) error {
 	create := in.Request(refs)
 	if err := a.quotedByBatch(c, &create, in.Options.QuotedMessageID, refs); err != nil {
 		return err
+	}
+	if in.DryRun {
+		return a.dryRun(c, create, nil)
 	}
 	create.Key = c.ScopedKey()
 	create.InCommit = rest.KeepInCommit[batch.View](c, http.StatusCreated)

@@ -1,11 +1,13 @@
 package batches
 
 import (
+	"errors"
 	"net/http"
 
 	"postern/batch"
 	"postern/event"
 	"postern/httpapi/rest"
+	"postern/instance"
 	"postern/store"
 )
 
@@ -62,6 +64,17 @@ func (a *API) retryBatch(c *rest.Call) error {
 	}
 	if in.Name != nil {
 		retry.Name = *in.Name
+	}
+	for _, i := range b.Instances {
+		switch _, err := a.Registry.ByID(i.ID); {
+		case err == nil:
+			retry.Instances = append(retry.Instances, batch.InstanceRef{ID: i.ID, Name: i.Name})
+		case !errors.Is(err, instance.ErrNotFound):
+			return err
+		}
+	}
+	if len(retry.Instances) == 0 {
+		return rest.Refuse(http.StatusUnprocessableEntity, batch.InvalidInstances, "instances: none of those of the batch exists any more")
 	}
 	if keep := rest.KeepInCommit[RetriedBatch](c, http.StatusCreated); keep != nil {
 		retry.InCommit = func(tx *store.Tx, v batch.View) error { return keep(tx, answer(v)) }

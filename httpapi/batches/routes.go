@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"postern/batch"
+	"postern/httpapi/openapi"
 	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 )
@@ -19,6 +20,7 @@ func (a *API) Routes() []rest.Route {
 			Method: "POST", Path: "/message/batches", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.createBatch,
 			ID: "createBatch", Summary: "Create a batch.", About: "It starts at once, or waits for its schedule or for a start command, depending on autoStart and schedule.",
 			Once: true, In: rest.TypeOf[BatchRequest](), Status: http.StatusCreated, Out: rest.TypeOf[batch.View](),
+			Also:    []openapi.Answer{{Status: http.StatusOK, Type: rest.TypeOf[DryRun](), About: "The answer of a dry run."}},
 			Example: `{"name":"Summer offer","instances":["sales"],"recipients":["4915112345678","4915187654321"],"message":{"type":"text","payload":{"text":"Half price until Sunday."}},"options":{"delay":{"minMs":1000,"maxMs":5000}}}`,
 			Codes: rest.Codes{
 				batch.InvalidName, batch.InvalidInstances, batch.InvalidRecipient, batch.TooManyRecipients, batch.InvalidMessage,
@@ -57,6 +59,11 @@ func (a *API) Routes() []rest.Route {
 			About: "It has the same message, variables and options, no schedule, and starts at once.",
 			Once:  true, In: rest.TypeOf[BatchRetry](), Example: `{"status":["FAILED"],"codes":["SEND_MESSAGE_FAILED"]}`, Status: http.StatusCreated, Out: rest.TypeOf[RetriedBatch](),
 			Codes: command.And(batch.InvalidRetry, batch.NothingToRetry, batch.InvalidName, batch.InvalidInstances, "UPLOAD_NOT_FOUND", "INVALID_MEDIA", rest.CodeLimitReached, "BATCHES_BEING_CREATED"),
+		},
+		{
+			Method: "POST", Path: "/message/batches/{id}/check", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.checkBatch,
+			ID: "checkBatch", Summary: "Check a draft without sending anything.", About: "Up to 500 of its numbers are looked up on WhatsApp, 50 a second, by an instance that is online.",
+			Out: rest.TypeOf[DryRun](), Codes: command.And(batch.InvalidSchedule, batch.MissingVariable, batch.InvalidMessage),
 		},
 		{
 			Method: "DELETE", Path: "/message/batches/{id}", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.deleteBatch,
