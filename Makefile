@@ -25,7 +25,7 @@ AT_ONCE := $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: mistakes nightly help build dist packages systemd size run demo test race bench fuzz crash clients powerloss model lives bitflips cells nemesis soak lint vuln fmt pictures docs check
+.PHONY: mistakes nightly help build dist packages systemd size run demo test race bench fuzz crash clients powerloss model lives bitflips cells rows nemesis soak lint vuln fmt pictures docs check
 
 help: ## print the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,8 +61,8 @@ run: build ## build and serve with ./config.toml or the defaults
 demo: build ## the main job: sandbox, two paired instances, a batch, the webhooks as they arrive
 	./bin/postern demo
 
-test: ## all tests; what failed is told at the end
-	@$(GOTEST) -p $(AT_ONCE)
+test: ## all tests; what failed is told at the end (TESTFLAGS=-vet=off where go vet is run anyway)
+	@$(GOTEST) -p $(AT_ONCE) $(TESTFLAGS)
 
 race: ## all tests, or those of packages (OF=./store), under the race detector (needs a C compiler)
 	CGO_ENABLED=1 GORACE=suppressions=$(CURDIR)/.ci/race.suppressions $(GOTEST) -race -timeout 20m $(RACEFLAGS)
@@ -108,6 +108,7 @@ nightly: ## what make test is too short for: all tests in full, kills, mistakes,
 	$(MAKE) powerloss IMAGES=3000
 	$(MAKE) bitflips FLIPS=1000
 	$(MAKE) cells
+	$(MAKE) rows
 	$(MAKE) nemesis ROUNDS=60
 	$(MAKE) clients
 	$(MAKE) packages ONLY=TestTheDeb
@@ -119,14 +120,20 @@ bitflips: ## single flipped bits of a rich data file, against the store and the 
 # Tests that damage a file behind the store's back, or set a clock back: a copy of a cell is loaded again, and its time never goes back.
 BEHIND := Damage|Unreadable|TestARepair|TestUnknownCrash|TestDeletionIsAtomic|TestTheEngineDoesWhat|DeletedMessageEventHasItsID|OutboxIsCounted|AStartAfterAStop|WhatAStopCould|SchemaVersion3|TheOutboxOf
 
-cells: ## the packages that store, with every data file thrown away at each open and loaded from a database in memory
-	$(GO) test -tags everycell -count 1 -skip '$(BEHIND)' ./delivery/... ./messages/... ./instance/... ./batch/... ./whatsapp/device ./access ./media
+STORING := ./delivery/... ./messages/... ./instance/... ./batch/... ./whatsapp/device ./access ./media
 
-nemesis: ## nodes of a cell on PostgreSQL that are killed, paused and cut off (ROUNDS=200 SEED=any)
-	ROUNDS=$(or $(ROUNDS),200) SEED=$(SEED) $(GO) test -run '^TestNemesis' -count 1 -timeout 6h -v ./e2e/cluster
+cells: ## the packages that store, with every data file thrown away at each open and loaded from a database in memory
+	$(GO) test -tags everycell -count 1 -skip '$(BEHIND)' $(or $(OF),$(STORING))
+
+rows: ## the same, loaded from PostgreSQL
+	NIGHTLY=1 PACKAGES='$(or $(OF),$(STORING))' SKIP='$(BEHIND)' $(GO) test -count 1 -timeout 2h -v ./cluster/everycell
+
+nemesis: ## nodes of a cell on PostgreSQL that are killed, paused and cut off, and faults that these tests must find (ROUNDS=200 or HOURS=n, SEED=any)
+	ROUNDS=$(or $(ROUNDS),$(if $(HOURS),1,200)) HOURS=$(HOURS) SEED=$(SEED) ONLY='$(ONLY)' $(GO) test -run '^TestNemesis' -count 1 -timeout 0 -v ./e2e/cluster
+	NIGHTLY=1 $(GO) test -count 1 -timeout 2h -v ./e2e/cluster/controls
 
 soak: ## the real program for hours at RATE=500 events a second to ten destinations, one dead and one slow (SOAK=2h)
-	SOAK=$(or $(SOAK),2h) RATE=$(or $(RATE),500) $(GO) test -run '^TestSoak$$' -count 1 -timeout 24h -v ./e2e/soak
+	SOAK=$(or $(SOAK),2h) RATE=$(or $(RATE),500) $(GO) test -run '^TestSoak$$' -count 1 -timeout 24h -v ./e2e/bench
 
 lint: ## golangci-lint
 	CGO_ENABLED=0 $(LINT) run ./...

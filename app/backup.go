@@ -104,6 +104,9 @@ func (a *App) warnings() (all []string) {
 	if w := a.wrongNetworks(); w != "" {
 		all = append(all, w)
 	}
+	if a.cell != nil {
+		all = append(all, a.cell.node.Warnings()...)
+	}
 	if a.backups == nil {
 		return all
 	}

@@ -79,13 +79,13 @@ func (a *App) joinCell(ctx context.Context, taken Addresses) error {
 	c.name = a.cfg.Cluster.Cell
 	c.node = cluster.New(cluster.Config{
 		Database: db, Cell: a.cfg.Cluster.Cell, Name: name, Address: a.cfg.Cluster.Advertise, Program: version, Lease: a.cfg.Cluster.Lease,
-		AcceptLoss: a.cfg.Store.AcceptLoss, Digests: digests, Agree: agree, File: a.fileOptions(), Ended: a.endedByCell, OnCommit: a.metrics.observeCell(), OnStandby: func() { a.warnDifferences(context.WithoutCancel(ctx)) }, Logger: a.log,
+		AcceptLoss: a.cfg.Store.AcceptLoss, Digests: digests, Agree: agree, File: a.fileOptions(), Ended: a.endedByCell, HandOver: a.handOver, OnCommit: a.metrics.observeCell(), OnStandby: func() { a.warnDifferences(context.WithoutCancel(ctx)) }, Logger: a.log,
 	})
 	a.cell = c
 	proxies, err := a.proxies()
 	if err == nil {
 		c.standby = standby.New(standby.Config{
-			State: c.node.State, Owned: c.owned, Forward: a.cfg.Cluster.Forward, Key: c.secretKey, Local: a.localHandler(proxies), IsLocal: httpapi.IsLocal, Proxies: proxies, Logger: a.log,
+			State: c.node.State, Owned: c.owned, Forward: a.cfg.Cluster.Forward, Key: c.secretKey, Local: a.localHandler(proxies), IsLocal: httpapi.IsLocal, Proxies: proxies, Warnings: c.node.Warnings, Logger: a.log,
 		})
 		c.front.use(c.standby)
 		err = a.open(taken, proxies, &c.front, a.metrics.handler())
@@ -274,6 +274,17 @@ func digestOf(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// ErrHandedOver ends a process that hands its cell over because its disk is full.
+var ErrHandedOver = errors.New("this process handed its cell over because its disk is full or nearly full; free some space; the restart makes it a standby")
+
+// handOver makes the program stop in order.
+func (a *App) handOver() {
+	select {
+	case a.failed <- ErrHandedOver:
+	default: // it stops for another reason
+	}
+}
+
 // leads reports whether all parts run.
 func (a *App) leads() bool {
 	select {
@@ -293,7 +304,7 @@ func (a *App) endedByCell(err error) {
 		a.log.Error("this process no longer owns the data and ends; restart it, as the service manager does, and it is a standby", "error", err)
 	case errors.Is(err, store.ErrDiverged):
 		status = statusRefused
-		a.log.Error("the database does not have what this process wrote; see that no other database is restored over it, and move the newest data file in with postern migrate --to URL --force", "error", err)
+		a.log.Error("ENGINE_WENT_BACK: the database does not have what this process wrote; see that no other database is restored over it, and move the newest data file in with postern migrate --to URL --force", "error", err)
 	default:
 		a.log.Error("stopping for the sake of the data file; look after the disk, and start again", "error", err)
 	}

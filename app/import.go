@@ -41,7 +41,7 @@ func ImportOptions(cfg *config.Config) (o migrate.Options, err error) {
 // that. It ends at the first that cannot be stored, and with ctx; those before it
 // stay. The data file must not be in use.
 func Import(ctx context.Context, cfg *config.Config, p *migrate.Plan, log *slog.Logger, done func(*migrate.Account)) (err error) {
-	if err := p.Unchanged(); err != nil {
+	if err := p.Unchanged(ctx); err != nil {
 		return err
 	}
 	return onStopped(ctx, cfg, log, func(s accounts) error {
@@ -56,7 +56,7 @@ func importOne(ctx context.Context, p *migrate.Plan, a *migrate.Account, registr
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := p.Unchanged(); err != nil {
+	if err := p.Unchanged(ctx); err != nil {
 		return err
 	}
 	_, err := registry.Import(ctx, &a.Import, func(tx *store.Tx, id int64) error { return devices.StoreTx(tx, id, a.Device) })

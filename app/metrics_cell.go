@@ -4,8 +4,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"postern/cluster"
 )
 
 // observeCell adds the histogram of what the database takes for a commit, and returns what
@@ -33,7 +31,7 @@ func (m *metrics) collectCell(c collection) {
 	c.gauge("postern_cluster_behind_versions", "Changes that the file of a standby lacks.", float64(s.Behind))
 	c.gauge("postern_cluster_behind_seconds", "How long the file of a standby has lacked changes.", node.Behind().Seconds())
 	c.counter("postern_cluster_takeovers_total", "How often this process took the cell from another node.", oneIf(from != ""))
-	c.gauge("postern_cluster_engine_up", "1 if the database answered the last call of this node.", oneIf(s.Role != cluster.Connecting))
+	c.gauge("postern_cluster_engine_up", "1 if the database answered the last call of this node.", oneIf(node.Answered()))
 	c.gauge("postern_cluster_engine_synchronous", "1 if commits wait for a second copy; 0 also with store.accept_loss and none.", oneIf(node.SecondCopy()))
 	for result, n := range m.app.cell.forwarded() {
 		c.counter("postern_cluster_forwarded_total", "Requests that this node forwarded to the owner, by result: ok, lost (no answer) or refused (not sent).", float64(n), "result", result)

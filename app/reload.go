@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -28,6 +29,9 @@ func (a *App) Reload(cfg *config.Config) error {
 	before := a.reload.in
 	if before == nil {
 		before = a.cfg
+	}
+	if cfg.GlobalWebhook() != before.GlobalWebhook() && !a.leads() {
+		return errors.New("webhook.global: this node does not own its cell; restart it, and it has the new value when it does")
 	}
 	secure := a.proof != nil && cfg.Server.TLSCert != ""
 	if secure {

@@ -23,6 +23,8 @@ type CreateRequest struct {
 	Recipients         []string    // numbers as the caller wrote them
 	List               *Recipients // the same instead of Recipients, with what belongs to each
 	Message            event.BatchMessage
+	Original           *event.Original // what Message forwards
+	More               []Part          // after Message, up to MaxParts in all
 	Options            event.BatchOptions
 	Quoted             *event.Original // what each message answers; nil: nothing
 	AutoStart          *bool           // nil means true; false makes a DRAFT
@@ -39,6 +41,36 @@ type CreateRequest struct {
 	InCommit func(tx *store.Tx, created View) error
 
 	retryOf uuid.UUID // the batch whose items it retries; zero: none
+}
+
+// MaxParts is how many messages a batch sends to one recipient at most.
+const MaxParts = 5
+
+// Part is one of the messages that each recipient gets.
+type Part struct {
+	event.BatchMessage
+
+	Original *event.Original `json:"original,omitempty"` // what is forwarded
+}
+
+// Messages are the parts of a batch as the API shows them: one is an object, several are an array.
+type Messages []event.BatchMessage
+
+// MarshalJSON implements json.Marshaler.
+func (m Messages) MarshalJSON() ([]byte, error) {
+	if len(m) == 1 {
+		return event.Marshal(m[0])
+	}
+	return event.Marshal([]event.BatchMessage(m))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *Messages) UnmarshalJSON(raw []byte) error {
+	if len(raw) > 0 && raw[0] == '[' {
+		return json.Unmarshal(raw, (*[]event.BatchMessage)(m))
+	}
+	*m = make(Messages, 1)
+	return json.Unmarshal(raw, &(*m)[0])
 }
 
 // View is a batch as the API shows it. Times of phases not reached are omitted.
@@ -59,7 +91,7 @@ type View struct {
 	Schedule           json.RawMessage       `json:"schedule"`
 	AutoResume         bool                  `json:"autoResume" doc:"Whether it resumes by itself after a restart of the program." example:"true"`
 	Options            event.BatchOptions    `json:"options" doc:"The send options."`
-	Message            event.BatchMessage    `json:"message" doc:"The message to send."`
+	Message            Messages              `json:"message" doc:"The message to send, or several in their order."`
 	OwnerUserID        uuid.UUID             `json:"ownerUserId"`
 	RetryOf            *uuid.UUID            `json:"retryOf,omitempty" doc:"The batch whose items it retries." example:"$uuid"`
 	Instances          []event.BatchInstance `json:"instances" doc:"The instances that send, with counts of their items."`
@@ -140,7 +172,15 @@ type Attempt struct {
 	Status          AttemptStatus `json:"status" doc:"The status of the attempt." example:"SUCCESS"`
 	ErrorCode       *string       `json:"errorCode,omitempty" doc:"Why it failed, as a code." example:"SEND_MESSAGE_FAILED"`
 	ErrorMessage    *string       `json:"errorMessage,omitempty" doc:"The same for people." example:"recipient is not on WhatsApp"`
+	Parts           []AttemptPart `json:"parts,omitempty" doc:"The messages that were sent or tried, in a batch with several; those of earlier attempts among them."`
 	CreatedAt       event.Time    `json:"createdAt"` // the same as StartedAt
 	StartedAt       event.Time    `json:"startedAt"`
 	FinishedAt      *event.Time   `json:"finishedAt" doc:"When it ended; null until then." example:"$time"`
+}
+
+// AttemptPart is one message of an attempt.
+type AttemptPart struct {
+	Status            AttemptStatus `json:"status" doc:"Its status." example:"SUCCESS"`
+	WhatsAppMessageID *string       `json:"whatsappMessageId" doc:"The id at WhatsApp that was acknowledged; null until then." example:"$keyid"`
+	ErrorCode         *string       `json:"errorCode" doc:"Why it failed, as a code; null when it did not." example:"SEND_MESSAGE_FAILED"`
 }

@@ -128,13 +128,15 @@ func (e *Engine) prepareAppend(owner, id uuid.UUID, given *Recipients) (b *full,
 func (b *full) checkPlain() error {
 	c, err := parseContent(b.message, b.spec.Options.Spin)
 	if err != nil {
-		return invalid(InvalidMessage, "message: "+err.Error())
+		return invalid(InvalidMessage, err.Error())
 	}
 	if name := c.missing(c.required(), details{}); name != "" {
 		return invalid(MissingVariable, fmt.Sprintf("the recipients that the batch has already have no variable %q; give the text a fallback: {{%s|…}}", name, name))
 	}
-	if _, err := c.render(b.id, details{}); err != nil {
-		return invalid(InvalidMessage, "message, for the recipients that the batch has already: "+err.Error())
+	for part := range c.parts {
+		if _, err := c.render(part, b.id, details{}); err != nil {
+			return invalid(InvalidMessage, partName(part, len(c.parts) > 1)+", for the recipients that the batch has already: "+err.Error())
+		}
 	}
 	return nil
 }

@@ -16,12 +16,18 @@ import (
 // every item that is sent, so they are compact and not JSON: numbers are zigzag
 // varints, texts have their length in front, the fields follow each other in the
 // order of the code below. In items of version 2 texts are short (appendShort);
-// those of version 1 are read as well. Items of version 3 are those of version 2 whose
-// recipients have details.
+// those of version 1 are read as well. Version 3 is for items with features: it is
+// version 2 with a byte for them behind the version, and what belongs to them at the end.
 const (
 	recordVersion   = 1 // of headers, and of items before
 	itemVersion     = 2
-	detailedVersion = 3
+	featuresVersion = 3
+)
+
+// Features of an item's record.
+const (
+	featureDetails = 1 << iota // it has details
+	featureParts               // some of its messages were sent
 )
 
 // Flags of a header.
@@ -108,8 +114,8 @@ func decodeHeader(raw []byte) (h header, err error) {
 // unchanged item only the recipient is stored; a record grows by half
 // or more when it is sent, for which pages are left with room (Buckets).
 func (r *itemRecord) encode() []byte {
-	raw := appendWaiting(make([]byte, 0, 96), r.Detailed, r.Input, r.To)
-	if *r == (itemRecord{Input: r.Input, To: r.To, Detailed: r.Detailed}) {
+	raw := appendWaiting(make([]byte, 0, 96), r.Detailed, r.Parts != nil, r.Input, r.To)
+	if r.UpdatedAt == 0 && r.Status == "" && r.Parts == nil {
 		return raw
 	}
 	usual, own := r.JID == r.usualJID(), r.WhatsApp == r.ClientID
@@ -126,28 +132,42 @@ func (r *itemRecord) encode() []byte {
 		raw = appendNumbers(raw, *r.DelayMs)
 	}
 	raw = appendNumbers(raw, r.Instance, r.MessageID, int64(r.Attempts))
-	return appendNumbers(raw, r.UpdatedAt, r.StartedAt-r.UpdatedAt, r.EndedAt-r.UpdatedAt)
+	raw = appendNumbers(raw, r.UpdatedAt, r.StartedAt-r.UpdatedAt, r.EndedAt-r.UpdatedAt)
+	if r.Parts == nil {
+		return raw
+	}
+	raw = appendNumbers(raw, len(r.Parts))
+	for _, p := range r.Parts {
+		raw = appendShort(appendNumbers(raw, p.Instance, p.MessageID), p.WhatsApp)
+	}
+	return raw
 }
 
 // appendWaiting appends the record of an item that has not changed since it was accepted.
-func appendWaiting(raw []byte, detailed bool, input, to string) []byte {
-	version := byte(itemVersion)
-	if detailed {
-		version = detailedVersion
+func appendWaiting(raw []byte, detailed, parts bool, input, to string) []byte {
+	if detailed || parts {
+		raw = append(raw, featuresVersion, flags(detailed, parts))
+	} else {
+		raw = append(raw, itemVersion)
 	}
-	return appendShort(append(raw, version), input, to)
+	return appendShort(raw, input, to)
 }
 
 func decodeItem(raw []byte) (r itemRecord, err error) {
 	d := decoder{rest: raw}
-	text := d.short
-	if len(raw) > 0 && raw[0] == recordVersion {
+	text, features := d.short, byte(0)
+	switch d.version(recordVersion, itemVersion, featuresVersion) {
+	case recordVersion:
 		text = d.text
+	case featuresVersion:
+		features = d.byte()
 	}
-	r.Detailed = len(raw) > 0 && raw[0] == detailedVersion
-	d.version(recordVersion, itemVersion, detailedVersion)
+	if features > featureDetails|featureParts {
+		return r, d.damaged("item")
+	}
+	r.Detailed = features&featureDetails != 0
 	r.Input, r.To = text(), text()
-	if len(d.rest) == 0 {
+	if len(d.rest) == 0 && features&featureParts == 0 {
 		return r, d.end("item")
 	}
 	set, code := d.byte(), d.byte()
@@ -172,6 +192,12 @@ func decodeItem(raw []byte) (r itemRecord, err error) {
 	r.Instance, r.MessageID, r.Attempts = d.number(), d.number(), int(d.number())
 	r.UpdatedAt = d.number()
 	r.StartedAt, r.EndedAt = r.UpdatedAt+d.number(), r.UpdatedAt+d.number()
+	if features&featureParts != 0 {
+		r.Parts = make([]sentPart, d.length())
+	}
+	for i := range r.Parts {
+		r.Parts[i] = sentPart{Instance: d.number(), MessageID: d.number(), WhatsApp: d.short()}
+	}
 	return r, d.end("item")
 }
 
@@ -248,7 +274,12 @@ type decoder struct {
 	bad  bool
 }
 
-func (d *decoder) version(known ...byte) { d.bad = !slices.Contains(known, d.byte()) }
+// version reads the version of the record, which has to be a known one.
+func (d *decoder) version(known ...byte) byte {
+	v := d.byte()
+	d.bad = d.bad || !slices.Contains(known, v)
+	return v
+}
 
 func (d *decoder) byte() byte {
 	if len(d.rest) == 0 {

@@ -32,6 +32,8 @@ func sampleItems() map[string]itemRecord {
 		"untouched, reformatted":  {Input: "+49 151 12345678", To: "4915112345678"},
 		"with details":            {Input: "49151", Detailed: true},
 		"being sent, details":     {Input: "49151", Detailed: true, Status: ItemSending, Instance: 3, ClientID: "3EB0A1", Attempts: 1, UpdatedAt: 9, StartedAt: 9},
+		"a part sent":             {Input: "49151", Parts: []sentPart{{3, "3EB0A1", 12}}},
+		"between parts":           {Input: "49151", Detailed: true, Parts: []sentPart{{3, "3EB0A1", 12}, {4, "x", 0}}, Status: ItemSending, Instance: 3, Attempts: 1, UpdatedAt: 9, StartedAt: 9},
 		"being sent":              {Input: "49151", Status: ItemSending, Instance: 3, ClientID: "3EB0A1", Attempts: 1, UpdatedAt: 9, StartedAt: 9},
 		"back to pending":         {Input: "49151", Attempts: 2, UpdatedAt: 9},
 		"sent as usual":           {Input: "49151", Status: ItemSuccess, JID: "49151@s.whatsapp.net", Instance: 3, ClientID: "3EB0A1", WhatsApp: "3EB0A1", Attempts: 1, UpdatedAt: 9, StartedAt: 8, EndedAt: 9},
@@ -72,7 +74,7 @@ func TestTheFormatOfRecordsStays(t *testing.T) {
 		"header":                  {h.encode(), "01070b494e5445525255505445440d4c454153455f4558504952454438020406080a0c54100effffffffffffffffff01020406080a0c0e0f06020406000000080a0c040c037369780e05736576656e"},
 		"sent as usual":           {usual.encode(), "02feff0b00030307a10000060002120100"},
 		"another JID, another id": {other.encode(), "02feff0bce990104031431406c696407a107a20000b817069a0102120100"},
-		"with details":            {(&itemRecord{Input: "49151", Detailed: true}).encode(), "03feff0b00"},
+		"with details":            {(&itemRecord{Input: "49151", Detailed: true}).encode(), "0301feff0b00"},
 		"details of a recipient":  {details{ExternalID: "r7", Values: []detailValue{{0, "Ana"}, {200, ""}}}.encode(nil), "0102723700" + "03416e61" + "c80100"},
 	} {
 		if got := hex.EncodeToString(c.raw); got != c.want {
@@ -137,7 +139,7 @@ func TestMalformedRecordIsDamaged(t *testing.T) {
 		}
 	}
 	_, long := decodeItem(append(whole, 0))
-	whole[0] = detailedVersion + 1
+	whole[0] = featuresVersion + 1
 	_, newer := decodeItem(whole)
 	_, code := decodeItem([]byte{recordVersion, 0, 0, 0, byte(len(itemCodes))})
 	for _, err := range []error{long, newer, code} {

@@ -15,39 +15,77 @@ import (
 // maxPreview is the longest rendered preview of an item, in characters.
 const maxPreview = 200
 
-// content is what a batch sends: the same for all recipients, or a template.
+// content is what a batch sends to each recipient: the same to all, or by templates.
 type content struct {
+	parts []partContent
+	names []string // of the variables that details refer to; templates only
+	spin  bool
+}
+
+// partContent is one message.
+type partContent struct {
 	fixed event.Content
 	texts []template.Text // those of fixed, in the order of MapTexts; nil: they are sent as they are
-	names []string        // of the variables that details refer to
-	spin  bool
 }
 
 // parseContent checks what a batch sends. Errors wrap event.ErrContent.
 func parseContent(m *messageRecord, spin bool) (*content, error) {
-	fixed, err := event.ParseContent(m.Message.Type, m.Message.Payload)
-	if err != nil || !m.Templated {
-		return &content{fixed: fixed}, err
+	c := &content{names: m.Variables, spin: spin}
+	for i, p := range m.parts() {
+		part, err := parsePart(p, m.Templated, spin)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", partName(i, len(m.More) > 0), err)
+		}
+		c.parts = append(c.parts, part)
 	}
-	c := &content{fixed: fixed, names: m.Variables, spin: spin, texts: []template.Text{}}
-	_, _ = fixed.MapTexts(func(text string) string {
+	return c, nil
+}
+
+// partName names a part in errors.
+func partName(i int, several bool) string {
+	if several {
+		return fmt.Sprintf("message[%d]", i)
+	}
+	return "message"
+}
+
+func parsePart(p Part, templated, spin bool) (part partContent, err error) {
+	if part.fixed, err = event.ParseContent(p.Type, p.Payload); err != nil {
+		return part, err
+	}
+	if part.fixed.Forward != nil {
+		if p.Original == nil {
+			return part, fmt.Errorf("%w: payload: messageId names no stored message", event.ErrContent)
+		}
+		part.fixed.Forward = p.Original
+	}
+	if !templated {
+		return part, nil
+	}
+	part.texts = []template.Text{}
+	_, _ = part.fixed.MapTexts(func(text string) string {
 		t, parseErr := template.Parse(text, spin)
 		if parseErr != nil && err == nil {
 			err = fmt.Errorf("%w: payload: %w", event.ErrContent, parseErr)
 		}
-		c.texts = append(c.texts, t)
+		part.texts = append(part.texts, t)
 		return text
 	})
-	return c, err
+	return part, err
 }
+
+// templated reports whether recipients get different texts.
+func (c *content) templated() bool { return c.parts[0].texts != nil }
 
 // required returns the names of the variables that every recipient has to have.
 func (c *content) required() []string {
 	var all []string
-	for _, t := range c.texts {
-		for _, v := range t.Variables() {
-			if !v.Optional {
-				all = append(all, v.Name)
+	for _, p := range c.parts {
+		for _, t := range p.texts {
+			for _, v := range t.Variables() {
+				if !v.Optional {
+					all = append(all, v.Name)
+				}
 			}
 		}
 	}
@@ -73,21 +111,22 @@ func (c *content) value(d details, name string) (value string, present bool) {
 	return "", false
 }
 
-// render returns what one item sends. Alternatives are chosen by the item's id, so that
-// each call returns the same. Its error wraps event.ErrContent.
-func (c *content) render(item uuid.UUID, d details) (event.Content, error) {
-	if c.texts == nil {
-		return c.fixed, nil
+// render returns one part of what an item sends. Alternatives are chosen by the item's id,
+// so that each call returns the same. Its error wraps event.ErrContent.
+func (c *content) render(part int, item uuid.UUID, d details) (event.Content, error) {
+	p := c.parts[part]
+	if p.texts == nil {
+		return p.fixed, nil
 	}
 	var choose func(n int) int
 	if c.spin {
-		var seed [32]byte
+		seed := [32]byte{len(item): byte(part)}
 		copy(seed[:], item[:])
 		choose = rand.New(rand.NewChaCha8(seed)).IntN //nolint:gosec // it chooses words
 	}
 	n := 0
-	return c.fixed.MapTexts(func(string) string {
-		t := c.texts[n]
+	return p.fixed.MapTexts(func(string) string {
+		t := p.texts[n]
 		n++
 		return t.Render(func(name string) string {
 			value, _ := c.value(d, name)
@@ -96,9 +135,9 @@ func (c *content) render(item uuid.UUID, d details) (event.Content, error) {
 	})
 }
 
-// preview returns the beginning of what one item sends.
+// preview returns the beginning of the first part of what an item sends.
 func (c *content) preview(item uuid.UUID, d details) string {
-	rendered, _ := c.render(item, d)
+	rendered, _ := c.render(0, item, d)
 	return firstRunes(rendered.Summary(), maxPreview)
 }
 
@@ -139,9 +178,9 @@ func loadDetails(tx *store.Tx, id uuid.UUID, position int, r *itemRecord) (detai
 func (e *Engine) checkContent(b *full, to recipients) error {
 	c, err := parseContent(b.message, b.spec.Options.Spin)
 	if err != nil {
-		return invalid(InvalidMessage, "message: "+err.Error())
+		return invalid(InvalidMessage, err.Error())
 	}
-	if c.texts == nil {
+	if !c.templated() {
 		return nil
 	}
 	required := c.required()
@@ -162,8 +201,13 @@ func (e *Engine) checkContent(b *full, to recipients) error {
 		}
 		if name := c.missing(required, d); name != "" {
 			complain(MissingVariable, fmt.Sprintf("has no variable %q; give it one, or the text a fallback: {{%s|…}}", name, name), i)
-		} else if _, err := c.render(itemID(b.id, to.base+i), d); err != nil {
-			complain(InvalidMessage, "message: "+err.Error(), i)
+			continue
+		}
+		for part := range c.parts {
+			if _, err := c.render(part, itemID(b.id, to.base+i), d); err != nil {
+				complain(InvalidMessage, partName(part, len(c.parts) > 1)+": "+err.Error(), i)
+				break
+			}
 		}
 	}
 	if complaints != nil {

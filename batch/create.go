@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
 	"postern/batch/table"
 	"postern/event"
+	"postern/internal/plural"
 	"postern/store"
 )
 
@@ -149,8 +151,12 @@ func putItems(tx *store.Tx, id uuid.UUID, all recipients, from, before int) erro
 			to = ""
 		}
 		details := all.given.detailsAt(all.index(i))
-		raw = appendWaiting(raw[:0], len(details) > 0, input, to)
 		key := itemKey(id, all.base+i)
+		raw = appendWaiting(raw[:0], len(details) > 0, false, input, to)
+		if parts := all.given.sent[all.index(i)]; parts != nil {
+			r := itemRecord{Input: input, To: to, Detailed: len(details) > 0, Parts: parts}
+			raw = r.encode()
+		}
 		if err := tx.Put(bucketItem, key, raw); err != nil {
 			return err
 		}
@@ -202,7 +208,8 @@ func (e *Engine) prepare(owner uuid.UUID, r CreateRequest, bad *[]Malformed) (*f
 		id: id, spec: s,
 		header: header{Core: core, Shares: make([]share, len(r.Instances))},
 		message: &messageRecord{
-			Message: r.Message, Attributes: r.ExternalAttributes, Quoted: r.Quoted,
+			Message: r.Message, Original: r.Original, More: r.More,
+			Attributes: r.ExternalAttributes, Quoted: r.Quoted,
 			Templated: given.objects || r.Options.Spin, Variables: given.names,
 		},
 	}
@@ -222,13 +229,9 @@ func (e *Engine) validate(r *CreateRequest) (err error) {
 	if r.Instances, err = checkInstances(r.Instances); err != nil {
 		return err
 	}
-	if len(r.Message.Payload) > maxPayload {
-		return invalid(InvalidMessage, fmt.Sprintf("message.payload has %d bytes, at most %d are allowed", len(r.Message.Payload), maxPayload))
+	if err := validateParts(r); err != nil {
+		return err
 	}
-	if _, err := event.ParseContent(r.Message.Type, r.Message.Payload); err != nil {
-		return invalid(InvalidMessage, "message: "+err.Error())
-	}
-	r.Message.Payload = compact(r.Message.Payload)
 	if err := e.checkDelay(r.Options.Delay); err != nil {
 		return err
 	}
@@ -242,6 +245,26 @@ func (e *Engine) validate(r *CreateRequest) (err error) {
 		return invalid(InvalidOptions, fmt.Sprintf("options.externalAttributes has %d bytes, at most %d are allowed", n, maxAttributes))
 	}
 	return validateAttributes(r)
+}
+
+// validateParts checks the messages, except what they are for each recipient.
+func validateParts(r *CreateRequest) error {
+	if n := 1 + len(r.More); n > MaxParts {
+		return invalid(InvalidMessage, fmt.Sprintf("message has %s, at most %d are allowed", plural.Of(n, "part"), MaxParts))
+	}
+	r.More = slices.Clone(r.More)
+	payloads := []*json.RawMessage{&r.Message.Payload}
+	for i := range r.More {
+		payloads = append(payloads, &r.More[i].Payload)
+	}
+	size := 0
+	for i, p := range payloads {
+		if size += len(*p); size > maxPayload {
+			return invalid(InvalidMessage, fmt.Sprintf("%s.payload has %d bytes, at most %d are allowed in all", partName(i, len(r.More) > 0), len(*p), maxPayload))
+		}
+		*p = compact(*p)
+	}
+	return nil
 }
 
 func validateAttributes(r *CreateRequest) error {

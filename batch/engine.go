@@ -151,8 +151,12 @@ func (e *Engine) found(ctx context.Context, id uuid.UUID) error {
 			if err != nil {
 				return err
 			}
-			in.Item = table.MoveUnknown
-			if err := c.end(tx, &r, unknown("the process ended before the result was stored")); err != nil {
+			o := unknown("the process ended before the result was stored")
+			if r.between() && in.On == table.OnFound {
+				o = calledOff()
+			}
+			in.Item = o.move
+			if err := c.end(tx, &r, o); err != nil {
 				return err
 			}
 			item = &subject{c.Current, r}

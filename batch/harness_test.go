@@ -32,7 +32,8 @@ type scripted struct {
 	send    func(ctx context.Context, instance int64, out event.Outgoing) error
 	prepare func(ctx context.Context) error // before the message leaves; nil: at once
 	ids     int
-	limit   int // of questions, of clockedFleet; 0: none
+	limit   int       // of questions, of clockedFleet; 0: none
+	after   time.Time // before which nothing leaves through an open gate
 }
 
 func newFleet(instances ...int64) *scripted {
@@ -56,7 +57,7 @@ func (f *scripted) gate(q Question, now time.Time) Gate {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asked[q.Recipient]++
-	bench := Gate{Until: f.bench[q.Instance], Reason: "BENCHED"}
+	bench := Gate{Until: f.bench[q.Instance], After: f.after, Reason: "BENCHED"}
 	if f.known[q.Recipient] && !q.Wait {
 		return bench
 	}

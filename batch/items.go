@@ -85,12 +85,22 @@ func (b *full) attempts(tx *store.Tx, position int, r itemRecord) (all []paging.
 
 func (b *full) attempt(position, number int, a attemptRecord) Attempt {
 	item := itemID(b.id, position)
-	return Attempt{
+	shown := Attempt{
 		ID: attemptID(item, number), BatchID: b.id, BatchItemID: item, AttemptNumber: number,
 		InstanceID: a.Instance, InstanceName: b.spec.instanceName(a.Instance), ClientMessageID: a.ClientID,
 		Status: a.Status, ErrorCode: stringPtr(a.Code), ErrorMessage: stringPtr(a.Error),
 		CreatedAt: milli(a.StartedAt), StartedAt: milli(a.StartedAt), FinishedAt: milliPtr(a.EndedAt),
 	}
+	if len(b.message.More) == 0 {
+		return shown
+	}
+	for _, p := range a.Parts {
+		shown.Parts = append(shown.Parts, AttemptPart{Status: AttemptSuccess, WhatsAppMessageID: stringPtr(p.WhatsApp)})
+	}
+	if len(a.Parts) <= len(b.message.More) {
+		shown.Parts = append(shown.Parts, AttemptPart{Status: a.Status, WhatsAppMessageID: stringPtr(a.WhatsApp), ErrorCode: stringPtr(a.Code)})
+	}
+	return shown
 }
 
 // listAttempts returns the attempts of an item that f selects.

@@ -69,6 +69,7 @@ type modelSpec struct {
 	auto       bool
 	text       string
 	added      int        // recipients that were given later, those that came again included
+	more       int        // messages after the first one that each recipient gets
 	own        []modelOwn // what each recipient has, of a batch with templates; nil: nothing
 }
 
@@ -79,12 +80,19 @@ type modelOwn struct {
 	text       string
 }
 
-// textOf returns the text that an item sends.
-func (s *modelSpec) textOf(at int) string {
-	if s.own == nil {
-		return s.text
+// textOf returns the text that an item sends as one of its messages.
+func (s *modelSpec) textOf(at, part int) string {
+	text := s.text
+	if s.own != nil {
+		text = s.own[at].text
 	}
-	return s.own[at].text
+	if part > 0 {
+		text = fmt.Sprint("more ", part)
+		if s.own != nil {
+			text += s.own[at].variables["code"]
+		}
+	}
+	return text
 }
 
 type modelItem struct {
@@ -93,6 +101,7 @@ type modelItem struct {
 	delay   *int64
 	changed time.Time // zero: never
 	message int64
+	sent    []modelTry // its messages that were sent, but for the last one
 }
 
 type modelTry struct {
@@ -101,6 +110,7 @@ type modelTry struct {
 	status       AttemptStatus
 	code         string
 	began, ended time.Time
+	sent         int // messages of the item that were sent by then, but for the last one
 }
 
 type modelFlight struct {
@@ -179,7 +189,7 @@ func (m *modelBatch) clone() *modelBatch {
 	c := *m
 	c.items = slices.Clone(m.items)
 	for i := range c.items {
-		c.items[i].tries = slices.Clone(m.items[i].tries)
+		c.items[i].tries, c.items[i].sent = slices.Clone(m.items[i].tries), slices.Clone(m.items[i].sent)
 	}
 	c.shares, c.drops, c.events = slices.Clone(m.shares), maps.Clone(m.drops), slices.Clone(m.events)
 	c.trail = nil

@@ -29,6 +29,10 @@ func doubtful(on table.Trigger) ending {
 // same commit, and then what the worker continues with.
 func (m *modelBatch) end(e ending) {
 	i := &m.items[m.current]
+	if e.status == ItemSuccess && len(i.sent) < m.spec.more {
+		m.part(i, e)
+		return
+	}
 	instance := i.tries[len(i.tries)-1].instance
 	switch {
 	case e.busy, e.held:
@@ -56,6 +60,41 @@ func (m *modelBatch) end(e ending) {
 	if m.wrong == "" && !m.env.hard.IsZero() {
 		m.shutdown()
 	}
+}
+
+// part stores that a message of an item was sent, and goes on with the next one from
+// the same instance if that may leave now. Else the item waits again.
+func (m *modelBatch) part(i *modelItem, e ending) {
+	last := &i.tries[len(i.tries)-1]
+	delete(m.drops, last.instance)
+	i.sent = append(i.sent, modelTry{instance: last.instance, id: last.id})
+	i.changed, last.sent, m.flight = m.env.wall(), len(i.sent), nil
+	open, _ := m.open()
+	observed := m.seen().items[m.current].Attempts[len(i.tries)-1]
+	sent := last.id
+	last.id = ""
+	goes := m.status == process && open && m.env.hard.IsZero()
+	online := m.env.state(last.instance) == event.Online
+	shut := m.env.shut(last.instance, m.spec.recipients[m.current], m.waits(), m.env.now)
+	room := m.env.room(last.instance, m.spec.recipients[m.current], m.env.now)
+	if went := observed.ClientMessageID != "" && observed.ClientMessageID != sent; goes && online && !shut && (room || went) && (went || !m.contended()) {
+		last.id = observed.ClientMessageID
+		m.flight = &modelFlight{last.id, m.env.now}
+		m.commit()
+		return
+	}
+	back := ending{status: ItemPending, try: AttemptUnavailable, busy: true}
+	switch {
+	case !goes:
+	case !online:
+		back.busy, back.changes = false, m.env.instances[last.instance].changes
+	default:
+		back.busy, back.held = false, true
+		if observed.ErrorCode != nil && !room {
+			back.code = *observed.ErrorCode
+		}
+	}
+	m.end(back)
 }
 
 // delay returns the pause after an item, which the engine drew.
@@ -221,6 +260,9 @@ func (m *modelBatch) found() {
 	var kinds []event.Kind
 	if m.count(ItemSending) > 0 {
 		e := doubtful(table.OnFound)
+		if i := m.items[m.current]; i.tries[len(i.tries)-1].id == "" { // between two messages
+			e = ending{status: ItemPending, try: AttemptUnavailable, on: table.OnFound}
+		}
 		m.subject = m.current
 		m.settleItem(&m.items[m.current], e)
 		kinds = m.itemKinds(e)

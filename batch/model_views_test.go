@@ -143,6 +143,10 @@ func (m *modelBatch) view() View {
 	given := r.given().Len() + m.spec.added
 	received, duplicates := given, given-len(m.items)
 	c.Received, c.DuplicatesIgnored = &received, &duplicates
+	messages := Messages{r.Message}
+	for _, p := range r.More {
+		messages = append(messages, p.BatchMessage)
+	}
 	next := m.nextRun
 	if m.status == schedul || m.status == waitWin {
 		if open, turn := m.open(); !open {
@@ -154,7 +158,7 @@ func (m *modelBatch) view() View {
 		CreatedAt: event.At(m.spec.created), UpdatedAt: event.At(m.updated), StartedAt: event.AtPtr(m.began),
 		CompletedAt: event.AtPtr(m.completed), PausedAt: event.AtPtr(m.pausedAt), StoppedAt: event.AtPtr(m.stoppedAt),
 		InterruptedAt: event.AtPtr(m.interrupted), NextRunAt: event.AtPtr(next), Schedule: r.Schedule,
-		AutoResume: m.spec.auto, Options: r.Options, Message: r.Message, OwnerUserID: m.spec.owner,
+		AutoResume: m.spec.auto, Options: r.Options, Message: messages, OwnerUserID: m.spec.owner,
 		Instances: m.instances(), InterruptionReason: stringPtr(m.reason),
 		LastInterruptedAt: event.AtPtr(m.interrupted), LastRecoveredAt: event.AtPtr(m.recovered),
 		ExternalAttributes: event.Attributes(r.ExternalAttributes),
@@ -184,6 +188,9 @@ func (m *modelBatch) item(at int) ItemWithAttempts {
 			InstanceName: instanceName(a.instance), ClientMessageID: a.id, Status: a.status, ErrorCode: stringPtr(a.code),
 			CreatedAt: event.At(a.began), StartedAt: event.At(a.began), FinishedAt: event.AtPtr(a.ended),
 		}
+		if m.spec.more > 0 {
+			v.Attempts[n].Parts = m.parts(i, a)
+		}
 	}
 	if len(i.tries) == 0 {
 		return v
@@ -194,7 +201,7 @@ func (m *modelBatch) item(at int) ItemWithAttempts {
 		return v
 	}
 	name := instanceName(last.instance)
-	v.SelectedInstanceID, v.SelectedInstanceName, v.ClientMessageID = &last.instance, &name, &last.id
+	v.SelectedInstanceID, v.SelectedInstanceName, v.ClientMessageID = &last.instance, &name, stringPtr(last.id)
 	v.ProcessingStartedAt, v.FinishedAt = event.AtPtr(last.began), event.AtPtr(last.ended)
 	v.LastErrorCode = stringPtr(last.code)
 	if i.status == ItemSuccess {
@@ -202,6 +209,18 @@ func (m *modelBatch) item(at int) ItemWithAttempts {
 		v.WhatsAppMessageID, v.RecipientJID, v.MessageID = &last.id, &to, &i.message
 	}
 	return v
+}
+
+// parts returns the messages of an attempt.
+func (m *modelBatch) parts(i modelItem, a modelTry) (all []AttemptPart) {
+	for _, p := range i.sent[:a.sent] {
+		all = append(all, AttemptPart{Status: AttemptSuccess, WhatsAppMessageID: &p.id})
+	}
+	last := AttemptPart{Status: a.status, ErrorCode: stringPtr(a.code)}
+	if a.status == AttemptSuccess {
+		last.WhatsAppMessageID = &a.id
+	}
+	return append(all, last)
 }
 
 func instanceName(id int64) string { return "i" + strconv.FormatInt(id, 10) }

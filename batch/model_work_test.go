@@ -192,7 +192,7 @@ func (m *modelBatch) give(able []int64) bool {
 	}
 	i := &m.items[at]
 	i.status, i.changed = ItemSending, m.env.wall()
-	i.tries = append(i.tries, modelTry{instance: chosen.InstanceID, id: chosen.ClientMessageID, status: AttemptSending, began: m.env.wall()})
+	i.tries = append(i.tries, modelTry{instance: chosen.InstanceID, id: chosen.ClientMessageID, status: AttemptSending, began: m.env.wall(), sent: len(i.sent)})
 	m.share(chosen.InstanceID).Selected++
 	m.current, m.flight, m.rests = at, &modelFlight{chosen.ClientMessageID, m.env.now}, time.Time{}
 	return true

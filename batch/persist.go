@@ -108,16 +108,40 @@ type spec struct {
 
 type messageRecord struct {
 	Message    event.BatchMessage `json:"message"`
+	Original   *event.Original    `json:"original,omitempty"` // that Message forwards
+	More       []Part             `json:"more,omitempty"`     // after Message
 	Attributes json.RawMessage    `json:"attributes,omitempty"`
 	Quoted     *event.Original    `json:"quoted,omitempty"`
 	Templated  bool               `json:"templated,omitempty"` // its texts are templates
 	Variables  []string           `json:"variables,omitempty"` // names to which details refer
 }
 
+// parts returns what each recipient gets, in order.
+func (m *messageRecord) parts() []Part {
+	return append([]Part{{m.Message, m.Original}}, m.More...)
+}
+
+// messages is parts as the API shows them.
+func (m *messageRecord) messages() Messages {
+	all := Messages{m.Message}
+	for _, p := range m.More {
+		all = append(all, p.BatchMessage)
+	}
+	return all
+}
+
+// sentPart is a message of an item that was acknowledged, and is not its last one.
+type sentPart struct {
+	Instance  int64  `json:"inst"`
+	WhatsApp  string `json:"wa"`
+	MessageID int64  `json:"msg,omitempty"`
+}
+
 type itemRecord struct {
 	Input     string
 	To        string     // digits; empty when Input is them
 	Detailed  bool       // it has details
+	Parts     []sentPart // the next one of its batch's is that of ClientID
 	Status    ItemStatus // empty means PENDING
 	JID       string
 	Instance  int64
@@ -145,6 +169,7 @@ func (r itemRecord) lastAttempt() attemptRecord {
 	a := attemptRecord{
 		Instance: r.Instance, ClientID: r.ClientID, Status: AttemptStatus(r.Status),
 		Code: r.Code, Error: r.Error, StartedAt: r.StartedAt, EndedAt: r.EndedAt,
+		Parts: r.Parts, WhatsApp: r.WhatsApp,
 	}
 	if r.Status == ItemSkipped {
 		a.Status = AttemptFailed
@@ -160,6 +185,8 @@ type attemptRecord struct {
 	Error     string        `json:"err,omitempty"`
 	StartedAt int64         `json:"began"`
 	EndedAt   int64         `json:"ended"`
+	Parts     []sentPart    `json:"parts,omitempty"` // that were sent by then
+	WhatsApp  string        `json:"-"`               // of the part after them, in an item's own record
 }
 
 // full is a batch as it is in the file.

@@ -55,8 +55,15 @@ func (w *worker) pick(back *unsent) (c choice, err error) {
 		w.able = append(w.able, ref.ID)
 	}
 	var later choice // may leave, and not yet
+	prefers, err := w.prefers(back)
+	if err != nil {
+		return c, err
+	}
 	for len(w.able) > 0 {
 		n := w.e.random(w.id, int64(len(w.able)))
+		if at := slices.Index(w.able, prefers); at >= 0 {
+			n = int64(at)
+		}
 		id := w.able[n]
 		found, err := w.seek(id, back)
 		if err != nil || found.cut {
@@ -79,6 +86,18 @@ func (w *worker) pick(back *unsent) (c choice, err error) {
 		return c, nil
 	}
 	return w.waitFor(later, c.again, back)
+}
+
+// prefers returns the instance that began to send the item that comes next; 0: none did.
+func (w *worker) prefers(back *unsent) (instance int64, err error) {
+	if back != nil {
+		return back.prefers, nil
+	}
+	if len(w.b.message.More) == 0 {
+		return 0, nil
+	}
+	first, _, err := w.next(&w.front, w.b.Cursor)
+	return first.prefers, err
 }
 
 // waitFor chooses an instance that has to wait a moment, if none is ready. It is

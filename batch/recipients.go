@@ -31,6 +31,8 @@ type Recipients struct {
 	objects bool           // one of them is an object
 	invalid map[int]error  // the first of those whose details break a rule
 	raw     []byte         // of Add, reused
+
+	sent map[int][]sentPart // messages that some have got already, of a retry
 }
 
 // Recipient is a recipient with what belongs to it alone.

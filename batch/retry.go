@@ -62,7 +62,7 @@ func (e *Engine) Retry(ctx context.Context, owner, id uuid.UUID, r RetryRequest)
 		}
 	}
 	return e.Create(ctx, owner, CreateRequest{
-		Name: r.Name, Instances: r.Instances, List: list, Message: b.message.Message, Options: b.spec.Options, Quoted: b.message.Quoted,
+		Name: r.Name, Instances: r.Instances, List: list, Message: b.message.Message, Original: b.message.Original, More: b.message.More, Options: b.spec.Options, Quoted: b.message.Quoted,
 		AutoResume: &b.AutoResume, ExternalAttributes: b.message.Attributes, Key: r.Key, InCommit: r.InCommit, retryOf: id,
 	})
 }
@@ -107,6 +107,12 @@ func (b *full) retryItem(tx *store.Tx, list *Recipients, position int, r itemRec
 		if own, err = tx.Get(bucketDetails, itemKey(b.id, position)); err != nil {
 			return err
 		}
+	}
+	if len(r.Parts) > 0 { // it begins with the message after these
+		if list.sent == nil {
+			list.sent = map[int][]sentPart{}
+		}
+		list.sent[list.Len()] = r.Parts
 	}
 	list.add([]byte(r.Input), own)
 	return nil

@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -50,7 +51,7 @@ func TestARetryGoesToTheItemsThatFailed(t *testing.T) {
 			if err != nil {
 				t.Fatal(want, err)
 			}
-			if v.RetryOf == nil || *v.RetryOf != old.ID || v.Name != "again" || !v.Options.SkipUnregistered || string(v.Message.Payload) != string(old.Message.Payload) {
+			if v.RetryOf == nil || *v.RetryOf != old.ID || v.Name != "again" || !v.Options.SkipUnregistered || string(v.Message[0].Payload) != string(old.Message[0].Payload) {
 				t.Errorf("%+v", v)
 			}
 			r.batch = v.ID
@@ -152,4 +153,37 @@ func TestAKillAroundARetryLeavesAllOrNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestARetryBeginsAtThePartThatFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, newFleet(1, 2), nil)
+		defer r.stop()
+		var got []string
+		failed := false
+		r.f.send = func(_ context.Context, _ int64, out event.Outgoing) error {
+			if text := out.Content.Text.Text; text != "two" || failed {
+				got = append(got, text)
+				return nil
+			}
+			failed = true
+			return event.ErrSendRefused
+		}
+		req := request(1)
+		req.Message.Payload = []byte(`{"text":"one"}`)
+		for _, text := range []string{"two", "three"} {
+			req.More = append(req.More, Part{BatchMessage: event.BatchMessage{Type: "text", Payload: fmt.Appendf(nil, `{"text":%q}`, text)}})
+		}
+		old := r.create(req)
+		r.status(event.BatchIsWithErrors)
+		v, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x", Instances: req.Instances})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.batch = v.ID
+		r.status(event.BatchIsCompleted)
+		if want := "one two three"; strings.Join(got, " ") != want {
+			t.Errorf("sent %q", got)
+		}
+	})
 }

@@ -307,7 +307,7 @@ func TestPresenceAndContentReachTheSend(t *testing.T) {
 				req.Options.Presence = "recording"
 				r.create(req)
 				v := r.status(complete)
-				if !reflect.DeepEqual(got.Content, want) || got.Presence != event.PresenceRecording || v.Message.Type != kind {
+				if !reflect.DeepEqual(got.Content, want) || got.Presence != event.PresenceRecording || v.Message[0].Type != kind {
 					t.Errorf("sent %+v of %+v", got, v.Message)
 				}
 			})

@@ -170,6 +170,10 @@ func workTests() []rowTest {
 			j.locks(time.Hour)
 			j.answer(locked())
 		}},
+		{"part sent, the item goes on", sending + " | *PROCESSING", given, onIt, false, func(j *journal) {
+			j.create(threeParts(2))
+			j.answer(nil)
+		}},
 		{"item ended", sending + " | *PROCESSING progress", half, sentOne, false, (*journal).rests},
 		{"item ended", sending + " | *PROCESSING progress", giving, sentTwo, false, func(j *journal) {
 			j.two()

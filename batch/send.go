@@ -111,6 +111,10 @@ func (w *worker) pickReady() (choice, error) {
 // latest when the lease has ended, or when Stop has waited long enough. While
 // the message has not left, anything that ends the work on the batch cancels it.
 func (w *worker) send(r itemRecord) outcome {
+	if r.between() {
+		w.waitForPart(&r)
+		return outcome{}
+	}
 	if r.lost() {
 		return damaged("the item's record in the data file is damaged; nothing was sent")
 	}
@@ -139,7 +143,10 @@ func (w *worker) send(r itemRecord) outcome {
 	out := event.Outgoing{
 		ID: r.ClientID, To: r.recipient() + "@" + event.UserServer, Content: content,
 		Presence: event.Presence(w.b.spec.Options.Presence), By: event.ByBatch, Holder: w.id.String(), Leaving: leaves.leave,
-		Quoted: w.b.message.Quoted, Attributes: w.b.spec.Options.ExternalAttributes,
+		Attributes: w.b.spec.Options.ExternalAttributes,
+	}
+	if len(r.Parts) == 0 {
+		out.Quoted = w.b.message.Quoted
 	}
 	w.e.sends.Go(func() {
 		receipt, err := w.e.cfg.Fleet.Send(ctx, r.Instance, out)
@@ -192,8 +199,12 @@ func damaged(reason string) outcome {
 
 // render returns what the current item sends. An error means that it cannot be known.
 func (w *worker) render(r *itemRecord) (event.Content, error) {
-	if w.content.texts == nil {
-		return w.content.fixed, nil
+	part := len(r.Parts)
+	if part >= len(w.content.parts) {
+		return event.Content{}, errNoPart
+	}
+	if !w.content.templated() {
+		return w.content.parts[part].fixed, nil
 	}
 	var d details
 	err := w.e.cfg.Store.View(func(tx *store.Tx) (err error) {
@@ -203,7 +214,7 @@ func (w *worker) render(r *itemRecord) (event.Content, error) {
 	if err != nil {
 		return event.Content{}, err
 	}
-	return w.content.render(itemID(w.id, w.b.Current), d)
+	return w.content.render(part, itemID(w.id, w.b.Current), d)
 }
 
 // cancelGrace is how long a message still has to leave when its batch cannot continue:
@@ -271,20 +282,24 @@ func (w *worker) finish(r itemRecord, o outcome) (next *itemRecord, delay time.D
 	case <-w.nudge:
 	default:
 	}
-	back := w.judge(r, o)
-	f := finishing{item: r, outcome: o, delay: w.delay(), stopping: w.e.stopping(), states: w.e.states(w.b.spec)}
-	if f.next, err = w.pick(back); err != nil {
-		f.next = choice{cut: true} // the outcome is stored in any case, and begin meets the error again
+	f := finishing{item: r, part: w.partEnd(&r, &o), stopping: w.e.stopping(), states: w.e.states(w.b.spec)}
+	f.outcome = o
+	var back *unsent
+	if f.part == nil || !f.part.goesOn {
+		f.delay, back = w.delay(), w.judge(r, o)
+		if f.next, err = w.pick(back); err != nil {
+			f.next = choice{cut: true} // the outcome is stored in any case, and begin meets the error again
+		}
+		f.ready = f.next.ready(w.e.now())
 	}
-	f.ready = f.next.ready(w.e.now())
 	err = w.commit(func(tx *store.Tx, b *full) (err error) {
 		next, err = f.apply(tx, w.e, b)
 		return err
 	})
-	if err == nil && back != nil {
+	if err == nil && (back != nil || f.part != nil) {
 		w.reread()
 	}
-	if err == nil && next != nil {
+	if err == nil && next != nil && f.next.instance != 0 {
 		w.gave(f.next.position)
 	}
 	if next == nil {
@@ -293,8 +308,12 @@ func (w *worker) finish(r itemRecord, o outcome) (next *itemRecord, delay time.D
 	if lost, ok := errors.AsType[recordError](err); ok {
 		return w.finish(r, unknown("the message was sent but could not be stored: "+lost.Error()))
 	}
-	if err == nil && o.receipt.Committed != nil {
-		o.receipt.Committed()
+	receipt := o.receipt
+	if f.part != nil {
+		receipt = f.part.receipt
+	}
+	if err == nil && receipt.Committed != nil {
+		receipt.Committed()
 	}
 	return next, f.delay, err
 }
@@ -306,7 +325,7 @@ func (w *worker) judge(r itemRecord, o outcome) (back *unsent) {
 		delete(w.dropped, r.Instance)
 		return nil
 	}
-	back = &unsent{w.b.Current, r.recipient()}
+	back = &unsent{position: w.b.Current, recipient: r.recipient(), prefers: r.prefers()}
 	shut := o.held && w.gate(r.Instance, *back).Shut(w.e.now()) // tells by itself when to ask again
 	if !o.busy && !shut {
 		w.drop(r.Instance, o.changes)
@@ -318,6 +337,7 @@ func (w *worker) judge(r itemRecord, o outcome) (back *unsent) {
 // transaction so that the closure is pure.
 type finishing struct {
 	item     itemRecord
+	part     *partEnd // nil: it has no more messages
 	outcome  outcome
 	delay    time.Duration
 	next     choice
@@ -329,6 +349,11 @@ type finishing struct {
 func (f finishing) apply(tx *store.Tx, e *Engine, b *full) (next *itemRecord, err error) {
 	in := f.input(b, tx.Now())
 	item, o := f.item, f.outcome
+	if f.part != nil {
+		if goesOn, err := f.part.apply(tx, e, b, &item, &f); err != nil || goesOn {
+			return &item, err
+		}
+	}
 	if o.receipt.Record != nil && o.move == table.MoveSuccess {
 		if item.MessageID, err = o.receipt.Record(tx); err != nil {
 			return nil, recordError{err}

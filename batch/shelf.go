@@ -14,6 +14,7 @@ const shelfSize = 128
 type unsent struct {
 	position  int
 	recipient string // empty when its record is damaged
+	prefers   int64  // the instance that should send it; 0: any
 }
 
 // shelf is a stretch of a batch's items as the file has them: those that wait.
@@ -56,7 +57,7 @@ func (w *worker) fill(s *shelf, from int) error {
 			s.lost(at, position)
 			at = position + 1
 			if item.Status == "" || item.Status == ItemPending {
-				s.items = append(s.items, unsent{position, item.recipient()})
+				s.items = append(s.items, unsent{position, item.recipient(), item.prefers()})
 			}
 			return true, nil
 		})

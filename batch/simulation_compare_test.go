@@ -160,7 +160,7 @@ func (s *sim) compareSend(m *modelBatch, c *simCall) {
 		!c.began.Equal(m.flight.began) {
 		s.fail("batch %d: item %d is sent from %d to %s at %s", m.spec.number, m.current, c.instance, c.out.To, c.began)
 	}
-	if text := c.out.Content.Text; text == nil || text.Text != m.spec.textOf(m.current) || string(c.out.Presence) != m.spec.request.Options.Presence {
+	if text := c.out.Content.Text; text == nil || text.Text != m.spec.textOf(m.current, len(m.items[m.current].sent)) || string(c.out.Presence) != m.spec.request.Options.Presence {
 		s.fail("batch %d sends %+v", m.spec.number, c.out)
 	}
 }

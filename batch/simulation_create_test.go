@@ -132,6 +132,15 @@ func (s *sim) newModel(d, w *draws) *modelBatch {
 		r.List, template = &Recipients{}, "Hi {{name|friend}}{{{, {{code}}! "+spec.text
 	}
 	r.Message = event.BatchMessage{Type: "text", Payload: fmt.Appendf(nil, `{"text":%q}`, template)}
+	if spec.more = max(0, spec.number%5-2); spec.more > 0 {
+		for part := range spec.more {
+			text := fmt.Sprint("more ", part+1)
+			if templated {
+				text += "{{code}}"
+			}
+			r.More = append(r.More, Part{BatchMessage: event.BatchMessage{Type: "text", Payload: fmt.Appendf(nil, `{"text":%q}`, text)}})
+		}
+	}
 	if d.one(4) {
 		r.ExternalAttributes = json.RawMessage(`{"campaign":"spring"}`)
 	}

@@ -158,6 +158,7 @@ func (n *simNet) begin(by *simProcess, instance int64, out event.Outgoing) *simC
 		n.broken = fmt.Errorf("%s was sent to by a process that had ended", out.To)
 	case n.byID[out.ID] != nil:
 		n.broken = fmt.Errorf("message id %s was used again", out.ID)
+	case p != nil && p.over && p.err == nil && out.Content.Text.Text != p.out.Content.Text.Text: // another message of the item
 	case p != nil && (!p.over || !errors.Is(p.err, event.ErrNotConnected) && !errors.Is(p.err, event.ErrBusy) && !errors.Is(p.err, event.ErrNotNow)):
 		n.broken = fmt.Errorf("%s was sent to again (answered before: %t): %w", out.To, p.over, p.err)
 	}

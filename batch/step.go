@@ -197,7 +197,7 @@ func (b *full) end(tx *store.Tx, r *itemRecord, o outcome) error {
 	}
 	a := attemptRecord{
 		Instance: r.Instance, ClientID: r.ClientID, Status: o.attempt,
-		Code: o.code, Error: o.reason, StartedAt: r.StartedAt, EndedAt: now,
+		Code: o.code, Error: o.reason, StartedAt: r.StartedAt, EndedAt: now, Parts: r.Parts,
 	}
 	if err := store.PutJSON(tx, bucketAttempt, attemptKey(b.id, b.Current, r.Attempts), a); err != nil {
 		return err

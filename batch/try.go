@@ -50,7 +50,7 @@ func (e *Engine) Try(owner uuid.UUID, r CreateRequest, numbers int) (Trial, erro
 	}
 	c, err := parseContent(b.message, b.spec.Options.Spin)
 	if err != nil {
-		return t, invalid(InvalidMessage, "message: "+err.Error())
+		return t, invalid(InvalidMessage, err.Error())
 	}
 	for i := range min(to.len(), numbers) {
 		t.Numbers = append(t.Numbers, to.number(i))
@@ -75,7 +75,7 @@ func (e *Engine) exemplary(id uuid.UUID, c *content, to recipients) []int {
 		if n := utf8.RuneCountInString(to.text(c, id, i)); n > most {
 			longest, most = i, n
 		}
-		if c.texts == nil {
+		if !c.templated() {
 			break // all are the same
 		}
 	}
@@ -97,7 +97,7 @@ func (r recipients) text(c *content, id uuid.UUID, i int) string {
 	if err != nil {
 		return ""
 	}
-	rendered, _ := c.render(itemID(id, r.base+i), d)
+	rendered, _ := c.render(0, itemID(id, r.base+i), d)
 	return rendered.Summary()
 }
 
@@ -120,7 +120,7 @@ func (e *Engine) Draft(owner, id uuid.UUID) (r CreateRequest, created View, err 
 		}
 		list, err := b.selected(tx, RetryRequest{Status: []ItemStatus{ItemPending}})
 		r = CreateRequest{
-			Name: b.spec.Name, Instances: b.spec.Instances, List: list, Message: b.message.Message, Options: b.spec.Options, Quoted: b.message.Quoted,
+			Name: b.spec.Name, Instances: b.spec.Instances, List: list, Message: b.message.Message, Original: b.message.Original, More: b.message.More, Options: b.spec.Options, Quoted: b.message.Quoted,
 			AutoResume: &b.AutoResume, ExternalAttributes: b.message.Attributes, Schedule: b.spec.Schedule,
 		}
 		created = b.view(make([]event.State, len(b.spec.Instances)), tx.Now())

@@ -27,8 +27,9 @@ func importCommand() *cobra.Command {
 		Long: "Reads the data of the other program, reports what is imported, and stores each account in one transaction. No account\n" +
 			"has to be paired again. The source is not changed. Stop the other program first, and never start it again with these\n" +
 			"sessions. Stop Postern, too. docs/operation.md lists where each program keeps its files.\n\n" +
-			"  whatsmeow   programs on the whatsmeow library: the SQLite file, the text of sqlite3 FILE .dump, or of\n" +
-			"              pg_dump --data-only. The tables of codechat-go, wuzapi, gowa and evolution-go are detected.\n" +
+			"  whatsmeow   programs on the whatsmeow library: the SQLite file, the URL of a PostgreSQL database, or the text\n" +
+			"              of sqlite3 FILE .dump or pg_dump --data-only. The tables of codechat-go, wuzapi, gowa and\n" +
+			"              evolution-go are detected.\n" +
 			"  baileys     a folder of Baileys' multi-file auth state, or creds.json alone; --experimental",
 		Example: "postern import whatsmeow --from dbdata --dry-run\npostern import whatsmeow --from old.sql --name 4915112345678@s.whatsapp.net=shop\n" +
 			"postern import baileys --from auth_info_baileys --name shop --experimental",
@@ -53,11 +54,11 @@ func importWhatsmeowCommand() *cobra.Command {
 	var from, names []string
 	var messages, dry bool
 	c := &cobra.Command{
-		Use:   "whatsmeow --from PATH [--from PATH]... [--app APP] [--name JID=NAME]... [--messages] [--dry-run] [--config FILE]",
+		Use:   "whatsmeow --from PATH|URL [--from PATH|URL]... [--app APP] [--name JID=NAME]... [--messages] [--dry-run] [--config FILE]",
 		Short: "import accounts from a program on the whatsmeow library",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if len(from) == 0 {
-				return usageError{errors.New("--from is missing: the file, dump or folder of the other program")}
+				return usageError{errors.New("--from is missing: the file, dump, folder or database URL of the other program")}
 			}
 			plan := func(ctx context.Context, o migrate.Options) (*migrate.Plan, error) {
 				o.From, o.App, o.Messages = from, program, messages
@@ -76,7 +77,7 @@ func importWhatsmeowCommand() *cobra.Command {
 			return takeOver(c.Context(), settings, plan, dry, c.OutOrStdout())
 		},
 	}
-	c.Flags().StringArrayVar(&from, "from", nil, "`PATH` of the SQLite file, of a dump, or of a folder with SQLite files; may be repeated")
+	c.Flags().StringArrayVar(&from, "from", nil, "`PATH` of the SQLite file, of a dump, or of a folder with SQLite files, or the postgres:// URL of a database; may be repeated")
 	c.Flags().StringVar(&program, "app", "", "`APP` around the library: "+strings.Join(migrate.Apps, ", ")+" (default: detected by its tables)")
 	c.Flags().StringArrayVar(&names, "name", nil, "`JID=NAME`: the instance of that device or account gets the name")
 	c.Flags().BoolVar(&messages, "messages", false, "import stored messages and contacts, too")
@@ -152,7 +153,7 @@ func takeOver(ctx context.Context, settings string, plan func(context.Context, m
 	}); err != nil {
 		return interruption(ctx, err, "nothing was written")
 	}
-	if err := p.Unchanged(); err != nil {
+	if err := p.Unchanged(ctx); err != nil {
 		return err
 	}
 	if !dry {

@@ -102,12 +102,12 @@ func (p program) send(ctx context.Context, method, path, requestID, kind string,
 		defer func() { _ = resp.Body.Close() }()
 		said, _ := io.ReadAll(io.LimitReader(resp.Body, 2048))
 		var e struct {
-			Code     string
-			Messages []string
+			Code              string
+			Messages, Reasons []string // Reasons: of /ready
 		}
 		text := event.Cut(string(said))
 		if json.Unmarshal(said, &e) == nil && e.Code != "" {
-			text = e.Code + ": " + strings.Join(e.Messages, "; ")
+			text = e.Code + ": " + strings.Join(append(e.Messages, e.Reasons...), "; ")
 		}
 		return nil, &refused{p.base, resp.Status, config.OneLine(text), e.Code}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 
+	"postern/app"
 	"postern/cluster"
 	"postern/config"
 	"postern/store"
@@ -31,7 +32,7 @@ func statuses() []struct {
 		{statusFailed, "failure; standard error has the cause and what to do"},
 		{statusUsage, "invalid command line, or a checked file has faults"},
 		{statusStopped, "serve stopped to protect the data file: the file is damaged, or the disk failed"},
-		{statusFenced, "serve stopped because another node of its cell owns the data, or may own it"},
+		{statusFenced, "serve stopped because another node of its cell owns the data or may own it, or takes them over from a full disk"},
 		{statusConfig, "serve cannot start until the configuration, the data file or a permission is changed"},
 	}
 }
@@ -59,6 +60,9 @@ func (u unstarted) lasts() bool {
 func statusOf(err error) int {
 	if u, ok := errors.AsType[unstarted](err); ok && u.lasts() {
 		return statusConfig
+	}
+	if errors.Is(err, app.ErrHandedOver) {
+		return statusFenced
 	}
 	return statusFailed
 }

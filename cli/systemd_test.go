@@ -168,6 +168,45 @@ func TestTheUnitSetsOnlyWhatTheProgramKnows(t *testing.T) {
 	}
 }
 
+// A node that waits for its database is ready for systemd, whose start timeout and watchdog
+// therefore do not end it, and takes a hangup.
+func TestWaitingNodeIsReadyForSystemd(t *testing.T) {
+	hear := systemd(t)
+	folder := t.TempDir()
+	path := filepath.Join(folder, "config.toml")
+	content := fmt.Sprintf("[server]\nlisten = '127.0.0.1:0'\n[store]\npath = '%s'\nurl = 'postgres://postern@127.0.0.1:1/postern'\n", filepath.Join(folder, "p.db"))
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := logOf(t)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	ended := make(chan error)
+	go func() { ended <- serve(ctx, path, &bytes.Buffer{}) }()
+	for _, want := range []string{"READY=1", "WATCHDOG=1", "WATCHDOG=1"} {
+		if what := hear(30 * time.Second); what != want {
+			t.Fatalf("notified %q, want %q", what, want)
+		}
+	}
+	content += "[webhook.global]\nenabled = true\nurl = 'http://127.0.0.1:1/'\n"
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hangUp(t)
+	for what := ""; what != "READY=1"; {
+		if what = hear(30 * time.Second); what == "" {
+			t.Fatal("the reload does not end")
+		}
+	}
+	if !strings.Contains(said(), "webhook.global: this node does not own its cell") {
+		t.Errorf("it said %s", said())
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("%v; it said %s", err, said())
+	}
+}
+
 // TestAHangupReadsTheConfigurationAgain and systemd is notified, whatever is in the file.
 func TestAHangupReadsTheConfigurationAgain(t *testing.T) {
 	hear := systemd(t)

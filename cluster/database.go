@@ -168,6 +168,7 @@ type Member struct {
 	Lease   time.Duration
 	Seen    time.Time         // by the server's clock; set by Members
 	Behind  time.Duration     // how long it has lacked changes; 0: it has all
+	Full    bool              // its disk is full: it does not follow
 	Digests map[string]string // of settings that must agree, by name; never their values
 }
 

@@ -35,7 +35,7 @@ func (n *Node) follow(ctx context.Context) (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, joined := watch{since: -1}, n.cfg.Awake()-joinEvery
+	w, joined, examined := watch{since: -1}, n.cfg.Awake()-joinEvery, n.cfg.Awake()
 	for {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -58,6 +58,10 @@ func (n *Node) follow(ctx context.Context) (*store.Store, error) {
 			}
 			joined = now
 		}
+		if now-examined >= lookEvery {
+			n.glance(ctx)
+			examined = now
+		}
 		expired := w.expired(cell, now, n.cfg.Lease)
 		n.mu.Lock()
 		n.renewed = w.since
@@ -65,7 +69,7 @@ func (n *Node) follow(ctx context.Context) (*store.Store, error) {
 		switch {
 		case cell.Left:
 			return nil, fmt.Errorf("%w of the database: `postern migrate --to URL --force` moves a file in again", ErrLeft)
-		case cell.vacant(), expired:
+		case (cell.vacant() || expired) && !n.yields(ctx):
 			if err = n.acquire(ctx, s, cell); err == nil {
 				return s, nil
 			}
@@ -81,6 +85,15 @@ func (n *Node) follow(ctx context.Context) (*store.Store, error) {
 			w.missed()
 		}
 		n.pause(ctx, pollEvery)
+	}
+}
+
+// glance examines the server again. Other calls report its failures.
+func (n *Node) glance(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if _, err := n.examine(ctx); err != nil {
+		n.log.Debug("the database was not examined", "error", err)
 	}
 }
 
@@ -105,9 +118,14 @@ func (n *Node) step(ctx context.Context, s *store.Store) (Cell, error) {
 	if mark.Version > cell.Version {
 		return cell, n.wentBack(mark.Version, cell)
 	}
-	level := true
-	if mark.Version < cell.Version {
+	level, full := mark.Version >= cell.Version, n.measure(s)
+	if !level && !full {
 		level, err = n.catchUp(ctx, s, mark.Version, cell, false)
+	}
+	if errors.Is(err, store.ErrDiskFull) && !away(err) {
+		n.filled()
+		n.measure(s)
+		err = nil
 	}
 	if err != nil {
 		return cell, err

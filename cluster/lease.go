@@ -21,7 +21,9 @@ type grant struct {
 	end  context.CancelCauseFunc
 	done chan struct{} // closed when renewing has ended
 
-	from Cell // as it was before
+	mute   atomic.Bool // the database did not answer the last renewal
+	from   Cell        // as it was before
+	leaves bool        // the process stops to hand the cell over; of upkeep
 
 	mu     sync.Mutex
 	single chan struct{} // closed when commits wait for a second copy again; nil: they do, or need not
@@ -31,9 +33,13 @@ type grant struct {
 const (
 	renewals   = 6 // in a lease
 	marginPart = 5 // the part of the lease in which the owner no longer acts
+)
 
-	pruneEvery  = 10 * time.Second
-	keepChanges = 5000 // for a node that was away for a moment
+// KeepChanges is the number of changes that the database keeps for a node that was away for a
+// moment, and PruneEvery how many more there are until the owner removes old ones.
+const (
+	KeepChanges = 5000
+	PruneEvery  = 250
 )
 
 // acquire makes the node the owner and its file one that takes changes. If the error
@@ -121,12 +127,15 @@ func (o *grant) keep() {
 		switch {
 		case err == nil:
 			o.until.Store(int64(began + lease))
+			o.mute.Store(false)
 			o.synchronous(len(r.Synchronous) > 0)
+			o.n.compareClock(r.Now)
 			wait = lease / renewals
 		case errors.Is(err, store.ErrFenced):
 			o.lost(err)
 			return
 		default:
+			o.mute.Store(true)
 			o.n.log.Warn("the lease was not renewed", "left", left.Round(time.Millisecond), "error", err)
 			wait = lease / 50
 		}
@@ -136,11 +145,12 @@ func (o *grant) keep() {
 // upkeep renews the registration and removes changes that no node needs, until the
 // lease has ended.
 func (o *grant) upkeep() {
-	pruned := o.n.cfg.Awake()
+	pruned := o.g.Version
 	for o.ctx.Err() == nil {
-		o.registered()
-		if now := o.n.cfg.Awake(); now-pruned >= pruneEvery {
-			pruned = now
+		version := o.registered()
+		o.relieve()
+		if version >= pruned+PruneEvery {
+			pruned = version
 			o.prune()
 		}
 		o.n.pause(o.ctx, joinEvery)
@@ -148,16 +158,10 @@ func (o *grant) upkeep() {
 }
 
 func (o *grant) prune() {
-	ctx, cancel := context.WithTimeout(o.ctx, pruneEvery)
+	ctx, cancel := context.WithTimeout(o.ctx, callTimeout)
 	defer cancel()
-	for ctx.Err() == nil {
-		n, err := o.n.cfg.Database.Prune(ctx, o.n.cfg.Cell, keepChanges)
-		if err != nil && o.ctx.Err() == nil {
-			o.n.log.Warn("old changes were not removed from the database", "error", err)
-		}
-		if n == 0 || err != nil {
-			return
-		}
+	if _, err := o.n.cfg.Database.Prune(ctx, o.n.cfg.Cell, KeepChanges); err != nil && o.ctx.Err() == nil {
+		o.n.log.Warn("old changes were not removed from the database", "error", err)
 	}
 }
 
@@ -167,10 +171,10 @@ func (o *grant) renew(timeout time.Duration) (Renewal, error) {
 	return o.n.cfg.Database.Renew(ctx, o.g)
 }
 
-func (o *grant) registered() {
+// registered renews the registration, and returns the version of the file.
+func (o *grant) registered() (version uint64) {
 	ctx, cancel := context.WithTimeout(o.ctx, o.n.cfg.Lease/renewals)
 	defer cancel()
-	version := uint64(0)
 	if s := o.n.File(); s != nil {
 		if mark, _, err := s.Mark(); err == nil {
 			version = mark.Version
@@ -179,6 +183,7 @@ func (o *grant) registered() {
 	if err := o.n.join(ctx, Owner, version); err != nil && o.ctx.Err() == nil {
 		o.n.log.Warn("this node was not registered with the cell", "error", err)
 	}
+	return version
 }
 
 // lost ends the process.
@@ -275,6 +280,16 @@ func (n *Node) Synchronous() bool {
 	o := n.grant
 	n.mu.Unlock()
 	return o == nil || o.isSynchronous()
+}
+
+// Answered reports whether the database answered the last time.
+func (n *Node) Answered() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.grant != nil {
+		return !n.grant.mute.Load()
+	}
+	return n.state.Role != Connecting
 }
 
 // SecondCopy reports whether commits of an owner wait for a second copy.

@@ -38,6 +38,14 @@ type Config struct {
 	// who owns the cell.
 	Ended func(err error)
 
+	// HandOver is called once to stop the process in order, when the disk is full and a
+	// standby has room; nil: an owner goes on.
+	HandOver func()
+
+	// DiskFull reports whether the disk of the file is full or nearly full; nil:
+	// store.Store.DiskFull.
+	DiskFull func(*store.Store) bool
+
 	// OnCommit is called with the time that the database took for a commit; nil: no call.
 	OnCommit func(took time.Duration)
 
@@ -49,6 +57,8 @@ type Config struct {
 
 	// Awake is a clock that goes on while the machine sleeps; nil: the machine's.
 	Awake func() time.Duration
+	// Now is the clock of the machine; nil: time.Now.
+	Now func() time.Time
 }
 
 // Errors of [Node.Lead] that a restart does not cure.
@@ -58,7 +68,7 @@ var (
 	// ErrNotSynchronous: no second copy of a commit exists when it is answered.
 	ErrNotSynchronous = errors.New("the database server does not wait for a second copy")
 	// ErrWentBack: the cell is older than the file.
-	ErrWentBack = errors.New("the cell in the database is older than the data file")
+	ErrWentBack = errors.New("ENGINE_WENT_BACK: the database is older than the data file")
 	// ErrSettings: the nodes of a cell do not agree on a setting.
 	ErrSettings = errors.New("the nodes of the cell have different settings")
 )
@@ -80,6 +90,7 @@ type State struct {
 	Reason error     // why it is Connecting, nil otherwise
 	Cell   Cell      // as the node saw it last
 	Behind uint64    // versions that the file lacks
+	Full   bool      // the disk of the file is full: a standby does not follow
 	Since  time.Time // of the role
 	Server Server
 
@@ -99,6 +110,10 @@ type Node struct {
 	grant *grant        // nil before the node is owner
 	level time.Duration // when the file had all changes, by Config.Awake; 0: not yet
 
+	ahead  time.Duration // of the server's clock
+	warned int           // warnings that were logged
+	noRoom time.Duration // when a write failed because the disk was full, by Config.Awake; 0: none did
+
 	// Of the goroutine of Lead.
 	life context.Context // of Lead
 	held *held           // changes that a standby may not apply yet; nil: there are none
@@ -113,6 +128,12 @@ func New(cfg Config) *Node {
 	if cfg.Awake == nil {
 		cfg.Awake = awake
 	}
+	if cfg.DiskFull == nil {
+		cfg.DiskFull = (*store.Store).DiskFull
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
 	return &Node{cfg: cfg, run: hex.EncodeToString(run[:]), log: cfg.Logger.With("component", "cluster"), state: State{Role: Connecting, Since: time.Now(), Lease: cfg.Lease}}
 }
 
@@ -120,6 +141,7 @@ func New(cfg Config) *Node {
 const (
 	pollEvery   = 200 * time.Millisecond // between two looks of a standby at the cell
 	joinEvery   = time.Second            // between two renewals of a registration
+	lookEvery   = time.Minute            // between two looks of a standby at the server
 	connectWait = time.Second            // between two attempts to reach the database
 	callTimeout = 5 * time.Second        // of one call
 	barrierWait = time.Second            // of one look for changes that are not in every copy
@@ -145,6 +167,8 @@ func (n *Node) Lead(ctx context.Context) (*store.Store, error) {
 		case away(err):
 			n.become(Connecting, err)
 			n.pause(ctx, connectWait)
+		case errors.Is(err, store.ErrDiskFull):
+			n.waitForRoom(ctx, err)
 		default:
 			return nil, errors.Join(err, n.closeFile())
 		}
@@ -179,18 +203,18 @@ func (n *Node) connect(ctx context.Context) error {
 func (n *Node) tryConnect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*callTimeout)
 	defer cancel()
-	server, err := n.cfg.Database.Check(ctx)
+	server, err := n.examine(ctx)
 	if err != nil {
 		return err
 	}
-	n.mu.Lock()
-	n.state.Server = server
-	n.mu.Unlock()
 	_, found, err := n.cfg.Database.Look(ctx, n.cfg.Cell)
 	if err != nil {
 		return err
 	}
 	if !found {
+		if mark, is, err := store.FileMark(n.cfg.File.Path); err == nil && is && !mark.Alone && mark.Version > 0 {
+			return fmt.Errorf("%w: the database has no cell %q, and the data file is a copy of one, at version %d: `postern migrate --to URL` with the newest file makes the cell again; for a new cell set store.path to a new file", ErrWentBack, n.cfg.Cell, mark.Version)
+		}
 		if len(server.Synchronous) == 0 && !n.cfg.AcceptLoss {
 			return fmt.Errorf("%w: synchronous_standby_names is empty, so the loss of the database machine loses what was answered: configure a synchronous standby, or set store.accept_loss", ErrNotSynchronous)
 		}
@@ -202,6 +226,19 @@ func (n *Node) tryConnect(ctx context.Context) error {
 		return err
 	}
 	return n.join(ctx, Connecting, 0)
+}
+
+// examine asks what the server is, and what its clock says.
+func (n *Node) examine(ctx context.Context) (Server, error) {
+	server, err := n.cfg.Database.Check(ctx)
+	if err != nil {
+		return server, err
+	}
+	n.mu.Lock()
+	n.state.Server = server
+	n.mu.Unlock()
+	n.compareClock(server.Now)
+	return server, nil
 }
 
 // newID returns the ID of a new data set.
@@ -248,7 +285,7 @@ func (n *Node) join(ctx context.Context, role Role, version uint64) error {
 func (n *Node) member(role Role, version uint64) Member {
 	return Member{
 		Name: n.cfg.Name, Run: n.run, Address: n.cfg.Address, Program: n.cfg.Program, Role: string(role), Version: version,
-		Lease: n.cfg.Lease, Behind: n.Behind(), Digests: n.digests(),
+		Lease: n.cfg.Lease, Behind: n.Behind(), Digests: n.digests(), Full: n.State().Full,
 	}
 }
 

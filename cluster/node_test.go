@@ -1,12 +1,16 @@
 package cluster_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -52,6 +56,37 @@ type link struct {
 	frozen chan struct{}
 	held   chan struct{} // while no second copy gets what is written; nil: it does
 	waits  atomic.Int64  // calls of Barrier that wait
+	late   time.Duration // after which the next commit arrives, while the line is frozen for as long as outage; 0: it is not late
+	outage time.Duration
+}
+
+// delay has the next commit arrive late, perhaps after the process that sent it gave it up.
+func (l *link) delay(late, outage time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.late, l.outage = late, outage
+}
+
+// send begins the journey of a commit that arrives late.
+func (l *link) send(g cluster.Grant, c store.Change) {
+	l.mu.Lock()
+	late, outage := l.late, l.outage
+	l.late = 0
+	l.mu.Unlock()
+	if late == 0 {
+		return
+	}
+	c.Rows = slices.Clone(c.Rows)
+	for i, r := range c.Rows {
+		c.Rows[i].Value = bytes.Clone(r.Value)
+	}
+	time.AfterFunc(late, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		_ = l.Database.Commit(ctx, g, c) // nobody waits for the answer
+	})
+	l.freeze(true)
+	time.AfterFunc(outage, func() { l.freeze(false) })
 }
 
 func (l *link) freeze(on bool) {
@@ -89,6 +124,7 @@ func (l *link) Look(ctx context.Context, cell string) (cluster.Cell, bool, error
 }
 
 func (l *link) Commit(ctx context.Context, g cluster.Grant, c store.Change) error {
+	l.send(g, c)
 	l.wait(ctx)
 	return l.Database.Commit(ctx, g, c)
 }
@@ -183,13 +219,46 @@ func (p *process) put(key string) error {
 	return s.Update(context.Background(), func(tx *store.Tx) error { return tx.Put("thing", []byte(key), []byte(key)) })
 }
 
-func (p *process) has(key string) bool {
-	found := false
+// count numbers a change: it stores key under the next number, like the event of a user.
+func (p *process) count(key string) (n uint64, err error) {
+	s := p.store.Load()
+	if s == nil {
+		return 0, store.ErrStandby
+	}
+	err = s.Update(context.Background(), func(tx *store.Tx) error {
+		raw, err := tx.Get("thing", []byte("counter"))
+		if err != nil {
+			return err
+		}
+		n = 1
+		if raw != nil {
+			n = binary.BigEndian.Uint64(raw) + 1
+		}
+		return errors.Join(tx.Put("thing", []byte("counter"), binary.BigEndian.AppendUint64(nil, n)), tx.Put("thing", fmt.Append(nil, "number ", n), []byte(key)))
+	})
+	return n, err
+}
+
+// counted returns the newest number.
+func (p *process) counted() (n uint64) {
 	_ = p.store.Load().View(func(tx *store.Tx) error {
-		found = tx.Has("thing", []byte(key))
+		if raw, err := tx.Get("thing", []byte("counter")); err == nil && raw != nil {
+			n = binary.BigEndian.Uint64(raw)
+		}
 		return nil
 	})
-	return found
+	return n
+}
+
+func (p *process) has(key string) bool { return p.get(key) == key }
+
+func (p *process) get(key string) (value string) {
+	_ = p.store.Load().View(func(tx *store.Tx) error {
+		raw, err := tx.Get("thing", []byte(key))
+		value = string(raw)
+		return err
+	})
+	return value
 }
 
 // until waits in steps of 50 ms, at most max, and returns how long it took.
@@ -204,6 +273,17 @@ func (w *world) until(what string, most time.Duration, is func() bool) time.Dura
 		synctest.Wait()
 	}
 	return time.Since(began)
+}
+
+// reason returns why a process ended.
+func (p *process) reason() error {
+	if err := p.ended.Load(); err != nil {
+		return *err
+	}
+	if err := p.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 func (p *process) leads() bool { return p.store.Load() != nil }
@@ -332,11 +412,17 @@ func TestShortAbsenceOfTheDatabaseIsSurvived(t *testing.T) {
 			outcome := make(chan error, 1)
 			go func() { outcome <- a.put(fmt.Sprint(i)) }()
 			time.Sleep(lease / 2)
+			if a.Answered() || b.Answered() {
+				t.Error("a node says that the database answers, which is away")
+			}
 			w.db.SetAway(false)
 			if err := <-outcome; err != nil {
 				t.Error(err)
 			}
 			time.Sleep(lease)
+			if !a.Answered() || !b.Answered() {
+				t.Error("a node says that the database does not answer, which is back")
+			}
 		}
 		if b.leads() || a.ended.Load() != nil {
 			t.Error("the owner changed")
@@ -484,7 +570,8 @@ func TestNodeLoadsWhatIsNoLongerInTheLog(t *testing.T) {
 }
 
 // Three nodes, and what can happen to them, by chance. Each change that was answered must
-// be there at the end, and two nodes must never act at once.
+// be there at the end under its number, no read that is answered may lack it, and two nodes
+// must never act at once.
 func TestNothingAcceptedIsLostInRandomFailures(t *testing.T) {
 	rounds := 4
 	if testing.Short() {
@@ -513,7 +600,7 @@ func failures(t *testing.T, r *rand.Rand) {
 		return memory.Happens
 	}
 	live := []*process{w.process("a", ""), w.process("b", ""), w.process("c", "")}
-	var accepted []string
+	var accepted []string // by number, from 1 on; empty: it was not answered
 	valid := func() (n int) {
 		for _, p := range live {
 			if p.Valid() {
@@ -530,6 +617,9 @@ func failures(t *testing.T, r *rand.Rand) {
 		}
 		for k, p := range live {
 			if p.ended.Load() != nil || p.failed.Load() != nil {
+				if err := p.reason(); errors.Is(err, cluster.ErrWentBack) || errors.Is(err, store.ErrDiverged) {
+					t.Fatalf("%s ended, although the database lost nothing: %v", p.name, err)
+				}
 				p.kill()
 				live[k] = w.process(p.name, p.file)
 				continue
@@ -537,19 +627,34 @@ func failures(t *testing.T, r *rand.Rand) {
 			if !p.leads() || !p.Valid() {
 				continue
 			}
+			if n := p.counted(); n+1 < uint64(len(accepted)) {
+				t.Fatalf("%s answers a read with the number %d, and %d was given", p.name, n, len(accepted)-1)
+			}
 			key := fmt.Sprint(p.name, i)
-			answered := make(chan error, 1)
-			go func() { answered <- p.put(key) }()
+			answered := make(chan uint64, 1)
+			go func() {
+				n, err := p.count(key)
+				if err != nil {
+					n = 0
+				}
+				answered <- n
+			}()
 			select {
-			case err := <-answered:
-				if err == nil && p.Valid() {
-					accepted = append(accepted, key)
+			case n := <-answered:
+				if n > 0 && p.Valid() {
+					for uint64(len(accepted)) <= n {
+						accepted = append(accepted, "")
+					}
+					if accepted[n] != "" {
+						t.Fatalf("the number %d was given to %s and to %s", n, accepted[n], key)
+					}
+					accepted[n] = key
 				}
 			case <-time.After(time.Second):
 			}
 		}
 		k := chance(3)
-		switch chance(240) {
+		switch chance(300) {
 		case 0:
 			live[k].kill()
 			live[k] = w.process(live[k].name, live[k].file)
@@ -563,6 +668,8 @@ func failures(t *testing.T, r *rand.Rand) {
 		case 3:
 			w.db.SetAway(true)
 			time.AfterFunc(time.Duration(chance(15))*time.Second, func() { w.db.SetAway(false) })
+		case 4:
+			live[k].db.delay(time.Duration(1+chance(30))*time.Second, time.Duration(chance(25))*time.Second)
 		}
 	}
 	w.db.SetAway(false)
@@ -572,13 +679,197 @@ func failures(t *testing.T, r *rand.Rand) {
 	}
 	last := w.process("last", "")
 	w.until("the last node leads", 2*lease, last.leads)
-	for _, key := range accepted {
-		if !last.has(key) {
-			t.Errorf("%s was accepted and is lost", key)
+	answers := 0
+	for n, key := range accepted {
+		if key == "" {
+			continue
+		}
+		answers++
+		if got := last.get(fmt.Sprint("number ", n)); got != key {
+			t.Errorf("the number %d was given to %s and belongs to %q", n, key, got)
 		}
 	}
-	if len(accepted) < 400 {
-		t.Errorf("only %d changes were accepted", len(accepted))
+	if answers < 400 {
+		t.Errorf("only %d changes were accepted", answers)
 	}
-	t.Log(len(accepted), "changes were accepted; the epoch is", last.State().Cell.Epoch)
+	t.Log(answers, "changes were accepted; the epoch is", last.State().Cell.Epoch)
+}
+
+// disk is that of a process.
+type disk struct {
+	full, leaves atomic.Bool
+}
+
+func (d *disk) of(c *cluster.Config) {
+	c.DiskFull = func(*store.Store) bool { return d.full.Load() }
+	c.HandOver = func() { d.leaves.Store(true) }
+}
+
+func TestOwnerWithAFullDiskHandsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var ofA, ofB disk
+		a := w.process("a", "", ofA.of)
+		w.until("a leads", time.Second, a.leads)
+		ofA.full.Store(true)
+		time.Sleep(time.Minute)
+		if ofA.leaves.Load() {
+			t.Fatal("an owner without a standby stops")
+		}
+		b := w.process("b", "", ofB.of)
+		w.until("a hands over", 5*time.Second, ofA.leaves.Load)
+		a.stop()
+		w.until("b leads", time.Second, b.leads)
+
+		a = w.process("a", a.file, ofA.of)
+		w.until("a stands by", 2*time.Second, func() bool { return a.State().Role == cluster.Standby })
+		if err := b.put("more"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		if s := a.State(); !s.Full || s.Behind == 0 || s.Role != cluster.Standby {
+			t.Errorf("a standby with a full disk follows: %+v", s)
+		}
+		ofB.full.Store(true)
+		time.Sleep(2 * time.Hour)
+		if ofB.leaves.Load() {
+			t.Fatal("an owner hands over to a standby whose disk is full")
+		}
+		ofB.full.Store(false)
+		ofA.full.Store(false)
+		w.until("a follows again", 2*time.Second, a.standsBy)
+	})
+}
+
+func TestCellIsHandedOverOnceAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var ofA, ofB disk
+		a := w.process("a", "", ofA.of)
+		w.until("a leads", time.Second, a.leads)
+		b := w.process("b", "", ofB.of)
+		w.until("b stands by", 2*time.Second, b.standsBy)
+		ofA.full.Store(true)
+		w.until("a hands over", 5*time.Second, ofA.leaves.Load)
+		a.stop()
+		w.until("b leads", time.Second, b.leads)
+		ofA.full.Store(false)
+		a = w.process("a", a.file, ofA.of)
+		w.until("a stands by", 2*time.Second, a.standsBy)
+		ofB.full.Store(true)
+		time.Sleep(59 * time.Minute)
+		if ofB.leaves.Load() {
+			t.Fatal("the cell is handed over twice within an hour")
+		}
+		w.until("b hands over", 2*time.Minute, ofB.leaves.Load)
+	})
+}
+
+func TestStandbyWithRoomGoesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var ofB disk
+		a := w.process("a", "")
+		w.until("a leads", time.Second, a.leads)
+		b := w.process("b", "", ofB.of)
+		w.until("b stands by", 2*time.Second, b.standsBy)
+		c := w.process("c", "")
+		w.until("c stands by", 2*time.Second, c.standsBy)
+		ofB.full.Store(true)
+		time.Sleep(5 * time.Second)
+		a.kill()
+		w.until("c leads", lease+2*time.Second, c.leads)
+		if err := c.put("kept"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		c.kill()
+		w.until("b leads when there is no other", 3*lease, b.leads)
+		if !b.has("kept") {
+			t.Error("the new owner lacks a change")
+		}
+	})
+}
+
+func TestClockThatIsOffIsReported(t *testing.T) {
+	for name, off := range map[string]time.Duration{"ahead": 2 * time.Hour, "behind": -2 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				var engine atomic.Int64 // how far its clock is behind
+				w.db.Now = func() time.Time { return time.Now().Add(-time.Duration(engine.Load())) }
+				var logged lines
+				logs := func(c *cluster.Config) { c.Logger = slog.New(slog.NewTextHandler(&logged, nil)) }
+				a := w.process("a", "", logs)
+				w.until("a leads", time.Second, a.leads)
+				b := w.process("b", "", logs)
+				w.until("b stands by", 2*time.Second, b.standsBy)
+				if len(a.Warnings())+len(b.Warnings())+logged.count("level=WARN") > 0 {
+					t.Errorf("clocks that agree: %q %q", a.Warnings(), b.Warnings())
+				}
+				engine.Store(int64(off))
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				for _, p := range []*process{a, b} {
+					if all := p.Warnings(); len(all) != 1 || !strings.Contains(all[0], "2h0m0s "+name) || !strings.Contains(all[0], "NTP") {
+						t.Errorf("%s warns of %q", p.name, all)
+					}
+				}
+				if n := logged.count("level=WARN"); n != 2 {
+					t.Errorf("%d warnings were logged", n)
+				}
+				if !a.Valid() || b.leads() {
+					t.Error("the clock decided about the lease")
+				}
+				engine.Store(0)
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				if len(a.Warnings())+len(b.Warnings()) > 0 {
+					t.Errorf("clocks that agree again: %q %q", a.Warnings(), b.Warnings())
+				}
+			})
+		})
+	}
+}
+
+func TestChangesFromTheFutureAreReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		ahead := func() time.Time { return time.Now().Add(3 * time.Hour) }
+		a := w.process("a", "", func(c *cluster.Config) { c.Now, c.File.Now = ahead, ahead })
+		w.until("a leads", time.Second, a.leads)
+		b := w.process("b", "")
+		w.until("b stands by", 2*time.Second, b.standsBy)
+		if err := a.put("late"); err != nil {
+			t.Fatal(err)
+		}
+		a.kill()
+		w.until("b leads", lease+time.Second, b.leads)
+		if all := b.Warnings(); len(all) != 1 || !strings.Contains(all[0], "in the future") {
+			t.Errorf("the new owner warns of %q", all)
+		}
+		time.Sleep(3 * time.Hour)
+		synctest.Wait()
+		if all := b.Warnings(); len(all) != 0 {
+			t.Errorf("once the time is reached it warns of %q", all)
+		}
+	})
+}
+
+// lines are those of a log.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) count(words string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), words)
 }

@@ -60,7 +60,7 @@ func TestAfterAKillAtAnyCommitEveryStoredEventArrivesInOrderUnderTheSameID(t *te
 	if images < 30 {
 		t.Fatalf("%d commits", images)
 	}
-	for n := 1; n <= images; n += nightly.Or(3, 1) {
+	for n := 1; n <= images; n += nightly.Or(5, 1) {
 		inTown(t, func(t *testing.T, c *town) {
 			c.close()
 			town3(c)

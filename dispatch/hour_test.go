@@ -132,7 +132,7 @@ func TestAnHourWithDeadReceiversCostsTheHealthyNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lives through hours")
 	}
-	hour, while := nightly.Or(5*time.Minute, time.Hour), nightly.Or(5*time.Minute, 10*time.Minute)
+	hour, while := nightly.Or(3*time.Minute, time.Hour), nightly.Or(3*time.Minute, 10*time.Minute)
 	for _, dead := range nightly.Or([]int{1, 9}, []int{1, 3, 9}) {
 		alone := load{dead: dead, lasts: while, alone: true}.run(t)
 		for name, l := range map[string]load{

@@ -38,7 +38,7 @@ type Payload interface {
 
 // NewPayload returns an empty payload for the given one of a batch's message of
 // that type, to be decoded into: text, link, media, audio (with its other names),
-// contact or location. The error wraps ErrContent.
+// contact, location, poll, sticker or forward. The error wraps ErrContent.
 func NewPayload(kind string, payload []byte) (Payload, error) {
 	switch kind {
 	case "text":
@@ -57,8 +57,14 @@ func NewPayload(kind string, payload []byte) (Payload, error) {
 		return &ContactContent{}, nil
 	case "location":
 		return &LocationContent{}, nil
+	case "poll":
+		return &PollContent{}, nil
+	case "sticker":
+		return &StickerContent{}, nil
+	case "forward":
+		return &ForwardContent{}, nil
 	}
-	return nil, fmt.Errorf("%w: type %.100q is not one of: text, link, media, audio, ptt, whatsapp-audio, whatsapp_audio, contact, location", ErrContent, kind)
+	return nil, fmt.Errorf("%w: type %.100q is not one of: text, link, media, audio, ptt, whatsapp-audio, whatsapp_audio, contact, location, poll, sticker, forward", ErrContent, kind)
 }
 
 // ParseContent reads and checks the payload of a batch's message. Unknown

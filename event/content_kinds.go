@@ -1,6 +1,7 @@
 package event
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"net/url"
@@ -167,6 +168,19 @@ func (p *PollContent) Content() (Content, error) {
 		return Content{}, fmt.Errorf("%w: selectableCount must be 0 to %d", ErrContent, len(p.Options))
 	}
 	return Content{Poll: p}, checkText("name", p.Name, 1, MaxName)
+}
+
+// ForwardContent names the stored message that a batch forwards.
+type ForwardContent struct {
+	MessageID json.RawMessage `json:"messageId" strict:"required"`
+}
+
+// Content implements [Payload]. The message itself is the caller's to find.
+func (f *ForwardContent) Content() (Content, error) {
+	if len(f.MessageID) == 0 {
+		return Content{}, fmt.Errorf("%w: messageId must be given", ErrContent)
+	}
+	return Content{Forward: &Original{}}, nil
 }
 
 // StatusContent is a text for the account's status, which its contacts see

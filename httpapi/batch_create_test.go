@@ -46,7 +46,7 @@ func TestABatchIsCreatedAsAskedFor(t *testing.T) {
 	if got.Counts.Received == nil || *got.Counts.Received != 3 || *got.Counts.DuplicatesIgnored != 1 {
 		t.Errorf("counts %+v", got.Counts)
 	}
-	if string(got.Message.Payload) != `{"text":"<hi> é"}` || string(got.ExternalAttributes) != `{"k":[1]}` || got.Options.Delay.MaxMs != 2 {
+	if string(got.Message[0].Payload) != `{"text":"<hi> é"}` || string(got.ExternalAttributes) != `{"k":[1]}` || got.Options.Delay.MaxMs != 2 {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -114,7 +114,8 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[event.GroupParticipantsUpdate]():         {Name: "GroupParticipantsUpdate"},
 		rest.TypeOf[messages.Stored]():                       {Name: "StoredMessage", About: "A message with what became of it."},
 		rest.TypeOf[sends.SentMessage]():                     {Name: "SentMessage", About: "The message that was sent, as it is stored.", Answers: true, Schema: sends.SentMessageSchema},
-		rest.TypeOf[batches.BatchMessage]():                  {Schema: func(r rest.Ref) openapi.Object { return r(rest.TypeOf[event.BatchMessage]()) }},
+		rest.TypeOf[batches.BatchMessages]():                 {Schema: batchMessagesSchema},
+		rest.TypeOf[batch.Messages]():                        {Schema: batchMessagesSchema},
 		rest.TypeOf[event.BatchMessage]():                    {Name: "BatchMessage", About: "What a batch sends: type names the form of payload.", Schema: batchMessageSchema},
 		rest.TypeOf[variant[event.TextContent]]():            variantOf[event.TextContent]("TextBatchMessage", "text"),
 		rest.TypeOf[variant[event.LinkContent]]():            variantOf[event.LinkContent]("LinkBatchMessage", "link"),
@@ -122,6 +123,9 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[variant[event.AudioContent]]():           variantOf[event.AudioContent]("AudioBatchMessage", "audio", "ptt", "whatsapp-audio", "whatsapp_audio"),
 		rest.TypeOf[variant[contactPayload]]():               variantOf[contactPayload]("ContactBatchMessage", "contact"),
 		rest.TypeOf[variant[event.LocationContent]]():        variantOf[event.LocationContent]("LocationBatchMessage", "location"),
+		rest.TypeOf[variant[event.PollContent]]():            variantOf[event.PollContent]("PollBatchMessage", "poll"),
+		rest.TypeOf[variant[event.StickerContent]]():         variantOf[event.StickerContent]("StickerBatchMessage", "sticker"),
+		rest.TypeOf[variant[event.ForwardContent]]():         variantOf[event.ForwardContent]("ForwardBatchMessage", "forward"),
 		rest.TypeOf[event.BatchStatus]():                     {Name: "BatchStatus", About: "The status of a batch. No event reports DRAFT.", Schema: openapi.Words(batches.BatchStatuses()...)},
 		rest.TypeOf[instances.StateInCapitals]():             {Name: "ConnectionStatus", About: "The state of the connection of an instance, in capitals.", Schema: openapi.Words(instances.StatesInCapitals()...)},
 		rest.TypeOf[ref.Message]():                           {Name: "MessageRef", About: "A stored message: a number is its id here, a string its id at WhatsApp.", Schema: messageRefSchema},
@@ -213,6 +217,11 @@ func variantOf[P any](name string, kinds ...string) openapi.Type {
 	}}
 }
 
+func batchMessagesSchema(r rest.Ref) openapi.Object {
+	one := r(rest.TypeOf[event.BatchMessage]())
+	return openapi.Object{"oneOf": []openapi.Object{one, {"type": "array", "items": one, "minItems": 1, "maxItems": batch.MaxParts}}}
+}
+
 func batchMessageSchema(r rest.Ref) openapi.Object {
 	mapping, shapes := openapi.Object{}, []openapi.Object{}
 	for _, v := range []struct {
@@ -225,6 +234,9 @@ func batchMessageSchema(r rest.Ref) openapi.Object {
 		{rest.TypeOf[variant[event.AudioContent]](), []string{"audio", "ptt", "whatsapp-audio", "whatsapp_audio"}},
 		{rest.TypeOf[variant[contactPayload]](), []string{"contact"}},
 		{rest.TypeOf[variant[event.LocationContent]](), []string{"location"}},
+		{rest.TypeOf[variant[event.PollContent]](), []string{"poll"}},
+		{rest.TypeOf[variant[event.StickerContent]](), []string{"sticker"}},
+		{rest.TypeOf[variant[event.ForwardContent]](), []string{"forward"}},
 	} {
 		shape := r(v.t)
 		shapes = append(shapes, shape)

@@ -282,7 +282,10 @@ func TestACreationThatDoesNotGetToItsEndLeavesNeitherBatchNorAnswer(t *testing.T
 		if err := c.Decode(&in, rest.MaxBody); err != nil {
 			return err
 		}
-		create := in.Request([]batch.InstanceRef{{ID: 1, Name: "a"}})
+		create := batch.CreateRequest{
+			Name: in.Name, Instances: []batch.InstanceRef{{ID: 1, Name: "a"}}, List: &in.Recipients,
+			Message: event.BatchMessage{Type: "text", Payload: []byte(`{"text":"hi"}`)},
+		}
 		keep := rest.KeepInCommit[batch.View](c, http.StatusCreated)
 		create.InCommit = func(tx *store.Tx, v batch.View) error { return errors.Join(keep(tx, v), lost) }
 		_, err := r.engine.Create(c.Request.Context(), c.User, create)

@@ -42,13 +42,19 @@ INSERT INTO "Message" ("keyId", "keyRemoteJid", "keyLid", "keyFromMe", "pushName
 INSERT INTO "MessageUpdate" ("dateTime", "status", "messageId") VALUES ('2026-01-02 03:04:05', 'read', 2), ('2026-01-02 03:04:06', 'DELIVERY_ACK', 2);
 `
 
-// TestInstancesOfCodechatAreTakenOver has its PostgreSQL as a text, and the library's
-// store in SQLite beside it, as it can be configured.
+// TestInstancesOfCodechatAreTakenOver has its PostgreSQL as it runs and as a text, and the
+// library's store in SQLite beside it, as it can be configured.
 func TestInstancesOfCodechatAreTakenOver(t *testing.T) {
 	server := migratetest.StartPostgreSQL(t)
 	server.Exec(t, codechatSchema)
-	store := whatsmeowStore(t, annaDevice, berndJID)
-	o := options(server.Dump(t, "--data-only"), store)
+	for _, from := range []string{server.URL(), server.Dump(t, "--data-only")} {
+		codechatIsTakenOver(t, from)
+	}
+}
+
+func codechatIsTakenOver(t *testing.T, from string) {
+	t.Helper()
+	o := options(from, whatsmeowStore(t, annaDevice, berndJID))
 	o.Messages = true
 	all, p := accounts(t, o)
 	anna, bernd := all["anna"], all["bernd"]

@@ -109,7 +109,7 @@ func TestTheFilesOfBaileysAreTakenOver(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if a.Device.JID() != annaDevice || a.Import.Name != "shop" || a.Import.OwnerLID != "77@lid" || a.NewToken == "" || p.Len() != 1 || p.Unchanged() != nil {
+		if a.Device.JID() != annaDevice || a.Import.Name != "shop" || a.Import.OwnerLID != "77@lid" || a.NewToken == "" || p.Len() != 1 || p.Unchanged(t.Context()) != nil {
 			t.Errorf("%+v", a)
 		}
 		counts := fmt.Sprint(a.Counts)

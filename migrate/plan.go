@@ -20,7 +20,7 @@ const groupBytes = 64 << 20
 
 // Options select the imported data and the rules.
 type Options struct {
-	From     []string // files, or folders with SQLite files
+	From     []string // files, folders with SQLite files, or URLs of PostgreSQL databases
 	App      string   // one of Apps; empty: found out
 	Names    []Naming
 	Messages bool // stored messages and contacts, too
@@ -261,11 +261,11 @@ func (p *Plan) Close() error {
 }
 
 // Unchanged returns ErrChanged when the source has changed since it was opened.
-func (p *Plan) Unchanged() error {
+func (p *Plan) Unchanged(ctx context.Context) error {
 	if p.sources == nil {
 		return nil
 	}
-	return p.sources.unchanged()
+	return p.sources.unchanged(ctx)
 }
 
 // Each calls fn with each account, complete, until fn returns an error, which Each

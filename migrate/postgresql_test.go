@@ -15,24 +15,74 @@ import (
 )
 
 // TestPostgreSQLAndSQLiteImportsAreEqual has the same rows in both, and wants
-// the same devices of the file and of each text.
+// the same devices of the file, of the database that runs, and of each text.
 func TestPostgreSQLAndSQLiteImportsAreEqual(t *testing.T) {
 	path := whatsmeowStore(t, annaDevice, berndJID)
 	server := migratetest.StartPostgreSQL(t)
 	server.Exec(t, inPostgreSQL(t, path))
 	o := options(path)
 	want, _ := accounts(t, o)
-	for _, options := range [][]string{{"--data-only"}, nil, {"--column-inserts"}} {
-		o.From = []string{server.Dump(t, options...)}
+	for _, from := range []string{server.URL(), server.Dump(t, "--data-only"), server.Dump(t), server.Dump(t, "--column-inserts")} {
+		o.From = []string{from}
 		have, p := accounts(t, o)
-		if len(p.Left) > 0 {
-			t.Errorf("%v: %v", options, p.Left)
+		if len(p.Left)+len(p.Warnings) > 0 {
+			t.Errorf("%s: %v %v", from, p.Left, p.Warnings)
 		}
 		for name, a := range want {
 			if b := have[name]; b == nil || !reflect.DeepEqual(a.Device, b.Device) || !reflect.DeepEqual(a.Counts, b.Counts) || len(b.Left) > 0 {
-				t.Errorf("%v: %s is %+v, want %+v", options, name, b, a)
+				t.Errorf("%s: %s is %+v, want %+v", from, name, b, a)
 			}
 		}
+	}
+}
+
+// TestDatabaseIsReadAsItWas writes to a database between the plan and the import.
+func TestDatabaseIsReadAsItWas(t *testing.T) {
+	server := migratetest.StartPostgreSQL(t)
+	server.Exec(t, inPostgreSQL(t, whatsmeowStore(t, annaDevice, berndJID)))
+	p, err := Whatsmeow(t.Context(), options(server.URL()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if err := p.Unchanged(t.Context()); err != nil {
+		t.Error(err)
+	}
+	second, err := Whatsmeow(t.Context(), options(server.URL()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	says(t, second.Warnings, "postern import of user postgres", "stop it")
+	server.Exec(t, "DELETE FROM whatsmeow_sessions; DELETE FROM whatsmeow_device; SELECT pg_stat_force_next_flush()")
+	if err := p.Unchanged(t.Context()); !errors.Is(err, ErrChanged) {
+		t.Errorf("error %v", err)
+	}
+	n := 0
+	if err := p.Each(t.Context(), func(a *Account) error { n++; return nil }); n != 2 || err != nil {
+		t.Errorf("%d accounts, error %v", n, err)
+	}
+}
+
+// TestDatabaseThatCannotBeReadIsRefused wants no password in the error.
+func TestDatabaseThatCannotBeReadIsRefused(t *testing.T) {
+	server := migratetest.StartPostgreSQL(t)
+	server.Exec(t, "CREATE TABLE t (x integer); CREATE ROLE other LOGIN PASSWORD 'pa55word'")
+	for _, c := range []struct{ url, want string }{
+		{"postgres://u:pa55word@127.0.0.1:1/x", "127.0.0.1"},
+		{"postgres://u:pa55word@127.0.0.1:port/x", "port"},
+		{strings.Replace(server.URL(), "postgres@", "other:pa55word@", 1), "whatsmeow_device"},
+		{server.URL() + "&search_path=none", "search_path"},
+	} {
+		_, err := Whatsmeow(t.Context(), options(c.url))
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "pa55word") {
+			t.Errorf("%s: error %v", c.url, err)
+		}
+	}
+	server.Exec(t, "CREATE TABLE whatsmeow_device (jid text); CREATE TABLE whatsmeow_version (version integer); INSERT INTO whatsmeow_version VALUES (15)")
+	_, err := Whatsmeow(t.Context(), options(strings.Replace(server.URL(), "postgres@", "other:pa55word@", 1)))
+	if err == nil || !strings.Contains(err.Error(), "permission denied for table whatsmeow_version") {
+		t.Errorf("error %v", err)
 	}
 }
 

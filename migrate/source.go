@@ -11,26 +11,25 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"postern/migrate/dump"
+	"postern/migrate/postgresql"
 	"postern/migrate/sqlite"
 	"postern/migrate/table"
 )
 
-// sources are the files of one program, read as one set of tables.
+// sources are the files and databases of one program, read as one set of tables.
 type sources struct {
 	files    []*file
 	by       map[string]*file // the one that has a table
 	warnings []string
 }
 
-// file is one of the files, with the data to detect changes.
+// file is one of them.
 type file struct {
 	table.Source
-	path string
-	size int64
-	at   time.Time
+	path      string                      // of a database: its URL without the password
+	unchanged func(context.Context) error // since it was opened
 }
 
 // databases are the name suffixes of SQLite files; others in a folder are ignored.
@@ -53,6 +52,10 @@ func openSources(ctx context.Context, paths []string) (*sources, error) {
 
 func inFolders(paths []string) (all []string, err error) {
 	for _, path := range paths {
+		if postgresql.IsURL(path) {
+			all = append(all, path)
+			continue
+		}
 		info, err := os.Stat(path)
 		if err != nil {
 			return nil, err
@@ -79,22 +82,65 @@ func inFolders(paths []string) (all []string, err error) {
 }
 
 func (s *sources) open(ctx context.Context, path string) error {
-	path, err := filepath.EvalSymlinks(path) // what was written last is beside the file, not the link
+	open := s.openFile
+	if postgresql.IsURL(path) {
+		open = s.openDatabase
+	}
+	f, err := open(ctx, path)
 	if err != nil {
 		return err
+	}
+	s.files = append(s.files, f)
+	for _, name := range f.Tables() {
+		if other := s.by[name]; other != nil && strings.HasPrefix(name, "whatsmeow_") {
+			return fmt.Errorf("%s and %s both have the table %s; import one after the other", other.path, f.path, name)
+		}
+		if s.by[name] == nil {
+			s.by[name] = f
+		}
+	}
+	return nil
+}
+
+func (s *sources) openDatabase(ctx context.Context, url string) (*file, error) {
+	db, err := postgresql.Open(ctx, url)
+	if err != nil {
+		return nil, fmt.Errorf("the database: %w", err)
+	}
+	f := &file{db, db.String(), func(ctx context.Context) error {
+		changed, err := db.Changed(ctx)
+		if err == nil && changed {
+			err = ErrChanged
+		}
+		return err
+	}}
+	others, err := db.Others(ctx)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", f.path, err), db.Close())
+	}
+	if others != "" {
+		s.warnings = append(s.warnings, fmt.Sprintf("%s has other sessions: %s; if the old program is one of them, stop it and begin again", f.path, others))
+	}
+	return f, nil
+}
+
+func (s *sources) openFile(ctx context.Context, path string) (*file, error) {
+	path, err := filepath.EvalSymlinks(path) // what was written last is beside the file, not the link
+	if err != nil {
+		return nil, err
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s cannot be read twice; write it to a regular file first", path)
+		return nil, fmt.Errorf("%s cannot be read twice; write it to a regular file first", path)
 	}
 	isDatabase, err := beginsAs(path, sqlite.Magic)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	f := &file{path: path, size: info.Size(), at: info.ModTime()}
+	f := &file{path: path, unchanged: func(context.Context) error { return unchanged(path, info) }}
 	if isDatabase {
 		var db *sqlite.File
 		if db, err = sqlite.Open(path); err == nil && db.MayLack() {
@@ -106,18 +152,9 @@ func (s *sources) open(ctx context.Context, path string) error {
 		f.Source, err = dump.Open(ctx, path)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	s.files = append(s.files, f)
-	for _, name := range f.Tables() {
-		if other := s.by[name]; other != nil && strings.HasPrefix(name, "whatsmeow_") {
-			return fmt.Errorf("%s and %s both have the table %s; import one after the other", other.path, path, name)
-		}
-		if s.by[name] == nil {
-			s.by[name] = f
-		}
-	}
-	return nil
+	return f, nil
 }
 
 func beginsAs(path, magic string) (bool, error) {
@@ -175,23 +212,30 @@ var errEnough = errors.New("enough")
 // ErrChanged means that the source was changed while it was read.
 var ErrChanged = errors.New("the source changed while it was read; stop the program that writes it, and try again")
 
-// unchanged returns ErrChanged when a file has changed since it was opened,
-// or has a new write-ahead log.
-func (s *sources) unchanged() error {
+// unchanged returns ErrChanged when a source has changed since it was opened.
+func (s *sources) unchanged(ctx context.Context) error {
 	for _, f := range s.files {
-		info, err := os.Stat(f.path)
-		if err != nil {
-			return err
+		if err := f.unchanged(ctx); err != nil {
+			return fmt.Errorf("%s: %w", f.path, err)
 		}
-		if info.Size() != f.size || !info.ModTime().Equal(f.at) {
-			return fmt.Errorf("%s: %w", f.path, ErrChanged)
-		}
-		switch wal, err := os.Stat(f.path + "-wal"); {
-		case err == nil && wal.Size() > 0:
-			return fmt.Errorf("%s: %w", f.path, ErrChanged)
-		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return err
-		}
+	}
+	return nil
+}
+
+// unchanged returns ErrChanged when a file is not as it was, or has a new write-ahead log.
+func unchanged(path string, was fs.FileInfo) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.Size() != was.Size() || !info.ModTime().Equal(was.ModTime()) {
+		return ErrChanged
+	}
+	switch wal, err := os.Stat(path + "-wal"); {
+	case err == nil && wal.Size() > 0:
+		return ErrChanged
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
 	}
 	return nil
 }

@@ -110,11 +110,11 @@ func TestInvalidRowsAreReportedAndSkipped(t *testing.T) {
 func TestASourceThatChangesIsRefused(t *testing.T) {
 	path := whatsmeowStore(t, annaDevice)
 	_, p := accounts(t, options(path))
-	if err := p.Unchanged(); err != nil {
+	if err := p.Unchanged(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	run(t, path, "INSERT INTO whatsmeow_lid_map VALUES ('1', '2')")
-	if err := p.Unchanged(); !errors.Is(err, ErrChanged) {
+	if err := p.Unchanged(t.Context()); !errors.Is(err, ErrChanged) {
 		t.Errorf("%v", err)
 	}
 }
@@ -133,7 +133,7 @@ func TestFilesBesideASymlinkTargetAreFound(t *testing.T) {
 	if err := os.WriteFile(path+"-wal", []byte("written last"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Unchanged(); !errors.Is(err, ErrChanged) {
+	if err := p.Unchanged(t.Context()); !errors.Is(err, ErrChanged) {
 		t.Errorf("while it is read: %v", err)
 	}
 	if _, err := Whatsmeow(t.Context(), options(link)); !errors.Is(err, sqlite.ErrBusy) {

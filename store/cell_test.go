@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -490,4 +491,29 @@ func TestOwnersFileGoesOnAfterAnOrderlyStop(t *testing.T) {
 	}
 	put(t, s, "a", "2")
 	sameVersion(t, s, d)
+}
+
+// When the disk is full after the commit of the cell, the change has happened and the file
+// lacks it: the process ends, and the next one gets the change from the cell.
+func TestFullDiskAfterTheCellsCommitEndsTheProcess(t *testing.T) {
+	d, ended := newDatabase(), make(chan error, 1)
+	path := filepath.Join(t.TempDir(), "a.db")
+	s := d.owner(t, path, func(o *Options) { o.Fatal = func(err error) { ended <- err } })
+	put(t, s, "a", "1")
+	s.commitTx = func(btx *bolt.Tx) error { return errors.Join(syscall.ENOSPC, btx.Rollback()) }
+	err := s.Update(t.Context(), func(tx *Tx) error { return tx.Put("thing", []byte("a"), []byte("2")) })
+	if !errors.Is(err, ErrFailed) {
+		t.Errorf("Update returned %v, and the cell has the change", err)
+	}
+	if err := <-ended; !errors.Is(err, ErrDiskFull) {
+		t.Errorf("Fatal got %v", err)
+	}
+	s.commitTx = func(btx *bolt.Tx) error { return btx.Commit() }
+	_ = s.Close()
+	next := openTest(t, path, follow)
+	d.catchUp(t, next)
+	if got := getOf(t, next, "a"); got != "2" {
+		t.Errorf("the next process has %q", got)
+	}
+	sameVersion(t, next, d)
 }

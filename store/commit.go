@@ -208,6 +208,9 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 	}
 	if err == nil {
 		err = s.finishCommit(btx, len(good))
+		if open.rows != nil && errors.Is(err, ErrDiskFull) { // the cell has the change, and the file lacks it
+			err = s.fail(err)
+		}
 	}
 	if err != nil {
 		return good, refused, false, err

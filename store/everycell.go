@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"postern/internal/plural"
 	"postern/store/files"
 )
 
@@ -27,9 +28,20 @@ var everyCell = struct {
 	all map[string]*memoryCell // by the path of the file
 }{all: map[string]*memoryCell{}}
 
+// CellBehind is a cell of a database that has what a cell in memory has.
+type CellBehind interface {
+	Commit(c Change) error
+	Rows() ([]Row, error)
+}
+
+// EveryCellBehind makes one; nil: the cells are in memory alone. Package cluster/everycell
+// sets it.
+var EveryCellBehind func() (CellBehind, error)
+
 // memoryCell is an engine that keeps its rows in memory.
 type memoryCell struct {
 	mu      sync.Mutex
+	behind  CellBehind // nil: there is none
 	id      string
 	version uint64
 	stamp   time.Time
@@ -43,6 +55,11 @@ func (c *memoryCell) Commit(change Change) error {
 	defer c.mu.Unlock()
 	if change.Version != c.version+1 {
 		return fmt.Errorf("%w: version %d after %d", ErrDiverged, change.Version, c.version)
+	}
+	if c.behind != nil {
+		if err := c.behind.Commit(change); err != nil {
+			return err
+		}
 	}
 	change.Rows = slices.Clone(change.Rows)
 	for i, r := range change.Rows {
@@ -80,7 +97,9 @@ func openEveryCell(o Options) (*Store, error) {
 			return nil, err
 		}
 	case errors.Is(err, fs.ErrNotExist):
-		c = &memoryCell{id: newFileID(), rows: map[string]Row{}}
+		if c, err = newMemoryCell(newFileID()); err != nil {
+			return nil, err
+		}
 	default:
 		if err := lockedElsewhere(o); err != nil {
 			return nil, err
@@ -138,11 +157,22 @@ func (c *memoryCell) at(version uint64) *memoryCell {
 	if uint64(len(c.past)) < version {
 		return nil
 	}
-	made := &memoryCell{id: c.id, rows: map[string]Row{}}
+	made, err := newMemoryCell(c.id)
+	if err != nil {
+		return nil
+	}
 	for _, change := range c.past[:version] {
 		_ = made.Commit(change) // in order
 	}
 	return made
+}
+
+func newMemoryCell(id string) (c *memoryCell, err error) {
+	c = &memoryCell{id: id, rows: map[string]Row{}}
+	if EveryCellBehind != nil {
+		c.behind, err = EveryCellBehind()
+	}
+	return c, err
 }
 
 // holds reports whether the cell has what a file with these tallies has.
@@ -186,6 +216,18 @@ func (c *memoryCell) load(o Options) error {
 			}
 			return bytes.Compare(a.Key, b.Key)
 		})
+		if c.behind != nil {
+			stored, err := c.behind.Rows()
+			if err != nil {
+				return 0, err
+			}
+			if !slices.EqualFunc(stored, rows, func(a, b Row) bool {
+				return a.Bucket == b.Bucket && bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Value, b.Value)
+			}) {
+				return 0, fmt.Errorf("the database has %s, and not the %s that were committed", plural.Of(len(stored), "row"), plural.Of(len(rows), "row"))
+			}
+			rows = stored
+		}
 		for _, r := range rows {
 			if err := put(r); err != nil {
 				return 0, err

@@ -37,22 +37,41 @@ func newFileID() string {
 // FileID returns the ID of the file at path, which no program has open; empty if it has
 // none yet. Errors are those of [Check].
 func FileID(path string) (string, error) {
+	s, err := surveyMeta(path)
+	if err != nil {
+		return "", err
+	}
+	return string(s.meta[string(metaID)]), nil
+}
+
+// FileMark returns what the file at path, which no program has open, says about its cell; is
+// is false if it was never a copy. Errors are those of [Check].
+func FileMark(path string) (m CellMark, is bool, err error) {
+	s, err := surveyMeta(path)
+	if err != nil {
+		return m, false, err
+	}
+	return markOf(s)
+}
+
+// surveyMeta reads the records of meta.
+func surveyMeta(path string) (*survey, error) {
 	f, err := lockShared(path)
 	if err != nil {
-		return "", fmt.Errorf("look into %s: %w", path, explain(err))
+		return nil, fmt.Errorf("look into %s: %w", path, explain(err))
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	file, err := pages.Open(f, info.Size())
 	if err != nil {
-		return "", fmt.Errorf("look into %s: %w", path, explain(err))
+		return nil, fmt.Errorf("look into %s: %w", path, explain(err))
 	}
 	s, err := surveyOf(file, func(bucket string) bool { return bucket != metaBucket.Name })
 	if err != nil {
-		return "", fmt.Errorf("look into %s: %w", path, explain(err))
+		return nil, fmt.Errorf("look into %s: %w", path, explain(err))
 	}
-	return string(s.meta[string(metaID)]), nil
+	return s, nil
 }

@@ -37,6 +37,13 @@ func (s *Store) Admit() error {
 	return nil
 }
 
+// DiskFull reports whether the disk of the file itself has fewer than Options.MinFree bytes
+// free. Admit also returns ErrDiskFull for a database without room.
+func (s *Store) DiskFull() bool {
+	free, known := files.FreeBytes(s.space.folder)
+	return known && free < s.opts.MinFree
+}
+
 // probeTimeout is how long the writer may take to begin a change before the store counts
 // as hung. It is longer than the largest commits on a slow disk.
 const probeTimeout = 5 * time.Second

@@ -24,6 +24,7 @@ const (
 	OnRegive      Trigger = "give item again" // its instance dropped before the send, another is tried
 	OnItemEnded   Trigger = "item ended"      // while PROCESSING
 	OnItemBack    Trigger = "item goes back"  // another may be sent before it
+	OnPart        Trigger = "part sent"       // and the item has more of them
 	OnNothingLeft Trigger = "nothing left"    // claimed, and every item had ended already
 	OnNoInstance  Trigger = "no instance online"
 	OnInstance    Trigger = "instance online"

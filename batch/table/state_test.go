@@ -11,7 +11,7 @@ import (
 )
 
 var allTriggers = []Trigger{
-	OnCreate, OnDraft, OnWindowOpens, OnClaim, OnGive, OnRegive, OnItemEnded, OnItemBack, OnNothingLeft, OnNoInstance,
+	OnCreate, OnDraft, OnWindowOpens, OnClaim, OnGive, OnRegive, OnItemEnded, OnItemBack, OnPart, OnNothingLeft, OnNoInstance,
 	OnInstance, OnWindowEnds, OnPause, OnStart, OnStop, OnSafePoint, OnShutdown, OnLeaseLost, OnFound, OnRestored, OnRecover, OnChange, OnAppend,
 }
 
@@ -89,6 +89,7 @@ func TestEveryRowOfTheTable(t *testing.T) {
 		{"giving an item tells nothing", ran(process, two), Input{On: OnGive, Give: true}, process, ""},
 		{"giving an item to another instance tells nothing", ran(process, sending), on(OnRegive), process, ""},
 		{"an item ended well and the percent changed", ran(process, sending), item(OnItemEnded, MoveSuccess), process, "progress"},
+		{"a part is sent and the item goes on", ran(process, sending), Input{On: OnPart}, process, ""},
 		{"an item goes back and the others go on", ran(process, sending), item(OnItemBack, MoveBack), process, ""},
 		{"an item was skipped and the percent changed", ran(process, sending), item(OnItemEnded, MoveSkipped), process, "progress"},
 		{"an item failed", ran(process, sending), item(OnItemEnded, MoveFailed), process, "item.failed progress"},

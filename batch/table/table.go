@@ -82,6 +82,7 @@ var rows = []Row{
 	{"item given to an instance", in(process), OnGive, nil, process, nil},
 	{"item given to another instance", in(process), OnRegive, nil, process, nil},
 	{"item goes back, others go on", in(process), OnItemBack, nil, process, nil},
+	{"part sent, the item goes on", in(process), OnPart, onItsWay, process, nil},
 	{"item ended", in(process), OnItemEnded, itemsLeft, process, emit(event.BatchProgress)},
 	{"last item ended well", in(process), OnItemEnded, clean, complete, emit(event.BatchProgress, event.BatchCompleted)},
 	{"last item ended, some badly", in(process), OnItemEnded, dirty, witherr, emit(event.BatchProgress, event.BatchCompletedWithErrors)},
@@ -124,6 +125,8 @@ var rows = []Row{
 	{"recovery with the window shut", in(interr), OnRecover, resumes, waitWin, emit(event.BatchRecovered)},
 }
 
+func onItsWay(c Core, _ Input) bool { return c.Counts.Sending > 0 }
+
 func resumes(c Core, _ Input) bool { return c.AutoResume }
 
 // Rows returns the rows of the table, in the order in which they are tried.
@@ -146,7 +149,7 @@ var movers = map[Trigger][]Move{
 	OnSafePoint:  {MoveSuccess, MoveFailed, MoveSkipped, MoveUnknown, MoveBack},
 	OnShutdown:   {MoveUnknown, MoveBack},
 	OnLeaseLost:  {MoveUnknown},
-	OnFound:      {MoveUnknown},
+	OnFound:      {MoveUnknown, MoveBack},
 	OnRestored:   {MoveUnknown},
 	OnNoInstance: {MoveBack},
 	OnWindowEnds: {MoveBack},

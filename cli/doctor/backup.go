@@ -18,6 +18,9 @@ func (r *examination) backup(ctx context.Context) []Finding {
 	if b.Every == 0 {
 		return one(check, Warning, "set backup.dir and backup.every, unless something else runs postern backup", "no automatic backup is configured")
 	}
+	if r.isStandby(ctx) {
+		return one(check, OK, "", "this node is a standby; the owner of the cell makes the backups")
+	}
 	name, at, err := r.newestBackup(ctx)
 	dir := config.Absolute(b.Dir)
 	age := time.Since(at).Round(time.Minute)

@@ -42,6 +42,8 @@ func (r *examination) secrets() (all []Finding) {
 	switch {
 	case isMissing(err) && r.none:
 		all = append(all, one("secrets", OK, "", "none yet; the first start creates them")...)
+	case isMissing(err) && r.Config.Store.URL != "":
+		all = append(all, one("secrets", OK, "", "none here; those of the cell count, and this node gets a copy when it owns the cell")...)
 	case isMissing(err):
 		all = append(all, one("secrets", Fault, "restore them from a backup, or set authentication.global_auth_token and authentication.jwt_secret; otherwise the next start creates new ones, and all tokens become invalid",
 			"the data file has no secrets beside it: %v", err)...)

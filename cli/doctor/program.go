@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"postern/cluster"
 	"postern/internal/peers"
 	"postern/internal/plural"
 	"postern/media"
@@ -30,6 +31,9 @@ func (r *examination) program(ctx context.Context) (all []Finding) {
 	}
 	ctx, cancel := limited(ctx)
 	defer cancel()
+	if waits, found := r.standsBy(ctx); waits {
+		return found
+	}
 	var is struct{ Reasons, Warnings []string }
 	if err := r.Ask(ctx, "GET", "/ready", &is); err != nil {
 		return one(check, Fault, "see its log and fix the causes below", "it is not ready: %v", err)
@@ -41,6 +45,32 @@ func (r *examination) program(ctx context.Context) (all []Finding) {
 		return one(check, OK, "", "it runs and is ready, with %s", plural.Of(len(r.receivers), "instance"))
 	}
 	return all
+}
+
+// isStandby reports whether the running program does not own its cell.
+func (r *examination) isStandby(ctx context.Context) bool {
+	var health struct{ Role cluster.Role }
+	return r.running && r.Config.Store.URL != "" && r.Ask(ctx, "GET", "/health", &health) == nil && health.Role == cluster.Standby
+}
+
+// standsBy examines a program that does not own its cell.
+func (r *examination) standsBy(ctx context.Context) (waits bool, found []Finding) {
+	const check = "program"
+	if !r.isStandby(ctx) {
+		return false, nil
+	}
+	var is cluster.CellStatus
+	switch err := r.Ask(ctx, "GET", "/admin/cluster", &is); {
+	case err != nil:
+		return true, one(check, Warning, "see its log, and the line of the database", "it does not own the cell: %v", err)
+	case is.Reason != "":
+		return true, one(check, Fault, "see the line of the database", "it waits: %s", is.Reason)
+	case is.Owner == nil:
+		return true, one(check, Fault, "see postern status, and the log of each node", "it is a standby, and no node owns the cell")
+	case is.Role != cluster.Standby:
+		return true, one(check, Warning, "wait until it has loaded its copy", "it is %s; %s owns the cell", is.Role, is.Owner.Node)
+	}
+	return true, one(check, OK, "", "it runs as a standby of %s", is.Owner.Node)
 }
 
 func (r *examination) ffmpeg(ctx context.Context) []Finding {

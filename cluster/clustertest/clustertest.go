@@ -650,7 +650,7 @@ func membersAreReported(t fixture) {
 	t.create("a")
 	t.create("b")
 	n1, n2 := member("n1"), member("n2")
-	n2.Digests, n2.Role, n2.Version = nil, "standby", 1<<40
+	n2.Digests, n2.Role, n2.Version, n2.Full = nil, "standby", 1<<40, true
 	t.must(t.d.Join(t.ctx, "a", n2))
 	t.must(t.d.Join(t.ctx, "a", n1))
 	t.must(t.d.Join(t.ctx, "b", member("n3")))

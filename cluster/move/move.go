@@ -75,6 +75,9 @@ func In(ctx context.Context, c Config, secrets map[string][]byte) (r Result, err
 	mark, sent, marked := file.Mark(), store.Totals{}, false
 	// No copy of an earlier state has this version.
 	r.Version = max(seen.Version, mark.Version, mark.Until, mark.Moving) + 1
+	if mark.Version > 0 && !mark.Alone {
+		r.Version += otherCopies
+	}
 	err = c.Database.MoveIn(ctx, c.Cell, seen, cluster.Contents{
 		ID: file.ID(), Version: r.Version, Stamp: file.Last(), Secrets: secrets,
 		Rows: func(put func(store.Row) error) error {
@@ -110,6 +113,10 @@ func In(ctx context.Context, c Config, secrets map[string][]byte) (r Result, err
 	return r, err
 }
 
+// otherCopies is by how many versions other copies of a cell may be newer than the one that
+// takes the cell's place.
+const otherCopies = 1 << 32
+
 // replaceable returns the cell that the file replaces, the zero value if there is none.
 func (c Config) replaceable(ctx context.Context, file *store.Offline) (cluster.Cell, error) {
 	mark := file.Mark()
@@ -123,7 +130,7 @@ func (c Config) replaceable(ctx context.Context, file *store.Offline) (cluster.C
 	case !c.Force:
 		return seen, fmt.Errorf("%w: %s; --force replaces it with the file, once all its nodes are stopped", cluster.ErrExists, c.Cell)
 	case seen.ID == file.ID() && !mark.Alone && mark.Version > 0 && mark.Version < seen.Version && !seen.Left:
-		return seen, fmt.Errorf("%w: it has version %d, and the cell %s is at version %d: start a node on the cell instead, or take the data out with postern migrate --from", ErrBehind, mark.Version, c.Cell, seen.Version)
+		return seen, fmt.Errorf("%w: it has version %d, and the cell %s is at version %d: start a node on the cell instead. If the cell is one that lost changes and went on without them, take its data out with postern migrate --from first, and repeat this", ErrBehind, mark.Version, c.Cell, seen.Version)
 	}
 	return c.unowned(ctx, seen)
 }

@@ -217,6 +217,16 @@ func (d *database) look(t *testing.T) (cluster.Cell, bool) {
 	return c, found
 }
 
+// must is look for a cell that is there.
+func (d *database) must(t *testing.T) cluster.Cell {
+	t.Helper()
+	c, found := d.look(t)
+	if !found {
+		t.Fatal("there is no cell")
+	}
+	return c
+}
+
 func same(t *testing.T, what string, got, want map[string]string) {
 	t.Helper()
 	if !maps.Equal(got, want) {
@@ -407,6 +417,102 @@ func TestMoveInRefusesACopyThatIsBehind(t *testing.T) {
 		want := map[string]string{"last": "2", "/a": "of a", "/b": "of b"}
 		same(t, "a node on the newest file", d.owned(t, "n1", other), want)
 		same(t, "a node on an older file", d.owned(t, "n2", path), want)
+	})
+}
+
+// A copy that was moved in although another one is newer is the cell from then on: that other
+// one is loaded again.
+func TestCopiesNewerThanTheMovedOneAreLoadedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, path := &database{Database: &memory.Database{}}, file(t, "a")
+		if _, err := move.In(t.Context(), d.config(path, false), nil); err != nil {
+			t.Fatal(err)
+		}
+		write := func(name, path string, keys ...string) {
+			t.Helper()
+			s, stop, err := d.lead(t, name, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			put(t, s, keys...)
+			stop()
+		}
+		older, newest := filepath.Join(t.TempDir(), "older.db"), filepath.Join(t.TempDir(), "newest.db")
+		write("n1", older, "b")
+		write("n2", newest) // its first commit is the one that only it has
+		at := d.must(t).Version
+		d.Forget("main", int(at)-1)
+		if _, err := move.In(t.Context(), d.config(older, true), nil); err != nil {
+			t.Fatal(err)
+		}
+		if now := d.must(t).Version; now <= at {
+			t.Errorf("the cell has the version %d, and a copy has %d", now, at)
+		}
+		write("n1", older, "c")
+		want := map[string]string{"last": "3", "/a": "of a", "/b": "of b", "/c": "of c"}
+		same(t, "a node on the newer copy", d.owned(t, "n2", newest), want)
+	})
+}
+
+// A cell that went back and went on without what it lost is replaced by the newest file once
+// its data were taken out.
+func TestNewestFileReplacesACellThatWentOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, newest := &database{Database: &memory.Database{}}, file(t, "a")
+		if _, err := move.In(t.Context(), d.config(newest, false), nil); err != nil {
+			t.Fatal(err)
+		}
+		s, stop, err := d.lead(t, "n1", newest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, s, "b", "c")
+		stop()
+		d.Forget("main", 2)
+		s, stop, err = d.lead(t, "n2", filepath.Join(t.TempDir(), "new.db")) // it cannot know
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, s, "d", "e", "f", "g")
+		stop()
+		err = errOf(move.In(t.Context(), d.config(newest, true), nil))
+		wants(t, err, move.ErrBehind)
+		if !strings.Contains(err.Error(), "migrate --from") {
+			t.Errorf("it does not say what to do: %v", err)
+		}
+		out := filepath.Join(t.TempDir(), "out.db")
+		if _, err := move.Out(t.Context(), d.config(out, false), nil, func(map[string][]byte) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := move.In(t.Context(), d.config(newest, true), nil); err != nil {
+			t.Fatal(err)
+		}
+		same(t, "a node", d.owned(t, "n3", filepath.Join(t.TempDir(), "n3.db")), three)
+		if got := alone(t, out); got["/g"] != "of g" {
+			t.Errorf("what the cell had meanwhile is lost: %v", got)
+		}
+	})
+}
+
+// A database that was lost has no cell: a node with a copy does not begin an empty one.
+func TestLostDatabaseIsNotBegunAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, path := &database{Database: &memory.Database{}}, file(t, "a", "b", "c")
+		if _, err := move.In(t.Context(), d.config(path, false), nil); err != nil {
+			t.Fatal(err)
+		}
+		same(t, "a node", d.owned(t, "n1", path), three)
+		d.Database = &memory.Database{}
+		_, stop, err := d.lead(t, "n1", path)
+		stop()
+		wants(t, err, cluster.ErrWentBack)
+		if _, found := d.look(t); found {
+			t.Error("it made a cell")
+		}
+		if _, err := move.In(t.Context(), d.config(path, false), nil); err != nil {
+			t.Fatal(err)
+		}
+		same(t, "a node on the file", d.owned(t, "n1", path), three)
 	})
 }
 

@@ -195,7 +195,7 @@ func memberOf(r row) (cluster.Member, error) {
 	}
 	var d memberDetails
 	err := json.Unmarshal(r[7], &d)
-	m.Digests, m.Behind = d.Digests, time.Duration(d.BehindMs)*time.Millisecond
+	m.Digests, m.Behind, m.Full = d.Digests, time.Duration(d.BehindMs)*time.Millisecond, d.Full
 	return m, err
 }
 
@@ -203,8 +203,9 @@ func memberOf(r row) (cluster.Member, error) {
 type memberDetails struct {
 	Digests  map[string]string `json:"digests,omitempty"`
 	BehindMs int64             `json:"behindMs,omitempty"`
+	Full     bool              `json:"full,omitempty"`
 }
 
 func details(m cluster.Member) ([]byte, error) {
-	return json.Marshal(memberDetails{m.Digests, m.Behind.Milliseconds()})
+	return json.Marshal(memberDetails{m.Digests, m.Behind.Milliseconds(), m.Full})
 }

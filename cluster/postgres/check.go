@@ -33,7 +33,7 @@ func (d *Database) Check(ctx context.Context) (server cluster.Server, err error)
 		case !r.flag(4):
 			return unfit("full_page_writes is off, so a crash of the server damages the data: set full_page_writes = on")
 		}
-		if err := s.checkTables(ctx); err != nil {
+		if err := s.checkTables(ctx, d.opts.ReadOnly); err != nil {
 			return err
 		}
 		server = cluster.Server{Version: version, Primary: s.conn.Conn().RemoteAddr().String(), Synchronous: standbyNames(r.text(5))}
@@ -62,10 +62,17 @@ func (s *session) measure(ctx context.Context, server *cluster.Server) error {
 	return nil
 }
 
-// checkTables makes the tables if there are none, and examines version and rights.
-func (s *session) checkTables(ctx context.Context) error {
-	found, err := s.query(ctx, `select to_regclass('postern.program') is not null`)
+// checkTables makes the tables if there are none, unless readOnly is set, and examines version
+// and rights.
+func (s *session) checkTables(ctx context.Context, readOnly bool) error {
+	found, err := s.query(ctx, `select to_regclass('postern.program') is not null, has_database_privilege(current_database(), 'create')`)
 	if err == nil && !found[0].flag(0) {
+		if readOnly && found[0].flag(1) {
+			return nil
+		}
+		if readOnly {
+			return unfit("the user may not create the tables, which are not there: have its owner run the statements that `postern migrate --print-sql` prints")
+		}
 		err = s.makeTables(ctx)
 	}
 	var versions []row

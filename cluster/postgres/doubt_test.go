@@ -156,7 +156,7 @@ func commitWaitsForTheSecondCopy(t *testing.T, primary, second *pgtest.Server) {
 
 	// A cancelled wait is no answer: what asks for the outcome waits as well.
 	for range 4 {
-		primary.SQL(t, "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'")
+		primary.CancelWaits(t)
 		commit.waits(t, "the server waits again", func() bool { return primary.SQL(t, inSync) == "1" })
 	}
 	primary.SQL(t, "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'")

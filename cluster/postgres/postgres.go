@@ -26,6 +26,9 @@ type Options struct {
 	// Logger gets a line when a commit has to wait for the server; nil: it does not.
 	Logger *slog.Logger
 
+	// ReadOnly makes Check examine a database without tables, instead of making them.
+	ReadOnly bool
+
 	// withoutSync accepts a server with fsync = off, in tests.
 	withoutSync bool
 }
@@ -45,6 +48,11 @@ type Database struct {
 
 var _ cluster.Database = (*Database)(nil)
 
+// leastConnect is what a connection may take at least, however short a lease is: on a machine
+// under load the exchange of the password alone takes longer than a part of it, and no
+// attempt would succeed. Other hosts are tried meanwhile, see stagger.
+const leastConnect = 2 * time.Second
+
 // Open returns the database at a URL of PostgreSQL, with what the environment adds as libpq
 // reads it (PGPASSWORD, PGSSLROOTCERT and others). It does not connect.
 func Open(rawURL string, o Options) (*Database, error) {
@@ -60,7 +68,7 @@ func Open(rawURL string, o Options) (*Database, error) {
 		o.Noticed = 3 * time.Second
 	}
 	if cfg.ConnectTimeout == 0 {
-		cfg.ConnectTimeout = o.Noticed
+		cfg.ConnectTimeout = max(o.Noticed, leastConnect)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

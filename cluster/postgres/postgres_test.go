@@ -52,11 +52,13 @@ func TestServer(t *testing.T) {
 		{"SessionsIgnoreSettingsOfTheRole", sessionsIgnoreSettingsOfTheRole},
 		{"CellWithOwnerTakesNoFilling", cellWithOwnerTakesNoFilling},
 		{"LargeChangesComeInSteps", largeChangesComeInSteps},
+		{"ChangesOfAnHourAgoAreRemoved", changesOfAnHourAgoAreRemoved},
 		{"EndedContextEndsAHangingCall", endedContextEndsAHangingCall},
 		{"PasswordIsNeverShown", passwordIsNeverShown},
 		{"ServerThatBecameReadOnlyIsLeft", serverThatBecameReadOnlyIsLeft},
 		{"SilentHostHoldsUpNoCall", silentHostHoldsUpNoCall},
 		{"DeadConnectionIsNoticed", deadConnectionIsNoticed},
+		{"SlowServerIsReached", slowServerIsReached},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, server) })
 	}

@@ -63,7 +63,16 @@ func serverThatIsUnfitIsRefused(t *testing.T, server *pgtest.Server) {
 	refused(check(pgtest.URL("ascii", server), trusting), "SQL_ASCII", "UTF8")
 
 	name := server.Database(t)
-	refused(check(user(t, server, name, "nothing"), trusting), "may not create the tables", "postern migrate --print-sql")
+	nothing := user(t, server, name, "nothing")
+	refused(check(nothing, trusting), "may not create the tables", "postern migrate --print-sql")
+	looking := Options{withoutSync: true, ReadOnly: true}
+	refused(check(nothing, looking), "may not create the tables", "postern migrate --print-sql")
+	if err := check(pgtest.URL(name, server), looking); err != nil {
+		t.Errorf("a user who may create the tables: %v", err)
+	}
+	if made := server.In(t, name, "select to_regnamespace('postern') is not null"); made != "f" {
+		t.Errorf("a check that changes nothing made the tables: %q", made)
+	}
 
 	// The statements and rights on the tables are enough for a user who may not create them.
 	if err := check(pgtest.URL(name, server), trusting); err != nil {
@@ -235,6 +244,21 @@ func cellWithOwnerTakesNoFilling(t *testing.T, server *pgtest.Server) {
 	o.must(o.Fill(t.Context(), "other", []store.Row{row}))
 }
 
+func changesOfAnHourAgoAreRemoved(t *testing.T, server *pgtest.Server) {
+	database := server.Database(t)
+	o := own(t, open(t, pgtest.URL(database, server)))
+	for range 20 {
+		o.must(o.commit())
+	}
+	o.must(o.Join(o.ctx, "main", cluster.Member{Name: "behind", Run: "r", Version: 8}))
+	for _, step := range []struct{ old, want int }{{0, 8}, {12, 4}, {20, 5}} { // the newest three stay
+		server.In(t, database, fmt.Sprintf("update postern.change_log set made = clock_timestamp() - interval '61 minutes' where version <= %d", step.old))
+		if n, err := o.Prune(o.ctx, "main", 3); n != step.want || err != nil {
+			t.Errorf("with %d old changes %d are removed, want %d; error %v", step.old, n, step.want, err)
+		}
+	}
+}
+
 func largeChangesComeInSteps(t *testing.T, server *pgtest.Server) {
 	o := own(t, open(t, pgtest.URL(server.Database(t), server)))
 	large := bytes.Repeat([]byte("0123456789abcdef"), changesBytes/16/4)
@@ -359,6 +383,19 @@ func silentHostHoldsUpNoCall(t *testing.T, server *pgtest.Server) {
 	}
 	if d.last.Load() != 1 {
 		t.Errorf("the next connection begins with host %d", d.last.Load())
+	}
+}
+
+func slowServerIsReached(t *testing.T, server *pgtest.Server) {
+	proxy := server.StartProxy(t)
+	d, err := Open(proxy.URL(server.Database(t)), Options{Noticed: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	time.AfterFunc(time.Second, proxy.Hold())
+	if _, err := d.Check(t.Context()); errors.Is(err, cluster.ErrUnreachable) {
+		t.Error(err)
 	}
 }
 

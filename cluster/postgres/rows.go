@@ -251,30 +251,34 @@ func appendField[T string | []byte](b []byte, field T) []byte {
 	return append(binary.BigEndian.AppendUint32(b, uint32(len(field))), field...)
 }
 
+// pruneSQL relies on versions having no gap. Times are looked at only if a member is behind.
+const pruneSQL = `with most as (
+	select least(c.version - $2::bigint, (select min(version) from postern.change_log where cell = $1::text) + $3::bigint - 1) as version,
+		(select min(version) from postern.member where cell = $1::text and seen > clock_timestamp() - interval '1 hour') as behind
+	from postern.cell c where c.name = $1::text
+), bound as (
+	select case when behind >= version or behind is null then version else greatest(behind, (
+		select max(l.version) from postern.change_log l where l.cell = $1::text and l.version <= most.version and l.made < clock_timestamp() - interval '1 hour'
+	)) end as version from most
+), gone as (
+	delete from postern.change_log where cell = $1::text and version <= (select version from bound) returning 1
+)
+select count(*) from gone`
+
 // Prune implements [cluster.Database]. It removes the oldest changes only, so that those that
-// stay have no gap, and frees their room when it has removed the last.
+// stay have no gap, and frees their room.
 func (d *Database) Prune(ctx context.Context, cell string, keep int) (n int, err error) {
 	err = d.do(ctx, aside, func(s *session) error {
-		rows, err := s.query(ctx, `with oldest as (
-				select version, made from postern.change_log where cell = $1::text order by version limit $3::bigint
-			), bound as (
-				select max(version) as version from oldest
-				where version <= (select version from postern.cell where name = $1::text) - $2::bigint
-				and (made < clock_timestamp() - interval '1 hour' or version <= coalesce(
-					(select min(version) from postern.member where cell = $1::text and seen > clock_timestamp() - interval '1 hour'), version))
-			), gone as (
-				delete from postern.change_log where cell = $1::text and version <= (select version from bound) returning 1
-			)
-			select count(*) from gone`, cell, keep, pruneAtOnce)
+		rows, err := s.query(ctx, pruneSQL, cell, keep, pruneAtOnce)
 		if err != nil {
 			return err
 		}
-		if n = int(rows[0].number(0)); n == 0 || n == pruneAtOnce {
+		if n = int(rows[0].number(0)); n == 0 {
 			return nil
 		}
 		// What autovacuum does once a minute would leave dead changes many times those that
 		// live. The server skips it, with a warning, if the user does not own the table.
-		return s.conn.Exec(ctx, "vacuum (skip_locked, truncate false) postern.change_log").Close()
+		return s.conn.Exec(ctx, "vacuum (skip_locked) postern.change_log").Close()
 	})
 	return n, err
 }

@@ -121,7 +121,7 @@ func startOnce(b *testing.B, file string) (ready time.Duration, rss float64) {
 }
 
 // residentMB returns what /proc says of a process under that name.
-func residentMB(b *testing.B, pid int, name string) float64 {
+func residentMB(b testing.TB, pid int, name string) float64 {
 	b.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -49,7 +49,7 @@ func dump(ctx context.Context, path, url string, args ...string) ([]byte, error)
 	defer func() { _ = os.RemoveAll(folder) }()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	args = append(args, "--user-data-dir="+folder, "--virtual-time-budget=600000", "--dump-dom", url)
+	args = append(args, "--user-data-dir="+folder, "--virtual-time-budget=700000", "--dump-dom", url)
 	for _, flag := range flags {
 		args = append(args, "--"+flag)
 	}

@@ -6,4 +6,4 @@ import (
 	"postern/e2e/rig"
 )
 
-func TestMain(m *testing.M) { rig.Main(m) }
+func TestMain(m *testing.M) { rig.Main(m, rig.ShiftClock) }

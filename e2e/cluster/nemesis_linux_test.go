@@ -2,11 +2,18 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -16,6 +23,9 @@ import (
 
 	"postern/cli/consumer"
 	"postern/cluster/postgres/pgtest"
+	"postern/e2e/rig"
+	"postern/event"
+	"postern/httpapi/tokens"
 )
 
 // rounds returns ROUNDS, or a few.
@@ -24,6 +34,12 @@ func rounds() int {
 		return n
 	}
 	return 4
+}
+
+// hours returns HOURS, for which rounds are added.
+func hours() time.Duration {
+	n, _ := strconv.ParseFloat(os.Getenv("HOURS"), 64)
+	return time.Duration(n * float64(time.Hour))
 }
 
 // seed returns SEED, or any.
@@ -42,7 +58,7 @@ type writer struct {
 	kept []string
 }
 
-// run writes until ctx ends. Each instance has its own idempotency key.
+// run writes until ctx ends.
 func (w *writer) run(ctx context.Context, key string) {
 	for i := 0; ctx.Err() == nil; i++ {
 		name := fmt.Sprintf("kept-%d", i)
@@ -62,112 +78,451 @@ func (w *writer) run(ctx context.Context, key string) {
 				break
 			}
 		}
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 
 func isTaken(err error) bool { return err != nil && containsCode(err, "INSTANCE_EXISTS") }
 
-// Three nodes, of which each has a connection of its own to the database, and what can
-// happen to them, by chance. Everything that was answered must be there at the end, no
-// phone may have read a message twice, and the events of the user must have no hole.
-func TestNemesisLosesNothing(t *testing.T) {
-	n := newNetwork(t)
-	s := seed()
-	r := rand.New(rand.NewPCG(s, 3))
-	t.Logf("SEED=%d ROUNDS=%d", s, rounds())
-	var lines []*pgtest.Proxy
+func (w *writer) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.kept)
+}
+
+// check looks for each instance that was answered.
+func (w *writer) check(at *node) {
+	at.T.Helper()
+	w.mu.Lock()
+	kept := slices.Clone(w.kept)
+	w.mu.Unlock()
+	has := map[string]bool{}
+	at.tried("GET /instance", func() error {
+		var instances []struct{ Name string }
+		err := at.API.Call(at.T.Context(), consumer.Key(at.Sec.GlobalAuthToken), http.MethodGet, "/instance", nil, &instances)
+		for _, i := range instances {
+			has[i.Name] = true
+		}
+		return err
+	})
+	for _, name := range kept {
+		if !has[name] {
+			at.T.Errorf("%s was created and is lost", name)
+		}
+	}
+}
+
+// sockets watches how many connections each account has.
+type sockets struct {
+	mu      sync.Mutex
+	longest time.Duration
+}
+
+// handshake is how long two connections of an account may live: the sandbox ends the older
+// one after its last stanza.
+const handshake = 2 * time.Second
+
+func (s *sockets) run(ctx context.Context, n *network) {
+	var since time.Time
+	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+		several := false
+		for _, p := range n.first.Sandbox.Phones() {
+			several = several || n.first.Sandbox.Connections(p.Number()) > 1
+		}
+		if !several {
+			since = time.Time{}
+			continue
+		}
+		if since.IsZero() {
+			since = time.Now()
+		}
+		s.mu.Lock()
+		s.longest = max(s.longest, time.Since(since))
+		s.mu.Unlock()
+	}
+}
+
+// nemesis is a network of three nodes whose lines can be cut.
+type nemesis struct {
+	*network
+	*rand.Rand
+	engine, peer, whatsapp []*pgtest.Proxy // one of each node
+	disks                  []string        // its file system, empty: it has none of its own
+	copies                 int             // that were made of the database
+}
+
+// failure is what a round begins with. It ends by itself.
+type failure struct {
+	name string
+	does func(n *nemesis, k int)
+}
+
+var failures = []failure{
+	{"is killed", func(n *nemesis, k int) { n.nodes[k].Kill() }},
+	{"is stopped in order", func(n *nemesis, k int) {
+		_ = n.nodes[k].Cmd.Process.Signal(syscall.SIGTERM)
+		n.nodes[k].exit()
+	}},
+	{"is paused for more than its lease", func(n *nemesis, k int) { n.pauses(k, lease+n.upTo(3*time.Second)) }},
+	{"is paused for less than its lease", func(n *nemesis, k int) { n.pauses(k, n.upTo(lease)) }},
+	{"is cut off from the database", func(n *nemesis, k int) { n.cut(n.engine[k], 8*time.Second) }},
+	{"is late at the database", func(n *nemesis, k int) {
+		release := n.engine[k].Hold()
+		time.Sleep(n.upTo(8 * time.Second))
+		release()
+	}},
+	{"cannot be reached by the others", func(n *nemesis, k int) { n.cut(n.peer[k], 5*time.Second) }},
+	{"is cut off from WhatsApp", func(n *nemesis, k int) { n.cut(n.whatsapp[k], 5*time.Second) }},
+	{"is killed, and its clock is an hour behind", func(n *nemesis, k int) {
+		n.nodes[k].Kill()
+		if n.nodes[k].shift = ""; rig.CanShiftClock {
+			n.nodes[k].shift = "-1h"
+		}
+	}},
+	{"has no room on its disk", (*nemesis).fillsDisk},
+	{"sees the database paused", func(n *nemesis, _ int) {
+		n.primary.Pause()
+		time.Sleep(n.upTo(4 * time.Second))
+		n.primary.Resume()
+	}},
+	{"sees waits for the second copy cancelled", func(n *nemesis, _ int) {
+		n.copying.Darken(true)
+		for range 5 {
+			time.Sleep(n.upTo(400 * time.Millisecond))
+			n.primary.CancelWaits(n.t)
+		}
+		n.copying.Cut()
+		n.copying.Darken(false)
+	}},
+	{"sees the copy of the database cut off and promoted", (*nemesis).promotesCopy},
+}
+
+func (n *nemesis) upTo(most time.Duration) time.Duration {
+	return time.Duration(n.Int64N(int64(most)))
+}
+
+func (n *nemesis) pauses(k int, d time.Duration) {
+	n.nodes[k].pause()
+	time.Sleep(d)
+	_ = n.nodes[k].Cmd.Process.Signal(syscall.SIGCONT)
+}
+
+// cut loses what a line carries for a while.
+func (n *nemesis) cut(line *pgtest.Proxy, most time.Duration) {
+	line.Darken(true)
+	time.Sleep(n.upTo(most))
+	line.Cut() // bytes of its connections are missing
+	line.Darken(false)
+}
+
+// fillsDisk takes all room of a node's file system for a while.
+func (n *nemesis) fillsDisk(k int) {
+	if n.disks[k] == "" {
+		return
+	}
+	ballast := filepath.Join(n.disks[k], "ballast")
+	f, err := os.Create(ballast)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	block := make([]byte, 1<<20)
+	for err == nil {
+		_, err = f.Write(block)
+	}
+	f.Close()
+	time.Sleep(n.upTo(5 * time.Second))
+	if err := os.Remove(ballast); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// promotesCopy cuts the copy of the database off, so that commits wait, kills the primary and
+// promotes the copy, and then makes a new copy.
+func (n *nemesis) promotesCopy(int) {
+	n.copying.Darken(true)
+	time.Sleep(n.upTo(time.Second))
+	n.primary.Kill()
+	n.copying.Cut()
+	n.copy.Alone(n.t)
+	n.copy.Promote(n.t)
+	n.primary = n.copy
+	for _, line := range n.engine {
+		line.Lead(n.primary.Port)
+	}
+	n.copying.Darken(false)
+	n.copying.Lead(n.primary.Port)
+	n.copies++
+	n.copy = n.primary.AddStandbyBy(n.t, fmt.Sprintf("copy%d", n.copies), n.copying.Port)
+}
+
+// newNemesis starts three nodes.
+func newNemesis(t *testing.T, r *rand.Rand) *nemesis {
+	t.Helper()
+	n := &nemesis{network: newNetwork(t), Rand: r}
 	for _, name := range []string{"a", "b", "c"} {
-		line := n.primary.StartProxy(t)
-		lines = append(lines, line)
-		node := n.node(name)
-		node.Env[0] = "STORE_URL=" + line.URL("postgres")
+		node := n.node(name, "STORE_ACCEPT_LOSS=true") // a promoted copy stands alone for a moment
+		var err error
+		if node.User, err = tokens.ForUser([]byte(node.Sec.JWTSecret), node.Owner, 48*time.Hour, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		engine, peer, whatsapp := n.primary.StartProxy(t), pgtest.ProxyTo(t, portOf(t, node.address)), pgtest.ProxyTo(t, portOf(t, hostOf(t, node.Sandbox.Endpoint().URL)))
+		n.engine, n.peer, n.whatsapp = append(n.engine, engine), append(n.peer, peer), append(n.whatsapp, whatsapp)
+		away, err := url.Parse(node.Sandbox.Endpoint().URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		away.Host = fmt.Sprintf("%s:%d", away.Hostname(), whatsapp.Port)
+		node.Env = append(node.Env, "WHATSAPP_ENDPOINT="+away.String(), fmt.Sprintf("CLUSTER_ADVERTISE=http://127.0.0.1:%d", peer.Port), "STORE_URL="+engine.URL("postgres"))
+		n.disks = append(n.disks, node.disk())
 		node.launch()
 	}
+	return n
+}
+
+func hostOf(t *testing.T, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Host
+}
+
+func portOf(t *testing.T, address string) int {
+	t.Helper()
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// disk gives the data of a node a small file system of its own, and returns its folder: empty
+// if this process may not.
+func (n *node) disk() string {
+	n.T.Helper()
+	folder := filepath.Dir(n.DataFile())
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		n.T.Fatal(err)
+	}
+	if err := syscall.Mount("postern", folder, "tmpfs", 0, "size=192m"); err != nil {
+		n.T.Logf("no disk of %s is filled: %v", n.name, err)
+		return ""
+	}
+	n.T.Cleanup(func() {
+		n.Kill() // it may have files there
+		if err := syscall.Unmount(folder, syscall.MNT_DETACH); err != nil {
+			n.T.Error(err)
+		}
+	})
+	return folder
+}
+
+// Three nodes, of which each has lines of its own to the database, to WhatsApp and to the
+// others, and what can happen to them, by chance. Everything that was answered must be there
+// at the end, no phone may have read a message twice or seen a key twice, no account may have
+// two connections for longer than a handshake, the events of the user must have no hole, and
+// each must have been delivered.
+func TestNemesisLosesNothing(t *testing.T) {
+	s := seed()
+	n := newNemesis(t, rand.New(rand.NewPCG(s, 3)))
+	defer func() {
+		if t.Failed() {
+			n.tell()
+		}
+	}()
+	t.Logf("SEED=%d ROUNDS=%d HOURS=%g", s, rounds(), hours().Hours())
 	a := n.nodes[0]
 	a.answered()
 	a.Pair("shop")
 	ctx, stop := context.WithCancel(t.Context())
-	w := &writer{n: n}
+	w, watched := &writer{n: n.network}, &sockets{}
 	var work sync.WaitGroup
+	defer work.Wait()
+	defer stop()
 	work.Go(func() { w.run(ctx, a.Sec.GlobalAuthToken) })
+	work.Go(func() { watched.run(ctx, n.network) })
 
-	ids := map[uuid.UUID]string{}
-	for round := range rounds() {
+	done := map[string]int{}
+	began, batches, events := time.Now(), 0, 0
+	for round := 0; (round < rounds() || time.Since(began) < hours()) && !t.Failed(); round++ {
 		name := fmt.Sprintf("round %d", round)
 		at := n.alive(t)
-		ids[at.begin(name)] = name
-		time.Sleep(time.Duration(r.IntN(1000)) * time.Millisecond)
-		k := r.IntN(len(n.nodes))
-		if owner := n.ownerOf(t); owner >= 0 && r.IntN(3) > 0 {
+		batch := at.begin(name)
+		batches++
+		time.Sleep(n.upTo(time.Second))
+		k := n.IntN(len(n.nodes))
+		if owner := n.ownerOf(t); owner >= 0 && n.IntN(3) > 0 {
 			k = owner // mostly the one that matters
 		}
-		victim := n.nodes[k]
-		switch what := r.IntN(5); what {
-		case 0:
-			t.Logf("%s: %s is killed", name, victim.name)
-			victim.Kill()
-		case 1:
-			t.Logf("%s: %s is stopped in order", name, victim.name)
-			_ = victim.Cmd.Process.Signal(syscall.SIGTERM)
-			victim.exit()
-		case 2:
-			t.Logf("%s: %s is paused", name, victim.name)
-			victim.pause()
-			time.Sleep(lease + time.Duration(r.IntN(3000))*time.Millisecond)
-			_ = victim.Cmd.Process.Signal(syscall.SIGCONT)
-		case 3:
-			t.Logf("%s: the line of %s goes dark", name, victim.name)
-			lines[k].Darken(true)
-			time.Sleep(time.Duration(r.IntN(8000)) * time.Millisecond)
-			lines[k].Cut() // bytes of its connections are missing
-			lines[k].Darken(false)
-		case 4:
-			t.Logf("%s: the database is paused", name)
-			n.primary.Pause()
-			time.Sleep(time.Duration(r.IntN(4000)) * time.Millisecond)
-			n.primary.Resume()
+		what := failures[n.IntN(len(failures))]
+		if only := os.Getenv("ONLY"); only != "" {
+			for !strings.Contains(what.name, only) {
+				what = failures[n.IntN(len(failures))]
+			}
 		}
+		done[what.name]++
+		t.Logf("%s after %s: %s %s", name, time.Since(began).Round(time.Second), n.nodes[k].name, what.name)
+		what.does(n, k)
 		n.revive(t)
+		at = n.alive(t)
+		at.ends(batch, name)
+		w.check(at)
+		events = at.sequences()
+		if longest := watched.most(); longest > handshake {
+			t.Errorf("an account had two connections for %s", longest)
+		}
 	}
 	stop()
 	work.Wait()
-	at := n.alive(t)
-	for id, name := range ids {
-		at.finish(id, name)
-	}
-	at.sequences()
-	var instances []struct{ Name string }
-	at.Call(consumer.Key(at.Sec.GlobalAuthToken), http.MethodGet, "/instance", nil, &instances)
-	has := map[string]bool{}
-	for _, i := range instances {
-		has[i.Name] = true
-	}
-	for _, name := range w.kept {
-		if !has[name] {
-			t.Errorf("%s was created and is lost", name)
+	for _, node := range n.nodes { // an owner whose clock is behind would wait an hour with what it tries again
+		if node.shift != "" {
+			node.shift = ""
+			node.Kill()
 		}
 	}
-	t.Logf("%d instances were created", len(w.kept))
-	if len(w.kept) < rounds() {
+	at := n.alive(t)
+	w.check(at)
+	at.delivered()
+	n.keys()
+	for _, name := range slices.Sorted(maps.Keys(done)) {
+		t.Logf("%3d times a node %s", done[name], name)
+	}
+	t.Logf("SEED=%d: %d rounds in %s: %d instances were created, %d batches and %d events", s, batches, time.Since(began).Round(time.Second), w.count(), batches, events)
+	if w.count() < batches {
 		t.Error("too few to prove anything")
 	}
+}
+
+func (s *sockets) most() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.longest
+}
+
+// keys looks whether a phone got two messages with one key.
+func (n *network) keys() {
+	n.t.Helper()
+	phones := n.first.Sandbox.Phones()
+	for _, number := range recipients() {
+		if p, ok := n.first.Sandbox.Phone(number); ok {
+			phones = append(phones, p)
+		}
+	}
+	for _, p := range phones {
+		h, err := p.Keys()
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		if twice := h.Duplicates(); twice > 0 {
+			n.t.Errorf("a key was used twice for %s, %d times", p.Number(), twice)
+		}
+	}
+	if len(phones) < len(recipients()) {
+		n.t.Errorf("of %d phones %d are known", len(recipients()), len(phones))
+	}
+}
+
+// delivered waits until no event of the outbox is pending, and looks for each among the
+// webhooks that came.
+func (n *node) delivered() {
+	n.T.Helper()
+	n.tried("all events are delivered", func() error {
+		var page struct{ Records []struct{ ID uint64 } }
+		err := n.API.Call(n.T.Context(), consumer.Key(n.Sec.GlobalAuthToken), http.MethodGet, "/outbox?limit=1&state=pending", nil, &page)
+		if err == nil && len(page.Records) > 0 {
+			err = errors.New("some are pending")
+		}
+		return err
+	})
+	type group struct {
+		kind  event.Kind
+		batch uuid.UUID
+	}
+	stored := map[group]int{}
+	for _, e := range n.outbox() {
+		if e.State != "delivered" {
+			n.T.Errorf("event %d of the user is %s", e.Sequence, e.State)
+		}
+		stored[group{e.Event, e.BatchID}]++
+	}
+	for g, want := range stored {
+		if got := n.first.BodiesWith(g.kind, g.batch.String()); got != want {
+			n.T.Errorf("of %d events %s of batch %s, %d came", want, g.kind, g.batch, got)
+		}
+	}
+}
+
+// recipients are those of each batch.
+func recipients() []string {
+	all := make([]string, 30)
+	for i := range all {
+		all[i] = fmt.Sprintf("49152%07d", 1000+i)
+	}
+	return all
 }
 
 // begin creates a batch and waits for nothing; it tries until an owner takes it.
 func (n *node) begin(name string) uuid.UUID {
 	n.T.Helper()
-	recipients := make([]string, 30)
-	for i := range recipients {
-		recipients[i] = fmt.Sprintf("49152%07d", 1000+i)
-	}
 	var b struct{ ID uuid.UUID }
-	n.Await("a batch is taken", func() bool {
+	n.tried("a batch is taken", func() error {
 		return n.API.Call(n.T.Context(), consumer.Bearer(n.User), http.MethodPost, "/message/batches", map[string]any{
-			"name": name, "instances": []string{"shop"}, "recipients": recipients, "options": map[string]any{"delay": map[string]any{"minMs": 50, "maxMs": 50}},
+			"name": name, "instances": []string{"shop"}, "recipients": recipients(), "options": map[string]any{"delay": map[string]any{"minMs": 50, "maxMs": 50}},
 			"message": map[string]any{"type": "text", "payload": map[string]any{"text": "for " + name}},
-		}, &b) == nil
+		}, &b)
 	})
 	return b.ID
+}
+
+// tried repeats a call until it succeeds: at a node that was just hit, an owner may be
+// missing for a moment.
+func (n *node) tried(what string, call func() error) {
+	n.T.Helper()
+	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		err := call()
+		if err == nil {
+			return
+		}
+		n.revive()
+		if time.Since(began) > patience {
+			n.T.Fatalf("not within %s at %s: %s: %v", patience, n.name, what, err)
+		}
+	}
+}
+
+// patience is for a machine under load.
+const patience = 3 * time.Minute
+
+// tell logs what the nodes said last, but for their requests.
+func (n *network) tell() {
+	for _, at := range n.nodes {
+		var said []string
+		for line := range strings.Lines(at.Output.String()) {
+			if !strings.Contains(line, "msg=request") && !strings.Contains(line, "instance created") {
+				said = append(said, line)
+			}
+		}
+		n.t.Logf("%s said at the end:\n%s", at.name, strings.Join(said[max(0, len(said)-40):], ""))
+	}
+}
+
+// ends waits for the end of a batch, and checks it.
+func (n *node) ends(id uuid.UUID, name string) {
+	n.T.Helper()
+	n.tried("the batch ends", func() error {
+		var b rig.BatchAnswer
+		err := n.API.Call(n.T.Context(), consumer.Bearer(n.User), http.MethodGet, "/message/batches/"+id.String(), nil, &b)
+		if err == nil && !strings.HasPrefix(string(b.Status), "COMPLETED") {
+			err = fmt.Errorf("it is %s with %+v", b.Status, b.Counts)
+		}
+		return err
+	})
+	n.checkItems(id, name)
 }
 
 // alive waits until a node answers for the owner, and returns it.
@@ -175,6 +530,7 @@ func (n *network) alive(t *testing.T) *node {
 	t.Helper()
 	var found *node
 	n.nodes[0].Await("a node answers", func() bool {
+		n.revive(t)
 		for _, at := range n.nodes {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			err := at.API.Call(ctx, consumer.Key(at.Sec.GlobalAuthToken), http.MethodGet, "/instance", nil, nil)
@@ -200,18 +556,26 @@ func (n *network) ownerOf(t *testing.T) int {
 	return -1
 }
 
-// revive starts the programs that have ended.
+// revive starts the programs that have ended. One that asks for a person is a fault.
 func (n *network) revive(t *testing.T) {
 	t.Helper()
 	for _, at := range n.nodes {
-		if syscall.Kill(at.Cmd.Process.Pid, 0) != nil || ended(at.Cmd.Process.Pid) {
-			_ = at.Wait()
-			at.launch()
-		}
+		at.revive()
 	}
 }
 
-// ended reports whether a process waits for its parent to look at its status.
+func (n *node) revive() {
+	n.T.Helper()
+	if !ended(n.Cmd.Process.Pid) {
+		return
+	}
+	if status := n.exit(); status == 78 {
+		n.T.Fatalf("%s asks for a person:\n%s", n.name, n.Output)
+	}
+	n.launch()
+}
+
+// ended reports whether a process is gone, or waits for its parent to look at its status.
 func ended(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || stateOf(string(stat)) == 'Z'

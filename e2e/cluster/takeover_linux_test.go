@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -8,6 +10,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -18,6 +21,7 @@ import (
 	"postern/cluster/postgres/pgtest"
 	"postern/e2e/capture"
 	"postern/e2e/rig"
+	"postern/event"
 )
 
 // lease is that of the nodes.
@@ -30,6 +34,7 @@ type network struct {
 	url     string
 	primary *pgtest.Server
 	copy    *pgtest.Server
+	copying *pgtest.Proxy // by which the copy follows the primary
 	first   *rig.World
 	nodes   []*node
 }
@@ -39,6 +44,7 @@ type node struct {
 	*rig.World
 	first         *rig.World // which the webhooks reach
 	name, address string
+	shift         string // of its clock, see rig.ClockShift
 }
 
 // newNetwork starts a primary and its synchronous standby.
@@ -48,7 +54,8 @@ func newNetwork(t *testing.T) *network {
 		t.Skip("starts database servers and programs")
 	}
 	n := &network{t: t, primary: pgtest.Start(t)}
-	n.copy = n.primary.AddStandby(t, "second")
+	n.copying = n.primary.StartProxy(t)
+	n.copy = n.primary.AddStandbyBy(t, "second", n.copying.Port)
 	n.url = pgtest.URL("postgres", n.primary, n.copy)
 	return n
 }
@@ -71,6 +78,11 @@ func (n *network) node(name string, env ...string) *node {
 func (n *node) launch() {
 	n.T.Helper()
 	n.Output = &capture.Buffer{}
+	n.Prepare = func(cmd *exec.Cmd) {
+		if n.shift != "" {
+			cmd.Env = append(cmd.Env, rig.ClockShift+"="+n.shift)
+		}
+	}
 	n.Launch(n.address)
 	n.API = consumer.NewClient("http://" + n.address)
 }
@@ -160,29 +172,48 @@ func (n *node) exit() int {
 	return -1
 }
 
-// sequences checks that the events of the user have no hole, and returns how many there
-// are.
-func (n *node) sequences() int {
+// outboxEvent is what tests look at of an event in the outbox.
+type outboxEvent struct {
+	Sequence  uint64
+	Event     event.Kind
+	BatchID   uuid.UUID
+	State     string
+	Timestamp time.Time
+}
+
+// outbox returns the events of the user, in order.
+func (n *node) outbox() []outboxEvent {
 	n.T.Helper()
-	var all []uint64
+	var all []outboxEvent
 	for cursor := ""; ; {
 		var page struct {
 			NextCursor *string
-			Records    []struct{ Sequence uint64 }
+			Records    []outboxEvent
 		}
-		n.Call(consumer.Key(n.Sec.GlobalAuthToken), http.MethodGet, "/outbox?limit=200"+cursor, nil, &page)
-		for _, e := range page.Records {
-			all = append(all, e.Sequence)
-		}
+		n.tried("GET /outbox", func() error {
+			return n.API.Call(n.T.Context(), consumer.Key(n.Sec.GlobalAuthToken), http.MethodGet, "/outbox?limit=200"+cursor, nil, &page)
+		})
+		all = append(all, page.Records...)
 		if page.NextCursor == nil {
 			break
 		}
 		cursor = "&nextCursor=" + *page.NextCursor
 	}
-	slices.Sort(all)
-	for i, seq := range all {
-		if seq != uint64(i)+1 { //nolint:gosec // not negative
-			n.T.Fatalf("event %d of the user has the sequence %d", i+1, seq)
+	slices.SortFunc(all, func(a, b outboxEvent) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	return all
+}
+
+// sequences checks that the events of the user have no hole, and that their times never go
+// back, and returns how many there are.
+func (n *node) sequences() int {
+	n.T.Helper()
+	all := n.outbox()
+	for i, e := range all {
+		if e.Sequence != uint64(i)+1 { //nolint:gosec // not negative
+			n.T.Fatalf("event %d of the user has the sequence %d", i+1, e.Sequence)
+		}
+		if i > 0 && e.Timestamp.Before(all[i-1].Timestamp) {
+			n.T.Errorf("event %d has the time %s, and the one before it %s", i+1, e.Timestamp, all[i-1].Timestamp)
 		}
 	}
 	return len(all)
@@ -194,7 +225,16 @@ func (n *node) finish(id uuid.UUID, name string) {
 	n.Await("the batch ends", func() bool {
 		return strings.HasPrefix(string(n.Batch(id).Status), "COMPLETED") // with or without errors
 	})
-	n.first.API = n.API // it knows the webhooks
+	n.checkItems(id, name)
+}
+
+// checkItems checks the items of a batch as this node has them. The first node knows the
+// webhooks.
+func (n *node) checkItems(id uuid.UUID, name string) {
+	n.T.Helper()
+	own := n.first.API
+	n.first.API = n.API
+	defer func() { n.first.API = own }()
 	n.first.CheckItems(id, name)
 }
 
@@ -268,14 +308,21 @@ func TestPausedOwnerEndsWithoutAnAnswer(t *testing.T) {
 	b.launch()
 	b.awaitStandby()
 	a.pause()
-	late := make(chan error, 1)
+	late := make(chan error, 21)
 	go func() {
 		late <- a.API.Call(t.Context(), consumer.Key(a.Sec.GlobalAuthToken), http.MethodPost, "/instance", map[string]any{"instanceName": "late"}, nil)
 	}()
+	for range cap(late) - 1 { // reads need no commit that would be refused
+		go func() {
+			late <- a.API.Call(t.Context(), consumer.Key(a.Sec.GlobalAuthToken), http.MethodGet, "/instance", nil, nil)
+		}()
+	}
 	b.awaitOwner()
 	_ = a.Cmd.Process.Signal(syscall.SIGCONT)
-	if err := <-late; err == nil {
-		t.Error("a former owner answered with success")
+	for range cap(late) {
+		if err := <-late; err == nil {
+			t.Error("a former owner answered with success")
+		}
 	}
 	if status := a.exit(); status != 4 {
 		t.Errorf("it ended with the status %d and said:\n%s", status, a.Output)
@@ -304,6 +351,144 @@ func TestOwnerSurvivesTheLossOfTheDatabasesPrimary(t *testing.T) {
 	if a.Cmd.ProcessState != nil {
 		t.Error("the process ended")
 	}
+}
+
+// The copy of the database is cut off while clients write, and promoted. Whether the node
+// that wrote goes on is not the question here: another one, without a file, says what is left.
+func TestPromotedCopyHasWhatWasAnswered(t *testing.T) {
+	n := newNetwork(t)
+	a := n.node("a", "STORE_ACCEPT_LOSS=true") // the promoted copy stands alone
+	a.launch()
+	a.awaitOwner()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	w := &writer{n: n}
+	var work sync.WaitGroup
+	work.Go(func() { w.run(ctx, a.Sec.GlobalAuthToken) })
+	a.Await("some are created", func() bool { return w.count() > 5 })
+	n.copying.Darken(true)
+	time.Sleep(lease / 2)
+	n.primary.Kill()
+	n.copying.Cut()
+	n.copy.Alone(t)
+	n.copy.Promote(t)
+	stop()
+	work.Wait()
+	a.Kill()
+	b := n.node("b", "STORE_ACCEPT_LOSS=true")
+	b.launch()
+	b.awaitOwner()
+	w.check(b)
+}
+
+// A server shows a change to others when its wait for the second copy is cancelled, and the
+// promotion of that copy undoes it. A standby that had applied it could not go on.
+func TestStandbyOutlivesWhatAPromotionUndoes(t *testing.T) {
+	n := newNetwork(t)
+	a, b := n.node("a", "STORE_ACCEPT_LOSS=true"), n.node("b", "STORE_ACCEPT_LOSS=true")
+	a.launch()
+	a.awaitOwner()
+	b.launch()
+	b.awaitStandby()
+	n.copying.Darken(true)
+	waits := func() bool {
+		return n.primary.SQL(t, "select count(*) from pg_stat_activity where wait_event = 'SyncRep' and query like '%change_log%'") != "0"
+	}
+	answer := make(chan error, 1)
+	go func() {
+		answer <- a.API.Call(t.Context(), consumer.Key(a.Sec.GlobalAuthToken), http.MethodPost, "/instance", map[string]any{"instanceName": "undone"}, nil)
+	}()
+	a.Await("a commit waits for the copy", waits)
+	n.primary.CancelWaits(t)
+	time.Sleep(2 * time.Second) // the standby sees it
+	a.Kill()
+	if err := <-answer; err == nil {
+		t.Error("a change without a second copy was answered")
+	}
+	n.primary.Kill()
+	n.copying.Cut()
+	n.copy.Alone(t)
+	n.copy.Promote(t)
+	b.Await("b owns the cell", func() bool {
+		if ended(b.Cmd.Process.Pid) {
+			t.Fatalf("b ended and said:\n%s", b.Output)
+		}
+		role, _, status := b.ready()
+		return role == "owner" && status == http.StatusOK
+	})
+	var instances []struct{ Name string }
+	b.Call(consumer.Key(b.Sec.GlobalAuthToken), http.MethodGet, "/instance", nil, &instances)
+	if len(instances) != 0 {
+		t.Errorf("the new owner has %v, which was never answered", instances)
+	}
+}
+
+// A commit that left the owner and arrives after another node has taken the cell changes
+// nothing.
+func TestCommitOfAFormerOwnerArrivesLate(t *testing.T) {
+	n := newNetwork(t)
+	line := n.primary.StartProxy(t)
+	a, b := n.node("a"), n.node("b")
+	a.Env[0] = "STORE_URL=" + line.URL("postgres")
+	a.launch()
+	a.awaitOwner()
+	b.launch()
+	b.awaitStandby()
+	a.Call(consumer.Key(a.Sec.GlobalAuthToken), http.MethodPost, "/instance", map[string]any{"instanceName": "before"}, nil)
+	release := line.Hold()
+	defer release()
+	answer := make(chan error, 1)
+	go func() {
+		answer <- a.API.Call(t.Context(), consumer.Key(a.Sec.GlobalAuthToken), http.MethodPost, "/instance", map[string]any{"instanceName": "late"}, nil)
+	}()
+	b.awaitOwner()
+	b.Call(consumer.Key(b.Sec.GlobalAuthToken), http.MethodPost, "/instance", map[string]any{"instanceName": "kept"}, nil)
+	release()
+	if err := <-answer; err == nil {
+		t.Error("a former owner answered with success")
+	}
+	time.Sleep(time.Second)
+	b.Call(consumer.Key(b.Sec.GlobalAuthToken), http.MethodPost, "/instance", map[string]any{"instanceName": "kept-too"}, nil)
+	b.Kill()
+	c := n.node("c") // it has no file, and loads what the database holds
+	c.launch()
+	c.awaitOwner()
+	var instances []struct{ Name string }
+	c.Call(consumer.Key(c.Sec.GlobalAuthToken), http.MethodGet, "/instance", nil, &instances)
+	if len(instances) != 3 || slices.ContainsFunc(instances, func(i struct{ Name string }) bool { return i.Name == "late" }) {
+		t.Errorf("the cell has %v", instances)
+	}
+}
+
+// Clocks of nodes decide nothing, and times in the data do not go back.
+func TestNoTakeoverByAWrongClock(t *testing.T) {
+	if !rig.CanShiftClock {
+		t.Skip("the clock of a process cannot be set off here")
+	}
+	n := newNetwork(t)
+	a, b, c := n.node("a"), n.node("b"), n.node("c")
+	b.shift, c.shift = "1h", "-1h"
+	a.launch()
+	a.awaitOwner()
+	for _, other := range []*node{b, c} {
+		other.launch()
+		other.awaitStandby()
+	}
+	a.Pair("shop")
+	id := a.batch("before", 5)
+	time.Sleep(2 * lease)
+	for _, other := range []*node{b, c} {
+		if _, code, _ := other.ready(); code != "STANDBY" {
+			t.Errorf("%s, whose clock is set off by %s, is %s", other.name, other.shift, code)
+		}
+	}
+	b.Stop()
+	a.finish(id, "before")
+	a.Kill()
+	c.awaitOwner() // an hour behind what the former owner wrote
+	second := c.batch("after", 1)
+	c.finish(second, "after")
+	c.sequences()
 }
 
 func TestNodesWaitForADatabaseThatIsAway(t *testing.T) {

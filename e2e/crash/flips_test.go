@@ -26,7 +26,7 @@ func flipCount() int {
 	if n, err := strconv.Atoi(os.Getenv("FLIPS")); err == nil && n > 0 {
 		return n
 	}
-	return 40
+	return 16
 }
 
 // TestFlippedBitsAreCorrectedOrReported flips single bits of the file of

@@ -361,7 +361,7 @@ func TestARandomDamageIsRepairedOrRefused(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	outcomes := map[string]int{}
-	files := nightly.Or(45, 150)
+	files := nightly.Or(24, 150)
 	for n := range files {
 		broken, at := bytes.Clone(image), used[rng.IntN(len(used))]+rng.IntN(4096)
 		what := fmt.Sprintf("bit %d of byte %d", n%8, at)

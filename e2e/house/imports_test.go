@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"cluster/move":             {"cluster", "store"},
 	"cluster/postgres":         {"cluster", "store"},
 	"cluster/postgres/pgtest":  {},
+	"cluster/everycell":        {"cluster", "cluster/postgres", "store", "internal/nightly"},
 	"cluster/clustertest":      {"cluster", "store"},
 	"whatsapp/device":          {"store", "event"},
 	"whatsapp/translate":       {"internal/nesting", "event", "internal/netfault"},
@@ -104,10 +105,11 @@ var mayImport = map[string][]string{
 
 	"packaging/dist": {},
 
-	"migrate":             {"internal/plural", "migrate/table", "migrate/sqlite", "migrate/dump", "instance", "instance/webhooks", "messages", "whatsapp/device", "event"},
+	"migrate":             {"internal/plural", "migrate/table", "migrate/sqlite", "migrate/dump", "migrate/postgresql", "instance", "instance/webhooks", "messages", "whatsapp/device", "event"},
 	"migrate/table":       {},
 	"migrate/sqlite":      {"internal/plural", "migrate/table"},
 	"migrate/dump":        {"internal/plural", "migrate/table"},
+	"migrate/postgresql":  {"cluster/postgres", "migrate/table"},
 	"migrate/migratetest": {},
 
 	"backup":          {"store", "store/files", "event"},
@@ -115,14 +117,14 @@ var mayImport = map[string][]string{
 
 	"config":       {"internal/plural", "backup", "whatsapp/clientversion", "store/files", "event", "internal/peers", "whatsapp/proxy", "whatsapp"},
 	"app":          {"access", "backup", "backup/transfer", "batch", "config", "console/feed", "console/page", "console/samples", "delivery", "delivery/logbook", "delivery/outbox", "dispatch", "event", "httpapi", "httpapi/alerts", "httpapi/idempotency", "httpapi/instances", "httpapi/operator", "httpapi/rest", "httpapi/sockets", "httpapi/tokens", "instance", "instance/pace", "instance/webhooks", "internal/loglevel", "internal/loglines", "internal/peers", "internal/plural", "mcp", "media", "messages", "migrate", "sandbox", "store", "whatsapp", "whatsapp/clientversion", "whatsapp/device", "whatsapp/proxy", "wsbus", "cluster", "cluster/postgres", "httpapi/standby", "cluster/move", "store/files"},
-	"cli/doctor":   {"internal/plural", "app", "backup", "config", "dispatch", "instance", "instance/webhooks", "media", "internal/netfault", "internal/peers", "store", "store/files"},
+	"cli/doctor":   {"internal/plural", "app", "backup", "cluster", "cluster/postgres", "config", "dispatch", "instance", "instance/webhooks", "media", "internal/netfault", "internal/peers", "store", "store/files"},
 	"cli/consumer": {},
 	"cli":          {"internal/plural", "mcp", "backup", "cli/doctor", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "cli/support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "store/files", "event", "internal/peers", "cluster", "cluster/move", "cluster/postgres"},
 	"":             {"cli"},
 	// Tests of the whole program may see all of it.
 	"e2e/accounts": {"*"}, "e2e/backup": {"*"}, "e2e/bare": {},
-	"e2e/bench": {"*"}, "e2e/browser": {}, "e2e/capture": {}, "e2e/cluster": {"*"}, "e2e/crash": {"*"}, "e2e/delivery": {"*"}, "e2e/diagnosis": {"*"}, "e2e/docs": {"*"}, "e2e/events": {"*"}, "e2e/faults": {"*"}, "e2e/fleetsim": {},
-	"e2e/agents": {"*"}, "e2e/house": {}, "e2e/mistakes": {"*"}, "e2e/packages": {}, "e2e/upgrades": {"*"}, "e2e/moving": {"*"}, "e2e/proxies": {"*"}, "e2e/rig": {"*"}, "e2e/sends": {"*"}, "e2e/settings": {"*"}, "e2e/soak": {"*"},
+	"e2e/bench": {"*"}, "e2e/browser": {}, "e2e/capture": {}, "e2e/cluster": {"*"}, "e2e/cluster/controls": {"internal/nightly"}, "e2e/crash": {"*"}, "e2e/delivery": {"*"}, "e2e/diagnosis": {"*"}, "e2e/docs": {"*"}, "e2e/events": {"*"}, "e2e/faults": {"*"}, "e2e/fleetsim": {},
+	"e2e/agents": {"*"}, "e2e/house": {}, "e2e/mistakes": {"*"}, "e2e/packages": {}, "e2e/upgrades": {"*"}, "e2e/moving": {"*"}, "e2e/proxies": {"*"}, "e2e/rig": {"*"}, "e2e/sends": {"*"}, "e2e/settings": {"*"},
 }
 
 // why is printed when an edge is not in the table.
@@ -179,6 +181,7 @@ var why = map[string]string{
 	"migrate/table":       "rows are rows, whatever they are of and wherever they go",
 	"migrate/sqlite":      "pages are read, whatever the tables in them are of",
 	"migrate/dump":        "a text is read, whatever its tables are of",
+	"migrate/postgresql":  "rows are read, whatever the tables are of; passwords in its URL are hidden as those of a cell's database",
 	"migrate/migratetest": "other programs' databases know nothing of who reads them",
 
 	"packaging/dist": "what packs the program needs nothing of it but its commands",
@@ -222,7 +225,7 @@ var reserved = map[string]struct {
 	"go.etcd.io/bbolt":                    {[]string{"store"}, "everything else reaches the file through store.Tx, which can be replaced"},
 	"go.mau.fi/whatsmeow":                 {[]string{"whatsapp", "whatsapp/device", "whatsapp/translate", "sandbox", "sandbox/network", "sandbox/network/wire", "sandbox/network/appstate", "sandbox/network/mediahost", "sandbox/phone", "sandbox/handset", "e2e/bare"}, "the protocol has two ends; nothing else may depend on its types"},
 	"go.mau.fi/libsignal":                 {[]string{"whatsapp", "whatsapp/device", "sandbox/network", "sandbox/handset"}, "only the two ends of the protocol encrypt, and the key store moves sessions past a crash"},
-	"github.com/jackc/pgx":                {[]string{"cluster/postgres"}, "cells reach PostgreSQL by way of cluster.Database; its lower half alone is linked"},
+	"github.com/jackc/pgx":                {[]string{"cluster/postgres", "migrate/postgresql"}, "cells reach PostgreSQL by way of cluster.Database, and imports by way of table.Source; its lower half alone is linked"},
 	"nhooyr.io/websocket":                 {[]string{"wsbus"}, "the hub alone speaks WebSocket to consumers"},
 	"github.com/coder/websocket":          {[]string{"sandbox/network", "sandbox/network/wire"}, "the sandbox's side of the protocol; consumers are served by the hub"},
 	"github.com/golang-jwt/jwt/v5":        {[]string{"httpapi/tokens", "httpapi/tokens/tokenstest"}, "tokens are made and checked in one place"},

@@ -8,4 +8,4 @@ import (
 	"postern/e2e/rig"
 )
 
-func TestMain(m *testing.M) { rig.Main(m, shiftClock) }
+func TestMain(m *testing.M) { rig.Main(m, rig.ShiftClock) }

@@ -90,10 +90,10 @@ func (l *life) elsewhere(env []string) {
 
 // clock starts the program with a wrong clock, on the right network.
 func (l *life) clock(shift string) {
-	if !canShiftClock {
+	if !rig.CanShiftClock {
 		return
 	}
-	if !l.attempt([]string{clockShift + "=" + shift}) {
+	if !l.attempt([]string{rig.ClockShift + "=" + shift}) {
 		return
 	}
 	l.busy(true)
@@ -254,7 +254,7 @@ func TestOperatorMistakesLoseNothing(t *testing.T) {
 
 // TestTheClockIsSetOff holds the tool itself: a program of the tests can have a wrong clock.
 func TestTheClockIsSetOff(t *testing.T) {
-	if !canShiftClock {
+	if !rig.CanShiftClock {
 		t.Skip("the clock of a process cannot be set off here")
 	}
 	self, err := os.Executable()
@@ -263,7 +263,7 @@ func TestTheClockIsSetOff(t *testing.T) {
 	}
 	secrets := config.NewSecrets()
 	cmd := exec.CommandContext(t.Context(), self, "token", "user", "--id", "0196f0a0-0000-7000-8000-000000000001", "--ttl", "1h")
-	cmd.Env = append(os.Environ(), rig.AsProgram+"=1", clockShift+"=-87600h", "AUTHENTICATION_JWT_SECRET="+secrets.JWTSecret, "AUTHENTICATION_GLOBAL_AUTH_TOKEN="+secrets.GlobalAuthToken)
+	cmd.Env = append(os.Environ(), rig.AsProgram+"=1", rig.ClockShift+"=-87600h", "AUTHENTICATION_JWT_SECRET="+secrets.JWTSecret, "AUTHENTICATION_GLOBAL_AUTH_TOKEN="+secrets.GlobalAuthToken)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)

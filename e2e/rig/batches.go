@@ -133,6 +133,18 @@ func (w *World) BodyWith(kind event.Kind, text string) bool {
 	return false
 }
 
+// BodiesWith counts the different webhooks of the kind whose body holds text.
+func (w *World) BodiesWith(kind event.Kind, text string) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for body := range w.bodies {
+		if strings.Contains(body, text) && strings.Contains(body, `"`+string(kind)+`"`) {
+			n++
+		}
+	}
+	return n
+}
+
 // AwaitOutbox waits until the receiver has been quiet for a moment, so that
 // the program is not stopped with deliveries on their way.
 func (w *World) AwaitOutbox() {

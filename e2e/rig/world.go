@@ -234,11 +234,12 @@ func (w *World) Await(what string, ok func() bool) {
 	w.AwaitFor(patience, what, ok)
 }
 
-// AwaitFor polls until ok, for as long as limit at most.
+// AwaitFor polls until ok, for as long as limit at most. It polls less often when it has
+// waited for a while: each look is work for the program that is waited for.
 func (w *World) AwaitFor(limit time.Duration, what string, ok func() bool) {
 	w.T.Helper()
-	for deadline := time.Now().Add(limit); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	for began := time.Now(); !ok(); time.Sleep(min(5*time.Millisecond+time.Since(began)/50, 50*time.Millisecond)) {
+		if time.Since(began) > limit {
 			w.Kill()
 			w.T.Fatalf("%s: not within %v; the program said:\n%s", what, limit, w.Output)
 		}

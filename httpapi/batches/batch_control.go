@@ -61,7 +61,11 @@ func (a *API) mayStart(c *rest.Call, id uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	if content, err := event.ParseContent(b.Message.Type, b.Message.Payload); err == nil {
+	for _, m := range b.Message {
+		content, err := event.ParseContent(m.Type, m.Payload)
+		if err != nil {
+			continue
+		}
 		if err := ref.MayUseUpload(c, a.Media, content.Media); err != nil {
 			return fmt.Errorf("message.payload: %w", err)
 		}

@@ -32,7 +32,7 @@ type BatchRequest struct {
 	Name               string           `json:"name" strict:"required"`
 	Instances          []string         `json:"instances" strict:"required" doc:"The names of the instances that send; the items are shared among them." example:"$name" rules:"minItems=1"`
 	Recipients         batch.Recipients `json:"recipients" strict:"required" doc:"Phone numbers with their country codes, or objects with a number and what belongs to it; duplicates are ignored." example:"[\"4915112345678\"]" rules:"minItems=1"`
-	Message            BatchMessage     `json:"message" strict:"required" doc:"The message to send."`
+	Message            BatchMessages    `json:"message" strict:"required" doc:"The message to send, or up to five that each recipient gets in their order."`
 	Options            BatchOptions     `json:"options" doc:"The send options."`
 	AutoStart          *bool            `json:"autoStart" doc:"Whether it starts by itself; true when absent." example:"true"`
 	AutoResume         *bool            `json:"autoResume" doc:"Whether it resumes by itself after a restart of the program; true when absent." example:"true"`
@@ -44,6 +44,47 @@ type BatchRequest struct {
 type BatchMessage struct {
 	Type    string       `json:"type" strict:"required"`
 	Payload batchPayload `json:"payload" strict:"required"`
+}
+
+// BatchMessages is one message or an array of them.
+type BatchMessages struct {
+	raw   []byte
+	parts []BatchMessage // once they are decoded
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *BatchMessages) UnmarshalJSON(raw []byte) error {
+	if len(raw) == 0 || raw[0] != '{' && raw[0] != '[' {
+		return errors.New("it must be an object, or an array of objects")
+	}
+	m.raw = bytes.Clone(raw)
+	return nil
+}
+
+// several reports whether the messages are an array.
+func (m *BatchMessages) several() bool { return m.raw[0] == '[' }
+
+// decode decodes the messages. Its error names the fields within them.
+func (m *BatchMessages) decode() error {
+	if !m.several() {
+		m.parts = make([]BatchMessage, 1)
+		return strict.Decode(bytes.NewReader(m.raw), &m.parts[0], strict.Options{})
+	}
+	var parts struct {
+		Message []BatchMessage `json:"message"`
+	}
+	raw := slices.Concat([]byte(`{"message":`), m.raw, []byte("}"))
+	err := strict.Decode(bytes.NewReader(raw), &parts, strict.Options{MaxEntries: batch.MaxParts + 1})
+	m.parts = parts.Message
+	return err
+}
+
+// place is where a part stands in the request.
+func (m *BatchMessages) place(i int) string {
+	if m.several() {
+		return fmt.Sprintf("message[%d]", i)
+	}
+	return "message"
 }
 
 // batchPayload is an object, or an array of contacts as older clients send it. It is stored as an object: of one contact,
@@ -97,12 +138,14 @@ func (a *API) createBatch(c *rest.Call) error {
 	if err := c.DecodeKeeping(&in, limit, a.entriesKept()); err != nil {
 		return err
 	}
-	payload, err := in.checkShapes()
+	payloads, err := in.checkShapes()
 	if err != nil {
 		return err
 	}
-	if err := a.checkFile(c, payload); err != nil {
-		return err
+	for i, payload := range payloads {
+		if err := a.checkFile(c, payload); err != nil {
+			return fmt.Errorf("%s.payload: %w", in.Message.place(i), err)
+		}
 	}
 	if err := a.Store.Admit(); err != nil {
 		return err
@@ -114,8 +157,11 @@ func (a *API) createBatch(c *rest.Call) error {
 	if err := mayBatch(c, &in.Recipients); err != nil {
 		return err
 	}
-	create := in.Request(refs)
+	create := in.request(refs)
 	if err := a.quotedByBatch(c, &create, in.Options.QuotedMessageID, refs); err != nil {
+		return err
+	}
+	if err := a.forwardedByBatch(c, in, &create, refs); err != nil {
 		return err
 	}
 	if in.DryRun {
@@ -153,31 +199,41 @@ func (a *API) checkMedia(c *rest.Call, file *event.Media) error {
 	if err == nil {
 		err = ref.CheckUpload(c, a.Media, 0, file)
 	}
-	if err != nil {
-		return fmt.Errorf("message.payload: %w", err)
-	}
-	return nil
+	return err
 }
 
 // entriesKept is the number of entries of a list in a creation that are kept: enough to see that there are too many.
 func (a *API) entriesKept() int { return max(a.MaxRecipients, MaxInstances) + 1 }
 
-// checkShapes decodes the parts that are kept as sent, and returns the message's payload, nil if its type is unknown.
-func (in *BatchRequest) checkShapes() (event.Payload, error) {
+// checkShapes decodes what is kept as sent, and returns the payloads of the messages, nil for one whose type is unknown.
+func (in *BatchRequest) checkShapes() ([]event.Payload, error) {
 	if in.Schedule != nil {
 		if err := checkSchedule(*in.Schedule); err != nil {
 			return nil, err
 		}
 	}
-	payload, err := event.NewPayload(in.Message.Type, in.Message.Payload)
-	if err != nil {
-		return payload, nil //nolint:nilerr // the engine names it among the values that break a rule
+	if err := in.Message.decode(); err != nil {
+		if in.Message.several() {
+			return nil, err // it names the message
+		}
+		return nil, strict.Under(err, "message")
 	}
-	err = strict.Decode(bytes.NewReader(in.Message.Payload), payload, strict.Options{})
-	if m, ok := payload.(*event.MediaContent); ok && err == nil {
-		err = rest.NeedKind(m)
+	payloads := make([]event.Payload, len(in.Message.parts))
+	for i, m := range in.Message.parts {
+		payload, err := event.NewPayload(m.Type, m.Payload)
+		if err != nil {
+			continue // the engine names it among the values that break a rule
+		}
+		err = strict.Decode(bytes.NewReader(m.Payload), payload, strict.Options{})
+		if media, ok := payload.(*event.MediaContent); ok && err == nil {
+			err = rest.NeedKind(media)
+		}
+		if err != nil {
+			return nil, strict.Under(strict.Under(err, "payload"), in.Message.place(i))
+		}
+		payloads[i] = payload
 	}
-	return payload, strict.Under(strict.Under(err, "payload"), "message")
+	return payloads, nil
 }
 
 // quotedByBatch sets the message that each message of the batch quotes. Any of its instances may have the quoted message,
@@ -186,30 +242,69 @@ func (a *API) quotedByBatch(c *rest.Call, create *batch.CreateRequest, named ref
 	if !named.Given() {
 		return nil
 	}
+	m, of, err := a.ofInstances(named.Message, refs)
+	if errors.Is(err, messages.ErrNoMessage) {
+		return rest.Refuse(http.StatusUnprocessableEntity, ref.CodeNoQuoted, "options.quotedMessageId names no stored message of the batch's instances")
+	}
+	if err != nil {
+		return err
+	}
+	o := ref.Original(m)
+	if rec, err := a.Registry.ByID(of); err == nil && o.Key.FromMe && rec.OwnerJID != "" {
+		o.Key.FromMe, o.Key.Participant = false, rec.OwnerJID
+	}
+	create.Quoted, create.Options.QuotedMessageID = o, m.ID
+	return c.MayShow("options.quotedMessageId")
+}
+
+// ofInstances returns the stored message that is named, of the first of some instances that has it. Its error is
+// messages.ErrNoMessage if none has.
+func (a *API) ofInstances(named ref.Message, refs []batch.InstanceRef) (m event.Message, instance int64, err error) {
 	for _, r := range refs {
-		m, err := ref.Find(a.Messages, r.ID, named.Message)
-		if errors.Is(err, messages.ErrNoMessage) {
+		if m, err = ref.Find(a.Messages, r.ID, named); !errors.Is(err, messages.ErrNoMessage) {
+			return m, r.ID, err
+		}
+	}
+	return m, 0, messages.ErrNoMessage
+}
+
+// forwardedByBatch sets the messages that the batch forwards.
+func (a *API) forwardedByBatch(c *rest.Call, in BatchRequest, create *batch.CreateRequest, refs []batch.InstanceRef) error {
+	for i, part := range in.Message.parts {
+		if part.Type != "forward" {
 			continue
+		}
+		var payload struct {
+			MessageID ref.Message `json:"messageId"`
+		}
+		place := in.Message.place(i) + ".payload.messageId"
+		if err := json.Unmarshal(part.Payload, &payload); err != nil {
+			return rest.Refuse(http.StatusBadRequest, strict.CodeInvalidType, place+" "+err.Error())
+		}
+		m, _, err := a.ofInstances(payload.MessageID, refs)
+		if errors.Is(err, messages.ErrNoMessage) {
+			return rest.Refuse(http.StatusUnprocessableEntity, batch.InvalidMessage, place+" names no stored message of the batch's instances")
+		}
+		if err == nil {
+			err = c.MayShow(place)
 		}
 		if err != nil {
 			return err
 		}
-		o := ref.Original(m)
-		if rec, err := a.Registry.ByID(r.ID); err == nil && o.Key.FromMe && rec.OwnerJID != "" {
-			o.Key.FromMe, o.Key.Participant = false, rec.OwnerJID
+		if i == 0 {
+			create.Original = ref.Original(m)
+		} else {
+			create.More[i-1].Original = ref.Original(m)
 		}
-		create.Quoted, create.Options.QuotedMessageID = o, m.ID
-		return c.MayShow("options.quotedMessageId")
 	}
-	return rest.Refuse(http.StatusUnprocessableEntity, ref.CodeNoQuoted, "options.quotedMessageId names no stored message of the batch's instances")
+	return nil
 }
 
-func (in *BatchRequest) Request(refs []batch.InstanceRef) batch.CreateRequest {
+func (in *BatchRequest) request(refs []batch.InstanceRef) batch.CreateRequest {
 	r := batch.CreateRequest{
 		Name:      in.Name,
 		Instances: refs,
 		List:      &in.Recipients,
-		Message:   event.BatchMessage{Type: in.Message.Type, Payload: json.RawMessage(in.Message.Payload)},
 		Options: event.BatchOptions{
 			Delay:            in.Options.Delay,
 			Presence:         in.Options.Presence,
@@ -219,6 +314,14 @@ func (in *BatchRequest) Request(refs []batch.InstanceRef) batch.CreateRequest {
 		},
 		AutoStart:  in.AutoStart,
 		AutoResume: in.AutoResume,
+	}
+	for i, m := range in.Message.parts {
+		part := batch.Part{BatchMessage: event.BatchMessage{Type: m.Type, Payload: json.RawMessage(m.Payload)}}
+		if i == 0 {
+			r.Message = part.BatchMessage
+		} else {
+			r.More = append(r.More, part)
+		}
 	}
 	if in.Options.ExternalAttributes != nil {
 		r.Options.ExternalAttributes = event.Attributes(*in.Options.ExternalAttributes)

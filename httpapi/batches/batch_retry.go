@@ -2,6 +2,7 @@ package batches
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 
 	"postern/batch"
@@ -41,9 +42,13 @@ func (a *API) retryBatch(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	if content, err := event.ParseContent(b.Message.Type, b.Message.Payload); err == nil && content.Media != nil {
+	for _, m := range b.Message {
+		content, err := event.ParseContent(m.Type, m.Payload)
+		if err != nil || content.Media == nil {
+			continue
+		}
 		if err := a.checkMedia(c, content.Media); err != nil {
-			return err
+			return fmt.Errorf("message.payload: %w", err)
 		}
 	}
 	if err := a.Store.Admit(); err != nil {

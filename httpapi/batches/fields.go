@@ -4,6 +4,7 @@ import (
 	"postern/batch"
 	"postern/event"
 	"postern/httpapi/openapi"
+	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 )
 
@@ -19,6 +20,7 @@ func Fields() openapi.Fields {
 		"BatchOptions.presence":       rest.Say("The presence that the chat shows before the message.", string(event.PresenceComposing), openapi.OneOf(batchPresences()...)),
 		"BatchOptions.whenRestricted": rest.Say("While an account may not write to people it does not know: known sends to known people, wait sends nothing.", "known", openapi.OneOf("known", "wait")),
 		"BatchProcessing.held":        rest.Say("Instances of the batch that cannot send now, or not to people they do not know, and why; empty when all can.", nil),
+		"ForwardContent.messageId":    rest.Say("The stored message, of one of the batch's instances: its id here, or its id at WhatsApp as a string.", 42, openapi.As[ref.Message]()),
 		"Batch.schedule":              rest.Say("The schedule as given; null: it may send at any time.", nil, openapi.As[batchSchedule](), openapi.OrNull()),
 	}
 }

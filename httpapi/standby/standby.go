@@ -24,6 +24,7 @@ const (
 	CodeRefused        = "ENGINE_REFUSED"
 	CodeReadOnly       = "ENGINE_READ_ONLY"
 	CodeNotSynchronous = "ENGINE_NOT_SYNCHRONOUS"
+	CodeDiskFull       = "DISK_FULL"
 )
 
 // HeaderOwner names the owner in an answer that another node gave or could give.
@@ -40,15 +41,18 @@ type Config struct {
 	IsLocal func(path string) bool
 	Key     func() string // with which nodes know each other; empty: not known yet
 	Proxies peers.Proxies
-	Logger  *slog.Logger
+	// Warnings returns what an operator should look at; nil: nothing.
+	Warnings func() []string
+	Logger   *slog.Logger
 }
 
 // health is the answer of /health and /ready.
 type health struct {
-	Status  string       `json:"status"`
-	Role    cluster.Role `json:"role"`
-	Code    string       `json:"code,omitempty"`
-	Reasons []string     `json:"reasons,omitempty"`
+	Status   string       `json:"status"`
+	Role     cluster.Role `json:"role"`
+	Code     string       `json:"code,omitempty"`
+	Reasons  []string     `json:"reasons,omitempty"`
+	Warnings []string     `json:"warnings,omitempty"`
 }
 
 // API answers requests at a node that does not own its cell.
@@ -77,9 +81,17 @@ func (a *API) health(c *rest.Call) error {
 }
 
 func (a *API) ready(c *rest.Call) error {
-	code, reason := a.refusal(a.State())
+	s := a.State()
+	code, reason := a.refusal(s)
+	if s.Full {
+		code, reason = CodeDiskFull, "the disk of this node is full or nearly full: free some space; it follows no changes until then"
+	}
 	c.Response.Header().Set("Retry-After", "1")
-	return c.Response.JSON(http.StatusServiceUnavailable, health{Status: "not ready", Role: cluster.Standby, Code: code, Reasons: []string{reason}})
+	h := health{Status: "not ready", Role: cluster.Standby, Code: code, Reasons: []string{reason}}
+	if a.Warnings != nil {
+		h.Warnings = a.Warnings()
+	}
+	return c.Response.JSON(http.StatusServiceUnavailable, h)
 }
 
 // refusal says why the node does not answer by itself.

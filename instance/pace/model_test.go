@@ -15,7 +15,7 @@ import (
 	"postern/store"
 )
 
-var lives = flag.Int("pace.lives", 500, "random lives of the model test; make lives has more")
+var lives = flag.Int("pace.lives", 150, "random lives of the model test; make lives has more")
 
 // life is one random life of an instance: a book of departures, separate from the program's, and the
 // limits in their simplest form, without sliding windows, cached days, files or grants.

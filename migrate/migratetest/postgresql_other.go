@@ -19,3 +19,6 @@ func (*PostgreSQL) Exec(testing.TB, string) {}
 
 // Dump is empty.
 func (*PostgreSQL) Dump(testing.TB, ...string) string { return "" }
+
+// URL returns nothing: there is none.
+func (*PostgreSQL) URL() string { return "" }

@@ -3,6 +3,7 @@
 package migratetest
 
 import (
+	"net/url"
 	"os"
 	"os/exec"
 	"os/user"
@@ -135,4 +136,9 @@ func (p *PostgreSQL) Dump(t testing.TB, options ...string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// URL returns the address of the database.
+func (p *PostgreSQL) URL() string {
+	return "postgres://postgres@/postgres?host=" + url.QueryEscape(p.folder)
 }

@@ -220,6 +220,19 @@ func (s *Server) Phone(number string) (*phone.Phone, bool) {
 	return s.phoneOf(a), true
 }
 
+// Connections counts the connections of a number's linked devices, with those whose client was
+// told that they end.
+func (s *Server) Connections(number string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		if c.device != nil && c.device.account.pn.User == number {
+			n++
+		}
+	}
+	return n
+}
+
 // Phones lists the phones that were added or have a linked device, by number, without
 // mere contacts.
 func (s *Server) Phones() []*phone.Phone {

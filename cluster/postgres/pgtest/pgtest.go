@@ -191,8 +191,14 @@ func (s *Server) wait(t testing.TB, what string, is func() bool) {
 // AddStandby starts a copy, and makes the commits of s wait for it.
 func (s *Server) AddStandby(t testing.TB, name string) *Server {
 	t.Helper()
+	return s.AddStandbyBy(t, name, s.Port)
+}
+
+// AddStandbyBy is AddStandby with a copy that reaches s at another port, that of a proxy.
+func (s *Server) AddStandbyBy(t testing.TB, name string, port int) *Server {
+	t.Helper()
 	standby := &Server{dir: filepath.Join(folder(t), "data")}
-	run(t, command(t, "pg_basebackup", "-D", standby.dir, "-X", "stream", "-c", "fast", "-R", "--no-sync", "-d", s.conninfo(name)))
+	run(t, command(t, "pg_basebackup", "-D", standby.dir, "-X", "stream", "-c", "fast", "-R", "--no-sync", "-d", conninfo(name, port)))
 	standby.Restart(t)
 	s.SetSynchronous(t, name)
 	standby.wait(t, "the primary waits for it", func() bool {
@@ -201,8 +207,8 @@ func (s *Server) AddStandby(t testing.TB, name string) *Server {
 	return standby
 }
 
-func (s *Server) conninfo(name string) string {
-	return fmt.Sprintf("host=127.0.0.1 port=%d user=postgres password='%s' application_name=%s", s.Port, Password, name)
+func conninfo(name string, port int) string {
+	return fmt.Sprintf("host=127.0.0.1 port=%d user=postgres password='%s' application_name=%s", port, Password, name)
 }
 
 // SetSynchronous sets synchronous_standby_names.
@@ -211,6 +217,13 @@ func (s *Server) SetSynchronous(t testing.TB, names string) {
 	s.SQL(t, "alter system set synchronous_standby_names = '"+names+"'")
 	s.SQL(t, "select pg_reload_conf()")
 	s.wait(t, "the setting counts", func() bool { return s.SQL(t, "show synchronous_standby_names") == names })
+}
+
+// CancelWaits ends the waits of commits for a second copy: each is told that it happened, with
+// a warning.
+func (s *Server) CancelWaits(t testing.TB) {
+	t.Helper()
+	s.SQL(t, "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'")
 }
 
 // Promote makes a standby a primary.

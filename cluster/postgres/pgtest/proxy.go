@@ -3,11 +3,13 @@
 package pgtest
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Proxy is an address that leads to a server until it is cut.
@@ -18,22 +20,27 @@ type Proxy struct {
 	// first connection.
 	Answer func([]byte) []byte
 
-	server *Server
-
-	mu   sync.Mutex
-	open map[net.Conn]struct{}
-	dark bool // what arrives is not handed on
-	lose bool // the next answer is lost with its connection
+	// Delay is what the proxy adds to a round trip. It is set before the first connection.
+	Delay time.Duration
+	mu    sync.Mutex
+	to    int // the port that it leads to
+	open  map[net.Conn]struct{}
+	dark  bool          // what arrives is not handed on
+	lose  bool          // the next answer is lost with its connection
+	held  chan struct{} // closed when what arrived is handed on; nil: it is at once
 }
 
 // StartProxy starts a proxy in front of s.
-func (s *Server) StartProxy(t testing.TB) *Proxy {
+func (s *Server) StartProxy(t testing.TB) *Proxy { t.Helper(); return ProxyTo(t, s.Port) }
+
+// ProxyTo starts a proxy in front of a port of this machine.
+func ProxyTo(t testing.TB, port int) *Proxy {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{Port: l.Addr().(*net.TCPAddr).Port, server: s, open: map[net.Conn]struct{}{}}
+	p := &Proxy{Port: l.Addr().(*net.TCPAddr).Port, to: port, open: map[net.Conn]struct{}{}}
 	t.Cleanup(func() {
 		l.Close()
 		p.Cut()
@@ -55,7 +62,10 @@ func (p *Proxy) URL(database string) string { return urlOf(database, []string{st
 
 func (p *Proxy) serve(ctx context.Context, c net.Conn) {
 	defer c.Close()
-	up, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(p.server.Port)))
+	p.mu.Lock()
+	to := p.to
+	p.mu.Unlock()
+	up, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(to)))
 	if err != nil {
 		return
 	}
@@ -76,13 +86,26 @@ func (p *Proxy) serve(ctx context.Context, c net.Conn) {
 func (p *Proxy) copy(to, from net.Conn, answers bool) {
 	defer to.Close()
 	defer from.Close()
+	write := to.Write
+	if p.Delay > 0 {
+		late := make(chan part, 1000)
+		defer close(late)
+		go handOn(to, late)
+		write = func(b []byte) (int, error) {
+			late <- part{time.Now().Add(p.Delay / 2), bytes.Clone(b)}
+			return len(b), nil
+		}
+	}
 	b := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(b)
 		p.mu.Lock()
-		dark, lost := p.dark, answers && p.lose
+		dark, lost, held := p.dark, answers && p.lose, p.held
 		p.lose = p.lose && !lost
 		p.mu.Unlock()
+		if held != nil {
+			<-held
+		}
 		if lost {
 			return
 		}
@@ -91,12 +114,29 @@ func (p *Proxy) copy(to, from net.Conn, answers bool) {
 			if answers && p.Answer != nil {
 				sent = p.Answer(sent)
 			}
-			if _, err := to.Write(sent); err != nil {
+			if _, err := write(sent); err != nil {
 				return
 			}
 		}
 		if err != nil {
 			return
+		}
+	}
+}
+
+// part is what arrived, and when it is handed on.
+type part struct {
+	at    time.Time
+	bytes []byte
+}
+
+func handOn(to net.Conn, late <-chan part) {
+	broken := false
+	for p := range late {
+		time.Sleep(time.Until(p.at))
+		if _, err := to.Write(p.bytes); err != nil && !broken {
+			broken = true
+			to.Close()
 		}
 	}
 }
@@ -116,6 +156,29 @@ func (p *Proxy) Darken(dark bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dark = dark
+}
+
+// Lead has new connections lead to another port, and ends those that are open.
+func (p *Proxy) Lead(port int) {
+	p.mu.Lock()
+	p.to = port
+	p.mu.Unlock()
+	p.Cut()
+}
+
+// Hold keeps what arrives until release is called, and then hands it on, even if who sent
+// it is gone.
+func (p *Proxy) Hold() (release func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	held := make(chan struct{})
+	p.held = held
+	return sync.OnceFunc(func() {
+		p.mu.Lock()
+		p.held = nil
+		p.mu.Unlock()
+		close(held)
+	})
 }
 
 // Lose has the next answer of the server lost, with its connection.

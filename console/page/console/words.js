@@ -76,6 +76,9 @@ function format(kind, options) {
   return formats.get(name);
 }
 
+// listed joins names: a, b and c.
+export const listed = (names) => format(Intl.ListFormat, {}).format(names);
+
 export const number = (n, digits = 0) => format(Intl.NumberFormat, { maximumFractionDigits: digits }).format(n);
 
 export function bytes(n) {

@@ -252,6 +252,41 @@
       await later(61000);
       want(!$(".alerts") && $("h1").textContent.includes("No problems"), "resolved warnings disappear");
     },
+    async "the overview says which nodes stand by, and what is missing"() {
+      const node = (name, role, behindMs = 0) => ({ node: name, role, behindMs, behindVersions: behindMs ? 7 : 0, differs: [] });
+      const cell = { node: "db-2", nodes: [node("db-1", "standby", 200), node("db-2", "owner"), node("db-3", "gone")], engine: { synchronous: ["copy"], acceptLoss: false } };
+      stage.answers["GET /ready"] = () => stage.json(200, { status: "ready", role: "owner" });
+      stage.answers["GET /admin/cluster"] = () => stage.json(200, cell);
+      await signIn("right");
+      const look = async () => { // the page asks again
+        await at("instances");
+        await at("overview");
+        await later(500);
+      };
+      await look();
+      want($(".nodes").textContent === "This is db-2; db-1 stands by, 0.2 s behind." && !$(".alerts"), "one sentence has the nodes: " + $(".nodes").textContent);
+      const missing = async (change, title) => {
+        Object.assign(cell, change);
+        await look();
+        want([...document.querySelectorAll(".alerts .bad")].map((one) => one.querySelector("strong").textContent).join() === title, "missing is in red: " + title + ": " + $(".alerts")?.textContent);
+      };
+      await missing({ nodes: [node("db-1", "standby", 61200), node("db-2", "owner"), node("db-3", "standby", 100)] }, "db-1: 61.2 s behind");
+      want($(".nodes").textContent === "This is db-2; db-1 and db-3 stand by, at most 61.2 s behind.", "several are in the sentence");
+      await missing({ nodes: [node("db-1", "gone"), node("db-2", "owner")] }, "No node stands by");
+      want($(".nodes").textContent === "This is db-2; no other node stands by.", "the sentence has none");
+      cell.nodes = [node("db-1", "standby")];
+      await missing({ engine: { synchronous: [], acceptLoss: false } }, "The database keeps no second copy");
+      await missing({ engine: { synchronous: ["copy"], acceptLoss: true } }, "store.accept_loss is set");
+      await missing({ engine: null }, "The database does not answer");
+      stage.answers["GET /ready"] = () => stage.json(503, { status: "not ready", role: "standby", code: "STANDBY", reasons: ["this node is a standby"] });
+      await look();
+      const asked = stage.asked.length;
+      await later(16000);
+      want($(".nodes").textContent.includes("through a standby") && !$(".alerts") && !stage.asked.slice(asked).includes("GET /admin/cluster"), "a standby is no fault, and is not asked");
+      delete stage.answers["GET /ready"];
+      await look();
+      want(!$(".nodes"), "a program alone has no such sentence");
+    },
     async "a key sees only the pages of its scopes"() {
       stage.session = { operator: false, key: { id: "1", name: "support", instances: ["one"], scopes: ["read"] } };
       await signIn("right");

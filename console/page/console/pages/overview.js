@@ -12,7 +12,7 @@ import { Chart } from "../ui/chart.js";
 import { useTitle } from "../ui/float.js";
 import { Icon } from "../ui/icon.js";
 import { Choice, Loading, Trouble, troubleOf } from "../ui/parts.js";
-import { ago, bytes, has, many, moment, number, span, t } from "../words.js";
+import { ago, bytes, has, listed, many, moment, number, span, t } from "../words.js";
 
 export default function Overview() {
   useTitle(t("nav.overview"));
@@ -22,10 +22,10 @@ export default function Overview() {
     if (!ring.at) loadSamples();
     if (!at) loadFleet().catch(() => {});
   }, []);
-  const ready = useReady();
-  const troubles = useMemo(() => alertsOf(rows, ready), [rows, ready]);
+  const ready = useReady(), cluster = useCluster(ready.role);
+  const troubles = useMemo(() => alertsOf(rows, ready, cluster), [rows, ready, cluster]);
   if (!at && !error) return html`<h1 tabindex="-1" class="unseen">${t("nav.overview")}</h1><${Loading}/>`;
-  return html`<div class="page-head"><div><p class="crumb">${t("nav.overview")}</p><${Sentence} rows=${rows} troubles=${troubles}/></div></div>
+  return html`<div class="page-head"><div><p class="crumb">${t("nav.overview")}</p><${Sentence} rows=${rows} troubles=${troubles}/>${ready.role && html`<p class="lead nodes">${nodesOf(ready, cluster)}</p>`}</div></div>
     <div class="stack">
       ${error && html`<${Trouble} error=${error} again=${loadFleet}/>`}
       ${troubles.length > 0 && html`<section class="card alerts" aria-label=${t("alerts.title")}><ul class="plain">${troubles.map((one) => html`<li key=${one.key} class=${one.tone}><${Icon} name=${one.tone === "bad" ? "bad" : "info"}/><div><p><strong>${one.title}</strong></p>${one.text && html`<p>${one.text}</p>`}</div>
@@ -44,7 +44,7 @@ function useReady() {
       try {
         setReady({ reasons: [], warnings: [], ...await get("/ready") });
       } catch (error) {
-        if (error.details) setReady({ reasons: [troubleOf(error)], warnings: [], ...error.details });
+        if (error.details) setReady({ reasons: [troubleOf(error)], warnings: [], ...error.details, ...error.code === "STANDBY" && { reasons: [] } });
       }
     };
     ask();
@@ -54,9 +54,50 @@ function useReady() {
   return ready;
 }
 
+// useCluster polls the state of the cell, which the owner shows to the operator.
+function useCluster(role) {
+  const [state, setState] = useState(null);
+  const shown = role === "owner" && can("operator");
+  useEffect(() => {
+    if (!shown) return setState(null);
+    const ask = () => get("/admin/cluster").then(setState, () => {}); // a lost connection is shown elsewhere
+    ask();
+    const timer = setInterval(ask, 15000);
+    return () => clearInterval(timer);
+  }, [shown]);
+  return state;
+}
+
+const standbysOf = (cluster) => cluster.nodes.filter((one) => one.role === "standby");
+const behindOf = (nodes) => Math.max(0, ...nodes.map((one) => one.behindMs)) / 1000;
+const late = 5; // seconds, as for postern status
+
+// nodesOf says which node this is, and which stand by.
+function nodesOf(ready, cluster) {
+  if (ready.role !== "owner") return t("cluster.standby");
+  if (!cluster) return "";
+  const others = standbysOf(cluster), names = others.map((one) => one.node);
+  if (!names.length) return t("cluster.alone", { node: cluster.node });
+  return many("cluster.by", names.length, { node: cluster.node, names: listed(names), seconds: number(behindOf(others), 1) });
+}
+
+// lacking returns what the cell lacks to survive the loss of a machine.
+function lacking(cluster) {
+  if (!cluster) return [];
+  const others = standbysOf(cluster), behind = others.filter((one) => one.behindMs > late * 1000), { engine } = cluster;
+  return [
+    others.length === 0 && ["noStandby"],
+    behind.length > 0 && ["behind", { names: listed(behind.map((one) => one.node)), seconds: number(behindOf(behind), 1) }],
+    !engine && ["noEngine"],
+    engine?.synchronous.length === 0 && ["notSynchronous"],
+    engine?.acceptLoss && ["acceptLoss"],
+  ].filter(Boolean).map(([key, values]) => ({ key: "cluster." + key, tone: "bad", title: t("lacks." + key, values), text: t("lacks." + key + ".do") }));
+}
+
 // alertsOf returns the alerts, worst first, each with what to do.
-function alertsOf(rows, { reasons, warnings }) {
+function alertsOf(rows, { reasons, warnings }, cluster) {
   const all = reasons.map((text, i) => ({ key: "reason" + i, tone: "bad", title: t("alerts.notReady"), text }));
+  all.push(...lacking(cluster));
   const byState = new Map();
   for (const row of rows) {
     if (groupFor(row.connectionStatus) !== "bad") continue;

@@ -1,4 +1,4 @@
-package mistakes
+package rig
 
 import (
 	"bytes"
@@ -14,23 +14,23 @@ import (
 	"unsafe"
 )
 
-// clockShift is the variable by which a program of the tests starts with a wrong clock: a
+// ClockShift is the variable by which a program of the tests starts with a wrong clock: a
 // duration that is added to the time of day, and after ">" another one that takes its place
-// after clockJumps.
-const clockShift = "POSTERN_TEST_CLOCK_SHIFT"
+// after ClockJumps.
+const ClockShift = "POSTERN_TEST_CLOCK_SHIFT"
 
-// clockJumps is when the shift changes.
-const clockJumps = 300 * time.Millisecond
+// ClockJumps is when the shift changes.
+const ClockJumps = 300 * time.Millisecond
 
-// canShiftClock reports whether shiftClock works on this machine.
-const canShiftClock = true
+// CanShiftClock reports whether ShiftClock works on this machine.
+const CanShiftClock = true
 
-// shiftClock sets the time of day of this process off by clockShift. It replaces the function
+// ShiftClock sets the time of day of this process off by ClockShift. It replaces the function
 // by which the kernel lets a process read clocks without a system call (clock_gettime of the
 // vDSO) with one that asks the kernel and adds the shift to CLOCK_REALTIME; monotonic clocks
 // stay as they are. The clock of the machine is not touched.
-func shiftClock() {
-	value := os.Getenv(clockShift)
+func ShiftClock() {
+	value := os.Getenv(ClockShift)
 	if value == "" {
 		return
 	}
@@ -45,10 +45,10 @@ func shiftClock() {
 	}
 	if err == nil && jumps {
 		shift, err = time.ParseDuration(second)
-		time.AfterFunc(clockJumps, func() { atomic.StoreInt64(seconds, int64(shift/time.Second)) })
+		time.AfterFunc(ClockJumps, func() { atomic.StoreInt64(seconds, int64(shift/time.Second)) })
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, clockShift+":", err)
+		fmt.Fprintln(os.Stderr, ClockShift+":", err)
 		os.Exit(1)
 	}
 }

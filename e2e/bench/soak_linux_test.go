@@ -1,4 +1,4 @@
-package soak
+package bench
 
 import (
 	"bytes"
@@ -219,7 +219,7 @@ func (r *receiver) count() int64 {
 func newReceiver(t *testing.T, k int) *receiver {
 	t.Helper()
 	r := &receiver{ids: map[string]bool{}}
-	r.URL = serve(t, func(w http.ResponseWriter, req *http.Request) {
+	r.URL = receives(t, func(w http.ResponseWriter, req *http.Request) {
 		r.requests.Add(1)
 		var body bytes.Buffer
 		if _, err := body.ReadFrom(req.Body); err != nil || !json.Valid(body.Bytes()) {

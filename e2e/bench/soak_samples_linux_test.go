@@ -1,4 +1,4 @@
-package soak
+package bench
 
 import (
 	"context"
@@ -60,9 +60,12 @@ func (s *soak) look(after time.Duration) sample {
 		s.Fatal(err)
 	}
 	now := sample{
-		after: after, anonMB: residentMB(s.T, proc), fileMB: float64(info.Size()) / (1 << 20),
+		after: after, anonMB: residentMB(s.T, s.w.Cmd.Process.Pid, "RssAnon:"), fileMB: float64(info.Size()) / (1 << 20),
 		descriptors: len(open), goroutines: int(s.w.Metric("go_goroutines")),
 		commits: s.w.Metric("postern_store_commits_total"), writing: s.w.Metric("postern_store_write_seconds_total"),
+	}
+	if now.anonMB == 0 {
+		s.Fatal("no RssAnon in /proc")
 	}
 	for i := range s.sent {
 		now.sent += s.sent[i].Load()
@@ -78,22 +81,6 @@ func (s *soak) look(after time.Duration) sample {
 		}
 	}
 	return now
-}
-
-func residentMB(t *testing.T, proc string) float64 {
-	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(proc, "status"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(raw)) {
-		var kB float64
-		if n, _ := fmt.Sscanf(line, "RssAnon: %f kB", &kB); n == 1 {
-			return kB / 1024
-		}
-	}
-	t.Fatal("no RssAnon in /proc")
-	return 0
 }
 
 // report writes a table of ten rows, and the rates.
@@ -155,7 +142,7 @@ func median(samples []sample, of func(sample) float64) float64 {
 	return values[len(values)/2]
 }
 
-func serve(t *testing.T, h http.HandlerFunc) string {
+func receives(t *testing.T, h http.HandlerFunc) string {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(func() {

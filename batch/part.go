@@ -1,0 +1,103 @@
+package batch
+
+import (
+	"errors"
+	"slices"
+
+	"postern/batch/schedule"
+	"postern/batch/table"
+	"postern/event"
+	"postern/store"
+)
+
+var errNoPart = errors.New("the item's record in the data file has more messages than its batch; nothing was sent")
+
+// partEnd is the end of a message that is not the last of its item, or of the wait between
+// two of them. The next one leaves from the same instance.
+type partEnd struct {
+	receipt Receipt // of the message; empty after a wait
+	goesOn  bool    // the item stays SENDING
+	id      string  // of the next message; empty: it has to wait, and nothing is on its way meanwhile
+}
+
+// partEnd returns nil unless the current item has more messages. It changes the outcome
+// to what it is for the whole item.
+func (w *worker) partEnd(r *itemRecord, o *outcome) *partEnd {
+	if !r.between() && (o.move != table.MoveSuccess || len(r.Parts) >= len(w.content.parts)-1) {
+		return nil
+	}
+	p := &partEnd{receipt: o.receipt, goesOn: true}
+	delete(w.dropped, r.Instance) // it could send
+	gate, able := w.partGate(r)
+	switch {
+	case w.e.stopping():
+		*o, p.goesOn = calledOff(), false
+	case !able:
+		*o, p.goesOn = w.outcomeOf(Receipt{}, event.ErrNotConnected), false
+		o.changes = w.e.changesOf(r.Instance)
+	case gate.Shut(w.e.now()):
+		*o = outcome{attempt: AttemptUnavailable, status: ItemPending, move: table.MoveBack, held: true, code: gate.Reason, reason: gate.Text}
+		p.goesOn = false
+	default:
+		*o = calledOff() // unless it goes on
+		if !gate.After.After(w.e.now()) {
+			p.id = w.e.cfg.NewMessageID()
+		}
+	}
+	return p
+}
+
+// partGate asks whether the instance of the current item may send the next message of it.
+func (w *worker) partGate(r *itemRecord) (gate Gate, able bool) {
+	if _, state, ok := w.e.cfg.Fleet.Instance(r.Instance); !ok || state != event.Online {
+		return Gate{}, false
+	}
+	return w.gate(r.Instance, unsent{position: w.b.Current, recipient: r.recipient()}), true
+}
+
+// waitForPart waits until the next message of the current item may leave, or something else
+// has to be done.
+func (w *worker) waitForPart(r *itemRecord) {
+	if gate, able := w.partGate(r); able {
+		w.wait(gate.After.Sub(w.e.now()))
+	}
+}
+
+// apply puts the message that was sent into the item, and its next one if the item goes on.
+func (p *partEnd) apply(tx *store.Tx, e *Engine, b *full, item *itemRecord, f *finishing) (goesOn bool, err error) {
+	sent := p.receipt.WhatsAppID != ""
+	if sent {
+		part := sentPart{Instance: item.Instance, WhatsApp: p.receipt.WhatsAppID}
+		if p.receipt.Record != nil {
+			if part.MessageID, err = p.receipt.Record(tx); err != nil {
+				return false, recordError{err}
+			}
+		}
+		item.Parts = append(slices.Clip(item.Parts), part)
+	}
+	item.ClientID = ""
+	if window, _ := b.windowAt(tx.Now()); !p.goesOn || b.Status != event.BatchProcessing || window != schedule.Open {
+		return false, nil
+	}
+	if !sent && p.id == "" {
+		return true, errUnchanged
+	}
+	item.ClientID = p.id
+	b.putItem(tx, b.Current, item)
+	return true, e.step(tx, b, table.Input{On: table.OnPart}, f.states, nil)
+}
+
+// between reports whether the item is SENDING and nothing of it is on its way: one of its
+// messages was sent, and the next one has no id.
+func (r *itemRecord) between() bool {
+	return r.Status == ItemSending && r.ClientID == "" && len(r.Parts) > 0
+}
+
+// prefers returns the instance that sent the last message of the item, which should send
+// the next one, too; 0: any.
+func (r *itemRecord) prefers() int64 {
+	if n := len(r.Parts); n > 0 {
+		return r.Parts[n-1].Instance
+	}
+	return 0
+}
