@@ -26,6 +26,9 @@ type AppendRequest struct {
 // are in places behind the last item, under the mark of a creation. Errors are those of
 // Create, ErrNotFound and *table.TransitionError.
 func (e *Engine) Append(ctx context.Context, owner, id uuid.UUID, r AppendRequest) (View, error) {
+	if r.List.Len() == 0 {
+		return View{}, errNoRecipients
+	}
 	release, err := e.appends.enter(ctx, id)
 	if err != nil {
 		return View{}, err

@@ -49,7 +49,7 @@ func (e *Engine) Change(ctx context.Context, owner, id uuid.UUID, c Changes) (Vi
 // checkChanges validates changes as those fields of a creation.
 func (e *Engine) checkChanges(c *Changes) (window *schedule.Schedule, err error) {
 	if c.Name != nil {
-		err = checkName(*c.Name)
+		err = CheckName(*c.Name)
 	}
 	if err == nil && c.Delay != nil {
 		err = e.checkDelay(*c.Delay)
@@ -110,7 +110,8 @@ func (b *full) move(raw json.RawMessage, window *schedule.Schedule, zone string)
 	return moved
 }
 
-func checkName(name string) error {
+// CheckName returns an *InvalidError if a batch cannot have that name.
+func CheckName(name string) error {
 	if n := utf8.RuneCountInString(name); n < 1 || n > MaxName {
 		return invalid(InvalidName, fmt.Sprintf("name has %d characters, 1 to %d are allowed", n, MaxName))
 	}

@@ -223,7 +223,7 @@ func invalid(code string, messages ...string) error {
 // validate checks everything except schedule and recipients, and converts the request to
 // the form that is stored.
 func (e *Engine) validate(r *CreateRequest) (err error) {
-	if err := checkName(r.Name); err != nil {
+	if err := CheckName(r.Name); err != nil {
 		return err
 	}
 	if r.Instances, err = checkInstances(r.Instances); err != nil {

@@ -224,13 +224,15 @@ func (r *CreateRequest) given() *Recipients {
 	return r.List
 }
 
+var errNoRecipients = invalid(InvalidRecipient, "recipients must not be empty")
+
 // distinct validates the recipients and drops duplicates, also of those that were seen
 // before. One that is invalid refuses all; the first 100 invalid ones are named by index. Or they
 // are left out, and appended to bad, unless that is nil.
 func (e *Engine) distinct(given *Recipients, seen map[uint64]struct{}, bad *[]Malformed) (distinct recipients, duplicates int, err error) {
 	n := given.Len()
 	if n == 0 {
-		return recipients{}, 0, invalid(InvalidRecipient, "recipients must not be empty")
+		return recipients{}, 0, errNoRecipients
 	}
 	if most := e.cfg.MaxRecipients; n > most {
 		return recipients{}, 0, invalid(TooManyRecipients, fmt.Sprintf("recipients has more than the %d entries that are allowed", most))

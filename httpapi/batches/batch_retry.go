@@ -34,6 +34,11 @@ func (a *API) retryBatch(c *rest.Call) error {
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
+	if in.Name != nil {
+		if err := batch.CheckName(*in.Name); err != nil {
+			return err
+		}
+	}
 	id, err := c.UUID("id", batch.ErrNotFound)
 	if err != nil {
 		return err

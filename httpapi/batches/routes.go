@@ -44,7 +44,7 @@ func (a *API) Routes() []rest.Route {
 			Method: "PATCH", Path: "/message/batches/{id}", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.changeBatch,
 			ID: "changeBatch", Summary: "Change the name, delay, schedule or instances of a batch that is DRAFT, SCHEDULED or PAUSED.",
 			About: "Fields that are absent stay as they are. The others are changed all or none.",
-			In:    rest.TypeOf[BatchChange](), Example: `{"name":"Autumn offer","options":{"delay":{"minMs":2000,"maxMs":8000}}}`, Out: rest.TypeOf[batch.View](),
+			In:    rest.TypeOf[BatchChange](), Example: `{"name":"Autumn offer","options":{"delay":{"minMs":0,"maxMs":8000}}}`, Out: rest.TypeOf[batch.View](),
 			Codes: command.And(batch.InvalidName, batch.InvalidInstances, batch.InvalidOptions, batch.InvalidSchedule),
 		},
 		{
