@@ -10,6 +10,7 @@ import (
 
 	"postern/batch/table"
 	"postern/event"
+	"postern/internal/plural"
 	"postern/store"
 )
 
@@ -108,7 +109,7 @@ func (e *Engine) prepareAppend(owner, id uuid.UUID, given *Recipients) (b *full,
 		return nil, to, 0, err
 	}
 	if most := e.cfg.MaxRecipients; b.Counts.Total+to.len() > most {
-		return nil, to, 0, invalid(TooManyRecipients, fmt.Sprintf("the batch would have %d recipients, at most %d are allowed", b.Counts.Total+to.len(), most))
+		return nil, to, 0, invalid(TooManyRecipients, fmt.Sprintf("the batch would have %s, at most %d are allowed", plural.Of(b.Counts.Total+to.len(), "recipient"), most))
 	}
 	to.base = b.Counts.Total
 	plain := !b.message.Templated
