@@ -191,7 +191,7 @@ func (e *Engine) checkContent(b *full, to recipients) error {
 			code = kind
 		}
 		if code == kind && len(complaints) < maxReported {
-			complaints = append(complaints, fmt.Sprintf("recipients[%d] %s", to.index(i), text))
+			complaints = append(complaints, fmt.Sprintf("%s %s", to.given.entry(to.index(i)), text))
 		}
 	}
 	for i := range to.len() {

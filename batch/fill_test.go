@@ -33,8 +33,11 @@ func TestBatchesFillTheirPages(t *testing.T) {
 		t.Skip("takes some seconds")
 	}
 	const most = 1.6
-	for _, c := range []struct{ rounds, batches, recipients int }{{20, 1, 400}, {10, 20, 400}, {1, 1, 10_000}} {
-		t.Run(fmt.Sprint(c.batches, " at a time of up to ", c.recipients), func(t *testing.T) {
+	for _, c := range []struct {
+		rounds, batches, recipients int
+		variables                   bool
+	}{{20, 1, 400, false}, {10, 20, 400, false}, {1, 1, 10_000, false}, {1, 1, 10_000, true}} {
+		t.Run(fmt.Sprint(c.batches, " at a time of up to ", c.recipients, ", variables ", c.variables), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFleet(1, 2)
 				f.send = func(_ context.Context, _ int64, out event.Outgoing) error {
@@ -50,11 +53,16 @@ func TestBatchesFillTheirPages(t *testing.T) {
 				items, made := 0, 0
 				for range c.rounds {
 					for range c.batches {
-						req := request(20 + rng.IntN(c.recipients))
+						n := 20 + rng.IntN(c.recipients)
+						req := request(n)
+						if c.variables {
+							req = personalDraft(n)
+							req.AutoStart = nil
+						}
 						if _, err := r.e.Create(t.Context(), uuid.UUID{15: byte(rng.IntN(30))}, req); err != nil {
 							t.Fatal(err)
 						}
-						items, made = items+len(req.Recipients), made+1
+						items, made = items+n, made+1
 					}
 					time.Sleep(5 * time.Hour)
 				}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -30,20 +31,17 @@ func (s Shown) Processing(id uuid.UUID) (View, iter.Seq2[[]ItemWithAttempts, err
 	if err != nil {
 		return View{}, nil, err
 	}
-	parts := func(yield func([]ItemWithAttempts, error) bool) {
-		for from := 0; ; {
-			part, err := s.part(b, from)
-			if err != nil {
-				yield(nil, fmt.Errorf("batch %s: items from %d: %w", id, from, err))
-				return
-			}
-			if len(part) > 0 && !yield(part, nil) || len(part) < partSize {
-				return
-			}
-			from = part[len(part)-1].Position + 1
-		}
+	return b.view(e.states(b.spec), e.now()), parts(s, b, (*full).itemWithAttempts), nil
+}
+
+// Rows returns the names of the variables of a batch, sorted, and its items by position, in parts as those of
+// [Shown.Processing].
+func (s Shown) Rows(id uuid.UUID) (variables []string, items iter.Seq2[[]Item, error], err error) {
+	b, err := s.read(id)
+	if err != nil {
+		return nil, nil, err
 	}
-	return b.view(e.states(b.spec), e.now()), parts, nil
+	return slices.Sorted(slices.Values(b.message.Variables)), parts(s, b, (*full).readRow), nil
 }
 
 // Processing is Shown.Processing by all instances.
@@ -51,9 +49,26 @@ func (e *Engine) Processing(owner, id uuid.UUID) (View, iter.Seq2[[]ItemWithAtte
 	return e.Shown(owner, nil).Processing(id)
 }
 
-// part reads the items from a position on. Of b only the header is read again, which
-// holds the newest records of some items, unless a call changed the rest.
-func (s Shown) part(b *full, from int) (part []ItemWithAttempts, err error) {
+// parts returns what read makes of the items of b.
+func parts[T any](s Shown, b *full, read func(b *full, tx *store.Tx, key, value []byte) (T, error)) iter.Seq2[[]T, error] {
+	return func(yield func([]T, error) bool) {
+		for next := []byte(nil); ; {
+			part, last, err := partFrom(s, b, next, read)
+			if err != nil {
+				yield(nil, fmt.Errorf("batch %s: items after %x: %w", b.id, next, err))
+				return
+			}
+			if len(part) > 0 && !yield(part, nil) || len(part) < partSize {
+				return
+			}
+			next = append(last, 0)
+		}
+	}
+}
+
+// partFrom reads the items from a key on, and returns the key of the last one. Only the header of b is read
+// again, which holds the newest records of some items, unless a call changed the rest.
+func partFrom[T any](s Shown, b *full, from []byte, read func(b *full, tx *store.Tx, key, value []byte) (T, error)) (part []T, last []byte, err error) {
 	err = s.e.cfg.Store.View(func(tx *store.Tx) error {
 		now, err := b.again(tx)
 		if errors.Is(err, errEdited) {
@@ -65,17 +80,26 @@ func (s Shown) part(b *full, from int) (part []ItemWithAttempts, err error) {
 		if err != nil {
 			return err
 		}
-		now.content = b.content
+		part = make([]T, 0, min(partSize, now.Counts.Total))
 		r := now.itemRange()
-		r.From, r.Limit = itemKey(b.id, from), partSize
-		part = make([]ItemWithAttempts, 0, min(partSize, now.Counts.Total))
+		r.From, r.Limit = from, partSize
 		return tx.Scan(bucketItem, r, func(key, value []byte) (bool, error) {
-			item, err := now.itemWithAttempts(tx, key, value)
-			part = append(part, item)
+			item, err := read(&now, tx, key, value)
+			if err == nil {
+				part, last = append(part, item), key
+			}
 			return true, err
 		})
 	})
-	return part, err
+	return part, last, err
+}
+
+func (b *full) readRow(tx *store.Tx, key, value []byte) (Item, error) {
+	position, r, err := b.readItem(key, value)
+	if err != nil {
+		return Item{}, err
+	}
+	return b.item(tx, position, r)
 }
 
 func (b *full) itemWithAttempts(tx *store.Tx, key, value []byte) (ItemWithAttempts, error) {

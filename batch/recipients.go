@@ -29,6 +29,7 @@ type Recipients struct {
 	names   []string
 	index   map[string]int // of names
 	objects bool           // one of them is an object
+	column  string         // of the numbers, when they are the rows of a file; else empty
 	invalid map[int]error  // the first of those whose details break a rule
 	raw     []byte         // of Add, reused
 
@@ -50,6 +51,18 @@ func Numbers(all ...string) *Recipients {
 		r.AddText([]byte(number))
 	}
 	return &r
+}
+
+// Rows says that the recipients are the rows of a file below its header, which is row 1, and which of
+// its columns has the numbers: errors name both.
+func (r *Recipients) Rows(column string) { r.column, r.objects = column, true }
+
+// entry returns how errors call a recipient.
+func (r *Recipients) entry(i int) string {
+	if r.column != "" {
+		return fmt.Sprintf("row %d", i+2)
+	}
+	return fmt.Sprintf("recipients[%d]", i)
 }
 
 // AddText adds a number, which it copies.
@@ -231,10 +244,15 @@ var errNoRecipients = invalid(InvalidRecipient, "recipients must not be empty")
 // are left out, and appended to bad, unless that is nil.
 func (e *Engine) distinct(given *Recipients, seen map[uint64]struct{}, bad *[]Malformed) (distinct recipients, duplicates int, err error) {
 	n := given.Len()
-	if n == 0 {
+	most := e.cfg.MaxRecipients
+	switch {
+	case n == 0 && given.column != "":
+		return recipients{}, 0, invalid(InvalidRecipient, "the file has no rows below its header")
+	case n == 0:
 		return recipients{}, 0, errNoRecipients
-	}
-	if most := e.cfg.MaxRecipients; n > most {
+	case n > most && given.column != "":
+		return recipients{}, 0, invalid(TooManyRecipients, fmt.Sprintf("the file has more than the %d rows that are allowed", most))
+	case n > most:
 		return recipients{}, 0, invalid(TooManyRecipients, fmt.Sprintf("recipients has more than the %d entries that are allowed", most))
 	}
 	distinct.given = given
@@ -249,8 +267,11 @@ func (e *Engine) distinct(given *Recipients, seen map[uint64]struct{}, bad *[]Ma
 	}
 	for i := range n {
 		digits, err := phone(given.At(i))
-		if err == nil {
+		switch {
+		case err == nil:
 			err = given.invalid[i]
+		case given.column != "":
+			err = fmt.Errorf("column %.100q: %w", given.column, err)
 		}
 		if err != nil && bad != nil {
 			*bad = append(*bad, Malformed{Index: &i, Input: given.At(i), Error: err.Error()})
@@ -258,7 +279,7 @@ func (e *Engine) distinct(given *Recipients, seen map[uint64]struct{}, bad *[]Ma
 			continue
 		}
 		if err != nil {
-			if complaints = append(complaints, fmt.Sprintf("recipients[%d] %v", i, err)); len(complaints) == maxReported {
+			if complaints = append(complaints, fmt.Sprintf("%s %v", given.entry(i), err)); len(complaints) == maxReported {
 				break
 			}
 			continue

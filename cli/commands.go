@@ -13,7 +13,7 @@ import (
 func commands() []*cobra.Command {
 	all := []*cobra.Command{
 		serveCommand(), demoCommand(), sandboxCommand(), tokenCommand(), configCommand(), listenCommand(), mcpCommand(),
-		healthcheckCommand(), doctorCommand(), supportCommand(), statusCommand(), backupCommand(), restoreCommand(), checkCommand(), statsCommand(), compactCommand(), instanceCommand(), importCommand(), migrateCommand(), schemaCommand(), completionCommand(), manCommand(), versionCommand(),
+		healthcheckCommand(), doctorCommand(), supportCommand(), statusCommand(), backupCommand(), restoreCommand(), checkCommand(), statsCommand(), compactCommand(), batchCommand(), instanceCommand(), importCommand(), migrateCommand(), schemaCommand(), completionCommand(), manCommand(), versionCommand(),
 	}
 	for _, top := range all {
 		for _, c := range append(top.Commands(), top) {

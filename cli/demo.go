@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -104,6 +105,9 @@ func (d *demoRun) run(ctx context.Context, folder string, keep bool) (err error)
 	}
 	user, err := tokens.ForUser([]byte(sec.JWTSecret), uuid.New(), 24*time.Hour, time.Now())
 	if err != nil {
+		return err
+	}
+	if err := d.campaign(ctx, sec.GlobalAuthToken, "red"); err != nil {
 		return err
 	}
 	recipients, err := d.send(ctx, user, "red", "blue")
@@ -282,13 +286,65 @@ func (d *demoRun) send(ctx context.Context, user string, instances ...string) ([
 		"message": map[string]any{"type": "text", "payload": map[string]any{"text": "Spring is here."}},
 		"options": map[string]any{"delay": map[string]any{"minMs": 20, "maxMs": 60}},
 	}
-	if err := d.api.Call(ctx, consumer.Bearer(user), http.MethodPost, "/message/batches", request, nil); err != nil {
+	var made createdBatch
+	if err := d.api.Call(ctx, consumer.Bearer(user), http.MethodPost, "/message/batches", request, &made); err != nil {
 		return nil, err
 	}
-	return recipients, d.until(ctx, "the end of the batch", func() bool {
+	return recipients, d.until(ctx, "the end of the batch", d.ended(made))
+}
+
+// ended returns a condition that is true when a batch has ended.
+func (d *demoRun) ended(b createdBatch) func() bool {
+	return func() bool {
 		status, _ := d.batch["status"].(string)
-		return strings.HasPrefix(status, string(event.BatchIsCompleted))
-	})
+		return d.batch["id"] == b.ID && strings.HasPrefix(status, string(event.BatchIsCompleted))
+	}
+}
+
+// demoPeople is the file of a campaign.
+const demoPeople = "number,externalId,name,due\n4915552000001,c-1,Ana,3 May\n4915552000002,c-2,Bruno,4 May\n4915552000003,c-3,,5 May\n"
+
+// campaign sends a text with variables to the rows of a file, as `postern batch` does.
+func (d *demoRun) campaign(ctx context.Context, key, instance string) error {
+	o := createBatchOptions{template: "Hello {{name|there}}, your order is ready on {{due}}.", instances: []string{instance}}
+	d.say("A campaign from a spreadsheet: postern batch create people.csv --instance %s --template '%s'", instance, o.template)
+	p := program{base: d.app.URL(), key: key}
+	p.url, p.way = reach(p.base, false)
+	p, err := p.as(ctx, commandUser)
+	if err != nil {
+		return err
+	}
+	plan, err := o.plan("people.csv")
+	if err != nil {
+		return err
+	}
+	made, err := p.createBatch(ctx, plan, "", strings.NewReader(demoPeople))
+	if err != nil {
+		return err
+	}
+	if err := d.until(ctx, "the end of the campaign", d.ended(made)); err != nil {
+		return err
+	}
+	return d.received(demoPeople, o.template)
+}
+
+// received prints what the phones of a file received, and compares it with the template.
+func (d *demoRun) received(file, template string) error {
+	d.say("What the phones of the campaign received")
+	for _, row := range strings.Split(strings.TrimSpace(file), "\n")[1:] {
+		cells := strings.Split(row, ",")
+		phone, ok := d.app.Phone(cells[0])
+		if !ok || len(phone.Received()) != 1 {
+			return fmt.Errorf("the phone %s has not received one message", cells[0])
+		}
+		got := phone.Received()[0].Text
+		fmt.Fprintf(d.out, "  %s  %s\n", cells[0], got)
+		want := strings.NewReplacer("{{name|there}}", cmp.Or(cells[2], "there"), "{{due}}", cells[3]).Replace(template)
+		if got != want {
+			return fmt.Errorf("the phone %s received %q instead of %q", cells[0], got, want)
+		}
+	}
+	return nil
 }
 
 // summary compares what was sent with what the phones decrypted.

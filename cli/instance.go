@@ -62,10 +62,7 @@ func (p *place) either(ctx context.Context, here func(*config.Config) error, the
 		return err
 	}
 	if p.url != "" {
-		if err := checkBase(p.url); err != nil {
-			return usageError{fmt.Errorf("--url %w", err)}
-		}
-		at, err := elsewhere(cfg, p.url, p.key)
+		at, err := p.program(cfg)
 		if err != nil {
 			return err
 		}
@@ -78,11 +75,22 @@ func (p *place) either(ctx context.Context, here func(*config.Config) error, the
 	} else if askRunning(cfg)(ctx, http.MethodGet, "/health", &struct{}{}) != nil {
 		return inCell(cfg, p.command)
 	}
-	at, err := running(cfg, p.key)
+	at, err := p.program(cfg)
 	if err != nil {
 		return err
 	}
 	return there(at)
+}
+
+// program returns the program of --url, or else the one with this configuration.
+func (p *place) program(cfg *config.Config) (program, error) {
+	if p.url == "" {
+		return running(cfg, p.key)
+	}
+	if err := checkBase(p.url); err != nil {
+		return program{}, usageError{fmt.Errorf("--url %w", err)}
+	}
+	return elsewhere(cfg, p.url, p.key)
 }
 
 // exportOptions are the flags of `postern instance export`.

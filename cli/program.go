@@ -22,6 +22,8 @@ type program struct {
 	url  string // before the paths
 	way  *http.Transport
 	key  string
+
+	token string // of a user, in place of the key; empty: none
 }
 
 // running returns the program that runs with this configuration on this machine; an empty key
@@ -87,7 +89,11 @@ func (p program) send(ctx context.Context, method, path, requestID, kind string,
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("apikey", p.key)
+	if p.token != "" {
+		req.Header.Set("Authorization", "Bearer "+p.token)
+	} else {
+		req.Header.Set("apikey", p.key)
+	}
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
 	}

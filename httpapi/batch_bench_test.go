@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"mime/multipart"
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -22,6 +24,7 @@ import (
 
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/store"
 )
 
@@ -39,7 +42,7 @@ func BenchmarkMemoryOfALargeBatch(b *testing.B) {
 		debug.FreeOSMemory()
 		before := residentMB(b, "VmRSS")
 		watch := func(name string, fn func()) {
-			peak := watchResident(b)
+			peak := watchResident(b, "VmRSS")
 			fn()
 			most[name] = max(most[name], peak()-before)
 		}
@@ -54,6 +57,92 @@ func BenchmarkMemoryOfALargeBatch(b *testing.B) {
 		b.ReportMetric(mb, "MB-"+name)
 	}
 	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkLargeCreation reports how long a batch of 100 000 with variables takes to be created over HTTP, and the maximum growth of
+// the resident memory meanwhile, with the pages of the data file and without them.
+func BenchmarkLargeCreation(b *testing.B) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as that of the program, see TestMain
+	const n = 100_000
+	const text = `"name":"large","instances":["a"],"autoStart":false,"message":{"type":"text","payload":{"text":"Hello {{name|there}}, {{amount}} are due on {{due|Friday}}."}}`
+	values := func(i int) (name, amount, due string) {
+		return fmt.Sprint("Ana ", i%977), fmt.Sprint(i%100, ".50"), fmt.Sprint(1+i%28, " May")
+	}
+	for name, body := range map[string]struct {
+		path  string
+		write func(w io.Writer) (contentType string)
+	}{
+		"JSON": {"/message/batches", func(w io.Writer) string {
+			fmt.Fprint(w, "{", text, `,"recipients":[`)
+			for i := range n {
+				name, amount, due := values(i)
+				fmt.Fprintf(w, `{"number":"4915%09d","externalId":"c-%d","variables":{"name":%q,"amount":%q,"due":%q}}`, i, i, name, amount, due)
+				if i < n-1 {
+					fmt.Fprint(w, ",")
+				}
+			}
+			fmt.Fprint(w, "]}")
+			return rest.ContentTypeJSON
+		}},
+		"CSV": {csvPath, func(w io.Writer) string {
+			form := multipart.NewWriter(w)
+			_ = form.WriteField("batch", "{"+text+"}")
+			file, _ := form.CreateFormFile("file", "people.csv")
+			fmt.Fprintln(file, "number,externalId,name,amount,due")
+			for i := range n {
+				name, amount, due := values(i)
+				fmt.Fprintf(file, "4915%09d,c-%d,%s,%s,%s\n", i, i, name, amount, due)
+			}
+			_ = form.Close()
+			return form.FormDataContentType()
+		}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			var most, own, seconds float64
+			for b.Loop() {
+				r := newRigWith(b, store.Options{NoSync: true})
+				r.instance("a")
+				base := r.listen()
+				path := filepath.Join(b.TempDir(), "body") // the client takes no memory by it
+				f, err := os.Create(path)
+				if err != nil {
+					b.Fatal(err)
+				}
+				w := bufio.NewWriter(f)
+				kind := body.write(w)
+				if err := errors.Join(w.Flush(), f.Close()); err != nil {
+					b.Fatal(err)
+				}
+				if f, err = os.Open(path); err != nil {
+					b.Fatal(err)
+				}
+				debug.FreeOSMemory()
+				before, ownBefore := residentMB(b, "VmRSS"), residentMB(b, "RssAnon")
+				peak, ownPeak := watchResident(b, "VmRSS"), watchResident(b, "RssAnon")
+				begin := time.Now()
+				req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, base+body.path, f)
+				if err != nil {
+					b.Fatal(err)
+				}
+				req.Header.Set("Authorization", "Bearer "+r.token)
+				req.Header.Set("Content-Type", kind)
+				res, err := http.DefaultClient.Do(req)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if v := decoded[batch.View](b, res); v.Counts.Total != n {
+					b.Fatal(v.Counts)
+				}
+				_ = res.Body.Close()
+				seconds = time.Since(begin).Seconds()
+				most, own = max(most, peak()-before), max(own, ownPeak()-ownBefore)
+			}
+			b.ReportMetric(seconds, "s/batch")
+			b.ReportMetric(most, "MB-growth")
+			b.ReportMetric(own, "MB-without-the-file")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
 }
 
 // listen serves the rig's handler on loopback.
@@ -165,15 +254,15 @@ func (r *rig) readWhole(url string, want int) {
 	}
 }
 
-// watchResident samples the resident memory until the returned function is called, which returns the maximum.
-func watchResident(b *testing.B) (peak func() float64) {
+// watchResident samples a line of residentMB until the returned function is called, which returns the maximum.
+func watchResident(b *testing.B, line string) (peak func() float64) {
 	end, most := make(chan struct{}), make(chan float64)
 	go func() {
-		m := residentMB(b, "VmRSS")
+		m := residentMB(b, line)
 		for tick := time.NewTicker(2 * time.Millisecond); ; {
 			select {
 			case <-tick.C:
-				m = max(m, residentMB(b, "VmRSS"))
+				m = max(m, residentMB(b, line))
 			case <-end:
 				tick.Stop()
 				most <- m

@@ -120,3 +120,35 @@ func TestABatchMayBeLargerThanOtherBodies(t *testing.T) {
 		t.Errorf("total %d", got.Counts.Total)
 	}
 }
+
+func TestSeveralMessagesAreAnArrayOfUpToFive(t *testing.T) {
+	r := newRig(t)
+	r.instance("a")
+	text := `{"type":"text","payload":{"text":"hi"}}`
+	res := r.do("POST", "/message/batches", batchBody("message", `[`+text+`,{"type":"poll","payload":{"name":"When?","options":["a","b"]}}]`))
+	got := decoded[batch.View](t, res)
+	if res.StatusCode != 201 || len(got.Message) != 2 || got.Message[1].Type != "poll" {
+		t.Errorf("%d %+v", res.StatusCode, got.Message)
+	}
+	for value, want := range map[string]struct {
+		status int
+		code   string
+		names  string
+	}{
+		`[]`: {422, "INVALID_MESSAGE", "message must have 1 to 5 messages"},
+		`[` + text + strings.Repeat(`,`+text, 5) + `]`:         {422, "INVALID_MESSAGE", "at most 5"},
+		`[` + text + `,{"type":"text"}]`:                       {400, "MISSING_FIELD", "message[1].payload"},
+		`[` + text + `,{"type":"text","payload":{"text":1}}]`:  {400, "INVALID_TYPE", "message[1].payload.text"},
+		`[` + text + `,{"type":"text","payload":{"text":""}}]`: {422, "INVALID_MESSAGE", "message[1]"},
+		`[` + text + `,7]`: {400, "INVALID_TYPE", "message[1]"},
+		`"hi"`:             {400, "INVALID_TYPE", "message"},
+		`{"type":"forward","payload":{"messageId":12345}}`: {422, "INVALID_MESSAGE", "message.payload.messageId names no stored message"},
+		`{"type":"forward","payload":{"messageId":true}}`:  {400, "INVALID_TYPE", "message.payload.messageId"},
+		`{"type":"forward","payload":{}}`:                  {400, "MISSING_FIELD", "message.payload.messageId"},
+	} {
+		b := wantError(t, r.do("POST", "/message/batches", batchBody("message", value)), want.status, want.code)
+		if !strings.Contains(strings.Join(b.Messages, " "), want.names) {
+			t.Errorf("%s: %v", value, b.Messages)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/batches"
 	"postern/httpapi/deliveries"
 	"postern/httpapi/instances"
 	"postern/httpapi/openapi"
@@ -145,6 +146,7 @@ func ruleCodes() []Code {
 	return []Code{
 		{Code: "MESSAGE_WITHOUT_MEDIA", Status: status, Meaning: "The message has no file, or no address of it.", Next: "Request the file of an image, a video, a document, a sticker or a voice note."},
 		{Code: "INVALID_MEDIA", Status: status, Meaning: "The file could not be fetched, is too large, or does not match the declared media type.", Next: "Correct the problem that the message names; files are fetched from public addresses unless media.allow_private is set."},
+		{Code: batches.CodeInvalidCSV, Status: status, Meaning: "The file cannot be read as CSV, or has no column that is asked for. Nothing was stored.", Next: "Correct the row and the column that the message names; row 1 is the header. Save spreadsheets as CSV, best in UTF-8."},
 		{Code: "INVALID_ARGUMENT", Status: status, Meaning: "A value for a chat, a group, a newsletter or a label is invalid.", Next: "Correct the field that the message names."},
 		{Code: "REFUSED_BY_WHATSAPP", Status: status, Meaning: "WhatsApp refused the request; nothing was changed.", Next: "See the message; often the account lacks the permission, or the target no longer exists."},
 		{Code: ref.CodeNoQuoted, Status: status, Meaning: "options.quotedMessageId names no stored message of the instance.", Next: "Check the id, or give the message itself as options.quotedMessage."},
@@ -166,9 +168,9 @@ func ruleCodes() []Code {
 		{Code: "RECIPIENT_NOT_ON_WHATSAPP", Status: status, Meaning: "The number has no WhatsApp account.", Next: "Do not try this number again."},
 		{Code: event.ReachoutTimelocked, Status: status, Meaning: "WhatsApp temporarily does not let the account write to people it does not know; nothing was sent. The message says until when.", Next: "Write to people who recently wrote to the account; try the others after that time. GET /instance/{i}/connection/status shows the restriction."},
 		{Code: event.SendMessageFailed, Status: status, Meaning: "WhatsApp refused the message; it was not sent.", Next: "See the reason in the message; trying again is safe."},
+		{Code: batch.MissingVariable, Status: status, Meaning: "A recipient of a batch has no value for a variable of the text that has no fallback. The first 100 are named. Nothing was stored.", Next: "Give the recipient the variable, which may be empty, or write a fallback: {{name|there}}."},
 		{Code: batch.InvalidName, Status: status, Meaning: "The name of a batch is empty or longer than 255 characters.", Next: "Give it a name of 1 to 255 characters."},
 		{Code: batch.InvalidInstances, Status: status, Meaning: "A batch names no instance, or one that does not exist.", Next: "Correct the entries that the messages name."},
-		{Code: batch.MissingVariable, Status: status, Meaning: "A recipient has no value for a variable of the text that has no fallback.", Next: "Give it the variable, or the text a fallback: {{name|there}}."},
 		{Code: batch.InvalidRetry, Status: status, Meaning: "status of a retry has a status that cannot be retried, or UNKNOWN without includeUnknown.", Next: "Send FAILED, SKIPPED, PENDING or UNKNOWN; UNKNOWN only if these recipients may get the message twice."},
 		{Code: batch.NothingToRetry, Status: status, Meaning: "No item of the batch has one of the statuses, and one of the error codes, of a retry.", Next: "Read the items of the batch and correct status or codes."},
 		{Code: batch.InvalidOptions, Status: status, Meaning: "delay or presence of a batch is out of range.", Next: "Correct the option that the message names."},

@@ -11,6 +11,7 @@ import (
 	"postern/delivery/logbook"
 	"postern/dispatch"
 	"postern/event"
+	"postern/httpapi/batches"
 	"postern/httpapi/idempotency"
 	"postern/httpapi/instances"
 	"postern/httpapi/operator"
@@ -20,6 +21,7 @@ import (
 	"postern/instance/pace"
 	"postern/instance/webhooks"
 	"postern/internal/nesting"
+	"postern/internal/sheet"
 	"postern/media"
 	"postern/messages"
 	"postern/store"
@@ -108,6 +110,7 @@ func errorTable() []mapping {
 		{event.ErrMediaGone, http.StatusGone, "MEDIA_GONE", ""},
 		{event.ErrMediaType, http.StatusUnsupportedMediaType, "MEDIA_TYPE_UNSUPPORTED", ""},
 		{event.ErrMedia, http.StatusUnprocessableEntity, "INVALID_MEDIA", ""},
+		{sheet.ErrInvalid, http.StatusUnprocessableEntity, batches.CodeInvalidCSV, ""},
 		{batch.ErrCreating, http.StatusServiceUnavailable, "BATCHES_BEING_CREATED", ""},
 		{batch.ErrTooManyOpen, http.StatusTooManyRequests, rest.CodeLimitReached, ""},
 		{media.ErrTooMany, http.StatusTooManyRequests, rest.CodeLimitReached, ""},

@@ -15,7 +15,7 @@ import (
 // formRoutes are the routes that take a file in their body.
 func formRoutes() (all []rest.Route) {
 	for _, row := range routes() {
-		if row.Form != nil {
+		if row.Form != nil && row.File == "" {
 			all = append(all, row)
 		}
 	}

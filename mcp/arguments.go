@@ -158,12 +158,35 @@ func listFault(name string, p *jsonschema.Schema, v any) string {
 		return fmt.Sprintf("has %s; at most %d are allowed", plural.Of(len(all), "entry"), *p.MaxItems)
 	}
 	for i, one := range all {
+		if p.Items.Type == "object" {
+			if fault := textsFault(p.Items, one); fault != "" {
+				return fmt.Sprintf("has an entry %d that %s", i, fault)
+			}
+			continue
+		}
 		text, ok := one.(string)
 		if !ok {
 			return fmt.Sprintf("must contain strings in quotes, but entry %d is %s", i, kindOf(one))
 		}
 		if fault := textFault(name, p.Items, text); fault != "" {
 			return fmt.Sprintf("has an entry %d that %s", i, fault)
+		}
+	}
+	return ""
+}
+
+// textsFault is faultOf for an object whose values are strings.
+func textsFault(p *jsonschema.Schema, v any) string {
+	all, ok := v.(map[string]any)
+	switch {
+	case !ok:
+		return "must be an object in braces, not " + kindOf(v)
+	case len(all) > *p.MaxProperties:
+		return fmt.Sprintf("has %s; at most %d are allowed", plural.Of(len(all), "field"), *p.MaxProperties)
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if _, ok := all[name].(string); !ok {
+			return fmt.Sprintf("must have strings in quotes, but %s is %s", clean(name, maxName), kindOf(all[name]))
 		}
 	}
 	return ""

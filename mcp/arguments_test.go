@@ -31,6 +31,8 @@ func TestWrongArgumentsAreExplained(t *testing.T) {
 		{"start_batch", map[string]any{"recipients": "4915155500002"}, "recipients must be an array in brackets, not a string"},
 		{"start_batch", map[string]any{"recipients": []any{}}, "recipients must not be empty"},
 		{"start_batch", map[string]any{"recipients": []any{"1", 2}}, "recipients must contain strings in quotes, but entry 1 is a number"},
+		{"start_batch", map[string]any{"variables": []any{map[string]any{"name": "Ana"}, map[string]any{"due": 3}}}, "variables has an entry 1 that must have strings in quotes, but due is a number"},
+		{"start_batch", map[string]any{"variables": []any{"Ana"}}, "variables has an entry 0 that must be an object in braces, not a string"},
 		{"start_batch", map[string]any{"instances": []any{"shop", "a b"}}, "instances has an entry 1 that must be the name of an instance"},
 		{"get_batch", map[string]any{"id": "7"}, "id must be the id of a batch, a UUID, as start_batch returns it"},
 	} {

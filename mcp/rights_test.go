@@ -93,6 +93,23 @@ func TestReadOnlyKeyCannotSend(t *testing.T) {
 	})
 }
 
+func TestStartBatchTakesVariables(t *testing.T) {
+	w := newWorld(t)
+	s, _ := w.byHTTP(all)
+	args := map[string]any{"instances": []string{"shop"}, "recipients": []string{"4915155500002", "4915155500003"}, "text": "Hi {{name}}", "variables": []map[string]string{{"name": "Ana"}, {"name": "Eva"}}}
+	if text, isError := call(t, s, "start_batch", args); isError {
+		t.Fatal(text)
+	}
+	want := `"recipients":[{"number":"4915155500002","variables":{"name":"Ana"}},{"number":"4915155500003","variables":{"name":"Eva"}}]`
+	if got := w.requests(); len(got) != 1 || !strings.Contains(got[0].body, want) {
+		t.Error(got)
+	}
+	args["variables"] = []map[string]string{{"name": "Ana"}}
+	if text, isError := call(t, s, "start_batch", args); !isError || !strings.Contains(text, "variables must have an entry for each of the 2 recipients, not 1") || w.requests() != nil {
+		t.Error(text)
+	}
+}
+
 func TestBatchWithoutSendScopeIsADraft(t *testing.T) {
 	for key, want := range map[string]string{drafts: `"autoStart":false`, all: `"autoStart":true`} {
 		w := newWorld(t)

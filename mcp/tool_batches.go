@@ -3,17 +3,38 @@ package mcp
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"postern/internal/plural"
 )
 
 type startInput struct {
 	Instances  []string `json:"instances" jsonschema:"names of the sending instances; each message is sent by one of them"`
 	Recipients []string `json:"recipients" jsonschema:"phone numbers with country code"`
-	Text       string   `json:"text" jsonschema:"the message, the same for all recipients"`
+	Text       string   `json:"text" jsonschema:"the message, the same for all recipients but for its variables"`
 	Name       string   `json:"name,omitempty" jsonschema:"name of the batch; defaults to the beginning of its text"`
+
+	Variables []map[string]string `json:"variables,omitempty" jsonschema:"an object for each recipient, in the same order: its values of {{name}} in text; {{name|there}} has a fallback"`
+}
+
+// recipients returns what the API takes: numbers, or objects if there are variables.
+func (in startInput) recipients() (any, error) {
+	switch len(in.Variables) {
+	case 0:
+		return in.Recipients, nil
+	case len(in.Recipients):
+	default:
+		return nil, fmt.Errorf("variables must have an entry for each of the %s, not %d", plural.Of(len(in.Recipients), "recipient"), len(in.Variables))
+	}
+	all := make([]map[string]any, len(in.Recipients))
+	for i, number := range in.Recipients {
+		all[i] = map[string]any{"number": number, "variables": in.Variables[i]}
+	}
+	return all, nil
 }
 
 type batchInput struct {
@@ -44,7 +65,7 @@ type Counts struct {
 func (s *Server) addBatchTools() {
 	add(s, "start_batch", tool{
 		"Start batch",
-		"Makes a batch: one text to many recipients. With a key that may send, it starts at once and messages reach real people; otherwise it stays a DRAFT, which a person starts. Make one only when the user asked for it.",
+		"Makes a batch: one text to many recipients, which may have variables. With a key that may send, it starts at once and messages reach real people; otherwise it stays a DRAFT, which a person starts. Make one only when the user asked for it.",
 		[]string{scopeBatch},
 		true,
 	}, func(ctx context.Context, in startInput) (Batch, []sdk.Content, error) {
@@ -60,8 +81,12 @@ func (s *Server) addBatchTools() {
 }
 
 func (s *Server) startBatch(ctx context.Context, in startInput) (out Batch, err error) {
+	recipients, err := in.recipients()
+	if err != nil {
+		return out, err
+	}
 	body := map[string]any{
-		"name": cmp.Or(in.Name, clean(in.Text, 60)), "instances": in.Instances, "recipients": in.Recipients,
+		"name": cmp.Or(in.Name, clean(in.Text, 60)), "instances": in.Instances, "recipients": recipients,
 		"message": map[string]any{"type": "text", "payload": textMessage{in.Text}},
 		// A key that may not send one message may not create a batch.
 		"autoStart": callerIn(ctx).key.missing(scopeSend) == "",

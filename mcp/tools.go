@@ -83,6 +83,7 @@ var bounds = map[string]func(*jsonschema.Schema){
 	"recipients": func(p *jsonschema.Schema) {
 		p.MinItems, p.MaxItems, p.Items.MinLength, p.Items.MaxLength = new(1), new(10_000), new(1), new(64)
 	},
+	"variables": func(p *jsonschema.Schema) { p.MaxItems, p.Items.MaxProperties = new(10_000), new(32) },
 	"chat":      length(1, 128),
 	"group":     length(1, 128),
 	"to":        length(1, 128),

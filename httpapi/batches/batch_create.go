@@ -29,9 +29,15 @@ const MaxInstances = 100_000
 
 // BatchRequest is the body that creates a batch.
 type BatchRequest struct {
+	BatchPlan
+
+	Recipients batch.Recipients `json:"recipients" strict:"required" doc:"Phone numbers with their country codes, or objects with a number and what belongs to it; duplicates are ignored." example:"[\"4915112345678\"]" rules:"minItems=1"`
+}
+
+// BatchPlan is what a creation has besides its recipients.
+type BatchPlan struct {
 	Name               string           `json:"name" strict:"required"`
 	Instances          []string         `json:"instances" strict:"required" doc:"The names of the instances that send; the items are shared among them." example:"$name" rules:"minItems=1"`
-	Recipients         batch.Recipients `json:"recipients" strict:"required" doc:"Phone numbers with their country codes, or objects with a number and what belongs to it; duplicates are ignored." example:"[\"4915112345678\"]" rules:"minItems=1"`
 	Message            BatchMessages    `json:"message" strict:"required" doc:"The message to send, or up to five that each recipient gets in their order."`
 	Options            BatchOptions     `json:"options" doc:"The send options."`
 	AutoStart          *bool            `json:"autoStart" doc:"Whether it starts by itself; true when absent." example:"true"`
@@ -134,10 +140,17 @@ type batchSchedule struct {
 // createBatch decodes the body while it reads: the recipients of a large batch are in memory once.
 func (a *API) createBatch(c *rest.Call) error {
 	var in BatchRequest
-	limit := int64(BatchBodyBase + BatchBodyRecipient*a.MaxRecipients)
-	if err := c.DecodeKeeping(&in, limit, a.entriesKept()); err != nil {
+	if err := c.DecodeKeeping(&in, a.maxBody(), a.entriesKept()); err != nil {
 		return err
 	}
+	return a.create(c, &in)
+}
+
+// maxBody is the longest body of a creation, in bytes.
+func (a *API) maxBody() int64 { return int64(BatchBodyBase + BatchBodyRecipient*a.MaxRecipients) }
+
+// create creates the batch of a body that was read.
+func (a *API) create(c *rest.Call, in *BatchRequest) error {
 	payloads, err := in.checkShapes()
 	if err != nil {
 		return err
@@ -161,7 +174,7 @@ func (a *API) createBatch(c *rest.Call) error {
 	if err := a.quotedByBatch(c, &create, in.Options.QuotedMessageID, refs); err != nil {
 		return err
 	}
-	if err := a.forwardedByBatch(c, in, &create, refs); err != nil {
+	if err := a.forwardedByBatch(c, *in, &create, refs); err != nil {
 		return err
 	}
 	if in.DryRun {
@@ -206,7 +219,7 @@ func (a *API) checkMedia(c *rest.Call, file *event.Media) error {
 func (a *API) entriesKept() int { return max(a.MaxRecipients, MaxInstances) + 1 }
 
 // checkShapes decodes what is kept as sent, and returns the payloads of the messages, nil for one whose type is unknown.
-func (in *BatchRequest) checkShapes() ([]event.Payload, error) {
+func (in *BatchPlan) checkShapes() ([]event.Payload, error) {
 	if in.Schedule != nil {
 		if err := checkSchedule(*in.Schedule); err != nil {
 			return nil, err
@@ -217,6 +230,9 @@ func (in *BatchRequest) checkShapes() ([]event.Payload, error) {
 			return nil, err // it names the message
 		}
 		return nil, strict.Under(err, "message")
+	}
+	if len(in.Message.parts) == 0 {
+		return nil, rest.Refuse(http.StatusUnprocessableEntity, batch.InvalidMessage, fmt.Sprintf("message must have 1 to %d messages", batch.MaxParts))
 	}
 	payloads := make([]event.Payload, len(in.Message.parts))
 	for i, m := range in.Message.parts {

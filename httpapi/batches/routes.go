@@ -15,6 +15,10 @@ func (a *API) Routes() []rest.Route {
 	items := rest.Cursors("status", "recipient", "instanceName")
 	unknown := rest.Codes{"BATCH_NOT_FOUND"}
 	command := unknown.And("INVALID_BATCH_TRANSITION")
+	creation := rest.Codes{
+		batch.InvalidName, batch.InvalidInstances, batch.InvalidRecipient, batch.TooManyRecipients, batch.InvalidMessage, batch.MissingVariable,
+		batch.InvalidOptions, batch.InvalidSchedule, batch.InvalidAttributes, "UPLOAD_NOT_FOUND", "INVALID_MEDIA", ref.CodeNoQuoted, rest.CodeLimitReached, "BATCHES_BEING_CREATED",
+	}
 	return []rest.Route{
 		{
 			Method: "POST", Path: "/message/batches", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.createBatch,
@@ -22,10 +26,13 @@ func (a *API) Routes() []rest.Route {
 			Once: true, In: rest.TypeOf[BatchRequest](), Status: http.StatusCreated, Out: rest.TypeOf[batch.View](),
 			Also:    []openapi.Answer{{Status: http.StatusOK, Type: rest.TypeOf[DryRun](), About: "The answer of a dry run."}},
 			Example: `{"name":"Summer offer","instances":["sales"],"recipients":["4915112345678","4915187654321"],"message":{"type":"text","payload":{"text":"Half price until Sunday."}},"options":{"delay":{"minMs":1000,"maxMs":5000}}}`,
-			Codes: rest.Codes{
-				batch.InvalidName, batch.InvalidInstances, batch.InvalidRecipient, batch.TooManyRecipients, batch.InvalidMessage,
-				batch.InvalidOptions, batch.InvalidSchedule, batch.InvalidAttributes, "UPLOAD_NOT_FOUND", "INVALID_MEDIA", ref.CodeNoQuoted, rest.CodeLimitReached, "BATCHES_BEING_CREATED",
-			},
+			Codes:   creation,
+		},
+		{
+			Method: "POST", Path: "/message/batches/csv", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.createBatchFromCSV,
+			ID: "createBatchFromCSV", Summary: "Create a batch whose recipients are the rows of a file.",
+			About: "The parts come in this order: batch, mapping (optional), file. The file is CSV, in UTF-8, UTF-16 or Windows-1252, separated by commas, semicolons, tabs or |; its first row names the columns.",
+			Once:  true, Form: []string{"batch", "mapping"}, File: "file", Status: http.StatusCreated, Out: rest.TypeOf[batch.View](), Codes: creation.And(CodeInvalidCSV),
 		},
 		{
 			Method: "GET", Path: "/message/batches", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.listBatchesByQuery,
@@ -73,6 +80,12 @@ func (a *API) Routes() []rest.Route {
 		{
 			Method: "GET", Path: "/message/batches/{id}/items", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.listItems,
 			ID: "listBatchItems", Summary: "List a batch's items by position.", Query: items, Out: rest.TypeOf[batch.List[batch.Item]](), Codes: unknown.And(rest.CodeNoCursor),
+		},
+		{
+			Method: "GET", Path: "/message/batches/{id}/items.csv", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.itemsCSV,
+			ID: "getBatchItemsCSV", Summary: "Get a batch's items as CSV.",
+			About: "A row for each item, with a column for each variable. It is UTF-8 with a byte order mark; a cell that begins with = + - @ is preceded by an apostrophe.",
+			Media: "text/csv", Codes: unknown,
 		},
 		{
 			Method: "GET", Path: "/message/batches/{id}/items/{item}", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.showItem,

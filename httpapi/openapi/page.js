@@ -91,7 +91,7 @@ function requestOf(route, form) {
   const query = new URLSearchParams();
   const options = { method: route.dataset.method, headers: {} };
   const parts = new FormData();
-  let file = false;
+  let file;
   for (const field of all("[data-in]", form)) {
     const value = field.value;
     switch (field.dataset.in) {
@@ -100,11 +100,11 @@ function requestOf(route, form) {
       case "header": if (value !== "") options.headers[field.name] = value; break;
       case "body": if (value.trim() !== "") { options.body = value; options.headers["content-type"] = "application/json"; } break;
       case "form":
-        if (field.type === "file" && field.files.length) { parts.append(field.name, field.files[0]); file = true; }
+        if (field.type === "file" && field.files.length) file = field;
         else if (field.type !== "file" && value !== "") parts.append(field.name, value);
     }
   }
-  if (file) { options.body = parts; delete options.headers["content-type"]; }
+  if (file) { parts.append(file.name, file.files[0]); options.body = parts; delete options.headers["content-type"]; }
   const credential = credentialOf(route);
   if (credential && route.dataset.credential === "GlobalApiKey") options.headers.apikey = credential;
   else if (credential) options.headers.authorization = "Bearer " + credential;

@@ -37,7 +37,6 @@ type Form struct {
 
 // formReader reads a multipart body part by part and writes the file to the disk as it arrives.
 type formReader struct {
-	parts   *multipart.Reader
 	known   []string
 	ignored *strict.Ignored // as of how
 	spool   func(io.Reader) (path string, err error)
@@ -61,17 +60,8 @@ var jsonFields = []string{"options", "quotedMessage", "externalAttributes"}
 // ReadForm reads a body with a file and the named fields, each at most once,
 // and claims the request's Idempotency-Key for it.
 func (c *Call) ReadForm(spool func(io.Reader) (string, error), maxFile int64, known ...string) (f Form, err error) {
-	boundary, err := formBoundary(c.Request.Header)
-	if err != nil {
-		return Form{}, err
-	}
-	if c.Request.ContentLength > maxFile+FormOverhead {
-		return Form{}, malformedForm(&http.MaxBytesError{Limit: maxFile + FormOverhead})
-	}
-	_ = http.NewResponseController(c.Response).SetReadDeadline(time.Now().Add(UploadTimeout))
-	body := http.MaxBytesReader(c.Response, c.Request.Body, maxFile+FormOverhead)
 	r := &formReader{
-		tooLarge: c.Server.ErrTooLarge, parts: multipart.NewReader(body, boundary), known: known, spool: spool,
+		tooLarge: c.Server.ErrTooLarge, known: known, spool: spool,
 		digest: idempotency.NewParts(), form: Form{Fields: map[string]string{}, how: c.Options()},
 	}
 	r.ignored = r.form.how.Ignored
@@ -80,20 +70,109 @@ func (c *Call) ReadForm(spool func(io.Reader) (string, error), maxFile int64, kn
 			_ = os.Remove(r.form.Path)
 		}
 	}()
-	if err := r.all(); err != nil {
+	if err := c.eachPart(maxFile+FormOverhead, r.part); err != nil {
 		return Form{}, err
-	}
-	// Otherwise the server itself would read the rest before it answers, without a deadline, because
-	// that is lifted below.
-	if _, err := io.Copy(io.Discard, body); err != nil {
-		return Form{}, malformedForm(err)
 	}
 	if r.form.Path == "" {
 		return Form{}, strict.Missing(FileField, "is required: it is the file")
 	}
-	_ = http.NewResponseController(c.Response).SetReadDeadline(time.Time{})
 	c.warn(r.ignored)
 	return r.form, c.Claim(r.digest.Sum())
+}
+
+// eachPart reads a multipart body of at most limit bytes part by part.
+func (c *Call) eachPart(limit int64, read func(*multipart.Part) error) error {
+	boundary, err := formBoundary(c.Request.Header)
+	if err != nil {
+		return err
+	}
+	if c.Request.ContentLength > limit {
+		return malformedForm(&http.MaxBytesError{Limit: limit})
+	}
+	_ = http.NewResponseController(c.Response).SetReadDeadline(time.Now().Add(UploadTimeout))
+	body := http.MaxBytesReader(c.Response, c.Request.Body, limit)
+	parts := multipart.NewReader(body, boundary)
+	for {
+		part, err := parts.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return malformedForm(err)
+		}
+		if err := read(part); err != nil {
+			return err
+		}
+	}
+	// Otherwise the server itself would read the rest before it answers, without a deadline, because
+	// that is lifted below.
+	if _, err := io.Copy(io.Discard, body); err != nil {
+		return malformedForm(err)
+	}
+	_ = http.NewResponseController(c.Response).SetReadDeadline(time.Time{})
+	return nil
+}
+
+// Part is a part of a multipart body that is read as it arrives.
+type Part struct {
+	Name     string
+	Optional bool
+	Read     func(content io.Reader) error // its errors are about the content, not about the connection
+}
+
+// ReadParts reads a multipart body of at most limit bytes, whose parts come in the order of parts, each at
+// most once, and claims the request's Idempotency-Key for it.
+func (c *Call) ReadParts(limit int64, parts ...Part) error {
+	digest := idempotency.NewParts()
+	seen := map[string]bool{}
+	next := 0
+	names := make([]string, len(parts))
+	for i, p := range parts {
+		names[i] = p.Name
+	}
+	err := c.eachPart(limit, func(p *multipart.Part) error {
+		name := p.FormName()
+		at := slices.Index(names, name)
+		switch {
+		case at < 0:
+			return strict.Unknown(name)
+		case seen[name]:
+			return strict.Duplicate(name)
+		case at < next:
+			return &strict.Error{Code: CodeMalformedForm, Path: name, Text: "must come before " + names[next-1]}
+		}
+		if err := missingPart(parts[next:at], " before "+name); err != nil {
+			return err
+		}
+		seen[name], next = true, at+1
+		body := &failingReader{r: p}
+		content := io.TeeReader(body, digest.Next(name, ""))
+		err := parts[at].Read(content)
+		if err == nil {
+			_, err = io.Copy(io.Discard, content)
+		}
+		if body.err != nil {
+			return malformedForm(body.err)
+		}
+		return err
+	})
+	if err == nil {
+		err = missingPart(parts[next:], "")
+	}
+	if err != nil {
+		return err
+	}
+	return c.Claim(digest.Sum())
+}
+
+// missingPart fails if one of the parts is required.
+func missingPart(parts []Part, where string) error {
+	for _, p := range parts {
+		if !p.Optional {
+			return strict.Missing(p.Name, "is required, as a part of the form"+where)
+		}
+	}
+	return nil
 }
 
 // IsForm reports whether a request has a multipart body.
@@ -108,21 +187,6 @@ func formBoundary(h http.Header) (string, error) {
 		return "", Refuse(http.StatusUnsupportedMediaType, CodeContentType, "the Content-Type must be multipart/form-data; curl sends it with -F")
 	}
 	return params["boundary"], nil
-}
-
-func (r *formReader) all() error {
-	for {
-		part, err := r.parts.NextRawPart()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return malformedForm(err)
-		}
-		if err := r.part(part); err != nil {
-			return err
-		}
-	}
 }
 
 func malformedForm(err error) error {

@@ -31,6 +31,7 @@ type Route struct {
 	In      reflect.Type // of a JSON body, nil when there is none
 	Example string       // of that body
 	Form    []string     // fields of a multipart body, beside the file; nil when the body is none
+	File    string       // the name of the file's part; empty: FileField
 	Query   []string
 
 	Status int          // of the success; 0: 200

@@ -139,7 +139,8 @@ func batches(ctx context.Context, owner *ClientWithResponses) {
 			return m.FromLocationBatchMessage(LocationBatchMessage{Type: Location, Payload: LocationContent{Latitude: 52.5, Longitude: 13.4}})
 		},
 	} {
-		request := CreateBatchRequest{Name: fmt.Sprint("go ", i), Instances: []string{"go"}, Recipients: []string{number}}
+		request := CreateBatchRequest{Name: fmt.Sprint("go ", i), Instances: []string{"go"}, Recipients: []CreateBatchRequest_Recipients_Item{{}}}
+		check(request.Recipients[0].FromCreateBatchRequestRecipients0(number))
 		check(fill(&request.Message))
 		made, err := owner.CreateBatchWithResponse(ctx, &CreateBatchParams{}, request)
 		check(err)
