@@ -274,7 +274,11 @@ func (e *Engine) distinct(given *Recipients, seen map[uint64]struct{}, bad *[]Ma
 			err = fmt.Errorf("column %.100q: %w", given.column, err)
 		}
 		if err != nil && bad != nil {
-			*bad = append(*bad, Malformed{Index: &i, Input: given.At(i), Error: err.Error()})
+			m := Malformed{Index: &i, Input: given.At(i), Error: err.Error()}
+			if row := i + 2; given.column != "" {
+				m.Index, m.Row = nil, &row
+			}
+			*bad = append(*bad, m)
 			leaveOut(i)
 			continue
 		}

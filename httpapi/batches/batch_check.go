@@ -29,18 +29,11 @@ type DryRun struct {
 	Instances     []event.BatchInstance `json:"instances" doc:"The instances that send."`
 }
 
-// dryRun answers a creation that is only checked. rowOf returns the row of a recipient in the
-// file that has them, from its index; nil: they come in the body.
-func (a *API) dryRun(c *rest.Call, create batch.CreateRequest, rowOf func(index int) int) error {
+// dryRun answers a creation that is only checked.
+func (a *API) dryRun(c *rest.Call, create batch.CreateRequest) error {
 	t, err := a.Engine.Try(c.User, create, checkMost)
 	if err != nil {
 		return err
-	}
-	for i := range t.Malformed {
-		if m := &t.Malformed[i]; rowOf != nil {
-			row := rowOf(*m.Index)
-			m.Index, m.Row = nil, &row
-		}
 	}
 	return a.answerTrial(c, t, t.Counts)
 }

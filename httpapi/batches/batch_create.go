@@ -178,7 +178,7 @@ func (a *API) create(c *rest.Call, in *BatchRequest) error {
 		return err
 	}
 	if in.DryRun {
-		return a.dryRun(c, create, nil)
+		return a.dryRun(c, create)
 	}
 	create.Key = c.ScopedKey()
 	create.InCommit = rest.KeepInCommit[batch.View](c, http.StatusCreated)
