@@ -27,8 +27,9 @@ type modelBatch struct {
 	status    event.BatchStatus
 	items     []modelItem
 	shares    []share
-	current   int // the item in SENDING, or the one given last
-	subject   int // the item that ended last, which the events speak of
+	removed   map[int64]share // of instances that it sent from once
+	current   int             // the item in SENDING, or the one given last
+	subject   int             // the item that ended last, which the events speak of
 	started   bool
 	shown     int // the percentage of the last progress event
 	windowOff bool
@@ -68,6 +69,7 @@ type modelSpec struct {
 	recipients []string // normalised
 	auto       bool
 	text       string
+	added      int        // recipients that were given later, those that came again included
 	more       int        // messages after the first one that each recipient gets
 	own        []modelOwn // what each recipient has, of a batch with templates; nil: nothing
 }

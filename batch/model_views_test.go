@@ -148,7 +148,7 @@ func (m *modelBatch) instances() []event.BatchInstance {
 // view returns the batch as REST must show it.
 func (m *modelBatch) view() View {
 	r, c := m.spec.request, m.counts()
-	given := r.given().Len()
+	given := r.given().Len() + m.spec.added
 	received, duplicates := given, given-len(m.items)
 	c.Received, c.DuplicatesIgnored = &received, &duplicates
 	messages := Messages{r.Message}

@@ -117,7 +117,7 @@ func (j *journal) crashes() {
 }
 
 func rowTests() []rowTest {
-	return slices.Concat(birthTests(), workTests(), waitTests(), pauseTests(), startTests(), stopTests(), shutdownTests(), lossTests(), restoreTests())
+	return slices.Concat(birthTests(), workTests(), waitTests(), pauseTests(), startTests(), changeTests(), stopTests(), shutdownTests(), lossTests(), restoreTests())
 }
 
 func birthTests() []rowTest {

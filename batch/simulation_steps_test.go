@@ -29,6 +29,11 @@ var simDeeds = []struct {
 }{
 	{"create", 12, (*sim).stepCreate},
 	{"call", 18, (*sim).stepCall},
+	{"change", 5, (*sim).stepChange},
+	{"append", 4, (*sim).stepAppend},
+	{"kill an append", 1, (*sim).stepKillAppend},
+	{"race a change", 2, (*sim).stepRaceChange},
+	{"kill a change", 1, (*sim).stepKillChange},
 	{"answer", 40, (*sim).stepAnswer},
 	{"connection", 8, (*sim).stepConnection},
 	{"restrict", 3, (*sim).stepRestrict},

@@ -173,6 +173,8 @@ func ruleCodes() []Code {
 		{Code: batch.MissingVariable, Status: status, Meaning: "A recipient of a batch has no value for a variable of the text that has no fallback. The first 100 are named. Nothing was stored.", Next: "Give the recipient the variable, which may be empty, or write a fallback: {{name|there}}."},
 		{Code: batch.InvalidName, Status: status, Meaning: "The name of a batch is empty or longer than 255 characters.", Next: "Give it a name of 1 to 255 characters."},
 		{Code: batch.InvalidInstances, Status: status, Meaning: "A batch names no instance, or one that does not exist.", Next: "Correct the entries that the messages name."},
+		{Code: batch.InvalidRetry, Status: status, Meaning: "status of a retry has a status that cannot be retried, or UNKNOWN without includeUnknown.", Next: "Send FAILED, SKIPPED, PENDING or UNKNOWN; UNKNOWN only if these recipients may get the message twice."},
+		{Code: batch.NothingToRetry, Status: status, Meaning: "No item of the batch has one of the statuses, and one of the error codes, of a retry.", Next: "Read the items of the batch and correct status or codes."},
 		{Code: batch.InvalidOptions, Status: status, Meaning: "delay or presence of a batch is out of range.", Next: "Correct the option that the message names."},
 		{Code: batch.InvalidSchedule, Status: status, Meaning: "The schedule has no usable window.", Next: "Correct it: end after start, a known time zone, DAILY at most 24 hours, NONE not in the past."},
 		{Code: batch.InvalidAttributes, Status: status, Meaning: "externalAttributes of a batch is not an object or is too large.", Next: "Send an object of at most 64 KiB."},

@@ -115,7 +115,7 @@ func instanceOf(rec instance.Record, err error) (rest.Instance, error) {
 
 // newAPI returns the handlers of every resource, without a server.
 func newAPI(c Config) *api {
-	batches := batches.New(batches.Config{Engine: c.Engine, OptOuts: c.OptOuts, Store: c.Store, Relay: c.Relay, Registry: c.Registry, Messages: c.Messages, Media: c.Media, MaxRecipients: c.MaxRecipients})
+	batches := batches.New(batches.Config{Engine: c.Engine, OptOuts: c.OptOuts, Store: c.Store, Relay: c.Relay, Registry: c.Registry, Supervisor: c.Supervisor, Messages: c.Messages, Media: c.Media, MaxRecipients: c.MaxRecipients})
 	a := &api{
 		batches:    batches,
 		operator:   operator.New(operator.Config{Program: c.Program, Access: c.Access, JWTSecret: c.JWTSecret, Registry: c.Registry, Engine: c.Engine, Store: c.Store}),

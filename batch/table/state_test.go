@@ -12,7 +12,7 @@ import (
 
 var allTriggers = []Trigger{
 	OnCreate, OnDraft, OnWindowOpens, OnClaim, OnGive, OnRegive, OnItemEnded, OnItemBack, OnPart, OnNothingLeft, OnOptedOut, OnNoInstance,
-	OnInstance, OnWindowEnds, OnPause, OnStart, OnStop, OnSafePoint, OnShutdown, OnLeaseLost, OnFound, OnRestored, OnRecover,
+	OnInstance, OnWindowEnds, OnPause, OnStart, OnStop, OnSafePoint, OnShutdown, OnLeaseLost, OnFound, OnRestored, OnRecover, OnChange, OnAppend,
 }
 
 var (
@@ -25,7 +25,10 @@ func allInputs() []Input {
 	for _, on := range allTriggers {
 		for _, w := range allWindows {
 			for _, m := range allMoves {
-				all = append(all, Input{on, w, m, false}, Input{on, w, m, true})
+				all = append(all, Input{On: on, Window: w, Item: m}, Input{On: on, Window: w, Item: m, Give: true})
+				if on == OnChange {
+					all = append(all, Input{On: on, Window: w, Item: m, Moved: true})
+				}
 			}
 		}
 	}
@@ -75,6 +78,12 @@ func TestEveryRowOfTheTable(t *testing.T) {
 		{"start of a draft acts as create", fresh(draft, two), on(OnStart), queued, "created"},
 		{"start of a draft before its window acts as create", fresh(draft, two), shutAt(OnStart), schedul, "created scheduled"},
 		{"stop of a draft tells nothing", fresh(draft, two), on(OnStop), stopped, ""},
+		{"an append tells nothing", fresh(draft, two), Input{On: OnAppend, Window: schedule.Open, More: 3}, draft, ""},
+		{"a change of a draft tells nothing", fresh(draft, two), Input{On: OnChange, Window: schedule.Shut, Moved: true}, draft, ""},
+		{"a change of a scheduled batch tells nothing", fresh(schedul, two), shutAt(OnChange), schedul, ""},
+		{"a window that moves is told", fresh(schedul, two), Input{On: OnChange, Window: schedule.Shut, Moved: true}, schedul, "scheduled"},
+		{"a window that moves to now opens instead", fresh(schedul, two), Input{On: OnChange, Window: schedule.Open, Moved: true}, schedul, ""},
+		{"a change of a paused batch tells nothing", ran(paused, two), Input{On: OnChange, Window: schedule.Shut, Moved: true}, paused, ""},
 		{"a window opens on a scheduled batch", fresh(schedul, two), on(OnWindowOpens), queued, "window-started"},
 		{"a window opens on a waiting batch", ran(waitWin, two), on(OnWindowOpens), queued, "window-started"},
 		{"the first claim tells started", fresh(queued, two), on(OnClaim), process, "started"},
@@ -163,6 +172,8 @@ func TestCallsAreTakenWithoutEffectOrRefused(t *testing.T) {
 		OnStart:    {in(queued, schedul, process, waitWin, waitInst), in(pausing, stopping, stopped, complete, witherr)},
 		OnPause:    {in(pausing, paused), in(draft, stopping, stopped, interr, complete, witherr)},
 		OnStop:     {in(stopping, stopped), in(complete, witherr)},
+		OnChange:   {nil, in(queued, process, waitWin, pausing, waitInst, stopping, stopped, interr, complete, witherr)},
+		OnAppend:   {nil, in(queued, schedul, process, waitWin, pausing, paused, waitInst, stopping, stopped, interr, complete, witherr)},
 		OnFound:    {in(draft, queued, schedul, waitInst, waitWin, paused, interr), in(stopped, complete, witherr)},
 		OnRestored: {in(draft, paused), in(stopped, complete, witherr)},
 	} {

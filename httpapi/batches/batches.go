@@ -17,13 +17,14 @@ import (
 
 // Config configures the handlers. All fields are required unless they say otherwise.
 type Config struct {
-	Engine   *batch.Engine
-	OptOuts  *optout.Book
-	Store    *store.Store
-	Relay    *dispatch.Relay
-	Registry *instance.Registry
-	Messages *messages.Archive
-	Media    *media.Library
+	Engine     *batch.Engine
+	OptOuts    *optout.Book
+	Store      *store.Store
+	Relay      *dispatch.Relay
+	Registry   *instance.Registry
+	Supervisor *instance.Supervisor
+	Messages   *messages.Archive
+	Media      *media.Library
 
 	MaxRecipients int // of a batch; it sizes the body that batch creation takes
 }

@@ -25,6 +25,9 @@ func Fields() openapi.Fields {
 		"RemoveOptOutsRequest.numbers":   rest.Say("Phone numbers with their country codes, or LIDs.", []string{"4915112345678"}, openapi.Items(1, MaxOptOuts)),
 		"AddOptOutsRequest.reason":       rest.Say("Why, in words.", "asked by phone", openapi.Chars(0, MaxOptOutText)),
 		"AddOptOutsRequest.source":       rest.Say("Where it comes from.", "crm", openapi.Chars(0, MaxOptOutText)),
+		"BatchChange.name":               rest.Say("A name for people.", "Autumn offer", openapi.Chars(1, batch.MaxName)),
+		"BatchRetry.name":                rest.Say("The name of the new batch; the same as before when absent.", "Summer offer, again", openapi.Chars(1, batch.MaxName)),
+		"BatchChange.schedule":           rest.Say("Other time windows for sending; an empty object: it may send at any time.", nil, openapi.As[batchSchedule]()),
 	}
 }
 
