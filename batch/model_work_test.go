@@ -252,6 +252,12 @@ func (m *modelBatch) pass(able []int64) {
 	might := func(id int64) bool {
 		return m.may(id, at) || m.allowed(id, at, m.env.now) && (m.contended() || next >= 0 && m.went(id, next))
 	}
+	if m.contended() { // another may have had the room since
+		able = nil
+		for _, ref := range m.spec.request.Instances {
+			able = append(able, ref.ID)
+		}
+	}
 	if !slices.ContainsFunc(able, func(id int64) bool { return might(id) && (at == m.first() || at == m.current || choosy(id)) }) {
 		m.refuse("item %d was skipped before its turn; able were %v", at, able)
 		return
