@@ -14,6 +14,7 @@ import (
 	"postern/access"
 	"postern/backup"
 	"postern/batch"
+	"postern/batch/optout"
 	"postern/config"
 	"postern/console/feed"
 	"postern/console/samples"
@@ -26,6 +27,7 @@ import (
 	"postern/httpapi/idempotency"
 	"postern/httpapi/rest"
 	"postern/instance"
+	"postern/instance/later"
 	"postern/instance/pace"
 	"postern/instance/webhooks"
 	"postern/internal/loglevel"
@@ -87,7 +89,9 @@ type App struct {
 	pacer      *pace.Pacer
 	supervisor *instance.Supervisor
 	processor  *instance.Processor
+	scheduled  *later.Scheduler
 	engine     *batch.Engine
+	optouts    *optout.Book
 	whatsapp   *whatsapp.Connector
 	home       event.Network // that instances connect to
 	versions   *clientversion.Refresher
@@ -119,7 +123,7 @@ func (a *App) Phone(number string) (p *sandbox.Phone, ok bool) {
 
 // Buckets returns the buckets of the data file, except the store's own.
 func Buckets() []store.Bucket {
-	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), webhooks.Buckets(), messages.Buckets(), device.Buckets(), batch.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), logbook.Buckets(), access.Buckets()))
+	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), later.Buckets(), webhooks.Buckets(), messages.Buckets(), device.Buckets(), batch.Buckets(), optout.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), logbook.Buckets(), access.Buckets()))
 }
 
 // Start opens the listeners and starts everything behind them.
@@ -155,7 +159,7 @@ func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec confi
 // start starts all parts in order.
 func (a *App) start(ctx context.Context, taken Addresses) error {
 	for _, part := range []func(context.Context) error{
-		a.startStore, a.startAccess, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startMessages, a.startInstances, a.startDispatch, a.startBatches, a.endKeys, a.startProcessor, a.noteTakeover, a.startBackups, a.startSamples,
+		a.startStore, a.startAccess, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startMessages, a.startInstances, a.startDispatch, a.startBatches, a.endKeys, a.startProcessor, a.startScheduled, a.noteTakeover, a.startBackups, a.startSamples,
 		func(context.Context) error { return a.serve(taken) },
 	} {
 		err := ctx.Err()
@@ -321,6 +325,10 @@ func (a *App) startInstances(ctx context.Context) error {
 		return err
 	}
 	a.stops.push("devices", devices.Close)
+	a.optouts, err = optout.Open(optout.Config{Store: a.store, Twin: devices.Twin, Open: batch.MayStillSend, Logger: a.log})
+	if err != nil {
+		return err
+	}
 	forAll, err := a.proxyForAll()
 	if err != nil {
 		return err
@@ -331,13 +339,13 @@ func (a *App) startInstances(ctx context.Context) error {
 	}
 	a.registry, err = instance.Open(ctx, instance.Config{
 		Store: a.store, Messages: a.messages, Webhooks: a.webhooks, Publish: a.publish, Watched: a.hub.Watched, OnStatus: a.statusChanged, OnChange: a.instanceChanged, KeepsStrangers: a.keepsStrangers,
-		Twin: devices.Twin, Standings: func() (map[int64]instance.Standing, error) { return standings(devices, a.home) },
+		OptOuts: a.optouts, Twin: devices.Twin, Standings: func() (map[int64]instance.Standing, error) { return standings(devices, a.home) },
 		Proxy: forAll, CheckProxy: dispatch.Guard{}.CheckURL,
 		CheckURL:   dispatch.Guard{DenyPrivate: a.cfg.Webhook.DenyPrivate}.CheckURL,
 		DropNotice: devices.DropNoticeTx,
 		Ledger:     a.ledger, OnLanes: a.lanesChanged, ClearLanes: a.relay.Clear,
 		Forget: func(tx *store.Tx, id int64) error {
-			return errors.Join(devices.DeleteTx(tx, id), media.Forget(tx, id), alerts.Forget(tx, id), pace.Forget(tx, id), idempotency.ForgetInstance(tx, id), a.ledger.ForgetInstance(tx, id))
+			return errors.Join(devices.DeleteTx(tx, id), media.Forget(tx, id), alerts.Forget(tx, id), pace.Forget(tx, id), later.Forget(tx, id), idempotency.ForgetInstance(tx, id), a.ledger.ForgetInstance(tx, id))
 		},
 		Logger: a.log,
 	})
@@ -377,7 +385,7 @@ func (a *App) startBatches(ctx context.Context) error {
 		return err
 	}
 	a.engine, err = batch.New(batch.Config{
-		Store: a.store, Outbox: a.outbox, Fleet: fleet{a.registry, a.supervisor, a.known.know, a.pacer}, LetGo: a.letGo, Changed: a.batchChanged, NewMessageID: whatsapp.NewMessageID, Enabled: a.cfg.Batch.WorkerEnabled,
+		Store: a.store, Outbox: a.outbox, OptOuts: a.optouts, Fleet: fleet{a.registry, a.supervisor, a.known.know, a.pacer}, LetGo: a.letGo, Changed: a.batchChanged, NewMessageID: whatsapp.NewMessageID, Enabled: a.cfg.Batch.WorkerEnabled,
 		MaxDelay:        time.Duration(a.cfg.Batch.MaxDelayMs) * time.Millisecond,
 		MaxRecipients:   int(a.cfg.Batch.MaxRecipients),
 		MaxOpen:         int(a.cfg.Batch.MaxOpen),
@@ -398,6 +406,8 @@ func (a *App) startBatches(ctx context.Context) error {
 		return fmt.Errorf("batch engine: %w", err)
 	}
 	a.stops.push("batch engine", a.engine.Stop)
+	a.optouts.Start()
+	a.stops.push("opt-outs", a.optouts.Stop)
 	return nil
 }
 
@@ -415,5 +425,21 @@ func (a *App) startProcessor(ctx context.Context) error {
 		return err
 	}
 	a.stops.push("asynchronous sends", a.processor.Stop)
+	return nil
+}
+
+func (a *App) startScheduled(ctx context.Context) error {
+	restored, err := a.unsure()
+	if err != nil {
+		return err
+	}
+	a.scheduled = later.New(later.Config{
+		Store: a.store, Registry: a.registry, Supervisor: a.supervisor, Spool: a.media.Spool,
+		Max: int(a.cfg.Scheduled.Max), MaxBytes: a.cfg.Scheduled.MaxBytes, Restored: restored, Logger: a.log,
+	})
+	if err := a.scheduled.Start(ctx); err != nil {
+		return err
+	}
+	a.stops.push("scheduled sends", a.scheduled.Stop)
 	return a.settleRestored(ctx)
 }

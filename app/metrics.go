@@ -269,6 +269,7 @@ func (m *metrics) collectInstances(c collection) {
 	}
 	c.gauge("postern_instances_restricted", "Instances whose account WhatsApp restricts now, so that batches leave them out.", float64(restricted))
 	c.gauge("postern_asynchronous_sends", "Asynchronous sends that were accepted and have not ended.", float64(m.app.processor.Kept()))
+	c.gauge("postern_scheduled_sends", "Messages that are sent at a later time (options.sendAt) and have not ended.", float64(m.app.scheduled.Kept()))
 	for rule, n := range m.app.registry.Ignored() {
 		c.counter("postern_whatsapp_ignored_total", "Messages and other events of chats that an instance ignores, by the field of its settings that says so.", float64(n), "rule", rule)
 	}

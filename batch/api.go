@@ -39,6 +39,8 @@ type CreateRequest struct {
 	// it visible, so that what it writes exists if and only if the batch does.
 	// Like every store closure it may run twice; its error refuses the batch.
 	InCommit func(tx *store.Tx, created View) error
+
+	retryOf uuid.UUID // the batch whose items it retries; zero: none
 }
 
 // MaxParts is how many messages a batch sends to one recipient at most.
@@ -91,6 +93,7 @@ type View struct {
 	Options            event.BatchOptions    `json:"options" doc:"The send options."`
 	Message            Messages              `json:"message" doc:"The message to send, or several in their order."`
 	OwnerUserID        uuid.UUID             `json:"ownerUserId"`
+	RetryOf            *uuid.UUID            `json:"retryOf,omitempty" doc:"The batch whose items it retries." example:"$uuid"`
 	Instances          []event.BatchInstance `json:"instances" doc:"The instances that send, with counts of their items."`
 	InterruptionReason *string               `json:"interruptionReason" doc:"Why it was interrupted; null when it is not." example:"PROCESS_RESTART"`
 	LastInterruptedAt  *event.Time           `json:"lastInterruptedAt" doc:"When it was last interrupted; null when it never was." example:"$time"`

@@ -59,30 +59,41 @@ func (e *Engine) callAny(ctx context.Context, id uuid.UUID, on table.Trigger) (V
 	return e.call(ctx, s.Owner, id, on, nil)
 }
 
-// call commits the change of an API call, with also unless that is nil, and wakes the
-// worker.
+// call commits the change of an API call, with also unless that is nil.
 func (e *Engine) call(ctx context.Context, owner, id uuid.UUID, on table.Trigger, also func(*store.Tx) error) (View, error) {
-	b, err := e.read(owner, id)
-	if err != nil {
-		return View{}, err
-	}
-	states := e.states(b.spec)
-	var done full
-	err = e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		h, err := loadHeader(tx, id)
-		if err != nil {
-			return err
-		}
-		done = full{id: id, header: h, spec: b.spec, message: b.message}
-		window, _ := done.windowAt(tx.Now())
-		if h.Status == event.BatchDraft && on == table.OnStart && window == schedule.Spent {
+	return e.act(ctx, owner, id, on, nil, func(tx *store.Tx, b *full, states []event.State) error {
+		window, _ := b.windowAt(tx.Now())
+		if b.Status == event.BatchDraft && on == table.OnStart && window == schedule.Spent {
 			return invalid(InvalidSchedule, "schedule: the window is wholly in the past")
 		}
-		if err := e.step(tx, &done, table.Input{On: on}, states, nil); err != nil || also == nil {
+		if err := e.step(tx, b, table.Input{On: on}, states, nil); err != nil || also == nil {
 			return err
 		}
 		return also(tx)
 	})
+}
+
+// act commits what fn makes of a batch for an API call, and wakes the worker. The states
+// are those of the instances, of the batch's own if that is nil.
+func (e *Engine) act(ctx context.Context, owner, id uuid.UUID, on table.Trigger, instances []InstanceRef, fn func(*store.Tx, *full, []event.State) error) (View, error) {
+	var done full
+	var states []event.State
+	err := errEdited
+	for errors.Is(err, errEdited) {
+		b, readErr := e.read(owner, id)
+		if readErr != nil {
+			return View{}, readErr
+		}
+		if states = e.states(b.spec); instances != nil {
+			states = e.states(&spec{Instances: instances})
+		}
+		err = e.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
+			if done, err = b.again(tx); err != nil {
+				return err
+			}
+			return fn(tx, &done, states)
+		})
+	}
 	e.committed(owner, id, done.Status, err)
 	var bad *InvalidError
 	switch {
@@ -95,4 +106,16 @@ func (e *Engine) call(ctx context.Context, owner, id uuid.UUID, on table.Trigger
 		return View{}, fmt.Errorf("batch %s: %s: %w", id, on, err)
 	}
 	return done.view(states, e.now()), nil
+}
+
+// errEdited means that a call changed the constant part of a batch since it was read.
+var errEdited = errors.New("batch: it was changed")
+
+// again returns the batch with its header as it is now.
+func (b *full) again(tx *store.Tx) (now full, err error) {
+	h, err := loadHeader(tx, b.id)
+	if err == nil && h.Edition != b.Edition {
+		err = errEdited
+	}
+	return full{id: b.id, header: h, spec: b.spec, message: b.message}, err
 }

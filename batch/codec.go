@@ -66,6 +66,9 @@ func (h *header) encode() []byte {
 		raw = appendNumbers(raw, i.position)
 		raw = append(binary.AppendUvarint(raw, uint64(len(i.raw))), i.raw...)
 	}
+	if h.Edition > 0 {
+		raw = binary.AppendUvarint(raw, h.Edition)
+	}
 	return raw
 }
 
@@ -100,6 +103,9 @@ func decodeHeader(raw []byte) (h header, err error) {
 	}
 	for i := range h.Recent {
 		h.Recent[i] = recentItem{position: int(d.number()), raw: d.bytes()}
+	}
+	if len(d.rest) > 0 {
+		h.Edition = d.natural()
 	}
 	return h, d.end("header")
 }

@@ -15,6 +15,7 @@ type ItemCode struct {
 const (
 	codeNotOnWhatsApp = "RECIPIENT_NOT_ON_WHATSAPP"
 	codeDamaged       = "RECORD_DAMAGED"
+	codeOptedOut      = "OPTED_OUT"
 )
 
 // ItemCodes returns the codes of items. An attempt that a limit or a restriction put off
@@ -24,6 +25,7 @@ func ItemCodes() []ItemCode {
 		{event.SendMessageFailed, event.SendMessageFailed, "The message was certainly not sent.", "Put the recipient into another batch."},
 		{event.SendResultUnknown, event.SendResultUnknown, "The message may have been sent; it is never sent again by itself.", "Look at the phone before sending again."},
 		{codeNotOnWhatsApp, "", "The number has no WhatsApp account; with `skipUnregistered` the item is `SKIPPED`.", "Do not try this number again."},
+		{codeOptedOut, "", "The recipient opted out; the item is `SKIPPED` and nothing was sent.", "Send no batches to this number. See `GET /optouts`."},
 		{codeDamaged, event.SendMessageFailed, "The item's record is damaged in the data file. Nothing was sent if the item is `FAILED`; an item that is `UNKNOWN` may have been sent.", "Report it to the operator. Put the recipient into another batch."},
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/optout"
 	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
@@ -53,6 +54,10 @@ type Config struct {
 	Outbox *outbox.Outbox // of Store; takes the events
 	Fleet  Fleet
 	Logger *slog.Logger // nil: silent
+
+	// OptOuts has the people who want no batches, and the opt-out words of batches. nil: there
+	// are none, and no batch has words.
+	OptOuts *optout.Book
 
 	// LetGo releases the reservation that a batch may have at a gate: it does not send
 	// next. It may call GateChanged. nil: there are no reservations.

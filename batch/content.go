@@ -173,8 +173,8 @@ func loadDetails(tx *store.Tx, id uuid.UUID, position int, r *itemRecord) (detai
 	return d, err
 }
 
-// checkContent returns what a new batch sends, after it rendered it for each recipient. It
-// refuses with *InvalidError.
+// checkContent renders what a batch sends for each of its new recipients. It refuses with
+// *InvalidError.
 func (e *Engine) checkContent(b *full, to recipients) error {
 	c, err := parseContent(b.message, b.spec.Options.Spin)
 	if err != nil {
@@ -204,7 +204,7 @@ func (e *Engine) checkContent(b *full, to recipients) error {
 			continue
 		}
 		for part := range c.parts {
-			if _, err := c.render(part, itemID(b.id, i), d); err != nil {
+			if _, err := c.render(part, itemID(b.id, to.base+i), d); err != nil {
 				complain(InvalidMessage, partName(part, len(c.parts) > 1)+": "+err.Error(), i)
 				break
 			}

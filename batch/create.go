@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
-	"postern/batch/schedule"
 	"postern/batch/table"
 	"postern/event"
 	"postern/internal/plural"
@@ -43,7 +41,7 @@ func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (
 		}
 		defer leave()
 	}
-	b, to, err := e.prepare(owner, r)
+	b, to, err := e.prepare(owner, r, nil)
 	if err != nil {
 		return View{}, err
 	}
@@ -113,6 +111,7 @@ func (e *Engine) appear(ctx context.Context, b *full, to recipients, in table.In
 			tx.Put(bucketOwner, store.Key(s.Owner, b.id), encodeListed(&s)),
 			tx.Put(bucketOpen, b.id[:], runsFor{created: r.Key}.encode()),
 			tx.Delete(bucketCreating, b.id[:]),
+			e.putWords(tx, b.id, &s),
 			e.step(tx, &made, in, states, nil),
 			inCommit(tx, r.InCommit, &made, states),
 		)
@@ -153,35 +152,38 @@ func putItems(tx *store.Tx, id uuid.UUID, all recipients, from, before int) erro
 			to = ""
 		}
 		details := all.given.detailsAt(all.index(i))
+		key := itemKey(id, all.base+i)
 		raw = appendWaiting(raw[:0], len(details) > 0, false, input, to)
-		if err := tx.Put(bucketItem, itemKey(id, i), raw); err != nil {
+		if parts := all.given.sent[all.index(i)]; parts != nil {
+			r := itemRecord{Input: input, To: to, Detailed: len(details) > 0, Parts: parts}
+			raw = r.encode()
+		}
+		if err := tx.Put(bucketItem, key, raw); err != nil {
 			return err
 		}
 		if len(details) == 0 {
 			continue
 		}
-		if err := tx.Put(bucketDetails, itemKey(id, i), details); err != nil {
+		if err := tx.Put(bucketDetails, key, details); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// prepare checks the request and builds the batch and its recipients.
-func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, recipients, error) {
+// prepare checks the request and builds the batch and its recipients. Malformed ones refuse it, or
+// are appended to bad unless that is nil.
+func (e *Engine) prepare(owner uuid.UUID, r CreateRequest, bad *[]Malformed) (*full, recipients, error) {
 	var none recipients
 	if err := e.validate(&r); err != nil {
 		return nil, none, err
 	}
-	window, err := schedule.Parse(r.Schedule, e.cfg.Location)
+	window, err := e.checkSchedule(r.Schedule)
 	if err != nil {
-		return nil, none, invalid(InvalidSchedule, err.Error())
-	}
-	if w, _ := window.At(e.now()); w == schedule.Spent {
-		return nil, none, invalid(InvalidSchedule, "schedule: the window is wholly in the past")
+		return nil, none, err
 	}
 	given := r.given()
-	to, duplicates, err := e.distinct(given)
+	to, duplicates, err := e.distinct(given, map[uint64]struct{}{}, bad)
 	if err != nil {
 		return nil, none, err
 	}
@@ -196,6 +198,9 @@ func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, recipients, e
 	s := &spec{
 		Owner: owner, Name: r.Name, Instances: r.Instances, Options: r.Options,
 		Received: given.Len(), Duplicates: duplicates, window: window,
+	}
+	if r.retryOf != uuid.Nil {
+		s.RetryOf = &r.retryOf
 	}
 	if window != nil {
 		s.Schedule, s.Zone = r.Schedule, e.cfg.Location.String()
@@ -218,26 +223,27 @@ func invalid(code string, messages ...string) error {
 
 // validate checks everything except schedule and recipients, and converts the request to
 // the form that is stored.
-func (e *Engine) validate(r *CreateRequest) error {
-	if n := utf8.RuneCountInString(r.Name); n < 1 || n > MaxName {
-		return invalid(InvalidName, fmt.Sprintf("name has %d characters, 1 to %d are allowed", n, MaxName))
+func (e *Engine) validate(r *CreateRequest) (err error) {
+	if err := CheckName(r.Name); err != nil {
+		return err
 	}
-	r.Instances = unique(r.Instances)
-	if len(r.Instances) == 0 {
-		return invalid(InvalidInstances, "instances must name at least one instance")
+	if r.Instances, err = checkInstances(r.Instances); err != nil {
+		return err
 	}
 	if err := validateParts(r); err != nil {
 		return err
 	}
-	d := r.Options.Delay
-	if most := e.cfg.MaxDelay.Milliseconds(); d.MinMs < 0 || d.MaxMs < d.MinMs || d.MaxMs > most {
-		return invalid(InvalidOptions, fmt.Sprintf("options.delay needs 0 <= minMs <= maxMs <= %d", most))
+	if err := e.checkDelay(r.Options.Delay); err != nil {
+		return err
 	}
 	if p := r.Options.Presence; p != "" && p != "composing" && p != "recording" && p != "paused" {
 		return invalid(InvalidOptions, fmt.Sprintf("options.presence: %.100q is not one of composing, recording, paused", p))
 	}
 	if w := r.Options.WhenRestricted; w != "" && w != event.RestrictedKnown && w != event.RestrictedWait {
 		return invalid(InvalidOptions, fmt.Sprintf("options.whenRestricted: %.100q is not one of known, wait", w))
+	}
+	if broken := e.checkWords(r.Options.OptOutWords); broken != "" {
+		return invalid(InvalidOptions, "options.optOutWords"+broken)
 	}
 	if n := len(r.Options.ExternalAttributes); n > maxAttributes {
 		return invalid(InvalidOptions, fmt.Sprintf("options.externalAttributes has %d bytes, at most %d are allowed", n, maxAttributes))

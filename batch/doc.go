@@ -23,6 +23,10 @@
 // costs one. With a delay, SENDING is committed after the delay, so that an item that
 // was never sent is never uncertain.
 //
+// An item whose recipient opted out of the batches of its user is skipped in the commit
+// that would make it SENDING, which reads the opt-outs (package optout). If that commit
+// also has the result of the item before, it is both rows.
+//
 // The last few items of a batch at work are kept in its header, which every
 // commit writes anyway, and move to their own place together. Readers see no
 // difference: they take the newer of the two.
@@ -79,6 +83,16 @@
 // what was counted, and the list says that there may be more. A file of a release
 // without these numbers is counted after the start, in small commits.
 //
+// # Changes
+//
+// While a batch is a draft, scheduled or paused, a call may change its name, delay, schedule
+// and instances. That raises the edition in its header, in the same commit. Who read the
+// batch before, a worker or a call, finds another edition in its own commit, and reads it
+// again. Instances that were removed keep their name and their share of the items.
+//
+// Recipients that are appended to a draft are written behind its last item, which no reader
+// sees, and one commit makes them its own.
+//
 // # Ownership
 //
 // A worker is the only one to move the items of its batch while the batch is
@@ -90,14 +104,14 @@
 // # Buckets
 //
 //	batch           batch                       -> status, counts, times, fencing number, the last items (binary)
-//	batch_spec      batch                       -> JSON of owner, name, instances, options, schedule
+//	batch_spec      batch                       -> JSON of owner, name, instances, those it had before, options, schedule
 //	batch_message   batch                       -> JSON of the message, its attributes, what it answers, the names of its variables
 //	batch_item      batch + position            -> recipient, status, outcome (binary); the header may hold a newer one
 //	batch_details   batch + position            -> external id and variables of a recipient that has any (binary); never changed
 //	batch_attempt   batch + position + number   -> JSON of instance and outcome; the last attempt is in the item
 //	batch_owner     owner + batch               -> when it was made, its name, its instances (binary)
 //	batch_open      batch                       -> the scoped keys that it was created and last started with (binary), or nothing; absent once the batch is final
-//	batch_creating  batch                       -> nothing; a creation under way, swept at start
+//	batch_creating  batch                       -> nothing; a creation or an append under way, swept at start
 //	batch_removing  batch                       -> nothing; deleted, with records left to remove
 //	batch_ended     owner + status + batch      -> nothing; a final batch
 //	batch_number    all, or owner               -> JSON: how many batches there are in each status

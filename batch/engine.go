@@ -37,6 +37,7 @@ type Engine struct {
 
 	open      openBatches
 	creations creations
+	appends   appends
 
 	work  sync.WaitGroup // workers, the sweep and the removal of batches
 	sends sync.WaitGroup // calls of Fleet.Send

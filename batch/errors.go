@@ -42,4 +42,6 @@ const (
 	InvalidOptions    = "INVALID_OPTIONS"
 	InvalidSchedule   = "INVALID_SCHEDULE"
 	InvalidAttributes = "INVALID_EXTERNAL_ATTRIBUTES"
+	InvalidRetry      = "INVALID_RETRY"
+	NothingToRetry    = "NOTHING_TO_RETRY"
 )

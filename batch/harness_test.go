@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/optout"
 	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
@@ -165,7 +167,7 @@ func openStoreTelling(t testing.TB, path string, onCommit func(int, time.Duratio
 }
 
 // withOutbox are the buckets of a data file of batches.
-func withOutbox() []store.Bucket { return append(Buckets(), outbox.Buckets()...) }
+func withOutbox() []store.Bucket { return slices.Concat(Buckets(), outbox.Buckets(), optout.Buckets()) }
 
 func openOutbox(t testing.TB, s *store.Store) *outbox.Outbox {
 	t.Helper()
@@ -174,6 +176,15 @@ func openOutbox(t testing.TB, s *store.Store) *outbox.Outbox {
 		t.Fatal(err)
 	}
 	return box
+}
+
+func openOptOuts(t testing.TB, s *store.Store) *optout.Book {
+	t.Helper()
+	b, err := optout.Open(optout.Config{Store: s, Open: MayStillSend})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // replayOnly is an outbox whose entries are not for delivery.
@@ -198,6 +209,9 @@ func (r *rig) boot() {
 	cfg := Config{Store: r.s, Outbox: openOutbox(r, r.s), Fleet: r.f, Enabled: true, NewMessageID: r.f.messageID}
 	if r.adapt != nil {
 		r.adapt(&cfg)
+	}
+	if cfg.OptOuts == nil {
+		cfg.OptOuts = openOptOuts(r, r.s)
 	}
 	e, err := New(cfg)
 	if err != nil {

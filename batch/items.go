@@ -7,18 +7,18 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/google/uuid"
-
 	"postern/batch/paging"
 	"postern/store"
 )
 
 // itemRows goes through the items of a batch by position; lines returns the lines of one.
 // Keys of lines are those of their item, or begin with it.
-func itemRows[T any](id uuid.UUID, lines func(tx *store.Tx, key, value []byte) ([]paging.Line[T], int, error)) func(*store.Tx, []byte, bool, func(paging.Row[T]) (bool, error)) error {
+func itemRows[T any](b *full, lines func(tx *store.Tx, key, value []byte) ([]paging.Line[T], int, error)) func(*store.Tx, []byte, bool, func(paging.Row[T]) (bool, error)) error {
 	const size = 8 // of a position
+	id := b.id
 	return func(tx *store.Tx, at []byte, back bool, fn func(paging.Row[T]) (bool, error)) error {
-		r := store.Range{Prefix: id[:], Reverse: back}
+		r := b.itemRange()
+		r.Reverse = back
 		switch {
 		case at == nil:
 		case back:

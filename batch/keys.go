@@ -180,6 +180,9 @@ func (e *Engine) stopSome(ctx context.Context, ids []uuid.UUID) (n int, stopped 
 		}
 		return nil
 	})
+	if errors.Is(err, errEdited) {
+		return 0, nil, nil // they are read again
+	}
 	if err != nil {
 		return n, nil, err
 	}
@@ -194,17 +197,16 @@ func (e *Engine) stopSome(ctx context.Context, ids []uuid.UUID) (n int, stopped 
 // stopOne applies a stop to the batch, which may have changed since it was read. It
 // returns nil for one that ended by itself, or cannot be read any more.
 func (e *Engine) stopOne(tx *store.Tx, b *full, states []event.State) (*full, error) {
-	h, err := loadHeader(tx, b.id)
+	now, err := b.again(tx)
 	if err != nil {
 		return nil, ignoreLost(err)
 	}
-	now := &full{id: b.id, header: h, spec: b.spec, message: b.message}
-	err = e.step(tx, now, table.Input{On: table.OnStop}, states, nil)
+	err = e.step(tx, &now, table.Input{On: table.OnStop}, states, nil)
 	switch {
 	case errors.Is(err, ErrInvalidTransition), errors.Is(err, errUnchanged) && table.Final(now.Status):
 		return nil, nil
 	case errors.Is(err, errUnchanged): // it stops already
-		return now, nil
+		return &now, nil
 	}
-	return now, err
+	return &now, err
 }

@@ -27,8 +27,9 @@ type modelBatch struct {
 	status    event.BatchStatus
 	items     []modelItem
 	shares    []share
-	current   int // the item in SENDING, or the one given last
-	subject   int // the item that ended last, which the events speak of
+	removed   map[int64]share // of instances that it sent from once
+	current   int             // the item in SENDING, or the one given last
+	subject   int             // the item that ended last, which the events speak of
 	started   bool
 	shown     int // the percentage of the last progress event
 	windowOff bool
@@ -52,6 +53,7 @@ type modelBatch struct {
 
 	events  []modelEvent // not compared yet
 	commits int          // not compared yet
+	passed  *int         // how many items were skipped, of all batches
 	trail   *[]*modelBatch
 	wrong   string // what was observed and is not allowed
 }
@@ -67,6 +69,7 @@ type modelSpec struct {
 	recipients []string // normalised
 	auto       bool
 	text       string
+	added      int        // recipients that were given later, those that came again included
 	more       int        // messages after the first one that each recipient gets
 	own        []modelOwn // what each recipient has, of a batch with templates; nil: nothing
 }
@@ -95,6 +98,7 @@ func (s *modelSpec) textOf(at, part int) string {
 
 type modelItem struct {
 	status  ItemStatus
+	out     bool // ended because its recipient opted out
 	tries   []modelTry
 	delay   *int64
 	changed time.Time // zero: never
@@ -130,6 +134,7 @@ type modelEnv struct {
 	hard      time.Time     // when Stop gives up waiting; zero: not stopping
 	instances map[int64]*modelInstance
 	learned   map[string]bool   // numbers that wrote to the accounts
+	optedOut  map[string]bool   // numbers that the owner of their batch may not write to
 	moves     map[modelMove]int // how often
 }
 
@@ -198,12 +203,17 @@ func (m *modelBatch) clone() *modelBatch {
 // stored together with these events.
 func (m *modelBatch) commit(kinds ...event.Kind) {
 	m.commits++
+	m.report(kinds...)
+	if m.trail != nil {
+		*m.trail = append(*m.trail, m.clone())
+	}
+}
+
+// report reports events with the batch as it is now, in the commit under way.
+func (m *modelBatch) report(kinds ...event.Kind) {
 	m.updated = m.env.wall()
 	for _, kind := range kinds {
 		m.events = append(m.events, m.event(kind))
-	}
-	if m.trail != nil {
-		*m.trail = append(*m.trail, m.clone())
 	}
 }
 

@@ -186,6 +186,8 @@ func (m *modelBatch) goBack(e ending) {
 		m.shut()
 	case m.stuck():
 		m.park()
+	case m.passes(0) == m.current:
+		m.pass(able)
 	case e.held && rest > 0 && m.given() != m.current: // others have their delay
 		if m.given() >= 0 || !slices.ContainsFunc(able, func(id int64) bool { return !m.may(id, m.current) }) {
 			m.refuse("after item %d went back, item %d was given", m.current, m.given())
@@ -194,6 +196,8 @@ func (m *modelBatch) goBack(e ending) {
 		m.rests = m.env.now.Add(rest)
 		m.looks()
 		m.commit()
+	case m.passes(0) >= 0:
+		m.pass(able)
 	case m.give(able):
 		m.commit()
 	}
@@ -209,6 +213,12 @@ func (m *modelBatch) goOn(e ending, rest time.Duration) {
 	m.looks()
 	if rest == 0 && open && len(able) > 0 && m.env.hard.IsZero() {
 		switch contended := m.contended(); {
+		case m.passes(len(kinds)) >= 0:
+			m.report(kinds...)
+			if m.pass(able); contended {
+				m.spare++ // it may have been chosen at the second try
+			}
+			return
 		case contended && (m.given() < 0 || m.without(kinds)): // it was another's, at first
 		case !m.give(able):
 			return

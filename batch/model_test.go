@@ -81,6 +81,8 @@ func (s *simSum) add(t simTally) {
 	s.Limits += t.Limits
 	s.Clock += t.Clock
 	s.Doubted += t.Doubted
+	s.OptOuts += t.OptOuts
+	s.Passed += t.Passed
 	s.Comparisons += t.Comparisons
 	if s.moves == nil {
 		s.moves = map[modelMove]int{}
@@ -91,8 +93,8 @@ func (s *simSum) add(t simTally) {
 }
 
 func (s *simSum) String() string {
-	return fmt.Sprintf("%d batches, %d sends, %d commits, %d events, %d kills, %d stops, %d takeovers, %d races, %d deletions, %d batches past their retention; %d direct sends, %d refused, %d times limits and %d times the clock were set, %d messages in doubt; %d comparisons",
-		s.Batches, s.Sends, s.Commits, s.Events, s.Kills, s.Stops, s.Takeovers, s.Races, s.Deletions, s.Expired, s.Direct, s.Refused, s.Limits, s.Clock, s.Doubted, s.Comparisons)
+	return fmt.Sprintf("%d batches, %d sends, %d commits, %d events, %d kills, %d stops, %d takeovers, %d races, %d deletions, %d batches past their retention; %d direct sends, %d refused, %d times limits and %d times the clock were set, %d messages in doubt, %d opt-outs, %d items skipped for them; %d comparisons",
+		s.Batches, s.Sends, s.Commits, s.Events, s.Kills, s.Stops, s.Takeovers, s.Races, s.Deletions, s.Expired, s.Direct, s.Refused, s.Limits, s.Clock, s.Doubted, s.OptOuts, s.Passed, s.Comparisons)
 }
 
 // walked checks that batches went every way that the table has.
@@ -100,6 +102,9 @@ func (s *simSum) walked(t *testing.T) {
 	t.Helper()
 	if s.Deletions == 0 || s.Expired == 0 {
 		t.Errorf("%d batches were deleted, and %d went with their retention", s.Deletions, s.Expired)
+	}
+	if s.Passed == 0 {
+		t.Error("no item was skipped because its recipient opted out")
 	}
 	for _, r := range table.Rows() {
 		if r.On == table.OnRestored {

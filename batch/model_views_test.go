@@ -71,6 +71,14 @@ func (m *modelBatch) lastTry() modelTry {
 	return tries[len(tries)-1]
 }
 
+// sender returns the name of the instance that sent the item which ended last.
+func (m *modelBatch) sender() string {
+	if m.items[m.subject].out {
+		return ""
+	}
+	return instanceName(m.lastTry().instance)
+}
+
 func (m *modelBatch) fullEvent(kind event.Kind) event.BatchView {
 	r := m.spec.request
 	v := event.BatchView{
@@ -88,7 +96,7 @@ func (m *modelBatch) fullEvent(kind event.Kind) event.BatchView {
 	case event.BatchProgress:
 		v.StartedAt = event.At(m.began)
 		v.CurrentItem = &event.BatchItemRef{
-			ID: itemID(m.id, m.subject).String(), InstanceName: instanceName(m.lastTry().instance),
+			ID: itemID(m.id, m.subject).String(), InstanceName: m.sender(),
 			Position: m.subject, Recipient: m.spec.recipients[m.subject],
 		}
 	case event.BatchPaused:
@@ -140,7 +148,7 @@ func (m *modelBatch) instances() []event.BatchInstance {
 // view returns the batch as REST must show it.
 func (m *modelBatch) view() View {
 	r, c := m.spec.request, m.counts()
-	given := r.given().Len()
+	given := r.given().Len() + m.spec.added
 	received, duplicates := given, given-len(m.items)
 	c.Received, c.DuplicatesIgnored = &received, &duplicates
 	messages := Messages{r.Message}
@@ -191,6 +199,11 @@ func (m *modelBatch) item(at int) ItemWithAttempts {
 		if m.spec.more > 0 {
 			v.Attempts[n].Parts = m.parts(i, a)
 		}
+	}
+	if i.out {
+		code := "OPTED_OUT"
+		v.LastErrorCode, v.FinishedAt = &code, event.AtPtr(i.changed)
+		return v
 	}
 	if len(i.tries) == 0 {
 		return v

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -136,6 +137,8 @@ func (m *modelBatch) work(open bool) bool {
 		m.shut()
 	case m.stuck():
 		m.park()
+	case m.passes(0) >= 0:
+		m.pass(able)
 	case m.give(able):
 		m.commit()
 	}
@@ -185,7 +188,11 @@ func (m *modelBatch) give(able []int64) bool {
 		m.refuse("item %d was given to instance %d, allowed were %v", at, chosen.InstanceID, able)
 		return false
 	}
-	first := slices.IndexFunc(m.items, func(i modelItem) bool { return i.status == ItemPending })
+	if m.env.optedOut[m.spec.recipients[at]] {
+		m.refuse("item %d was given, whose recipient opted out", at)
+		return false
+	}
+	first := m.first()
 	if i := m.env.instances[chosen.InstanceID]; at != first && at != m.current && !i.lock.After(m.env.wall()) && i.book.limits.NewContactsPerDay == nil {
 		m.refuse("item %d was given before item %d", at, first)
 		return false
@@ -196,6 +203,63 @@ func (m *modelBatch) give(able []int64) bool {
 	m.share(chosen.InstanceID).Selected++
 	m.current, m.flight, m.rests = at, &modelFlight{chosen.ClientMessageID, m.env.now}, time.Time{}
 	return true
+}
+
+// first returns the first item that waits.
+func (m *modelBatch) first() int {
+	return slices.IndexFunc(m.items, func(i modelItem) bool { return i.status == ItemPending })
+}
+
+// passes returns the item that waits and whose end the batch reported after so many more
+// events; -1 for none. It can only have been skipped, for one that is given ends later.
+func (m *modelBatch) passes(after int) int {
+	all, next := m.news(), len(m.events)+after
+	if next >= len(all) || all[next].Kind != event.BatchProgress {
+		return -1
+	}
+	var body struct {
+		Data struct {
+			Batch struct{ CurrentItem struct{ Position int } }
+		}
+	}
+	if json.Unmarshal(all[next].Body, &body) != nil {
+		return -1
+	}
+	at := body.Data.Batch.CurrentItem.Position
+	if at >= len(m.items) || m.items[at].status != ItemPending || m.seen().items[at].Status != ItemSkipped {
+		return -1
+	}
+	return at
+}
+
+// pass ends the item that passes returns without a send, and commits that. It is the first
+// one, like an item that is given, or the one that just went back.
+func (m *modelBatch) pass(able []int64) {
+	at := m.passes(0)
+	i := &m.items[at]
+	choosy := func(id int64) bool {
+		return m.env.instances[id].lock.After(m.env.wall()) || m.env.instances[id].book.limits.NewContactsPerDay != nil
+	}
+	if !m.env.optedOut[m.spec.recipients[at]] {
+		m.refuse("item %d was skipped, whose recipient did not opt out", at)
+		return
+	}
+	next := m.given() // after it, by the room that it did not need
+	might := func(id int64) bool {
+		return m.may(id, at) || m.allowed(id, at, m.env.now) && (m.contended() || next >= 0 && m.went(id, next))
+	}
+	if !slices.ContainsFunc(able, func(id int64) bool { return might(id) && (at == m.first() || at == m.current || choosy(id)) }) {
+		m.refuse("item %d was skipped before its turn; able were %v", at, able)
+		return
+	}
+	i.status, i.changed, i.out = ItemSkipped, m.env.wall(), true
+	m.current, m.subject, m.rests = at, at, time.Time{}
+	*m.passed++
+	if m.pending() == 0 {
+		m.finishBatch(nil)
+		return
+	}
+	m.commit(m.progress()...)
 }
 
 func (m *modelBatch) share(id int64) *share {

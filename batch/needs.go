@@ -39,8 +39,8 @@ var (
 	})
 )
 
-// noHeader is an unmet need of a mark, which excludes the header: the mark of a batch that
-// is being created or removed.
+// noHeader is an unmet need of the mark of a batch that is being removed, which excludes the
+// header.
 func noHeader(look *store.Lookup, key, _ []byte) (n store.Need) {
 	if look.Has(bucketHeader, key) {
 		n.Why = "the items of a batch that exists are removed"
@@ -54,7 +54,7 @@ func toBatch[T any](look *store.Lookup, key []byte, _ T) store.Need {
 	id := key[:16]
 	header, found := look.Get(bucketHeader, id)
 	switch {
-	case found && itemKeyPosition(key) >= totalIn(header):
+	case found && itemKeyPosition(key) >= totalIn(header) && !look.Has(bucketCreating, id):
 		return store.Need{Why: "its batch has fewer items"}
 	case found || look.Has(bucketCreating, id) || look.Has(bucketRemoving, id):
 		return store.Need{}

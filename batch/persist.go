@@ -1,8 +1,10 @@
 package batch
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,7 +45,7 @@ func Buckets() []store.Bucket {
 		{Name: bucketAttempt, Owner: owner, Key: "batch + position + attempt number", Value: "JSON: instance, outcome, of attempts that found no instance; the last attempt is in the item", Append: true, Needs: store.References(store.Sized(28), noBatch, toBatch[[]byte])},
 		{Name: bucketOwner, Owner: owner, Key: "owner + batch", Value: "binary, version 1: when it was made, its name, its instances; nothing until it is counted", Needs: store.References(store.Sized(32), noBatch, toOwned)},
 		{Name: bucketOpen, Owner: owner, Key: "batch", Value: "nothing, or binary, version 1: the scoped keys that it was created and last started with; absent once the batch is final", Append: true, Needs: store.References(store.Sized(0), "", toOpen)},
-		{Name: bucketCreating, Owner: owner, Key: "batch", Value: "nothing; a creation under way, swept at start", Needs: store.References(store.Sized(16), noBatch, noHeader)},
+		{Name: bucketCreating, Owner: owner, Key: "batch", Value: "nothing; a creation or an append under way, swept at start", Needs: store.References(store.Sized(16), "")},
 		{Name: bucketRemoving, Owner: owner, Key: "batch", Value: "nothing; a batch that was deleted and has items or attempts yet", Needs: store.References(store.Sized(16), noBatch, noHeader)},
 		{Name: bucketEnded, Owner: owner, Key: "owner + s, c or e (stopped, completed, with errors) + batch", Value: "nothing; a final batch", Fill: 0.75, Needs: store.References(store.Sized(33), noBatch, toEnded)},
 		{Name: bucketNumber, Owner: owner, Key: "all; user + owner; counted", Value: "JSON: how many batches there are in each status; the id up to which they are counted", Needs: store.References(store.Sized(0), "", batchesCounted)},
@@ -74,8 +76,9 @@ type header struct {
 	NextRunAt     int64
 	Reason        string
 	WindowOff     bool         // started after its only window
-	Shares        []share      // by the order of spec.Instances
+	Shares        []share      // by the order of spec.all
 	Recent        []recentItem // items that are newer here than in their bucket
+	Edition       uint64       // counts the changes of spec and message
 }
 
 // share is one instance's part of the items.
@@ -85,17 +88,19 @@ type share struct {
 	Success  int
 }
 
-// spec is the constant part of a batch except its message.
+// spec is the part of a batch that only a call changes, except its message.
 type spec struct {
 	Owner      uuid.UUID          `json:"owner"`
 	Name       string             `json:"name"`
 	Instances  []InstanceRef      `json:"instances"`
+	Former     []InstanceRef      `json:"former,omitempty"` // that were removed; items may name them
 	Options    event.BatchOptions `json:"options"`
 	Schedule   json.RawMessage    `json:"schedule,omitempty"`
 	Zone       string             `json:"zone,omitempty"` // of a schedule that names none
 	CreatedAt  int64              `json:"createdAt"`
 	Received   int                `json:"received"`
 	Duplicates int                `json:"duplicates,omitempty"`
+	RetryOf    *uuid.UUID         `json:"retryOf,omitempty"`
 
 	window  *schedule.Schedule // parsed from Schedule, nil when there is none
 	partial bool               // Instances are not all that the batch goes out by
@@ -299,12 +304,27 @@ func ids(tx *store.Tx, bucket string) ([]uuid.UUID, error) {
 	return all, err
 }
 
-// sweep removes the items of creations that never finished, in small commits.
+// sweep removes what a creation or an append that never finished left behind.
 func (e *Engine) sweep(id uuid.UUID) error {
+	release, err := e.appends.enter(e.life, id)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return e.sweepLocked(id)
+}
+
+// sweepLocked removes, in small commits, the items behind the last one of a batch, which are
+// all if there is none.
+func (e *Engine) sweepLocked(id uuid.UUID) error {
 	for n := removeStep; n == removeStep; {
-		err := e.update(func(tx *store.Tx) (err error) {
+		err := e.update(func(tx *store.Tx) error {
+			h, err := loadHeader(tx, id)
+			if err != nil && !errors.Is(err, ErrNotFound) {
+				return err
+			}
 			for _, bucket := range []string{bucketItem, bucketDetails} {
-				if n, err = tx.DeleteSome(bucket, id[:], removeStep); err != nil || n == removeStep {
+				if n, err = deleteBehind(tx, bucket, id, h.Counts.Total); err != nil || n == removeStep {
 					return err
 				}
 			}
@@ -315,4 +335,22 @@ func (e *Engine) sweep(id uuid.UUID) error {
 		}
 	}
 	return nil
+}
+
+// deleteBehind deletes removeStep records at most of a batch's items from a position on.
+func deleteBehind(tx *store.Tx, bucket string, id uuid.UUID, position int) (n int, err error) {
+	if position == 0 {
+		return tx.DeleteSome(bucket, id[:], removeStep)
+	}
+	var keys [][]byte
+	err = tx.Look(bucket, store.Range{Prefix: id[:], From: itemKey(id, position), Limit: removeStep}, func(key, _ []byte) (bool, error) {
+		keys = append(keys, bytes.Clone(key))
+		return true, nil
+	})
+	for _, key := range keys {
+		if err == nil {
+			err = tx.Delete(bucket, key)
+		}
+	}
+	return len(keys), err
 }

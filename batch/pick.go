@@ -26,7 +26,8 @@ type drop struct {
 type choice struct {
 	instance  int64 // 0: no instance can now
 	position  int   // of the item
-	first     int   // no item before this position waits
+	recipient string
+	first     int // no item before this position waits
 	messageID string
 	after     time.Time // when it may leave; zero: at once
 	again     time.Time // without an instance: when time alone makes one able; zero: only a change does
@@ -70,7 +71,7 @@ func (w *worker) pick(back *unsent) (c choice, err error) {
 			return choice{cut: found.cut}, err
 		}
 		if found.ok {
-			one := choice{instance: id, position: found.item.position, first: found.first, after: found.after}
+			one := choice{instance: id, position: found.item.position, recipient: found.item.recipient, first: found.first, after: found.after}
 			if one.ready(now) {
 				one.messageID = w.e.cfg.NewMessageID()
 				return one, nil
@@ -111,7 +112,7 @@ func (w *worker) waitFor(later choice, again time.Time, back *unsent) (choice, e
 		return choice{again: earlier(again, found.again)}, nil
 	}
 	return choice{
-		instance: later.instance, position: found.item.position, first: found.first, after: found.after, messageID: w.e.cfg.NewMessageID(),
+		instance: later.instance, position: found.item.position, recipient: found.item.recipient, first: found.first, after: found.after, messageID: w.e.cfg.NewMessageID(),
 	}, nil
 }
 

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -31,7 +32,7 @@ func (s Shown) Processing(id uuid.UUID) (View, iter.Seq2[[]ItemWithAttempts, err
 	if err != nil {
 		return View{}, nil, err
 	}
-	return b.view(e.states(b.spec), e.now()), parts(e, b, (*full).itemWithAttempts), nil
+	return b.view(e.states(b.spec), e.now()), parts(s, b, (*full).itemWithAttempts), nil
 }
 
 // Rows returns the names of the variables of a batch, sorted, and its items by position, in parts as those of
@@ -41,7 +42,7 @@ func (s Shown) Rows(id uuid.UUID) (variables []string, items iter.Seq2[[]Row, er
 	if err != nil {
 		return nil, nil, err
 	}
-	return slices.Sorted(slices.Values(b.message.Variables)), parts(s.e, b, (*full).readRow), nil
+	return slices.Sorted(slices.Values(b.message.Variables)), parts(s, b, (*full).readRow), nil
 }
 
 // Sent returns what was sent of each item of a batch by position, in parts as those of [Shown.Processing].
@@ -50,7 +51,7 @@ func (s Shown) Sent(id uuid.UUID) (iter.Seq2[[]Sent, error], error) {
 	if err != nil {
 		return nil, err
 	}
-	return parts(s.e, b, (*full).readSent), nil
+	return parts(s, b, (*full).readSent), nil
 }
 
 // Processing is Shown.Processing by all instances.
@@ -59,10 +60,10 @@ func (e *Engine) Processing(owner, id uuid.UUID) (View, iter.Seq2[[]ItemWithAtte
 }
 
 // parts returns what read makes of the items of b.
-func parts[T any](e *Engine, b *full, read func(b *full, tx *store.Tx, key, value []byte) (T, error)) iter.Seq2[[]T, error] {
+func parts[T any](s Shown, b *full, read func(b *full, tx *store.Tx, key, value []byte) (T, error)) iter.Seq2[[]T, error] {
 	return func(yield func([]T, error) bool) {
 		for next := []byte(nil); ; {
-			part, last, err := partFrom(e, b, next, read)
+			part, last, err := partFrom(s, b, next, read)
 			if err != nil {
 				yield(nil, fmt.Errorf("batch %s: items after %x: %w", b.id, next, err))
 				return
@@ -76,17 +77,24 @@ func parts[T any](e *Engine, b *full, read func(b *full, tx *store.Tx, key, valu
 }
 
 // partFrom reads the items from a key on, and returns the key of the last one. Only the header of b is read
-// again: it holds the newest records of some items.
-func partFrom[T any](e *Engine, b *full, from []byte, read func(b *full, tx *store.Tx, key, value []byte) (T, error)) (part []T, last []byte, err error) {
-	err = e.cfg.Store.View(func(tx *store.Tx) error {
-		h, err := loadHeader(tx, b.id)
+// again, which holds the newest records of some items, unless a call changed the rest.
+func partFrom[T any](s Shown, b *full, from []byte, read func(b *full, tx *store.Tx, key, value []byte) (T, error)) (part []T, last []byte, err error) {
+	err = s.e.cfg.Store.View(func(tx *store.Tx) error {
+		now, err := b.again(tx)
+		if errors.Is(err, errEdited) {
+			var edited *full
+			if edited, err = s.load(tx, b.id); err == nil {
+				now = *edited
+			}
+		}
 		if err != nil {
 			return err
 		}
-		now := &full{id: b.id, header: h, spec: b.spec, message: b.message, content: b.content}
-		part = make([]T, 0, min(partSize, h.Counts.Total))
-		return tx.Scan(bucketItem, store.Range{Prefix: b.id[:], From: from, Limit: partSize}, func(key, value []byte) (bool, error) {
-			item, err := read(now, tx, key, value)
+		part = make([]T, 0, min(partSize, now.Counts.Total))
+		r := now.itemRange()
+		r.From, r.Limit = from, partSize
+		return tx.Scan(bucketItem, r, func(key, value []byte) (bool, error) {
+			item, err := read(&now, tx, key, value)
 			if err == nil {
 				part, last = append(part, item), key
 			}
@@ -113,8 +121,12 @@ func (b *full) readSent(_ *store.Tx, key, value []byte) (Sent, error) {
 	return b.sent(r), nil
 }
 
-// sent returns the acknowledged messages of an item, without those from hidden instances.
+// sent returns the acknowledged messages of an item, without those from hidden instances. Those of the batch that it is
+// a retry of count once the item was tried.
 func (b *full) sent(r itemRecord) Sent {
+	if r.StartedAt == 0 {
+		return Sent{}
+	}
 	s := Sent{JID: r.JID, At: milli(r.StartedAt)}
 	add := func(p sentPart) {
 		if b.spec.hides(p.Instance) {

@@ -32,6 +32,8 @@ type Recipients struct {
 	column  string         // of the numbers, when they are the rows of a file; else empty
 	invalid map[int]error  // the first of those whose details break a rule
 	raw     []byte         // of Add, reused
+
+	sent map[int][]sentPart // messages that some have got already, of a retry
 }
 
 // Recipient is a recipient with what belongs to it alone.
@@ -75,7 +77,6 @@ func (r *Recipients) AddEntry(entry any) { r.Add(*entry.(*Recipient)) }
 // Add adds a recipient. If it breaks a rule, the creation of the batch names it.
 func (r *Recipients) Add(to Recipient) {
 	at := r.numbers.len()
-	r.numbers.add([]byte(to.Number))
 	r.objects = true
 	raw, err := r.encode(to)
 	if err != nil && len(r.invalid) < maxReported {
@@ -84,13 +85,20 @@ func (r *Recipients) Add(to Recipient) {
 		}
 		r.invalid[at] = err
 	}
-	if len(raw) == 0 {
+	r.add([]byte(to.Number), raw)
+}
+
+// add adds a recipient with its encoded details, both of which it copies.
+func (r *Recipients) add(number, details []byte) {
+	at := r.numbers.len()
+	r.numbers.add(number)
+	if len(details) == 0 {
 		return
 	}
 	for r.details.len() < at {
 		r.details.add(nil)
 	}
-	r.details.add(raw)
+	r.details.add(details)
 }
 
 // encode returns the details of a recipient, valid until the next call, empty if there are none.
@@ -195,11 +203,12 @@ func (p *packed) at(i int) []byte {
 	return b.text[from:b.ends[at]:b.ends[at]]
 }
 
-// recipients are those of a new batch without duplicates. Their digits are
+// recipients are new ones of a batch without duplicates. Their digits are
 // parsed again where they are needed, and not stored.
 type recipients struct {
 	given *Recipients
 	kept  []uint32 // which of them, by index, when there are duplicates; nil: all
+	base  int      // the position of the first
 }
 
 func (r recipients) len() int {
@@ -228,24 +237,34 @@ func (r *CreateRequest) given() *Recipients {
 	return r.List
 }
 
-// distinct validates the recipients and drops duplicates. One that
-// is invalid refuses all; the first 100 invalid ones are named by index.
-func (e *Engine) distinct(given *Recipients) (distinct recipients, duplicates int, err error) {
+var errNoRecipients = invalid(InvalidRecipient, "recipients must not be empty")
+
+// distinct validates the recipients and drops duplicates, also of those that were seen
+// before. One that is invalid refuses all; the first 100 invalid ones are named by index. Or they
+// are left out, and appended to bad, unless that is nil.
+func (e *Engine) distinct(given *Recipients, seen map[uint64]struct{}, bad *[]Malformed) (distinct recipients, duplicates int, err error) {
 	n := given.Len()
 	most := e.cfg.MaxRecipients
 	switch {
 	case n == 0 && given.column != "":
 		return recipients{}, 0, invalid(InvalidRecipient, "the file has no rows below its header")
 	case n == 0:
-		return recipients{}, 0, invalid(InvalidRecipient, "recipients must not be empty")
+		return recipients{}, 0, errNoRecipients
 	case n > most && given.column != "":
 		return recipients{}, 0, invalid(TooManyRecipients, fmt.Sprintf("the file has more than the %d rows that are allowed", most))
 	case n > most:
 		return recipients{}, 0, invalid(TooManyRecipients, fmt.Sprintf("recipients has more than the %d entries that are allowed", most))
 	}
-	seen := make(map[uint64]struct{}, n)
 	distinct.given = given
 	var complaints []string
+	leaveOut := func(i int) {
+		if distinct.kept == nil {
+			distinct.kept = make([]uint32, i, n)
+			for j := range distinct.kept {
+				distinct.kept[j] = uint32(j) //nolint:gosec // bodies are smaller
+			}
+		}
+	}
 	for i := range n {
 		digits, err := phone(given.At(i))
 		switch {
@@ -253,6 +272,15 @@ func (e *Engine) distinct(given *Recipients) (distinct recipients, duplicates in
 			err = given.invalid[i]
 		case given.column != "":
 			err = fmt.Errorf("column %.100q: %w", given.column, err)
+		}
+		if err != nil && bad != nil {
+			m := Malformed{Index: &i, Input: given.At(i), Error: err.Error()}
+			if row := i + 2; given.column != "" {
+				m.Index, m.Row = nil, &row
+			}
+			*bad = append(*bad, m)
+			leaveOut(i)
+			continue
 		}
 		if err != nil {
 			if complaints = append(complaints, fmt.Sprintf("%s %v", given.entry(i), err)); len(complaints) == maxReported {
@@ -265,17 +293,12 @@ func (e *Engine) distinct(given *Recipients) (distinct recipients, duplicates in
 		}
 		number := recipientNumber(digits)
 		if _, again := seen[number]; again {
-			if distinct.kept == nil {
-				distinct.kept = make([]uint32, i, n)
-				for j := range distinct.kept {
-					distinct.kept[j] = uint32(j) //nolint:gosec // bodies are smaller
-				}
-			}
+			leaveOut(i)
 			duplicates++
 			continue
 		}
 		seen[number] = struct{}{}
-		if duplicates > 0 {
+		if distinct.kept != nil {
 			distinct.kept = append(distinct.kept, uint32(i)) //nolint:gosec // bodies are smaller
 		}
 	}

@@ -117,7 +117,7 @@ func (j *journal) crashes() {
 }
 
 func rowTests() []rowTest {
-	return slices.Concat(birthTests(), workTests(), waitTests(), pauseTests(), startTests(), stopTests(), shutdownTests(), lossTests(), restoreTests())
+	return slices.Concat(birthTests(), workTests(), waitTests(), pauseTests(), startTests(), changeTests(), stopTests(), shutdownTests(), lossTests(), restoreTests())
 }
 
 func birthTests() []rowTest {
@@ -212,6 +212,21 @@ func workTests() []rowTest {
 			j.pause()
 			refused(j)
 			j.start()
+		}},
+		{"item skipped, for its recipient opted out", "QUEUED created | PROCESSING started | *PROCESSING progress | PROCESSING", "SKIPPED SENDING", "1/1 SENDING", false, func(j *journal) {
+			j.optsOut(0)
+			j.two()
+		}},
+		{"last item skipped, all well", rested + " | *COMPLETED progress completed", "SUCCESS SKIPPED", sentOne, false, func(j *journal) {
+			j.optsOut(1)
+			j.rests()
+			time.Sleep(2 * time.Hour)
+		}},
+		{"last item skipped, some ended badly", sending + " | PROCESSING item.failed progress | *COMPLETED_WITH_ERRORS progress completed-with-errors", "FAILED SKIPPED", "0/1 FAILED", false, func(j *journal) {
+			j.optsOut(1)
+			j.create(delayed(2, 2*time.Hour))
+			refused(j)
+			time.Sleep(2 * time.Hour)
 		}},
 	}
 }

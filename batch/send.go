@@ -60,8 +60,9 @@ func (w *worker) begin() (item *itemRecord, err error) {
 	}
 	stopping := w.e.stopping()
 	states := w.e.states(w.b.spec)
+	ended := false
 	err = w.commit(func(tx *store.Tx, b *full) error {
-		item = nil
+		item, ended = nil, false
 		window, _ := b.windowAt(tx.Now())
 		switch {
 		case b.Status != event.BatchProcessing:
@@ -81,14 +82,17 @@ func (w *worker) begin() (item *itemRecord, err error) {
 		case c.cut:
 			return errUnchanged
 		}
-		r, err := b.give(tx, c)
+		if ended = w.e.optedOut(tx, b, c); ended {
+			return w.e.skip(tx, b, c, states)
+		}
+		r, err := w.e.give(tx, b, c)
 		item = &r
 		if err != nil {
 			return err
 		}
 		return w.e.step(tx, b, table.Input{On: table.OnGive, Give: true}, states, nil)
 	})
-	if err == nil && item != nil {
+	if err == nil && (item != nil || ended) {
 		w.gave(c.position)
 	}
 	return item, err
@@ -299,8 +303,11 @@ func (w *worker) finish(r itemRecord, o outcome) (next *itemRecord, delay time.D
 	if err == nil && (back != nil || f.part != nil) {
 		w.reread()
 	}
-	if err == nil && next != nil && f.next.instance != 0 {
+	if err == nil && (next != nil && f.next.instance != 0 || f.passed) {
 		w.gave(f.next.position)
+	}
+	if f.passed {
+		f.delay = 0 // nothing is sent after which there is one
 	}
 	if next == nil {
 		w.e.cfg.LetGo(w.id)
@@ -344,13 +351,15 @@ type finishing struct {
 	ready    bool // next may leave at once
 	stopping bool
 	states   []event.State
+	passed   bool // set by apply: next was skipped, for its recipient opted out
 }
 
-func (f finishing) apply(tx *store.Tx, e *Engine, b *full) (next *itemRecord, err error) {
+func (f *finishing) apply(tx *store.Tx, e *Engine, b *full) (next *itemRecord, err error) {
 	in := f.input(b, tx.Now())
 	item, o := f.item, f.outcome
+	f.passed = false
 	if f.part != nil {
-		if goesOn, err := f.part.apply(tx, e, b, &item, &f); err != nil || goesOn {
+		if goesOn, err := f.part.apply(tx, e, b, &item, f); err != nil || goesOn {
 			return &item, err
 		}
 	}
@@ -371,8 +380,18 @@ func (f finishing) apply(tx *store.Tx, e *Engine, b *full) (next *itemRecord, er
 	if err := b.end(tx, &ended.record, o); err != nil {
 		return nil, err
 	}
+	f.passed = (in.Give || in.On == table.OnRegive) && e.optedOut(tx, b, f.next)
+	if f.passed {
+		if in.Give = false; in.On == table.OnRegive {
+			in.On, in.Item = table.OnItemBack, table.MoveBack
+		}
+		if err := e.step(tx, b, in, f.states, &ended); err != nil {
+			return nil, err
+		}
+		return nil, e.skip(tx, b, f.next, f.states)
+	}
 	if in.Give || in.On == table.OnRegive {
-		given, err := b.give(tx, f.next)
+		given, err := e.give(tx, b, f.next)
 		if err != nil {
 			return nil, err
 		}
@@ -382,7 +401,7 @@ func (f finishing) apply(tx *store.Tx, e *Engine, b *full) (next *itemRecord, er
 }
 
 // input returns the input of the table for the outcome.
-func (f finishing) input(b *full, now time.Time) table.Input {
+func (f *finishing) input(b *full, now time.Time) table.Input {
 	window, _ := b.windowAt(now)
 	in := table.Input{On: table.OnItemEnded, Item: f.outcome.move}
 	switch {

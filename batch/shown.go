@@ -69,13 +69,19 @@ func (b *full) narrow(opens func(instance int64) bool) error {
 		return nil
 	}
 	narrow, shares := *b.spec, b.Shares
-	narrow.Instances, b.Shares = nil, nil
-	for i, ref := range b.spec.Instances {
-		if opens(ref.ID) {
-			narrow.Instances, b.Shares = append(narrow.Instances, ref), append(b.Shares, shares[i])
+	narrow.Instances, narrow.Former, b.Shares = nil, nil, nil
+	for i, ref := range b.spec.all() {
+		switch {
+		case !opens(ref.ID):
+			narrow.partial = true
+			continue
+		case i < len(b.spec.Instances):
+			narrow.Instances = append(narrow.Instances, ref)
+		default:
+			narrow.Former = append(narrow.Former, ref)
 		}
+		b.Shares = append(b.Shares, shares[i])
 	}
-	narrow.partial = len(narrow.Instances) < len(b.spec.Instances)
 	b.spec = &narrow
 	if len(narrow.Instances) == 0 {
 		return ErrNotFound
@@ -108,7 +114,7 @@ func (s Shown) Items(id uuid.UUID, f ItemFilter, p Page) (List[Item], error) {
 			return err
 		}
 		q := paging.Query[Item]{List: "items", Prefix: id[:], Total: f.totalOf(b.Counts)}
-		q.Rows = itemRows(id, func(tx *store.Tx, key, value []byte) ([]paging.Line[Item], int, error) {
+		q.Rows = itemRows(b, func(tx *store.Tx, key, value []byte) ([]paging.Line[Item], int, error) {
 			return b.listItem(tx, key, value, f)
 		})
 		list, err = q.Page(tx, p)
@@ -133,7 +139,7 @@ func (s Shown) Attempts(id uuid.UUID, f ItemFilter, p Page) (List[Attempt], erro
 				return err
 			}
 		}
-		q.Rows = itemRows(id, func(tx *store.Tx, key, value []byte) ([]paging.Line[Attempt], int, error) {
+		q.Rows = itemRows(b, func(tx *store.Tx, key, value []byte) ([]paging.Line[Attempt], int, error) {
 			return b.listAttempts(tx, key, value, f)
 		})
 		list, err = q.Page(tx, p)
@@ -154,6 +160,9 @@ func (s Shown) Item(id, item uuid.UUID) (ItemWithAttempts, error) {
 		b, err := s.load(tx, id)
 		if err != nil {
 			return err
+		}
+		if position >= b.Counts.Total {
+			return ErrNotFound
 		}
 		r, err := b.loadItem(tx, position)
 		if err != nil {

@@ -87,7 +87,11 @@ func (s *sim) stepRace(step simStep) {
 	if step.c&(1<<20) != 0 {
 		a, b = b, a
 	}
-	commits := 1 + int(step.c>>21%3)
+	s.race(m, a, 1+int(step.c>>21%3), b)
+}
+
+// race makes b happen to a batch when a has led to so many commits.
+func (s *sim) race(m *modelBatch, a func() effect, commits int, b func() effect) {
 	var doneA, doneB effect
 	var done sync.WaitGroup
 	s.proc.between(func() { done.Go(func() { doneA = a() }) }, commits, func() { doneB = b() })

@@ -156,6 +156,7 @@ func (s *sim) newModel(d, w *draws) *modelBatch {
 	for i := range m.items {
 		m.items[i].status = ItemPending
 	}
+	m.passed = &s.tally.Passed
 	m.draw = func(n int64, sends int) int64 { return s.chance.drawBefore(m.id, n, sends) }
 	m.seen = func() *observed { return s.see(m) }
 	m.news = func() []outbox.Entry { return s.entries[m.id] }

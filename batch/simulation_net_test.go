@@ -154,6 +154,8 @@ func (n *simNet) begin(by *simProcess, instance int64, out event.Outgoing) *simC
 	p := c.previous
 	switch {
 	case n.broken != nil:
+	case n.env.optedOut[numberOf(out.To)]:
+		n.broken = fmt.Errorf("%s was sent to and had opted out", out.To)
 	case by.dead:
 		n.broken = fmt.Errorf("%s was sent to by a process that had ended", out.To)
 	case n.byID[out.ID] != nil:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/optout"
 	"postern/delivery/outbox"
 	"postern/instance/pace"
 	"postern/store"
@@ -32,6 +33,7 @@ type simProcess struct {
 	net    *simNet
 	store  *store.Store
 	engine *Engine
+	book   *optout.Book
 	pacer  *pace.Pacer
 	dead   bool // guarded by net.mu
 
@@ -154,8 +156,11 @@ func start(net *simNet, s *store.Store, pacer *pace.Pacer, w *simWriter, how sim
 	if err != nil {
 		return nil, err
 	}
+	if p.book, err = optout.Open(optout.Config{Store: s, Open: MayStillSend}); err != nil {
+		return nil, err
+	}
 	p.engine, err = New(Config{
-		Store: s, Outbox: box, Fleet: p, NewMessageID: net.messageID, Enabled: how.enabled, LetGo: func(id uuid.UUID) { pacer.Release(id.String()) },
+		Store: s, Outbox: box, OptOuts: p.book, Fleet: p, NewMessageID: net.messageID, Enabled: how.enabled, LetGo: func(id uuid.UUID) { pacer.Release(id.String()) },
 		SendTimeout: simSend, Lease: simLease, ShutdownTimeout: simPatience, Retention: how.life,
 	})
 	if err != nil {

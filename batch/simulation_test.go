@@ -44,7 +44,7 @@ var schemas = witness.New(event.SchemaJSON)
 // simTally is how much a life held.
 type simTally struct {
 	Batches, Sends, Commits, Events, Kills, Stops, Takeovers, Races, Deletions, Expired, Comparisons int
-	Direct, Refused, Limits, Clock, Doubted                                                          int
+	Direct, Refused, Limits, Clock, Doubted, OptOuts, Passed                                         int
 
 	moves map[modelMove]int
 }
@@ -70,7 +70,7 @@ func (s *sim) fail(format string, args ...any) {
 
 // live runs a life in a bubble and returns what broke a rule.
 func live(path string, seed uint64, steps []simStep) (tally simTally, at int, err error) {
-	env := &modelEnv{now: time.Now().UTC(), instances: map[int64]*modelInstance{}, learned: map[string]bool{}, moves: map[modelMove]int{}}
+	env := &modelEnv{now: time.Now().UTC(), instances: map[int64]*modelInstance{}, learned: map[string]bool{}, optedOut: map[string]bool{}, moves: map[modelMove]int{}}
 	for id := range int64(3) {
 		env.instances[id+1] = newModelInstance()
 	}

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"postern/batch/schedule"
@@ -84,6 +85,9 @@ func (b *full) advance(d table.Decision, in table.Input, at time.Time) {
 	if from != b.Status {
 		b.enter(in, at)
 	}
+	if in.Moved {
+		b.plan(at)
+	}
 	if in.On == table.OnRestored && b.Status == event.BatchIsInterrupted {
 		b.Reason = reasonRestored
 	}
@@ -92,7 +96,7 @@ func (b *full) advance(d table.Decision, in table.Input, at time.Time) {
 // enter sets the times of the status that the batch has now.
 func (b *full) enter(in table.Input, at time.Time) {
 	now := at.UnixMilli()
-	b.NextRunAt = 0
+	b.plan(at)
 	switch b.Status {
 	case event.BatchProcessing:
 		if b.StartedAt == 0 {
@@ -109,10 +113,6 @@ func (b *full) enter(in table.Input, at time.Time) {
 		}
 	case event.BatchIsCompleted, event.BatchIsWithErrors:
 		b.CompletedAt = now
-	case event.BatchIsScheduled, event.BatchWaitingForWindow:
-		if w, until := b.windowAt(at); w == schedule.Shut {
-			b.NextRunAt = until.UnixMilli()
-		}
 	default:
 	}
 	if in.On == table.OnRecover {
@@ -120,9 +120,19 @@ func (b *full) enter(in table.Input, at time.Time) {
 	}
 }
 
+// plan sets when a batch that waits for a window continues.
+func (b *full) plan(at time.Time) {
+	b.NextRunAt = 0
+	if b.Status == event.BatchIsScheduled || b.Status == event.BatchWaitingForWindow {
+		if w, until := b.windowAt(at); w == schedule.Shut {
+			b.NextRunAt = until.UnixMilli()
+		}
+	}
+}
+
 // share returns the counts of one of the batch's instances.
 func (b *full) share(instance int64) *share {
-	for i, ref := range b.spec.Instances {
+	for i, ref := range b.spec.all() {
 		if ref.ID == instance {
 			return &b.Shares[i]
 		}
@@ -130,8 +140,16 @@ func (b *full) share(instance int64) *share {
 	return &share{}
 }
 
+// all returns the instances that a batch has and had.
+func (s *spec) all() []InstanceRef {
+	if len(s.Former) == 0 {
+		return s.Instances
+	}
+	return slices.Concat(s.Instances, s.Former)
+}
+
 func (s *spec) instanceName(id int64) string {
-	for _, ref := range s.Instances {
+	for _, ref := range s.all() {
 		if ref.ID == id {
 			return ref.Name
 		}
@@ -150,12 +168,17 @@ func (b *full) give(tx *store.Tx, c choice) (itemRecord, error) {
 	r.Attempts++
 	r.StartedAt, r.EndedAt = tx.Now().UnixMilli(), 0
 	b.share(c.instance).Selected++
+	b.pointAt(c)
+	b.putItem(tx, c.position, &r)
+	return r, nil
+}
+
+// pointAt makes the chosen item the current one.
+func (b *full) pointAt(c choice) {
 	b.Current, b.Cursor = c.position, c.first
 	if c.position == c.first {
 		b.Cursor++
 	}
-	b.putItem(tx, c.position, &r)
-	return r, nil
 }
 
 // end stores the outcome of the current item. An attempt that found no instance

@@ -136,7 +136,7 @@ func (b *full) view(states []event.State, now time.Time) View {
 		CreatedAt: milli(b.spec.CreatedAt), UpdatedAt: milli(b.UpdatedAt), StartedAt: milliPtr(b.StartedAt),
 		CompletedAt: milliPtr(b.CompletedAt), PausedAt: milliPtr(b.PausedAt), StoppedAt: milliPtr(b.StoppedAt),
 		InterruptedAt: milliPtr(b.InterruptedAt), NextRunAt: b.nextRun(now), Schedule: b.spec.Schedule,
-		AutoResume: b.AutoResume, Options: b.spec.Options, Message: b.message.messages(), OwnerUserID: b.spec.Owner,
+		AutoResume: b.AutoResume, Options: b.spec.Options, Message: b.message.messages(), OwnerUserID: b.spec.Owner, RetryOf: b.spec.RetryOf,
 		Instances: b.instances(states), InterruptionReason: stringPtr(b.Reason),
 		LastInterruptedAt: milliPtr(b.InterruptedAt), LastRecoveredAt: milliPtr(b.RecoveredAt),
 		ExternalAttributes: event.Attributes(b.message.Attributes),

@@ -198,13 +198,13 @@ func (w *worker) claim() error {
 // ignoreRefused drops the error of a row that an API call made invalid
 // since the worker checked: it checks again.
 func ignoreRefused(err error) error {
-	if errors.Is(err, ErrInvalidTransition) {
+	if errors.Is(err, ErrInvalidTransition) || errors.Is(err, errEdited) {
 		return nil
 	}
 	return err
 }
 
-// read loads the header, and what never changes once per run.
+// read loads the header, and what only a call changes when it did.
 func (w *worker) read() error {
 	if w.fresh {
 		w.fresh = false
@@ -215,7 +215,13 @@ func (w *worker) read() error {
 			w.b, err = load(tx, w.id)
 			return err
 		}
-		w.b.header, err = loadHeader(tx, w.id)
+		h, err := loadHeader(tx, w.id)
+		if err == nil && h.Edition != w.b.Edition {
+			w.reread()
+			w.b, err = load(tx, w.id)
+			return err
+		}
+		w.b.header = h
 		return err
 	})
 }
@@ -246,6 +252,9 @@ func (w *worker) commit(fn func(*store.Tx, *full) error) error {
 		}
 		if h.Fence != w.b.Fence {
 			return errFenced
+		}
+		if h.Edition != w.b.Edition {
+			return errEdited
 		}
 		b := full{id: w.id, header: h, spec: w.b.spec, message: w.b.message}
 		err = fn(tx, &b)

@@ -114,6 +114,10 @@ type Config struct {
 		QueueSize int64
 		Timeout   time.Duration
 	}
+	Scheduled struct {
+		Max      int64
+		MaxBytes int64
+	}
 	Message struct {
 		SendTimeout time.Duration
 		TurnTimeout time.Duration

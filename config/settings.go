@@ -144,6 +144,8 @@ func settings(c *Config) []setting {
 		number("message.processing.workers", &c.Processing.Workers, 4, 1, 1000, "Concurrent asynchronous sends."),
 		number("message.processing.queue_size", &c.Processing.QueueSize, 100, 1, 1_000_000, "Size of the queue of asynchronous sends."),
 		duration("message.processing.timeout", &c.Processing.Timeout, 60*s, s, 24*time.Hour, "Time for one asynchronous send."),
+		number("message.scheduled.max", &c.Scheduled.Max, 100_000, 0, 10_000_000, "Maximum scheduled sends per instance; more are refused with 429. 0 sets no limit."),
+		number("message.scheduled.max_bytes", &c.Scheduled.MaxBytes, 1<<30, 1<<20, 1<<50, "Maximum size of the files of all scheduled sends, which are in the data file; more are refused with 429."),
 		duration("message.send_timeout", &c.Message.SendTimeout, 30*s, s, time.Hour, "Time for one message, from its turn on the instance to WhatsApp's acknowledgement."),
 		duration("message.turn_timeout", &c.Message.TurnTimeout, time.Minute, s, time.Hour, "Maximum wait of a message for its turn, since an instance sends one at a time; then 503 INSTANCE_BUSY, or pending again in a batch."),
 

@@ -71,6 +71,9 @@ type BatchOptions struct {
 	WhenRestricted WhenRestricted `json:"whenRestricted,omitempty"`
 	Spin           bool           `json:"spin,omitempty" doc:"Whether one of several alternatives is chosen for each recipient, as in {Hello|Hi}." example:"false"`
 
+	// OptOutWords are the texts by which a recipient opts out of the batches of this user.
+	OptOutWords []string `json:"optOutWords,omitempty" doc:"A recipient who answers with one of these words gets no more batches of this user." example:"stop,sair" rules:"maxItems=20"`
+
 	QuotedMessageID    int64      `json:"quotedMessageId,omitempty" doc:"The stored message that each message of the batch quotes: its id here." example:"42"`
 	ExternalAttributes Attributes `json:"externalAttributes,omitempty"` // of each message
 }

@@ -17,6 +17,10 @@ func sendExamples() []Example {
 			ProcessID: "0196a000-0000-7000-8000-000000000001", Status: AsyncFailed, MentionAll: true,
 			Error: &AsyncSendFail{SendMessageFailed, "the server refused the message"},
 		}},
+		{"scheduled.failed", ScheduledFailure{
+			ScheduledID: "0196a000-0000-7000-8000-000000000002", Status: AsyncFailed, ExternalAttributes: Attributes(`{"order":77}`),
+			Error: &AsyncSendFail{TooLate, "the message could not be sent within 600 seconds of its time"},
+		}},
 	})
 }
 

@@ -94,6 +94,18 @@ type SendResult struct {
 	Error              *AsyncSendFail `json:"error,omitempty" doc:"Why it was not sent."`
 }
 
+// ScheduledFailure is the third kind of data of send.message: a send that was accepted
+// with sendAt and did not take place, or may not have. One that did is a [Message] whose
+// metadata has the scheduledId.
+type ScheduledFailure struct {
+	ScheduledID        string         `json:"scheduledId" doc:"The scheduledId of the answer 202." example:"$uuid"`
+	Status             AsyncStatus    `json:"status" doc:"Always failed." example:"failed"`
+	ExternalAttributes Attributes     `json:"externalAttributes"`
+	Error              *AsyncSendFail `json:"error" doc:"Why it was not sent. TOO_LATE: not within lateMax after sendAt. SEND_RESULT_UNKNOWN: it may have been sent."`
+}
+
+func (ScheduledFailure) about() About { return About{FromMe: true} }
+
 func (s SendResult) about() About {
 	if s.Data == nil {
 		return About{FromMe: true}

@@ -24,7 +24,7 @@ func (b Schemas) data(d Descriptor) object {
 		drop(data, "instanceId", "externalAttributes")
 		return data
 	case SendMessage:
-		return object{"oneOf": []object{b.schema(t), b.schema(reflect.TypeFor[SendResult]())}}
+		return object{"oneOf": []object{b.schema(t), b.schema(reflect.TypeFor[SendResult]()), b.schema(reflect.TypeFor[ScheduledFailure]())}}
 	default:
 		return b.schema(t)
 	}

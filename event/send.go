@@ -24,7 +24,12 @@ var (
 	ErrSendRefused = errors.New("message was not sent")
 	// ErrOutcomeUnknown: the message may have left and no answer came.
 	ErrOutcomeUnknown = errors.New("outcome of the send is unknown")
+	// ErrTooLate: a scheduled send could not begin in time; nothing was sent.
+	ErrTooLate = errors.New("the message could not be sent in time")
 )
+
+// TooLate is the code of ErrTooLate.
+const TooLate = "TOO_LATE"
 
 // ReachoutTimelocked is the code of a NotNowError: the account may not open
 // conversations with people it does not know. WhatsApp refuses such a message

@@ -22,7 +22,7 @@ func commonCodes(r Route) rest.Codes {
 	if r.Auth != AuthNone && r.Auth != AuthLink && r.Auth != AuthHandshake && (r.Method != http.MethodGet || slices.Equal(r.Scopes, []access.Scope{access.Pair})) {
 		all = all.And(rest.CodeCSRF)
 	}
-	if slices.Contains(r.Scopes, access.Send) || slices.Contains(r.Scopes, access.Batch) && r.Method == http.MethodPost {
+	if slices.Contains(r.Scopes, access.Send) || slices.Contains(r.Scopes, access.Batch) && (r.Method == http.MethodPost || r.Method == http.MethodPatch) {
 		all = all.And(rest.CodeRecipientNotAllowed)
 	}
 	switch r.Auth {

@@ -11,6 +11,7 @@ func tagOf(path string) string {
 	for _, t := range []struct{ part, tag string }{
 		{"/batches", tagBatches},
 		{"/admin/batches", tagBatches},
+		{"/optouts", tagBatches},
 		{"/outbox", tagOutbox},
 		{"/ws/", tagSockets},
 		{"/connect", tagConnection},

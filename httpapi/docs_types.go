@@ -7,6 +7,7 @@ import (
 
 	"postern/access"
 	"postern/batch"
+	"postern/batch/optout"
 	"postern/delivery"
 	"postern/event"
 	"postern/httpapi/alerts"
@@ -103,6 +104,12 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[batch.List[batch.View]]():                {Name: "BatchList"},
 		rest.TypeOf[batch.List[batch.Item]]():                {Name: "BatchItemList"},
 		rest.TypeOf[batch.List[batch.Attempt]]():             {Name: "BatchAttemptList"},
+		rest.TypeOf[batch.List[optout.Entry]]():              {Name: "OptOutList"},
+		rest.TypeOf[optout.Entry]():                          {Name: "OptOut", About: "A person who wants no batches of the user."},
+		rest.TypeOf[batches.OptOutRequest]():                 {Name: "AddOptOutsRequest"},
+		rest.TypeOf[batches.OptInRequest]():                  {Name: "RemoveOptOutsRequest"},
+		rest.TypeOf[batches.AddedOptOuts]():                  {Name: "AddedOptOuts"},
+		rest.TypeOf[batches.RemovedOptOuts]():                {Name: "RemovedOptOuts"},
 		rest.TypeOf[batch.List[deliveries.OutboxRecord]]():   {Name: "OutboxEventList"},
 		rest.TypeOf[batch.List[deliveries.DeliveryRecord]](): {Name: "DeliveryList"},
 		rest.TypeOf[batch.List[sends.UploadView]]():          {Name: "UploadList"},
@@ -114,6 +121,9 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[event.GroupParticipantsUpdate]():         {Name: "GroupParticipantsUpdate"},
 		rest.TypeOf[messages.Stored]():                       {Name: "StoredMessage", About: "A message with what became of it."},
 		rest.TypeOf[sends.SentMessage]():                     {Name: "SentMessage", About: "The message that was sent, as it is stored.", Answers: true, Schema: sends.SentMessageSchema},
+		rest.TypeOf[sends.AcceptedAnswer]():                  {Answers: true, Schema: sends.AcceptedAnswerSchema},
+		rest.TypeOf[sends.ScheduledView]():                   {Name: "ScheduledSend", About: "A message that is sent at a later time."},
+		rest.TypeOf[batch.List[sends.ScheduledView]]():       {Name: "ScheduledSendList"},
 		rest.TypeOf[batches.BatchMessages]():                 {Schema: batchMessagesSchema},
 		rest.TypeOf[batch.Messages]():                        {Schema: batchMessagesSchema},
 		rest.TypeOf[event.BatchMessage]():                    {Name: "BatchMessage", About: "What a batch sends: type names the form of payload.", Schema: batchMessageSchema},

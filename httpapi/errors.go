@@ -18,6 +18,7 @@ import (
 	"postern/httpapi/rest"
 	"postern/httpapi/sockets"
 	"postern/instance"
+	"postern/instance/later"
 	"postern/instance/pace"
 	"postern/instance/webhooks"
 	"postern/internal/nesting"
@@ -111,6 +112,9 @@ func errorTable() []mapping {
 		{event.ErrMediaType, http.StatusUnsupportedMediaType, "MEDIA_TYPE_UNSUPPORTED", ""},
 		{event.ErrMedia, http.StatusUnprocessableEntity, "INVALID_MEDIA", ""},
 		{sheet.ErrInvalid, http.StatusUnprocessableEntity, batches.CodeInvalidCSV, ""},
+		{later.ErrNotFound, http.StatusNotFound, "SCHEDULED_NOT_FOUND", ""},
+		{later.ErrBegun, http.StatusConflict, "SCHEDULED_BEGUN", ""},
+		{later.ErrTooMany, http.StatusTooManyRequests, rest.CodeLimitReached, ""},
 		{batch.ErrCreating, http.StatusServiceUnavailable, "BATCHES_BEING_CREATED", ""},
 		{batch.ErrTooManyOpen, http.StatusTooManyRequests, rest.CodeLimitReached, ""},
 		{media.ErrTooMany, http.StatusTooManyRequests, rest.CodeLimitReached, ""},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"postern/batch"
+	"postern/batch/optout"
 	"postern/delivery/logbook"
 	"postern/delivery/outbox"
 	"postern/dispatch"
@@ -23,6 +24,7 @@ import (
 	"postern/httpapi/sends"
 	"postern/httpapi/sockets"
 	"postern/instance"
+	"postern/instance/later"
 	"postern/internal/loglevel"
 	"postern/internal/loglines"
 	"postern/media"
@@ -40,7 +42,9 @@ type Config struct {
 	Messages   *messages.Archive
 	Supervisor *instance.Supervisor
 	Engine     *batch.Engine
+	OptOuts    *optout.Book        // of Store
 	Processor  *instance.Processor // carries out asynchronous sends
+	Scheduled  *later.Scheduler    // keeps the sends of a later time
 	Media      *media.Library
 	Hub        sockets.Hub     // nil: the WebSocket paths answer 404
 	Outbox     *outbox.Outbox  // of Store
@@ -111,14 +115,14 @@ func instanceOf(rec instance.Record, err error) (rest.Instance, error) {
 
 // newAPI returns the handlers of every resource, without a server.
 func newAPI(c Config) *api {
-	batches := batches.New(batches.Config{Engine: c.Engine, Store: c.Store, Relay: c.Relay, Registry: c.Registry, Messages: c.Messages, Media: c.Media, MaxRecipients: c.MaxRecipients})
+	batches := batches.New(batches.Config{Engine: c.Engine, OptOuts: c.OptOuts, Store: c.Store, Relay: c.Relay, Registry: c.Registry, Supervisor: c.Supervisor, Messages: c.Messages, Media: c.Media, MaxRecipients: c.MaxRecipients})
 	a := &api{
 		batches:    batches,
 		operator:   operator.New(operator.Config{Program: c.Program, Access: c.Access, JWTSecret: c.JWTSecret, Registry: c.Registry, Engine: c.Engine, Store: c.Store}),
 		sockets:    sockets.New(sockets.Config{Hub: c.Hub, Registry: c.Registry, Access: c.Access, APIKey: c.APIKey, ConsoleMessage: rest.TypeOf[consoleMessage](), Tells: batches.Tells, MaySee: batches.MaySee}),
 		deliveries: deliveries.New(deliveries.Config{Deliveries: c.Deliveries, Relay: c.Relay, Store: c.Store, Outbox: c.Outbox, Engine: c.Engine, CheckBatch: batches.KeyBatch}),
 		sends: sends.New(sends.Config{
-			Store: c.Store, Messages: c.Messages, Supervisor: c.Supervisor, Processor: c.Processor, Media: c.Media, MaxMedia: c.MaxMedia, Alerts: c.Alerts, NewMessageID: c.NewMessageID,
+			Store: c.Store, Messages: c.Messages, Supervisor: c.Supervisor, Processor: c.Processor, Scheduled: c.Scheduled, Media: c.Media, MaxMedia: c.MaxMedia, Alerts: c.Alerts, NewMessageID: c.NewMessageID,
 		}),
 		chats: chats.New(chats.Config{Registry: c.Registry, Messages: c.Messages, Supervisor: c.Supervisor, Media: c.Media, MaxMedia: c.MaxMedia}),
 		instances: instances.New(instances.Config{
@@ -135,8 +139,8 @@ func newAPI(c Config) *api {
 // New returns the handler of every path. It fails if a required field of c is missing or too weak.
 func New(c Config) (http.Handler, error) {
 	switch {
-	case c.Registry == nil || c.Messages == nil || c.Supervisor == nil || c.Engine == nil || c.Store == nil || c.NewMessageID == nil || c.Post == nil || c.Media == nil || c.Processor == nil:
-		return nil, errors.New("httpapi: Registry, Supervisor, Engine, Store, Media, Processor, Post and NewMessageID are required")
+	case c.Registry == nil || c.Messages == nil || c.Supervisor == nil || c.Engine == nil || c.Store == nil || c.NewMessageID == nil || c.Post == nil || c.Media == nil || c.Processor == nil || c.Scheduled == nil:
+		return nil, errors.New("httpapi: Registry, Supervisor, Engine, Store, Media, Processor, Scheduled, Post and NewMessageID are required")
 	case c.Relay == nil || c.Deliveries == nil || c.Backup == nil:
 		return nil, errors.New("httpapi: Relay, Deliveries and Backup are required")
 	case c.Transfers.Export == nil || c.Transfers.Undo == nil || c.Transfers.Import == nil:

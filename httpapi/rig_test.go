@@ -26,6 +26,7 @@ import (
 	"postern/access"
 	"postern/backup"
 	"postern/batch"
+	"postern/batch/optout"
 	"postern/console/feed"
 	"postern/delivery"
 	"postern/delivery/logbook"
@@ -40,6 +41,7 @@ import (
 	"postern/httpapi/sockets"
 	"postern/httpapi/tokens/tokenstest"
 	"postern/instance"
+	"postern/instance/later"
 	"postern/instance/pace"
 	"postern/instance/webhooks"
 	"postern/media"
@@ -55,24 +57,26 @@ var testSecret = tokenstest.Secret()
 
 // rig is the interface over a real registry, engine and file. Only WhatsApp and the hub are simulated.
 type rig struct {
-	spool    string // the folder of files on their way
-	media    *media.Library
-	t        testing.TB
-	h        http.Handler // of api, with an eye on what it answers
-	api      *api
-	config   Config // of api
-	store    *store.Store
-	box      *outbox.Outbox
-	ledger   *delivery.Ledger
-	log      *logbook.Log
-	resolve  func(delivery.Lane) (event.Destination, delivery.Status) // of the ledger; nil: all are paused
-	registry *instance.Registry
-	messages *messages.Archive
-	engine   *batch.Engine
-	line     *line
-	hub      *recordingHub
-	user     uuid.UUID
-	token    string
+	spool     string // the folder of files on their way
+	media     *media.Library
+	t         testing.TB
+	h         http.Handler // of api, with an eye on what it answers
+	api       *api
+	config    Config // of api
+	store     *store.Store
+	box       *outbox.Outbox
+	ledger    *delivery.Ledger
+	log       *logbook.Log
+	resolve   func(delivery.Lane) (event.Destination, delivery.Status) // of the ledger; nil: all are paused
+	registry  *instance.Registry
+	messages  *messages.Archive
+	engine    *batch.Engine
+	optouts   *optout.Book
+	scheduled *later.Scheduler
+	line      *line
+	hub       *recordingHub
+	user      uuid.UUID
+	token     string
 
 	mu        sync.Mutex
 	published []event.Notice // by the instances
@@ -130,7 +134,7 @@ func newRigOnDisk(t testing.TB, minFree uint64) *rig {
 // newRigWith returns a rig whose file is opened with these options, and whose instances are configured by adapt.
 func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) *rig {
 	t.Helper()
-	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), instance.Buckets(), webhooks.Buckets(), messages.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), logbook.Buckets(), access.Buckets())
+	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), optout.Buckets(), later.Buckets(), instance.Buckets(), webhooks.Buckets(), messages.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), logbook.Buckets(), access.Buckets())
 	st, err := store.Open(o)
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +172,10 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.engine, err = batch.New(batch.Config{Store: st, Outbox: r.box, Fleet: noFleet{}, NewMessageID: uuid.NewString})
+	if r.optouts, err = optout.Open(optout.Config{Store: st, Open: batch.MayStillSend}); err != nil {
+		t.Fatal(err)
+	}
+	r.engine, err = batch.New(batch.Config{Store: st, Outbox: r.box, OptOuts: r.optouts, Fleet: noFleet{}, NewMessageID: uuid.NewString})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,6 +192,11 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.scheduled = later.New(later.Config{Store: st, Registry: r.registry, Supervisor: sup, Spool: r.media.Spool})
+	if err := r.scheduled.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.scheduled.Stop(context.Background()) })
 	processor := instance.NewProcessor(instance.ProcessorConfig{Store: st, Registry: r.registry, Supervisor: sup})
 	who := rest.Access{Sessions: access.NewSessions(st), Links: access.NewLinks(st)}
 	if who.Keys, err = access.OpenKeys(st, r.logger()); err != nil {
@@ -210,7 +222,7 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 				})
 			},
 		},
-		Registry: r.registry, Messages: r.messages, Supervisor: sup, Engine: r.engine, Media: r.media, Processor: processor, Hub: r.hub, Outbox: r.box,
+		Registry: r.registry, Messages: r.messages, Supervisor: sup, Engine: r.engine, OptOuts: r.optouts, Media: r.media, Processor: processor, Scheduled: r.scheduled, Hub: r.hub, Outbox: r.box,
 		Transfers:    instances.Transfers{Export: r.export, Undo: r.registry.MoveBack, Import: r.importAccount},
 		NewMessageID: uuid.NewString, Post: r.post,
 		Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Outbox: r.box, Ledger: ledger, Resolve: resolve}), Deliveries: log,

@@ -44,6 +44,7 @@ var contractScopes = []struct{ method, path, scopes string }{
 	{"", "/session", "any"},
 	{"", "/ws/console", "read"},
 	{"", "/message/batches", "batch"},
+	{"", "/optouts", "batch"},
 	{"", "/ws/global/events", "batch"},
 	{"", "/ws/instance/events", "read"},
 	{"", "/instance/{i}/refreshToken", ""},

@@ -80,7 +80,7 @@ func TestNothingDialsAForeignDevice(t *testing.T) {
 		}
 		_, send := r.sup.Send(ctx, id, event.Outgoing{})
 		_, account := r.sup.Account(ctx, id)
-		for name, err := range map[string]error{"send": send, "account": account, "wait": r.sup.awaitOnline(ctx, id)} {
+		for name, err := range map[string]error{"send": send, "account": account, "wait": r.sup.AwaitOnline(ctx, id)} {
 			if errors.Is(err, ErrForget) || !errors.Is(err, event.ErrWrongNetwork) || !errors.Is(err, event.ErrNotConnected) {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -282,7 +282,7 @@ func (p *Processor) send(j *job) (event.Sent, error) {
 	defer late.Stop()
 	on := context.AfterFunc(p.life, func() { cancel(context.Cause(p.life)) })
 	defer on()
-	if err := p.cfg.Supervisor.awaitOnline(ctx, j.Instance); err != nil {
+	if err := p.cfg.Supervisor.AwaitOnline(ctx, j.Instance); err != nil {
 		return event.Sent{}, err
 	}
 	out := j.Out
@@ -349,9 +349,9 @@ func (p *Processor) leave(j job, err error) {
 	p.kept--
 }
 
-// awaitOnline waits until the instance is connected. The error wraps
-// event.ErrNotConnected when ctx ends first.
-func (s *Supervisor) awaitOnline(ctx context.Context, id int64) error {
+// AwaitOnline waits until the instance is connected. The error wraps
+// event.ErrNotConnected when ctx ends first. Others: ErrNotFound, event.ErrWrongNetwork.
+func (s *Supervisor) AwaitOnline(ctx context.Context, id int64) error {
 	k, err := s.keeper(ctx, id)
 	if err != nil {
 		return err
@@ -436,6 +436,8 @@ func failureCode(err error) string {
 		err  error
 		code string
 	}{
+		{event.ErrTooLate, event.TooLate},
+		{store.ErrDamaged, "RECORD_DAMAGED"},
 		{event.ErrMediaType, "MEDIA_TYPE_UNSUPPORTED"},
 		{event.ErrMedia, "INVALID_MEDIA"}, // also on timeout, whose cause is ErrBusy
 		{event.ErrWrongNetwork, "WRONG_NETWORK"},

@@ -70,6 +70,9 @@ type Config struct {
 	// CheckURL rejects forbidden webhook hosts; nil allows all.
 	CheckURL func(*url.URL) error
 
+	// OptOuts finds opt-outs in received messages. nil: it is not looked for any.
+	OptOuts OptOuts
+
 	// Twin returns the other address of a person, the LID of a phone JID or vice versa,
 	// "" if unknown. nil: none is known.
 	Twin func(jid string) string

@@ -12,6 +12,13 @@ import (
 	"postern/store"
 )
 
+// OptOuts finds opt-outs in received messages.
+type OptOuts interface {
+	// Heed returns what the commit of a message does if the message is an opt-out, nil if it
+	// is none.
+	Heed(instance int64, m *event.Message) func(tx *store.Tx) error
+}
+
 // Report stores a fact, then publishes its event. A durable event is written in the
 // commit that stores the fact, or in a commit of its own if nothing is stored. An error
 // means that nothing was stored or published; the connector must not acknowledge the fact
@@ -29,7 +36,7 @@ func (r *Registry) Report(ctx context.Context, id int64, f event.Fact) error {
 		}
 	}
 	if r.ignores(id, f) {
-		return nil
+		return r.heedIgnored(ctx, id, f)
 	}
 	switch data := f.Data.(type) {
 	case *event.Message:
@@ -55,6 +62,7 @@ func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m 
 	if e := r.entry(id); e != nil && e.wishes().ReadMessages && f.Kind == event.MessagesUpsert {
 		k.InCommit = func(tx *store.Tx, stored event.Message) error { return r.wantRead(tx, id, &stored) }
 	}
+	k.InCommit = both(k.InCommit, r.heed(id, f.Kind, m))
 	stranger := r.cfg.Messages.Stores(f.Kind) && r.isStranger(id, m)
 	known, err := r.cfg.Messages.Receive(ctx, r.source(id), m, k)
 	if err != nil {
@@ -65,6 +73,50 @@ func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m 
 	}
 	r.countReceived(id, f, m, known)
 	return nil
+}
+
+// heed returns what the commit of a message does about an opt-out in it, nil for none.
+func (r *Registry) heed(id int64, kind event.Kind, m *event.Message) func(*store.Tx, event.Message) error {
+	if r.cfg.OptOuts == nil || kind != event.MessagesUpsert {
+		return nil
+	}
+	heed := r.cfg.OptOuts.Heed(id, m)
+	if heed == nil {
+		return nil
+	}
+	return func(tx *store.Tx, _ event.Message) error { return heed(tx) }
+}
+
+// heedIgnored commits the opt-out in a message of an ignored chat, which is not stored.
+func (r *Registry) heedIgnored(ctx context.Context, id int64, f event.Fact) error {
+	m, is := f.Data.(*event.Message)
+	if !is {
+		return nil
+	}
+	heed := r.heed(id, f.Kind, m)
+	if heed == nil {
+		return nil
+	}
+	if err := r.cfg.Store.Update(ctx, func(tx *store.Tx) error { return heed(tx, *m) }); err != nil {
+		return fmt.Errorf("opt-out in message %q of instance %d: %w", m.KeyID, id, err)
+	}
+	return nil
+}
+
+// both returns a function that calls those of two that are not nil, in order.
+func both(a, b func(*store.Tx, event.Message) error) func(*store.Tx, event.Message) error {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return func(tx *store.Tx, m event.Message) error {
+		if err := a(tx, m); err != nil {
+			return err
+		}
+		return b(tx, m)
+	}
 }
 
 // reportHistory has the messages of a part stored, but for those of ignored chats.

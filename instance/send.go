@@ -47,6 +47,10 @@ func (s *Supervisor) Send(ctx context.Context, id int64, out event.Outgoing) (ev
 type Keeping struct {
 	Attributes event.Attributes // stored and published with the message; nil: {}
 	RequestID  string           // of the sending call, for the event
+	Scheduled  string           // id of the scheduled send that it was; empty: none
+	// Again is asked, when set, after the message could not be stored, and reports whether
+	// to try that again. It may wait.
+	Again func(err error) bool
 	// InCommit is called with the stored message in its commit, possibly twice. Its error
 	// aborts the commit, and the send ends with ErrNotStored. It may be nil.
 	InCommit func(tx *store.Tx, stored event.Message) error
@@ -73,10 +77,16 @@ func (s *Supervisor) sendAndStore(ctx context.Context, id int64, out event.Outgo
 		k.Attributes = event.Attributes("{}")
 	}
 	sent.Message.InstanceID, sent.Message.ExternalAttributes = id, k.Attributes
+	if k.Scheduled != "" {
+		sent.Message.Metadata = withScheduled(sent.Message.Metadata, k.Scheduled)
+	}
 	// The message was sent: store it even if the caller gives up.
 	ctx = context.WithoutCancel(ctx)
 	keep := messages.Keeping{Kind: event.SendMessage, RequestID: k.RequestID, InCommit: k.InCommit}
 	stored, _, err := s.reg.cfg.Messages.Keep(ctx, s.reg.source(id), sent.Message, keep)
+	for err != nil && k.Again != nil && k.Again(err) {
+		stored, _, err = s.reg.cfg.Messages.Keep(ctx, s.reg.source(id), sent.Message, keep)
+	}
 	if err != nil {
 		return *sent.Message, fmt.Errorf("%w: %w", ErrNotStored, err)
 	}

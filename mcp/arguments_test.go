@@ -18,7 +18,7 @@ func TestWrongArgumentsAreExplained(t *testing.T) {
 		{"send_message", map[string]any{"to": nil}, "to is missing: phone number with country code"},
 		{"send_message", map[string]any{"to": 4915155500002}, "to must be a string in quotes, not a number"},
 		{"send_message", map[string]any{"to": ""}, "to must not be empty"},
-		{"send_message", map[string]any{"message": "hello"}, "message is not an argument of send_message; it takes instance, to, caption, mediaUrl, reaction, replyTo, text"},
+		{"send_message", map[string]any{"message": "hello"}, "message is not an argument of send_message; it takes instance, to, caption, mediaUrl, reaction, replyTo, sendAt, text"},
 		{"send_message", map[string]any{"text": strings.Repeat("x", 65537)}, "text has 65537 characters; at most 65536 are allowed"},
 		{"send_message", map[string]any{"instance": "no name"}, "instance must be the name of an instance"},
 		{"send_message", map[string]any{"text": "a", "reaction": "b"}, "give exactly one of text, reaction and mediaUrl"},

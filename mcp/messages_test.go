@@ -150,6 +150,20 @@ func TestChatSearchUsesTheAPI(t *testing.T) {
 	}
 }
 
+func TestSendMessageTakesATime(t *testing.T) {
+	w := newWorld(t)
+	w.answers["POST /instance/shop/send/text"] = says(202, `{"scheduledId":"id-1","status":"scheduled","sendAt":"2030-01-01T09:00:00.000Z"}`)
+	s, _ := w.byHTTP(sender)
+	text, isError := call(t, s, "send_message", map[string]any{"instance": "shop", "to": "4915155500002", "text": "later", "replyTo": "7", "sendAt": "2030-01-01T09:00:00Z"})
+	if isError || !strings.Contains(text, `"scheduledId":"id-1"`) || !strings.Contains(text, `"at":"2030-01-01T09:00:00.000Z"`) || strings.Contains(text, `"id":`) {
+		t.Error(text)
+	}
+	got := w.requests()
+	if body := strings.TrimSpace(got[len(got)-1].body); body != `{"recipient":"4915155500002","textMessage":{"text":"later"},"options":{"quotedMessageId":"7","sendAt":"2030-01-01T09:00:00Z"}}` {
+		t.Error(body)
+	}
+}
+
 func TestSendMessageTakesTextRepliesReactionsAndFiles(t *testing.T) {
 	w := newWorld(t)
 	w.answers["POST /instance/shop/db/messages"] = says(200, `{"messages":{"records":[{"id":7,"keyId":"3EB0","keyRemoteJid":"120363000000000001@g.us","isGroup":true,"keyParticipant":"49@s.whatsapp.net","keyParticipantLid":"12@lid"}],"pageInfo":{}}}`)

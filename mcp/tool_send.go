@@ -20,13 +20,16 @@ type sendInput struct {
 	Reaction *string `json:"reaction,omitempty" jsonschema:"one emoji, as a reaction to replyTo; empty removes it"`
 	MediaURL string  `json:"mediaUrl,omitempty" jsonschema:"https URL of a picture, video, recording or document to send"`
 	Caption  string  `json:"caption,omitempty" jsonschema:"text below mediaUrl"`
+	SendAt   string  `json:"sendAt,omitempty" jsonschema:"RFC 3339 time, at most 90 days ahead, at which to send it; now when absent"`
 }
 
 // Sent is the result of send_message.
 type Sent struct {
-	ID   string `json:"id" jsonschema:"of the message, for replyTo"`
+	ID   string `json:"id,omitempty" jsonschema:"of the message, for replyTo; absent with sendAt"`
 	Chat string `json:"chat,omitempty" jsonschema:"address of the recipient"`
 	At   string `json:"at,omitempty"`
+	// Scheduled is the id of a message that is sent later.
+	Scheduled string `json:"scheduledId,omitempty" jsonschema:"with sendAt: nothing was sent yet; it is sent at that time"`
 	// Repeated is true when the call was executed before and this is its first answer.
 	Repeated bool `json:"repeated,omitempty" jsonschema:"true: the same call, by id and arguments, was made in the last 24 hours; this is its answer, and nothing was sent again. To send the same message again on purpose, make a new call: it has a new id"`
 }
@@ -82,7 +85,8 @@ type messageKey struct {
 }
 
 type sendOptions struct {
-	Quoted string `json:"quotedMessageId"`
+	Quoted string `json:"quotedMessageId,omitempty"`
+	SendAt string `json:"sendAt,omitempty"`
 }
 
 func (s *Server) send(ctx context.Context, in sendInput) (out Sent, err error) {
@@ -94,11 +98,19 @@ func (s *Server) send(ctx context.Context, in sendInput) (out Sent, err error) {
 	if err != nil {
 		return out, err
 	}
+	out.Repeated = header.Get("Idempotency-Replayed") == "true"
+	if in.SendAt != "" {
+		var later struct{ ScheduledID, SendAt string }
+		err := decode(answer, &later)
+		out.Scheduled, out.At = later.ScheduledID, later.SendAt
+		return out, err
+	}
 	var r messageRow
 	if err := decode(answer, &r); err != nil {
 		return out, err
 	}
-	return Sent{strconv.FormatInt(r.ID, 10), jid(r.KeyRemoteJID, r.KeyLID), at(r.MessageTimestamp), header.Get("Idempotency-Replayed") == "true"}, nil
+	out.ID, out.Chat, out.At = strconv.FormatInt(r.ID, 10), jid(r.KeyRemoteJID, r.KeyLID), at(r.MessageTimestamp)
+	return out, nil
 }
 
 // outgoing returns what a call sends, and by which route.
@@ -118,13 +130,16 @@ func (s *Server) outgoing(ctx context.Context, in sendInput) (kind string, body 
 		return "", body, errNoOriginal
 	}
 	body.Recipient = in.To
+	if in.SendAt != "" || in.ReplyTo != "" && in.Reaction == nil {
+		body.Options = &sendOptions{SendAt: in.SendAt}
+	}
 	if in.Reaction != nil {
 		k, err := s.original(ctx, in)
 		body.Reaction = &reactionMessage{k, *in.Reaction}
 		return "reaction", body, err
 	}
 	if in.ReplyTo != "" {
-		body.Options = &sendOptions{in.ReplyTo}
+		body.Options.Quoted = in.ReplyTo
 	}
 	if in.MediaURL != "" {
 		body.Media = &mediaMessage{mediaKind(in.MediaURL), in.MediaURL, in.Caption}

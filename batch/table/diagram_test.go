@@ -92,7 +92,7 @@ func rowsTable() string {
 func callsTable() string {
 	var b strings.Builder
 	b.WriteString("| Call | Acts in | Is taken and changes nothing in | Is refused with 409 in |\n|---|---|---|---|\n")
-	for _, on := range []Trigger{OnStart, OnPause, OnStop} {
+	for _, on := range []Trigger{OnStart, OnPause, OnStop, OnChange, OnAppend} {
 		var acts, refused []event.BatchStatus
 		for _, s := range everyStatus() {
 			switch {

@@ -26,12 +26,15 @@ const (
 	OnItemBack    Trigger = "item goes back"  // another may be sent before it
 	OnPart        Trigger = "part sent"       // and the item has more of them
 	OnNothingLeft Trigger = "nothing left"    // claimed, and every item had ended already
+	OnOptedOut    Trigger = "item opted out"  // chosen, and its recipient wants no batches: it ends SKIPPED
 	OnNoInstance  Trigger = "no instance online"
 	OnInstance    Trigger = "instance online"
 	OnWindowEnds  Trigger = "window ends"
 	OnPause       Trigger = "pause" // API call; so are start and stop
 	OnStart       Trigger = "start"
 	OnStop        Trigger = "stop"
+	OnAppend      Trigger = "append"     // of recipients, by a call
+	OnChange      Trigger = "change"     // of name, delay, schedule or instances, by a call
 	OnSafePoint   Trigger = "safe point" // the worker has no send in flight
 	OnShutdown    Trigger = "graceful shutdown"
 	OnLeaseLost   Trigger = "lease expired"  // a send ignored its context
@@ -43,6 +46,13 @@ const (
 // OnDelete is the trigger of a *TransitionError when a batch that is not final
 // was to be deleted. It is not a row of the table: afterwards there is no batch.
 const OnDelete Trigger = "delete"
+
+// OnRetry is the trigger of a *TransitionError when items of a batch that is not final were
+// to be retried. It is not a row either: the batch does not change.
+const OnRetry Trigger = "retry"
+
+// OnCheck is the same for the dry run of a batch that is not a draft.
+const OnCheck Trigger = "check"
 
 // Move is the fate of the item in SENDING in the same commit.
 type Move string
@@ -63,6 +73,8 @@ type Input struct {
 	Window schedule.Window // matters to create, start and recovery
 	Item   Move
 	Give   bool // the next item becomes SENDING in this commit
+	Moved  bool // a change is one of the schedule
+	More   int  // items that an append adds
 }
 
 // Counts are a batch's items by status. They always add up to Total.
@@ -115,6 +127,7 @@ func Next(c Core, in Input) (Decision, error) {
 	}
 	refused := &TransitionError{Status: c.Status, Trigger: in.On}
 	next := c
+	next.Counts.Total, next.Counts.Pending = c.Counts.Total+in.More, c.Counts.Pending+in.More
 	if !next.Counts.move(in.On, in.Item) {
 		return Decision{}, refused
 	}
@@ -176,8 +189,17 @@ func (c *Core) give() bool {
 	return true
 }
 
-// move ends the item in SENDING or returns it to PENDING, where the trigger allows it.
+// move ends the item in SENDING or returns it to PENDING, where the trigger allows it. An
+// item that is opted out was not SENDING.
 func (c *Counts) move(on Trigger, m Move) bool {
+	if on == OnOptedOut {
+		if m != MoveNone || c.Sending > 0 || c.Pending == 0 {
+			return false
+		}
+		c.Pending--
+		c.Skipped++
+		return true
+	}
 	if m == MoveNone {
 		return on != OnItemEnded && on != OnItemBack
 	}
@@ -224,6 +246,9 @@ type TransitionError struct {
 func (e *TransitionError) Error() string {
 	if e.Trigger == OnDelete {
 		return fmt.Sprintf("a batch that is %s cannot be deleted; stop it first, and wait until it is STOPPED", e.Status)
+	}
+	if e.Trigger == OnRetry {
+		return fmt.Sprintf("a batch that is %s cannot be retried; stop it first, and wait until it is STOPPED", e.Status)
 	}
 	return fmt.Sprintf("a batch that is %s cannot take %q", e.Status, e.Trigger)
 }

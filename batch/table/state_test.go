@@ -11,8 +11,8 @@ import (
 )
 
 var allTriggers = []Trigger{
-	OnCreate, OnDraft, OnWindowOpens, OnClaim, OnGive, OnRegive, OnItemEnded, OnItemBack, OnPart, OnNothingLeft, OnNoInstance,
-	OnInstance, OnWindowEnds, OnPause, OnStart, OnStop, OnSafePoint, OnShutdown, OnLeaseLost, OnFound, OnRestored, OnRecover,
+	OnCreate, OnDraft, OnWindowOpens, OnClaim, OnGive, OnRegive, OnItemEnded, OnItemBack, OnPart, OnNothingLeft, OnOptedOut, OnNoInstance,
+	OnInstance, OnWindowEnds, OnPause, OnStart, OnStop, OnSafePoint, OnShutdown, OnLeaseLost, OnFound, OnRestored, OnRecover, OnChange, OnAppend,
 }
 
 var (
@@ -25,7 +25,10 @@ func allInputs() []Input {
 	for _, on := range allTriggers {
 		for _, w := range allWindows {
 			for _, m := range allMoves {
-				all = append(all, Input{on, w, m, false}, Input{on, w, m, true})
+				all = append(all, Input{On: on, Window: w, Item: m}, Input{On: on, Window: w, Item: m, Give: true})
+				if on == OnChange {
+					all = append(all, Input{On: on, Window: w, Item: m, Moved: true})
+				}
 			}
 		}
 	}
@@ -47,6 +50,8 @@ func TestEveryRowOfTheTable(t *testing.T) {
 	lastBad := Counts{Total: 2, Sending: 1, Failed: 1}
 	lastUnknown := Counts{Total: 2, Sending: 1, Unknown: 1}
 	lastSkipped := Counts{Total: 2, Sending: 1, Skipped: 1}
+	lastWaits := Counts{Total: 2, Pending: 1, Success: 1}
+	lastWaitsBad := Counts{Total: 2, Pending: 1, Failed: 1}
 	done := Counts{Total: 2, Success: 2}
 	doubt := Counts{Total: 2, Success: 1, Unknown: 1}
 	many := Counts{Total: 1000, Pending: 899, Sending: 1, Success: 100}
@@ -73,6 +78,12 @@ func TestEveryRowOfTheTable(t *testing.T) {
 		{"start of a draft acts as create", fresh(draft, two), on(OnStart), queued, "created"},
 		{"start of a draft before its window acts as create", fresh(draft, two), shutAt(OnStart), schedul, "created scheduled"},
 		{"stop of a draft tells nothing", fresh(draft, two), on(OnStop), stopped, ""},
+		{"an append tells nothing", fresh(draft, two), Input{On: OnAppend, Window: schedule.Open, More: 3}, draft, ""},
+		{"a change of a draft tells nothing", fresh(draft, two), Input{On: OnChange, Window: schedule.Shut, Moved: true}, draft, ""},
+		{"a change of a scheduled batch tells nothing", fresh(schedul, two), shutAt(OnChange), schedul, ""},
+		{"a window that moves is told", fresh(schedul, two), Input{On: OnChange, Window: schedule.Shut, Moved: true}, schedul, "scheduled"},
+		{"a window that moves to now opens instead", fresh(schedul, two), Input{On: OnChange, Window: schedule.Open, Moved: true}, schedul, ""},
+		{"a change of a paused batch tells nothing", ran(paused, two), Input{On: OnChange, Window: schedule.Shut, Moved: true}, paused, ""},
 		{"a window opens on a scheduled batch", fresh(schedul, two), on(OnWindowOpens), queued, "window-started"},
 		{"a window opens on a waiting batch", ran(waitWin, two), on(OnWindowOpens), queued, "window-started"},
 		{"the first claim tells started", fresh(queued, two), on(OnClaim), process, "started"},
@@ -94,6 +105,9 @@ func TestEveryRowOfTheTable(t *testing.T) {
 		{"the last item ended well after an unknown", ran(process, lastUnknown), item(OnItemEnded, MoveSuccess), witherr, "progress completed-with-errors"},
 		{"claimed with nothing left", ran(process, done), on(OnNothingLeft), complete, "progress completed"},
 		{"claimed with nothing left but doubt", ran(process, doubt), on(OnNothingLeft), witherr, "progress completed-with-errors"},
+		{"a recipient opted out", ran(process, two), on(OnOptedOut), process, "progress"},
+		{"the last recipient opted out", ran(process, lastWaits), on(OnOptedOut), complete, "progress completed"},
+		{"the last recipient opted out after a failure", ran(process, lastWaitsBad), on(OnOptedOut), witherr, "progress completed-with-errors"},
 		{"no instance online when queued", fresh(queued, two), on(OnNoInstance), waitInst, "waiting-instance"},
 		{"no instance online when processing", ran(process, sending), item(OnNoInstance, MoveBack), waitInst, "waiting-instance"},
 		{"an instance comes online", ran(waitInst, two), on(OnInstance), process, "resumed"},
@@ -158,6 +172,8 @@ func TestCallsAreTakenWithoutEffectOrRefused(t *testing.T) {
 		OnStart:    {in(queued, schedul, process, waitWin, waitInst), in(pausing, stopping, stopped, complete, witherr)},
 		OnPause:    {in(pausing, paused), in(draft, stopping, stopped, interr, complete, witherr)},
 		OnStop:     {in(stopping, stopped), in(complete, witherr)},
+		OnChange:   {nil, in(queued, process, waitWin, pausing, waitInst, stopping, stopped, interr, complete, witherr)},
+		OnAppend:   {nil, in(queued, schedul, process, waitWin, pausing, paused, waitInst, stopping, stopped, interr, complete, witherr)},
 		OnFound:    {in(draft, queued, schedul, waitInst, waitWin, paused, interr), in(stopped, complete, witherr)},
 		OnRestored: {in(draft, paused), in(stopped, complete, witherr)},
 	} {
@@ -258,4 +274,19 @@ func FuzzNext(f *testing.F) {
 			c = d.Core
 		}
 	})
+}
+
+// TestNoItemIsSkippedDuringASend holds that an opted out item was PENDING, and the only
+// change of its step.
+func TestNoItemIsSkippedDuringASend(t *testing.T) {
+	for _, c := range []Counts{{Total: 2, Pending: 1, Sending: 1}, {Total: 1, Success: 1}} {
+		if d, err := Next(Core{Status: process, Counts: c, Started: true}, Input{On: OnOptedOut}); err == nil {
+			t.Errorf("%+v: %+v", c, d)
+		}
+	}
+	for _, status := range in(draft, queued, schedul, waitWin, pausing, paused, waitInst, stopping, stopped, interr, complete, witherr) {
+		if _, err := Next(Core{Status: status, Counts: Counts{Total: 2, Pending: 2}}, Input{On: OnOptedOut}); err == nil {
+			t.Errorf("an item is skipped while %s", status)
+		}
+	}
 }

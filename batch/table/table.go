@@ -49,6 +49,7 @@ func open(_ Core, i Input) bool      { return i.Window == schedule.Open }
 func shut(_ Core, i Input) bool      { return i.Window == schedule.Shut }
 func notSpent(_ Core, i Input) bool  { return i.Window != schedule.Spent }
 func spent(_ Core, i Input) bool     { return i.Window == schedule.Spent }
+func moved(_ Core, i Input) bool     { return i.Moved }
 func itemsLeft(c Core, _ Input) bool { return c.Counts.Open() > 0 }
 func waiting(c Core, _ Input) bool   { return c.Counts.Pending > 0 }
 func clean(c Core, _ Input) bool {
@@ -69,6 +70,12 @@ var rows = []Row{
 	{"start a draft before its first window", in(draft), OnStart, shut, schedul, emit(event.BatchCreated, event.BatchScheduled)},
 	{"stop a draft", in(draft), OnStop, nil, stopped, nil},
 
+	{"append to a draft", in(draft), OnAppend, nil, draft, nil},
+	{"change a draft", in(draft), OnChange, nil, draft, nil},
+	{"move the window of a scheduled batch", in(schedul), OnChange, both(moved, shut), schedul, emit(event.BatchScheduled)},
+	{"change a scheduled batch", in(schedul), OnChange, nil, schedul, nil},
+	{"change a paused batch", in(paused), OnChange, nil, paused, nil},
+
 	{"window opens", in(schedul, waitWin), OnWindowOpens, nil, queued, emit(event.BatchWindowStarted)},
 	{"first claim", in(queued), OnClaim, first, process, emit(event.BatchStarted)},
 	{"later claim", in(queued), OnClaim, again, process, emit(event.BatchResumed)},
@@ -81,6 +88,9 @@ var rows = []Row{
 	{"last item ended, some badly", in(process), OnItemEnded, dirty, witherr, emit(event.BatchProgress, event.BatchCompletedWithErrors)},
 	{"nothing was left, all well", in(process), OnNothingLeft, clean, complete, emit(event.BatchProgress, event.BatchCompleted)},
 	{"nothing was left, some badly", in(process), OnNothingLeft, dirty, witherr, emit(event.BatchProgress, event.BatchCompletedWithErrors)},
+	{"item skipped, for its recipient opted out", in(process), OnOptedOut, itemsLeft, process, emit(event.BatchProgress)},
+	{"last item skipped, all well", in(process), OnOptedOut, clean, complete, emit(event.BatchProgress, event.BatchCompleted)},
+	{"last item skipped, some ended badly", in(process), OnOptedOut, dirty, witherr, emit(event.BatchProgress, event.BatchCompletedWithErrors)},
 
 	{"no instance online", in(queued, process), OnNoInstance, waiting, waitInst, emit(event.BatchWaitingInstance)},
 	{"an instance comes online, never ran", in(waitInst), OnInstance, first, process, emit(event.BatchStarted)},

@@ -2,6 +2,7 @@ package crash
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -84,7 +85,11 @@ func (s *siege) sendTexts(ctx context.Context, rng *rand.Rand, l *account) {
 		case 4:
 			t.asked = l.posting("/send/media", map[string]any{"number": number, "mediaMessage": map[string]any{"mediatype": "image", "media": s.files + "/photo.jpg", "caption": t.text}})
 		case 5:
-			t.asked = l.picture(number, t.text)
+			t.asked = l.picture(number, t.text, "")
+		case 7:
+			t.asked = l.posting("/send/text", map[string]any{"number": number, "textMessage": text, "options": map[string]any{"sendAt": soon(rng), "lateMax": 3_600_000}})
+		case 8:
+			t.asked = l.picture(number, t.text, soon(rng))
 		case 6:
 			if last == nil || last.status != http.StatusOK {
 				continue
@@ -107,11 +112,16 @@ func keyIDOf(answer []byte) string {
 	return m.KeyID
 }
 
-// picture returns a form with a picture.
-func (l *account) picture(number, caption string) posted {
+// soon returns a time for a scheduled send, which a kill may come before or after.
+func soon(rng *rand.Rand) string {
+	return time.Now().Add(100*time.Millisecond + time.Duration(rng.IntN(1000))*time.Millisecond).UTC().Format(time.RFC3339Nano)
+}
+
+// picture returns a form with a picture, to be sent now or at a time.
+func (l *account) picture(number, caption, at string) posted {
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
-	for name, value := range map[string]string{"number": number, "mediaType": "image", "caption": caption} {
+	for name, value := range map[string]string{"number": number, "mediaType": "image", "caption": caption, "sendAt": at} {
 		_ = w.WriteField(name, value)
 	}
 	part, err := w.CreateFormFile("attachment", "photo.jpg")
@@ -212,33 +222,46 @@ func wordsOf(r sandbox.Received) string {
 	return ""
 }
 
-// noteResult keeps the end of an asynchronous send. The same one may be
+// noteResult keeps the end of an asynchronous or scheduled send. The same one may be
 // delivered again, another may not.
 func (s *siege) noteResult(body []byte) {
-	var e struct{ Data event.SendResult }
-	if s.over.Load() || json.Unmarshal(body, &e) != nil || e.Data.ProcessID == "" {
+	var e struct {
+		Data struct {
+			event.SendResult
+			ScheduledID string
+			Metadata    struct{ ScheduledID string }
+		}
+	}
+	if s.over.Load() || json.Unmarshal(body, &e) != nil {
 		return
 	}
-	result := string(e.Data.Status)
-	if e.Data.Error != nil {
+	id, result := cmp.Or(e.Data.ProcessID, e.Data.ScheduledID, e.Data.Metadata.ScheduledID), string(e.Data.Status)
+	switch {
+	case id == "":
+		return
+	case e.Data.Error != nil:
 		result += " " + e.Data.Error.Code
+	case e.Data.Metadata.ScheduledID != "":
+		result = "sent"
 	}
 	s.ledger.note(func() {
-		if before := s.ledger.ends[e.Data.ProcessID]; before != "" && before != result {
-			s.T.Errorf("the asynchronous send %s ended as %q and as %q", e.Data.ProcessID, before, result)
+		if before := s.ledger.ends[id]; before != "" && before != result {
+			s.T.Errorf("the asynchronous send %s ended as %q and as %q", id, before, result)
 		}
-		s.ledger.ends[e.Data.ProcessID] = result
+		s.ledger.ends[id] = result
 	})
 }
 
 // endOf returns what was reported of an asynchronous send; events of instances are not
 // sent again after a kill.
 func (s *siege) endOf(t *sentText) string {
-	var accepted struct{ ProcessID string }
-	if err := json.Unmarshal(t.answer, &accepted); err != nil || accepted.ProcessID == "" {
+	var accepted struct{ ProcessID, ScheduledID string }
+	err := json.Unmarshal(t.answer, &accepted)
+	id := cmp.Or(accepted.ProcessID, accepted.ScheduledID)
+	if err != nil || id == "" {
 		s.T.Errorf("%s was accepted with %s", t.text, t.answer)
 	}
-	return s.ledger.ends[accepted.ProcessID]
+	return s.ledger.ends[id]
 }
 
 // checkReplays repeats requests whose answers must be the same as they were.

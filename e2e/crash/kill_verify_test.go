@@ -19,6 +19,7 @@ func (s *siege) verify() {
 	s.Await("an empty outbox", func() bool { return s.Metric("postern_outbox_pending") == 0 })
 	s.deleteSome()
 	s.Await("the end of asynchronous sends", func() bool { return s.Metric("postern_asynchronous_sends") == 0 })
+	s.Await("the end of scheduled sends", func() bool { return s.Metric("postern_scheduled_sends") == 0 })
 	for _, l := range s.accounts {
 		s.awaitAllRead(l)
 	}

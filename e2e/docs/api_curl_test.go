@@ -160,7 +160,7 @@ func curlRequest(ctx context.Context, words []string) (*http.Request, error) {
 		case "-G":
 			asQuery = true
 			continue
-		case "-X", "-H", "--json", "-F", "-o", "--max-time", "--data-urlencode":
+		case "-X", "-H", "--json", "-F", "-o", "--max-time", "--data-urlencode", "--data-binary":
 			if rest = rest[1:]; len(rest) == 0 {
 				return nil, fmt.Errorf("%s has no value", option)
 			}
@@ -175,6 +175,8 @@ func curlRequest(ctx context.Context, words []string) (*http.Request, error) {
 			body = value
 			header.Set("Content-Type", "application/json")
 			header.Set("Accept", "application/json")
+		case "--data-binary":
+			body = value
 		case "-F":
 			form = append(form, value)
 		case "--data-urlencode":

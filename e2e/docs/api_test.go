@@ -70,7 +70,7 @@ func newReader(t *testing.T, page string) *reader {
 		"WHATSAPP_ENDPOINT=", "WHATSAPP_ENDPOINT_CA=", "WHATSAPP_ENDPOINT_ROOT_KEY=",
 	}
 	w.Start()
-	return &reader{World: w, page: page, vars: map[string]string{"BASE": w.API.Base, "KEY": w.Sec.GlobalAuthToken, "HOOK": w.Hook.URL, "PROXY": guarded(t)}}
+	return &reader{World: w, page: page, vars: map[string]string{"BASE": w.API.Base, "KEY": w.Sec.GlobalAuthToken, "HOOK": w.Hook.URL, "LATER": time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339), "PROXY": guarded(t)}}
 }
 
 // guarded returns the URL of a proxy that asks for a password.

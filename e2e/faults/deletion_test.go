@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"postern/app"
 	"postern/cli/consumer"
@@ -41,6 +42,9 @@ func TestDeletedInstanceLeavesNothingInTheFile(t *testing.T) {
 	s.Await("what the phones did", func() bool {
 		return s.Seen(string(event.MessagesUpsert)) > 0 && s.Seen(string(event.ContactsUpsert)) > 0 && s.Seen(string(event.MessagesUpdate)) > 0
 	})
+	s.Call(consumer.Bearer(s.Token), http.MethodPost, "/instance/shop/send/text", map[string]any{
+		"number": rig.AnneNumber, "textMessage": map[string]any{"text": "later"}, "options": map[string]any{"sendAt": time.Now().Add(time.Hour).Format(time.RFC3339)},
+	}, nil)
 	s.Call(consumer.Bearer(s.Token), http.MethodDelete, "/instance/shop?force=true", nil, nil)
 	s.Stop()
 

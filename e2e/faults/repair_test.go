@@ -60,6 +60,10 @@ func richFile(t *testing.T) string {
 			tx.Put("proxy", store.Key(1), []byte(`{}`)),
 			tx.Put("instance_settings", store.Key(1), []byte(`{}`)),
 			tx.Put("processing", store.Key(1, upload), []byte(`{}`)),
+			tx.Put("scheduled_send", store.Key(1, upload), []byte(`{"lateMax":1000}`)),
+			tx.Put("scheduled_late", store.Key(1, int64(7)<<40+1000, upload), nil),
+			tx.Put("scheduled_begun", store.Key(1, upload), nil),
+			tx.Put("scheduled_file", store.Key(1, upload, 0), []byte("piece")),
 			tx.Put("call_answer", store.Key(1, "u@s.whatsapp.net"), make([]byte, 8)),
 			tx.Put("read_due", store.Key(1, 1), []byte(`{}`)),
 			tx.Put("pacing", store.Key(1, byte('L')), []byte(`{}`)),
@@ -149,14 +153,14 @@ func repaired(t *testing.T, path, what string) store.Repaired {
 var missed = []string{
 	"instance", "instance_name", "message", "message_key", "message_chat", "contact_jid", "lid_map",
 	"batch", "batch_spec", "batch_message", "batch_item", "batch_owner", "batch_open",
-	"media_upload", "media_upload_id", "idempotency_time",
+	"media_upload", "media_upload_id", "idempotency_time", "scheduled_send", "scheduled_late",
 	"outbox", "outbox_state", "outbox_owner", "outbox_replay", "outbox_batch",
 	"delivery_due", "delivery_lane", "delivery_line", "delivery_backlog",
 }
 
 // understood is whether the check reports each record of a bucket that says nonsense.
 var understood = []string{
-	"instance", "message", "contact", "webhook", "webhook_options", "instance_settings", "proxy", "processing", "read_due",
+	"instance", "message", "contact", "webhook", "webhook_options", "instance_settings", "proxy", "processing", "scheduled_send", "read_due",
 	"device_run", "client_version", "delivery_log", "batch", "batch_item", "pacing", "pacing_heads", "access_audit",
 }
 

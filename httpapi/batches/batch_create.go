@@ -44,6 +44,7 @@ type BatchPlan struct {
 	AutoResume         *bool            `json:"autoResume" doc:"Whether it resumes by itself after a restart of the program; true when absent." example:"true"`
 	Schedule           *json.RawMessage `json:"schedule"`
 	ExternalAttributes *strict.Object   `json:"externalAttributes"`
+	DryRun             bool             `json:"dryRun" doc:"Whether the batch is only checked: nothing is stored or sent." example:"false"`
 }
 
 type BatchMessage struct {
@@ -122,6 +123,7 @@ type BatchOptions struct {
 	Presence           string           `json:"presence"`
 	SkipUnregistered   bool             `json:"skipUnregistered"`
 	WhenRestricted     string           `json:"whenRestricted"`
+	OptOutWords        []string         `json:"optOutWords"`
 	Spin               bool             `json:"spin" doc:"Whether one of several alternatives in the texts is chosen for each recipient, as in {Hello|Hi}." example:"false"`
 	QuotedMessageID    ref.Quoted       `json:"quotedMessageId" doc:"The stored message, of one of the instances, that each message quotes; 0: none." example:"42"`
 	ExternalAttributes *strict.Object   `json:"externalAttributes"` // of each message
@@ -176,6 +178,9 @@ func (a *API) create(c *rest.Call, in *BatchRequest) error {
 	if err := a.forwardedByBatch(c, *in, &create, refs); err != nil {
 		return err
 	}
+	if in.DryRun {
+		return a.dryRun(c, create)
+	}
 	create.Key = c.ScopedKey()
 	create.InCommit = rest.KeepInCommit[batch.View](c, http.StatusCreated)
 	a.Relay.KeepPace(c.Request.Context())
@@ -200,9 +205,13 @@ func (a *API) checkFile(c *rest.Call, payload event.Payload) error {
 		return nil
 	}
 	content.Media.Shared = true // as every batch's, see event.ParseContent
-	err = ref.MayUseUpload(c, a.Media, content.Media)
+	return a.checkMedia(c, content.Media)
+}
+
+func (a *API) checkMedia(c *rest.Call, file *event.Media) error {
+	err := ref.MayUseUpload(c, a.Media, file)
 	if err == nil {
-		err = ref.CheckUpload(c, a.Media, 0, content.Media)
+		err = ref.CheckUpload(c, a.Media, 0, file)
 	}
 	return err
 }
@@ -213,8 +222,8 @@ func (a *API) entriesKept() int { return max(a.MaxRecipients, MaxInstances) + 1 
 // checkShapes decodes what is kept as sent, and returns the payloads of the messages, nil for one whose type is unknown.
 func (in *BatchPlan) checkShapes() ([]event.Payload, error) {
 	if in.Schedule != nil {
-		if err := strict.Decode(bytes.NewReader(*in.Schedule), &batchSchedule{}, strict.Options{}); err != nil {
-			return nil, strict.Under(err, "schedule")
+		if err := checkSchedule(*in.Schedule); err != nil {
+			return nil, err
 		}
 	}
 	if err := in.Message.decode(); err != nil {
@@ -318,6 +327,7 @@ func (in *BatchRequest) request(refs []batch.InstanceRef) batch.CreateRequest {
 			Presence:         in.Options.Presence,
 			SkipUnregistered: in.Options.SkipUnregistered,
 			WhenRestricted:   event.WhenRestricted(in.Options.WhenRestricted),
+			OptOutWords:      in.Options.OptOutWords,
 			Spin:             in.Options.Spin,
 		},
 		AutoStart:  in.AutoStart,

@@ -1,6 +1,7 @@
 package batches
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -17,7 +18,7 @@ import (
 type Insights struct {
 	Counts     InsightCounts     `json:"counts" doc:"Of the whole batch."`
 	ByHour     []HourInsight     `json:"byHour" doc:"The hours in which any of it happened, the earliest first."`
-	ByInstance []InstanceInsight `json:"byInstance" doc:"The instances that sent, by their order in the batch."`
+	ByInstance []InstanceInsight `json:"byInstance" doc:"The instances that sent, by their id."`
 }
 
 // InsightCounts are numbers of recipients.
@@ -50,16 +51,11 @@ func (a *API) showInsights(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	shown := a.shown(c)
-	view, err := shown.Batch(id)
+	parts, err := a.shown(c).Sent(id)
 	if err != nil {
 		return err
 	}
-	parts, err := shown.Sent(id)
-	if err != nil {
-		return err
-	}
-	all := insight{hours: map[time.Time]*tally{}, instances: map[int64]*tally{}}
+	all := insight{hours: map[time.Time]*tally{}, instances: map[batch.InstanceRef]*tally{}}
 	for part, err := range parts {
 		if err != nil {
 			return err
@@ -75,7 +71,7 @@ func (a *API) showInsights(c *rest.Call) error {
 			all.add(sent, results[i])
 		}
 	}
-	return c.Response.JSON(http.StatusOK, a.insights(view, &all))
+	return c.Response.JSON(http.StatusOK, a.insights(&all))
 }
 
 // results returns the results of what was sent, one for each.
@@ -94,7 +90,7 @@ func (a *API) results(sent []batch.Sent) ([]messages.Result, error) {
 type insight struct {
 	total     tally
 	hours     map[time.Time]*tally
-	instances map[int64]*tally
+	instances map[batch.InstanceRef]*tally
 }
 
 // add counts one item.
@@ -102,7 +98,7 @@ func (n *insight) add(sent batch.Sent, r messages.Result) {
 	if len(sent.Messages) == 0 {
 		return
 	}
-	instance := tallyOf(n.instances, sent.Instance.ID)
+	instance := tallyOf(n.instances, sent.Instance)
 	for _, step := range []struct {
 		at time.Time
 		of func(*tally) *int
@@ -130,7 +126,7 @@ func tallyOf[K comparable](all map[K]*tally, key K) *tally {
 	return t
 }
 
-func (a *API) insights(v batch.View, n *insight) Insights {
+func (a *API) insights(n *insight) Insights {
 	receipts, received := a.Messages.Keeps()
 	stored := func(n int, is bool) *int {
 		if !is {
@@ -145,10 +141,8 @@ func (a *API) insights(v batch.View, n *insight) Insights {
 	for _, hour := range slices.SortedFunc(maps.Keys(n.hours), time.Time.Compare) {
 		out.ByHour = append(out.ByHour, HourInsight{event.At(hour), counts(*n.hours[hour])})
 	}
-	for _, i := range v.Instances {
-		if t := n.instances[i.ID]; t != nil {
-			out.ByInstance = append(out.ByInstance, InstanceInsight{i.ID, i.Name, counts(*t)})
-		}
+	for _, i := range slices.SortedFunc(maps.Keys(n.instances), func(a, b batch.InstanceRef) int { return cmp.Compare(a.ID, b.ID) }) {
+		out.ByInstance = append(out.ByInstance, InstanceInsight{i.ID, i.Name, counts(*n.instances[i])})
 	}
 	return out
 }

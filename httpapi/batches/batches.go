@@ -7,6 +7,7 @@ package batches
 
 import (
 	"postern/batch"
+	"postern/batch/optout"
 	"postern/dispatch"
 	"postern/instance"
 	"postern/media"
@@ -16,12 +17,14 @@ import (
 
 // Config configures the handlers. All fields are required unless they say otherwise.
 type Config struct {
-	Engine   *batch.Engine
-	Store    *store.Store
-	Relay    *dispatch.Relay
-	Registry *instance.Registry
-	Messages *messages.Archive
-	Media    *media.Library
+	Engine     *batch.Engine
+	OptOuts    *optout.Book
+	Store      *store.Store
+	Relay      *dispatch.Relay
+	Registry   *instance.Registry
+	Supervisor *instance.Supervisor
+	Messages   *messages.Archive
+	Media      *media.Library
 
 	MaxRecipients int // of a batch; it sizes the body that batch creation takes
 }

@@ -21,6 +21,13 @@ func Fields() openapi.Fields {
 		"BatchProcessing.held":           rest.Say("Instances of the batch that cannot send now, or not to people they do not know, and why; empty when all can.", nil),
 		"Batch.schedule":                 rest.Say("The schedule as given; null: it may send at any time.", nil, openapi.As[batchSchedule](), openapi.OrNull()),
 		"ForwardContent.messageId":       rest.Say("The stored message, of one of the batch's instances: its id here, or its id at WhatsApp as a string.", 42, openapi.As[ref.Message]()),
+		"AddOptOutsRequest.numbers":      rest.Say("Phone numbers with their country codes, or LIDs.", []string{"4915112345678"}, openapi.Items(1, MaxOptOuts)),
+		"RemoveOptOutsRequest.numbers":   rest.Say("Phone numbers with their country codes, or LIDs.", []string{"4915112345678"}, openapi.Items(1, MaxOptOuts)),
+		"AddOptOutsRequest.reason":       rest.Say("Why, in words.", "asked by phone", openapi.Chars(0, MaxOptOutText)),
+		"AddOptOutsRequest.source":       rest.Say("Where it comes from.", "crm", openapi.Chars(0, MaxOptOutText)),
+		"BatchChange.name":               rest.Say("A name for people.", "Autumn offer", openapi.Chars(1, batch.MaxName)),
+		"BatchRetry.name":                rest.Say("The name of the new batch; the same as before when absent.", "Summer offer, again", openapi.Chars(1, batch.MaxName)),
+		"BatchChange.schedule":           rest.Say("Other time windows for sending; an empty object: it may send at any time.", nil, openapi.As[batchSchedule]()),
 	}
 }
 

@@ -4,6 +4,9 @@ import (
 	"net/http"
 
 	"postern/batch"
+	"postern/batch/optout"
+	"postern/batch/paging"
+	"postern/httpapi/openapi"
 	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 )
@@ -18,11 +21,13 @@ func (a *API) Routes() []rest.Route {
 		batch.InvalidName, batch.InvalidInstances, batch.InvalidRecipient, batch.TooManyRecipients, batch.InvalidMessage, batch.MissingVariable,
 		batch.InvalidOptions, batch.InvalidSchedule, batch.InvalidAttributes, "UPLOAD_NOT_FOUND", "INVALID_MEDIA", ref.CodeNoQuoted, rest.CodeLimitReached, "BATCHES_BEING_CREATED",
 	}
+	optOuts := rest.Codes{codeInvalidRecipient, "INVALID_ARGUMENT", rest.CodeRecipientNotAllowed}
 	return []rest.Route{
 		{
 			Method: "POST", Path: "/message/batches", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.createBatch,
 			ID: "createBatch", Summary: "Create a batch.", About: "It starts at once, or waits for its schedule or for a start command, depending on autoStart and schedule.",
 			Once: true, In: rest.TypeOf[BatchRequest](), Status: http.StatusCreated, Out: rest.TypeOf[batch.View](),
+			Also:    []openapi.Answer{{Status: http.StatusOK, Type: rest.TypeOf[DryRun](), About: "The answer of a dry run."}},
 			Example: `{"name":"Summer offer","instances":["sales"],"recipients":["4915112345678","4915187654321"],"message":{"type":"text","payload":{"text":"Half price until Sunday."}},"options":{"delay":{"minMs":1000,"maxMs":5000}}}`,
 			Codes:   creation,
 		},
@@ -44,6 +49,31 @@ func (a *API) Routes() []rest.Route {
 		{
 			Method: "GET", Path: "/message/batches/{id}", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.showBatch,
 			ID: "getBatch", Summary: "Show a batch.", Out: rest.TypeOf[batch.View](), Codes: unknown,
+		},
+		{
+			Method: "PATCH", Path: "/message/batches/{id}", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.changeBatch,
+			ID: "changeBatch", Summary: "Change the name, delay, schedule or instances of a batch that is DRAFT, SCHEDULED or PAUSED.",
+			About: "Fields that are absent stay as they are. The others are changed all or none.",
+			In:    rest.TypeOf[BatchChange](), Example: `{"name":"Autumn offer","options":{"delay":{"minMs":0,"maxMs":8000}}}`, Out: rest.TypeOf[batch.View](),
+			Codes: command.And(batch.InvalidName, batch.InvalidInstances, batch.InvalidOptions, batch.InvalidSchedule),
+		},
+		{
+			Method: "POST", Path: "/message/batches/{id}/recipients", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.appendRecipients,
+			ID: "appendBatchRecipients", Summary: "Append recipients to a draft.", About: "The rules are those of a creation with all recipients.",
+			Once: true, In: rest.TypeOf[BatchRecipients](), Example: `{"recipients":["4915112345678"]}`, Out: rest.TypeOf[batch.View](),
+			Codes: command.And(batch.InvalidRecipient, batch.TooManyRecipients, batch.MissingVariable, batch.InvalidMessage, "BATCHES_BEING_CREATED"),
+		},
+		{
+			Method: "POST", Path: "/message/batches/{id}/retry", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.retryBatch,
+			ID: "retryBatch", Summary: "Create a batch for the recipients of a final one who did not get the message.",
+			About: "It has the same message, variables and options, no schedule, and starts at once.",
+			Once:  true, In: rest.TypeOf[BatchRetry](), Example: `{"status":["FAILED"],"codes":["SEND_MESSAGE_FAILED"]}`, Status: http.StatusCreated, Out: rest.TypeOf[RetriedBatch](),
+			Codes: command.And(batch.InvalidRetry, batch.NothingToRetry, batch.InvalidName, batch.InvalidInstances, "UPLOAD_NOT_FOUND", "INVALID_MEDIA", rest.CodeLimitReached, "BATCHES_BEING_CREATED"),
+		},
+		{
+			Method: "POST", Path: "/message/batches/{id}/check", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.checkBatch,
+			ID: "checkBatch", Summary: "Check a draft without sending anything.", About: "Up to 500 of its numbers are looked up on WhatsApp, 50 a second, by an instance that is online.",
+			Out: rest.TypeOf[DryRun](), Codes: command.And(batch.InvalidSchedule, batch.MissingVariable, batch.InvalidMessage),
 		},
 		{
 			Method: "DELETE", Path: "/message/batches/{id}", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.deleteBatch,
@@ -95,6 +125,28 @@ func (a *API) Routes() []rest.Route {
 		{
 			Method: "POST", Path: "/message/batches/{id}/stop", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.stopBatch,
 			ID: "stopBatch", Summary: "Stop a batch permanently.", Out: rest.TypeOf[batch.View](), Codes: command,
+		},
+		{
+			Method: "GET", Path: "/optouts", Auth: rest.UserBearer, Right: rest.ScopeBatch | rest.Everywhere, Handle: a.listOptOuts,
+			ID: "listOptOuts", Summary: "List who opted out of the user's batches, by number.",
+			Query: rest.Cursors(), Out: rest.TypeOf[paging.List[optout.Entry]](), Codes: rest.Codes{rest.CodeNoCursor},
+		},
+		{
+			Method: "POST", Path: "/optouts", Auth: rest.UserBearer, Right: rest.ScopeBatch, Handle: a.addOptOuts,
+			ID: "addOptOuts", Summary: "Add people who want no more batches of the user.",
+			About: "Their items end SKIPPED with OPTED_OUT, in running batches too. An opt-out holds for all forms of a number and for the LID. Adding somebody again changes nothing.",
+			In:    rest.TypeOf[OptOutRequest](), Example: `{"numbers":["4915112345678"],"reason":"asked by phone","source":"crm"}`, Out: rest.TypeOf[AddedOptOuts](), Codes: optOuts,
+		},
+		{
+			Method: "DELETE", Path: "/optouts", Auth: rest.UserBearer, Right: rest.ScopeBatch | rest.Everywhere, Handle: rest.Audited("optout.delete", a.removeOptOuts),
+			ID: "removeOptOuts", Summary: "Remove opt-outs of people who agreed to batches again.",
+			In: rest.TypeOf[OptInRequest](), Example: `{"numbers":["4915112345678"]}`, Out: rest.TypeOf[RemovedOptOuts](), Codes: optOuts,
+		},
+		{
+			Method: "POST", Path: "/optouts/csv", Auth: rest.UserBearer, Right: rest.ScopeBatch, Handle: a.importOptOuts,
+			ID: "importOptOuts", Summary: "Add the people of a CSV table.",
+			About: "The table is the file of the form, or the whole body as text/csv: UTF-8, with commas, semicolons or tabs, at most 100 000 rows and 10 MiB. The first column has the numbers, the second may have reasons; or a header names the columns number and reason. Nothing is added if a row is invalid.",
+			Form:  []string{}, Out: rest.TypeOf[AddedOptOuts](), Codes: optOuts.And("INVALID_MEDIA"),
 		},
 		{
 			Method: "GET", Path: "/admin/batches", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.listAllBatches,

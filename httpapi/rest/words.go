@@ -39,7 +39,7 @@ func Sending(more ...string) Codes {
 
 // SendingTo holds the codes of a send whose body names a recipient and options.
 func SendingTo(more ...string) Codes {
-	return Sending("ONE_RECIPIENT", "QUOTED_MESSAGE_NOT_FOUND", "MESSAGE_PROCESSING_QUEUE_FULL").And(more...)
+	return Sending("ONE_RECIPIENT", "QUOTED_MESSAGE_NOT_FOUND", "MESSAGE_PROCESSING_QUEUE_FULL", CodeLimitReached).And(more...)
 }
 
 // SendingFile holds the codes of a send with a file.

@@ -7,6 +7,7 @@ import (
 	"postern/httpapi/alerts"
 	"postern/httpapi/openapi"
 	"postern/httpapi/rest"
+	"postern/instance/later"
 )
 
 // Fields describes parameters, and the fields of bodies that need more than their tags: a constant or a long text.
@@ -28,6 +29,8 @@ func Fields() openapi.Fields {
 
 		"SendOptions.delay":     rest.Say("Milliseconds to wait before the send, while the chat shows the presence. Up to 120000, for voice notes up to 300000.", 1200, openapi.Range(0, maxVoiceDelay)),
 		"SendOptions.presence":  rest.Say("The presence shown before the message. available and unavailable apply to the account, the others to the chat. If it cannot be sent, the message is sent anyway, and the header warning says why.", string(event.PresenceComposing), openapi.OneOf(rest.Presences()[1:]...)),
+		"LaterOptions.sendAt":   rest.Say("When to send it, up to 90 days ahead. The answer is then 202 with a scheduledId, and a file is kept until then. Absent: now.", rest.ExampleTime, openapi.Format("date-time")),
+		"LaterOptions.lateMax":  rest.Say("How many milliseconds after sendAt it may be sent at the latest, when the instance is offline or a limit holds it back; then it fails with TOO_LATE. 600000 when absent.", later.DefaultLateMax.Milliseconds(), openapi.Range(int(later.MinLateMax.Milliseconds()), int(later.MaxLateMax.Milliseconds()))),
 		"QuotedMessage.message": rest.Say("Its content: one field, named by its messageType.", openapi.Object{"conversation": "When does it come?"}),
 
 		"SendMediaFileForm.mediaType": rest.Say("The kind of message to send the file as.", string(event.MediaImage), openapi.OneOf(mediaKinds()...)),
@@ -44,6 +47,8 @@ func Fields() openapi.Fields {
 		"Form.quotedMessageId":    rest.Say("The stored message to quote: its id here, or its id at WhatsApp.", "42"),
 		"Form.quotedMessage":      rest.Say("The message to quote, as JSON.", `{"key":{"remoteJid":"`+rest.ExampleJID+`","id":"`+rest.ExampleKeyID+`"},"message":{"conversation":"hi"}}`),
 		"Form.mentionAll":         rest.Say("Whether every member of the group is mentioned.", "false", flag),
+		"Form.sendAt":             rest.Say("When to send it, up to 90 days ahead. Empty: now.", rest.ExampleTime),
+		"Form.lateMax":            rest.Say("How many milliseconds after sendAt it may be sent at the latest.", "600000", openapi.Pattern("^[0-9]*$")),
 		"Form.externalAttributes": rest.Say("An object attached by the caller, as JSON.", `{"order":42}`),
 		"Form.viewOnce":           rest.Say("Whether the recipient can view it only once. For images, videos and voice notes.", "false", flag),
 
@@ -88,6 +93,14 @@ func UploadKinds() []event.MediaKind {
 
 // mediaKinds are the kinds that the media routes send.
 func mediaKinds() []event.MediaKind { return UploadKinds()[:5] }
+
+// AcceptedAnswer is the answer 202 to a send: of one that is performed asynchronously, or at a later time.
+type AcceptedAnswer struct{}
+
+// AcceptedAnswerSchema is either of the two.
+func AcceptedAnswerSchema(r rest.Ref) openapi.Object {
+	return openapi.Object{"oneOf": []openapi.Object{r(rest.TypeOf[acceptedSend]()), r(rest.TypeOf[acceptedLater]())}}
+}
 
 // SentMessage is a stored message as the answer to a send.
 type SentMessage struct{}

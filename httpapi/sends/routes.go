@@ -13,7 +13,7 @@ import (
 
 // Routes returns the paths of the package, with their handlers and what the documents say about them.
 func (a *API) Routes() []rest.Route {
-	return slices.Concat(a.sendRoutes(), a.fileRoutes(), a.editRoutes(), a.notifyRoutes())
+	return slices.Concat(a.sendRoutes(), a.laterRoutes(), a.fileRoutes(), a.editRoutes(), a.notifyRoutes())
 }
 
 func (a *API) sendRoutes() []rest.Route {
@@ -87,15 +87,31 @@ func (a *API) sendRoutes() []rest.Route {
 	for i := range all { // those to a recipient, asynchronous with mentionAll
 		all[i].Once, all[i].Out = true, rest.TypeOf[SentMessage]()
 		all[i].Also = []openapi.Answer{{
-			Status: http.StatusAccepted, Type: rest.TypeOf[acceptedSend](),
-			About: "With `options.mentionAll` the message is sent asynchronously; the event `send.message` with this processId has the result.",
+			Status: http.StatusAccepted, Type: rest.TypeOf[AcceptedAnswer](),
+			About: "With `options.mentionAll` the message is sent asynchronously; the event `send.message` with this processId has the result. With `options.sendAt` it is sent at that time; the event has the scheduledId.",
 		}}
 	}
 	return append(all, rest.Route{
 		Method: "POST", Path: "/instance/{i}/send/status", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.sendStatus,
 		ID: "sendStatus", Summary: "Post a text status, which all contacts see for a day.", Once: true, In: rest.TypeOf[sendStatusRequest](),
-		Example: `{"statusMessage":{"text":"Open until eight today.","backgroundColor":"#1b5e20"}}`, Out: rest.TypeOf[event.Message](), Codes: rest.Sending(),
+		Example: `{"statusMessage":{"text":"Open until eight today.","backgroundColor":"#1b5e20"}}`, Out: rest.TypeOf[SentMessage](), Codes: rest.Sending(rest.CodeLimitReached),
+		Also: []openapi.Answer{{
+			Status: http.StatusAccepted, Type: rest.TypeOf[acceptedLater](), About: "With `options.sendAt` the status is posted at that time; the event `send.message` has the scheduledId.",
+		}},
 	})
+}
+
+func (a *API) laterRoutes() []rest.Route {
+	return []rest.Route{
+		{
+			Method: "GET", Path: "/instance/{i}/scheduled", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.listScheduled,
+			ID: "listScheduledSends", Summary: "List the scheduled sends, the next one first.", Query: rest.Cursors(), Out: rest.TypeOf[batch.List[ScheduledView]](), Codes: rest.Codes{rest.CodeNoCursor},
+		},
+		{
+			Method: "DELETE", Path: "/instance/{i}/scheduled/{id}", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: a.deleteScheduled,
+			ID: "deleteScheduledSend", Summary: "Delete a scheduled send. No event follows.", Status: http.StatusNoContent, Codes: rest.Codes{"SCHEDULED_NOT_FOUND", "SCHEDULED_BEGUN"},
+		},
+	}
 }
 
 func (a *API) fileRoutes() []rest.Route {

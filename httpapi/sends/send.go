@@ -38,6 +38,7 @@ type sendOptions struct {
 	QuotedMessage      *quotedMessage `json:"quotedMessage" doc:"The message to quote, which need not be stored here."`
 	ExternalAttributes *strict.Object `json:"externalAttributes"`
 	MentionAll         bool           `json:"mentionAll"`
+	laterOptions
 }
 
 // sendBody is the body of a send route.
@@ -69,12 +70,19 @@ func Send[B any, P interface {
 // sendContent sends checked content and answers with the stored message. The
 // request's Idempotency-Key begins when the message leaves.
 func (a *API) sendContent(c *rest.Call, t *sendTarget, content event.Content) error {
+	when, err := t.Options.when(a.Store.Now())
+	if err != nil {
+		return err
+	}
 	out, err := a.outgoing(c, t, content)
 	if err != nil {
 		return err
 	}
 	if err := a.Store.Admit(); err != nil {
 		return err
+	}
+	if when != nil {
+		return a.schedule(c, out, t.Options.attributes(), when)
 	}
 	if out.MentionAll {
 		if err := a.Supervisor.MaySend(c.Instance.ID, out); err != nil {
@@ -134,8 +142,8 @@ type acceptedSend struct {
 
 // sendLater accepts a send to many people; the event send.message reports its result.
 func (a *API) sendLater(c *rest.Call, out event.Outgoing, attributes event.Attributes) error {
-	if c.Key != nil && c.Key.Recipients != nil {
-		return rest.RecipientNotAllowed("a key with recipients cannot mention everybody of a group")
+	if err := a.mayMentionAll(c, out); err != nil {
+		return err
 	}
 	ownUpload := false
 	if m := out.Content.Media; m != nil && m.File != nil {
@@ -166,6 +174,14 @@ func (a *API) sendLater(c *rest.Call, out event.Outgoing, attributes event.Attri
 	}
 	answer.ProcessID = process
 	return c.Response.JSON(http.StatusAccepted, answer)
+}
+
+// mayMentionAll refuses a message to everybody for a key with recipients.
+func (a *API) mayMentionAll(c *rest.Call, out event.Outgoing) error {
+	if out.MentionAll && c.Key != nil && c.Key.Recipients != nil {
+		return rest.RecipientNotAllowed("a key with recipients cannot mention everybody of a group")
+	}
+	return nil
 }
 
 // dropUpload removes the file of a send that was not accepted.

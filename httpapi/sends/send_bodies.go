@@ -121,4 +121,5 @@ type sendStatusRequest struct {
 
 type statusOptions struct {
 	ExternalAttributes *strict.Object `json:"externalAttributes"`
+	laterOptions
 }

@@ -20,7 +20,7 @@ func targetFields(more ...string) []string {
 }
 
 func optionFields() []string {
-	return []string{"delay", "presence", "quotedMessageId", "quotedMessage", "mentionAll", "externalAttributes"}
+	return []string{"delay", "presence", "quotedMessageId", "quotedMessage", "mentionAll", "externalAttributes", "sendAt", "lateMax"}
 }
 
 func targetOf(f rest.Form) (*sendTarget, error) {
@@ -60,6 +60,14 @@ func formOptions(f rest.Form, o *sendOptions) (err error) {
 		return err
 	} else if given {
 		o.QuotedMessage = &quoted
+	}
+	o.SendAt = f.Fields["sendAt"]
+	if f.Fields["lateMax"] != "" {
+		lateMax, err := f.Number("lateMax")
+		if err != nil {
+			return err
+		}
+		o.LateMax = &lateMax
 	}
 	o.ExternalAttributes, err = formObject(f, "externalAttributes")
 	return err

@@ -33,6 +33,17 @@ func (a *API) sendStatus(c *rest.Call) error {
 		return err
 	}
 	options := sendOptions{ExternalAttributes: in.Options.ExternalAttributes}
+	when, err := in.Options.when(a.Store.Now())
+	if err != nil {
+		return err
+	}
+	if when != nil {
+		if err := a.Store.Admit(); err != nil {
+			return err
+		}
+		out := event.Outgoing{ID: a.NewMessageID(), To: event.StatusBroadcast, Content: content}
+		return a.schedule(c, out, options.attributes(), when)
+	}
 	return a.sendAbout(c, http.StatusOK, event.StatusBroadcast, content, options.attributes(), nil)
 }
 

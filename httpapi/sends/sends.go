@@ -8,6 +8,7 @@ package sends
 import (
 	"postern/httpapi/alerts"
 	"postern/instance"
+	"postern/instance/later"
 	"postern/media"
 	"postern/messages"
 	"postern/store"
@@ -19,6 +20,7 @@ type Config struct {
 	Messages     *messages.Archive
 	Supervisor   *instance.Supervisor
 	Processor    *instance.Processor // carries out asynchronous sends
+	Scheduled    *later.Scheduler    // keeps the sends of a later time
 	Media        *media.Library
 	MaxMedia     int64 // bytes of the file of a multipart body
 	Alerts       *alerts.Book

@@ -171,3 +171,23 @@ func (j *Jitter) check() error {
 	}
 	return nil
 }
+
+// Takes returns how long n messages take at least by the limits of counts and the pauses, without
+// quiet hours, warm-up and new contacts.
+func (l Limits) Takes(n int) (d time.Duration) {
+	if n < 1 {
+		return 0
+	}
+	if l.JitterMs != nil {
+		d = time.Duration(n-1) * time.Duration(l.JitterMs.Min+l.JitterMs.Max) * time.Millisecond / 2
+	}
+	for _, per := range []struct {
+		most *int64
+		time time.Duration
+	}{{l.PerMinute, time.Minute}, {l.PerHour, time.Hour}, {l.PerDay, 24 * time.Hour}} {
+		if per.most != nil && *per.most > 0 {
+			d = max(d, time.Duration(int64(n-1) / *per.most)*per.time)
+		}
+	}
+	return d
+}

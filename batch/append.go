@@ -1,0 +1,187 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"postern/batch/table"
+	"postern/event"
+	"postern/internal/plural"
+	"postern/store"
+)
+
+// AppendRequest has recipients for a draft.
+type AppendRequest struct {
+	List *Recipients
+
+	// InCommit is called with the batch in the commit that appends, see CreateRequest.
+	InCommit func(tx *store.Tx, appended View) error
+}
+
+// Append appends recipients to a draft, by the rules of a creation with all recipients
+// that there are then. They appear atomically, as those of a creation do: until then they
+// are in places behind the last item, under the mark of a creation. Errors are those of
+// Create, ErrNotFound and *table.TransitionError.
+func (e *Engine) Append(ctx context.Context, owner, id uuid.UUID, r AppendRequest) (View, error) {
+	if r.List.Len() == 0 {
+		return View{}, errNoRecipients
+	}
+	release, err := e.appends.enter(ctx, id)
+	if err != nil {
+		return View{}, err
+	}
+	defer release()
+	if r.List.Len() > chunk {
+		leave, err := e.creations.enter(ctx, owner)
+		if err != nil {
+			return View{}, err
+		}
+		defer leave()
+	}
+	if err := e.cfg.Store.Admit(); err != nil {
+		return View{}, err
+	}
+	b, to, duplicates, err := e.prepareAppend(owner, id, r.List)
+	if err != nil {
+		return View{}, err
+	}
+	staged := to.len() > chunk
+	if staged {
+		err = e.stage(ctx, id, to)
+	}
+	var v View
+	if err == nil {
+		v, err = e.act(ctx, owner, id, table.OnAppend, nil, func(tx *store.Tx, now *full, states []event.State) error {
+			s := *now.spec
+			s.Received, s.Duplicates = s.Received+r.List.Len(), s.Duplicates+duplicates
+			now.spec, now.message = &s, b.message
+			now.Edition++
+			if !staged {
+				if err := putItems(tx, id, to, 0, to.len()); err != nil {
+					return err
+				}
+			}
+			return errors.Join(
+				e.step(tx, now, table.Input{On: table.OnAppend, More: to.len()}, states, nil),
+				store.PutJSON(tx, bucketSpec, id[:], s),
+				store.PutJSON(tx, bucketMessage, id[:], b.message),
+				tx.Delete(bucketCreating, id[:]),
+				inCommit(tx, r.InCommit, now, states),
+			)
+		})
+	}
+	if err != nil && staged {
+		e.sweepLater(id)
+	}
+	return v, err
+}
+
+// prepareAppend checks the recipients, and returns the batch with the message record that
+// it has with them. What an earlier append left behind is removed.
+func (e *Engine) prepareAppend(owner, id uuid.UUID, given *Recipients) (b *full, to recipients, duplicates int, err error) {
+	seen, left := map[uint64]struct{}{}, false
+	err = e.cfg.Store.View(func(tx *store.Tx) (err error) {
+		if b, err = e.Shown(owner, nil).load(tx, id); err != nil {
+			return err
+		}
+		left = tx.Has(bucketCreating, id[:])
+		return tx.Scan(bucketItem, b.itemRange(), func(key, raw []byte) (bool, error) {
+			if _, r, err := b.readItem(key, raw); err == nil {
+				seen[recipientNumber(r.recipient())] = struct{}{}
+			}
+			return true, nil
+		})
+	})
+	if err == nil && left {
+		err = e.sweepLocked(id)
+	}
+	if err != nil {
+		return nil, to, 0, err
+	}
+	if b.Status != event.BatchDraft {
+		return nil, to, 0, &table.TransitionError{Status: b.Status, Trigger: table.OnAppend}
+	}
+	if to, duplicates, err = e.distinct(given, seen, nil); err != nil {
+		return nil, to, 0, err
+	}
+	if most := e.cfg.MaxRecipients; b.Counts.Total+to.len() > most {
+		return nil, to, 0, invalid(TooManyRecipients, fmt.Sprintf("the batch would have %s, at most %d are allowed", plural.Of(b.Counts.Total+to.len(), "recipient"), most))
+	}
+	to.base = b.Counts.Total
+	plain := !b.message.Templated
+	m := *b.message
+	m.Templated = m.Templated || given.objects
+	if m.Variables, err = given.rename(m.Variables); err != nil {
+		return nil, to, 0, invalid(InvalidRecipient, err.Error())
+	}
+	b.message = &m
+	if plain && m.Templated {
+		if err := b.checkPlain(); err != nil {
+			return nil, to, 0, err
+		}
+	}
+	return b, to, duplicates, e.checkContent(b, to)
+}
+
+// checkPlain refuses recipients with variables for a batch whose earlier ones have none, but
+// need some.
+func (b *full) checkPlain() error {
+	c, err := parseContent(b.message, b.spec.Options.Spin)
+	if err != nil {
+		return invalid(InvalidMessage, err.Error())
+	}
+	if name := c.missing(c.required(), details{}); name != "" {
+		return invalid(MissingVariable, fmt.Sprintf("the recipients that the batch has already have no variable %q; give the text a fallback: {{%s|…}}", name, name))
+	}
+	for part := range c.parts {
+		if _, err := c.render(part, b.id, details{}); err != nil {
+			return invalid(InvalidMessage, partName(part, len(c.parts) > 1)+", for the recipients that the batch has already: "+err.Error())
+		}
+	}
+	return nil
+}
+
+// rename makes the details refer to the variables of a batch that has others already, and
+// returns the names of all.
+func (r *Recipients) rename(known []string) (all []string, err error) {
+	all = slices.Clip(known)
+	to := make([]int, len(r.names))
+	for i, name := range r.names {
+		if to[i] = slices.Index(all, name); to[i] < 0 {
+			to[i] = len(all)
+			all = append(all, name)
+		}
+	}
+	if len(all) > maxVariableNames {
+		return nil, fmt.Errorf("recipients: the batch would have %d different variables, at most %d are allowed", len(all), maxVariableNames)
+	}
+	if len(known) == 0 {
+		return all, nil
+	}
+	var renamed packed
+	for i := range r.details.len() {
+		raw := r.details.at(i)
+		if len(raw) > 0 {
+			d, err := decodeDetails(raw)
+			if err != nil {
+				return nil, err
+			}
+			for n := range d.Values {
+				d.Values[n].name = to[d.Values[n].name]
+			}
+			raw = d.encode(nil)
+		}
+		renamed.add(raw)
+	}
+	r.details, r.names = renamed, all
+	return all, nil
+}
+
+// itemRange selects the items of a batch, without those that an append has not finished.
+func (b *full) itemRange() store.Range {
+	return store.Range{Prefix: b.id[:], Before: itemKey(b.id, b.Counts.Total)}
+}
