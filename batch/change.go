@@ -42,6 +42,7 @@ func (e *Engine) Change(ctx context.Context, owner, id uuid.UUID, c Changes) (Vi
 			e.step(tx, b, in, states, nil),
 			store.PutJSON(tx, bucketSpec, id[:], b.spec),
 			tx.Put(bucketOwner, store.Key(owner, id), encodeListed(b.spec)),
+			e.putWords(tx, id, b.spec),
 		)
 	})
 }

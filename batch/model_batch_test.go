@@ -89,7 +89,7 @@ func (s *modelSpec) textOf(at, part int) string {
 	}
 	if part > 0 {
 		text = fmt.Sprint("more ", part)
-		if s.own != nil {
+		if s.request.List != nil {
 			text += s.own[at].variables["code"]
 		}
 	}

@@ -77,10 +77,14 @@ func (m *modelBatch) part(i *modelItem, e ending) {
 	online := m.env.state(last.instance) == event.Online
 	shut := m.env.shut(last.instance, m.spec.recipients[m.current], m.waits(), m.env.now)
 	room := m.env.room(last.instance, m.spec.recipients[m.current], m.env.now)
-	if went := observed.ClientMessageID != "" && observed.ClientMessageID != sent; goes && online && !shut && (room || went) && (went || !m.contended()) {
+	if went := observed.ClientMessageID != "" && observed.ClientMessageID != sent; goes && online && !shut && (room || went) && (went || !m.contended()) && !m.env.optedOut[m.spec.recipients[m.current]] {
 		last.id = observed.ClientMessageID
 		m.flight = &modelFlight{last.id, m.env.now}
 		m.commit()
+		return
+	}
+	if m.env.optedOut[m.spec.recipients[m.current]] {
+		m.end(ending{status: ItemSkipped, try: AttemptFailed, code: codeOptedOut})
 		return
 	}
 	back := ending{status: ItemPending, try: AttemptUnavailable, busy: true}
@@ -90,9 +94,9 @@ func (m *modelBatch) part(i *modelItem, e ending) {
 		back.busy, back.changes = false, m.env.instances[last.instance].changes
 	default:
 		back.busy, back.held = false, true
-		if observed.ErrorCode != nil && !room {
-			back.code = *observed.ErrorCode
-		}
+	}
+	if online && m.env.hard.IsZero() && observed.ErrorCode != nil && (!room || m.contended()) {
+		back.code = *observed.ErrorCode
 	}
 	m.end(back)
 }

@@ -105,6 +105,10 @@ func (m *modelBatch) stuck() bool {
 			return true
 		case event.BatchStarted, event.BatchResumed:
 			return false
+		case event.BatchProgress:
+			if m.passes(0) >= 0 {
+				return false
+			}
 		default:
 		}
 	}

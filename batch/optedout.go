@@ -43,14 +43,14 @@ func (e *Engine) give(tx *store.Tx, b *full, c choice) (itemRecord, error) {
 	return r, err
 }
 
-// putWords stores the opt-out words of a new batch.
+// putWords stores the opt-out words of a batch. They count on all instances that it has, and had.
 func (e *Engine) putWords(tx *store.Tx, id uuid.UUID, s *spec) error {
 	if len(s.Options.OptOutWords) == 0 {
 		return nil
 	}
-	ids := make([]int64, len(s.Instances))
-	for i, ref := range s.Instances {
-		ids[i] = ref.ID
+	var ids []int64
+	for _, ref := range s.all() {
+		ids = append(ids, ref.ID)
 	}
 	return e.cfg.OptOuts.Campaign(tx, id, s.Owner, s.Options.OptOutWords, ids)
 }

@@ -30,6 +30,8 @@ func (w *worker) partEnd(r *itemRecord, o *outcome) *partEnd {
 	delete(w.dropped, r.Instance) // it could send
 	gate, able := w.partGate(r)
 	switch {
+	case w.optedOut(r):
+		*o, p.goesOn = optedOut(), false
 	case w.e.stopping():
 		*o, p.goesOn = calledOff(), false
 	case !able:
@@ -45,6 +47,20 @@ func (w *worker) partEnd(r *itemRecord, o *outcome) *partEnd {
 		}
 	}
 	return p
+}
+
+// optedOut reports whether the recipient of the current item has opted out by now.
+func (w *worker) optedOut(r *itemRecord) (is bool) {
+	_ = w.e.cfg.Store.View(func(tx *store.Tx) error { // the commit looks again
+		is = w.e.optedOut(tx, w.b, choice{recipient: r.recipient()})
+		return nil
+	})
+	return is
+}
+
+// optedOut is the outcome of an item whose recipient opted out between two of its messages.
+func optedOut() outcome {
+	return outcome{attempt: AttemptFailed, status: ItemSkipped, move: table.MoveSkipped, code: codeOptedOut, reason: textOptedOut}
 }
 
 // partGate asks whether the instance of the current item may send the next message of it.
@@ -64,27 +80,32 @@ func (w *worker) waitForPart(r *itemRecord) {
 }
 
 // apply puts the message that was sent into the item, and its next one if the item goes on.
-func (p *partEnd) apply(tx *store.Tx, e *Engine, b *full, item *itemRecord, f *finishing) (goesOn bool, err error) {
+// Otherwise it returns the outcome for the item.
+func (p *partEnd) apply(tx *store.Tx, e *Engine, b *full, item *itemRecord, f *finishing) (goesOn bool, o outcome, err error) {
+	o = f.outcome
 	sent := p.receipt.WhatsAppID != ""
 	if sent {
 		part := sentPart{Instance: item.Instance, WhatsApp: p.receipt.WhatsAppID}
 		if p.receipt.Record != nil {
 			if part.MessageID, err = p.receipt.Record(tx); err != nil {
-				return false, recordError{err}
+				return false, o, recordError{err}
 			}
 		}
 		item.Parts = append(slices.Clip(item.Parts), part)
 	}
 	item.ClientID = ""
 	if window, _ := b.windowAt(tx.Now()); !p.goesOn || b.Status != event.BatchProcessing || window != schedule.Open {
-		return false, nil
+		return false, o, nil
+	}
+	if e.optedOut(tx, b, choice{recipient: item.recipient()}) { // since partEnd looked
+		return false, optedOut(), nil
 	}
 	if !sent && p.id == "" {
-		return true, errUnchanged
+		return true, o, errUnchanged
 	}
 	item.ClientID = p.id
 	b.putItem(tx, b.Current, item)
-	return true, e.step(tx, b, table.Input{On: table.OnPart}, f.states, nil)
+	return true, o, e.step(tx, b, table.Input{On: table.OnPart}, f.states, nil)
 }
 
 // between reports whether the item is SENDING and nothing of it is on its way: one of its

@@ -286,11 +286,11 @@ func (w *worker) finish(r itemRecord, o outcome) (next *itemRecord, delay time.D
 	case <-w.nudge:
 	default:
 	}
-	f := finishing{item: r, part: w.partEnd(&r, &o), stopping: w.e.stopping(), states: w.e.states(w.b.spec)}
+	f := finishing{item: r, part: w.partEnd(&r, &o), delay: w.delay(), stopping: w.e.stopping(), states: w.e.states(w.b.spec)}
 	f.outcome = o
 	var back *unsent
 	if f.part == nil || !f.part.goesOn {
-		f.delay, back = w.delay(), w.judge(r, o)
+		back = w.judge(r, o)
 		if f.next, err = w.pick(back); err != nil {
 			f.next = choice{cut: true} // the outcome is stored in any case, and begin meets the error again
 		}
@@ -355,14 +355,15 @@ type finishing struct {
 }
 
 func (f *finishing) apply(tx *store.Tx, e *Engine, b *full) (next *itemRecord, err error) {
-	in := f.input(b, tx.Now())
 	item, o := f.item, f.outcome
 	f.passed = false
 	if f.part != nil {
-		if goesOn, err := f.part.apply(tx, e, b, &item, f); err != nil || goesOn {
+		var goesOn bool
+		if goesOn, o, err = f.part.apply(tx, e, b, &item, f); err != nil || goesOn {
 			return &item, err
 		}
 	}
+	in := f.input(o, b, tx.Now())
 	if o.receipt.Record != nil && o.move == table.MoveSuccess {
 		if item.MessageID, err = o.receipt.Record(tx); err != nil {
 			return nil, recordError{err}
@@ -401,15 +402,15 @@ func (f *finishing) apply(tx *store.Tx, e *Engine, b *full) (next *itemRecord, e
 }
 
 // input returns the input of the table for the outcome.
-func (f *finishing) input(b *full, now time.Time) table.Input {
+func (f *finishing) input(o outcome, b *full, now time.Time) table.Input {
 	window, _ := b.windowAt(now)
-	in := table.Input{On: table.OnItemEnded, Item: f.outcome.move}
+	in := table.Input{On: table.OnItemEnded, Item: o.move}
 	switch {
-	case f.outcome.on != "":
-		in.On = f.outcome.on
+	case o.on != "":
+		in.On = o.on
 	case b.Status != event.BatchProcessing:
 		in.On = table.OnSafePoint
-	case f.outcome.move != table.MoveBack:
+	case o.move != table.MoveBack:
 		in.Give = f.delay == 0 && f.ready && !f.stopping && window == schedule.Open && b.Counts.Pending > 0
 	case f.stopping:
 		in.On = table.OnShutdown
@@ -421,7 +422,7 @@ func (f *finishing) input(b *full, now time.Time) table.Input {
 		in.On, in.Item = table.OnRegive, table.MoveNone
 	default:
 		in.On = table.OnItemBack
-		in.Give = f.next.instance != 0 && (f.delay == 0 || !f.outcome.held)
+		in.Give = f.next.instance != 0 && (f.delay == 0 || !o.held)
 	}
 	return in
 }
