@@ -154,6 +154,27 @@ type Item struct {
 	FinishedAt           *event.Time       `json:"finishedAt" doc:"When it ended; null until then." example:"$time"`
 }
 
+// Row is an item with what was sent of it.
+type Row struct {
+	Item
+	Sent Sent
+}
+
+// Sent is what WhatsApp acknowledged of an item: no message, one, or several of its parts.
+type Sent struct {
+	Instance InstanceRef // that sent the first message
+	JID      string      // of the recipient
+	At       event.Time  // when the item ended; of one that was not sent as a whole, when it was first tried
+	Messages []SentMessage
+}
+
+// SentMessage is an acknowledged message.
+type SentMessage struct {
+	Instance   int64
+	ID         int64 // of the stored message, 0 if it is not stored
+	WhatsAppID string
+}
+
 // ItemWithAttempts is an item with its history.
 type ItemWithAttempts struct {
 	Item

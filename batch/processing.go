@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/event"
 	"postern/store"
 )
 
@@ -36,12 +37,21 @@ func (s Shown) Processing(id uuid.UUID) (View, iter.Seq2[[]ItemWithAttempts, err
 
 // Rows returns the names of the variables of a batch, sorted, and its items by position, in parts as those of
 // [Shown.Processing].
-func (s Shown) Rows(id uuid.UUID) (variables []string, items iter.Seq2[[]Item, error], err error) {
+func (s Shown) Rows(id uuid.UUID) (variables []string, items iter.Seq2[[]Row, error], err error) {
 	b, err := s.read(id)
 	if err != nil {
 		return nil, nil, err
 	}
 	return slices.Sorted(slices.Values(b.message.Variables)), parts(s, b, (*full).readRow), nil
+}
+
+// Sent returns what was sent of each item of a batch by position, in parts as those of [Shown.Processing].
+func (s Shown) Sent(id uuid.UUID) (iter.Seq2[[]Sent, error], error) {
+	b, err := s.read(id)
+	if err != nil {
+		return nil, err
+	}
+	return parts(s, b, (*full).readSent), nil
 }
 
 // Processing is Shown.Processing by all instances.
@@ -94,12 +104,52 @@ func partFrom[T any](s Shown, b *full, from []byte, read func(b *full, tx *store
 	return part, last, err
 }
 
-func (b *full) readRow(tx *store.Tx, key, value []byte) (Item, error) {
+func (b *full) readRow(tx *store.Tx, key, value []byte) (Row, error) {
 	position, r, err := b.readItem(key, value)
 	if err != nil {
-		return Item{}, err
+		return Row{}, err
 	}
-	return b.item(tx, position, r)
+	item, err := b.item(tx, position, r)
+	return Row{item, b.sent(r)}, err
+}
+
+func (b *full) readSent(_ *store.Tx, key, value []byte) (Sent, error) {
+	_, r, err := b.readItem(key, value)
+	if err != nil {
+		return Sent{}, err
+	}
+	return b.sent(r), nil
+}
+
+// sent returns the acknowledged messages of an item, without those from hidden instances. Those of the batch that it is
+// a retry of count once the item was tried.
+func (b *full) sent(r itemRecord) Sent {
+	if r.StartedAt == 0 {
+		return Sent{}
+	}
+	s := Sent{JID: r.JID, At: milli(r.StartedAt)}
+	add := func(p sentPart) {
+		if b.spec.hides(p.Instance) {
+			return
+		}
+		if len(s.Messages) == 0 {
+			s.Instance = InstanceRef{p.Instance, b.spec.instanceName(p.Instance)}
+		}
+		s.Messages = append(s.Messages, SentMessage{p.Instance, p.MessageID, p.WhatsApp})
+	}
+	for _, p := range r.Parts {
+		add(p)
+	}
+	if r.Status == ItemSuccess {
+		add(sentPart{r.Instance, r.WhatsApp, r.MessageID})
+		s.At = milli(r.EndedAt)
+	}
+	if s.JID == "" && len(s.Messages) > 0 {
+		if to, err := event.ParseRecipient(r.recipient()); err == nil {
+			s.JID = to.JID()
+		}
+	}
+	return s
 }
 
 func (b *full) itemWithAttempts(tx *store.Tx, key, value []byte) (ItemWithAttempts, error) {

@@ -256,9 +256,9 @@ func reportBatchCommand() *cobra.Command {
 	return c
 }
 
-// report writes the items of a batch as CSV.
+// report writes the items of a batch and their results as CSV.
 func (p program) report(ctx context.Context, id string, w io.Writer) error {
-	resp, err := p.ask(ctx, http.MethodGet, "/message/batches/"+url.PathEscape(id)+"/items.csv", nil)
+	resp, err := p.ask(ctx, http.MethodGet, "/message/batches/"+url.PathEscape(id)+"/report.csv", nil)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func TestBatchCommandsCallARunningProgram(t *testing.T) {
 	}
 	report := append([]string{"batch", "report", strings.TrimSpace(id.String())}, at...)
 	var printed bytes.Buffer
-	if status := run(t.Context(), report, &printed, &said); status != 0 || !strings.Contains(printed.String(), "0,4915155500003,,PENDING,,,,,,Ana\r\n1,4915155500004,,PENDING,,,,,,\r\n") {
+	if status := run(t.Context(), report, &printed, &said); status != 0 || !strings.Contains(printed.String(), "0,4915155500003,,PENDING,,,,,,,,,Ana\r\n1,4915155500004,,PENDING,,,,,,,,,\r\n") {
 		t.Errorf("status %d: %q %s", status, printed.String(), said.String())
 	}
 	if status := run(t.Context(), append(report, "-o", "report.csv"), &said, &said); status != 0 {

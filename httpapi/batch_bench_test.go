@@ -208,7 +208,12 @@ func (instantFleet) Send(_ context.Context, _ int64, out event.Outgoing) (batch.
 // process runs an engine on the rig's file until the batch is complete.
 func (r *rig) process(id uuid.UUID) {
 	r.t.Helper()
-	e, err := batch.New(batch.Config{Store: r.store, Outbox: r.box, Fleet: instantFleet{}, NewMessageID: func() string { return "3EB0C7A1D2E3F4051627" }, Enabled: true})
+	r.processBy(instantFleet{}, id)
+}
+
+func (r *rig) processBy(fleet batch.Fleet, id uuid.UUID) {
+	r.t.Helper()
+	e, err := batch.New(batch.Config{Store: r.store, Outbox: r.box, Fleet: fleet, NewMessageID: func() string { return "3EB0C7A1D2E3F4051627" }, Enabled: true})
 	if err == nil {
 		err = e.Start(r.t.Context())
 	}

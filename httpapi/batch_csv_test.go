@@ -203,7 +203,17 @@ func TestScopedKeyBoundsACSV(t *testing.T) {
 // csvOf reads the items of a batch as CSV.
 func (r *rig) csvOf(token string, v batch.View) (raw string, rows [][]string) {
 	r.t.Helper()
-	res := r.as(token, "GET", "/message/batches/"+v.ID.String()+"/items.csv", "")
+	return r.fileOf(token, v, "/items.csv")
+}
+
+func (r *rig) reportOf(token string, v batch.View) (raw string, rows [][]string) {
+	r.t.Helper()
+	return r.fileOf(token, v, "/report.csv")
+}
+
+func (r *rig) fileOf(token string, v batch.View, name string) (raw string, rows [][]string) {
+	r.t.Helper()
+	res := r.as(token, "GET", "/message/batches/"+v.ID.String()+name, "")
 	body, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/csv; charset=utf-8" {
 		r.t.Fatal(res.StatusCode, res.Header, err)

@@ -2,6 +2,7 @@ package messages
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -239,12 +240,13 @@ func (w *messageWalk) places(tx *store.Tx) (all [][]byte, err error) {
 
 func updatesOf(tx *store.Tx, instance, id int64) ([]StoredUpdate, error) {
 	all := []StoredUpdate{}
-	err := tx.Scan(messageUpdates, store.Range{Prefix: store.Key(instance, id)}, func(k, _ []byte) (bool, error) {
-		u, found, err := store.GetJSON[storedUpdate](tx, messageUpdates, k)
-		if err == nil && found {
-			all = append(all, StoredUpdate(u))
+	err := tx.Scan(messageUpdates, store.Range{Prefix: store.Key(instance, id)}, func(k, v []byte) (bool, error) {
+		var u storedUpdate
+		if err := json.Unmarshal(v, &u); err != nil {
+			return true, tx.Unreadable(messageUpdates, k, err)
 		}
-		return true, err
+		all = append(all, StoredUpdate(u))
+		return true, nil
 	})
 	return all, err
 }

@@ -5,30 +5,47 @@ import (
 	"encoding/csv"
 	"strconv"
 	"strings"
+	"time"
 
 	"postern/batch"
 	"postern/event"
 	"postern/httpapi/rest"
+	"postern/messages"
 )
 
 // csvColumn is a column of a file of items.
 type csvColumn struct {
 	name  string
-	value func(batch.Item) string
+	value func(csvRow) string
+}
+
+// csvRow is an item, with the result of its messages in a report.
+type csvRow struct {
+	batch.Row
+	messages.Result
 }
 
 // itemColumns are the columns of an item before those of its variables.
 func itemColumns() []csvColumn {
 	return []csvColumn{
-		{"position", func(i batch.Item) string { return strconv.Itoa(i.Position) }},
-		{"number", func(i batch.Item) string { return i.NormalizedRecipient }},
-		{"externalId", func(i batch.Item) string { return i.ExternalID }},
-		{"status", func(i batch.Item) string { return string(i.Status) }},
-		{"errorCode", func(i batch.Item) string { return textOf(i.LastErrorCode) }},
-		{"instance", func(i batch.Item) string { return textOf(i.SelectedInstanceName) }},
-		{"whatsappMessageId", func(i batch.Item) string { return textOf(i.WhatsAppMessageID) }},
-		{"processingStartedAt", func(i batch.Item) string { return timeOf(i.ProcessingStartedAt) }},
-		{"finishedAt", func(i batch.Item) string { return timeOf(i.FinishedAt) }},
+		{"position", func(i csvRow) string { return strconv.Itoa(i.Position) }},
+		{"number", func(i csvRow) string { return i.NormalizedRecipient }},
+		{"externalId", func(i csvRow) string { return i.ExternalID }},
+		{"status", func(i csvRow) string { return string(i.Status) }},
+		{"errorCode", func(i csvRow) string { return textOf(i.LastErrorCode) }},
+		{"instance", func(i csvRow) string { return textOf(i.SelectedInstanceName) }},
+		{"whatsappMessageId", func(i csvRow) string { return textOf(i.WhatsAppMessageID) }},
+		{"processingStartedAt", func(i csvRow) string { return timeOf(i.ProcessingStartedAt) }},
+		{"finishedAt", func(i csvRow) string { return timeOf(i.FinishedAt) }},
+	}
+}
+
+// resultColumns are the further columns of a report.
+func resultColumns() []csvColumn {
+	return []csvColumn{
+		{"deliveredAt", func(i csvRow) string { return resultTime(i.Delivered) }},
+		{"readAt", func(i csvRow) string { return resultTime(i.Read) }},
+		{"repliedAt", func(i csvRow) string { return resultTime(i.Replied) }},
 	}
 }
 
@@ -46,12 +63,35 @@ func timeOf(t *event.Time) string {
 	return t.String()
 }
 
+func resultTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return event.At(t).String()
+}
+
 // itemsCSV writes the items of a batch as CSV, part by part as they are read.
-func (a *API) itemsCSV(c *rest.Call) error { return a.writeCSV(c, "items", itemColumns()) }
+func (a *API) itemsCSV(c *rest.Call) error {
+	return a.writeCSV(c, "items", itemColumns(), func(part []batch.Row) ([]messages.Result, error) {
+		return make([]messages.Result, len(part)), nil
+	})
+}
+
+// reportCSV is itemsCSV with the results of the messages.
+func (a *API) reportCSV(c *rest.Call) error {
+	return a.writeCSV(c, "report", append(itemColumns(), resultColumns()...), func(part []batch.Row) ([]messages.Result, error) {
+		sent := make([]batch.Sent, len(part))
+		for i, row := range part {
+			sent[i] = row.Sent
+		}
+		return a.results(sent)
+	})
+}
 
 // writeCSV writes a row for each item, with the columns and then a column for each variable, under a byte order mark,
-// by which spreadsheet programs know UTF-8. If the answer cannot be completed it breaks the connection.
-func (a *API) writeCSV(c *rest.Call, name string, columns []csvColumn) error {
+// by which spreadsheet programs know UTF-8. results has those of a part of the items. If the answer cannot be completed
+// it breaks the connection.
+func (a *API) writeCSV(c *rest.Call, name string, columns []csvColumn, results func([]batch.Row) ([]messages.Result, error)) error {
 	id, err := c.UUID("id", batch.ErrNotFound)
 	if err != nil {
 		return err
@@ -61,7 +101,7 @@ func (a *API) writeCSV(c *rest.Call, name string, columns []csvColumn) error {
 		return err
 	}
 	for _, variable := range variables {
-		columns = append(columns, csvColumn{variable, func(i batch.Item) string { return i.Variables[variable] }})
+		columns = append(columns, csvColumn{variable, func(i csvRow) string { return i.Variables[variable] }})
 	}
 	text := bytes.NewBufferString("\ufeff")
 	w := csv.NewWriter(text)
@@ -88,8 +128,12 @@ func (a *API) writeCSV(c *rest.Call, name string, columns []csvColumn) error {
 		if err != nil {
 			return c.BreakOff(err)
 		}
-		for _, item := range part {
-			write(func(c csvColumn) string { return c.value(item) })
+		of, err := results(part)
+		if err != nil {
+			return c.BreakOff(err)
+		}
+		for i, row := range part {
+			write(func(c csvColumn) string { return c.value(csvRow{row, of[i]}) })
 		}
 		if err := send(); err != nil {
 			return err

@@ -91,6 +91,18 @@ func (a *API) Routes() []rest.Route {
 			Media: "text/csv", Codes: unknown,
 		},
 		{
+			Method: "GET", Path: "/message/batches/{id}/report.csv", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.reportCSV,
+			ID: "getBatchReportCSV", Summary: "Get a batch's items as CSV, with when their messages were delivered, read and answered.",
+			About: "The file of getBatchItemsCSV with the columns deliveredAt, readAt and repliedAt before those of the variables.",
+			Media: "text/csv", Codes: unknown,
+		},
+		{
+			Method: "GET", Path: "/message/batches/{id}/insights", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.showInsights,
+			ID: "getBatchInsights", Summary: "Count the recipients who got, read and answered a batch's messages.",
+			About: "It counts stored receipts and messages, each in the hour of its own time. A read message was delivered, too. A reply quotes a message of the batch, or is written within 7 days after it.",
+			Out:   rest.TypeOf[Insights](), Codes: unknown,
+		},
+		{
 			Method: "GET", Path: "/message/batches/{id}/items/{item}", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.showItem,
 			ID: "getBatchItem", Summary: "Show an item with its attempts.", Out: rest.TypeOf[batch.ItemWithAttempts](), Codes: unknown,
 		},

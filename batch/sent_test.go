@@ -1,0 +1,90 @@
+package batch
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"postern/event"
+)
+
+// sentOf returns what was sent of each item.
+func (r *rig) sentOf(s Shown) (all []Sent) {
+	r.Helper()
+	parts, err := s.Sent(r.batch)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for part, err := range parts {
+		if err != nil {
+			r.Fatal(err)
+		}
+		all = append(all, part...)
+	}
+	return all
+}
+
+func TestSentIsWhatWhatsAppAcknowledged(t *testing.T) {
+	for name, row := range map[string]struct {
+		refused string // text
+		want    int
+	}{"all parts": {"", 3}, "one part": {"two", 1}, "none": {"one", 0}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, newFleet(1, 2), nil)
+				defer r.stop()
+				sentTexts(r.f, func(_ int64, text string) error {
+					if text == row.refused {
+						return event.ErrSendRefused
+					}
+					return nil
+				})
+				r.create(threeParts(1))
+				synctest.Wait()
+				item, sent := r.items()[0], r.sentOf(r.e.Shown(owner, nil))[0]
+				at := item.ProcessingStartedAt
+				if item.Status == ItemSuccess {
+					at = item.FinishedAt
+				}
+				if len(sent.Messages) != row.want || !sent.At.Equal(at.Time) {
+					t.Fatalf("%+v of %+v", sent, item)
+				}
+				if row.want == 0 {
+					return
+				}
+				if sent.JID != item.NormalizedRecipient+"@s.whatsapp.net" || sent.Instance.ID != *item.SelectedInstanceID || sent.Instance.Name != *item.SelectedInstanceName {
+					t.Errorf("%+v of %+v", sent, item)
+				}
+				for i, m := range sent.Messages {
+					if m.Instance != sent.Instance.ID || m.WhatsAppID == "" || i > 0 && m.WhatsAppID == sent.Messages[i-1].WhatsAppID {
+						t.Errorf("message %d is %+v", i, m)
+					}
+				}
+				other := r.e.Shown(owner, func(id int64) bool { return id != sent.Instance.ID })
+				if hidden := r.sentOf(other)[0]; len(hidden.Messages) != 0 {
+					t.Errorf("another instance shows %+v", hidden)
+				}
+			})
+		})
+	}
+}
+
+func TestNothingIsSentOfAnItemBeforeItIsTried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, newFleet(1, 2), nil)
+		defer r.stop()
+		draft := false
+		req := request(partSize + 1)
+		req.AutoStart = &draft
+		r.create(req)
+		all := r.sentOf(r.e.Shown(owner, nil))
+		if len(all) != partSize+1 {
+			t.Fatalf("%d items", len(all))
+		}
+		for _, sent := range all {
+			if fmt.Sprint(sent) != fmt.Sprint(Sent{}) {
+				t.Fatalf("%+v", sent)
+			}
+		}
+	})
+}
