@@ -121,7 +121,7 @@ func TestChatCallsReachTheAccount(t *testing.T) {
 	r.keep(t, received("A1", anne, ""))
 	r.keep(t, received("G1", aGroup, annesLID))
 	r.asks(t, token, d, []request{
-		{"POST", chatPath + "is-account", `{"numbers":["+49 (151) 12345678","4915112345679@c.us"]}`, "look up [4915112345678 4915112345679]", `[{"number":"4915112345678","jid":"j","lid":null,"exists":true}]`},
+		{"POST", chatPath + "is-account", `{"numbers":["+49 (151) 12345678","4915112345679@c.us"]}`, "look up [4915112345678 4915112345679]", `[{"number":"4915112345678","jid":"j","lid":null,"exists":true},{"number":"4915112345679","jid":"4915112345679@s.whatsapp.net","lid":null,"exists":false}]`},
 		{"POST", oldAnswer + "whatsappNumbers/a", `{"numbers":["4915112345678"]}`, "look up [4915112345678]", `[{"number":"4915112345678","jid":"j","lid":null,"exists":true}]`},
 
 		{"POST", chatPath + "read-message", `{"messageId":[1]}`, `read [A1] of "" in ` + anne, `{"message":"Read messages","read":"success"}`},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"postern/httpapi/rest"
+	"postern/httpapi/tokens"
 )
 
 // formRoutes are the routes that take a file in their body.
@@ -30,8 +31,15 @@ func uploading(t *testing.T, script func(t *testing.T, r *rig, c net.Conn)) {
 		t.Run(row.Path, func(t *testing.T) {
 			r := newRig(t)
 			credential := "Authorization: Bearer " + r.timelessToken("some-instance")
-			if row.Auth == rest.GlobalKey {
+			switch row.Auth {
+			case rest.GlobalKey:
 				credential = "Apikey: " + testKey
+			case rest.UserBearer:
+				token, err := tokens.ForUser(testSecret, r.user, 100*365*24*time.Hour, time.Now())
+				if err != nil {
+					t.Fatal(err)
+				}
+				credential = "Authorization: Bearer " + token
 			}
 			synctest.Test(t, func(t *testing.T) {
 				connected(t, r.h, func(c net.Conn) {
