@@ -93,13 +93,13 @@ type createBatchOptions struct {
 	batchPlace
 	template, name, delay, mapping string
 	instances                      []string
-	spin                           bool
+	spin, dryRun                   bool
 }
 
 func createBatchCommand() *cobra.Command {
 	var o createBatchOptions
 	c := &cobra.Command{
-		Use:   "create [--name NAME] [--delay TIME-TIME] [--spin] [--mapping JSON] [--user UUID] [--url URL --key KEY] [--config FILE] --template TEXT --instance NAME FILE",
+		Use:   "create [--name NAME] [--delay TIME-TIME] [--spin] [--dry-run] [--mapping JSON] [--user UUID] [--url URL --key KEY] [--config FILE] --template TEXT --instance NAME FILE",
 		Short: "send a text to each row of a CSV file",
 		Args:  fileNeeded("a CSV file whose first row names the columns"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -113,6 +113,7 @@ func createBatchCommand() *cobra.Command {
 	f.StringVar(&o.name, "name", "", "`NAME` of the batch (default: that of the file)")
 	f.StringVar(&o.delay, "delay", "", "`TIME` between two messages, or the least and the most, as 1s-5s")
 	f.BoolVar(&o.spin, "spin", false, "choose one of the alternatives in texts such as {Hello|Hi} for each recipient")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print as JSON what would be sent, and to which numbers it could not; store and send nothing")
 	f.StringVar(&o.mapping, "mapping", "", "which columns are what, as `JSON`: {\"number\":\"Phone\"} (default: number, externalId, and every other is a variable)")
 	noFiles(c, "template", "instance", "name", "delay", "mapping")
 	return c
@@ -130,6 +131,15 @@ func (o *createBatchOptions) run(ctx context.Context, path string, out, said io.
 	defer func() { _ = file.Close() }()
 	p, err := o.asUser(ctx)
 	if err != nil {
+		return err
+	}
+	if o.dryRun {
+		resp, err := p.sendBatch(ctx, plan, o.mapping, file)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = resp.Body.Close() }()
+		_, err = io.Copy(out, resp.Body)
 		return err
 	}
 	made, err := p.createBatch(ctx, plan, o.mapping, file)
@@ -150,11 +160,7 @@ type createdBatch struct {
 
 // createBatch creates a batch for the rows of a file.
 func (p program) createBatch(ctx context.Context, plan []byte, mapping string, file io.Reader) (made createdBatch, err error) {
-	body, w := io.Pipe()
-	form := multipart.NewWriter(w)
-	go func() { w.CloseWithError(writeBatchForm(form, plan, mapping, file)) }()
-	defer func() { _ = body.Close() }()
-	resp, err := p.send(ctx, http.MethodPost, "/message/batches/csv", "", form.FormDataContentType(), body)
+	resp, err := p.sendBatch(ctx, plan, mapping, file)
 	if err != nil {
 		return made, err
 	}
@@ -163,6 +169,15 @@ func (p program) createBatch(ctx context.Context, plan []byte, mapping string, f
 		return made, fmt.Errorf("the batch was created, but the answer of %s is not readable: %w", p.base, err)
 	}
 	return made, nil
+}
+
+// sendBatch sends the rows of a file with the batch that is wanted for them.
+func (p program) sendBatch(ctx context.Context, plan []byte, mapping string, file io.Reader) (*http.Response, error) {
+	body, w := io.Pipe()
+	form := multipart.NewWriter(w)
+	go func() { w.CloseWithError(writeBatchForm(form, plan, mapping, file)) }()
+	defer func() { _ = body.Close() }()
+	return p.send(ctx, http.MethodPost, "/message/batches/csv", "", form.FormDataContentType(), body)
 }
 
 // plan returns the batch without its recipients.
@@ -182,7 +197,7 @@ func (o *createBatchOptions) plan(path string) ([]byte, error) {
 		name = path[strings.LastIndexAny(path, `/\`)+1:]
 	}
 	return json.Marshal(map[string]any{
-		"name": name, "instances": o.instances,
+		"name": name, "instances": o.instances, "dryRun": o.dryRun,
 		"message": map[string]any{"type": "text", "payload": map[string]any{"text": o.template}},
 		"options": map[string]any{"delay": map[string]any{"minMs": least.Milliseconds(), "maxMs": most.Milliseconds()}, "spin": o.spin},
 	})

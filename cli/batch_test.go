@@ -48,6 +48,10 @@ func TestBatchCommandsCallARunningProgram(t *testing.T) {
 	if status := run(t.Context(), create, &id, &said); status != 0 || !strings.Contains(said.String(), "2 recipients, 1 duplicate ignored") {
 		t.Fatalf("status %d: %s", status, said.String())
 	}
+	var tried bytes.Buffer
+	if status := run(t.Context(), append(create, "--dry-run"), &tried, &said); status != 0 || !strings.Contains(tried.String(), `"Hi Ana"`) || !strings.Contains(tried.String(), `"duplicates":1`) {
+		t.Errorf("status %d: %s %s", status, tried.String(), said.String())
+	}
 	report := append([]string{"batch", "report", strings.TrimSpace(id.String())}, at...)
 	var printed bytes.Buffer
 	if status := run(t.Context(), report, &printed, &said); status != 0 || !strings.Contains(printed.String(), "0,4915155500003,,PENDING,,,,,,,,,Ana\r\n1,4915155500004,,PENDING,,,,,,,,,\r\n") {
