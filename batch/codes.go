@@ -25,7 +25,7 @@ func ItemCodes() []ItemCode {
 		{event.SendMessageFailed, event.SendMessageFailed, "The message was certainly not sent.", "Put the recipient into another batch."},
 		{event.SendResultUnknown, event.SendResultUnknown, "The message may have been sent; it is never sent again by itself.", "Look at the phone before sending again."},
 		{codeNotOnWhatsApp, "", "The number has no WhatsApp account; with `skipUnregistered` the item is `SKIPPED`.", "Do not try this number again."},
-		{codeOptedOut, "", "The recipient opted out; the item is `SKIPPED` and nothing was sent.", "Send no batches to this number. See `GET /optouts`."},
+		{codeOptedOut, "", "The recipient opted out; the item is `SKIPPED`, and nothing was sent from then on.", "Send no batches to this number. See `GET /optouts`."},
 		{codeDamaged, event.SendMessageFailed, "The item's record is damaged in the data file. Nothing was sent if the item is `FAILED`; an item that is `UNKNOWN` may have been sent.", "Report it to the operator. Put the recipient into another batch."},
 	}
 }

@@ -51,6 +51,7 @@ func TestEverySettingHasItsDefault(t *testing.T) {
 		"websocket.ping_interval": `"25s"`, "websocket.pong_timeout": `"1m"`, "websocket.write_timeout": `"10s"`, "websocket.send_buffer": "256",
 		"message.batch.worker_enabled": "true", "message.batch.max_delay_ms": "86400000", "message.batch.max_recipients": "100000",
 		"message.batch.shutdown_timeout_ms": "15000", "message.batch.timezone": `"UTC"`, "message.batch.lease": `"1m"`, "message.batch.retention": `"2160h"`,
+		"message.scheduled.max": "100000", "message.scheduled.max_bytes": "1073741824",
 		"message.processing.workers": "4", "message.processing.queue_size": "100", "message.processing.timeout": `"1m"`,
 		"message.send_timeout": `"30s"`, "message.turn_timeout": `"1m"`, "outbox.retention": `"72h"`,
 		"media.allow_private": "false", "media.max_bytes": "104857600", "media.timeout": `"1m"`,
