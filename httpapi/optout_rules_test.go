@@ -31,7 +31,7 @@ func (r *rig) wantOptedOut(want ...string) {
 	}
 }
 
-// csv posts a table as a whole body.
+// optOutCSV posts a table as a whole body.
 func (r *rig) optOutCSV(token, contentType, table string) *http.Response {
 	req := httptest.NewRequest("POST", "/optouts/csv", strings.NewReader(table))
 	req.Header.Set("Authorization", "Bearer "+token)
@@ -95,6 +95,8 @@ func TestTableOfOptOutsIsReadInItsForms(t *testing.T) {
 		"as spreadsheets write":   {"\ufeffnumber;reason\r\n+49 151 12345678;x\r\n", "[4915112345678]"},
 		"with tabs and blanks":    {"number\treason\n\n4915112345678\t\n\n", "[4915112345678]"},
 		"with a LID":              {"5@lid,wrote", "[5@lid]"},
+		"in Windows-1252":         {"number;reason\n4915112345678;k\xfcndigt", "[4915112345678]"},
+		"in UTF-16":               {"\xff\xfen\x00u\x00m\x00b\x00e\x00r\x00\n\x004\x009\x001\x005\x001\x001\x002\x003\x004\x005\x006\x007\x008\x00", "[4915112345678]"},
 	} {
 		r := newRig(t)
 		if res := r.optOutCSV(r.token, "text/csv; charset=utf-8", one.table); res.StatusCode != 200 {
@@ -140,12 +142,12 @@ func TestInvalidTableOfOptOutsAddsNothing(t *testing.T) {
 	}{
 		{"text/csv", "number\n4915112345678\nx\n\n12\n", "row 3", 422, "INVALID_RECIPIENT"},
 		{"text/csv", "reason\nx\n", "row 1", 422, "INVALID_RECIPIENT"},
-		{"text/csv", "", "no row", 422, "INVALID_ARGUMENT"},
+		{"text/csv", "", "is empty", 422, "INVALID_CSV"},
 		{"text/csv", "number\n", "no row", 422, "INVALID_ARGUMENT"},
-		{"text/csv", "4915112345678,\xff", "UTF-8", 422, "INVALID_ARGUMENT"},
+		{"text/csv", "4915112345678,\x00", "UTF-8", 422, "INVALID_CSV"},
 		{"text/csv", "4915112345678," + strings.Repeat("x", 256), "row 1: ", 422, "INVALID_RECIPIENT"},
 		{"text/csv", strings.Repeat("4915112345678\n", batches.MaxOptOutRows+1), "100000", 422, "INVALID_ARGUMENT"},
-		{"text/csv", strings.Repeat("x", batches.MaxOptOutTable+1), "bytes", 413, "BODY_TOO_LARGE"},
+		{"text/csv", strings.Repeat("4915112345678,"+strings.Repeat("x", 200)+"\n", batches.MaxOptOutTable/200), "bytes", 413, "BODY_TOO_LARGE"},
 		{"application/json", `{}`, "text/csv", 415, "UNSUPPORTED_CONTENT_TYPE"},
 	} {
 		e := wantError(t, r.optOutCSV(r.token, one.contentType, one.table), one.status, one.code)

@@ -1,7 +1,6 @@
 package batches
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"postern/event"
 	"postern/httpapi/rest"
 	"postern/internal/plural"
+	"postern/internal/sheet"
 )
 
 // Bounds of what one call adds or removes.
@@ -28,7 +28,6 @@ const (
 	codeInvalidRecipient = "INVALID_RECIPIENT"
 
 	contentTypeCSV = "text/csv"
-	byteOrderMark  = "\ufeff"
 )
 
 // OptOutRequest is the body that adds opt-outs.
@@ -204,36 +203,20 @@ func (a *API) optOutTable(c *rest.Call) ([]optout.Addition, error) {
 }
 
 // readOptOuts reads a table of opt-outs: numbers, and reasons if there is a second column.
-// A first row with the cell number names the columns.
+// A first row with the cell number names the columns; otherwise it is the first of them.
 func readOptOuts(c *rest.Call, from io.Reader) (all []optout.Addition, err error) {
-	raw, err := io.ReadAll(io.LimitReader(from, MaxOptOutTable+1))
-	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
-	switch {
-	case tooLarge, len(raw) > MaxOptOutTable:
-		return nil, rest.Refuse(http.StatusRequestEntityTooLarge, rest.CodeBodyTooLarge, fmt.Sprintf("the table has more than %d bytes; send it in parts", MaxOptOutTable))
-	case err != nil:
+	table, err := sheet.New(from, "number")
+	if err != nil {
 		return nil, err
-	case !utf8.Valid(raw):
-		return nil, rest.InvalidField("the table must be in UTF-8")
 	}
-	text := strings.TrimPrefix(string(raw), byteOrderMark)
-	table := csv.NewReader(strings.NewReader(text))
-	table.Comma, table.FieldsPerRecord, table.LazyQuotes = separator(text), -1, true
-	columns, wrong := optOutColumns{0, 1}, problems{}
-	for n := 1; ; n++ {
-		cells, err := table.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, rest.InvalidField("the table: " + err.Error())
-		}
-		if n == 1 && columns.named(cells) {
-			continue
-		}
+	columns, wrong, cells := optOutColumns{0, 1}, problems{}, table.Header()
+	if columns.named(cells) {
+		cells, err = table.Read()
+	}
+	for ; err == nil; cells, err = table.Read() {
 		one, err := columns.read(cells)
 		if err != nil {
-			wrong.add("row %d: %v", n, err)
+			wrong.add("row %d: %v", table.Row(), err)
 			continue
 		}
 		if err := c.MayWriteTo(one.To.JID()); err != nil {
@@ -243,22 +226,16 @@ func readOptOuts(c *rest.Call, from io.Reader) (all []optout.Addition, err error
 			return nil, rest.InvalidField(fmt.Sprintf("the table has more than %s; send it in parts", plural.Of(MaxOptOutRows, "row")))
 		}
 	}
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return nil, rest.Refuse(http.StatusRequestEntityTooLarge, rest.CodeBodyTooLarge, fmt.Sprintf("the table has more than %d bytes; send it in parts", MaxOptOutTable))
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, err
+	}
 	if len(all) == 0 && len(wrong.texts) == 0 {
 		return nil, rest.InvalidField("the table has no row with a number")
 	}
 	return all, wrong.refusal()
-}
-
-// separator returns the one of comma, semicolon and tab that the first line has most of.
-func separator(text string) rune {
-	line, _, _ := strings.Cut(text, "\n")
-	best := ','
-	for _, s := range ";\t" {
-		if strings.Count(line, string(s)) > strings.Count(line, string(best)) {
-			best = s
-		}
-	}
-	return best
 }
 
 // optOutColumns are the columns of a table; below 0: none.

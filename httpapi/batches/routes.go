@@ -145,8 +145,8 @@ func (a *API) Routes() []rest.Route {
 		{
 			Method: "POST", Path: "/optouts/csv", Auth: rest.UserBearer, Right: rest.ScopeBatch, Handle: a.importOptOuts,
 			ID: "importOptOuts", Summary: "Add the people of a CSV table.",
-			About: "The table is the file of the form, or the whole body as text/csv: UTF-8, with commas, semicolons or tabs, at most 100 000 rows and 10 MiB. The first column has the numbers, the second may have reasons; or a header names the columns number and reason. Nothing is added if a row is invalid.",
-			Form:  []string{}, Out: rest.TypeOf[AddedOptOuts](), Codes: optOuts.And("INVALID_MEDIA"),
+			About: "The table is the file of the form, or the whole body as text/csv, in the encodings and with the separators of createBatchFromCSV, at most 100 000 rows and 10 MiB. The first column has the numbers, the second may have reasons; or a header names the columns number and reason. Nothing is added if a row is invalid.",
+			Form:  []string{}, Out: rest.TypeOf[AddedOptOuts](), Codes: optOuts.And("INVALID_MEDIA", CodeInvalidCSV),
 		},
 		{
 			Method: "GET", Path: "/admin/batches", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.listAllBatches,
