@@ -95,7 +95,11 @@ func (b *full) attempt(position, number int, a attemptRecord) Attempt {
 		return shown
 	}
 	for _, p := range a.Parts {
-		shown.Parts = append(shown.Parts, AttemptPart{Status: AttemptSuccess, WhatsAppMessageID: stringPtr(p.WhatsApp)})
+		part := AttemptPart{Status: AttemptSuccess}
+		if !b.spec.hides(p.Instance) {
+			part.WhatsAppMessageID = stringPtr(p.WhatsApp)
+		}
+		shown.Parts = append(shown.Parts, part)
 	}
 	if len(a.Parts) <= len(b.message.More) {
 		shown.Parts = append(shown.Parts, AttemptPart{Status: a.Status, WhatsAppMessageID: stringPtr(a.WhatsApp), ErrorCode: stringPtr(a.Code)})

@@ -246,3 +246,29 @@ func isRefused(t *testing.T, r *rig, req CreateRequest, code, want string) {
 		t.Errorf("%.300v, want %s: %s", err, code, want)
 	}
 }
+
+// A viewer of one instance sees that another sent a message, and not which.
+func TestPartsOfHiddenInstancesHaveNoID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, newFleet(1, 2), nil)
+		defer r.stop()
+		sentTexts(r.f, func(instance int64, text string) error {
+			if instance == 1 && text != "one" || instance == 2 && text == "one" {
+				return event.ErrNotConnected
+			}
+			return nil
+		})
+		r.create(threeParts(1))
+		time.Sleep(time.Hour)
+		r.status(event.BatchIsCompleted)
+		item, err := r.e.Shown(owner, func(id int64) bool { return id == 2 }).Item(r.batch, itemID(r.batch, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range item.Attempts {
+			if a.InstanceID != 2 || a.Status == AttemptSuccess && partsOf(a) != "SUCCESS SUCCESS! SUCCESS!" {
+				t.Errorf("%s: %+v", partsOf(a), a)
+			}
+		}
+	})
+}
