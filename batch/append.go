@@ -36,7 +36,7 @@ func (e *Engine) Append(ctx context.Context, owner, id uuid.UUID, r AppendReques
 	}
 	defer release()
 	if r.List.Len() > chunk {
-		leave, err := e.creations.enter(ctx, owner)
+		leave, err := e.creations.enter(ctx, owner, r.List.size())
 		if err != nil {
 			return View{}, err
 		}
@@ -45,7 +45,7 @@ func (e *Engine) Append(ctx context.Context, owner, id uuid.UUID, r AppendReques
 	if err := e.cfg.Store.Admit(); err != nil {
 		return View{}, err
 	}
-	b, to, duplicates, err := e.prepareAppend(owner, id, r.List)
+	b, to, duplicates, err := e.prepareAppend(ctx, owner, id, r.List)
 	if err != nil {
 		return View{}, err
 	}
@@ -82,7 +82,7 @@ func (e *Engine) Append(ctx context.Context, owner, id uuid.UUID, r AppendReques
 
 // prepareAppend checks the recipients, and returns the batch with the message record that
 // it has with them. What an earlier append left behind is removed.
-func (e *Engine) prepareAppend(owner, id uuid.UUID, given *Recipients) (b *full, to recipients, duplicates int, err error) {
+func (e *Engine) prepareAppend(ctx context.Context, owner, id uuid.UUID, given *Recipients) (b *full, to recipients, duplicates int, err error) {
 	seen, left := map[uint64]struct{}{}, false
 	err = e.cfg.Store.View(func(tx *store.Tx) (err error) {
 		if b, err = e.Shown(owner, nil).load(tx, id); err != nil {
@@ -124,7 +124,7 @@ func (e *Engine) prepareAppend(owner, id uuid.UUID, given *Recipients) (b *full,
 			return nil, to, 0, err
 		}
 	}
-	return b, to, duplicates, e.checkContent(b, to)
+	return b, to, duplicates, e.checkContent(ctx, b, to)
 }
 
 // checkPlain refuses recipients with variables for a batch whose earlier ones have none, but

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -175,7 +176,7 @@ func loadDetails(tx *store.Tx, id uuid.UUID, position int, r *itemRecord) (detai
 
 // checkContent renders what a batch sends for each of its new recipients. It refuses with
 // *InvalidError.
-func (e *Engine) checkContent(b *full, to recipients) error {
+func (e *Engine) checkContent(ctx context.Context, b *full, to recipients) error {
 	c, err := parseContent(b.message, b.spec.Options.Spin)
 	if err != nil {
 		return invalid(InvalidMessage, err.Error())
@@ -195,6 +196,9 @@ func (e *Engine) checkContent(b *full, to recipients) error {
 		}
 	}
 	for i := range to.len() {
+		if ctx.Err() != nil { // large texts for many recipients take a while
+			return context.Cause(ctx)
+		}
 		d, err := to.details(i)
 		if err != nil {
 			return err

@@ -35,13 +35,13 @@ const (
 // store.
 func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (View, error) {
 	if r.given().Len() > chunk {
-		leave, err := e.creations.enter(ctx, owner)
+		leave, err := e.creations.enter(ctx, owner, r.given().size())
 		if err != nil {
 			return View{}, err
 		}
 		defer leave()
 	}
-	b, to, err := e.prepare(owner, r, nil)
+	b, to, err := e.prepare(ctx, owner, r, nil)
 	if err != nil {
 		return View{}, err
 	}
@@ -173,7 +173,7 @@ func putItems(tx *store.Tx, id uuid.UUID, all recipients, from, before int) erro
 
 // prepare checks the request and builds the batch and its recipients. Malformed ones refuse it, or
 // are appended to bad unless that is nil.
-func (e *Engine) prepare(owner uuid.UUID, r CreateRequest, bad *[]Malformed) (*full, recipients, error) {
+func (e *Engine) prepare(ctx context.Context, owner uuid.UUID, r CreateRequest, bad *[]Malformed) (*full, recipients, error) {
 	var none recipients
 	if err := e.validate(&r); err != nil {
 		return nil, none, err
@@ -214,7 +214,7 @@ func (e *Engine) prepare(owner uuid.UUID, r CreateRequest, bad *[]Malformed) (*f
 			Templated: given.objects || r.Options.Spin, Variables: given.names,
 		},
 	}
-	return b, to, e.checkContent(b, to)
+	return b, to, e.checkContent(ctx, b, to)
 }
 
 func invalid(code string, messages ...string) error {

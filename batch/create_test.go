@@ -19,7 +19,7 @@ import (
 func TestALargeCreationAppearsAtOnceAndWhole(t *testing.T) {
 	const n = 2*chunk + chunk/2
 	bubble(t, newFleet(), func(r *rig) {
-		b, to, err := r.e.prepare(owner, request(n), nil)
+		b, to, err := r.e.prepare(t.Context(), owner, request(n), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestACreationThatIsGivenUpLeavesNothing(t *testing.T) {
 func TestStartSweepsAnInterruptedCreation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newFleet(1), nil)
-		b, to, err := r.e.prepare(owner, request(2*chunk+chunk/2), nil)
+		b, to, err := r.e.prepare(t.Context(), owner, request(2*chunk+chunk/2), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,6 +21,8 @@ const (
 	// maxCreations bounds how many others wait for that, of all users and of one.
 	maxCreations        = 128
 	maxCreationsOfOwner = 64
+	// maxWaitingBytes bounds what the recipients of those that wait take.
+	maxWaitingBytes = 256 << 20
 	// creationWait limits the wait of one.
 	creationWait = time.Minute
 )
@@ -33,24 +35,31 @@ type creations struct {
 	owners  []uuid.UUID // that wait, whose turn is next first
 	queues  map[uuid.UUID][]chan struct{}
 	waiting int
+	bytes   int // that the recipients of those that wait take
 }
 
-// enter waits for the turn of a batch, which ends with a call of leave. Its
+// enter waits for the turn of a batch whose recipients take so many bytes, which ends with a call of leave. Its
 // error is ErrCreating, or the cause of ctx's end.
-func (c *creations) enter(ctx context.Context, owner uuid.UUID) (leave func(), err error) {
+func (c *creations) enter(ctx context.Context, owner uuid.UUID, size int) (leave func(), err error) {
 	c.mu.Lock()
 	if c.busy < creators {
 		c.busy++
 		c.mu.Unlock()
 		return c.leave, nil
 	}
-	if c.waiting >= maxCreations || len(c.queues[owner]) >= maxCreationsOfOwner {
+	if c.waiting >= maxCreations || len(c.queues[owner]) >= maxCreationsOfOwner || c.bytes+size > maxWaitingBytes {
 		c.mu.Unlock()
 		return nil, fmt.Errorf("%w: as many wait as may", ErrCreating)
 	}
 	turn := make(chan struct{})
 	c.queue(owner, turn)
+	c.bytes += size
 	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.bytes -= size
+	}()
 	limit := time.NewTimer(creationWait)
 	defer limit.Stop()
 	select {

@@ -21,14 +21,14 @@ func TestLargeCreationsTakeTurnsByUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c creations
 		first, second := uuid.New(), uuid.New()
-		leave, err := c.enter(t.Context(), first)
+		leave, err := c.enter(t.Context(), first, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var order []uuid.UUID
 		for _, owner := range []uuid.UUID{first, first, first, second} {
 			go func() {
-				leave, err := c.enter(t.Context(), owner)
+				leave, err := c.enter(t.Context(), owner, 1)
 				if err != nil {
 					t.Error(err)
 					return
@@ -53,30 +53,41 @@ func TestLargeCreationsTakeTurnsByUser(t *testing.T) {
 func TestACreationThatWaitsTooLongIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c creations
-		leave, err := c.enter(t.Context(), owner)
+		leave, err := c.enter(t.Context(), owner, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		begin := time.Now()
-		if _, err := c.enter(t.Context(), owner); !errors.Is(err, ErrCreating) || time.Since(begin) != creationWait {
+		if _, err := c.enter(t.Context(), owner, 1); !errors.Is(err, ErrCreating) || time.Since(begin) != creationWait {
 			t.Errorf("%v after %v", err, time.Since(begin))
 		}
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := c.enter(gone, owner); !errors.Is(err, context.Canceled) {
+		if _, err := c.enter(gone, owner, 1); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		ctx, end := context.WithCancel(t.Context())
 		for range maxCreationsOfOwner {
-			go func() { _, _ = c.enter(ctx, owner) }()
+			go func() { _, _ = c.enter(ctx, owner, 1) }()
 		}
 		synctest.Wait()
 		begin = time.Now()
-		if _, err := c.enter(t.Context(), owner); !errors.Is(err, ErrCreating) || time.Since(begin) != 0 {
+		if _, err := c.enter(t.Context(), owner, 1); !errors.Is(err, ErrCreating) || time.Since(begin) != 0 {
 			t.Errorf("behind as many as may wait: %v after %v", err, time.Since(begin))
 		}
 		end()
 		synctest.Wait()
+		go func() { _, _ = c.enter(t.Context(), owner, maxWaitingBytes-5) }()
+		synctest.Wait()
+		begin = time.Now()
+		if _, err := c.enter(t.Context(), uuid.New(), 6); !errors.Is(err, ErrCreating) || time.Since(begin) != 0 {
+			t.Errorf("behind as many bytes as may wait: %v after %v", err, time.Since(begin))
+		}
+		time.Sleep(creationWait)
+		synctest.Wait()
+		if c.bytes != 0 {
+			t.Errorf("%d bytes are counted of none that waits", c.bytes)
+		}
 		leave()
 		if c.busy != 0 || c.waiting != 0 || len(c.owners)+len(c.queues) != 0 {
 			t.Errorf("left are %d at work, %d waiting, %v", c.busy, c.waiting, c.queues)

@@ -65,7 +65,7 @@ func BenchmarkStopOfKey(b *testing.B) {
 
 // putDraft stores a draft without the commit of its own that Create takes.
 func putDraft(tx *store.Tx, e *Engine, key uuid.UUID) error {
-	b, to, err := e.prepare(owner, draftOf(1), nil)
+	b, to, err := e.prepare(context.Background(), owner, draftOf(1), nil)
 	if err != nil {
 		return err
 	}

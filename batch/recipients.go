@@ -158,6 +158,9 @@ func (r *Recipients) nameIndex(name string) (int, error) {
 // Len returns the number of recipients.
 func (r *Recipients) Len() int { return r.numbers.len() }
 
+// size returns about how many bytes they take.
+func (r *Recipients) size() int { return r.numbers.size + r.details.size }
+
 // At returns a recipient as the caller wrote it.
 func (r *Recipients) At(i int) string { return string(r.numbers.at(i)) }
 
@@ -173,6 +176,7 @@ func (r *Recipients) detailsAt(i int) []byte {
 type packed struct {
 	blocks []packedBlock
 	n      int
+	size   int // of the texts and their ends
 }
 
 type packedBlock struct {
@@ -190,6 +194,7 @@ func (p *packed) add(text []byte) {
 	b.text = append(b.text, text...)
 	b.ends = append(b.ends, uint32(len(b.text))) //nolint:gosec // bodies are smaller
 	p.n++
+	p.size += len(text) + 4
 }
 
 func (p *packed) len() int { return p.n }

@@ -37,7 +37,7 @@ func BenchmarkStart(b *testing.B) {
 // finishedBatch writes what is left of a batch whose items were all sent.
 func finishedBatch(b *testing.B, s *store.Store, e *Engine, items, events int) {
 	b.Helper()
-	made, to, err := e.prepare(owner, request(items), nil)
+	made, to, err := e.prepare(b.Context(), owner, request(items), nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"context"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -41,10 +42,18 @@ type Example struct {
 const randomExamples = 3
 
 // Try checks a creation, and returns what the batch would be, with numbers of its recipients at
-// most. Malformed recipients are returned instead of refused. Errors are *InvalidError.
-func (e *Engine) Try(owner uuid.UUID, r CreateRequest, numbers int) (Trial, error) {
+// most. Malformed recipients are returned instead of refused. A large one waits for its turn
+// among creations. Errors are *InvalidError and ErrCreating.
+func (e *Engine) Try(ctx context.Context, owner uuid.UUID, r CreateRequest, numbers int) (Trial, error) {
 	t := Trial{Malformed: []Malformed{}, Examples: []Example{}, Numbers: []string{}}
-	b, to, err := e.prepare(owner, r, &t.Malformed)
+	if given := r.given(); given.Len() > chunk {
+		leave, err := e.creations.enter(ctx, owner, given.size())
+		if err != nil {
+			return t, err
+		}
+		defer leave()
+	}
+	b, to, err := e.prepare(ctx, owner, r, &t.Malformed)
 	if err != nil {
 		return t, err
 	}

@@ -19,7 +19,7 @@ func TestADryRunStoresAndSendsNothing(t *testing.T) {
 		req.List.Add(Recipient{Number: "+49 151 00000001"}) // a duplicate
 		req.List.Add(Recipient{Number: "4915100000009", Variables: map[string]*string{"$": new("x")}})
 		req.Options.Delay = event.BatchDelay{MinMs: 1000, MaxMs: 3000}
-		got, err := r.e.Try(owner, req, 2)
+		got, err := r.e.Try(t.Context(), owner, req, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestADryRunStoresAndSendsNothing(t *testing.T) {
 			t.Errorf("%d records, sent %v", n, r.f.sent)
 		}
 		missing := personal("Hi {{name}}", "name=Ana", "due=x")
-		if _, err := r.e.Try(owner, missing, 2); err == nil {
+		if _, err := r.e.Try(t.Context(), owner, missing, 2); err == nil {
 			t.Error("a missing variable is not refused")
 		}
 	})
@@ -55,7 +55,7 @@ func TestOnlyADraftIsChecked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := r.e.Try(owner, req, 9); err != nil || got.Examples[0].Text != "Hi Ana" || len(got.Numbers) != 2 {
+		if got, err := r.e.Try(t.Context(), owner, req, 9); err != nil || got.Examples[0].Text != "Hi Ana" || len(got.Numbers) != 2 {
 			t.Errorf("%+v, %v", got, err)
 		}
 		r.do(r.e.StartBatch)

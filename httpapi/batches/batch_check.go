@@ -31,7 +31,7 @@ type DryRun struct {
 
 // dryRun answers a creation that is only checked.
 func (a *API) dryRun(c *rest.Call, create batch.CreateRequest) error {
-	t, err := a.Engine.Try(c.User, create, checkMost)
+	t, err := a.Engine.Try(c.Request.Context(), c.User, create, checkMost)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (a *API) checkBatch(c *rest.Call) error {
 	if err := mayBatch(c, create.List); err != nil {
 		return err
 	}
-	t, err := a.Engine.Try(c.User, create, checkMost)
+	t, err := a.Engine.Try(c.Request.Context(), c.User, create, checkMost)
 	if err != nil {
 		return err
 	}

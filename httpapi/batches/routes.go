@@ -73,7 +73,7 @@ func (a *API) Routes() []rest.Route {
 		{
 			Method: "POST", Path: "/message/batches/{id}/check", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.checkBatch,
 			ID: "checkBatch", Summary: "Check a draft without sending anything.", About: "Up to 500 of its numbers are looked up on WhatsApp, 50 a second, by an instance that is online.",
-			Out: rest.TypeOf[DryRun](), Codes: command.And(batch.InvalidSchedule, batch.MissingVariable, batch.InvalidMessage),
+			Out: rest.TypeOf[DryRun](), Codes: command.And(batch.InvalidSchedule, batch.MissingVariable, batch.InvalidMessage, "BATCHES_BEING_CREATED"),
 		},
 		{
 			Method: "DELETE", Path: "/message/batches/{id}", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.deleteBatch,
