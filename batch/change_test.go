@@ -170,7 +170,7 @@ func TestAPausedBatchGetsAWindowAgain(t *testing.T) {
 		req.Schedule = window(0, time.Hour, "NONE")
 		j.create(req)
 		j.answer(nil)
-		time.Sleep(time.Hour) // the window is over
+		time.Sleep(time.Hour) // the window has ended
 		j.read()
 		j.pause()
 		j.change(Changes{Name: new("autumn")})

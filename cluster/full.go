@@ -58,7 +58,7 @@ func (n *Node) waitForRoom(ctx context.Context, cause error) {
 }
 
 // yields reports whether a standby leaves the cell to others because its disk is full: to a
-// standby with room and, while its writes fail, to nobody.
+// standby with room and, while its writes fail, to none.
 func (n *Node) yields(ctx context.Context) bool {
 	n.mu.Lock()
 	full, failing := n.state.Full, n.noRoom != 0 && n.cfg.Awake()-n.noRoom < noRoomFor

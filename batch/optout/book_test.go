@@ -413,7 +413,7 @@ func TestCampaignThatIsNotCommittedIsNotHeard(t *testing.T) {
 }
 
 // TestOldContactsAreRemoved sweeps: contacts go after 30 days, words when their batch is
-// final and contacted nobody since.
+// final and made no contact since.
 func TestOldContactsAreRemoved(t *testing.T) {
 	r := newRig(t)
 	const more = 2*step + 3

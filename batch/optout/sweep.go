@@ -33,7 +33,7 @@ func (b *Book) Stop(context.Context) error {
 // sweep removes the contacts from before a time, and the campaigns of final batches that
 // have none left.
 func (b *Book) sweep(before time.Time) (oldest time.Time, err error) {
-	over, err := b.over() // first: what is final now contacts nobody any more
+	over, err := b.over() // first: what is final now makes no more contacts
 	if err != nil {
 		return oldest, err
 	}

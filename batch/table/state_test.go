@@ -81,7 +81,7 @@ func TestEveryRowOfTheTable(t *testing.T) {
 		{"an append tells nothing", fresh(draft, two), Input{On: OnAppend, Window: schedule.Open, More: 3}, draft, ""},
 		{"a change of a draft tells nothing", fresh(draft, two), Input{On: OnChange, Window: schedule.Shut, Moved: true}, draft, ""},
 		{"a change of a scheduled batch tells nothing", fresh(schedul, two), shutAt(OnChange), schedul, ""},
-		{"a window that moves is told", fresh(schedul, two), Input{On: OnChange, Window: schedule.Shut, Moved: true}, schedul, "scheduled"},
+		{"a window that moves is reported", fresh(schedul, two), Input{On: OnChange, Window: schedule.Shut, Moved: true}, schedul, "scheduled"},
 		{"a window that moves to now opens instead", fresh(schedul, two), Input{On: OnChange, Window: schedule.Open, Moved: true}, schedul, ""},
 		{"a change of a paused batch tells nothing", ran(paused, two), Input{On: OnChange, Window: schedule.Shut, Moved: true}, paused, ""},
 		{"a window opens on a scheduled batch", fresh(schedul, two), on(OnWindowOpens), queued, "window-started"},

@@ -219,7 +219,7 @@ func (s *Server) SetSynchronous(t testing.TB, names string) {
 	s.wait(t, "the setting counts", func() bool { return s.SQL(t, "show synchronous_standby_names") == names })
 }
 
-// CancelWaits ends the waits of commits for a second copy: each is told that it happened, with
+// CancelWaits ends the waits of commits for a second copy: each gets the notice that it happened, with
 // a warning.
 func (s *Server) CancelWaits(t testing.TB) {
 	t.Helper()
