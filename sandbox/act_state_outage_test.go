@@ -16,6 +16,11 @@ func TestRefusedFirstReadGetsNoHelp(t *testing.T) {
 	c := newClient(t, s, newStateDevice())
 	c.pairByQR(p)
 	eventually(t, "every collection was asked for", func() bool { return s.StateRead(p) })
+	// The library repeats a request whose answer it did not get once it is connected again.
+	// It makes one at a time, so after another one it has all answers.
+	if err := c.FetchAppState(t.Context(), appstate.WAPatchRegularLow, false, false); err == nil {
+		t.Fatal("the request was not refused")
+	}
 	s.SetFaults(Faults{})
 	c.Disconnect()
 	c.connect()
