@@ -141,11 +141,15 @@ func batches(ctx context.Context, owner *ClientWithResponses) {
 	} {
 		request := CreateBatchRequest{Name: fmt.Sprint("go ", i), Instances: []string{"go"}, Recipients: []CreateBatchRequest_Recipients_Item{{}}}
 		check(request.Recipients[0].FromCreateBatchRequestRecipients0(number))
-		check(fill(&request.Message))
+		var m BatchMessage
+		check(fill(&m))
+		check(request.Message.FromBatchMessage(m))
 		made, err := owner.CreateBatchWithResponse(ctx, &CreateBatchParams{}, request)
 		check(err)
 		want("createBatch", made.JSON201 != nil, made.Body)
-		message, err := made.JSON201.Message.ValueByDiscriminator()
+		sent, err := made.JSON201.Message.AsBatchMessage()
+		check(err)
+		message, err := sent.ValueByDiscriminator()
 		check(err)
 		want("the message of a batch", message != nil, made.Body)
 		finish(ctx, owner, made.JSON201.Id)
