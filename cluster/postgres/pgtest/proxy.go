@@ -8,6 +8,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -133,11 +134,20 @@ type part struct {
 func handOn(to net.Conn, late <-chan part) {
 	broken := false
 	for p := range late {
-		time.Sleep(time.Until(p.at))
+		pause(time.Until(p.at))
 		if _, err := to.Write(p.bytes); err != nil && !broken {
 			broken = true
 			to.Close()
 		}
+	}
+}
+
+// pause sleeps in the kernel: a timer of the runtime that is due within a millisecond often fires a
+// millisecond late.
+func pause(d time.Duration) {
+	if d > 0 {
+		rest := syscall.NsecToTimespec(d.Nanoseconds())
+		_ = syscall.Nanosleep(&rest, nil)
 	}
 }
 
