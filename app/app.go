@@ -325,7 +325,7 @@ func (a *App) startInstances(ctx context.Context) error {
 		return err
 	}
 	a.stops.push("devices", devices.Close)
-	a.optouts, err = optout.Open(optout.Config{Store: a.store, Twin: devices.Twin, Open: batch.MayStillSend, Logger: a.log})
+	a.optouts, err = optout.Open(optout.Config{Store: a.store, Twin: devices.Twin, Numbers: devices.NumbersOf, Open: batch.MayStillSend, Logger: a.log})
 	if err != nil {
 		return err
 	}
@@ -385,7 +385,7 @@ func (a *App) startBatches(ctx context.Context) error {
 		return err
 	}
 	a.engine, err = batch.New(batch.Config{
-		Store: a.store, Outbox: a.outbox, OptOuts: a.optouts, Fleet: fleet{a.registry, a.supervisor, a.known.know, a.pacer}, LetGo: a.letGo, Changed: a.batchChanged, NewMessageID: whatsapp.NewMessageID, Enabled: a.cfg.Batch.WorkerEnabled,
+		Store: a.store, Outbox: a.outbox, OptOuts: a.optouts, AccountOf: a.known.devices.AccountOf, NumbersOf: a.known.devices.NumbersOf, Fleet: fleet{a.registry, a.supervisor, a.known.know, a.pacer}, LetGo: a.letGo, Changed: a.batchChanged, NewMessageID: whatsapp.NewMessageID, Enabled: a.cfg.Batch.WorkerEnabled,
 		MaxDelay:        time.Duration(a.cfg.Batch.MaxDelayMs) * time.Millisecond,
 		MaxRecipients:   int(a.cfg.Batch.MaxRecipients),
 		MaxOpen:         int(a.cfg.Batch.MaxOpen),

@@ -118,6 +118,7 @@ func (a *App) serve(taken Addresses) error {
 		Config: rest.Config{
 			Access: a.access, Store: a.store, APIKey: a.sec.GlobalAuthToken, KeyOpensInstances: a.cfg.Authentication.GlobalKeyOpensInstances, JWTSecret: []byte(a.sec.JWTSecret),
 			Proxies: proxies, Failures: a.failures, BaseURL: a.cfg.PublicURL(), BasePath: a.cfg.Server.BasePath, Stopping: a.stopping, Logger: a.log,
+			Answered: a.known.devices.Answered,
 		},
 		Program: operator.Program{
 			Backup: a.archive, Ready: a.notReady, Role: a.cell.role(), Cluster: a.cell.status(), Warnings: a.warnings, Settings: a.settingList, Support: a.writeSupport, Samples: a.samples,

@@ -92,7 +92,7 @@ func (e *Engine) prepareAppend(ctx context.Context, owner, id uuid.UUID, given *
 		left = tx.Has(bucketCreating, id[:])
 		return tx.Scan(bucketItem, b.itemRange(), func(key, raw []byte) (bool, error) {
 			if _, r, err := b.readItem(key, raw); err == nil {
-				seen[recipientNumber(r.recipient())] = struct{}{}
+				seen[e.account(r.recipient())] = struct{}{}
 			}
 			return true, nil
 		})

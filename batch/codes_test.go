@@ -17,7 +17,7 @@ import (
 func TestItemCodesAreRowsOfTheTable(t *testing.T) {
 	known := map[string]string{
 		"event.SendMessageFailed": event.SendMessageFailed, "event.SendResultUnknown": event.SendResultUnknown,
-		"codeNotOnWhatsApp": codeNotOnWhatsApp, "codeDamaged": codeDamaged, "codeOptedOut": codeOptedOut,
+		"codeNotOnWhatsApp": codeNotOnWhatsApp, "codeDamaged": codeDamaged, "codeOptedOut": codeOptedOut, "codeDuplicate": codeDuplicate,
 	}
 	used := map[string]bool{}
 	files, err := filepath.Glob("*.go")

@@ -59,6 +59,13 @@ type Config struct {
 	// are none, and no batch has words.
 	OptOuts *optout.Book
 
+	// AccountOf returns the number of the account that answers for a phone number, as far as an
+	// earlier look-up has shown, and another text if that account's number is unknown. NumbersOf
+	// returns all numbers of the person at a JID. Both answer from memory. nil: each number is
+	// another person's.
+	AccountOf func(number string) string
+	NumbersOf func(jid string) []string
+
 	// LetGo releases the reservation that a batch may have at a gate: it does not send
 	// next. It may call GateChanged. nil: there are no reservations.
 	LetGo func(batch uuid.UUID)

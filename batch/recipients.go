@@ -296,7 +296,7 @@ func (e *Engine) distinct(given *Recipients, seen map[uint64]struct{}, bad *[]Ma
 		if complaints != nil {
 			continue
 		}
-		number := recipientNumber(digits)
+		number := e.account(digits)
 		if _, again := seen[number]; again {
 			leaveOut(i)
 			duplicates++

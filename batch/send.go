@@ -149,6 +149,7 @@ func (w *worker) send(r itemRecord) outcome {
 		Presence: event.Presence(w.b.spec.Options.Presence), By: event.ByBatch, Holder: w.id.String(), Leaving: leaves.leave,
 		Attributes: w.b.spec.Options.ExternalAttributes,
 	}
+	out.Found = w.found(r.recipient(), len(r.Parts) == 0)
 	if len(r.Parts) == 0 {
 		out.Quoted = w.b.message.Quoted
 	}
@@ -256,6 +257,10 @@ func (w *worker) outcomeOf(receipt Receipt, err error) outcome {
 	switch {
 	case err == nil:
 		return outcome{attempt: AttemptSuccess, status: ItemSuccess, move: table.MoveSuccess, receipt: receipt}
+	case errors.Is(err, errDuplicate):
+		return outcome{attempt: AttemptFailed, status: ItemSkipped, move: table.MoveSkipped, code: codeDuplicate, reason: errDuplicate.Error()}
+	case errors.Is(err, errOptedOut):
+		return optedOut()
 	case errors.Is(err, event.ErrOutcomeUnknown):
 		return unknown(err.Error())
 	case errors.Is(err, event.ErrBusy):

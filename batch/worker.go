@@ -35,6 +35,8 @@ type worker struct {
 	able    []int64 // of pick, reused
 	front   shelf   // the first items that wait
 	passes  map[int64]*pass
+
+	positions positions
 }
 
 // rest is what a batch waits for when there is nothing to do.

@@ -82,7 +82,7 @@ func (a About) With(other func(jid string) string) About {
 }
 
 // IsLID reports whether an address is a LID.
-func IsLID(jid string) bool { return strings.HasSuffix(jid, "@"+lidServer) }
+func IsLID(jid string) bool { return strings.HasSuffix(jid, "@"+LIDServer) }
 
 func orEmpty(s *string) string {
 	if s == nil {

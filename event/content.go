@@ -128,6 +128,11 @@ type Outgoing struct {
 	By     Sender `json:"-"`
 	Holder string `json:"-"` // holder of its reservation within the instance's limits; empty: none
 
+	// Found, when set, is called once with the address that the message is sent to, before
+	// anything leaves. It may differ from To, see Addressed. Its error, which the send
+	// returns, keeps the message from being sent.
+	Found func(ctx context.Context, jid string) error `json:"-"`
+
 	// Turn, when set, is called once, when all is prepared and the message's turn
 	// has come: no other of the instance's messages leaves before it returns. Its
 	// error, which the send returns, keeps the message from being sent.
@@ -147,6 +152,29 @@ type Outgoing struct {
 	// a presence that cannot be shown. The message itself leaves. It is called before
 	// the send returns.
 	Warn func(problem string) `json:"-"`
+}
+
+// Addressed returns the message for another address of its recipient, which its content names
+// as well.
+func (o Outgoing) Addressed(jid string) Outgoing {
+	former := o.To
+	o.To = jid
+	if r := o.Content.Reaction; r != nil && r.Key.RemoteJID == former {
+		moved := *r
+		moved.Key.RemoteJID = jid
+		o.Content.Reaction = &moved
+	}
+	if d := o.Content.Delete; d != nil && d.RemoteJID == former {
+		moved := *d
+		moved.RemoteJID = jid
+		o.Content.Delete = &moved
+	}
+	if q := o.Quoted; q != nil && q.Key.RemoteJID == former {
+		moved := *q
+		moved.Key.RemoteJID = jid
+		o.Quoted = &moved
+	}
+	return o
 }
 
 // MessageKey names one message at WhatsApp.

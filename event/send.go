@@ -115,7 +115,7 @@ const (
 	GroupServer     = "g.us"
 	BroadcastServer = "broadcast" // of broadcast lists, and of the status
 	legacyServer    = "c.us"
-	lidServer       = "lid"
+	LIDServer       = "lid"
 )
 
 // Recipient is the address that a message is sent to.
@@ -143,11 +143,11 @@ func ParseRecipient(s string) (Recipient, error) {
 	case !isJID, server == UserServer, server == legacyServer:
 		digits, err := phoneDigits(user)
 		return Recipient{digits, UserServer}, err
-	case server == lidServer:
+	case server == LIDServer:
 		if !allDigits(user) {
 			return Recipient{}, fmt.Errorf("%w: a LID has only digits before @lid", ErrRecipient)
 		}
-		return Recipient{user, lidServer}, nil
+		return Recipient{user, LIDServer}, nil
 	case server == GroupServer:
 		if !allDigits(strings.Replace(user, "-", "", 1)) {
 			return Recipient{}, fmt.Errorf("%w: a group id has digits and at most one hyphen before @g.us", ErrRecipient)

@@ -461,6 +461,9 @@ func (h *recordingHub) ServeConsole(w http.ResponseWriter, _ *http.Request, v fe
 	return h.err
 }
 
+// Resolve finds the account of each number at the number itself.
+func (l *line) Resolve(_ context.Context, jid string) (string, error) { return jid, nil }
+
 func (l *line) Hold(context.Context) (func(), error) { return func() {}, nil }
 
 // backup returns a backup of the rig's file.

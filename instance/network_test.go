@@ -350,6 +350,9 @@ func (s *session) ConfirmPasskey(context.Context) error {
 	return nil
 }
 
+// Resolve finds the account of each number at the number itself.
+func (s *session) Resolve(_ context.Context, jid string) (string, error) { return jid, nil }
+
 // Hold waits until busy is closed.
 func (s *session) Hold(ctx context.Context) (func(), error) {
 	s.mu.Lock()

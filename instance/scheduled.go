@@ -8,13 +8,13 @@ import (
 	"postern/store"
 )
 
-// withScheduled returns the metadata of a message with the id of its scheduled send.
-func withScheduled(metadata json.RawMessage, id string) json.RawMessage {
+// withMetadata returns the metadata of a message with one more field.
+func withMetadata(metadata json.RawMessage, name, value string) json.RawMessage {
 	fields := map[string]json.RawMessage{}
 	if json.Unmarshal(metadata, &fields) != nil || fields == nil {
 		fields = map[string]json.RawMessage{}
 	}
-	fields["scheduledId"], _ = json.Marshal(id)
+	fields[name], _ = json.Marshal(value)
 	raw, err := json.Marshal(fields)
 	if err != nil {
 		return metadata

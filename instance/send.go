@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"postern/event"
@@ -27,6 +28,10 @@ func (s *Supervisor) Send(ctx context.Context, id int64, out event.Outgoing) (ev
 	if !k.session.Online() {
 		return event.Sent{}, fmt.Errorf("instance %d: %w", id, event.ErrNotConnected)
 	}
+	asked := out.To
+	if out, err = s.address(ctx, k, id, out); err != nil {
+		return event.Sent{}, err
+	}
 	pass, err := s.pace(id, &out)
 	if err != nil {
 		return event.Sent{}, fmt.Errorf("instance %d: %w", id, err)
@@ -34,6 +39,10 @@ func (s *Supervisor) Send(ctx context.Context, id int64, out event.Outgoing) (ev
 	sent, err := k.session.Send(ctx, out)
 	pass.End(left(err))
 	err = k.judge(ctx, out.To, err)
+	if err == nil && asked != out.To {
+		number, _, _ := strings.Cut(asked, "@")
+		sent.Message.Metadata = withMetadata(sent.Message.Metadata, "askedNumber", number)
+	}
 	if err == nil {
 		k.mu.Lock()
 		k.lastSent = time.Now()
@@ -41,6 +50,29 @@ func (s *Supervisor) Send(ctx context.Context, id int64, out event.Outgoing) (ev
 		s.reg.countSent(id)
 	}
 	return sent, err
+}
+
+// address returns the message for the address of the account that a look-up of its recipient's
+// number answers with. A message that the limits refuse whoever gets it makes no look-up.
+func (s *Supervisor) address(ctx context.Context, k *keeper, id int64, out event.Outgoing) (event.Outgoing, error) {
+	if s.cfg.Pacer != nil && paced(out.Content) && out.Holder == "" {
+		if err := s.cfg.Pacer.Ask(id, ""); err != nil {
+			return out, fmt.Errorf("instance %d: %w", id, err)
+		}
+	}
+	to, err := k.session.Resolve(ctx, out.To)
+	if err != nil {
+		return out, k.judge(ctx, out.To, err)
+	}
+	if out.Found != nil {
+		if err := out.Found(ctx, to); err != nil {
+			return out, fmt.Errorf("instance %d: %w", id, err)
+		}
+	}
+	if to != out.To {
+		out = out.Addressed(to)
+	}
+	return out, nil
 }
 
 // Keeping describes how a sent message is stored.
@@ -78,7 +110,7 @@ func (s *Supervisor) sendAndStore(ctx context.Context, id int64, out event.Outgo
 	}
 	sent.Message.InstanceID, sent.Message.ExternalAttributes = id, k.Attributes
 	if k.Scheduled != "" {
-		sent.Message.Metadata = withScheduled(sent.Message.Metadata, k.Scheduled)
+		sent.Message.Metadata = withMetadata(sent.Message.Metadata, "scheduledId", k.Scheduled)
 	}
 	// The message was sent: store it even if the caller gives up.
 	ctx = context.WithoutCancel(ctx)

@@ -37,7 +37,9 @@ type Session interface {
 	// event.ErrNoPasskey, event.ErrPasskeyRefused, event.ErrNotConnected.
 	AssertPasskey(ctx context.Context, a event.PasskeyAssertion) error
 	ConfirmPasskey(ctx context.Context) error
-	// Send's errors wrap one of the send errors of package event.
+	// Resolve returns the address of the account that a message to a JID reaches, which may be
+	// that of another number. It and Send return errors that wrap a send error of package event.
+	Resolve(ctx context.Context, jid string) (string, error)
 	Send(ctx context.Context, out event.Outgoing) (event.Sent, error)
 	// Hold waits until no message is being sent, and blocks further ones until resume is
 	// called. Its errors wrap event.ErrBusy or are the context's.

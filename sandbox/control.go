@@ -211,10 +211,11 @@ func (c *control) listPhones(*http.Request) (int, any, error) {
 
 func (c *control) createPhone(r *http.Request) (int, any, error) {
 	var body struct {
-		Phone    string `json:"phone"`
-		PushName string `json:"pushName"`
-		LID      string `json:"lid"`
-		Passkey  bool   `json:"passkey"`
+		Phone        string `json:"phone"`
+		PushName     string `json:"pushName"`
+		LID          string `json:"lid"`
+		Passkey      bool   `json:"passkey"`
+		RegisteredAs string `json:"registeredAs"`
 	}
 	if err := decode(r, &body); err != nil {
 		return 0, nil, err
@@ -227,9 +228,15 @@ func (c *control) createPhone(r *http.Request) (int, any, error) {
 		}
 	}
 	var p *phone.Phone
-	if body.Phone == "" {
+	switch {
+	case body.RegisteredAs != "":
+		if body.Phone == "" {
+			return 0, nil, refusef(http.StatusUnprocessableEntity, "INVALID_PHONE", "phone is missing: with registeredAs it is the number that is asked, which has no account of its own")
+		}
+		p, err = c.register(body.Phone, body.RegisteredAs, body.PushName, body.LID)
+	case body.Phone == "":
 		p, err = c.net.AddFreshPhone(body.PushName)
-	} else {
+	default:
 		lid, _, _ := strings.Cut(body.LID, "@")
 		p, err = c.net.AddPhone(phone.Options{Number: number(body.Phone), PushName: body.PushName, LID: lid})
 	}
@@ -240,6 +247,16 @@ func (c *control) createPhone(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	return http.StatusCreated, c.view(p), nil
+}
+
+// register adds the phone registered, unless it is there, with another number that it answers to.
+func (c *control) register(asked, registered, pushName, lid string) (*phone.Phone, error) {
+	lid, _, _ = strings.Cut(lid, "@")
+	_, err := c.net.AddPhone(phone.Options{Number: number(registered), PushName: pushName, LID: lid})
+	if err != nil && (!errors.Is(err, network.ErrExists) || lid != "") {
+		return nil, err
+	}
+	return c.net.Register(number(asked), number(registered), false)
 }
 
 func (c *control) scan(r *http.Request) (int, any, error) {

@@ -25,12 +25,8 @@ type Chats struct {
 
 // Registered implements instance.Chats.
 func (cs *Chats) Registered(ctx context.Context, numbers []string) (all []event.Registration, err error) {
-	asked := make([]string, len(numbers))
-	for i, n := range numbers {
-		asked[i] = "+" + n
-	}
 	err = cs.calls.ask(ctx, "look up numbers", func(ctx context.Context, cli *whatsmeow.Client) error {
-		found, err := cli.IsOnWhatsApp(ctx, asked)
+		found, err := lookUp(ctx, cli, cs.calls.conn.cfg.Devices, numbers...)
 		all = registrations(numbers, found)
 		return err
 	})

@@ -40,6 +40,10 @@ type Devices interface {
 	// TakeBack removes the last request, which was not sent.
 	Request(ctx context.Context, instance int64, kind string, limit int, period time.Duration) (allowed bool, err error)
 	TakeBack(ctx context.Context, instance int64, kind string) error
+	// AnswerTo returns the kept answer to a look-up of a number. KeepAnswers keeps answers, by
+	// number.
+	AnswerTo(number string) (device.Answer, bool)
+	KeepAnswers(ctx context.Context, fresh map[string]device.Answer) error
 	// Sending calls send with the context for one SendMessage of the library, and
 	// returns its error. The store may combine the writes made with that context.
 	// leaving is called once, when the library stores the message for retries: it then

@@ -243,8 +243,13 @@ func (r *rig) contact() *sandbox.Phone {
 	return phone
 }
 
+// send sends a text to the account that a look-up answers with, as package instance does.
 func (r *rig) send(to types.JID, text string) (event.Sent, error) {
-	out := event.Outgoing{ID: NewMessageID(), To: to.String(), Content: event.Content{Text: &event.TextContent{Text: text}}}
+	jid, err := r.session.Resolve(r.t.Context(), to.String())
+	if err != nil {
+		return event.Sent{}, err
+	}
+	out := event.Outgoing{ID: NewMessageID(), To: jid, Content: event.Content{Text: &event.TextContent{Text: text}}}
 	return r.session.Send(r.t.Context(), out)
 }
 

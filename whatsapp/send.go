@@ -36,9 +36,6 @@ func (s *sender) send(ctx context.Context, out event.Outgoing) (event.Sent, erro
 	if err != nil || out.ID == "" {
 		return event.Sent{}, fmt.Errorf("%w: message %q to %q has no valid id or address", event.ErrSendRefused, out.ID, out.To)
 	}
-	if err := s.reachable(ctx, cli, to); err != nil {
-		return event.Sent{}, err
-	}
 	message, mentioned, err := s.prepareMessage(ctx, cli, to, out)
 	if err == nil {
 		err = checkSize(message)
@@ -261,34 +258,6 @@ func sendChatPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, 
 		return fmt.Errorf("show %s: %w", p, err)
 	}
 	return nil
-}
-
-// reachable checks that a phone number has an account, unless its LID is known.
-// WhatsApp's answer contains the LID, which the send needs anyway, so a first contact
-// costs one request in either case.
-func (s *sender) reachable(ctx context.Context, cli *whatsmeow.Client, to types.JID) error {
-	if to.Server != types.DefaultUserServer {
-		return nil
-	}
-	known, err := cli.Store.LIDs.GetLIDForPN(ctx, to)
-	if err != nil {
-		return fmt.Errorf("%w: look up %s: %w", event.ErrSendRefused, to, err)
-	}
-	if !known.IsEmpty() {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.SendTimeout)
-	defer cancel()
-	found, err := cli.IsOnWhatsApp(ctx, []string{"+" + to.User})
-	if err != nil {
-		return classify(whatsmeow.SendResponse{}, fmt.Errorf("look up %s: %w", to, err))
-	}
-	for _, account := range found {
-		if account.IsIn {
-			return nil
-		}
-	}
-	return event.NotOnWhatsApp(to.User)
 }
 
 // sentFrom is the device of messages sent by the API, whatever the form of their ids.

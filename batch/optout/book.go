@@ -28,6 +28,9 @@ type Config struct {
 	// if unknown. It is called in transactions and must not use the store. nil: none is
 	// known.
 	Twin func(jid string) string
+	// Numbers returns all phone numbers of the person at a JID, those included whose look-up was
+	// answered with their account. It is called as Twin is. nil: there are no others.
+	Numbers func(jid string) []string
 	// Open reports whether a batch may still send, in a transaction. nil: all may.
 	Open   func(tx *store.Tx, batch uuid.UUID) bool
 	Logger *slog.Logger // nil discards
@@ -49,6 +52,9 @@ type Book struct {
 func Open(cfg Config) (*Book, error) {
 	if cfg.Twin == nil {
 		cfg.Twin = func(string) string { return "" }
+	}
+	if cfg.Numbers == nil {
+		cfg.Numbers = func(string) []string { return nil }
 	}
 	if cfg.Open == nil {
 		cfg.Open = func(*store.Tx, uuid.UUID) bool { return true }

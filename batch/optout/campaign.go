@@ -147,16 +147,19 @@ func heed(tx *store.Tx, instance int64, p *person, words []string, text string) 
 // What cannot be read answers none: the message must be stored in any case.
 func answeredBy(tx *store.Tx, instance int64, p *person, words []string) (map[uuid.UUID]uuid.UUID, error) {
 	batches := map[uuid.UUID]time.Time{}
-	err := tx.Scan(bucketContacted, store.Range{Prefix: store.Key(contactNumber(p.number))}, func(k, raw []byte) (bool, error) {
-		at, err := decodeContact(raw)
-		if err != nil || len(k) != contactKey {
-			return true, tx.Unreadable(bucketContacted, k, errors.Join(err, errShape))
-		}
-		if tx.Now().Sub(at) <= Answers {
-			batches[uuid.UUID(k[8:])] = at
-		}
-		return true, nil
-	})
+	var err error
+	for _, number := range p.numbers() {
+		err = errors.Join(err, tx.Scan(bucketContacted, store.Range{Prefix: store.Key(contactNumber(number))}, func(k, raw []byte) (bool, error) {
+			at, err := decodeContact(raw)
+			if err != nil || len(k) != contactKey {
+				return true, tx.Unreadable(bucketContacted, k, errors.Join(err, errShape))
+			}
+			if batch := uuid.UUID(k[8:]); tx.Now().Sub(at) <= Answers && at.After(batches[batch]) {
+				batches[batch] = at
+			}
+			return true, nil
+		}))
+	}
 	users, last := map[uuid.UUID]uuid.UUID{}, map[uuid.UUID]time.Time{}
 	for batch, at := range batches {
 		if err != nil {

@@ -1,6 +1,7 @@
 package optout
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -59,9 +60,18 @@ func forms(number string) []string {
 
 // person is somebody by all addresses that are known.
 type person struct {
-	shown  string // the address for people: digits, or a LID as a JID
-	number string // canonical; empty: unknown
+	shown  string   // the address for people: digits, or a LID as a JID
+	number string   // canonical; empty: unknown
+	others []string // further numbers, canonical
 	lids   []string
+}
+
+// numbers returns all numbers of the person.
+func (p *person) numbers() []string {
+	if p.number == "" {
+		return nil
+	}
+	return append([]string{p.number}, p.others...)
 }
 
 // person returns who is at an address. The address must be a phone number or a LID.
@@ -77,21 +87,32 @@ func (b *Book) person(to event.Recipient) (p person) {
 		p.shown = number
 	}
 	p.number = canonical(number)
-	for _, form := range forms(number) {
-		lid, _, _ := strings.Cut(b.cfg.Twin(form+"@"+event.UserServer), "@")
-		if lid != "" && (len(p.lids) == 0 || p.lids[0] != lid) {
-			p.lids = append(p.lids, lid)
+	b.addLIDs(&p, p.number)
+	for _, other := range b.cfg.Numbers(to.JID()) {
+		if other = canonical(other); !slices.Contains(p.numbers(), other) {
+			p.others = append(p.others, other)
+			b.addLIDs(&p, other)
 		}
 	}
 	return p
+}
+
+// addLIDs adds the LIDs of a number in all its forms.
+func (b *Book) addLIDs(p *person, number string) {
+	for _, form := range forms(number) {
+		lid, _, _ := strings.Cut(b.cfg.Twin(form+"@"+event.UserServer), "@")
+		if lid != "" && !slices.Contains(p.lids, lid) {
+			p.lids = append(p.lids, lid)
+		}
+	}
 }
 
 func key(owner uuid.UUID, kind byte, address string) []byte { return store.Key(owner, kind, address) }
 
 // keys returns all keys under which the person may have opted out.
 func (p *person) keys(owner uuid.UUID) (all [][]byte) {
-	if p.number != "" {
-		all = append(all, key(owner, byNumber, p.number))
+	for _, number := range p.numbers() {
+		all = append(all, key(owner, byNumber, number))
 	}
 	for _, lid := range p.lids {
 		all = append(all, key(owner, byLID, lid), key(owner, alsoLID, lid))

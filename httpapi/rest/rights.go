@@ -76,9 +76,12 @@ func RecipientNotAllowed(text string) error {
 	return Refuse(http.StatusForbidden, CodeRecipientNotAllowed, text)
 }
 
-// MayWriteTo refuses an address that is not one of the key's recipients.
+// MayWriteTo refuses an address that is not one of the key's recipients, and whose known account is none.
 func (c *Call) MayWriteTo(jid string) error {
 	if c.Key == nil || c.Key.MayWriteTo(jid) {
+		return nil
+	}
+	if c.Server.Answered != nil && slices.ContainsFunc(c.Server.Answered(jid), c.Key.MayWriteTo) {
 		return nil
 	}
 	return RecipientNotAllowed(jid + " is none of the key's recipients")

@@ -37,6 +37,10 @@ type Config struct {
 	// needs. nil: never.
 	Stopping <-chan struct{}
 
+	// Answered returns the addresses of the account that a phone's JID reaches, if its look-up was answered
+	// with one; it asks no network. nil: none is known.
+	Answered func(jid string) []string
+
 	Aliases []Alias // other names of paths
 	// Errors maps the errors of handlers to answers, besides those of the server itself.
 	Errors func(error) (Error, bool)

@@ -335,6 +335,9 @@ type session struct {
 	online atomic.Bool
 }
 
+// Resolve finds the account of each number at the number itself.
+func (*session) Resolve(_ context.Context, jid string) (string, error) { return jid, nil }
+
 func (*session) Paired() bool                                                { return true }
 func (s *session) Online() bool                                              { return s.online.Load() }
 func (*session) PairCode(context.Context, string) (string, error)            { return "", nil }

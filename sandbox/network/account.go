@@ -35,6 +35,7 @@ type account struct {
 	last     uint16 // the last assigned device id
 	presence presence
 	profile  profile
+	asked    []string // other numbers that a look-up answers with this account, see Register
 
 	deafUntil      time.Time // keep-alive pings of its devices get no answer until then
 	passkey        *Passkey  // nil: links need none
@@ -108,7 +109,7 @@ func (s *Server) accountByNumber(number string) *account {
 	if a, ok := s.byPN[number]; ok {
 		return a
 	}
-	if s.closed || !onNetwork(number) {
+	if _, other := s.registered[number]; other || s.closed || !onNetwork(number) {
 		return nil
 	}
 	return s.addAccount(number, s.deriveLID(number))
@@ -206,6 +207,43 @@ func (s *Server) accountFor(o phone.Options) (*account, error) {
 		return nil, fmt.Errorf("LID %s belongs to another phone: %w", o.LID, ErrLID)
 	}
 	return s.addAccount(o.Number, o.LID), nil
+}
+
+// Register makes a look-up of a number answer with the account of another one, as WhatsApp does in
+// countries whose numbers are written with and without a digit. The number itself has no account:
+// what is sent to it reaches no device. With noLID the answer has no LID. Errors: ErrNumber,
+// ErrExists, ErrClosed.
+func (s *Server) Register(asked, number string, noLID bool) (*phone.Phone, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	a := s.accountByNumber(number)
+	if a == nil || !onNetwork(asked) || asked == number {
+		return nil, fmt.Errorf("register %.100q as %.100q: two numbers of %d to %d digits that do not begin with 0 or end in %s: %w",
+			asked, number, minDigits, maxDigits, NotOnWhatsApp, ErrNumber)
+	}
+	if _, known := s.byPN[asked]; known {
+		return nil, fmt.Errorf("register %s: %w", asked, ErrExists)
+	}
+	if before := s.registered[asked]; before.account != nil && before.account != a {
+		before.account.asked = slices.DeleteFunc(before.account.asked, func(n string) bool { return n == asked })
+		s.persist.account(before.account)
+	}
+	if !slices.Contains(a.asked, asked) {
+		a.asked = append(a.asked, asked)
+	}
+	s.registered[asked] = spelling{a, noLID}
+	a.added = true
+	s.persist.account(a)
+	return s.phoneOf(a), nil
+}
+
+// spelling is the account that a look-up of another number answers with.
+type spelling struct {
+	account *account
+	noLID   bool
 }
 
 // Phone returns the phone of a number. Every number of the network has one, added or

@@ -41,7 +41,8 @@
 //
 // Any number is an account, except those that end in 0000. An account that was only looked up
 // takes a few hundred bytes; its keys are created when needed. Every account has a phone number
-// and a LID, both of which address it.
+// and a LID, both of which address it. A look-up of a registered number (Register) answers with
+// the account of another one.
 //
 // # Groups
 //

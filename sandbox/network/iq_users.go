@@ -42,10 +42,17 @@ func (s *Server) contact(asked string) waBinary.Node {
 	number = strings.TrimPrefix(number, "+")
 	found := waBinary.Node{Tag: "contact", Attrs: waBinary.Attrs{"type": "out"}, Content: []byte(asked)}
 	user := waBinary.Node{Tag: "user", Attrs: waBinary.Attrs{}}
-	a := s.accountByNumber(number)
+	r, other := s.registered[number]
+	a := r.account
+	if !other {
+		a = s.accountByNumber(number)
+	}
 	if a != nil {
 		found.Attrs["type"] = "in"
-		user.Attrs["jid"], user.Attrs["pn_jid"] = a.lid, a.pn
+		user.Attrs["pn_jid"] = a.pn
+		if !r.noLID {
+			user.Attrs["jid"] = a.lid
+		}
 	} else if digits(number) {
 		user.Attrs["pn_jid"] = types.NewJID(number, types.DefaultUserServer)
 	}

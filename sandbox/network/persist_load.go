@@ -56,6 +56,10 @@ func (s *Server) loadAccount(k, v []byte) error {
 	}
 	a := newAccount(string(k), saved.LID)
 	a.pushName, a.added, a.last, a.profile = saved.PushName, saved.Added, saved.Last, saved.profile
+	a.asked = saved.Asked
+	for _, number := range a.asked {
+		s.registered[number] = spelling{account: a}
+	}
 	s.byPN[a.pn.User], s.byLID[a.lid.User] = a, a
 	return nil
 }

@@ -12,10 +12,11 @@ import (
 
 // savedAccount is a stored account.
 type savedAccount struct {
-	LID      string `json:"lid"`
-	PushName string `json:"push_name,omitempty"`
-	Added    bool   `json:"added,omitempty"`
-	Last     uint16 `json:"last_device,omitempty"`
+	LID      string   `json:"lid"`
+	PushName string   `json:"push_name,omitempty"`
+	Added    bool     `json:"added,omitempty"`
+	Last     uint16   `json:"last_device,omitempty"`
+	Asked    []string `json:"asked,omitempty"`
 	profile
 }
 
@@ -43,7 +44,7 @@ func (p *persistence) putJSON(bucket string, key []byte, v any) {
 
 func (p *persistence) account(a *account) {
 	if p.file != nil {
-		p.putJSON(bucketAccount, []byte(a.pn.User), savedAccount{a.lid.User, a.pushName, a.added, a.last, a.profile})
+		p.putJSON(bucketAccount, []byte(a.pn.User), savedAccount{a.lid.User, a.pushName, a.added, a.last, a.asked, a.profile})
 	}
 }
 

@@ -77,20 +77,21 @@ type Server struct {
 	appStates   *appstate.States
 	tasks       sync.WaitGroup
 
-	mu       sync.Mutex // guards everything below, and the accounts and devices in it
-	closed   bool
-	byPN     map[string]*account
-	byLID    map[string]*account
-	groups   map[string]*group // by the user part of the address
-	conns    map[*conn]struct{}
-	pending  map[string]*conn      // unpaired connections by ref
-	hellos   []*companionHello     // waiting link codes, oldest first
-	watchers map[*account]watchSet // subscribers of an account's presence
-	refusals map[string]Refusal    // of the next login, by number
-	faults   Faults
-	least    wastore.WAVersionContainer // of accepted clients; zero: all
-	site     Site
-	asked    map[string]int // visits of the site, by host
+	mu         sync.Mutex // guards everything below, and the accounts and devices in it
+	closed     bool
+	byPN       map[string]*account
+	registered map[string]spelling // by the number that is asked
+	byLID      map[string]*account
+	groups     map[string]*group // by the user part of the address
+	conns      map[*conn]struct{}
+	pending    map[string]*conn      // unpaired connections by ref
+	hellos     []*companionHello     // waiting link codes, oldest first
+	watchers   map[*account]watchSet // subscribers of an account's presence
+	refusals   map[string]Refusal    // of the next login, by number
+	faults     Faults
+	least      wastore.WAVersionContainer // of accepted clients; zero: all
+	site       Site
+	asked      map[string]int // visits of the site, by host
 
 	mediaRefused int // downloads refused by Faults.MediaError
 
@@ -119,7 +120,7 @@ func Open(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		log: log, persist: persist, appStates: appstate.New(persist.appStateKeeper()), media: media, authority: cfg.Authority, reserved: cfg.Reserved,
-		byPN: map[string]*account{}, byLID: map[string]*account{}, groups: map[string]*group{}, conns: map[*conn]struct{}{},
+		byPN: map[string]*account{}, registered: map[string]spelling{}, byLID: map[string]*account{}, groups: map[string]*group{}, conns: map[*conn]struct{}{},
 		pending: map[string]*conn{}, watchers: map[*account]watchSet{}, refusals: map[string]Refusal{}, site: SiteCurrent, asked: map[string]int{}, groupPictures: map[types.JID]string{},
 	}
 	if err := s.open(cfg.Listen); err != nil {

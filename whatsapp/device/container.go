@@ -30,6 +30,7 @@ func Buckets() []store.Bucket {
 		{Name: deviceBucket, Owner: "whatsapp/device", Key: "instance id + kind + rest", Value: "keys, sessions and settings of a paired device, by kind", Dense: isPreKey, Needs: store.References(store.Sized(0), "", toOthers), Of: store.FirstID},
 		{Name: runBucket, Owner: "whatsapp/device", Key: "run", Value: "JSON: crashes so far, whether the devices are in use", Needs: store.References(store.Sized(0), "", toRun), Instead: lostRun},
 		{Name: lidBucket, Owner: "whatsapp/device", Key: "l + LID user, p + phone", Value: "the other one", Needs: store.References(store.Sized(0), "", toTwin)},
+		{Name: answerBucket, Owner: "whatsapp/device", Key: "phone number that was looked up", Value: "JSON: the account that WhatsApp answered with, and when", Needs: store.References(store.JSONOf[keptAnswer](0), "")},
 	}
 }
 
@@ -39,6 +40,7 @@ type Container struct {
 	store   *store.Store
 	log     *slog.Logger
 	lids    *lidMap
+	answers *answers
 	crashes uint32
 
 	network atomic.Pointer[event.Network] // see Join
@@ -64,7 +66,11 @@ func Open(st *store.Store, log *slog.Logger) (*Container, error) {
 	if err != nil {
 		return nil, fmt.Errorf("device: load LID map: %w", err)
 	}
-	c := &Container{store: st, log: log.With("component", "device"), lids: lids, flights: map[int64]*flights{}, trials: map[int64]bool{}}
+	kept, err := openAnswers(st)
+	if err != nil {
+		return nil, fmt.Errorf("device: load the answers to look-ups: %w", err)
+	}
+	c := &Container{store: st, log: log.With("component", "device"), lids: lids, answers: kept, flights: map[int64]*flights{}, trials: map[int64]bool{}}
 	c.KeepLoggedOut(DefaultKeepLoggedOut)
 	if err := c.begin(); err != nil {
 		return nil, fmt.Errorf("device: begin a run: %w", err)

@@ -65,6 +65,7 @@
 //	        instance + 'Y' + message id            -> notice of unread history
 //	        instance + 'O' + [chat] + id           -> time, format, plaintext of a sent message
 //	lid_map 'l' + LID -> phone; 'p' + phone -> LID
+//	number_answer phone that was looked up -> JSON: the account of the answer, and when; for 30 days
 //	device_run "run" -> JSON of the crashes so far, and whether the file is in use
 //
 // Parts in brackets are preceded by their length in two bytes. An address is

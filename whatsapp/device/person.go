@@ -8,9 +8,10 @@ import (
 )
 
 // Person returns one canonical name of the person at a JID, which may be either of
-// their addresses, and all known names. For other JIDs there are none.
+// their addresses or a number whose kept answer they are, and all known names. For other JIDs
+// there are none.
 func (c *Container) Person(jid string) (name string, all []string) {
-	j, err := types.ParseJID(jid)
+	j, err := types.ParseJID(c.account(jid))
 	if err != nil || j.Server != types.DefaultUserServer && j.Server != types.HiddenUserServer {
 		return "", nil
 	}
@@ -23,11 +24,22 @@ func (c *Container) Person(jid string) (name string, all []string) {
 	return name, all
 }
 
+// account returns the JID that the kept answer to a phone's JID names, or jid if none is kept.
+func (c *Container) account(jid string) string {
+	if number, plain := strings.CutSuffix(jid, "@"+types.DefaultUserServer); plain {
+		if a, kept := c.AnswerTo(number); kept {
+			return a.JID()
+		}
+	}
+	return jid
+}
+
 // PersonName returns the name that Person returns. For a plain phone number, which
 // limits look up with every message, it costs one look-up.
 func (c *Container) PersonName(jid string) string {
 	number, plain := strings.CutSuffix(jid, "@"+types.DefaultUserServer)
-	if !plain || number == "" || strings.Trim(number, "0123456789") != "" {
+	_, answered := c.AnswerTo(number)
+	if !plain || number == "" || answered || strings.Trim(number, "0123456789") != "" {
 		name, _ := c.Person(jid)
 		return name
 	}

@@ -1,0 +1,84 @@
+package whatsapp
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/event"
+	"postern/whatsapp/device"
+)
+
+// Resolve returns the address that a message to a JID is sent to. For a phone number without a known
+// account it asks WhatsApp, whose answer may be the account of another number: in Brazil, Mexico and
+// Argentina the two may differ by a digit. The number itself has no account then, and a message to it
+// reaches no device. The answer contains the LID, which the send needs anyway, so a first contact
+// costs one request in either case. Errors wrap a send error of package event.
+func (s *Session) Resolve(ctx context.Context, jid string) (string, error) {
+	to, err := chatJID(jid)
+	if err != nil || to.Server != types.DefaultUserServer {
+		return jid, nil //nolint:nilerr // Send refuses an invalid address
+	}
+	cli := s.conn.client()
+	if !s.conn.isOnline() {
+		return "", event.ErrNotConnected
+	}
+	known, err := cli.Store.LIDs.GetLIDForPN(ctx, to)
+	if err != nil {
+		return "", fmt.Errorf("%w: look up %s: %w", event.ErrSendRefused, to, err)
+	}
+	if !known.IsEmpty() {
+		return jid, nil
+	}
+	if kept, ok := s.conn.cfg.Devices.AnswerTo(to.User); ok {
+		return kept.SendTo(to.User), nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.SendTimeout)
+	defer cancel()
+	found, err := lookUp(ctx, cli, s.conn.cfg.Devices, to.User)
+	if err != nil {
+		return "", classify(whatsmeow.SendResponse{}, fmt.Errorf("look up %s: %w", to, err))
+	}
+	for _, account := range found {
+		if account.IsIn {
+			return answerOf(account).SendTo(to.User), nil
+		}
+	}
+	return "", event.NotOnWhatsApp(to.User)
+}
+
+// lookUp asks WhatsApp which accounts numbers of digits have. Answers with an account whose LID does
+// not lead back to the number are kept.
+func lookUp(ctx context.Context, cli *whatsmeow.Client, devices Devices, numbers ...string) ([]types.IsOnWhatsAppResponse, error) {
+	asked := make([]string, len(numbers))
+	for i, n := range numbers {
+		asked[i] = "+" + n
+	}
+	found, err := cli.IsOnWhatsApp(ctx, asked)
+	if err != nil {
+		return found, err
+	}
+	fresh := map[string]device.Answer{}
+	for _, account := range found {
+		number := strings.TrimPrefix(account.Query, "+")
+		if a := answerOf(account); account.IsIn && (a.Number != number || a.LID == "") {
+			fresh[number] = a
+		}
+	}
+	return found, devices.KeepAnswers(ctx, fresh)
+}
+
+func answerOf(r types.IsOnWhatsAppResponse) (a device.Answer) {
+	for _, jid := range []types.JID{r.JID, r.PhoneNumber} {
+		switch jid.Server {
+		case types.HiddenUserServer:
+			a.LID = jid.User
+		case types.DefaultUserServer:
+			a.Number = jid.User
+		}
+	}
+	return a
+}
