@@ -30,6 +30,7 @@ func messageActs() []act {
 		row("poll", "the phone sends a poll", actPoll),
 		row("poll-vote", "the phone votes in a poll that it sent or received", actPollVote),
 		row("fb-message", "a Messenger user writes to the linked devices of the account", actFBMessage),
+		row("set-timer", "the phone sets the disappearing timer of a direct chat (of a group: group-update)", actSetTimer),
 		row("receipt", "the phone sends an account a receipt for its messages", actReceipt),
 		row("undecryptable", "the phone sends a message that the linked devices of the account cannot read", actUndecryptable),
 	}
@@ -64,6 +65,23 @@ func actText(ctx context.Context, _ *network.Server, p *phone.Phone, f textField
 		return nil, invalidField("text", "is missing")
 	}
 	return sendAs(ctx, p, f.To, &waE2E.Message{Conversation: &f.Text}, phone.SendOptions{ID: f.ID})
+}
+
+type timerFields struct {
+	To      string `json:"to" help:"the other person of the chat: a number or an address"`
+	Seconds uint32 `json:"seconds" help:"time until messages disappear; 0: never"`
+}
+
+func actSetTimer(ctx context.Context, _ *network.Server, p *phone.Phone, f timerFields) (any, error) {
+	to, err := address("to", f.To)
+	if err != nil {
+		return nil, err
+	}
+	id, err := p.SetTimer(ctx, to, f.Seconds)
+	if err != nil {
+		return nil, err
+	}
+	return sentResult{id}, nil
 }
 
 type statusFields struct {

@@ -22,6 +22,9 @@ type sender struct {
 	conn  *connection
 	files *Files
 
+	facts *reporter
+
+	groups  groupsMet
 	turns   turns
 	leaving atomic.Pointer[departing] // of the message whose turn it is
 }
@@ -153,6 +156,9 @@ func (s *sender) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to t
 	if err != nil {
 		return nil, 0, err
 	}
+	if m, err = withTimer(m, out); err != nil {
+		return nil, 0, err
+	}
 	if out.Quoted == nil && !out.MentionAll {
 		return m, 0, nil
 	}
@@ -169,6 +175,21 @@ func (s *sender) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to t
 	}
 	m, err = translate.WithContext(m, info)
 	return m, len(info.GetMentionedJID()), err
+}
+
+// withTimer returns a message with the disappearing timer of its chat, without which the recipient's phone
+// says that it does not disappear. Reactions, deletions and statuses have none, and an edit repeats that of
+// the original.
+func withTimer(m *waE2E.Message, out event.Outgoing) (*waE2E.Message, error) {
+	c, t := out.Content, out.Timer
+	if t == nil || c.Reaction != nil || c.Delete != nil || c.Edit != nil || c.Status != nil {
+		return m, nil
+	}
+	info := &waE2E.ContextInfo{Expiration: &t.Seconds}
+	if t.Set > 0 {
+		info.EphemeralSettingTimestamp = &t.Set
+	}
+	return translate.WithContext(m, info)
 }
 
 func (s *sender) composeAny(ctx context.Context, cli *whatsmeow.Client, own translate.Account, c event.Content) (*waE2E.Message, error) {
@@ -196,6 +217,7 @@ func (s *sender) everyone(ctx context.Context, cli *whatsmeow.Client, group type
 	if err != nil {
 		return nil, fmt.Errorf("the participants of %s: %w", group, err)
 	}
+	s.facts.learn(translate.GroupTimer(info))
 	all := make([]string, 0, len(info.Participants))
 	for _, p := range info.Participants {
 		all = append(all, p.JID.ToNonAD().String())
