@@ -147,6 +147,13 @@ func actReaction(ctx context.Context, s *network.Server, p *phone.Phone, f react
 	if err != nil {
 		return nil, err
 	}
+	if chat, err := chatOf(s, f.To); err == nil && s.Announcements(chat) {
+		sealed, err := p.SealedReaction(chat, f.ID, f.Emoji)
+		if err != nil {
+			return nil, invalidField("id", err.Error())
+		}
+		return sendAs(ctx, p, f.To, sealed, phone.SendOptions{})
+	}
 	return sendAs(ctx, p, f.To, &waE2E.Message{ReactionMessage: &waE2E.ReactionMessage{
 		Key: key, Text: &f.Emoji, SenderTimestampMS: new(time.Now().UnixMilli()),
 	}}, phone.SendOptions{})
@@ -203,6 +210,7 @@ type editFields struct {
 	To   string `json:"to" help:"the chat of the message: a number or an address, also of a group"`
 	ID   string `json:"id" help:"the message, which the phone sent"`
 	Text string `json:"text" help:"the new text"`
+	Seal bool   `json:"seal" help:"whether the edit is encrypted with the secret of the message, as newer phones do"`
 }
 
 func actEdit(ctx context.Context, s *network.Server, p *phone.Phone, f editFields) (any, error) {
@@ -212,6 +220,17 @@ func actEdit(ctx context.Context, s *network.Server, p *phone.Phone, f editField
 	}
 	if f.Text == "" {
 		return nil, invalidField("text", "is missing")
+	}
+	if f.Seal {
+		chat, err := chatOf(s, f.To)
+		if err != nil {
+			return nil, err
+		}
+		sealed, err := p.SealedEdit(chat, f.ID, f.Text)
+		if err != nil {
+			return nil, invalidField("id", err.Error())
+		}
+		return sendAs(ctx, p, f.To, sealed, phone.SendOptions{Edit: string(types.EditAttributeMessageEdit)})
 	}
 	edited := &waE2E.Message{ProtocolMessage: &waE2E.ProtocolMessage{
 		Key: key, Type: waE2E.ProtocolMessage_MESSAGE_EDIT.Enum(),

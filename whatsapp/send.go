@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.mau.fi/util/random"
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/proto/waE2E"
 	"go.mau.fi/whatsmeow/types"
@@ -159,6 +160,7 @@ func (s *sender) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to t
 	if m, err = withTimer(m, out); err != nil {
 		return nil, 0, err
 	}
+	addSecret(m, to, out.Content)
 	if out.Quoted == nil && !out.MentionAll {
 		return m, 0, nil
 	}
@@ -191,6 +193,23 @@ func withTimer(m *waE2E.Message, out event.Outgoing) (*waE2E.Message, error) {
 	}
 	return translate.WithContext(m, info)
 }
+
+// addSecret gives a message a secret of its own, which the library keeps. Members of a community cannot react
+// to an announcement without it, and changes of the message that its phone encrypts cannot be read.
+func addSecret(m *waE2E.Message, to types.JID, c event.Content) {
+	if c.Reaction != nil || c.Delete != nil || c.Edit != nil || to.Server == types.NewsletterServer {
+		return
+	}
+	if m.MessageContextInfo == nil {
+		m.MessageContextInfo = &waE2E.MessageContextInfo{}
+	}
+	if len(m.MessageContextInfo.MessageSecret) == 0 { // a poll has one
+		m.MessageContextInfo.MessageSecret = random.Bytes(secretSize)
+	}
+}
+
+// secretSize is the size of a message's secret, in bytes.
+const secretSize = 32
 
 func (s *sender) composeAny(ctx context.Context, cli *whatsmeow.Client, own translate.Account, c event.Content) (*waE2E.Message, error) {
 	switch {

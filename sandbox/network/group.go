@@ -83,6 +83,14 @@ func (s *Server) TimerOf(jid types.JID) (seconds uint32, set time.Time) {
 	return g.Ephemeral, g.EphemeralAt
 }
 
+// Announcements reports whether a group has the announcements of a community.
+func (s *Server) Announcements(jid types.JID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g, ok := s.groups[jid.User]
+	return ok && g.Default
+}
+
 func (g *group) member(a *account) *member {
 	i := slices.IndexFunc(g.Members, func(m member) bool { return m.LID == a.lid.User })
 	if i < 0 {
