@@ -340,7 +340,7 @@ func (s *Session) unpair() {
 
 func (s *Session) newClient(device *wastore.Device) *whatsmeow.Client {
 	received := func(n *waBinary.Node) { s.received(device.LIDs, n) }
-	cli := whatsmeow.NewClient(device, clientLog{libraryLog{log: s.conn.log}, received, s.sender.leaves, s.noPlace})
+	cli := whatsmeow.NewClient(device, clientLog{libraryLog{log: s.conn.log}, received, s.sender.leaves, s.noPlace, s.conn.seen.missedDevices})
 	cli.EnableAutoReconnect = false
 	cli.DisableLoginAutoReconnect = true
 	cli.SynchronousAck = true
