@@ -26,6 +26,34 @@ type Content struct {
 	Edit     *EditContent
 	Delete   *MessageKey // for everyone
 	Forward  *Original
+	Pin      *PinContent
+	Keep     *KeepContent
+	Timer    *TimerContent
+}
+
+// Plain reports whether the content is a message that people read, and no change of another message or of a
+// chat: a disappearing timer ends it, and it has a secret that changes of it are encrypted with.
+func (c Content) Plain() bool {
+	return c.Reaction == nil && c.Edit == nil && c.Delete == nil && c.Pin == nil && c.Keep == nil && c.Timer == nil
+}
+
+// PinContent pins a message in its chat for everybody, or unpins it.
+type PinContent struct {
+	Key     MessageKey
+	Pinned  bool
+	Seconds uint32 // how long it is pinned
+}
+
+// KeepContent keeps a disappearing message for everybody, or lets it disappear.
+type KeepContent struct {
+	Key  MessageKey
+	Keep bool
+}
+
+// TimerContent sets the disappearing timer of a direct chat.
+type TimerContent struct {
+	Seconds uint32 // 0: switched off
+	Set     int64  // seconds since 1970
 }
 
 // Payload is the content of a message as a request carries it: JSON under

@@ -10,6 +10,7 @@ import (
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/appstate"
 	"go.mau.fi/whatsmeow/proto/waCommon"
+	"go.mau.fi/whatsmeow/proto/waSyncAction"
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
 
@@ -62,7 +63,11 @@ func personOf(jid types.JID, other func(types.JID) types.JID) event.Person {
 }
 
 // MarkRead implements instance.Chats.
-func (cs *Chats) MarkRead(ctx context.Context, chat, sender string, ids []string) error {
+func (cs *Chats) MarkRead(ctx context.Context, chat, sender string, ids []string, played bool) error {
+	receipt := types.ReceiptTypeRead
+	if played {
+		receipt = types.ReceiptTypePlayed
+	}
 	return cs.calls.ask(ctx, "mark as read", func(ctx context.Context, cli *whatsmeow.Client) error {
 		in, err := wireChat(cli, chat)
 		if err != nil {
@@ -74,7 +79,7 @@ func (cs *Chats) MarkRead(ctx context.Context, chat, sender string, ids []string
 				return err
 			}
 		}
-		return cli.MarkRead(ctx, ids, time.Now(), in, from)
+		return cli.MarkRead(ctx, ids, time.Now(), in, from, receipt)
 	})
 }
 
@@ -93,9 +98,30 @@ func wireChat(cli *whatsmeow.Client, chat string) (types.JID, error) {
 
 // Archive implements instance.Chats.
 func (cs *Chats) Archive(ctx context.Context, chat string, archived bool, last event.LastMessage) error {
+	return cs.upTo(ctx, "archive", chat, last, func(jid types.JID, key *waCommon.MessageKey) appstate.PatchInfo {
+		return appstate.BuildArchive(jid, archived, last.At, key)
+	})
+}
+
+// MarkUnread implements instance.Chats.
+func (cs *Chats) MarkUnread(ctx context.Context, chat string, unread bool, last event.LastMessage) error {
+	return cs.upTo(ctx, "mark as unread", chat, last, func(jid types.JID, key *waCommon.MessageKey) appstate.PatchInfo {
+		return appstate.BuildMarkChatAsRead(jid, !unread, last.At, key)
+	})
+}
+
+// DeleteChat implements instance.Chats.
+func (cs *Chats) DeleteChat(ctx context.Context, chat string, last event.LastMessage) error {
+	return cs.upTo(ctx, "delete the chat", chat, last, func(jid types.JID, key *waCommon.MessageKey) appstate.PatchInfo {
+		return appstate.BuildDeleteChat(jid, last.At, key, true)
+	})
+}
+
+// upTo changes the state of a chat up to its last message.
+func (cs *Chats) upTo(ctx context.Context, what, chat string, last event.LastMessage, patch func(types.JID, *waCommon.MessageKey) appstate.PatchInfo) error {
 	jid, err := chatJID(chat)
 	if err != nil {
-		return fmt.Errorf("archive: %w", err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	var key *waCommon.MessageKey
 	if k := last.Key; k != nil {
@@ -103,7 +129,27 @@ func (cs *Chats) Archive(ctx context.Context, chat string, archived bool, last e
 			RemoteJID: new(jid.String()), ID: new(k.ID), FromMe: new(k.FromMe), Participant: optionalText(k.Participant),
 		}
 	}
-	return cs.state.change(ctx, "archive", appstate.BuildArchive(jid, archived, last.At, key))
+	return cs.state.change(ctx, what, patch(jid, key))
+}
+
+// DeleteForMe implements instance.Chats. The library has no builder of this patch.
+func (cs *Chats) DeleteForMe(ctx context.Context, message event.MessageKey, at time.Time) error {
+	chat, sender, err := place(cs.calls.conn.self(), message)
+	if err != nil {
+		return fmt.Errorf("delete for me: %w", err)
+	}
+	fromMe, participant := "0", "0"
+	if message.FromMe {
+		fromMe = "1"
+	} else if chat.Server == types.GroupServer {
+		participant = sender.String()
+	}
+	return cs.state.change(ctx, "delete for me", appstate.PatchInfo{Type: appstate.WAPatchRegularHigh, Mutations: []appstate.MutationInfo{{
+		Index: []string{appstate.IndexDeleteMessageForMe, chat.String(), message.ID, fromMe, participant}, Version: 3,
+		Value: &waSyncAction.SyncActionValue{DeleteMessageForMeAction: &waSyncAction.DeleteMessageForMeAction{
+			DeleteMedia: new(true), MessageTimestamp: new(at.Unix()),
+		}},
+	}}})
 }
 
 // Pin implements instance.Chats.

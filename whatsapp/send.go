@@ -184,7 +184,7 @@ func (s *sender) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to t
 // the original.
 func withTimer(m *waE2E.Message, out event.Outgoing) (*waE2E.Message, error) {
 	c, t := out.Content, out.Timer
-	if t == nil || c.Reaction != nil || c.Delete != nil || c.Edit != nil || c.Status != nil {
+	if t == nil || !c.Plain() || c.Status != nil {
 		return m, nil
 	}
 	info := &waE2E.ContextInfo{Expiration: &t.Seconds}
@@ -197,7 +197,7 @@ func withTimer(m *waE2E.Message, out event.Outgoing) (*waE2E.Message, error) {
 // addSecret gives a message a secret of its own, which the library keeps. Members of a community cannot react
 // to an announcement without it, and changes of the message that its phone encrypts cannot be read.
 func addSecret(m *waE2E.Message, to types.JID, c event.Content) {
-	if c.Reaction != nil || c.Delete != nil || c.Edit != nil || to.Server == types.NewsletterServer {
+	if !c.Plain() || to.Server == types.NewsletterServer {
 		return
 	}
 	if m.MessageContextInfo == nil {

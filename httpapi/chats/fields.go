@@ -44,6 +44,9 @@ func Fields() openapi.Fields {
 		"FindMessagesRequest.offset": rest.Say("The maximum number of records of a page.", rest.DefaultLimit, openapi.Range(1, maxMessageLimit)),
 		"ListMessagesRequest.limit":  rest.Say("The maximum number of records of a page.", rest.DefaultLimit, openapi.Range(1, maxMessageLimit)),
 
+		"deleteForMe.?messageId": rest.Say("A stored message: its id here, or its id at WhatsApp.", "42", openapi.Required()),
+		"deleteChat.?stored":     rest.Say("true: its stored messages are removed, too.", "true", openapi.OneOf("true", "false")),
+
 		"searchChat.?limit": rest.Say("The maximum number of records of a page; 50 when absent.", rest.DefaultLimit, openapi.Kind("integer"), openapi.Range(1, maxMessageLimit), openapi.Default(rest.DefaultLimit)),
 		"searchChat.?query": rest.Say("Only messages that contain this text; case is ignored.", "order", openapi.Chars(1, maxSearch)),
 	}

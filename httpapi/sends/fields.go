@@ -25,6 +25,8 @@ func Fields() openapi.Fields {
 
 		"SendContactRequest.contactMessage": rest.Say("The contacts.", nil, openapi.Items(1, event.MaxContacts)),
 		"deleteMessage.?id":                 rest.Say("A stored message: its id here, or its id at WhatsApp.", "42", openapi.Required()),
+		"PinMessageRequest.duration":        rest.Say("How many seconds it is pinned; 604800 when absent.", defaultPin, openapi.Object{"enum": numbersOf(pins())}),
+		"ExpirationRequest.seconds":         rest.Say("The time after which messages disappear; 0: never.", week, openapi.Object{"enum": numbersOf(timers())}),
 		"EditRequest.text":                  rest.Say("The new text, or the new caption.", "Your order arrives tomorrow.", openapi.Chars(1, event.MaxText)),
 
 		"SendOptions.delay":     rest.Say("Milliseconds to wait before the send, while the chat shows the presence. Up to 120000, for voice notes up to 300000.", 1200, openapi.Range(0, maxVoiceDelay)),
@@ -111,4 +113,12 @@ type SentMessage struct{}
 func SentMessageSchema(r rest.Ref) openapi.Object {
 	status := openapi.Object{"type": "string", "enum": []any{"sent"}, "description": "Absent. In an answer with the status 202 it is processing."}
 	return openapi.Object{"allOf": []openapi.Object{r(rest.TypeOf[event.Message]()), {"type": "object", "properties": openapi.Object{"status": status}}}}
+}
+
+// numbersOf returns numbers as a document has them.
+func numbersOf(all []int) (values []any) {
+	for _, n := range all {
+		values = append(values, n)
+	}
+	return values
 }
