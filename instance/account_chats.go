@@ -18,6 +18,9 @@ type Chats interface {
 	// same order.
 	Registered(ctx context.Context, numbers []string) ([]event.Registration, error)
 
+	// UserInfo returns what the accounts of phone numbers show, in the same order.
+	UserInfo(ctx context.Context, numbers []string) ([]event.UserInfo, error)
+
 	// MarkRead sends read receipts to the sender of messages and to the account's other
 	// devices, or receipts that voice messages were played. Sender is required in groups
 	// only. WhatsApp does not acknowledge them.

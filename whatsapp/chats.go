@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,6 +53,54 @@ func registrations(numbers []string, found []types.IsOnWhatsAppResponse) []event
 		all[i] = r
 	}
 	return all
+}
+
+// UserInfo implements instance.Chats.
+func (cs *Chats) UserInfo(ctx context.Context, numbers []string) (all []event.UserInfo, err error) {
+	err = cs.calls.ask(ctx, "look up people", func(ctx context.Context, cli *whatsmeow.Client) error {
+		found, err := lookUp(ctx, cli, cs.calls.conn.cfg.Devices, numbers...)
+		if err != nil {
+			return err
+		}
+		all = make([]event.UserInfo, len(numbers))
+		places := map[types.JID][]int{} // in all
+		for i, r := range registrations(numbers, found) {
+			all[i] = event.UserInfo{Number: r.Number, Exists: r.Exists, Devices: []string{}}
+			if jid, err := types.ParseJID(r.JID); r.Exists && err == nil {
+				all[i].JID, all[i].LID = &r.JID, r.LID
+				places[jid] = append(places[jid], i)
+			}
+		}
+		for _, f := range found { // the next answer has no names
+			for i, n := range numbers {
+				if v := f.VerifiedName; v != nil && f.IsIn && strings.TrimPrefix(f.Query, "+") == n {
+					all[i].BusinessName = optionalText(v.Details.GetVerifiedName())
+				}
+			}
+		}
+		if len(places) == 0 {
+			return nil
+		}
+		infos, err := cli.GetUserInfo(ctx, slices.Collect(maps.Keys(places)))
+		for jid, info := range infos {
+			for _, i := range places[jid] {
+				describe(&all[i], info)
+			}
+		}
+		return err
+	})
+	return all, err
+}
+
+// describe adds what an account shows.
+func describe(u *event.UserInfo, info types.UserInfo) {
+	u.About, u.PictureID = optionalText(info.Status), optionalText(info.PictureID)
+	for _, device := range info.Devices {
+		u.Devices = append(u.Devices, device.String())
+	}
+	if u.LID == nil && !info.LID.IsEmpty() {
+		u.LID = new(info.LID.String())
+	}
 }
 
 // personOf returns a person with both addresses.

@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	maxNumbers = 100 // that one request looks up
-	maxRead    = 100 // messages that one request marks as read
+	maxNumbers  = 100 // that one request looks up
+	maxUserInfo = 50  // numbers of which one request asks for everything
+	maxRead     = 100 // messages that one request marks as read
 )
 
 // lastMessage is the newest message of a chat, as existing clients send it.

@@ -14,6 +14,8 @@ func Fields() openapi.Fields {
 	return openapi.Fields{
 		"NumbersRequest.numbers": rest.Say("Phone numbers with their country codes.", []any{rest.ExamplePhone}, openapi.Items(1, maxNumbers)),
 
+		"UserInfoRequest.numbers": rest.Say("Phone numbers with their country codes.", []any{rest.ExamplePhone}, openapi.Items(1, maxUserInfo)),
+
 		"HistoryRequest.count":     rest.Say("How many messages to ask for; 50 when absent. Phones usually send up to 50.", rest.DefaultLimit, openapi.Range(1, maxHistoryCount)),
 		"PresenceRequest.presence": rest.Say("What to show. available and unavailable apply to the account, the others to a chat; subscribe subscribes to the presence of the chat.", string(event.PresenceComposing), openapi.OneOf(presences...)),
 

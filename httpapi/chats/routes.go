@@ -36,6 +36,11 @@ func (a *API) chatRoutes() []rest.Route {
 			ID: "checkNumbers", Summary: "Check which numbers have an account.", In: rest.TypeOf[numbersRequest](),
 			Example: `{"numbers":["4915112345678"]}`, Out: rest.TypeOf[[]event.Registration](), Codes: rest.AboutPeople(),
 		},
+		{
+			Method: "POST", Path: "/instance/{i}/chat/user-info", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: chatOperation(a, (*userInfoRequest).check, showUserInfo),
+			ID: "getUserInfo", Summary: "Show what accounts show to everybody.", In: rest.TypeOf[userInfoRequest](),
+			Example: `{"numbers":["4915112345678"]}`, Out: rest.TypeOf[[]event.UserInfo](), Codes: rest.AboutPeople(),
+		},
 		read,
 		also(read, "PUT", "putReadMessages"),
 		also(read, "PATCH", "patchReadMessages"),
