@@ -124,6 +124,7 @@ const (
 	PresencePaused      Presence = "paused"
 	PresenceAvailable   Presence = "available"
 	PresenceUnavailable Presence = "unavailable"
+	PresenceAuto        Presence = "auto" // of requests: typing or recording for as long as the message needs
 )
 
 // OfAccount reports whether p is shown of the account and not in one chat.
@@ -152,6 +153,8 @@ type Outgoing struct {
 	Quoted     *Original     // the message that this one answers
 	Attributes Attributes    `json:",omitempty"` // kept with the message by who stores it for a batch; nil: {}
 	MentionAll bool          // mention every participant; groups only
+	Mentions   []string      `json:",omitempty"` // JIDs of the people that it mentions
+	Pause      bool          `json:",omitempty"` // end Presence before the message
 
 	// Timer is the disappearing timer of the chat; nil: none.
 	Timer *ChatTimer `json:"-"`
