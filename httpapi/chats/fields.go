@@ -14,6 +14,10 @@ func Fields() openapi.Fields {
 	return openapi.Fields{
 		"NumbersRequest.numbers": rest.Say("Phone numbers with their country codes.", []any{rest.ExamplePhone}, openapi.Items(1, maxNumbers)),
 
+		"ProfileRequest.name":    rest.Say("The name that people see who do not know the account.", "Shop", chars(1, event.MaxProfileName)),
+		"ProfileRequest.about":   rest.Say("The text that the account shows about itself.", "Open until six", chars(0, event.MaxProfileAbout)),
+		"ProfileRequest.picture": rest.Say("The http or https URL of the picture; null removes the picture.", "https://example.org/shop.jpg"),
+
 		"UserInfoRequest.numbers": rest.Say("Phone numbers with their country codes.", []any{rest.ExamplePhone}, openapi.Items(1, maxUserInfo)),
 
 		"HistoryRequest.count":     rest.Say("How many messages to ask for; 50 when absent. Phones usually send up to 50.", rest.DefaultLimit, openapi.Range(1, maxHistoryCount)),

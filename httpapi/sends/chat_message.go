@@ -42,7 +42,7 @@ func (a *API) pinMessage(c *rest.Call) error {
 		duration = *in.Duration
 	}
 	if !slices.Contains(pins(), duration) || in.Duration != nil && !in.Pinned {
-		return fmt.Errorf("%w: duration must be %d, %d or %d seconds, and is for pinned true", event.ErrContent, day, week, 30*day)
+		return fmt.Errorf("%w: duration (in seconds) must be %d, %d or %d, and is for pinned true", event.ErrContent, day, week, 30*day)
 	}
 	m, err := ref.Find(a.Messages, c.Instance.ID, in.MessageID)
 	if err != nil {
