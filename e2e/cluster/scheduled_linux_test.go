@@ -86,7 +86,9 @@ func plan(n *node, token, number, text string, at time.Time) string {
 // waitingSends returns how many sends of the instance have not ended.
 func waitingSends(n *node, token string) int {
 	n.T.Helper()
-	var list struct{ Records []struct{ ScheduledID string } }
+	var list struct {
+		Records []struct{ ScheduledID string }
+	}
 	n.Call(consumer.Bearer(token), http.MethodGet, "/instance/shop/scheduled", nil, &list)
 	return len(list.Records)
 }
