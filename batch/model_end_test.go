@@ -70,21 +70,21 @@ func (m *modelBatch) part(i *modelItem, e ending) {
 	i.sent = append(i.sent, modelTry{instance: last.instance, id: last.id})
 	i.changed, last.sent, m.flight = m.env.wall(), len(i.sent), nil
 	open, _ := m.open()
-	observed := m.seen().items[m.current].Attempts[len(i.tries)-1]
 	sent := last.id
 	last.id = ""
+	if m.env.optedOut[m.spec.recipients[m.current]] { // the batch may be deleted since
+		m.end(ending{status: ItemSkipped, try: AttemptFailed, code: codeOptedOut})
+		return
+	}
+	observed := m.seen().items[m.current].Attempts[len(i.tries)-1]
 	goes := m.status == process && open && m.env.hard.IsZero()
 	online := m.env.state(last.instance) == event.Online
 	shut := m.env.shut(last.instance, m.spec.recipients[m.current], m.waits(), m.env.now)
 	room := m.env.room(last.instance, m.spec.recipients[m.current], m.env.now)
-	if went := observed.ClientMessageID != "" && observed.ClientMessageID != sent; goes && online && !shut && (room || went) && (went || !m.contended()) && !m.env.optedOut[m.spec.recipients[m.current]] {
+	if went := observed.ClientMessageID != "" && observed.ClientMessageID != sent; goes && online && !shut && (room || went) && (went || !m.contended()) {
 		last.id = observed.ClientMessageID
 		m.flight = &modelFlight{last.id, m.env.now}
 		m.commit()
-		return
-	}
-	if m.env.optedOut[m.spec.recipients[m.current]] {
-		m.end(ending{status: ItemSkipped, try: AttemptFailed, code: codeOptedOut})
 		return
 	}
 	back := ending{status: ItemPending, try: AttemptUnavailable, busy: true}
