@@ -183,17 +183,19 @@ func (m *modelBatch) goBack(e ending) {
 		since = 1 // was sent after this was drawn
 	}
 	rest := time.Duration(d.MinMs+m.draw(d.MaxMs-d.MinMs+1, since)) * time.Millisecond
+	// Another batch may have had the room since this one looked and began its delay.
+	lost := len(able) == 0 && e.held && rest > 0 && m.contended() && m.peek() == ""
 	switch {
 	case !m.env.hard.IsZero():
 		m.rest(reasonShutdown, nil)
 	case !open:
 		m.shut()
-	case m.stuck():
+	case !lost && m.stuck():
 		m.park()
 	case m.passes(0) == m.current:
 		m.pass(able)
 	case e.held && rest > 0 && m.given() != m.current: // others have their delay
-		if m.given() >= 0 || !slices.ContainsFunc(able, func(id int64) bool { return !m.may(id, m.current) }) {
+		if m.given() >= 0 || !lost && !slices.ContainsFunc(able, func(id int64) bool { return !m.may(id, m.current) }) {
 			m.refuse("after item %d went back, item %d was given", m.current, m.given())
 			return
 		}
