@@ -34,6 +34,8 @@ import (
 	"postern/internal/loglines"
 	"postern/internal/peers"
 	"postern/media"
+	"postern/media/cache"
+	"postern/media/link"
 	"postern/messages"
 	"postern/sandbox"
 	"postern/store"
@@ -82,6 +84,8 @@ type App struct {
 	drops      dispatch.LogThrottle // of the queue
 	relay      *dispatch.Relay
 	media      *media.Library
+	links      *link.Links
+	fetched    *cache.Cache
 	webhooks   *webhooks.Directory
 	messages   *messages.Archive
 	registry   *instance.Registry
@@ -123,7 +127,7 @@ func (a *App) Phone(number string) (p *sandbox.Phone, ok bool) {
 
 // Buckets returns the buckets of the data file, except the store's own.
 func Buckets() []store.Bucket {
-	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), later.Buckets(), webhooks.Buckets(), messages.Buckets(), device.Buckets(), batch.Buckets(), optout.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), logbook.Buckets(), access.Buckets()))
+	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), link.Buckets(), later.Buckets(), webhooks.Buckets(), messages.Buckets(), device.Buckets(), batch.Buckets(), optout.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), logbook.Buckets(), access.Buckets()))
 }
 
 // Start opens the listeners and starts everything behind them.
@@ -298,6 +302,11 @@ func (a *App) startMedia(context.Context) (err error) {
 	}
 	a.media.Start()
 	a.stops.push("media", a.media.Stop)
+	if a.links, err = link.Open(a.store, []byte(a.sec.JWTSecret), instance.There); err != nil {
+		return err
+	}
+	a.fetched = cache.New(cache.Config{Create: a.media.Create, Max: m.Cache, Wait: m.FetchWait})
+	a.stops.push("fetched files", a.fetched.Close)
 	return nil
 }
 
@@ -345,7 +354,7 @@ func (a *App) startInstances(ctx context.Context) error {
 		DropNotice: devices.DropNoticeTx,
 		Ledger:     a.ledger, OnLanes: a.lanesChanged, ClearLanes: a.relay.Clear,
 		Forget: func(tx *store.Tx, id int64) error {
-			return errors.Join(devices.DeleteTx(tx, id), media.Forget(tx, id), alerts.Forget(tx, id), pace.Forget(tx, id), later.Forget(tx, id), idempotency.ForgetInstance(tx, id), a.ledger.ForgetInstance(tx, id))
+			return errors.Join(devices.DeleteTx(tx, id), media.Forget(tx, id), link.Forget(tx, id), alerts.Forget(tx, id), pace.Forget(tx, id), later.Forget(tx, id), idempotency.ForgetInstance(tx, id), a.ledger.ForgetInstance(tx, id))
 		},
 		Logger: a.log,
 	})

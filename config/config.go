@@ -128,6 +128,9 @@ type Config struct {
 		MaxBytes     int64
 		MaxUploads   int64
 		Timeout      time.Duration
+		LinkTTL      time.Duration
+		Cache        int64
+		FetchWait    time.Duration
 	}
 	QRCode struct {
 		Limit                 int64

@@ -155,6 +155,9 @@ func settings(c *Config) []setting {
 		number("media.max_bytes", &c.Media.MaxBytes, 104_857_600, 1, 1<<40, "Largest media file, in bytes."),
 		number("media.max_uploads", &c.Media.MaxUploads, 1000, 0, 10_000_000, "Maximum uploads of one instance without a message; more are refused with 429. 0 sets no limit."),
 		duration("media.timeout", &c.Media.Timeout, 60*s, s, time.Hour, "Time to fetch one media file."),
+		duration("media.link_ttl", &c.Media.LinkTTL, 168*time.Hour, s, 365*24*time.Hour, "How long a media link is valid that is made without expiresIn."),
+		number("media.cache", &c.Media.Cache, 268_435_456, 0, 1<<50, "Bytes of fetched files that are kept for further downloads, in the folder with the name of store.path and .media; the least recently used go first, and a start empties it. 0 keeps none."),
+		duration("media.fetch_wait", &c.Media.FetchWait, 30*s, s, 2*time.Minute, "How long a download waits for its file to be fetched from WhatsApp; then 503 MEDIA_PENDING, and the fetch continues."),
 
 		number("qrcode.limit", &c.QRCode.Limit, 5, 1, 6, "QR codes of one pairing before it ends."),
 		text("qrcode.light_color", &c.QRCode.LightColor, "#ffffff", checkColor, "Background of QR images."),

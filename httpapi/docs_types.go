@@ -116,6 +116,7 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[batch.List[operator.KeyView]]():          {Name: "KeyList"},
 		rest.TypeOf[operator.AuditList]():                    {Name: "AuditList"},
 		rest.TypeOf[chats.PicturedGroup]():                   {Name: "GroupWithPicture", About: "A group as the account sees it, with its new picture."},
+		rest.TypeOf[event.MediaLink]():                       {Name: "MediaLink", About: "The address of the file of a message."},
 		rest.TypeOf[sends.FileAnswer]():                      {Name: "MediaFile", About: "The file of a message."},
 		rest.TypeOf[event.GroupUpsert]():                     {Name: "Group", About: "A group as the account sees it."},
 		rest.TypeOf[event.GroupParticipantsUpdate]():         {Name: "GroupParticipantsUpdate"},
