@@ -86,6 +86,7 @@ type App struct {
 	media      *media.Library
 	links      *link.Links
 	fetched    *cache.Cache
+	linkBase   linkBase
 	webhooks   *webhooks.Directory
 	messages   *messages.Archive
 	registry   *instance.Registry
@@ -162,6 +163,7 @@ func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec confi
 
 // start starts all parts in order.
 func (a *App) start(ctx context.Context, taken Addresses) error {
+	a.linkBase.url = taken.linkBase(a.cfg)
 	for _, part := range []func(context.Context) error{
 		a.startStore, a.startAccess, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startMessages, a.startInstances, a.startDispatch, a.startBatches, a.endKeys, a.startProcessor, a.startScheduled, a.noteTakeover, a.startBackups, a.startSamples,
 		func(context.Context) error { return a.serve(taken) },
@@ -348,7 +350,7 @@ func (a *App) startInstances(ctx context.Context) error {
 	}
 	a.registry, err = instance.Open(ctx, instance.Config{
 		Store: a.store, Messages: a.messages, Webhooks: a.webhooks, Publish: a.publish, Watched: a.hub.Watched, OnStatus: a.statusChanged, OnChange: a.instanceChanged, KeepsStrangers: a.keepsStrangers,
-		OptOuts: a.optouts, Twin: devices.Twin, Standings: func() (map[int64]instance.Standing, error) { return standings(devices, a.home) },
+		OptOuts: a.optouts, Twin: devices.Twin, Link: a.linkIn, Standings: func() (map[int64]instance.Standing, error) { return standings(devices, a.home) },
 		Proxy: forAll, CheckProxy: dispatch.Guard{}.CheckURL,
 		CheckURL:   dispatch.Guard{DenyPrivate: a.cfg.Webhook.DenyPrivate}.CheckURL,
 		DropNotice: devices.DropNoticeTx,

@@ -76,6 +76,9 @@ type Config struct {
 	// Twin returns the other address of a person, the LID of a phone JID or vice versa,
 	// "" if unknown. nil: none is known.
 	Twin func(jid string) string
+	// Link returns the link to the file of a stored message: see
+	// [publish.PublisherConfig]. It may be nil.
+	Link func(tx *store.Tx, instance int64, m *event.Message) *event.MediaLink
 	// CheckProxy rejects forbidden proxy hosts; nil allows all.
 	CheckProxy func(*url.URL) error
 	// Proxy is the URL of the global proxy, for instances without one of their own, see
@@ -181,7 +184,7 @@ func (r *Registry) webhookChanged(id int64) {
 
 func (cfg Config) publisher() *publish.Publisher {
 	return publish.NewPublisher(publish.PublisherConfig{
-		Store: cfg.Store, Ledger: cfg.Ledger, Publish: cfg.Publish, Watched: cfg.Watched, Twin: cfg.Twin, Logger: cfg.Logger,
+		Store: cfg.Store, Ledger: cfg.Ledger, Publish: cfg.Publish, Watched: cfg.Watched, Twin: cfg.Twin, Link: cfg.Link, Logger: cfg.Logger,
 	})
 }
 

@@ -50,6 +50,7 @@ type keptMessage struct {
 
 	InstanceID         int64            `json:"instanceId,omitempty"`
 	ExternalAttributes event.Attributes `json:"externalAttributes,omitempty"`
+	Media              *event.MediaLink `json:"-"` // of events only
 	History            bool             `json:"history,omitempty"`
 }
 
