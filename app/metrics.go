@@ -279,6 +279,9 @@ func (m *metrics) collectInstances(c collection) {
 	c.counter("postern_whatsapp_handler_panics_total", "Events from WhatsApp over which the program stumbled.", float64(s.Panics))
 	c.counter("postern_whatsapp_quiet_reconnects_total", "Connections that were reopened because WhatsApp delivered nothing any more.", float64(s.QuietReconnects))
 	c.counter("postern_whatsapp_floods_total", "Times that a connection was read more slowly, since WhatsApp sent faster than could be handled.", float64(s.Floods))
+	for _, chat := range []string{"person", "group", "status"} {
+		c.counter("postern_whatsapp_stale_devices_total", "Messages that some devices of their recipients may not have got, since they had other devices than known.", float64(s.StaleDevices[chat]), "chat", chat)
+	}
 	const unreadable = "postern_whatsapp_undecryptable_total"
 	const outcomes = "Messages that could not be decrypted: told, asked of the phone or, over the limit of an hour, not (limited), and copies of them that were told (recovered) or came once more (repeated)."
 	for _, o := range []whatsapp.UnreadableOutcome{whatsapp.UnreadableTold, whatsapp.UnreadableAsked, whatsapp.UnreadableLimited} {

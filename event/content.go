@@ -125,6 +125,9 @@ type Outgoing struct {
 	Attributes Attributes    `json:",omitempty"` // kept with the message by who stores it for a batch; nil: {}
 	MentionAll bool          // mention every participant; groups only
 
+	// Timer is the disappearing timer of the chat; nil: none.
+	Timer *ChatTimer `json:"-"`
+
 	By     Sender `json:"-"`
 	Holder string `json:"-"` // holder of its reservation within the instance's limits; empty: none
 

@@ -37,6 +37,17 @@ type Fact struct {
 	// Notice names a record that the connector keeps until this event is published. It is
 	// deleted in the event's commit, or after the event if that has no commit.
 	Notice string
+
+	// Timers are the disappearing timers of chats that it shows.
+	Timers []ChatTimer
+}
+
+// ChatTimer is a setting of a chat's disappearing timer.
+type ChatTimer struct {
+	Chat    []string // the addresses of the group, or of the person, the LID first
+	Seconds uint32   // 0: switched off
+	Set     int64    // when it was set, seconds since 1970; 0: not known
+	At      int64    // the time of what carried it; 0: it is what the network answers now
 }
 
 // Restriction is a temporary restriction of an account by WhatsApp. One of each type may

@@ -28,6 +28,9 @@ func (r *Registry) Report(ctx context.Context, id int64, f event.Fact) error {
 	switch f.Data.(type) {
 	case *event.Message, *event.HistoryPart, event.Receipt, event.ContactChange:
 	default:
+		if err := r.cfg.Messages.LearnTimers(ctx, id, f.Timers); err != nil {
+			return err
+		}
 		return r.reportEvent(ctx, id, f, false)
 	}
 	if changesState(f) {
@@ -35,13 +38,20 @@ func (r *Registry) Report(ctx context.Context, id int64, f event.Fact) error {
 			return err
 		}
 	}
+	timers, err := r.cfg.Messages.Timers(id, f.Timers)
+	if err != nil {
+		return err
+	}
 	if r.ignores(id, f) {
-		return r.heedIgnored(ctx, id, f)
+		return r.commitIgnored(ctx, id, f, timers)
 	}
 	switch data := f.Data.(type) {
 	case *event.Message:
-		return r.reportMessage(ctx, id, f, data)
+		return r.reportMessage(ctx, id, f, data, timers)
 	case *event.HistoryPart:
+		if err := r.cfg.Messages.LearnTimers(ctx, id, f.Timers); err != nil {
+			return err
+		}
 		return r.reportHistory(ctx, id, data)
 	case event.Receipt:
 		return r.cfg.Messages.Receipt(ctx, r.source(id), f, data)
@@ -51,8 +61,8 @@ func (r *Registry) Report(ctx context.Context, id int64, f event.Fact) error {
 	return nil
 }
 
-// reportMessage has a message stored and published.
-func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m *event.Message) error {
+// reportMessage has a message stored and published. timers, if set, belongs to its commit.
+func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m *event.Message, timers func(*store.Tx) error) error {
 	if !messages.Storable(m) {
 		// As an error it would be resent by WhatsApp forever.
 		r.log.Warn("message under an unusable key dropped", "instance_id", id)
@@ -63,6 +73,9 @@ func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m 
 		k.InCommit = func(tx *store.Tx, stored event.Message) error { return r.wantRead(tx, id, &stored) }
 	}
 	k.InCommit = both(k.InCommit, r.heed(id, f.Kind, m))
+	if timers != nil {
+		k.InCommit = both(k.InCommit, func(tx *store.Tx, _ event.Message) error { return timers(tx) })
+	}
 	stranger := r.cfg.Messages.Stores(f.Kind) && r.isStranger(id, m)
 	known, err := r.cfg.Messages.Receive(ctx, r.source(id), m, k)
 	if err != nil {
@@ -87,18 +100,21 @@ func (r *Registry) heed(id int64, kind event.Kind, m *event.Message) func(*store
 	return func(tx *store.Tx, _ event.Message) error { return heed(tx) }
 }
 
-// heedIgnored commits the opt-out in a message of an ignored chat, which is not stored.
-func (r *Registry) heedIgnored(ctx context.Context, id int64, f event.Fact) error {
+// commitIgnored commits the opt-out in a message of an ignored chat, which is not stored, and timers.
+func (r *Registry) commitIgnored(ctx context.Context, id int64, f event.Fact, timers func(*store.Tx) error) error {
 	m, is := f.Data.(*event.Message)
 	if !is {
 		return nil
 	}
 	heed := r.heed(id, f.Kind, m)
+	if timers != nil {
+		heed = both(heed, func(tx *store.Tx, _ event.Message) error { return timers(tx) })
+	}
 	if heed == nil {
 		return nil
 	}
 	if err := r.cfg.Store.Update(ctx, func(tx *store.Tx) error { return heed(tx, *m) }); err != nil {
-		return fmt.Errorf("opt-out in message %q of instance %d: %w", m.KeyID, id, err)
+		return fmt.Errorf("opt-out or timer in message %q of instance %d: %w", m.KeyID, id, err)
 	}
 	return nil
 }

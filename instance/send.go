@@ -32,6 +32,9 @@ func (s *Supervisor) Send(ctx context.Context, id int64, out event.Outgoing) (ev
 	if out, err = s.address(ctx, k, id, out); err != nil {
 		return event.Sent{}, err
 	}
+	if out.Timer, err = s.timerOf(id, out.To); err != nil {
+		return event.Sent{}, fmt.Errorf("%w: %w", event.ErrSendRefused, err)
+	}
 	pass, err := s.pace(id, &out)
 	if err != nil {
 		return event.Sent{}, fmt.Errorf("instance %d: %w", id, err)
@@ -73,6 +76,17 @@ func (s *Supervisor) address(ctx context.Context, k *keeper, id int64, out event
 		out = out.Addressed(to)
 	}
 	return out, nil
+}
+
+// timerOf returns the disappearing timer of a chat, nil if it has none.
+func (s *Supervisor) timerOf(id int64, chat string) (*event.ChatTimer, error) {
+	names := []string{chat}
+	if s.reg.cfg.Twin != nil {
+		if twin := s.reg.cfg.Twin(chat); twin != "" {
+			names = append(names, twin)
+		}
+	}
+	return s.reg.cfg.Messages.TimerOf(id, names)
 }
 
 // Keeping describes how a sent message is stored.

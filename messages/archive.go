@@ -23,6 +23,7 @@ const (
 	contactJIDs    = "contact_jid"
 
 	chatNamesBucket = "message_chat_name"
+	chatTimers      = "chat_timer"
 )
 
 // Buckets returns the buckets of this package. Their records belong to instances: see
@@ -33,6 +34,7 @@ func Buckets() []store.Bucket {
 		{Name: messageKeys, Owner: "messages", Key: "instance id + key id, 0, chat", Value: "message id", Needs: store.References(store.Sized(0), "", keyToMessage)},
 		{Name: messageChats, Owner: "messages", Key: "instance id + chat, 0, message id; of history 0 and its time before that id", Value: "1: the account's own, 2: not; empty in older files", Needs: store.References(store.Sized(0), "", chatToMessage)},
 		{Name: chatNamesBucket, Owner: "messages", Key: "instance id + a name of a chat, 0, its other name", Value: "empty", Of: ownerOfName},
+		{Name: chatTimers, Owner: "messages", Key: "instance id + an address of a chat", Value: "JSON: the newest setting of its disappearing timer", Needs: store.References(store.JSONOf[timerRecord](0), ""), Of: store.FirstID},
 		{Name: messageUpdates, Owner: "messages", Key: "instance id + message id + n", Value: "JSON: status and time", Fill: 0.75, Needs: store.References(store.Sized(0), "", updateToMessage)},
 		{Name: contacts, Owner: "messages", Key: "instance id + contact id", Value: "JSON: JIDs and names", Needs: store.References(store.JSONOf[Contact](16), "a contact is lost", toAddress(0), toAddress(1)), Of: store.FirstID},
 		{Name: contactJIDs, Owner: "messages", Key: "instance id + phone JID or LID", Value: "contact id", Needs: store.References(store.Sized(0), "", addressToContact)},
@@ -127,7 +129,7 @@ func Any(tx *store.Tx, instance int64) (found bool, err error) {
 
 // Forget removes everything of an instance, in the commit that deletes the instance.
 func Forget(tx *store.Tx, instance int64) (err error) {
-	for _, bucket := range []string{messages, messageKeys, messageChats, chatNamesBucket, messageUpdates, contacts, contactJIDs} {
+	for _, bucket := range []string{messages, messageKeys, messageChats, chatNamesBucket, chatTimers, messageUpdates, contacts, contactJIDs} {
 		_, e := tx.DeletePrefix(bucket, store.Key(instance))
 		err = errors.Join(err, e)
 	}

@@ -27,6 +27,12 @@
 // Lists follow both names. Live messages of a chat are ordered as they were stored, after
 // all history messages, which are ordered by time.
 //
+// # Timers
+//
+// A chat's disappearing timer is kept whether or not its messages are. Of several settings the one
+// that was made last wins, wherever it comes from; [Archive.Timers] belongs into the commit of
+// what shows it.
+//
 // # Contacts
 //
 // A contact has one id, whether known by phone JID, LID or both. If two records turn out
@@ -40,6 +46,7 @@
 //	message_chat    instance + chat, 0, message id -> nothing; the chat's LID, else its JID.
 //	                Of history: instance + chat, 0, number 0, Unix seconds, message id
 //	message_chat_name  instance + a chat's name, 0, its other name -> nothing; 0 alone -> the index is complete
+//	chat_timer      instance + an address of a chat -> JSON of the newest setting of its timer
 //	message_update  instance + message id + n -> JSON of one update
 //	contact         instance + contact id    -> JSON of the contact
 //	contact_jid     instance + JID           -> contact id; phone JID and LID each

@@ -30,6 +30,7 @@ func messageActs() []act {
 		row("poll", "the phone sends a poll", actPoll),
 		row("poll-vote", "the phone votes in a poll that it sent or received", actPollVote),
 		row("fb-message", "a Messenger user writes to the linked devices of the account", actFBMessage),
+		row("set-timer", "the phone sets the disappearing timer of a direct chat (of a group: group-update)", actSetTimer),
 		row("receipt", "the phone sends an account a receipt for its messages", actReceipt),
 		row("undecryptable", "the phone sends a message that the linked devices of the account cannot read", actUndecryptable),
 	}
@@ -64,6 +65,23 @@ func actText(ctx context.Context, _ *network.Server, p *phone.Phone, f textField
 		return nil, invalidField("text", "is missing")
 	}
 	return sendAs(ctx, p, f.To, &waE2E.Message{Conversation: &f.Text}, phone.SendOptions{ID: f.ID})
+}
+
+type timerFields struct {
+	To      string `json:"to" help:"the other person of the chat: a number or an address"`
+	Seconds uint32 `json:"seconds" help:"time until messages disappear; 0: never"`
+}
+
+func actSetTimer(ctx context.Context, _ *network.Server, p *phone.Phone, f timerFields) (any, error) {
+	to, err := address("to", f.To)
+	if err != nil {
+		return nil, err
+	}
+	id, err := p.SetTimer(ctx, to, f.Seconds)
+	if err != nil {
+		return nil, err
+	}
+	return sentResult{id}, nil
 }
 
 type statusFields struct {
@@ -129,6 +147,13 @@ func actReaction(ctx context.Context, s *network.Server, p *phone.Phone, f react
 	if err != nil {
 		return nil, err
 	}
+	if chat, err := chatOf(s, f.To); err == nil && s.Announcements(chat) {
+		sealed, err := p.SealedReaction(chat, f.ID, f.Emoji)
+		if err != nil {
+			return nil, invalidField("id", err.Error())
+		}
+		return sendAs(ctx, p, f.To, sealed, phone.SendOptions{})
+	}
 	return sendAs(ctx, p, f.To, &waE2E.Message{ReactionMessage: &waE2E.ReactionMessage{
 		Key: key, Text: &f.Emoji, SenderTimestampMS: new(time.Now().UnixMilli()),
 	}}, phone.SendOptions{})
@@ -185,6 +210,7 @@ type editFields struct {
 	To   string `json:"to" help:"the chat of the message: a number or an address, also of a group"`
 	ID   string `json:"id" help:"the message, which the phone sent"`
 	Text string `json:"text" help:"the new text"`
+	Seal bool   `json:"seal" help:"whether the edit is encrypted with the secret of the message, as newer phones do"`
 }
 
 func actEdit(ctx context.Context, s *network.Server, p *phone.Phone, f editFields) (any, error) {
@@ -194,6 +220,17 @@ func actEdit(ctx context.Context, s *network.Server, p *phone.Phone, f editField
 	}
 	if f.Text == "" {
 		return nil, invalidField("text", "is missing")
+	}
+	if f.Seal {
+		chat, err := chatOf(s, f.To)
+		if err != nil {
+			return nil, err
+		}
+		sealed, err := p.SealedEdit(chat, f.ID, f.Text)
+		if err != nil {
+			return nil, invalidField("id", err.Error())
+		}
+		return sendAs(ctx, p, f.To, sealed, phone.SendOptions{Edit: string(types.EditAttributeMessageEdit)})
 	}
 	edited := &waE2E.Message{ProtocolMessage: &waE2E.ProtocolMessage{
 		Key: key, Type: waE2E.ProtocolMessage_MESSAGE_EDIT.Enum(),

@@ -86,6 +86,7 @@ func newControl(net *network.Server, log *slog.Logger) http.Handler {
 	c := &control{net: net, log: log}
 	mux := http.NewServeMux()
 	c.on(mux, "/sandbox/phones", methods{http.MethodGet: c.listPhones, http.MethodPost: c.createPhone})
+	c.on(mux, "/sandbox/phones/{phone}", methods{http.MethodGet: c.showPhone})
 	c.on(mux, "/sandbox/phones/{phone}/act", methods{http.MethodPost: c.act})
 	c.on(mux, "/sandbox/scan", methods{http.MethodPost: c.scan})
 	c.on(mux, "/sandbox/faults", methods{http.MethodPost: c.changeFaults})
@@ -207,6 +208,18 @@ func (c *control) listPhones(*http.Request) (int, any, error) {
 		views = append(views, c.view(p))
 	}
 	return http.StatusOK, views, nil
+}
+
+// showPhone answers with a phone and what it has counted.
+func (c *control) showPhone(r *http.Request) (int, any, error) {
+	p, ok := c.net.Phone(number(r.PathValue("phone")))
+	if !ok {
+		return 0, nil, fmt.Errorf("phone %.100q: %w", r.PathValue("phone"), network.ErrNumber)
+	}
+	return http.StatusOK, struct {
+		phoneView
+		WithoutTimer int `json:"withoutTimer"`
+	}{c.view(p), p.WithoutTimer()}, nil
 }
 
 func (c *control) createPhone(r *http.Request) (int, any, error) {

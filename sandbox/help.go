@@ -41,6 +41,7 @@ func controlRoutes() map[string]string {
 		"GET /sandbox/help":                "this help as JSON: routes, and every act with its fields",
 		"GET /sandbox/phones":              "list the phones that were added or have a linked device",
 		"POST /sandbox/phones":             "add a phone: phone (missing: a free number), pushName, lid, registeredAs (the number whose account a look-up of phone answers with), passkey (true: linking a device requires the passkey of its account)",
+		"GET /sandbox/phones/{phone}":      "one phone, with withoutTimer: how many messages came without the disappearing timer of their chat",
 		"POST /sandbox/scan":               "scan the QR text or type the link code `code` on `phone`; without phone a new one scans, and a link code is typed on the phone that it was requested for",
 		"POST /sandbox/phones/{phone}/act": "make the phone or the network do something: do, and the act's fields",
 		"POST /sandbox/faults": "disturb the clients: ackDelayMs (up to an hour), sendError (every message is refused with this code), dropAfter (the nth message is lost with its connection), " +

@@ -147,6 +147,9 @@ type Stats struct {
 	// Floods counts how often reading was slowed down because stanzas arrived faster
 	// than they were handled.
 	Floods uint64
+	// StaleDevices counts messages that some devices of their recipients may not have got, by chat:
+	// person, group or status.
+	StaleDevices map[string]uint64
 	// Recoveries counts recoveries of app state that did not verify.
 	Recoveries map[Recovery]uint64
 }

@@ -11,10 +11,14 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 
 	"postern/event"
+	"postern/whatsapp/translate"
 )
 
 // Groups acts on groups. It implements instance.Groups.
-type Groups struct{ calls *calls }
+type Groups struct {
+	calls *calls
+	facts *reporter
+}
 
 // view returns a group as group events show it.
 func (gs *Groups) view(cli *whatsmeow.Client, g *types.GroupInfo) event.GroupUpsert {
@@ -117,6 +121,7 @@ func (gs *Groups) Group(ctx context.Context, group string) (g event.GroupUpsert,
 		info, err := cli.GetGroupInfo(ctx, jid)
 		if err == nil {
 			g = gs.view(cli, info)
+			gs.facts.learn(translate.GroupTimer(info))
 		}
 		return err
 	})
@@ -128,9 +133,12 @@ func (gs *Groups) JoinedGroups(ctx context.Context) ([]event.GroupUpsert, error)
 	all := []event.GroupUpsert{}
 	err := gs.calls.ask(ctx, "list the groups", func(ctx context.Context, cli *whatsmeow.Client) error {
 		infos, err := cli.GetJoinedGroups(ctx)
+		var timers []event.ChatTimer
 		for _, info := range infos {
 			all = append(all, gs.view(cli, info))
+			timers = append(timers, translate.GroupTimer(info)...)
 		}
+		gs.facts.learn(timers)
 		return err
 	})
 	return all, err

@@ -39,7 +39,10 @@ func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 			return s.keepNotice(cli, evt.Info.ID, notice) && s.settled()
 		}
 		s.keepSecret(cli, evt)
-		return s.deliver(s.conn.translator(cli).Message(cli, evt)) && s.settled() && s.reportMeta(cli, evt)
+		t := s.conn.translator(cli)
+		f, is := t.Message(cli, evt)
+		f.Timers = t.Timers(evt)
+		return s.deliver(f, is || len(f.Timers) > 0) && s.settled() && s.reportMeta(cli, evt)
 	case *events.FBMessage:
 		return s.deliver(s.conn.translator(cli).Messenger(evt)) && s.settled()
 	case *events.Receipt:
@@ -97,6 +100,12 @@ func (s *Session) accountEvent(cli *whatsmeow.Client, evt any) (known, ok bool) 
 		for i := range facts {
 			facts[i].RequestID = s.calls.causes.of(stateKey(state.Index))
 		}
+	}
+	if timers := t.Timers(evt); len(timers) > 0 {
+		if len(facts) == 0 {
+			facts = make([]event.Fact, 1)
+		}
+		facts[0].Timers = timers
 	}
 	for _, key := range changed(t, evt) {
 		id := s.calls.causes.take(key)

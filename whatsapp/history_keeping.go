@@ -37,6 +37,13 @@ func (k *keeping) part(ctx context.Context, c *waHistorySync.Conversation) error
 	inside := k.cli.DangerousInternals() //nolint:staticcheck // as in learn
 	inside.StoreHistoricalMessageSecrets(ctx, []*waHistorySync.Conversation{c})
 	chat, err := types.ParseJID(c.GetID())
+	if err == nil {
+		if timers := k.hs.conn.translator(k.cli).HistoryTimer(chat, c); len(timers) > 0 {
+			if err := k.hs.facts.report(ctx, event.Fact{Timers: timers}); err != nil {
+				return err
+			}
+		}
+	}
 	if err != nil || !k.any || !k.wish.chat(k.kind, chat) {
 		return nil //nolint:nilerr // a chat without an address has no messages
 	}

@@ -8,6 +8,7 @@ import (
 	"go.mau.fi/whatsmeow"
 	waBinary "go.mau.fi/whatsmeow/binary"
 	wastore "go.mau.fi/whatsmeow/store"
+	"go.mau.fi/whatsmeow/types"
 	waLog "go.mau.fi/whatsmeow/util/log"
 
 	"postern/whatsapp/translate"
@@ -167,13 +168,41 @@ type clientLog struct {
 	received func(*waBinary.Node)
 	leaves   func(*waBinary.Node)
 	noPlace  func()
+	missed   func(chat string) // devices of a chat may have missed a message
+}
+
+// staleDevices is what the library logs about a message whose recipients have other devices than it knew.
+// It repeats nothing.
+const staleDevices = "Server returned different participant list hash (%s != %s) when sending to %s. Some devices may not have received the message."
+
+// Chats by the kinds that Stats counts.
+const (
+	chatPerson = "person"
+	chatGroup  = "group"
+	chatStatus = "status"
+)
+
+// kindOfChat returns which of them a chat is.
+func kindOfChat(to types.JID) string {
+	switch to.Server {
+	case types.GroupServer:
+		return chatGroup
+	case types.BroadcastServer:
+		return chatStatus
+	}
+	return chatPerson
 }
 
 // Warnf implements [waLog.Logger].
 func (l clientLog) Warnf(format string, args ...any) {
-	if format == queueIsFull {
+	switch format {
+	case queueIsFull:
 		l.noPlace()
 		return
+	case staleDevices:
+		if to, ok := args[len(args)-1].(types.JID); ok {
+			l.missed(kindOfChat(to))
+		}
 	}
 	l.libraryLog.Warnf(format, args...)
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/types"
 
 	"postern/event"
 	"postern/whatsapp/device"
+	"postern/whatsapp/translate"
 )
 
 // Resolve returns the address that a message to a JID is sent to. For a phone number without a known
@@ -19,6 +21,9 @@ import (
 // costs one request in either case. Errors wrap a send error of package event.
 func (s *Session) Resolve(ctx context.Context, jid string) (string, error) {
 	to, err := chatJID(jid)
+	if err == nil && to.Server == types.GroupServer {
+		s.meetGroup(ctx, to)
+	}
 	if err != nil || to.Server != types.DefaultUserServer {
 		return jid, nil //nolint:nilerr // Send refuses an invalid address
 	}
@@ -48,6 +53,46 @@ func (s *Session) Resolve(ctx context.Context, jid string) (string, error) {
 		}
 	}
 	return "", event.NotOnWhatsApp(to.User)
+}
+
+// meetGroup learns the disappearing timer of a group before the first message to it on a connection. The
+// library asks for the same metadata before that message, and keeps them, so that this costs no request.
+func (s *Session) meetGroup(ctx context.Context, group types.JID) {
+	cli := s.conn.client()
+	if !s.conn.isOnline() || !s.sender.groups.first(cli, group) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.SendTimeout)
+	defer cancel()
+	if info, err := cli.GetGroupInfo(ctx, group); err == nil { // else the send says what is wrong
+		s.facts.learn(translate.GroupTimer(info))
+	}
+}
+
+// groupsMet are the groups that a connection has sent to.
+type groupsMet struct {
+	mu  sync.Mutex
+	on  *whatsmeow.Client
+	all map[types.JID]struct{}
+}
+
+// first reports whether it is the first call for a group on the connection of a client.
+func (g *groupsMet) first(cli *whatsmeow.Client, group types.JID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.on != cli {
+		g.on, g.all = cli, map[types.JID]struct{}{}
+	}
+	_, met := g.all[group]
+	g.all[group] = struct{}{}
+	return !met
+}
+
+// learn reports what was read about timers of chats. What is not stored is read again.
+func (r *reporter) learn(timers []event.ChatTimer) {
+	if len(timers) > 0 {
+		r.change(event.Fact{Timers: timers})
+	}
 }
 
 // lookUp asks WhatsApp which accounts numbers of digits have. Answers with an account whose LID does

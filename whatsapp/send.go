@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.mau.fi/util/random"
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/proto/waE2E"
 	"go.mau.fi/whatsmeow/types"
@@ -22,6 +23,9 @@ type sender struct {
 	conn  *connection
 	files *Files
 
+	facts *reporter
+
+	groups  groupsMet
 	turns   turns
 	leaving atomic.Pointer[departing] // of the message whose turn it is
 }
@@ -153,6 +157,10 @@ func (s *sender) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to t
 	if err != nil {
 		return nil, 0, err
 	}
+	if m, err = withTimer(m, out); err != nil {
+		return nil, 0, err
+	}
+	addSecret(m, to, out.Content)
 	if out.Quoted == nil && !out.MentionAll {
 		return m, 0, nil
 	}
@@ -170,6 +178,38 @@ func (s *sender) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to t
 	m, err = translate.WithContext(m, info)
 	return m, len(info.GetMentionedJID()), err
 }
+
+// withTimer returns a message with the disappearing timer of its chat, without which the recipient's phone
+// says that it does not disappear. Reactions, deletions and statuses have none, and an edit repeats that of
+// the original.
+func withTimer(m *waE2E.Message, out event.Outgoing) (*waE2E.Message, error) {
+	c, t := out.Content, out.Timer
+	if t == nil || c.Reaction != nil || c.Delete != nil || c.Edit != nil || c.Status != nil {
+		return m, nil
+	}
+	info := &waE2E.ContextInfo{Expiration: &t.Seconds}
+	if t.Set > 0 {
+		info.EphemeralSettingTimestamp = &t.Set
+	}
+	return translate.WithContext(m, info)
+}
+
+// addSecret gives a message a secret of its own, which the library keeps. Members of a community cannot react
+// to an announcement without it, and changes of the message that its phone encrypts cannot be read.
+func addSecret(m *waE2E.Message, to types.JID, c event.Content) {
+	if c.Reaction != nil || c.Delete != nil || c.Edit != nil || to.Server == types.NewsletterServer {
+		return
+	}
+	if m.MessageContextInfo == nil {
+		m.MessageContextInfo = &waE2E.MessageContextInfo{}
+	}
+	if len(m.MessageContextInfo.MessageSecret) == 0 { // a poll has one
+		m.MessageContextInfo.MessageSecret = random.Bytes(secretSize)
+	}
+}
+
+// secretSize is the size of a message's secret, in bytes.
+const secretSize = 32
 
 func (s *sender) composeAny(ctx context.Context, cli *whatsmeow.Client, own translate.Account, c event.Content) (*waE2E.Message, error) {
 	switch {
@@ -196,6 +236,7 @@ func (s *sender) everyone(ctx context.Context, cli *whatsmeow.Client, group type
 	if err != nil {
 		return nil, fmt.Errorf("the participants of %s: %w", group, err)
 	}
+	s.facts.learn(translate.GroupTimer(info))
 	all := make([]string, 0, len(info.Participants))
 	for _, p := range info.Participants {
 		all = append(all, p.JID.ToNonAD().String())

@@ -75,7 +75,7 @@ func newSession(c *Connector, instance int64, report ReportFunc) *Session {
 		Account: Account{
 			Files:    files,
 			Chats:    &Chats{calls: calls, state: state},
-			Groups:   &Groups{calls: calls},
+			Groups:   &Groups{calls: calls, facts: facts},
 			Channels: &Channels{calls: calls},
 			Labels:   &BusinessLabels{calls: calls, state: state},
 			AppState: state,
@@ -86,7 +86,7 @@ func newSession(c *Connector, instance int64, report ReportFunc) *Session {
 		facts:     facts,
 		calls:     calls,
 		lines:     c.newLines(instance),
-		sender:    &sender{conn: conn, files: files},
+		sender:    &sender{conn: conn, files: files, facts: facts},
 		linker:    &linker{conn: conn, facts: facts, paint: c.paint},
 		relogin:   &relogin{conn: conn, facts: facts},
 		history:   &historySync{conn: conn, calls: calls, files: files, facts: facts, pause: historyPause},
@@ -340,7 +340,7 @@ func (s *Session) unpair() {
 
 func (s *Session) newClient(device *wastore.Device) *whatsmeow.Client {
 	received := func(n *waBinary.Node) { s.received(device.LIDs, n) }
-	cli := whatsmeow.NewClient(device, clientLog{libraryLog{log: s.conn.log}, received, s.sender.leaves, s.noPlace})
+	cli := whatsmeow.NewClient(device, clientLog{libraryLog{log: s.conn.log}, received, s.sender.leaves, s.noPlace, s.conn.seen.missedDevices})
 	cli.EnableAutoReconnect = false
 	cli.DisableLoginAutoReconnect = true
 	cli.SynchronousAck = true

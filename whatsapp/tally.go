@@ -14,6 +14,7 @@ type tally struct {
 	unread    map[UnreadableOutcome]uint64
 	quiet     uint64
 	floods    uint64
+	stale     map[string]uint64
 }
 
 // skip counts an event type and reports whether it is the first of its kind.
@@ -63,11 +64,20 @@ func (t *tally) flooded() {
 	t.floods++
 }
 
+func (t *tally) missedDevices(chat string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stale == nil {
+		t.stale = make(map[string]uint64)
+	}
+	t.stale[chat]++
+}
+
 func (t *tally) snapshot() Stats {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return Stats{
 		Panics: t.panics, Unhandled: maps.Clone(t.unhandled),
-		Unreadable: maps.Clone(t.unread), Recoveries: maps.Clone(t.mended), QuietReconnects: t.quiet, Floods: t.floods,
+		Unreadable: maps.Clone(t.unread), Recoveries: maps.Clone(t.mended), QuietReconnects: t.quiet, Floods: t.floods, StaleDevices: maps.Clone(t.stale),
 	}
 }

@@ -60,6 +60,7 @@ type group struct {
 	Approval    bool          `json:"approval,omitempty"`
 	Suspended   bool          `json:"suspended,omitempty"`
 	Ephemeral   uint32        `json:"ephemeral,omitempty"` // seconds
+	EphemeralAt time.Time     `json:"ephemeral_at,omitzero"`
 	MemberAdd   string        `json:"member_add_mode"`
 	Invite      string        `json:"invite"`
 	Revoked     []string      `json:"revoked_invites,omitempty"`
@@ -69,6 +70,25 @@ type group struct {
 	Version     int           `json:"version"`                     // counts changes of members
 	Members     []member      `json:"members"`
 	Requests    []joinRequest `json:"requests,omitempty"`
+}
+
+// TimerOf returns the disappearing timer of a group, 0 if it has none, and when it was set.
+func (s *Server) TimerOf(jid types.JID) (seconds uint32, set time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g, ok := s.groups[jid.User]
+	if !ok {
+		return 0, set
+	}
+	return g.Ephemeral, g.EphemeralAt
+}
+
+// Announcements reports whether a group has the announcements of a community.
+func (s *Server) Announcements(jid types.JID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g, ok := s.groups[jid.User]
+	return ok && g.Default
 }
 
 func (g *group) member(a *account) *member {

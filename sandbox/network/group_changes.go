@@ -65,7 +65,7 @@ func (s *Server) createGroup(by *account, o newGroup) *group {
 		jid: s.newGroupJID(), Creator: by.lid.User, Created: now, Invite: inviteCode(), Version: 1,
 		Subject:  setting{Text: o.subject, By: by.lid.User, At: now},
 		Announce: o.announce, Locked: o.locked, Approval: o.approval, Community: o.community, Default: o.announcements,
-		Ephemeral: o.ephemeral, MemberAdd: o.memberAdd,
+		Ephemeral: o.ephemeral, EphemeralAt: time.Now(), MemberAdd: o.memberAdd,
 		Members: []member{{by.lid.User, roleCreator}},
 	}
 	if g.MemberAdd == "" {
@@ -152,7 +152,7 @@ func switched(on bool, yes, no string) waBinary.Node {
 }
 
 func (s *Server) setEphemeral(g *group, by *account, seconds uint32) {
-	g.Ephemeral = seconds
+	g.Ephemeral, g.EphemeralAt = seconds, time.Now()
 	change := waBinary.Node{Tag: "not_ephemeral"}
 	if seconds > 0 {
 		change = waBinary.Node{Tag: "ephemeral", Attrs: waBinary.Attrs{"expiration": seconds}}

@@ -15,7 +15,7 @@ import (
 // one: the common ciphertext, and the one for that device. A message for one
 // participant, as in a retry, goes only there. The caller holds s.mu.
 func (s *Server) dispatchGroupMessage(sender *account, from types.JID, n waBinary.Node) ([]delivery, error) {
-	g, err := s.allowed(sender, wire.JID(&n, "to"), mayWrite)
+	g, err := s.allowed(sender, wire.JID(&n, "to"), mayWrite(n.Attrs["type"] == "reaction"))
 	if err != nil {
 		return nil, err
 	}
@@ -41,9 +41,12 @@ func (s *Server) dispatchGroupMessage(sender *account, from types.JID, n waBinar
 	return deliveries, nil
 }
 
-// mayWrite is the rule for messages; a suspended group accepts none.
-func mayWrite(g *group, a *account) bool {
-	return !g.Suspended && (!g.Announce || g.isAdmin(a))
+// mayWrite is the rule for messages; a suspended group accepts none. Every member may react to the
+// announcements of a community.
+func mayWrite(reaction bool) func(g *group, a *account) bool {
+	return func(g *group, a *account) bool {
+		return !g.Suspended && (!g.Announce || g.isAdmin(a) || reaction && g.Default)
+	}
 }
 
 // ownParts are the parts of a message that are for one device each.

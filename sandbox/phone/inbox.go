@@ -21,6 +21,7 @@ type Received struct {
 	PushName string    // the sender's name, from the server
 	Chat     types.JID // the group, or the other account, also for messages of the phone's own devices
 	Text     string    // empty for anything but a text
+	Shown    string    // Text as the sender's edits left it
 	Message  *waE2E.Message
 	At       time.Time
 	Count    int // how often this id was decrypted so far
@@ -46,6 +47,19 @@ func (b *inbox) add(r Received) {
 	b.total++
 	close(b.changed)
 	b.changed = make(chan struct{})
+}
+
+// edit changes the text that is shown of a message. Phones ignore an edit whose content is of another type
+// than the original's.
+func (b *inbox) edit(chat types.JID, p *waE2E.ProtocolMessage) {
+	i := slices.IndexFunc(b.messages, func(r Received) bool { return r.ID == p.GetKey().GetID() && r.Chat == chat })
+	if i < 0 || p.GetType() != waE2E.ProtocolMessage_MESSAGE_EDIT {
+		return
+	}
+	was, is := unwrapped(b.messages[i].Message), unwrapped(p.GetEditedMessage())
+	if (was.Conversation == nil) == (is.Conversation == nil) && (was.ExtendedTextMessage == nil) == (is.ExtendedTextMessage == nil) {
+		b.messages[i].Shown = textOf(is)
+	}
 }
 
 // since returns the messages after the first seen ones that are still kept.

@@ -65,6 +65,13 @@ func (p *Phone) conversation(chat types.JID, all []PastMessage) *waHistorySync.C
 	if pn, lid, ok := p.net.IdentityOf(chat); ok && chat.Server != types.GroupServer {
 		c.PnJID, c.LidJID = new(pn.String()), new(lid.String())
 	}
+	t := p.timers.chats[chat]
+	if _, lid, ok := p.net.IdentityOf(chat); ok && chat.Server != types.GroupServer {
+		t = p.timers.chats[lid]
+	}
+	if t.seconds > 0 {
+		c.EphemeralExpiration, c.EphemeralSettingTimestamp = &t.seconds, new(t.set.Unix())
+	}
 	for i, m := range slices.Backward(all) {
 		w := &waWeb.WebMessageInfo{
 			Key:              &waCommon.MessageKey{RemoteJID: c.ID, FromMe: &m.FromMe, ID: &m.ID},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	wa "go.mau.fi/whatsmeow/appstate"
 	waBinary "go.mau.fi/whatsmeow/binary"
@@ -28,6 +29,8 @@ type Network interface {
 	BundleOf(dev types.JID) (handset.Bundle, bool)
 	// IdentityOf returns both addresses of an account by either of them.
 	IdentityOf(user types.JID) (pn, lid types.JID, ok bool)
+	// TimerOf returns the disappearing timer of a group, 0 if it has none, and when it was set.
+	TimerOf(group types.JID) (seconds uint32, set time.Time)
 	// LinkDevice completes the pairing of the client that shows a QR code.
 	LinkDevice(p *Phone, qr handset.QR) error
 	// TypeCode completes the pairing of a client that requested a link code for this
@@ -95,6 +98,7 @@ type Phone struct {
 	retries map[string]int // retry receipts sent, by message id
 	sent    sentLog
 	inbox   inbox
+	timers  timers
 
 	chatStates []ChatState
 	calls      []CallStage

@@ -48,6 +48,9 @@ func newPhoneNet(t *testing.T, numbers ...string) (*phoneNet, []*Phone) {
 	return n, phones
 }
 
+// TimerOf reports no timer of any group.
+func (n *phoneNet) TimerOf(types.JID) (uint32, time.Time) { return 0, time.Time{} }
+
 func (n *phoneNet) Route(_ context.Context, from types.JID, node waBinary.Node) error {
 	to := node.AttrGetter().OptionalJIDOrEmpty("to")
 	out := waBinary.Node{Tag: node.Tag, Attrs: waBinary.Attrs{"from": from}, Content: node.Content}

@@ -122,13 +122,15 @@ func (p *Phone) record(n waBinary.Node, from types.JID, message *waE2E.Message) 
 			message = inner
 		}
 	}
+	p.noteTimer(chat, message)
 	id := n.AttrGetter().OptionalString("id")
 	r := Received{
 		ID: id, From: from, PushName: n.AttrGetter().OptionalString("notify"), Chat: chat,
-		Text: textOf(message), Message: message, At: time.Now(),
+		Text: textOf(message), Shown: textOf(message), Message: message, At: time.Now(),
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.inbox.edit(chat, editOf(message))
 	delete(p.retries, id)
 	p.inbox.add(r)
 	return r
@@ -138,4 +140,12 @@ func (p *Phone) record(n waBinary.Node, from types.JID, message *waE2E.Message) 
 // sender's key: in groups, and as a status.
 func hasManyReaders(chat types.JID) bool {
 	return chat.Server == types.GroupServer || chat == types.StatusBroadcastJID
+}
+
+// editOf returns the change that an edit makes, which newer clients wrap.
+func editOf(m *waE2E.Message) *waE2E.ProtocolMessage {
+	if inner := m.GetEditedMessage().GetMessage(); inner != nil {
+		m = inner
+	}
+	return m.GetProtocolMessage()
 }

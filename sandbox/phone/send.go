@@ -109,6 +109,7 @@ func (p *Phone) send(ctx context.Context, to types.JID, m sentMessage) (string, 
 	if m.id == "" {
 		m.id = MessageID()
 	}
+	m.message = p.timed(m.chat, m.message)
 	p.mu.Lock()
 	closed := p.closed
 	p.sent.add(m)
