@@ -307,7 +307,7 @@ func (a *App) startMedia(context.Context) (err error) {
 	if a.links, err = link.Open(a.store, []byte(a.sec.JWTSecret), instance.There); err != nil {
 		return err
 	}
-	a.fetched = cache.New(cache.Config{Create: a.media.Create, Max: m.Cache, Wait: m.FetchWait})
+	a.fetched = cache.New(cache.Config{Create: a.media.Create, Max: m.Cache, Wait: m.FetchWait, Observe: a.metrics.fetched})
 	a.stops.push("fetched files", a.fetched.Close)
 	return nil
 }

@@ -1,8 +1,10 @@
 package app
 
 import (
+	"errors"
 	"net/http"
 	"runtime"
+	"strconv"
 	"sync"
 	"time"
 
@@ -27,6 +29,8 @@ type metrics struct {
 	attempts   *prometheus.CounterVec
 	commits    prometheus.Histogram
 	groups     prometheus.Histogram
+	fetches    *prometheus.HistogramVec
+	files      *prometheus.CounterVec
 
 	mu      sync.Mutex
 	counted heldCounts // what can only be counted by reading it
@@ -65,8 +69,15 @@ func newMetrics(a *App) *metrics {
 			Name: "postern_store_commit_group_size", Help: "Changes that shared one commit.",
 			Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 1024},
 		}),
+		fetches: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "postern_media_fetch_duration_seconds", Help: "Time to fetch the file of a message from WhatsApp, by outcome: fetched, gone, invalid or failed.",
+			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
+		}, []string{"outcome"}),
+		files: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "postern_media_requests_total", Help: "Requests for files of messages that named one, by the status of the answer.",
+		}, []string{"status"}),
 	}
-	m.registry.MustRegister(m.deliveries, m.attempts, m.commits, m.groups, m,
+	m.registry.MustRegister(m.deliveries, m.attempts, m.commits, m.groups, m.fetches, m.files, m,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -91,6 +102,23 @@ func (m *metrics) committed(calls int, took time.Duration) {
 	m.commits.Observe(took.Seconds())
 	m.groups.Observe(float64(calls))
 }
+
+// fetched observes a fetch of a message's file.
+func (m *metrics) fetched(took time.Duration, err error) {
+	outcome := "failed"
+	switch {
+	case err == nil:
+		outcome = "fetched"
+	case errors.Is(err, event.ErrMediaGone):
+		outcome = "gone"
+	case errors.Is(err, event.ErrMedia):
+		outcome = "invalid"
+	}
+	m.fetches.WithLabelValues(outcome).Observe(took.Seconds())
+}
+
+// served counts an answer to a request for a message's file.
+func (m *metrics) served(status int) { m.files.WithLabelValues(strconv.Itoa(status)).Inc() }
 
 // queued counts a delivery of the queue.
 func (m *metrics) queued(n event.Notice, to event.Target, o dispatch.Outcome) {
