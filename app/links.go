@@ -1,16 +1,40 @@
 package app
 
 import (
+	"context"
 	"net"
+	"os"
 	"sync"
 	"time"
 
 	"postern/config"
 	"postern/event"
 	"postern/media/display"
+	"postern/media/kept"
 	"postern/media/link"
 	"postern/store"
 )
+
+// openKept counts the files that are kept. Fetches begin with the instances.
+func (a *App) openKept() (err error) {
+	m := a.cfg.Media.Store
+	a.kept, err = kept.Open(kept.Config{
+		Store: a.store, Enabled: m.Kind == "local", Dir: m.Path, MaxFile: m.MaxFile, MaxBytes: m.MaxBytes, Retention: m.Retention,
+		Wants:   func(instance int64) bool { return a.registry.StoresMedia(instance) },
+		Message: func(instance, id int64) (event.Message, error) { return a.messages.Message(instance, id) },
+		Download: func(ctx context.Context, m event.Message, instance int64, to *os.File, limit int64) error {
+			account, err := a.supervisor.Account(ctx, instance)
+			if err != nil {
+				return err
+			}
+			return account.DownloadHosted(ctx, m, to, limit)
+		},
+		Held:   a.fetched.Held,
+		OnWay:  func(tx *store.Tx, seq uint64) (bool, error) { return a.ledger.OnWay(tx, seq, time.Hour) },
+		Logger: a.log,
+	})
+	return err
+}
 
 // linkBase is what links in events begin with. The warning about an address that only this
 // machine knows is logged once.

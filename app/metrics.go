@@ -17,6 +17,7 @@ import (
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/idempotency"
+	"postern/media/kept"
 	"postern/whatsapp"
 )
 
@@ -42,6 +43,7 @@ type heldCounts struct {
 	uploads, keys     int
 	uploadBytes       int64
 	uploadsOK, keysOK bool
+	files             map[kept.State]int
 }
 
 // countEvery is how long counts are cached: Prometheus scrapes more often than they
@@ -218,6 +220,9 @@ func (m *metrics) held() heldCounts {
 	h.uploadsOK = err == nil
 	h.keys, err = idempotency.Count(m.app.store)
 	h.keysOK = err == nil
+	if h.files, err = m.app.kept.States(); err != nil {
+		h.files = nil
+	}
 	m.counted = h
 	return h
 }
@@ -228,6 +233,17 @@ func (m *metrics) collectHeld(c collection) {
 		c.gauge("postern_uploads", "Uploads that messages can point to, counted once a minute.", float64(h.uploads))
 		c.gauge("postern_uploads_bytes", "Size of the files of these uploads, which lie at WhatsApp.", float64(h.uploadBytes))
 	}
+	for _, s := range kept.States() {
+		if h.files != nil {
+			c.gauge("postern_media_files", "Files of messages that are kept or were to be kept, by state, counted once a minute.", float64(h.files[s]), "state", string(s))
+		}
+	}
+	bytes := int64(0)
+	for _, n := range m.app.kept.Bytes() {
+		bytes += n
+	}
+	c.gauge("postern_media_bytes", "Size of the kept files of messages.", float64(bytes))
+	c.counter("postern_media_lost_total", "Kept files that were found missing or of another length.", float64(m.app.kept.Lost()))
 	if h.keysOK {
 		c.gauge("postern_idempotency_keys", "Idempotency-Keys that are kept, counted once a minute.", float64(h.keys))
 	}

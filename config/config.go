@@ -131,6 +131,11 @@ type Config struct {
 		LinkTTL      time.Duration
 		Cache        int64
 		FetchWait    time.Duration
+		Store        struct {
+			Kind, Path        string
+			MaxFile, MaxBytes int64
+			Retention         time.Duration
+		}
 	}
 	QRCode struct {
 		Limit                 int64

@@ -30,6 +30,7 @@ import (
 	"postern/internal/loglines"
 	"postern/media"
 	"postern/media/cache"
+	"postern/media/kept"
 	"postern/media/link"
 	"postern/messages"
 )
@@ -67,6 +68,7 @@ type Config struct {
 	// Links makes and checks media links, Fetched has the files that were fetched last.
 	Links   *link.Links
 	Fetched *cache.Cache
+	Kept    *kept.Keeper
 	LinkTTL time.Duration // of a link without expiresIn; 0 means a week
 	// FileServed is called with the status of each answer of a file. It may be nil.
 	FileServed func(status int)
@@ -136,7 +138,7 @@ func newAPI(c Config) *api {
 		sends: sends.New(sends.Config{
 			Store: c.Store, Messages: c.Messages, Supervisor: c.Supervisor, Processor: c.Processor, Scheduled: c.Scheduled, Media: c.Media, MaxMedia: c.MaxMedia, Alerts: c.Alerts, NewMessageID: c.NewMessageID,
 		}),
-		files: files.New(files.Config{Store: c.Store, Messages: c.Messages, Supervisor: c.Supervisor, Links: c.Links, Cache: c.Fetched, MaxMedia: c.MaxMedia, LinkTTL: c.LinkTTL, Served: c.FileServed}),
+		files: files.New(files.Config{Store: c.Store, Messages: c.Messages, Supervisor: c.Supervisor, Links: c.Links, Cache: c.Fetched, Kept: c.Kept, MaxMedia: c.MaxMedia, LinkTTL: c.LinkTTL, Served: c.FileServed}),
 		chats: chats.New(chats.Config{Registry: c.Registry, Messages: c.Messages, Supervisor: c.Supervisor, Media: c.Media, MaxMedia: c.MaxMedia}),
 		instances: instances.New(instances.Config{
 			Store: c.Store, Registry: c.Registry, Supervisor: c.Supervisor, Engine: c.Engine, Media: c.Media, MaxMedia: c.MaxMedia, Access: c.Access,
@@ -156,8 +158,8 @@ func New(c Config) (http.Handler, error) {
 		return nil, errors.New("httpapi: Registry, Supervisor, Engine, Store, Media, Processor, Scheduled, Post and NewMessageID are required")
 	case c.Relay == nil || c.Deliveries == nil || c.Backup == nil:
 		return nil, errors.New("httpapi: Relay, Deliveries and Backup are required")
-	case c.Links == nil || c.Fetched == nil:
-		return nil, errors.New("httpapi: Links and Fetched are required")
+	case c.Links == nil || c.Fetched == nil || c.Kept == nil:
+		return nil, errors.New("httpapi: Links, Fetched and Kept are required")
 	case c.Transfers.Export == nil || c.Transfers.Undo == nil || c.Transfers.Import == nil:
 		return nil, errors.New("httpapi: Transfers is required")
 	}

@@ -53,3 +53,13 @@ func withBody(to []event.Destination, forGlobal []byte) []event.Destination {
 	}
 	return to
 }
+
+// linked reports the stored event of a message with a file.
+func (w *Writer) linked(tx *store.Tx, n *PendingEvent, seq uint64) error {
+	own, global := w.routes.MediaLinks()
+	m, is := n.data.(event.Message)
+	if !is || m.ID == 0 || seq == 0 || !own && !global || w.src.publisher.cfg.Linked == nil {
+		return nil
+	}
+	return w.src.publisher.cfg.Linked(tx, w.src.ID, m.ID, seq)
+}

@@ -57,6 +57,9 @@ type PublisherConfig struct {
 	// Link returns the link to the file of a stored message, in the transaction that reads
 	// or stores it; nil: the message has no file. It may be nil.
 	Link func(tx *store.Tx, instance int64, m *event.Message) *event.MediaLink
+	// Linked is called in the commit of a stored event with the link of a message's file. It
+	// may be nil.
+	Linked func(tx *store.Tx, instance, message int64, seq uint64) error
 	// Twin returns the other address of a person, the LID of a phone JID or vice versa,
 	// "" if unknown. nil: none is known.
 	Twin func(jid string) string

@@ -120,6 +120,9 @@ func (w *Writer) writeOne(tx *store.Tx, n *PendingEvent, from event.Snapshot) er
 			return err
 		}
 	}
+	if err := w.linked(tx, n, e.Seq); err != nil {
+		return err
+	}
 	n.written = true
 	n.notice = w.notice(n, from, body, rest)
 	n.notice.Sequence, n.notice.Stored = e.Sequence, numbered

@@ -73,6 +73,7 @@ var mayImport = map[string][]string{
 	"media":                    {"internal/prune", "store", "store/files", "event", "internal/netfault"},
 	"media/link":               {"event", "store"},
 	"media/display":            {"event", "media"},
+	"media/kept":               {"event", "internal/prune", "media/cache", "media/display", "store", "store/files"},
 	"media/cache":              {"event", "media/display"},
 	"wsbus":                    {"event"},
 
@@ -85,13 +86,13 @@ var mayImport = map[string][]string{
 	"sandbox/handset":           {},
 
 	"access":                    {"internal/budget", "internal/prune", "store", "event"},
-	"httpapi":                   {"access", "backup", "batch", "console/samples", "delivery", "delivery/logbook", "delivery/outbox", "dispatch", "event", "httpapi/alerts", "httpapi/batches", "httpapi/chats", "httpapi/deliveries", "httpapi/files", "httpapi/idempotency", "httpapi/instances", "httpapi/openapi", "httpapi/operator", "httpapi/ref", "httpapi/rest", "httpapi/sends", "httpapi/sockets", "httpapi/strict", "instance", "instance/pace", "instance/webhooks", "internal/loglevel", "internal/loglines", "internal/nesting", "internal/peers", "internal/sheet", "media", "messages", "store", "whatsapp/proxy", "cluster", "httpapi/standby", "batch/optout", "instance/later", "media/cache", "media/link"},
+	"httpapi":                   {"access", "backup", "batch", "console/samples", "delivery", "delivery/logbook", "delivery/outbox", "dispatch", "event", "httpapi/alerts", "httpapi/batches", "httpapi/chats", "httpapi/deliveries", "httpapi/files", "httpapi/idempotency", "httpapi/instances", "httpapi/openapi", "httpapi/operator", "httpapi/ref", "httpapi/rest", "httpapi/sends", "httpapi/sockets", "httpapi/strict", "instance", "instance/pace", "instance/webhooks", "internal/loglevel", "internal/loglines", "internal/nesting", "internal/peers", "internal/sheet", "media", "messages", "store", "whatsapp/proxy", "cluster", "httpapi/standby", "batch/optout", "instance/later", "media/cache", "media/link", "media/kept"},
 	"httpapi/operator":          {"access", "backup", "batch", "console/samples", "event", "httpapi/openapi", "httpapi/rest", "httpapi/tokens", "instance", "internal/loglevel", "internal/loglines", "internal/peers", "store", "cluster"},
 	"httpapi/sockets":           {"access", "console/feed", "event", "httpapi/rest", "httpapi/tokens", "instance", "internal/peers"},
 	"httpapi/batches":           {"access", "batch", "dispatch", "event", "httpapi/openapi", "httpapi/ref", "httpapi/rest", "httpapi/strict", "instance", "internal/plural", "internal/sheet", "media", "messages", "store", "batch/optout", "batch/paging"},
 	"httpapi/deliveries":        {"batch", "delivery", "delivery/logbook", "delivery/outbox", "dispatch", "event", "httpapi/openapi", "httpapi/rest", "instance/webhooks", "store"},
 	"httpapi/sends":             {"batch", "event", "httpapi/alerts", "httpapi/openapi", "httpapi/ref", "httpapi/rest", "httpapi/strict", "instance", "instance/later", "media", "messages", "store", "media/display"},
-	"httpapi/files":             {"event", "httpapi/openapi", "httpapi/rest", "instance", "media/cache", "media/display", "media/link", "messages", "store"},
+	"httpapi/files":             {"event", "httpapi/openapi", "httpapi/rest", "instance", "media/cache", "media/display", "media/link", "messages", "store", "media/kept", "batch"},
 	"httpapi/chats":             {"event", "httpapi/openapi", "httpapi/ref", "httpapi/rest", "httpapi/strict", "instance", "media", "messages"},
 	"httpapi/instances":         {"access", "backup", "batch", "event", "httpapi/openapi", "httpapi/rest", "httpapi/strict", "httpapi/tokens", "instance", "instance/pace", "instance/webhooks", "internal/plural", "media", "store", "whatsapp/proxy"},
 	"httpapi/ref":               {"event", "httpapi/rest", "media"},
@@ -123,7 +124,7 @@ var mayImport = map[string][]string{
 	"backup/transfer": {"backup", "instance", "messages", "whatsapp/device", "event"},
 
 	"config":       {"internal/plural", "backup", "whatsapp/clientversion", "store/files", "event", "internal/peers", "whatsapp/proxy", "whatsapp"},
-	"app":          {"access", "backup", "backup/transfer", "batch", "batch/optout", "config", "console/feed", "console/page", "console/samples", "delivery", "delivery/logbook", "delivery/outbox", "dispatch", "event", "httpapi", "httpapi/alerts", "httpapi/idempotency", "httpapi/instances", "httpapi/operator", "httpapi/rest", "httpapi/sockets", "httpapi/tokens", "instance", "instance/pace", "instance/webhooks", "internal/loglevel", "internal/loglines", "internal/peers", "internal/plural", "mcp", "media", "messages", "migrate", "sandbox", "store", "whatsapp", "whatsapp/clientversion", "whatsapp/device", "whatsapp/proxy", "wsbus", "cluster", "cluster/postgres", "httpapi/standby", "cluster/move", "store/files", "instance/later", "media/cache", "media/display", "media/link"},
+	"app":          {"access", "backup", "backup/transfer", "batch", "batch/optout", "config", "console/feed", "console/page", "console/samples", "delivery", "delivery/logbook", "delivery/outbox", "dispatch", "event", "httpapi", "httpapi/alerts", "httpapi/idempotency", "httpapi/instances", "httpapi/operator", "httpapi/rest", "httpapi/sockets", "httpapi/tokens", "instance", "instance/pace", "instance/webhooks", "internal/loglevel", "internal/loglines", "internal/peers", "internal/plural", "mcp", "media", "messages", "migrate", "sandbox", "store", "whatsapp", "whatsapp/clientversion", "whatsapp/device", "whatsapp/proxy", "wsbus", "cluster", "cluster/postgres", "httpapi/standby", "cluster/move", "store/files", "instance/later", "media/cache", "media/display", "media/link", "media/kept"},
 	"cli/doctor":   {"internal/plural", "app", "backup", "cluster", "cluster/postgres", "config", "dispatch", "instance", "instance/webhooks", "media", "internal/netfault", "internal/peers", "store", "store/files"},
 	"cli/consumer": {},
 	"cli":          {"internal/plural", "mcp", "backup", "cli/doctor", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "cli/support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "store/files", "event", "internal/peers", "cluster", "cluster/move", "cluster/postgres"},

@@ -52,7 +52,9 @@ func (m *mailbox) with(kind event.Kind, text string) (all [][]byte) {
 
 func mediaOf(t *testing.T, body []byte) *event.MediaLink {
 	t.Helper()
-	var e struct{ Data struct{ Media *event.MediaLink } }
+	var e struct {
+		Data struct{ Media *event.MediaLink }
+	}
 	if err := json.Unmarshal(body, &e); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"postern/instance"
 	"postern/media/cache"
+	"postern/media/kept"
 	"postern/media/link"
 	"postern/messages"
 	"postern/store"
@@ -22,6 +23,7 @@ type Config struct {
 	Supervisor *instance.Supervisor
 	Links      *link.Links
 	Cache      *cache.Cache
+	Kept       *kept.Keeper
 	MaxMedia   int64         // bytes of a fetched file
 	LinkTTL    time.Duration // of a link without expiresIn
 

@@ -136,7 +136,11 @@ func (a *API) dropFile(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	a.Cache.Drop((&subject{instance: c.Instance.ID, message: m}).key())
+	key := (&subject{instance: c.Instance.ID, message: m}).key()
+	if err := a.Kept.Delete(c.Request.Context(), key); err != nil {
+		return err
+	}
+	a.Cache.Drop(key)
 	return c.NoContent()
 }
 

@@ -3,6 +3,7 @@ package files
 import (
 	"net/http"
 
+	"postern/batch"
 	"postern/event"
 	"postern/httpapi/openapi"
 	"postern/httpapi/rest"
@@ -42,6 +43,12 @@ func (a *API) Routes() []rest.Route {
 		{
 			Method: "POST", Path: "/instance/{i}/media/revoke-links", Auth: rest.InstanceBearer, Right: rest.ScopeManage, Handle: rest.Audited("media.revoke", a.revokeLinks),
 			ID: "revokeMediaLinks", Summary: "Make all earlier media links of the instance invalid.", Out: rest.TypeOf[revokedLinks](), Codes: rest.Codes{"DISK_FULL"},
+		},
+		{
+			Method: "GET", Path: "/instance/{i}/media/files", Auth: rest.InstanceBearer, Right: rest.ScopeMedia, Handle: a.listFiles,
+			ID: "listMediaFiles", Summary: "List the files of messages that are kept or were to be kept, newest first.", Query: rest.Cursors("state"),
+			About: "With a state, a call reads 5000 records: a page may have fewer than its limit, even none, and still a next page.",
+			Out:   rest.TypeOf[batch.List[KeptFile]](), Codes: rest.Codes{rest.CodeNoCursor},
 		},
 		short,
 		linked,

@@ -100,13 +100,20 @@ func (a *API) serve(c *rest.Call, s *subject) (err error) {
 
 // open returns the file of a message, fetched if necessary.
 func (a *API) open(ctx context.Context, s *subject) (cache.File, error) {
-	return a.Cache.Open(ctx, s.key(), s.file.SHA256, func(ctx context.Context, to *os.File) error {
+	if f, ok := a.Kept.Open(s.key()); ok {
+		return f, nil
+	}
+	f, err := a.Cache.Open(ctx, s.key(), s.file.SHA256, func(ctx context.Context, to *os.File) error {
 		account, err := a.Supervisor.Account(ctx, s.instance)
 		if err != nil {
 			return err
 		}
 		return account.Download(ctx, s.message, to, a.MaxMedia)
 	})
+	if err == nil {
+		a.Kept.Offer(context.WithoutCancel(ctx), s.key())
+	}
+	return f, err
 }
 
 // decide returns 304 or 412 if the conditions of a request demand it, else 0, by the

@@ -132,6 +132,18 @@ func (c *Cache) Open(ctx context.Context, key Key, sha [sha256.Size]byte, downlo
 	return File{}, err
 }
 
+// Held returns the file of a message if it is held.
+func (c *Cache) Held(key Key) (File, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, ok := c.held[key]
+	if !ok {
+		return File{}, false
+	}
+	f, err := at.Value.(*kept).open()
+	return f, err == nil
+}
+
 // find returns a held file, the error of a recent fetch, or a flight to wait for.
 func (c *Cache) find(key Key, sha [sha256.Size]byte, download Download) (File, *flight, error) {
 	c.mu.Lock()
