@@ -34,6 +34,9 @@ import (
 	"postern/internal/loglines"
 	"postern/internal/peers"
 	"postern/media"
+	"postern/media/cache"
+	"postern/media/kept"
+	"postern/media/link"
 	"postern/messages"
 	"postern/sandbox"
 	"postern/store"
@@ -82,6 +85,10 @@ type App struct {
 	drops      dispatch.LogThrottle // of the queue
 	relay      *dispatch.Relay
 	media      *media.Library
+	links      *link.Links
+	fetched    *cache.Cache
+	kept       *kept.Keeper
+	linkBase   linkBase
 	webhooks   *webhooks.Directory
 	messages   *messages.Archive
 	registry   *instance.Registry
@@ -123,7 +130,7 @@ func (a *App) Phone(number string) (p *sandbox.Phone, ok bool) {
 
 // Buckets returns the buckets of the data file, except the store's own.
 func Buckets() []store.Bucket {
-	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), later.Buckets(), webhooks.Buckets(), messages.Buckets(), device.Buckets(), batch.Buckets(), optout.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), logbook.Buckets(), access.Buckets()))
+	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), link.Buckets(), kept.Buckets(), later.Buckets(), webhooks.Buckets(), messages.Buckets(), device.Buckets(), batch.Buckets(), optout.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), logbook.Buckets(), access.Buckets()))
 }
 
 // Start opens the listeners and starts everything behind them.
@@ -158,6 +165,7 @@ func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec confi
 
 // start starts all parts in order.
 func (a *App) start(ctx context.Context, taken Addresses) error {
+	a.linkBase.url = taken.linkBase(a.cfg)
 	for _, part := range []func(context.Context) error{
 		a.startStore, a.startAccess, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startMessages, a.startInstances, a.startDispatch, a.startBatches, a.endKeys, a.startProcessor, a.startScheduled, a.noteTakeover, a.startBackups, a.startSamples,
 		func(context.Context) error { return a.serve(taken) },
@@ -298,7 +306,12 @@ func (a *App) startMedia(context.Context) (err error) {
 	}
 	a.media.Start()
 	a.stops.push("media", a.media.Stop)
-	return nil
+	if a.links, err = link.Open(a.store, []byte(a.sec.JWTSecret), instance.There); err != nil {
+		return err
+	}
+	a.fetched = cache.New(cache.Config{Create: a.media.Create, Max: m.Cache, Wait: m.FetchWait, Observe: a.metrics.fetched})
+	a.stops.push("fetched files", a.fetched.Close)
+	return a.openKept()
 }
 
 // startMessages opens the stored messages and begins to remove old ones.
@@ -306,7 +319,7 @@ func (a *App) startMessages(ctx context.Context) (err error) {
 	d := a.cfg.Database
 	a.messages, err = messages.Open(ctx, messages.Config{
 		Store: a.store, Owner: instance.There, SaveMessages: d.SaveNewMessage, SaveUpdates: d.SaveMessageUpdate, SaveContacts: d.SaveContacts,
-		Retention: d.MessageRetention, Logger: a.log,
+		Retention: d.MessageRetention, Stored: a.kept.Wish, Deleted: kept.Drop, Logger: a.log,
 	})
 	if err != nil {
 		return err
@@ -339,13 +352,13 @@ func (a *App) startInstances(ctx context.Context) error {
 	}
 	a.registry, err = instance.Open(ctx, instance.Config{
 		Store: a.store, Messages: a.messages, Webhooks: a.webhooks, Publish: a.publish, Watched: a.hub.Watched, OnStatus: a.statusChanged, OnChange: a.instanceChanged, KeepsStrangers: a.keepsStrangers,
-		OptOuts: a.optouts, Twin: devices.Twin, Standings: func() (map[int64]instance.Standing, error) { return standings(devices, a.home) },
+		OptOuts: a.optouts, Twin: devices.Twin, Link: a.linkIn, Linked: a.kept.Linked, Standings: func() (map[int64]instance.Standing, error) { return standings(devices, a.home) },
 		Proxy: forAll, CheckProxy: dispatch.Guard{}.CheckURL,
 		CheckURL:   dispatch.Guard{DenyPrivate: a.cfg.Webhook.DenyPrivate}.CheckURL,
 		DropNotice: devices.DropNoticeTx,
 		Ledger:     a.ledger, OnLanes: a.lanesChanged, ClearLanes: a.relay.Clear,
 		Forget: func(tx *store.Tx, id int64) error {
-			return errors.Join(devices.DeleteTx(tx, id), media.Forget(tx, id), alerts.Forget(tx, id), pace.Forget(tx, id), later.Forget(tx, id), idempotency.ForgetInstance(tx, id), a.ledger.ForgetInstance(tx, id))
+			return errors.Join(devices.DeleteTx(tx, id), media.Forget(tx, id), link.Forget(tx, id), kept.Forget(tx, id), alerts.Forget(tx, id), pace.Forget(tx, id), later.Forget(tx, id), idempotency.ForgetInstance(tx, id), a.ledger.ForgetInstance(tx, id))
 		},
 		Logger: a.log,
 	})
@@ -399,6 +412,8 @@ func (a *App) startBatches(ctx context.Context) error {
 	}
 	// Connections only now: their first states already concern the engine.
 	a.supervisor.Start()
+	a.kept.Start()
+	a.stops.push("kept files", a.kept.Stop)
 	a.stops.push("instances", a.supervisor.Stop)
 	a.versions.Start()
 	a.stops.push("client version", a.versions.Stop)

@@ -49,6 +49,7 @@ func (a *App) consoleDeliveries(ids []uint64) (rows []any) {
 func (a *App) instanceChanged(id int64, name string, gone bool) {
 	if gone {
 		a.scheduled.Drop(id)
+		a.fetched.DropInstance(id)
 		a.console.InstanceDeleted(id, name)
 	} else {
 		a.console.InstanceChanged(id)

@@ -1,8 +1,10 @@
 package app
 
 import (
+	"errors"
 	"net/http"
 	"runtime"
+	"strconv"
 	"sync"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/idempotency"
+	"postern/media/kept"
 	"postern/whatsapp"
 )
 
@@ -27,6 +30,8 @@ type metrics struct {
 	attempts   *prometheus.CounterVec
 	commits    prometheus.Histogram
 	groups     prometheus.Histogram
+	fetches    *prometheus.HistogramVec
+	files      *prometheus.CounterVec
 
 	mu      sync.Mutex
 	counted heldCounts // what can only be counted by reading it
@@ -38,6 +43,7 @@ type heldCounts struct {
 	uploads, keys     int
 	uploadBytes       int64
 	uploadsOK, keysOK bool
+	files             map[kept.State]int
 }
 
 // countEvery is how long counts are cached: Prometheus scrapes more often than they
@@ -65,8 +71,15 @@ func newMetrics(a *App) *metrics {
 			Name: "postern_store_commit_group_size", Help: "Changes that shared one commit.",
 			Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 1024},
 		}),
+		fetches: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "postern_media_fetch_duration_seconds", Help: "Time to fetch the file of a message from WhatsApp, by outcome: fetched, gone, invalid or failed.",
+			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
+		}, []string{"outcome"}),
+		files: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "postern_media_requests_total", Help: "Requests for files of messages that named one, by the status of the answer.",
+		}, []string{"status"}),
 	}
-	m.registry.MustRegister(m.deliveries, m.attempts, m.commits, m.groups, m,
+	m.registry.MustRegister(m.deliveries, m.attempts, m.commits, m.groups, m.fetches, m.files, m,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -91,6 +104,23 @@ func (m *metrics) committed(calls int, took time.Duration) {
 	m.commits.Observe(took.Seconds())
 	m.groups.Observe(float64(calls))
 }
+
+// fetched observes a fetch of a message's file.
+func (m *metrics) fetched(took time.Duration, err error) {
+	outcome := "failed"
+	switch {
+	case err == nil:
+		outcome = "fetched"
+	case errors.Is(err, event.ErrMediaGone):
+		outcome = "gone"
+	case errors.Is(err, event.ErrMedia):
+		outcome = "invalid"
+	}
+	m.fetches.WithLabelValues(outcome).Observe(took.Seconds())
+}
+
+// served counts an answer to a request for a message's file.
+func (m *metrics) served(status int) { m.files.WithLabelValues(strconv.Itoa(status)).Inc() }
 
 // queued counts a delivery of the queue.
 func (m *metrics) queued(n event.Notice, to event.Target, o dispatch.Outcome) {
@@ -190,6 +220,9 @@ func (m *metrics) held() heldCounts {
 	h.uploadsOK = err == nil
 	h.keys, err = idempotency.Count(m.app.store)
 	h.keysOK = err == nil
+	if h.files, err = m.app.kept.States(); err != nil {
+		h.files = nil
+	}
 	m.counted = h
 	return h
 }
@@ -200,6 +233,17 @@ func (m *metrics) collectHeld(c collection) {
 		c.gauge("postern_uploads", "Uploads that messages can point to, counted once a minute.", float64(h.uploads))
 		c.gauge("postern_uploads_bytes", "Size of the files of these uploads, which lie at WhatsApp.", float64(h.uploadBytes))
 	}
+	for _, s := range kept.States() {
+		if h.files != nil {
+			c.gauge("postern_media_files", "Files of messages that are kept or were to be kept, by state, counted once a minute.", float64(h.files[s]), "state", string(s))
+		}
+	}
+	bytes := int64(0)
+	for _, n := range m.app.kept.Bytes() {
+		bytes += n
+	}
+	c.gauge("postern_media_bytes", "Size of the kept files of messages.", float64(bytes))
+	c.counter("postern_media_lost_total", "Kept files that were found missing or of another length.", float64(m.app.kept.Lost()))
 	if h.keysOK {
 		c.gauge("postern_idempotency_keys", "Idempotency-Keys that are kept, counted once a minute.", float64(h.keys))
 	}

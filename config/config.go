@@ -128,6 +128,14 @@ type Config struct {
 		MaxBytes     int64
 		MaxUploads   int64
 		Timeout      time.Duration
+		LinkTTL      time.Duration
+		Cache        int64
+		FetchWait    time.Duration
+		Store        struct {
+			Kind, Path        string
+			MaxFile, MaxBytes int64
+			Retention         time.Duration
+		}
 	}
 	QRCode struct {
 		Limit                 int64

@@ -55,6 +55,8 @@ func TestEverySettingHasItsDefault(t *testing.T) {
 		"message.processing.workers": "4", "message.processing.queue_size": "100", "message.processing.timeout": `"1m"`,
 		"message.send_timeout": `"30s"`, "message.turn_timeout": `"1m"`, "outbox.retention": `"72h"`,
 		"media.allow_private": "false", "media.max_bytes": "104857600", "media.timeout": `"1m"`,
+		"media.link_ttl": `"168h"`, "media.cache": "268435456", "media.fetch_wait": `"30s"`, "media.store.kind": `"off"`, "media.store.path": `"data/media"`,
+		"media.store.max_file": "104857600", "media.store.max_bytes": "10737418240", "media.store.retention": `"72h"`,
 		"qrcode.limit": "5", "qrcode.light_color": `"#ffffff"`, "qrcode.dark_color": `"#000000"`,
 		"whatsapp.auto_reconnect": "true", "whatsapp.startup_reconnect_concurrency": "5", "whatsapp.connect_timeout": "30",
 		"whatsapp.reconnect_initial_delay": "2", "whatsapp.reconnect_max_delay": "60", "whatsapp.pairing_timeout": `"3m"`,

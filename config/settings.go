@@ -155,6 +155,15 @@ func settings(c *Config) []setting {
 		number("media.max_bytes", &c.Media.MaxBytes, 104_857_600, 1, 1<<40, "Largest media file, in bytes."),
 		number("media.max_uploads", &c.Media.MaxUploads, 1000, 0, 10_000_000, "Maximum uploads of one instance without a message; more are refused with 429. 0 sets no limit."),
 		duration("media.timeout", &c.Media.Timeout, 60*s, s, time.Hour, "Time to fetch one media file."),
+		duration("media.link_ttl", &c.Media.LinkTTL, 168*time.Hour, s, 365*24*time.Hour, "How long a media link is valid that is made without expiresIn."),
+		number("media.cache", &c.Media.Cache, 268_435_456, 0, 1<<50, "Bytes of fetched files that are kept for further downloads, in the folder with the name of store.path and .media; the least recently used go first, and a start empties it. 0 keeps none."),
+		duration("media.fetch_wait", &c.Media.FetchWait, 30*s, s, 2*time.Minute, "How long a download waits for its file to be fetched from WhatsApp; then 503 MEDIA_PENDING, and the fetch continues."),
+
+		text("media.store.kind", &c.Media.Store.Kind, "off", oneOf("off", "local"), "Where files of messages are kept: off (nowhere) or local (media.store.path)."),
+		text("media.store.path", &c.Media.Store.Path, "data/media", nil, "Folder of the kept files. Backups and exports have no files: what is missing is fetched from WhatsApp."),
+		number("media.store.max_file", &c.Media.Store.MaxFile, 104_857_600, 1, 1<<40, "Largest file that is kept, in bytes."),
+		number("media.store.max_bytes", &c.Media.Store.MaxBytes, 10_737_418_240, 0, 1<<60, "Bytes of all kept files; the oldest of the instance that holds most go first. 0 sets no limit."),
+		duration("media.store.retention", &c.Media.Store.Retention, 72*time.Hour, 0, math.MaxInt64, "How long a file is kept after it was stored; \"0s\" keeps it as long as its message."),
 
 		number("qrcode.limit", &c.QRCode.Limit, 5, 1, 6, "QR codes of one pairing before it ends."),
 		text("qrcode.light_color", &c.QRCode.LightColor, "#ffffff", checkColor, "Background of QR images."),

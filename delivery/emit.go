@@ -73,6 +73,12 @@ func (l *Ledger) address(tx *store.Tx, e *Event, to []event.Destination) (map[ti
 		r := e.recordFor(d, tx.Steady())
 		r.ID = first + uint64(i)
 		var err error
+		if d.Body != nil {
+			r.OwnBody, r.Bytes = true, len(d.Body)
+			if err = putOwn(tx, r.ID, e.OwnerJID, d.Body); err != nil {
+				return nil, err
+			}
+		}
 		if r.Line, err = lineFor(tx, *e, d); err != nil {
 			return nil, err
 		}

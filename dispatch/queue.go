@@ -134,6 +134,10 @@ func (q *Queue) take(n event.Notice) (dropped []posting, err error) {
 	q.plan.mu.Lock()
 	defer q.plan.mu.Unlock()
 	for _, to := range n.To {
+		n := n
+		if to.Body != nil {
+			n.Body = to.Body
+		}
 		d := q.posting(n, to)
 		if e := q.place(d, &dropped); e != nil {
 			d.drop(e)

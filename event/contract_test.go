@@ -75,7 +75,7 @@ subjectOwner:s subjectOwnerPn:s subjectOwnerUsername:s subjectTime:n creation:n 
 descOwnerUsername:s descId:s descTime:n linkedParent:s restrict:b announce:b memberAddMode:b joinApprovalMode:b
 isCommunity:b isCommunityAnnounce:b size:n ephemeralDuration:n inviteCode:s author:s authorPn:s authorUsername:s`
 
-const messageFields = `id:n! keyId:s! keyRemoteJid:s!? keyLid:s!? keyFromMe:b! keyParticipant:s!? keyParticipantLid:s!?
+const messageFields = `media:o id:n! keyId:s! keyRemoteJid:s!? keyLid:s!? keyFromMe:b! keyParticipant:s!? keyParticipantLid:s!?
 pushName:s!? messageType:s! content:o! messageTimestamp:n! device:s!? isGroup:b! metadata:o!?`
 
 func TestCatalogueMatchesContract(t *testing.T) {

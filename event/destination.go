@@ -39,6 +39,8 @@ type Destination struct {
 	Secrets []string          // signing secrets (whsec_…), the newest first; none: not signed
 	WithID  bool              // webhook-id is sent: signed, durable, or both
 
+	Body []byte // where it differs from that of the event; nil: it does not
+
 	// A durable destination's event goes through the file.
 	Durable bool
 	Order   Order

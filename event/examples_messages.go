@@ -2,11 +2,23 @@ package event
 
 import "encoding/json"
 
-func messageExamples() []Example { return examples(exampleMessage(), exampleLeastMessage()) }
+func messageExamples() []Example {
+	full := exampleMessage()
+	full.Media = exampleMediaLink()
+	return examples(full, exampleLeastMessage())
+}
+
+func exampleMediaLink() *MediaLink {
+	return &MediaLink{
+		URL:       "https://example.org/media/AQAAAAAAAAABAAAAAAAAAVkAAAAAaa4ngAAAAAAAAAAAm1Z3JkQ0dU0m3vXq6o8b1w/image-345.jpg",
+		ExpiresAt: At(exampleTime), Kind: MediaImage, MimeType: "image/jpeg", FileName: "image-345.jpg", Size: 48213,
+		SHA256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+	}
+}
 
 func sendExamples() []Example {
 	full, least := exampleMessage(), exampleLeastMessage()
-	full.KeyFromMe, full.InstanceID, full.ExternalAttributes = true, 1, Attributes(`{"order":77}`)
+	full.KeyFromMe, full.InstanceID, full.ExternalAttributes, full.Media = true, 1, Attributes(`{"order":77}`), exampleMediaLink()
 	least.KeyFromMe = true
 	return examples(full, least, []Example{
 		{"result.sent", SendResult{

@@ -60,7 +60,7 @@ func TestEnumerationsMatchContractAndConstants(t *testing.T) {
 		delete(constants, name)
 	}
 	// The last ones are words of requests, of deliveries and of records, not of payloads.
-	for _, other := range []string{"Kind", "Flag", "Gate", "MediaKind", "Presence", "Target", "Order", "Network"} {
+	for _, other := range []string{"Kind", "Flag", "Gate", "MediaKind", "Presence", "Target", "Order", "Network", "MediaOption"} {
 		delete(constants, other)
 	}
 	if len(constants) > 0 {

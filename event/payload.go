@@ -79,6 +79,9 @@ type Message struct {
 	InstanceID         int64      `json:"instanceId,omitempty"`
 	ExternalAttributes Attributes `json:"externalAttributes,omitempty"`
 
+	// Only in the events of stored messages with a file, where the options ask for it.
+	Media *MediaLink `json:"media,omitempty" doc:"The address of the file; only in events, where the options have media link."`
+
 	// History marks a message from the phone's history. It sorts before messages that were
 	// received live, whenever it was stored.
 	History bool `json:"-"`

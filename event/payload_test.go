@@ -46,7 +46,7 @@ func TestPayloadsHaveExactlyTheFieldsOfTheCatalogue(t *testing.T) {
 		"send.message, all": {
 			Message{
 				1, "K", new("r"), new("l"), true, new("p"), new("pl"), new("n"), "conversation", json.RawMessage(`{}`), 7, new("web"), true,
-				json.RawMessage(`{"a":1}`), 3, Attributes(`{"b":2}`), true,
+				json.RawMessage(`{"a":1}`), 3, Attributes(`{"b":2}`), nil, true,
 			},
 			`{"id":1,"keyId":"K","keyRemoteJid":"r","keyLid":"l","keyFromMe":true,"keyParticipant":"p","keyParticipantLid":"pl",` +
 				`"pushName":"n","messageType":"conversation","content":{},"messageTimestamp":7,"device":"web","isGroup":true,"metadata":{"a":1},` +

@@ -83,7 +83,7 @@ func credentialCodes() []Code {
 		{Code: rest.CodeUnauthorized, Status: http.StatusUnauthorized, Meaning: "The credential is missing, malformed, expired, revoked or wrong. The answer does not say which.", Next: "Send the credential that the second message names; get a new token when it may have expired or been replaced."},
 		{Code: rest.CodeTooManyFailures, Status: http.StatusTooManyRequests, Meaning: "This address has reached the limit of wrong credentials per minute (authentication.failures_per_minute), and sent another. Requests with a valid credential are still served.", Next: "Correct the credential; wait as long as Retry-After says before the next guess.", RetryAfter: retryFailures},
 		{Code: rest.CodeForbidden, Status: http.StatusForbidden, Meaning: "The token is valid, but for another instance or, on a WebSocket, of the other kind.", Next: "Use the token of the instance in the path."},
-		{Code: rest.CodeLimitReached, Status: http.StatusTooManyRequests, Meaning: "A user, a token or an instance has reached a limit, which the message names: unfinished batches (message.batch.max_open), WebSockets (websocket.max_per_token), uploads (media.max_uploads), scheduled sends (message.scheduled.max), their files (message.scheduled.max_bytes) or portal links.", Next: "Try again when one of them has ended, or end one.", RetryAfter: retryLimit},
+		{Code: rest.CodeLimitReached, Status: http.StatusTooManyRequests, Meaning: "A user, a token or an instance has reached a limit, which the message names: unfinished batches (message.batch.max_open), WebSockets (websocket.max_per_token), uploads (media.max_uploads), scheduled sends (message.scheduled.max), their files (message.scheduled.max_bytes), portal links, or files served at once (64, of one instance 16).", Next: "Try again when one of them has ended, or end one.", RetryAfter: retryLimit},
 		{Code: "ORIGIN_REFUSED", Status: http.StatusForbidden, Meaning: "A browser page of this origin may not open the WebSocket.", Next: "Add the origin to websocket.allowed_origins."},
 	}
 }
@@ -137,6 +137,9 @@ func stateCodes() []Code {
 		{Code: operator.CodeProfiling, Status: http.StatusConflict, Meaning: "Another profile is being taken.", Next: "Wait for its end: it takes the seconds that were requested."},
 		{Code: rest.CodeKeyReused, Status: http.StatusConflict, Meaning: "This Idempotency-Key belongs to a request with another body, or to another route. Nothing was done.", Next: "Use a new key for a new request, and repeat a request unchanged."},
 		{Code: "MEDIA_GONE", Status: http.StatusGone, Meaning: "WhatsApp no longer has the file, and the phone did not upload it again in time.", Next: "Switch the phone on and try again, or ask the sender to send it again; WhatsApp keeps files for some weeks."},
+		{Code: "LINK_EXPIRED", Status: http.StatusGone, Meaning: "The media link has expired.", Next: "Make a new link to the message's file."},
+		{Code: "PRECONDITION_FAILED", Status: http.StatusPreconditionFailed, Meaning: "If-Match or If-Unmodified-Since does not apply to the file.", Next: "Drop what is cached, and download the file without the header."},
+		{Code: "RANGE_NOT_SATISFIABLE", Status: http.StatusRequestedRangeNotSatisfiable, Meaning: "The file ends before the Range. Content-Range has its size.", Next: "Request a range within the file."},
 		{Code: "EVENTS_GONE", Status: http.StatusGone, Meaning: "The events after since have been removed.", Next: "Read the current state of batches or messages, then subscribe without since."},
 	}
 }
@@ -195,6 +198,7 @@ func faultCodes() []Code {
 		},
 		{Code: "CLIENT_OUTDATED", Status: http.StatusServiceUnavailable, Meaning: "WhatsApp rejected the client version as outdated, and no newer version was found.", Next: "None for now: the program looks for a newer version by itself and then connects the instance. The log has the reason; see accounts.md.", RetryAfter: retryOutdated},
 		{Code: "INSTANCE_BUSY", Status: http.StatusServiceUnavailable, Meaning: "The instance sends one message at a time, and this one waited longer than message.turn_timeout. Nothing was sent.", Next: "Send less at once, or spread it over more instances; try again with the same Idempotency-Key.", RetryAfter: retryConnection},
+		{Code: "MEDIA_PENDING", Status: http.StatusServiceUnavailable, Meaning: "The file is still being fetched from WhatsApp (media.fetch_wait). The fetch continues.", Next: "Try again.", RetryAfter: retryConnection},
 		{Code: "BATCHES_BEING_CREATED", Status: http.StatusServiceUnavailable, Meaning: "Batches of more than 250 recipients are created one after the other. This one waited for a minute, or the queue is full: it holds 128 batches, 64 of one user. Nothing was stored.", Next: "Try again with the same Idempotency-Key when the others have finished.", RetryAfter: retryConnection},
 		{Code: "MESSAGE_PROCESSING_QUEUE_FULL", Status: http.StatusServiceUnavailable, Meaning: "The queue of asynchronous sends is full (message.processing.queue_size).", Next: "Try again when some of them have ended.", RetryAfter: retryConnection},
 		{Code: "DISK_FULL", Status: http.StatusServiceUnavailable, Meaning: "The disk is full or nearly full; nothing was changed.", Next: "Free disk space; the program continues by itself.", RetryAfter: retryDisk},

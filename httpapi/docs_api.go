@@ -13,6 +13,7 @@ import (
 	"postern/httpapi/batches"
 	"postern/httpapi/chats"
 	"postern/httpapi/deliveries"
+	"postern/httpapi/files"
 	"postern/httpapi/instances"
 	"postern/httpapi/openapi"
 	"postern/httpapi/operator"
@@ -171,7 +172,7 @@ func socketDocuments() []openapi.Socket {
 func fieldWords() openapi.Fields {
 	all := openapi.Fields{}
 	for _, theme := range []openapi.Fields{
-		sharedFields(), errorFields(), parameterFields(), operator.Fields(), consoleFields(), instances.Fields(), sends.Fields(), chats.Fields(), deliveries.Fields(),
+		sharedFields(), errorFields(), parameterFields(), operator.Fields(), consoleFields(), instances.Fields(), sends.Fields(), files.Fields(), chats.Fields(), deliveries.Fields(),
 		batches.Fields(),
 	} {
 		for key := range theme {

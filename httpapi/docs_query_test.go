@@ -53,7 +53,7 @@ func TestTheQueryParametersOfTheDocumentAreThoseOfTheRoutes(t *testing.T) {
 				}
 			}
 			for _, p := range o.Parameters {
-				if p.In != "query" {
+				if p.In != "query" || strings.HasPrefix(path, "/media/") { // whatever opens links may add parameters
 					continue
 				}
 				tried++

@@ -14,6 +14,7 @@ import (
 	"postern/httpapi/batches"
 	"postern/httpapi/chats"
 	"postern/httpapi/deliveries"
+	"postern/httpapi/files"
 	"postern/httpapi/instances"
 	"postern/httpapi/openapi"
 	"postern/httpapi/operator"
@@ -116,6 +117,9 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[batch.List[operator.KeyView]]():          {Name: "KeyList"},
 		rest.TypeOf[operator.AuditList]():                    {Name: "AuditList"},
 		rest.TypeOf[chats.PicturedGroup]():                   {Name: "GroupWithPicture", About: "A group as the account sees it, with its new picture."},
+		rest.TypeOf[files.KeptFile]():                        {Name: "KeptFile", About: "The state of the file of a message."},
+		rest.TypeOf[batch.List[files.KeptFile]]():            {Name: "KeptFileList"},
+		rest.TypeOf[event.MediaLink]():                       {Name: "MediaLink", About: "The address of the file of a message."},
 		rest.TypeOf[sends.FileAnswer]():                      {Name: "MediaFile", About: "The file of a message."},
 		rest.TypeOf[event.GroupUpsert]():                     {Name: "Group", About: "A group as the account sees it."},
 		rest.TypeOf[event.GroupParticipantsUpdate]():         {Name: "GroupParticipantsUpdate"},

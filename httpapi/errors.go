@@ -24,6 +24,7 @@ import (
 	"postern/internal/nesting"
 	"postern/internal/sheet"
 	"postern/media"
+	"postern/media/cache"
 	"postern/messages"
 	"postern/store"
 	"postern/whatsapp/proxy"
@@ -109,6 +110,7 @@ func errorTable() []mapping {
 		{media.ErrNotFound, http.StatusNotFound, "UPLOAD_NOT_FOUND", "there is no such upload, or it expired"},
 		{event.ErrNoMedia, http.StatusUnprocessableEntity, "MESSAGE_WITHOUT_MEDIA", ""},
 		{event.ErrMediaGone, http.StatusGone, "MEDIA_GONE", ""},
+		{cache.ErrPending, http.StatusServiceUnavailable, "MEDIA_PENDING", ""},
 		{event.ErrMediaType, http.StatusUnsupportedMediaType, "MEDIA_TYPE_UNSUPPORTED", ""},
 		{event.ErrMedia, http.StatusUnprocessableEntity, "INVALID_MEDIA", ""},
 		{sheet.ErrInvalid, http.StatusUnprocessableEntity, batches.CodeInvalidCSV, ""},

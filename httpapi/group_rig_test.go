@@ -20,7 +20,8 @@ type doer struct {
 	request string // the id of the call that pinned
 	jpeg    []byte
 	err     error
-	during  func() // while it is asked; nil: nothing
+	files   map[string]string // by key id, of Download
+	during  func()            // while it is asked; nil: nothing
 }
 
 func (d *doer) note(format string, args ...any) error {

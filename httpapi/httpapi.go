@@ -18,6 +18,7 @@ import (
 	"postern/httpapi/batches"
 	"postern/httpapi/chats"
 	"postern/httpapi/deliveries"
+	"postern/httpapi/files"
 	"postern/httpapi/instances"
 	"postern/httpapi/operator"
 	"postern/httpapi/rest"
@@ -28,6 +29,9 @@ import (
 	"postern/internal/loglevel"
 	"postern/internal/loglines"
 	"postern/media"
+	"postern/media/cache"
+	"postern/media/kept"
+	"postern/media/link"
 	"postern/messages"
 )
 
@@ -61,6 +65,14 @@ type Config struct {
 	// NewMessageID makes the WhatsApp id of one send.
 	NewMessageID func() string
 
+	// Links makes and checks media links, Fetched has the files that were fetched last.
+	Links   *link.Links
+	Fetched *cache.Cache
+	Kept    *kept.Keeper
+	LinkTTL time.Duration // of a link without expiresIn; 0 means a week
+	// FileServed is called with the status of each answer of a file. It may be nil.
+	FileServed func(status int)
+
 	TokenTTL time.Duration // life of an instance token; 0: it does not expire
 	// MaxRecipients of a batch; it determines the maximum body of a batch creation. 0 means 100 000.
 	MaxRecipients int
@@ -83,6 +95,7 @@ type Config struct {
 const (
 	defaultMaxRecipients = 100_000
 	defaultMaxMedia      = 100 << 20
+	defaultLinkTTL       = 7 * 24 * time.Hour
 )
 
 type api struct {
@@ -93,6 +106,7 @@ type api struct {
 	batches    *batches.API
 	deliveries *deliveries.API
 	sends      *sends.API
+	files      *files.API
 	chats      *chats.API
 	instances  *instances.API
 }
@@ -124,6 +138,7 @@ func newAPI(c Config) *api {
 		sends: sends.New(sends.Config{
 			Store: c.Store, Messages: c.Messages, Supervisor: c.Supervisor, Processor: c.Processor, Scheduled: c.Scheduled, Media: c.Media, MaxMedia: c.MaxMedia, Alerts: c.Alerts, NewMessageID: c.NewMessageID,
 		}),
+		files: files.New(files.Config{Store: c.Store, Messages: c.Messages, Supervisor: c.Supervisor, Links: c.Links, Cache: c.Fetched, Kept: c.Kept, MaxMedia: c.MaxMedia, LinkTTL: c.LinkTTL, Served: c.FileServed}),
 		chats: chats.New(chats.Config{Registry: c.Registry, Messages: c.Messages, Supervisor: c.Supervisor, Media: c.Media, MaxMedia: c.MaxMedia}),
 		instances: instances.New(instances.Config{
 			Store: c.Store, Registry: c.Registry, Supervisor: c.Supervisor, Engine: c.Engine, Media: c.Media, MaxMedia: c.MaxMedia, Access: c.Access,
@@ -143,6 +158,8 @@ func New(c Config) (http.Handler, error) {
 		return nil, errors.New("httpapi: Registry, Supervisor, Engine, Store, Media, Processor, Scheduled, Post and NewMessageID are required")
 	case c.Relay == nil || c.Deliveries == nil || c.Backup == nil:
 		return nil, errors.New("httpapi: Relay, Deliveries and Backup are required")
+	case c.Links == nil || c.Fetched == nil || c.Kept == nil:
+		return nil, errors.New("httpapi: Links, Fetched and Kept are required")
 	case c.Transfers.Export == nil || c.Transfers.Undo == nil || c.Transfers.Import == nil:
 		return nil, errors.New("httpapi: Transfers is required")
 	}
@@ -151,6 +168,9 @@ func New(c Config) (http.Handler, error) {
 	}
 	if c.MaxMedia == 0 {
 		c.MaxMedia = defaultMaxMedia
+	}
+	if c.LinkTTL == 0 {
+		c.LinkTTL = defaultLinkTTL
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

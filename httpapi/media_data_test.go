@@ -19,7 +19,11 @@ import (
 
 // Download writes the key id of the message as its file.
 func (d *doer) Download(_ context.Context, m event.Message, to *os.File, limit int64) error {
-	if _, err := fmt.Fprintf(to, "file of %s", m.KeyID); err != nil {
+	content, ok := d.files[m.KeyID]
+	if !ok {
+		content = "file of " + m.KeyID
+	}
+	if _, err := to.WriteString(content); err != nil {
 		return err
 	}
 	return d.note("download %s, at most %d", m.KeyID, limit)

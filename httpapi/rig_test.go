@@ -45,6 +45,9 @@ import (
 	"postern/instance/pace"
 	"postern/instance/webhooks"
 	"postern/media"
+	"postern/media/cache"
+	"postern/media/kept"
+	"postern/media/link"
 	"postern/messages"
 	"postern/store"
 	"postern/whatsapp/proxy"
@@ -134,7 +137,7 @@ func newRigOnDisk(t testing.TB, minFree uint64) *rig {
 // newRigWith returns a rig whose file is opened with these options, and whose instances are configured by adapt.
 func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) *rig {
 	t.Helper()
-	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), optout.Buckets(), later.Buckets(), instance.Buckets(), webhooks.Buckets(), messages.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), logbook.Buckets(), access.Buckets())
+	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), optout.Buckets(), later.Buckets(), instance.Buckets(), webhooks.Buckets(), messages.Buckets(), media.Buckets(), link.Buckets(), kept.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), logbook.Buckets(), access.Buckets())
 	st, err := store.Open(o)
 	if err != nil {
 		t.Fatal(err)
@@ -226,6 +229,14 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 		Transfers:    instances.Transfers{Export: r.export, Undo: r.registry.MoveBack, Import: r.importAccount},
 		NewMessageID: uuid.NewString, Post: r.post,
 		Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Outbox: r.box, Ledger: ledger, Resolve: resolve}), Deliveries: log,
+		Fetched: cache.New(cache.Config{Create: r.media.Create, Max: 1 << 20, Wait: time.Second}), FileServed: func(int) {},
+	}
+	t.Cleanup(func() { _ = r.config.Fetched.Close(context.Background()) })
+	if r.config.Kept, err = kept.Open(kept.Config{Store: st, Dir: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	if r.config.Links, err = link.Open(st, testSecret, instance.There); err != nil {
+		t.Fatal(err)
 	}
 	r.h, err = New(r.config)
 	if err != nil {

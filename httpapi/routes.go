@@ -21,7 +21,7 @@ func routes() []rest.Route { return newAPI(Config{}).routes() }
 // routes joins the tables of the resources, in the order of the page.
 func (a *api) routes() []rest.Route {
 	all := slices.Concat(
-		a.operator.Routes(), a.instances.Routes(), a.deliveries.Routes(), a.sends.Routes(), a.chats.Routes(), a.batches.Routes(), a.sockets.Routes(),
+		a.operator.Routes(), a.instances.Routes(), a.deliveries.Routes(), a.sends.Routes(), a.files.Routes(), a.chats.Routes(), a.batches.Routes(), a.sockets.Routes(),
 	)
 	at := map[string]int{}
 	for line := range strings.Lines(routesPage) {

@@ -23,6 +23,7 @@ type absent struct{}
 func (absent) Durable() bool                                            { return false }
 func (absent) RoutesIn(*store.Tx) (publish.Routes, error)               { return nil, ErrNotFound }
 func (absent) SnapshotIn(*store.Tx) (s event.Snapshot, err error)       { return s, ErrNotFound }
+func (absent) MediaLinks() (own, global bool)                           { return false, false }
 func (absent) Snapshot() (s event.Snapshot, err error)                  { return s, ErrNotFound }
 func (absent) Destinations(event.Kind, event.About) []event.Destination { return nil }
 

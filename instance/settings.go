@@ -25,6 +25,7 @@ type Settings struct {
 	RejectCalls  RejectCalls `json:"rejectCalls" doc:"The handling of incoming calls."`
 	ReadMessages bool        `json:"readMessages" doc:"Whether incoming messages are marked as read." example:"false"`
 	AlwaysOnline bool        `json:"alwaysOnline" doc:"Whether the account is shown as available while it is connected." example:"false"`
+	StoreMedia   *bool       `json:"storeMedia,omitempty" doc:"Whether new files of messages are kept, where media.store.kind keeps any; true when absent." example:"true"`
 	History      History     `json:"history" doc:"Which history is requested at pairing and stored; it applies to the next pairing."`
 }
 
@@ -115,6 +116,16 @@ func (r *Registry) Settings(id int64) (Settings, error) {
 		return Settings{}, ErrNotFound
 	}
 	return e.wishes().clone(), nil
+}
+
+// StoresMedia reports whether new files of an instance are kept.
+func (r *Registry) StoresMedia(id int64) bool {
+	e := r.entry(id)
+	if e == nil {
+		return false
+	}
+	want := e.wishes().StoreMedia
+	return want == nil || *want
 }
 
 // wishes returns the settings in force. They must not be modified.

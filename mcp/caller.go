@@ -24,6 +24,7 @@ type caller struct {
 	doing     []byte // digest of tool and arguments; of a tool that writes
 	requestID string // x-request-id; empty: the interface makes one for each request
 	from      string
+	host      string // that it called; empty: by no HTTP
 	forwarded []string
 	begins    bool // the message opens a session
 	refused   bool // the key has not the scope

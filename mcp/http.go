@@ -75,7 +75,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 	if !s.cfg.OriginAllowed(strings.Join(r.Header.Values("Origin"), ", "), r.Host) {
 		return &halt{status: http.StatusForbidden, text: "pages of this origin may not call here"}
 	}
-	who := &caller{token: bearer(r.Header), from: r.RemoteAddr, forwarded: r.Header.Values("X-Forwarded-For")}
+	who := &caller{token: bearer(r.Header), from: r.RemoteAddr, host: r.Host, forwarded: r.Header.Values("X-Forwarded-For")}
 	who.requestID = cmp.Or(w.Header().Get("X-Request-Id"), r.Header.Get("X-Request-Id"))
 	if !isKey(who.token) {
 		return wrongKey("give a scoped key, which begins with pk_, as Authorization: Bearer")

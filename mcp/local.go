@@ -26,6 +26,9 @@ func (l *Local) RoundTrip(r *http.Request) (resp *http.Response, err error) {
 	in.RequestURI, in.Host = r.URL.RequestURI(), r.URL.Host
 	if who := callerIn(r.Context()); who != nil {
 		in.RemoteAddr = who.from
+		if who.host != "" {
+			in.Host = who.host // links begin with it
+		}
 	}
 	if in.Body == nil {
 		in.Body = http.NoBody

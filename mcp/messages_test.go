@@ -310,3 +310,16 @@ func TestAStreamNeedsAKeyThatIsKnown(t *testing.T) {
 		}
 	}
 }
+
+func TestMediaAsLink(t *testing.T) {
+	w := newWorld(t)
+	w.answers["POST /instance/shop/messages/4711/media/link"] = says(201, `{"url":"https://example.org/media/t/x.pdf","expiresAt":"2026-05-04T09:30:00Z","kind":"document","mimetype":"application/pdf","fileName":"x.pdf","size":9000000,"sha256":"00"}`)
+	s, _ := w.byHTTP(reader)
+	text, isError := call(t, s, "get_media", with(examples["get_media"], map[string]any{"as": "link"}))
+	if isError || !strings.Contains(text, `"url":"https://example.org/media/t/x.pdf"`) || !strings.Contains(text, `"bytes":9000000`) {
+		t.Error(text)
+	}
+	if text, isError := call(t, s, "get_media", with(examples["get_media"], map[string]any{"as": "file"})); !isError {
+		t.Error(text)
+	}
+}

@@ -30,6 +30,14 @@ const (
 	sniffSize = 512
 )
 
+// TypeOf returns the media type that the first bytes of a file show, without parameters.
+func TypeOf(head []byte) string {
+	if kind := sniff(head); kind != opusType {
+		return kind
+	}
+	return oggOther
+}
+
 // sniff detects a file's type by its first bytes.
 func sniff(head []byte) string {
 	switch {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"postern/internal/prune"
+	"postern/event"
 	"postern/store"
 )
 
@@ -53,6 +54,11 @@ type Config struct {
 	SaveContacts bool
 
 	Retention time.Duration // of messages; 0: forever
+
+	// Stored is called in the commit that stores a received or sent message, Deleted in the
+	// one that deletes a message for its age. Both may be nil.
+	Stored  func(tx *store.Tx, instance int64, m *event.Message) error
+	Deleted func(tx *store.Tx, instance, id int64) error
 
 	Logger *slog.Logger // nil discards
 }

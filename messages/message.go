@@ -50,6 +50,7 @@ type keptMessage struct {
 
 	InstanceID         int64            `json:"instanceId,omitempty"`
 	ExternalAttributes event.Attributes `json:"externalAttributes,omitempty"`
+	Media              *event.MediaLink `json:"-"` // of events only
 	History            bool             `json:"history,omitempty"`
 }
 
@@ -81,11 +82,27 @@ func (a *Archive) storeMessage(tx *store.Tx, instance int64, m *event.Message, e
 			if !old.History || m.History {
 				return old.ID, true, nil
 			}
-			return old.ID, false, arrive(tx, instance, &old, m, eventID)
+			if err := arrive(tx, instance, &old, m, eventID); err != nil {
+				return 0, false, err
+			}
+			return old.ID, false, a.isStored(tx, instance, old.ID, m)
 		}
 	}
 	id, err = a.newMessage(tx, instance, key, m, eventID)
-	return id, false, err
+	if err != nil {
+		return 0, false, err
+	}
+	return id, false, a.isStored(tx, instance, id, m)
+}
+
+// isStored calls Config.Stored with a stored message.
+func (a *Archive) isStored(tx *store.Tx, instance, id int64, m *event.Message) error {
+	if a.cfg.Stored == nil || m.History {
+		return nil
+	}
+	stored := *m
+	stored.ID = id
+	return a.cfg.Stored(tx, instance, &stored)
 }
 
 // arrive turns a stored history message into the live one.

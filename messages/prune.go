@@ -88,14 +88,14 @@ func (a *Archive) firstStored(instance int64) (at time.Time, err error) {
 // pruneSome removes messages in one commit.
 func (a *Archive) pruneSome(ctx context.Context, instance int64, before time.Time) (n int, err error) {
 	err = a.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		n, err = removeOld(tx, instance, before)
+		n, err = a.removeOld(tx, instance, before)
 		return err
 	})
 	return n, err
 }
 
 // removeOld removes old messages of an instance, as many as fit in one commit.
-func removeOld(tx *store.Tx, instance int64, before time.Time) (n int, err error) {
+func (a *Archive) removeOld(tx *store.Tx, instance int64, before time.Time) (n int, err error) {
 	old, err := oldMessages(tx, instance, before)
 	if err != nil {
 		return 0, err
@@ -111,6 +111,11 @@ func removeOld(tx *store.Tx, instance int64, before time.Time) (n int, err error
 		}
 		if err := deleteMessage(tx, instance, &m); err != nil {
 			return n, err
+		}
+		if a.cfg.Deleted != nil {
+			if err := a.cfg.Deleted(tx, instance, m.ID); err != nil {
+				return n, err
+			}
 		}
 		n++
 	}

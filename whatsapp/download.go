@@ -24,16 +24,9 @@ const sealOverhead = 16 + 10
 // buffer of it is in memory. A file that WhatsApp no longer has is requested from the
 // account's phone. It takes at most Config.UploadTimeout.
 func (fs *Files) Download(ctx context.Context, m event.Message, to *os.File, limit int64) error {
-	source, err := downloadable(m)
-	if err != nil {
-		return err
-	}
-	if size, ok := source.(interface{ GetFileLength() uint64 }); ok && size.GetFileLength() > uint64(max(0, limit)) {
-		return tooLarge(limit)
-	}
 	ctx, cancel := context.WithTimeout(ctx, fs.conn.cfg.UploadTimeout)
 	defer cancel()
-	err = fs.fetch(ctx, source, to, limit)
+	source, err := fs.hosted(ctx, m, to, limit)
 	if !errors.Is(err, event.ErrMediaGone) {
 		return err
 	}
@@ -42,6 +35,26 @@ func (fs *Files) Download(ctx context.Context, m event.Message, to *os.File, lim
 		return err
 	}
 	return fs.fetch(ctx, movedFile{source, path, whatsmeow.GetMediaType(source)}, to, limit)
+}
+
+// DownloadHosted implements instance.Files.
+func (fs *Files) DownloadHosted(ctx context.Context, m event.Message, to *os.File, limit int64) error {
+	ctx, cancel := context.WithTimeout(ctx, fs.conn.cfg.UploadTimeout)
+	defer cancel()
+	_, err := fs.hosted(ctx, m, to, limit)
+	return err
+}
+
+// hosted downloads the file of a message that WhatsApp has.
+func (fs *Files) hosted(ctx context.Context, m event.Message, to *os.File, limit int64) (whatsmeow.DownloadableMessage, error) {
+	source, err := downloadable(m)
+	if err != nil {
+		return nil, err
+	}
+	if size, ok := source.(interface{ GetFileLength() uint64 }); ok && size.GetFileLength() > uint64(max(0, limit)) {
+		return source, tooLarge(limit)
+	}
+	return source, fs.fetch(ctx, source, to, limit)
 }
 
 // Fetch implements instance.Files, like Download.

@@ -21,6 +21,9 @@ type Origin interface {
 	// deleted.
 	SnapshotIn(tx *store.Tx) (event.Snapshot, error)
 
+	// MediaLinks reports whether events of messages with a file have its link: those of
+	// the instance's own destinations, and those for the global webhook.
+	MediaLinks() (own, global bool)
 	// Destinations returns where an event goes now. It leaves out destinations whose
 	// options are unreadable.
 	Destinations(kind event.Kind, about event.About) []event.Destination
@@ -35,6 +38,8 @@ type Routes interface {
 	// Own reports whether the instance's own events are durable, and for how long at
 	// least they are kept. Such events are numbered, and stored without a destination too.
 	Own() (durable bool, maxAge time.Duration)
+	// MediaLinks is [Origin.MediaLinks] as of the commit.
+	MediaLinks() (own, global bool)
 	// To returns the destinations of an event.
 	To(kind event.Kind, about event.About) []event.Destination
 }
@@ -49,6 +54,12 @@ type PublisherConfig struct {
 	// Watched reports whether Publish uses events of an instance that have no
 	// destination; if not, such events are not made. nil: it does.
 	Watched func(id int64) bool
+	// Link returns the link to the file of a stored message, in the transaction that reads
+	// or stores it; nil: the message has no file. It may be nil.
+	Link func(tx *store.Tx, instance int64, m *event.Message) *event.MediaLink
+	// Linked is called in the commit of a stored event with the link of a message's file. It
+	// may be nil.
+	Linked func(tx *store.Tx, instance, message int64, seq uint64) error
 	// Twin returns the other address of a person, the LID of a phone JID or vice versa,
 	// "" if unknown. nil: none is known.
 	Twin func(jid string) string

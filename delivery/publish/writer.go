@@ -97,7 +97,8 @@ func (w *Writer) write(tx *store.Tx) error {
 }
 
 func (w *Writer) writeOne(tx *store.Tx, n *PendingEvent, from event.Snapshot) error {
-	body, err := event.MarshalInstance(n.kind, from, n.data, tx.Now())
+	own, global := w.routes.MediaLinks()
+	body, forGlobal, err := w.bodies(tx, n, from, tx.Now(), own, global)
 	if err != nil {
 		n.err = err // does not undo the commit
 		return nil
@@ -105,7 +106,7 @@ func (w *Writer) writeOne(tx *store.Tx, n *PendingEvent, from event.Snapshot) er
 	if n.id == uuid.Nil {
 		n.id = NewEventID()
 	}
-	durable, rest := split(w.routes.To(n.kind, n.about))
+	durable, rest := split(withBody(w.routes.To(n.kind, n.about), forGlobal))
 	numbered, maxAge := w.routes.Own()
 	e := delivery.Event{
 		ID: n.id, Kind: n.kind, Instance: w.src.ID, Name: from.Name, OwnerJID: ownerOf(from),
@@ -118,6 +119,9 @@ func (w *Writer) writeOne(tx *store.Tx, n *PendingEvent, from event.Snapshot) er
 		if e, err = w.src.publisher.cfg.Ledger.Emit(tx, e, numbered, durable); err != nil {
 			return err
 		}
+	}
+	if err := w.linked(tx, n, e.Seq); err != nil {
+		return err
 	}
 	n.written = true
 	n.notice = w.notice(n, from, body, rest)
@@ -291,13 +295,13 @@ func (w *Writer) publishNow(n *PendingEvent) error {
 	if len(to) == 0 && p.cfg.Watched != nil && !p.cfg.Watched(w.src.ID) {
 		return nil
 	}
-	body, err := event.MarshalInstance(n.kind, from, n.data, time.Now())
+	body, forGlobal, err := w.bodiesNow(n, from)
 	if err != nil {
 		return err
 	}
 	if n.id == uuid.Nil {
 		n.id = NewEventID()
 	}
-	p.cfg.Publish(w.notice(n, from, body, to))
+	p.cfg.Publish(w.notice(n, from, body, withBody(to, forGlobal)))
 	return nil
 }

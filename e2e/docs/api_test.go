@@ -158,9 +158,10 @@ func TestAPIPageCommandsWork(t *testing.T) {
 	r.API.HTTP.Transport = rig.Held(t, w)
 	r.follow(t)
 	// The sandbox asks for no second code, the receiver leaves nothing pending, curl is no
-	// browser, a portal link is for people, and the program is in no cell; the tests of the interface see these.
+	// browser, a portal link is for people, a link that the
+	// page makes has a name, and the program is in no cell; the tests of the interface see these.
 	elsewhere := []string{
-		"confirmPasskey", "retryOutboxEvent", "endSession", "getCluster",
+		"getMediaByToken", "confirmPasskey", "retryOutboxEvent", "endSession", "getCluster",
 		"getPortal", "getPortalState", "getPortalLogo", "connectByPortal", "giveUpByPortal", "pairByPortal", "getPasskeyScriptByPortal", "answerPasskeyByPortal", "confirmPasskeyByPortal",
 	}
 	for _, id := range w.Unseen() {

@@ -19,6 +19,8 @@ func Fields() openapi.Fields {
 	headers := rest.Say("Additional headers of every delivery by name, 16 at most. Values are up to 4096 characters of visible ASCII and inner spaces; they are shown as ***, which keeps the stored value. Headers that deliveries set themselves, connection headers, content-* and webhook-* are refused.",
 		openapi.Object{"X-Api-Key": "***"}, openapi.Object{"maxProperties": webhooks.MaxHeaders})
 	return openapi.Fields{
+		"GlobalWebhookOptions.media":         rest.Say("link: events of stored messages with a file have a link to it. Absent: not set, as none.", string(event.MediaAsLink), openapi.OneOf(event.MediaNone, event.MediaAsLink)),
+		"GlobalWebhookOptionsRequest.media":  rest.Say("link: events of stored messages with a file have a link to it; none when absent.", string(event.MediaAsLink), openapi.OneOf(event.MediaNone, event.MediaAsLink)),
 		"CreateInstanceRequest.instanceName": rest.Say("Letters, digits, dots, hyphens and underscores, not starting with a dot; instance- and a UUID when absent. Words of older paths are not allowed.", rest.ExampleName, openapi.Chars(1, 255), openapi.Pattern(NamePattern)),
 		"?requestId":                         rest.Say("The id of the request that exported the instance: only that export is undone. Absent: any export.", rest.ExampleUUID),
 		"ImportInstanceForm.name":            rest.Say("A new name for the instance; absent: its old name.", rest.ExampleName, openapi.Chars(1, 255), openapi.Pattern(NamePattern)),

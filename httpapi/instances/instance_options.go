@@ -17,6 +17,7 @@ type globalOptionsRequest struct {
 	MaxAge  *string            `json:"maxAge"`
 	Headers map[string]*string `json:"headers"` // null: as if it were not there
 	Signing signingRequest     `json:"signing"`
+	Media   *event.MediaOption `json:"media"`
 }
 
 // optionsRequest is the body that replaces the options of an instance's webhook.
@@ -50,7 +51,7 @@ type endpointRequest struct {
 
 func (in *globalOptionsRequest) change() webhooks.OptionsChange {
 	return webhooks.OptionsChange{
-		Durable: in.Durable, Order: in.Order, MaxAge: in.MaxAge, Headers: given(in.Headers), Signed: in.Signing.Enabled,
+		Durable: in.Durable, Order: in.Order, MaxAge: in.MaxAge, Headers: given(in.Headers), Signed: in.Signing.Enabled, Media: in.Media,
 	}
 }
 

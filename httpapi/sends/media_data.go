@@ -18,6 +18,7 @@ import (
 	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 	"postern/httpapi/strict"
+	"postern/media/display"
 	"postern/messages"
 )
 
@@ -77,7 +78,7 @@ type storedFile struct {
 
 // fileOf describes the file of a message. If there is none, the error wraps event.ErrNoMedia.
 func fileOf(m event.Message) (f storedFile, err error) {
-	if f.kind = mediaKindOf(m.MessageType); f.kind == "" {
+	if f.kind = display.KindOf(m.MessageType); f.kind == "" {
 		return f, fmt.Errorf("%w: it is of type %s", event.ErrNoMedia, m.MessageType)
 	}
 	if err := json.Unmarshal(m.Content, &f); err != nil {
@@ -118,24 +119,6 @@ func suffixOf(kind string) string {
 		return ".m4a"
 	case "application/pdf":
 		return ".pdf"
-	}
-	return ""
-}
-
-func mediaKindOf(messageType string) event.MediaKind {
-	switch messageType {
-	case "imageMessage":
-		return event.MediaImage
-	case "videoMessage":
-		return event.MediaVideo
-	case "ptvMessage":
-		return event.MediaPTV
-	case "audioMessage":
-		return event.MediaAudio
-	case "documentMessage":
-		return event.MediaDocument
-	case "stickerMessage":
-		return event.MediaSticker
 	}
 	return ""
 }

@@ -146,6 +146,16 @@ func (r *routes) Durable() bool { return r.own.Durable || r.global.Durable }
 // Own implements [publish.Routes].
 func (r *routes) Own() (durable bool, maxAge time.Duration) { return r.own.Durable, r.own.maxAge }
 
+// MediaLinks implements [publish.Routes].
+func (r *routes) MediaLinks() (own, global bool) { return r.own.links(), r.global.links() }
+
+// MediaLinks implements [publish.Origin].
+func (s *Scope) MediaLinks() (own, global bool) {
+	return s.chosen().links(), *s.d.globalURL.Load() != "" && s.d.global.chosen().links()
+}
+
+func (o *heldOptions) links() bool { return o.Media == event.MediaAsLink }
+
 // To implements [publish.Routes].
 func (r *routes) To(kind event.Kind, about event.About) []event.Destination {
 	return r.s.destinations(kind, about, r.own, r.global)

@@ -52,6 +52,7 @@ type GlobalOptions struct {
 	MaxAge  string            `json:"maxAge" doc:"How long a durable event is tried, from 1s to 720h; fixed when it is created." example:"72h"`
 	Headers map[string]string `json:"headers"` // *** for every value
 	Signing Signing           `json:"signing" doc:"Whether deliveries are signed."`
+	Media   event.MediaOption `json:"media,omitempty"` // absent: not set, as none
 }
 
 // Options are the options of an instance's webhook, as shown.
@@ -93,12 +94,13 @@ type Endpoint struct {
 type keptOptions struct {
 	access
 
-	Durable   bool           `json:"durable"`
-	Order     event.Order    `json:"order"`
-	MaxAge    string         `json:"maxAge"`
-	Filter    Filter         `json:"filter"`
-	Endpoints []keptEndpoint `json:"endpoints,omitempty"`
-	Key       uuid.UUID      `json:"key,omitzero"` // that last replaced them; zero: another credential
+	Durable   bool              `json:"durable"`
+	Order     event.Order       `json:"order"`
+	MaxAge    string            `json:"maxAge"`
+	Filter    Filter            `json:"filter"`
+	Endpoints []keptEndpoint    `json:"endpoints,omitempty"`
+	Media     event.MediaOption `json:"media,omitempty"` // empty: not set, as none
+	Key       uuid.UUID         `json:"key,omitzero"`    // that last replaced them; zero: another credential
 }
 
 // keptEndpoint is an endpoint as stored.
@@ -210,7 +212,7 @@ func (a *access) shownHeaders() map[string]string {
 // show returns options without secrets.
 func (o *keptOptions) show(fresh map[string]bool) Options {
 	shown := Options{
-		GlobalOptions: GlobalOptions{Durable: o.Durable, Order: o.Order, MaxAge: o.MaxAge, Headers: o.shownHeaders(), Signing: o.signing(fresh)},
+		GlobalOptions: GlobalOptions{Durable: o.Durable, Order: o.Order, MaxAge: o.MaxAge, Headers: o.shownHeaders(), Signing: o.signing(fresh), Media: o.Media},
 		Filter:        o.Filter,
 		Endpoints:     make([]Endpoint, 0, len(o.Endpoints)),
 	}

@@ -104,6 +104,9 @@ func (e *Editor) receiveOptions(_ *store.Tx, _ int64, raw json.RawMessage) (any,
 		return nil, err
 	}
 	change := OptionsChange{Durable: had.Durable, Order: &had.Order, MaxAge: &had.MaxAge, Headers: had.Headers, Filter: &had.Filter}
+	if had.Media != "" {
+		change.Media = &had.Media
+	}
 	for i := range had.Endpoints {
 		p := &had.Endpoints[i]
 		change.Endpoints = append(change.Endpoints, EndpointChange{ID: p.ID, URL: p.URL, Enabled: &p.Enabled, Events: p.Events, Headers: p.Headers})

@@ -22,6 +22,7 @@ type OptionsChange struct {
 	MaxAge    *string           // a duration, for example 90s or 72h
 	Headers   map[string]string // *** keeps the current value
 	Signed    bool
+	Media     *event.MediaOption
 	Filter    *Filter
 	Endpoints []EndpointChange
 
@@ -66,6 +67,11 @@ func (r Rules) Options(c OptionsChange) error {
 func (r Rules) apply(c OptionsChange, before *keptOptions) (o keptOptions, fresh map[string]bool, err error) {
 	o = defaultOptions()
 	o.Durable, o.Key = c.Durable, c.Key
+	if c.Media != nil {
+		if o.Media = *c.Media; o.Media != event.MediaNone && o.Media != event.MediaAsLink {
+			return o, nil, invalid("media", "must be none or link")
+		}
+	}
 	if c.Order != nil {
 		o.Order = *c.Order
 	}

@@ -1,0 +1,87 @@
+package app
+
+import (
+	"context"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"postern/config"
+	"postern/event"
+	"postern/media/display"
+	"postern/media/kept"
+	"postern/media/link"
+	"postern/store"
+)
+
+// openKept counts the files that are kept. Fetches begin with the instances.
+func (a *App) openKept() (err error) {
+	m := a.cfg.Media.Store
+	a.kept, err = kept.Open(kept.Config{
+		Store: a.store, Enabled: m.Kind == "local", Dir: m.Path, MaxFile: m.MaxFile, MaxBytes: m.MaxBytes, Retention: m.Retention,
+		Wants:   func(instance int64) bool { return a.registry.StoresMedia(instance) },
+		Message: func(instance, id int64) (event.Message, error) { return a.messages.Message(instance, id) },
+		Download: func(ctx context.Context, m event.Message, instance int64, to *os.File, limit int64) error {
+			account, err := a.supervisor.Account(ctx, instance)
+			if err != nil {
+				return err
+			}
+			return account.DownloadHosted(ctx, m, to, limit)
+		},
+		Held:   a.fetched.Held,
+		OnWay:  func(tx *store.Tx, seq uint64) (bool, error) { return a.ledger.OnWay(tx, seq, time.Hour) },
+		Logger: a.log,
+	})
+	return err
+}
+
+// linkBase is what links in events begin with. The warning about an address that only this
+// machine knows is logged once.
+type linkBase struct {
+	url  string
+	warn sync.Once
+}
+
+// linkBase returns the configured public address of the program, otherwise that of its
+// listener. A listener on all interfaces is named by the loopback address.
+func (t Addresses) linkBase(cfg *config.Config) string {
+	if public := cfg.PublicURL(); public != "" {
+		return public
+	}
+	address := cfg.ListenAddress()
+	if t.tcp != nil {
+		address = t.tcp.Addr().String()
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return scheme(false) + "127.0.0.1" + cfg.Server.BasePath // a Unix socket only
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return scheme(cfg.Secure()) + net.JoinHostPort(host, port) + cfg.Server.BasePath
+}
+
+// linkIn returns the link to the file of a stored message, in the commit of its event. A
+// message without a file has none, nor has one of an instance whose links cannot be read.
+func (a *App) linkIn(tx *store.Tx, instance int64, m *event.Message) *event.MediaLink {
+	f, err := display.Of(m)
+	if err != nil {
+		return nil
+	}
+	until := tx.Now().Add(a.cfg.Media.LinkTTL).Truncate(time.Second)
+	token, err := a.links.Token(tx, link.Claim{Instance: instance, Message: m.ID, Expires: until})
+	if err != nil {
+		return nil
+	}
+	if a.cfg.Server.BaseURL == "" {
+		a.linkBase.warn.Do(func() { time.AfterFunc(0, a.warnLinkBase) }) // not within the commit
+	}
+	l := f.Link(a.linkBase.url, token, until)
+	return &l
+}
+
+func (a *App) warnLinkBase() {
+	a.log.Warn("media links in events begin with the address of the listener: set server.base_url to the address that receivers use", "url", a.linkBase.url)
+}

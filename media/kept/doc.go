@@ -1,0 +1,31 @@
+// Package kept keeps the files of stored messages in a folder, so that they can be served
+// when WhatsApp no longer has them, or the instance is offline.
+//
+// # Flow
+//
+// The commit that stores a message also stores the wish to keep its file ([Keeper.Wish]).
+// Workers fetch the files, four at a time and one of an instance, instances in turn. They
+// never ask the account's phone. A file is written aside, synced and renamed, and its
+// folder synced, before a commit says STORED. So a record that says STORED has its whole
+// file, and a crash leaves at most a file without a record, which the next start removes
+// in the background.
+//
+// A file that is gone at WhatsApp, or is not the one of its message, fails at once. Other
+// failures are tried again after 10 s, 1 min, 10 min, and then hourly for a day. While an
+// instance is offline its files wait, and no attempt is counted.
+//
+// # Removal
+//
+// Files are removed at the end of Config.Retention, on request, with their message or
+// instance, and when all together exceed Config.MaxBytes: then the oldest of the instance
+// that holds most go first. Retention and quota leave a file alone while Config.OnWay says
+// that an event with its address is on its way. The commit that ends a record names the
+// file in media_file_gone, and the file is removed after it.
+//
+// # Buckets
+//
+//	media_file      instance + message id               -> JSON of the state
+//	media_file_due  instance + Unix ms + message id     -> nothing; files to fetch
+//	media_file_old  instance + Unix ms + message id     -> nothing; kept files, by when they were stored
+//	media_file_gone instance + message id, 0: all of it -> size of a file to remove that still counts
+package kept
