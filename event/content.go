@@ -29,12 +29,19 @@ type Content struct {
 	Pin      *PinContent
 	Keep     *KeepContent
 	Timer    *TimerContent
+	Vote     *VoteContent
 }
 
 // Plain reports whether the content is a message that people read, and no change of another message or of a
 // chat: a disappearing timer ends it, and it has a secret that changes of it are encrypted with.
 func (c Content) Plain() bool {
-	return c.Reaction == nil && c.Edit == nil && c.Delete == nil && c.Pin == nil && c.Keep == nil && c.Timer == nil
+	return c.Reaction == nil && c.Edit == nil && c.Delete == nil && c.Pin == nil && c.Keep == nil && c.Timer == nil && c.Vote == nil
+}
+
+// VoteContent votes in a poll. No options take the vote back.
+type VoteContent struct {
+	Poll    MessageKey
+	Options []string
 }
 
 // PinContent pins a message in its chat for everybody, or unpins it.

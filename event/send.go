@@ -23,6 +23,8 @@ var (
 	// ErrNotAMember: the message mentions somebody who is no member of the group; nothing was
 	// sent.
 	ErrNotAMember = errors.New("the message mentions people who are not members of the group")
+	// ErrPollNotReadable: the poll came without its secret; nothing was sent.
+	ErrPollNotReadable = errors.New("the poll came without its secret, so that no vote can be encrypted for it")
 	// ErrSendRefused: the message was certainly not sent, for another reason.
 	ErrSendRefused = errors.New("message was not sent")
 	// ErrOutcomeUnknown: the message may have left and no answer came.

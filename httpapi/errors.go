@@ -127,6 +127,8 @@ func errorTable() []mapping {
 		{event.ErrRefused, http.StatusUnprocessableEntity, "REFUSED_BY_WHATSAPP", ""},
 		{event.ErrRecipient, http.StatusUnprocessableEntity, "INVALID_RECIPIENT", ""},
 		{event.ErrContent, http.StatusUnprocessableEntity, "INVALID_MESSAGE", ""},
+		{messages.ErrNoPoll, http.StatusNotFound, "POLL_NOT_FOUND", ""},
+		{event.ErrPollNotReadable, http.StatusUnprocessableEntity, "POLL_NOT_READABLE", ""},
 		{event.ErrNotAMember, http.StatusUnprocessableEntity, "NOT_A_MEMBER", ""},
 		{event.ErrNotOnWhatsApp, http.StatusUnprocessableEntity, "RECIPIENT_NOT_ON_WHATSAPP", ""},
 		{event.ErrSendRefused, http.StatusUnprocessableEntity, event.SendMessageFailed, ""},

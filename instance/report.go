@@ -68,6 +68,7 @@ func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m 
 		r.log.Warn("message under an unusable key dropped", "instance_id", id)
 		return nil
 	}
+	r.cfg.Messages.NameVote(id, m)
 	k := messages.Keeping{Kind: f.Kind, RequestID: f.RequestID}
 	if e := r.entry(id); e != nil && e.wishes().ReadMessages && f.Kind == event.MessagesUpsert {
 		k.InCommit = func(tx *store.Tx, stored event.Message) error { return r.wantRead(tx, id, &stored) }

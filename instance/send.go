@@ -42,6 +42,9 @@ func (s *Supervisor) Send(ctx context.Context, id int64, out event.Outgoing) (ev
 	sent, err := k.session.Send(ctx, out)
 	pass.End(left(err))
 	err = k.judge(ctx, out.To, err)
+	if err == nil {
+		s.reg.cfg.Messages.NameVote(id, sent.Message)
+	}
 	if err == nil && asked != out.To {
 		number, _, _ := strings.Cut(asked, "@")
 		sent.Message.Metadata = withMetadata(sent.Message.Metadata, "askedNumber", number)
@@ -81,6 +84,17 @@ func (s *Supervisor) address(ctx context.Context, k *keeper, id int64, out event
 // timerOf returns the disappearing timer of a chat, nil if it has none.
 func (s *Supervisor) timerOf(id int64, chat string) (*event.ChatTimer, error) {
 	return s.reg.cfg.Messages.TimerOf(id, s.namesOf(chat))
+}
+
+// Owner returns the addresses of the account of an instance, empty if none was ever linked.
+func (s *Supervisor) Owner(id int64) (p event.Person) {
+	if rec, err := s.reg.ByID(id); err == nil {
+		p.JID = rec.OwnerJID
+		if rec.OwnerLID != "" {
+			p.LID = &rec.OwnerLID
+		}
+	}
+	return p
 }
 
 // namesOf returns the addresses of a chat.

@@ -135,6 +135,7 @@ func (a *Archive) newMessage(tx *store.Tx, instance int64, key []byte, m *event.
 		store.PutJSON(tx, messages, store.Key(instance, n), stored),
 		indexChat(tx, instance, (*event.Message)(&stored.Message)),
 		tx.Put(messageKeys, key, store.Key(n)),
+		indexVote(tx, instance, (*event.Message)(&stored.Message)),
 	)
 	return int64(n), err
 }
@@ -249,5 +250,6 @@ func deleteMessage(tx *store.Tx, instance int64, m *event.Message) error {
 		tx.Delete(messageKeys, messageKey(instance, m)),
 		tx.Delete(messageChats, chatKey(instance, m)),
 		tx.Delete(messages, store.Key(instance, id)),
+		dropVote(tx, instance, m),
 	)
 }

@@ -109,13 +109,8 @@ func (a *Archive) removeOld(tx *store.Tx, instance int64, before time.Time) (n i
 		if room -= removed; room == 0 {
 			return n, nil // this message may have more updates
 		}
-		if err := deleteMessage(tx, instance, &m); err != nil {
+		if err := a.delete(tx, instance, &m); err != nil {
 			return n, err
-		}
-		if a.cfg.Deleted != nil {
-			if err := a.cfg.Deleted(tx, instance, m.ID); err != nil {
-				return n, err
-			}
 		}
 		n++
 	}
@@ -157,6 +152,14 @@ func deleteUpdates(tx *store.Tx, instance, message int64, limit int) (int, error
 	return len(updates), nil
 }
 
+// delete removes a message whose updates are gone, and what else belongs to it.
+func (a *Archive) delete(tx *store.Tx, instance int64, m *event.Message) error {
+	if err := deleteMessage(tx, instance, m); err != nil || a.cfg.Deleted == nil {
+		return err
+	}
+	return a.cfg.Deleted(tx, instance, m.ID)
+}
+
 // Remove removes a stored message. One that is not there is no error.
 func (a *Archive) Remove(ctx context.Context, instance, id int64) error {
 	for done := false; !done; {
@@ -174,7 +177,7 @@ func (a *Archive) Remove(ctx context.Context, instance, id int64) error {
 				return err
 			}
 			done = true
-			return deleteMessage(tx, instance, &m)
+			return a.delete(tx, instance, &m)
 		})
 		if err != nil {
 			return fmt.Errorf("remove message %d of instance %d: %w", id, instance, err)

@@ -70,7 +70,11 @@ func (s *sender) send(ctx context.Context, out event.Outgoing) (event.Sent, erro
 	if err != nil {
 		return event.Sent{}, fmt.Errorf("send %s: %w", out.ID, classify(resp, err))
 	}
-	return event.Sent{Message: sentMessage(cli, to, message, resp), Participants: mentioned}, nil
+	sent := sentMessage(cli, to, message, resp)
+	if v := out.Content.Vote; v != nil {
+		sent.Metadata = voteMetadata(v)
+	}
+	return event.Sent{Message: sent, Participants: mentioned}, nil
 }
 
 // takeTurn waits until it is this send's turn.
@@ -128,7 +132,7 @@ func (s *sender) transmit(ctx context.Context, cli *whatsmeow.Client, to types.J
 // certain wraps an error from before the send in its sentinel.
 func certain(err error) error {
 	switch {
-	case errors.Is(err, event.ErrNotConnected), errors.Is(err, event.ErrSendRefused), errors.Is(err, event.ErrBusy), errors.Is(err, event.ErrNotAMember):
+	case errors.Is(err, event.ErrNotConnected), errors.Is(err, event.ErrSendRefused), errors.Is(err, event.ErrBusy), errors.Is(err, event.ErrNotAMember), errors.Is(err, event.ErrPollNotReadable):
 		return err
 	case lostConnection(err):
 		return fmt.Errorf("%w: %w", event.ErrNotConnected, netfault.Plain(err))
@@ -220,6 +224,8 @@ func (s *sender) composeAny(ctx context.Context, cli *whatsmeow.Client, own tran
 	switch {
 	case c.Media != nil:
 		return s.files.compose(ctx, c.Media)
+	case c.Vote != nil:
+		return composeVote(ctx, cli, own, c.Vote)
 	case c.Link != nil:
 		var preview event.MediaInfo
 		if c.Link.ThumbnailURL != "" && s.conn.cfg.Media != nil {

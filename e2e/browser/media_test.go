@@ -80,7 +80,9 @@ func TestFilesOfStrangersRunNothing(t *testing.T) {
 		}
 		s.Do(t, rig.Act("$anne", string(act)))
 		body := s.AwaitEvent(t, 0, event.MessagesUpsert, fmt.Sprintf(`{"keyId":%q}`, key))
-		var e struct{ Data struct{ Media event.MediaLink } }
+		var e struct {
+			Data struct{ Media event.MediaLink }
+		}
 		if err := json.Unmarshal(body, &e); err != nil || e.Data.Media.URL == "" {
 			t.Fatalf("%v %s", err, body)
 		}

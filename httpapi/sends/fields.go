@@ -25,6 +25,8 @@ func Fields() openapi.Fields {
 
 		"SendContactRequest.contactMessage": rest.Say("The contacts.", nil, openapi.Items(1, event.MaxContacts)),
 		"deleteMessage.?id":                 rest.Say("A stored message: its id here, or its id at WhatsApp.", "42", openapi.Required()),
+		"getPoll.?messageId":                rest.Say("A stored poll: its id here, or its id at WhatsApp.", "42", openapi.Required()),
+		"PollVoteRequest.options":           rest.Say("The chosen options, by their names; none takes the vote back.", []any{"now"}, openapi.Items(0, event.MaxPollOptions)),
 		"PinMessageRequest.duration":        rest.Say("How many seconds it is pinned; 604800 when absent.", defaultPin, openapi.Object{"enum": numbersOf(pins())}),
 		"ExpirationRequest.seconds":         rest.Say("The time after which messages disappear; 0: never.", week, openapi.Object{"enum": numbersOf(timers())}),
 		"EditRequest.text":                  rest.Say("The new text, or the new caption.", "Your order arrives tomorrow.", openapi.Chars(1, event.MaxText)),

@@ -153,6 +153,15 @@ func (a *API) editRoutes() []rest.Route {
 			Example: `{"messageId":42,"text":"Your order arrives tomorrow."}`, Out: rest.TypeOf[event.Message](), Codes: rest.Sending("MESSAGE_NOT_FOUND", "INVALID_ARGUMENT"),
 		},
 		{
+			Method: "POST", Path: "/instance/{i}/send/poll-vote", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: a.votePoll,
+			ID: "votePoll", Summary: "Vote in a stored poll.", About: "An empty array takes the vote back.", Once: true, In: rest.TypeOf[pollVoteRequest](),
+			Example: `{"messageId":42,"options":["now"]}`, Out: rest.TypeOf[event.Message](), Codes: rest.Sending("POLL_NOT_FOUND", "POLL_NOT_READABLE"),
+		},
+		{
+			Method: "GET", Path: "/instance/{i}/poll", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.showPoll,
+			ID: "getPoll", Summary: "Show a stored poll and who voted for what.", Query: []string{"messageId"}, Out: rest.TypeOf[event.PollTally](), Codes: rest.Codes{"POLL_NOT_FOUND"},
+		},
+		{
 			Method: "POST", Path: "/instance/{i}/chat/pin-message", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: a.pinMessage,
 			ID: "pinMessage", Summary: "Pin a stored message in its chat, or unpin it.", Once: true, In: rest.TypeOf[pinMessageRequest](),
 			Example: `{"messageId":42,"pinned":true}`, Out: rest.TypeOf[event.Message](), Codes: rest.Sending("MESSAGE_NOT_FOUND"),
