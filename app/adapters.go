@@ -24,7 +24,7 @@ func (c connector) Open(ctx context.Context, id int64, report func(context.Conte
 		return nil, err
 	}
 	a := s.Account
-	return session{s, a.Files, a.Chats, a.Groups, a.Channels, a.Labels, a.AppState}, nil
+	return session{s, a.Files, a.Chats, a.Groups, a.Channels, a.Labels, a.AppState, a.Self}, nil
 }
 
 // session is whatsapp.Session as package instance wants it: with the methods of its parts.
@@ -36,6 +36,7 @@ type session struct {
 	*whatsapp.Channels
 	*whatsapp.BusinessLabels
 	*whatsapp.AppState
+	*whatsapp.Self
 }
 
 // fleet adapts the instances to package batch.

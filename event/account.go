@@ -27,6 +27,19 @@ type Registration struct {
 	Exists bool `json:"exists" doc:"Whether the number has an account." example:"true"`
 }
 
+// UserInfo is what a phone number's account shows to everybody. Without an account, or where it shows nothing,
+// fields are null.
+type UserInfo struct {
+	Number       string   `json:"number" doc:"The digits that were asked for." example:"$phone"`
+	Exists       bool     `json:"exists" doc:"Whether the number has an account." example:"true"`
+	JID          *string  `json:"jid"`
+	LID          *string  `json:"lid"`
+	About        *string  `json:"about" doc:"The text that the person shows about themselves." example:"At work"`
+	PictureID    *string  `json:"pictureId"`
+	Devices      []string `json:"devices" doc:"The JIDs of the account's devices; 0 is its phone." example:"[\"4915112345678@s.whatsapp.net\"]"`
+	BusinessName *string  `json:"businessName"`
+}
+
 // Picture locates the profile picture of a person or a group. The URL can be fetched
 // without a credential, for some days.
 type Picture struct {

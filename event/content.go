@@ -26,6 +26,34 @@ type Content struct {
 	Edit     *EditContent
 	Delete   *MessageKey // for everyone
 	Forward  *Original
+	Pin      *PinContent
+	Keep     *KeepContent
+	Timer    *TimerContent
+}
+
+// Plain reports whether the content is a message that people read, and no change of another message or of a
+// chat: a disappearing timer ends it, and it has a secret that changes of it are encrypted with.
+func (c Content) Plain() bool {
+	return c.Reaction == nil && c.Edit == nil && c.Delete == nil && c.Pin == nil && c.Keep == nil && c.Timer == nil
+}
+
+// PinContent pins a message in its chat for everybody, or unpins it.
+type PinContent struct {
+	Key     MessageKey
+	Pinned  bool
+	Seconds uint32 // how long it is pinned
+}
+
+// KeepContent keeps a disappearing message for everybody, or lets it disappear.
+type KeepContent struct {
+	Key  MessageKey
+	Keep bool
+}
+
+// TimerContent sets the disappearing timer of a direct chat.
+type TimerContent struct {
+	Seconds uint32 // 0: switched off
+	Set     int64  // seconds since 1970
 }
 
 // Payload is the content of a message as a request carries it: JSON under
@@ -96,6 +124,7 @@ const (
 	PresencePaused      Presence = "paused"
 	PresenceAvailable   Presence = "available"
 	PresenceUnavailable Presence = "unavailable"
+	PresenceAuto        Presence = "auto" // of requests: typing or recording for as long as the message needs
 )
 
 // OfAccount reports whether p is shown of the account and not in one chat.
@@ -124,6 +153,8 @@ type Outgoing struct {
 	Quoted     *Original     // the message that this one answers
 	Attributes Attributes    `json:",omitempty"` // kept with the message by who stores it for a batch; nil: {}
 	MentionAll bool          // mention every participant; groups only
+	Mentions   []string      `json:",omitempty"` // JIDs of the people that it mentions
+	Pause      bool          `json:",omitempty"` // end Presence before the message
 
 	// Timer is the disappearing timer of the chat; nil: none.
 	Timer *ChatTimer `json:"-"`

@@ -20,6 +20,9 @@ var (
 	ErrNotNow = errors.New("the instance may not send this now")
 	// ErrNotOnWhatsApp: the recipient has no account; nothing was sent.
 	ErrNotOnWhatsApp = errors.New("recipient is not on WhatsApp")
+	// ErrNotAMember: the message mentions somebody who is no member of the group; nothing was
+	// sent.
+	ErrNotAMember = errors.New("the message mentions people who are not members of the group")
 	// ErrSendRefused: the message was certainly not sent, for another reason.
 	ErrSendRefused = errors.New("message was not sent")
 	// ErrOutcomeUnknown: the message may have left and no answer came.

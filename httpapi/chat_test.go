@@ -22,7 +22,7 @@ func (d *doer) Registered(_ context.Context, numbers []string) ([]event.Registra
 	return all, d.note("look up %v", numbers)
 }
 
-func (d *doer) MarkRead(_ context.Context, chat, sender string, ids []string) error {
+func (d *doer) MarkRead(_ context.Context, chat, sender string, ids []string, _ bool) error {
 	return d.note("read %v of %q in %s", ids, sender, chat)
 }
 

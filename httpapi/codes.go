@@ -170,6 +170,7 @@ func ruleCodes() []Code {
 		{Code: batch.InvalidRecipient, Status: status, Meaning: "A recipient is not a phone number or address that the route accepts.", Next: "Correct it: 7 to 15 digits with country code. A batch names each bad one by its index."},
 		{Code: batch.TooManyRecipients, Status: status, Meaning: "A batch has more recipients than message.batch.max_recipients allows.", Next: "Split it."},
 		{Code: batch.InvalidMessage, Status: status, Meaning: "The content of the message breaks a rule.", Next: "Correct the field that the message names."},
+		{Code: "NOT_A_MEMBER", Status: status, Meaning: "The message mentions people who are not members of the group; nothing was sent.", Next: "Take the people that the message names out of options.mentions."},
 		{Code: "RECIPIENT_NOT_ON_WHATSAPP", Status: status, Meaning: "The number has no WhatsApp account.", Next: "Do not try this number again."},
 		{Code: event.ReachoutTimelocked, Status: status, Meaning: "WhatsApp temporarily does not let the account write to people it does not know; nothing was sent. The message says until when.", Next: "Write to people who recently wrote to the account; try the others after that time. GET /instance/{i}/connection/status shows the restriction."},
 		{Code: event.SendMessageFailed, Status: status, Meaning: "WhatsApp refused the message; it was not sent.", Next: "See the reason in the message; trying again is safe."},

@@ -151,6 +151,7 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[chats.Flag]():                            {Schema: flagSchema},
 		rest.TypeOf[batches.OneOrMore]():                     {Schema: oneOrMoreSchema},
 		rest.TypeOf[batch.Recipients]():                      {Schema: recipientsSchema},
+		rest.TypeOf[chats.PictureURL]():                      {Schema: func(rest.Ref) openapi.Object { return openapi.Object{"type": []string{"string", "null"}} }},
 		rest.TypeOf[strict.Object]():                         {Schema: openapi.AnyObject},
 		rest.TypeOf[event.Attributes]():                      {Schema: openapi.AnyObject},
 		rest.TypeOf[json.RawMessage]():                       {Schema: openapi.AnyObject},

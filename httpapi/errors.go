@@ -127,6 +127,7 @@ func errorTable() []mapping {
 		{event.ErrRefused, http.StatusUnprocessableEntity, "REFUSED_BY_WHATSAPP", ""},
 		{event.ErrRecipient, http.StatusUnprocessableEntity, "INVALID_RECIPIENT", ""},
 		{event.ErrContent, http.StatusUnprocessableEntity, "INVALID_MESSAGE", ""},
+		{event.ErrNotAMember, http.StatusUnprocessableEntity, "NOT_A_MEMBER", ""},
 		{event.ErrNotOnWhatsApp, http.StatusUnprocessableEntity, "RECIPIENT_NOT_ON_WHATSAPP", ""},
 		{event.ErrSendRefused, http.StatusUnprocessableEntity, event.SendMessageFailed, ""},
 		{event.ErrNoAnswer, http.StatusRequestTimeout, "WHATSAPP_TIMEOUT", ""},

@@ -74,6 +74,8 @@ var contractScopes = []struct{ method, path, scopes string }{
 	{"", "/instance/{i}/chat/profile-picture", "read"},
 	{"", "/instance/{i}/chat/history", "read"},
 	{"GET", "/instance/{i}", "read"},
+	{"", "/instance/{i}/profile", "manage"},
+	{"", "/instance/{i}/privacy", "manage"},
 	{"DELETE", "/instance/{i}\x00", "manage"},
 	{"", "/instance/{i}/", "send"},
 }

@@ -18,6 +18,7 @@ type Account interface {
 	Channels
 	Labels
 	AppState
+	Profile
 }
 
 // Files transfers files to and from WhatsApp.

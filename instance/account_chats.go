@@ -18,9 +18,18 @@ type Chats interface {
 	// same order.
 	Registered(ctx context.Context, numbers []string) ([]event.Registration, error)
 
+	// UserInfo returns what the accounts of phone numbers show, in the same order.
+	UserInfo(ctx context.Context, numbers []string) ([]event.UserInfo, error)
+
 	// MarkRead sends read receipts to the sender of messages and to the account's other
-	// devices. Sender is required in groups only. WhatsApp does not acknowledge them.
-	MarkRead(ctx context.Context, chat, sender string, ids []string) error
+	// devices, or receipts that voice messages were played. Sender is required in groups
+	// only. WhatsApp does not acknowledge them.
+	MarkRead(ctx context.Context, chat, sender string, ids []string, played bool) error
+	MarkUnread(ctx context.Context, chat string, unread bool, last event.LastMessage) error
+	// DeleteChat deletes a chat with its files on the account's devices.
+	DeleteChat(ctx context.Context, chat string, last event.LastMessage) error
+	// DeleteForMe deletes a message, which was sent at a time, on the account's devices.
+	DeleteForMe(ctx context.Context, message event.MessageKey, at time.Time) error
 	Archive(ctx context.Context, chat string, archived bool, last event.LastMessage) error
 	Pin(ctx context.Context, chat string, pinned bool) error
 	// A zero time mutes the chat forever.

@@ -74,7 +74,7 @@ type recorder struct {
 	fail  error
 }
 
-func (a *recorder) MarkRead(_ context.Context, chat, sender string, ids []string) error {
+func (a *recorder) MarkRead(_ context.Context, chat, sender string, ids []string, _ bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.fail != nil {

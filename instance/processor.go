@@ -446,6 +446,7 @@ func failureCode(err error) string {
 		{event.ErrOutcomeUnknown, event.SendResultUnknown},
 		{store.ErrDiskFull, "DISK_FULL"},
 		{event.ErrNotOnWhatsApp, "RECIPIENT_NOT_ON_WHATSAPP"},
+		{event.ErrNotAMember, "NOT_A_MEMBER"},
 	} {
 		if errors.Is(err, c.err) {
 			return c.code

@@ -165,7 +165,7 @@ func (k *keeper) tellRead(account string, reads []dueRead) error {
 		}
 	}
 	for p, all := range ids {
-		err := k.session.MarkRead(k.sup.life, p.chat, p.sender, all)
+		err := k.session.MarkRead(k.sup.life, p.chat, p.sender, all, false)
 		if errors.Is(err, event.ErrRefused) {
 			k.sup.log.Debug("message cannot be marked as read", "instance_id", k.id, "error", err)
 			continue

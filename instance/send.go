@@ -80,13 +80,46 @@ func (s *Supervisor) address(ctx context.Context, k *keeper, id int64, out event
 
 // timerOf returns the disappearing timer of a chat, nil if it has none.
 func (s *Supervisor) timerOf(id int64, chat string) (*event.ChatTimer, error) {
-	names := []string{chat}
+	return s.reg.cfg.Messages.TimerOf(id, s.namesOf(chat))
+}
+
+// namesOf returns the addresses of a chat.
+func (s *Supervisor) namesOf(chat string) []string {
 	if s.reg.cfg.Twin != nil {
 		if twin := s.reg.cfg.Twin(chat); twin != "" {
-			names = append(names, twin)
+			return []string{chat, twin}
 		}
 	}
-	return s.reg.cfg.Messages.TimerOf(id, names)
+	return []string{chat}
+}
+
+// SetTimer sets the disappearing timer of a person's chat, by a message, or of a group, and keeps it. messageID
+// is that of the message. It returns the address of the chat. Errors are those of Send, and of
+// [Groups.ChangeGroup].
+func (s *Supervisor) SetTimer(ctx context.Context, id int64, chat, messageID string, seconds uint32) (string, error) {
+	set := s.reg.cfg.Store.Now().Unix()
+	to, err := event.ParseRecipient(chat)
+	if err == nil && to.IsGroup() {
+		var account Account
+		if account, err = s.Account(ctx, id); err == nil {
+			err = account.ChangeSettings(ctx, chat, event.GroupSettings{EphemeralDuration: new(int64(seconds))})
+		}
+	} else if err == nil {
+		err = s.setTimer(ctx, id, &chat, messageID, event.TimerContent{Seconds: seconds, Set: set})
+	}
+	if err != nil {
+		return chat, err
+	}
+	// It is set: keep it even if the caller gives up.
+	timer := event.ChatTimer{Chat: s.namesOf(chat), Seconds: seconds, Set: set, At: set}
+	return chat, s.reg.cfg.Messages.LearnTimers(context.WithoutCancel(ctx), id, []event.ChatTimer{timer})
+}
+
+// setTimer sends the setting of a person's chat, and replaces the address by that of the account that got it.
+func (s *Supervisor) setTimer(ctx context.Context, id int64, chat *string, messageID string, c event.TimerContent) error {
+	found := func(_ context.Context, jid string) error { *chat = jid; return nil }
+	_, err := s.Send(ctx, id, event.Outgoing{ID: messageID, To: *chat, Content: event.Content{Timer: &c}, Found: found})
+	return err
 }
 
 // Keeping describes how a sent message is stored.

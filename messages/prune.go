@@ -2,6 +2,7 @@ package messages
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -154,4 +155,60 @@ func deleteUpdates(tx *store.Tx, instance, message int64, limit int) (int, error
 		}
 	}
 	return len(updates), nil
+}
+
+// Remove removes a stored message. One that is not there is no error.
+func (a *Archive) Remove(ctx context.Context, instance, id int64) error {
+	for done := false; !done; {
+		err := a.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+			m, err := message(tx, instance, id)
+			if errors.Is(err, ErrNoMessage) {
+				done = true
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			n, err := deleteUpdates(tx, instance, id, pruneUpdates)
+			if err != nil || n == pruneUpdates {
+				return err
+			}
+			done = true
+			return deleteMessage(tx, instance, &m)
+		})
+		if err != nil {
+			return fmt.Errorf("remove message %d of instance %d: %w", id, instance, err)
+		}
+	}
+	return nil
+}
+
+// RemoveChat removes the stored messages of a chat, in small commits, and returns their number.
+func (a *Archive) RemoveChat(ctx context.Context, instance int64, chat string) (removed int, err error) {
+	for {
+		var some []int64
+		err := a.cfg.Store.View(func(tx *store.Tx) error {
+			some = some[:0]
+			for _, name := range chatNames(tx, instance, chat) {
+				r := store.Range{Prefix: chatPrefix(instance, name), Limit: pruneStep}
+				err := tx.Scan(messageChats, r, func(k, _ []byte) (bool, error) {
+					some = append(some, idAt(k))
+					return true, nil
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil || len(some) == 0 {
+			return removed, err
+		}
+		for _, id := range some {
+			if err := a.Remove(ctx, instance, id); err != nil {
+				return removed, err
+			}
+			removed++
+		}
+	}
 }

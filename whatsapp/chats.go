@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/appstate"
 	"go.mau.fi/whatsmeow/proto/waCommon"
+	"go.mau.fi/whatsmeow/proto/waSyncAction"
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
 
@@ -52,6 +55,54 @@ func registrations(numbers []string, found []types.IsOnWhatsAppResponse) []event
 	return all
 }
 
+// UserInfo implements instance.Chats.
+func (cs *Chats) UserInfo(ctx context.Context, numbers []string) (all []event.UserInfo, err error) {
+	err = cs.calls.ask(ctx, "look up people", func(ctx context.Context, cli *whatsmeow.Client) error {
+		found, err := lookUp(ctx, cli, cs.calls.conn.cfg.Devices, numbers...)
+		if err != nil {
+			return err
+		}
+		all = make([]event.UserInfo, len(numbers))
+		places := map[types.JID][]int{} // in all
+		for i, r := range registrations(numbers, found) {
+			all[i] = event.UserInfo{Number: r.Number, Exists: r.Exists, Devices: []string{}}
+			if jid, err := types.ParseJID(r.JID); r.Exists && err == nil {
+				all[i].JID, all[i].LID = &r.JID, r.LID
+				places[jid] = append(places[jid], i)
+			}
+		}
+		for _, f := range found { // the next answer has no names
+			for i, n := range numbers {
+				if v := f.VerifiedName; v != nil && f.IsIn && strings.TrimPrefix(f.Query, "+") == n {
+					all[i].BusinessName = optionalText(v.Details.GetVerifiedName())
+				}
+			}
+		}
+		if len(places) == 0 {
+			return nil
+		}
+		infos, err := cli.GetUserInfo(ctx, slices.Collect(maps.Keys(places)))
+		for jid, info := range infos {
+			for _, i := range places[jid] {
+				describe(&all[i], info)
+			}
+		}
+		return err
+	})
+	return all, err
+}
+
+// describe adds what an account shows.
+func describe(u *event.UserInfo, info types.UserInfo) {
+	u.About, u.PictureID = optionalText(info.Status), optionalText(info.PictureID)
+	for _, device := range info.Devices {
+		u.Devices = append(u.Devices, device.String())
+	}
+	if u.LID == nil && !info.LID.IsEmpty() {
+		u.LID = new(info.LID.String())
+	}
+}
+
 // personOf returns a person with both addresses.
 func personOf(jid types.JID, other func(types.JID) types.JID) event.Person {
 	preferred, lid := translate.PhoneAndLID(jid, types.EmptyJID, other)
@@ -62,7 +113,11 @@ func personOf(jid types.JID, other func(types.JID) types.JID) event.Person {
 }
 
 // MarkRead implements instance.Chats.
-func (cs *Chats) MarkRead(ctx context.Context, chat, sender string, ids []string) error {
+func (cs *Chats) MarkRead(ctx context.Context, chat, sender string, ids []string, played bool) error {
+	receipt := types.ReceiptTypeRead
+	if played {
+		receipt = types.ReceiptTypePlayed
+	}
 	return cs.calls.ask(ctx, "mark as read", func(ctx context.Context, cli *whatsmeow.Client) error {
 		in, err := wireChat(cli, chat)
 		if err != nil {
@@ -74,7 +129,7 @@ func (cs *Chats) MarkRead(ctx context.Context, chat, sender string, ids []string
 				return err
 			}
 		}
-		return cli.MarkRead(ctx, ids, time.Now(), in, from)
+		return cli.MarkRead(ctx, ids, time.Now(), in, from, receipt)
 	})
 }
 
@@ -93,9 +148,30 @@ func wireChat(cli *whatsmeow.Client, chat string) (types.JID, error) {
 
 // Archive implements instance.Chats.
 func (cs *Chats) Archive(ctx context.Context, chat string, archived bool, last event.LastMessage) error {
+	return cs.upTo(ctx, "archive", chat, last, func(jid types.JID, key *waCommon.MessageKey) appstate.PatchInfo {
+		return appstate.BuildArchive(jid, archived, last.At, key)
+	})
+}
+
+// MarkUnread implements instance.Chats.
+func (cs *Chats) MarkUnread(ctx context.Context, chat string, unread bool, last event.LastMessage) error {
+	return cs.upTo(ctx, "mark as unread", chat, last, func(jid types.JID, key *waCommon.MessageKey) appstate.PatchInfo {
+		return appstate.BuildMarkChatAsRead(jid, !unread, last.At, key)
+	})
+}
+
+// DeleteChat implements instance.Chats.
+func (cs *Chats) DeleteChat(ctx context.Context, chat string, last event.LastMessage) error {
+	return cs.upTo(ctx, "delete the chat", chat, last, func(jid types.JID, key *waCommon.MessageKey) appstate.PatchInfo {
+		return appstate.BuildDeleteChat(jid, last.At, key, true)
+	})
+}
+
+// upTo changes the state of a chat up to its last message.
+func (cs *Chats) upTo(ctx context.Context, what, chat string, last event.LastMessage, patch func(types.JID, *waCommon.MessageKey) appstate.PatchInfo) error {
 	jid, err := chatJID(chat)
 	if err != nil {
-		return fmt.Errorf("archive: %w", err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	var key *waCommon.MessageKey
 	if k := last.Key; k != nil {
@@ -103,7 +179,27 @@ func (cs *Chats) Archive(ctx context.Context, chat string, archived bool, last e
 			RemoteJID: new(jid.String()), ID: new(k.ID), FromMe: new(k.FromMe), Participant: optionalText(k.Participant),
 		}
 	}
-	return cs.state.change(ctx, "archive", appstate.BuildArchive(jid, archived, last.At, key))
+	return cs.state.change(ctx, what, patch(jid, key))
+}
+
+// DeleteForMe implements instance.Chats. The library has no builder of this patch.
+func (cs *Chats) DeleteForMe(ctx context.Context, message event.MessageKey, at time.Time) error {
+	chat, sender, err := place(cs.calls.conn.self(), message)
+	if err != nil {
+		return fmt.Errorf("delete for me: %w", err)
+	}
+	fromMe, participant := "0", "0"
+	if message.FromMe {
+		fromMe = "1"
+	} else if chat.Server == types.GroupServer {
+		participant = sender.String()
+	}
+	return cs.state.change(ctx, "delete for me", appstate.PatchInfo{Type: appstate.WAPatchRegularHigh, Mutations: []appstate.MutationInfo{{
+		Index: []string{appstate.IndexDeleteMessageForMe, chat.String(), message.ID, fromMe, participant}, Version: 3,
+		Value: &waSyncAction.SyncActionValue{DeleteMessageForMeAction: &waSyncAction.DeleteMessageForMeAction{
+			DeleteMedia: new(true), MessageTimestamp: new(at.Unix()),
+		}},
+	}}})
 }
 
 // Pin implements instance.Chats.

@@ -166,7 +166,7 @@ func TestSenderGetsTheReadReceipt(t *testing.T) {
 	sent, err := other.send(phone.JID(), "read me")
 	must(t, err)
 	r.await("message", message("read me"))
-	must(t, r.session.Account.Chats.MarkRead(t.Context(), otherPhone.JID().String(), "", []string{sent.Message.KeyID, "SECOND"}))
+	must(t, r.session.Account.Chats.MarkRead(t.Context(), otherPhone.JID().String(), "", []string{sent.Message.KeyID, "SECOND"}, false))
 	other.await("read receipt", func(f event.Fact) bool {
 		u, ok := f.Data.(event.Receipt)
 		return ok && u.Status == event.StatusRead && strings.Contains(fmt.Sprint(u), sent.Message.KeyID) && strings.Contains(fmt.Sprint(u), "SECOND")
@@ -237,7 +237,7 @@ func TestRequestsWithoutAConnection(t *testing.T) {
 	_, picture := s.Account.Chats.Picture(t.Context(), "491510001", false)
 	for name, err := range map[string]error{
 		"registered": registered, "blocked": blocked, "picture": picture,
-		"read": s.Account.Chats.MarkRead(t.Context(), "491510001", "", []string{"A"}), "pin": s.Account.Chats.Pin(t.Context(), "491510001", true),
+		"read": s.Account.Chats.MarkRead(t.Context(), "491510001", "", []string{"A"}, false), "pin": s.Account.Chats.Pin(t.Context(), "491510001", true),
 		"available": s.Account.Chats.ShowAvailable(t.Context(), true), "reject": s.Account.Chats.RejectCall(t.Context(), "491510001", "A"),
 	} {
 		if !errors.Is(err, event.ErrNotConnected) {

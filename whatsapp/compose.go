@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
+	"go.mau.fi/whatsmeow/proto/waCommon"
 	"go.mau.fi/whatsmeow/proto/waE2E"
 	"go.mau.fi/whatsmeow/types"
 	"google.golang.org/protobuf/proto"
@@ -48,6 +50,15 @@ func compose(c composer, own translate.Account, content event.Content) (*waE2E.M
 		return c.BuildRevoke(chat, sender, content.Delete.ID), err
 	case content.Edit != nil:
 		return composeEdit(c, content.Edit)
+	case content.Pin != nil:
+		return composePin(own, content.Pin)
+	case content.Keep != nil:
+		return composeKeep(own, content.Keep)
+	case content.Timer != nil:
+		return &waE2E.Message{ProtocolMessage: &waE2E.ProtocolMessage{
+			Type:                waE2E.ProtocolMessage_EPHEMERAL_SETTING.Enum(),
+			EphemeralExpiration: &content.Timer.Seconds, EphemeralSettingTimestamp: &content.Timer.Set,
+		}}, nil
 	case content.Forward != nil:
 		return composeForward(content.Forward)
 	}
@@ -69,6 +80,37 @@ func place(own translate.Account, k event.MessageKey) (chat, sender types.JID, e
 		return chat, sender, nil
 	}
 	return chat, chat, nil
+}
+
+// wireKey returns a key as messages about another message have it.
+func wireKey(own translate.Account, k event.MessageKey) (*waCommon.MessageKey, error) {
+	chat, sender, err := place(own, k)
+	key := &waCommon.MessageKey{RemoteJID: new(chat.String()), FromMe: &k.FromMe, ID: &k.ID}
+	if chat.Server == types.GroupServer {
+		key.Participant = new(sender.String())
+	}
+	return key, err
+}
+
+func composePin(own translate.Account, p *event.PinContent) (*waE2E.Message, error) {
+	key, err := wireKey(own, p.Key)
+	m := &waE2E.Message{PinInChatMessage: &waE2E.PinInChatMessage{
+		Key: key, Type: waE2E.PinInChatMessage_UNPIN_FOR_ALL.Enum(), SenderTimestampMS: new(time.Now().UnixMilli()),
+	}}
+	if p.Pinned {
+		m.PinInChatMessage.Type = waE2E.PinInChatMessage_PIN_FOR_ALL.Enum()
+		m.MessageContextInfo = &waE2E.MessageContextInfo{MessageAddOnDurationInSecs: &p.Seconds}
+	}
+	return m, err
+}
+
+func composeKeep(own translate.Account, k *event.KeepContent) (*waE2E.Message, error) {
+	key, err := wireKey(own, k.Key)
+	kind := waE2E.KeepType_UNDO_KEEP_FOR_ALL
+	if k.Keep {
+		kind = waE2E.KeepType_KEEP_FOR_ALL
+	}
+	return &waE2E.Message{KeepInChatMessage: &waE2E.KeepInChatMessage{Key: key, KeepType: &kind, TimestampMS: new(time.Now().UnixMilli())}}, err
 }
 
 // chatJID parses a phone number or a JID.

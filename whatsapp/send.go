@@ -128,7 +128,7 @@ func (s *sender) transmit(ctx context.Context, cli *whatsmeow.Client, to types.J
 // certain wraps an error from before the send in its sentinel.
 func certain(err error) error {
 	switch {
-	case errors.Is(err, event.ErrNotConnected), errors.Is(err, event.ErrSendRefused), errors.Is(err, event.ErrBusy):
+	case errors.Is(err, event.ErrNotConnected), errors.Is(err, event.ErrSendRefused), errors.Is(err, event.ErrBusy), errors.Is(err, event.ErrNotAMember):
 		return err
 	case lostConnection(err):
 		return fmt.Errorf("%w: %w", event.ErrNotConnected, netfault.Plain(err))
@@ -161,7 +161,7 @@ func (s *sender) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to t
 		return nil, 0, err
 	}
 	addSecret(m, to, out.Content)
-	if out.Quoted == nil && !out.MentionAll {
+	if out.Quoted == nil && !out.MentionAll && len(out.Mentions) == 0 {
 		return m, 0, nil
 	}
 	info := &waE2E.ContextInfo{}
@@ -175,6 +175,11 @@ func (s *sender) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to t
 			return nil, 0, err
 		}
 	}
+	if len(out.Mentions) > 0 {
+		if info.MentionedJID, err = s.mention(ctx, cli, to, out.Mentions, m); err != nil {
+			return nil, 0, err
+		}
+	}
 	m, err = translate.WithContext(m, info)
 	return m, len(info.GetMentionedJID()), err
 }
@@ -184,7 +189,7 @@ func (s *sender) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to t
 // the original.
 func withTimer(m *waE2E.Message, out event.Outgoing) (*waE2E.Message, error) {
 	c, t := out.Content, out.Timer
-	if t == nil || c.Reaction != nil || c.Delete != nil || c.Edit != nil || c.Status != nil {
+	if t == nil || !c.Plain() || c.Status != nil {
 		return m, nil
 	}
 	info := &waE2E.ContextInfo{Expiration: &t.Seconds}
@@ -197,7 +202,7 @@ func withTimer(m *waE2E.Message, out event.Outgoing) (*waE2E.Message, error) {
 // addSecret gives a message a secret of its own, which the library keeps. Members of a community cannot react
 // to an announcement without it, and changes of the message that its phone encrypts cannot be read.
 func addSecret(m *waE2E.Message, to types.JID, c event.Content) {
-	if c.Reaction != nil || c.Delete != nil || c.Edit != nil || to.Server == types.NewsletterServer {
+	if !c.Plain() || to.Server == types.NewsletterServer {
 		return
 	}
 	if m.MessageContextInfo == nil {
@@ -261,6 +266,9 @@ func (s *sender) showPresence(ctx context.Context, cli *whatsmeow.Client, to typ
 	defer wait.Stop()
 	select {
 	case <-wait.C:
+		if out.Pause {
+			_ = s.sendPresence(ctx, cli, to, event.PresencePaused) // the message ends it in any case
+		}
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -61,6 +61,7 @@ type Account struct {
 	Channels *Channels
 	Labels   *BusinessLabels
 	AppState *AppState
+	Self     *Self
 }
 
 // newSession returns the session of an instance, without a device.
@@ -79,6 +80,7 @@ func newSession(c *Connector, instance int64, report ReportFunc) *Session {
 			Channels: &Channels{calls: calls},
 			Labels:   &BusinessLabels{calls: calls, state: state},
 			AppState: state,
+			Self:     &Self{calls: calls, state: state},
 		},
 
 		connector: c,

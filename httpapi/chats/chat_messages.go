@@ -1,9 +1,11 @@
 package chats
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"postern/event"
 	"postern/httpapi/ref"
@@ -21,6 +23,7 @@ type readRequest struct {
 	Sender       string             `json:"sender" doc:"Who sent the messages of keyIds; needed in groups." example:"$jid"`
 	KeyIDs       []string           `json:"keyIds"`
 	MessageIDs   []string           `json:"messageIds"`
+	Played       bool               `json:"played" doc:"Whether they are voice messages that were played." example:"false"`
 }
 
 func (r *readRequest) check() error {
@@ -119,11 +122,41 @@ func (a *API) readMessages(c *rest.Call) error {
 		ids[p] = append(ids[p], k.ID)
 	}
 	for _, p := range order {
-		if err := account.MarkRead(c.Request.Context(), p.chat, p.sender, ids[p]); err != nil {
+		if err := account.MarkRead(c.Request.Context(), p.chat, p.sender, ids[p], in.Played); err != nil {
 			return err
 		}
 	}
 	return c.Response.JSON(http.StatusOK, readAnswer{"Read messages", "success"})
+}
+
+// deleteForMe deletes a stored message on the account's devices, and then here.
+func (a *API) deleteForMe(c *rest.Call) error {
+	q, err := c.Query([]string{"messageId"})
+	if err != nil {
+		return err
+	}
+	if q.Get("messageId") == "" {
+		return rest.InvalidQuery("messageId is required: the id of a stored message, or its key id")
+	}
+	if err := c.NoBody(); err != nil {
+		return err
+	}
+	m, err := ref.FindByText(a.Messages, c.Instance.ID, q.Get("messageId"))
+	if err != nil {
+		return err
+	}
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	if err := account.DeleteForMe(c.Request.Context(), ref.Original(m).Key, time.Unix(m.MessageTimestamp, 0)); err != nil {
+		return err
+	}
+	// It is deleted there: remove it even if the caller gives up.
+	if err := a.Messages.Remove(context.WithoutCancel(c.Request.Context()), c.Instance.ID, m.ID); err != nil {
+		return err
+	}
+	return c.NoContent()
 }
 
 // starRequest names a stored message.

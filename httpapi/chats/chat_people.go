@@ -40,6 +40,26 @@ func lookUpNumbers(c *rest.Call, account instance.Account, in *numbersRequest) (
 	return account.Registered(c.Request.Context(), in.Numbers)
 }
 
+type userInfoRequest struct {
+	Numbers []string `json:"numbers" strict:"required"`
+}
+
+func (r *userInfoRequest) check() error {
+	if len(r.Numbers) == 0 || len(r.Numbers) > maxUserInfo {
+		return rest.InvalidField(fmt.Sprintf("numbers must have 1 to %d entries", maxUserInfo))
+	}
+	return (&numbersRequest{Numbers: r.Numbers}).check()
+}
+
+func showUserInfo(c *rest.Call, account instance.Account, in *userInfoRequest) ([]event.UserInfo, error) {
+	for _, number := range in.Numbers {
+		if err := c.MayWriteTo(event.Recipient{User: number, Server: event.UserServer}.JID()); err != nil {
+			return nil, err
+		}
+	}
+	return account.UserInfo(c.Request.Context(), in.Numbers)
+}
+
 // blockRequest names a person.
 type blockRequest struct {
 	Number  string `json:"number" strict:"required"`

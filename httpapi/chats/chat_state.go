@@ -1,6 +1,7 @@
 package chats
 
 import (
+	"context"
 	"time"
 
 	"postern/event"
@@ -9,8 +10,9 @@ import (
 )
 
 const (
-	maxNumbers = 100 // that one request looks up
-	maxRead    = 100 // messages that one request marks as read
+	maxNumbers  = 100 // that one request looks up
+	maxUserInfo = 50  // numbers of which one request asks for everything
+	maxRead     = 100 // messages that one request marks as read
 )
 
 // lastMessage is the newest message of a chat, as existing clients send it.
@@ -52,6 +54,45 @@ func archiveChat(c *rest.Call, account instance.Account, in *archiveRequest) err
 		}
 	}
 	return account.Archive(c.Request.Context(), in.Chat, in.Archive, last)
+}
+
+type unreadRequest struct {
+	Chat   string `json:"chat" strict:"required"`
+	Unread bool   `json:"unread" strict:"required" doc:"Whether to mark it as unread or as read." example:"true"`
+}
+
+func (r *unreadRequest) check() error { return readChat("chat", &r.Chat) }
+
+func markUnread(c *rest.Call, account instance.Account, in *unreadRequest) error {
+	return account.MarkUnread(c.Request.Context(), in.Chat, in.Unread, event.LastMessage{})
+}
+
+// deleteChat deletes a chat on the account's devices and, if wanted, its stored messages.
+func (a *API) deleteChat(c *rest.Call) error {
+	stored, err := c.Flag("stored")
+	if err != nil {
+		return err
+	}
+	if err := c.NoBody(); err != nil {
+		return err
+	}
+	chat := c.Params.ByName("jid")
+	if err := readChat("the chat", &chat); err != nil {
+		return err
+	}
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	if err := account.DeleteChat(c.Request.Context(), chat, event.LastMessage{}); err != nil {
+		return err
+	}
+	if stored {
+		if _, err := a.Messages.RemoveChat(context.WithoutCancel(c.Request.Context()), c.Instance.ID, chat); err != nil {
+			return err
+		}
+	}
+	return c.NoContent()
 }
 
 type pinRequest struct {

@@ -14,6 +14,12 @@ func Fields() openapi.Fields {
 	return openapi.Fields{
 		"NumbersRequest.numbers": rest.Say("Phone numbers with their country codes.", []any{rest.ExamplePhone}, openapi.Items(1, maxNumbers)),
 
+		"ProfileRequest.name":    rest.Say("The name that people see who do not know the account.", "Shop", chars(1, event.MaxProfileName)),
+		"ProfileRequest.about":   rest.Say("The text that the account shows about itself.", "Open until six", chars(0, event.MaxProfileAbout)),
+		"ProfileRequest.picture": rest.Say("The http or https URL of the picture; null removes the picture.", "https://example.org/shop.jpg"),
+
+		"UserInfoRequest.numbers": rest.Say("Phone numbers with their country codes.", []any{rest.ExamplePhone}, openapi.Items(1, maxUserInfo)),
+
 		"HistoryRequest.count":     rest.Say("How many messages to ask for; 50 when absent. Phones usually send up to 50.", rest.DefaultLimit, openapi.Range(1, maxHistoryCount)),
 		"PresenceRequest.presence": rest.Say("What to show. available and unavailable apply to the account, the others to a chat; subscribe subscribes to the presence of the chat.", string(event.PresenceComposing), openapi.OneOf(presences...)),
 
@@ -43,6 +49,9 @@ func Fields() openapi.Fields {
 
 		"FindMessagesRequest.offset": rest.Say("The maximum number of records of a page.", rest.DefaultLimit, openapi.Range(1, maxMessageLimit)),
 		"ListMessagesRequest.limit":  rest.Say("The maximum number of records of a page.", rest.DefaultLimit, openapi.Range(1, maxMessageLimit)),
+
+		"deleteForMe.?messageId": rest.Say("A stored message: its id here, or its id at WhatsApp.", "42", openapi.Required()),
+		"deleteChat.?stored":     rest.Say("true: its stored messages are removed, too.", "true", openapi.OneOf("true", "false")),
 
 		"searchChat.?limit": rest.Say("The maximum number of records of a page; 50 when absent.", rest.DefaultLimit, openapi.Kind("integer"), openapi.Range(1, maxMessageLimit), openapi.Default(rest.DefaultLimit)),
 		"searchChat.?query": rest.Say("Only messages that contain this text; case is ignored.", "order", openapi.Chars(1, maxSearch)),

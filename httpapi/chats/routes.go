@@ -11,7 +11,7 @@ import (
 
 // Routes returns the paths of the package, with their handlers and what the documents say about them.
 func (a *API) Routes() []rest.Route {
-	return slices.Concat(a.chatRoutes(), a.storedRoutes(), a.groupRoutes(), a.channelRoutes(), a.labelRoutes())
+	return slices.Concat(a.chatRoutes(), a.storedRoutes(), a.groupRoutes(), a.channelRoutes(), a.labelRoutes(), a.profileRoutes())
 }
 
 func (a *API) chatRoutes() []rest.Route {
@@ -36,6 +36,11 @@ func (a *API) chatRoutes() []rest.Route {
 			ID: "checkNumbers", Summary: "Check which numbers have an account.", In: rest.TypeOf[numbersRequest](),
 			Example: `{"numbers":["4915112345678"]}`, Out: rest.TypeOf[[]event.Registration](), Codes: rest.AboutPeople(),
 		},
+		{
+			Method: "POST", Path: "/instance/{i}/chat/user-info", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: chatOperation(a, (*userInfoRequest).check, showUserInfo),
+			ID: "getUserInfo", Summary: "Show what accounts show to everybody.", In: rest.TypeOf[userInfoRequest](),
+			Example: `{"numbers":["4915112345678"]}`, Out: rest.TypeOf[[]event.UserInfo](), Codes: rest.AboutPeople(),
+		},
 		read,
 		also(read, "PUT", "putReadMessages"),
 		also(read, "PATCH", "patchReadMessages"),
@@ -53,6 +58,21 @@ func (a *API) chatRoutes() []rest.Route {
 			Method: "POST", Path: "/instance/{i}/chat/star", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.starMessage,
 			ID: "starMessage", Summary: "Star or unstar a stored message.", In: rest.TypeOf[starRequest](),
 			Example: `{"messageId":42,"starred":true}`, Out: rest.TypeOf[starAnswer](), Codes: rest.AboutPeople("APP_STATE_CONFLICT", "MESSAGE_NOT_FOUND", "INVALID_MESSAGE"),
+		},
+		{
+			Method: "POST", Path: "/instance/{i}/chat/unread", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: quietOperation(a, (*unreadRequest).check, markUnread),
+			ID: "markUnread", Summary: "Mark a chat as unread or as read.", In: rest.TypeOf[unreadRequest](), Example: `{"chat":"4915112345678","unread":true}`,
+			Status: http.StatusNoContent, Codes: rest.AboutPeople("APP_STATE_CONFLICT"),
+		},
+		{
+			Method: "DELETE", Path: "/instance/{i}/chat/delete-for-me", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.deleteForMe,
+			ID: "deleteForMe", Summary: "Delete a stored message on the account's devices, and here.", Query: []string{"messageId"}, Status: http.StatusNoContent,
+			Codes: rest.AboutPeople("APP_STATE_CONFLICT", "MESSAGE_NOT_FOUND"),
+		},
+		{
+			Method: "DELETE", Path: "/instance/{i}/chats/{jid}", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.deleteChat,
+			ID: "deleteChat", Summary: "Delete a chat on the account's devices.", About: "With stored=true its stored messages are removed, too.", Query: []string{"stored"},
+			Status: http.StatusNoContent, Codes: rest.AboutPeople("APP_STATE_CONFLICT"),
 		},
 		{
 			Method: "POST", Path: "/instance/{i}/chat/block", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: chatOperation(a, (*blockRequest).check, blockPerson),
@@ -83,6 +103,30 @@ func (a *API) chatRoutes() []rest.Route {
 			Method: "POST", Path: "/instance/{i}/chat/presence", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: chatOperation(a, (*presenceRequest).check, showPresence),
 			ID: "setPresence", Summary: "Show a presence, or subscribe to another's.", In: rest.TypeOf[presenceRequest](), Example: `{"presence":"composing","chat":"4915112345678"}`,
 			Out: rest.TypeOf[presenceAnswer](), Codes: rest.AboutPeople(),
+		},
+	}
+}
+
+func (a *API) profileRoutes() []rest.Route {
+	return []rest.Route{
+		{
+			Method: "GET", Path: "/instance/{i}/profile", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.showProfile,
+			ID: "getProfile", Summary: "Show what the account shows of itself.", Out: rest.TypeOf[event.Profile](), Codes: rest.Asking(),
+		},
+		{
+			Method: "PUT", Path: "/instance/{i}/profile", Auth: rest.InstanceBearer, Right: rest.ScopeManage, Handle: rest.Audited("profile.change", a.changeProfile),
+			ID: "changeProfile", Summary: "Change what the account shows of itself.", About: "All changes are checked first; each is then a step of its own, whose result the answer has.",
+			In: rest.TypeOf[profileRequest](), Example: `{"name":"Shop","about":"Open until six"}`, Out: rest.TypeOf[ChangedProfile](),
+			Codes: rest.Asking("INVALID_ARGUMENT", "INVALID_MESSAGE", "INVALID_MEDIA", "MEDIA_TYPE_UNSUPPORTED", "APP_STATE_CONFLICT", "DISK_FULL"),
+		},
+		{
+			Method: "GET", Path: "/instance/{i}/privacy", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.showPrivacy,
+			ID: "getPrivacy", Summary: "Show who sees what of the account.", Out: rest.TypeOf[event.Privacy](), Codes: rest.Asking(),
+		},
+		{
+			Method: "PUT", Path: "/instance/{i}/privacy", Auth: rest.InstanceBearer, Right: rest.ScopeManage, Handle: rest.Audited("privacy.change", chatOperation(a, (*event.Privacy).Check, changePrivacy)),
+			ID: "changePrivacy", Summary: "Set who sees what of the account.", In: rest.TypeOf[event.Privacy](), Example: `{"lastSeen":"contacts"}`, Out: rest.TypeOf[event.Privacy](),
+			Codes: rest.Asking("INVALID_ARGUMENT"),
 		},
 	}
 }

@@ -25,10 +25,13 @@ func Fields() openapi.Fields {
 
 		"SendContactRequest.contactMessage": rest.Say("The contacts.", nil, openapi.Items(1, event.MaxContacts)),
 		"deleteMessage.?id":                 rest.Say("A stored message: its id here, or its id at WhatsApp.", "42", openapi.Required()),
+		"PinMessageRequest.duration":        rest.Say("How many seconds it is pinned; 604800 when absent.", defaultPin, openapi.Object{"enum": numbersOf(pins())}),
+		"ExpirationRequest.seconds":         rest.Say("The time after which messages disappear; 0: never.", week, openapi.Object{"enum": numbersOf(timers())}),
 		"EditRequest.text":                  rest.Say("The new text, or the new caption.", "Your order arrives tomorrow.", openapi.Chars(1, event.MaxText)),
 
 		"SendOptions.delay":     rest.Say("Milliseconds to wait before the send, while the chat shows the presence. Up to 120000, for voice notes up to 300000.", 1200, openapi.Range(0, maxVoiceDelay)),
-		"SendOptions.presence":  rest.Say("The presence shown before the message. available and unavailable apply to the account, the others to the chat. If it cannot be sent, the message is sent anyway, and the header warning says why.", string(event.PresenceComposing), openapi.OneOf(rest.Presences()[1:]...)),
+		"SendOptions.mentions":  rest.Say("The people that the text or the caption mentions, as @ and their number: phone numbers or JIDs. In a group each must be a member.", []any{rest.ExamplePhone}, openapi.Items(1, maxMentions)),
+		"SendOptions.presence":  rest.Say("The presence shown before the message. auto shows a text as typed, and a voice message as recorded, for as long as its length or delay says. available and unavailable apply to the account, the others to the chat. If it cannot be sent, the message is sent anyway, and the header warning says why.", string(event.PresenceComposing), openapi.OneOf(presences()[1:]...)),
 		"LaterOptions.sendAt":   rest.Say("When to send it, up to 90 days ahead. The answer is then 202 with a scheduledId, and a file is kept until then. Absent: now.", rest.ExampleTime, openapi.Format("date-time")),
 		"LaterOptions.lateMax":  rest.Say("How many milliseconds after sendAt it may be sent at the latest, when the instance is offline or a limit holds it back; then it fails with TOO_LATE. 600000 when absent.", later.DefaultLateMax.Milliseconds(), openapi.Range(int(later.MinLateMax.Milliseconds()), int(later.MaxLateMax.Milliseconds()))),
 		"QuotedMessage.message": rest.Say("Its content: one field, named by its messageType.", openapi.Object{"conversation": "When does it come?"}),
@@ -43,7 +46,7 @@ func Fields() openapi.Fields {
 
 		"Form.options":            rest.Say("The options of the other send routes, as JSON. They may also be fields of the form.", `{"delay":1200}`),
 		"Form.delay":              rest.Say("Milliseconds to wait before the send.", "1200", openapi.Pattern("^[0-9]*$")),
-		"Form.presence":           rest.Say("The presence shown before the message.", string(event.PresenceComposing), openapi.OneOf(rest.Presences()[1:]...)),
+		"Form.presence":           rest.Say("The presence shown before the message.", string(event.PresenceComposing), openapi.OneOf(presences()[1:]...)),
 		"Form.quotedMessageId":    rest.Say("The stored message to quote: its id here, or its id at WhatsApp.", "42"),
 		"Form.quotedMessage":      rest.Say("The message to quote, as JSON.", `{"key":{"remoteJid":"`+rest.ExampleJID+`","id":"`+rest.ExampleKeyID+`"},"message":{"conversation":"hi"}}`),
 		"Form.mentionAll":         rest.Say("Whether every member of the group is mentioned.", "false", flag),
@@ -111,4 +114,12 @@ type SentMessage struct{}
 func SentMessageSchema(r rest.Ref) openapi.Object {
 	status := openapi.Object{"type": "string", "enum": []any{"sent"}, "description": "Absent. In an answer with the status 202 it is processing."}
 	return openapi.Object{"allOf": []openapi.Object{r(rest.TypeOf[event.Message]()), {"type": "object", "properties": openapi.Object{"status": status}}}}
+}
+
+// numbersOf returns numbers as a document has them.
+func numbersOf(all []int) (values []any) {
+	for _, n := range all {
+		values = append(values, n)
+	}
+	return values
 }

@@ -153,6 +153,21 @@ func (a *API) editRoutes() []rest.Route {
 			Example: `{"messageId":42,"text":"Your order arrives tomorrow."}`, Out: rest.TypeOf[event.Message](), Codes: rest.Sending("MESSAGE_NOT_FOUND", "INVALID_ARGUMENT"),
 		},
 		{
+			Method: "POST", Path: "/instance/{i}/chat/pin-message", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: a.pinMessage,
+			ID: "pinMessage", Summary: "Pin a stored message in its chat, or unpin it.", Once: true, In: rest.TypeOf[pinMessageRequest](),
+			Example: `{"messageId":42,"pinned":true}`, Out: rest.TypeOf[event.Message](), Codes: rest.Sending("MESSAGE_NOT_FOUND"),
+		},
+		{
+			Method: "POST", Path: "/instance/{i}/chat/keep-message", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: a.keepMessage,
+			ID: "keepMessage", Summary: "Keep a stored message that would disappear, or let it disappear.", Once: true, In: rest.TypeOf[keepMessageRequest](),
+			Example: `{"messageId":42,"keep":true}`, Out: rest.TypeOf[event.Message](), Codes: rest.Sending("MESSAGE_NOT_FOUND"),
+		},
+		{
+			Method: "POST", Path: "/instance/{i}/chat/expiration", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: a.setExpiration,
+			ID: "setExpiration", Summary: "Set the disappearing timer of a chat.", In: rest.TypeOf[expirationRequest](),
+			Example: `{"chat":"4915112345678","seconds":604800}`, Out: rest.TypeOf[expirationAnswer](), Codes: rest.Sending(),
+		},
+		{
 			Method: "DELETE", Path: "/instance/{i}/chat/delete-message", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: a.deleteMessage,
 			ID: "deleteMessage", Summary: "Delete a message for everyone.", Once: true, Query: []string{"id"}, Status: http.StatusNoContent, Codes: rest.Sending("MESSAGE_NOT_FOUND"),
 		},

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"postern/event"
 	"postern/httpapi/ref"
@@ -38,6 +39,7 @@ type sendOptions struct {
 	QuotedMessage      *quotedMessage `json:"quotedMessage" doc:"The message to quote, which need not be stored here."`
 	ExternalAttributes *strict.Object `json:"externalAttributes"`
 	MentionAll         bool           `json:"mentionAll"`
+	Mentions           []string       `json:"mentions"`
 	laterOptions
 }
 
@@ -214,6 +216,10 @@ func (a *API) outgoing(c *rest.Call, t *sendTarget, content event.Content) (even
 	if err := t.Options.check(content); err != nil {
 		return event.Outgoing{}, err
 	}
+	mentions, err := t.Options.mentioned(c, content)
+	if err != nil {
+		return event.Outgoing{}, err
+	}
 	if err := ref.CheckUpload(c, a.Media, c.Instance.ID, content.Media); err != nil {
 		return event.Outgoing{}, err
 	}
@@ -224,11 +230,86 @@ func (a *API) outgoing(c *rest.Call, t *sendTarget, content event.Content) (even
 	if err != nil {
 		return event.Outgoing{}, err
 	}
-	return event.Outgoing{
+	out := event.Outgoing{
 		ID: a.NewMessageID(), To: to.JID(), Content: content,
 		Presence: t.Options.Presence, Delay: time.Duration(t.Options.Delay) * time.Millisecond,
-		Quoted: quoted, MentionAll: t.Options.MentionAll,
-	}, nil
+		Quoted: quoted, MentionAll: t.Options.MentionAll, Mentions: mentions,
+	}
+	if out.Presence == event.PresenceAuto {
+		showAsTyped(&out)
+	}
+	return out, nil
+}
+
+// Bounds of the time that a message with presence auto takes.
+const (
+	minTyping = time.Second
+	maxTyping = 15 * time.Second
+	perLetter = time.Second / 10
+)
+
+// showAsTyped shows a text as typed, and a voice message as recorded, before it is sent: for its delay, or for
+// as long as its length needs. Other messages show nothing.
+func showAsTyped(out *event.Outgoing) {
+	m := out.Content.Media
+	switch {
+	case out.Content.Text != nil:
+		out.Presence = event.PresenceComposing
+	case m != nil && m.Kind == event.MediaVoice:
+		out.Presence = event.PresenceRecording
+	default:
+		out.Presence = ""
+		return
+	}
+	out.Pause = true
+	if out.Delay == 0 {
+		letters := 0
+		if text := out.Content.Text; text != nil {
+			letters = utf8.RuneCountInString(text.Text)
+		}
+		out.Delay = min(max(time.Duration(letters)*perLetter, minTyping), maxTyping)
+	}
+}
+
+// presences are those that options.presence takes; the first is none.
+func presences() []event.Presence { return append(rest.Presences(), event.PresenceAuto) }
+
+// maxMentions is how many people one message can mention.
+const maxMentions = 1024
+
+// mentioned returns the JIDs of options.mentions.
+func (o *sendOptions) mentioned(c *rest.Call, content event.Content) (all []string, err error) {
+	m := content.Media
+	switch {
+	case o.Mentions == nil:
+		return nil, nil
+	case o.MentionAll:
+		return nil, &strict.Error{Code: rest.CodeDuplicateField, Path: "options.mentions", Text: "cannot be given with mentionAll, which mentions everybody"}
+	case len(o.Mentions) == 0 || len(o.Mentions) > maxMentions:
+		return nil, fmt.Errorf("%w: options.mentions must have 1 to %d entries", event.ErrContent, maxMentions)
+	case content.Text == nil && content.Link == nil && (m == nil || m.Kind == event.MediaVoice || m.Kind == event.MediaSticker):
+		return nil, fmt.Errorf("%w: options.mentions is for messages with a text or a caption", event.ErrContent)
+	}
+	for i, name := range o.Mentions {
+		if err := mentionable(c, &name); err != nil {
+			return nil, fmt.Errorf("options.mentions[%d]: %w", i, err)
+		}
+		all = append(all, name)
+	}
+	return all, nil
+}
+
+// mentionable replaces a person by their JID.
+func mentionable(c *rest.Call, who *string) error {
+	r, err := event.ParseRecipient(*who)
+	if err == nil && r.IsGroup() {
+		err = fmt.Errorf("%w: it must be a person", event.ErrRecipient)
+	}
+	if err != nil {
+		return err
+	}
+	*who = r.JID()
+	return c.MayWriteTo(*who)
 }
 
 func (o *sendOptions) check(content event.Content) error {
@@ -239,8 +320,8 @@ func (o *sendOptions) check(content event.Content) error {
 	if o.Delay < 0 || o.Delay > limit {
 		return fmt.Errorf("%w: options.delay must be 0 to %d milliseconds", event.ErrContent, limit)
 	}
-	if !slices.Contains(rest.Presences(), o.Presence) {
-		return fmt.Errorf("%w: options.presence %.100q is not one of: %s", event.ErrContent, o.Presence, rest.Joined(rest.Presences()[1:]))
+	if !slices.Contains(presences(), o.Presence) {
+		return fmt.Errorf("%w: options.presence %.100q is not one of: %s", event.ErrContent, o.Presence, rest.Joined(presences()[1:]))
 	}
 	if o.QuotedMessage.given() && o.QuotedMessageID.Given() {
 		return fmt.Errorf("%w: give one of options.quotedMessageId and options.quotedMessage", event.ErrContent)

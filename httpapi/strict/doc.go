@@ -19,7 +19,7 @@
 // # Struct tags
 //
 // A field has its name in the tag json. It is optional, and null counts as absent,
-// unless its tag strict is "required":
+// unless its type is a NullTaker or its tag strict is "required":
 //
 //	Name string `json:"name" strict:"required"`
 package strict

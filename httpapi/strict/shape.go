@@ -39,6 +39,12 @@ type TextList interface {
 	AddText(text []byte)
 }
 
+// NullTaker is a type that unmarshals itself and for which null is a value, not the absence of one.
+type NullTaker interface {
+	json.Unmarshaler
+	TakesNull()
+}
+
 // EntryList is a TextList whose array may have objects, too. NewEntry returns a pointer to a struct, and
 // AddEntry takes it when it was decoded.
 type EntryList interface {

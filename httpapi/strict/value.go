@@ -45,7 +45,7 @@ func (d *decoder) raw(u json.Unmarshaler, nullable bool) (given bool, err error)
 	if err != nil {
 		return false, d.failed(err)
 	}
-	if raw.Kind() == 'n' {
+	if _, takes := u.(NullTaker); raw.Kind() == 'n' && !takes {
 		return false, d.null(nullable)
 	}
 	if raw, err = wholeRunes(raw); err != nil {

@@ -54,8 +54,15 @@ func (p *Phone) WasRead(id string) bool {
 	return slices.Contains(p.reads, id)
 }
 
-// onRead handles a receipt, which lists the further messages that it is for.
-func (p *Phone) onRead(n waBinary.Node) {
+// WasPlayed is WasRead for voice messages that were played.
+func (p *Phone) WasPlayed(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Contains(p.plays, id)
+}
+
+// onRead adds the messages of a receipt, which lists the further ones that it is for.
+func (p *Phone) onRead(n waBinary.Node, to *[]string) {
 	ids := []string{n.AttrGetter().OptionalString("id")}
 	for _, list := range n.GetChildrenByTag("list") {
 		for _, item := range list.GetChildrenByTag("item") {
@@ -64,8 +71,8 @@ func (p *Phone) onRead(n waBinary.Node) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.reads = append(p.reads, ids...)
-	p.reads = slices.Delete(p.reads, 0, max(0, len(p.reads)-maxReads))
+	*to = append(*to, ids...)
+	*to = slices.Delete(*to, 0, max(0, len(*to)-maxReads))
 }
 
 // maxCalls is how many stages of calls a phone keeps; beyond it the oldest is removed.

@@ -105,6 +105,7 @@ type Phone struct {
 	past       map[types.JID][]PastMessage // oldest first
 	pastFiles  bool                        // the history is sent only as files
 	reads      []string                    // ids of own messages that were read
+	plays      []string                    // ids of own voice messages that were played
 	off        bool                        // requests of linked devices wait
 	held       []heldRequest
 	requests   map[waE2E.PeerDataOperationRequestType]int // of linked devices

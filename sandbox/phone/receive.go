@@ -30,7 +30,9 @@ func (p *Phone) handle(ctx context.Context, n waBinary.Node) {
 	case "receipt":
 		switch n.Attrs["type"] {
 		case "read":
-			p.onRead(n)
+			p.onRead(n, &p.reads)
+		case "played":
+			p.onRead(n, &p.plays)
 		case "retry":
 			p.onRetry(ctx, n)
 		case "server-error":
