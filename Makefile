@@ -85,7 +85,7 @@ powerloss: ## cut the power of the real store and the real program at random, lo
 	IMAGES=$(or $(IMAGES),100000) SEED=$(SEED) $(GO) test -run '^Test(PowerLoss|AFailedSync)' -count 1 -timeout 4h -v ./e2e/powerloss ./e2e/crash
 
 model: ## the batch engine against its model, in random lives (STEPS=1000000, or SEED=one life again)
-	STEPS=$(or $(STEPS),1000000) SEED=$(SEED) $(GO) test -run '^TestTheEngineDoesWhatTheModelSays$$' -count 1 -timeout 2h -v ./batch
+	STEPS=$(or $(STEPS),1000000) SEED=$(SEED) $(GO) test -run '^(TestTheEngineDoesWhatTheModelSays|TestSpacedLivesKeepTheTimeBetweenMessages)$$' -count 1 -timeout 2h -v ./batch
 
 lives: ## the limits of instances against their plain rules, in random lives (LIVES=100000)
 	$(GO) test -run '^TestLimitsAreExactModel$$' -count 1 -timeout 2h -v ./instance/pace -pace.lives $(or $(LIVES),100000)

@@ -61,6 +61,8 @@ type modelBatch struct {
 // modelSpec is what a batch was created with.
 type modelSpec struct {
 	number     int
+	family     int        // the number of the batch that it goes back to by retries; its own without one
+	retryOf    *uuid.UUID // nil: it is no retry
 	owner      uuid.UUID
 	request    CreateRequest
 	window     *modelWindow

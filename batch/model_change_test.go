@@ -40,6 +40,9 @@ func (m *modelBatch) change(c modelChange) verdict {
 	}
 	moved := c.scheduled && string(c.schedule) != string(r.Schedule)
 	if !moved {
+		if m.status == schedul {
+			m.looks() // each change wakes it
+		}
 		m.commit()
 		return done
 	}

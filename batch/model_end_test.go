@@ -70,21 +70,21 @@ func (m *modelBatch) part(i *modelItem, e ending) {
 	i.sent = append(i.sent, modelTry{instance: last.instance, id: last.id})
 	i.changed, last.sent, m.flight = m.env.wall(), len(i.sent), nil
 	open, _ := m.open()
-	observed := m.seen().items[m.current].Attempts[len(i.tries)-1]
 	sent := last.id
 	last.id = ""
+	if m.env.optedOut[m.spec.recipients[m.current]] { // the batch may be deleted since
+		m.end(ending{status: ItemSkipped, try: AttemptFailed, code: codeOptedOut})
+		return
+	}
+	observed := m.seen().items[m.current].Attempts[len(i.tries)-1]
 	goes := m.status == process && open && m.env.hard.IsZero()
 	online := m.env.state(last.instance) == event.Online
 	shut := m.env.shut(last.instance, m.spec.recipients[m.current], m.waits(), m.env.now)
 	room := m.env.room(last.instance, m.spec.recipients[m.current], m.env.now)
-	if went := observed.ClientMessageID != "" && observed.ClientMessageID != sent; goes && online && !shut && (room || went) && (went || !m.contended()) && !m.env.optedOut[m.spec.recipients[m.current]] {
+	if went := observed.ClientMessageID != "" && observed.ClientMessageID != sent; goes && online && !shut && (room || went) && (went || !m.contended()) {
 		last.id = observed.ClientMessageID
 		m.flight = &modelFlight{last.id, m.env.now}
 		m.commit()
-		return
-	}
-	if m.env.optedOut[m.spec.recipients[m.current]] {
-		m.end(ending{status: ItemSkipped, try: AttemptFailed, code: codeOptedOut})
 		return
 	}
 	back := ending{status: ItemPending, try: AttemptUnavailable, busy: true}
@@ -183,17 +183,19 @@ func (m *modelBatch) goBack(e ending) {
 		since = 1 // was sent after this was drawn
 	}
 	rest := time.Duration(d.MinMs+m.draw(d.MaxMs-d.MinMs+1, since)) * time.Millisecond
+	// Another batch may have had the room since this one looked and began its delay.
+	lost := len(able) == 0 && e.held && rest > 0 && m.contended() && m.peek() == ""
 	switch {
 	case !m.env.hard.IsZero():
 		m.rest(reasonShutdown, nil)
 	case !open:
 		m.shut()
-	case m.stuck():
+	case !lost && m.stuck():
 		m.park()
 	case m.passes(0) == m.current:
 		m.pass(able)
 	case e.held && rest > 0 && m.given() != m.current: // others have their delay
-		if m.given() >= 0 || !slices.ContainsFunc(able, func(id int64) bool { return !m.may(id, m.current) }) {
+		if m.given() >= 0 || !lost && !slices.ContainsFunc(able, func(id int64) bool { return !m.may(id, m.current) }) {
 			m.refuse("after item %d went back, item %d was given", m.current, m.given())
 			return
 		}

@@ -20,7 +20,7 @@ import (
 const lifetime = 200
 
 // enough is how many steps take batches along every way that there is.
-const enough = 8_000
+const enough = 10_000
 
 // TestTheEngineDoesWhatTheModelSays lives random lives and compares the engine
 // with a model after every step. STEPS is how many there are in all, SEED lives
@@ -83,6 +83,7 @@ func (s *simSum) add(t simTally) {
 	s.Doubted += t.Doubted
 	s.OptOuts += t.OptOuts
 	s.Passed += t.Passed
+	s.Retries += t.Retries
 	s.Comparisons += t.Comparisons
 	if s.moves == nil {
 		s.moves = map[modelMove]int{}
@@ -93,8 +94,8 @@ func (s *simSum) add(t simTally) {
 }
 
 func (s *simSum) String() string {
-	return fmt.Sprintf("%d batches, %d sends, %d commits, %d events, %d kills, %d stops, %d takeovers, %d races, %d deletions, %d batches past their retention; %d direct sends, %d refused, %d times limits and %d times the clock were set, %d messages in doubt, %d opt-outs, %d items skipped for them; %d comparisons",
-		s.Batches, s.Sends, s.Commits, s.Events, s.Kills, s.Stops, s.Takeovers, s.Races, s.Deletions, s.Expired, s.Direct, s.Refused, s.Limits, s.Clock, s.Doubted, s.OptOuts, s.Passed, s.Comparisons)
+	return fmt.Sprintf("%d batches, %d sends, %d commits, %d events, %d kills, %d stops, %d takeovers, %d races, %d deletions, %d batches past their retention; %d direct sends, %d refused, %d times limits and %d times the clock were set, %d messages in doubt, %d opt-outs, %d items skipped for them; %d retries; %d comparisons",
+		s.Batches, s.Sends, s.Commits, s.Events, s.Kills, s.Stops, s.Takeovers, s.Races, s.Deletions, s.Expired, s.Direct, s.Refused, s.Limits, s.Clock, s.Doubted, s.OptOuts, s.Passed, s.Retries, s.Comparisons)
 }
 
 // walked checks that batches went every way that the table has.
@@ -105,6 +106,9 @@ func (s *simSum) walked(t *testing.T) {
 	}
 	if s.Passed == 0 {
 		t.Error("no item was skipped because its recipient opted out")
+	}
+	if s.Retries == 0 {
+		t.Error("no items were retried")
 	}
 	for _, r := range table.Rows() {
 		if r.On == table.OnRestored {

@@ -166,7 +166,7 @@ func (m *modelBatch) view() View {
 		CreatedAt: event.At(m.spec.created), UpdatedAt: event.At(m.updated), StartedAt: event.AtPtr(m.began),
 		CompletedAt: event.AtPtr(m.completed), PausedAt: event.AtPtr(m.pausedAt), StoppedAt: event.AtPtr(m.stoppedAt),
 		InterruptedAt: event.AtPtr(m.interrupted), NextRunAt: event.AtPtr(next), Schedule: r.Schedule,
-		AutoResume: m.spec.auto, Options: r.Options, Message: messages, OwnerUserID: m.spec.owner,
+		AutoResume: m.spec.auto, Options: r.Options, Message: messages, OwnerUserID: m.spec.owner, RetryOf: m.spec.retryOf,
 		Instances: m.instances(), InterruptionReason: stringPtr(m.reason),
 		LastInterruptedAt: event.AtPtr(m.interrupted), LastRecoveredAt: event.AtPtr(m.recovered),
 		ExternalAttributes: event.Attributes(r.ExternalAttributes),

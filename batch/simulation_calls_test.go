@@ -145,7 +145,7 @@ func (s *sim) stepRaceClock(step simStep) {
 		s.pass(before)
 	}
 	for _, o := range s.batches {
-		if o != m && o.timer(s.deadline).Equal(at) {
+		if o != m && o.timer(s.deadline).Equal(at) || s.elderEnds().Equal(at) {
 			return // whose commit is held would be up to chance
 		}
 	}

@@ -24,6 +24,17 @@ func (s *sim) next() (at time.Time) {
 	if s.proc.stopped != nil {
 		at = earlier(at, s.proc.stopBy)
 	}
+	return earlier(at, s.elderEnds())
+}
+
+// elderEnds returns when the next send of an engine that was taken over from is given up, which may
+// return room to its instance; zero: never.
+func (s *sim) elderEnds() (at time.Time) {
+	for _, c := range s.net.stuck(func(p *simProcess) bool { return p != s.proc }) {
+		if ends := c.began.Add(simSend); !c.deaf && ends.After(s.env.now) {
+			at = earlier(at, ends)
+		}
+	}
 	return at
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"postern/batch/table"
-	"postern/delivery/outbox"
 	"postern/event"
 )
 
@@ -99,7 +98,7 @@ var simOwners = []uuid.UUID{
 
 // newModel draws what a batch is created with.
 func (s *sim) newModel(d, w *draws) *modelBatch {
-	spec := &modelSpec{number: s.made + 1, owner: simOwners[d.n(2)], auto: !d.one(4), text: "hello"}
+	spec := &modelSpec{number: s.made + 1, family: s.made + 1, owner: simOwners[d.n(2)], auto: !d.one(4), text: "hello"}
 	r := &spec.request
 	r.Name, r.AutoResume = fmt.Sprint("batch ", spec.number), &spec.auto
 	if d.one(6) {
@@ -152,16 +151,11 @@ func (s *sim) newModel(d, w *draws) *modelBatch {
 	}
 	r.Instances = unique(r.Instances)
 	s.schedule(spec, w)
-	m := &modelBatch{env: s.env, spec: spec, items: make([]modelItem, len(spec.recipients)), shares: make([]share, len(r.Instances))}
-	for i := range m.items {
-		m.items[i].status = ItemPending
+	items := make([]modelItem, len(spec.recipients))
+	for i := range items {
+		items[i].status = ItemPending
 	}
-	m.passed = &s.tally.Passed
-	m.draw = func(n int64, sends int) int64 { return s.chance.drawBefore(m.id, n, sends) }
-	m.seen = func() *observed { return s.see(m) }
-	m.news = func() []outbox.Entry { return s.entries[m.id] }
-	m.rivals = func(id int64) bool { return s.shared(id, m) }
-	return m
+	return s.modelOf(spec, items)
 }
 
 // recipients are written in several ways, and some twice.

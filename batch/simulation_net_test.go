@@ -29,10 +29,11 @@ type simNet struct {
 	byID    map[string]*simCall
 	lastTo  map[string]*simCall
 	ids     int
-	sent    map[string]int // sends by the part of the recipient that is its batch's
-	broken  error          // the first rule that a send broke
-	orderly bool           // the last process ended in order
-	doubted int            // messages that may have left before a kill, and count
+	sent    map[string]int          // sends by the part of the recipient that is its batch's
+	broken  error                   // the first rule that a send broke
+	orderly bool                    // the last process ended in order
+	doubted int                     // messages that may have left before a kill, and count
+	turns   map[int64]chan struct{} // one message of an instance at a time waits to leave; nil: any
 }
 
 // simCall is one send.
@@ -254,10 +255,7 @@ func (p *simProcess) Send(ctx context.Context, instance int64, out event.Outgoin
 		p.net.about(instance, -1)
 		pass.End(left && leftFor(err))
 	}()
-	if err := pass.Space(ctx); err != nil {
-		return receipt, err
-	}
-	if err := pass.Leave(); err != nil {
+	if err := p.leave(ctx, instance, pass); err != nil {
 		return receipt, err
 	}
 	if err := out.Leaving(); err != nil {
@@ -284,4 +282,20 @@ func (p *simProcess) Send(ctx context.Context, instance int64, out event.Outgoin
 			return int64(c.number), nil
 		},
 	}, r.err
+}
+
+// leave takes a message through the limits of its instance, in its turn.
+func (p *simProcess) leave(ctx context.Context, instance int64, pass *pace.Pass) error {
+	if turn := p.net.turns[instance]; turn != nil {
+		select {
+		case turn <- struct{}{}:
+			defer func() { <-turn }()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	if err := pass.Space(ctx); err != nil {
+		return err
+	}
+	return pass.Leave()
 }

@@ -30,6 +30,7 @@ var simDeeds = []struct {
 	{"create", 12, (*sim).stepCreate},
 	{"call", 18, (*sim).stepCall},
 	{"change", 5, (*sim).stepChange},
+	{"retry", 4, (*sim).stepRetry},
 	{"append", 4, (*sim).stepAppend},
 	{"kill an append", 1, (*sim).stepKillAppend},
 	{"race a change", 2, (*sim).stepRaceChange},

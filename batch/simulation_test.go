@@ -44,7 +44,7 @@ var schemas = witness.New(event.SchemaJSON)
 // simTally is how much a life held.
 type simTally struct {
 	Batches, Sends, Commits, Events, Kills, Stops, Takeovers, Races, Deletions, Expired, Comparisons int
-	Direct, Refused, Limits, Clock, Doubted, OptOuts, Passed                                         int
+	Direct, Refused, Limits, Clock, Doubted, OptOuts, Passed, Retries                                int
 
 	moves map[modelMove]int
 }

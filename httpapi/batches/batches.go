@@ -32,6 +32,7 @@ type Config struct {
 // API has the handlers of the package.
 type API struct {
 	Config
+	turns turns
 }
 
 // New returns the handlers, configured by c.

@@ -22,12 +22,13 @@ func (a *API) Routes() []rest.Route {
 		batch.InvalidOptions, batch.InvalidSchedule, batch.InvalidAttributes, "UPLOAD_NOT_FOUND", "INVALID_MEDIA", ref.CodeNoQuoted, rest.CodeLimitReached, "BATCHES_BEING_CREATED",
 	}
 	optOuts := rest.Codes{codeInvalidRecipient, "INVALID_ARGUMENT", rest.CodeRecipientNotAllowed}
+	dryRun := []openapi.Answer{{Status: http.StatusOK, Type: rest.TypeOf[DryRun](), About: "The answer of a dry run."}}
 	return []rest.Route{
 		{
 			Method: "POST", Path: "/message/batches", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.createBatch,
 			ID: "createBatch", Summary: "Create a batch.", About: "It starts at once, or waits for its schedule or for a start command, depending on autoStart and schedule.",
 			Once: true, In: rest.TypeOf[BatchRequest](), Status: http.StatusCreated, Out: rest.TypeOf[batch.View](),
-			Also:    []openapi.Answer{{Status: http.StatusOK, Type: rest.TypeOf[DryRun](), About: "The answer of a dry run."}},
+			Also:    dryRun,
 			Example: `{"name":"Summer offer","instances":["sales"],"recipients":["4915112345678","4915187654321"],"message":{"type":"text","payload":{"text":"Half price until Sunday."}},"options":{"delay":{"minMs":1000,"maxMs":5000}}}`,
 			Codes:   creation,
 		},
@@ -35,7 +36,7 @@ func (a *API) Routes() []rest.Route {
 			Method: "POST", Path: "/message/batches/csv", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.createBatchFromCSV,
 			ID: "createBatchFromCSV", Summary: "Create a batch whose recipients are the rows of a file.",
 			About: "The parts come in this order: batch, mapping (optional), file. The file is CSV, in UTF-8, UTF-16 or Windows-1252, separated by commas, semicolons, tabs or |; its first row names the columns.",
-			Once:  true, Form: []string{"batch", "mapping"}, File: "file", Status: http.StatusCreated, Out: rest.TypeOf[batch.View](), Codes: creation.And(CodeInvalidCSV),
+			Once:  true, Form: []string{"batch", "mapping"}, File: "file", Status: http.StatusCreated, Out: rest.TypeOf[batch.View](), Also: dryRun, Codes: creation.And(CodeInvalidCSV),
 		},
 		{
 			Method: "GET", Path: "/message/batches", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.listBatchesByQuery,
