@@ -79,6 +79,10 @@ func newMetrics(a *App) *metrics {
 			Name: "postern_media_requests_total", Help: "Requests for files of messages that named one, by the status of the answer.",
 		}, []string{"status"}),
 	}
+	for _, outcome := range []string{"fetched", "gone", "invalid", "failed"} {
+		m.fetches.WithLabelValues(outcome)
+	}
+	m.files.WithLabelValues("200")
 	m.registry.MustRegister(m.deliveries, m.attempts, m.commits, m.groups, m.fetches, m.files, m,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
