@@ -43,12 +43,14 @@ type Query struct {
 	Skip   int   // number of matches to skip
 
 	Text string // only messages that contain these words, ignoring case
+	From int64  // only messages sent then or later, Unix seconds
+	To   int64  // only messages sent before it, Unix seconds
 }
 
 // narrow reports whether the query filters by more than the chat.
 func (q *Query) narrow() bool {
 	return q.ID != 0 || q.KeyID != "" || q.Participant != "" || q.FromMe != nil || q.IsGroup != nil ||
-		q.Type != "" || q.Status != "" || q.Device != "" || q.PushName != "" || q.Text != ""
+		q.Type != "" || q.Status != "" || q.Device != "" || q.PushName != "" || q.Text != "" || q.From != 0 || q.To != 0
 }
 
 // Stored is a message with its updates.

@@ -131,6 +131,7 @@ func (q *Query) fits(m *event.Message) bool {
 	switch {
 	case q.FromMe != nil && m.KeyFromMe != *q.FromMe, q.IsGroup != nil && m.IsGroup != *q.IsGroup,
 		q.Type != "" && m.MessageType != q.Type,
+		q.From != 0 && m.MessageTimestamp < q.From, q.To != 0 && m.MessageTimestamp >= q.To,
 		q.KeyID != "" && m.KeyID != q.KeyID,
 		q.Device != "" && (m.Device == nil || *m.Device != q.Device),
 		q.PushName != "" && (m.PushName == nil || *m.PushName != q.PushName):

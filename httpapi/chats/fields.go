@@ -53,7 +53,15 @@ func Fields() openapi.Fields {
 		"deleteForMe.?messageId": rest.Say("A stored message: its id here, or its id at WhatsApp.", "42", openapi.Required()),
 		"deleteChat.?stored":     rest.Say("true: its stored messages are removed, too.", "true", openapi.OneOf("true", "false")),
 
-		"searchChat.?limit": rest.Say("The maximum number of records of a page; 50 when absent.", rest.DefaultLimit, openapi.Kind("integer"), openapi.Range(1, maxMessageLimit), openapi.Default(rest.DefaultLimit)),
-		"searchChat.?query": rest.Say("Only messages that contain this text; case is ignored.", "order", openapi.Chars(1, maxSearch)),
+		"searchMessages.?query":  rest.Say("Only messages that contain this text; case is ignored.", "order", openapi.Required(), openapi.Chars(minSearch, maxSearchAll)),
+		"searchMessages.?from":   rest.Say("Only messages sent then or later.", rest.ExampleTime, openapi.Format("date-time")),
+		"searchMessages.?to":     rest.Say("Only messages sent before it.", rest.ExampleTime, openapi.Format("date-time")),
+		"searchMessages.?type":   rest.Say("Only messages of this messageType.", "conversation"),
+		"searchMessages.?fromMe": rest.Say("Only messages of the account itself, or only those of others.", "false", openapi.OneOf("true", "false")),
+		"searchMessages.?chat":   rest.Say("Only messages of this chat: a phone number, or a JID.", rest.ExamplePhone),
+		"searchMessages.?cursor": rest.Say("The nextCursor of the page before.", "MTIz"),
+		"searchMessages.?limit":  rest.Say("The maximum number of records of a page; 50 when absent.", rest.DefaultLimit, openapi.Kind("integer"), openapi.Range(1, maxMessageLimit), openapi.Default(rest.DefaultLimit)),
+		"searchChat.?limit":      rest.Say("The maximum number of records of a page; 50 when absent.", rest.DefaultLimit, openapi.Kind("integer"), openapi.Range(1, maxMessageLimit), openapi.Default(rest.DefaultLimit)),
+		"searchChat.?query":      rest.Say("Only messages that contain this text; case is ignored.", "order", openapi.Chars(1, maxSearch)),
 	}
 }

@@ -158,6 +158,12 @@ func (a *API) storedRoutes() []rest.Route {
 			Query: []string{"limit", "nextCursor"}, Out: rest.TypeOf[chatList](), Codes: rest.Codes{rest.CodeNoCursor},
 		},
 		{
+			Method: "GET", Path: "/instance/{i}/messages/search", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.searchMessages,
+			ID: "searchMessages", Summary: "Search the text of all chats, newest messages first.",
+			About: "Case is ignored. A call scans at most 20 000 messages and 64 MiB of content: a page may have fewer records than its limit, even none, and still a next page, whose cursor is nextCursor.",
+			Query: []string{"query", "from", "to", "type", "fromMe", "chat", "limit", "cursor"}, Out: rest.TypeOf[foundMessages](), Codes: rest.Codes{rest.CodeNoCursor, rest.CodeInvalidQuery, "INVALID_RECIPIENT"},
+		},
+		{
 			Method: "GET", Path: "/instance/{i}/chats/{jid}/messages", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.searchChat,
 			ID: "searchChat", Summary: "Search the text of a chat, newest messages first.",
 			About: "Case is ignored. A call scans at most 20 000 messages and 64 MiB of content: a page may have fewer records than its limit, even none, and still a next page.",

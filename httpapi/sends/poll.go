@@ -17,13 +17,16 @@ type pollVoteRequest struct {
 	Options   []string    `json:"options" strict:"required"`
 }
 
-// findPoll returns a stored poll.
+// findPoll returns a stored poll of a chat that the key may write to.
 func (a *API) findPoll(c *rest.Call, named ref.Message) (event.Message, event.Poll, error) {
 	m, err := ref.Find(a.Messages, c.Instance.ID, named)
 	if errors.Is(err, messages.ErrNoMessage) {
 		return m, event.Poll{}, messages.ErrNoPoll
 	}
 	if err != nil {
+		return m, event.Poll{}, err
+	}
+	if err := c.MayWriteTo(ref.Original(m).Key.RemoteJID); err != nil { // before the answer says what it is
 		return m, event.Poll{}, err
 	}
 	p, err := messages.PollOf(&m)
@@ -35,6 +38,9 @@ func (a *API) votePoll(c *rest.Call) error {
 	var in pollVoteRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
+	}
+	if n := len(in.Options); n > event.MaxPollOptions {
+		return fmt.Errorf("%w: options has %d entries, and a poll has at most %d options", event.ErrContent, n, event.MaxPollOptions)
 	}
 	m, p, err := a.findPoll(c, in.MessageID)
 	if err != nil {
