@@ -39,8 +39,8 @@ func (a *API) votePoll(c *rest.Call) error {
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
-	if n := len(in.Options); n > event.MaxPollOptions {
-		return fmt.Errorf("%w: options has %d entries, and a poll has at most %d options", event.ErrContent, n, event.MaxPollOptions)
+	if len(in.Options) > event.MaxPollOptions {
+		return fmt.Errorf("%w: options has more entries than a poll can have: %d", event.ErrContent, event.MaxPollOptions)
 	}
 	m, p, err := a.findPoll(c, in.MessageID)
 	if err != nil {
