@@ -13,14 +13,23 @@ import (
 )
 
 type sendInput struct {
-	Instance string  `json:"instance" jsonschema:"name of the instance that sends"`
-	To       string  `json:"to" jsonschema:"phone number with country code, or address of a person or a group"`
-	Text     string  `json:"text,omitempty" jsonschema:"the message; exactly one of text, reaction and mediaUrl is required"`
-	ReplyTo  string  `json:"replyTo,omitempty" jsonschema:"id of the message to reply or react to"`
-	Reaction *string `json:"reaction,omitempty" jsonschema:"one emoji, as a reaction to replyTo; empty removes it"`
-	MediaURL string  `json:"mediaUrl,omitempty" jsonschema:"https URL of a picture, video, recording or document to send"`
-	Caption  string  `json:"caption,omitempty" jsonschema:"text below mediaUrl"`
-	SendAt   string  `json:"sendAt,omitempty" jsonschema:"RFC 3339 time, at most 90 days ahead, at which to send it; now when absent"`
+	Instance string   `json:"instance" jsonschema:"name of the instance that sends"`
+	To       string   `json:"to" jsonschema:"phone number with country code, or address of a person or a group"`
+	Text     string   `json:"text,omitempty" jsonschema:"the message; exactly one of text, reaction, mediaUrl and poll is required"`
+	ReplyTo  string   `json:"replyTo,omitempty" jsonschema:"id of the message to reply or react to"`
+	Reaction *string  `json:"reaction,omitempty" jsonschema:"one emoji, as a reaction to replyTo; empty removes it"`
+	MediaURL string   `json:"mediaUrl,omitempty" jsonschema:"https URL of a picture, video, recording or document to send"`
+	Caption  string   `json:"caption,omitempty" jsonschema:"text below mediaUrl"`
+	Poll     *poll    `json:"poll,omitempty" jsonschema:"a question with options to vote for"`
+	Mentions []string `json:"mentions,omitempty" jsonschema:"phone numbers or addresses of people whom text or caption mentions, as @ and the number; in a group only members"`
+	SendAt   string   `json:"sendAt,omitempty" jsonschema:"RFC 3339 time, at most 90 days ahead, at which to send it; now when absent"`
+}
+
+// poll is a poll, as the routes that send take it.
+type poll struct {
+	Name       string   `json:"name" jsonschema:"the question"`
+	Options    []string `json:"options" jsonschema:"2 to 12 different options"`
+	Selectable int      `json:"selectableCount,omitempty" jsonschema:"how many options one person can choose, 1 when absent"`
 }
 
 // Sent is the result of send_message.
@@ -35,7 +44,8 @@ type Sent struct {
 }
 
 var (
-	errOneContent = errors.New("give exactly one of text, reaction and mediaUrl")
+	errOneContent = errors.New("give exactly one of text, reaction, mediaUrl and poll")
+	errMentions   = errors.New("mentions are for text and for mediaUrl with a caption")
 	errCaption    = errors.New("caption requires mediaUrl; use text for a message without media")
 	errNoOriginal = errors.New("reaction needs replyTo, the id of the message to react to")
 	errNoMessage  = errors.New("replyTo is not a stored message of this instance")
@@ -59,6 +69,7 @@ type outgoing struct {
 	Text      *textMessage     `json:"textMessage,omitempty"`
 	Media     *mediaMessage    `json:"mediaMessage,omitempty"`
 	Reaction  *reactionMessage `json:"reactionMessage,omitempty"`
+	Poll      *poll            `json:"pollMessage,omitempty"`
 	Options   *sendOptions     `json:"options,omitempty"`
 }
 
@@ -87,6 +98,8 @@ type messageKey struct {
 type sendOptions struct {
 	Quoted string `json:"quotedMessageId,omitempty"`
 	SendAt string `json:"sendAt,omitempty"`
+
+	Mentions []string `json:"mentions,omitempty"`
 }
 
 func (s *Server) send(ctx context.Context, in sendInput) (out Sent, err error) {
@@ -116,7 +129,7 @@ func (s *Server) send(ctx context.Context, in sendInput) (out Sent, err error) {
 // outgoing returns what a call sends, and by which route.
 func (s *Server) outgoing(ctx context.Context, in sendInput) (kind string, body outgoing, err error) {
 	ways := 0
-	for _, given := range []bool{in.Text != "", in.Reaction != nil, in.MediaURL != ""} {
+	for _, given := range []bool{in.Text != "", in.Reaction != nil, in.MediaURL != "", in.Poll != nil} {
 		if given {
 			ways++
 		}
@@ -126,12 +139,14 @@ func (s *Server) outgoing(ctx context.Context, in sendInput) (kind string, body 
 		return "", body, errOneContent
 	case in.Caption != "" && in.MediaURL == "":
 		return "", body, errCaption
+	case len(in.Mentions) > 0 && in.Text == "" && in.Caption == "":
+		return "", body, errMentions
 	case in.Reaction != nil && in.ReplyTo == "":
 		return "", body, errNoOriginal
 	}
 	body.Recipient = in.To
-	if in.SendAt != "" || in.ReplyTo != "" && in.Reaction == nil {
-		body.Options = &sendOptions{SendAt: in.SendAt}
+	if in.SendAt != "" || in.ReplyTo != "" && in.Reaction == nil || len(in.Mentions) > 0 {
+		body.Options = &sendOptions{SendAt: in.SendAt, Mentions: in.Mentions}
 	}
 	if in.Reaction != nil {
 		k, err := s.original(ctx, in)
@@ -140,6 +155,12 @@ func (s *Server) outgoing(ctx context.Context, in sendInput) (kind string, body 
 	}
 	if in.ReplyTo != "" {
 		body.Options.Quoted = in.ReplyTo
+	}
+	if in.Poll != nil {
+		p := *in.Poll
+		p.Selectable = max(1, p.Selectable)
+		body.Poll = &p
+		return "poll", body, nil
 	}
 	if in.MediaURL != "" {
 		body.Media = &mediaMessage{mediaKind(in.MediaURL), in.MediaURL, in.Caption}
