@@ -29,6 +29,7 @@ func messageActs() []act {
 		row("revoke", "the phone deletes a message that it sent, for everyone", actRevoke),
 		row("poll", "the phone sends a poll", actPoll),
 		row("poll-vote", "the phone votes in a poll that it sent or received", actPollVote),
+		row("vote", "the same as poll-vote", actPollVote),
 		row("fb-message", "a Messenger user writes to the linked devices of the account", actFBMessage),
 		row("set-timer", "the phone sets the disappearing timer of a direct chat (of a group: group-update)", actSetTimer),
 		row("receipt", "the phone sends an account a receipt for its messages", actReceipt),

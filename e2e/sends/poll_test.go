@@ -44,7 +44,7 @@ func TestVotesAreCountedOncePerPerson(t *testing.T) {
 		votes := func(phone, options, names string) {
 			t.Helper()
 			from := len(s.Webhooks())
-			s.Do(t, rig.Act(phone, fmt.Sprintf(`{"do":"poll-vote","to":%q,"id":%q,"options":%s}`, to, m.KeyID, options)))
+			s.Do(t, rig.Act(phone, fmt.Sprintf(`{"do":"vote","to":%q,"id":%q,"options":%s}`, to, m.KeyID, options)))
 			s.AwaitEvent(t, from, event.MessagesUpsert, fmt.Sprintf(`{"messageType":"pollUpdateMessage","metadata":{"vote":{"optionNames":%s}}}`, names))
 		}
 		votes("$anne", `["now"]`, `["now"]`)
