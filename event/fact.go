@@ -38,6 +38,9 @@ type Fact struct {
 	// deleted in the event's commit, or after the event if that has no commit.
 	Notice string
 
+	// PhoneSeen is when the account's phone gave a sign that this shows; zero: it shows none.
+	PhoneSeen time.Time
+
 	// Timers are the disappearing timers of chats that it shows.
 	Timers []ChatTimer
 }

@@ -37,6 +37,7 @@ func sharedFields() openapi.Fields {
 		"isGroup":            rest.Say("Whether the chat is a group.", false),
 		"pushName":           rest.Say("The name that the person chose.", "Ada"),
 		"businessName":       rest.Say("The verified name of a business.", "Analytical Engines Ltd"),
+		"phoneLastSeenAt":    rest.Say("When the account's phone last gave a sign, to the hour; null until it did. WhatsApp unlinks devices whose phone it has not seen for about 14 days.", rest.ExampleTime),
 		"profilePicUrl":      rest.Say("The URL of the profile picture; null when none is visible.", "https://pps.whatsapp.net/v/t61/1.jpg", openapi.Format("uri")),
 		"pictureId":          rest.Say("WhatsApp's id of the picture.", "1709294400"),
 		"author":             rest.Say("The JID of who did it.", rest.ExampleJID),

@@ -69,6 +69,7 @@ type Record struct {
 	Restrictions       []Restriction    `json:"restrictions,omitempty"` // including expired ones; see Record.Restriction
 	RedialedAt         event.Time       `json:"redialedAt,omitzero"`    // after refusals in a row
 	Elsewhere          event.Network    `json:"elsewhere,omitempty"`    // network of its device, if the program is connected to another one
+	PhoneSeenAt        event.Time       `json:"phoneSeenAt,omitzero"`   // the account's phone gave a sign then, or at most an hour later
 	MovedAt            event.Time       `json:"movedAt,omitzero"`       // to another file; it no longer connects here
 	MovedBy            string           `json:"movedBy,omitempty"`      // the request that exported it; empty: a command
 }

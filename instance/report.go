@@ -25,6 +25,11 @@ type OptOuts interface {
 // then. A fact about an unknown instance returns ErrNotFound. Facts about ignored chats
 // are dropped without error.
 func (r *Registry) Report(ctx context.Context, id int64, f event.Fact) error {
+	if !f.PhoneSeen.IsZero() {
+		if err := r.sawPhone(ctx, id, f.PhoneSeen); err != nil {
+			return err
+		}
+	}
 	switch f.Data.(type) {
 	case *event.Message, *event.HistoryPart, event.Receipt, event.ContactChange:
 	default:
@@ -258,6 +263,7 @@ func applyFact(rec *Record, f event.Fact, at time.Time) bool {
 		}
 	}
 	if f.Unlink {
+		rec.PhoneSeenAt = event.Time{}
 		rec.OwnerJID, rec.OwnerLID, rec.PushName, rec.ProfilePicURL = "", "", "", ""
 	}
 	if f.Picture != nil {

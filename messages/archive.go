@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"postern/internal/prune"
 	"postern/event"
+	"postern/internal/prune"
 	"postern/store"
 )
 

@@ -48,7 +48,7 @@ func (s *Session) scannedInVain() {
 // linked reports a pairing. The caller holds facts.order.
 func (s *Session) linked(own translate.Account) {
 	f := translate.ConnectionFact(event.PairSuccess, event.ConnectionConnecting, event.Pairing)
-	f.Link = s.pair(own)
+	f.Link, f.PhoneSeen = s.pair(own), time.Now()
 	s.facts.change(f)
 	if s.relogin.expect() {
 		s.relogin.announce()

@@ -9,6 +9,7 @@ import (
 
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/proto/waE2E"
+	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
 
 	"postern/event"
@@ -36,16 +37,18 @@ func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 	switch evt := evt.(type) {
 	case *events.Message:
 		if notice := historyNotice(evt); notice != nil {
+			s.sawPhone(phoneSign(evt.Info.MessageSource, evt.Info.Timestamp))
 			return s.keepNotice(cli, evt.Info.ID, notice) && s.settled()
 		}
 		s.keepSecret(cli, evt)
 		t := s.conn.translator(cli)
 		f, is := t.Message(cli, evt)
-		f.Timers = t.Timers(evt)
-		return s.deliver(f, is || len(f.Timers) > 0) && s.settled() && s.reportMeta(cli, evt)
+		f.Timers, f.PhoneSeen = t.Timers(evt), phoneSign(evt.Info.MessageSource, evt.Info.Timestamp)
+		return s.deliver(f, is || len(f.Timers) > 0 || !f.PhoneSeen.IsZero()) && s.settled() && s.reportMeta(cli, evt)
 	case *events.FBMessage:
 		return s.deliver(s.conn.translator(cli).Messenger(evt)) && s.settled()
 	case *events.Receipt:
+		s.sawPhone(phoneSign(evt.MessageSource, evt.Timestamp))
 		return s.deliver(s.conn.translator(cli).Receipt(evt))
 	}
 	if s.connectionChange(cli, evt) {
@@ -56,6 +59,22 @@ func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 		s.skip(evt)
 	}
 	return ok
+}
+
+// phoneSign returns when the account's phone gave the sign that an event of a sender is, and zero for any other
+// sender, the account's linked devices among them.
+func phoneSign(from types.MessageSource, at time.Time) time.Time {
+	if from.IsFromMe && from.Sender.Device == 0 {
+		return at
+	}
+	return time.Time{}
+}
+
+// sawPhone reports a sign of the account's phone that comes with nothing else.
+func (s *Session) sawPhone(at time.Time) {
+	if !at.IsZero() {
+		s.facts.change(event.Fact{PhoneSeen: at})
+	}
 }
 
 // connectionChange handles the events of pairing and connection, in order.
@@ -82,6 +101,7 @@ func (s *Session) accountEvent(cli *whatsmeow.Client, evt any) (known, ok bool) 
 	case *events.AppStateSyncError:
 		s.Account.AppState.broken(cli, evt)
 	case *events.MediaRetry:
+		s.sawPhone(evt.Timestamp) // the phone's answer
 		s.Account.Files.reuploads.answered(evt)
 	case *events.OfflineSyncPreview:
 		s.conn.catchingUp.Store(evt.Total > 0)

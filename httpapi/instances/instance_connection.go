@@ -41,6 +41,7 @@ type StatusAnswer struct {
 	LastConnectedAt  *event.Time     `json:"lastConnectedAt" doc:"When it was last connected; null before the first time." example:"$time"`
 	LastReceivedAt   *event.Time     `json:"lastReceivedAt" doc:"When data was last received; null when none was since the start." example:"$time"`
 	LastSentAt       *event.Time     `json:"lastSentAt" doc:"When data was last sent; null when none was since the start." example:"$time"`
+	PhoneLastSeenAt  *event.Time     `json:"phoneLastSeenAt"`
 	LastError        *string         `json:"lastError" doc:"The last failure of the connection; null when there was none." example:"stream error 503"`
 
 	Restriction *Restriction        `json:"restriction"` // null when there is none
@@ -214,6 +215,7 @@ func (a *API) connectionStatus(c *rest.Call) error {
 		LastConnectedAt:  event.AtPtr(rec.LastConnectedAt.Time),
 		LastReceivedAt:   event.AtPtr(got.LastReceivedAt),
 		LastSentAt:       event.AtPtr(got.LastSentAt),
+		PhoneLastSeenAt:  event.AtPtr(rec.PhoneSeenAt.Time),
 		LastError:        rest.OrNull(rec.LastError),
 	}
 	answer.StatusReason = rec.Reason

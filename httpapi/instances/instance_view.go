@@ -40,6 +40,7 @@ type instanceView struct {
 	ConnectionStatus   event.State      `json:"connectionStatus"`
 	OwnerJID           *string          `json:"ownerJid"`
 	ProfilePicURL      *string          `json:"profilePicUrl"`
+	PhoneLastSeenAt    *event.Time      `json:"phoneLastSeenAt"`
 	ExternalAttributes event.Attributes `json:"externalAttributes"`
 	CreatedAt          event.Time       `json:"createdAt"`
 	UpdatedAt          event.Time       `json:"updatedAt"`
@@ -92,6 +93,7 @@ func viewOf(in instance.Record) instanceView {
 		ConnectionStatus:   in.Status,
 		OwnerJID:           rest.OrNull(in.OwnerJID),
 		ProfilePicURL:      rest.OrNull(in.ProfilePicURL),
+		PhoneLastSeenAt:    event.AtPtr(in.PhoneSeenAt.Time),
 		ExternalAttributes: in.ExternalAttributes,
 		CreatedAt:          in.CreatedAt,
 		UpdatedAt:          in.UpdatedAt,
