@@ -122,7 +122,7 @@ func batches(ctx context.Context, owner *ClientWithResponses) {
 			return m.FromTextBatchMessage(TextBatchMessage{Type: Text, Payload: TextContent{Text: "hello"}})
 		},
 		func(m *BatchMessage) error {
-			return m.FromLinkBatchMessage(LinkBatchMessage{Type: Link, Payload: LinkContent{Link: "https://example.org/", Title: ptr("an example")}})
+			return m.FromLinkBatchMessage(LinkBatchMessage{Type: "link", Payload: LinkContent{Link: "https://example.org/", Title: ptr("an example")}})
 		},
 		func(m *BatchMessage) error {
 			return m.FromMediaBatchMessage(MediaBatchMessage{Type: MediaBatchMessageTypeMedia, Payload: MediaContent{Mediatype: ptr(MediaContentMediatypeImage), Media: ptr(files + "/photo.jpg")}})
