@@ -38,6 +38,7 @@ func TestUnreportedEventsSendNoWebhook(t *testing.T) {
 	s.Do(t, rig.Act("$anne", `{"do":"call-relaylatency","to":"$own","latencyMs":20}`))
 	s.Do(t, rig.Act("$anne", `{"do":"text","to":"$own","text":"after them"}`))
 	s.AwaitEvent(t, 0, event.MessagesUpsert, `{"content":{"text":"after them"}}`)
+	s.AwaitEvent(t, 0, event.ContactsUpdate, `[{"pushName":"Anne","source":"pushName"}]`) // the library reports the name by a goroutine of its own
 
 	s.Do(t, rig.Act("$own", `{"do":"logout"}`))
 	s.AwaitEvent(t, 0, event.ConnectionUpdated, `{"type":"logged.out"}`)
