@@ -59,7 +59,7 @@ func (s *Supervisor) Send(ctx context.Context, id int64, out event.Outgoing) (ev
 }
 
 // address returns the message for the address of the account that a look-up of its recipient's
-// number answers with. A message that the limits refuse whoever gets it makes no look-up.
+// number answers with. A message that the limits refuse for every recipient makes no look-up.
 func (s *Supervisor) address(ctx context.Context, k *keeper, id int64, out event.Outgoing) (event.Outgoing, error) {
 	if s.cfg.Pacer != nil && paced(out.Content) && out.Holder == "" {
 		if err := s.cfg.Pacer.Ask(id, ""); err != nil {

@@ -47,7 +47,7 @@ type readInput struct {
 type mediaInput struct {
 	Instance  string `json:"instance" jsonschema:"name of the instance"`
 	MessageID string `json:"messageId" jsonschema:"id of the message that has the file, from read_messages"`
-	As        string `json:"as,omitempty" jsonschema:"link: an address of the file instead of the file, of any size, for people and programs; whoever has it can open it until it expires"`
+	As        string `json:"as,omitempty" jsonschema:"link: an address of the file instead of the file, of any size, for people and programs; everybody who has it can open it until it expires"`
 }
 
 // Media is the result of get_media, beside the file itself.

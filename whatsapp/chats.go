@@ -29,11 +29,22 @@ type Chats struct {
 // Registered implements instance.Chats.
 func (cs *Chats) Registered(ctx context.Context, numbers []string) (all []event.Registration, err error) {
 	err = cs.calls.ask(ctx, "look up numbers", func(ctx context.Context, cli *whatsmeow.Client) error {
-		found, err := lookUp(ctx, cli, cs.calls.conn.cfg.Devices, numbers...)
+		found, err := cs.lookUp(ctx, cli, numbers)
 		all = registrations(numbers, found)
 		return err
 	})
 	return all, err
+}
+
+// lookUp looks numbers up. The answer does not wait for room on the disk.
+func (cs *Chats) lookUp(ctx context.Context, cli *whatsmeow.Client, numbers []string) ([]types.IsOnWhatsAppResponse, error) {
+	found, fresh, err := lookUp(ctx, cli, numbers...)
+	if err == nil && len(fresh) > 0 {
+		if err := cs.calls.conn.cfg.Devices.KeepAnswers(ctx, fresh); err != nil {
+			cs.calls.conn.log.Info("answers to look-ups of numbers not kept", "error", err)
+		}
+	}
+	return found, err
 }
 
 // registrations returns the answers in the order of the numbers. A number without an
@@ -58,7 +69,7 @@ func registrations(numbers []string, found []types.IsOnWhatsAppResponse) []event
 // UserInfo implements instance.Chats.
 func (cs *Chats) UserInfo(ctx context.Context, numbers []string) (all []event.UserInfo, err error) {
 	err = cs.calls.ask(ctx, "look up people", func(ctx context.Context, cli *whatsmeow.Client) error {
-		found, err := lookUp(ctx, cli, cs.calls.conn.cfg.Devices, numbers...)
+		found, err := cs.lookUp(ctx, cli, numbers)
 		if err != nil {
 			return err
 		}

@@ -43,7 +43,10 @@ func (s *Session) Resolve(ctx context.Context, jid string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.SendTimeout)
 	defer cancel()
-	found, err := lookUp(ctx, cli, s.conn.cfg.Devices, to.User)
+	found, fresh, err := lookUp(ctx, cli, to.User)
+	if err == nil {
+		err = s.conn.cfg.Devices.KeepAnswers(ctx, fresh) // before a message leaves: another item of a batch may be for the same person
+	}
 	if err != nil {
 		return "", classify(whatsmeow.SendResponse{}, fmt.Errorf("look up %s: %w", to, err))
 	}
@@ -95,25 +98,24 @@ func (r *reporter) learn(timers []event.ChatTimer) {
 	}
 }
 
-// lookUp asks WhatsApp which accounts numbers of digits have. Answers with an account whose LID does
-// not lead back to the number are kept.
-func lookUp(ctx context.Context, cli *whatsmeow.Client, devices Devices, numbers ...string) ([]types.IsOnWhatsAppResponse, error) {
+// lookUp asks WhatsApp which accounts numbers of digits have. fresh are the answers to keep, by number: those
+// with an account whose LID does not lead back to the number.
+func lookUp(ctx context.Context, cli *whatsmeow.Client, numbers ...string) (found []types.IsOnWhatsAppResponse, fresh map[string]device.Answer, err error) {
 	asked := make([]string, len(numbers))
 	for i, n := range numbers {
 		asked[i] = "+" + n
 	}
-	found, err := cli.IsOnWhatsApp(ctx, asked)
-	if err != nil {
-		return found, err
+	if found, err = cli.IsOnWhatsApp(ctx, asked); err != nil {
+		return found, nil, err
 	}
-	fresh := map[string]device.Answer{}
+	fresh = map[string]device.Answer{}
 	for _, account := range found {
 		number := strings.TrimPrefix(account.Query, "+")
 		if a := answerOf(account); account.IsIn && (a.Number != number || a.LID == "") {
 			fresh[number] = a
 		}
 	}
-	return found, devices.KeepAnswers(ctx, fresh)
+	return found, fresh, nil
 }
 
 func answerOf(r types.IsOnWhatsAppResponse) (a device.Answer) {

@@ -44,7 +44,7 @@ func TestScheduledSendsOutliveTheirOwner(t *testing.T) {
 	sentOnce(b, token, number, text)
 	back(a)
 
-	// Its time comes while nobody owns the cell.
+	// Its time comes while no node owns the cell.
 	number, text, _ = kill(b, a, "just before", 500*time.Millisecond, func(_, _ string, due time.Time) { time.Sleep(time.Until(due) - 100*time.Millisecond) })
 	a.Await("the send that was due meanwhile", func() bool { return n.first.Decrypted(number, text) > 0 })
 	sentOnce(a, token, number, text)

@@ -36,7 +36,7 @@ func (a *API) Routes() []rest.Route {
 		{
 			Method: "POST", Path: "/instance/{i}/messages/{id}/media/link", Auth: rest.InstanceBearer, Right: rest.ScopeMedia, Handle: a.makeLink,
 			ID: "createMediaLink", Summary: "Make a link to the file of a stored message.",
-			About: "Whoever has the link can download the file until it expires. It outlives the key that made it; revoke-links ends all links of the instance.",
+			About: "Everybody who has the link can download the file until it expires. It outlives the key that made it; revoke-links ends all links of the instance.",
 			In:    rest.TypeOf[linkRequest](), Example: `{"expiresIn":86400}`, Status: http.StatusCreated, Out: rest.TypeOf[event.MediaLink](),
 			Codes: rest.Codes{"MESSAGE_NOT_FOUND", "MESSAGE_WITHOUT_MEDIA", rest.CodeExpiresIn}, Advice: map[string]string{rest.CodeExpiresIn: LinkLife().Advice()},
 		},

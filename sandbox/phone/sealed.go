@@ -68,7 +68,7 @@ func (p *Phone) target(chat types.JID, id string) (target, *waE2E.Message, bool)
 	return target{id, chat, r.From.ToNonAD(), r.Message.GetMessageContextInfo().GetMessageSecret()}, r.Message, ok
 }
 
-// SealedReaction returns a reaction as it is sent in the announcements of a community, where nobody but the
+// SealedReaction returns a reaction as it is sent in the announcements of a community, where only the
 // members may see who reacts. Errors: ErrNoSecret, also for a message that the phone does not have.
 func (p *Phone) SealedReaction(chat types.JID, id, emoji string) (*waE2E.Message, error) {
 	t, _, ok := p.target(chat, id)
