@@ -77,10 +77,12 @@ func acts() []act {
 	return all
 }
 
+var errNoPhone = refused{http.StatusNotFound, "PHONE_NOT_FOUND", "the sandbox's network has no such number"}
+
 func (c *control) act(r *http.Request) (int, any, error) {
 	p, ok := c.net.Phone(number(r.PathValue("phone")))
 	if !ok {
-		return 0, nil, refusef(http.StatusNotFound, "PHONE_NOT_FOUND", "the sandbox's network has no such number")
+		return 0, nil, errNoPhone
 	}
 	var fields map[string]json.RawMessage
 	if err := decode(r, &fields); err != nil {

@@ -214,7 +214,7 @@ func (c *control) listPhones(*http.Request) (int, any, error) {
 func (c *control) showPhone(r *http.Request) (int, any, error) {
 	p, ok := c.net.Phone(number(r.PathValue("phone")))
 	if !ok {
-		return 0, nil, fmt.Errorf("phone %.100q: %w", r.PathValue("phone"), network.ErrNumber)
+		return 0, nil, errNoPhone
 	}
 	return http.StatusOK, struct {
 		phoneView
