@@ -26,7 +26,7 @@ func answerOf(t *testing.T, res *http.Response) map[string]json.RawMessage {
 func TestEachAnswerAboutAnInstanceHasExactlyItsFields(t *testing.T) {
 	r, token := online(t)
 	r.as(token, "PUT", "/instance/a/webhook", `{"url":"https://example.org"}`)
-	shape := "connectionStatus createdAt description externalAttributes id name ownerJid profilePicUrl status updatedAt"
+	shape := "connectionStatus createdAt description externalAttributes id name ownerJid phoneLastSeenAt profilePicUrl status updatedAt"
 	hook := "createdAt enabled events id instanceId updatedAt url"
 	same := func(what string, got map[string]json.RawMessage, want string) {
 		t.Helper()
@@ -53,7 +53,7 @@ func TestEachAnswerAboutAnInstanceHasExactlyItsFields(t *testing.T) {
 	same("connect", answerOf(t, r.as(token, "GET", "/instance/a/connect", "")),
 		"alreadyConnected alreadyConnecting connectionStatus count instanceName ownerJid")
 	same("status", answerOf(t, r.as(token, "GET", "/instance/a/connection/status", "")),
-		"connected connectionStatus instanceName lastConnectedAt lastError lastReceivedAt lastSentAt limits loggedIn ownerJid passkey restriction state statusReason")
+		"connected connectionStatus instanceName lastConnectedAt lastError lastReceivedAt lastSentAt limits loggedIn ownerJid passkey phoneLastSeenAt restriction state statusReason")
 	same("webhook", answerOf(t, r.as(token, "GET", "/instance/a/webhook", "")), hook)
 	same("webhook test", answerOf(t, r.as(token, "POST", "/instance/a/webhook/test", `{"event":"call.upsert"}`)), "delivered durationMs error statusCode")
 	rotated := answerOf(t, r.admin("PUT", "/instance/a/token", ""))
