@@ -325,15 +325,21 @@ func (d *demoRun) campaign(ctx context.Context, key, instance string) error {
 	if err := d.until(ctx, "the end of the campaign", d.ended(made)); err != nil {
 		return err
 	}
-	return d.received(demoPeople, o.template)
+	return d.received(ctx, demoPeople, o.template)
 }
 
-// received prints what the phones of a file received, and compares it with the template.
-func (d *demoRun) received(file, template string) error {
+// received prints what the phones of a file received, and compares it with the template. A message is
+// acknowledged before the phone has decrypted it.
+func (d *demoRun) received(ctx context.Context, file, template string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
 	d.say("What the phones of the campaign received")
 	for _, row := range strings.Split(strings.TrimSpace(file), "\n")[1:] {
 		cells := strings.Split(row, ",")
 		phone, ok := d.app.Phone(cells[0])
+		for ok && len(phone.Received()) == 0 && ctx.Err() == nil {
+			time.Sleep(10 * time.Millisecond)
+		}
 		if !ok || len(phone.Received()) != 1 {
 			return fmt.Errorf("the phone %s has not received one message", cells[0])
 		}
