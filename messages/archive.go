@@ -37,7 +37,7 @@ func Buckets() []store.Bucket {
 		{Name: messageChats, Owner: "messages", Key: "instance id + chat, 0, message id; of history 0 and its time before that id", Value: "1: the account's own, 2: not; empty in older files", Needs: store.References(store.Sized(0), "", chatToMessage)},
 		{Name: chatNamesBucket, Owner: "messages", Key: "instance id + a name of a chat, 0, its other name", Value: "empty", Of: ownerOfName},
 		{Name: chatTimers, Owner: "messages", Key: "instance id + an address of a chat", Value: "JSON: the newest setting of its disappearing timer", Needs: store.References(store.JSONOf[timerRecord](0), ""), Of: store.FirstID},
-		{Name: pollVotes, Owner: "messages", Key: "instance id + key id of a poll, 0, message id of a vote", Value: "empty", Of: store.FirstID},
+		{Name: pollVotes, Owner: "messages", Key: "instance id + key id of a poll, 0, message id of a vote", Value: "empty", Needs: store.References(store.Sized(0), "", voteToMessage), Of: store.FirstID},
 		{Name: messageUpdates, Owner: "messages", Key: "instance id + message id + n", Value: "JSON: status and time", Fill: 0.75, Needs: store.References(store.Sized(0), "", updateToMessage)},
 		{Name: contacts, Owner: "messages", Key: "instance id + contact id", Value: "JSON: JIDs and names", Needs: store.References(store.JSONOf[Contact](16), "a contact is lost", toAddress(0), toAddress(1)), Of: store.FirstID},
 		{Name: contactJIDs, Owner: "messages", Key: "instance id + phone JID or LID", Value: "contact id", Needs: store.References(store.Sized(0), "", addressToContact)},

@@ -76,6 +76,15 @@ func chatToMessage(_ *store.Lookup, key, _ []byte) store.Need {
 	return n
 }
 
+// voteToMessage is the reference of an entry of a poll to its vote.
+func voteToMessage(_ *store.Lookup, key, _ []byte) store.Need {
+	n := store.Need{Why: "a poll lists a missing vote"}
+	if len(key) >= 16 {
+		n.Bucket, n.Key = messages, slices.Concat(key[:8], key[len(key)-8:])
+	}
+	return n
+}
+
 // updateToMessage is the reference of an update to its message.
 func updateToMessage(_ *store.Lookup, key, _ []byte) store.Need {
 	return store.Need{Bucket: messages, Key: key[:min(16, len(key))], Why: "its message does not exist"}

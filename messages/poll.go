@@ -37,6 +37,8 @@ func PollOf(m *event.Message) (event.Poll, error) {
 	return p, nil
 }
 
+const voteType = "pollUpdateMessage"
+
 // voteContent is the content of a vote.
 type voteContent struct {
 	PollCreationMessageKey struct{ ID string }
@@ -46,7 +48,7 @@ type voteContent struct {
 // vote returns the key id of the poll that a message votes in, empty if it is no vote, and when it was made.
 func vote(m *event.Message) (poll string, at int64) {
 	var c voteContent
-	if m.MessageType != "pollUpdateMessage" || json.Unmarshal(m.Content, &c) != nil || !Plausible(c.PollCreationMessageKey.ID) {
+	if m.MessageType != voteType || json.Unmarshal(m.Content, &c) != nil || !Plausible(c.PollCreationMessageKey.ID) {
 		return "", 0
 	}
 	at, err := strconv.ParseInt(string(bytes.Trim(c.SenderTimestampMS, `"`)), 10, 64)
@@ -149,10 +151,10 @@ func (a *Archive) Tally(instance int64, poll event.Message, own event.Person) (t
 	}
 	last := map[string]countedVote{} // by voter
 	err = a.cfg.Store.View(func(tx *store.Tx) error {
-		prefix := store.Key(instance, poll.KeyID, byte(0))
+		prefix, chats := store.Key(instance, poll.KeyID, byte(0)), chatNames(tx, instance, chatOf(&poll))
 		return tx.Walk(pollVotes, store.Range{Prefix: prefix}, func(k []byte) (bool, error) {
 			m, err := message(tx, instance, idAt(k))
-			if err != nil || chatOf(&m) != chatOf(&poll) {
+			if err != nil || !slices.Contains(chats, chatOf(&m)) {
 				return true, nil //nolint:nilerr // the store reports a damaged vote
 			}
 			hashes, opened := chosen(&m)
@@ -161,7 +163,11 @@ func (a *Archive) Tally(instance int64, poll event.Message, own event.Person) (t
 				return true, nil
 			}
 			_, at := vote(&m)
-			voter, key := voterOf(&m, own)
+			voter := voterOf(tx, instance, &m, own)
+			key := voter.JID
+			if voter.LID != nil {
+				key = *voter.LID
+			}
 			if was, voted := last[key]; !voted || at >= was.at {
 				last[key] = countedVote{event.PollVote{Voter: voter, Options: optionNames(t.Poll, hashes), At: event.At(time.UnixMilli(at))}, at, m.ID}
 			}
@@ -175,8 +181,8 @@ func (a *Archive) Tally(instance int64, poll event.Message, own event.Person) (t
 	return t, nil
 }
 
-// voterOf returns who voted, and one name for both of their addresses.
-func voterOf(m *event.Message, own event.Person) (v event.Voter, key string) {
+// voterOf returns who voted, with both addresses where they are known.
+func voterOf(tx *store.Tx, instance int64, m *event.Message, own event.Person) (v event.Voter) {
 	switch {
 	case m.KeyFromMe:
 		v.JID, v.LID = own.JID, own.LID
@@ -186,10 +192,12 @@ func voterOf(m *event.Message, own event.Person) (v event.Voter, key string) {
 		v.JID, v.LID = *m.KeyRemoteJID, m.KeyLID
 	}
 	v.Name = m.PushName
-	if v.LID != nil {
-		return v, *v.LID
+	for _, name := range chatNames(tx, instance, v.JID) {
+		if v.LID == nil && event.IsLID(name) {
+			v.LID = &name
+		}
 	}
-	return v, v.JID
+	return v
 }
 
 // addVotes adds the votes that count, the first one first, and their number by option. An empty vote is none.

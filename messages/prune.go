@@ -2,7 +2,6 @@ package messages
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -100,21 +99,7 @@ func (a *Archive) removeOld(tx *store.Tx, instance int64, before time.Time) (n i
 	if err != nil {
 		return 0, err
 	}
-	room := pruneUpdates
-	for _, m := range old {
-		removed, err := deleteUpdates(tx, instance, m.ID, room)
-		if err != nil {
-			return n, err
-		}
-		if room -= removed; room == 0 {
-			return n, nil // this message may have more updates
-		}
-		if err := a.delete(tx, instance, &m); err != nil {
-			return n, err
-		}
-		n++
-	}
-	return n, nil
+	return a.removeSome(tx, instance, old)
 }
 
 // oldMessages returns the oldest messages. Ids rise with the time of storing, so the scan
@@ -126,8 +111,7 @@ func oldMessages(tx *store.Tx, instance int64, before time.Time) (old []event.Me
 		if err != nil || stored.StoredAt >= before.UnixMilli() {
 			return false, err
 		}
-		stored.Message.Content = nil // up to megabytes; only the key is needed
-		old = append(old, event.Message(stored.Message))
+		old = append(old, bare(event.Message(stored.Message)))
 		return true, nil
 	})
 	return old, err
@@ -150,68 +134,4 @@ func deleteUpdates(tx *store.Tx, instance, message int64, limit int) (int, error
 		}
 	}
 	return len(updates), nil
-}
-
-// delete removes a message whose updates are gone, and what else belongs to it.
-func (a *Archive) delete(tx *store.Tx, instance int64, m *event.Message) error {
-	if err := deleteMessage(tx, instance, m); err != nil || a.cfg.Deleted == nil {
-		return err
-	}
-	return a.cfg.Deleted(tx, instance, m.ID)
-}
-
-// Remove removes a stored message. One that is not there is no error.
-func (a *Archive) Remove(ctx context.Context, instance, id int64) error {
-	for done := false; !done; {
-		err := a.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-			m, err := message(tx, instance, id)
-			if errors.Is(err, ErrNoMessage) {
-				done = true
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			n, err := deleteUpdates(tx, instance, id, pruneUpdates)
-			if err != nil || n == pruneUpdates {
-				return err
-			}
-			done = true
-			return a.delete(tx, instance, &m)
-		})
-		if err != nil {
-			return fmt.Errorf("remove message %d of instance %d: %w", id, instance, err)
-		}
-	}
-	return nil
-}
-
-// RemoveChat removes the stored messages of a chat, in small commits, and returns their number.
-func (a *Archive) RemoveChat(ctx context.Context, instance int64, chat string) (removed int, err error) {
-	for {
-		var some []int64
-		err := a.cfg.Store.View(func(tx *store.Tx) error {
-			some = some[:0]
-			for _, name := range chatNames(tx, instance, chat) {
-				r := store.Range{Prefix: chatPrefix(instance, name), Limit: pruneStep}
-				err := tx.Scan(messageChats, r, func(k, _ []byte) (bool, error) {
-					some = append(some, idAt(k))
-					return true, nil
-				})
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil || len(some) == 0 {
-			return removed, err
-		}
-		for _, id := range some {
-			if err := a.Remove(ctx, instance, id); err != nil {
-				return removed, err
-			}
-			removed++
-		}
-	}
 }

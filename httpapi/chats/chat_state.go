@@ -88,7 +88,7 @@ func (a *API) deleteChat(c *rest.Call) error {
 		return err
 	}
 	if stored {
-		if _, err := a.Messages.RemoveChat(context.WithoutCancel(c.Request.Context()), c.Instance.ID, chat); err != nil {
+		if err := a.Messages.RemoveChat(context.WithoutCancel(c.Request.Context()), c.Instance.ID, chat); err != nil {
 			return err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 func (a *API) showProfile(c *rest.Call) error { return tell(a, c, instance.Account.Profile) }
 
-// profileRequest has the changes of a profile. What is absent stays as it is.
+// profileRequest has the changes of a profile. Absent fields change nothing.
 type profileRequest struct {
 	Name    *string    `json:"name"`
 	About   *string    `json:"about"`
