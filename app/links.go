@@ -76,12 +76,12 @@ func (a *App) linkIn(tx *store.Tx, instance int64, m *event.Message) *event.Medi
 		return nil
 	}
 	if a.cfg.Server.BaseURL == "" {
-		a.linkBase.warn.Do(func() { time.AfterFunc(0, a.warnLinkBase) }) // not within the commit
+		a.linkBase.warn.Do(func() {
+			time.AfterFunc(0, func() { // not within the commit
+				a.log.Warn("media links in events begin with the address of the listener: set server.base_url to the address that receivers use", "url", a.linkBase.url)
+			})
+		})
 	}
 	l := f.Link(a.linkBase.url, token, until)
 	return &l
-}
-
-func (a *App) warnLinkBase() {
-	a.log.Warn("media links in events begin with the address of the listener: set server.base_url to the address that receivers use", "url", a.linkBase.url)
 }

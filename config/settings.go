@@ -160,7 +160,7 @@ func settings(c *Config) []setting {
 		duration("media.fetch_wait", &c.Media.FetchWait, 30*s, s, 2*time.Minute, "How long a download waits for its file to be fetched from WhatsApp; then 503 MEDIA_PENDING, and the fetch continues."),
 
 		text("media.store.kind", &c.Media.Store.Kind, "off", oneOf("off", "local"), "Where files of messages are kept: off (nowhere) or local (media.store.path)."),
-		text("media.store.path", &c.Media.Store.Path, "data/media", nil, "Folder of the kept files. Backups and exports have no files: what is missing is fetched from WhatsApp."),
+		text("media.store.path", &c.Media.Store.Path, "data/media", nil, "Folder of the kept files of one data file. Backups and exports have no files; missing ones are fetched from WhatsApp."),
 		number("media.store.max_file", &c.Media.Store.MaxFile, 104_857_600, 1, 1<<40, "Largest file that is kept, in bytes."),
 		number("media.store.max_bytes", &c.Media.Store.MaxBytes, 10_737_418_240, 0, 1<<60, "Bytes of all kept files; the oldest of the instance that holds most go first. 0 sets no limit."),
 		duration("media.store.retention", &c.Media.Store.Retention, 72*time.Hour, 0, math.MaxInt64, "How long a file is kept after it was stored; \"0s\" keeps it as long as its message."),

@@ -22,6 +22,9 @@
 // that an event with its address is on its way. The commit that ends a record names the
 // file in media_file_gone, and the file is removed after it.
 //
+// A folder belongs to one data file, which a file in it names: with another's, a start fails, and nothing is
+// served or removed.
+//
 // # Buckets
 //
 //	media_file      instance + message id               -> JSON of the state

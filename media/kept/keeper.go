@@ -52,6 +52,7 @@ type Keeper struct {
 	end  context.CancelFunc
 	work sync.WaitGroup
 	lost atomic.Uint64
+	own  bool // the folder belongs to the data file
 
 	room    sync.Mutex // held while a file gets its place
 	roomLog time.Time  // of the last warning; guarded by room
@@ -79,6 +80,9 @@ func Open(cfg Config) (*Keeper, error) {
 	}
 	k := &Keeper{cfg: cfg, held: map[int64]int64{}, busy: map[int64]bool{}, asleep: map[int64]time.Time{}}
 	k.life, k.end = context.WithCancel(context.Background())
+	if err := k.claim(); err != nil {
+		return nil, err
+	}
 	return k, cfg.Store.View(k.count)
 }
 
@@ -160,7 +164,7 @@ func (k *Keeper) Linked(tx *store.Tx, instance, message int64, seq uint64) error
 // Open returns the kept file of a message. ok is false if none is kept.
 func (k *Keeper) Open(key cache.Key) (f cache.File, ok bool) {
 	r, found, err := k.record(key)
-	if err != nil || !found || r.State != Stored {
+	if err != nil || !found || r.State != Stored || !k.own {
 		return f, false
 	}
 	file, err := os.Open(k.path(key))

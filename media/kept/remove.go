@@ -167,6 +167,9 @@ func (k *Keeper) clear() {
 // unlink removes the file of a message, or all of an instance. A file whose record says
 // STORED stays.
 func (k *Keeper) unlink(key cache.Key) error {
+	if !k.own {
+		return nil
+	}
 	if key.Message == 0 {
 		return os.RemoveAll(k.folder(key.Instance))
 	}
@@ -182,6 +185,9 @@ func (k *Keeper) unlink(key cache.Key) error {
 
 // sweep removes the files that no record names, after a start.
 func (k *Keeper) sweep() {
+	if !k.own {
+		return
+	}
 	removed := 0
 	folders, err := os.ReadDir(k.cfg.Dir)
 	if err != nil {
