@@ -13,8 +13,8 @@ import (
 )
 
 // One person may be in a batch under two numbers: WhatsApp answers a look-up of one of them with the
-// account of the other. What is known when recipients come is a duplicate then; what the look-up
-// before a send shows is found here, before anything of the message leaves.
+// account of the other. A creation ignores duplicates that earlier look-ups have
+// shown. Those that the look-up before a send shows are found here, before the message leaves.
 
 // Errors of Outgoing.Found.
 var (

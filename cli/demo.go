@@ -25,6 +25,7 @@ import (
 	"postern/event"
 	"postern/httpapi/tokens"
 	"postern/internal/plural"
+	"postern/sandbox"
 )
 
 const (
@@ -337,8 +338,8 @@ func (d *demoRun) received(ctx context.Context, file, template string) error {
 	for _, row := range strings.Split(strings.TrimSpace(file), "\n")[1:] {
 		cells := strings.Split(row, ",")
 		phone, ok := d.app.Phone(cells[0])
-		for ok && len(phone.Received()) == 0 && ctx.Err() == nil {
-			time.Sleep(10 * time.Millisecond)
+		if ok {
+			_, _ = phone.WaitReceived(ctx, func(sandbox.Received) bool { return true })
 		}
 		if !ok || len(phone.Received()) != 1 {
 			return fmt.Errorf("the phone %s has not received one message", cells[0])

@@ -17,21 +17,6 @@ func (l *Ledger) OnWay(tx *store.Tx, seq uint64, grace time.Duration) (bool, err
 	if err != nil {
 		return false, err
 	}
-	ids, err := heldBy(tx, seq)
-	if err != nil {
-		return false, err
-	}
-	for _, a := range e.To {
-		ids = append(ids, a.Due.Record)
-	}
-	for _, id := range ids {
-		r, found, err := Find(tx, id)
-		if err != nil && !errors.Is(err, store.ErrDamaged) {
-			return false, err
-		}
-		if found && r.EventSeq == seq && (r.Waits() || tx.Now().Sub(r.LastAttemptAt) < grace) {
-			return true, nil
-		}
-	}
-	return false, nil
+	now := tx.Now()
+	return anyDelivery(tx, e, func(r Record) bool { return r.Waits() || now.Sub(r.LastAttemptAt) < grace })
 }

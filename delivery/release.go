@@ -25,6 +25,11 @@ func (l *Ledger) release(tx *store.Tx, seq uint64) error {
 
 // needed reports whether a delivery of the event is pending, or may be repeated.
 func (l *Ledger) needed(tx *store.Tx, e Event) (bool, error) {
+	return anyDelivery(tx, e, l.wantsBody)
+}
+
+// anyDelivery reports whether a delivery of the event is as one wants it.
+func anyDelivery(tx *store.Tx, e Event, wanted func(Record) bool) (bool, error) {
 	ids, err := heldBy(tx, e.Seq)
 	if err != nil {
 		return false, err
@@ -37,7 +42,7 @@ func (l *Ledger) needed(tx *store.Tx, e Event) (bool, error) {
 		if err != nil && !errors.Is(err, store.ErrDamaged) {
 			return false, err
 		}
-		if found && r.EventSeq == e.Seq && l.wantsBody(r) {
+		if found && r.EventSeq == e.Seq && wanted(r) {
 			return true, nil
 		}
 	}

@@ -26,8 +26,8 @@ type OptOuts interface {
 // are dropped without error.
 func (r *Registry) Report(ctx context.Context, id int64, f event.Fact) error {
 	if !f.PhoneSeen.IsZero() {
-		if err := r.sawPhone(ctx, id, f.PhoneSeen); err != nil {
-			return err
+		if err := r.sawPhone(ctx, id, f.PhoneSeen); err != nil { // what shows the sign must not wait for it
+			r.log.Warn("sign of the phone not stored; a later one is", "instance_id", id, "error", err)
 		}
 	}
 	switch f.Data.(type) {

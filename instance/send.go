@@ -111,7 +111,7 @@ func (s *Supervisor) namesOf(chat string) []string {
 // is that of the message. It returns the address of the chat. Errors are those of Send, and of
 // [Groups.ChangeGroup].
 func (s *Supervisor) SetTimer(ctx context.Context, id int64, chat, messageID string, seconds uint32) (string, error) {
-	set := s.reg.cfg.Store.Now().Unix()
+	timer := event.ChatTimer{Seconds: seconds} // of a group: what WhatsApp answers now
 	to, err := event.ParseRecipient(chat)
 	if err == nil && to.IsGroup() {
 		var account Account
@@ -119,21 +119,27 @@ func (s *Supervisor) SetTimer(ctx context.Context, id int64, chat, messageID str
 			err = account.ChangeSettings(ctx, chat, event.GroupSettings{EphemeralDuration: new(int64(seconds))})
 		}
 	} else if err == nil {
-		err = s.setTimer(ctx, id, &chat, messageID, event.TimerContent{Seconds: seconds, Set: set})
+		timer.Set = s.reg.cfg.Store.Now().Unix()
+		chat, timer.At, err = s.setTimer(ctx, id, chat, messageID, event.TimerContent{Seconds: seconds, Set: timer.Set})
 	}
 	if err != nil {
 		return chat, err
 	}
 	// It is set: keep it even if the caller gives up.
-	timer := event.ChatTimer{Chat: s.namesOf(chat), Seconds: seconds, Set: set, At: set}
+	timer.Chat = s.namesOf(chat)
 	return chat, s.reg.cfg.Messages.LearnTimers(context.WithoutCancel(ctx), id, []event.ChatTimer{timer})
 }
 
-// setTimer sends the setting of a person's chat, and replaces the address by that of the account that got it.
-func (s *Supervisor) setTimer(ctx context.Context, id int64, chat *string, messageID string, c event.TimerContent) error {
-	found := func(_ context.Context, jid string) error { *chat = jid; return nil }
-	_, err := s.Send(ctx, id, event.Outgoing{ID: messageID, To: *chat, Content: event.Content{Timer: &c}, Found: found})
-	return err
+// setTimer sends the setting of a person's chat. It returns the address of the account that got it, and when, by
+// WhatsApp's clock.
+func (s *Supervisor) setTimer(ctx context.Context, id int64, chat, messageID string, c event.TimerContent) (to string, at int64, err error) {
+	to = chat
+	found := func(_ context.Context, jid string) error { to = jid; return nil }
+	sent, err := s.Send(ctx, id, event.Outgoing{ID: messageID, To: chat, Content: event.Content{Timer: &c}, Found: found})
+	if err != nil {
+		return to, 0, err
+	}
+	return to, sent.Message.MessageTimestamp, nil
 }
 
 // Keeping describes how a sent message is stored.

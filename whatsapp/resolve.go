@@ -67,9 +67,12 @@ func (s *Session) meetGroup(ctx context.Context, group types.JID) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.SendTimeout)
 	defer cancel()
-	if info, err := cli.GetGroupInfo(ctx, group); err == nil { // else the send says what is wrong
-		s.facts.learn(translate.GroupTimer(info))
+	info, err := cli.GetGroupInfo(ctx, group)
+	if err != nil {
+		s.sender.groups.forget(group) // the send says what is wrong
+		return
 	}
+	s.facts.learn(translate.GroupTimer(info))
 }
 
 // groupsMet are the groups that a connection has sent to.
@@ -91,7 +94,14 @@ func (g *groupsMet) first(cli *whatsmeow.Client, group types.JID) bool {
 	return !met
 }
 
-// learn reports what was read about timers of chats. What is not stored is read again.
+// forget lets the next call of first for a group be the first again.
+func (g *groupsMet) forget(group types.JID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.all, group)
+}
+
+// learn reports timers of chats. One that is not stored is read again later.
 func (r *reporter) learn(timers []event.ChatTimer) {
 	if len(timers) > 0 {
 		r.change(event.Fact{Timers: timers})

@@ -129,7 +129,7 @@ func TestBatchWritesToAPersonOnce(t *testing.T) {
 			}
 		})
 	}
-	// What is known is a duplicate at creation.
+	// Creations ignore known duplicates.
 	for _, number := range []string{askedNumber, askedToo} {
 		if a := s.PostJSON(t, s.Fill("/instance/$name/send/text"), fmt.Sprintf(`{"number":%q,"textMessage":{"text":"before"}}`, number)); a.Status != http.StatusOK {
 			t.Fatalf("%s", a.Body)

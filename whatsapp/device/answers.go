@@ -172,12 +172,13 @@ func (c *Container) KeepAnswers(ctx context.Context, fresh map[string]Answer) er
 	return nil
 }
 
-// AnswerTo returns the kept answer to a look-up of a number, of which only its digits are given.
+// AnswerTo returns the kept answer to a look-up of a number, of which only its digits are given. A number whose
+// LID is known has an account of its own by now.
 func (c *Container) AnswerTo(number string) (Answer, bool) {
 	c.answers.mu.RLock()
 	kept, known := c.answers.known[number]
 	c.answers.mu.RUnlock()
-	if !known || !kept.valid(c.store.Now()) {
+	if !known || c.lids.lidOf(number) != "" || !kept.valid(c.store.Now()) {
 		return Answer{}, false
 	}
 	return kept.Answer, true
@@ -205,7 +206,7 @@ func (c *Container) NumbersOf(jid string) (numbers []string) {
 			numbers = append(numbers, number)
 		}
 		for _, number := range c.answers.asked[name] {
-			if c.answers.known[number].valid(now) && !slices.Contains(numbers, number) {
+			if c.answers.known[number].valid(now) && c.lids.lidOf(number) == "" && !slices.Contains(numbers, number) {
 				numbers = append(numbers, number)
 			}
 		}
