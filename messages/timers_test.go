@@ -17,14 +17,14 @@ func TestNewestSettingOfATimerWins(t *testing.T) {
 		settings []event.ChatTimer
 		want     uint32
 	}{
-		"the later one":                   {[]event.ChatTimer{{both, day, begin, begin}, {both, week, begin + 9, begin + 9}}, week},
-		"one that comes late":             {[]event.ChatTimer{{both, week, begin + 9, begin + 9}, {both, day, begin, begin + 10}}, week},
-		"an explicit end":                 {[]event.ChatTimer{{both, week, begin, begin}, {both, 0, begin + 9, begin + 9}}, 0},
-		"without a time of its own":       {[]event.ChatTimer{{both, week, 0, begin}, {both, day, 0, begin + 9}}, day},
-		"of a phone that is a year ahead": {[]event.ChatTimer{{both, week, begin + year, begin}, {both, day, begin + 9, begin + 9}}, day},
-		"as the network answers now":      {[]event.ChatTimer{{both, week, begin, begin + 5}, {both, day, 0, 0}}, day},
-		"after such an answer":            {[]event.ChatTimer{{both, week, begin, begin + 5}, {both, day, 0, 0}, {both, 0, begin + 9, begin + 9}}, 0},
-		"under the other address":         {[]event.ChatTimer{{[]string{phone}, week, begin, begin}, {both, day, begin + 9, begin + 9}}, day},
+		"the later one":                   {[]event.ChatTimer{chatTimer(both, day, begin, begin), chatTimer(both, week, begin+9, begin+9)}, week},
+		"one that comes late":             {[]event.ChatTimer{chatTimer(both, week, begin+9, begin+9), chatTimer(both, day, begin, begin+10)}, week},
+		"an explicit end":                 {[]event.ChatTimer{chatTimer(both, week, begin, begin), chatTimer(both, 0, begin+9, begin+9)}, 0},
+		"without a time of its own":       {[]event.ChatTimer{chatTimer(both, week, 0, begin), chatTimer(both, day, 0, begin+9)}, day},
+		"of a phone that is a year ahead": {[]event.ChatTimer{chatTimer(both, week, begin+year, begin), chatTimer(both, day, begin+9, begin+9)}, day},
+		"as the network answers now":      {[]event.ChatTimer{chatTimer(both, week, begin, begin+5), chatTimer(both, day, 0, 0)}, day},
+		"after such an answer":            {[]event.ChatTimer{chatTimer(both, week, begin, begin+5), chatTimer(both, day, 0, 0), chatTimer(both, 0, begin+9, begin+9)}, 0},
+		"under the other address":         {[]event.ChatTimer{chatTimer([]string{phone}, week, begin, begin), chatTimer(both, day, begin+9, begin+9)}, day},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
@@ -49,4 +49,9 @@ func TestNewestSettingOfATimerWins(t *testing.T) {
 			}
 		})
 	}
+}
+
+// chatTimer is a setting of seconds, made at set and carried by something of the time at, both in Unix seconds.
+func chatTimer(chats []string, seconds uint32, set, at int64) event.ChatTimer {
+	return event.ChatTimer{Chat: chats, Seconds: seconds, Set: set, At: at}
 }
