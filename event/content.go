@@ -163,6 +163,8 @@ type Outgoing struct {
 	Mentions   []string      `json:",omitempty"` // JIDs of the people that it mentions
 	Pause      bool          `json:",omitempty"` // end Presence before the message
 
+	LinkPreview bool `json:",omitempty"` // show a preview of the first link of a text, read from its page
+
 	// Timer is the disappearing timer of the chat; nil: none.
 	Timer *ChatTimer `json:"-"`
 

@@ -95,6 +95,14 @@ type MediaInfo struct {
 	Animated  bool      `json:"animated,omitempty"`
 }
 
+// LinkPreview is what a web page names for the preview of a link to it.
+type LinkPreview struct {
+	Title       string
+	Description string
+	PictureURL  string    // as named; empty: none
+	Picture     MediaInfo // its thumbnail and size; empty when it could not be read
+}
+
 // Uploaded is a file that lies encrypted at WhatsApp, and all that a message
 // needs to point to it. MediaKey opens it: it is a secret.
 type Uploaded struct {

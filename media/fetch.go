@@ -37,17 +37,22 @@ func newClient(cfg Config) *http.Client {
 			IdleConnTimeout:        30 * time.Second,
 			MaxResponseHeaderBytes: 64 << 10,
 		},
-		CheckRedirect: func(r *http.Request, via []*http.Request) error {
-			if len(via) > maxRedirects {
-				return fmt.Errorf("more than %d redirects", maxRedirects)
-			}
-			if r.URL.Scheme != "http" && r.URL.Scheme != "https" {
-				return fmt.Errorf("a redirect to %.20s", r.URL.Scheme)
-			}
-			r.Header.Del("Referer") // the previous URL may be a secret
-			r.URL.RawQuery = event.EscapeQuery(r.URL.RawQuery)
-			return nil
-		},
+		CheckRedirect: redirects(maxRedirects),
+	}
+}
+
+// redirects returns the rules of redirects, of which there may be so many.
+func redirects(limit int) func(*http.Request, []*http.Request) error {
+	return func(r *http.Request, via []*http.Request) error {
+		if len(via) > limit {
+			return fmt.Errorf("more than %d redirects", limit)
+		}
+		if r.URL.Scheme != "http" && r.URL.Scheme != "https" {
+			return fmt.Errorf("a redirect to %.20s", r.URL.Scheme)
+		}
+		r.Header.Del("Referer") // the previous URL may be a secret
+		r.URL.RawQuery = event.EscapeQuery(r.URL.RawQuery)
+		return nil
 	}
 }
 

@@ -50,7 +50,8 @@ const (
 // Library fetches and prepares files. It is safe for concurrent use.
 type Library struct {
 	cfg    Config
-	client *http.Client
+	client *http.Client // for files
+	pages  *http.Client // for web pages
 
 	admit func() error // whether the disk of cfg.Store has room
 
@@ -91,10 +92,11 @@ func New(cfg Config) (*Library, error) {
 		_ = os.Remove(path)
 	}
 	l := &Library{
-		cfg: cfg, client: newClient(cfg), admit: cfg.Store.Admit,
+		cfg: cfg, client: newClient(cfg), pages: &http.Client{}, admit: cfg.Store.Admit,
 		looking: newTurns(maxExamining), converting: newTurns(maxConverting),
 		reserved: map[int64]int{},
 	}
+	l.pages.Transport, l.pages.CheckRedirect = l.client.Transport, redirects(pageRedirects)
 	l.life, l.end = context.WithCancel(context.Background())
 	return l, l.numberAll(l.life)
 }

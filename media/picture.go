@@ -40,7 +40,7 @@ func describePicture(file *meter, f *event.MediaFile) error {
 	}
 	picture, err := decode(file)
 	if err == nil {
-		f.Thumbnail = thumbnail(picture)
+		f.Thumbnail = thumbnail(picture, thumbnailSide)
 	}
 	return err
 }
@@ -136,14 +136,14 @@ func pngMemory(file io.ReaderAt, c image.Config) int64 {
 	return pixels * size
 }
 
-// thumbnail returns a small JPEG of a picture, transparency on white.
-func thumbnail(picture image.Image) []byte {
+// thumbnail returns a small JPEG of a picture, whose longer side has that many pixels, transparency on white.
+func thumbnail(picture image.Image, side int) []byte {
 	b := picture.Bounds()
-	w, h := thumbnailSide, thumbnailSide
+	w, h := side, side
 	if b.Dx() >= b.Dy() {
-		h = max(1, thumbnailSide*b.Dy()/max(1, b.Dx()))
+		h = max(1, side*b.Dy()/max(1, b.Dx()))
 	} else {
-		w = max(1, thumbnailSide*b.Dx()/max(1, b.Dy()))
+		w = max(1, side*b.Dx()/max(1, b.Dy()))
 	}
 	small := image.NewRGBA(image.Rect(0, 0, w, h))
 	draw.Draw(small, small.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)

@@ -34,6 +34,10 @@ func (f *files) Preview(context.Context, int64, string) (event.MediaInfo, error)
 	return event.MediaInfo{Width: 72, Height: 48, Thumbnail: []byte("jpeg")}, f.fail
 }
 
+func (f *files) Page(context.Context, int64, string) (event.LinkPreview, error) {
+	return event.LinkPreview{}, errors.New("no page is served here")
+}
+
 func newFiles(t *testing.T, content string) *files {
 	t.Helper()
 	f := &files{path: filepath.Join(t.TempDir(), "file"), info: event.MediaInfo{

@@ -158,6 +158,9 @@ func checkSize(m *waE2E.Message) error {
 func (s *sender) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to types.JID, out event.Outgoing) (*waE2E.Message, int, error) {
 	own := s.conn.self()
 	m, err := s.composeAny(ctx, cli, own, out.Content)
+	if err == nil && out.LinkPreview {
+		m, err = s.withPreview(ctx, m, out)
+	}
 	if err != nil {
 		return nil, 0, err
 	}

@@ -26,6 +26,8 @@ type Media interface {
 	Open(ctx context.Context, instance int64, m *event.Media) (event.MediaSource, error)
 	// Preview fetches an image and makes a thumbnail of it.
 	Preview(ctx context.Context, instance int64, url string) (event.MediaInfo, error)
+	// Page reads a web page for the preview of a link to it. The error says why there is none.
+	Page(ctx context.Context, instance int64, url string) (event.LinkPreview, error)
 }
 
 // Uploads of batch contents are reused for sharedFor: WhatsApp keeps files for weeks,

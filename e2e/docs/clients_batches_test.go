@@ -15,8 +15,8 @@ func clientBatches() []clientRow {
 	batch := func(message, options string) string {
 		return `{"name":"b","instances":["$name"],"recipients":["+49 151 555 00002"],"message":` + message + `,"options":` + options + `}`
 	}
-	decrypted := func(want string) func(*testing.T, *rig.SendScene, clientAnswer) {
-		return func(t *testing.T, s *rig.SendScene, a clientAnswer) {
+	decrypted := func(want string) func(*testing.T, *rig.SendScene, rig.Answer) {
+		return func(t *testing.T, s *rig.SendScene, a rig.Answer) {
 			var made struct{ ID uuid.UUID }
 			decode(t, a.Body, &made)
 			s.Await("the batch is done", func() bool {
@@ -47,7 +47,7 @@ func clientBatches() []clientRow {
 			habit: "batches", name: "that answers a message", before: question, call: create, user: true, status: 201,
 			body:   batch(text, `{"quotedMessageId":$bq.id,"externalAttributes":{"order":3},"replicable":true}`),
 			answer: `{"options":{"quotedMessageId":$bq.id,"externalAttributes":{"order":3},"replicable":"<absent>"},"startedAt":"<absent>","completedAt":"<absent>","pausedAt":"<absent>"}`,
-			then: func(t *testing.T, s *rig.SendScene, a clientAnswer) {
+			then: func(t *testing.T, s *rig.SendScene, a rig.Answer) {
 				decrypted(`{"extendedTextMessage":{"text":"the answer","contextInfo":{"stanzaID":"$bq.keyId","participant":"$own@s.whatsapp.net","quotedMessage":{"conversation":"the question"}}}}`)(t, s, a)
 				s.AwaitEvent(t, 0, "send.message", `{"content":{"text":"the answer"},"externalAttributes":{"order":3}}`)
 			},

@@ -27,7 +27,7 @@ func clientLists() []clientRow {
 		{habit: "messages", name: "by key id", call: list, body: `{"filter":{"keyId":"$m.keyId","source":"web","messageStatus":"delivered"}}`, answer: one},
 		{habit: "messages", name: "by another device", call: list, body: `{"filter":{"keyId":"$m.keyId","source":"ios"}}`, answer: `{"messages":{"records":[]}}`},
 		{habit: "messages", name: "after a cursor", call: list, body: `{"filter":{"keyRemoteJid":"$bob"},"cursor":{"type":"next","id":$m.id_},"limit":1}`, answer: `{"messages":{"records":[{"content":{"text":"to Bob"}}]}}`},
-		{habit: "messages", name: "the first page", call: list, body: `{"limit":1}`, answer: `{"messages":{"records":["*"],"pageInfo":{"nextCursor":"*"}}}`, then: func(t *testing.T, s *rig.SendScene, a clientAnswer) {
+		{habit: "messages", name: "the first page", call: list, body: `{"limit":1}`, answer: `{"messages":{"records":["*"],"pageInfo":{"nextCursor":"*"}}}`, then: func(t *testing.T, s *rig.SendScene, a rig.Answer) {
 			var page struct {
 				Messages struct{ PageInfo struct{ NextCursor string } }
 			}
@@ -57,7 +57,7 @@ func clientLists() []clientRow {
 		{
 			habit: "found messages", name: "the second of a chat", call: find, body: `{"where":{"keyRemoteJid":"$anne@s.whatsapp.net"},"page":2,"offset":1}`,
 			answer: `{"messages":{"total":"*","pages":"*","currentPage":2,"records":["*"]}}`,
-			then: func(t *testing.T, s *rig.SendScene, a clientAnswer) {
+			then: func(t *testing.T, s *rig.SendScene, a rig.Answer) {
 				var all, of struct{ Messages struct{ Total, Pages int } }
 				decode(t, a.Body, &of)
 				decode(t, s.PostJSON(t, s.Fill("/chat/findMessages/$name"), `{}`).Body, &all)

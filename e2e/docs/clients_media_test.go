@@ -16,8 +16,8 @@ import (
 // clientMedia has files: uploads, and what comes back.
 func clientMedia() []clientRow {
 	const uploads, data = "POST /instance/$name/media/uploads", "POST /instance/$name/media/data"
-	is := func(file string) func(*testing.T, *rig.SendScene, clientAnswer) {
-		return func(t *testing.T, _ *rig.SendScene, a clientAnswer) {
+	is := func(file string) func(*testing.T, *rig.SendScene, rig.Answer) {
+		return func(t *testing.T, _ *rig.SendScene, a rig.Answer) {
 			want, err := os.ReadFile(filepath.Join("media", "testdata", file))
 			if err != nil {
 				t.Fatal(err)
@@ -73,8 +73,8 @@ func clientMedia() []clientRow {
 
 // clientChats has chats and groups.
 func clientChats() []clientRow {
-	readBy := func(ids ...string) func(*testing.T, *rig.SendScene, clientAnswer) {
-		return func(t *testing.T, s *rig.SendScene, _ clientAnswer) {
+	readBy := func(ids ...string) func(*testing.T, *rig.SendScene, rig.Answer) {
+		return func(t *testing.T, s *rig.SendScene, _ rig.Answer) {
 			phone, _ := s.Sandbox.Phone(rig.AnneNumber)
 			for _, id := range ids {
 				id := s.Fill(id)
@@ -82,7 +82,7 @@ func clientChats() []clientRow {
 			}
 		}
 	}
-	gone := func(t *testing.T, s *rig.SendScene, _ clientAnswer) {
+	gone := func(t *testing.T, s *rig.SendScene, _ rig.Answer) {
 		phone, _ := s.Sandbox.Phone(rig.AnneNumber)
 		s.Await("the deletion", func() bool {
 			for _, r := range phone.Received() {

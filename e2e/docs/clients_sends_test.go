@@ -16,9 +16,9 @@ const (
 
 // clientReading has what holds for all routes.
 func clientReading() []clientRow {
-	warned := func(want string) func(*testing.T, *rig.SendScene, clientAnswer) {
-		return func(t *testing.T, _ *rig.SendScene, a clientAnswer) {
-			if got := a.header.Get("Warning"); !strings.Contains(got, want) || want == "" && got != "" {
+	warned := func(want string) func(*testing.T, *rig.SendScene, rig.Answer) {
+		return func(t *testing.T, _ *rig.SendScene, a rig.Answer) {
+			if got := a.Header.Get("Warning"); !strings.Contains(got, want) || want == "" && got != "" {
 				t.Errorf("warning %q, want %q in it", got, want)
 			}
 		}
@@ -84,8 +84,8 @@ func clientSends() []clientRow {
 	answer := func(options string) string {
 		return `{"number":"$anne","textMessage":{"text":"the answer"},"options":` + options + `}`
 	}
-	shown := func(online bool) func(*testing.T, *rig.SendScene, clientAnswer) {
-		return func(t *testing.T, s *rig.SendScene, _ clientAnswer) {
+	shown := func(online bool) func(*testing.T, *rig.SendScene, rig.Answer) {
+		return func(t *testing.T, s *rig.SendScene, _ rig.Answer) {
 			phone, _ := s.Sandbox.Phone(rig.OwnNumber)
 			if got, known := s.Sandbox.Available(phone); !known || got != online {
 				t.Errorf("the account shows available %v (%v)", got, known)

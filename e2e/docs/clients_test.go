@@ -34,15 +34,10 @@ type clientRow struct {
 	answer string            // JSON that the answer holds at least; "none": there is no body
 	keep   string            // the answer's fields become variables with this prefix
 	phone  string            // what Anne's phone decrypted of the message that was sent
-	then   func(t *testing.T, s *rig.SendScene, a clientAnswer)
+	then   func(t *testing.T, s *rig.SendScene, a rig.Answer)
 }
 
-// clientAnswer is answer with its headers.
-type clientAnswer struct {
-	rig.Answer
-	header http.Header
-}
-
+// rig.Answer is answer with its headers.
 func clientTable() []clientRow {
 	return slices.Concat(clientReading(), clientSends(), clientMedia(), clientChats(), clientLists(), clientBatches())
 }
@@ -142,7 +137,7 @@ func client(t *testing.T, s *rig.SendScene, row clientRow) {
 		s.Vars[row.keep+".raw"] = string(in.Content)
 	}
 	if row.phone != "" {
-		m := s.Sent(t, from, a.Answer, `{"device":"web"}`)
+		m := s.Sent(t, from, a, `{"device":"web"}`)
 		s.DecryptedAs(t, rig.AnneNumber, m.KeyID, row.phone)
 	}
 	if row.then != nil {
@@ -150,7 +145,7 @@ func client(t *testing.T, s *rig.SendScene, row clientRow) {
 	}
 }
 
-func askAsClient(t *testing.T, s *rig.SendScene, row clientRow) clientAnswer {
+func askAsClient(t *testing.T, s *rig.SendScene, row clientRow) rig.Answer {
 	t.Helper()
 	body, contentType := io.Reader(strings.NewReader(s.Fill(row.body))), "application/json"
 	if row.form != nil || row.file != "" {
@@ -181,7 +176,7 @@ func askAsClient(t *testing.T, s *rig.SendScene, row clientRow) clientAnswer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return clientAnswer{rig.Answer{Status: resp.StatusCode, Body: raw}, resp.Header}
+	return rig.Answer{Status: resp.StatusCode, Header: resp.Header, Body: raw}
 }
 
 func decode(t *testing.T, raw []byte, into any) {

@@ -60,6 +60,7 @@ func (s *SendScene) Fetched(path string) int {
 // Answer is what a call ended with.
 type Answer struct {
 	Status int
+	Header http.Header
 	Body   []byte
 }
 
@@ -87,7 +88,7 @@ func (s *SendScene) Request(t *testing.T, method, path, contentType string, body
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Answer{resp.StatusCode, raw}
+	return Answer{resp.StatusCode, resp.Header, raw}
 }
 
 // PostJSON sends a body of JSON with the token of the instance.

@@ -40,6 +40,7 @@ type sendOptions struct {
 	ExternalAttributes *strict.Object `json:"externalAttributes"`
 	MentionAll         bool           `json:"mentionAll"`
 	Mentions           []string       `json:"mentions"`
+	LinkPreview        bool           `json:"linkPreview" doc:"Whether to read the page of the first URL of a text, or of a link, and to show its title, description and picture. When nothing can be read, the message is sent without, and the header warning says why." example:"true"`
 	laterOptions
 }
 
@@ -234,6 +235,7 @@ func (a *API) outgoing(c *rest.Call, t *sendTarget, content event.Content) (even
 		ID: a.NewMessageID(), To: to.JID(), Content: content,
 		Presence: t.Options.Presence, Delay: time.Duration(t.Options.Delay) * time.Millisecond,
 		Quoted: quoted, MentionAll: t.Options.MentionAll, Mentions: mentions,
+		LinkPreview: t.Options.LinkPreview && (content.Text != nil || content.Link != nil), // existing clients give it with every kind
 	}
 	if out.Presence == event.PresenceAuto {
 		showAsTyped(&out)
