@@ -65,6 +65,10 @@ type Media struct {
 	MimeType string // what the caller says it is; checked against the bytes
 	ViewOnce bool
 
+	Convert bool        // a video or a voice note: convert what ffmpeg reads
+	GIF     bool        // a video that plays like a GIF
+	Pack    StickerPack // of a sticker
+
 	// What the caller says of a voice note; else the file is measured.
 	Seconds  int
 	Waveform string // base64 of WaveformLength volumes
@@ -73,6 +77,9 @@ type Media struct {
 	// them all.
 	Shared bool
 }
+
+// StickerPack names the pack of a sticker.
+type StickerPack struct{ Name, Publisher string }
 
 // MediaFile is a local file to send, with its properties.
 type MediaFile struct {
@@ -155,13 +162,15 @@ type MediaContent struct {
 	Caption  string    `json:"caption"`
 	MimeType string    `json:"mimetype"`
 	ViewOnce bool      `json:"viewOnce"`
+	GIF      bool      `json:"gifPlayback" doc:"Whether the video plays like a GIF: by itself, again and again, without sound. It may be a GIF where the server has ffmpeg." example:"false"`
+	Convert  bool      `json:"convert" doc:"Whether to convert a video of another format to MP4. It needs ffmpeg on the server." example:"false"`
 }
 
 // Content implements [Payload].
 func (m *MediaContent) Content() (Content, error) {
 	c := Content{Media: &Media{
 		Kind: m.Kind, URL: m.URL, UploadID: string(m.UploadID),
-		FileName: m.FileName, Caption: m.Caption, MimeType: m.MimeType, ViewOnce: m.ViewOnce,
+		FileName: m.FileName, Caption: m.Caption, MimeType: m.MimeType, ViewOnce: m.ViewOnce, GIF: m.GIF, Convert: m.Convert,
 	}}
 	return c, firstError(oneSource("media", m.URL, string(m.UploadID)), c.Media.Check())
 }
@@ -173,13 +182,14 @@ type AudioContent struct {
 	ViewOnce bool     `json:"viewOnce"`
 	Seconds  int      `json:"seconds"`  // its length; 0: as the file says
 	Waveform string   `json:"waveform"` // base64 of WaveformLength volumes; empty: as the file says
+	Convert  bool     `json:"convert" doc:"Whether to take the sound of a file of another format too, such as a video. It needs ffmpeg on the server." example:"false"`
 	PTT      *bool    `json:"ptt" doc:"Accepted without effect: it is always a voice note." example:"true"`
 }
 
 // Content implements [Payload].
 func (a *AudioContent) Content() (Content, error) {
 	c := Content{Media: &Media{
-		Kind: MediaVoice, URL: a.URL, UploadID: string(a.UploadID), ViewOnce: a.ViewOnce, Seconds: a.Seconds, Waveform: a.Waveform,
+		Kind: MediaVoice, URL: a.URL, UploadID: string(a.UploadID), ViewOnce: a.ViewOnce, Seconds: a.Seconds, Waveform: a.Waveform, Convert: a.Convert,
 	}}
 	if a.Seconds < 0 || a.Seconds > MaxSeconds {
 		return c, fmt.Errorf("%w: seconds must be 0 to %d", ErrContent, MaxSeconds)
@@ -193,15 +203,30 @@ func (a *AudioContent) Content() (Content, error) {
 // MaxSeconds is longer than any voice note: a day.
 const MaxSeconds = 24 * 60 * 60
 
-// StickerContent is a sticker: a WebP image.
+// StickerContent is a sticker: a WebP image, or what one is made of.
 type StickerContent struct {
-	URL      string   `json:"sticker"`
-	UploadID UploadID `json:"mediaUploadId"`
+	URL           string   `json:"sticker"`
+	UploadID      UploadID `json:"mediaUploadId"`
+	PackName      string   `json:"packName"`
+	PackPublisher string   `json:"packPublisher"`
 }
 
 // Content implements [Payload].
 func (s *StickerContent) Content() (Content, error) {
-	return Content{Media: &Media{Kind: MediaSticker, URL: s.URL, UploadID: string(s.UploadID)}}, oneSource("sticker", s.URL, string(s.UploadID))
+	m := &Media{Kind: MediaSticker, URL: s.URL, UploadID: string(s.UploadID), Pack: StickerPack{s.PackName, s.PackPublisher}}
+	return Content{Media: m}, firstError(oneSource("sticker", s.URL, string(s.UploadID)), m.Pack.Check(m.UploadID != ""))
+}
+
+// MaxPackName is the greatest length of the names of a sticker's pack, in characters.
+const MaxPackName = 128
+
+// Check returns an error that wraps ErrContent if the names of a pack are too long, or are for a file that was
+// uploaded before.
+func (p StickerPack) Check(uploaded bool) error {
+	if uploaded && p != (StickerPack{}) {
+		return fmt.Errorf("%w: packName and packPublisher are written into the file, and that of mediaUploadId is at WhatsApp already; send it by its URL", ErrContent)
+	}
+	return firstError(checkText("packName", p.Name, 0, MaxPackName), checkText("packPublisher", p.Publisher, 0, MaxPackName))
 }
 
 // Check returns an error that wraps ErrContent if a field of m other than its source is
@@ -229,6 +254,12 @@ func (m *Media) Check() error {
 func (m *Media) CheckAs(kind MediaKind) error {
 	if m.ViewOnce && kind != MediaImage && kind != MediaVideo && kind != MediaVoice {
 		return fmt.Errorf("%w: viewOnce is for images, videos and voice notes", ErrContent)
+	}
+	if m.GIF && kind != MediaVideo {
+		return fmt.Errorf("%w: gifPlayback is for videos", ErrContent)
+	}
+	if m.Convert && kind != MediaVideo && kind != MediaPTV && kind != MediaVoice && kind != MediaAudio {
+		return fmt.Errorf("%w: convert is for videos and audio", ErrContent)
 	}
 	return nil
 }

@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// abilities are the ffmpeg features that convert, videoThumbnail and demuxer need, by the
-// flag that lists them.
+// abilities are the ffmpeg features that conversions, videoThumbnail and demuxer need, by
+// the flag that lists them.
 var abilities = []struct {
 	flag, kind string
 	names      []string
 }{
-	{"-encoders", "encoder", []string{"libopus", "mjpeg"}},
-	{"-decoders", "decoder", []string{"aac", "mp3", "amrnb", "flac", "opus", "vorbis", "pcm_s16le", "h264"}},
-	{"-demuxers", "reader", []string{"mov", "matroska", "mp3", "aac", "amr", "flac", "wav", "aiff", "ogg"}},
-	{"-muxers", "writer", []string{"ogg", "image2pipe"}},
-	{"-filters", "filter", []string{"scale"}},
+	{"-encoders", "encoder", []string{"libopus", "mjpeg", "libx264", "libwebp", "libwebp_anim"}},
+	{"-decoders", "decoder", []string{"aac", "mp3", "amrnb", "flac", "opus", "vorbis", "pcm_s16le", "h264", "gif", "png", "mjpeg", "webp"}},
+	{"-demuxers", "reader", []string{"mov", "matroska", "mp3", "aac", "amr", "flac", "wav", "aiff", "ogg", "avi", "gif", "jpeg_pipe", "png_pipe", "webp_pipe"}},
+	{"-muxers", "writer", []string{"ogg", "image2pipe", "mp4", "webp"}},
+	{"-filters", "filter", []string{"scale", "fps", "pad"}},
 }
 
 // Lacks returns the features missing from the ffmpeg at a path, such as "encoder

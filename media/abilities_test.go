@@ -14,11 +14,11 @@ import (
 
 // lists are what an ffmpeg prints, shortened.
 const lists = `case "$*" in
-*-encoders*) echo ' V..... = Video'; echo ' VFS..D mjpeg   MJPEG (Motion JPEG)'; echo ' A....D libopus  libopus Opus (codec opus)';;
-*-decoders*) for d in aac mp3 amrnb flac opus vorbis pcm_s16le h264; do echo " A....D $d  words"; done;;
-*-demuxers*) echo ' D  matroska,webm  Matroska / WebM'; echo ' D  mov,mp4,m4a,3gp,3g2,mj2 QuickTime / MOV'; for d in mp3 aac amr flac wav aiff ogg; do echo " D  $d  words"; done;;
-*-muxers*) echo '  E ogg   Ogg'; echo '  E image2pipe  piped image2 sequence';;
-*-filters*) echo ' ..C scale  V->V  Scale the input video size.';;
+*-encoders*) echo ' V..... = Video'; echo ' VFS..D mjpeg   MJPEG (Motion JPEG)'; echo ' A....D libopus  libopus Opus (codec opus)'; for e in libx264 libwebp libwebp_anim; do echo " V....D $e  words"; done;;
+*-decoders*) for d in aac mp3 amrnb flac opus vorbis pcm_s16le h264 gif png mjpeg webp; do echo " A....D $d  words"; done;;
+*-demuxers*) echo ' D  matroska,webm  Matroska / WebM'; echo ' D  mov,mp4,m4a,3gp,3g2,mj2 QuickTime / MOV'; for d in mp3 aac amr flac wav aiff ogg avi gif jpeg_pipe png_pipe webp_pipe; do echo " D  $d  words"; done;;
+*-muxers*) echo '  E ogg   Ogg'; echo '  E image2pipe  piped image2 sequence'; echo '  E mp4   MP4'; echo '  E webp  WebP';;
+*-filters*) echo ' ..C scale  V->V  Scale the input video size.'; echo ' ..C fps  V->V  Force constant framerate.'; echo ' ..C pad  V->V  Pad the input video.';;
 esac
 `
 

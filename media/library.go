@@ -144,7 +144,9 @@ func (l *Library) Open(ctx context.Context, instance int64, m *event.Media) (eve
 	if err != nil {
 		return event.MediaSource{}, err
 	}
-	file, err := l.Prepare(ctx, path, Wish{Instance: instance, Kind: m.Kind, FileName: firstText(m.FileName, name), MimeType: m.MimeType})
+	w := Of(instance, *m)
+	w.FileName = firstText(m.FileName, name)
+	file, err := l.Prepare(ctx, path, w)
 	if err != nil {
 		return event.MediaSource{}, err
 	}

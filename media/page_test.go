@@ -9,7 +9,7 @@ import (
 
 // FuzzPageOfAStranger reads pages of any content: texts are short, on one line, and valid UTF-8.
 func FuzzPageOfAStranger(f *testing.F) {
-	f.Add([]byte(`<meta charset=windows-1251><title>` + "\xcf\xf0" + `</title>`), "text/html")
+	f.Add([]byte(`<meta charset=windows-1251><title>`+"\xcf\xf0"+`</title>`), "text/html")
 	f.Add([]byte(`<meta property=og:title content="a`+"\x00\n"+`b"><meta property=og:image content="//x/y">`), "text/html; charset=utf-8")
 	f.Fuzz(func(t *testing.T, body []byte, kind string) {
 		at, err := url.Parse("https://example.org/a/b")

@@ -161,6 +161,5 @@ func animated(file io.ReaderAt) bool {
 	if _, err := file.ReadAt(head[:], 0); err != nil {
 		return false
 	}
-	const animationFlag = 0x02
 	return string(head[12:16]) == "VP8X" && head[20]&animationFlag != 0
 }

@@ -19,6 +19,15 @@ type Wish struct {
 	Kind     event.MediaKind
 	FileName string // for documents
 	MimeType string // empty: as detected
+
+	Convert bool              // make the video or the voice note of what ffmpeg reads
+	Loops   bool              // a video that plays like a GIF, which may be one
+	Pack    event.StickerPack // of a sticker
+}
+
+// Of returns the wish for the file of a message of an instance.
+func Of(instance int64, m event.Media) Wish {
+	return Wish{Instance: instance, Kind: m.Kind, FileName: m.FileName, MimeType: m.MimeType, Convert: m.Convert, Loops: m.GIF, Pack: m.Pack}
 }
 
 // accepted returns the types that WhatsApp's clients show for a kind. Audio of other
@@ -40,6 +49,13 @@ func accepted(k event.MediaKind) []string {
 	}
 }
 
+// unready reports whether a file of a type must be converted, or looked at: stickers have a size.
+func (w Wish) unready(mimeType string) bool {
+	types := accepted(w.Kind)
+	return types != nil && !slices.Contains(types, mimeType) || w.Kind == event.MediaSticker ||
+		w.Convert && (w.Kind == event.MediaVideo || w.Kind == event.MediaPTV)
+}
+
 // Prepare detects the type of a spooled file, checks it against the wish and makes it
 // ready for sending. It waits for the instance's turn until ctx ends. It takes ownership
 // of the file: an error removes it, and so does [Remove]. Errors caused by the caller
@@ -59,8 +75,13 @@ func (l *Library) Prepare(ctx context.Context, path string, w Wish) (f event.Med
 	} else if w.MimeType != "" && !sameType(w.MimeType, f.MimeType) {
 		return f, fmt.Errorf("%w: the content is %s, not the mimetype %s", event.ErrMedia, f.MimeType, w.MimeType)
 	}
-	if types := accepted(w.Kind); types != nil && !slices.Contains(types, f.MimeType) {
-		if err := l.convert(ctx, w.Instance, &f); err != nil {
+	if w.unready(f.MimeType) {
+		if err := l.convert(ctx, w, &f); err != nil {
+			return f, err
+		}
+	}
+	if w.Pack != (event.StickerPack{}) {
+		if err := l.pack(&f, w.Pack); err != nil {
 			return f, err
 		}
 	}

@@ -12,11 +12,13 @@ import (
 const (
 	jpegType  = "image/jpeg"
 	pngType   = "image/png"
+	gifType   = "image/gif"
 	webpType  = "image/webp"
 	mp4Type   = "video/mp4"
 	gp3Type   = "video/3gpp"
 	movType   = "video/quicktime"
-	webmType  = "video/webm"
+	webmType  = "video/webm" // Matroska too
+	aviType   = "video/x-msvideo"
 	mp3Type   = "audio/mpeg"
 	m4aType   = "audio/mp4"
 	aacType   = "audio/aac"
@@ -65,7 +67,7 @@ func sniff(head []byte) string {
 	case "audio/wave":
 		return wavType
 	case "video/avi":
-		return "video/x-msvideo"
+		return aviType
 	}
 	return kind
 }

@@ -181,7 +181,7 @@ func mediaMessage(m *event.Media, u event.Uploaded) (*waE2E.Message, error) {
 		}}), nil
 	case event.MediaVideo:
 		v := videoMessage(u)
-		v.Caption, v.ViewOnce = optionalText(m.Caption), onlyTrue(m.ViewOnce)
+		v.Caption, v.ViewOnce, v.GifPlayback = optionalText(m.Caption), onlyTrue(m.ViewOnce), onlyTrue(m.GIF)
 		return viewOnce(m, &waE2E.Message{VideoMessage: v}), nil
 	case event.MediaPTV:
 		v := videoMessage(u)

@@ -76,7 +76,7 @@ func (r *examination) standsBy(ctx context.Context) (waits bool, found []Finding
 func (r *examination) ffmpeg(ctx context.Context) []Finding {
 	path, err := exec.LookPath("ffmpeg")
 	if err != nil {
-		return one("ffmpeg", Warning, "install it to convert audio other than OGG/Opus to voice notes, and for thumbnails of videos", "not found in the PATH of this command")
+		return one("ffmpeg", Warning, "install it to convert audio to voice notes, videos and GIFs to MP4 and pictures to stickers, and for thumbnails of videos", "not found in the PATH of this command")
 	}
 	ctx, cancel := limited(ctx)
 	defer cancel()

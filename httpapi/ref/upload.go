@@ -71,5 +71,5 @@ func OpenFile(c *rest.Call, files Files, m event.Media, f rest.Form) (event.Medi
 
 // PrepareFile prepares the file of a form for its message.
 func PrepareFile(c *rest.Call, files Files, f rest.Form, m event.Media) (event.MediaFile, error) {
-	return files.Prepare(c.Request.Context(), f.Path, media.Wish{Instance: c.Instance.ID, Kind: m.Kind, FileName: m.FileName, MimeType: m.MimeType})
+	return files.Prepare(c.Request.Context(), f.Path, media.Of(c.Instance.ID, m))
 }

@@ -57,6 +57,11 @@ func Fields() openapi.Fields {
 		"Form.externalAttributes": rest.Say("An object attached by the caller, as JSON.", `{"order":42}`),
 		"Form.viewOnce":           rest.Say("Whether the recipient can view it only once. For images, videos and voice notes.", "false", flag),
 
+		"Form.gifPlayback":   rest.Say("Whether the video plays like a GIF. For videos.", "false", flag),
+		"Form.convert":       rest.Say("Whether to convert a file of another format, with ffmpeg on the server. For videos and voice notes.", "false", flag),
+		"Form.packName":      rest.Say("The name of the sticker's pack.", "Cats", openapi.Chars(0, event.MaxPackName)),
+		"Form.packPublisher": rest.Say("Who publishes the sticker's pack.", "Ada", openapi.Chars(0, event.MaxPackName)),
+
 		"TextContent.text": rest.Say("The text.", "Your order is on its way.", chars(1, event.MaxText)),
 
 		"LinkContent.link":         rest.Say("The link: http or https.", "https://example.org/offer", uri, chars(1, event.MaxURL)),
@@ -69,7 +74,10 @@ func Fields() openapi.Fields {
 		"AudioContent.audio":     rest.Say("The http or https URL of the voice note. Either this or mediaUploadId.", "https://example.org/note.ogg", uri, chars(0, event.MaxURL)),
 		"AudioContent.seconds":   rest.Say("Length in seconds; 0: taken from the file.", 12, openapi.Range(0, event.MaxSeconds)),
 		"AudioContent.waveform":  rest.Say("64 volumes of 0 to 100 in base64, for the waveform display; empty: computed from the file.", base64.StdEncoding.EncodeToString(make([]byte, event.WaveformLength)), openapi.Pattern("^([A-Za-z0-9+/]{86}==)?$")),
-		"StickerContent.sticker": rest.Say("The http or https URL of the WebP image. Either this or mediaUploadId.", "https://example.org/cat.webp", uri, chars(0, event.MaxURL)),
+		"StickerContent.sticker": rest.Say("The http or https URL of the WebP image, or of a JPEG, PNG, GIF or MP4 where the server has ffmpeg. Either this or mediaUploadId.", "https://example.org/cat.webp", uri, chars(0, event.MaxURL)),
+
+		"StickerContent.packName":      rest.Say("The name of its pack, written into the file.", "Cats", chars(0, event.MaxPackName)),
+		"StickerContent.packPublisher": rest.Say("Who publishes the pack, written into the file.", "Ada", chars(0, event.MaxPackName)),
 
 		"ContactContent.fullName":     rest.Say("The name of the contact.", "Ada Lovelace", chars(1, event.MaxName)),
 		"ContactContent.organization": rest.Say("The organization of the contact.", "Analytical Engines Ltd", chars(0, event.MaxName)),

@@ -37,7 +37,7 @@ func (a *API) sendRoutes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: "/instance/{i}/send/media-file", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: a.sendMediaFile,
-			ID: "sendMediaFile", Summary: "Send the uploaded file.", Form: targetFields("mediaType", "caption", "fileName", "mimetype", "viewOnce"), Codes: rest.SendingFile(),
+			ID: "sendMediaFile", Summary: "Send the uploaded file.", Form: targetFields(mediaFields()...), Codes: rest.SendingFile(),
 		},
 		{
 			Method: "POST", Path: "/instance/{i}/send/ptt", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: Send[sendVoiceRequest](a),
@@ -46,7 +46,7 @@ func (a *API) sendRoutes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: "/instance/{i}/send/ptt-file", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: a.sendVoiceFile,
-			ID: "sendVoiceNoteFile", Summary: "Send the uploaded file as a voice note.", Form: targetFields("viewOnce"), Codes: rest.SendingFile(),
+			ID: "sendVoiceNoteFile", Summary: "Send the uploaded file as a voice note.", Form: targetFields(voiceFields()...), Codes: rest.SendingFile(),
 		},
 		{
 			Method: "POST", Path: "/instance/{i}/send/contact", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: Send[sendContactRequest](a),
@@ -71,7 +71,7 @@ func (a *API) sendRoutes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: "/instance/{i}/send/sticker-file", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: a.sendStickerFile,
-			ID: "sendStickerFile", Summary: "Send the uploaded file as a sticker.", Form: targetFields(), Codes: rest.SendingFile(),
+			ID: "sendStickerFile", Summary: "Send the uploaded file as a sticker.", Form: targetFields(stickerFields()...), Codes: rest.SendingFile(),
 		},
 		{
 			Method: "POST", Path: "/instance/{i}/send/poll", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: Send[sendPollRequest](a),

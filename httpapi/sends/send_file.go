@@ -88,34 +88,53 @@ func formObject(f rest.Form, name string) (*strict.Object, error) {
 
 // sendMediaFile sends the file of a multipart body.
 func (a *API) sendMediaFile(c *rest.Call) error {
-	return a.sendFile(c, targetFields("mediaType", "caption", "fileName", "mimetype", "viewOnce"), func(f rest.Form) (event.Media, error) {
+	return a.sendFile(c, targetFields(mediaFields()...), func(f rest.Form) (event.Media, error) {
 		kind, err := f.MediaType()
 		if err != nil {
 			return event.Media{}, err
 		}
-		once, err := f.Flag("viewOnce")
 		m := event.Media{
 			Kind: kind, FileName: ref.FirstGiven(f.Given("fileName"), &f.FileName),
-			Caption: f.Fields["caption"], MimeType: f.Fields["mimetype"], ViewOnce: once,
+			Caption: f.Fields["caption"], MimeType: f.Fields["mimetype"],
 		}
-		if err == nil {
-			err = m.Check()
+		if err := flags(f, &m); err != nil {
+			return m, err
 		}
-		return m, err
+		return m, m.Check()
 	})
 }
 
 // sendVoiceFile sends the voice note of a multipart body.
 func (a *API) sendVoiceFile(c *rest.Call) error {
-	return a.sendFile(c, targetFields("viewOnce"), func(f rest.Form) (event.Media, error) {
-		once, err := f.Flag("viewOnce")
-		return event.Media{Kind: event.MediaVoice, ViewOnce: once}, err
+	return a.sendFile(c, targetFields(voiceFields()...), func(f rest.Form) (event.Media, error) {
+		m := event.Media{Kind: event.MediaVoice}
+		return m, flags(f, &m)
 	})
+}
+
+// The fields of the forms beside those of every send.
+func mediaFields() []string {
+	return []string{"mediaType", "caption", "fileName", "mimetype", "viewOnce", "gifPlayback", "convert"}
+}
+func voiceFields() []string   { return []string{"viewOnce", "convert"} }
+func stickerFields() []string { return []string{"packName", "packPublisher"} }
+
+// flags reads the flags of a file from its form.
+func flags(f rest.Form, m *event.Media) (err error) {
+	for name, to := range map[string]*bool{"viewOnce": &m.ViewOnce, "gifPlayback": &m.GIF, "convert": &m.Convert} {
+		if *to, err = f.Flag(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sendStickerFile sends the sticker of a multipart body.
 func (a *API) sendStickerFile(c *rest.Call) error {
-	return a.sendFile(c, targetFields(), func(rest.Form) (event.Media, error) { return event.Media{Kind: event.MediaSticker}, nil })
+	return a.sendFile(c, targetFields(stickerFields()...), func(f rest.Form) (event.Media, error) {
+		m := event.Media{Kind: event.MediaSticker, Pack: event.StickerPack{Name: f.Fields["packName"], Publisher: f.Fields["packPublisher"]}}
+		return m, m.Pack.Check(false)
+	})
 }
 
 func (a *API) sendFile(c *rest.Call, known []string, read func(rest.Form) (event.Media, error)) error {

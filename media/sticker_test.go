@@ -1,0 +1,175 @@
+package media
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/image/webp"
+
+	"postern/event"
+)
+
+// drawn returns a file that ffmpeg draws by a filter, of a format by its name's ending.
+func drawn(t *testing.T, name, filter string, args ...string) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	args = append([]string{"-nostdin", "-loglevel", "error", "-f", "lavfi", "-i", filter}, append(args, path)...)
+	if out, err := exec.CommandContext(t.Context(), converter(t), args...).CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// TestStickersAreMadeOfPicturesAndVideos to the size that clients show, with the names of their pack.
+func TestStickersAreMadeOfPicturesAndVideos(t *testing.T) {
+	program := converter(t)
+	l := newLibrary(t, func(c *Config) { c.FFmpeg = program })
+	const moving, noise = "testsrc=size=320x180:rate=25:duration=2", "color=gray:s=600x600,noise=alls=100"
+	for name, row := range map[string]struct {
+		content []byte
+		moving  bool
+	}{
+		"photo.jpg":      {example(t, "photo.jpg"), false},
+		"a.png":          {drawn(t, "a.png", "color=red@0.5:s=40x400,format=rgba", "-frames:v", "1"), false},
+		"small.webp":     {example(t, "sticker.webp"), false},
+		"noise.png":      {drawn(t, "a.png", noise, "-frames:v", "1"), false},
+		"a.gif":          {drawn(t, "a.gif", moving), true},
+		"a.mp4":          {drawn(t, "a.mp4", moving, "-pix_fmt", "yuv420p"), true},
+		"twelve seconds": {drawn(t, "a.mp4", "testsrc=size=320x180:rate=10:duration=12", "-pix_fmt", "yuv420p"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := l.prepares(t, row.content, Wish{Kind: event.MediaSticker, Pack: event.StickerPack{Name: "Katzen äöü", Publisher: "Ada"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer Remove(f)
+			made, err := os.ReadFile(f.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			size, err := webp.DecodeConfig(bytes.NewReader(made))
+			if err != nil || size.Width != stickerSide || size.Height != stickerSide || f.MimeType != webpType {
+				t.Fatalf("%+v %s %v", size, f.MimeType, err)
+			}
+			if f.Animated != row.moving || int64(len(made)) > stickerLimit(row.moving)+512 || int64(len(made)) != f.Size {
+				t.Errorf("animated %v, %d bytes, size %d", f.Animated, len(made), f.Size)
+			}
+			for _, want := range []string{`"sticker-pack-name":"Katzen äöü"`, `"sticker-pack-publisher":"Ada"`} {
+				if !bytes.Contains(made, []byte(want)) {
+					t.Errorf("without %s", want)
+				}
+			}
+			again, err := l.prepares(t, made, Wish{Kind: event.MediaSticker})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer Remove(again)
+			if same, err := os.ReadFile(again.Path); err != nil || !bytes.Equal(same, made) {
+				t.Errorf("a right sticker changed: %v", err)
+			}
+		})
+	}
+	if left := l.spooled(t); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestStickerThatCannotBeMadeSmallIsRefused draws noise, which no quality makes small.
+func TestStickerThatCannotBeMadeSmallIsRefused(t *testing.T) {
+	program := converter(t)
+	l := newLibrary(t, func(c *Config) { c.FFmpeg, c.MaxBytes = program, 64<<20 })
+	noise := drawn(t, "a.mp4", "color=gray:s=512x512:r=15:d=2,noise=alls=100:allf=t", "-pix_fmt", "yuv420p", "-crf", "5")
+	_, err := l.prepares(t, noise, Wish{Kind: event.MediaSticker})
+	if !errors.Is(err, event.ErrMedia) || !errors.Is(err, ErrTooLarge) {
+		t.Errorf("%v", err)
+	}
+	if left := l.spooled(t); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestPicturesAsStickersNeedFFmpeg, and a WebP does not.
+func TestPicturesAsStickersNeedFFmpeg(t *testing.T) {
+	l := newLibrary(t, nil)
+	_, err := l.prepares(t, example(t, "photo.jpg"), Wish{Kind: event.MediaSticker})
+	if !errors.Is(err, event.ErrMedia) || errors.Is(err, event.ErrMediaType) || !strings.Contains(err.Error(), "ffmpeg with libwebp") {
+		t.Errorf("%v", err)
+	}
+	f, err := l.prepares(t, example(t, "sticker.webp"), Wish{Kind: event.MediaSticker})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer Remove(f)
+	if made, err := os.ReadFile(f.Path); err != nil || !bytes.Equal(made, example(t, "sticker.webp")) {
+		t.Errorf("changed: %v", err)
+	}
+}
+
+// TestGIFsAndOtherVideosBecomeMP4 where that is asked for.
+func TestGIFsAndOtherVideosBecomeMP4(t *testing.T) {
+	program := converter(t)
+	l := newLibrary(t, func(c *Config) { c.FFmpeg = program })
+	const source = "testsrc=size=321x181:rate=10:duration=2"
+	gif, webm := drawn(t, "a.gif", source), drawn(t, "a.webm", source)
+	for name, row := range map[string]struct {
+		content []byte
+		wish    Wish
+		made    string // empty: refused
+	}{
+		"a GIF that plays":  {gif, Wish{Kind: event.MediaVideo, Loops: true}, mp4Type},
+		"a GIF":             {gif, Wish{Kind: event.MediaVideo}, ""},
+		"a WebM":            {webm, Wish{Kind: event.MediaVideo}, ""},
+		"a WebM that plays": {webm, Wish{Kind: event.MediaVideo, Loops: true}, ""},
+		"a WebM to convert": {webm, Wish{Kind: event.MediaVideo, Convert: true}, mp4Type},
+		"its sound, if any": {webm, Wish{Kind: event.MediaVoice, Convert: true}, ""},
+		"an MP4 to convert": {example(t, "clip.mp4"), Wish{Kind: event.MediaVideo, Convert: true}, mp4Type},
+		"a text to convert": {[]byte("#EXTM3U\n/etc/passwd"), Wish{Kind: event.MediaVideo, Convert: true}, ""},
+	} {
+		f, err := l.prepares(t, row.content, row.wish)
+		if row.made == "" {
+			if !errors.Is(err, event.ErrMedia) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil || f.MimeType != row.made || f.Width == 0 || f.Width%2 != 0 || f.Seconds == 0 && name != "an MP4 to convert" {
+			t.Errorf("%s: %v, %s of %d × %d pixels and %d s", name, err, f.MimeType, f.Width, f.Height, f.Seconds)
+		}
+		Remove(f)
+	}
+	if left := l.spooled(t); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// FuzzPackOfAStrangersFile writes a pack into files of any content.
+func FuzzPackOfAStrangersFile(f *testing.F) {
+	sticker, err := os.ReadFile(filepath.Join("testdata", "sticker.webp"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(sticker)
+	f.Fuzz(func(t *testing.T, file []byte) {
+		if len(file) > maxPacked {
+			return
+		}
+		made, err := withPack(file, event.StickerPack{Name: "a"})
+		if err != nil {
+			return
+		}
+		size, err := webp.DecodeConfig(bytes.NewReader(file))
+		again, errAgain := webp.DecodeConfig(bytes.NewReader(made))
+		if err != nil || errAgain != nil || size.Width != again.Width || size.Height != again.Height {
+			t.Errorf("%v %v %+v %+v", err, errAgain, size, again)
+		}
+	})
+}
