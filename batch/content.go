@@ -29,6 +29,25 @@ type partContent struct {
 	texts []template.Text // those of fixed, in the order of MapTexts; nil: they are sent as they are
 }
 
+// add adds a message of the batch: an album is several to the recipient.
+func (c *content) add(part partContent, templated, spin bool) error {
+	c.parts = append(c.parts, part)
+	if part.fixed.Album == nil {
+		return nil
+	}
+	for i, file := range part.fixed.Album.Files {
+		one := partContent{fixed: event.Content{Media: file}}
+		if err := one.parse(templated, spin); err != nil {
+			return fmt.Errorf("items[%d]: %w", i, err)
+		}
+		c.parts = append(c.parts, one)
+	}
+	return nil
+}
+
+// album reports whether the parts are an album, which the first one begins.
+func (c *content) album() bool { return c.parts[0].fixed.Album != nil }
+
 // parseContent checks what a batch sends. Errors wrap event.ErrContent.
 func parseContent(m *messageRecord, spin bool) (*content, error) {
 	c := &content{names: m.Variables, spin: spin}
@@ -37,7 +56,12 @@ func parseContent(m *messageRecord, spin bool) (*content, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", partName(i, len(m.More) > 0), err)
 		}
-		c.parts = append(c.parts, part)
+		if part.fixed.Album != nil && len(m.More) > 0 {
+			return nil, fmt.Errorf("%w: an album is several messages already; it cannot be one of several", event.ErrContent)
+		}
+		if err := c.add(part, m.Templated, spin); err != nil {
+			return nil, err
+		}
 	}
 	return c, nil
 }
@@ -60,8 +84,13 @@ func parsePart(p Part, templated, spin bool) (part partContent, err error) {
 		}
 		part.fixed.Forward = p.Original
 	}
+	return part, part.parse(templated, spin)
+}
+
+// parse reads the templates of the texts.
+func (part *partContent) parse(templated, spin bool) (err error) {
 	if !templated {
-		return part, nil
+		return nil
 	}
 	part.texts = []template.Text{}
 	_, _ = part.fixed.MapTexts(func(text string) string {
@@ -72,7 +101,7 @@ func parsePart(p Part, templated, spin bool) (part partContent, err error) {
 		part.texts = append(part.texts, t)
 		return text
 	})
-	return part, err
+	return err
 }
 
 // templated reports whether recipients get different texts.

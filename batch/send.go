@@ -152,6 +152,8 @@ func (w *worker) send(r itemRecord) outcome {
 	out.Found = w.found(r.recipient(), len(r.Parts) == 0)
 	if len(r.Parts) == 0 {
 		out.Quoted = w.b.message.Quoted
+	} else if w.content.album() {
+		out.Album = r.Parts[0].WhatsApp
 	}
 	w.e.sends.Go(func() {
 		receipt, err := w.e.cfg.Fleet.Send(ctx, r.Instance, out)
@@ -246,10 +248,11 @@ func calledOff() outcome {
 // bounds returns the longest time for a send of the content, and the longest time
 // that one may go unanswered.
 func (c *Config) bounds(content event.Content) (timeout, lease time.Duration) {
-	if content.Media == nil && (content.Link == nil || content.Link.ThumbnailURL == "") {
-		return c.SendTimeout, c.Lease
+	files := time.Duration(len(content.Files()))
+	if content.Link != nil && content.Link.ThumbnailURL != "" {
+		files = 1
 	}
-	return c.SendTimeout + c.MediaTimeout, c.Lease + c.MediaTimeout
+	return c.SendTimeout + files*c.MediaTimeout, c.Lease + files*c.MediaTimeout
 }
 
 func (w *worker) outcomeOf(receipt Receipt, err error) outcome {

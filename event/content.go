@@ -30,6 +30,7 @@ type Content struct {
 	Keep     *KeepContent
 	Timer    *TimerContent
 	Vote     *VoteContent
+	Album    *AlbumContent
 }
 
 // Plain reports whether the content is a message that people read, and no change of another message or of a
@@ -42,6 +43,11 @@ func (c Content) Plain() bool {
 type VoteContent struct {
 	Poll    MessageKey
 	Options []string
+}
+
+// AlbumContent begins an album: the message that says how many pictures and videos follow.
+type AlbumContent struct {
+	Files []*Media // in order; those without Shared are uploaded once, with it
 }
 
 // PinContent pins a message in its chat for everybody, or unpins it.
@@ -73,7 +79,7 @@ type Payload interface {
 
 // NewPayload returns an empty payload for the given one of a batch's message of
 // that type, to be decoded into: text, link, media, audio (with its other names),
-// contact, location, poll, sticker or forward. The error wraps ErrContent.
+// contact, location, poll, sticker, album or forward. The error wraps ErrContent.
 func NewPayload(kind string, payload []byte) (Payload, error) {
 	switch kind {
 	case "text":
@@ -96,10 +102,12 @@ func NewPayload(kind string, payload []byte) (Payload, error) {
 		return &PollContent{}, nil
 	case "sticker":
 		return &StickerContent{}, nil
+	case "album":
+		return &AlbumItems{}, nil
 	case "forward":
 		return &ForwardContent{}, nil
 	}
-	return nil, fmt.Errorf("%w: type %.100q is not one of: text, link, media, audio, ptt, whatsapp-audio, whatsapp_audio, contact, location, poll, sticker, forward", ErrContent, kind)
+	return nil, fmt.Errorf("%w: type %.100q is not one of: text, link, media, audio, ptt, whatsapp-audio, whatsapp_audio, contact, location, poll, sticker, album, forward", ErrContent, kind)
 }
 
 // ParseContent reads and checks the payload of a batch's message. Unknown
@@ -115,10 +123,21 @@ func ParseContent(kind string, payload []byte) (Content, error) {
 		return Content{}, fmt.Errorf("%w: payload: %w", ErrContent, err)
 	}
 	c, err := p.Content()
-	if c.Media != nil {
-		c.Media.Shared = true
+	for _, m := range c.Files() {
+		m.Shared = true
 	}
 	return c, err
+}
+
+// Files returns the files of the content: that of a media message, or those of an album.
+func (c Content) Files() []*Media {
+	switch {
+	case c.Media != nil:
+		return []*Media{c.Media}
+	case c.Album != nil:
+		return c.Album.Files
+	}
+	return nil
 }
 
 // Presence is shown to the recipient before a message is sent.
@@ -163,13 +182,15 @@ type Outgoing struct {
 	Mentions   []string      `json:",omitempty"` // JIDs of the people that it mentions
 	Pause      bool          `json:",omitempty"` // end Presence before the message
 
-	LinkPreview bool `json:",omitempty"` // show a preview of the first link of a text, read from its page
+	Album       string `json:",omitempty"` // id of the message of its chat that begins the album it is part of; empty: none
+	LinkPreview bool   `json:",omitempty"` // show a preview of the first link of a text, read from its page
 
 	// Timer is the disappearing timer of the chat; nil: none.
 	Timer *ChatTimer `json:"-"`
 
-	By     Sender `json:"-"`
-	Holder string `json:"-"` // holder of its reservation within the instance's limits; empty: none
+	By     Sender  `json:"-"`
+	Series *Series `json:"-"` // the messages that it belongs to; nil: none
+	Holder string  `json:"-"` // holder of its reservation within the instance's limits; empty: none
 
 	// Found, when set, is called once with the address that the message is sent to, before
 	// anything leaves. It may differ from To, see Addressed. Its error, which the send
@@ -195,6 +216,23 @@ type Outgoing struct {
 	// a presence that cannot be shown. The message itself leaves. It is called before
 	// the send returns.
 	Warn func(problem string) `json:"-"`
+}
+
+// Series keeps the turn of an account between messages that no other may come between. It is for one goroutine.
+type Series struct{ pass func() }
+
+// Held reports whether the turn is kept.
+func (s *Series) Held() bool { return s != nil && s.pass != nil }
+
+// Keep keeps a turn, which pass ends.
+func (s *Series) Keep(pass func()) { s.pass = pass }
+
+// End ends the turn, if it is kept.
+func (s *Series) End() {
+	if s.Held() {
+		s.pass()
+		s.pass = nil
+	}
 }
 
 // Addressed returns the message for another address of its recipient, which its content names

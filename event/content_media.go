@@ -73,6 +73,9 @@ type Media struct {
 	Seconds  int
 	Waveform string // base64 of WaveformLength volumes
 
+	// Done is the file at WhatsApp, once a message before this one has uploaded it.
+	Done *Uploaded `json:"-"`
+
 	// Shared is set if many messages have this content, so that one upload may serve
 	// them all.
 	Shared bool
@@ -202,6 +205,45 @@ func (a *AudioContent) Content() (Content, error) {
 
 // MaxSeconds is longer than any voice note: a day.
 const MaxSeconds = 24 * 60 * 60
+
+// The number of files of an album.
+const (
+	MinAlbum = 2
+	MaxAlbum = 30
+)
+
+// AlbumItems are the files of an album.
+type AlbumItems struct {
+	Items []AlbumItem `json:"items" strict:"required"`
+}
+
+// AlbumItem is a picture or a video of an album.
+type AlbumItem struct {
+	Kind     MediaKind `json:"mediatype"`
+	URL      string    `json:"media"`
+	UploadID UploadID  `json:"mediaUploadId"`
+	Caption  string    `json:"caption"`
+}
+
+// Content implements [Payload].
+func (a *AlbumItems) Content() (Content, error) {
+	if len(a.Items) < MinAlbum || len(a.Items) > MaxAlbum {
+		return Content{}, fmt.Errorf("%w: items must have %d to %d entries", ErrContent, MinAlbum, MaxAlbum)
+	}
+	album := &AlbumContent{}
+	for i, item := range a.Items {
+		if item.Kind != MediaImage && item.Kind != MediaVideo {
+			return Content{}, fmt.Errorf("%w: items[%d].mediatype %.100q is not one of: image, video", ErrContent, i, item.Kind)
+		}
+		content := MediaContent{Kind: item.Kind, URL: item.URL, UploadID: item.UploadID, Caption: item.Caption}
+		c, err := content.Content()
+		if err != nil {
+			return c, fmt.Errorf("items[%d]: %w", i, err)
+		}
+		album.Files = append(album.Files, c.Media)
+	}
+	return Content{Album: album}, nil
+}
 
 // StickerContent is a sticker: a WebP image, or what one is made of.
 type StickerContent struct {

@@ -26,6 +26,14 @@ func (c Content) MapTexts(fn func(text string) string) (Content, error) {
 		m := *c.Media
 		m.Caption, m.FileName = to("caption", m.Caption, 0, MaxText), to("fileName", m.FileName, 0, MaxName)
 		c.Media = &m
+	case c.Album != nil:
+		album := AlbumContent{make([]*Media, len(c.Album.Files))}
+		for i, file := range c.Album.Files {
+			m := *file
+			m.Caption = to("caption", m.Caption, 0, MaxText)
+			album.Files[i] = &m
+		}
+		c.Album = &album
 	case c.Poll != nil:
 		p := *c.Poll
 		p.Name = to("name", p.Name, 1, MaxName)
@@ -52,6 +60,10 @@ func (c Content) Summary() string {
 		texts = []string{c.Link.Title, c.Link.Link}
 	case c.Media != nil:
 		texts = []string{c.Media.Caption, c.Media.FileName}
+	case c.Album != nil:
+		for _, file := range c.Album.Files {
+			texts = append(texts, file.Caption)
+		}
 	case c.Poll != nil:
 		return c.Poll.Name
 	case c.Location != nil:

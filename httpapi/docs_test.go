@@ -251,7 +251,7 @@ func TestTheOpenAPIDocumentTellsWhatTheDecoderReads(t *testing.T) {
 	doc := theDocument(t)
 	for name, words := range map[string][]string{
 		"CreateBatchRequest": {`"required":["instances","message","name","recipients"]`, `"autoStart":{`, `"maxLength":255`, `"additionalProperties":false`},
-		"BatchMessage":       {`"discriminator":{"mapping":{"audio":"#/components/schemas/AudioBatchMessage"`, `"propertyName":"type"`, `"oneOf":[{"$ref":"#/components/schemas/TextBatchMessage"}`},
+		"BatchMessage":       {`"discriminator":{"mapping":{"album":"#/components/schemas/AlbumBatchMessage"`, `"propertyName":"type"`, `"oneOf":[{"$ref":"#/components/schemas/TextBatchMessage"}`},
 		"TextBatchMessage":   {`"enum":["text"]`, `"required":["payload","type"]`, `"$ref":"#/components/schemas/TextContent"`},
 		"MessageRef":         {`"oneOf":[{`, `"type":"integer"`, `"type":"string"`},
 		"TextContent":        {`"maxLength":65536`, `"minLength":1`},

@@ -125,6 +125,7 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[event.GroupParticipantsUpdate]():         {Name: "GroupParticipantsUpdate"},
 		rest.TypeOf[messages.Stored]():                       {Name: "StoredMessage", About: "A message with what became of it."},
 		rest.TypeOf[sends.SentMessage]():                     {Name: "SentMessage", About: "The message that was sent, as it is stored.", Answers: true, Schema: sends.SentMessageSchema},
+		sends.AlbumItem():                                    {Answers: true, Schema: sends.AlbumItemSchema},
 		rest.TypeOf[sends.AcceptedAnswer]():                  {Answers: true, Schema: sends.AcceptedAnswerSchema},
 		rest.TypeOf[sends.ScheduledView]():                   {Name: "ScheduledSend", About: "A message that is sent at a later time."},
 		rest.TypeOf[batch.List[sends.ScheduledView]]():       {Name: "ScheduledSendList"},
@@ -139,6 +140,7 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[variant[event.LocationContent]]():        variantOf[event.LocationContent]("LocationBatchMessage", "location"),
 		rest.TypeOf[variant[event.PollContent]]():            variantOf[event.PollContent]("PollBatchMessage", "poll"),
 		rest.TypeOf[variant[event.StickerContent]]():         variantOf[event.StickerContent]("StickerBatchMessage", "sticker"),
+		rest.TypeOf[variant[event.AlbumItems]]():             variantOf[event.AlbumItems]("AlbumBatchMessage", "album"),
 		rest.TypeOf[variant[event.ForwardContent]]():         variantOf[event.ForwardContent]("ForwardBatchMessage", "forward"),
 		rest.TypeOf[event.BatchStatus]():                     {Name: "BatchStatus", About: "The status of a batch. No event reports DRAFT.", Schema: openapi.Words(batches.BatchStatuses()...)},
 		rest.TypeOf[instances.StateInCapitals]():             {Name: "ConnectionStatus", About: "The state of the connection of an instance, in capitals.", Schema: openapi.Words(instances.StatesInCapitals()...)},
@@ -251,6 +253,7 @@ func batchMessageSchema(r rest.Ref) openapi.Object {
 		{rest.TypeOf[variant[event.LocationContent]](), []string{"location"}},
 		{rest.TypeOf[variant[event.PollContent]](), []string{"poll"}},
 		{rest.TypeOf[variant[event.StickerContent]](), []string{"sticker"}},
+		{rest.TypeOf[variant[event.AlbumItems]](), []string{"album"}},
 		{rest.TypeOf[variant[event.ForwardContent]](), []string{"forward"}},
 	} {
 		shape := r(v.t)

@@ -50,10 +50,16 @@ func (s *sender) send(ctx context.Context, out event.Outgoing) (event.Sent, erro
 	if err := s.showPresence(ctx, cli, to, out); err != nil {
 		return event.Sent{}, certain(err)
 	}
-	if err := s.takeTurn(ctx, out.By); err != nil {
-		return event.Sent{}, certain(err)
+	if !out.Series.Held() {
+		if err := s.takeTurn(ctx, out.By); err != nil {
+			return event.Sent{}, certain(err)
+		}
+		if out.Series != nil {
+			out.Series.Keep(s.turns.pass)
+		} else {
+			defer s.turns.pass()
+		}
 	}
-	defer s.turns.pass()
 	if out.Turn != nil {
 		if err := out.Turn(ctx); err != nil {
 			return event.Sent{}, certain(err)
@@ -168,6 +174,11 @@ func (s *sender) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to t
 		return nil, 0, err
 	}
 	addSecret(m, to, out.Content)
+	if out.Album != "" {
+		if err := associate(m, own, out); err != nil {
+			return nil, 0, err
+		}
+	}
 	if out.Quoted == nil && !out.MentionAll && len(out.Mentions) == 0 {
 		return m, 0, nil
 	}
@@ -227,6 +238,8 @@ func (s *sender) composeAny(ctx context.Context, cli *whatsmeow.Client, own tran
 	switch {
 	case c.Media != nil:
 		return s.files.compose(ctx, c.Media)
+	case c.Album != nil:
+		return s.files.composeAlbum(ctx, c.Album)
 	case c.Vote != nil:
 		return composeVote(ctx, cli, own, c.Vote)
 	case c.Link != nil:

@@ -46,7 +46,7 @@ type shared struct {
 func (s *shared) get(m event.Media) (event.Uploaded, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u, ok := s.all[m]
+	u, ok := s.all[fileOf(m)]
 	return u, ok && time.Since(u.UploadedAt.Time) < sharedFor
 }
 
@@ -56,7 +56,13 @@ func (s *shared) put(m event.Media, u event.Uploaded) {
 	if s.all == nil || len(s.all) >= maxSharings {
 		s.all = map[event.Media]event.Uploaded{}
 	}
-	s.all[m] = u
+	s.all[fileOf(m)] = u
+}
+
+// fileOf returns what decides the upload of a file: recipients may get it with different captions.
+func fileOf(m event.Media) event.Media {
+	m.Caption, m.ViewOnce = "", false
+	return m
 }
 
 // Files transfers files to and from WhatsApp. It implements instance.Files.
@@ -147,6 +153,9 @@ func (fs *Files) compose(ctx context.Context, m *event.Media) (*waE2E.Message, e
 }
 
 func (fs *Files) uploaded(ctx context.Context, m *event.Media) (event.Uploaded, error) {
+	if m.Done != nil {
+		return *m.Done, nil
+	}
 	if u, ok := fs.shared.get(*m); m.Shared && ok {
 		return u, nil
 	}

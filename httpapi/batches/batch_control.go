@@ -66,8 +66,10 @@ func (a *API) mayStart(c *rest.Call, id uuid.UUID) error {
 		if err != nil {
 			continue
 		}
-		if err := ref.MayUseUpload(c, a.Media, content.Media); err != nil {
-			return fmt.Errorf("message.payload: %w", err)
+		for _, file := range content.Files() {
+			if err := ref.MayUseUpload(c, a.Media, file); err != nil {
+				return fmt.Errorf("message.payload: %w", err)
+			}
 		}
 	}
 	if c.Key.Recipients == nil {

@@ -201,19 +201,22 @@ func (a *API) checkFile(c *rest.Call, payload event.Payload) error {
 	if err != nil {
 		return nil //nolint:nilerr // the engine names it among the values that break a rule
 	}
-	if content.Media == nil {
-		return nil
+	for _, file := range content.Files() {
+		file.Shared = true // as every batch's, see event.ParseContent
 	}
-	content.Media.Shared = true // as every batch's, see event.ParseContent
-	return a.checkMedia(c, content.Media)
+	return a.checkMedia(c, content)
 }
 
-func (a *API) checkMedia(c *rest.Call, file *event.Media) error {
-	err := ref.MayUseUpload(c, a.Media, file)
-	if err == nil {
-		err = ref.CheckUpload(c, a.Media, 0, file)
+func (a *API) checkMedia(c *rest.Call, content event.Content) error {
+	for _, file := range content.Files() {
+		if err := ref.MayUseUpload(c, a.Media, file); err != nil {
+			return err
+		}
+		if err := ref.CheckUpload(c, a.Media, 0, file); err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // entriesKept is the number of entries of a list in a creation that are kept: enough to see that there are too many.

@@ -49,10 +49,10 @@ func (a *API) retryBatch(c *rest.Call) error {
 	}
 	for _, m := range b.Message {
 		content, err := event.ParseContent(m.Type, m.Payload)
-		if err != nil || content.Media == nil {
+		if err != nil {
 			continue
 		}
-		if err := a.checkMedia(c, content.Media); err != nil {
+		if err := a.checkMedia(c, content); err != nil {
 			return fmt.Errorf("message.payload: %w", err)
 		}
 	}

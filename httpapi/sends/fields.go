@@ -76,6 +76,11 @@ func Fields() openapi.Fields {
 		"AudioContent.waveform":  rest.Say("64 volumes of 0 to 100 in base64, for the waveform display; empty: computed from the file.", base64.StdEncoding.EncodeToString(make([]byte, event.WaveformLength)), openapi.Pattern("^([A-Za-z0-9+/]{86}==)?$")),
 		"StickerContent.sticker": rest.Say("The http or https URL of the WebP image, or of a JPEG, PNG, GIF or MP4 where the server has ffmpeg. Either this or mediaUploadId.", "https://example.org/cat.webp", uri, chars(0, event.MaxURL)),
 
+		"AlbumItems.items":    rest.Say("The pictures and videos, in the order in which they are shown.", nil, openapi.Items(event.MinAlbum, event.MaxAlbum)),
+		"AlbumItem.mediatype": rest.Say("The kind of the file.", string(event.MediaImage), openapi.OneOf(event.MediaImage, event.MediaVideo)),
+		"AlbumItem.media":     rest.Say("The http or https URL of the file. Either this or mediaUploadId.", "https://example.org/1.jpg", uri, chars(0, event.MaxURL)),
+		"AlbumItem.caption":   rest.Say("The text below it.", "The harbour", chars(0, event.MaxText)),
+
 		"StickerContent.packName":      rest.Say("The name of its pack, written into the file.", "Cats", chars(0, event.MaxPackName)),
 		"StickerContent.packPublisher": rest.Say("Who publishes the pack, written into the file.", "Ada", chars(0, event.MaxPackName)),
 

@@ -92,6 +92,12 @@ func (a *API) sendRoutes() []rest.Route {
 		}}
 	}
 	return append(all, rest.Route{
+		Method: "POST", Path: "/instance/{i}/send/album", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: a.sendAlbum,
+		ID: "sendAlbum", Summary: "Send 2 to 30 pictures and videos that are shown as one album.", Once: true, In: rest.TypeOf[sendAlbumRequest](),
+		About:   "All files are uploaded before anything is sent. A message that WhatsApp refuses does not end the album: its entry has the error.",
+		Example: `{"number":"4915112345678","albumMessage":{"items":[{"mediatype":"image","media":"https://example.org/1.jpg","caption":"The harbour"},{"mediatype":"video","media":"https://example.org/2.mp4"}]}}`,
+		Out:     rest.TypeOf[albumAnswer](), Codes: rest.SendingFile(),
+	}, rest.Route{
 		Method: "POST", Path: "/instance/{i}/send/status", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.sendStatus,
 		ID: "sendStatus", Summary: "Post a text status, which all contacts see for a day.", Once: true, In: rest.TypeOf[sendStatusRequest](),
 		Example: `{"statusMessage":{"text":"Open until eight today.","backgroundColor":"#1b5e20"}}`, Out: rest.TypeOf[SentMessage](), Codes: rest.Sending(rest.CodeLimitReached),

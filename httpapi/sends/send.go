@@ -221,8 +221,13 @@ func (a *API) outgoing(c *rest.Call, t *sendTarget, content event.Content) (even
 	if err != nil {
 		return event.Outgoing{}, err
 	}
-	if err := ref.CheckUpload(c, a.Media, c.Instance.ID, content.Media); err != nil {
-		return event.Outgoing{}, err
+	for i, file := range content.Files() {
+		if err := ref.CheckUpload(c, a.Media, c.Instance.ID, file); err != nil {
+			if content.Album != nil {
+				err = fmt.Errorf("items[%d]: %w", i, err)
+			}
+			return event.Outgoing{}, err
+		}
 	}
 	if t.Options.MentionAll && !to.IsGroup() {
 		return event.Outgoing{}, fmt.Errorf("%w: options.mentionAll is for groups", event.ErrContent)

@@ -34,6 +34,19 @@ func (p *Pacer) Hold(instance int64, to, sender string) *Refusal {
 	return nil
 }
 
+// HoldAll reserves a place for each sender, or none: the error is an *event.NotNowError. Release releases each.
+func (p *Pacer) HoldAll(instance int64, to string, senders []string) error {
+	for i, sender := range senders {
+		if refused := p.Hold(instance, to, sender); refused != nil {
+			for _, held := range senders[:i+1] {
+				p.Release(held)
+			}
+			return refused.error()
+		}
+	}
+	return nil
+}
+
 // Ask returns why a message must not leave now: an *event.NotNowError, or nil.
 func (p *Pacer) Ask(instance int64, to string) error {
 	l := p.ledger(instance)
