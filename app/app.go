@@ -21,6 +21,7 @@ import (
 	"postern/delivery"
 	"postern/delivery/logbook"
 	"postern/delivery/outbox"
+	"postern/delivery/pull"
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/alerts"
@@ -81,6 +82,7 @@ type App struct {
 	console    *feed.Feed
 	ledger     *delivery.Ledger
 	deliveries *logbook.Log
+	consumers  *pull.Consumers
 	queue      *dispatch.Queue
 	drops      dispatch.LogThrottle // of the queue
 	relay      *dispatch.Relay
@@ -130,7 +132,7 @@ func (a *App) Phone(number string) (p *sandbox.Phone, ok bool) {
 
 // Buckets returns the buckets of the data file, except the store's own.
 func Buckets() []store.Bucket {
-	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), link.Buckets(), kept.Buckets(), later.Buckets(), webhooks.Buckets(), messages.Buckets(), device.Buckets(), batch.Buckets(), optout.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), logbook.Buckets(), access.Buckets()))
+	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), link.Buckets(), kept.Buckets(), later.Buckets(), webhooks.Buckets(), messages.Buckets(), device.Buckets(), batch.Buckets(), optout.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), logbook.Buckets(), pull.Buckets(), access.Buckets()))
 }
 
 // Start opens the listeners and starts everything behind them.
@@ -352,13 +354,13 @@ func (a *App) startInstances(ctx context.Context) error {
 	}
 	a.registry, err = instance.Open(ctx, instance.Config{
 		Store: a.store, Messages: a.messages, Webhooks: a.webhooks, Publish: a.publish, Watched: a.hub.Watched, OnStatus: a.statusChanged, OnChange: a.instanceChanged, KeepsStrangers: a.keepsStrangers,
-		OptOuts: a.optouts, Twin: devices.Twin, Link: a.linkIn, Linked: a.kept.Linked, Standings: func() (map[int64]instance.Standing, error) { return standings(devices, a.home) },
+		OptOuts: a.optouts, Twin: devices.Twin, Link: a.linkIn, Linked: a.kept.Linked, Lost: a.eventLost, Standings: func() (map[int64]instance.Standing, error) { return standings(devices, a.home) },
 		Proxy: forAll, CheckProxy: dispatch.Guard{}.CheckURL,
 		CheckURL:   dispatch.Guard{DenyPrivate: a.cfg.Webhook.DenyPrivate}.CheckURL,
 		DropNotice: devices.DropNoticeTx,
 		Ledger:     a.ledger, OnLanes: a.lanesChanged, ClearLanes: a.relay.Clear,
 		Forget: func(tx *store.Tx, id int64) error {
-			return errors.Join(devices.DeleteTx(tx, id), media.Forget(tx, id), link.Forget(tx, id), kept.Forget(tx, id), alerts.Forget(tx, id), pace.Forget(tx, id), later.Forget(tx, id), idempotency.ForgetInstance(tx, id), a.ledger.ForgetInstance(tx, id))
+			return errors.Join(devices.DeleteTx(tx, id), media.Forget(tx, id), link.Forget(tx, id), kept.Forget(tx, id), alerts.Forget(tx, id), pace.Forget(tx, id), later.Forget(tx, id), idempotency.ForgetInstance(tx, id), pull.Forget(tx, id), a.ledger.ForgetInstance(tx, id))
 		},
 		Logger: a.log,
 	})

@@ -8,7 +8,9 @@ import (
 
 	"postern/delivery"
 	"postern/delivery/logbook"
+	"postern/delivery/pull"
 	"postern/dispatch"
+	"postern/instance"
 	"postern/instance/webhooks"
 )
 
@@ -36,6 +38,7 @@ func (a *App) openDispatch(context.Context) (err error) {
 		Made: func(lane delivery.Lane, dues []delivery.Due) { a.relay.Made(lane, dues) }, Logger: a.log,
 	})
 	a.stops.push("log of deliveries", a.deliveries.Stop)
+	a.consumers = pull.New(a.store, instance.There, a.log)
 	sender := dispatch.NewSender(dispatch.SenderConfig{
 		Timeout: hook.Timeout, Connections: max(int(hook.Workers), relayConnections), Guard: dispatch.Guard{DenyPrivate: hook.DenyPrivate}, Valid: a.store.Valid,
 	})
@@ -79,4 +82,11 @@ func (a *App) globalURL() string { return a.cfg.GlobalWebhook() }
 func (a *App) lanesChanged(lanes []delivery.Lane) {
 	a.queue.Changed(lanes)
 	a.relay.Changed(lanes)
+}
+
+// eventLost notes for consumers that pull an event of an instance that the disk had no room for.
+func (a *App) eventLost(id int64) {
+	if durable, _ := a.webhooks.Durable(id); durable {
+		a.consumers.Lost(id)
+	}
 }

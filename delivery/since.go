@@ -87,7 +87,7 @@ func newestOf(tx *store.Tx, instance int64) (last uint64, until time.Time, err e
 // OldestOf returns the number of the oldest event of an instance that PositionAfter still
 // returns, 0 if there is none.
 func OldestOf(tx *store.Tx, instance int64) (oldest uint64, err error) {
-	err = eachPosition(tx, instance, 0, func(e Event) bool {
+	err = EachAfter(tx, instance, 0, func(e Event) bool {
 		oldest = e.Sequence
 		return false
 	})
@@ -97,16 +97,16 @@ func OldestOf(tx *store.Tx, instance int64) (oldest uint64, err error) {
 // PositionAfter returns, in order, up to limit numbered events of an instance that have not
 // expired and whose number is greater than after.
 func PositionAfter(tx *store.Tx, instance int64, after uint64, limit int) (all []Event, err error) {
-	err = eachPosition(tx, instance, after, func(e Event) bool {
+	err = EachAfter(tx, instance, after, func(e Event) bool {
 		all = append(all, e)
 		return limit == 0 || len(all) < limit
 	})
 	return all, err
 }
 
-// eachPosition calls fn with the numbered events of an instance that have not expired, until
+// EachAfter calls fn with the numbered events of an instance that have not expired, until
 // fn returns false.
-func eachPosition(tx *store.Tx, instance int64, after uint64, fn func(Event) bool) error {
+func EachAfter(tx *store.Tx, instance int64, after uint64, fn func(Event) bool) error {
 	r := store.Range{Prefix: store.Key(instance), From: store.Key(instance, after+1), Before: store.Key(instance, uint64(unnumbered))}
 	return tx.Scan(positions, r, func(k, v []byte) (bool, error) {
 		if len(v) != 8 {

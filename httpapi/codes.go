@@ -62,6 +62,7 @@ func inputCodes() []Code {
 		{Code: rest.CodeDuplicateField, Status: http.StatusBadRequest, Meaning: "An object of the body has the same key twice.", Next: "Keep one of the two."},
 		{Code: rest.CodeMissingField, Status: http.StatusBadRequest, Meaning: "A required field is missing.", Next: "Add the field that the message names."},
 		{Code: rest.CodeInvalidType, Status: http.StatusBadRequest, Meaning: "A field has a value of the wrong type, or null where null is not accepted.", Next: "Send the type that the message names."},
+		{Code: "INVALID_SEQUENCE", Status: http.StatusBadRequest, Meaning: "The sequence is greater than that of the newest event, or it is not said where to continue.", Next: "Acknowledge next of the answer that had the events; give sequence or time to seek."},
 		{Code: rest.CodeInvalidQuery, Status: http.StatusBadRequest, Meaning: "A query parameter is unknown, repeated or outside its rule.", Next: "Correct the parameter that the message names."},
 		{Code: rest.CodeNoCursor, Status: http.StatusBadRequest, Meaning: "A cursor was not made by this list.", Next: "Pass nextCursor or previousCursor on unchanged, or start from the first page."},
 		{Code: sockets.CodeInvalidSubscription, Status: http.StatusBadRequest, Meaning: "The handshake of a WebSocket names no event, an unknown event, no token, or a position that does not exist.", Next: "Correct the query parameter that the message names."},
@@ -105,6 +106,7 @@ func stateCodes() []Code {
 		{Code: "SCHEDULED_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The instance has no scheduled send of that id: it was sent, it failed, or it was deleted.", Next: "List the scheduled sends; the event send.message with the scheduledId has the end of one that ended."},
 		{Code: "LABEL_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The account has no label of that id.", Next: "List the labels."},
 		{Code: codeNotOffered, Status: http.StatusNotImplemented, Meaning: "Other gateways of this family offer this; this program does not.", Next: "Send what the message names instead."},
+		{Code: "CONSUMER_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The instance has no consumer of this name.", Next: "Make it by its first GET /instance/{instance}/events."},
 		{Code: "UPLOAD_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The instance has no upload of that id, or it expired.", Next: "Upload the file again; uploads are kept for 14 days."},
 		{Code: rest.CodeMethodNotAllowed, Status: http.StatusMethodNotAllowed, Meaning: "The path exists, but not with this method.", Next: "Use a method of the Allow header."},
 		{Code: "SENT_BUT_NOT_STORED", Status: http.StatusNotAcceptable, Meaning: "WhatsApp accepted the message, but it could not be stored here.", Next: "Do not send it again; the log has the error of the store."},
@@ -117,6 +119,7 @@ func stateCodes() []Code {
 		{Code: instances.CodeInstanceInUse, Status: http.StatusConflict, Meaning: "The instance has stored messages or an unfinished batch.", Next: "Delete with force=true, or stop the batch first."},
 		{Code: "SIGNING_OFF", Status: http.StatusConflict, Meaning: "There is no signing secret to replace.", Next: "Enable signing with a PUT of the options; its answer has the secret."},
 		{Code: "NOT_DURABLE", Status: http.StatusConflict, Meaning: "The events of the instance are not stored, so none can be replayed from a position.", Next: "Subscribe without since, or set durable with PUT /instance/{instance}/webhook/options first."},
+		{Code: "TOO_MANY_CONSUMERS", Status: http.StatusConflict, Meaning: "The instance has 16 consumers.", Next: "Delete one that is not used: GET /instance/{instance}/events/consumers shows when each last asked."},
 		{Code: "ALREADY_CONNECTED", Status: http.StatusConflict, Meaning: "A phone is linked already, so there is no code to show.", Next: "Nothing, or log out first to link another phone."},
 		{Code: instances.CodeNoQRCode, Status: http.StatusConflict, Meaning: "The current pairing uses no QR code: WhatsApp waits for a passkey, or for a code typed on the phone.", Next: "Continue that pairing; passkey of the connection status shows the state of a passkey. Or log out, which ends the pairing, and connect again."},
 		{Code: "APP_STATE_CONFLICT", Status: http.StatusConflict, Meaning: "The state of the account's labels and chats here conflicts with WhatsApp's, even after it was read again; nothing was changed.", Next: "Repeat the request a minute later; if it persists, see accounts.md."},
@@ -141,7 +144,7 @@ func stateCodes() []Code {
 		{Code: "LINK_EXPIRED", Status: http.StatusGone, Meaning: "The media link has expired.", Next: "Make a new link to the message's file."},
 		{Code: "PRECONDITION_FAILED", Status: http.StatusPreconditionFailed, Meaning: "If-Match or If-Unmodified-Since does not apply to the file.", Next: "Drop what is cached, and download the file without the header."},
 		{Code: "RANGE_NOT_SATISFIABLE", Status: http.StatusRequestedRangeNotSatisfiable, Meaning: "The file ends before the Range. Content-Range has its size.", Next: "Request a range within the file."},
-		{Code: "EVENTS_GONE", Status: http.StatusGone, Meaning: "The events after since have been removed.", Next: "Read the current state of batches or messages, then subscribe without since."},
+		{Code: "EVENTS_GONE", Status: http.StatusGone, Meaning: "The events after since, or after the position of the consumer, have been removed or were never stored.", Next: "Read the current state of batches or messages, then subscribe without since, or seek to the sequence that the text names."},
 	}
 }
 
@@ -170,6 +173,7 @@ func ruleCodes() []Code {
 		{Code: rest.CodeExpiresIn, Status: status, Meaning: "expiresIn is out of the range of its route.", Next: fmt.Sprintf("Send a number of seconds in the range that the message names: %d to %d for a user token, %d to %d for a portal link.", user.Least, user.Most, link.Least, link.Most)},
 		{Code: batch.InvalidRecipient, Status: status, Meaning: "A recipient is not a phone number or address that the route accepts.", Next: "Correct it: 7 to 15 digits with country code. A batch names each bad one by its index."},
 		{Code: batch.TooManyRecipients, Status: status, Meaning: "A batch has more recipients than message.batch.max_recipients allows.", Next: "Split it."},
+		{Code: "INVALID_CONSUMER", Status: status, Meaning: "The name of the consumer is missing or has other characters.", Next: "Use 1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'."},
 		{Code: batch.InvalidMessage, Status: status, Meaning: "The content of the message breaks a rule.", Next: "Correct the field that the message names."},
 		{Code: "POLL_NOT_READABLE", Status: status, Meaning: "The poll came without its secret, so that no vote can be encrypted for it; nothing was sent.", Next: "Vote on the phone."},
 		{Code: "NOT_A_MEMBER", Status: status, Meaning: "The message mentions people who are not members of the group; nothing was sent.", Next: "Take the people that the message names out of options.mentions."},

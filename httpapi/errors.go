@@ -9,9 +9,11 @@ import (
 	"postern/batch"
 	"postern/delivery"
 	"postern/delivery/logbook"
+	"postern/delivery/pull"
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/batches"
+	"postern/httpapi/deliveries"
 	"postern/httpapi/idempotency"
 	"postern/httpapi/instances"
 	"postern/httpapi/operator"
@@ -88,6 +90,12 @@ func errorTable() []mapping {
 		{operator.ErrNoSupport, http.StatusNotFound, rest.CodeNotFound, ""},
 		{sockets.ErrOrigin, http.StatusForbidden, "ORIGIN_REFUSED", ""},
 		{sockets.ErrNotDurable, http.StatusConflict, "NOT_DURABLE", ""},
+		{deliveries.ErrNotDurable, http.StatusConflict, "NOT_DURABLE", ""},
+		{pull.ErrName, http.StatusUnprocessableEntity, "INVALID_CONSUMER", ""},
+		{pull.ErrNotFound, http.StatusNotFound, "CONSUMER_NOT_FOUND", ""},
+		{pull.ErrTooMany, http.StatusConflict, "TOO_MANY_CONSUMERS", ""},
+		{pull.ErrManyWaiting, http.StatusTooManyRequests, rest.CodeLimitReached, ""},
+		{pull.ErrAhead, http.StatusBadRequest, "INVALID_SEQUENCE", ""},
 		{sockets.ErrAhead, http.StatusBadRequest, sockets.CodeInvalidSubscription, ""},
 		{sockets.ErrGone, http.StatusGone, "EVENTS_GONE", ""},
 		{rest.ErrStopping, http.StatusServiceUnavailable, rest.CodeShuttingDown, ""},
@@ -159,6 +167,9 @@ func answerTo(err error) (r rest.Error, known bool) {
 			r.Wait = max(time.Until(limit.Until), 1)
 		}
 		return r, true
+	}
+	if _, gone := errors.AsType[*pull.GoneError](err); gone {
+		return rest.ErrorOf(http.StatusGone, "EVENTS_GONE", err.Error()), true
 	}
 	return rest.Error{}, false
 }

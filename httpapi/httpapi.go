@@ -12,6 +12,7 @@ import (
 	"postern/batch/optout"
 	"postern/delivery/logbook"
 	"postern/delivery/outbox"
+	"postern/delivery/pull"
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/alerts"
@@ -54,6 +55,7 @@ type Config struct {
 	Outbox     *outbox.Outbox  // of Store
 	Relay      *dispatch.Relay // delivers the outbox of Store
 	Deliveries *logbook.Log    // the log of webhook deliveries in Store
+	Consumers  *pull.Consumers // of the events in Store
 
 	// Post sends a notice to its first address, at once, and returns the status of the answer, 0 if there
 	// was none; the error says why the receiver did not accept it.
@@ -134,7 +136,7 @@ func newAPI(c Config) *api {
 		batches:    batches,
 		operator:   operator.New(operator.Config{Program: c.Program, Access: c.Access, JWTSecret: c.JWTSecret, Registry: c.Registry, Engine: c.Engine, Store: c.Store}),
 		sockets:    sockets.New(sockets.Config{Hub: c.Hub, Registry: c.Registry, Access: c.Access, APIKey: c.APIKey, ConsoleMessage: rest.TypeOf[consoleMessage](), Tells: batches.Tells, MaySee: batches.MaySee}),
-		deliveries: deliveries.New(deliveries.Config{Deliveries: c.Deliveries, Relay: c.Relay, Store: c.Store, Outbox: c.Outbox, Engine: c.Engine, CheckBatch: batches.KeyBatch}),
+		deliveries: deliveries.New(deliveries.Config{Consumers: c.Consumers, Durable: func(id int64) bool { durable, _ := c.Registry.Webhooks().Durable(id); return durable }, Deliveries: c.Deliveries, Relay: c.Relay, Store: c.Store, Outbox: c.Outbox, Engine: c.Engine, CheckBatch: batches.KeyBatch}),
 		sends: sends.New(sends.Config{
 			Store: c.Store, Messages: c.Messages, Supervisor: c.Supervisor, Processor: c.Processor, Scheduled: c.Scheduled, Media: c.Media, MaxMedia: c.MaxMedia, Alerts: c.Alerts, NewMessageID: c.NewMessageID,
 		}),

@@ -60,6 +60,8 @@ type PublisherConfig struct {
 	// Linked is called in the commit of a stored event with the link of a message's file. It
 	// may be nil.
 	Linked func(tx *store.Tx, instance, message int64, seq uint64) error
+	// Lost is called for each event that should have been stored and was delivered from memory. It may be nil.
+	Lost func(instance int64)
 	// Twin returns the other address of a person, the LID of a phone JID or vice versa,
 	// "" if unknown. nil: none is known.
 	Twin func(jid string) string

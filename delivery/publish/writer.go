@@ -290,6 +290,9 @@ func (w *Writer) publishNow(n *PendingEvent) error {
 	}
 	if w.inMemory {
 		p.scarcity.tell(p.log, w.src.ID, n.kind)
+		if p.cfg.Lost != nil {
+			p.cfg.Lost(w.src.ID)
+		}
 	}
 	to := w.src.origin.Destinations(n.kind, n.about)
 	if len(to) == 0 && p.cfg.Watched != nil && !p.cfg.Watched(w.src.ID) {

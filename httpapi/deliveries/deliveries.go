@@ -9,6 +9,7 @@ import (
 	"postern/batch"
 	"postern/delivery/logbook"
 	"postern/delivery/outbox"
+	"postern/delivery/pull"
 	"postern/dispatch"
 	"postern/httpapi/rest"
 	"postern/store"
@@ -19,8 +20,11 @@ type Config struct {
 	Deliveries *logbook.Log
 	Relay      *dispatch.Relay
 	Store      *store.Store
-	Outbox     *outbox.Outbox // of Store
-	Engine     *batch.Engine
+	Outbox     *outbox.Outbox  // of Store
+	Consumers  *pull.Consumers // of Store
+	// Durable reports whether the events of an instance are stored.
+	Durable func(instance int64) bool
+	Engine  *batch.Engine
 	// CheckBatch refuses a scoped key that may not see the batch of a request.
 	CheckBatch func(*rest.Call) error
 }

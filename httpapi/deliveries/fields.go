@@ -5,6 +5,7 @@ import (
 
 	"postern/delivery"
 	"postern/delivery/logbook"
+	"postern/delivery/pull"
 	"postern/event"
 	"postern/httpapi/openapi"
 	"postern/httpapi/rest"
@@ -17,6 +18,7 @@ func Fields() openapi.Fields {
 	events := openapi.OneOf(append(rest.EventKinds(event.Instance), rest.EventKinds(event.Batch)...)...)
 	targets := openapi.OneOf(event.TargetWebhook, event.TargetGlobal, event.TargetEndpoint)
 	time := openapi.Format("date-time")
+	consumer := openapi.Pattern("^[A-Za-z0-9._-]{1,64}$")
 	all := openapi.Fields{
 		"Delivery.eventId":  rest.Say("The event's id, which the receiver sees as webhook-id: the same at every attempt, every destination and every replay.", rest.ExampleUUID, uuid),
 		"Delivery.event":    rest.Say("The event's name.", string(event.MessagesUpsert), events),
@@ -34,6 +36,15 @@ func Fields() openapi.Fields {
 		"ReplayRequest.endpointId": rest.Say("Only those for this endpoint.", "crm", endpoint),
 		"ReplayRequest.limit":      rest.Say("The maximum number, oldest first.", 1000, openapi.Range(1, logbook.MaxReplay), openapi.Default(logbook.MaxReplay)),
 		"Replay.state":             rest.Say("The state of the replay.", "RUNNING", openapi.OneOf(logbook.ReplayRunning, logbook.ReplayDone, logbook.ReplayCancelled)),
+
+		"pullEvents.?consumer": rest.Say("The name of the consumer: 1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'. The first call with it makes the consumer.", "crm", openapi.Required()),
+		"pullEvents.?limit":    rest.Say("The maximum number of events; 100 when absent.", defaultPull, openapi.Kind("integer"), openapi.Range(1, pull.MaxLimit), openapi.Default(defaultPull)),
+		"pullEvents.?wait":     rest.Say("How many seconds to wait for an event while there is none; 0 when absent.", 0, openapi.Kind("integer"), openapi.Range(0, maxWait), openapi.Default(0)),
+		"pullEvents.?event":    rest.Say("Only these events, by name or * for all; the parameter may be repeated. All when absent.", string(event.MessagesUpsert)),
+		"pullEvents.?from":     rest.Say("now: a consumer that is made begins at the newest event; without it, at the oldest kept one.", "now", openapi.OneOf("now")),
+		"{consumer}":           rest.Say("The name of the consumer.", "crm", consumer),
+		"PulledEvent.event":    rest.Say("Its name.", string(event.MessagesUpsert), openapi.OneOf(rest.EventKinds(event.Instance)...)),
+		"SeekRequest.time":     rest.Say("Continue with the first event made then or later.", rest.ExampleTime, time),
 
 		"{deliveryId}":   rest.Say("The delivery's id.", 17, openapi.Kind("integer"), openapi.Object{"minimum": 1}),
 		"{replayId}":     rest.Say("The replay's id.", 3, openapi.Kind("integer"), openapi.Object{"minimum": 1}),

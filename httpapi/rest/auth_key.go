@@ -306,3 +306,35 @@ func (c *Call) Until() time.Time {
 
 // KeyToken identifies a scoped key where WebSockets are counted and closed.
 func KeyToken(id uuid.UUID) [sha256.Size]byte { return sha256.Sum256(append([]byte("key "), id[:]...)) }
+
+// StillOpens looks at the credential of a long call again: nil while the key and the session have kept their rights,
+// and the token of an instance is the one that was issued last.
+func (c *Call) StillOpens() error {
+	if c.Session != nil {
+		if _, found := c.Server.Access.Sessions.Find(c.Cookie, c.OperatorBinding()); !found {
+			return Unauthorized()
+		}
+	}
+	if c.Key != nil {
+		now, err := c.Server.Access.Keys.ByID(c.Key.ID, c.Address())
+		if err != nil {
+			return Unauthorized()
+		}
+		if c.Key.Narrower(now) {
+			return MissingScope("the key was narrowed meanwhile; ask again")
+		}
+	}
+	if c.Instance.ID == 0 {
+		return nil
+	}
+	if c.Session == nil && c.Key == nil && !c.Operator {
+		token, err := instanceToken(c.Request.Header)
+		if err != nil {
+			return err
+		}
+		_, err = c.TokenHolder(token, c.Instance.Name)
+		return err
+	}
+	_, err := c.Server.Instances.Named(c.Instance.Name)
+	return err
+}

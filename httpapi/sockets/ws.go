@@ -192,28 +192,8 @@ func (a *API) scopedStream(c *rest.Call, s subscription) Stream {
 	default:
 		st.Token = rest.KeyToken(c.Key.ID)
 	}
-	st.Check = func() error { return a.stillOpens(c) }
+	st.Check = func() error { return c.StillOpens() }
 	return st
-}
-
-// stillOpens reports whether the key and the session of c have kept their rights.
-func (a *API) stillOpens(c *rest.Call) error {
-	if c.Session != nil {
-		if _, found := a.Access.Sessions.Find(c.Cookie, c.OperatorBinding()); !found {
-			return rest.Unauthorized()
-		}
-	}
-	if c.Key == nil {
-		return nil
-	}
-	now, err := a.Access.Keys.ByID(c.Key.ID, c.Address())
-	if err != nil {
-		return rest.Unauthorized()
-	}
-	if c.Key.Narrower(now) {
-		return rest.MissingScope("the key was narrowed during the handshake; connect again")
-	}
-	return nil
 }
 
 // checkOrigin refuses a page of an origin that is not allowed, and a duplicate Origin

@@ -1,0 +1,20 @@
+// Package pull keeps consumers: names with a position in the durable events of an instance, for receivers that ask
+// for events instead of having an address.
+//
+// A consumer holds nothing back: events are kept for as long as the options of the webhook say, and a consumer that
+// is slower gets [GoneError] until it moves its position. A position moves only by [Consumers.Ack] and
+// [Consumers.Seek], each a commit of its own, so an answered call holds through a crash, and events that were not
+// acknowledged are read again.
+//
+// # Events that were not stored
+//
+// While the disk is nearly full, events are delivered from memory, once, and have no number. [Consumers.Lost] notes
+// where the series has lost some: a consumer that reaches the place gets [GoneError] as well.
+//
+// # Buckets
+//
+// Numbers are eight bytes, big-endian.
+//
+//	delivery_consumer  instance, name    JSON: the position, and how many losses it has passed
+//	delivery_loss      instance, number  how many events were lost so far; the last one before the loss
+package pull

@@ -1,0 +1,168 @@
+package pull
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"postern/delivery"
+	"postern/event"
+	"postern/store"
+)
+
+const shop = 7
+
+// rig is a data file with a ledger and consumers.
+type rig struct {
+	t      *testing.T
+	store  *store.Store
+	ledger *delivery.Ledger
+	all    *Consumers
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	s, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), "postern.db"), Buckets: append(delivery.Buckets(), Buckets()...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger, err := delivery.Open(s, delivery.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = ledger.Stop(context.Background())
+		_ = s.Close()
+	})
+	return &rig{t, s, ledger, New(s, func(*store.Tx, int64) error { return nil }, slog.New(slog.DiscardHandler))}
+}
+
+// emit stores an event with a body of so many bytes.
+func (r *rig) emit(size int) {
+	r.t.Helper()
+	err := r.store.Update(r.t.Context(), func(tx *store.Tx) error {
+		body := []byte(`{"text":"` + strings.Repeat("x", size) + `"}`)
+		e := delivery.Event{Kind: event.MessagesUpsert, Instance: shop, Name: "shop", Body: body, ExpiresAt: tx.Steady().Add(time.Hour)}
+		_, err := r.ledger.Emit(tx, e, true, nil)
+		return err
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) pull(q Request) (Page, error) {
+	if q.Limit == 0 {
+		q.Limit = MaxLimit
+	}
+	q.Wants = Wanted(nil)
+	return r.all.Pull(r.t.Context(), shop, "crm", q, func() error { return nil })
+}
+
+func (r *rig) want(sequences string) {
+	r.t.Helper()
+	p, err := r.pull(Request{})
+	var got []uint64
+	for _, i := range p.Items {
+		got = append(got, i.Sequence)
+	}
+	if err != nil || fmt.Sprint(got) != sequences {
+		r.t.Errorf("%v %v, not %s", got, err, sequences)
+	}
+}
+
+// TestEventsThatWereNotStoredAreALoss that the consumer is told once, when it reaches the place.
+func TestEventsThatWereNotStoredAreALoss(t *testing.T) {
+	r := newRig(t)
+	r.emit(1)
+	r.want("[1]")
+	r.all.Lost(shop)
+	r.all.Lost(shop)
+	r.emit(1)
+	r.want("[1]") // what is before the loss
+	if _, err := r.all.Ack(t.Context(), shop, "crm", 1); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		var gone *GoneError
+		if _, err := r.pull(Request{}); !errors.As(err, &gone) || gone.Oldest != 2 {
+			t.Fatalf("%v", err)
+		}
+	}
+	if _, err := r.all.Seek(t.Context(), shop, "crm", 1); err != nil {
+		t.Fatal(err)
+	}
+	r.want("[2]")
+	r.all.Lost(shop) // another one, at the end
+	if _, err := r.all.Ack(t.Context(), shop, "crm", 2); err != nil {
+		t.Fatal(err)
+	}
+	var gone *GoneError
+	if _, err := r.pull(Request{Wait: time.Minute}); !errors.As(err, &gone) || gone.Oldest != 3 {
+		t.Errorf("%v", err)
+	}
+	second, err := r.all.Pull(t.Context(), shop, "later", Request{Limit: 1, Wants: Wanted(nil), FromNow: true}, nil)
+	if err != nil || len(second.Items) > 0 {
+		t.Errorf("a consumer that begins after the loss: %v %v", second, err)
+	}
+}
+
+// TestPageHasFourMebibytes of bodies, but one event at least.
+func TestPageHasFourMebibytes(t *testing.T) {
+	r := newRig(t)
+	for _, size := range []int{5 << 20, 2 << 20, 3 << 20, 1 << 10} {
+		r.emit(size)
+	}
+	for position, want := range []string{"[1]", "[2]", "[3 4]"} {
+		r.want(want)
+		p, _ := r.pull(Request{})
+		if more := position < 2; p.More != more {
+			t.Errorf("%s: more %v", want, p.More)
+		}
+		if _, err := r.all.Ack(t.Context(), shop, "crm", p.Next); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.want("[]")
+}
+
+// TestSixtyFourPullsOfAnInstanceWait, and the next one is refused.
+func TestSixtyFourPullsOfAnInstanceWait(t *testing.T) {
+	r := newRig(t)
+	r.want("[]")
+	ctx, cancel := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	for range MaxWaiting {
+		waiting.Go(func() {
+			_, _ = r.all.Pull(ctx, shop, "crm", Request{Limit: 1, Wait: time.Minute, Wants: Wanted(nil)}, func() error { return nil })
+		})
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		r.all.mu.Lock()
+		n := r.all.waiting[shop]
+		r.all.mu.Unlock()
+		if n == MaxWaiting || time.Now().After(deadline) {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := r.pull(Request{Wait: time.Minute}); !errors.Is(err, ErrManyWaiting) {
+		t.Errorf("%v", err)
+	}
+	if p, err := r.all.Pull(ctx, shop+1, "crm", Request{Limit: 1, Wait: time.Millisecond, Wants: Wanted(nil)}, func() error { return nil }); err != nil {
+		t.Errorf("of another instance: %v %v", p, err)
+	}
+	r.emit(1) // wakes them all
+	waiting.Wait()
+	cancel()
+	if len(r.all.waiting) > 0 {
+		t.Errorf("still counted: %v", r.all.waiting)
+	}
+}

@@ -1,0 +1,310 @@
+package delivery
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"postern/cli/consumer"
+	"postern/e2e/rig"
+)
+
+// pulled is an answer with events.
+type pulled struct {
+	Events []struct {
+		Sequence  uint64
+		Event     string
+		WebhookID string
+		CreatedAt time.Time
+		Body      json.RawMessage
+	}
+	Next uint64
+	More bool
+}
+
+const eventsPath = "/instance/" + rig.SceneName + "/events"
+
+// pull asks for the events of a consumer.
+func (s *shop) pull(name, query string) (is pulled) {
+	s.t.Helper()
+	s.Call(consumer.Bearer(s.Token), http.MethodGet, eventsPath+"?consumer="+name+query, nil, &is)
+	return is
+}
+
+// ask calls a route below the events of the instance.
+func (s *shop) ask(method, path, body string) (status int, answer string) {
+	s.t.Helper()
+	return s.Raw(consumer.Bearer(s.Token), method, eventsPath+path, body)
+}
+
+func (s *shop) moves(path, body string) (position uint64) {
+	s.t.Helper()
+	status, answer := s.ask(http.MethodPost, path, body)
+	var is struct{ Position uint64 }
+	if err := json.Unmarshal([]byte(answer), &is); err != nil || status != http.StatusOK {
+		s.t.Fatalf("%s %s: %d %s", path, body, status, answer)
+	}
+	return is.Position
+}
+
+// texts returns the texts of pulled messages.
+func (p pulled) texts() string {
+	var all []string
+	for _, e := range p.Events {
+		var m struct {
+			Data struct {
+				Content struct{ Text string }
+			}
+		}
+		_ = json.Unmarshal(e.Body, &m)
+		all = append(all, m.Data.Content.Text)
+	}
+	return strings.Join(all, " ")
+}
+
+const messagesOnly = "&event=messages.upsert"
+
+// pulling is a shop whose events are stored, with a consumer that begins now.
+func pulling(t *testing.T, options string) *shop {
+	t.Helper()
+	s := newShop(t)
+	s.options(options)
+	s.pull("crm", "&from=now")
+	return s
+}
+
+// TestPulledEventsComeAgainUntilAcknowledged, with the bodies that webhooks get, over kills.
+func TestPulledEventsComeAgainUntilAcknowledged(t *testing.T) {
+	s := pulling(t, `{"durable":true}`)
+	hook := newReceiver(t, nil)
+	s.webhook(hook.URL)
+	for _, text := range []string{"one", "two", "three"} {
+		s.anneWrites(text)
+		a := hook.next(s, text)
+		first := s.pull("crm", messagesOnly)
+		last := first.Events[len(first.Events)-1]
+		if string(last.Body) != string(a.body) || last.WebhookID != a.header.Get("webhook-id") {
+			t.Errorf("pulled %s %s, the webhook got %s %s", last.WebhookID, last.Body, a.header.Get("webhook-id"), a.body)
+		}
+	}
+	first := s.pull("crm", messagesOnly+"&limit=2")
+	if first.texts() != "one two" || !first.More || first.Next != first.Events[1].Sequence {
+		t.Fatalf("%+v", first)
+	}
+	s.Kill()
+	s.Start()
+	if again := s.pull("crm", messagesOnly+"&limit=2"); again.texts() != "one two" {
+		t.Errorf("unacknowledged, after a kill: %s", again.texts())
+	}
+	if at := s.moves("/ack", fmt.Sprintf(`{"consumer":"crm","sequence":%d}`, first.Next)); at != first.Next {
+		t.Errorf("position %d after an acknowledgement of %d", at, first.Next)
+	}
+	s.Kill()
+	s.Start()
+	rest := s.pull("crm", messagesOnly)
+	if rest.texts() != "three" {
+		t.Errorf("after the acknowledgement and a kill: %s", rest.texts())
+	}
+	if at := s.moves("/ack", `{"consumer":"crm","sequence":0}`); at != first.Next {
+		t.Errorf("an acknowledgement moved the position back to %d", at)
+	}
+	status, answer := s.ask(http.MethodPost, "/ack", fmt.Sprintf(`{"consumer":"crm","sequence":%d}`, rest.Next+1000))
+	if status != http.StatusBadRequest || !strings.Contains(answer, "INVALID_SEQUENCE") {
+		t.Errorf("ahead of the newest: %d %s", status, answer)
+	}
+	other := s.pull("second", messagesOnly)
+	if other.texts() != "one two three" {
+		t.Errorf("a consumer that begins at the oldest event: %s", other.texts())
+	}
+	var list struct {
+		Consumers []struct {
+			Consumer                               string
+			Position, Lag                          uint64
+			OldestWaitingAt, LastPullAt, LastAckAt *time.Time
+		}
+	}
+	s.Call(consumer.Bearer(s.Token), http.MethodGet, eventsPath+"/consumers", nil, &list)
+	if len(list.Consumers) != 2 || list.Consumers[0].Consumer != "crm" || list.Consumers[0].Position != first.Next || list.Consumers[0].Lag == 0 ||
+		list.Consumers[0].OldestWaitingAt == nil || list.Consumers[0].LastAckAt == nil || list.Consumers[1].LastPullAt == nil || list.Consumers[1].LastAckAt != nil {
+		t.Errorf("%+v", list)
+	}
+}
+
+// TestSeekMovesAConsumerAnywhere: by number, to the oldest event, and by time.
+func TestSeekMovesAConsumerAnywhere(t *testing.T) {
+	s := pulling(t, `{"durable":true}`)
+	var made []pulled
+	for _, text := range []string{"one", "two", "three"} {
+		s.anneWrites(text)
+		s.Await("the event", func() bool { return strings.Contains(s.pull("crm", messagesOnly).texts(), text) })
+		made = append(made, s.pull("crm", messagesOnly))
+		time.Sleep(5 * time.Millisecond)
+	}
+	all := made[2].Events
+	for body, want := range map[string]string{
+		fmt.Sprintf(`{"consumer":"crm","sequence":%d}`, all[1].Sequence):                                             "three",
+		`{"consumer":"crm","sequence":0}`:                                                                            "one two three",
+		fmt.Sprintf(`{"consumer":"crm","time":%q}`, all[1].CreatedAt.Format(time.RFC3339Nano)):                       "two three",
+		fmt.Sprintf(`{"consumer":"crm","time":%q}`, all[1].CreatedAt.Add(time.Millisecond).Format(time.RFC3339Nano)): "three",
+		`{"consumer":"crm","time":"2001-01-01T00:00:00Z"}`:                                                           "one two three",
+		`{"consumer":"crm","time":"2099-01-01T00:00:00Z"}`:                                                           "",
+	} {
+		s.moves("/seek", body)
+		if got := s.pull("crm", messagesOnly).texts(); got != want {
+			t.Errorf("%s: %q, not %q", body, got, want)
+		}
+	}
+	for body, code := range map[string]string{
+		`{"consumer":"crm","sequence":100000}`:                          "400 INVALID_SEQUENCE",
+		`{"consumer":"crm"}`:                                            "400 INVALID_SEQUENCE",
+		`{"consumer":"crm","sequence":0,"time":"2001-01-01T00:00:00Z"}`: "400 INVALID_SEQUENCE",
+		`{"consumer":"nobody","sequence":0}`:                            "404 CONSUMER_NOT_FOUND",
+	} {
+		status, answer := s.ask(http.MethodPost, "/seek", body)
+		if got := fmt.Sprint(status, " ", answer); !strings.HasPrefix(got, code[:3]) || !strings.Contains(got, code[4:]) {
+			t.Errorf("%s: %s, not %s", body, got, code)
+		}
+	}
+}
+
+// TestPullWaitsForAnEvent as long as asked, and looks at the credential again.
+func TestPullWaitsForAnEvent(t *testing.T) {
+	s := pulling(t, `{"durable":true}`)
+	began := time.Now()
+	if is := s.pull("crm", "&wait=1&event=messages.delete"); len(is.Events) > 0 || time.Since(began) < time.Second {
+		t.Errorf("%+v after %v", is, time.Since(began))
+	}
+	answers := make(chan pulled, 1)
+	go func() { answers <- s.pull("crm", "&wait=30&event=messages.upsert") }()
+	time.Sleep(50 * time.Millisecond)
+	s.anneWrites("here")
+	select {
+	case is := <-answers:
+		if is.texts() != "here" {
+			t.Errorf("%+v", is)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("no answer came with the event")
+	}
+	denied := make(chan int, 1)
+	go func() {
+		status, _ := s.ask(http.MethodGet, "?consumer=late&from=now&event=messages.delete&wait=2", "")
+		denied <- status
+	}()
+	time.Sleep(100 * time.Millisecond)
+	s.operator(http.MethodPut, "/instance/"+rig.SceneName+"/token", nil, nil)
+	if status := <-denied; status != http.StatusUnauthorized {
+		t.Errorf("the token was replaced during the wait: %d", status)
+	}
+}
+
+// TestLossOfPulledEventsIsNeverSilent: a position whose next event is not kept is 410 until a seek.
+func TestLossOfPulledEventsIsNeverSilent(t *testing.T) {
+	s := pulling(t, `{"durable":true,"maxAge":"1s"}`)
+	s.anneWrites("gone")
+	s.Await("the event", func() bool { return strings.Contains(s.pull("crm", messagesOnly).texts(), "gone") })
+	time.Sleep(1500 * time.Millisecond)
+	for range 2 {
+		status, answer := s.ask(http.MethodGet, "?consumer=crm", "")
+		if status != http.StatusGone || !strings.Contains(answer, "EVENTS_GONE") {
+			t.Fatalf("%d %s", status, answer)
+		}
+	}
+	s.options(`{"durable":true,"maxAge":"1h"}`)
+	s.anneWrites("kept")
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.API.Base+eventsPath+"?consumer=crm", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.Token)
+	resp, err := s.API.HTTP.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	oldest := resp.Header.Get("x-event-oldest")
+	if resp.StatusCode != http.StatusGone || oldest == "" {
+		t.Fatalf("%d, oldest %q", resp.StatusCode, oldest)
+	}
+	s.moves("/seek", `{"consumer":"crm","sequence":0}`)
+	s.Await("the event", func() bool { return strings.Contains(s.pull("crm", messagesOnly).texts(), "kept") })
+	if first := s.pull("crm", ""); fmt.Sprint(first.Events[0].Sequence) < oldest {
+		t.Errorf("the first event is %d, and the oldest was said to be %s", first.Events[0].Sequence, oldest)
+	}
+}
+
+// TestPullRefusesWhatBreaksARule and changes nothing.
+func TestPullRefusesWhatBreaksARule(t *testing.T) {
+	s := newShop(t)
+	for _, call := range []struct{ method, path, body string }{
+		{http.MethodGet, "?consumer=crm", ""}, {http.MethodPost, "/ack", `{"consumer":"crm","sequence":0}`}, {http.MethodPost, "/seek", `{"consumer":"crm","sequence":0}`},
+	} {
+		if status, answer := s.ask(call.method, call.path, call.body); status != http.StatusConflict || !strings.Contains(answer, "NOT_DURABLE") {
+			t.Errorf("not durable, %s: %d %s", call.path, status, answer)
+		}
+	}
+	if status, answer := s.ask(http.MethodGet, "/consumers", ""); status != http.StatusOK || answer != `{"consumers":[]}` {
+		t.Errorf("list: %d %q", status, answer)
+	}
+	s.options(`{"durable":true}`)
+	for query, want := range map[string]string{
+		"":                                     "422 INVALID_CONSUMER",
+		"?consumer=a%20b":                      "422 INVALID_CONSUMER",
+		"?consumer=" + strings.Repeat("a", 65): "422 INVALID_CONSUMER",
+		"?consumer=a&limit=0":                  "400 limit",
+		"?consumer=a&limit=1001":               "400 limit",
+		"?consumer=a&wait=31":                  "400 wait",
+		"?consumer=a&wait=-1":                  "400 wait",
+		"?consumer=a&from=yesterday":           "400 from",
+		"?consumer=a&event=batch.error":        "400 batch.error",
+		"?consumer=a&colour=red":               "400 colour",
+	} {
+		status, answer := s.ask(http.MethodGet, query, "")
+		if got := fmt.Sprint(status, " ", answer); !strings.HasPrefix(got, want[:3]) || !strings.Contains(got, want[4:]) {
+			t.Errorf("%s: %s, not %s", query, got, want)
+		}
+	}
+	for i := range 16 {
+		s.pull(fmt.Sprint("c", i), "&limit=1")
+	}
+	if status, answer := s.ask(http.MethodGet, "?consumer=c16", ""); status != http.StatusConflict || !strings.Contains(answer, "TOO_MANY_CONSUMERS") {
+		t.Errorf("the seventeenth: %d %s", status, answer)
+	}
+	if status, answer := s.ask(http.MethodDelete, "/consumers/c3", ""); status != http.StatusNoContent {
+		t.Errorf("delete: %d %s", status, answer)
+	}
+	if status, answer := s.ask(http.MethodDelete, "/consumers/c3", ""); status != http.StatusNotFound {
+		t.Errorf("delete again: %d %s", status, answer)
+	}
+	s.pull("c16", "&limit=1")
+}
+
+// TestPullWithoutPairPassesOverCodes that link the account.
+func TestPullWithoutPairPassesOverCodes(t *testing.T) {
+	s := newShop(t)
+	s.options(`{"durable":true}`)
+	s.pull("crm", "&from=now")
+	s.Call(consumer.Bearer(s.Token), http.MethodDelete, "/instance/shop/logout", nil, nil)
+	s.Call(consumer.Bearer(s.Token), http.MethodGet, "/instance/shop/connect", nil, nil)
+	s.Await("a code", func() bool { return len(s.pull("crm", "&event=qrcode.updated").Events) > 0 })
+	var key struct{ Key string }
+	s.operator(http.MethodPost, "/keys", json.RawMessage(`{"name":"reader","instances":["shop"],"scopes":["read"]}`), &key)
+	var is pulled
+	s.Call(consumer.Key(key.Key), http.MethodGet, eventsPath+"?consumer=crm", nil, &is)
+	for _, e := range is.Events {
+		if e.Event == "qrcode.updated" {
+			t.Errorf("a key without pair got %s", e.Body)
+		}
+	}
+	if len(is.Events) == 0 {
+		t.Error("nothing else was pulled")
+	}
+	var e struct{ Code string }
+	s.Raw(consumer.Key(key.Key), http.MethodGet, eventsPath+"?consumer=crm&event=qrcode.updated", "")
+	if status, answer := s.Raw(consumer.Key(key.Key), http.MethodGet, eventsPath+"?consumer=crm&event=qrcode.updated", ""); status != http.StatusForbidden {
+		t.Errorf("%d %s %s", status, answer, e.Code)
+	}
+}

@@ -1,0 +1,108 @@
+package docs
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"postern/cli/consumer"
+	"postern/e2e/capture"
+	"postern/e2e/rig"
+)
+
+// TestLoopsOfThePageLoseNoEvent runs each loop of the page while the program and the loop are killed.
+func TestLoopsOfThePageLoseNoEvent(t *testing.T) {
+	for _, loop := range []struct {
+		file  string
+		needs []string
+		start []string
+	}{
+		{"pull.sh", []string{"curl", "jq", "sh"}, []string{"sh", "pull.sh"}},
+		{"pull.py", []string{"python3"}, []string{"python3", "pull.py"}},
+		{"pull.go", []string{"go"}, []string{"./pull"}},
+	} {
+		t.Run(loop.file, func(t *testing.T) {
+			t.Parallel()
+			for _, program := range loop.needs {
+				if _, err := exec.LookPath(program); err != nil {
+					t.Skipf("there is no %s", program)
+				}
+			}
+			folder := t.TempDir()
+			m := regexp.MustCompile("(?s)`" + loop.file + "`:\n\n```[a-z]+\n(.*?\n)```\n").FindStringSubmatch(deliveryPage(t))
+			if m == nil {
+				t.Fatalf("the page has no %s", loop.file)
+			}
+			if err := os.WriteFile(filepath.Join(folder, loop.file), []byte(m[1]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if loop.file == "pull.go" {
+				build := exec.CommandContext(t.Context(), "go", "build", "-o", "pull", "pull.go")
+				build.Dir = folder
+				if said, err := build.CombinedOutput(); err != nil {
+					t.Fatalf("%v: %s", err, said)
+				}
+			}
+			s := rig.NewSendScene(t)
+			s.Call(consumer.Bearer(s.Token), http.MethodPut, "/instance/shop/webhook/options", json.RawMessage(`{"durable":true}`), nil)
+			run := func() (stop func()) {
+				cmd := exec.Command(loop.start[0], loop.start[1:]...)
+				out := &capture.Buffer{}
+				cmd.Dir, cmd.Stdout, cmd.Stderr = folder, out, out
+				cmd.Env = append(os.Environ(), "URL="+s.API.Base+"/instance/shop/events", "TOKEN="+s.Token)
+				cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				return func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); _ = cmd.Wait() }
+			}
+			stop := run()
+			defer func() { stop() }()
+			var want []string
+			for i := range 12 {
+				text := fmt.Sprintf("event %d;", i)
+				want = append(want, text)
+				s.Do(t, rig.Act(rig.AnneNumber, fmt.Sprintf(`{"do":"text","to":"$own","text":%q}`, text)))
+				switch i {
+				case 3:
+					s.Kill()
+					s.Start()
+					s.AwaitOnline(rig.SceneName, s.Token)
+				case 7:
+					stop()
+					stop = run()
+				}
+			}
+			var got string
+			deadline := time.Now().Add(30 * time.Second)
+			for missing := want; len(missing) > 0 && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+				content, _ := os.ReadFile(filepath.Join(folder, "events.jsonl"))
+				got, missing = string(content), nil
+				for _, text := range want {
+					if !strings.Contains(got, text) {
+						missing = append(missing, text)
+					}
+				}
+			}
+			for _, text := range want {
+				if !strings.Contains(got, text) {
+					t.Errorf("%s was lost", text)
+				}
+			}
+			for lines := bufio.NewScanner(strings.NewReader(got)); lines.Scan(); {
+				if !json.Valid(lines.Bytes()) {
+					t.Errorf("no event: %s", lines.Text())
+				}
+			}
+		})
+	}
+}
