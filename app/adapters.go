@@ -45,6 +45,7 @@ type fleet struct {
 	supervisor *instance.Supervisor
 	knows      func(id int64, number string) bool
 	pacer      *pace.Pacer
+	benches    bool // instances whose messages do not arrive
 }
 
 func (f fleet) Instance(id int64) (name string, state event.State, ok bool) {
@@ -71,7 +72,7 @@ func (f fleet) Send(ctx context.Context, id int64, out event.Outgoing) (batch.Re
 	if m.KeyRemoteJID != nil {
 		receipt.RecipientJID = *m.KeyRemoteJID
 	}
-	record := f.registry.Sent(id, m)
+	record := f.registry.Sent(id, out.Content, m)
 	receipt.Record, receipt.Committed = record.Store, record.Publish
 	return receipt, nil
 }

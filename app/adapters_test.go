@@ -45,7 +45,7 @@ func newFleet(t *testing.T) (f fleet, id int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fleet{registry, instance.NewSupervisor(instance.SupervisorConfig{Registry: registry}), func(int64, string) bool { return false }, pacer}, rec.ID
+	return fleet{registry, instance.NewSupervisor(instance.SupervisorConfig{Registry: registry}), func(int64, string) bool { return false }, pacer, false}, rec.ID
 }
 
 // A batch then tries another instance; UNKNOWN would give the item up.

@@ -385,7 +385,7 @@ func (a *App) startInstances(ctx context.Context) error {
 		StartupConcurrency: int(wa.StartupReconnectConcurrency), ConnectTimeout: seconds(wa.ConnectTimeout),
 		InitialDelay: seconds(wa.ReconnectInitialDelay), MaxDelay: seconds(wa.ReconnectMaxDelay), Valid: a.cell.valid(),
 		PruneDevice: devices.Prune, DropLoggedOut: devices.DropAside, KeepLoggedOut: wa.KeepLoggedOut, Outdated: a.versions.Outdated, Taken: a.versions.Taken, NewMessageID: whatsapp.NewMessageID, OnCode: a.pairing.scan,
-		Knows: a.known.know, Pacer: a.pacer, FailureStreak: int(a.cfg.Batch.FailureStreak), Logger: a.log,
+		Knows: a.known.know, Pacer: a.pacer, FailureStreak: int(a.cfg.Batch.FailureStreak), UndeliveredAfter: wa.UndeliveredAfter, Logger: a.log,
 	})
 	return nil
 }
@@ -400,7 +400,7 @@ func (a *App) startBatches(ctx context.Context) error {
 		return err
 	}
 	a.engine, err = batch.New(batch.Config{
-		Store: a.store, Outbox: a.outbox, OptOuts: a.optouts, AccountOf: a.known.devices.AccountOf, NumbersOf: a.known.devices.NumbersOf, Fleet: fleet{a.registry, a.supervisor, a.known.know, a.pacer}, LetGo: a.letGo, Changed: a.batchChanged, NewMessageID: whatsapp.NewMessageID, Enabled: a.cfg.Batch.WorkerEnabled,
+		Store: a.store, Outbox: a.outbox, OptOuts: a.optouts, AccountOf: a.known.devices.AccountOf, NumbersOf: a.known.devices.NumbersOf, Fleet: fleet{a.registry, a.supervisor, a.known.know, a.pacer, a.cfg.Batch.BenchUndelivered}, LetGo: a.letGo, Changed: a.batchChanged, NewMessageID: whatsapp.NewMessageID, Enabled: a.cfg.Batch.WorkerEnabled,
 		MaxDelay:        time.Duration(a.cfg.Batch.MaxDelayMs) * time.Millisecond,
 		MaxRecipients:   int(a.cfg.Batch.MaxRecipients),
 		MaxOpen:         int(a.cfg.Batch.MaxOpen),

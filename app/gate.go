@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"postern/batch"
 	"postern/event"
@@ -32,7 +33,31 @@ func (f fleet) Gate(q batch.Question) batch.Gate {
 	if gate.Shut(now) {
 		return gate
 	}
+	if gate = f.delivers(q.Instance, now); gate.Shut(now) {
+		return gate
+	}
 	return limits(f.pacer, q)
+}
+
+// The share of undelivered messages above which, with that number of them, an instance delivers nothing any more.
+const (
+	fewUndelivered  = 20
+	manyUndelivered = 0.3
+)
+
+// delivers holds an instance back while too many of its messages have no receipt, if the settings ask for that.
+func (f fleet) delivers(id int64, now time.Time) batch.Gate {
+	if !f.benches {
+		return batch.Gate{}
+	}
+	lost, err := f.supervisor.Undelivered(id)
+	if err != nil || lost.Share == nil || lost.Hour < fewUndelivered || *lost.Share < manyUndelivered {
+		return batch.Gate{}
+	}
+	return batch.Gate{
+		Until: now.Add(time.Minute), Reason: "UNDELIVERED",
+		Text: fmt.Sprintf("%s that fell due in the last hour have no receipt", plural.Of(lost.Hour, "message")),
+	}
 }
 
 // know reports whether a person wrote to the account recently, or gave it a

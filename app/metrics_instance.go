@@ -49,6 +49,13 @@ func (m *metrics) collectEach(c collection, opens func(instance int64) bool) {
 		gauge("postern_instance_last_received_timestamp_seconds", "When the last message of another account came, in Unix seconds; 0 when none has since the start.", unixSeconds(t.LastReceived))
 		gauge("postern_instance_last_sent_timestamp_seconds", "When WhatsApp took the last message, in Unix seconds; 0 when none since the start.", unixSeconds(t.LastSent))
 		gauge("postern_instance_phone_seen_timestamp_seconds", "When the account's phone last gave a sign, to the hour, in Unix seconds; 0 when none is known.", unixSeconds(rec.PhoneSeenAt.Time))
+		if lost, err := m.app.messages.Undelivered(rec.ID, m.app.cfg.WhatsApp.UndeliveredAfter); err == nil {
+			gauge("postern_instance_undelivered_hour", "Messages to single people that fell due in the last hour (whatsapp.undelivered_after) and have no receipt.", float64(lost.Hour))
+			gauge("postern_instance_undelivered_day", "Messages to single people that fell due in the last 24 hours and have no receipt.", float64(lost.Day))
+			if lost.Share != nil {
+				gauge("postern_instance_undelivered_share", "The part of the messages that fell due in the last hour that has no receipt, 0 to 1.", *lost.Share)
+			}
+		}
 		gauge("postern_instance_restricted_until_timestamp_seconds", "Until when WhatsApp restricts the account, in Unix seconds; 0 when it does not.", unixSeconds(until))
 		counter("postern_instance_received_total", "Messages of others that came.", t.Received)
 		counter("postern_instance_sent_total", "Messages that WhatsApp took.", t.Sent)

@@ -104,6 +104,7 @@ type Config struct {
 		MaxRecipients     int64
 		MaxOpen           int64
 		FailureStreak     int64
+		BenchUndelivered  bool
 		ShutdownTimeoutMs int64
 		Timezone          string
 		Lease             time.Duration
@@ -152,6 +153,7 @@ type Config struct {
 		ClientName, ClientType      string
 		KeepaliveInterval           time.Duration
 		KeepaliveTimeout            time.Duration
+		UndeliveredAfter            time.Duration
 		QuietReconnect              time.Duration
 		KeepLoggedOut               time.Duration
 		StateRecoveryDelay          time.Duration

@@ -37,7 +37,7 @@ func line(path, value string) string {
 func TestEverySettingHasItsDefault(t *testing.T) {
 	want := map[string]string{
 		"server.listen": `"127.0.0.1:8084"`, "server.port": "0", "server.base_url": `""`, "server.base_path": `""`, "server.socket": `""`, "server.socket_mode": `"0660"`, "server.shutdown_timeout": `"20s"`, "server.cors_origins": "[]", "server.tls.cert": `""`, "server.tls.domain": "[]", "server.tls.acme_directory": `""`, "server.tls.acme_ca": `""`, "server.tls.key": `""`, "metrics.per_instance": "false",
-		"server.max_connections_per_address": "256", "message.batch.max_open": "1000", "message.batch.failure_streak": "10", "websocket.max_per_token": "100", "media.max_uploads": "1000", "server.trusted_proxies": "[]", "authentication.failures_per_minute": "10",
+		"server.max_connections_per_address": "256", "message.batch.max_open": "1000", "message.batch.bench_undelivered": "false", "message.batch.failure_streak": "10", "websocket.max_per_token": "100", "media.max_uploads": "1000", "server.trusted_proxies": "[]", "authentication.failures_per_minute": "10",
 		"store.path": `"data/postern.db"`, "store.keep_before_migration": "true", "store.url": `""`, "store.accept_loss": "false",
 		"cluster.cell": `"main"`, "cluster.node": `""`, "cluster.advertise": `""`, "cluster.lease": `"10s"`, "cluster.forward": "true", "log.level": `"info"`, "log.format": `"text"`,
 		"authentication.global_auth_token": `""`, "authentication.jwt_secret": `""`, "authentication.jwt_expires_in": "0", "authentication.global_key_opens_instances": "false", "audit.retention": `"2160h"`, "audit.max_entries": "200000", "console.title": `"Postern"`, "console.accent": `""`, "console.logo_file": `""`, "mcp.enabled": "false",
@@ -62,7 +62,7 @@ func TestEverySettingHasItsDefault(t *testing.T) {
 		"whatsapp.reconnect_initial_delay": "2", "whatsapp.reconnect_max_delay": "60", "whatsapp.pairing_timeout": `"3m"`,
 		"whatsapp.client_name": `"Postern"`, "whatsapp.client_type": `"DESKTOP"`, "whatsapp.version": `"auto"`,
 		"whatsapp.keepalive_interval": `"25s"`, "whatsapp.keepalive_timeout": `"10s"`,
-		"whatsapp.appstate_recovery_delay": `"1m"`, "whatsapp.quiet_reconnect": `"6h"`,
+		"whatsapp.appstate_recovery_delay": `"1m"`, "whatsapp.quiet_reconnect": `"6h"`, "whatsapp.undelivered_after": `"1h"`,
 		"whatsapp.keep_logged_out": `"168h"`,
 		"whatsapp.proxy":           `""`,
 		"whatsapp.endpoint":        `""`, "whatsapp.endpoint_ca": `""`, "whatsapp.endpoint_root_key": `""`,

@@ -8,7 +8,7 @@ import (
 )
 
 // allOff is the default of an instance's automatic actions.
-const allOff = `{"ignore":{"groups":false,"status":false,"newsletters":false,"broadcasts":false,"jids":[]},"rejectCalls":{"enabled":false,"message":""},"readMessages":false,"alwaysOnline":false,"history":{"days":0,"groups":false}}`
+const allOff = `{"ignore":{"groups":false,"status":false,"newsletters":false,"broadcasts":false,"jids":[]},"rejectCalls":{"enabled":false,"message":""},"readMessages":false,"alwaysOnline":false,"presencePulse":false,"history":{"days":0,"groups":false}}`
 
 func TestSettingsAreAllOffAtFirstAndShownWhole(t *testing.T) {
 	r := newRig(t)
@@ -24,7 +24,7 @@ func TestSettingsAreAllOffAtFirstAndShownWhole(t *testing.T) {
 		`"rejectCalls":{"enabled":true,"message":"Please write."},"history":{"days":365,"groups":true},"alwaysOnline":true,"readMessages":null}`
 	const want = `{"ignore":{"groups":true,"status":false,"newsletters":false,"broadcasts":false,` +
 		`"jids":["120363012345678901@newsletter","133742133742133@lid","4915112345678@s.whatsapp.net","status@broadcast"]},` +
-		`"rejectCalls":{"enabled":true,"message":"Please write."},"readMessages":false,"alwaysOnline":true,"history":{"days":365,"groups":true}}`
+		`"rejectCalls":{"enabled":true,"message":"Please write."},"readMessages":false,"alwaysOnline":true,"presencePulse":false,"history":{"days":365,"groups":true}}`
 	put := string(decoded[json.RawMessage](t, r.as(token, "PUT", "/instance/a/settings", some)))
 	if got := settings(); put != want || got != want {
 		t.Errorf("after a change: answered %s\nshown %s", put, got)

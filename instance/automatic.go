@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"errors"
+	"time"
 
 	"postern/event"
 )
@@ -13,10 +14,11 @@ const callsAtOnce = 8
 
 // automatic is the state of a keeper's automatic actions. The keeper's mutex guards it.
 type automatic struct {
-	refusing int  // calls being rejected
-	reading  bool // a goroutine marks messages as read
-	more     bool // and has to check once more
-	shown    bool // the account was shown as available on this connection
+	refusing int         // calls being rejected
+	reading  bool        // a goroutine marks messages as read
+	more     bool        // and has to check once more
+	shown    bool        // the account was shown as available on this connection
+	pulse    *time.Timer // for the next moment of being shown as available; nil: none
 }
 
 // act applies the settings to a stored fact. It does not block.
@@ -43,6 +45,7 @@ func (k *keeper) act(f event.Fact) {
 		k.auto.shown = false
 		k.mu.Unlock()
 		k.beAvailable()
+		k.pulse()
 		if k.sup.reg.readsWait(k.id) {
 			k.markRead()
 		}
@@ -72,6 +75,32 @@ func (k *keeper) beAvailable() {
 	})
 }
 
+// pulseEvery is the time between two moments of being shown as available.
+const pulseEvery = 24 * time.Hour
+
+// pulse shows the account as available for a moment, now and once a day, if its settings ask for it.
+func (k *keeper) pulse() {
+	e := k.sup.reg.entry(k.id)
+	if e == nil || !e.wishes().Pulse || e.wishes().AlwaysOnline || !k.session.Online() || k.sup.life.Err() != nil {
+		return
+	}
+	k.mu.Lock()
+	if k.auto.pulse != nil {
+		k.auto.pulse.Stop()
+	}
+	k.auto.pulse = time.AfterFunc(pulseEvery, k.pulse)
+	k.mu.Unlock()
+	k.sup.spawn(func() {
+		err := k.session.ShowAvailable(k.sup.life, true)
+		if err == nil {
+			err = k.session.ShowAvailable(k.sup.life, false)
+		}
+		if err != nil {
+			k.sup.log.Debug("account not shown as available for a moment", "instance_id", k.id, "error", err)
+		}
+	})
+}
+
 // PutSettings is Registry.PutSettings that also updates the shown presence if it changed.
 func (s *Supervisor) PutSettings(ctx context.Context, id int64, wanted Settings) (Settings, error) {
 	before, err := s.reg.Settings(id)
@@ -79,14 +108,20 @@ func (s *Supervisor) PutSettings(ctx context.Context, id int64, wanted Settings)
 		return Settings{}, err
 	}
 	stored, err := s.reg.PutSettings(ctx, id, wanted)
-	if err != nil || stored.AlwaysOnline == before.AlwaysOnline {
+	if err != nil {
 		return stored, err
 	}
 	s.mu.Lock()
 	k := s.keepers[id]
 	s.mu.Unlock()
-	if k != nil && k.session.Online() {
+	if k == nil || !k.session.Online() {
+		return stored, nil
+	}
+	if stored.AlwaysOnline != before.AlwaysOnline {
 		k.showChange(stored.AlwaysOnline)
+	}
+	if stored.Pulse && !before.Pulse {
+		k.pulse()
 	}
 	return stored, nil
 }

@@ -246,7 +246,7 @@ func TestBatchItemResultEventIsInItsCommit(t *testing.T) {
 	r.published()
 	m := text("S", "1@s.whatsapp.net", true)
 	m.ExternalAttributes = event.Attributes(`{"order":5}`)
-	sent := r.reg.Sent(id, m)
+	sent := r.reg.Sent(id, event.Content{Text: &event.TextContent{Text: "S"}}, m)
 	var n int64
 	for range 2 { // a closure may run twice
 		err := r.s.Update(bg, func(tx *store.Tx) (err error) {

@@ -181,7 +181,7 @@ func (s *Supervisor) sendAndStore(ctx context.Context, id int64, out event.Outgo
 	}
 	// The message was sent: store it even if the caller gives up.
 	ctx = context.WithoutCancel(ctx)
-	keep := messages.Keeping{Kind: event.SendMessage, RequestID: k.RequestID, InCommit: k.InCommit}
+	keep := messages.Keeping{Kind: event.SendMessage, RequestID: k.RequestID, Awaited: s.reg.awaitsReceipt(id, out.Content, sent.Message), InCommit: k.InCommit}
 	stored, _, err := s.reg.cfg.Messages.Keep(ctx, s.reg.source(id), sent.Message, keep)
 	for err != nil && k.Again != nil && k.Again(err) {
 		stored, _, err = s.reg.cfg.Messages.Keep(ctx, s.reg.source(id), sent.Message, keep)
@@ -192,7 +192,33 @@ func (s *Supervisor) sendAndStore(ctx context.Context, id int64, out event.Outgo
 	return stored, nil
 }
 
-// Sent prepares storing m, which the instance has sent, in another commit.
-func (r *Registry) Sent(id int64, m *event.Message) *messages.Sent {
-	return r.cfg.Messages.Sent(r.source(id), m)
+// Sent prepares storing m, which the instance has sent with that content, in another commit.
+func (r *Registry) Sent(id int64, c event.Content, m *event.Message) *messages.Sent {
+	return r.cfg.Messages.Sent(r.source(id), m, r.awaitsReceipt(id, c, m))
+}
+
+// awaitsReceipt reports whether the recipient's devices acknowledge a message: it is for one other person, and no
+// change of another message.
+func (r *Registry) awaitsReceipt(id int64, c event.Content, m *event.Message) bool {
+	rec, err := r.ByID(id)
+	if err != nil || !c.Plain() || m.IsGroup || m.KeyRemoteJID == nil && m.KeyLID == nil {
+		return false
+	}
+	for _, jid := range []*string{m.KeyRemoteJID, m.KeyLID} {
+		if jid == nil {
+			continue
+		}
+		if to, err := event.ParseRecipient(*jid); err != nil || to.IsGroup() || *jid == rec.OwnerJID || *jid == rec.OwnerLID {
+			return false
+		}
+	}
+	return true
+}
+
+// Undelivered is [messages.Undelivered].
+type Undelivered = messages.Undelivered
+
+// Undelivered counts the messages of an instance to single people that have no receipt.
+func (s *Supervisor) Undelivered(id int64) (Undelivered, error) {
+	return s.reg.cfg.Messages.Undelivered(id, s.cfg.UndeliveredAfter)
 }

@@ -25,6 +25,7 @@ type Settings struct {
 	RejectCalls  RejectCalls `json:"rejectCalls" doc:"The handling of incoming calls."`
 	ReadMessages bool        `json:"readMessages" doc:"Whether incoming messages are marked as read." example:"false"`
 	AlwaysOnline bool        `json:"alwaysOnline" doc:"Whether the account is shown as available while it is connected." example:"false"`
+	Pulse        bool        `json:"presencePulse" doc:"Whether the account is shown as available for a moment after each login and once a day, which keeps its devices linked. Not with alwaysOnline." example:"false"`
 	StoreMedia   *bool       `json:"storeMedia,omitempty" doc:"Whether new files of messages are kept, where media.store.kind keeps any; true when absent." example:"true"`
 	History      History     `json:"history" doc:"Which history is requested at pairing and stored; it applies to the next pairing."`
 }

@@ -131,6 +131,8 @@ type SupervisorConfig struct {
 	// FailureStreak is the number of refusals of one code in a row, to different people,
 	// after which batches skip an instance for an hour; 0: never.
 	FailureStreak int
+	// UndeliveredAfter is how long after WhatsApp took it a message without a receipt counts as undelivered.
+	UndeliveredAfter time.Duration
 
 	// Pacer enforces the limits of instances. nil: there are none.
 	Pacer *pace.Pacer

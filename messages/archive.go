@@ -26,6 +26,8 @@ const (
 	chatNamesBucket = "message_chat_name"
 	chatTimers      = "chat_timer"
 	pollVotes       = "poll_vote"
+
+	awaitedReceipts = "message_awaited"
 )
 
 // Buckets returns the buckets of this package. Their records belong to instances: see
@@ -38,6 +40,7 @@ func Buckets() []store.Bucket {
 		{Name: chatNamesBucket, Owner: "messages", Key: "instance id + a name of a chat, 0, its other name", Value: "empty", Of: ownerOfName},
 		{Name: chatTimers, Owner: "messages", Key: "instance id + an address of a chat", Value: "JSON: the newest setting of its disappearing timer", Needs: store.References(store.JSONOf[timerRecord](0), ""), Of: store.FirstID},
 		{Name: pollVotes, Owner: "messages", Key: "instance id + key id of a poll, 0, message id of a vote", Value: "empty", Needs: store.References(store.Sized(0), "", voteToMessage), Of: store.FirstID},
+		{Name: awaitedReceipts, Owner: "messages", Key: "instance id + message id", Value: "when WhatsApp took a message to a person, in Unix milliseconds; 1 once it has a receipt, else 0", Append: true, Needs: store.References(store.Sized(16), "", awaitedToMessage), Of: store.FirstID},
 		{Name: messageUpdates, Owner: "messages", Key: "instance id + message id + n", Value: "JSON: status and time", Fill: 0.75, Needs: store.References(store.Sized(0), "", updateToMessage)},
 		{Name: contacts, Owner: "messages", Key: "instance id + contact id", Value: "JSON: JIDs and names", Needs: store.References(store.JSONOf[Contact](16), "a contact is lost", toAddress(0), toAddress(1)), Of: store.FirstID},
 		{Name: contactJIDs, Owner: "messages", Key: "instance id + phone JID or LID", Value: "contact id", Needs: store.References(store.Sized(0), "", addressToContact)},
@@ -77,6 +80,8 @@ type Archive struct {
 	background sync.WaitGroup
 	looking    chan struct{} // a slot per receipt that waits for its message
 	departures departures
+
+	undelivered undeliveredCounts
 
 	recovered, repeated atomic.Uint64 // see Copies
 }
@@ -137,7 +142,7 @@ func Any(tx *store.Tx, instance int64) (found bool, err error) {
 
 // Forget removes everything of an instance, in the commit that deletes the instance.
 func Forget(tx *store.Tx, instance int64) (err error) {
-	for _, bucket := range []string{messages, messageKeys, messageChats, chatNamesBucket, chatTimers, pollVotes, messageUpdates, contacts, contactJIDs} {
+	for _, bucket := range []string{messages, messageKeys, messageChats, chatNamesBucket, chatTimers, pollVotes, awaitedReceipts, messageUpdates, contacts, contactJIDs} {
 		_, e := tx.DeletePrefix(bucket, store.Key(instance))
 		err = errors.Join(err, e)
 	}

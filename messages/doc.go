@@ -48,6 +48,7 @@
 //	message_chat_name  instance + a chat's name, 0, its other name -> nothing; 0 alone -> the index is complete
 //	chat_timer      instance + an address of a chat -> JSON of the newest setting of its timer
 //	poll_vote       instance + key id of a poll, 0, message id of a vote -> nothing
+//	message_awaited instance + message id    -> when WhatsApp took a message to a person, and whether it has a receipt
 //	message_update  instance + message id + n -> JSON of one update
 //	contact         instance + contact id    -> JSON of the contact
 //	contact_jid     instance + JID           -> contact id; phone JID and LID each

@@ -3,6 +3,7 @@ package messages
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"postern/event"
 )
@@ -42,6 +43,8 @@ type Query struct {
 	After  int64 // only the ids just above it; excludes Before
 	Skip   int   // number of matches to skip
 
+	UndeliveredFor time.Duration // only messages to a person that have no receipt so long after WhatsApp took them
+
 	Text string // only messages that contain these words, ignoring case
 	From int64  // only messages sent then or later, Unix seconds
 	To   int64  // only messages sent before it, Unix seconds
@@ -50,7 +53,7 @@ type Query struct {
 // narrow reports whether the query filters by more than the chat.
 func (q *Query) narrow() bool {
 	return q.ID != 0 || q.KeyID != "" || q.Participant != "" || q.FromMe != nil || q.IsGroup != nil ||
-		q.Type != "" || q.Status != "" || q.Device != "" || q.PushName != "" || q.Text != "" || q.From != 0 || q.To != 0
+		q.Type != "" || q.Status != "" || q.Device != "" || q.PushName != "" || q.Text != "" || q.UndeliveredFor != 0 || q.From != 0 || q.To != 0
 }
 
 // Stored is a message with its updates.

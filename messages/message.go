@@ -197,7 +197,7 @@ func putUpdate(tx *store.Tx, instance, id int64, u storedUpdate) error {
 	if err != nil {
 		return err
 	}
-	return store.PutJSON(tx, messageUpdates, store.Key(instance, id, n), u)
+	return errors.Join(store.PutJSON(tx, messageUpdates, store.Key(instance, id, n), u), settle(tx, instance, id, u.Status))
 }
 
 // findMessage looks up a message by key id alone, as receipts do. If several chats have
@@ -251,5 +251,6 @@ func deleteMessage(tx *store.Tx, instance int64, m *event.Message) error {
 		tx.Delete(messageChats, chatKey(instance, m)),
 		tx.Delete(messages, store.Key(instance, id)),
 		dropVote(tx, instance, m),
+		tx.Delete(awaitedReceipts, store.Key(instance, id)),
 	)
 }

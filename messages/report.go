@@ -15,6 +15,7 @@ import (
 type Keeping struct {
 	Kind      event.Kind // of its event
 	RequestID string     // of the sending call, for the event
+	Awaited   bool       // a receipt of its recipient is expected
 	// InCommit is called with the stored message in its commit, possibly twice. Its error
 	// aborts the commit. It may be nil.
 	InCommit func(tx *store.Tx, stored event.Message) error
@@ -60,7 +61,10 @@ func (a *Archive) Keep(ctx context.Context, src publish.Source, m *event.Message
 		if err == nil && !was {
 			n, was, err = a.storeMessage(tx, src.ID, m, k.marker(w, eventID))
 		}
-		if known = was; err != nil {
+		if known = was; err == nil && k.Awaited && !was {
+			err = await(tx, src.ID, n)
+		}
+		if err != nil {
 			return err
 		}
 		var former uuid.UUID
@@ -100,13 +104,14 @@ type Sent struct {
 	archive *Archive
 	src     publish.Source
 	message event.Message
+	awaited bool
 	about   event.About
 	w       *publish.Writer
 }
 
-// Sent prepares storing m, which the instance has sent.
-func (a *Archive) Sent(src publish.Source, m *event.Message) *Sent {
-	return &Sent{a, src, *m, src.About(m), src.Writer()}
+// Sent prepares storing m, which the instance has sent. awaited is as in [Keeping].
+func (a *Archive) Sent(src publish.Source, m *event.Message, awaited bool) *Sent {
+	return &Sent{a, src, *m, awaited, src.About(m), src.Writer()}
 }
 
 // Store stores the message as part of a commit, with its send.message event if that is
@@ -114,7 +119,10 @@ func (a *Archive) Sent(src publish.Source, m *event.Message) *Sent {
 // the last operation on the instance there.
 func (s *Sent) Store(tx *store.Tx) (id int64, err error) {
 	err = s.w.In(tx, func(tx *store.Tx) error {
-		if id, err = s.archive.StoreMessage(tx, s.src.ID, &s.message); err != nil {
+		if id, err = s.archive.StoreMessage(tx, s.src.ID, &s.message); err == nil && s.awaited {
+			err = await(tx, s.src.ID, id)
+		}
+		if err != nil {
 			return err
 		}
 		payload := s.message

@@ -100,6 +100,16 @@ func (w *messageWalk) look(tx *store.Tx, place []byte) error {
 	if err != nil {
 		return err
 	}
+	if w.q.UndeliveredFor > 0 {
+		is, err := undelivered(tx, w.instance, id, tx.Now().Add(-w.q.UndeliveredFor))
+		if err != nil {
+			return err
+		}
+		if !is {
+			w.at = place
+			return nil
+		}
+	}
 	if w.q.Status == "" || len(updates) > 0 && updates[len(updates)-1].Status == w.q.Status {
 		if w.take(m, updates); w.full {
 			return nil

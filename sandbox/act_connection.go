@@ -24,6 +24,7 @@ func connectionActs() []act {
 		row("cat-refresh-error", "the linked devices are disconnected, and their next login requires a token that they cannot get", actCATRefresh),
 		row("quiet", "the network delivers nothing to the linked devices until they log in again, but answers their pings", actQuiet),
 		row("keepalive-timeout", "the network ignores the pings of the linked devices for a time", actKeepAlive),
+		row("offline", "the phone is switched off for a time: what reaches it waits, and gets no receipt", actOffline),
 		row("offline-preview", "the linked devices are disconnected while notifications arrive, and receive them after the next login", actOfflinePreview),
 		row("pair-error", "the phone's next link has a wrong signature, so that the client rejects it", actPairError),
 		row("passkey", "the phone's account is protected by a passkey: linking a device needs its signature", actPasskey),
@@ -164,6 +165,18 @@ func actKeepAlive(_ context.Context, s *network.Server, p *phone.Phone, f keepAl
 		return nil, invalidField("seconds", "is not from 0 to 3600")
 	}
 	return nil, s.Deafen(p.JID(), time.Duration(f.Seconds)*time.Second)
+}
+
+type offlineFields struct {
+	Seconds int `json:"seconds" help:"the duration; 0 switches it on"`
+}
+
+func actOffline(_ context.Context, _ *network.Server, p *phone.Phone, f offlineFields) (any, error) {
+	if f.Seconds < 0 || f.Seconds > 86_400 {
+		return nil, invalidField("seconds", "is not from 0 to 86400")
+	}
+	p.SwitchOff(time.Duration(f.Seconds) * time.Second)
+	return nil, nil
 }
 
 type previewFields struct {

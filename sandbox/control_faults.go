@@ -24,6 +24,8 @@ type faultFields struct {
 	LosePairingEnd bool `json:"losePairingEnd"`
 	StateError     int  `json:"stateError"`
 	MediaError     int  `json:"mediaError"`
+
+	WithholdReceipts bool `json:"withholdReceipts"`
 }
 
 func (f *faultFields) check() error {
@@ -47,6 +49,7 @@ func (f *faultFields) faults() network.Faults {
 	return network.Faults{
 		AckDelay: time.Duration(f.AckDelayMs) * time.Millisecond, SendError: f.SendError, DropAfter: f.DropAfter,
 		SwallowPings: f.SwallowPings, LosePairingEnd: f.LosePairingEnd, StateError: f.StateError, MediaError: f.MediaError,
+		WithholdReceipts: f.WithholdReceipts,
 	}
 }
 

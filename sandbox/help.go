@@ -45,6 +45,6 @@ func controlRoutes() map[string]string {
 		"POST /sandbox/scan":               "scan the QR text or type the link code `code` on `phone`; without phone a new one scans, and a link code is typed on the phone that it was requested for",
 		"POST /sandbox/phones/{phone}/act": "make the phone or the network do something: do, and the act's fields",
 		"POST /sandbox/faults": "disturb the clients: ackDelayMs (up to an hour), sendError (every message is refused with this code), dropAfter (the nth message is lost with its connection), " +
-			"swallowPings, losePairingEnd, stateError (every read and change of app state is refused with this code), mediaError (the status of every download of a file); {} heals these and the faults of acts, such as refused logins and clients",
+			"swallowPings, losePairingEnd, stateError (every read and change of app state is refused with this code), mediaError (the status of every download of a file), withholdReceipts (phones acknowledge nothing); {} heals these and the faults of acts, such as refused logins and clients",
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"postern/e2e/rig"
 	"postern/event"
@@ -151,5 +152,33 @@ func TestAlwaysOnlineOnEveryConnection(t *testing.T) {
 	s.Await("away", func() bool { return !available() })
 	s.settle(t, `{"alwaysOnline":true}`)
 	s.Await("available again", available)
+	s.Stop()
+}
+
+// TestPresencePulseAfterEachLogin: the account is shown as available for a moment, and away again.
+func TestPresencePulseAfterEachLogin(t *testing.T) {
+	s := scene{rig.NewScene(t)}
+	s.Online(t)
+	own := s.phone(t, rig.OwnNumber)
+	var seen time.Time
+	pulsed := func() bool {
+		online, _ := s.Sandbox.Available(own)
+		last := s.Sandbox.LastSeen(own)
+		if online || !last.After(seen) {
+			return false
+		}
+		seen = last
+		return true
+	}
+	time.Sleep(100 * time.Millisecond)
+	if pulsed() {
+		t.Error("the account was shown without the setting")
+	}
+	s.settle(t, `{"presencePulse":true}`)
+	s.Await("the first pulse", pulsed)
+	s.Do(t, rig.Act("$own", `{"do":"drop"}`))
+	s.Await("a pulse after the next login", pulsed)
+	s.settle(t, `{"presencePulse":true,"alwaysOnline":true}`)
+	s.Await("available", func() bool { online, _ := s.Sandbox.Available(own); return online })
 	s.Stop()
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"postern/event"
 	"postern/httpapi/ref"
@@ -28,6 +29,7 @@ type messageFilter struct {
 	Device         string             `json:"device" doc:"The same as source." example:"web"`
 	PushName       string             `json:"pushName"`
 	IsGroup        *Flag              `json:"isGroup"`
+	UndeliveredFor string             `json:"undeliveredFor" doc:"Only messages to a person that have no receipt so long after WhatsApp took them: a duration." example:"1h"`
 }
 
 // Flag is a boolean that may be sent as a string.
@@ -101,6 +103,11 @@ func (f messageFilter) query() (q messages.Query, err error) {
 	}
 	if q.Device, err = oneOf("source", f.Source, "device", f.Device); err != nil {
 		return q, err
+	}
+	if f.UndeliveredFor != "" {
+		if q.UndeliveredFor, err = time.ParseDuration(f.UndeliveredFor); err != nil || q.UndeliveredFor <= 0 {
+			return q, rest.InvalidQuery("undeliveredFor must be a duration above 0, such as 1h30m")
+		}
 	}
 	if f.ID != nil {
 		if q.ID = f.ID.Number(); q.ID == 0 {

@@ -32,17 +32,18 @@ type ConnectAnswer struct {
 type StatusAnswer struct {
 	State string `json:"state" doc:"The state of the connection: open, close or connecting." example:"open" rules:"enum=open|close|connecting"`
 	// WhatsApp's code; 0: none
-	StatusReason     int             `json:"statusReason" doc:"WhatsApp's code for the last failure." example:"401"`
-	InstanceName     string          `json:"instanceName"`
-	ConnectionStatus StateInCapitals `json:"connectionStatus" doc:"The state of the connection, in capitals." example:"ONLINE"`
-	Connected        bool            `json:"connected" doc:"Whether there is a connection to WhatsApp." example:"true"`
-	LoggedIn         bool            `json:"loggedIn" doc:"Whether the account is logged in on it." example:"true"`
-	OwnerJID         *string         `json:"ownerJid"`
-	LastConnectedAt  *event.Time     `json:"lastConnectedAt" doc:"When it was last connected; null before the first time." example:"$time"`
-	LastReceivedAt   *event.Time     `json:"lastReceivedAt" doc:"When data was last received; null when none was since the start." example:"$time"`
-	LastSentAt       *event.Time     `json:"lastSentAt" doc:"When data was last sent; null when none was since the start." example:"$time"`
-	PhoneLastSeenAt  *event.Time     `json:"phoneLastSeenAt"`
-	LastError        *string         `json:"lastError" doc:"The last failure of the connection; null when there was none." example:"stream error 503"`
+	StatusReason     int                  `json:"statusReason" doc:"WhatsApp's code for the last failure." example:"401"`
+	InstanceName     string               `json:"instanceName"`
+	ConnectionStatus StateInCapitals      `json:"connectionStatus" doc:"The state of the connection, in capitals." example:"ONLINE"`
+	Connected        bool                 `json:"connected" doc:"Whether there is a connection to WhatsApp." example:"true"`
+	LoggedIn         bool                 `json:"loggedIn" doc:"Whether the account is logged in on it." example:"true"`
+	OwnerJID         *string              `json:"ownerJid"`
+	LastConnectedAt  *event.Time          `json:"lastConnectedAt" doc:"When it was last connected; null before the first time." example:"$time"`
+	LastReceivedAt   *event.Time          `json:"lastReceivedAt" doc:"When data was last received; null when none was since the start." example:"$time"`
+	LastSentAt       *event.Time          `json:"lastSentAt" doc:"When data was last sent; null when none was since the start." example:"$time"`
+	PhoneLastSeenAt  *event.Time          `json:"phoneLastSeenAt"`
+	Undelivered      instance.Undelivered `json:"undelivered" doc:"How many messages to single people have no receipt whatsapp.undelivered_after after WhatsApp took them."`
+	LastError        *string              `json:"lastError" doc:"The last failure of the connection; null when there was none." example:"stream error 503"`
 
 	Restriction *Restriction        `json:"restriction"` // null when there is none
 	Passkey     *event.PasskeyState `json:"passkey" doc:"The state of a passkey pairing; null when none was requested, and once it is paired or cancelled."`
@@ -219,6 +220,9 @@ func (a *API) connectionStatus(c *rest.Call) error {
 		LastError:        rest.OrNull(rec.LastError),
 	}
 	answer.StatusReason = rec.Reason
+	if answer.Undelivered, err = a.Supervisor.Undelivered(c.Instance.ID); err != nil {
+		return err
+	}
 	if r, ok := rec.Restriction(a.Store.Now()); ok {
 		answer.Restriction = &Restriction{r.Kind(), event.AtPtr(r.Since.Time), r.Until, r.Source(), r.Reason, r.Code, r.Count}
 	}

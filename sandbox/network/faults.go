@@ -27,6 +27,8 @@ type Faults struct {
 	// device whose first read is refused gets no further help, as from a real phone:
 	// neither the key again, nor changes held back until it has read the earlier ones.
 	StateError int
+	// WithholdReceipts keeps back what phones acknowledge: delivery, reading and playing.
+	WithholdReceipts bool
 	// MediaError, if not 0, is the HTTP status of every download of a file.
 	MediaError int
 }

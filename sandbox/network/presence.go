@@ -58,6 +58,16 @@ func (s *Server) Available(p *phone.Phone) (online, known bool) {
 	return a.presence.online, a.presence.known
 }
 
+// LastSeen returns when an account was last shown as available, zero if it never was.
+func (s *Server) LastSeen(p *phone.Phone) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.accountOf(p.JID()); a != nil {
+		return a.presence.last
+	}
+	return time.Time{}
+}
+
 // presenceTo sends a presence to devices without a subscription; those with one already
 // have it.
 func (s *Server) presenceTo(to, of *account) {

@@ -17,6 +17,9 @@ import (
 func (s *Server) dispatchReceipt(sender *account, from types.JID, n waBinary.Node) ([]delivery, error) {
 	to := wire.JID(&n, "to")
 	kind := wire.Attr(&n, "type")
+	if s.faults.WithholdReceipts && (kind == "" || kind == "read" || kind == "played") {
+		return nil, nil
+	}
 	if kind == "sender" || kind == "peer_msg" || kind == "hist_sync" {
 		return nil, nil
 	}

@@ -95,6 +95,9 @@ type Phone struct {
 	queue   []waBinary.Node
 	working bool
 	closed  bool
+
+	darkUntil time.Time // it is switched off until then: the queue waits
+
 	retries map[string]int // retry receipts sent, by message id
 	sent    sentLog
 	inbox   inbox
@@ -180,10 +183,34 @@ func (p *Phone) Deliver(n waBinary.Node) {
 		return
 	}
 	p.queue = append(p.queue, n)
-	if !p.working {
+	p.workLocked()
+}
+
+// workLocked begins to handle the queue unless the phone is switched off. The caller holds p.mu.
+func (p *Phone) workLocked() {
+	if !p.working && !p.dark() && !p.closed && len(p.queue) > 0 {
 		p.working = true
 		p.work.Go(p.drain)
 	}
+}
+
+// dark reports whether the phone is switched off. The caller holds p.mu.
+func (p *Phone) dark() bool { return time.Now().Before(p.darkUntil) }
+
+// SwitchOff leaves what reaches the phone unread, and without receipts, for a time; zero switches it on at once.
+func (p *Phone) SwitchOff(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.darkUntil = time.Now().Add(d)
+	if d <= 0 {
+		p.workLocked()
+		return
+	}
+	time.AfterFunc(d, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.workLocked()
+	})
 }
 
 func (p *Phone) drain() {
@@ -199,6 +226,10 @@ func (p *Phone) drain() {
 func (p *Phone) next() (waBinary.Node, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.dark() && !p.closed {
+		p.working = false
+		return waBinary.Node{}, false
+	}
 	if len(p.queue) == 0 || p.closed {
 		p.working, p.queue = false, nil
 		return waBinary.Node{}, false
