@@ -182,8 +182,9 @@ type Outgoing struct {
 	Mentions   []string      `json:",omitempty"` // JIDs of the people that it mentions
 	Pause      bool          `json:",omitempty"` // end Presence before the message
 
-	Album       string `json:",omitempty"` // id of the message of its chat that begins the album it is part of; empty: none
-	LinkPreview bool   `json:",omitempty"` // show a preview of the first link of a text, read from its page
+	Audience    []string `json:",omitempty"` // of a status: JIDs of those who get it; nil: whom the account's privacy says
+	Album       string   `json:",omitempty"` // id of the message of its chat that begins the album it is part of; empty: none
+	LinkPreview bool     `json:",omitempty"` // show a preview of the first link of a text, read from its page
 
 	// Timer is the disappearing timer of the chat; nil: none.
 	Timer *ChatTimer `json:"-"`

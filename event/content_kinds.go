@@ -186,14 +186,37 @@ func (f *ForwardContent) Content() (Content, error) {
 // StatusContent is a text for the account's status, which its contacts see
 // for 24 hours.
 type StatusContent struct {
-	Text string `json:"text" strict:"required"`
+	Text string `json:"text"`
 	// #rrggbb; empty: the client's choice
 	BackgroundColor string `json:"backgroundColor" doc:"The background colour, as #rrggbb." example:"#1b5e20" rules:"pattern=^(#[0-9A-Fa-f]{6})?$"`
 	Font            int    `json:"font"` // 0 to 10, WhatsApp's fonts
+
+	// Instead of a text, a file with a caption.
+	Kind     MediaKind `json:"mediatype"`
+	URL      string    `json:"media"`
+	UploadID UploadID  `json:"mediaUploadId"`
+	Caption  string    `json:"caption"`
+}
+
+// file returns the content of a status with a file.
+func (s *StatusContent) file() (Content, error) {
+	switch {
+	case s.Text != "" || s.BackgroundColor != "" || s.Font != 0:
+		return Content{}, fmt.Errorf("%w: give text, or a file with a caption; backgroundColor and font are for texts", ErrContent)
+	case s.Kind != MediaImage && s.Kind != MediaVideo && s.Kind != MediaVoice:
+		return Content{}, fmt.Errorf("%w: mediatype %.100q is not one of: image, video, voice", ErrContent, s.Kind)
+	case s.Kind == MediaVoice && s.Caption != "":
+		return Content{}, fmt.Errorf("%w: caption is for images and videos", ErrContent)
+	}
+	m := &Media{Kind: s.Kind, URL: s.URL, UploadID: string(s.UploadID), Caption: s.Caption}
+	return Content{Media: m}, firstError(oneSource("media", s.URL, string(s.UploadID)), checkText("caption", s.Caption, 0, MaxText))
 }
 
 // Content implements [Payload].
 func (s *StatusContent) Content() (Content, error) {
+	if s.Kind != "" || s.URL != "" || s.UploadID != "" || s.Caption != "" {
+		return s.file()
+	}
 	if _, err := s.Background(); err != nil {
 		return Content{}, err
 	}

@@ -23,6 +23,11 @@ var (
 	// ErrNotAMember: the message mentions somebody who is no member of the group; nothing was
 	// sent.
 	ErrNotAMember = errors.New("the message mentions people who are not members of the group")
+
+	// The next two are of the audience of a status. They wrap ErrAudience.
+	ErrAudience            = errors.New("the audience of the status")
+	ErrAudienceEmpty       = fmt.Errorf("%w is empty: the account's privacy of statuses shows it to none of them", ErrAudience)
+	ErrAudienceNotPossible = fmt.Errorf("%w cannot be chosen: the account shares statuses only with a list of people, whom WhatsApp sends it to", ErrAudience)
 	// ErrPollNotReadable: the poll came without its secret; nothing was sent.
 	ErrPollNotReadable = errors.New("the poll came without its secret, so that no vote can be encrypted for it")
 	// ErrSendRefused: the message was certainly not sent, for another reason.

@@ -119,6 +119,8 @@ var dependent = []string{
 	"/instance/{instanceName}/group/update-picture image",            // a URL
 	"/instance/{instanceName}/group/update-picture mediaUploadId",    // image
 	"/message/batches options.delay.maxMs",                           // minMs
+	"/instance/{instanceName}/send/status statusMessage.caption",     // the file, without a text
+	"/instance/{instanceName}/send/status statusMessage.mediatype",   // the file, without a text
 }
 
 // breakages returns the example of a schema with one fault each.

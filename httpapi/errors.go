@@ -137,6 +137,8 @@ func errorTable() []mapping {
 		{event.ErrContent, http.StatusUnprocessableEntity, "INVALID_MESSAGE", ""},
 		{messages.ErrNoPoll, http.StatusNotFound, "POLL_NOT_FOUND", ""},
 		{event.ErrPollNotReadable, http.StatusUnprocessableEntity, "POLL_NOT_READABLE", ""},
+		{event.ErrAudienceEmpty, http.StatusUnprocessableEntity, "AUDIENCE_EMPTY", ""},
+		{event.ErrAudienceNotPossible, http.StatusUnprocessableEntity, "AUDIENCE_NOT_POSSIBLE", ""},
 		{event.ErrNotAMember, http.StatusUnprocessableEntity, "NOT_A_MEMBER", ""},
 		{event.ErrNotOnWhatsApp, http.StatusUnprocessableEntity, "RECIPIENT_NOT_ON_WHATSAPP", ""},
 		{event.ErrSendRefused, http.StatusUnprocessableEntity, event.SendMessageFailed, ""},

@@ -96,7 +96,11 @@ func TestKeyWithRecipientsCannotBroadcast(t *testing.T) {
 	wantError(t, r.form("/instance/a/send/media-file", key, body, kind), 403, "RECIPIENT_NOT_ALLOWED")
 	wantError(t, r.with(key, "POST", "/instance/a/send/text", `{"chat":"`+rest.ExampleGroup+`","textMessage":{"text":"x"},"options":{"mentionAll":true}}`), 403, "RECIPIENT_NOT_ALLOWED")
 	wantError(t, r.with(key, "POST", "/instance/a/send/status", `{"statusMessage":{"text":"x"}}`), 403, "RECIPIENT_NOT_ALLOWED")
+	wantError(t, r.with(key, "POST", "/instance/a/send/status", `{"statusMessage":{"text":"x","audience":["4915112345678","4915100000000"]}}`), 403, "RECIPIENT_NOT_ALLOWED")
 	if len(d.asked) > 0 || r.line.sent.ID != "" {
 		t.Errorf("WhatsApp was asked %v, and got %+v", d.asked, r.line.sent)
+	}
+	if resp := r.with(key, "POST", "/instance/a/send/status", `{"statusMessage":{"text":"x","audience":["4915112345678"]}}`); resp.StatusCode != 200 || len(r.line.sent.Audience) != 1 {
+		t.Errorf("a status for one of the recipients: %s, to %v", resp.Status, r.line.sent.Audience)
 	}
 }

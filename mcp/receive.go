@@ -120,7 +120,7 @@ const callUnknown = "unknown"
 // Calls returns all names that a [Call] may have.
 func Calls() []string {
 	return []string{
-		"list_instances", "find_chats", "find_contacts", "get_group", "read_messages", "get_media", "send_message", "start_batch", "get_batch",
+		"list_instances", "find_chats", "find_contacts", "get_group", "read_messages", "get_media", "get_poll", "send_message", "start_batch", "get_batch",
 		methodRead, callUnknown,
 	}
 }

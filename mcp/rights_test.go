@@ -78,7 +78,7 @@ func writes(requests []asked) (paths []string) {
 
 func TestReadOnlyKeyCannotSend(t *testing.T) {
 	both(t, reader, func(t *testing.T, w *world, s *sdk.ClientSession) {
-		if got, want := tools(t, s), []string{"find_chats", "find_contacts", "get_group", "get_media", "list_instances", "read_messages"}; !slices.Equal(got, want) {
+		if got, want := tools(t, s), []string{"find_chats", "find_contacts", "get_group", "get_media", "get_poll", "list_instances", "read_messages"}; !slices.Equal(got, want) {
 			t.Errorf("it is shown %v", got)
 		}
 		for tool, args := range examples {

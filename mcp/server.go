@@ -119,6 +119,7 @@ func New(c Config) *Server {
 	})
 	s.addChatTools()
 	s.addMessageTools()
+	s.addPollTools()
 	s.addSendTool()
 	s.addBatchTools()
 	s.addResources()

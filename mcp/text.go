@@ -100,6 +100,7 @@ const maxOptions = 12
 var (
 	jidForm  = regexp.MustCompile(`^([0-9][0-9:._-]{0,40}@(s\.whatsapp\.net|c\.us|lid|g\.us|newsletter|broadcast|bot|hosted|hosted\.lid)|status@broadcast)$`)
 	typeForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,60}$`)
+	timeForm = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{8,15}Z$`)
 	wordForm = regexp.MustCompile(`^[A-Za-z_]{1,30}$`)
 	nameForm = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$`)
 )

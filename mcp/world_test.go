@@ -115,6 +115,7 @@ func hostile() map[string]func(http.ResponseWriter, *http.Request) {
 		"GET /instance/shop/chats":        says(200, `{"nextCursor":null,"records":[{"jid":"4915155500002@s.whatsapp.net","lid":"EVIL","name":"EVIL","isGroup":false,"lastMessage":`+message+`}]}`),
 		"GET /instance/shop/contacts":     says(200, `{"nextCursor":null,"records":[{"jid":"4915155500002@s.whatsapp.net","lid":"EVIL","pushName":"EVIL","businessName":"EVIL","fullName":"EVIL"}]}`),
 		"GET /instance/shop/group":        says(200, `{"id":"120363000000000001@g.us","subject":"EVIL","desc":"EVIL","owner":"EVIL","ownerUsername":"EVIL","creation":1700000000,"participants":[{"id":"4915155500002@s.whatsapp.net","isAdmin":true},{"id":"EVIL"}]}`),
+		"GET /instance/shop/poll":         says(200, `{"poll":{"name":"EVIL","options":["EVIL","no"],"selectableCount":1,"createdAt":"EVIL"},"votes":[{"voter":{"jid":"EVIL","lid":"EVIL","name":"EVIL"},"options":["EVIL"],"at":"EVIL"}],"tally":[{"option":"EVIL","count":1},{"option":"no","count":0}],"unknownVotes":0}`),
 		"POST /instance/shop/db/messages": says(200, `{"messages":{"records":[`+message+`],"pageInfo":{"nextCursor":null}}}`),
 		"GET /instance/shop/chats/4915155500002@s.whatsapp.net/messages": says(200, `{"nextCursor":"AAAAAAAAAAE","records":[`+message+`]}`),
 		"POST /instance/shop/media/data": func(w http.ResponseWriter, _ *http.Request) {
@@ -141,6 +142,7 @@ var examples = map[string]map[string]any{
 	"start_batch":    {"instances": []string{"shop"}, "recipients": []string{"4915155500002"}, "text": "hello"},
 	"get_batch":      {"id": "01890000-0000-7000-8000-000000000000"},
 	"get_group":      {"instance": "shop", "group": "120363000000000001@g.us"},
+	"get_poll":       {"instance": "shop", "messageId": "4711"},
 }
 
 // requests returns what reached the interface since the last call.

@@ -26,6 +26,8 @@ func peopleActs() []act {
 		row("business-name", "the phone becomes a business of this name; with to, a message shows it", actBusinessName),
 		row("blocklist", "the phone's user blocks or unblocks a person", actBlocklist),
 		row("privacy", "the phone's user changes a privacy setting", actPrivacy),
+		row("status-privacy", "the phone's user chooses who sees the own statuses", actStatusPrivacy),
+		row("view-status", "the phone's user views statuses of an account, which gets read receipts", actViewStatus),
 		row("reachout-timelock", "until it is lifted, WhatsApp refuses with 463 the account's messages to people who neither wrote to it nor gave it a privacy token", actTimelock),
 		row("privacy-token", "the phone's user gives a person a privacy token, which allows messages from a stranger", actPrivacyToken),
 	}
@@ -202,6 +204,34 @@ func actPrivacy(_ context.Context, s *network.Server, p *phone.Phone, f privacyF
 		return nil, invalidField("value", "is not one of "+strings.Join(values, ", "))
 	}
 	return nil, s.SetPrivacy(p.JID(), f.Name, f.Value)
+}
+
+type statusPrivacyFields struct {
+	Type  string   `json:"type" help:"contacts, blacklist (all contacts but users) or whitelist (only users)"`
+	Users []string `json:"users" help:"the people of the list: numbers"`
+}
+
+func actStatusPrivacy(_ context.Context, s *network.Server, p *phone.Phone, f statusPrivacyFields) (any, error) {
+	if !slices.Contains([]string{"contacts", "blacklist", "whitelist"}, f.Type) {
+		return nil, invalidField("type", "is not one of contacts, blacklist, whitelist")
+	}
+	return nil, s.SetStatusPrivacy(p.JID(), f.Type, f.Users)
+}
+
+type viewFields struct {
+	From string   `json:"from" help:"the author of the statuses: a number or an address"`
+	IDs  []string `json:"ids" help:"the message ids of the statuses"`
+}
+
+func actViewStatus(ctx context.Context, _ *network.Server, p *phone.Phone, f viewFields) (any, error) {
+	if len(f.IDs) == 0 {
+		return nil, invalidField("ids", "is missing")
+	}
+	author, err := address("from", f.From)
+	if err != nil {
+		return nil, err
+	}
+	return nil, p.ViewStatus(ctx, author, f.IDs...)
 }
 
 type timelockFields struct {

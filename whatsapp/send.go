@@ -72,6 +72,10 @@ func (s *sender) send(ctx context.Context, out event.Outgoing) (event.Sent, erro
 	if s.conn.self().JID.ToNonAD() != own.JID.ToNonAD() {
 		return event.Sent{}, fmt.Errorf("%w: another account was paired while the message waited", event.ErrNotConnected)
 	}
+	ctx, err = s.toAudience(ctx, now, out)
+	if err != nil {
+		return event.Sent{}, certain(err)
+	}
 	resp, err := s.transmit(ctx, now, to, message, out)
 	if err != nil {
 		return event.Sent{}, fmt.Errorf("send %s: %w", out.ID, classify(resp, err))
@@ -138,7 +142,7 @@ func (s *sender) transmit(ctx context.Context, cli *whatsmeow.Client, to types.J
 // certain wraps an error from before the send in its sentinel.
 func certain(err error) error {
 	switch {
-	case errors.Is(err, event.ErrNotConnected), errors.Is(err, event.ErrSendRefused), errors.Is(err, event.ErrBusy), errors.Is(err, event.ErrNotAMember), errors.Is(err, event.ErrPollNotReadable):
+	case errors.Is(err, event.ErrNotConnected), errors.Is(err, event.ErrSendRefused), errors.Is(err, event.ErrBusy), errors.Is(err, event.ErrNotAMember), errors.Is(err, event.ErrPollNotReadable), errors.Is(err, event.ErrAudience):
 		return err
 	case lostConnection(err):
 		return fmt.Errorf("%w: %w", event.ErrNotConnected, netfault.Plain(err))

@@ -76,7 +76,7 @@ func TestTheReferenceInspectorUsesIt(t *testing.T) {
 			return out
 		}
 		var list struct{ Tools []struct{ Name string } }
-		if err := json.Unmarshal([]byte(asks(key, "--method", "tools/list", "--strict")), &list); err != nil || len(list.Tools) != 9 {
+		if err := json.Unmarshal([]byte(asks(key, "--method", "tools/list", "--strict")), &list); err != nil || len(list.Tools) != 10 {
 			t.Errorf("%s: %v %+v", way, err, list)
 		}
 		if out := asks(reader, "--method", "tools/list"); strings.Contains(out, `"name": "send_message"`) || !strings.Contains(out, `"name": "find_chats"`) {

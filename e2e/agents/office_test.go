@@ -30,6 +30,7 @@ type office struct {
 	group string // that the instance, Anne and Bob are in, with a stranger's name
 	heard string // id of a message from Anne
 	photo string // and of one with a file
+	poll  string // and of a poll
 }
 
 func newOffice(t *testing.T) *office {
@@ -45,6 +46,7 @@ func newOffice(t *testing.T) *office {
 	o.Do(t, rig.Route(http.MethodPost, "/instance/$name/group", fmt.Sprintf(`{"subject":%q,"participants":["$anne","$bob"]}`, evil)).As("group"))
 	o.group = o.Vars["group.id"]
 	o.photo = fmt.Sprint(o.Sent(t, 0, o.Multipart(t, o.Fill("/instance/$name/send/media-file"), "photo.jpg", map[string]string{"number": "$bob", "mediaType": "image"}), `{}`).ID)
+	o.poll = fmt.Sprint(o.Sent(t, 0, o.PostJSON(t, o.Fill("/instance/$name/send/poll"), `{"number":"$bob","pollMessage":{"name":"When?","options":["now","later"]}}`), `{}`).ID)
 	return o
 }
 
@@ -141,6 +143,7 @@ func (o *office) examples() map[string]map[string]any {
 		"start_batch":    {"instances": []string{rig.SceneName}, "recipients": []string{rig.AnneNumber, rig.BobNumber}, "text": "hello all"},
 		"get_batch":      {"id": "01890000-0000-7000-8000-000000000000"},
 		"get_group":      {"instance": rig.SceneName, "group": o.group},
+		"get_poll":       {"instance": rig.SceneName, "messageId": o.poll},
 	}
 }
 

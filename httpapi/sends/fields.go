@@ -97,8 +97,12 @@ func Fields() openapi.Fields {
 		"PollContent.options":         rest.Say("The answers to choose from, distinct and of 1 to 100 characters each.", []any{"Today", "Tomorrow"}, openapi.Items(event.MinPollOptions, event.MaxPollOptions), openapi.Object{"uniqueItems": true}),
 		"PollContent.selectableCount": rest.Say("How many answers may be chosen; 0: any number.", 1, openapi.Range(0, event.MaxPollOptions)),
 
-		"StatusContent.text": rest.Say("The text.", "Open until eight today.", chars(1, event.MaxText)),
-		"StatusContent.font": rest.Say("One of WhatsApp's fonts.", 0, openapi.Range(0, event.MaxStatusFont)),
+		"StatusContent.text":      rest.Say("The text.", "Open until eight today.", chars(1, event.MaxText)),
+		"StatusMessage.audience":  rest.Say("Who gets this status: phone numbers or JIDs. Of these, those get it to whom the account's privacy of statuses shows it, and the own account always. Absent: everybody to whom it does.", []any{rest.ExamplePhone}, openapi.Items(1, maxAudience)),
+		"StatusContent.mediatype": rest.Say("The kind of the file, for a status with one.", string(event.MediaImage), openapi.OneOf(event.MediaImage, event.MediaVideo, event.MediaVoice)),
+		"StatusContent.media":     rest.Say("The http or https URL of the file. Either this or mediaUploadId.", "https://example.org/cat.jpg", uri, chars(0, event.MaxURL)),
+		"StatusContent.caption":   rest.Say("The text below the image or the video.", "Our cat", chars(0, event.MaxText)),
+		"StatusContent.font":      rest.Say("One of WhatsApp's fonts.", 0, openapi.Range(0, event.MaxStatusFont)),
 	}
 }
 

@@ -98,9 +98,9 @@ func (a *API) sendRoutes() []rest.Route {
 		Example: `{"number":"4915112345678","albumMessage":{"items":[{"mediatype":"image","media":"https://example.org/1.jpg","caption":"The harbour"},{"mediatype":"video","media":"https://example.org/2.mp4"}]}}`,
 		Out:     rest.TypeOf[albumAnswer](), Codes: rest.SendingFile(),
 	}, rest.Route{
-		Method: "POST", Path: "/instance/{i}/send/status", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.sendStatus,
-		ID: "sendStatus", Summary: "Post a text status, which all contacts see for a day.", Once: true, In: rest.TypeOf[sendStatusRequest](),
-		Example: `{"statusMessage":{"text":"Open until eight today.","backgroundColor":"#1b5e20"}}`, Out: rest.TypeOf[SentMessage](), Codes: rest.Sending(rest.CodeLimitReached),
+		Method: "POST", Path: "/instance/{i}/send/status", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: a.sendStatus,
+		ID: "sendStatus", Summary: "Post a status, which all contacts see for a day, or those of its audience.", About: "A text, or an image, a video or a voice note with a caption.", Once: true, In: rest.TypeOf[sendStatusRequest](),
+		Example: `{"statusMessage":{"text":"Open until eight today.","backgroundColor":"#1b5e20"}}`, Out: rest.TypeOf[SentMessage](), Codes: rest.Sending(rest.CodeLimitReached, "INVALID_MEDIA", "MEDIA_TYPE_UNSUPPORTED", "AUDIENCE_EMPTY", "AUDIENCE_NOT_POSSIBLE"),
 		Also: []openapi.Answer{{
 			Status: http.StatusAccepted, Type: rest.TypeOf[acceptedLater](), About: "With `options.sendAt` the status is posted at that time; the event `send.message` has the scheduledId.",
 		}},

@@ -115,8 +115,34 @@ type sendForwardRequest struct {
 
 // sendStatusRequest has no recipient: a status is for the account's contacts.
 type sendStatusRequest struct {
-	StatusMessage event.StatusContent `json:"statusMessage" strict:"required" doc:"The content of the message."`
-	Options       statusOptions       `json:"options" doc:"How it is sent."`
+	StatusMessage statusMessage `json:"statusMessage" strict:"required" doc:"The content of the message."`
+	Options       statusOptions `json:"options" doc:"How it is sent."`
+}
+
+// statusMessage is the content of a status, and who gets it.
+type statusMessage struct {
+	event.StatusContent
+	Audience []string `json:"audience"`
+}
+
+// maxAudience is how many people the audience of a status can name.
+const maxAudience = 5000
+
+// audience returns the JIDs of those who get the status, nil for all whom the account's privacy says.
+func (m *statusMessage) audience(c *rest.Call) (all []string, err error) {
+	if m.Audience == nil {
+		return nil, c.MayWriteTo(event.StatusBroadcast)
+	}
+	if len(m.Audience) == 0 || len(m.Audience) > maxAudience {
+		return nil, fmt.Errorf("%w: statusMessage.audience must have 1 to %d entries", event.ErrContent, maxAudience)
+	}
+	for i, name := range m.Audience {
+		if err := mentionable(c, &name); err != nil {
+			return nil, fmt.Errorf("statusMessage.audience[%d]: %w", i, err)
+		}
+		all = append(all, name)
+	}
+	return all, nil
 }
 
 type statusOptions struct {

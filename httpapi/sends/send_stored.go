@@ -6,6 +6,7 @@ import (
 	"postern/event"
 	"postern/httpapi/ref"
 	"postern/httpapi/rest"
+	"postern/httpapi/strict"
 	"postern/store"
 )
 
@@ -30,6 +31,13 @@ func (a *API) sendStatus(c *rest.Call) error {
 	}
 	content, err := in.StatusMessage.Content()
 	if err != nil {
+		return strict.Under(err, "statusMessage")
+	}
+	audience, err := in.StatusMessage.audience(c)
+	if err != nil {
+		return err
+	}
+	if err := ref.CheckUpload(c, a.Media, c.Instance.ID, content.Media); err != nil {
 		return err
 	}
 	options := sendOptions{ExternalAttributes: in.Options.ExternalAttributes}
@@ -37,14 +45,14 @@ func (a *API) sendStatus(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
+	if err := a.Store.Admit(); err != nil {
+		return err
+	}
+	out := event.Outgoing{ID: a.NewMessageID(), To: event.StatusBroadcast, Content: content, Audience: audience}
 	if when != nil {
-		if err := a.Store.Admit(); err != nil {
-			return err
-		}
-		out := event.Outgoing{ID: a.NewMessageID(), To: event.StatusBroadcast, Content: content}
 		return a.schedule(c, out, options.attributes(), when)
 	}
-	return a.sendAbout(c, http.StatusOK, event.StatusBroadcast, content, options.attributes(), nil)
+	return a.sendNow(c, http.StatusOK, out, options.attributes(), nil)
 }
 
 // sendAbout sends content that no option changes.

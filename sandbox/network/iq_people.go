@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"slices"
 
 	waBinary "go.mau.fi/whatsmeow/binary"
@@ -75,12 +76,21 @@ func setPrivacy(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node,
 	return waBinary.Node{}, nil
 }
 
-// statusPrivacy answers that all statuses are for all contacts, whom clients know
-// themselves.
-func statusPrivacy(*Server, *conn, *device, *waBinary.Node) (waBinary.Node, error) {
-	return waBinary.Node{Tag: "privacy", Content: []waBinary.Node{
-		{Tag: "list", Attrs: waBinary.Attrs{"type": "contacts", "default": "true"}},
-	}}, nil
+// statusPrivacy answers for whom the account's statuses are: for all contacts, whom clients know themselves, for
+// all but some, or only for some.
+func statusPrivacy(s *Server, _ *conn, d *device, _ *waBinary.Node) (waBinary.Node, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := &d.account.profile
+	list := waBinary.Node{Tag: "list", Attrs: waBinary.Attrs{"type": cmp.Or(p.StatusType, "contacts"), "default": "true"}}
+	var users []waBinary.Node
+	for _, number := range p.StatusUsers {
+		users = append(users, waBinary.Node{Tag: "user", Attrs: waBinary.Attrs{"jid": types.NewJID(number, types.DefaultUserServer)}})
+	}
+	if users != nil {
+		list.Content = users
+	}
+	return waBinary.Node{Tag: "privacy", Content: []waBinary.Node{list}}, nil
 }
 
 // picture returns the URL of a picture: of the target, else the client's own.

@@ -3,6 +3,7 @@ package network
 import (
 	waBinary "go.mau.fi/whatsmeow/binary"
 	"go.mau.fi/whatsmeow/types"
+	"slices"
 
 	"postern/sandbox/phone"
 )
@@ -75,6 +76,15 @@ func (s *Server) ChangeBlocked(of, target types.JID, blocked bool) error {
 // phone.ErrNoAccount.
 func (s *Server) SetPrivacy(of types.JID, name, value string) error {
 	return s.with(of, func(a *account) { s.changePrivacy(a, nil, name, value) })
+}
+
+// SetStatusPrivacy changes who sees the statuses of an account: contacts, blacklist or whitelist, with the numbers of
+// the list. Errors: ErrClosed, phone.ErrNoAccount.
+func (s *Server) SetStatusPrivacy(of types.JID, kind string, numbers []string) error {
+	return s.with(of, func(a *account) {
+		a.profile.StatusType, a.profile.StatusUsers = kind, slices.Clone(numbers)
+		s.persist.account(a)
+	})
 }
 
 // changeBlocked blocks or unblocks and notifies the account's other devices. The caller

@@ -22,6 +22,9 @@ type profile struct {
 	Privacy  map[string]string  `json:"privacy,omitempty"`  // chosen values, by the setting's name
 	Channels map[string]channel `json:"channels,omitempty"` // followed channels, by number
 
+	StatusType  string   `json:"statusType,omitempty"`  // who sees its statuses: contacts, blacklist or whitelist; empty: contacts
+	StatusUsers []string `json:"statusUsers,omitempty"` // the numbers of that list
+
 	LockedUntil time.Time         `json:"lockedUntil,omitzero"` // it may not write to strangers until then
 	Heard       map[string]bool   `json:"heard,omitempty"`      // people who wrote to it, by number
 	Tokens      map[string][]byte `json:"tokens,omitempty"`     // of people who allow it to write, by number

@@ -33,6 +33,15 @@ func (p *Phone) SendGroupReceipt(ctx context.Context, group, author types.JID, k
 	return p.SendNode(ctx, receiptNode(waBinary.Attrs{"to": group, "participant": lid}, kind, ids))
 }
 
+// ViewStatus sends read receipts for statuses of an account. At least one id is required.
+func (p *Phone) ViewStatus(ctx context.Context, author types.JID, ids ...string) error {
+	_, lid, ok := p.net.IdentityOf(author.ToNonAD())
+	if !ok || len(ids) == 0 {
+		return fmt.Errorf("receipt from %s to %s for %s: %w", p.Number(), author, plural.Of(len(ids), "status"), ErrNoAccount)
+	}
+	return p.SendNode(ctx, receiptNode(waBinary.Attrs{"to": types.StatusBroadcastJID, "participant": lid}, "read", ids))
+}
+
 // receiptNode is a receipt for one or more messages in the form of clients.
 func receiptNode(attrs waBinary.Attrs, kind string, ids []string) waBinary.Node {
 	attrs["id"], attrs["t"] = ids[0], time.Now().Unix()

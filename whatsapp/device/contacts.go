@@ -3,6 +3,7 @@ package device
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"time"
 
 	wastore "go.mau.fi/whatsmeow/store"
@@ -139,8 +140,18 @@ func (a *account) GetContact(ctx context.Context, user types.JID) (info types.Co
 	return info, err
 }
 
+type contactsKey struct{}
+
+// WithContacts returns a context in which the device has only these contacts: the recipients of a status.
+func WithContacts(ctx context.Context, all map[types.JID]types.ContactInfo) context.Context {
+	return context.WithValue(ctx, contactsKey{}, all)
+}
+
 // GetAllContacts implements [wastore.ContactStore].
 func (a *account) GetAllContacts(ctx context.Context) (map[types.JID]types.ContactInfo, error) {
+	if some, ok := ctx.Value(contactsKey{}).(map[types.JID]types.ContactInfo); ok {
+		return maps.Clone(some), nil
+	}
 	all := map[types.JID]types.ContactInfo{}
 	err := a.read(ctx, func(x reader) error {
 		pairs, err := x.list([]byte{'C'}, 0)
