@@ -128,6 +128,7 @@ type Config struct {
 		AllowPrivate bool
 		MaxBytes     int64
 		MaxUploads   int64
+		MaxInline    int64
 		Timeout      time.Duration
 		LinkTTL      time.Duration
 		Cache        int64

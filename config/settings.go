@@ -154,6 +154,7 @@ func settings(c *Config) []setting {
 
 		boolean("media.allow_private", &c.Media.AllowPrivate, false, "Fetch media from private addresses too."),
 		number("media.max_bytes", &c.Media.MaxBytes, 104_857_600, 1, 1<<40, "Largest media file, in bytes."),
+		number("media.max_inline", &c.Media.MaxInline, 16<<20, 1, 1<<30, "Largest file in the JSON body of a send, in bytes."),
 		number("media.max_uploads", &c.Media.MaxUploads, 1000, 0, 10_000_000, "Maximum uploads of one instance without a message; more are refused with 429. 0 sets no limit."),
 		duration("media.timeout", &c.Media.Timeout, 60*s, s, time.Hour, "Time to fetch one media file."),
 		duration("media.link_ttl", &c.Media.LinkTTL, 168*time.Hour, s, 365*24*time.Hour, "How long a media link is valid that is made without expiresIn."),

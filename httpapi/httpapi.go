@@ -81,6 +81,8 @@ type Config struct {
 	// MaxMedia bounds the file of a multipart body, in bytes; the library
 	// bounds it too. 0 means 100 MiB.
 	MaxMedia int64
+	// MaxInline bounds a file in a JSON body, in bytes. 0 means 16 MiB.
+	MaxInline int64
 
 	Version string // of the program, shown in the documents
 	// Pages are served with GET, each at its path and without a credential.
@@ -97,6 +99,7 @@ type Config struct {
 const (
 	defaultMaxRecipients = 100_000
 	defaultMaxMedia      = 100 << 20
+	defaultMaxInline     = 16 << 20
 	defaultLinkTTL       = 7 * 24 * time.Hour
 )
 
@@ -138,7 +141,7 @@ func newAPI(c Config) *api {
 		sockets:    sockets.New(sockets.Config{Hub: c.Hub, Registry: c.Registry, Access: c.Access, APIKey: c.APIKey, ConsoleMessage: rest.TypeOf[consoleMessage](), Tells: batches.Tells, MaySee: batches.MaySee}),
 		deliveries: deliveries.New(deliveries.Config{Consumers: c.Consumers, Durable: func(id int64) bool { durable, _ := c.Registry.Webhooks().Durable(id); return durable }, Deliveries: c.Deliveries, Relay: c.Relay, Store: c.Store, Outbox: c.Outbox, Engine: c.Engine, CheckBatch: batches.KeyBatch}),
 		sends: sends.New(sends.Config{
-			Store: c.Store, Messages: c.Messages, Supervisor: c.Supervisor, Processor: c.Processor, Scheduled: c.Scheduled, Media: c.Media, MaxMedia: c.MaxMedia, Alerts: c.Alerts, NewMessageID: c.NewMessageID,
+			Store: c.Store, Messages: c.Messages, Supervisor: c.Supervisor, Processor: c.Processor, Scheduled: c.Scheduled, Media: c.Media, MaxMedia: c.MaxMedia, MaxInline: c.MaxInline, Alerts: c.Alerts, NewMessageID: c.NewMessageID,
 		}),
 		files: files.New(files.Config{Store: c.Store, Messages: c.Messages, Supervisor: c.Supervisor, Links: c.Links, Cache: c.Fetched, Kept: c.Kept, MaxMedia: c.MaxMedia, LinkTTL: c.LinkTTL, Served: c.FileServed}),
 		chats: chats.New(chats.Config{Registry: c.Registry, Messages: c.Messages, Supervisor: c.Supervisor, Media: c.Media, MaxMedia: c.MaxMedia}),
@@ -170,6 +173,9 @@ func New(c Config) (http.Handler, error) {
 	}
 	if c.MaxMedia == 0 {
 		c.MaxMedia = defaultMaxMedia
+	}
+	if c.MaxInline == 0 {
+		c.MaxInline = defaultMaxInline
 	}
 	if c.LinkTTL == 0 {
 		c.LinkTTL = defaultLinkTTL

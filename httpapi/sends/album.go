@@ -75,13 +75,19 @@ type albumItemFault struct {
 // sendAlbum sends pictures and videos that are shown as one.
 func (a *API) sendAlbum(c *rest.Call) error {
 	var in sendAlbumRequest
-	if err := c.Decode(&in, rest.MaxBody); err != nil {
+	given, err := a.decode(c, &in, event.MaxAlbum)
+	if err != nil {
 		return err
 	}
+	defer given.Discard()
 	content, err := in.content()
 	if err != nil {
 		return err
 	}
+	if err := a.attach(c, given, content); err != nil {
+		return err
+	}
+	defer detach(content)
 	out, err := a.outgoing(c, in.target(), content)
 	if err != nil {
 		return err

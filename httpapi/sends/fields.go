@@ -70,15 +70,15 @@ func Fields() openapi.Fields {
 		"LinkContent.thumbnailUrl": rest.Say("The image of the preview: an http or https URL.", "https://example.org/offer.jpg", uri, chars(0, event.MaxURL)),
 
 		"MediaContent.mediatype": rest.Say("The kind of message to send the file as.", string(event.MediaImage), openapi.OneOf(mediaKinds()...)),
-		"MediaContent.media":     rest.Say("The http or https URL of the file. Either this or mediaUploadId.", "https://example.org/cat.jpg", uri, chars(0, event.MaxURL)),
-		"AudioContent.audio":     rest.Say("The http or https URL of the voice note. Either this or mediaUploadId.", "https://example.org/note.ogg", uri, chars(0, event.MaxURL)),
+		"MediaContent.media":     rest.Say("The http or https URL of the file, of at most 2048 characters; of a send also the file itself in base64. Either this or mediaUploadId.", "https://example.org/cat.jpg"),
+		"AudioContent.audio":     rest.Say("The http or https URL of the voice note, of at most 2048 characters; of a send also the file itself in base64. Either this or mediaUploadId.", "https://example.org/note.ogg"),
 		"AudioContent.seconds":   rest.Say("Length in seconds; 0: taken from the file.", 12, openapi.Range(0, event.MaxSeconds)),
 		"AudioContent.waveform":  rest.Say("64 volumes of 0 to 100 in base64, for the waveform display; empty: computed from the file.", base64.StdEncoding.EncodeToString(make([]byte, event.WaveformLength)), openapi.Pattern("^([A-Za-z0-9+/]{86}==)?$")),
-		"StickerContent.sticker": rest.Say("The http or https URL of the WebP image, or of a JPEG, PNG, GIF or MP4 where the server has ffmpeg. Either this or mediaUploadId.", "https://example.org/cat.webp", uri, chars(0, event.MaxURL)),
+		"StickerContent.sticker": rest.Say("The http or https URL of the WebP image, or of a JPEG, PNG, GIF or MP4 where the server has ffmpeg; of a send also the file itself in base64. Either this or mediaUploadId.", "https://example.org/cat.webp"),
 
 		"AlbumItems.items":    rest.Say("The pictures and videos, in the order in which they are shown.", nil, openapi.Items(event.MinAlbum, event.MaxAlbum)),
 		"AlbumItem.mediatype": rest.Say("The kind of the file.", string(event.MediaImage), openapi.OneOf(event.MediaImage, event.MediaVideo)),
-		"AlbumItem.media":     rest.Say("The http or https URL of the file. Either this or mediaUploadId.", "https://example.org/1.jpg", uri, chars(0, event.MaxURL)),
+		"AlbumItem.media":     rest.Say("The http or https URL of the file; of a send also the file itself in base64. Either this or mediaUploadId.", "https://example.org/1.jpg"),
 		"AlbumItem.caption":   rest.Say("The text below it.", "The harbour", chars(0, event.MaxText)),
 
 		"StickerContent.packName":      rest.Say("The name of its pack, written into the file.", "Cats", chars(0, event.MaxPackName)),

@@ -59,13 +59,19 @@ func Send[B any, P interface {
 }](a *API) rest.Handler {
 	return func(c *rest.Call) error {
 		var in B
-		if err := c.Decode(&in, rest.MaxBody); err != nil {
+		files, err := a.decode(c, &in, 1)
+		if err != nil {
 			return err
 		}
+		defer files.Discard()
 		content, err := P(&in).content()
 		if err != nil {
 			return err
 		}
+		if err := a.attach(c, files, content); err != nil {
+			return err
+		}
+		defer detach(content)
 		return a.sendContent(c, P(&in).target(), content)
 	}
 }

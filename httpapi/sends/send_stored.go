@@ -26,13 +26,19 @@ func (a *API) sendForward(c *rest.Call) error {
 
 func (a *API) sendStatus(c *rest.Call) error {
 	var in sendStatusRequest
-	if err := c.Decode(&in, rest.MaxBody); err != nil {
+	given, err := a.decode(c, &in, 1)
+	if err != nil {
 		return err
 	}
+	defer given.Discard()
 	content, err := in.StatusMessage.Content()
 	if err != nil {
 		return strict.Under(err, "statusMessage")
 	}
+	if err := a.attach(c, given, content); err != nil {
+		return err
+	}
+	defer detach(content)
 	audience, err := in.StatusMessage.audience(c)
 	if err != nil {
 		return err

@@ -23,6 +23,7 @@ type Config struct {
 	Scheduled    *later.Scheduler    // keeps the sends of a later time
 	Media        *media.Library
 	MaxMedia     int64 // bytes of the file of a multipart body
+	MaxInline    int64 // bytes of a file in a JSON body
 	Alerts       *alerts.Book
 	NewMessageID func() string // makes the WhatsApp id of one send
 }

@@ -1,0 +1,81 @@
+package sends
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"postern/e2e/rig"
+	"postern/event"
+)
+
+// inBase64 returns an example file in base64.
+func inBase64(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("media", "testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return base64.StdEncoding.EncodeToString(content)
+}
+
+// TestSendTakesAFileInItsBody where it takes a URL, and leaves nothing of it behind.
+func TestSendTakesAFileInItsBody(t *testing.T) {
+	t.Parallel()
+	s := rig.NewSendScene(t, "MEDIA_MAX_INLINE=100000")
+	photo, note, sticker := inBase64(t, "photo.jpg"), inBase64(t, "note.ogg"), inBase64(t, "sticker.webp")
+	for _, row := range []struct{ path, body, want string }{
+		{"media", `"number":"$anne","mediaMessage":{"mediatype":"image","media":"data:image/jpeg;base64,` + photo + `","caption":"one"}`, `{"imageMessage":{"mimetype":"image/jpeg","caption":"one"}}`},
+		{"media", `"number":"$anne","mediaMessage":{"mediatype":"document","media":"` + photo + `","fileName":"a.jpg"}`, `{"documentMessage":{"fileName":"a.jpg"}}`},
+		{"ptt", `"number":"$anne","audioMessage":{"audio":"data:audio/ogg;base64,` + note + `"}`, `{"audioMessage":{"PTT":true}}`},
+		{"sticker", `"number":"$anne","stickerMessage":{"sticker":"` + sticker + `"}`, `{"stickerMessage":{"mimetype":"image/webp"}}`},
+	} {
+		m := s.Sent(t, 0, s.PostJSON(t, s.Fill("/instance/$name/send/"+row.path), `{`+row.body+`}`), `{}`)
+		s.DecryptedAs(t, rig.AnneNumber, m.KeyID, row.want)
+	}
+	a := s.PostJSON(t, s.Fill(albumPath), `{"number":"$anne","albumMessage":{"items":[{"mediatype":"image","media":"`+photo+`"},{"mediatype":"image","media":"$files/photo.jpg"}]}}`)
+	if a.Status != http.StatusOK || strings.Contains(string(a.Body), "error") {
+		t.Errorf("an album: %d %.300s", a.Status, a.Body)
+	}
+	at := time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339)
+	a = s.PostJSON(t, s.Fill("/instance/$name/send/media"), fmt.Sprintf(`{"number":"$anne","mediaMessage":{"mediatype":"image","media":%q,"caption":"later"},"options":{"sendAt":%q}}`, photo, at))
+	if a.Status != http.StatusAccepted {
+		t.Errorf("later: %d %.300s", a.Status, a.Body)
+	}
+	s.AwaitEvent(t, 0, event.SendMessage, `{"messageType":"imageMessage","content":{"caption":"later"}}`)
+	text := `"number":"$anne","mediaMessage":{"mediatype":"image","media":"%s"}`
+	for media, want := range map[string]string{
+		"data:image/jpeg;base64," + photo[:len(photo)/2] + "*" + photo[len(photo)/2:]: "422 INVALID_MEDIA",
+		"data:image/jpeg;base64,":                                                 "422 INVALID_MEDIA",
+		"data:image/jpeg," + photo:                                                "422 INVALID_MEDIA",
+		base64.StdEncoding.EncodeToString(make([]byte, 100_001)):                  "413 media.max_inline",
+		base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("no picture"), 20)): "422 INVALID_MEDIA",
+		"https://inline.invalid/0":                                                "422 INVALID_MEDIA",
+	} {
+		a := s.PostJSON(t, s.Fill("/instance/$name/send/media"), `{`+fmt.Sprintf(text, media)+`}`)
+		got := fmt.Sprint(a.Status, " ", string(a.Body))
+		for _, part := range strings.Fields(want) {
+			if !strings.Contains(got, part) {
+				t.Errorf("%.60s: %.300s, not %s", media, got, want)
+			}
+		}
+		if len(media) > 200 && strings.Contains(got, media[100:150]) {
+			t.Errorf("the answer has the file: %s", got)
+		}
+	}
+	first := s.MustWithKey(s.Token, "inline", s.Fill("/instance/$name/send/media"), map[string]any{"number": rig.AnneNumber, "mediaMessage": map[string]any{"mediatype": "image", "media": photo}})
+	again := s.MustWithKey(s.Token, "inline", s.Fill("/instance/$name/send/media"), map[string]any{"number": rig.AnneNumber, "mediaMessage": map[string]any{"mediatype": "image", "media": photo}})
+	if first.Status != http.StatusOK || !again.Replayed || again.Body != first.Body {
+		t.Errorf("%v %v", first, again)
+	}
+	left, err := filepath.Glob(filepath.Join(s.Folder, "data", "*", "file-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left in the spool folder: %v %v", left, err)
+	}
+}
