@@ -40,7 +40,7 @@ func Buckets() []store.Bucket {
 		{Name: chatNamesBucket, Owner: "messages", Key: "instance id + a name of a chat, 0, its other name", Value: "empty", Of: ownerOfName},
 		{Name: chatTimers, Owner: "messages", Key: "instance id + an address of a chat", Value: "JSON: the newest setting of its disappearing timer", Needs: store.References(store.JSONOf[timerRecord](0), ""), Of: store.FirstID},
 		{Name: pollVotes, Owner: "messages", Key: "instance id + key id of a poll, 0, message id of a vote", Value: "empty", Needs: store.References(store.Sized(0), "", voteToMessage), Of: store.FirstID},
-		{Name: awaitedReceipts, Owner: "messages", Key: "instance id + message id", Value: "when WhatsApp took a message to a person, in Unix milliseconds; 1 once it has a receipt, else 0", Append: true, Needs: store.References(store.Sized(16), "", awaitedToMessage), Of: store.FirstID},
+		{Name: awaitedReceipts, Owner: "messages", Key: "instance id + message id", Value: "when WhatsApp took a message to a person, in Unix milliseconds; 1 once it has a receipt, else 0", Append: true, Series: 8, Needs: store.References(store.Sized(16), "", awaitedToMessage), Of: store.FirstID},
 		{Name: messageUpdates, Owner: "messages", Key: "instance id + message id + n", Value: "JSON: status and time", Fill: 0.75, Needs: store.References(store.Sized(0), "", updateToMessage)},
 		{Name: contacts, Owner: "messages", Key: "instance id + contact id", Value: "JSON: JIDs and names", Needs: store.References(store.JSONOf[Contact](16), "a contact is lost", toAddress(0), toAddress(1)), Of: store.FirstID},
 		{Name: contactJIDs, Owner: "messages", Key: "instance id + phone JID or LID", Value: "contact id", Needs: store.References(store.Sized(0), "", addressToContact)},
