@@ -48,6 +48,7 @@ func (a *App) consoleDeliveries(ids []uint64) (rows []any) {
 // instanceChanged notifies listeners of a change of an instance.
 func (a *App) instanceChanged(id int64, name string, gone bool) {
 	if gone {
+		a.consumers.Deleted()
 		a.scheduled.Drop(id)
 		a.fetched.DropInstance(id)
 		a.console.InstanceDeleted(id, name)

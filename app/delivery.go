@@ -38,7 +38,11 @@ func (a *App) openDispatch(context.Context) (err error) {
 		Made: func(lane delivery.Lane, dues []delivery.Due) { a.relay.Made(lane, dues) }, Logger: a.log,
 	})
 	a.stops.push("log of deliveries", a.deliveries.Stop)
-	a.consumers = pull.New(a.store, instance.There, a.log)
+	a.consumers = pull.New(a.store, instance.There, a.outbox.Emitted, a.log)
+	a.stops.push("consumers of events", func(context.Context) error {
+		a.consumers.Stop()
+		return nil
+	})
 	sender := dispatch.NewSender(dispatch.SenderConfig{
 		Timeout: hook.Timeout, Connections: max(int(hook.Workers), relayConnections), Guard: dispatch.Guard{DenyPrivate: hook.DenyPrivate}, Valid: a.store.Valid,
 	})
@@ -71,6 +75,7 @@ func (a *App) startDispatch(ctx context.Context) error {
 	if err := a.relay.Start(); err != nil {
 		return fmt.Errorf("relay: %w", err)
 	}
+	a.consumers.Start()
 	return errors.Join(a.ledger.Start(ctx), a.deliveries.Start(ctx))
 }
 
@@ -88,5 +93,8 @@ func (a *App) lanesChanged(lanes []delivery.Lane) {
 func (a *App) eventLost(id int64) {
 	if durable, _ := a.webhooks.Durable(id); durable {
 		a.consumers.Lost(id)
+	}
+	if a.webhooks.DurableForAll() {
+		a.consumers.Lost(pull.All)
 	}
 }

@@ -52,9 +52,11 @@ func (m *metrics) collectEach(c collection, opens func(instance int64) bool) {
 		if lost, err := m.app.messages.Undelivered(rec.ID, m.app.cfg.WhatsApp.UndeliveredAfter); err == nil {
 			gauge("postern_instance_undelivered_hour", "Messages to single people that fell due in the last hour (whatsapp.undelivered_after) and have no receipt.", float64(lost.Hour))
 			gauge("postern_instance_undelivered_day", "Messages to single people that fell due in the last 24 hours and have no receipt.", float64(lost.Day))
+			share := 0.0
 			if lost.Share != nil {
-				gauge("postern_instance_undelivered_share", "The part of the messages that fell due in the last hour that has no receipt, 0 to 1.", *lost.Share)
+				share = *lost.Share
 			}
+			gauge("postern_instance_undelivered_share", "The part of the messages that fell due in the last hour that has no receipt, 0 to 1; 0 when none fell due.", share)
 		}
 		gauge("postern_instance_restricted_until_timestamp_seconds", "Until when WhatsApp restricts the account, in Unix seconds; 0 when it does not.", unixSeconds(until))
 		counter("postern_instance_received_total", "Messages of others that came.", t.Received)

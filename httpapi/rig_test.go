@@ -229,7 +229,7 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 		Registry: r.registry, Messages: r.messages, Supervisor: sup, Engine: r.engine, OptOuts: r.optouts, Media: r.media, Processor: processor, Scheduled: r.scheduled, Hub: r.hub, Outbox: r.box,
 		Transfers:    instances.Transfers{Export: r.export, Undo: r.registry.MoveBack, Import: r.importAccount},
 		NewMessageID: uuid.NewString, Post: r.post,
-		Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Outbox: r.box, Ledger: ledger, Resolve: resolve}), Deliveries: log, Consumers: pull.New(st, instance.There, slog.New(slog.DiscardHandler)),
+		Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Outbox: r.box, Ledger: ledger, Resolve: resolve}), Deliveries: log, Consumers: pull.New(st, instance.There, r.box.Emitted, slog.New(slog.DiscardHandler)),
 		Fetched: cache.New(cache.Config{Create: r.media.Create, Max: 1 << 20, Wait: time.Second}), FileServed: func(int) {},
 	}
 	t.Cleanup(func() { _ = r.config.Fetched.Close(context.Background()) })

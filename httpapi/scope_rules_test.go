@@ -70,6 +70,7 @@ var contractScopes = []struct{ method, path, scopes string }{
 	{"", "/instance/{i}/limits", "manage"},
 	{"GET", "/instance/{i}/settings", "read manage"},
 	{"", "/instance/{i}/settings", "manage"},
+	{"", "/events", ""},
 	{"", "/instance/{i}/events", "read"},
 	{"", "/instance/{i}/db/", "read"},
 	{"", "/instance/{i}/chat/profile-picture", "read"},

@@ -26,7 +26,7 @@ const (
 // stickerInfo describes a WebP file.
 type stickerInfo struct {
 	moving bool
-	right  bool // of the size that clients show
+	right  bool // clients show it as it is
 }
 
 func (l *Library) stickerInfo(ctx context.Context, instance int64, path string) (s stickerInfo, err error) {
@@ -40,7 +40,7 @@ func (l *Library) stickerInfo(ctx context.Context, instance int64, path string) 
 			return err
 		}
 		s.moving = animated(file)
-		s.right = size.Width == stickerSide && size.Height == stickerSide && info.Size() <= stickerLimit(s.moving)
+		s.right = size.Width <= stickerSide && size.Height <= stickerSide && info.Size() <= stickerLimit(s.moving)
 		return nil
 	})
 	return s, err

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/image/webp"
 
@@ -40,7 +41,7 @@ func TestStickersAreMadeOfPicturesAndVideos(t *testing.T) {
 	}{
 		"photo.jpg":      {example(t, "photo.jpg"), false},
 		"a.png":          {drawn(t, "a.png", "color=red@0.5:s=40x400,format=rgba", "-frames:v", "1"), false},
-		"small.webp":     {example(t, "sticker.webp"), false},
+		"large.webp":     {drawn(t, "a.webp", "testsrc=size=900x300", "-frames:v", "1"), false},
 		"noise.png":      {drawn(t, "a.png", noise, "-frames:v", "1"), false},
 		"a.gif":          {drawn(t, "a.gif", moving), true},
 		"a.mp4":          {drawn(t, "a.mp4", moving, "-pix_fmt", "yuv420p"), true},
@@ -86,8 +87,8 @@ func TestStickersAreMadeOfPicturesAndVideos(t *testing.T) {
 // TestStickerThatCannotBeMadeSmallIsRefused draws noise, which no quality makes small.
 func TestStickerThatCannotBeMadeSmallIsRefused(t *testing.T) {
 	program := converter(t)
-	l := newLibrary(t, func(c *Config) { c.FFmpeg, c.MaxBytes = program, 64<<20 })
-	noise := drawn(t, "a.mp4", "color=gray:s=512x512:r=15:d=2,noise=alls=100:allf=t", "-pix_fmt", "yuv420p", "-crf", "5")
+	l := newLibrary(t, func(c *Config) { c.FFmpeg, c.MaxBytes, c.Timeout = program, 64<<20, time.Minute })
+	noise := drawn(t, "a.mp4", "color=gray:s=512x512:r=15:d=1,noise=alls=100:allf=t", "-pix_fmt", "yuv420p", "-crf", "5")
 	_, err := l.prepares(t, noise, Wish{Kind: event.MediaSticker})
 	if !errors.Is(err, event.ErrMedia) || !errors.Is(err, ErrTooLarge) {
 		t.Errorf("%v", err)

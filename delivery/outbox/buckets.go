@@ -1,6 +1,9 @@
 package outbox
 
-import "postern/store"
+import (
+	"postern/delivery/stream"
+	"postern/store"
+)
 
 // The buckets that package delivery looks into, for checks.
 const (
@@ -21,9 +24,9 @@ const (
 	gapRows    = "outbox_gap"
 )
 
-// Buckets returns the buckets of this package.
+// Buckets returns the buckets of this package, and that of the stream of all events, which has its entries.
 func Buckets() []store.Bucket {
-	return []store.Bucket{
+	return append(stream.Buckets(), []store.Bucket{
 		{Name: entryRows, Owner: "outbox", Key: "sequence", Value: "event kind, owner, batch, owner sequence, time, body", Append: true, Guards: true, When: entryMade, Needs: store.References(decodeRow, "an event of a batch is lost", toReplay, toBatch, toOwner, toState)},
 		{Name: stateRows, Owner: "outbox", Key: "state + sequence", Value: "attempts, last outcome; empty while it is pending", Append: true, Needs: store.References(store.Sized(9), noState, stateToEntry)},
 		{Name: dueRows, Owner: "outbox", Key: "due time + sequence", Value: "batch; what is pending, of files up to schema version 3", Append: true, Needs: store.References(store.Sized(16), "a due row names no event", dueToEntry, dueToState)},
@@ -32,5 +35,5 @@ func Buckets() []store.Bucket {
 		{Name: batchRows, Owner: "outbox", Key: "batch + sequence", Value: "nothing", Needs: store.References(store.Sized(24), "an event of no batch", batchToEntry)},
 		{Name: forgetRows, Owner: "outbox", Key: "s or f + batch", Value: "nothing; a batch that was removed: its finished entries are to be swept, its pending ones go when they are delivered"},
 		{Name: gapRows, Owner: "outbox", Key: "owner + last owner sequence of a gap", Value: "its first"},
-	}
+	}...)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery/stream"
 	"postern/event"
 	"postern/store"
 )
@@ -120,7 +121,7 @@ func (o *Outbox) Emit(tx *store.Tx, e Emission) error {
 			return fmt.Errorf("outbox: record of entry %d: %w", seq, err)
 		}
 	}
-	return o.putEntry(tx, entry)
+	return errors.Join(o.putEntry(tx, entry), stream.Add(tx, stream.Row{Outbox: seq}))
 }
 
 // SetRecord sets the Record of an entry that was made without one. A missing entry is no error.

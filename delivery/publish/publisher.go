@@ -38,6 +38,8 @@ type Routes interface {
 	// Own reports whether the instance's own events are durable, and for how long at
 	// least they are kept. Such events are numbered, and stored without a destination too.
 	Own() (durable bool, maxAge time.Duration)
+	// Global reports whether the events of all instances are stored in the stream, and for how long.
+	Global() (durable bool, maxAge time.Duration)
 	// MediaLinks is [Origin.MediaLinks] as of the commit.
 	MediaLinks() (own, global bool)
 	// To returns the destinations of an event.

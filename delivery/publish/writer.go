@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/delivery"
+	"postern/delivery/stream"
 	"postern/event"
 	"postern/store"
 )
@@ -122,6 +123,15 @@ func (w *Writer) writeOne(tx *store.Tx, n *PendingEvent, from event.Snapshot) er
 	}
 	if err := w.linked(tx, n, e.Seq); err != nil {
 		return err
+	}
+	if inFeed, age := w.routes.Global(); inFeed && !n.earlier {
+		row := stream.Row{ID: n.id, Kind: n.kind, Instance: w.src.ID, CreatedAt: tx.Now(), ExpiresAt: tx.Steady().Add(age), Body: body}
+		if forGlobal != nil {
+			row.Body = forGlobal
+		}
+		if err := stream.Add(tx, row); err != nil {
+			return err
+		}
 	}
 	n.written = true
 	n.notice = w.notice(n, from, body, rest)

@@ -1,5 +1,5 @@
-// Package pull keeps consumers: names with a position in the durable events of an instance, for receivers that ask
-// for events instead of having an address.
+// Package pull keeps consumers: names with a position in the durable events of an instance, or in the stream of all
+// instances and batches, for receivers that ask for events instead of having an address.
 //
 // A consumer holds nothing back: events are kept for as long as the options of the webhook say, and a consumer that
 // is slower gets [GoneError] until it moves its position. A position moves only by [Consumers.Ack] and
@@ -15,6 +15,6 @@
 //
 // Numbers are eight bytes, big-endian.
 //
-//	delivery_consumer  instance, name    JSON: the position, and how many losses it has passed
-//	delivery_loss      instance, number  how many events were lost so far; the last one before the loss
+//	delivery_consumer  instance or 0, name   JSON: the position, and how many losses it has passed
+//	delivery_loss      instance or 0, number  how many events were lost so far; the last one before the loss
 package pull

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"postern/delivery"
 	"postern/event"
 	"postern/store"
 )
@@ -42,12 +41,6 @@ type GoneError struct {
 // Error implements error.
 func (e *GoneError) Error() string {
 	return fmt.Sprintf("events after the consumer's position are not kept any more; the oldest one is %d: seek to %d or later", e.Oldest, max(e.Oldest, 1)-1)
-}
-
-// Item is one event of a page.
-type Item struct {
-	Sequence uint64
-	Event    delivery.Event
 }
 
 // Page is what a pull reads.
@@ -81,16 +74,27 @@ type Consumers struct {
 	log   *slog.Logger
 	// there reports in a commit whether an instance exists: nil, or an error.
 	there func(tx *store.Tx, instance int64) error
+	// emitted returns a channel that is closed after the next commit with a batch event.
+	emitted func() <-chan struct{}
 
 	mu      sync.Mutex
 	waiting map[int64]int
 	pulled  map[string]time.Time // the last pull by key, since the start
 	unnoted map[int64]uint64     // losses that are not in the file yet
+
+	gone chan struct{} // an instance was deleted
+	life context.Context
+	end  context.CancelFunc
+	work sync.WaitGroup
 }
 
-// New returns the consumers of a data file. there reports in a commit whether an instance exists.
-func New(s *store.Store, there func(tx *store.Tx, instance int64) error, log *slog.Logger) *Consumers {
-	return &Consumers{store: s, there: there, log: log.With("component", "pull"), waiting: map[int64]int{}, pulled: map[string]time.Time{}, unnoted: map[int64]uint64{}}
+// New returns the consumers of a data file. there reports in a commit whether an instance exists, and emitted returns
+// a channel that is closed after the next commit with a batch event.
+func New(s *store.Store, there func(tx *store.Tx, instance int64) error, emitted func() <-chan struct{}, log *slog.Logger) *Consumers {
+	c := &Consumers{store: s, there: there, emitted: emitted, log: log.With("component", "pull"), waiting: map[int64]int{}, pulled: map[string]time.Time{}, unnoted: map[int64]uint64{}, gone: make(chan struct{}, 1)}
+	c.gone <- struct{}{} // of an earlier process
+	c.life, c.end = context.WithCancel(context.Background())
+	return c
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
@@ -116,7 +120,7 @@ func (c *Consumers) Pull(ctx context.Context, instance int64, name string, r Req
 	c.mu.Lock()
 	c.pulled[string(consumerKey(instance, name))] = c.store.Now()
 	c.mu.Unlock()
-	p, changed, err := c.read(instance, name, r)
+	p, changed, batches, err := c.read(instance, name, r)
 	if err != nil || r.Wait <= 0 || !p.waits() {
 		return p, err
 	}
@@ -130,7 +134,10 @@ func (c *Consumers) Pull(ctx context.Context, instance int64, name string, r Req
 	for p.waits() && err == nil {
 		select {
 		case <-changed:
-			p, changed, err = c.read(instance, name, r)
+			p, changed, batches, err = c.read(instance, name, r)
+			continue
+		case <-batches:
+			p, changed, batches, err = c.read(instance, name, r)
 			continue
 		case <-ctx.Done():
 			return p, context.Cause(ctx)
@@ -174,7 +181,7 @@ func (c *Consumers) make(ctx context.Context, instance int64, name string, fromN
 		return err
 	}
 	return c.store.Update(ctx, func(tx *store.Tx) error {
-		if err := c.there(tx, instance); err != nil {
+		if err := c.exists(tx, instance); err != nil {
 			return err
 		}
 		if _, err := find(tx, instance, name); !errors.Is(err, ErrNotFound) {
@@ -183,7 +190,7 @@ func (c *Consumers) make(ctx context.Context, instance int64, name string, fromN
 		if n, err := tx.CountSome(consumers, store.Key(instance), MaxConsumers); err != nil || n >= MaxConsumers {
 			return errors.Join(err, ErrTooMany)
 		}
-		at, err := delivery.NewestOf(tx, instance)
+		at, err := newestOf(tx, instance)
 		if err != nil {
 			return err
 		}
@@ -192,7 +199,7 @@ func (c *Consumers) make(ctx context.Context, instance int64, name string, fromN
 			return err
 		}
 		if !fromNow {
-			oldest, err := delivery.OldestOf(tx, instance)
+			oldest, err := c.oldestOf(tx, instance)
 			if err != nil {
 				return err
 			}
@@ -204,40 +211,52 @@ func (c *Consumers) make(ctx context.Context, instance int64, name string, fromN
 	})
 }
 
-// read reads a page, and returns the channel that is closed after the next commit with an event.
-func (c *Consumers) read(instance int64, name string, r Request) (p Page, changed <-chan struct{}, err error) {
+// exists reports whether there is an instance; All always is.
+func (c *Consumers) exists(tx *store.Tx, instance int64) error {
+	if instance == All {
+		return nil
+	}
+	return c.there(tx, instance)
+}
+
+// read reads a page, and returns the channels that are closed after the next commit with an event: of an instance, and
+// of a batch.
+func (c *Consumers) read(instance int64, name string, r Request) (p Page, changed, batches <-chan struct{}, err error) {
 	changed = c.store.Woken()
+	if instance == All {
+		batches = c.emitted()
+	}
 	c.note(instance)
 	err = c.store.View(func(tx *store.Tx) error {
 		rec, err := find(tx, instance, name)
 		if err != nil {
 			return err
 		}
-		p, err = page(tx, instance, rec, r)
+		p, err = c.page(tx, instance, rec, r)
 		return err
 	})
-	return p, changed, err
+	return p, changed, batches, err
 }
 
 // page reads the events after a consumer's position.
-func page(tx *store.Tx, instance int64, rec record, r Request) (p Page, err error) {
+func (c *Consumers) page(tx *store.Tx, instance int64, rec record, r Request) (p Page, err error) {
 	p.Next = rec.Position
 	end, lossAt, err := lossAfter(tx, instance, rec)
 	if err != nil {
 		return p, err
 	}
-	newest, err := delivery.NewestOf(tx, instance)
+	newest, err := newestOf(tx, instance)
 	if err != nil || rec.Position >= newest && !lossAt {
 		return p, err
 	}
 	size, looked, hole := 0, 0, false
-	err = delivery.EachAfter(tx, instance, rec.Position, func(e delivery.Event) bool {
+	err = c.eachAfter(tx, instance, rec.Position, func(e Item) bool {
 		hole = e.Sequence != p.Next+1
 		if hole || lossAt && p.Next >= end {
 			hole = true
 			return false
 		}
-		wanted := r.Wants(e.Kind)
+		wanted := e.Body != nil && r.Wants(e.Kind)
 		if len(p.Items) == r.Limit || looked == maxLooked || wanted && len(p.Items) > 0 && size+len(e.Body) > maxPage {
 			p.More = true
 			return false
@@ -246,7 +265,7 @@ func page(tx *store.Tx, instance int64, rec record, r Request) (p Page, err erro
 		p.Next = e.Sequence
 		if wanted {
 			size += len(e.Body)
-			p.Items = append(p.Items, Item{e.Sequence, e})
+			p.Items = append(p.Items, e)
 		}
 		return true
 	})
@@ -261,7 +280,7 @@ func page(tx *store.Tx, instance int64, rec record, r Request) (p Page, err erro
 		p.More = true
 		return p, nil
 	}
-	return p, gone(tx, instance, rec.Position)
+	return p, c.goneError(tx, instance, rec.Position)
 }
 
 // lossAfter returns the event after which the first loss lies that a consumer has not passed.
@@ -276,15 +295,15 @@ func lossAfter(tx *store.Tx, instance int64, rec record) (at uint64, found bool,
 	return at, found, err
 }
 
-// gone returns the error of a consumer whose next event is not there.
-func gone(tx *store.Tx, instance int64, position uint64) error {
+// goneError returns the error of a consumer whose next event is not there.
+func (c *Consumers) goneError(tx *store.Tx, instance int64, position uint64) error {
 	var first uint64
-	err := delivery.EachAfter(tx, instance, position, func(e delivery.Event) bool {
+	err := c.eachAfter(tx, instance, position, func(e Item) bool {
 		first = e.Sequence
 		return false
 	})
 	if err == nil && first == 0 {
-		first, err = delivery.NewestOf(tx, instance)
+		first, err = newestOf(tx, instance)
 		first++
 	}
 	if err != nil {
@@ -311,7 +330,7 @@ func (c *Consumers) Seek(ctx context.Context, instance int64, name string, seque
 			return ErrAhead
 		}
 		if sequence == 0 {
-			if sequence, err = beforeOldest(tx, instance, newest); err != nil {
+			if sequence, err = c.beforeOldest(tx, instance, newest); err != nil {
 				return err
 			}
 		}
@@ -321,8 +340,8 @@ func (c *Consumers) Seek(ctx context.Context, instance int64, name string, seque
 	})
 }
 
-func beforeOldest(tx *store.Tx, instance int64, newest uint64) (uint64, error) {
-	oldest, err := delivery.OldestOf(tx, instance)
+func (c *Consumers) beforeOldest(tx *store.Tx, instance int64, newest uint64) (uint64, error) {
+	oldest, err := c.oldestOf(tx, instance)
 	if err != nil || oldest == 0 {
 		return newest, err
 	}
@@ -332,14 +351,14 @@ func beforeOldest(tx *store.Tx, instance int64, newest uint64) (uint64, error) {
 // SeekTime moves a consumer before the first event that was made at a time or later. The error is ErrNotFound.
 func (c *Consumers) SeekTime(ctx context.Context, instance int64, name string, at time.Time) (State, error) {
 	return c.move(ctx, instance, name, func(tx *store.Tx, rec *record, newest uint64) error {
-		low, err := beforeOldest(tx, instance, newest)
+		low, err := c.beforeOldest(tx, instance, newest)
 		if err != nil {
 			return err
 		}
 		// Numbers have no holes, and ascend with time.
 		n := sort.Search(int(newest-low), func(i int) bool { //nolint:gosec // fewer than are in the file
 			later := true
-			errEach := delivery.EachAfter(tx, instance, low+uint64(i), func(e delivery.Event) bool { //nolint:gosec // not negative
+			errEach := c.eachAfter(tx, instance, low+uint64(i), func(e Item) bool { //nolint:gosec // not negative
 				later = !e.CreatedAt.Before(at)
 				return false
 			})
@@ -361,7 +380,7 @@ func (c *Consumers) move(ctx context.Context, instance int64, name string, chang
 		if err != nil {
 			return err
 		}
-		newest, err := delivery.NewestOf(tx, instance)
+		newest, err := newestOf(tx, instance)
 		if err != nil {
 			return err
 		}
@@ -395,7 +414,7 @@ func (c *Consumers) stateOf(tx *store.Tx, instance int64, name string, rec recor
 	if newest > rec.Position {
 		s.Lag = newest - rec.Position
 	}
-	err := delivery.EachAfter(tx, instance, rec.Position, func(e delivery.Event) bool {
+	err := c.eachAfter(tx, instance, rec.Position, func(e Item) bool {
 		s.OldestWaiting = e.CreatedAt
 		return false
 	})
@@ -405,7 +424,7 @@ func (c *Consumers) stateOf(tx *store.Tx, instance int64, name string, rec recor
 // List returns the consumers of an instance by name.
 func (c *Consumers) List(instance int64) (all []State, err error) {
 	err = c.store.View(func(tx *store.Tx) error {
-		newest, err := delivery.NewestOf(tx, instance)
+		newest, err := newestOf(tx, instance)
 		if err != nil {
 			return err
 		}
@@ -459,11 +478,11 @@ func (c *Consumers) note(instance int64) {
 		return
 	}
 	err := c.store.Update(context.Background(), func(tx *store.Tx) error {
-		if c.there(tx, instance) != nil {
+		if c.exists(tx, instance) != nil {
 			return nil
 		}
 		tx.Wake()
-		return addLoss(tx, instance, n)
+		return c.addLoss(tx, instance, n)
 	})
 	if err != nil {
 		c.log.Warn("events that were not stored could not be noted for consumers, trying again", "instance_id", instance, "count", n, "error", err)

@@ -40,7 +40,7 @@ func newRig(t *testing.T) *rig {
 		_ = ledger.Stop(context.Background())
 		_ = s.Close()
 	})
-	return &rig{t, s, ledger, New(s, func(*store.Tx, int64) error { return nil }, slog.New(slog.DiscardHandler))}
+	return &rig{t, s, ledger, New(s, func(*store.Tx, int64) error { return nil }, func() <-chan struct{} { return nil }, slog.New(slog.DiscardHandler))}
 }
 
 // emit stores an event with a body of so many bytes.

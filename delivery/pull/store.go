@@ -1,10 +1,10 @@
 package pull
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 
-	"postern/delivery"
 	"postern/delivery/layout"
 	"postern/event"
 	"postern/store"
@@ -18,8 +18,8 @@ const (
 // Buckets returns the buckets of this package.
 func Buckets() []store.Bucket {
 	return []store.Bucket{
-		{Name: consumers, Owner: "delivery/pull", Key: "instance + name", Value: "JSON: a consumer's position in the events of the instance", Needs: store.References(store.JSONOf[record](8), "a consumer is lost"), Of: store.FirstID},
-		{Name: losses, Owner: "delivery/pull", Key: "instance + number of the last event before the loss", Value: "how many events of the instance were not stored so far", Needs: store.References(store.Sized(16), ""), Of: store.FirstID},
+		{Name: consumers, Owner: "delivery/pull", Key: "instance + name", Value: "JSON: a consumer's position in the events of the instance", Needs: store.References(store.JSONOf[record](0), "a consumer is lost"), Of: ownerOfConsumer},
+		{Name: losses, Owner: "delivery/pull", Key: "instance + number of the last event before the loss", Value: "how many events of the instance were not stored so far", Needs: store.References(store.Sized(16), ""), Of: ownerOfConsumer},
 	}
 }
 
@@ -29,6 +29,14 @@ type record struct {
 	Passed   uint64     `json:"passed"`   // losses that a seek has passed
 	Pulled   event.Time `json:"pulled,omitzero"`
 	Acked    event.Time `json:"acked,omitzero"`
+}
+
+// ownerOfConsumer is [store.Bucket.Of]: consumers of all events belong to no instance.
+func ownerOfConsumer(look *store.Lookup, key, value []byte) []byte {
+	if len(key) >= 8 && bytes.Equal(key[:8], store.Key(All)) {
+		return nil
+	}
+	return store.FirstID(look, key, value)
 }
 
 func consumerKey(instance int64, name string) []byte { return store.Key(instance, name) }
@@ -55,16 +63,16 @@ func Forget(tx *store.Tx, instance int64) error {
 
 // addLoss notes n events that follow the newest of an instance and were not stored, and removes the notes
 // before the oldest event.
-func addLoss(tx *store.Tx, instance int64, n uint64) error {
+func (c *Consumers) addLoss(tx *store.Tx, instance int64, n uint64) error {
 	total, err := lost(tx, instance)
 	if err != nil {
 		return err
 	}
-	at, err := delivery.NewestOf(tx, instance)
+	at, err := newestOf(tx, instance)
 	if err != nil {
 		return err
 	}
-	oldest, err := delivery.OldestOf(tx, instance)
+	oldest, err := c.oldestOf(tx, instance)
 	if err != nil {
 		return err
 	}

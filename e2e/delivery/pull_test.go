@@ -308,3 +308,73 @@ func TestPullWithoutPairPassesOverCodes(t *testing.T) {
 		t.Errorf("%d %s %s", status, answer, e.Code)
 	}
 }
+
+// pullAll asks for the events of all instances and batches, as the operator.
+func (s *shop) pullAll(name, query string) (is pulled) {
+	s.t.Helper()
+	s.Call(consumer.Key(s.Sec.GlobalAuthToken), http.MethodGet, "/events?consumer="+name+query, nil, &is)
+	return is
+}
+
+// TestAllEventsHaveOneSequence: batch events always, and instance events while the global options are durable, with
+// and without a global webhook, over kills.
+func TestAllEventsHaveOneSequence(t *testing.T) {
+	s := newShop(t)
+	if is := s.pullAll("crm", ""); len(is.Events) > 0 {
+		t.Errorf("before durable: %+v", is)
+	}
+	s.anneWrites("not stored")
+	s.CreateBatch("first", []string{rig.SceneName}, []string{rig.AnneNumber})
+	s.Await("the batch events", func() bool { return len(s.pullAll("crm", "&event=message.batch.completed").Events) == 1 })
+	s.operator(http.MethodPut, "/webhook/options", json.RawMessage(`{"durable":true}`), nil)
+	s.anneWrites("stored")
+	s.Await("the instance event", func() bool { return s.pullAll("crm", messagesOnly).texts() == "stored" })
+	answers := make(chan pulled, 1)
+	go func() { answers <- s.pullAll("late", "&from=now&wait=20&event=message.batch.completed") }()
+	time.Sleep(50 * time.Millisecond)
+	s.CreateBatch("second", []string{rig.SceneName}, []string{rig.AnneNumber})
+	select {
+	case is := <-answers:
+		if len(is.Events) != 1 {
+			t.Errorf("woken with %+v", is)
+		}
+	case <-time.After(15 * time.Second):
+		t.Fatal("a batch event did not end the wait")
+	}
+	s.Kill()
+	s.Start()
+	s.AwaitOnline(rig.SceneName, s.Token)
+	s.anneWrites("after the kill")
+	s.Await("the event after it", func() bool { return s.pullAll("crm", messagesOnly).texts() == "stored after the kill" })
+	all := s.pullAll("crm", "&limit=1000")
+	kinds := map[string]bool{}
+	for i, e := range all.Events {
+		kinds[e.Event] = true
+		if e.Sequence != all.Events[0].Sequence+uint64(i) || !json.Valid(e.Body) || e.WebhookID == "" {
+			t.Errorf("event %d: %d %s %s", i, e.Sequence, e.Event, e.WebhookID)
+		}
+	}
+	for _, kind := range []string{"message.batch.created", "message.batch.progress", "messages.upsert", "send.message"} {
+		if !kinds[kind] {
+			t.Errorf("no %s among %v", kind, kinds)
+		}
+	}
+	status, answer := s.Raw(consumer.Key(s.Sec.GlobalAuthToken), http.MethodPost, "/events/ack", fmt.Sprintf(`{"consumer":"crm","sequence":%d}`, all.Next))
+	if status != http.StatusOK {
+		t.Errorf("%d %s", status, answer)
+	}
+	if rest := s.pullAll("crm", ""); len(rest.Events) > 0 && rest.Events[0].Sequence != all.Next+1 {
+		t.Errorf("after the acknowledgement: %+v", rest)
+	}
+	s.Call(consumer.Key(s.Sec.GlobalAuthToken), http.MethodPost, "/events/seek", json.RawMessage(`{"consumer":"crm","sequence":0}`), nil)
+	s.Call(consumer.Bearer(s.Token), http.MethodDelete, "/instance/"+rig.SceneName+"?force=true", nil, nil)
+	if texts := s.pullAll("crm", messagesOnly).texts(); texts != "" {
+		t.Errorf("of a deleted instance: %s", texts)
+	}
+	if is := s.pullAll("crm", "&event=message.batch.completed"); len(is.Events) != 2 {
+		t.Errorf("batch events after the deletion: %+v", is)
+	}
+	if status, answer := s.Raw(consumer.Bearer(s.User), http.MethodGet, "/events?consumer=crm", ""); status != http.StatusUnauthorized {
+		t.Errorf("a user's token: %d %s", status, answer)
+	}
+}

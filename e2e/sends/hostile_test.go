@@ -192,6 +192,9 @@ func fetchEverywhere(t *testing.T, s *rig.SendScene, url, code, text string) {
 			routes = []struct{ method, path, body string }{routes[0], routes[5]}
 		}
 	}
+	if strings.HasPrefix(url, "data:") {
+		routes = routes[3:] // the sends take it for the file itself
+	}
 	for _, row := range routes {
 		began := time.Now()
 		body := strings.Replace(row.body, "%", `"`+url+`"`, 1)

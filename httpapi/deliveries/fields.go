@@ -37,14 +37,9 @@ func Fields() openapi.Fields {
 		"ReplayRequest.limit":      rest.Say("The maximum number, oldest first.", 1000, openapi.Range(1, logbook.MaxReplay), openapi.Default(logbook.MaxReplay)),
 		"Replay.state":             rest.Say("The state of the replay.", "RUNNING", openapi.OneOf(logbook.ReplayRunning, logbook.ReplayDone, logbook.ReplayCancelled)),
 
-		"pullEvents.?consumer": rest.Say("The name of the consumer: 1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'. The first call with it makes the consumer.", "crm", openapi.Required()),
-		"pullEvents.?limit":    rest.Say("The maximum number of events; 100 when absent.", defaultPull, openapi.Kind("integer"), openapi.Range(1, pull.MaxLimit), openapi.Default(defaultPull)),
-		"pullEvents.?wait":     rest.Say("How many seconds to wait for an event while there is none; 0 when absent.", 0, openapi.Kind("integer"), openapi.Range(0, maxWait), openapi.Default(0)),
-		"pullEvents.?event":    rest.Say("Only these events, by name or * for all; the parameter may be repeated. All when absent.", string(event.MessagesUpsert)),
-		"pullEvents.?from":     rest.Say("now: a consumer that is made begins at the newest event; without it, at the oldest kept one.", "now", openapi.OneOf("now")),
-		"{consumer}":           rest.Say("The name of the consumer.", "crm", consumer),
-		"PulledEvent.event":    rest.Say("Its name.", string(event.MessagesUpsert), openapi.OneOf(rest.EventKinds(event.Instance)...)),
-		"SeekRequest.time":     rest.Say("Continue with the first event made then or later.", rest.ExampleTime, time),
+		"{consumer}":        rest.Say("The name of the consumer.", "crm", consumer),
+		"PulledEvent.event": rest.Say("Its name.", string(event.MessagesUpsert), events),
+		"SeekRequest.time":  rest.Say("Continue with the first event made then or later.", rest.ExampleTime, time),
 
 		"{deliveryId}":   rest.Say("The delivery's id.", 17, openapi.Kind("integer"), openapi.Object{"minimum": 1}),
 		"{replayId}":     rest.Say("The replay's id.", 3, openapi.Kind("integer"), openapi.Object{"minimum": 1}),
@@ -53,6 +48,13 @@ func Fields() openapi.Fields {
 		"?from":          rest.Say("Only those created at this time or later.", rest.ExampleTime, time),
 		"?to":            rest.Say("Only those created at this time or earlier.", rest.ExampleTime, time),
 		"?minDurationMs": rest.Say("Only those whose last attempt took at least this many milliseconds.", 1000, openapi.Kind("integer"), openapi.Range(0, maxDurationMs)),
+	}
+	for _, operation := range []string{"pullEvents", "pullAllEvents"} {
+		all[operation+".?consumer"] = rest.Say("The name of the consumer: 1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'. The first call with it makes the consumer.", "crm", openapi.Required())
+		all[operation+".?limit"] = rest.Say("The maximum number of events; 100 when absent.", defaultPull, openapi.Kind("integer"), openapi.Range(1, pull.MaxLimit), openapi.Default(defaultPull))
+		all[operation+".?wait"] = rest.Say("How many seconds to wait for an event while there is none; 0 when absent.", 0, openapi.Kind("integer"), openapi.Range(0, maxWait), openapi.Default(0))
+		all[operation+".?event"] = rest.Say("Only these events, by name or * for all; the parameter may be repeated. All when absent.", string(event.MessagesUpsert))
+		all[operation+".?from"] = rest.Say("now: a consumer that is made begins at the newest event; without it, at the oldest kept one.", "now", openapi.OneOf("now"))
 	}
 	// Parameters of the lists whose names mean something else in other routes.
 	for _, operation := range []string{"listDeliveries", "listAllDeliveries"} {

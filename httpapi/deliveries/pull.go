@@ -25,36 +25,48 @@ const (
 	maxWait      = 30 // seconds
 )
 
-func (a *API) pullRoutes() []rest.Route {
-	return []rest.Route{
-		{
-			Method: "GET", Path: "/instance/{i}/events", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.pullEvents,
-			ID: "pullEvents", Summary: "Get the events after the position of a consumer, oldest first.",
-			About: "The first call with a name makes the consumer. The events come again until their position is acknowledged.",
-			Query: []string{"consumer", "limit", "wait", "event", "from"}, Out: rest.TypeOf[PulledEvents](),
-			Codes: rest.Codes{"NOT_DURABLE", "EVENTS_GONE", "INVALID_CONSUMER", "TOO_MANY_CONSUMERS", rest.CodeLimitReached},
-		},
-		{
-			Method: "POST", Path: "/instance/{i}/events/ack", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.ackEvents,
-			ID: "acknowledgeEvents", Summary: "Move the position of a consumer forward.", About: "A sequence before the position changes nothing.",
-			In: rest.TypeOf[ackRequest](), Example: `{"consumer":"crm","sequence":42}`, Out: rest.TypeOf[Consumer](),
-			Codes: rest.Codes{"NOT_DURABLE", "CONSUMER_NOT_FOUND", "INVALID_SEQUENCE"},
-		},
-		{
-			Method: "POST", Path: "/instance/{i}/events/seek", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.seekEvents,
-			ID: "seekEvents", Summary: "Move the position of a consumer anywhere.", About: "Either sequence, where 0 is before the oldest kept event, or time.",
-			In: rest.TypeOf[seekRequest](), Example: `{"consumer":"crm","sequence":0}`, Out: rest.TypeOf[Consumer](),
-			Codes: rest.Codes{"NOT_DURABLE", "CONSUMER_NOT_FOUND", "INVALID_SEQUENCE"},
-		},
-		{
-			Method: "GET", Path: "/instance/{i}/events/consumers", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.listConsumers,
-			ID: "listConsumers", Summary: "List the consumers of the instance.", Out: rest.TypeOf[ConsumerList](),
-		},
-		{
-			Method: "DELETE", Path: "/instance/{i}/events/consumers/{consumer}", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.deleteConsumer,
-			ID: "deleteConsumer", Summary: "Delete a consumer.", Status: http.StatusNoContent, Codes: rest.Codes{"CONSUMER_NOT_FOUND"},
-		},
+func (a *API) pullRoutes() (all []rest.Route) {
+	for _, of := range []struct {
+		base, pull, ack, seek, list, drop, whose string
+
+		auth  rest.Scheme
+		right rest.Right
+		codes rest.Codes
+	}{
+		{"/instance/{i}", "pullEvents", "acknowledgeEvents", "seekEvents", "listConsumers", "deleteConsumer", "the instance", rest.InstanceBearer, rest.ScopeRead, rest.Codes{"NOT_DURABLE"}},
+		{"", "pullAllEvents", "acknowledgeAllEvents", "seekAllEvents", "listAllConsumers", "deleteAnyConsumer", "all instances and batches", rest.GlobalKey, rest.Never, nil},
+	} {
+		all = append(all, []rest.Route{
+			{
+				Method: "GET", Path: of.base + "/events", Auth: of.auth, Right: of.right, Handle: a.pullEvents,
+				ID: of.pull, Summary: "Get the events of " + of.whose + " after the position of a consumer, oldest first.",
+				About: "The first call with a name makes the consumer. The events come again until their position is acknowledged.",
+				Query: []string{"consumer", "limit", "wait", "event", "from"}, Out: rest.TypeOf[PulledEvents](),
+				Codes: of.codes.And("EVENTS_GONE", "INVALID_CONSUMER", "TOO_MANY_CONSUMERS", rest.CodeLimitReached),
+			},
+			{
+				Method: "POST", Path: of.base + "/events/ack", Auth: of.auth, Right: of.right, Handle: a.ackEvents,
+				ID: of.ack, Summary: "Move the position of a consumer of " + of.whose + " forward.", About: "A sequence before the position changes nothing.",
+				In: rest.TypeOf[ackRequest](), Example: `{"consumer":"crm","sequence":42}`, Out: rest.TypeOf[Consumer](),
+				Codes: of.codes.And("CONSUMER_NOT_FOUND", "INVALID_SEQUENCE"),
+			},
+			{
+				Method: "POST", Path: of.base + "/events/seek", Auth: of.auth, Right: of.right, Handle: a.seekEvents,
+				ID: of.seek, Summary: "Move the position of a consumer of " + of.whose + " anywhere.", About: "Either sequence, where 0 is before the oldest kept event, or time.",
+				In: rest.TypeOf[seekRequest](), Example: `{"consumer":"crm","sequence":0}`, Out: rest.TypeOf[Consumer](),
+				Codes: of.codes.And("CONSUMER_NOT_FOUND", "INVALID_SEQUENCE"),
+			},
+			{
+				Method: "GET", Path: of.base + "/events/consumers", Auth: of.auth, Right: of.right, Handle: a.listConsumers,
+				ID: of.list, Summary: "List the consumers of the events of " + of.whose + ".", Out: rest.TypeOf[ConsumerList](),
+			},
+			{
+				Method: "DELETE", Path: of.base + "/events/consumers/{consumer}", Auth: of.auth, Right: of.right, Handle: a.deleteConsumer,
+				ID: of.drop, Summary: "Delete a consumer of the events of " + of.whose + ".", Status: http.StatusNoContent, Codes: rest.Codes{"CONSUMER_NOT_FOUND"},
+			},
+		}...)
 	}
+	return all
 }
 
 // PulledEvents is the answer to a pull.
@@ -96,7 +108,7 @@ func newConsumer(s pull.State) Consumer {
 }
 
 func (a *API) mustBeDurable(c *rest.Call) error {
-	if !a.Durable(c.Instance.ID) {
+	if c.Instance.ID != pull.All && !a.Durable(c.Instance.ID) { // there are batch events in any case
 		return ErrNotDurable
 	}
 	return nil
@@ -134,8 +146,7 @@ func (a *API) pullEvents(c *rest.Call) error {
 	}
 	answer := PulledEvents{Events: []PulledEvent{}, Next: p.Next, More: p.More}
 	for _, item := range p.Items {
-		e := item.Event
-		answer.Events = append(answer.Events, PulledEvent{item.Sequence, e.Kind, e.ID, event.At(e.CreatedAt), e.Body})
+		answer.Events = append(answer.Events, PulledEvent{item.Sequence, item.Kind, item.ID, event.At(item.CreatedAt), item.Body})
 	}
 	return c.Response.JSON(http.StatusOK, answer)
 }
@@ -170,8 +181,8 @@ func pulledKinds(c *rest.Call, q url.Values) (kinds []event.Kind, err error) {
 		if name == "*" {
 			return c.MayHear(nil)
 		}
-		if d, known := event.Lookup(event.Kind(name)); !known || d.Family != event.Instance {
-			return nil, rest.InvalidQuery(strconv.Quote(event.Cut(name)) + " is not an event of an instance")
+		if d, known := event.Lookup(event.Kind(name)); !known || d.Family != event.Instance && c.Instance.ID != pull.All {
+			return nil, rest.InvalidQuery(strconv.Quote(event.Cut(name)) + " is not an event of this path")
 		}
 		kinds = append(kinds, event.Kind(name))
 	}

@@ -107,11 +107,9 @@ func (s *Scope) RoutesIn(tx *store.Tx) (publish.Routes, error) {
 	if err != nil {
 		return nil, err
 	}
-	global := plainOptions
-	if *s.d.globalURL.Load() != "" {
-		if global, err = s.d.global.optionsIn(tx); err != nil {
-			return nil, err
-		}
+	global, err := s.d.global.optionsIn(tx)
+	if err != nil {
+		return nil, err
 	}
 	return &routes{s, own, global}, nil
 }
@@ -146,12 +144,17 @@ func (r *routes) Durable() bool { return r.own.Durable || r.global.Durable }
 // Own implements [publish.Routes].
 func (r *routes) Own() (durable bool, maxAge time.Duration) { return r.own.Durable, r.own.maxAge }
 
+// Global implements [publish.Routes].
+func (r *routes) Global() (durable bool, maxAge time.Duration) {
+	return r.global.Durable, r.global.maxAge
+}
+
 // MediaLinks implements [publish.Routes].
 func (r *routes) MediaLinks() (own, global bool) { return r.own.links(), r.global.links() }
 
 // MediaLinks implements [publish.Origin].
 func (s *Scope) MediaLinks() (own, global bool) {
-	return s.chosen().links(), *s.d.globalURL.Load() != "" && s.d.global.chosen().links()
+	return s.chosen().links(), s.d.global.chosen().links()
 }
 
 func (o *heldOptions) links() bool { return o.Media == event.MediaAsLink }
@@ -205,6 +208,9 @@ func (d *Directory) Durable(id int64) (durable bool, maxAge time.Duration) {
 	o := s.chosen()
 	return o.Durable, o.maxAge
 }
+
+// DurableForAll reports whether the events of all instances are stored, for the global webhook and for consumers.
+func (d *Directory) DurableForAll() bool { return d.global.chosen().Durable }
 
 // passes reports whether the filter lets an event through to the webhook and the
 // endpoints.

@@ -134,7 +134,7 @@ func (d *Directory) scope(id int64) *Scope {
 // Durable reports whether any destination of the instance has durable events, or is about
 // to: see [publish.Origin].
 func (s *Scope) Durable() bool {
-	return s.wantsDurable() || *s.d.globalURL.Load() != "" && s.d.global.wantsDurable()
+	return s.wantsDurable() || s.d.global.wantsDurable()
 }
 
 func (s *Scope) wantsDurable() bool { return s.chosen().Durable || s.changing.Load() }
