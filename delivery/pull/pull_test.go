@@ -20,13 +20,13 @@ const shop = 7
 
 // rig is a data file with a ledger and consumers.
 type rig struct {
-	t      *testing.T
+	t      testing.TB
 	store  *store.Store
 	ledger *delivery.Ledger
 	all    *Consumers
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t testing.TB) *rig {
 	t.Helper()
 	s, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), "postern.db"), Buckets: append(delivery.Buckets(), Buckets()...)})
 	if err != nil {
