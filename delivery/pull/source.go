@@ -66,12 +66,9 @@ func (c *Consumers) itemOf(tx *store.Tx, r stream.Row) (item Item, kept bool, er
 }
 
 // oldestOf returns the number of the oldest event that is kept, 0 if there is none.
-func (c *Consumers) oldestOf(tx *store.Tx, instance int64) (oldest uint64, err error) {
-	err = c.eachAfter(tx, instance, 0, func(i Item) bool {
-		oldest = i.Sequence
-		return false
-	})
-	return oldest, err
+func (c *Consumers) oldestOf(tx *store.Tx, instance int64) (uint64, error) {
+	oldest, _, err := c.next(tx, instance, 0)
+	return oldest.Sequence, err
 }
 
 // How often events that are over leave the stream, and how many rows one commit looks at.
