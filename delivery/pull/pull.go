@@ -83,6 +83,8 @@ type Consumers struct {
 	pulled  map[string]time.Time // the last pull by key, since the start
 	unnoted map[int64]uint64     // losses that are not in the file yet
 
+	trimmed uint64 // rows of the stream up to here were looked at; only of the goroutine of Start
+
 	gone chan struct{} // an instance was deleted
 	life context.Context
 	end  context.CancelFunc

@@ -41,6 +41,10 @@ func ownerOfConsumer(look *store.Lookup, key, value []byte) []byte {
 
 func consumerKey(instance int64, name string) []byte { return store.Key(instance, name) }
 
+func instanceOf(key []byte) int64 {
+	return int64(binary.BigEndian.Uint64(key)) //nolint:gosec // as it was written
+}
+
 // find returns a consumer. Errors: ErrNotFound, store.ErrDamaged.
 func find(tx *store.Tx, instance int64, name string) (record, error) {
 	r, found, err := store.GetJSON[record](tx, consumers, consumerKey(instance, name))
