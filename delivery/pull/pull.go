@@ -489,8 +489,15 @@ func (c *Consumers) Delete(ctx context.Context, instance int64, name string) err
 	return err
 }
 
-// Lost notes that an event of an instance that should have been stored was delivered from memory. The note is in
-// the file before the next pull of the instance is answered, if the disk has room for it.
+// NoteLost notes in a commit that n events of an instance that should have been stored are delivered from memory: the
+// commit of their cause, so that no crash hides the loss.
+func (c *Consumers) NoteLost(tx *store.Tx, instance int64, n int) error {
+	tx.Wake()
+	return c.addLoss(tx, instance, uint64(n)) //nolint:gosec // not negative
+}
+
+// Lost is NoteLost for an event that has no cause in the file. The note is in the file before Lost returns or, if the
+// disk has no room for it, before a later pull of the instance is answered.
 func (c *Consumers) Lost(instance int64) {
 	c.mu.Lock()
 	c.unnoted[instance]++
@@ -511,8 +518,7 @@ func (c *Consumers) note(instance int64) {
 		if c.exists(tx, instance) != nil {
 			return nil
 		}
-		tx.Wake()
-		return c.addLoss(tx, instance, n)
+		return c.NoteLost(tx, instance, int(n)) //nolint:gosec // of this process
 	})
 	if err != nil {
 		c.log.Warn("events that were not stored could not be noted for consumers, trying again", "instance_id", instance, "count", n, "error", err)

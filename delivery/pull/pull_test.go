@@ -113,6 +113,32 @@ func TestEventsThatWereNotStoredAreALoss(t *testing.T) {
 	}
 }
 
+// TestLossOfACommitIsKnownAfterAKill, since the commit of the cause has it.
+func TestLossOfACommitIsKnownAfterAKill(t *testing.T) {
+	r := newRig(t)
+	r.emit(1)
+	r.want("[1]")
+	failed := errors.New("the commit fails")
+	for _, outcome := range []error{failed, nil} {
+		err := r.store.Update(t.Context(), func(tx *store.Tx) error { return errors.Join(r.all.NoteLost(tx, shop, 2), outcome) })
+		if !errors.Is(err, outcome) {
+			t.Fatal(err)
+		}
+		if outcome != nil {
+			r.ack(1)
+			r.want("[]")
+		}
+	}
+	r.all = New(r.store, r.all.there, r.all.emitted, r.all.log) // nothing was in memory
+	r.wantGone(2)
+	r.emit(1)
+	r.wantGone(2)
+	if _, err := r.all.Seek(t.Context(), shop, "crm", 1); err != nil {
+		t.Fatal(err)
+	}
+	r.want("[2]")
+}
+
 // TestPageHasFourMebibytes of bodies, but one event at least.
 func TestPageHasFourMebibytes(t *testing.T) {
 	r := newRig(t)
