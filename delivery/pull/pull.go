@@ -149,8 +149,8 @@ func (c *Consumers) Pull(ctx context.Context, instance int64, name string, r Req
 		}
 		break
 	}
-	if err == nil {
-		err = recheck()
+	if errNow := recheck(); errNow != nil {
+		err = errNow
 	}
 	return p, err
 }
@@ -352,6 +352,7 @@ func (c *Consumers) Seek(ctx context.Context, instance int64, name string, seque
 
 // seek moves the position. Losses that the consumer has reached before or passes now are not reported again.
 func (r *record) seek(tx *store.Tx, instance int64, to uint64) error {
+	tx.Wake() // a pull may wait
 	passed, err := lost(tx, instance, max(r.Position, to))
 	r.Position, r.Passed = to, max(r.Passed, passed)
 	return err
@@ -479,6 +480,7 @@ func (c *Consumers) Delete(ctx context.Context, instance int64, name string) err
 		if _, err := find(tx, instance, name); err != nil && !errors.Is(err, store.ErrDamaged) {
 			return err
 		}
+		tx.Wake()
 		return tx.Delete(consumers, consumerKey(instance, name))
 	})
 	if err == nil {

@@ -355,3 +355,57 @@ func TestDeletedConsumersLeaveNothingInMemory(t *testing.T) {
 		t.Errorf("%v", r.all.pulled)
 	}
 }
+
+// TestSeekAndDeletionEndAWait of a pull of the same consumer.
+func TestSeekAndDeletionEndAWait(t *testing.T) {
+	r := newRig(t)
+	r.emit(1)
+	r.want("[1]")
+	r.ack(1)
+	type outcome struct {
+		Page
+		err error
+	}
+	ended := make(chan outcome, 1)
+	wait := func() {
+		t.Helper()
+		go func() {
+			p, err := r.pull(Request{Wait: time.Minute})
+			ended <- outcome{p, err}
+		}()
+		for {
+			r.all.mu.Lock()
+			n := r.all.waiting[shop]
+			r.all.mu.Unlock()
+			if n == 1 {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	next := func() outcome {
+		t.Helper()
+		select {
+		case o := <-ended:
+			return o
+		case <-time.After(10 * time.Second):
+			t.Fatal("still waiting")
+			return outcome{}
+		}
+	}
+	wait()
+	if _, err := r.all.Seek(t.Context(), shop, "crm", 0); err != nil {
+		t.Fatal(err)
+	}
+	if o := next(); o.err != nil || len(o.Items) != 1 {
+		t.Errorf("after a seek: %+v", o)
+	}
+	r.ack(1)
+	wait()
+	if err := r.all.Delete(t.Context(), shop, "crm"); err != nil {
+		t.Fatal(err)
+	}
+	if o := next(); !errors.Is(o.err, ErrNotFound) {
+		t.Errorf("after the deletion: %+v", o)
+	}
+}

@@ -58,8 +58,9 @@ func put(tx *store.Tx, instance int64, name string, r record) error {
 	return store.PutJSON(tx, consumers, consumerKey(instance, name), r)
 }
 
-// Forget removes the consumers of an instance in the caller's transaction.
+// Forget removes the consumers of an instance in the caller's transaction. It ends pulls that wait.
 func Forget(tx *store.Tx, instance int64) error {
+	tx.Wake() // pulls may wait
 	_, err := tx.DeletePrefix(consumers, store.Key(instance))
 	_, err2 := tx.DeletePrefix(losses, store.Key(instance))
 	return errors.Join(err, err2)

@@ -385,3 +385,116 @@ func TestAllEventsHaveOneSequence(t *testing.T) {
 		t.Errorf("a user's token: %d %s", status, answer)
 	}
 }
+
+// TestPulledBodiesAreTheWebhooksByteForByte, whatever characters the text has.
+func TestPulledBodiesAreTheWebhooksByteForByte(t *testing.T) {
+	s := pulling(t, `{"durable":true}`)
+	hook := newReceiver(t, nil)
+	s.webhook(hook.URL)
+	const text = "<b>&amp; \u2028\u2029 \"quoted\" \\ é 😀 \u007f"
+	act, err := json.Marshal(map[string]string{"do": "text", "to": "$own", "text": text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Do(t, rig.Act("$anne", string(act)))
+	var a arrival
+	s.Await("the webhook", func() bool {
+		for _, a = range hook.arrivals() {
+			if strings.Contains(string(a.body), "amp;") {
+				return true
+			}
+		}
+		return false
+	})
+	status, answer := s.ask(http.MethodGet, "?consumer=crm"+messagesOnly, "")
+	if status != http.StatusOK || !strings.Contains(answer, `"body":`+string(a.body)+`}`) {
+		t.Errorf("%d %s\nhas not the bytes of\n%s", status, answer, a.body)
+	}
+	if got := s.pull("crm", messagesOnly).texts(); got != text {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestPulledBodiesHaveMediaLinksAsOptionsSay: those of an instance by its own options, those of all by the global ones,
+// as over a WebSocket, whether or not a webhook exists.
+func TestPulledBodiesHaveMediaLinksAsOptionsSay(t *testing.T) {
+	s := pulling(t, `{"durable":true}`)
+	for i, c := range []struct {
+		own, global         string
+		wantOwn, wantGlobal bool
+	}{
+		{`{"durable":true,"media":"link"}`, `{"durable":true}`, true, false},
+		{`{"durable":true}`, `{"durable":true,"media":"link"}`, false, true},
+	} {
+		s.options(c.own)
+		s.operator(http.MethodPut, "/webhook/options", json.RawMessage(c.global), nil)
+		caption := fmt.Sprint("picture ", i)
+		s.Do(t, rig.Act("$anne", `{"do":"image","to":"$own","caption":"`+caption+`"}`))
+		linked := func(pull func(name, query string) pulled) (linked, found bool) {
+			for _, e := range pull("crm", messagesOnly).Events {
+				if strings.Contains(string(e.Body), caption) {
+					return strings.Contains(string(e.Body), "/media/"), true
+				}
+			}
+			return false, false
+		}
+		var own, global, inOwn, inGlobal bool
+		s.Await(caption, func() bool {
+			own, inOwn = linked(s.pull)
+			global, inGlobal = linked(s.pullAll)
+			return inOwn && inGlobal
+		})
+		if own != c.wantOwn || global != c.wantGlobal {
+			t.Errorf("%s %s: a link for the instance %v, for all %v", c.own, c.global, own, global)
+		}
+	}
+}
+
+// TestSixtyFourPullsMayWait, and the next one is 429 with the time after which to try again.
+func TestSixtyFourPullsMayWait(t *testing.T) {
+	s := pulling(t, `{"durable":true}`)
+	type outcome struct {
+		status int
+		after  string
+	}
+	ended := make(chan outcome, 65)
+	for range 65 {
+		go func() {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.API.Base+eventsPath+"?consumer=crm&event=messages.delete&wait=30", nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			req.Header.Set("Authorization", "Bearer "+s.Token)
+			resp, err := s.API.HTTP.Do(req)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = resp.Body.Close()
+			ended <- outcome{resp.StatusCode, resp.Header.Get("Retry-After")}
+		}()
+	}
+	select {
+	case first := <-ended:
+		if first.status != http.StatusTooManyRequests || first.after == "" {
+			t.Errorf("the one that was not held: %+v", first)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("all 65 wait")
+	}
+	if is := s.pullAll("crm", "&wait=1"); len(is.Events) > 0 {
+		t.Errorf("a pull of all events, which counts for itself: %+v", is)
+	}
+	s.Call(consumer.Bearer(s.Token), http.MethodDelete, "/instance/"+rig.SceneName+"?force=true", nil, nil)
+	for range 64 {
+		select {
+		case last := <-ended: // its instance is gone
+			if last.status != http.StatusNotFound && last.status != http.StatusUnauthorized {
+				t.Errorf("after the instance was deleted: %+v", last)
+			}
+		case <-time.After(15 * time.Second):
+			t.Fatal("a pull still waits")
+		}
+	}
+}
