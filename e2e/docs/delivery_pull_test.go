@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -18,6 +22,43 @@ import (
 	"postern/e2e/capture"
 	"postern/e2e/rig"
 )
+
+// ackKiller stands between a loop and the program, whose address a restart changes. Once armed, it passes the next
+// acknowledgement on, and has the loop ended before it gets the answer: what a loop acknowledges before it has written
+// it is lost then.
+type ackKiller struct {
+	program atomic.Pointer[url.URL]
+	armed   atomic.Bool
+	acked   chan struct{} // an acknowledgement was accepted; the loop has ended before this is read again
+}
+
+func newAckKiller(t *testing.T) (k *ackKiller, base string) {
+	t.Helper()
+	k = &ackKiller{acked: make(chan struct{})}
+	server := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(k.program.Load()) },
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }, // it was killed
+		ModifyResponse: func(r *http.Response) error {
+			if strings.HasSuffix(r.Request.URL.Path, "/ack") && r.StatusCode == http.StatusOK && k.armed.CompareAndSwap(true, false) {
+				k.acked <- struct{}{}
+				k.acked <- struct{}{}
+			}
+			return nil
+		},
+	})
+	t.Cleanup(server.Close)
+	return k, server.URL
+}
+
+// leadTo sets the address of the program.
+func (k *ackKiller) leadTo(t *testing.T, program string) {
+	t.Helper()
+	to, err := url.Parse(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.program.Store(to)
+}
 
 // TestLoopsOfThePageLoseNoEvent runs each loop of the page while the program and the loop are killed.
 func TestLoopsOfThePageLoseNoEvent(t *testing.T) {
@@ -54,11 +95,13 @@ func TestLoopsOfThePageLoseNoEvent(t *testing.T) {
 			}
 			s := rig.NewSendScene(t)
 			s.Call(consumer.Bearer(s.Token), http.MethodPut, "/instance/shop/webhook/options", json.RawMessage(`{"durable":true}`), nil)
+			killer, base := newAckKiller(t)
+			killer.leadTo(t, s.API.Base)
 			run := func() (stop func()) {
 				cmd := exec.Command(loop.start[0], loop.start[1:]...)
 				out := &capture.Buffer{}
 				cmd.Dir, cmd.Stdout, cmd.Stderr = folder, out, out
-				cmd.Env = append(os.Environ(), "URL="+s.API.Base+"/instance/shop/events", "TOKEN="+s.Token)
+				cmd.Env = append(os.Environ(), "URL="+base+"/instance/shop/events", "TOKEN="+s.Token)
 				cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 				if err := cmd.Start(); err != nil {
 					t.Fatal(err)
@@ -71,14 +114,25 @@ func TestLoopsOfThePageLoseNoEvent(t *testing.T) {
 			for i := range 12 {
 				text := fmt.Sprintf("event %d;", i)
 				want = append(want, text)
+				killer.armed.Store(i == 9)
 				s.Do(t, rig.Act(rig.AnneNumber, fmt.Sprintf(`{"do":"text","to":"$own","text":%q}`, text)))
 				switch i {
 				case 3:
 					s.Kill()
 					s.Start()
+					killer.leadTo(t, s.API.Base)
 					s.AwaitOnline(rig.SceneName, s.Token)
 				case 7:
 					stop()
+					stop = run()
+				case 9:
+					select {
+					case <-killer.acked:
+					case <-time.After(40 * time.Second):
+						t.Fatal("nothing is acknowledged")
+					}
+					stop()
+					<-killer.acked
 					stop = run()
 				}
 			}
