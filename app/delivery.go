@@ -12,6 +12,7 @@ import (
 	"postern/dispatch"
 	"postern/instance"
 	"postern/instance/webhooks"
+	"postern/store"
 )
 
 // relayConnections is the number of idle connections kept to one host, which relay and queue share: as many as a
@@ -89,7 +90,18 @@ func (a *App) lanesChanged(lanes []delivery.Lane) {
 	a.relay.Changed(lanes)
 }
 
-// eventLost notes for consumers that pull an event of an instance that the disk had no room for.
+// noteLost notes for consumers that pull, in a commit, events of an instance that the disk has no room for.
+func (a *App) noteLost(tx *store.Tx, id int64, n int, own, all bool) (err error) {
+	if own {
+		err = a.consumers.NoteLost(tx, id, n)
+	}
+	if all {
+		err = errors.Join(err, a.consumers.NoteLost(tx, pull.All, n))
+	}
+	return err
+}
+
+// eventLost is noteLost for one event, in a commit of its own.
 func (a *App) eventLost(id int64) {
 	if durable, _ := a.webhooks.Durable(id); durable {
 		a.consumers.Lost(id)

@@ -105,6 +105,17 @@ func TestNearlyFullDiskDeliversFromMemory(t *testing.T) {
 			}
 			var log syncBuffer
 			r.minFree, r.logs = 1<<62, &log
+			var notes, after int // of events that are not stored: in the commit of the cause, later
+			r.adapt = adaptedTwice(r.adapt, func(cfg *Config) {
+				cfg.NoteLost = func(tx *store.Tx, of int64, n int, own, all bool) error {
+					if of != id || n != 1 || !own || all || c.stored == nil || !c.stored(tx, id) {
+						t.Errorf("noted %d events of instance %d without their cause, own %v, all %v", n, of, own, all)
+					}
+					notes++
+					return nil
+				}
+				cfg.Lost = func(int64) { after++ }
+			})
 			r.reboot()
 			defer r.stop()
 			r.published()
@@ -125,10 +136,20 @@ func TestNearlyFullDiskDeliversFromMemory(t *testing.T) {
 					t.Error(err)
 				}
 			}
+			if (notes > 0) != (c.stored != nil) || (after == 1) != (c.stored == nil) {
+				t.Errorf("noted %d times in the commit, %d times after it", notes, after)
+			}
 			if got := log.String(); strings.Count(got, "the disk is nearly full") != 1 {
 				t.Errorf("the log says %q", got)
 			}
 		})
+	}
+}
+
+func adaptedTwice(first, second func(*Config)) func(*Config) {
+	return func(c *Config) {
+		first(c)
+		second(c)
 	}
 }
 

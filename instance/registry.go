@@ -81,8 +81,9 @@ type Config struct {
 	Link func(tx *store.Tx, instance int64, m *event.Message) *event.MediaLink
 	// Linked is called in the commit of a stored event with such a link. It may be nil.
 	Linked func(tx *store.Tx, instance, message int64, seq uint64) error
-	// Lost is as in [publish.PublisherConfig]. It may be nil.
-	Lost func(instance int64)
+	// NoteLost and Lost are as in [publish.PublisherConfig]. They may be nil.
+	NoteLost func(tx *store.Tx, instance int64, n int, own, all bool) error
+	Lost     func(instance int64)
 	// CheckProxy rejects forbidden proxy hosts; nil allows all.
 	CheckProxy func(*url.URL) error
 	// Proxy is the URL of the global proxy, for instances without one of their own, see
@@ -188,7 +189,7 @@ func (r *Registry) webhookChanged(id int64) {
 
 func (cfg Config) publisher() *publish.Publisher {
 	return publish.NewPublisher(publish.PublisherConfig{
-		Store: cfg.Store, Ledger: cfg.Ledger, Publish: cfg.Publish, Watched: cfg.Watched, Twin: cfg.Twin, Link: cfg.Link, Linked: cfg.Linked, Lost: cfg.Lost, Logger: cfg.Logger,
+		Store: cfg.Store, Ledger: cfg.Ledger, Publish: cfg.Publish, Watched: cfg.Watched, Twin: cfg.Twin, Link: cfg.Link, Linked: cfg.Linked, NoteLost: cfg.NoteLost, Lost: cfg.Lost, Logger: cfg.Logger,
 	})
 }
 

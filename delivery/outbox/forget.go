@@ -130,6 +130,13 @@ func Gaps(tx *store.Tx, owner uuid.UUID, after uint64, limit int) ([]Gap, error)
 	return gaps, err
 }
 
+// Forgot reports whether the event of an owner with this sequence was removed together with its
+// batch. It does not know those that are older than all that the owner can read.
+func Forgot(tx *store.Tx, owner uuid.UUID, seq uint64) (bool, error) {
+	next, err := Gaps(tx, owner, seq-1, 1)
+	return len(next) > 0 && next[0].First <= seq, err
+}
+
 // widenGap adds seq to the gaps, and joins it with the gaps on both sides.
 func widenGap(tx *store.Tx, owner uuid.UUID, seq uint64) error {
 	first, last := seq, seq

@@ -69,10 +69,11 @@ type Outbox struct {
 }
 
 // Open opens the outbox of a data file whose buckets include [Buckets]. It must be called
-// before anything is emitted. It counts the entries, unless the last stop left the numbers.
+// before anything is emitted. It counts the entries, unless the last stop left the numbers, and
+// gives those of an earlier version their rows in the stream of all events.
 func Open(s *store.Store) (*Outbox, error) {
 	o := &Outbox{store: s, emitted: make(chan struct{})}
-	if err := o.count(); err != nil {
+	if err := errors.Join(o.count(), fillStream(s)); err != nil {
 		return nil, fmt.Errorf("open the outbox: %w", err)
 	}
 	return o, nil
@@ -121,7 +122,7 @@ func (o *Outbox) Emit(tx *store.Tx, e Emission) error {
 			return fmt.Errorf("outbox: record of entry %d: %w", seq, err)
 		}
 	}
-	return errors.Join(o.putEntry(tx, entry), stream.Add(tx, stream.Row{Outbox: seq}))
+	return errors.Join(o.putEntry(tx, entry), stream.Add(tx, rowOf(entry)))
 }
 
 // SetRecord sets the Record of an entry that was made without one. A missing entry is no error.

@@ -62,7 +62,10 @@ type PublisherConfig struct {
 	// Linked is called in the commit of a stored event with the link of a message's file. It
 	// may be nil.
 	Linked func(tx *store.Tx, instance, message int64, seq uint64) error
-	// Lost is called for each event that should have been stored and was delivered from memory. It may be nil.
+	// NoteLost notes in the commit of their cause that n events are delivered from memory that should have been stored:
+	// among the events of the instance, and in the stream of all. It may be nil.
+	NoteLost func(tx *store.Tx, instance int64, n int, own, all bool) error
+	// Lost notes one such event that has no cause in the file, or that NoteLost failed for. It may be nil.
 	Lost func(instance int64)
 	// Twin returns the other address of a person, the LID of a phone JID or vice versa,
 	// "" if unknown. nil: none is known.

@@ -38,6 +38,7 @@ type PendingEvent struct {
 	id      uuid.UUID
 	earlier bool         // stored by an earlier commit
 	written bool         // stored by this commit
+	noted   bool         // this commit notes that it is not stored
 	notice  event.Notice // of a stored event
 	err     error        // why it could not be built
 }
@@ -82,6 +83,9 @@ func (w *Writer) Stores() bool { return w.routes != nil && w.routes.Durable() }
 
 // write must be the last call of a closure: it writes durable events.
 func (w *Writer) write(tx *store.Tx) error {
+	if w.inMemory {
+		w.noteLost(tx)
+	}
 	if len(w.pending) == 0 || !w.Stores() {
 		return nil
 	}
@@ -95,6 +99,29 @@ func (w *Writer) write(tx *store.Tx) error {
 		}
 	}
 	return nil
+}
+
+// noteLost notes that the events of this commit are delivered from memory. A failure does not undo the commit.
+func (w *Writer) noteLost(tx *store.Tx) {
+	n := 0
+	for _, p := range w.pending {
+		if !p.earlier {
+			n++
+		}
+	}
+	if n == 0 || w.src.publisher.cfg.NoteLost == nil {
+		return
+	}
+	routes, err := w.src.origin.RoutesIn(tx)
+	if err != nil {
+		return
+	}
+	own, _ := routes.Own()
+	all, _ := routes.Global()
+	noted := w.src.publisher.cfg.NoteLost(tx, w.src.ID, n, own, all) == nil
+	for i := range w.pending {
+		w.pending[i].noted = noted
+	}
 }
 
 func (w *Writer) writeOne(tx *store.Tx, n *PendingEvent, from event.Snapshot) error {
@@ -300,7 +327,7 @@ func (w *Writer) publishNow(n *PendingEvent) error {
 	}
 	if w.inMemory {
 		p.scarcity.tell(p.log, w.src.ID, n.kind)
-		if p.cfg.Lost != nil {
+		if p.cfg.Lost != nil && !n.noted && !n.earlier {
 			p.cfg.Lost(w.src.ID)
 		}
 	}

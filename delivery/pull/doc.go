@@ -8,8 +8,10 @@
 //
 // # Events that were not stored
 //
-// While the disk is nearly full, events are delivered from memory, once, and have no number. [Consumers.Lost] notes
-// where the series has lost some: a consumer that reaches the place gets [GoneError] as well.
+// While the disk is nearly full, events are delivered from memory, once, and have no number. The commit that
+// stores what such an event is about also notes the place where the series has lost some ([Consumers.NoteLost]); what
+// stores nothing has a commit for the note ([Consumers.Lost]). A consumer that reaches the place gets [GoneError] as
+// well, until a seek. A seek passes only the losses up to its target, and those that the consumer had reached.
 //
 // # Buckets
 //

@@ -20,7 +20,8 @@ const (
 	MaxConsumers = 16      // of an instance
 	MaxWaiting   = 64      // pulls of an instance that wait for an event
 	MaxLimit     = 1000    // events of a page
-	maxPage      = 4 << 20 // bytes of bodies of a page, but one event at least
+	maxPage      = 4 << 20 // bytes of a page, but one event at least
+	aroundBody   = 256     // bytes of a page for an event without its body, at most
 	maxLooked    = 20_000  // events that one pull looks at
 )
 
@@ -82,6 +83,8 @@ type Consumers struct {
 	pulled  map[string]time.Time // the last pull by key, since the start
 	unnoted map[int64]uint64     // losses that are not in the file yet
 
+	trimmed uint64 // rows of the stream up to here were looked at; only of the goroutine of Start
+
 	gone chan struct{} // an instance was deleted
 	life context.Context
 	end  context.CancelFunc
@@ -120,7 +123,8 @@ func (c *Consumers) Pull(ctx context.Context, instance int64, name string, r Req
 	c.mu.Lock()
 	c.pulled[string(consumerKey(instance, name))] = c.store.Now()
 	c.mu.Unlock()
-	p, changed, batches, err := c.read(instance, name, r)
+	w := &look{c: c, instance: instance, name: name, r: r}
+	p, err := w.again()
 	if err != nil || r.Wait <= 0 || !p.waits() {
 		return p, err
 	}
@@ -133,11 +137,11 @@ func (c *Consumers) Pull(ctx context.Context, instance int64, name string, r Req
 	defer over.Stop()
 	for p.waits() && err == nil {
 		select {
-		case <-changed:
-			p, changed, batches, err = c.read(instance, name, r)
+		case <-w.changed:
+			p, err = w.again()
 			continue
-		case <-batches:
-			p, changed, batches, err = c.read(instance, name, r)
+		case <-w.batches:
+			p, err = w.again()
 			continue
 		case <-ctx.Done():
 			return p, context.Cause(ctx)
@@ -191,23 +195,17 @@ func (c *Consumers) make(ctx context.Context, instance int64, name string, fromN
 			return errors.Join(err, ErrTooMany)
 		}
 		at, err := newestOf(tx, instance)
+		if err == nil && !fromNow {
+			at, err = c.beforeOldest(tx, instance, at)
+		}
 		if err != nil {
 			return err
 		}
-		passed, err := lost(tx, instance)
-		if err != nil {
+		rec := record{Pulled: event.At(tx.Now())}
+		if err := rec.seek(tx, instance, at); err != nil {
 			return err
 		}
-		if !fromNow {
-			oldest, err := c.oldestOf(tx, instance)
-			if err != nil {
-				return err
-			}
-			if oldest > 0 {
-				at = oldest - 1
-			}
-		}
-		return put(tx, instance, name, record{Position: at, Passed: passed})
+		return put(tx, instance, name, rec)
 	})
 }
 
@@ -219,52 +217,69 @@ func (c *Consumers) exists(tx *store.Tx, instance int64) error {
 	return c.there(tx, instance)
 }
 
-// read reads a page, and returns the channels that are closed after the next commit with an event: of an instance, and
-// of a batch.
-func (c *Consumers) read(instance int64, name string, r Request) (p Page, changed, batches <-chan struct{}, err error) {
-	changed = c.store.Woken()
-	if instance == All {
-		batches = c.emitted()
+// look is a pull while it waits.
+type look struct {
+	c        *Consumers
+	instance int64
+	name     string
+	r        Request
+
+	changed, batches <-chan struct{} // closed after the next commit with an event: of an instance, of a batch
+
+	begin, seen uint64 // there is nothing for the caller between the position and the event that was seen last
+}
+
+// again reads the page. What it has seen before, it does not look at once more.
+func (w *look) again() (p Page, err error) {
+	c := w.c
+	w.changed = c.store.Woken()
+	if w.instance == All {
+		w.batches = c.emitted()
 	}
-	c.note(instance)
+	c.note(w.instance)
 	err = c.store.View(func(tx *store.Tx) error {
-		rec, err := find(tx, instance, name)
+		rec, err := find(tx, w.instance, w.name)
 		if err != nil {
 			return err
 		}
-		p, err = c.page(tx, instance, rec, r)
+		if rec.Position != w.begin {
+			w.begin, w.seen = rec.Position, rec.Position
+		}
+		p, err = c.page(tx, w.instance, rec, w.seen, w.r)
 		return err
 	})
-	return p, changed, batches, err
+	w.seen = p.Next
+	return p, err
 }
 
-// page reads the events after a consumer's position.
-func (c *Consumers) page(tx *store.Tx, instance int64, rec record, r Request) (p Page, err error) {
-	p.Next = rec.Position
+// page reads the events after a consumer's position, from one on that the caller has looked at.
+func (c *Consumers) page(tx *store.Tx, instance int64, rec record, from uint64, r Request) (p Page, err error) {
+	p.Next = from
 	end, lossAt, err := lossAfter(tx, instance, rec)
 	if err != nil {
 		return p, err
 	}
 	newest, err := newestOf(tx, instance)
-	if err != nil || rec.Position >= newest && !lossAt {
+	if err != nil || from >= newest && !lossAt {
 		return p, err
 	}
-	size, looked, hole := 0, 0, false
-	err = c.eachAfter(tx, instance, rec.Position, func(e Item) bool {
-		hole = e.Sequence != p.Next+1
-		if hole || lossAt && p.Next >= end {
-			hole = true
+	at, size, looked, hole := from, 0, 0, false
+	err = c.eachAfter(tx, instance, from, func(e Item) bool {
+		if hole = e.Sequence != at+1 || lossAt && at >= end; hole {
 			return false
 		}
-		wanted := e.Body != nil && r.Wants(e.Kind)
-		if len(p.Items) == r.Limit || looked == maxLooked || wanted && len(p.Items) > 0 && size+len(e.Body) > maxPage {
+		wanted, full := e.Body != nil && r.Wants(e.Kind), len(p.Items) == r.Limit
+		if looked == maxLooked || wanted && (full || len(p.Items) > 0 && size+len(e.Body)+aroundBody > maxPage) {
 			p.More = true
 			return false
 		}
 		looked++
-		p.Next = e.Sequence
+		if at = e.Sequence; full {
+			return true // is there another one?
+		}
+		p.Next = at
 		if wanted {
-			size += len(e.Body)
+			size += len(e.Body) + aroundBody
 			p.Items = append(p.Items, e)
 		}
 		return true
@@ -272,15 +287,14 @@ func (c *Consumers) page(tx *store.Tx, instance int64, rec record, r Request) (p
 	if err != nil {
 		return p, err
 	}
-	stuck := hole || p.Next < newest && !p.More || lossAt && p.Next >= end
-	if !stuck {
-		return p, nil
-	}
-	if p.Next > rec.Position { // what is before the hole can be read and acknowledged
+	stuck := hole || at < newest && !p.More || lossAt && at >= end
+	switch {
+	case stuck && at > rec.Position: // what is before the hole can be read and acknowledged
 		p.More = true
-		return p, nil
+	case stuck:
+		return p, c.goneError(tx, instance, rec.Position)
 	}
-	return p, c.goneError(tx, instance, rec.Position)
+	return p, nil
 }
 
 // lossAfter returns the event after which the first loss lies that a consumer has not passed.
@@ -297,19 +311,15 @@ func lossAfter(tx *store.Tx, instance int64, rec record) (at uint64, found bool,
 
 // goneError returns the error of a consumer whose next event is not there.
 func (c *Consumers) goneError(tx *store.Tx, instance int64, position uint64) error {
-	var first uint64
-	err := c.eachAfter(tx, instance, position, func(e Item) bool {
-		first = e.Sequence
-		return false
-	})
-	if err == nil && first == 0 {
-		first, err = newestOf(tx, instance)
-		first++
+	first, found, err := c.next(tx, instance, position)
+	if err == nil && !found {
+		first.Sequence, err = newestOf(tx, instance)
+		first.Sequence++
 	}
 	if err != nil {
 		return err
 	}
-	return &GoneError{first}
+	return &GoneError{first.Sequence}
 }
 
 // Ack moves a consumer's position forward, never back. Errors: ErrNotFound, ErrAhead.
@@ -318,7 +328,9 @@ func (c *Consumers) Ack(ctx context.Context, instance int64, name string, sequen
 		if sequence > newest {
 			return ErrAhead
 		}
-		rec.Position, rec.Acked = max(rec.Position, sequence), event.At(tx.Now())
+		if sequence >= rec.Position {
+			rec.Position, rec.Acked = sequence, event.At(tx.Now())
+		}
 		return nil
 	})
 }
@@ -334,10 +346,15 @@ func (c *Consumers) Seek(ctx context.Context, instance int64, name string, seque
 				return err
 			}
 		}
-		rec.Position = sequence
-		rec.Passed, err = lost(tx, instance)
-		return err
+		return rec.seek(tx, instance, sequence)
 	})
+}
+
+// seek moves the position. Losses that the consumer has reached before or passes now are not reported again.
+func (r *record) seek(tx *store.Tx, instance int64, to uint64) error {
+	passed, err := lost(tx, instance, max(r.Position, to))
+	r.Position, r.Passed = to, max(r.Passed, passed)
+	return err
 }
 
 func (c *Consumers) beforeOldest(tx *store.Tx, instance int64, newest uint64) (uint64, error) {
@@ -355,22 +372,31 @@ func (c *Consumers) SeekTime(ctx context.Context, instance int64, name string, a
 		if err != nil {
 			return err
 		}
-		// Numbers have no holes, and ascend with time.
+		// Times ascend with the numbers.
 		n := sort.Search(int(newest-low), func(i int) bool { //nolint:gosec // fewer than are in the file
-			later := true
-			errEach := c.eachAfter(tx, instance, low+uint64(i), func(e Item) bool { //nolint:gosec // not negative
-				later = !e.CreatedAt.Before(at)
-				return false
-			})
-			err = errors.Join(err, errEach)
-			return later
+			next, found, errNext := c.next(tx, instance, low+uint64(i)) //nolint:gosec // not negative
+			err = errors.Join(err, errNext)
+			return !found || !next.CreatedAt.Before(at)
 		})
-		rec.Position = low + uint64(n) //nolint:gosec // not negative
-		if err == nil {
-			rec.Passed, err = lost(tx, instance)
+		to := low + uint64(n) //nolint:gosec // not negative
+		next, found, errNext := c.next(tx, instance, to)
+		if err = errors.Join(err, errNext); err != nil {
+			return err
 		}
-		return err
+		if to = newest; found {
+			to = next.Sequence - 1 // behind events that are not kept
+		}
+		return rec.seek(tx, instance, to)
 	})
+}
+
+// next returns the first event after a number that is kept.
+func (c *Consumers) next(tx *store.Tx, instance int64, number uint64) (next Item, found bool, err error) {
+	err = c.eachAfter(tx, instance, number, func(i Item) bool {
+		next, found = i, true
+		return false
+	})
+	return next, found, err
 }
 
 // move changes a consumer in a commit.
@@ -388,11 +414,11 @@ func (c *Consumers) move(ctx context.Context, instance int64, name string, chang
 		if err := change(tx, &rec, newest); err != nil {
 			return err
 		}
-		if at := c.lastPull(instance, name); !at.IsZero() {
-			rec.Pulled = event.At(at)
-		}
 		if s, err = c.stateOf(tx, instance, name, rec, newest); err != nil || rec == before {
 			return err
+		}
+		if at := c.lastPull(instance, name); !at.IsZero() {
+			rec.Pulled = event.At(at)
 		}
 		return put(tx, instance, name, rec)
 	})
@@ -414,10 +440,8 @@ func (c *Consumers) stateOf(tx *store.Tx, instance int64, name string, rec recor
 	if newest > rec.Position {
 		s.Lag = newest - rec.Position
 	}
-	err := c.eachAfter(tx, instance, rec.Position, func(e Item) bool {
-		s.OldestWaiting = e.CreatedAt
-		return false
-	})
+	next, _, err := c.next(tx, instance, rec.Position)
+	s.OldestWaiting = next.CreatedAt
 	return s, err
 }
 
@@ -451,16 +475,29 @@ func (c *Consumers) List(instance int64) (all []State, err error) {
 
 // Delete removes a consumer. The error is ErrNotFound.
 func (c *Consumers) Delete(ctx context.Context, instance int64, name string) error {
-	return c.store.Update(ctx, func(tx *store.Tx) error {
+	err := c.store.Update(ctx, func(tx *store.Tx) error {
 		if _, err := find(tx, instance, name); err != nil && !errors.Is(err, store.ErrDamaged) {
 			return err
 		}
 		return tx.Delete(consumers, consumerKey(instance, name))
 	})
+	if err == nil {
+		c.mu.Lock()
+		delete(c.pulled, string(consumerKey(instance, name)))
+		c.mu.Unlock()
+	}
+	return err
 }
 
-// Lost notes that an event of an instance that should have been stored was delivered from memory. The note is in
-// the file before the next pull of the instance is answered, if the disk has room for it.
+// NoteLost notes in a commit that n events of an instance that should have been stored are delivered from memory: the
+// commit of their cause, so that no crash hides the loss.
+func (c *Consumers) NoteLost(tx *store.Tx, instance int64, n int) error {
+	tx.Wake()
+	return c.addLoss(tx, instance, uint64(n)) //nolint:gosec // not negative
+}
+
+// Lost is NoteLost for an event that has no cause in the file. The note is in the file before Lost returns or, if the
+// disk has no room for it, before a later pull of the instance is answered.
 func (c *Consumers) Lost(instance int64) {
 	c.mu.Lock()
 	c.unnoted[instance]++
@@ -481,8 +518,7 @@ func (c *Consumers) note(instance int64) {
 		if c.exists(tx, instance) != nil {
 			return nil
 		}
-		tx.Wake()
-		return c.addLoss(tx, instance, n)
+		return c.NoteLost(tx, instance, int(n)) //nolint:gosec // of this process
 	})
 	if err != nil {
 		c.log.Warn("events that were not stored could not be noted for consumers, trying again", "instance_id", instance, "count", n, "error", err)

@@ -113,6 +113,32 @@ func TestEventsThatWereNotStoredAreALoss(t *testing.T) {
 	}
 }
 
+// TestLossOfACommitIsKnownAfterAKill, since the commit of the cause has it.
+func TestLossOfACommitIsKnownAfterAKill(t *testing.T) {
+	r := newRig(t)
+	r.emit(1)
+	r.want("[1]")
+	failed := errors.New("the commit fails")
+	for _, outcome := range []error{failed, nil} {
+		err := r.store.Update(t.Context(), func(tx *store.Tx) error { return errors.Join(r.all.NoteLost(tx, shop, 2), outcome) })
+		if !errors.Is(err, outcome) {
+			t.Fatal(err)
+		}
+		if outcome != nil {
+			r.ack(1)
+			r.want("[]")
+		}
+	}
+	r.all = New(r.store, r.all.there, r.all.emitted, r.all.log) // nothing was in memory
+	r.wantGone(2)
+	r.emit(1)
+	r.wantGone(2)
+	if _, err := r.all.Seek(t.Context(), shop, "crm", 1); err != nil {
+		t.Fatal(err)
+	}
+	r.want("[2]")
+}
+
 // TestPageHasFourMebibytes of bodies, but one event at least.
 func TestPageHasFourMebibytes(t *testing.T) {
 	r := newRig(t)
@@ -164,5 +190,168 @@ func TestSixtyFourPullsOfAnInstanceWait(t *testing.T) {
 	cancel()
 	if len(r.all.waiting) > 0 {
 		t.Errorf("still counted: %v", r.all.waiting)
+	}
+}
+
+// kind stores an event of a kind.
+func (r *rig) kind(k event.Kind) {
+	r.t.Helper()
+	err := r.store.Update(r.t.Context(), func(tx *store.Tx) error {
+		e := delivery.Event{Kind: k, Instance: shop, Name: "shop", Body: []byte(`{}`), ExpiresAt: tx.Steady().Add(time.Hour)}
+		_, err := r.ledger.Emit(tx, e, true, nil)
+		return err
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) ack(sequence uint64) State {
+	r.t.Helper()
+	s, err := r.all.Ack(r.t.Context(), shop, "crm", sequence)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return s
+}
+
+func (r *rig) wantGone(oldest uint64) {
+	r.t.Helper()
+	var gone *GoneError
+	if p, err := r.pull(Request{}); !errors.As(err, &gone) || gone.Oldest != oldest {
+		r.t.Errorf("%v %v, not gone until %d", p, err, oldest)
+	}
+}
+
+// TestMoreIsWhetherAnotherPullWouldAnswerAtOnce: events that are not asked for do not count.
+func TestMoreIsWhetherAnotherPullWouldAnswerAtOnce(t *testing.T) {
+	r := newRig(t)
+	only := Request{Limit: 2, Wants: Wanted([]event.Kind{event.MessagesUpsert})}
+	pull := func() Page {
+		t.Helper()
+		p, err := r.all.Pull(t.Context(), shop, "crm", only, func() error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	r.emit(1)
+	r.emit(1)
+	r.kind(event.PresenceUpdated)
+	if p := pull(); len(p.Items) != 2 || p.More || p.Next != 2 {
+		t.Errorf("%d events, more %v, next %d", len(p.Items), p.More, p.Next)
+	}
+	r.emit(1)
+	if p := pull(); len(p.Items) != 2 || !p.More || p.Next != 2 {
+		t.Errorf("with one more: %d events, more %v, next %d", len(p.Items), p.More, p.Next)
+	}
+}
+
+// TestPageIsNoLargerThanFourMebibytes with what is written around the bodies.
+func TestPageIsNoLargerThanFourMebibytes(t *testing.T) {
+	r := newRig(t)
+	for range 1000 {
+		r.emit(4100)
+	}
+	p, err := r.pull(Request{})
+	size := 0
+	for _, i := range p.Items {
+		size += len(i.Body) + 200
+	}
+	if err != nil || size > 4<<20 || !p.More {
+		t.Errorf("%d events, %d bytes, more %v: %v", len(p.Items), size, p.More, err)
+	}
+}
+
+// TestSeekPassesNoLossThatIsAhead: it is reported when the consumer comes to it.
+func TestSeekPassesNoLossThatIsAhead(t *testing.T) {
+	r := newRig(t)
+	r.emit(1)
+	r.emit(1)
+	r.want("[1 2]")
+	r.all.Lost(shop)
+	r.emit(1)
+	for _, seek := range []func() (State, error){
+		func() (State, error) { return r.all.Seek(t.Context(), shop, "crm", 0) },
+		func() (State, error) { return r.all.Seek(t.Context(), shop, "crm", 1) },
+		func() (State, error) { return r.all.SeekTime(t.Context(), shop, "crm", time.Unix(1, 0)) },
+	} {
+		if _, err := seek(); err != nil {
+			t.Fatal(err)
+		}
+		r.ack(2)
+		r.wantGone(3)
+		if err := r.all.Delete(t.Context(), shop, "crm"); err != nil {
+			t.Fatal(err)
+		}
+		r.want("[1 2]") // a consumer that is made after the loss
+		r.ack(2)
+		r.wantGone(3)
+		if err := r.all.Delete(t.Context(), shop, "crm"); err != nil {
+			t.Fatal(err)
+		}
+		r.want("[1 2]")
+	}
+	r.ack(2)
+	r.wantGone(3)
+	if _, err := r.all.Seek(t.Context(), shop, "crm", 0); err != nil {
+		t.Fatal(err)
+	}
+	r.want("[1 2 3]") // this consumer knows
+}
+
+// TestSeekToATimeIsNeverBeforeAHole: the next event is one that is kept.
+func TestSeekToATimeIsNeverBeforeAHole(t *testing.T) {
+	r := newRig(t)
+	for range 3 {
+		r.emit(1)
+		time.Sleep(2 * time.Millisecond) // a time of its own
+	}
+	r.want("[1 2 3]")
+	err := r.store.Update(t.Context(), func(tx *store.Tx) error { return tx.Delete("delivery_position", store.Key(shop, 2)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var third time.Time
+	err = r.store.View(func(tx *store.Tx) error {
+		return delivery.EachAfter(tx, shop, 2, func(e delivery.Event) bool { third = e.CreatedAt; return false })
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := r.all.SeekTime(t.Context(), shop, "crm", third); err != nil || s.Position != 2 {
+		t.Errorf("%+v %v", s, err)
+	}
+	r.want("[3]")
+	if s, err := r.all.SeekTime(t.Context(), shop, "crm", third.Add(time.Millisecond)); err != nil || s.Position != 3 {
+		t.Errorf("%+v %v", s, err)
+	}
+}
+
+// TestAckBelowThePositionChangesNothing, not even when the consumer acknowledged last.
+func TestAckBelowThePositionChangesNothing(t *testing.T) {
+	r := newRig(t)
+	r.emit(1)
+	r.emit(1)
+	r.want("[1 2]")
+	before := r.ack(2)
+	time.Sleep(2 * time.Millisecond)
+	if after := r.ack(1); after != before {
+		t.Errorf("%+v became %+v", before, after)
+	}
+	if after := r.ack(2); !after.LastAck.After(before.LastAck) {
+		t.Errorf("an acknowledgement of the position itself: %+v after %+v", after, before)
+	}
+}
+
+// TestDeletedConsumersLeaveNothingInMemory, so that names that are used once cost nothing.
+func TestDeletedConsumersLeaveNothingInMemory(t *testing.T) {
+	r := newRig(t)
+	r.want("[]")
+	if err := r.all.Delete(t.Context(), shop, "crm"); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.all.pulled) > 0 {
+		t.Errorf("%v", r.all.pulled)
 	}
 }

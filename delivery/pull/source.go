@@ -2,6 +2,8 @@ package pull
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,7 +24,7 @@ type Item struct {
 	ID        uuid.UUID
 	Kind      event.Kind
 	CreatedAt time.Time
-	Body      []byte // nil: it went with its instance, and is passed over
+	Body      []byte // nil: it went with its instance or batch, and is passed over
 }
 
 // newestOf returns the number of the newest event of an instance, or of all, 0 if there never was one.
@@ -53,8 +55,13 @@ func (c *Consumers) eachAfter(tx *store.Tx, instance int64, number uint64, fn fu
 func (c *Consumers) itemOf(tx *store.Tx, r stream.Row) (item Item, kept bool, err error) {
 	if r.Outbox != 0 {
 		e, found, err := outbox.Get(tx, r.Outbox)
-		if errors.Is(err, store.ErrDamaged) {
+		switch {
+		case errors.Is(err, store.ErrDamaged):
 			return item, false, nil
+		case err == nil && !found:
+			item.Sequence = r.Number
+			found, err = outbox.Forgot(tx, r.Owner, r.OwnerSeq)
+			return item, found, err
 		}
 		return Item{r.Number, delivery.BatchEventID(e), e.Kind, e.CreatedAt, e.Body}, found, err
 	}
@@ -66,31 +73,32 @@ func (c *Consumers) itemOf(tx *store.Tx, r stream.Row) (item Item, kept bool, er
 }
 
 // oldestOf returns the number of the oldest event that is kept, 0 if there is none.
-func (c *Consumers) oldestOf(tx *store.Tx, instance int64) (oldest uint64, err error) {
-	err = c.eachAfter(tx, instance, 0, func(i Item) bool {
-		oldest = i.Sequence
-		return false
-	})
-	return oldest, err
+func (c *Consumers) oldestOf(tx *store.Tx, instance int64) (uint64, error) {
+	oldest, _, err := c.next(tx, instance, 0)
+	return oldest.Sequence, err
 }
 
-// How often events that are over leave the stream, and how many rows one commit looks at.
+// How often events that are over leave the stream, every how many times what stayed is looked at again, and how many
+// rows one step looks at.
 const (
 	trimEvery = time.Minute
+	trimWhole = 60
 	trimStep  = 1000
 )
 
 // Start begins to remove what is over from the stream of all events.
 func (c *Consumers) Start() {
 	c.work.Go(func() {
-		for c.life.Err() == nil {
-			if err := c.trim(); err != nil && c.life.Err() == nil {
-				c.log.Warn("old events were not removed from the stream, trying again", "error", err)
+		for n := 0; c.life.Err() == nil; n++ {
+			if n%trimWhole == 0 {
+				c.trimmed = 0
 			}
+			c.tell("old events were not removed from the stream, trying again", c.trim())
 			select {
 			case <-time.After(trimEvery):
 			case <-c.gone:
-				c.clear()
+				c.tell("events of a deleted instance were not removed from the stream", c.clear())
+				c.tidy()
 			case <-c.life.Done():
 			}
 		}
@@ -103,51 +111,120 @@ func (c *Consumers) Stop() {
 	c.work.Wait()
 }
 
-// trim removes the events that are over, in small commits.
+func (c *Consumers) tell(what string, err error) {
+	if err != nil && c.life.Err() == nil {
+		c.log.Warn(what, "error", err)
+	}
+}
+
+// trim removes the rows whose events are over, in small steps. It begins after those that it looked at before: events
+// of instances end in the order of their numbers.
 func (c *Consumers) trim() error {
-	for more := true; more && c.life.Err() == nil; {
-		some := false
-		err := c.store.View(func(tx *store.Tx) error { // a commit only where there is something to do
-			return stream.After(tx, 0, func(r stream.Row) (bool, error) {
-				over, err := c.over(tx, r)
-				some = over
-				return false, err
-			})
-		})
-		if err != nil || !some {
+	for c.life.Err() == nil {
+		s := sweep{c: c}
+		if err := c.store.View(func(tx *store.Tx) error { return s.run(tx, c.trimmed) }); err != nil {
 			return err
 		}
-		err = c.store.Update(c.life, func(tx *store.Tx) (err error) {
-			more, err = stream.Trim(tx, trimStep, func(r stream.Row) (bool, error) { return c.over(tx, r) })
-			return err
-		})
-		if err != nil {
-			return err
+		if len(s.over) > 0 {
+			if err := c.store.Update(c.life, func(tx *store.Tx) error { return stream.Remove(tx, s.over) }); err != nil {
+				return err
+			}
+		}
+		c.trimmed = s.last
+		if !s.more {
+			return nil
 		}
 	}
 	return nil
 }
 
-func (c *Consumers) over(tx *store.Tx, r stream.Row) (bool, error) {
-	if r.Outbox != 0 {
-		return !outbox.Has(tx, r.Outbox), nil
-	}
-	return !tx.Steady().Before(r.ExpiresAt), nil
+// sweep is one step of trim.
+type sweep struct {
+	c      *Consumers
+	over   []uint64 // rows to remove
+	passed []uint64 // rows before the next one that are passed over; they go with it
+	last   uint64   // the row that was looked at last
+	more   bool
 }
 
-// clear removes the bodies of events of deleted instances, in small commits.
-func (c *Consumers) clear() {
-	for after := uint64(0); c.life.Err() == nil; {
-		err := c.store.Update(c.life, func(tx *store.Tx) (err error) {
-			after, err = stream.Clear(tx, after, trimStep, func(id int64) bool { return c.there(tx, id) != nil })
+// run looks at the rows after a number, up to the first event of an instance that is not over.
+func (s *sweep) run(tx *store.Tx, after uint64) error {
+	looked := 0
+	s.last = after
+	return stream.After(tx, after, func(r stream.Row) (bool, error) {
+		if s.more = looked == trimStep; s.more {
+			return false, nil
+		}
+		looked++
+		if r.Outbox == 0 && tx.Steady().Before(r.ExpiresAt) {
+			return false, nil
+		}
+		s.last = r.Number
+		return true, s.row(tx, r)
+	})
+}
+
+func (s *sweep) row(tx *store.Tx, r stream.Row) error {
+	if r.Outbox != 0 {
+		if outbox.Has(tx, r.Outbox) {
+			s.passed = nil
+			return nil
+		}
+		forgot, err := outbox.Forgot(tx, r.Owner, r.OwnerSeq)
+		if forgot || err != nil { // a consumer before it misses nothing as long as the next one is there
+			s.passed = append(s.passed, r.Number)
 			return err
+		}
+	}
+	s.over = append(append(s.over, s.passed...), r.Number)
+	s.passed = nil
+	return nil
+}
+
+// clear removes the bodies of events of deleted instances, in small steps.
+func (c *Consumers) clear() error {
+	for after, more := uint64(0), true; more && c.life.Err() == nil; {
+		var bare []uint64
+		looked := 0
+		err := c.store.View(func(tx *store.Tx) error {
+			return stream.After(tx, after, func(r stream.Row) (bool, error) {
+				if r.Outbox == 0 && len(r.Body) > 0 && c.there(tx, r.Instance) != nil {
+					bare = append(bare, r.Number)
+				}
+				looked, after = looked+1, r.Number
+				return looked < trimStep, nil
+			})
 		})
-		if err != nil && c.life.Err() == nil {
-			c.log.Warn("events of a deleted instance were not removed from the stream", "error", err)
+		if err == nil && len(bare) > 0 {
+			err = c.store.Update(c.life, func(tx *store.Tx) error { return stream.Clear(tx, bare) })
 		}
-		if err != nil || after == 0 {
-			return
+		if err != nil {
+			return err
 		}
+		more = looked == trimStep
+	}
+	return nil
+}
+
+// tidy forgets what is in memory of deleted instances.
+func (c *Consumers) tidy() {
+	c.mu.Lock()
+	keys := slices.Collect(maps.Keys(c.pulled))
+	c.mu.Unlock()
+	var gone []string
+	c.tell("deleted instances could not be looked up", c.store.View(func(tx *store.Tx) error {
+		gone = nil
+		for _, key := range keys {
+			if c.exists(tx, instanceOf([]byte(key))) != nil {
+				gone = append(gone, key)
+			}
+		}
+		return nil
+	}))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, key := range gone {
+		delete(c.pulled, key)
 	}
 }
 

@@ -41,6 +41,10 @@ func ownerOfConsumer(look *store.Lookup, key, value []byte) []byte {
 
 func consumerKey(instance int64, name string) []byte { return store.Key(instance, name) }
 
+func instanceOf(key []byte) int64 {
+	return int64(binary.BigEndian.Uint64(key)) //nolint:gosec // as it was written
+}
+
 // find returns a consumer. Errors: ErrNotFound, store.ErrDamaged.
 func find(tx *store.Tx, instance int64, name string) (record, error) {
 	r, found, err := store.GetJSON[record](tx, consumers, consumerKey(instance, name))
@@ -64,11 +68,11 @@ func Forget(tx *store.Tx, instance int64) error {
 // addLoss notes n events that follow the newest of an instance and were not stored, and removes the notes
 // before the oldest event.
 func (c *Consumers) addLoss(tx *store.Tx, instance int64, n uint64) error {
-	total, err := lost(tx, instance)
+	at, err := newestOf(tx, instance)
 	if err != nil {
 		return err
 	}
-	at, err := newestOf(tx, instance)
+	total, err := lost(tx, instance, at)
 	if err != nil {
 		return err
 	}
@@ -87,9 +91,9 @@ func (c *Consumers) addLoss(tx *store.Tx, instance int64, n uint64) error {
 	return errors.Join(err, tx.Put(losses, store.Key(instance, at), store.Key(total+n)))
 }
 
-// lost returns how many events of an instance were not stored so far.
-func lost(tx *store.Tx, instance int64) (total uint64, err error) {
-	err = eachLoss(tx, store.Range{Prefix: store.Key(instance), Reverse: true}, func(_, n uint64) bool {
+// lost returns how many events of an instance were not stored up to the one that follows an event.
+func lost(tx *store.Tx, instance int64, upTo uint64) (total uint64, err error) {
+	err = eachLoss(tx, store.Range{Prefix: store.Key(instance), Before: store.Key(instance, upTo+1), Reverse: true}, func(_, n uint64) bool {
 		total = n
 		return false
 	})

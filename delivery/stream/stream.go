@@ -17,21 +17,26 @@ const bucket = "delivery_stream"
 // Buckets returns the bucket of this package.
 func Buckets() []store.Bucket {
 	return []store.Bucket{
-		{Name: bucket, Owner: "delivery/stream", Key: "number", Value: "i: an event of an instance, with its body; b: the sequence of an entry of the outbox", Append: true, Needs: store.References(decodeRow, "")},
+		{Name: bucket, Owner: "delivery/stream", Key: "number", Value: "i: an event of an instance, with its body; b: the sequence of an entry of the outbox, its owner and number", Append: true, Needs: store.References(decodeRow, "")},
 	}
 }
 
 // Row is one event of the stream.
 type Row struct {
 	Number uint64
-	Outbox uint64 // of a batch event: its entry; 0: the fields below are set
+	// ExpiresAt is when an event of an instance is over, in steady time. No row before has a later one. A row of a
+	// batch event has that of the row before.
+	ExpiresAt time.Time
+
+	Outbox   uint64    // of a batch event: its entry; 0: it is an event of an instance
+	Owner    uuid.UUID // of a batch event: whose it is
+	OwnerSeq uint64    // of a batch event: its number among those of the owner
 
 	ID        uuid.UUID
 	Kind      event.Kind
 	Instance  int64
 	CreatedAt time.Time
-	ExpiresAt time.Time // in steady time
-	Body      []byte    // empty once its instance was deleted
+	Body      []byte // empty once its instance was deleted
 }
 
 const (
@@ -40,18 +45,20 @@ const (
 )
 
 func (r Row) encode() []byte {
+	w := layout.New(64 + len(r.Body))
 	if r.Outbox != 0 {
-		w := layout.New(16)
 		w.Byte(tagBatch)
+		w.Time(r.ExpiresAt)
 		w.Number(r.Outbox)
+		w.ID(r.Owner)
+		w.Number(r.OwnerSeq)
 		return w.Raw
 	}
-	w := layout.New(64 + len(r.Body))
 	w.Byte(tagInstance)
+	w.Time(r.ExpiresAt)
 	w.ID(r.ID)
 	w.Number(uint64(r.Instance)) //nolint:gosec // not negative
 	w.Time(r.CreatedAt)
-	w.Time(r.ExpiresAt)
 	w.Text(string(r.Kind))
 	w.Raw = append(w.Raw, r.Body...)
 	return w.Raw
@@ -64,14 +71,17 @@ func decodeRow(key, raw []byte) (r Row, err error) {
 		return r, d.Err
 	}
 	r.Number = binary.BigEndian.Uint64(key)
-	switch d.Byte() {
+	tag := d.Byte()
+	r.ExpiresAt = d.Time()
+	switch tag {
 	case tagBatch:
-		if r.Outbox = d.Number(); r.Outbox == 0 {
+		r.Outbox, r.Owner, r.OwnerSeq = d.Number(), d.ID(), d.Number()
+		if r.Outbox == 0 || len(d.Raw) > 0 {
 			d.Fail(layout.ErrValue)
 		}
 	case tagInstance:
 		r.ID, r.Instance = d.ID(), int64(d.Number()) //nolint:gosec // as it was written
-		r.CreatedAt, r.ExpiresAt = d.Time(), d.Time()
+		r.CreatedAt = d.Time()
 		r.Kind = event.Kind(d.Text())
 		r.Body = d.Raw
 	default:
@@ -80,9 +90,17 @@ func decodeRow(key, raw []byte) (r Row, err error) {
 	return r, d.Err
 }
 
-// Add gives an event the next number, as part of this commit. For one of an instance it wakes those who wait for
-// Store.Woken; the outbox wakes those who wait for its entries.
-func Add(tx *store.Tx, r Row) (err error) {
+// Add gives an event the next number, as part of this commit. An event of an instance is kept until its ExpiresAt, and
+// at least as long as those before it. Add wakes those who wait for Store.Woken for it; the outbox wakes those who wait
+// for its entries.
+func Add(tx *store.Tx, r Row) error {
+	last, err := newest(tx)
+	if err != nil {
+		return err
+	}
+	if r.Outbox != 0 || r.ExpiresAt.Before(last.ExpiresAt) {
+		r.ExpiresAt = last.ExpiresAt
+	}
 	if r.Number, err = tx.NextID(bucket); err != nil {
 		return err
 	}
@@ -90,6 +108,25 @@ func Add(tx *store.Tx, r Row) (err error) {
 		tx.Wake()
 	}
 	return tx.Put(bucket, store.Key(r.Number), r.encode())
+}
+
+// newest returns the newest row; the zero Row if there is none, or it cannot be read.
+func newest(tx *store.Tx) (r Row, err error) {
+	number, err := tx.LastID(bucket)
+	if err != nil {
+		return r, err
+	}
+	raw, err := tx.Get(bucket, store.Key(number))
+	if err == nil && raw != nil {
+		r, err = decodeRow(store.Key(number), raw)
+		if err != nil {
+			err = tx.Unreadable(bucket, store.Key(number), err)
+		}
+	}
+	if errors.Is(err, store.ErrDamaged) {
+		return Row{}, nil
+	}
+	return r, err
 }
 
 // Newest returns the number of the newest event, 0 if there never was one.
@@ -106,40 +143,43 @@ func After(tx *store.Tx, number uint64, fn func(Row) (bool, error)) error {
 	})
 }
 
-// Trim removes up to limit rows at the beginning whose events are over, and reports whether there may be more.
-func Trim(tx *store.Tx, limit int, over func(Row) (bool, error)) (more bool, err error) {
-	var gone [][]byte
-	err = After(tx, 0, func(r Row) (bool, error) {
-		is, err := over(r)
-		if is {
-			gone = append(gone, store.Key(r.Number))
-		}
-		return is && len(gone) < limit, err
-	})
-	for _, k := range gone {
-		err = errors.Join(err, tx.Delete(bucket, k))
+// Remove removes rows.
+func Remove(tx *store.Tx, numbers []uint64) (err error) {
+	for _, n := range numbers {
+		err = errors.Join(err, tx.Delete(bucket, store.Key(n)))
 	}
-	return len(gone) == limit, err
+	return err
 }
 
-// Clear removes the bodies of the events of instances that are deleted, of up to limit rows after a number. It
-// returns the last row that it looked at, 0 at the end.
-func Clear(tx *store.Tx, after uint64, limit int, deleted func(instance int64) bool) (last uint64, err error) {
-	var bare []Row
-	looked := 0
-	err = After(tx, after, func(r Row) (bool, error) {
-		looked, last = looked+1, r.Number
-		if r.Outbox == 0 && len(r.Body) > 0 && deleted(r.Instance) {
-			r.Body = nil
-			bare = append(bare, r)
+// Clear removes the bodies of rows.
+func Clear(tx *store.Tx, numbers []uint64) error {
+	for _, n := range numbers {
+		raw, err := tx.Get(bucket, store.Key(n))
+		if errors.Is(err, store.ErrDamaged) || err == nil && raw == nil {
+			continue
 		}
-		return looked < limit, nil
+		if err != nil {
+			return err
+		}
+		r, err := decodeRow(store.Key(n), raw)
+		if err != nil || r.Outbox != 0 {
+			continue
+		}
+		r.Body = nil
+		if err := tx.Put(bucket, store.Key(n), r.encode()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Filled returns the entry of the outbox up to which all have a row; all is set if there can be none without one. A
+// file of an earlier version has no rows.
+func Filled(tx *store.Tx) (upTo uint64, all bool, err error) {
+	err = tx.Scan(bucket, store.Range{Reverse: true, Limit: 1}, func(k, v []byte) (bool, error) {
+		r, err := decodeRow(k, v)
+		upTo, all = r.Outbox, err != nil || r.Outbox == 0
+		return false, nil
 	})
-	for _, r := range bare {
-		err = errors.Join(err, tx.Put(bucket, store.Key(r.Number), r.encode()))
-	}
-	if looked < limit {
-		last = 0
-	}
-	return last, err
+	return upTo, all, err
 }

@@ -267,6 +267,13 @@ func TestPullRefusesWhatBreaksARule(t *testing.T) {
 			t.Errorf("%s: %s, not %s", query, got, want)
 		}
 	}
+	for _, body := range []string{`{"consumer":"a b","sequence":0}`, `{"consumer":"","sequence":0}`} {
+		for _, path := range []string{"/ack", "/seek"} {
+			if status, answer := s.ask(http.MethodPost, path, body); status != http.StatusUnprocessableEntity || !strings.Contains(answer, "INVALID_CONSUMER") {
+				t.Errorf("%s %s: %d %s", path, body, status, answer)
+			}
+		}
+	}
 	for i := range 16 {
 		s.pull(fmt.Sprint("c", i), "&limit=1")
 	}

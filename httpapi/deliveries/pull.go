@@ -48,13 +48,13 @@ func (a *API) pullRoutes() (all []rest.Route) {
 				Method: "POST", Path: of.base + "/events/ack", Auth: of.auth, Right: of.right, Handle: a.ackEvents,
 				ID: of.ack, Summary: "Move the position of a consumer of " + of.whose + " forward.", About: "A sequence before the position changes nothing.",
 				In: rest.TypeOf[ackRequest](), Example: `{"consumer":"crm","sequence":42}`, Out: rest.TypeOf[Consumer](),
-				Codes: of.codes.And("CONSUMER_NOT_FOUND", "INVALID_SEQUENCE"),
+				Codes: of.codes.And("CONSUMER_NOT_FOUND", "INVALID_CONSUMER", "INVALID_SEQUENCE"),
 			},
 			{
 				Method: "POST", Path: of.base + "/events/seek", Auth: of.auth, Right: of.right, Handle: a.seekEvents,
 				ID: of.seek, Summary: "Move the position of a consumer of " + of.whose + " anywhere.", About: "Either sequence, where 0 is before the oldest kept event, or time.",
 				In: rest.TypeOf[seekRequest](), Example: `{"consumer":"crm","sequence":0}`, Out: rest.TypeOf[Consumer](),
-				Codes: of.codes.And("CONSUMER_NOT_FOUND", "INVALID_SEQUENCE"),
+				Codes: of.codes.And("CONSUMER_NOT_FOUND", "INVALID_CONSUMER", "INVALID_SEQUENCE"),
 			},
 			{
 				Method: "GET", Path: of.base + "/events/consumers", Auth: of.auth, Right: of.right, Handle: a.listConsumers,
@@ -208,6 +208,9 @@ func (a *API) ackEvents(c *rest.Call) error {
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
+	if err := pull.CheckName(in.Consumer); err != nil {
+		return err
+	}
 	to, err := sequence(in.Sequence)
 	if err == nil {
 		err = a.mustBeDurable(c)
@@ -229,6 +232,9 @@ type seekRequest struct {
 func (a *API) seekEvents(c *rest.Call) error {
 	var in seekRequest
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
+		return err
+	}
+	if err := pull.CheckName(in.Consumer); err != nil {
 		return err
 	}
 	if (in.Sequence == nil) == (in.Time == "") {
