@@ -19,7 +19,9 @@ import (
 	"postern/app"
 	"postern/delivery"
 	"postern/delivery/outbox"
+	"postern/delivery/stream"
 	"postern/e2e/rig"
+	"postern/event"
 	"postern/internal/nightly"
 	"postern/store"
 	"postern/store/pages"
@@ -76,6 +78,7 @@ func richFile(t *testing.T) string {
 			tx.Put("message_awaited", store.Key(1, 1), make([]byte, 9)),
 			tx.Put("delivery_consumer", store.Key(1, "crm"), []byte(`{}`)),
 			tx.Put("delivery_loss", store.Key(1, 1), store.Key(1)),
+			stream.Add(tx, stream.Row{Kind: event.MessagesUpsert, Instance: 1, CreatedAt: tx.Now(), Body: []byte("{}")}),
 			tx.Put("notify", store.Key(1, 7, 1), make([]byte, 9)),
 			tx.Put("pacing_heads", store.Key(1), make([]byte, 4)),
 			tx.Put("webhook", store.Key(1), []byte(`{}`)),

@@ -81,6 +81,7 @@ func opened(t *testing.T, folder string) {
 	same(t, kept, filepath.Join(folder, "postern.db.gz"))
 	is.check(w)
 	waitForEvents(w, is)
+	pullEvents(w, is)
 	w.Stop()
 	if _, err := os.Stat(kept); err == nil {
 		t.Errorf("after the first orderly stop %s is there", kept)
@@ -222,6 +223,36 @@ func waitForEvents(w *rig.World, is *contents) {
 		return sum
 	}
 	w.Await(fmt.Sprintf("%d events of batches", n), func() bool { return seen() >= n })
+}
+
+// pullEvents: a consumer of all events gets those of batches that the file had, as the webhook does.
+func pullEvents(w *rig.World, is *contents) {
+	w.T.Helper()
+	var got struct {
+		Events []struct {
+			Sequence uint64
+			Event    string
+			Body     json.RawMessage
+		}
+	}
+	w.Call(consumer.Key(w.Sec.GlobalAuthToken), http.MethodGet, "/events?consumer=upgrade&limit=1000", nil, &got)
+	n, sent := 0, 0
+	for _, a := range is.Answers {
+		if strings.Contains(a.Path, "/events?") {
+			n += len(a.Answer.(map[string]any)["records"].([]any))
+		}
+	}
+	for i, e := range got.Events {
+		if e.Sequence != uint64(i+1) {
+			w.T.Errorf("event %d is number %d", i+1, e.Sequence)
+		}
+		if w.Times(e.Body) > 0 {
+			sent++
+		}
+	}
+	if n == 0 || len(got.Events) < n || sent < n {
+		w.T.Errorf("%d events of batches were kept; %d can be pulled, %d of them as they were sent", n, len(got.Events), sent)
+	}
 }
 
 // inOrder wants the events of a batch to have come in their order.
