@@ -124,7 +124,9 @@ func ParseContent(kind string, payload []byte) (Content, error) {
 	}
 	c, err := p.Content()
 	for _, m := range c.Files() {
-		m.Shared = true
+		if m.Shared = true; m.Message != "" && err == nil {
+			err = fmt.Errorf("%w: messageId is for sends; give a URL, or forward the message", ErrContent)
+		}
 	}
 	return c, err
 }

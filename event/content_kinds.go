@@ -195,6 +195,7 @@ type StatusContent struct {
 	Kind     MediaKind `json:"mediatype"`
 	URL      string    `json:"media"`
 	UploadID UploadID  `json:"mediaUploadId"`
+	Message  MessageID `json:"messageId"`
 	Caption  string    `json:"caption"`
 }
 
@@ -208,13 +209,13 @@ func (s *StatusContent) file() (Content, error) {
 	case s.Kind == MediaVoice && s.Caption != "":
 		return Content{}, fmt.Errorf("%w: caption is for images and videos", ErrContent)
 	}
-	m := &Media{Kind: s.Kind, URL: s.URL, UploadID: string(s.UploadID), Caption: s.Caption}
-	return Content{Media: m}, firstError(oneSource("media", s.URL, string(s.UploadID)), checkText("caption", s.Caption, 0, MaxText))
+	m := &Media{Kind: s.Kind, URL: s.URL, UploadID: string(s.UploadID), Message: s.Message, Caption: s.Caption}
+	return Content{Media: m}, firstError(oneSource("media", s.URL, s.UploadID, s.Message), checkText("caption", s.Caption, 0, MaxText))
 }
 
 // Content implements [Payload].
 func (s *StatusContent) Content() (Content, error) {
-	if s.Kind != "" || s.URL != "" || s.UploadID != "" || s.Caption != "" {
+	if s.Kind != "" || s.URL != "" || s.UploadID != "" || s.Message != "" || s.Caption != "" {
 		return s.file()
 	}
 	if _, err := s.Background(); err != nil {

@@ -58,6 +58,7 @@ type Media struct {
 	Kind     MediaKind // empty: what the upload was made as
 	URL      string
 	UploadID string     // of a file that was uploaded before
+	Message  MessageID  // the stored message that has the file, which the caller resolves
 	File     *MediaFile // of this request
 
 	FileName string
@@ -155,12 +156,27 @@ func (u *UploadID) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// MessageID names a stored message: by its id here as it is written, or by its id at WhatsApp. In JSON a number may be
+// one; 0 names none.
+type MessageID string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *MessageID) UnmarshalJSON(raw []byte) error {
+	var u UploadID
+	if u.UnmarshalJSON(raw) != nil {
+		return errors.New("it must be the id of a message: a positive integer, or the key id as a string")
+	}
+	*m = MessageID(u)
+	return nil
+}
+
 // MediaContent is a file to be sent, given by its URL or by the id of an
 // earlier upload. With an upload the kind may be missing.
 type MediaContent struct {
 	Kind     MediaKind `json:"mediatype"`
 	URL      string    `json:"media"`
 	UploadID UploadID  `json:"mediaUploadId"`
+	Message  MessageID `json:"messageId"`
 	FileName string    `json:"fileName"`
 	Caption  string    `json:"caption"`
 	MimeType string    `json:"mimetype"`
@@ -172,27 +188,28 @@ type MediaContent struct {
 // Content implements [Payload].
 func (m *MediaContent) Content() (Content, error) {
 	c := Content{Media: &Media{
-		Kind: m.Kind, URL: m.URL, UploadID: string(m.UploadID),
+		Kind: m.Kind, URL: m.URL, UploadID: string(m.UploadID), Message: m.Message,
 		FileName: m.FileName, Caption: m.Caption, MimeType: m.MimeType, ViewOnce: m.ViewOnce, GIF: m.GIF, Convert: m.Convert,
 	}}
-	return c, firstError(oneSource("media", m.URL, string(m.UploadID)), c.Media.Check())
+	return c, firstError(oneSource("media", m.URL, m.UploadID, m.Message), c.Media.Check())
 }
 
 // AudioContent is a voice note.
 type AudioContent struct {
-	URL      string   `json:"audio"`
-	UploadID UploadID `json:"mediaUploadId"`
-	ViewOnce bool     `json:"viewOnce"`
-	Seconds  int      `json:"seconds"`  // its length; 0: as the file says
-	Waveform string   `json:"waveform"` // base64 of WaveformLength volumes; empty: as the file says
-	Convert  bool     `json:"convert" doc:"Whether to take the sound of a file of another format too, such as a video. It needs ffmpeg on the server." example:"false"`
-	PTT      *bool    `json:"ptt" doc:"Accepted without effect: it is always a voice note." example:"true"`
+	URL      string    `json:"audio"`
+	UploadID UploadID  `json:"mediaUploadId"`
+	Message  MessageID `json:"messageId"`
+	ViewOnce bool      `json:"viewOnce"`
+	Seconds  int       `json:"seconds"`  // its length; 0: as the file says
+	Waveform string    `json:"waveform"` // base64 of WaveformLength volumes; empty: as the file says
+	Convert  bool      `json:"convert" doc:"Whether to take the sound of a file of another format too, such as a video. It needs ffmpeg on the server." example:"false"`
+	PTT      *bool     `json:"ptt" doc:"Accepted without effect: it is always a voice note." example:"true"`
 }
 
 // Content implements [Payload].
 func (a *AudioContent) Content() (Content, error) {
 	c := Content{Media: &Media{
-		Kind: MediaVoice, URL: a.URL, UploadID: string(a.UploadID), ViewOnce: a.ViewOnce, Seconds: a.Seconds, Waveform: a.Waveform, Convert: a.Convert,
+		Kind: MediaVoice, URL: a.URL, UploadID: string(a.UploadID), Message: a.Message, ViewOnce: a.ViewOnce, Seconds: a.Seconds, Waveform: a.Waveform, Convert: a.Convert,
 	}}
 	if a.Seconds < 0 || a.Seconds > MaxSeconds {
 		return c, fmt.Errorf("%w: seconds must be 0 to %d", ErrContent, MaxSeconds)
@@ -200,7 +217,7 @@ func (a *AudioContent) Content() (Content, error) {
 	if raw, err := base64.StdEncoding.DecodeString(a.Waveform); a.Waveform != "" && (err != nil || len(raw) != WaveformLength) {
 		return c, fmt.Errorf("%w: waveform must be the base64 of %d bytes", ErrContent, WaveformLength)
 	}
-	return c, oneSource("audio", a.URL, string(a.UploadID))
+	return c, oneSource("audio", a.URL, a.UploadID, a.Message)
 }
 
 // MaxSeconds is longer than any voice note: a day.
@@ -222,6 +239,7 @@ type AlbumItem struct {
 	Kind     MediaKind `json:"mediatype"`
 	URL      string    `json:"media"`
 	UploadID UploadID  `json:"mediaUploadId"`
+	Message  MessageID `json:"messageId"`
 	Caption  string    `json:"caption"`
 }
 
@@ -235,7 +253,7 @@ func (a *AlbumItems) Content() (Content, error) {
 		if item.Kind != MediaImage && item.Kind != MediaVideo {
 			return Content{}, fmt.Errorf("%w: items[%d].mediatype %.100q is not one of: image, video", ErrContent, i, item.Kind)
 		}
-		content := MediaContent{Kind: item.Kind, URL: item.URL, UploadID: item.UploadID, Caption: item.Caption}
+		content := MediaContent{Kind: item.Kind, URL: item.URL, UploadID: item.UploadID, Message: item.Message, Caption: item.Caption}
 		c, err := content.Content()
 		if err != nil {
 			return c, fmt.Errorf("items[%d]: %w", i, err)
@@ -247,16 +265,17 @@ func (a *AlbumItems) Content() (Content, error) {
 
 // StickerContent is a sticker: a WebP image, or what one is made of.
 type StickerContent struct {
-	URL           string   `json:"sticker"`
-	UploadID      UploadID `json:"mediaUploadId"`
-	PackName      string   `json:"packName"`
-	PackPublisher string   `json:"packPublisher"`
+	URL           string    `json:"sticker"`
+	UploadID      UploadID  `json:"mediaUploadId"`
+	Message       MessageID `json:"messageId"`
+	PackName      string    `json:"packName"`
+	PackPublisher string    `json:"packPublisher"`
 }
 
 // Content implements [Payload].
 func (s *StickerContent) Content() (Content, error) {
-	m := &Media{Kind: MediaSticker, URL: s.URL, UploadID: string(s.UploadID), Pack: StickerPack{s.PackName, s.PackPublisher}}
-	return Content{Media: m}, firstError(oneSource("sticker", s.URL, string(s.UploadID)), m.Pack.Check(m.UploadID != ""))
+	m := &Media{Kind: MediaSticker, URL: s.URL, UploadID: string(s.UploadID), Message: s.Message, Pack: StickerPack{s.PackName, s.PackPublisher}}
+	return Content{Media: m}, firstError(oneSource("sticker", s.URL, s.UploadID, s.Message), m.Pack.Check(m.UploadID != ""))
 }
 
 // MaxPackName is the greatest length of the names of a sticker's pack, in characters.
@@ -339,9 +358,15 @@ func CleanName(name string) string {
 	return name
 }
 
-func oneSource(name, rawURL, uploadID string) error {
-	if (rawURL == "") == (uploadID == "") {
-		return fmt.Errorf("%w: exactly one of %s and mediaUploadId must be given", ErrContent, name)
+func oneSource(name, rawURL string, upload UploadID, message MessageID) error {
+	given := 0
+	for _, text := range []string{rawURL, string(upload), string(message)} {
+		if text != "" {
+			given++
+		}
+	}
+	if given != 1 {
+		return fmt.Errorf("%w: exactly one of %s, mediaUploadId and messageId must be given", ErrContent, name)
 	}
 	return optional(rawURL, checkURL(name, rawURL))
 }

@@ -146,6 +146,7 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[instances.StateInCapitals]():             {Name: "ConnectionStatus", About: "The state of the connection of an instance, in capitals.", Schema: openapi.Words(instances.StatesInCapitals()...)},
 		rest.TypeOf[ref.Message]():                           {Name: "MessageRef", About: "A stored message: a number is its id here, a string its id at WhatsApp.", Schema: messageRefSchema},
 		rest.TypeOf[ref.Quoted]():                            {Name: "QuotedMessageRef", About: "A stored message to answer: a number is its id here, a string its id at WhatsApp.", Schema: quotedRefSchema},
+		rest.TypeOf[event.MessageID]():                       {Name: "FileOfMessage", About: "The stored message whose file is sent: a number is its id here, a string its id at WhatsApp.", Schema: messageIDSchema},
 		rest.TypeOf[event.UploadID]():                        {Name: "UploadRef", About: "An upload, by either of its ids: a number, or a UUID.", Schema: uploadRefSchema},
 		rest.TypeOf[chats.MessageCursor]():                   {Name: "MessageCursor", About: "The start of a page of messages.", Schema: messageCursorSchema},
 		rest.TypeOf[chats.MessagePlace]():                    {Name: "MessagePlace", About: "The page beside a message."},
@@ -182,6 +183,13 @@ func messageCursorSchema(r rest.Ref) openapi.Object {
 	return openapi.Object{"oneOf": []openapi.Object{
 		{"type": "string", "description": "A cursor of pageInfo."},
 		r(rest.TypeOf[chats.MessagePlace]()),
+	}}
+}
+
+func messageIDSchema(rest.Ref) openapi.Object {
+	return openapi.Object{"oneOf": []openapi.Object{
+		{"type": "integer", "minimum": 0, "description": "Its id here; 0: none."},
+		{"type": "string", "description": "Its id at WhatsApp, or its id here as text."},
 	}}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"postern/cli/consumer"
 	"postern/e2e/rig"
 	"postern/event"
 )
@@ -23,6 +24,36 @@ func inBase64(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return base64.StdEncoding.EncodeToString(content)
+}
+
+// TestSendTakesTheFileOfAStoredMessage with the caption, name and kind of the call.
+func TestSendTakesTheFileOfAStoredMessage(t *testing.T) {
+	t.Parallel()
+	s := rig.NewSendScene(t)
+	m := s.Sent(t, 0, s.PostJSON(t, s.Fill("/instance/$name/send/media"), `{"number":"$bob","mediaMessage":{"mediatype":"image","media":"$files/photo.jpg","caption":"one"}}`), `{}`)
+	text := s.Sent(t, 0, s.PostJSON(t, s.Fill("/instance/$name/send/text"), `{"number":"$bob","textMessage":{"text":"no file"}}`), `{}`)
+	send := func(path, body string) rig.Answer { return s.PostJSON(t, s.Fill("/instance/$name/send/"+path), body) }
+	for _, named := range []string{fmt.Sprint(m.ID), fmt.Sprintf("%q", m.KeyID)} {
+		again := s.Sent(t, 0, send("media", `{"number":"$anne","mediaMessage":{"mediatype":"document","messageId":`+named+`,"caption":"two","fileName":"two.jpg"}}`), `{}`)
+		s.DecryptedAs(t, rig.AnneNumber, again.KeyID, `{"documentWithCaptionMessage":{"message":{"documentMessage":{"fileName":"two.jpg","caption":"two"}}}}`)
+	}
+	a := s.PostJSON(t, s.Fill(albumPath), fmt.Sprintf(`{"number":"$anne","albumMessage":{"items":[{"mediatype":"image","messageId":%d},{"mediatype":"image","messageId":%d}]}}`, m.ID, m.ID))
+	if a.Status != http.StatusOK || strings.Contains(string(a.Body), `"error"`) {
+		t.Errorf("an album: %d %.300s", a.Status, a.Body)
+	}
+	if n := s.Fetched("/photo.jpg"); n != 1 {
+		t.Errorf("the URL was fetched %d times", n)
+	}
+	refused(t, send("media", `{"number":"$anne","mediaMessage":{"mediatype":"image","messageId":9999}}`), http.StatusNotFound, "MESSAGE_NOT_FOUND")
+	refused(t, send("media", fmt.Sprintf(`{"number":"$anne","mediaMessage":{"mediatype":"image","messageId":%d}}`, text.ID)), http.StatusUnprocessableEntity, "MESSAGE_WITHOUT_MEDIA")
+	refused(t, send("media", fmt.Sprintf(`{"number":"$anne","mediaMessage":{"mediatype":"video","messageId":%d}}`, m.ID)), http.StatusUnprocessableEntity, "INVALID_MEDIA")
+	refused(t, send("media", fmt.Sprintf(`{"number":"$anne","mediaMessage":{"mediatype":"image","messageId":%d,"media":"$files/photo.jpg"}}`, m.ID)), http.StatusUnprocessableEntity, "INVALID_MESSAGE")
+	var key struct{ Key string }
+	s.Call(consumer.Key(s.Sec.GlobalAuthToken), http.MethodPost, "/keys", map[string]any{"name": "k", "instances": []string{rig.SceneName}, "scopes": []string{"send"}}, &key)
+	status, answer := s.Raw(consumer.Key(key.Key), http.MethodPost, "/instance/"+rig.SceneName+"/send/media", fmt.Sprintf(`{"number":%q,"mediaMessage":{"mediatype":"image","messageId":%d}}`, rig.AnneNumber, m.ID))
+	if status != http.StatusForbidden {
+		t.Errorf("a key without media: %d %s", status, answer)
+	}
 }
 
 // TestSendTakesAFileInItsBody where it takes a URL, and leaves nothing of it behind.

@@ -134,11 +134,11 @@ func (c *Call) MayHaveTokens() bool { return c.Key == nil && c.Session == nil }
 // Scoped reports whether c came with a scoped key or a session.
 func (c *Call) Scoped() bool { return c.Key != nil || c.Session != nil }
 
-// MayUseUploads refuses a key that may not use earlier uploads, whether or not the upload named in m
-// exists.
+// MayUseUploads refuses a key that may not use earlier uploads and files of stored messages, whether or not what m
+// names exists.
 func (c *Call) MayUseUploads(m *event.Media) error {
-	if c.Key == nil || m == nil || m.UploadID == "" || c.Key.Has(access.Media) {
+	if c.Key == nil || m == nil || m.UploadID == "" && m.Message == "" || c.Key.Has(access.Media) {
 		return nil
 	}
-	return MissingScope("the key needs the scope media for mediaUploadId")
+	return MissingScope("the key needs the scope media for mediaUploadId and messageId")
 }

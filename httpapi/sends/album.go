@@ -84,6 +84,9 @@ func (a *API) sendAlbum(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
+	if err := mayReach(c, in.target(), content); err != nil {
+		return err
+	}
 	if err := a.attach(c, given, content); err != nil {
 		return err
 	}

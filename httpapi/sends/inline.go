@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"postern/event"
+	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 	"postern/media"
 )
@@ -16,14 +17,36 @@ func (a *API) decode(c *rest.Call, v any, files int) (*rest.Inline, error) {
 	return c.DecodeWithFiles(v, rest.InlineRules{Fields: inlineFields(), Files: files, Max: a.MaxInline, Spool: a.Media.Spool})
 }
 
+// mayReach refuses a send of a stored message's file to somebody whom the key may not write to, before the file is
+// fetched.
+func mayReach(c *rest.Call, t *sendTarget, content event.Content) error {
+	for _, m := range content.Files() {
+		if m.Message == "" {
+			continue
+		}
+		to, err := t.Parse()
+		if err != nil {
+			return err
+		}
+		return c.MayWriteTo(to.JID())
+	}
+	return nil
+}
+
 // attach prepares the files of a body for the content that names them. The caller calls detach.
 func (a *API) attach(c *rest.Call, files *rest.Inline, content event.Content) error {
 	for i, m := range content.Files() {
-		path := files.Path(m.URL)
-		if path == "" {
+		path, err := files.Path(m.URL), error(nil)
+		if m.Message != "" {
+			path, err = a.fileOfStored(c, m)
+		}
+		if path == "" && err == nil {
 			continue
 		}
-		file, err := a.Media.Prepare(c.Request.Context(), path, media.Of(c.Instance.ID, *m))
+		var file event.MediaFile
+		if err == nil {
+			file, err = a.Media.Prepare(c.Request.Context(), path, media.Of(c.Instance.ID, *m))
+		}
 		if err != nil {
 			detach(content)
 			if content.Album != nil {
@@ -31,9 +54,32 @@ func (a *API) attach(c *rest.Call, files *rest.Inline, content event.Content) er
 			}
 			return err
 		}
-		m.URL, m.File = "", &file
+		m.URL, m.Message, m.File = "", "", &file
 	}
 	return nil
+}
+
+// fileOfStored downloads the file of the stored message that a send names, and returns its path.
+func (a *API) fileOfStored(c *rest.Call, m *event.Media) (path string, err error) {
+	if err := c.MayUseUploads(m); err != nil {
+		return "", err
+	}
+	stored, err := ref.FindByText(a.Messages, c.Instance.ID, string(m.Message))
+	if err != nil {
+		return "", err
+	}
+	about, err := fileOf(stored)
+	if err != nil {
+		return "", err
+	}
+	if m.FileName == "" {
+		m.FileName = about.FileName
+	}
+	file, err := a.download(c, stored)
+	if err != nil {
+		return "", err
+	}
+	return file.Name(), file.Close()
 }
 
 // detach removes the prepared files of a content.

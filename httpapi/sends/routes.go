@@ -33,7 +33,7 @@ func (a *API) sendRoutes() []rest.Route {
 			Method: "POST", Path: "/instance/{i}/send/media", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: Send[sendMediaRequest](a),
 			ID: "sendMedia", Summary: "Send an image, a video, a document, music or a round video note.", About: "The file is a URL or the id of an earlier upload.",
 			In: rest.TypeOf[sendMediaRequest](), Example: `{"number":"4915112345678","mediaMessage":{"mediatype":"image","media":"https://example.org/cat.jpg","caption":"Our cat"}}`,
-			Codes: rest.SendingFile(),
+			Codes: rest.SendingFile("MESSAGE_NOT_FOUND", "MESSAGE_WITHOUT_MEDIA", "MEDIA_GONE"),
 		},
 		{
 			Method: "POST", Path: "/instance/{i}/send/media-file", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: a.sendMediaFile,
@@ -42,7 +42,7 @@ func (a *API) sendRoutes() []rest.Route {
 		{
 			Method: "POST", Path: "/instance/{i}/send/ptt", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: Send[sendVoiceRequest](a),
 			ID: "sendVoiceNote", Summary: "Send a voice note, by its URL or an earlier upload.", In: rest.TypeOf[sendVoiceRequest](),
-			Example: `{"number":"4915112345678","audioMessage":{"audio":"https://example.org/note.ogg"}}`, Codes: rest.SendingFile(),
+			Example: `{"number":"4915112345678","audioMessage":{"audio":"https://example.org/note.ogg"}}`, Codes: rest.SendingFile("MESSAGE_NOT_FOUND", "MESSAGE_WITHOUT_MEDIA", "MEDIA_GONE"),
 		},
 		{
 			Method: "POST", Path: "/instance/{i}/send/ptt-file", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: a.sendVoiceFile,
@@ -67,7 +67,7 @@ func (a *API) sendRoutes() []rest.Route {
 		{
 			Method: "POST", Path: "/instance/{i}/send/sticker", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: Send[sendStickerRequest](a),
 			ID: "sendSticker", Summary: "Send a sticker, by its URL or an earlier upload.", In: rest.TypeOf[sendStickerRequest](),
-			Example: `{"number":"4915112345678","stickerMessage":{"sticker":"https://example.org/cat.webp"}}`, Codes: rest.SendingFile(),
+			Example: `{"number":"4915112345678","stickerMessage":{"sticker":"https://example.org/cat.webp"}}`, Codes: rest.SendingFile("MESSAGE_NOT_FOUND", "MESSAGE_WITHOUT_MEDIA", "MEDIA_GONE"),
 		},
 		{
 			Method: "POST", Path: "/instance/{i}/send/sticker-file", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: a.sendStickerFile,
@@ -96,11 +96,11 @@ func (a *API) sendRoutes() []rest.Route {
 		ID: "sendAlbum", Summary: "Send 2 to 30 pictures and videos that are shown as one album.", Once: true, In: rest.TypeOf[sendAlbumRequest](),
 		About:   "All files are uploaded before anything is sent. A message that WhatsApp refuses does not end the album: its entry has the error.",
 		Example: `{"number":"4915112345678","albumMessage":{"items":[{"mediatype":"image","media":"https://example.org/1.jpg","caption":"The harbour"},{"mediatype":"video","media":"https://example.org/2.mp4"}]}}`,
-		Out:     rest.TypeOf[albumAnswer](), Codes: rest.SendingFile(),
+		Out:     rest.TypeOf[albumAnswer](), Codes: rest.SendingFile("MESSAGE_NOT_FOUND", "MESSAGE_WITHOUT_MEDIA", "MEDIA_GONE"),
 	}, rest.Route{
 		Method: "POST", Path: "/instance/{i}/send/status", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: a.sendStatus,
 		ID: "sendStatus", Summary: "Post a status, which all contacts see for a day, or those of its audience.", About: "A text, or an image, a video or a voice note with a caption.", Once: true, In: rest.TypeOf[sendStatusRequest](),
-		Example: `{"statusMessage":{"text":"Open until eight today.","backgroundColor":"#1b5e20"}}`, Out: rest.TypeOf[SentMessage](), Codes: rest.Sending(rest.CodeLimitReached, "INVALID_MEDIA", "MEDIA_TYPE_UNSUPPORTED", "AUDIENCE_EMPTY", "AUDIENCE_NOT_POSSIBLE"),
+		Example: `{"statusMessage":{"text":"Open until eight today.","backgroundColor":"#1b5e20"}}`, Out: rest.TypeOf[SentMessage](), Codes: rest.Sending(rest.CodeLimitReached, "INVALID_MEDIA", "MEDIA_TYPE_UNSUPPORTED", "MESSAGE_NOT_FOUND", "MESSAGE_WITHOUT_MEDIA", "MEDIA_GONE", "AUDIENCE_EMPTY", "AUDIENCE_NOT_POSSIBLE"),
 		Also: []openapi.Answer{{
 			Status: http.StatusAccepted, Type: rest.TypeOf[acceptedLater](), About: "With `options.sendAt` the status is posted at that time; the event `send.message` has the scheduledId.",
 		}},

@@ -68,6 +68,9 @@ func Send[B any, P interface {
 		if err != nil {
 			return err
 		}
+		if err := mayReach(c, P(&in).target(), content); err != nil {
+			return err
+		}
 		if err := a.attach(c, files, content); err != nil {
 			return err
 		}

@@ -35,14 +35,14 @@ func (a *API) sendStatus(c *rest.Call) error {
 	if err != nil {
 		return strict.Under(err, "statusMessage")
 	}
-	if err := a.attach(c, given, content); err != nil {
-		return err
-	}
-	defer detach(content)
 	audience, err := in.StatusMessage.audience(c)
 	if err != nil {
 		return err
 	}
+	if err := a.attach(c, given, content); err != nil {
+		return err
+	}
+	defer detach(content)
 	if err := ref.CheckUpload(c, a.Media, c.Instance.ID, content.Media); err != nil {
 		return err
 	}

@@ -126,8 +126,35 @@ func (s *Server) append(t testing.TB, file string, lines ...string) {
 	}
 }
 
-// Restart starts a server that was killed.
+// Restart starts a server that was killed. The processes of its sessions end a moment later than itself, and no other
+// server starts before that.
 func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		before, _ := os.ReadFile(s.dir + ".log")
+		s.start(t)
+		s.wait(t, "it answers or ends", func() bool {
+			select {
+			case <-s.done:
+				return true
+			default:
+				return exec.CommandContext(t.Context(), filepath.Join(Programs(t), "pg_isready"), "-q", "-h", "127.0.0.1", "-p", strconv.Itoa(s.Port)).Run() == nil
+			}
+		})
+		select {
+		case <-s.done:
+		default:
+			return
+		}
+		log, _ := os.ReadFile(s.dir + ".log")
+		if said := string(log[min(len(before), len(log)):]); !strings.Contains(said, "shared memory block") || time.Since(began) > 30*time.Second {
+			t.Fatalf("the server ended:\n%s", said)
+		}
+	}
+}
+
+// start starts the process.
+func (s *Server) start(t testing.TB) {
 	t.Helper()
 	if s.Port == 0 {
 		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -167,20 +194,11 @@ func (s *Server) Restart(t testing.TB) {
 			}
 		}
 	})
-	s.wait(t, "it answers", func() bool {
-		return exec.CommandContext(t.Context(), filepath.Join(Programs(t), "pg_isready"), "-q", "-h", "127.0.0.1", "-p", strconv.Itoa(s.Port)).Run() == nil
-	})
 }
 
 func (s *Server) wait(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for began := time.Now(); !is(); time.Sleep(20 * time.Millisecond) {
-		select {
-		case <-s.done:
-			log, _ := os.ReadFile(s.dir + ".log")
-			t.Fatalf("the server ended:\n%s", log)
-		default:
-		}
 		if time.Since(began) > time.Minute {
 			log, _ := os.ReadFile(s.dir + ".log")
 			t.Fatalf("not within a minute: %s\n%s", what, log)
