@@ -77,7 +77,7 @@ func (r *rig) want(sequences string) {
 	}
 }
 
-// TestEventsThatWereNotStoredAreALoss that the consumer is told once, when it reaches the place.
+// TestEventsThatWereNotStoredAreALoss: the consumer gets GoneError when it reaches the place, until a seek.
 func TestEventsThatWereNotStoredAreALoss(t *testing.T) {
 	r := newRig(t)
 	r.emit(1)

@@ -147,8 +147,8 @@ func (r *allRig) remove(seqs ...uint64) {
 	})
 }
 
-// TestPendingBatchEventHoldsNoMessagesBack: the bodies behind it go at their age, and consumers that need them are
-// told.
+// TestPendingBatchEventHoldsNoMessagesBack: the bodies behind it go at their age, and consumers that need them get
+// GoneError.
 func TestPendingBatchEventHoldsNoMessagesBack(t *testing.T) {
 	r := newAllRig(t)
 	r.batch(uuid.New())
