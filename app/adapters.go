@@ -8,10 +8,13 @@ import (
 	"sync"
 
 	"postern/batch"
+	"postern/delivery/pull"
 	"postern/event"
 	"postern/instance"
 	"postern/instance/pace"
+	"postern/instance/webhooks"
 	"postern/sandbox"
+	"postern/store"
 	"postern/whatsapp"
 )
 
@@ -75,6 +78,33 @@ func (f fleet) Send(ctx context.Context, id int64, out event.Outgoing) (batch.Re
 	record := f.registry.Sent(id, out.Content, m)
 	receipt.Record, receipt.Committed = record.Store, record.Publish
 	return receipt, nil
+}
+
+// losses notes for consumers that pull the events that the disk had no room for.
+type losses struct {
+	consumers *pull.Consumers
+	webhooks  *webhooks.Directory
+}
+
+// note notes n events of an instance in a commit: among its own, and in the stream of all.
+func (l losses) note(tx *store.Tx, id int64, n int, own, all bool) (err error) {
+	if own {
+		err = l.consumers.NoteLost(tx, id, n)
+	}
+	if all {
+		err = errors.Join(err, l.consumers.NoteLost(tx, pull.All, n))
+	}
+	return err
+}
+
+// one is note for one event, in a commit of its own.
+func (l losses) one(id int64) {
+	if durable, _ := l.webhooks.Durable(id); durable {
+		l.consumers.Lost(id)
+	}
+	if l.webhooks.DurableForAll() {
+		l.consumers.Lost(pull.All)
+	}
 }
 
 // pairer makes the sandbox's phones scan the codes of instances. Without a

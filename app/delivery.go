@@ -12,7 +12,6 @@ import (
 	"postern/dispatch"
 	"postern/instance"
 	"postern/instance/webhooks"
-	"postern/store"
 )
 
 // relayConnections is the number of idle connections kept to one host, which relay and queue share: as many as a
@@ -88,25 +87,4 @@ func (a *App) globalURL() string { return a.cfg.GlobalWebhook() }
 func (a *App) lanesChanged(lanes []delivery.Lane) {
 	a.queue.Changed(lanes)
 	a.relay.Changed(lanes)
-}
-
-// noteLost notes for consumers that pull, in a commit, events of an instance that the disk has no room for.
-func (a *App) noteLost(tx *store.Tx, id int64, n int, own, all bool) (err error) {
-	if own {
-		err = a.consumers.NoteLost(tx, id, n)
-	}
-	if all {
-		err = errors.Join(err, a.consumers.NoteLost(tx, pull.All, n))
-	}
-	return err
-}
-
-// eventLost is noteLost for one event, in a commit of its own.
-func (a *App) eventLost(id int64) {
-	if durable, _ := a.webhooks.Durable(id); durable {
-		a.consumers.Lost(id)
-	}
-	if a.webhooks.DurableForAll() {
-		a.consumers.Lost(pull.All)
-	}
 }

@@ -176,7 +176,7 @@ func ruleCodes() []Code {
 		{Code: "INVALID_CONSUMER", Status: status, Meaning: "The name of the consumer is missing or has other characters.", Next: "Use 1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'."},
 		{Code: batch.InvalidMessage, Status: status, Meaning: "The content of the message breaks a rule.", Next: "Correct the field that the message names."},
 		{Code: "POLL_NOT_READABLE", Status: status, Meaning: "The poll came without its secret, so that no vote can be encrypted for it; nothing was sent.", Next: "Vote on the phone."},
-		{Code: "AUDIENCE_EMPTY", Status: status, Meaning: "The privacy of statuses of the account shows this one to nobody of its audience; nothing was sent.", Next: "Name contacts of the account who are not excluded from its statuses."},
+		{Code: "AUDIENCE_EMPTY", Status: status, Meaning: "The privacy of statuses of the account excludes the whole audience of this one; nothing was sent.", Next: "Name contacts of the account who are not excluded from its statuses."},
 		{Code: "AUDIENCE_NOT_POSSIBLE", Status: status, Meaning: "The account shares its statuses only with a list of people, who get each of them; nothing was sent.", Next: "Change the privacy of statuses on the phone, or leave out audience."},
 		{Code: "NOT_A_MEMBER", Status: status, Meaning: "The message mentions people who are not members of the group; nothing was sent.", Next: "Take the people that the message names out of options.mentions."},
 		{Code: "RECIPIENT_NOT_ON_WHATSAPP", Status: status, Meaning: "The number has no WhatsApp account.", Next: "Do not try this number again."},

@@ -61,12 +61,10 @@ func redirects(limit int) func(*http.Request, []*http.Request) error {
 func (l *Library) fetch(ctx context.Context, rawURL string) (file, name string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.Timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, rawURL, nil)
+	req, err := newRequest(ctx, rawURL)
 	if err != nil {
-		return "", "", fmt.Errorf("%w: invalid URL", event.ErrMedia)
+		return "", "", fmt.Errorf("%w: %w", event.ErrMedia, err)
 	}
-	req.URL.RawQuery = event.EscapeQuery(req.URL.RawQuery)
-	req.Header.Set("User-Agent", "Postern")
 	resp, err := l.client.Do(req)
 	if err != nil {
 		err = unfetched(err)
@@ -82,6 +80,17 @@ func (l *Library) fetch(ctx context.Context, rawURL string) (file, name string, 
 	}
 	file, err = l.Spool(resp.Body)
 	return file, nameOf(resp), err
+}
+
+// newRequest returns the request for a URL that a caller gave.
+func newRequest(ctx context.Context, rawURL string) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, rawURL, nil)
+	if err != nil {
+		return nil, errors.New("invalid URL") // the error repeats it
+	}
+	req.URL.RawQuery = event.EscapeQuery(req.URL.RawQuery)
+	req.Header.Set("User-Agent", "Postern")
+	return req, nil
 }
 
 // unfetched returns why a file could not be fetched, for the caller. The log has the

@@ -71,12 +71,10 @@ type page struct {
 
 // get reads up to limit bytes of a URL.
 func (l *Library) get(ctx context.Context, rawURL string, limit int64) (page, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, rawURL, nil)
+	req, err := newRequest(ctx, rawURL)
 	if err != nil {
-		return page{}, errors.New("the URL is invalid")
+		return page{}, err
 	}
-	req.URL.RawQuery = event.EscapeQuery(req.URL.RawQuery)
-	req.Header.Set("User-Agent", "Postern")
 	resp, err := l.pages.Do(req)
 	if err != nil {
 		return page{}, fmt.Errorf("the page could not be fetched: %w", unfetched(err))

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/image/webp"
 
 	"postern/event"
-	"postern/store"
 )
 
 // A sticker as WhatsApp's clients show it.
@@ -115,20 +114,11 @@ func (l *Library) pack(f *event.MediaFile, p event.StickerPack) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", event.ErrMedia, err)
 	}
-	path, err := l.write(packed)
+	path, err := l.Spool(bytes.NewReader(packed))
 	if err != nil {
 		return err
 	}
 	_ = os.Remove(f.Path)
 	f.Path = path
 	return nil
-}
-
-// write returns a spooled file with that content.
-func (l *Library) write(content []byte) (string, error) {
-	path, err := l.Spool(bytes.NewReader(content))
-	if err != nil && errors.Is(err, store.ErrDiskFull) {
-		return "", store.ErrDiskFull
-	}
-	return path, err
 }

@@ -51,7 +51,7 @@ func (c *Consumers) eachAfter(tx *store.Tx, instance int64, number uint64, fn fu
 	})
 }
 
-// itemOf returns the event of a row of the stream; kept is false when it is over.
+// itemOf returns the event of a row of the stream; kept is false when it has expired.
 func (c *Consumers) itemOf(tx *store.Tx, r stream.Row) (item Item, kept bool, err error) {
 	if r.Outbox != 0 {
 		e, found, err := outbox.Get(tx, r.Outbox)
@@ -78,7 +78,7 @@ func (c *Consumers) oldestOf(tx *store.Tx, instance int64) (uint64, error) {
 	return oldest.Sequence, err
 }
 
-// How often events that are over leave the stream, every how many times what stayed is looked at again, and how many
+// How often expired events leave the stream, every how many times what stayed is looked at again, and how many
 // rows one step looks at.
 const (
 	trimEvery = time.Minute
@@ -86,7 +86,7 @@ const (
 	trimStep  = 1000
 )
 
-// Start begins to remove what is over from the stream of all events.
+// Start begins to remove expired events from the stream of all events.
 func (c *Consumers) Start() {
 	c.work.Go(func() {
 		for n := 0; c.life.Err() == nil; n++ {
@@ -117,7 +117,7 @@ func (c *Consumers) tell(what string, err error) {
 	}
 }
 
-// trim removes the rows whose events are over, in small steps. It begins after those that it looked at before: events
+// trim removes the rows of expired events, in small steps. It begins after those that it looked at before: events
 // of instances end in the order of their numbers.
 func (c *Consumers) trim() error {
 	for c.life.Err() == nil {

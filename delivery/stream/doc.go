@@ -5,8 +5,8 @@
 // it does not depend on whom the event was delivered to. The row of a batch event names its entry of the outbox.
 // Both are written in the commit of the event, so a crash leaves no event without a row and no number without one.
 //
-// An instance event is over at its ExpiresAt. These times ascend with the numbers, even if maxAge becomes shorter, so
-// the rows that are over come first. A batch event is over when its entry goes: a pending one stays, and older and
+// An instance event expires at its ExpiresAt. These times ascend with the numbers, even if maxAge becomes shorter, so
+// the expired rows come first. A batch event ends with its entry: a pending one stays, and older and
 // younger rows around it may be gone. The body of an instance event is removed with its instance; the row stays
 // and is passed over, and so does that of a batch event that was removed with its batch. Package pull removes rows.
 //

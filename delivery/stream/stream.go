@@ -24,7 +24,7 @@ func Buckets() []store.Bucket {
 // Row is one event of the stream.
 type Row struct {
 	Number uint64
-	// ExpiresAt is when an event of an instance is over, in steady time. No row before has a later one. A row of a
+	// ExpiresAt is when an event of an instance expires, in steady time. No row before has a later one. A row of a
 	// batch event has that of the row before.
 	ExpiresAt time.Time
 

@@ -237,3 +237,35 @@ func TestNothingMoreOfAnAlbumLeavesAfterDoubt(t *testing.T) {
 		t.Errorf("arrived: %v", got)
 	}
 }
+
+// TestKillDuringAlbumSendsNothingTwice: the repeated request learns what is unknown and sends nothing.
+func TestKillDuringAlbumSendsNothingTwice(t *testing.T) {
+	t.Parallel()
+	s := rig.NewSendScene(t)
+	s.Sandbox.SetFaults(sandbox.Faults{AckDelay: 500 * time.Millisecond})
+	first := make(chan struct{})
+	body := json.RawMessage(s.Fill(albumOf(5)))
+	go func() {
+		defer close(first)
+		_, _ = s.WithKey(s.Token, "album", s.Fill(albumPath), body)
+	}()
+	s.Await("two messages of the album", func() bool { return len(received(s, rig.AnneNumber)) >= 2 })
+	s.Kill()
+	<-first
+	s.Sandbox.SetFaults(sandbox.Faults{})
+	before := received(s, rig.AnneNumber)
+	s.Start()
+	s.Online(t)
+	again := s.MustWithKey(s.Token, "album", s.Fill(albumPath), body)
+	if again.Status != http.StatusRequestTimeout || again.Field("code") != "SEND_RESULT_UNKNOWN" || !again.Replayed {
+		t.Errorf("after the kill: %v", again)
+	}
+	text := s.PostJSON(t, s.Fill("/instance/$name/send/text"), s.Fill(`{"number":"$anne","textMessage":{"text":"after"}}`))
+	if text.Status != http.StatusCreated && text.Status != http.StatusOK {
+		t.Fatalf("a text after it: %v", text)
+	}
+	s.Await("the text after it", func() bool { return s.Decrypted(rig.AnneNumber, "after") == 1 })
+	if got := received(s, rig.AnneNumber); len(got) != len(before)+1 {
+		t.Errorf("arrived before the kill: %v, and after it: %v", before, got)
+	}
+}

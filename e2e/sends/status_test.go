@@ -53,7 +53,7 @@ func TestStatusTakesAFile(t *testing.T) {
 	refused(t, post(`{"mediatype":"image","media":"$files/missing.jpg"}`), http.StatusUnprocessableEntity, "INVALID_MEDIA")
 }
 
-// TestStatusForAnAudience reaches those of it whom the account's privacy allows, and nobody else.
+// TestStatusForAnAudience reaches those of it whom the account's privacy allows and no other contact.
 func TestStatusForAnAudience(t *testing.T) {
 	t.Parallel()
 	s := rig.NewSendScene(t)

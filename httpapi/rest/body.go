@@ -38,7 +38,12 @@ func (c *Call) decodeBy(how strict.Options, v any, limit int64) error {
 	if err := checkContentType(c.Request.Header); err != nil {
 		return err
 	}
-	if err := strict.Decode(c.Once.Body(http.MaxBytesReader(c.Response, c.Request.Body, limit)), v, how); err != nil {
+	return c.decodeFrom(c.Once.Body(http.MaxBytesReader(c.Response, c.Request.Body, limit)), how, v)
+}
+
+// decodeFrom decodes the body that it reads from r, and claims the key of c for it.
+func (c *Call) decodeFrom(r io.Reader, how strict.Options, v any) error {
+	if err := strict.Decode(r, v, how); err != nil {
 		return err
 	}
 	if c.Response.legacy {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,17 +68,9 @@ func (c *Call) DecodeWithFiles(v any, rules InlineRules) (*Inline, error) {
 		in: bufio.NewReaderSize(c.Once.Body(http.MaxBytesReader(c.Response, c.Request.Body, limit)), 32<<10), rules: rules,
 		files: &Inline{prefix: "https://inline.invalid/" + uuid.NewString() + "/"},
 	}
-	how := c.Options()
-	err := strict.Decode(x, v, how)
+	err := c.decodeFrom(x, c.Options(), v)
 	if x.refusal != nil {
 		err = x.refusal
-	}
-	if err == nil {
-		if c.Response.legacy {
-			c.warn(how.Ignored)
-		}
-		_ = http.NewResponseController(c.Response).SetReadDeadline(time.Time{})
-		err = c.claimBody()
 	}
 	if err != nil {
 		x.files.Discard()
@@ -161,11 +154,7 @@ func (x *inlineReader) text() {
 
 // isFile reports whether the value that begins is a file in base64.
 func (x *inlineReader) isFile() bool {
-	known := false
-	for _, f := range x.rules.Fields {
-		known = known || f == x.last
-	}
-	if !known {
+	if !slices.Contains(x.rules.Fields, x.last) {
 		return false
 	}
 	head, _ := x.in.Peek(minInline)

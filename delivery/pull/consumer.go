@@ -1,0 +1,190 @@
+package pull
+
+import (
+	"context"
+	"errors"
+	"sort"
+	"time"
+
+	"postern/event"
+	"postern/store"
+)
+
+// State is a consumer.
+type State struct {
+	Name          string
+	Position      uint64
+	Lag           uint64 // events after it
+	OldestWaiting time.Time
+	LastPull      time.Time
+	LastAck       time.Time
+}
+
+// Ack moves a consumer's position forward, never back. Errors: ErrNotFound, ErrAhead.
+func (c *Consumers) Ack(ctx context.Context, instance int64, name string, sequence uint64) (State, error) {
+	return c.move(ctx, instance, name, func(tx *store.Tx, rec *record, newest uint64) error {
+		if sequence > newest {
+			return ErrAhead
+		}
+		if sequence >= rec.Position {
+			rec.Position, rec.Acked = sequence, event.At(tx.Now())
+		}
+		return nil
+	})
+}
+
+// Seek moves a consumer's position anywhere; 0 is before the oldest event. Errors: ErrNotFound, ErrAhead.
+func (c *Consumers) Seek(ctx context.Context, instance int64, name string, sequence uint64) (State, error) {
+	return c.move(ctx, instance, name, func(tx *store.Tx, rec *record, newest uint64) (err error) {
+		if sequence > newest {
+			return ErrAhead
+		}
+		if sequence == 0 {
+			if sequence, err = c.beforeOldest(tx, instance, newest); err != nil {
+				return err
+			}
+		}
+		return rec.seek(tx, instance, sequence)
+	})
+}
+
+// seek moves the position. Losses that the consumer has reached before or passes now are not reported again.
+func (r *record) seek(tx *store.Tx, instance int64, to uint64) error {
+	tx.Wake() // a pull may wait
+	passed, err := lost(tx, instance, max(r.Position, to))
+	r.Position, r.Passed = to, max(r.Passed, passed)
+	return err
+}
+
+func (c *Consumers) beforeOldest(tx *store.Tx, instance int64, newest uint64) (uint64, error) {
+	oldest, err := c.oldestOf(tx, instance)
+	if err != nil || oldest == 0 {
+		return newest, err
+	}
+	return oldest - 1, nil
+}
+
+// SeekTime moves a consumer before the first event that was made at a time or later. The error is ErrNotFound.
+func (c *Consumers) SeekTime(ctx context.Context, instance int64, name string, at time.Time) (State, error) {
+	return c.move(ctx, instance, name, func(tx *store.Tx, rec *record, newest uint64) error {
+		low, err := c.beforeOldest(tx, instance, newest)
+		if err != nil {
+			return err
+		}
+		// Times ascend with the numbers.
+		n := sort.Search(int(newest-low), func(i int) bool { //nolint:gosec // fewer than are in the file
+			next, found, errNext := c.next(tx, instance, low+uint64(i)) //nolint:gosec // not negative
+			err = errors.Join(err, errNext)
+			return !found || !next.CreatedAt.Before(at)
+		})
+		to := low + uint64(n) //nolint:gosec // not negative
+		next, found, errNext := c.next(tx, instance, to)
+		if err = errors.Join(err, errNext); err != nil {
+			return err
+		}
+		if to = newest; found {
+			to = next.Sequence - 1 // behind events that are not kept
+		}
+		return rec.seek(tx, instance, to)
+	})
+}
+
+// next returns the first event after a number that is kept.
+func (c *Consumers) next(tx *store.Tx, instance int64, number uint64) (next Item, found bool, err error) {
+	err = c.eachAfter(tx, instance, number, func(i Item) bool {
+		next, found = i, true
+		return false
+	})
+	return next, found, err
+}
+
+// move changes a consumer in a commit.
+func (c *Consumers) move(ctx context.Context, instance int64, name string, change func(*store.Tx, *record, uint64) error) (s State, err error) {
+	err = c.store.Update(ctx, func(tx *store.Tx) error {
+		rec, err := find(tx, instance, name)
+		if err != nil {
+			return err
+		}
+		newest, err := newestOf(tx, instance)
+		if err != nil {
+			return err
+		}
+		before := rec
+		if err := change(tx, &rec, newest); err != nil {
+			return err
+		}
+		if s, err = c.stateOf(tx, instance, name, rec, newest); err != nil || rec == before {
+			return err
+		}
+		if at := c.lastPull(instance, name); !at.IsZero() {
+			rec.Pulled = event.At(at)
+		}
+		return put(tx, instance, name, rec)
+	})
+	return s, err
+}
+
+func (c *Consumers) lastPull(instance int64, name string) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pulled[string(consumerKey(instance, name))]
+}
+
+// stateOf returns a consumer as it is shown.
+func (c *Consumers) stateOf(tx *store.Tx, instance int64, name string, rec record, newest uint64) (State, error) {
+	s := State{Name: name, Position: rec.Position, LastPull: rec.Pulled.Time, LastAck: rec.Acked.Time}
+	if at := c.lastPull(instance, name); at.After(s.LastPull) {
+		s.LastPull = at
+	}
+	if newest > rec.Position {
+		s.Lag = newest - rec.Position
+	}
+	next, _, err := c.next(tx, instance, rec.Position)
+	s.OldestWaiting = next.CreatedAt
+	return s, err
+}
+
+// List returns the consumers of an instance by name.
+func (c *Consumers) List(instance int64) (all []State, err error) {
+	err = c.store.View(func(tx *store.Tx) error {
+		newest, err := newestOf(tx, instance)
+		if err != nil {
+			return err
+		}
+		var names []string
+		err = tx.Walk(consumers, store.Range{Prefix: store.Key(instance)}, func(k []byte) (bool, error) {
+			names = append(names, string(k[8:]))
+			return true, nil
+		})
+		for _, name := range names {
+			rec, errFind := find(tx, instance, name)
+			if errors.Is(errFind, store.ErrDamaged) {
+				continue
+			}
+			s, errState := c.stateOf(tx, instance, name, rec, newest)
+			if err = errors.Join(err, errFind, errState); err != nil {
+				return err
+			}
+			all = append(all, s)
+		}
+		return err
+	})
+	return all, err
+}
+
+// Delete removes a consumer. The error is ErrNotFound.
+func (c *Consumers) Delete(ctx context.Context, instance int64, name string) error {
+	err := c.store.Update(ctx, func(tx *store.Tx) error {
+		if _, err := find(tx, instance, name); err != nil && !errors.Is(err, store.ErrDamaged) {
+			return err
+		}
+		tx.Wake()
+		return tx.Delete(consumers, consumerKey(instance, name))
+	})
+	if err == nil {
+		c.mu.Lock()
+		delete(c.pulled, string(consumerKey(instance, name)))
+		c.mu.Unlock()
+	}
+	return err
+}
