@@ -28,6 +28,7 @@ import (
 	"postern/httpapi/idempotency"
 	"postern/httpapi/rest"
 	"postern/instance"
+	"postern/instance/erasure"
 	"postern/instance/later"
 	"postern/instance/pace"
 	"postern/instance/webhooks"
@@ -99,6 +100,7 @@ type App struct {
 	supervisor *instance.Supervisor
 	processor  *instance.Processor
 	scheduled  *later.Scheduler
+	erasures   *erasure.Book
 	engine     *batch.Engine
 	optouts    *optout.Book
 	whatsapp   *whatsapp.Connector
@@ -132,7 +134,7 @@ func (a *App) Phone(number string) (p *sandbox.Phone, ok bool) {
 
 // Buckets returns the buckets of the data file, except the store's own.
 func Buckets() []store.Bucket {
-	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), link.Buckets(), kept.Buckets(), later.Buckets(), webhooks.Buckets(), messages.Buckets(), device.Buckets(), batch.Buckets(), optout.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), logbook.Buckets(), pull.Buckets(), access.Buckets()))
+	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), link.Buckets(), kept.Buckets(), later.Buckets(), erasure.Buckets(), webhooks.Buckets(), messages.Buckets(), device.Buckets(), batch.Buckets(), optout.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), logbook.Buckets(), pull.Buckets(), access.Buckets()))
 }
 
 // Start opens the listeners and starts everything behind them.
@@ -169,7 +171,7 @@ func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec confi
 func (a *App) start(ctx context.Context, taken Addresses) error {
 	a.linkBase.url = taken.linkBase(a.cfg)
 	for _, part := range []func(context.Context) error{
-		a.startStore, a.startAccess, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startMessages, a.startInstances, a.startDispatch, a.startBatches, a.endKeys, a.startProcessor, a.startScheduled, a.noteTakeover, a.startBackups, a.startSamples,
+		a.startStore, a.startAccess, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startMessages, a.startInstances, a.startDispatch, a.startBatches, a.endKeys, a.startProcessor, a.startScheduled, a.startErasures, a.noteTakeover, a.startBackups, a.startSamples,
 		func(context.Context) error { return a.serve(taken) },
 	} {
 		err := ctx.Err()
@@ -361,7 +363,7 @@ func (a *App) startInstances(ctx context.Context) error {
 		DropNotice: devices.DropNoticeTx,
 		Ledger:     a.ledger, OnLanes: a.lanesChanged, ClearLanes: a.relay.Clear,
 		Forget: func(tx *store.Tx, id int64) error {
-			return errors.Join(devices.DeleteTx(tx, id), media.Forget(tx, id), link.Forget(tx, id), kept.Forget(tx, id), alerts.Forget(tx, id), pace.Forget(tx, id), later.Forget(tx, id), idempotency.ForgetInstance(tx, id), pull.Forget(tx, id), a.ledger.ForgetInstance(tx, id))
+			return errors.Join(devices.DeleteTx(tx, id), media.Forget(tx, id), link.Forget(tx, id), kept.Forget(tx, id), alerts.Forget(tx, id), pace.Forget(tx, id), later.Forget(tx, id), erasure.Forget(tx, id), idempotency.ForgetInstance(tx, id), pull.Forget(tx, id), a.ledger.ForgetInstance(tx, id))
 		},
 		Logger: a.log,
 	})
@@ -460,4 +462,23 @@ func (a *App) startScheduled(ctx context.Context) error {
 	}
 	a.stops.push("scheduled sends", a.scheduled.Stop)
 	return a.settleRestored(ctx)
+}
+
+// startErasures continues to remove what is stored about people who asked for it.
+func (a *App) startErasures(context.Context) error {
+	a.erasures = erasure.New(erasure.Config{
+		Store: a.store, Messages: a.messages, Ledger: a.ledger, KeepsFile: kept.Has, ForgetAnswers: a.known.devices.ForgetAnswers,
+		Account: func(id int64) (name string, own []string, err error) {
+			rec, err := a.registry.ByID(id)
+			return rec.Name, []string{rec.OwnerJID, rec.OwnerLID}, err
+		},
+		Person: func(jid string) []string {
+			_, all := a.known.devices.Person(jid)
+			return all
+		},
+		Logger: a.log,
+	})
+	a.erasures.Start()
+	a.stops.push("erasures", a.erasures.Stop)
+	return nil
 }

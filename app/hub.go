@@ -120,7 +120,7 @@ func fill(seq uint64, limit int, next func(after uint64, step int) ([]wsbus.Even
 }
 
 // instanceLog is the stored events of durable instances as package wsbus wants
-// them. They have no gaps: the oldest go when their time has ended.
+// them. Their gaps are erased events; the oldest go when their time has ended.
 type instanceLog struct{ store *store.Store }
 
 func (l instanceLog) Newest(instance int64) (newest uint64, err error) {
@@ -131,7 +131,17 @@ func (l instanceLog) Newest(instance int64) (newest uint64, err error) {
 	return newest, err
 }
 
-func (l instanceLog) Gaps(int64, uint64, int) ([]wsbus.Gap, error) { return nil, nil }
+func (l instanceLog) Gaps(instance int64, seq uint64, limit int) (gaps []wsbus.Gap, err error) {
+	err = l.store.View(func(tx *store.Tx) error {
+		gaps = nil
+		runs, err := delivery.ErasedAfter(tx, instance, seq, limit)
+		for _, r := range runs {
+			gaps = append(gaps, wsbus.Gap{First: r[0], Last: r[1]})
+		}
+		return err
+	})
+	return gaps, err
+}
 
 func (l instanceLog) EventsAfter(instance int64, seq uint64, limit int) (page []wsbus.Event, err error) {
 	err = l.store.View(func(tx *store.Tx) error {

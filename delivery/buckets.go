@@ -48,7 +48,7 @@ func Buckets() []store.Bucket {
 		{Name: expiries, Owner: "delivery", Key: "time + e or r + event sequence or record", Value: "nothing; whose time is over then", Append: true, Needs: store.References(decodeExpiry, "it is the end of no event and no delivery")},
 		{Name: backlogs, Owner: "delivery", Key: "lane, with the instance for the global one; nothing for all together", Value: "how many are pending, and their bytes", Needs: store.References(store.Sized(0), "", backlogToPending)},
 		{Name: forgets, Owner: "delivery", Key: "instance", Value: "nothing; an instance that was deleted, of which everything is to be removed", Needs: store.References(store.Sized(8), "it marks no instance as deleted"), Gone: markedGone},
-		{Name: logs, Owner: "delivery", Key: "name; gone + instance", Value: "key of the hashes, numbers by state; where the removal of a deleted instance's records goes on", Needs: store.References(store.Sized(0), "", logReadable), Gone: goneFromLog},
+		{Name: logs, Owner: "delivery", Key: "name; gone + instance; erased + instance", Value: "key of the hashes, numbers by state; where the removal of a deleted instance's records goes on; the highest number of an erased event", Needs: store.References(store.Sized(0), "", logReadable), Gone: goneFromLog},
 	}...)
 }
 

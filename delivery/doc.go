@@ -80,5 +80,5 @@
 //	delivery_expiry    time, e or r, id              whose time is over then
 //	delivery_backlog   lane                          how many are pending, their bytes
 //	delivery_forget    instance                      everything of it is to go
-//	delivery_log       name                          key of the hashes, numbers by state
+//	delivery_log       name                          key of the hashes, numbers by state, the highest number of an erased event
 package delivery

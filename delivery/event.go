@@ -8,7 +8,7 @@ import (
 	"postern/event"
 )
 
-// Event is a stored instance event. It is written once and never changed.
+// Event is a stored instance event. It is written once and changed only by an [Eraser].
 type Event struct {
 	Seq       uint64 // in commit order, over all instances
 	ID        uuid.UUID
@@ -21,7 +21,7 @@ type Event struct {
 	Sequence  uint64 // among the numbered events of the instance, from 1 without holes; 0: not numbered
 	CreatedAt time.Time
 	ExpiresAt time.Time // in steady time: until then the event is kept and can be read by its number
-	Body      []byte    // the final envelope
+	Body      []byte    // the final envelope; empty once it was erased
 	To        []Addressee
 }
 
@@ -41,3 +41,6 @@ func (e Event) First() uint64 {
 	}
 	return e.To[0].Due.Record
 }
+
+// Erased reports whether the body was removed because it named a person: readers pass over the event.
+func (e Event) Erased() bool { return len(e.Body) == 0 }

@@ -39,7 +39,7 @@ func (l *Ledger) sweepInstance(tx *store.Tx, instance int64, limit int) error {
 	if l.hooks.Forget != nil {
 		err = l.hooks.Forget(tx, instance)
 	}
-	return errors.Join(err, tx.Delete(newest, store.Key(instance)), tx.Delete(forgets, store.Key(instance)))
+	return errors.Join(err, tx.Delete(newest, store.Key(instance)), tx.Delete(logs, erasedKey(instance)), tx.Delete(forgets, store.Key(instance)))
 }
 
 // sweepWaiting removes pending deliveries: the heads, whose followers become heads.

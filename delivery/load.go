@@ -43,7 +43,7 @@ func BodyOf(tx *store.Tx, r Record) (e Event, kept bool, err error) {
 		return e, kept, err
 	case r.EventSeq != 0:
 		e, kept, err = getEvent(tx, r.EventSeq)
-		return e, kept && e.ID == r.EventID, err
+		return e, kept && !e.Erased() && e.ID == r.EventID, err
 	case r.OutboxSeq != 0:
 		entry, found, err := outbox.Get(tx, r.OutboxSeq)
 		e = r.event()
@@ -86,7 +86,7 @@ func getEvent(tx *store.Tx, seq uint64) (e Event, found bool, err error) {
 // matches.
 func readEvent(tx *store.Tx, seq uint64, raw []byte) (Event, error) {
 	e, err := decodeEvent(seq, raw)
-	if err == nil && !json.Valid(e.Body) {
+	if err == nil && !e.Erased() && !json.Valid(e.Body) {
 		err = errNotJSON
 	}
 	if err != nil {

@@ -201,11 +201,14 @@ func logReadable(_ *store.Lookup, key, value []byte) (n store.Need) {
 	switch size, known := sizes[string(key)]; {
 	case known && len(value) != size:
 		n.Why = "the next start makes it anew"
-	case !known && (!bytes.HasPrefix(key, gonePrefix) || len(key) != len(gonePrefix)+8 || len(value) != 8):
+	case !known && !(logOf(gonePrefix, key) || logOf(erasedPrefix, key)) || !known && len(value) != 8:
 		n.Why = "the log does not know what it is"
 	}
 	return n
 }
+
+// logOf reports whether a key of the log is a prefix and an instance.
+func logOf(prefix, key []byte) bool { return bytes.HasPrefix(key, prefix) && len(key) == len(prefix)+8 }
 
 // blockToRecords: a block of the digest has a row for each existing record, and no other.
 func blockToRecords(look *store.Lookup, key, value []byte) (n store.Need) {

@@ -95,10 +95,12 @@ func OldestOf(tx *store.Tx, instance int64) (oldest uint64, err error) {
 }
 
 // PositionAfter returns, in order, up to limit numbered events of an instance that have not
-// expired and whose number is greater than after.
+// expired, were not erased, and whose number is greater than after.
 func PositionAfter(tx *store.Tx, instance int64, after uint64, limit int) (all []Event, err error) {
 	err = EachAfter(tx, instance, after, func(e Event) bool {
-		all = append(all, e)
+		if !e.Erased() {
+			all = append(all, e)
+		}
 		return limit == 0 || len(all) < limit
 	})
 	return all, err

@@ -88,7 +88,7 @@ func (r *Relay) eventsAfter(after uint64) (events []delivery.Event, until time.T
 // publish sends a numbered event to WebSocket clients. They received other events when
 // those were made.
 func (r *Relay) publish(e delivery.Event) {
-	if r.cfg.PublishInstance == nil || e.Sequence == 0 {
+	if r.cfg.PublishInstance == nil || e.Sequence == 0 || e.Erased() {
 		return
 	}
 	r.cfg.PublishInstance(event.Notice{

@@ -84,6 +84,9 @@ func (a About) With(other func(jid string) string) About {
 // IsLID reports whether an address is a LID.
 func IsLID(jid string) bool { return strings.HasSuffix(jid, "@"+LIDServer) }
 
+// IsPerson reports whether a JID is the phone JID or the LID of a person.
+func IsPerson(jid string) bool { return IsLID(jid) || strings.HasSuffix(jid, "@"+UserServer) }
+
 func orEmpty(s *string) string {
 	if s == nil {
 		return ""

@@ -20,6 +20,7 @@ import (
 	"postern/httpapi/rest"
 	"postern/httpapi/sockets"
 	"postern/instance"
+	"postern/instance/erasure"
 	"postern/instance/later"
 	"postern/instance/pace"
 	"postern/instance/webhooks"
@@ -122,6 +123,9 @@ func errorTable() []mapping {
 		{event.ErrMediaType, http.StatusUnsupportedMediaType, "MEDIA_TYPE_UNSUPPORTED", ""},
 		{event.ErrMedia, http.StatusUnprocessableEntity, "INVALID_MEDIA", ""},
 		{sheet.ErrInvalid, http.StatusUnprocessableEntity, batches.CodeInvalidCSV, ""},
+		{erasure.ErrNotFound, http.StatusNotFound, "ERASURE_NOT_FOUND", ""},
+		{erasure.ErrFull, http.StatusTooManyRequests, rest.CodeLimitReached, ""},
+		{erasure.ErrOwn, http.StatusUnprocessableEntity, "OWN_ACCOUNT", ""},
 		{later.ErrNotFound, http.StatusNotFound, "SCHEDULED_NOT_FOUND", ""},
 		{later.ErrBegun, http.StatusConflict, "SCHEDULED_BEGUN", ""},
 		{later.ErrTooMany, http.StatusTooManyRequests, rest.CodeLimitReached, ""},

@@ -26,6 +26,7 @@ import (
 	"postern/httpapi/sends"
 	"postern/httpapi/sockets"
 	"postern/instance"
+	"postern/instance/erasure"
 	"postern/instance/later"
 	"postern/internal/loglevel"
 	"postern/internal/loglines"
@@ -50,6 +51,7 @@ type Config struct {
 	OptOuts    *optout.Book        // of Store
 	Processor  *instance.Processor // carries out asynchronous sends
 	Scheduled  *later.Scheduler    // keeps the sends of a later time
+	Erasures   *erasure.Book       // removes what is stored about people
 	Media      *media.Library
 	Hub        sockets.Hub     // nil: the WebSocket paths answer 404
 	Outbox     *outbox.Outbox  // of Store
@@ -144,7 +146,7 @@ func newAPI(c Config) *api {
 			Store: c.Store, Messages: c.Messages, Supervisor: c.Supervisor, Processor: c.Processor, Scheduled: c.Scheduled, Media: c.Media, MaxMedia: c.MaxMedia, MaxInline: c.MaxInline, Alerts: c.Alerts, NewMessageID: c.NewMessageID,
 		}),
 		files: files.New(files.Config{Store: c.Store, Messages: c.Messages, Supervisor: c.Supervisor, Links: c.Links, Cache: c.Fetched, Kept: c.Kept, MaxMedia: c.MaxMedia, LinkTTL: c.LinkTTL, Served: c.FileServed}),
-		chats: chats.New(chats.Config{Registry: c.Registry, Messages: c.Messages, Supervisor: c.Supervisor, Media: c.Media, MaxMedia: c.MaxMedia}),
+		chats: chats.New(chats.Config{Registry: c.Registry, Messages: c.Messages, Supervisor: c.Supervisor, Media: c.Media, MaxMedia: c.MaxMedia, Erasures: c.Erasures}),
 		instances: instances.New(instances.Config{
 			Store: c.Store, Registry: c.Registry, Supervisor: c.Supervisor, Engine: c.Engine, Media: c.Media, MaxMedia: c.MaxMedia, Access: c.Access,
 			JWTSecret: c.JWTSecret, TokenTTL: c.TokenTTL, Transfers: c.Transfers, Portal: c.Portal, Post: c.Post,
@@ -159,8 +161,8 @@ func newAPI(c Config) *api {
 // New returns the handler of every path. It fails if a required field of c is missing or too weak.
 func New(c Config) (http.Handler, error) {
 	switch {
-	case c.Registry == nil || c.Messages == nil || c.Supervisor == nil || c.Engine == nil || c.Store == nil || c.NewMessageID == nil || c.Post == nil || c.Media == nil || c.Processor == nil || c.Scheduled == nil:
-		return nil, errors.New("httpapi: Registry, Supervisor, Engine, Store, Media, Processor, Scheduled, Post and NewMessageID are required")
+	case c.Registry == nil || c.Messages == nil || c.Supervisor == nil || c.Engine == nil || c.Store == nil || c.NewMessageID == nil || c.Post == nil || c.Media == nil || c.Processor == nil || c.Scheduled == nil || c.Erasures == nil:
+		return nil, errors.New("httpapi: Registry, Supervisor, Engine, Store, Media, Processor, Scheduled, Erasures, Post and NewMessageID are required")
 	case c.Relay == nil || c.Deliveries == nil || c.Backup == nil:
 		return nil, errors.New("httpapi: Relay, Deliveries and Backup are required")
 	case c.Links == nil || c.Fetched == nil || c.Kept == nil:

@@ -42,6 +42,7 @@ import (
 	"postern/httpapi/sockets"
 	"postern/httpapi/tokens/tokenstest"
 	"postern/instance"
+	"postern/instance/erasure"
 	"postern/instance/later"
 	"postern/instance/pace"
 	"postern/instance/webhooks"
@@ -201,6 +202,14 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.scheduled.Stop(context.Background()) })
+	erasures := erasure.New(erasure.Config{
+		Store: st, Messages: r.messages, Ledger: ledger, Logger: r.logger(),
+		Account: func(id int64) (string, []string, error) {
+			rec, err := r.registry.ByID(id)
+			return rec.Name, []string{rec.OwnerJID, rec.OwnerLID}, err
+		},
+		Person: func(string) []string { return nil },
+	})
 	processor := instance.NewProcessor(instance.ProcessorConfig{Store: st, Registry: r.registry, Supervisor: sup})
 	who := rest.Access{Sessions: access.NewSessions(st), Links: access.NewLinks(st)}
 	if who.Keys, err = access.OpenKeys(st, r.logger()); err != nil {
@@ -226,7 +235,7 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 				})
 			},
 		},
-		Registry: r.registry, Messages: r.messages, Supervisor: sup, Engine: r.engine, OptOuts: r.optouts, Media: r.media, Processor: processor, Scheduled: r.scheduled, Hub: r.hub, Outbox: r.box,
+		Registry: r.registry, Messages: r.messages, Supervisor: sup, Engine: r.engine, OptOuts: r.optouts, Media: r.media, Processor: processor, Scheduled: r.scheduled, Erasures: erasures, Hub: r.hub, Outbox: r.box,
 		Transfers:    instances.Transfers{Export: r.export, Undo: r.registry.MoveBack, Import: r.importAccount},
 		NewMessageID: uuid.NewString, Post: r.post,
 		Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Outbox: r.box, Ledger: ledger, Resolve: resolve}), Deliveries: log, Consumers: pull.New(st, instance.There, r.box.Emitted, slog.New(slog.DiscardHandler)),

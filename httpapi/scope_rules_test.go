@@ -78,6 +78,7 @@ var contractScopes = []struct{ method, path, scopes string }{
 	{"GET", "/instance/{i}", "read"},
 	{"", "/instance/{i}/profile", "manage"},
 	{"", "/instance/{i}/privacy", "manage"},
+	{"DELETE", "/instance/{i}/people", "manage"},
 	{"DELETE", "/instance/{i}\x00", "manage"},
 	{"", "/instance/{i}/", "send"},
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Gap is a run of sequences whose events were removed together with their
-// batches. A replay skips it, and announces it beforehand: a client that
+// batches, or erased. A replay skips it, and announces it beforehand: a client that
 // counts adds its length when it comes to it.
 type Gap struct{ First, Last uint64 }
 

@@ -112,8 +112,13 @@ func (o *Outbox) dropEntry(tx *store.Tx, e Entry) error {
 	return errors.Join(o.removeEntry(tx, e), widenGap(tx, e.Owner, e.OwnerSeq))
 }
 
-// Gap is a run of an owner's sequences whose events were removed together
-// with their batches. Events that the retention removed leave no gap.
+// Erase removes an entry, pending or not. Its sequence becomes part of a gap.
+func (o *Outbox) Erase(tx *store.Tx, e Entry) error {
+	return errors.Join(o.dropEntry(tx, e), forgotten(tx, e.Batch))
+}
+
+// Gap is a run of an owner's sequences whose events were removed with their
+// batches, or erased. Events that the retention removed leave no gap.
 type Gap struct{ First, Last uint64 }
 
 // Gaps returns up to limit gaps of an owner that end after the given

@@ -79,6 +79,19 @@ func entriesBy(tx *store.Tx, index string, r store.Range, seq func(k, v []byte) 
 	return entries, err
 }
 
+// Bodies calls fn with the body of each entry from a sequence on, up to another, until it returns false. A body lies
+// in the file: fn may not keep it.
+func Bodies(tx *store.Tx, from, upTo uint64, fn func(seq uint64, body []byte) bool) error {
+	return tx.Look(entryRows, store.Range{From: store.Key(from), Before: store.Key(upTo + 1)}, func(k, raw []byte) (bool, error) {
+		seq := binary.BigEndian.Uint64(k)
+		e, err := decodeEntry(seq, raw)
+		if err != nil {
+			return true, nil //nolint:nilerr // its delivery reports the damage
+		}
+		return fn(seq, e.Body), nil
+	})
+}
+
 // whole is entry for callers that pass the body on: a truncated body counts as damaged even if its
 // checksum matches.
 func whole(tx *store.Tx, seq uint64, raw []byte) (Entry, error) {

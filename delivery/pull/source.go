@@ -39,7 +39,11 @@ func newestOf(tx *store.Tx, instance int64) (uint64, error) {
 func (c *Consumers) eachAfter(tx *store.Tx, instance int64, number uint64, fn func(Item) bool) error {
 	if instance != All {
 		return delivery.EachAfter(tx, instance, number, func(e delivery.Event) bool {
-			return fn(Item{e.Sequence, e.ID, e.Kind, e.CreatedAt, e.Body})
+			item := Item{e.Sequence, e.ID, e.Kind, e.CreatedAt, e.Body}
+			if e.Erased() {
+				item.Body = nil
+			}
+			return fn(item)
 		})
 	}
 	return stream.After(tx, number, func(r stream.Row) (bool, error) {

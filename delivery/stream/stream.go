@@ -143,6 +143,18 @@ func After(tx *store.Tx, number uint64, fn func(Row) (bool, error)) error {
 	})
 }
 
+// Bodies calls fn with the instance and the body of each event of an instance from a number on, up to another, until
+// it returns false. A body lies in the file: fn may not keep it.
+func Bodies(tx *store.Tx, from, upTo uint64, fn func(number uint64, instance int64, body []byte) bool) error {
+	return tx.Look(bucket, store.Range{From: store.Key(from), Before: store.Key(upTo + 1)}, func(k, v []byte) (bool, error) {
+		r, err := decodeRow(k, v)
+		if err != nil || r.Outbox != 0 {
+			return true, nil //nolint:nilerr // its readers report the damage
+		}
+		return fn(r.Number, r.Instance, r.Body), nil
+	})
+}
+
 // Remove removes rows.
 func Remove(tx *store.Tx, numbers []uint64) (err error) {
 	for _, n := range numbers {

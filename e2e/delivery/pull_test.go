@@ -161,7 +161,7 @@ func TestSeekMovesAConsumerAnywhere(t *testing.T) {
 		`{"consumer":"crm","sequence":100000}`:                          "400 INVALID_SEQUENCE",
 		`{"consumer":"crm"}`:                                            "400 INVALID_SEQUENCE",
 		`{"consumer":"crm","sequence":0,"time":"2001-01-01T00:00:00Z"}`: "400 INVALID_SEQUENCE",
-		`{"consumer":"unknown","sequence":0}`:                            "404 CONSUMER_NOT_FOUND",
+		`{"consumer":"unknown","sequence":0}`:                           "404 CONSUMER_NOT_FOUND",
 	} {
 		status, answer := s.ask(http.MethodPost, "/seek", body)
 		if got := fmt.Sprint(status, " ", answer); !strings.HasPrefix(got, code[:3]) || !strings.Contains(got, code[4:]) {

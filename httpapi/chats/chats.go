@@ -8,6 +8,7 @@ package chats
 
 import (
 	"postern/instance"
+	"postern/instance/erasure"
 	"postern/media"
 	"postern/messages"
 )
@@ -19,6 +20,7 @@ type Config struct {
 	Supervisor *instance.Supervisor
 	Media      *media.Library
 	MaxMedia   int64 // bytes of the file of a multipart body
+	Erasures   *erasure.Book
 }
 
 // API has the handlers of the package.

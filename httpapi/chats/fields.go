@@ -51,6 +51,8 @@ func Fields() openapi.Fields {
 		"ListMessagesRequest.limit":  rest.Say("The maximum number of records of a page.", rest.DefaultLimit, openapi.Range(1, maxMessageLimit)),
 
 		"deleteForMe.?messageId": rest.Say("A stored message: its id here, or its id at WhatsApp.", "42", openapi.Required()),
+		"getErasure.{erasureId}": rest.Say("The erasure, as the answer to DELETE /instance/{i}/people/{jid} named it.", rest.ExampleUUID, openapi.Format("uuid")),
+
 		"deleteChat.?stored":     rest.Say("true: its stored messages are removed, too.", "true", openapi.OneOf("true", "false")),
 
 		"searchMessages.?query":  rest.Say("Only messages that contain this text; case is ignored.", "order", openapi.Required(), openapi.Chars(minSearch, maxSearchAll)),

@@ -11,7 +11,7 @@ import (
 
 // Routes returns the paths of the package, with their handlers and what the documents say about them.
 func (a *API) Routes() []rest.Route {
-	return slices.Concat(a.chatRoutes(), a.storedRoutes(), a.groupRoutes(), a.channelRoutes(), a.labelRoutes(), a.profileRoutes())
+	return slices.Concat(a.chatRoutes(), a.storedRoutes(), a.groupRoutes(), a.channelRoutes(), a.labelRoutes(), a.profileRoutes(), a.erasureRoutes())
 }
 
 func (a *API) chatRoutes() []rest.Route {
@@ -127,6 +127,21 @@ func (a *API) profileRoutes() []rest.Route {
 			Method: "PUT", Path: "/instance/{i}/privacy", Auth: rest.InstanceBearer, Right: rest.ScopeManage, Handle: rest.Audited("privacy.change", chatOperation(a, (*event.Privacy).Check, changePrivacy)),
 			ID: "changePrivacy", Summary: "Set who sees what of the account.", In: rest.TypeOf[event.Privacy](), Example: `{"lastSeen":"contacts"}`, Out: rest.TypeOf[event.Privacy](),
 			Codes: rest.Asking("INVALID_ARGUMENT"),
+		},
+	}
+}
+
+func (a *API) erasureRoutes() []rest.Route {
+	return []rest.Route{
+		{
+			Method: "DELETE", Path: "/instance/{i}/people/{jid}", Auth: rest.InstanceBearer, Right: rest.ScopeManage, Handle: rest.Audited("people.erase", a.erasePerson),
+			ID: "erasePerson", Summary: "Remove what the instance has stored about a person.",
+			About:  "The direct chat, what the person wrote in groups, contact, kept files, and bodies of deliveries that name the person, under both addresses. Batches, opt-outs, the audit log and backups stay.",
+			Status: http.StatusAccepted, Out: rest.TypeOf[erasureAnswer](), Codes: rest.Codes{"INVALID_RECIPIENT", "OWN_ACCOUNT", rest.CodeLimitReached},
+		},
+		{
+			Method: "GET", Path: "/instance/{i}/erasures/{erasureId}", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.showErasure,
+			ID: "getErasure", Summary: "Show how far the removal of a person's data is.", Out: rest.TypeOf[erasureView](), Codes: rest.Codes{"ERASURE_NOT_FOUND"},
 		},
 	}
 }

@@ -103,6 +103,12 @@ func Drop(tx *store.Tx, instance, message int64) error {
 	)
 }
 
+// Has reports whether the file of a message is kept.
+func Has(tx *store.Tx, instance, message int64) bool {
+	r, found, err := get(tx, instance, message)
+	return err == nil && found && r.State == Stored
+}
+
 func countedSize(r Record) int64 {
 	if r.State == Stored {
 		return r.Size

@@ -230,3 +230,43 @@ func (c *Container) AccountOf(number string) string {
 	}
 	return a.JID()
 }
+
+// ForgetAnswers removes the kept answers that name a person with one of these JIDs, and those to their numbers.
+func (c *Container) ForgetAnswers(ctx context.Context, jids []string) error {
+	a := c.answers
+	a.change.Lock()
+	defer a.change.Unlock()
+	gone := map[string]bool{}
+	a.mu.RLock()
+	for _, jid := range jids {
+		if number, is := strings.CutSuffix(jid, "@"+types.DefaultUserServer); is {
+			if _, known := a.known[number]; known {
+				gone[number] = true
+			}
+		}
+		for _, number := range a.asked[jid] {
+			gone[number] = true
+		}
+	}
+	a.mu.RUnlock()
+	if len(gone) == 0 {
+		return nil
+	}
+	err := c.store.Update(ctx, func(tx *store.Tx) error {
+		for number := range gone {
+			if err := tx.Delete(answerBucket, []byte(number)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("device: remove the answers to look-ups of a person: %w", err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for number := range gone {
+		a.unset(number)
+	}
+	return nil
+}
