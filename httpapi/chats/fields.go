@@ -53,7 +53,7 @@ func Fields() openapi.Fields {
 		"deleteForMe.?messageId": rest.Say("A stored message: its id here, or its id at WhatsApp.", "42", openapi.Required()),
 		"getErasure.{erasureId}": rest.Say("The erasure, as the answer to DELETE /instance/{i}/people/{jid} named it.", rest.ExampleUUID, openapi.Format("uuid")),
 
-		"deleteChat.?stored":     rest.Say("true: its stored messages are removed, too.", "true", openapi.OneOf("true", "false")),
+		"deleteChat.?stored": rest.Say("true: its stored messages are removed, too.", "true", openapi.OneOf("true", "false")),
 
 		"searchMessages.?query":  rest.Say("Only messages that contain this text; case is ignored.", "order", openapi.Required(), openapi.Chars(minSearch, maxSearchAll)),
 		"searchMessages.?from":   rest.Say("Only messages sent then or later.", rest.ExampleTime, openapi.Format("date-time")),
