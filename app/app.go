@@ -22,6 +22,7 @@ import (
 	"postern/delivery/logbook"
 	"postern/delivery/outbox"
 	"postern/delivery/pull"
+	"postern/delivery/receivers"
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/alerts"
@@ -84,6 +85,9 @@ type App struct {
 	ledger     *delivery.Ledger
 	deliveries *logbook.Log
 	consumers  *pull.Consumers
+	health     *receivers.Health
+	pauses     *receivers.Pauses
+	receivers  *receivers.Book
 	queue      *dispatch.Queue
 	drops      dispatch.LogThrottle // of the queue
 	relay      *dispatch.Relay
@@ -134,7 +138,7 @@ func (a *App) Phone(number string) (p *sandbox.Phone, ok bool) {
 
 // Buckets returns the buckets of the data file, except the store's own.
 func Buckets() []store.Bucket {
-	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), link.Buckets(), kept.Buckets(), later.Buckets(), erasure.Buckets(), webhooks.Buckets(), messages.Buckets(), device.Buckets(), batch.Buckets(), optout.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), logbook.Buckets(), pull.Buckets(), access.Buckets()))
+	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), link.Buckets(), kept.Buckets(), later.Buckets(), erasure.Buckets(), webhooks.Buckets(), messages.Buckets(), device.Buckets(), batch.Buckets(), optout.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), logbook.Buckets(), pull.Buckets(), receivers.Buckets(), access.Buckets()))
 }
 
 // Start opens the listeners and starts everything behind them.
@@ -363,7 +367,7 @@ func (a *App) startInstances(ctx context.Context) error {
 		DropNotice: devices.DropNoticeTx,
 		Ledger:     a.ledger, OnLanes: a.lanesChanged, ClearLanes: a.relay.Clear,
 		Forget: func(tx *store.Tx, id int64) error {
-			return errors.Join(devices.DeleteTx(tx, id), media.Forget(tx, id), link.Forget(tx, id), kept.Forget(tx, id), alerts.Forget(tx, id), pace.Forget(tx, id), later.Forget(tx, id), erasure.Forget(tx, id), idempotency.ForgetInstance(tx, id), pull.Forget(tx, id), a.ledger.ForgetInstance(tx, id))
+			return errors.Join(devices.DeleteTx(tx, id), media.Forget(tx, id), link.Forget(tx, id), kept.Forget(tx, id), alerts.Forget(tx, id), pace.Forget(tx, id), later.Forget(tx, id), erasure.Forget(tx, id), idempotency.ForgetInstance(tx, id), pull.Forget(tx, id), receivers.Forget(tx, id), a.ledger.ForgetInstance(tx, id))
 		},
 		Logger: a.log,
 	})

@@ -9,6 +9,7 @@ import (
 	"postern/delivery"
 	"postern/delivery/logbook"
 	"postern/delivery/pull"
+	"postern/delivery/receivers"
 	"postern/dispatch"
 	"postern/instance"
 	"postern/instance/webhooks"
@@ -23,10 +24,16 @@ const relayConnections = 64
 // delivers from startDispatch on, when the destinations are known.
 func (a *App) openDispatch(context.Context) (err error) {
 	hook := a.cfg.Webhook
+	a.health = receivers.NewHealth(a.store.Now)
+	if a.pauses, err = receivers.OpenPauses(a.store, a.lanesChanged, a.log); err != nil {
+		return err
+	}
+	a.stops.push("paused receivers", a.pauses.Stop)
 	a.webhooks = webhooks.New(webhooks.Config{Store: a.store, GlobalURL: a.globalURL(), DurableDefault: hook.DurableDefault})
+	resolve := a.pauses.Resolve(a.webhooks.Resolve)
 	a.ledger, err = delivery.Open(a.store, delivery.Config{
 		Log: hook.Log, Bodies: delivery.Bodies(hook.LogBodies), DurableMaxBytes: hook.DurableMaxBytes, GlobalURL: a.globalURL(),
-		Resolve: a.webhooks.Resolve, Ended: func(all []delivery.Ended) { a.relay.Ended(all) },
+		Resolve: resolve, Ended: func(all []delivery.Ended) { a.relay.Ended(all) },
 		Changed: a.deliveriesChanged, Outbox: a.outbox, Logger: a.log,
 	})
 	if err != nil {
@@ -52,12 +59,12 @@ func (a *App) openDispatch(context.Context) (err error) {
 	})
 	a.queue = dispatch.NewQueue(dispatch.QueueConfig{
 		Sender: sender, Workers: int(hook.Workers), Size: int(hook.QueueSize), PerDestination: int(hook.PerDestination),
-		Log: a.deliveries, Resolve: a.webhooks.Resolve, Observe: a.metrics.queued, Logger: a.log,
+		Log: a.deliveries, Resolve: resolve, Observe: a.attempted, Lost: a.dropped, Logger: a.log,
 	})
 	a.relay = dispatch.NewRelay(dispatch.RelayConfig{
 		Store: a.store, Outbox: a.outbox, Sender: sender, URL: a.globalURL(), Publisher: a.hub, Retention: a.cfg.Outbox.Retention,
-		Ledger: a.ledger, Resolve: a.webhooks.Resolve, PublishInstance: a.hub.PublishInstance,
-		Observe: a.metrics.relayed, Logger: a.log,
+		Ledger: a.ledger, Resolve: resolve, PublishInstance: a.hub.PublishInstance,
+		Observe: a.relayed, Lost: func(lane delivery.Lane, n int) { a.health.Lose(receivers.Of(lane), n) }, Logger: a.log,
 	})
 	a.stops.push("webhook queue and relay", func(ctx context.Context) error {
 		var relay error
@@ -67,14 +74,19 @@ func (a *App) openDispatch(context.Context) (err error) {
 		both.Wait()
 		return errors.Join(relay, queue)
 	})
+	a.receivers = a.newReceivers(resolve)
 	return nil
 }
 
 // startDispatch starts to deliver the events in the file.
 func (a *App) startDispatch(ctx context.Context) error {
+	if err := a.receivers.Seed(); err != nil {
+		return fmt.Errorf("receivers: %w", err)
+	}
 	if err := a.relay.Start(); err != nil {
 		return fmt.Errorf("relay: %w", err)
 	}
+	a.pauses.Start()
 	a.consumers.Start()
 	return errors.Join(a.ledger.Start(ctx), a.deliveries.Start(ctx))
 }
@@ -85,6 +97,7 @@ func (a *App) globalURL() string { return a.cfg.GlobalWebhook() }
 
 // lanesChanged notifies the relay that lanes may lead elsewhere than before.
 func (a *App) lanesChanged(lanes []delivery.Lane) {
+	a.receivers.Changed(lanes)
 	a.queue.Changed(lanes)
 	a.relay.Changed(lanes)
 }

@@ -126,7 +126,7 @@ func (a *App) serve(taken Addresses) error {
 		},
 		Registry: a.registry, Messages: a.messages, Supervisor: a.supervisor, Engine: a.engine, OptOuts: a.optouts, Processor: a.processor, Scheduled: a.scheduled, Erasures: a.erasures, Media: a.media, MaxMedia: a.cfg.Media.MaxBytes, MaxInline: a.cfg.Media.MaxInline,
 		Links: a.links, Fetched: a.fetched, Kept: a.kept, LinkTTL: a.cfg.Media.LinkTTL, FileServed: a.metrics.served,
-		Outbox: a.outbox, Relay: a.relay, Deliveries: a.deliveries, Consumers: a.consumers, Alerts: alerts.NewBook(a.store, a.log), NewMessageID: whatsapp.NewMessageID, Post: a.postNow,
+		Outbox: a.outbox, Relay: a.relay, Deliveries: a.deliveries, Consumers: a.consumers, Receivers: a.receivers, Alerts: alerts.NewBook(a.store, a.log), NewMessageID: whatsapp.NewMessageID, Post: a.postNow,
 		Transfers: instances.Transfers{Export: a.exportAccount, Undo: a.undoExport, Import: a.importAccount}, TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
 		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Version: version, Pages: page.Pages(),
 	}

@@ -207,7 +207,7 @@ func (l *lane) deliver(s *laneSlot) (next flight, more bool) {
 	}
 	l.pool.judge(s, o)
 	if l.r.cfg.Observe != nil {
-		l.r.cfg.Observe(l.is, o)
+		l.r.cfg.Observe(l.is, to.URL, o)
 	}
 	removed := errors.Is(context.Cause(l.posting), errRemoved)
 	switch {

@@ -157,10 +157,27 @@ func (r *Relay) clear(ctx context.Context, is delivery.Lane) error {
 // attempt.
 func (r *Relay) Ended(all []delivery.Ended) {
 	r.ended.count(all)
+	r.lost(all)
 	for _, e := range all {
 		if e.Follows != nil {
 			r.wake(e.Record.Lane, []row{recordRow(*e.Follows)})
 		}
+	}
+}
+
+// lost reports deliveries that expired or had no room.
+func (r *Relay) lost(all []delivery.Ended) {
+	if r.cfg.Lost == nil {
+		return
+	}
+	by := map[delivery.Lane]int{}
+	for _, e := range all {
+		if s := e.Record.State; s == delivery.Expired || s == delivery.Cancelled && e.Record.LastError == delivery.ReasonCapacity {
+			by[e.Record.Lane]++
+		}
+	}
+	for is, n := range by {
+		r.cfg.Lost(is, n)
 	}
 }
 

@@ -35,7 +35,8 @@ type QueueConfig struct {
 	// Resolve returns the current destination of a lane and its status. It must not
 	// block. nil: a delivery goes to the address that it had when it came.
 	Resolve func(delivery.Lane) (event.Destination, delivery.Status)
-	Observe func(event.Notice, event.Target, Outcome) // called after each delivery; nil: no call
+	Observe func(event.Notice, event.Destination, Outcome) // called after each delivery; nil: no call
+	Lost    func(event.Notice, event.Destination)          // called for each delivery that found no place; nil: no call
 	Logger  *slog.Logger
 }
 
@@ -79,6 +80,7 @@ type posting struct {
 	to     event.Destination
 	entry  *logbook.Entry // of the log
 	moved  bool           // the URL differs from the entry's
+	since  time.Time      // it waits
 }
 
 // attempt is a delivery in flight.
@@ -122,6 +124,7 @@ func (q *Queue) Enqueue(n event.Notice) error {
 	dropped, err := q.take(n)
 	for _, d := range dropped {
 		d.drop(ErrQueueFull)
+		q.lose(d)
 		to := destination(d.to.URL)
 		level, times := q.drops.Count(to)
 		q.log.Log(q.life, level, "webhook dropped", "event", string(d.notice.Kind), "instance", d.notice.InstanceName,
@@ -141,6 +144,9 @@ func (q *Queue) take(n event.Notice) (dropped []posting, err error) {
 		d := q.posting(n, to)
 		if e := q.place(d, &dropped); e != nil {
 			d.drop(e)
+			if errors.Is(e, ErrQueueFull) {
+				q.lose(d)
+			}
 			err = errors.Join(err, fmt.Errorf("%s for %s: %w", n.Kind, n.InstanceName, e))
 			continue
 		}
@@ -154,11 +160,18 @@ func (q *Queue) posting(n event.Notice, to event.Destination) posting {
 	if n.RequestID == "" {
 		n.RequestID = uuid.NewString()
 	}
-	d := posting{notice: n, to: to}
+	d := posting{notice: n, to: to, since: time.Now()}
 	if q.cfg.Log != nil {
 		d.entry = q.cfg.Log.Queued(n, to)
 	}
 	return d
+}
+
+// lose reports a delivery that found no place.
+func (q *Queue) lose(d posting) {
+	if q.cfg.Lost != nil {
+		q.cfg.Lost(d.notice, d.to)
+	}
 }
 
 // drop records in the log that the delivery was never attempted.
@@ -194,6 +207,31 @@ func (q *Queue) Stats() QueueStats {
 	return s
 }
 
+// InMemory is what waits in memory for a destination.
+type InMemory struct {
+	Waiting int
+	Oldest  time.Time
+}
+
+// Waiting returns what waits by lane.
+func (q *Queue) Waiting() map[delivery.Lane]InMemory {
+	all := map[delivery.Lane]InMemory{}
+	q.plan.mu.Lock()
+	defer q.plan.mu.Unlock()
+	for _, h := range q.plan.holders {
+		for _, d := range h.waiting {
+			lane := delivery.LaneOf(d.notice.InstanceID, d.to)
+			w := all[lane]
+			w.Waiting++
+			if w.Oldest.IsZero() || d.since.Before(w.Oldest) {
+				w.Oldest = d.since
+			}
+			all[lane] = w
+		}
+	}
+	return all
+}
+
 // launch starts a worker for each delivery that may be sent. The caller holds q.plan.mu.
 func (q *Queue) launch() {
 	for a := q.begin(); a != nil; a = q.begin() {
@@ -220,7 +258,7 @@ func (q *Queue) deliver(a *attempt) {
 		o := q.cfg.Sender.Send(a.ctx, a.to, a.notice.ID, instanceHeaders(a.notice), a.notice.Body)
 		a.note(at, o)
 		if q.cfg.Observe != nil {
-			q.cfg.Observe(a.notice, a.to.Target, o)
+			q.cfg.Observe(a.notice, a.to, o)
 		}
 		if !o.Delivered() {
 			level, times := q.losses.Count(a.host.name)

@@ -42,8 +42,9 @@ type RelayConfig struct {
 	// the order of the commits. It must not block. nil: no call.
 	PublishInstance func(event.Notice)
 
-	Observe func(delivery.Lane, Outcome) // called after each attempt; nil: no call
-	Logger  *slog.Logger                 // nil discards
+	Observe func(delivery.Lane, string, Outcome) // called after each attempt, with its URL; nil: no call
+	Lost    func(delivery.Lane, int)             // called with deliveries that expired or had no room; nil: no call
+	Logger  *slog.Logger                         // nil discards
 }
 
 // Relay delivers the pending deliveries in the file: batch events, and the durable events

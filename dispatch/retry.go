@@ -108,12 +108,59 @@ func (r *Relay) urge(is delivery.Lane, now row) {
 	}
 }
 
+// Probe returns when a destination with an open breaker is tried next, zero if its breaker is closed.
+func (r *Relay) Probe(is delivery.Lane) (at time.Time) {
+	l := r.batch
+	if is != delivery.BatchLane {
+		r.mu.Lock()
+		l = r.lanes[is]
+		r.mu.Unlock()
+	}
+	if l == nil {
+		return at
+	}
+	l.board.mu.Lock()
+	defer l.board.mu.Unlock()
+	if l.board.breaker.open {
+		at = l.board.breaker.probeAt
+	}
+	return at
+}
+
+// Hasten makes all that waits for a destination due at once, in small commits, whatever it was asked to wait for.
+func (r *Relay) Hasten(ctx context.Context, is delivery.Lane) error {
+	if is == delivery.BatchLane {
+		if _, err := r.RetryAll(ctx); err != nil {
+			return err
+		}
+	}
+	for after, more := (delivery.Due{At: time.Now()}), true; more; {
+		var err error
+		if after, more, err = r.hasten(ctx, is, after); err != nil {
+			return fmt.Errorf("make due what waits for a receiver: %w", err)
+		}
+	}
+	if is == delivery.BatchLane {
+		return nil
+	}
+	r.mu.Lock()
+	l := r.lanes[is]
+	r.mu.Unlock()
+	if l == nil {
+		r.wake(is, nil)
+		return nil
+	}
+	l.board.hurry()
+	l.askForPass()
+	return nil
+}
+
 // RetryAll makes all pending entries due at once, in small commits, and returns how many
 // are pending. If it fails halfway, the entries that were moved stay due.
 func (r *Relay) RetryAll(ctx context.Context) (pending int, err error) {
 	pending = r.cfg.Outbox.Counts().Pending
 	for after, more := (delivery.Due{At: time.Now()}), true; more; {
-		if after, more, err = r.hasten(ctx, after); err != nil {
+		if after, more, err = r.hasten(ctx, delivery.OutboxLane, after); err != nil {
 			return 0, fmt.Errorf("retry outbox: %w", err)
 		}
 	}
@@ -123,9 +170,9 @@ func (r *Relay) RetryAll(ctx context.Context) (pending int, err error) {
 }
 
 // hasten makes the next entries after a row of the due index due, in one commit.
-func (r *Relay) hasten(ctx context.Context, after delivery.Due) (last delivery.Due, more bool, err error) {
+func (r *Relay) hasten(ctx context.Context, is delivery.Lane, after delivery.Due) (last delivery.Due, more bool, err error) {
 	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		rows, err := delivery.DueAfter(tx, delivery.OutboxLane, after, upkeepStep)
+		rows, err := delivery.DueAfter(tx, is, after, upkeepStep)
 		if err != nil {
 			return err
 		}

@@ -129,6 +129,7 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[sends.AcceptedAnswer]():                  {Answers: true, Schema: sends.AcceptedAnswerSchema},
 		rest.TypeOf[sends.ScheduledView]():                   {Name: "ScheduledSend", About: "A message that is sent at a later time."},
 		rest.TypeOf[batch.List[sends.ScheduledView]]():       {Name: "ScheduledSendList"},
+		rest.TypeOf[batch.List[deliveries.Receiver]]():       {Name: "ReceiverList"},
 		rest.TypeOf[batches.BatchMessages]():                 {Schema: batchMessagesSchema},
 		rest.TypeOf[batch.Messages]():                        {Schema: batchMessagesSchema},
 		rest.TypeOf[event.BatchMessage]():                    {Name: "BatchMessage", About: "What a batch sends: type names the form of payload.", Schema: batchMessageSchema},

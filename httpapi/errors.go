@@ -10,6 +10,7 @@ import (
 	"postern/delivery"
 	"postern/delivery/logbook"
 	"postern/delivery/pull"
+	"postern/delivery/receivers"
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/batches"
@@ -93,6 +94,9 @@ func errorTable() []mapping {
 		{sockets.ErrNotDurable, http.StatusConflict, "NOT_DURABLE", ""},
 		{deliveries.ErrNotDurable, http.StatusConflict, "NOT_DURABLE", ""},
 		{pull.ErrName, http.StatusUnprocessableEntity, "INVALID_CONSUMER", ""},
+		{receivers.ErrNotFound, http.StatusNotFound, "RECEIVER_NOT_FOUND", ""},
+		{receivers.ErrNoAddress, http.StatusConflict, "NO_ADDRESS", ""},
+		{receivers.ErrNotDurable, http.StatusConflict, "NOT_DURABLE", ""},
 		{pull.ErrNotFound, http.StatusNotFound, "CONSUMER_NOT_FOUND", ""},
 		{pull.ErrTooMany, http.StatusConflict, "TOO_MANY_CONSUMERS", ""},
 		{pull.ErrManyWaiting, http.StatusTooManyRequests, rest.CodeLimitReached, ""},

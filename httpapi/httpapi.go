@@ -13,6 +13,7 @@ import (
 	"postern/delivery/logbook"
 	"postern/delivery/outbox"
 	"postern/delivery/pull"
+	"postern/delivery/receivers"
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/alerts"
@@ -58,6 +59,7 @@ type Config struct {
 	Relay      *dispatch.Relay // delivers the outbox of Store
 	Deliveries *logbook.Log    // the log of webhook deliveries in Store
 	Consumers  *pull.Consumers // of the events in Store
+	Receivers  *receivers.Book // of the webhooks in Store
 
 	// Post sends a notice to its first address, at once, and returns the status of the answer, 0 if there
 	// was none; the error says why the receiver did not accept it.
@@ -141,7 +143,7 @@ func newAPI(c Config) *api {
 		batches:    batches,
 		operator:   operator.New(operator.Config{Program: c.Program, Access: c.Access, JWTSecret: c.JWTSecret, Registry: c.Registry, Engine: c.Engine, Store: c.Store}),
 		sockets:    sockets.New(sockets.Config{Hub: c.Hub, Registry: c.Registry, Access: c.Access, APIKey: c.APIKey, ConsoleMessage: rest.TypeOf[consoleMessage](), Tells: batches.Tells, MaySee: batches.MaySee}),
-		deliveries: deliveries.New(deliveries.Config{Consumers: c.Consumers, Durable: func(id int64) bool { durable, _ := c.Registry.Webhooks().Durable(id); return durable }, Deliveries: c.Deliveries, Relay: c.Relay, Store: c.Store, Outbox: c.Outbox, Engine: c.Engine, CheckBatch: batches.KeyBatch}),
+		deliveries: deliveries.New(deliveries.Config{Consumers: c.Consumers, Receivers: c.Receivers, Example: c.Registry.ExampleFor, Post: c.Post, Durable: func(id int64) bool { durable, _ := c.Registry.Webhooks().Durable(id); return durable }, Deliveries: c.Deliveries, Relay: c.Relay, Store: c.Store, Outbox: c.Outbox, Engine: c.Engine, CheckBatch: batches.KeyBatch}),
 		sends: sends.New(sends.Config{
 			Store: c.Store, Messages: c.Messages, Supervisor: c.Supervisor, Processor: c.Processor, Scheduled: c.Scheduled, Media: c.Media, MaxMedia: c.MaxMedia, MaxInline: c.MaxInline, Alerts: c.Alerts, NewMessageID: c.NewMessageID,
 		}),

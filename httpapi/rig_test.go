@@ -32,6 +32,7 @@ import (
 	"postern/delivery/logbook"
 	"postern/delivery/outbox"
 	"postern/delivery/pull"
+	"postern/delivery/receivers"
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/alerts"
@@ -139,7 +140,7 @@ func newRigOnDisk(t testing.TB, minFree uint64) *rig {
 // newRigWith returns a rig whose file is opened with these options, and whose instances are configured by adapt.
 func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) *rig {
 	t.Helper()
-	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), optout.Buckets(), later.Buckets(), instance.Buckets(), webhooks.Buckets(), messages.Buckets(), media.Buckets(), link.Buckets(), kept.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), logbook.Buckets(), access.Buckets())
+	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), optout.Buckets(), later.Buckets(), instance.Buckets(), webhooks.Buckets(), messages.Buckets(), media.Buckets(), link.Buckets(), kept.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), logbook.Buckets(), access.Buckets(), receivers.Buckets(), erasure.Buckets())
 	st, err := store.Open(o)
 	if err != nil {
 		t.Fatal(err)
@@ -202,6 +203,17 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.scheduled.Stop(context.Background()) })
+	pauses, err := receivers.OpenPauses(st, func([]delivery.Lane) {}, r.logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	shelf := &receivers.Book{Config: receivers.Config{
+		Store: st, Outbox: r.box, Health: receivers.NewHealth(st.Now), Pauses: pauses, Resolve: resolve,
+		Places:   func(int64) []receivers.Place { return nil },
+		Pulling:  func(int64) ([]receivers.Pulling, error) { return nil, nil },
+		InMemory: func() map[delivery.Lane]receivers.InMemory { return nil },
+		Probe:    func(delivery.Lane) time.Time { return time.Time{} },
+	}}
 	erasures := erasure.New(erasure.Config{
 		Store: st, Messages: r.messages, Ledger: ledger, Logger: r.logger(),
 		Account: func(id int64) (string, []string, error) {
@@ -238,7 +250,7 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 		Registry: r.registry, Messages: r.messages, Supervisor: sup, Engine: r.engine, OptOuts: r.optouts, Media: r.media, Processor: processor, Scheduled: r.scheduled, Erasures: erasures, Hub: r.hub, Outbox: r.box,
 		Transfers:    instances.Transfers{Export: r.export, Undo: r.registry.MoveBack, Import: r.importAccount},
 		NewMessageID: uuid.NewString, Post: r.post,
-		Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Outbox: r.box, Ledger: ledger, Resolve: resolve}), Deliveries: log, Consumers: pull.New(st, instance.There, r.box.Emitted, slog.New(slog.DiscardHandler)),
+		Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Outbox: r.box, Ledger: ledger, Resolve: resolve}), Deliveries: log, Receivers: shelf, Consumers: pull.New(st, instance.There, r.box.Emitted, slog.New(slog.DiscardHandler)),
 		Fetched: cache.New(cache.Config{Create: r.media.Create, Max: 1 << 20, Wait: time.Second}), FileServed: func(int) {},
 	}
 	t.Cleanup(func() { _ = r.config.Fetched.Close(context.Background()) })

@@ -20,7 +20,18 @@ func (r *Registry) Example(id int64, kind event.Kind, requestID string) (event.N
 	if err != nil {
 		return event.Notice{}, err
 	}
-	rec := *e.record.Load()
+	return r.ExampleFor(id, kind, requestID, to)
+}
+
+// ExampleFor is Example for a destination. Id 0 stands for an instance that does not exist.
+func (r *Registry) ExampleFor(id int64, kind event.Kind, requestID string, to event.Destination) (event.Notice, error) {
+	rec := Record{Name: "example", Status: event.Online}
+	if id != 0 {
+		var err error
+		if rec, err = r.ByID(id); err != nil {
+			return event.Notice{}, err
+		}
+	}
 	body, err := event.MarshalInstance(kind, rec.Snapshot(), event.ExampleData(kind), r.cfg.Store.Now())
 	if err != nil {
 		return event.Notice{}, fmt.Errorf("example of %s: %w", kind, err)

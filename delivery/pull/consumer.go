@@ -3,6 +3,7 @@ package pull
 import (
 	"context"
 	"errors"
+	"slices"
 	"sort"
 	"time"
 
@@ -169,6 +170,38 @@ func (c *Consumers) List(instance int64) (all []State, err error) {
 		}
 		return err
 	})
+	return all, err
+}
+
+// Owned is a consumer with its instance, 0: of all events.
+type Owned struct {
+	State
+	Instance int64
+}
+
+// All returns the consumers of an instance or, if one is not set, of all.
+func (c *Consumers) All(one bool, instance int64) (all []Owned, err error) {
+	owners := []int64{instance}
+	if !one {
+		owners = nil
+		err = c.store.View(func(tx *store.Tx) error {
+			return tx.Walk(consumers, store.Range{}, func(k []byte) (bool, error) {
+				if id := instanceOf(k); !slices.Contains(owners, id) {
+					owners = append(owners, id)
+				}
+				return true, nil
+			})
+		})
+	}
+	for _, id := range owners {
+		some, errList := c.List(id)
+		if err = errors.Join(err, errList); err != nil {
+			return all, err
+		}
+		for _, s := range some {
+			all = append(all, Owned{s, id})
+		}
+	}
 	return all, err
 }
 

@@ -6,11 +6,15 @@
 package deliveries
 
 import (
+	"context"
+
 	"postern/batch"
 	"postern/delivery/logbook"
 	"postern/delivery/outbox"
 	"postern/delivery/pull"
+	"postern/delivery/receivers"
 	"postern/dispatch"
+	"postern/event"
 	"postern/httpapi/rest"
 	"postern/store"
 )
@@ -22,6 +26,11 @@ type Config struct {
 	Store      *store.Store
 	Outbox     *outbox.Outbox  // of Store
 	Consumers  *pull.Consumers // of Store
+	Receivers  *receivers.Book // of Store
+	// Example returns an example event of an instance, 0: of none, for a destination.
+	Example func(instance int64, kind event.Kind, requestID string, to event.Destination) (event.Notice, error)
+	// Post sends a notice to its first address, at once.
+	Post func(context.Context, event.Notice) (status int, err error)
 	// Durable reports whether the events of an instance are stored.
 	Durable func(instance int64) bool
 	Engine  *batch.Engine
@@ -32,6 +41,7 @@ type Config struct {
 // API has the handlers of the package.
 type API struct {
 	Config
+	tests tests
 }
 
 // New returns the handlers, configured by c.

@@ -6,6 +6,7 @@ import (
 	"postern/delivery"
 	"postern/delivery/logbook"
 	"postern/delivery/pull"
+	"postern/delivery/receivers"
 	"postern/event"
 	"postern/httpapi/openapi"
 	"postern/httpapi/rest"
@@ -48,6 +49,16 @@ func Fields() openapi.Fields {
 		"?from":          rest.Say("Only those created at this time or later.", rest.ExampleTime, time),
 		"?to":            rest.Say("Only those created at this time or earlier.", rest.ExampleTime, time),
 		"?minDurationMs": rest.Say("Only those whose last attempt took at least this many milliseconds.", 1000, openapi.Kind("integer"), openapi.Range(0, maxDurationMs)),
+	}
+	states := openapi.OneOf(receivers.States()...)
+	all["{receiver}"] = rest.Say("The receiver's id, as the list of receivers has it.", "1:webhook")
+	all["Receiver.state"] = rest.Say("PAUSED: by a call. FAILING: three attempts in a row failed. OK. IDLE: no attempt for 24 hours, or since the start.", "OK", states)
+	all["Receiver.target"] = rest.Say("What kind of destination it is; a consumer pulls and has no address.", "webhook", openapi.OneOf(receivers.TargetWebhook, receivers.TargetGlobal, receivers.TargetEndpoint, receivers.TargetConsumer))
+	all["listAllReceivers.?instance"] = rest.Say("Only those of the instance with this name.", "shop")
+	for _, operation := range []string{"listReceivers", "listAllReceivers"} {
+		all[operation+".?state"] = rest.Say("Only those in this state; the parameter may be repeated.", []any{"FAILING"}, openapi.Kind("array"), openapi.Object{"items": openapi.Object{"type": "string", "enum": receivers.States()}})
+		all[operation+".?origin"] = rest.Say("Only those at this scheme, host and port.", "https://hooks.example.org")
+		all[operation+".?limit"] = rest.Say("The maximum number of receivers.", rest.DefaultLimit, openapi.Kind("integer"), openapi.Range(1, maxReceivers), openapi.Default(rest.DefaultLimit))
 	}
 	for _, operation := range []string{"pullEvents", "pullAllEvents"} {
 		all[operation+".?consumer"] = rest.Say("The name of the consumer: 1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'. The first call with it makes the consumer.", "crm", openapi.Required())

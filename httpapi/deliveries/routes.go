@@ -10,7 +10,7 @@ import (
 
 // Routes returns the paths of the package, with their handlers and what the documents say about them.
 func (a *API) Routes() []rest.Route {
-	return slices.Concat(a.deliveryRoutes(), a.outboxRoutes(), a.pullRoutes())
+	return slices.Concat(a.deliveryRoutes(), a.outboxRoutes(), a.pullRoutes(), a.receiverRoutes())
 }
 
 func (a *API) deliveryRoutes() []rest.Route {

@@ -259,17 +259,23 @@ func (c *Call) Actor() string {
 // Audited records a route's success in the audit log: the record commits with the
 // handler's change or, without a change of the file, before the answer.
 func Audited(action string, handle Handler) Handler {
+	return AuditedAs(action, func(c *Call) string {
+		if name := c.Params.ByName("i"); name != "" {
+			return name
+		}
+		return c.Params.ByName("id")
+	}, handle)
+}
+
+// AuditedAs is Audited with another subject.
+func AuditedAs(action string, subjectOf func(*Call) string, handle Handler) Handler {
 	return func(c *Call) error {
 		s := c.Server
 		if s.Access.Book == nil { // a node without the audit log, which is elsewhere
 			s.Log.Info("audit", "action", action, "address", c.Address())
 			return handle(c)
 		}
-		subject := c.Params.ByName("i")
-		if subject == "" {
-			subject = c.Params.ByName("id")
-		}
-		c.Entry = s.Access.Book.Note(c.Actor(), action, subject, c.Address())
+		c.Entry = s.Access.Book.Note(c.Actor(), action, subjectOf(c), c.Address())
 		ctx := c.Request.Context()
 		c.Request = c.Request.WithContext(c.Entry.Along(ctx))
 		c.Response.before = func(status int) error {

@@ -198,6 +198,37 @@ func (a *access) inForce(now time.Time) (all []string) {
 	return all
 }
 
+// Place is a configured destination.
+type Place struct {
+	Lane    delivery.Lane
+	URL     string
+	Enabled bool
+	Durable bool // its events are stored
+}
+
+// Places calls fn with all destinations of an instance: the webhook and the endpoints; with Global, with the global
+// webhook.
+func (d *Directory) Places(id int64, fn func(Place)) {
+	s := d.scope(id)
+	if s == nil {
+		return
+	}
+	o := s.chosen()
+	if id == Global {
+		if url := *d.globalURL.Load(); url != "" {
+			fn(Place{delivery.GlobalLane, url, true, o.Durable})
+		}
+		return
+	}
+	if hook := s.webhook.Load(); hook != nil {
+		fn(Place{delivery.Lane{Flow: delivery.FlowInstance, Instance: id, Target: event.TargetWebhook}, hook.URL, hook.Enabled, o.Durable})
+	}
+	for i := range o.Endpoints {
+		p := &o.Endpoints[i]
+		fn(Place{delivery.Lane{Flow: delivery.FlowInstance, Instance: id, Target: event.TargetEndpoint, Endpoint: p.ID}, p.URL, p.Enabled, o.Durable})
+	}
+}
+
 // Durable reports whether the events of an instance are durable, and their maximum age.
 // Unknown instances have none.
 func (d *Directory) Durable(id int64) (durable bool, maxAge time.Duration) {
