@@ -135,7 +135,10 @@ func TestAcceptedTestMakesDueWhatWaits(t *testing.T) {
 	for n := range 3 {
 		s.anneWrites(fmt.Sprintf("waits %d", n))
 	}
-	s.Await("what waits", func() bool { is := s.own(); return is.Waiting == 3 && is.OldestWaitingAt != nil && is.NextAttemptAt != nil })
+	s.Await("what waits", func() bool {
+		is := s.own()
+		return is.Waiting == 3 && is.OldestWaitingAt != nil && is.NextAttemptAt != nil
+	})
 	test := func() (a struct {
 		Delivered  bool
 		StatusCode *int
