@@ -18,6 +18,7 @@ import (
 	"postern/config"
 	"postern/console/feed"
 	"postern/console/samples"
+	"postern/console/trouble"
 	"postern/delivery"
 	"postern/delivery/logbook"
 	"postern/delivery/outbox"
@@ -113,6 +114,8 @@ type App struct {
 	pairing    pairer
 	backups    *backup.Keeper // nil: none are made
 	samples    *samples.Recorder
+	troubles   *trouble.Watch
+	openJobs   *jobs
 	access     rest.Access
 	transfers  transfers
 	metrics    *metrics
@@ -175,7 +178,7 @@ func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec confi
 func (a *App) start(ctx context.Context, taken Addresses) error {
 	a.linkBase.url = taken.linkBase(a.cfg)
 	for _, part := range []func(context.Context) error{
-		a.startStore, a.startAccess, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startMessages, a.startInstances, a.startDispatch, a.startBatches, a.endKeys, a.startProcessor, a.startScheduled, a.startErasures, a.noteTakeover, a.startBackups, a.startSamples,
+		a.startStore, a.startAccess, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startMessages, a.startInstances, a.startDispatch, a.startBatches, a.endKeys, a.startProcessor, a.startScheduled, a.startErasures, a.noteTakeover, a.startBackups, a.startSamples, a.startTroubles,
 		func(context.Context) error { return a.serve(taken) },
 	} {
 		err := ctx.Err()

@@ -101,8 +101,10 @@ func (a *App) warnings() (all []string) {
 	if !a.store.TrustsClock() {
 		all = append(all, "the clock is more than 48 hours ahead of the last time in the data file: nothing is removed for its age until the clock is corrected, or until it has run for a day")
 	}
-	if w := a.wrongNetworks(); w != "" {
-		all = append(all, w)
+	for _, w := range []string{a.wrongNetworks(), a.lowOnDisk()} {
+		if w != "" {
+			all = append(all, w)
+		}
 	}
 	if a.cell != nil {
 		all = append(all, a.cell.node.Warnings()...)

@@ -13,7 +13,7 @@ import (
 func (a *App) newConsole() *feed.Feed {
 	return feed.New(feed.Config{
 		Instance: a.consoleInstance, Batch: a.consoleBatch, Deliveries: a.consoleDeliveries,
-		Figures: func() any { return httpapi.ConsoleFigures(a.samples.Running()) }, Logger: a.log,
+		Figures: func() any { return httpapi.ConsoleFigures(a.samples.Running()) }, Troubles: a.troublesFor, Logger: a.log,
 	})
 }
 
@@ -58,6 +58,9 @@ func (a *App) instanceChanged(id int64, name string, gone bool) {
 }
 
 func (a *App) batchChanged(owner, id uuid.UUID, gone bool) {
+	if a.openJobs != nil {
+		a.openJobs.changed(id)
+	}
 	if gone {
 		a.console.BatchDeleted(id, owner)
 	} else {

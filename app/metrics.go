@@ -182,6 +182,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	m.collectInstances(c)
 	m.collectEach(c, nil)
 	m.collectBatches(c)
+	m.collectTroubles(c)
 	m.collectClients(c)
 }
 

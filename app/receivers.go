@@ -26,11 +26,13 @@ func (a *App) newReceivers(resolve receivers.Resolver) *receivers.Book {
 	}}
 }
 
+func (a *App) allReceivers() ([]receivers.Row, error) { return a.receivers.List(receivers.All) }
+
 // places returns the destinations of an instance, of the global webhook, or of all.
 func (a *App) places(of int64) (all []receivers.Place) {
 	look := func(id int64, name string) {
 		a.webhooks.Places(id, func(p webhooks.Place) {
-			all = append(all, receivers.Place{Lane: p.Lane, Name: name, URL: p.URL, Enabled: p.Enabled, Durable: p.Durable})
+			all = append(all, receivers.Place{Lane: p.Lane, Name: name, URL: p.URL, Enabled: p.Enabled, Durable: p.Durable, MaxAge: p.MaxAge})
 		})
 	}
 	if of == receivers.All || of == webhooks.Global {

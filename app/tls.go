@@ -61,6 +61,16 @@ func (c *certificate) config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get, NextProtos: []string{"h2", "http/1.1"}}
 }
 
+// ends returns when the certificate ends, zero without TLS.
+func (c *certificate) ends() time.Time {
+	if c == nil {
+		return time.Time{}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.is.Leaf.NotAfter
+}
+
 // replace has another certificate take the place of this one, at the next
 // handshake. Both are of the same files, or of others.
 func (c *certificate) replace(by *certificate) {

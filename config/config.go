@@ -155,6 +155,8 @@ type Config struct {
 		KeepaliveInterval           time.Duration
 		KeepaliveTimeout            time.Duration
 		UndeliveredAfter            time.Duration
+		PhoneAttention              time.Duration
+		PhoneBroken                 time.Duration
 		QuietReconnect              time.Duration
 		KeepLoggedOut               time.Duration
 		StateRecoveryDelay          time.Duration

@@ -62,7 +62,7 @@ func TestEverySettingHasItsDefault(t *testing.T) {
 		"whatsapp.reconnect_initial_delay": "2", "whatsapp.reconnect_max_delay": "60", "whatsapp.pairing_timeout": `"3m"`,
 		"whatsapp.client_name": `"Postern"`, "whatsapp.client_type": `"DESKTOP"`, "whatsapp.version": `"auto"`,
 		"whatsapp.keepalive_interval": `"25s"`, "whatsapp.keepalive_timeout": `"10s"`,
-		"whatsapp.appstate_recovery_delay": `"1m"`, "whatsapp.quiet_reconnect": `"6h"`, "whatsapp.undelivered_after": `"1h"`,
+		"whatsapp.appstate_recovery_delay": `"1m"`, "whatsapp.quiet_reconnect": `"6h"`, "whatsapp.undelivered_after": `"1h"`, "whatsapp.phone_attention": `"168h"`, "whatsapp.phone_broken": `"288h"`,
 		"whatsapp.keep_logged_out": `"168h"`,
 		"whatsapp.proxy":           `""`,
 		"whatsapp.endpoint":        `""`, "whatsapp.endpoint_ca": `""`, "whatsapp.endpoint_root_key": `""`,

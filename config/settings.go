@@ -183,6 +183,8 @@ func settings(c *Config) []setting {
 		duration("whatsapp.keepalive_interval", &c.WhatsApp.KeepaliveInterval, 25*s, s, time.Hour, "Pause between keep-alive pings to WhatsApp."),
 		duration("whatsapp.keepalive_timeout", &c.WhatsApp.KeepaliveTimeout, 10*s, s, time.Hour, "Time for WhatsApp to answer a ping."),
 		duration("whatsapp.undelivered_after", &c.WhatsApp.UndeliveredAfter, time.Hour, time.Second, 30*24*time.Hour, "A message to one person that WhatsApp took and that has no receipt this much later counts as undelivered in status and metrics."),
+		duration("whatsapp.phone_attention", &c.WhatsApp.PhoneAttention, 168*time.Hour, 0, 8760*time.Hour, "An online instance whose phone gave no sign for this long is the trouble PHONE_NOT_SEEN, with the severity attention; 0: never. WhatsApp unlinks devices after about 14 days."),
+		duration("whatsapp.phone_broken", &c.WhatsApp.PhoneBroken, 288*time.Hour, 0, 8760*time.Hour, "The same with the severity broken; 0: never."),
 		duration("whatsapp.quiet_reconnect", &c.WhatsApp.QuietReconnect, 6*time.Hour, 0, 30*24*time.Hour, "An instance that receives nothing from WhatsApp for this long, and did before, reconnects once; 0: never. Not with auto_reconnect = false."),
 		duration("whatsapp.keep_logged_out", &c.WhatsApp.KeepLoggedOut, 168*time.Hour, 0, 8760*time.Hour, "How long the keys of an account are kept after WhatsApp logged it out: until then POST /instance/{name}/restart tries to connect again. 0 removes them at once."),
 		duration("whatsapp.appstate_recovery_delay", &c.WhatsApp.StateRecoveryDelay, time.Minute, s, 24*time.Hour, "Delay before the phone is asked for its copy of labels and chat settings that fail verification."),

@@ -30,6 +30,7 @@ type Fact struct {
 	Unlink    bool
 	Picture   *string // URL of the own profile picture, "" when it has none
 	RequestID string  // of the API call that caused it, else empty
+	ByCall    bool    // with Status: a call of the API asked for it
 
 	Restriction   *Restriction
 	ClientVersion string // that WhatsApp refused as outdated, or let in

@@ -5,6 +5,7 @@ import (
 
 	"postern/batch"
 	"postern/console/samples"
+	"postern/console/trouble"
 	"postern/delivery"
 	"postern/event"
 	"postern/httpapi/deliveries"
@@ -25,6 +26,7 @@ type consoleMessage struct {
 	Delivery *deliveries.DeliveryRecord `json:"delivery,omitempty" doc:"The delivery as GET /webhook/deliveries lists it."`
 	Changed  int                        `json:"changed,omitempty"`
 	Figures  *operator.MinuteShown      `json:"figures,omitempty" doc:"The sample of the current minute, every five seconds."`
+	Items    []trouble.Item             `json:"items,omitempty" doc:"With troubles: what GET /troubles answers; after hello, and when it changed."`
 }
 
 // ConsoleInstance returns an instance as /ws/console sends it: as GET /instance lists it, but without its

@@ -8,6 +8,7 @@ import (
 	"postern/access"
 	"postern/batch"
 	"postern/batch/optout"
+	"postern/console/trouble"
 	"postern/delivery"
 	"postern/event"
 	"postern/httpapi/alerts"
@@ -127,6 +128,8 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[sends.SentMessage]():                     {Name: "SentMessage", About: "The message that was sent, as it is stored.", Answers: true, Schema: sends.SentMessageSchema},
 		sends.AlbumItem():                                    {Answers: true, Schema: sends.AlbumItemSchema},
 		rest.TypeOf[sends.AcceptedAnswer]():                  {Answers: true, Schema: sends.AcceptedAnswerSchema},
+		rest.TypeOf[trouble.Item]():                          {Name: "Trouble", About: "One kind of trouble, of receivers at one origin."},
+		rest.TypeOf[trouble.Subject]():                       {Name: "TroubleSubject", About: "What a trouble is about."},
 		rest.TypeOf[sends.ScheduledView]():                   {Name: "ScheduledSend", About: "A message that is sent at a later time."},
 		rest.TypeOf[batch.List[sends.ScheduledView]]():       {Name: "ScheduledSendList"},
 		rest.TypeOf[batch.List[deliveries.Receiver]]():       {Name: "ReceiverList"},

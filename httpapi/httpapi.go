@@ -139,10 +139,11 @@ func instanceOf(rec instance.Record, err error) (rest.Instance, error) {
 // newAPI returns the handlers of every resource, without a server.
 func newAPI(c Config) *api {
 	batches := batches.New(batches.Config{Engine: c.Engine, OptOuts: c.OptOuts, Store: c.Store, Relay: c.Relay, Registry: c.Registry, Supervisor: c.Supervisor, Messages: c.Messages, Media: c.Media, MaxRecipients: c.MaxRecipients})
+	program := operator.New(operator.Config{Program: c.Program, Access: c.Access, JWTSecret: c.JWTSecret, Registry: c.Registry, Engine: c.Engine, Store: c.Store, MaySee: batches.MaySee})
 	a := &api{
 		batches:    batches,
-		operator:   operator.New(operator.Config{Program: c.Program, Access: c.Access, JWTSecret: c.JWTSecret, Registry: c.Registry, Engine: c.Engine, Store: c.Store}),
-		sockets:    sockets.New(sockets.Config{Hub: c.Hub, Registry: c.Registry, Access: c.Access, APIKey: c.APIKey, ConsoleMessage: rest.TypeOf[consoleMessage](), Tells: batches.Tells, MaySee: batches.MaySee}),
+		operator:   program,
+		sockets:    sockets.New(sockets.Config{Hub: c.Hub, Registry: c.Registry, Access: c.Access, APIKey: c.APIKey, ConsoleMessage: rest.TypeOf[consoleMessage](), Tells: batches.Tells, MaySee: batches.MaySee, Sees: func(call *rest.Call) any { return program.Sees(call) }}),
 		deliveries: deliveries.New(deliveries.Config{Consumers: c.Consumers, Receivers: c.Receivers, Example: c.Registry.ExampleFor, Post: c.Post, Durable: func(id int64) bool { durable, _ := c.Registry.Webhooks().Durable(id); return durable }, Deliveries: c.Deliveries, Relay: c.Relay, Store: c.Store, Outbox: c.Outbox, Engine: c.Engine, CheckBatch: batches.KeyBatch}),
 		sends: sends.New(sends.Config{
 			Store: c.Store, Messages: c.Messages, Supervisor: c.Supervisor, Processor: c.Processor, Scheduled: c.Scheduled, Media: c.Media, MaxMedia: c.MaxMedia, MaxInline: c.MaxInline, Alerts: c.Alerts, NewMessageID: c.NewMessageID,

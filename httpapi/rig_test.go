@@ -28,6 +28,7 @@ import (
 	"postern/batch"
 	"postern/batch/optout"
 	"postern/console/feed"
+	"postern/console/trouble"
 	"postern/delivery"
 	"postern/delivery/logbook"
 	"postern/delivery/outbox"
@@ -76,6 +77,7 @@ type rig struct {
 	resolve   func(delivery.Lane) (event.Destination, delivery.Status) // of the ledger; nil: all are paused
 	registry  *instance.Registry
 	messages  *messages.Archive
+	troubles  *trouble.Watch
 	engine    *batch.Engine
 	optouts   *optout.Book
 	scheduled *later.Scheduler
@@ -214,6 +216,10 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 		InMemory: func() map[delivery.Lane]receivers.InMemory { return nil },
 		Probe:    func(delivery.Lane) time.Time { return time.Time{} },
 	}}
+	r.troubles = trouble.New(trouble.Config{
+		Accounts: func() []trouble.Account { return nil }, Receivers: func() ([]receivers.Row, error) { return nil, nil }, Jobs: func() []trouble.Job { return nil },
+		Program: func() []trouble.Condition { return nil }, Changed: func() {}, Now: st.Now, Logger: r.logger(),
+	})
 	erasures := erasure.New(erasure.Config{
 		Store: st, Messages: r.messages, Ledger: ledger, Logger: r.logger(),
 		Account: func(id int64) (string, []string, error) {
@@ -232,7 +238,7 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 	}
 	r.config = Config{
 		Config: rest.Config{Access: who, Store: st, APIKey: testKey, JWTSecret: testSecret, Logger: r.logger()},
-		Program: operator.Program{
+		Program: operator.Program{Troubles: r.troubles,
 			AgentTools: []string{"read_messages", "send_message", "unknown"}, Backup: r.backup, Samples: r.samples(),
 			Metrics: func(opens func(int64) bool) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

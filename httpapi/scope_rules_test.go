@@ -38,6 +38,7 @@ func (r *rig) with(key, method, path, body string) *http.Response {
 var contractScopes = []struct{ method, path, scopes string }{
 	{"GET", "/instance", "read"},
 	{"POST", "/instance", "manage"},
+	{"GET", "/troubles", "read"},
 	{"GET", "/receivers", "deliveries"},
 	{"", "/receivers", "webhook"},
 	{"GET", "/instance/{i}/webhook/receivers", "deliveries"},

@@ -120,7 +120,7 @@ func (s *Supervisor) ForgetNetwork(ctx context.Context, id int64, requestID stri
 // tellLoggedOut stores and publishes that the instance no longer has a device.
 func (k *keeper) tellLoggedOut(ctx context.Context, requestID string) error {
 	f := event.Fact{
-		Kind: event.ConnectionUpdated, Status: event.LoggedOut, Unlink: true, RequestID: requestID,
+		Kind: event.ConnectionUpdated, Status: event.LoggedOut, Unlink: true, RequestID: requestID, ByCall: true,
 		Data: event.ConnectionUpdate{Type: event.TypeLoggedOut, Connection: event.ConnectionClose},
 	}
 	err := k.sup.reg.Report(ctx, k.id, f)

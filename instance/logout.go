@@ -96,12 +96,12 @@ func (k *keeper) endPairing(rec Record, requestID string) bool {
 	if k.session.Paired() {
 		return false
 	}
-	f := event.Fact{Status: event.LoggedOut}
+	f := event.Fact{Status: event.LoggedOut, ByCall: true}
 	if asked != nil {
 		f.Kind, f.RequestID = event.ConnectionUpdated, requestID
 		f.Data = event.ConnectionUpdate{Type: event.TypePasskey, Connection: event.ConnectionClose, Passkey: &event.PasskeyState{}}
 	}
-	if rec.Status != event.LoggedOut || asked != nil {
+	if rec.Status != event.LoggedOut || !rec.LoggedOutByCall || asked != nil {
 		k.setAndTell(f)
 	}
 	return true

@@ -394,6 +394,9 @@ func (r *Registry) changeAndTell(ctx context.Context, id int64, fn func(*Record)
 		rec = before
 		rec.UpdatedAt = event.At(tx.Now())
 		fn(&rec)
+		if rec.Status != before.Status {
+			rec.StatusAt = rec.UpdatedAt
+		}
 		tell(&rec)
 		return store.PutJSON(tx, instances, store.Key(id), rec)
 	})

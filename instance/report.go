@@ -241,14 +241,16 @@ func applyFact(rec *Record, f event.Fact, at time.Time) bool {
 		reason                         int
 		err, jid, lid, pushed, picture string
 		elsewhere                      event.Network
+		byCall                         bool
 	}
 	now := func() state {
-		return state{rec.Status, rec.Reason, rec.LastError, rec.OwnerJID, rec.OwnerLID, rec.PushName, rec.ProfilePicURL, rec.Elsewhere}
+		return state{rec.Status, rec.Reason, rec.LastError, rec.OwnerJID, rec.OwnerLID, rec.PushName, rec.ProfilePicURL, rec.Elsewhere, rec.LoggedOutByCall}
 	}
 	before, restricted := now(), rec.Restrictions
 	rec.restrict(f.Restriction, at)
 	if f.Status != "" {
 		rec.Status, rec.Reason, rec.Elsewhere = f.Status, f.Reason, ""
+		rec.LoggedOutByCall = f.Status == event.LoggedOut && (f.ByCall || before.byCall && before.status == event.LoggedOut)
 	}
 	switch {
 	case f.Error != "":

@@ -44,3 +44,16 @@ func (s *Supervisor) Status(id int64) (Status, error) {
 	}
 	return st, nil
 }
+
+// Dials reports whether an instance that is not connected connects by itself.
+func (s *Supervisor) Dials(id int64) bool {
+	s.mu.Lock()
+	k := s.keepers[id]
+	s.mu.Unlock()
+	if k == nil {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.mayRetry() && (k.dialing || k.underWay() || k.session.Online())
+}

@@ -40,6 +40,8 @@ type Config struct {
 	Deliveries func(ids []uint64) []any
 	// Figures returns the current figures.
 	Figures func() any
+	// Troubles returns what is wrong, as far as the viewer may see it; seen notes that somebody looks.
+	Troubles func(viewer any) any
 
 	Logger *slog.Logger // nil discards
 }
@@ -53,6 +55,7 @@ type Viewer struct {
 	Delivery func(Delivery) bool
 	Webhooks bool // of the instances
 	Figures  bool
+	Troubles any // passed to Config.Troubles; nil: none are sent
 }
 
 // Operator returns a viewer with all permissions.
@@ -119,6 +122,12 @@ func (f *Feed) BatchDeleted(id, owner uuid.UUID) {
 		}
 	})
 }
+
+// TroublesChanged reports that the list of troubles changed.
+func (f *Feed) TroublesChanged() { f.each((*Stream).noteTroubles) }
+
+// Open reports whether anybody is connected.
+func (f *Feed) Watched() bool { return f.open.Load() > 0 }
 
 // DeliveriesChanged reports that the rows of deliveries changed.
 func (f *Feed) DeliveriesChanged(all iter.Seq[Delivery]) {

@@ -50,6 +50,7 @@ type Stream struct {
 	room    int                 // rows left before the next pause
 	open    bool                // deliveries may be sent before the next pause
 	figures bool                // figures are due
+	trouble bool                // the troubles are due
 	pause   *time.Timer
 	tick    *time.Timer
 }
@@ -59,7 +60,7 @@ func (s *Stream) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ready = append(s.ready, s.message(message{Type: "hello", At: now()}))
-	s.figures = s.viewer.Figures
+	s.figures, s.trouble = s.viewer.Figures, s.viewer.Troubles != nil
 	s.pause = time.AfterFunc(time.Hour, s.opened)
 	s.pause.Stop()
 	if s.viewer.Figures {
@@ -141,6 +142,15 @@ func (s *Stream) opened() {
 	}
 }
 
+func (s *Stream) noteTroubles() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.viewer.Troubles != nil && !s.closed && !s.behind {
+		s.trouble = true
+		s.wake()
+	}
+}
+
 func (s *Stream) ticked() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,6 +190,9 @@ func (s *Stream) take() (func() [][]byte, error) {
 	case s.figures:
 		s.figures = false
 		return s.showFigures, nil
+	case s.trouble:
+		s.trouble = false
+		return s.showTroubles, nil
 	case s.open && s.counted > 0:
 		n := s.counted
 		s.open, s.counted = false, 0
@@ -218,6 +231,7 @@ type message struct {
 	Delivery any        `json:"delivery,omitempty"`
 	Changed  int        `json:"changed,omitempty"`
 	Figures  any        `json:"figures,omitempty"`
+	Items    any        `json:"items,omitempty"`
 }
 
 func now() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
@@ -252,6 +266,10 @@ func (s *Stream) showDeliveries(ids []uint64) (all [][]byte) {
 		all = append(all, s.one(message{Type: "delivery", Delivery: row})...)
 	}
 	return all
+}
+
+func (s *Stream) showTroubles() [][]byte {
+	return s.one(message{Type: "troubles", At: now(), Items: s.feed.cfg.Troubles(s.viewer.Troubles)})
 }
 
 func (s *Stream) showFigures() [][]byte {

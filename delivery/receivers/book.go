@@ -24,7 +24,8 @@ type Place struct {
 	Name    string // of the instance, empty for the global webhook
 	URL     string
 	Enabled bool
-	Durable bool // its events are stored
+	Durable bool          // its events are stored
+	MaxAge  time.Duration // of its durable events; 0: no end
 }
 
 // Pulling is a consumer that pulls.
@@ -82,9 +83,10 @@ type Row struct {
 	Standing
 	Paused time.Time // until then; zero: it is not
 
-	Waiting int       // of both flows
-	Oldest  time.Time // when the oldest that waits was made
-	Next    time.Time // the next attempt; zero: none is set
+	Waiting int           // of both flows
+	Oldest  time.Time     // when the oldest that waits was made
+	Next    time.Time     // the next attempt; zero: none is set
+	MaxAge  time.Duration // of what is durable; 0: no end
 
 	Day   Day
 	Hours []Hour
@@ -193,6 +195,9 @@ func (b *Book) row(id ID, p Place, w waiting) Row {
 		ID: id, URL: delivery.ShownURL(p.URL), Origin: Origin(p.URL), Target: target.target, Endpoint: target.name, Instance: target.instance, Name: p.Name,
 		Durable: p.Durable || id == Global, Enabled: p.Enabled, Standing: b.Health.Standing(id, p.URL, w.n > 0), Paused: b.Pauses.Until(id),
 		Waiting: w.n, Oldest: w.oldest, Next: w.next,
+	}
+	if p.Durable {
+		r.MaxAge = p.MaxAge
 	}
 	if !p.Enabled {
 		r.State, r.Since, r.Failures = Idle, time.Time{}, 0

@@ -210,6 +210,7 @@ func alertsFire(t *testing.T, rules []rule) {
 		"PosternBackupOld":            one(`postern_backup_last_success_timestamp_seconds`+job, "0x300", "0+600x300"),
 		"PosternOutboxOld":            one(`postern_outbox_oldest_age_seconds`+job, "601x3000", "599x3000"),
 		"PosternDeliveriesOld":        one(`postern_webhook_oldest_pending_age_seconds`+job, "3601x3000", "3599x3000"),
+		"PosternTrouble":              one(`postern_troubles{job="postern",kind="INSTANCE_LOGGED_OUT",severity="broken"}`, "1x3000", "0x3000"),
 		"PosternWebhookDown":          one(`postern_webhook_breakers_open`+job, "1x3000", "0x3000"),
 		"PosternWebhookDropped":       one(`postern_webhook_dropped_total{job="postern",reason="queue_full"}`, "0+1x3000", "7x3000"),
 		"PosternUndecryptable":        one(`postern_whatsapp_undecryptable_total{job="postern",outcome="told"}`, "0+1x3000", "90x3000"),
@@ -251,6 +252,9 @@ func alertsFire(t *testing.T, rules []rule) {
 		labels := map[string]string{"job": "postern", "severity": r.Labels["severity"]}
 		if strings.Contains(r.Name, "Dropped") {
 			labels["reason"] = "queue_full"
+		}
+		if r.Name == "PosternTrouble" {
+			labels["kind"] = "INSTANCE_LOGGED_OUT"
 		}
 		if strings.Contains(r.Name, "Undecryptable") {
 			labels["outcome"] = "told"

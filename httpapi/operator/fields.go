@@ -2,6 +2,7 @@ package operator
 
 import (
 	"postern/access"
+	"postern/console/trouble"
 	"postern/event"
 	"postern/httpapi/openapi"
 	"postern/httpapi/rest"
@@ -38,6 +39,11 @@ func Fields() openapi.Fields {
 
 		"AuditRecord.actor": rest.Say("Who made it: the id of a scoped key, `global`, `instance:` and a name, or `user:` and a UUID.", "global"),
 		"AuditRecord.count": rest.Say("How many changes a record with the action `audit.more` combines; absent in all others.", 40, openapi.AtLeast(1)),
+
+		"Trouble.kind":            rest.Say("What is wrong.", string(trouble.InstanceLoggedOut), openapi.OneOf(trouble.Kinds()...)),
+		"Trouble.severity":        rest.Say("The worst of its subjects.", string(trouble.Broken), openapi.OneOf(trouble.Severities()...)),
+		"TroubleSubject.type":     rest.Say("What it is.", string(trouble.Instance), openapi.OneOf(trouble.Instance, trouble.Receiver, trouble.Batch, trouble.Program)),
+		"TroubleSubject.severity": rest.Say("How bad it is.", string(trouble.Broken), openapi.OneOf(trouble.Severities()...)),
 
 		"?all": rest.Say("true: all sessions of the key end; false: the session of the cookie.", false, openapi.Kind("boolean"), openapi.Default(false)),
 

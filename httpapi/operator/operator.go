@@ -14,10 +14,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
+	"postern/access"
 	"postern/backup"
 	"postern/batch"
 	"postern/cluster"
 	"postern/console/samples"
+	"postern/console/trouble"
 	"postern/httpapi/rest"
 	"postern/instance"
 	"postern/internal/loglevel"
@@ -35,6 +39,8 @@ type Config struct {
 	Engine    *batch.Engine
 	Store     *store.Store
 	Hub       keyHub // nil: there are no WebSockets
+	// MaySee reports whether a key is for an instance of a batch of its user.
+	MaySee func(k *access.Key, batch uuid.UUID) bool
 }
 
 // Program is what the handlers ask the program that they are part of. All fields are required unless they say otherwise.
@@ -47,6 +53,8 @@ type Program struct {
 	Ready func() []string
 	// Role is what this process is in its cell; empty: its file stands alone.
 	Role string
+	// Troubles knows what is wrong.
+	Troubles *trouble.Watch
 	// Cluster returns the state of the cell. nil: the file stands alone.
 	Cluster func(context.Context) cluster.CellStatus
 	// Warnings returns faults to report to an operator although the program works, besides those of the

@@ -119,6 +119,12 @@ func (a *API) operationRoutes() []rest.Route {
 			Also: []openapi.Answer{{Status: http.StatusServiceUnavailable, Type: rest.TypeOf[Health](), About: "The program cannot do its work; reasons says why."}},
 		},
 		{
+			Method: "GET", Path: "/troubles", Auth: rest.GlobalKey, Right: rest.ScopeRead, Handle: a.showTroubles,
+			ID: "listTroubles", Summary: "List what is wrong, the worst first.",
+			About: "One item for each kind and, for receivers, each origin, with the worst of its subjects. A scoped key sees what concerns its instances; the deliveries, batches and the program need their own rights. The answer has an ETag.",
+			Out:   rest.TypeOf[Troubles](), Also: []openapi.Answer{{Status: http.StatusNotModified, About: "The list is that of If-None-Match."}}, Codes: rest.Codes{rest.CodeInvalidQuery},
+		},
+		{
 			Method: "POST", Path: "/auth/user-token", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited("token.create", a.issueUserToken),
 			ID: "createUserToken", Summary: "Create a token for a user.",
 			About: "The operator defines the users by their UUIDs; users own batches.",

@@ -28,6 +28,8 @@ type Config struct {
 	// Tells returns a filter for the batch events that a client with a key gets: the
 	// body to send, or nil to skip it. A nil filter means no filter.
 	Tells func(*access.Key) func(body []byte) []byte
+	// Sees returns what the credential of a call may see of troubles, see feed.Viewer.
+	Sees func(*rest.Call) any
 	// MaySee reports whether a key is for an instance of a batch of its user.
 	MaySee func(k *access.Key, batch uuid.UUID) bool
 }

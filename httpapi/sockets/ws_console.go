@@ -33,9 +33,11 @@ func (a *API) openConsole(c *rest.Call) error {
 func (a *API) viewer(c *rest.Call) feed.Viewer {
 	k := c.Key
 	if k == nil {
-		return feed.Operator()
+		v := feed.Operator()
+		v.Troubles = a.Sees(c)
+		return v
 	}
-	v := feed.Viewer{Opens: c.Opens(), Instance: func(name string) bool { return a.sees(k, name) }, Webhooks: k.Has(access.Webhook), Figures: k.Has(access.Metrics) && k.Everywhere()}
+	v := feed.Viewer{Troubles: a.Sees(c), Opens: c.Opens(), Instance: func(name string) bool { return a.sees(k, name) }, Webhooks: k.Has(access.Webhook), Figures: k.Has(access.Metrics) && k.Everywhere()}
 	if k.Has(access.Batch) {
 		v.Batch = func(owner, id uuid.UUID) bool { return owner == k.User && a.MaySee(k, id) }
 	}

@@ -203,7 +203,8 @@ type Place struct {
 	Lane    delivery.Lane
 	URL     string
 	Enabled bool
-	Durable bool // its events are stored
+	Durable bool          // its events are stored
+	MaxAge  time.Duration // of its durable events
 }
 
 // Places calls fn with all destinations of an instance: the webhook and the endpoints; with Global, with the global
@@ -216,16 +217,16 @@ func (d *Directory) Places(id int64, fn func(Place)) {
 	o := s.chosen()
 	if id == Global {
 		if url := *d.globalURL.Load(); url != "" {
-			fn(Place{delivery.GlobalLane, url, true, o.Durable})
+			fn(Place{delivery.GlobalLane, url, true, o.Durable, o.maxAge})
 		}
 		return
 	}
 	if hook := s.webhook.Load(); hook != nil {
-		fn(Place{delivery.Lane{Flow: delivery.FlowInstance, Instance: id, Target: event.TargetWebhook}, hook.URL, hook.Enabled, o.Durable})
+		fn(Place{delivery.Lane{Flow: delivery.FlowInstance, Instance: id, Target: event.TargetWebhook}, hook.URL, hook.Enabled, o.Durable, o.maxAge})
 	}
 	for i := range o.Endpoints {
 		p := &o.Endpoints[i]
-		fn(Place{delivery.Lane{Flow: delivery.FlowInstance, Instance: id, Target: event.TargetEndpoint, Endpoint: p.ID}, p.URL, p.Enabled, o.Durable})
+		fn(Place{delivery.Lane{Flow: delivery.FlowInstance, Instance: id, Target: event.TargetEndpoint, Endpoint: p.ID}, p.URL, p.Enabled, o.Durable, o.maxAge})
 	}
 }
 
