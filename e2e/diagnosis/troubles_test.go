@@ -59,7 +59,10 @@ func TestDeadReceiverAndLostAccountAreTroubles(t *testing.T) {
 	if is.Origin == nil || *is.Origin != "http://127.0.0.1:1" || is.Count != 1 || is.Subjects[0].Name != "shop" || strings.Contains(is.Text+is.Link, "secret") || is.Since.Before(first.Add(-time.Second)) {
 		t.Errorf("%+v", is)
 	}
-	s.Await("what waits", func() bool { is := find(troubles(s, operator), trouble.ReceiverFailing); return is != nil && is.Waiting == 3 })
+	s.Await("what waits", func() bool {
+		is := find(troubles(s, operator), trouble.ReceiverFailing)
+		return is != nil && is.Waiting == 3
+	})
 	s.Kill()
 	s.Start()
 	after := find(troubles(s, operator), trouble.ReceiverFailing)
