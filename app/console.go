@@ -6,6 +6,7 @@ import (
 	"postern/console/feed"
 	"postern/delivery"
 	"postern/httpapi"
+	"postern/httpapi/instances"
 )
 
 // newConsole returns the feed of changes for operator pages. It reads the parts when
@@ -22,11 +23,12 @@ func (a *App) consoleInstance(id int64, webhooks bool) (name string, row any, ok
 	if err != nil {
 		return "", nil, false
 	}
+	facts := instances.Facts{Troubles: a.troubles.Of()[id], LastReceivedAt: a.supervisor.Received(id)}
 	hook, err := a.registry.Webhooks().Webhook(id)
 	if err != nil || !webhooks {
-		return rec.Name, httpapi.ConsoleInstance(rec, nil), true
+		return rec.Name, httpapi.ConsoleInstance(rec, nil, facts), true
 	}
-	return rec.Name, httpapi.ConsoleInstance(rec, &hook), true
+	return rec.Name, httpapi.ConsoleInstance(rec, &hook, facts), true
 }
 
 func (a *App) consoleBatch(id uuid.UUID, opens func(instance int64) bool) (owner uuid.UUID, row any, ok bool) {

@@ -179,6 +179,7 @@ func ruleCodes() []Code {
 		{Code: "INVALID_CONSUMER", Status: status, Meaning: "The name of the consumer is missing or has other characters.", Next: "Use 1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'."},
 		{Code: batch.InvalidMessage, Status: status, Meaning: "The content of the message breaks a rule.", Next: "Correct the field that the message names."},
 		{Code: "POLL_NOT_READABLE", Status: status, Meaning: "The poll came without its secret, so that no vote can be encrypted for it; nothing was sent.", Next: "Vote on the phone."},
+		{Code: "INVALID_TAG", Status: status, Meaning: "A tag is empty, too long or has a comma or a control character, or there are more than 16; nothing was changed.", Next: "Send up to 16 tags of 1 to 40 characters."},
 		{Code: "OWN_ACCOUNT", Status: status, Meaning: "The person is the account of the instance itself, which everything stored names.", Next: "Delete the instance to remove its data."},
 		{Code: "AUDIENCE_EMPTY", Status: status, Meaning: "The privacy of statuses of the account excludes the whole audience of this one; nothing was sent.", Next: "Name contacts of the account who are not excluded from its statuses."},
 		{Code: "AUDIENCE_NOT_POSSIBLE", Status: status, Meaning: "The account shares its statuses only with a list of people, who get each of them; nothing was sent.", Next: "Change the privacy of statuses on the phone, or leave out audience."},

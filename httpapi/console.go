@@ -31,8 +31,8 @@ type consoleMessage struct {
 
 // ConsoleInstance returns an instance as /ws/console sends it: as GET /instance lists it, but without its
 // token. hook is nil if it has no webhook.
-func ConsoleInstance(rec instance.Record, hook *webhooks.Webhook) any {
-	return instances.Listed(rec, hook)
+func ConsoleInstance(rec instance.Record, hook *webhooks.Webhook, f instances.Facts) any {
+	return instances.Listed(rec, hook, f)
 }
 
 // ConsoleDelivery returns a delivery as GET /webhook/deliveries lists it.

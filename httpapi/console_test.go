@@ -17,6 +17,7 @@ import (
 	"postern/batch"
 	"postern/console/feed"
 	"postern/delivery"
+	"postern/httpapi/instances"
 	"postern/httpapi/openapi"
 	"postern/httpapi/sockets"
 )
@@ -72,7 +73,9 @@ func TestWhatTheConsoleTellsIsWhatTheDocumentSays(t *testing.T) {
 	}
 	made := decoded[batch.View](t, r.do("POST", "/message/batches", batchBody("", "")))
 	f := feed.New(feed.Config{
-		Instance:   func(int64, bool) (string, any, bool) { return rec.Name, ConsoleInstance(rec, nil), true },
+		Instance: func(int64, bool) (string, any, bool) {
+			return rec.Name, ConsoleInstance(rec, nil, instances.Facts{}), true
+		},
 		Batch:      func(uuid.UUID, func(int64) bool) (uuid.UUID, any, bool) { return r.user, made, true },
 		Deliveries: func([]uint64) []any { return []any{ConsoleDelivery(delivery.Listed{})} },
 		Figures:    func() any { return ConsoleFigures(r.samples().Running()) },

@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"net/http"
-	"strings"
 	"sync"
 
 	"postern/httpapi/openapi"
@@ -66,24 +65,10 @@ func (d documentOf) serve(c *rest.Call) error {
 	h.Set("Content-Security-Policy", d.policy)
 	h.Set("Vary", "Accept-Encoding")
 	body := d.content
-	if takesGzip(c.Request.Header) {
+	if rest.TakesGzip(c.Request.Header) {
 		h.Set("Content-Encoding", "gzip")
 		body = d.packed
 	}
 	_, err := c.Response.Write(body)
 	return err
-}
-
-// takesGzip reports whether the client accepts gzip, with a weight other than 0.
-func takesGzip(h http.Header) bool {
-	for _, line := range h.Values("Accept-Encoding") {
-		for coding := range strings.SplitSeq(line, ",") {
-			name, weight, _ := strings.Cut(coding, ";")
-			if strings.EqualFold(strings.TrimSpace(name), "gzip") {
-				_, q, _ := strings.Cut(strings.ReplaceAll(weight, " ", ""), "=")
-				return strings.Trim(q, "0.") != "" || q == ""
-			}
-		}
-	}
-	return false
 }

@@ -68,7 +68,7 @@ func operations() []openapi.Operation {
 		o := openapi.Operation{
 			Method: r.Method, Path: documentPath(r.Path), ID: d.ID, Tag: tagOf(r.Path), Summary: d.Summary, About: d.About,
 			Query: d.Query, Once: d.Once, In: d.In, Example: d.Example, Form: d.Form, File: cmp.Or(d.File, rest.FileField),
-			Answers: append([]openapi.Answer{{Status: cmp.Or(d.Status, http.StatusOK), Type: d.Out, Media: d.Media}}, d.Also...),
+			Answers: append([]openapi.Answer{{Status: cmp.Or(d.Status, http.StatusOK), Type: d.Out, Media: d.Media}}, d.MoreAnswers()...),
 			Codes:   commonCodes(r).And(d.Codes...), Advice: d.Advice,
 		}
 		o.Credentials = credentialsOf(r)

@@ -14,6 +14,7 @@ import (
 
 	"postern/event"
 	"postern/httpapi/openapi"
+	"postern/httpapi/rest"
 )
 
 // documented is the part of the OpenAPI document that the tests read.
@@ -337,7 +338,7 @@ func checkPacked(t *testing.T, body io.Reader, want []byte) {
 
 func TestWhoRefusesGzipDoesNotGetIt(t *testing.T) {
 	for header, want := range map[string]bool{"": false, "gzip": true, "GZIP, br": true, "gzip;q=0": false, "gzip; q=0.0": false, "gzip;q=0.5": true, "identity": false} {
-		if got := takesGzip(map[string][]string{"Accept-Encoding": {header}}); got != want {
+		if got := rest.TakesGzip(map[string][]string{"Accept-Encoding": {header}}); got != want {
 			t.Errorf("%q: %t", header, got)
 		}
 	}

@@ -67,6 +67,7 @@ func errorTable() []mapping {
 		{access.ErrTooMany, http.StatusTooManyRequests, rest.CodeLimitReached, ""},
 		{access.ErrTooManyLinks, http.StatusTooManyRequests, rest.CodeLimitReached, ""},
 		{rest.ErrNoInstance, http.StatusNotFound, "INSTANCE_NOT_FOUND", "there is no such instance"},
+		{instance.ErrTag, http.StatusUnprocessableEntity, "INVALID_TAG", ""},
 		{instance.ErrNotFound, http.StatusNotFound, "INSTANCE_NOT_FOUND", "there is no such instance"},
 		{instance.ErrExists, http.StatusConflict, "INSTANCE_EXISTS", ""},
 		{instance.ErrAccountExists, http.StatusConflict, "INSTANCE_EXISTS", ""},

@@ -82,6 +82,7 @@ var contractScopes = []struct{ method, path, scopes string }{
 	{"GET", "/instance/{i}", "read"},
 	{"", "/instance/{i}/profile", "manage"},
 	{"", "/instance/{i}/privacy", "manage"},
+	{"", "/instance/{i}/tags", "manage"},
 	{"DELETE", "/instance/{i}/people", "manage"},
 	{"DELETE", "/instance/{i}\x00", "manage"},
 	{"", "/instance/{i}/", "send"},

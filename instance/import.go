@@ -19,6 +19,7 @@ type Import struct {
 	Token string // kept as is; empty: Mint makes one
 
 	OwnerJID, OwnerLID, PushName, ProfilePicURL string
+	Tags                                        []string
 
 	Webhook  *webhooks.WebhookChange
 	Options  *webhooks.OptionsChange
@@ -133,7 +134,7 @@ func (r *Registry) importTx(tx *store.Tx, in *Import, token string) (rec Record,
 	now := event.At(tx.Now())
 	rec = Record{
 		ID: int64(id), Name: in.Name, Description: in.Description, Status: event.Disconnected, //nolint:gosec // counts from 1
-		OwnerJID: in.OwnerJID, OwnerLID: in.OwnerLID, PushName: in.PushName, ProfilePicURL: in.ProfilePicURL,
+		OwnerJID: in.OwnerJID, OwnerLID: in.OwnerLID, PushName: in.PushName, ProfilePicURL: in.ProfilePicURL, Tags: in.Tags,
 		ExternalAttributes: event.Attributes(in.ExternalAttributes), CreatedAt: now, UpdatedAt: now, Token: Token{token, now, now},
 	}
 	err = errors.Join(store.PutJSON(tx, instances, store.Key(id), rec), tx.Put(instanceName, []byte(in.Name), store.Key(id)))

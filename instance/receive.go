@@ -49,7 +49,7 @@ func (r *Registry) Receive(ctx context.Context, in *Received, also func(tx *stor
 	}
 	made := Import{
 		New:   New{Name: name, Description: had.Description, ExternalAttributes: json.RawMessage(had.ExternalAttributes)},
-		Token: token, OwnerJID: had.OwnerJID, OwnerLID: had.OwnerLID, PushName: had.PushName, ProfilePicURL: had.ProfilePicURL,
+		Token: token, OwnerJID: had.OwnerJID, OwnerLID: had.OwnerLID, PushName: had.PushName, ProfilePicURL: had.ProfilePicURL, Tags: had.Tags,
 	}
 	return r.Import(ctx, &made, func(tx *store.Tx, id int64) error {
 		if err := r.receive(tx, in, had, id); err != nil {

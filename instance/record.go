@@ -66,10 +66,11 @@ type Record struct {
 	CreatedAt          event.Time       `json:"createdAt"`
 	UpdatedAt          event.Time       `json:"updatedAt"`
 	Token              Token            `json:"token"`
-	Restrictions       []Restriction    `json:"restrictions,omitempty"`    // including expired ones; see Record.Restriction
-	RedialedAt         event.Time       `json:"redialedAt,omitzero"`       // after refusals in a row
-	Elsewhere          event.Network    `json:"elsewhere,omitempty"`       // network of its device, if the program is connected to another one
-	StatusAt           event.Time       `json:"statusAt,omitzero"`         // since then it has its status; zero in records of earlier versions
+	Restrictions       []Restriction    `json:"restrictions,omitempty"` // including expired ones; see Record.Restriction
+	RedialedAt         event.Time       `json:"redialedAt,omitzero"`    // after refusals in a row
+	Elsewhere          event.Network    `json:"elsewhere,omitempty"`    // network of its device, if the program is connected to another one
+	StatusAt           event.Time       `json:"statusAt,omitzero"`      // since then it has its status; zero in records of earlier versions
+	Tags               []string         `json:"tags,omitempty"`
 	LoggedOutByCall    bool             `json:"loggedOutByCall,omitempty"` // a call of the API asked for it, not WhatsApp
 	PhoneSeenAt        event.Time       `json:"phoneSeenAt,omitzero"`      // the account's phone gave a sign then, or at most an hour later
 	MovedAt            event.Time       `json:"movedAt,omitzero"`          // to another file; it no longer connects here

@@ -101,6 +101,9 @@ func Kinds() (all []Kind) {
 	return all
 }
 
+// TypeOf returns what a kind is about.
+func TypeOf(k Kind) Type { return lookup(k).of }
+
 func lookup(k Kind) kind {
 	return kinds[slices.IndexFunc(kinds, func(row kind) bool { return row.kind == k })]
 }

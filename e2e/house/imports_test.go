@@ -99,7 +99,7 @@ var mayImport = map[string][]string{
 	"httpapi/sends":             {"batch", "event", "httpapi/alerts", "httpapi/openapi", "httpapi/ref", "httpapi/rest", "httpapi/strict", "instance", "instance/later", "media", "messages", "store", "media/display"},
 	"httpapi/files":             {"event", "httpapi/openapi", "httpapi/rest", "instance", "media/cache", "media/display", "media/link", "messages", "store", "media/kept", "batch"},
 	"httpapi/chats":             {"event", "httpapi/openapi", "httpapi/ref", "httpapi/rest", "httpapi/strict", "instance", "instance/erasure", "media", "messages"},
-	"httpapi/instances":         {"access", "backup", "batch", "event", "httpapi/openapi", "httpapi/rest", "httpapi/strict", "httpapi/tokens", "instance", "instance/pace", "instance/webhooks", "internal/plural", "media", "store", "whatsapp/proxy"},
+	"httpapi/instances":         {"access", "backup", "batch", "console/trouble", "event", "httpapi/openapi", "httpapi/rest", "httpapi/strict", "httpapi/tokens", "instance", "instance/pace", "instance/webhooks", "internal/plural", "media", "store", "whatsapp/proxy"},
 	"httpapi/ref":               {"event", "httpapi/rest", "media"},
 	"httpapi/rest":              {"access", "event", "httpapi/idempotency", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "internal/nesting", "internal/peers", "store"},
 	"httpapi/openapi":           {"event"},

@@ -3,6 +3,7 @@ package instances
 import (
 	"reflect"
 
+	"postern/console/trouble"
 	"postern/event"
 	"postern/httpapi/openapi"
 	"postern/httpapi/rest"
@@ -22,6 +23,11 @@ func Fields() openapi.Fields {
 		"GlobalWebhookOptions.media":         rest.Say("link: events of stored messages with a file have a link to it. Absent: not set, as none.", string(event.MediaAsLink), openapi.OneOf(event.MediaNone, event.MediaAsLink)),
 		"GlobalWebhookOptionsRequest.media":  rest.Say("link: events of stored messages with a file have a link to it; none when absent.", string(event.MediaAsLink), openapi.OneOf(event.MediaNone, event.MediaAsLink)),
 		"CreateInstanceRequest.instanceName": rest.Say("Letters, digits, dots, hyphens and underscores, not starting with a dot; instance- and a UUID when absent. Words of older paths are not allowed.", rest.ExampleName, openapi.Chars(1, 255), openapi.Pattern(NamePattern)),
+		"listInstances.?state":               rest.Say("Only those with this connectionStatus, in any case; the parameter may be repeated.", []any{"online"}, openapi.Kind("array"), openapi.Object{"items": openapi.Object{"type": "string"}}),
+		"listInstances.?trouble":             rest.Say("Only those with this kind of trouble; the parameter may be repeated.", []any{"INSTANCE_OFFLINE"}, openapi.Kind("array"), openapi.Object{"items": openapi.Object{"type": "string", "enum": trouble.Kinds()}}),
+		"listInstances.?tag":                 rest.Say("Only those with this tag; if the parameter is repeated, with all of them.", "north"),
+		"listInstances.?query":               rest.Say("Only those with this text in the name, the description, the number or a tag; case and accents are ignored.", "shop"),
+		"listInstances.?limit":               rest.Say("The maximum number of instances of a page; with it, or a cursor, the answer is a page.", 100, openapi.Kind("integer"), openapi.Range(1, maxInstances)),
 		"?requestId":                         rest.Say("The id of the request that exported the instance: only that export is undone. Absent: any export.", rest.ExampleUUID),
 		"ImportInstanceForm.name":            rest.Say("A new name for the instance; absent: its old name.", rest.ExampleName, openapi.Chars(1, 255), openapi.Pattern(NamePattern)),
 

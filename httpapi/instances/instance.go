@@ -55,30 +55,6 @@ func (a *API) Mint(name string) (string, error) {
 	return tokens.ForInstance(a.JWTSecret, name, a.TokenTTL, a.Store.Now())
 }
 
-// listInstances answers with an array; an unknown name gives an empty one.
-func (a *API) listInstances(c *rest.Call) error {
-	q, err := c.Query([]string{"instanceName"})
-	if err != nil {
-		return err
-	}
-	all := []ListedInstance{}
-	for _, rec := range a.Registry.List() {
-		if q.Has("instanceName") && rec.Name != q.Get("instanceName") || c.Key != nil && !c.Key.Opens(rec.ID) {
-			continue
-		}
-		hook, err := a.shownWebhook(c, rec.ID)
-		if err != nil {
-			return err
-		}
-		listed := ListedInstance{instanceView: viewOf(rec), Webhook: hook}
-		if c.MayHaveTokens() {
-			listed.Auth = authOf(rec)
-		}
-		all = append(all, listed)
-	}
-	return c.Response.JSON(http.StatusOK, all)
-}
-
 func (a *API) showInstance(c *rest.Call) error {
 	hook, err := a.shownWebhook(c, c.Instance.ID)
 	if err != nil {

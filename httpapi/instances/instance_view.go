@@ -1,6 +1,7 @@
 package instances
 
 import (
+	"postern/console/trouble"
 	"postern/event"
 	"postern/httpapi/rest"
 	"postern/httpapi/strict"
@@ -49,14 +50,11 @@ type instanceView struct {
 // ListedInstance is an instance as shown to the operator.
 type ListedInstance struct {
 	instanceView
-	Auth    *authView         `json:"Auth" doc:"Its token; null when it has none."`
-	Webhook *webhooks.Webhook `json:"Webhook" doc:"Its webhook; null when it has none, and for a scoped key without the scope webhook."`
-}
-
-// Listed returns an instance as GET /instance lists it, but without its token. hook is nil if it has no
-// webhook.
-func Listed(rec instance.Record, hook *webhooks.Webhook) ListedInstance {
-	return ListedInstance{viewOf(rec), nil, hook}
+	Tags           []string          `json:"tags" doc:"Its tags." example:"north"`
+	Troubles       []trouble.Kind    `json:"troubles" doc:"What is wrong with it and its receivers, as GET /troubles has it." example:"INSTANCE_OFFLINE"`
+	LastReceivedAt *event.Time       `json:"lastReceivedAt,omitempty" doc:"When it last received a message since the start; absent without an account." example:"$time"`
+	Auth           *authView         `json:"Auth" doc:"Its token; null when it has none."`
+	Webhook        *webhooks.Webhook `json:"Webhook" doc:"Its webhook; null when it has none, and for a scoped key without the scope webhook."`
 }
 
 // ShownInstance is ListedInstance without the token.

@@ -23,18 +23,24 @@ const wrongNetworkConflict = rest.CodeWrongNetwork + "/409"
 func (a *API) instanceRoutes() []rest.Route {
 	return []rest.Route{
 		{
-			Method: "POST", Path: "/instance", Auth: rest.GlobalKey, Right: rest.ScopeManage | rest.Everywhere, Handle: rest.Audited("instance.create", a.createInstance),
+			Method: "POST", Path: "/instance", Auth: rest.GlobalKey, Secret: true, Right: rest.ScopeManage | rest.Everywhere, Handle: rest.Audited("instance.create", a.createInstance),
 			ID: "createInstance", Summary: "Create an instance.", About: "It does not connect yet. The answer includes its token.",
 			In: rest.TypeOf[CreateRequest](), Example: `{"instanceName":"sales","description":"Sales desk","externalAttributes":{"tenant":"7"}}`,
 			Status: http.StatusCreated, Out: rest.TypeOf[CreatedInstance](), Codes: rest.Codes{"INSTANCE_EXISTS", "INVALID_INSTANCE", "DISK_FULL"},
 		},
 		{
 			Method: "GET", Path: "/instance", Auth: rest.GlobalKey, Right: rest.ScopeRead, Handle: a.listInstances,
-			ID: "listInstances", Summary: "List the instances, or the one with a name.", Query: []string{"instanceName"}, Out: rest.TypeOf[[]ListedInstance](),
+			ID: "listInstances", Summary: "List the instances.", About: "An array of those that the query selects; with limit or a cursor a page as of other lists, by id. Equal parameters are alternatives, except for tag; different ones must all hold.",
+			Query: rest.Cursors("instanceName", "state", "trouble", "tag", "query"), Out: rest.TypeOf[[]ListedInstance](), Codes: rest.Codes{rest.CodeNoCursor, rest.CodeInvalidQuery},
 		},
 		{
 			Method: "GET", Path: "/instance/{i}", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.showInstance,
 			ID: "getInstance", Summary: "Show an instance.", Out: rest.TypeOf[ShownInstance](),
+		},
+		{
+			Method: "PUT", Path: "/instance/{i}/tags", Auth: rest.InstanceBearer, Right: rest.ScopeManage, Handle: rest.Audited("instance.tags", a.setTags),
+			ID: "setTags", Summary: "Replace the tags of an instance.", In: rest.TypeOf[tagsRequest](), Example: `{"tags":["north","paying"]}`,
+			Out: rest.TypeOf[tagsAnswer](), Codes: rest.Codes{"INVALID_TAG"},
 		},
 		{
 			Method: "DELETE", Path: "/instance/{i}", Auth: rest.InstanceBearer, Right: rest.ScopeManage, Handle: rest.Audited("instance.delete", a.deleteInstance),
@@ -42,12 +48,12 @@ func (a *API) instanceRoutes() []rest.Route {
 			Out: rest.TypeOf[DeletedInstance](), Codes: rest.Codes{CodeInstanceInUse},
 		},
 		{
-			Method: "PUT", Path: "/instance/{i}/refreshToken", Auth: rest.InstanceBearer, Right: rest.Never, Handle: rest.Audited("token.refresh", a.refreshToken),
+			Method: "PUT", Path: "/instance/{i}/refreshToken", Auth: rest.InstanceBearer, Secret: true, Right: rest.Never, Handle: rest.Audited("token.refresh", a.refreshToken),
 			ID: "refreshInstanceToken", Summary: "Replace the instance's token with a new one.", About: "The old token becomes invalid at once, and WebSockets opened with it are closed.",
 			In: rest.TypeOf[refreshRequest](), Example: `{"oldToken":"eyJhbGciOiJIUzI1NiJ9.e30.signature"}`, Out: rest.TypeOf[RotatedToken](), Codes: rest.Codes{"DISK_FULL"},
 		},
 		{
-			Method: "PUT", Path: "/instance/{i}/token", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited("token.create", a.issueInstanceToken),
+			Method: "PUT", Path: "/instance/{i}/token", Auth: rest.GlobalKey, Secret: true, Right: rest.Never, Handle: rest.Audited("token.create", a.issueInstanceToken),
 			ID: "issueInstanceToken", Summary: "Issue a new token for an instance whose token expired or was lost.",
 			Out: rest.TypeOf[RotatedToken](), Codes: rest.Codes{"INSTANCE_NOT_FOUND", "DISK_FULL"},
 		},

@@ -19,7 +19,7 @@ func (a *API) Routes() []rest.Route {
 func (a *API) accessRoutes() []rest.Route {
 	return []rest.Route{
 		{
-			Method: "POST", Path: "/keys", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited("key.create", a.createKey),
+			Method: "POST", Path: "/keys", Auth: rest.GlobalKey, Secret: true, Right: rest.Never, Handle: rest.Audited("key.create", a.createKey),
 			ID: "createKey", Summary: "Create a scoped key.", About: "Only this answer has the key's text: the program stores its SHA-256.",
 			In:      rest.TypeOf[createKeyRequest](),
 			Example: `{"name":"monitoring","instances":["*"],"scopes":["read","metrics"]}`,
@@ -53,7 +53,7 @@ func (a *API) accessRoutes() []rest.Route {
 			Query: rest.Cursors("actor", "action", "subject", "since", "until"), Out: rest.TypeOf[AuditList](), Codes: rest.Codes{rest.CodeNoCursor},
 		},
 		{
-			Method: "POST", Path: "/session", Auth: rest.SignIn, Right: rest.AnyScope, Handle: a.fewSignIns(rest.Audited("session.create", a.beginSession)),
+			Method: "POST", Path: "/session", Auth: rest.SignIn, Secret: true, Right: rest.AnyScope, Handle: a.fewSignIns(rest.Audited("session.create", a.beginSession)),
 			ID: "beginSession", Summary: "Sign a browser in.",
 			About: "The answer sets the cookie postern_session (over https `__Host-postern_session`, with eight hex digits behind it below a base path), which acts for the key for at most twelve hours. Requests with that cookie that change something need csrf in the header x-postern-csrf. " +
 				"The session of the GlobalApiKey opens every instance too and, with the UUID of a user in the header x-postern-user, that user's batches. An address can start at most ten sessions a minute.",
@@ -125,7 +125,7 @@ func (a *API) operationRoutes() []rest.Route {
 			Out:   rest.TypeOf[Troubles](), Also: []openapi.Answer{{Status: http.StatusNotModified, About: "The list is that of If-None-Match."}}, Codes: rest.Codes{rest.CodeInvalidQuery},
 		},
 		{
-			Method: "POST", Path: "/auth/user-token", Auth: rest.GlobalKey, Right: rest.Never, Handle: rest.Audited("token.create", a.issueUserToken),
+			Method: "POST", Path: "/auth/user-token", Auth: rest.GlobalKey, Secret: true, Right: rest.Never, Handle: rest.Audited("token.create", a.issueUserToken),
 			ID: "createUserToken", Summary: "Create a token for a user.",
 			About: "The operator defines the users by their UUIDs; users own batches.",
 			In:    rest.TypeOf[userTokenRequest](), Example: `{"userId":"6f1c1a52-0d6b-4c56-9c0e-6d1a3f4b2c10","expiresIn":86400}`,

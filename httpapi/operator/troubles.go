@@ -2,7 +2,6 @@ package operator
 
 import (
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,16 +24,16 @@ func (a *API) showTroubles(c *rest.Call) error {
 	}
 	a.Troubles.Seen()
 	items := a.Troubles.Items(a.Sees(c))
-	tag := trouble.ETag(items)
-	c.Response.Header().Set("ETag", tag)
-	c.Response.Header().Set("Cache-Control", "private, no-cache")
-	for _, known := range strings.Split(c.Request.Header.Get("If-None-Match"), ",") {
-		if known = strings.TrimSpace(known); known == tag || known == "*" {
-			c.Response.WriteHeader(http.StatusNotModified)
-			return nil
-		}
+	if c.Response.Tagged(trouble.ETag(items)) {
+		c.Response.WriteHeader(http.StatusNotModified)
+		return nil
 	}
 	return c.Response.JSON(http.StatusOK, Troubles{event.At(time.Now()), items})
+}
+
+// SeesKind reports whether the credential of a call may see a kind of trouble of its instances.
+func (a *API) SeesKind(c *rest.Call, k trouble.Kind) bool {
+	return c.Key == nil || trouble.TypeOf(k) == trouble.Instance || trouble.TypeOf(k) == trouble.Receiver && c.Key.Has(access.Deliveries)
 }
 
 // Sees returns what the credential of a call may see of troubles.

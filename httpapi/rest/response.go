@@ -25,6 +25,10 @@ type Response struct {
 	guess     bool   // a scoped key was given, in any place
 	key       string // the id of the scoped key that was used, for the log
 
+	packs bool   // the client takes gzip, and the answer is no secret alone
+	lists bool   // a list gets an ETag
+	known string // the ETags that the client has
+
 	before func(status int) error // called once, before the answer begins
 	late   func(error)            // gets before's error
 
@@ -115,6 +119,17 @@ func (w *Response) JSON(status int, v any) error {
 	body, err := event.Marshal(v)
 	if err != nil {
 		return err
+	}
+	if status == http.StatusOK && w.lists && isList(v) && w.tag(body) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	if len(body) >= packFrom {
+		w.Header().Add("Vary", "Accept-Encoding")
+		if w.packs {
+			w.Header().Set("Content-Encoding", "gzip")
+			body = pack(body)
+		}
 	}
 	w.set("Content-Type", ContentTypeJSON)
 	w.set("Content-Length", strconv.Itoa(len(body))) // whole before the handler ends, see linger

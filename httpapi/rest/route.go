@@ -23,6 +23,7 @@ type Route struct {
 	Check  func(*Call) error // of a scoped key on a userBearer route; nil: none
 	Handle Handler
 	Once   bool // takes an Idempotency-Key, see [Call.Begin] and [KeepInCommit]
+	Secret bool // the answer is a key or token, and is not compressed
 
 	ID      string // of the operation, as a person would name it
 	Summary string // one sentence

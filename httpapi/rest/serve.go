@@ -56,6 +56,7 @@ func (s *Server) Handler(r Route) httprouter.Handle {
 	return func(w http.ResponseWriter, req *http.Request, params httprouter.Params) {
 		res := w.(*Response)
 		res.Pattern, res.auth, res.Right = r.Path, r.Auth, r.Right
+		res.negotiates(r, req)
 		req = req.WithContext(event.WithRequestID(req.Context(), res.requestID))
 		c := &Call{Server: s, Response: res, Request: req, Params: params, RequestID: res.requestID}
 		if err := s.authorize(c, r); err != nil {

@@ -162,9 +162,9 @@ func finish(ctx context.Context, owner *ClientWithResponses, id openapi_types.UU
 		check(err)
 		want("getBatch", got.JSON200 != nil, got.Body)
 		switch got.JSON200.Status {
-		case COMPLETED:
+		case BatchStatusCOMPLETED:
 			return
-		case COMPLETEDWITHERRORS, INTERRUPTED, STOPPED:
+		case BatchStatusCOMPLETEDWITHERRORS, BatchStatusINTERRUPTED, BatchStatusSTOPPED:
 			items, err := owner.ListBatchItemsWithResponse(ctx, id, &ListBatchItemsParams{})
 			check(err)
 			want("a completed batch", false, items.Body)
