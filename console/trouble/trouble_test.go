@@ -17,9 +17,10 @@ import (
 
 // scene is a watch over parts that a test sets, with a clock that it moves.
 type scene struct {
-	t    *testing.T
-	now  time.Time
-	told int
+	t       *testing.T
+	now     time.Time
+	told    int
+	touched int
 
 	accounts []Account
 	rows     []receivers.Row
@@ -33,7 +34,7 @@ func newScene(t *testing.T) *scene {
 	s.Watch = New(Config{
 		Accounts: func() []Account { return s.accounts }, Receivers: func() ([]receivers.Row, error) { return s.rows, nil },
 		Jobs: func() []Job { return s.jobs }, Program: func() []Condition { return s.program },
-		Changed: func() { s.told++ }, Now: func() time.Time { return s.now }, Logger: slog.New(slog.DiscardHandler),
+		Changed: func() { s.told++ }, Touched: func(int64) { s.touched++ }, Now: func() time.Time { return s.now }, Logger: slog.New(slog.DiscardHandler),
 		PhoneAttention: 7 * 24 * time.Hour, PhoneBroken: 12 * 24 * time.Hour,
 	})
 	return s
@@ -67,6 +68,9 @@ func TestOfflineBeginsAfterTwoMinutes(t *testing.T) {
 	s.is("after 119 s", s.after(119*time.Second), "", "")
 	items := s.after(time.Second)
 	s.is("after two minutes", items, InstanceOffline, Attention)
+	if s.touched != 1 || !slices.Equal(s.Of()[1], []Kind{InstanceOffline}) {
+		t.Errorf("the row of the instance changed %d times: %v", s.touched, s.Of())
+	}
 	if !items[0].Since.Equal(began) || items[0].Subjects[0].ID != "shop" {
 		t.Errorf("since %v: %+v", items[0].Since, items[0])
 	}

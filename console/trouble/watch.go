@@ -70,6 +70,8 @@ type Config struct {
 	Program   func() []Condition
 	// Changed is called after the list has changed, from the goroutine of Start.
 	Changed func()
+	// Touched is called with each instance whose kinds of trouble changed.
+	Touched func(instance int64)
 	Now     func() time.Time
 
 	PhoneAttention, PhoneBroken time.Duration // without a sign of a phone; 0: never
@@ -182,9 +184,13 @@ func (w *Watch) Items(v Viewer) []Item {
 func (w *Watch) Of() map[int64][]Kind {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
+	return byInstance(w.all)
+}
+
+func byInstance(all []Finding) map[int64][]Kind {
 	by := map[int64][]Kind{}
-	for i := range w.all {
-		f := &w.all[i]
+	for i := range all {
+		f := &all[i]
 		if f.Instance != 0 && !slices.Contains(by[f.Instance], f.Kind) {
 			by[f.Instance] = append(by[f.Instance], f.Kind)
 		}
@@ -223,11 +229,29 @@ func (w *Watch) Look() {
 	w.mu.Unlock()
 	if !slices.Equal(before, p.found) {
 		w.tell(before, p.found)
+		was, is := byInstance(before), byInstance(p.found)
+		for id := range union(was, is) {
+			if !slices.Equal(was[id], is[id]) {
+				w.cfg.Touched(id)
+			}
+		}
 	}
 	if age := p.now.Sub(w.toldAt); !slices.EqualFunc(w.told, p.found, sameButWaiting) || (age < 0 || age >= countsEvery) && !slices.Equal(w.told, p.found) {
 		w.told, w.toldAt = p.found, p.now
 		w.cfg.Changed()
 	}
+}
+
+// union returns the keys of both maps.
+func union(a, b map[int64][]Kind) map[int64]bool {
+	all := map[int64]bool{}
+	for id := range a {
+		all[id] = true
+	}
+	for id := range b {
+		all[id] = true
+	}
+	return all
 }
 
 // sameButWaiting reports whether two findings differ at most in how many events wait.

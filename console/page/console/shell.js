@@ -7,6 +7,7 @@ import { can, session, signOut } from "./data/session.js";
 import { fleet } from "./data/fleet.js";
 import { sandbox } from "./data/sandbox.js";
 import { groupFor } from "./data/states.js";
+import { pageOf, troubles } from "./data/troubles.js";
 import { html } from "./html.js";
 import { SignIn, SignInAgain } from "./pages/signin.js";
 import { place, to } from "./router.js";
@@ -73,7 +74,7 @@ function Side({ mine, shown, close }) {
       ${["main", "keep"].map((where) => {
         const group = mine.filter((route) => route.where === where);
         return group.length > 0 && html`<ul class="links" key=${where}>${group.map((route) => html`<li key=${route.at}>
-          <a href=${to([route.at])} aria-current=${route.at === at ? "page" : undefined}><${Icon} name=${route.icon}/><span>${t("nav." + route.at)}</span>${route.at === "instances" && html`<${Calling}/>`}</a></li>`)}</ul>`;
+          <a href=${to([route.at])} aria-current=${route.at === at ? "page" : undefined}><${Icon} name=${route.icon}/><span>${t("nav." + route.at)}</span>${route.at === "instances" ? html`<${Calling}/>` : html`<${Wrong} page=${route.at}/>`}</a></li>`)}</ul>`;
       })}
     </nav>
     <div class="foot"><${Pulse} words/><div class="tools"><${Tools}/></div></div>
@@ -83,6 +84,12 @@ function Side({ mine, shown, close }) {
 // Calling shows how many instances need attention.
 function Calling() {
   const n = useCell(fleet, ({ rows }) => rows.reduce((sum, row) => sum + (groupFor(row.connectionStatus) === "bad"), 0));
+  return n > 0 && html`<span class="count bad"><span aria-hidden="true">${number(n)}</span><span class="unseen">${many("calling", n)}</span></span>`;
+}
+
+// Wrong shows how many troubles a page has.
+function Wrong({ page }) {
+  const n = useCell(troubles, ({ items }) => (items || []).filter((one) => pageOf(one.kind) === page).length);
   return n > 0 && html`<span class="count bad"><span aria-hidden="true">${number(n)}</span><span class="unseen">${many("calling", n)}</span></span>`;
 }
 

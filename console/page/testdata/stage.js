@@ -115,6 +115,7 @@
       const found = await own(body, headers);
       if (found) return found;
     }
+    if (path === "/troubles") return json(200, { at: new Date().toISOString(), items: stage.troubles || [] });
     if (path === "/ready") return broken ? json(503, { status: "not ready", reasons: ["the disk is nearly full: 212 MB are left"], warnings: ["the last backup failed: no space left on device", hostile] }) : json(200, { status: "ready" });
     if (path === "/health") return json(200, { status: "ok" });
     if (request === "POST /session") {

@@ -252,6 +252,30 @@
       await later(61000);
       want(!$(".alerts") && $("h1").textContent.includes("No problems"), "resolved warnings disappear");
     },
+    async "a dead receiver is on the overview, and no trouble hides"() {
+      const trouble = { id: "RECEIVER_FAILING https://hooks.example.org:443", kind: "RECEIVER_FAILING", severity: "broken", since: new Date(Date.now() - 12 * 60000).toISOString(), count: 1, subjects: [{ type: "receiver", id: "1:webhook", name: "one", severity: "broken" }], origin: "https://hooks.example.org:443", waiting: 60 };
+      stage.instances = [{ ...stage.instances[0], connectionStatus: "online", troubles: [] }];
+      await signIn("right");
+      await at("overview");
+      want($("h1").textContent.includes("No problems") && !$(".alerts"), "nothing is wrong: " + $("h1").textContent);
+      stage.tell({ type: "troubles", items: [trouble] });
+      await later(500);
+      want($("h1").textContent.includes("hooks.example.org has accepted no events for 12m"), "the sentence says where and since when: " + $("h1").textContent);
+      want($(".alerts").textContent.includes("60 events wait.") && $(".alerts").textContent.includes("test it"), "the alert says how much waits and what to do: " + $(".alerts").textContent);
+      want(all("nav a").find((one) => one.href.includes("deliveries")).textContent.includes("1"), "the page of deliveries has a mark");
+      stage.tell({ type: "troubles", items: [{ id: "WARNING", kind: "WARNING", severity: "attention", since: trouble.since, count: 1, subjects: [{ type: "program", id: "", name: "the clock is wrong", severity: "attention" }], origin: null, waiting: 0 }] });
+      await later(500);
+      want(!$("h1").textContent.includes("No problems"), "a warning is no silence: " + $("h1").textContent);
+      stage.tell({ type: "troubles", items: [] });
+      await later(500);
+      want($("h1").textContent.includes("No problems") && !$(".alerts"), "what has ended is gone");
+      stage.answers["GET /troubles"] = () => stage.json(500, { code: "INTERNAL_ERROR", messages: ["broken"] });
+      stage.fall();
+      await later(1000);
+      stage.rise();
+      await later(20000);
+      want($(".alerts")?.textContent.includes("unknown"), "what could not be loaded is unknown: " + $("main").textContent);
+    },
     async "the overview says which nodes stand by, and what is missing"() {
       const node = (name, role, behindMs = 0) => ({ node: name, role, behindMs, behindVersions: behindMs ? 7 : 0, differs: [] });
       const cell = { node: "db-2", nodes: [node("db-1", "standby", 200), node("db-2", "owner"), node("db-3", "gone")], engine: { synchronous: ["copy"], acceptLoss: false } };

@@ -48,7 +48,7 @@ const found = (row, wanted) => [row.name, row.description, row.ownerJid, row.Web
 
 function List({ query }) {
   const rows = useCell(fleet, ({ rows }) => rows);
-  const wanted = query.get("q") || "", group = query.get("state") || "", sort = orders[query.get("sort")] ? query.get("sort") : "name";
+  const wanted = query.get("q") || "", group = query.get("state") || "", trouble = query.get("trouble") || "", sort = orders[query.get("sort")] ? query.get("sort") : "name";
   const counts = useMemo(() => {
     const all = Object.fromEntries(groups.map((one) => [one, 0]));
     for (const row of rows) all[groupFor(row.connectionStatus)]++;
@@ -56,19 +56,20 @@ function List({ query }) {
   }, [rows]);
   const shown = useMemo(() => {
     const folded = fold(wanted.trim());
-    return rows.filter((row) => (!group || groupFor(row.connectionStatus) === group) && (!folded || found(row, folded))).sort(orders[sort]);
-  }, [rows, wanted, group, sort]);
+    return rows.filter((row) => (!trouble || row.troubles?.includes(trouble)) && (!group || groupFor(row.connectionStatus) === group) && (!folded || found(row, folded))).sort(orders[sort]);
+  }, [rows, wanted, group, trouble, sort]);
   if (rows.length === 0) return html`<${Head} rows=${rows}/><${First}/>`;
   return html`<${Head} rows=${rows}/>
     <div class="toolbar">
       <div class="with-icon search"><${Icon} name="search"/><input class="input" type="search" placeholder=${t("instances.search")} aria-label=${t("instances.search")} value=${wanted} onInput=${(event) => choose({ q: event.target.value })}/></div>
       <div class="filters" role="group" aria-label=${t("instances.filter")}>
+        ${trouble && html`<${Filter} tone="bad" word=${t("instances.trouble")} n=${shown.length} on act=${() => choose({ trouble: "" })}/>`}
         <${Filter} word=${t("group.all")} n=${rows.length} on=${!group} act=${() => choose({ state: "" })}/>
         ${groups.map((one) => (counts[one] > 0 || one === group) && html`<${Filter} key=${one} tone=${one} word=${t("group." + one)} n=${counts[one]} on=${group === one} act=${() => choose({ state: group === one ? "" : one })}/>`)}
       </div>
     </div>
     <p class="unseen" role="status">${many("instances.found", shown.length)}</p>
-    ${shown.length === 0 ? html`<${Empty} icon="search" title=${t("instances.none")} buttons=${html`<${Button} word=${t("instances.all")} act=${() => { choose({ q: "", state: "" }); }}/>`}/>` :
+    ${shown.length === 0 ? html`<${Empty} icon="search" title=${t("instances.none")} buttons=${html`<${Button} word=${t("instances.all")} act=${() => { choose({ q: "", state: "", trouble: "" }); }}/>`}/>` :
       html`<div class="list"><${Windowed} items=${shown} height=${4} keyOf=${(row) => row.id} label=${t("nav.instances")} draw=${drawRow} head=${html`<div role="row" class="row-head" aria-rowindex="1">
         <${Column} name="name" sort=${sort}/><${Column} name="state" sort=${sort}/><span role="columnheader" class="wide-only">${t("column.account")}</span><span role="columnheader" class="wide-only">${t("column.webhook")}</span><${Column} name="changed" sort=${sort} wide/><span role="columnheader"><span class="unseen">${t("column.actions")}</span></span></div>`}/></div>`}`;
 }

@@ -6,6 +6,7 @@ import { fleet, loadFleet } from "../data/fleet.js";
 import { loadSamples, samples } from "../data/samples.js";
 import { can } from "../data/session.js";
 import { groupFor, groups, stateOf } from "../data/states.js";
+import { loadTroubles, pageOf, troubles } from "../data/troubles.js";
 import { html } from "../html.js";
 import { to } from "../router.js";
 import { Chart } from "../ui/chart.js";
@@ -22,18 +23,30 @@ export default function Overview() {
     if (!ring.at) loadSamples();
     if (!at) loadFleet().catch(() => {});
   }, []);
+  const wrong = useCell(troubles), minute = useMinute();
+  useEffect(() => { if (!troubles.value.items) loadTroubles(); }, []);
   const ready = useReady(), cluster = useCluster(ready.role);
-  const troubles = useMemo(() => alertsOf(rows, ready, cluster), [rows, ready, cluster]);
+  const alerts = useMemo(() => alertsOf(rows, ready, cluster, wrong, minute), [rows, ready, cluster, wrong, minute]);
   if (!at && !error) return html`<h1 tabindex="-1" class="unseen">${t("nav.overview")}</h1><${Loading}/>`;
-  return html`<div class="page-head"><div><p class="crumb">${t("nav.overview")}</p><${Sentence} rows=${rows} troubles=${troubles}/>${ready.role && html`<p class="lead nodes">${nodesOf(ready, cluster)}</p>`}</div></div>
+  return html`<div class="page-head"><div><p class="crumb">${t("nav.overview")}</p><${Sentence} rows=${rows} alerts=${alerts}/>${ready.role && html`<p class="lead nodes">${nodesOf(ready, cluster)}</p>`}</div></div>
     <div class="stack">
       ${error && html`<${Trouble} error=${error} again=${loadFleet}/>`}
-      ${troubles.length > 0 && html`<section class="card alerts" aria-label=${t("alerts.title")}><ul class="plain">${troubles.map((one) => html`<li key=${one.key} class=${one.tone}><${Icon} name=${one.tone === "bad" ? "bad" : "info"}/><div><p><strong>${one.title}</strong></p>${one.text && html`<p>${one.text}</p>`}</div>
+      ${alerts.length > 0 && html`<section class="card alerts" aria-label=${t("alerts.title")}><ul class="plain">${alerts.map((one) => html`<li key=${one.key} class=${one.tone}><${Icon} name=${one.tone === "bad" ? "bad" : "info"}/><div><p><strong>${one.title}</strong></p>${one.text && html`<p>${one.text}</p>`}</div>
         ${one.link && html`<a class="button small" href=${one.link} aria-label=${t("alerts.lookAt", { what: one.title })}>${t("alerts.look")}</a>`}</li>`)}</ul></section>`}
       ${rows.length > 0 && html`<${Bar} rows=${rows}/>`}
       ${can("operator") && html`<${Charts} ring=${ring}/>`}
       <${Figures} ring=${ring}/>
     </div>`;
+}
+
+// useMinute draws again each minute: how long something lasts changes.
+function useMinute() {
+  const [minute, set] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => set((n) => n + 1), 60000);
+    return () => clearInterval(timer);
+  }, []);
+  return minute;
 }
 
 // useReady polls /ready once a minute.
@@ -95,7 +108,7 @@ function lacking(cluster) {
 }
 
 // alertsOf returns the alerts, worst first, each with what to do.
-function alertsOf(rows, { reasons, warnings }, cluster) {
+function alertsOf(rows, { reasons, warnings }, cluster, wrong) {
   const all = reasons.map((text, i) => ({ key: "reason" + i, tone: "bad", title: t("alerts.notReady"), text }));
   all.push(...lacking(cluster));
   const byState = new Map();
@@ -111,15 +124,36 @@ function alertsOf(rows, { reasons, warnings }, cluster) {
       text: has(key) ? t(key) : "", link: names.length === 1 ? to(["instances", names[0]]) : to(["instances"], { state: "bad" }),
     });
   }
+  if (wrong.error) all.push({ key: "unknown", tone: "busy", title: t("troubles.unknown"), text: troubleOf(wrong.error) });
+  const known = [...reasons, ...warnings];
+  all.push(...(wrong.items || []).filter((one) => !elsewhere.has(one.kind) && !one.subjects.every((of) => of.type === "program" && known.includes(of.name))).map(shown));
+  all.sort((a, b) => (a.tone !== "bad") - (b.tone !== "bad"));
   warnings.forEach((text, i) => all.push({ key: "warning" + i, tone: "busy", title: t("alerts.warning"), text }));
   return all;
 }
 
-function Sentence({ rows, troubles }) {
+// Kinds that the overview shows by the state of each instance, or by that of the cell.
+const elsewhere = new Set(["INSTANCE_LOGGED_OUT", "INSTANCE_WRONG_NETWORK", "INSTANCE_OUTDATED", "INSTANCE_STOPPED", "NO_STANDBY"]);
+
+// shown returns the alert of a trouble. One of a kind that this page does not know has the server's text.
+function shown({ id, kind, severity, since, count, subjects, origin, waiting, text, advice }) {
+  const page = pageOf(kind), lasts = span((Date.now() - Date.parse(since)) / 1000);
+  const names = listed([...subjects.slice(0, 3).map((one) => one.name), ...count > 3 ? ["+" + number(count - 3)] : []]);
+  if (!has("trouble." + kind + ".do")) return { key: id, tone: severity === "broken" ? "bad" : "busy", worst: true, title: text, text: kind === "WARNING" || kind === "NOT_READY" ? names : advice };
+  return {
+    key: id, tone: severity === "broken" ? "bad" : "busy", worst: true, title: t("trouble." + kind, { names, where: origin ? hostOf(origin) : names, time: lasts }),
+    text: (waiting ? many("trouble.waiting", waiting) + " " : "") + t("trouble." + kind + ".do"),
+    link: page && to([page], page === "instances" ? { trouble: kind } : {}),
+  };
+}
+
+const hostOf = (origin) => origin.replace(/^https?:\/\//, "").replace(/:(80|443)$/, "");
+
+function Sentence({ rows, alerts }) {
   const bad = rows.filter((row) => groupFor(row.connectionStatus) === "bad").length, online = rows.filter((row) => groupFor(row.connectionStatus) === "good").length;
-  const reasons = troubles.some((one) => one.key.startsWith("reason"));
-  const tone = reasons || bad ? "bad" : troubles.length ? "busy" : rows.length === 0 ? "off" : "good";
-  const title = reasons ? t("sentence.notReady") : bad ? many("sentence.bad", bad) : troubles.length ? t("sentence.warning") : rows.length === 0 ? t("sentence.empty") : t("sentence.good");
+  const reasons = alerts.some((one) => one.key.startsWith("reason")), worst = alerts.find((one) => one.tone === "bad" && one.worst);
+  const tone = reasons || bad || worst ? "bad" : alerts.length ? "busy" : rows.length === 0 ? "off" : "good";
+  const title = reasons ? t("sentence.notReady") : bad ? many("sentence.bad", bad) : worst ? worst.title : alerts.length ? t("sentence.warning") : rows.length === 0 ? t("sentence.empty") : t("sentence.good");
   return html`<h1 tabindex="-1" class=${"sentence " + tone}><${Icon} name=${tone} large/><span>${title}</span></h1>
     <p class="lead">${rows.length ? many("instances.lead", rows.length, { online: number(online) }) : can("manage", "everywhere") && html`<a href=${to(["instances"])}>${t("sentence.begin")}</a>`}</p>`;
 }

@@ -1,6 +1,7 @@
 // Overlays: dialogs, menus and toasts.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { cell, useCell } from "../data/cell.js";
+import { troubles } from "../data/troubles.js";
 import { html } from "../html.js";
 import { t } from "../words.js";
 import { Icon } from "./icon.js";
@@ -136,6 +137,7 @@ export function Toasts() {
 
 // useTitle sets the title of the browser tab.
 export function useTitle(...parts) {
-  const title = [...parts, "Postern"].filter(Boolean).join(" · ");
+  const n = useCell(troubles, ({ items }) => items?.length || 0);
+  const title = (n ? `(${n}) ` : "") + [...parts, "Postern"].filter(Boolean).join(" · ");
   useEffect(() => { document.title = title; }, [title]);
 }

@@ -5,6 +5,7 @@ export default {
 "instances.filter": "By state",
 "instances.found.one": "{n} instance",
 "instances.found.other": "{n} instances",
+"instances.trouble": "With this trouble",
 "instances.none": "No matches",
 "instances.all": "Show all",
 "column.name": "Name",

@@ -5,6 +5,7 @@ export default {
 "instances.filter": "Por estado",
 "instances.found.one": "{n} instancia",
 "instances.found.other": "{n} instancias",
+"instances.trouble": "Con este problema",
 "instances.none": "Nada coincide",
 "instances.all": "Mostrar todas",
 "column.name": "Nombre",

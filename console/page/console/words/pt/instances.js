@@ -5,6 +5,7 @@ export default {
 "instances.filter": "Por estado",
 "instances.found.one": "{n} instância",
 "instances.found.other": "{n} instâncias",
+"instances.trouble": "Com este problema",
 "instances.none": "Nada encontrado",
 "instances.all": "Mostrar todas",
 "column.name": "Nome",
