@@ -26,7 +26,8 @@ func (a *App) newReceivers(resolve receivers.Resolver) *receivers.Book {
 	}}
 }
 
-func (a *App) allReceivers() ([]receivers.Row, error) { return a.receivers.List(receivers.All) }
+// wrongReceivers returns the receivers that can be in trouble.
+func (a *App) wrongReceivers() ([]receivers.Row, error) { return a.receivers.Wrong() }
 
 // places returns the destinations of an instance, of the global webhook, or of all.
 func (a *App) places(of int64) (all []receivers.Place) {
@@ -38,8 +39,13 @@ func (a *App) places(of int64) (all []receivers.Place) {
 	if of == receivers.All || of == webhooks.Global {
 		look(webhooks.Global, "")
 	}
-	for _, rec := range a.registry.List() {
-		if of == receivers.All || of == rec.ID {
+	if of > 0 {
+		if rec, err := a.registry.ByID(of); err == nil {
+			look(of, rec.Name)
+		}
+	}
+	if of == receivers.All {
+		for _, rec := range a.registry.List() {
 			look(rec.ID, rec.Name)
 		}
 	}

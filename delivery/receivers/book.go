@@ -134,6 +134,35 @@ func (b *Book) List(instance int64) ([]Row, error) {
 	return rows, err
 }
 
+// Wrong returns the receivers that fail, have lost events, or have events that wait, in no order. Its cost depends on
+// their number alone.
+func (b *Book) Wrong() ([]Row, error) {
+	waits, err := b.waits(All)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range b.Health.wrong() {
+		if _, known := waits[id]; !known {
+			waits[id] = waiting{}
+		}
+	}
+	var rows []Row
+	for id, w := range waits {
+		for _, p := range b.Places(id.Instance()) {
+			if Of(p.Lane) == id && (p.Enabled || w.n > 0) {
+				rows = append(rows, b.row(id, p, w))
+			}
+		}
+	}
+	pulling, err := b.Pulling(All)
+	for _, p := range pulling {
+		if p.Lag > 0 {
+			rows = append(rows, ofConsumer(p))
+		}
+	}
+	return rows, err
+}
+
 func compare(a, b Row) int {
 	return cmp.Or(rank(a)-rank(b), compareTimes(a.Oldest, b.Oldest), cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.ID, b.ID))
 }
@@ -174,7 +203,7 @@ func (b *Book) Row(id ID) (Row, error) {
 	}
 	r := rows[i]
 	if r.Target != TargetConsumer {
-		_, r.Hours = b.Health.Day(id, b.url(id))
+		r.Hours = b.Health.Hours(id, b.url(id))
 	}
 	return r, nil
 }
@@ -214,7 +243,7 @@ func (b *Book) row(id ID, p Place, w waiting) Row {
 			}
 		}
 	}
-	r.Day, _ = b.Health.Day(id, p.URL)
+	r.Day = b.Health.Day(id, p.URL)
 	return r
 }
 

@@ -231,8 +231,8 @@ type Day struct {
 	Average   time.Duration // of those that were delivered; 0: there were none
 }
 
-// Day returns the attempts of the last 24 hours, and those by the hour, the running one last.
-func (h *Health) Day(id ID, url string) (d Day, by []Hour) {
+// Day returns the attempts of the last 24 hours.
+func (h *Health) Day(id ID, url string) (d Day) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.now()
@@ -241,20 +241,48 @@ func (h *Health) Day(id ID, url string) (d Day, by []Hour) {
 		d.Since = h.started
 	}
 	s := h.of[id]
+	if s == nil || s.url != url {
+		return d
+	}
+	oldest := now.Truncate(time.Hour).Add(-(hours - 1) * time.Hour)
 	var took time.Duration
-	for i := hours - 1; i >= 0; i-- {
-		began := now.Truncate(time.Hour).Add(-time.Duration(i) * time.Hour)
-		one := Hour{At: began}
-		if s != nil && s.url == url {
-			if is := s.by[began.Unix()/3600%hours]; is.At.Equal(began) {
-				one = is
-			}
+	for _, one := range s.by {
+		if !one.At.Before(oldest) {
+			d.Delivered, d.Failed, took = d.Delivered+one.Delivered, d.Failed+one.Failed, took+one.took
 		}
-		d.Delivered, d.Failed, took = d.Delivered+one.Delivered, d.Failed+one.Failed, took+one.took
-		by = append(by, one)
 	}
 	if d.Delivered > 0 {
 		d.Average = took / time.Duration(d.Delivered)
 	}
-	return d, by
+	return d
+}
+
+// Hours returns the attempts of the last 24 hours by the hour, the running one last.
+func (h *Health) Hours(id ID, url string) (by []Hour) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now, s := h.now().Truncate(time.Hour), h.of[id]
+	for i := hours - 1; i >= 0; i-- {
+		one := Hour{At: now.Add(-time.Duration(i) * time.Hour)}
+		if s != nil && s.url == url {
+			if is := s.by[one.At.Unix()/3600%hours]; is.At.Equal(one.At) {
+				one = is
+			}
+		}
+		by = append(by, one)
+	}
+	return by
+}
+
+// wrong returns the receivers that fail or have lost events.
+func (h *Health) wrong() (all []ID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.now()
+	for id, s := range h.of {
+		if s.failures >= failingFrom || s.lost > 0 && now.Sub(s.lostLast) < lostFor {
+			all = append(all, id)
+		}
+	}
+	return all
 }
