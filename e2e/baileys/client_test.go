@@ -151,6 +151,33 @@ func start(t *testing.T, s *sandbox.Server, auth string) *baileys {
 	return b
 }
 
+// end closes the connection and ends the process.
+func (b *baileys) end() {
+	b.t.Helper()
+	b.call(nil, "end")
+	_ = b.in.Close()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for !b.ended {
+		wake := b.wake
+		b.mu.Unlock()
+		<-wake
+		b.mu.Lock()
+	}
+}
+
+// poll looks until ok.
+func poll(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(limit); !ok(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %v", what, limit)
+		}
+	}
+}
+
 func (b *baileys) read(out io.Reader) {
 	for lines := bufio.NewReader(out); ; {
 		raw, err := lines.ReadBytes('\n')
