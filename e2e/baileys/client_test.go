@@ -24,7 +24,7 @@ import (
 )
 
 // limit bounds each wait.
-const limit = time.Minute
+const limit = 20 * time.Second
 
 // source holds the program, its package.json and lock file, seen from the top folder.
 var source = filepath.Join("e2e", "baileys", "client")
@@ -184,6 +184,9 @@ func (b *baileys) read(out io.Reader) {
 		var l line
 		if err == nil {
 			err = json.Unmarshal(raw, &l)
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			b.t.Errorf("%v: %.500s", err, raw)
 		}
 		b.mu.Lock()
 		switch {

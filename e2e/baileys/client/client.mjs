@@ -22,6 +22,9 @@ tls.connect = (options, ...rest) => connect({
 // Baileys has no option for the root key of the Noise certificates, but exports the object that it reads it from.
 WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(process.env.SANDBOX_ROOT_KEY, 'hex')
 
+// Its Signal library prints to the console.
+globalThis.console = new console.Console(process.stderr)
+
 const write = line => writeSync(1, JSON.stringify(line, BufferJSON.replacer) + '\n')
 process.on('uncaughtException', error => { write({ event: 'crash', data: error.stack }); process.exit(1) })
 process.on('unhandledRejection', error => { write({ event: 'crash', data: error?.stack ?? String(error) }); process.exit(1) })
