@@ -144,7 +144,7 @@ func start(t *testing.T, s *sandbox.Server, auth string) *baileys {
 		_ = b.cmd.Process.Kill()
 		<-read
 		_ = b.cmd.Wait()
-		if t.Failed() {
+		if t.Failed() || os.Getenv("BAILEYS_LOG") != "" {
 			t.Logf("Baileys said:\n%s", b.log)
 		}
 	})

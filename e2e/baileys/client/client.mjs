@@ -2,7 +2,7 @@
 // object a line: {"id", "do", "args"}. This program writes answers {"id", "value"} or {"id", "error"}, and the events of
 // Baileys as {"event", "data"}. Bytes are {"type": "Buffer", "data": base64}, as in Baileys' own files.
 //
-// Environment: SANDBOX_PORT, SANDBOX_ROOT_KEY (hex), AUTH_FOLDER, LOG_LEVEL, NODE_EXTRA_CA_CERTS (read by Node.js).
+// Environment: SANDBOX_PORT, SANDBOX_ROOT_KEY (hex), AUTH_FOLDER, BAILEYS_LOG, NODE_EXTRA_CA_CERTS (read by Node.js).
 import { writeSync } from 'node:fs'
 import readline from 'node:readline'
 import tls from 'node:tls'
@@ -29,7 +29,7 @@ const write = line => writeSync(1, JSON.stringify(line, BufferJSON.replacer) + '
 process.on('uncaughtException', error => { write({ event: 'crash', data: error.stack }); process.exit(1) })
 process.on('unhandledRejection', error => { write({ event: 'crash', data: error?.stack ?? String(error) }); process.exit(1) })
 
-const logger = pino({ level: process.env.LOG_LEVEL || 'warn' }, pino.destination({ fd: 2, sync: true }))
+const logger = pino({ level: process.env.BAILEYS_LOG || 'warn' }, pino.destination({ fd: 2, sync: true }))
 const { state, saveCreds } = await useMultiFileAuthState(process.env.AUTH_FOLDER)
 const known = new Map() // messages by id: Baileys asks for them when a receiver wants one again
 let socket
