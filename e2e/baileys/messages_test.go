@@ -69,6 +69,7 @@ func (k talk) arrives(t *testing.T, from int, id, want string) message {
 }
 
 func TestTextsBothWays(t *testing.T) {
+	t.Parallel()
 	k := talking(t)
 	sent, got := k.posts(t, "/instance/$name/send/text", `{"number":"$anne","textMessage":{"text":"good morning ☀"}}`,
 		`"key":{"fromMe":false},"pushName":"Shop","message":{"conversation":"good morning ☀"}`)
@@ -93,6 +94,7 @@ func TestTextsBothWays(t *testing.T) {
 }
 
 func TestMediaBothWays(t *testing.T) {
+	t.Parallel()
 	k := talking(t)
 	photo, err := os.ReadFile(filepath.Join("media", "testdata", "photo.jpg"))
 	if err != nil {
@@ -124,6 +126,7 @@ func buffer(data []byte) map[string]any {
 }
 
 func TestReactionsEditsRevocationsBothWays(t *testing.T) {
+	t.Parallel()
 	k := talking(t)
 	sent, got := k.posts(t, "/instance/$name/send/text", `{"number":"$anne","textMessage":{"text":"first"}}`, `"message":{"conversation":"first"}`)
 	k.says(t, shopJID, map[string]any{"react": map[string]any{"text": "👍", "key": got.Key}},

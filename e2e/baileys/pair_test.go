@@ -65,10 +65,12 @@ func link(t *testing.T, s *sandbox.Server, number, auth string) *baileys {
 }
 
 func TestBaileysPairsByQRCode(t *testing.T) {
+	t.Parallel()
 	paired(t, opened(t))
 }
 
 func TestBaileysPairsByLinkCode(t *testing.T) {
+	t.Parallel()
 	s := opened(t)
 	b := start(t, s, t.TempDir())
 	b.call(nil, "open")
@@ -94,6 +96,7 @@ func TestBaileysPairsByLinkCode(t *testing.T) {
 }
 
 func TestBaileysReconnectsAfterLoss(t *testing.T) {
+	t.Parallel()
 	s := opened(t)
 	b := paired(t, s)
 	for _, lose := range []func(){
@@ -114,6 +117,7 @@ func TestBaileysReconnectsAfterLoss(t *testing.T) {
 }
 
 func TestBaileysStartsAgainFromItsFiles(t *testing.T) {
+	t.Parallel()
 	s := opened(t)
 	auth := t.TempDir()
 	pairedIn(t, s, auth).end()
@@ -123,6 +127,7 @@ func TestBaileysStartsAgainFromItsFiles(t *testing.T) {
 }
 
 func TestBaileysIsLoggedOut(t *testing.T) {
+	t.Parallel()
 	s := opened(t)
 	b := paired(t, s)
 	s.Unlink(ownNumber)
@@ -130,6 +135,7 @@ func TestBaileysIsLoggedOut(t *testing.T) {
 }
 
 func TestBaileysLogsOut(t *testing.T) {
+	t.Parallel()
 	s := opened(t)
 	b := paired(t, s)
 	b.call(nil, "logout")
