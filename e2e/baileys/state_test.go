@@ -32,7 +32,7 @@ func TestStateIsSharedByBothClients(t *testing.T) {
 	anne := rig.AnneNumber + "@s.whatsapp.net"
 
 	seen := b.seen()
-	if a := s.PostJSON(t, s.Fill("/instance/$name/chat/pin"), s.Fill(`{"chat":"$anne","pin":true}`)); a.Status != http.StatusNoContent {
+	if a := s.PostJSON(t, s.Fill("/instance/$name/chat/pin"), s.Fill(`{"chat":"$anne","pinned":true}`)); a.Status != http.StatusOK {
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}
 	b.event(seen, "chats.update", `{"pinned":"*"}`)

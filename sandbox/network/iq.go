@@ -40,6 +40,10 @@ func handlerOf(key iqKey) (iqHandler, bool) {
 		return preKeyCount, true
 	case iqKey{"encrypt", "get", "key"}:
 		return giveKeys, true
+	case iqKey{"encrypt", "get", "digest"}:
+		return keyDigest, true
+	case iqKey{"abt", "get", "props"}:
+		return serverProps, true
 	case iqKey{"encrypt", "set", "registration"}:
 		return uploadKeys, true
 	case iqKey{"passive", "set", "active"}:
@@ -138,6 +142,13 @@ func goPassive(s *Server, c *conn, d *device, _ *waBinary.Node) (waBinary.Node, 
 		d.active = false
 	}
 	return waBinary.Node{}, nil
+}
+
+// serverProps returns the server's settings for clients: none, so that clients keep their own.
+func serverProps(*Server, *conn, *device, *waBinary.Node) (waBinary.Node, error) {
+	return waBinary.Node{Tag: "props", Attrs: waBinary.Attrs{
+		"protocol": "1", "hash": "sandbox", "refresh": 86400, "refresh_id": 1, "delta_update": "false",
+	}}, nil
 }
 
 func mediaConn(*Server, *conn, *device, *waBinary.Node) (waBinary.Node, error) {

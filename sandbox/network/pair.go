@@ -170,7 +170,7 @@ func (s *Server) Downgrade() (notified int) {
 	for _, c := range s.pending {
 		if !waiting[c] {
 			waiting[c] = true
-			c.send(waBinary.Node{Tag: "ib", Attrs: waBinary.Attrs{"from": types.ServerJID}, Content: []waBinary.Node{{Tag: "downgrade_webclient"}}})
+			c.send(bulletin(waBinary.Node{Tag: "downgrade_webclient"}))
 		}
 	}
 	return len(waiting)

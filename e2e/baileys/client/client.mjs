@@ -30,13 +30,14 @@ process.on('uncaughtException', error => { write({ event: 'crash', data: error.s
 process.on('unhandledRejection', error => { write({ event: 'crash', data: error?.stack ?? String(error) }); process.exit(1) })
 
 const logger = pino({ level: process.env.BAILEYS_LOG || 'warn' }, pino.destination({ fd: 2, sync: true }))
-const { state, saveCreds } = await useMultiFileAuthState(process.env.AUTH_FOLDER)
 const known = new Map() // messages by id: Baileys asks for them when a receiver wants one again
-let socket
+let auth, socket
 let ended = false
 
-// open connects as the example of Baileys' README does: it connects again unless the account was logged out.
-function open(options) {
+// open connects as the example of Baileys' README does: it reads the credentials each time, and connects again unless the
+// account was logged out.
+async function open(options) {
+	const { state, saveCreds } = auth = await useMultiFileAuthState(process.env.AUTH_FOLDER)
 	socket = makeWASocket({ auth: state, logger, getMessage: async key => known.get(key.id), ...options })
 	socket.ev.process(async events => {
 		for (const message of events['messages.upsert']?.messages ?? []) known.set(message.key.id, message.message)
@@ -45,7 +46,7 @@ function open(options) {
 		}
 		if (events['creds.update']) await saveCreds()
 		const last = events['connection.update']
-		if (last?.connection === 'close' && !ended && code(last) !== DisconnectReason.loggedOut) open(options)
+		if (last?.connection === 'close' && !ended && code(last) !== DisconnectReason.loggedOut) await open(options)
 	})
 }
 
@@ -57,9 +58,12 @@ function update({ lastDisconnect, ...rest }) {
 
 const actions = {
 	open: (options = {}) => open(options),
-	end() { ended = true; return socket.end(undefined) },
-	credentials: () => ({ me: state.creds.me, registered: state.creds.registered }),
-	keys: (type, ids) => state.keys.get(type, ids),
+	async end() {
+		ended = true
+		await socket.end(undefined)
+		await auth.saveCreds() // after all earlier writes
+	},
+	credentials: () => ({ me: auth.state.creds.me, registered: auth.state.creds.registered }),
 	async download(message) { return await downloadMediaMessage(message, 'buffer', {}, { logger, reuploadRequest: socket.updateMediaMessage }) },
 }
 
