@@ -1,0 +1,169 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/binary"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	waBinary "go.mau.fi/whatsmeow/binary"
+	"go.mau.fi/whatsmeow/proto/waHistorySync"
+	"go.mau.fi/whatsmeow/types"
+	"go.mau.fi/whatsmeow/types/events"
+	waLog "go.mau.fi/whatsmeow/util/log"
+)
+
+// heard is a log that keeps the stanzas that the client library received.
+type heard struct {
+	waLog.Logger
+	mu   sync.Mutex
+	text []string
+}
+
+func (h *heard) Sub(string) waLog.Logger { return h }
+
+func (h *heard) Debugf(text string, args ...any) {
+	if len(args) != 1 {
+		return
+	}
+	if n, ok := args[0].(*waBinary.Node); ok && text == "%s" {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.text = append(h.text, n.String())
+	}
+}
+
+// index returns the place of the first stanza that contains part, -1 without one.
+func (h *heard) index(part string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.IndexFunc(h.text, func(s string) bool { return strings.Contains(s, part) })
+}
+
+func TestLoginSendsBulletinsOfTheServer(t *testing.T) {
+	s := openServer(t, Config{})
+	p := addPhone(t, s, "5511911111111")
+	h := &heard{Logger: waLog.Noop}
+	c := newLoggingClient(t, s, nil, h)
+	c.pairByQR(p)
+	eventually(t, "the bulletins", func() bool { return h.index("<offline ") >= 0 })
+	for _, part := range []string{
+		`<ib from="s.whatsapp.net"><edge_routing><routing_info>`, `<ib from="s.whatsapp.net"><offline_preview `, `<ib from="s.whatsapp.net"><offline `,
+	} {
+		if h.index(part) < 0 {
+			t.Errorf("no %s in %s", part, h.text)
+		}
+	}
+}
+
+func TestStreamErrorIsFollowedByTheEnd(t *testing.T) {
+	s := openServer(t, Config{})
+	p := addPhone(t, s, "5511911111111")
+	h := &heard{Logger: waLog.Noop}
+	c := newLoggingClient(t, s, nil, h)
+	c.pairByQR(p)
+	if failed, end := h.index(`<stream:error code="515"`), h.index("<xmlstreamend"); failed < 0 || end != failed+1 {
+		t.Errorf("stream error %d, end %d: %s", failed, end, h.text)
+	}
+}
+
+func TestLatencyDelaysTheFirstStanza(t *testing.T) {
+	const latency = 200 * time.Millisecond
+	s := openServer(t, Config{Latency: latency})
+	c := newClient(t, s, nil)
+	c.connect() // returns after the handshake
+	began := time.Now()
+	wait(c, 1, every[*events.QR])
+	if took := time.Since(began); took < latency/2 {
+		t.Errorf("the first stanza came after %s", took)
+	}
+}
+
+func TestFirstLoginGetsTheInitialHistory(t *testing.T) {
+	s := openGiving(t, Config{})
+	p := addPhone(t, s, "5511911111111")
+	c := newClient(t, s, newStateDevice())
+	c.pairByQR(p)
+	first := wait(c, 1, every[*events.HistorySync])
+	if first.Data.GetSyncType() != waHistorySync.HistorySync_INITIAL_BOOTSTRAP || first.Notification.InitialHistBootstrapInlinePayload == nil {
+		t.Errorf("the first piece is %s", first.Data.GetSyncType())
+	}
+	s.Drop(p.Number())
+	wait(c, 2, every[*events.Connected])
+	c.sendText(p.JID(), "after the second login")
+	if n := count(c, every[*events.HistorySync]); n != 1 {
+		t.Errorf("%d pieces after the second login", n)
+	}
+}
+
+// TestKeyDigestCoversTheUploadedKeys compares the hash with the keys that the client has.
+func TestKeyDigestCoversTheUploadedKeys(t *testing.T) {
+	_, p, c := paired(t)
+	eventually(t, "uploaded keys", func() bool { return p != nil && len(digest(t, c).ids) > 0 })
+	got := digest(t, c)
+	hash := sha1.New()
+	hash.Write(c.Store.IdentityKey.Pub[:])
+	hash.Write(c.Store.SignedPreKey.Pub[:])
+	hash.Write(c.Store.SignedPreKey.Signature[:])
+	for _, id := range got.ids {
+		key, err := c.Store.PreKeys.GetPreKey(context.Background(), id)
+		if err != nil || key == nil {
+			t.Fatalf("pre-key %d: %v", id, err)
+		}
+		hash.Write(key.Pub[:])
+	}
+	if string(hash.Sum(nil)) != got.hash {
+		t.Error("the hash is not that of the client's keys")
+	}
+}
+
+type keyDigest struct {
+	ids  []uint32
+	hash string
+}
+
+func digest(t *testing.T, c *client) (d keyDigest) {
+	t.Helper()
+	answer := ask(t, c, "encrypt", "digest")
+	list := answer.GetChildByTag("digest", "list")
+	for _, id := range list.GetChildren() {
+		d.ids = append(d.ids, binary.BigEndian.Uint32(append([]byte{0}, id.Content.([]byte)...)))
+	}
+	hash := answer.GetChildByTag("digest", "hash")
+	d.hash = string(hash.Content.([]byte))
+	return d
+}
+
+func TestServerPropsAreAnswered(t *testing.T) {
+	_, _, c := paired(t)
+	props := ask(t, c, "abt", "props")
+	node := props.GetChildByTag("props")
+	if node.AttrGetter().String("hash") == "" || node.AttrGetter().String("protocol") != "1" {
+		t.Errorf("answered %s", node.String())
+	}
+}
+
+// ask sends a request of the library's own kind.
+func ask(t *testing.T, c *client, namespace, child string) *waBinary.Node {
+	t.Helper()
+	id := c.GenerateMessageID()
+	answer := c.DangerousInternals().WaitResponse(id)
+	request := waBinary.Node{
+		Tag: "iq", Attrs: waBinary.Attrs{"id": id, "xmlns": namespace, "type": "get", "to": types.ServerJID},
+		Content: []waBinary.Node{{Tag: child}},
+	}
+	if err := c.DangerousInternals().SendNode(context.Background(), request); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case n := <-answer:
+		return n
+	case <-time.After(patience):
+		t.Fatalf("no answer to %s", child)
+		return nil
+	}
+}
