@@ -71,7 +71,7 @@ func TestStreamErrorIsFollowedByTheEnd(t *testing.T) {
 	}
 }
 
-func TestLatencyDelaysTheFirstStanza(t *testing.T) {
+func TestLatencyDelaysFirstStanzaAndPairing(t *testing.T) {
 	const latency = 200 * time.Millisecond
 	s := openServer(t, Config{Latency: latency})
 	c := newClient(t, s, nil)
@@ -80,6 +80,15 @@ func TestLatencyDelaysTheFirstStanza(t *testing.T) {
 	wait(c, 1, every[*events.QR])
 	if took := time.Since(began); took < latency/2 {
 		t.Errorf("the first stanza came after %s", took)
+	}
+	p := addPhone(t, s, "5511911111111")
+	began = time.Now()
+	if err := p.Scan(t.Context(), wait(c, 1, every[*events.QR]).Codes[0]); err != nil {
+		t.Fatal(err)
+	}
+	wait(c, 1, every[*events.Connected])
+	if took := time.Since(began); took < 2*latency { // of the stream error and of the login
+		t.Errorf("the pairing took %s", took)
 	}
 }
 

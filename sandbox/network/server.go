@@ -50,8 +50,9 @@ type Config struct {
 	// one. Networks of one process share one, since the client library has a single
 	// root key.
 	Authority *Authority
-	// Latency is the time from the end of a handshake to the server's first stanza, which on
-	// a network is that of a round trip at least. Some clients lose a stanza that comes at once.
+	// Latency is the time from the end of a handshake to the server's first stanza, and from
+	// the end of a pairing to its stream error. On a network each is a round trip at least.
+	// Some clients lose a stanza that comes at once.
 	Latency time.Duration
 	// Reserved stops phones from sending the key of their account's state at a login:
 	// the client library then reads the state, which disturbs tests of other things.
