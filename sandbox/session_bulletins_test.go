@@ -176,3 +176,22 @@ func ask(t *testing.T, c *client, namespace, child string) *waBinary.Node {
 		return nil
 	}
 }
+
+func TestPrivacyTokenReachesTheContact(t *testing.T) {
+	s := openServer(t, Config{})
+	p, other := addPhone(t, s, "5511911111111"), addPhone(t, s, "5511922222222")
+	c, h := newClient(t, s, nil), &heard{Logger: waLog.Noop}
+	c.pairByQR(p)
+	contact := newLoggingClient(t, s, nil, h)
+	contact.pairByQR(other)
+	c.sendText(other.JID(), "the first message")
+	eventually(t, "the token", func() bool { return h.index(`type="privacy_token"`) >= 0 })
+	h.mu.Lock()
+	got := h.text[slices.IndexFunc(h.text, func(s string) bool { return strings.Contains(s, `type="privacy_token"`) })]
+	h.mu.Unlock()
+	for _, part := range []string{`from="5511911111111@s.whatsapp.net"`, `sender_lid="` + p.LID().String() + `"`, `<token jid="5511922222222@s.whatsapp.net"`, `type="trusted_contact"`} {
+		if !strings.Contains(got, part) {
+			t.Errorf("no %s in %s", part, got)
+		}
+	}
+}

@@ -52,7 +52,9 @@ func handlerOf(key iqKey) (iqHandler, bool) {
 		return goPassive, true
 	case iqKey{"usync", "get", "usync"}:
 		return userSync, true
-	case iqKey{"privacy", "set", "tokens"}, iqKey{"urn:xmpp:whatsapp:dirty", "set", "clean"}:
+	case iqKey{"privacy", "set", "tokens"}:
+		return giveTokens, true
+	case iqKey{"urn:xmpp:whatsapp:dirty", "set", "clean"}:
 		return emptyResult, true
 	case iqKey{"status", "get", "privacy"}:
 		return statusPrivacy, true
