@@ -159,22 +159,10 @@ func TestServerPropsAreAnswered(t *testing.T) {
 // ask sends a request of the library's own kind.
 func ask(t *testing.T, c *client, namespace, child string) *waBinary.Node {
 	t.Helper()
-	id := c.GenerateMessageID()
-	answer := c.DangerousInternals().WaitResponse(id)
-	request := waBinary.Node{
-		Tag: "iq", Attrs: waBinary.Attrs{"id": id, "xmlns": namespace, "type": "get", "to": types.ServerJID},
+	return answered(t, c, waBinary.Node{
+		Tag: "iq", Attrs: waBinary.Attrs{"xmlns": namespace, "type": "get", "to": types.ServerJID},
 		Content: []waBinary.Node{{Tag: child}},
-	}
-	if err := c.DangerousInternals().SendNode(context.Background(), request); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case n := <-answer:
-		return n
-	case <-time.After(patience):
-		t.Fatalf("no answer to %s", child)
-		return nil
-	}
+	})
 }
 
 func TestPrivacyTokenReachesTheContact(t *testing.T) {
@@ -193,5 +181,64 @@ func TestPrivacyTokenReachesTheContact(t *testing.T) {
 		if !strings.Contains(got, part) {
 			t.Errorf("no %s in %s", part, got)
 		}
+	}
+}
+
+// answered sends a stanza with an id of its own and returns what answers it.
+func answered(t *testing.T, c *client, n waBinary.Node) *waBinary.Node {
+	t.Helper()
+	id := c.GenerateMessageID()
+	n.Attrs["id"] = id
+	answer := c.DangerousInternals().WaitResponse(id)
+	if err := c.DangerousInternals().SendNode(context.Background(), n); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case got := <-answer:
+		return got
+	case <-time.After(patience):
+		t.Fatalf("no answer to %s", n.String())
+		return nil
+	}
+}
+
+func TestCallsAreAcknowledged(t *testing.T) {
+	s, _, c := paired(t)
+	other := addPhone(t, s, "5511922222222")
+	reject := answered(t, c, waBinary.Node{Tag: "call", Attrs: waBinary.Attrs{"to": other.LID()}, Content: []waBinary.Node{
+		{Tag: "reject", Attrs: waBinary.Attrs{"call-id": "CALL1", "call-creator": other.LID(), "count": "0"}},
+	}})
+	if a := reject.AttrGetter(); reject.Tag != "ack" || a.String("class") != "call" || a.String("type") != "reject" || a.JID("from") != other.LID() {
+		t.Errorf("answered %s", reject.String())
+	}
+	link := answered(t, c, waBinary.Node{Tag: "call", Attrs: waBinary.Attrs{"to": types.NewJID("", "call")}, Content: []waBinary.Node{
+		{Tag: "link_create", Attrs: waBinary.Attrs{"media": "audio"}},
+	}})
+	made := link.GetChildByTag("link_create")
+	if made.AttrGetter().String("token") == "" {
+		t.Errorf("answered %s", link.String())
+	}
+}
+
+func TestAccountSettingsReachTheOtherDevice(t *testing.T) {
+	s, p, c := paired(t)
+	h := &heard{Logger: waLog.Noop}
+	second := newLoggingClient(t, s, nil, h)
+	second.pairByQR(p)
+	if err := c.SetDefaultDisappearingTimer(context.Background(), 24*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	answer := answered(t, c, waBinary.Node{Tag: "iq", Attrs: waBinary.Attrs{"xmlns": "status", "type": "set", "to": types.ServerJID}, Content: []waBinary.Node{
+		{Tag: "status", Content: []byte("busy")},
+	}})
+	if kind := answer.AttrGetter().String("type"); kind != "result" {
+		t.Fatalf("the about: %s", answer.String())
+	}
+	about := wait(second, 1, every[*events.UserAbout])
+	if about.Status != "busy" {
+		t.Errorf("the about is %q", about.Status)
+	}
+	if h.index(`<disappearing_mode duration="86400"`) < 0 {
+		t.Errorf("no timer in %s", h.text)
 	}
 }
