@@ -242,3 +242,24 @@ func TestAccountSettingsReachTheOtherDevice(t *testing.T) {
 		t.Errorf("no timer in %s", h.text)
 	}
 }
+
+// TestSignedPreKeyIsRotated: a contact builds its session with the new key.
+func TestSignedPreKeyIsRotated(t *testing.T) {
+	s, p, c := paired(t)
+	before := digest(t, c).hash
+	next := c.Store.IdentityKey.CreateSignedPreKey(c.Store.SignedPreKey.KeyID + 1)
+	id := binary.BigEndian.AppendUint32(nil, next.KeyID)[1:]
+	answer := answered(t, c, waBinary.Node{Tag: "iq", Attrs: waBinary.Attrs{"xmlns": "encrypt", "type": "set", "to": types.ServerJID}, Content: []waBinary.Node{
+		{Tag: "rotate", Content: []waBinary.Node{{Tag: "skey", Content: []waBinary.Node{
+			{Tag: "id", Content: id}, {Tag: "value", Content: next.Pub[:]}, {Tag: "signature", Content: next.Signature[:]},
+		}}}},
+	}})
+	if kind := answer.AttrGetter().String("type"); kind != "result" || digest(t, c).hash == before {
+		t.Fatalf("answered %s", answer.String())
+	}
+	c.Store.SignedPreKey = next
+	if _, err := addPhone(t, s, "5511922222222").SendText(t.Context(), p.JID(), "with the new key"); err != nil {
+		t.Fatal(err)
+	}
+	wait(c, 1, isText("with the new key"))
+}

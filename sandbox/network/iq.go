@@ -38,6 +38,8 @@ func handlerOf(key iqKey) (iqHandler, bool) {
 		return emptyResult, true
 	case iqKey{"encrypt", "get", "count"}:
 		return preKeyCount, true
+	case iqKey{"encrypt", "set", "rotate"}:
+		return rotateKey, true
 	case iqKey{"encrypt", "get", "key"}:
 		return giveKeys, true
 	case iqKey{"encrypt", "get", "digest"}:

@@ -47,6 +47,22 @@ func uploadKeys(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node,
 	return waBinary.Node{}, nil
 }
 
+// rotateKey stores a new signed pre-key.
+func rotateKey(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
+	signed, ok := handset.PreKeyFrom(n.GetChildByTag("rotate", "skey"))
+	signature := wire.Content(n.GetChildByTag("rotate", "skey", "signature"))
+	if !ok || len(signature) != 64 {
+		return waBinary.Node{}, errIQ{400, "bad-request"}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d.keys.SignedPreKey, d.keys.Signature = signed, [64]byte(signature)
+	if d.account.devices[d.id] == d {
+		s.persist.device(d)
+	}
+	return waBinary.Node{}, nil
+}
+
 // keyDigest returns the keys that the server has of a device, for the device to compare: the
 // hash covers the identity, the signed pre-key with its signature and the one-time pre-keys.
 func keyDigest(s *Server, _ *conn, d *device, _ *waBinary.Node) (waBinary.Node, error) {
