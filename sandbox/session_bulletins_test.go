@@ -189,8 +189,9 @@ func answered(t *testing.T, c *client, n waBinary.Node) *waBinary.Node {
 	t.Helper()
 	id := c.GenerateMessageID()
 	n.Attrs["id"] = id
-	answer := c.DangerousInternals().WaitResponse(id)
-	if err := c.DangerousInternals().SendNode(context.Background(), n); err != nil {
+	internals := c.DangerousInternals() //nolint:staticcheck // "deprecated" warns of changes; the version is pinned
+	answer := internals.WaitResponse(id)
+	if err := internals.SendNode(context.Background(), n); err != nil {
 		t.Fatal(err)
 	}
 	select {
