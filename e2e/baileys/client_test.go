@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,9 @@ import (
 	"postern/e2e/rig"
 	"postern/sandbox"
 )
+
+// leastNode is the first version of Node.js that Baileys runs on.
+const leastNode = 20
 
 // limit bounds each wait.
 const limit = 20 * time.Second
@@ -40,6 +44,11 @@ func installed(t *testing.T) string {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("%s is not there: Baileys runs on Node.js and comes from npm", tool)
 		}
+	}
+	version, err := exec.CommandContext(t.Context(), "node", "-p", "process.versions.node").Output()
+	major, _, _ := strings.Cut(string(version), ".")
+	if n, parsed := strconv.Atoi(major); err != nil || parsed != nil || n < leastNode {
+		t.Skipf("node is %s: Baileys needs %d or newer", strings.TrimSpace(string(version)), leastNode)
 	}
 	folder, err := install()
 	if err != nil {
