@@ -25,7 +25,7 @@ AT_ONCE := $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: mistakes nightly help build dist packages systemd size run demo test race bench fuzz crash clients powerloss model lives bitflips cells rows nemesis soak lint vuln fmt pictures docs check
+.PHONY: baileys mistakes nightly help build dist packages systemd size run demo test race bench fuzz crash clients powerloss model lives bitflips cells rows nemesis soak lint vuln fmt pictures docs check
 
 help: ## print the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,10 +96,13 @@ mistakes: ## start the real program with mistakes of an operator in a row (ROUND
 clients: ## the documents of the interface before linters and generators; generated clients send (needs network the first time; ONLY=go)
 	.ci/clients/run $(ONLY)
 
+baileys: ## Baileys, another client of WhatsApp, from npm against the sandbox and with Postern (needs node, npm and network the first time)
+	BAILEYS=1 $(GO) test -count 1 -timeout 20m -v ./e2e/baileys
+
 # The packages whose goroutines share the most: all of them, with nothing in the cache, take twelve minutes more (BENCHMARKS.md).
 SHARING := ./access ./app ./batch ./console/feed ./dispatch ./httpapi/alerts ./instance ./instance/pace ./instance/webhooks ./mcp ./messages ./store ./wsbus
 
-nightly: ## what make test is too short for: all tests in full, kills, mistakes, model, limits, power cuts, bit flips, clients, the package, races (an hour or two)
+nightly: ## what make test is too short for: all tests in full, kills, mistakes, model, limits, power cuts, bit flips, clients, Baileys, the package, races (an hour or two)
 	NIGHTLY=1 $(MAKE) test
 	$(MAKE) crash ROUNDS=200
 	$(MAKE) mistakes ROUNDS=1000
@@ -111,6 +114,7 @@ nightly: ## what make test is too short for: all tests in full, kills, mistakes,
 	$(MAKE) rows
 	$(MAKE) nemesis ROUNDS=60
 	$(MAKE) clients
+	$(MAKE) baileys
 	$(MAKE) packages ONLY=TestTheDeb
 	$(MAKE) race RACEFLAGS=-short OF='$(SHARING)'
 

@@ -283,7 +283,7 @@ func (a *App) startSandbox(context.Context) (err error) {
 	if !a.cfg.Sandbox.Enabled {
 		return nil
 	}
-	if a.sandbox, err = sandbox.Open(sandbox.Config{Path: a.cfg.Sandbox.Path, Logger: a.log}); err != nil {
+	if a.sandbox, err = sandbox.Open(sandbox.Config{Path: a.cfg.Sandbox.Path, Logger: a.log, Latency: sandbox.UsualLatency}); err != nil {
 		return fmt.Errorf("sandbox: %w", err)
 	}
 	a.stops.push("sandbox", func(context.Context) error { return a.sandbox.Close() })

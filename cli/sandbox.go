@@ -43,7 +43,7 @@ func sandboxCommand() *cobra.Command {
 func runSandbox(ctx context.Context, listenAddr, control, path string, out io.Writer) (err error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	handset.SetLogger(log)
-	server, err := sandbox.Open(sandbox.Config{Listen: listenAddr, Path: path, Logger: log})
+	server, err := sandbox.Open(sandbox.Config{Listen: listenAddr, Path: path, Logger: log, Latency: sandbox.UsualLatency})
 	if err != nil {
 		return fmt.Errorf("%w; --listen and --path choose others", err)
 	}

@@ -29,6 +29,11 @@ func TestClientPairsByLinkCode(t *testing.T) {
 	c := newClient(t, s, nil)
 	c.connect()
 	wait(c, 1, every[*events.QR])
+	for _, display := range []string{"", "Postern", "Chrome(Linux)", "Chrome ()"} {
+		if _, err := c.PairPhone(context.Background(), p.Number(), false, whatsmeow.PairClientChrome, display); err == nil {
+			t.Errorf("a client with the name %q gets a code", display)
+		}
+	}
 	code, err := c.PairPhone(context.Background(), p.Number(), false, whatsmeow.PairClientChrome, "Chrome (Linux)")
 	if err != nil {
 		t.Fatal(err)

@@ -51,12 +51,18 @@ func httpClient(t testing.TB, e Endpoint) *http.Client {
 // newClient makes a client for a device: a new one, or one that was paired before.
 func newClient(t testing.TB, s *Server, device *store.Device) *client {
 	t.Helper()
-	if device == nil {
-		device = bare.NewDevice()
-	}
 	log := waLog.Noop
 	if testing.Verbose() {
 		log = waLog.Stdout("client", "WARN", false)
+	}
+	return newLoggingClient(t, s, device, log)
+}
+
+// newLoggingClient is newClient with a log.
+func newLoggingClient(t testing.TB, s *Server, device *store.Device, log waLog.Logger) *client {
+	t.Helper()
+	if device == nil {
+		device = bare.NewDevice()
 	}
 	c := &client{Client: whatsmeow.NewClient(device, log), t: t, changed: make(chan struct{})}
 	h := httpClient(t, s.Endpoint())

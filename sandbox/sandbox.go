@@ -3,6 +3,7 @@ package sandbox
 import (
 	"log/slog"
 	"net/http"
+	"time"
 
 	"postern/sandbox/network"
 	"postern/sandbox/phone"
@@ -26,6 +27,10 @@ type (
 	// Received is a message that a phone decrypted.
 	Received = phone.Received
 )
+
+// UsualLatency is the Config.Latency of a sandbox that any client may use: about that of
+// WhatsApp. Our own tests have none.
+const UsualLatency = 100 * time.Millisecond
 
 // Server is a network with its control routes. Its methods may be called from any
 // goroutine.

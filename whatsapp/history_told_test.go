@@ -54,6 +54,7 @@ func (r *rig) quietAbout(phone *sandbox.Phone, what func(event.Fact) bool, text 
 func TestHistoryIsReportedAgainAfterAKill(t *testing.T) {
 	r := newRig(t)
 	phone := r.pair()
+	r.await("the piece after the pairing", aboutHistory)
 	var killed []byte
 	r.onHistory(func() (err error) {
 		if killed == nil { // what a kill leaves of the file now
@@ -83,6 +84,7 @@ func TestHistoryReportIsRetried(t *testing.T) {
 	r := newRig(t)
 	r.session.history.pause = 10 * time.Millisecond
 	phone := r.pair()
+	r.await("the piece after the pairing", aboutHistory)
 	var tries atomic.Int32
 	r.onHistory(func() error {
 		if tries.Add(1) < 3 {

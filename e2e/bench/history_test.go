@@ -113,12 +113,15 @@ func newLiveHook() *liveHook {
 	h := &liveHook{came: make(chan time.Time, 1)}
 	h.history.Add(1)
 	h.server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
-		var e struct{ Event event.Kind }
+		var e struct {
+			Event event.Kind
+			Data  struct{ Data struct{ SyncType string } }
+		}
 		_ = json.NewDecoder(req.Body).Decode(&e)
 		switch {
 		case e.Event == event.MessagesUpsert:
 			h.came <- time.Now()
-		case e.Event == event.HistorySync && !h.seen.Swap(true):
+		case e.Event == event.HistorySync && e.Data.Data.SyncType != "INITIAL_BOOTSTRAP" && !h.seen.Swap(true):
 			h.history.Done()
 		}
 	}))

@@ -135,7 +135,7 @@ var mayImport = map[string][]string{
 	"cli":          {"internal/plural", "mcp", "backup", "cli/doctor", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "cli/support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "store/files", "event", "internal/peers", "cluster", "cluster/move", "cluster/postgres"},
 	"":             {"cli"},
 	// Tests of the whole program may see all of it.
-	"e2e/accounts": {"*"}, "e2e/backup": {"*"}, "e2e/bare": {},
+	"e2e/accounts": {"*"}, "e2e/backup": {"*"}, "e2e/baileys": {"*"}, "e2e/bare": {},
 	"e2e/bench": {"*"}, "e2e/browser": {}, "e2e/capture": {}, "e2e/cluster": {"*"}, "e2e/cluster/controls": {"internal/nightly"}, "e2e/crash": {"*"}, "e2e/delivery": {"*"}, "e2e/diagnosis": {"*"}, "e2e/docs": {"*"}, "e2e/events": {"*"}, "e2e/faults": {"*"}, "e2e/fleetsim": {},
 	"e2e/agents": {"*"}, "e2e/house": {}, "e2e/mistakes": {"*"}, "e2e/packages": {}, "e2e/upgrades": {"*"}, "e2e/moving": {"*"}, "e2e/proxies": {"*"}, "e2e/rig": {"*"}, "e2e/sends": {"*"}, "e2e/settings": {"*"},
 }

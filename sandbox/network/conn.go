@@ -94,7 +94,11 @@ func (s *Server) session(c *conn) error {
 		c.log.Info("handshake failed", "error", err)
 		return err
 	}
-	c.tasks.Go(c.write)
+	c.tasks.Go(func() {
+		if c.pause(s.latency) {
+			c.write()
+		}
+	})
 	s.start(c)
 	return s.serve(c)
 }
@@ -174,9 +178,10 @@ func (c *conn) send(nodes ...waBinary.Node) {
 	}
 }
 
-// goodbye sends a last stanza and closes the connection after the grace.
+// goodbye sends a last stanza and the end of the stream, and closes the connection after the
+// grace.
 func (c *conn) goodbye(last waBinary.Node) {
-	c.send(last)
+	c.send(last, waBinary.Node{Tag: "xmlstreamend"})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closing {
@@ -239,6 +244,21 @@ func (c *conn) writeNode(n waBinary.Node) error {
 	return c.writeFrame(ctx, c.ciphers.Seal(raw))
 }
 
+// pause waits for d, and reports whether the connection is still there.
+func (c *conn) pause(d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-c.ctx.Done():
+		return false
+	}
+}
+
 // later runs f after d, unless the connection ends first. Only serve's goroutine calls
 // it.
 func (c *conn) later(d time.Duration, f func()) {
@@ -247,12 +267,8 @@ func (c *conn) later(d time.Duration, f func()) {
 		return
 	}
 	c.tasks.Go(func() {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
+		if c.pause(d) {
 			f()
-		case <-c.ctx.Done():
 		}
 	})
 }

@@ -144,17 +144,15 @@ func (s *Server) activate(d *device) {
 	for _, q := range d.queue {
 		counts[q.node.Tag]++
 	}
-	d.conn.send(waBinary.Node{Tag: "ib", Content: []waBinary.Node{{Tag: "offline_preview", Attrs: waBinary.Attrs{
+	d.conn.send(bulletin(waBinary.Node{Tag: "offline_preview", Attrs: waBinary.Attrs{
 		"count": len(d.queue), "message": counts["message"], "receipt": counts["receipt"],
 		"notification": counts["notification"], "appdata": 0,
-	}}}})
+	}}))
 	for _, q := range d.queue {
 		q.sent = true
 		d.conn.send(offline(q.node))
 	}
-	d.conn.send(waBinary.Node{Tag: "ib", Content: []waBinary.Node{
-		{Tag: "offline", Attrs: waBinary.Attrs{"count": len(d.queue)}},
-	}})
+	d.conn.send(bulletin(waBinary.Node{Tag: "offline", Attrs: waBinary.Attrs{"count": len(d.queue)}}))
 }
 
 // offline marks a stanza from the queue.

@@ -13,7 +13,7 @@ import (
 )
 
 // staleHash returns the hash of the device lists that a sender should have used, "" if
-// it did: clients then fetch the lists again.
+// it did: clients then fetch the lists again. Addresses have the form of the message's.
 func (s *Server) staleHash(d *device, n waBinary.Node) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -25,13 +25,17 @@ func (s *Server) staleHash(d *device, n waBinary.Node) string {
 	if !ok || chat == nil {
 		return ""
 	}
-	used := []types.JID{d.lid()}
+	form := (*account).deviceLID
+	if wire.JID(&n, "to").Server == types.DefaultUserServer {
+		form = (*account).devicePN
+	}
+	used := []types.JID{form(d.account, d.id)}
 	for _, target := range participants.GetChildren() {
 		used = append(used, wire.JID(&target, "jid"))
 	}
-	current := d.account.deviceList()
+	current := d.account.devicesAs(form)
 	if chat != d.account {
-		current = append(current, chat.deviceList()...)
+		current = append(current, chat.devicesAs(form)...)
 	}
 	if hash := deviceHash(current); hash != deviceHash(used) {
 		return hash
@@ -51,10 +55,13 @@ func deviceHash(devices []types.JID) string {
 }
 
 // deviceList is the account's devices in LID form, device 0 first.
-func (a *account) deviceList() []types.JID {
-	list := []types.JID{a.lid}
+func (a *account) deviceList() []types.JID { return a.devicesAs((*account).deviceLID) }
+
+// devicesAs is the account's devices in one of the two forms, device 0 first.
+func (a *account) devicesAs(form func(*account, uint16) types.JID) []types.JID {
+	list := []types.JID{form(a, 0)}
 	for _, d := range a.sorted() {
-		list = append(list, d.lid())
+		list = append(list, form(a, d.id))
 	}
 	return list
 }

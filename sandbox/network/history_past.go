@@ -69,9 +69,10 @@ func (s *Server) carry(n *waE2E.HistorySyncNotification, packed []byte, file boo
 	return nil
 }
 
-// sendPast is what a phone does when a newly linked device logs in: it sends its
-// history of the last months, and then all that the device requested. A phone without
-// history sends nothing.
+// sendPast is what a phone does when a newly linked device logs in: it sends the initial
+// piece, for which clients wait before they read the state of the account, then its
+// history of the last months, and then all that the device requested. The initial piece
+// is always empty here; a phone without history sends nothing else.
 func (s *Server) sendPast(ctx context.Context, p *phone.Phone, device uint16) error {
 	s.mu.Lock()
 	d := s.accountOf(p.LID()).devices[device]
@@ -82,6 +83,12 @@ func (s *Server) sendPast(ctx context.Context, p *phone.Phone, device uint16) er
 	d.greeted = true
 	w, to := d.wishes, d.lid()
 	s.mu.Unlock()
+	initial := &waHistorySync.HistorySync{
+		SyncType: waHistorySync.HistorySync_INITIAL_BOOTSTRAP.Enum(), Progress: new(uint32(100)), ChunkOrder: new(uint32(1)),
+	}
+	if err := p.SendHistory(ctx, to, initial, ""); err != nil {
+		return err
+	}
 	now := time.Now()
 	h := p.Past(waHistorySync.HistorySync_RECENT, now.AddDate(0, 0, -recentDays))
 	if h == nil {

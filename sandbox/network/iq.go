@@ -38,8 +38,14 @@ func handlerOf(key iqKey) (iqHandler, bool) {
 		return emptyResult, true
 	case iqKey{"encrypt", "get", "count"}:
 		return preKeyCount, true
+	case iqKey{"encrypt", "set", "rotate"}:
+		return rotateKey, true
 	case iqKey{"encrypt", "get", "key"}:
 		return giveKeys, true
+	case iqKey{"encrypt", "get", "digest"}:
+		return keyDigest, true
+	case iqKey{"abt", "get", "props"}:
+		return serverProps, true
 	case iqKey{"encrypt", "set", "registration"}:
 		return uploadKeys, true
 	case iqKey{"passive", "set", "active"}:
@@ -48,7 +54,9 @@ func handlerOf(key iqKey) (iqHandler, bool) {
 		return goPassive, true
 	case iqKey{"usync", "get", "usync"}:
 		return userSync, true
-	case iqKey{"privacy", "set", "tokens"}, iqKey{"urn:xmpp:whatsapp:dirty", "set", "clean"}:
+	case iqKey{"privacy", "set", "tokens"}:
+		return giveTokens, true
+	case iqKey{"urn:xmpp:whatsapp:dirty", "set", "clean"}:
 		return emptyResult, true
 	case iqKey{"status", "get", "privacy"}:
 		return statusPrivacy, true
@@ -138,6 +146,13 @@ func goPassive(s *Server, c *conn, d *device, _ *waBinary.Node) (waBinary.Node, 
 		d.active = false
 	}
 	return waBinary.Node{}, nil
+}
+
+// serverProps returns the server's settings for clients: none, so that clients keep their own.
+func serverProps(*Server, *conn, *device, *waBinary.Node) (waBinary.Node, error) {
+	return waBinary.Node{Tag: "props", Attrs: waBinary.Attrs{
+		"protocol": "1", "hash": "sandbox", "refresh": 86400, "refresh_id": 1, "delta_update": "false",
+	}}, nil
 }
 
 func mediaConn(*Server, *conn, *device, *waBinary.Node) (waBinary.Node, error) {

@@ -1,6 +1,8 @@
 package network
 
 import (
+	"crypto/sha1" //nolint:gosec // the protocol's choice
+	"encoding/binary"
 	"strconv"
 
 	waBinary "go.mau.fi/whatsmeow/binary"
@@ -43,6 +45,44 @@ func uploadKeys(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node,
 		s.persist.device(d)
 	}
 	return waBinary.Node{}, nil
+}
+
+// rotateKey stores a new signed pre-key.
+func rotateKey(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
+	signed, ok := handset.PreKeyFrom(n.GetChildByTag("rotate", "skey"))
+	signature := wire.Content(n.GetChildByTag("rotate", "skey", "signature"))
+	if !ok || len(signature) != 64 {
+		return waBinary.Node{}, errIQ{400, "bad-request"}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d.keys.SignedPreKey, d.keys.Signature = signed, [64]byte(signature)
+	if d.account.devices[d.id] == d {
+		s.persist.device(d)
+	}
+	return waBinary.Node{}, nil
+}
+
+// keyDigest returns the keys that the server has of a device, for the device to compare: the
+// hash covers the identity, the signed pre-key with its signature and the one-time pre-keys.
+func keyDigest(s *Server, _ *conn, d *device, _ *waBinary.Node) (waBinary.Node, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	hash := sha1.New() //nolint:gosec // the protocol's choice
+	for _, part := range [][]byte{d.keys.Identity[:], d.keys.SignedPreKey.Pub[:], d.keys.Signature[:]} {
+		hash.Write(part)
+	}
+	ids := make([]waBinary.Node, 0, len(d.preKeys))
+	for _, key := range d.preKeys {
+		hash.Write(key.Pub[:])
+		ids = append(ids, waBinary.Node{Tag: "id", Content: binary.BigEndian.AppendUint32(nil, key.ID)[1:]})
+	}
+	bundle := bundleNodes(handset.Bundle{
+		RegistrationID: d.keys.Registration, Identity: d.keys.Identity,
+		SignedPreKey: d.keys.SignedPreKey, SignedSignature: d.keys.Signature,
+	})
+	return waBinary.Node{Tag: "digest", Content: append(bundle,
+		waBinary.Node{Tag: "list", Content: ids}, waBinary.Node{Tag: "hash", Content: hash.Sum(nil)})}, nil
 }
 
 // giveKeys returns one bundle for each requested device.

@@ -3,6 +3,8 @@ package network
 import (
 	"cmp"
 	"slices"
+	"strconv"
+	"time"
 
 	waBinary "go.mau.fi/whatsmeow/binary"
 	"go.mau.fi/whatsmeow/types"
@@ -23,6 +25,10 @@ func peopleIQ(key iqKey) (iqHandler, bool) {
 		return picture, true
 	case iqKey{"w:profile:picture", "set", "picture"}, iqKey{"w:profile:picture", "set", ""}:
 		return changePicture, true
+	case iqKey{"status", "set", "status"}:
+		return setAbout, true
+	case iqKey{"disappearing_mode", "set", "disappearing_mode"}:
+		return setDefaultTimer, true
 	case iqKey{"privacy", "get", "privacy"}:
 		return listPrivacy, true
 	case iqKey{"privacy", "set", "privacy"}:
@@ -73,6 +79,28 @@ func setPrivacy(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.changePrivacy(d.account, d, name, value)
+	return waBinary.Node{}, nil
+}
+
+func setAbout(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changeAbout(d.account, d, string(wire.Content(wire.FirstChild(n))))
+	return waBinary.Node{}, nil
+}
+
+// setDefaultTimer notifies the account's other devices of the disappearing timer of new chats.
+// Nothing here begins a chat by it.
+func setDefaultTimer(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
+	mode := wire.FirstChild(n)
+	if _, err := strconv.ParseUint(wire.Attr(&mode, "duration"), 10, 32); err != nil {
+		return waBinary.Node{}, errIQ{400, "bad-request"}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notifyOthers(d.account, d, "account_sync", d.account.pn, waBinary.Node{
+		Tag: "disappearing_mode", Attrs: waBinary.Attrs{"duration": mode.Attrs["duration"], "t": time.Now().Unix()},
+	})
 	return waBinary.Node{}, nil
 }
 

@@ -43,7 +43,14 @@ func (s *Server) start(c *conn) {
 	c.send(waBinary.Node{Tag: "success", Attrs: waBinary.Attrs{
 		"t": time.Now().Unix(), "lid": d.lid(), "display_name": d.account.pushName, "props": "27",
 		"location": "sbx", "abprops": "1", "group_abprops": "1", "companion_enc_static": "",
-	}})
+	}}, bulletin(waBinary.Node{Tag: "edge_routing", Content: []waBinary.Node{
+		{Tag: "routing_info", Content: []byte{8, 8, 8, 5}}, // clients send it back at the next connection
+	}}))
+}
+
+// bulletin is a notice of the server about the session.
+func bulletin(content waBinary.Node) waBinary.Node {
+	return waBinary.Node{Tag: "ib", Attrs: waBinary.Attrs{"from": types.ServerJID}, Content: []waBinary.Node{content}}
 }
 
 func (s *Server) loginDevice(number string, id uint16) *device {

@@ -145,7 +145,9 @@ func (s *Server) pair(p *phone.Phone, c *conn, advSecret []byte) error {
 		c.drop(fmt.Errorf("fault: the end of a pairing was lost: %w", errDropped))
 		return nil
 	}
-	c.goodbye(waBinary.Node{Tag: "stream:error", Attrs: waBinary.Attrs{"code": "515"}})
+	if c.pause(s.latency) { // the client stores the link meanwhile
+		c.goodbye(waBinary.Node{Tag: "stream:error", Attrs: waBinary.Attrs{"code": "515"}})
+	}
 	return nil
 }
 
@@ -170,7 +172,7 @@ func (s *Server) Downgrade() (notified int) {
 	for _, c := range s.pending {
 		if !waiting[c] {
 			waiting[c] = true
-			c.send(waBinary.Node{Tag: "ib", Attrs: waBinary.Attrs{"from": types.ServerJID}, Content: []waBinary.Node{{Tag: "downgrade_webclient"}}})
+			c.send(bulletin(waBinary.Node{Tag: "downgrade_webclient"}))
 		}
 	}
 	return len(waiting)

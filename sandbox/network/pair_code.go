@@ -3,6 +3,7 @@ package network
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 
@@ -17,6 +18,9 @@ import (
 // maxHellos is how many link codes may wait to be typed; beyond it the oldest is
 // dropped.
 const maxHellos = 1000
+
+// displayPattern is how a client names itself to the phone's user: browser and system.
+var displayPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9 .]* \([A-Za-z][A-Za-z0-9 .]*\)$`)
 
 // companionHello is a link code that waits to be typed on its phone.
 type companionHello struct {
@@ -57,7 +61,8 @@ func (s *Server) hello(c *conn, reg waBinary.Node) (waBinary.Node, error) {
 	wrapped := wire.Content(reg.GetChildByTag("link_code_pairing_wrapped_companion_ephemeral_pub"))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.registered == nil || len(wrapped) == 0 || s.accountByNumber(number) == nil {
+	display := string(wire.Content(reg.GetChildByTag("companion_platform_display")))
+	if c.registered == nil || len(wrapped) == 0 || s.accountByNumber(number) == nil || !displayPattern.MatchString(display) {
 		return waBinary.Node{}, errIQ{400, "bad-request"}
 	}
 	s.hellos = slices.DeleteFunc(s.hellos, func(h *companionHello) bool { return h.conn == c })

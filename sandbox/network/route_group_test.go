@@ -25,3 +25,32 @@ func TestSendersWithStaleDeviceListsGetTheHash(t *testing.T) {
 		}
 	}
 }
+
+func TestHashHasTheFormOfTheMessage(t *testing.T) {
+	s := rigServer(t)
+	s.mu.Lock()
+	own, anne := s.accountByNumber("5511911111111"), s.accountByNumber("5511922222222")
+	d := &device{account: own, id: 1}
+	own.devices[1] = d
+	anne.devices[2] = &device{account: anne, id: 2}
+	s.mu.Unlock()
+	for _, form := range []func(*account, uint16) types.JID{(*account).deviceLID, (*account).devicePN} {
+		message := stanza("message", "to", form(anne, 0))
+		to := func(jids ...types.JID) []waBinary.Node {
+			var targets []waBinary.Node
+			for _, jid := range jids {
+				targets = append(targets, stanza("to", "jid", jid))
+			}
+			return []waBinary.Node{{Tag: "participants", Content: targets}}
+		}
+		message.Content = to(form(own, 0), form(anne, 0), form(anne, 2))
+		if got := s.staleHash(d, message); got != "" {
+			t.Errorf("to %s: all devices are there, sent %q", form(anne, 0), got)
+		}
+		message.Content = to(form(own, 0), form(anne, 0))
+		want := deviceHash([]types.JID{form(own, 0), form(own, 1), form(anne, 0), form(anne, 2)})
+		if got := s.staleHash(d, message); got != want {
+			t.Errorf("to %s: a device is missing, sent %q, want %q", form(anne, 0), got, want)
+		}
+	}
+}

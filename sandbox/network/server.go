@@ -50,6 +50,10 @@ type Config struct {
 	// one. Networks of one process share one, since the client library has a single
 	// root key.
 	Authority *Authority
+	// Latency is the time from the end of a handshake to the server's first stanza, and from
+	// the end of a pairing to its stream error. On a network each is a round trip at least.
+	// Some clients lose a stanza that comes at once.
+	Latency time.Duration
 	// Reserved stops phones from sending the key of their account's state at a login:
 	// the client library then reads the state, which disturbs tests of other things.
 	Reserved bool
@@ -67,7 +71,8 @@ type Endpoint struct {
 type Server struct {
 	log         *slog.Logger
 	authority   *Authority
-	reserved    bool   // see Config
+	reserved    bool // see Config
+	latency     time.Duration
 	certificate []byte // the Noise certificate chain
 	persist     *persistence
 	listener    *peers.Listener
@@ -119,7 +124,7 @@ func Open(cfg Config) (*Server, error) {
 		return nil, errors.Join(fmt.Errorf("open sandbox: %w", err), persist.close())
 	}
 	s := &Server{
-		log: log, persist: persist, appStates: appstate.New(persist.appStateKeeper()), media: media, authority: cfg.Authority, reserved: cfg.Reserved,
+		log: log, persist: persist, appStates: appstate.New(persist.appStateKeeper()), media: media, authority: cfg.Authority, reserved: cfg.Reserved, latency: cfg.Latency,
 		byPN: map[string]*account{}, registered: map[string]spelling{}, byLID: map[string]*account{}, groups: map[string]*group{}, conns: map[*conn]struct{}{},
 		pending: map[string]*conn{}, watchers: map[*account]watchSet{}, refusals: map[string]Refusal{}, site: SiteCurrent, asked: map[string]int{}, groupPictures: map[types.JID]string{},
 	}

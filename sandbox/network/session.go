@@ -1,6 +1,7 @@
 package network
 
 import (
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"strconv"
@@ -85,8 +86,10 @@ func (s *Server) handle(c *conn, n *waBinary.Node) {
 		s.acknowledge(d, ackKey{"message", id})
 		s.mu.Unlock()
 		s.forward(c, d, *n)
-	case "presence", "chatstate", "call":
+	case "presence", "chatstate":
 		s.forward(c, d, *n)
+	case "call":
+		s.clientCall(c, d, *n)
 	default:
 		c.log.Debug("stanza ignored", "tag", n.Tag)
 	}
@@ -96,6 +99,18 @@ func (s *Server) forward(c *conn, d *device, n waBinary.Node) {
 	if err := s.Route(c.ctx, d.lid(), n); err != nil {
 		c.log.Debug("stanza not delivered", "tag", n.Tag, "error", err)
 	}
+}
+
+// clientCall routes a stage of a call and acknowledges it. A link to a call has no other side.
+func (s *Server) clientCall(c *conn, d *device, n waBinary.Node) {
+	stage := wire.FirstChild(&n)
+	ack := waBinary.Node{Tag: "ack", Attrs: waBinary.Attrs{"class": "call", "id": n.Attrs["id"], "from": n.Attrs["to"], "type": stage.Tag}}
+	if stage.Tag == "link_create" {
+		ack.Content = []waBinary.Node{{Tag: "link_create", Attrs: waBinary.Attrs{"token": rand.Text(), "media": stage.Attrs["media"]}}}
+	} else {
+		s.forward(c, d, n)
+	}
+	c.send(ack)
 }
 
 // clientMessage routes a message and acknowledges it, subject to the faults.

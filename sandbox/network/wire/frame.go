@@ -47,10 +47,43 @@ func (f *FrameReader) fill(ctx context.Context, n int) error {
 	return nil
 }
 
+// The routing header, which a client sends back before the magic: a magic and a version, the
+// length, and the content of an earlier <edge_routing>.
+const (
+	routingMagic  = "ED\x00\x01"
+	routingHeader = len(routingMagic) + 3
+	maxRouting    = 1 << 10
+)
+
+// skipRouting reads the routing header, if there is one. The handshake's hash does not include it.
+func (f *FrameReader) skipRouting(ctx context.Context) error {
+	if err := f.fill(ctx, len(routingMagic)); err != nil {
+		return err
+	}
+	if string(f.pending[:len(routingMagic)]) != routingMagic {
+		return nil
+	}
+	if err := f.fill(ctx, routingHeader); err != nil {
+		return err
+	}
+	size := int(f.pending[4])<<16 | int(f.pending[5])<<8 | int(f.pending[6])
+	if size > maxRouting {
+		return fmt.Errorf("routing header of %d bytes, at most %d are allowed: %w", size, maxRouting, errFrame)
+	}
+	if err := f.fill(ctx, routingHeader+size); err != nil {
+		return err
+	}
+	f.pending = f.pending[routingHeader+size:]
+	return nil
+}
+
 // Preamble reads the first bytes of a connection: a magic and the version of the token
-// dictionary. They are part of the handshake's hash.
+// dictionary. They are part of the handshake's hash. A routing header before them is skipped.
 func (f *FrameReader) Preamble(ctx context.Context) ([]byte, error) {
 	want := socket.WAConnHeader
+	if err := f.skipRouting(ctx); err != nil {
+		return nil, err
+	}
 	if err := f.fill(ctx, len(want)); err != nil {
 		return nil, err
 	}

@@ -51,6 +51,21 @@ func TestFramesAreReadFromAnyPieces(t *testing.T) {
 	}
 }
 
+func TestRoutingHeaderIsSkipped(t *testing.T) {
+	stream := append([]byte("ED\x00\x01\x00\x00\x04"), 8, 8, 8, 5)
+	stream = append(stream, socket.WAConnHeader...)
+	for n := 1; n <= len(stream); n++ {
+		f := &FrameReader{next: pieces(stream, n)}
+		if got, err := f.Preamble(t.Context()); err != nil || !bytes.Equal(got, socket.WAConnHeader) {
+			t.Fatalf("pieces of %d: %x, %v", n, got, err)
+		}
+	}
+	long := &FrameReader{next: pieces([]byte("ED\x00\x01\xFF\xFF\xFF"), 7)}
+	if _, err := long.Preamble(t.Context()); !errors.Is(err, errFrame) {
+		t.Errorf("16 MiB header: %v", err)
+	}
+}
+
 func TestHostileFramesAreRefused(t *testing.T) {
 	huge := &FrameReader{next: pieces([]byte{0xFF, 0xFF, 0xFF, 1}, 4)}
 	if _, err := huge.Frame(t.Context()); !errors.Is(err, errFrame) {

@@ -1,0 +1,9 @@
+package baileys
+
+import (
+	"testing"
+
+	"postern/e2e/rig"
+)
+
+func TestMain(m *testing.M) { rig.Main(m) }
