@@ -75,7 +75,8 @@ var mayImport = map[string][]string{
 	"media":                    {"internal/prune", "store", "store/files", "event", "internal/netfault"},
 	"media/link":               {"event", "store"},
 	"media/display":            {"event", "media"},
-	"media/kept":               {"event", "internal/prune", "media/cache", "media/display", "store", "store/files"},
+	"media/kept":               {"event", "internal/prune", "media/cache", "media/display", "media/kept/s3", "store", "store/files"},
+	"media/kept/s3":            {"internal/netfault"},
 	"media/cache":              {"event", "media/display"},
 	"wsbus":                    {"event"},
 
@@ -126,7 +127,7 @@ var mayImport = map[string][]string{
 	"backup/transfer": {"backup", "instance", "messages", "whatsapp/device", "event"},
 
 	"config":       {"internal/plural", "backup", "whatsapp/clientversion", "store/files", "event", "internal/peers", "whatsapp/proxy", "whatsapp"},
-	"app":          {"access", "backup", "backup/transfer", "batch", "batch/optout", "config", "console/feed", "console/page", "console/samples", "delivery", "delivery/logbook", "delivery/pull", "delivery/outbox", "dispatch", "event", "httpapi", "httpapi/alerts", "httpapi/idempotency", "httpapi/instances", "httpapi/operator", "httpapi/rest", "httpapi/sockets", "httpapi/tokens", "instance", "instance/pace", "instance/webhooks", "internal/loglevel", "internal/loglines", "internal/peers", "internal/plural", "mcp", "media", "messages", "migrate", "sandbox", "store", "whatsapp", "whatsapp/clientversion", "whatsapp/device", "whatsapp/proxy", "wsbus", "cluster", "cluster/postgres", "httpapi/standby", "cluster/move", "store/files", "instance/later", "media/cache", "media/display", "media/link", "media/kept"},
+	"app":          {"access", "backup", "backup/transfer", "batch", "batch/optout", "config", "console/feed", "console/page", "console/samples", "delivery", "delivery/logbook", "delivery/pull", "delivery/outbox", "dispatch", "event", "httpapi", "httpapi/alerts", "httpapi/idempotency", "httpapi/instances", "httpapi/operator", "httpapi/rest", "httpapi/sockets", "httpapi/tokens", "instance", "instance/pace", "instance/webhooks", "internal/loglevel", "internal/loglines", "internal/peers", "internal/plural", "mcp", "media", "messages", "migrate", "sandbox", "store", "whatsapp", "whatsapp/clientversion", "whatsapp/device", "whatsapp/proxy", "wsbus", "cluster", "cluster/postgres", "httpapi/standby", "cluster/move", "store/files", "instance/later", "media/cache", "media/display", "media/link", "media/kept", "media/kept/s3"},
 	"cli/doctor":   {"internal/plural", "app", "backup", "cluster", "cluster/postgres", "config", "dispatch", "instance", "instance/webhooks", "media", "internal/netfault", "internal/peers", "store", "store/files"},
 	"cli/consumer": {},
 	"cli":          {"internal/plural", "mcp", "backup", "cli/doctor", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "cli/support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "store/files", "event", "internal/peers", "cluster", "cluster/move", "cluster/postgres"},
@@ -182,6 +183,7 @@ var why = map[string]string{
 	"cli/support":            "it hides what is no stranger's business, wherever that comes from",
 	"internal/loglevel":      "a level is one, whatever is logged",
 	"internal/prune":         "prune knows when to look, and nothing of what is looked at",
+	"media/kept/s3":          "it puts and gets objects; which of them there should be, it does not know",
 	"media":                  "media finds and prepares files; who encrypts and sends them is above it",
 	"wsbus":                  "the hub moves bytes to WebSockets and needs no file",
 	"e2e/powerloss":          "the recorder sees system calls only, so that no package can tell it a kinder story",
@@ -249,6 +251,7 @@ var reserved = map[string]struct {
 	"github.com/spf13/pflag":              {[]string{"cli"}, "what is typed is read in one place; everything else gets typed values"},
 	"github.com/modelcontextprotocol":     {[]string{"mcp"}, "agent programs are spoken to in one place"},
 	"github.com/google/jsonschema-go":     {[]string{"mcp"}, "it comes with the protocol of agent programs; our own schemas are of event and httpapi/openapi"},
+	"github.com/minio/minio-go":           {[]string{"media/kept/s3"}, "S3 is spoken in one place"},
 	"html/template":                       {nil, "it calls methods by name, and then the linker drops none: 4 MB more"},
 	"text/template":                       {nil, "it calls methods by name, and then the linker drops none: 4 MB more"},
 
