@@ -128,14 +128,14 @@ var mayImport = map[string][]string{
 
 	"config":       {"internal/plural", "backup", "whatsapp/clientversion", "store/files", "event", "internal/peers", "whatsapp/proxy", "whatsapp"},
 	"app":          {"access", "backup", "backup/transfer", "batch", "batch/optout", "config", "console/feed", "console/page", "console/samples", "delivery", "delivery/logbook", "delivery/pull", "delivery/outbox", "dispatch", "event", "httpapi", "httpapi/alerts", "httpapi/idempotency", "httpapi/instances", "httpapi/operator", "httpapi/rest", "httpapi/sockets", "httpapi/tokens", "instance", "instance/pace", "instance/webhooks", "internal/loglevel", "internal/loglines", "internal/peers", "internal/plural", "mcp", "media", "messages", "migrate", "sandbox", "store", "whatsapp", "whatsapp/clientversion", "whatsapp/device", "whatsapp/proxy", "wsbus", "cluster", "cluster/postgres", "httpapi/standby", "cluster/move", "store/files", "instance/later", "media/cache", "media/display", "media/link", "media/kept", "media/kept/s3"},
-	"cli/doctor":   {"internal/plural", "app", "backup", "cluster", "cluster/postgres", "config", "dispatch", "instance", "instance/webhooks", "media", "internal/netfault", "internal/peers", "store", "store/files"},
+	"cli/doctor":   {"internal/plural", "app", "backup", "cluster", "cluster/postgres", "config", "dispatch", "instance", "instance/webhooks", "media", "internal/netfault", "internal/peers", "media/kept", "media/kept/s3", "store", "store/files"},
 	"cli/consumer": {},
 	"cli":          {"internal/plural", "mcp", "backup", "cli/doctor", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "cli/support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "store/files", "event", "internal/peers", "cluster", "cluster/move", "cluster/postgres"},
 	"":             {"cli"},
 	// Tests of the whole program may see all of it.
 	"e2e/accounts": {"*"}, "e2e/backup": {"*"}, "e2e/bare": {},
 	"e2e/bench": {"*"}, "e2e/browser": {}, "e2e/capture": {}, "e2e/cluster": {"*"}, "e2e/cluster/controls": {"internal/nightly"}, "e2e/crash": {"*"}, "e2e/delivery": {"*"}, "e2e/diagnosis": {"*"}, "e2e/docs": {"*"}, "e2e/events": {"*"}, "e2e/faults": {"*"}, "e2e/fleetsim": {},
-	"e2e/agents": {"*"}, "e2e/house": {}, "e2e/mistakes": {"*"}, "e2e/packages": {}, "e2e/upgrades": {"*"}, "e2e/moving": {"*"}, "e2e/proxies": {"*"}, "e2e/rig": {"*"}, "e2e/sends": {"*"}, "e2e/settings": {"*"},
+	"e2e/agents": {"*"}, "e2e/s3": {"*"}, "e2e/s3/server": {}, "e2e/house": {}, "e2e/mistakes": {"*"}, "e2e/packages": {}, "e2e/upgrades": {"*"}, "e2e/moving": {"*"}, "e2e/proxies": {"*"}, "e2e/rig": {"*"}, "e2e/sends": {"*"}, "e2e/settings": {"*"},
 }
 
 // why is printed when an edge is not in the table.

@@ -132,7 +132,7 @@ func (b *bucket) claim(ctx context.Context) error {
 		case found && strings.TrimSpace(mark) == b.id:
 			return nil
 		case found:
-			return fmt.Errorf("media.store.s3.prefix: %w; give each program a prefix of its own", errForeign)
+			return errOwned()
 		}
 		for after := ""; ; {
 			page, err := b.client.List(ctx, "", after, listPage)
@@ -154,6 +154,24 @@ func (b *bucket) claim(ctx context.Context) error {
 		} // and read it: another program may have written its own
 	}
 	return fmt.Errorf("%w: the object %s is not there after it was written", s3.ErrFailed, markName)
+}
+
+// CheckBucket reports why files cannot be kept in a bucket. It writes nothing. id is that of
+// the data file; empty: it is not known.
+func CheckBucket(ctx context.Context, client *s3.Client, id string) error {
+	mark, found, err := client.Text(ctx, markName)
+	switch {
+	case err != nil:
+		return err
+	case found && id != "" && strings.TrimSpace(mark) != id:
+		return errOwned()
+	}
+	_, err = client.List(ctx, "", "", 1)
+	return err
+}
+
+func errOwned() error {
+	return fmt.Errorf("media.store.s3.prefix: %w; give each program a prefix of its own", errForeign)
 }
 
 func (b *bucket) create(cache.Key) (*os.File, error) { return b.spool() }
