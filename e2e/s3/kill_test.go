@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"postern/cli/consumer"
 )
@@ -61,7 +62,7 @@ func TestKillLeavesObjectsAsRecorded(t *testing.T) {
 			} else {
 				go remove()
 			}
-			<-reached
+			s.within(reached)
 			if c.delete {
 				remove()
 				s.await(key, "REMOVED", "DELETED")
@@ -101,4 +102,38 @@ func (s *scene) agree(t *testing.T) bool {
 		}
 	}
 	return stored == len(objects)
+}
+
+// TestDeletionDuringPutRemovesObject: the object that is being put goes once it is there.
+func TestDeletionDuringPutRemovesObject(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	reached, released := make(chan struct{}, 16), make(chan struct{})
+	s.s3.set(func(s *server) {
+		s.before = func(r *http.Request) {
+			if r.Method == http.MethodPut {
+				reached <- struct{}{}
+				<-released
+			}
+		}
+	})
+	s.receive(t, "LATE", bytes.Repeat([]byte("late "), 1000))
+	s.within(reached)
+	id := s.record("LATE").MessageID
+	s.Call(consumer.Bearer(s.Token), http.MethodDelete, fmt.Sprintf("/instance/shop/messages/%d/media", id), nil, nil)
+	s.await("LATE", "REMOVED", "DELETED")
+	s.s3.set(func(s *server) { s.log = nil })
+	close(released)
+	s.Await("a removal after the put", func() bool { return s.s3.seen("DELETE /files/" + keyOf(id)) })
+	s.Await("no object", func() bool { return s.agree(t) })
+}
+
+// within waits for a request at the gate.
+func (s *scene) within(reached <-chan struct{}) {
+	s.T.Helper()
+	select {
+	case <-reached:
+	case <-time.After(time.Minute):
+		s.T.Fatal("no request came within a minute")
+	}
 }
