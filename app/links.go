@@ -44,7 +44,7 @@ func (a *App) openKept() (err error) {
 // MediaBucket returns the client of the bucket of kept files; nil if they are not kept in one.
 func MediaBucket(cfg *config.Config) (*s3.Client, error) {
 	if cfg.Media.Store.Kind != "s3" {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil
 	}
 	m := cfg.Media.Store.S3
 	return s3.New(s3.Config{

@@ -48,6 +48,7 @@ type server struct {
 	mu     sync.Mutex
 	down   bool
 	cut    bool                // bodies of PUT requests
+	short  bool                // bodies of answers to GET
 	before func(*http.Request) // a request is passed on
 	after  func(*http.Request) // it was answered, and the answer is not passed on yet
 	log    []string            // "METHOD path range"
@@ -99,11 +100,14 @@ func (s *server) set(change func(*server)) {
 
 func (s *server) pass(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	down, cut, before, after := s.down, s.cut && r.Method == http.MethodPut, s.before, s.after
+	down, cut, short, before, after := s.down, s.cut && r.Method == http.MethodPut, s.short, s.before, s.after
 	s.log = append(s.log, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+r.Header.Get("Range")))
 	s.mu.Unlock()
 	if down {
 		panic(http.ErrAbortHandler)
+	}
+	if r.Method == http.MethodPut && (r.ContentLength <= 0 || len(r.Header.Get("X-Amz-Content-Sha256")) != 64 || r.Header.Get("X-Amz-Checksum-Sha256") == "") {
+		s.Errorf("%s: length %d, hashes %q %q", r.URL.Path, r.ContentLength, r.Header.Get("X-Amz-Content-Sha256"), r.Header.Get("X-Amz-Checksum-Sha256"))
 	}
 	if before != nil {
 		before(r)
@@ -117,7 +121,13 @@ func (s *server) pass(w http.ResponseWriter, r *http.Request) {
 				p.Out.Body = io.NopCloser(io.LimitReader(p.In.Body, p.In.ContentLength/2))
 			}
 		},
-		ModifyResponse: func(*http.Response) error {
+		ModifyResponse: func(resp *http.Response) error {
+			if short && resp.Request.Method == http.MethodGet {
+				resp.Body = struct {
+					io.Reader
+					io.Closer
+				}{io.LimitReader(resp.Body, resp.ContentLength/2), resp.Body}
+			}
 			if after != nil {
 				after(r)
 			}

@@ -70,7 +70,7 @@ func (b *bucket) judge(err error) error {
 	defer b.mu.Unlock()
 	if err == nil {
 		if b.trouble != "" || !b.judged {
-			b.log.Info("the S3 server keeps files", "bucket", b.client.String())
+			b.log.Info("files are kept in S3", "bucket", b.client.String())
 			if off, known := b.client.ClockOff(); known && off.Abs() >= time.Minute {
 				b.log.Warn("the clock of this machine differs from that of the S3 server, which refuses requests from 15 minutes on; set both clocks by NTP", "ahead", off)
 			}
@@ -91,29 +91,27 @@ func (b *bucket) judge(err error) error {
 	return err
 }
 
-// resting returns an error while the server is not asked, since it failed a moment ago.
-func (b *bucket) resting() error {
+// known returns whether files can be put without a request: that is so after a success, and
+// for a moment after a failure.
+func (b *bucket) known() (known bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.trouble != "" && time.Since(b.failedAt) < restFor {
-		return fmt.Errorf("%w a moment ago: %s", s3.ErrFailed, b.trouble)
+		return true, fmt.Errorf("%w a moment ago: %s", s3.ErrFailed, b.trouble)
 	}
-	return nil
+	return b.own && b.trouble == "", nil
 }
 
 // ready claims the prefix, and asks a server that failed before whether it works again.
 func (b *bucket) ready(ctx context.Context) error {
-	if err := b.resting(); err != nil {
+	if known, err := b.known(); known {
 		return err
-	}
-	b.mu.Lock()
-	sure := b.own && b.trouble == ""
-	b.mu.Unlock()
-	if sure {
-		return nil
 	}
 	b.claiming.Lock()
 	defer b.claiming.Unlock()
+	if known, err := b.known(); known { // another call has asked meanwhile
+		return err
+	}
 	err := b.judge(b.claim(ctx))
 	b.mu.Lock()
 	b.own = err == nil

@@ -108,7 +108,7 @@ func (f *folder) create(key cache.Key) (*os.File, error) {
 
 // put renames a file of create.
 func (f *folder) put(_ context.Context, key cache.Key, from *os.File, _ int64, _ [32]byte) error {
-	if err := from.Sync(); err != nil {
+	if err := errors.Join(from.Sync(), from.Close()); err != nil { // Windows renames no open file
 		return err
 	}
 	if err := os.Rename(from.Name(), f.path(key)); err != nil {

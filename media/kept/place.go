@@ -20,7 +20,7 @@ type place interface {
 	ready(ctx context.Context) error
 	// create returns an empty local file for what is fetched. Its user closes and removes it.
 	create(key cache.Key) (*os.File, error)
-	// put keeps what is in a file. Once it returns nil no crash loses it.
+	// put keeps what is in a file of create, which it may close. Once it returns nil no crash loses it.
 	put(ctx context.Context, key cache.Key, from *os.File, size int64, sha [32]byte) error
 	// open returns a file for reading, until ctx ends. The error is errNone if there is none
 	// of that size.

@@ -22,7 +22,7 @@ func TestGivenUpFileLeavesNothing(t *testing.T) {
 	f := k.at.(*folder)
 	to, err := f.create(key)
 	if err == nil {
-		err = errors.Join(f.put(t.Context(), key, to, 0, [32]byte{}), to.Close(), s.Update(t.Context(), func(tx *store.Tx) error {
+		err = errors.Join(f.put(t.Context(), key, to, 0, [32]byte{}), s.Update(t.Context(), func(tx *store.Tx) error {
 			return put(tx, 1, 7, Record{}, Record{State: Pending, Since: 1, Due: 1})
 		}))
 	}
@@ -52,7 +52,7 @@ func TestRemovalWaitsForPut(t *testing.T) {
 	f := k.at.(*folder)
 	to, err := f.create(key)
 	if err == nil {
-		err = errors.Join(f.put(t.Context(), key, to, 0, [32]byte{}), to.Close(), s.Update(t.Context(), func(tx *store.Tx) error {
+		err = errors.Join(f.put(t.Context(), key, to, 0, [32]byte{}), s.Update(t.Context(), func(tx *store.Tx) error {
 			return errors.Join(tx.Put(goneBucket, store.Key(int64(1), int64(7)), store.Key(int64(0))), tx.Put(goneBucket, store.Key(int64(1), int64(0)), store.Key(int64(0))))
 		}))
 	}

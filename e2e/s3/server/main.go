@@ -113,7 +113,7 @@ func objects(ctx context.Context, store *s3mem.Backend, bucket string) ([]object
 	for _, o := range list.Contents {
 		got, err := store.GetObject(ctx, bucket, o.Key, nil)
 		if err != nil {
-			return nil, err
+			continue // it was removed meanwhile
 		}
 		hash := sha256.New()
 		n, err := io.Copy(hash, got.Contents)

@@ -191,11 +191,14 @@ func (c *Client) List(ctx context.Context, under, after string, limit int) (all 
 			return nil, c.explain(ctx, found.Err)
 		}
 		if name, ours := strings.CutPrefix(found.Key, c.cfg.Prefix); ours {
+			if name <= after { // otherwise a walk through the bucket would not end
+				return nil, fmt.Errorf("%w: it lists objects out of order", ErrFailed)
+			}
 			all = append(all, Object{name, found.Size, found.LastModified})
 		}
 		if len(all) == o.MaxKeys {
-			break
+			return all, nil
 		}
 	}
-	return all, nil
+	return all, c.explain(ctx, ctx.Err()) // the library ends a list without an error then
 }
