@@ -245,6 +245,7 @@ func (b *bucket) sweep(ctx context.Context, look lookFunc) (again time.Duration,
 	}
 	again = sweepEvery
 	off, _ := b.client.ClockOff()
+	var failed error
 	err = b.walk(ctx, "", func(key cache.Key, o s3.Object) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -254,9 +255,10 @@ func (b *bucket) sweep(ctx context.Context, look lookFunc) (again time.Duration,
 				again = youngFor
 				return errYoung
 			}
-			return b.judge(b.client.Remove(ctx, nameOf(key)))
+			failed = b.judge(b.client.Remove(ctx, nameOf(key)))
+			return failed
 		})
-		return nil
+		return failed
 	})
 	return again, err
 }

@@ -19,6 +19,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -38,7 +39,8 @@ func (c *clock) Now() time.Time {
 // Since implements gofakes3.TimeSource.
 func (c *clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// backend takes an empty delimiter for none, as S3 does and gofakes3 does not.
+// backend lists as S3 does. gofakes3 takes an empty delimiter for one, and skips an object
+// if the one that a list begins after was deleted.
 type backend struct{ *s3mem.Backend }
 
 // ListBucket implements gofakes3.Backend.
@@ -48,7 +50,16 @@ func (b backend) ListBucket(ctx context.Context, name string, prefix *gofakes3.P
 		plain.HasDelimiter = false
 		prefix = &plain
 	}
-	return b.Backend.ListBucket(ctx, name, prefix, page)
+	all, err := b.Backend.ListBucket(ctx, name, prefix, gofakes3.ListBucketPage{})
+	if err != nil {
+		return nil, err
+	}
+	all.Contents = slices.DeleteFunc(all.Contents, func(o *gofakes3.Content) bool { return page.Marker != "" && o.Key <= page.Marker })
+	if n := int(page.MaxKeys); n > 0 && len(all.Contents) > n {
+		all.Contents = all.Contents[:n]
+		all.IsTruncated, all.NextMarker = true, all.Contents[n-1].Key
+	}
+	return all, nil
 }
 
 type object struct {
