@@ -72,7 +72,7 @@ func TestKillLeavesObjectsAsRecorded(t *testing.T) {
 			close(killed)
 			s.Start()
 			s.AwaitOnline("shop", s.Token)
-			s.Await("objects and records agree", func() bool { return s.agree(t) })
+			s.AwaitFor(time.Minute, "objects and records agree", func() bool { return s.agree(t) })
 			want := "STORED"
 			if c.delete || c.method == http.MethodDelete {
 				want = "REMOVED"

@@ -3,6 +3,7 @@ package s3
 import (
 	"bytes"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,7 +34,7 @@ func TestRefusalsAreExplained(t *testing.T) {
 			s.Stop()
 			plain := s.Env
 			if c.env != "" {
-				s.Env = append(plain[:len(plain):len(plain)], c.env)
+				s.Env = append(slices.Clip(plain), c.env)
 			}
 			if c.change != nil {
 				s.s3.set(c.change)
@@ -125,12 +126,13 @@ func TestPrefixOfAnotherProgramIsRefused(t *testing.T) {
 	s.Stop()
 	s.s3.post("/-/put?age=2h&key=postern/.postern", strings.Repeat("0", 32))
 	s.s3.post("/-/put?age=2h&key="+keyOf(9), "of another program")
-	const said = "media.store.s3.prefix: the files there are of another data file; give each program a prefix of its own"
+	const warning, said = "files of messages cannot be kept in S3: the log says why", "media.store.s3.prefix: the files there are of another data file; give each program a prefix of its own"
 	rig.Beside(t, s.World).Says(1, said, "doctor")
 	s.Start()
 	s.AwaitOnline("shop", s.Token)
 	s.receive(t, "OURS", []byte("ours"))
 	s.await("OURS", "PENDING", "UNREACHABLE")
+	rig.Beside(t, s.World).Says(0, warning, "doctor")
 	if log := s.Output.String(); !strings.Contains(log, said) {
 		t.Errorf("the log lacks %q:\n%s", said, log)
 	}

@@ -71,15 +71,6 @@ func (s *scene) get(t *testing.T, id int64) rig.Answer {
 	return s.Request(t, http.MethodGet, fmt.Sprintf("/instance/shop/messages/%d/media", id), "", nil)
 }
 
-// restart ends the program and starts it with more variables, which win.
-func (s *scene) restart(env ...string) {
-	s.T.Helper()
-	s.Stop()
-	s.Env = append(s.Env, env...)
-	s.Start()
-	s.AwaitOnline("shop", s.Token)
-}
-
 func keyOf(id int64) string { return fmt.Sprintf("postern/1/%d", id) }
 
 func hashOf(content []byte) string {

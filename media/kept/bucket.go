@@ -61,6 +61,15 @@ func keyOf(name string) (key cache.Key, ok bool) {
 
 func (b *bucket) setting() string { return "media.store.s3" }
 
+func (b *bucket) warning() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.trouble == "" {
+		return ""
+	}
+	return "files of messages cannot be kept in S3: the log says why"
+}
+
 // judge notes the outcome of a request, and logs each change of it.
 func (b *bucket) judge(err error) error {
 	if errors.Is(err, context.Canceled) {

@@ -90,6 +90,8 @@ func (f *folder) path(key cache.Key) string {
 
 func (f *folder) setting() string { return "media.store.path" }
 
+func (f *folder) warning() string { return "" }
+
 func (f *folder) ready(context.Context) error { return nil }
 
 // create returns a file beside the place of the kept one.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"strings"
 	"sync"
@@ -118,15 +119,14 @@ func (k *Keeper) Stop(context.Context) error {
 // Lost returns how many kept files were found missing or of another length.
 func (k *Keeper) Lost() uint64 { return k.lost.Load() }
 
+// Warning says that new files cannot be kept at present; empty if they can.
+func (k *Keeper) Warning() string { return k.at.warning() }
+
 // Bytes returns the sizes of the kept files by instance.
 func (k *Keeper) Bytes() map[int64]int64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	all := make(map[int64]int64, len(k.held))
-	for id, n := range k.held {
-		all[id] = n
-	}
-	return all
+	return maps.Clone(k.held)
 }
 
 // Wish stores the wish to keep the file of a message, in the commit that stores the

@@ -15,6 +15,9 @@ import (
 type place interface {
 	// setting names the setting that an operator corrects if files are missing.
 	setting() string
+	// warning says that files cannot be kept, for readers without access to the log; empty if
+	// they can.
+	warning() string
 	// ready reports whether files can be put, before one is fetched for it. It may claim the
 	// place for the data file.
 	ready(ctx context.Context) error
