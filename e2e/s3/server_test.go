@@ -24,20 +24,16 @@ const (
 	secretKey  = "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY"
 )
 
-// build compiles the server once.
-var build = sync.OnceValues(func() (string, error) {
-	folder, err := os.MkdirTemp("", "postern-s3-*")
-	if err != nil {
-		return "", err
-	}
-	program := filepath.Join(folder, "server")
-	cmd := exec.Command("go", "build", "-o", program, ".") //nolint:noctx // once for all tests
+// build compiles the server; after the first time that is only linking.
+func build(t *testing.T) (program string, err error) {
+	program = filepath.Join(t.TempDir(), "server")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
 	cmd.Dir = filepath.Join("e2e", "s3", "server")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %.500s", err, out)
 	}
 	return program, nil
-})
+}
 
 // server is an S3 server behind a gate, which tests close.
 type server struct {
@@ -64,7 +60,7 @@ func newServer(t *testing.T) *server {
 	if testing.Short() {
 		t.Skip("starts real processes")
 	}
-	program, err := build()
+	program, err := build(t)
 	if err != nil {
 		t.Skipf("the S3 server cannot be built: %v", err)
 	}
