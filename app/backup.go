@@ -109,6 +109,9 @@ func (a *App) warnings() (all []string) {
 	if a.cell != nil {
 		all = append(all, a.cell.node.Warnings()...)
 	}
+	if w := a.kept.Warning(); w != "" {
+		all = append(all, w)
+	}
 	if a.backups == nil {
 		return all
 	}

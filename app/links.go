@@ -11,6 +11,7 @@ import (
 	"postern/event"
 	"postern/media/display"
 	"postern/media/kept"
+	"postern/media/kept/s3"
 	"postern/media/link"
 	"postern/store"
 )
@@ -18,8 +19,12 @@ import (
 // openKept counts the files that are kept. Fetches begin with the instances.
 func (a *App) openKept() (err error) {
 	m := a.cfg.Media.Store
+	bucket, err := MediaBucket(a.cfg)
+	if err != nil {
+		return config.Faulty(err)
+	}
 	a.kept, err = kept.Open(kept.Config{
-		Store: a.store, Enabled: m.Kind == "local", Dir: m.Path, MaxFile: m.MaxFile, MaxBytes: m.MaxBytes, Retention: m.Retention,
+		Store: a.store, Enabled: m.Kind != "off", Dir: m.Path, S3: bucket, Spool: a.media.Create, MaxFile: m.MaxFile, MaxBytes: m.MaxBytes, Retention: m.Retention,
 		Wants:   func(instance int64) bool { return a.registry.StoresMedia(instance) },
 		Message: func(instance, id int64) (event.Message, error) { return a.messages.Message(instance, id) },
 		Download: func(ctx context.Context, m event.Message, instance int64, to *os.File, limit int64) error {
@@ -34,6 +39,18 @@ func (a *App) openKept() (err error) {
 		Logger: a.log,
 	})
 	return err
+}
+
+// MediaBucket returns the client of the bucket of kept files; nil if they are not kept in one.
+func MediaBucket(cfg *config.Config) (*s3.Client, error) {
+	if cfg.Media.Store.Kind != "s3" {
+		return nil, nil
+	}
+	m := cfg.Media.Store.S3
+	return s3.New(s3.Config{
+		Endpoint: m.Endpoint, Region: m.Region, Bucket: m.Bucket, Prefix: m.Prefix,
+		AccessKey: m.AccessKey, SecretKey: m.SecretKey, PathStyle: m.PathStyle,
+	})
 }
 
 // linkBase is what links in events begin with. The warning about an address that only this

@@ -122,7 +122,7 @@ func (a *App) serve(taken Addresses) error {
 		},
 		Program: operator.Program{
 			Backup: a.archive, Ready: a.notReady, Role: a.cell.role(), Cluster: a.cell.status(), Warnings: a.warnings, Settings: a.settingList, Support: a.writeSupport, Samples: a.samples, Troubles: a.troubles,
-			LogLevel: a.level, LogLines: a.lines, Metrics: a.metrics.of, AgentTools: mcp.Calls(),
+			KeptFiles: a.keptFiles, LogLevel: a.level, LogLines: a.lines, Metrics: a.metrics.of, AgentTools: mcp.Calls(),
 		},
 		Registry: a.registry, Messages: a.messages, Supervisor: a.supervisor, Engine: a.engine, OptOuts: a.optouts, Processor: a.processor, Scheduled: a.scheduled, Erasures: a.erasures, Media: a.media, MaxMedia: a.cfg.Media.MaxBytes, MaxInline: a.cfg.Media.MaxInline,
 		Links: a.links, Fetched: a.fetched, Kept: a.kept, LinkTTL: a.cfg.Media.LinkTTL, FileServed: a.metrics.served,

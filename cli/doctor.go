@@ -20,8 +20,8 @@ func doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor [--json] [--config FILE]",
 		Short: "diagnose problems of the program and its environment",
-		Long: "Checks the configuration, secrets, disk, clock, access to WhatsApp and webhooks, ffmpeg, system limits, data file and\n" +
-			"last backup, whether the program runs or not. Prints a line for each: ok, warning or fault, and what to do. Nothing is\n" +
+		Long: "Checks the configuration, secrets, disk, clock, access to WhatsApp, S3 and webhooks, ffmpeg, system limits, data file\n" +
+			"and last backup, whether the program runs or not. Prints a line for each: ok, warning or fault, and what to do. Nothing is\n" +
 			"changed, and nothing is sent to a webhook. Exit status 1 when there is a fault. Run it as the user and with the\n" +
 			"configuration of the program.",
 		Example: "postern doctor\npostern doctor --config /etc/postern/config.toml\npostern doctor --json | jq '.[] | select(.level != \"ok\")'",

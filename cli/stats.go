@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,8 +28,8 @@ func statsCommand() *cobra.Command {
 		Use:   "stats [--config FILE] [--json] [FILE]",
 		Short: "print statistics of a data file",
 		Long: "Prints the records of each bucket, their bytes, the bytes of their pages, and the times of the oldest and newest record\n" +
-			"where records have one. Nothing is changed. Without FILE it reads the configured data file; a program that runs on that\n" +
-			"file reads a snapshot instead.",
+			"where records have one, then the kept files of messages by instance. Nothing is changed. Without FILE it reads the configured\n" +
+			"data file; a program that runs on that file reads a snapshot instead.",
 		Example: "postern stats\npostern stats --json backup/postern.db",
 		Args:    operands(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -49,12 +50,12 @@ func statsCommand() *cobra.Command {
 
 // inspectFile inspects a data file, or asks the program that runs on the configured one
 // to do so.
-func inspectFile(ctx context.Context, settings string, args []string) (i store.Inspection, err error) {
+func inspectFile(ctx context.Context, settings string, args []string) (i app.Statistics, err error) {
 	path, err := dataFile(ctx, settings, args)
 	if err != nil {
 		return i, err
 	}
-	i, err = store.Inspect(path, everyBucket())
+	i, err = app.InspectFile(path, everyBucket())
 	if !errors.Is(err, store.ErrLocked) || !isOwn(ctx, settings, args) {
 		return i, err
 	}
@@ -95,7 +96,7 @@ func isOwn(ctx context.Context, settings string, args []string) bool {
 // everyBucket returns the buckets of data files and of sandbox files.
 func everyBucket() []store.Bucket { return slices.Concat(app.Buckets(), sandbox.Buckets()) }
 
-func printStats(out io.Writer, i store.Inspection) error {
+func printStats(out io.Writer, i app.Statistics) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "bucket\trecords\tbytes\tpages\toldest\tnewest")
 	for _, b := range i.Buckets {
@@ -103,6 +104,16 @@ func printStats(out io.Writer, i store.Inspection) error {
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	if len(i.Kept) > 0 {
+		fmt.Fprintln(w, "\ninstance\tid\tkept files\tbytes")
+		for _, k := range i.Kept {
+			fmt.Fprintf(w, "%s\t%d\t%d\t%s\n", cmp.Or(k.Instance, "-"), k.InstanceID, k.Files, inUnits(k.Bytes))
+		}
+		fmt.Fprintln(w)
+		if err := w.Flush(); err != nil {
+			return err
+		}
 	}
 	_, err := fmt.Fprintf(out, "%s: %s, of them %s free\n", i.Path, inUnits(i.Bytes), inUnits(i.Free))
 	return err

@@ -115,7 +115,7 @@ func (b *bundle) gather(ctx context.Context, settings string) error {
 		b.findings(doctor.Unconfigured(err))
 		return nil
 	}
-	s := subject{cfg: cfg, settings: config.TOML(config.Settings(cfg)), secrets: []string{cfg.Authentication.GlobalAuthToken, cfg.Authentication.JWTSecret}, ask: askRunning(cfg)}
+	s := subject{cfg: cfg, settings: config.TOML(config.Settings(cfg)), secrets: append([]string{cfg.Authentication.GlobalAuthToken, cfg.Authentication.JWTSecret}, keysOf(cfg)...), ask: askRunning(cfg)}
 	if kept, err := config.ReadSecrets(cfg); err == nil {
 		s.secrets = append(s.secrets, kept.GlobalAuthToken, kept.JWTSecret)
 	}
@@ -128,13 +128,18 @@ func gatherFor(a *app.App, sec config.Secrets) func(context.Context, io.Writer) 
 		all, _ := a.Settings()
 		var b bundle
 		err := b.gatherOf(ctx, subject{
-			cfg: a.Config(), settings: config.TOML(all), secrets: []string{sec.GlobalAuthToken, sec.JWTSecret}, ask: a.Ask, runs: true,
+			cfg: a.Config(), settings: config.TOML(all), secrets: append([]string{sec.GlobalAuthToken, sec.JWTSecret}, keysOf(a.Config())...), ask: a.Ask, runs: true,
 		})
 		if err != nil {
 			return err
 		}
 		return b.write(ctx, to)
 	}
+}
+
+// keysOf returns the keys to other servers.
+func keysOf(cfg *config.Config) []string {
+	return []string{cfg.Media.Store.S3.AccessKey, cfg.Media.Store.S3.SecretKey}
 }
 
 // same adds the parts that do not depend on a running program.
@@ -244,16 +249,19 @@ func (b *bundle) findings(found []doctor.Finding) {
 func (b *bundle) stats(ctx context.Context, cfg *config.Config) {
 	const name = "stats.txt"
 	var (
-		is  store.Inspection
+		is  app.Statistics
 		err error
 	)
 	if b.ask != nil {
 		err = b.call(ctx, "/admin/stats", &is)
 	} else {
-		is, err = store.Inspect(cfg.Store.Path, everyBucket())
+		is, err = app.InspectFile(cfg.Store.Path, everyBucket())
 	}
 	if b.lacks(name, err) {
 		return
+	}
+	for i := range is.Kept {
+		is.Kept[i].Instance = "" // the id identifies it
 	}
 	var text bytes.Buffer
 	if !b.lacks(name, printStats(&text, is)) {

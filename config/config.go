@@ -137,6 +137,11 @@ type Config struct {
 			Kind, Path        string
 			MaxFile, MaxBytes int64
 			Retention         time.Duration
+
+			S3 struct {
+				Endpoint, Region, Bucket, Prefix, AccessKey, SecretKey string
+				PathStyle                                              bool
+			}
 		}
 	}
 	QRCode struct {
@@ -194,7 +199,7 @@ func (c *Config) rules() []rule {
 	all := e.Endpoint != "" && e.EndpointCA != "" && e.EndpointRootKey != ""
 	none := e.Endpoint == "" && e.EndpointCA == "" && e.EndpointRootKey == ""
 	sec := Secrets{c.Authentication.GlobalAuthToken, c.Authentication.JWTSecret}
-	return append(c.clusterRules(), []rule{
+	return append(append(c.clusterRules(), c.mediaRules()...), []rule{
 		{
 			sec.JWTSecret != "" && sec.same(),
 			sameSecrets,

@@ -29,6 +29,9 @@ func Exposures(c *Config) (found []string) {
 		"server.base_url is not https: the API key, tokens and messages are sent unencrypted; use a proxy with TLS")
 	warn(c.Sandbox.Enabled && (reachable || base != "" && !isLoopbackURL(base)),
 		"sandbox.enabled is true on an address that others reach: no message goes to WhatsApp, and the API key controls every simulated phone; use it on 127.0.0.1 only")
+	s3 := c.Media.Store.S3.Endpoint
+	warn(c.Media.Store.Kind == "s3" && strings.HasPrefix(s3, "http://") && !isLoopbackURL(s3),
+		"media.store.s3.endpoint is not https: files of messages are sent unencrypted; use https, unless the network to it is private")
 	warn(c.Metrics.Listen != "" && !IsLoopback(c.Metrics.Listen),
 		"metrics.listen: %s is reachable from other machines, and serves the metrics without a credential; listen on 127.0.0.1, or leave it empty and scrape /metrics with the API key", c.Metrics.Listen)
 	return append(found, OpenPaths(c)...)

@@ -57,6 +57,8 @@ func TestEverySettingHasItsDefault(t *testing.T) {
 		"media.allow_private": "false", "media.max_bytes": "104857600", "media.timeout": `"1m"`,
 		"media.link_ttl": `"168h"`, "media.cache": "268435456", "media.fetch_wait": `"30s"`, "media.store.kind": `"off"`, "media.store.path": `"data/media"`,
 		"media.store.max_file": "104857600", "media.store.max_bytes": "10737418240", "media.store.retention": `"72h"`,
+		"media.store.s3.endpoint": `""`, "media.store.s3.region": `"us-east-1"`, "media.store.s3.bucket": `""`, "media.store.s3.prefix": `"postern/"`,
+		"media.store.s3.access_key": `""`, "media.store.s3.secret_key": `""`, "media.store.s3.path_style": "true",
 		"qrcode.limit": "5", "qrcode.light_color": `"#ffffff"`, "qrcode.dark_color": `"#000000"`,
 		"whatsapp.auto_reconnect": "true", "whatsapp.startup_reconnect_concurrency": "5", "whatsapp.connect_timeout": "30",
 		"whatsapp.reconnect_initial_delay": "2", "whatsapp.reconnect_max_delay": "60", "whatsapp.pairing_timeout": `"3m"`,

@@ -30,7 +30,8 @@ const (
 	public     secrecy = iota
 	private            // may come from a file; printed without what may be a credential
 	credential         // may come from a file; printed with its password masked
-	hidden             // may come from a file; never printed
+	hidden             // may come from a file; never printed, and generated when empty
+	masked             // may come from a file; never printed
 )
 
 // env is the name of the setting's environment variable.
@@ -161,11 +162,19 @@ func settings(c *Config) []setting {
 		number("media.cache", &c.Media.Cache, 268_435_456, 0, 1<<50, "Bytes of fetched files that are kept for further downloads, in the folder with the name of store.path and .media; the least recently used go first, and a start empties it. 0 keeps none."),
 		duration("media.fetch_wait", &c.Media.FetchWait, 30*s, s, 2*time.Minute, "How long a download waits for its file to be fetched from WhatsApp; then 503 MEDIA_PENDING, and the fetch continues."),
 
-		text("media.store.kind", &c.Media.Store.Kind, "off", oneOf("off", "local"), "Where files of messages are kept: off (nowhere) or local (media.store.path)."),
+		text("media.store.kind", &c.Media.Store.Kind, "off", oneOf("off", "local", "s3"), "Where files of messages are kept: off (nowhere), local (media.store.path) or s3 (media.store.s3.bucket)."),
 		text("media.store.path", &c.Media.Store.Path, "data/media", nil, "Folder of the kept files of one data file. Backups and exports have no files; missing ones are fetched from WhatsApp."),
 		number("media.store.max_file", &c.Media.Store.MaxFile, 104_857_600, 1, 1<<40, "Largest file that is kept, in bytes."),
 		number("media.store.max_bytes", &c.Media.Store.MaxBytes, 10_737_418_240, 0, 1<<60, "Bytes of all kept files; the oldest of the instance that holds most go first. 0 sets no limit."),
 		duration("media.store.retention", &c.Media.Store.Retention, 72*time.Hour, 0, math.MaxInt64, "How long a file is kept after it was stored; \"0s\" keeps it as long as its message."),
+
+		text("media.store.s3.endpoint", &c.Media.Store.S3.Endpoint, "", orEmpty(checkS3Endpoint), "Address of the S3 server, such as https://s3.eu-central-1.amazonaws.com or http://127.0.0.1:9000."),
+		text("media.store.s3.region", &c.Media.Store.S3.Region, "us-east-1", checkS3Region, "Region of the bucket, which is part of each signature."),
+		text("media.store.s3.bucket", &c.Media.Store.S3.Bucket, "", orEmpty(checkBucket), "Bucket of the kept files. Create it beforehand; no file in it needs to be public."),
+		text("media.store.s3.prefix", &c.Media.Store.S3.Prefix, "postern/", checkPrefix, "What the key of each object begins with, followed by instance id/message id. Each data file needs a prefix of its own."),
+		secret(masked, text("media.store.s3.access_key", &c.Media.Store.S3.AccessKey, "", orEmpty(checkAccessKey), "Access key ID. It needs s3:ListBucket on the bucket, and s3:GetObject, s3:PutObject and s3:DeleteObject on the prefix.")),
+		secret(masked, text("media.store.s3.secret_key", &c.Media.Store.S3.SecretKey, "", orEmpty(checkAccessKey), "Secret access key of media.store.s3.access_key.")),
+		boolean("media.store.s3.path_style", &c.Media.Store.S3.PathStyle, true, "Whether the bucket is in the path of a request, as most S3 servers want it; false puts it into the host name."),
 
 		number("qrcode.limit", &c.QRCode.Limit, 5, 1, 6, "QR codes of one pairing before it ends."),
 		text("qrcode.light_color", &c.QRCode.LightColor, "#ffffff", checkColor, "Background of QR images."),

@@ -86,7 +86,7 @@ func (s setting) text() string {
 // shown returns the value without credentials.
 func (s setting) shown() string {
 	switch {
-	case s.kind == hidden:
+	case s.kind == hidden, s.kind == masked && s.text() != "":
 		return quote(mask)
 	case s.kind == credential:
 		return quote(maskDatabase(s.text()))

@@ -26,6 +26,9 @@ var features = []feature{
 	{"events, deliveries, WebSockets", []string{"postern/event", "postern/delivery", "postern/dispatch", "postern/wsbus", "nhooyr.io", "github.com/dchest"}},
 	{"data file", []string{"postern/store", "go.etcd.io"}},
 	{"media", []string{"postern/media", "golang.org/x/image", "image"}},
+	{"S3", []string{
+		"postern/media/kept/s3", "github.com/minio", "github.com/tinylib", "github.com/philhofer", "github.com/klauspost", "github.com/zeebo", "github.com/rs/xid", "gopkg.in/ini.v1", "go.yaml.in", "github.com/dustin",
+	}},
 	{"sandbox", []string{"postern/sandbox"}},
 	{"agent programs (MCP)", []string{
 		"postern/mcp", "github.com/modelcontextprotocol", "github.com/google/jsonschema-go", "github.com/segmentio", "github.com/yosida95",

@@ -58,7 +58,7 @@ func Unconfigured(err error) []Finding {
 func Run(ctx context.Context, p Patient) ([]Finding, error) {
 	r := p.examine(ctx)
 	late := []func(context.Context) []Finding{ // over the network, or slow
-		r.program, r.clock, r.database, r.whatsapp, r.proxies, r.global, r.instances, r.ffmpeg, r.openFiles,
+		r.program, r.clock, r.database, r.mediaStore, r.whatsapp, r.proxies, r.global, r.instances, r.ffmpeg, r.openFiles,
 	}
 	found := make([][]Finding, len(late))
 	done := make(chan int)

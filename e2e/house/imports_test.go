@@ -78,7 +78,8 @@ var mayImport = map[string][]string{
 	"media":                    {"internal/prune", "store", "store/files", "event", "internal/netfault"},
 	"media/link":               {"event", "store"},
 	"media/display":            {"event", "media"},
-	"media/kept":               {"event", "internal/prune", "media/cache", "media/display", "store", "store/files"},
+	"media/kept":               {"event", "internal/prune", "media/cache", "media/display", "media/kept/s3", "store", "store/files"},
+	"media/kept/s3":            {"internal/netfault"},
 	"media/cache":              {"event", "media/display"},
 	"wsbus":                    {"event"},
 
@@ -129,15 +130,15 @@ var mayImport = map[string][]string{
 	"backup/transfer": {"backup", "instance", "messages", "whatsapp/device", "event"},
 
 	"config":       {"internal/plural", "backup", "whatsapp/clientversion", "store/files", "event", "internal/peers", "whatsapp/proxy", "whatsapp"},
-	"app":          {"access", "backup", "backup/transfer", "batch", "batch/optout", "config", "console/feed", "console/page", "console/samples", "console/trouble", "delivery", "delivery/logbook", "delivery/pull", "delivery/receivers", "delivery/outbox", "dispatch", "event", "httpapi", "httpapi/alerts", "httpapi/idempotency", "httpapi/instances", "httpapi/operator", "httpapi/rest", "httpapi/sockets", "httpapi/tokens", "instance", "instance/pace", "instance/webhooks", "internal/loglevel", "internal/loglines", "internal/peers", "internal/plural", "mcp", "media", "messages", "migrate", "sandbox", "store", "whatsapp", "whatsapp/clientversion", "whatsapp/device", "whatsapp/proxy", "wsbus", "cluster", "cluster/postgres", "httpapi/standby", "cluster/move", "store/files", "instance/erasure", "instance/later", "media/cache", "media/display", "media/link", "media/kept"},
-	"cli/doctor":   {"internal/plural", "app", "backup", "cluster", "cluster/postgres", "config", "dispatch", "instance", "instance/webhooks", "media", "internal/netfault", "internal/peers", "store", "store/files"},
+	"app":          {"access", "backup", "backup/transfer", "batch", "batch/optout", "config", "console/feed", "console/page", "console/samples", "console/trouble", "delivery", "delivery/logbook", "delivery/pull", "delivery/receivers", "delivery/outbox", "dispatch", "event", "httpapi", "httpapi/alerts", "httpapi/idempotency", "httpapi/instances", "httpapi/operator", "httpapi/rest", "httpapi/sockets", "httpapi/tokens", "instance", "instance/pace", "instance/webhooks", "internal/loglevel", "internal/loglines", "internal/peers", "internal/plural", "mcp", "media", "messages", "migrate", "sandbox", "store", "whatsapp", "whatsapp/clientversion", "whatsapp/device", "whatsapp/proxy", "wsbus", "cluster", "cluster/postgres", "httpapi/standby", "cluster/move", "store/files", "instance/erasure", "instance/later", "media/cache", "media/display", "media/link", "media/kept", "media/kept/s3"},
+	"cli/doctor":   {"internal/plural", "app", "backup", "cluster", "cluster/postgres", "config", "dispatch", "instance", "instance/webhooks", "media", "internal/netfault", "internal/peers", "media/kept", "media/kept/s3", "store", "store/files"},
 	"cli/consumer": {},
 	"cli":          {"internal/plural", "mcp", "backup", "cli/doctor", "backup/transfer", "migrate", "internal/loglevel", "internal/loglines", "cli/support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "store/files", "event", "internal/peers", "cluster", "cluster/move", "cluster/postgres"},
 	"":             {"cli"},
 	// Tests of the whole program may see all of it.
 	"e2e/accounts": {"*"}, "e2e/backup": {"*"}, "e2e/baileys": {"*"}, "e2e/bare": {},
 	"e2e/bench": {"*"}, "e2e/browser": {}, "e2e/capture": {}, "e2e/cluster": {"*"}, "e2e/cluster/controls": {"internal/nightly"}, "e2e/crash": {"*"}, "e2e/delivery": {"*"}, "e2e/diagnosis": {"*"}, "e2e/docs": {"*"}, "e2e/events": {"*"}, "e2e/faults": {"*"}, "e2e/fleetsim": {},
-	"e2e/agents": {"*"}, "e2e/house": {}, "e2e/mistakes": {"*"}, "e2e/packages": {}, "e2e/upgrades": {"*"}, "e2e/moving": {"*"}, "e2e/proxies": {"*"}, "e2e/rig": {"*"}, "e2e/sends": {"*"}, "e2e/settings": {"*"},
+	"e2e/agents": {"*"}, "e2e/s3": {"*"}, "e2e/s3/server": {}, "e2e/house": {}, "e2e/mistakes": {"*"}, "e2e/packages": {}, "e2e/upgrades": {"*"}, "e2e/moving": {"*"}, "e2e/proxies": {"*"}, "e2e/rig": {"*"}, "e2e/sends": {"*"}, "e2e/settings": {"*"},
 }
 
 // why is printed when an edge is not in the table.
@@ -188,6 +189,7 @@ var why = map[string]string{
 	"cli/support":            "it hides what is no stranger's business, wherever that comes from",
 	"internal/loglevel":      "a level is one, whatever is logged",
 	"internal/prune":         "prune knows when to look, and nothing of what is looked at",
+	"media/kept/s3":          "it puts and gets objects; which of them there should be, it does not know",
 	"media":                  "media finds and prepares files; who encrypts and sends them is above it",
 	"wsbus":                  "the hub moves bytes to WebSockets and needs no file",
 	"e2e/powerloss":          "the recorder sees system calls only, so that no package can tell it a kinder story",
@@ -255,6 +257,7 @@ var reserved = map[string]struct {
 	"github.com/spf13/pflag":              {[]string{"cli"}, "what is typed is read in one place; everything else gets typed values"},
 	"github.com/modelcontextprotocol":     {[]string{"mcp"}, "agent programs are spoken to in one place"},
 	"github.com/google/jsonschema-go":     {[]string{"mcp"}, "it comes with the protocol of agent programs; our own schemas are of event and httpapi/openapi"},
+	"github.com/minio/minio-go":           {[]string{"media/kept/s3"}, "S3 is spoken in one place"},
 	"html/template":                       {nil, "it calls methods by name, and then the linker drops none: 4 MB more"},
 	"text/template":                       {nil, "it calls methods by name, and then the linker drops none: 4 MB more"},
 

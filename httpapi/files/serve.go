@@ -94,13 +94,13 @@ func (a *API) serve(c *rest.Call, s *subject) (err error) {
 	for _, name := range []string{"If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range"} {
 		c.Request.Header.Del(name) // decided
 	}
-	http.ServeContent(&stream{Response: c.Response, plain: c.Request.TLS == nil}, c.Request, "", at, f.File)
+	http.ServeContent(&stream{Response: c.Response, plain: c.Request.TLS == nil}, c.Request, "", at, f.ReadSeekCloser)
 	return nil
 }
 
 // open returns the file of a message, fetched if necessary.
 func (a *API) open(ctx context.Context, s *subject) (cache.File, error) {
-	if f, ok := a.Kept.Open(s.key()); ok {
+	if f, ok := a.Kept.Open(ctx, s.key()); ok {
 		return f, nil
 	}
 	f, err := a.Cache.Open(ctx, s.key(), s.file.SHA256, func(ctx context.Context, to *os.File) error {

@@ -27,6 +27,9 @@ type stream struct {
 func (s *stream) ReadFrom(r io.Reader) (n int64, err error) {
 	direct, ok := s.ResponseWriter.(io.ReaderFrom)
 	limited, bounded := r.(*io.LimitedReader)
+	if remote, is := source(r).(interface{ Expect(n int64) }); is {
+		remote.Expect(limited.N)
+	}
 	if !ok || !bounded || !s.plain {
 		return s.copy(r)
 	}
@@ -45,6 +48,14 @@ func (s *stream) ReadFrom(r io.Reader) (n int64, err error) {
 		}
 	}
 	return n, nil
+}
+
+// source returns what a bounded reader reads from; nil for another one.
+func source(r io.Reader) io.Reader {
+	if limited, is := r.(*io.LimitedReader); is {
+		return limited.R
+	}
+	return nil
 }
 
 func (s *stream) copy(r io.Reader) (n int64, err error) {

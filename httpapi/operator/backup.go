@@ -74,11 +74,31 @@ func (a *API) checkData(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, report)
 }
 
+// Statistics are the contents of a data file, and the kept files by it.
+type Statistics struct {
+	store.Inspection
+
+	Kept []KeptFiles `json:"kept"`
+}
+
+// KeptFiles are the kept files of messages of one instance.
+type KeptFiles struct {
+	Instance   string `json:"instance"` // its name; empty if it cannot be read
+	InstanceID int64  `json:"instanceId"`
+	Files      int    `json:"files"`
+	Bytes      int64  `json:"bytes"`
+}
+
 // showStats answers with the contents of the data file by bucket.
 func (a *API) showStats(c *rest.Call) error {
 	ctx, cancel := c.UntilStopped()
 	defer cancel(nil)
-	is, err := a.Store.Inspect(ctx)
+	is := Statistics{Kept: []KeptFiles{}}
+	var err error
+	is.Inspection, err = a.Store.Inspect(ctx)
+	if err == nil && a.KeptFiles != nil {
+		is.Kept, err = a.KeptFiles()
+	}
 	if errors.Is(err, store.ErrSnapshotting) {
 		return rest.Refuse(http.StatusConflict, CodeBackup, store.ErrSnapshotting.Error())
 	}

@@ -68,6 +68,8 @@ type Program struct {
 	Support func(ctx context.Context, to io.Writer) error
 	// Samples returns the samples of GET /admin/samples. nil: there are none.
 	Samples *samples.Recorder
+	// KeptFiles returns what each instance keeps of files. nil: nothing is kept.
+	KeptFiles func() ([]KeptFiles, error)
 	// LogLevel is the level of the program's log.
 	LogLevel *loglevel.Level
 	// LogLines returns the last lines of the log.

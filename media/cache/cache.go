@@ -40,7 +40,7 @@ type Config struct {
 
 // File is an open file. Its reader closes it.
 type File struct {
-	*os.File
+	io.ReadSeekCloser
 
 	Size int64
 	Type string // of its content, see display.Examiner

@@ -2,11 +2,8 @@ package kept
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strconv"
 	"time"
 
 	"postern/event"
@@ -14,7 +11,6 @@ import (
 	"postern/media/cache"
 	"postern/media/display"
 	"postern/store"
-	"postern/store/files"
 )
 
 const (
@@ -22,19 +18,17 @@ const (
 	pollEvery  = time.Second
 	sleepFor   = 10 * time.Second // of an offline instance
 	giveUp     = 24 * time.Hour
-	aside      = ".new-" // prefix of files that are being written
 )
 
 // pauses come before the attempts after the first; the last one repeats.
 var pauses = [...]time.Duration{10 * time.Second, time.Minute, 10 * time.Minute, time.Hour}
 
-// loop gives out turns, removes what is gone, and looks at the retention.
+// loop gives out turns, and looks at the retention.
 func (k *Keeper) loop() {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	var looked time.Time
 	for {
-		k.clear()
 		for k.cfg.Enabled && k.next() {
 		}
 		if k.cfg.Retention > 0 && time.Since(looked) > min(prune.Grace(k.cfg.Retention), k.cfg.Retention) && k.cfg.Store.TrustsClock() {
@@ -115,28 +109,38 @@ func (k *Keeper) free(instance int64) bool {
 
 // turn fetches a file and notes the outcome.
 func (k *Keeper) turn(key cache.Key) {
+	if !k.hold(key) {
+		k.sleep(key.Instance, pollEvery)
+		return
+	}
 	err := k.keep(key)
+	k.release(key)
 	switch {
 	case err == nil || k.life.Err() != nil:
 		return
 	case errors.Is(err, event.ErrNotConnected) || errors.Is(err, event.ErrWrongNetwork):
-		k.mu.Lock()
-		k.asleep[key.Instance] = time.Now().Add(sleepFor)
-		k.mu.Unlock()
+		k.sleep(key.Instance, sleepFor)
 		return
 	}
 	if err := k.failed(key, err); err != nil {
 		k.cfg.Logger.Warn("the state of a file cannot be stored; trying again", "instance_id", key.Instance, "error", err)
-		k.mu.Lock()
-		k.asleep[key.Instance] = time.Now().Add(sleepFor)
-		k.mu.Unlock()
+		k.sleep(key.Instance, sleepFor)
 	}
+}
+
+// sleep lets an instance have no turn for a while.
+func (k *Keeper) sleep(instance int64, d time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.asleep[instance] = time.Now().Add(d)
 }
 
 var errQuota = errors.New("no room among the kept files")
 
-// failed notes a failed attempt.
+// failed notes a failed attempt. A file that is given up may have been put, without a commit
+// that says so.
 func (k *Keeper) failed(key cache.Key, cause error) error {
+	defer k.ended()
 	return k.cfg.Store.Update(k.life, func(tx *store.Tx) error {
 		old, found, err := get(tx, key.Instance, key.Message)
 		if err != nil || !found || old.State != Pending {
@@ -160,11 +164,15 @@ func (k *Keeper) failed(key cache.Key, cause error) error {
 			r.Reason = Unreachable
 			r.Due = now.Add(pauses[min(r.Attempts, len(pauses))-1]).UnixMilli()
 		}
-		return put(tx, key.Instance, key.Message, old, r)
+		if err := put(tx, key.Instance, key.Message, old, r); err != nil || r.State == Pending {
+			return err
+		}
+		return tx.Put(goneBucket, store.Key(key.Instance, key.Message), store.Key(int64(0)))
 	})
 }
 
-// keep fetches a file, gives it a place and notes that it is stored.
+// keep fetches a file, puts it and notes that it is stored. Before it is fetched, the place
+// must be ready: an outage of a server causes no downloads.
 func (k *Keeper) keep(key cache.Key) error {
 	m, err := k.cfg.Message(key.Instance, key.Message)
 	if err != nil {
@@ -177,31 +185,26 @@ func (k *Keeper) keep(key cache.Key) error {
 	if err := k.cfg.Store.Admit(); err != nil {
 		return err
 	}
-	if err := files.MakeFolder(k.folder(key.Instance)); err != nil {
-		return fmt.Errorf("media.store.path: %w", err)
+	if err := k.at.ready(k.life); err != nil {
+		return err
 	}
-	path := filepath.Join(k.folder(key.Instance), aside+strconv.FormatInt(key.Message, 10))
-	kind, size, err := k.write(path, key, m, f)
-	if err == nil {
-		err = k.place(path, key, kind, size)
-	}
+	to, err := k.at.create(key)
 	if err != nil {
-		_ = os.Remove(path)
-	}
-	return err
-}
-
-// write fetches a file into path and syncs it.
-func (k *Keeper) write(path string, key cache.Key, m event.Message, f display.File) (kind string, size int64, err error) {
-	to, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
-	if err != nil {
-		return "", 0, diskError(err)
+		return diskError(err)
 	}
 	defer func() {
-		if e := to.Close(); err == nil && e != nil {
-			err = diskError(e)
-		}
+		_ = to.Close()
+		_ = os.Remove(to.Name()) // unless it was renamed
 	}()
+	kind, size, err := k.write(to, key, m, f)
+	if err != nil {
+		return err
+	}
+	return k.put(to, key, kind, size, f.SHA256)
+}
+
+// write fetches a file and verifies it.
+func (k *Keeper) write(to *os.File, key cache.Key, m event.Message, f display.File) (kind string, size int64, err error) {
 	if from, ok := k.cfg.Held(key); ok {
 		_, err = io.Copy(to, io.LimitReader(from, k.cfg.MaxFile))
 		_ = from.Close()
@@ -215,10 +218,7 @@ func (k *Keeper) write(path string, key cache.Key, m event.Message, f display.Fi
 	if _, err = to.Seek(0, io.SeekStart); err != nil {
 		return "", 0, err
 	}
-	if kind, size, err = cache.Verify(to, f.SHA256); err != nil {
-		return "", 0, err
-	}
-	return kind, size, diskError(to.Sync())
+	return cache.Verify(to, f.SHA256)
 }
 
 func diskError(err error) error {
@@ -228,39 +228,49 @@ func diskError(err error) error {
 	return err
 }
 
-// place makes room for a written file, renames it, and commits that it is stored.
-func (k *Keeper) place(path string, key cache.Key, kind string, size int64) error {
-	k.room.Lock()
-	defer k.room.Unlock()
-	if err := k.makeRoom(key.Instance, size); err != nil {
+// put makes room for a fetched file, puts it, and commits that it is stored.
+func (k *Keeper) put(from *os.File, key cache.Key, kind string, size int64, sha [32]byte) (err error) {
+	if err := k.reserve(key.Instance, size); err != nil {
 		return err
 	}
-	if err := os.Rename(path, k.path(key)); err != nil {
-		return err
+	stored := false
+	defer func() {
+		if !stored {
+			k.add(key.Instance, -size)
+		}
+	}()
+	if err := k.at.put(k.life, key, from, size, sha); err != nil {
+		return diskError(err)
 	}
-	if err := files.SyncFolder(k.folder(key.Instance)); err != nil {
-		return err
-	}
-	still := false
-	err := k.cfg.Store.Update(k.life, func(tx *store.Tx) error {
-		still = false
+	err = k.cfg.Store.Update(k.life, func(tx *store.Tx) error {
+		stored = false
 		old, found, err := get(tx, key.Instance, key.Message)
 		if err != nil || !found || old.State != Pending {
 			return err
 		}
-		still = true
+		stored = true
 		r := old
 		r.State, r.Reason, r.Due, r.Attempts = Stored, "", 0, r.Attempts+1
 		r.Size, r.Type, r.StoredAt = size, kind, event.At(tx.Now())
 		return put(tx, key.Instance, key.Message, old, r)
 	})
 	if err != nil {
-		return err // the file stays without a record: the next attempt replaces it, or the next start removes it
+		stored = false
+		return err // the next attempt replaces the file, or it goes when its record ends
 	}
-	if !still { // deleted meanwhile
-		_ = os.Remove(k.path(key))
-		return nil
+	if !stored { // deleted meanwhile; the row of media_file_gone waits for this attempt
+		k.ended()
 	}
-	k.add(key.Instance, size)
 	return nil
+}
+
+// reserve makes room for a file that is about to be put.
+func (k *Keeper) reserve(instance, size int64) error {
+	k.room.Lock()
+	defer k.room.Unlock()
+	err := k.makeRoom(instance, size)
+	if err == nil {
+		k.add(instance, size)
+	}
+	return err
 }

@@ -76,14 +76,18 @@ func TestNothingOfAnotherFolderIsServedOrRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := k.Open(key); ok {
+	if _, ok := k.Open(t.Context(), key); ok {
 		t.Error("it is served")
 	}
 	if err := k.Delete(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	k.sweep()
-	k.clear()
+	if _, _, err := k.sweep(); err != nil {
+		t.Error(err)
+	}
+	if err := k.clear(); err != nil {
+		t.Error(err)
+	}
 	if _, err := os.Stat(file); err != nil {
 		t.Error(err)
 	}

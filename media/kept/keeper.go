@@ -3,11 +3,9 @@ package kept
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"maps"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,17 +14,19 @@ import (
 	"postern/event"
 	"postern/media/cache"
 	"postern/media/display"
+	"postern/media/kept/s3"
 	"postern/store"
-	"postern/store/files"
 )
 
-// Config configures a Keeper. Store, Dir, Message, Download, Held and OnWay are required.
+// Config configures a Keeper. Store, Dir or S3, Message, Download, Held and OnWay are required.
 type Config struct {
 	Store     *store.Store
-	Enabled   bool   // new files are kept
-	Dir       string // a folder for each instance
-	MaxFile   int64  // bytes of one file
-	MaxBytes  int64  // of all files; 0: no limit
+	Enabled   bool                     // new files are kept
+	Dir       string                   // has a folder for each instance
+	S3        *s3.Client               // instead of Dir; nil: none
+	Spool     func() (*os.File, error) // an empty file for what goes to S3; required with it
+	MaxFile   int64                    // bytes of one file
+	MaxBytes  int64                    // of all files; 0: no limit
 	Retention time.Duration
 
 	// Wants reports whether new files of an instance are kept. nil: they are.
@@ -52,19 +52,22 @@ type Keeper struct {
 	end  context.CancelFunc
 	work sync.WaitGroup
 	lost atomic.Uint64
-	own  bool // the folder belongs to the data file
+	at   place
+	ends chan struct{} // a record has ended; its file is to be removed
 
 	room    sync.Mutex // held while a file gets its place
 	roomLog time.Time  // of the last warning; guarded by room
 
 	mu     sync.Mutex
-	held   map[int64]int64     // bytes by instance
+	held   map[int64]int64     // bytes by instance, with those of files that are being put
+	used   map[cache.Key]bool  // files that are being put or removed
 	busy   map[int64]bool      // instances whose file is being fetched
 	asleep map[int64]time.Time // offline instances, until when
 	last   int64               // instance of the last turn
 }
 
-// Open returns the keeper of a folder. It counts what is kept.
+// Open returns the keeper of a folder or a bucket. It counts what is kept, and connects to no
+// server.
 func Open(cfg Config) (*Keeper, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -73,16 +76,17 @@ func Open(cfg Config) (*Keeper, error) {
 		cfg.Wants = func(int64) bool { return true }
 	}
 	cfg.Logger = cfg.Logger.With("component", "media")
-	if cfg.Enabled {
-		if err := files.MakeFolder(cfg.Dir); err != nil {
-			return nil, fmt.Errorf("media.store.path: %w", err)
+	k := &Keeper{cfg: cfg, ends: make(chan struct{}, 1), held: map[int64]int64{}, used: map[cache.Key]bool{}, busy: map[int64]bool{}, asleep: map[int64]time.Time{}}
+	if cfg.S3 != nil {
+		k.at = &bucket{client: cfg.S3, id: cfg.Store.ID(), spool: cfg.Spool, log: cfg.Logger}
+	} else {
+		f, err := openFolder(cfg.Dir, cfg.Store.ID(), cfg.Enabled, cfg.Logger)
+		if err != nil {
+			return nil, err
 		}
+		k.at = f
 	}
-	k := &Keeper{cfg: cfg, held: map[int64]int64{}, busy: map[int64]bool{}, asleep: map[int64]time.Time{}}
 	k.life, k.end = context.WithCancel(context.Background())
-	if err := k.claim(); err != nil {
-		return nil, err
-	}
 	return k, cfg.Store.View(k.count)
 }
 
@@ -100,10 +104,9 @@ func (k *Keeper) count(tx *store.Tx) error {
 
 // Start begins to fetch and to remove files.
 func (k *Keeper) Start() {
-	k.work.Go(func() {
-		k.sweep()
-		k.loop()
-	})
+	k.work.Go(k.loop)
+	k.work.Go(k.clearLoop)
+	k.work.Go(k.sweepLoop)
 }
 
 // Stop ends what Start began.
@@ -116,15 +119,14 @@ func (k *Keeper) Stop(context.Context) error {
 // Lost returns how many kept files were found missing or of another length.
 func (k *Keeper) Lost() uint64 { return k.lost.Load() }
 
+// Warning says that new files cannot be kept at present; empty if they can.
+func (k *Keeper) Warning() string { return k.at.warning() }
+
 // Bytes returns the sizes of the kept files by instance.
 func (k *Keeper) Bytes() map[int64]int64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	all := make(map[int64]int64, len(k.held))
-	for id, n := range k.held {
-		all[id] = n
-	}
-	return all
+	return maps.Clone(k.held)
 }
 
 // Wish stores the wish to keep the file of a message, in the commit that stores the
@@ -161,23 +163,23 @@ func (k *Keeper) Linked(tx *store.Tx, instance, message int64, seq uint64) error
 	return store.PutJSON(tx, filesBucket, store.Key(instance, message), r)
 }
 
-// Open returns the kept file of a message. ok is false if none is kept.
-func (k *Keeper) Open(key cache.Key) (f cache.File, ok bool) {
+// Open returns the kept file of a message, which can be read until ctx ends. ok is false if
+// none is kept, or it cannot be reached.
+func (k *Keeper) Open(ctx context.Context, key cache.Key) (f cache.File, ok bool) {
 	r, found, err := k.record(key)
-	if err != nil || !found || r.State != Stored || !k.own {
+	if err != nil || !found || r.State != Stored {
 		return f, false
 	}
-	file, err := os.Open(k.path(key))
+	file, err := k.at.open(ctx, key, r.Size)
 	if err == nil {
-		info, failed := file.Stat()
-		if failed == nil && info.Size() == r.Size {
-			return cache.File{File: file, Size: r.Size, Type: r.Type}, true
-		}
-		_ = file.Close()
+		return cache.File{ReadSeekCloser: file, Size: r.Size, Type: r.Type}, true
+	}
+	if !errors.Is(err, errNone) {
+		return f, false
 	}
 	if again, _, _ := k.record(key); again.State == Stored { // it was not removed meanwhile
 		k.lost.Add(1)
-		k.cfg.Logger.Warn("a kept file is missing or has another length, and is fetched from WhatsApp instead; check the folder of media.store.path", "instance_id", key.Instance, "message_id", key.Message)
+		k.cfg.Logger.Warn("a kept file is missing or has another length, and is fetched from WhatsApp instead; check the place that the setting names", "setting", k.at.setting(), "instance_id", key.Instance, "message_id", key.Message)
 	}
 	return f, false
 }
@@ -210,10 +212,17 @@ func (k *Keeper) Offer(ctx context.Context, key cache.Key) {
 	}
 }
 
+// deleteFor is how long Delete waits for the file to go; later it goes in the background.
+const deleteFor = 5 * time.Second
+
 // Delete removes the kept file of a message on request.
 func (k *Keeper) Delete(ctx context.Context, key cache.Key) error {
 	err := k.remove(ctx, key, Deleted, func(Record) bool { return true })
-	k.clear()
+	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, deleteFor)
+		defer cancel()
+		_, _ = k.unlink(ctx, key)
+	}
 	return err
 }
 
@@ -233,8 +242,46 @@ func (k *Keeper) remove(ctx context.Context, key cache.Key, why Reason, which fu
 	})
 	if err == nil {
 		k.add(key.Instance, -freed)
+		k.ended()
 	}
 	return err
+}
+
+// ended wakes the loop that removes files.
+func (k *Keeper) ended() {
+	select {
+	case k.ends <- struct{}{}:
+	default:
+	}
+}
+
+// hold takes a file for a change. It returns false if another one is under way.
+func (k *Keeper) hold(key cache.Key) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.used[key] {
+		return false
+	}
+	k.used[key] = true
+	return true
+}
+
+func (k *Keeper) release(key cache.Key) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.used, key)
+}
+
+// holds reports whether a file of an instance is being changed.
+func (k *Keeper) holds(instance int64) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key := range k.used {
+		if key.Instance == instance {
+			return true
+		}
+	}
+	return false
 }
 
 func (k *Keeper) add(instance, bytes int64) {
@@ -243,12 +290,4 @@ func (k *Keeper) add(instance, bytes int64) {
 	if k.held[instance] += bytes; k.held[instance] <= 0 {
 		delete(k.held, instance)
 	}
-}
-
-func (k *Keeper) folder(instance int64) string {
-	return filepath.Join(k.cfg.Dir, strconv.FormatInt(instance, 10))
-}
-
-func (k *Keeper) path(key cache.Key) string {
-	return filepath.Join(k.folder(key.Instance), strconv.FormatInt(key.Message, 10))
 }

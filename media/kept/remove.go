@@ -1,13 +1,9 @@
 package kept
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"postern/media/cache"
@@ -112,121 +108,168 @@ func (k *Keeper) retire() {
 			}
 		}
 	}
-	k.clear()
 }
 
-// clear removes the files whose records have ended.
-func (k *Keeper) clear() {
-	type gone struct {
-		key  []byte
-		of   cache.Key
-		size int64
-	}
-	for k.life.Err() == nil {
-		var all []gone
-		err := k.cfg.Store.View(func(tx *store.Tx) error {
-			return tx.Scan(goneBucket, store.Range{Limit: removeStep}, func(key, value []byte) (bool, error) {
-				if len(key) == 16 && len(value) == 8 {
-					n := func(b []byte) int64 { return int64(binary.BigEndian.Uint64(b)) } //nolint:gosec // as this package wrote it
-					all = append(all, gone{append([]byte(nil), key...), cache.Key{Instance: n(key), Message: n(key[8:])}, n(value)})
-				}
-				return true, nil
-			})
-		})
-		if err == nil && len(all) == 0 {
+// clearLoop removes the files whose records have ended.
+func (k *Keeper) clearLoop() {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	var warned time.Time
+	for {
+		err := k.clear()
+		if err != nil && k.life.Err() == nil && time.Since(warned) > time.Minute {
+			warned = time.Now()
+			k.cfg.Logger.Warn("files cannot be removed; trying again: check the place that the setting names", "setting", k.at.setting(), "error", err)
+		}
+		select {
+		case <-k.ends:
+		case <-tick.C:
+		case <-k.life.Done():
 			return
-		}
-		for _, g := range all {
-			if err == nil {
-				err = k.unlink(g.of)
-			}
-		}
-		if err == nil {
-			err = k.cfg.Store.Update(k.life, func(tx *store.Tx) (err error) {
-				for _, g := range all {
-					err = errors.Join(err, tx.Delete(goneBucket, g.key))
-				}
-				return err
-			})
-		}
-		if err != nil {
-			if k.life.Err() == nil {
-				k.cfg.Logger.Warn("files cannot be removed; trying again: check media.store.path", "error", err)
-			}
-			return
-		}
-		for _, g := range all {
-			k.add(g.of.Instance, -g.size)
-			if g.of.Message == 0 {
-				k.add(g.of.Instance, -k.Bytes()[g.of.Instance])
-			}
 		}
 	}
 }
 
-// unlink removes the file of a message, or all of an instance. A file whose record says
-// STORED stays.
-func (k *Keeper) unlink(key cache.Key) error {
-	if !k.own {
-		return nil
-	}
-	if key.Message == 0 {
-		return os.RemoveAll(k.folder(key.Instance))
-	}
-	r, found, err := k.record(key)
-	if err != nil && !errors.Is(err, store.ErrDamaged) || found && r.State == Stored {
-		return err
-	}
-	if err := os.Remove(k.path(key)); !errors.Is(err, fs.ErrNotExist) {
-		return err
+// gone is a row of media_file_gone.
+type gone struct {
+	key  []byte
+	of   cache.Key
+	size int64
+}
+
+// clear removes the files whose records have ended. Those on which a fetch works wait for
+// its end.
+func (k *Keeper) clear() error {
+	for from := []byte(nil); k.life.Err() == nil; {
+		all, err := k.ending(from)
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		from = append(all[len(all)-1].key, 0)
+		done := all[:0]
+		for _, g := range all {
+			removed := false
+			if removed, err = k.unlink(k.life, g.of); err != nil {
+				break
+			}
+			if removed {
+				done = append(done, g)
+			}
+		}
+		if err := errors.Join(err, k.forget(done)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// sweep removes the files that no record names, after a start.
-func (k *Keeper) sweep() {
-	if !k.own {
-		return
+// ending returns some rows of files to remove, from a key on.
+func (k *Keeper) ending(from []byte) (all []gone, err error) {
+	err = k.cfg.Store.View(func(tx *store.Tx) error {
+		all = nil
+		return tx.Scan(goneBucket, store.Range{From: from, Limit: removeStep}, func(key, value []byte) (bool, error) {
+			if len(key) == 16 && len(value) == 8 {
+				n := func(b []byte) int64 { return int64(binary.BigEndian.Uint64(b)) } //nolint:gosec // as this package wrote it
+				all = append(all, gone{append([]byte(nil), key...), cache.Key{Instance: n(key), Message: n(key[8:])}, n(value)})
+			}
+			return true, nil
+		})
+	})
+	return all, err
+}
+
+// forget deletes the rows of removed files.
+func (k *Keeper) forget(done []gone) error {
+	if len(done) == 0 {
+		return nil
 	}
-	removed := 0
-	folders, err := os.ReadDir(k.cfg.Dir)
+	err := k.cfg.Store.Update(k.life, func(tx *store.Tx) (err error) {
+		for _, g := range done {
+			err = errors.Join(err, tx.Delete(goneBucket, g.key))
+		}
+		return err
+	})
 	if err != nil {
-		return // there is none
+		return err
 	}
-	for _, folder := range folders {
-		instance, err := strconv.ParseInt(folder.Name(), 10, 64)
-		if err != nil || !folder.IsDir() {
-			continue // not ours
+	for _, g := range done {
+		k.add(g.of.Instance, -g.size)
+		if g.of.Message == 0 {
+			k.add(g.of.Instance, -k.Bytes()[g.of.Instance])
 		}
-		names, err := os.ReadDir(k.folder(instance))
-		if err != nil {
-			k.cfg.Logger.Warn("a folder of kept files cannot be read: check media.store.path", "instance_id", instance, "error", err)
-			continue
-		}
-		for _, name := range names {
-			if k.life.Err() != nil {
-				return
-			}
-			if k.orphan(instance, name.Name()) && os.Remove(filepath.Join(k.folder(instance), name.Name())) == nil {
-				removed++
-			}
-		}
-		_ = os.Remove(k.folder(instance)) // if it is empty
 	}
-	if removed > 0 {
-		k.cfg.Logger.Info("files without a record removed", "count", removed)
+	return nil
+}
+
+// unlink removes the file of a message, or all of an instance. A file whose record says
+// STORED or PENDING stays: the latter is replaced or ends with its record. removed is false
+// while a fetch works on it.
+func (k *Keeper) unlink(ctx context.Context, key cache.Key) (removed bool, err error) {
+	if key.Message == 0 {
+		if k.holds(key.Instance) {
+			return false, nil
+		}
+		return true, k.at.removeAll(ctx, key.Instance)
+	}
+	if !k.hold(key) {
+		return false, nil
+	}
+	defer k.release(key)
+	needed, err := k.needs(key)
+	if err != nil || needed {
+		return err == nil, err
+	}
+	return true, k.at.remove(ctx, key)
+}
+
+// needs reports whether a record names a file.
+func (k *Keeper) needs(key cache.Key) (bool, error) {
+	r, found, err := k.record(key)
+	if errors.Is(err, store.ErrDamaged) {
+		return false, nil
+	}
+	return found && (r.State == Stored || r.State == Pending), err
+}
+
+// sweepLoop removes the files that no record names.
+func (k *Keeper) sweepLoop() {
+	for {
+		again, removed, err := k.sweep()
+		if removed > 0 {
+			k.cfg.Logger.Info("files without a record removed", "count", removed)
+		}
+		if err != nil && k.life.Err() == nil {
+			again = sweepRetry
+			k.cfg.Logger.Debug("files without a record cannot be looked for; trying again", "error", err)
+		}
+		if again == 0 {
+			return
+		}
+		select {
+		case <-time.After(again):
+		case <-k.life.Done():
+			return
+		}
 	}
 }
 
-// orphan reports whether a name is that of a file of ours that no record keeps.
-func (k *Keeper) orphan(instance int64, name string) bool {
-	if strings.HasPrefix(name, aside) {
-		return true
-	}
-	message, err := strconv.ParseInt(name, 10, 64)
-	if err != nil {
-		return false
-	}
-	r, found, err := k.record(cache.Key{Instance: instance, Message: message})
-	return err == nil && (!found || r.State != Stored)
+const sweepRetry = time.Minute
+
+func (k *Keeper) sweep() (again time.Duration, removed int, err error) {
+	again, err = k.at.sweep(k.life, func(key cache.Key, unfinished bool, remove func() error) {
+		if !k.hold(key) {
+			return
+		}
+		defer k.release(key)
+		if !unfinished {
+			r, found, err := k.record(key)
+			if err != nil || found && (r.State == Stored || r.State == Pending) {
+				return // a damaged record may become readable by a repair
+			}
+		}
+		if remove() == nil {
+			removed++
+		}
+	})
+	return again, removed, err
 }
