@@ -10,18 +10,18 @@ import { Icon } from "../ui/icon.js";
 import { Empty, State } from "../ui/parts.js";
 import { t } from "../words.js";
 import { Acts } from "./instance_actions.js";
-import Events from "./instance_events.js";
-import Proxy from "./instance_proxy.js";
+import { Events } from "./instance_events.js";
+import { Proxy } from "./instance_proxy.js";
 import { Limits, Settings } from "./instance_settings.js";
-import Now from "./instance_state.js";
-import Webhook from "./instance_webhook.js";
+import { Now } from "./instance_state.js";
+import { Webhook } from "./instance_webhook.js";
 
 // tabs by route: the required scope and the component.
 const tabs = {
   state: ["read", Now], events: ["read", Events], webhook: ["webhook", Webhook], limits: ["manage", Limits], settings: ["manage", Settings], proxy: ["manage", Proxy],
 };
 
-export default function Instance({ name, tab }) {
+export function Instance({ name, tab }) {
   const row = useCell(fleet, ({ rows }) => rows.find((one) => one.name === name));
   const { at } = useCell(fleet);
   const mine = Object.keys(tabs).filter((one) => can(tabs[one][0]));

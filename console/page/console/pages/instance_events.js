@@ -40,7 +40,7 @@ function useEvents(name, paused) {
   return { list, state, late, clear: () => { all.current = []; setList([]); } };
 }
 
-export default function Events({ row }) {
+export function Events({ row }) {
   const [paused, setPaused] = useState(false);
   const [wanted, setWanted] = useState("");
   const [chosen, setChosen] = useState(null);

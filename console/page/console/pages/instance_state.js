@@ -10,7 +10,7 @@ import { to } from "../router.js";
 import { Meter, Notice, Said, State, Trouble } from "../ui/parts.js";
 import { ago, clock, has, moment, number, t } from "../words.js";
 
-export default function Now({ row }) {
+export function Now({ row }) {
   const status = useLoaded(instancePath(row.name) + "/connection/status");
   useEffect(() => { if (status.value) status.load(); }, [row.connectionStatus, row.updatedAt]);
   const is = status.value;

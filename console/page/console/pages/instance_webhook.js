@@ -9,11 +9,11 @@ import { Flags } from "../ui/editors.js";
 import { SaveCard } from "../ui/form.js";
 import { Button, Check, Notice, Said, Select, Text, Trouble } from "../ui/parts.js";
 import { number, t } from "../words.js";
-import Options from "./instance_options.js";
+import { Options } from "./instance_options.js";
 
 const none = { url: "", enabled: true, events: {} };
 
-export default function Webhook({ row }) {
+export function Webhook({ row }) {
   const path = instancePath(row.name) + "/webhook";
   const loaded = useLoaded(path, { none });
   const form = useDraft(loaded.value);
