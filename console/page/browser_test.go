@@ -21,6 +21,19 @@ func TestThePageInABrowser(t *testing.T) {
 	}
 }
 
+// TestHandsInABrowser runs testdata/walk_hands.js: focus, drafts, Back, waiting and what a key
+// may not see.
+func TestHandsInABrowser(t *testing.T) {
+	t.Parallel()
+	result := browser.Walk(t, stage(t, "walk_hands.js", "walk.js")+"/")
+	for _, rule := range result.Found {
+		t.Error(rule)
+	}
+	if result.Steps == 0 {
+		t.Error("no step ran")
+	}
+}
+
 // TestChatsAndBatchesInABrowser runs testdata/walk_talk.js in the page, step by step.
 func TestChatsAndBatchesInABrowser(t *testing.T) {
 	t.Parallel()

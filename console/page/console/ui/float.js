@@ -10,8 +10,22 @@ import { Button, Text, Trouble } from "./parts.js";
 // that it outlives the row that opened it.
 export const dialog = cell(null);
 
+let leaves = false; // the focus does not return to the opener
+
 export const open = (draw) => dialog.set(draw);
-export const close = () => dialog.set(null);
+export const close = (leave) => {
+  leaves = leave === true;
+  dialog.set(null);
+};
+
+// When the focused element leaves the page, the focus goes to the first field of the page
+// or to its heading, as soon as there is one.
+let focused = null;
+const atHeading = () => document.querySelector("main [autofocus], main h1")?.focus();
+document.addEventListener("focusin", ({ target }) => { focused = target; });
+new MutationObserver(() => {
+  if (focused && !focused.isConnected && document.activeElement === document.body) atHeading();
+}).observe(document, { childList: true, subtree: true });
 
 export const Dialogs = () => {
   const draw = useCell(dialog);
@@ -24,13 +38,15 @@ export function Dialog({ title, wide, children, footer, closed = close }) {
   const box = useRef(null);
   const [id] = useState(() => "dialog-" + ++titles);
   useLayoutEffect(() => {
-    const before = document.activeElement;
-    box.current.showModal();
+    const before = document.activeElement, own = box.current;
+    own.showModal();
     const first = box.current.querySelector("[autofocus], .body input:not([type=hidden]), .body textarea, .body select, footer .button");
     (first || box.current.querySelector("button"))?.focus();
     return () => {
-      if (before?.isConnected && before !== document.body) before.focus();
-      else document.querySelector("h1")?.focus();
+      own.close(); // what is behind a modal dialog takes no focus
+      if (!leaves && before?.isConnected && before !== document.body) before.focus();
+      else atHeading();
+      leaves = false;
     };
   }, []);
   const cancel = (event) => {

@@ -91,14 +91,22 @@ export function Select({ label, help, value, on, options }) {
     ${options.map(([key, word]) => html`<option value=${key} selected=${key === value}>${word}</option>`)}</select>`}<//>`;
 }
 
+// opening calls on, and focuses the field that this opened.
+function opening(target, on) {
+  const fields = () => [...target.closest(".card, dialog, main").querySelectorAll("input:not([type=checkbox]), textarea, select")];
+  const before = fields();
+  on();
+  setTimeout(() => target.isConnected && fields().find((one) => !before.includes(one))?.focus(), 50);
+}
+
 export function Check({ label, help, value, on, name, type = "checkbox", disabled }) {
-  return html`<label class="check"><input type=${type} name=${name} checked=${value} disabled=${disabled} onChange=${(event) => on(event.target.checked)}/><span>${label}</span>${help && html`<span class="help">${help}</span>`}</label>`;
+  return html`<label class="check"><input type=${type} name=${name} checked=${value} disabled=${disabled} onChange=${({ target }) => opening(target, () => on(target.checked))}/><span>${label}</span>${help && html`<span class="help">${help}</span>`}</label>`;
 }
 
 // Choice selects one of a few options, side by side: [key, word, count].
 export function Choice({ label, value, on, options }) {
   return html`<div class="choice" role="group" aria-label=${label}>${options.map(([key, word]) =>
-    html`<button type="button" key=${key} aria-pressed=${String(key === value)} onClick=${() => on(key)}>${word}</button>`)}</div>`;
+    html`<button type="button" key=${key} aria-pressed=${String(key === value)} onClick=${({ target }) => opening(target, () => on(key))}>${word}</button>`)}</div>`;
 }
 
 // Copy copies a text and confirms it on the button.
