@@ -89,6 +89,7 @@ function Calling() {
 // Pulse shows the state of the live connection.
 function Pulse({ words }) {
   const { state } = useCell(live);
+  if (!can("read")) return null;
   const tone = { open: "good", closed: "busy", away: "bad" }[state];
   return html`<span class=${"pulse " + tone}><span class="dot"></span><span class=${words ? "" : "unseen"}>${t("live." + state)}</span></span>`;
 }

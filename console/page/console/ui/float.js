@@ -92,6 +92,7 @@ function Confirm({ title, children, word, act, harm = true, typed, extra }) {
 // null for a separator. It opens upwards if there is no room below.
 export function Menu({ word, icon = "more", items, kind = "bare square", children }) {
   const [shown, setShown] = useState(false);
+  const any = items.some(Boolean);
   const [up, setUp] = useState(false);
   const box = useRef(null);
   const list = useRef(null);
@@ -124,7 +125,7 @@ export function Menu({ word, icon = "more", items, kind = "bare square", childre
     hide(true);
     item.act();
   };
-  return html`<div class=${"menu" + (up ? " up" : "")} ref=${box} onKeyDown=${keys}>
+  return any && html`<div class=${"menu" + (up ? " up" : "")} ref=${box} onKeyDown=${keys}>
     <button type="button" class=${"button " + kind} aria-haspopup="menu" aria-expanded=${String(shown)} aria-label=${children ? undefined : word} title=${word} onClick=${() => setShown(!shown)}>${children ? html`<span class="unseen">${word}: </span>${children}` : html`<${Icon} name=${icon}/>`}</button>
     ${shown && html`<ul ref=${list} role="menu" aria-label=${word}>${items.map((item, i) => item ?
       html`<li role="none" key=${i}><button type="button" role="menuitem" class=${item.harm ? "harm" : ""} tabindex="-1" aria-current=${item.current ? "true" : undefined} onClick=${press(item)}><${Icon} name=${item.icon}/>${item.word}</button></li>` :
