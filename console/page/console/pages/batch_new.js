@@ -24,7 +24,7 @@ export default function NewBatch({ owner }) {
   useEffect(() => { if (!fleet.value.at && can("read")) loadFleet().catch(() => {}); }, []);
   const [form, setForm] = useState({ user: owner, name: "", type: "text", text: "", media: "", kind: "image", instances: [], min: "3", max: "9", skip: true, typing: false, start: true, when: "now", from: "", to: "", leaveOut: true });
   const put = (part) => setForm((before) => ({ ...before, ...part }));
-  const [list, setList] = useState({ numbers: [], again: [], wrong: [] });
+  const [list, setList] = useState({ numbers: [], again: [], national: [], wrong: [] });
   const [missing, setMissing] = useState(new Set()); // not on WhatsApp, of those checked
   const [wrong, setWrong] = useState({});
   const [error, setError] = useState(null);
@@ -149,8 +149,9 @@ function Recipients({ list, on, wrong }) {
         <div class="buttons"><input type="file" hidden accept=".csv,.txt,.tsv,text/csv,text/plain" ref=${picker} onChange=${(event) => { take(event.target.files[0]); event.target.value = ""; }}/><${Button} kind="small" icon="docs" word=${t("new.file")} act=${() => { picker.current.click(); }}/></div>`}
     ${tabled && html`<${Select} label=${t("new.column")} value=${String(column)} on=${(value) => setColumn(Number(value))} options=${Array.from({ length: Math.min(wide, 50) }, (_, i) => [String(i), number(i + 1) + ": " + (head[i] || "").slice(0, 40)])}/>
       <div class="scrolled as-table" tabindex="0" role="region" aria-label=${t("new.preview")}><table><tbody>${table.slice(0, 6).map((row, y) => html`<tr key=${y}>${Array.from({ length: Math.min(wide, 12) }, (_, x) => html`<td key=${x} class=${x === column ? "on" : ""}><bdi>${(row[x] || "").slice(0, 80)}</bdi></td>`)}</tr>`)}</tbody></table></div>`}
-    ${text.trim() && html`<div class="sums" role="status"><p class="good state"><${Icon} name="good"/><span>${many("new.good", list.numbers.length)}</span></p>
+    ${text.trim() && html`<div class="sums" role="status"><p class=${"state " + (list.numbers.length ? "good" : "off")}><${Icon} name=${list.numbers.length ? "good" : "off"}/><span>${many("new.good", list.numbers.length)}</span></p>
       ${list.again.length > 0 && html`<${Left} tone="off" key="again" word=${many("new.again", list.again.length)} list=${list.again}/>`}
+      ${list.national.length > 0 && html`<${Left} tone="bad" key="national" word=${many("new.national", list.national.length)} list=${list.national}/>`}
       ${list.wrong.length > 0 && html`<${Left} tone="bad" key="wrong" word=${many("new.wrong", list.wrong.length)} list=${list.wrong}/>`}</div>`}</div></section>`;
 }
 

@@ -146,7 +146,7 @@ function NewChat({ name }) {
   const submit = (event) => {
     event?.preventDefault();
     const digits = text.replace(/[+()./\-\s\p{Cf}]/gu, "");
-    if (/^\d{7,15}$/.test(digits)) begin(digits + "@s.whatsapp.net");
+    if (/^[1-9]\d{6,14}$/.test(digits)) begin(digits + "@s.whatsapp.net");
     else if (/^[\d-]+@(g\.us|lid|s\.whatsapp\.net)$/.test(text.trim())) begin(text.trim());
     else setWrong(t("chats.newWrong"));
   };
