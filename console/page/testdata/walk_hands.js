@@ -55,4 +55,73 @@ window.hands = ({ $, all, at, button, dialog, later, menu, press, signIn, type, 
     await press("File");
     want(document.activeElement.matches(".new-batch select"), "a choice leads to the field that it opened");
   },
+  async "what could not be loaded is unknown, not none"() {
+    stage.answers["GET /admin/samples"] = () => stage.refusal(500, "INTERNAL");
+    await signIn("right");
+    stage.answers["GET /instance/one/connection/status"] = () => stage.refusal(500, "INTERNAL");
+    await at("instances/one");
+    want($("main").textContent.includes("unknown") && !$("main").textContent.includes("No limits"), "limits are unknown");
+    delete stage.answers["GET /instance/one/connection/status"];
+    await press("Try again");
+    await later(200);
+    want(!$("main [role=alert]") && !$("main").textContent.includes("unknown"), "the error goes when the data come");
+    await at("overview");
+    want($("main [role=alert]"), "the error of the samples is shown");
+    delete stage.answers["GET /admin/samples"];
+    stage.fall();
+    await later(3000);
+    stage.rise();
+    await later(6000);
+    want($(".side .pulse").textContent === "Live" && !$("main [role=alert]"), "no old error beside Live");
+  },
+  async "charts leave gaps and mark the running minute"() {
+    const now = Math.floor(Date.now() / 60000) * 60000;
+    const sample = (minutes) => ({ at: new Date(now - minutes * 60000).toISOString(), instances: {}, sent: 2, received: 3, deliveries: 1, failed: 0, oldestPendingSeconds: 0, fileBytes: 1e6, memoryBytes: 1e6 });
+    stage.answers["GET /admin/samples"] = () => stage.json(200, { interval: 60, backup: null, samples: [9, 8, 7, 2, 1, 0].map(sample) });
+    await signIn("right");
+    await at("overview");
+    await later(300);
+    const chart = $(".chart");
+    want(chart.querySelector("figcaption").textContent.includes("Total of 6m") && chart.querySelector(".legend strong").textContent === "18", "the total says of what: " + chart.querySelector("figcaption").textContent);
+    want(chart.querySelectorAll("svg g[style] path:not(.area)").length === 6 && chart.querySelectorAll("path.running").length === 2, "each run is a line of its own");
+    want(chart.querySelector("tbody th").textContent.includes("in progress") && chart.querySelectorAll("tbody td")[8].textContent === "unknown", "the table says it too");
+  },
+  async "a key with one scope each raises no alarm"() {
+    for (const scope of ["read", "send", "manage", "pair", "webhook", "batch", "metrics", "media", "deliveries"]) {
+      stage.session = { operator: false, key: { id: "1", name: scope, instances: ["*"], scopes: [scope], userId: "0196f0a0-0000-7000-8000-000000000001" } };
+      const sockets = stage.sockets.length;
+      await signIn("right");
+      await later(20000);
+      want(!$(".away") && !$("main > [role=alert]"), scope + " shows no alarm");
+      want(stage.sockets.slice(sockets).some((one) => one.path === "/ws/console") === (scope === "read"), scope + " opens the live connection only with read");
+      want(!all(".menu > button").some((one) => one.getAttribute("aria-label")?.startsWith("Actions for") && !["read"].includes(scope)), scope + " has no empty menu");
+      if (scope === "read") {
+        await at("instances/one");
+        want(!button("Actions for one"), "a menu without entries is not shown");
+      }
+      await press("Sign out (" + scope + ")");
+      await later(200);
+    }
+  },
+  async "alerts follow the language"() {
+    await signIn("right");
+    stage.tell({ type: "instance", name: "two", instance: { ...stage.instances[1], connectionStatus: "logged_out" } });
+    await at("overview");
+    const before = $(".alerts").textContent;
+    await press("Language");
+    all("[role=menuitem]").find((one) => one.textContent.trim() === "Español").click();
+    await later(300);
+    want($(".alerts").textContent !== before && $(".alerts").textContent.includes("two"), "the alert is in Spanish");
+    await press("Idioma");
+    all("[role=menuitem]").find((one) => one.textContent.trim() === "English").click();
+    await later(300);
+    localStorage.clear();
+  },
+  async "national numbers get no green tick"() {
+    await signIn("right");
+    await at("batches/new");
+    await type($(".new-batch textarea.code"), "0151 1234567\n0171 7654321");
+    await later(400);
+    want(!$(".sums .good") && $(".sums").textContent.includes("country code"), "it says what is missing: " + $(".sums").textContent);
+  },
 });
