@@ -29,8 +29,9 @@ function KeyForm({ word }) {
   };
   return html`<form id="key-form" class="form" onSubmit=${submit} noValidate>
     <${Field} label=${t("signIn.key")} wrong=${wrong && (wrong.message ? troubleOf(wrong) : t(wrong))} help=${t("signIn.where")}>${(ties) => html`<div class="with-button">
-      <input class="input code" type=${shown ? "text" : "password"} value=${key} onInput=${(event) => setKey(event.target.value)} autocomplete="off" spellcheck=${false} autocapitalize="none" autofocus required ...${ties}/>
+      <input class="input code" type=${shown ? "text" : "password"} value=${key} onInput=${(event) => setKey(event.target.value)} name="password" autocomplete="current-password" spellcheck=${false} autocapitalize="none" autofocus required ...${ties}/>
       <${Button} word=${t(shown ? "hide" : "show")} aria-pressed=${String(shown)} act=${() => setShown(!shown)}/></div>`}<//>
+    <input hidden type="text" name="username" autocomplete="username" value="postern" readonly/>
     <${Button} type="submit" kind="first" word=${word} disabled=${busy}/></form>`;
 }
 
