@@ -12,11 +12,28 @@ export const dialog = cell(null);
 
 let leaves = false; // the focus does not return to the opener
 
-export const open = (draw) => dialog.set(draw);
+// A dialog is an entry of the history, which Back leaves.
+let returns = false; // from the entry of a closed dialog
+const enter = () => { if (!history.state?.dialog) history.pushState({ dialog: true }, ""); };
+
+export const open = (draw) => {
+  dialog.set(draw);
+  enter();
+};
 export const close = (leave) => {
   leaves = leave === true;
   dialog.set(null);
+  setTimeout(() => { // unless another opens or the page changes at once
+    if (dialog.value || returns || !history.state?.dialog) return;
+    returns = true;
+    history.back();
+  });
 };
+addEventListener("popstate", () => {
+  if (returns) dialog.value && enter(); // it opened meanwhile
+  else if (dialog.value && !history.state?.dialog) dialog.set(null);
+  returns = false;
+});
 
 // When the focused element leaves the page, the focus goes to the first field of the page
 // or to its heading, as soon as there is one.
