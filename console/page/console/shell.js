@@ -2,6 +2,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { NoAnswer, get } from "./data/api.js";
 import { useCell } from "./data/cell.js";
+import "./data/drafts.js";
 import { live, tryNow } from "./data/live.js";
 import { can, session, signOut } from "./data/session.js";
 import { fleet } from "./data/fleet.js";
@@ -68,7 +69,7 @@ function Side({ mine, shown, close }) {
     box.current.querySelector("button").focus();
     return () => { if (box.current?.contains(document.activeElement) || document.activeElement === document.body) before.focus(); };
   }, [shown]);
-  return html`<div class="side" ref=${box}><div class="side-head"><${Brand}/><${Button} kind="bare square" icon="close" word=${t("close")} act=${() => { close(); }}/></div>
+  return html`<aside class="side" ref=${box} aria-label=${t("menu")}><div class="side-head"><${Brand}/><${Button} kind="bare square" icon="close" word=${t("close")} act=${() => { close(); }}/></div>
     <nav aria-label=${t("nav.label")}>
       ${["main", "keep"].map((where) => {
         const group = mine.filter((route) => route.where === where);
@@ -77,7 +78,7 @@ function Side({ mine, shown, close }) {
       })}
     </nav>
     <div class="foot"><${Pulse} words/><div class="tools"><${Tools}/></div></div>
-  </div>`;
+  </aside>`;
 }
 
 // Calling shows how many instances need attention.
@@ -121,6 +122,9 @@ function Away() {
     <div class="buttons"><${Button} kind="small" icon="restart" word=${t("live.now")} act=${tryNow}/></div></div>`;
 }
 
+const scrolled = new Map(); // the place on each page, by address
+addEventListener("scroll", () => document.querySelector("main h1") && scrolled.set(location.hash, scrollY), { passive: true });
+
 const modules = new Map(); // loaded page modules by route
 
 function Page({ mine }) {
@@ -141,8 +145,8 @@ function Page({ mine }) {
     const here = parts.slice(0, 2).join("/");
     if (!ready || before.current === here) return;
     if (before.current !== null) {
-      scrollTo(0, 0);
-      document.querySelector("main h1")?.focus();
+      document.querySelector("main h1")?.focus({ preventScroll: true });
+      scrollTo(0, scrolled.get(location.hash) || 0);
     }
     before.current = here;
   }, [ready, parts.join("/")]);
