@@ -124,4 +124,78 @@ window.hands = ({ $, all, at, button, dialog, later, menu, press, signIn, type, 
     await later(400);
     want(!$(".sums .good") && $(".sums").textContent.includes("country code"), "it says what is missing: " + $(".sums").textContent);
   },
+  async "typed work is kept until it is saved"() {
+    await signIn("right");
+    await at("instances/one/limits");
+    await type($("main input"), "77");
+    want($(".card .unsaved") && $(".tabs [aria-current] .unsaved"), "card and tab say unsaved");
+    await at("instances/two/limits");
+    want($("main input").value !== "77" && !$(".unsaved"), "another address has no draft");
+    await at("instances/one/limits");
+    want($("main input").value === "77" && $(".card .unsaved"), "the draft is there again");
+    want(sessionStorage.getItem("postern.drafts").includes("77"), "in the tab's storage");
+    await press("Save");
+    await later(200);
+    want(!$(".unsaved") && sessionStorage.length === 0, "saving ends it");
+    await type($("main input"), "78");
+    await press("Undo changes");
+    want(sessionStorage.length === 0, "undoing too");
+    await at("instances/one/webhook");
+    await type(all("main input[type=url]")[0], "https://typed.example/");
+    await press("Add a header");
+    await type(all(".headers input").at(-2), "X-Secret");
+    await type(all(".headers input").at(-1), "sesame");
+    await at("instances/one/proxy");
+    await type($("main input"), "socks5://hidden.example");
+    const kept = JSON.stringify(sessionStorage);
+    want(kept.includes("typed.example") && !kept.includes("sesame") && !kept.includes("hidden.example"), "no header value and no proxy is stored");
+    await at("batches/new");
+    await type($(".new-batch textarea.code"), "4915112345678");
+    await at("overview");
+    await at("batches/new");
+    want($(".new-batch textarea.code").value === "4915112345678", "a batch is kept too");
+    await press("Sign out (operator)");
+    await later(300);
+    want(sessionStorage.length === 0, "sign-out ends all");
+  },
+  async "Back closes a dialog and nothing else"() {
+    await signIn("right");
+    await at("overview");
+    await at("instances");
+    await press("New instance");
+    await later(100);
+    history.back();
+    await later(200);
+    want(!dialog() && location.hash === "#/instances" && $("main h1").textContent === "Instances", "Back closes it: " + location.hash);
+    await press("New instance");
+    await press("Cancel", dialog());
+    await later(200);
+    history.back();
+    await later(300);
+    want(location.hash === "#/overview", "a closed dialog leaves no entry: " + location.hash);
+    await at("instances");
+    await menu("one", "Delete");
+    await type(dialog().querySelector("input"), "one");
+    await press("Delete", dialog().querySelector("footer"));
+    await later(300);
+    want(!dialog() && location.hash === "#/instances", "an action ends it");
+    await menu("two", "Connect");
+    await later(200);
+    want(dialog(), "the next dialog stays open");
+  },
+  async "a refusal for now is counted and tried again"() {
+    await signIn("right");
+    stage.answers["GET /instance/one/connection/status"] = () => new Response(JSON.stringify({ code: "RATE_LIMITED", messages: ["too many"] }), { status: 429, headers: { "Content-Type": "application/json", "Retry-After": "5" } });
+    await at("instances/one");
+    await later(1000);
+    want(/Retrying in [345] seconds/.test($("main [role=alert]").textContent), "it counts: " + $("main [role=alert]").textContent);
+    const before = stage.asked.length;
+    delete stage.answers["GET /instance/one/connection/status"];
+    await later(6000);
+    want(stage.asked.slice(before).includes("GET /instance/one/connection/status") && !$("main [role=alert]"), "then it tries again");
+  },
+  async "password managers know the key field"() {
+    const form = $("#key-form");
+    want(form.querySelector("input").autocomplete === "current-password" && form.querySelector("[autocomplete=username]").hidden, "current-password beside a hidden username");
+  },
 });

@@ -17,7 +17,7 @@ const without = ({ secret, ...rest }) => rest; // do not send back the secret th
 // no filter and no further receivers.
 export function Options({ path, common }) {
   const loaded = useLoaded(path);
-  const form = useDraft(loaded.value);
+  const form = useDraft(loaded.value, path, ["headers", "endpoints"]);
   const { draft, change } = form;
   const save = async (options) => {
     const body = { ...options, signing: without(options.signing) };

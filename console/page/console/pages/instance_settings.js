@@ -17,7 +17,7 @@ const N = ({ label, help, value, on, none }) => html`<${Text} label=${label} hel
 export function Limits({ row }) {
   const path = instancePath(row.name) + "/limits";
   const loaded = useLoaded(path);
-  const form = useDraft(loaded.value);
+  const form = useDraft(loaded.value, path);
   const { draft, change } = form;
   const part = (name, inner) => change({ [name]: { ...draft[name], ...inner } });
   const save = async (limits) => {
@@ -44,7 +44,7 @@ const filled = (...values) => values.some((value) => value !== undefined && valu
 export function Settings({ row }) {
   const path = instancePath(row.name) + "/settings";
   const loaded = useLoaded(path);
-  const form = useDraft(loaded.value);
+  const form = useDraft(loaded.value, path);
   const { draft, change } = form;
   const ignore = (inner) => change({ ignore: { ...draft.ignore, ...inner } });
   const save = async (settings) => {

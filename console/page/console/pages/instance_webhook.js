@@ -16,7 +16,7 @@ const none = { url: "", enabled: true, events: {} };
 export function Webhook({ row }) {
   const path = instancePath(row.name) + "/webhook";
   const loaded = useLoaded(path, { none });
-  const form = useDraft(loaded.value);
+  const form = useDraft(loaded.value, path);
   const save = async ({ url, enabled, events: flags }) => {
     const made = await call("PUT", path, { url: url.trim(), enabled, events: Object.fromEntries(Object.entries(flags).filter(([, set]) => set)) });
     loaded.set(made);

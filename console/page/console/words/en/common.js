@@ -125,5 +125,8 @@ export default {
 "do.connection_timeout.title": "Linking timed out",
 "do.connection_timeout": "No phone used the code in time, or WhatsApp did not answer. Press Connect to start again.",
 "nav.webhook": "Global webhook",
-"unknown": "unknown"
+"unknown": "unknown",
+"unsaved": "unsaved",
+"trouble.wait.one": "Possible again in {n} second.",
+"trouble.wait.other": "Possible again in {n} seconds."
 };

@@ -125,5 +125,8 @@ export default {
 "do.connection_timeout.title": "Tardó demasiado",
 "do.connection_timeout": "Ningún teléfono leyó el código a tiempo, o WhatsApp no respondió. Pulsa Conectar para empezar de nuevo.",
 "nav.webhook": "Webhook global",
-"unknown": "desconocido"
+"unknown": "desconocido",
+"unsaved": "sin guardar",
+"trouble.wait.one": "Disponible de nuevo en {n} segundo.",
+"trouble.wait.other": "Disponible de nuevo en {n} segundos."
 };

@@ -125,5 +125,8 @@ export default {
 "do.connection_timeout.title": "Demorou demais",
 "do.connection_timeout": "Nenhum telefone leu o código a tempo, ou o WhatsApp não respondeu. Pressione Conectar para começar de novo.",
 "nav.webhook": "Webhook global",
-"unknown": "desconhecido"
+"unknown": "desconhecido",
+"unsaved": "não salvo",
+"trouble.wait.one": "Disponível de novo em {n} segundo.",
+"trouble.wait.other": "Disponível de novo em {n} segundos."
 };
