@@ -21,16 +21,18 @@ func TestThePageInABrowser(t *testing.T) {
 	}
 }
 
-// TestHandsInABrowser runs testdata/walk_hands.js: focus, drafts, Back, waiting and what a key
-// may not see.
+// TestHandsInABrowser runs testdata/walk_hands.js (focus, drafts, Back, waiting, what a key
+// may not see) and walk_events.js.
 func TestHandsInABrowser(t *testing.T) {
 	t.Parallel()
-	result := browser.Walk(t, stage(t, "walk_hands.js", "walk.js")+"/")
-	for _, rule := range result.Found {
-		t.Error(rule)
-	}
-	if result.Steps == 0 {
-		t.Error("no step ran")
+	for _, script := range []string{"walk_hands.js", "walk_events.js"} {
+		result := browser.Walk(t, stage(t, script, "walk.js")+"/")
+		for _, rule := range result.Found {
+			t.Error(rule)
+		}
+		if result.Steps == 0 {
+			t.Errorf("no step of %s ran", script)
+		}
 	}
 }
 
