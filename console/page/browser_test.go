@@ -21,6 +21,21 @@ func TestThePageInABrowser(t *testing.T) {
 	}
 }
 
+// TestHandsInABrowser runs testdata/walk_hands.js (focus, drafts, Back, waiting, what a key
+// may not see) and walk_events.js.
+func TestHandsInABrowser(t *testing.T) {
+	t.Parallel()
+	for _, script := range []string{"walk_hands.js", "walk_events.js"} {
+		result := browser.Walk(t, stage(t, script, "walk.js")+"/")
+		for _, rule := range result.Found {
+			t.Error(rule)
+		}
+		if result.Steps == 0 {
+			t.Errorf("no step of %s ran", script)
+		}
+	}
+}
+
 // TestChatsAndBatchesInABrowser runs testdata/walk_talk.js in the page, step by step.
 func TestChatsAndBatchesInABrowser(t *testing.T) {
 	t.Parallel()

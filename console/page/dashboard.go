@@ -56,6 +56,9 @@ func Pages() map[string]http.Handler {
 		if isPartOfStyles(name) {
 			name = stylesFile
 		}
+		if groupOf(name) != name {
+			return nil // sent with the first of its group
+		}
 		served := below + strings.TrimPrefix(name, "console/")
 		if name == "console/index.html" {
 			served = "/"
@@ -102,6 +105,9 @@ func source(name string) ([]byte, error) {
 	}
 	if name == stylesFile {
 		return allStyles()
+	}
+	if strings.HasPrefix(name, "console/") && path.Ext(name) == ".js" {
+		return module(name)
 	}
 	raw, err := files.ReadFile(name)
 	return squeeze(name, raw), err

@@ -81,7 +81,7 @@ func TestCompressionAndETag(t *testing.T) {
 }
 
 // budget is the limit of all served files, compressed, in bytes.
-const budget = 154_000
+const budget = 150_000
 
 func TestAllOfItIsSmall(t *testing.T) {
 	sum := 0

@@ -23,6 +23,70 @@ var styles = []string{"tokens", "base", "parts", "floats", "shell", "pages", "ke
 
 const stylesFile = "console/style.css"
 
+// groups lists the modules of a page that are sent as one file, the first, whose name is
+// the key: they compress better together. Their names at the top level are distinct.
+var groups = map[string][]string{
+	"console/pages/instances.js": {
+		"instances", "instance", "instance_actions", "instance_events", "instance_options", "instance_proxy", "instance_settings", "instance_state", "instance_webhook",
+	},
+	"console/pages/deliveries.js": {"deliveries", "deliveries_one", "deliveries_replay"},
+	"console/pages/chats.js":      {"chats", "chat_talk"},
+}
+
+// groupOf returns the first module of the group of a module, or its own name.
+func groupOf(name string) string {
+	for group, parts := range groups {
+		if path.Dir(group) == path.Dir(name) && slices.Contains(parts, strings.TrimSuffix(path.Base(name), ".js")) {
+			return group
+		}
+	}
+	return name
+}
+
+// imported matches an import by name in a squeezed module.
+var imported = regexp.MustCompile(`(?m)^import\{([^}]*)\}from ?("[^"]+");\n`)
+
+// module returns the served form of a module: with the others of its group, each file
+// imported once.
+func module(name string) ([]byte, error) {
+	parts, grouped := groups[name]
+	if !grouped {
+		parts = []string{strings.TrimSuffix(path.Base(name), ".js")}
+	}
+	var out, code []byte
+	var order []string
+	names := map[string][]string{} // imported, by file
+	for _, part := range parts {
+		part = path.Join(path.Dir(name), part+".js")
+		raw, err := files.ReadFile(part)
+		if err != nil {
+			return nil, err
+		}
+		code = append(code, imported.ReplaceAllFunc(squeeze(part, raw), func(line []byte) []byte {
+			found := imported.FindSubmatch(line)
+			from := string(found[2])
+			if to := groupOf(path.Join(path.Dir(name), strings.Trim(from, `"`))); to == name {
+				return nil
+			} else if groups[to] != nil && strings.HasPrefix(from, `"./`) {
+				from = `"./` + path.Base(to) + `"`
+			}
+			if names[from] == nil {
+				order = append(order, from)
+			}
+			for one := range strings.SplitSeq(string(found[1]), ",") {
+				if !slices.Contains(names[from], one) {
+					names[from] = append(names[from], one)
+				}
+			}
+			return nil
+		})...)
+	}
+	for _, from := range order {
+		out = append(out, "import{"+strings.Join(names[from], ",")+"}from "+from+";\n"...)
+	}
+	return append(out, code...), nil
+}
+
 // allStyles returns the content of stylesFile.
 func allStyles() ([]byte, error) {
 	var all []byte

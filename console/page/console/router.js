@@ -26,10 +26,12 @@ export function to(parts, query) {
 }
 
 export function go(parts, query) {
-  location.hash = to(parts, query);
+  if (!history.state?.dialog) return void (location.hash = to(parts, query));
+  history.replaceState(null, "", to(parts, query)); // in place of the entry of a dialog
+  place.set(read());
 }
 
-// choose changes the query without a new history entry.
+// choose changes the query without a new history entry. In a dialog its entry is the changed place.
 export function choose(query) {
   history.replaceState(null, "", to(place.value.parts, { ...Object.fromEntries(place.value.query), ...query }));
   place.set(read());

@@ -2,6 +2,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { NoAnswer, get } from "./data/api.js";
 import { useCell } from "./data/cell.js";
+import "./data/drafts.js";
 import { live, tryNow } from "./data/live.js";
 import { can, session, signOut } from "./data/session.js";
 import { fleet } from "./data/fleet.js";
@@ -69,7 +70,7 @@ function Side({ mine, shown, close }) {
     box.current.querySelector("button").focus();
     return () => { if (box.current?.contains(document.activeElement) || document.activeElement === document.body) before.focus(); };
   }, [shown]);
-  return html`<div class="side" ref=${box}><div class="side-head"><${Brand}/><${Button} kind="bare square" icon="close" word=${t("close")} act=${() => { close(); }}/></div>
+  return html`<aside class="side" ref=${box} aria-label=${t("menu")}><div class="side-head"><${Brand}/><${Button} kind="bare square" icon="close" word=${t("close")} act=${() => { close(); }}/></div>
     <nav aria-label=${t("nav.label")}>
       ${["main", "keep"].map((where) => {
         const group = mine.filter((route) => route.where === where);
@@ -78,7 +79,7 @@ function Side({ mine, shown, close }) {
       })}
     </nav>
     <div class="foot"><${Pulse} words/><div class="tools"><${Tools}/></div></div>
-  </div>`;
+  </aside>`;
 }
 
 // Calling shows how many instances need attention.
@@ -96,6 +97,7 @@ function Wrong({ page }) {
 // Pulse shows the state of the live connection.
 function Pulse({ words }) {
   const { state } = useCell(live);
+  if (!can("read")) return null;
   const tone = { open: "good", closed: "busy", away: "bad" }[state];
   return html`<span class=${"pulse " + tone}><span class="dot"></span><span class=${words ? "" : "unseen"}>${t("live." + state)}</span></span>`;
 }
@@ -127,6 +129,9 @@ function Away() {
     <div class="buttons"><${Button} kind="small" icon="restart" word=${t("live.now")} act=${tryNow}/></div></div>`;
 }
 
+const scrolled = new Map(); // the place on each page, by address
+addEventListener("scroll", () => document.querySelector("main h1") && scrolled.set(location.hash, scrollY), { passive: true });
+
 const modules = new Map(); // loaded page modules by route
 
 function Page({ mine }) {
@@ -147,8 +152,8 @@ function Page({ mine }) {
     const here = parts.slice(0, 2).join("/");
     if (!ready || before.current === here) return;
     if (before.current !== null) {
-      scrollTo(0, 0);
-      document.querySelector("main h1")?.focus();
+      document.querySelector("main h1")?.focus({ preventScroll: true });
+      scrollTo(0, scrolled.get(location.hash) || 0);
     }
     before.current = here;
   }, [ready, parts.join("/")]);

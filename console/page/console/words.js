@@ -98,6 +98,9 @@ export function span(seconds) {
   return unit(Math.floor(s / 86400), "day") + (s % 86400 >= 3600 ? " " + unit(Math.floor(s % 86400 / 3600), "hour") : "");
 }
 
+// seconds formats milliseconds, with a tenth below ten seconds.
+export const seconds = (ms) => ms % 1000 && ms < 10000 ? format(Intl.NumberFormat, { style: "unit", unit: "second", unitDisplay: "narrow", maximumSignificantDigits: 2 }).format(ms / 1000) : span(ms / 1000);
+
 // ago formats the time since a moment.
 export function ago(when, now = Date.now()) {
   const s = Math.round((now - new Date(when)) / 1000);

@@ -330,10 +330,11 @@
     },
   };
 
-  Object.assign(steps, window.further({ $, all, at, button, dialog, hostile, later, menu, press, signIn, type, want }));
+  const tools = { $, all, at, button, dialog, hostile, later, menu, pairing, press, signIn, type, want };
+  const walked = window.hands ? hands(tools) : Object.assign(steps, window.further(tools));
   window.addEventListener("load", async () => {
     await later(1000);
-    for (const [name, step] of Object.entries(steps)) {
+    for (const [name, step] of Object.entries(walked)) {
       const before = found.length;
       try { await step(); } catch (error) { found.push(String(error.stack)); }
       found.push(...found.splice(before).map((rule) => name + ": " + rule));
@@ -345,7 +346,7 @@
       location.hash = "#/";
       await later(3000);
     }
-    document.body.dataset.walked = JSON.stringify({ steps: Object.keys(steps).length, found });
+    document.body.dataset.walked = JSON.stringify({ steps: Object.keys(walked).length, found });
   });
   document.addEventListener("securitypolicyviolation", (event) => found.push("the policy forbids " + event.blockedURI));
   window.addEventListener("error", (event) => found.push("error: " + event.message));

@@ -2,7 +2,7 @@
 import { get } from "./api.js";
 import { cell } from "./cell.js";
 import { onLive, onReload } from "./live.js";
-import { session } from "./session.js";
+import { can, session } from "./session.js";
 import { seen } from "./states.js";
 
 // fleet.rows is ordered by id; at is the time of loading, 0 before; error is the loading
@@ -58,7 +58,7 @@ export function drop(name) {
 
 onLive("instance", ({ instance }) => put(instance));
 onLive("instanceDeleted", ({ name }) => drop(name));
-onReload(() => session.value.state === "in" && loadFleet());
+onReload(() => session.value.state === "in" && can("read") && loadFleet());
 session.watch(({ state }) => {
   if (state === "in" || state === "lost") return;
   byName.clear();

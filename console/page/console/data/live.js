@@ -2,7 +2,7 @@
 // shows that, polls over HTTP and reconnects.
 import { get, socketAt } from "./api.js";
 import { cell } from "./cell.js";
-import { loadSession, session } from "./session.js";
+import { can, loadSession, session } from "./session.js";
 
 // live.state is "closed", "open" or "away", which is closed for longer than grace. since is
 // when the data was last current; next is the time of the next attempt.
@@ -31,6 +31,7 @@ const reload = () => Promise.allSettled([...reloaders].map((one) => one()));
 
 function open() {
   clearTimeout(timer);
+  if (!can("read")) return void (timer = setTimeout(poll, 15000));
   const mine = socket = new WebSocket(socketAt("/ws/console"));
   mine.addEventListener("message", async (event) => {
     const message = JSON.parse(event.data);
@@ -51,6 +52,12 @@ function open() {
   });
 }
 
+// poll stands in for the live connection, which a key needs the scope read for.
+async function poll() {
+  if (!document.hidden) await reload();
+  if (session.value.state === "in") open();
+}
+
 async function again(revoked) {
   const was = live.value;
   const pause = pauses[Math.min(tries++, pauses.length - 1)];
@@ -65,7 +72,7 @@ async function again(revoked) {
 // tryNow reconnects. After repeated failures it also polls over HTTP, in case only WebSockets
 // are blocked.
 export async function tryNow() {
-  if (socket || session.value.state !== "in") return;
+  if (socket || session.value.state !== "in" || !can("read")) return;
   open();
   if (tries < 2) return;
   try {

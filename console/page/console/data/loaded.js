@@ -1,6 +1,7 @@
 // Data that a page loads once and on request again.
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { get } from "./api.js";
+import { drafts, keep } from "./drafts.js";
 import { onReload } from "./live.js";
 
 // useLoaded loads path, null for nothing; again when path changes and when the live
@@ -29,15 +30,44 @@ export function useLoaded(path, { none, ...options } = {}) {
   return { ...current, load, set: (value) => setState({ value, error: null, path }) };
 }
 
-// useDraft is an editable copy of loaded data. It follows fresh until it is changed.
-export function useDraft(fresh) {
+// useDraft is an editable copy of loaded data. It follows fresh until it is changed. With a
+// key the changed parts are kept in data/drafts.js, except for those named by secret.
+export function useDraft(fresh, key, secret = []) {
   const [draft, setDraft] = useState(fresh);
   const [changed, setChanged] = useState(false);
-  useEffect(() => { if (!changed && fresh !== undefined) setDraft(fresh); }, [fresh, changed]);
+  const parts = useRef(key && drafts.value[key]);
+  useEffect(() => {
+    if (changed || fresh === undefined) return;
+    setDraft({ ...fresh, ...parts.current });
+    if (parts.current) setChanged(true);
+  }, [fresh, changed]);
+  const put = (next) => {
+    parts.current = next;
+    if (!key) return;
+    const kept = Object.entries(next || {}).filter(([name]) => !secret.includes(name));
+    keep(key, kept.length ? Object.fromEntries(kept) : undefined);
+  };
+  const settle = (value) => {
+    put(undefined);
+    setDraft(value);
+    setChanged(false);
+  };
   return {
     draft, changed,
-    change: (part) => { setDraft((before) => ({ ...before, ...part })); setChanged(true); },
-    saved: (value) => { setDraft(value); setChanged(false); },
-    undo: () => { setDraft(fresh); setChanged(false); },
+    change: (part) => {
+      put({ ...parts.current, ...part });
+      setDraft((before) => ({ ...before, ...part }));
+      setChanged(true);
+    },
+    saved: settle,
+    undo: () => settle(fresh),
   };
+}
+
+// useKept is a state that is kept as a draft while it differs from what it begins with.
+export function useKept(key, begin) {
+  const [value, setValue] = useState(() => drafts.value[key] ?? begin);
+  const first = useRef(JSON.stringify(begin)), ended = useRef(false);
+  useEffect(() => { if (!ended.current) keep(key, JSON.stringify(value) === first.current ? undefined : value); }, [value]);
+  return [value, setValue, () => { ended.current = true; keep(key); }];
 }

@@ -29,5 +29,5 @@ onLive("figures", ({ figures }) => {
   list.push(figures);
   samples.set({ ...samples.value, list, at: Date.now() });
 });
-onReload(() => session.value.state === "in" && samples.value.at && loadSamples());
+onReload(() => session.value.state === "in" && (samples.value.at || samples.value.error) && loadSamples());
 session.watch(({ state }) => { if (state === "out") samples.set({ list: [], backup: undefined, at: 0, error: null }); });

@@ -242,11 +242,12 @@ export function columnOf(rows) {
   return best;
 }
 
-// sorted splits a column into numbers, duplicates and invalid lines, each with its line number.
+// sorted splits a column into numbers, duplicates, national numbers, which begin with 0 in
+// place of a country code, and invalid lines, each with its line number.
 // A first line without a number is the header. A line of several numbers separated by commas
 // counts as several.
 export function sorted(rows, column) {
-  const numbers = [], again = [], wrong = [], seen = new Set();
+  const numbers = [], again = [], wrong = [], national = [], seen = new Set();
   const flat = rows.every((row) => row.every((cell) => !cell || digitsOf(cell)));
   rows.forEach((row, line) => {
     for (const text of flat && column < 0 ? row : [row[Math.max(0, column)] || ""]) {
@@ -254,6 +255,7 @@ export function sorted(rows, column) {
       if (!digits && line === 0 && rows.length > 1 && !/\d{4}/.test(text)) continue;
       if (!digits && !text && flat) continue;
       if (!digits) wrong.push({ text, line: line + 1 });
+      else if (digits[0] === "0") national.push({ text, line: line + 1 });
       else if (seen.has(digits)) again.push({ text, line: line + 1 });
       else {
         seen.add(digits);
@@ -261,7 +263,7 @@ export function sorted(rows, column) {
       }
     }
   });
-  return { numbers, again, wrong };
+  return { numbers, again, national, wrong };
 }
 
 // csv encodes a table. Spreadsheets treat a cell that begins with = + - or @ as a formula;

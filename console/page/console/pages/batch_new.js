@@ -4,7 +4,9 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, get, instancePath } from "../data/api.js";
 import { as, columnOf, listOf, maxFile, most, once, sorted, tableOf, uuid } from "../data/talk.js";
 import { useCell } from "../data/cell.js";
+import { keep } from "../data/drafts.js";
 import { fleet, loadFleet } from "../data/fleet.js";
+import { useKept } from "../data/loaded.js";
 import { can, session } from "../data/session.js";
 import { groupFor } from "../data/states.js";
 import { html } from "../html.js";
@@ -22,9 +24,9 @@ export default function NewBatch({ owner }) {
   const { rows: all } = useCell(fleet);
   const rows = useMemo(() => all.length ? all : (session.value.key?.instances || []).filter((one) => one !== "*").map((name) => ({ name, description: "" })), [all]);
   useEffect(() => { if (!fleet.value.at && can("read")) loadFleet().catch(() => {}); }, []);
-  const [form, setForm] = useState({ user: owner, name: "", type: "text", text: "", media: "", kind: "image", instances: [], min: "3", max: "9", skip: true, typing: false, start: true, when: "now", from: "", to: "", leaveOut: true });
+  const [form, setForm, sent] = useKept("/batches/new", { user: owner, name: "", type: "text", text: "", media: "", kind: "image", instances: [], min: "3", max: "9", skip: true, typing: false, start: true, when: "now", from: "", to: "", leaveOut: true });
   const put = (part) => setForm((before) => ({ ...before, ...part }));
-  const [list, setList] = useState({ numbers: [], again: [], wrong: [] });
+  const [list, setList] = useState({ numbers: [], again: [], national: [], wrong: [] });
   const [missing, setMissing] = useState(new Set()); // not on WhatsApp, of those checked
   const [wrong, setWrong] = useState({});
   const [error, setError] = useState(null);
@@ -40,6 +42,8 @@ export default function NewBatch({ owner }) {
     if (Object.keys(bad).length) return void setTimeout(() => box.current?.querySelector("[aria-invalid=true], .wrong")?.scrollIntoView({ block: "center" }) || box.current?.querySelector("[aria-invalid=true]")?.focus());
     try {
       const made = await call("POST", "/message/batches", bodyOf(form, recipients), { patience: 120000, headers: { "Idempotency-Key": key.current, ...as(form.user).headers } });
+      sent();
+      keep("/batches/new/numbers");
       toast(many("new.done", made.counts.total));
       go(["batches", made.id], { user: operator && made.ownerUserId });
     } catch (reason) {
@@ -115,7 +119,7 @@ function User({ value, on, wrong }) {
 
 // Recipients edits the numbers: pasted, dropped or from a file, with a choice of the column.
 function Recipients({ list, on, wrong }) {
-  const [text, setText] = useState("");
+  const [text, setText] = useKept("/batches/new/numbers", "");
   const [column, setColumn] = useState(0);
   const [file, setFile] = useState("");
   const [trouble, setTrouble] = useState("");
@@ -149,8 +153,9 @@ function Recipients({ list, on, wrong }) {
         <div class="buttons"><input type="file" hidden accept=".csv,.txt,.tsv,text/csv,text/plain" ref=${picker} onChange=${(event) => { take(event.target.files[0]); event.target.value = ""; }}/><${Button} kind="small" icon="docs" word=${t("new.file")} act=${() => { picker.current.click(); }}/></div>`}
     ${tabled && html`<${Select} label=${t("new.column")} value=${String(column)} on=${(value) => setColumn(Number(value))} options=${Array.from({ length: Math.min(wide, 50) }, (_, i) => [String(i), number(i + 1) + ": " + (head[i] || "").slice(0, 40)])}/>
       <div class="scrolled as-table" tabindex="0" role="region" aria-label=${t("new.preview")}><table><tbody>${table.slice(0, 6).map((row, y) => html`<tr key=${y}>${Array.from({ length: Math.min(wide, 12) }, (_, x) => html`<td key=${x} class=${x === column ? "on" : ""}><bdi>${(row[x] || "").slice(0, 80)}</bdi></td>`)}</tr>`)}</tbody></table></div>`}
-    ${text.trim() && html`<div class="sums" role="status"><p class="good state"><${Icon} name="good"/><span>${many("new.good", list.numbers.length)}</span></p>
+    ${text.trim() && html`<div class="sums" role="status"><p class=${"state " + (list.numbers.length ? "good" : "off")}><${Icon} name=${list.numbers.length ? "good" : "off"}/><span>${many("new.good", list.numbers.length)}</span></p>
       ${list.again.length > 0 && html`<${Left} tone="off" key="again" word=${many("new.again", list.again.length)} list=${list.again}/>`}
+      ${list.national.length > 0 && html`<${Left} tone="bad" key="national" word=${many("new.national", list.national.length)} list=${list.national}/>`}
       ${list.wrong.length > 0 && html`<${Left} tone="bad" key="wrong" word=${many("new.wrong", list.wrong.length)} list=${list.wrong}/>`}</div>`}</div></section>`;
 }
 

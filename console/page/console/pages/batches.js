@@ -12,7 +12,7 @@ import { confirm, toast, useTitle } from "../ui/float.js";
 import { Icon } from "../ui/icon.js";
 import { Button, Empty, Loading, Notice, Trouble } from "../ui/parts.js";
 import { Windowed } from "../ui/windowed.js";
-import { ago, many, moment, number, span, t } from "../words.js";
+import { ago, many, moment, number, seconds, span, t } from "../words.js";
 import NewBatch from "./batch_new.js";
 
 export default function Batches({ parts, query }) {
@@ -189,7 +189,7 @@ function Batch({ id, owner }) {
     <section class="card"><header><h2>${t("batch.about")}</h2></header><dl class="facts">
       <dt>${t("batch.message")}</dt><dd><${Content} message=${batch.message}/></dd>
       <dt>${t("batch.instances")}</dt><dd>${batch.instances.slice(0, 20).map((one, i) => html`${i > 0 && ", "}<a key=${one.name} href=${to(["instances", one.name])}>${one.name}</a>`)}${batch.instances.length > 20 && " …"}</dd>
-      <dt>${t("batch.delay")}</dt><dd>${batch.options?.delay?.maxMs ? t("batch.delayOf", { from: span(batch.options.delay.minMs / 1000), to: span(batch.options.delay.maxMs / 1000) }) : t("batch.noDelay")}</dd>
+      <dt>${t("batch.delay")}</dt><dd>${batch.options?.delay?.maxMs ? t("batch.delayOf", { from: seconds(batch.options.delay.minMs), to: seconds(batch.options.delay.maxMs) }) : t("batch.noDelay")}</dd>
       ${batch.schedule && html`<dt>${t("batch.schedule")}</dt><dd>${t(batch.schedule.recurrence === "DAILY" ? "batch.daily" : "batch.onceWindow", { from: moment(batch.schedule.windowStartAt), to: moment(batch.schedule.windowEndAt) })}${batch.schedule.timezone && " · " + batch.schedule.timezone}</dd>`}
       ${counts.duplicatesIgnored > 0 && html`<dt>${t("batch.duplicates")}</dt><dd>${number(counts.duplicatesIgnored)}</dd>`}
       <dt>${t("connection.created")}</dt><dd>${moment(batch.createdAt)}</dd>

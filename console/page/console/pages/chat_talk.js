@@ -5,6 +5,7 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } fr
 import { call, get, instancePath, query } from "../data/api.js";
 import { about, folded, kindOf, once, said, save, senderOf, statusOf, typeOf } from "../data/talk.js";
 import { can } from "../data/session.js";
+import { useKept } from "../data/loaded.js";
 import { html } from "../html.js";
 import { to } from "../router.js";
 import { Menu } from "../ui/float.js";
@@ -165,7 +166,7 @@ function added(before, message) {
   return { ...before, pages: [{ ...first, records: [{ messageUpdates: [], ...message }, ...first.records] }, ...rest] };
 }
 
-export default function Talk({ name, chat, online, live, heard, sent }) {
+export function Talk({ name, chat, online, live, heard, sent }) {
   const talk = usePages(name, chat.jid);
   const [mine, setMine] = useState([]); // pending or failed messages
   const [reply, setReply] = useState(null);
@@ -355,7 +356,7 @@ function useRecorder(done, failed) {
 }
 
 function Composer({ chat, path, online, send, reply, setReply, field }) {
-  const [text, setText] = useState("");
+  const [text, setText] = useKept(path + "/text/" + chat.jid, "");
   const [files, setFiles] = useState([]); // {id, file, voice, url}
   const [over, setOver] = useState(false);
   const [error, setError] = useState(null);

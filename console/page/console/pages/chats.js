@@ -14,7 +14,7 @@ import { Icon } from "../ui/icon.js";
 import { Button, Empty, Loading, State, Text, Trouble } from "../ui/parts.js";
 import { Windowed } from "../ui/windowed.js";
 import { ago, clock, compare, moment, t } from "../words.js";
-import Talk, { Ticks } from "./chat_talk.js";
+import { Talk, Ticks } from "./chat_talk.js";
 
 export default function Chats({ parts }) {
   const { rows, at, error } = useCell(fleet);
@@ -146,7 +146,7 @@ function NewChat({ name }) {
   const submit = (event) => {
     event?.preventDefault();
     const digits = text.replace(/[+()./\-\s\p{Cf}]/gu, "");
-    if (/^\d{7,15}$/.test(digits)) begin(digits + "@s.whatsapp.net");
+    if (/^[1-9]\d{6,14}$/.test(digits)) begin(digits + "@s.whatsapp.net");
     else if (/^[\d-]+@(g\.us|lid|s\.whatsapp\.net)$/.test(text.trim())) begin(text.trim());
     else setWrong(t("chats.newWrong"));
   };

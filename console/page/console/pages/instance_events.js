@@ -1,46 +1,112 @@
 // Live events of an instance: the same bytes that a webhook gets.
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { socketAt } from "../data/api.js";
+import { session } from "../data/session.js";
 import { html } from "../html.js";
 import { Icon } from "../ui/icon.js";
 import { Button, Copy, Empty } from "../ui/parts.js";
 import { Windowed } from "../ui/windowed.js";
 import { clock, many, t } from "../words.js";
 
-const kept = 500; // events; older ones are dropped to bound memory
+const kept = 200, most = 3, hearing = 600000; // events of an instance, instances, milliseconds after leaving
 
-// useEvents receives the events of an instance while the page is open.
-function useEvents(name, paused) {
-  const [list, setList] = useState([]);
-  const [state, setState] = useState("opening");
-  const [late, setLate] = useState(0); // number of events during a pause
-  const all = useRef([]), still = useRef(paused), count = useRef(0);
-  still.current = paused;
-  useEffect(() => {
-    let socket, timer = 0, over = false, drawn = 0;
-    const draw = () => { drawn = 0; if (!still.current) setList([...all.current]); };
-    const open = () => {
-      socket = new WebSocket(socketAt("/ws/instance/events?event=*&instance=" + encodeURIComponent(name)));
-      socket.addEventListener("open", () => setState("open"));
-      socket.addEventListener("message", ({ data }) => {
-        all.current = [{ id: ++count.current, at: Date.now(), text: data, parsed: JSON.parse(data) }, ...all.current.slice(0, kept - 1)];
-        if (still.current) setLate((n) => n + 1);
-        else drawn ||= setTimeout(draw, 100); // a burst is drawn once
-      });
-      socket.addEventListener("close", () => {
-        if (over) return;
-        setState("closed");
-        timer = setTimeout(open, 2000);
-      });
-    };
-    open();
-    return () => { over = true; clearTimeout(timer); clearTimeout(drawn); socket.close(); };
-  }, [name]);
-  useEffect(() => { if (!paused) { setLate(0); setList([...all.current]); } }, [paused]);
-  return { list, state, late, clear: () => { all.current = []; setList([]); } };
+// heard has what was heard of the last instances, the latest last, by name. It lives as long
+// as the tab of the browser and the session.
+const heard = new Map();
+let lastId = 0;
+
+// Ear hears an instance.
+class Ear {
+  constructor(name) {
+    Object.assign(this, { name, list: [], state: "opening", leaves: 0, gap: false, draw: () => {} });
+    this.open();
+  }
+
+  open() {
+    clearTimeout(this.timer);
+    this.timer = 0;
+    this.over = false;
+    const mine = this.socket = new WebSocket(socketAt("/ws/instance/events?event=*&instance=" + encodeURIComponent(this.name)));
+    mine.addEventListener("open", () => {
+      if (this.gap && this.list.length) this.add({ gap: true, text: "", parsed: { event: "" } });
+      this.gap = false;
+      this.show("open");
+    });
+    mine.addEventListener("message", ({ data }) => { this.add({ text: data, parsed: JSON.parse(data) }); this.draw(); });
+    mine.addEventListener("close", () => {
+      if (this.socket !== mine) return;
+      this.gap = true;
+      this.show("closed");
+      if (!this.over) this.timer = setTimeout(() => this.open(), 2000);
+    });
+  }
+
+  add(one) {
+    this.list = [{ id: ++lastId, at: Date.now(), ...one }, ...this.list.slice(0, kept - 1)];
+  }
+
+  show(state) {
+    this.state = state;
+    this.draw();
+  }
+
+  // come begins to draw; leave goes on to hear for a while.
+  come(draw) {
+    clearTimeout(this.leaves);
+    this.draw = draw;
+    if (this.over) this.open();
+  }
+
+  leave() {
+    this.draw = () => {};
+    this.leaves = setTimeout(() => this.end(), hearing);
+  }
+
+  end() {
+    this.over = true;
+    clearTimeout(this.leaves);
+    clearTimeout(this.timer);
+    this.socket.close();
+  }
 }
 
-export default function Events({ row }) {
+function earOf(name) {
+  const ear = heard.get(name) || new Ear(name);
+  heard.delete(name);
+  heard.set(name, ear);
+  for (const [other, old] of heard) {
+    if (heard.size <= most) break;
+    old.end();
+    heard.delete(other);
+  }
+  return ear;
+}
+
+session.watch(({ state }) => {
+  if (state !== "out") return;
+  for (const ear of heard.values()) ear.end();
+  heard.clear();
+});
+
+// useEvents shows what is heard of an instance.
+function useEvents(name, paused) {
+  const ear = useMemo(() => earOf(name), [name]);
+  const [, again] = useState(0);
+  const shown = useRef(ear.list), still = useRef(paused);
+  still.current = paused;
+  if (!paused) shown.current = ear.list;
+  useEffect(() => {
+    let drawn = 0;
+    const draw = () => { drawn = 0; again((n) => n + 1); };
+    ear.come(() => { drawn ||= setTimeout(draw, 100); }); // a burst is drawn once
+    draw();
+    return () => { clearTimeout(drawn); ear.leave(); };
+  }, [ear]);
+  const first = shown.current[0]?.id || 0;
+  return { list: shown.current, state: ear.state, late: ear.list.filter((one) => one.id > first).length, clear: () => { shown.current = ear.list = []; again((n) => n + 1); } };
+}
+
+export function Events({ row }) {
   const [paused, setPaused] = useState(false);
   const [wanted, setWanted] = useState("");
   const [chosen, setChosen] = useState(null);
@@ -49,8 +115,8 @@ export default function Events({ row }) {
     const text = wanted.trim().toLowerCase();
     return text ? list.filter((one) => one.text.toLowerCase().includes(text)) : list;
   }, [list, wanted]);
-  const draw = useCallback((one) => html`<div role="cell" class="cell"><button type="button" aria-pressed=${String(chosen === one)} onClick=${() => setChosen(chosen === one ? null : one)}>
-    <time class="quiet">${clock(one.at)}</time><span class="mono one-line">${one.parsed.event}</span><span class="quiet one-line">${gist(one.parsed)}</span></button></div>`, [chosen]);
+  const draw = useCallback((one) => one.gap ? html`<div role="cell" class="cell gap quiet"><time>${clock(one.at)}</time> ${t("events.gap")}</div>` : html`<div role="cell" class="cell"><button type="button" aria-pressed=${String(chosen === one)} onClick=${() => setChosen(chosen === one ? null : one)}>
+    <time class="quiet">${clock(one.at)}</time><span class="mono one-line">${one.parsed.event}</span><span class="quiet one-line">${gist(one.parsed)}</span></button></div>`, [chosen, t("events.gap")]);
   return html`<section class="card events"><div class="toolbar">
       <div class="with-icon search"><${Icon} name="search"/><input class="input" type="search" placeholder=${t("events.filter")} aria-label=${t("events.filter")} value=${wanted} onInput=${(event) => setWanted(event.target.value)}/></div>
       <div class="buttons"><${Button} icon=${paused ? "play" : "pause"} word=${t(paused ? "events.go" : "events.pause")} act=${() => { setPaused(!paused); }}/><${Button} kind="bare" word=${t("events.clear")} disabled=${list.length === 0} act=${() => { clear(); setChosen(null); }}/></div></div>

@@ -15,9 +15,9 @@ const without = ({ secret, ...rest }) => rest; // do not send back the secret th
 
 // Options edits the options of an instance or, with common, of the global webhook, which has
 // no filter and no further receivers.
-export default function Options({ path, common }) {
+export function Options({ path, common }) {
   const loaded = useLoaded(path);
-  const form = useDraft(loaded.value);
+  const form = useDraft(loaded.value, path, ["headers", "endpoints"]);
   const { draft, change } = form;
   const save = async (options) => {
     const body = { ...options, signing: without(options.signing) };

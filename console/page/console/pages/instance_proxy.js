@@ -8,11 +8,11 @@ import { SaveCard } from "../ui/form.js";
 import { Button, Check, Notice, Text, Trouble } from "../ui/parts.js";
 import { number, t } from "../words.js";
 
-const none = { url: "", for: ["socket", "media"] };
+const noProxy = { url: "", for: ["socket", "media"] };
 
-export default function Proxy({ row }) {
+export function Proxy({ row }) {
   const path = instancePath(row.name) + "/proxy";
-  const loaded = useLoaded(path, { none });
+  const loaded = useLoaded(path, { none: noProxy });
   const form = useDraft(loaded.value);
   const { draft, change } = form;
   const [result, setResult] = useState(null);
@@ -36,8 +36,8 @@ export default function Proxy({ row }) {
     title: t("proxy.removeTitle"), children: t("proxy.removeText"), word: t("proxy.remove"),
     act: async () => {
       await call("DELETE", path);
-      loaded.set(none);
-      form.saved(none);
+      loaded.set(noProxy);
+      form.saved(noProxy);
       toast(t("proxy.removed"));
     },
   });

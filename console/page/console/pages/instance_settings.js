@@ -8,26 +8,26 @@ import { t } from "../words.js";
 
 const numbers = ["perMinute", "perHour", "perDay", "newContactsPerDay"];
 
-// number parses a typed number, undefined for an empty text; other text goes to the server
+// numeric parses a typed number, undefined for an empty text; other text goes to the server
 // unchanged, which reports the error.
-const number = (text) => text === "" || text === undefined ? undefined : /^-?\d+$/.test(String(text).trim()) ? Number(text) : text;
+const numeric = (text) => text === "" || text === undefined ? undefined : /^-?\d+$/.test(String(text).trim()) ? Number(text) : text;
 
 const N = ({ label, help, value, on, none }) => html`<${Text} label=${label} help=${help} value=${value ?? ""} on=${on} inputmode="numeric" placeholder=${none || ""}/>`;
 
 export function Limits({ row }) {
   const path = instancePath(row.name) + "/limits";
   const loaded = useLoaded(path);
-  const form = useDraft(loaded.value);
+  const form = useDraft(loaded.value, path);
   const { draft, change } = form;
   const part = (name, inner) => change({ [name]: { ...draft[name], ...inner } });
   const save = async (limits) => {
     const body = {};
-    for (const name of numbers) if (number(limits[name]) !== undefined) body[name] = number(limits[name]);
+    for (const name of numbers) if (numeric(limits[name]) !== undefined) body[name] = numeric(limits[name]);
     if (limits.timezone) body.timezone = limits.timezone.trim();
     const { from, to, days, startedAt } = limits.warmUp || {};
-    if (filled(from, to, days)) body.warmUp = { from: number(from), to: number(to), days: number(days), ...(startedAt && { startedAt }) };
+    if (filled(from, to, days)) body.warmUp = { from: numeric(from), to: numeric(to), days: numeric(days), ...(startedAt && { startedAt }) };
     if (filled(limits.quietHours?.from, limits.quietHours?.to)) body.quietHours = { from: limits.quietHours.from, to: limits.quietHours.to };
-    if (filled(limits.jitterMs?.min, limits.jitterMs?.max)) body.jitterMs = { min: number(limits.jitterMs.min), max: number(limits.jitterMs.max) };
+    if (filled(limits.jitterMs?.min, limits.jitterMs?.max)) body.jitterMs = { min: numeric(limits.jitterMs.min), max: numeric(limits.jitterMs.max) };
     const result = await call("PUT", path, body);
     loaded.set(result);
     return result;
@@ -44,11 +44,11 @@ const filled = (...values) => values.some((value) => value !== undefined && valu
 export function Settings({ row }) {
   const path = instancePath(row.name) + "/settings";
   const loaded = useLoaded(path);
-  const form = useDraft(loaded.value);
+  const form = useDraft(loaded.value, path);
   const { draft, change } = form;
   const ignore = (inner) => change({ ignore: { ...draft.ignore, ...inner } });
   const save = async (settings) => {
-    const result = await call("PUT", path, { ...settings, ignore: { ...settings.ignore, jids: settings.ignore.jids.map((one) => one.trim()).filter(Boolean) }, history: { ...settings.history, days: number(settings.history.days) ?? 0 } });
+    const result = await call("PUT", path, { ...settings, ignore: { ...settings.ignore, jids: settings.ignore.jids.map((one) => one.trim()).filter(Boolean) }, history: { ...settings.history, days: numeric(settings.history.days) ?? 0 } });
     loaded.set(result);
     return result;
   };

@@ -9,14 +9,14 @@ import { Flags } from "../ui/editors.js";
 import { SaveCard } from "../ui/form.js";
 import { Button, Check, Notice, Said, Select, Text, Trouble } from "../ui/parts.js";
 import { number, t } from "../words.js";
-import Options from "./instance_options.js";
+import { Options } from "./instance_options.js";
 
 const none = { url: "", enabled: true, events: {} };
 
-export default function Webhook({ row }) {
+export function Webhook({ row }) {
   const path = instancePath(row.name) + "/webhook";
   const loaded = useLoaded(path, { none });
-  const form = useDraft(loaded.value);
+  const form = useDraft(loaded.value, path);
   const save = async ({ url, enabled, events: flags }) => {
     const made = await call("PUT", path, { url: url.trim(), enabled, events: Object.fromEntries(Object.entries(flags).filter(([, set]) => set)) });
     loaded.set(made);

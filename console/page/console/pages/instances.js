@@ -11,7 +11,7 @@ import { Icon } from "../ui/icon.js";
 import { Button, Empty, Loading, State, Trouble } from "../ui/parts.js";
 import { Windowed } from "../ui/windowed.js";
 import { ago, compare, many, moment, number, t } from "../words.js";
-import Instance from "./instance.js";
+import { Instance } from "./instance.js";
 import { Acts, create, takeIn } from "./instance_actions.js";
 
 export default function Instances({ parts, query }) {

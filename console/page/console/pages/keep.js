@@ -11,7 +11,7 @@ import { Icon } from "../ui/icon.js";
 import { Button, Check, Empty, Loading, Notice, Select, Text, Trouble } from "../ui/parts.js";
 import { More, Readers, When, save, useRows, useSoon } from "../ui/sheet.js";
 import { Windowed } from "../ui/windowed.js";
-import { ago, bytes, many, moment, number, t } from "../words.js";
+import { ago, bytes, many, moment, number, span, t } from "../words.js";
 
 const Head = ({ name, children }) => {
   useTitle(t("nav." + name));
@@ -62,7 +62,7 @@ export function Backups() {
   return html`<${Head} name="backups">${t("backups.lead")}<//><div class="stack">
     <${Trouble} error=${error} again=${loadSamples}/>
     ${at > 0 && (!backup ? html`<${Notice} tone="busy" icon="info" title=${t("backups.off")}>${t("figure.manualHelp")}<//>` : backup.failure ? html`<${Notice} tone="bad" title=${t("backups.failed", { time: moment(backup.failedAt) })}>${backup.failure}<//>` : "")}
-    ${backup && html`<section class="card"><header><h2>${t("backups.own")}</h2></header><dl class="facts"><dt>${t("backups.every")}</dt><dd>${backup.every}</dd><dt>${t("figure.backup")}</dt><dd>${backup.lastAt ? html`${moment(backup.lastAt)} <span class="quiet">${ago(backup.lastAt)} · ${bytes(backup.bytes)}</span>` : t("figure.never")}</dd></dl></section>`}
+    ${backup && html`<section class="card"><header><h2>${t("backups.own")}</h2></header><dl class="facts"><dt>${t("backups.every")}</dt><dd>${isNaN(backup.every) ? backup.every : span(backup.every)}</dd><dt>${t("figure.backup")}</dt><dd>${backup.lastAt ? html`${moment(backup.lastAt)} <span class="quiet">${ago(backup.lastAt)} · ${bytes(backup.bytes)}</span>` : t("figure.never")}</dd></dl></section>`}
     <div class="pair"><${Make}/><${Look}/></div></div>`;
 }
 

@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, get } from "../data/api.js";
 import { useLoaded } from "../data/loaded.js";
+import { onReload } from "../data/live.js";
 import { html } from "../html.js";
 import { toast, useTitle } from "../ui/float.js";
 import { Icon } from "../ui/icon.js";
@@ -74,7 +75,7 @@ function Lines() {
       setError(reason);
     }
   };
-  useEffect(() => { load(); }, []);
+  useEffect(() => { load(); return onReload(load); }, []);
   useEffect(() => {
     if (!follow) return;
     let timer = 0, over = false;

@@ -26,7 +26,7 @@ export default function Overview() {
   const wrong = useCell(troubles), minute = useMinute();
   useEffect(() => { if (!troubles.value.items) loadTroubles(); }, []);
   const ready = useReady(), cluster = useCluster(ready.role);
-  const alerts = useMemo(() => alertsOf(rows, ready, cluster, wrong, minute), [rows, ready, cluster, wrong, minute]);
+  const alerts = useMemo(() => alertsOf(rows, ready, cluster, wrong, minute), [rows, ready, cluster, wrong, minute, t("alerts.title")]);
   if (!at && !error) return html`<h1 tabindex="-1" class="unseen">${t("nav.overview")}</h1><${Loading}/>`;
   return html`<div class="page-head"><div><p class="crumb">${t("nav.overview")}</p><${Sentence} rows=${rows} alerts=${alerts}/>${ready.role && html`<p class="lead nodes">${nodesOf(ready, cluster)}</p>`}</div></div>
     <div class="stack">
@@ -172,11 +172,11 @@ function Charts({ ring }) {
   const drawn = useMemo(() => seriesOf(ring.list, ranges[range]), [ring.list, range]);
   if (ring.error && !ring.at) return html`<${Trouble} error=${ring.error} again=${loadSamples}/>`;
   return html`<section class="card"><header><h2>${t("charts.title")}</h2><${Choice} label=${t("charts.range")} value=${range} on=${setRange} options=${[["hour", t("charts.hour")], ["day", t("charts.day")]]}/></header>
-    <div class="pair charts"><${Chart} title=${t("charts.messages")} label=${range} xs=${drawn.xs} series=${[{ key: "received", tone: "accent", fill: true, label: t("charts.received"), values: drawn.received }, { key: "sent", tone: "good", label: t("charts.sent"), values: drawn.sent }]}/>
-      <${Chart} title=${t("charts.deliveries")} label=${range} xs=${drawn.xs} series=${[{ key: "deliveries", tone: "accent", fill: true, label: t("charts.attempts"), values: drawn.deliveries }, { key: "failed", tone: "bad", label: t("charts.failed"), values: drawn.failed }]}/></div></section>`;
+    <div class="pair charts"><${Chart} title=${t("charts.messages")} xs=${drawn.xs} series=${[{ key: "received", tone: "accent", fill: true, label: t("charts.received"), values: drawn.received }, { key: "sent", tone: "good", label: t("charts.sent"), values: drawn.sent }]}/>
+      <${Chart} title=${t("charts.deliveries")} xs=${drawn.xs} series=${[{ key: "deliveries", tone: "accent", fill: true, label: t("charts.attempts"), values: drawn.deliveries }, { key: "failed", tone: "bad", label: t("charts.failed"), values: drawn.failed }]}/></div></section>`;
 }
 
-// seriesOf returns a value for each minute of the range, zero where the program did not run.
+// seriesOf returns a value for each minute of the range, null where there is no sample.
 function seriesOf(list, minutes) {
   const named = ["received", "sent", "deliveries", "failed"];
   const made = { xs: [], ...Object.fromEntries(named.map((name) => [name, []])) };
@@ -184,7 +184,7 @@ function seriesOf(list, minutes) {
   const last = list.length ? Math.floor(Date.parse(list.at(-1).at) / 60000) : Math.floor(Date.now() / 60000);
   for (let minute = last - minutes + 1; minute <= last; minute++) {
     made.xs.push(minute * 60);
-    for (const name of named) made[name].push(byMinute.get(minute)?.[name] ?? 0);
+    for (const name of named) made[name].push(byMinute.get(minute)?.[name] ?? null);
   }
   return made;
 }

@@ -16,21 +16,22 @@ function KeyForm({ word }) {
   const submit = async (event) => {
     event.preventDefault();
     if (busy) return;
-    if (!key.trim()) return setWrong(t("signIn.empty"));
+    if (!key.trim()) return setWrong("signIn.empty");
     setBusy(true);
     setWrong("");
     try {
       await signIn(key.trim());
     } catch (error) {
-      setWrong(error.status === 401 ? t("signIn.wrong") : troubleOf(error));
+      setWrong(error.status === 401 ? "signIn.wrong" : error);
       setBusy(false);
       document.querySelector("#key-form input")?.focus();
     }
   };
   return html`<form id="key-form" class="form" onSubmit=${submit} noValidate>
-    <${Field} label=${t("signIn.key")} wrong=${wrong} help=${t("signIn.where")}>${(ties) => html`<div class="with-button">
-      <input class="input code" type=${shown ? "text" : "password"} value=${key} onInput=${(event) => setKey(event.target.value)} autocomplete="off" spellcheck=${false} autocapitalize="none" autofocus required ...${ties}/>
+    <${Field} label=${t("signIn.key")} wrong=${wrong && (wrong.message ? troubleOf(wrong) : t(wrong))} help=${t("signIn.where")}>${(ties) => html`<div class="with-button">
+      <input class="input code" type=${shown ? "text" : "password"} value=${key} onInput=${(event) => setKey(event.target.value)} name="password" autocomplete="current-password" spellcheck=${false} autocapitalize="none" autofocus required ...${ties}/>
       <${Button} word=${t(shown ? "hide" : "show")} aria-pressed=${String(shown)} act=${() => setShown(!shown)}/></div>`}<//>
+    <input hidden type="text" name="username" autocomplete="username" value="postern" readonly/>
     <${Button} type="submit" kind="first" word=${word} disabled=${busy}/></form>`;
 }
 

@@ -2,7 +2,7 @@
 import { html } from "../html.js";
 import { useTitle } from "../ui/float.js";
 import { t } from "../words.js";
-import Options from "./instance_options.js";
+import { Options } from "./instance_options.js";
 
 export default function Webhook() {
   useTitle(t("nav.webhook"));

@@ -53,7 +53,7 @@ function Pairing({ name }) {
   }, [name, turn]);
   useEffect(() => {
     if (view.step !== "done") return;
-    close();
+    close(true);
     toast(t("pair.done", { name }));
   }, [view.step]);
   const again = () => setTurn((n) => n + 1);

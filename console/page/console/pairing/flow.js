@@ -19,7 +19,8 @@ const troubles = {
 // Flow is one pairing.
 export class Flow {
   constructor(calls, onStep) {
-    Object.assign(this, { calls, onStep, over: false, now: null, passkey: null, sent: 0, wake: () => {}, stopWatching: () => {}, waits: false });
+    Object.assign(this, { calls, onStep, over: false, now: null, passkey: null, sent: 0, stopWatching: () => {}, waits: false, woken: false });
+    this.remember = this.wake = () => { this.woken = true; };
   }
 
   // show reports a step, unless it is already shown.
@@ -67,10 +68,17 @@ export class Flow {
     this.show({ step: "qr", image: base64, count, until });
   }
 
+  // rest waits for a change or the next poll. A change since the last request was sent counts.
   rest() {
     return new Promise((done) => {
-      const timer = setTimeout(done, this.waits ? rest : pause);
-      this.wake = () => { clearTimeout(timer); done(); };
+      const end = () => {
+        clearTimeout(timer);
+        this.wake = this.remember;
+        done();
+      };
+      const timer = setTimeout(end, this.woken ? 0 : this.waits ? rest : pause);
+      this.woken = false;
+      this.wake = end;
     });
   }
 

@@ -11,8 +11,39 @@ import { Button, Text, Trouble } from "./parts.js";
 // that it outlives the row that opened it.
 export const dialog = cell(null);
 
-export const open = (draw) => dialog.set(draw);
-export const close = () => dialog.set(null);
+let leaves = false; // the focus does not return to the opener
+
+// A dialog is an entry of the history, which Back leaves.
+let returns = false; // from the entry of a closed dialog
+const enter = () => { if (!history.state?.dialog) history.pushState({ dialog: true }, ""); };
+
+export const open = (draw) => {
+  dialog.set(draw);
+  enter();
+};
+export const close = (leave) => {
+  leaves = leave === true;
+  dialog.set(null);
+  setTimeout(() => { // unless another opens or the page changes at once
+    if (dialog.value || returns || !history.state?.dialog) return;
+    returns = true;
+    history.back();
+  });
+};
+addEventListener("popstate", () => {
+  if (returns) dialog.value && enter(); // it opened meanwhile
+  else if (dialog.value && !history.state?.dialog) dialog.set(null);
+  returns = false;
+});
+
+// When the focused element leaves the page, the focus goes to the first field of the page
+// or to its heading, as soon as there is one.
+let focused = null;
+const atHeading = () => document.querySelector("main [autofocus], main h1")?.focus();
+document.addEventListener("focusin", ({ target }) => { focused = target; });
+new MutationObserver(() => {
+  if (focused && !focused.isConnected && document.activeElement === document.body) atHeading();
+}).observe(document, { childList: true, subtree: true });
 
 export const Dialogs = () => {
   const draw = useCell(dialog);
@@ -25,13 +56,15 @@ export function Dialog({ title, wide, children, footer, closed = close }) {
   const box = useRef(null);
   const [id] = useState(() => "dialog-" + ++titles);
   useLayoutEffect(() => {
-    const before = document.activeElement;
-    box.current.showModal();
+    const before = document.activeElement, own = box.current;
+    own.showModal();
     const first = box.current.querySelector("[autofocus], .body input:not([type=hidden]), .body textarea, .body select, footer .button");
     (first || box.current.querySelector("button"))?.focus();
     return () => {
-      if (before?.isConnected && before !== document.body) before.focus();
-      else document.querySelector("h1")?.focus();
+      own.close(); // what is behind a modal dialog takes no focus
+      if (!leaves && before?.isConnected && before !== document.body) before.focus();
+      else atHeading();
+      leaves = false;
     };
   }, []);
   const cancel = (event) => {
@@ -77,6 +110,7 @@ function Confirm({ title, children, word, act, harm = true, typed, extra }) {
 // null for a separator. It opens upwards if there is no room below.
 export function Menu({ word, icon = "more", items, kind = "bare square", children }) {
   const [shown, setShown] = useState(false);
+  const any = items.some(Boolean);
   const [up, setUp] = useState(false);
   const box = useRef(null);
   const list = useRef(null);
@@ -109,7 +143,7 @@ export function Menu({ word, icon = "more", items, kind = "bare square", childre
     hide(true);
     item.act();
   };
-  return html`<div class=${"menu" + (up ? " up" : "")} ref=${box} onKeyDown=${keys}>
+  return any && html`<div class=${"menu" + (up ? " up" : "")} ref=${box} onKeyDown=${keys}>
     <button type="button" class=${"button " + kind} aria-haspopup="menu" aria-expanded=${String(shown)} aria-label=${children ? undefined : word} title=${word} onClick=${() => setShown(!shown)}>${children ? html`<span class="unseen">${word}: </span>${children}` : html`<${Icon} name=${icon}/>`}</button>
     ${shown && html`<ul ref=${list} role="menu" aria-label=${word}>${items.map((item, i) => item ?
       html`<li role="none" key=${i}><button type="button" role="menuitem" class=${item.harm ? "harm" : ""} tabindex="-1" aria-current=${item.current ? "true" : undefined} onClick=${press(item)}><${Icon} name=${item.icon}/>${item.word}</button></li>` :

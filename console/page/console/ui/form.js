@@ -24,8 +24,8 @@ export function SaveCard({ title, about, loaded, form, save, done, children, mor
     event.preventDefault();
     if (form.changed) card.current.querySelector("footer .first")?.click();
   };
-  return html`<section class="card" ref=${card}><header><h2>${title}</h2>${about && html`<p>${about}</p>`}</header>
-    ${loaded.error ? html`<${Trouble} error=${loaded.error} again=${loaded.load}/>` : form.draft === undefined ? html`<${Loading}/>` : html`<form class="form" onSubmit=${submit} noValidate>${children}<button hidden></button></form>`}
+  return html`<section class="card" ref=${card}><header><h2>${title}${form.changed && html` <span class="unsaved">${t("unsaved")}</span>`}</h2>${about && html`<p>${about}</p>`}</header>
+    <${Trouble} error=${loaded.error} again=${loaded.load}/>${form.draft === undefined ? !loaded.error && html`<${Loading}/>` : html`<form class="form" onSubmit=${submit} noValidate>${children}<button hidden></button></form>`}
     ${error && html`<div class="after"><${Trouble} error=${error}/></div>`}
     ${form.draft !== undefined && html`<footer><${Button} kind="first" word=${t("save")} disabled=${!form.changed} act=${go}/>${form.changed && html`<${Button} kind="bare" word=${t("undo")} act=${() => { setError(null); form.undo(); }}/>`}${more}</footer>`}</section>`;
 }

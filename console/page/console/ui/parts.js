@@ -42,11 +42,25 @@ export function Notice({ tone = "busy", icon = tone, title, children, buttons, l
     ${buttons && html`<div class="buttons">${buttons}</div>`}</div>`;
 }
 
-// Trouble shows an error: its meaning, the server's message and a retry button.
+// Trouble shows an error: its meaning, the server's message and a retry button. Where the
+// server says when, it counts the seconds and then calls again.
 export function Trouble({ error, again }) {
+  const [left, setLeft] = useState(0);
+  useEffect(() => {
+    let timer = 0;
+    const tick = async () => {
+      const seconds = Math.max(0, Math.ceil((error.until - Date.now()) / 1000));
+      setLeft(seconds);
+      if (seconds) timer = setTimeout(tick, 1000);
+      else await again?.();
+    };
+    if (error?.until) tick().catch(() => {}); // the next error is shown like this one
+    else setLeft(0);
+    return () => clearTimeout(timer);
+  }, [error]);
   if (!error) return null;
   const buttons = again && html`<${Button} kind="small" icon="restart" word=${t("again")} act=${again}/>`;
-  return html`<${Notice} tone="bad" live="alert" title=${troubleOf(error)} buttons=${buttons}>${error.requestId && html`<span class="quiet">${t("trouble.request", { id: error.requestId })}</span>`}<//>`;
+  return html`<${Notice} tone="bad" live="alert" title=${troubleOf(error)} buttons=${buttons}>${left > 0 && html`<span class="figures" aria-live="off">${again ? many("live.again", left) : many("trouble.wait", left)} </span>`}${error.requestId && html`<span class="quiet">${t("trouble.request", { id: error.requestId })}</span>`}<//>`;
 }
 
 // troubleOf returns the text of an error. The server's messages name field and rule; they are
@@ -91,14 +105,22 @@ export function Select({ label, help, value, on, options }) {
     ${options.map(([key, word]) => html`<option value=${key} selected=${key === value}>${word}</option>`)}</select>`}<//>`;
 }
 
+// opening calls on, and focuses the field that this opened.
+function opening(target, on) {
+  const fields = () => [...target.closest(".card, dialog, main").querySelectorAll("input:not([type=checkbox]), textarea, select")];
+  const before = fields();
+  on();
+  setTimeout(() => target.isConnected && fields().find((one) => !before.includes(one))?.focus(), 50);
+}
+
 export function Check({ label, help, value, on, name, type = "checkbox", disabled }) {
-  return html`<label class="check"><input type=${type} name=${name} checked=${value} disabled=${disabled} onChange=${(event) => on(event.target.checked)}/><span>${label}</span>${help && html`<span class="help">${help}</span>`}</label>`;
+  return html`<label class="check"><input type=${type} name=${name} checked=${value} disabled=${disabled} onChange=${({ target }) => opening(target, () => on(target.checked))}/><span>${label}</span>${help && html`<span class="help">${help}</span>`}</label>`;
 }
 
 // Choice selects one of a few options, side by side: [key, word, count].
 export function Choice({ label, value, on, options }) {
   return html`<div class="choice" role="group" aria-label=${label}>${options.map(([key, word]) =>
-    html`<button type="button" key=${key} aria-pressed=${String(key === value)} onClick=${() => on(key)}>${word}</button>`)}</div>`;
+    html`<button type="button" key=${key} aria-pressed=${String(key === value)} onClick=${({ target }) => opening(target, () => on(key))}>${word}</button>`)}</div>`;
 }
 
 // Copy copies a text and confirms it on the button.

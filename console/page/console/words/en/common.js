@@ -124,5 +124,9 @@ export default {
 "do.moved": "Delete it here once it works there; nothing is unlinked. Its menu undoes the move if it never connected there.",
 "do.connection_timeout.title": "Linking timed out",
 "do.connection_timeout": "No phone used the code in time, or WhatsApp did not answer. Press Connect to start again.",
-"nav.webhook": "Global webhook"
+"nav.webhook": "Global webhook",
+"unknown": "unknown",
+"unsaved": "unsaved",
+"trouble.wait.one": "Possible again in {n} second.",
+"trouble.wait.other": "Possible again in {n} seconds."
 };

@@ -275,5 +275,6 @@ export default {
 "import.text": "A file that another Postern exported by moving an instance. It connects here at once. Decrypt an encrypted one first: age -d.",
 "import.file": "Choose the file",
 "import.nameHelp": "Empty: its old name.",
-"import.done": "{name} was imported."
+"import.done": "{name} was imported.",
+"events.gap": "Not heard until here: events may be missing."
 };

@@ -76,5 +76,7 @@ export default {
 "figure.never": "never",
 "figure.neverHelp": "No backup yet.",
 "figure.manual": "manual",
-"figure.manualHelp": "backup.every schedules them"
+"figure.manualHelp": "backup.every schedules them",
+"charts.total": "Total of {span}",
+"charts.running": "(in progress)"
 };

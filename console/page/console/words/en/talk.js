@@ -229,5 +229,7 @@ export default {
 "dry.there.other": "{n} are on WhatsApp",
 "dry.missing.one": "{n} is not on WhatsApp",
 "dry.missing.other": "{n} are not on WhatsApp",
-"dry.leave": "Leave them out"
+"dry.leave": "Leave them out",
+"new.national.one": "{n} number begins with 0 and is left out: it needs the country code",
+"new.national.other": "{n} numbers begin with 0 and are left out: they need the country code"
 };

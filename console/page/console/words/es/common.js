@@ -124,5 +124,9 @@ export default {
 "do.moved": "Elimínala aquí cuando funcione allí; eso no desvincula nada. Su menú deshace la mudanza si nunca se conectó allí.",
 "do.connection_timeout.title": "Tardó demasiado",
 "do.connection_timeout": "Ningún teléfono leyó el código a tiempo, o WhatsApp no respondió. Pulsa Conectar para empezar de nuevo.",
-"nav.webhook": "Webhook global"
+"nav.webhook": "Webhook global",
+"unknown": "desconocido",
+"unsaved": "sin guardar",
+"trouble.wait.one": "Disponible de nuevo en {n} segundo.",
+"trouble.wait.other": "Disponible de nuevo en {n} segundos."
 };

@@ -275,5 +275,6 @@ export default {
 "import.text": "Un archivo que otro Postern hizo al mudar una instancia. Se conecta aquí al momento. Si está cifrado, descífralo antes: age -d.",
 "import.file": "Elegir el archivo",
 "import.nameHelp": "Vacío: el que tenía.",
-"import.done": "{name} se importó."
+"import.done": "{name} se importó.",
+"events.gap": "Sin escucha hasta aquí: pueden faltar eventos."
 };

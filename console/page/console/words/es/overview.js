@@ -76,5 +76,7 @@ export default {
 "figure.never": "nunca",
 "figure.neverHelp": "Aún no hay copia.",
 "figure.manual": "a mano",
-"figure.manualHelp": "backup.every las hace por sí solo"
+"figure.manualHelp": "backup.every las hace por sí solo",
+"charts.total": "Total de {span}",
+"charts.running": "(en curso)"
 };

@@ -229,5 +229,7 @@ export default {
 "dry.there.other": "{n} están en WhatsApp",
 "dry.missing.one": "{n} no está en WhatsApp",
 "dry.missing.other": "{n} no están en WhatsApp",
-"dry.leave": "Dejarlos fuera"
+"dry.leave": "Dejarlos fuera",
+"new.national.one": "{n} número empieza por 0 y se omite: le falta el código de país",
+"new.national.other": "{n} números empiezan por 0 y se omiten: les falta el código de país"
 };

@@ -124,5 +124,9 @@ export default {
 "do.moved": "Exclua-a aqui quando funcionar lá; isso não desvincula nada. O menu desfaz a mudança se ela nunca se conectou lá.",
 "do.connection_timeout.title": "Demorou demais",
 "do.connection_timeout": "Nenhum telefone leu o código a tempo, ou o WhatsApp não respondeu. Pressione Conectar para começar de novo.",
-"nav.webhook": "Webhook global"
+"nav.webhook": "Webhook global",
+"unknown": "desconhecido",
+"unsaved": "não salvo",
+"trouble.wait.one": "Disponível de novo em {n} segundo.",
+"trouble.wait.other": "Disponível de novo em {n} segundos."
 };

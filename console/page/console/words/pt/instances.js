@@ -275,5 +275,6 @@ export default {
 "import.text": "Um arquivo que outro Postern fez ao mudar uma instância. Ela se conecta aqui na hora. Se estiver cifrado, decifre antes: age -d.",
 "import.file": "Escolher o arquivo",
 "import.nameHelp": "Vazio: o que ela tinha.",
-"import.done": "{name} foi importada."
+"import.done": "{name} foi importada.",
+"events.gap": "Sem escuta até aqui: podem faltar eventos."
 };

@@ -76,5 +76,7 @@ export default {
 "figure.never": "nunca",
 "figure.neverHelp": "Ainda não há backup.",
 "figure.manual": "manual",
-"figure.manualHelp": "backup.every os faz sozinho"
+"figure.manualHelp": "backup.every os faz sozinho",
+"charts.total": "Total de {span}",
+"charts.running": "(em curso)"
 };

@@ -229,5 +229,7 @@ export default {
 "dry.there.other": "{n} estão no WhatsApp",
 "dry.missing.one": "{n} não está no WhatsApp",
 "dry.missing.other": "{n} não estão no WhatsApp",
-"dry.leave": "Deixá-los de fora"
+"dry.leave": "Deixá-los de fora",
+"new.national.one": "{n} número começa com 0 e fica de fora: falta o código do país",
+"new.national.other": "{n} números começam com 0 e ficam de fora: falta o código do país"
 };

@@ -1,0 +1,201 @@
+"use strict";
+
+// Steps of the walk about what a user's hands do: focus, drafts, Back, waiting.
+window.hands = ({ $, all, at, button, dialog, later, menu, press, signIn, type, want }) => ({
+  async "eight pairings each close at once"() {
+    await signIn("right");
+    await at("instances");
+    for (let i = 0; i < 8; i++) {
+      let linked = false;
+      stage.answers["GET /instance/one/connect"] = () => stage.json(200, { base64: stage.picture(), count: 1, expiresAt: new Date(Date.now() + 20000).toISOString() });
+      stage.answers["GET /instance/one/connection/status"] = async () => {
+        const answer = stage.json(200, linked ? { state: "open", connectionStatus: "ONLINE" } : { state: "connecting", connectionStatus: "QR_CODE" });
+        await later(400);
+        return answer;
+      };
+      await press("Connect one");
+      await later(200);
+      const socket = stage.sockets.findLast((one) => one.url.includes("qrcode") && one.readyState === 1);
+      socket.hear({ event: "connection.update", data: {} });
+      await later(200); // the request is on its way
+      linked = true;
+      socket.hear({ event: "connection.update", data: {} });
+      await later(1500);
+      want(!dialog(), "pairing " + i + " closes within 1.5 s");
+      want(document.activeElement === $("main h1"), "the focus goes to the heading, not to " + document.activeElement.tagName);
+      dialog()?.querySelector("header button").click();
+      await later(100);
+    }
+  },
+  async "focus returns after ten dialogs"() {
+    await signIn("right");
+    want(document.activeElement === $("main h1"), "after sign-in the heading has it");
+    await at("instances");
+    for (let i = 0; i < 10; i++) {
+      const opener = button("New instance");
+      opener.focus();
+      opener.click();
+      await later(100);
+      want(dialog()?.contains(document.activeElement), "the dialog has it");
+      if (i % 2) dialog().querySelector("header button").click();
+      else dialog().dispatchEvent(new Event("cancel", { cancelable: true }));
+      await later(100);
+      want(document.activeElement === opener, "it returns to its opener, not to " + document.activeElement.tagName);
+    }
+    await press("Actions for one");
+    const opener = document.querySelector("[aria-expanded=true].button");
+    all("[role=menuitem]").find((one) => one.textContent.trim() === "Delete").click();
+    await later(100);
+    await press("Cancel", dialog());
+    want(document.activeElement.getAttribute("aria-label") === "Actions for one", "from a menu it returns to its button");
+    stage.tell({ type: "instanceDeleted", name: "one" });
+    await later(200);
+    want(document.activeElement === $("main h1"), "it goes to the heading when its row is gone");
+    await at("batches/new");
+    await press("File");
+    want(document.activeElement.matches(".new-batch select"), "a choice leads to the field that it opened");
+  },
+  async "what could not be loaded is unknown, not none"() {
+    stage.answers["GET /admin/samples"] = () => stage.refusal(500, "INTERNAL");
+    await signIn("right");
+    stage.answers["GET /instance/one/connection/status"] = () => stage.refusal(500, "INTERNAL");
+    await at("instances/one");
+    want($("main").textContent.includes("unknown") && !$("main").textContent.includes("No limits"), "limits are unknown");
+    delete stage.answers["GET /instance/one/connection/status"];
+    await press("Try again");
+    await later(200);
+    want(!$("main [role=alert]") && !$("main").textContent.includes("unknown"), "the error goes when the data come");
+    await at("overview");
+    want($("main [role=alert]"), "the error of the samples is shown");
+    delete stage.answers["GET /admin/samples"];
+    stage.fall();
+    await later(3000);
+    stage.rise();
+    await later(6000);
+    want($(".side .pulse").textContent === "Live" && !$("main [role=alert]"), "no old error beside Live");
+  },
+  async "charts leave gaps and mark the running minute"() {
+    const now = Math.floor(Date.now() / 60000) * 60000;
+    const sample = (minutes) => ({ at: new Date(now - minutes * 60000).toISOString(), instances: {}, sent: 2, received: 3, deliveries: 1, failed: 0, oldestPendingSeconds: 0, fileBytes: 1e6, memoryBytes: 1e6 });
+    stage.answers["GET /admin/samples"] = () => stage.json(200, { interval: 60, backup: null, samples: [9, 8, 7, 2, 1, 0].map(sample) });
+    await signIn("right");
+    await at("overview");
+    await later(300);
+    const chart = $(".chart");
+    want(chart.querySelector("figcaption").textContent.includes("Total of 6m") && chart.querySelector(".legend strong").textContent === "18", "the total says of what: " + chart.querySelector("figcaption").textContent);
+    want(chart.querySelectorAll("svg g[style] path:not(.area)").length === 6 && chart.querySelectorAll("path.running").length === 2, "each run is a line of its own");
+    want(chart.querySelector("tbody th").textContent.includes("in progress") && chart.querySelectorAll("tbody td")[8].textContent === "unknown", "the table says it too");
+  },
+  async "a key with one scope each raises no alarm"() {
+    for (const scope of ["read", "send", "manage", "pair", "webhook", "batch", "metrics", "media", "deliveries"]) {
+      stage.session = { operator: false, key: { id: "1", name: scope, instances: ["*"], scopes: [scope], userId: "0196f0a0-0000-7000-8000-000000000001" } };
+      const sockets = stage.sockets.length;
+      await signIn("right");
+      await later(20000);
+      want(!$(".away") && !$("main > [role=alert]"), scope + " shows no alarm");
+      want(stage.sockets.slice(sockets).some((one) => one.path === "/ws/console") === (scope === "read"), scope + " opens the live connection only with read");
+      want(!all(".menu > button").some((one) => one.getAttribute("aria-label")?.startsWith("Actions for") && !["read"].includes(scope)), scope + " has no empty menu");
+      if (scope === "read") {
+        await at("instances/one");
+        want(!button("Actions for one"), "a menu without entries is not shown");
+      }
+      await press("Sign out (" + scope + ")");
+      await later(200);
+    }
+  },
+  async "alerts follow the language"() {
+    await signIn("right");
+    stage.tell({ type: "instance", name: "two", instance: { ...stage.instances[1], connectionStatus: "logged_out" } });
+    await at("overview");
+    const before = $(".alerts").textContent;
+    await press("Language");
+    all("[role=menuitem]").find((one) => one.textContent.trim() === "Español").click();
+    await later(300);
+    want($(".alerts").textContent !== before && $(".alerts").textContent.includes("two"), "the alert is in Spanish");
+    await press("Idioma");
+    all("[role=menuitem]").find((one) => one.textContent.trim() === "English").click();
+    await later(300);
+    localStorage.clear();
+  },
+  async "national numbers get no green tick"() {
+    await signIn("right");
+    await at("batches/new");
+    await type($(".new-batch textarea.code"), "0151 1234567\n0171 7654321");
+    await later(400);
+    want(!$(".sums .good") && $(".sums").textContent.includes("country code"), "it says what is missing: " + $(".sums").textContent);
+  },
+  async "typed work is kept until it is saved"() {
+    await signIn("right");
+    await at("instances/one/limits");
+    await type($("main input"), "77");
+    want($(".card .unsaved") && $(".tabs [aria-current] .unsaved"), "card and tab say unsaved");
+    await at("instances/two/limits");
+    want($("main input").value !== "77" && !$(".unsaved"), "another address has no draft");
+    await at("instances/one/limits");
+    want($("main input").value === "77" && $(".card .unsaved"), "the draft is there again");
+    want(sessionStorage.getItem("postern.drafts").includes("77"), "in the tab's storage");
+    await press("Save");
+    await later(200);
+    want(!$(".unsaved") && sessionStorage.length === 0, "saving ends it");
+    await type($("main input"), "78");
+    await press("Undo changes");
+    want(sessionStorage.length === 0, "undoing too");
+    await at("instances/one/webhook");
+    await type(all("main input[type=url]")[0], "https://typed.example/");
+    await press("Add a header");
+    await type(all(".headers input").at(-2), "X-Secret");
+    await type(all(".headers input").at(-1), "sesame");
+    await at("instances/one/proxy");
+    await type($("main input"), "socks5://hidden.example");
+    const kept = JSON.stringify(sessionStorage);
+    want(kept.includes("typed.example") && !kept.includes("sesame") && !kept.includes("hidden.example"), "no header value and no proxy is stored");
+    await at("batches/new");
+    await type($(".new-batch textarea.code"), "4915112345678");
+    await at("overview");
+    await at("batches/new");
+    want($(".new-batch textarea.code").value === "4915112345678", "a batch is kept too");
+    await press("Sign out (operator)");
+    await later(300);
+    want(sessionStorage.length === 0, "sign-out ends all");
+  },
+  async "Back closes a dialog and nothing else"() {
+    await signIn("right");
+    await at("overview");
+    await at("instances");
+    await press("New instance");
+    await later(100);
+    history.back();
+    await later(200);
+    want(!dialog() && location.hash === "#/instances" && $("main h1").textContent === "Instances", "Back closes it: " + location.hash);
+    await press("New instance");
+    await press("Cancel", dialog());
+    await later(200);
+    history.back();
+    await later(300);
+    want(location.hash === "#/overview", "a closed dialog leaves no entry: " + location.hash);
+    await at("instances");
+    await menu("one", "Delete");
+    await type(dialog().querySelector("input"), "one");
+    await press("Delete", dialog().querySelector("footer"));
+    await later(300);
+    want(!dialog() && location.hash === "#/instances", "an action ends it");
+    await menu("two", "Connect");
+    await later(200);
+    want(dialog(), "the next dialog stays open");
+  },
+  async "a refusal for now is counted and tried again"() {
+    await signIn("right");
+    stage.answers["GET /instance/one/connection/status"] = () => new Response(JSON.stringify({ code: "RATE_LIMITED", messages: ["too many"] }), { status: 429, headers: { "Content-Type": "application/json", "Retry-After": "5" } });
+    await at("instances/one");
+    await later(1000);
+    want(/Retrying in [345] seconds/.test($("main [role=alert]").textContent), "it counts: " + $("main [role=alert]").textContent);
+    const before = stage.asked.length;
+    delete stage.answers["GET /instance/one/connection/status"];
+    await later(6000);
+    want(stage.asked.slice(before).includes("GET /instance/one/connection/status") && !$("main [role=alert]"), "then it tries again");
+  },
+  async "password managers know the key field"() {
+    const form = $("#key-form");
+    want(form.querySelector("input").autocomplete === "current-password" && form.querySelector("[autocomplete=username]").hidden, "current-password beside a hidden username");
+  },
+});
