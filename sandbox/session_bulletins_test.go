@@ -15,6 +15,8 @@ import (
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
 	waLog "go.mau.fi/whatsmeow/util/log"
+
+	"postern/sandbox/network"
 )
 
 // heard is a log that keeps the stanzas that the client library received.
@@ -44,6 +46,18 @@ func (h *heard) index(part string) int {
 	return slices.IndexFunc(h.text, func(s string) bool { return strings.Contains(s, part) })
 }
 
+// last returns the place of the last stanza that contains part, -1 without one.
+func (h *heard) last(part string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := len(h.text) - 1; i >= 0; i-- {
+		if strings.Contains(h.text[i], part) {
+			return i
+		}
+	}
+	return -1
+}
+
 func TestLoginSendsBulletinsOfTheServer(t *testing.T) {
 	s := openServer(t, Config{})
 	p := addPhone(t, s, "5511911111111")
@@ -66,8 +80,14 @@ func TestStreamErrorIsFollowedByTheEnd(t *testing.T) {
 	h := &heard{Logger: waLog.Noop}
 	c := newLoggingClient(t, s, nil, h)
 	c.pairByQR(p)
-	if failed, end := h.index(`<stream:error code="515"`), h.index("<xmlstreamend"); failed < 0 || end != failed+1 {
-		t.Errorf("stream error %d, end %d: %s", failed, end, h.text)
+	// The client library reads on after this code; after 515 it closes the connection itself.
+	if err := s.EndSessions(p.JID(), network.StreamError(503)); err != nil {
+		t.Fatal(err)
+	}
+	failed := func() int { return h.index(`<stream:error code="503"`) }
+	eventually(t, "the end of the stream", func() bool { return failed() >= 0 && h.last("<xmlstreamend") > failed() })
+	if end := h.last("<xmlstreamend"); end != failed()+1 {
+		t.Errorf("stream error %d, end %d: %s", failed(), end, h.text)
 	}
 }
 
