@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"postern/batch"
@@ -134,4 +135,11 @@ func (a *App) historyWish(id int64) whatsapp.HistoryWish {
 		return whatsapp.HistoryWish{}
 	}
 	return whatsapp.HistoryWish(s.History)
+}
+
+// plain returns a JID without its device.
+func plain(jid string) string {
+	user, server, _ := strings.Cut(jid, "@")
+	user, _, _ = strings.Cut(user, ":")
+	return user + "@" + server
 }

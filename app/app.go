@@ -477,7 +477,7 @@ func (a *App) startErasures(context.Context) error {
 		Store: a.store, Messages: a.messages, Ledger: a.ledger, KeepsFile: kept.Has, ForgetAnswers: a.known.devices.ForgetAnswers,
 		Account: func(id int64) (name string, own []string, err error) {
 			rec, err := a.registry.ByID(id)
-			return rec.Name, []string{rec.OwnerJID, rec.OwnerLID}, err
+			return rec.Name, []string{plain(rec.OwnerJID), plain(rec.OwnerLID)}, err
 		},
 		Person: func(jid string) []string {
 			_, all := a.known.devices.Person(jid)

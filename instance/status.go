@@ -48,10 +48,10 @@ func (s *Supervisor) Status(id int64) (Status, error) {
 // Dials reports whether an instance that is not connected connects by itself.
 func (s *Supervisor) Dials(id int64) bool {
 	s.mu.Lock()
-	k := s.keepers[id]
+	k, queued := s.keepers[id], s.queued[id]
 	s.mu.Unlock()
-	if k == nil {
-		return false
+	if k == nil || queued {
+		return queued
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -155,6 +155,7 @@ type Supervisor struct {
 
 	mu      sync.Mutex
 	keepers map[int64]*keeper
+	queued  map[int64]bool // they wait for their turn to reconnect after the start
 }
 
 // NewSupervisor returns a supervisor, to be started with Start.
@@ -162,7 +163,7 @@ func NewSupervisor(cfg SupervisorConfig) *Supervisor {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Supervisor{cfg: cfg, reg: cfg.Registry, log: cfg.Logger.With("component", "supervisor"), keepers: map[int64]*keeper{}}
+	s := &Supervisor{cfg: cfg, reg: cfg.Registry, log: cfg.Logger.With("component", "supervisor"), keepers: map[int64]*keeper{}, queued: map[int64]bool{}}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.calls, s.interrupt = context.WithCancel(s.life)
 	return s
@@ -283,6 +284,11 @@ func (s *Supervisor) restore() {
 		}
 	}
 	slots := make(chan struct{}, s.concurrency(len(linked)))
+	s.mu.Lock()
+	for _, rec := range linked {
+		s.queued[rec.ID] = true
+	}
+	s.mu.Unlock()
 	s.spawn(func() {
 		for _, rec := range linked {
 			select {
@@ -293,6 +299,9 @@ func (s *Supervisor) restore() {
 			s.spawn(func() {
 				defer func() { <-slots }()
 				s.restoreOne(rec.ID)
+				s.mu.Lock()
+				delete(s.queued, rec.ID)
+				s.mu.Unlock()
 			})
 		}
 	})

@@ -13,6 +13,7 @@ import (
 
 	"postern/cli/consumer"
 	"postern/e2e/rig"
+	"postern/event"
 )
 
 // standing is a receiver as it is answered.
@@ -303,4 +304,31 @@ func TestReceiversAreShownToTheirOwners(t *testing.T) {
 	if len(seen) != 4 || !seen["global"] {
 		t.Errorf("page by page: %v", seen)
 	}
+}
+
+// TestPauseOfTheGlobalWebhookHoldsBothFlows: events of batches, and durable ones of instances.
+func TestPauseOfTheGlobalWebhookHoldsBothFlows(t *testing.T) {
+	s := newShop(t)
+	s.operator(http.MethodPut, "/webhook/options", map[string]any{"durable": true}, nil)
+	var is standing
+	s.operator(http.MethodPost, "/receivers/global/pause", map[string]any{"expiresIn": 3600}, &is)
+	if is.State != "PAUSED" || is.Target != "global" || is.InstanceName != nil {
+		t.Fatalf("paused: %+v", is)
+	}
+	before := len(s.Webhooks())
+	b := s.CreateBatch("held", []string{rig.SceneName}, []string{rig.BobNumber})
+	s.anneWrites("held too")
+	s.Await("the batch", func() bool { return s.Batch(b.ID).Status == event.BatchIsCompleted })
+	s.Await("what is held", func() bool {
+		s.operator(http.MethodGet, "/receivers/global", nil, &is)
+		return is.Waiting >= 6 && is.OldestWaitingAt != nil
+	})
+	if n := len(s.Webhooks()); n != before {
+		t.Errorf("%d events were delivered to a paused receiver", n-before)
+	}
+	s.operator(http.MethodPost, "/receivers/global/resume", nil, &is)
+	s.Await("what was held", func() bool {
+		s.operator(http.MethodGet, "/receivers/global", nil, &is)
+		return is.Waiting == 0 && s.Seen(string(event.BatchCompleted)) == 1 && s.Seen(string(event.MessagesUpsert)) >= 1
+	})
 }
