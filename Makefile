@@ -85,8 +85,8 @@ crash: ## kill -9 the real program under load, again and again (ROUNDS=200 SEED=
 powerloss: ## cut the power of the real store and the real program at random, look at IMAGES=100000 disks (SEED=any)
 	IMAGES=$(or $(IMAGES),100000) SEED=$(SEED) $(GO) test -run '^Test(PowerLoss|AFailedSync)' -count 1 -timeout 4h -v ./e2e/powerloss ./e2e/crash
 
-model: ## the batch engine against its model, in random lives (STEPS=1000000, or SEED=one life again)
-	STEPS=$(or $(STEPS),1000000) SEED=$(SEED) $(GO) test -run '^(TestTheEngineDoesWhatTheModelSays|TestSpacedLivesKeepTheTimeBetweenMessages)$$' -count 1 -timeout 2h -v ./batch
+model: ## the batch engine against its model, in random lives (STEPS=1000000 FROM=seed of the first, or SEED=one life again)
+	STEPS=$(or $(STEPS),1000000) FROM=$(FROM) SEED=$(SEED) $(GO) test -run '^(TestTheEngineDoesWhatTheModelSays|TestSpacedLivesKeepTheTimeBetweenMessages)$$' -count 1 -timeout 2h -v ./batch
 
 lives: ## the limits of instances against their plain rules, in random lives (LIVES=100000)
 	$(GO) test -run '^TestLimitsAreExactModel$$' -count 1 -timeout 2h -v ./instance/pace -pace.lives $(or $(LIVES),100000)
