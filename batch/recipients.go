@@ -30,7 +30,7 @@ type Recipients struct {
 	index   map[string]int // of names
 	objects bool           // one of them is an object
 	column  string         // of the numbers, when they are the rows of a file; else empty
-	invalid map[int]error  // the first of those whose details break a rule
+	invalid map[int]error  // those whose details break a rule
 	raw     []byte         // of Add, reused
 
 	sent map[int][]sentPart // messages that some have got already, of a retry
@@ -79,7 +79,7 @@ func (r *Recipients) Add(to Recipient) {
 	at := r.numbers.len()
 	r.objects = true
 	raw, err := r.encode(to)
-	if err != nil && len(r.invalid) < maxReported {
+	if err != nil {
 		if r.invalid == nil {
 			r.invalid = map[int]error{}
 		}
