@@ -136,6 +136,9 @@ func (r *Recipients) encode(to Recipient) ([]byte, error) {
 	return r.raw, nil
 }
 
+// CheckVariable returns an error if a variable cannot have that name.
+func CheckVariable(name string) error { return template.CheckName(strings.TrimSpace(name)) }
+
 // nameIndex returns the index of a variable's name, a new one if it is new.
 func (r *Recipients) nameIndex(name string) (int, error) {
 	if i, known := r.index[name]; known {

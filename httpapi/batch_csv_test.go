@@ -95,7 +95,8 @@ func TestBadCSVIsRefusedInWords(t *testing.T) {
 		"a bad number":         {csvBatch, `{"number":"Phone"}`, "Phone;name\n4915100000001;a\n\n12;b\n", batch.InvalidRecipient, `row 3 column "Phone": `},
 		"a long external id":   {csvBatch, "", "number,externalId\n4915100000001," + strings.Repeat("x", 256) + "\n", batch.InvalidRecipient, "row 2 externalId has 256 characters"},
 		"a long value":         {csvBatch, "", "number,name\n4915100000001," + strings.Repeat("x", 1025) + "\n", batch.InvalidRecipient, `row 2 variables: "name" has 1025 characters`},
-		"a header of no name":  {csvBatch, "", "number,a/b\n4915100000001,c\n", batch.InvalidRecipient, `row 2 variables: "a/b" is not a name of a variable`},
+		"a header of no name":  {csvBatch, "", "number,a/b\n4915100000001,c\n", "INVALID_CSV", `row 1, column "a/b", cannot be a variable`},
+		"mapped to no name":    {csvBatch, `{"variables":{"a/b":"name"}}`, "number,name\n4915100000001,c\n", "INVALID_CSV", `mapping.variables: "a/b" is not a name of a variable`},
 		"a missing variable":   {needs, "", "number,nme\n4915100000001,c\n", batch.MissingVariable, `row 2 has no variable "name"`},
 		"a rendered text":      {strings.Replace(needs, "{{name}}", strings.Repeat("{{name}}", 70), 1), "", "number,name\n4915100000001,a\n4915100000002," + strings.Repeat("x", 1000) + "\n", batch.InvalidMessage, "row 3 message: "},
 		"an unknown instance":  {strings.Replace(csvBatch, `"a"`, `"b"`, 1), "", "number\n4915100000001\n", batch.InvalidInstances, "instances[0]"},
@@ -130,6 +131,7 @@ func TestPartsOfACSVComeInOrder(t *testing.T) {
 		"recipients":           {[]part{{name: "batch", text: batchBody("", "")}, file}, 400, rest.CodeUnknownField},
 		"a batch of no object": {[]part{{name: "batch", text: "[]"}, file}, 400, rest.CodeInvalidType},
 		"a large mapping":      {[]part{plan, {name: "mapping", text: strings.Repeat(" ", rest.MaxFormField+1)}, file}, 413, rest.CodeBodyTooLarge},
+		"half a batch":         {[]part{{name: "batch", text: `{"name":`}, file}, 400, "MALFORMED_JSON"},
 		"an unknown mapping":   {[]part{plan, {name: "mapping", text: `{"phone":"x"}`}, file}, 400, rest.CodeUnknownField},
 	} {
 		body, kind := formBody(t, row.parts...)
@@ -139,6 +141,10 @@ func TestPartsOfACSVComeInOrder(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) { wantError(t, res, row.status, row.code) })
+	}
+	e := wantError(t, r.csv(r.token, "", csvBatch, `{"number":"Phone"`, "number\n4915100000001\n"), 400, "MALFORMED_JSON")
+	if want := "mapping is not valid JSON: unexpected EOF"; !strings.HasPrefix(e.Messages[0], want) {
+		t.Errorf("%q, want %s", e.Messages, want)
 	}
 	wantError(t, r.do("POST", csvPath, csvBatch), 415, rest.CodeContentType)
 }
