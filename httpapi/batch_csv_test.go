@@ -252,6 +252,14 @@ func TestItemsAreReadAsCSV(t *testing.T) {
 	if strings.Count(text, "\r\n") != strings.Count(text, "\n") {
 		t.Errorf("a line ends without CRLF: %q", text)
 	}
+	// A program that separates cells by something else than commas finds no formula either.
+	hostile = "number\tname\n4915100000001\tx;=1+1;;+2|@3\n4915100000002\t\"a\n=1\r\n-2\t+3\"\n4915100000003\t\"=1;=2; -3;'=4\"\n4915100000004\t＝1;＠2\n"
+	_, rows = r.csvOf(r.token, decoded[batch.View](t, r.csv(r.token, "", csvBatch, "", hostile)))
+	for i, want := range []string{"x;'=1+1;;'+2|'@3", "a\n'=1\n'-2\t'+3", "'=1;'=2; -3;'=4", "'＝1;'＠2"} {
+		if got := rows[i+1][9]; got != want {
+			t.Errorf("row %d has %q, want %q", i+1, got, want)
+		}
+	}
 	_, rows = r.csvOf(r.token, r.drafted(1200)) // of a batch without variables
 	if len(rows) != 1201 || len(rows[1200]) != 9 || rows[1200][0] != "1199" || rows[1200][1] != "4915100001199" {
 		t.Errorf("%d rows, the last is %q", len(rows), rows[len(rows)-1])

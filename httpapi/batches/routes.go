@@ -88,7 +88,7 @@ func (a *API) Routes() []rest.Route {
 		{
 			Method: "GET", Path: "/message/batches/{id}/items.csv", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.itemsCSV,
 			ID: "getBatchItemsCSV", Summary: "Get a batch's items as CSV.",
-			About: "A row for each item, with a column for each variable. It is UTF-8 with a byte order mark; a cell that begins with = + - @ is preceded by an apostrophe.",
+			About: "A row for each item, with a column for each variable. It is UTF-8 with a byte order mark; an apostrophe precedes = + - @ at the beginning of a cell and after a tab, ; | or the end of a line in it, so that no program reads a formula.",
 			Media: "text/csv", Codes: unknown,
 		},
 		{
