@@ -128,6 +128,7 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[sends.SentMessage]():                     {Name: "SentMessage", About: "The message that was sent, as it is stored.", Answers: true, Schema: sends.SentMessageSchema},
 		sends.AlbumItem():                                    {Answers: true, Schema: sends.AlbumItemSchema},
 		rest.TypeOf[sends.AcceptedAnswer]():                  {Answers: true, Schema: sends.AcceptedAnswerSchema},
+		rest.TypeOf[sends.AcceptedReaction]():                {Answers: true, Schema: sends.AcceptedReactionSchema},
 		rest.TypeOf[trouble.Item]():                          {Name: "Trouble", About: "One kind of trouble, of receivers at one origin."},
 		rest.TypeOf[trouble.Subject]():                       {Name: "TroubleSubject", About: "What a trouble is about."},
 		rest.TypeOf[sends.ScheduledView]():                   {Name: "ScheduledSend", About: "A message that is sent at a later time."},
