@@ -1,6 +1,7 @@
 package page
 
 import (
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -46,5 +47,51 @@ func TestLanguageTablesKeepTheEnglishOrder(t *testing.T) {
 	}
 	if len(first) != 1 || first[""] {
 		t.Errorf("the languages begin with %v", first)
+	}
+}
+
+// TestGroupedModulesHaveDistinctNames checks what the modules of a file declare and import at
+// the top level, which a browser would refuse to load otherwise.
+func TestGroupedModulesHaveDistinctNames(t *testing.T) {
+	imports := regexp.MustCompile(`(?m)^import \{([^}]*)\} from "([^"]+)";$`)
+	declared := regexp.MustCompile(`(?m)^(?:export )?(?:(?:async )?(?:function|class) (\w+)|(?:const|let) (?:(\w+)|\{([^}]*)\} =|\[([^\]]*)\] =))`)
+	for group, parts := range groups {
+		from := map[string]string{} // where a name is from
+		add := func(where string, names ...string) {
+			for _, name := range names {
+				if name = strings.TrimSpace(name); name != "" && from[name] != "" && from[name] != where {
+					t.Errorf("%s: %s is from %s and from %s", group, name, from[name], where)
+				}
+				from[name] = where
+			}
+		}
+		for _, part := range parts {
+			name := "console/" + part + ".js"
+			raw, err := files.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			code := string(raw)
+			for _, found := range imports.FindAllStringSubmatch(code, -1) {
+				where := path.Join(path.Dir(name), found[2])
+				if !strings.HasPrefix(found[2], ".") {
+					where = found[2]
+				}
+				for one := range strings.SplitSeq(found[1], ",") {
+					own, alias, renamed := strings.Cut(one, " as ")
+					if renamed && groupOf(where) == group {
+						t.Errorf("%s renames %s, which is in its own file", name, own)
+					}
+					if renamed {
+						own = alias
+					}
+					add(where, own)
+				}
+			}
+			for _, found := range declared.FindAllStringSubmatch(code, -1) {
+				add(name, found[1], found[2])
+				add(name, strings.Split(found[3]+","+found[4], ",")...)
+			}
+		}
 	}
 }

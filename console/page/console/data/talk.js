@@ -144,7 +144,7 @@ export const states = {
   STOP_REQUESTED: ["busy", "off"], STOPPED: ["off", "off"], INTERRUPTED: ["bad", "bad"], COMPLETED: ["good", "good"], COMPLETED_WITH_ERRORS: ["bad", "bad"],
 };
 export const ended = (status) => /^(STOPPED|COMPLETED|COMPLETED_WITH_ERRORS)$/.test(status);
-export const can = {
+export const allows = {
   start: (status) => /^(DRAFT|PAUSED|INTERRUPTED)$/.test(status),
   pause: (status) => /^(QUEUED|SCHEDULED|PROCESSING|WAITING_FOR_INSTANCE|WAITING_FOR_WINDOW)$/.test(status),
   stop: (status) => !ended(status) && status !== "STOP_REQUESTED",

@@ -2,7 +2,7 @@
 // recipients.
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, filled, get, query } from "../data/api.js";
-import { act, again, as, can, csv, ended, filters, itemsOf, itemStates, listOf, named, pathOf, save, states, uuid } from "../data/talk.js";
+import { act, again, allows, as, csv, ended, filters, itemsOf, itemStates, listOf, named, pathOf, save, states, uuid } from "../data/talk.js";
 import { useCell } from "../data/cell.js";
 import { onLive, onReload } from "../data/live.js";
 import { session } from "../data/session.js";
@@ -13,9 +13,9 @@ import { Icon } from "../ui/icon.js";
 import { Button, Empty, Loading, Notice, Trouble } from "../ui/parts.js";
 import { Windowed } from "../ui/windowed.js";
 import { ago, many, moment, number, seconds, span, t } from "../words.js";
-import NewBatch from "./batch_new.js";
+import { NewBatch } from "./batch_new.js";
 
-export default function Batches({ parts, query }) {
+export function Batches({ parts, query }) {
   if (parts[0] === "new") return html`<${NewBatch} owner=${query.get("user") || ""}/>`;
   if (parts[0]) return html`<${Batch} key=${parts[0]} id=${parts[0]} owner=${query.get("user") || ""}/>`;
   return html`<${List} query=${query}/>`;
@@ -172,9 +172,9 @@ function Batch({ id, owner }) {
   const remove = () => confirm({ title: t("batch.deleteTitle", { name }), word: t("delete.do"), act: async () => { await call("DELETE", pathOf(id), undefined, as(batch.ownerUserId)); go(["batches"]); toast(t("delete.done", { name })); }, children: t("batch.deleteText") });
   const left = counts.pending + counts.sending;
   return html`<div class="page-head instance-head"><div>${crumb}<h1 tabindex="-1"><bdi>${name}</bdi></h1><p class="lead"><${BatchState} of=${status} pill/><span>${sentence(batch)}</span></p></div>
-      <div class="buttons">${can.start(status) && html`<${Button} kind="first" icon="play" word=${t(status === "DRAFT" ? "batch.start" : "batch.goOn")} act=${doing("start")}/>`}
-        ${can.pause(status) && html`<${Button} icon="pause" word=${t("batch.pause")} act=${doing("pause")}/>`}
-        ${can.stop(status) && html`<${Button} kind="harm" icon="close" word=${t("batch.stop")} act=${() => { stop(); }}/>`}
+      <div class="buttons">${allows.start(status) && html`<${Button} kind="first" icon="play" word=${t(status === "DRAFT" ? "batch.start" : "batch.goOn")} act=${doing("start")}/>`}
+        ${allows.pause(status) && html`<${Button} icon="pause" word=${t("batch.pause")} act=${doing("pause")}/>`}
+        ${allows.stop(status) && html`<${Button} kind="harm" icon="close" word=${t("batch.stop")} act=${() => { stop(); }}/>`}
         ${counts.failed > 0 && ended(status) && html`<${Button} icon="restart" word=${t("batch.again")} act=${retry}/>`}
         ${ended(status) && html`<${Button} kind="bare square" icon="trash" word=${t("delete.do")} act=${() => { remove(); }}/>`}</div></div>
     <div class="stack">${wrong && html`<${Trouble} error=${wrong}/>`}

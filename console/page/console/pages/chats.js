@@ -16,7 +16,7 @@ import { Windowed } from "../ui/windowed.js";
 import { ago, clock, compare, moment, t } from "../words.js";
 import { Talk, Ticks } from "./chat_talk.js";
 
-export default function Chats({ parts }) {
+export function Chats({ parts }) {
   const { rows, at, error } = useCell(fleet);
   useEffect(() => { if (!fleet.value.at) loadFleet().catch(() => {}); }, []);
   const names = useMemo(() => rows.map((row) => row.name).sort(compare()), [rows]);

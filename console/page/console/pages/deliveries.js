@@ -14,7 +14,7 @@ import { Button, Empty, Loading, Select, Text, Trouble } from "../ui/parts.js";
 import { Mark, More, When, useRows, useSoon } from "../ui/sheet.js";
 import { Windowed } from "../ui/windowed.js";
 import { ago, compare, many, moment, number, t } from "../words.js";
-import { One } from "./deliveries_one.js";
+import { OneDelivery } from "./deliveries_one.js";
 import { Progress, Replay } from "./deliveries_replay.js";
 
 const tones = { PENDING: "busy", DELIVERED: "good", FAILED: "bad", DROPPED: "bad", EXPIRED: "bad", CANCELLED: "off" };
@@ -37,14 +37,14 @@ function useWhose() {
 
 const fields = ["event", "target", "endpointId", "from", "to", "minDurationMs"];
 
-export default function Deliveries({ parts, query }) {
+export function Deliveries({ parts, query }) {
   const { everywhere, names } = useWhose();
   const instance = query.get("instance") || (everywhere ? "" : session.value.key.instances[0] || "");
-  if (parts[0]) return html`<${One} path=${pathOf(instance)} id=${parts[0]} query=${query} key=${parts[0]}/>`;
-  return html`<${List} query=${query} instance=${instance} names=${names} everywhere=${everywhere}/>`;
+  if (parts[0]) return html`<${OneDelivery} path=${pathOf(instance)} id=${parts[0]} query=${query} key=${parts[0]}/>`;
+  return html`<${Records} query=${query} instance=${instance} names=${names} everywhere=${everywhere}/>`;
 }
 
-function List({ query, instance, names, everywhere }) {
+function Records({ query, instance, names, everywhere }) {
   useTitle(t("nav.deliveries"));
   const chosen = Object.fromEntries(fields.map((name) => [name, query.get(name) || ""]));
   const state = (query.get("state") || "").split(",").filter((one) => tones[one]);
@@ -71,7 +71,7 @@ function List({ query, instance, names, everywhere }) {
     ${fresh && html`<div class="buttons middle"><${Button} kind="small" icon="up" word=${t("delivery.fresh")} act=${() => { scrollTo(0, 0); return show(); }}/></div>`}
     <${Trouble} error=${rows.error} again=${rows.load}/>
     ${!value ? !rows.error && html`<${Loading}/>` : value.records.length === 0 ? (narrowed ? html`<${Empty} icon="search" title=${t("instances.none")} buttons=${html`<${Button} word=${t("instances.all")} act=${all}/>`}/>` : html`<div class="card"><${Empty} icon="deliveries" title=${t("delivery.none")}>${t("delivery.noneText")}<//></div>`) :
-      html`<div class="sheet deliveries"><${Windowed} items=${value.records} height=${4} keyOf=${(row) => row.id} label=${t("nav.deliveries")} draw=${drawRow} head=${head}/></div><${More} rows=${rows}/>`}`;
+      html`<div class="sheet deliveries"><${Windowed} items=${value.records} height=${4} keyOf=${(row) => row.id} label=${t("nav.deliveries")} draw=${drawDelivery} head=${head}/></div><${More} rows=${rows}/>`}`;
 }
 
 export const eventsOf = (chosen) => [["", t("group.all")], ...[...new Set([...Object.values(events), ...(chosen ? [chosen] : [])])].map((name) => [name, name])];
@@ -116,7 +116,7 @@ export const hostOf = (url) => /^https?:\/\/([^/]+)/.exec(url)?.[1] || url;
 export const whither = (row) => row.endpointId || hostOf(row.url);
 export const answerOf = (row) => row.lastError || (row.lastStatus ? String(row.lastStatus) : "–");
 
-const drawRow = (row) => html`<div role="cell" class="cell"><${Outcome} of=${row.state}/></div>
+const drawDelivery = (row) => html`<div role="cell" class="cell"><${Outcome} of=${row.state}/></div>
   <div role="cell" class="cell name"><a class="plain one-line mono" href=${to(["deliveries", row.id], Object.fromEntries(place.value.query))}>${row.event}</a><span class="quiet one-line">${row.instanceName || row.batchId}</span></div>
   <div role="cell" class="cell wide-only"><span class="one-line" title=${row.url}>${whither(row)}</span>${row.target !== "webhook" && html`<span class="quiet one-line">${t("delivery." + row.target)}</span>`}</div>
   <div role="cell" class="cell wide-only"><span class="one-line" title=${row.lastError}>${answerOf(row)}</span><span class="quiet one-line figures">${row.attemptCount > 0 && many("delivery.tries", row.attemptCount)}${row.durationMs !== null && " · " + number(row.durationMs) + " ms"}</span></div>

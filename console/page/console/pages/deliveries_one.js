@@ -15,7 +15,7 @@ import { Outcome } from "./deliveries.js";
 import { Json, quoted } from "./instance_events.js";
 import { Time } from "./instance_state.js";
 
-export function One({ path, id, query }) {
+export function OneDelivery({ path, id, query }) {
   const loaded = useLoaded(path + "/" + encodeURIComponent(id), { none: null });
   const [error, setError] = useState(null);
   const { value: row, load } = loaded;

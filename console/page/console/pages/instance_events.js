@@ -123,7 +123,7 @@ export function Events({ row }) {
     <p class="quiet events-state" role="status"><span class=${"pulse " + (paused ? "wait" : state === "open" ? "good" : "busy")}><span class="dot"></span>${paused ? many("events.paused", late) : t("events." + state)}</span></p>
     ${shown.length === 0 ? html`<${Empty} icon="log" title=${t(list.length ? "events.noneFound" : "events.none")}>${!list.length && t("events.noneText")}<//>` :
       html`<div class=${"events-body" + (chosen ? " chosen" : "")}><div class="events-list" data-scrolls tabindex="-1"><${Windowed} items=${shown} height=${2.75} keyOf=${(one) => one.id} label=${t("tab.events")} draw=${draw}/></div>
-        ${chosen && html`<${One} one=${chosen} url=${row.Webhook?.url} close=${() => setChosen(null)}/>`}</div>`}</section>`;
+        ${chosen && html`<${OneEvent} one=${chosen} url=${row.Webhook?.url} close=${() => setChosen(null)}/>`}</div>`}</section>`;
 }
 
 // gist returns the summary of an event: text, number or state.
@@ -134,7 +134,7 @@ function gist({ data }) {
   return first || "";
 }
 
-function One({ one, url, close }) {
+function OneEvent({ one, url, close }) {
   const curl = () => `curl -X POST ${quoted(url || "http://127.0.0.1:9090/")} -H ${quoted("Content-Type: application/json")} -H ${quoted("x-webhook-event: " + one.parsed.event)} --data-raw ${quoted(one.text)}`;
   return html`<div class="event-one"><header><h2 class="mono">${one.parsed.event}</h2><div class="buttons"><${Copy} text=${one.text} word=${t("events.json")}/><${Copy} text=${curl} word=${t("events.curl")}/><${Button} kind="bare square small" icon="close" word=${t("close")} act=${() => { close(); }}/></div></header>
     <p class="quiet figures">${clock(one.at)} · ${many("bytes", new TextEncoder().encode(one.text).length)}</p><${Json} value=${one.parsed}/></div>`;

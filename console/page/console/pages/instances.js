@@ -12,9 +12,10 @@ import { Button, Empty, Loading, State, Trouble } from "../ui/parts.js";
 import { Windowed } from "../ui/windowed.js";
 import { ago, compare, many, moment, number, t } from "../words.js";
 import { Instance } from "./instance.js";
+import { hostOf } from "./deliveries.js";
 import { Acts, create, takeIn } from "./instance_actions.js";
 
-export default function Instances({ parts, query }) {
+export function Instances({ parts, query }) {
   const { at, error } = useCell(fleet);
   useEffect(() => { if (!fleet.value.at) loadFleet().catch(() => {}); }, []);
   if (parts[0]) return html`<${Instance} name=${parts[0]} tab=${parts[1] || "state"} key=${parts[0]}/>`;
@@ -96,14 +97,6 @@ function Row({ row }) {
     <div role="cell" class="cell wide-only"><span class="one-line quiet" title=${moment(row.updatedAt)}>${ago(row.updatedAt)}</span></div>
     <div role="cell" class="cell act"><${Acts} row=${row}/></div>`;
 }
-
-const hostOf = (url) => {
-  try {
-    return new URL(url).host;
-  } catch { // shown unchanged
-    return url;
-  }
-};
 
 // First is the empty list: what an instance is, how to create one, and the sandbox as the way
 // without a phone.

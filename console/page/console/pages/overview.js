@@ -15,7 +15,7 @@ import { Icon } from "../ui/icon.js";
 import { Choice, Loading, Trouble, troubleOf } from "../ui/parts.js";
 import { ago, bytes, has, listed, many, moment, number, span, t } from "../words.js";
 
-export default function Overview() {
+export function Overview() {
   useTitle(t("nav.overview"));
   const { rows, at, error } = useCell(fleet);
   const ring = useCell(samples);
