@@ -38,7 +38,7 @@ var groups = map[string][]string{
 	"console/pages/instances.js": {
 		"pages/instances", "pages/instance", "pages/instance_actions", "pages/instance_events", "pages/instance_options", "pages/instance_proxy",
 		"pages/instance_settings", "pages/instance_state", "pages/instance_webhook", "pairing/dialog",
-		"pages/deliveries", "pages/deliveries_one", "pages/deliveries_replay", "data/events", "ui/editors",
+		"pages/deliveries", "pages/deliveries_one", "pages/deliveries_replay", "pages/receivers", "data/events", "ui/editors",
 	},
 	"console/pages/talk.js":    {"pages/batches", "pages/batch_new", "pages/chats", "pages/chat_talk", "data/talk"},
 	"console/pages/keeping.js": {"pages/keys", "pages/keep", "pages/log", "pages/sandbox", "pages/webhook"},

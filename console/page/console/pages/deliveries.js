@@ -16,10 +16,15 @@ import { Windowed } from "../ui/windowed.js";
 import { ago, compare, many, moment, number, t } from "../words.js";
 import { OneDelivery } from "./deliveries_one.js";
 import { Progress, Replay } from "./deliveries_replay.js";
+import { Receivers } from "./receivers.js";
 
 const tones = { PENDING: "busy", DELIVERED: "good", FAILED: "bad", DROPPED: "bad", EXPIRED: "bad", CANCELLED: "off" };
 export const states = Object.keys(tones);
-export const Outcome = ({ of, pill }) => html`<${Mark} tone=${tones[of] || "off"} word=${tones[of] ? t("delivery." + of) : of} pill=${pill}/>`;
+const wordOf = (state, tries) => tones[state] ? t(state === "PENDING" && tries !== undefined ? (tries ? "delivery.retrying" : "delivery.waits") : "delivery." + state) : state;
+// Outcome is the state of a delivery; one that waits with tries made is being retried.
+export const Outcome = ({ of, tries, pill }) => html`<${Mark} tone=${tones[of] || "off"} word=${wordOf(of, tries)} pill=${pill}/>`;
+// Ahead says which attempt is the next, and when.
+export const Ahead = ({ row }) => row.state === "PENDING" && row.attemptCount > 0 && html`<span class="quiet figures">${t(row.nextAttemptAt ? "delivery.ahead" : "delivery.attempt", { n: number(row.attemptCount + 1), when: row.nextAttemptAt && ago(row.nextAttemptAt) })}</span>`;
 export const targets = () => [["", t("group.all")], ["webhook", t("webhook.title")], ["endpoint", t("delivery.endpoint")], ["global", t("delivery.global")]];
 
 // pathOf returns the path of the deliveries of an instance, or of all.
@@ -58,6 +63,7 @@ function Records({ query, instance, names, everywhere }) {
   const { value } = rows;
   return html`<div class="page-head"><div><h1 tabindex="-1">${t("nav.deliveries")}</h1><p class="lead figures">${value ? many("delivery.lead", value.totalRecords) : " "}</p></div>
       <div class="buttons"><${Button} icon="restart" word=${t("replay.do")} act=${() => { open(() => html`<${Replay} instance=${instance} chosen=${{ ...chosen, state }}/>`); }}/></div></div>
+    <${Receivers} origin=${query.get("origin") || ""}/>
     ${query.get("replay") && html`<${Progress} path=${pathOf(instance)} id=${query.get("replay")} key=${query.get("replay")}/>`}
     <div class="toolbar"><div class="with-icon search"><${Icon} name="search"/><input class="input" type="search" placeholder=${t("delivery.search")} aria-label=${t("delivery.search")} maxlength="255" value=${query.get("q") || ""} onInput=${({ target }) => choose({ q: target.value })}/></div>
       <div class="filters" role="group" aria-label=${t("instances.filter")}>${states.map((one) => html`<button type="button" key=${one} class=${"filter " + tones[one]} aria-pressed=${String(state.includes(one))} onClick=${() => choose({ state: (state.includes(one) ? state.filter((other) => other !== one) : [...state, one]).join() })}><${Icon} name=${tones[one]}/>${t("delivery." + one)}</button>`)}</div></div>
@@ -116,7 +122,7 @@ export const hostOf = (url) => /^https?:\/\/([^/]+)/.exec(url)?.[1] || url;
 export const whither = (row) => row.endpointId || hostOf(row.url);
 export const answerOf = (row) => row.lastError || (row.lastStatus ? String(row.lastStatus) : "–");
 
-const drawDelivery = (row) => html`<div role="cell" class="cell"><${Outcome} of=${row.state}/></div>
+const drawDelivery = (row) => html`<div role="cell" class="cell"><${Outcome} of=${row.state} tries=${row.attemptCount}/><${Ahead} row=${row}/></div>
   <div role="cell" class="cell name"><a class="plain one-line mono" href=${to(["deliveries", row.id], Object.fromEntries(place.value.query))}>${row.event}</a><span class="quiet one-line">${row.instanceName || row.batchId}</span></div>
   <div role="cell" class="cell wide-only"><span class="one-line" title=${row.url}>${whither(row)}</span>${row.target !== "webhook" && html`<span class="quiet one-line">${t("delivery." + row.target)}</span>`}</div>
   <div role="cell" class="cell wide-only"><span class="one-line" title=${row.lastError}>${answerOf(row)}</span><span class="quiet one-line figures">${row.attemptCount > 0 && many("delivery.tries", row.attemptCount)}${row.durationMs !== null && " · " + number(row.durationMs) + " ms"}</span></div>
