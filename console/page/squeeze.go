@@ -36,7 +36,7 @@ var groups = map[string][]string{
 	"console/pairing.js":        {"pairing/flow", "pairing/steps"},
 	"console/pages/overview.js": {"pages/overview", "data/samples", "ui/chart"},
 	"console/pages/instances.js": {
-		"pages/instances", "pages/instance", "pages/instance_actions", "pages/instance_events", "pages/instance_options", "pages/instance_proxy",
+		"pages/instances", "pages/instance", "pages/instance_actions", "pages/instance_many", "pages/instance_rows", "data/work", "pages/instance_events", "pages/instance_options", "pages/instance_proxy",
 		"pages/instance_settings", "pages/instance_state", "pages/instance_webhook", "pairing/dialog",
 		"pages/deliveries", "pages/deliveries_one", "pages/deliveries_replay", "pages/receivers", "data/events", "ui/editors",
 	},

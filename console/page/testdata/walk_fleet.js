@@ -17,6 +17,21 @@ window.hands = ({ $, all, at, button, dialog, later, menu, press, signIn, type, 
     box.dispatchEvent(new Event("change", { bubbles: true }));
     await later(500);
   };
+  const fleet = (n) => {
+    stage.instances = Array.from({ length: n }, (_, i) => ({
+      id: i + 1, name: "till-" + (i + 1), description: "Till", status: "ONLINE", connectionStatus: "online", ownerJid: "4915155500" + (100 + i) + "@s.whatsapp.net", createdAt: "2026-01-01T00:00:00Z", updatedAt: "2026-01-01T00:00:00Z",
+      lastReceivedAt: new Date(Date.UTC(2026, 0, 2, 0, i)).toISOString(), tags: [], troubles: [], externalAttributes: {}, Auth: null, Webhook: null,
+    }));
+  };
+  const shown = () => all(".list .row .name a").map((one) => one.textContent).join(" ");
+  const box = (name) => all(".list .row input").find((one) => one.getAttribute("aria-label") === "Choose " + name);
+  const chosen = () => all(".list .row input").filter((one) => one.checked).map((one) => one.getAttribute("aria-label").slice(7)).join(" ");
+  const choice = async (word, item) => {
+    all(".menu > button").find((one) => one.title === word).click();
+    await later(100);
+    all("[role=menuitem]").find((one) => one.textContent.trim() === item).click();
+    await later(200);
+  };
   return {
     async "receivers are shown by origin, with their last day"() {
       stage.receivers = [failing, receiver("2:webhook", { instanceName: "two" }), receiver("2:crm", { instanceName: "two", target: "endpoint", endpointId: "crm", url: "https://crm.example.org/x" }), receiver("0:sink", { target: "consumer", endpointId: "sink", url: null, instanceName: null, waiting: 7 })];
@@ -115,6 +130,218 @@ window.hands = ({ $, all, at, button, dialog, later, menu, press, signIn, type, 
       const [first, second] = all(".deliveries .rows .row").map((one) => one.querySelector(".cell").textContent);
       want(first === "Retryingattempt 7 · next in 4 min." || first === "Retryingattempt 7 · next in 4 min", "the next attempt: " + first);
       want(second === "Waiting", "no attempt yet: " + second);
+    },
+    async "the table: columns, order, rows of 40 pixels"() {
+      fleet(30);
+      await signIn("right");
+      await at("instances");
+      const heads = () => all(".row-head > span").map((one) => one.textContent).join();
+      want(heads() === ",Name,State,Account,Tags,Last received,Webhook,Actions", "its columns: " + heads());
+      want($(".list .row").getBoundingClientRect().height === 40, "40 pixels: " + $(".list .row").getBoundingClientRect().height);
+      await choice("Columns", "Webhook");
+      await choice("Columns", "Changed");
+      await choice("Columns", "High rows");
+      want(heads() === ",Name,State,Account,Tags,Last received,Changed,Actions" && $(".list .row").getBoundingClientRect().height === 64, "other columns, high rows: " + heads());
+      await at("overview");
+      await at("instances");
+      want(heads().includes("Changed") && localStorage.getItem("postern.columns") === "state,account,tags,received,changed|high", "kept in the browser");
+      await choice("Columns", "High rows");
+      await choice("Columns", "Changed");
+      await choice("Columns", "Webhook");
+      want(localStorage.length === 0, "the usual ones are not stored");
+      await press("Last received");
+      want($(".list .row").textContent.includes("till-30") && $("[aria-sort=descending]").textContent === "Last received", "the last one first");
+      scrollTo(0, 500);
+      await later(300);
+      want(Math.abs($(".windowed > .head").getBoundingClientRect().top) < 60, "the head stays");
+    },
+    async "the address filters as the API does"() {
+      fleet(9);
+      Object.assign(stage.instances[0], { tags: ["north", "paying"], troubles: ["INSTANCE_LOGGED_OUT"], connectionStatus: "logged_out" });
+      Object.assign(stage.instances[1], { tags: ["north"], troubles: ["UNDELIVERED"] });
+      Object.assign(stage.instances[2], { description: "São Paulo", troubles: ["INSTANCE_LOGGED_OUT"], connectionStatus: "logged_out" });
+      await signIn("right");
+      for (const [address, names] of [["trouble=INSTANCE_LOGGED_OUT", "till-1 till-3"], ["tag=north", "till-1 till-2"], ["tag=north%2Cpaying", "till-1"], ["state=LOGGED_OUT", "till-1 till-3"], ["state=bad", "till-1 till-3"],
+        ["q=sao", "till-3"], ["q=NORTH", "till-1 till-2"], ["trouble=INSTANCE_LOGGED_OUT%2CUNDELIVERED&tag=north", "till-1 till-2"], ["trouble=UNDELIVERED&state=bad", ""]]) {
+        await at("instances?" + address);
+        want(shown() === names, address + " shows " + shown());
+      }
+      await at("instances?trouble=INSTANCE_LOGGED_OUT");
+      stage.tell({ type: "instance", instance: { name: "till-5", troubles: ["INSTANCE_LOGGED_OUT"] } });
+      await later(300);
+      want(shown() === "till-1 till-3 till-5", "it follows the live connection");
+      await at("instances");
+      await choice("Tags", "paying");
+      want(location.hash === "#/instances?tag=paying" && shown() === "till-1", "a tag from the menu");
+      all(".tag").find((one) => one.textContent === "north").click();
+      await later(300);
+      want(shown() === "till-1 till-2", "a tag of a row");
+      await menu("till-2", "Tags");
+      await type(dialog().querySelector("input"), "south, ,north ,south");
+      await press("Save", dialog());
+      await later(300);
+      want(stage.instances[1].tags.join() === "south,north" && $(".list").textContent.includes("south"), "tags are edited: " + stage.instances[1].tags);
+      await menu("till-2", "Tags");
+      await type(dialog().querySelector("input"), "x".repeat(41));
+      await press("Save", dialog());
+      await later(300);
+      want(dialog()?.querySelector(".wrong")?.textContent.includes("40 characters"), "a wrong one is shown at the field");
+    },
+    async "rows are chosen, with shift too"() {
+      fleet(9);
+      await signIn("right");
+      await at("instances");
+      box("till-2").click();
+      box("till-5").dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, shiftKey: true }));
+      await later(200);
+      want(chosen() === "till-2 till-3 till-4 till-5" && $(".many").textContent.includes("4 chosen"), "from one to the other: " + chosen());
+      want($(".row-head input").indeterminate, "the head says that some are");
+      await type($("[type=search]"), "till-3");
+      await later(300);
+      want($(".many").textContent.includes("1 chosen"), "what is not shown is not chosen");
+      await type($("[type=search]"), "");
+      $(".row-head input").click();
+      await later(200);
+      want($(".many").textContent.includes("9 chosen"), "all of them");
+      await press("Choose none");
+      want(!$(".many") && chosen() === "", "none");
+      await press("Sign out (operator)");
+      stage.session = key("read", "deliveries");
+      await signIn("right");
+      await at("instances");
+      want($(".list .row") && !$(".list input"), "without an action there are no check boxes");
+    },
+    async "many at once: five at a time, what failed and why"() {
+      fleet(12);
+      let under = 0, most = 0, bad = true;
+      for (const { name } of stage.instances) {
+        stage.answers["POST /instance/" + name + "/restart"] = async () => {
+          most = Math.max(most, ++under);
+          await later(50);
+          under--;
+          if (bad && ["till-3", "till-7"].includes(name)) return stage.refusal(409, "NOT_LINKED", "the account is gone");
+          return stage.json(200, { connectionStatus: "CONNECTING" });
+        };
+      }
+      await signIn("right");
+      await at("instances");
+      $(".row-head input").click();
+      await later(100);
+      await choice("Actions", "Restart");
+      want(dialog().textContent.includes("Restart 12 instances?"), "it asks first");
+      await press("Restart", dialog().querySelector("footer"));
+      const leaving = new Event("beforeunload", { cancelable: true });
+      dispatchEvent(leaving);
+      want(leaving.defaultPrevented, "leaving asks first");
+      await later(1500);
+      want(most === 5, "five at a time: " + most);
+      want(/10 done, 2 failed/.test($(".work").textContent) && /the account is gone.*\(2\).*till-3, till-7/.test($(".work .reasons").textContent), "what failed and why: " + $(".work").textContent);
+      const after = new Event("beforeunload", { cancelable: true });
+      dispatchEvent(after);
+      want(!after.defaultPrevented, "then leaving is free");
+      bad = false;
+      await press("Try the failed ones again");
+      await later(500);
+      want($(".work").textContent.includes("2 done") && asked("POST /instance/till-3/restart").length === 2 && asked("POST /instance/till-1/restart").length === 1, "only these again");
+      await press("Close", $(".work"));
+      want(!$(".work"), "it closes");
+    },
+    async "many at once: stop, and a refusal for now"() {
+      fleet(60);
+      let refused = 0;
+      for (const { name } of stage.instances) {
+        stage.answers["POST /instance/" + name + "/restart"] = async () => {
+          if (name === "till-1" && !refused++) return new Response(JSON.stringify({ code: "LIMIT_REACHED", messages: ["too many"] }), { status: 429, headers: { "Content-Type": "application/json", "Retry-After": "8" } });
+          await later(300);
+          return stage.json(200, { connectionStatus: "CONNECTING" });
+        };
+      }
+      await signIn("right");
+      await at("instances");
+      $(".row-head input").click();
+      await later(100);
+      await choice("Actions", "Restart");
+      await press("Restart", dialog().querySelector("footer"));
+      await later(1000);
+      want(/[678] seconds/.test($(".work").textContent), "it says for how long it waits: " + $(".work").textContent);
+      const before = asked("POST /instance/").length;
+      await later(4000);
+      want(asked("POST /instance/").length === before && before === 5, "nothing is sent until then: " + before);
+      await later(4500);
+      want(asked("POST /instance/").length > before, "then it goes on");
+      await press("Stop");
+      await later(1500);
+      const text = $(".work").textContent;
+      want(/\d+ done, \d+ not done/.test(text) && !text.includes("failed") && asked("POST /instance/").length < 60, "the others are not done: " + text);
+    },
+    async "many at once: tags, webhook, limits, log-out, deletion"() {
+      fleet(3);
+      stage.instances[0].tags = ["old", "north"];
+      stage.instances[2].ownerJid = null;
+      await signIn("right");
+      await at("instances");
+      const all3 = async (word) => { if (!$(".row-head input").checked) $(".row-head input").click(); await later(100); await choice("Actions", word); };
+      await all3("Tags");
+      await type(dialog().querySelectorAll("input")[0], "new");
+      await type(dialog().querySelectorAll("input")[1], "old");
+      await press("Change 3 instances", dialog());
+      await later(500);
+      want(stage.instances.map((one) => one.tags.join("+")).join() === "north+new,new,new", "tags are added and removed: " + stage.instances.map((one) => one.tags.join("+")));
+      await all3("Webhook");
+      want(button("Change 3 instances", dialog()).getAttribute("aria-disabled"), "an address is needed");
+      await type(dialog().querySelector("[type=url]"), "https://hooks.example.org/all");
+      await press("Change 3 instances", dialog());
+      await later(500);
+      want(stage.instances.every((one) => one.Webhook.url === "https://hooks.example.org/all"), "the webhook of each");
+      const limits = [];
+      for (const { name } of stage.instances) stage.answers["PUT /instance/" + name + "/limits"] = (body) => { limits.push(body); return stage.json(200, body); };
+      await all3("Limits");
+      await type(dialog().querySelectorAll("input")[0], "33");
+      await type(dialog().querySelectorAll("input")[2], "-");
+      await press("Change 3 instances", dialog());
+      await later(500);
+      want(limits.length === 3 && limits.every((one) => one.perMinute === 33 && !("perDay" in one) && one.quietHours.from === "21:00"), "only what was given changes: " + JSON.stringify(limits[0]));
+      await all3("Connect");
+      await later(500);
+      want(/2 done, 1 failed/.test($(".work").textContent) && $(".work .reasons").textContent.includes("till-3"), "one without an account needs a phone");
+      await all3("Log out");
+      await press("Log out", dialog().querySelector("footer"));
+      await later(500);
+      want(stage.instances.every((one) => one.connectionStatus === "logged_out"), "all are logged out");
+      await all3("Delete");
+      await press("Delete", dialog().querySelector("footer"));
+      want(dialog() && stage.instances.length === 3, "the number is to be typed");
+      await type(dialog().querySelector("input"), "3");
+      await press("Delete", dialog().querySelector("footer"));
+      await later(500);
+      want(stage.instances.length === 0 && !$(".list"), "all are deleted");
+      await later(500);
+    },
+    async "one phone after another is paired"() {
+      fleet(3);
+      for (const one of stage.instances) Object.assign(one, { connectionStatus: "logged_out", ownerJid: null });
+      const linked = new Set();
+      for (const { name } of stage.instances) {
+        stage.answers["GET /instance/" + name + "/connect"] = () => stage.json(200, { base64: stage.picture(), count: 1, expiresAt: new Date(Date.now() + 20000).toISOString() });
+        stage.answers["GET /instance/" + name + "/connection/status"] = () => stage.json(200, linked.has(name) ? { state: "open", connectionStatus: "ONLINE" } : { state: "connecting", connectionStatus: "QR_CODE" });
+      }
+      await signIn("right");
+      await at("instances");
+      $(".row-head input").click();
+      await later(100);
+      await choice("Actions", "Pair one after another");
+      await later(500);
+      want(dialog().textContent.includes("1 of 3") && dialog().querySelector("h2").textContent.includes("till-1"), "the first: " + dialog().textContent);
+      linked.add("till-1");
+      stage.sockets.findLast((one) => one.url.includes("instance=till-1")).hear({ event: "connection.update", data: {} });
+      await later(1500);
+      want(dialog()?.textContent.includes("2 of 3") && dialog().querySelector("h2").textContent.includes("till-2"), "success leads to the next: " + dialog()?.textContent);
+      await press("Skip", dialog());
+      await later(500);
+      want(dialog().textContent.includes("3 of 3"), "one is left out");
+      history.back();
+      await later(500);
+      want(!dialog() && location.hash === "#/instances", "Back ends it");
     },
   };
 };

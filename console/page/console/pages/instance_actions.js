@@ -11,6 +11,7 @@ import { Dialog, Menu, close, confirm, open, toast } from "../ui/float.js";
 import { Button, Check, Copy, Field, Select, Text, Trouble, troubleOf } from "../ui/parts.js";
 import { Readers, save } from "../ui/sheet.js";
 import { moment, t } from "../words.js";
+import { editTags } from "./instance_many.js";
 
 // actionsOf returns the menu of an instance that the session permits.
 export function actionsOf(row, own) {
@@ -20,6 +21,7 @@ export function actionsOf(row, own) {
     can("manage") && is && { word: t("restart.do"), icon: "restart", act: () => restart(row) },
     can("pair") && !is && !moved && { word: t("connect.do"), icon: "link", act: () => connect(row.name) },
     can("pair") && !moved && { word: t("invite.do"), icon: "phone", act: () => invite(row.name) },
+    can("manage") && { word: t("tags.do"), icon: "clip", act: () => editTags(row) },
     can("operator") && { word: t("token.do"), icon: "key", act: () => newToken(row) },
     null,
     can("operator") && is && { word: t("move.do"), icon: "leave", act: () => move(row) },
