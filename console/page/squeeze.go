@@ -30,7 +30,7 @@ const stylesFile = "console/style.css"
 var groups = map[string][]string{
 	"console/core.js": {
 		"html", "router", "routes", "shell", "theme", "words",
-		"data/api", "data/cell", "data/drafts", "data/fleet", "data/live", "data/loaded", "data/sandbox", "data/session", "data/states", "data/troubles",
+		"data/api", "data/cell", "data/drafts", "data/fleet", "data/live", "data/loaded", "data/messages", "data/sandbox", "data/session", "data/states", "data/troubles",
 		"pages/signin", "ui/float", "ui/form", "ui/icon", "ui/parts", "ui/sheet", "ui/windowed",
 	},
 	"console/pairing.js":        {"pairing/flow", "pairing/steps"},
@@ -40,7 +40,7 @@ var groups = map[string][]string{
 		"pages/instance_settings", "pages/instance_state", "pages/instance_webhook", "pairing/dialog",
 		"pages/deliveries", "pages/deliveries_one", "pages/deliveries_replay", "pages/receivers", "data/events", "ui/editors",
 	},
-	"console/pages/talk.js":    {"pages/batches", "pages/batch_new", "pages/chats", "pages/chat_talk", "data/talk"},
+	"console/pages/talk.js":    {"pages/batches", "pages/batch_new", "pages/chats", "pages/chat_talk", "data/seen", "data/talk"},
 	"console/pages/keeping.js": {"pages/keys", "pages/keep", "pages/log", "pages/sandbox", "pages/webhook"},
 }
 

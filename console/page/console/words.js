@@ -33,7 +33,7 @@ export async function speak(code) {
   language.set(code);
 }
 
-// Only preferences are stored, never a key or data of the server.
+// Only preferences are stored and what was shown (data/seen.js), never a key or data of the server.
 export function stored(name) {
   try {
     return localStorage.getItem("postern." + name) || "";

@@ -53,7 +53,8 @@
   };
   const status = (row) => ({
     state: row.connectionStatus === "online" ? "open" : "close", statusReason: broken ? 401 : 0, instanceName: row.name, connectionStatus: String(row.connectionStatus).toUpperCase(), connected: row.connectionStatus === "online", loggedIn: !!row.ownerJid, ownerJid: row.ownerJid,
-    lastConnectedAt: ago(5000), lastReceivedAt: ago(40), lastSentAt: ago(300), lastError: broken || scene === "hostile" ? hostile : null,
+    lastConnectedAt: ago(5000), lastReceivedAt: ago(40), lastSentAt: ago(300), day: scene === "empty" ? undefined : { since: ago(86400), received: 1204, sent: 731, waiting: broken ? 60 : 0, failed: broken ? 24 : 2 },
+    lastError: broken || scene === "hostile" ? hostile : null,
     restriction: broken ? { kind: "reachout_timelock", since: ago(3600), until: new Date(Date.now() + 7.2e6).toISOString(), source: "notified", reason: hostile, code: 463, count: 3 } : null, passkey: null,
     limits: { perMinute: { limit: 20, used: broken ? 20 : 7, resetsAt: new Date(Date.now() + 30000).toISOString() }, perDay: { limit: 1000, used: broken ? 870 : 312, resetsAt: null }, newContactsPerDay: { limit: 50, used: 11, resetsAt: null } },
   });

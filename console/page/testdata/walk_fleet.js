@@ -343,5 +343,44 @@ window.hands = ({ $, all, at, button, dialog, later, menu, press, signIn, type, 
       await later(500);
       want(!dialog() && location.hash === "#/instances", "Back ends it");
     },
+    async "the first tab of an instance is its hub"() {
+      fleet(2);
+      stage.answers["GET /instance/till-1/chats"] = () => list(["Ada", "Ben", "Carla", "Dora", "Emil", "Fay"].map((name, i) => ({ jid: "49151555000" + i + "@s.whatsapp.net", name, isGroup: false, lastMessage: { messageType: "conversation", content: { text: "<b>" + name }, messageTimestamp: 1767225600 } })));
+      stage.answers["GET /instance/till-1/webhook/deliveries"] = () => list([{ id: 7, event: "messages.upsert", state: "PENDING", attemptCount: 2, createdAt: ago(60), url: "https://example.org" }]);
+      await signIn("right");
+      await at("instances/till-1");
+      await later(500);
+      const text = $("main").textContent;
+      for (const part of ["Received1,204", "Sent731", "Events that wait0", "Failed attempts to deliver2", "Ada <b>Ada", "Retrying messages.upsert"]) want(text.includes(part), "it says " + part + ": " + text);
+      want(all(".latest").length === 2 && all(".latest")[0].children.length === 5, "five chats at most");
+      const links = all("main a").map((one) => one.getAttribute("href"));
+      for (const link of ["#/chats/till-1", "#/deliveries?instance=till-1", "#/batches?instance=till-1", "#/chats/till-1/491515550000%40s.whatsapp.net", "#/deliveries/7?instance=till-1"]) want(links.includes(link), "it leads to " + link);
+      stage.answers["GET /instance/till-1/connection/status"] = () => stage.json(200, { connectionStatus: "ONLINE" });
+      await at("instances/till-2");
+      await at("instances/till-1");
+      await later(300);
+      want($(".tiles").textContent.split("unknown").length === 5, "what is not told is unknown, not none");
+      let sent;
+      stage.answers["POST /instance/till-1/send/text"] = (body, headers) => { sent = { body, key: headers.get("Idempotency-Key") }; return stage.json(200, { id: 1 }); };
+      await press("Send a test message");
+      await type(dialog().querySelectorAll("input")[0], "+49 151 555-00003");
+      await press("Send", dialog());
+      await later(300);
+      want(!dialog() && sent?.body.number === "4915155500003" && sent.body.textMessage.text && sent.key, "a test message is sent once: " + JSON.stringify(sent));
+      await at("deliveries?instance=till-1");
+      await later(500);
+      want($(".crumb")?.getAttribute("href") === "#/instances/till-1", "the deliveries lead back");
+      await at("batches?instance=till-1");
+      await later(500);
+      want($(".crumb")?.getAttribute("href") === "#/instances/till-1" && asked("GET /admin/batches?").at(-1).includes("instanceName=till-1"), "the batches too: " + asked("GET /admin/batches").at(-1));
+      await at("chats/till-1");
+      want(all("main a").some((one) => one.getAttribute("href") === "#/instances/till-1"), "and the chats");
+      await press("Sign out (operator)");
+      stage.session = key("read");
+      await signIn("right");
+      await at("instances/till-1");
+      await later(300);
+      want(all(".latest").length === 1 && !button("Send a test message") && !all("main .stack > .buttons a").some((one) => /deliveries|batches/.test(one.href)), "a key sees what it may do");
+    },
   };
 };

@@ -11,7 +11,7 @@ import { choose, place, to } from "../router.js";
 import { open, useTitle } from "../ui/float.js";
 import { Icon } from "../ui/icon.js";
 import { Button, Empty, Loading, Select, Text, Trouble } from "../ui/parts.js";
-import { Mark, More, When, useRows, useSoon } from "../ui/sheet.js";
+import { Crumb, Mark, More, When, useRows, useSoon } from "../ui/sheet.js";
 import { Windowed } from "../ui/windowed.js";
 import { ago, compare, many, moment, number, t } from "../words.js";
 import { OneDelivery } from "./deliveries_one.js";
@@ -61,7 +61,7 @@ function Records({ query, instance, names, everywhere }) {
   const all = () => { choose(Object.fromEntries(["q", "state", "instance", ...fields].map((name) => [name, ""]))); };
   const head = useMemo(() => html`<div role="row" class="row-head" aria-rowindex="1">${[t("column.state"), t("try.event"), t("delivery.to"), t("delivery.answer"), t("delivery.made")].map((word, i) => html`<span role="columnheader" key=${i} class=${i > 1 && i < 4 ? "wide-only" : ""}>${word}</span>`)}</div>`, [t("column.state")]);
   const { value } = rows;
-  return html`<div class="page-head"><div><h1 tabindex="-1">${t("nav.deliveries")}</h1><p class="lead figures">${value ? many("delivery.lead", value.totalRecords) : " "}</p></div>
+  return html`<div class="page-head"><div><${Crumb} instance=${query.get("instance")}/><h1 tabindex="-1">${t("nav.deliveries")}</h1><p class="lead figures">${value ? many("delivery.lead", value.totalRecords) : " "}</p></div>
       <div class="buttons"><${Button} icon="restart" word=${t("replay.do")} act=${() => { open(() => html`<${Replay} instance=${instance} chosen=${{ ...chosen, state }}/>`); }}/></div></div>
     <${Receivers} origin=${query.get("origin") || ""}/>
     ${query.get("replay") && html`<${Progress} path=${pathOf(instance)} id=${query.get("replay")} key=${query.get("replay")}/>`}

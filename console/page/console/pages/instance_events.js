@@ -116,7 +116,7 @@ export function Events({ row }) {
     return text ? list.filter((one) => one.text.toLowerCase().includes(text)) : list;
   }, [list, wanted]);
   const draw = useCallback((one) => one.gap ? html`<div role="cell" class="cell gap quiet"><time>${clock(one.at)}</time> ${t("events.gap")}</div>` : html`<div role="cell" class="cell"><button type="button" aria-pressed=${String(chosen === one)} onClick=${() => setChosen(chosen === one ? null : one)}>
-    <time class="quiet">${clock(one.at)}</time><span class="mono one-line">${one.parsed.event}</span><span class="quiet one-line">${gist(one.parsed)}</span></button></div>`, [chosen, t("events.gap")]);
+    <time class="quiet">${clock(one.at)}</time><span class="mono one-line">${one.parsed.event}</span><span class="quiet one-line">${brief(one.parsed)}</span></button></div>`, [chosen, t("events.gap")]);
   return html`<section class="card events"><div class="toolbar">
       <div class="with-icon search"><${Icon} name="search"/><input class="input" type="search" placeholder=${t("events.filter")} aria-label=${t("events.filter")} value=${wanted} onInput=${(event) => setWanted(event.target.value)}/></div>
       <div class="buttons"><${Button} icon=${paused ? "play" : "pause"} word=${t(paused ? "events.go" : "events.pause")} act=${() => { setPaused(!paused); }}/><${Button} kind="bare" word=${t("events.clear")} disabled=${list.length === 0} act=${() => { clear(); setChosen(null); }}/></div></div>
@@ -126,8 +126,8 @@ export function Events({ row }) {
         ${chosen && html`<${OneEvent} one=${chosen} url=${row.Webhook?.url} close=${() => setChosen(null)}/>`}</div>`}</section>`;
 }
 
-// gist returns the summary of an event: text, number or state.
-function gist({ data }) {
+// brief returns the summary of an event: text, number or state.
+function brief({ data }) {
   const one = Array.isArray(data) ? data[0] : data;
   if (!one || typeof one !== "object") return "";
   const first = [one.content?.text, one.connectionStatus, one.status, one.keyRemoteJid, one.remoteJid, one.id].find((text) => typeof text === "string" && text);

@@ -97,5 +97,22 @@ export default {
 "work.left.one": "{n} not done",
 "work.left.other": "{n} not done",
 "pair.place": "{n} of {of}",
-"pair.skip": "Skip"
+"pair.skip": "Skip",
+"hub.to": "To {name}",
+"hub.send": "Send a test message",
+"hub.sendOf": "A test message from {name}",
+"hub.text": "A test of Postern",
+"hub.number": "Number",
+"hub.numberHelp": "With the country code, of somebody who expects it.",
+"hub.message": "Text",
+"hub.wasSent": "Sent to {number}.",
+"hub.day": "24 hours",
+"hub.since": "Counted since {time}.",
+"hub.received": "Received",
+"hub.sent": "Sent",
+"hub.waiting": "Events that wait",
+"hub.failed": "Failed attempts to deliver",
+"hub.chats": "Last chats",
+"hub.deliveries": "Last deliveries",
+"chats.unread": "unread"
 };

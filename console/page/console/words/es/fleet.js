@@ -97,5 +97,22 @@ export default {
 "work.left.one": "{n} sin hacer",
 "work.left.other": "{n} sin hacer",
 "pair.place": "{n} de {of}",
-"pair.skip": "Omitir"
+"pair.skip": "Omitir",
+"hub.to": "A {name}",
+"hub.send": "Enviar un mensaje de prueba",
+"hub.sendOf": "Un mensaje de prueba de {name}",
+"hub.text": "Una prueba de Postern",
+"hub.number": "Número",
+"hub.numberHelp": "Con el código del país; de alguien que espera el mensaje.",
+"hub.message": "Texto",
+"hub.wasSent": "Enviado a {number}.",
+"hub.day": "24 horas",
+"hub.since": "Contado desde {time}.",
+"hub.received": "Recibidos",
+"hub.sent": "Enviados",
+"hub.waiting": "Eventos en espera",
+"hub.failed": "Intentos de entrega fallidos",
+"hub.chats": "Últimos chats",
+"hub.deliveries": "Últimas entregas",
+"chats.unread": "sin leer"
 };

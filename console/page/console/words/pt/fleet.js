@@ -97,5 +97,22 @@ export default {
 "work.left.one": "{n} não feita",
 "work.left.other": "{n} não feitas",
 "pair.place": "{n} de {of}",
-"pair.skip": "Pular"
+"pair.skip": "Pular",
+"hub.to": "Para {name}",
+"hub.send": "Enviar mensagem de teste",
+"hub.sendOf": "Uma mensagem de teste de {name}",
+"hub.text": "Um teste do Postern",
+"hub.number": "Número",
+"hub.numberHelp": "Com o código do país; de alguém que espera a mensagem.",
+"hub.message": "Texto",
+"hub.wasSent": "Enviada para {number}.",
+"hub.day": "24 horas",
+"hub.since": "Contado desde {time}.",
+"hub.received": "Recebidas",
+"hub.sent": "Enviadas",
+"hub.waiting": "Eventos em espera",
+"hub.failed": "Tentativas de entrega que falharam",
+"hub.chats": "Últimas conversas",
+"hub.deliveries": "Últimas entregas",
+"chats.unread": "não lida"
 };
