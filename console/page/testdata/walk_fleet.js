@@ -382,5 +382,35 @@ window.hands = ({ $, all, at, button, dialog, later, menu, press, signIn, type, 
       await later(300);
       want(all(".latest").length === 1 && !button("Send a test message") && !all("main .stack > .buttons a").some((one) => /deliveries|batches/.test(one.href)), "a key sees what it may do");
     },
+    async "what is typed for many is kept"() {
+      fleet(3);
+      await signIn("right");
+      await at("instances");
+      $(".row-head input").click();
+      await later(100);
+      await choice("Actions", "Webhook");
+      await type(dialog().querySelector("[type=url]"), "https://hooks.example.org/all");
+      history.back();
+      await later(300);
+      want(!dialog() && location.hash === "#/instances", "Back closes the dialog");
+      await choice("Actions", "Webhook");
+      want(dialog().querySelector("[type=url]").value === "https://hooks.example.org/all", "it is there again");
+      await press("Change 3 instances", dialog());
+      await later(500);
+      want(sessionStorage.length === 0, "until it is used: " + JSON.stringify(sessionStorage));
+      await press("New instance");
+      await type(dialog().querySelector("input"), "till-9");
+      await press("Cancel", dialog());
+      await press("New instance");
+      want(dialog().querySelector("input").value === "till-9", "a new instance too");
+      await press("Cancel", dialog());
+      stage.answers["GET /receivers"] = () => new Response(JSON.stringify({ code: "LIMIT_REACHED", messages: ["too many"] }), { status: 429, headers: { "Content-Type": "application/json", "Retry-After": "5" } });
+      await at("deliveries");
+      await later(500);
+      want(/Retrying in [345] seconds/.test($(".receivers [role=alert]").textContent), "a refusal for now is counted: " + $(".receivers").textContent);
+      delete stage.answers["GET /receivers"];
+      await later(6000);
+      want(!$(".receivers [role=alert]"), "and tried again");
+    },
   };
 };

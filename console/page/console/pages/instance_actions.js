@@ -2,6 +2,7 @@
 import { useRef, useState } from "preact/hooks";
 import { call, instancePath } from "../data/api.js";
 import { drop, loadFleet, put } from "../data/fleet.js";
+import { useKept } from "../data/loaded.js";
 import { can } from "../data/session.js";
 import { linked } from "../data/states.js";
 import { html } from "../html.js";
@@ -207,9 +208,9 @@ export function create() {
 }
 
 function Create() {
-  const [name, setName] = useState("");
-  const [description, setDescription] = useState("");
-  const [attributes, setAttributes] = useState("");
+  const [[name, description, attributes], setForm, done] = useKept("/instance", ["", "", ""]);
+  const type = (part) => setForm(Object.assign([name, description, attributes], part));
+  const setName = (text) => type({ 0: text }), setDescription = (text) => type({ 1: text }), setAttributes = (text) => type({ 2: text });
   const [scan, setScan] = useState(true);
   const [error, setError] = useState(null);
   const make = async () => {
@@ -220,6 +221,7 @@ function Create() {
       const { Auth: _, ...row } = made; // do not keep the token
       put({ connectionStatus: "offline", status: "OFFLINE", ownerJid: null, Webhook: null, ...row });
       loadFleet().catch(() => {});
+      done();
       close();
       toast(t("create.done", { name: made.name }));
       if (scan && can("pair")) setTimeout(() => connect(made.name));

@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { call, get, instancePath } from "../data/api.js";
 import { useCell } from "../data/cell.js";
 import { drop, fleet, put } from "../data/fleet.js";
+import { useKept } from "../data/loaded.js";
 import { can } from "../data/session.js";
 import { linked } from "../data/states.js";
 import { begin, dismiss, retry, stop, work } from "../data/work.js";
@@ -68,7 +69,10 @@ export function Many({ rows }) {
   const items = actionsOn(picked.map((row) => row.name), picked);
   return html`<div class="many" role="region" aria-label=${t("many.title")}><strong class="figures" role="status">${many("many.chosen", picked.length)}</strong>
     ${running ? html`<span class="quiet">${t("many.busy")}</span>` : html`<${Menu} word=${t("many.title")} kind="first" icon="up" items=${items}>${t("many.title")}<//>`}
-    <${Button} kind="bare" icon="close" word=${t("many.none")} act=${() => { chosen.set(new Set()); }}/></div>`;
+    <${Button} kind="bare" icon="close" word=${t("many.none")} act=${() => {
+      document.querySelector(".row-head input").focus({ preventScroll: true }); // the head is always in view
+      chosen.set(new Set());
+    }}/></div>`;
 }
 
 // Panel shows the work on many instances.
@@ -103,8 +107,9 @@ function useSeconds(until) {
 }
 
 // Change is a dialog whose form applies to all chosen instances.
-function Change({ names, title, about, ready, act, children }) {
+function Change({ names, title, about, ready, act, done, children }) {
   const go = () => {
+    done();
     close();
     begin(many("many.change.work", names.length, { what: title }), names, act);
   };
@@ -116,30 +121,30 @@ function Change({ names, title, about, ready, act, children }) {
 const split = (text) => [...new Set(text.split(",").map((one) => one.trim()).filter(Boolean))];
 
 function TagsOfMany({ names }) {
-  const [more, setMore] = useState(""), [less, setLess] = useState("");
+  const [[more, less], setForm, done] = useKept("/instance/tags", ["", ""]);
   const act = async (name) => {
     const own = (rowOf(name).tags || []).filter((tag) => !split(less).includes(tag));
     put({ name, ...await call("PUT", instancePath(name) + "/tags", { tags: [...new Set([...own, ...split(more)])] }) });
   };
-  return html`<${Change} names=${names} title=${t("column.tags")} ready=${split(more + "," + less).length > 0} act=${act}>
-    <${Text} label=${t("tags.add")} help=${t("tags.help")} value=${more} on=${setMore}/><${Text} label=${t("tags.remove")} value=${less} on=${setLess}/><//>`;
+  return html`<${Change} names=${names} title=${t("column.tags")} ready=${split(more + "," + less).length > 0} act=${act} done=${done}>
+    <${Text} label=${t("tags.add")} help=${t("tags.help")} value=${more} on=${(text) => setForm([text, less])}/><${Text} label=${t("tags.remove")} value=${less} on=${(text) => setForm([more, text])}/><//>`;
 }
 
 function HookOfMany({ names }) {
-  const [{ url, enabled, events }, setForm] = useState({ url: "", enabled: true, events: {} });
+  const [{ url, enabled, events }, setForm, done] = useKept("/instance/webhook", { url: "", enabled: true, events: {} });
   const change = (part) => setForm({ url, enabled, events, ...part });
   const act = async (name) => {
     const set = Object.fromEntries(Object.entries(events).filter(([, is]) => is));
     put({ name, Webhook: await call("PUT", instancePath(name) + "/webhook", { url: url.trim(), enabled, events: set }) });
   };
-  return html`<${Change} names=${names} title=${t("webhook.title")} about=${t("many.webhook")} ready=${/^https?:\/\/./.test(url.trim())} act=${act}>
+  return html`<${Change} names=${names} title=${t("webhook.title")} about=${t("many.webhook")} ready=${/^https?:\/\/./.test(url.trim())} act=${act} done=${done}>
     <${Text} label=${t("webhook.url")} help=${t("webhook.urlHelp")} kind="code" type="url" maxlength="500" placeholder="https://example.org/hook" value=${url} on=${(to) => change({ url: to })}/>
     <${Check} label=${t("webhook.enabled")} help=${t("webhook.enabledHelp")} value=${enabled} on=${(is) => change({ enabled: is })}/>
     <${Flags} value=${events} on=${(flags) => change({ events: flags })}/><//>`;
 }
 
 function LimitsOfMany({ names }) {
-  const [form, setForm] = useState({});
+  const [form, setForm, done] = useKept("/instance/limits", {});
   const given = numbers.filter((name) => form[name]?.trim());
   const act = async (name) => {
     const path = instancePath(name) + "/limits";
@@ -151,7 +156,7 @@ function LimitsOfMany({ names }) {
     await call("PUT", path, limits);
   };
   const right = given.every((one) => /^(-|\d+)$/.test(form[one].trim()));
-  return html`<${Change} names=${names} title=${t("limits.title")} about=${t("many.limits")} ready=${given.length > 0 && right} act=${act}>
+  return html`<${Change} names=${names} title=${t("limits.title")} about=${t("many.limits")} ready=${given.length > 0 && right} act=${act} done=${done}>
     <div class="row">${numbers.map((name) => html`<${Text} key=${name} label=${t("limits." + name)} inputmode="numeric" placeholder=${t("many.asIs")} value=${form[name] || ""} on=${(text) => setForm({ ...form, [name]: text })}/>`)}</div><//>`;
 }
 
@@ -159,12 +164,13 @@ function LimitsOfMany({ names }) {
 export const editTags = (row) => open(() => html`<${OneTags} row=${row}/>`);
 
 function OneTags({ row }) {
-  const [text, setText] = useState((row.tags || []).join(", "));
+  const [text, setText, done] = useKept(instancePath(row.name) + "/tags", (row.tags || []).join(", "));
   const [error, setError] = useState(null);
   const save = async () => {
     setError(null);
     try {
       put({ name: row.name, ...await call("PUT", instancePath(row.name) + "/tags", { tags: split(text) }) });
+      done();
       close();
     } catch (reason) {
       setError(reason);

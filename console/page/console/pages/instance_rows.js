@@ -21,7 +21,7 @@ const columns = {
 };
 
 const At = ({ at }) => at ? html`<span class="one-line quiet" title=${moment(at)}>${ago(at)}</span>` : html`<span class="quiet">–</span>`;
-const Tag = ({ tag }) => html`<a class="tag" href=${to(["instances"], { tag })}>${tag}</a>`;
+export const Tag = ({ tag }) => html`<a class="tag" href=${to(["instances"], { tag })}>${tag}</a>`;
 
 function HookCell({ row }) {
   const hook = row.Webhook, failing = row.troubles?.includes("RECEIVER_FAILING");

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, instancePath } from "../data/api.js";
 import { onLive } from "../data/live.js";
-import { useLoaded } from "../data/loaded.js";
+import { useKept, useLoaded } from "../data/loaded.js";
 import { chatName, gist } from "../data/messages.js";
 import { can } from "../data/session.js";
 import { groupFor, numberOf, stateOf } from "../data/states.js";
@@ -20,7 +20,7 @@ export function Now({ row }) {
   useEffect(() => { if (status.value) status.load(); }, [row.connectionStatus, row.updatedAt]);
   const is = status.value;
   return html`<div class="stack"><${Trouble} error=${status.error} again=${status.load}/>
-    <${Ways} row=${row}/><${What} row=${row} is=${is}/>${is?.restriction && html`<${Held} it=${is.restriction}/>`}
+    <${What} row=${row} is=${is}/>${is?.restriction && html`<${Held} it=${is.restriction}/>`}<${Ways} row=${row}/>
     <${Day} day=${is?.day} asked=${is || status.error}/>
     <div class="pair"><${Connection} row=${row} is=${is} failed=${status.error}/><${Used} row=${row} is=${is} failed=${status.error}/><${Latest} row=${row}/></div>
     ${can("operator") && html`<${Figures} name=${row.name}/>`}</div>`;
@@ -36,8 +36,9 @@ function Ways({ row: { name, connectionStatus } }) {
 }
 
 function SendTest({ name }) {
-  const [number, setNumber] = useState("");
-  const [text, setText] = useState(() => t("hub.text"));
+  const path = instancePath(name) + "/send/text";
+  const [number, setNumber, sentTo] = useKept(path + "/number", "");
+  const [text, setText, sentText] = useKept(path + "/message", t("hub.text"));
   const [error, setError] = useState(null);
   const key = useRef("test-" + Math.random().toString(36).slice(2));
   const right = /^[1-9]\d{6,14}$/.test(number.replace(/[+()./\-\s\p{Cf}]/gu, ""));
@@ -45,7 +46,9 @@ function SendTest({ name }) {
     setError(null);
     try {
       const body = { number: number.replace(/\D/g, ""), textMessage: { text } };
-      await call("POST", instancePath(name) + "/send/text", body, { headers: { "Idempotency-Key": key.current }, patience: 60000 });
+      await call("POST", path, body, { headers: { "Idempotency-Key": key.current }, patience: 60000 });
+      sentTo();
+      sentText();
       close();
       toast(t("hub.wasSent", { number: "+" + body.number }));
     } catch (reason) {

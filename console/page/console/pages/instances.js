@@ -79,10 +79,10 @@ function List({ query }) {
       <div class="buttons looks">${known.length > 0 && html`<${Menu} word=${t("column.tags")} kind="small" items=${items}>${t("column.tags")}<//>`}
         <${Menu} word=${t("rows.look")} kind="small" items=${layoutItems(look)}>${t("rows.look")}<//></div>
     </div>
+    <${Many} rows=${shown}/>
     <p class="unseen" role="status">${many("instances.found", shown.length)}</p>
     ${shown.length === 0 ? html`<${Empty} icon="search" title=${t("instances.none")} buttons=${html`<${Button} word=${t("instances.all")} act=${() => { choose({ q: "", state: "", trouble: "", tag: "" }); }}/>`}/>` :
-      html`<div class=${"list instances" + (look.high ? " high" : "") + (choosable() ? "" : " unpicked")} style=${tracks(look)}><${Windowed} items=${shown} height=${heightOf(look)} keyOf=${(row) => row.id} label=${t("nav.instances")} draw=${drawRow} head=${html`<${Heads} sort=${sort} shown=${look.shown}/>`}/></div>
-        <${Many} rows=${shown}/>`}`;
+      html`<div class=${"list instances" + (look.high ? " high" : "") + (choosable() ? "" : " unpicked")} style=${tracks(look)}><${Windowed} items=${shown} height=${heightOf(look)} keyOf=${(row) => row.id} label=${t("nav.instances")} draw=${drawRow} head=${html`<${Heads} sort=${sort} shown=${look.shown}/>`}/></div>`}`;
 }
 
 function Filter({ word, n, on, act, tone }) {
