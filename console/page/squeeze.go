@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io/fs"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -300,37 +301,49 @@ func wordsOf(language string) (map[string]string, error) {
 	return table, nil
 }
 
-// wordsModule returns the module of a language. English is an object by key; the others are
-// lists in the order of its keys, so that each key is sent once. The first entry, with an
-// empty key, is a checksum of the keys.
+// wordsModule returns the module of a language: the list of its texts in the order of the
+// English keys, which only English has too. The first text, with an empty key, is a checksum
+// of the keys.
 func wordsModule(language string) ([]byte, error) {
 	keyed, err := wordsOf(english)
 	if err != nil {
 		return nil, err
 	}
-	keys := make([]string, 0, len(keyed))
-	for key := range keyed {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
 	table, err := wordsOf(language)
 	if err != nil {
 		return nil, err
 	}
+	keys := slices.Sorted(maps.Keys(keyed))
 	sum := sha256.Sum256([]byte(strings.Join(keys, " ")))
-	keys, table[""] = slices.Insert(keys, 0, ""), hex.EncodeToString(sum[:4])
+	list := []string{hex.EncodeToString(sum[:4])}
+	for _, key := range keys {
+		list = append(list, table[key])
+	}
 	var out bytes.Buffer
 	encode := json.NewEncoder(&out)
 	encode.SetEscapeHTML(false)
-	out.WriteString("export default ")
 	if language == english {
-		err = encode.Encode(table) // sorted by key
-	} else {
-		list := make([]string, len(keys))
-		for i, key := range keys {
-			list[i] = table[key]
-		}
-		err = encode.Encode(list)
+		out.WriteString("export const keys=" + strconv.Quote(frontCoded(keys)) + ";\n")
 	}
+	out.WriteString("export default ")
+	err = encode.Encode(list)
 	return append(bytes.TrimSpace(out.Bytes()), ';', '\n'), err
+}
+
+// frontCoded returns sorted keys in one text, each after a space. A key with the same
+// beginning as the one before it, up to its last dot, is sent from that dot on.
+func frontCoded(keys []string) string {
+	var out strings.Builder
+	before := ""
+	for _, key := range keys {
+		dot := max(0, strings.LastIndexByte(key, '.'))
+		out.WriteByte(' ')
+		if dot > 0 && key[:dot] == before {
+			out.WriteString(key[dot:])
+		} else {
+			out.WriteString(key)
+		}
+		before = key[:dot]
+	}
+	return out.String()
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"encoding/json"
 	"path"
 	"regexp"
 	"strings"
@@ -34,19 +35,40 @@ func TestSqueezeKeepsCode(t *testing.T) {
 // TestLanguageTablesKeepTheEnglishOrder checks the served modules against the tables, and
 // that all begin with the same checksum.
 func TestLanguageTablesKeepTheEnglishOrder(t *testing.T) {
-	keyed, first := tables(t), map[string]bool{}
+	keyed, lists := tables(t), map[string][]string{}
+	var keys []string
 	for language := range keyed {
 		raw, err := wordsModule(language)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := string(raw); !strings.HasPrefix(text, "export default ") || !strings.Contains(text, `"`+keyed[language]["nav.overview"]+`"`) || strings.Contains(text, `"nav.overview"`) != (language == english) {
-			t.Errorf("%s is sent as %.100s", language, text)
+		for line := range strings.Lines(string(raw)) {
+			line = strings.TrimSuffix(line, ";\n")
+			if text, is := strings.CutPrefix(line, "export const keys="); is && language == english {
+				keys = strings.Split(strings.Trim(text, `"`), " ")
+			} else if text, is := strings.CutPrefix(line, "export default "); !is || json.Unmarshal([]byte(text), new([]string)) != nil {
+				t.Errorf("%s has the line %.100s", language, line)
+			} else {
+				list := []string{}
+				_ = json.Unmarshal([]byte(text), &list) // it is a list, see above
+				lists[language] = list
+			}
 		}
-		first[regexp.MustCompile(`"[0-9a-f]{8}"`).FindString(string(raw)[:40])] = true
 	}
-	if len(first) != 1 || first[""] {
-		t.Errorf("the languages begin with %v", first)
+	for i, key := range keys {
+		if strings.HasPrefix(key, ".") {
+			before := keys[i-1]
+			key = before[:strings.LastIndex(before, ".")] + key
+			keys[i] = key
+		}
+		for language, list := range lists {
+			if want := keyed[language][key]; i > 0 && (i >= len(list) || list[i] != want || want == "") || i == 0 && list[0] != lists[english][0] {
+				t.Fatalf("%s has another text as %d, %q", language, i, key)
+			}
+		}
+	}
+	if len(keys) != len(keyed[english])+1 || len(lists) != 3 {
+		t.Errorf("%d keys in %d languages", len(keys), len(lists))
 	}
 }
 

@@ -39,9 +39,11 @@ const calls = {
   },
 };
 
+const titleOf = (what, names) => many("many.work", names.length, { what });
+
 const ask = (what, names, more) => confirm({
-  title: many("many." + what, names.length), children: t(what + ".text"), word: t(what + ".do"), harm: false,
-  act: async () => { begin(many("many." + what + ".work", names.length), names, calls[what]); }, ...more,
+  title: many("many.sure", names.length, { what: t(what + ".do") }), children: t(what + ".text"), word: t(what + ".do"), harm: false,
+  act: async () => { begin(titleOf(t(what + ".do"), names), names, calls[what]); }, ...more,
 });
 
 // actionsOn returns the actions on the chosen rows that the session permits.
@@ -50,7 +52,7 @@ function actionsOn(names, rows) {
   const unpaired = rows.filter((row) => !linked(row.connectionStatus) && row.connectionStatus !== "moved").map((row) => row.name);
   return [
     can("manage") && { word: t("restart.do"), icon: "restart", act: () => ask("restart", names) },
-    can("pair") && { word: t("connect.do"), icon: "link", act: () => { begin(many("many.connect.work", names.length), names, calls.connect); } },
+    can("pair") && { word: t("connect.do"), icon: "link", act: () => { begin(titleOf(t("connect.do"), names), names, calls.connect); } },
     can("pair") && unpaired.length > 0 && { word: t("many.pair"), icon: "phone", act: () => pairAll(unpaired) },
     can("manage") && { word: t("tags.do"), icon: "clip", act: dialog(TagsOfMany) },
     can("webhook") && { word: t("webhook.title"), icon: "deliveries", act: dialog(HookOfMany) },
@@ -86,7 +88,7 @@ export function Panel() {
   const reasons = new Map();
   for (const { state, name, error } of items) if (state === "failed") reasons.set(troubleOf(error), [...reasons.get(troubleOf(error)) || [], name]);
   const sums = [many("work.done", done), failed > 0 && many("work.failed", failed), over > 0 && many("work.left", over)].filter(Boolean).join(", ");
-  return html`<section class="card work" aria-label=${title}><div class="between"><p><strong>${title}</strong> <span class="figures">${sums}</span></p>
+  return html`<section class="card work" aria-label=${title}><div class="between"><p><strong>${title}</strong> · <span class="figures">${sums}</span></p>
       <div class="buttons">${running ? html`<${Button} kind="small harm" word=${t("work.stop")} act=${() => { stop(); }}/>` : html`
         ${failed > 0 && html`<${Button} kind="small" icon="restart" word=${t("work.again")} act=${() => { retry(); }}/>`}
         <${Button} kind="bare square small" icon="close" word=${t("close")} act=${() => { dismiss(); }}/>`}</div></div>
@@ -111,9 +113,9 @@ function Change({ names, title, about, ready, act, done, children }) {
   const go = () => {
     done();
     close();
-    begin(many("many.change.work", names.length, { what: title }), names, act);
+    begin(titleOf(title, names), names, act);
   };
-  return html`<${Dialog} title=${many("many.change", names.length, { what: title })} footer=${html`<${Button} word=${t("cancel")} act=${() => { close(); }}/>
+  return html`<${Dialog} title=${titleOf(title, names)} footer=${html`<${Button} word=${t("cancel")} act=${() => { close(); }}/>
       <${Button} kind="first" word=${many("many.apply", names.length)} disabled=${!ready} act=${go}/>`}>
     ${about && html`<p>${about}</p>`}<form class="form" noValidate onSubmit=${(event) => event.preventDefault()}>${children}</form><//>`;
 }
