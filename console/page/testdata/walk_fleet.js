@@ -75,8 +75,10 @@ window.hands = ({ $, all, at, button, dialog, later, menu, press, signIn, type, 
       want(row("one").textContent.includes("Accepts") && button("Pause one"), "resume ends it");
       stage.receivers[0].since = "2026-01-02T03:04:05Z";
       await at("overview");
-      await at("deliveries");
+      await at("deliveries?instance=one");
       await later(500);
+      want(asked("GET /receivers?").at(-1).includes("instance=one") && !$(".receivers details").open, "of one instance; what is well is folded");
+      $(".receivers details").open = true;
       let body;
       stage.answers["POST /instance/one/webhook/deliveries/replay"] = (given) => { body = given; return stage.json(202, { replayId: 3, matched: 4 }); };
       stage.answers["GET /instance/one/webhook/deliveries"] = () => stage.json(200, { nextCursor: null, previousCursor: null, totalRecords: 4, records: [] });
@@ -200,6 +202,7 @@ window.hands = ({ $, all, at, button, dialog, later, menu, press, signIn, type, 
       await later(300);
       want($(".many").textContent.includes("1 chosen"), "what is not shown is not chosen");
       await type($("[type=search]"), "");
+      want(chosen() === "till-3", "nor afterwards: " + chosen());
       $(".row-head input").click();
       await later(200);
       want($(".many").textContent.includes("9 chosen"), "all of them");

@@ -63,7 +63,7 @@ function Records({ query, instance, names, everywhere }) {
   const { value } = rows;
   return html`<div class="page-head"><div><${Crumb} instance=${query.get("instance")}/><h1 tabindex="-1">${t("nav.deliveries")}</h1><p class="lead figures">${value ? many("delivery.lead", value.totalRecords) : " "}</p></div>
       <div class="buttons"><${Button} icon="restart" word=${t("replay.do")} act=${() => { open(() => html`<${Replay} instance=${instance} chosen=${{ ...chosen, state }}/>`); }}/></div></div>
-    <${Receivers} origin=${query.get("origin") || ""}/>
+    <${Receivers} of=${instance} origin=${query.get("origin") || ""}/>
     ${query.get("replay") && html`<${Progress} path=${pathOf(instance)} id=${query.get("replay")} key=${query.get("replay")}/>`}
     <div class="toolbar"><div class="with-icon search"><${Icon} name="search"/><input class="input" type="search" placeholder=${t("delivery.search")} aria-label=${t("delivery.search")} maxlength="255" value=${query.get("q") || ""} onInput=${({ target }) => choose({ q: target.value })}/></div>
       <div class="filters" role="group" aria-label=${t("instances.filter")}>${states.map((one) => html`<button type="button" key=${one} class=${"filter " + tones[one]} aria-pressed=${String(state.includes(one))} onClick=${() => choose({ state: (state.includes(one) ? state.filter((other) => other !== one) : [...state, one]).join() })}><${Icon} name=${tones[one]}/>${t("delivery." + one)}</button>`)}</div></div>

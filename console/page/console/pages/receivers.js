@@ -35,10 +35,10 @@ function useReceivers(path, asked) {
 
 const originOf = (row) => row.url ? new URL(row.url).origin : "";
 
-// Receivers shows the receivers of an instance, or of all by origin.
-export function Receivers({ instance, origin = "" }) {
+// Receivers shows the receivers of an instance, or of all by origin; of narrows these to one.
+export function Receivers({ instance, of = "", origin = "" }) {
   const path = receiversOf(instance);
-  const rows = useReceivers(path, { origin });
+  const rows = useReceivers(path, { origin, instance: of });
   const records = rows.value?.records || [];
   const groups = useMemo(() => {
     const by = new Map();
@@ -54,7 +54,7 @@ export function Receivers({ instance, origin = "" }) {
     ${origin && rows.value && !records.length && html`<p class="quiet">${t("instances.none")}</p>`}
     ${instance
       ? html`<ul>${records.map(draw)}</ul>`
-      : groups.map(([at, list]) => html`<${Group} key=${at} origin=${at} rows=${list} shown=${!!origin || groups.length === 1} draw=${draw}/>`)}
+      : groups.map(([at, list]) => html`<${Group} key=${at} origin=${at} rows=${list} shown=${!!origin} draw=${draw}/>`)}
     <${More} rows=${rows}/></section>`;
 }
 
