@@ -385,6 +385,21 @@ window.hands = ({ $, all, at, button, dialog, later, menu, press, signIn, type, 
       await later(300);
       want(all(".latest").length === 1 && !button("Send a test message") && !all("main .stack > .buttons a").some((one) => /deliveries|batches/.test(one.href)), "a key sees what it may do");
     },
+    async "a trouble of batches leads to exactly these"() {
+      const trouble = { id: "BATCH_STUCK", kind: "BATCH_STUCK", severity: "broken", since: ago(300), count: 1, origin: null, waiting: null, text: "x", advice: "y", link: "", subjects: [{ type: "batch", id: "00000000-0000-7000-8000-000000000004", name: "Appointments of tomorrow", since: ago(300), severity: "broken" }] };
+      stage.troubles = [trouble];
+      stage.answers["GET /troubles"] = () => stage.json(200, { at: ago(0), items: [trouble] });
+      await signIn("right");
+      await at("overview");
+      await later(500);
+      const link = all(".alerts a").map((one) => one.getAttribute("href")).find((one) => one.includes("batches"));
+      want(link === "#/batches?trouble=BATCH_STUCK", "the overview leads there: " + link);
+      await at("batches?trouble=BATCH_STUCK");
+      await later(500);
+      want(asked("GET /admin/batches?").at(-1).includes("status=WAITING_FOR_INSTANCE"), "it asks for what waits");
+      want(all(".list.batches .row").length === 1 && $(".list.batches").textContent.includes("Appointments"), "and shows the one: " + all(".list.batches .row").length);
+      stage.troubles = [];
+    },
     async "what is typed for many is kept"() {
       fleet(3);
       await signIn("right");

@@ -7,6 +7,7 @@ import { named } from "../data/messages.js";
 import { useCell } from "../data/cell.js";
 import { onLive, onReload } from "../data/live.js";
 import { session } from "../data/session.js";
+import { troubles } from "../data/troubles.js";
 import { html } from "../html.js";
 import { choose, go, to } from "../router.js";
 import { confirm, toast, useTitle } from "../ui/float.js";
@@ -57,12 +58,19 @@ function useBatches(values) {
   return { ...state, load, more: () => state.next && load(state.next) };
 }
 
+// inTrouble are the states of batches that a kind of trouble is about.
+const inTrouble = { BATCH_STUCK: ["WAITING_FOR_INSTANCE"], BATCH_FAILING: filters.running };
+
+const over = { count: 0, subjects: [] };
+
 function List({ query }) {
   useTitle(t("nav.batches"));
   const { operator } = useCell(session);
-  const wanted = query.get("q") || "", group = filters[query.get("state")] ? query.get("state") : "", user = query.get("user") || "", instance = query.get("instance") || "";
+  const wanted = query.get("q") || "", group = filters[query.get("state")] ? query.get("state") : "", user = query.get("user") || "", instance = query.get("instance") || "", trouble = query.get("trouble") || "";
   const wrongUser = user && !uuid.test(user);
-  const { list, error, load, more, next, total } = useBatches({ query: wanted.trim().slice(0, 255), status: filters[group], ownerUserId: wrongUser ? "" : user, instanceName: instance });
+  const within = useCell(troubles, ({ items }) => items && (items.find((one) => one.kind === trouble) || over));
+  const { list: all, error, load, more, next, total } = useBatches({ query: wanted.trim().slice(0, 255), status: filters[group] || inTrouble[trouble], ownerUserId: wrongUser ? "" : user, instanceName: instance });
+  const list = useMemo(() => all && trouble && within && within.count === within.subjects.length ? all.filter((one) => within.subjects.some((of) => of.id === one.id)) : all, [all, trouble, within]);
   const end = useRef(null), latest = useRef(more);
   latest.current = more;
   useEffect(() => {
@@ -73,13 +81,14 @@ function List({ query }) {
   }, [next, !list]);
   const owners = useMemo(() => [...new Set((list || []).map((one) => one.ownerUserId))].slice(0, 20), [list]);
   const running = (list || []).filter((one) => filters.running.includes(one.status)).length;
-  const some = list?.length > 0, narrowed = wanted || group || user || instance;
+  const some = list?.length > 0, narrowed = wanted || group || user || instance || trouble;
   const fresh = html`<a class="button first" href=${to(["batches", "new"], { user })}><${Icon} name="plus"/>${t("batches.new")}</a>`;
   return html`<div class="page-head"><div><${Crumb} instance=${instance}/><h1 tabindex="-1">${t("nav.batches")}</h1><p class="lead">${some ? running ? many("batches.running", running) : t("batches.quiet") : t("batches.lead")}</p></div>
       ${(some || narrowed) && html`<div class="buttons">${fresh}</div>`}</div>
     ${(some || narrowed || error) && html`<div class="toolbar">
       <div class="with-icon search"><${Icon} name="search"/><input class="input" type="search" placeholder=${t("batches.search")} aria-label=${t("batches.search")} value=${wanted} onInput=${(event) => choose({ q: event.target.value })}/></div>
       ${operator && html`<div class="user"><input class=${"input code"} list="owners" spellcheck=${false} autocomplete="off" placeholder=${t("batches.user")} aria-label=${t("batches.user")} aria-invalid=${wrongUser ? "true" : undefined} value=${user} onInput=${(event) => choose({ user: event.target.value.trim() })}/><datalist id="owners">${owners.map((one) => html`<option key=${one} value=${one}/>`)}</datalist></div>`}
+      ${trouble && html`<button type="button" class="filter bad" aria-pressed="true" onClick=${() => choose({ trouble: "" })}>${t("instances.trouble")}<${Icon} name="close"/></button>`}
       ${instance && html`<button type="button" class="filter" aria-pressed="true" onClick=${() => choose({ instance: "" })}>${instance}<${Icon} name="close"/></button>`}
       <div class="filters" role="group" aria-label=${t("instances.filter")}>${["", ...Object.keys(filters)].map((one) => html`<button key=${one} type="button" class="filter" aria-pressed=${String(group === one)} onClick=${() => choose({ state: one })}>${t("batches.is." + (one || "all"))}</button>`)}</div></div>`}
     ${error ? html`<${Trouble} error=${error} again=${() => load()}/>` : !list ? html`<${Loading}/>` : !some ? narrowed ? html`<${Empty} icon="search" title=${t("instances.none")}/>` :

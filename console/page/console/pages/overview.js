@@ -143,7 +143,7 @@ function shown({ id, kind, severity, since, count, subjects, origin, waiting, te
   return {
     key: id, tone: severity === "broken" ? "bad" : "busy", worst: true, title: t("trouble." + kind, { names, where: origin ? hostOf(origin) : names, time: lasts }),
     text: (waiting ? many("trouble.waiting", waiting) + " " : "") + t("trouble." + kind + ".do"),
-    link: page && to([page], page === "instances" ? { trouble: kind } : { origin }),
+    link: page && to([page], page === "deliveries" ? { origin } : { trouble: kind }),
   };
 }
 
