@@ -1,5 +1,5 @@
 // Receivers of webhooks: the state of each, its last day, and what can be done about it.
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, instancePath } from "../data/api.js";
 import { onLive } from "../data/live.js";
 import { useLoaded } from "../data/loaded.js";
@@ -19,13 +19,14 @@ const step = 5; // rows of a group at first; ten times as many more on request, 
 // receiversOf returns the path of the receivers of an instance, or of all.
 const receiversOf = (instance) => (instance ? instancePath(instance) + "/webhook" : "") + "/receivers";
 
-// useReceivers loads receivers, and again a while after deliveries were made.
+// useReceivers loads receivers, and again a while after deliveries were made: later if they are many.
 function useReceivers(path, asked) {
   const rows = useRows(can("deliveries") ? path : null, asked, 1000);
-  const { load } = rows;
+  const { load } = rows, size = useRef(0);
+  size.current = rows.value?.records.length || 0;
   useEffect(() => {
     let timer = 0;
-    const later = () => { timer ||= setTimeout(() => { timer = 0; load(); }, 3000); };
+    const later = () => { timer ||= setTimeout(() => { timer = 0; load(); }, 3000 + size.current * 10); };
     const ends = ["delivery", "deliveries", "troubles"].map((type) => onLive(type, later));
     return () => { clearTimeout(timer); ends.forEach((end) => end()); };
   }, [load]);
