@@ -535,7 +535,7 @@ func (n *network) alive(t *testing.T) *node {
 		n.revive(t)
 		for _, at := range n.nodes {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			err := at.API.Call(ctx, consumer.Key(at.Sec.GlobalAuthToken), http.MethodGet, "/instance", nil, nil)
+			err := at.API.Call(ctx, consumer.Key(at.Sec.GlobalAuthToken), http.MethodGet, "/instance?limit=1", nil, nil)
 			cancel()
 			if err == nil {
 				found = at

@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"testing"
 )
 
@@ -29,16 +31,25 @@ func (n *network) host() string {
 // newSegment returns nil and says so if this process may not make one.
 func newSegment(t *testing.T) *segment {
 	t.Helper()
+	tidySegment(t) // of a test that was killed
 	for _, args := range [][]string{{"link", "add", bridge, "type", "bridge"}, {"addr", "add", subnet + ".1/24", "dev", bridge}, {"link", "set", bridge, "up"}} {
 		if out, err := exec.CommandContext(t.Context(), "ip", args...).CombinedOutput(); err != nil {
 			t.Logf("the nodes share one network namespace: %v: %s", err, out)
 			return nil
 		}
-		if args[1] == "add" && args[0] == "link" {
-			t.Cleanup(func() { _ = exec.Command("ip", "link", "del", bridge).Run() })
-		}
 	}
+	t.Cleanup(func() { tidySegment(t) })
 	return &segment{t: t, links: map[string]string{}}
+}
+
+// tidySegment removes the bridge and the namespaces.
+func tidySegment(t *testing.T) {
+	ctx := context.WithoutCancel(t.Context())
+	all, _ := filepath.Glob("/run/netns/" + bridge + "-*")
+	for _, place := range all {
+		_ = exec.CommandContext(ctx, "ip", "netns", "del", filepath.Base(place)).Run()
+	}
+	_ = exec.CommandContext(ctx, "ip", "link", "del", bridge).Run()
 }
 
 // join makes the namespace of a node, and returns its name and the node's address.
@@ -48,7 +59,6 @@ func (s *segment) join(node string) (place, address string) {
 	ip := fmt.Sprintf("%s.%d", subnet, 2+len(s.links))
 	s.links[node] = link
 	s.ip("netns", "add", place)
-	s.t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", place).Run() })
 	s.ip("link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", place)
 	s.ip("link", "set", link, "master", bridge, "up")
 	s.ip("-n", place, "addr", "add", ip+"/24", "dev", "eth0")
