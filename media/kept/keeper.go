@@ -90,8 +90,17 @@ func Open(cfg Config) (*Keeper, error) {
 	return k, cfg.Store.View(k.count)
 }
 
-// count sums the sizes of the kept files.
+// count sums the sizes of the kept files, and of those that are to be removed and still count.
 func (k *Keeper) count(tx *store.Tx) error {
+	err := tx.Scan(goneBucket, store.Range{}, func(key, value []byte) (bool, error) {
+		if g, ok := goneOf(key, value); ok {
+			k.held[g.of.Instance] += g.size
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
 	return tx.Walk(oldBucket, store.Range{}, func(key []byte) (bool, error) {
 		if at, ok := rowOf(key); ok {
 			if r, found, err := get(tx, at.instance, at.message); err == nil && found {
@@ -209,7 +218,11 @@ func (k *Keeper) Offer(ctx context.Context, key cache.Key) {
 	})
 	if err != nil {
 		k.cfg.Logger.Warn("a fetched file is not kept; a later attempt may keep it", "error", err)
+		return
 	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.asleep, key.Instance) // it is online
 }
 
 // deleteFor is how long Delete waits for the file to go; later it goes in the background.
