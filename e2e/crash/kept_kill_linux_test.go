@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -32,6 +33,9 @@ func TestKillAtEachStepOfKeptFile(t *testing.T) {
 		calls []call // the last one is not done
 	}{
 		{"before the folder of the instance", []call{{"mkdir", "1"}}},
+		{"before the mark of that folder", []call{{"open", "1/.postern*"}}},
+		{"before the name of the mark", []call{{"rename", "1/.postern"}}},
+		{"before the sync of the mark's name", []call{{"rename", "1/.postern"}, {"sync", "1"}}},
 		{"before the file", []call{{"open", "1/.new-*"}}},
 		{"before its bytes", []call{{"write", "1/.new-*"}}},
 		{"before its sync", []call{{"sync", "1/.new-*"}}},
@@ -44,6 +48,9 @@ func TestKillAtEachStepOfKeptFile(t *testing.T) {
 	for i, c := range keeping {
 		t.Run(c.name, func(t *testing.T) {
 			key := fmt.Sprintf("PUT%d", i)
+			if first := c.calls[0]; first.name == "mkdir" || strings.HasPrefix(first.pattern, "1/.postern") {
+				k.fresh(t)
+			}
 			var heard atomic.Bool // nothing is kept before the webhook was delivered
 			k.killAt(c.calls, &heard)
 			k.receive(t, key, contentOf(key))
@@ -167,9 +174,11 @@ func (k *traced) killDeletion(t *testing.T) {
 		k.killAt([]call{{"unlink", "1/[1-9]*"}, {"unlink", "1/[1-9]*"}}, nil)
 		go k.try(t, http.MethodDelete, "/instance/shop?force=true")
 		k.awaitEnd(t)
-		k.killAt([]call{{"unlink", "1"}}, nil)
-		k.Launch(rig.FreeAddress(t))
-		k.awaitEnd(t)
+		for _, last := range []call{{"unlink", "1/.postern"}, {"unlink", "1"}} {
+			k.killAt([]call{last}, nil)
+			k.Launch(rig.FreeAddress(t))
+			k.awaitEnd(t)
+		}
 		k.on(nil)
 		k.Start()
 		k.AwaitFor(time.Minute, "no folder of the instance", func() bool {

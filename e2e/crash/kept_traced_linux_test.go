@@ -230,5 +230,28 @@ func (k *traced) recover(t *testing.T) {
 	k.on(nil)
 	k.Start()
 	k.AwaitOnline("shop", k.Token)
+	for _, r := range k.records() { // a GET keeps it at once; while the instance was offline it slept
+		if r.State == "PENDING" {
+			if a := k.Request(t, http.MethodGet, fmt.Sprintf("/instance/shop/messages/%d/media", r.MessageID), "", nil); a.Status != http.StatusOK {
+				t.Errorf("%+v: %d", r, a.Status)
+			}
+		}
+	}
 	k.AwaitFor(time.Minute, "files and records agree", func() bool { return k.agree(t) })
+}
+
+// fresh removes all kept files, and the folder of the instance by a start.
+func (k *traced) fresh(t *testing.T) {
+	t.Helper()
+	for _, r := range k.records() {
+		if r.State == "STORED" {
+			k.Call(consumer.Bearer(k.Token), http.MethodDelete, fmt.Sprintf("/instance/shop/messages/%d/media", r.MessageID), nil, nil)
+		}
+	}
+	k.Kill()
+	k.recover(t)
+	k.Await("no folder of the instance", func() bool {
+		_, err := os.Lstat(filepath.Join(k.kept, "1"))
+		return errors.Is(err, fs.ErrNotExist)
+	})
 }
