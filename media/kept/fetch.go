@@ -37,6 +37,7 @@ func (k *Keeper) loop() {
 		}
 		select {
 		case <-tick.C:
+		case <-k.idle:
 		case <-k.life.Done():
 			return
 		}
@@ -67,6 +68,7 @@ func (k *Keeper) next() bool {
 		k.mu.Lock()
 		delete(k.busy, at.instance)
 		k.mu.Unlock()
+		wake(k.idle)
 	})
 	return true
 }

@@ -103,10 +103,13 @@ func writeSynced(path, text string) error {
 		return err
 	}
 	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(path+aside, path)
 	}
-	return os.Rename(path+aside, path)
+	if err != nil {
+		_ = os.Remove(path + aside)
+	}
+	return err
 }
 
 // idOf returns the id that is the name of a folder or file.

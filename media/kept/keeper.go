@@ -54,6 +54,7 @@ type Keeper struct {
 	lost atomic.Uint64
 	at   place
 	ends chan struct{} // a record has ended; its file is to be removed
+	idle chan struct{} // a fetch has ended; another may begin
 
 	room    sync.Mutex // held while a file gets its place
 	roomLog time.Time  // of the last warning; guarded by room
@@ -76,7 +77,7 @@ func Open(cfg Config) (*Keeper, error) {
 		cfg.Wants = func(int64) bool { return true }
 	}
 	cfg.Logger = cfg.Logger.With("component", "media")
-	k := &Keeper{cfg: cfg, ends: make(chan struct{}, 1), held: map[int64]int64{}, used: map[cache.Key]bool{}, busy: map[int64]bool{}, asleep: map[int64]time.Time{}}
+	k := &Keeper{cfg: cfg, ends: make(chan struct{}, 1), idle: make(chan struct{}, 1), held: map[int64]int64{}, used: map[cache.Key]bool{}, busy: map[int64]bool{}, asleep: map[int64]time.Time{}}
 	if cfg.S3 != nil {
 		k.at = &bucket{client: cfg.S3, id: cfg.Store.ID(), spool: cfg.Spool, log: cfg.Logger}
 	} else {
@@ -261,9 +262,11 @@ func (k *Keeper) remove(ctx context.Context, key cache.Key, why Reason, which fu
 }
 
 // ended wakes the loop that removes files.
-func (k *Keeper) ended() {
+func (k *Keeper) ended() { wake(k.ends) }
+
+func wake(loop chan struct{}) {
 	select {
-	case k.ends <- struct{}{}:
+	case loop <- struct{}{}:
 	default:
 	}
 }
