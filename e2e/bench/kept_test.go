@@ -1,17 +1,19 @@
 package bench
 
 import (
+	"bufio"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -31,8 +33,8 @@ const (
 )
 
 // BenchmarkKeptFiles starts a program with 10 000 kept files of 1 MiB, lists them, and gets
-// one of them after the other beside http.ServeContent in this process, which serves the
-// same files; the two take turns. The files are links to one: they share their bytes on the
+// one of them after the other beside http.ServeContent in a process of its own, which
+// serves the same files; the two take turns. The files are links to one: they share their bytes on the
 // disk and in the system's memory.
 func BenchmarkKeptFiles(b *testing.B) {
 	for b.Loop() {
@@ -135,23 +137,13 @@ func randomBytes(n int) []byte {
 // serves, alone and with eight requests at once, and when their first bytes come.
 func (p process) getKept(b *testing.B, by consumer.Credential, dir string) {
 	b.Helper()
-	reference := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		f, err := os.Open(filepath.Join(dir, filepath.Base(r.URL.Path)))
-		if err != nil {
-			http.NotFound(w, r)
-			return
-		}
-		defer f.Close()
-		w.Header().Set("Content-Type", "image/jpeg")
-		http.ServeContent(w, r, "", time.Time{}, f)
-	}))
-	defer reference.Close()
+	reference := startReference(b, dir)
 	ids, err := filepath.Glob(filepath.Join(dir, "[0-9]*"))
 	if err != nil || len(ids) != keptFiles {
 		b.Fatal(len(ids), err)
 	}
 	ours := func(id string) string { return p.api.Base + "/instance/shop/messages/" + id + "/media" }
-	theirs := func(id string) string { return reference.URL + "/" + id }
+	theirs := func(id string) string { return reference + "/" + id }
 	for _, at := range []int{1, 8} {
 		var ratios []float64
 		var first []time.Duration
@@ -175,6 +167,30 @@ func (p process) getKept(b *testing.B, by consumer.Credential, dir string) {
 		b.ReportMetric(ms(percentile(first, 0.5)), fmt.Sprintf("ms-first-byte-%d", at))
 		b.ReportMetric(ms(percentile(first, 0.99)), fmt.Sprintf("p99-ms-first-byte-%d", at))
 	}
+}
+
+// startReference starts http.ServeContent and returns its address.
+func startReference(b *testing.B, dir string) string {
+	b.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), asReference+"="+dir)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		b.Fatal(err)
+	}
+	return "http://" + strings.TrimSpace(line)
 }
 
 // getAll gets 64 files, so many at once, and returns when their first bytes came.

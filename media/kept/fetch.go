@@ -18,6 +18,12 @@ const (
 	pollEvery  = time.Second
 	sleepFor   = 10 * time.Second // of an offline instance
 	giveUp     = 24 * time.Hour
+
+	// After each fetch its place rests for so many times as long as it took, within a
+	// limit: a backlog of files leaves processors and disk to messages, the more of them
+	// the slower the machine is.
+	restTimes = 3
+	maxRest   = 5 * time.Second
 )
 
 // pauses come before the attempts after the first; the last one repeats.
@@ -64,7 +70,12 @@ func (k *Keeper) next() bool {
 	k.busy[at.instance], k.last = true, at.instance
 	k.mu.Unlock()
 	k.work.Go(func() {
+		begun := time.Now()
 		k.turn(cache.Key{Instance: at.instance, Message: at.message})
+		select {
+		case <-time.After(min(restTimes*time.Since(begun), maxRest)):
+		case <-k.life.Done():
+		}
 		k.mu.Lock()
 		delete(k.busy, at.instance)
 		k.mu.Unlock()
