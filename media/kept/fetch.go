@@ -22,7 +22,7 @@ const (
 	// After each fetch its place rests for so many times as long as it took, within a
 	// limit: a backlog of files leaves processors and disk to messages, the more of them
 	// the slower the machine is.
-	restTimes = 3
+	restTimes = 7
 	maxRest   = 5 * time.Second
 )
 
