@@ -160,6 +160,20 @@ func TestFilesAreKept(t *testing.T) {
 			t.Error("a kept file is gone:", err)
 		}
 	})
+	t.Run("a revocation leaves it", func(t *testing.T) {
+		from := len(c.Webhooks())
+		c.Do(t, rig.Act("$anne", `{"do":"revoke","to":"$own","id":"KEPT2"}`))
+		c.AwaitEvent(t, from, event.MessagesUpsert, `{"messageType":"protocolMessage"}`)
+		if a := c.get(t, c.file("KEPT2").MessageID); a.Status != 200 || !bytes.Equal(a.Body, content) {
+			t.Errorf("%d, %d bytes", a.Status, len(a.Body))
+		}
+	})
+	t.Run("served when logged out", func(t *testing.T) {
+		c.Call(consumer.Bearer(c.Token), "DELETE", "/instance/shop/logout", nil, nil)
+		if a := c.get(t, c.file("KEPT2").MessageID); a.Status != 200 || !bytes.Equal(a.Body, content) {
+			t.Errorf("%d, %d bytes", a.Status, len(a.Body))
+		}
+	})
 	t.Run("all go with the instance", func(t *testing.T) {
 		c.Call(consumer.Bearer(c.Token), "DELETE", "/instance/shop?force=true", nil, nil)
 		c.Await("no folder", func() bool {
