@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"postern/httpapi/operator"
 	"postern/httpapi/rest"
 )
 
@@ -75,5 +76,24 @@ func TestLinksEndWithTheirInstance(t *testing.T) {
 	wantError(t, r.as(again, "GET", fmt.Sprintf("/instance/a/messages/%d/media", id), ""), 404, "MESSAGE_NOT_FOUND")
 	if res := r.ask(token, "GET", fmt.Sprintf("/instance/a/messages/%d/media", id)); res.StatusCode != 401 {
 		t.Errorf("the former token: %d", res.StatusCode)
+	}
+}
+
+// TestMediaCallsAreAudited: revocations of links, and deletions of kept files.
+func TestMediaCallsAreAudited(t *testing.T) {
+	r, token, d := doing(t)
+	id := r.keepFile(t, d, "P1", "imageMessage", aPNG, `{}`)
+	for _, c := range []struct{ method, path string }{
+		{"POST", "/instance/a/media/revoke-links"}, {"DELETE", fmt.Sprintf("/instance/a/messages/%d/media", id)},
+	} {
+		if res := r.as(token, c.method, c.path, ""); res.StatusCode >= 300 {
+			t.Fatal(res.StatusCode)
+		}
+	}
+	for _, action := range []string{"media.revoke", "media.delete"} {
+		list := decoded[operator.AuditList](t, r.admin("GET", "/audit?subject=a&actor=instance:a&action="+action, ""))
+		if len(list.Records) != 1 || list.Records[0].Action != action {
+			t.Errorf("%s: %+v", action, list.Records)
+		}
 	}
 }

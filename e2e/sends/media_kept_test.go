@@ -102,6 +102,14 @@ func TestFilesAreKept(t *testing.T) {
 		if a := c.get(t, f.MessageID); a.Status != 200 || !bytes.Equal(a.Body, content) {
 			t.Errorf("%d, %d bytes", a.Status, len(a.Body))
 		}
+		for name, want := range map[string]float64{
+			"postern_media_lost_total": 1, "postern_media_bytes": float64(len(content)), `postern_media_requests_total{status="200"}`: 2,
+			`postern_media_fetch_duration_seconds_count{outcome="fetched"}`: 1,
+		} {
+			if got := c.Metric(name); got != want {
+				t.Errorf("%s is %v, want %v", name, got, want)
+			}
+		}
 	})
 	t.Run("too large", func(t *testing.T) {
 		c.receive(t, "LARGE", make([]byte, 400_000))
