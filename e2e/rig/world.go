@@ -81,6 +81,11 @@ type World struct {
 	Env    []string // more variables of the program
 
 	Prepare func(*exec.Cmd) // changes how the program is started; nil: nothing
+
+	// Begin starts the program otherwise than by the method Start of its command; nil: it is
+	// not used. kill and wait may be called any number of times.
+	Begin func(*exec.Cmd) (kill func(), wait func() error, err error)
+	kill  func()
 }
 
 // NewWorld makes a network and a receiver; Start starts the program.
@@ -185,12 +190,23 @@ func (w *World) Launch(addr string) {
 	if w.Prepare != nil {
 		w.Prepare(cmd)
 	}
-	if err := cmd.Start(); err != nil {
+	begin := w.Begin
+	if begin == nil {
+		begin = start
+	}
+	kill, wait, err := begin(cmd)
+	if err != nil {
 		w.T.Fatal(err)
 	}
-	wait := sync.OnceValue(cmd.Wait)
-	w.T.Cleanup(func() { _ = cmd.Process.Kill(); _ = wait() })
-	w.Cmd, w.Wait = cmd, wait
+	w.T.Cleanup(func() { kill(); _ = wait() })
+	w.Cmd, w.Wait, w.kill = cmd, wait, kill
+}
+
+func start(cmd *exec.Cmd) (kill func(), wait func() error, err error) {
+	if err := cmd.Start(); err != nil {
+		return nil, nil, err
+	}
+	return func() { _ = cmd.Process.Kill() }, sync.OnceValue(cmd.Wait), nil
 }
 
 // lastPort is where FreeAddress looked last, beginning anywhere.
@@ -223,7 +239,7 @@ func FreeAddress(t *testing.T) string {
 
 // Kill ends the program between any two instructions.
 func (w *World) Kill() {
-	_ = w.Cmd.Process.Signal(syscall.SIGKILL)
+	w.kill()
 	_ = w.Wait()
 }
 
