@@ -71,8 +71,8 @@ func (p *positions) of(tx *store.Tx, b *full, digits string) (position int, foun
 	return p.items[i].position, true, nil
 }
 
-// found returns Outgoing.Found for the current item. It ends the send to a person who opted out under
-// another number, and to one for whom another item has, or may have, the message.
+// found returns Outgoing.Found for the current item. It ends the send to a person who opted out under an
+// address that the look-up has shown, and to one for whom another item has, or may have, the message.
 func (w *worker) found(digits string, first bool) func(context.Context, string) error {
 	if w.e.cfg.NumbersOf == nil {
 		return nil
@@ -81,9 +81,6 @@ func (w *worker) found(digits string, first bool) func(context.Context, string) 
 	current := b.Current
 	return func(_ context.Context, jid string) error {
 		numbers := slices.DeleteFunc(w.e.cfg.NumbersOf(jid), func(n string) bool { return n == digits })
-		if len(numbers) == 0 {
-			return nil
-		}
 		return w.e.cfg.Store.View(func(tx *store.Tx) error {
 			if w.e.optedOut(tx, b, choice{recipient: digits}) {
 				return errOptedOut

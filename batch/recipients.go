@@ -30,7 +30,7 @@ type Recipients struct {
 	index   map[string]int // of names
 	objects bool           // one of them is an object
 	column  string         // of the numbers, when they are the rows of a file; else empty
-	invalid map[int]error  // the first of those whose details break a rule
+	invalid map[int]error  // those whose details break a rule
 	raw     []byte         // of Add, reused
 
 	sent map[int][]sentPart // messages that some have got already, of a retry
@@ -79,7 +79,7 @@ func (r *Recipients) Add(to Recipient) {
 	at := r.numbers.len()
 	r.objects = true
 	raw, err := r.encode(to)
-	if err != nil && len(r.invalid) < maxReported {
+	if err != nil {
 		if r.invalid == nil {
 			r.invalid = map[int]error{}
 		}
@@ -135,6 +135,9 @@ func (r *Recipients) encode(to Recipient) ([]byte, error) {
 	r.raw = d.encode(r.raw[:0])
 	return r.raw, nil
 }
+
+// CheckVariable returns an error if a variable cannot have that name.
+func CheckVariable(name string) error { return template.CheckName(strings.TrimSpace(name)) }
 
 // nameIndex returns the index of a variable's name, a new one if it is new.
 func (r *Recipients) nameIndex(name string) (int, error) {

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -42,6 +43,22 @@ func TestADryRunStoresAndSendsNothing(t *testing.T) {
 		missing := personal("Hi {{name}}", "name=Ana", "due=x")
 		if _, err := r.e.Try(t.Context(), owner, missing, 2); err == nil {
 			t.Error("a missing variable is not refused")
+		}
+	})
+}
+
+// TestADryRunAnswersEveryMalformedRecipient has more of them than a refusal names.
+func TestADryRunAnswersEveryMalformedRecipient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, newFleet(1, 2), nil)
+		defer r.stop()
+		req := personal("Hi {{name}}", "name=Ana")
+		for i := range 3 * maxReported {
+			req.List.Add(Recipient{Number: fmt.Sprint(4915200000000 + i), Variables: map[string]*string{"$": new("x")}})
+		}
+		got, err := r.e.Try(t.Context(), owner, req, 9)
+		if err != nil || len(got.Malformed) != 3*maxReported || got.Counts.Total != 1 || len(got.Numbers) != 1 {
+			t.Errorf("%d malformed, %+v, %q, %v", len(got.Malformed), got.Counts, got.Numbers, err)
 		}
 	})
 }

@@ -139,7 +139,10 @@ func (o *createBatchOptions) run(ctx context.Context, path string, out, said io.
 			return err
 		}
 		defer func() { _ = resp.Body.Close() }()
-		_, err = io.Copy(out, resp.Body)
+		if _, err := io.Copy(out, resp.Body); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(out)
 		return err
 	}
 	made, err := p.createBatch(ctx, plan, o.mapping, file)
@@ -274,6 +277,9 @@ func reportBatchCommand() *cobra.Command {
 // report writes the items of a batch and their results as CSV.
 func (p program) report(ctx context.Context, id string, w io.Writer) error {
 	resp, err := p.ask(ctx, http.MethodGet, "/message/batches/"+url.PathEscape(id)+"/report.csv", nil)
+	if r, is := errors.AsType[*refused](err); is && r.code == "BATCH_NOT_FOUND" {
+		return fmt.Errorf("%w; --user names the user whose batch it is", err)
+	}
 	if err != nil {
 		return err
 	}

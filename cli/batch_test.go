@@ -49,7 +49,7 @@ func TestBatchCommandsCallARunningProgram(t *testing.T) {
 		t.Fatalf("status %d: %s", status, said.String())
 	}
 	var tried bytes.Buffer
-	if status := run(t.Context(), append(create, "--dry-run"), &tried, &said); status != 0 || !strings.Contains(tried.String(), `"Hi Ana"`) || !strings.Contains(tried.String(), `"duplicates":1`) {
+	if status := run(t.Context(), append(create, "--dry-run"), &tried, &said); status != 0 || !strings.Contains(tried.String(), `"Hi Ana"`) || !strings.Contains(tried.String(), `"duplicates":1`) || !strings.HasSuffix(tried.String(), "}\n") {
 		t.Errorf("status %d: %s %s", status, tried.String(), said.String())
 	}
 	report := append([]string{"batch", "report", strings.TrimSpace(id.String())}, at...)
@@ -64,7 +64,7 @@ func TestBatchCommandsCallARunningProgram(t *testing.T) {
 		t.Errorf("%q, %v", written, err)
 	}
 	for want, line := range map[string][]string{
-		"BATCH_NOT_FOUND":              append(report, "--user", "00000000-0000-7000-8000-000000000002"),
+		"BATCH_NOT_FOUND: there is no such batch or item; --user names the user whose batch it is": append(report, "--user", "00000000-0000-7000-8000-000000000002"),
 		`row 1 has no column "number"`: append([]string{"batch", "create", "people.csv", "--instance", "shop", "--template", "Hi"}, at...),
 	} {
 		said.Reset()

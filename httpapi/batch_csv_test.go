@@ -95,7 +95,8 @@ func TestBadCSVIsRefusedInWords(t *testing.T) {
 		"a bad number":         {csvBatch, `{"number":"Phone"}`, "Phone;name\n4915100000001;a\n\n12;b\n", batch.InvalidRecipient, `row 3 column "Phone": `},
 		"a long external id":   {csvBatch, "", "number,externalId\n4915100000001," + strings.Repeat("x", 256) + "\n", batch.InvalidRecipient, "row 2 externalId has 256 characters"},
 		"a long value":         {csvBatch, "", "number,name\n4915100000001," + strings.Repeat("x", 1025) + "\n", batch.InvalidRecipient, `row 2 variables: "name" has 1025 characters`},
-		"a header of no name":  {csvBatch, "", "number,a/b\n4915100000001,c\n", batch.InvalidRecipient, `row 2 variables: "a/b" is not a name of a variable`},
+		"a header of no name":  {csvBatch, "", "number,a/b\n4915100000001,c\n", "INVALID_CSV", `row 1, column "a/b", cannot be a variable`},
+		"mapped to no name":    {csvBatch, `{"variables":{"a/b":"name"}}`, "number,name\n4915100000001,c\n", "INVALID_CSV", `mapping.variables: "a/b" is not a name of a variable`},
 		"a missing variable":   {needs, "", "number,nme\n4915100000001,c\n", batch.MissingVariable, `row 2 has no variable "name"`},
 		"a rendered text":      {strings.Replace(needs, "{{name}}", strings.Repeat("{{name}}", 70), 1), "", "number,name\n4915100000001,a\n4915100000002," + strings.Repeat("x", 1000) + "\n", batch.InvalidMessage, "row 3 message: "},
 		"an unknown instance":  {strings.Replace(csvBatch, `"a"`, `"b"`, 1), "", "number\n4915100000001\n", batch.InvalidInstances, "instances[0]"},
@@ -130,6 +131,7 @@ func TestPartsOfACSVComeInOrder(t *testing.T) {
 		"recipients":           {[]part{{name: "batch", text: batchBody("", "")}, file}, 400, rest.CodeUnknownField},
 		"a batch of no object": {[]part{{name: "batch", text: "[]"}, file}, 400, rest.CodeInvalidType},
 		"a large mapping":      {[]part{plan, {name: "mapping", text: strings.Repeat(" ", rest.MaxFormField+1)}, file}, 413, rest.CodeBodyTooLarge},
+		"half a batch":         {[]part{{name: "batch", text: `{"name":`}, file}, 400, "MALFORMED_JSON"},
 		"an unknown mapping":   {[]part{plan, {name: "mapping", text: `{"phone":"x"}`}, file}, 400, rest.CodeUnknownField},
 	} {
 		body, kind := formBody(t, row.parts...)
@@ -139,6 +141,10 @@ func TestPartsOfACSVComeInOrder(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) { wantError(t, res, row.status, row.code) })
+	}
+	e := wantError(t, r.csv(r.token, "", csvBatch, `{"number":"Phone"`, "number\n4915100000001\n"), 400, "MALFORMED_JSON")
+	if want := "mapping is not valid JSON: unexpected EOF"; !strings.HasPrefix(e.Messages[0], want) {
+		t.Errorf("%q, want %s", e.Messages, want)
 	}
 	wantError(t, r.do("POST", csvPath, csvBatch), 415, rest.CodeContentType)
 }
@@ -245,6 +251,14 @@ func TestItemsAreReadAsCSV(t *testing.T) {
 	}
 	if strings.Count(text, "\r\n") != strings.Count(text, "\n") {
 		t.Errorf("a line ends without CRLF: %q", text)
+	}
+	// A program that separates cells by something else than commas finds no formula either.
+	hostile = "number\tname\n4915100000001\tx;=1+1;;+2|@3\n4915100000002\t\"a\n=1\r\n-2\t+3\"\n4915100000003\t\"=1;=2; -3;'=4\"\n4915100000004\t＝1;＠2\n"
+	_, rows = r.csvOf(r.token, decoded[batch.View](t, r.csv(r.token, "", csvBatch, "", hostile)))
+	for i, want := range []string{"x;'=1+1;;'+2|'@3", "a\n'=1\n'-2\t'+3", "'=1;'=2; -3;'=4", "'＝1;'＠2"} {
+		if got := rows[i+1][9]; got != want {
+			t.Errorf("row %d has %q, want %q", i+1, got, want)
+		}
 	}
 	_, rows = r.csvOf(r.token, r.drafted(1200)) // of a batch without variables
 	if len(rows) != 1201 || len(rows[1200]) != 9 || rows[1200][0] != "1199" || rows[1200][1] != "4915100001199" {

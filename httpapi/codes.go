@@ -55,7 +55,7 @@ func retryAfter(code string) int {
 // inputCodes are about requests that do not have the form that the route requires.
 func inputCodes() []Code {
 	return []Code{
-		{Code: rest.CodeMalformedJSON, Status: http.StatusBadRequest, Meaning: "The body is not one JSON object in UTF-8, or something follows it.", Next: "Correct the body; the message says where the reader stopped."},
+		{Code: rest.CodeMalformedJSON, Status: http.StatusBadRequest, Meaning: "The body, or a part of a form, is not one JSON object in UTF-8, or something follows it.", Next: "Correct the body; the message says where the reader stopped."},
 		{Code: rest.CodeTooDeep, Status: http.StatusBadRequest, Meaning: "The JSON of the body, or of a form's field, nests objects and arrays more than 64 deep. This is checked before all other rules of the body.", Next: "Flatten it, or send the nested part as a string."},
 		{Code: rest.CodeMalformedForm, Status: http.StatusBadRequest, Meaning: "The multipart body is malformed or ended early.", Next: "Send the fields and the file as one multipart/form-data body, as curl -F does."},
 		{Code: rest.CodeUnknownField, Status: http.StatusBadRequest, Meaning: "The body has a field that the route does not know. Names are case-sensitive.", Next: "Remove or rename the field that the message names."},

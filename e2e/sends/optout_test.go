@@ -68,3 +68,23 @@ func TestAnswerToABatchOptsOut(t *testing.T) {
 		})
 	}
 }
+
+// TestOptOutOfALIDHoldsAtTheFirstContact has a person opt out whose number Postern learns to be theirs only when a
+// batch looks it up.
+func TestOptOutOfALIDHoldsAtTheFirstContact(t *testing.T) {
+	t.Parallel()
+	s := rig.NewSendScene(t)
+	const number = "4915155577701"
+	s.Do(t, rig.Route(http.MethodPost, "/sandbox/phones", `{"phone":"`+number+`"}`))
+	phone, _ := s.Sandbox.Phone(number)
+	s.Call(consumer.Bearer(s.User), http.MethodPost, "/optouts", map[string]any{"numbers": []string{phone.LID().String()}}, nil)
+	want := []string{number + " SKIPPED OPTED_OUT"}
+	for _, name := range []string{"first", "second"} {
+		if to, codes := sentTo(t, s, name, number, rig.AnneNumber); !slices.Equal(to, []string{rig.AnneNumber}) || !slices.Equal(codes, want) {
+			t.Errorf("%s: sent to %v; %v", name, to, codes)
+		}
+	}
+	if texts := textsOf(s, number); len(texts) > 0 {
+		t.Errorf("the phone got %q", texts)
+	}
+}

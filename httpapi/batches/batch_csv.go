@@ -33,7 +33,11 @@ func (a *API) createBatchFromCSV(c *rest.Call) error {
 	part := func(name string, most int64, v any) func(io.Reader) error {
 		return func(r io.Reader) error {
 			body := http.MaxBytesReader(c.Response, io.NopCloser(r), most)
-			return strict.Under(strict.Decode(body, v, strict.Options{MaxEntries: MaxInstances + 1}), name)
+			err := strict.Decode(body, v, strict.Options{MaxEntries: MaxInstances + 1})
+			if e, ok := errors.AsType[*strict.Error](err); ok {
+				return e.In(name) // also a syntax error, which is of this part and not of the body
+			}
+			return err
 		}
 	}
 	err := c.ReadParts(a.maxBody()+rest.MaxFormField,
@@ -106,15 +110,12 @@ func (m csvMapping) find(rows *sheet.Reader) (*csvColumns, error) {
 	}
 	variables := m.Variables
 	if variables == nil {
-		variables = map[string]string{}
-		for i, name := range rows.Header() {
-			if name != "" && i != c.number && i != c.externalID {
-				variables[name] = name
-			}
-		}
-		if n := len(variables); n > batch.MaxVariables {
-			return nil, &sheet.Error{Row: 1, Text: fmt.Sprintf("would have %s, at most %d are allowed; name the columns to use in mapping.variables", plural.Of(n, "variable"), batch.MaxVariables)}
-		}
+		variables, err = everyOther(rows, c.number, c.externalID)
+	} else {
+		err = checkVariables(variables)
+	}
+	if err != nil {
+		return nil, err
 	}
 	c.values = make([]string, len(variables))
 	c.to.Variables = make(map[string]*string, len(variables))
@@ -127,6 +128,34 @@ func (m csvMapping) find(rows *sheet.Reader) (*csvColumns, error) {
 		c.variables = append(c.variables, column)
 	}
 	return c, nil
+}
+
+// everyOther makes each column that has a name a variable, except two.
+func everyOther(rows *sheet.Reader, number, externalID int) (variables map[string]string, err error) {
+	variables = map[string]string{}
+	for i, name := range rows.Header() {
+		if name == "" || i == number || i == externalID {
+			continue
+		}
+		if err := batch.CheckVariable(name); err != nil {
+			return nil, &sheet.Error{Row: 1, Column: name, Text: fmt.Sprintf("cannot be a variable: %v; rename it, or name the columns to use in mapping.variables", err)}
+		}
+		variables[name] = name
+	}
+	if n := len(variables); n > batch.MaxVariables {
+		return nil, &sheet.Error{Row: 1, Text: fmt.Sprintf("would have %s, at most %d are allowed; name the columns to use in mapping.variables", plural.Of(n, "variable"), batch.MaxVariables)}
+	}
+	return variables, nil
+}
+
+// checkVariables checks the names that a mapping gives to columns.
+func checkVariables(mapped map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(mapped)) {
+		if err := batch.CheckVariable(name); err != nil {
+			return rest.Refuse(http.StatusUnprocessableEntity, CodeInvalidCSV, "mapping.variables: "+err.Error())
+		}
+	}
+	return nil
 }
 
 // recipient returns the recipient of a row, valid until the next call.

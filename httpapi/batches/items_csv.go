@@ -148,10 +148,23 @@ func (a *API) writeCSV(c *rest.Call, name string, columns []csvColumn, results f
 // mediaCSV is the type of a file of items.
 const mediaCSV = "text/csv; charset=utf-8"
 
-// inert returns a cell that a spreadsheet program does not run as a formula.
+// inert returns a cell that a spreadsheet program does not run as a formula, whichever characters the program
+// separates cells by: where a formula begins, an apostrophe is put in front.
 func inert(cell string) string {
-	if cell != "" && strings.IndexByte("=+-@\t\r", cell[0]) >= 0 {
-		return "'" + cell
+	if !strings.ContainsAny(cell, formulas+"\t\r") {
+		return cell
 	}
-	return cell
+	var out strings.Builder
+	begins := true
+	for i, c := range cell {
+		if begins && strings.ContainsRune(formulas, c) || i == 0 && (c == '\t' || c == '\r') {
+			out.WriteByte('\'')
+		}
+		out.WriteRune(c)
+		begins = strings.ContainsRune(";|\t\r\n", c)
+	}
+	return out.String()
 }
+
+// formulas are what a formula begins with, also in the wide forms that programs in East Asia accept.
+const formulas = "=+-@＝＋－＠"

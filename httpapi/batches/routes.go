@@ -36,7 +36,7 @@ func (a *API) Routes() []rest.Route {
 			Method: "POST", Path: "/message/batches/csv", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.createBatchFromCSV,
 			ID: "createBatchFromCSV", Summary: "Create a batch whose recipients are the rows of a file.",
 			About: "The parts come in this order: batch, mapping (optional), file. The file is CSV, in UTF-8, UTF-16 or Windows-1252, separated by commas, semicolons, tabs or |; its first row names the columns.",
-			Once:  true, Form: []string{"batch", "mapping"}, File: "file", Status: http.StatusCreated, Out: rest.TypeOf[batch.View](), Also: dryRun, Codes: creation.And(CodeInvalidCSV),
+			Once:  true, Form: []string{"batch", "mapping"}, File: "file", Status: http.StatusCreated, Out: rest.TypeOf[batch.View](), Also: dryRun, Codes: creation.And(CodeInvalidCSV, rest.CodeMalformedJSON),
 		},
 		{
 			Method: "GET", Path: "/message/batches", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.listBatchesByQuery,
@@ -88,7 +88,7 @@ func (a *API) Routes() []rest.Route {
 		{
 			Method: "GET", Path: "/message/batches/{id}/items.csv", Auth: rest.UserBearer, Right: rest.ScopeBatch, Check: a.KeyBatch, Handle: a.itemsCSV,
 			ID: "getBatchItemsCSV", Summary: "Get a batch's items as CSV.",
-			About: "A row for each item, with a column for each variable. It is UTF-8 with a byte order mark; a cell that begins with = + - @ is preceded by an apostrophe.",
+			About: "A row for each item, with a column for each variable. It is UTF-8 with a byte order mark; an apostrophe precedes = + - @ at the beginning of a cell and after a tab, ; | or the end of a line in it, so that no program reads a formula.",
 			Media: "text/csv", Codes: unknown,
 		},
 		{

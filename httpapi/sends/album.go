@@ -30,7 +30,7 @@ func (r *sendAlbumRequest) content() (event.Content, error) {
 	case o.MentionAll || o.Mentions != nil:
 		err = fmt.Errorf("%w: an album mentions nobody; leave out options.mentions and options.mentionAll", event.ErrContent)
 	case o.SendAt != "":
-		err = fmt.Errorf("%w: an album is sent at once; leave out options.sendAt, or send it in a batch with scheduledAt", event.ErrContent)
+		err = fmt.Errorf("%w: an album is sent at once; leave out options.sendAt, or send it in a batch with a schedule", event.ErrContent)
 	}
 	return c, err
 }

@@ -30,13 +30,14 @@ type Error struct {
 
 // Error implements error.
 func (e *Error) Error() string {
-	switch {
-	case e.Path != "":
-		return event.Cut(e.Path) + " " + e.Text
-	case e.Err != nil:
-		return "the body " + e.Text + ": " + event.Cut(strings.TrimPrefix(e.Err.Error(), "jsontext: "))
+	what := "the body"
+	if e.Path != "" {
+		what = event.Cut(e.Path)
 	}
-	return "the body " + e.Text
+	if e.Err != nil {
+		return what + " " + e.Text + ": " + event.Cut(strings.TrimPrefix(e.Err.Error(), "jsontext: "))
+	}
+	return what + " " + e.Text
 }
 
 // Unwrap returns the error behind it.
