@@ -9,12 +9,6 @@ import (
 	"postern/store"
 )
 
-// InstanceRef is an instance that a batch may send from.
-type InstanceRef struct {
-	ID   int64  `json:"id"`
-	Name string `json:"name"`
-}
-
 // CreateRequest describes a new batch. Instances are already resolved; one
 // that is named twice counts once.
 type CreateRequest struct {
@@ -46,33 +40,6 @@ type CreateRequest struct {
 // MaxParts is how many messages a batch sends to one recipient at most.
 const MaxParts = 5
 
-// Part is one of the messages that each recipient gets.
-type Part struct {
-	event.BatchMessage
-
-	Original *event.Original `json:"original,omitempty"` // what is forwarded
-}
-
-// Messages are the parts of a batch as the API shows them: one is an object, several are an array.
-type Messages []event.BatchMessage
-
-// MarshalJSON implements json.Marshaler.
-func (m Messages) MarshalJSON() ([]byte, error) {
-	if len(m) == 1 {
-		return event.Marshal(m[0])
-	}
-	return event.Marshal([]event.BatchMessage(m))
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (m *Messages) UnmarshalJSON(raw []byte) error {
-	if len(raw) > 0 && raw[0] == '[' {
-		return json.Unmarshal(raw, (*[]event.BatchMessage)(m))
-	}
-	*m = make(Messages, 1)
-	return json.Unmarshal(raw, &(*m)[0])
-}
-
 // View is a batch as the API shows it. Times of phases not reached are omitted.
 type View struct {
 	ID                 uuid.UUID             `json:"id" doc:"The batch's id." example:"$uuid"`
@@ -100,31 +67,6 @@ type View struct {
 	LastRecoveredAt    *event.Time           `json:"lastRecoveredAt" doc:"When it last resumed after an interruption; null when it never did." example:"$time"`
 	ExternalAttributes event.Attributes      `json:"externalAttributes"`
 }
-
-// ItemStatus is the status of one recipient of a batch.
-type ItemStatus string
-
-// The statuses of an item.
-const (
-	ItemPending ItemStatus = "PENDING"
-	ItemSending ItemStatus = "SENDING"
-	ItemSuccess ItemStatus = "SUCCESS"
-	ItemFailed  ItemStatus = "FAILED"
-	ItemSkipped ItemStatus = "SKIPPED"
-	ItemUnknown ItemStatus = "UNKNOWN"
-)
-
-// AttemptStatus is the status of one attempt at an item.
-type AttemptStatus string
-
-// The statuses of an attempt.
-const (
-	AttemptSending     AttemptStatus = "SENDING"
-	AttemptSuccess     AttemptStatus = "SUCCESS"
-	AttemptFailed      AttemptStatus = "FAILED"
-	AttemptUnavailable AttemptStatus = "INSTANCE_UNAVAILABLE"
-	AttemptUnknown     AttemptStatus = "UNKNOWN"
-)
 
 // Item is one recipient of a batch as the API shows it. A delay and errors are left
 // out when there are none.

@@ -18,7 +18,7 @@ func sampleHeader() header {
 			Status: event.BatchIsInterrupted, Started: true, Reported: 42, AutoResume: true,
 			Counts: table.Counts{Total: 28, Pending: 1, Sending: 2, Success: 3, Failed: 4, Skipped: 5, Unknown: 6},
 		},
-		Fence: 1<<64 - 1, Cursor: 8, Current: 7, Reason: reasonLease, WindowOff: true,
+		Fence: 1<<64 - 1, Cursor: 8, Current: 7, Reason: "LEASE_EXPIRED", WindowOff: true,
 		UpdatedAt: 1, StartedAt: 2, CompletedAt: 3, PausedAt: 4, StoppedAt: 5, InterruptedAt: 6, RecoveredAt: 7, NextRunAt: -8,
 		Shares: []share{{1, 2, 3}, {}, {4, 5, 6}},
 		Recent: []recentItem{{6, []byte("six")}, {7, []byte("seven")}},

@@ -14,9 +14,9 @@ type ItemCode struct {
 // The codes that only items have.
 const (
 	codeNotOnWhatsApp = "RECIPIENT_NOT_ON_WHATSAPP"
-	codeDamaged       = "RECORD_DAMAGED"
-	codeOptedOut      = "OPTED_OUT"
-	codeDuplicate     = "DUPLICATE_RECIPIENT"
+
+	codeOptedOut  = "OPTED_OUT"
+	codeDuplicate = "DUPLICATE_RECIPIENT"
 )
 
 // ItemCodes returns the codes of items. An attempt that a limit or a restriction put off

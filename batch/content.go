@@ -2,7 +2,6 @@ package batch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -10,7 +9,6 @@ import (
 
 	"postern/batch/template"
 	"postern/event"
-	"postern/store"
 )
 
 // maxPreview is the longest rendered preview of an item, in characters.
@@ -179,28 +177,6 @@ func firstRunes(text string, n int) string {
 		}
 	}
 	return text
-}
-
-var errNoDetails = errors.New("the record of the recipient's variables is damaged; nothing was sent")
-
-// loadDetails reads what a recipient has besides its number.
-func loadDetails(tx *store.Tx, id uuid.UUID, position int, r *itemRecord) (details, error) {
-	if !r.Detailed {
-		return details{}, nil
-	}
-	key := itemKey(id, position)
-	raw, err := tx.Get(bucketDetails, key)
-	if err != nil {
-		return details{}, err
-	}
-	if raw == nil {
-		return details{}, fmt.Errorf("batch %s: item %d: %w: %w", id, position, store.ErrDamaged, errNoDetails)
-	}
-	d, err := decodeDetails(raw)
-	if err != nil {
-		err = tx.Unreadable(bucketDetails, key, err)
-	}
-	return d, err
 }
 
 // checkContent renders what a batch sends for each of its new recipients. It refuses with

@@ -1,8 +1,6 @@
 package batch
 
 import (
-	"errors"
-
 	"postern/batch/paging"
 	"postern/batch/table"
 )
@@ -10,7 +8,7 @@ import (
 // Errors of the Engine's methods.
 var (
 	// ErrNotFound: no such batch or item, or it belongs to another user.
-	ErrNotFound = errors.New("batch not found")
+	ErrNotFound = errNotFound
 	// ErrInvalidTransition is wrapped by every *table.TransitionError.
 	ErrInvalidTransition = table.ErrInvalidTransition
 	// ErrInvalidCursor: a cursor that no list of this kind returned.

@@ -54,14 +54,6 @@ func (b *full) listItem(tx *store.Tx, key, value []byte, f ItemFilter) ([]paging
 	return []paging.Line[Item]{{At: key[len(b.id):], Value: item}}, 1, err
 }
 
-// shownStatus returns the status of an item as in the API.
-func (r itemRecord) shownStatus() ItemStatus {
-	if r.Status == "" {
-		return ItemPending
-	}
-	return r.Status
-}
-
 // attempts returns the attempts of one item, oldest first.
 func (b *full) attempts(tx *store.Tx, position int, r itemRecord) (all []paging.Line[Attempt], err error) {
 	if r.Attempts > 1 || r.Attempts == 1 && r.Instance == 0 {

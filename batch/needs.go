@@ -166,3 +166,6 @@ func lostItem(id uuid.UUID, h *header, position int) store.Need {
 	}
 	return store.Need{Bucket: bucketItem, Key: itemKey(id, position), Value: raw, Why: noItem}
 }
+
+// codeDamaged is the code of an item whose record was damaged.
+const codeDamaged = "RECORD_DAMAGED"

@@ -184,37 +184,6 @@ func putNumbers(tx *store.Tx, key []byte, n, more byStatus) error {
 	return store.PutJSON(tx, bucketNumber, key, sum)
 }
 
-// countAll counts what an earlier release has not counted, in small commits, until
-// all is counted or the engine stops.
-func (e *Engine) countAll() {
-	for done := false; !done && !e.stopping(); {
-		err := e.update(func(tx *store.Tx) (err error) {
-			done, err = countSome(tx)
-			return err
-		})
-		if err != nil {
-			if !e.stopping() {
-				e.cfg.Logger.Warn("batches not counted, the next start goes on", "error", err)
-			}
-			return
-		}
-	}
-}
-
-// counted reports whether no batch is left to be counted.
-func (e *Engine) counted() (is bool, err error) {
-	err = e.cfg.Store.View(func(tx *store.Tx) error {
-		mark, err := countedTo(tx)
-		if is = bytes.Equal(mark, allCounted); is || err != nil {
-			return err
-		}
-		some, err := anyOf(tx, bucketHeader)
-		is = !some
-		return err
-	})
-	return is, err
-}
-
 // countSome counts the next batches and moves the mark behind them.
 func countSome(tx *store.Tx) (done bool, err error) {
 	mark, err := countedTo(tx)
@@ -288,4 +257,13 @@ func countOne(tx *store.Tx, id uuid.UUID, status event.BatchStatus) error {
 		numberChangesOf(tx).note(s.Owner, "", status)
 	}
 	return err
+}
+
+// anyOf reports whether a bucket has a record.
+func anyOf(tx *store.Tx, bucket string) (found bool, err error) {
+	err = tx.Scan(bucket, store.Range{Limit: 1}, func(_, _ []byte) (bool, error) {
+		found = true
+		return false, nil
+	})
+	return found, err
 }

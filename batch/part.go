@@ -107,18 +107,3 @@ func (p *partEnd) apply(tx *store.Tx, e *Engine, b *full, item *itemRecord, f *f
 	b.putItem(tx, b.Current, item)
 	return true, o, e.step(tx, b, table.Input{On: table.OnPart}, f.states, nil)
 }
-
-// between reports whether the item is SENDING and nothing of it is on its way: one of its
-// messages was sent, and the next one has no id.
-func (r *itemRecord) between() bool {
-	return r.Status == ItemSending && r.ClientID == "" && len(r.Parts) > 0
-}
-
-// prefers returns the instance that sent the last message of the item, which should send
-// the next one, too; 0: any.
-func (r *itemRecord) prefers() int64 {
-	if n := len(r.Parts); n > 0 {
-		return r.Parts[n-1].Instance
-	}
-	return 0
-}

@@ -16,23 +16,6 @@ import (
 // part of a commit.
 const maxRecent = 8
 
-// recentItem is an item whose record in its header is newer than the one in
-// its own bucket.
-type recentItem struct {
-	position int
-	raw      []byte // encoded
-}
-
-// recent returns the record of an item in the header, or nil.
-func (h *header) recent(position int) []byte {
-	for _, i := range h.Recent {
-		if i.position == position {
-			return i.raw
-		}
-	}
-	return nil
-}
-
 // loadItem reads an item as this transaction sees it.
 func (b *full) loadItem(tx *store.Tx, position int) (itemRecord, error) {
 	key := itemKey(b.id, position)
@@ -62,9 +45,6 @@ func (b *full) loadOrLost(tx *store.Tx, position int) (itemRecord, error) {
 	}
 	return r, err
 }
-
-// lost reports whether loadOrLost found the item's record damaged.
-func (r itemRecord) lost() bool { return r.recipient() == "" }
 
 // readItem returns the item of a key and a value of the items' bucket,
 // in its newest form.

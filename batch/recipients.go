@@ -1,7 +1,6 @@
 package batch
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -333,51 +332,4 @@ func phone(input string) (digits string, err error) {
 		return "", err
 	}
 	return to.User, nil
-}
-
-// details are what one recipient has besides its number. They never change.
-type details struct {
-	ExternalID string
-	Values     []detailValue // by name
-}
-
-// detailValue is the value of a variable, which is named by its index among the names of the batch.
-type detailValue struct {
-	name  int
-	value string
-}
-
-const detailsVersion = 1
-
-// encode appends the record: its version, the external id, and index and value of each variable.
-// Numbers are unsigned varints, and texts have their length in bytes in front.
-func (d details) encode(raw []byte) []byte {
-	raw = appendText(append(raw, detailsVersion), d.ExternalID)
-	for _, v := range d.Values {
-		raw = appendText(binary.AppendUvarint(raw, uint64(v.name)), v.value)
-	}
-	return raw
-}
-
-func decodeDetails(raw []byte) (details, error) {
-	var r details
-	d := decoder{rest: raw}
-	d.version(detailsVersion)
-	r.ExternalID = d.text()
-	for len(d.rest) > 0 && !d.bad {
-		v := detailValue{name: int(d.natural())} //nolint:gosec // an index, which is checked where it is used
-		v.value = d.text()
-		r.Values = append(r.Values, v)
-	}
-	return r, d.end("details of a recipient")
-}
-
-// value returns the value of the variable with that index among the names of the batch.
-func (d details) value(name int) (value string, present bool) {
-	for _, v := range d.Values {
-		if v.name == name {
-			return v.value, true
-		}
-	}
-	return "", false
 }

@@ -18,7 +18,6 @@ import (
 )
 
 const (
-	removeStep = 1000 // records that one commit removes
 	expireRead = 1000 // headers that one read transaction looks at
 	expireStep = 100  // batches that one commit takes from their readers
 )
@@ -100,15 +99,6 @@ func (e *Engine) removeAll() error {
 		}
 	}
 	return nil
-}
-
-// anyOf reports whether a bucket has a record.
-func anyOf(tx *store.Tx, bucket string) (found bool, err error) {
-	err = tx.Scan(bucket, store.Range{Limit: 1}, func(_, _ []byte) (bool, error) {
-		found = true
-		return false, nil
-	})
-	return found, err
 }
 
 // removeSome removes removeStep records of withdrawn batches, with the marks of
@@ -248,14 +238,6 @@ func createdAt(id []byte) time.Time {
 // idAt returns the smallest id of batches created at a time or later.
 func idAt(at time.Time) []byte {
 	return binary.BigEndian.AppendUint64(nil, uint64(max(0, at.UnixMilli()))<<16)
-}
-
-// finalAt returns when a final batch became final.
-func (h *header) finalAt() time.Time {
-	if h.Status == event.BatchIsStopped {
-		return time.UnixMilli(h.StoppedAt)
-	}
-	return time.UnixMilli(h.CompletedAt)
 }
 
 // withdrawAll withdraws those of some final batches that still exist.

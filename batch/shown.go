@@ -89,11 +89,6 @@ func (b *full) narrow(opens func(instance int64) bool) error {
 	return nil
 }
 
-// hides reports whether an instance is omitted.
-func (s *spec) hides(instance int64) bool {
-	return s.partial && instance != 0 && s.instanceName(instance) == ""
-}
-
 // Batch returns one batch. Its error is ErrNotFound, or one of the store.
 func (s Shown) Batch(id uuid.UUID) (View, error) {
 	b, err := s.read(id)

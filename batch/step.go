@@ -2,7 +2,6 @@ package batch
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"postern/batch/schedule"
@@ -138,23 +137,6 @@ func (b *full) share(instance int64) *share {
 		}
 	}
 	return &share{}
-}
-
-// all returns the instances that a batch has and had.
-func (s *spec) all() []InstanceRef {
-	if len(s.Former) == 0 {
-		return s.Instances
-	}
-	return slices.Concat(s.Instances, s.Former)
-}
-
-func (s *spec) instanceName(id int64) string {
-	for _, ref := range s.all() {
-		if ref.ID == id {
-			return ref.Name
-		}
-	}
-	return ""
 }
 
 // give sets the chosen item to SENDING.

@@ -1,11 +1,11 @@
 package batch
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -189,15 +189,6 @@ type attemptRecord struct {
 	WhatsApp  string        `json:"-"`               // of the part after them, in an item's own record
 }
 
-// full is a batch as it is in the file.
-type full struct {
-	id uuid.UUID
-	header
-	spec    *spec
-	message *messageRecord
-	content *content // of message, when it was parsed
-}
-
 func itemKey(id uuid.UUID, position int) []byte {
 	return binary.BigEndian.AppendUint64(append(make([]byte, 0, 24), id[:]...), uint64(position))
 }
@@ -240,7 +231,7 @@ func loadHeader(tx *store.Tx, id uuid.UUID) (header, error) {
 		return header{}, err
 	}
 	if raw == nil {
-		return header{}, ErrNotFound
+		return header{}, errNotFound
 	}
 	h, err := decodeHeader(raw)
 	if err != nil {
@@ -259,7 +250,7 @@ func loadSpec(tx *store.Tx, id uuid.UUID) (*spec, error) {
 		return nil, err
 	}
 	if !found {
-		return nil, ErrNotFound
+		return nil, errNotFound
 	}
 	if len(s.Schedule) > 0 {
 		zone, err := time.LoadLocation(s.Zone)
@@ -271,22 +262,6 @@ func loadSpec(tx *store.Tx, id uuid.UUID) (*spec, error) {
 		}
 	}
 	return &s, nil
-}
-
-func load(tx *store.Tx, id uuid.UUID) (*full, error) {
-	h, err := loadHeader(tx, id)
-	if err != nil {
-		return nil, err
-	}
-	s, err := loadSpec(tx, id)
-	if err != nil {
-		return nil, err
-	}
-	m, err := loadMessage(tx, id)
-	if err != nil {
-		return nil, err
-	}
-	return &full{id: id, header: h, spec: s, message: m}, nil
 }
 
 func loadMessage(tx *store.Tx, id uuid.UUID) (*messageRecord, error) {
@@ -304,53 +279,81 @@ func ids(tx *store.Tx, bucket string) ([]uuid.UUID, error) {
 	return all, err
 }
 
-// sweep removes what a creation or an append that never finished left behind.
-func (e *Engine) sweep(id uuid.UUID) error {
-	release, err := e.appends.enter(e.life, id)
-	if err != nil {
-		return err
-	}
-	defer release()
-	return e.sweepLocked(id)
+// recentItem is an item whose record in its header is newer than the one in
+// its own bucket.
+type recentItem struct {
+	position int
+	raw      []byte // encoded
 }
 
-// sweepLocked removes, in small commits, the items behind the last one of a batch, which are
-// all if there is none.
-func (e *Engine) sweepLocked(id uuid.UUID) error {
-	for n := removeStep; n == removeStep; {
-		err := e.update(func(tx *store.Tx) error {
-			h, err := loadHeader(tx, id)
-			if err != nil && !errors.Is(err, ErrNotFound) {
-				return err
-			}
-			for _, bucket := range []string{bucketItem, bucketDetails} {
-				if n, err = deleteBehind(tx, bucket, id, h.Counts.Total); err != nil || n == removeStep {
-					return err
-				}
-			}
-			return tx.Delete(bucketCreating, id[:])
-		})
-		if err != nil {
-			return err
+// recent returns the record of an item in the header, or nil.
+func (h *header) recent(position int) []byte {
+	for _, i := range h.Recent {
+		if i.position == position {
+			return i.raw
 		}
 	}
 	return nil
 }
 
-// deleteBehind deletes removeStep records at most of a batch's items from a position on.
-func deleteBehind(tx *store.Tx, bucket string, id uuid.UUID, position int) (n int, err error) {
-	if position == 0 {
-		return tx.DeleteSome(bucket, id[:], removeStep)
+// lost reports whether loadOrLost found the item's record damaged.
+func (r itemRecord) lost() bool { return r.recipient() == "" }
+
+// between reports whether the item is SENDING and nothing of it is on its way: one of its
+// messages was sent, and the next one has no id.
+func (r *itemRecord) between() bool {
+	return r.Status == ItemSending && r.ClientID == "" && len(r.Parts) > 0
+}
+
+// prefers returns the instance that sent the last message of the item, which should send
+// the next one, too; 0: any.
+func (r *itemRecord) prefers() int64 {
+	if n := len(r.Parts); n > 0 {
+		return r.Parts[n-1].Instance
 	}
-	var keys [][]byte
-	err = tx.Look(bucket, store.Range{Prefix: id[:], From: itemKey(id, position), Limit: removeStep}, func(key, _ []byte) (bool, error) {
-		keys = append(keys, bytes.Clone(key))
-		return true, nil
-	})
-	for _, key := range keys {
-		if err == nil {
-			err = tx.Delete(bucket, key)
+	return 0
+}
+
+// shownStatus returns the status of an item as in the API.
+func (r itemRecord) shownStatus() ItemStatus {
+	if r.Status == "" {
+		return ItemPending
+	}
+	return r.Status
+}
+
+// hides reports whether an instance is omitted.
+func (s *spec) hides(instance int64) bool {
+	return s.partial && instance != 0 && s.instanceName(instance) == ""
+}
+
+// all returns the instances that a batch has and had.
+func (s *spec) all() []InstanceRef {
+	if len(s.Former) == 0 {
+		return s.Instances
+	}
+	return slices.Concat(s.Instances, s.Former)
+}
+
+func (s *spec) instanceName(id int64) string {
+	for _, ref := range s.all() {
+		if ref.ID == id {
+			return ref.Name
 		}
 	}
-	return len(keys), err
+	return ""
 }
+
+// finalAt returns when a final batch became final.
+func (h *header) finalAt() time.Time {
+	if h.Status == event.BatchIsStopped {
+		return time.UnixMilli(h.StoppedAt)
+	}
+	return time.UnixMilli(h.CompletedAt)
+}
+
+// removeStep is how many records one commit removes.
+const removeStep = 1000
+
+// errNotFound: no such batch or item, or it belongs to another user.
+var errNotFound = errors.New("batch not found")
