@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -13,12 +14,12 @@ import (
 // that is named twice counts once.
 type CreateRequest struct {
 	Name               string
-	Instances          []InstanceRef
+	Instances          []record.InstanceRef
 	Recipients         []string    // numbers as the caller wrote them
 	List               *Recipients // the same instead of Recipients, with what belongs to each
 	Message            event.BatchMessage
 	Original           *event.Original // what Message forwards
-	More               []Part          // after Message, up to MaxParts in all
+	More               []record.Part   // after Message, up to MaxParts in all
 	Options            event.BatchOptions
 	Quoted             *event.Original // what each message answers; nil: nothing
 	AutoStart          *bool           // nil means true; false makes a DRAFT
@@ -58,7 +59,7 @@ type View struct {
 	Schedule           json.RawMessage       `json:"schedule"`
 	AutoResume         bool                  `json:"autoResume" doc:"Whether it resumes by itself after a restart of the program." example:"true"`
 	Options            event.BatchOptions    `json:"options" doc:"The send options."`
-	Message            Messages              `json:"message" doc:"The message to send, or several in their order."`
+	Message            record.Messages       `json:"message" doc:"The message to send, or several in their order."`
 	OwnerUserID        uuid.UUID             `json:"ownerUserId"`
 	RetryOf            *uuid.UUID            `json:"retryOf,omitempty" doc:"The batch whose items it retries." example:"$uuid"`
 	Instances          []event.BatchInstance `json:"instances" doc:"The instances that send, with counts of their items."`
@@ -77,7 +78,7 @@ type Item struct {
 	RecipientInput       string            `json:"recipientInput" doc:"The recipient as given." example:"+49 151 1234-5678"`
 	NormalizedRecipient  string            `json:"normalizedRecipient" doc:"The recipient, normalized." example:"$phone"`
 	RecipientJID         *string           `json:"recipientJid" doc:"The recipient's JID; null until it is known." example:"$jid"`
-	Status               ItemStatus        `json:"status" doc:"The status of the item." example:"SUCCESS"`
+	Status               record.ItemStatus `json:"status" doc:"The status of the item." example:"SUCCESS"`
 	SelectedInstanceID   *int64            `json:"selectedInstanceId" doc:"The instance that it was assigned to; null until then." example:"1"`
 	SelectedInstanceName *string           `json:"selectedInstanceName" doc:"Its name; null until then." example:"$name"`
 	ClientMessageID      *string           `json:"clientMessageId" doc:"The id at WhatsApp that was chosen for the message; null until then." example:"$keyid"`
@@ -104,9 +105,9 @@ type Row struct {
 
 // Sent is what WhatsApp acknowledged of an item: no message, one, or several of its parts.
 type Sent struct {
-	Instance InstanceRef // that sent the first message
-	JID      string      // of the recipient
-	At       event.Time  // when the item ended; of one that was not sent as a whole, when it was first tried
+	Instance record.InstanceRef // that sent the first message
+	JID      string             // of the recipient
+	At       event.Time         // when the item ended; of one that was not sent as a whole, when it was first tried
 	Messages []SentMessage
 }
 
@@ -125,25 +126,25 @@ type ItemWithAttempts struct {
 
 // Attempt is one try to send an item. Errors are left out when there are none.
 type Attempt struct {
-	ID              uuid.UUID     `json:"id" doc:"The attempt's id." example:"$uuid"`
-	BatchID         uuid.UUID     `json:"batchId"`
-	BatchItemID     uuid.UUID     `json:"batchItemId" doc:"The item." example:"$uuid"`
-	AttemptNumber   int           `json:"attemptNumber" doc:"Its number within the item, from 1." example:"1" rules:"minimum=1"`
-	InstanceID      int64         `json:"instanceId"`
-	InstanceName    string        `json:"instanceName"`
-	ClientMessageID string        `json:"clientMessageId" doc:"The id at WhatsApp that was chosen for it." example:"$keyid"`
-	Status          AttemptStatus `json:"status" doc:"The status of the attempt." example:"SUCCESS"`
-	ErrorCode       *string       `json:"errorCode,omitempty" doc:"Why it failed, as a code." example:"SEND_MESSAGE_FAILED"`
-	ErrorMessage    *string       `json:"errorMessage,omitempty" doc:"The same for people." example:"recipient is not on WhatsApp"`
-	Parts           []AttemptPart `json:"parts,omitempty" doc:"The messages that were sent or tried, in a batch with several; those of earlier attempts among them."`
-	CreatedAt       event.Time    `json:"createdAt"` // the same as StartedAt
-	StartedAt       event.Time    `json:"startedAt"`
-	FinishedAt      *event.Time   `json:"finishedAt" doc:"When it ended; null until then." example:"$time"`
+	ID              uuid.UUID            `json:"id" doc:"The attempt's id." example:"$uuid"`
+	BatchID         uuid.UUID            `json:"batchId"`
+	BatchItemID     uuid.UUID            `json:"batchItemId" doc:"The item." example:"$uuid"`
+	AttemptNumber   int                  `json:"attemptNumber" doc:"Its number within the item, from 1." example:"1" rules:"minimum=1"`
+	InstanceID      int64                `json:"instanceId"`
+	InstanceName    string               `json:"instanceName"`
+	ClientMessageID string               `json:"clientMessageId" doc:"The id at WhatsApp that was chosen for it." example:"$keyid"`
+	Status          record.AttemptStatus `json:"status" doc:"The status of the attempt." example:"SUCCESS"`
+	ErrorCode       *string              `json:"errorCode,omitempty" doc:"Why it failed, as a code." example:"SEND_MESSAGE_FAILED"`
+	ErrorMessage    *string              `json:"errorMessage,omitempty" doc:"The same for people." example:"recipient is not on WhatsApp"`
+	Parts           []AttemptPart        `json:"parts,omitempty" doc:"The messages that were sent or tried, in a batch with several; those of earlier attempts among them."`
+	CreatedAt       event.Time           `json:"createdAt"` // the same as StartedAt
+	StartedAt       event.Time           `json:"startedAt"`
+	FinishedAt      *event.Time          `json:"finishedAt" doc:"When it ended; null until then." example:"$time"`
 }
 
 // AttemptPart is one message of an attempt.
 type AttemptPart struct {
-	Status            AttemptStatus `json:"status" doc:"Its status." example:"SUCCESS"`
-	WhatsAppMessageID *string       `json:"whatsappMessageId" doc:"The id at WhatsApp that was acknowledged; null until then." example:"$keyid"`
-	ErrorCode         *string       `json:"errorCode" doc:"Why it failed, as a code; null when it did not." example:"SEND_MESSAGE_FAILED"`
+	Status            record.AttemptStatus `json:"status" doc:"Its status." example:"SUCCESS"`
+	WhatsAppMessageID *string              `json:"whatsappMessageId" doc:"The id at WhatsApp that was acknowledged; null until then." example:"$keyid"`
+	ErrorCode         *string              `json:"errorCode" doc:"Why it failed, as a code; null when it did not." example:"SEND_MESSAGE_FAILED"`
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 	"postern/internal/plural"
@@ -68,9 +69,9 @@ func (e *Engine) Append(ctx context.Context, owner, id uuid.UUID, r AppendReques
 			}
 			return errors.Join(
 				e.step(tx, now, table.Input{On: table.OnAppend, More: to.len()}, states, nil),
-				store.PutJSON(tx, bucketSpec, id[:], s),
-				store.PutJSON(tx, bucketMessage, id[:], b.message),
-				tx.Delete(bucketCreating, id[:]),
+				store.PutJSON(tx, record.BucketSpec, id[:], s),
+				store.PutJSON(tx, record.BucketMessage, id[:], b.message),
+				tx.Delete(record.BucketCreating, id[:]),
 				inCommit(tx, r.InCommit, now, states),
 			)
 		})
@@ -89,10 +90,10 @@ func (e *Engine) prepareAppend(ctx context.Context, owner, id uuid.UUID, given *
 		if b, err = e.Shown(owner, nil).load(tx, id); err != nil {
 			return err
 		}
-		left = tx.Has(bucketCreating, id[:])
-		return tx.Scan(bucketItem, b.itemRange(), func(key, raw []byte) (bool, error) {
+		left = tx.Has(record.BucketCreating, id[:])
+		return tx.Scan(record.BucketItem, b.itemRange(), func(key, raw []byte) (bool, error) {
 			if _, r, err := b.readItem(key, raw); err == nil {
-				seen[e.account(r.recipient())] = struct{}{}
+				seen[e.account(r.Recipient())] = struct{}{}
 			}
 			return true, nil
 		})
@@ -135,11 +136,11 @@ func (b *full) checkPlain() error {
 	if err != nil {
 		return invalid(InvalidMessage, err.Error())
 	}
-	if name := c.missing(c.required(), details{}); name != "" {
+	if name := c.missing(c.required(), record.Details{}); name != "" {
 		return invalid(MissingVariable, fmt.Sprintf("the recipients that the batch has already have no variable %q; give the text a fallback: {{%s|…}}", name, name))
 	}
 	for part := range c.parts {
-		if _, err := c.render(part, b.id, details{}); err != nil {
+		if _, err := c.render(part, b.id, record.Details{}); err != nil {
 			return invalid(InvalidMessage, partName(part, len(c.parts) > 1)+", for the recipients that the batch has already: "+err.Error())
 		}
 	}
@@ -167,14 +168,14 @@ func (r *Recipients) rename(known []string) (all []string, err error) {
 	for i := range r.details.len() {
 		raw := r.details.at(i)
 		if len(raw) > 0 {
-			d, err := decodeDetails(raw)
+			d, err := record.DecodeDetails(raw)
 			if err != nil {
 				return nil, err
 			}
 			for n := range d.Values {
-				d.Values[n].name = to[d.Values[n].name]
+				d.Values[n].Name = to[d.Values[n].Name]
 			}
-			raw = d.encode(nil)
+			raw = d.Encode(nil)
 		}
 		renamed.add(raw)
 	}
@@ -184,7 +185,7 @@ func (r *Recipients) rename(known []string) (all []string, err error) {
 
 // itemRange selects the items of a batch, without those that an append has not finished.
 func (b *full) itemRange() store.Range {
-	return store.Range{Prefix: b.id[:], Before: itemKey(b.id, b.Counts.Total)}
+	return store.Range{Prefix: b.id[:], Before: record.ItemKey(b.id, b.Counts.Total)}
 }
 
 // appends lets one append at a time, or the removal of what one left behind, write behind the

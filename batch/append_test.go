@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -134,17 +135,17 @@ func TestALargeAppendIsWhollyThereOrNotAtAll(t *testing.T) {
 		if got := r.items(); len(got) != 2 {
 			t.Errorf("%d items are visible", len(got))
 		}
-		if _, err := r.e.Item(owner, v.ID, itemID(v.ID, 2)); !errors.Is(err, ErrNotFound) {
+		if _, err := r.e.Item(owner, v.ID, record.ItemID(v.ID, 2)); !errors.Is(err, ErrNotFound) {
 			t.Errorf("an item behind the last: %v", err)
 		}
 		synctest.Wait()
-		if n := records(t, r.s, bucketItem) + records(t, r.s, bucketCreating); n != 2 {
+		if n := records(t, r.s, record.BucketItem) + records(t, r.s, record.BucketCreating); n != 2 {
 			t.Errorf("%d records", n)
 		}
 		if v, err = r.append(t.Context(), list()); err != nil || v.Counts.Total != 3*chunk+3 {
 			t.Errorf("%+v, %v", v.Counts, err)
 		}
-		if n := records(t, r.s, bucketItem); n != 3*chunk+3 {
+		if n := records(t, r.s, record.BucketItem); n != 3*chunk+3 {
 			t.Errorf("%d records", n)
 		}
 		report, err := store.Check(t.Context(), r.path, withOutbox())

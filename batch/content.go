@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/batch/template"
 	"postern/event"
 )
@@ -47,9 +48,9 @@ func (c *content) add(part partContent, templated, spin bool) error {
 func (c *content) album() bool { return c.parts[0].fixed.Album != nil }
 
 // parseContent checks what a batch sends. Errors wrap event.ErrContent.
-func parseContent(m *messageRecord, spin bool) (*content, error) {
+func parseContent(m *record.Message, spin bool) (*content, error) {
 	c := &content{names: m.Variables, spin: spin}
-	for i, p := range m.parts() {
+	for i, p := range m.Parts() {
 		part, err := parsePart(p, m.Templated, spin)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", partName(i, len(m.More) > 0), err)
@@ -72,7 +73,7 @@ func partName(i int, several bool) string {
 	return "message"
 }
 
-func parsePart(p Part, templated, spin bool) (part partContent, err error) {
+func parsePart(p record.Part, templated, spin bool) (part partContent, err error) {
 	if part.fixed, err = event.ParseContent(p.Type, p.Payload); err != nil {
 		return part, err
 	}
@@ -121,7 +122,7 @@ func (c *content) required() []string {
 }
 
 // missing returns the name of a required variable that a recipient does not have, or "".
-func (c *content) missing(required []string, d details) string {
+func (c *content) missing(required []string, d record.Details) string {
 	for _, name := range required {
 		if _, present := c.value(d, name); !present {
 			return name
@@ -130,10 +131,10 @@ func (c *content) missing(required []string, d details) string {
 	return ""
 }
 
-func (c *content) value(d details, name string) (value string, present bool) {
+func (c *content) value(d record.Details, name string) (value string, present bool) {
 	for i, known := range c.names {
 		if known == name {
-			return d.value(i)
+			return d.Value(i)
 		}
 	}
 	return "", false
@@ -141,7 +142,7 @@ func (c *content) value(d details, name string) (value string, present bool) {
 
 // render returns one part of what an item sends. Alternatives are chosen by the item's id,
 // so that each call returns the same. Its error wraps event.ErrContent.
-func (c *content) render(part int, item uuid.UUID, d details) (event.Content, error) {
+func (c *content) render(part int, item uuid.UUID, d record.Details) (event.Content, error) {
 	p := c.parts[part]
 	if p.texts == nil {
 		return p.fixed, nil
@@ -164,7 +165,7 @@ func (c *content) render(part int, item uuid.UUID, d details) (event.Content, er
 }
 
 // preview returns the beginning of the first part of what an item sends.
-func (c *content) preview(item uuid.UUID, d details) string {
+func (c *content) preview(item uuid.UUID, d record.Details) string {
 	rendered, _ := c.render(0, item, d)
 	return firstRunes(rendered.Summary(), maxPreview)
 }
@@ -213,7 +214,7 @@ func (e *Engine) checkContent(ctx context.Context, b *full, to recipients) error
 			continue
 		}
 		for part := range c.parts {
-			if _, err := c.render(part, itemID(b.id, to.base+i), d); err != nil {
+			if _, err := c.render(part, record.ItemID(b.id, to.base+i), d); err != nil {
 				complain(InvalidMessage, partName(part, len(c.parts) > 1)+": "+err.Error(), i)
 				break
 			}
@@ -226,20 +227,20 @@ func (e *Engine) checkContent(ctx context.Context, b *full, to recipients) error
 }
 
 // details returns the details of a recipient.
-func (r recipients) details(i int) (details, error) {
+func (r recipients) details(i int) (record.Details, error) {
 	raw := r.given.detailsAt(r.index(i))
 	if len(raw) == 0 {
-		return details{}, nil
+		return record.Details{}, nil
 	}
-	return decodeDetails(raw)
+	return record.DecodeDetails(raw)
 }
 
 // variables returns the values of a recipient by their names.
-func (c *content) variables(d details) map[string]string {
+func (c *content) variables(d record.Details) map[string]string {
 	all := make(map[string]string, len(d.Values))
 	for _, v := range d.Values {
-		if v.name < len(c.names) {
-			all[c.names[v.name]] = v.value
+		if v.Name < len(c.names) {
+			all[c.names[v.Name]] = v.Value
 		}
 	}
 	return all

@@ -3,6 +3,7 @@ package batch
 import (
 	"bytes"
 
+	"postern/batch/record"
 	"postern/store"
 )
 
@@ -11,7 +12,7 @@ import (
 func (e *Engine) countAll() {
 	for done := false; !done && !e.stopping(); {
 		err := e.update(func(tx *store.Tx) (err error) {
-			done, err = countSome(tx)
+			done, err = record.CountSome(tx)
 			return err
 		})
 		if err != nil {
@@ -26,11 +27,11 @@ func (e *Engine) countAll() {
 // counted reports whether no batch is left to be counted.
 func (e *Engine) counted() (is bool, err error) {
 	err = e.cfg.Store.View(func(tx *store.Tx) error {
-		mark, err := countedTo(tx)
-		if is = bytes.Equal(mark, allCounted); is || err != nil {
+		mark, err := record.CountedTo(tx)
+		if is = bytes.Equal(mark, record.AllCounted); is || err != nil {
 			return err
 		}
-		some, err := anyOf(tx, bucketHeader)
+		some, err := record.AnyOf(tx, record.BucketHeader)
 		is = !some
 		return err
 	})

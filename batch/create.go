@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 	"postern/internal/plural"
@@ -82,7 +83,7 @@ func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (
 func (e *Engine) stage(ctx context.Context, id uuid.UUID, all recipients) error {
 	for from := 0; from < all.len(); from += chunk {
 		err := e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-			return errors.Join(tx.Put(bucketCreating, id[:], nil), putItems(tx, id, all, from, min(from+chunk, all.len())))
+			return errors.Join(tx.Put(record.BucketCreating, id[:], nil), putItems(tx, id, all, from, min(from+chunk, all.len())))
 		})
 		if err != nil {
 			return err
@@ -103,14 +104,14 @@ func (e *Engine) appear(ctx context.Context, b *full, to recipients, in table.In
 	err = e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		s := *b.spec
 		s.CreatedAt = tx.Now().UnixMilli()
-		made = full{id: b.id, header: b.header, spec: &s, message: b.message}
+		made = full{id: b.id, Header: b.Header, spec: &s, message: b.message}
 		return errors.Join(
 			putItems(tx, b.id, to, 0, to.len()),
-			store.PutJSON(tx, bucketSpec, b.id[:], s),
-			tx.Put(bucketMessage, b.id[:], message),
-			tx.Put(bucketOwner, store.Key(s.Owner, b.id), encodeListed(&s)),
-			tx.Put(bucketOpen, b.id[:], runsFor{created: r.Key}.encode()),
-			tx.Delete(bucketCreating, b.id[:]),
+			store.PutJSON(tx, record.BucketSpec, b.id[:], s),
+			tx.Put(record.BucketMessage, b.id[:], message),
+			tx.Put(record.BucketOwner, store.Key(s.Owner, b.id), record.EncodeRow(&s)),
+			tx.Put(record.BucketOpen, b.id[:], runsFor{created: r.Key}.encode()),
+			tx.Delete(record.BucketCreating, b.id[:]),
 			e.putWords(tx, b.id, &s),
 			e.step(tx, &made, in, states, nil),
 			inCommit(tx, r.InCommit, &made, states),
@@ -152,19 +153,19 @@ func putItems(tx *store.Tx, id uuid.UUID, all recipients, from, before int) erro
 			to = ""
 		}
 		details := all.given.detailsAt(all.index(i))
-		key := itemKey(id, all.base+i)
-		raw = appendWaiting(raw[:0], len(details) > 0, false, input, to)
+		key := record.ItemKey(id, all.base+i)
+		raw = record.AppendWaiting(raw[:0], len(details) > 0, false, input, to)
 		if parts := all.given.sent[all.index(i)]; parts != nil {
-			r := itemRecord{Input: input, To: to, Detailed: len(details) > 0, Parts: parts}
-			raw = r.encode()
+			r := record.Item{Input: input, To: to, Detailed: len(details) > 0, Parts: parts}
+			raw = r.Encode()
 		}
-		if err := tx.Put(bucketItem, key, raw); err != nil {
+		if err := tx.Put(record.BucketItem, key, raw); err != nil {
 			return err
 		}
 		if len(details) == 0 {
 			continue
 		}
-		if err := tx.Put(bucketDetails, key, details); err != nil {
+		if err := tx.Put(record.BucketDetails, key, details); err != nil {
 			return err
 		}
 	}
@@ -195,9 +196,9 @@ func (e *Engine) prepare(ctx context.Context, owner uuid.UUID, r CreateRequest, 
 		Counts:     table.Counts{Total: to.len(), Pending: to.len()},
 		AutoResume: r.AutoResume == nil || *r.AutoResume,
 	}
-	s := &spec{
+	s := &record.Spec{
 		Owner: owner, Name: r.Name, Instances: r.Instances, Options: r.Options,
-		Received: given.Len(), Duplicates: duplicates, window: window,
+		Received: given.Len(), Duplicates: duplicates, Window: window,
 	}
 	if r.retryOf != uuid.Nil {
 		s.RetryOf = &r.retryOf
@@ -207,8 +208,8 @@ func (e *Engine) prepare(ctx context.Context, owner uuid.UUID, r CreateRequest, 
 	}
 	b := &full{
 		id: id, spec: s,
-		header: header{Core: core, Shares: make([]share, len(r.Instances))},
-		message: &messageRecord{
+		Header: record.Header{Core: core, Shares: make([]record.Share, len(r.Instances))},
+		message: &record.Message{
 			Message: r.Message, Original: r.Original, More: r.More,
 			Attributes: r.ExternalAttributes, Quoted: r.Quoted,
 			Templated: given.objects || r.Options.Spin, Variables: given.names,
@@ -285,9 +286,9 @@ func validateAttributes(r *CreateRequest) error {
 }
 
 // unique drops duplicate instances.
-func unique(all []InstanceRef) []InstanceRef {
+func unique(all []record.InstanceRef) []record.InstanceRef {
 	seen := make(map[int64]bool, len(all))
-	var kept []InstanceRef
+	var kept []record.InstanceRef
 	for _, ref := range all {
 		if !seen[ref.ID] {
 			seen[ref.ID] = true

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
 
+	"postern/batch/record"
 	"postern/store"
 )
 
@@ -76,7 +77,7 @@ func bareInserts(b *testing.B, id uuid.UUID, recipients *Recipients, commits int
 		b.Fatal(err)
 	}
 	defer db.Close()
-	names := [][]byte{[]byte(bucketItem), []byte(bucketDetails)}
+	names := [][]byte{[]byte(record.BucketItem), []byte(record.BucketDetails)}
 	for _, name := range names {
 		if err := db.Update(func(tx *bolt.Tx) error { _, err := tx.CreateBucket(name); return err }); err != nil {
 			b.Fatal(err)
@@ -86,17 +87,17 @@ func bareInserts(b *testing.B, id uuid.UUID, recipients *Recipients, commits int
 	var records, details [][]byte
 	for i := range recipients.Len() {
 		own := recipients.detailsAt(i)
-		r := itemRecord{Input: recipients.At(i), Detailed: len(own) > 0}
-		records, details = append(records, slices.Concat(sum, r.encode())), append(details, slices.Concat(sum, own))
+		r := record.Item{Input: recipients.At(i), Detailed: len(own) > 0}
+		records, details = append(records, slices.Concat(sum, r.Encode())), append(details, slices.Concat(sum, own))
 	}
 	begin := time.Now()
 	for n := range commits {
 		err := db.Update(func(tx *bolt.Tx) error {
 			items, of := tx.Bucket(names[0]), tx.Bucket(names[1])
 			for i := n * len(records) / commits; i < (n+1)*len(records)/commits; i++ {
-				err := items.Put(itemKey(id, i), records[i])
+				err := items.Put(record.ItemKey(id, i), records[i])
 				if len(details[i]) > len(sum) {
-					err = errors.Join(err, of.Put(itemKey(id, i), details[i]))
+					err = errors.Join(err, of.Put(record.ItemKey(id, i), details[i]))
 				}
 				if err != nil {
 					return err
@@ -153,7 +154,7 @@ func commitTimes(b *testing.B, s *store.Store, end <-chan struct{}) (all []time.
 		}
 		begin := time.Now()
 		err := s.Update(b.Context(), func(tx *store.Tx) error {
-			return tx.Put(bucketOwner, store.Key("bench", i), value)
+			return tx.Put(record.BucketOwner, store.Key("bench", i), value)
 		})
 		if err != nil {
 			b.Fatal(err)

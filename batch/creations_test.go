@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/store"
 )
 
@@ -113,7 +114,7 @@ func TestLargeBatchesAtOnceShareNoCommit(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if items := records(t, s, bucketItem); most != creators || items != cap(errs)*5*chunk {
+	if items := records(t, s, record.BucketItem); most != creators || items != cap(errs)*5*chunk {
 		t.Errorf("a commit carries %d calls, and there are %d items", most, items)
 	}
 }

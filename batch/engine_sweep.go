@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/store"
 )
 
@@ -22,18 +23,18 @@ func (e *Engine) sweep(id uuid.UUID) error {
 // sweepLocked removes, in small commits, the items behind the last one of a batch, which are
 // all if there is none.
 func (e *Engine) sweepLocked(id uuid.UUID) error {
-	for n := removeStep; n == removeStep; {
+	for n := record.RemoveStep; n == record.RemoveStep; {
 		err := e.update(func(tx *store.Tx) error {
-			h, err := loadHeader(tx, id)
+			h, err := record.LoadHeader(tx, id)
 			if err != nil && !errors.Is(err, ErrNotFound) {
 				return err
 			}
-			for _, bucket := range []string{bucketItem, bucketDetails} {
-				if n, err = deleteBehind(tx, bucket, id, h.Counts.Total); err != nil || n == removeStep {
+			for _, bucket := range []string{record.BucketItem, record.BucketDetails} {
+				if n, err = deleteBehind(tx, bucket, id, h.Counts.Total); err != nil || n == record.RemoveStep {
 					return err
 				}
 			}
-			return tx.Delete(bucketCreating, id[:])
+			return tx.Delete(record.BucketCreating, id[:])
 		})
 		if err != nil {
 			return err
@@ -45,10 +46,10 @@ func (e *Engine) sweepLocked(id uuid.UUID) error {
 // deleteBehind deletes removeStep records at most of a batch's items from a position on.
 func deleteBehind(tx *store.Tx, bucket string, id uuid.UUID, position int) (n int, err error) {
 	if position == 0 {
-		return tx.DeleteSome(bucket, id[:], removeStep)
+		return tx.DeleteSome(bucket, id[:], record.RemoveStep)
 	}
 	var keys [][]byte
-	err = tx.Look(bucket, store.Range{Prefix: id[:], From: itemKey(id, position), Limit: removeStep}, func(key, _ []byte) (bool, error) {
+	err = tx.Look(bucket, store.Range{Prefix: id[:], From: record.ItemKey(id, position), Limit: record.RemoveStep}, func(key, _ []byte) (bool, error) {
 		keys = append(keys, bytes.Clone(key))
 		return true, nil
 	})

@@ -3,30 +3,31 @@ package batch
 import (
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/store"
 )
 
 // full is a batch as it is in the file.
 type full struct {
 	id uuid.UUID
-	header
-	spec    *spec
-	message *messageRecord
+	record.Header
+	spec    *record.Spec
+	message *record.Message
 	content *content // of message, when it was parsed
 }
 
 func load(tx *store.Tx, id uuid.UUID) (*full, error) {
-	h, err := loadHeader(tx, id)
+	h, err := record.LoadHeader(tx, id)
 	if err != nil {
 		return nil, err
 	}
-	s, err := loadSpec(tx, id)
+	s, err := record.LoadSpec(tx, id)
 	if err != nil {
 		return nil, err
 	}
-	m, err := loadMessage(tx, id)
+	m, err := record.LoadMessage(tx, id)
 	if err != nil {
 		return nil, err
 	}
-	return &full{id: id, header: h, spec: s, message: m}, nil
+	return &full{id: id, Header: h, spec: s, message: m}, nil
 }

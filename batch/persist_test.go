@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -17,16 +18,16 @@ func TestWorkerWithoutLeaseChangesNothing(t *testing.T) {
 		r.create(request(2))
 		r.status(process)
 		err := r.s.Update(t.Context(), func(tx *store.Tx) error {
-			h, err := loadHeader(tx, r.batch)
+			h, err := record.LoadHeader(tx, r.batch)
 			h.Fence++
-			return errors.Join(err, putHeader(tx, r.batch, &h))
+			return errors.Join(err, record.PutHeader(tx, r.batch, &h))
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		close(release)
 		v := r.status(process)
-		if v.Counts.Sending != 1 || v.Counts.Success != 0 || r.items()[0].Status != ItemSending {
+		if v.Counts.Sending != 1 || v.Counts.Success != 0 || r.items()[0].Status != record.ItemSending {
 			t.Errorf("the fenced worker changed %+v", v.Counts)
 		}
 		r.stop()
@@ -38,7 +39,7 @@ func TestFinishedBatchesLeaveTheIndexThatStartReads(t *testing.T) {
 		r.create(request(1))
 		r.status(event.BatchIsCompleted)
 		err := r.s.View(func(tx *store.Tx) error {
-			if tx.Has(bucketOpen, r.batch[:]) {
+			if tx.Has(record.BucketOpen, r.batch[:]) {
 				t.Error("a finished batch is still in it")
 			}
 			return nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"postern/batch/record"
 	"postern/batch/template"
 	"postern/event"
 	"postern/internal/plural"
@@ -32,7 +33,7 @@ type Recipients struct {
 	invalid map[int]error  // the first of those whose details break a rule
 	raw     []byte         // of Add, reused
 
-	sent map[int][]sentPart // messages that some have got already, of a retry
+	sent map[int][]record.SentPart // messages that some have got already, of a retry
 }
 
 // Recipient is a recipient with what belongs to it alone.
@@ -108,7 +109,7 @@ func (r *Recipients) encode(to Recipient) ([]byte, error) {
 	if n := len(to.Variables); n > MaxVariables {
 		return nil, fmt.Errorf("variables has %s, at most %d are allowed", plural.Of(n, "entry"), MaxVariables)
 	}
-	d := details{ExternalID: to.ExternalID}
+	d := record.Details{ExternalID: to.ExternalID}
 	for name, value := range to.Variables {
 		if value == nil {
 			continue
@@ -120,18 +121,18 @@ func (r *Recipients) encode(to Recipient) ([]byte, error) {
 		if n := utf8.RuneCountInString(*value); n > MaxValue {
 			return nil, fmt.Errorf("variables: %q has %d characters, at most %d are allowed", name, n, MaxValue)
 		}
-		d.Values = append(d.Values, detailValue{i, *value})
+		d.Values = append(d.Values, record.DetailValue{Name: i, Value: *value})
 	}
-	slices.SortFunc(d.Values, func(a, b detailValue) int { return a.name - b.name })
+	slices.SortFunc(d.Values, func(a, b record.DetailValue) int { return a.Name - b.Name })
 	for i := range d.Values {
-		if i > 0 && d.Values[i].name == d.Values[i-1].name {
-			return nil, fmt.Errorf("variables names %q twice", r.names[d.Values[i].name])
+		if i > 0 && d.Values[i].Name == d.Values[i-1].Name {
+			return nil, fmt.Errorf("variables names %q twice", r.names[d.Values[i].Name])
 		}
 	}
 	if d.ExternalID == "" && len(d.Values) == 0 {
 		return nil, nil
 	}
-	r.raw = d.encode(r.raw[:0])
+	r.raw = d.Encode(r.raw[:0])
 	return r.raw, nil
 }
 

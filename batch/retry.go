@@ -6,17 +6,18 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/store"
 )
 
 // RetryRequest selects items of a final batch for a new one.
 type RetryRequest struct {
-	Status []ItemStatus // empty: those that FAILED
-	Codes  []string     // only items with one of these error codes; empty: with any or none
+	Status []record.ItemStatus // empty: those that FAILED
+	Codes  []string            // only items with one of these error codes; empty: with any or none
 
 	Name      string // of the new batch
-	Instances []InstanceRef
+	Instances []record.InstanceRef
 
 	// MayUnknown allows UNKNOWN in Status: the message may reach these recipients twice.
 	MayUnknown bool
@@ -29,7 +30,7 @@ type RetryRequest struct {
 }
 
 // retriable are the statuses of items that a retry may select.
-var retriable = []ItemStatus{ItemFailed, ItemSkipped, ItemPending, ItemUnknown}
+var retriable = []record.ItemStatus{record.ItemFailed, record.ItemSkipped, record.ItemPending, record.ItemUnknown}
 
 // Retry creates a batch with the message, the options and those recipients of a final one that r
 // selects. It starts at once, and has no schedule. Errors are ErrNotFound, *table.TransitionError
@@ -69,13 +70,13 @@ func (e *Engine) Retry(ctx context.Context, owner, id uuid.UUID, r RetryRequest)
 
 func (r *RetryRequest) validate() error {
 	if len(r.Status) == 0 {
-		r.Status = []ItemStatus{ItemFailed}
+		r.Status = []record.ItemStatus{record.ItemFailed}
 	}
 	for _, s := range r.Status {
 		switch {
 		case !slices.Contains(retriable, s):
 			return invalid(InvalidRetry, "status may have FAILED, SKIPPED, PENDING and UNKNOWN")
-		case s == ItemUnknown && !r.MayUnknown:
+		case s == record.ItemUnknown && !r.MayUnknown:
 			return invalid(InvalidRetry, "status has UNKNOWN, which may have arrived; to send to these recipients again, perhaps twice, set includeUnknown to true")
 		}
 	}
@@ -85,32 +86,32 @@ func (r *RetryRequest) validate() error {
 // selected returns the recipients of the items that r selects.
 func (b *full) selected(tx *store.Tx, r RetryRequest) (*Recipients, error) {
 	list := &Recipients{names: b.message.Variables, objects: b.message.Templated}
-	err := tx.Scan(bucketItem, b.itemRange(), func(key, raw []byte) (bool, error) {
+	err := tx.Scan(record.BucketItem, b.itemRange(), func(key, raw []byte) (bool, error) {
 		position, item, err := b.readItem(key, raw)
-		if err != nil || item.lost() || !slices.Contains(r.Status, item.shownStatus()) ||
+		if err != nil || item.Lost() || !slices.Contains(r.Status, item.ShownStatus()) ||
 			len(r.Codes) > 0 && !slices.Contains(r.Codes, item.Code) {
-			return true, ignoreDamage(err)
+			return true, record.IgnoreDamage(err)
 		}
-		return true, ignoreDamage(b.retryItem(tx, list, position, item))
+		return true, record.IgnoreDamage(b.retryItem(tx, list, position, item))
 	})
 	return list, err
 }
 
 // retryItem adds the recipient of an item, with all that is its own, to those of a retry.
-func (b *full) retryItem(tx *store.Tx, list *Recipients, position int, r itemRecord) error {
+func (b *full) retryItem(tx *store.Tx, list *Recipients, position int, r record.Item) error {
 	var own []byte
 	if r.Detailed {
-		if _, err := loadDetails(tx, b.id, position, &r); err != nil {
+		if _, err := record.LoadDetails(tx, b.id, position, &r); err != nil {
 			return err
 		}
 		var err error
-		if own, err = tx.Get(bucketDetails, itemKey(b.id, position)); err != nil {
+		if own, err = tx.Get(record.BucketDetails, record.ItemKey(b.id, position)); err != nil {
 			return err
 		}
 	}
 	if len(r.Parts) > 0 { // it begins with the message after these
 		if list.sent == nil {
-			list.sent = map[int][]sentPart{}
+			list.sent = map[int][]record.SentPart{}
 		}
 		list.sent[list.Len()] = r.Parts
 	}

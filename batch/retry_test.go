@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -40,11 +41,11 @@ func TestARetryGoesToTheItemsThatFailed(t *testing.T) {
 		old := r.retried()
 		for want, req := range map[string]RetryRequest{
 			"Ana":       {},
-			"Di":        {Status: []ItemStatus{ItemSkipped}},
-			"Ana Bo":    {Status: []ItemStatus{ItemFailed, ItemUnknown}, MayUnknown: true},
-			"Ana Di":    {Status: []ItemStatus{ItemFailed, ItemSkipped}},
-			"Bo":        {Status: []ItemStatus{ItemUnknown, ItemFailed}, MayUnknown: true, Codes: []string{event.SendResultUnknown}},
-			"Ana Bo Di": {Status: []ItemStatus{ItemFailed, ItemSkipped, ItemUnknown}, MayUnknown: true},
+			"Di":        {Status: []record.ItemStatus{record.ItemSkipped}},
+			"Ana Bo":    {Status: []record.ItemStatus{record.ItemFailed, record.ItemUnknown}, MayUnknown: true},
+			"Ana Di":    {Status: []record.ItemStatus{record.ItemFailed, record.ItemSkipped}},
+			"Bo":        {Status: []record.ItemStatus{record.ItemUnknown, record.ItemFailed}, MayUnknown: true, Codes: []string{event.SendResultUnknown}},
+			"Ana Bo Di": {Status: []record.ItemStatus{record.ItemFailed, record.ItemSkipped, record.ItemUnknown}, MayUnknown: true},
 		} {
 			req.Name, req.Instances = "again", request(0).Instances
 			v, err := r.e.Retry(t.Context(), owner, old.ID, req)
@@ -82,10 +83,10 @@ func TestARetryIsRefused(t *testing.T) {
 			req  RetryRequest
 			code string
 		}{
-			"unknown without saying so": {RetryRequest{Status: []ItemStatus{ItemUnknown}}, InvalidRetry},
-			"what has arrived":          {RetryRequest{Status: []ItemStatus{ItemSuccess}}, InvalidRetry},
-			"no status":                 {RetryRequest{Status: []ItemStatus{"LOST"}}, InvalidRetry},
-			"nothing of that status":    {RetryRequest{Status: []ItemStatus{ItemPending}}, NothingToRetry},
+			"unknown without saying so": {RetryRequest{Status: []record.ItemStatus{record.ItemUnknown}}, InvalidRetry},
+			"what has arrived":          {RetryRequest{Status: []record.ItemStatus{record.ItemSuccess}}, InvalidRetry},
+			"no status":                 {RetryRequest{Status: []record.ItemStatus{"LOST"}}, InvalidRetry},
+			"nothing of that status":    {RetryRequest{Status: []record.ItemStatus{record.ItemPending}}, NothingToRetry},
 			"nothing of that code":      {RetryRequest{Codes: []string{event.SendResultUnknown}}, NothingToRetry},
 			"a name that is too long":   {RetryRequest{Instances: request(0).Instances, Name: strings.Repeat("x", MaxName+1)}, InvalidName},
 		} {
@@ -120,7 +121,7 @@ func TestPendingItemsOfAStoppedBatchAreRetriedByName(t *testing.T) {
 		if _, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x", Instances: request(0).Instances}); err == nil {
 			t.Error("without their name")
 		}
-		v, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x", Instances: request(0).Instances, Status: []ItemStatus{ItemPending}})
+		v, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x", Instances: request(0).Instances, Status: []record.ItemStatus{record.ItemPending}})
 		if err != nil || v.Counts.Total != 3 {
 			t.Errorf("%+v, %v", v, err)
 		}
@@ -135,7 +136,7 @@ func TestAKillAroundARetryLeavesAllOrNothing(t *testing.T) {
 			defer func() { r.stop() }()
 			old := r.aDraft(request(2*chunk + 1))
 			r.do(r.e.StopBatch)
-			_, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x", Instances: request(0).Instances, Status: []ItemStatus{ItemPending}, InCommit: func(*store.Tx, View) error {
+			_, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x", Instances: request(0).Instances, Status: []record.ItemStatus{record.ItemPending}, InCommit: func(*store.Tx, View) error {
 				if !last {
 					return context.Canceled
 				}
@@ -148,7 +149,7 @@ func TestAKillAroundARetryLeavesAllOrNothing(t *testing.T) {
 			if lerr != nil || (err == nil) != last || last != (len(l.Records) == 2) {
 				t.Errorf("%v, %v, %d", err, lerr, len(l.Records))
 			}
-			if items, want := records(t, r.s, bucketItem), (2*chunk+1)*len(l.Records); items != want {
+			if items, want := records(t, r.s, record.BucketItem), (2*chunk+1)*len(l.Records); items != want {
 				t.Errorf("%d items, want %d", items, want)
 			}
 		})
@@ -172,7 +173,7 @@ func TestARetryBeginsAtThePartThatFailed(t *testing.T) {
 		req := request(1)
 		req.Message.Payload = []byte(`{"text":"one"}`)
 		for _, text := range []string{"two", "three"} {
-			req.More = append(req.More, Part{BatchMessage: event.BatchMessage{Type: "text", Payload: fmt.Appendf(nil, `{"text":%q}`, text)}})
+			req.More = append(req.More, record.Part{BatchMessage: event.BatchMessage{Type: "text", Payload: fmt.Appendf(nil, `{"text":%q}`, text)}})
 		}
 		old := r.create(req)
 		r.status(event.BatchIsWithErrors)

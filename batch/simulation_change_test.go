@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 )
@@ -24,7 +25,7 @@ func (s *sim) drawChange(n uint32) (c modelChange, to Changes) {
 		first := uint32(d.n(3))
 		for more := range 1 + uint32(d.n(2)) {
 			id := s.instance(first + more)
-			to.Instances = append(to.Instances, InstanceRef{id, instanceName(id)})
+			to.Instances = append(to.Instances, record.InstanceRef{ID: id, Name: instanceName(id)})
 		}
 		c.instances = unique(to.Instances)
 	}

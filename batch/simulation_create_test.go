@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 )
@@ -137,7 +138,7 @@ func (s *sim) newModel(d, w *draws) *modelBatch {
 			if templated {
 				text += "{{code}}"
 			}
-			r.More = append(r.More, Part{BatchMessage: event.BatchMessage{Type: "text", Payload: fmt.Appendf(nil, `{"text":%q}`, text)}})
+			r.More = append(r.More, record.Part{BatchMessage: event.BatchMessage{Type: "text", Payload: fmt.Appendf(nil, `{"text":%q}`, text)}})
 		}
 	}
 	if d.one(4) {
@@ -147,13 +148,13 @@ func (s *sim) newModel(d, w *draws) *modelBatch {
 	first := s.instance(uint32(d.n(3)))
 	for n := range 1 + uint32(d.n(3)) {
 		id := s.instance(uint32(first) + n)
-		r.Instances = append(r.Instances, InstanceRef{id, instanceName(id)})
+		r.Instances = append(r.Instances, record.InstanceRef{ID: id, Name: instanceName(id)})
 	}
 	r.Instances = unique(r.Instances)
 	s.schedule(spec, w)
 	items := make([]modelItem, len(spec.recipients))
 	for i := range items {
-		items[i].status = ItemPending
+		items[i].status = record.ItemPending
 	}
 	return s.modelOf(spec, items)
 }

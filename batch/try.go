@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 	"postern/store"
@@ -106,7 +107,7 @@ func (r recipients) text(c *content, id uuid.UUID, i int) string {
 	if err != nil {
 		return ""
 	}
-	rendered, _ := c.render(0, itemID(id, r.base+i), d)
+	rendered, _ := c.render(0, record.ItemID(id, r.base+i), d)
 	return rendered.Summary()
 }
 
@@ -127,7 +128,7 @@ func (e *Engine) Draft(owner, id uuid.UUID) (r CreateRequest, created View, err 
 		if b.Status != event.BatchDraft {
 			return &table.TransitionError{Status: b.Status, Trigger: table.OnCheck}
 		}
-		list, err := b.selected(tx, RetryRequest{Status: []ItemStatus{ItemPending}})
+		list, err := b.selected(tx, RetryRequest{Status: []record.ItemStatus{record.ItemPending}})
 		r = CreateRequest{
 			Name: b.spec.Name, Instances: b.spec.Instances, List: list, Message: b.message.Message, Original: b.message.Original, More: b.message.More, Options: b.spec.Options, Quoted: b.message.Quoted,
 			AutoResume: &b.AutoResume, ExternalAttributes: b.message.Attributes, Schedule: b.spec.Schedule,

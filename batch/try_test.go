@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"postern/batch/record"
 	"postern/event"
 )
 
@@ -36,7 +37,7 @@ func TestADryRunStoresAndSendsNothing(t *testing.T) {
 			t.Errorf("%q", got.Numbers)
 		}
 		synctest.Wait()
-		if n := records(t, r.s, bucketItem) + records(t, r.s, bucketHeader) + records(t, r.s, bucketCreating); n != 0 || len(r.f.sent) > 0 {
+		if n := records(t, r.s, record.BucketItem) + records(t, r.s, record.BucketHeader) + records(t, r.s, record.BucketCreating); n != 0 || len(r.f.sent) > 0 {
 			t.Errorf("%d records, sent %v", n, r.f.sent)
 		}
 		missing := personal("Hi {{name}}", "name=Ana", "due=x")

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -85,7 +86,7 @@ func TestTextsAreSentAsTheyAreWithoutObjects(t *testing.T) {
 		if v := r.items()[0]; v.RenderedPreview != "" || v.Variables != nil {
 			t.Errorf("%+v", v)
 		}
-		if n := records(t, r.s, bucketDetails); n != 0 {
+		if n := records(t, r.s, record.BucketDetails); n != 0 {
 			t.Errorf("%d records of details", n)
 		}
 	})
@@ -146,7 +147,7 @@ func TestMissingVariablesRefuseTheBatch(t *testing.T) {
 				t.Errorf("%s: %.300v", name, err)
 			}
 		}
-		if n := records(t, r.s, bucketItem) + records(t, r.s, bucketDetails) + records(t, r.s, bucketCreating); n != 0 {
+		if n := records(t, r.s, record.BucketItem) + records(t, r.s, record.BucketDetails) + records(t, r.s, record.BucketCreating); n != 0 {
 			t.Errorf("refused creations left %d records", n)
 		}
 	})
@@ -175,15 +176,15 @@ func TestAnItemWithoutItsDetailsIsNotSent(t *testing.T) {
 		req.AutoStart = &no
 		v := r.create(req)
 		err := r.s.Update(t.Context(), func(tx *store.Tx) error {
-			return errors.Join(tx.Delete(bucketDetails, itemKey(v.ID, 1)), tx.Put(bucketDetails, itemKey(v.ID, 2), []byte{99}))
+			return errors.Join(tx.Delete(record.BucketDetails, record.ItemKey(v.ID, 1)), tx.Put(record.BucketDetails, record.ItemKey(v.ID, 2), []byte{99}))
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.do(r.e.StartBatch)
 		r.status(event.BatchIsWithErrors)
-		for i, want := range []ItemStatus{ItemSuccess, ItemFailed, ItemFailed} {
-			if item := r.items()[i]; item.Status != want || want == ItemFailed && *item.LastErrorCode != codeDamaged {
+		for i, want := range []record.ItemStatus{record.ItemSuccess, record.ItemFailed, record.ItemFailed} {
+			if item := r.items()[i]; item.Status != want || want == record.ItemFailed && *item.LastErrorCode != record.CodeDamaged {
 				t.Errorf("item %d: %+v", i, item)
 			}
 		}

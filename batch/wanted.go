@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"postern/batch/record"
 	"slices"
 	"strings"
 )
@@ -32,16 +33,16 @@ func (w *wanted) row(raw []byte) (fits, known bool) {
 	if w.byStatusOnly() {
 		return true, true
 	}
-	l, ok := decodeListed(raw)
+	l, ok := record.DecodeRow(raw)
 	if !ok {
 		return false, false
 	}
-	s := spec{CreatedAt: l.createdAt}
+	s := record.Spec{CreatedAt: l.CreatedAt}
 	if w.Name != "" || w.Query != "" {
-		s.Name = string(l.name)
+		s.Name = string(l.Name)
 	}
 	if w.InstanceName != "" || w.Opens != nil {
-		if s.Instances, ok = l.refs(); !ok {
+		if s.Instances, ok = l.Refs(); !ok {
 			return false, false
 		}
 	}
@@ -49,9 +50,9 @@ func (w *wanted) row(raw []byte) (fits, known bool) {
 }
 
 // selects reports whether the batch fits all but the status.
-func (w *wanted) selects(s *spec) bool {
-	open := func(ref InstanceRef) bool { return w.Opens == nil || w.Opens(ref.ID) }
-	named := func(ref InstanceRef) bool { return ref.Name == w.InstanceName && open(ref) }
+func (w *wanted) selects(s *record.Spec) bool {
+	open := func(ref record.InstanceRef) bool { return w.Opens == nil || w.Opens(ref.ID) }
+	named := func(ref record.InstanceRef) bool { return ref.Name == w.InstanceName && open(ref) }
 	created := milli(s.CreatedAt)
 	return (w.InstanceName == "" || slices.ContainsFunc(s.Instances, named)) &&
 		(w.CreatedFrom.IsZero() || !created.Before(w.CreatedFrom)) &&

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"postern/batch"
+	"postern/batch/record"
 	"postern/event"
 	"postern/httpapi/rest"
 	"postern/httpapi/strict"
@@ -40,7 +41,7 @@ func (a *API) changeBatch(c *rest.Call) error {
 		}
 	}
 	if in.Instances != nil {
-		to.Instances = []batch.InstanceRef{}
+		to.Instances = []record.InstanceRef{}
 		refs, err := a.instanceRefs(c, *in.Instances)
 		if err != nil {
 			return err

@@ -1,4 +1,4 @@
-package batch
+package record
 
 import (
 	"encoding/json"

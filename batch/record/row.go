@@ -1,4 +1,4 @@
-package batch
+package record
 
 // listedVersion begins the row of a batch in its owner's index. Rows of earlier
 // releases are empty until they are counted.
@@ -8,9 +8,9 @@ const listedVersion = 1
 // batch itself.
 const maxListed = 16
 
-// encodeListed returns the fields that filters of lists need, so that they read no
+// EncodeRow returns the fields that filters of lists need, so that they read no
 // other record: creation time, name, instances.
-func encodeListed(s *spec) []byte {
+func EncodeRow(s *Spec) []byte {
 	raw := make([]byte, 0, 64+len(s.Name))
 	raw = appendNumbers(append(raw, listedVersion), s.CreatedAt)
 	raw = appendText(raw, s.Name)
@@ -24,24 +24,25 @@ func encodeListed(s *spec) []byte {
 	return raw
 }
 
-// listed is a decoded row; its texts point into the row.
-type listed struct {
-	createdAt int64
-	name      []byte
+// Row is a decoded row; its texts point into the row.
+type Row struct {
+	CreatedAt int64
+	Name      []byte
 	rest      decoder
 	instances int // -1: the row does not tell
 }
 
-func decodeListed(raw []byte) (l listed, ok bool) {
+// DecodeRow reads a row; ok is false for one that is empty, as rows of earlier releases are, or damaged.
+func DecodeRow(raw []byte) (l Row, ok bool) {
 	d := decoder{rest: raw}
 	d.version(listedVersion)
-	l.createdAt, l.name = d.number(), d.bytes()
+	l.CreatedAt, l.Name = d.number(), d.bytes()
 	l.instances, l.rest = int(d.number()), d
 	return l, !d.bad && l.instances <= len(d.rest)
 }
 
-// refs returns the instances of a row that lists them.
-func (l listed) refs() (refs []InstanceRef, ok bool) {
+// Refs returns the instances of a row that lists them.
+func (l Row) Refs() (refs []InstanceRef, ok bool) {
 	d := l.rest
 	for range l.instances {
 		refs = append(refs, InstanceRef{ID: d.number(), Name: d.text()})
