@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/mailing"
 	"postern/batch/record"
 	"postern/event"
 	"postern/store"
@@ -15,8 +16,8 @@ import (
 type CreateRequest struct {
 	Name               string
 	Instances          []record.InstanceRef
-	Recipients         []string    // numbers as the caller wrote them
-	List               *Recipients // the same instead of Recipients, with what belongs to each
+	Recipients         []string            // numbers as the caller wrote them
+	List               *mailing.Recipients // the same instead of Recipients, with what belongs to each
 	Message            event.BatchMessage
 	Original           *event.Original // what Message forwards
 	More               []record.Part   // after Message, up to MaxParts in all

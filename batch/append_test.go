@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"postern/batch/mailing"
 	"postern/batch/record"
 	"postern/event"
 	"postern/store"
@@ -23,7 +24,7 @@ func (r *rig) aDraft(req CreateRequest) View {
 	return r.create(req)
 }
 
-func (r *rig) append(ctx context.Context, list *Recipients) (View, error) {
+func (r *rig) append(ctx context.Context, list *mailing.Recipients) (View, error) {
 	return r.e.Append(ctx, owner, r.batch, AppendRequest{List: list})
 }
 
@@ -33,12 +34,12 @@ func TestAppendedRecipientsFollowTheRulesOfCreation(t *testing.T) {
 		defer r.stop()
 		r.aDraft(personal("Hi {{name}} {{due|soon}}", "name=Ana", "name=Bo"))
 		for name, c := range map[string]struct {
-			list *Recipients
+			list *mailing.Recipients
 			code string
 		}{
-			"none":         {&Recipients{}, InvalidRecipient},
-			"malformed":    {Numbers("12"), InvalidRecipient},
-			"no variable":  {Numbers("4915170000000"), MissingVariable},
+			"none":         {&mailing.Recipients{}, InvalidRecipient},
+			"malformed":    {mailing.Numbers("12"), InvalidRecipient},
+			"no variable":  {mailing.Numbers("4915170000000"), MissingVariable},
 			"too many":     {personal("", "name=a", "name=b", "name=c", "name=d", "name=e", "name=f").List, TooManyRecipients},
 			"more than is": {elsewhere("name=a", "name=b", "name=c", "name=d"), TooManyRecipients},
 		} {
@@ -48,7 +49,7 @@ func TestAppendedRecipientsFollowTheRulesOfCreation(t *testing.T) {
 			}
 		}
 		list := elsewhere("due=3 May,name=Cy", "name=Di") // another order of the names
-		list.Add(Recipient{Number: "+49 151 00000001"})
+		list.Add(mailing.Recipient{Number: "+49 151 00000001"})
 		v, err := r.append(t.Context(), list)
 		if err != nil || v.Counts.Total != 4 || *v.Counts.Received != 5 || *v.Counts.DuplicatesIgnored != 1 {
 			t.Fatalf("%+v, %v", v.Counts, err)
@@ -62,17 +63,17 @@ func TestAppendedRecipientsFollowTheRulesOfCreation(t *testing.T) {
 		if want := []string{"Hi Ana soon", "Hi Bo soon", "Hi Cy 3 May", "Hi Di soon"}; !slices.Equal(got, want) {
 			t.Errorf("%q", got)
 		}
-		if _, err := r.append(t.Context(), Numbers("4915170000009")); !errors.Is(err, ErrInvalidTransition) {
+		if _, err := r.append(t.Context(), mailing.Numbers("4915170000009")); !errors.Is(err, ErrInvalidTransition) {
 			t.Errorf("to a batch that has ended: %v", err)
 		}
 	})
 }
 
 // elsewhere is personal with other numbers.
-func elsewhere(recipients ...string) *Recipients {
-	list := &Recipients{}
+func elsewhere(recipients ...string) *mailing.Recipients {
+	list := &mailing.Recipients{}
 	for i, pairs := range recipients {
-		to := Recipient{Number: fmt.Sprintf("49160%08d", i), Variables: map[string]*string{}}
+		to := mailing.Recipient{Number: fmt.Sprintf("49160%08d", i), Variables: map[string]*string{}}
 		for pair := range strings.SplitSeq(pairs, ",") {
 			name, value, _ := strings.Cut(pair, "=")
 			to.Variables[name] = &value
@@ -112,8 +113,8 @@ func TestALargeAppendIsWhollyThereOrNotAtAll(t *testing.T) {
 		r := newRig(t, newFleet(1, 2), nil)
 		defer func() { r.stop() }()
 		v := r.aDraft(request(2))
-		list := func() *Recipients {
-			list := &Recipients{}
+		list := func() *mailing.Recipients {
+			list := &mailing.Recipients{}
 			for i := range 3*chunk + 1 {
 				list.AddText(fmt.Appendf(nil, "49160%08d", i))
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/mailing"
 	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
@@ -54,7 +55,7 @@ func (j *journal) change(c Changes) {
 func (j *journal) append(recipients ...string) {
 	j.Helper()
 	j.do(func(ctx context.Context, owner, id uuid.UUID) (View, error) {
-		return j.e.Append(ctx, owner, id, AppendRequest{List: Numbers(recipients...)})
+		return j.e.Append(ctx, owner, id, AppendRequest{List: mailing.Numbers(recipients...)})
 	})
 }
 

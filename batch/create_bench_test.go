@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
 
+	"postern/batch/mailing"
 	"postern/batch/record"
 	"postern/store"
 )
@@ -28,10 +29,10 @@ func BenchmarkCreate(b *testing.B) {
 func personalDraft(n int) CreateRequest {
 	req := draftOf(0)
 	req.Message.Payload = []byte(`{"text":"Hello {{name}}, {{amount}} are due on {{due|Friday}}."}`)
-	req.List = &Recipients{}
+	req.List = &mailing.Recipients{}
 	for i := range n {
 		name, amount, due := fmt.Sprint("Ana ", i%977), fmt.Sprint(i%100, ".50"), fmt.Sprint(1+i%28, " May")
-		req.List.Add(Recipient{Number: fmt.Sprintf("49151%08d", i), Variables: map[string]*string{"name": &name, "amount": &amount, "due": &due}})
+		req.List.Add(mailing.Recipient{Number: fmt.Sprintf("49151%08d", i), Variables: map[string]*string{"name": &name, "amount": &amount, "due": &due}})
 	}
 	return req
 }
@@ -68,7 +69,7 @@ func draftOf(n int) CreateRequest {
 
 // bareInserts returns how long bbolt takes for the records of a batch, with the
 // options of the store.
-func bareInserts(b *testing.B, id uuid.UUID, recipients *Recipients, commits int) time.Duration {
+func bareInserts(b *testing.B, id uuid.UUID, recipients *mailing.Recipients, commits int) time.Duration {
 	b.Helper()
 	db, err := bolt.Open(filepath.Join(b.TempDir(), "bare.db"), 0o600, &bolt.Options{
 		NoFreelistSync: true, FreelistType: bolt.FreelistMapType, InitialMmapSize: 1 << 30, NoStatistics: true,
@@ -86,7 +87,7 @@ func bareInserts(b *testing.B, id uuid.UUID, recipients *Recipients, commits int
 	sum := make([]byte, 4) // room for a checksum
 	var records, details [][]byte
 	for i := range recipients.Len() {
-		own := recipients.detailsAt(i)
+		own := recipients.DetailsAt(i)
 		r := record.Item{Input: recipients.At(i), Detailed: len(own) > 0}
 		records, details = append(records, slices.Concat(sum, r.Encode())), append(details, slices.Concat(sum, own))
 	}

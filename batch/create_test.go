@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"postern/batch/mailing"
 	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
@@ -36,7 +37,7 @@ func TestALargeCreationAppearsAtOnceAndWhole(t *testing.T) {
 		if !errors.Is(err, ErrNotFound) || !errors.Is(other, ErrNotFound) || len(r.entries()) != 0 {
 			t.Errorf("half a batch is visible: %v, %v, %d events", err, other, len(r.entries()))
 		}
-		if err := r.e.appear(r.Context(), b, recipients{}, table.Input{On: table.OnCreate}, r.e.states(b.spec), &CreateRequest{}); err != nil {
+		if err := r.e.appear(r.Context(), b, mailing.Chosen{}, table.Input{On: table.OnCreate}, r.e.states(b.spec), &CreateRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		l, err := r.e.Items(owner, b.id, ItemFilter{Recipient: fmt.Sprint(n - 1)}, Page{})

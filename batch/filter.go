@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"postern/batch/mailing"
 	"postern/batch/paging"
 	"postern/batch/record"
 	"postern/batch/table"
@@ -79,7 +80,7 @@ func (f ItemFilter) names(r record.Item) bool {
 
 // normalised returns f for the many calls of holds of one list.
 func (f ItemFilter) normalised() ItemFilter {
-	f.digits, _ = phone(f.Recipient) // empty unless it is a whole number
+	f.digits, _ = mailing.Phone(f.Recipient) // empty unless it is a whole number
 	return f
 }
 

@@ -3,6 +3,7 @@ package batch
 import (
 	"github.com/google/uuid"
 
+	"postern/batch/mailing"
 	"postern/batch/record"
 	"postern/store"
 )
@@ -13,7 +14,7 @@ type full struct {
 	record.Header
 	spec    *record.Spec
 	message *record.Message
-	content *content // of message, when it was parsed
+	content *mailing.Content // of message, when it was parsed
 }
 
 func load(tx *store.Tx, id uuid.UUID) (*full, error) {

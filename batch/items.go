@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"postern/batch/mailing"
 	"postern/batch/paging"
 	"postern/batch/record"
 	"postern/store"
@@ -156,7 +157,7 @@ func (b *full) showDetails(tx *store.Tx, item *Item, r record.Item) (err error) 
 		return nil
 	}
 	if b.content == nil {
-		if b.content, err = parseContent(b.message, b.spec.Options.Spin); err != nil {
+		if b.content, err = mailing.ParseContent(b.message, b.spec.Options.Spin); err != nil {
 			return fmt.Errorf("batch %s: stored message: %w: %w", b.id, store.ErrDamaged, err)
 		}
 	}
@@ -164,6 +165,6 @@ func (b *full) showDetails(tx *store.Tx, item *Item, r record.Item) (err error) 
 	if err != nil {
 		return record.IgnoreDamage(err)
 	}
-	item.ExternalID, item.Variables, item.RenderedPreview = d.ExternalID, b.content.variables(d), b.content.preview(item.ID, d)
+	item.ExternalID, item.Variables, item.RenderedPreview = d.ExternalID, b.content.Variables(d), b.content.Preview(item.ID, d)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"postern/batch/mailing"
 	"postern/batch/record"
 	"postern/event"
 )
@@ -81,7 +82,7 @@ func (m *modelBatch) sendFrom(instances []record.InstanceRef) {
 }
 
 // grows appends recipients to a draft.
-func (m *modelBatch) grows(given *Recipients, own []modelOwn, inputs, numbers []string) verdict {
+func (m *modelBatch) grows(given *mailing.Recipients, own []modelOwn, inputs, numbers []string) verdict {
 	switch {
 	case m.status != draft:
 		return conflict

@@ -189,7 +189,7 @@ func (m *modelBatch) item(at int) ItemWithAttempts {
 	}}
 	if m.spec.own != nil {
 		own := m.spec.own[at]
-		v.ExternalID, v.Variables, v.RenderedPreview = own.externalID, own.variables, firstRunes(own.text, 200)
+		v.ExternalID, v.Variables, v.RenderedPreview = own.externalID, own.variables, beginning(own.text)
 	}
 	for n, a := range i.tries {
 		v.Attempts[n] = Attempt{

@@ -24,7 +24,7 @@ type partEnd struct {
 // partEnd returns nil unless the current item has more messages. It changes the outcome
 // to what it is for the whole item.
 func (w *worker) partEnd(r *record.Item, o *outcome) *partEnd {
-	if !r.Between() && (o.move != table.MoveSuccess || len(r.Parts) >= len(w.content.parts)-1) {
+	if !r.Between() && (o.move != table.MoveSuccess || len(r.Parts) >= len(w.content.Parts)-1) {
 		return nil
 	}
 	p := &partEnd{receipt: o.receipt, goesOn: true}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/mailing"
 	"postern/batch/record"
 	"postern/batch/table"
 	"postern/store"
@@ -23,7 +24,7 @@ type RetryRequest struct {
 	MayUnknown bool
 	// Check is called with the recipients before anything is stored; its error refuses the
 	// retry. It may be nil.
-	Check func(*Recipients) error
+	Check func(*mailing.Recipients) error
 
 	Key      uuid.UUID                              // see CreateRequest
 	InCommit func(tx *store.Tx, created View) error // see CreateRequest
@@ -40,7 +41,7 @@ func (e *Engine) Retry(ctx context.Context, owner, id uuid.UUID, r RetryRequest)
 		return View{}, err
 	}
 	var b *full
-	var list *Recipients
+	var list *mailing.Recipients
 	err := e.cfg.Store.View(func(tx *store.Tx) (err error) {
 		if b, err = e.Shown(owner, nil).load(tx, id); err != nil {
 			return err
@@ -84,8 +85,8 @@ func (r *RetryRequest) validate() error {
 }
 
 // selected returns the recipients of the items that r selects.
-func (b *full) selected(tx *store.Tx, r RetryRequest) (*Recipients, error) {
-	list := &Recipients{names: b.message.Variables, objects: b.message.Templated}
+func (b *full) selected(tx *store.Tx, r RetryRequest) (*mailing.Recipients, error) {
+	list := &mailing.Recipients{Names: b.message.Variables, Objects: b.message.Templated}
 	err := tx.Scan(record.BucketItem, b.itemRange(), func(key, raw []byte) (bool, error) {
 		position, item, err := b.readItem(key, raw)
 		if err != nil || item.Lost() || !slices.Contains(r.Status, item.ShownStatus()) ||
@@ -98,7 +99,7 @@ func (b *full) selected(tx *store.Tx, r RetryRequest) (*Recipients, error) {
 }
 
 // retryItem adds the recipient of an item, with all that is its own, to those of a retry.
-func (b *full) retryItem(tx *store.Tx, list *Recipients, position int, r record.Item) error {
+func (b *full) retryItem(tx *store.Tx, list *mailing.Recipients, position int, r record.Item) error {
 	var own []byte
 	if r.Detailed {
 		if _, err := record.LoadDetails(tx, b.id, position, &r); err != nil {
@@ -110,11 +111,11 @@ func (b *full) retryItem(tx *store.Tx, list *Recipients, position int, r record.
 		}
 	}
 	if len(r.Parts) > 0 { // it begins with the message after these
-		if list.sent == nil {
-			list.sent = map[int][]record.SentPart{}
+		if list.Sent == nil {
+			list.Sent = map[int][]record.SentPart{}
 		}
-		list.sent[list.Len()] = r.Parts
+		list.Sent[list.Len()] = r.Parts
 	}
-	list.add([]byte(r.Input), own)
+	list.Append([]byte(r.Input), own)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"postern/batch/mailing"
 	"postern/batch/record"
 	"postern/event"
 	"postern/store"
@@ -23,9 +24,9 @@ func (r *rig) retried() View {
 		return end
 	}
 	req := personal("Hi {{name}}", "name=Ana", "name=Bo", "name=Cy", "name=Di")
-	req.List.numbers, req.List.details = packed{}, packed{}
+	req.List.Numbers, req.List.Details = mailing.Packed{}, mailing.Packed{}
 	for i, name := range []string{"Ana", "Bo", "Cy", "Di"} {
-		req.List.Add(Recipient{Number: request(4).Recipients[i], ExternalID: "row " + name, Variables: map[string]*string{"name": &name}})
+		req.List.Add(mailing.Recipient{Number: request(4).Recipients[i], ExternalID: "row " + name, Variables: map[string]*string{"name": &name}})
 	}
 	req.Options.SkipUnregistered = true
 	v := r.create(req)
@@ -96,7 +97,7 @@ func TestARetryIsRefused(t *testing.T) {
 			}
 		}
 		refused := errors.New("not these")
-		_, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x", Instances: request(0).Instances, Check: func(to *Recipients) error {
+		_, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x", Instances: request(0).Instances, Check: func(to *mailing.Recipients) error {
 			if to.Len() != 1 {
 				t.Errorf("%d recipients", to.Len())
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"postern/batch/mailing"
 	"postern/batch/record"
 	"postern/batch/schedule"
 	"postern/batch/table"
@@ -35,7 +36,7 @@ type recordError struct{ error }
 
 // process sends items until the batch leaves PROCESSING.
 func (w *worker) process() error {
-	content, err := parseContent(w.b.message, w.b.spec.Options.Spin)
+	content, err := mailing.ParseContent(w.b.message, w.b.spec.Options.Spin)
 	if err != nil {
 		return err
 	}
@@ -153,7 +154,7 @@ func (w *worker) send(r record.Item) outcome {
 	out.Found = w.found(r.Recipient(), len(r.Parts) == 0)
 	if len(r.Parts) == 0 {
 		out.Quoted = w.b.message.Quoted
-	} else if w.content.album() {
+	} else if w.content.Album() {
 		out.Album = r.Parts[0].WhatsApp
 	}
 	w.e.sends.Go(func() {
@@ -208,11 +209,11 @@ func damaged(reason string) outcome {
 // render returns what the current item sends. An error means that it cannot be known.
 func (w *worker) render(r *record.Item) (event.Content, error) {
 	part := len(r.Parts)
-	if part >= len(w.content.parts) {
+	if part >= len(w.content.Parts) {
 		return event.Content{}, errNoPart
 	}
-	if !w.content.templated() {
-		return w.content.parts[part].fixed, nil
+	if !w.content.Templated() {
+		return w.content.Parts[part].Fixed, nil
 	}
 	var d record.Details
 	err := w.e.cfg.Store.View(func(tx *store.Tx) (err error) {
@@ -222,7 +223,7 @@ func (w *worker) render(r *record.Item) (event.Content, error) {
 	if err != nil {
 		return event.Content{}, err
 	}
-	return w.content.render(part, record.ItemID(w.id, w.b.Current), d)
+	return w.content.Render(part, record.ItemID(w.id, w.b.Current), d)
 }
 
 // cancelGrace is how long a message still has to leave when its batch cannot continue:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/mailing"
 	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
@@ -129,7 +130,7 @@ func (s *sim) newModel(d, w *draws) *modelBatch {
 	templated := spec.number%3 == 1
 	template := spec.text
 	if templated {
-		r.List, template = &Recipients{}, "Hi {{name|friend}}{{{, {{code}}! "+spec.text
+		r.List, template = &mailing.Recipients{}, "Hi {{name|friend}}{{{, {{code}}! "+spec.text
 	}
 	r.Message = event.BatchMessage{Type: "text", Payload: fmt.Appendf(nil, `{"text":%q}`, template)}
 	if spec.more = max(0, spec.number%5-2); spec.more > 0 {
@@ -194,7 +195,7 @@ func (spec *modelSpec) addOwn(n int, input string, again bool) {
 	}
 	own.text = "Hi " + name + "{{, " + own.variables["code"] + "! " + spec.text
 	spec.own = append(spec.own, own)
-	to := Recipient{Number: input, ExternalID: own.externalID, Variables: map[string]*string{}}
+	to := mailing.Recipient{Number: input, ExternalID: own.externalID, Variables: map[string]*string{}}
 	for k, v := range own.variables {
 		to.Variables[k] = &v
 	}

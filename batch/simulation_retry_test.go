@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing/synctest"
 
+	"postern/batch/mailing"
 	"postern/batch/record"
 	"postern/batch/table"
 	"postern/delivery/outbox"
@@ -62,7 +63,7 @@ func (m *modelBatch) retries(s *sim, r RetryRequest) (*modelBatch, verdict) {
 	*q = old.request
 	q.Name, q.Instances, q.AutoStart, q.AutoResume, q.Schedule, q.Recipients = r.Name, r.Instances, nil, &spec.auto, nil, nil
 	if old.request.List != nil {
-		q.List = &Recipients{}
+		q.List = &mailing.Recipients{}
 	}
 	var items []modelItem
 	for at, i := range m.items {

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"postern/batch/mailing"
 	"postern/batch/record"
 	"postern/event"
 )
@@ -17,8 +18,8 @@ func TestADryRunStoresAndSendsNothing(t *testing.T) {
 		defer r.stop()
 		req := personal("Hi {{name}}", "name=Ana", "name=Maximilian", "name=Cy")
 		req.List.AddText([]byte("12"))
-		req.List.Add(Recipient{Number: "+49 151 00000001"}) // a duplicate
-		req.List.Add(Recipient{Number: "4915100000009", Variables: map[string]*string{"$": new("x")}})
+		req.List.Add(mailing.Recipient{Number: "+49 151 00000001"}) // a duplicate
+		req.List.Add(mailing.Recipient{Number: "4915100000009", Variables: map[string]*string{"$": new("x")}})
 		req.Options.Delay = event.BatchDelay{MinMs: 1000, MaxMs: 3000}
 		got, err := r.e.Try(t.Context(), owner, req, 2)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"postern/batch/mailing"
 	"postern/batch/record"
 	"postern/event"
 	"postern/store"
@@ -18,9 +19,9 @@ import (
 func personal(text string, recipients ...string) CreateRequest {
 	req := request(0)
 	req.Message.Payload = fmt.Appendf(nil, `{"text":%q}`, text)
-	req.List = &Recipients{}
+	req.List = &mailing.Recipients{}
 	for i, pairs := range recipients {
-		to := Recipient{Number: fmt.Sprintf("49151%08d", i), Variables: map[string]*string{}}
+		to := mailing.Recipient{Number: fmt.Sprintf("49151%08d", i), Variables: map[string]*string{}}
 		for pair := range strings.SplitSeq(pairs, ",") {
 			if name, value, is := strings.Cut(pair, "="); is {
 				to.Variables[name] = &value
@@ -46,7 +47,7 @@ func (r *rig) texts(req CreateRequest) []string {
 	var all []string
 	for _, item := range r.items() {
 		text := got[item.NormalizedRecipient+"@"+event.UserServer]
-		if item.RenderedPreview != "" && item.RenderedPreview != firstRunes(text, maxPreview) {
+		if item.RenderedPreview != "" && item.RenderedPreview != beginning(text) {
 			r.Errorf("the preview is %q of %q", item.RenderedPreview, text)
 		}
 		all = append(all, text)
@@ -59,7 +60,7 @@ func TestEachRecipientGetsItsVariables(t *testing.T) {
 		r := newRig(t, newFleet(1, 2), nil)
 		defer r.stop()
 		req := personal("Hi {{name|there}}, {{ due }}{{empty}}! {a|b} {{{x}}", "name=Ana,due=3 May,empty=", "due={{name}} {a|b},empty=x", "name=,due=,empty=")
-		req.List.Add(Recipient{Number: "+49 151 00000001", ExternalID: "again"}) // a duplicate: the first one counts
+		req.List.Add(mailing.Recipient{Number: "+49 151 00000001", ExternalID: "again"}) // a duplicate: the first one counts
 		want := []string{"Hi Ana, 3 May! {a|b} {{x}}", "Hi there, {{name}} {a|b}x! {a|b} {{x}}", "Hi there, ! {a|b} {{x}}"}
 		if got := r.texts(req); strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("got %q", got)
@@ -113,10 +114,10 @@ func TestMissingVariablesRefuseTheBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newFleet(1, 2), nil)
 		defer r.stop()
-		long := strings.Repeat("x", MaxValue)
+		long := strings.Repeat("x", mailing.MaxValue)
 		many := personal("{{name}}")
 		for i := range 150 {
-			many.List.Add(Recipient{Number: fmt.Sprintf("49151%08d", i)})
+			many.List.Add(mailing.Recipient{Number: fmt.Sprintf("49151%08d", i)})
 		}
 		mixed := personal("Hi {{name}}", "name=Ana")
 		mixed.List.AddText([]byte("4915199999999"))
@@ -163,7 +164,7 @@ func manyPairs(n int) string {
 
 func withExternalID(id string) CreateRequest {
 	req := personal("x")
-	req.List.Add(Recipient{Number: "4915112345678", ExternalID: id})
+	req.List.Add(mailing.Recipient{Number: "4915112345678", ExternalID: id})
 	return req
 }
 
@@ -189,4 +190,10 @@ func TestAnItemWithoutItsDetailsIsNotSent(t *testing.T) {
 			}
 		}
 	})
+}
+
+// beginning returns the first 200 characters of a text, which a preview shows.
+func beginning(text string) string {
+	r := []rune(text)
+	return string(r[:min(len(r), 200)])
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/mailing"
 	"postern/batch/record"
 	"postern/batch/schedule"
 	"postern/batch/table"
@@ -31,7 +32,7 @@ type worker struct {
 	// Of the goroutine.
 	b       *full
 	fresh   bool // b is what was committed last, as far as anyone knows
-	content *content
+	content *mailing.Content
 	dropped map[int64]drop
 	able    []int64 // of pick, reused
 	front   shelf   // the first items that wait

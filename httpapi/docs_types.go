@@ -7,6 +7,7 @@ import (
 
 	"postern/access"
 	"postern/batch"
+	"postern/batch/mailing"
 	"postern/batch/optout"
 	"postern/batch/record"
 	"postern/console/trouble"
@@ -158,7 +159,7 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[contactPayload]():                        {Schema: contactPayloadSchema},
 		rest.TypeOf[chats.Flag]():                            {Schema: flagSchema},
 		rest.TypeOf[batches.OneOrMore]():                     {Schema: oneOrMoreSchema},
-		rest.TypeOf[batch.Recipients]():                      {Schema: recipientsSchema},
+		rest.TypeOf[mailing.Recipients]():                    {Schema: recipientsSchema},
 		rest.TypeOf[chats.PictureURL]():                      {Schema: func(rest.Ref) openapi.Object { return openapi.Object{"type": []string{"string", "null"}} }},
 		rest.TypeOf[strict.Object]():                         {Schema: openapi.AnyObject},
 		rest.TypeOf[event.Attributes]():                      {Schema: openapi.AnyObject},
@@ -211,7 +212,7 @@ func flagSchema(rest.Ref) openapi.Object { return openapi.Object{"type": "boolea
 
 func recipientsSchema(r rest.Ref) openapi.Object {
 	return openapi.Object{"type": "array", "items": openapi.Object{"oneOf": []openapi.Object{
-		{"type": "string", "description": "A phone number with its country code."}, r(rest.TypeOf[batch.Recipient]()),
+		{"type": "string", "description": "A phone number with its country code."}, r(rest.TypeOf[mailing.Recipient]()),
 	}}}
 }
 

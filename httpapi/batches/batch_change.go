@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"postern/batch"
+	"postern/batch/mailing"
 	"postern/batch/record"
 	"postern/event"
 	"postern/httpapi/rest"
@@ -74,7 +75,7 @@ func checkSchedule(raw json.RawMessage) error {
 
 // BatchRecipients is the body that appends recipients to a draft.
 type BatchRecipients struct {
-	Recipients batch.Recipients `json:"recipients" strict:"required" doc:"As at a creation; those that the batch has already are ignored." example:"[\"4915112345678\"]" rules:"minItems=1"`
+	Recipients mailing.Recipients `json:"recipients" strict:"required" doc:"As at a creation; those that the batch has already are ignored." example:"[\"4915112345678\"]" rules:"minItems=1"`
 }
 
 func (a *API) appendRecipients(c *rest.Call) error {

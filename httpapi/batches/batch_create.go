@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"postern/batch"
+	"postern/batch/mailing"
 	"postern/batch/record"
 	"postern/event"
 	"postern/httpapi/ref"
@@ -32,7 +33,7 @@ const MaxInstances = 100_000
 type BatchRequest struct {
 	BatchPlan
 
-	Recipients batch.Recipients `json:"recipients" strict:"required" doc:"Phone numbers with their country codes, or objects with a number and what belongs to it; duplicates are ignored." example:"[\"4915112345678\"]" rules:"minItems=1"`
+	Recipients mailing.Recipients `json:"recipients" strict:"required" doc:"Phone numbers with their country codes, or objects with a number and what belongs to it; duplicates are ignored." example:"[\"4915112345678\"]" rules:"minItems=1"`
 }
 
 // BatchPlan is what a creation has besides its recipients.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"postern/batch"
+	"postern/batch/mailing"
 	"postern/batch/record"
 	"postern/event"
 	"postern/httpapi/rest"
@@ -71,7 +72,7 @@ func (a *API) retryBatch(c *rest.Call) error {
 	}
 	retry := batch.RetryRequest{
 		Status: in.Status, Codes: in.Codes, MayUnknown: in.IncludeUnknown, Name: b.Name, Key: c.ScopedKey(),
-		Check: func(to *batch.Recipients) error { return mayBatch(c, to) },
+		Check: func(to *mailing.Recipients) error { return mayBatch(c, to) },
 	}
 	if in.Name != nil {
 		retry.Name = *in.Name
