@@ -118,7 +118,6 @@ type App struct {
 	troubles   *trouble.Watch
 	openJobs   *jobs
 	access     rest.Access
-	transfers  transfers
 	metrics    *metrics
 }
 
