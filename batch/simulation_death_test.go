@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing/synctest"
 
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/store"
 )
@@ -143,7 +144,7 @@ func (m *modelBatch) grow(n int) {
 		} else {
 			m.spec.request.Recipients = append(m.spec.request.Recipients, to)
 		}
-		m.items = append(m.items, modelItem{status: ItemPending})
+		m.items = append(m.items, modelItem{status: record.ItemPending})
 	}
 }
 
@@ -162,17 +163,17 @@ func (s *sim) nothingLeft() {
 		}
 	}
 	err := s.proc.store.View(func(tx *store.Tx) error {
-		if under, err := ids(tx, bucketCreating); err != nil || len(under) > 0 {
+		if under, err := record.IDs(tx, record.BucketCreating); err != nil || len(under) > 0 {
 			return fmt.Errorf("%d creations are under way: %w", len(under), err)
 		}
-		if under, err := ids(tx, bucketRemoving); err != nil || len(under) > 0 {
+		if under, err := record.IDs(tx, record.BucketRemoving); err != nil || len(under) > 0 {
 			return fmt.Errorf("%d removals are under way: %w", len(under), err)
 		}
 		count := func(_, _ []byte) (bool, error) {
 			got++
 			return true, nil
 		}
-		return errors.Join(tx.Scan(bucketItem, store.Range{}, count), tx.Scan(bucketDetails, store.Range{}, count))
+		return errors.Join(tx.Scan(record.BucketItem, store.Range{}, count), tx.Scan(record.BucketDetails, store.Range{}, count))
 	})
 	s.must(err, "count the items")
 	if got != want {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/delivery/outbox"
 	"postern/event"
@@ -220,7 +221,7 @@ func (s *sim) see(m *modelBatch) *observed {
 	if m.deleting && errors.Is(err, ErrNotFound) { // it ended: what waited was skipped, and nothing of it was given since
 		o.items, s.seen[m.id] = make([]ItemWithAttempts, len(m.items)), o
 		for at := range o.items {
-			o.items[at].Status = ItemSkipped
+			o.items[at].Status = record.ItemSkipped
 		}
 		return o
 	}
