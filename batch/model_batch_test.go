@@ -138,6 +138,7 @@ type modelEnv struct {
 	instances map[int64]*modelInstance
 	learned   map[string]bool   // numbers that wrote to the accounts
 	optedOut  map[string]bool   // numbers that the owner of their batch may not write to
+	made      int               // message ids of a process that died, while what it did is followed; 0: all
 	moves     map[modelMove]int // how often
 }
 

@@ -172,7 +172,7 @@ func (m *modelBatch) given() int {
 			continue
 		}
 		made, err := strconv.Atoi(strings.TrimPrefix(tries[len(i.tries)].ClientMessageID, "MSG"))
-		if err == nil && (next < 0 || made < earliest) {
+		if err == nil && (m.env.made == 0 || made <= m.env.made) && (next < 0 || made < earliest) {
 			next, earliest = at, made
 		}
 	}

@@ -42,14 +42,17 @@ func (s *sim) kill(commits int, until func() (*modelBatch, effect)) {
 		synctest.Wait()
 	}
 	s.must(s.proc.bury(), "kill")
-	at := s.proc.total() - before
+	at, made := s.proc.total()-before, s.net.made()
 	s.boots++
 	s.boot(s.proc.path, s.boots%4 != 3)
 	s.rest(func(m *modelBatch) effect {
 		if m != of {
 			return s.settledAfterBoot
 		}
-		return func(m *modelBatch) { s.dieAt(m, at, enabled, during) }
+		return func(m *modelBatch) {
+			s.env.made = made
+			s.dieAt(m, at, enabled, during)
+		}
 	})
 }
 
@@ -61,7 +64,7 @@ func (s *sim) dieAt(m *modelBatch, commits int, was bool, during effect) {
 	enabled := s.env.enabled
 	s.env.enabled = was
 	during(c)
-	s.env.enabled = enabled
+	s.env.enabled, s.env.made = enabled, 0
 	if commits >= len(trail) {
 		m.refuse("%d commits were made, the model has %d: %s", commits, len(trail)-1, c.wrong)
 		return
