@@ -100,7 +100,7 @@ func (m *modelBatch) wait(open bool) bool {
 // stuck reports whether none of the batch's instances can send now. Where another
 // batch asked for the same room, what the batch reported shows the result.
 func (m *modelBatch) stuck() bool {
-	if m.contended() {
+	if m.contended() || m.env.made > 0 { // what a process that died had in flight takes room since
 		switch m.peek() {
 		case event.BatchWaitingInstance:
 			return true
